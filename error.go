@@ -1,0 +1,65 @@
+package corral
+
+import (
+	"errors"
+	"fmt"
+)
+
+// A Kind says what a caller can do about an error. The api package maps each kind to one HTTP status
+// and one exit code.
+type Kind string
+
+const (
+	Invalid         Kind = "invalid"         // the request is wrong as it stands; nothing was changed
+	KeyReused       Kind = "key-reused"      // the idempotency key was used before with another request
+	Unsatisfiable   Kind = "unsatisfiable"   // cannot be had as asked, now or ever
+	NotFound        Kind = "not-found"       // no such object
+	Conflict        Kind = "conflict"        // the object's state does not allow it
+	Unauthenticated Kind = "unauthenticated" // nobody we know
+	Forbidden       Kind = "forbidden"       // somebody we know who may not
+	Unavailable     Kind = "unavailable"     // nothing was done; the same request may be repeated
+	Unknown         Kind = "unknown"         // it may or may not have been done; look before repeating
+	Timeout         Kind = "timeout"         // a wait ended before what was waited for
+	Failed          Kind = "failed"          // it was tried and failed
+	Internal        Kind = "internal"        // a defect of ours
+)
+
+// Error is an error with a kind. Place names where the trouble is, in the user's words: a file and
+// line, a field, a flag; it may be empty.
+type Error struct {
+	Kind  Kind
+	Place string
+	Err   error
+}
+
+// Errorf makes an Error without a place; %w works as in fmt.Errorf.
+func Errorf(kind Kind, format string, args ...any) error {
+	return &Error{Kind: kind, Err: fmt.Errorf(format, args...)}
+}
+
+// ErrorAt makes an Error that names a place.
+func ErrorAt(kind Kind, place, format string, args ...any) error {
+	return &Error{Kind: kind, Place: place, Err: fmt.Errorf(format, args...)}
+}
+
+func (e *Error) Error() string {
+	if e.Place == "" {
+		return e.Err.Error()
+	}
+	return e.Place + ": " + e.Err.Error()
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// KindOf returns the kind of the outermost Error in err's chain, Internal if there is none, and ""
+// for a nil err.
+func KindOf(err error) Kind {
+	if err == nil {
+		return ""
+	}
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Kind
+	}
+	return Internal
+}

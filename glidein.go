@@ -1,0 +1,189 @@
+package corral
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math"
+	"time"
+
+	"github.com/corral-pilot/corral/resubmit"
+)
+
+// GlideinID identifies a provisioning request.
+type GlideinID int64
+
+// A GlideinState is derived, never set: see Glidein.Derive.
+type GlideinState string
+
+const (
+	GlideinNew      GlideinState = "NEW"      // recorded; nothing has looked at it yet
+	GlideinWaiting  GlideinState = "WAITING"  // no attempt is alive; the reason says what for
+	GlideinActive   GlideinState = "ACTIVE"   // an attempt is alive; people are shown how far it is
+	GlideinFinished GlideinState = "FINISHED" // over as asked
+	GlideinFailed   GlideinState = "FAILED"   // over otherwise; the reason says why
+	GlideinRemoving GlideinState = "REMOVING" // removal was asked for and an attempt is still alive
+	GlideinDeleted  GlideinState = "DELETED"  // tombstone
+)
+
+// GlideinStates lists all states in their order of life.
+var GlideinStates = []GlideinState{GlideinNew, GlideinWaiting, GlideinActive, GlideinFinished,
+	GlideinFailed, GlideinRemoving, GlideinDeleted}
+
+// An Ask is what was asked of a glidein or job after its creation.
+type Ask string
+
+const (
+	AskNothing Ask = ""
+	AskDrain   Ask = "drain"  // finish the tasks that run, then leave
+	AskCancel  Ask = "cancel" // leave now
+)
+
+// A Glidein is one provisioning request: hosts × cpus at a site for a walltime, and what to do when
+// that is over. A host runs one worker with CPUs cpus.
+type Glidein struct {
+	ID          GlideinID         `json:"id"`
+	Owner       string            `json:"owner"`
+	Site        SiteID            `json:"site_id"`
+	SiteName    string            `json:"site"`
+	Cluster     ClusterID         `json:"cluster_id"`
+	ClusterName string            `json:"cluster"`
+	Hosts       int               `json:"hosts"`
+	CPUs        int               `json:"cpus"`       // of each host
+	MemoryMiB   int               `json:"memory_mib"` // of each host
+	Walltime    Seconds           `json:"walltime_s"`
+	Idle        Seconds           `json:"idle_s,omitempty"` // 0: never leave for want of work
+	Overlap     Seconds           `json:"overlap_s,omitempty"`
+	NotBefore   time.Time         `json:"not_before,omitzero"`
+	Resubmit    resubmit.Policy   `json:"resubmit"`
+	Labels      map[string]string `json:"labels,omitempty"`
+	Asked       Ask               `json:"asked,omitempty"`
+	State       GlideinState      `json:"state"`
+	Reason      string            `json:"reason,omitempty"`
+	CreatedAt   time.Time         `json:"created_at"`
+	UpdatedAt   time.Time         `json:"updated_at"`
+	Attempts    []Job             `json:"attempts,omitempty"` // oldest first
+
+	// What is registered in the cluster now; known to corrald only while it runs, never stored.
+	WorkersNow int `json:"workers_now"`
+	CPUsNow    int `json:"cpus_now"`
+}
+
+// WantCPUs is how many cpus the workers of one attempt sum to.
+func (g Glidein) WantCPUs() int { return g.Hosts * g.CPUs }
+
+// Terminal reports whether the glidein will never have another attempt.
+func (s GlideinState) Terminal() bool {
+	return s == GlideinFinished || s == GlideinFailed || s == GlideinDeleted
+}
+
+// Next returns what the policy says after the attempts that have ended, at now. Attempts that were
+// duplicates do not count.
+func (g Glidein) Next(now time.Time) (v resubmit.Verdict, notBefore time.Time, why string) {
+	var history []resubmit.Attempt
+	for _, a := range g.Attempts {
+		if a.State == JobEnded && a.Outcome != OutcomeDuplicate {
+			history = append(history, resubmit.Attempt{EndedAt: a.EndedAt, Result: a.result()})
+		}
+	}
+	return g.Resubmit.Next(history, now, jitter(g.ID, len(history)))
+}
+
+// result translates a pilot job's outcome for the policy.
+func (j Job) result() resubmit.Result {
+	switch {
+	case j.Outcome == OutcomeExpired:
+		return resubmit.Expired
+	case j.Outcome == OutcomeLost, j.Outcome == OutcomePreempted, j.Outcome == OutcomeFailed && j.Transient:
+		return resubmit.Transient
+	case j.Outcome == OutcomeFailed:
+		return resubmit.Broken
+	}
+	return resubmit.Finished
+}
+
+// Live returns the attempts that may still have processes at the site.
+func (g Glidein) Live() []Job {
+	var live []Job
+	for _, a := range g.Attempts {
+		if a.Live() {
+			live = append(live, a)
+		}
+	}
+	return live
+}
+
+// Derive returns the glidein's state and its reason from what was asked, its attempts, the state of
+// its site and now. It is the only source of Glidein.State. A DELETED glidein stays so.
+func (g Glidein) Derive(site SiteState, now time.Time) (GlideinState, string) {
+	live := g.Live()
+	switch {
+	case g.State == GlideinDeleted:
+		return GlideinDeleted, g.Reason
+	case g.Asked != AskNothing && len(live) > 0:
+		return GlideinRemoving, "asked to " + string(g.Asked)
+	case g.Asked != AskNothing:
+		return GlideinDeleted, "removed"
+	case len(live) > 0:
+		a := live[len(live)-1]
+		for _, b := range live {
+			if furthest(b) > furthest(a) {
+				a = b
+			}
+		}
+		return GlideinActive, fmt.Sprintf("attempt %d %s", a.Number, a.State)
+	case g.State.Terminal(): // an old verdict stands: until=TIME must not be read again at a later now
+		return g.State, g.Reason
+	}
+	return g.deriveWithoutAttempt(site, now)
+}
+
+// deriveWithoutAttempt is Derive for a glidein that has no live attempt and was not asked to go.
+func (g Glidein) deriveWithoutAttempt(site SiteState, now time.Time) (GlideinState, string) {
+	verdict, notBefore, why := g.Next(now)
+	switch verdict {
+	case resubmit.Finish:
+		return GlideinFinished, g.lastWord(why)
+	case resubmit.Fail:
+		return GlideinFailed, g.lastWord(why)
+	}
+	switch {
+	case site == SiteFailed, site == SiteExiting, site == SiteRemoving, site == SiteDeleted:
+		return GlideinFailed, "site is " + string(site)
+	case site != SiteReady:
+		return GlideinWaiting, "site not ready"
+	case now.Before(g.NotBefore):
+		return GlideinWaiting, "not before " + g.NotBefore.Format(time.RFC3339)
+	case now.Before(notBefore):
+		return GlideinWaiting, "back-off until " + notBefore.Format(time.RFC3339)
+	}
+	return GlideinWaiting, "to be submitted"
+}
+
+// lastWord puts the last attempt's own reason before the rule that ended the glidein.
+func (g Glidein) lastWord(rule string) string {
+	if len(g.Attempts) == 0 {
+		return rule
+	}
+	a := g.Attempts[len(g.Attempts)-1]
+	word := fmt.Sprintf("attempt %d %s", a.Number, a.Outcome)
+	if a.Reason != "" {
+		word += ": " + a.Reason
+	}
+	return word + " (" + rule + ")"
+}
+
+func furthest(j Job) int {
+	for i, s := range JobStates {
+		if s == j.State {
+			return i
+		}
+	}
+	return -1 // unreachable: the store refuses other states
+}
+
+// jitter is the same for the same glidein and attempt, so that deciding twice decides the same.
+func jitter(id GlideinID, n int) float64 {
+	h := fnv.New32a()
+	fmt.Fprintf(h, "%d/%d", id, n)
+	return float64(h.Sum32()) / (math.MaxUint32 + 1)
+}

@@ -1,0 +1,104 @@
+// Package gridsite reaches a site and its batch system.
+package gridsite
+
+import (
+	"context"
+	"io"
+	"io/fs"
+	"time"
+)
+
+// A Command is an argument vector to run at a site, never a line for a shell.
+type Command struct {
+	Argv  []string
+	Stdin io.Reader // nil: empty
+}
+
+// A Result is what a command that ran to its end left.
+type Result struct {
+	Exit           int // exit status; 128+n if signal n ended it
+	Stdout, Stderr []byte
+}
+
+// A Conn reaches one site: the transport. A non-zero exit is a Result, not an error: an error means
+// that we do not know what happened at the site.
+type Conn interface {
+	Run(ctx context.Context, cmd Command) (Result, error)
+
+	// Put writes a file atomically (temporary name, then rename), with exactly this mode.
+	Put(ctx context.Context, path string, mode fs.FileMode, r io.Reader) error
+
+	Close() error
+}
+
+// A JobSpec describes a batch job to submit.
+type JobSpec struct {
+	Tag       string            // unique; the batch system shows it back
+	Argv      []string          // run in the job's own directory at the site
+	Files     map[string][]byte // private files (0600) that stand in that directory before the job starts
+	Hosts     int
+	CPUs      int // per host
+	MemoryMiB int // per host; 0: the site's default
+	Walltime  time.Duration
+}
+
+// A Phase is how far the batch system says a job is.
+type Phase string
+
+const (
+	Queued  Phase = "queued"
+	Running Phase = "running"
+	Ended   Phase = "ended"
+)
+
+// A JobStatus is what a batch system knows of a job.
+type JobStatus struct {
+	Tag       string
+	ID        string // the site's own id
+	Phase     Phase
+	Exit      *int   // once ended, if known
+	Killed    Killed // once ended: who ended it, if it did not end itself
+	StartedAt time.Time
+	EndedAt   time.Time
+}
+
+// Killed says who ended a job that did not end itself.
+type Killed string
+
+const (
+	NotKilled     Killed = ""
+	ByWalltime    Killed = "walltime"    // the batch system, when the walltime was over
+	ByCancel      Killed = "cancel"      // we asked for it
+	ByDisappeared Killed = "disappeared" // its processes are gone and left no exit status
+)
+
+// Batch submits and follows jobs at one site. Every method may be repeated; an error other than
+// *Refused means that we do not know, and the caller looks before it repeats.
+type Batch interface {
+	// Submit queues a job and returns the site's id for it. A second submission under the same tag
+	// may return the first one's id or make a second job: the caller looks the tag up first.
+	Submit(ctx context.Context, spec JobSpec) (id string, err error)
+
+	// Poll reports on the jobs under tags in one round trip. A tag that the site knows nothing about
+	// is absent from the result.
+	Poll(ctx context.Context, tags []string) (map[string]JobStatus, error)
+
+	// Cancel ends the job and everything it started: politely, then after grace by force. It returns
+	// once nothing of it is left. Cancelling what has ended, or never was, is no error.
+	Cancel(ctx context.Context, tag string, grace time.Duration) error
+
+	// Read returns a file of the job's directory at the site: stdout, stderr, or one that the job
+	// wrote; fs.ErrNotExist if there is none.
+	Read(ctx context.Context, tag, name string) ([]byte, error)
+
+	// Forget removes what the site keeps of an ended job.
+	Forget(ctx context.Context, tag string) error
+}
+
+// Refused is a site's definite no: nothing was done. Its text is the site's own.
+type Refused struct {
+	Text      string
+	Transient bool // the same request may be accepted later
+}
+
+func (e *Refused) Error() string { return e.Text }

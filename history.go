@@ -1,0 +1,46 @@
+package corral
+
+import "time"
+
+// An Entry is one line of an object's history: what changed, when, and who asked for it.
+type Entry struct {
+	ID     int64     `json:"id"`
+	At     time.Time `json:"at"`
+	Actor  string    `json:"actor"`  // a user, or corrald itself
+	Object string    `json:"object"` // site, glidein, job, cluster, run
+	Of     int64     `json:"object_id"`
+	Event  string    `json:"event"`
+	From   string    `json:"from,omitempty"`
+	To     string    `json:"to"`
+	Reason string    `json:"reason,omitempty"`
+}
+
+// A TimelineEvent is one of the nine events of the original's timeline (Juve 2012, fig. 2.5).
+type TimelineEvent struct {
+	Name string    `json:"name"`
+	At   time.Time `json:"at"`
+	Job  JobID     `json:"job_id"`
+}
+
+// timelineNames maps a kind of job to the names of its three events.
+var timelineNames = map[JobKind]string{SetupJob: "Setup", PilotJob: "Glidein", CleanupJob: "Cleanup"}
+
+// Timeline returns the events that jobs have reached, in the order of jobs: SetupSubmitted,
+// SetupStarted, SetupFinished, GlideinSubmitted … CleanupFinished. Setup, allocation, runtime and
+// cleanup times are differences between them.
+func Timeline(jobs ...Job) []TimelineEvent {
+	var events []TimelineEvent
+	for _, j := range jobs {
+		name := timelineNames[j.Kind]
+		for _, e := range []TimelineEvent{
+			{name + "Submitted", j.SubmittedAt, j.ID},
+			{name + "Started", j.StartedAt, j.ID},
+			{name + "Finished", j.EndedAt, j.ID},
+		} {
+			if !e.At.IsZero() {
+				events = append(events, e)
+			}
+		}
+	}
+	return events
+}

@@ -1,0 +1,120 @@
+// Package order holds the two files through which corrald and its jobs at a site talk when nothing
+// else connects them: the order that a setup, pilot or cleanup job finds in its directory, and the
+// report that it leaves there.
+//
+// An order for a pilot carries the attempt's token, so it is a private file and never an argument or
+// an environment variable. A job whose report is missing did not end in an orderly way.
+package order
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/corral-pilot/corral"
+)
+
+// Names of the two files in a job's directory.
+const (
+	File       = "order.json"
+	ReportFile = "report.json"
+)
+
+// An Order tells a job what to do. Exactly one of Setup, Pilot and Cleanup is set.
+type Order struct {
+	Tag     string   `json:"tag"`
+	Root    string   `json:"root"` // directory at the site that is ours alone
+	Setup   *Setup   `json:"setup,omitempty"`
+	Pilot   *Pilot   `json:"pilot,omitempty"`
+	Cleanup *Cleanup `json:"cleanup,omitempty"`
+}
+
+// Setup asks for one worker package.
+type Setup struct {
+	Package   string   `json:"package"` // name
+	Digest    string   `json:"digest"`  // sha256:HEX of the archive
+	SizeBytes int64    `json:"size_bytes"`
+	URLs      []string `json:"urls"` // http, https or file, in the order to try
+}
+
+// Pilot asks for workers.
+type Pilot struct {
+	Token      string         `json:"token"`
+	Addresses  []string       `json:"addresses"`             // unix:PATH or tls:HOST:PORT, in the order to try
+	CertDigest string         `json:"cert_digest,omitempty"` // sha256:HEX of the worker port's certificate
+	Hosts      int            `json:"hosts"`                 // workers that this process starts on this machine
+	CPUs       int            `json:"cpus"`                  // of each worker
+	MemoryMiB  int            `json:"memory_mib"`            // of each worker
+	Walltime   corral.Seconds `json:"walltime_s"`            // counted from the pilot's start
+	Idle       corral.Seconds `json:"idle_s,omitempty"`      // 0: never leave for want of work
+}
+
+// Cleanup asks that everything below Root but the job's own directory is removed.
+type Cleanup struct{}
+
+// A Report says how a job ended, in our words, not in an exit status that batch systems lose.
+type Report struct {
+	Outcome   corral.Outcome `json:"outcome"`
+	Transient bool           `json:"transient,omitempty"`
+	Reason    string         `json:"reason,omitempty"`
+	StartedAt time.Time      `json:"started_at"`
+	EndedAt   time.Time      `json:"ended_at"`
+	Log       []string       `json:"log,omitempty"` // what was tried, one line each
+}
+
+// Read reads the order in dir and checks that it is whole.
+func Read(dir string) (Order, error) {
+	b, err := os.ReadFile(filepath.Join(dir, File))
+	if err != nil {
+		return Order{}, fmt.Errorf("read order: %w", err)
+	}
+	return Decode(b)
+}
+
+// Decode reads an order, refusing unknown fields.
+func Decode(b []byte) (Order, error) {
+	var o Order
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&o); err != nil {
+		return Order{}, fmt.Errorf("read order: %w", err)
+	}
+	kinds := 0
+	for _, set := range []bool{o.Setup != nil, o.Pilot != nil, o.Cleanup != nil} {
+		if set {
+			kinds++
+		}
+	}
+	if kinds != 1 || o.Tag == "" || !filepath.IsAbs(o.Root) {
+		return Order{}, fmt.Errorf("read order: want a tag, an absolute root and one of setup, pilot, cleanup")
+	}
+	return o, nil
+}
+
+// Encode writes an order.
+func (o Order) Encode() ([]byte, error) { return json.MarshalIndent(o, "", "  ") }
+
+// WriteReport leaves r in dir, atomically.
+func WriteReport(dir string, r Report) error {
+	b, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err // unreachable: Report has no value that JSON lacks
+	}
+	tmp := filepath.Join(dir, "."+ReportFile)
+	if err := os.WriteFile(tmp, b, 0o600); err != nil {
+		return fmt.Errorf("write report: %w", err)
+	}
+	return os.Rename(tmp, filepath.Join(dir, ReportFile))
+}
+
+// DecodeReport reads a report.
+func DecodeReport(b []byte) (Report, error) {
+	var r Report
+	if err := json.Unmarshal(b, &r); err != nil {
+		return Report{}, fmt.Errorf("read report: %w", err)
+	}
+	return r, nil
+}

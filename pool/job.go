@@ -1,0 +1,99 @@
+// Package pool is the embedded personal cluster: a dispatcher inside corrald and workers that dial in.
+
+package pool
+
+import (
+	"time"
+
+	"github.com/corral-pilot/corral"
+)
+
+// A Task is one process to run, in a fresh directory of its own.
+type Task struct {
+	Index    int           `json:"index"`   // in its workflow: the run's key for it
+	ID       string        `json:"id"`      // names the directory: D/tasks/ID.ATTEMPT
+	Attempt  int           `json:"attempt"` // 1 for the first
+	Argv     []string      `json:"argv"`
+	Env      []string      `json:"env,omitempty"`    // KEY=VALUE, added to the worker's clean environment
+	Stdin    string        `json:"stdin,omitempty"`  // file in the task's directory; empty: /dev/null
+	Stdout   string        `json:"stdout,omitempty"` // file in the task's directory; empty: "stdout"
+	Stderr   string        `json:"stderr,omitempty"` // likewise; empty: "stderr"
+	Inputs   []string      `json:"inputs,omitempty"` // names below D/data, linked into the directory
+	Outputs  []string      `json:"outputs,omitempty"`
+	Timeout  time.Duration `json:"timeout_ns,omitempty"` // 0: none
+	Estimate time.Duration `json:"estimate_ns"`          // assumed runtime; never 0
+}
+
+// A Job is what is dispatched to a worker: one task, or several (a clustered job) that run one after
+// the other in the worker's one slot for them. Its tasks do not depend on each other.
+type Job struct {
+	Run       corral.RunID `json:"run"`
+	Seq       int64        `json:"seq"` // unique within the run, never used again
+	Dir       string       `json:"dir"` // D, the run's directory, absolute
+	CPUs      int          `json:"cpus"`
+	MemoryMiB int          `json:"memory_mib"`
+	Priority  float64      `json:"-"` // highest first among ready jobs
+	Tasks     []Task       `json:"tasks"`
+}
+
+// A Key identifies a job within a cluster.
+type Key struct {
+	Run corral.RunID `json:"run"`
+	Seq int64        `json:"seq"`
+}
+
+// Key returns the job's key.
+func (j Job) Key() Key { return Key{j.Run, j.Seq} }
+
+// Estimate is the sum of the tasks' estimates.
+func (j Job) Estimate() time.Duration {
+	var sum time.Duration
+	for _, t := range j.Tasks {
+		sum += t.Estimate
+	}
+	return sum
+}
+
+// A Status says how one execution of a task ended.
+type Status string
+
+const (
+	Done      Status = "done"      // exit status 0 and every declared output published
+	Failed    Status = "failed"    // anything else that is the task's own doing; counts as a try
+	Cut       Status = "cut"       // killed because its worker had to leave; not the task's doing
+	Cancelled Status = "cancelled" // killed because its run was cancelled
+)
+
+// A Result is the record of one execution of a task, as the worker measured it.
+type Result struct {
+	Key       Key           `json:"key"`
+	Index     int           `json:"index"`
+	Attempt   int           `json:"attempt"`
+	Status    Status        `json:"status"`
+	Exit      int           `json:"exit"`             // exit status; -1 if there is none
+	Signal    string        `json:"signal,omitempty"` // that ended it, if one did
+	Reason    string        `json:"reason,omitempty"` // why it is not Done, in one sentence
+	Worker    string        `json:"worker"`
+	StartedAt time.Time     `json:"started_at"`
+	EndedAt   time.Time     `json:"ended_at"`
+	UserCPU   time.Duration `json:"user_cpu_ns"`
+	SysCPU    time.Duration `json:"sys_cpu_ns"`
+	MaxRSSKiB int64         `json:"max_rss_kib"`
+}
+
+// A Sink is the owner of a run's jobs. Its methods are called from the dispatcher's goroutines, never
+// two at once for one sink, and must not call back into the dispatcher before they return.
+type Sink interface {
+	// Assigned is told before jobs are sent to worker; if it fails they are not sent and stay queued.
+	// This is the recorded intent: after a crash these are the jobs that may be running.
+	Assigned(worker string, jobs []Key) error
+
+	// Finished is told of results before the worker is told to forget them; if it fails the worker
+	// keeps and repeats them. Repeated results are normal: it must be idempotent.
+	Finished(results []Result) error
+
+	// Returned is told of jobs that no worker has any more and that the dispatcher has forgotten.
+	// started: they may have been running when their worker was lost; else they never started. Tasks
+	// of theirs that were reported Finished before are not affected.
+	Returned(jobs []Key, started bool, reason string)
+}

@@ -1,0 +1,189 @@
+// Package resubmit decides whether and when a finished glidein is submitted again.
+//
+// It is plain logic: a policy, the results of the attempts so far, and now go in; a verdict comes
+// out. Only an attempt that expired (its walltime was over) counts for the policy. One that was lost
+// or failed in a way that may pass follows the retries, with back-off. Everything else ends the
+// glidein: an idle pilot must not come back, or an empty cluster becomes a submission storm.
+//
+// The rule is that of the original system (Juve 2012, §2.7.2) with its off-by-one made plain: a limit
+// of N means N resubmissions, N+1 submissions in all.
+package resubmit
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A Mode says how often an expired attempt is followed by another.
+type Mode string
+
+const (
+	Never   Mode = "never"
+	Times   Mode = "times"   // at most Limit times
+	Until   Mode = "until"   // before Deadline
+	Forever Mode = "forever" // as long as the site is there
+)
+
+// A Policy is what was asked for. The zero value is never, without retries.
+type Policy struct {
+	Mode     Mode      `json:"mode"`
+	Limit    int       `json:"limit,omitempty"`
+	Deadline time.Time `json:"deadline,omitzero"`
+	Retries  int       `json:"retries"` // for attempts that were lost or failed transiently, in a row
+}
+
+// Parse reads what --resubmit takes: never, N, until=TIME (RFC 3339) or forever.
+func Parse(s string) (Policy, error) {
+	switch s {
+	case "", string(Never):
+		return Policy{Mode: Never}, nil
+	case string(Forever):
+		return Policy{Mode: Forever}, nil
+	}
+	if at, ok := strings.CutPrefix(s, "until="); ok {
+		t, err := time.Parse(time.RFC3339, at)
+		if err != nil {
+			return Policy{}, fmt.Errorf("%q is not an RFC 3339 time", at)
+		}
+		return Policy{Mode: Until, Deadline: t.UTC()}, nil
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 0 {
+		return Policy{}, fmt.Errorf("%q is none of never, a number, until=TIME, forever", s)
+	}
+	if n == 0 {
+		return Policy{Mode: Never}, nil
+	}
+	return Policy{Mode: Times, Limit: n}, nil
+}
+
+func (p Policy) String() string {
+	switch p.Mode {
+	case Times:
+		return strconv.Itoa(p.Limit)
+	case Until:
+		return "until=" + p.Deadline.Format(time.RFC3339)
+	case Forever:
+		return string(Forever)
+	}
+	return string(Never)
+}
+
+// Validate reports the first thing in p that makes no sense.
+func (p Policy) Validate() error {
+	switch {
+	case p.Retries < 0:
+		return fmt.Errorf("retries: %d is negative", p.Retries)
+	case p.Mode == Times && p.Limit < 1:
+		return fmt.Errorf("limit: %d, want at least 1", p.Limit)
+	case p.Mode != Times && p.Limit != 0:
+		return fmt.Errorf("limit: only for mode %s", Times)
+	case p.Mode == Until && p.Deadline.IsZero():
+		return fmt.Errorf("deadline: missing for mode %s", Until)
+	case p.Mode != Until && !p.Deadline.IsZero():
+		return fmt.Errorf("deadline: only for mode %s", Until)
+	}
+	switch p.Mode {
+	case "", Never, Times, Until, Forever:
+		return nil
+	}
+	return fmt.Errorf("mode: %q is none of %s, %s, %s, %s", p.Mode, Never, Times, Until, Forever)
+}
+
+// A Result is what an ended attempt means for the policy.
+type Result string
+
+const (
+	Expired   Result = "expired"   // lived out its walltime
+	Transient Result = "transient" // lost, preempted or failed in a way that may pass
+	Finished  Result = "finished"  // idle, drained, removed: nobody wants another
+	Broken    Result = "broken"    // failed in a way that a repetition does not mend
+)
+
+// A Verdict says what follows the last ended attempt.
+type Verdict string
+
+const (
+	Again  Verdict = "again"  // submit another attempt, not before the time given
+	Finish Verdict = "finish" // the glidein is finished
+	Fail   Verdict = "fail"   // the glidein has failed
+)
+
+// Back-off after transient ends: BackoffMin doubled for each in a row, at most BackoffMax, plus jitter
+// of up to a half of it.
+const (
+	BackoffMin = 2 * time.Second
+	BackoffMax = 10 * time.Minute
+)
+
+// An Attempt is an ended attempt, oldest first in a history.
+type Attempt struct {
+	EndedAt time.Time
+	Result  Result
+}
+
+// Next returns what follows history at now, the earliest time for another attempt when the verdict is
+// Again, and the rule that decided. jitter in [0,1) comes from the caller so that a simulation stays
+// reproducible. An empty history gives Again at once.
+func (p Policy) Next(history []Attempt, now time.Time, jitter float64) (v Verdict, notBefore time.Time, why string) {
+	if len(history) == 0 {
+		return Again, time.Time{}, "first attempt"
+	}
+	last := history[len(history)-1]
+	switch last.Result {
+	case Expired:
+		return p.afterExpiry(history, now)
+	case Transient:
+		failures := tail(history, Transient)
+		if failures > p.Retries {
+			return Fail, time.Time{}, fmt.Sprintf("%d attempts in a row failed, %d retries allowed", failures, p.Retries)
+		}
+		return Again, last.EndedAt.Add(backoff(failures, jitter)), fmt.Sprintf("retry %d of %d", failures, p.Retries)
+	case Finished:
+		return Finish, time.Time{}, "not wanted any longer"
+	}
+	return Fail, time.Time{}, "failed in a way that a retry does not mend"
+}
+
+func (p Policy) afterExpiry(history []Attempt, now time.Time) (Verdict, time.Time, string) {
+	expired := 0
+	for _, a := range history {
+		if a.Result == Expired {
+			expired++
+		}
+	}
+	switch p.Mode {
+	case Forever:
+		return Again, time.Time{}, "resubmit forever"
+	case Times:
+		if expired <= p.Limit {
+			return Again, time.Time{}, fmt.Sprintf("resubmission %d of %d", expired, p.Limit)
+		}
+		return Finish, time.Time{}, fmt.Sprintf("all %d resubmissions used", p.Limit)
+	case Until:
+		if now.Before(p.Deadline) {
+			return Again, time.Time{}, "resubmit until " + p.Deadline.Format(time.RFC3339)
+		}
+		return Finish, time.Time{}, "past " + p.Deadline.Format(time.RFC3339)
+	}
+	return Finish, time.Time{}, "no resubmission asked"
+}
+
+// tail counts how many attempts at the end of history have result r.
+func tail(history []Attempt, r Result) int {
+	n := 0
+	for n < len(history) && history[len(history)-1-n].Result == r {
+		n++
+	}
+	return n
+}
+
+func backoff(failures int, jitter float64) time.Duration {
+	d := BackoffMax
+	if failures-1 < 16 { // 2 s << 16 is far above the maximum: no overflow below
+		d = min(BackoffMin<<(failures-1), BackoffMax)
+	}
+	return d + time.Duration(jitter*float64(d)/2)
+}

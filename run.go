@@ -1,0 +1,109 @@
+package corral
+
+import "time"
+
+// RunID identifies a run.
+type RunID int64
+
+// A RunState says what a run is doing.
+type RunState string
+
+const (
+	RunRunning    RunState = "RUNNING"    // ready tasks are handed to the cluster
+	RunCancelling RunState = "CANCELLING" // running tasks are being killed
+	RunSucceeded  RunState = "SUCCEEDED"  // every task succeeded
+	RunFailed     RunState = "FAILED"     // a task failed for good; what did not depend on it was finished
+	RunStalled    RunState = "STALLED"    // no present or requested worker could take what was ready
+	RunCancelled  RunState = "CANCELLED"  // cancelled; may be resumed
+	RunDeleted    RunState = "DELETED"    // tombstone
+)
+
+// RunStates lists all states in their order of life.
+var RunStates = []RunState{RunRunning, RunCancelling, RunSucceeded, RunFailed, RunStalled, RunCancelled, RunDeleted}
+
+// A RunMove names an event of a run's life.
+type RunMove string
+
+const (
+	RunSucceed   RunMove = "succeed"
+	RunFail      RunMove = "fail"
+	RunStall     RunMove = "stall"
+	RunCancel    RunMove = "cancel"
+	RunCancelEnd RunMove = "cancelled"
+	RunResume    RunMove = "resume"
+	RunRemove    RunMove = "remove"
+)
+
+// RunOptions are chosen when a run is created and never change.
+type RunOptions struct {
+	Clustering     string  `json:"clustering"`        // none, horizontal=N
+	Retries        int     `json:"retries"`           // of each task, unless the task says otherwise
+	Stall          Seconds `json:"stall_s"`           // how long a task may be ready that nothing can take
+	DefaultRuntime Seconds `json:"default_runtime_s"` // assumed of a task without an estimate
+}
+
+// RunTasks counts the tasks of a run by what they are doing; the counts add up to Total.
+type RunTasks struct {
+	Total   int `json:"total"`
+	Waiting int `json:"waiting"` // for a parent
+	Ready   int `json:"ready"`   // for a worker
+	Running int `json:"running"`
+	Done    int `json:"done"`
+	Failed  int `json:"failed"`  // for good
+	Skipped int `json:"skipped"` // below a failed task: can never run
+}
+
+// A RunReport compares what a run took with what it could have taken (Juve 2012 §2.8, with the proven
+// bound beside the list schedule). Times are of the last attempt of each task, measured at the worker.
+type RunReport struct {
+	Makespan       Seconds `json:"makespan_s"`             // creation of the run to its last task's end
+	TaskTime       Seconds `json:"cumulative_task_time_s"` // sum over tasks
+	CPUs           int     `json:"cpus"`                   // most cpus that were registered at once
+	Parallelism    float64 `json:"parallelism"`            // TaskTime / Makespan
+	CriticalPath   Seconds `json:"critical_path_s"`
+	LowerBound     Seconds `json:"lower_bound_s"`   // max(CriticalPath, work / CPUs): no schedule is shorter
+	ListSchedule   Seconds `json:"list_schedule_s"` // highest upward rank first on CPUs cpus, no overhead
+	OverBound      float64 `json:"makespan_over_lower_bound"`
+	OverList       float64 `json:"makespan_over_list_schedule"`
+	LostWork       Seconds `json:"lost_work_s"` // in tasks cut off by a pilot's end or lost with a worker
+	Requeued       int     `json:"requeued"`    // times a task was queued again without using a retry
+	RetriesUsed    int     `json:"retries_used"`
+	WaitForWorkers Seconds `json:"wait_for_workers_s"` // creation of the run to its first task's start
+}
+
+// A Run drives one workflow on one cluster.
+type Run struct {
+	ID          RunID             `json:"id"`
+	Owner       string            `json:"owner"`
+	Cluster     ClusterID         `json:"cluster_id"`
+	ClusterName string            `json:"cluster"`
+	Workflow    string            `json:"workflow"` // its name
+	Dir         string            `json:"dir"`      // D: data, tasks, journal, workflow.json
+	Options     RunOptions        `json:"options"`
+	Labels      map[string]string `json:"labels,omitempty"`
+	State       RunState          `json:"state"`
+	Reason      string            `json:"reason,omitempty"`
+	Tasks       RunTasks          `json:"tasks"`
+	Report      *RunReport        `json:"report,omitempty"` // once it is over
+	CreatedAt   time.Time         `json:"created_at"`
+	EndedAt     time.Time         `json:"ended_at,omitzero"`
+	UpdatedAt   time.Time         `json:"updated_at"`
+}
+
+// Over reports whether nothing of the run is running or queued in state s.
+func (s RunState) Over() bool { return s != RunRunning && s != RunCancelling }
+
+// Apply moves the run by one event; no other code sets State.
+func (r Run) Apply(move RunMove, reason string, at time.Time) (Run, error) {
+	next, err := RunMoves.Next(r.State, move)
+	if err != nil {
+		return r, ErrorAt(Conflict, "run "+r.Workflow, "%w", err)
+	}
+	r.State, r.Reason, r.UpdatedAt = next, reason, at
+	if next.Over() && next != RunDeleted {
+		r.EndedAt = at
+	} else if !next.Over() {
+		r.EndedAt, r.Report = time.Time{}, nil
+	}
+	return r, nil
+}

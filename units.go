@@ -1,0 +1,33 @@
+package corral
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+)
+
+// Seconds is a duration that JSON shows as a number of seconds. Fields of this type end in _s.
+type Seconds time.Duration
+
+// MarshalJSON writes d as decimal seconds, to the millisecond.
+func (d Seconds) MarshalJSON() ([]byte, error) {
+	s := time.Duration(d).Round(time.Millisecond).Seconds()
+	return strconv.AppendFloat(nil, s, 'f', -1, 64), nil
+}
+
+// UnmarshalJSON reads a finite number of seconds that fits a time.Duration.
+func (d *Seconds) UnmarshalJSON(b []byte) error {
+	var s float64
+	if err := json.Unmarshal(b, &s); err != nil {
+		return fmt.Errorf("%s is not a number of seconds", b)
+	}
+	if math.Abs(s) > math.MaxInt64/float64(time.Second)/2 {
+		return fmt.Errorf("%s seconds is out of range", b)
+	}
+	*d = Seconds(math.Round(s * float64(time.Second)))
+	return nil
+}
+
+func (d Seconds) String() string { return time.Duration(d).String() }
