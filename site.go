@@ -43,18 +43,19 @@ type Platform struct {
 
 // A Site is a place that can run batch jobs.
 type Site struct {
-	ID        SiteID    `json:"id"`
-	Name      string    `json:"name"`
-	Owner     string    `json:"owner"`
-	Contact   string    `json:"contact"` // how to reach it: local:
-	Batch     string    `json:"batch"`   // what queues jobs there: fork
-	Root      string    `json:"root"`    // directory at the site that is ours alone
-	Platform  Platform  `json:"platform"`
-	Package   string    `json:"package,omitempty"` // worker package installed there, by name
-	State     SiteState `json:"state"`
-	Reason    string    `json:"reason,omitempty"` // why it is in State, one line
-	CreatedAt time.Time `json:"created_at"`
-	UpdatedAt time.Time `json:"updated_at"`
+	ID            SiteID    `json:"id"`
+	Name          string    `json:"name"`
+	Owner         string    `json:"owner"`
+	Contact       string    `json:"contact"` // how to reach it: local:
+	Batch         string    `json:"batch"`   // what queues jobs there: fork
+	Root          string    `json:"root"`    // directory at the site that is ours alone
+	Platform      Platform  `json:"platform"`
+	Package       string    `json:"package,omitempty"`        // worker package installed there, by name
+	PackageDigest string    `json:"package_digest,omitempty"` // sha256:HEX of its archive
+	State         SiteState `json:"state"`
+	Reason        string    `json:"reason,omitempty"` // why it is in State, one line
+	CreatedAt     time.Time `json:"created_at"`
+	UpdatedAt     time.Time `json:"updated_at"`
 }
 
 // Terminal reports whether no event can move a site out of s.

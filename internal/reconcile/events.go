@@ -1,0 +1,140 @@
+package reconcile
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/corral-pilot/corral"
+)
+
+// A Sighting is what is known of a job at its site right now.
+type Sighting struct {
+	Known     bool   // the site knows the tag
+	ID        string // the site's own id
+	Phase     Phase
+	Exit      *int
+	Killed    Killed
+	StartedAt time.Time
+	EndedAt   time.Time
+	Report    *Report // what the job itself left behind, once it has ended
+	Stderr    string  // its last line on stderr, where it left no report
+
+	// Missing is since when the site has not known a job that it once accepted; Visibility is for how
+	// long that may be the batch system's delay and not the truth.
+	Missing    time.Time
+	Visibility time.Duration
+}
+
+// A Phase is how far the batch system says a job is.
+type Phase string
+
+const (
+	Queued  Phase = "queued"
+	Running Phase = "running"
+	Ended   Phase = "ended"
+)
+
+// Killed says who ended a job that did not end itself.
+type Killed string
+
+const (
+	ByWalltime    Killed = "walltime"
+	ByCancel      Killed = "cancel"
+	ByDisappeared Killed = "disappeared"
+)
+
+// A Report is a job's own account of its end.
+type Report struct {
+	Outcome            corral.Outcome
+	Transient          bool
+	Reason             string
+	StartedAt, EndedAt time.Time
+}
+
+// Events returns the moves that bring a live job to what was seen of it, in order; none if nothing is
+// new. A job in state NEW that the site does not know gets none: only Decide may repeat it.
+func Events(j corral.Job, s Sighting, now time.Time) []corral.JobEvent {
+	switch {
+	case !j.Live():
+		return nil
+	case !s.Known:
+		return missing(j, s, now)
+	case s.Phase == Queued:
+		return queued(j, s, now)
+	case s.Phase == Running:
+		return started(j, s, now)
+	}
+	return append(started(j, s, now), ending(j, s, now))
+}
+
+func missing(j corral.Job, s Sighting, now time.Time) []corral.JobEvent {
+	if j.State == corral.JobNew || s.Missing.IsZero() || now.Sub(s.Missing) < s.Visibility {
+		return nil
+	}
+	return []corral.JobEvent{{
+		Move:      corral.JobEnd,
+		At:        now,
+		Outcome:   corral.OutcomeLost,
+		Transient: true,
+		Reason:    fmt.Sprintf("the site has not known it for %s", now.Sub(s.Missing).Round(time.Second)),
+	}}
+}
+
+func queued(j corral.Job, s Sighting, now time.Time) []corral.JobEvent {
+	if j.State != corral.JobNew && j.State != corral.JobSubmitted {
+		return nil
+	}
+	return []corral.JobEvent{{Move: corral.JobQueue, At: now, SiteJobID: s.ID}}
+}
+
+func started(j corral.Job, s Sighting, now time.Time) []corral.JobEvent {
+	if j.State == corral.JobRunning || s.StartedAt.IsZero() && s.Phase == Ended {
+		return nil
+	}
+	return []corral.JobEvent{{Move: corral.JobStart, At: orElse(s.StartedAt, now), SiteJobID: s.ID}}
+}
+
+func ending(j corral.Job, s Sighting, now time.Time) corral.JobEvent {
+	e := corral.JobEvent{Move: corral.JobEnd, At: orElse(s.EndedAt, now), SiteJobID: s.ID, ExitStatus: s.Exit}
+	e.Outcome, e.Transient, e.Reason = outcome(j, s)
+	return e
+}
+
+// outcome says how a job ended: by its own report if it left one, else by what the batch system knows.
+// Exit statuses come last: what lies between a process and us changes them (papers part 5.1, T2).
+func outcome(j corral.Job, s Sighting) (o corral.Outcome, transient bool, reason string) {
+	switch {
+	case s.Report != nil && s.Report.Outcome == corral.OutcomePreempted && j.Asked == corral.AskCancel:
+		return corral.OutcomeRemoved, false, "cancelled"
+	case s.Report != nil:
+		return s.Report.Outcome, s.Report.Transient, s.Report.Reason
+	case s.Killed == ByCancel || j.Asked == corral.AskCancel:
+		return corral.OutcomeRemoved, false, "cancelled"
+	case s.Killed == ByWalltime && j.Kind == corral.PilotJob:
+		return corral.OutcomeExpired, false, "the batch system ended it at its walltime"
+	case s.Killed == ByWalltime:
+		return corral.OutcomeFailed, true, "the batch system ended it at its walltime"
+	case s.Killed == ByDisappeared:
+		return corral.OutcomeLost, true, "its processes disappeared"
+	}
+	return corral.OutcomeFailed, true, noReport(s)
+}
+
+func noReport(s Sighting) string {
+	reason := "it left no report"
+	if s.Exit != nil {
+		reason = fmt.Sprintf("it ended with exit status %d and left no report", *s.Exit)
+	}
+	if line := strings.TrimSpace(s.Stderr); line != "" {
+		reason += "; its last word: " + line
+	}
+	return reason
+}
+
+func orElse(t, fallback time.Time) time.Time {
+	if t.IsZero() {
+		return fallback
+	}
+	return t
+}

@@ -1,0 +1,269 @@
+// Package reconcile decides what to do about one site: it is the pure middle of the engine.
+//
+// Two functions carry everything. Events turns what a site and its jobs say into moves of jobs;
+// Decide turns the recorded world into actions. Neither does I/O nor reads a clock, and both may be
+// called again on the same world with the same answer, so a crash between any two steps costs nothing
+// but the step. The engine records the intent of an action before it acts, and a job whose intent is
+// recorded but whose submission was never answered is looked up by its tag before it is repeated.
+//
+// The invariant: at most one attempt of a glidein is asked for at a time, two only with overlap.
+package reconcile
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/resubmit"
+)
+
+// A World is everything recorded about one site.
+type World struct {
+	Site     corral.Site
+	Jobs     []corral.Job     // its setup and cleanup jobs, oldest first
+	Glideins []corral.Glidein // with their attempts; DELETED ones left out
+}
+
+// An Action is one thing to do at a site. The engine performs actions in order.
+type Action interface {
+	// Why is the reason in one line, for the log.
+	Why() string
+}
+
+type (
+	// Submit asks for a new job: its row is the recorded intent, then the site is called.
+	Submit struct {
+		Kind    corral.JobKind
+		Glidein corral.GlideinID // pilot jobs only
+		Move    corral.SiteMove  // move of the site that belongs to the same intent, if any
+		Reason  string
+	}
+
+	// Resume takes up a job whose intent is recorded but whose submission was never answered: it is
+	// looked up by its tag and submitted again only if the site does not know it.
+	Resume struct{ Job corral.Job }
+
+	// Drain asks a running attempt to finish its tasks and leave.
+	Drain struct{ Job corral.Job }
+
+	// Cancel ends a job at its site, by force if need be.
+	Cancel struct {
+		Job    corral.Job
+		Reason string
+	}
+
+	// AskGlidein passes the removal of the site on to a glidein.
+	AskGlidein struct {
+		Glidein corral.GlideinID
+		Ask     corral.Ask
+		Reason  string
+	}
+
+	// Settle writes down a glidein's derived state where it differs from the recorded one.
+	Settle struct{ Glidein corral.GlideinID }
+
+	// MoveSite moves the site.
+	MoveSite struct {
+		Move   corral.SiteMove
+		Reason string
+	}
+
+	// Sweep removes the site's root directory, then moves the site to DELETED.
+	Sweep struct{}
+)
+
+func (a Submit) Why() string     { return a.Reason }
+func (a Resume) Why() string     { return "the submission of " + a.Job.Tag + " was never answered" }
+func (a Drain) Why() string      { return "asked to drain" }
+func (a Cancel) Why() string     { return a.Reason }
+func (a AskGlidein) Why() string { return a.Reason }
+func (a Settle) Why() string     { return "what its attempts say has changed" }
+func (a MoveSite) Why() string   { return a.Reason }
+func (a Sweep) Why() string      { return "the cleanup job is done" }
+
+// maxSiteJobs is how often a setup or cleanup job is tried before the site fails.
+const maxSiteJobs = 3
+
+// siteJobBackoff is the time between two tries, doubled each time.
+const siteJobBackoff = 2 * time.Second
+
+// Decide returns what to do about the site at now, in order.
+func Decide(now time.Time, w World) []Action {
+	var actions []Action
+	for _, g := range w.Glideins {
+		actions = append(actions, glidein(now, w.Site, g)...)
+	}
+	return append(actions, site(now, w)...)
+}
+
+func site(now time.Time, w World) []Action {
+	switch w.Site.State {
+	case corral.SiteNew:
+		return []Action{Submit{Kind: corral.SetupJob, Move: corral.SiteStage, Reason: "the site is new"}}
+	case corral.SiteStaging:
+		return siteJob(now, w, corral.SetupJob, MoveSite{Move: corral.SiteStaged})
+	case corral.SiteExiting:
+		return exiting(w)
+	case corral.SiteRemoving:
+		return siteJob(now, w, corral.CleanupJob, Sweep{})
+	case corral.SiteDeleted, corral.SiteFailed:
+		return cancelAll(w.Jobs, "the site is "+string(w.Site.State))
+	}
+	return nil
+}
+
+// siteJob follows the site's setup or cleanup job: done leads to next, failure to another try or to
+// the failure of the site.
+func siteJob(now time.Time, w World, kind corral.JobKind, next Action) []Action {
+	tries, last := lastOf(w.Jobs, kind)
+	switch {
+	case tries == 0:
+		return []Action{Submit{Kind: kind, Reason: "none was submitted yet"}}
+	case last.State == corral.JobNew:
+		return []Action{Resume{last}}
+	case last.Live():
+		return nil
+	case last.Outcome == corral.OutcomeDone:
+		return []Action{next}
+	case retryable(last) && tries < maxSiteJobs:
+		if now.Before(last.EndedAt.Add(siteJobBackoff << (tries - 1))) {
+			return nil
+		}
+		return []Action{Submit{Kind: kind, Reason: fmt.Sprintf("%s job %d %s: %s", kind, last.Number, last.Outcome, last.Reason)}}
+	}
+	return []Action{MoveSite{corral.SiteFail, fmt.Sprintf("%s job %d %s: %s", kind, last.Number, last.Outcome, last.Reason)}}
+}
+
+// lastOf returns how many jobs of this kind there were since the last one that did its work, and the
+// last one.
+func lastOf(jobs []corral.Job, kind corral.JobKind) (tries int, last corral.Job) {
+	for _, j := range jobs {
+		if j.Kind != kind {
+			continue
+		}
+		if last.Outcome == corral.OutcomeDone {
+			tries = 0
+		}
+		tries, last = tries+1, j
+	}
+	return tries, last
+}
+
+func retryable(j corral.Job) bool {
+	return j.Transient || j.Outcome == corral.OutcomeLost || j.Outcome == corral.OutcomePreempted
+}
+
+// exiting passes removal on to the glideins and the setup job; when nothing is alive the cleanup job
+// follows.
+func exiting(w World) []Action {
+	const reason = "the site is being removed"
+	actions := cancelAll(w.Jobs, reason)
+	busy := len(actions) > 0
+	for _, g := range w.Glideins {
+		if !g.State.Terminal() && g.Asked != corral.AskCancel {
+			actions = append(actions, AskGlidein{g.ID, corral.AskCancel, reason})
+			busy = true
+		}
+		busy = busy || len(g.Live()) > 0
+	}
+	if busy {
+		return actions
+	}
+	return []Action{Submit{Kind: corral.CleanupJob, Move: corral.SiteEmptied, Reason: reason}}
+}
+
+func cancelAll(jobs []corral.Job, reason string) []Action {
+	var actions []Action
+	for _, j := range jobs {
+		if j.Live() {
+			actions = append(actions, Cancel{j, reason})
+		}
+	}
+	return actions
+}
+
+// glidein decides about one glidein.
+func glidein(now time.Time, site corral.Site, g corral.Glidein) []Action {
+	var actions []Action
+	live := g.Live()
+	for _, a := range live {
+		actions = append(actions, attempt(site, g, a)...)
+	}
+	if submit, why := wantsAttempt(now, site, g, live); submit {
+		return append(actions, Submit{Kind: corral.PilotJob, Glidein: g.ID, Reason: why})
+	}
+	if state, reason := g.Derive(site.State, now); state != g.State || reason != g.Reason {
+		actions = append(actions, Settle{g.ID})
+	}
+	return actions
+}
+
+// attempt decides about one live attempt.
+func attempt(site corral.Site, g corral.Glidein, a corral.Job) []Action {
+	ask := max(askRank(g.Asked), askRank(a.Asked))
+	gone := site.State == corral.SiteFailed || site.State == corral.SiteDeleted
+	switch {
+	case gone:
+		return []Action{Cancel{a, "the site is " + string(site.State)}}
+	case ask == askRank(corral.AskCancel):
+		return []Action{Cancel{a, "asked to cancel"}}
+	case ask == askRank(corral.AskDrain) && a.State == corral.JobRunning:
+		return []Action{Drain{a}}
+	case ask == askRank(corral.AskDrain):
+		return []Action{Cancel{a, "asked to drain before it ran"}}
+	case a.State == corral.JobNew:
+		return []Action{Resume{a}}
+	}
+	return nil
+}
+
+func askRank(a corral.Ask) int {
+	switch a {
+	case corral.AskDrain:
+		return 1
+	case corral.AskCancel:
+		return 2
+	}
+	return 0
+}
+
+// wantsAttempt reports whether another attempt is to be submitted now, and why.
+func wantsAttempt(now time.Time, site corral.Site, g corral.Glidein, live []corral.Job) (bool, string) {
+	if site.State != corral.SiteReady || g.Asked != corral.AskNothing || g.State.Terminal() || now.Before(g.NotBefore) {
+		return false, ""
+	}
+	if len(live) > 0 {
+		return wantsOverlap(now, g, live)
+	}
+	verdict, notBefore, why := g.Next(now)
+	return verdict == resubmit.Again && !now.Before(notBefore), why
+}
+
+// wantsOverlap reports whether the one live attempt is near its end and the policy will want another:
+// its successor then waits in the queue already (Juve 2012 part 5.1, T4: resubmission after the end
+// lets the pool drop to zero at every expiry).
+func wantsOverlap(now time.Time, g corral.Glidein, live []corral.Job) (bool, string) {
+	if g.Overlap == 0 || len(live) != 1 || live[0].State != corral.JobRunning {
+		return false, ""
+	}
+	ends := live[0].StartedAt.Add(time.Duration(g.Walltime))
+	if now.Before(ends.Add(-time.Duration(g.Overlap))) {
+		return false, ""
+	}
+	expired := live[0]
+	expired.State, expired.Outcome, expired.EndedAt = corral.JobEnded, corral.OutcomeExpired, ends
+	then := g
+	then.Attempts = append(ended(g.Attempts), expired)
+	verdict, _, why := then.Next(now)
+	return verdict == resubmit.Again, why + ", overlapping the attempt that ends at " + ends.Format(time.RFC3339)
+}
+
+func ended(attempts []corral.Job) []corral.Job {
+	var over []corral.Job
+	for _, a := range attempts {
+		if !a.Live() {
+			over = append(over, a)
+		}
+	}
+	return over
+}

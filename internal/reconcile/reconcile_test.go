@@ -1,0 +1,261 @@
+package reconcile
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/resubmit"
+)
+
+var t0 = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+func glideinWith(policy resubmit.Policy, attempts ...corral.Job) corral.Glidein {
+	g := corral.Glidein{ID: 7, Hosts: 1, CPUs: 1, Walltime: corral.Seconds(time.Minute), Resubmit: policy,
+		State: corral.GlideinWaiting, Reason: "to be submitted", Attempts: attempts}
+	g.State, g.Reason = g.Derive(corral.SiteReady, t0)
+	return g
+}
+
+func over(n int, o corral.Outcome) corral.Job {
+	return corral.Job{ID: corral.JobID(n), Kind: corral.PilotJob, Glidein: 7, Number: n, State: corral.JobEnded, Outcome: o, EndedAt: t0}
+}
+
+func alive(n int, s corral.JobState) corral.Job {
+	return corral.Job{ID: corral.JobID(n), Kind: corral.PilotJob, Glidein: 7, Number: n, State: s, StartedAt: t0}
+}
+
+func siteJobOver(kind corral.JobKind, n int, o corral.Outcome, transient bool) corral.Job {
+	return corral.Job{ID: corral.JobID(n), Kind: kind, Number: n, State: corral.JobEnded, Outcome: o, Transient: transient, EndedAt: t0}
+}
+
+// kinds names actions for the tables: what is done, not why.
+func kinds(actions []Action) []string {
+	names := []string{}
+	for _, a := range actions {
+		switch a := a.(type) {
+		case Submit:
+			names = append(names, "submit "+string(a.Kind))
+		case Resume:
+			names = append(names, "resume")
+		case Drain:
+			names = append(names, "drain")
+		case Cancel:
+			names = append(names, "cancel")
+		case AskGlidein:
+			names = append(names, "ask "+string(a.Ask))
+		case Settle:
+			names = append(names, "settle")
+		case MoveSite:
+			names = append(names, string(a.Move))
+		case Sweep:
+			names = append(names, "sweep")
+		}
+	}
+	return names
+}
+
+func TestDecideSite(t *testing.T) {
+	t.Parallel()
+	setup := func(o corral.Outcome, transient bool) corral.Job {
+		return siteJobOver(corral.SetupJob, 1, o, transient)
+	}
+	tests := []struct {
+		name  string
+		state corral.SiteState
+		jobs  []corral.Job
+		after time.Duration
+		want  []string
+	}{
+		{"new: the setup job is submitted", corral.SiteNew, nil, 0, []string{"submit setup"}},
+		{"crash between intent and submission", corral.SiteStaging, []corral.Job{{Kind: corral.SetupJob, Number: 1, State: corral.JobNew}}, 0, []string{"resume"}},
+		{"setup running", corral.SiteStaging, []corral.Job{{Kind: corral.SetupJob, State: corral.JobRunning}}, 0, []string{}},
+		{"setup done", corral.SiteStaging, []corral.Job{setup(corral.OutcomeDone, false)}, 0, []string{"staged"}},
+		{"setup failed for good", corral.SiteStaging, []corral.Job{setup(corral.OutcomeFailed, false)}, 0, []string{"fail"}},
+		{"setup failed, may pass: too early", corral.SiteStaging, []corral.Job{setup(corral.OutcomeFailed, true)}, 0, []string{}},
+		{"setup failed, may pass: later", corral.SiteStaging, []corral.Job{setup(corral.OutcomeFailed, true)}, time.Minute, []string{"submit setup"}},
+		{"setup failed three times", corral.SiteStaging, []corral.Job{setup(corral.OutcomeFailed, true), setup(corral.OutcomeLost, false), setup(corral.OutcomeFailed, true)}, time.Minute, []string{"fail"}},
+		{"ready", corral.SiteReady, []corral.Job{setup(corral.OutcomeDone, false)}, 0, []string{}},
+		{"exiting while setup runs", corral.SiteExiting, []corral.Job{{Kind: corral.SetupJob, State: corral.JobRunning}}, 0, []string{"cancel"}},
+		{"exiting, empty", corral.SiteExiting, []corral.Job{setup(corral.OutcomeDone, false)}, 0, []string{"submit cleanup"}},
+		{"cleanup done", corral.SiteRemoving, []corral.Job{siteJobOver(corral.CleanupJob, 1, corral.OutcomeDone, false)}, 0, []string{"sweep"}},
+		{"removed again after a failed removal", corral.SiteRemoving, []corral.Job{siteJobOver(corral.CleanupJob, 1, corral.OutcomeFailed, false)}, 0, []string{"fail"}},
+		{"failed", corral.SiteFailed, []corral.Job{{Kind: corral.SetupJob, State: corral.JobRunning}}, 0, []string{"cancel"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got := kinds(Decide(t0.Add(tt.after), World{Site: corral.Site{State: tt.state}, Jobs: tt.jobs}))
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("Decide (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestDecideGlidein(t *testing.T) {
+	t.Parallel()
+	never, twice := resubmit.Policy{Mode: resubmit.Never}, resubmit.Policy{Mode: resubmit.Times, Limit: 2}
+	forever := resubmit.Policy{Mode: resubmit.Forever}
+	asked := func(g corral.Glidein, ask corral.Ask) corral.Glidein { g.Asked = ask; return g }
+	lap := func(g corral.Glidein) corral.Glidein { g.Overlap = corral.Seconds(20 * time.Second); return g }
+	exp := over(1, corral.OutcomeExpired)
+	tests := []struct {
+		name  string
+		g     corral.Glidein
+		after time.Duration
+		want  []string
+	}{
+		{"first attempt", glideinWith(never), 0, []string{"submit pilot"}},
+		{"one is alive", glideinWith(forever, alive(1, corral.JobRunning)), 0, []string{}},
+		{"unanswered submission", glideinWith(never, alive(1, corral.JobNew)), 0, []string{"resume"}},
+		{"expired, never", glideinWith(never, exp), 0, []string{}},
+		{"expired, twice", glideinWith(twice, exp), 0, []string{"submit pilot"}},
+		{"expired three times, twice", glideinWith(twice, exp, over(2, corral.OutcomeExpired), over(3, corral.OutcomeExpired)), 0, []string{}},
+		{"idle, forever", glideinWith(forever, over(1, corral.OutcomeIdle)), 0, []string{}},
+		{"lost, one retry: back-off", glideinWith(resubmit.Policy{Retries: 1}, over(1, corral.OutcomeLost)), 0, []string{}},
+		{"lost, one retry: later", glideinWith(resubmit.Policy{Retries: 1}, over(1, corral.OutcomeLost)), time.Minute, []string{"submit pilot"}},
+		{"a duplicate beside the real one", glideinWith(never, alive(1, corral.JobRunning), over(2, corral.OutcomeDuplicate)), 0, []string{}},
+		{"drain, running", asked(glideinWith(never, alive(1, corral.JobRunning)), corral.AskDrain), 0, []string{"drain", "settle"}},
+		{"drain, queued", asked(glideinWith(never, alive(1, corral.JobQueued)), corral.AskDrain), 0, []string{"cancel", "settle"}},
+		{"cancel", asked(glideinWith(never, alive(1, corral.JobRunning)), corral.AskCancel), 0, []string{"cancel", "settle"}},
+		{"overlap: not yet", lap(glideinWith(forever, alive(1, corral.JobRunning))), 30 * time.Second, []string{}},
+		{"overlap: near the end", lap(glideinWith(forever, alive(1, corral.JobRunning))), 45 * time.Second, []string{"submit pilot"}},
+		{"overlap: only one more", lap(glideinWith(forever, alive(1, corral.JobRunning), alive(2, corral.JobQueued))), 45 * time.Second, []string{}},
+		{"overlap: nothing follows", lap(glideinWith(never, alive(1, corral.JobRunning))), 45 * time.Second, []string{}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got := kinds(Decide(t0.Add(tt.after), World{Site: corral.Site{State: corral.SiteReady}, Glideins: []corral.Glidein{tt.g}}))
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("Decide (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestDecideExitingSite(t *testing.T) {
+	t.Parallel()
+	g := glideinWith(resubmit.Policy{Mode: resubmit.Forever}, alive(1, corral.JobRunning))
+	w := World{Site: corral.Site{State: corral.SiteExiting}, Glideins: []corral.Glidein{g}}
+	if diff := cmp.Diff([]string{"ask cancel"}, kinds(Decide(t0, w))); diff != "" {
+		t.Errorf("first the glidein is asked (-want +got):\n%s", diff)
+	}
+	w.Glideins[0].Asked = corral.AskCancel
+	w.Glideins[0].State, w.Glideins[0].Reason = w.Glideins[0].Derive(corral.SiteExiting, t0)
+	if diff := cmp.Diff([]string{"cancel"}, kinds(Decide(t0, w))); diff != "" {
+		t.Errorf("then its attempt is cancelled (-want +got):\n%s", diff)
+	}
+	w.Glideins[0].Attempts[0] = over(1, corral.OutcomeRemoved)
+	w.Glideins = nil // DELETED ones are left out
+	if diff := cmp.Diff([]string{"submit cleanup"}, kinds(Decide(t0, w))); diff != "" {
+		t.Errorf("then the site is cleaned up (-want +got):\n%s", diff)
+	}
+}
+
+// A forced removal or a failure leaves nothing running at the site.
+func TestDecideGoneSiteCancelsAttempts(t *testing.T) {
+	t.Parallel()
+	for _, state := range []corral.SiteState{corral.SiteFailed, corral.SiteDeleted} {
+		g := glideinWith(resubmit.Policy{}, alive(1, corral.JobRunning))
+		got := kinds(Decide(t0, World{Site: corral.Site{State: state}, Glideins: []corral.Glidein{g}}))
+		if diff := cmp.Diff([]string{"cancel"}, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", state, diff)
+		}
+	}
+}
+
+func TestEvents(t *testing.T) {
+	t.Parallel()
+	seven := 7
+	later := t0.Add(time.Minute)
+	report := func(o corral.Outcome) *Report { return &Report{Outcome: o, Reason: "its own words"} }
+	end := Sighting{Known: true, ID: "12", Phase: Ended, StartedAt: t0, EndedAt: later, Exit: &seven}
+	with := func(s Sighting, f func(*Sighting)) Sighting { f(&s); return s }
+	tests := []struct {
+		name    string
+		state   corral.JobState
+		asked   corral.Ask
+		s       Sighting
+		moves   []corral.JobMove
+		outcome corral.Outcome
+	}{
+		{"unknown intent is Decide's", corral.JobNew, "", Sighting{}, nil, ""},
+		{"queued", corral.JobSubmitted, "", Sighting{Known: true, Phase: Queued}, []corral.JobMove{corral.JobQueue}, ""},
+		{"still queued", corral.JobQueued, "", Sighting{Known: true, Phase: Queued}, nil, ""},
+		{"adopted while running", corral.JobNew, "", Sighting{Known: true, Phase: Running, StartedAt: t0}, []corral.JobMove{corral.JobStart}, ""},
+		{"still running", corral.JobRunning, "", Sighting{Known: true, Phase: Running}, nil, ""},
+		{"lived between two polls", corral.JobSubmitted, "", with(end, func(s *Sighting) { s.Report = report(corral.OutcomeIdle) }), []corral.JobMove{corral.JobStart, corral.JobEnd}, corral.OutcomeIdle},
+		{"expired by its own word", corral.JobRunning, "", with(end, func(s *Sighting) { s.Report = report(corral.OutcomeExpired) }), []corral.JobMove{corral.JobEnd}, corral.OutcomeExpired},
+		{"killed at the walltime", corral.JobRunning, "", with(end, func(s *Sighting) { s.Killed = ByWalltime }), []corral.JobMove{corral.JobEnd}, corral.OutcomeExpired},
+		{"cancelled, it says preempted", corral.JobRunning, corral.AskCancel, with(end, func(s *Sighting) { s.Report = report(corral.OutcomePreempted) }), []corral.JobMove{corral.JobEnd}, corral.OutcomeRemoved},
+		{"disappeared", corral.JobRunning, "", with(end, func(s *Sighting) { s.Killed = ByDisappeared }), []corral.JobMove{corral.JobEnd}, corral.OutcomeLost},
+		{"no report", corral.JobRunning, "", end, []corral.JobMove{corral.JobEnd}, corral.OutcomeFailed},
+		{"missing, may be a delay", corral.JobRunning, "", Sighting{Missing: t0, Visibility: time.Hour}, nil, ""},
+		{"missing for good", corral.JobRunning, "", Sighting{Missing: t0, Visibility: time.Second}, []corral.JobMove{corral.JobEnd}, corral.OutcomeLost},
+		{"ended long ago", corral.JobEnded, "", end, nil, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			j := corral.Job{Kind: corral.PilotJob, Tag: "t", State: tt.state, Asked: tt.asked}
+			var moves []corral.JobMove
+			for _, e := range Events(j, tt.s, later) {
+				var err error
+				if j, err = j.Apply(e); err != nil {
+					t.Fatalf("Apply(%v): %v", e, err)
+				}
+				moves = append(moves, e.Move)
+			}
+			if diff := cmp.Diff(tt.moves, moves); diff != "" {
+				t.Errorf("moves (-want +got):\n%s", diff)
+			}
+			if tt.outcome != "" && j.Outcome != tt.outcome {
+				t.Errorf("outcome = %s (%s), want %s", j.Outcome, j.Reason, tt.outcome)
+			}
+		})
+	}
+}
+
+// Whatever the history of a glidein: at most one attempt is asked for at a time, none while one is
+// alive (without overlap), none for a glidein that is over or asked to go, and deciding twice decides
+// the same.
+func TestDecideNeverAsksTooMuch(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		policy := rapid.SampledFrom([]resubmit.Policy{
+			{}, {Mode: resubmit.Forever, Retries: 3}, {Mode: resubmit.Times, Limit: 2}, {Mode: resubmit.Until, Deadline: t0.Add(time.Hour)},
+		}).Draw(t, "policy")
+		var attempts []corral.Job
+		for i := range rapid.IntRange(0, 6).Draw(t, "attempts") {
+			if rapid.Bool().Draw(t, "alive") {
+				attempts = append(attempts, alive(i+1, rapid.SampledFrom(corral.JobStates[:4]).Draw(t, "state")))
+			} else {
+				attempts = append(attempts, over(i+1, rapid.SampledFrom(corral.Outcomes[1:]).Draw(t, "outcome")))
+			}
+		}
+		g := glideinWith(policy, attempts...)
+		g.Asked = rapid.SampledFrom([]corral.Ask{"", corral.AskDrain, corral.AskCancel}).Draw(t, "asked")
+		w := World{Site: corral.Site{State: rapid.SampledFrom(corral.SiteStates).Draw(t, "site")}, Glideins: []corral.Glidein{g}}
+		now := t0.Add(time.Duration(rapid.IntRange(0, 7200).Draw(t, "now")) * time.Second)
+
+		actions := Decide(now, w)
+		if diff := cmp.Diff(actions, Decide(now, w)); diff != "" {
+			t.Fatalf("deciding twice differs:\n%s", diff)
+		}
+		pilots := 0
+		for _, a := range actions {
+			if s, ok := a.(Submit); ok && s.Kind == corral.PilotJob {
+				pilots++
+			}
+		}
+		mayAsk := len(g.Live()) == 0 && g.Asked == "" && !g.State.Terminal() && w.Site.State == corral.SiteReady
+		if pilots > 1 || pilots == 1 && !mayAsk {
+			t.Fatalf("%d pilots asked for: live %d, asked %q, state %s, site %s", pilots, len(g.Live()), g.Asked, g.State, w.Site.State)
+		}
+	})
+}
