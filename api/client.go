@@ -1,0 +1,179 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/go-retryablehttp"
+
+	"github.com/corral-pilot/corral"
+)
+
+// answerTimeout bounds the wait for the beginning of an answer: the longest wait that a request may
+// ask for, and as long again for a busy machine.
+const answerTimeout = 2 * MaxWait
+
+// A Client speaks to one corrald. It may be used by several goroutines at once.
+type Client struct {
+	server string // as the user wrote it
+	base   string // URL without a slash at its end
+	http   *retryablehttp.Client
+}
+
+// New returns a client for server, which is unix:PATH, http://HOST[:PORT] or https://HOST[:PORT]. It
+// does not connect.
+func New(server string) (*Client, error) {
+	transport := &http.Transport{ResponseHeaderTimeout: answerTimeout, IdleConnTimeout: time.Minute}
+	base := strings.TrimRight(server, "/")
+	if path, ok := strings.CutPrefix(server, "unix:"); ok {
+		if path == "" {
+			return nil, corral.ErrorAt(corral.Invalid, "server", "unix: without a path")
+		}
+		base = "http://corrald"
+		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			var d net.Dialer
+			return d.DialContext(ctx, "unix", path)
+		}
+	}
+	u, err := url.Parse(base)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, corral.ErrorAt(corral.Invalid, "server", "%q is none of unix:PATH, http://HOST, https://HOST", server)
+	}
+	return &Client{server: server, base: base, http: newRetrying(transport)}, nil
+}
+
+// Close closes idle connections.
+func (c *Client) Close() { c.http.HTTPClient.CloseIdleConnections() }
+
+// A call is one request, however often it is sent.
+type call struct {
+	method string
+	path   string // below the server, its parts escaped
+	query  url.Values
+	key    string // idempotency key; empty for a read
+	body   []byte // JSON; nil for none
+}
+
+// get reads an object.
+func get[T any](ctx context.Context, c *Client, path string, query url.Values) (T, error) {
+	return decode[T](c.do(ctx, call{method: http.MethodGet, path: path, query: query}))
+}
+
+// change changes something, under a random key unless the call has one.
+func change[T any](ctx context.Context, c *Client, do call) (T, error) {
+	if do.key == "" {
+		do.key = rand.Text()
+	}
+	return decode[T](c.do(ctx, do))
+}
+
+// create posts a request.
+func create[T any](ctx context.Context, c *Client, path, key string, request any) (T, error) {
+	body, err := json.Marshal(request)
+	if err != nil {
+		var none T
+		return none, fmt.Errorf("encoding the request: %w", err)
+	}
+	return change[T](ctx, c, call{method: http.MethodPost, path: path, key: key, body: body})
+}
+
+// list reads all pages of a list.
+func list[T any](ctx context.Context, c *Client, path string, query url.Values) ([]T, error) {
+	all := []T{} // an empty list is [] in JSON, never null
+	if query == nil {
+		query = url.Values{}
+	}
+	for {
+		page, err := get[List[T]](ctx, c, path, query)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, page.Items...)
+		if page.Next == "" {
+			return all, nil
+		}
+		query.Set("after", page.Next)
+	}
+}
+
+func decode[T any](body []byte, err error) (T, error) {
+	var v T
+	if err != nil {
+		return v, err
+	}
+	if err := json.Unmarshal(body, &v); err != nil {
+		return v, corral.Errorf(corral.Internal, "reading the answer: %w", err)
+	}
+	return v, nil
+}
+
+// do sends a request and returns the body of its answer. An error answer is returned as *Problem.
+func (c *Client) do(ctx context.Context, do call) ([]byte, error) {
+	ctx, sent := track(ctx)
+	req, err := c.request(ctx, do)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, c.lost(ctx, do, sent, err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		sent.unsure.Store(true)
+		return nil, c.lost(ctx, do, sent, err)
+	}
+	if resp.StatusCode >= 300 {
+		return nil, c.problem(do, resp, body)
+	}
+	return body, nil
+}
+
+func (c *Client) request(ctx context.Context, do call) (*retryablehttp.Request, error) {
+	target := c.base + do.path
+	if len(do.query) > 0 {
+		target += "?" + do.query.Encode()
+	}
+	var body any // a nil []byte in it would be an empty body, not none
+	if do.body != nil {
+		body = bytes.NewReader(do.body)
+	}
+	req, err := retryablehttp.NewRequestWithContext(ctx, do.method, target, body)
+	if err != nil {
+		return nil, fmt.Errorf("making a request: %w", err)
+	}
+	req.Header.Set("Accept", "application/json")
+	if do.body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if do.key != "" {
+		req.Header.Set(KeyHeader, do.key)
+	}
+	return req, nil
+}
+
+// problem reads an error answer. One that is no problem document did not come from corrald, so that
+// nobody knows what became of a change.
+func (c *Client) problem(do call, resp *http.Response, body []byte) error {
+	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	var p Problem
+	if media == ProblemMediaType && json.Unmarshal(body, &p) == nil && p.Type != "" {
+		return &p
+	}
+	kind := corral.Unavailable
+	if do.method != http.MethodGet {
+		kind = corral.Unknown
+	}
+	return corral.ErrorAt(kind, c.server, "answered %q to %s %s, which is not how corrald answers", resp.Status, do.method, do.path)
+}

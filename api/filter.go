@@ -1,0 +1,36 @@
+package api
+
+import (
+	"net/url"
+	"slices"
+)
+
+// A Filter narrows a list; its zero value lists everything that is not DELETED.
+type Filter struct {
+	All     bool              // DELETED ones too
+	Site    string            // glideins of this site: name or id
+	Cluster string            // glideins or runs of this cluster: name or id
+	Labels  map[string]string // glideins or runs that have all of these
+	States  []string          // in any of these states
+}
+
+func (f Filter) query() url.Values {
+	q := url.Values{}
+	if f.All {
+		q.Set("all", "true")
+	}
+	if f.Site != "" {
+		q.Set("site", f.Site)
+	}
+	if f.Cluster != "" {
+		q.Set("cluster", f.Cluster)
+	}
+	for k, v := range f.Labels {
+		q.Add("label", k+"="+v)
+	}
+	slices.Sort(q["label"])
+	for _, s := range f.States {
+		q.Add("state", s)
+	}
+	return q
+}

@@ -1,0 +1,67 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/corral-pilot/corral"
+)
+
+func glideinPath(id corral.GlideinID) string { return fmt.Sprintf("/v1/glideins/%d", id) }
+
+// CreateGlidein requests workers. It returns once the request is recorded; WaitGlidein waits for the
+// workers. An empty key is replaced by a random one.
+func (c *Client) CreateGlidein(ctx context.Context, g NewGlidein, key string) (corral.Glidein, error) {
+	return create[corral.Glidein](ctx, c, "/v1/glideins", key, g)
+}
+
+// Glideins lists glideins, oldest first.
+func (c *Client) Glideins(ctx context.Context, f Filter) ([]corral.Glidein, error) {
+	return list[corral.Glidein](ctx, c, "/v1/glideins", f.query())
+}
+
+// Glidein returns a glidein with its attempts and what is registered of it now.
+func (c *Client) Glidein(ctx context.Context, id corral.GlideinID) (corral.Glidein, error) {
+	return get[corral.Glidein](ctx, c, glideinPath(id), nil)
+}
+
+// WaitGlidein returns the glidein once it has what until lists, separated by commas: states, or
+// UntilWorkers. A glidein that is over before that is an error of kind Failed; timeout (0: none) one
+// of kind Timeout. The glidein is returned beside such an error.
+func (c *Client) WaitGlidein(ctx context.Context, id corral.GlideinID, until string, timeout time.Duration) (corral.Glidein, error) {
+	u, err := ParseUntil(until, corral.GlideinStates, UntilWorkers)
+	if err != nil {
+		return corral.Glidein{}, err
+	}
+	return wait(ctx, c, glideinPath(id), waiting[corral.Glidein]{u, timeout, u.Glidein})
+}
+
+// RemoveGlidein asks the glidein to go: its workers finish what they run, or with now drop it.
+// Repeating it is harmless.
+func (c *Client) RemoveGlidein(ctx context.Context, id corral.GlideinID, now bool) (corral.Glidein, error) {
+	return change[corral.Glidein](ctx, c, call{method: http.MethodDelete, path: glideinPath(id), query: flag("now", now)})
+}
+
+// GlideinHistory returns what happened to the glidein and to its attempts, oldest first.
+func (c *Client) GlideinHistory(ctx context.Context, id corral.GlideinID) ([]corral.Entry, error) {
+	return list[corral.Entry](ctx, c, glideinPath(id)+"/history", nil)
+}
+
+// GlideinTimeline returns the timeline's events: its site's setup, its attempts, its site's cleanup.
+func (c *Client) GlideinTimeline(ctx context.Context, id corral.GlideinID) ([]corral.TimelineEvent, error) {
+	return list[corral.TimelineEvent](ctx, c, glideinPath(id)+"/timeline", nil)
+}
+
+// GlideinLog returns a file that an attempt left: stdout, stderr or report.json. Attempt 0 is the last
+// one.
+func (c *Client) GlideinLog(ctx context.Context, id corral.GlideinID, attempt int, file string) ([]byte, error) {
+	q := url.Values{"file": {file}}
+	if attempt != 0 {
+		q.Set("attempt", strconv.Itoa(attempt))
+	}
+	return c.do(ctx, call{method: http.MethodGet, path: glideinPath(id) + "/log", query: q})
+}

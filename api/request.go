@@ -1,0 +1,106 @@
+package api
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/corral-pilot/corral"
+)
+
+// KeyHeader carries the idempotency key of a change. Keys are kept for 30 days; the same key with
+// another request is refused as corral.KeyReused.
+const KeyHeader = "Idempotency-Key"
+
+// Limits of the contract.
+const (
+	MaxBody    = 1 << 20   // bytes of a request's body
+	MaxRunBody = 256 << 20 // bytes of a request that creates a run: the workflow is in it
+	MaxKey     = 200       // bytes of an idempotency key
+	MaxPage    = 1000      // items on a page, and what ?limit= may ask for at most
+	MaxWait    = time.Minute
+)
+
+// A List is one page of a list. Next, unless empty, is the value of ?after= for the next page.
+type List[T any] struct {
+	Items []T    `json:"items"`
+	Next  string `json:"next,omitempty"`
+}
+
+// NewSite asks for a site.
+type NewSite struct {
+	Name    string `json:"name"`
+	Contact string `json:"contact"`        // local:
+	Batch   string `json:"batch"`          // fork
+	Root    string `json:"root,omitempty"` // absolute; empty: a directory that corrald chooses
+}
+
+// NewGlidein asks for hosts × cpus at a site for a walltime.
+type NewGlidein struct {
+	Site        string            `json:"site"`              // name or id
+	Cluster     string            `json:"cluster,omitempty"` // name or id; empty: default
+	Hosts       int               `json:"hosts"`
+	CPUs        int               `json:"cpus"`                 // of each host
+	MemoryMiB   int               `json:"memory_mib,omitempty"` // of each host; 0: machine × cpus ÷ the machine's cpus
+	GPUs        int               `json:"gpus,omitempty"`       // of each host
+	Walltime    corral.Seconds    `json:"walltime_s"`
+	Idle        corral.Seconds    `json:"idle_s,omitempty"`    // leave after so long without work; 0: never
+	Overlap     corral.Seconds    `json:"overlap_s,omitempty"` // submit the next attempt so long before the last one ends
+	NotBefore   time.Time         `json:"not_before,omitzero"`
+	Resubmit    string            `json:"resubmit,omitempty"` // never, N, until=TIME, forever; empty: never
+	Retries     int               `json:"retries,omitempty"`  // for attempts in a row that were lost or failed transiently
+	Labels      map[string]string `json:"labels,omitempty"`
+	Queue       string            `json:"queue,omitempty"`
+	Account     string            `json:"account,omitempty"`
+	SiteOptions []string          `json:"site_options,omitempty"` // lines for the batch system
+	Broker      string            `json:"broker,omitempty"`       // auto, none, ccb, relay; empty: auto
+}
+
+// NewCluster asks for a personal cluster.
+type NewCluster struct {
+	Name string             `json:"name"`
+	Kind corral.ClusterKind `json:"kind"` // embedded
+}
+
+// NewRun asks for a run of a workflow on a cluster.
+type NewRun struct {
+	Cluster      string            `json:"cluster,omitempty"` // name or id; empty: default
+	Workflow     json.RawMessage   `json:"workflow"`          // a WfFormat document
+	WorkflowName string            `json:"workflow_name"`     // the file it came from: messages about the document start with it
+	SourceDir    string            `json:"source_dir"`        // absolute, on corrald's host: the workflow's own inputs are beside it
+	Dir          string            `json:"dir,omitempty"`     // absolute, on corrald's host; empty: corrald chooses
+	Options      corral.RunOptions `json:"options"`           // an absent or zero option has its default
+	Labels       map[string]string `json:"labels,omitempty"`
+}
+
+// A TaskState says how far a task of a run is. The counts of corral.RunTasks have the same names.
+type TaskState string
+
+const (
+	TaskWaiting TaskState = "waiting" // for a parent
+	TaskReady   TaskState = "ready"   // for a worker
+	TaskRunning TaskState = "running"
+	TaskDone    TaskState = "done"
+	TaskFailed  TaskState = "failed"  // for good
+	TaskSkipped TaskState = "skipped" // below a failed task: can never run
+)
+
+// TaskStates lists all states in their order of life.
+var TaskStates = []TaskState{TaskWaiting, TaskReady, TaskRunning, TaskDone, TaskFailed, TaskSkipped}
+
+// A Task is one task of a run. Worker, exit status and times are those of its last execution.
+type Task struct {
+	ID         string    `json:"id"` // in the workflow
+	State      TaskState `json:"state"`
+	Attempts   int       `json:"attempts"` // executions begun so far
+	Worker     string    `json:"worker,omitempty"`
+	ExitStatus *int      `json:"exit_status,omitempty"`
+	Reason     string    `json:"reason,omitempty"` // why the last execution was not a success
+	StartedAt  time.Time `json:"started_at,omitzero"`
+	EndedAt    time.Time `json:"ended_at,omitzero"`
+}
+
+// Health is what corrald says of itself.
+type Health struct {
+	Status  string `json:"status"` // ok
+	Version string `json:"version"`
+}

@@ -1,0 +1,86 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net/http"
+	"net/http/httptrace"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/go-retryablehttp"
+
+	"github.com/corral-pilot/corral"
+)
+
+// A request is sent up to retries+1 times; the waits between sum to about three seconds, enough for a
+// corrald that is being restarted.
+const (
+	retries = 5
+	waitMin = 100 * time.Millisecond
+	waitMax = 2 * time.Second
+)
+
+// newRetrying returns a client that repeats what got no answer and what got 503. It repeats changes
+// too: each carries an idempotency key.
+func newRetrying(transport *http.Transport) *retryablehttp.Client {
+	return &retryablehttp.Client{
+		HTTPClient:   &http.Client{Transport: transport},
+		RetryMax:     retries,
+		RetryWaitMin: waitMin,
+		RetryWaitMax: waitMax,
+		CheckRetry:   checkRetry,
+		ErrorHandler: retryablehttp.PassthroughErrorHandler,
+		// Without the answer, so that nobody's Retry-After makes a command hang.
+		Backoff: func(lo, hi time.Duration, n int, _ *http.Response) time.Duration {
+			return retryablehttp.DefaultBackoff(lo, hi, n, nil)
+		},
+	}
+}
+
+// A sending remembers, over all repetitions of a request, whether corrald may have acted on one.
+type sending struct {
+	wrote  atomic.Bool // this attempt reached the connection
+	unsure atomic.Bool // an attempt that did was never answered
+}
+
+type sendingKey struct{}
+
+// track returns a context whose requests are remembered.
+func track(ctx context.Context) (context.Context, *sending) {
+	s := &sending{}
+	ctx = context.WithValue(ctx, sendingKey{}, s)
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		WroteHeaders: func() { s.wrote.Store(true) },
+	}), s
+}
+
+// checkRetry decides after each attempt whether another follows.
+func checkRetry(ctx context.Context, resp *http.Response, err error) (bool, error) {
+	s := ctx.Value(sendingKey{}).(*sending)
+	if wrote := s.wrote.Swap(false); wrote && err != nil {
+		s.unsure.Store(true)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return false, ctx.Err()
+	case errors.Is(err, fs.ErrNotExist): // no socket: corrald was not killed, it is not there
+		return false, nil
+	case err != nil:
+		return true, nil
+	}
+	return resp.StatusCode == http.StatusServiceUnavailable, nil
+}
+
+// lost describes a request that got no answer: Unknown if it is a change and may have been done.
+func (c *Client) lost(ctx context.Context, do call, sent *sending, err error) error {
+	kind := corral.Unavailable
+	if do.method != http.MethodGet && sent.unsure.Load() {
+		kind = corral.Unknown
+	}
+	if kind == corral.Unavailable && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		kind = corral.Timeout
+	}
+	return corral.ErrorAt(kind, c.server, "no answer to %s %s: %w", do.method, do.path, err)
+}

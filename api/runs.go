@@ -1,0 +1,112 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/corral-pilot/corral"
+)
+
+func runPath(id corral.RunID) string { return fmt.Sprintf("/v1/runs/%d", id) }
+
+// CreateRun hands a workflow to corrald, which runs it from then on by itself. A document that is not
+// JSON is an Invalid error with its line, found without asking corrald. An empty key is replaced by a
+// random one.
+func (c *Client) CreateRun(ctx context.Context, r NewRun, key string) (corral.Run, error) {
+	body, err := encodeRun(r)
+	if err != nil {
+		return corral.Run{}, err
+	}
+	return change[corral.Run](ctx, c, call{method: http.MethodPost, path: "/v1/runs", key: key, body: body})
+}
+
+// encodeRun writes r with the workflow's bytes as they are: encoding/json would put them on one line,
+// and what corrald has to say about the document names lines.
+func encodeRun(r NewRun) ([]byte, error) {
+	document := r.Workflow
+	if err := checkJSON(document); err != nil {
+		return nil, corral.ErrorAt(corral.Invalid, r.WorkflowName, "%w", err)
+	}
+	r.Workflow = json.RawMessage("0")
+	body, err := json.Marshal(r)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the request: %w", err)
+	}
+	before, after, _ := bytes.Cut(body, []byte(`"workflow":0`))
+	return bytes.Join([][]byte{before, []byte(`"workflow":`), document, after}, nil), nil
+}
+
+// checkJSON says at which line document stops being JSON.
+func checkJSON(document []byte) error {
+	var any json.RawMessage
+	err := json.Unmarshal(document, &any)
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) {
+		line := 1 + bytes.Count(document[:min(int(syntax.Offset), len(document))], []byte("\n"))
+		return fmt.Errorf("line %d: %w", line, err)
+	}
+	return err
+}
+
+// Runs lists runs, oldest first.
+func (c *Client) Runs(ctx context.Context, f Filter) ([]corral.Run, error) {
+	return list[corral.Run](ctx, c, "/v1/runs", f.query())
+}
+
+// Run returns a run.
+func (c *Client) Run(ctx context.Context, id corral.RunID) (corral.Run, error) {
+	return get[corral.Run](ctx, c, runPath(id), nil)
+}
+
+// WaitRun returns the run once it is over, however it ended: its state says how. When timeout (0:
+// none) is over before, it returns the run as it is and an error of kind Timeout.
+func (c *Client) WaitRun(ctx context.Context, id corral.RunID, timeout time.Duration) (corral.Run, error) {
+	var over Until
+	for _, s := range corral.RunStates {
+		if s.Over() {
+			over = append(over, string(s))
+		}
+	}
+	return wait(ctx, c, runPath(id), waiting[corral.Run]{over, timeout, over.Run})
+}
+
+// CancelRun kills the run's tasks; finished ones stay finished, and the run may be resumed.
+func (c *Client) CancelRun(ctx context.Context, id corral.RunID) (corral.Run, error) {
+	return change[corral.Run](ctx, c, call{method: http.MethodPost, path: runPath(id) + "/cancel"})
+}
+
+// ResumeRun lets a run that failed, stalled or was cancelled go on where it stood.
+func (c *Client) ResumeRun(ctx context.Context, id corral.RunID) (corral.Run, error) {
+	return change[corral.Run](ctx, c, call{method: http.MethodPost, path: runPath(id) + "/resume"})
+}
+
+// RemoveRun hides the record of a run that is over; with purge its directory is deleted, results too.
+func (c *Client) RemoveRun(ctx context.Context, id corral.RunID, purge bool) (corral.Run, error) {
+	return change[corral.Run](ctx, c, call{method: http.MethodDelete, path: runPath(id), query: flag("purge", purge)})
+}
+
+// RunHistory returns what happened to the run, oldest first.
+func (c *Client) RunHistory(ctx context.Context, id corral.RunID) ([]corral.Entry, error) {
+	return list[corral.Entry](ctx, c, runPath(id)+"/history", nil)
+}
+
+// RunTasks lists the run's tasks in the order of the workflow; states (none: all) narrows it.
+func (c *Client) RunTasks(ctx context.Context, id corral.RunID, states ...TaskState) ([]Task, error) {
+	q := url.Values{}
+	for _, s := range states {
+		q.Add("state", string(s))
+	}
+	return list[Task](ctx, c, runPath(id)+"/tasks", q)
+}
+
+// RunTaskLog returns a file that the last execution of a task left: stdout, stderr or record.json.
+func (c *Client) RunTaskLog(ctx context.Context, id corral.RunID, task, file string) ([]byte, error) {
+	path := runPath(id) + "/tasks/" + url.PathEscape(task) + "/log"
+	return c.do(ctx, call{method: http.MethodGet, path: path, query: url.Values{"file": {file}}})
+}

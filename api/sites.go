@@ -1,0 +1,62 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/corral-pilot/corral"
+)
+
+func sitePath(ref string) string { return "/v1/sites/" + url.PathEscape(ref) }
+
+// CreateSite creates a site. Staging goes on after the answer; WaitSite waits for it. An empty key is
+// replaced by a random one.
+func (c *Client) CreateSite(ctx context.Context, s NewSite, key string) (corral.Site, error) {
+	return create[corral.Site](ctx, c, "/v1/sites", key, s)
+}
+
+// Sites lists sites, oldest first.
+func (c *Client) Sites(ctx context.Context, f Filter) ([]corral.Site, error) {
+	return list[corral.Site](ctx, c, "/v1/sites", f.query())
+}
+
+// Site returns the site with the name or id ref. A DELETED site is found by its id only.
+func (c *Client) Site(ctx context.Context, ref string) (corral.Site, error) {
+	return get[corral.Site](ctx, c, sitePath(ref), nil)
+}
+
+// WaitSite returns the site once it is in one of the states of until, a comma-separated list. A site
+// that fails instead is an error of kind Failed; timeout (0: none) one of kind Timeout.
+func (c *Client) WaitSite(ctx context.Context, ref, until string, timeout time.Duration) (corral.Site, error) {
+	u, err := ParseUntil(until, corral.SiteStates)
+	if err != nil {
+		return corral.Site{}, err
+	}
+	return wait(ctx, c, sitePath(ref), waiting[corral.Site]{u, timeout, u.Site})
+}
+
+// RemoveSite asks that the site's glideins go, then everything that Corral put there, then the record.
+// With force the record goes at once, and what the site keeps stays there. Repeating it is harmless.
+func (c *Client) RemoveSite(ctx context.Context, ref string, force bool) (corral.Site, error) {
+	return change[corral.Site](ctx, c, call{method: http.MethodDelete, path: sitePath(ref), query: flag("force", force)})
+}
+
+// SiteHistory returns what happened to the site and to its setup and cleanup jobs, oldest first.
+func (c *Client) SiteHistory(ctx context.Context, ref string) ([]corral.Entry, error) {
+	return list[corral.Entry](ctx, c, sitePath(ref)+"/history", nil)
+}
+
+// SiteTimeline returns the timeline's events of all jobs at the site.
+func (c *Client) SiteTimeline(ctx context.Context, ref string) ([]corral.TimelineEvent, error) {
+	return list[corral.TimelineEvent](ctx, c, sitePath(ref)+"/timeline", nil)
+}
+
+// flag is a query that has name if set.
+func flag(name string, set bool) url.Values {
+	if !set {
+		return nil
+	}
+	return url.Values{name: {"true"}}
+}

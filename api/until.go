@@ -1,0 +1,67 @@
+package api
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/corral-pilot/corral"
+)
+
+// UntilWorkers is what `wait` takes beside a glidein's states: the cpus of its registered workers
+// sum to what one attempt should have.
+const UntilWorkers = "workers"
+
+// An Until lists what a wait waits for; any of them ends it.
+type Until []string
+
+// ParseUntil reads a comma-separated list of states, each one of known or also.
+func ParseUntil[S ~string](list string, known []S, also ...string) (Until, error) {
+	u := Until(strings.Split(list, ","))
+	legal := slices.Clone(also)
+	for _, s := range known {
+		legal = append(legal, string(s))
+	}
+	for _, s := range u {
+		if !slices.Contains(legal, s) {
+			return nil, corral.ErrorAt(corral.Invalid, "wait", "%q is none of %s", s, strings.Join(legal, ", "))
+		}
+	}
+	return u, nil
+}
+
+// A Progress says where an object is on the way to what is waited for.
+type Progress struct {
+	Met  bool   // it is there
+	Over bool   // it moves no further by itself: waiting longer is in vain
+	Is   string // where it is, for people: "glidein 7 is WAITING (site not ready)"
+}
+
+// Done reports whether a wait ends.
+func (p Progress) Done() bool { return p.Met || p.Over }
+
+// Site returns the progress of a site.
+func (u Until) Site(s corral.Site) Progress {
+	over := s.State == corral.SiteDeleted || s.State == corral.SiteFailed
+	return Progress{slices.Contains(u, string(s.State)), over, is("site "+s.Name, string(s.State), s.Reason)}
+}
+
+// Glidein returns the progress of a glidein. Its workers count even if they are more than asked for.
+func (u Until) Glidein(g corral.Glidein) Progress {
+	workers := slices.Contains(u, UntilWorkers) && g.CPUsNow >= g.WantCPUs()
+	return Progress{workers || slices.Contains(u, string(g.State)), g.State.Terminal(),
+		is(fmt.Sprintf("glidein %d", g.ID), string(g.State), g.Reason)}
+}
+
+// Run returns the progress of a run.
+func (u Until) Run(r corral.Run) Progress {
+	return Progress{slices.Contains(u, string(r.State)), r.State.Over(),
+		is(fmt.Sprintf("run %d", r.ID), string(r.State), r.Reason)}
+}
+
+func is(what, state, reason string) string {
+	if reason != "" {
+		state += " (" + reason + ")"
+	}
+	return what + " is " + state
+}

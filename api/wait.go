@@ -1,0 +1,44 @@
+package api
+
+import (
+	"context"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/corral-pilot/corral"
+)
+
+// A waiting says what a wait is for.
+type waiting[T any] struct {
+	until    Until
+	timeout  time.Duration // 0: none
+	progress func(T) Progress
+}
+
+// wait asks again and again, each time for as long as corrald lets it, until the object is there.
+func wait[T any](ctx context.Context, c *Client, path string, w waiting[T]) (T, error) {
+	end := time.Now().Add(w.timeout)
+	for {
+		left := MaxWait
+		if w.timeout != 0 {
+			left = max(0, min(left, time.Until(end)))
+		}
+		v, err := get[T](ctx, c, path, url.Values{
+			"wait":      {strings.Join(w.until, ",")},
+			"timeout_s": {strconv.FormatFloat(left.Seconds(), 'f', 3, 64)},
+		})
+		if err != nil {
+			return v, err
+		}
+		switch p := w.progress(v); {
+		case p.Met:
+			return v, nil
+		case p.Over:
+			return v, corral.Errorf(corral.Failed, "%s, which never becomes %s", p.Is, strings.Join(w.until, " or "))
+		case w.timeout != 0 && time.Now().After(end):
+			return v, corral.Errorf(corral.Timeout, "%s, not %s, after %s", p.Is, strings.Join(w.until, " or "), w.timeout)
+		}
+	}
+}
