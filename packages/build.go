@@ -1,0 +1,128 @@
+package packages
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"github.com/corral-pilot/corral"
+)
+
+// Build writes to w the package of all regular files in files. The same header and files give the same
+// bytes: times and owners are left out, the order is that of the names, and modes become 0755 if
+// anybody may execute the file and 0644 otherwise. It reads every file twice. The error is Invalid if
+// the header is not well formed, or files holds a link, a device or more than a package may hold.
+func Build(w io.Writer, h Header, files fs.FS) (Package, error) {
+	m, err := listFiles(h, files)
+	if err != nil {
+		return Package{}, corral.ErrorAt(corral.Invalid, "package "+h.Name(), "%w", err)
+	}
+	sum, size := sha256.New(), counter(0)
+	if err := writeArchive(io.MultiWriter(w, sum, &size), m, files); err != nil {
+		return Package{}, fmt.Errorf("build package %s: %w", h.Name(), err)
+	}
+	return h.describe(digestPrefix+hex.EncodeToString(sum.Sum(nil)), int64(size)), nil
+}
+
+type counter int64
+
+func (c *counter) Write(b []byte) (int, error) {
+	*c += counter(len(b))
+	return len(b), nil
+}
+
+// listFiles makes the manifest of files.
+func listFiles(h Header, files fs.FS) (Manifest, error) {
+	m := Manifest{What: h.What, Version: h.Version, OS: h.Platform.OS, Arch: h.Platform.Arch, Libc: h.Platform.Libc}
+	err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		if !d.Type().IsRegular() {
+			return fmt.Errorf("file %q is not a regular file", name)
+		}
+		f, err := fileEntry(files, name)
+		m.Files = append(m.Files, f)
+		return err
+	})
+	if err != nil {
+		return Manifest{}, err
+	}
+	return m, m.validate()
+}
+
+func fileEntry(files fs.FS, name string) (File, error) {
+	f, err := files.Open(name)
+	if err != nil {
+		return File{}, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return File{}, err
+	}
+	mode := Mode(0o644)
+	if info.Mode()&0o111 != 0 {
+		mode = 0o755
+	}
+	sum := sha256.New()
+	size, err := io.Copy(sum, f)
+	return File{Path: name, Mode: mode, Size: size, SHA256: hex.EncodeToString(sum.Sum(nil))}, err
+}
+
+// writeArchive compresses fast rather than well: a package is mostly moved on one machine or within
+// one site, and the last tenth of its size is not worth seconds of every start.
+func writeArchive(w io.Writer, m Manifest, files fs.FS) error {
+	z, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
+	if err != nil {
+		return err // unreachable: the level is a valid constant
+	}
+	t := tar.NewWriter(z)
+	own, err := m.encode()
+	if err != nil {
+		return err // unreachable: validate has refused every mode that has no text
+	}
+	if err := t.WriteHeader(entry(File{Path: ManifestName, Mode: 0o644, Size: int64(len(own))})); err != nil {
+		return err
+	}
+	if _, err := t.Write(own); err != nil {
+		return err
+	}
+	for _, f := range m.Files {
+		if err := writeEntry(t, f, files); err != nil {
+			return fmt.Errorf("file %q: %w", f.Path, err)
+		}
+	}
+	if err := t.Close(); err != nil {
+		return err
+	}
+	return z.Close()
+}
+
+func entry(f File) *tar.Header {
+	return &tar.Header{Typeflag: tar.TypeReg, Name: f.Path, Mode: int64(f.Mode), Size: f.Size}
+}
+
+// writeEntry refuses a file that changed since it was listed: the manifest would be wrong about it.
+func writeEntry(t *tar.Writer, want File, files fs.FS) error {
+	f, err := files.Open(want.Path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := t.WriteHeader(entry(want)); err != nil {
+		return err
+	}
+	sum := sha256.New()
+	if _, err := io.Copy(io.MultiWriter(t, sum), f); err != nil {
+		return err
+	}
+	if got := hex.EncodeToString(sum.Sum(nil)); got != want.SHA256 {
+		return fmt.Errorf("changed while the package was built")
+	}
+	return nil
+}

@@ -1,0 +1,105 @@
+package packages
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/corral-pilot/corral"
+)
+
+// Static is the libc of a package that runs on any: its binaries carry their own or need none.
+const Static = "static"
+
+// Choose returns the package for a platform: of those that run there the newest, and of the same
+// version the one made for the libc closest to the platform's. If none runs there the error is
+// Unsatisfiable and says of each why not.
+func Choose(platform corral.Platform, available []Package) (Package, error) {
+	var fit []Package
+	var why []string
+	for _, p := range available {
+		if reason := misfit(platform, p.Platform); reason != "" {
+			why = append(why, p.Name+" "+reason)
+		} else {
+			fit = append(fit, p)
+		}
+	}
+	if len(fit) > 0 {
+		return slices.MaxFunc(fit, preference), nil
+	}
+	if len(why) == 0 {
+		why = []string{"there are no packages at all"}
+	}
+	return Package{}, corral.Errorf(corral.Unsatisfiable, "no package for %s/%s with %s: %s",
+		platform.OS, platform.Arch, describeLibc(platform.Libc), strings.Join(why, "; "))
+}
+
+// misfit says why something that needs need does not run on have; "" if it does.
+func misfit(have, need corral.Platform) string {
+	if have.OS != need.OS || have.Arch != need.Arch {
+		return fmt.Sprintf("is for %s/%s", need.OS, need.Arch)
+	}
+	if need.Libc == Static || need.Libc == have.Libc {
+		return ""
+	}
+	want, wantGlibc := glibcVersion(need.Libc)
+	got, gotGlibc := glibcVersion(have.Libc)
+	if wantGlibc && gotGlibc && compareVersions(got, want) >= 0 {
+		return ""
+	}
+	if wantGlibc {
+		return "needs glibc " + want + " or newer"
+	}
+	return "needs " + need.Libc
+}
+
+// preference orders packages that all fit, the best last. The digest makes the order total.
+func preference(a, b Package) int {
+	va, _ := glibcVersion(a.Platform.Libc)
+	vb, _ := glibcVersion(b.Platform.Libc)
+	return cmp.Or(
+		compareVersions(a.Version, b.Version),
+		cmp.Compare(closeness(a.Platform.Libc), closeness(b.Platform.Libc)),
+		compareVersions(va, vb),
+		strings.Compare(a.Digest, b.Digest),
+	)
+}
+
+// closeness prefers what was made for the site's own libc: static programs resolve no host names
+// through its name services.
+func closeness(libc string) int {
+	if libc == Static {
+		return 0
+	}
+	return 1
+}
+
+func glibcVersion(libc string) (string, bool) { return strings.CutPrefix(libc, "glibc") }
+
+func describeLibc(libc string) string {
+	if libc == "" || libc == "none" {
+		return "no known libc"
+	}
+	return libc
+}
+
+// compareVersions compares field by field: numbers by value, anything else as text.
+func compareVersions(a, b string) int {
+	as, bs := strings.FieldsFunc(a, separator), strings.FieldsFunc(b, separator)
+	for i := range min(len(as), len(bs)) {
+		x, errX := strconv.ParseUint(as[i], 10, 64)
+		y, errY := strconv.ParseUint(bs[i], 10, 64)
+		order := strings.Compare(as[i], bs[i])
+		if errX == nil && errY == nil {
+			order = cmp.Compare(x, y)
+		}
+		if order != 0 {
+			return order
+		}
+	}
+	return cmp.Compare(len(as), len(bs))
+}
+
+func separator(r rune) bool { return strings.ContainsRune(".+~-", r) }

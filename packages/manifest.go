@@ -1,0 +1,166 @@
+package packages
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/corral-pilot/corral"
+)
+
+// ManifestName is the first entry of every archive, and a file of every unpacked package.
+const ManifestName = "manifest.json"
+
+// Limits on what a package may hold, so that a hostile archive cannot fill a disk or a memory.
+const (
+	maxManifestBytes = 4 << 20
+	maxFiles         = 20_000
+	maxTotalBytes    = 2 << 30
+)
+
+// digestPrefix names the only hash in use.
+const digestPrefix = "sha256:"
+
+// A Header says what a package is and where it runs. Platform.Libc is what the files need: static,
+// musl, or the oldest glibc that will do (glibc2.28).
+type Header struct {
+	What     string          // corral-pilot, htcondor
+	Version  string          // 0.1.0
+	Platform corral.Platform // linux, x86_64 or aarch64, static
+}
+
+// Name returns the package's full name: what-version-arch-os-libc.
+func (h Header) Name() string {
+	return strings.Join([]string{h.What, h.Version, h.Platform.Arch, h.Platform.OS, h.Platform.Libc}, "-")
+}
+
+var (
+	whatPattern    = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,63}$`)
+	versionPattern = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z.+~-]{0,63}$`)
+	wordPattern    = regexp.MustCompile(`^[a-z0-9][a-z0-9_]{0,31}$`)
+	libcPattern    = regexp.MustCompile(`^(static|musl|glibc[0-9]{1,4}\.[0-9]{1,4})$`)
+)
+
+func (h Header) validate() error {
+	for _, c := range []struct {
+		field, value string
+		pattern      *regexp.Regexp
+	}{
+		{"name", h.What, whatPattern},
+		{"version", h.Version, versionPattern},
+		{"os", h.Platform.OS, wordPattern},
+		{"arch", h.Platform.Arch, wordPattern},
+		{"libc", h.Platform.Libc, libcPattern},
+	} {
+		if !c.pattern.MatchString(c.value) {
+			return fmt.Errorf("%s %q does not match %s", c.field, c.value, c.pattern)
+		}
+	}
+	return nil
+}
+
+// A Manifest lists what is in a package. It is the archive's first entry.
+type Manifest struct {
+	What    string `json:"name"`
+	Version string `json:"version"`
+	OS      string `json:"os"`
+	Arch    string `json:"arch"`
+	Libc    string `json:"libc"`
+	Files   []File `json:"files"` // in the order of the archive
+}
+
+// A File is one regular file of a package.
+type File struct {
+	Path   string `json:"path"` // below the package's directory, slash-separated
+	Mode   Mode   `json:"mode"`
+	Size   int64  `json:"size"`   // in bytes
+	SHA256 string `json:"sha256"` // hex
+}
+
+// Mode is a file's permission bits, written in octal: 0644, or 0755 for what can be executed.
+type Mode fs.FileMode
+
+// MarshalText writes the mode in octal.
+func (m Mode) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%04o", uint32(m)), nil }
+
+// UnmarshalText reads one of the two modes that packages have.
+func (m *Mode) UnmarshalText(b []byte) error {
+	switch string(b) {
+	case "0644":
+		*m = 0o644
+	case "0755":
+		*m = 0o755
+	default:
+		return fmt.Errorf("mode %q is neither 0644 nor 0755", b)
+	}
+	return nil
+}
+
+// Header returns what the manifest says the package is.
+func (m Manifest) Header() Header {
+	return Header{What: m.What, Version: m.Version,
+		Platform: corral.Platform{OS: m.OS, Arch: m.Arch, Libc: m.Libc}}
+}
+
+// parseManifest reads a manifest strictly and checks that it keeps every limit.
+func parseManifest(b []byte) (Manifest, error) {
+	var m Manifest
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&m); err != nil {
+		return Manifest{}, fmt.Errorf("decode: %w", err)
+	}
+	return m, m.validate()
+}
+
+func (m Manifest) validate() error {
+	if err := m.Header().validate(); err != nil {
+		return err
+	}
+	if len(m.Files) == 0 || len(m.Files) > maxFiles {
+		return fmt.Errorf("%d files; want 1 to %d", len(m.Files), maxFiles)
+	}
+	total, seen := int64(0), map[string]bool{ManifestName: true}
+	for _, f := range m.Files {
+		if err := f.validate(); err != nil {
+			return err
+		}
+		if seen[f.Path] {
+			return fmt.Errorf("file %q is listed twice", f.Path)
+		}
+		seen[f.Path] = true
+		total += f.Size
+	}
+	if total > maxTotalBytes {
+		return fmt.Errorf("%d bytes of files; at most %d", total, int64(maxTotalBytes))
+	}
+	return nil
+}
+
+func (f File) validate() error {
+	switch sum, err := hex.DecodeString(f.SHA256); {
+	case !fs.ValidPath(f.Path) || f.Path == "." || path.Clean(f.Path) != f.Path || strings.ContainsAny(f.Path, "\\\x00"):
+		return fmt.Errorf("file name %q is not a plain path below the package", f.Path)
+	case f.Mode != 0o644 && f.Mode != 0o755:
+		return fmt.Errorf("file %q: mode %04o is neither 0644 nor 0755", f.Path, uint32(f.Mode))
+	case f.Size < 0 || f.Size > maxTotalBytes:
+		return fmt.Errorf("file %q: size %d is out of range", f.Path, f.Size)
+	case err != nil || len(sum) != 32:
+		return fmt.Errorf("file %q: sha256 %q is not 64 hex digits", f.Path, f.SHA256)
+	}
+	return nil
+}
+
+// HexOf returns the 64 hex digits of a digest of the form sha256:HEX, which are safe as a file name.
+func HexOf(digest string) (string, error) {
+	digits, ok := strings.CutPrefix(digest, digestPrefix)
+	if sum, err := hex.DecodeString(digits); !ok || err != nil || len(sum) != 32 || strings.ToLower(digits) != digits {
+		return "", corral.Errorf(corral.Invalid, "digest %q is not sha256: and 64 lower-case hex digits", digest)
+	}
+	return digits, nil
+}

@@ -1,0 +1,196 @@
+// Package packages makes, checks, chooses and unpacks worker packages.
+//
+// A worker package is what a site needs once before pilots can run there: for the embedded cluster the
+// pilot binary, for HTCondor its daemons and libraries. It is one archive (.tar.gz) of regular files,
+// and its first entry is a manifest that says what it is, where it runs, and the size and digest of
+// each file. Its name is what-version-arch-os-libc: corral-pilot-0.1.0-x86_64-linux-static. Its
+// identity is the digest of the archive.
+//
+// Invariant: nothing is taken from an archive before the archive's digest has been checked, and a
+// directory that Unpack made has exactly the files of the manifest, or does not exist.
+//
+// Where packages come from is the business of package staging.
+package packages
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/corral-pilot/corral"
+)
+
+// A Package describes one archive. Name, Digest and SizeBytes are all that is needed to fetch and
+// unpack it; the rest is what it is chosen by.
+type Package struct {
+	Name      string          `json:"name"` // full name: what-version-arch-os-libc
+	What      string          `json:"what"`
+	Version   string          `json:"version"`
+	Platform  corral.Platform `json:"platform"`   // what it needs
+	Digest    string          `json:"digest"`     // sha256:HEX of the archive
+	SizeBytes int64           `json:"size_bytes"` // of the archive
+}
+
+func (h Header) describe(digest string, size int64) Package {
+	return Package{Name: h.Name(), What: h.What, Version: h.Version, Platform: h.Platform,
+		Digest: digest, SizeBytes: size}
+}
+
+// Inspect reads a whole archive, checks every file in it against its manifest, and describes it. The
+// error is Invalid and names the archive.
+func Inspect(archive string) (Package, error) {
+	f, err := os.Open(archive)
+	if err != nil {
+		return Package{}, fmt.Errorf("open package: %w", err)
+	}
+	defer f.Close()
+	digest, size, err := digestOf(f)
+	if err != nil {
+		return Package{}, fmt.Errorf("read package: %w", err)
+	}
+	m, err := readArchive(f, func(File, io.Reader) error { return nil })
+	if err != nil {
+		return Package{}, corral.ErrorAt(corral.Invalid, archive, "bad package: %w", err)
+	}
+	return m.Header().describe(digest, size), nil
+}
+
+// Peek describes an archive by its manifest alone. It reads only the archive's beginning: the caller
+// must know the digest and that the archive matches it.
+func Peek(archive, digest string) (Package, error) {
+	f, err := os.Open(archive)
+	if err != nil {
+		return Package{}, fmt.Errorf("open package: %w", err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return Package{}, fmt.Errorf("read package: %w", err)
+	}
+	m, _, _, err := openArchive(f)
+	if err != nil {
+		return Package{}, corral.ErrorAt(corral.Invalid, archive, "bad package: %w", err)
+	}
+	return m.Header().describe(digest, info.Size()), nil
+}
+
+// Verify checks that an archive is p, byte for byte. The error is Failed and names the package.
+func Verify(archive string, p Package) error {
+	f, err := os.Open(archive)
+	if err != nil {
+		return fmt.Errorf("open package: %w", err)
+	}
+	defer f.Close()
+	return verify(f, p)
+}
+
+// verify leaves f at its beginning.
+func verify(f *os.File, p Package) error {
+	if _, err := HexOf(p.Digest); err != nil {
+		return err
+	}
+	digest, size, err := digestOf(f)
+	if err != nil {
+		return fmt.Errorf("read package: %w", err)
+	}
+	if digest != p.Digest {
+		return corral.ErrorAt(corral.Failed, "package "+p.Name, "corrupt: its %d bytes have digest %s, not %s",
+			size, digest, p.Digest)
+	}
+	return nil
+}
+
+// digestOf hashes f from where it stands to its end and goes back to its beginning.
+func digestOf(f *os.File) (digest string, size int64, err error) {
+	h := sha256.New()
+	if size, err = io.Copy(h, f); err != nil {
+		return "", 0, err
+	}
+	_, err = f.Seek(0, io.SeekStart)
+	return digestPrefix + hex.EncodeToString(h.Sum(nil)), size, err
+}
+
+// openArchive reads as far as the manifest, and returns it decoded and raw.
+func openArchive(r io.Reader) (Manifest, []byte, *tar.Reader, error) {
+	z, err := gzip.NewReader(r)
+	if err != nil {
+		return Manifest{}, nil, nil, fmt.Errorf("not a gzip archive: %w", err)
+	}
+	t := tar.NewReader(z)
+	h, err := t.Next()
+	if err != nil {
+		return Manifest{}, nil, nil, fmt.Errorf("not a tar archive: %w", err)
+	}
+	if h.Name != ManifestName || h.Typeflag != tar.TypeReg || h.Size > maxManifestBytes {
+		return Manifest{}, nil, nil, fmt.Errorf("first entry %q is not a %s of at most %d bytes", h.Name, ManifestName, maxManifestBytes)
+	}
+	raw, err := io.ReadAll(t)
+	if err != nil {
+		return Manifest{}, nil, nil, fmt.Errorf("%s: %w", ManifestName, err)
+	}
+	m, err := parseManifest(raw)
+	if err != nil {
+		return Manifest{}, nil, nil, fmt.Errorf("%s: %w", ManifestName, err)
+	}
+	return m, raw, t, nil
+}
+
+// readArchive reads an archive to its end and checks it against its manifest, whose files must follow
+// in its order. keep is given each file, the manifest last, and may leave the content unread; a file
+// may turn out to be wrong only after keep has had it.
+func readArchive(r io.Reader, keep func(File, io.Reader) error) (Manifest, error) {
+	m, raw, t, err := openArchive(r)
+	if err != nil {
+		return Manifest{}, err
+	}
+	for _, want := range m.Files {
+		if err := readEntry(t, want, keep); err != nil {
+			return Manifest{}, fmt.Errorf("file %q: %w", want.Path, err)
+		}
+	}
+	if h, err := t.Next(); err == nil {
+		return Manifest{}, fmt.Errorf("entry %q is not in the manifest", h.Name)
+	} else if !errors.Is(err, io.EOF) {
+		return Manifest{}, fmt.Errorf("after the last file: %w", err)
+	}
+	own := File{Path: ManifestName, Mode: 0o644, Size: int64(len(raw))}
+	return m, keep(own, bytes.NewReader(raw))
+}
+
+// readEntry reads the entry that must be the file want.
+func readEntry(t *tar.Reader, want File, keep func(File, io.Reader) error) error {
+	h, err := t.Next()
+	if errors.Is(err, io.EOF) {
+		return errors.New("missing")
+	} else if err != nil {
+		return err
+	}
+	if h.Name != want.Path || h.Typeflag != tar.TypeReg || h.Size != want.Size {
+		return fmt.Errorf("the archive has %q (type %q, %d bytes) in its place", h.Name, h.Typeflag, h.Size)
+	}
+	sum := sha256.New()
+	content := io.TeeReader(t, sum)
+	if err := keep(want, content); err != nil {
+		return err
+	}
+	if _, err := io.Copy(io.Discard, content); err != nil {
+		return err
+	}
+	if got := hex.EncodeToString(sum.Sum(nil)); got != want.SHA256 {
+		return fmt.Errorf("sha256 is %s, not %s", got, want.SHA256)
+	}
+	return nil
+}
+
+// encode writes the manifest as it stands in archives: the same manifest, the same bytes.
+func (m Manifest) encode() ([]byte, error) {
+	b, err := json.MarshalIndent(m, "", " ")
+	return append(b, '\n'), err
+}

@@ -1,0 +1,137 @@
+package packages
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"syscall"
+
+	"github.com/corral-pilot/corral"
+)
+
+// Unpack checks that archive is p and unpacks it as the directory dir, whose parent must exist. The
+// files are written to a sibling of dir that then takes its name at once, so dir is whole or absent,
+// and of several that do it at the same time one wins and the others find its work. If dir is there
+// already it must hold the same package. A package that is not what it says is refused by name with
+// an error of kind Failed, and leaves nothing.
+func Unpack(archive string, p Package, dir string) error {
+	f, err := os.Open(archive)
+	if err != nil {
+		return fmt.Errorf("open package: %w", err)
+	}
+	defer f.Close()
+	if err := verify(f, p); err != nil {
+		return err
+	}
+	tmp, err := os.MkdirTemp(filepath.Dir(dir), ".unpack-")
+	if err != nil {
+		return fmt.Errorf("unpack package %s: %w", p.Name, err)
+	}
+	defer os.RemoveAll(tmp)
+	if err := extract(f, p, tmp); err != nil {
+		return err
+	}
+	return settle(tmp, p, dir)
+}
+
+// extract writes the files of the archive below dir, which is empty.
+func extract(archive io.Reader, p Package, dir string) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return fmt.Errorf("unpack package %s: %w", p.Name, err)
+	}
+	defer root.Close()
+	m, err := readArchive(archive, func(f File, content io.Reader) error { return write(root, f, content) })
+	if err != nil {
+		return corral.ErrorAt(corral.Failed, "package "+p.Name, "unpacking: %w", err)
+	}
+	if got := m.Header().Name(); got != p.Name {
+		return corral.ErrorAt(corral.Failed, "package "+p.Name, "its manifest calls it %s", got)
+	}
+	return root.Chmod(".", 0o755)
+}
+
+func write(root *os.Root, f File, content io.Reader) error {
+	if err := root.MkdirAll(path.Dir(f.Path), 0o755); err != nil {
+		return err
+	}
+	out, err := root.OpenFile(f.Path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fs.FileMode(f.Mode))
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, content)
+	// Chmod, because the umask took its part of the mode that the file was created with.
+	return errors.Join(err, out.Chmod(fs.FileMode(f.Mode)), out.Close())
+}
+
+// settle gives the unpacked tmp its final name, unless somebody else was faster.
+func settle(tmp string, p Package, dir string) error {
+	err := os.Rename(tmp, dir)
+	if err == nil {
+		return nil
+	}
+	if !errors.Is(err, syscall.ENOTEMPTY) && !errors.Is(err, syscall.EEXIST) {
+		return fmt.Errorf("unpack package %s: %w", p.Name, err)
+	}
+	mine, err1 := os.ReadFile(filepath.Join(tmp, ManifestName))
+	theirs, err2 := os.ReadFile(filepath.Join(dir, ManifestName))
+	if err := errors.Join(err1, err2); err != nil || !bytes.Equal(mine, theirs) {
+		return corral.ErrorAt(corral.Conflict, "package "+p.Name, "%s holds something else", dir)
+	}
+	return nil
+}
+
+// Check reports whether dir holds a whole package, every file as the manifest says, and which. Sites
+// purge files that nobody has read for long, so that an unpacked package may lose parts of itself.
+// The error is fs.ErrNotExist if there is nothing at all.
+func Check(dir string) (Header, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return Header{}, fmt.Errorf("check package: %w", err)
+	}
+	defer root.Close()
+	raw, err := root.ReadFile(ManifestName)
+	if err != nil {
+		return Header{}, corral.ErrorAt(corral.Failed, dir, "unpacked package without manifest: %v", err)
+	}
+	m, err := parseManifest(raw)
+	if err != nil {
+		return Header{}, corral.ErrorAt(corral.Failed, dir, "bad manifest: %w", err)
+	}
+	for _, f := range m.Files {
+		if err := checkFile(root, f); err != nil {
+			return Header{}, corral.ErrorAt(corral.Failed, dir, "damaged package: file %q: %v", f.Path, err)
+		}
+	}
+	return m.Header(), nil
+}
+
+func checkFile(root *os.Root, want File) error {
+	f, err := root.Open(want.Path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if info.Mode() != fs.FileMode(want.Mode) || info.Size() != want.Size {
+		return fmt.Errorf("is %s with %d bytes, not %s with %d", info.Mode(), info.Size(), fs.FileMode(want.Mode), want.Size)
+	}
+	sum := sha256.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		return err
+	}
+	if got := hex.EncodeToString(sum.Sum(nil)); got != want.SHA256 {
+		return fmt.Errorf("sha256 is %s, not %s", got, want.SHA256)
+	}
+	return nil
+}
