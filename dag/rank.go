@@ -1,0 +1,71 @@
+package dag
+
+import (
+	"math"
+	"math/bits"
+	"time"
+)
+
+// UpwardRanks returns the upward rank of each node: its own cost plus the highest rank among its
+// children, which is the length of the longest path from its start to the end of the graph. It is
+// rank_u of HEFT (Topcuoglu, Hariri, Wu: Performance-effective and low-complexity task scheduling for
+// heterogeneous computing, IEEE TPDS 13(3), 2002, eq. 8) with one cost for all processors and no cost
+// on the edges. cost has one entry for each node. Sums beyond the range of time.Duration stay at its
+// maximum.
+func (g *Graph) UpwardRanks(cost []time.Duration) []time.Duration {
+	rank := make([]time.Duration, g.Len())
+	for k := g.Len() - 1; k >= 0; k-- {
+		i := g.order[k]
+		var below time.Duration
+		for _, c := range g.Children(i) {
+			below = max(below, rank[c])
+		}
+		rank[i] = add(cost[i], below)
+	}
+	return rank
+}
+
+// CriticalPath returns the length of the longest path: the highest upward rank.
+func (g *Graph) CriticalPath(cost []time.Duration) time.Duration {
+	var longest time.Duration
+	for _, r := range g.UpwardRanks(cost) {
+		longest = max(longest, r)
+	}
+	return longest
+}
+
+// LowerBound returns max(critical path, work ÷ cpus): no schedule on cpus uniform cpus is shorter.
+// Work is cost × need summed over the nodes, in cpu-time; need is as for ListSchedule. Without cpus
+// nothing ever ends and the bound is the longest Duration.
+func LowerBound(g *Graph, cost []time.Duration, need []int, cpus int) time.Duration {
+	if cpus < 1 {
+		return math.MaxInt64
+	}
+	var high, low, carry uint64 // 128 bits: a large workflow's work does not fit 64
+	for i, c := range cost {
+		h, l := bits.Mul64(uint64(c), uint64(needOf(need, i)))
+		low, carry = bits.Add64(low, l, 0)
+		high, _ = bits.Add64(high, h, carry)
+	}
+	var share time.Duration = math.MaxInt64
+	if high < uint64(cpus) {
+		quotient, _ := bits.Div64(high, low, uint64(cpus))
+		share = time.Duration(min(quotient, math.MaxInt64))
+	}
+	return max(g.CriticalPath(cost), share)
+}
+
+// needOf is how many cpus node i takes; without a list every node takes one.
+func needOf(need []int, i int) int {
+	if need == nil {
+		return 1
+	}
+	return need[i]
+}
+
+func add(a, b time.Duration) time.Duration {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
+}
