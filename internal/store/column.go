@@ -1,0 +1,100 @@
+package store
+
+import (
+	"database/sql"
+	"database/sql/driver"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/corral-pilot/corral"
+)
+
+// The types below stand between a field and its column, in both directions: one list of them serves
+// reading and writing. Fields that need no translation stand in that list as plain pointers.
+
+// stamp keeps a time as integer milliseconds since 1970 UTC; the zero time is null.
+type stamp struct{ t *time.Time }
+
+func at(t *time.Time) stamp { return stamp{t} }
+
+func (s stamp) Value() (driver.Value, error) {
+	if s.t.IsZero() {
+		return nil, nil
+	}
+	return s.t.UnixMilli(), nil
+}
+
+func (s stamp) Scan(src any) error {
+	switch v := src.(type) {
+	case nil:
+		*s.t = time.Time{}
+	case int64:
+		*s.t = time.UnixMilli(v).UTC()
+	default:
+		return fmt.Errorf("%T is not a time", src)
+	}
+	return nil
+}
+
+// span keeps a duration as integer milliseconds.
+type span struct{ d *corral.Seconds }
+
+func ms(d *corral.Seconds) span { return span{d} }
+
+func (s span) Value() (driver.Value, error) {
+	return time.Duration(*s.d).Milliseconds(), nil
+}
+
+func (s span) Scan(src any) error {
+	v, ok := src.(int64)
+	if !ok {
+		return fmt.Errorf("%T is not a duration", src)
+	}
+	*s.d = corral.Seconds(time.Duration(v) * time.Millisecond)
+	return nil
+}
+
+// optional keeps the zero value as null.
+type optional[T ~string | ~int64] struct{ v *T }
+
+func orNull[T ~string | ~int64](v *T) optional[T] { return optional[T]{v} }
+
+func (o optional[T]) Value() (driver.Value, error) {
+	var zero T
+	if *o.v == zero {
+		return nil, nil
+	}
+	return driver.DefaultParameterConverter.ConvertValue(*o.v)
+}
+
+func (o optional[T]) Scan(src any) error {
+	var n sql.Null[T]
+	err := n.Scan(src)
+	*o.v = n.V
+	return err
+}
+
+// document keeps a value as JSON text; a nil map or pointer is null.
+type document[T any] struct{ v *T }
+
+func asJSON[T any](v *T) document[T] { return document[T]{v} }
+
+func (d document[T]) Value() (driver.Value, error) {
+	b, err := json.Marshal(*d.v)
+	if err != nil || string(b) == "null" {
+		return nil, err
+	}
+	return string(b), nil
+}
+
+func (d document[T]) Scan(src any) error {
+	var v T
+	if text, ok := src.(string); ok {
+		if err := json.Unmarshal([]byte(text), &v); err != nil {
+			return err
+		}
+	}
+	*d.v = v
+	return nil
+}

@@ -1,0 +1,178 @@
+// Package store keeps what corrald must not forget, in one SQLite file.
+//
+// A DB is the file. Work on it is a transaction, a Tx: View reads one consistent picture, Write changes
+// it. There is one writer at a time; readers never wait for it, nor it for them. All rows that one
+// Write leaves carry the same time and the same actor.
+//
+// The invariant: a row never says what the domain forbids. States change only through the Apply and
+// Derive methods of package corral, each change of state leaves a line of history in the same
+// transaction, a glidein's state is derived anew whenever one of its attempts or its site moves, and
+// the schema itself refuses an illegal row, whoever writes it.
+//
+// A committed Write survives the death of every process at any instant. It does not have to survive a
+// loss of power: then the newest commits may be missing, but the file is whole.
+//
+// The package decides nothing: what to do next is the engine's, who may ask for it the server's.
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	_ "modernc.org/sqlite" // the driver "sqlite"
+
+	"github.com/corral-pilot/corral"
+)
+
+// DB is an open database. Its methods may be called from any goroutine.
+type DB struct {
+	lock   *os.File
+	writer *sql.DB // exactly one connection: SQLite has one writer, so queue for it here, not by busy errors
+	reader *sql.DB
+
+	mu      sync.Mutex
+	changed chan struct{} // guarded by mu; closed and replaced by each Write that changes something
+}
+
+// readers is how many Views may read at the same time; more wait.
+const readers = 4
+
+// busyTimeout covers what the one writer and the file lock do not: a person looking into the file with
+// another program.
+const busyTimeout = 5 * time.Second
+
+// Open opens the database at path, creates it with mode 0600 if there is none, and migrates it to this
+// program's schema. The file belongs to this process until Close or its death: a second Open is refused
+// with a Conflict error that names the holder, and so is a database that a newer program has migrated.
+func Open(ctx context.Context, path string) (*DB, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("opening database: %w", err)
+	}
+	lock, err := lockFile(path)
+	if err != nil {
+		return nil, err
+	}
+	d := &DB{lock: lock, changed: make(chan struct{})}
+	if err := d.open(ctx, path); err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	return d, nil
+}
+
+func (d *DB) open(ctx context.Context, path string) error {
+	if err := private(path); err != nil {
+		return err
+	}
+	var err error
+	if d.writer, err = pool(path, 1, "_txlock=immediate"); err != nil {
+		return err
+	}
+	if err := migrate(ctx, d.writer, path); err != nil {
+		return err
+	}
+	d.reader, err = pool(path, readers, "_pragma=query_only(1)")
+	return err
+}
+
+// private makes sure that there is a file at path which nobody else may read: it holds digests of
+// tokens. SQLite gives its -wal and -shm files the same mode.
+func private(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return fmt.Errorf("opening database: %w", err)
+	}
+	return errors.Join(f.Chmod(0o600), f.Close())
+}
+
+// pool prepares connections to the file at path.
+func pool(path string, connections int, option string) (*sql.DB, error) {
+	name := fmt.Sprintf("file:%s?_pragma=busy_timeout(%d)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)&_pragma=foreign_keys(1)&%s",
+		(&url.URL{Path: path}).EscapedPath(), busyTimeout.Milliseconds(), option)
+	p, err := sql.Open("sqlite", name)
+	if err != nil {
+		return nil, fmt.Errorf("opening database %s: %w", path, err)
+	}
+	p.SetMaxOpenConns(connections)
+	p.SetMaxIdleConns(connections)
+	return p, nil
+}
+
+// Close waits for running transactions, writes the log back into the file and gives the file free.
+func (d *DB) Close() error {
+	var errs []error
+	for _, p := range []*sql.DB{d.reader, d.writer} { // the writer last: the last to close tidies up
+		if p != nil {
+			errs = append(errs, p.Close())
+		}
+	}
+	return errors.Join(append(errs, d.lock.Close())...)
+}
+
+// View calls fn with a picture of the database that no Write changes meanwhile. It returns fn's error
+// as it is. Any attempt to write fails. The Tx is of no use after fn returns.
+func (d *DB) View(ctx context.Context, fn func(*Tx) error) error {
+	tx, err := d.reader.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return corral.Errorf(corral.Unavailable, "beginning to read the database: %w", err)
+	}
+	defer tx.Rollback() // nothing to keep: its error says nothing that matters
+	return fn(&Tx{ctx: ctx, tx: tx, now: now()})
+}
+
+// Write calls fn in the one write transaction and commits what it did on behalf of actor, who must not
+// be empty. If fn returns an error or panics, if a statement of its failed, or if ctx ends first,
+// nothing is changed; fn's error is returned as it is. An Unavailable error means that the database
+// could not begin or commit: nothing was changed either.
+//
+// Other Writes wait meanwhile, so fn must not wait for anything but the database, and never call Write.
+func (d *DB) Write(ctx context.Context, actor string, fn func(*Tx) error) error {
+	if actor == "" {
+		return corral.Errorf(corral.Internal, "writing without an actor")
+	}
+	tx, err := d.writer.BeginTx(ctx, nil)
+	if err != nil {
+		return corral.Errorf(corral.Unavailable, "beginning to write the database: %w", err)
+	}
+	defer tx.Rollback() // does nothing after the commit
+	t := &Tx{ctx: ctx, tx: tx, now: now(), actor: actor}
+	if err := fn(t); err != nil {
+		return err
+	}
+	if t.broken != nil {
+		return fmt.Errorf("committing after a failed statement: %w", t.broken)
+	}
+	if err := tx.Commit(); err != nil {
+		return corral.Errorf(corral.Unavailable, "committing to the database: %w", err)
+	}
+	if t.wrote {
+		d.notify()
+	}
+	return nil
+}
+
+// Changed returns a channel that the next commit of a Write closes, if that Write changed anything. Who
+// waits for a state of the database takes the channel first, then reads, then waits: a change between
+// reading and waiting has closed the channel already and is not missed.
+func (d *DB) Changed() <-chan struct{} {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.changed
+}
+
+func (d *DB) notify() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	close(d.changed)
+	d.changed = make(chan struct{})
+}
+
+// now is the time as the database keeps it.
+func now() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }

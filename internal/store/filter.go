@@ -1,0 +1,68 @@
+package store
+
+import (
+	"strings"
+)
+
+// A Page selects a part of a list, which is always in ascending order of ids.
+type Page struct {
+	After int64 // only ids greater than this
+	Limit int   // at most so many; 0: no limit
+}
+
+// A Filter selects from a list of objects. The zero value selects all that are not DELETED.
+type Filter struct {
+	All bool // DELETED ones too
+	Page
+}
+
+// conditions collects the terms of a where clause. Values always travel as parameters.
+type conditions struct {
+	terms []string
+	args  []any
+	order string // columns to sort by; "" is id
+	limit int
+}
+
+func (c *conditions) add(term string, args ...any) {
+	c.terms = append(c.terms, term)
+	c.args = append(c.args, args...)
+}
+
+func (c *conditions) filter(f Filter) {
+	if !f.All {
+		c.add("state <> 'DELETED'")
+	}
+	c.page(f.Page)
+}
+
+func (c *conditions) page(p Page) {
+	if p.After > 0 {
+		c.add("id > ?", p.After)
+	}
+	c.limit = p.Limit
+}
+
+// labels asks for every pair of wanted.
+func (c *conditions) labels(wanted map[string]string) {
+	for key, value := range wanted {
+		c.add("exists (select 1 from json_each(labels) as pair where pair.key = ? and pair.value = ?)", key, value)
+	}
+}
+
+// clause returns everything after the table's name.
+func (c *conditions) clause() string {
+	var b strings.Builder
+	if len(c.terms) > 0 {
+		b.WriteString(" where " + strings.Join(c.terms, " and "))
+	}
+	if c.order == "" {
+		c.order = "id"
+	}
+	b.WriteString(" order by " + c.order)
+	if c.limit > 0 {
+		b.WriteString(" limit ?")
+		c.args = append(c.args, c.limit)
+	}
+	return b.String()
+}

@@ -1,0 +1,230 @@
+package store
+
+import (
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/resubmit"
+)
+
+// liveGlidein is true of a glidein that is not Terminal. The indexes name it in these very words.
+const liveGlidein = "state in ('NEW', 'WAITING', 'ACTIVE', 'REMOVING')"
+
+var glideins = table[corral.Glidein]{
+	noun: ObjectGlidein,
+	name: "glideins",
+	columns: `
+	id,
+	owner,
+	site_id,
+	cluster_id,
+	hosts,
+	cpus,
+	memory_mib,
+	walltime_ms,
+	idle_ms,
+	overlap_ms,
+	not_before_at_ms,
+	resubmit_mode,
+	resubmit_limit,
+	resubmit_deadline_at_ms,
+	retries,
+	labels,
+	asked,
+	state,
+	reason,
+	created_at_ms,
+	updated_at_ms`,
+	joined: `,
+	(select name from sites where sites.id = site_id),
+	(select name from clusters where clusters.id = cluster_id)`,
+	fields: func(g *corral.Glidein) []any {
+		return []any{
+			orNull(&g.ID),
+			&g.Owner,
+			&g.Site,
+			&g.Cluster,
+			&g.Hosts,
+			&g.CPUs,
+			&g.MemoryMiB,
+			ms(&g.Walltime),
+			ms(&g.Idle),
+			ms(&g.Overlap),
+			at(&g.NotBefore),
+			&g.Resubmit.Mode,
+			&g.Resubmit.Limit,
+			at(&g.Resubmit.Deadline),
+			&g.Resubmit.Retries,
+			asJSON(&g.Labels),
+			&g.Asked,
+			&g.State,
+			&g.Reason,
+			at(&g.CreatedAt),
+			at(&g.UpdatedAt),
+			&g.SiteName,
+			&g.ClusterName,
+		}
+	},
+}
+
+// A GlideinFilter selects glideins; every field that is set narrows the selection.
+type GlideinFilter struct {
+	Filter
+	Site    corral.SiteID
+	Cluster corral.ClusterID
+	Labels  map[string]string // has all of these
+	Live    bool              // only those whose state is not Terminal
+}
+
+func (f GlideinFilter) conditions() conditions {
+	var c conditions
+	if f.Live {
+		c.add(liveGlidein)
+	}
+	if f.Site != 0 {
+		c.add("site_id = ?", f.Site)
+	}
+	if f.Cluster != 0 {
+		c.add("cluster_id = ?", f.Cluster)
+	}
+	c.labels(f.Labels)
+	c.filter(f.Filter)
+	return c
+}
+
+// CreateGlidein stores g and derives its state at once, so that it leaves NEW in the same transaction;
+// its ID, names, State and times are set here. A Conflict error if its cluster is DELETED or its site
+// will never again take a pilot.
+func (t *Tx) CreateGlidein(g corral.Glidein) (corral.Glidein, error) {
+	site, err := t.Site(g.Site)
+	if err != nil {
+		return corral.Glidein{}, err
+	}
+	switch site.State {
+	case corral.SiteFailed, corral.SiteExiting, corral.SiteRemoving, corral.SiteDeleted:
+		return corral.Glidein{}, corral.Errorf(corral.Conflict, "site %s is %s", site.Name, site.State)
+	}
+	cluster, err := t.readyCluster(g.Cluster)
+	if err != nil {
+		return corral.Glidein{}, err
+	}
+	if g.Resubmit.Mode == "" {
+		g.Resubmit.Mode = resubmit.Never
+	}
+	g.ID, g.SiteName, g.ClusterName, g.Attempts = 0, site.Name, cluster.Name, nil
+	g.Asked, g.State, g.Reason, g.CreatedAt, g.UpdatedAt = corral.AskNothing, corral.GlideinNew, "", t.now, t.now
+	id, err := glideins.insert(t, g)
+	if err != nil {
+		return corral.Glidein{}, err
+	}
+	g.ID = corral.GlideinID(id)
+	if err := t.record(corral.Entry{Object: ObjectGlidein, Of: id, Event: "create", To: string(g.State)}); err != nil {
+		return corral.Glidein{}, err
+	}
+	return t.settle(g, site.State)
+}
+
+// Glidein returns the glidein with this id, DELETED or not, with its attempts.
+func (t *Tx) Glidein(id corral.GlideinID) (corral.Glidein, error) {
+	g, err := glideins.one(t, id, "id = ?", id)
+	if err != nil {
+		return corral.Glidein{}, err
+	}
+	g.Attempts, err = t.Jobs(JobFilter{Glidein: id})
+	return g, err
+}
+
+// Glideins lists glideins, each with its attempts.
+func (t *Tx) Glideins(f GlideinFilter) ([]corral.Glidein, error) {
+	list, err := glideins.list(t, f.conditions())
+	if err != nil {
+		return nil, err
+	}
+	return list, t.addAttempts(list, f.conditions())
+}
+
+// addAttempts reads the attempts of list, which is what c selects, in one query.
+func (t *Tx) addAttempts(list []corral.Glidein, c conditions) error {
+	where := c.clause()
+	var of conditions
+	of.add("kind = 'pilot' and glidein_id in (select id from glideins"+where+")", c.args...)
+	attempts, err := jobs.list(t, of)
+	if err != nil {
+		return err
+	}
+	place := make(map[corral.GlideinID]int, len(list))
+	for i, g := range list {
+		place[g.ID] = i
+	}
+	for _, a := range attempts {
+		g := &list[place[a.Glidein]]
+		g.Attempts = append(g.Attempts, a)
+	}
+	return nil
+}
+
+// AskGlidein records that a glidein shall go and settles it: without a live attempt it is DELETED at
+// once. An ask only grows, from nothing over drain to cancel; one that does not grow changes nothing,
+// nor does any once the glidein is DELETED. What is asked of its attempts is the engine's to ask.
+func (t *Tx) AskGlidein(id corral.GlideinID, ask corral.Ask, reason string) (corral.Glidein, error) {
+	g, err := t.Glidein(id)
+	if err != nil || g.State == corral.GlideinDeleted || !grows(g.Asked, ask) {
+		return g, err
+	}
+	g.Asked, g.UpdatedAt = ask, t.after(g.UpdatedAt)
+	if err := glideins.update(t, g); err != nil {
+		return corral.Glidein{}, err
+	}
+	err = t.record(corral.Entry{Object: ObjectGlidein, Of: int64(id), Event: string(ask),
+		From: string(g.State), To: string(g.State), Reason: reason})
+	if err != nil {
+		return corral.Glidein{}, err
+	}
+	return t.SettleGlidein(id)
+}
+
+// grows reports whether ask is more than what was asked before.
+func grows(before, ask corral.Ask) bool {
+	return ask != before && (before == corral.AskNothing || ask == corral.AskCancel)
+}
+
+// SettleGlidein derives a glidein's state and reason at Now. It writes only if one of them changed:
+// time alone can do that, when a back-off or a start that was planned for later is over.
+func (t *Tx) SettleGlidein(id corral.GlideinID) (corral.Glidein, error) {
+	g, err := t.Glidein(id)
+	if err != nil {
+		return corral.Glidein{}, err
+	}
+	site, err := t.Site(g.Site)
+	if err != nil {
+		return corral.Glidein{}, err
+	}
+	return t.settle(g, site.State)
+}
+
+// settleSite settles the glideins of a site that are not over.
+func (t *Tx) settleSite(s corral.Site) error {
+	list, err := t.Glideins(GlideinFilter{Site: s.ID, Live: true})
+	if err != nil {
+		return err
+	}
+	for _, g := range list {
+		if _, err := t.settle(g, s.State); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settle is the one place that writes a glidein's state.
+func (t *Tx) settle(g corral.Glidein, site corral.SiteState) (corral.Glidein, error) {
+	state, reason := g.Derive(site, t.now)
+	if state == g.State && reason == g.Reason {
+		return g, nil
+	}
+	entry := corral.Entry{Object: ObjectGlidein, Of: int64(g.ID), Event: "derive",
+		From: string(g.State), To: string(state), Reason: reason}
+	g.State, g.Reason, g.UpdatedAt = state, reason, t.after(g.UpdatedAt)
+	if err := glideins.update(t, g); err != nil {
+		return corral.Glidein{}, err
+	}
+	return g, t.record(entry)
+}

@@ -1,0 +1,94 @@
+package store
+
+import (
+	"fmt"
+
+	"github.com/corral-pilot/corral"
+)
+
+// The objects that have a history.
+const (
+	ObjectSite    = "site"
+	ObjectGlidein = "glidein"
+	ObjectJob     = "job"
+	ObjectCluster = "cluster"
+	ObjectRun     = "run"
+)
+
+var entries = table[corral.Entry]{
+	noun: "history entry",
+	name: "history",
+	columns: `
+	id,
+	at_ms,
+	actor,
+	object,
+	object_id,
+	event,
+	from_state,
+	to_state,
+	reason`,
+	fields: func(e *corral.Entry) []any {
+		return []any{
+			orNull(&e.ID),
+			at(&e.At),
+			&e.Actor,
+			&e.Object,
+			&e.Of,
+			&e.Event,
+			&e.From,
+			&e.To,
+			&e.Reason,
+		}
+	},
+}
+
+// History returns the entries of one object, oldest first; none for an object that does not exist.
+// The page's After is the id of an entry.
+func (t *Tx) History(object string, id int64, page Page) ([]corral.Entry, error) {
+	var c conditions
+	c.add("object = ?", object)
+	c.add("object_id = ?", id)
+	c.page(page)
+	return entries.list(t, c)
+}
+
+// Log writes an entry about something that did not change the object's state. The event is a short
+// phrase, the same for the same kind of thing.
+func (t *Tx) Log(object string, id int64, event, reason string) error {
+	state, err := t.stateOf(object, id)
+	if err != nil {
+		return err
+	}
+	return t.record(corral.Entry{Object: object, Of: id, Event: event, From: state, To: state, Reason: reason})
+}
+
+func (t *Tx) stateOf(object string, id int64) (string, error) {
+	switch object {
+	case ObjectSite:
+		s, err := t.Site(corral.SiteID(id))
+		return string(s.State), err
+	case ObjectGlidein:
+		g, err := t.Glidein(corral.GlideinID(id))
+		return string(g.State), err
+	case ObjectJob:
+		j, err := t.Job(corral.JobID(id))
+		return string(j.State), err
+	case ObjectCluster:
+		c, err := t.Cluster(corral.ClusterID(id))
+		return string(c.State), err
+	case ObjectRun:
+		r, err := t.Run(corral.RunID(id))
+		return string(r.State), err
+	}
+	return "", corral.Errorf(corral.Internal, "no object is called %q", object)
+}
+
+// record writes an entry at the transaction's time, by its actor.
+func (t *Tx) record(e corral.Entry) error {
+	e.At, e.Actor = t.now, t.actor
+	if _, err := entries.insert(t, e); err != nil {
+		return fmt.Errorf("recording %s of %s %d: %w", e.Event, e.Object, e.Of, err)
+	}
+	return nil
+}

@@ -1,0 +1,253 @@
+package store
+
+import (
+	"time"
+
+	"github.com/corral-pilot/corral"
+)
+
+// liveJob is true of a job that may still have processes at its site. The index names it in these very
+// words.
+const liveJob = "state <> 'ENDED'"
+
+var jobs = table[corral.Job]{
+	noun: ObjectJob,
+	name: "jobs",
+	columns: `
+	id,
+	kind,
+	site_id,
+	glidein_id,
+	number,
+	tag,
+	site_job_id,
+	state,
+	outcome,
+	transient,
+	exit_status,
+	reason,
+	asked,
+	workers,
+	lease_holder,
+	token_digest,
+	token_ends_at_ms,
+	created_at_ms,
+	submitted_at_ms,
+	started_at_ms,
+	ended_at_ms,
+	updated_at_ms`,
+	fields: func(j *corral.Job) []any {
+		return []any{
+			orNull(&j.ID),
+			&j.Kind,
+			&j.Site,
+			orNull(&j.Glidein),
+			&j.Number,
+			&j.Tag,
+			&j.SiteJobID,
+			&j.State,
+			orNull(&j.Outcome),
+			&j.Transient,
+			&j.ExitStatus,
+			&j.Reason,
+			&j.Asked,
+			&j.Workers,
+			&j.LeaseHolder,
+			&j.TokenDigest,
+			at(&j.TokenEndsAt),
+			at(&j.CreatedAt),
+			at(&j.SubmittedAt),
+			at(&j.StartedAt),
+			at(&j.EndedAt),
+			at(&j.UpdatedAt),
+		}
+	},
+}
+
+// A JobFilter selects jobs; every field that is set narrows the selection. Jobs are never DELETED.
+type JobFilter struct {
+	Site    corral.SiteID
+	Glidein corral.GlideinID
+	Kind    corral.JobKind
+	Live    bool // only those that have not ENDED
+}
+
+// CreateJob stores the intent to run j, before its site is told, and settles its glidein. Its ID,
+// Number, State and times are set here; Tag must be new, TokenDigest and TokenEndsAt are kept as given.
+//
+// A Conflict error if the site is DELETED, if its glidein was asked to go or is over (it may have
+// happened since the caller decided), or if the site has a live setup or cleanup job already.
+func (t *Tx) CreateJob(j corral.Job) (corral.Job, error) {
+	if err := t.mayCreate(j); err != nil {
+		return corral.Job{}, err
+	}
+	earlier, err := t.Jobs(JobFilter{Site: j.Site, Glidein: j.Glidein, Kind: j.Kind})
+	if err != nil {
+		return corral.Job{}, err
+	}
+	j.Number = len(earlier) + 1 // no job is ever deleted
+	j.ID, j.State, j.CreatedAt, j.UpdatedAt = 0, corral.JobNew, t.now, t.now
+	id, err := jobs.insert(t, j)
+	if err != nil {
+		return corral.Job{}, err
+	}
+	j.ID = corral.JobID(id)
+	if err := t.record(corral.Entry{Object: ObjectJob, Of: id, Event: "create", To: string(j.State), Reason: j.Reason}); err != nil {
+		return corral.Job{}, err
+	}
+	return j, t.settleOwner(j)
+}
+
+// mayCreate returns a Conflict error if the job's owner cannot have it now.
+func (t *Tx) mayCreate(j corral.Job) error {
+	site, err := t.Site(j.Site)
+	if err != nil {
+		return err
+	}
+	if site.State.Terminal() {
+		return corral.Errorf(corral.Conflict, "site %s is %s", site.Name, site.State)
+	}
+	if j.Kind == corral.PilotJob {
+		return t.mayAttempt(j.Glidein)
+	}
+	live, err := t.Jobs(JobFilter{Site: j.Site, Kind: j.Kind, Live: true})
+	if err != nil {
+		return err
+	}
+	if len(live) > 0 {
+		return corral.Errorf(corral.Conflict, "%s is still %s", live[0].Name(), live[0].State)
+	}
+	return nil
+}
+
+func (t *Tx) mayAttempt(id corral.GlideinID) error {
+	g, err := t.Glidein(id)
+	if err != nil {
+		return err
+	}
+	if g.Asked != corral.AskNothing {
+		return corral.Errorf(corral.Conflict, "glidein %d was asked to %s", id, g.Asked)
+	}
+	if g.State.Terminal() {
+		return corral.Errorf(corral.Conflict, "glidein %d is %s", id, g.State)
+	}
+	return nil
+}
+
+// Job returns the job with this id.
+func (t *Tx) Job(id corral.JobID) (corral.Job, error) {
+	return jobs.one(t, id, "id = ?", id)
+}
+
+// JobTagged returns the job with this tag: what a pilot or worker calls itself by.
+func (t *Tx) JobTagged(tag string) (corral.Job, error) {
+	return jobs.one(t, tag, "tag = ?", tag)
+}
+
+// Jobs lists jobs.
+func (t *Tx) Jobs(f JobFilter) ([]corral.Job, error) {
+	var c conditions
+	if f.Live {
+		c.add(liveJob)
+	}
+	if f.Site != 0 {
+		c.add("site_id = ?", f.Site)
+	}
+	if f.Glidein != 0 {
+		c.add("kind = 'pilot'") // for the index
+		c.add("glidein_id = ?", f.Glidein)
+	}
+	if f.Kind != "" {
+		c.add("kind = ?", f.Kind)
+	}
+	return jobs.list(t, c)
+}
+
+// MoveJob applies an event to a job and settles its glidein. The event's time is what a site's clock
+// said: it is moved to between the job's last event and Now if it lies outside, and is Now if zero.
+func (t *Tx) MoveJob(id corral.JobID, e corral.JobEvent) (corral.Job, error) {
+	before, err := t.Job(id)
+	if err != nil {
+		return corral.Job{}, err
+	}
+	e.At = t.within(before, e.At)
+	j, err := before.Apply(e)
+	if err != nil {
+		return corral.Job{}, err
+	}
+	j.UpdatedAt = t.after(before.UpdatedAt)
+	return j, t.saveJob(j, corral.Entry{Event: string(e.Move), From: string(before.State), Reason: e.Reason})
+}
+
+// within returns when an event that was reported for happened can have happened to j.
+func (t *Tx) within(j corral.Job, happened time.Time) time.Time {
+	now := t.after(j.UpdatedAt)
+	if happened.IsZero() || happened.After(now) {
+		return now
+	}
+	return latest(happened.UTC().Truncate(time.Millisecond), j.CreatedAt, j.SubmittedAt, j.StartedAt)
+}
+
+// AskJob records what is asked of a job. An ask only grows, as for AskGlidein; one that does not grow
+// changes nothing, nor does any once the job has ENDED.
+func (t *Tx) AskJob(id corral.JobID, ask corral.Ask, reason string) (corral.Job, error) {
+	j, err := t.Job(id)
+	if err != nil || !j.Live() || !grows(j.Asked, ask) {
+		return j, err
+	}
+	j.Asked, j.UpdatedAt = ask, t.after(j.UpdatedAt)
+	return j, t.saveJob(j, corral.Entry{Event: string(ask), From: string(j.State), Reason: reason})
+}
+
+// LeaseJob gives the attempt's lease to holder, the one pilot process that may start workers. The same
+// holder may ask again. A Conflict error if another holds it, or if the job has ENDED: then another
+// attempt may have taken its place.
+func (t *Tx) LeaseJob(id corral.JobID, holder string) (corral.Job, error) {
+	j, err := t.Job(id)
+	switch {
+	case err != nil:
+		return corral.Job{}, err
+	case !j.Live():
+		return corral.Job{}, corral.Errorf(corral.Conflict, "%s has ended: %s", j.Name(), j.Outcome)
+	case j.LeaseHolder == holder && holder != "":
+		return j, nil
+	case j.LeaseHolder != "":
+		return corral.Job{}, corral.Errorf(corral.Conflict, "%s is leased to %s", j.Name(), j.LeaseHolder)
+	case holder == "" || j.Kind != corral.PilotJob:
+		return corral.Job{}, corral.Errorf(corral.Invalid, "%s cannot be leased to %q", j.Name(), holder)
+	}
+	j.LeaseHolder, j.UpdatedAt = holder, t.after(j.UpdatedAt)
+	return j, t.saveJob(j, corral.Entry{Event: "lease", From: string(j.State), Reason: "by " + holder})
+}
+
+// NoteWorkers records that n workers of an attempt are registered; the most at once is kept.
+func (t *Tx) NoteWorkers(id corral.JobID, n int) error {
+	j, err := t.Job(id)
+	if err != nil || n <= j.Workers {
+		return err
+	}
+	j.Workers, j.UpdatedAt = n, t.after(j.UpdatedAt)
+	return jobs.update(t, j)
+}
+
+// saveJob stores j with its line of history, whose event and former state are in e, and settles its
+// glidein.
+func (t *Tx) saveJob(j corral.Job, e corral.Entry) error {
+	if err := jobs.update(t, j); err != nil {
+		return err
+	}
+	e.Object, e.Of, e.To = ObjectJob, int64(j.ID), string(j.State)
+	if err := t.record(e); err != nil {
+		return err
+	}
+	return t.settleOwner(j)
+}
+
+// settleOwner settles the glidein that j is an attempt of.
+func (t *Tx) settleOwner(j corral.Job) error {
+	if j.Kind != corral.PilotJob {
+		return nil
+	}
+	_, err := t.SettleGlidein(j.Glidein)
+	return err
+}

@@ -1,0 +1,48 @@
+package store
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"syscall"
+
+	"github.com/corral-pilot/corral"
+)
+
+// lockFile takes the lock that says whose the database at path is: an flock on a file beside it, which
+// the kernel gives free when the process dies, however it dies. The file holds the pid for people and
+// is never deleted: a second process could lock a file whose name is gone.
+func lockFile(path string) (*os.File, error) {
+	f, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("locking database: %w", err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		defer f.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, corral.Errorf(corral.Conflict, "database %s is in use by process %s", path, holder(f))
+		}
+		return nil, fmt.Errorf("locking database %s: %w", path, err)
+	}
+	if err := errors.Join(f.Truncate(0), writePID(f)); err != nil {
+		return nil, errors.Join(fmt.Errorf("locking database %s: %w", path, err), f.Close())
+	}
+	return f, nil
+}
+
+func writePID(f *os.File) error {
+	_, err := f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
+	return err
+}
+
+// holder reads who holds the lock; the holder may not have written it yet.
+func holder(f *os.File) string {
+	b, err := io.ReadAll(io.LimitReader(f, 32))
+	if pid := bytes.TrimSpace(b); err == nil && len(pid) > 0 {
+		return string(pid)
+	}
+	return "unknown"
+}

@@ -1,0 +1,152 @@
+package store
+
+import (
+	"encoding/json"
+
+	"github.com/corral-pilot/corral"
+)
+
+// liveRun is true of a run that is not Over. The index names it in these very words.
+const liveRun = "state in ('RUNNING', 'CANCELLING')"
+
+var runs = table[corral.Run]{
+	noun: ObjectRun,
+	name: "runs",
+	columns: `
+	id,
+	owner,
+	cluster_id,
+	workflow,
+	dir,
+	options,
+	labels,
+	state,
+	reason,
+	tasks_total,
+	tasks_waiting,
+	tasks_ready,
+	tasks_running,
+	tasks_done,
+	tasks_failed,
+	tasks_skipped,
+	report,
+	created_at_ms,
+	ended_at_ms,
+	updated_at_ms`,
+	joined: `,
+	(select name from clusters where clusters.id = cluster_id)`,
+	fields: func(r *corral.Run) []any {
+		return []any{
+			orNull(&r.ID),
+			&r.Owner,
+			&r.Cluster,
+			&r.Workflow,
+			&r.Dir,
+			asJSON(&r.Options),
+			asJSON(&r.Labels),
+			&r.State,
+			&r.Reason,
+			&r.Tasks.Total,
+			&r.Tasks.Waiting,
+			&r.Tasks.Ready,
+			&r.Tasks.Running,
+			&r.Tasks.Done,
+			&r.Tasks.Failed,
+			&r.Tasks.Skipped,
+			asJSON(&r.Report),
+			at(&r.CreatedAt),
+			at(&r.EndedAt),
+			at(&r.UpdatedAt),
+			&r.ClusterName,
+		}
+	},
+}
+
+// A RunFilter selects runs; every field that is set narrows the selection.
+type RunFilter struct {
+	Filter
+	Cluster corral.ClusterID
+	States  []corral.RunState // in one of these
+	Labels  map[string]string // has all of these
+}
+
+// CreateRun stores r as RUNNING; its ID, State and times are set here. A Conflict error if its cluster
+// is DELETED, or if its directory is that of a run that is not DELETED.
+func (t *Tx) CreateRun(r corral.Run) (corral.Run, error) {
+	cluster, err := t.readyCluster(r.Cluster)
+	if err != nil {
+		return corral.Run{}, err
+	}
+	other, err := runs.one(t, r.Dir, "dir = ? and state <> 'DELETED'", r.Dir)
+	if err == nil {
+		return corral.Run{}, corral.Errorf(corral.Conflict, "directory %s is that of run %d", r.Dir, other.ID)
+	}
+	if corral.KindOf(err) != corral.NotFound {
+		return corral.Run{}, err
+	}
+	r.ID, r.ClusterName, r.Report = 0, cluster.Name, nil
+	r.State, r.Reason, r.CreatedAt, r.UpdatedAt = corral.RunRunning, "", t.now, t.now
+	id, err := runs.insert(t, r)
+	if err != nil {
+		return corral.Run{}, err
+	}
+	r.ID = corral.RunID(id)
+	return r, t.record(corral.Entry{Object: ObjectRun, Of: id, Event: "create", To: string(r.State)})
+}
+
+// Run returns the run with this id, DELETED or not.
+func (t *Tx) Run(id corral.RunID) (corral.Run, error) {
+	return runs.one(t, id, "id = ?", id)
+}
+
+// Runs lists runs.
+func (t *Tx) Runs(f RunFilter) ([]corral.Run, error) {
+	var c conditions
+	if f.Cluster != 0 {
+		c.add("cluster_id = ?", f.Cluster)
+	}
+	if len(f.States) > 0 {
+		states, err := json.Marshal(f.States)
+		if err != nil {
+			return nil, err // unreachable: strings
+		}
+		c.add("state in (select value from json_each(?))", string(states))
+	}
+	c.labels(f.Labels)
+	c.filter(f.Filter)
+	return runs.list(t, c)
+}
+
+// MoveRun applies move to a run.
+func (t *Tx) MoveRun(id corral.RunID, move corral.RunMove, reason string) (corral.Run, error) {
+	before, err := t.Run(id)
+	if err != nil {
+		return corral.Run{}, err
+	}
+	r, err := before.Apply(move, reason, t.after(before.UpdatedAt))
+	if err != nil {
+		return corral.Run{}, err
+	}
+	if err := runs.update(t, r); err != nil {
+		return corral.Run{}, err
+	}
+	return r, t.record(corral.Entry{Object: ObjectRun, Of: int64(id), Event: string(move),
+		From: string(before.State), To: string(r.State), Reason: reason})
+}
+
+// SetRun stores how many tasks are where and, unless it is nil, the report. A run has a report only
+// once it is over: move it first, in the same transaction; before that it is a Conflict error.
+func (t *Tx) SetRun(id corral.RunID, tasks corral.RunTasks, report *corral.RunReport) (corral.Run, error) {
+	r, err := t.Run(id)
+	if err != nil {
+		return corral.Run{}, err
+	}
+	if report != nil {
+		if !r.State.Over() {
+			return corral.Run{}, corral.Errorf(corral.Conflict, "run %d is %s: too early for its report", id, r.State)
+		}
+		r.Report = report
+	}
+	r.Tasks, r.UpdatedAt = tasks, t.after(r.UpdatedAt)
+	return r, runs.update(t, r)
+}

@@ -1,0 +1,126 @@
+package store
+
+import (
+	"github.com/corral-pilot/corral"
+)
+
+var sites = table[corral.Site]{
+	noun: ObjectSite,
+	name: "sites",
+	columns: `
+	id,
+	name,
+	owner,
+	contact,
+	batch,
+	root,
+	os,
+	arch,
+	libc,
+	package,
+	state,
+	reason,
+	created_at_ms,
+	updated_at_ms`,
+	fields: func(s *corral.Site) []any {
+		return []any{
+			orNull(&s.ID),
+			&s.Name,
+			&s.Owner,
+			&s.Contact,
+			&s.Batch,
+			&s.Root,
+			&s.Platform.OS,
+			&s.Platform.Arch,
+			&s.Platform.Libc,
+			&s.Package,
+			&s.State,
+			&s.Reason,
+			at(&s.CreatedAt),
+			at(&s.UpdatedAt),
+		}
+	},
+}
+
+// CreateSite stores s as NEW; its ID, State and times are set here. A Conflict error if a site that is
+// not DELETED has the name.
+func (t *Tx) CreateSite(s corral.Site) (corral.Site, error) {
+	other, err := t.SiteNamed(s.Name)
+	if err == nil {
+		return corral.Site{}, corral.Errorf(corral.Conflict, "site %q exists already, with id %d", s.Name, other.ID)
+	}
+	if corral.KindOf(err) != corral.NotFound {
+		return corral.Site{}, err
+	}
+	s.ID, s.State, s.Reason, s.CreatedAt, s.UpdatedAt = 0, corral.SiteNew, "", t.now, t.now
+	id, err := sites.insert(t, s)
+	if err != nil {
+		return corral.Site{}, err
+	}
+	s.ID = corral.SiteID(id)
+	return s, t.record(corral.Entry{Object: ObjectSite, Of: id, Event: "create", To: string(s.State)})
+}
+
+// Site returns the site with this id, DELETED or not.
+func (t *Tx) Site(id corral.SiteID) (corral.Site, error) {
+	return sites.one(t, id, "id = ?", id)
+}
+
+// SiteNamed returns the site that has the name now; DELETED ones have none.
+func (t *Tx) SiteNamed(name string) (corral.Site, error) {
+	return sites.one(t, name, "name = ? and state <> 'DELETED'", name)
+}
+
+// Sites lists sites.
+func (t *Tx) Sites(f Filter) ([]corral.Site, error) {
+	var c conditions
+	c.filter(f)
+	return sites.list(t, c)
+}
+
+// MoveSite applies move to a site. Its glideins that are not over are settled along with it, because
+// their state depends on the site's.
+func (t *Tx) MoveSite(id corral.SiteID, move corral.SiteMove, reason string) (corral.Site, error) {
+	before, err := t.Site(id)
+	if err != nil {
+		return corral.Site{}, err
+	}
+	s, err := before.Apply(move, reason, t.after(before.UpdatedAt))
+	if err != nil {
+		return corral.Site{}, err
+	}
+	if err := sites.update(t, s); err != nil {
+		return corral.Site{}, err
+	}
+	err = t.record(corral.Entry{Object: ObjectSite, Of: int64(id), Event: string(move),
+		From: string(before.State), To: string(s.State), Reason: reason})
+	if err != nil {
+		return corral.Site{}, err
+	}
+	return s, t.settleSite(s)
+}
+
+// SetSite lets fn set facts about a site: how to reach it, its root, platform and package. It is a
+// defect if fn changes the ID, Name, Owner, State, Reason or times: then nothing is stored.
+func (t *Tx) SetSite(id corral.SiteID, fn func(*corral.Site)) (corral.Site, error) {
+	before, err := t.Site(id)
+	if err != nil {
+		return corral.Site{}, err
+	}
+	s := before
+	fn(&s)
+	if withoutFacts(s) != withoutFacts(before) {
+		return corral.Site{}, corral.Errorf(corral.Internal, "setting facts of site %d changes what is no fact", id)
+	}
+	if s == before {
+		return s, nil
+	}
+	s.UpdatedAt = t.after(before.UpdatedAt)
+	return s, sites.update(t, s)
+}
+
+// withoutFacts returns what SetSite must leave alone.
+func withoutFacts(s corral.Site) corral.Site {
+	s.Contact, s.Batch, s.Root, s.Platform, s.Package = "", "", "", corral.Platform{}, ""
+	return s
+}

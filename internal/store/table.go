@@ -1,0 +1,78 @@
+package store
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/corral-pilot/corral"
+)
+
+// A table binds one SQL table to the type of its rows. fields lists where a row's values live, in the
+// order of columns and then of joined: one list for reading and for writing.
+type table[T any] struct {
+	noun    string // in error messages and in history
+	name    string
+	columns string // stored; the id is the first
+	joined  string // read along with them: expressions, a comma before each
+	fields  func(*T) []any
+}
+
+// width is how many columns are stored.
+func (tb table[T]) width() int { return strings.Count(tb.columns, ",") + 1 }
+
+// insert stores a new row and returns its id.
+func (tb table[T]) insert(t *Tx, row T) (int64, error) {
+	marks := strings.Repeat(", ?", tb.width())[2:]
+	result, err := t.exec("insert into "+tb.name+" ("+tb.columns+") values ("+marks+")", tb.fields(&row)[:tb.width()]...)
+	if err != nil {
+		return 0, fmt.Errorf("inserting a %s: %w", tb.noun, err)
+	}
+	return result.LastInsertId()
+}
+
+// update stores row in place of the one that has its id.
+func (tb table[T]) update(t *Tx, row T) error {
+	fields := tb.fields(&row)[:tb.width():tb.width()]
+	marks := strings.Repeat(", ?", tb.width())[2:]
+	_, err := t.exec("update "+tb.name+" set ("+tb.columns+") = ("+marks+") where id = ?", append(fields, fields[0])...)
+	if err != nil {
+		return fmt.Errorf("updating a %s: %w", tb.noun, err)
+	}
+	return nil
+}
+
+// one returns the row that matches where, or a NotFound error that calls it called.
+func (tb table[T]) one(t *Tx, called any, where string, args ...any) (T, error) {
+	var row T
+	err := t.row("select "+tb.columns+tb.joined+" from "+tb.name+" where "+where, args, tb.fields(&row)...)
+	if errors.Is(err, sql.ErrNoRows) {
+		return row, corral.Errorf(corral.NotFound, "no %s %v", tb.noun, called)
+	}
+	if err != nil {
+		return row, fmt.Errorf("reading %s %v: %w", tb.noun, called, err)
+	}
+	return row, nil
+}
+
+// list returns the rows that c selects.
+func (tb table[T]) list(t *Tx, c conditions) ([]T, error) {
+	rows, err := t.tx.QueryContext(t.ctx, "select "+tb.columns+tb.joined+" from "+tb.name+c.clause(), c.args...)
+	if err != nil {
+		return nil, fmt.Errorf("listing %s: %w", tb.name, err)
+	}
+	defer rows.Close()
+	var list []T
+	for rows.Next() {
+		var row T
+		if err := rows.Scan(tb.fields(&row)...); err != nil {
+			return nil, fmt.Errorf("listing %s: %w", tb.name, err)
+		}
+		list = append(list, row)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("listing %s: %w", tb.name, err)
+	}
+	return list, nil
+}

@@ -1,0 +1,60 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"time"
+)
+
+// A Tx is one transaction. It belongs to the goroutine that runs the function it was given to.
+//
+// Methods that take an id return a NotFound error if there is no such object. They change nothing when
+// they return an error; an error of the database itself also keeps the whole Write from committing.
+type Tx struct {
+	ctx    context.Context // of View or Write: as long as the transaction
+	tx     *sql.Tx
+	now    time.Time
+	actor  string
+	wrote  bool
+	broken error // the first statement that failed: a half-done method must not be committed
+}
+
+// Now returns the time of the transaction: UTC, whole milliseconds, the same in all of it.
+func (t *Tx) Now() time.Time { return t.now }
+
+// Actor returns on whose behalf the transaction writes; "" in a View.
+func (t *Tx) Actor() string { return t.actor }
+
+// exec runs a statement that changes rows.
+func (t *Tx) exec(query string, args ...any) (sql.Result, error) {
+	result, err := t.tx.ExecContext(t.ctx, query, args...)
+	if err != nil {
+		if t.broken == nil {
+			t.broken = err
+		}
+		return nil, err
+	}
+	t.wrote = true
+	return result, nil
+}
+
+// row reads the one row that query yields into dest; sql.ErrNoRows if there is none.
+func (t *Tx) row(query string, args []any, dest ...any) error {
+	return t.tx.QueryRowContext(t.ctx, query, args...).Scan(dest...)
+}
+
+// after returns the transaction's time, but not before an object's last change: a clock that was set
+// back must not put an object's times out of order.
+func (t *Tx) after(updated time.Time) time.Time {
+	return latest(t.now, updated)
+}
+
+func latest(times ...time.Time) time.Time {
+	var last time.Time
+	for _, at := range times {
+		if at.After(last) {
+			last = at
+		}
+	}
+	return last
+}
