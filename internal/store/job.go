@@ -221,13 +221,13 @@ func (t *Tx) LeaseJob(id corral.JobID, holder string) (corral.Job, error) {
 }
 
 // NoteWorkers records that n workers of an attempt are registered; the most at once is kept.
-func (t *Tx) NoteWorkers(id corral.JobID, n int) error {
+func (t *Tx) NoteWorkers(id corral.JobID, n int) (corral.Job, error) {
 	j, err := t.Job(id)
 	if err != nil || n <= j.Workers {
-		return err
+		return j, err
 	}
 	j.Workers, j.UpdatedAt = n, t.after(j.UpdatedAt)
-	return jobs.update(t, j)
+	return j, jobs.update(t, j)
 }
 
 // saveJob stores j with its line of history, whose event and former state are in e, and settles its
