@@ -1,0 +1,48 @@
+// Package staging brings worker packages to where they are needed.
+//
+// It has two halves. At corrald's side a Mirror keeps archives by their digest and serves them; other
+// mirrors are plain web servers or directories. At the site a Fetcher downloads one archive from the
+// first mirror that gives the right bytes, and keeps a record of each Try; Install puts the package
+// into the site's cache, root/packages/HEX, where HEX is the hex digest of the archive.
+//
+// Invariant: what stands under a final name is whole and has the right digest. A mirror is never
+// trusted, only its bytes are compared; a failure leaves no partial file.
+package staging
+
+import (
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/corral-pilot/corral/packages"
+)
+
+// A Source is one package and the mirrors that are said to have it.
+type Source struct {
+	Package packages.Package // its Name, Digest and SizeBytes are used
+	URLs    []string         // http, https or file, in the order to try
+}
+
+// A Try is one attempt to get an archive from one mirror.
+type Try struct {
+	URL       string        // without password and query
+	Bytes     int64         // that were received
+	Took      time.Duration // from the request to its end
+	Reason    string        // why it did not work; "" if it did
+	Transient bool          // the same mirror may do better later
+}
+
+// String is the line of a log: what was tried, and what came of it.
+func (t Try) String() string {
+	if t.Reason == "" {
+		return fmt.Sprintf("%s: %d bytes in %s", t.URL, t.Bytes, t.Took.Round(time.Millisecond))
+	}
+	return fmt.Sprintf("%s: %s", t.URL, t.Reason)
+}
+
+// shown is how a URL appears in logs: credentials may be in its user part or its query.
+func shown(u *url.URL) string {
+	bare := *u
+	bare.RawQuery, bare.Fragment = "", ""
+	return bare.Redacted()
+}
