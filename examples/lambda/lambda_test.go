@@ -1,0 +1,197 @@
+package lambda
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write workflow.json anew")
+
+func TestWorkflowFileIsGenerated(t *testing.T) {
+	want, err := Generate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile(WorkflowFile, want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	got, err := FS.ReadFile(WorkflowFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s is not what Generate makes; run the test with -update (-want +got):\n%s", WorkflowFile, diff)
+	}
+}
+
+// TestWorkflowArrivesAtExpected runs the whole workflow, one task after the other and each in a
+// directory with nothing but its declared inputs, and compares its report with that of the single pass.
+func TestWorkflowArrivesAtExpected(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	if err := os.CopyFS(data, FS); err != nil {
+		t.Fatal(err)
+	}
+	f := readWorkflow(t)
+	for i, task := range f.Workflow.Specification.Tasks {
+		runTask(t, data, task, f.Workflow.Execution.Tasks[i])
+	}
+	got, err := os.ReadFile(filepath.Join(data, ReportFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := Expected()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("report of the workflow and of the single pass differ (-single +workflow):\n%s", diff)
+	}
+}
+
+func readWorkflow(t *testing.T) wfFile {
+	t.Helper()
+	b, err := FS.ReadFile(WorkflowFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var f wfFile
+	if err := json.Unmarshal(b, &f); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// runTask runs one task in a directory of its own and moves its outputs to data.
+func runTask(t *testing.T, data string, task wfTask, x wfExec) {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range task.Inputs {
+		if err := os.Symlink(filepath.Join(data, name), filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command(x.Command.Program, x.Command.Arguments...)
+	cmd.Dir = dir
+	for name, value := range task.Corral.Env {
+		cmd.Env = append(cmd.Environ(), name+"="+value)
+	}
+	if name := task.Corral.Stdin; name != "" {
+		in, err := os.Open(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer in.Close()
+		cmd.Stdin = in
+	}
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	if name := task.Corral.Stdout; name != "" {
+		out, err := os.Create(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer out.Close()
+		cmd.Stdout = out
+	}
+	if err := cmd.Run(); err != nil || stderr.Len() > 0 {
+		t.Fatalf("task %s, %v: %v\n%s", task.ID, cmd.Args, err, stderr.String())
+	}
+	for _, name := range task.Outputs {
+		if err := os.Rename(filepath.Join(dir, name), filepath.Join(data, name)); err != nil {
+			t.Fatalf("task %s: %v", task.ID, err)
+		}
+	}
+}
+
+// TestWorkflowIsWhole checks what a reader of the format relies on and the run above would not notice.
+func TestWorkflowIsWhole(t *testing.T) {
+	t.Parallel()
+	f := readWorkflow(t)
+	tasks := f.Workflow.Specification.Tasks
+	if len(tasks) < 60 || len(tasks) > 100 {
+		t.Errorf("%d tasks, want 60 to 100", len(tasks))
+	}
+	edges := map[string]bool{}
+	writer := map[string]string{}
+	for _, task := range tasks {
+		for _, name := range task.Outputs {
+			if other, twice := writer[name]; twice {
+				t.Errorf("%s is written by %s and by %s", name, other, task.ID)
+			}
+			writer[name] = task.ID
+		}
+		for _, child := range task.Children {
+			edges[task.ID+" "+child] = true
+		}
+	}
+	for i, task := range tasks {
+		for _, parent := range task.Parents {
+			if !edges[parent+" "+task.ID] {
+				t.Errorf("%s has the parent %s, which does not have it as a child", task.ID, parent)
+			}
+			delete(edges, parent+" "+task.ID)
+		}
+		for _, argument := range f.Workflow.Execution.Tasks[i].Command.Arguments {
+			if argument == "" {
+				t.Errorf("%s has an empty argument, which the format forbids", task.ID)
+			}
+		}
+	}
+	for edge := range edges {
+		t.Errorf("%s: a child that does not have the parent", edge)
+	}
+}
+
+// TestKnownBiology compares with what is published of phage lambda, so that the two ways of computing
+// the report cannot be wrong together.
+func TestKnownBiology(t *testing.T) {
+	t.Parallel()
+	report, err := Expected()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"48502 bases, GC content 49.86 %",
+		"EcoRI     GAATTC        5",
+		"BamHI     GGATCC        5",
+		"HindIII   AAGCTT        6",
+		"XhoI      CTCGAG        1",
+	} {
+		if !strings.Contains(report, want+"\n") {
+			t.Errorf("report lacks %q:\n%s", want, report)
+		}
+	}
+}
+
+func TestSinglePass(t *testing.T) {
+	t.Parallel()
+	// Read by hand: of the 3-mers AAN is left out, ACG and its reverse complement CGT are one word.
+	report, err := SinglePass(strings.NewReader(">one\nacgt\nAA\n>two\nn\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"6 bases, GC content 33.33 %",
+		"   1         6          2        2.0       0       4\n",
+		"   2         5",
+		"   3         4          3",
+	} {
+		if !strings.Contains(report, want) {
+			t.Errorf("report lacks %q:\n%s", want, report)
+		}
+	}
+	if _, err := SinglePass(strings.NewReader(strings.Repeat("A", 1<<20))); err == nil {
+		t.Error("no error for a line that is longer than the reader takes")
+	}
+}
