@@ -1,5 +1,3 @@
-// Package pool is the embedded personal cluster: a dispatcher inside corrald and workers that dial in.
-
 package pool
 
 import (
@@ -85,7 +83,8 @@ type Result struct {
 // two at once for one sink, and must not call back into the dispatcher before they return.
 type Sink interface {
 	// Assigned is told before jobs are sent to worker; if it fails they are not sent and stay queued.
-	// This is the recorded intent: after a crash these are the jobs that may be running.
+	// This is the recorded intent: after a crash these are the jobs that may be running. A job that
+	// its worker never started may be assigned again, to another: the last one counts.
 	Assigned(worker string, jobs []Key) error
 
 	// Finished is told of results before the worker is told to forget them; if it fails the worker
@@ -94,6 +93,6 @@ type Sink interface {
 
 	// Returned is told of jobs that no worker has any more and that the dispatcher has forgotten.
 	// started: they may have been running when their worker was lost; else they never started. Tasks
-	// of theirs that were reported Finished before are not affected.
+	// of theirs that were reported Finished before are not affected: "they" are the others.
 	Returned(jobs []Key, started bool, reason string)
 }

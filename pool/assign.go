@@ -1,0 +1,157 @@
+package pool
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/corral-pilot/corral"
+)
+
+// matchLocked gives queued jobs to workers that can take them: to these, or to all.
+func (d *Dispatcher) matchLocked(now time.Time, only ...*member) {
+	if d.queue.size == 0 || d.closed {
+		return
+	}
+	share := d.share()
+	if only == nil {
+		only = d.members
+	}
+	for _, m := range only {
+		if m.session == nil || m.draining {
+			continue
+		}
+		if taken := m.bench.fill(&d.queue, now, share, d.expect); len(taken) > 0 {
+			d.assignLocked(m, taken)
+		}
+	}
+}
+
+// share is how many of the queued jobs there are for each cpu.
+func (d *Dispatcher) share() int {
+	cpus := 0
+	for _, m := range d.members {
+		if m.session != nil && !m.draining {
+			cpus += m.bench.cpus
+		}
+	}
+	return (d.queue.size + cpus - 1) / max(1, cpus)
+}
+
+func (d *Dispatcher) expect(e *entry) time.Duration {
+	if f := d.feeds[e.job.Run]; f != nil {
+		return f.pace.expect(e.estimate)
+	}
+	return e.estimate
+}
+
+// assignLocked books jobs for m and has their intent recorded; dispatch follows.
+func (d *Dispatcher) assignLocked(m *member, taken []*entry) {
+	var byRun []*assignment // of jobs in a row that have the same run
+	for _, e := range taken {
+		m.held[e.job.Key()] = e
+		if n := len(byRun); n == 0 || byRun[n-1].entries[0].job.Run != e.job.Run {
+			byRun = append(byRun, &assignment{to: m})
+		}
+		a := byRun[len(byRun)-1]
+		a.entries = append(a.entries, e)
+	}
+	for _, a := range byRun {
+		d.feeds[a.entries[0].job.Run].tell(event{assigned: a})
+	}
+}
+
+// dispatch sends jobs whose intent is recorded. If their worker cannot take them any more they are
+// queued again.
+func (d *Dispatcher) dispatch(a *assignment) {
+	jobs := make([]*Job, len(a.entries))
+	for i, e := range a.entries {
+		jobs[i] = &e.job
+	}
+	frames, tooLarge := encodeAssign(jobs)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.member(a.to.id) != a.to || a.to.session == nil || a.to.draining {
+		d.unassignLocked(a)
+		return
+	}
+	for _, e := range a.entries {
+		if a.to.held[e.job.Key()] == e {
+			e.sent = true
+		}
+	}
+	d.stats.Assigned += int64(len(a.entries) - len(tooLarge))
+	for _, frame := range frames {
+		a.to.session.sendFrame(frame)
+	}
+	for _, j := range tooLarge {
+		d.failLocked(a.to, j.Key())
+	}
+	a.to.sendCancels()
+}
+
+// unassign queues jobs again whose intent could not be recorded.
+func (d *Dispatcher) unassign(a *assignment) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.unassignLocked(a)
+}
+
+func (d *Dispatcher) unassignLocked(a *assignment) {
+	now := time.Now()
+	cancelled := &handBack{reason: "cancelled"}
+	for _, e := range a.entries {
+		if a.to.held[e.job.Key()] != e {
+			continue // its run was detached
+		}
+		delete(a.to.held, e.job.Key())
+		a.to.bench.release(e, now)
+		if e.cancelled {
+			cancelled.entries = append(cancelled.entries, e)
+		} else {
+			e.renew()
+			d.queue.restore(e)
+		}
+	}
+	d.returnLocked(cancelled)
+	d.matchLocked(now)
+}
+
+// failLocked ends a job that no frame can hold.
+func (d *Dispatcher) failLocked(m *member, key Key) {
+	e := m.held[key]
+	if e == nil || d.feeds[key.Run] == nil {
+		return
+	}
+	delete(m.held, key)
+	now := time.Now()
+	m.bench.release(e, now)
+	b := batch{}
+	for _, t := range e.job.Tasks {
+		e.mark(t.Index, received)
+		b.entries = append(b.entries, e)
+		b.reports = append(b.reports, report{Result: Result{
+			Key: key, Index: t.Index, Attempt: t.Attempt, Status: Failed, Exit: -1, Worker: m.id,
+			Reason:    fmt.Sprintf("its job is larger than the %d MiB that can be sent to a worker", maxFrame>>20),
+			StartedAt: now.UTC(), EndedAt: now.UTC(),
+		}})
+	}
+	d.feeds[key.Run].tell(event{finished: []batch{b}})
+}
+
+// returnLocked tells the sinks of jobs that no worker has any more.
+func (d *Dispatcher) returnLocked(h *handBack) {
+	byRun := map[corral.RunID]*handBack{}
+	for _, e := range h.entries {
+		b := byRun[e.job.Run]
+		if b == nil {
+			b = &handBack{started: h.started, reason: h.reason}
+			byRun[e.job.Run] = b
+		}
+		b.entries = append(b.entries, e)
+	}
+	for run, b := range byRun {
+		if f := d.feeds[run]; f != nil {
+			f.tell(event{returned: b})
+		}
+	}
+}

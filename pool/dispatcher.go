@@ -1,0 +1,268 @@
+package pool
+
+import (
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/corral-pilot/corral"
+)
+
+// Config sets the terms of a personal cluster. The zero value is what production uses.
+type Config struct {
+	Lease     time.Duration // how long a worker keeps its tasks without an answer; 0: 15 s
+	Margin    time.Duration // beyond the lease, before its jobs are given back; 0: 5 s
+	Heartbeat time.Duration // between signs of life; 0: a fifth of the lease
+
+	// OnChange is called when a worker registered, was lost, left, or changed in another way that
+	// Workers shows, except for what it runs. It must not block. Nil: nobody wants to know.
+	OnChange func()
+}
+
+func (c Config) withDefaults() Config {
+	if c.Lease <= 0 {
+		c.Lease = 15 * time.Second
+	}
+	if c.Margin <= 0 {
+		c.Margin = 5 * time.Second
+	}
+	if c.Heartbeat <= 0 {
+		c.Heartbeat = c.Lease / 5
+	}
+	if c.OnChange == nil {
+		c.OnChange = func() {}
+	}
+	return c
+}
+
+// A Dispatcher matches the jobs of runs to the workers of one personal cluster. Its methods may be
+// called from any goroutine, but not from within a Sink's method.
+type Dispatcher struct {
+	lg   *slog.Logger
+	cfg  Config
+	quit chan struct{}
+	done chan struct{}
+
+	mu      sync.Mutex // guards what follows; never held while a Sink is called or a connection written
+	closed  bool
+	queue   queue
+	feeds   map[corral.RunID]*feed
+	members []*member // sorted by id
+	links   map[*session]bool
+	asked   map[corral.JobID]corral.Ask
+	claims  time.Time // until then a worker may hold jobs that are not known yet
+	stats   Stats
+}
+
+// Stats are counts of what is in a dispatcher now and of what went through it since it was made.
+type Stats struct {
+	Queued   int `json:"queued"` // jobs that no worker has
+	Held     int `json:"held"`   // jobs that a worker has, or is about to get
+	Workers  int `json:"workers"`
+	CPUs     int `json:"cpus"`
+	CPUsFree int `json:"cpus_free"`
+
+	Submitted int64 `json:"submitted_total"` // jobs
+	Assigned  int64 `json:"assigned_total"`  // jobs sent; one may be sent more than once
+	Results   int64 `json:"results_total"`   // recorded
+	Stale     int64 `json:"stale_total"`     // results of jobs that had been given back: dropped
+	Lost      int64 `json:"lost_total"`      // workers that vanished
+}
+
+// NewDispatcher starts a dispatcher with no workers and no runs. The caller must Close it.
+func NewDispatcher(lg *slog.Logger, c Config) *Dispatcher {
+	d := &Dispatcher{
+		lg: lg, cfg: c.withDefaults(),
+		quit: make(chan struct{}), done: make(chan struct{}),
+		feeds: map[corral.RunID]*feed{}, links: map[*session]bool{}, asked: map[corral.JobID]corral.Ask{},
+	}
+	d.claims = time.Now().Add(d.cfg.Lease + d.cfg.Margin)
+	go d.watch()
+	return d
+}
+
+// Attach makes sink the owner of a run's jobs, until Detach. A run has one sink at a time.
+func (d *Dispatcher) Attach(run corral.RunID, sink Sink) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return
+	}
+	if d.feeds[run] != nil {
+		panic("pool: a run has two sinks")
+	}
+	d.feeds[run] = newFeed(d, run, sink)
+}
+
+// Detach ends the dispatcher's dealings with a run: its queued jobs are forgotten, those that workers
+// have are killed, and its sink is not called any more once Detach has returned.
+func (d *Dispatcher) Detach(run corral.RunID) {
+	d.mu.Lock()
+	f := d.feeds[run]
+	delete(d.feeds, run)
+	if f != nil && !d.closed {
+		d.queue.removeRun(run)
+		for _, m := range d.members {
+			d.disownLocked(m, run)
+		}
+	}
+	d.mu.Unlock()
+	if f != nil {
+		f.stop()
+	}
+}
+
+// Submit queues jobs of attached runs. The dispatcher owns what jobs point to until they end.
+func (d *Dispatcher) Submit(jobs []Job) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return
+	}
+	for i := range jobs {
+		if d.feeds[jobs[i].Run] == nil {
+			d.lg.Error("job of a run that is not attached", "run", jobs[i].Run, "seq", jobs[i].Seq)
+			continue
+		}
+		d.stats.Submitted++
+		d.queue.push(newEntry(jobs[i]))
+	}
+	d.matchLocked(time.Now())
+}
+
+// Cancel drops the run's queued jobs (they are Returned, not started) and kills those that run: their
+// results come with status Cancelled.
+func (d *Dispatcher) Cancel(run corral.RunID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	f := d.feeds[run]
+	if f == nil || d.closed {
+		return
+	}
+	if gone := d.queue.removeRun(run); len(gone) > 0 {
+		f.tell(event{returned: &handBack{entries: gone, reason: "cancelled"}})
+	}
+	for _, m := range d.members {
+		for key, e := range m.held {
+			if key.Run == run {
+				e.cancelled = true
+			}
+		}
+		m.sendCancels()
+	}
+}
+
+// Workers returns the workers that are registered, sorted by id. One that lost its connection is among
+// them, not connected, until its lease is over.
+func (d *Dispatcher) Workers() []corral.Worker {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	workers := make([]corral.Worker, 0, len(d.members))
+	for _, m := range d.members {
+		if m.instance != "" {
+			workers = append(workers, m.worker())
+		}
+	}
+	return workers
+}
+
+// Stats returns the counts as they are now.
+func (d *Dispatcher) Stats() Stats {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s := d.stats
+	s.Queued = d.queue.size
+	for _, m := range d.members {
+		s.Held += len(m.held)
+		if m.instance != "" {
+			s.Workers++
+			s.CPUs += m.bench.cpus
+			s.CPUsFree += max(0, m.bench.cpus-m.bench.usedCPUs)
+		}
+	}
+	return s
+}
+
+// Drain asks the attempt's pilot and workers to take nothing more, finish what runs, and leave.
+func (d *Dispatcher) Drain(attempt corral.JobID) { d.ask(attempt, corral.AskDrain) }
+
+// Leave asks the attempt's pilot and workers to kill what runs and leave now.
+func (d *Dispatcher) Leave(attempt corral.JobID) { d.ask(attempt, corral.AskCancel) }
+
+// ask tells those that are connected, and remembers it for those that come back.
+func (d *Dispatcher) ask(attempt corral.JobID, ask corral.Ask) {
+	d.mu.Lock()
+	d.asked[attempt] = ask
+	for _, m := range d.members {
+		if m.attempt == attempt {
+			m.draining = true
+			m.send(askMessage(ask))
+		}
+	}
+	for s := range d.links {
+		if s.attempt == attempt {
+			s.send(askMessage(ask))
+		}
+	}
+	d.mu.Unlock()
+	d.cfg.OnChange()
+}
+
+func askMessage(ask corral.Ask) *message {
+	if ask == corral.AskCancel {
+		return &message{Type: typeLeave}
+	}
+	return &message{Type: typeDrain}
+}
+
+// Close ends all connections and waits until no sink is being called. Workers keep their tasks and
+// look for the dispatcher's successor until their leases are over.
+func (d *Dispatcher) Close() {
+	d.mu.Lock()
+	if d.closed {
+		d.mu.Unlock()
+		return
+	}
+	d.closed = true
+	var feeds []*feed
+	for _, f := range d.feeds {
+		feeds = append(feeds, f)
+	}
+	for _, m := range d.members {
+		m.hangUp()
+	}
+	for s := range d.links {
+		_ = s.nc.Close()
+	}
+	d.mu.Unlock()
+	for _, f := range feeds {
+		f.stop()
+	}
+	close(d.quit)
+	<-d.done
+}
+
+// member returns the worker with this id, or nil.
+func (d *Dispatcher) member(id string) *member {
+	if i, ok := d.find(id); ok {
+		return d.members[i]
+	}
+	return nil
+}
+
+func (d *Dispatcher) find(id string) (int, bool) {
+	return slices.BinarySearchFunc(d.members, id, func(m *member, id string) int { return strings.Compare(m.id, id) })
+}
+
+func (d *Dispatcher) insertLocked(m *member) {
+	i, _ := d.find(m.id)
+	d.members = slices.Insert(d.members, i, m)
+}
+
+func (d *Dispatcher) dropLocked(m *member) {
+	if i, ok := d.find(m.id); ok && d.members[i] == m {
+		d.members = slices.Delete(d.members, i, i+1)
+	}
+}

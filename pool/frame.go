@@ -1,0 +1,198 @@
+package pool
+
+import (
+	"bufio"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+)
+
+const (
+	writeTimeout  = 30 * time.Second // a peer that reads nothing for so long is gone
+	finishTimeout = 2 * time.Second  // to read the last words
+	maxUnsent     = 64 << 20         // bytes; a peer this far behind is cut off
+)
+
+// A conn carries messages over one connection. Sending never blocks: messages are encoded into a
+// buffer that one goroutine writes out, so that all that were sent during one write leave together
+// with the next. One goroutine at a time may receive.
+type conn struct {
+	nc net.Conn
+	br *bufio.Reader
+	in []byte // the last frame; reused
+
+	wake chan struct{} // something to write, or closing
+	done chan struct{} // closed when the writing goroutine is gone
+
+	mu      sync.Mutex // guards what follows
+	out     []byte
+	closing bool
+}
+
+// newConn takes nc over. The caller must close it with close or finish.
+func newConn(nc net.Conn) *conn {
+	c := &conn{
+		nc: nc, br: bufio.NewReaderSize(nc, 64<<10),
+		wake: make(chan struct{}, 1), done: make(chan struct{}),
+	}
+	go c.write()
+	return c
+}
+
+// recv returns the next message; it refuses frames of more than limit bytes before reading them.
+// The error is io.EOF only between frames.
+func (c *conn) recv(limit int) (*message, error) {
+	frame, err := readFrame(c.br, c.in, limit)
+	if err != nil {
+		return nil, err
+	}
+	if cap(frame) <= maxBatch {
+		c.in = frame // one huge frame must not be held for ever
+	}
+	return decode(frame)
+}
+
+// readFrame reads one frame into buf or, if that is too small, a larger one.
+func readFrame(r io.Reader, buf []byte, limit int) ([]byte, error) {
+	var head [4]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		return nil, err
+	}
+	n := int(binary.BigEndian.Uint32(head[:]))
+	if n > limit {
+		return nil, fmt.Errorf("%w: a frame of %d bytes where %d are allowed", errProtocol, n, limit)
+	}
+	if cap(buf) < n {
+		buf = make([]byte, n, max(n, 4<<10))
+	}
+	buf = buf[:n]
+	if _, err := io.ReadFull(r, buf); err != nil {
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		return nil, err
+	}
+	return buf, nil
+}
+
+// send queues m. On a connection that is closed it does nothing: the reader learns of the end.
+func (c *conn) send(m *message) {
+	b, err := json.Marshal(m)
+	if err != nil {
+		panic("pool: a message that JSON cannot hold: " + err.Error()) // unreachable: no such field
+	}
+	c.sendFrame(b)
+}
+
+// sendFrame queues one message that is already encoded.
+func (c *conn) sendFrame(body []byte) {
+	c.mu.Lock()
+	if !c.closing && len(body) <= maxFrame {
+		c.out = binary.BigEndian.AppendUint32(c.out, uint32(len(body)))
+		c.out = append(c.out, body...)
+	}
+	behind := len(c.out) > maxUnsent
+	c.mu.Unlock()
+	if behind {
+		_ = c.nc.Close() // the reader fails, and its owner cleans up
+	}
+	c.rouse()
+}
+
+func (c *conn) rouse() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// write is the writing goroutine. It closes the connection when it ends.
+func (c *conn) write() {
+	defer close(c.done)
+	defer c.nc.Close()
+	var spare []byte
+	for range c.wake {
+		c.mu.Lock()
+		batch, closing := c.out, c.closing
+		c.out = spare[:0]
+		c.mu.Unlock()
+		if len(batch) > 0 {
+			_ = c.nc.SetWriteDeadline(time.Now().Add(patience(closing)))
+			if _, err := c.nc.Write(batch); err != nil {
+				c.shut()
+				return
+			}
+		}
+		if closing {
+			return
+		}
+		spare = batch
+		if cap(spare) > maxBatch {
+			spare = nil
+		}
+	}
+}
+
+// shut makes later sends do nothing and tells the writing goroutine to end.
+func (c *conn) shut() {
+	c.mu.Lock()
+	c.closing = true
+	c.mu.Unlock()
+	c.rouse()
+}
+
+// close ends the connection now and waits for its goroutine. It may be called more than once.
+func (c *conn) close() {
+	_ = c.nc.Close()
+	c.finish()
+}
+
+// finish writes out what was sent, ends the connection and waits for its goroutine.
+func (c *conn) finish() {
+	c.shut()
+	_ = c.nc.SetWriteDeadline(time.Now().Add(finishTimeout)) // of a write that is under way
+	<-c.done
+}
+
+func patience(closing bool) time.Duration {
+	if closing {
+		return finishTimeout
+	}
+	return writeTimeout
+}
+
+// encodeAssign returns assign frames for jobs, in order, none larger than it must be, and the jobs
+// that no frame can hold.
+func encodeAssign(jobs []*Job) (frames [][]byte, tooLarge []*Job) {
+	const head, tail = `{"type":"` + typeAssign + `","jobs":[`, `]}`
+	var frame []byte
+	flush := func() {
+		if frame != nil {
+			frames = append(frames, append(frame, tail...))
+		}
+		frame = nil
+	}
+	for _, j := range jobs {
+		b, err := json.Marshal(j)
+		if err != nil || len(b) > maxFrame-len(head)-len(tail) {
+			tooLarge = append(tooLarge, j)
+			continue
+		}
+		if len(frame)+len(b) > maxBatch {
+			flush()
+		}
+		if frame == nil {
+			frame = append(make([]byte, 0, len(head)+len(tail)+len(b)*2), head...)
+		} else {
+			frame = append(frame, ',')
+		}
+		frame = append(frame, b...)
+	}
+	flush()
+	return frames, tooLarge
+}

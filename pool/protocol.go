@@ -1,0 +1,214 @@
+package pool
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/corral-pilot/corral"
+)
+
+// Version is the version of the worker protocol. Both ends must have the same.
+const Version = 1
+
+// The worker protocol: over one stream connection, both sides send frames of a length (4 bytes, big
+// endian) and that many bytes of JSON, an object whose "type" is one of these:
+//
+//	type       from        carries                        means
+//	hello      dials       hello                          the first frame, at most 4 KiB: who dials in, and its token
+//	welcome    dispatcher  welcome                        admitted; the terms
+//	refuse     dispatcher  kind, reason                   not admitted, or no longer; the connection is closed
+//	held       worker      held, results                  follows welcome: the jobs it has, and what was not acknowledged
+//	heartbeat  both roles  n                              alive; starts lease number n
+//	pong       dispatcher  n                              lease number n is granted, counted from its heartbeat
+//	assign     dispatcher  jobs                           take these, in this order
+//	results    worker      results                        tasks that ended
+//	ack        dispatcher  numbers                        these results are journalled: forget them
+//	recall     dispatcher  keys                           hand these back if they have not started
+//	cancel     dispatcher  keys                           kill these; those that have not started: hand back
+//	returned   worker      keys, reason                   will not run these; what has no result never started
+//	drain      dispatcher                                 take nothing more, finish what runs, leave
+//	draining   worker      reason                         takes nothing more
+//	leave      dispatcher                                 kill what runs and leave
+//	bye        worker      reason                         holds nothing any more and leaves
+//	report     pilot       n, phase, reason               how the attempt is doing
+//	reported   dispatcher  n, kind, reason                report n is recorded, or (with a kind) refused
+const (
+	typeHello     = "hello"
+	typeWelcome   = "welcome"
+	typeRefuse    = "refuse"
+	typeHeld      = "held"
+	typeHeartbeat = "heartbeat"
+	typePong      = "pong"
+	typeAssign    = "assign"
+	typeResults   = "results"
+	typeAck       = "ack"
+	typeRecall    = "recall"
+	typeCancel    = "cancel"
+	typeReturned  = "returned"
+	typeDrain     = "drain"
+	typeDraining  = "draining"
+	typeLeave     = "leave"
+	typeBye       = "bye"
+	typeReport    = "report"
+	typeReported  = "reported"
+)
+
+// Limits of the protocol. A batch is cut so that its frame stays far below maxFrame.
+const (
+	maxFrame     = 16 << 20 // bytes in any frame
+	maxHello     = 4 << 10  // bytes in the first frame of somebody not yet admitted
+	maxBatch     = 1 << 20  // bytes of jobs in one assign frame, unless one job alone is larger
+	maxResults   = 2048     // results in one frame
+	maxName      = 512      // bytes in an id, tag, holder, host
+	maxReasonLen = 1024     // bytes in a reason that a worker sends
+)
+
+// A Role says what dials in.
+type Role string
+
+const (
+	RoleWorker Role = "worker" // takes jobs
+	RolePilot  Role = "pilot"  // the attempt's own process: takes its lease, reports, hears commands
+)
+
+// message is the one wire type: which fields count depends on Type, as the table above says.
+type message struct {
+	Type    string      `json:"type"`
+	Hello   *hello      `json:"hello,omitempty"`
+	Welcome *welcome    `json:"welcome,omitempty"`
+	Held    []heldJob   `json:"held,omitempty"`
+	Jobs    []Job       `json:"jobs,omitempty"`
+	Results []report    `json:"results,omitempty"`
+	Keys    []Key       `json:"keys,omitempty"`
+	Numbers []int64     `json:"numbers,omitempty"`
+	N       int64       `json:"n,omitempty"`
+	Phase   string      `json:"phase,omitempty"`
+	Kind    corral.Kind `json:"kind,omitempty"`
+	Reason  string      `json:"reason,omitempty"`
+}
+
+// hello introduces a worker or a pilot. A pilot has no ID, Instance and shape.
+type hello struct {
+	Version   int    `json:"version"`
+	Role      Role   `json:"role"`
+	Tag       string `json:"tag"`
+	Token     string `json:"token"`
+	ID        string `json:"id,omitempty"`
+	Instance  string `json:"instance,omitempty"`
+	Holder    string `json:"holder"`
+	Host      string `json:"host"`
+	PID       int    `json:"pid"`
+	CPUs      int    `json:"cpus,omitempty"`
+	MemoryMiB int    `json:"memory_mib,omitempty"`
+	LeftMS    int64  `json:"left_ms,omitempty"` // until it stops running tasks
+}
+
+// welcome tells the terms of the connection.
+type welcome struct {
+	Now         time.Time `json:"now"`
+	LeaseMS     int64     `json:"lease_ms"`
+	HeartbeatMS int64     `json:"heartbeat_ms"`
+}
+
+// heldJob is a job that a worker has, as it tells a dispatcher that may know nothing of it.
+type heldJob struct {
+	Key       Key  `json:"key"`
+	Running   bool `json:"running"` // else it waits
+	CPUs      int  `json:"cpus"`
+	MemoryMiB int  `json:"memory_mib"`
+}
+
+// report is a result under the number that its worker's instance gave it, 1 for the first.
+type report struct {
+	N int64 `json:"n"`
+	Result
+}
+
+// errProtocol is what a peer that does not keep to the protocol gets; its connection is closed.
+var errProtocol = errors.New("worker protocol violated")
+
+// decode reads one message and checks that it is whole: after it the fields that Type needs are there
+// and within their limits.
+func decode(frame []byte) (*message, error) {
+	m := new(message)
+	if err := json.Unmarshal(frame, m); err != nil {
+		return nil, fmt.Errorf("%w: %v", errProtocol, err)
+	}
+	var trouble string
+	switch m.Type {
+	case typeHello:
+		trouble = m.Hello.trouble()
+	case typeWelcome:
+		if m.Welcome == nil || m.Welcome.LeaseMS <= 0 || m.Welcome.HeartbeatMS <= 0 {
+			trouble = "a welcome without terms"
+		}
+	case typeHeld, typeResults:
+		trouble = heldTrouble(m)
+	case typeAssign:
+		trouble = jobsTrouble(m.Jobs)
+	case typeRefuse, typeHeartbeat, typePong, typeAck, typeRecall, typeCancel, typeReturned, typeDrain,
+		typeDraining, typeLeave, typeBye, typeReport, typeReported:
+	default:
+		trouble = fmt.Sprintf("unknown type %.40q", m.Type)
+	}
+	if trouble == "" && len(m.Reason) > 4*maxReasonLen {
+		trouble = "a reason of more than 4 KiB"
+	}
+	if trouble != "" {
+		return nil, fmt.Errorf("%w: %s", errProtocol, trouble)
+	}
+	return m, nil
+}
+
+// trouble says what is wrong with h, or nothing. The version is not looked at: another version is
+// refused with a sentence of its own.
+func (h *hello) trouble() string {
+	switch {
+	case h == nil:
+		return "a hello without its body"
+	case h.Role != RoleWorker && h.Role != RolePilot:
+		return fmt.Sprintf("unknown role %.40q", h.Role)
+	case h.Tag == "" || h.Holder == "":
+		return "a hello without tag or holder"
+	case max(len(h.Tag), len(h.Holder), len(h.ID), len(h.Instance), len(h.Host)) > maxName:
+		return "a name of more than 512 bytes"
+	case h.Role == RolePilot:
+		return ""
+	case !strings.HasPrefix(h.ID, h.Tag+"/") || h.Instance == "":
+		return "a worker whose id does not start with its tag, or without instance"
+	case h.CPUs < 1 || h.CPUs > 1<<16 || h.MemoryMiB < 0 || h.LeftMS < 0 || h.LeftMS > int64(maxLeft/time.Millisecond):
+		return "a worker of impossible shape"
+	}
+	return ""
+}
+
+// maxLeft bounds the time that a worker may claim to have left.
+const maxLeft = 10 * 365 * 24 * time.Hour
+
+func heldTrouble(m *message) string {
+	for _, h := range m.Held {
+		if h.CPUs < 1 || h.MemoryMiB < 0 {
+			return "a held job of impossible shape"
+		}
+	}
+	for i := range m.Results {
+		switch r := &m.Results[i]; r.Status {
+		case Done, Failed, Cut, Cancelled:
+		default:
+			return fmt.Sprintf("unknown status %.40q", r.Status)
+		}
+	}
+	return ""
+}
+
+func jobsTrouble(jobs []Job) string {
+	for i := range jobs {
+		if jobs[i].CPUs < 1 || jobs[i].MemoryMiB < 0 || len(jobs[i].Tasks) == 0 {
+			return "a job of impossible shape"
+		}
+	}
+	return ""
+}

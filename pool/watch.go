@@ -1,0 +1,83 @@
+package pool
+
+import "time"
+
+// watch is the dispatcher's own goroutine: what happens by the mere passing of time.
+func (d *Dispatcher) watch() {
+	defer close(d.done)
+	tick := time.NewTicker(min(d.cfg.Heartbeat, recallAfter) / 2)
+	defer tick.Stop()
+	for {
+		select {
+		case <-d.quit:
+			return
+		case now := <-tick.C:
+			if d.step(now) {
+				d.cfg.OnChange()
+			}
+		}
+	}
+}
+
+// step does all that is due at now; it reports whether Workers changed.
+func (d *Dispatcher) step(now time.Time) (changed bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return false
+	}
+	var lost []*member
+	for _, m := range d.members {
+		if now.Sub(m.seen) > d.cfg.Lease+d.cfg.Margin {
+			lost = append(lost, m)
+			continue
+		}
+		if now.After(d.claims) {
+			m.disclaim()
+		}
+		m.recall(now)
+	}
+	for _, m := range lost {
+		d.loseLocked(m, "no sign of life of its worker for longer than its lease")
+	}
+	d.matchLocked(now)
+	return len(lost) > 0
+}
+
+// disclaim has the worker kill jobs that nobody claimed in time.
+func (m *member) disclaim() {
+	found := false
+	for _, e := range m.strangers {
+		found = found || !e.cancelled
+		e.cancelled = true
+	}
+	if found {
+		m.sendCancels()
+	}
+}
+
+// recall asks for the jobs back that wait behind one that takes longer than was thought.
+func (m *member) recall(now time.Time) {
+	if len(m.bench.waiting) == 0 || now.Sub(m.bench.waiting[0].begun) < recallAfter {
+		return
+	}
+	var keys []Key
+	for _, e := range m.bench.waiting {
+		if e.sent && !e.recalled && !e.cancelled && m.held[e.job.Key()] == e {
+			e.recalled = true
+			keys = append(keys, e.job.Key())
+		}
+	}
+	if len(keys) > 0 {
+		m.send(&message{Type: typeRecall, Keys: keys})
+	}
+}
+
+// touch notes a sign of life.
+func (d *Dispatcher) touch(m *member, s *session) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if m.session == s {
+		m.seen = time.Now()
+	}
+}
