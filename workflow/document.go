@@ -1,0 +1,280 @@
+package workflow
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/corral-pilot/corral"
+)
+
+// A document is a JSON file that is read value by value, never as a whole, so that a large one takes
+// little memory and every complaint can name its line.
+type document struct {
+	name    string
+	dec     *json.Decoder
+	lines   *lineReader
+	unknown []unknownField // in order of first occurrence
+}
+
+// An unknownField is a field that the format does not have, wherever it occurs.
+type unknownField struct {
+	path  string
+	line  int
+	count int
+}
+
+// errUnknown is returned by the callback of object for a key that it does not know.
+var errUnknown = errors.New("unknown field")
+
+func newDocument(r io.Reader, name string, limit int64) *document {
+	lines := &lineReader{r: r, limit: limit}
+	return &document{name: name, lines: lines, dec: json.NewDecoder(lines)}
+}
+
+// object reads an object. field is called for each key and reads its value, or returns errUnknown.
+func (d *document) object(path string, field func(key string) error) error {
+	if err := d.delim('{', path); err != nil {
+		return err
+	}
+	var seen []string
+	for d.dec.More() {
+		token, err := d.dec.Token()
+		if err != nil {
+			return d.broken(err)
+		}
+		key := token.(string)
+		if slices.Contains(seen, key) {
+			return d.errorf("%s is given twice", join(path, key))
+		}
+		line := d.line()
+		err = field(key)
+		switch {
+		case err == errUnknown:
+			err = d.skip(join(path, key), line)
+		case err == nil:
+			seen = append(seen, key)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return d.delim('}', path)
+}
+
+// array reads an array. each is called for every element and reads it.
+func (d *document) array(path string, each func() error) error {
+	if err := d.delim('[', path); err != nil {
+		return err
+	}
+	for d.dec.More() {
+		if err := each(); err != nil {
+			return err
+		}
+	}
+	return d.delim(']', path)
+}
+
+func (d *document) delim(want json.Delim, path string) error {
+	token, err := d.dec.Token()
+	if err != nil {
+		return d.broken(err)
+	}
+	if token != want {
+		return d.errorf("%s is not %s", or(path, "the document"), map[json.Delim]string{'{': "an object", '[': "an array"}[want])
+	}
+	return nil
+}
+
+func (d *document) skip(path string, line int) error {
+	d.noteUnknown(path, line)
+	var raw json.RawMessage
+	if err := d.dec.Decode(&raw); err != nil {
+		return d.broken(err)
+	}
+	return nil
+}
+
+func (d *document) noteUnknown(path string, line int) {
+	for i := range d.unknown {
+		if d.unknown[i].path == path {
+			d.unknown[i].count++
+			return
+		}
+	}
+	if len(d.unknown) < maxUnknown {
+		d.unknown = append(d.unknown, unknownField{path, line, 1})
+	}
+}
+
+// maxUnknown bounds how many different unknown fields are told apart: nobody reads more.
+const maxUnknown = 100
+
+// read reads one value into v and returns the line where it begins. Fields of v's structs are all that
+// is known at path; others are noted.
+func read[T any](d *document, path string, v *T) (line int, err error) {
+	var raw json.RawMessage
+	if err := d.dec.Decode(&raw); err != nil {
+		return 0, d.broken(err)
+	}
+	start := d.dec.InputOffset() - int64(len(raw))
+	line, _ = d.lines.position(start)
+	strict := json.NewDecoder(bytes.NewReader(raw))
+	strict.DisallowUnknownFields()
+	if strict.Decode(v) == nil {
+		return line, nil
+	}
+	var lenient T
+	if err := json.Unmarshal(raw, &lenient); err != nil {
+		return line, d.mismatch(path, err, raw, reflect.TypeFor[T](), start)
+	}
+	*v = lenient
+	d.compare(path, raw, reflect.TypeFor[T](), line)
+	return line, nil
+}
+
+// compare notes the fields of the object raw that a struct type lacks, and so on inside.
+func (d *document) compare(path string, raw json.RawMessage, t reflect.Type, line int) {
+	var object map[string]json.RawMessage
+	known := fields(t)
+	if known == nil || json.Unmarshal(raw, &object) != nil {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		if field := known[strings.ToLower(name)]; field == nil {
+			d.noteUnknown(join(path, name), line)
+		} else {
+			d.compare(join(path, name), object[name], field, line)
+		}
+	}
+}
+
+// mismatch is the error for a value that is good JSON but not what t is read from. The decoder does not
+// always say which field is wrong, so the culprit is looked for, field by field.
+func (d *document) mismatch(path string, err error, raw json.RawMessage, t reflect.Type, start int64) error {
+	offset := 0
+	for {
+		name, value, field, cause := culprit(raw[offset:], t)
+		if cause == nil {
+			break
+		}
+		path, t, err = join(path, name), field, cause
+		offset += max(0, bytes.Index(raw[offset:], []byte(`"`+name+`"`)))
+		offset += max(0, bytes.Index(raw[offset:], value))
+	}
+	line, _ := d.lines.position(start + int64(offset))
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) {
+		err = fmt.Errorf("found %s, want %s", wrong.Value, jsonKind(wrong.Type))
+	}
+	return corral.ErrorAt(corral.Invalid, fmt.Sprintf("%s:%d", d.name, line), "%s: %s", path, strings.TrimPrefix(err.Error(), "json: "))
+}
+
+// culprit returns the first field of the object at the beginning of text that cannot be read, with its
+// value, type and error, or a nil error if there is no object or none of its fields is to blame.
+func culprit(text []byte, t reflect.Type) (name string, value json.RawMessage, field reflect.Type, err error) {
+	var object map[string]json.RawMessage
+	known := fields(t)
+	if known == nil || json.NewDecoder(bytes.NewReader(text)).Decode(&object) != nil {
+		return "", nil, nil, nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		if field := known[strings.ToLower(name)]; field != nil {
+			if err := json.Unmarshal(object[name], reflect.New(field).Interface()); err != nil {
+				return name, object[name], field, err
+			}
+		}
+	}
+	return "", nil, nil, nil
+}
+
+// fields maps the JSON names of a struct's fields, in lower case because encoding/json ignores case, to
+// their types. It is nil for other types.
+func fields(t reflect.Type) map[string]reflect.Type {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct {
+		return nil
+	}
+	known := make(map[string]reflect.Type)
+	for f := range t.Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		known[strings.ToLower(name)] = f.Type
+	}
+	return known
+}
+
+// jsonKind names what JSON a Go type is read from.
+func jsonKind(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.String:
+		return "a string"
+	case reflect.Slice:
+		return "an array"
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	}
+	return "a number in range"
+}
+
+// line returns the line of what was just read.
+func (d *document) line() int {
+	line, _ := d.lines.position(d.dec.InputOffset() - 1)
+	return line
+}
+
+// errorf is an error about what was just read.
+func (d *document) errorf(format string, args ...any) error {
+	return corral.ErrorAt(corral.Invalid, fmt.Sprintf("%s:%d", d.name, d.line()), format, args...)
+}
+
+// broken is the error for what is not JSON or cannot be read.
+func (d *document) broken(err error) error {
+	var syntax *json.SyntaxError
+	switch {
+	case errors.Is(err, errTooLarge):
+		return corral.ErrorAt(corral.Invalid, d.name, "%w: more than %d MiB", err, d.lines.limit>>20)
+	case errors.Is(err, io.EOF) && d.lines.read == 0:
+		return corral.ErrorAt(corral.Invalid, d.name, "the file is empty")
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return corral.ErrorAt(corral.Invalid, d.place(d.lines.read-1), "the file ends in the middle of the document")
+	case errors.As(err, &syntax):
+		return corral.ErrorAt(corral.Invalid, d.place(d.syntaxOffset(syntax)), "not JSON: %w", err)
+	}
+	return corral.ErrorAt(corral.Invalid, d.name, "reading: %w", err)
+}
+
+func (d *document) place(offset int64) string {
+	line, column := d.lines.position(max(0, offset))
+	return fmt.Sprintf("%s:%d:%d", d.name, line, column)
+}
+
+// syntaxOffset finds the byte at fault. The decoder's own offset is right only for errors between
+// values; inside one it counts from somewhere else, so the value is scanned again from its beginning,
+// which is where the decoder still stands.
+func (d *document) syntaxOffset(err *json.SyntaxError) int64 {
+	base := d.dec.InputOffset()
+	if err.Offset == base {
+		return base
+	}
+	rest, _ := io.ReadAll(d.dec.Buffered()) // a bytes.Reader: never fails
+	var again *json.SyntaxError
+	if errors.As(json.Unmarshal(rest, new(json.RawMessage)), &again) {
+		return base + again.Offset - 1
+	}
+	return base
+}
+
+func join(path, key string) string {
+	if path == "" || key == "" {
+		return path + key
+	}
+	return path + "." + key
+}

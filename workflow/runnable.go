@@ -1,0 +1,172 @@
+package workflow
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/corral-pilot/corral"
+)
+
+// Limits of what a task may ask for. They are far above any machine: what exceeds them is a mistake of
+// units, not a large task.
+const (
+	maxCPUs      = 1 << 16
+	maxMemoryMiB = 1 << 30 // 1 PiB
+	maxRetries   = 1 << 16
+	maxIDBytes   = 200 // a directory is named ID.ATTEMPT, and names end at 255 bytes
+)
+
+// recordFile is what a worker leaves in a task's directory; no file of the task may take its name.
+const recordFile = "record.json"
+
+// Runnable returns nil if the workflow can be run as far as it can be told without a worker: every task
+// has a command, an id that names a directory, needs that make sense, and files that stay below the
+// run's data directory and do not get in each other's way. The error has kind Invalid and names the
+// first task at fault.
+func (w *Workflow) Runnable() error {
+	for i := range w.Tasks {
+		if err := w.Tasks[i].runnable(); err != nil {
+			return w.taskError(i, err)
+		}
+	}
+	return w.checkNesting()
+}
+
+func (w *Workflow) taskError(i int, err error) error {
+	return corral.ErrorAt(corral.Invalid, w.Place(i), "task %q: %w", w.Tasks[i].ID, err)
+}
+
+func (t *Task) runnable() error {
+	return firstOf(t.checkID, t.checkCommand, t.checkNeeds, t.checkFiles, t.checkStreams)
+}
+
+// firstOf returns the error of the first check that fails.
+func firstOf(checks ...func() error) error {
+	for _, check := range checks {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *Task) checkID() error {
+	switch {
+	case len(t.ID) > maxIDBytes:
+		return fmt.Errorf("its id has %d bytes, and it names a directory: at most %d", len(t.ID), maxIDBytes)
+	case t.ID == "" || t.ID == "." || t.ID == "..", strings.Contains(t.ID, "/"), strings.ContainsFunc(t.ID, unicode.IsControl):
+		return errors.New("its id cannot name a directory")
+	}
+	return nil
+}
+
+func (t *Task) checkCommand() error {
+	if len(t.Argv) == 0 || t.Argv[0] == "" {
+		return errors.New("it has no command (execution task: command.program)")
+	}
+	for _, arg := range t.Argv {
+		if strings.ContainsRune(arg, 0) {
+			return fmt.Errorf("argument %q contains a zero byte", arg)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(t.Env)) {
+		if key == "" || strings.ContainsAny(key, "=\x00") || strings.ContainsRune(t.Env[key], 0) {
+			return fmt.Errorf("environment variable %q cannot be set", key)
+		}
+	}
+	return nil
+}
+
+func (t *Task) checkNeeds() error {
+	switch {
+	case t.CPUs < 1 || t.CPUs > maxCPUs:
+		return fmt.Errorf("%d cpus, want 1 to %d", t.CPUs, maxCPUs)
+	case t.MemoryMiB < 0 || t.MemoryMiB > maxMemoryMiB:
+		return fmt.Errorf("%d MiB of memory, want at most %d", t.MemoryMiB, maxMemoryMiB)
+	case t.Retries != nil && (*t.Retries < 0 || *t.Retries > maxRetries):
+		return fmt.Errorf("%d retries, want 0 to %d", *t.Retries, maxRetries)
+	case t.Timeout < 0 || t.Estimate < 0:
+		return errors.New("its timeout or estimate is negative")
+	}
+	return nil
+}
+
+func (t *Task) checkFiles() error {
+	for _, f := range slices.Concat(t.Inputs, t.Outputs) {
+		if err := checkPath(f); err != nil {
+			return err
+		}
+	}
+	for _, f := range t.Outputs {
+		if slices.Contains(t.Inputs, f) {
+			return fmt.Errorf("file %q is both its input and its output: a retry would read what the failed try wrote", f)
+		}
+	}
+	return nil
+}
+
+func (t *Task) checkStreams() error {
+	for _, f := range []string{t.Stdin, t.Stdout, t.Stderr} {
+		if f == "" {
+			continue
+		}
+		if err := checkPath(f); err != nil {
+			return err
+		}
+	}
+	if t.Stdin != "" && !slices.Contains(t.Inputs, t.Stdin) {
+		return fmt.Errorf("its stdin %q is not among its input files", t.Stdin)
+	}
+	for _, f := range []string{or(t.Stdout, "stdout"), or(t.Stderr, "stderr")} {
+		if slices.Contains(t.Inputs, f) {
+			return fmt.Errorf("its output stream would overwrite its input file %q", f)
+		}
+	}
+	return nil
+}
+
+// checkPath refuses a file id that is not the one name of a file below the directory it is relative to.
+func checkPath(f string) error {
+	switch {
+	case !filepath.IsLocal(f) || strings.ContainsRune(f, 0):
+		return fmt.Errorf("file %q is outside the run's directory", f)
+	case f == "." || path.Clean(f) != f:
+		return fmt.Errorf("file %q is not written in its shortest form, %q", f, path.Clean(f))
+	case f == recordFile:
+		return fmt.Errorf("file %q has the name of the record that a worker leaves", f)
+	}
+	return nil
+}
+
+// checkNesting refuses a file whose name another file needs for a directory.
+func (w *Workflow) checkNesting() error {
+	files := make(map[string]bool)
+	for i := range w.Tasks {
+		for _, f := range slices.Concat(w.Tasks[i].Inputs, w.Tasks[i].Outputs) {
+			files[f] = true
+		}
+	}
+	for i := range w.Tasks {
+		for _, f := range slices.Concat(w.Tasks[i].Inputs, w.Tasks[i].Outputs) {
+			for dir := path.Dir(f); dir != "."; dir = path.Dir(dir) {
+				if files[dir] {
+					return w.taskError(i, fmt.Errorf("file %q is below %q, which is a file too", f, dir))
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func or(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}

@@ -1,0 +1,84 @@
+package workflow
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// seconds is a duration that the format writes as a number of seconds. Unlike corral.Seconds it keeps
+// nanoseconds (exactly, below 26 days) and refuses negative values: it is read from people's files and
+// measured values must survive being written and read.
+type seconds time.Duration
+
+func (s seconds) MarshalJSON() ([]byte, error) {
+	return strconv.AppendFloat(nil, time.Duration(s).Seconds(), 'f', -1, 64), nil
+}
+
+func (s *seconds) UnmarshalJSON(b []byte) error {
+	v, err := number(b, math.MaxInt64/float64(time.Second)/2)
+	*s = seconds(math.Round(v * float64(time.Second)))
+	return err
+}
+
+// amount is a number of bytes. The format allows any number; fractions are rounded up.
+type amount int64
+
+func (a *amount) UnmarshalJSON(b []byte) error {
+	if n, err := strconv.ParseInt(string(b), 10, 64); err == nil && n >= 0 {
+		*a = amount(n)
+		return nil
+	}
+	v, err := number(b, 1<<62)
+	*a = amount(math.Ceil(v))
+	return err
+}
+
+// number reads a JSON number from 0 to most; null counts as 0.
+func number(b []byte, most float64) (float64, error) {
+	if string(b) == "null" {
+		return 0, nil
+	}
+	var v float64
+	if err := json.Unmarshal(b, &v); err != nil {
+		return 0, fmt.Errorf("%.40s is not a number in range", b)
+	}
+	if v < 0 || v > most {
+		return 0, fmt.Errorf("%.40s is negative or too large", b)
+	}
+	return v, nil
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+func inSeconds(ms float64) float64 { return math.Round(ms) / 1000 }
+
+// timestampLayouts are the forms found in published instances besides RFC 3339.
+var timestampLayouts = []string{
+	time.RFC3339,
+	"2006-01-02T15:04:05",
+	"20060102T150405-0700",
+	"01-02-06T15:04:05Z",
+}
+
+// parseTime reads a timestamp; without a zone it is taken for UTC. The Unix epoch, which we write
+// where the format demands a time and none is known, reads as the zero time.
+func parseTime(s string) (t time.Time, ok bool) {
+	for _, layout := range timestampLayouts {
+		if t, err := time.Parse(layout, s); err == nil {
+			if t.Equal(time.Unix(0, 0)) {
+				return time.Time{}, true
+			}
+			return t.UTC(), true
+		}
+	}
+	return time.Time{}, false
+}
+
+func formatTime(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
+
+func sortedKeys(set map[string]bool) []string { return slices.Sorted(maps.Keys(set)) }

@@ -1,0 +1,70 @@
+package workflow
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// The parts of a WfFormat 1.5 file as they are read and written.
+type (
+	specTask struct {
+		Name     string     `json:"name"`
+		ID       string     `json:"id"`
+		Parents  []string   `json:"parents"`
+		Children []string   `json:"children"`
+		Inputs   []string   `json:"inputFiles,omitempty"`
+		Outputs  []string   `json:"outputFiles,omitempty"`
+		Corral   *extension `json:"x-corral,omitempty"`
+	}
+
+	dataFile struct {
+		ID   string `json:"id"`
+		Size amount `json:"sizeInBytes"`
+	}
+
+	execTask struct {
+		ID         string   `json:"id"`
+		Runtime    seconds  `json:"runtimeInSeconds"`
+		ExecutedAt string   `json:"executedAt,omitempty"`
+		Command    *command `json:"command,omitempty"`
+		Cores      *float64 `json:"coreCount,omitempty"`
+		AvgCPU     float64  `json:"avgCPU,omitempty"` // percent of one processor
+		Read       amount   `json:"readBytes,omitempty"`
+		Written    amount   `json:"writtenBytes,omitempty"`
+		Memory     amount   `json:"memoryInBytes,omitempty"`
+		Machines   []string `json:"machines,omitempty"`
+
+		// Known, so that they are no surprise, but not kept.
+		Energy   json.Number `json:"energyInKWh,omitempty"`
+		Power    json.Number `json:"avgPowerInW,omitempty"`
+		Priority json.Number `json:"priority,omitempty"`
+	}
+
+	command struct {
+		Program   string   `json:"program,omitempty"`
+		Arguments []string `json:"arguments,omitempty"`
+	}
+)
+
+const extensionKey = "x-corral"
+
+// extension is what WfFormat lacks and a run needs; docs/x-corral.schema.json describes it. A pointer
+// tells what is given as 0 from what is not given.
+type extension struct {
+	MemoryMiB *int              `json:"memory_mib,omitempty"`
+	Estimate  *seconds          `json:"estimate_s,omitempty"`
+	Retries   *int              `json:"retries,omitempty"`
+	Timeout   seconds           `json:"timeout_s,omitempty"`
+	Env       map[string]string `json:"env,omitempty"`
+	Stdin     string            `json:"stdin,omitempty"`
+	Stdout    string            `json:"stdout,omitempty"`
+	Stderr    string            `json:"stderr,omitempty"`
+}
+
+// UnmarshalJSON refuses unknown fields, whatever the decoder around it does: the extension is ours.
+func (x *extension) UnmarshalJSON(b []byte) error {
+	type plain extension // without this method
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.DisallowUnknownFields()
+	return dec.Decode((*plain)(x))
+}

@@ -1,0 +1,175 @@
+package workflow
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/corral-pilot/corral/dag"
+)
+
+// A Workflow is a graph of tasks. Readers return it complete; nothing changes it afterwards.
+type Workflow struct {
+	Name        string
+	Description string
+	Tasks       []Task
+	Graph       *dag.Graph       // node i is Tasks[i]
+	FileSizes   map[string]int64 // :: file id → bytes; files of unknown size are missing
+	Dir         string           // where its own inputs are; "" if it was not read from a file
+	CreatedAt   time.Time        // of the file; zero: unknown
+	Author      *Author
+	System      *RuntimeSystem // that it was made or executed with
+
+	// What is known of an execution of it.
+	Makespan   time.Duration // 0: not yet run
+	ExecutedAt time.Time     // its beginning; zero: unknown
+	Machines   []Machine
+
+	source source
+}
+
+// A Task is one vertex of a workflow: a process to run.
+type Task struct {
+	ID        string   // unique in its workflow
+	Name      string   // of its transformation
+	Argv      []string // empty: not known, as in some traces
+	Env       map[string]string
+	Inputs    []string // file ids, each once
+	Outputs   []string
+	Stdin     string // file in the task's directory; "": none
+	Stdout    string // file in the task's directory; "": kept with the attempt
+	Stderr    string
+	CPUs      int           // at least 1
+	MemoryMiB int           // 0: not known
+	Estimate  time.Duration // of its runtime; 0: not known
+	Retries   *int          // nil: as the run says
+	Timeout   time.Duration // 0: none
+
+	Execution // what was measured when it ran
+}
+
+// An Execution is what was measured of a task. Its zero value says that nothing is known.
+type Execution struct {
+	Runtime      time.Duration // 0: unknown
+	StartedAt    time.Time
+	CPUTime      time.Duration // user and system, of all its processes; kept only with a Runtime
+	MemoryBytes  int64         // largest resident set
+	ReadBytes    int64
+	WrittenBytes int64
+	Worker       string // the machine it ran on
+}
+
+// A Machine is a node that ran tasks. Unknown values are zero.
+type Machine struct {
+	Name        string `json:"nodeName"`
+	System      string `json:"system,omitempty"` // linux, macos or windows
+	Arch        string `json:"architecture,omitempty"`
+	Release     string `json:"release,omitempty"`
+	MemoryBytes int64  `json:"memoryInBytes,omitempty"`
+	CPU         CPU    `json:"cpu,omitzero"`
+}
+
+// A CPU describes the processors of a machine.
+type CPU struct {
+	Cores    int    `json:"coreCount,omitempty"`
+	SpeedMHz int    `json:"speedInMHz,omitempty"`
+	Vendor   string `json:"vendor,omitempty"`
+}
+
+// An Author is who made a workflow.
+type Author struct {
+	Name        string `json:"name"`
+	Email       string `json:"email"`
+	Institution string `json:"institution,omitempty"`
+	Country     string `json:"country,omitempty"`
+}
+
+// A RuntimeSystem is the workflow system that a workflow comes from.
+type RuntimeSystem struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	URL     string `json:"url,omitempty"`
+}
+
+// A Warning is something odd in a file whose meaning is clear nevertheless.
+type Warning struct {
+	Place   string // file:line
+	Message string
+}
+
+func (w Warning) String() string { return w.Place + ": " + w.Message }
+
+// A source remembers where a workflow was read, for errors that are found later.
+type source struct {
+	name  string
+	lines []int32 // of each task's beginning
+}
+
+// Place says where task i is, in the user's words: file:line if it was read from a file.
+func (w *Workflow) Place(i int) string {
+	if i < len(w.source.lines) {
+		return fmt.Sprintf("%s:%d", w.source.name, w.source.lines[i])
+	}
+	return "workflow " + w.Name
+}
+
+// OwnInputs returns the ids of the files that tasks read and none writes, sorted.
+func (w *Workflow) OwnInputs() []string {
+	written := make(map[string]bool)
+	for i := range w.Tasks {
+		for _, f := range w.Tasks[i].Outputs {
+			written[f] = true
+		}
+	}
+	own := make(map[string]bool)
+	for i := range w.Tasks {
+		for _, f := range w.Tasks[i].Inputs {
+			if !written[f] {
+				own[f] = true
+			}
+		}
+	}
+	return sortedKeys(own)
+}
+
+// Estimates returns the estimated runtime of each task, as the functions of package dag take it. A task
+// without an estimate is assumed to take otherwise.
+func (w *Workflow) Estimates(otherwise time.Duration) []time.Duration {
+	all := make([]time.Duration, len(w.Tasks))
+	for i := range w.Tasks {
+		if all[i] = w.Tasks[i].Estimate; all[i] == 0 {
+			all[i] = otherwise
+		}
+	}
+	return all
+}
+
+// CPUs returns the cpus that each task needs, as the functions of package dag take them.
+func (w *Workflow) CPUs() []int {
+	all := make([]int, len(w.Tasks))
+	for i := range w.Tasks {
+		all[i] = w.Tasks[i].CPUs
+	}
+	return all
+}
+
+// WithExecutions returns a copy of w that tells of a finished run of it: executions[i] replaces what
+// was known of task i, and is zero if it did not run. The machines become those that the executions
+// name. Estimates stay as they were. w is not changed; the copies share what neither changes.
+func (w *Workflow) WithExecutions(startedAt time.Time, makespan time.Duration, executions []Execution) *Workflow {
+	run := *w
+	run.ExecutedAt, run.Makespan = startedAt, makespan
+	run.Tasks = slices.Clone(w.Tasks)
+	names := make(map[string]bool)
+	for i := range run.Tasks {
+		run.Tasks[i].Execution = executions[i]
+		if worker := executions[i].Worker; worker != "" {
+			names[worker] = true
+		}
+	}
+	run.Machines = nil
+	for _, name := range sortedKeys(names) {
+		run.Machines = append(run.Machines, Machine{Name: name})
+	}
+	return &run
+}
