@@ -17,7 +17,8 @@ func (d Seconds) MarshalJSON() ([]byte, error) {
 	return strconv.AppendFloat(nil, s, 'f', -1, 64), nil
 }
 
-// UnmarshalJSON reads a finite number of seconds that fits a time.Duration.
+// UnmarshalJSON reads a finite number of seconds that fits a time.Duration, to the microsecond: what
+// MarshalJSON wrote comes back as it was, in spite of the binary fractions on the way.
 func (d *Seconds) UnmarshalJSON(b []byte) error {
 	var s float64
 	if err := json.Unmarshal(b, &s); err != nil {
@@ -26,7 +27,7 @@ func (d *Seconds) UnmarshalJSON(b []byte) error {
 	if math.Abs(s) > math.MaxInt64/float64(time.Second)/2 {
 		return fmt.Errorf("%s seconds is out of range", b)
 	}
-	*d = Seconds(math.Round(s * float64(time.Second)))
+	*d = Seconds(time.Duration(math.Round(s*1e6)) * time.Microsecond)
 	return nil
 }
 

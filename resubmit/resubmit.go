@@ -47,7 +47,11 @@ func Parse(s string) (Policy, error) {
 		if err != nil {
 			return Policy{}, fmt.Errorf("%q is not an RFC 3339 time", at)
 		}
-		return Policy{Mode: Until, Deadline: t.UTC()}, nil
+		t = t.UTC()
+		if t.Year() < 1970 || t.Year() > 9999 { // in another zone it may be a year that RFC 3339 cannot write
+			return Policy{}, fmt.Errorf("%q is outside the years 1970 to 9999", at)
+		}
+		return Policy{Mode: Until, Deadline: t}, nil
 	}
 	n, err := strconv.Atoi(s)
 	if err != nil || n < 0 {
@@ -59,12 +63,13 @@ func Parse(s string) (Policy, error) {
 	return Policy{Mode: Times, Limit: n}, nil
 }
 
+// String writes p as Parse reads it; the retries are not part of that.
 func (p Policy) String() string {
 	switch p.Mode {
 	case Times:
 		return strconv.Itoa(p.Limit)
 	case Until:
-		return "until=" + p.Deadline.Format(time.RFC3339)
+		return "until=" + p.Deadline.Format(time.RFC3339Nano)
 	case Forever:
 		return string(Forever)
 	}

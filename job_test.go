@@ -1,0 +1,109 @@
+package corral_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/corral-pilot/corral"
+)
+
+func TestJobLife(t *testing.T) {
+	t.Parallel()
+	at := func(s int) time.Time { return noon.Add(time.Duration(s) * time.Second) }
+	exit := 0
+	j := corral.Job{Kind: corral.PilotJob, Glidein: 7, Number: 2, Tag: "t", State: corral.JobNew}
+	for _, e := range []corral.JobEvent{
+		{Move: corral.JobSubmit, At: at(1), SiteJobID: "99"},
+		{Move: corral.JobQueue, At: at(2)},
+		{Move: corral.JobStart, At: at(3)},
+		{Move: corral.JobEnd, At: at(4), Outcome: corral.OutcomeExpired, ExitStatus: &exit, Reason: "walltime"},
+	} {
+		var err error
+		if j, err = j.Apply(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := corral.Job{Kind: corral.PilotJob, Glidein: 7, Number: 2, Tag: "t", SiteJobID: "99",
+		State: corral.JobEnded, Outcome: corral.OutcomeExpired, ExitStatus: &exit, Reason: "walltime",
+		SubmittedAt: at(1), StartedAt: at(3), EndedAt: at(4), UpdatedAt: at(4)}
+	if diff := cmp.Diff(want, j); diff != "" {
+		t.Errorf("after its life (-want +got):\n%s", diff)
+	}
+	if got := j.Name(); got != "attempt 2 of glidein 7" {
+		t.Errorf("Name() = %q", got)
+	}
+	if got := (corral.Job{Kind: corral.SetupJob, Site: 1}).Name(); got != "setup job of site 1" {
+		t.Errorf("Name() = %q", got)
+	}
+}
+
+func TestJobRefusesOutcomeWithoutEnd(t *testing.T) {
+	t.Parallel()
+	for _, e := range []corral.JobEvent{
+		{Move: corral.JobStart, Outcome: corral.OutcomeDone},
+		{Move: corral.JobEnd},
+	} {
+		j := corral.Job{Tag: "t", State: corral.JobQueued}
+		if next, err := j.Apply(e); corral.KindOf(err) != corral.Internal || next != j {
+			t.Errorf("Apply(%+v) = %+v, %v; want an internal error and no change", e, next, err)
+		}
+	}
+}
+
+func TestJobApply(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		j := corral.Job{Tag: "t", State: corral.JobNew}
+		at := noon
+		for range 12 {
+			at = at.Add(time.Second)
+			e := corral.JobEvent{Move: rapid.SampledFrom(allEvents(corral.JobMoves)).Draw(t, "move"), At: at}
+			if e.Move == corral.JobEnd {
+				e.Outcome = rapid.SampledFrom(corral.Outcomes).Draw(t, "outcome")
+			}
+			next, err := j.Apply(e)
+			if err == nil && !j.Live() {
+				t.Fatalf("%s leads out of ENDED", e.Move)
+			}
+			if err != nil && next != j {
+				t.Fatalf("refused %s, and yet %+v became %+v", e.Move, j, next)
+			}
+			checkJob(t, next)
+			j = next
+		}
+	})
+}
+
+// checkJob checks what holds for a job in every state.
+func checkJob(t *rapid.T, j corral.Job) {
+	if (j.State == corral.JobEnded) != (j.Outcome != "") || (j.State == corral.JobEnded) == j.EndedAt.IsZero() {
+		t.Fatalf("state %s, outcome %q and end %s do not agree", j.State, j.Outcome, j.EndedAt)
+	}
+	if j.State == corral.JobRunning && j.StartedAt.IsZero() {
+		t.Fatal("RUNNING without a start")
+	}
+	if !j.StartedAt.IsZero() && j.StartedAt.Before(j.SubmittedAt) {
+		t.Fatalf("started %s before it was submitted %s", j.StartedAt, j.SubmittedAt)
+	}
+}
+
+func TestTimeline(t *testing.T) {
+	t.Parallel()
+	setup := corral.Job{ID: 1, Kind: corral.SetupJob, SubmittedAt: noon, StartedAt: noon.Add(1), EndedAt: noon.Add(2)}
+	pilot := corral.Job{ID: 2, Kind: corral.PilotJob, SubmittedAt: noon.Add(3)}
+	cleanup := corral.Job{ID: 3, Kind: corral.CleanupJob, SubmittedAt: noon.Add(4), EndedAt: noon.Add(5)}
+	want := []corral.TimelineEvent{
+		{Name: "SetupSubmitted", At: noon, Job: 1},
+		{Name: "SetupStarted", At: noon.Add(1), Job: 1},
+		{Name: "SetupFinished", At: noon.Add(2), Job: 1},
+		{Name: "GlideinSubmitted", At: noon.Add(3), Job: 2},
+		{Name: "CleanupSubmitted", At: noon.Add(4), Job: 3},
+		{Name: "CleanupFinished", At: noon.Add(5), Job: 3},
+	}
+	if diff := cmp.Diff(want, corral.Timeline(setup, pilot, cleanup)); diff != "" {
+		t.Errorf("Timeline (-want +got):\n%s", diff)
+	}
+}

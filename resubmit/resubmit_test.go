@@ -1,0 +1,210 @@
+package resubmit_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/corral-pilot/corral/resubmit"
+)
+
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+func TestParse(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		in   string
+		want resubmit.Policy
+	}{
+		{"", resubmit.Policy{Mode: resubmit.Never}},
+		{"never", resubmit.Policy{Mode: resubmit.Never}},
+		{"0", resubmit.Policy{Mode: resubmit.Never}},
+		{"2", resubmit.Policy{Mode: resubmit.Times, Limit: 2}},
+		{"forever", resubmit.Policy{Mode: resubmit.Forever}},
+		{"until=2026-11-21T13:00:00+01:00", resubmit.Policy{Mode: resubmit.Until, Deadline: noon}},
+	} {
+		got, err := resubmit.Parse(c.in)
+		if err != nil {
+			t.Errorf("Parse(%q): %v", c.in, err)
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("Parse(%q) (-want +got):\n%s", c.in, diff)
+		}
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ in, word string }{
+		{"-1", "-1"},
+		{"often", "often"},
+		{"1.5", "1.5"},
+		{"until=tomorrow", "RFC 3339"},
+		{"until=", "RFC 3339"},
+		{"until=0001-01-01T00:00:00Z", "year"},
+		{"until=0000-01-01T00:00:00+23:00", "year"},
+		{"until=9999-12-31T23:00:00-02:00", "year"}, // year 10000 in UTC, which RFC 3339 cannot write
+		{"99999999999999999999", "99999999999999999999"},
+	} {
+		if p, err := resubmit.Parse(c.in); err == nil || !strings.Contains(err.Error(), c.word) {
+			t.Errorf("Parse(%q) = %v, %v; want an error with %q", c.in, p, err, c.word)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, s := range []string{"", "never", "0", "7", "+7", "-0", "forever", "until=", "until=2026-11-21T12:00:00Z",
+		"until=2026-11-21T12:00:00.25Z", "until=0001-01-01T00:00:00Z", "until=9999-12-31T23:59:59-01:00"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		p, err := resubmit.Parse(s)
+		if err != nil {
+			return
+		}
+		if err := p.Validate(); err != nil {
+			t.Fatalf("Parse(%q) = %+v, which is not valid: %v", s, p, err)
+		}
+		again, err := resubmit.Parse(p.String())
+		if err != nil || again != p {
+			t.Fatalf("Parse(%q) = %+v, whose String %q is read as %+v, %v", s, p, p, again, err)
+		}
+		b, err := json.Marshal(p)
+		if err != nil {
+			t.Fatalf("Parse(%q) = %+v, which JSON cannot write: %v", s, p, err)
+		}
+		var read resubmit.Policy
+		if err := json.Unmarshal(b, &read); err != nil || read != p {
+			t.Fatalf("%+v through %s came back as %+v, %v", p, b, read, err)
+		}
+	})
+}
+
+func TestValidate(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		p    resubmit.Policy
+		word string // of the error; empty: valid
+	}{
+		{resubmit.Policy{}, ""},
+		{resubmit.Policy{Mode: resubmit.Times, Limit: 1, Retries: 3}, ""},
+		{resubmit.Policy{Retries: -1}, "retries"},
+		{resubmit.Policy{Mode: resubmit.Times}, "limit"},
+		{resubmit.Policy{Mode: resubmit.Forever, Limit: 1}, "limit"},
+		{resubmit.Policy{Mode: resubmit.Until}, "deadline"},
+		{resubmit.Policy{Mode: resubmit.Never, Deadline: noon}, "deadline"},
+		{resubmit.Policy{Mode: "sometimes"}, "sometimes"},
+	} {
+		err := c.p.Validate()
+		if (err == nil) != (c.word == "") || err != nil && !strings.Contains(err.Error(), c.word) {
+			t.Errorf("Validate of %+v: %v, want %q", c.p, err, c.word)
+		}
+	}
+}
+
+// history makes attempts that ended a minute apart, the last one at noon.
+func history(results ...resubmit.Result) []resubmit.Attempt {
+	all := make([]resubmit.Attempt, len(results))
+	for i, r := range results {
+		all[i] = resubmit.Attempt{EndedAt: noon.Add(time.Duration(i-len(results)+1) * time.Minute), Result: r}
+	}
+	return all
+}
+
+func TestNext(t *testing.T) {
+	t.Parallel()
+	const (
+		expired, transient = resubmit.Expired, resubmit.Transient
+		finished, broken   = resubmit.Finished, resubmit.Broken
+	)
+	forever := resubmit.Policy{Mode: resubmit.Forever, Retries: 2}
+	twice := resubmit.Policy{Mode: resubmit.Times, Limit: 2, Retries: 1}
+	until := func(d time.Duration) resubmit.Policy {
+		return resubmit.Policy{Mode: resubmit.Until, Deadline: noon.Add(d)}
+	}
+	for _, c := range []struct {
+		name    string
+		policy  resubmit.Policy
+		history []resubmit.Attempt
+		want    resubmit.Verdict
+		after   time.Duration // of the earliest next attempt, from the last end
+	}{
+		{"nothing yet", resubmit.Policy{}, nil, resubmit.Again, 0},
+		{"never", resubmit.Policy{}, history(expired), resubmit.Finish, 0},
+		{"first of two", twice, history(expired), resubmit.Again, 0},
+		{"second of two", twice, history(expired, expired), resubmit.Again, 0},
+		{"third of two", twice, history(expired, expired, expired), resubmit.Finish, 0},
+		{"a loss is not a resubmission", twice, history(expired, transient, expired), resubmit.Again, 0},
+		{"before the deadline", until(time.Second), history(expired), resubmit.Again, 0},
+		{"at the deadline", until(0), history(expired), resubmit.Finish, 0},
+		{"forever", forever, history(expired, expired, expired), resubmit.Again, 0},
+		{"idle ends forever", forever, history(expired, finished), resubmit.Finish, 0},
+		{"broken ends forever", forever, history(expired, broken), resubmit.Fail, 0},
+		{"first loss", forever, history(transient), resubmit.Again, resubmit.BackoffMin},
+		{"second loss in a row", forever, history(transient, transient), resubmit.Again, 2 * resubmit.BackoffMin},
+		{"one loss too many", forever, history(transient, transient, transient), resubmit.Fail, 0},
+		{"an expiry between losses", forever, history(transient, transient, expired, transient), resubmit.Again, resubmit.BackoffMin},
+		{"unknown result", forever, history("?"), resubmit.Fail, 0},
+	} {
+		got, notBefore, why := c.policy.Next(c.history, noon, 0)
+		if got != c.want || why == "" {
+			t.Errorf("%s: Next = %s, %q; want %s", c.name, got, why, c.want)
+		}
+		want := time.Time{}
+		if c.after > 0 {
+			want = noon.Add(c.after)
+		}
+		if !notBefore.Equal(want) {
+			t.Errorf("%s: not before %s, want %s", c.name, notBefore, want)
+		}
+	}
+}
+
+// TestBackoff: it doubles, never exceeds one and a half times its maximum, and never overflows.
+func TestBackoff(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 200).Draw(t, "losses")
+		jitter := rapid.Float64Range(0, 0.999).Draw(t, "jitter")
+		p := resubmit.Policy{Retries: n}
+		losses := history(make([]resubmit.Result, n)...)
+		for i := range losses {
+			losses[i].Result = resubmit.Transient
+		}
+		verdict, plain, _ := p.Next(losses, noon, 0)
+		_, with, _ := p.Next(losses, noon, jitter)
+		wait := plain.Sub(noon)
+		if verdict != resubmit.Again || wait < resubmit.BackoffMin || wait > resubmit.BackoffMax {
+			t.Fatalf("after %d losses: %s in %s", n, verdict, wait)
+		}
+		if with.Before(plain) || with.Sub(noon) > wait+wait/2 {
+			t.Fatalf("after %d losses: %s without jitter, %s with", n, wait, with.Sub(noon))
+		}
+	})
+}
+
+// TestAttemptsAreBounded: whatever happens to the attempts, a policy of N resubmissions and R retries
+// never makes more than (N+1)(R+1) of them.
+func TestAttemptsAreBounded(t *testing.T) {
+	t.Parallel()
+	results := []resubmit.Result{resubmit.Expired, resubmit.Transient, resubmit.Finished, resubmit.Broken}
+	rapid.Check(t, func(t *rapid.T) {
+		limit, retries := rapid.IntRange(1, 5).Draw(t, "limit"), rapid.IntRange(0, 4).Draw(t, "retries")
+		p := resubmit.Policy{Mode: resubmit.Times, Limit: limit, Retries: retries}
+		var past []resubmit.Attempt
+		for {
+			verdict, _, _ := p.Next(past, noon, 0)
+			if verdict != resubmit.Again {
+				return
+			}
+			past = append(past, resubmit.Attempt{EndedAt: noon, Result: rapid.SampledFrom(results).Draw(t, "result")})
+			if len(past) > (limit+1)*(retries+1) {
+				t.Fatalf("attempt %d with %d resubmissions and %d retries", len(past), limit, retries)
+			}
+		}
+	})
+}
