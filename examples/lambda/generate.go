@@ -2,10 +2,14 @@ package lambda
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
+	"io/fs"
 	"strconv"
 	"strings"
+	"time"
+
+	"github.com/corral-pilot/corral/dag"
+	"github.com/corral-pilot/corral/workflow"
 )
 
 // A step is a task before its place in the graph is known: its parents are the steps that write what
@@ -17,14 +21,14 @@ type step struct {
 	stdout   string // written besides writes
 	reads    []string
 	writes   []string
-	estimate float64 // seconds on a slow processor of 2026
+	estimate time.Duration
 }
 
 // steps returns the workflow's tasks, each after those that it depends on.
 func steps() []step {
 	all := []step{
-		{id: "unpack", argv: []string{"gzip", "-dc", GenomeFile}, reads: []string{GenomeFile}, stdout: "lambda.fa", estimate: 0.01},
-		{id: "split", argv: awk("split.awk", "lambda.fa", "n", chunks, "k", longest), reads: []string{"split.awk", "lambda.fa"}, writes: names("chunk", ".fa", chunks), estimate: 0.01},
+		{id: "unpack", argv: []string{"gzip", "-dc", GenomeFile}, reads: []string{GenomeFile}, stdout: "lambda.fa", estimate: ms(10)},
+		{id: "split", argv: awk("split.awk", "lambda.fa", "n", chunks, "k", longest), reads: []string{"split.awk", "lambda.fa"}, writes: names("chunk", ".fa", chunks), estimate: ms(10)},
 	}
 	for i := range chunks {
 		all = append(all, chunkSteps(fmt.Sprintf(".%02d", i))...)
@@ -33,6 +37,8 @@ func steps() []step {
 	all = append(all, controlSteps()...)
 	return append(all, reportSteps()...)
 }
+
+func ms(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 
 // awk returns the argument vector that runs script on file with variables, given as name, value, ….
 func awk(script, file string, variables ...any) []string {
@@ -64,9 +70,9 @@ func chunkSteps(nn string) []step {
 	chunk, clean, count := "chunk"+nn+".fa", "clean"+nn+".txt", "count"+nn+".txt"
 	sorted := "table.0" + nn + ".txt"
 	return []step{
-		{id: "clean" + nn, argv: awk("clean.awk", "", "k", longest), stdin: chunk, stdout: clean, reads: []string{"clean.awk", chunk}, estimate: 0.01},
-		{id: "count" + nn, argv: awk("count.awk", clean, "k", longest), stdout: count, reads: []string{"canonical.awk", "count.awk", clean}, estimate: 0.04},
-		{id: "sort" + nn, argv: []string{"sort", "-k1,1", "-o", sorted, count}, reads: []string{count}, writes: []string{sorted}, estimate: 0.02},
+		{id: "clean" + nn, argv: awk("clean.awk", "", "k", longest), stdin: chunk, stdout: clean, reads: []string{"clean.awk", chunk}, estimate: ms(10)},
+		{id: "count" + nn, argv: awk("count.awk", clean, "k", longest), stdout: count, reads: []string{"canonical.awk", "count.awk", clean}, estimate: ms(40)},
+		{id: "sort" + nn, argv: []string{"sort", "-k1,1", "-o", sorted, count}, reads: []string{count}, writes: []string{sorted}, estimate: ms(20)},
 	}
 }
 
@@ -85,7 +91,7 @@ func mergeSteps() []step {
 				argv:     []string{"awk", "-f", "merge.awk", a, b},
 				stdout:   to[i],
 				reads:    []string{"merge.awk", a, b},
-				estimate: 0.01 * float64(int(1)<<level),
+				estimate: ms(10 << level),
 			})
 		}
 	}
@@ -95,14 +101,14 @@ func mergeSteps() []step {
 // controlSteps put the genome together again and compare it with shuffled ones.
 func controlSteps() []step {
 	clean, chance := names("clean", ".txt", chunks), names("chance", ".txt", controls)
-	all := []step{{id: "genome", argv: append([]string{"awk", "FNR == 1"}, clean...), stdout: "genome.txt", reads: clean, estimate: 0.01}}
+	all := []step{{id: "genome", argv: append([]string{"awk", "FNR == 1"}, clean...), stdout: "genome.txt", reads: clean, estimate: ms(10)}}
 	for i, table := range chance {
 		all = append(all, step{
 			id:       fmt.Sprintf("control.%02d", i),
 			argv:     awk("control.awk", "genome.txt", "k", longest, "m", shuffles, "seed", i+1),
 			stdout:   table,
 			reads:    []string{"canonical.awk", "control.awk", "genome.txt"},
-			estimate: 1,
+			estimate: ms(1000),
 		})
 	}
 	return append(all, step{
@@ -110,7 +116,7 @@ func controlSteps() []step {
 		argv:     append([]string{"awk", "-f", "mean.awk"}, chance...),
 		stdout:   "chance.txt",
 		reads:    append([]string{"mean.awk"}, chance...),
-		estimate: 0.01,
+		estimate: ms(10),
 	})
 }
 
@@ -119,140 +125,78 @@ func reportSteps() []step {
 	tables := []string{"bases.txt", "chance.txt", "spectrum.txt", "top.txt", "histogram.txt", "sites.txt"}
 	length := func(k int) string { return fmt.Sprintf("length($1) == %d", k) }
 	return []step{
-		{id: "bases", argv: []string{"awk", length(1), "words.txt"}, stdout: "bases.txt", reads: []string{"words.txt"}, estimate: 0.1},
-		{id: "spectrum", argv: awk("spectrum.awk", "words.txt"), stdout: "spectrum.txt", reads: []string{"spectrum.awk", "words.txt"}, estimate: 0.15},
-		{id: "select", argv: []string{"awk", length(shown), "words.txt"}, stdout: "selected.txt", reads: []string{"words.txt"}, estimate: 0.1},
-		{id: "rank", argv: []string{"sort", "-k2,2nr", "-k1,1", "selected.txt"}, stdout: "ranked.txt", reads: []string{"selected.txt"}, estimate: 0.04},
-		{id: "top", argv: []string{"head", "-n", strconv.Itoa(listed), "ranked.txt"}, stdout: "top.txt", reads: []string{"ranked.txt"}, estimate: 0.01},
-		{id: "cut", argv: []string{"cut", "-d", " ", "-f", "2", "ranked.txt"}, stdout: "times.txt", reads: []string{"ranked.txt"}, estimate: 0.01},
-		{id: "order", argv: []string{"sort", "-n", "times.txt"}, stdout: "ordered.txt", reads: []string{"times.txt"}, estimate: 0.02},
-		{id: "histogram", argv: awk("runs.awk", "ordered.txt"), stdout: "histogram.txt", reads: []string{"runs.awk", "ordered.txt"}, estimate: 0.02},
-		{id: "sites", argv: []string{"awk", "-f", "sites.awk", "enzymes.txt", "words.txt"}, stdout: "sites.txt", reads: []string{"sites.awk", "enzymes.txt", "words.txt"}, estimate: 0.1},
-		{id: "report", argv: append(awk("report.awk", ""), tables...), stdout: ReportFile, reads: append([]string{"report.awk"}, tables...), estimate: 0.01},
+		{id: "bases", argv: []string{"awk", length(1), "words.txt"}, stdout: "bases.txt", reads: []string{"words.txt"}, estimate: ms(100)},
+		{id: "spectrum", argv: awk("spectrum.awk", "words.txt"), stdout: "spectrum.txt", reads: []string{"spectrum.awk", "words.txt"}, estimate: ms(150)},
+		{id: "select", argv: []string{"awk", length(shown), "words.txt"}, stdout: "selected.txt", reads: []string{"words.txt"}, estimate: ms(100)},
+		{id: "rank", argv: []string{"sort", "-k2,2nr", "-k1,1", "selected.txt"}, stdout: "ranked.txt", reads: []string{"selected.txt"}, estimate: ms(40)},
+		{id: "top", argv: []string{"head", "-n", strconv.Itoa(listed), "ranked.txt"}, stdout: "top.txt", reads: []string{"ranked.txt"}, estimate: ms(10)},
+		{id: "cut", argv: []string{"cut", "-d", " ", "-f", "2", "ranked.txt"}, stdout: "times.txt", reads: []string{"ranked.txt"}, estimate: ms(10)},
+		{id: "order", argv: []string{"sort", "-n", "times.txt"}, stdout: "ordered.txt", reads: []string{"times.txt"}, estimate: ms(20)},
+		{id: "histogram", argv: awk("runs.awk", "ordered.txt"), stdout: "histogram.txt", reads: []string{"runs.awk", "ordered.txt"}, estimate: ms(20)},
+		{id: "sites", argv: []string{"awk", "-f", "sites.awk", "enzymes.txt", "words.txt"}, stdout: "sites.txt", reads: []string{"sites.awk", "enzymes.txt", "words.txt"}, estimate: ms(100)},
+		{id: "report", argv: append(awk("report.awk", ""), tables...), stdout: ReportFile, reads: append([]string{"report.awk"}, tables...), estimate: ms(10)},
 	}
 }
 
-// The parts of a WfFormat 1.5 file that the example uses.
-type (
-	wfFile struct {
-		Name          string `json:"name"`
-		Description   string `json:"description"`
-		CreatedAt     string `json:"createdAt"`
-		SchemaVersion string `json:"schemaVersion"`
-		Workflow      struct {
-			Specification struct {
-				Tasks []wfTask `json:"tasks"`
-				Files []wfData `json:"files"`
-			} `json:"specification"`
-			Execution struct {
-				Makespan   float64  `json:"makespanInSeconds"`
-				ExecutedAt string   `json:"executedAt"`
-				Tasks      []wfExec `json:"tasks"`
-			} `json:"execution"`
-		} `json:"workflow"`
-	}
-	wfTask struct {
-		Name     string   `json:"name"`
-		ID       string   `json:"id"`
-		Parents  []string `json:"parents"`
-		Children []string `json:"children"`
-		Inputs   []string `json:"inputFiles"`
-		Outputs  []string `json:"outputFiles"`
-		Corral   wfCorral `json:"x-corral"`
-	}
-	wfCorral struct {
-		MemoryMiB int               `json:"memory_mib"`
-		Estimate  float64           `json:"estimate_s"`
-		Env       map[string]string `json:"env"`
-		Stdin     string            `json:"stdin,omitempty"`
-		Stdout    string            `json:"stdout,omitempty"`
-	}
-	wfData struct {
-		ID   string `json:"id"`
-		Size int    `json:"sizeInBytes"`
-	}
-	wfExec struct {
-		ID      string    `json:"id"`
-		Runtime float64   `json:"runtimeInSeconds"`
-		Command wfCommand `json:"command"`
-		Cores   int       `json:"coreCount"`
-	}
-	wfCommand struct {
-		Program   string   `json:"program"`
-		Arguments []string `json:"arguments"`
-	}
-)
-
-// Generate returns the workflow file. It is deterministic; sizes of files and runtimes that only a run
-// could tell are 0.
+// Generate returns the workflow file. It is deterministic. Files that tasks write have no size, and
+// tasks no runtime: only a run could tell.
 func Generate() ([]byte, error) {
-	var f wfFile
-	f.Name = "lambda-spectrum"
-	f.Description = "k-mer spectrum of the complete genome of Enterobacteria phage lambda (NC_001416), against shuffled genomes"
-	f.CreatedAt = "2026-11-21T00:00:00Z"
-	f.SchemaVersion = "1.5"
-	f.Workflow.Execution.ExecutedAt = f.CreatedAt
-	producer, number, listed := map[string]string{}, map[string]int{}, map[string]bool{}
-	spec := &f.Workflow.Specification
+	wf := &workflow.Workflow{
+		Name:        "lambda-spectrum",
+		Description: "k-mer spectrum of the complete genome of Enterobacteria phage lambda (NC_001416), against shuffled genomes",
+		CreatedAt:   time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC),
+		FileSizes:   map[string]int64{},
+	}
+	writer := map[string]int{} // :: file → task that writes it
+	var edges [][2]int
 	for i, s := range steps() {
-		t := s.task()
-		number[t.ID] = i
-		for _, name := range append(t.Inputs, t.Outputs...) {
-			if !listed[name] {
-				listed[name] = true
-				spec.Files = append(spec.Files, wfData{ID: name, Size: inputSize(name)})
+		wf.Tasks = append(wf.Tasks, s.task())
+		for _, file := range s.reads {
+			if from, ok := writer[file]; ok {
+				edges = append(edges, [2]int{from, i})
+			} else if err := addInput(wf.FileSizes, file); err != nil {
+				return nil, fmt.Errorf("task %s: %w", s.id, err)
 			}
 		}
-		for _, name := range t.Outputs {
-			producer[name] = t.ID
+		for _, file := range wf.Tasks[i].Outputs {
+			writer[file] = i
 		}
-		for _, name := range t.Inputs {
-			if p, ok := producer[name]; ok {
-				t.Parents = append(t.Parents, p)
-				parent := &spec.Tasks[number[p]]
-				parent.Children = append(parent.Children, t.ID)
-			}
-		}
-		spec.Tasks = append(spec.Tasks, t)
-		f.Workflow.Execution.Tasks = append(f.Workflow.Execution.Tasks, s.execution())
+	}
+	var err error
+	if wf.Graph, err = dag.New(len(wf.Tasks), edges); err != nil {
+		return nil, err
 	}
 	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", " ")
-	err := enc.Encode(f)
+	err = workflow.Write(&b, wf)
 	return b.Bytes(), err
 }
 
-func (s step) task() wfTask {
-	name, _, _ := strings.Cut(s.id, ".")
+func (s step) task() workflow.Task {
+	transformation, _, _ := strings.Cut(s.id, ".")
 	outputs := s.writes
 	if s.stdout != "" {
 		outputs = append(outputs, s.stdout)
 	}
-	return wfTask{
-		Name: name, ID: s.id,
-		Parents: []string{}, Children: []string{},
-		Inputs: s.reads, Outputs: outputs,
-		Corral: wfCorral{
-			MemoryMiB: 64,
-			Estimate:  s.estimate,
-			Env:       map[string]string{"LC_ALL": "C"}, // sort and awk compare bytes
-			Stdin:     s.stdin,
-			Stdout:    s.stdout,
-		},
+	return workflow.Task{
+		ID: s.id, Name: transformation,
+		Argv:      s.argv,
+		Env:       map[string]string{"LC_ALL": "C"}, // sort and awk compare bytes
+		Inputs:    s.reads,
+		Outputs:   outputs,
+		Stdin:     s.stdin,
+		Stdout:    s.stdout,
+		CPUs:      1,
+		MemoryMiB: 64,
+		Estimate:  s.estimate,
 	}
 }
 
-func (s step) execution() wfExec {
-	return wfExec{ID: s.id, Cores: 1, Command: wfCommand{Program: s.argv[0], Arguments: s.argv[1:]}}
-}
-
-// inputSize returns the size of a workflow input, 0 for what a task writes.
-func inputSize(name string) int {
-	b, err := FS.ReadFile(name)
+// addInput notes the size of one of the workflow's own inputs.
+func addInput(sizes map[string]int64, file string) error {
+	info, err := fs.Stat(FS, file)
 	if err != nil {
-		return 0
+		return err
 	}
-	return len(b)
+	sizes[file] = info.Size()
+	return nil
 }

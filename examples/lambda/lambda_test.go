@@ -1,15 +1,17 @@
 package lambda
 
 import (
-	"encoding/json"
 	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/corral-pilot/corral/workflow"
 )
 
 var update = flag.Bool("update", false, "write workflow.json anew")
@@ -42,9 +44,9 @@ func TestWorkflowArrivesAtExpected(t *testing.T) {
 	if err := os.CopyFS(data, FS); err != nil {
 		t.Fatal(err)
 	}
-	f := readWorkflow(t)
-	for i, task := range f.Workflow.Specification.Tasks {
-		runTask(t, data, task, f.Workflow.Execution.Tasks[i])
+	wf := readWorkflow(t)
+	for _, i := range wf.Graph.Order() {
+		runTask(t, data, wf.Tasks[i])
 	}
 	got, err := os.ReadFile(filepath.Join(data, ReportFile))
 	if err != nil {
@@ -59,21 +61,17 @@ func TestWorkflowArrivesAtExpected(t *testing.T) {
 	}
 }
 
-func readWorkflow(t *testing.T) wfFile {
+func readWorkflow(t *testing.T) *workflow.Workflow {
 	t.Helper()
-	b, err := FS.ReadFile(WorkflowFile)
+	wf, _, err := workflow.ReadFile(WorkflowFile, workflow.Options{Strict: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var f wfFile
-	if err := json.Unmarshal(b, &f); err != nil {
-		t.Fatal(err)
-	}
-	return f
+	return wf
 }
 
 // runTask runs one task in a directory of its own and moves its outputs to data.
-func runTask(t *testing.T, data string, task wfTask, x wfExec) {
+func runTask(t *testing.T, data string, task workflow.Task) {
 	t.Helper()
 	dir := t.TempDir()
 	for _, name := range task.Inputs {
@@ -81,12 +79,13 @@ func runTask(t *testing.T, data string, task wfTask, x wfExec) {
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.Command(x.Command.Program, x.Command.Arguments...)
+	cmd := exec.Command(task.Argv[0], task.Argv[1:]...)
 	cmd.Dir = dir
-	for name, value := range task.Corral.Env {
-		cmd.Env = append(cmd.Environ(), name+"="+value)
+	cmd.Env = os.Environ()
+	for name, value := range task.Env {
+		cmd.Env = append(cmd.Env, name+"="+value)
 	}
-	if name := task.Corral.Stdin; name != "" {
+	if name := task.Stdin; name != "" {
 		in, err := os.Open(filepath.Join(dir, name))
 		if err != nil {
 			t.Fatal(err)
@@ -96,7 +95,7 @@ func runTask(t *testing.T, data string, task wfTask, x wfExec) {
 	}
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
-	if name := task.Corral.Stdout; name != "" {
+	if name := task.Stdout; name != "" {
 		out, err := os.Create(filepath.Join(dir, name))
 		if err != nil {
 			t.Fatal(err)
@@ -114,42 +113,27 @@ func runTask(t *testing.T, data string, task wfTask, x wfExec) {
 	}
 }
 
-// TestWorkflowIsWhole checks what a reader of the format relies on and the run above would not notice.
-func TestWorkflowIsWhole(t *testing.T) {
+func TestWorkflowIsRunnable(t *testing.T) {
 	t.Parallel()
-	f := readWorkflow(t)
-	tasks := f.Workflow.Specification.Tasks
-	if len(tasks) < 60 || len(tasks) > 100 {
-		t.Errorf("%d tasks, want 60 to 100", len(tasks))
+	wf := readWorkflow(t)
+	if err := wf.Runnable(); err != nil {
+		t.Error(err)
 	}
-	edges := map[string]bool{}
-	writer := map[string]string{}
-	for _, task := range tasks {
-		for _, name := range task.Outputs {
-			if other, twice := writer[name]; twice {
-				t.Errorf("%s is written by %s and by %s", name, other, task.ID)
-			}
-			writer[name] = task.ID
+	if n := len(wf.Tasks); n < 60 || n > 100 {
+		t.Errorf("%d tasks, want 60 to 100", n)
+	}
+	for _, task := range wf.Tasks {
+		if slices.Contains(task.Argv, "") {
+			t.Errorf("%s has an empty argument, which the format forbids", task.ID)
 		}
-		for _, child := range task.Children {
-			edges[task.ID+" "+child] = true
+		if task.Estimate <= 0 || task.MemoryMiB <= 0 {
+			t.Errorf("%s: estimate %s, memory %d MiB; want both", task.ID, task.Estimate, task.MemoryMiB)
 		}
 	}
-	for i, task := range tasks {
-		for _, parent := range task.Parents {
-			if !edges[parent+" "+task.ID] {
-				t.Errorf("%s has the parent %s, which does not have it as a child", task.ID, parent)
-			}
-			delete(edges, parent+" "+task.ID)
+	for _, name := range wf.OwnInputs() {
+		if _, err := FS.Open(name); err != nil {
+			t.Errorf("an input is not beside the workflow: %v", err)
 		}
-		for _, argument := range f.Workflow.Execution.Tasks[i].Command.Arguments {
-			if argument == "" {
-				t.Errorf("%s has an empty argument, which the format forbids", task.ID)
-			}
-		}
-	}
-	for edge := range edges {
-		t.Errorf("%s: a child that does not have the parent", edge)
 	}
 }
 
