@@ -150,3 +150,17 @@ func (t *Tx) SetRun(id corral.RunID, tasks corral.RunTasks, report *corral.RunRe
 	r.Tasks, r.UpdatedAt = tasks, t.after(r.UpdatedAt)
 	return r, runs.update(t, r)
 }
+
+// NoteRun stores why a RUNNING run gets no further; "" takes it back. It is no move and leaves no
+// history. In another state the reason is that of the last move: a Conflict error.
+func (t *Tx) NoteRun(id corral.RunID, reason string) (corral.Run, error) {
+	r, err := t.Run(id)
+	if err != nil {
+		return corral.Run{}, err
+	}
+	if r.State != corral.RunRunning {
+		return corral.Run{}, corral.Errorf(corral.Conflict, "run %d is %s: its reason is that of its last move", id, r.State)
+	}
+	r.Reason, r.UpdatedAt = reason, t.after(r.UpdatedAt)
+	return r, runs.update(t, r)
+}

@@ -1,0 +1,139 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/corral-pilot/corral"
+)
+
+// A layout is a run's directory D. Everything in it is ours or the run's tasks'; what lies there
+// besides is never touched.
+type layout struct{ dir string }
+
+const (
+	workflowFile = "workflow.json"
+	executedFile = "workflow-executed.json"
+	reportFile   = "report.json"
+	journalFile  = "journal"
+	dataDir      = "data"
+	tasksDir     = "tasks"
+	markerFile   = ".unfinished" // from before the first file until the run is started
+)
+
+func (l layout) path(name string) string { return filepath.Join(l.dir, name) }
+
+// attempt returns the directory of an attempt at a task.
+func (l layout) attempt(task string, number int) string {
+	return filepath.Join(l.dir, tasksDir, fmt.Sprintf("%s.%d", task, number))
+}
+
+// create makes the directory with the workflow and links to its own inputs. D must be new or empty. If
+// it fails nothing of ours is left.
+func (l layout) create(workflow []byte, links []link) error {
+	if err := l.claim(); err != nil {
+		return err
+	}
+	if err := l.fill(workflow, links); err != nil {
+		return errors.Join(fmt.Errorf("making the run's directory: %w", err), l.remove())
+	}
+	return nil
+}
+
+// claim makes D, or makes sure that it is empty, and marks it.
+func (l layout) claim() error {
+	err := os.MkdirAll(l.dir, 0o700)
+	if err != nil {
+		return corral.ErrorAt(corral.Invalid, "dir", "making the run's directory: %w", err)
+	}
+	entries, err := os.ReadDir(l.dir)
+	if err != nil {
+		return corral.ErrorAt(corral.Invalid, "dir", "%w", err)
+	}
+	if len(entries) > 0 {
+		return corral.ErrorAt(corral.Invalid, "dir", "%s is not empty: it has %s; a run needs a directory of its own", l.dir, entries[0].Name())
+	}
+	if err := os.WriteFile(l.path(markerFile), nil, 0o600); err != nil {
+		return corral.ErrorAt(corral.Invalid, "dir", "%w", err)
+	}
+	return nil
+}
+
+func (l layout) fill(workflow []byte, links []link) error {
+	for _, dir := range []string{dataDir, tasksDir} {
+		if err := os.Mkdir(l.path(dir), 0o700); err != nil {
+			return err
+		}
+	}
+	for _, k := range links {
+		name := filepath.Join(l.dir, dataDir, k.name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+			return err
+		}
+		if err := os.Symlink(k.source, name); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile(l.path(workflowFile), workflow, 0o600)
+}
+
+// unfinished reports whether D carries the marker.
+func (l layout) unfinished() bool {
+	_, err := os.Lstat(l.path(markerFile))
+	return err == nil
+}
+
+// finish removes the marker: the run is known.
+func (l layout) finish() error {
+	if err := os.Remove(l.path(markerFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("removing the marker of an unfinished run directory: %w", err)
+	}
+	return nil
+}
+
+// remove deletes what is the run's, the marker last, and D itself if nothing else is in it. To repeat it is
+// safe; so is a D that is gone.
+func (l layout) remove() error {
+	names := []string{workflowFile, executedFile, reportFile, dataDir, tasksDir, journalFile}
+	bad, err := filepath.Glob(escapeGlob(l.path(journalFile)) + ".bad-*")
+	if err != nil {
+		return err // unreachable: the pattern is well formed
+	}
+	for _, path := range bad {
+		names = append(names, filepath.Base(path))
+	}
+	for _, name := range append(names, markerFile) {
+		if err := removeAll(l.path(name)); err != nil {
+			return fmt.Errorf("removing the run's directory: %w", err)
+		}
+	}
+	_ = os.Remove(l.dir) // not empty: it has something that is not ours
+	return nil
+}
+
+// escapeGlob makes a path match only itself.
+func escapeGlob(path string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
+}
+
+// removeAll is os.RemoveAll that also removes directories which a task made read-only.
+func removeAll(path string) error {
+	err := os.RemoveAll(path)
+	if !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	_ = filepath.WalkDir(path, func(at string, d fs.DirEntry, err error) error {
+		if d != nil && d.IsDir() {
+			return os.Chmod(at, 0o700)
+		}
+		return err
+	})
+	return os.RemoveAll(path)
+}
+
+// A link is one of the workflow's own inputs: its name below D/data, and the file it stands for.
+type link struct{ name, source string }

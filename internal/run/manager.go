@@ -1,0 +1,230 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/store"
+)
+
+// Config holds what a Manager may be told.
+type Config struct {
+	Dir string // absolute: parent of the directories of runs that name none; made when needed
+}
+
+// A Manager drives all runs of one corrald. Its methods may be called from any goroutine.
+type Manager struct {
+	lg       *slog.Logger
+	db       *store.DB
+	clusters Clusters
+	config   Config
+
+	changing sync.Mutex     // held while a run is moved from outside: cancelled, resumed, removed
+	running  sync.WaitGroup // of drivers
+
+	mu        sync.Mutex               // guards what follows
+	life      context.Context          // of all drivers; nil before Run
+	drivers   map[corral.RunID]*driver // those that are not gone
+	preparing map[string]bool          // directories of runs that are not started yet
+}
+
+// NewManager returns a manager that drives nothing before Run. db and clusters stay the caller's and
+// must outlive Run.
+func NewManager(lg *slog.Logger, db *store.DB, clusters Clusters, c Config) *Manager {
+	return &Manager{
+		lg: lg, db: db, clusters: clusters, config: c,
+		drivers: make(map[corral.RunID]*driver), preparing: make(map[string]bool),
+	}
+}
+
+// Run drives every run that is not over, and those started later, until ctx ends; then it waits until
+// nothing drives any more and returns nil. Runs go on by themselves with the next Run. It fails only
+// if the runs cannot be read. To be called once.
+func (m *Manager) Run(ctx context.Context) error {
+	m.mu.Lock()
+	m.life = ctx // first: what is created from here on is started by Start
+	m.mu.Unlock()
+	rows, err := m.rows(ctx)
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		if !row.State.Over() {
+			m.start(row)
+		}
+	}
+	m.removeOrphans(rows)
+	<-ctx.Done()
+	m.running.Wait()
+	return nil
+}
+
+// rows reads all runs that are not DELETED.
+func (m *Manager) rows(ctx context.Context) (rows []corral.Run, err error) {
+	err = m.db.View(ctx, func(tx *store.Tx) error {
+		rows, err = tx.Runs(store.RunFilter{})
+		return err
+	})
+	return rows, err
+}
+
+// Start begins to drive a run whose row was committed. Before Run it does nothing: Run starts it.
+func (m *Manager) Start(id corral.RunID) {
+	m.mu.Lock()
+	ctx := m.life
+	m.mu.Unlock()
+	if ctx == nil || ctx.Err() != nil {
+		return
+	}
+	row, err := m.row(ctx, id)
+	if err != nil {
+		m.lg.Error("starting a run: it will start with the next corrald", "run", id, "error", err)
+		return
+	}
+	m.start(row)
+}
+
+// start starts the driver of a run unless it has one. That the run is known ends the preparation of
+// its directory.
+func (m *Manager) start(row corral.Run) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := (layout{row.Dir}).finish(); err != nil {
+		m.lg.Warn("a run's directory stays marked as unfinished", "run", row.ID, "error", err)
+	}
+	delete(m.preparing, row.Dir)
+	if m.drivers[row.ID] != nil || row.State.Over() || m.life.Err() != nil {
+		return
+	}
+	d := &driver{
+		lg: m.lg.With("run", row.ID), db: m.db, clusters: m.clusters, row: row,
+		asks: make(chan func(*state)), cancel: make(chan struct{}, 1), gone: make(chan struct{}),
+	}
+	m.drivers[row.ID] = d
+	ctx := m.life
+	m.running.Go(func() {
+		d.drive(ctx)
+		m.mu.Lock()
+		delete(m.drivers, row.ID)
+		m.mu.Unlock()
+		close(d.gone)
+	})
+}
+
+// driver returns what drives a run, nil if nothing does.
+func (m *Manager) driver(id corral.RunID) *driver {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.drivers[id]
+}
+
+// row reads a run.
+func (m *Manager) row(ctx context.Context, id corral.RunID) (row corral.Run, err error) {
+	err = m.db.View(ctx, func(tx *store.Tx) error {
+		row, err = tx.Run(id)
+		return err
+	})
+	return row, err
+}
+
+// Cancel kills what runs of a run and ends it as CANCELLED; it returns before that is done. A run that
+// is over is a Conflict error.
+func (m *Manager) Cancel(ctx context.Context, actor string, id corral.RunID) (row corral.Run, err error) {
+	m.changing.Lock()
+	defer m.changing.Unlock()
+	err = m.db.Write(ctx, actor, func(tx *store.Tx) error {
+		row, err = tx.MoveRun(id, corral.RunCancel, "cancelled by "+actor)
+		return err
+	})
+	if d := m.driver(id); err == nil && d != nil {
+		select {
+		case d.cancel <- struct{}{}:
+		default: // told before
+		}
+	}
+	return row, err
+}
+
+// Resume lets a run that is FAILED, STALLED or CANCELLED go on: finished tasks stay finished, failed
+// ones have all their retries again.
+func (m *Manager) Resume(ctx context.Context, actor string, id corral.RunID) (row corral.Run, err error) {
+	m.changing.Lock()
+	defer m.changing.Unlock()
+	row, err = m.still(ctx, id, corral.RunResume)
+	if err != nil {
+		return corral.Run{}, err
+	}
+	tasks, err := m.renew(row)
+	if err != nil {
+		return corral.Run{}, err
+	}
+	err = m.db.Write(ctx, actor, func(tx *store.Tx) error {
+		if _, err := tx.MoveRun(id, corral.RunResume, ""); err != nil {
+			return err
+		}
+		row, err = tx.SetRun(id, tasks, nil)
+		return err
+	})
+	if err == nil {
+		m.Start(id)
+	}
+	return row, err
+}
+
+// renew writes into the journal of a run that it is resumed. It comes before the move in the store: a
+// move without it would end again at once, while it alone does nothing.
+func (m *Manager) renew(row corral.Run) (corral.RunTasks, error) {
+	now := now()
+	s, j, err := openState(m.lg, row, now)
+	if err != nil {
+		return corral.RunTasks{}, err
+	}
+	rec := record{At: toMsec(now), Resumed: true}
+	s.apply(rec)
+	return s.counts(), errors.Join(j.append(rec), j.close())
+}
+
+// Remove hides a run that is over. With purge its directory is deleted first, results and all; what
+// lies there that neither the run nor its tasks made stays.
+func (m *Manager) Remove(ctx context.Context, actor string, id corral.RunID, purge bool) (row corral.Run, err error) {
+	m.changing.Lock()
+	defer m.changing.Unlock()
+	row, err = m.still(ctx, id, corral.RunRemove)
+	if err != nil {
+		return corral.Run{}, err
+	}
+	reason := "its directory stays: " + row.Dir
+	if purge {
+		reason = "its directory was deleted"
+		if err := (layout{row.Dir}).remove(); err != nil {
+			return corral.Run{}, err
+		}
+	}
+	err = m.db.Write(ctx, actor, func(tx *store.Tx) error {
+		row, err = tx.MoveRun(id, corral.RunRemove, reason)
+		return err
+	})
+	return row, err
+}
+
+// still returns the row of a run for which move is legal, once nothing drives it any more.
+func (m *Manager) still(ctx context.Context, id corral.RunID, move corral.RunMove) (corral.Run, error) {
+	row, err := m.row(ctx, id)
+	if err != nil {
+		return corral.Run{}, err
+	}
+	if _, err := row.Apply(move, "", row.UpdatedAt); err != nil {
+		return corral.Run{}, err
+	}
+	if d := m.driver(id); d != nil {
+		select {
+		case <-d.gone:
+		case <-ctx.Done():
+			return corral.Run{}, ctx.Err()
+		}
+	}
+	return row, nil
+}

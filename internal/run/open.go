@@ -1,0 +1,100 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/corral-pilot/corral"
+)
+
+// loadPlan reads the plan of a run from its directory.
+func loadPlan(row corral.Run) (*plan, error) {
+	path := layout{row.Dir}.path(workflowFile)
+	document, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading the run's workflow: %w", err)
+	}
+	p, err := newPlan(path, document, row.Options)
+	if err != nil {
+		return nil, err
+	}
+	p.run, p.dir = row.ID, row.Dir
+	return p, nil
+}
+
+// readState reads what became of a run that nobody drives now. It changes nothing on disk.
+func readState(row corral.Run) (*state, error) {
+	p, err := loadPlan(row)
+	if err != nil {
+		return nil, err
+	}
+	s := newState(p)
+	f, err := os.Open(layout{row.Dir}.path(journalFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, nil // never started
+	}
+	if err != nil {
+		return nil, fmt.Errorf("opening the run's journal: %w", err)
+	}
+	defer f.Close()
+	if _, err := readJournal(f, s.apply); err != nil && !errors.Is(err, errBad) {
+		return nil, fmt.Errorf("reading the run's journal: %w", err)
+	}
+	return s, nil
+}
+
+// openState reads what became of a run and opens its journal for more. Where a piece was cut out of
+// the journal it leaves a gap, so that no number that may have been used there is used again.
+func openState(lg *slog.Logger, row corral.Run, now time.Time) (*state, *journal, error) {
+	p, err := loadPlan(row)
+	if err != nil {
+		return nil, nil, err
+	}
+	s := newState(p)
+	j, cut, err := openJournal(lg, layout{row.Dir}.path(journalFile), now, s.apply)
+	if err != nil || !cut {
+		return s, j, err
+	}
+	floors, err := attemptsOnDisk(p)
+	if err != nil {
+		return nil, nil, errors.Join(err, j.close())
+	}
+	left := record{At: toMsec(now), Gap: &gap{Seq: s.nextSeq + gapSeqs, Floors: floors}}
+	if err := j.append(left); err != nil {
+		return nil, nil, errors.Join(err, j.close())
+	}
+	s.apply(left)
+	return s, j, nil
+}
+
+// gapSeqs is more than any run has jobs.
+const gapSeqs = 1 << 32
+
+// attemptsOnDisk finds the highest attempt of each task that has a directory.
+func attemptsOnDisk(p *plan) ([]part, error) {
+	entries, err := os.ReadDir(layout{p.dir}.path(tasksDir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("looking for attempts: %w", err)
+	}
+	highest := make(map[string]int32)
+	for _, e := range entries {
+		name := e.Name()
+		dot := strings.LastIndexByte(name, '.')
+		if n, err := strconv.ParseInt(name[dot+1:], 10, 32); dot > 0 && err == nil {
+			highest[name[:dot]] = max(highest[name[:dot]], int32(n))
+		}
+	}
+	var floors []part
+	for i := range p.flow.Tasks {
+		if n := highest[p.id(int32(i))]; n > 0 {
+			floors = append(floors, part{int32(i), n})
+		}
+	}
+	return floors, nil
+}

@@ -1,0 +1,138 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+)
+
+// The files that can be had of an attempt.
+const (
+	LogStdout = "stdout"
+	LogStderr = "stderr"
+	LogRecord = "record.json"
+)
+
+// now is the time as records and rows have it.
+func now() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
+
+// Tasks lists the tasks of a run in the order of its workflow.
+func (m *Manager) Tasks(ctx context.Context, id corral.RunID) ([]api.Task, error) {
+	var tasks []api.Task
+	err := m.look(ctx, id, func(s *state) { tasks = s.listing() })
+	return tasks, err
+}
+
+// look calls fn with the state of a run, in the driver's goroutine if there is one. fn must not keep
+// the state.
+func (m *Manager) look(ctx context.Context, id corral.RunID, fn func(*state)) error {
+	if d := m.driver(id); d != nil {
+		done := make(chan struct{})
+		select {
+		case d.asks <- func(s *state) { fn(s); close(done) }:
+			<-done
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-d.gone: // it is over, or corrald is stopping
+		}
+	}
+	row, err := m.row(ctx, id)
+	if err != nil {
+		return err
+	}
+	s, err := readState(row)
+	if err != nil {
+		return err
+	}
+	fn(s)
+	return nil
+}
+
+// listing describes all tasks.
+func (s *state) listing() []api.Task {
+	all := make([]api.Task, len(s.tasks))
+	for i := range s.tasks {
+		all[i] = s.describe(int32(i))
+	}
+	return all
+}
+
+func (s *state) describe(i int32) api.Task {
+	t := &s.tasks[i]
+	described := api.Task{
+		ID: s.plan.id(i), State: s.status(i), Attempts: s.begun(i), Worker: s.workers.all[t.worker].name,
+		Reason: s.notes[i].reason, StartedAt: t.started.time(), EndedAt: t.ended.time(),
+	}
+	if t.ended != 0 {
+		exit := int(t.exit)
+		described.ExitStatus = &exit
+	}
+	return described
+}
+
+// begun counts the attempts at task i that a worker was given.
+func (s *state) begun(i int32) int {
+	n := int(s.tasks[i].attempt)
+	if state := s.status(i); state == api.TaskReady || state == api.TaskWaiting || state == api.TaskSkipped {
+		n-- // this one is still to come
+	}
+	return n
+}
+
+// Log opens a file that an attempt at a task left: LogStdout, LogStderr or LogRecord. attempt 0 is the
+// last one. The caller closes it. A task, an attempt or a file that is not there is a NotFound error.
+func (m *Manager) Log(ctx context.Context, id corral.RunID, task string, attempt int, which string) (*os.File, error) {
+	var places []place
+	var asked error
+	err := m.look(ctx, id, func(s *state) { places, asked = s.places(task, attempt, which) })
+	if err := cmp.Or(err, asked); err != nil {
+		return nil, err
+	}
+	for _, p := range places {
+		f, err := os.OpenInRoot(p.dir, p.name)
+		if !errors.Is(err, fs.ErrNotExist) {
+			return f, err
+		}
+	}
+	return nil, corral.Errorf(corral.NotFound, "task %s of run %d left no %s", task, id, which)
+}
+
+// A place is where a file may be; links that lead out of dir are not followed.
+type place struct{ dir, name string }
+
+// places returns where a file of an attempt may be: in its directory, or, when the task declares it as
+// an output file, where outputs are published.
+func (s *state) places(task string, attempt int, which string) ([]place, error) {
+	i, err := s.plan.index(task)
+	if err != nil {
+		return nil, err
+	}
+	t := &s.plan.flow.Tasks[i]
+	name := which
+	switch which {
+	case LogStdout:
+		name = stream(t.Stdout, LogStdout)
+	case LogStderr:
+		name = stream(t.Stderr, LogStderr)
+	case LogRecord:
+	default:
+		return nil, corral.Errorf(corral.Invalid, "%q is none of %s, %s, %s", which, LogStdout, LogStderr, LogRecord)
+	}
+	if attempt == 0 {
+		attempt = s.begun(i)
+	}
+	l := layout{s.plan.dir}
+	places := []place{{l.attempt(task, attempt), name}}
+	if attempt == s.begun(i) && slices.Contains(t.Outputs, name) {
+		places = append(places, place{l.path(dataDir), name})
+	}
+	return places, nil
+}
