@@ -27,7 +27,7 @@ func (a adjacency) of(i int) []int { return a.flat[a.start[i]:a.start[i+1]:a.sta
 
 // A CycleError says that the edges given to New form a cycle.
 type CycleError struct {
-	Cycle []int // each node is a parent of the next, the last one of the first
+	Cycle []int // each node is a parent of the next, the last one of the first; begins with the lowest
 }
 
 func (e *CycleError) Error() string {
@@ -185,7 +185,8 @@ func (g *Graph) cycleAmong(missing []int) []int {
 		at = up[slices.IndexFunc(up, stuck)]
 	}
 	slices.Reverse(path)
-	return path
+	first := slices.Index(path, slices.Min(path))
+	return slices.Concat(path[first:], path[:first])
 }
 
 // Len returns the number of nodes.

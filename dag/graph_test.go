@@ -83,8 +83,8 @@ func TestNewReportsTheCycle(t *testing.T) {
 		want  string
 	}{
 		{[][2]int{{1, 1}}, "cycle: 1 -> 1"},
-		{[][2]int{{0, 1}, {1, 0}}, "cycle: 1 -> 0 -> 1"},
-		{[][2]int{{0, 1}, {1, 2}, {2, 3}, {3, 1}, {3, 4}}, "cycle: 2 -> 3 -> 1 -> 2"},
+		{[][2]int{{0, 1}, {1, 0}}, "cycle: 0 -> 1 -> 0"},
+		{[][2]int{{0, 1}, {1, 2}, {2, 3}, {3, 1}, {3, 4}}, "cycle: 1 -> 2 -> 3 -> 1"},
 	} {
 		_, err := dag.New(5, c.edges)
 		var cycle *dag.CycleError
