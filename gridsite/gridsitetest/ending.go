@@ -1,0 +1,102 @@
+package gridsitetest
+
+import (
+	"strings"
+	"time"
+
+	"github.com/corral-pilot/corral/gridsite"
+)
+
+// The tests of jobs that do not end by themselves.
+
+// stubborn is a shell script that says it is ready and then ignores every polite request.
+const stubborn = `trap '' TERM HUP INT; touch ready; while :; do sleep 60; done`
+
+// polite is one that leaves a file when it is asked to go.
+const polite = `trap 'touch asked; exit 9' TERM; touch ready; while :; do sleep 0.1; done`
+
+func cancelQueued(s *site) {
+	release := func() {}
+	if s.Hold != nil {
+		release = s.Hold(s)
+	}
+	s.submit("job", s.sleep)
+	s.cancel("job", time.Minute)
+	release()
+	s.expectCancelled("job")
+	if again := s.submit("job", s.sleep); again == "" || len(s.processes("job")) > 0 {
+		s.Errorf("a cancelled job was started by a second submission: %q", again)
+	}
+}
+
+func cancelRunning(s *site) {
+	s.submit("job", polite)
+	s.awaitFile("job", "ready")
+	s.cancel("job", time.Minute)
+	s.expectCancelled("job")
+	s.expectFile("job", "asked", "")
+}
+
+// cancelDaemons: one process left the session, one daemonised by forking twice, one wiped its
+// environment but stayed in the session, one is only in the background.
+func cancelDaemons(s *site) {
+	s.submit("job", strings.ReplaceAll(`
+		setsid SLEEP &
+		(setsid sh -c 'cd /; SLEEP & exit' </dev/null >/dev/null 2>&1 &)
+		env -i PATH="$PATH" SLEEP &
+		(cp "$(command -v sleep)" 's) S 1 1 1' && exec './s) S 1 1 1' `+s.seconds+`) &
+		SLEEP`, "SLEEP", s.sleep))
+	s.await("its five processes", func() bool { return len(s.sleepers()) >= 5 })
+	s.cancel("job", time.Minute)
+	s.expectCancelled("job")
+	s.expectNone("cancelled", s.sleepers())
+}
+
+func cancelResisting(s *site) {
+	s.submit("job", stubborn)
+	s.awaitFile("job", "ready")
+	s.cancel("job", time.Second)
+	s.expectCancelled("job")
+}
+
+func cancelEnded(s *site) {
+	s.submit("job", "exit 6")
+	s.ended("job")
+	s.cancel("job", time.Minute)
+	s.expectEnd(s.ended("job"), 6, gridsite.NotKilled)
+	s.cancel("unknown", time.Minute)
+	if jobs := s.poll("unknown"); len(jobs) != 0 {
+		s.Errorf("cancelling made a job: %v", jobs)
+	}
+}
+
+func killedByWalltime(s *site) {
+	spec := gridsite.JobSpec{Tag: "job", Argv: []string{"/bin/sh", "-c", polite}, Walltime: s.Walltime}
+	s.submitSpec(spec)
+	job := s.ended("job")
+	if job.Killed != gridsite.ByWalltime {
+		s.Errorf("job ended as %+v, want it killed by the walltime", job)
+	}
+	if ran := job.EndedAt.Sub(job.StartedAt); ran < s.Walltime-time.Second || ran > s.Walltime+s.Patience {
+		s.Errorf("it ran for %v, its walltime is %v", ran, s.Walltime)
+	}
+	s.expectFile("job", "asked", "")
+}
+
+func leftInBackground(s *site) {
+	s.submit("job", s.sleep+" & setsid "+s.sleep+" & exit 3")
+	s.expectEnd(s.ended("job"), 3, gridsite.NotKilled)
+	s.expectNone("reported as ended", s.sleepers())
+}
+
+// leaderKilled: what the crash leaves behind must be gone before the job is reported as ended.
+func leaderKilled(s *site) {
+	id := s.submit("job", "setsid "+s.sleep+" & "+stubborn)
+	s.awaitFile("job", "ready")
+	s.Crash(s, id)
+	job := s.ended("job")
+	if job.Killed != gridsite.ByDisappeared || job.Exit != nil || job.ID != id || job.EndedAt.IsZero() {
+		s.Errorf("job ended as %+v, want it disappeared", job)
+	}
+	s.expectNone("reported as ended", s.sleepers())
+}

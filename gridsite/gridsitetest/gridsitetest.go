@@ -1,0 +1,264 @@
+// Package gridsitetest is the conformance suite of gridsite.Batch: what Corral relies on, shown on
+// the real batch system behind the real transport. Every combination runs the same tests.
+//
+// Its one invariant: each test leaves no process, found by the mark CORRAL_JOB_TAG that every
+// dialect puts into the environment of its jobs.
+package gridsitetest
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral/gridsite"
+)
+
+// A Fixture is one batch system, as a test finds it.
+type Fixture struct {
+	Conn gridsite.Conn // reaches the machine on which jobs run
+
+	// Open makes a new client of the same batch system, as after a restart of corrald.
+	Open func() gridsite.Batch
+
+	// Root is the directory at the site below which the batch keeps everything, spaces, quotes and
+	// '$' in its name.
+	Root string
+
+	// Walltime is the shortest one that the system enforces, which may then take Patience.
+	Walltime time.Duration
+
+	// Patience is how long a change may take to show.
+	Patience time.Duration
+
+	// Hold makes the system keep new jobs queued until release is called; nil if it starts every job
+	// at once.
+	Hold func(t testing.TB) (release func())
+
+	// Crash ends the site's own process that watches over the job, with SIGKILL.
+	Crash func(t testing.TB, id string)
+}
+
+// Test runs the suite. open is called once for each test, and cleans up after itself.
+func Test(t *testing.T, open func(t testing.TB) Fixture) {
+	for _, c := range []struct {
+		name string
+		run  func(*site)
+	}{
+		{"finish 0", finishZero},
+		{"finish non-zero", finishNonZero},
+		{"command that does not exist", commandMissing},
+		{"stdout and stderr come back", outputComesBack},
+		{"files, arguments and names pass unharmed", namesPassUnharmed},
+		{"clean environment", cleanEnvironment},
+		{"find by tag", findByTag},
+		{"poll unknown tags", pollUnknown},
+		{"end between two polls", endBetweenPolls},
+		{"50 jobs in one poll", fiftyJobs},
+		{"submit twice under a tag", submitTwice},
+		{"client opened anew", clientOpenedAnew},
+		{"cancel while queued", cancelQueued},
+		{"cancel while running", cancelRunning},
+		{"cancel what daemonised", cancelDaemons},
+		{"cancel what resists", cancelResisting},
+		{"cancel ended and unknown", cancelEnded},
+		{"killed by the walltime", killedByWalltime},
+		{"left in the background", leftInBackground},
+		{"leader killed", leaderKilled},
+		{"read", read},
+		{"forget leaves nothing", forgetLeavesNothing},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			c.run(newSite(t, open(t)))
+		})
+	}
+}
+
+func finishZero(s *site) {
+	id := s.submit("job", "exit 0")
+	job := s.ended("job")
+	s.expectEnd(job, 0, gridsite.NotKilled)
+	if id == "" || job.ID != id || job.Tag != s.full("job") {
+		s.Errorf("submitted %q as job; polled %+v", id, job)
+	}
+	if job.StartedAt.IsZero() || job.EndedAt.Before(job.StartedAt) {
+		s.Errorf("started %v, ended %v", job.StartedAt, job.EndedAt)
+	}
+	if age := s.now().Sub(job.StartedAt); age < -time.Second || age > s.Patience+time.Minute {
+		s.Errorf("started %v ago by the site's clock", age)
+	}
+}
+
+func finishNonZero(s *site) {
+	s.submit("seven", "exit 7")
+	s.submit("signal", "kill -9 $$")
+	s.expectEnd(s.ended("seven"), 7, gridsite.NotKilled)
+	s.expectEnd(s.ended("signal"), 128+9, gridsite.NotKilled)
+}
+
+func commandMissing(s *site) {
+	s.submitSpec(gridsite.JobSpec{Tag: "job", Argv: []string{"/no/such/command"}})
+	s.expectEnd(s.ended("job"), 127, gridsite.NotKilled)
+}
+
+func outputComesBack(s *site) {
+	s.submit("job", "printf 'out\\000\\377'; printf 'err' >&2")
+	s.ended("job")
+	s.expectFile("job", "stdout", "out\x00\xff")
+	s.expectFile("job", "stderr", "err")
+}
+
+func namesPassUnharmed(s *site) {
+	const awkward = " a  'b' \"c\" $HOME `id` $(id) \\ \n -n é * ; & | "
+	spec := gridsite.JobSpec{
+		Tag:   "Job_1.a-b",
+		Argv:  []string{"/bin/sh", "-c", `printf '%s|' "$@"; pwd; cat <"$3"; ls -l`, "sh", awkward, "", "-it's $x", "--"},
+		Files: map[string][]byte{"-it's $x": []byte("its\x00content\n")},
+	}
+	s.submitSpec(spec)
+	s.expectEnd(s.ended(spec.Tag), 0, gridsite.NotKilled)
+	out := s.read(spec.Tag, "stdout")
+	want := awkward + "||-it's $x|--|" + s.Root
+	if !strings.HasPrefix(out, want) || !strings.Contains(out, "its\x00content\n") {
+		s.Errorf("stdout %q, want it to begin with %q and to show the file", out, want)
+	}
+	if !strings.Contains(out, "-rw------- ") {
+		s.Errorf("the file is not private: %s", out)
+	}
+}
+
+func cleanEnvironment(s *site) {
+	s.submit("job", "env; touch ready; "+s.untilReleased())
+	s.awaitFile("job", "ready")
+	if len(s.processes("job")) == 0 {
+		s.Error("the job does not carry its mark")
+	}
+	s.release()
+	s.ended("job")
+	if out := s.read("job", "stdout"); !strings.Contains(out, "PATH=") || strings.Contains(out, "LC_ALL=") {
+		s.Errorf("its environment is %s", out)
+	}
+}
+
+func findByTag(s *site) {
+	id := s.submit("wanted", s.untilReleased())
+	s.submit("wanted-2", "exit 0")
+	job := s.running("wanted")
+	if job.ID != id || job.Exit != nil || !job.EndedAt.IsZero() {
+		s.Errorf("polled %+v, want %s running", job, id)
+	}
+	s.release()
+	s.ended("wanted")
+	s.ended("wanted-2")
+}
+
+func pollUnknown(s *site) {
+	s.submit("known", "exit 0")
+	s.ended("known")
+	jobs := s.poll("unknown-1", "known", "unknown-2")
+	if _, ok := jobs["known"]; !ok || len(jobs) != 1 {
+		s.Errorf("polled %v, want known alone", jobs)
+	}
+	if jobs := s.poll(); len(jobs) != 0 {
+		s.Errorf("polled nothing, got %v", jobs)
+	}
+}
+
+func endBetweenPolls(s *site) {
+	s.submit("job", "exit 5")
+	s.await("the job's end, without a poll", func() bool { return len(s.processes("job")) == 0 })
+	s.expectEnd(s.ended("job"), 5, gridsite.NotKilled)
+}
+
+func fiftyJobs(s *site) {
+	var tags []string
+	for i := range 50 {
+		tags = append(tags, fmt.Sprintf("job-%d", i))
+		s.submit(tags[i], fmt.Sprintf("exit %d", i))
+	}
+	s.await("the end of 50 jobs", func() bool {
+		jobs := s.poll(tags...)
+		for _, tag := range tags {
+			if jobs[tag].Phase != gridsite.Ended {
+				return false
+			}
+		}
+		return true
+	})
+	jobs := s.poll(tags...)
+	for i, tag := range tags {
+		s.expectEnd(jobs[tag], i, gridsite.NotKilled)
+	}
+}
+
+func submitTwice(s *site) {
+	first := s.submit("job", "echo started; "+s.untilReleased())
+	s.running("job")
+	if second := s.submit("job", "echo another"); second != first {
+		s.Errorf("the second submission is %q, the first %q", second, first)
+	}
+	s.release()
+	s.ended("job")
+	if third := s.submit("job", "echo third"); third != first {
+		s.Errorf("submitted after the end as %q, the first was %q", third, first)
+	}
+	s.expectFile("job", "stdout", "started\n")
+}
+
+func clientOpenedAnew(s *site) {
+	id := s.submit("job", s.untilReleased()+"; exit 4")
+	s.running("job")
+	s.batch = s.Open()
+	if job := s.running("job"); job.ID != id {
+		s.Errorf("a new client sees %q, want %q", job.ID, id)
+	}
+	s.release()
+	s.await("the job's end", func() bool { return len(s.processes("job")) == 0 })
+	s.batch = s.Open()
+	s.expectEnd(s.ended("job"), 4, gridsite.NotKilled)
+}
+
+func read(s *site) {
+	s.submit("job", "mkdir d; echo deep >d/f; ln -s f d/l; mkfifo pipe")
+	s.ended("job")
+	s.expectFile("job", "d/f", "deep\n")
+	s.expectFile("job", "d/l", "deep\n")
+	for _, missing := range [][2]string{{"job", "none"}, {"job", "d"}, {"job", "pipe"}, {"unknown", "stdout"}} {
+		if _, err := s.batch.Read(s.Context(), s.full(missing[0]), missing[1]); !errors.Is(err, fs.ErrNotExist) {
+			s.Errorf("Read(%q) = %v, want fs.ErrNotExist", missing, err)
+		}
+	}
+	for _, name := range []string{"../job/stdout", "/etc/passwd", "..", "d/../../job/stdout", ""} {
+		if b, err := s.batch.Read(s.Context(), s.full("job"), name); err == nil || errors.Is(err, fs.ErrNotExist) {
+			s.Errorf("Read(%q) = %q, %v, want a refusal", name, b, err)
+		}
+	}
+}
+
+func forgetLeavesNothing(s *site) {
+	s.submit("job", "mkdir -p d/e; chmod 0 d; touch .hidden")
+	s.submit("job2", s.untilReleased())
+	s.running("job2")
+	var no *gridsite.Refused
+	if err := s.batch.Forget(s.Context(), s.full("job2")); !errors.As(err, &no) {
+		s.Errorf("Forget of a running job: %v, want it refused", err)
+	}
+	s.release()
+	for _, tag := range []string{"job", "job2", "unknown"} {
+		if tag != "unknown" {
+			s.ended(tag)
+		}
+		if err := s.batch.Forget(s.Context(), s.full(tag)); err != nil {
+			s.Errorf("Forget(%s): %v", tag, err)
+		}
+	}
+	if jobs := s.poll("job", "job2"); len(jobs) != 0 {
+		s.Errorf("still known: %v", jobs)
+	}
+	if res := s.sh(`find "$1"`, s.Root); len(res.Stdout) != 0 {
+		s.Errorf("left below the root:\n%s", res.Stdout)
+	}
+}

@@ -1,0 +1,191 @@
+package gridsitetest
+
+import (
+	"context"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral/gridsite"
+)
+
+// site is a fixture in the hands of one test, with the words that the tests are written in.
+type site struct {
+	*testing.T
+	Fixture
+	batch   gridsite.Batch
+	nonce   string   // ends every tag, so that tests at once do not meet
+	seconds string   // an argument of sleep(1) that only this test uses, years long
+	sleep   string   // the command for it
+	tags    []string // submitted ones, short
+}
+
+func newSite(t *testing.T, f Fixture) *site {
+	seconds := strconv.Itoa(1e9 + rand.IntN(1e9))
+	s := &site{T: t, Fixture: f, batch: f.Open(), nonce: seconds, seconds: seconds, sleep: "sleep " + seconds}
+	t.Cleanup(s.sweep)
+	return s
+}
+
+// full is the tag under which the site knows a job of this test. Everywhere else tags are short.
+func (s *site) full(tag string) string { return tag + "." + s.nonce }
+
+// await polls until done reports true, and gives up after Patience.
+func (s *site) await(what string, done func() bool) {
+	s.Helper()
+	deadline := time.NewTimer(s.Patience + s.Walltime)
+	defer deadline.Stop()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for !done() {
+		select {
+		case <-deadline.C:
+			s.Fatalf("waited in vain for %s", what)
+		case <-tick.C:
+		}
+	}
+}
+
+func (s *site) submit(tag, script string) string {
+	s.Helper()
+	return s.submitSpec(gridsite.JobSpec{Tag: tag, Argv: []string{"/bin/sh", "-c", script}})
+}
+
+// submitSpec submits one host of one cpu, for an hour unless the spec says otherwise, and sees to it
+// that the job is gone at the end of the test.
+func (s *site) submitSpec(spec gridsite.JobSpec) string {
+	s.Helper()
+	spec.Hosts, spec.CPUs = 1, 1
+	if spec.Walltime == 0 {
+		spec.Walltime = time.Hour
+	}
+	s.tags = append(s.tags, spec.Tag)
+	spec.Tag = s.full(spec.Tag)
+	id, err := s.batch.Submit(s.Context(), spec)
+	if err != nil {
+		s.Fatalf("Submit(%s): %v", spec.Tag, err)
+	}
+	return id
+}
+
+func (s *site) poll(tags ...string) map[string]gridsite.JobStatus {
+	s.Helper()
+	var full []string
+	for _, tag := range tags {
+		full = append(full, s.full(tag))
+	}
+	jobs, err := s.batch.Poll(s.Context(), full)
+	if err != nil {
+		s.Fatalf("Poll: %v", err)
+	}
+	short := map[string]gridsite.JobStatus{}
+	for tag, job := range jobs {
+		short[strings.TrimSuffix(tag, "."+s.nonce)] = job
+	}
+	return short
+}
+
+func (s *site) cancel(tag string, grace time.Duration) {
+	s.Helper()
+	if err := s.batch.Cancel(s.Context(), s.full(tag), grace); err != nil {
+		s.Fatalf("Cancel(%s): %v", tag, err)
+	}
+	s.expectNone("Cancel returned", s.processes(tag))
+}
+
+// ended waits for the job's end and returns its status.
+func (s *site) ended(tag string) gridsite.JobStatus { return s.reached(tag, gridsite.Ended) }
+
+// running waits until the job runs.
+func (s *site) running(tag string) gridsite.JobStatus { return s.reached(tag, gridsite.Running) }
+
+func (s *site) reached(tag string, want gridsite.Phase) (job gridsite.JobStatus) {
+	s.Helper()
+	s.await(tag+" to be "+string(want), func() bool {
+		job = s.poll(tag)[tag]
+		return job.Phase == want
+	})
+	return job
+}
+
+func (s *site) expectEnd(job gridsite.JobStatus, exit int, killed gridsite.Killed) {
+	s.Helper()
+	if job.Phase != gridsite.Ended || job.Exit == nil || *job.Exit != exit || job.Killed != killed {
+		s.Errorf("%s ended as %+v, want exit status %d, killed %q", job.Tag, job, exit, killed)
+	}
+}
+
+func (s *site) expectCancelled(tag string) {
+	s.Helper()
+	if job := s.ended(tag); job.Killed != gridsite.ByCancel {
+		s.Errorf("%s ended as %+v, want it cancelled", tag, job)
+	}
+}
+
+func (s *site) read(tag, name string) string {
+	s.Helper()
+	b, err := s.batch.Read(s.Context(), s.full(tag), name)
+	if err != nil {
+		s.Fatalf("Read(%s, %s): %v", tag, name, err)
+	}
+	return string(b)
+}
+
+func (s *site) expectFile(tag, name, want string) {
+	s.Helper()
+	if got := s.read(tag, name); got != want {
+		s.Errorf("%s of %s = %q, want %q", name, tag, got, want)
+	}
+}
+
+// awaitFile waits until the job has made a file in its directory.
+func (s *site) awaitFile(tag, name string) {
+	s.Helper()
+	s.await(name+" of "+tag, func() bool {
+		_, err := s.batch.Read(s.Context(), s.full(tag), name)
+		return err == nil
+	})
+}
+
+// untilReleased is a script that ends once the test has called release.
+func (s *site) untilReleased() string {
+	return "while [ ! -e " + gridsite.Quote(s.flag()) + " ]; do sleep 0.05; done"
+}
+
+func (s *site) release() {
+	s.Helper()
+	s.Cleanup(func() { s.sh(`rm -f "$1"`, s.flag()) })
+	if res := s.sh(`: >"$1"`, s.flag()); res.Exit != 0 {
+		s.Fatalf("release: %s", res.Stderr)
+	}
+}
+
+func (s *site) flag() string { return s.Root + ".released" }
+
+// sh runs a script at the site, beside the batch system.
+func (s *site) sh(script string, args ...string) gridsite.Result {
+	s.Helper()
+	argv := append([]string{"sh", "-c", script, "sh"}, args...)
+	res, err := s.Conn.Run(s.cleanupContext(), gridsite.Command{Argv: argv})
+	if err != nil {
+		s.Fatalf("run at the site: %v", err)
+	}
+	return res
+}
+
+// cleanupContext serves the clean-up of a test too, when its own context is over.
+func (s *site) cleanupContext() context.Context {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.Context()), time.Minute)
+	s.Cleanup(cancel)
+	return ctx
+}
+
+func (s *site) now() time.Time {
+	sec, err := strconv.ParseInt(strings.TrimSpace(string(s.sh("date +%s").Stdout)), 10, 64)
+	if err != nil {
+		s.Fatalf("date at the site: %v", err)
+	}
+	return time.Unix(sec, 0)
+}
