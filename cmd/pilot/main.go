@@ -1,0 +1,105 @@
+// Command pilot is what runs at a site: the setup job, the pilot job, the cleanup job. Everything it
+// needs is in order.json in its directory, and what became of it in report.json there.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/pilot"
+	"github.com/corral-pilot/corral/internal/version"
+)
+
+// Exit statuses. The report says more; these are for people and batch systems.
+const (
+	exitFailed    = 1
+	exitUsage     = 2
+	exitDuplicate = 3
+	exitPreempted = 4
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	err := app(os.Stdout, os.Stderr).RunContext(ctx, os.Args)
+	stop()
+	if err == nil {
+		return
+	}
+	fmt.Fprintln(os.Stderr, "pilot:", err)
+	var exit cli.ExitCoder
+	if errors.As(err, &exit) {
+		os.Exit(exit.ExitCode())
+	}
+	os.Exit(exitFailed)
+}
+
+func app(stdout, stderr io.Writer) *cli.App {
+	lg := slog.New(slog.NewTextHandler(stderr, nil))
+	return &cli.App{
+		Name:            "pilot",
+		Usage:           "does a job of Corral at a site, as order.json says",
+		Version:         version.String(),
+		Writer:          stdout,
+		ErrWriter:       stderr,
+		HideHelpCommand: true,
+		ExitErrHandler:  func(*cli.Context, error) {}, // main exits
+		OnUsageError:    usage,
+		Description: "Exit status: 0 done, or left as asked; 1 failed; 2 usage; 3 another pilot has the\n" +
+			"attempt's lease; 4 the site took the node back.",
+		Commands: []*cli.Command{
+			job("setup", "installs the worker package, once", pilot.Setup, lg),
+			job("run", "holds the node and runs workers until it must leave", pilot.Run, lg),
+			job("cleanup", "removes everything below the site's root but this job's directory", pilot.Cleanup, lg),
+			{
+				Name: pilot.WorkerCommand, Hidden: true, OnUsageError: usage,
+				Usage:  "is started by run: one worker",
+				Action: func(c *cli.Context) error { return pilot.Worker(c.Context, lg) },
+			},
+		},
+	}
+}
+
+func job(name, text string, do pilot.Job, lg *slog.Logger) *cli.Command {
+	return &cli.Command{
+		Name: name, Usage: text, OnUsageError: usage,
+		Description: "Example: pilot " + name + " --dir /scratch/corral/jobs/TAG",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "dir", Value: ".", Usage: "the job's `DIRECTORY`, which holds order.json"},
+		},
+		Action: func(c *cli.Context) error {
+			if c.Args().Present() {
+				return cli.Exit("unexpected argument "+c.Args().First(), exitUsage)
+			}
+			r, err := do(c.Context, lg.With("job", name), c.String("dir"))
+			if err != nil {
+				return err
+			}
+			lg.Info("job ended", "job", name, "outcome", r.Outcome, "reason", r.Reason)
+			return exitStatus(r.Outcome, r.Reason)
+		},
+	}
+}
+
+func usage(_ *cli.Context, err error, _ bool) error { return cli.Exit(err.Error(), exitUsage) }
+
+// exitStatus is nil for an outcome that was asked for.
+func exitStatus(o corral.Outcome, reason string) error {
+	switch o {
+	case corral.OutcomeFailed, corral.OutcomeLost:
+		return cli.Exit(reason, exitFailed)
+	case corral.OutcomeDuplicate:
+		return cli.Exit(reason, exitDuplicate)
+	case corral.OutcomePreempted:
+		return cli.Exit(reason, exitPreempted)
+	}
+	return nil
+}

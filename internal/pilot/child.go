@@ -1,0 +1,151 @@
+package pilot
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// WorkerCommand is the argument with which the supervisor starts its own program as a worker.
+const WorkerCommand = "worker"
+
+// supervisorFD is the worker's end of the socket pair.
+const supervisorFD = 3
+
+// An ask is what a supervisor tells a worker: first its order, later to drain or to leave. The end of
+// the stream means leave, too: the supervisor is gone.
+type ask struct {
+	Order *workerOrder `json:"order,omitempty"`
+	Drain bool         `json:"drain,omitempty"`
+	Leave bool         `json:"leave,omitempty"`
+}
+
+// A workerOrder is all that a worker needs to know.
+type workerOrder struct {
+	ID         string        `json:"id"`
+	Tag        string        `json:"tag"`
+	Token      string        `json:"token"`
+	Holder     string        `json:"holder"`
+	Addresses  []string      `json:"addresses"`
+	CertDigest string        `json:"cert_digest"`
+	CPUs       int           `json:"cpus"`
+	MemoryMiB  int           `json:"memory_mib"`
+	EndsIn     time.Duration `json:"ends_in_ns"`
+	Scratch    string        `json:"scratch"`
+}
+
+// A word is what a worker tells its supervisor. Idle is how long it has had nothing to do, 0 while it
+// works, and is only told when it is registered. Left is its last word.
+type word struct {
+	Idle  *time.Duration `json:"idle_ns,omitempty"`
+	Left  string         `json:"left,omitempty"`
+	Error string         `json:"error,omitempty"` // of kind Kind; with Left
+	Kind  string         `json:"kind,omitempty"`
+}
+
+// A child is a worker process. Its fields belong to the supervisor's goroutine.
+type child struct {
+	pid  int
+	conn net.Conn
+	enc  *json.Encoder
+
+	ended  bool // the process has been reaped, with status
+	status syscall.WaitStatus
+	silent bool // its stream has ended: it has said all
+	last   word // its last word, if it said one
+}
+
+// said is something that a child said; nil: that it will say no more.
+type said struct {
+	by   *child
+	word *word
+}
+
+// startChild starts a worker process in a process group of its own and gives it its order. The caller
+// must run listen.
+func startChild(o workerOrder) (*child, error) {
+	ours, theirs, err := socketPair()
+	if err != nil {
+		return nil, fmt.Errorf("start worker: %w", err)
+	}
+	defer theirs.Close()
+	cmd := &exec.Cmd{
+		Path:        "/proc/self/exe", // our own program, even if the package was removed meanwhile
+		Args:        []string{"pilot", WorkerCommand},
+		Dir:         o.Scratch,
+		Stdout:      os.Stderr, // the job's log
+		Stderr:      os.Stderr,
+		ExtraFiles:  []*os.File{theirs},
+		SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
+	}
+	if err := cmd.Start(); err != nil {
+		ours.Close()
+		return nil, fmt.Errorf("start worker: %w", err)
+	}
+	c := &child{pid: cmd.Process.Pid, conn: ours, enc: json.NewEncoder(ours)}
+	_ = cmd.Process.Release() // reap waits for it, as for every other child
+	c.tell(ask{Order: &o})
+	return c, nil
+}
+
+// tell sends an ask. A worker that does not take it is dead or hung, which is noticed elsewhere.
+func (c *child) tell(a ask) {
+	_ = c.conn.SetWriteDeadline(time.Now().Add(time.Second))
+	_ = c.enc.Encode(a)
+}
+
+// kill ends the worker's process group. The groups of its tasks become strays.
+func (c *child) kill() {
+	if !c.ended { // else the number may be another's by now
+		_ = syscall.Kill(-c.pid, syscall.SIGKILL)
+	}
+}
+
+// listen sends what the child says to to, and at last that it is silent, unless done is closed first.
+func (c *child) listen(to chan<- said, done <-chan struct{}) {
+	dec := json.NewDecoder(c.conn)
+	for more := true; more; {
+		w := new(word)
+		if more = dec.Decode(w) == nil; !more {
+			w = nil
+		}
+		select {
+		case to <- said{c, w}:
+		case <-done:
+			return
+		}
+	}
+}
+
+// gone reports whether nothing more will come of the child.
+func (c *child) gone() bool { return c.ended && c.silent }
+
+// obituary says how a child that is gone ended without having left.
+func (c *child) obituary() string {
+	if c.status.Signaled() {
+		return fmt.Sprintf("died of signal %d (%s)", c.status.Signal(), c.status.Signal())
+	}
+	return fmt.Sprintf("ended with status %d", c.status.ExitStatus())
+}
+
+// socketPair returns a connection and the file of its other end, for a child.
+func socketPair() (ours net.Conn, theirs *os.File, err error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, os.NewSyscallError("socketpair", err)
+	}
+	file := os.NewFile(uintptr(fds[0]), "worker")
+	theirs = os.NewFile(uintptr(fds[1]), "supervisor")
+	ours, err = net.FileConn(file)
+	if err = errors.Join(err, file.Close()); err != nil {
+		theirs.Close()
+	}
+	return ours, theirs, err
+}

@@ -1,0 +1,61 @@
+package pilot
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// leaseDir in a job's directory belongs to the one supervisor that may start workers.
+const leaseDir = "lease"
+
+// A holder is who has a lease, for people who look at a site.
+type holder struct {
+	ID      string    `json:"holder"`
+	Host    string    `json:"host"`
+	PID     int       `json:"pid"`
+	TakenAt time.Time `json:"taken_at"`
+}
+
+// errLeased says that another supervisor has, or once had, the lease. A lease is never given back: a
+// job that a batch system starts a second time under the same tag must not start workers again, since
+// its first life may have been declared lost and replaced.
+var errLeased = errors.New("another pilot has the attempt's lease")
+
+// takeLease takes the lease of the job whose directory is dir.
+func takeLease(dir string, h holder) error {
+	lease := filepath.Join(dir, leaseDir)
+	err := os.Mkdir(lease, 0o700)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%w: %s", errLeased, describeHolder(lease))
+	}
+	if err != nil {
+		return fmt.Errorf("take the lease: %w", err)
+	}
+	b, err := json.Marshal(h)
+	if err != nil {
+		return err // unreachable: a holder has no value that JSON lacks
+	}
+	if err := os.WriteFile(filepath.Join(lease, "holder.json"), b, 0o600); err != nil {
+		return fmt.Errorf("take the lease: %w", err)
+	}
+	return nil
+}
+
+func describeHolder(lease string) string {
+	var h holder
+	b, err := os.ReadFile(filepath.Join(lease, "holder.json"))
+	if err != nil || json.Unmarshal(b, &h) != nil {
+		return "its holder has not said who it is"
+	}
+	return fmt.Sprintf("process %d on %s since %s", h.PID, h.Host, h.TakenAt.Format(time.RFC3339))
+}
+
+func newHolder() holder {
+	return holder{ID: rand.Text(), Host: hostName(), PID: os.Getpid(), TakenAt: time.Now().UTC()}
+}

@@ -1,0 +1,123 @@
+package pilot
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/pool"
+)
+
+// redialGap is between two attempts to reach corrald for the first time; later the link sees to that.
+const redialGap = time.Second
+
+// dialed is the end of dialing: a link, or why there is none.
+type dialed struct {
+	link *pool.Link
+	err  error
+}
+
+// dial tries to reach corrald until it is admitted or refused, or ctx ends, and then closes the
+// channel.
+func (s *supervisor) dial(ctx context.Context) <-chan dialed {
+	result := make(chan dialed, 1)
+	go func() {
+		defer close(result)
+		link, err := s.dialOnce(ctx)
+		retry := time.NewTicker(redialGap)
+		defer retry.Stop()
+		for err != nil && !errors.Is(err, pool.ErrDuplicate) && !errors.Is(err, pool.ErrRefused) {
+			s.lg.Warn("no route to corrald yet", "error", err)
+			select {
+			case <-ctx.Done():
+				return
+			case <-retry.C:
+			}
+			link, err = s.dialOnce(ctx)
+		}
+		result <- dialed{link, err}
+	}()
+	return result
+}
+
+func (s *supervisor) dialOnce(ctx context.Context) (*pool.Link, error) {
+	return pool.DialPilot(ctx, s.lg, pool.PilotConfig{
+		Tag: s.tag, Token: s.order.Token, Holder: s.me.ID, Host: s.me.Host, PID: os.Getpid(),
+		Addresses: s.order.Addresses, CertDigest: s.order.CertDigest,
+	})
+}
+
+// connected takes in the result of dialing. To be admitted is to hold the attempt's lease at corrald,
+// and only then are workers started: without a route they could not serve anyway.
+func (s *supervisor) connected(d dialed) {
+	switch {
+	case errors.Is(d.err, pool.ErrDuplicate):
+		s.leaveNow(corral.OutcomeDuplicate, d.err.Error())
+	case d.err != nil:
+		s.fail(false, d.err.Error())
+	case d.link != nil:
+		s.link = d.link
+		if err := checkClock(d.link.ClockOffset()); err != nil {
+			r := unfit(s.me, err)
+			s.fail(r.Transient, r.Reason)
+			return
+		}
+		s.say("pilot started", "on "+s.me.Host)
+	}
+}
+
+// commands returns what corrald asks of us; nil while there is no link.
+func (s *supervisor) commands() <-chan pool.Command {
+	if s.link == nil {
+		return nil
+	}
+	return s.link.Commands()
+}
+
+func (s *supervisor) command(c pool.Command) {
+	switch c {
+	case pool.CommandDrain:
+		s.drain(corral.OutcomeDrained, "asked to drain")
+	case pool.CommandLeave:
+		s.leaveNow(corral.OutcomeRemoved, "asked to leave")
+	}
+}
+
+// say notes a phase and tells corrald of it, if it can be reached. Nobody waits for the answer until
+// the pilot ends: the report has the same words.
+func (s *supervisor) say(phase, reason string) {
+	s.note("%s: %s", phase, reason)
+	if s.link == nil {
+		return
+	}
+	s.saying.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), reportTime)
+		defer cancel()
+		if err := s.link.Report(ctx, phase, reason); err != nil {
+			s.lg.Info("corrald was not told", "phase", phase, "error", err)
+		}
+	})
+}
+
+// hangUp ends the link, or the attempt to make one.
+func (s *supervisor) hangUp(pending <-chan dialed) {
+	for d := range pending {
+		if d.link != nil && d.link != s.link {
+			d.link.Close()
+		}
+	}
+	s.saying.Wait()
+	if s.link != nil {
+		s.link.Close()
+	}
+}
+
+// departures is what becomes of a pilot whose workers left of their own accord, by their word.
+var departures = map[string]departure{
+	string(pool.LeaveExpired): {outcome: corral.OutcomeExpired, reason: "the walltime is over"},
+	string(pool.LeaveDrained): {outcome: corral.OutcomeDrained, reason: "asked to drain"},
+	string(pool.LeaveAsked):   {outcome: corral.OutcomeRemoved, reason: "asked to leave"},
+	leftTerminated:            {outcome: corral.OutcomePreempted, reason: "a signal ended the workers"},
+}

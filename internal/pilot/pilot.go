@@ -1,0 +1,57 @@
+// Package pilot is what runs at a site: the setup job, the pilot job and the cleanup job.
+//
+// A job finds its order in its directory and leaves its report there (package order). A pilot job is
+// one supervisor process that takes the attempt's lease, starts one worker process for each host it
+// was asked for, and watches them. It decides why and when the pilot leaves; the workers, which are
+// package pool's business, connect to corrald and run tasks. The two talk over a socket pair: the
+// token is never in an argument, an environment variable or a file of the supervisor's making.
+//
+// The invariants: at most one supervisor of an attempt ever starts workers (the lease), and when a
+// supervisor has reported, no process that descends from it is left. For the second it makes itself
+// the reaper of its orphans, so that what a killed worker leaves behind stays its descendant.
+//
+// Time left is counted on the monotonic clock from the supervisor's start: a node whose clock is set
+// in mid-run neither ends early nor overruns its walltime.
+package pilot
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/order"
+)
+
+// A Job does what the order in a directory asks, leaves the report there and returns it. An error
+// means that there is no order for this kind of job, or that the report could not be written; the
+// report is valid even then unless its Outcome is empty.
+type Job func(ctx context.Context, lg *slog.Logger, dir string) (order.Report, error)
+
+// perform reads the order, does it, and writes the report.
+func perform(dir string, do func(order.Order) order.Report) (order.Report, error) {
+	started := time.Now()
+	o, err := order.Read(dir)
+	if err != nil {
+		return order.Report{}, err
+	}
+	r := do(o)
+	r.StartedAt, r.EndedAt = started.UTC(), time.Now().UTC()
+	return r, order.WriteReport(dir, r)
+}
+
+// wrongOrder says that an order is for another kind of job.
+func wrongOrder(tag, want string) order.Report {
+	return order.Report{Outcome: corral.OutcomeFailed, Reason: fmt.Sprintf("the order of %s asks for no %s", tag, want)}
+}
+
+// hostName names this node in reports and leases.
+func hostName() string {
+	name, err := os.Hostname()
+	if err != nil {
+		return "unknown"
+	}
+	return name
+}

@@ -1,0 +1,59 @@
+package pilot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/order"
+)
+
+// scratchDir in the job's directory holds the workers' own files. It is there and not in $TMPDIR so
+// that the cleanup job finds it if this process was killed.
+const scratchDir = "scratch"
+
+// Run is the pilot job. It returns when the pilot has left: every process that it started, or that
+// those started, is gone, its scratch directory too, and then the report is written. The end of ctx
+// means that the site takes the node back; its cause is the report's reason.
+//
+// A supervisor that finds the job's lease taken touches nothing of the holder's: its outcome is
+// duplicate, and its report stands in a folder duplicate-ID of the job's directory.
+func Run(ctx context.Context, lg *slog.Logger, dir string) (order.Report, error) {
+	started := time.Now()
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return order.Report{}, fmt.Errorf("find the job's directory: %w", err)
+	}
+	o, err := order.Read(dir)
+	if err != nil {
+		return order.Report{}, err
+	}
+	me := newHolder()
+	leased := takeLease(dir, me)
+	var r order.Report
+	switch {
+	case o.Pilot == nil || o.Pilot.Hosts < 1 || o.Pilot.CPUs < 1 || o.Pilot.Walltime <= 0:
+		r = wrongOrder(o.Tag, "pilot with a host, a cpu and a walltime")
+	case errors.Is(leased, errLeased):
+		r = order.Report{Outcome: corral.OutcomeDuplicate, Reason: leased.Error()}
+		dir = filepath.Join(dir, "duplicate-"+me.ID)
+		err = os.Mkdir(dir, 0o700)
+	case leased != nil:
+		r = unfit(me, leased)
+	default:
+		s := newSupervisor(lg.With("attempt", o.Tag), dir, o, me)
+		r = s.serve(ctx, started)
+	}
+	r.StartedAt, r.EndedAt = started.UTC(), time.Now().UTC()
+	return r, errors.Join(err, order.WriteReport(dir, r))
+}
+
+// unfit reports that this node cannot run a pilot; another may.
+func unfit(me holder, err error) order.Report {
+	return order.Report{Outcome: corral.OutcomeFailed, Transient: true, Reason: fmt.Sprintf("node %s: %v", me.Host, err)}
+}

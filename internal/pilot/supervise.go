@@ -1,0 +1,233 @@
+package pilot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/order"
+	"github.com/corral-pilot/corral/pool"
+)
+
+const (
+	tick        = 250 * time.Millisecond // between two looks at clock, job directory and parent
+	grace       = 2 * time.Second        // from telling workers to leave now until they are killed
+	sweepTime   = 5 * time.Second        // for what was killed to be gone
+	reportTime  = 500 * time.Millisecond // for words to reach corrald; the walltime's reserve must last
+	routeWait   = 5 * time.Minute        // for corrald to answer at first, at most a quarter of the walltime
+	restartGap  = time.Second            // between two starts of the same worker
+	maxDeaths   = 3                      // restarts in a row of a worker that did not register in between
+	maxLogLines = 200
+)
+
+// A departure is the decision to leave.
+type departure struct {
+	outcome   corral.Outcome
+	transient bool
+	reason    string
+	killAt    time.Time // kill the workers that are still there; zero: they may finish their tasks
+}
+
+// A supervisor runs one attempt on one node. Its fields belong to the goroutine that called serve.
+type supervisor struct {
+	lg    *slog.Logger
+	dir   string
+	tag   string
+	order order.Pilot
+	me    holder
+
+	parent  int       // the process that started us; the batch system's
+	end     time.Time // the workers must have left; the reserve follows
+	routeBy time.Time // corrald must have answered
+	link    *pool.Link
+	workers []*worker
+	dirty   bool       // a worker's process ended, and it may have left strays
+	going   *departure // nil while we stay
+	log     []string
+
+	heard chan said
+	done  chan struct{} // closed when nobody receives from heard any more
+	ears  sync.WaitGroup
+
+	saying sync.WaitGroup // to corrald
+}
+
+func newSupervisor(lg *slog.Logger, dir string, o order.Order, me holder) *supervisor {
+	s := &supervisor{lg: lg, dir: dir, tag: o.Tag, order: *o.Pilot, me: me, parent: os.Getppid(),
+		heard: make(chan said), done: make(chan struct{})}
+	for i := range o.Pilot.Hosts {
+		s.workers = append(s.workers, &worker{id: fmt.Sprintf("%s/%d", o.Tag, i)})
+	}
+	return s
+}
+
+// serve does the whole pilot job, which began at started.
+func (s *supervisor) serve(ctx context.Context, started time.Time) order.Report {
+	walltime := time.Duration(s.order.Walltime)
+	s.end = started.Add(walltime - order.Reserve(walltime))
+	s.routeBy = started.Add(min(routeWait, walltime/4))
+	scratch := filepath.Join(s.dir, scratchDir)
+	if err := errors.Join(adoptOrphans(), os.MkdirAll(scratch, 0o700)); err != nil {
+		return unfit(s.me, err)
+	}
+	defer os.RemoveAll(scratch)
+	if err := checkNode(scratch, s.order); err != nil {
+		return unfit(s.me, err)
+	}
+	dialing, cancel := context.WithCancel(ctx)
+	pending := s.dial(dialing)
+	s.watch(ctx, pending)
+	cancel()
+	s.endChildren()
+	s.say("leaving", fmt.Sprintf("%s: %s", s.going.outcome, s.going.reason))
+	s.hangUp(pending)
+	return order.Report{Outcome: s.going.outcome, Transient: s.going.transient, Reason: s.going.reason, Log: s.log}
+}
+
+// watch returns when it is decided why we leave, and every worker is gone.
+func (s *supervisor) watch(ctx context.Context, pending <-chan dialed) {
+	children := make(chan os.Signal, 1)
+	signal.Notify(children, syscall.SIGCHLD)
+	defer signal.Stop(children)
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	stop := ctx.Done()
+	for !s.over(time.Now()) {
+		select {
+		case <-children:
+		case <-ticker.C:
+		case w := <-s.heard:
+			s.hear(w)
+		case d := <-pending:
+			pending = nil // closed: there is nothing more to come
+			s.connected(d)
+		case c := <-s.commands():
+			s.command(c)
+		case <-stop:
+			stop = nil
+			s.leaveNow(corral.OutcomePreempted, context.Cause(ctx).Error())
+		}
+		s.step(time.Now())
+	}
+}
+
+// step does whatever is due.
+func (s *supervisor) step(now time.Time) {
+	s.collect()
+	if s.dirty {
+		s.dirty = !killStrays(s.pids())
+	}
+	s.consider(now)
+	if s.going == nil {
+		s.startWorkers(now)
+	} else if k := s.going.killAt; !k.IsZero() && now.After(k) {
+		for _, w := range s.workers {
+			w.kill()
+		}
+	}
+}
+
+// consider looks for a reason to leave.
+func (s *supervisor) consider(now time.Time) {
+	if s.going != nil && !s.going.killAt.IsZero() {
+		return
+	}
+	_, err := os.Stat(filepath.Join(s.dir, leaseDir))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		s.leaveNow(corral.OutcomePreempted, "the job's directory is gone")
+	case os.Getppid() != s.parent:
+		s.leaveNow(corral.OutcomePreempted, "the process that started the pilot is gone")
+	case s.link == nil && now.After(s.routeBy):
+		s.fail(true, "no route to corrald at "+strings.Join(s.order.Addresses, ", "))
+	case !now.Before(s.end):
+		s.leaveNow(corral.OutcomeExpired, "the walltime is over")
+	case s.going == nil && s.allLeft():
+		s.conclude()
+	case s.going == nil && s.idle(now):
+		s.drain(corral.OutcomeIdle, "no task for "+s.order.Idle.String())
+	}
+}
+
+// drain decides to leave when the tasks that run are finished.
+func (s *supervisor) drain(o corral.Outcome, reason string) {
+	if s.going != nil {
+		return
+	}
+	s.going = &departure{outcome: o, reason: reason}
+	for _, w := range s.workers {
+		w.tell(ask{Drain: true})
+	}
+}
+
+// leaveNow decides to leave at once. A pilot that was draining keeps its outcome at the end of its
+// time, for that is what was asked of it.
+func (s *supervisor) leaveNow(o corral.Outcome, reason string) {
+	d := departure{outcome: o, reason: reason, killAt: time.Now().Add(grace)}
+	if s.going != nil && !s.going.killAt.IsZero() {
+		return
+	}
+	if s.going != nil && o == corral.OutcomeExpired {
+		d.outcome, d.reason = s.going.outcome, s.going.reason+"; what still ran was cut at the end of the walltime"
+	}
+	if o == corral.OutcomeExpired {
+		d.killAt = time.Now().Add(min(grace, order.Reserve(time.Duration(s.order.Walltime))/2))
+	}
+	s.going = &d
+	for _, w := range s.workers {
+		w.tell(ask{Leave: true})
+	}
+}
+
+func (s *supervisor) fail(transient bool, reason string) {
+	s.leaveNow(corral.OutcomeFailed, reason)
+	s.going.transient = transient
+}
+
+// over reports whether we leave and nothing keeps us. What cannot be killed, because it hangs in the
+// kernel, keeps us no longer than sweepTime: the report matters more.
+func (s *supervisor) over(now time.Time) bool {
+	if s.going == nil {
+		return false
+	}
+	k := s.going.killAt
+	return len(s.pids()) == 0 && !s.dirty || !k.IsZero() && now.After(k.Add(sweepTime))
+}
+
+// endChildren kills what is left of our descendants and collects the listeners of the workers.
+func (s *supervisor) endChildren() {
+	close(s.done)
+	for _, w := range s.workers {
+		w.hangUp()
+	}
+	s.ears.Wait()
+	deadline := time.Now().Add(sweepTime)
+	ticker := time.NewTicker(tick / 10)
+	defer ticker.Stop()
+	for !killStrays(nil) && time.Now().Before(deadline) {
+		<-ticker.C
+		reap()
+	}
+	if left := strays(os.Getpid(), nil); len(left) > 0 {
+		s.note("processes that could not be killed: %v", left)
+	}
+}
+
+// note writes a line of the report's log, and of our own.
+func (s *supervisor) note(format string, args ...any) {
+	line := fmt.Sprintf(format, args...)
+	s.lg.Info("pilot", "what", line)
+	if len(s.log) < maxLogLines {
+		s.log = append(s.log, time.Now().UTC().Format(time.RFC3339)+" "+line)
+	}
+}

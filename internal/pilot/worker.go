@@ -1,0 +1,101 @@
+package pilot
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/pool"
+)
+
+// leftTerminated is the last word of a worker that the site, not its supervisor, told to go: a batch
+// system may signal every process of a job.
+const leftTerminated = "terminated"
+
+// Worker is the worker process: it takes its order from the supervisor that started it, serves the
+// personal cluster, and says how that went. It leaves at once when ctx ends or the supervisor is gone.
+func Worker(ctx context.Context, lg *slog.Logger) error {
+	conn, err := supervisorConn()
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	dec := json.NewDecoder(conn)
+	var first ask
+	if err := dec.Decode(&first); err != nil || first.Order == nil {
+		return fmt.Errorf("take the worker's order: %w", errors.Join(err, errors.New("no order")))
+	}
+	serving, cancel := context.WithCancel(ctx)
+	defer cancel()
+	drain := make(chan struct{})
+	go obey(dec, drain, cancel)
+
+	out := &speaker{enc: json.NewEncoder(conn)}
+	reason, err := pool.RunWorker(serving, lg, first.Order.config(drain, out))
+	last := word{Left: string(reason)}
+	if ctx.Err() != nil {
+		last.Left = leftTerminated
+	}
+	if err != nil {
+		last.Error, last.Kind = err.Error(), string(corral.KindOf(err))
+	}
+	return errors.Join(err, out.say(last))
+}
+
+// supervisorConn takes over the end of the socket pair that the supervisor passed, so that no task
+// inherits it.
+func supervisorConn() (net.Conn, error) {
+	syscall.CloseOnExec(supervisorFD)
+	file := os.NewFile(supervisorFD, "supervisor")
+	defer file.Close()
+	conn, err := net.FileConn(file)
+	if err != nil {
+		return nil, fmt.Errorf("a worker is started by pilot run only: %w", err)
+	}
+	return conn, nil
+}
+
+// obey does what the supervisor asks until it asks to leave or is gone.
+func obey(dec *json.Decoder, drain chan<- struct{}, leave context.CancelFunc) {
+	defer leave()
+	drained := false
+	for {
+		var a ask
+		if dec.Decode(&a) != nil || a.Leave {
+			return
+		}
+		if a.Drain && !drained {
+			close(drain)
+			drained = true
+		}
+	}
+}
+
+// A speaker sends words to the supervisor. It may be used by several goroutines at once.
+type speaker struct {
+	mu  sync.Mutex // guards following
+	enc *json.Encoder
+}
+
+func (s *speaker) say(w word) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.enc.Encode(w)
+}
+
+func (o workerOrder) config(drain <-chan struct{}, out *speaker) pool.WorkerConfig {
+	return pool.WorkerConfig{
+		ID: o.ID, Instance: newHolder().ID, Holder: o.Holder, Tag: o.Tag, Token: o.Token,
+		Addresses: o.Addresses, CertDigest: o.CertDigest, CPUs: o.CPUs, MemoryMiB: o.MemoryMiB,
+		EndsIn: o.EndsIn, Scratch: o.Scratch, Drain: drain,
+		Idle: func(idle time.Duration) { _ = out.say(word{Idle: &idle}) }, // if it is gone, obey knows
+	}
+}

@@ -1,0 +1,203 @@
+package pilot
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/corral-pilot/corral"
+)
+
+// A worker is one of the hosts that we were asked for: the process that serves it now, and what became
+// of those before.
+type worker struct {
+	id        string
+	child     *child    // nil: no process
+	notBefore time.Time // of the next start
+	deaths    int       // of its processes in a row, none of which registered
+
+	registered bool
+	idleSince  time.Time // zero: it works
+
+	left   bool // it needs no process any more
+	reason word // why
+}
+
+func (w *worker) tell(a ask) {
+	if w.child != nil {
+		w.child.tell(a)
+	}
+}
+
+func (w *worker) kill() {
+	if w.child != nil {
+		w.child.kill()
+	}
+}
+
+func (w *worker) hangUp() {
+	if w.child != nil {
+		w.child.conn.Close()
+	}
+}
+
+// startWorkers starts the workers that have no process, once nothing is left of the last one: what a
+// dead worker's tasks still do must not meet the same tasks being done again.
+func (s *supervisor) startWorkers(now time.Time) {
+	if s.link == nil || s.dirty {
+		return
+	}
+	for _, w := range s.workers {
+		if w.child != nil || w.left || now.Before(w.notBefore) {
+			continue
+		}
+		w.notBefore = now.Add(restartGap)
+		if err := s.startWorker(w, now); err != nil {
+			s.died(w, err.Error())
+		}
+	}
+}
+
+func (s *supervisor) startWorker(w *worker, now time.Time) error {
+	scratch := filepath.Join(s.dir, scratchDir, filepath.Base(w.id))
+	if err := os.MkdirAll(scratch, 0o700); err != nil {
+		return err
+	}
+	c, err := startChild(workerOrder{
+		ID: w.id, Tag: s.tag, Token: s.order.Token, Holder: s.me.ID,
+		Addresses: s.order.Addresses, CertDigest: s.order.CertDigest,
+		CPUs: s.order.CPUs, MemoryMiB: s.order.MemoryMiB,
+		EndsIn: s.end.Sub(now), Scratch: scratch,
+	})
+	if err != nil {
+		return err
+	}
+	w.child, w.registered, w.idleSince = c, false, time.Time{}
+	s.ears.Go(func() { c.listen(s.heard, s.done) })
+	s.note("worker %s started as process %d", w.id, c.pid)
+	return nil
+}
+
+// hear takes in what a worker's process said.
+func (s *supervisor) hear(h said) {
+	if h.word == nil {
+		h.by.silent = true
+		return
+	}
+	for _, w := range s.workers {
+		if w.child == h.by {
+			w.hear(*h.word, time.Now())
+		}
+	}
+}
+
+func (w *worker) hear(said word, now time.Time) {
+	if said.Left != "" || said.Error != "" {
+		w.child.last = said
+	}
+	if said.Idle == nil {
+		return
+	}
+	w.registered, w.deaths = true, 0
+	w.idleSince = time.Time{}
+	if *said.Idle > 0 {
+		w.idleSince = now.Add(-*said.Idle)
+	}
+}
+
+// collect reaps what has ended and buries the workers' processes among it.
+func (s *supervisor) collect() {
+	for pid, status := range reap() {
+		for _, w := range s.workers {
+			if w.child != nil && w.child.pid == pid {
+				w.child.ended, w.child.status = true, status
+			}
+		}
+	}
+	for _, w := range s.workers {
+		if w.child != nil && w.child.gone() {
+			s.bury(w)
+		}
+	}
+}
+
+// bury clears away the process of a worker. A process that was asked to leave, or had its reasons and
+// said them, has left; another died.
+func (s *supervisor) bury(w *worker) {
+	c := w.child
+	c.conn.Close()
+	w.child, s.dirty = nil, true
+	if c.last.Left != "" {
+		w.left, w.reason = true, c.last
+		s.note("worker %s left: %s %s", w.id, c.last.Left, c.last.Error)
+		return
+	}
+	s.died(w, c.obituary())
+}
+
+// died counts a death, and gives the worker up when there were too many.
+func (s *supervisor) died(w *worker, how string) {
+	s.say("worker died", fmt.Sprintf("worker %s %s", w.id, how))
+	if w.deaths++; w.deaths > maxDeaths {
+		w.left = true
+		w.reason = word{Error: fmt.Sprintf("%s, %d times in a row without having registered", how, w.deaths)}
+		s.note("worker %s given up", w.id)
+	}
+}
+
+// pids returns the worker processes that are not buried yet.
+func (s *supervisor) pids() map[int]bool {
+	pids := map[int]bool{}
+	for _, w := range s.workers {
+		if w.child != nil {
+			pids[w.child.pid] = true
+		}
+	}
+	return pids
+}
+
+func (s *supervisor) allLeft() bool {
+	for _, w := range s.workers {
+		if !w.left {
+			return false
+		}
+	}
+	return true
+}
+
+// idle reports whether every worker that is still to serve has had nothing to do for as long as asked.
+func (s *supervisor) idle(now time.Time) bool {
+	limit, serving := time.Duration(s.order.Idle), 0
+	for _, w := range s.workers {
+		if w.left {
+			continue
+		}
+		if !w.registered || w.idleSince.IsZero() || now.Sub(w.idleSince) < limit {
+			return false
+		}
+		serving++
+	}
+	return limit > 0 && serving > 0
+}
+
+// conclude decides to leave because every worker has: the pilot's outcome is that of the workers that
+// did not fail, or failure.
+func (s *supervisor) conclude() {
+	last := s.workers[0].reason
+	for _, w := range s.workers {
+		if w.reason.Error == "" {
+			last = w.reason
+		}
+	}
+	if last.Error != "" {
+		kind := corral.Kind(last.Kind)
+		s.fail(kind != corral.Unauthenticated && kind != corral.Forbidden, "every worker failed: "+last.Error)
+		return
+	}
+	if why, ok := departures[last.Left]; ok {
+		s.leaveNow(why.outcome, why.reason)
+		return
+	}
+	s.fail(true, "every worker left without a known reason: "+last.Left)
+}
