@@ -147,7 +147,7 @@ func (d *DB) Write(ctx context.Context, actor string, fn func(*Tx) error) error 
 		return err
 	}
 	if t.broken != nil {
-		return fmt.Errorf("committing after a failed statement: %w", t.broken)
+		return fmt.Errorf("committing after a failure: %w", t.broken)
 	}
 	if err := tx.Commit(); err != nil {
 		return corral.Errorf(corral.Unavailable, "committing to the database: %w", err)

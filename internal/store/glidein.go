@@ -145,7 +145,7 @@ func (t *Tx) Glideins(f GlideinFilter) ([]corral.Glidein, error) {
 func (t *Tx) addAttempts(list []corral.Glidein, c conditions) error {
 	where := c.clause()
 	var of conditions
-	of.add("kind = 'pilot' and glidein_id in (select id from glideins"+where+")", c.args...)
+	of.add("glidein_id in (select id from glideins"+where+")", c.args...)
 	attempts, err := jobs.list(t, of)
 	if err != nil {
 		return err

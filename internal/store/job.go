@@ -154,7 +154,6 @@ func (t *Tx) Jobs(f JobFilter) ([]corral.Job, error) {
 		c.add("site_id = ?", f.Site)
 	}
 	if f.Glidein != 0 {
-		c.add("kind = 'pilot'") // for the index
 		c.add("glidein_id = ?", f.Glidein)
 	}
 	if f.Kind != "" {

@@ -34,9 +34,10 @@ func (tb table[T]) insert(t *Tx, row T) (int64, error) {
 
 // update stores row in place of the one that has its id.
 func (tb table[T]) update(t *Tx, row T) error {
-	fields := tb.fields(&row)[:tb.width():tb.width()]
-	marks := strings.Repeat(", ?", tb.width())[2:]
-	_, err := t.exec("update "+tb.name+" set ("+tb.columns+") = ("+marks+") where id = ?", append(fields, fields[0])...)
+	fields := tb.fields(&row)[:tb.width()]
+	_, columns, _ := strings.Cut(tb.columns, ",") // not the id: to set it costs a look for rows that refer to it
+	marks := strings.Repeat(", ?", tb.width()-1)[2:]
+	_, err := t.exec("update "+tb.name+" set ("+columns+") = ("+marks+") where id = ?", append(fields[1:], fields[0])...)
 	if err != nil {
 		return fmt.Errorf("updating a %s: %w", tb.noun, err)
 	}
@@ -58,20 +59,13 @@ func (tb table[T]) one(t *Tx, called any, where string, args ...any) (T, error) 
 
 // list returns the rows that c selects.
 func (tb table[T]) list(t *Tx, c conditions) ([]T, error) {
-	rows, err := t.tx.QueryContext(t.ctx, "select "+tb.columns+tb.joined+" from "+tb.name+c.clause(), c.args...)
-	if err != nil {
-		return nil, fmt.Errorf("listing %s: %w", tb.name, err)
-	}
-	defer rows.Close()
 	var list []T
-	for rows.Next() {
-		var row T
-		if err := rows.Scan(tb.fields(&row)...); err != nil {
-			return nil, fmt.Errorf("listing %s: %w", tb.name, err)
-		}
-		list = append(list, row)
-	}
-	if err := rows.Err(); err != nil {
+	query := "select " + tb.columns + tb.joined + " from " + tb.name + c.clause()
+	err := t.rows(query, c.args, func(rows *sql.Rows) error {
+		list = append(list, *new(T))
+		return rows.Scan(tb.fields(&list[len(list)-1])...)
+	})
+	if err != nil {
 		return nil, fmt.Errorf("listing %s: %w", tb.name, err)
 	}
 	return list, nil

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"time"
 )
 
@@ -16,7 +17,7 @@ type Tx struct {
 	now    time.Time
 	actor  string
 	wrote  bool
-	broken error // the first statement that failed: a half-done method must not be committed
+	broken error // the first failure of the database: a half-done method must not be committed
 }
 
 // Now returns the time of the transaction: UTC, whole milliseconds, the same in all of it.
@@ -29,10 +30,7 @@ func (t *Tx) Actor() string { return t.actor }
 func (t *Tx) exec(query string, args ...any) (sql.Result, error) {
 	result, err := t.tx.ExecContext(t.ctx, query, args...)
 	if err != nil {
-		if t.broken == nil {
-			t.broken = err
-		}
-		return nil, err
+		return nil, t.fail(err)
 	}
 	t.wrote = true
 	return result, nil
@@ -40,7 +38,34 @@ func (t *Tx) exec(query string, args ...any) (sql.Result, error) {
 
 // row reads the one row that query yields into dest; sql.ErrNoRows if there is none.
 func (t *Tx) row(query string, args []any, dest ...any) error {
-	return t.tx.QueryRowContext(t.ctx, query, args...).Scan(dest...)
+	err := t.tx.QueryRowContext(t.ctx, query, args...).Scan(dest...)
+	if errors.Is(err, sql.ErrNoRows) {
+		return err
+	}
+	return t.fail(err)
+}
+
+// rows calls scan on each row that query yields.
+func (t *Tx) rows(query string, args []any, scan func(*sql.Rows) error) error {
+	rows, err := t.tx.QueryContext(t.ctx, query, args...)
+	if err != nil {
+		return t.fail(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := scan(rows); err != nil {
+			return t.fail(err)
+		}
+	}
+	return t.fail(rows.Err())
+}
+
+// fail notes a failure of the database and returns it.
+func (t *Tx) fail(err error) error {
+	if t.broken == nil {
+		t.broken = err
+	}
+	return err
 }
 
 // after returns the transaction's time, but not before an object's last change: a clock that was set

@@ -115,7 +115,7 @@ create table jobs (
 		and created_at_ms <= updated_at_ms)
 ) strict;
 
-create unique index jobs_attempt on jobs (glidein_id, number) where kind = 'pilot';
+create unique index jobs_attempt on jobs (glidein_id, number); -- null, of other kinds, differs from null
 create unique index jobs_number on jobs (site_id, kind, number) where kind <> 'pilot';
 create unique index jobs_one_of_site on jobs (site_id, kind) where kind <> 'pilot' and state <> 'ENDED';
 create index jobs_live on jobs (site_id) where state <> 'ENDED';

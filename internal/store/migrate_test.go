@@ -1,0 +1,216 @@
+package store_test
+
+import (
+	"bytes"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/store"
+	"github.com/google/go-cmp/cmp"
+)
+
+// With -update the golden files are written anew, and a fixture is made for a version that has none. A
+// fixture that exists is never changed: it is what that version left on people's disks.
+var update = flag.Bool("update", false, "rewrite golden files; make the fixture of a new schema version")
+
+// migrationScripts are the files of migrations/, oldest first.
+func migrationScripts(t *testing.T) []string {
+	t.Helper()
+	names, err := filepath.Glob("migrations/*.sql")
+	if err != nil || len(names) == 0 {
+		t.Fatal(names, err)
+	}
+	return names
+}
+
+func fixture(version int) string { return fmt.Sprintf("testdata/v%04d.sql", version) }
+
+// Each version that ever was has a fixture, and what it holds can be read by this program.
+func TestMigrateEveryVersion(t *testing.T) {
+	t.Parallel()
+	for i := range migrationScripts(t) {
+		version := i + 1
+		t.Run(fmt.Sprint("from ", version), func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "corral.db")
+			restore(t, path, readFixture(t, version))
+			db := open(t, path)
+			golden(t, "testdata/schema.sql", schema(t, raw(t, path)))
+			golden(t, fmt.Sprintf("testdata/v%04d.json", version), contents(t, db))
+			checkIntegrity(t, raw(t, path))
+		})
+	}
+}
+
+// A migration that was released is never edited: the schema that each fixture has is the one that the
+// migrations up to its version make.
+func TestMigrationsAreNotEdited(t *testing.T) {
+	t.Parallel()
+	scripts := migrationScripts(t)
+	made := raw(t, filepath.Join(t.TempDir(), "made.db"))
+	for i, name := range scripts {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := made.Exec(string(b)); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(t.TempDir(), "fixture.db")
+		restore(t, path, readFixture(t, i+1))
+		if diff := cmp.Diff(schema(t, raw(t, path)), schema(t, made)); diff != "" {
+			t.Errorf("%s is not what it was: %s", name, diff)
+		}
+	}
+}
+
+func readFixture(t *testing.T, version int) string {
+	t.Helper()
+	b, err := os.ReadFile(fixture(version))
+	if errors.Is(err, fs.ErrNotExist) && *update && version == len(migrationScripts(t)) {
+		b = []byte(makeFixture(t))
+		err = os.WriteFile(fixture(version), b, 0o644)
+	}
+	if err != nil {
+		t.Fatalf("schema version %d has no fixture; go test -update makes one: %v", version, err)
+	}
+	return string(b)
+}
+
+// makeFixture returns a dump of a database with something of everything in it.
+func makeFixture(t *testing.T) string {
+	db, w := legal(t)
+	g := w.newGlidein()
+	g.Labels = map[string]string{"team": "seismo"}
+	g.NotBefore = time.Date(2031, 2, 3, 4, 5, 6, 7e6, time.UTC)
+	g = w.createGlidein(g)
+	w.write(func(tx *store.Tx) error { _, err := tx.AskGlidein(g.ID, corral.AskDrain, "not needed"); return err })
+	w.write(func(tx *store.Tx) error {
+		_, err := tx.SetRun(2, corral.RunTasks{Total: 3, Done: 2, Failed: 1}, &corral.RunReport{CPUs: 2})
+		return err
+	})
+	return dump(t, db)
+}
+
+// restore makes the database that a dump describes.
+func restore(t *testing.T, path, dump string) {
+	t.Helper()
+	db := raw(t, path)
+	if _, err := db.Exec(dump); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// dump returns statements that make the database again.
+func dump(t *testing.T, db *sql.DB) string {
+	t.Helper()
+	var b strings.Builder
+	var version int
+	if err := db.QueryRow("pragma user_version").Scan(&version); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintf(&b, "pragma foreign_keys = off;\n%s\npragma user_version = %d;\n", schema(t, db), version)
+	for _, table := range column(t, db, "select name from sqlite_schema where type = 'table' order by name") {
+		quoted := column(t, db, "select group_concat('quote(' || name || ')', ' || '', '' || ') from pragma_table_info('"+table+"')")
+		for _, row := range column(t, db, "select "+quoted[0]+" from "+table) {
+			fmt.Fprintf(&b, "insert into %s values (%s);\n", table, row)
+		}
+	}
+	return b.String()
+}
+
+// schema returns every statement of the schema.
+func schema(t *testing.T, db *sql.DB) string {
+	t.Helper()
+	statements := column(t, db, "select sql from sqlite_schema where sql is not null and name not like 'sqlite_%' order by type desc, name")
+	return strings.Join(statements, ";\n\n") + ";\n"
+}
+
+// column returns the one column that query yields.
+func column(t *testing.T, db *sql.DB, query string) (values []string) {
+	t.Helper()
+	rows, err := db.Query(query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var v string
+		if err := rows.Scan(&v); err != nil {
+			t.Fatal(err)
+		}
+		values = append(values, v)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return values
+}
+
+// contents returns all that the store knows, as JSON.
+func contents(t *testing.T, db *store.DB) string {
+	t.Helper()
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetIndent("", "\t")
+	all := store.Filter{All: true}
+	err := db.View(t.Context(), func(tx *store.Tx) error {
+		sites, err1 := tx.Sites(all)
+		clusters, err2 := tx.Clusters(all)
+		glideins, err3 := tx.Glideins(store.GlideinFilter{Filter: all})
+		jobs, err4 := tx.Jobs(store.JobFilter{})
+		runs, err5 := tx.Runs(store.RunFilter{Filter: all})
+		history, err6 := tx.History(store.ObjectGlidein, 1, store.Page{})
+		for _, list := range []any{sites, clusters, glideins, jobs, runs, history} {
+			if err := enc.Encode(list); err != nil {
+				return err
+			}
+		}
+		return errors.Join(err1, err2, err3, err4, err5, err6)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(name, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s: %s", name, diff)
+	}
+}
+
+// checkIntegrity has SQLite look through the whole file.
+func checkIntegrity(t *testing.T, db *sql.DB) {
+	t.Helper()
+	if got := column(t, db, "pragma integrity_check"); !slices.Equal(got, []string{"ok"}) {
+		t.Errorf("integrity_check: %v", got)
+	}
+	if got := column(t, db, "select \"table\" || ' ' || rowid from pragma_foreign_key_check"); len(got) > 0 {
+		t.Errorf("foreign_key_check: %v", got)
+	}
+}

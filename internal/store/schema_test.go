@@ -1,0 +1,258 @@
+package store_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/resubmit"
+	"github.com/google/go-cmp/cmp"
+)
+
+// Extended result codes of SQLite.
+const (
+	brokenCheck      = 275
+	brokenForeignKey = 787
+	brokenNotNull    = 1299
+	brokenUnique     = 2067
+	brokenType       = 3091 // a STRICT table
+)
+
+func code(err error) int {
+	var coded interface{ Code() int }
+	if errors.As(err, &coded) {
+		return coded.Code()
+	}
+	return 0
+}
+
+// legal is a database with one legal row of each kind, for statements that would spoil it.
+func legal(t *testing.T) (*sql.DB, *world) {
+	w := newWorld(t)
+	g := w.createGlidein(w.newGlidein())
+	w.attempt(g, submitted, started, ended(corral.OutcomeExpired)) // job 1
+	live := w.createGlidein(w.newGlidein())
+	w.attempt(live, submitted, started) // job 2
+	w.attempt(live)                     // job 3
+	w.write(func(tx *store.Tx) error {
+		if _, err := tx.CreateJob(corral.Job{Kind: corral.SetupJob, Site: w.site.ID, Tag: "setup"}); err != nil { // job 4
+			return err
+		}
+		if _, err := tx.CreateSite(newSite("other")); err != nil { // site 2
+			return err
+		}
+		if _, err := tx.CreateCluster(corral.Cluster{Name: "other", Owner: actor, Kind: corral.Condor}); err != nil {
+			return err
+		}
+		_, _, err := tx.Once(key("k", "a"), func() (store.Answer, error) { return store.Answer{Status: 200}, nil })
+		return err
+	})
+	w.createRun(w.newRun("/runs/1"))
+	over := w.createRun(w.newRun("/runs/2"))
+	w.write(func(tx *store.Tx) error { _, err := tx.MoveRun(over.ID, corral.RunFail, ""); return err })
+	return raw(t, w.path), w
+}
+
+// Every statement would leave a row that the domain forbids.
+func TestSchemaRefusesIllegalRows(t *testing.T) {
+	t.Parallel()
+	db, _ := legal(t)
+	ctx := t.Context()
+	const (
+		job1 = "update jobs set %s where id = 1" // ENDED
+		job2 = "update jobs set %s where id = 2" // RUNNING
+		job3 = "update jobs set %s where id = 3" // NEW
+		job4 = "update jobs set %s where id = 4" // a setup job
+		run1 = "update runs set %s where id = 1" // RUNNING
+		run2 = "update runs set %s where id = 2" // FAILED
+	)
+	for _, c := range []struct {
+		row  string
+		set  []string
+		code int
+	}{
+		{"update sites set %s where id = 1", []string{
+			"name = ''", "owner = ''", "contact = ''", "batch = ''", "state = 'BROKEN'", "state = ''", "root = 'relative'",
+			"updated_at_ms = created_at_ms - 1"}, brokenCheck},
+		{"update sites set %s where id = 1", []string{"name = 'other'"}, brokenUnique},
+		{"update sites set %s where id = 1", []string{"name = null", "created_at_ms = null", "state = null", "owner = null"}, brokenNotNull},
+		{"update sites set %s where id = 1", []string{"created_at_ms = 'yesterday'", "name = x'00'"}, brokenType},
+		{"update sites set %s where id = 1", []string{"id = 77"}, brokenForeignKey},
+
+		{"update clusters set %s where id = 1", []string{
+			"name = ''", "owner = ''", "kind = 'kubernetes'", "state = 'NEW'", "updated_at_ms = created_at_ms - 1"}, brokenCheck},
+		{"update clusters set %s where id = 1", []string{"name = 'other'"}, brokenUnique},
+
+		{"update glideins set %s where id = 1", []string{
+			"owner = ''", "hosts = 0", "hosts = -1", "cpus = 0", "memory_mib = -1", "walltime_ms = 0", "idle_ms = -1",
+			"overlap_ms = -1", "retries = -1", "state = 'RUNNING'", "asked = 'please'",
+			"resubmit_mode = ''", "resubmit_mode = 'times'", "resubmit_limit = 3", "resubmit_mode = 'until'",
+			"resubmit_deadline_at_ms = 1", "labels = 'no json'", "labels = '[]'", "labels = 'null'",
+			"state = 'DELETED'", "state = 'REMOVING'", "updated_at_ms = created_at_ms - 1"}, 0},
+		{"update glideins set %s where id = 1", []string{"site_id = 99", "cluster_id = 99", "site_id = 2"}, brokenForeignKey},
+
+		{job1, []string{
+			"outcome = null", "outcome = 'vanished'", "ended_at_ms = null", "state = 'RUNNING'", "state = 'NEW'", "state = 'LOST'",
+			"ended_at_ms = started_at_ms - 1", "started_at_ms = submitted_at_ms - 1", "submitted_at_ms = created_at_ms - 1",
+			"created_at_ms = submitted_at_ms + 1", "updated_at_ms = ended_at_ms - 1", "submitted_at_ms = null",
+			"transient = 2"}, brokenCheck},
+		{job2, []string{
+			"started_at_ms = null", "submitted_at_ms = null", "outcome = 'idle'", "ended_at_ms = updated_at_ms",
+			"state = 'ENDED'", "state = 'SUBMITTED'", "state = 'QUEUED'", "exit_status = 0", "transient = 1",
+			"kind = 'setup'", "glidein_id = null", "number = 0", "tag = ''", "asked = 'please'", "workers = -1",
+			"token_digest = 'abc'", "token_digest = '" + strings.Repeat("0f", 32) + "'", "token_ends_at_ms = 1",
+			"token_digest = '" + strings.Repeat("0G", 32) + "', token_ends_at_ms = 1"}, brokenCheck},
+		{job2, []string{"tag = 'setup'", "number = 2"}, brokenUnique},
+		{job2, []string{"site_id = 2", "glidein_id = 99"}, brokenForeignKey},
+		{job3, []string{"state = 'SUBMITTED'", "submitted_at_ms = created_at_ms", "started_at_ms = created_at_ms"}, brokenCheck},
+		{job4, []string{"kind = 'pilot'", "glidein_id = 1", "workers = 1", "lease_holder = 'me'", "kind = 'party'",
+			"token_digest = '" + strings.Repeat("0f", 32) + "', token_ends_at_ms = 1"}, brokenCheck},
+
+		{run1, []string{
+			"owner = ''", "workflow = ''", "dir = ''", "state = 'PAUSED'", "state = 'FAILED'", "ended_at_ms = updated_at_ms",
+			"report = '{}'", "tasks_total = 1", "tasks_done = -1", "tasks_total = -1, tasks_done = -1",
+			"options = '[]'", "labels = '7'", "updated_at_ms = created_at_ms - 1"}, 0},
+		{run1, []string{"dir = '/runs/2'"}, brokenUnique},
+		{run1, []string{"cluster_id = 99"}, brokenForeignKey},
+		{run2, []string{"ended_at_ms = null", "ended_at_ms = created_at_ms - 1", "state = 'RUNNING'", "report = '[]'"}, brokenCheck},
+
+		{"update history set %s where id = 1", []string{
+			"actor = ''", "object = 'planet'", "object_id = 0", "event = ''", "to_state = ''"}, brokenCheck},
+		{"update answers set %s", []string{"actor = ''", "key = ''", "request = 'short'", "status = 7"}, brokenCheck},
+	} {
+		for _, set := range c.set {
+			statement := fmt.Sprintf(c.row, set)
+			_, err := db.ExecContext(ctx, statement)
+			if got := code(err); got == 0 || c.code != 0 && got != c.code {
+				t.Errorf("%s: code %d, want %d (%v)", statement, got, c.code, err)
+			}
+		}
+	}
+	for _, insert := range []string{
+		"insert into jobs select null, kind, site_id, glidein_id, 2, 'second', site_job_id, state, outcome, transient, exit_status, reason, asked, workers, lease_holder, token_digest, token_ends_at_ms, created_at_ms, submitted_at_ms, started_at_ms, ended_at_ms, updated_at_ms from jobs where id = 4",
+		"insert into answers select * from answers",
+	} {
+		if _, err := db.ExecContext(ctx, insert); code(err) != brokenUnique && code(err) != 1555 {
+			t.Errorf("%s: %v, want a refusal", insert, err)
+		}
+	}
+}
+
+// What the schema lists is what package corral lists.
+func TestSchemaListsAreThoseOfTheDomain(t *testing.T) {
+	t.Parallel()
+	db, _ := legal(t)
+	for _, c := range []struct {
+		table, column string
+		want          []string
+	}{
+		{"sites", "state", words(corral.SiteStates)},
+		{"clusters", "state", words(corral.ClusterStates)},
+		{"clusters", "kind", words([]corral.ClusterKind{corral.Embedded, corral.Condor})},
+		{"glideins", "state", words(corral.GlideinStates)},
+		{"glideins", "asked", words([]corral.Ask{corral.AskNothing, corral.AskDrain, corral.AskCancel})},
+		{"glideins", "resubmit_mode", words([]resubmit.Mode{resubmit.Never, resubmit.Times, resubmit.Until, resubmit.Forever})},
+		{"jobs", "state", words(corral.JobStates)},
+		{"jobs", "outcome", words(corral.Outcomes)},
+		{"jobs", "kind", words([]corral.JobKind{corral.SetupJob, corral.PilotJob, corral.CleanupJob})},
+		{"jobs", "asked", words([]corral.Ask{corral.AskNothing, corral.AskDrain, corral.AskCancel})},
+		{"runs", "state", words(corral.RunStates)},
+		{"history", "object", []string{store.ObjectSite, store.ObjectGlidein, store.ObjectJob, store.ObjectCluster, store.ObjectRun}},
+	} {
+		if diff := cmp.Diff(c.want, listed(t, db, c.table, c.column)); diff != "" {
+			t.Errorf("%s.%s: %s", c.table, c.column, diff)
+		}
+	}
+}
+
+func words[S ~string](list []S) []string {
+	var w []string
+	for _, s := range list {
+		w = append(w, string(s))
+	}
+	return w
+}
+
+// listed returns the values that a column's own check allows.
+func listed(t *testing.T, db *sql.DB, table, column string) []string {
+	t.Helper()
+	var statement string
+	err := db.QueryRow("select sql from sqlite_schema where name = ?", table).Scan(&statement)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile(`check \(` + column + ` in \(([^)]*)\)`).FindStringSubmatch(statement)
+	if found == nil {
+		t.Fatalf("%s.%s has no check of a list", table, column)
+	}
+	var values []string
+	for _, v := range strings.Split(found[1], ", ") {
+		values = append(values, strings.Trim(v, "'"))
+	}
+	return values
+}
+
+// A glidein is listed as live exactly if its state is not Terminal, a job if it is Live, and a cluster is
+// needed exactly by runs that are not Over.
+func TestLiveIsWhatTheDomainCallsLive(t *testing.T) {
+	t.Parallel()
+	db, w := legal(t)
+	exec := func(statement string, args ...any) {
+		if _, err := db.ExecContext(context.Background(), statement, args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, s := range corral.GlideinStates {
+		exec("update glideins set asked = 'drain', state = ? where id = 1", s)
+		w.view(func(tx *store.Tx) error {
+			list, err := tx.Glideins(store.GlideinFilter{Live: true})
+			got := slices.ContainsFunc(list, func(g corral.Glidein) bool { return g.ID == 1 })
+			if got == s.Terminal() {
+				t.Errorf("glidein %s: live = %v", s, got)
+			}
+			return err
+		})
+	}
+	exec("update glideins set state = 'DELETED', asked = 'drain'")
+	exec("delete from runs where id = 2")
+	for _, s := range corral.RunStates {
+		exec("update runs set state = ?1, ended_at_ms = iif(?2, updated_at_ms, null)", s, s.Over())
+		err := w.db.Write(t.Context(), actor, func(tx *store.Tx) error {
+			_, err := tx.DeleteCluster(w.cluster.ID, "")
+			return errors.Join(err, errors.New("roll back"))
+		})
+		if needed := corral.KindOf(err) == corral.Conflict; needed == s.Over() {
+			t.Errorf("run %s: cluster is needed = %v", s, needed)
+		}
+	}
+}
+
+// The lists that the engine reads at every step look at live rows only, however long the past is.
+func TestLiveListsUseAnIndex(t *testing.T) {
+	t.Parallel()
+	db, _ := legal(t)
+	for _, c := range []struct{ query, index string }{
+		{"select * from glideins where state in ('NEW', 'WAITING', 'ACTIVE', 'REMOVING') and site_id = 1 and state <> 'DELETED' order by id", "glideins_live"},
+		{"select * from glideins where state in ('NEW', 'WAITING', 'ACTIVE', 'REMOVING') and cluster_id = 1 and state <> 'DELETED' order by id", "glideins_cluster"},
+		{"select * from jobs where state <> 'ENDED' and site_id = 1 order by id", "jobs_live"},
+		{"select * from jobs where glidein_id = 1 order by id", "jobs_attempt"},
+		{"select * from jobs where tag = 'x'", "sqlite_autoindex_jobs"},
+		{"select * from history where object = 'job' and object_id = 1 order by id", "history_object"},
+	} {
+		var id, parent, unused int
+		var detail string
+		if err := db.QueryRow("explain query plan "+c.query).Scan(&id, &parent, &unused, &detail); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(detail, c.index) {
+			t.Errorf("%s: %s, want index %s", c.query, detail, c.index)
+		}
+	}
+}

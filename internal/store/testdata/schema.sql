@@ -1,0 +1,180 @@
+CREATE TABLE answers (
+	actor   text not null check (actor <> ''),
+	key     text not null check (key <> ''),
+	request text not null check (length(request) = 64),
+	status  integer not null check (status between 100 and 599),
+	body    blob not null,
+	at_ms   integer not null,
+	primary key (actor, key)
+) strict, without rowid;
+
+CREATE TABLE clusters (
+	id            integer primary key autoincrement,
+	name          text not null check (name <> ''),
+	owner         text not null check (owner <> ''),
+	kind          text not null check (kind in ('embedded', 'condor')),
+	state         text not null check (state in ('READY', 'DELETED')),
+	reason        text not null,
+	created_at_ms integer not null,
+	updated_at_ms integer not null,
+	constraint times_in_order check (updated_at_ms >= created_at_ms)
+) strict;
+
+CREATE TABLE glideins (
+	id                      integer primary key autoincrement,
+	owner                   text not null check (owner <> ''),
+	site_id                 integer not null references sites (id),
+	cluster_id              integer not null references clusters (id),
+	hosts                   integer not null check (hosts > 0),
+	cpus                    integer not null check (cpus > 0),
+	memory_mib              integer not null check (memory_mib >= 0),
+	walltime_ms             integer not null check (walltime_ms > 0),
+	idle_ms                 integer not null check (idle_ms >= 0),
+	overlap_ms              integer not null check (overlap_ms >= 0),
+	not_before_at_ms        integer,
+	resubmit_mode           text not null check (resubmit_mode in ('never', 'times', 'until', 'forever')),
+	resubmit_limit          integer not null check (resubmit_limit >= 0),
+	resubmit_deadline_at_ms integer,
+	retries                 integer not null check (retries >= 0),
+	labels                  text check (json_type(labels) = 'object'),
+	asked                   text not null check (asked in ('', 'drain', 'cancel')),
+	state                   text not null check (state in ('NEW', 'WAITING', 'ACTIVE', 'FINISHED', 'FAILED', 'REMOVING', 'DELETED')),
+	reason                  text not null,
+	created_at_ms           integer not null,
+	updated_at_ms           integer not null,
+	constraint limit_iff_times check ((resubmit_mode = 'times') = (resubmit_limit > 0)),
+	constraint deadline_iff_until check ((resubmit_mode = 'until') = (resubmit_deadline_at_ms is not null)),
+	constraint gone_only_if_asked check (state not in ('REMOVING', 'DELETED') or asked <> ''),
+	constraint times_in_order check (updated_at_ms >= created_at_ms),
+	unique (id, site_id) -- what a job refers to: an attempt runs at its glidein's site
+) strict;
+
+CREATE TABLE history (
+	id         integer primary key autoincrement,
+	at_ms      integer not null,
+	actor      text not null check (actor <> ''),
+	object     text not null check (object in ('site', 'glidein', 'job', 'cluster', 'run')),
+	object_id  integer not null check (object_id > 0),
+	event      text not null check (event <> ''),
+	from_state text not null, -- empty for the first entry
+	to_state   text not null check (to_state <> ''),
+	reason     text not null
+) strict;
+
+CREATE TABLE jobs (
+	id               integer primary key autoincrement,
+	kind             text not null check (kind in ('setup', 'pilot', 'cleanup')),
+	site_id          integer not null references sites (id),
+	glidein_id       integer,
+	number           integer not null check (number > 0),
+	tag              text not null unique check (tag <> ''),
+	site_job_id      text not null,
+	state            text not null check (state in ('NEW', 'SUBMITTED', 'QUEUED', 'RUNNING', 'ENDED')),
+	outcome          text check (outcome in ('done', 'expired', 'idle', 'drained', 'removed', 'preempted', 'failed', 'lost', 'duplicate')),
+	transient        integer not null check (transient in (0, 1)),
+	exit_status      integer,
+	reason           text not null,
+	asked            text not null check (asked in ('', 'drain', 'cancel')),
+	workers          integer not null check (workers >= 0),
+	lease_holder     text not null,
+	token_digest     text not null check (token_digest = '' or (length(token_digest) = 64 and token_digest not glob '*[^0-9a-f]*')),
+	token_ends_at_ms integer,
+	created_at_ms    integer not null,
+	submitted_at_ms  integer,
+	started_at_ms    integer,
+	ended_at_ms      integer,
+	updated_at_ms    integer not null,
+	foreign key (glidein_id, site_id) references glideins (id, site_id),
+	constraint pilot_iff_glidein check ((kind = 'pilot') = (glidein_id is not null)),
+	constraint ended_iff_outcome check ((state = 'ENDED') = (outcome is not null)),
+	constraint ended_iff_ended_at check ((state = 'ENDED') = (ended_at_ms is not null)),
+	constraint exit_only_if_ended check (state = 'ENDED' or (exit_status is null and transient = 0)),
+	constraint running_has_start check (state <> 'RUNNING' or started_at_ms is not null),
+	constraint start_only_if_running check (started_at_ms is null or state in ('RUNNING', 'ENDED')),
+	constraint known_to_site_is_submitted check (state in ('NEW', 'ENDED') or submitted_at_ms is not null),
+	constraint new_is_not_submitted check (state <> 'NEW' or submitted_at_ms is null),
+	constraint started_is_submitted check (started_at_ms is null or submitted_at_ms is not null),
+	constraint pilot_if_workers check (kind = 'pilot' or (workers = 0 and lease_holder = '' and token_digest = '')),
+	constraint token_iff_end check ((token_digest = '') = (token_ends_at_ms is null)),
+	constraint times_in_order check (
+		created_at_ms <= submitted_at_ms
+		and created_at_ms <= ended_at_ms
+		and submitted_at_ms <= started_at_ms
+		and submitted_at_ms <= ended_at_ms
+		and started_at_ms <= ended_at_ms
+		and ended_at_ms <= updated_at_ms
+		and started_at_ms <= updated_at_ms
+		and submitted_at_ms <= updated_at_ms
+		and created_at_ms <= updated_at_ms)
+) strict;
+
+CREATE TABLE runs (
+	id             integer primary key autoincrement,
+	owner          text not null check (owner <> ''),
+	cluster_id     integer not null references clusters (id),
+	workflow       text not null check (workflow <> ''),
+	dir            text not null check (dir <> ''),
+	options        text not null check (json_type(options) = 'object'),
+	labels         text check (json_type(labels) = 'object'),
+	state          text not null check (state in ('RUNNING', 'CANCELLING', 'SUCCEEDED', 'FAILED', 'STALLED', 'CANCELLED', 'DELETED')),
+	reason         text not null,
+	tasks_total    integer not null check (tasks_total >= 0),
+	tasks_waiting  integer not null check (tasks_waiting >= 0),
+	tasks_ready    integer not null check (tasks_ready >= 0),
+	tasks_running  integer not null check (tasks_running >= 0),
+	tasks_done     integer not null check (tasks_done >= 0),
+	tasks_failed   integer not null check (tasks_failed >= 0),
+	tasks_skipped  integer not null check (tasks_skipped >= 0),
+	report         text check (json_type(report) = 'object'),
+	created_at_ms  integer not null,
+	ended_at_ms    integer,
+	updated_at_ms  integer not null,
+	constraint over_iff_ended_at check ((state in ('RUNNING', 'CANCELLING')) = (ended_at_ms is null)),
+	constraint report_only_if_over check (report is null or ended_at_ms is not null),
+	constraint tasks_add_up check (
+		tasks_total = tasks_waiting + tasks_ready + tasks_running + tasks_done + tasks_failed + tasks_skipped),
+	constraint times_in_order check (
+		created_at_ms <= updated_at_ms and created_at_ms <= ended_at_ms and ended_at_ms <= updated_at_ms)
+) strict;
+
+CREATE TABLE sites (
+	id            integer primary key autoincrement,
+	name          text not null check (name <> ''),
+	owner         text not null check (owner <> ''),
+	contact       text not null check (contact <> ''),
+	batch         text not null check (batch <> ''),
+	root          text not null check (root = '' or root glob '/*'),
+	os            text not null,
+	arch          text not null,
+	libc          text not null,
+	package       text not null,
+	state         text not null check (state in ('NEW', 'STAGING', 'READY', 'EXITING', 'REMOVING', 'DELETED', 'FAILED')),
+	reason        text not null,
+	created_at_ms integer not null,
+	updated_at_ms integer not null,
+	constraint times_in_order check (updated_at_ms >= created_at_ms)
+) strict;
+
+CREATE INDEX answers_age on answers (at_ms);
+
+CREATE UNIQUE INDEX clusters_name on clusters (name) where state <> 'DELETED';
+
+CREATE INDEX glideins_cluster on glideins (cluster_id) where state in ('NEW', 'WAITING', 'ACTIVE', 'REMOVING');
+
+CREATE INDEX glideins_live on glideins (site_id) where state in ('NEW', 'WAITING', 'ACTIVE', 'REMOVING');
+
+CREATE INDEX history_object on history (object, object_id);
+
+CREATE UNIQUE INDEX jobs_attempt on jobs (glidein_id, number);
+
+CREATE INDEX jobs_live on jobs (site_id) where state <> 'ENDED';
+
+CREATE UNIQUE INDEX jobs_number on jobs (site_id, kind, number) where kind <> 'pilot';
+
+CREATE UNIQUE INDEX jobs_one_of_site on jobs (site_id, kind) where kind <> 'pilot' and state <> 'ENDED';
+
+CREATE UNIQUE INDEX runs_dir on runs (dir) where state <> 'DELETED';
+
+CREATE INDEX runs_live on runs (cluster_id) where state in ('RUNNING', 'CANCELLING');
+
+CREATE UNIQUE INDEX sites_name on sites (name) where state <> 'DELETED';
