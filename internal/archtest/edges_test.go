@@ -1,0 +1,137 @@
+package archtest
+
+import (
+	"maps"
+	"slices"
+	"testing"
+)
+
+// layers lists every package, from the centre to the rim. A package imports from lower layers only,
+// never from its own. examples/lambda stands below the demo that shows it.
+var layers = [][]string{
+	{"dag", "resubmit", "internal/version", "internal/xdg"},
+	{root},
+	{"api", "gridsite", "internal/order", "internal/store", "packages", "pool", "workflow"},
+	{"examples/lambda", "gridsite/gridsitetest", "internal/follow", "internal/personal", "internal/reconcile", "internal/run", "internal/store/storetest", "staging"},
+	{"internal/engine", "internal/pilot"},
+	{"internal/demo", "internal/server"},
+	{"cmd/corral", "cmd/corrald", "cmd/pilot", "internal/archtest", "internal/e2e"},
+}
+
+// edges lists, for each package, what it may import of ours and why. What is not here is not allowed.
+var edges = map[string]map[string]string{
+	"dag":              {},
+	"resubmit":         {},
+	"internal/version": {},
+	"internal/xdg":     {},
+
+	root: {"resubmit": "a glidein holds its policy"},
+
+	"api":            {root: "the nouns double as wire types"},
+	"gridsite":       {root: "platforms"},
+	"internal/order": {root: "outcomes and durations in the two files"},
+	"internal/store": {root: "what it stores", "resubmit": "a policy is stored in columns of its own"},
+	"packages":       {root: "platforms, error kinds"},
+	"pool":           {root: "worker and run ids"},
+	"workflow":       {root: "error kinds, seconds", "dag": "a workflow is a graph of tasks"},
+
+	"examples/lambda":          {"dag": "makes a workflow", "workflow": "makes a workflow"},
+	"gridsite/gridsitetest":    {"gridsite": "what every back end must do"},
+	"internal/follow":          {root: "shows runs", "api": "asks corrald"},
+	"internal/personal":        {root: "error kinds", "api": "asks corrald", "internal/version": "compares programs", "internal/xdg": "where it lives"},
+	"internal/reconcile":       {root: "the world", "resubmit": "the rule for another attempt"},
+	"internal/run":             {root: "runs", "api": "what a new run is made of", "dag": "ranks, frontier", "internal/store": "keeps runs", "pool": "runs tasks", "workflow": "what to run"},
+	"internal/store/storetest": {"internal/store": "opens a database for a test"},
+	"staging":                  {root: "error kinds", "packages": "what it installs"},
+
+	"internal/engine": {
+		root: "sites, glideins, jobs", "resubmit": "policies", "internal/version": "names the worker package",
+		"gridsite": "submits and follows jobs", "internal/order": "writes orders, reads reports",
+		"internal/reconcile": "decides", "internal/run": "adopts runs", "internal/store": "the world",
+		"packages": "builds the worker package", "pool": "counts workers", "staging": "the mirror",
+	},
+	"internal/pilot": {
+		root: "outcomes", "internal/order": "reads orders, writes reports", "packages": "removes packages",
+		"pool": "runs workers", "staging": "installs packages",
+	},
+
+	"internal/demo": {
+		root: "shows what it asked for", "api": "asks corrald", "dag": "predicts", "examples/lambda": "its input",
+		"internal/follow": "progress", "internal/personal": "starts corrald", "internal/xdg": "a layout in a temporary folder",
+		"workflow": "reads the example",
+	},
+	"internal/server": {root: "nouns", "api": "the contract", "internal/run": "starts runs", "internal/store": "everything else", "resubmit": "reads policies"},
+
+	"cmd/corral": {
+		root: "prints the nouns", "api": "asks corrald", "internal/demo": "verb demo", "internal/follow": "progress",
+		"internal/personal": "verbs up and down", "internal/version": "--version", "internal/xdg": "default paths",
+		"workflow": "verb workflow",
+	},
+	"cmd/corrald": {
+		root: "machine", "api": "paths", "internal/engine": "wires it", "internal/personal": "state file",
+		"internal/run": "wires it", "internal/server": "wires it", "internal/store": "wires it",
+		"internal/version": "--version", "internal/xdg": "default paths", "pool": "wires it",
+	},
+	"cmd/pilot": {root: "exit status", "internal/pilot": "wires it", "internal/version": "--version"},
+
+	"internal/archtest": {},
+	"internal/e2e":      {},
+}
+
+// used returns what each package of ours imports of ours, tests left out.
+func used(t *testing.T) map[string][]string {
+	t.Helper()
+	imports := map[string][]string{}
+	for _, f := range source(t, production) {
+		ours, _ := f.imports()
+		imports[f.pkg] = append(imports[f.pkg], ours...)
+	}
+	return imports
+}
+
+func layerOf(pkg string) int {
+	return slices.IndexFunc(layers, func(l []string) bool { return slices.Contains(l, pkg) })
+}
+
+func TestImports(t *testing.T) {
+	imports := used(t)
+	for _, pkg := range slices.Sorted(maps.Keys(imports)) {
+		allowed, known := edges[pkg]
+		if !known || layerOf(pkg) < 0 {
+			t.Errorf("%s is new: give it a place in layers and its imports in edges (edges_test.go)", pkg)
+			continue
+		}
+		for _, to := range slices.Compact(slices.Sorted(slices.Values(imports[pkg]))) {
+			if _, ok := allowed[to]; !ok {
+				t.Errorf("%s imports %s, which edges (edges_test.go) does not allow", pkg, to)
+			}
+		}
+	}
+}
+
+func TestEdgesPointDown(t *testing.T) {
+	for pkg, allowed := range edges {
+		for to, why := range allowed {
+			if layerOf(to) < 0 || layerOf(to) >= layerOf(pkg) {
+				t.Errorf("edge %s → %s: from layer %d to layer %d, want downward", pkg, to, layerOf(pkg), layerOf(to))
+			}
+			if why == "" {
+				t.Errorf("edge %s → %s has no reason", pkg, to)
+			}
+		}
+	}
+}
+
+func TestNoEdgeTooMany(t *testing.T) {
+	imports := used(t)
+	for pkg, allowed := range edges {
+		if _, exists := imports[pkg]; !exists {
+			t.Errorf("edges names %s, which does not exist", pkg)
+		}
+		for to := range allowed {
+			if !slices.Contains(imports[pkg], to) {
+				t.Errorf("edge %s → %s is not used any longer: remove it", pkg, to)
+			}
+		}
+	}
+}

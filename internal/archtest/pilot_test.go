@@ -1,0 +1,75 @@
+package archtest
+
+import (
+	"debug/elf"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The pilot is sent to sites that we know nothing about: it is one static file, and small.
+const maxPilotBytes = 12 << 20
+
+// notInPilot lists what the pilot must not carry: it fetches by http(s) and from files, corrald does the
+// rest.
+var notInPilot = map[string]string{
+	"github.com/labstack/echo": "it serves nothing",
+	"modernc.org/sqlite":       "it stores nothing",
+	"golang.org/x/crypto/ssh":  "it logs in nowhere",
+	module + "/internal/store": "it stores nothing",
+}
+
+func TestPilotCarriesOnlyWhatItNeeds(t *testing.T) {
+	cmd := exec.Command("go", "list", "-deps", "./cmd/pilot")
+	cmd.Dir = top
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	for dep := range strings.Lines(string(out)) {
+		for banned, why := range notInPilot {
+			if strings.HasPrefix(dep, banned) {
+				t.Errorf("the pilot depends on %s: %s", strings.TrimSpace(dep), why)
+			}
+		}
+	}
+}
+
+func TestPilotIsStaticAndSmall(t *testing.T) {
+	for _, arch := range []string{"amd64", "arm64"} {
+		t.Run(arch, func(t *testing.T) {
+			t.Parallel()
+			file := filepath.Join(t.TempDir(), "pilot")
+			cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", file, "./cmd/pilot")
+			cmd.Dir = top
+			cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch)
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Fatalf("go build: %v\n%s", err, out)
+			}
+			info, err := os.Stat(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if info.Size() > maxPilotBytes {
+				t.Errorf("the pilot has %d bytes, at most %d", info.Size(), maxPilotBytes)
+			}
+			checkStatic(t, file)
+		})
+	}
+}
+
+func checkStatic(t *testing.T, file string) {
+	t.Helper()
+	f, err := elf.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_INTERP {
+			t.Error("the pilot asks for a dynamic loader")
+		}
+	}
+}
