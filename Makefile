@@ -1,0 +1,52 @@
+# Corral's commands for people; `make help` lists them. Everything that a target needs it makes itself,
+# and everything it makes is in bin/ or in Go's own caches.
+
+GO ?= go
+VERSION ?= $(shell git describe --tags --dirty 2>/dev/null)
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2 # 2026.2.2
+FUZZTIME ?= 10s
+
+version := -X github.com/corral-pilot/corral/internal/version.release=$(VERSION)
+go_files = $(shell git ls-files --cached --others --exclude-standard '*.go')
+rapid_packages = $(shell $(GO) list -f '{{join .TestImports " "}} {{join .XTestImports " "}} {{.ImportPath}}' ./... \
+	| awk '/pgregory.net\/rapid / { print $$NF }')
+
+.PHONY: help build demo test test-all test-more bench lint fmt clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-10s %s\n", $$1, $$2 }' Makefile
+
+build: ## corrald, corral and pilot in bin/
+	$(GO) build -trimpath -ldflags '$(version)' -o bin/ ./cmd/corrald ./cmd/corral
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w $(version)' -o bin/ ./cmd/pilot
+
+demo: build ## the main job, end to end: a workflow on pilots on this machine
+	bin/corral demo
+
+test: build ## all tests, with the race detector and in random order
+	$(GO) test -race -shuffle=on -timeout 10m ./...
+
+test-all: test test-more ## test, then the longer checks
+
+test-more: ## longer checks: more cases of properties, fuzzing, repeated crashes, the other architecture
+	$(GO) test -timeout 20m $(rapid_packages) -rapid.checks=1000
+	$(GO) test -race -count=3 -timeout 20m -run 'Kill|Restart|Survives' ./...
+	scripts/fuzz $(FUZZTIME)
+	CGO_ENABLED=0 GOARCH=arm64 $(GO) vet ./...
+	CGO_ENABLED=0 GOARCH=arm64 $(GO) build -trimpath -ldflags '-s -w $(version)' -o /dev/null ./cmd/pilot
+
+bench: build ## benchmarks beside what the machine could do at best
+	$(GO) run ./bench
+
+lint: ## format, vet, staticcheck, go.mod, and the architecture as tests
+	@unformatted=$$(gofmt -l $(go_files)); [ -z "$$unformatted" ] || { echo "not formatted (make fmt):"; echo "$$unformatted"; exit 1; }
+	$(GO) vet ./...
+	$(GO) run $(STATICCHECK) ./...
+	$(GO) mod tidy -diff
+	$(GO) test ./internal/archtest
+
+fmt: ## format the Go files
+	gofmt -w $(go_files)
+
+clean: ## remove what was built
+	rm -rf bin build
