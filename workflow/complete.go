@@ -67,7 +67,7 @@ func (r *reader) joinExecutions(index map[string]int) error {
 			return r.at(line, "execution of task %q: %w", e.ID, err)
 		}
 		started, ok := parseTime(e.ExecutedAt)
-		if !ok && e.ExecutedAt != "" {
+		if !ok {
 			r.warn(int(line), "execution of task %q: executedAt %q is not a time that is understood", e.ID, e.ExecutedAt)
 		}
 		r.wf.Tasks[i].StartedAt = started

@@ -35,7 +35,9 @@ var errUnknown = errors.New("unknown field")
 
 func newDocument(r io.Reader, name string, limit int64) *document {
 	lines := &lineReader{r: r, limit: limit}
-	return &document{name: name, lines: lines, dec: json.NewDecoder(lines)}
+	dec := json.NewDecoder(lines)
+	dec.DisallowUnknownFields() // so that they are noticed; see read
+	return &document{name: name, lines: lines, dec: dec}
 }
 
 // object reads an object. field is called for each key and reads its value, or returns errUnknown.
@@ -119,18 +121,19 @@ const maxUnknown = 100
 // read reads one value into v and returns the line where it begins. Fields of v's structs are all that
 // is known at path; others are noted.
 func read[T any](d *document, path string, v *T) (line int, err error) {
-	var raw json.RawMessage
-	if err := d.dec.Decode(&raw); err != nil {
+	before := d.dec.InputOffset()
+	err = d.dec.Decode(v)
+	after := d.dec.InputOffset()
+	raw := bytes.TrimLeft(d.lines.between(before, after), " \t\r\n,:")
+	if len(raw) == 0 { // no value was passed: the trouble is with the text
 		return 0, d.broken(err)
 	}
-	start := d.dec.InputOffset() - int64(len(raw))
+	start := after - int64(len(raw))
 	line, _ = d.lines.position(start)
-	strict := json.NewDecoder(bytes.NewReader(raw))
-	strict.DisallowUnknownFields()
-	if strict.Decode(v) == nil {
+	if err == nil {
 		return line, nil
 	}
-	var lenient T
+	var lenient T // v may be half read
 	if err := json.Unmarshal(raw, &lenient); err != nil {
 		return line, d.mismatch(path, err, raw, reflect.TypeFor[T](), start)
 	}

@@ -73,7 +73,7 @@ func decompressed(r io.Reader) (io.Reader, error) {
 	buffered := bufio.NewReaderSize(r, 64<<10)
 	magic, err := buffered.Peek(2)
 	if err != nil || !bytes.Equal(magic, []byte{0x1f, 0x8b}) {
-		return buffered, nil //nolint:nilerr // a file of one byte, or a reader's error, shows when it is read
+		return buffered, nil // a file of one byte, or a reader's error, shows when it is read
 	}
 	return gzip.NewReader(buffered)
 }
@@ -269,7 +269,7 @@ func (r *reader) text(path string, v *string) error {
 
 func (r *reader) time(path, s string, line int) time.Time {
 	t, ok := parseTime(s)
-	if !ok && s != "" {
+	if !ok {
 		r.warn(line, "%s: %q is not a time that is understood", path, s)
 	}
 	return t

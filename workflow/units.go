@@ -65,9 +65,12 @@ var timestampLayouts = []string{
 	"01-02-06T15:04:05Z",
 }
 
-// parseTime reads a timestamp; without a zone it is taken for UTC. The Unix epoch, which we write
-// where the format demands a time and none is known, reads as the zero time.
+// parseTime reads a timestamp; without a zone it is taken for UTC. An empty one is the zero time, and
+// so is the Unix epoch, which we write where the format demands a time and none is known.
 func parseTime(s string) (t time.Time, ok bool) {
+	if s == "" {
+		return time.Time{}, true
+	}
 	for _, layout := range timestampLayouts {
 		if t, err := time.Parse(layout, s); err == nil {
 			if t.Equal(time.Unix(0, 0)) {

@@ -1,0 +1,85 @@
+package workflow_test
+
+import (
+	"bytes"
+	"fmt"
+	"runtime"
+	"testing"
+
+	"github.com/corral-pilot/corral/dag"
+	"github.com/corral-pilot/corral/workflow"
+)
+
+// large is a workflow file of n tasks, each with a command of five arguments, a script as own input,
+// one or two files from its parents and one output.
+func large(t testing.TB, n int) []byte {
+	t.Helper()
+	wf := &workflow.Workflow{Name: "large", FileSizes: make(map[string]int64)}
+	var edges [][2]int
+	for i := range n {
+		out := fmt.Sprintf("data/part.%06d.txt", i)
+		task := workflow.Task{
+			ID:        fmt.Sprintf("transform_ID%06d", i),
+			Name:      "transform",
+			Argv:      []string{"awk", "-f", "transform.awk", "-v", fmt.Sprintf("n=%d", i), out},
+			Inputs:    []string{"transform.awk"},
+			Outputs:   []string{out},
+			CPUs:      1,
+			MemoryMiB: 64,
+		}
+		for _, p := range []int{i - 1000, i - 1001} {
+			if p >= 0 && i%1000 > 0 {
+				task.Inputs = append(task.Inputs, wf.Tasks[p].Outputs[0])
+				edges = append(edges, [2]int{p, i})
+			}
+		}
+		wf.FileSizes[out] = int64(i)
+		wf.Tasks = append(wf.Tasks, task)
+	}
+	g, err := dag.New(n, edges)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wf.Graph = g
+	var out bytes.Buffer
+	if err := workflow.Write(&out, wf); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// A task in memory takes well under a kilobyte, so that 100,000 stay under 100 MB.
+func TestMemoryPerTask(t *testing.T) {
+	const n = 10_000
+	text := large(t, n)
+	before := heap()
+	wf, _, err := workflow.Read(bytes.NewReader(text), "large", workflow.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	perTask := (int64(heap()) - int64(before)) / n
+	t.Logf("%d bytes a task in memory, %d in the file", perTask, len(text)/n)
+	if perTask > 900 {
+		t.Errorf("%d bytes a task, want at most 900", perTask)
+	}
+	runtime.KeepAlive(wf)
+	runtime.KeepAlive(text)
+}
+
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+func BenchmarkRead100k(b *testing.B) {
+	text := large(b, 100_000)
+	b.SetBytes(int64(len(text)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, _, err := workflow.Read(bytes.NewReader(text), "large", workflow.Options{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
