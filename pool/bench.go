@@ -104,7 +104,7 @@ func (b *bench) next(q *queue, now time.Time) *entry {
 		case e.fits(whole):
 			return nil
 		}
-		e.reserved, b.keptFor = nil, nil
+		b.unkeep()
 	}
 	if free.cpus <= 0 {
 		return nil
@@ -170,6 +170,11 @@ func (b *bench) run(e *entry, now time.Time) {
 // clear takes everything off the bench.
 func (b *bench) clear() {
 	b.running, b.waiting, b.usedCPUs, b.usedMemory = nil, nil, 0, 0
+	b.unkeep()
+}
+
+// unkeep gives up keeping the worker free for a job: another may take it.
+func (b *bench) unkeep() {
 	if b.keptFor != nil {
 		b.keptFor.reserved, b.keptFor = nil, nil
 	}

@@ -197,7 +197,7 @@ func (d *Dispatcher) ask(attempt corral.JobID, ask corral.Ask) {
 	d.asked[attempt] = ask
 	for _, m := range d.members {
 		if m.attempt == attempt {
-			m.draining = true
+			m.drain()
 			m.send(askMessage(ask))
 		}
 	}

@@ -48,6 +48,12 @@ func (m *member) send(msg *message) {
 	}
 }
 
+// drain keeps new jobs from the worker.
+func (m *member) drain() {
+	m.draining = true
+	m.bench.unkeep()
+}
+
 // hangUp ends the connection; its reading goroutine cleans up after it.
 func (m *member) hangUp() {
 	if m.session != nil {
@@ -124,7 +130,7 @@ func (d *Dispatcher) register(s *session, h *hello, adm Admission, held *message
 	d.reconcileLocked(m, held, now)
 	m.instance = h.Instance
 	if ask := d.asked[m.attempt]; ask != corral.AskNothing {
-		m.draining = true
+		m.drain()
 		m.send(askMessage(ask))
 	}
 	m.sendCancels()

@@ -87,7 +87,7 @@ func (q *queue) remove(e *entry) {
 	q.size--
 	e.overtaken = time.Time{}
 	if e.reserved != nil {
-		e.reserved.keptFor, e.reserved = nil, nil
+		e.reserved.unkeep()
 	}
 }
 

@@ -76,7 +76,7 @@ func (d *Dispatcher) drained(m *member, s *session) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if m.session == s {
-		m.draining = true
+		m.drain()
 	}
 }
 
@@ -108,6 +108,7 @@ func (d *Dispatcher) disconnected(m *member, s *session) {
 	defer d.mu.Unlock()
 	if m.session == s {
 		m.session = nil
+		m.bench.unkeep()
 	}
 }
 

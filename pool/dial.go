@@ -1,0 +1,136 @@
+package pool
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/corral-pilot/corral"
+)
+
+// Errors of dialling in that repeating does not help.
+var (
+	// ErrRefused says that the dispatcher does not want this worker or pilot.
+	ErrRefused = errors.New("refused by the dispatcher")
+
+	// ErrDuplicate says that another pilot has the attempt's lease. It is an ErrRefused too.
+	ErrDuplicate = fmt.Errorf("%w: another pilot holds the attempt's lease", ErrRefused)
+)
+
+const (
+	backoffFirst = 50 * time.Millisecond
+	backoffMost  = 2 * time.Second
+)
+
+// A greeting is a connection on which this side was admitted.
+type greeting struct {
+	*conn
+	terms  *welcome
+	sentAt time.Time // of the hello: a lease counts from here
+	gotAt  time.Time // of the welcome
+}
+
+// dial tries the addresses in order until one admits or refuses h.
+func dial(ctx context.Context, addresses []string, digest string, h *hello) (*greeting, error) {
+	var all []error
+	for _, address := range addresses {
+		nc, err := dialAddress(ctx, address, digest)
+		if err == nil {
+			var g *greeting
+			if g, err = greet(ctx, nc, h); err == nil || errors.Is(err, ErrRefused) {
+				return g, err
+			}
+		}
+		all = append(all, fmt.Errorf("%s: %w", address, err))
+	}
+	if len(all) == 0 {
+		all = append(all, errors.New("no address is known"))
+	}
+	return nil, fmt.Errorf("dialling the dispatcher: %w", errors.Join(all...))
+}
+
+// dialAddress connects to unix:PATH or tls:HOST:PORT, where the certificate must have the digest.
+func dialAddress(ctx context.Context, address, digest string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, admitTimeout)
+	defer cancel()
+	network, where, _ := strings.Cut(address, ":")
+	switch network {
+	case "unix":
+		return new(net.Dialer).DialContext(ctx, "unix", where)
+	case "tls":
+		return (&tls.Dialer{Config: pinned(digest)}).DialContext(ctx, "tcp", where)
+	}
+	return nil, corral.Errorf(corral.Invalid, "an address is unix:PATH or tls:HOST:PORT")
+}
+
+// pinned accepts exactly the certificate with this digest, whatever names and times it has.
+func pinned(digest string) *tls.Config {
+	return &tls.Config{
+		MinVersion:         tls.VersionTLS13,
+		InsecureSkipVerify: true, // the chain is not looked at; VerifyConnection decides
+		VerifyConnection: func(s tls.ConnectionState) error {
+			if got := digestOf(s.PeerCertificates[0].Raw); got != digest {
+				return fmt.Errorf("the certificate has digest %s, not %s", got, digest)
+			}
+			return nil
+		},
+	}
+}
+
+// greet says hello and waits for the answer. It takes nc over.
+func greet(ctx context.Context, nc net.Conn, h *hello) (*greeting, error) {
+	_ = nc.SetDeadline(time.Now().Add(2 * admitTimeout))
+	stop := context.AfterFunc(ctx, func() { nc.Close() })
+	defer stop()
+	g := &greeting{conn: newConn(nc), sentAt: time.Now()}
+	g.send(&message{Type: typeHello, Hello: h})
+	m, err := g.recv(maxFrame)
+	if err == nil && m.Type == typeWelcome {
+		_ = nc.SetReadDeadline(time.Time{})
+		g.terms, g.gotAt = m.Welcome, time.Now()
+		return g, nil
+	}
+	g.close()
+	if err != nil {
+		return nil, fmt.Errorf("waiting to be admitted: %w", err)
+	}
+	return nil, refusal(h.Role, m)
+}
+
+// refusal returns the error for an answer that is not a welcome.
+func refusal(role Role, m *message) error {
+	if m.Type != typeRefuse {
+		return fmt.Errorf("%w: %s instead of welcome", errProtocol, m.Type)
+	}
+	switch m.Kind {
+	case corral.Unavailable, corral.Unknown, corral.Timeout, corral.Internal:
+		return corral.Errorf(m.Kind, "not admitted now: %s", m.Reason)
+	case corral.Conflict:
+		if role == RolePilot {
+			return corral.Errorf(m.Kind, "%w (%s)", ErrDuplicate, m.Reason)
+		}
+	}
+	return corral.Errorf(m.Kind, "%w: %s", ErrRefused, m.Reason)
+}
+
+// A backoff is the waiting time between attempts to connect. The zero value is ready.
+type backoff struct{ next time.Duration }
+
+// wait waits a little longer than the time before, with jitter, so that the workers of a dispatcher
+// that was started again do not come back in step. It reports false if ctx ended.
+func (b *backoff) wait(ctx context.Context) bool {
+	b.next = min(max(backoffFirst, 2*b.next), backoffMost)
+	t := time.NewTimer(b.next/2 + rand.N(b.next/2))
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

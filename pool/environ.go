@@ -1,0 +1,98 @@
+package pool
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/corral-pilot/corral"
+)
+
+// environ returns the task's environment and the PATH in it. The worker's own environment is not
+// passed on; what the task asks for wins over the base, and our names over what it asks for.
+func (e *execution) environ() (env []string, path string) {
+	ours := [...]string{
+		"CORRAL_RUN=" + strconv.FormatInt(int64(e.job.Run), 10),
+		"CORRAL_TASK=" + e.task.ID,
+		"CORRAL_ATTEMPT=" + strconv.Itoa(e.task.Attempt),
+		"CORRAL_CPUS=" + strconv.Itoa(e.job.CPUs),
+		"TMPDIR=" + e.x.scratch,
+	}
+	if e.x.scratch == "" {
+		ours[4] = "TMPDIR=" + e.dir.path
+	}
+	env = make([]string, 0, len(ours)+len(e.x.base)+len(e.task.Env))
+	env = append(env, ours[:4]...)
+	for _, from := range [][]string{e.task.Env, ours[4:], e.x.base} {
+		for _, kv := range from {
+			if !defines(env, kv) {
+				env = append(env, kv)
+			}
+		}
+	}
+	for _, kv := range env {
+		if value, ok := strings.CutPrefix(kv, "PATH="); ok {
+			path = value
+		}
+	}
+	return env, path
+}
+
+// defines reports whether env has a value for the name of kv.
+func defines(env []string, kv string) bool {
+	name, _, _ := strings.Cut(kv, "=")
+	for _, have := range env {
+		if len(have) > len(name) && have[len(name)] == '=' && have[:len(name)] == name {
+			return true
+		}
+	}
+	return false
+}
+
+// baseEnv is what every task gets of the worker's environment: where commands are, who it runs as, and
+// the language of its messages.
+func baseEnv() []string {
+	var env []string
+	for _, kv := range [][2]string{
+		{"PATH", "/usr/local/bin:/usr/bin:/bin"}, {"HOME", "/"}, {"USER", ""}, {"LANG", "C.UTF-8"},
+	} {
+		value := os.Getenv(kv[0])
+		if value == "" {
+			value = kv[1]
+		}
+		if value != "" {
+			env = append(env, kv[0]+"="+value)
+		}
+	}
+	return env
+}
+
+// lookPath finds a command. A name with a slash is one of the task's directory, or absolute.
+func (x *executor) lookPath(name, path string) (string, error) {
+	if strings.Contains(name, "/") {
+		return name, nil
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if found, ok := x.paths[path+"\x00"+name]; ok {
+		return found, nil
+	}
+	const execute = 0x1
+	for dir := range strings.SplitSeq(path, ":") {
+		file := dir + "/" + name
+		var st syscall.Stat_t
+		if dir != "" && syscall.Stat(file, &st) == nil && st.Mode&syscall.S_IFMT == syscall.S_IFREG && syscall.Access(file, execute) == nil {
+			x.paths[path+"\x00"+name] = file
+			return file, nil
+		}
+	}
+	return "", corral.Errorf(corral.NotFound, "command %q is not found in %s", name, path)
+}
+
+// forget drops what lookPath found.
+func (x *executor) forget(name, path string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	delete(x.paths, path+"\x00"+name)
+}

@@ -1,0 +1,199 @@
+package pool
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// An executor runs tasks as processes of this machine.
+type executor struct {
+	worker  string // its id
+	host    string
+	base    []string // environment of every task
+	null    int      // /dev/null
+	scratch string   // TMPDIR of the tasks; empty: their own directories
+
+	mu    sync.Mutex        // guards paths
+	paths map[string]string // of commands, by PATH and name
+}
+
+// An execution is one task on its way. Its guard says why it was killed, if it was.
+type execution struct {
+	x    *executor
+	job  *Job
+	task *Task
+	dir  taskDir
+	res  Result
+
+	mu    sync.Mutex // guards what follows
+	proc  *process
+	cause Status // why it was killed; a timeout is a failure
+	why   string
+}
+
+func newExecutor(cfg WorkerConfig, host string) (*executor, error) {
+	null, err := syscall.Open(os.DevNull, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("opening %s: %w", os.DevNull, err)
+	}
+	return &executor{
+		worker: cfg.ID, host: host, null: null, scratch: cfg.Scratch,
+		base: baseEnv(), paths: map[string]string{},
+	}, nil
+}
+
+func (x *executor) close() { _ = syscall.Close(x.null) }
+
+// begin prepares the record of an execution.
+func (x *executor) begin(job *Job, task *Task) *execution {
+	return &execution{x: x, job: job, task: task, res: Result{
+		Key: job.Key(), Index: task.Index, Attempt: task.Attempt, Exit: -1, Worker: x.worker,
+	}}
+}
+
+// run runs the task to its end, publishes its outputs for as long as fresh allows it, and leaves its
+// record in its directory.
+func (e *execution) run(fresh func() bool) Result {
+	began := time.Now()
+	e.res.StartedAt = began.UTC()
+	err := e.prepareAndWait()
+	if err == nil {
+		err = e.dir.publish(fresh)
+	}
+	e.conclude(err)
+	e.res.EndedAt = e.res.StartedAt.Add(time.Since(began))
+	e.record()
+	return e.res
+}
+
+func (e *execution) prepareAndWait() error {
+	var err error
+	if e.dir, err = newTaskDir(e.job.Dir, e.task); err != nil {
+		return err
+	}
+	if err := e.start(); err != nil {
+		return err
+	}
+	if e.task.Timeout > 0 {
+		t := time.AfterFunc(e.task.Timeout, e.timeOut)
+		defer t.Stop()
+	}
+	status, usage := e.proc.wait()
+	e.res.UserCPU = time.Duration(usage.Utime.Nano())
+	e.res.SysCPU = time.Duration(usage.Stime.Nano())
+	e.res.MaxRSSKiB = usage.Maxrss
+	if !status.Signaled() {
+		e.res.Exit = status.ExitStatus()
+	} else {
+		e.res.Signal = signalName(status.Signal())
+	}
+	switch {
+	case e.killed():
+		return errKilled // whatever the task made of the signal
+	case status.Signaled():
+		return errors.New("killed by " + e.res.Signal)
+	case e.res.Exit != 0:
+		return fmt.Errorf("exit status %d", e.res.Exit)
+	}
+	return nil
+}
+
+// errKilled says that the execution was stopped; its cause says why.
+var errKilled = errors.New("killed")
+
+func (e *execution) killed() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.cause != ""
+}
+
+// start starts the process, unless the execution was stopped already.
+func (e *execution) start() error {
+	if len(e.task.Argv) == 0 {
+		return errors.New("the task has no command")
+	}
+	in, out, serr, err := e.dir.stdio(e.x.null)
+	if err != nil {
+		return err
+	}
+	defer closeStdio(e.x.null, in, out, serr)
+	env, path := e.environ()
+	command, err := e.x.lookPath(e.task.Argv[0], path)
+	if err != nil {
+		return err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.cause != "" {
+		return errKilled
+	}
+	e.proc, err = startProcess(command, e.task.Argv, &syscall.ProcAttr{
+		Dir: e.dir.path, Env: env, Files: []uintptr{uintptr(in), uintptr(out), uintptr(serr)},
+	})
+	if err != nil {
+		e.x.forget(e.task.Argv[0], path)
+		return fmt.Errorf("command %q cannot be executed: %w", e.task.Argv[0], err)
+	}
+	return nil
+}
+
+// stop kills the task, whether or not it has started. The first cause counts.
+func (e *execution) stop(cause Status, why string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.cause == "" {
+		e.cause, e.why = cause, why
+	}
+	if e.proc != nil {
+		e.proc.signal(syscall.SIGKILL)
+	}
+}
+
+func (e *execution) timeOut() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.cause == "" {
+		e.cause, e.why = Failed, "timed out after "+e.task.Timeout.String()
+		e.proc.terminate()
+	}
+}
+
+// conclude sets the status.
+func (e *execution) conclude(err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch {
+	case errors.Is(err, errStale):
+		e.res.Status, e.res.Reason = Cut, clip(err.Error())
+	case errors.Is(err, errKilled):
+		e.res.Status, e.res.Reason = e.cause, clip(e.why)
+	case err != nil:
+		e.res.Status, e.res.Reason = Failed, clip(err.Error())
+	default:
+		e.res.Status = Done
+	}
+}
+
+// record leaves what is known in the attempt's directory, for people.
+func (e *execution) record() {
+	if e.dir.path == "" {
+		return
+	}
+	b, err := json.Marshal(struct {
+		Task string   `json:"task"`
+		Host string   `json:"host"`
+		Argv []string `json:"argv"`
+		*Result
+	}{e.task.ID, e.x.host, e.task.Argv, &e.res})
+	if err == nil {
+		err = e.dir.write(recordFile, append(b, '\n'))
+	}
+	if err != nil && e.res.Reason == "" {
+		e.res.Reason = clip("its record could not be written: " + err.Error())
+	}
+}

@@ -1,0 +1,218 @@
+package pool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/corral-pilot/corral"
+)
+
+// A PilotConfig is what a pilot needs to reach its dispatcher.
+type PilotConfig struct {
+	Tag, Token string   // of the attempt
+	Holder     string   // names this pilot process and no other
+	Host       string   // for people
+	PID        int      // likewise
+	Addresses  []string // unix:PATH or tls:HOST:PORT, in the order to try
+	CertDigest string   // sha256:HEX of the worker port's certificate, for tls addresses
+}
+
+// A Command is what a dispatcher asks of a pilot.
+type Command string
+
+const (
+	CommandDrain Command = "drain" // finish what runs, then leave
+	CommandLeave Command = "leave" // leave now
+)
+
+// A Link connects a pilot with its dispatcher, again and again until Close.
+type Link struct {
+	lg     *slog.Logger
+	cfg    PilotConfig
+	offset time.Duration
+
+	cancel   context.CancelFunc
+	done     chan struct{} // closed when the link's goroutines are gone
+	commands chan Command
+
+	mu      sync.Mutex    // guards what follows
+	conn    *conn         // nil while there is none
+	changed chan struct{} // closed and replaced when conn changes
+	last    int64         // number of the last report
+	answers map[int64]chan *message
+}
+
+// DialPilot takes the attempt's lease for cfg.Holder and keeps a connection from then on. It tries each
+// address once. The error is an ErrDuplicate if another pilot has the lease, an ErrRefused if the
+// dispatcher does not want this one; else there is no route now, and it may be called again.
+func DialPilot(ctx context.Context, lg *slog.Logger, cfg PilotConfig) (*Link, error) {
+	g, err := dial(ctx, cfg.Addresses, cfg.CertDigest, cfg.hello())
+	if err != nil {
+		return nil, err
+	}
+	life, cancel := context.WithCancel(context.Background())
+	l := &Link{
+		lg: lg, cfg: cfg, cancel: cancel, done: make(chan struct{}),
+		offset:   g.terms.Now.Sub(g.sentAt.Add(g.gotAt.Sub(g.sentAt) / 2)),
+		commands: make(chan Command, 2), changed: make(chan struct{}), answers: map[int64]chan *message{},
+	}
+	go l.keep(life, g)
+	return l, nil
+}
+
+func (c PilotConfig) hello() *hello {
+	return &hello{
+		Version: Version, Role: RolePilot, Tag: c.Tag, Token: c.Token, Holder: c.Holder, Host: c.Host, PID: c.PID,
+	}
+}
+
+// ClockOffset is how far the dispatcher's clock was ahead of this one's when the link was made, as
+// exactly as half a round trip.
+func (l *Link) ClockOffset() time.Duration { return l.offset }
+
+// Commands returns what the dispatcher asks, each command once, the last time ever with CommandLeave:
+// also when the dispatcher refuses this pilot later on. The channel is never closed.
+func (l *Link) Commands() <-chan Command { return l.commands }
+
+// Report tells how the attempt is doing and waits until that is recorded, over a new connection if
+// must be, for as long as ctx lasts.
+func (l *Link) Report(ctx context.Context, phase, reason string) error {
+	l.mu.Lock()
+	l.last++
+	m := &message{Type: typeReport, N: l.last, Phase: phase, Reason: clip(reason)}
+	answer := make(chan *message, 1)
+	l.answers[m.N] = answer
+	l.mu.Unlock()
+	defer l.forget(m.N)
+	for {
+		l.mu.Lock()
+		changed := l.changed
+		if l.conn != nil {
+			l.conn.send(m)
+		}
+		l.mu.Unlock()
+		select {
+		case a := <-answer:
+			if a.Kind != "" {
+				return corral.Errorf(a.Kind, "report %q was not recorded: %s", phase, a.Reason)
+			}
+			return nil
+		case <-changed:
+		case <-l.done:
+			return corral.Errorf(corral.Unavailable, "the link is closed")
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for report %q to be recorded: %w", phase, ctx.Err())
+		}
+	}
+}
+
+func (l *Link) forget(n int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.answers, n)
+}
+
+// Close says goodbye and ends the link. It may be called more than once.
+func (l *Link) Close() error {
+	l.cancel()
+	<-l.done
+	return nil
+}
+
+// keep serves one connection after the other until ctx ends or the dispatcher refuses.
+func (l *Link) keep(ctx context.Context, g *greeting) {
+	defer close(l.done)
+	var b backoff
+	for {
+		l.serve(ctx, g)
+		for g = nil; g == nil; {
+			if !b.wait(ctx) {
+				return
+			}
+			var err error
+			g, err = dial(ctx, l.cfg.Addresses, l.cfg.CertDigest, l.cfg.hello())
+			if errors.Is(err, ErrRefused) {
+				l.lg.Warn("pilot is not wanted any more", "tag", l.cfg.Tag, "err", err)
+				l.command(ctx, CommandLeave)
+				return
+			}
+		}
+		b = backoff{}
+	}
+}
+
+// serve uses one connection until it breaks or ctx ends.
+func (l *Link) serve(ctx context.Context, g *greeting) {
+	l.use(g.conn)
+	heartbeat := time.Duration(g.terms.HeartbeatMS) * time.Millisecond
+	var beats sync.WaitGroup
+	quit := make(chan struct{})
+	beats.Go(func() { l.beat(ctx, g.conn, heartbeat, quit) })
+	for {
+		_ = g.nc.SetReadDeadline(time.Now().Add(10 * heartbeat)) // each beat is answered
+		m, err := g.recv(maxFrame)
+		if err != nil {
+			break
+		}
+		switch m.Type {
+		case typeDrain:
+			l.command(ctx, CommandDrain)
+		case typeLeave:
+			l.command(ctx, CommandLeave)
+		case typeReported:
+			l.reported(m)
+		}
+	}
+	close(quit)
+	beats.Wait()
+	l.use(nil)
+	g.close()
+}
+
+// beat sends heartbeats; when ctx ends it says goodbye, which ends the connection.
+func (l *Link) beat(ctx context.Context, c *conn, every time.Duration, quit <-chan struct{}) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			c.send(&message{Type: typeHeartbeat})
+		case <-ctx.Done():
+			c.send(&message{Type: typeBye, Reason: "the pilot ends"})
+			c.finish()
+			return
+		case <-quit:
+			return
+		}
+	}
+}
+
+func (l *Link) use(c *conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.conn = c
+	close(l.changed)
+	l.changed = make(chan struct{})
+}
+
+func (l *Link) reported(m *message) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if answer := l.answers[m.N]; answer != nil {
+		select {
+		case answer <- m:
+		default: // a second answer to a report that was sent twice
+		}
+	}
+}
+
+func (l *Link) command(ctx context.Context, c Command) {
+	select {
+	case l.commands <- c:
+	case <-ctx.Done():
+	}
+}

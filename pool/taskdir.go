@@ -1,0 +1,232 @@
+package pool
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// Names in a run's directory and in an attempt's.
+const (
+	dataDir    = "data"
+	tasksDir   = "tasks"
+	recordFile = "record.json"
+)
+
+// errStale says that the worker may not publish any more.
+var errStale = errors.New("the worker had no answer from its dispatcher for longer than its lease")
+
+// A taskDir is the directory of one attempt of a task: D/tasks/ID.ATTEMPT. Its methods use plain
+// system calls: they run once for each task of a millisecond.
+type taskDir struct {
+	run  string // D
+	path string
+	task *Task
+}
+
+// newTaskDir makes the directory afresh and links the inputs into it. Its errors are sentences about
+// the task.
+func newTaskDir(run string, t *Task) (taskDir, error) {
+	d := taskDir{run: run, task: t}
+	if err := checkNames(t); err != nil {
+		return d, err
+	}
+	d.path = run + "/" + tasksDir + "/" + t.ID + "." + strconv.Itoa(t.Attempt)
+	if err := d.make(); err != nil {
+		return d, fmt.Errorf("making the task's directory: %w", err)
+	}
+	for _, name := range t.Inputs {
+		if err := d.link(name); err != nil {
+			return d, err
+		}
+	}
+	for _, name := range t.Outputs {
+		if err := d.parents(name); err != nil {
+			return d, err
+		}
+	}
+	return d, nil
+}
+
+// checkNames refuses names that lead out of the directories that they are meant for.
+func checkNames(t *Task) error {
+	if !filepath.IsLocal(t.ID) || strings.Contains(t.ID, "/") {
+		return fmt.Errorf("task id %q cannot be the name of a directory", t.ID)
+	}
+	for _, names := range [][]string{t.Inputs, t.Outputs, {t.Stdin, t.Stdout, t.Stderr}} {
+		for _, name := range names {
+			if name != "" && !filepath.IsLocal(name) {
+				return fmt.Errorf("file name %q leads out of the task's directory", name)
+			}
+		}
+	}
+	for _, name := range t.Outputs {
+		if slices.Contains(t.Inputs, name) {
+			return fmt.Errorf("file %q is both input and output", name)
+		}
+	}
+	return nil
+}
+
+// make makes the directory itself. One that is there is of an instance that died: it goes.
+func (d taskDir) make() error {
+	err := syscall.Mkdir(d.path, 0o777)
+	switch err {
+	case syscall.ENOENT: // the first task of the run
+		if err := syscall.Mkdir(d.run+"/"+tasksDir, 0o777); err != nil && err != syscall.EEXIST {
+			return &os.PathError{Op: "mkdir", Path: d.run + "/" + tasksDir, Err: err}
+		}
+		err = syscall.Mkdir(d.path, 0o777)
+	case syscall.EEXIST:
+		if err := os.RemoveAll(d.path); err != nil {
+			return err
+		}
+		err = syscall.Mkdir(d.path, 0o777)
+	}
+	if err != nil {
+		return &os.PathError{Op: "mkdir", Path: d.path, Err: err}
+	}
+	return nil
+}
+
+// link makes an input visible under its name, by a relative symbolic link.
+func (d taskDir) link(name string) error {
+	if err := d.parents(name); err != nil {
+		return err
+	}
+	up := strings.Repeat("../", 2+strings.Count(filepath.Clean(name), "/"))
+	at := d.path + "/" + name
+	if err := syscall.Symlink(up+dataDir+"/"+name, at); err != nil && err != syscall.EEXIST {
+		return fmt.Errorf("linking input %q: %w", name, err)
+	}
+	var st syscall.Stat_t
+	if err := syscall.Stat(at, &st); err != nil {
+		return fmt.Errorf("input %q is missing: %w", name, err)
+	}
+	return nil
+}
+
+// parents makes the directories that name has below the task's.
+func (d taskDir) parents(name string) error {
+	if !strings.Contains(name, "/") {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(d.path+"/"+name), 0o777); err != nil {
+		return fmt.Errorf("making the directory of %q: %w", name, err)
+	}
+	return nil
+}
+
+// create opens a new file of the task for writing.
+func (d taskDir) create(name string) (int, error) {
+	if err := d.parents(name); err != nil {
+		return -1, err
+	}
+	fd, err := syscall.Open(d.path+"/"+name, syscall.O_WRONLY|syscall.O_CREAT|syscall.O_TRUNC|syscall.O_CLOEXEC, 0o666)
+	if err != nil {
+		return -1, fmt.Errorf("creating %q: %w", name, err)
+	}
+	return fd, nil
+}
+
+// stdio opens the task's standard input, output and error; null is what stdin is without a file.
+func (d taskDir) stdio(null int) (in, out, err int, trouble error) {
+	in, out, err = null, -1, -1
+	outName, errName := d.task.Stdout, d.task.Stderr
+	if outName == "" {
+		outName = "stdout"
+	}
+	if errName == "" {
+		errName = "stderr"
+	}
+	if name := d.task.Stdin; name != "" {
+		if in, trouble = syscall.Open(d.path+"/"+name, syscall.O_RDONLY|syscall.O_CLOEXEC, 0); trouble != nil {
+			return null, -1, -1, fmt.Errorf("standard input %q: %w", name, trouble)
+		}
+	}
+	if out, trouble = d.create(outName); trouble == nil {
+		if err = out; errName != outName {
+			err, trouble = d.create(errName)
+		}
+	}
+	if trouble != nil {
+		closeStdio(null, in, out, err)
+		return null, -1, -1, trouble
+	}
+	return in, out, err, nil
+}
+
+// closeStdio closes what stdio opened.
+func closeStdio(null, in, out, err int) {
+	if in != null {
+		_ = syscall.Close(in)
+	}
+	if out >= 0 {
+		_ = syscall.Close(out)
+	}
+	if err >= 0 && err != out {
+		_ = syscall.Close(err)
+	}
+}
+
+// publish renames the outputs into D/data, if all are there and for as long as fresh says that this
+// worker still may: errStale if not. An output that an attempt before left there is replaced.
+func (d taskDir) publish(fresh func() bool) error {
+	var st syscall.Stat_t
+	for _, name := range d.task.Outputs {
+		if err := syscall.Lstat(d.path+"/"+name, &st); err != nil {
+			return fmt.Errorf("output %q is missing: %w", name, err)
+		}
+		if st.Mode&syscall.S_IFMT == syscall.S_IFLNK {
+			return fmt.Errorf("output %q is a symbolic link, which would lead nowhere", name)
+		}
+	}
+	for _, name := range d.task.Outputs {
+		if !fresh() {
+			return errStale
+		}
+		if err := d.move(name); err != nil {
+			return fmt.Errorf("publishing output %q: %w", name, err)
+		}
+	}
+	if !fresh() {
+		return errStale
+	}
+	return nil
+}
+
+// move renames one output to its place in D/data.
+func (d taskDir) move(name string) error {
+	from, to := d.path+"/"+name, d.run+"/"+dataDir+"/"+name
+	err := syscall.Rename(from, to)
+	switch err {
+	case nil:
+		return nil
+	case syscall.ENOENT:
+		if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
+			return err
+		}
+	case syscall.ENOTEMPTY, syscall.EEXIST, syscall.EISDIR, syscall.ENOTDIR: // directories are not replaced by renaming
+		if err := os.RemoveAll(to); err != nil {
+			return err
+		}
+	default:
+		return err
+	}
+	return syscall.Rename(from, to)
+}
+
+// write writes a small file of ours into the directory.
+func (d taskDir) write(name string, content []byte) error {
+	fd, err := d.create(name)
+	if err != nil {
+		return err
+	}
+	_, err = syscall.Write(fd, content)
+	return errors.Join(err, syscall.Close(fd))
+}
