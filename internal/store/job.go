@@ -219,11 +219,15 @@ func (t *Tx) LeaseJob(id corral.JobID, holder string) (corral.Job, error) {
 	return j, t.saveJob(j, corral.Entry{Event: "lease", From: string(j.State), Reason: "by " + holder})
 }
 
-// NoteWorkers records that n workers of an attempt are registered; the most at once is kept.
+// NoteWorkers records that n workers of an attempt are registered; the most at once is kept. Only pilot
+// jobs have workers: for others it is an Invalid error.
 func (t *Tx) NoteWorkers(id corral.JobID, n int) (corral.Job, error) {
 	j, err := t.Job(id)
 	if err != nil || n <= j.Workers {
 		return j, err
+	}
+	if j.Kind != corral.PilotJob {
+		return corral.Job{}, corral.Errorf(corral.Invalid, "%s has no workers", j.Name())
 	}
 	j.Workers, j.UpdatedAt = n, t.after(j.UpdatedAt)
 	return j, jobs.update(t, j)
