@@ -305,10 +305,10 @@ func TestJunkWorkflow(t *testing.T) {
 		t.Fatal(err)
 	}
 	for document, place := range map[string]string{
-		"":                "w.json: line 1:",
-		"{\n\"a\": 1,\n}": "w.json: line 3:",
-		"{} {}":           "w.json: line 1:",
-		strings.Repeat("\n", 9) + strings.Repeat("junk", 1<<20): "w.json: line 10:",
+		"":                "w.json:1:",
+		"{\n\"a\": 1,\n}": "w.json:3:",
+		"{} {}":           "w.json:1:",
+		strings.Repeat("\n", 9) + strings.Repeat("junk", 1<<20): "w.json:10:",
 	} {
 		_, err := c.CreateRun(t.Context(), NewRun{Workflow: json.RawMessage(document), WorkflowName: "w.json"}, "")
 		if corral.KindOf(err) != corral.Invalid || !strings.HasPrefix(fmt.Sprint(err), place) {

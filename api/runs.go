@@ -30,8 +30,8 @@ func (c *Client) CreateRun(ctx context.Context, r NewRun, key string) (corral.Ru
 // and what corrald has to say about the document names lines.
 func encodeRun(r NewRun) ([]byte, error) {
 	document := r.Workflow
-	if err := checkJSON(document); err != nil {
-		return nil, corral.ErrorAt(corral.Invalid, r.WorkflowName, "%w", err)
+	if err := checkJSON(r.WorkflowName, document); err != nil {
+		return nil, err
 	}
 	r.Workflow = json.RawMessage("0")
 	body, err := json.Marshal(r)
@@ -42,14 +42,14 @@ func encodeRun(r NewRun) ([]byte, error) {
 	return bytes.Join([][]byte{before, []byte(`"workflow":`), document, after}, nil), nil
 }
 
-// checkJSON says at which line document stops being JSON.
-func checkJSON(document []byte) error {
-	var any json.RawMessage
-	err := json.Unmarshal(document, &any)
+// checkJSON says at which line of the file called name its document stops being JSON.
+func checkJSON(name string, document []byte) error {
+	var value json.RawMessage
+	err := json.Unmarshal(document, &value)
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {
 		line := 1 + bytes.Count(document[:min(int(syntax.Offset), len(document))], []byte("\n"))
-		return fmt.Errorf("line %d: %w", line, err)
+		return corral.ErrorAt(corral.Invalid, fmt.Sprintf("%s:%d", name, line), "%w", err)
 	}
 	return err
 }

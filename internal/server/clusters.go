@@ -1,0 +1,125 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/store"
+)
+
+func (s *Server) listClusters(c echo.Context) error {
+	q := queryOf(c, "all", "after", "limit")
+	f := q.filter()
+	if q.err != nil {
+		return q.err
+	}
+	return read(s, c, func(tx *store.Tx) (api.List[corral.Cluster], error) {
+		clusters, err := tx.Clusters(store.Filter{All: f.All, Page: oneMore(f.Page)})
+		return listOf(clusters, f.Limit, func(c corral.Cluster) int64 { return int64(c.ID) }), err
+	})
+}
+
+func (s *Server) createCluster(c echo.Context) error {
+	return change(s, c, http.StatusCreated, func(_ context.Context, in api.NewCluster) (step[corral.Cluster], error) {
+		var k checker
+		k.name("name", in.Name)
+		k.invalid(in.Kind != corral.Embedded, "kind", "%.80q is not supported; what is: %s", in.Kind, corral.Embedded)
+		if k.err != nil {
+			return step[corral.Cluster]{}, k.err
+		}
+		return only(func(tx *store.Tx) (corral.Cluster, error) {
+			cluster, err := tx.CreateCluster(corral.Cluster{Name: in.Name, Owner: actor(c), Kind: in.Kind})
+			return cluster, placed(corral.Conflict, "name", err)
+		})
+	})
+}
+
+// clusterNamed finds a cluster by name or id.
+func clusterNamed(tx *store.Tx, place, ref string) (corral.Cluster, error) {
+	if !digits.MatchString(ref) {
+		cluster, err := tx.ClusterNamed(ref)
+		return cluster, missing(place, err)
+	}
+	id, err := strconv.ParseInt(ref, 10, 64)
+	if err != nil {
+		return corral.Cluster{}, corral.ErrorAt(corral.NotFound, place, "%s is not an id", ref)
+	}
+	cluster, err := tx.Cluster(corral.ClusterID(id))
+	return cluster, missing(place, err)
+}
+
+// theCluster finds the cluster that the path names.
+func theCluster(c echo.Context, tx *store.Tx) (corral.Cluster, error) {
+	return clusterNamed(tx, "cluster", pathParam(c, "cluster"))
+}
+
+func (s *Server) getCluster(c echo.Context) error {
+	if q := queryOf(c); q.err != nil {
+		return q.err
+	}
+	return read(s, c, func(tx *store.Tx) (corral.Cluster, error) { return theCluster(c, tx) })
+}
+
+func (s *Server) clusterWorkers(c echo.Context) error {
+	if q := queryOf(c); q.err != nil {
+		return q.err
+	}
+	return read(s, c, func(tx *store.Tx) (api.List[corral.Worker], error) {
+		cluster, err := theCluster(c, tx)
+		if err != nil {
+			return api.List[corral.Worker]{}, err
+		}
+		return whole(s.workers.Workers(cluster.ID), ""), nil
+	})
+}
+
+func (s *Server) removeCluster(c echo.Context) error {
+	if q := queryOf(c); q.err != nil {
+		return q.err
+	}
+	return change(s, c, http.StatusOK, func(context.Context, none) (step[corral.Cluster], error) {
+		return only(func(tx *store.Tx) (corral.Cluster, error) {
+			cluster, err := theCluster(c, tx)
+			if err != nil || cluster.State == corral.ClusterDeleted {
+				return cluster, err
+			}
+			if err := unused(tx, cluster); err != nil {
+				return cluster, err
+			}
+			return tx.DeleteCluster(cluster.ID, "removal was asked for")
+		})
+	})
+}
+
+// unused is a Conflict that names what still needs the cluster.
+func unused(tx *store.Tx, cluster corral.Cluster) error {
+	glideins, err := tx.Glideins(store.GlideinFilter{Cluster: cluster.ID, Live: true})
+	if err != nil {
+		return err
+	}
+	runs, err := tx.Runs(store.RunFilter{Cluster: cluster.ID, States: unfinished})
+	if err != nil {
+		return err
+	}
+	var users []string
+	for _, g := range glideins {
+		users = append(users, fmt.Sprintf("glidein %d", g.ID))
+	}
+	for _, r := range runs {
+		users = append(users, fmt.Sprintf("run %d", r.ID))
+	}
+	if len(users) == 0 {
+		return nil
+	}
+	return corral.Errorf(corral.Conflict, "cluster %s is needed by %s", cluster.Name, strings.Join(users, ", "))
+}
+
+// unfinished are the states of runs that need their cluster.
+var unfinished = []corral.RunState{corral.RunRunning, corral.RunCancelling}

@@ -1,0 +1,262 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"net/http"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/resubmit"
+)
+
+func (s *Server) listGlideins(c echo.Context) error {
+	q := queryOf(c, "all", "after", "limit", "label", "site", "cluster")
+	f := store.GlideinFilter{Filter: q.filter(), Labels: q.labels()}
+	if q.err != nil {
+		return q.err
+	}
+	limit := f.Limit
+	f.Page = oneMore(f.Page)
+	return read(s, c, func(tx *store.Tx) (list api.List[corral.Glidein], err error) {
+		if f.Site, err = optional(q, "site", func(ref string) (corral.SiteID, error) {
+			site, err := siteNamed(tx, "site", ref)
+			return site.ID, err
+		}); err != nil {
+			return list, err
+		}
+		if f.Cluster, err = optional(q, "cluster", clusterID(tx)); err != nil {
+			return list, err
+		}
+		glideins, err := tx.Glideins(f)
+		s.present(glideins)
+		return listOf(glideins, limit, func(g corral.Glidein) int64 { return int64(g.ID) }), err
+	})
+}
+
+// optional looks a parameter up, if it is there.
+func optional[ID ~int64](q *query, name string, find func(ref string) (ID, error)) (ID, error) {
+	if !q.values.Has(name) {
+		return 0, nil
+	}
+	return find(q.values.Get(name))
+}
+
+// clusterID finds the id of the cluster that a parameter names.
+func clusterID(tx *store.Tx) func(ref string) (corral.ClusterID, error) {
+	return func(ref string) (corral.ClusterID, error) {
+		cluster, err := clusterNamed(tx, "cluster", ref)
+		return cluster.ID, err
+	}
+}
+
+func (s *Server) createGlidein(c echo.Context) error {
+	return change(s, c, http.StatusCreated, func(_ context.Context, in api.NewGlidein) (step[corral.Glidein], error) {
+		g, err := newGlidein(in, actor(c), time.Now())
+		if err != nil {
+			return step[corral.Glidein]{}, err
+		}
+		return only(func(tx *store.Tx) (corral.Glidein, error) {
+			if err := s.place(tx, in, &g); err != nil {
+				return g, err
+			}
+			created, err := tx.CreateGlidein(g)
+			return created, placed(corral.Conflict, "site", err)
+		})
+	})
+}
+
+// newGlidein is the part of a glidein that needs no look at the store.
+func newGlidein(in api.NewGlidein, owner string, now time.Time) (corral.Glidein, error) {
+	if err := checkGlidein(in, now); err != nil {
+		return corral.Glidein{}, err
+	}
+	policy, err := resubmit.Parse(in.Resubmit)
+	if err != nil {
+		return corral.Glidein{}, corral.ErrorAt(corral.Invalid, "resubmit", "%w", err)
+	}
+	policy.Retries = in.Retries
+	g := corral.Glidein{
+		Owner:     owner,
+		Hosts:     in.Hosts,
+		CPUs:      in.CPUs,
+		MemoryMiB: in.MemoryMiB,
+		Walltime:  in.Walltime,
+		Idle:      in.Idle,
+		Overlap:   in.Overlap,
+		Resubmit:  policy,
+		Labels:    in.Labels,
+	}
+	if !in.NotBefore.IsZero() {
+		g.NotBefore = in.NotBefore.UTC().Truncate(time.Millisecond)
+	}
+	return g, nil
+}
+
+// place finds the glidein's site and cluster and checks that they can give what is asked for.
+func (s *Server) place(tx *store.Tx, in api.NewGlidein, g *corral.Glidein) error {
+	site, err := siteNamed(tx, "site", in.Site)
+	if err != nil {
+		return err
+	}
+	cluster, err := clusterNamed(tx, "cluster", orDefault(in.Cluster, defaultCluster))
+	if err != nil {
+		return err
+	}
+	if cluster.State != corral.ClusterReady {
+		return corral.ErrorAt(corral.Conflict, "cluster", "%s is %s", cluster.Name, cluster.State)
+	}
+	g.Site, g.Cluster = site.ID, cluster.ID
+	if err := checkBroker(in.Broker, cluster); err != nil {
+		return err
+	}
+	if g.MemoryMiB == 0 {
+		g.MemoryMiB = max(1, s.cfg.Machine.MemoryMiB*g.CPUs/s.cfg.Machine.CPUs)
+	}
+	return s.checkFork(in)
+}
+
+// checkBroker refuses a connection broker that the cluster has no use for.
+func checkBroker(broker string, cluster corral.Cluster) error {
+	switch broker {
+	case "", "auto", "none":
+		return nil
+	case "ccb", "relay":
+		return corral.ErrorAt(corral.Unsatisfiable, "broker",
+			"workers dial out to cluster %s of kind %s: it has no %s", cluster.Name, cluster.Kind, broker)
+	}
+	return corral.ErrorAt(corral.Invalid, "broker", "%.80q is none of auto, none, ccb, relay", broker)
+}
+
+// checkFork refuses what this machine, with no batch system, cannot give.
+func (s *Server) checkFork(in api.NewGlidein) error {
+	const no = "the batch system fork has none"
+	machine := s.cfg.Machine
+	var k checker
+	k.unsatisfiable(in.Queue != "", "queue", no)
+	k.unsatisfiable(in.Account != "", "account", no)
+	k.unsatisfiable(in.GPUs != 0, "gpus", no)
+	k.unsatisfiable(len(in.SiteOptions) != 0, "site_options", no)
+	k.unsatisfiable(in.CPUs > machine.CPUs, "cpus", "%d of each host; this machine has %d", in.CPUs, machine.CPUs)
+	k.unsatisfiable(in.Hosts*in.MemoryMiB > machine.MemoryMiB, "memory_mib",
+		"%d hosts with %d MiB each; this machine, which all of them are, has %d MiB", in.Hosts, in.MemoryMiB, machine.MemoryMiB)
+	return k.err
+}
+
+// theGlidein finds the glidein that the path names, with what is registered of it now.
+func (s *Server) theGlidein(c echo.Context, tx *store.Tx) (corral.Glidein, error) {
+	id, err := idParam[corral.GlideinID](c)
+	if err != nil {
+		return corral.Glidein{}, err
+	}
+	g, err := tx.Glidein(id)
+	if err != nil {
+		return g, missing("id", err)
+	}
+	return s.presentOne(g), nil
+}
+
+// present fills in what is registered of the glideins now.
+func (s *Server) present(glideins []corral.Glidein) {
+	type sum struct{ workers, cpus int }
+	asked := map[corral.ClusterID]bool{}
+	sums := map[corral.GlideinID]sum{}
+	for _, g := range glideins {
+		if asked[g.Cluster] {
+			continue
+		}
+		asked[g.Cluster] = true
+		for _, w := range s.workers.Workers(g.Cluster) {
+			if was := sums[w.Glidein]; w.Connected {
+				sums[w.Glidein] = sum{was.workers + 1, was.cpus + w.CPUs}
+			}
+		}
+	}
+	for i := range glideins {
+		g := &glideins[i]
+		g.WorkersNow, g.CPUsNow = sums[g.ID].workers, sums[g.ID].cpus
+	}
+}
+
+func (s *Server) presentOne(g corral.Glidein) corral.Glidein {
+	one := []corral.Glidein{g}
+	s.present(one)
+	return one[0]
+}
+
+func (s *Server) getGlidein(c echo.Context) error {
+	until := func(list string) (func(corral.Glidein) api.Progress, error) {
+		u, err := api.ParseUntil(list, corral.GlideinStates, api.UntilWorkers)
+		return u.Glidein, err
+	}
+	return answerOrWait(s, c, until, func(tx *store.Tx) (corral.Glidein, error) { return s.theGlidein(c, tx) })
+}
+
+func (s *Server) removeGlidein(c echo.Context) error {
+	q := queryOf(c, "now")
+	ask := corral.AskDrain
+	if q.flag("now") {
+		ask = corral.AskCancel
+	}
+	if q.err != nil {
+		return q.err
+	}
+	return change(s, c, http.StatusOK, func(context.Context, none) (step[corral.Glidein], error) {
+		return only(func(tx *store.Tx) (corral.Glidein, error) {
+			g, err := s.theGlidein(c, tx)
+			if err != nil {
+				return g, err
+			}
+			g, err = tx.AskGlidein(g.ID, ask, "removal was asked for")
+			return s.presentOne(g), err
+		})
+	})
+}
+
+// glideinLog answers with a file that an attempt left. The order is not among them: it has the token.
+func (s *Server) glideinLog(c echo.Context) error {
+	q := queryOf(c, "attempt", "file")
+	number, file := q.number("attempt"), q.oneOf("file", "stdout", "stderr", "report.json")
+	if q.err != nil {
+		return q.err
+	}
+	var job corral.Job
+	err := s.db.View(c.Request().Context(), func(tx *store.Tx) error {
+		g, err := s.theGlidein(c, tx)
+		if err != nil {
+			return err
+		}
+		job, err = attemptOf(g, int(number))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	content, err := s.cfg.JobFile(c.Request().Context(), job, file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return corral.ErrorAt(corral.NotFound, "file", "%s left no %s", job.Name(), file)
+	}
+	if err != nil {
+		return err
+	}
+	return sendFile(c, bytes.NewReader(content))
+}
+
+// attemptOf returns an attempt by its number; 0 is the last.
+func attemptOf(g corral.Glidein, number int) (corral.Job, error) {
+	for i := len(g.Attempts) - 1; i >= 0; i-- {
+		if number == 0 || g.Attempts[i].Number == number {
+			return g.Attempts[i], nil
+		}
+	}
+	if number == 0 {
+		return corral.Job{}, corral.ErrorAt(corral.NotFound, "attempt", "glidein %d has none yet", g.ID)
+	}
+	return corral.Job{}, corral.ErrorAt(corral.NotFound, "attempt", "glidein %d has none with number %d", g.ID, number)
+}

@@ -1,0 +1,198 @@
+package server_test
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/getkin/kin-openapi/routers/legacy"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/resubmit"
+)
+
+// loadDoc reads and validates openapi.yaml once: that takes longer than most tests.
+var loadDoc = sync.OnceValues(func() (*openapi3.T, error) {
+	b, err := os.ReadFile("openapi.yaml")
+	if err != nil {
+		return nil, err
+	}
+	doc, err := openapi3.NewLoader().LoadFromData(b)
+	if err != nil {
+		return nil, err
+	}
+	return doc, doc.Validate(context.Background())
+})
+
+func openAPIDoc(t *testing.T) *openapi3.T {
+	t.Helper()
+	return must(loadDoc())(t)
+}
+
+var makeRouter = sync.OnceValues(func() (routers.Router, error) {
+	doc, err := loadDoc()
+	if err != nil {
+		return nil, err
+	}
+	return legacy.NewRouter(doc)
+})
+
+func openAPIRouter(t *testing.T) routers.Router {
+	t.Helper()
+	return must(makeRouter())(t)
+}
+
+func TestDocumentHasTheRoutes(t *testing.T) {
+	t.Parallel()
+	var documented []string
+	for path, item := range openAPIDoc(t).Paths.Map() {
+		for method := range item.Operations() {
+			documented = append(documented, method+" "+path)
+		}
+	}
+	slices.Sort(documented)
+	if diff := cmp.Diff(start(t).server.Routes(), documented); diff != "" {
+		t.Errorf("routes (-server +openapi.yaml):\n%s", diff)
+	}
+}
+
+// schemas :: name in openapi.yaml → the Go value whose type it describes.
+var schemas = map[string]any{
+	"NewSite": api.NewSite{}, "NewGlidein": api.NewGlidein{}, "NewCluster": api.NewCluster{}, "NewRun": api.NewRun{},
+	"NewRunOptions": corral.RunOptions{},
+	"Site":          corral.Site{}, "Platform": corral.Platform{}, "SiteList": api.List[corral.Site]{},
+	"Glidein": corral.Glidein{}, "Policy": resubmit.Policy{}, "GlideinList": api.List[corral.Glidein]{},
+	"Job":     corral.Job{},
+	"Cluster": corral.Cluster{}, "ClusterList": api.List[corral.Cluster]{},
+	"Worker": corral.Worker{}, "WorkerList": api.List[corral.Worker]{},
+	"Run": corral.Run{}, "RunOptions": corral.RunOptions{}, "RunTasks": corral.RunTasks{}, "RunReport": corral.RunReport{},
+	"RunList": api.List[corral.Run]{},
+	"Task":    api.Task{}, "TaskList": api.List[api.Task]{},
+	"Entry": corral.Entry{}, "EntryList": api.List[corral.Entry]{},
+	"TimelineEvent": corral.TimelineEvent{}, "TimelineEventList": api.List[corral.TimelineEvent]{},
+	"Health": api.Health{}, "Problem": api.Problem{},
+}
+
+func TestSchemasMatchTheTypes(t *testing.T) {
+	t.Parallel()
+	for name, ref := range openAPIDoc(t).Components.Schemas {
+		if len(ref.Value.Properties) == 0 {
+			continue // no object with fields
+		}
+		v, ok := schemas[name]
+		if !ok {
+			t.Errorf("no Go type is known for schema %s", name)
+			continue
+		}
+		fields, always := jsonFields(reflect.TypeOf(v))
+		var properties []string
+		for p := range ref.Value.Properties {
+			properties = append(properties, p)
+		}
+		slices.Sort(properties)
+		if diff := cmp.Diff(fields, properties); diff != "" {
+			t.Errorf("%s (-%T +openapi.yaml):\n%s", name, v, diff)
+		}
+		if strings.HasPrefix(name, "New") {
+			continue // what a request must have is for the server to check, not for the encoder to write
+		}
+		required := slices.Sorted(slices.Values(ref.Value.Required))
+		if diff := cmp.Diff(always, required); diff != "" {
+			t.Errorf("%s: always written, required (-%T +openapi.yaml):\n%s", name, v, diff)
+		}
+	}
+	for name := range schemas {
+		if openAPIDoc(t).Components.Schemas[name] == nil {
+			t.Errorf("openapi.yaml has no schema %s", name)
+		}
+	}
+}
+
+// jsonFields returns the names of a struct's fields in JSON, and of those that are always written.
+func jsonFields(typ reflect.Type) (fields, always []string) {
+	for f := range typ.Fields() {
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "-" {
+			continue
+		}
+		fields = append(fields, name)
+		if options == "" {
+			always = append(always, name)
+		}
+	}
+	slices.Sort(fields)
+	slices.Sort(always)
+	return fields, always
+}
+
+// enums :: name of a schema → the values that the code has.
+var enums = map[string][]string{
+	"SiteState":    words(corral.SiteStates),
+	"GlideinState": words(corral.GlideinStates),
+	"JobState":     words(corral.JobStates),
+	"ClusterState": words(corral.ClusterStates),
+	"RunState":     words(corral.RunStates),
+	"TaskState":    words(api.TaskStates),
+	"Outcome":      words(corral.Outcomes),
+}
+
+func words[S ~string](values []S) []string {
+	var w []string
+	for _, v := range values {
+		w = append(w, string(v))
+	}
+	return w
+}
+
+func TestEnumsMatchTheStates(t *testing.T) {
+	t.Parallel()
+	doc := openAPIDoc(t)
+	for name, want := range enums {
+		var got []string
+		for _, v := range doc.Components.Schemas[name].Value.Enum {
+			got = append(got, v.(string))
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-code +openapi.yaml):\n%s", name, diff)
+		}
+	}
+}
+
+func TestDocumentIsServed(t *testing.T) {
+	t.Parallel()
+	file, err := os.ReadFile("openapi.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code, _, body := start(t).send(t, http.MethodGet, "/openapi.yaml", ""); code != http.StatusOK || body != string(file) {
+		t.Errorf("/openapi.yaml answered %d with %d bytes, want the file's %d", code, len(body), len(file))
+	}
+}
+
+// TestRoutesAreDocumented: docs/api.md has a section for each route.
+func TestRoutesAreDocumented(t *testing.T) {
+	t.Parallel()
+	doc, err := os.ReadFile("../../docs/api.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sections []string
+	for line := range strings.Lines(string(doc)) {
+		if route, ok := strings.CutPrefix(strings.TrimSpace(line), "### "); ok {
+			sections = append(sections, strings.Trim(route, "`"))
+		}
+	}
+	slices.Sort(sections)
+	if diff := cmp.Diff(start(t).server.Routes(), sections); diff != "" {
+		t.Errorf("sections (-routes +docs/api.md):\n%s", diff)
+	}
+}

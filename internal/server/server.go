@@ -1,0 +1,153 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/run"
+	"github.com/corral-pilot/corral/internal/store"
+)
+
+// Workers knows who is registered in the clusters now; the engine's Clusters is one.
+type Workers interface {
+	// Workers returns the workers of a cluster, in the order of their ids.
+	Workers(cluster corral.ClusterID) []corral.Worker
+
+	// Changed returns a channel that is closed when a worker comes or goes next. Take it before
+	// calling Workers.
+	Changed() <-chan struct{}
+}
+
+// A Shape is what a machine has.
+type Shape struct {
+	CPUs      int
+	MemoryMiB int
+}
+
+// Config says what the server needs to know beside the store. All fields are required.
+type Config struct {
+	Version string // of corrald, for /healthz
+	Machine Shape  // of this machine, which is what the batch system fork gives out
+
+	// SiteRoot proposes a directory for a site that was created without one.
+	SiteRoot func(name string) string
+
+	// CheckSite reports why a new site cannot be used: it is not reached, or its root is not writable.
+	// It must leave nothing at the site.
+	CheckSite func(ctx context.Context, site corral.Site) error
+
+	// JobFile returns a file of the job's directory at its site, fs.ErrNotExist if there is none.
+	JobFile func(ctx context.Context, job corral.Job, name string) ([]byte, error)
+}
+
+// A Server is the http.Handler of corrald's API.
+type Server struct {
+	lg      *slog.Logger
+	db      *store.DB
+	runs    *run.Manager
+	workers Workers
+	cfg     Config
+	echo    *echo.Echo
+
+	stopOnce sync.Once
+	stopping chan struct{} // closed when waits are to end
+}
+
+// New returns a server that answers from db.
+func New(lg *slog.Logger, db *store.DB, runs *run.Manager, workers Workers, cfg Config) *Server {
+	s := &Server{lg: lg, db: db, runs: runs, workers: workers, cfg: cfg, stopping: make(chan struct{})}
+	s.echo = echo.New()
+	s.echo.HTTPErrorHandler = s.writeProblem
+	s.echo.Use(s.observe)
+	s.routes()
+	return s
+}
+
+func (s *Server) routes() {
+	e := s.echo
+	e.GET("/healthz", s.healthz)
+	e.GET("/readyz", s.readyz)
+	e.GET("/openapi.yaml", s.openapi)
+
+	v1 := e.Group("/v1")
+	v1.GET("/sites", s.listSites)
+	v1.POST("/sites", s.createSite)
+	v1.GET("/sites/:site", s.getSite)
+	v1.DELETE("/sites/:site", s.removeSite)
+	v1.GET("/sites/:site/history", s.siteHistory)
+	v1.GET("/sites/:site/timeline", s.siteTimeline)
+
+	v1.GET("/glideins", s.listGlideins)
+	v1.POST("/glideins", s.createGlidein)
+	v1.GET("/glideins/:id", s.getGlidein)
+	v1.DELETE("/glideins/:id", s.removeGlidein)
+	v1.GET("/glideins/:id/history", s.glideinHistory)
+	v1.GET("/glideins/:id/timeline", s.glideinTimeline)
+	v1.GET("/glideins/:id/log", s.glideinLog)
+
+	v1.GET("/clusters", s.listClusters)
+	v1.POST("/clusters", s.createCluster)
+	v1.GET("/clusters/:cluster", s.getCluster)
+	v1.DELETE("/clusters/:cluster", s.removeCluster)
+	v1.GET("/clusters/:cluster/history", s.clusterHistory)
+	v1.GET("/clusters/:cluster/workers", s.clusterWorkers)
+
+	v1.GET("/runs", s.listRuns)
+	v1.POST("/runs", s.createRun)
+	v1.GET("/runs/:id", s.getRun)
+	v1.DELETE("/runs/:id", s.removeRun)
+	v1.POST("/runs/:id/cancel", s.cancelRun)
+	v1.POST("/runs/:id/resume", s.resumeRun)
+	v1.GET("/runs/:id/history", s.runHistory)
+	v1.GET("/runs/:id/tasks", s.listTasks)
+	v1.GET("/runs/:id/tasks/:task/log", s.taskLog)
+}
+
+// ServeHTTP answers one request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.echo.ServeHTTP(w, r) }
+
+// Stop ends all waits, with an Unavailable error, and makes /readyz say so. What is asked from then on
+// is still answered.
+func (s *Server) Stop() { s.stopOnce.Do(func() { close(s.stopping) }) }
+
+// Bounds of a connection.
+const (
+	headerTimeout = 10 * time.Second
+	idleTimeout   = 2 * time.Minute
+	stopGrace     = 10 * time.Second // for requests that are being answered when corrald stops
+)
+
+// Serve answers on l until ctx ends, lets the requests that it is answering finish, and returns when
+// no goroutine of it is left. It closes l.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	hs := &http.Server{
+		Handler:           s,
+		ReadHeaderTimeout: headerTimeout,
+		IdleTimeout:       idleTimeout,
+		ErrorLog:          slog.NewLogLogger(s.lg.Handler(), slog.LevelDebug), // what a peer did wrong
+	}
+	stopped := make(chan error, 1)
+	stop := context.AfterFunc(ctx, func() {
+		s.Stop()
+		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopGrace)
+		defer cancel()
+		err := hs.Shutdown(grace)
+		if err != nil {
+			err = errors.Join(err, hs.Close())
+		}
+		stopped <- err
+	})
+	err := hs.Serve(l)
+	if stop() { // it was not ctx that ended it
+		return err
+	}
+	return <-stopped
+}

@@ -1,0 +1,112 @@
+package server
+
+import (
+	"regexp"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+)
+
+// Limits of what may be asked for.
+const (
+	maxHosts     = 10_000
+	maxCPUs      = 1 << 16
+	maxMemoryMiB = 1 << 30 // 1 PiB
+	maxRetries   = 1000
+	minWalltime  = corral.Seconds(10 * time.Second)
+	minIdle      = corral.Seconds(time.Second)
+	maxSpan      = corral.Seconds(366 * 24 * time.Hour) // of walltimes, and how far ahead a start may be planned
+	maxLabels    = 64
+	maxText      = 256 // bytes of a label's value and of what is meant for a batch system
+)
+
+var (
+	nameRule = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
+	keyRule  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]{0,62}$`)
+	digits   = regexp.MustCompile(`^[0-9]+$`)
+)
+
+// A checker keeps the first thing that is wrong with a request.
+type checker struct{ err error }
+
+func (k *checker) invalid(bad bool, place, format string, args ...any) {
+	if bad && k.err == nil {
+		k.err = corral.ErrorAt(corral.Invalid, place, format, args...)
+	}
+}
+
+func (k *checker) unsatisfiable(bad bool, place, format string, args ...any) {
+	if bad && k.err == nil {
+		k.err = corral.ErrorAt(corral.Unsatisfiable, place, format, args...)
+	}
+}
+
+// name checks the name of a site or cluster. It is no number, because a number in its place is an id.
+func (k *checker) name(place, name string) {
+	k.invalid(!nameRule.MatchString(name), place,
+		"%.80q is no name: want 1 to 63 of a-z, 0-9, '.', '_' and '-', the first a letter or digit", name)
+	k.invalid(digits.MatchString(name), place, "%q is a number, which would be taken for an id", name)
+}
+
+func (k *checker) between(place string, n, least, most int) {
+	k.invalid(n < least || n > most, place, "%d is not between %d and %d", n, least, most)
+}
+
+func (k *checker) span(place string, d, least corral.Seconds) {
+	k.invalid(d < least || d > maxSpan, place, "%s is not between %s and %s", d, least, maxSpan)
+}
+
+// text checks a word that is handed to a batch system.
+func (k *checker) text(place, s string) {
+	k.invalid(len(s) > maxText || strings.ContainsFunc(s, unicode.IsControl), place,
+		"want at most %d bytes without control characters", maxText)
+}
+
+func (k *checker) labels(labels map[string]string) {
+	k.invalid(len(labels) > maxLabels, "labels", "%d are more than %d", len(labels), maxLabels)
+	for key, value := range labels {
+		k.invalid(!keyRule.MatchString(key), "labels",
+			"%.80q is no key: want 1 to 63 letters, digits, '.', '_', '/' and '-', the first a letter or digit", key)
+		k.text("labels."+key, value)
+	}
+}
+
+// orDefault is what was asked for, or the default.
+func orDefault[T comparable](asked, otherwise T) T {
+	var zero T
+	if asked == zero {
+		return otherwise
+	}
+	return asked
+}
+
+// defaultCluster is where a glidein or run without a cluster goes.
+const defaultCluster = "default"
+
+// checkGlidein checks what needs no look at the store.
+func checkGlidein(in api.NewGlidein, now time.Time) error {
+	var k checker
+	k.invalid(in.Site == "", "site", "missing")
+	k.between("hosts", in.Hosts, 1, maxHosts)
+	k.between("cpus", in.CPUs, 1, maxCPUs)
+	k.between("memory_mib", in.MemoryMiB, 0, maxMemoryMiB)
+	k.between("gpus", in.GPUs, 0, maxCPUs)
+	k.between("retries", in.Retries, 0, maxRetries)
+	k.span("walltime_s", in.Walltime, minWalltime)
+	if in.Idle != 0 {
+		k.span("idle_s", in.Idle, minIdle)
+	}
+	k.invalid(in.Overlap < 0 || in.Overlap != 0 && in.Overlap >= in.Walltime, "overlap_s",
+		"%s is not between 0 and the walltime", in.Overlap)
+	k.invalid(in.NotBefore.After(now.Add(time.Duration(maxSpan))), "not_before", "%s is more than %s ahead", in.NotBefore.Format(time.RFC3339), maxSpan)
+	k.labels(in.Labels)
+	k.text("queue", in.Queue)
+	k.text("account", in.Account)
+	for _, line := range in.SiteOptions {
+		k.text("site_options", line)
+	}
+	return k.err
+}
