@@ -41,13 +41,14 @@ type workerOrder struct {
 	Scratch    string        `json:"scratch"`
 }
 
-// A word is what a worker tells its supervisor. Idle is how long it has had nothing to do, 0 while it
-// works, and is only told when it is registered. Left is its last word.
+// A word is what a worker tells its supervisor. Idle is how long it has had nothing to do, 0 when it
+// has something; it is told about every second while the worker is idle and has its dispatcher. Left
+// is its last word.
 type word struct {
-	Idle  *time.Duration `json:"idle_ns,omitempty"`
-	Left  string         `json:"left,omitempty"`
-	Error string         `json:"error,omitempty"` // of kind Kind; with Left
-	Kind  string         `json:"kind,omitempty"`
+	Registered bool           `json:"registered,omitempty"` // once more
+	Idle       *time.Duration `json:"idle_ns,omitempty"`
+	Left       string         `json:"left,omitempty"`
+	Error      string         `json:"error,omitempty"` // with Left
 }
 
 // A child is a worker process. Its fields belong to the supervisor's goroutine.

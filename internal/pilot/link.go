@@ -28,7 +28,7 @@ func (s *supervisor) dial(ctx context.Context) <-chan dialed {
 		link, err := s.dialOnce(ctx)
 		retry := time.NewTicker(redialGap)
 		defer retry.Stop()
-		for err != nil && !errors.Is(err, pool.ErrDuplicate) && !errors.Is(err, pool.ErrRefused) {
+		for err != nil && !errors.Is(err, pool.ErrRefused) {
 			s.lg.Warn("no route to corrald yet", "error", err)
 			select {
 			case <-ctx.Done():

@@ -25,6 +25,7 @@ const (
 	sweepTime   = 5 * time.Second        // for what was killed to be gone
 	reportTime  = 500 * time.Millisecond // for words to reach corrald; the walltime's reserve must last
 	routeWait   = 5 * time.Minute        // for corrald to answer at first, at most a quarter of the walltime
+	awayAfter   = 3 * time.Second        // without word of an idle worker it has lost its dispatcher
 	restartGap  = time.Second            // between two starts of the same worker
 	maxDeaths   = 3                      // restarts in a row of a worker that did not register in between
 	maxLogLines = 200
@@ -181,7 +182,7 @@ func (s *supervisor) leaveNow(o corral.Outcome, reason string) {
 		d.outcome, d.reason = s.going.outcome, s.going.reason+"; what still ran was cut at the end of the walltime"
 	}
 	if o == corral.OutcomeExpired {
-		d.killAt = time.Now().Add(min(grace, order.Reserve(time.Duration(s.order.Walltime))/2))
+		d.killAt = time.Now().Add(order.Reserve(time.Duration(s.order.Walltime)) / 2)
 	}
 	s.going = &d
 	for _, w := range s.workers {

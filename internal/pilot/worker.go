@@ -12,7 +12,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/pool"
 )
 
@@ -45,7 +44,7 @@ func Worker(ctx context.Context, lg *slog.Logger) error {
 		last.Left = leftTerminated
 	}
 	if err != nil {
-		last.Error, last.Kind = err.Error(), string(corral.KindOf(err))
+		last.Error = err.Error()
 	}
 	return errors.Join(err, out.say(last))
 }
@@ -96,6 +95,8 @@ func (o workerOrder) config(drain <-chan struct{}, out *speaker) pool.WorkerConf
 		ID: o.ID, Instance: newHolder().ID, Holder: o.Holder, Tag: o.Tag, Token: o.Token,
 		Addresses: o.Addresses, CertDigest: o.CertDigest, CPUs: o.CPUs, MemoryMiB: o.MemoryMiB,
 		EndsIn: o.EndsIn, Scratch: o.Scratch, Drain: drain,
-		Idle: func(idle time.Duration) { _ = out.say(word{Idle: &idle}) }, // if it is gone, obey knows
+		// If the supervisor cannot be told, obey notices that it is gone.
+		Registered: func() { _ = out.say(word{Registered: true}) },
+		Idle:       func(idle time.Duration) { _ = out.say(word{Idle: &idle}) },
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/pool"
 )
 
 // A worker is one of the hosts that we were asked for: the process that serves it now, and what became
@@ -17,8 +17,9 @@ type worker struct {
 	notBefore time.Time // of the next start
 	deaths    int       // of its processes in a row, none of which registered
 
-	registered bool
-	idleSince  time.Time // zero: it works
+	registeredAt time.Time // last; zero: not yet
+	idleSince    time.Time // zero: it works
+	idleToldAt   time.Time
 
 	left   bool // it needs no process any more
 	reason word // why
@@ -73,7 +74,7 @@ func (s *supervisor) startWorker(w *worker, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	w.child, w.registered, w.idleSince = c, false, time.Time{}
+	w.child, w.registeredAt, w.idleSince = c, time.Time{}, time.Time{}
 	s.ears.Go(func() { c.listen(s.heard, s.done) })
 	s.note("worker %s started as process %d", w.id, c.pid)
 	return nil
@@ -96,14 +97,29 @@ func (w *worker) hear(said word, now time.Time) {
 	if said.Left != "" || said.Error != "" {
 		w.child.last = said
 	}
+	if said.Registered {
+		w.registeredAt, w.deaths = now, 0
+	}
 	if said.Idle == nil {
 		return
 	}
-	w.registered, w.deaths = true, 0
-	w.idleSince = time.Time{}
+	w.idleToldAt, w.idleSince = now, time.Time{}
 	if *said.Idle > 0 {
 		w.idleSince = now.Add(-*said.Idle)
 	}
+}
+
+// idleFor reports whether the worker has had nothing to do for limit. That counts from when it last
+// registered, for a dispatcher that was away has tasks for it at once; and while the dispatcher is
+// away it counts only when that lasts.
+func (w *worker) idleFor(limit time.Duration, now time.Time) bool {
+	if w.registeredAt.IsZero() || w.idleSince.IsZero() {
+		return false
+	}
+	if now.Sub(w.idleToldAt) > awayAfter {
+		limit += routeWait
+	}
+	return now.Sub(w.idleSince) >= limit && now.Sub(w.registeredAt) >= limit
 }
 
 // collect reaps what has ended and buries the workers' processes among it.
@@ -173,7 +189,7 @@ func (s *supervisor) idle(now time.Time) bool {
 		if w.left {
 			continue
 		}
-		if !w.registered || w.idleSince.IsZero() || now.Sub(w.idleSince) < limit {
+		if !w.idleFor(limit, now) {
 			return false
 		}
 		serving++
@@ -191,8 +207,7 @@ func (s *supervisor) conclude() {
 		}
 	}
 	if last.Error != "" {
-		kind := corral.Kind(last.Kind)
-		s.fail(kind != corral.Unauthenticated && kind != corral.Forbidden, "every worker failed: "+last.Error)
+		s.fail(last.Left != string(pool.LeaveRefused), "every worker failed: "+last.Error)
 		return
 	}
 	if why, ok := departures[last.Left]; ok {

@@ -1,0 +1,343 @@
+package pilot_test
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/order"
+	"github.com/corral-pilot/corral/pool"
+)
+
+func TestWorkersServeUntilDrained(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	r := newSite(t, s, func(p *order.Pilot) { p.Hosts = 2 }).start()
+	workers := s.workers(2)
+	for _, w := range workers {
+		if w.CPUs != 1 || w.EndsAt.After(time.Now().Add(10*time.Minute-order.Reserve(10*time.Minute)+time.Second)) {
+			t.Errorf("worker %+v, want one cpu, and to end before its reserve", w)
+		}
+	}
+	s.submit("exit 3", time.Second)
+	if got := within(t, "a result", s.results); got.Status != pool.Failed || got.Exit != 3 {
+		t.Errorf("result = %+v, want exit 3", got)
+	}
+	file := filepath.Join(t.TempDir(), "pid")
+	s.submit("echo $$ >"+file+"; sleep 1", time.Second)
+	pidFrom(t, file)
+	s.dispatcher.Drain(7)
+	r.report(0, corral.OutcomeDrained, false)
+	if got := within(t, "a result", s.results); got.Status != pool.Done {
+		t.Errorf("result of what ran while draining = %+v, want done", got)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if got := strings.Join(s.phases, ","); got != "pilot started,leaving" {
+		t.Errorf("phases %q", got)
+	}
+}
+
+func TestNoSecretInArgumentsOrEnvironment(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	r := newSite(t, s, nil).start()
+	s.workers(1)
+	pids := sessionOf(r.cmd.Process.Pid)
+	if len(pids) != 2 {
+		t.Errorf("processes %v, want supervisor and worker", pids)
+	}
+	for _, pid := range pids {
+		for _, file := range []string{"cmdline", "environ"} {
+			b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), file))
+			if err != nil || strings.Contains(string(b), token) {
+				t.Errorf("%s of process %d shows the token (%v)", file, pid, err)
+			}
+		}
+	}
+	s.dispatcher.Drain(7)
+	r.report(0, corral.OutcomeDrained, false)
+}
+
+func TestSecondPilotIsADuplicate(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	place := newSite(t, s, nil)
+	first := place.start()
+	s.workers(1)
+	second := place.start()
+	if got := within(t, "the second pilot's end", second.exit); got != 3 {
+		t.Errorf("exit status %d, want 3", got)
+	}
+	if _, err := os.Stat(filepath.Join(place.dir, order.ReportFile)); err == nil {
+		t.Error("the second pilot reported in the first one's place")
+	}
+	if found, _ := filepath.Glob(filepath.Join(place.dir, "duplicate-*", order.ReportFile)); len(found) != 1 {
+		t.Errorf("reports of duplicates: %v, want one", found)
+	}
+	s.workers(1)
+	s.dispatcher.Drain(7)
+	first.report(0, corral.OutcomeDrained, false)
+	third := place.start() // the lease outlives its holder
+	if got := within(t, "the third pilot's end", third.exit); got != 3 {
+		t.Errorf("exit status %d, want 3", got)
+	}
+}
+
+func TestLeaseHeldElsewhere(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	s.holder = "somebody else"
+	r := newSite(t, s, nil).start()
+	r.report(3, corral.OutcomeDuplicate, false)
+	if n := len(s.dispatcher.Workers()); n != 0 {
+		t.Errorf("%d workers, want none", n)
+	}
+}
+
+func TestWrongTokenIsFinal(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	r := newSite(t, s, func(p *order.Pilot) { p.Token = "another" }).start()
+	if rep := r.report(1, corral.OutcomeFailed, false); !strings.Contains(rep.Reason, "token") {
+		t.Errorf("reason %q names no token", rep.Reason)
+	}
+}
+
+func TestUnfitNodeStartsNothing(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	r := newSite(t, s, func(p *order.Pilot) { p.MemoryMiB = 1 << 30 }).start()
+	if rep := r.report(1, corral.OutcomeFailed, true); !strings.Contains(rep.Reason, "memory: ") || !strings.Contains(rep.Reason, "node ") {
+		t.Errorf("reason %q names neither node nor check", rep.Reason)
+	}
+	if s.visits != 0 {
+		t.Errorf("corrald was asked %d times", s.visits)
+	}
+}
+
+func TestImpossibleOrder(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	r := newSite(t, s, func(p *order.Pilot) { p.Hosts = 0 }).start()
+	r.report(1, corral.OutcomeFailed, false)
+}
+
+func TestNoRoute(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	s.stop()
+	r := newSite(t, s, func(p *order.Pilot) { p.Walltime = corral.Seconds(6 * time.Second) }).start()
+	if rep := r.report(1, corral.OutcomeFailed, true); !strings.Contains(rep.Reason, s.socket) {
+		t.Errorf("reason %q does not name the address", rep.Reason)
+	}
+}
+
+func TestLeavesBeforeItsWalltime(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	const walltime = 5 * time.Second
+	began := time.Now()
+	r := newSite(t, s, func(p *order.Pilot) { p.Walltime = corral.Seconds(walltime) }).start()
+	s.workers(1)
+	file := filepath.Join(t.TempDir(), "pid")
+	s.submit(escaping(file), 10*time.Millisecond) // its estimate is a lie
+	escaped := pidFrom(t, file)
+	r.report(0, corral.OutcomeExpired, false)
+	if took := time.Since(began); took > walltime {
+		t.Errorf("it took %s of %s", took, walltime)
+	}
+	if alive(escaped) {
+		t.Error("a task's child was left")
+	}
+	if got := within(t, "the result of what was cut", s.results); got.Status != pool.Cut {
+		t.Errorf("result = %+v, want cut", got)
+	}
+}
+
+func TestLeavesWhenIdle(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	r := newSite(t, s, func(p *order.Pilot) { p.Hosts, p.Idle = 2, corral.Seconds(2*time.Second) }).start()
+	s.workers(2)
+	s.submit("sleep 1", time.Second)
+	if got := within(t, "a result", s.results); got.Status != pool.Done {
+		t.Errorf("result = %+v, want done", got)
+	}
+	ended := time.Now()
+	r.report(0, corral.OutcomeIdle, false)
+	if idle := time.Since(ended); idle < 1500*time.Millisecond {
+		t.Errorf("it left %s after its last task, want 2s", idle)
+	}
+}
+
+func TestPreemptedBySignal(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	r := newSite(t, s, nil).start()
+	s.workers(1)
+	file := filepath.Join(t.TempDir(), "pid")
+	s.submit(escaping(file), time.Minute)
+	escaped := pidFrom(t, file)
+	if err := r.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if rep := r.report(4, corral.OutcomePreempted, false); !strings.Contains(rep.Reason, "terminated") {
+		t.Errorf("reason %q names no signal", rep.Reason)
+	}
+	if alive(escaped) {
+		t.Error("a task's child was left")
+	}
+}
+
+// Batch systems signal every process of a job: then workers hear of it first hand, too.
+func TestPreemptedBySignalToAll(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	r := newSite(t, s, func(p *order.Pilot) { p.Hosts = 2 }).start()
+	s.workers(2)
+	for _, pid := range sessionOf(r.cmd.Process.Pid) {
+		if err := syscall.Kill(pid, syscall.SIGTERM); err != nil {
+			t.Error(err)
+		}
+	}
+	r.report(4, corral.OutcomePreempted, false)
+}
+
+func TestPreemptedByWhoeverRemovesItsDirectory(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	r := newSite(t, s, nil).start()
+	s.workers(1)
+	if err := os.RemoveAll(r.dir); err != nil {
+		t.Fatal(err)
+	}
+	if got := within(t, "the pilot's end", r.exit); got != 1 {
+		t.Errorf("exit status %d, want 1: there is no place for a report", got)
+	}
+}
+
+func TestPreemptedWhenItsParentDies(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	place := newSite(t, s, nil)
+	r := place.startUnder("/bin/sh", "-c", `"$0" run --dir "$1"; exit 9`, program, place.dir)
+	s.workers(1)
+	if err := r.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the report", func() bool {
+		_, err := os.Stat(filepath.Join(r.dir, order.ReportFile))
+		return err == nil
+	})
+	eventually(t, "the pilot's end", func() bool { return len(sessionOf(r.cmd.Process.Pid)) == 0 })
+	r.report(-1, corral.OutcomePreempted, false)
+}
+
+func TestKilledWorkerIsReplacedOnceItsOrphansAreGone(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	r := newSite(t, s, nil).start()
+	old := s.workers(1)[0]
+	file := filepath.Join(t.TempDir(), "pid")
+	s.submit(escaping(file), time.Minute)
+	escaped := pidFrom(t, file)
+	if err := syscall.Kill(old.PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "another worker", func() bool {
+		now := s.dispatcher.Workers()
+		return len(now) == 1 && now[0].PID != old.PID && now[0].Connected
+	})
+	if alive(escaped) {
+		t.Error("a task of the killed worker still ran when the next one registered")
+	}
+	s.dispatcher.Leave(7)
+	rep := r.report(0, corral.OutcomeRemoved, false)
+	if !strings.Contains(strings.Join(rep.Log, "\n"), "died of signal 9") {
+		t.Errorf("log %q says nothing of the death", rep.Log)
+	}
+}
+
+func TestWorkerThatKeepsDyingIsGivenUp(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	s.deaf = true
+	r := newSite(t, s, nil).start()
+	leader, last := r.cmd.Process.Pid, 0
+	for range 4 {
+		eventually(t, "a new worker", func() bool {
+			for _, pid := range sessionOf(leader) {
+				if pid != leader && pid > last {
+					last = pid
+					return true
+				}
+			}
+			return false
+		})
+		if err := syscall.Kill(last, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if rep := r.report(1, corral.OutcomeFailed, true); !strings.Contains(rep.Reason, "died of signal 9 (killed), 4 times") {
+		t.Errorf("reason %q does not say how often", rep.Reason)
+	}
+}
+
+func TestWorkersDoNotOutliveTheirSupervisor(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	r := newSite(t, s, nil).start()
+	s.workers(1)
+	s.submit("exec sleep 1000", time.Minute)
+	eventually(t, "the task", func() bool { return len(sessionOf(r.cmd.Process.Pid)) == 3 })
+	if err := r.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the end of worker and task", func() bool { return len(sessionOf(r.cmd.Process.Pid)) == 0 })
+	within(t, "the supervisor's end", r.exit)
+}
+
+func TestPilotSurvivesCorrald(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	r := newSite(t, s, nil).start()
+	before := s.workers(1)[0]
+	s.stop()
+	s.start()
+	if after := s.workers(1)[0]; after.PID != before.PID {
+		t.Errorf("worker %d became %d, want the same process", before.PID, after.PID)
+	}
+	s.submit("exit 0", time.Second)
+	if got := within(t, "a result", s.results); got.Status != pool.Done {
+		t.Errorf("result = %+v, want done", got)
+	}
+	eventually(t, "the pilot's own link", func() bool { s.dispatcher.Drain(7); return len(r.exit) > 0 })
+	r.report(0, corral.OutcomeDrained, false)
+}
+
+func TestUsage(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	place := newSite(t, s, nil)
+	for _, c := range []struct {
+		args []string
+		want int
+	}{
+		{[]string{"run", "--dir", t.TempDir()}, 1},
+		{[]string{"run", "--frobnicate"}, 2},
+		{[]string{"run", "argument"}, 2},
+		{[]string{"worker"}, 1},
+		{[]string{"cleanup", "--dir", place.dir}, 1},
+		{[]string{"--version"}, 0},
+	} {
+		if got := within(t, "its end", place.startUnder(program, c.args...).exit); got != c.want {
+			t.Errorf("pilot %q: exit status %d, want %d", c.args, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,328 @@
+package pilot_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/order"
+	"github.com/corral-pilot/corral/pool"
+)
+
+// program is the pilot, built once for all tests.
+var program string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "pilot-test-")
+	if err != nil {
+		panic(err)
+	}
+	program = filepath.Join(dir, "pilot")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", program, "../../cmd/pilot")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	build.Stderr = os.Stderr
+	if err := build.Run(); err != nil {
+		panic(err)
+	}
+	status := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(status)
+}
+
+const (
+	tag   = "pilot-7"
+	token = "the-secret-token"
+)
+
+// service is corrald as a pilot sees it: a worker port with one cluster behind it, and one attempt.
+type service struct {
+	t          *testing.T
+	socket     string
+	dispatcher *pool.Dispatcher
+	results    chan pool.Result
+	stop       func() // ends the port and the dispatcher; for crashes
+
+	mu      sync.Mutex // guards what follows
+	holder  string     // of the lease
+	deaf    bool       // no worker is admitted, nor refused
+	phases  []string
+	visits  int
+}
+
+func newService(t *testing.T) *service {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "port-") // t.TempDir is too long for a socket's name
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	s := &service{t: t, socket: filepath.Join(dir, "s"), results: make(chan pool.Result, 100)}
+	s.start()
+	t.Cleanup(func() { s.stop() })
+	return s
+}
+
+// start opens the port, as a corrald that starts anew does.
+func (s *service) start() {
+	lg := slog.New(slog.NewTextHandler(s.t.Output(), nil))
+	s.dispatcher = pool.NewDispatcher(lg, pool.Config{Lease: 2 * time.Second, Margin: time.Second})
+	s.dispatcher.Attach(1, s)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- pool.NewPort(lg, s).ServeUnix(ctx, s.socket) }()
+	s.stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			s.t.Error(err)
+		}
+		s.dispatcher.Close()
+	})
+}
+
+// Admit, Lease and Report are the gate's.
+func (s *service) Admit(_ context.Context, c pool.Credentials) (pool.Admission, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.deaf && c.Role == pool.RoleWorker {
+		return pool.Admission{}, corral.Errorf(corral.Unavailable, "not now")
+	}
+	s.visits++
+	digest := sha256.Sum256([]byte(token))
+	if c.Tag != tag || c.TokenDigest != hex.EncodeToString(digest[:]) {
+		return pool.Admission{}, corral.Errorf(corral.Unauthenticated, "the token is not this attempt's")
+	}
+	if c.Role == pool.RoleWorker && c.Holder != s.holder {
+		return pool.Admission{}, corral.Errorf(corral.Forbidden, "its lease is held by another pilot")
+	}
+	return pool.Admission{Attempt: 7, Glidein: 3, Cluster: 1, Dispatcher: s.dispatcher}, nil
+}
+
+func (s *service) Lease(_ context.Context, _ corral.JobID, holder string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.holder != "" && s.holder != holder {
+		return corral.Errorf(corral.Conflict, "another pilot has the lease")
+	}
+	s.holder = holder
+	return nil
+}
+
+func (s *service) Report(_ context.Context, _ corral.JobID, phase, _ string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.phases = append(s.phases, phase)
+	return nil
+}
+
+// Assigned, Finished and Returned are the sink's.
+func (s *service) Assigned(string, []pool.Key) error { return nil }
+
+func (s *service) Finished(results []pool.Result) error {
+	for _, r := range results {
+		s.results <- r
+	}
+	return nil
+}
+
+func (s *service) Returned(keys []pool.Key, started bool, reason string) {
+	s.t.Logf("returned %v, started %v: %s", keys, started, reason)
+}
+
+// workers returns the registered workers once there are n that connected.
+func (s *service) workers(n int) []corral.Worker {
+	s.t.Helper()
+	var found []corral.Worker
+	eventually(s.t, fmt.Sprintf("%d workers", n), func() bool {
+		found = nil
+		for _, w := range s.dispatcher.Workers() {
+			if w.Connected {
+				found = append(found, w)
+			}
+		}
+		return len(found) == n
+	})
+	return found
+}
+
+// submit queues a task that runs a line of shell. It returns the run's directory.
+func (s *service) submit(line string, estimate time.Duration) (dir string) {
+	s.t.Helper()
+	dir = s.t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "data"), 0o700); err != nil {
+		s.t.Fatal(err)
+	}
+	s.dispatcher.Submit([]pool.Job{{Run: 1, Seq: time.Now().UnixNano(), Dir: dir, CPUs: 1,
+		Tasks: []pool.Task{{ID: "task", Attempt: 1, Argv: []string{"/bin/sh", "-c", line}, Estimate: estimate}}}})
+	return dir
+}
+
+// eventually waits until ok.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	deadline := time.NewTimer(15 * time.Second)
+	defer deadline.Stop()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for !ok() {
+		select {
+		case <-deadline.C:
+			t.Fatalf("waited in vain for %s", what)
+		case <-tick.C:
+		}
+	}
+}
+
+// within returns what is received from c.
+func within[T any](t *testing.T, what string, c <-chan T) T {
+	t.Helper()
+	deadline := time.NewTimer(15 * time.Second)
+	defer deadline.Stop()
+	select {
+	case v := <-c:
+		return v
+	case <-deadline.C:
+		t.Fatalf("waited in vain for %s", what)
+		panic("unreachable: Fatalf does not return")
+	}
+}
+
+// A site is a job's directory, and the pilots that were started there.
+type site struct {
+	t         *testing.T
+	root, dir string
+}
+
+// newSite gives an order for a pilot of one cpu a directory; change may make it another one.
+func newSite(t *testing.T, s *service, change func(*order.Pilot)) site {
+	t.Helper()
+	root := t.TempDir()
+	p := order.Pilot{Token: token, Addresses: []string{"unix:" + s.socket}, Hosts: 1, CPUs: 1, MemoryMiB: 1,
+		Walltime: corral.Seconds(10 * time.Minute)}
+	if change != nil {
+		change(&p)
+	}
+	b, err := order.Order{Tag: tag, Root: root, Pilot: &p}.Encode()
+	dir := filepath.Join(root, "jobs", tag)
+	if err := errors.Join(err, os.MkdirAll(dir, 0o700), os.WriteFile(filepath.Join(dir, order.File), b, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	return site{t, root, dir}
+}
+
+// A run is a pilot process.
+type run struct {
+	site
+	cmd  *exec.Cmd
+	exit chan int // its exit status
+}
+
+// start starts a pilot in a session of its own, in which no process may be left in the end.
+func (s site) start() *run {
+	s.t.Helper()
+	return s.startUnder(program, "run", "--dir", s.dir)
+}
+
+func (s site) startUnder(name string, args ...string) *run {
+	s.t.Helper()
+	cmd := exec.Command(name, args...)
+	cmd.Stderr = s.t.Output()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd.WaitDelay = time.Second
+	if err := cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	r := &run{site: s, cmd: cmd, exit: make(chan int, 1)}
+	go func() {
+		_ = cmd.Wait() // a status other than 0 is what some tests want
+		r.exit <- cmd.ProcessState.ExitCode()
+	}()
+	s.t.Cleanup(func() {
+		for _, pid := range sessionOf(cmd.Process.Pid) {
+			s.t.Errorf("process %d was left: %s", pid, commandLine(pid))
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	})
+	return r
+}
+
+// report waits for the pilot's end and checks how it ended.
+func (r *run) report(exit int, outcome corral.Outcome, transient bool) order.Report {
+	r.t.Helper()
+	if got := within(r.t, "the pilot's end", r.exit); got != exit {
+		r.t.Errorf("exit status %d, want %d", got, exit)
+	}
+	b, err := os.ReadFile(filepath.Join(r.dir, order.ReportFile))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	rep, err := order.DecodeReport(b)
+	if err != nil || rep.Outcome != outcome || rep.Transient != transient {
+		r.t.Errorf("report %+v, %v, want %s, transient %v", rep, err, outcome, transient)
+	}
+	if _, err := os.Stat(filepath.Join(r.dir, "scratch")); err == nil {
+		r.t.Error("the scratch directory was left")
+	}
+	return rep
+}
+
+// statOf returns the fields of /proc/PID/stat from the state on; none if the process is gone.
+func statOf(pid int) []string {
+	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	f := strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+1:]))
+	if len(f) < 4 || f[0] == "Z" || f[0] == "X" {
+		return nil
+	}
+	return f
+}
+
+func alive(pid int) bool { return statOf(pid) != nil }
+
+func sessionOf(leader int) (pids []int) {
+	entries, _ := os.ReadDir("/proc")
+	for _, e := range entries {
+		if pid, err := strconv.Atoi(e.Name()); err == nil {
+			if f := statOf(pid); f != nil && f[3] == strconv.Itoa(leader) {
+				pids = append(pids, pid)
+			}
+		}
+	}
+	return pids
+}
+
+func commandLine(pid int) string {
+	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	return strings.ReplaceAll(string(b), "\x00", " ")
+}
+
+// pidFrom waits for a task to write its process id.
+func pidFrom(t *testing.T, file string) int {
+	t.Helper()
+	var pid int
+	eventually(t, "a pid in "+file, func() bool {
+		b, err := os.ReadFile(file)
+		line, whole := strings.CutSuffix(string(b), "\n")
+		if err == nil && whole {
+			pid, err = strconv.Atoi(line)
+		}
+		return err == nil && whole
+	})
+	return pid
+}
+
+// escaping is a task with a child that leaves its session and process group, and tells its pid in file.
+func escaping(file string) string {
+	return "setsid sh -c 'echo $$ >" + file + ".new; mv " + file + ".new " + file + "; exec sleep 1000' & exec sleep 1000"
+}
