@@ -118,3 +118,9 @@ func DecodeReport(b []byte) (Report, error) {
 	}
 	return r, nil
 }
+
+// Reserve is the part of a walltime at its end that a pilot keeps for leaving in order, so that the
+// batch system never has to end it: a twentieth, at least 2 s and at most 1 minute.
+func Reserve(walltime time.Duration) time.Duration {
+	return min(time.Minute, max(2*time.Second, walltime/20))
+}

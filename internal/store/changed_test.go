@@ -36,7 +36,7 @@ func TestChangedOnlyIfSomethingChanged(t *testing.T) {
 // the bubble reports as a deadlock.
 func TestChangedLosesNoWakeUp(t *testing.T) {
 	t.Parallel()
-	for range 20 {
+	for range 5 {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
 			j := w.attempt(w.createGlidein(w.newGlidein()))

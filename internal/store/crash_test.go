@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, writeUntilKilled(path, os.Stdout))
 		os.Exit(1)
 	}
-	if err := flag.Set("rapid.checks", "25"); err != nil { // a default: the command line still decides
+	if err := flag.Set("rapid.checks", "15"); err != nil { // a default: the command line still decides
 		panic(err)
 	}
 	os.Exit(m.Run())
@@ -121,7 +121,7 @@ func TestKilledAtAnyInstant(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "corral.db")
 			total := 0
 			for kill := range 10 {
-				after := rand.IntN(12) // acknowledged writes: a measure of time that a slow machine shares
+				after := rand.IntN(8) // acknowledged writes: a measure of time that a slow machine shares
 				acks := killWriter(t, path, after, rand.N(5*time.Millisecond))
 				total += len(acks)
 				if checkCrashed(t, path, acks); t.Failed() {

@@ -86,6 +86,26 @@ func TestRunMoves(t *testing.T) {
 	}
 }
 
+func TestNoteRun(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := w.createRun(w.newRun("/runs/1"))
+	note := func(reason string) func(*store.Tx) error {
+		return func(tx *store.Tx) (err error) { r, err = tx.NoteRun(1, reason); return err }
+	}
+	for _, reason := range []string{"no worker has 8 GiB", ""} {
+		if w.write(note(reason)); r.Reason != reason || r.State != corral.RunRunning {
+			t.Errorf("noted %+v", r)
+		}
+	}
+	if got, want := w.story(store.ObjectRun, 1), "create >RUNNING"; got != want {
+		t.Errorf("history = %s, want %s", got, want)
+	}
+	w.write(func(tx *store.Tx) error { _, err := tx.MoveRun(1, corral.RunFail, "task a failed"); return err })
+	w.refused(corral.Conflict, note("too late"))
+	w.refused(corral.NotFound, func(tx *store.Tx) error { _, err := tx.NoteRun(99, ""); return err })
+}
+
 func TestRunDirectoryBelongsToOneRun(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

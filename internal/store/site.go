@@ -18,6 +18,7 @@ var sites = table[corral.Site]{
 	arch,
 	libc,
 	package,
+	package_digest,
 	state,
 	reason,
 	created_at_ms,
@@ -34,6 +35,7 @@ var sites = table[corral.Site]{
 			&s.Platform.Arch,
 			&s.Platform.Libc,
 			&s.Package,
+			&s.PackageDigest,
 			&s.State,
 			&s.Reason,
 			at(&s.CreatedAt),
@@ -121,6 +123,6 @@ func (t *Tx) SetSite(id corral.SiteID, fn func(*corral.Site)) (corral.Site, erro
 
 // withoutFacts returns what SetSite must leave alone.
 func withoutFacts(s corral.Site) corral.Site {
-	s.Contact, s.Batch, s.Root, s.Platform, s.Package = "", "", "", corral.Platform{}, ""
+	s.Contact, s.Batch, s.Root, s.Platform, s.Package, s.PackageDigest = "", "", "", corral.Platform{}, "", ""
 	return s
 }

@@ -13,7 +13,7 @@ func TestSiteKeepsAllFields(t *testing.T) {
 	w := newWorld(t)
 	s := newSite("ranger")
 	s.Platform = corral.Platform{OS: "linux", Arch: "x86_64", Libc: "glibc2.36"}
-	s.Package = "embedded-1.0"
+	s.Package, s.PackageDigest = "embedded-1.0", "sha256:00"
 	w.write(func(tx *store.Tx) (err error) { s, err = tx.CreateSite(s); return err })
 	if s.ID == 0 || s.State != corral.SiteNew || s.CreatedAt.IsZero() {
 		t.Errorf("created %+v", s)
@@ -101,7 +101,7 @@ func TestSetSite(t *testing.T) {
 	w := newWorld(t)
 	w.write(func(tx *store.Tx) error {
 		s, err := tx.SetSite(w.site.ID, func(s *corral.Site) {
-			s.Root, s.Package, s.Platform.Arch = "/scratch", "embedded-1.0", "aarch64"
+			s.Root, s.Package, s.PackageDigest, s.Platform.Arch = "/scratch", "embedded-1.0", "sha256:00", "aarch64"
 		})
 		if s.Root != "/scratch" || s.Package != "embedded-1.0" || s.Platform.Arch != "aarch64" {
 			t.Errorf("set to %+v", s)

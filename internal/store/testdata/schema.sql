@@ -148,10 +148,12 @@ CREATE TABLE sites (
 	arch          text not null,
 	libc          text not null,
 	package       text not null,
+	package_digest text not null,
 	state         text not null check (state in ('NEW', 'STAGING', 'READY', 'EXITING', 'REMOVING', 'DELETED', 'FAILED')),
 	reason        text not null,
 	created_at_ms integer not null,
 	updated_at_ms integer not null,
+	constraint package_with_digest check ((package = '') = (package_digest = '')),
 	constraint times_in_order check (updated_at_ms >= created_at_ms)
 ) strict;
 

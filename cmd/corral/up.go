@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/personal"
+	"github.com/corral-pilot/corral/internal/xdg"
+)
+
+func upCommand(p *printer) *cli.Command {
+	return &cli.Command{
+		Name: "up", Usage: "start a personal corrald in the background",
+		Description: "Example: corral up && corral glidein create --site local --wait\n" +
+			"It listens on a Unix socket and starts with site local and cluster default. Repeating it is harmless.",
+		Action: func(c *cli.Context) error { return up(c, p) },
+	}
+}
+
+func up(c *cli.Context, p *printer) error {
+	if err := noArguments(c); err != nil {
+		return err
+	}
+	layout, err := xdg.Find()
+	if err != nil {
+		return err
+	}
+	corrald := personal.Corrald{Layout: layout}
+	started, err := corrald.Start(c.Context)
+	if err != nil {
+		return err
+	}
+	cl, err := corrald.Client()
+	if err != nil {
+		return err
+	}
+	if _, err := personal.SetUp(c.Context, cl); err != nil {
+		return err
+	}
+	if started {
+		p.say("corrald runs (process %d), listening on %s", corrald.PID(), layout.Socket)
+		p.say("site %s is READY, cluster %s takes workers; `corral down` ends it all", personal.Site, personal.Cluster)
+	} else {
+		p.say("corrald runs already (process %d)", corrald.PID())
+	}
+	return nil
+}
+
+func downCommand(p *printer) *cli.Command {
+	return &cli.Command{
+		Name: "down", Usage: "end the personal corrald and remove all it made but results",
+		Description: "Example: corral down\n" +
+			"Glideins finish the tasks they run, sites are cleaned up, then corrald, its state, cache and socket go.\n" +
+			"Run directories stay unless --purge. Exit code 6 if a site did not answer: what it keeps is listed.",
+		Flags: []cli.Flag{
+			&cli.BoolFlag{Name: "force", Usage: "cancel unfinished runs"},
+			&cli.BoolFlag{Name: "purge", Usage: "delete run directories too"},
+		},
+		Action: func(c *cli.Context) error { return down(c, p) },
+	}
+}
+
+func down(c *cli.Context, p *printer) error {
+	if err := noArguments(c); err != nil {
+		return err
+	}
+	layout, err := xdg.Find()
+	if err != nil {
+		return err
+	}
+	corrald := personal.Corrald{Layout: layout}
+	if !corrald.Exists() {
+		p.say("no corrald has been here: nothing to do")
+		return nil
+	}
+	// One that died left jobs that only it knows: it is started again to take them down.
+	if _, err := corrald.Start(c.Context); err != nil {
+		return err
+	}
+	done, err := takeDown(c.Context, corrald, c.Bool("force"))
+	if err != nil {
+		return err
+	}
+	if err := stopAndErase(c.Context, corrald, c.Bool("purge")); err != nil {
+		return err
+	}
+	p.say("removed %d glidein(s); corrald, its state and its cache are gone", done.Glideins)
+	if len(done.Left) > 0 {
+		return corral.Errorf(corral.Unknown, "some sites did not answer: %s", strings.Join(done.Left, "; "))
+	}
+	return nil
+}
+
+func takeDown(ctx context.Context, corrald personal.Corrald, force bool) (personal.TakenDown, error) {
+	cl, err := corrald.Client()
+	if err != nil {
+		return personal.TakenDown{}, err
+	}
+	defer cl.Close()
+	return personal.TakeDown(ctx, cl, force)
+}
+
+func stopAndErase(ctx context.Context, corrald personal.Corrald, purge bool) error {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	if err := corrald.Stop(ctx); err != nil {
+		return err
+	}
+	return corrald.Erase(purge)
+}

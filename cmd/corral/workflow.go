@@ -1,0 +1,103 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/urfave/cli/v2"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/workflow"
+)
+
+func workflowCommand(p *printer) *cli.Command {
+	return &cli.Command{
+		Name:  "workflow",
+		Usage: "look at workflow files",
+		Subcommands: []*cli.Command{
+			{
+				Name: "show", Usage: "what is in a workflow", ArgsUsage: "FILE",
+				Description: "Example: corral workflow show examples/lambda/workflow.json -o json",
+				Action:      func(c *cli.Context) error { return showWorkflow(c, p) },
+			},
+			{
+				Name: "validate", Usage: "check that a workflow can be run", ArgsUsage: "FILE",
+				Description: "Example: corral workflow validate workflow.json --strict",
+				Flags:       []cli.Flag{&cli.BoolFlag{Name: "strict", Usage: "refuse unknown fields, too"}},
+				Action:      func(c *cli.Context) error { return validateWorkflow(c, p) },
+			},
+			{
+				Name: "convert", Usage: "write a workflow as WfFormat 1.5", ArgsUsage: "FILE",
+				Description: "Example: corral workflow convert old.json --out new.json",
+				Flags:       []cli.Flag{&cli.StringFlag{Name: "out", Usage: "`FILE` to write (default: stdout)"}},
+				Action:      func(c *cli.Context) error { return convertWorkflow(c, p) },
+			},
+		},
+	}
+}
+
+func showWorkflow(c *cli.Context, p *printer) error {
+	file, err := argument(c, "workflow file")
+	if err != nil {
+		return err
+	}
+	w, err := readWorkflow(p, file, false)
+	if err != nil {
+		return err
+	}
+	s := w.Summary()
+	if p.format != "table" {
+		return p.encode(s)
+	}
+	seconds := func(s float64) string { return span(time.Duration(s * float64(time.Second))) }
+	t := newTable(p, nil)
+	t.AppendRows([]table.Row{
+		{"name", w.Name},
+		{"tasks", fmt.Sprintf("%d, %d edges, %d levels, at most %d side by side", s.Tasks, s.Edges, s.Levels, s.Width)},
+		{"total work", seconds(s.TotalWork)},
+		{"critical path", span(time.Duration(s.CriticalPath))},
+	})
+	t.Render()
+	return nil
+}
+
+func validateWorkflow(c *cli.Context, p *printer) error {
+	file, err := argument(c, "workflow file")
+	if err != nil {
+		return err
+	}
+	w, err := readWorkflow(p, file, c.Bool("strict"))
+	if err != nil {
+		return err
+	}
+	if err := w.Runnable(); err != nil {
+		return err
+	}
+	p.say("%s: %d tasks, can be run", file, len(w.Tasks))
+	return nil
+}
+
+func convertWorkflow(c *cli.Context, p *printer) (err error) {
+	file, err := argument(c, "workflow file")
+	if err != nil {
+		return err
+	}
+	w, err := readWorkflow(p, file, false)
+	if err != nil {
+		return err
+	}
+	out := c.String("out")
+	if out == "" {
+		return workflow.Write(p.out, w)
+	}
+	f, err := os.OpenFile(out, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return corral.ErrorAt(corral.Invalid, "--out", "%w", err)
+	}
+	if err := workflow.Write(f, w); err != nil {
+		return err
+	}
+	return f.Close()
+}

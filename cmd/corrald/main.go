@@ -1,0 +1,72 @@
+// Command corrald is the service: it keeps sites, glideins, clusters and runs as they were asked to
+// be, and answers the REST API. One process serves one user (personal mode), on a Unix socket.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/version"
+	"github.com/corral-pilot/corral/internal/xdg"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(execute(ctx, os.Args, os.Stdout, os.Stderr))
+}
+
+// execute runs one command line and returns its exit code.
+func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	layout, layoutErr := xdg.Find()
+	app := &cli.App{
+		Name:            "corrald",
+		Usage:           "the Corral service; `corral up` starts a personal one",
+		Version:         version.String(),
+		HideHelpCommand: true,
+		Writer:          stdout,
+		ErrWriter:       stderr,
+		ExitErrHandler:  func(*cli.Context, error) {},
+		Flags:           flags(layout),
+		Action: func(c *cli.Context) error {
+			s, err := newSettings(c)
+			if err != nil {
+				return err
+			}
+			if layoutErr != nil && !c.IsSet("socket") {
+				return layoutErr
+			}
+			lg := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: s.logLevel}))
+			return serve(c.Context, lg, s)
+		},
+	}
+	if err := app.RunContext(ctx, args); err != nil {
+		fmt.Fprintln(stderr, "corrald: "+err.Error())
+		return api.ExitCode(err)
+	}
+	return 0
+}
+
+func flags(l xdg.Layout) []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "state", Value: l.State, EnvVars: []string{"CORRALD_STATE"}, Usage: "`DIR` for the database, keys and pid file"},
+		&cli.StringFlag{Name: "cache", Value: l.Cache, EnvVars: []string{"CORRALD_CACHE"}, Usage: "`DIR` for worker packages and the roots of local sites"},
+		&cli.StringFlag{Name: "data", Value: l.Data, EnvVars: []string{"CORRALD_DATA"}, Usage: "`DIR` for run directories"},
+		&cli.StringFlag{Name: "socket", Value: l.Socket, EnvVars: []string{"CORRALD_SOCKET"}, Usage: "Unix socket of the API"},
+		&cli.StringFlag{Name: "worker-socket", Value: l.Worker, EnvVars: []string{"CORRALD_WORKER_SOCKET"}, Usage: "Unix socket for workers on this machine"},
+		&cli.StringFlag{Name: "worker-listen", Value: "127.0.0.1:0", EnvVars: []string{"CORRALD_WORKER_LISTEN"}, Usage: "`HOST:PORT` of the worker port, opened for the first site other than local"},
+		&cli.StringFlag{Name: "advertise", EnvVars: []string{"CORRALD_ADVERTISE"}, Usage: "`HOST[:PORT]` under which sites reach the worker port (default: what it listens on)"},
+		&cli.StringFlag{Name: "pilot", EnvVars: []string{"CORRALD_PILOT"}, Usage: "pilot binary for this machine's architecture (default: the one beside corrald)"},
+		&cli.DurationFlag{Name: "lease", Value: 15 * time.Second, EnvVars: []string{"CORRALD_LEASE"}, Usage: "how long a silent worker keeps its tasks"},
+		&cli.StringFlag{Name: "log-level", Value: "info", EnvVars: []string{"CORRALD_LOG_LEVEL"}, Usage: "debug, info, warn or error"},
+	}
+}

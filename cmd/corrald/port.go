@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/engine"
+	"github.com/corral-pilot/corral/internal/personal"
+	"github.com/corral-pilot/corral/pool"
+)
+
+// A workerPort is where workers dial in: a Unix socket for site local, and for all other sites a TCP
+// port with TLS, which is opened when the first of them needs it. Its address and certificate survive
+// a restart: they stand in the orders of pilots that are still queued.
+type workerPort struct {
+	lg        *slog.Logger
+	port      *pool.Port
+	socket    string
+	listen    string
+	advertise string
+	dir       string            // holds the certificate and the address
+	opened    chan net.Listener // the TLS listener, once, to be served
+
+	mu      sync.Mutex // guards following
+	address string     // HOST:PORT that sites dial; "" while closed
+	digest  string
+}
+
+func newWorkerPort(lg *slog.Logger, gate pool.Gate, s settings) (*workerPort, error) {
+	w := &workerPort{
+		lg:        lg,
+		port:      pool.NewPort(lg, gate),
+		socket:    s.layout.Worker,
+		listen:    s.listen,
+		advertise: s.advertise,
+		dir:       s.layout.Certificate(),
+		opened:    make(chan net.Listener, 1),
+	}
+	before, err := os.ReadFile(w.addressFile())
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return w, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading the worker port's address: %w", err)
+	}
+	w.listen = strings.TrimSpace(string(before))
+	_, err = w.open()
+	return w, err
+}
+
+func (w *workerPort) addressFile() string { return filepath.Join(w.dir, "address") }
+
+// serve answers workers until ctx ends.
+func (w *workerPort) serve(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	unix := make(chan error, 1)
+	go func() { unix <- w.port.ServeUnix(ctx, w.socket) }()
+	tls := make(chan error, 1)
+	go func() {
+		select {
+		case l := <-w.opened:
+			tls <- w.port.Serve(ctx, l)
+		case <-ctx.Done():
+			tls <- nil
+		}
+	}()
+	select { // the first to end ends the other
+	case err := <-unix:
+		cancel()
+		return errors.Join(err, <-tls)
+	case err := <-tls:
+		cancel()
+		return errors.Join(err, <-unix)
+	}
+}
+
+// For implements engine.Address.
+func (w *workerPort) For(site corral.Site) (addresses []string, certDigest string, err error) {
+	if site.Name == personal.Site {
+		return []string{"unix:" + w.socket}, "", nil
+	}
+	address, err := w.open()
+	if err != nil {
+		return nil, "", err
+	}
+	return []string{"tls:" + address}, w.digest, nil
+}
+
+var _ engine.Address = (*workerPort)(nil)
+
+// open opens the TCP port unless it is open, and returns the address that sites dial.
+func (w *workerPort) open() (string, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.address != "" {
+		return w.address, nil
+	}
+	cert, err := pool.LoadOrCreateCertificate(w.dir)
+	if err != nil {
+		return "", err
+	}
+	l, digest, err := w.port.ListenTLS(w.listen, cert)
+	if err != nil {
+		return "", corral.ErrorAt(corral.Failed, "--worker-listen", "%w", err)
+	}
+	bound := l.Addr()
+	if err := os.WriteFile(w.addressFile(), []byte(bound.String()+"\n"), 0o600); err != nil {
+		return "", errors.Join(fmt.Errorf("keeping the worker port's address: %w", err), l.Close())
+	}
+	w.opened <- l
+	w.address, w.digest = advertised(w.advertise, bound), digest
+	w.lg.Info("worker port is open", "listen", bound.String(), "advertise", w.address)
+	return w.address, nil
+}
+
+// advertised is the address for sites: what the administrator says, with the bound port if that says
+// none.
+func advertised(advertise string, bound net.Addr) string {
+	if advertise == "" {
+		return bound.String()
+	}
+	if _, _, err := net.SplitHostPort(advertise); err == nil {
+		return advertise
+	}
+	_, port, err := net.SplitHostPort(bound.String())
+	if err != nil {
+		return advertise // unreachable: a TCP address has a port
+	}
+	return net.JoinHostPort(advertise, port)
+}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/engine"
+	"github.com/corral-pilot/corral/internal/run"
+	"github.com/corral-pilot/corral/internal/server"
+	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/version"
+	"github.com/corral-pilot/corral/pool"
+)
+
+// serve runs corrald until ctx ends. Its parts end in the reverse order of their need: first the API,
+// then what acts, last the database.
+func serve(ctx context.Context, lg *slog.Logger, s settings) error {
+	for _, dir := range []string{s.layout.State, s.layout.Cache, s.layout.Data, filepath.Dir(s.layout.Socket), filepath.Dir(s.layout.Worker)} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return fmt.Errorf("making directories: %w", err)
+		}
+	}
+	db, err := store.Open(ctx, s.layout.Database())
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	if err := os.WriteFile(s.layout.PID(), []byte(strconv.Itoa(os.Getpid())+"\n"), 0o600); err != nil {
+		return fmt.Errorf("writing the pid file: %w", err)
+	}
+	defer os.Remove(s.layout.PID())
+
+	d, err := assemble(lg, db, s)
+	if err != nil {
+		return err
+	}
+	defer d.clusters.Close()
+	listener, err := listenAPI(s.layout.Socket)
+	if err != nil {
+		return err
+	}
+	lg.Info("corrald serves", "version", version.String(), "pid", os.Getpid(), "socket", s.layout.Socket)
+	defer lg.Info("corrald ends")
+	return d.serve(ctx, listener)
+}
+
+// A daemon is corrald's parts.
+type daemon struct {
+	clusters *engine.Clusters
+	engine   *engine.Engine
+	runs     *run.Manager
+	port     *workerPort
+	api      *server.Server
+}
+
+func assemble(lg *slog.Logger, db *store.DB, s settings) (*daemon, error) {
+	key, err := engine.LoadKey(s.layout.Key())
+	if err != nil {
+		return nil, err
+	}
+	depot := engine.OpenDepot(s.layout.Cache)
+	if err := depot.AddPilot(s.pilot, thisMachine()); err != nil {
+		return nil, err
+	}
+	clusters := engine.NewClusters(lg, db, pool.Config{Lease: s.lease})
+	port, err := newWorkerPort(lg, clusters, s)
+	if err != nil {
+		return nil, err
+	}
+	runs := run.NewManager(lg, db, clusters, run.Config{Dir: s.layout.Runs()})
+	return &daemon{
+		clusters: clusters,
+		engine:   engine.New(lg, db, clusters, engine.Config{Key: key, Depot: depot, Address: port}),
+		runs:     runs,
+		port:     port,
+		api: server.New(lg, db, runs, clusters, server.Config{
+			Version:   version.String(),
+			Machine:   machineShape(),
+			SiteRoot:  s.layout.SiteRoot,
+			CheckSite: engine.CheckSite,
+			JobFile:   engine.JobFile(db),
+		}),
+	}, nil
+}
+
+// serve runs the parts until ctx ends or one of them fails.
+func (d *daemon) serve(ctx context.Context, api net.Listener) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	inner, cancelInner := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancelInner()
+
+	var parts sync.WaitGroup
+	part := func(name string, run func(context.Context) error) {
+		parts.Go(func() {
+			if err := run(inner); err != nil {
+				cancel(fmt.Errorf("%s: %w", name, err))
+			}
+		})
+	}
+	part("worker port", d.port.serve)
+	part("engine", d.engine.Run)
+	part("runs", d.runs.Run)
+	err := d.api.Serve(ctx, api)
+	cancelInner()
+	parts.Wait()
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	return err
+}
+
+// listenAPI opens the API's socket, in place of one that a killed corrald left: the database's lock
+// says that no other lives.
+func listenAPI(path string) (net.Listener, error) {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("removing an old socket: %w", err)
+	}
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, corral.ErrorAt(corral.Failed, "--socket", "%w", err)
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		return nil, errors.Join(fmt.Errorf("making the socket private: %w", err), l.Close())
+	}
+	return l, nil
+}

@@ -1,0 +1,243 @@
+package engine
+
+import (
+	"context"
+	"crypto/subtle"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/order"
+	"github.com/corral-pilot/corral/internal/run"
+	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/pool"
+	"github.com/corral-pilot/corral/resubmit"
+)
+
+// Clusters holds the dispatchers of the embedded personal clusters. It is the worker port's gate: who
+// may register is decided here, from what is recorded.
+type Clusters struct {
+	lg  *slog.Logger
+	db  *store.DB
+	cfg pool.Config
+
+	mu          sync.Mutex // guards following
+	dispatchers map[corral.ClusterID]*pool.Dispatcher
+	changed     chan struct{} // closed and replaced when workers come or go
+}
+
+// NewClusters returns the set of clusters; cfg.OnChange is taken over.
+func NewClusters(lg *slog.Logger, db *store.DB, cfg pool.Config) *Clusters {
+	c := &Clusters{
+		lg:          lg,
+		db:          db,
+		dispatchers: map[corral.ClusterID]*pool.Dispatcher{},
+		changed:     make(chan struct{}),
+	}
+	cfg.OnChange = c.notify
+	c.cfg = cfg
+	return c
+}
+
+// Changed returns a channel that is closed when workers come or go next.
+func (c *Clusters) Changed() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.changed
+}
+
+func (c *Clusters) notify() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	close(c.changed)
+	c.changed = make(chan struct{})
+}
+
+// Close ends all dispatchers; workers notice and try to come back.
+func (c *Clusters) Close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, d := range c.dispatchers {
+		d.Close()
+	}
+}
+
+func (c *Clusters) dispatcher(id corral.ClusterID) *pool.Dispatcher {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	d := c.dispatchers[id]
+	if d == nil {
+		d = pool.NewDispatcher(c.lg.With("cluster", id), c.cfg)
+		c.dispatchers[id] = d
+	}
+	return d
+}
+
+// Queue returns the job queue of a cluster, a NotFound or Conflict error if it may not take jobs.
+func (c *Clusters) Queue(id corral.ClusterID) (run.Queue, error) {
+	var cluster corral.Cluster
+	err := c.db.View(context.Background(), func(tx *store.Tx) (err error) {
+		cluster, err = tx.Cluster(id)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if cluster.State != corral.ClusterReady {
+		return nil, corral.ErrorAt(corral.Conflict, "cluster "+cluster.Name, "is %s", cluster.State)
+	}
+	return c.dispatcher(id), nil
+}
+
+// Workers returns the workers registered in a cluster, by id.
+func (c *Clusters) Workers(id corral.ClusterID) []corral.Worker {
+	workers := c.dispatcher(id).Workers()
+	for i := range workers {
+		workers[i].Cluster = id
+	}
+	return workers
+}
+
+// Supply says what could take a task: the workers present, and the shapes that glideins will bring.
+func (c *Clusters) Supply(ctx context.Context, id corral.ClusterID) (run.Supply, error) {
+	now := time.Now()
+	var s run.Supply
+	present := map[corral.GlideinID]int{} // :: glidein → cpus registered
+	for _, w := range c.Workers(id) {
+		if w.Draining || !w.Connected {
+			continue
+		}
+		s.CPUs += w.CPUs
+		present[w.Glidein] += w.CPUs
+		s.Shapes = append(s.Shapes, run.Shape{CPUs: w.CPUs, MemoryMiB: w.MemoryMiB, Left: w.EndsAt.Sub(now), Present: true, Name: "worker " + w.ID})
+	}
+	var glideins []corral.Glidein
+	err := c.db.View(ctx, func(tx *store.Tx) (err error) {
+		glideins, err = tx.Glideins(store.GlideinFilter{Cluster: id, Live: true})
+		return err
+	})
+	if err != nil {
+		return s, fmt.Errorf("listing what is requested for cluster %d: %w", id, err)
+	}
+	for _, g := range glideins {
+		if g.State.Terminal() || g.Asked != corral.AskNothing || !bringsMore(g, present[g.ID]) {
+			continue
+		}
+		s.Shapes = append(s.Shapes, run.Shape{
+			CPUs:      g.CPUs,
+			MemoryMiB: g.MemoryMiB,
+			Left:      time.Duration(g.Walltime) - order.Reserve(time.Duration(g.Walltime)),
+			Name:      fmt.Sprintf("glidein %d (%s: %s)", g.ID, g.State, g.Reason),
+		})
+	}
+	return s, nil
+}
+
+// bringsMore reports whether workers of g are still to come: some never registered, or another attempt
+// may follow.
+func bringsMore(g corral.Glidein, registered int) bool {
+	return registered < g.WantCPUs() || g.Resubmit.Mode != resubmit.Never && g.Resubmit.Mode != ""
+}
+
+// registered returns how many workers of an attempt are in any cluster now.
+func (c *Clusters) registered(attempt corral.JobID) int {
+	n := 0
+	for _, d := range c.all() {
+		for _, w := range d.Workers() {
+			if w.Attempt == attempt && w.Connected {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+func (c *Clusters) drain(attempt corral.JobID) {
+	for _, d := range c.all() {
+		d.Drain(attempt)
+	}
+}
+
+func (c *Clusters) all() []*pool.Dispatcher {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := make([]*pool.Dispatcher, 0, len(c.dispatchers))
+	for _, d := range c.dispatchers {
+		all = append(all, d)
+	}
+	return all
+}
+
+// Admit implements pool.Gate: the token must be that of the attempt that is named, not expired, and
+// the attempt alive; a worker must belong to the pilot that holds the attempt's lease.
+func (c *Clusters) Admit(ctx context.Context, cred pool.Credentials) (pool.Admission, error) {
+	var (
+		job corral.Job
+		g   corral.Glidein
+		now time.Time
+	)
+	err := c.db.View(ctx, func(tx *store.Tx) (err error) {
+		now = tx.Now()
+		if job, err = tx.JobTagged(cred.Tag); err != nil {
+			return err
+		}
+		g, err = tx.Glidein(job.Glidein)
+		return err
+	})
+	if corral.KindOf(err) == corral.NotFound {
+		return pool.Admission{}, corral.ErrorAt(corral.Unauthenticated, "attempt "+cred.Tag, "is not known here")
+	}
+	if err != nil {
+		return pool.Admission{}, err
+	}
+	if err := mayEnter(job, cred, now); err != nil {
+		return pool.Admission{}, err
+	}
+	return pool.Admission{Attempt: job.ID, Glidein: g.ID, Cluster: g.Cluster, Dispatcher: c.dispatcher(g.Cluster)}, nil
+}
+
+// mayEnter is the decision of Admit.
+func mayEnter(job corral.Job, cred pool.Credentials, now time.Time) error {
+	place := "attempt " + job.Tag
+	switch {
+	case subtle.ConstantTimeCompare([]byte(job.TokenDigest), []byte(cred.TokenDigest)) != 1:
+		return corral.ErrorAt(corral.Unauthenticated, place, "the token is not this attempt's")
+	case now.After(job.TokenEndsAt):
+		return corral.ErrorAt(corral.Unauthenticated, place, "the token expired at %s", job.TokenEndsAt.Format(time.RFC3339))
+	case !job.Live():
+		return corral.ErrorAt(corral.Forbidden, place, "ended as %s", job.Outcome)
+	case cred.Role == pool.RoleWorker && cred.Holder != job.LeaseHolder:
+		return corral.ErrorAt(corral.Forbidden, place, "its lease is held by another pilot")
+	}
+	return nil
+}
+
+// Lease implements pool.Gate: the first holder gets the attempt for good.
+func (c *Clusters) Lease(ctx context.Context, attempt corral.JobID, holder string) error {
+	return c.db.Write(ctx, Actor, func(tx *store.Tx) error {
+		_, err := tx.LeaseJob(attempt, holder)
+		return err
+	})
+}
+
+// Report implements pool.Gate: what a pilot says of itself becomes a line of the attempt's history.
+func (c *Clusters) Report(ctx context.Context, attempt corral.JobID, phase, reason string) error {
+	defer c.notify()
+	return c.db.Write(ctx, Actor, func(tx *store.Tx) error {
+		return tx.Log("job", int64(attempt), phase, reason)
+	})
+}
+
+// Count returns how many workers and cpus of a glidein are registered now.
+func (c *Clusters) Count(g corral.Glidein) (workers, cpus int) {
+	registered := slices.DeleteFunc(c.Workers(g.Cluster), func(w corral.Worker) bool {
+		return w.Glidein != g.ID || !w.Connected
+	})
+	for _, w := range registered {
+		cpus += w.CPUs
+	}
+	return len(registered), cpus
+}

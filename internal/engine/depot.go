@@ -1,0 +1,96 @@
+package engine
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/version"
+	"github.com/corral-pilot/corral/packages"
+	"github.com/corral-pilot/corral/staging"
+)
+
+// pilotInPackage is where a pilot package has its binary.
+const pilotInPackage = "bin/pilot"
+
+// A Depot has what is brought to sites: the worker packages in corrald's own mirror, and the bare
+// pilot binaries that run the setup job, which must be at a site before any package can be.
+type Depot struct {
+	mirror staging.Mirror
+	dir    string            // corrald's copies of the pilot binaries, by digest
+	pilots map[string]string // :: digest of a pilot package → path of its binary
+	stock  []packages.Package
+}
+
+// OpenDepot returns a depot below dir without any pilot yet.
+func OpenDepot(dir string) *Depot {
+	return &Depot{
+		mirror: staging.Mirror{Dir: filepath.Join(dir, "mirror")},
+		dir:    filepath.Join(dir, "pilots"),
+		pilots: map[string]string{},
+	}
+}
+
+// AddPilot makes a worker package of the static pilot binary at path, which runs on machines of arch
+// (as uname -m names them). The binary is copied first: it may be replaced by a new build while its
+// package is in use.
+func (d *Depot) AddPilot(path, arch string) error {
+	binary, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return corral.Errorf(corral.Invalid, "there is no pilot binary at %s: build it with `make build`, or name it with --pilot", path)
+	}
+	if err != nil {
+		return fmt.Errorf("reading the pilot binary: %w", err)
+	}
+	sum := sha256.Sum256(binary)
+	dir := filepath.Join(d.dir, hex.EncodeToString(sum[:]))
+	if err := keep(binary, filepath.Join(dir, pilotInPackage)); err != nil {
+		return fmt.Errorf("keeping the pilot binary: %w", err)
+	}
+	p, err := d.mirror.Build(packages.Header{
+		What:     "corral-pilot",
+		Version:  version.String(),
+		Platform: corral.Platform{OS: "linux", Arch: arch, Libc: packages.Static},
+	}, os.DirFS(dir))
+	if err != nil {
+		return fmt.Errorf("packing the pilot: %w", err)
+	}
+	d.pilots[p.Digest] = filepath.Join(dir, pilotInPackage)
+	d.stock = append(d.stock, p)
+	return nil
+}
+
+// keep writes an executable file at path, whole or not at all.
+func keep(binary []byte, path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	tmp := filepath.Join(filepath.Dir(filepath.Dir(path)), ".new")
+	if err := os.WriteFile(tmp, binary, 0o700); err != nil {
+		return err
+	}
+	return os.Rename(tmp, path)
+}
+
+// choose returns the worker package for a platform, an Unsatisfiable error that says why if there is
+// none.
+func (d *Depot) choose(p corral.Platform) (packages.Package, error) {
+	return packages.Choose(p, d.stock)
+}
+
+// binary opens the pilot binary that is in package p.
+func (d *Depot) binary(p packages.Package) (*os.File, error) { return os.Open(d.pilots[p.Digest]) }
+
+// urls returns where a site's setup job finds package p, best first.
+func (d *Depot) urls(p packages.Package) ([]string, error) {
+	own, err := d.mirror.URL(p)
+	if err != nil {
+		return nil, fmt.Errorf("finding %s in the mirror: %w", p.Name, err)
+	}
+	return []string{own}, nil
+}

@@ -1,0 +1,158 @@
+// Package engine is the loop around reconcile: it observes sites, records what changed, decides, and
+// acts.
+//
+// Each site has a goroutine of its own, so that one in trouble does not slow the others. A step of it
+// is always the same: poll the site's live jobs in one round trip, record what was seen, load the
+// recorded world, let reconcile decide, perform the actions. Before a site is asked for anything the
+// intent is recorded; after a crash it is looked up by its tag before it is repeated.
+//
+// Clusters holds the personal clusters' dispatchers and is the gate through which workers come in.
+package engine
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/store"
+)
+
+// Actor is the name under which corrald itself changes things.
+const Actor = "corrald"
+
+// Config says where the engine's collaborators are. All fields are required.
+type Config struct {
+	Key     Key     // makes the attempts' tokens
+	Depot   *Depot  // where worker packages and pilot binaries come from
+	Address Address // where workers dial in
+}
+
+// An Engine keeps the sites as they were asked to be.
+type Engine struct {
+	lg       *slog.Logger
+	db       *store.DB
+	clusters *Clusters
+	cfg      Config
+}
+
+// New returns an engine that works once Run is called.
+func New(lg *slog.Logger, db *store.DB, clusters *Clusters, cfg Config) *Engine {
+	return &Engine{lg: lg, db: db, clusters: clusters, cfg: cfg}
+}
+
+// Run serves all sites until ctx ends and returns when every site's goroutine is gone. Jobs at the
+// sites go on: the next Run adopts them.
+func (e *Engine) Run(ctx context.Context) error {
+	var (
+		wg      sync.WaitGroup
+		mu      sync.Mutex // guards serving
+		serving = map[corral.SiteID]bool{}
+	)
+	defer wg.Wait()
+	for {
+		changed := e.db.Changed()
+		ids, err := e.sitesToServe(ctx)
+		if err != nil && ctx.Err() == nil {
+			e.lg.Error("listing sites failed", "err", err)
+		}
+		mu.Lock()
+		for _, id := range ids {
+			if serving[id] {
+				continue
+			}
+			serving[id] = true
+			wg.Go(func() {
+				newSiteLoop(e, id).run(ctx)
+				mu.Lock()
+				defer mu.Unlock()
+				delete(serving, id)
+			})
+		}
+		mu.Unlock()
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-changed:
+		}
+	}
+}
+
+// sitesToServe returns the sites that may still need something: those that are not deleted, and
+// deleted ones that left jobs behind.
+func (e *Engine) sitesToServe(ctx context.Context) ([]corral.SiteID, error) {
+	var ids []corral.SiteID
+	err := e.db.View(ctx, func(tx *store.Tx) error {
+		sites, err := tx.Sites(store.Filter{All: true})
+		if err != nil {
+			return err
+		}
+		for _, s := range sites {
+			if s.State == corral.SiteDeleted {
+				left, err := tx.Jobs(store.JobFilter{Site: s.ID, Live: true})
+				if err != nil {
+					return err
+				}
+				if len(left) == 0 {
+					continue
+				}
+			}
+			ids = append(ids, s.ID)
+		}
+		return nil
+	})
+	return ids, err
+}
+
+// Pace of a site's loop. A poll costs a process or a round trip at the site, so it happens often only
+// while something is about to change.
+const (
+	pollSoon    = 50 * time.Millisecond // after an action, or when workers came or went
+	pollBusy    = 200 * time.Millisecond
+	pollSteady  = 2 * time.Second
+	troubleMin  = time.Second
+	troubleMax  = time.Minute
+	busyFor     = 5 * time.Second // how long after a change the pace stays busy
+	visibility  = 5 * time.Second // how long the fork dialect may hide a job it accepted
+	cancelGrace = 5 * time.Second // between asking a job to leave and forcing it
+)
+
+// run steps until ctx ends or the site needs nothing any more.
+func (l *siteLoop) run(ctx context.Context) {
+	defer l.close()
+	for {
+		recorded, registered := l.e.db.Changed(), l.e.clusters.Changed()
+		next, err := l.step(ctx, time.Now())
+		switch {
+		case ctx.Err() != nil || errors.Is(err, errNothingLeft):
+			return
+		case err != nil:
+			next = l.inTrouble(err)
+			recorded, registered = nil, nil // only time helps now
+		default:
+			l.trouble = 0
+		}
+		timer := time.NewTimer(next)
+		select {
+		case <-ctx.Done():
+		case <-recorded:
+		case <-registered:
+			l.busy(time.Now())
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+}
+
+// inTrouble backs off from a site that cannot be reached and logs it once per change of reason.
+func (l *siteLoop) inTrouble(err error) time.Duration {
+	l.close() // whatever the connection was good for
+	l.trouble = min(max(2*l.trouble, troubleMin), troubleMax)
+	if err.Error() != l.lastTrouble {
+		l.lastTrouble = err.Error()
+		l.e.lg.Warn("site in trouble", "site", l.id, "err", err, "again_in", l.trouble)
+	}
+	return l.trouble
+}

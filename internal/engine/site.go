@@ -1,0 +1,244 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/internal/order"
+	"github.com/corral-pilot/corral/internal/reconcile"
+	"github.com/corral-pilot/corral/internal/store"
+)
+
+// errNothingLeft ends the loop of a site that is deleted and has no job any more.
+var errNothingLeft = errors.New("nothing left to do")
+
+// A siteLoop serves one site. Its fields belong to its goroutine.
+type siteLoop struct {
+	e  *Engine
+	id corral.SiteID
+
+	conn  gridsite.Conn // nil while closed
+	batch gridsite.Batch
+
+	busyUntil   time.Time
+	nextPoll    time.Time
+	missing     map[string]time.Time // :: tag → since when the site has not known it
+	trouble     time.Duration        // present back-off
+	lastTrouble string
+}
+
+func newSiteLoop(e *Engine, id corral.SiteID) *siteLoop {
+	return &siteLoop{e: e, id: id, missing: map[string]time.Time{}}
+}
+
+// step observes, decides and acts once and returns how long nothing needs to be looked at.
+func (l *siteLoop) step(ctx context.Context, now time.Time) (time.Duration, error) {
+	w, err := l.load(ctx)
+	if err != nil {
+		return 0, err
+	}
+	live := liveJobs(w)
+	if w.Site.State == corral.SiteDeleted && len(live) == 0 {
+		return 0, errNothingLeft
+	}
+	if len(live) > 0 && !now.Before(l.nextPoll) {
+		if err := l.observe(ctx, w.Site, live); err != nil {
+			return 0, err
+		}
+		l.nextPoll = now.Add(l.pace(now))
+		if w, err = l.load(ctx); err != nil {
+			return 0, err
+		}
+	}
+	actions := reconcile.Decide(now.UTC(), w)
+	for _, a := range actions {
+		if err := l.act(ctx, w, a); err != nil {
+			return 0, err
+		}
+	}
+	if len(actions) > 0 {
+		return pollSoon, nil
+	}
+	return l.sleep(now, w), nil
+}
+
+// sleep returns how long the loop may wait: until the next poll, or the next planned start.
+func (l *siteLoop) sleep(now time.Time, w reconcile.World) time.Duration {
+	wait := pollSteady
+	if len(liveJobs(w)) > 0 {
+		wait = max(l.nextPoll.Sub(now), pollSoon)
+	}
+	for _, g := range w.Glideins {
+		if due := g.NotBefore.Sub(now); due > 0 {
+			wait = min(wait, max(due, pollSoon))
+		}
+	}
+	return wait
+}
+
+func (l *siteLoop) pace(now time.Time) time.Duration {
+	if now.Before(l.busyUntil) {
+		return pollBusy
+	}
+	return pollSteady
+}
+
+// busy makes the loop poll at once and then often for a while.
+func (l *siteLoop) busy(now time.Time) {
+	l.nextPoll, l.busyUntil = now, now.Add(busyFor)
+}
+
+// load reads everything recorded about the site in one transaction.
+func (l *siteLoop) load(ctx context.Context) (reconcile.World, error) {
+	var w reconcile.World
+	err := l.e.db.View(ctx, func(tx *store.Tx) (err error) {
+		if w.Site, err = tx.Site(l.id); err != nil {
+			return err
+		}
+		if w.Glideins, err = tx.Glideins(store.GlideinFilter{Site: l.id, Live: true}); err != nil {
+			return err
+		}
+		for _, kind := range []corral.JobKind{corral.SetupJob, corral.CleanupJob} {
+			jobs, err := tx.Jobs(store.JobFilter{Site: l.id, Kind: kind})
+			if err != nil {
+				return err
+			}
+			w.Jobs = append(w.Jobs, jobs...)
+		}
+		return nil
+	})
+	if err != nil {
+		return w, fmt.Errorf("loading site %d: %w", l.id, err)
+	}
+	return w, nil
+}
+
+func liveJobs(w reconcile.World) []corral.Job {
+	var live []corral.Job
+	for _, j := range w.Jobs {
+		if j.Live() {
+			live = append(live, j)
+		}
+	}
+	for _, g := range w.Glideins {
+		live = append(live, g.Live()...)
+	}
+	return live
+}
+
+// observe polls the live jobs in one round trip and records what changed.
+func (l *siteLoop) observe(ctx context.Context, site corral.Site, live []corral.Job) error {
+	if err := l.open(ctx, site); err != nil {
+		return err
+	}
+	tags := make([]string, len(live))
+	for i, j := range live {
+		tags[i] = j.Tag
+	}
+	statuses, err := l.batch.Poll(ctx, tags)
+	if err != nil {
+		return fmt.Errorf("polling jobs: %w", err)
+	}
+	now := time.Now().UTC()
+	for _, j := range live {
+		s, err := l.sighting(ctx, j, statuses, now)
+		if err != nil {
+			return err
+		}
+		if err := l.record(ctx, j, reconcile.Events(j, s, now)); err != nil {
+			return err
+		}
+	}
+	return l.noteWorkers(ctx, live)
+}
+
+// sighting gathers what is known of j; the job's own report is fetched once it has ended.
+func (l *siteLoop) sighting(ctx context.Context, j corral.Job, statuses map[string]gridsite.JobStatus, now time.Time) (reconcile.Sighting, error) {
+	st, known := statuses[j.Tag]
+	if !known {
+		if l.missing[j.Tag].IsZero() {
+			l.missing[j.Tag] = now
+		}
+		return reconcile.Sighting{Missing: l.missing[j.Tag], Visibility: visibility}, nil
+	}
+	delete(l.missing, j.Tag)
+	s := reconcile.Sighting{
+		Known:     true,
+		ID:        st.ID,
+		Phase:     reconcile.Phase(st.Phase),
+		Exit:      st.Exit,
+		Killed:    reconcile.Killed(st.Killed),
+		StartedAt: st.StartedAt.UTC(),
+		EndedAt:   st.EndedAt.UTC(),
+	}
+	if st.Phase != gridsite.Ended {
+		return s, nil
+	}
+	var err error
+	if s.Report, s.Stderr, err = l.lastWords(ctx, j); err != nil {
+		return s, err
+	}
+	return s, nil
+}
+
+// lastWords returns the report that an ended job left, or else the last line of its stderr.
+func (l *siteLoop) lastWords(ctx context.Context, j corral.Job) (*reconcile.Report, string, error) {
+	b, err := l.read(ctx, j.Tag, order.ReportFile)
+	if err != nil {
+		return nil, "", err
+	}
+	if b != nil {
+		r, err := order.DecodeReport(b)
+		if err == nil {
+			return &reconcile.Report{Outcome: r.Outcome, Transient: r.Transient, Reason: r.Reason}, "", nil
+		}
+		l.e.lg.Warn("unreadable report", "job", j.Tag, "err", err)
+	}
+	stderr, err := l.read(ctx, j.Tag, "stderr")
+	return nil, lastLine(stderr), err
+}
+
+// record writes the moves of one job; each is a transaction of its own with its history row.
+func (l *siteLoop) record(ctx context.Context, j corral.Job, events []corral.JobEvent) error {
+	for _, ev := range events {
+		if err := l.moveJob(ctx, j, ev); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *siteLoop) moveJob(ctx context.Context, j corral.Job, ev corral.JobEvent) error {
+	err := l.e.db.Write(ctx, Actor, func(tx *store.Tx) error {
+		_, err := tx.MoveJob(j.ID, ev)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("recording %s of %s: %w", ev.Move, j.Name(), err)
+	}
+	l.busy(time.Now())
+	l.e.lg.Info("job moved", "job", j.Tag, "name", j.Name(), "move", ev.Move, "outcome", ev.Outcome, "reason", ev.Reason)
+	return nil
+}
+
+// noteWorkers records how many workers of each attempt are registered, where it is more than ever.
+func (l *siteLoop) noteWorkers(ctx context.Context, live []corral.Job) error {
+	for _, j := range live {
+		n := l.e.clusters.registered(j.ID)
+		if j.Kind != corral.PilotJob || n <= j.Workers {
+			continue
+		}
+		err := l.e.db.Write(ctx, Actor, func(tx *store.Tx) error {
+			_, err := tx.NoteWorkers(j.ID, n)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("recording workers of %s: %w", j.Name(), err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,178 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/internal/order"
+	"github.com/corral-pilot/corral/internal/reconcile"
+	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/packages"
+	"github.com/corral-pilot/corral/staging"
+)
+
+// siteJobWalltime bounds setup and cleanup jobs.
+const siteJobWalltime = 10 * time.Minute
+
+// An Address says how workers at a site dial in.
+type Address interface {
+	// For returns the addresses to try, in order, and the digest of the certificate that the worker
+	// port shows, if one of them is a TLS address.
+	For(site corral.Site) (addresses []string, certDigest string, err error)
+}
+
+// prepare finds out, before the first job at a site, what runs there, and puts the pilot binary there.
+// It returns the site with what was found.
+func (l *siteLoop) prepare(ctx context.Context, site corral.Site, a reconcile.Submit) (corral.Site, error) {
+	if a.Kind == corral.PilotJob {
+		return site, nil
+	}
+	if err := l.open(ctx, site); err != nil {
+		return site, err
+	}
+	if a.Kind == corral.SetupJob || site.PackageDigest == "" {
+		var err error
+		if site, err = l.survey(ctx, site); err != nil {
+			return site, err
+		}
+	}
+	return site, l.boot(ctx, site)
+}
+
+// survey asks the site what it is and chooses its package.
+func (l *siteLoop) survey(ctx context.Context, site corral.Site) (corral.Site, error) {
+	platform, err := gridsite.FindPlatform(ctx, l.conn)
+	if err != nil {
+		return site, fmt.Errorf("finding the platform of site %s: %w", site.Name, err)
+	}
+	p, err := l.e.cfg.Depot.choose(platform)
+	if err != nil {
+		if moved := l.moveSite(ctx, corral.SiteFail, err.Error()); moved != nil {
+			return site, moved
+		}
+		return site, fmt.Errorf("choosing a package for site %s: %w", site.Name, err)
+	}
+	err = l.write(ctx, func(tx *store.Tx) (err error) {
+		site, err = tx.SetSite(site.ID, func(s *corral.Site) {
+			s.Platform, s.Package, s.PackageDigest = platform, p.Name, p.Digest
+		})
+		return err
+	})
+	return site, err
+}
+
+// boot puts the pilot binary where the setup and cleanup jobs find it, unless it is there.
+func (l *siteLoop) boot(ctx context.Context, site corral.Site) error {
+	p, err := l.e.cfg.Depot.choose(site.Platform)
+	if err != nil {
+		return err
+	}
+	there, err := l.conn.Run(ctx, gridsite.Command{Argv: []string{"test", "-x", bootPath(site)}})
+	if err != nil {
+		return fmt.Errorf("looking for the pilot binary: %w", err)
+	}
+	if there.Exit == 0 {
+		return nil
+	}
+	made, err := l.conn.Run(ctx, gridsite.Command{Argv: []string{"mkdir", "-p", "-m", "700", "--", path.Dir(bootPath(site))}})
+	switch {
+	case err != nil:
+		return fmt.Errorf("making %s: %w", path.Dir(bootPath(site)), err)
+	case made.Exit != 0:
+		return l.unusable(ctx, "making "+path.Dir(bootPath(site))+": "+lastLine(made.Stderr))
+	}
+	f, err := l.e.cfg.Depot.binary(p)
+	if err != nil {
+		return fmt.Errorf("opening the pilot binary: %w", err)
+	}
+	defer f.Close()
+	if err := l.conn.Put(ctx, bootPath(site), 0o700, f); err != nil {
+		return fmt.Errorf("putting the pilot binary there: %w", err)
+	}
+	return nil
+}
+
+// unusable fails the site for a reason of its own.
+func (l *siteLoop) unusable(ctx context.Context, reason string) error {
+	if err := l.moveSite(ctx, corral.SiteFail, reason); err != nil {
+		return err
+	}
+	return corral.Errorf(corral.Failed, "%s", reason)
+}
+
+// bootPath is where the pilot binary of the setup and cleanup jobs is; the digest of its package is in
+// it, so that a new release puts its own beside an old one.
+func bootPath(site corral.Site) string {
+	return path.Join(site.Root, "boot", site.PackageDigest[len("sha256:"):][:16], "pilot")
+}
+
+// spec describes a job to its site: the pilot binary with the verb of its kind, and its order.
+func (l *siteLoop) spec(w reconcile.World, job corral.Job) (gridsite.JobSpec, error) {
+	s := gridsite.JobSpec{Tag: job.Tag, Hosts: 1, CPUs: 1, Walltime: siteJobWalltime}
+	o := order.Order{Tag: job.Tag, Root: w.Site.Root}
+	var err error
+	switch job.Kind {
+	case corral.SetupJob:
+		s.Argv = []string{bootPath(w.Site), "setup"}
+		o.Setup, err = l.setupOrder(w.Site)
+	case corral.CleanupJob:
+		s.Argv = []string{bootPath(w.Site), "cleanup"}
+		o.Cleanup = &order.Cleanup{}
+	case corral.PilotJob:
+		err = l.pilotSpec(w, job, &s, &o)
+	}
+	if err != nil {
+		return s, err
+	}
+	b, err := o.Encode()
+	if err != nil {
+		return s, fmt.Errorf("encoding the order of %s: %w", job.Name(), err)
+	}
+	s.Files = map[string][]byte{order.File: b}
+	return s, nil
+}
+
+func (l *siteLoop) setupOrder(site corral.Site) (*order.Setup, error) {
+	p, err := l.e.cfg.Depot.choose(site.Platform)
+	if err != nil {
+		return nil, err
+	}
+	urls, err := l.e.cfg.Depot.urls(p)
+	if err != nil {
+		return nil, err
+	}
+	return &order.Setup{Package: p.Name, Digest: p.Digest, SizeBytes: p.SizeBytes, URLs: urls}, nil
+}
+
+// pilotSpec fills in what a pilot job needs: its shape, and in the order its token and the way in.
+func (l *siteLoop) pilotSpec(w reconcile.World, job corral.Job, s *gridsite.JobSpec, o *order.Order) error {
+	g := find(w.Glideins, job.Glidein)
+	if g == nil {
+		return corral.Errorf(corral.NotFound, "%s has no glidein any more", job.Name())
+	}
+	dir, err := staging.Dir(w.Site.Root, packages.Package{Name: w.Site.Package, Digest: w.Site.PackageDigest})
+	if err != nil {
+		return err
+	}
+	addresses, digest, err := l.e.cfg.Address.For(w.Site)
+	if err != nil {
+		return fmt.Errorf("finding the way in from site %s: %w", w.Site.Name, err)
+	}
+	s.Argv = []string{path.Join(dir, pilotInPackage), "run"}
+	s.Hosts, s.CPUs, s.MemoryMiB, s.Walltime = g.Hosts, g.CPUs, g.MemoryMiB, time.Duration(g.Walltime)
+	o.Pilot = &order.Pilot{
+		Token:      string(l.e.cfg.Key.Token(job.Tag)),
+		Addresses:  addresses,
+		CertDigest: digest,
+		Hosts:      g.Hosts,
+		CPUs:       g.CPUs,
+		MemoryMiB:  g.MemoryMiB,
+		Walltime:   g.Walltime,
+		Idle:       g.Idle,
+	}
+	return nil
+}

@@ -1,0 +1,145 @@
+package personal
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/corral-pilot/corral/internal/version"
+)
+
+// A Finding is what one check of the set-up found.
+type Finding struct {
+	Check  string `json:"check"`
+	OK     bool   `json:"ok"`
+	Found  string `json:"found"`
+	Advice string `json:"advice,omitempty"` // what to do, if not OK
+}
+
+// Limits below which things go wrong in ways that are hard to read.
+const (
+	leastFreeMiB = 512
+	leastFiles   = 1024
+)
+
+// Examine checks what a personal corrald needs.
+func Examine(ctx context.Context, c Corrald) []Finding {
+	return []Finding{
+		programs(),
+		tools(),
+		writable("state directory", c.Layout.State),
+		writable("cache directory", c.Layout.Cache),
+		writable("data directory", c.Layout.Data),
+		openFiles(),
+		c.examineCorrald(ctx),
+	}
+}
+
+// programs checks that corrald and the pilot are where they are looked for.
+func programs() Finding {
+	f := Finding{Check: "programs"}
+	corrald, err := findCorrald()
+	if err != nil {
+		f.Found, f.Advice = err.Error(), "run `make build` and use bin/corral, or put corrald on the PATH"
+		return f
+	}
+	pilot := filepath.Join(filepath.Dir(corrald), "pilot")
+	if err := unix.Access(pilot, unix.X_OK); err != nil {
+		f.Found, f.Advice = pilot+": "+err.Error(), "run `make build`: the pilot binary belongs beside corrald"
+		return f
+	}
+	f.OK, f.Found = true, corrald+", pilot beside it"
+	return f
+}
+
+// tools checks the few programs that a site on this machine needs.
+func tools() Finding {
+	f := Finding{Check: "tools of this machine", OK: true}
+	var missing []string
+	for _, tool := range []string{"sh", "setsid", "uname", "mktemp", "mkdir", "mv", "rm"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			missing = append(missing, tool)
+		}
+	}
+	f.Found = "all there"
+	if len(missing) > 0 {
+		f.OK, f.Found = false, "missing: "+strings.Join(missing, ", ")
+		f.Advice = "install coreutils and util-linux"
+	}
+	return f
+}
+
+// writable checks the directory, or the nearest one above it that exists, and its free space.
+func writable(check, dir string) Finding {
+	f := Finding{Check: check}
+	at := dir
+	for {
+		if _, err := os.Stat(at); err == nil || at == filepath.Dir(at) {
+			break
+		}
+		at = filepath.Dir(at)
+	}
+	if err := unix.Access(at, unix.W_OK|unix.X_OK); err != nil {
+		f.Found, f.Advice = at+": "+err.Error(), "make it writable, or set the XDG variables to directories that are"
+		return f
+	}
+	var fs unix.Statfs_t
+	if err := unix.Statfs(at, &fs); err != nil {
+		f.Found, f.Advice = at+": "+err.Error(), "look at the file system"
+		return f
+	}
+	free := int64(fs.Bavail) * fs.Bsize >> 20
+	f.OK, f.Found = free >= leastFreeMiB, fmt.Sprintf("%s, %d MiB free", dir, free)
+	if !f.OK {
+		f.Advice = fmt.Sprintf("make room: less than %d MiB are free", leastFreeMiB)
+	}
+	return f
+}
+
+func openFiles() Finding {
+	f := Finding{Check: "open files"}
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		f.Found = err.Error()
+		return f
+	}
+	f.OK, f.Found = limit.Max >= leastFiles, fmt.Sprintf("at most %d", limit.Max)
+	if !f.OK {
+		f.Advice = fmt.Sprintf("raise the limit (ulimit -n) to %d or more", leastFiles)
+	}
+	return f
+}
+
+// examineCorrald checks that what runs answers, and that nothing is left of one that died.
+func (c Corrald) examineCorrald(ctx context.Context) Finding {
+	f := Finding{Check: "corrald", OK: true}
+	switch {
+	case c.Answers(ctx):
+		f.Found = fmt.Sprintf("process %d answers on %s", c.PID(), c.Layout.Socket)
+		c.compareVersion(ctx, &f)
+	case c.PID() != 0:
+		f.OK, f.Found = false, fmt.Sprintf("process %d has left its pid file but does not answer", c.PID())
+		f.Advice = "it was killed: `corral up` starts it again and takes up what it left; its log is " + c.Layout.Log()
+	default:
+		f.Found = "not running; `corral up` starts it"
+	}
+	return f
+}
+
+func (c Corrald) compareVersion(ctx context.Context, f *Finding) {
+	cl, err := c.Client()
+	if err != nil {
+		return
+	}
+	defer cl.Close()
+	h, err := cl.Health(ctx)
+	if err == nil && h.Version != version.String() {
+		f.OK, f.Found = false, f.Found+", but is version "+h.Version+" where this is "+version.String()
+		f.Advice = "end it with `corral down`, or use the corral that came with it"
+	}
+}

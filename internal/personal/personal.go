@@ -1,0 +1,212 @@
+// Package personal starts and ends a user's own corrald: one process in the background, on a Unix
+// socket, with its files where package xdg says.
+//
+// The pid file names the process; whether it is ours and alive is asked over the socket, since a pid
+// alone may be anybody's.
+package personal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/xdg"
+)
+
+// Names of what a personal set-up starts with.
+const (
+	Site    = "local"
+	Cluster = "default"
+)
+
+// startTimeout is how long corrald may take until it answers.
+const startTimeout = 30 * time.Second
+
+// A Corrald is a user's own corrald, running or not.
+type Corrald struct {
+	Layout xdg.Layout
+}
+
+// args tells corrald its layout, so that it never depends on whose environment it inherits.
+func (c Corrald) args() []string {
+	l := c.Layout
+	return []string{"--state", l.State, "--cache", l.Cache, "--data", l.Data, "--socket", l.Socket, "--worker-socket", l.Worker}
+}
+
+// Client returns a client for its socket.
+func (c Corrald) Client() (*api.Client, error) { return api.New("unix:" + c.Layout.Socket) }
+
+// Answers reports whether it runs and answers.
+func (c Corrald) Answers(ctx context.Context) bool {
+	if _, err := os.Stat(c.Layout.Socket); err != nil {
+		return false
+	}
+	cl, err := c.Client()
+	if err != nil {
+		return false
+	}
+	defer cl.Close()
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	_, err = cl.Health(ctx)
+	return err == nil
+}
+
+// Exists reports whether it left any state, running or not.
+func (c Corrald) Exists() bool {
+	_, err := os.Stat(c.Layout.State)
+	return err == nil
+}
+
+// PID returns the process id in the pid file, 0 if there is none.
+func (c Corrald) PID() int {
+	b, err := os.ReadFile(c.Layout.PID())
+	if err != nil {
+		return 0
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(b)))
+	if err != nil || pid <= 1 {
+		return 0
+	}
+	return pid
+}
+
+// Start starts corrald in the background, unless it answers already, and returns once it does. The
+// process outlives this one.
+func (c Corrald) Start(ctx context.Context) (started bool, err error) {
+	if c.Answers(ctx) {
+		return false, nil
+	}
+	program, err := findCorrald()
+	if err != nil {
+		return false, err
+	}
+	if err := os.MkdirAll(c.Layout.State, 0o700); err != nil {
+		return false, fmt.Errorf("making the state directory: %w", err)
+	}
+	log, err := os.OpenFile(c.Layout.Log(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return false, fmt.Errorf("opening the log: %w", err)
+	}
+	defer log.Close()
+	cmd := exec.Command(program, c.args()...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = "/", log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return false, fmt.Errorf("starting corrald: %w", err)
+	}
+	return true, c.awaitStart(ctx, cmd)
+}
+
+// awaitStart returns once corrald answers, or with its last words once it has ended.
+func (c Corrald) awaitStart(ctx context.Context, cmd *exec.Cmd) error {
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ended:
+			return corral.Errorf(corral.Failed, "corrald ended at once: %s", c.lastWords())
+		case <-ctx.Done():
+			return corral.Errorf(corral.Unavailable, "corrald does not answer; its log is %s", c.Layout.Log())
+		case <-tick.C:
+			if c.Answers(ctx) {
+				return nil
+			}
+		}
+	}
+}
+
+func (c Corrald) lastWords() string {
+	b, err := os.ReadFile(c.Layout.Log())
+	if err != nil {
+		return err.Error()
+	}
+	lines := strings.Split(strings.TrimSpace(string(b)), "\n")
+	return lines[len(lines)-1]
+}
+
+// findCorrald returns the corrald beside this program, else the one on the path.
+func findCorrald() (string, error) {
+	self, err := os.Executable()
+	if err == nil {
+		beside := filepath.Join(filepath.Dir(self), "corrald")
+		if _, err := os.Stat(beside); err == nil {
+			return beside, nil
+		}
+	}
+	program, err := exec.LookPath("corrald")
+	if err != nil {
+		return "", corral.Errorf(corral.Invalid, "there is no corrald beside this program or on the PATH: build it with `make build`")
+	}
+	return filepath.Abs(program)
+}
+
+// Stop ends corrald with SIGTERM and returns once its socket is gone and its process has ended.
+func (c Corrald) Stop(ctx context.Context) error {
+	pid := c.PID()
+	if pid == 0 || !c.Answers(ctx) {
+		return nil
+	}
+	if err := syscall.Kill(pid, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return fmt.Errorf("ending corrald (process %d): %w", pid, err)
+	}
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for running(pid) {
+		select {
+		case <-ctx.Done():
+			return corral.Errorf(corral.Unknown, "corrald (process %d) did not end yet", pid)
+		case <-tick.C:
+		}
+	}
+	return nil
+}
+
+// running reports whether the process exists and is not a zombie that nobody has reaped yet.
+func running(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	_, after, ok := strings.Cut(string(stat), ") ")
+	return ok && !strings.HasPrefix(after, "Z")
+}
+
+// Erase deletes what a stopped corrald left: state, cache and sockets. Run directories stay unless
+// purge.
+func (c Corrald) Erase(purge bool) error {
+	paths := []string{c.Layout.Socket, c.Layout.Worker, c.Layout.State, c.Layout.Cache}
+	if purge {
+		paths = append(paths, c.Layout.Data)
+	}
+	for _, p := range paths {
+		if err := os.RemoveAll(p); err != nil {
+			return fmt.Errorf("deleting %s: %w", p, err)
+		}
+	}
+	removeEmpty(filepath.Dir(c.Layout.Socket))
+	removeEmpty(c.Layout.Runs())
+	removeEmpty(c.Layout.Data)
+	return nil
+}
+
+// removeEmpty removes a directory of ours if nothing is in it; a directory with something stays.
+func removeEmpty(dir string) {
+	if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+}
