@@ -1,8 +1,10 @@
 package pilot_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -201,8 +203,10 @@ func TestPreemptedBySignalToAll(t *testing.T) {
 	s := newService(t)
 	r := newSite(t, s, func(p *order.Pilot) { p.Hosts = 2 }).start()
 	s.workers(2)
-	for _, pid := range sessionOf(r.cmd.Process.Pid) {
-		if err := syscall.Kill(pid, syscall.SIGTERM); err != nil {
+	all := sessionOf(r.cmd.Process.Pid)
+	slices.Reverse(all) // the supervisor last
+	for _, pid := range all {
+		if err := syscall.Kill(pid, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
 			t.Error(err)
 		}
 	}
@@ -269,18 +273,19 @@ func TestWorkerThatKeepsDyingIsGivenUp(t *testing.T) {
 	s := newService(t)
 	s.deaf = true
 	r := newSite(t, s, nil).start()
-	leader, last := r.cmd.Process.Pid, 0
+	seen := map[int]bool{r.cmd.Process.Pid: true}
 	for range 4 {
+		var worker int
 		eventually(t, "a new worker", func() bool {
-			for _, pid := range sessionOf(leader) {
-				if pid != leader && pid > last {
-					last = pid
+			for _, worker = range sessionOf(r.cmd.Process.Pid) {
+				if !seen[worker] {
 					return true
 				}
 			}
 			return false
 		})
-		if err := syscall.Kill(last, syscall.SIGKILL); err != nil {
+		seen[worker] = true
+		if err := syscall.Kill(worker, syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
 	}

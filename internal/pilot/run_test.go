@@ -55,11 +55,11 @@ type service struct {
 	results    chan pool.Result
 	stop       func() // ends the port and the dispatcher; for crashes
 
-	mu      sync.Mutex // guards what follows
-	holder  string     // of the lease
-	deaf    bool       // no worker is admitted, nor refused
-	phases  []string
-	visits  int
+	mu     sync.Mutex // guards what follows
+	holder string     // of the lease
+	deaf   bool       // no worker is admitted, nor refused
+	phases []string
+	visits int
 }
 
 func newService(t *testing.T) *service {
