@@ -177,22 +177,3 @@ func TestDocumentIsServed(t *testing.T) {
 		t.Errorf("/openapi.yaml answered %d with %d bytes, want the file's %d", code, len(body), len(file))
 	}
 }
-
-// TestRoutesAreDocumented: docs/api.md has a section for each route.
-func TestRoutesAreDocumented(t *testing.T) {
-	t.Parallel()
-	doc, err := os.ReadFile("../../docs/api.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var sections []string
-	for line := range strings.Lines(string(doc)) {
-		if route, ok := strings.CutPrefix(strings.TrimSpace(line), "### "); ok {
-			sections = append(sections, strings.Trim(route, "`"))
-		}
-	}
-	slices.Sort(sections)
-	if diff := cmp.Diff(start(t).server.Routes(), sections); diff != "" {
-		t.Errorf("sections (-routes +docs/api.md):\n%s", diff)
-	}
-}
