@@ -41,12 +41,7 @@ func (t *Tx) CreateCluster(c corral.Cluster) (corral.Cluster, error) {
 		return corral.Cluster{}, err
 	}
 	c.ID, c.State, c.Reason, c.CreatedAt, c.UpdatedAt = 0, corral.ClusterReady, "", t.now, t.now
-	id, err := clusters.insert(t, c)
-	if err != nil {
-		return corral.Cluster{}, err
-	}
-	c.ID = corral.ClusterID(id)
-	return c, t.record(corral.Entry{Object: ObjectCluster, Of: id, Event: "create", To: string(c.State)})
+	return clusters.create(t, c, string(c.State))
 }
 
 // Cluster returns the cluster with this id, DELETED or not.

@@ -26,8 +26,6 @@ import (
 	"sync"
 	"time"
 
-	_ "modernc.org/sqlite" // the driver "sqlite"
-
 	"github.com/corral-pilot/corral"
 )
 
@@ -96,7 +94,7 @@ func private(path string) error {
 func pool(path string, connections int, option string) (*sql.DB, error) {
 	name := fmt.Sprintf("file:%s?_pragma=busy_timeout(%d)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)&_pragma=foreign_keys(1)&%s",
 		(&url.URL{Path: path}).EscapedPath(), busyTimeout.Milliseconds(), option)
-	p, err := sql.Open("sqlite", name)
+	p, err := sql.Open("sqlite", name) // registered by the import of modernc.org/sqlite
 	if err != nil {
 		return nil, fmt.Errorf("opening database %s: %w", path, err)
 	}
@@ -105,7 +103,7 @@ func pool(path string, connections int, option string) (*sql.DB, error) {
 	return p, nil
 }
 
-// Close waits for running transactions, writes the log back into the file and gives the file free.
+// Close writes the log back into the file and gives the file free. No View or Write may be running.
 func (d *DB) Close() error {
 	var errs []error
 	for _, p := range []*sql.DB{d.reader, d.writer} { // the writer last: the last to close tidies up

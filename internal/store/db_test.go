@@ -181,6 +181,24 @@ func TestAfterCloseIsUnavailable(t *testing.T) {
 	}
 }
 
+// A database that cannot answer now is not a defect of ours: the caller may repeat.
+func TestFailureThatMayPassIsUnavailable(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	var inside error
+	err := w.db.Write(ctx, actor, func(tx *store.Tx) error {
+		cancel()
+		_, inside = tx.CreateSite(newSite("second"))
+		return nil
+	})
+	for _, err := range []error{inside, err, w.db.View(ctx, func(*store.Tx) error { return nil })} {
+		if corral.KindOf(err) != corral.Unavailable {
+			t.Errorf("after the context ended: %v, want %s", err, corral.Unavailable)
+		}
+	}
+}
+
 func TestViewRefusesToWrite(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -102,21 +102,14 @@ func (t *Tx) CreateGlidein(g corral.Glidein) (corral.Glidein, error) {
 	case corral.SiteFailed, corral.SiteExiting, corral.SiteRemoving, corral.SiteDeleted:
 		return corral.Glidein{}, corral.Errorf(corral.Conflict, "site %s is %s", site.Name, site.State)
 	}
-	cluster, err := t.readyCluster(g.Cluster)
-	if err != nil {
+	if _, err := t.readyCluster(g.Cluster); err != nil {
 		return corral.Glidein{}, err
 	}
 	if g.Resubmit.Mode == "" {
 		g.Resubmit.Mode = resubmit.Never
 	}
-	g.ID, g.SiteName, g.ClusterName, g.Attempts = 0, site.Name, cluster.Name, nil
-	g.Asked, g.State, g.Reason, g.CreatedAt, g.UpdatedAt = corral.AskNothing, corral.GlideinNew, "", t.now, t.now
-	id, err := glideins.insert(t, g)
-	if err != nil {
-		return corral.Glidein{}, err
-	}
-	g.ID = corral.GlideinID(id)
-	if err := t.record(corral.Entry{Object: ObjectGlidein, Of: id, Event: "create", To: string(g.State)}); err != nil {
+	g.ID, g.Asked, g.State, g.Reason, g.CreatedAt, g.UpdatedAt = 0, corral.AskNothing, corral.GlideinNew, "", t.now, t.now
+	if g, err = glideins.create(t, g, string(g.State)); err != nil {
 		return corral.Glidein{}, err
 	}
 	return t.settle(g, site.State)

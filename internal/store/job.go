@@ -87,12 +87,7 @@ func (t *Tx) CreateJob(j corral.Job) (corral.Job, error) {
 	}
 	j.Number = len(earlier) + 1 // no job is ever deleted
 	j.ID, j.State, j.CreatedAt, j.UpdatedAt = 0, corral.JobNew, t.now, t.now
-	id, err := jobs.insert(t, j)
-	if err != nil {
-		return corral.Job{}, err
-	}
-	j.ID = corral.JobID(id)
-	if err := t.record(corral.Entry{Object: ObjectJob, Of: id, Event: "create", To: string(j.State), Reason: j.Reason}); err != nil {
+	if j, err = jobs.create(t, j, string(j.State)); err != nil {
 		return corral.Job{}, err
 	}
 	return j, t.settleOwner(j)

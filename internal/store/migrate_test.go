@@ -97,6 +97,10 @@ func makeFixture(t *testing.T) string {
 	g = w.createGlidein(g)
 	w.write(func(tx *store.Tx) error { _, err := tx.AskGlidein(g.ID, corral.AskDrain, "not needed"); return err })
 	w.write(func(tx *store.Tx) error {
+		_, err := tx.SetSite(w.site.ID, func(s *corral.Site) { s.Package, s.PackageDigest = "embedded-1.0", "sha256:00" })
+		return err
+	})
+	w.write(func(tx *store.Tx) error {
 		_, err := tx.SetRun(2, corral.RunTasks{Total: 3, Done: 2, Failed: 1}, &corral.RunReport{CPUs: 2})
 		return err
 	})

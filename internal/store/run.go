@@ -2,6 +2,7 @@ package store
 
 import (
 	"encoding/json"
+	"time"
 
 	"github.com/corral-pilot/corral"
 )
@@ -73,8 +74,7 @@ type RunFilter struct {
 // CreateRun stores r as RUNNING; its ID, State and times are set here. A Conflict error if its cluster
 // is DELETED, or if its directory is that of a run that is not DELETED.
 func (t *Tx) CreateRun(r corral.Run) (corral.Run, error) {
-	cluster, err := t.readyCluster(r.Cluster)
-	if err != nil {
+	if _, err := t.readyCluster(r.Cluster); err != nil {
 		return corral.Run{}, err
 	}
 	other, err := runs.one(t, r.Dir, "dir = ? and state <> 'DELETED'", r.Dir)
@@ -84,14 +84,9 @@ func (t *Tx) CreateRun(r corral.Run) (corral.Run, error) {
 	if corral.KindOf(err) != corral.NotFound {
 		return corral.Run{}, err
 	}
-	r.ID, r.ClusterName, r.Report = 0, cluster.Name, nil
+	r.ID, r.Report, r.EndedAt = 0, nil, time.Time{}
 	r.State, r.Reason, r.CreatedAt, r.UpdatedAt = corral.RunRunning, "", t.now, t.now
-	id, err := runs.insert(t, r)
-	if err != nil {
-		return corral.Run{}, err
-	}
-	r.ID = corral.RunID(id)
-	return r, t.record(corral.Entry{Object: ObjectRun, Of: id, Event: "create", To: string(r.State)})
+	return runs.create(t, r, string(r.State))
 }
 
 // Run returns the run with this id, DELETED or not.

@@ -60,73 +60,78 @@ func legal(t *testing.T) (*sql.DB, *world) {
 	return raw(t, w.path), w
 }
 
+// Statements about the jobs and runs of legal.
+const (
+	job1 = "update jobs set %s where id = 1" // ENDED
+	job2 = "update jobs set %s where id = 2" // RUNNING
+	job3 = "update jobs set %s where id = 3" // NEW
+	job4 = "update jobs set %s where id = 4" // a setup job
+	run1 = "update runs set %s where id = 1" // RUNNING
+	run2 = "update runs set %s where id = 2" // FAILED
+)
+
+// illegal lists updates of the rows of legal; code 0 is any refusal.
+var illegal = []struct {
+	row  string
+	set  []string
+	code int
+}{
+	{"update sites set %s where id = 1", []string{
+		"name = ''", "owner = ''", "contact = ''", "batch = ''", "state = 'BROKEN'", "state = ''", "root = 'relative'", "package = 'p'", "package_digest = 'sha256:00'",
+		"updated_at_ms = created_at_ms - 1"}, brokenCheck},
+	{"update sites set %s where id = 1", []string{"name = 'other'"}, brokenUnique},
+	{"update sites set %s where id = 1", []string{"name = null", "created_at_ms = null", "state = null", "owner = null"}, brokenNotNull},
+	{"update sites set %s where id = 1", []string{"created_at_ms = 'yesterday'", "name = x'00'"}, brokenType},
+	{"update sites set %s where id = 1", []string{"id = 77"}, brokenForeignKey},
+
+	{"update clusters set %s where id = 1", []string{
+		"name = ''", "owner = ''", "kind = 'kubernetes'", "state = 'NEW'", "updated_at_ms = created_at_ms - 1"}, brokenCheck},
+	{"update clusters set %s where id = 1", []string{"name = 'other'"}, brokenUnique},
+
+	{"update glideins set %s where id = 1", []string{
+		"owner = ''", "hosts = 0", "hosts = -1", "cpus = 0", "memory_mib = -1", "walltime_ms = 0", "idle_ms = -1",
+		"overlap_ms = -1", "retries = -1", "state = 'RUNNING'", "asked = 'please'",
+		"resubmit_mode = ''", "resubmit_mode = 'times'", "resubmit_limit = 3", "resubmit_mode = 'until'",
+		"resubmit_deadline_at_ms = 1", "labels = 'no json'", "labels = '[]'", "labels = 'null'",
+		"state = 'DELETED'", "state = 'REMOVING'", "updated_at_ms = created_at_ms - 1"}, 0},
+	{"update glideins set %s where id = 1", []string{"site_id = 99", "cluster_id = 99", "site_id = 2"}, brokenForeignKey},
+
+	{job1, []string{
+		"outcome = null", "outcome = 'vanished'", "ended_at_ms = null", "state = 'RUNNING'", "state = 'NEW'", "state = 'LOST'",
+		"ended_at_ms = started_at_ms - 1", "started_at_ms = submitted_at_ms - 1", "submitted_at_ms = created_at_ms - 1",
+		"created_at_ms = submitted_at_ms + 1", "updated_at_ms = ended_at_ms - 1", "submitted_at_ms = null",
+		"transient = 2"}, brokenCheck},
+	{job2, []string{
+		"started_at_ms = null", "submitted_at_ms = null", "outcome = 'idle'", "ended_at_ms = updated_at_ms",
+		"state = 'ENDED'", "state = 'SUBMITTED'", "state = 'QUEUED'", "exit_status = 0", "transient = 1",
+		"kind = 'setup'", "glidein_id = null", "number = 0", "tag = ''", "asked = 'please'", "workers = -1",
+		"token_digest = 'abc'", "token_digest = '" + strings.Repeat("0f", 32) + "'", "token_ends_at_ms = 1",
+		"token_digest = '" + strings.Repeat("0G", 32) + "', token_ends_at_ms = 1"}, brokenCheck},
+	{job2, []string{"tag = 'setup'", "number = 2"}, brokenUnique},
+	{job2, []string{"site_id = 2", "glidein_id = 99"}, brokenForeignKey},
+	{job3, []string{"state = 'SUBMITTED'", "submitted_at_ms = created_at_ms", "started_at_ms = created_at_ms"}, brokenCheck},
+	{job4, []string{"kind = 'pilot'", "glidein_id = 1", "workers = 1", "lease_holder = 'me'", "kind = 'party'",
+		"token_digest = '" + strings.Repeat("0f", 32) + "', token_ends_at_ms = 1"}, brokenCheck},
+
+	{run1, []string{
+		"owner = ''", "workflow = ''", "dir = ''", "state = 'PAUSED'", "state = 'FAILED'", "ended_at_ms = updated_at_ms",
+		"report = '{}'", "tasks_total = 1", "tasks_done = -1", "tasks_total = -1, tasks_done = -1",
+		"options = '[]'", "labels = '7'", "updated_at_ms = created_at_ms - 1"}, 0},
+	{run1, []string{"dir = '/runs/2'"}, brokenUnique},
+	{run1, []string{"cluster_id = 99"}, brokenForeignKey},
+	{run2, []string{"ended_at_ms = null", "ended_at_ms = created_at_ms - 1", "state = 'RUNNING'", "report = '[]'"}, brokenCheck},
+
+	{"update history set %s where id = 1", []string{
+		"actor = ''", "object = 'planet'", "object_id = 0", "event = ''", "to_state = ''"}, brokenCheck},
+	{"update answers set %s", []string{"actor = ''", "key = ''", "request = 'short'", "status = 7"}, brokenCheck},
+}
+
 // Every statement would leave a row that the domain forbids.
 func TestSchemaRefusesIllegalRows(t *testing.T) {
 	t.Parallel()
 	db, _ := legal(t)
 	ctx := t.Context()
-	const (
-		job1 = "update jobs set %s where id = 1" // ENDED
-		job2 = "update jobs set %s where id = 2" // RUNNING
-		job3 = "update jobs set %s where id = 3" // NEW
-		job4 = "update jobs set %s where id = 4" // a setup job
-		run1 = "update runs set %s where id = 1" // RUNNING
-		run2 = "update runs set %s where id = 2" // FAILED
-	)
-	for _, c := range []struct {
-		row  string
-		set  []string
-		code int
-	}{
-		{"update sites set %s where id = 1", []string{
-			"name = ''", "owner = ''", "contact = ''", "batch = ''", "state = 'BROKEN'", "state = ''", "root = 'relative'",
-			"updated_at_ms = created_at_ms - 1"}, brokenCheck},
-		{"update sites set %s where id = 1", []string{"name = 'other'"}, brokenUnique},
-		{"update sites set %s where id = 1", []string{"name = null", "created_at_ms = null", "state = null", "owner = null"}, brokenNotNull},
-		{"update sites set %s where id = 1", []string{"created_at_ms = 'yesterday'", "name = x'00'"}, brokenType},
-		{"update sites set %s where id = 1", []string{"id = 77"}, brokenForeignKey},
-
-		{"update clusters set %s where id = 1", []string{
-			"name = ''", "owner = ''", "kind = 'kubernetes'", "state = 'NEW'", "updated_at_ms = created_at_ms - 1"}, brokenCheck},
-		{"update clusters set %s where id = 1", []string{"name = 'other'"}, brokenUnique},
-
-		{"update glideins set %s where id = 1", []string{
-			"owner = ''", "hosts = 0", "hosts = -1", "cpus = 0", "memory_mib = -1", "walltime_ms = 0", "idle_ms = -1",
-			"overlap_ms = -1", "retries = -1", "state = 'RUNNING'", "asked = 'please'",
-			"resubmit_mode = ''", "resubmit_mode = 'times'", "resubmit_limit = 3", "resubmit_mode = 'until'",
-			"resubmit_deadline_at_ms = 1", "labels = 'no json'", "labels = '[]'", "labels = 'null'",
-			"state = 'DELETED'", "state = 'REMOVING'", "updated_at_ms = created_at_ms - 1"}, 0},
-		{"update glideins set %s where id = 1", []string{"site_id = 99", "cluster_id = 99", "site_id = 2"}, brokenForeignKey},
-
-		{job1, []string{
-			"outcome = null", "outcome = 'vanished'", "ended_at_ms = null", "state = 'RUNNING'", "state = 'NEW'", "state = 'LOST'",
-			"ended_at_ms = started_at_ms - 1", "started_at_ms = submitted_at_ms - 1", "submitted_at_ms = created_at_ms - 1",
-			"created_at_ms = submitted_at_ms + 1", "updated_at_ms = ended_at_ms - 1", "submitted_at_ms = null",
-			"transient = 2"}, brokenCheck},
-		{job2, []string{
-			"started_at_ms = null", "submitted_at_ms = null", "outcome = 'idle'", "ended_at_ms = updated_at_ms",
-			"state = 'ENDED'", "state = 'SUBMITTED'", "state = 'QUEUED'", "exit_status = 0", "transient = 1",
-			"kind = 'setup'", "glidein_id = null", "number = 0", "tag = ''", "asked = 'please'", "workers = -1",
-			"token_digest = 'abc'", "token_digest = '" + strings.Repeat("0f", 32) + "'", "token_ends_at_ms = 1",
-			"token_digest = '" + strings.Repeat("0G", 32) + "', token_ends_at_ms = 1"}, brokenCheck},
-		{job2, []string{"tag = 'setup'", "number = 2"}, brokenUnique},
-		{job2, []string{"site_id = 2", "glidein_id = 99"}, brokenForeignKey},
-		{job3, []string{"state = 'SUBMITTED'", "submitted_at_ms = created_at_ms", "started_at_ms = created_at_ms"}, brokenCheck},
-		{job4, []string{"kind = 'pilot'", "glidein_id = 1", "workers = 1", "lease_holder = 'me'", "kind = 'party'",
-			"token_digest = '" + strings.Repeat("0f", 32) + "', token_ends_at_ms = 1"}, brokenCheck},
-
-		{run1, []string{
-			"owner = ''", "workflow = ''", "dir = ''", "state = 'PAUSED'", "state = 'FAILED'", "ended_at_ms = updated_at_ms",
-			"report = '{}'", "tasks_total = 1", "tasks_done = -1", "tasks_total = -1, tasks_done = -1",
-			"options = '[]'", "labels = '7'", "updated_at_ms = created_at_ms - 1"}, 0},
-		{run1, []string{"dir = '/runs/2'"}, brokenUnique},
-		{run1, []string{"cluster_id = 99"}, brokenForeignKey},
-		{run2, []string{"ended_at_ms = null", "ended_at_ms = created_at_ms - 1", "state = 'RUNNING'", "report = '[]'"}, brokenCheck},
-
-		{"update history set %s where id = 1", []string{
-			"actor = ''", "object = 'planet'", "object_id = 0", "event = ''", "to_state = ''"}, brokenCheck},
-		{"update answers set %s", []string{"actor = ''", "key = ''", "request = 'short'", "status = 7"}, brokenCheck},
-	} {
+	for _, c := range illegal {
 		for _, set := range c.set {
 			statement := fmt.Sprintf(c.row, set)
 			_, err := db.ExecContext(ctx, statement)

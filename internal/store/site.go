@@ -55,12 +55,7 @@ func (t *Tx) CreateSite(s corral.Site) (corral.Site, error) {
 		return corral.Site{}, err
 	}
 	s.ID, s.State, s.Reason, s.CreatedAt, s.UpdatedAt = 0, corral.SiteNew, "", t.now, t.now
-	id, err := sites.insert(t, s)
-	if err != nil {
-		return corral.Site{}, err
-	}
-	s.ID = corral.SiteID(id)
-	return s, t.record(corral.Entry{Object: ObjectSite, Of: id, Event: "create", To: string(s.State)})
+	return sites.create(t, s, string(s.State))
 }
 
 // Site returns the site with this id, DELETED or not.

@@ -32,6 +32,20 @@ func (tb table[T]) insert(t *Tx, row T) (int64, error) {
 	return result.LastInsertId()
 }
 
+// create stores a new object in its first state, with the first line of its history, and returns it as
+// it was stored: times and durations are whole milliseconds from then on.
+func (tb table[T]) create(t *Tx, row T, state string) (T, error) {
+	var none T
+	id, err := tb.insert(t, row)
+	if err != nil {
+		return none, err
+	}
+	if err := t.record(corral.Entry{Object: tb.noun, Of: id, Event: "create", To: state}); err != nil {
+		return none, err
+	}
+	return tb.one(t, id, "id = ?", id)
+}
+
 // update stores row in place of the one that has its id.
 func (tb table[T]) update(t *Tx, row T) error {
 	fields := tb.fields(&row)[:tb.width()]

@@ -5,6 +5,11 @@ import (
 	"database/sql"
 	"errors"
 	"time"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/corral-pilot/corral"
 )
 
 // A Tx is one transaction. It belongs to the goroutine that runs the function it was given to.
@@ -60,12 +65,28 @@ func (t *Tx) rows(query string, args []any, scan func(*sql.Rows) error) error {
 	return t.fail(rows.Err())
 }
 
-// fail notes a failure of the database and returns it.
+// fail notes a failure of the database and returns it, as Unavailable if it may pass.
 func (t *Tx) fail(err error) error {
+	if err != nil && mayPass(t.ctx, err) {
+		err = &corral.Error{Kind: corral.Unavailable, Err: err}
+	}
 	if t.broken == nil {
 		t.broken = err
 	}
 	return err
+}
+
+// mayPass reports whether err says nothing about what was asked, only about the circumstances.
+func mayPass(ctx context.Context, err error) bool {
+	var failed *sqlite.Error
+	if ctx.Err() != nil || !errors.As(err, &failed) {
+		return ctx.Err() != nil
+	}
+	switch failed.Code() & 0xff { // without the details of an extended code
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN:
+		return true
+	}
+	return false
 }
 
 // after returns the transaction's time, but not before an object's last change: a clock that was set

@@ -139,21 +139,21 @@ CREATE TABLE runs (
 ) strict;
 
 CREATE TABLE sites (
-	id            integer primary key autoincrement,
-	name          text not null check (name <> ''),
-	owner         text not null check (owner <> ''),
-	contact       text not null check (contact <> ''),
-	batch         text not null check (batch <> ''),
-	root          text not null check (root = '' or root glob '/*'),
-	os            text not null,
-	arch          text not null,
-	libc          text not null,
-	package       text not null,
+	id             integer primary key autoincrement,
+	name           text not null check (name <> ''),
+	owner          text not null check (owner <> ''),
+	contact        text not null check (contact <> ''),
+	batch          text not null check (batch <> ''),
+	root           text not null check (root = '' or root glob '/*'),
+	os             text not null,
+	arch           text not null,
+	libc           text not null,
+	package        text not null,
 	package_digest text not null,
-	state         text not null check (state in ('NEW', 'STAGING', 'READY', 'EXITING', 'REMOVING', 'DELETED', 'FAILED')),
-	reason        text not null,
-	created_at_ms integer not null,
-	updated_at_ms integer not null,
+	state          text not null check (state in ('NEW', 'STAGING', 'READY', 'EXITING', 'REMOVING', 'DELETED', 'FAILED')),
+	reason         text not null,
+	created_at_ms  integer not null,
+	updated_at_ms  integer not null,
 	constraint package_with_digest check ((package = '') = (package_digest = '')),
 	constraint times_in_order check (updated_at_ms >= created_at_ms)
 ) strict;
@@ -183,53 +183,53 @@ CREATE INDEX runs_live on runs (cluster_id) where state in ('RUNNING', 'CANCELLI
 CREATE UNIQUE INDEX sites_name on sites (name) where state <> 'DELETED';
 
 pragma user_version = 1;
-insert into answers values ('ada', 'k', 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa', 200, X'', 1795230060659);
-insert into clusters values (1, 'default', 'ada', 'embedded', 'READY', '', 1795230060594, 1795230060594);
-insert into clusters values (2, 'other', 'ada', 'condor', 'READY', '', 1795230060659, 1795230060659);
-insert into glideins values (1, 'ada', 1, 1, 2, 4, 2048, 3600000, 0, 0, NULL, 'never', 0, NULL, 0, NULL, '', 'FINISHED', 'attempt 1 expired: as the test wants (no resubmission asked)', 1795230060595, 1795230060642);
-insert into glideins values (2, 'ada', 1, 1, 2, 4, 2048, 3600000, 0, 0, NULL, 'never', 0, NULL, 0, NULL, '', 'ACTIVE', 'attempt 1 RUNNING', 1795230060656, 1795230060658);
-insert into glideins values (3, 'ada', 1, 1, 2, 4, 2048, 3600000, 0, 0, 1927857906007, 'never', 0, NULL, 0, '{"team":"seismo"}', 'drain', 'DELETED', 'removed', 1795230060714, 1795230060714);
-insert into history values (1, 1795230060594, 'ada', 'site', 1, 'create', '', 'NEW', '');
-insert into history values (2, 1795230060594, 'ada', 'site', 1, 'stage', 'NEW', 'STAGING', 'first of all');
-insert into history values (3, 1795230060594, 'ada', 'site', 1, 'staged', 'STAGING', 'READY', 'installed');
-insert into history values (4, 1795230060594, 'ada', 'cluster', 1, 'create', '', 'READY', '');
-insert into history values (5, 1795230060595, 'ada', 'glidein', 1, 'create', '', 'NEW', '');
-insert into history values (6, 1795230060595, 'ada', 'glidein', 1, 'derive', 'NEW', 'WAITING', 'to be submitted');
-insert into history values (7, 1795230060603, 'ada', 'job', 1, 'create', '', 'NEW', '');
-insert into history values (8, 1795230060603, 'ada', 'glidein', 1, 'derive', 'WAITING', 'ACTIVE', 'attempt 1 NEW');
-insert into history values (9, 1795230060606, 'ada', 'job', 1, 'submit', 'NEW', 'SUBMITTED', '');
-insert into history values (10, 1795230060606, 'ada', 'glidein', 1, 'derive', 'ACTIVE', 'ACTIVE', 'attempt 1 SUBMITTED');
-insert into history values (11, 1795230060628, 'ada', 'job', 1, 'start', 'SUBMITTED', 'RUNNING', '');
-insert into history values (12, 1795230060628, 'ada', 'glidein', 1, 'derive', 'ACTIVE', 'ACTIVE', 'attempt 1 RUNNING');
-insert into history values (13, 1795230060642, 'ada', 'job', 1, 'end', 'RUNNING', 'ENDED', 'as the test wants');
-insert into history values (14, 1795230060642, 'ada', 'glidein', 1, 'derive', 'ACTIVE', 'FINISHED', 'attempt 1 expired: as the test wants (no resubmission asked)');
-insert into history values (15, 1795230060656, 'ada', 'glidein', 2, 'create', '', 'NEW', '');
-insert into history values (16, 1795230060656, 'ada', 'glidein', 2, 'derive', 'NEW', 'WAITING', 'to be submitted');
-insert into history values (17, 1795230060657, 'ada', 'job', 2, 'create', '', 'NEW', '');
-insert into history values (18, 1795230060657, 'ada', 'glidein', 2, 'derive', 'WAITING', 'ACTIVE', 'attempt 1 NEW');
-insert into history values (19, 1795230060658, 'ada', 'job', 2, 'submit', 'NEW', 'SUBMITTED', '');
-insert into history values (20, 1795230060658, 'ada', 'glidein', 2, 'derive', 'ACTIVE', 'ACTIVE', 'attempt 1 SUBMITTED');
-insert into history values (21, 1795230060658, 'ada', 'job', 2, 'start', 'SUBMITTED', 'RUNNING', '');
-insert into history values (22, 1795230060658, 'ada', 'glidein', 2, 'derive', 'ACTIVE', 'ACTIVE', 'attempt 1 RUNNING');
-insert into history values (23, 1795230060659, 'ada', 'job', 3, 'create', '', 'NEW', '');
-insert into history values (24, 1795230060659, 'ada', 'job', 4, 'create', '', 'NEW', '');
-insert into history values (25, 1795230060659, 'ada', 'site', 2, 'create', '', 'NEW', '');
-insert into history values (26, 1795230060659, 'ada', 'cluster', 2, 'create', '', 'READY', '');
-insert into history values (27, 1795230060713, 'ada', 'run', 1, 'create', '', 'RUNNING', '');
-insert into history values (28, 1795230060713, 'ada', 'run', 2, 'create', '', 'RUNNING', '');
-insert into history values (29, 1795230060713, 'ada', 'run', 2, 'fail', 'RUNNING', 'FAILED', '');
-insert into history values (30, 1795230060714, 'ada', 'glidein', 3, 'create', '', 'NEW', '');
-insert into history values (31, 1795230060714, 'ada', 'glidein', 3, 'derive', 'NEW', 'WAITING', 'not before 2031-02-03T04:05:06Z');
-insert into history values (32, 1795230060714, 'ada', 'glidein', 3, 'drain', 'WAITING', 'WAITING', 'not needed');
-insert into history values (33, 1795230060714, 'ada', 'glidein', 3, 'derive', 'WAITING', 'DELETED', 'removed');
-insert into jobs values (1, 'pilot', 1, 1, 1, 'tag-1', '4711', 'ENDED', 'expired', 0, NULL, 'as the test wants', '', 0, '', '', NULL, 1795230060603, 1795230060606, 1795230060628, 1795230060642, 1795230060642);
-insert into jobs values (2, 'pilot', 1, 2, 1, 'tag-3', '4711', 'RUNNING', NULL, 0, NULL, '', '', 0, '', '', NULL, 1795230060657, 1795230060658, 1795230060658, NULL, 1795230060658);
-insert into jobs values (3, 'pilot', 1, 2, 2, 'tag-4', '', 'NEW', NULL, 0, NULL, '', '', 0, '', '', NULL, 1795230060659, NULL, NULL, NULL, 1795230060659);
-insert into jobs values (4, 'setup', 1, NULL, 1, 'setup', '', 'NEW', NULL, 0, NULL, '', '', 0, '', '', NULL, 1795230060659, NULL, NULL, NULL, 1795230060659);
-insert into runs values (1, 'ada', 1, 'lambda', '/runs/1', '{"clustering":"","retries":0,"stall_s":0,"default_runtime_s":0}', NULL, 'RUNNING', '', 0, 0, 0, 0, 0, 0, 0, NULL, 1795230060713, NULL, 1795230060713);
-insert into runs values (2, 'ada', 1, 'lambda', '/runs/2', '{"clustering":"","retries":0,"stall_s":0,"default_runtime_s":0}', NULL, 'FAILED', '', 3, 0, 0, 0, 2, 1, 0, '{"makespan_s":0,"cumulative_task_time_s":0,"cpus":2,"parallelism":0,"critical_path_s":0,"lower_bound_s":0,"list_schedule_s":0,"makespan_over_lower_bound":0,"makespan_over_list_schedule":0,"lost_work_s":0,"requeued":0,"retries_used":0,"wait_for_workers_s":0}', 1795230060713, 1795230060713, 1795230060715);
-insert into sites values (1, 'local', 'ada', 'local:', 'fork', '/srv/corral', '', '', '', '', '', 'READY', 'installed', 1795230060594, 1795230060594);
-insert into sites values (2, 'other', 'ada', 'local:', 'fork', '/srv/corral', '', '', '', '', '', 'NEW', '', 1795230060659, 1795230060659);
+insert into answers values ('ada', 'k', 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa', 200, X'', 1795230261550);
+insert into clusters values (1, 'default', 'ada', 'embedded', 'READY', '', 1795230261520, 1795230261520);
+insert into clusters values (2, 'other', 'ada', 'condor', 'READY', '', 1795230261550, 1795230261550);
+insert into glideins values (1, 'ada', 1, 1, 2, 4, 2048, 3600000, 0, 0, NULL, 'never', 0, NULL, 0, NULL, '', 'FINISHED', 'attempt 1 expired: as the test wants (no resubmission asked)', 1795230261521, 1795230261528);
+insert into glideins values (2, 'ada', 1, 1, 2, 4, 2048, 3600000, 0, 0, NULL, 'never', 0, NULL, 0, NULL, '', 'ACTIVE', 'attempt 1 RUNNING', 1795230261532, 1795230261549);
+insert into glideins values (3, 'ada', 1, 1, 2, 4, 2048, 3600000, 0, 0, 1927857906007, 'never', 0, NULL, 0, '{"team":"seismo"}', 'drain', 'DELETED', 'removed', 1795230261551, 1795230261552);
+insert into history values (1, 1795230261520, 'ada', 'site', 1, 'create', '', 'NEW', '');
+insert into history values (2, 1795230261520, 'ada', 'site', 1, 'stage', 'NEW', 'STAGING', 'first of all');
+insert into history values (3, 1795230261520, 'ada', 'site', 1, 'staged', 'STAGING', 'READY', 'installed');
+insert into history values (4, 1795230261520, 'ada', 'cluster', 1, 'create', '', 'READY', '');
+insert into history values (5, 1795230261521, 'ada', 'glidein', 1, 'create', '', 'NEW', '');
+insert into history values (6, 1795230261521, 'ada', 'glidein', 1, 'derive', 'NEW', 'WAITING', 'to be submitted');
+insert into history values (7, 1795230261522, 'ada', 'job', 1, 'create', '', 'NEW', '');
+insert into history values (8, 1795230261522, 'ada', 'glidein', 1, 'derive', 'WAITING', 'ACTIVE', 'attempt 1 NEW');
+insert into history values (9, 1795230261523, 'ada', 'job', 1, 'submit', 'NEW', 'SUBMITTED', '');
+insert into history values (10, 1795230261523, 'ada', 'glidein', 1, 'derive', 'ACTIVE', 'ACTIVE', 'attempt 1 SUBMITTED');
+insert into history values (11, 1795230261523, 'ada', 'job', 1, 'start', 'SUBMITTED', 'RUNNING', '');
+insert into history values (12, 1795230261523, 'ada', 'glidein', 1, 'derive', 'ACTIVE', 'ACTIVE', 'attempt 1 RUNNING');
+insert into history values (13, 1795230261528, 'ada', 'job', 1, 'end', 'RUNNING', 'ENDED', 'as the test wants');
+insert into history values (14, 1795230261528, 'ada', 'glidein', 1, 'derive', 'ACTIVE', 'FINISHED', 'attempt 1 expired: as the test wants (no resubmission asked)');
+insert into history values (15, 1795230261532, 'ada', 'glidein', 2, 'create', '', 'NEW', '');
+insert into history values (16, 1795230261532, 'ada', 'glidein', 2, 'derive', 'NEW', 'WAITING', 'to be submitted');
+insert into history values (17, 1795230261539, 'ada', 'job', 2, 'create', '', 'NEW', '');
+insert into history values (18, 1795230261539, 'ada', 'glidein', 2, 'derive', 'WAITING', 'ACTIVE', 'attempt 1 NEW');
+insert into history values (19, 1795230261548, 'ada', 'job', 2, 'submit', 'NEW', 'SUBMITTED', '');
+insert into history values (20, 1795230261548, 'ada', 'glidein', 2, 'derive', 'ACTIVE', 'ACTIVE', 'attempt 1 SUBMITTED');
+insert into history values (21, 1795230261549, 'ada', 'job', 2, 'start', 'SUBMITTED', 'RUNNING', '');
+insert into history values (22, 1795230261549, 'ada', 'glidein', 2, 'derive', 'ACTIVE', 'ACTIVE', 'attempt 1 RUNNING');
+insert into history values (23, 1795230261549, 'ada', 'job', 3, 'create', '', 'NEW', '');
+insert into history values (24, 1795230261550, 'ada', 'job', 4, 'create', '', 'NEW', '');
+insert into history values (25, 1795230261550, 'ada', 'site', 2, 'create', '', 'NEW', '');
+insert into history values (26, 1795230261550, 'ada', 'cluster', 2, 'create', '', 'READY', '');
+insert into history values (27, 1795230261550, 'ada', 'run', 1, 'create', '', 'RUNNING', '');
+insert into history values (28, 1795230261551, 'ada', 'run', 2, 'create', '', 'RUNNING', '');
+insert into history values (29, 1795230261551, 'ada', 'run', 2, 'fail', 'RUNNING', 'FAILED', '');
+insert into history values (30, 1795230261551, 'ada', 'glidein', 3, 'create', '', 'NEW', '');
+insert into history values (31, 1795230261551, 'ada', 'glidein', 3, 'derive', 'NEW', 'WAITING', 'not before 2031-02-03T04:05:06Z');
+insert into history values (32, 1795230261552, 'ada', 'glidein', 3, 'drain', 'WAITING', 'WAITING', 'not needed');
+insert into history values (33, 1795230261552, 'ada', 'glidein', 3, 'derive', 'WAITING', 'DELETED', 'removed');
+insert into jobs values (1, 'pilot', 1, 1, 1, 'tag-1', '4711', 'ENDED', 'expired', 0, NULL, 'as the test wants', '', 0, '', '', NULL, 1795230261522, 1795230261523, 1795230261523, 1795230261528, 1795230261528);
+insert into jobs values (2, 'pilot', 1, 2, 1, 'tag-2', '4711', 'RUNNING', NULL, 0, NULL, '', '', 0, '', '', NULL, 1795230261539, 1795230261548, 1795230261549, NULL, 1795230261549);
+insert into jobs values (3, 'pilot', 1, 2, 2, 'tag-3', '', 'NEW', NULL, 0, NULL, '', '', 0, '', '', NULL, 1795230261549, NULL, NULL, NULL, 1795230261549);
+insert into jobs values (4, 'setup', 1, NULL, 1, 'setup', '', 'NEW', NULL, 0, NULL, '', '', 0, '', '', NULL, 1795230261550, NULL, NULL, NULL, 1795230261550);
+insert into runs values (1, 'ada', 1, 'lambda', '/runs/1', '{"clustering":"","retries":0,"stall_s":0,"default_runtime_s":0}', NULL, 'RUNNING', '', 0, 0, 0, 0, 0, 0, 0, NULL, 1795230261550, NULL, 1795230261550);
+insert into runs values (2, 'ada', 1, 'lambda', '/runs/2', '{"clustering":"","retries":0,"stall_s":0,"default_runtime_s":0}', NULL, 'FAILED', '', 3, 0, 0, 0, 2, 1, 0, '{"makespan_s":0,"cumulative_task_time_s":0,"cpus":2,"parallelism":0,"critical_path_s":0,"lower_bound_s":0,"list_schedule_s":0,"makespan_over_lower_bound":0,"makespan_over_list_schedule":0,"lost_work_s":0,"requeued":0,"retries_used":0,"wait_for_workers_s":0}', 1795230261551, 1795230261551, 1795230261573);
+insert into sites values (1, 'local', 'ada', 'local:', 'fork', '/srv/corral', '', '', '', 'embedded-1.0', 'sha256:00', 'READY', 'installed', 1795230261520, 1795230261572);
+insert into sites values (2, 'other', 'ada', 'local:', 'fork', '/srv/corral', '', '', '', '', '', 'NEW', '', 1795230261550, 1795230261550);
 insert into sqlite_sequence values ('sites', 2);
 insert into sqlite_sequence values ('history', 33);
 insert into sqlite_sequence values ('clusters', 2);
