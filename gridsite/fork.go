@@ -84,11 +84,12 @@ func (f *Fork) Submit(ctx context.Context, spec JobSpec) (string, error) {
 	if err := errors.Join(f.check(spec.Tag), checkSpec(spec)); err != nil {
 		return "", err
 	}
-	files, err := jobArchive(spec)
+	dir := ".new," + spec.Tag + "," + rand.Text()
+	files, err := jobArchive(spec, dir)
 	if err != nil {
 		return "", err
 	}
-	out, err := f.run(ctx, submitScript, files, spec.Tag, rand.Text(), seconds(spec.Walltime), seconds(f.grace))
+	out, err := f.run(ctx, submitScript, files, spec.Tag, dir, seconds(spec.Walltime), seconds(f.grace))
 	if err != nil {
 		return "", fmt.Errorf("submitting %s: %w", spec.Tag, err)
 	}
@@ -177,7 +178,7 @@ func (f *Fork) run(ctx context.Context, script string, stdin io.Reader, args ...
 // refusal is the site's no. Space and quota may be there again later; permissions do not mend themselves.
 func refusal(stderr []byte) *Refused {
 	text := lastLine(stderr)
-	for _, passing := range []string{"No space left", "quota exceeded", "has not ended"} {
+	for _, passing := range []string{"No space left", "quota exceeded", "has not ended", "removed meanwhile"} {
 		if bytes.Contains(stderr, []byte(passing)) {
 			return &Refused{Text: text, Transient: true}
 		}
@@ -230,8 +231,8 @@ func checkName(name string) error {
 // controlDir is the part of a job's directory that is ours; lib.sh says what is in it.
 const controlDir = ".corral"
 
-// jobArchive is the job's directory as it stands before the start, as a tar archive.
-func jobArchive(spec JobSpec) (io.Reader, error) {
+// jobFiles is what stands in the job's directory before the start.
+func jobFiles(spec JobSpec) map[string][]byte {
 	unknown := func(fields string) []byte { return fmt.Appendf(nil, "%-120s\n", fields) }
 	files := map[string][]byte{
 		"stdout":                   nil,
@@ -245,18 +246,44 @@ func jobArchive(spec JobSpec) (io.Reader, error) {
 		controlDir + "/status.new": unknown("-"),
 	}
 	maps.Copy(files, spec.Files)
+	return files
+}
+
+// jobArchive packs the job's directory under the name dir.
+func jobArchive(spec JobSpec, dir string) (io.Reader, error) {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		h := tar.Header{Typeflag: tar.TypeReg, Name: path.Clean(name), Mode: 0o600, Size: int64(len(files[name]))}
+	add := func(h tar.Header, content []byte) error {
+		h.Size = int64(len(content))
 		if err := w.WriteHeader(&h); err != nil {
-			return nil, corral.ErrorAt(corral.Invalid, "files", "%q: %w", name, err)
+			return corral.ErrorAt(corral.Invalid, "files", "%q: %w", h.Name, err)
 		}
-		if _, err := w.Write(files[name]); err != nil {
-			return nil, fmt.Errorf("packing %s: %w", name, err) // unreachable: a buffer takes everything
+		_, err := w.Write(content)
+		return err
+	}
+	files := jobFiles(spec)
+	for _, name := range jobDirs(files) {
+		if err := add(tar.Header{Typeflag: tar.TypeDir, Name: path.Join(dir, name) + "/", Mode: 0o700}, nil); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if err := add(tar.Header{Typeflag: tar.TypeReg, Name: path.Join(dir, name), Mode: 0o600}, files[name]); err != nil {
+			return nil, err
 		}
 	}
 	return &b, w.Close()
+}
+
+// jobDirs lists all directories that files are in, parents first.
+func jobDirs(files map[string][]byte) []string {
+	dirs := map[string]bool{}
+	for name := range files {
+		for dir := path.Dir(name); !dirs[dir]; dir = path.Dir(dir) {
+			dirs[dir] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(dirs))
 }
 
 // seconds is d in whole seconds, rounded up, as sleep(1) takes it everywhere.

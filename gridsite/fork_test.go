@@ -13,17 +13,32 @@ import (
 	"github.com/corral-pilot/corral/gridsite/gridsitetest"
 )
 
-func dial(t testing.TB) gridsite.Conn {
-	conn, err := gridsite.Dial(t.Context(), "local:")
-	if err != nil {
-		t.Fatal(err)
+// The scripts must mean the same to every POSIX shell: a site's sh may be any of these. The one that
+// is called sh is always tried, others where they are installed.
+func TestForkConformance(t *testing.T) {
+	tried := map[string]bool{}
+	for _, name := range []string{"sh", "dash", "bash", "busybox"} {
+		path, err := exec.LookPath(name)
+		if err != nil && name != "sh" {
+			continue
+		}
+		shell, err := filepath.EvalSymlinks(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tried[shell] {
+			continue
+		}
+		tried[shell] = true
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			conn := withShell(t, shell)
+			gridsitetest.Test(t, func(t testing.TB) gridsitetest.Fixture { return openFork(t, conn) })
+		})
 	}
-	t.Cleanup(func() { conn.Close() })
-	return conn
 }
 
-func openFork(t testing.TB) gridsitetest.Fixture {
-	conn := dial(t)
+func openFork(t testing.TB, conn gridsite.Conn) gridsitetest.Fixture {
 	root := filepath.Join(t.TempDir(), "a 'root' of \"$HOME\" é `id`")
 	return gridsitetest.Fixture{
 		Conn:     conn,
@@ -35,31 +50,68 @@ func openFork(t testing.TB) gridsitetest.Fixture {
 	}
 }
 
+func dial(t testing.TB) gridsite.Conn {
+	conn, err := gridsite.Dial(t.Context(), "local:")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+// siteConn is this machine with other commands in the front of its PATH.
+type siteConn struct {
+	gridsite.Conn
+	bin string
+}
+
+func (c siteConn) Run(ctx context.Context, cmd gridsite.Command) (gridsite.Result, error) {
+	cmd.Argv = append([]string{"env", "PATH=" + c.bin + ":" + os.Getenv("PATH")}, cmd.Argv...)
+	return c.Conn.Run(ctx, cmd)
+}
+
+func withShell(t testing.TB, shell string) gridsite.Conn {
+	bin := t.TempDir()
+	if err := os.Symlink(shell, filepath.Join(bin, "sh")); err != nil {
+		t.Fatal(err)
+	}
+	return siteConn{dial(t), bin}
+}
+
+// withCommand is a site on which one command is replaced by a script.
+func withCommand(t testing.TB, name, script string) gridsite.Conn {
+	bin := t.TempDir()
+	if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return siteConn{dial(t), bin}
+}
+
 // kill ends the leader of a fork job, whose pid its id begins with.
 func kill(t testing.TB, conn gridsite.Conn, id string) {
+	t.Helper()
 	pid, _, _ := strings.Cut(id, ".")
-	res, err := conn.Run(context.WithoutCancel(t.Context()), gridsite.Command{Argv: []string{"sh", "-c", `kill -KILL "$1"`, "sh", pid}})
+	res, err := conn.Run(t.Context(), gridsite.Command{Argv: []string{"kill", "-KILL", pid}})
 	if err != nil || res.Exit != 0 {
 		t.Fatalf("kill %s: %v %s", id, err, res.Stderr)
 	}
 }
 
-func TestForkConformance(t *testing.T) { gridsitetest.Test(t, openFork) }
-
-// The scripts must mean the same to every POSIX shell; a site's sh may be any of these.
-func TestForkConformanceOfShells(t *testing.T) {
-	for _, shell := range []string{"bash", "dash", "busybox"} {
-		path, err := exec.LookPath(shell)
+// await polls until the job has ended, and returns its status.
+func await(t testing.TB, batch gridsite.Batch, tag string) gridsite.JobStatus {
+	t.Helper()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for range 3000 {
+		jobs, err := batch.Poll(t.Context(), []string{tag})
 		if err != nil {
-			continue // only what is here can be tried; the plain sh is always
+			t.Fatal(err)
 		}
-		t.Run(shell, func(t *testing.T) {
-			dir := t.TempDir()
-			if err := os.Symlink(path, filepath.Join(dir, "sh")); err != nil {
-				t.Fatal(err)
-			}
-			t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
-			gridsitetest.Test(t, openFork)
-		})
+		if job := jobs[tag]; job.Phase == gridsite.Ended {
+			return job
+		}
+		<-tick.C
 	}
+	t.Fatalf("%s has not ended", tag)
+	return gridsite.JobStatus{}
 }

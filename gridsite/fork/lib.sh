@@ -20,6 +20,9 @@
 LC_ALL=C
 export LC_ALL
 
+read -r this_boot </proc/sys/kernel/random/boot_id
+read -r this_host </proc/sys/kernel/hostname
+
 # clock sets $now, in hundredths of a second since the machine's boot.
 clock() {
 	read -r now _ </proc/uptime
@@ -54,8 +57,6 @@ load() {
 # claim PID BIRTH makes that process the leader, and fails if another one is: link(2) is atomic, also
 # on NFS, where only the file's content tells whether a link that "failed" was ours.
 claim() {
-	read -r this_boot </proc/sys/kernel/random/boot_id
-	read -r this_host </proc/sys/kernel/hostname
 	at=$(date +%s.%N)
 	until=-
 	[ "$wall" -eq 0 ] || until=$((${at%%.*} + wall + grace + 60))
@@ -69,8 +70,6 @@ claim() {
 # ended it, wherever that was.
 locate() {
 	where=gone
-	read -r this_boot </proc/sys/kernel/random/boot_id
-	read -r this_host </proc/sys/kernel/hostname
 	if [ "$boot" = "$this_boot" ]; then
 		birth "$pid"
 		[ "$born" != "$since" ] || where=here
@@ -79,47 +78,41 @@ locate() {
 	fi
 }
 
-# session PID BIRTH sets $members to the live processes of the session that this process leads or led.
-# While it has members its number is not given away, so a stranger under that number means none; so
+# session PID BIRTH sets $sid to the session that this process leads or led, if it can still have
+# members. While it has, its number is not given away, so a stranger under that number means none; so
 # does another boot, or machine.
 session() {
-	members=
-	read -r this_boot </proc/sys/kernel/random/boot_id
+	sid=-
 	[ "$boot" = "$this_boot" ] || return 0
 	case $1 in
 	'' | *[!0-9]* | 0 | 1) return 0 ;;
 	esac
 	birth "$1"
-	[ -z "$born" ] || [ "$born" = "$2" ] || return 0
-	members=$(sed -n "s/^\([0-9]*\) (.*) [^ZX] [0-9-]* [0-9-]* $1 [0-9 -]*\$/\1/p" /proc/[0-9]*/stat 2>/dev/null)
+	[ -n "$born" ] && [ "$born" != "$2" ] || sid=$1
 }
 
-# marked sets $members to the processes that carry the job's mark, whatever their session. Those whose
-# environment we may not read belong to others. (grep would do, but busybox's stops at a NUL.)
-marked() {
-	members=$(head -n 99999 /proc/[0-9]*/environ 2>/dev/null | tr '\0' '\n' |
-		MARK="CORRAL_JOB_DIR=$dir" awk '/^==> /{f = $2} $0 == ENVIRON["MARK"] {split(f, p, "/"); print p[3]}')
-}
-
-# alive adds those of $members that live to $left, except this shell.
-alive() {
-	for p in $members; do
+# collect FILE... adds to $left the live processes that are in session $sid, if their /proc/PID/stat is
+# among the files, or carry the job's mark, if their /proc/PID/environ is; never this shell. Those
+# that we may not read belong to others. (grep would do for the mark, but busybox's stops at a NUL.)
+collect() {
+	found=$(head -n 99999 "$@" 2>/dev/null | tr '\0' '\n' | MARK="CORRAL_JOB_DIR=$dir" SID=$sid awk '
+		/^==> \/proc\// {split($2, path, "/"); next}
+		path[4] == "environ" && $0 == ENVIRON["MARK"] {print path[3]}
+		path[4] == "stat" && sub(/.*\) [^ZX] /, "") && $3 == ENVIRON["SID"] {print path[3]}')
+	for p in $found; do
 		case " $$ $left " in
 		*" $p "*) continue ;;
 		esac
-		! kill -0 "$p" 2>/dev/null || left="$left $p"
+		! kill -0 "$p" 2>/dev/null || left="$left $p" # those that only looked for us are gone by now
 	done
 }
 
 # look sets $left to all processes of the job but its keepers.
 look() {
-	left=
-	jobpid= jobborn=
+	left= jobpid= jobborn=
 	{ read -r jobpid jobborn _ <"$control/job"; } 2>/dev/null
 	session "$jobpid" "$jobborn"
-	alive
-	marked
-	alive
+	collect /proc/[0-9]*/stat /proc/[0-9]*/environ
 }
 
 # stop GRACE ends the job's processes: each one is told once with SIGTERM, and killed when GRACE
@@ -160,7 +153,7 @@ dismiss() {
 	while
 		left=
 		session "$pid" "$since"
-		alive
+		collect /proc/[0-9]*/stat
 		[ -n "$left" ]
 	do
 		[ "$naps" -lt 50 ] || return 1

@@ -1,6 +1,6 @@
-# run.sh DIR WALLTIME GRACE UMASK: the leader of a job, first process of a session of its own.
+# run.sh DIR WALLTIME GRACE: the leader of a job, first process of a session of its own.
 
-dir=$1 wall=$2 grace=$3 mask=$4
+dir=$1 wall=$2 grace=$3
 control=$dir/.corral
 
 # watch ends the job when its walltime, in seconds, is over.
@@ -17,7 +17,6 @@ launch() {
 	birth "$self"
 	echo "$self $born" 1<>"$control/job"
 	. "$control/script"
-	umask "$mask"
 	unset LC_ALL OLDPWD
 	CORRAL_JOB_DIR=$dir
 	export CORRAL_JOB_DIR

@@ -1,11 +1,10 @@
-# submit.sh ROOT TAG NONCE WALLTIME GRACE <TAR: prints the job's id. Exit 3: refused, nothing was done.
+# submit.sh ROOT TAG NEW WALLTIME GRACE <TAR: prints the job's id. Exit 3: refused, nothing was done.
+# TAR holds the job's directory under the name NEW, all modes explicit, so the umask stays the site's.
 
 root=$1 tag=$2 wall=$4 grace=$5
 dir=$root/jobs/$tag
 control=$dir/.corral
-new=$root/jobs/.new,$tag,$3
-mask=$(umask)
-umask 077
+new=$root/jobs/$3
 
 refuse() {
 	rm -rf "$new"
@@ -16,8 +15,11 @@ refuse() {
 # tag is complete. Where another submission was faster, mv either fails or moves into its directory.
 build() {
 	command -v setsid >/dev/null || { echo 'setsid: not found' >&2 && refuse; }
-	mkdir -p "$new" 2>/dev/null || mkdir -p "$new" || refuse # twice: forget.sh may just remove the parents
-	tar -x -m -o -f - -C "$new" || refuse
+	[ -d "$root/jobs" ] || (umask 077 && mkdir -p "$root/jobs") || refuse
+	tar -x -m -o -f - -C "$root/jobs" || {
+		[ -d "$root/jobs" ] || echo "$root/jobs was removed meanwhile" >&2 # by forget.sh
+		refuse
+	}
 	said=$(mv "$new" "$dir" 2>&1) && [ ! -d "$dir/${new##*/}" ] && return
 	rm -rf "$new" "$dir/${new##*/}"
 	[ -d "$control" ] || { echo "$said" >&2 && refuse; }
@@ -34,8 +36,8 @@ start() {
 # With -f setsid forks by itself. Where it has no -f, the shell puts it in the background, and the job
 # ignores SIGINT and SIGQUIT as everything does that a shell starts so.
 launch() {
-	start setsid -f sh "$control/run" "$dir" "$wall" "$grace" "$mask"
-	load || start sh -c 'setsid "$@" &' sh sh "$control/run" "$dir" "$wall" "$grace" "$mask"
+	start setsid -f sh "$control/run" "$dir" "$wall" "$grace"
+	load || start sh -c 'setsid "$@" &' sh sh "$control/run" "$dir" "$wall" "$grace"
 }
 
 [ -d "$control" ] || build

@@ -1,0 +1,194 @@
+package gridsite_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral/gridsite"
+)
+
+// Tests of how the fork dialect finds out that a job has ended.
+
+// countingConn counts what is run at the site.
+type countingConn struct {
+	gridsite.Conn
+	runs int
+}
+
+func (c *countingConn) Run(ctx context.Context, cmd gridsite.Command) (gridsite.Result, error) {
+	c.runs++
+	return c.Conn.Run(ctx, cmd)
+}
+
+func TestForkPollsAThousandInOneRun(t *testing.T) {
+	t.Parallel()
+	conn := &countingConn{Conn: dial(t)}
+	root := t.TempDir()
+	fork := gridsite.NewFork(conn, root)
+	if _, err := fork.Submit(t.Context(), shell("job-0", "exit 0")); err != nil {
+		t.Fatal(err)
+	}
+	await(t, fork, "job-0")
+	var tags []string
+	for i := range 1000 {
+		tags = append(tags, fmt.Sprint("job-", i))
+		if i > 0 && i < 900 { // the rest is unknown
+			copyJob(t, root, tags[0], tags[i])
+		}
+	}
+	conn.runs = 0
+	jobs, err := fork.Poll(t.Context(), tags)
+	if err != nil || len(jobs) != 900 || conn.runs != 1 {
+		t.Errorf("%d jobs, %v in %d runs; want 900 in one", len(jobs), err, conn.runs)
+	}
+	for tag, job := range jobs {
+		if job.Tag != tag || job.Phase != gridsite.Ended {
+			t.Fatalf("%s is %+v", tag, job)
+		}
+	}
+}
+
+// copyJob makes another ended job out of one.
+func copyJob(t *testing.T, root, from, to string) {
+	t.Helper()
+	if err := os.CopyFS(filepath.Join(root, "jobs", to), os.DirFS(filepath.Join(root, "jobs", from))); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A job may signal its whole process group, as many scripts do when they end.
+func TestForkJobKillsItsGroup(t *testing.T) {
+	t.Parallel()
+	fork := gridsite.NewFork(dial(t), t.TempDir())
+	if _, err := fork.Submit(t.Context(), shell("job", "kill -KILL 0")); err != nil {
+		t.Fatal(err)
+	}
+	if job := await(t, fork, "job"); job.Exit == nil || *job.Exit != 137 || job.Killed != gridsite.NotKilled {
+		t.Errorf("ended as %+v, want exit status 137", job)
+	}
+}
+
+func TestForkWalltimeKillsWhatResists(t *testing.T) {
+	t.Parallel()
+	fork := gridsite.NewFork(dial(t), t.TempDir())
+	fork.SetGrace(time.Second)
+	spec := shell("job", `trap "" TERM; while :; do sleep 60; done`)
+	spec.Walltime = time.Second
+	if _, err := fork.Submit(t.Context(), spec); err != nil {
+		t.Fatal(err)
+	}
+	job := await(t, fork, "job")
+	if job.Killed != gridsite.ByWalltime || job.Exit == nil || *job.Exit != 137 {
+		t.Errorf("ended as %+v, want it killed by the walltime", job)
+	}
+}
+
+// The walltime is enforced also when the leader is dead and nobody polls.
+func TestForkWalltimeWithoutLeader(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	conn := dial(t)
+	fork := gridsite.NewFork(conn, root)
+	spec := shell("job", `trap "touch asked; exit" TERM; while :; do sleep 0.1; done`)
+	spec.Walltime = time.Second
+	id, err := fork.Submit(t.Context(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kill(t, conn, id)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for range 1000 {
+		if _, err := os.Stat(filepath.Join(root, "jobs/job/asked")); err == nil {
+			break
+		}
+		<-tick.C
+	}
+	if job := await(t, fork, "job"); job.Killed != gridsite.ByWalltime {
+		t.Errorf("ended as %+v, want it killed by the walltime", job)
+	}
+}
+
+// abandoned is a job whose leader file says what edit makes of its fields: PID, BIRTH, BOOT, STARTED,
+// DEADLINE and HOST. Its leader and its processes are gone.
+func abandoned(t *testing.T, edit func(fields []string)) *gridsite.Fork {
+	t.Helper()
+	root, conn := t.TempDir(), dial(t)
+	fork := gridsite.NewFork(conn, root)
+	id, err := fork.Submit(t.Context(), shell("job", "sleep 600"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	kill(t, conn, id)
+	await(t, fork, "job")
+	control := filepath.Join(root, "jobs/job/.corral")
+	b, err := os.ReadFile(filepath.Join(control, "leader"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fields := strings.Fields(string(b))
+	edit(fields)
+	if err := os.WriteFile(filepath.Join(control, "leader"), []byte(strings.Join(fields, " ")+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(control, "status")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(control, "job"), []byte(fields[0]+" "+fields[1]+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return fork
+}
+
+func TestForkLeaderGone(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		edit   func(fields []string)
+		phase  gridsite.Phase
+		cancel string // part of Cancel's error
+	}{
+		// This test's own pid, with another birth: nothing of it may be touched.
+		{"pid given away", func(f []string) { f[0] = fmt.Sprint(os.Getpid()) }, gridsite.Ended, ""},
+		// The same with its session: this test's, but in another boot.
+		{"machine rebooted", func(f []string) { f[0], f[2] = fmt.Sprint(os.Getpid()), "another-boot" }, gridsite.Ended, ""},
+		{"other machine", func(f []string) { f[2], f[5] = "another-boot", "elsewhere" }, gridsite.Running, "runs on elsewhere"},
+		{"other machine, walltime over", func(f []string) { f[2], f[4], f[5] = "another-boot", "1000", "elsewhere" }, gridsite.Ended, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			fork := abandoned(t, c.edit)
+			jobs, err := fork.Poll(t.Context(), []string{"job"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			job := jobs["job"]
+			if job.Phase != c.phase || job.Phase == gridsite.Ended && job.Killed != gridsite.ByDisappeared {
+				t.Errorf("polled %+v, want %s", job, c.phase)
+			}
+			err = fork.Cancel(t.Context(), "job", 0)
+			if (err == nil) != (c.cancel == "") || err != nil && !strings.Contains(err.Error(), c.cancel) {
+				t.Errorf("Cancel = %v, want an error with %q", err, c.cancel)
+			}
+		})
+	}
+}
+
+// What a job prints is returned up to a limit, and of more than that the end.
+func TestForkReadsTheEnd(t *testing.T) {
+	t.Parallel()
+	fork := gridsite.NewFork(dial(t), t.TempDir())
+	script := fmt.Sprintf("yes | head -c %d; echo end", gridsite.MaxRead)
+	if _, err := fork.Submit(t.Context(), shell("job", script)); err != nil {
+		t.Fatal(err)
+	}
+	await(t, fork, "job")
+	b, err := fork.Read(t.Context(), "job", "stdout")
+	if err != nil || len(b) != gridsite.MaxRead || !strings.HasSuffix(string(b), "y\nend\n") {
+		t.Errorf("read %d bytes, %v", len(b), err)
+	}
+}
