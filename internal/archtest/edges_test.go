@@ -9,7 +9,7 @@ import (
 // layers lists every package, from the centre to the rim. A package imports from lower layers only,
 // never from its own. examples/lambda stands below the demo that shows it.
 var layers = [][]string{
-	{"dag", "resubmit", "internal/version", "internal/xdg"},
+	{"dag", "resubmit", "internal/node", "internal/version", "internal/xdg"},
 	{root},
 	{"api", "gridsite", "internal/order", "internal/store", "packages", "pool", "workflow"},
 	{"examples/lambda", "gridsite/gridsitetest", "internal/follow", "internal/personal", "internal/reconcile", "internal/run", "internal/store/storetest", "staging"},
@@ -22,6 +22,7 @@ var layers = [][]string{
 var edges = map[string]map[string]string{
 	"dag":              {},
 	"resubmit":         {},
+	"internal/node":    {},
 	"internal/version": {},
 	"internal/xdg":     {},
 
@@ -51,7 +52,7 @@ var edges = map[string]map[string]string{
 		"packages": "builds the worker package", "pool": "counts workers", "staging": "the mirror",
 	},
 	"internal/pilot": {
-		root: "outcomes", "internal/order": "reads orders, writes reports", "packages": "removes packages",
+		root: "outcomes", "internal/node": "checks the machine", "internal/order": "reads orders, writes reports", "packages": "removes packages",
 		"pool": "runs workers", "staging": "installs packages",
 	},
 
@@ -68,7 +69,7 @@ var edges = map[string]map[string]string{
 		"workflow": "verb workflow",
 	},
 	"cmd/corrald": {
-		root: "machine", "api": "paths", "internal/engine": "wires it", "internal/personal": "state file",
+		root: "machine", "api": "paths", "internal/engine": "wires it", "internal/node": "machine", "internal/personal": "state file",
 		"internal/run": "wires it", "internal/server": "wires it", "internal/store": "wires it",
 		"internal/version": "--version", "internal/xdg": "default paths", "pool": "wires it",
 	},
