@@ -46,6 +46,9 @@ func (s *state) apply(r record) {
 // assigned gives a job to a worker. When the journal is replayed the job is made here: who released it
 // did not write that down, because until now nobody could have started it.
 func (s *state) assigned(a *assignment, at msec) {
+	if a.Worker == "" {
+		return // who names nobody has assigned nothing
+	}
 	j := s.jobs[a.Seq]
 	if j == nil {
 		j = s.replayed(a)

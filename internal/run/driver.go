@@ -211,7 +211,20 @@ func (d *driver) wait(ctx context.Context, now time.Time) {
 		d.read()
 		ask(d.state)
 	case <-d.cancel:
-		d.row.State = corral.RunCancelling
+		d.cancelled(ctx)
+	}
+}
+
+// cancelled takes over that the run's row is CANCELLING, and why.
+func (d *driver) cancelled(ctx context.Context) {
+	d.row.State = corral.RunCancelling
+	err := d.db.View(ctx, func(tx *store.Tx) error {
+		row, err := tx.Run(d.row.ID)
+		d.row.Reason = row.Reason
+		return err
+	})
+	if err != nil {
+		d.lg.Warn("reading why the run is cancelled", "error", err)
 	}
 }
 

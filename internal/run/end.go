@@ -113,7 +113,7 @@ func (d *driver) end(ctx context.Context, move corral.RunMove, reason string) (o
 		return true
 	}
 	if corral.KindOf(err) == corral.Conflict && d.row.State == corral.RunRunning {
-		d.row.State = corral.RunCancelling // the only move of a running run that is not ours
+		d.cancelled(ctx) // the only move of a running run that is not ours
 		return false
 	}
 	d.lg.Error("ending the run", "error", err)

@@ -48,7 +48,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	m.life = ctx // first: what is created from here on is started by Start
 	m.mu.Unlock()
 	rows, err := m.rows(ctx)
-	if err != nil {
+	if err != nil && ctx.Err() == nil {
 		return err
 	}
 	for _, row := range rows {
