@@ -9,8 +9,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
+	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/labstack/echo/v4"
@@ -200,5 +203,21 @@ func strictly(body []byte, v any) error {
 	if _, field, ok := strings.Cut(err.Error(), "unknown field "); ok { // encoding/json has no type for it
 		return corral.ErrorAt(corral.Invalid, strings.Trim(field, `"`), "there is no such field")
 	}
-	return corral.ErrorAt(corral.Invalid, "body", "%w", err)
+	return corral.ErrorAt(corral.Invalid, culprit(body, v), "%w", err)
+}
+
+// culprit returns the field whose value v does not take, or body: encoding/json does not say it when a
+// type's own decoding fails.
+func culprit(body []byte, v any) string {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(body, &fields) != nil {
+		return "body"
+	}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		alone, err := json.Marshal(map[string]json.RawMessage{name: fields[name]})
+		if err == nil && json.Unmarshal(alone, reflect.New(reflect.TypeOf(v).Elem()).Interface()) != nil {
+			return name
+		}
+	}
+	return "body"
 }

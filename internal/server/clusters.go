@@ -55,6 +55,14 @@ func clusterNamed(tx *store.Tx, place, ref string) (corral.Cluster, error) {
 	return cluster, missing(place, err)
 }
 
+// clusterID finds the id of the cluster that a parameter names.
+func clusterID(tx *store.Tx) func(ref string) (corral.ClusterID, error) {
+	return func(ref string) (corral.ClusterID, error) {
+		cluster, err := clusterNamed(tx, "cluster", ref)
+		return cluster.ID, err
+	}
+}
+
 // theCluster finds the cluster that the path names.
 func theCluster(c echo.Context, tx *store.Tx) (corral.Cluster, error) {
 	return clusterNamed(tx, "cluster", pathParam(c, "cluster"))

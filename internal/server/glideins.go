@@ -25,10 +25,7 @@ func (s *Server) listGlideins(c echo.Context) error {
 	limit := f.Limit
 	f.Page = oneMore(f.Page)
 	return read(s, c, func(tx *store.Tx) (list api.List[corral.Glidein], err error) {
-		if f.Site, err = optional(q, "site", func(ref string) (corral.SiteID, error) {
-			site, err := siteNamed(tx, "site", ref)
-			return site.ID, err
-		}); err != nil {
+		if f.Site, err = optional(q, "site", siteID(tx)); err != nil {
 			return list, err
 		}
 		if f.Cluster, err = optional(q, "cluster", clusterID(tx)); err != nil {
@@ -38,22 +35,6 @@ func (s *Server) listGlideins(c echo.Context) error {
 		s.present(glideins)
 		return listOf(glideins, limit, func(g corral.Glidein) int64 { return int64(g.ID) }), err
 	})
-}
-
-// optional looks a parameter up, if it is there.
-func optional[ID ~int64](q *query, name string, find func(ref string) (ID, error)) (ID, error) {
-	if !q.values.Has(name) {
-		return 0, nil
-	}
-	return find(q.values.Get(name))
-}
-
-// clusterID finds the id of the cluster that a parameter names.
-func clusterID(tx *store.Tx) func(ref string) (corral.ClusterID, error) {
-	return func(ref string) (corral.ClusterID, error) {
-		cluster, err := clusterNamed(tx, "cluster", ref)
-		return cluster.ID, err
-	}
 }
 
 func (s *Server) createGlidein(c echo.Context) error {
@@ -226,15 +207,7 @@ func (s *Server) glideinLog(c echo.Context) error {
 	if q.err != nil {
 		return q.err
 	}
-	var job corral.Job
-	err := s.db.View(c.Request().Context(), func(tx *store.Tx) error {
-		g, err := s.theGlidein(c, tx)
-		if err != nil {
-			return err
-		}
-		job, err = attemptOf(g, int(number))
-		return err
-	})
+	job, err := s.theAttempt(c, int(number))
 	if err != nil {
 		return err
 	}
@@ -246,6 +219,19 @@ func (s *Server) glideinLog(c echo.Context) error {
 		return err
 	}
 	return sendFile(c, bytes.NewReader(content))
+}
+
+// theAttempt finds an attempt, by its number, of the glidein that the path names.
+func (s *Server) theAttempt(c echo.Context, number int) (job corral.Job, err error) {
+	err = s.db.View(c.Request().Context(), func(tx *store.Tx) error {
+		g, err := s.theGlidein(c, tx)
+		if err != nil {
+			return err
+		}
+		job, err = attemptOf(g, number)
+		return err
+	})
+	return job, err
 }
 
 // attemptOf returns an attempt by its number; 0 is the last.

@@ -33,7 +33,7 @@ var loadDoc = sync.OnceValues(func() (*openapi3.T, error) {
 	return doc, doc.Validate(context.Background())
 })
 
-func openAPIDoc(t *testing.T) *openapi3.T {
+func openAPIDoc(t testing.TB) *openapi3.T {
 	t.Helper()
 	return must(loadDoc())(t)
 }
@@ -46,7 +46,7 @@ var makeRouter = sync.OnceValues(func() (routers.Router, error) {
 	return legacy.NewRouter(doc)
 })
 
-func openAPIRouter(t *testing.T) routers.Router {
+func openAPIRouter(t testing.TB) routers.Router {
 	t.Helper()
 	return must(makeRouter())(t)
 }

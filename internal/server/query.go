@@ -129,6 +129,14 @@ func (q *query) timeout() time.Duration {
 	return time.Duration(min(s, api.MaxWait.Seconds()) * float64(time.Second))
 }
 
+// optional looks up what a parameter names, if it is there.
+func optional[ID ~int64](q *query, name string, find func(ref string) (ID, error)) (ID, error) {
+	if !q.values.Has(name) {
+		return 0, nil
+	}
+	return find(q.values.Get(name))
+}
+
 // oneMore asks for an item more than the page has: whether there is one decides about a next page.
 func oneMore(p store.Page) store.Page {
 	p.Limit++

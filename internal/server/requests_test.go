@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -31,7 +33,8 @@ func TestStrictDecoding(t *testing.T) {
 		{"array", `[]`, "body", 400},
 		{"wrong type", `{"site": "local", "hosts": "2"}`, "hosts", 400},
 		{"fraction", `{"site": "local", "hosts": 1.5}`, "hosts", 400},
-		{"seconds as text", `{"walltime_s": "10m"}`, "body", 400},
+		{"seconds as text", `{"hosts": 1, "walltime_s": "10m"}`, "walltime_s", 400},
+		{"no time", `{"not_before": "tomorrow"}`, "not_before", 400},
 		{"too long", `{"site": "` + strings.Repeat("a", api.MaxBody) + `"}`, "body", 413},
 	} {
 		status, p, _ := f.send(t, http.MethodPost, "/v1/glideins", tc.body)
@@ -209,4 +212,33 @@ func TestConcurrentRequestsWithOneKey(t *testing.T) {
 	if list := must(f.Glideins(t.Context(), api.Filter{}))(t); len(list) != 1 {
 		t.Errorf("%d glideins, want 1", len(list))
 	}
+}
+
+// FuzzRequests: whatever is asked, the answer is what OpenAPI promises, and never a defect.
+func FuzzRequests(f *testing.F) {
+	fix := start(f)
+	fix.readySite(f)
+	fix.server.Stop() // nobody waits
+	h := checked(f, fix.server)
+	f.Add("POST", "/v1/glideins", "", glideinBody)
+	f.Add("POST", "/v1/glideins", "", `{"walltime_s": 1e300, "not_before": "x", "labels": {"": null}}`)
+	f.Add("POST", "/v1/sites", "", `{"name": "a", "contact": "local:", "batch": "fork", "root": "/a/../b"}`)
+	f.Add("POST", "/v1/clusters", "x=1", `{"name": "b", "kind": "embedded"}`)
+	f.Add("POST", "/v1/runs", "", `{"workflow": `+chain+`, "options": {"clustering": "horizontal=-1"}}`)
+	f.Add("POST", "/v1/runs/1/cancel", "", "")
+	f.Add("GET", "/v1/sites/local", "wait=READY&timeout_s=1e400", "")
+	f.Add("GET", "/v1/glideins", "label==&after=9223372036854775807&limit=1000", "")
+	f.Add("GET", "/v1/glideins/1/log", "file=../order.json&attempt=-1", "")
+	f.Add("GET", "/v1/runs/1/tasks/..%2f/log", "file=stdout", "")
+	f.Add("DELETE", "/v1/sites/local", "force=1", "null")
+	f.Fuzz(func(t *testing.T, method, path, query, body string) {
+		r := httptest.NewRequestWithContext(t.Context(), "GET", "/", strings.NewReader(body))
+		r.Method, r.URL = method, &url.URL{Path: "/" + strings.TrimPrefix(path, "/"), RawQuery: query}
+		r.Header.Set("Content-Type", "application/json")
+		rec := httptest.NewRecorder()
+		h.ServeHTTP(rec, r)
+		if rec.Code >= 500 && rec.Code != http.StatusServiceUnavailable {
+			t.Errorf("%s %s?%s %q answered %d: %s", method, path, query, body, rec.Code, fix.log)
+		}
+	})
 }

@@ -33,27 +33,35 @@ func (s *Server) listRuns(c echo.Context) error {
 
 func (s *Server) createRun(c echo.Context) error {
 	return change(s, c, http.StatusCreated, func(ctx context.Context, in api.NewRun) (step[corral.Run], error) {
-		if err := checkRun(in); err != nil {
-			return step[corral.Run]{}, err
-		}
-		cluster, err := s.clusterFor(ctx, in.Cluster)
+		p, err := s.prepareRun(ctx, in)
 		if err != nil {
 			return step[corral.Run]{}, err
 		}
-		p, err := s.runs.Prepare(ctx, run.NewRun{
-			Cluster:      cluster,
-			Workflow:     in.Workflow,
-			WorkflowName: orDefault(in.WorkflowName, "workflow"),
-			SourceDir:    in.SourceDir,
-			Dir:          in.Dir,
-			Options:      in.Options,
-			Labels:       in.Labels,
-		})
-		if err != nil {
-			return step[corral.Run]{}, err
-		}
-		started := func(r corral.Run) { s.runs.Start(r.ID) }
-		return step[corral.Run]{write: p.Insert, done: started, undo: func() { s.discardRun(p) }}, nil
+		return step[corral.Run]{
+			write: p.Insert,
+			done:  func(r corral.Run) { s.runs.Start(r.ID) },
+			undo:  func() { s.discardRun(p) },
+		}, nil
+	})
+}
+
+// prepareRun checks a request for a run and lays the run out on disk.
+func (s *Server) prepareRun(ctx context.Context, in api.NewRun) (*run.Prepared, error) {
+	if err := checkRun(in); err != nil {
+		return nil, err
+	}
+	cluster, err := s.clusterFor(ctx, in.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	return s.runs.Prepare(ctx, run.NewRun{
+		Cluster:      cluster,
+		Workflow:     in.Workflow,
+		WorkflowName: orDefault(in.WorkflowName, "workflow"),
+		SourceDir:    in.SourceDir,
+		Dir:          in.Dir,
+		Options:      in.Options,
+		Labels:       in.Labels,
 	})
 }
 
@@ -61,6 +69,7 @@ func (s *Server) createRun(c echo.Context) error {
 func checkRun(in api.NewRun) error {
 	var k checker
 	k.invalid(len(in.Workflow) == 0, "workflow", "missing")
+	k.text("workflow_name", in.WorkflowName)
 	k.labels(in.Labels)
 	return k.err
 }

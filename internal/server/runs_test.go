@@ -99,7 +99,7 @@ func (b *bench) end(t *testing.T, j pool.Job, status pool.Status) {
 }
 
 // newRuns starts a manager of runs that ends with the test.
-func newRuns(t *testing.T, db *store.DB, clusters run.Clusters) *run.Manager {
+func newRuns(t testing.TB, db *store.DB, clusters run.Clusters) *run.Manager {
 	t.Helper()
 	m := run.NewManager(slog.New(slog.DiscardHandler), db, clusters, run.Config{Dir: filepath.Join(t.TempDir(), "runs")})
 	ctx, cancel := context.WithCancel(context.Background())

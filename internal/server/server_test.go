@@ -72,7 +72,7 @@ type fixture struct {
 
 var machine = server.Shape{CPUs: 4, MemoryMiB: 8192}
 
-func start(t *testing.T) *fixture {
+func start(t testing.TB) *fixture {
 	t.Helper()
 	f := &fixture{
 		db:    storetest.OpenTest(t),
@@ -114,7 +114,7 @@ func start(t *testing.T) *fixture {
 }
 
 // checked compares every answer of h with the OpenAPI document.
-func checked(t *testing.T, h http.Handler) http.Handler {
+func checked(t testing.TB, h http.Handler) http.Handler {
 	router := openAPIRouter(t)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rec := httptest.NewRecorder()
@@ -169,7 +169,7 @@ func (f *fixture) send(t *testing.T, method, target, body string, header ...stri
 }
 
 // write changes the store as the engine does.
-func (f *fixture) write(t *testing.T, fn func(*store.Tx) error) {
+func (f *fixture) write(t testing.TB, fn func(*store.Tx) error) {
 	t.Helper()
 	if err := f.db.Write(t.Context(), "corrald", fn); err != nil {
 		t.Fatal(err)
@@ -177,8 +177,8 @@ func (f *fixture) write(t *testing.T, fn func(*store.Tx) error) {
 }
 
 // must returns a function that returns v, or ends the test.
-func must[T any](v T, err error) func(t *testing.T) T {
-	return func(t *testing.T) T {
+func must[T any](v T, err error) func(t testing.TB) T {
+	return func(t testing.TB) T {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
@@ -188,7 +188,7 @@ func must[T any](v T, err error) func(t *testing.T) T {
 }
 
 // readySite creates site local, READY, and cluster default.
-func (f *fixture) readySite(t *testing.T) corral.Site {
+func (f *fixture) readySite(t testing.TB) corral.Site {
 	t.Helper()
 	site := must(f.CreateSite(t.Context(), api.NewSite{Name: "local", Contact: "local:", Batch: "fork"}, ""))(t)
 	must(f.CreateCluster(t.Context(), api.NewCluster{Name: "default", Kind: corral.Embedded}, ""))(t)

@@ -98,6 +98,14 @@ func siteNamed(tx *store.Tx, place, ref string) (corral.Site, error) {
 	return site, missing(place, err)
 }
 
+// siteID finds the id of the site that a parameter names.
+func siteID(tx *store.Tx) func(ref string) (corral.SiteID, error) {
+	return func(ref string) (corral.SiteID, error) {
+		site, err := siteNamed(tx, "site", ref)
+		return site.ID, err
+	}
+}
+
 // theSite finds the site that the path names.
 func theSite(c echo.Context, tx *store.Tx) (corral.Site, error) {
 	return siteNamed(tx, "site", pathParam(c, "site"))
