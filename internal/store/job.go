@@ -85,7 +85,10 @@ func (t *Tx) CreateJob(j corral.Job) (corral.Job, error) {
 	if err != nil {
 		return corral.Job{}, err
 	}
-	j.Number = len(earlier) + 1 // no job is ever deleted
+	j.Number = 1
+	if n := len(earlier); n > 0 {
+		j.Number = earlier[n-1].Number + 1
+	}
 	j.ID, j.State, j.CreatedAt, j.UpdatedAt = 0, corral.JobNew, t.now, t.now
 	if j, err = jobs.create(t, j, string(j.State)); err != nil {
 		return corral.Job{}, err

@@ -78,9 +78,12 @@ func (t *Tx) fail(err error) error {
 
 // mayPass reports whether err says nothing about what was asked, only about the circumstances.
 func mayPass(ctx context.Context, err error) bool {
+	if ctx.Err() != nil {
+		return true
+	}
 	var failed *sqlite.Error
-	if ctx.Err() != nil || !errors.As(err, &failed) {
-		return ctx.Err() != nil
+	if !errors.As(err, &failed) {
+		return false
 	}
 	switch failed.Code() & 0xff { // without the details of an extended code
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN:

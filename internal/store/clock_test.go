@@ -1,0 +1,44 @@
+package store_test
+
+import (
+	"testing"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/store"
+)
+
+// A clock that was set back stops nothing: what changes then has the time of its last change.
+func TestClockSetBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	g := w.createGlidein(w.newGlidein())
+	j := w.attempt(g)
+	r := w.createRun(w.newRun("/runs/1"))
+	future := j.CreatedAt.AddDate(1, 0, 0)
+	file := raw(t, w.path)
+	for _, table := range []string{"sites", "clusters", "glideins", "jobs", "runs"} {
+		_, err := file.Exec("update "+table+" set created_at_ms = ?1, updated_at_ms = ?1", future.UnixMilli())
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	j = w.move(j, submitted, started, ended(corral.OutcomeIdle))
+	if !j.SubmittedAt.Equal(future) || !j.EndedAt.Equal(future) || !j.UpdatedAt.Equal(future) {
+		t.Errorf("submitted at %v, ended at %v, updated at %v, want %v", j.SubmittedAt, j.EndedAt, j.UpdatedAt, future)
+	}
+	w.write(func(tx *store.Tx) (err error) {
+		if r, err = tx.MoveRun(r.ID, corral.RunFail, ""); err != nil || !r.EndedAt.Equal(future) {
+			t.Errorf("run ended at %v, %v, want %v", r.EndedAt, err, future)
+		}
+		if g, err = tx.AskGlidein(g.ID, corral.AskDrain, ""); err != nil || !g.UpdatedAt.Equal(future) {
+			t.Errorf("glidein updated at %v, %v, want %v", g.UpdatedAt, err, future)
+		}
+		if s, err := tx.MoveSite(w.site.ID, corral.SiteRemove, ""); err != nil || !s.UpdatedAt.Equal(future) {
+			t.Errorf("site updated at %v, %v, want %v", s.UpdatedAt, err, future)
+		}
+		if c, err := tx.DeleteCluster(w.cluster.ID, ""); err != nil || !c.UpdatedAt.Equal(future) {
+			t.Errorf("cluster updated at %v, %v, want %v", c.UpdatedAt, err, future)
+		}
+		return nil
+	})
+}
