@@ -122,6 +122,7 @@ func BenchmarkBareLoop(b *testing.B) {
 	defer x.close()
 	next := make(chan Job, 256)
 	var wg sync.WaitGroup
+	self := cpuTime(b, os.Getpid())
 	b.ResetTimer()
 	for range 2 {
 		wg.Go(func() {
@@ -136,6 +137,7 @@ func BenchmarkBareLoop(b *testing.B) {
 	close(next)
 	wg.Wait()
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "tasks/s")
+	b.ReportMetric(float64((cpuTime(b, os.Getpid())-self).Microseconds())/float64(b.N), "self-µs/task")
 }
 
 func bare(tb testing.TB, dir, id string) {
