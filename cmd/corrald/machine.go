@@ -1,11 +1,13 @@
 package main
 
 import (
+	"os"
 	"runtime"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/corral-pilot/corral/internal/node"
 	"github.com/corral-pilot/corral/internal/server"
 )
 
@@ -21,9 +23,8 @@ func thisMachine() string {
 // machineShape is what the batch system fork gives out: all of this machine.
 func machineShape() server.Shape {
 	s := server.Shape{CPUs: runtime.NumCPU()}
-	var info unix.Sysinfo_t
-	if err := unix.Sysinfo(&info); err == nil {
-		s.MemoryMiB = int(uint64(info.Totalram) * uint64(info.Unit) >> 20)
+	if mib, err := node.MemoryMiB(os.DirFS("/")); err == nil {
+		s.MemoryMiB = mib
 	}
 	return s
 }

@@ -2,18 +2,15 @@ package pilot
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/corral-pilot/corral/internal/node"
 	"github.com/corral-pilot/corral/internal/order"
 )
 
@@ -40,7 +37,7 @@ func checkNode(scratch string, p order.Pilot) error {
 	if err != nil {
 		return fmt.Errorf("disk of %s: %w", scratch, err)
 	}
-	have, err := memoryMiB(os.DirFS("/"))
+	have, err := node.MemoryMiB(os.DirFS("/"))
 	if err == nil {
 		err = checkAtLeast(have, p.Hosts*p.MemoryMiB)
 	}
@@ -87,55 +84,4 @@ func freeMiB(dir string) (int, error) {
 		return 0, err
 	}
 	return int(min(st.Bavail, math.MaxInt64/uint64(st.Bsize)) * uint64(st.Bsize) >> 20), nil
-}
-
-// memoryMiB is how much this process and its children may use: the machine's memory, or less if a
-// control group of ours limits it. sys is the file system that has proc and sys.
-func memoryMiB(sys fs.FS) (int, error) {
-	info, err := fs.ReadFile(sys, "proc/meminfo")
-	if err != nil {
-		return 0, err
-	}
-	total, err := memTotal(info)
-	if err != nil {
-		return 0, err
-	}
-	group, err := fs.ReadFile(sys, "proc/self/cgroup")
-	if errors.Is(err, fs.ErrNotExist) {
-		return total, nil
-	} else if err != nil {
-		return 0, err
-	}
-	return min(total, groupLimit(sys, group)), nil
-}
-
-// memTotal reads the MemTotal line of /proc/meminfo.
-func memTotal(meminfo []byte) (int, error) {
-	for line := range strings.Lines(string(meminfo)) {
-		if f := strings.Fields(line); len(f) == 3 && f[0] == "MemTotal:" && f[2] == "kB" {
-			kib, err := strconv.ParseInt(f[1], 10, 64)
-			return int(kib >> 10), err
-		}
-	}
-	return 0, errors.New("/proc/meminfo has no MemTotal")
-}
-
-// groupLimit returns the tightest limit, in MiB, from our control group (version 2) up to the top.
-func groupLimit(sys fs.FS, group []byte) int {
-	limit := math.MaxInt
-	_, dir, ok := strings.Cut(string(group), "0::/")
-	if !ok {
-		return limit
-	}
-	dir = "sys/fs/cgroup/" + strings.TrimSpace(dir)
-	for ; dir != "sys/fs" && dir != "."; dir = filepath.Dir(dir) {
-		b, err := fs.ReadFile(sys, filepath.Join(dir, "memory.max"))
-		if err != nil {
-			continue // the top has none, and without the controller nobody has
-		}
-		if n, err := strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64); err == nil { // else "max"
-			limit = min(limit, int(n>>20))
-		}
-	}
-	return limit
 }
