@@ -38,6 +38,7 @@ type Link struct {
 	cancel   context.CancelFunc
 	done     chan struct{} // closed when the link's goroutines are gone
 	commands chan Command
+	heard    Command // the last one; belongs to the goroutine of keep
 
 	mu      sync.Mutex    // guards what follows
 	conn    *conn         // nil while there is none
@@ -74,8 +75,8 @@ func (c PilotConfig) hello() *hello {
 // exactly as half a round trip.
 func (l *Link) ClockOffset() time.Duration { return l.offset }
 
-// Commands returns what the dispatcher asks, each command once, the last time ever with CommandLeave:
-// also when the dispatcher refuses this pilot later on. The channel is never closed.
+// Commands returns what the dispatcher asks, each command once; nothing follows CommandLeave, which is
+// also what a pilot hears that the dispatcher refuses later on. The channel is never closed.
 func (l *Link) Commands() <-chan Command { return l.commands }
 
 // Report tells how the attempt is doing and waits until that is recorded, over a new connection if
@@ -137,7 +138,7 @@ func (l *Link) keep(ctx context.Context, g *greeting) {
 			g, err = dial(ctx, l.cfg.Addresses, l.cfg.CertDigest, l.cfg.hello())
 			if errors.Is(err, ErrRefused) {
 				l.lg.Warn("pilot is not wanted any more", "tag", l.cfg.Tag, "err", err)
-				l.command(ctx, CommandLeave)
+				l.command(CommandLeave)
 				return
 			}
 		}
@@ -160,9 +161,9 @@ func (l *Link) serve(ctx context.Context, g *greeting) {
 		}
 		switch m.Type {
 		case typeDrain:
-			l.command(ctx, CommandDrain)
+			l.command(CommandDrain)
 		case typeLeave:
-			l.command(ctx, CommandLeave)
+			l.command(CommandLeave)
 		case typeReported:
 			l.reported(m)
 		}
@@ -210,9 +211,12 @@ func (l *Link) reported(m *message) {
 	}
 }
 
-func (l *Link) command(ctx context.Context, c Command) {
-	select {
-	case l.commands <- c:
-	case <-ctx.Done():
+// command passes a command on, unless it is no news: a dispatcher repeats itself to who comes back.
+// There is always room, since only leave follows drain.
+func (l *Link) command(c Command) {
+	if l.heard == CommandLeave || l.heard == c {
+		return
 	}
+	l.heard = c
+	l.commands <- c
 }

@@ -1,0 +1,125 @@
+package pool
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+)
+
+func (c *cluster) pilotConfig(holder string) PilotConfig {
+	return PilotConfig{Tag: "tag", Token: testToken, Holder: holder, Host: "h", PID: 1, Addresses: []string{c.address()}}
+}
+
+// dialPilot dials until the port is there.
+func (c *cluster) dialPilot(t *testing.T, cfg PilotConfig) (l *Link, err error) {
+	t.Helper()
+	await(t, "the port", func() bool {
+		l, err = DialPilot(context.Background(), testLog(t), cfg)
+		return err == nil || errors.Is(err, ErrRefused)
+	})
+	if l != nil {
+		t.Cleanup(func() { l.Close() })
+	}
+	return l, err
+}
+
+func TestOnePilotHoldsTheLease(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, Config{})
+	first, err := c.dialPilot(t, c.pilotConfig("one"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if off := first.ClockOffset().Abs(); off > 5*time.Second {
+		t.Errorf("the clock of this machine is %v off itself", off)
+	}
+	if _, err := c.dialPilot(t, c.pilotConfig("two")); !errors.Is(err, ErrDuplicate) {
+		t.Errorf("a second pilot: %v, want a duplicate", err)
+	}
+	wrong := c.pilotConfig("one")
+	wrong.Token = "wrong"
+	if _, err := c.dialPilot(t, wrong); !errors.Is(err, ErrRefused) || errors.Is(err, ErrDuplicate) {
+		t.Errorf("a pilot with another token: %v, want a refusal", err)
+	}
+	if _, err := DialPilot(context.Background(), testLog(t), PilotConfig{Tag: "t", Holder: "x", Addresses: []string{"unix:/nowhere"}}); err == nil || errors.Is(err, ErrRefused) {
+		t.Errorf("without a route: %v, want an error that is no refusal", err)
+	}
+}
+
+func TestPilotReportsAcrossARestart(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, Config{})
+	l, err := c.dialPilot(t, c.pilotConfig("one"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Report(context.Background(), "started", "on h"); err != nil {
+		t.Fatal(err)
+	}
+	c.stop()
+	told := make(chan error, 1)
+	go func() { told <- l.Report(context.Background(), "leaving", "idle") }()
+	again := newClusterAt(t, Config{}, c.socket)
+	if err := <-told; err != nil {
+		t.Errorf("Report() = %v after a restart", err)
+	}
+	if !slices.Equal(c.gate.reports, []string{"started: on h"}) || !slices.Equal(again.gate.reports, []string{"leaving: idle"}) {
+		t.Errorf("reports = %q, then %q", c.gate.reports, again.gate.reports)
+	}
+	l.Close()
+	if err := l.Report(context.Background(), "x", ""); err == nil {
+		t.Error("a closed link reports")
+	}
+}
+
+func TestPilotHearsCommands(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, Config{})
+	l, err := c.dialPilot(t, c.pilotConfig("one"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the link", func() bool {
+		c.d.mu.Lock()
+		defer c.d.mu.Unlock()
+		return len(c.d.links) == 1
+	})
+	c.d.Drain(1)
+	if got := <-l.Commands(); got != CommandDrain {
+		t.Errorf("command = %q, want drain", got)
+	}
+	c.d.Leave(1)
+	if got := <-l.Commands(); got != CommandLeave {
+		t.Errorf("command = %q, want leave", got)
+	}
+}
+
+func TestPilotThatIsNotWantedAnyMoreLeaves(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, Config{})
+	l, err := c.dialPilot(t, c.pilotConfig("one"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.stop()
+	again := newClusterAt(t, Config{}, c.socket)
+	again.gate.mu.Lock()
+	again.gate.holders[1] = "another"
+	again.gate.mu.Unlock()
+	// It may have come back before the lease went to another; then it is sent away the next time.
+	await(t, "the command to leave", func() bool {
+		select {
+		case got := <-l.Commands():
+			return got == CommandLeave
+		default:
+			again.d.mu.Lock()
+			for s := range again.d.links {
+				_ = s.nc.Close()
+			}
+			again.d.mu.Unlock()
+			return false
+		}
+	})
+}
