@@ -60,7 +60,7 @@ func newUser(t testing.TB, env ...string) *user {
 	u.env = append([]string{
 		"PATH=" + programs + ":" + os.Getenv("PATH"), "HOME=" + dir,
 		"XDG_STATE_HOME=" + dir + "/state", "XDG_CACHE_HOME=" + dir + "/cache", "XDG_DATA_HOME=" + dir + "/data", "XDG_RUNTIME_DIR=" + dir + "/run",
-		"GORACE=halt_on_error=1 log_path=" + dir + "/race",
+		"GORACE=halt_on_error=1 atexit_sleep_ms=0 log_path=" + dir + "/race",
 	}, env...)
 	t.Cleanup(u.leave)
 	return u

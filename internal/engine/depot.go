@@ -3,6 +3,7 @@ package engine
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -38,7 +39,7 @@ func OpenDepot(dir string) *Depot {
 
 // AddPilot makes a worker package of the static pilot binary at path, which runs on machines of arch
 // (as uname -m names them). The binary is copied first: it may be replaced by a new build while its
-// package is in use.
+// package is in use. A binary that was packed before is not packed again.
 func (d *Depot) AddPilot(path, arch string) error {
 	binary, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -48,30 +49,63 @@ func (d *Depot) AddPilot(path, arch string) error {
 		return fmt.Errorf("reading the pilot binary: %w", err)
 	}
 	sum := sha256.Sum256(binary)
-	dir := filepath.Join(d.dir, hex.EncodeToString(sum[:]))
-	if err := keep(binary, filepath.Join(dir, pilotInPackage)); err != nil {
-		return fmt.Errorf("keeping the pilot binary: %w", err)
+	dir := filepath.Join(d.dir, version.String(), hex.EncodeToString(sum[:]))
+	p, err := d.packed(dir)
+	if err != nil {
+		p, err = d.pack(dir, binary, arch)
 	}
-	p, err := d.mirror.Build(packages.Header{
-		What:     "corral-pilot",
-		Version:  version.String(),
-		Platform: corral.Platform{OS: "linux", Arch: arch, Libc: packages.Static},
-	}, os.DirFS(dir))
 	if err != nil {
 		return fmt.Errorf("packing the pilot: %w", err)
 	}
-	d.pilots[p.Digest] = filepath.Join(dir, pilotInPackage)
+	d.pilots[p.Digest] = filepath.Join(dir, "files", pilotInPackage)
 	d.stock = append(d.stock, p)
 	return nil
 }
 
-// keep writes an executable file at path, whole or not at all.
-func keep(binary []byte, path string) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
+// packed returns the package that an earlier corrald made of the binary that dir is for.
+func (d *Depot) packed(dir string) (p packages.Package, err error) {
+	b, err := os.ReadFile(filepath.Join(dir, "package.json"))
+	if err != nil {
+		return p, err
 	}
-	tmp := filepath.Join(filepath.Dir(filepath.Dir(path)), ".new")
-	if err := os.WriteFile(tmp, binary, 0o700); err != nil {
+	if err := json.Unmarshal(b, &p); err != nil {
+		return p, err
+	}
+	name, err := staging.FileName(p)
+	if err != nil {
+		return p, err
+	}
+	_, err = os.Stat(filepath.Join(d.mirror.Dir, name))
+	return p, err
+}
+
+// pack copies the binary below dir, packs it into the mirror, and notes the package beside it.
+func (d *Depot) pack(dir string, binary []byte, arch string) (p packages.Package, err error) {
+	files := filepath.Join(dir, "files")
+	if err := os.MkdirAll(filepath.Join(files, filepath.Dir(pilotInPackage)), 0o700); err != nil {
+		return p, err
+	}
+	if err := keep(binary, filepath.Join(files, pilotInPackage), filepath.Join(dir, ".pilot"), 0o700); err != nil {
+		return p, err
+	}
+	p, err = d.mirror.Build(packages.Header{
+		What:     "corral-pilot",
+		Version:  version.String(),
+		Platform: corral.Platform{OS: "linux", Arch: arch, Libc: packages.Static},
+	}, os.DirFS(files))
+	if err != nil {
+		return p, err
+	}
+	b, err := json.Marshal(p)
+	if err != nil {
+		return p, err // unreachable: a Package has no value that JSON lacks
+	}
+	return p, keep(b, filepath.Join(dir, "package.json"), filepath.Join(dir, ".package"), 0o600)
+}
+
+// keep writes a file whole or not at all, by way of tmp.
+func keep(b []byte, path, tmp string, mode fs.FileMode) error {
+	if err := os.WriteFile(tmp, b, mode); err != nil {
 		return err
 	}
 	return os.Rename(tmp, path)
