@@ -7,7 +7,8 @@
 //
 // The one invariant: a change is one transaction with its history and with the answer that the
 // idempotency key keeps. Whoever got an answer finds the change after any crash; whoever got none may
-// repeat the request under its key.
+// repeat the request under its key. (Cancelling, resuming and removing a run are internal/run's own
+// transactions: they are harmless to repeat instead.)
 //
 // The server decides nothing about sites and jobs. It records what was asked, and the engine, woken by
 // the same commit, does it.
