@@ -175,6 +175,12 @@ func (f *Fork) run(ctx context.Context, script string, stdin io.Reader, args ...
 	return res.Stdout, nil
 }
 
+// lastLine is the last line of what a command said on stderr: its own words for what went wrong.
+func lastLine(b []byte) string {
+	text := strings.TrimSpace(string(b))
+	return text[strings.LastIndexByte(text, '\n')+1:]
+}
+
 // refusal is the site's no. Space and quota may be there again later; permissions do not mend themselves.
 func refusal(stderr []byte) *Refused {
 	text := lastLine(stderr)

@@ -44,8 +44,8 @@ func openFork(t testing.TB, conn gridsite.Conn) gridsitetest.Fixture {
 		Conn:     conn,
 		Open:     func() gridsite.Batch { return gridsite.NewFork(conn, root) },
 		Root:     root,
-		Walltime: time.Second,
-		Patience: 30 * time.Second,
+		Walltime: 2 * time.Second,
+		Patience: time.Minute,
 		Crash:    func(t testing.TB, id string) { kill(t, conn, id) },
 	}
 }

@@ -53,11 +53,17 @@ func TestForkPollsAThousandInOneRun(t *testing.T) {
 	}
 }
 
-// copyJob makes another ended job out of one.
+// copyJob makes another ended job out of one, as far as Poll looks.
 func copyJob(t *testing.T, root, from, to string) {
 	t.Helper()
-	if err := os.CopyFS(filepath.Join(root, "jobs", to), os.DirFS(filepath.Join(root, "jobs", from))); err != nil {
+	control := filepath.Join(root, "jobs", to, ".corral")
+	if err := os.MkdirAll(control, 0o700); err != nil {
 		t.Fatal(err)
+	}
+	for _, name := range []string{"leader", "status"} {
+		if err := os.Link(filepath.Join(root, "jobs", from, ".corral", name), filepath.Join(control, name)); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -94,23 +100,49 @@ func TestForkWalltimeWithoutLeader(t *testing.T) {
 	root := t.TempDir()
 	conn := dial(t)
 	fork := gridsite.NewFork(conn, root)
-	spec := shell("job", `trap "touch asked; exit" TERM; while :; do sleep 0.1; done`)
-	spec.Walltime = time.Second
+	spec := shell("job", `trap "touch asked; exit" TERM; touch ready; while :; do sleep 0.1; done`)
+	spec.Walltime = 3 * time.Second
 	id, err := fork.Submit(t.Context(), spec)
 	if err != nil {
 		t.Fatal(err)
 	}
+	awaitFile(t, filepath.Join(root, "jobs/job/ready"))
 	kill(t, conn, id)
+	awaitFile(t, filepath.Join(root, "jobs/job/asked"))
+	if job := await(t, fork, "job"); job.Killed != gridsite.ByWalltime {
+		t.Errorf("ended as %+v, want it killed by the walltime", job)
+	}
+}
+
+func awaitFile(t *testing.T, path string) {
+	t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	for range 1000 {
-		if _, err := os.Stat(filepath.Join(root, "jobs/job/asked")); err == nil {
-			break
+	for range 3000 {
+		if _, err := os.Stat(path); err == nil {
+			return
 		}
 		<-tick.C
 	}
-	if job := await(t, fork, "job"); job.Killed != gridsite.ByWalltime {
-		t.Errorf("ended as %+v, want it killed by the walltime", job)
+	t.Fatalf("nobody made %s", path)
+}
+
+// A look at the processes that could not be made is not one that found none.
+func TestForkCancelWithoutLooking(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	blind := gridsite.NewFork(withCommand(t, "awk", "exit 1"), root)
+	fork := gridsite.NewFork(dial(t), root)
+	if _, err := fork.Submit(t.Context(), shell("job", "sleep 600")); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if err := blind.Cancel(ctx, "job", 0); err == nil {
+		t.Error("Cancel without awk succeeded")
+	}
+	if err := fork.Cancel(t.Context(), "job", 0); err != nil {
+		t.Error(err)
 	}
 }
 

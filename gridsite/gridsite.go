@@ -1,4 +1,14 @@
 // Package gridsite reaches a site and its batch system.
+//
+// A transport (Conn: local, later ssh) runs commands and writes files at the site. A batch dialect
+// (Batch: fork, later slurm and others) submits and follows jobs with nothing but a Conn, so that
+// each transport goes with each dialect. Every job carries a tag, which is ours and unique; the site
+// has its own id for it. gridsitetest holds the tests that every combination passes.
+//
+// The one invariant: "it refused" and "we do not know" are different results. What may have happened
+// at the site is looked up by its tag, never guessed, and never simply done again.
+//
+// How often to ask, when to retry and what an end means is decided elsewhere.
 package gridsite
 
 import (
@@ -31,15 +41,16 @@ type Conn interface {
 	Close() error
 }
 
-// A JobSpec describes a batch job to submit.
+// A JobSpec describes a batch job to submit. The job finds its tag in CORRAL_JOB_TAG, and every
+// process of a job that keeps this variable can be found by it.
 type JobSpec struct {
-	Tag       string            // unique; the batch system shows it back
-	Argv      []string          // run in the job's own directory at the site
+	Tag       string            // unique; letters, digits, '.', '_', '-'; the batch system shows it back
+	Argv      []string          // an absolute path first; run in the job's own directory at the site
 	Files     map[string][]byte // private files (0600) that stand in that directory before the job starts
 	Hosts     int
-	CPUs      int // per host
-	MemoryMiB int // per host; 0: the site's default
-	Walltime  time.Duration
+	CPUs      int           // per host
+	MemoryMiB int           // per host; 0: the site's default
+	Walltime  time.Duration // 0: the site's default
 }
 
 // A Phase is how far the batch system says a job is.
@@ -72,8 +83,9 @@ const (
 	ByDisappeared Killed = "disappeared" // its processes are gone and left no exit status
 )
 
-// Batch submits and follows jobs at one site. Every method may be repeated; an error other than
-// *Refused means that we do not know, and the caller looks before it repeats.
+// Batch submits and follows jobs at one site. Every method may be repeated. A *Refused, or an error
+// of kind corral.Invalid or corral.Unavailable, means that nothing was done; after any other we do
+// not know, and the caller looks before it repeats.
 type Batch interface {
 	// Submit queues a job and returns the site's id for it. A second submission under the same tag
 	// may return the first one's id or make a second job: the caller looks the tag up first.

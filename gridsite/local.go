@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 
@@ -133,9 +132,3 @@ func (local) Put(ctx context.Context, path string, mode fs.FileMode, r io.Reader
 type readerFunc func(p []byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
-
-// lastLine is the last line of what a command said on stderr: its own words for what went wrong.
-func lastLine(b []byte) string {
-	text := strings.TrimSpace(string(b))
-	return text[strings.LastIndexByte(text, '\n')+1:]
-}

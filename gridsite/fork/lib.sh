@@ -93,13 +93,20 @@ session() {
 
 # collect FILE... adds to $left the live processes that are in session $sid, if their /proc/PID/stat is
 # among the files, or carry the job's mark, if their /proc/PID/environ is; never this shell. Those
-# that we may not read belong to others. (grep would do for the mark, but busybox's stops at a NUL.)
+# that we may not read belong to others. A look that did not happen, for want of awk or because the
+# arguments were too many, must not pass for one that found nothing.
+# (grep would do for the mark, but busybox's stops at a NUL.)
 collect() {
 	found=$(head -n 99999 "$@" 2>/dev/null | tr '\0' '\n' | MARK="CORRAL_JOB_DIR=$dir" SID=$sid awk '
-		/^==> \/proc\// {split($2, path, "/"); next}
+		/^==> \/proc\// {split($2, path, "/"); seen = 1; next}
 		path[4] == "environ" && $0 == ENVIRON["MARK"] {print path[3]}
-		path[4] == "stat" && sub(/.*\) [^ZX] /, "") && $3 == ENVIRON["SID"] {print path[3]}')
-	for p in $found; do
+		path[4] == "stat" && sub(/.*\) [^ZX] /, "") && $3 == ENVIRON["SID"] {print path[3]}
+		END {if (seen) print "seen"}')
+	case $found in
+	*seen) ;;
+	*) left="$left unseen" ;;
+	esac
+	for p in ${found%seen}; do
 		case " $$ $left " in
 		*" $p "*) continue ;;
 		esac
