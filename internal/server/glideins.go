@@ -97,8 +97,8 @@ func (s *Server) place(tx *store.Tx, in api.NewGlidein, g *corral.Glidein) error
 	if err := checkBroker(in.Broker, cluster); err != nil {
 		return err
 	}
-	if g.MemoryMiB == 0 {
-		g.MemoryMiB = max(1, s.cfg.Machine.MemoryMiB*g.CPUs/s.cfg.Machine.CPUs)
+	if g.MemoryMiB == 0 { // a share by cpus; of more cpus than there are, by those
+		g.MemoryMiB = max(1, s.cfg.Machine.MemoryMiB*g.CPUs/max(s.cfg.Machine.CPUs, g.WantCPUs()))
 	}
 	return s.checkFork(in)
 }

@@ -158,6 +158,25 @@ func TestGlideinIsCreated(t *testing.T) {
 	}
 }
 
+// All hosts of the batch system fork are this one machine: together they never ask for more memory
+// than it has.
+func TestMemoryOfHostsSumsToTheMachine(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	f.readySite(t)
+	for _, tt := range []struct{ hosts, cpus, want int }{
+		{1, 1, machine.MemoryMiB / 4}, {4, 1, machine.MemoryMiB / 4}, {1, 4, machine.MemoryMiB},
+		{8, 1, machine.MemoryMiB / 8}, {3, 2, machine.MemoryMiB / 3},
+	} {
+		in := small()
+		in.Hosts, in.CPUs = tt.hosts, tt.cpus
+		got := must(f.CreateGlidein(t.Context(), in, ""))(t)
+		if got.MemoryMiB != tt.want {
+			t.Errorf("%d hosts of %d cpus have %d MiB each, want %d", tt.hosts, tt.cpus, got.MemoryMiB, tt.want)
+		}
+	}
+}
+
 func TestBadGlideins(t *testing.T) {
 	t.Parallel()
 	f := start(t)
