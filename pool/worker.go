@@ -101,6 +101,12 @@ type unacked struct {
 	sentAt time.Time // zero: not yet
 }
 
+// cutAfter is how long a worker that has to leave in endsIn lets tasks run.
+func cutAfter(endsIn time.Duration) time.Duration { return endsIn - min(killGrace, endsIn/10) }
+
+// Longest is the longest estimate of a job that a worker with EndsIn takes when it is new.
+func Longest(endsIn time.Duration) time.Duration { return cutAfter(endsIn) - StartMargin }
+
 // RunWorker dials in and runs the tasks that it is given, until its time is over, it is asked to leave,
 // or it is refused. When it returns nothing of it runs any more. The error is not nil only for
 // LeaveRefused, and for a machine on which no task can run.
@@ -117,7 +123,7 @@ func RunWorker(ctx context.Context, lg *slog.Logger, cfg WorkerConfig) (LeaveRea
 	now := time.Now()
 	w := &worker{
 		lg: lg.With("worker", cfg.ID), cfg: cfg, host: host, exec: x,
-		began: now, cutAt: now.Add(cfg.EndsIn - min(killGrace, cfg.EndsIn/10)),
+		began: now, cutAt: now.Add(cutAfter(cfg.EndsIn)),
 		asked: make(chan struct{}, 1), moved: make(chan struct{}, 1),
 		jobs: map[Key]*work{}, unacked: map[int64]*unacked{}, idleSince: now,
 	}

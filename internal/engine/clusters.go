@@ -112,7 +112,7 @@ func (c *Clusters) Supply(ctx context.Context, id corral.ClusterID) (run.Supply,
 		}
 		s.CPUs += w.CPUs
 		present[w.Glidein] += w.CPUs
-		s.Shapes = append(s.Shapes, run.Shape{CPUs: w.CPUs, MemoryMiB: w.MemoryMiB, Left: w.EndsAt.Sub(now), Present: true, Name: "worker " + w.ID})
+		s.Shapes = append(s.Shapes, run.Shape{CPUs: w.CPUs, MemoryMiB: w.MemoryMiB, Left: w.EndsAt.Sub(now) - pool.StartMargin, Present: true, Name: "worker " + w.ID})
 	}
 	var glideins []corral.Glidein
 	err := c.db.View(ctx, func(tx *store.Tx) (err error) {
@@ -129,11 +129,19 @@ func (c *Clusters) Supply(ctx context.Context, id corral.ClusterID) (run.Supply,
 		s.Shapes = append(s.Shapes, run.Shape{
 			CPUs:      g.CPUs,
 			MemoryMiB: g.MemoryMiB,
-			Left:      time.Duration(g.Walltime) - order.Reserve(time.Duration(g.Walltime)),
+			Left:      longest(time.Duration(g.Walltime)),
 			Name:      fmt.Sprintf("glidein %d (%s: %s)", g.ID, g.State, g.Reason),
 		})
 	}
 	return s, nil
+}
+
+// startUp is how long a pilot may take from its start until its workers may take tasks.
+const startUp = time.Second
+
+// longest is the longest estimate that a worker of a pilot with this walltime may still take.
+func longest(walltime time.Duration) time.Duration {
+	return pool.Longest(walltime-order.Reserve(walltime)) - startUp
 }
 
 // bringsMore reports whether workers of g are still to come: some never registered, or another attempt
