@@ -77,6 +77,9 @@ func (d *Dispatcher) dispatch(a *assignment) {
 	for _, e := range a.entries {
 		if a.to.held[e.job.Key()] == e {
 			e.sent = true
+		} else { // its run was detached just now: the cancel follows
+			e.cancelled = true
+			a.to.strangers[e.job.Key()] = e
 		}
 	}
 	d.stats.Assigned += int64(len(a.entries) - len(tooLarge))

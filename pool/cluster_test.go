@@ -2,6 +2,8 @@ package pool
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -170,4 +172,80 @@ func runDir(tb testing.TB) string {
 		tb.Fatal(err)
 	}
 	return dir
+}
+
+// hand is a worker that runs inside the test.
+type hand struct {
+	cancel context.CancelFunc
+	left   chan struct{}
+	reason LeaveReason
+	err    error
+}
+
+// work starts a worker, which leaves with the test at the latest.
+func (c *cluster) work(t *testing.T, cfg WorkerConfig) *hand {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	h := &hand{cancel: cancel, left: make(chan struct{})}
+	go func() {
+		defer close(h.left)
+		h.reason, h.err = RunWorker(ctx, testLog(t), cfg)
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-h.left
+	})
+	return h
+}
+
+func (c *cluster) address() string { return "unix:" + c.socket }
+
+// bed is a cluster with one worker and one attached run.
+type bed struct {
+	*cluster
+	dir  string
+	sink *recorder
+	hand *hand
+}
+
+func newBed(t *testing.T, cfg Config, adapt func(*WorkerConfig)) *bed {
+	b := &bed{cluster: newCluster(t, cfg), dir: runDir(t), sink: newRecorder()}
+	b.d.Attach(1, b.sink)
+	wc := workerConfig("tag/0", b.address())
+	if adapt != nil {
+		adapt(&wc)
+	}
+	b.hand = b.work(t, wc)
+	return b
+}
+
+// runOne runs one task and returns its result and its directory.
+func (b *bed) runOne(t *testing.T, task Task) (Result, string) {
+	t.Helper()
+	b.d.Submit([]Job{{Run: 1, Seq: 1, Dir: b.dir, CPUs: 1, MemoryMiB: 1, Tasks: []Task{task}}})
+	return b.sink.awaitResults(t, 1)[1], filepath.Join(b.dir, tasksDir, fmt.Sprintf("%s.%d", task.ID, task.Attempt))
+}
+
+func (b *bed) data(t *testing.T, name, content string) {
+	t.Helper()
+	path := filepath.Join(b.dir, dataDir, name)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o777), os.WriteFile(path, []byte(content), 0o666)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t *testing.T, elem ...string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(elem...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func absent(t *testing.T, elem ...string) {
+	t.Helper()
+	if _, err := os.Lstat(filepath.Join(elem...)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%s is there (%v)", filepath.Join(elem...), err)
+	}
 }

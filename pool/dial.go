@@ -121,6 +121,13 @@ func refusal(role Role, m *message) error {
 // A backoff is the waiting time between attempts to connect. The zero value is ready.
 type backoff struct{ next time.Duration }
 
+// forgive starts anew after a connection that lasted: one that always breaks at once is a failure too.
+func (b *backoff) forgive(lasted time.Duration) {
+	if lasted > backoffMost {
+		b.next = 0
+	}
+}
+
 // wait waits a little longer than the time before, with jitter, so that the workers of a dispatcher
 // that was started again do not come back in step. It reports false if ctx ended.
 func (b *backoff) wait(ctx context.Context) bool {

@@ -76,7 +76,7 @@ type Result struct {
 	EndedAt   time.Time     `json:"ended_at"`
 	UserCPU   time.Duration `json:"user_cpu_ns"`
 	SysCPU    time.Duration `json:"sys_cpu_ns"`
-	MaxRSSKiB int64         `json:"max_rss_kib"`
+	MaxRSSKiB int64         `json:"max_rss_kib"` // of one process; Linux counts its worker's at the start too
 }
 
 // A Sink is the owner of a run's jobs. Its methods are called from the dispatcher's goroutines, never

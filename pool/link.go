@@ -129,7 +129,9 @@ func (l *Link) keep(ctx context.Context, g *greeting) {
 	defer close(l.done)
 	var b backoff
 	for {
+		began := time.Now()
 		l.serve(ctx, g)
+		b.forgive(time.Since(began))
 		for g = nil; g == nil; {
 			if !b.wait(ctx) {
 				return
@@ -142,7 +144,6 @@ func (l *Link) keep(ctx context.Context, g *greeting) {
 				return
 			}
 		}
-		b = backoff{}
 	}
 }
 

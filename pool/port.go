@@ -12,6 +12,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -82,6 +83,9 @@ func listenUnix(path string) (net.Listener, error) {
 		return nil, corral.ErrorAt(corral.Conflict, path, "another process serves this socket")
 	}
 	fresh := path + ".new"
+	if len(fresh) >= len(syscall.RawSockaddrUnix{}.Path) {
+		return nil, corral.ErrorAt(corral.Invalid, path, "the path is too long for a socket")
+	}
 	if err := os.Remove(fresh); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("removing stale socket: %w", err)
 	}

@@ -21,7 +21,8 @@ type process struct {
 
 // startProcess starts argv in dir with files as its standard input, output and error. It is meant to be
 // cheap: no goroutine, no pipe but the one that tells whether exec worked. The kernel kills the
-// process should this one die first; the rest of its group is left to whoever supervises the worker.
+// process should this one die first (strictly: its thread, but Go keeps those); the rest of its group
+// is left to whoever supervises the worker.
 func startProcess(path string, argv []string, attr *syscall.ProcAttr) (*process, error) {
 	attr.Sys = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	pid, err := syscall.ForkExec(path, argv, attr)

@@ -18,7 +18,6 @@ type model struct {
 	now     time.Time
 	all     []*entry
 	pace    pace
-	longest time.Duration // estimate, of any job
 }
 
 func (m *model) expect(e *entry) time.Duration { return m.pace.expect(e.estimate) }
@@ -184,9 +183,11 @@ func TestMatchingProperties(t *testing.T) {
 			"end":      m.end,
 			"lose":     m.lose,
 			"cancel":   m.cancelRun,
-			"pass":     func(t *rapid.T) { m.now = m.now.Add(time.Duration(rapid.IntRange(1, 20000).Draw(t, "ms")) * time.Millisecond) },
-			"fill":     func(t *rapid.T) { m.fillAll(t); m.checkNoneIdle(t) },
-			"":         m.check,
+			"pass": func(t *rapid.T) {
+				m.now = m.now.Add(time.Duration(rapid.IntRange(1, 20000).Draw(t, "ms")) * time.Millisecond)
+			},
+			"fill": func(t *rapid.T) { m.fillAll(t); m.checkNoneIdle(t) },
+			"":     m.check,
 		})
 	})
 }

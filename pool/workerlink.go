@@ -13,10 +13,11 @@ import (
 func (w *worker) keepConnected(ctx context.Context, refused chan<- error) {
 	var b backoff
 	for {
+		began := time.Now()
 		g, err := dial(ctx, w.cfg.Addresses, w.cfg.CertDigest, w.hello())
 		if err == nil {
-			b = backoff{}
 			err = w.serve(g)
+			b.forgive(time.Since(began))
 		}
 		if errors.Is(err, ErrRefused) {
 			refused <- err

@@ -1,0 +1,192 @@
+package pool
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestTaskFromInputsToOutputs(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, Config{}, nil)
+	b.data(t, "in/a.txt", "alpha\n")
+	b.data(t, "b.txt", "beta\n")
+	b.data(t, "out/c.txt", "left by an attempt that was cut\n")
+	res, dir := b.runOne(t, Task{
+		Index: 5, ID: "join", Attempt: 2, Estimate: time.Second,
+		Argv:   []string{"sh", "-c", "cat in/a.txt - > out/c.txt; cat b.txt; echo warned >&2"},
+		Inputs: []string{"in/a.txt", "b.txt"}, Outputs: []string{"out/c.txt", "log"},
+		Stdin: "b.txt", Stdout: "log",
+	})
+	if res.Status != Done || res.Exit != 0 || res.Index != 5 || res.Attempt != 2 || res.Worker != "tag/0" || res.Reason != "" {
+		t.Errorf("result = %+v, want done", res)
+	}
+	if res.EndedAt.Before(res.StartedAt) || res.MaxRSSKiB <= 0 || res.UserCPU+res.SysCPU <= 0 {
+		t.Errorf("result = %+v, want times and usage", res)
+	}
+	if got := read(t, b.dir, dataDir, "out/c.txt"); got != "alpha\nbeta\n" {
+		t.Errorf("out/c.txt = %q", got)
+	}
+	if got := read(t, b.dir, dataDir, "log"); got != "beta\n" {
+		t.Errorf("log = %q", got)
+	}
+	if got := read(t, dir, "stderr"); got != "warned\n" {
+		t.Errorf("stderr = %q", got)
+	}
+	if link, err := os.Readlink(filepath.Join(dir, "in/a.txt")); err != nil || link != "../../../data/in/a.txt" {
+		t.Errorf("input is linked to %q, %v; want a relative link", link, err)
+	}
+	var rec struct {
+		Task string
+		Host string
+		Result
+	}
+	if err := json.Unmarshal([]byte(read(t, dir, recordFile)), &rec); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(res, rec.Result); diff != "" || rec.Task != "join" {
+		t.Errorf("record differs from the result (-result +record):\n%s", diff)
+	}
+}
+
+func TestTaskThatFails(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		task Task
+		want string // in the reason
+		exit int
+	}{
+		{"exit status", Task{Argv: []string{"sh", "-c", "echo x > out; exit 3"}, Outputs: []string{"out"}}, "exit status 3", 3},
+		{"signal", Task{Argv: []string{"sh", "-c", "kill -SEGV $$"}}, "SIGSEGV", -1},
+		{"missing output", Task{Argv: []string{"sh", "-c", "echo x > out"}, Outputs: []string{"out", "gone.txt"}}, `output "gone.txt" is missing`, 0},
+		{"linked output", Task{Argv: []string{"ln", "-s", "stdout", "out"}, Outputs: []string{"out"}}, `output "out" is a symbolic link`, 0},
+		{"missing input", Task{Argv: []string{"true"}, Inputs: []string{"nowhere.txt"}}, `input "nowhere.txt" is missing`, -1},
+		{"missing stdin", Task{Argv: []string{"true"}, Stdin: "nothing"}, `standard input "nothing"`, -1},
+		{"no such command", Task{Argv: []string{"corral-no-such-command"}}, `command "corral-no-such-command" is not found`, -1},
+		{"not executable", Task{Argv: []string{"./in.txt"}, Inputs: []string{"in.txt"}}, `command "./in.txt" cannot be executed: permission denied`, -1},
+		{"no command", Task{}, "no command", -1},
+		{"output outside", Task{Argv: []string{"true"}, Outputs: []string{"../../evil"}}, "leads out of", -1},
+		{"input outside", Task{Argv: []string{"true"}, Inputs: []string{"/etc/passwd"}}, "leads out of", -1},
+		{"directory outside", Task{ID: "../x", Argv: []string{"true"}}, "cannot be the name of a directory", -1},
+		{"input is output", Task{Argv: []string{"true"}, Inputs: []string{"in.txt"}, Outputs: []string{"in.txt"}}, "both input and output", -1},
+		{"timeout", Task{Argv: []string{"sleep", "60"}, Timeout: 50 * time.Millisecond}, "timed out after 50ms", -1},
+		{"timeout that is ignored politely", Task{Argv: []string{"sh", "-c", "trap 'echo x > out; exit 0' TERM; while :; do sleep 0.01; done"}, Outputs: []string{"out"}, Timeout: 300 * time.Millisecond}, "timed out", 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			b := newBed(t, Config{}, nil)
+			b.data(t, "in.txt", "not a program\n")
+			tt.task.Attempt, tt.task.Estimate = 1, time.Second
+			if tt.task.ID == "" {
+				tt.task.ID = "t"
+			}
+			res, dir := b.runOne(t, tt.task)
+			if res.Status != Failed || res.Exit != tt.exit || !strings.Contains(res.Reason, tt.want) {
+				t.Errorf("result = %+v, want failure with %q and exit %d", res, tt.want, tt.exit)
+			}
+			absent(t, b.dir, dataDir, "out")
+			if tt.exit >= 0 {
+				read(t, dir, recordFile)
+			}
+		})
+	}
+}
+
+func TestTimeoutKillsTheWholeGroup(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, Config{}, nil)
+	res, dir := b.runOne(t, Task{
+		ID: "t", Attempt: 1, Estimate: time.Second, Timeout: 300 * time.Millisecond,
+		Argv: []string{"sh", "-c", "trap '' TERM; sleep 61 & echo $! > child; wait; wait; sleep 62"},
+	})
+	if res.Status != Failed || res.Signal != "SIGKILL" {
+		t.Errorf("result = %+v, want failure by SIGKILL", res)
+	}
+	if took := res.EndedAt.Sub(res.StartedAt); took < termGrace {
+		t.Errorf("killed after %v, before the grace was over", took)
+	}
+	awaitDeath(t, strings.TrimSpace(read(t, dir, "child")))
+}
+
+func TestGroupDiesWithItsLeader(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, Config{}, nil)
+	res, dir := b.runOne(t, Task{ID: "t", Attempt: 1, Estimate: time.Second, Argv: []string{"sh", "-c", "sleep 63 & echo $! > child"}})
+	if res.Status != Done {
+		t.Errorf("result = %+v, want done", res)
+	}
+	awaitDeath(t, strings.TrimSpace(read(t, dir, "child")))
+}
+
+// awaitDeath waits until a process is gone, or a zombie that its new parent has not reaped.
+func awaitDeath(t *testing.T, pid string) {
+	t.Helper()
+	await(t, "death of process "+pid, func() bool {
+		b, err := os.ReadFile("/proc/" + pid + "/stat")
+		return err != nil || strings.Contains(string(b), ") Z ")
+	})
+}
+
+func TestEnvironmentIsCleanAndSmall(t *testing.T) {
+	t.Setenv("POOL_TEST_LEAK", "x")
+	scratch := t.TempDir()
+	b := newBed(t, Config{}, func(c *WorkerConfig) { c.Scratch = scratch })
+	_, dir := b.runOne(t, Task{
+		ID: "t", Attempt: 4, Estimate: time.Second, Argv: []string{"env"},
+		Env: []string{"MINE=1", "LANG=xx", "CORRAL_TASK=forged"},
+	})
+	var names []string
+	got := map[string]string{}
+	for line := range strings.Lines(read(t, dir, "stdout")) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		names = append(names, name)
+		got[name] = value
+	}
+	want := map[string]string{
+		"CORRAL_RUN": "1", "CORRAL_TASK": "t", "CORRAL_ATTEMPT": "4", "CORRAL_CPUS": "1", "MINE": "1", "LANG": "xx", "TMPDIR": scratch,
+		"PATH": os.Getenv("PATH"), "HOME": os.Getenv("HOME"),
+	}
+	for name, value := range want {
+		if got[name] != value {
+			t.Errorf("%s = %q, want %q", name, got[name], value)
+		}
+	}
+	for _, name := range names {
+		if _, ok := want[name]; !ok && name != "USER" && name != "PWD" {
+			t.Errorf("%s is in the environment", name)
+		}
+	}
+	if strings.Contains(read(t, dir, "stdout"), testToken) {
+		t.Error("the token is in the environment")
+	}
+}
+
+func TestDirectoryOfAnInstanceThatDiedIsMadeAnew(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, Config{}, nil)
+	if err := os.MkdirAll(filepath.Join(b.dir, tasksDir, "t.1", "rubbish"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	res, dir := b.runOne(t, Task{ID: "t", Attempt: 1, Estimate: time.Second, Argv: []string{"ls"}})
+	if got := read(t, dir, "stdout"); res.Status != Done || strings.Contains(got, "rubbish") {
+		t.Errorf("result = %+v, directory has %q", res, got)
+	}
+}
+
+func TestOutputDirectoryReplacesAnOldOne(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, Config{}, nil)
+	b.data(t, "d/old", "x")
+	res, _ := b.runOne(t, Task{ID: "t", Attempt: 1, Estimate: time.Second, Argv: []string{"sh", "-c", "mkdir d; echo y > d/new"}, Outputs: []string{"d"}})
+	if res.Status != Done || read(t, b.dir, dataDir, "d/new") != "y\n" {
+		t.Errorf("result = %+v", res)
+	}
+	absent(t, b.dir, dataDir, "d/old")
+}
