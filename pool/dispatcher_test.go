@@ -3,6 +3,7 @@ package pool
 import (
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 

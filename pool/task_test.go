@@ -190,3 +190,25 @@ func TestOutputDirectoryReplacesAnOldOne(t *testing.T) {
 	}
 	absent(t, b.dir, dataDir, "d/old")
 }
+
+// A worker whose lease is over while its task ends must publish nothing more.
+func TestStaleWorkerPublishesNothing(t *testing.T) {
+	t.Parallel()
+	x, err := newExecutor(workerConfig("tag/0", ""), "host")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.close()
+	j := Job{Run: 1, Seq: 1, Dir: runDir(t), CPUs: 1, Tasks: []Task{{
+		ID: "t", Attempt: 1, Estimate: time.Second, Argv: []string{"touch", "a", "b"}, Outputs: []string{"a", "b"},
+	}}}
+	checks := 0
+	res := x.begin(&j, &j.Tasks[0]).run(func() bool { checks++; return checks == 1 })
+	if res.Status != Cut || res.Exit != 0 || !strings.Contains(res.Reason, "lease") {
+		t.Errorf("result = %+v, want cut", res)
+	}
+	if _, err := os.Stat(filepath.Join(j.Dir, dataDir, "a")); err != nil {
+		t.Errorf("the output published within the lease: %v", err)
+	}
+	absent(t, j.Dir, dataDir, "b")
+}
