@@ -199,7 +199,7 @@ func (l *siteLoop) open(ctx context.Context, site corral.Site) error {
 	if l.conn != nil {
 		return nil
 	}
-	conn, batch, err := Open(ctx, site)
+	conn, batch, err := l.e.open(ctx, site)
 	if err != nil {
 		return fmt.Errorf("reaching site %s: %w", site.Name, err)
 	}

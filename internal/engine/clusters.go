@@ -217,8 +217,8 @@ func mayEnter(job corral.Job, cred pool.Credentials, now time.Time) error {
 		return corral.ErrorAt(corral.Unauthenticated, place, "the token expired at %s", job.TokenEndsAt.Format(time.RFC3339))
 	case !job.Live():
 		return corral.ErrorAt(corral.Forbidden, place, "ended as %s", job.Outcome)
-	case cred.Role == pool.RoleWorker && cred.Holder != job.LeaseHolder:
-		return corral.ErrorAt(corral.Forbidden, place, "its lease is held by another pilot")
+	case cred.Role == pool.RoleWorker && (job.LeaseHolder == "" || cred.Holder != job.LeaseHolder):
+		return corral.ErrorAt(corral.Forbidden, place, "its lease is not held by this worker's pilot")
 	}
 	return nil
 }

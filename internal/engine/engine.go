@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/internal/store"
 )
 
@@ -36,11 +37,15 @@ type Engine struct {
 	db       *store.DB
 	clusters *Clusters
 	cfg      Config
+	open     opener
 }
+
+// An opener reaches a site and its batch system.
+type opener func(context.Context, corral.Site) (gridsite.Conn, gridsite.Batch, error)
 
 // New returns an engine that works once Run is called.
 func New(lg *slog.Logger, db *store.DB, clusters *Clusters, cfg Config) *Engine {
-	return &Engine{lg: lg, db: db, clusters: clusters, cfg: cfg}
+	return &Engine{lg: lg, db: db, clusters: clusters, cfg: cfg, open: Open}
 }
 
 // Run serves all sites until ctx ends and returns when every site's goroutine is gone. Jobs at the

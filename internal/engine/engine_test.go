@@ -1,0 +1,385 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/store/storetest"
+	"github.com/corral-pilot/corral/pool"
+	"github.com/corral-pilot/corral/resubmit"
+)
+
+// depot holds the real pilot, built and packed once.
+var depot *Depot
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "corral-engine-")
+		if err != nil {
+			panic(err)
+		}
+		defer os.RemoveAll(dir)
+		pilot := filepath.Join(dir, "pilot")
+		cmd := exec.Command("go", "build", "-o", pilot, "github.com/corral-pilot/corral/cmd/pilot")
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			panic(fmt.Sprintf("%v: %s", err, out))
+		}
+		depot = OpenDepot(filepath.Join(dir, "cache"))
+		if err := depot.AddPilot(pilot, "x86_64"); err != nil {
+			panic(err)
+		}
+		return m.Run()
+	}())
+}
+
+// A world is an engine over a real store, with real dispatchers behind a real worker port, for sites
+// on this machine.
+type world struct {
+	t     *testing.T
+	db    *store.DB
+	dir   string
+	cfg   Config
+	lg    *slog.Logger
+	fault func(gridsite.Batch) gridsite.Batch // stands between the engine and the site
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "e") // short: a socket is in it
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	key, err := LoadKey(filepath.Join(dir, "key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t, db: storetest.OpenTest(t), dir: dir, lg: slog.New(slog.NewTextHandler(testWriter{t}, nil))}
+	w.cfg = Config{Key: key, Depot: depot, Address: unixSocket(filepath.Join(dir, "w"))}
+	w.write(func(tx *store.Tx) error {
+		_, err := tx.CreateCluster(corral.Cluster{Name: "default", Owner: "local", Kind: corral.Embedded})
+		return err
+	})
+	return w
+}
+
+type unixSocket string
+
+func (s unixSocket) For(corral.Site) ([]string, string, error) {
+	return []string{"unix:" + string(s)}, "", nil
+}
+
+type testWriter struct{ t *testing.T }
+
+func (w testWriter) Write(b []byte) (int, error) {
+	w.t.Log(strings.TrimSpace(string(b)))
+	return len(b), nil
+}
+
+// start runs an engine, until the returned function is called or the test ends.
+func (w *world) start() (stop func()) {
+	clusters := NewClusters(w.lg, w.db, pool.Config{Lease: 5 * time.Second})
+	engine := New(w.lg, w.db, clusters, w.cfg)
+	if w.fault != nil {
+		engine.open = func(ctx context.Context, s corral.Site) (gridsite.Conn, gridsite.Batch, error) {
+			conn, batch, err := Open(ctx, s)
+			if err == nil {
+				batch = w.fault(batch)
+			}
+			return conn, batch, err
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{}, 2)
+	go func() { _ = engine.Run(ctx); done <- struct{}{} }()
+	go func() {
+		_ = pool.NewPort(w.lg, clusters).ServeUnix(ctx, string(w.cfg.Address.(unixSocket)))
+		done <- struct{}{}
+	}()
+	stopped := false
+	stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		<-done
+		<-done
+		clusters.Close()
+	}
+	w.t.Cleanup(stop)
+	return stop
+}
+
+func (w *world) write(fn func(*store.Tx) error) {
+	w.t.Helper()
+	if err := w.db.Write(context.Background(), "local", fn); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) site(name string) (s corral.Site) {
+	w.t.Helper()
+	w.write(func(tx *store.Tx) (err error) {
+		s, err = tx.CreateSite(corral.Site{Name: name, Owner: "local", Contact: "local:", Batch: "fork", Root: filepath.Join(w.dir, name)})
+		return err
+	})
+	w.t.Cleanup(func() { w.remove(s.ID) })
+	return s
+}
+
+// remove cancels whatever the site still has, so that no test leaves a process.
+func (w *world) remove(id corral.SiteID) {
+	conn, batch, err := Open(context.Background(), w.siteNow(id))
+	if err != nil {
+		w.t.Error(err)
+		return
+	}
+	defer conn.Close()
+	for _, j := range w.jobs(store.JobFilter{Site: id}) {
+		if err := batch.Cancel(context.Background(), j.Tag, time.Second); err != nil {
+			w.t.Errorf("cancelling %s: %v", j.Tag, err)
+		}
+	}
+}
+
+func (w *world) glidein(site corral.SiteID, policy resubmit.Policy) (g corral.Glidein) {
+	w.t.Helper()
+	w.write(func(tx *store.Tx) (err error) {
+		g, err = tx.CreateGlidein(corral.Glidein{Owner: "local", Site: site, Cluster: 1, Hosts: 1, CPUs: 1, MemoryMiB: 64,
+			Walltime: corral.Seconds(5 * time.Minute), Resubmit: policy})
+		return err
+	})
+	return g
+}
+
+func (w *world) siteNow(id corral.SiteID) (s corral.Site) {
+	w.view(func(tx *store.Tx) (err error) { s, err = tx.Site(id); return err })
+	return s
+}
+
+func (w *world) glideinNow(id corral.GlideinID) (g corral.Glidein) {
+	w.view(func(tx *store.Tx) (err error) { g, err = tx.Glidein(id); return err })
+	return g
+}
+
+func (w *world) jobs(f store.JobFilter) (jobs []corral.Job) {
+	w.view(func(tx *store.Tx) (err error) { jobs, err = tx.Jobs(f); return err })
+	return jobs
+}
+
+func (w *world) view(fn func(*store.Tx) error) {
+	w.t.Helper()
+	if err := w.db.View(context.Background(), fn); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// until waits for a state of the store.
+func (w *world) until(what string, ok func() bool) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	for {
+		changed := w.db.Changed()
+		if ok() {
+			return
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			w.t.Fatalf("%s: not within a minute; sites %+v, jobs %+v", what, w.siteNow(1), w.jobs(store.JobFilter{}))
+		}
+	}
+}
+
+func (w *world) siteIs(id corral.SiteID, state corral.SiteState) {
+	w.t.Helper()
+	w.until(string(state), func() bool { return w.siteNow(id).State == state })
+}
+
+func (w *world) attemptIs(id corral.GlideinID, state corral.JobState) {
+	w.t.Helper()
+	w.until("attempt "+string(state), func() bool {
+		a := w.glideinNow(id).Attempts
+		return len(a) > 0 && a[len(a)-1].State == state
+	})
+}
+
+// A site is set up by a real setup job, and its removal leaves nothing of it.
+func TestSiteComesAndGoes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start()
+	s := w.site("here")
+	w.siteIs(s.ID, corral.SiteReady)
+	got := w.siteNow(s.ID)
+	if got.Platform.OS != "linux" || got.Package == "" || got.PackageDigest == "" {
+		t.Errorf("site knows %+v, package %q", got.Platform, got.Package)
+	}
+	g := w.glidein(s.ID, resubmit.Policy{})
+	w.until("a worker", func() bool { a := w.glideinNow(g.ID).Attempts; return len(a) == 1 && a[0].Workers == 1 })
+	w.write(func(tx *store.Tx) error { _, err := tx.MoveSite(s.ID, corral.SiteRemove, "test"); return err })
+	w.siteIs(s.ID, corral.SiteDeleted)
+	if _, err := os.Lstat(got.Root); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("root: %v, want it gone", err)
+	}
+	if g := w.glideinNow(g.ID); g.State != corral.GlideinDeleted || g.Attempts[0].Outcome != corral.OutcomeRemoved {
+		t.Errorf("glidein is %s, its attempt %s", g.State, g.Attempts[0].Outcome)
+	}
+	var names []string
+	for _, e := range corral.Timeline(w.jobs(store.JobFilter{Site: s.ID})...) {
+		names = append(names, e.Name)
+	}
+	want := "SetupSubmitted SetupStarted SetupFinished GlideinSubmitted GlideinStarted GlideinFinished CleanupSubmitted CleanupStarted CleanupFinished"
+	if got := strings.Join(names, " "); got != want {
+		t.Errorf("timeline:\n%s\nwant\n%s", got, want)
+	}
+}
+
+// An engine that is gone leaves its pilots; the next one adopts them.
+func TestNextEngineAdopts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	stop := w.start()
+	s := w.site("here")
+	g := w.glidein(s.ID, resubmit.Policy{Mode: resubmit.Forever})
+	w.attemptIs(g.ID, corral.JobRunning)
+	before := w.glideinNow(g.ID).Attempts
+	stop()
+	w.start()
+	w.until("the worker is back", func() bool { return w.glideinNow(g.ID).Attempts[0].Workers == 1 })
+	after := w.glideinNow(g.ID).Attempts
+	if len(after) != 1 || after[0].SiteJobID != before[0].SiteJobID {
+		t.Errorf("attempts %+v, want the one that was there: %+v", after, before)
+	}
+}
+
+// faulty is a batch system whose submissions go wrong in a chosen way.
+type faulty struct {
+	gridsite.Batch
+	submit func(ctx context.Context, real gridsite.Batch, spec gridsite.JobSpec) (string, error)
+}
+
+func (f faulty) Submit(ctx context.Context, spec gridsite.JobSpec) (string, error) {
+	return f.submit(ctx, f.Batch, spec)
+}
+
+// onPilots makes the first n submissions of pilots go wrong.
+func onPilots(n int32, wrong func(context.Context, gridsite.Batch, gridsite.JobSpec) (string, error)) func(gridsite.Batch) gridsite.Batch {
+	var count atomic.Int32
+	return func(b gridsite.Batch) gridsite.Batch {
+		return faulty{b, func(ctx context.Context, real gridsite.Batch, spec gridsite.JobSpec) (string, error) {
+			if !strings.HasPrefix(spec.Tag, "corral-pilot-") || count.Add(1) > n {
+				return real.Submit(ctx, spec)
+			}
+			return wrong(ctx, real, spec)
+		}}
+	}
+}
+
+// The site took the job and the answer was lost: it is found by its tag, never submitted twice.
+func TestLostAnswerIsLookedUp(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.fault = onPilots(1, func(ctx context.Context, real gridsite.Batch, spec gridsite.JobSpec) (string, error) {
+		if _, err := real.Submit(ctx, spec); err != nil {
+			return "", err
+		}
+		return "", errors.New("connection reset")
+	})
+	w.start()
+	g := w.glidein(w.site("here").ID, resubmit.Policy{})
+	w.until("a worker", func() bool { a := w.glideinNow(g.ID).Attempts; return len(a) == 1 && a[0].Workers == 1 })
+	if a := w.glideinNow(g.ID).Attempts; len(a) != 1 || a[0].SiteJobID == "" {
+		t.Errorf("attempts %+v, want one, adopted", a)
+	}
+	dirs, err := filepath.Glob(filepath.Join(w.dir, "here", "jobs", "corral-pilot-*"))
+	if err != nil || len(dirs) != 1 {
+		t.Errorf("the site has pilot jobs %v (%v), want one", dirs, err)
+	}
+}
+
+// The request never arrived: once the site would have shown the job, it is submitted again under the
+// same tag.
+func TestLostRequestIsRepeated(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.fault = onPilots(1, func(context.Context, gridsite.Batch, gridsite.JobSpec) (string, error) {
+		return "", errors.New("connection reset")
+	})
+	w.start()
+	g := w.glidein(w.site("here").ID, resubmit.Policy{})
+	w.attemptIs(g.ID, corral.JobRunning)
+	if a := w.glideinNow(g.ID).Attempts; len(a) != 1 {
+		t.Errorf("attempts %+v, want one", a)
+	}
+}
+
+// A refusal goes to policy: one that may pass is retried with back-off, a permanent one fails the
+// glidein with the site's own words.
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	refuse := func(transient bool) func(context.Context, gridsite.Batch, gridsite.JobSpec) (string, error) {
+		return func(context.Context, gridsite.Batch, gridsite.JobSpec) (string, error) {
+			return "", &gridsite.Refused{Text: "too many jobs", Transient: transient}
+		}
+	}
+	t.Run("transient", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t)
+		w.fault = onPilots(1, refuse(true))
+		w.start()
+		g := w.glidein(w.site("here").ID, resubmit.Policy{Retries: 1})
+		w.until("the second attempt", func() bool { a := w.glideinNow(g.ID).Attempts; return len(a) == 2 && a[1].State == corral.JobRunning })
+	})
+	t.Run("permanent", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t)
+		w.fault = onPilots(1, refuse(false))
+		w.start()
+		g := w.glidein(w.site("here").ID, resubmit.Policy{Retries: 9})
+		w.until("the end", func() bool { return w.glideinNow(g.ID).State.Terminal() })
+		got := w.glideinNow(g.ID)
+		if got.State != corral.GlideinFailed || !strings.Contains(got.Reason, "too many jobs") || len(got.Attempts) != 1 {
+			t.Errorf("glidein is %s (%s) after %d attempts", got.State, got.Reason, len(got.Attempts))
+		}
+	})
+}
+
+// A site in trouble does not slow another.
+func TestTroubleStaysAtItsSite(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	clusters := NewClusters(w.lg, w.db, pool.Config{})
+	t.Cleanup(clusters.Close)
+	e := New(w.lg, w.db, clusters, w.cfg)
+	e.open = func(ctx context.Context, s corral.Site) (gridsite.Conn, gridsite.Batch, error) {
+		if s.Name == "dark" {
+			return nil, nil, errors.New("no route to host")
+		}
+		return Open(ctx, s)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { _ = e.Run(ctx); close(done) }()
+	t.Cleanup(func() { cancel(); <-done })
+	dark, light := w.site("dark"), w.site("light")
+	w.siteIs(light.ID, corral.SiteReady)
+	if got := w.siteNow(dark.ID).State; got != corral.SiteNew {
+		t.Errorf("the site that is not reached is %s, want NEW", got)
+	}
+}
