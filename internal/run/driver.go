@@ -50,13 +50,16 @@ func (d *driver) drive(ctx context.Context) {
 		d.abandon(ctx, err)
 		return
 	}
-	defer d.close()
-	for ctx.Err() == nil {
+	for over := false; !over && ctx.Err() == nil; {
 		now := time.Now()
-		if d.step(ctx, now) {
-			return
+		if over = d.step(ctx, now); over {
+			d.detach()
+		} else {
+			d.wait(ctx, now)
 		}
-		d.wait(ctx, now)
+	}
+	if err := d.journal.close(); err != nil {
+		d.lg.Warn("closing the run's journal", "error", err)
 	}
 }
 
@@ -70,13 +73,11 @@ func (d *driver) open(ctx context.Context) error {
 	return nil
 }
 
-// close lets go of the cluster and the journal.
-func (d *driver) close() {
+// detach lets go of the cluster. It is only for a run that is over, because it ends what workers run.
+// When corrald stops they go on; the closed journal refuses their results until its next start.
+func (d *driver) detach() {
 	if d.queue != nil {
 		d.queue.Detach(d.row.ID)
-	}
-	if err := d.journal.close(); err != nil {
-		d.lg.Warn("closing the run's journal", "error", err)
 	}
 }
 

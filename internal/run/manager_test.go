@@ -340,6 +340,7 @@ func TestRestartResumesByItself(t *testing.T) {
 		row := w.create(NewRun{Workflow: document(fan(6, 10)...), Options: corral.RunOptions{Clustering: "horizontal=3"}})
 		w.await(row.ID, func(r corral.Run) bool { return r.Tasks.Done == 3 })
 		w.stop()
+		c.restart()
 		w.start()
 		defer func() { w.stop() }()
 		row = w.awaitOver(row.ID)
@@ -364,6 +365,7 @@ func TestRestartWhileCancelling(t *testing.T) {
 		row := w.create(NewRun{Workflow: document(fan(3, 60)...)})
 		w.await(row.ID, func(r corral.Run) bool { return r.Tasks.Running == 1 })
 		w.stop()
+		c.restart()
 		w.write(func(tx *store.Tx) error {
 			_, err := tx.MoveRun(row.ID, corral.RunCancel, "")
 			return err

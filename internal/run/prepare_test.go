@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -93,6 +94,7 @@ func TestPrepareLaysOut(t *testing.T) {
 				t.Errorf("data/%s is a link to %s, %v", name, got, err)
 			}
 		}
+		synctest.Wait() // Run may have begun only after Start
 		if (layout{row.Dir}).unfinished() {
 			t.Error("the directory of a run that was started is marked as unfinished")
 		}
@@ -172,6 +174,7 @@ func TestUnfinishedDirectoryOfKnownRunIsKept(t *testing.T) {
 		w := newWorld(t, newSimCluster())
 		defer func() { w.stop() }()
 		row := w.create(NewRun{Workflow: document(spec{ID: "one"}), Dir: filepath.Join(t.TempDir(), "d")})
+		synctest.Wait() // until the marker is removed
 		marker := filepath.Join(row.Dir, markerFile)
 		if err := os.WriteFile(marker, nil, 0o600); err != nil {
 			t.Fatal(err)

@@ -2,7 +2,6 @@ package run
 
 import (
 	"fmt"
-	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -303,13 +302,5 @@ func TestBackoff(t *testing.T) {
 	}
 	if got := backoff(1 << 30); got != time.Minute {
 		t.Errorf("backoff(many) = %s", got)
-	}
-}
-
-// 100,000 queued tasks must fit into the memory of a small service.
-func TestMemoryPerTask(t *testing.T) {
-	t.Parallel()
-	if size := reflect.TypeFor[taskState]().Size(); size > 64 {
-		t.Errorf("a task's state has %d bytes, want at most 64", size)
 	}
 }

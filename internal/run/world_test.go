@@ -210,12 +210,20 @@ func (c *simCluster) sink(run corral.RunID) pool.Sink {
 	return nobody{}
 }
 
-// nobody is told of jobs whose run is detached.
+// nobody takes nothing: corrald is not there.
 type nobody struct{}
 
-func (nobody) Assigned(string, []pool.Key) error            { return errClosed }
-func (nobody) Finished([]pool.Result) error                 { return nil }
-func (nobody) Returned([]pool.Key, bool, string)            {}
+func (nobody) Assigned(string, []pool.Key) error { return errClosed }
+func (nobody) Finished([]pool.Result) error      { return errClosed }
+func (nobody) Returned([]pool.Key, bool, string) {}
+
+// restart forgets what dies with corrald: the queue. Workers go on.
+func (c *simCluster) restart() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.queued, c.sinks = nil, map[corral.RunID]pool.Sink{}
+}
+
 func (c *simCluster) Queue(corral.ClusterID) (Queue, error) { return c, nil }
 
 func (c *simCluster) Supply(context.Context, corral.ClusterID) (Supply, error) {
@@ -240,6 +248,13 @@ func (c *simCluster) Detach(run corral.RunID) {
 	defer c.mu.Unlock()
 	delete(c.sinks, run)
 	c.queued = slices.DeleteFunc(c.queued, func(j pool.Job) bool { return j.Run == run })
+	for key, h := range c.held {
+		if key.Run == run {
+			h.timer.Stop()
+			h.worker.free += h.job.CPUs
+			delete(c.held, key)
+		}
+	}
 }
 
 func (c *simCluster) Submit(jobs []pool.Job) {
@@ -338,7 +353,7 @@ func (c *simCluster) start(h *simHeld, k int) {
 	h.timer = time.AfterFunc(took, func() { c.end(h, k, status) })
 }
 
-// end ends task k of a job and starts the next one.
+// end ends task k of a job.
 func (c *simCluster) end(h *simHeld, k int, status pool.Status) {
 	t := h.job.Tasks[k]
 	r := pool.Result{
@@ -348,9 +363,24 @@ func (c *simCluster) end(h *simHeld, k int, status pool.Status) {
 	if status == pool.Failed {
 		r.Exit, r.Reason = 3, "exit status 3"
 	}
-	last := k+1 == len(h.job.Tasks) || status == pool.Cancelled
-	c.tell(func() { _ = c.sink(h.job.Run).Finished([]pool.Result{r}) })
-	if !last {
+	c.report(h, k, r)
+}
+
+// report tells a result until it is taken, then starts the job's next task or gives the job up.
+func (c *simCluster) report(h *simHeld, k int, r pool.Result) {
+	var err error
+	c.tell(func() { err = c.sink(h.job.Run).Finished([]pool.Result{r}) })
+	c.mu.Lock()
+	gone := c.held[h.job.Key()] != h
+	c.mu.Unlock()
+	last := k+1 == len(h.job.Tasks) || r.Status == pool.Cancelled
+	switch {
+	case gone:
+		return
+	case err != nil:
+		time.AfterFunc(time.Second, func() { c.report(h, k, r) })
+		return
+	case !last:
 		c.start(h, k+1)
 		return
 	}
@@ -358,7 +388,7 @@ func (c *simCluster) end(h *simHeld, k int, status pool.Status) {
 	delete(c.held, h.job.Key())
 	h.worker.free += h.job.CPUs
 	c.mu.Unlock()
-	if status == pool.Cancelled && k+1 < len(h.job.Tasks) {
+	if k+1 < len(h.job.Tasks) {
 		c.tell(func() { c.sink(h.job.Run).Returned([]pool.Key{h.job.Key()}, false, "cancelled") })
 	}
 	c.match()
@@ -375,18 +405,20 @@ func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)
 
 // A world is a manager with its store, and what tests do with it.
 type world struct {
-	*testing.T
+	testing.TB
 	db       *store.DB
 	clusters Clusters
 	dir      string // of runs
 	cluster  corral.ClusterID
+	limit    time.Duration // of await
 
 	manager *Manager
 	stop    func() // ends manager's Run and waits
 }
 
-func newWorld(t *testing.T, clusters Clusters) *world {
-	w := &world{T: t, db: storetest.OpenTest(t), clusters: clusters, dir: t.TempDir()}
+// newWorld is for virtual time, see realWorld.
+func newWorld(t testing.TB, clusters Clusters) *world {
+	w := &world{TB: t, db: storetest.OpenTest(t), clusters: clusters, dir: t.TempDir(), limit: 10 * time.Hour}
 	w.write(func(tx *store.Tx) error {
 		c, err := tx.CreateCluster(corral.Cluster{Name: "default", Owner: "local", Kind: corral.Embedded})
 		w.cluster = c.ID
@@ -448,7 +480,7 @@ func (w *world) run(id corral.RunID) corral.Run {
 // await returns the run as soon as it is as wanted.
 func (w *world) await(id corral.RunID, want func(corral.Run) bool) corral.Run {
 	w.Helper()
-	limit := time.NewTimer(10 * time.Hour) // virtual; in real time the test's own limit comes first
+	limit := time.NewTimer(w.limit)
 	defer limit.Stop()
 	for {
 		changed := w.db.Changed()

@@ -1,0 +1,100 @@
+package run
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"testing"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/pool"
+)
+
+// wide is a workflow of n tasks that do not depend on each other, like those of a parameter study.
+func wide(n int) []spec {
+	tasks := make([]spec, n)
+	for i := range tasks {
+		tasks[i] = spec{ID: fmt.Sprintf("task_%06d", i), Seconds: 1, Argv: []string{"simulate", "--seed", fmt.Sprint(i)}, Out: []string{fmt.Sprintf("out.%06d", i)}}
+	}
+	return tasks
+}
+
+// The journal of 100,000 tasks must stay below 50 MB.
+func TestJournalSize(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		const tasks = 500
+		c := newSimCluster(&simWorker{id: "corral-7f3a9c-g12-a1/0", cpus: 8, memoryMiB: 2048})
+		w := newWorld(t, c)
+		defer w.stop()
+		row := w.awaitOver(w.create(NewRun{Workflow: document(wide(tasks)...)}).ID)
+		info, err := os.Stat(filepath.Join(row.Dir, journalFile))
+		if err != nil || row.State != corral.RunSucceeded {
+			t.Fatalf("run is %s, %v", row.State, err)
+		}
+		if per := info.Size() / tasks; per > 400 {
+			t.Errorf("the journal has %d bytes for each task, want at most 400", per)
+		}
+	})
+}
+
+func TestTaskStateSize(t *testing.T) {
+	t.Parallel()
+	if size := reflect.TypeFor[taskState]().Size(); size > 72 {
+		t.Errorf("the state of a task has %d bytes, want at most 72: there may be hundreds of thousands", size)
+	}
+}
+
+// BenchmarkQueued measures the memory that a run takes while its tasks are queued in a dispatcher that
+// has no workers: workflow, plan, state and the dispatcher's queue together.
+func BenchmarkQueued(b *testing.B) {
+	const tasks = 100_000
+	document := document(wide(tasks)...)
+	for b.Loop() {
+		before := heap()
+		w := realWorld(b, newEmbedded(b, socketPath(b)))
+		row := w.create(NewRun{Workflow: document})
+		w.await(row.ID, func(r corral.Run) bool { return r.Reason != "" })
+		b.ReportMetric(float64(heap()-before)/tasks, "B/task")
+		w.stop()
+	}
+}
+
+func heap() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// BenchmarkEvents measures what it costs to journal and apply the two events of a task's life.
+func BenchmarkEvents(b *testing.B) {
+	p := mustPlan(b, mustOptions("none"), wide(1000)...)
+	for b.Loop() {
+		s := newState(p)
+		j, _, err := openJournal(quiet(), filepath.Join(b.TempDir(), "journal"), now(), s.apply)
+		if err != nil {
+			b.Fatal(err)
+		}
+		sink := newSink(quiet(), j)
+		jobs := s.release(0, Supply{})
+		sink.released(jobs)
+		for _, j := range jobs {
+			key := pool.Key{Seq: j.seq}
+			if err := sink.Assigned("w", []pool.Key{key}); err != nil {
+				b.Fatal(err)
+			}
+			if err := sink.Finished([]pool.Result{{Key: key, Index: int(j.parts[0].Task), Attempt: 1, Status: pool.Done, Worker: "w"}}); err != nil {
+				b.Fatal(err)
+			}
+		}
+		for _, rec := range sink.mail.empty() {
+			s.apply(rec)
+		}
+		if !s.frontier.Done() {
+			b.Fatal("not done")
+		}
+	}
+}
