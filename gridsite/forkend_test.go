@@ -79,6 +79,27 @@ func TestForkJobKillsItsGroup(t *testing.T) {
 	}
 }
 
+// A job that is cancelled ends its processes itself: only its first process is told, so that a pilot
+// can say of each of its tasks why it ended.
+func TestForkCancelTellsTheFirstProcess(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	fork := gridsite.NewFork(dial(t), root)
+	script := `trap 'wait; exit 0' TERM
+sh -c 'trap "echo told" TERM; >ready; n=0; while [ $n -lt 20 ]; do sleep 0.05; n=$((n+1)); done; echo untold' &
+wait`
+	if _, err := fork.Submit(t.Context(), shell("job", script)); err != nil {
+		t.Fatal(err)
+	}
+	awaitFile(t, filepath.Join(root, "jobs", "job", "ready"))
+	if err := fork.Cancel(t.Context(), "job", 30*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := fork.Read(t.Context(), "job", "stdout"); string(out) != "untold\n" {
+		t.Errorf("its child wrote %q (%v), want it to end untold", out, err)
+	}
+}
+
 func TestForkWalltimeKillsWhatResists(t *testing.T) {
 	t.Parallel()
 	fork := gridsite.NewFork(dial(t), t.TempDir())

@@ -122,8 +122,8 @@ look() {
 	collect /proc/[0-9]*/stat /proc/[0-9]*/environ
 }
 
-# stop GRACE ends the job's processes: each one is told once with SIGTERM, and killed when GRACE
-# seconds are over. Two looks in a row must find nothing, since a process that forks and exits while
+# stop GRACE ends the job's processes: they are told once with SIGTERM, and killed when GRACE seconds
+# are over. Two looks in a row must find nothing, since a process that forks and exits while
 # we look can slip through one. It fails if something is left 10 s after the grace.
 stop() {
 	told= quiet=0 naps=0
@@ -144,8 +144,14 @@ stop() {
 }
 
 # tell sends SIGTERM to those of $left that have not had it: a second one means "at once" to many.
+# While the job's first process lives, only that one is told: it ends the others in its own order, and
+# a pilot can then say of each task why it ended.
 tell() {
-	for p in $left; do
+	whom=$left
+	case " $left " in
+	*" ${jobpid:--} "*) whom=$jobpid ;;
+	esac
+	for p in $whom; do
 		case " $told " in
 		*" $p "*) continue ;;
 		esac
