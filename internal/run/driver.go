@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -28,7 +29,8 @@ type driver struct {
 	state   *state
 	journal *journal
 	sink    *sink
-	queue   Queue // nil: the cluster has none, or the run is not attached yet
+	queue   Queue  // nil: the run is not attached yet
+	noQueue string // why not
 
 	supply     Supply          // latest known, distinct
 	here       map[string]bool // the workers in it that are present
@@ -135,7 +137,7 @@ func (d *driver) look(ctx context.Context, now time.Time) {
 	d.lookAt = now.Add(lookEvery)
 	d.attach()
 	supply, err := d.clusters.Supply(ctx, d.row.Cluster)
-	if err != nil {
+	if err != nil && corral.KindOf(err) != corral.NotFound { // a cluster that is gone supplies nothing
 		d.lg.Warn("asking for the cluster's supply", "error", err)
 		return
 	}
@@ -167,7 +169,7 @@ func (d *driver) attach() {
 	}
 	queue, err := d.clusters.Queue(d.row.Cluster)
 	if err != nil {
-		d.lg.Warn("finding the cluster's queue", "error", err)
+		d.noQueue = fmt.Sprintf("no task can be queued: %v", err)
 		return
 	}
 	d.queue = queue
@@ -254,7 +256,10 @@ func earlier(a, b time.Time) time.Time {
 // judge compares what was submitted with what the cluster has to offer, and starts or stops the clock
 // of a stall.
 func (d *driver) judge(now time.Time) {
-	short := d.state.shortage(d.supply, d.here)
+	short := shortage{what: d.noQueue}
+	if d.queue != nil {
+		short = d.state.shortage(d.supply, d.here)
+	}
 	d.shortage = short.what
 	switch {
 	case short.able || short.what == "":

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/pool"
 )
 
@@ -67,7 +69,7 @@ func TestJournalReplaysWhatWasAppended(t *testing.T) {
 // beside it, and takes new ones.
 func TestJournalIsCutAtItsLastGoodRecord(t *testing.T) {
 	t.Parallel()
-	whole := writeJournal(t, filepath.Join(t.TempDir(), "journal"), sampleRecords...)
+	whole := writeJournal(t, filepath.Join(t.TempDir(), "journal"), sampleRecords[:3]...)
 	for n := range whole {
 		path := filepath.Join(t.TempDir(), "journal")
 		if err := os.WriteFile(path, whole[:n], 0o600); err != nil {
@@ -122,6 +124,60 @@ func TestJournalSurvivesJunk(t *testing.T) {
 	}
 	if left, err := os.ReadFile(path); err != nil || !bytes.Equal(left, whole) {
 		t.Errorf("%d bytes are left, %v; want the %d of the records", len(left), err, len(whole))
+	}
+}
+
+// Records that were acted upon are cut out of the journal: what they may have used is not used again.
+func TestDamagedJournalLeavesGap(t *testing.T) {
+	t.Parallel()
+	row := corral.Run{ID: 1, Dir: filepath.Join(t.TempDir(), "d"), Options: mustOptions("none")}
+	l := layout{row.Dir}
+	if err := l.create(document(fan(3, 1)...), nil); err != nil {
+		t.Fatal(err)
+	}
+	whole := writeJournal(t, l.path(journalFile),
+		record{Assigned: &assignment{Seq: 1, Worker: "w", Parts: []part{{0, 1}}}},
+		record{Finished: &outcome{Seq: 1, Task: 0, Attempt: 1, Status: pool.Done, Started: 1, Ended: 2}},
+		record{Assigned: &assignment{Seq: 2, Worker: "w", Parts: []part{{1, 1}}}},
+		record{Assigned: &assignment{Seq: 3, Worker: "w", Parts: []part{{2, 1}}}},
+		record{Returned: &giveback{Seqs: []int64{3}, Started: true}},
+		record{Assigned: &assignment{Seq: 4, Worker: "w", Parts: []part{{2, 2}}}})
+	for _, attempt := range []string{"a.1", "m0.1", "m1.1", "m1.2", "foreign"} {
+		if err := os.Mkdir(filepath.Join(row.Dir, tasksDir, attempt), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lines := bytes.SplitAfter(whole, []byte("\n"))
+	lines[3][0] ^= 1 // all that was said of m1 is lost
+	if err := os.WriteFile(l.path(journalFile), bytes.Join(lines, nil), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, j, err := openState(quiet(), row, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := j.close(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := readState(row)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []*state{s, again} {
+		var released []part
+		for _, j := range s.release(1<<50, Supply{}) {
+			released = append(released, j.parts...)
+			if j.seq < gapSeqs {
+				t.Errorf("job number %d may have been used", j.seq)
+			}
+		}
+		slices.SortFunc(released, func(a, b part) int { return int(a.Task - b.Task) })
+		if diff := cmp.Diff([]part{{2, 3}, {3, 1}}, released); diff != "" {
+			t.Errorf("released (-want +got):\n%s", diff)
+		}
+		if held := s.expected()["w"]; len(held) != 1 || held[0].seq != 2 {
+			t.Errorf("expected back: %+v, want job 2", held)
+		}
 	}
 }
 

@@ -24,7 +24,7 @@ func wide(n int) []spec {
 // The journal of 100,000 tasks must stay below 50 MB.
 func TestJournalSize(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		const tasks = 500
+		const tasks = 200
 		c := newSimCluster(&simWorker{id: "corral-7f3a9c-g12-a1/0", cpus: 8, memoryMiB: 2048})
 		w := newWorld(t, c)
 		defer w.stop()

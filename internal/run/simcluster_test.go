@@ -1,0 +1,290 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/pool"
+)
+
+// A simWorker is a worker of a simCluster.
+type simWorker struct {
+	id        string
+	cpus      int
+	memoryMiB int
+	endsAt    time.Time // zero: never leaves
+	free      int
+}
+
+// A simCluster is a personal cluster in virtual time: a Queue whose workers only pretend to run. It
+// serves one cluster, and as Clusters it knows no other.
+type simCluster struct {
+	run func(pool.Task) (pool.Status, time.Duration) // what a task does and how long; nil: Done after its estimate
+
+	mu       sync.Mutex // guards what follows
+	workers  []*simWorker
+	extra    []Shape // requested
+	sinks    map[corral.RunID]pool.Sink
+	queued   []pool.Job
+	held     map[pool.Key]*simHeld
+	started  []string // ID.ATTEMPT, in order
+	expected []string // ID.ATTEMPT
+	calls    sync.WaitGroup
+	order    chan struct{} // holds a token while no sink is called
+}
+
+type simHeld struct {
+	job    pool.Job
+	worker *simWorker
+	timer  *time.Timer
+	began  time.Time
+}
+
+func newSimCluster(workers ...*simWorker) *simCluster {
+	c := &simCluster{sinks: map[corral.RunID]pool.Sink{}, held: map[pool.Key]*simHeld{}, order: make(chan struct{}, 1)}
+	c.order <- struct{}{}
+	for _, w := range workers {
+		c.join(w)
+	}
+	return c
+}
+
+func (c *simCluster) join(w *simWorker) {
+	c.mu.Lock()
+	w.free = w.cpus
+	c.workers = append(c.workers, w)
+	c.mu.Unlock()
+	c.match()
+}
+
+// lose takes a worker away with all it has.
+func (c *simCluster) lose(id string) {
+	c.mu.Lock()
+	c.workers = slices.DeleteFunc(c.workers, func(w *simWorker) bool { return w.id == id })
+	var keys []pool.Key
+	for key, h := range c.held {
+		if h.worker.id == id {
+			h.timer.Stop()
+			keys = append(keys, key)
+			delete(c.held, key)
+		}
+	}
+	c.mu.Unlock()
+	slices.SortFunc(keys, func(a, b pool.Key) int { return cmp.Compare(a.Seq, b.Seq) })
+	c.tell(func() {
+		for _, k := range keys {
+			c.sink(k.Run).Returned([]pool.Key{k}, true, "worker "+id+" was lost")
+		}
+	})
+}
+
+// tell calls sinks, one call after another.
+func (c *simCluster) tell(call func()) {
+	<-c.order
+	defer func() { c.order <- struct{}{} }()
+	call()
+}
+
+func (c *simCluster) sink(run corral.RunID) pool.Sink {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s := c.sinks[run]; s != nil {
+		return s
+	}
+	return nobody{}
+}
+
+// nobody takes nothing: corrald is not there.
+type nobody struct{}
+
+func (nobody) Assigned(string, []pool.Key) error { return errClosed }
+func (nobody) Finished([]pool.Result) error      { return errClosed }
+func (nobody) Returned([]pool.Key, bool, string) {}
+
+// restart forgets what dies with corrald: the queue. Workers go on.
+func (c *simCluster) restart() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.queued, c.sinks = nil, map[corral.RunID]pool.Sink{}
+}
+
+func (c *simCluster) Queue(corral.ClusterID) (Queue, error) { return c, nil }
+
+func (c *simCluster) Supply(context.Context, corral.ClusterID) (Supply, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := Supply{Shapes: slices.Clone(c.extra)}
+	for _, w := range c.workers {
+		s.CPUs += w.cpus
+		s.Shapes = append(s.Shapes, WorkerShape(corral.Worker{ID: w.id, CPUs: w.cpus, MemoryMiB: w.memoryMiB, EndsAt: w.endsAt}, time.Now()))
+	}
+	return s, nil
+}
+
+func (c *simCluster) Attach(run corral.RunID, sink pool.Sink) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sinks[run] = sink
+}
+
+func (c *simCluster) Detach(run corral.RunID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.sinks, run)
+	c.queued = slices.DeleteFunc(c.queued, func(j pool.Job) bool { return j.Run == run })
+	for key, h := range c.held {
+		if key.Run == run {
+			h.timer.Stop()
+			h.worker.free += h.job.CPUs
+			delete(c.held, key)
+		}
+	}
+}
+
+func (c *simCluster) Submit(jobs []pool.Job) {
+	c.mu.Lock()
+	c.queued = append(c.queued, jobs...)
+	slices.SortStableFunc(c.queued, func(a, b pool.Job) int { return cmp.Compare(b.Priority, a.Priority) })
+	c.mu.Unlock()
+	c.calls.Go(c.match)
+}
+
+func (c *simCluster) Cancel(run corral.RunID) {
+	c.mu.Lock()
+	var gone []pool.Key
+	c.queued = slices.DeleteFunc(c.queued, func(j pool.Job) bool {
+		if j.Run == run {
+			gone = append(gone, j.Key())
+		}
+		return j.Run == run
+	})
+	for key, h := range c.held {
+		if key.Run == run && h.timer.Stop() {
+			c.calls.Go(func() { c.end(h, 0, pool.Cancelled) })
+		}
+	}
+	c.mu.Unlock()
+	c.calls.Go(func() { c.tell(func() { c.sink(run).Returned(gone, false, "cancelled") }) })
+}
+
+func (c *simCluster) Expect(run corral.RunID, worker string, jobs []pool.Job) {
+	c.mu.Lock()
+	var gone []pool.Key
+	for _, j := range jobs {
+		for _, t := range j.Tasks {
+			c.expected = append(c.expected, fmt.Sprintf("%s.%d", t.ID, t.Attempt))
+		}
+		if c.held[j.Key()] == nil {
+			gone = append(gone, j.Key())
+		}
+	}
+	c.mu.Unlock()
+	if len(gone) > 0 {
+		c.calls.Go(func() { c.tell(func() { c.sink(run).Returned(gone, true, "its worker came back without it") }) })
+	}
+}
+
+// match starts what fits.
+func (c *simCluster) match() {
+	for {
+		h := c.pick()
+		if h == nil {
+			return
+		}
+		c.tell(func() {
+			if c.sink(h.job.Run).Assigned(h.worker.id, []pool.Key{h.job.Key()}) == nil {
+				c.start(h, 0)
+			}
+		})
+	}
+}
+
+func (c *simCluster) pick() *simHeld {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for k, j := range c.queued {
+		for _, w := range c.workers {
+			if j.CPUs > w.free || j.MemoryMiB > w.memoryMiB || !w.endsAt.IsZero() && time.Until(w.endsAt) < j.Estimate() {
+				continue
+			}
+			w.free -= j.CPUs
+			c.queued = slices.Delete(c.queued, k, k+1)
+			h := &simHeld{job: j, worker: w}
+			c.held[j.Key()] = h
+			return h
+		}
+	}
+	return nil
+}
+
+// start starts task k of a job.
+func (c *simCluster) start(h *simHeld, k int) {
+	task := h.job.Tasks[k]
+	status, took := pool.Done, task.Estimate
+	if c.run != nil {
+		status, took = c.run(task)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.held[h.job.Key()] != h {
+		return
+	}
+	if left := time.Until(h.worker.endsAt); !h.worker.endsAt.IsZero() && took > left {
+		status, took = pool.Cut, left
+	}
+	c.started = append(c.started, fmt.Sprintf("%s.%d", task.ID, task.Attempt))
+	h.began = time.Now()
+	h.timer = time.AfterFunc(took, func() { c.end(h, k, status) })
+}
+
+// end ends task k of a job.
+func (c *simCluster) end(h *simHeld, k int, status pool.Status) {
+	t := h.job.Tasks[k]
+	r := pool.Result{
+		Key: h.job.Key(), Index: t.Index, Attempt: t.Attempt, Status: status, Worker: h.worker.id,
+		StartedAt: h.began, EndedAt: time.Now(),
+	}
+	if status == pool.Failed {
+		r.Exit, r.Reason = 3, "exit status 3"
+	}
+	c.report(h, k, r)
+}
+
+// report tells a result until it is taken, then starts the job's next task or gives the job up.
+func (c *simCluster) report(h *simHeld, k int, r pool.Result) {
+	var err error
+	c.tell(func() { err = c.sink(h.job.Run).Finished([]pool.Result{r}) })
+	c.mu.Lock()
+	gone := c.held[h.job.Key()] != h
+	c.mu.Unlock()
+	last := k+1 == len(h.job.Tasks) || r.Status == pool.Cancelled
+	switch {
+	case gone:
+		return
+	case err != nil:
+		time.AfterFunc(time.Second, func() { c.report(h, k, r) })
+		return
+	case !last:
+		c.start(h, k+1)
+		return
+	}
+	c.mu.Lock()
+	delete(c.held, h.job.Key())
+	h.worker.free += h.job.CPUs
+	c.mu.Unlock()
+	if k+1 < len(h.job.Tasks) {
+		c.tell(func() { c.sink(h.job.Run).Returned([]pool.Key{h.job.Key()}, false, "cancelled") })
+	}
+	c.match()
+}
+
+func (c *simCluster) startedTasks() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.started)
+}

@@ -1,0 +1,114 @@
+package run
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral"
+)
+
+func TestStalls(t *testing.T) {
+	minute := Shape{Name: "glidein 7 (WAITING: back-off)", CPUs: 1, MemoryMiB: 4096, Left: time.Minute}
+	tests := []struct {
+		name     string
+		workers  []*simWorker
+		extra    []Shape
+		task     spec
+		sentence string
+	}{
+		{"no worker", nil, nil, spec{ID: "one"},
+			"task one needs a worker; the cluster has none and none is requested"},
+		{"memory", []*simWorker{oneWorker()}, nil, spec{ID: "sort_3", MemoryMiB: 65536},
+			"task sort_3 needs 65536 MiB; the largest worker here has 2048 MiB"},
+		{"cpus", []*simWorker{oneWorker()}, nil, spec{ID: "wide", CPUs: 4},
+			"task wide needs 4 cpus; the largest worker here has 1"},
+		{"time", nil, []Shape{minute}, spec{ID: "long", Seconds: 90},
+			"task long needs 1m30s; the worker requested that stays longest has 1m0s left"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				c := newSimCluster(tt.workers...)
+				c.extra = tt.extra
+				w := newWorld(t, c)
+				defer w.stop()
+				began := time.Now()
+				row := w.create(NewRun{Workflow: document(tt.task), Options: corral.RunOptions{Stall: s(60)}})
+				w.await(row.ID, func(r corral.Run) bool { return r.State == corral.RunRunning && r.Reason == tt.sentence })
+				if took := time.Since(began); took > 2*time.Second {
+					t.Errorf("the reason was shown after %s", took)
+				}
+				row = w.awaitOver(row.ID)
+				if row.State != corral.RunStalled || row.Reason != tt.sentence {
+					t.Errorf("run is %s: %q\nwant STALLED: %q", row.State, row.Reason, tt.sentence)
+				}
+				if took := time.Since(began); took < time.Minute || took > 62*time.Second {
+					t.Errorf("stalled after %s, want a minute", took)
+				}
+			})
+		})
+	}
+}
+
+func TestStallClock(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := newSimCluster(oneWorker())
+		w := newWorld(t, c)
+		defer w.stop()
+		began := time.Now()
+		row := w.create(NewRun{Options: corral.RunOptions{Stall: s(60)}, Workflow: document(
+			spec{ID: "huge", MemoryMiB: 1 << 20, Seconds: 500}, spec{ID: "fits", Seconds: 100}, spec{ID: "too", Seconds: 100})})
+		row = w.awaitOver(row.ID)
+		if took := time.Since(began); row.State != corral.RunStalled || took < 260*time.Second || took > 263*time.Second {
+			t.Errorf("%s after %s, want STALLED 60s after the 200s of what could run", row.State, took)
+		}
+		if want := (corral.RunTasks{Total: 3, Ready: 1, Done: 2}); row.Tasks != want {
+			t.Errorf("tasks = %+v, want %+v", row.Tasks, want)
+		}
+	})
+}
+
+func TestSupplyEndsStall(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := newSimCluster()
+		w := newWorld(t, c)
+		defer w.stop()
+		row := w.create(NewRun{Workflow: document(spec{ID: "one", Seconds: 1}), Options: corral.RunOptions{Stall: s(60)}})
+		timer := time.AfterFunc(50*time.Second, func() {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.extra = []Shape{{Name: "glidein 1 (QUEUED)", CPUs: 1, MemoryMiB: 1, Left: time.Hour}}
+		})
+		defer timer.Stop()
+		w.await(row.ID, func(r corral.Run) bool { return r.Reason != "" })
+		w.await(row.ID, func(r corral.Run) bool { return r.Reason == "" })
+		later := time.AfterFunc(10*time.Minute, func() { c.join(oneWorker()) })
+		defer later.Stop()
+		if row = w.awaitOver(row.ID); row.State != corral.RunSucceeded {
+			t.Errorf("run is %s: %s", row.State, row.Reason)
+		}
+	})
+}
+
+// goneCluster is a cluster that was deleted.
+type goneCluster struct{}
+
+func (goneCluster) Queue(id corral.ClusterID) (Queue, error) {
+	return nil, corral.Errorf(corral.NotFound, "no cluster %d", id)
+}
+
+func (goneCluster) Supply(_ context.Context, id corral.ClusterID) (Supply, error) {
+	return Supply{}, corral.Errorf(corral.NotFound, "no cluster %d", id)
+}
+
+func TestClusterThatIsGoneStalls(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t, goneCluster{})
+		defer w.stop()
+		row := w.awaitOver(w.create(NewRun{Workflow: document(fan(2, 1)...), Options: corral.RunOptions{Stall: s(60)}}).ID)
+		if want := "no task can be queued: no cluster 1"; row.State != corral.RunStalled || row.Reason != want {
+			t.Errorf("run is %s: %q, want STALLED: %q", row.State, row.Reason, want)
+		}
+	})
+}
