@@ -107,12 +107,12 @@ func (c *Clusters) Supply(ctx context.Context, id corral.ClusterID) (run.Supply,
 	var s run.Supply
 	present := map[corral.GlideinID]int{} // :: glidein → cpus registered
 	for _, w := range c.Workers(id) {
+		s.Shapes = append(s.Shapes, run.WorkerShape(w, now))
 		if w.Draining || !w.Connected {
 			continue
 		}
 		s.CPUs += w.CPUs
 		present[w.Glidein] += w.CPUs
-		s.Shapes = append(s.Shapes, run.Shape{CPUs: w.CPUs, MemoryMiB: w.MemoryMiB, Left: w.EndsAt.Sub(now) - pool.StartMargin, Present: true, Name: "worker " + w.ID})
 	}
 	var glideins []corral.Glidein
 	err := c.db.View(ctx, func(tx *store.Tx) (err error) {

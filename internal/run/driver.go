@@ -176,6 +176,9 @@ func (d *driver) attach() {
 	queue.Attach(d.row.ID, d.sink)
 	for worker, jobs := range d.state.expected() {
 		d.sink.released(jobs)
+		for _, j := range jobs {
+			j.awaited = true
+		}
 		queue.Expect(d.row.ID, worker, d.build(jobs))
 	}
 }

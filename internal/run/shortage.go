@@ -10,13 +10,15 @@ type shortage struct {
 
 // shortage compares what was released with what there is; here are the workers present. An assigned job
 // whose worker has left counts as one that waits, because the cluster may have queued it again without
-// a word.
+// a word; one that is awaited is returned if its worker does not come back.
 func (s *state) shortage(supply Supply, here map[string]bool) shortage {
 	short := shortage{able: len(s.loose) > 0} // they wait for the end of a back-off
 	var first *job
 	lacking := 0
 	for _, j := range s.jobs {
-		if (j.worker != 0 && here[s.workers.all[j.worker].name]) || supply.takes(j.need) {
+		held := j.worker != 0 && here[s.workers.all[j.worker].name]
+		j.awaited = j.awaited && !held
+		if held || j.awaited || supply.takes(j.need) {
 			short.able = true
 			continue
 		}

@@ -18,6 +18,7 @@ type simWorker struct {
 	cpus      int
 	memoryMiB int
 	endsAt    time.Time // zero: never leaves
+	draining  bool      // takes nothing more
 	free      int
 }
 
@@ -121,7 +122,11 @@ func (c *simCluster) Supply(context.Context, corral.ClusterID) (Supply, error) {
 	s := Supply{Shapes: slices.Clone(c.extra)}
 	for _, w := range c.workers {
 		s.CPUs += w.cpus
-		s.Shapes = append(s.Shapes, WorkerShape(corral.Worker{ID: w.id, CPUs: w.cpus, MemoryMiB: w.memoryMiB, EndsAt: w.endsAt}, time.Now()))
+		endsAt := w.endsAt
+		if endsAt.IsZero() {
+			endsAt = time.Now().Add(1000 * time.Hour)
+		}
+		s.Shapes = append(s.Shapes, WorkerShape(corral.Worker{ID: w.id, CPUs: w.cpus, MemoryMiB: w.memoryMiB, EndsAt: endsAt, Connected: true, Draining: w.draining}, time.Now()))
 	}
 	return s, nil
 }
@@ -209,7 +214,7 @@ func (c *simCluster) pick() *simHeld {
 	defer c.mu.Unlock()
 	for k, j := range c.queued {
 		for _, w := range c.workers {
-			if j.CPUs > w.free || j.MemoryMiB > w.memoryMiB || !w.endsAt.IsZero() && time.Until(w.endsAt) < j.Estimate() {
+			if w.draining || j.CPUs > w.free || j.MemoryMiB > w.memoryMiB || !w.endsAt.IsZero() && time.Until(w.endsAt) < j.Estimate() {
 				continue
 			}
 			w.free -= j.CPUs

@@ -91,6 +91,23 @@ func TestSupplyEndsStall(t *testing.T) {
 	})
 }
 
+func TestTaskOnDrainingWorkerIsNoStall(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		worker := oneWorker()
+		c := newSimCluster(worker)
+		w := newWorld(t, c)
+		defer w.stop()
+		row := w.create(NewRun{Workflow: document(spec{ID: "long", Seconds: 1200}), Options: corral.RunOptions{Stall: s(60)}})
+		w.await(row.ID, func(r corral.Run) bool { return r.Tasks.Running == 1 })
+		c.mu.Lock()
+		worker.draining = true
+		c.mu.Unlock()
+		if row = w.awaitOver(row.ID); row.State != corral.RunSucceeded {
+			t.Errorf("run is %s: %s", row.State, row.Reason)
+		}
+	})
+}
+
 // goneCluster is a cluster that was deleted.
 type goneCluster struct{}
 

@@ -64,6 +64,7 @@ type job struct {
 	parts    []part
 	left     int   // parts that have not ended
 	worker   int32 // 0: not assigned
+	awaited  bool  // after a restart: until its worker comes back
 	busyFrom msec  // when it was assigned, or its last part reported ended
 }
 

@@ -3,7 +3,6 @@ package run
 import (
 	"context"
 	"fmt"
-	"math"
 	"strings"
 	"time"
 
@@ -50,17 +49,14 @@ type Shape struct {
 	Present   bool
 }
 
-// WorkerShape returns the shape of a worker that has registered. One that is draining offers nothing
-// any more, but it belongs into the supply: what it runs is running.
+// WorkerShape returns the shape of a worker that has registered. One that is draining or out of touch
+// offers nothing, but it belongs into the supply: what it runs is running.
 func WorkerShape(w corral.Worker, now time.Time) Shape {
-	if w.Draining {
-		return Shape{Name: workerShape + w.ID, Present: true}
+	shape := Shape{Name: workerShape + w.ID, Present: true}
+	if w.Connected && !w.Draining {
+		shape.CPUs, shape.MemoryMiB, shape.Left = w.CPUs, w.MemoryMiB, w.EndsAt.Sub(now)-pool.StartMargin
 	}
-	left := time.Duration(math.MaxInt64)
-	if !w.EndsAt.IsZero() {
-		left = w.EndsAt.Sub(now)
-	}
-	return Shape{Name: workerShape + w.ID, CPUs: w.CPUs, MemoryMiB: w.MemoryMiB, Left: left, Present: true}
+	return shape
 }
 
 // workerShape begins the names of shapes that are present; the worker's id follows.
@@ -141,7 +137,7 @@ func (s Supply) lack(n need) string {
 	most, here := s.most()
 	switch {
 	case most.cpus == 0:
-		return "needs a worker; those here are leaving and none is requested"
+		return "needs a worker; those here take nothing any more and none is requested"
 	case n.cpus > most.cpus:
 		return fmt.Sprintf("needs %d cpus; the largest worker %s has %d", n.cpus, here, most.cpus)
 	case n.memoryMiB > most.memoryMiB:

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/pool"
 )
 
 func TestDistinctTakesTheSame(t *testing.T) {
@@ -37,16 +38,16 @@ func TestDistinctTakesTheSame(t *testing.T) {
 func TestLack(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	small := WorkerShape(corral.Worker{ID: "s", CPUs: 1, MemoryMiB: 8192, EndsAt: now.Add(time.Hour)}, now)
-	wide := WorkerShape(corral.Worker{ID: "w", CPUs: 8, MemoryMiB: 1024}, now)
-	leaving := WorkerShape(corral.Worker{ID: "l", CPUs: 8, MemoryMiB: 8192, Draining: true}, now)
+	small := WorkerShape(corral.Worker{ID: "s", CPUs: 1, MemoryMiB: 8192, Connected: true, EndsAt: now.Add(time.Hour + pool.StartMargin)}, now)
+	wide := WorkerShape(corral.Worker{ID: "w", CPUs: 8, MemoryMiB: 1024, Connected: true, EndsAt: now.Add(time.Hour)}, now)
+	leaving := WorkerShape(corral.Worker{ID: "l", CPUs: 8, MemoryMiB: 8192, EndsAt: now.Add(time.Hour), Connected: true, Draining: true}, now)
 	tests := []struct {
 		shapes []Shape
 		need   need
 		want   string
 	}{
 		{nil, need{1, 1, 1}, "none is requested"},
-		{[]Shape{leaving}, need{1, 1, 1}, "those here are leaving"},
+		{[]Shape{leaving}, need{1, 1, 1}, "those here take nothing any more and none is requested"},
 		{[]Shape{small, leaving}, need{2, 1, 1}, "needs 2 cpus; the largest worker here has 1"},
 		{[]Shape{small, wide}, need{2, 4096, 90 * time.Second}, "needs 2 cpus, 4096 MiB and 1m30s; no worker here has all of that together"},
 		{[]Shape{small}, need{1, 1, 2 * time.Hour}, "needs 2h0m0s; the worker here that stays longest has 1h0m0s left"},
@@ -79,6 +80,11 @@ func TestShortage(t *testing.T) {
 	if got := s.shortage(Supply{}, map[string]bool{"w": true}); !got.able {
 		t.Errorf("a task runs, and yet: %+v", got)
 	}
+	s.tasks[0].job.awaited = true
+	if got := s.shortage(Supply{}, nil); !got.able {
+		t.Errorf("its worker may come back, and yet: %+v", got)
+	}
+	s.shortage(Supply{}, map[string]bool{"w": true}) // it is back
 	if got := s.shortage(Supply{}, nil); got.able || !strings.Contains(got.what, "3 more tasks") {
 		t.Errorf("its worker has left, and yet: %+v", got)
 	}
