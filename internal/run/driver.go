@@ -48,7 +48,7 @@ type driver struct {
 // drive drives the run until it is over, or until ctx ends: then everything stays as it is for the
 // next start.
 func (d *driver) drive(ctx context.Context) {
-	if err := d.open(ctx); err != nil {
+	if err := d.open(); err != nil {
 		d.abandon(ctx, err)
 		return
 	}
@@ -66,7 +66,7 @@ func (d *driver) drive(ctx context.Context) {
 }
 
 // open brings the run's state back.
-func (d *driver) open(ctx context.Context) error {
+func (d *driver) open() error {
 	state, journal, err := openState(d.lg, d.row, time.Now())
 	if err != nil {
 		return err

@@ -26,7 +26,7 @@ type Queue interface {
 	Expect(run corral.RunID, worker string, jobs []pool.Job)
 }
 
-// Clusters finds queues, and says what could take a task. The server implements it.
+// Clusters finds queues, and says what could take a task.
 type Clusters interface {
 	// Queue returns a cluster's queue, NotFound if the cluster is gone.
 	Queue(id corral.ClusterID) (Queue, error)
