@@ -15,7 +15,7 @@ var layers = [][]string{
 	{"examples/lambda", "gridsite/gridsitetest", "internal/follow", "internal/personal", "internal/reconcile", "internal/run", "internal/store/storetest", "staging"},
 	{"internal/engine", "internal/pilot"},
 	{"internal/demo", "internal/server"},
-	{"cmd/corral", "cmd/corrald", "cmd/pilot", "internal/archtest", "internal/e2e"},
+	{"bench", "cmd/corral", "cmd/corrald", "cmd/pilot", "internal/archtest", "internal/e2e"},
 }
 
 // edges lists, for each package, what it may import of ours and why. What is not here is not allowed.
@@ -74,6 +74,11 @@ var edges = map[string]map[string]string{
 		"internal/version": "--version", "internal/xdg": "default paths", "pool": "wires it",
 	},
 	"cmd/pilot": {root: "exit status", "internal/pilot": "wires it", "internal/version": "--version"},
+
+	"bench": {
+		root: "runs and their reports", "api": "asks corrald", "dag": "makes workflows", "internal/personal": "starts corrald",
+		"internal/version": "names what it measured", "internal/xdg": "a layout in a temporary folder", "workflow": "makes workflows",
+	},
 
 	"internal/archtest": {},
 	"internal/e2e":      {},

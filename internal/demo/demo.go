@@ -54,7 +54,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	if err != nil {
 		return fmt.Errorf("making a temporary directory: %w", err)
 	}
-	d := &Demo{cfg: cfg, dir: dir, began: time.Now(), corrald: personal.Corrald{Layout: layout(dir)}}
+	d := &Demo{cfg: cfg, dir: dir, began: time.Now(), corrald: personal.Corrald{Layout: xdg.Below(dir)}}
 	d.say("Corral demo, all of it below %s", dir)
 	defer func() {
 		if err != nil {
@@ -68,17 +68,6 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	}
 	d.say("\nDone in %s.", time.Since(d.began).Round(100*time.Millisecond))
 	return nil
-}
-
-// layout puts everything of a private corrald below dir.
-func layout(dir string) xdg.Layout {
-	return xdg.Layout{
-		State:  filepath.Join(dir, "state"),
-		Cache:  filepath.Join(dir, "cache"),
-		Data:   filepath.Join(dir, "data"),
-		Socket: filepath.Join(dir, "corrald.sock"),
-		Worker: filepath.Join(dir, "worker.sock"),
-	}
 }
 
 func (d *Demo) say(format string, args ...any) { fmt.Fprintf(d.cfg.Out, format+"\n", args...) }

@@ -45,6 +45,17 @@ func Find() (Layout, error) {
 	return l, nil
 }
 
+// Below returns a layout that has everything below one directory.
+func Below(dir string) Layout {
+	return Layout{
+		State:  filepath.Join(dir, "state"),
+		Cache:  filepath.Join(dir, "cache"),
+		Data:   filepath.Join(dir, "data"),
+		Socket: filepath.Join(dir, "corrald.sock"),
+		Worker: filepath.Join(dir, "worker.sock"),
+	}
+}
+
 func dir(variable, fallback string) string {
 	if v := os.Getenv(variable); filepath.IsAbs(v) {
 		return v

@@ -1,0 +1,113 @@
+// Command bench measures Corral beside the best that the machine could do.
+//
+// Its yardstick is the bare loop (limit.go): for each task it makes the directory and the files that a
+// task's attempt has in a run, starts the same process and waits for it, and does nothing else: no
+// queue, no connection, no journal. The bare loop and Corral take turns within one run of the program,
+// and what is reported first is the ratio of neighbours, because the machine's own speed moves between
+// two runs, and often within one.
+//
+// It uses a private corrald below a temporary directory, through the API that everybody uses, and
+// leaves nothing behind. `bench limit` measures the bare loop alone.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+)
+
+// Defaults that keep a whole run below four minutes; limitSpan lowers tasks on a slow machine.
+const (
+	defaultTasks  = 20_000
+	defaultPairs  = 3
+	defaultHops   = 500
+	defaultQueued = 100_000
+)
+
+// Width is how many tasks run at once: in the bare loop, and as pilots of one cpu.
+const width = 2
+
+// A plan says what to measure and where.
+type plan struct {
+	tasks  int    // at most so many in each measurement of throughput
+	pairs  int    // measurements of throughput
+	hops   int    // tasks in the dependent chain
+	queued int    // tasks in corrald's memory
+	dir    string // parent of the temporary directory: its file system is what is measured
+	bin    string // where corrald and pilot are
+	out    string // a file for the report; empty: standard output alone
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(execute(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// execute runs one command line and returns its exit code.
+func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	if len(args) == 2 && args[0] == loopCommand {
+		return report(stderr, loop(args[1], os.Stdin, stdout))
+	}
+	p, alone, err := parse(args, stderr)
+	if err != nil {
+		return 2 // flag has said why
+	}
+	return report(stderr, p.inside(func(dir string) error {
+		if alone {
+			return limitAlone(ctx, dir, p.tasks, stdout)
+		}
+		return p.measure(ctx, dir, stdout, stderr)
+	}))
+}
+
+func report(stderr io.Writer, err error) int {
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintln(stderr, "bench: "+err.Error())
+	return 1
+}
+
+// parse reads the command line; alone says that only the bare loop is wanted.
+func parse(args []string, stderr io.Writer) (p plan, alone bool, err error) {
+	if alone = len(args) > 0 && args[0] == "limit"; alone {
+		args = args[1:]
+	}
+	f := flag.NewFlagSet("bench", flag.ContinueOnError)
+	f.SetOutput(stderr)
+	f.IntVar(&p.tasks, "tasks", defaultTasks, "at most so many tasks in each measurement of throughput")
+	f.IntVar(&p.pairs, "pairs", defaultPairs, "measurements of throughput")
+	f.IntVar(&p.hops, "hops", defaultHops, "tasks in the dependent chain")
+	f.IntVar(&p.queued, "queued", defaultQueued, "tasks to queue for the measurement of memory")
+	f.StringVar(&p.dir, "dir", os.TempDir(), "`directory` to work below; its file system is measured")
+	f.StringVar(&p.bin, "bin", "bin", "`directory` with corrald and pilot")
+	f.StringVar(&p.out, "out", "", "write the report to `file`, too")
+	if err := f.Parse(args); err != nil {
+		return p, alone, err
+	}
+	if f.NArg() > 0 || min(p.tasks, p.pairs, p.hops, p.queued) < 1 {
+		fmt.Fprintln(stderr, "usage: bench [limit] [flags]; all numbers are at least 1")
+		f.PrintDefaults()
+		return p, alone, flag.ErrHelp
+	}
+	return p, alone, nil
+}
+
+// inside calls do with a temporary directory, which is gone afterwards.
+func (p plan) inside(do func(dir string) error) error {
+	dir, err := os.MkdirTemp(p.dir, "corral-bench-")
+	if err != nil {
+		return fmt.Errorf("making a temporary directory: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	if dir, err = filepath.Abs(dir); err != nil {
+		return err
+	}
+	return do(dir)
+}

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// results are all that was measured.
+type results struct {
+	machine    machine
+	throughput throughput
+	latency    latency
+	queued     queued
+}
+
+// measure measures everything, prints the report and, if asked to, writes it to a file.
+func (p plan) measure(ctx context.Context, dir string, stdout, stderr io.Writer) error {
+	if err := usePrograms(p.bin); err != nil {
+		return err
+	}
+	r := results{machine: thisMachine(dir)}
+	if err := r.measureRuns(ctx, p, dir, stderr); err != nil {
+		return err
+	}
+	var err error
+	if r.queued, err = measureQueued(ctx, filepath.Join(dir, "q"), p.queued); err != nil {
+		return err
+	}
+	r.machine.load[1] = loadNow()
+	text := r.markdown()
+	if _, err := io.WriteString(stdout, text); err != nil || p.out == "" {
+		return err
+	}
+	return os.WriteFile(p.out, []byte(text), 0o666)
+}
+
+// usePrograms puts corrald and pilot first on the PATH, where a stand looks for them.
+func usePrograms(bin string) error {
+	bin, err := filepath.Abs(bin)
+	if err == nil {
+		_, err = os.Stat(filepath.Join(bin, "corrald"))
+	}
+	if err != nil {
+		return fmt.Errorf("the programs to measure are not there; make build makes them: %w", err)
+	}
+	return os.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+}
+
+// measureRuns measures what needs pilots.
+func (r *results) measureRuns(ctx context.Context, p plan, dir string, stderr io.Writer) (err error) {
+	s, err := newStand(ctx, filepath.Join(dir, "s"))
+	defer func() { err = errors.Join(err, s.takeDown()) }()
+	if err != nil {
+		return err
+	}
+	if err := s.provision(ctx, width); err != nil {
+		return err
+	}
+	g := rig{dir, s, stderr}
+	if r.throughput, err = g.throughput(ctx, p.tasks, p.pairs); err != nil {
+		return err
+	}
+	r.latency, err = g.latency(ctx, p.hops, p.pairs)
+	return err
+}
+
+// markdown is the report. Its tables are readable as they are.
+func (r results) markdown() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n\n", r.machine)
+	t := r.throughput
+	n := len(t.limit)
+	fmt.Fprintf(&b, "%d independent no-op tasks (/bin/true), %d wide, %d rounds:\n\n", t.tasks, width, n)
+	table(&b, [][]string{
+		{"tasks/s", "median", "range"},
+		append([]string{"bare loop"}, rates(t.limit).row("%.0f")...),
+		append([]string{"corral"}, rates(t.corral).row("%.0f")...),
+		append([]string{"corral, " + t.clustering}, rates(t.clustered).row("%.0f")...),
+		append([]string{"**corral ÷ bare loop**"}, ratios(t.corral, t.limit).row("%.2f")...),
+		append([]string{t.clustering + " ÷ bare loop"}, ratios(t.clustered, t.limit).row("%.2f")...),
+		{"xargs -P2 -n1, for orientation", fmt.Sprintf("%.0f", t.xargs.rate()), "once"},
+	})
+	b.WriteString("\nProcessor time, µs a task, medians:\n\n")
+	table(&b, t.costTable())
+	fmt.Fprintf(&b, "\nA chain of %d no-op tasks, each waiting for the one before it:\n\n", r.latency.corral[0].tasks)
+	table(&b, [][]string{
+		{"ms a hop", "median", "range"},
+		append([]string{"one bare loop"}, perTask(r.latency.limit).row("%.2f")...),
+		append([]string{"corral"}, perTask(r.latency.corral).row("%.2f")...),
+	})
+	b.WriteString("\n" + r.queued.markdown())
+	return b.String()
+}
+
+// costTable says where processor time goes. Unlike rates it hardly depends on what else the machine
+// has to do.
+func (t throughput) costTable() [][]string {
+	rows := [][]string{{"part", "bare loop", "corral", t.clustering}}
+	row := func(name string, of func(cost) time.Duration) {
+		cells := []string{name}
+		for _, samples := range [][]sample{t.limit, t.corral, t.clustered} {
+			cells = append(cells, fmt.Sprintf("%.0f", costs(samples, of).median()))
+		}
+		rows = append(rows, cells)
+	}
+	for p, name := range partNames {
+		row(name, func(c cost) time.Duration { return c[p] })
+	}
+	row("all", cost.sum)
+	return rows
+}
+
+func (q queued) markdown() string {
+	const mib = 1 << 10 // KiB
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d tasks queued in corrald, no worker (workflow of %.1f MB):\n\n", q.tasks, float64(q.document)/1e6)
+	table(&b, [][]string{
+		{"what", "measured"},
+		{"request to answer", q.answered.Round(time.Millisecond).String()},
+		{"request to all queued", q.quiet.Round(10 * time.Millisecond).String()},
+		{"resident memory before", fmt.Sprintf("%d MiB", q.empty.now/mib)},
+		{"resident memory then", fmt.Sprintf("%d MiB", q.full.now/mib)},
+		{"its peak", fmt.Sprintf("%d MiB", q.full.peak/mib)},
+		{"growth per task", fmt.Sprintf("%d bytes", q.bytesPerTask())},
+	})
+	return b.String()
+}
+
+// table writes rows of equal length, the first of which is the head.
+func table(b *strings.Builder, rows [][]string) {
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	for k, row := range rows {
+		for i, cell := range row {
+			b.WriteString("| " + cell + strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+1))
+		}
+		b.WriteString("|\n")
+		if k == 0 {
+			for _, w := range widths {
+				b.WriteString("| " + strings.Repeat("-", w) + " ")
+			}
+			b.WriteString("|\n")
+		}
+	}
+}

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/personal"
+	"github.com/corral-pilot/corral/internal/xdg"
+)
+
+const (
+	walltime = 30 * time.Minute // of the pilots: more than a whole benchmark takes
+	patience = 2 * time.Minute  // for any one thing to happen
+)
+
+// A stand is a private corrald with site and cluster, all below one directory, and its pilots.
+type stand struct {
+	corrald personal.Corrald
+	cl      *api.Client
+	self    process // corrald
+	pilots  []process
+	workers []process
+}
+
+// newStand starts a corrald below dir. The caller must take it down, also when there is an error.
+func newStand(ctx context.Context, dir string) (*stand, error) {
+	s := &stand{corrald: personal.Corrald{Layout: xdg.Below(dir)}}
+	if _, err := s.corrald.Start(ctx); err != nil {
+		return s, err
+	}
+	var err error
+	if s.self, _, err = processOf(s.corrald.PID()); err != nil {
+		return s, err
+	}
+	if s.cl, err = s.corrald.Client(); err != nil {
+		return s, err
+	}
+	_, err = personal.SetUp(ctx, s.cl)
+	return s, err
+}
+
+// provision asks for one-cpu pilots, waits for their workers and finds out which processes they are.
+func (s *stand) provision(ctx context.Context, hosts int) error {
+	g, err := s.cl.CreateGlidein(ctx, api.NewGlidein{
+		Site: personal.Site, Hosts: hosts, CPUs: 1, Walltime: corral.Seconds(walltime),
+	}, "")
+	if err != nil {
+		return err
+	}
+	if _, err := s.cl.WaitGlidein(ctx, g.ID, api.UntilWorkers, patience); err != nil {
+		return err
+	}
+	workers, err := s.cl.Workers(ctx, personal.Cluster)
+	if err != nil {
+		return err
+	}
+	for _, w := range workers {
+		if err := s.meet(w.PID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// meet remembers a worker's process and its pilot's.
+func (s *stand) meet(pid int) error {
+	w, parent, err := processOf(pid)
+	if err != nil {
+		return err
+	}
+	s.workers = append(s.workers, w)
+	pilot, _, err := processOf(parent)
+	if err == nil && !slices.Contains(s.pilots, pilot) {
+		s.pilots = append(s.pilots, pilot)
+	}
+	return err
+}
+
+// spent returns the processor time that the stand's processes have used so far.
+func (s *stand) spent() (c cost, err error) {
+	add := func(processes []process, self, children part) {
+		for _, p := range processes {
+			st, trouble := statOf(p.pid)
+			err = errors.Join(err, trouble)
+			c[self] += st.self
+			if children < parts {
+				c[children] += st.children
+			}
+		}
+	}
+	add([]process{s.self}, partCorrald, partSite)
+	add(s.pilots, partPilot, parts) // its children are the workers
+	add(s.workers, partRunner, partTasks)
+	return c, err
+}
+
+// run runs a workflow of so many tasks and measures from its first task's start to its last one's end,
+// by the workers' clocks. Then the run is removed with all its files.
+func (s *stand) run(ctx context.Context, document []byte, tasks int, clustering string) (m sample, err error) {
+	before, err := s.spent()
+	if err != nil {
+		return m, err
+	}
+	run, err := s.cl.CreateRun(ctx, request(document, clustering), "")
+	if err != nil {
+		return m, err
+	}
+	if run, err = s.cl.WaitRun(ctx, run.ID, patience); err != nil {
+		return m, err
+	}
+	if run.State != corral.RunSucceeded || run.Tasks.Done != tasks || run.Report == nil {
+		return m, corral.Errorf(corral.Failed, "run %d is %s with %d of %d tasks done: %s", run.ID, run.State, run.Tasks.Done, tasks, run.Reason)
+	}
+	after, err := s.spent()
+	if err != nil {
+		return m, err
+	}
+	m = sample{tasks: tasks, span: time.Duration(run.Report.Makespan - run.Report.WaitForWorkers), cost: after.minus(before)}
+	_, err = s.cl.RemoveRun(ctx, run.ID, true)
+	return m, err
+}
+
+func request(document []byte, clustering string) api.NewRun {
+	return api.NewRun{
+		Cluster: personal.Cluster, Workflow: document, WorkflowName: "noop.json", SourceDir: os.TempDir(),
+		Options: corral.RunOptions{Clustering: clustering},
+	}
+}
+
+// takeDown ends everything that the stand started, with force if it does not go by itself.
+func (s *stand) takeDown() error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	var err error
+	if s.corrald.Answers(ctx) && s.cl != nil {
+		_, err = personal.TakeDown(ctx, s.cl, true)
+		s.cl.Close()
+	}
+	err = errors.Join(err, s.corrald.Stop(ctx))
+	for _, p := range slices.Concat(s.pilots, s.workers, []process{s.self}) {
+		if p.alive() {
+			err = errors.Join(err, fmt.Errorf("process %d had to be killed", p.pid), syscall.Kill(p.pid, syscall.SIGKILL))
+		}
+	}
+	return err
+}
