@@ -55,7 +55,7 @@ func TestLoopSaysWhyItFails(t *testing.T) {
 
 func TestLimit(t *testing.T) {
 	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "limit")
+	dir := t.TempDir()
 	s, err := limit(t.Context(), dir, 40, 2)
 	if err != nil {
 		t.Fatal(err)
@@ -63,9 +63,7 @@ func TestLimit(t *testing.T) {
 	if s.tasks != 40 || s.rate() <= 0 || s.cost[partRunner] <= 0 || s.cost[partTasks] <= 0 {
 		t.Errorf("sample %+v", s)
 	}
-	if _, err := os.Stat(dir); err == nil {
-		t.Errorf("%s is still there", dir)
-	}
+	wantNothingLeft(t, dir)
 	if x, err := xargs(t.Context(), 10); err != nil || x.rate() <= 0 {
 		t.Errorf("xargs: %+v, %v", x, err)
 	}

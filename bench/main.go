@@ -19,6 +19,8 @@ import (
 	"os/signal"
 	"path/filepath"
 	"syscall"
+
+	"github.com/corral-pilot/corral/internal/disk"
 )
 
 // Defaults that keep a whole run below four minutes; limitSpan lowers tasks on a slow machine.
@@ -109,5 +111,6 @@ func (p plan) inside(do func(dir string) error) error {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return err
 	}
+	_ = disk.Scatter(dir) // as runs' directories are; what one measurement deletes must not slow down the next
 	return do(dir)
 }

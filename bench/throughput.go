@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strconv"
 	"time"
 )
@@ -39,10 +38,6 @@ type rig struct {
 
 func (r rig) say(format string, args ...any) { fmt.Fprintf(r.stderr, "bench: "+format+"\n", args...) }
 
-func (r rig) limit(ctx context.Context, n, wide int) (sample, error) {
-	return limit(ctx, filepath.Join(r.dir, "limit"), n, wide)
-}
-
 // throughput measures rounds of at most so many independent tasks.
 func (r rig) throughput(ctx context.Context, most, rounds int) (t throughput, err error) {
 	if t.tasks, err = r.warmUp(ctx, most); err != nil {
@@ -76,7 +71,7 @@ func (r rig) warmUp(ctx context.Context, most int) (int, error) {
 	if _, err := r.stand.run(ctx, document, n, "none"); err != nil {
 		return 0, err
 	}
-	s, err := r.limit(ctx, n, width)
+	s, err := limit(ctx, r.dir, n, width)
 	return min(most, max(n, int(s.rate()*limitSpan.Seconds()))), err
 }
 
@@ -85,7 +80,7 @@ func (r rig) round(ctx context.Context, t *throughput, document []byte) error {
 		into    *[]sample
 		measure func() (sample, error)
 	}{
-		{&t.limit, func() (sample, error) { return r.limit(ctx, t.tasks, width) }},
+		{&t.limit, func() (sample, error) { return limit(ctx, r.dir, t.tasks, width) }},
 		{&t.corral, func() (sample, error) { return r.stand.run(ctx, document, t.tasks, "none") }},
 		{&t.clustered, func() (sample, error) { return r.stand.run(ctx, document, t.tasks, t.clustering) }},
 	} {
@@ -134,7 +129,7 @@ func (r rig) latency(ctx context.Context, hops, rounds int) (l latency, err erro
 		return l, err
 	}
 	for range rounds {
-		bare, err := r.limit(ctx, hops, 1)
+		bare, err := limit(ctx, r.dir, hops, 1)
 		if err != nil {
 			return l, err
 		}

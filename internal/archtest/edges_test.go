@@ -9,7 +9,7 @@ import (
 // layers lists every package, from the centre to the rim. A package imports from lower layers only,
 // never from its own. examples/lambda stands below the demo that shows it.
 var layers = [][]string{
-	{"dag", "resubmit", "internal/node", "internal/version", "internal/xdg"},
+	{"dag", "resubmit", "internal/disk", "internal/node", "internal/version", "internal/xdg"},
 	{root},
 	{"api", "gridsite", "internal/order", "internal/store", "packages", "pool", "workflow"},
 	{"examples/lambda", "gridsite/gridsitetest", "internal/follow", "internal/personal", "internal/reconcile", "internal/run", "internal/store/storetest", "staging"},
@@ -22,6 +22,7 @@ var layers = [][]string{
 var edges = map[string]map[string]string{
 	"dag":              {},
 	"resubmit":         {},
+	"internal/disk":    {},
 	"internal/node":    {},
 	"internal/version": {},
 	"internal/xdg":     {},
@@ -41,7 +42,7 @@ var edges = map[string]map[string]string{
 	"internal/follow":          {root: "shows runs", "api": "asks corrald"},
 	"internal/personal":        {root: "error kinds", "api": "asks corrald", "internal/version": "compares programs", "internal/xdg": "where it lives"},
 	"internal/reconcile":       {root: "the world", "resubmit": "the rule for another attempt"},
-	"internal/run":             {root: "runs", "api": "what a new run is made of", "dag": "ranks, frontier", "internal/store": "keeps runs", "pool": "runs tasks", "workflow": "what to run"},
+	"internal/run":             {root: "runs", "api": "what a new run is made of", "dag": "ranks, frontier", "internal/disk": "where runs are", "internal/store": "keeps runs", "pool": "runs tasks", "workflow": "what to run"},
 	"internal/store/storetest": {"internal/store": "opens a database for a test"},
 	"staging":                  {root: "error kinds", "packages": "what it installs"},
 
@@ -76,8 +77,8 @@ var edges = map[string]map[string]string{
 	"cmd/pilot": {root: "exit status", "internal/pilot": "wires it", "internal/version": "--version"},
 
 	"bench": {
-		root: "runs and their reports", "api": "asks corrald", "dag": "makes workflows", "internal/personal": "starts corrald",
-		"internal/version": "names what it measured", "internal/xdg": "a layout in a temporary folder", "workflow": "makes workflows",
+		root: "runs and their reports", "api": "asks corrald", "dag": "makes workflows", "internal/disk": "where it measures",
+		"internal/personal": "starts corrald", "internal/version": "names what it measured", "internal/xdg": "a layout in a temporary folder", "workflow": "makes workflows",
 	},
 
 	"internal/archtest": {},

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/disk"
 	"github.com/corral-pilot/corral/internal/store"
 )
 
@@ -86,7 +87,23 @@ func (m *Manager) layOut(ctx context.Context, l layout, workflow []byte, links [
 			return err
 		}
 	}
+	if filepath.Dir(l.dir) == m.config.Dir {
+		m.makeHome()
+	}
 	return l.create(workflow, links)
+}
+
+// makeHome makes the parent of the directories that runs get by default. They have nothing to do with
+// each other, and the file system should know: what one run deletes must not slow down the next. If
+// anything is wrong with the parent, making the run's directory says so.
+func (m *Manager) makeHome() {
+	err := os.MkdirAll(m.config.Dir, 0o700)
+	if err == nil {
+		err = disk.Scatter(m.config.Dir)
+	}
+	if err != nil {
+		m.lg.Debug("run directories are not scattered", "dir", m.config.Dir, "error", err)
+	}
 }
 
 // withDefaults fills in what is left out and refuses what makes no sense.

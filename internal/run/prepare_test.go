@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/disk"
 	"github.com/corral-pilot/corral/internal/store"
 )
 
@@ -78,6 +79,10 @@ func TestPrepareLaysOut(t *testing.T) {
 		row := w.create(NewRun{Workflow: text, SourceDir: source, Labels: map[string]string{"k": "v"}})
 		if !strings.HasPrefix(row.Dir, w.dir+"/test-") {
 			t.Errorf("directory %s is not below %s", row.Dir, w.dir)
+		}
+		scattered, err := disk.Scattered(w.dir)
+		if known := disk.Scatter(source) == nil; scattered != known {
+			t.Errorf("runs are scattered: %t (%v), want %t", scattered, err, known)
 		}
 		wanted := corral.RunOptions{Clustering: "none", Stall: s(300), DefaultRuntime: s(60)}
 		if row.Options != wanted || row.Labels["k"] != "v" || row.Workflow != "test" {
