@@ -60,7 +60,7 @@ func (l *siteLoop) moveSite(ctx context.Context, move corral.SiteMove, reason st
 
 // submit records the intent, then asks the site.
 func (l *siteLoop) submit(ctx context.Context, w reconcile.World, a reconcile.Submit) error {
-	site, err := l.prepare(ctx, w.Site, a)
+	site, err := l.prepare(ctx, w.Site, a.Kind)
 	if err != nil {
 		return err
 	}
@@ -179,12 +179,19 @@ func (l *siteLoop) neverStarted(ctx context.Context, job corral.Job) error {
 	})
 }
 
+// sweepScript removes the root $1: all that is left there after a cleanup job; without one, when $2 is
+// empty, only what carries our mark.
+const sweepScript = `
+[ -n "$2" ] || [ -e "$1/` + rootMark + `" ] || exit 0
+rm -rf -- "$1"
+`
+
 // sweep removes the root directory with the cleanup job's own remains, then forgets the site.
 func (l *siteLoop) sweep(ctx context.Context, site corral.Site) error {
 	if err := l.open(ctx, site); err != nil {
 		return err
 	}
-	res, err := l.conn.Run(ctx, gridsite.Command{Argv: []string{"rm", "-rf", "--", site.Root}})
+	res, err := l.conn.Run(ctx, gridsite.Command{Argv: []string{"sh", "-c", sweepScript, "sweep", site.Root, site.PackageDigest}})
 	switch {
 	case err != nil:
 		return fmt.Errorf("removing %s: %w", site.Root, err)

@@ -10,16 +10,21 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// probeScript makes and removes a directory in the nearest ancestor of $1 that exists.
+// probeScript refuses a root $1 with something in it that is not marked as ours, and makes and removes a
+// directory in the nearest of its ancestors that exists.
 const probeScript = `
 d=$1
 while [ ! -e "$d" ]; do d=$(dirname -- "$d"); done
 [ -d "$d" ] || { echo "$d is not a directory" >&2; exit 1; }
+if [ "$d" = "$1" ] && [ ! -e "$d/` + rootMark + `" ] && [ -n "$(ls -A -- "$d")" ]; then
+	echo "it is not empty, and removing the site would remove all that is in it" >&2
+	exit 1
+fi
 t=$(mktemp -d "$d/.corral-XXXXXX") && rmdir -- "$t"
 `
 
-// CheckSite reports why a site cannot be used: it is not reached, or its root is not writable. It
-// leaves nothing there.
+// CheckSite reports why a site cannot be used: it is not reached, or its root is not writable, or has
+// files of others in it. It leaves nothing there.
 func CheckSite(ctx context.Context, site corral.Site) error {
 	conn, err := gridsite.Dial(ctx, site.Contact)
 	if err != nil {
@@ -31,7 +36,8 @@ func CheckSite(ctx context.Context, site corral.Site) error {
 		return corral.ErrorAt(corral.Unavailable, "contact", "reaching %s: %w", site.Contact, err)
 	}
 	if res.Exit != 0 {
-		return corral.ErrorAt(corral.Invalid, "root", "%s is not writable at %s: %s", site.Root, site.Contact, lastLine(append(res.Stdout, res.Stderr...)))
+		return corral.ErrorAt(corral.Invalid, "root", "%s at %s cannot be the root of a site: %s",
+			site.Root, site.Contact, lastLine(append(res.Stdout, res.Stderr...)))
 	}
 	return nil
 }

@@ -26,21 +26,32 @@ type Address interface {
 }
 
 // prepare finds out, before the first job at a site, what runs there, and puts the pilot binary there.
-// It returns the site with what was found.
-func (l *siteLoop) prepare(ctx context.Context, site corral.Site, a reconcile.Submit) (corral.Site, error) {
-	if a.Kind == corral.PilotJob {
+// It returns the site with what was found. That is recorded only once something of ours can be there,
+// so that a site without a package is one where nothing is left to be cleaned up.
+func (l *siteLoop) prepare(ctx context.Context, site corral.Site, kind corral.JobKind) (corral.Site, error) {
+	if kind == corral.PilotJob {
 		return site, nil
 	}
 	if err := l.open(ctx, site); err != nil {
 		return site, err
 	}
-	if a.Kind == corral.SetupJob || site.PackageDigest == "" {
-		var err error
-		if site, err = l.survey(ctx, site); err != nil {
-			return site, err
-		}
+	if kind == corral.CleanupJob {
+		return site, l.boot(ctx, site)
 	}
-	return site, l.boot(ctx, site)
+	facts, err := l.survey(ctx, site)
+	if err != nil {
+		return site, err
+	}
+	if err := l.boot(ctx, facts); err != nil {
+		return site, err
+	}
+	err = l.write(ctx, func(tx *store.Tx) (err error) {
+		site, err = tx.SetSite(site.ID, func(s *corral.Site) {
+			s.Platform, s.Package, s.PackageDigest = facts.Platform, facts.Package, facts.PackageDigest
+		})
+		return err
+	})
+	return site, err
 }
 
 // survey asks the site what it is and chooses its package.
@@ -51,26 +62,25 @@ func (l *siteLoop) survey(ctx context.Context, site corral.Site) (corral.Site, e
 	}
 	p, err := l.e.cfg.Depot.choose(platform)
 	if err != nil {
-		if moved := l.moveSite(ctx, corral.SiteFail, err.Error()); moved != nil {
-			return site, moved
-		}
-		return site, fmt.Errorf("choosing a package for site %s: %w", site.Name, err)
+		return site, l.unusable(ctx, err.Error())
 	}
-	err = l.write(ctx, func(tx *store.Tx) (err error) {
-		site, err = tx.SetSite(site.ID, func(s *corral.Site) {
-			s.Platform, s.Package, s.PackageDigest = platform, p.Name, p.Digest
-		})
-		return err
-	})
-	return site, err
+	site.Platform, site.Package, site.PackageDigest = platform, p.Name, p.Digest
+	return site, nil
 }
+
+// rootMark is the file that says that a directory is a site's root and goes with it.
+const rootMark = ".corral-site"
+
+// bootScript makes the root $1 with its mark, and the directory $2 below it.
+const bootScript = `
+umask 077
+mkdir -p -- "$1" &&
+	echo "Corral removes all of this directory together with the site that it belongs to." >"$1/` + rootMark + `" &&
+	mkdir -p -- "$2"
+`
 
 // boot puts the pilot binary where the setup and cleanup jobs find it, unless it is there.
 func (l *siteLoop) boot(ctx context.Context, site corral.Site) error {
-	p, err := l.e.cfg.Depot.choose(site.Platform)
-	if err != nil {
-		return err
-	}
 	there, err := l.conn.Run(ctx, gridsite.Command{Argv: []string{"test", "-x", bootPath(site)}})
 	if err != nil {
 		return fmt.Errorf("looking for the pilot binary: %w", err)
@@ -78,12 +88,17 @@ func (l *siteLoop) boot(ctx context.Context, site corral.Site) error {
 	if there.Exit == 0 {
 		return nil
 	}
-	made, err := l.conn.Run(ctx, gridsite.Command{Argv: []string{"mkdir", "-p", "-m", "700", "--", path.Dir(bootPath(site))}})
+	p, err := l.e.cfg.Depot.choose(site.Platform)
+	if err != nil {
+		return l.unusable(ctx, err.Error())
+	}
+	dir := path.Dir(bootPath(site))
+	made, err := l.conn.Run(ctx, gridsite.Command{Argv: []string{"sh", "-c", bootScript, "boot", site.Root, dir}})
 	switch {
 	case err != nil:
-		return fmt.Errorf("making %s: %w", path.Dir(bootPath(site)), err)
+		return fmt.Errorf("making %s: %w", dir, err)
 	case made.Exit != 0:
-		return l.unusable(ctx, "making "+path.Dir(bootPath(site))+": "+lastLine(made.Stderr))
+		return l.unusable(ctx, "making "+dir+": "+lastLine(made.Stderr))
 	}
 	f, err := l.e.cfg.Depot.binary(p)
 	if err != nil {

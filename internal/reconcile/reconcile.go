@@ -68,7 +68,7 @@ type (
 		Reason string
 	}
 
-	// Sweep removes the site's root directory, then moves the site to DELETED.
+	// Sweep removes what is left of the site's root directory, then moves the site to DELETED.
 	Sweep struct{}
 )
 
@@ -79,7 +79,7 @@ func (a Cancel) Why() string     { return a.Reason }
 func (a AskGlidein) Why() string { return a.Reason }
 func (a Settle) Why() string     { return "what its attempts say has changed" }
 func (a MoveSite) Why() string   { return a.Reason }
-func (a Sweep) Why() string      { return "the cleanup job is done" }
+func (a Sweep) Why() string      { return "no job is needed at the site any more" }
 
 // maxSiteJobs is how often a setup or cleanup job is tried before the site fails.
 const maxSiteJobs = 3
@@ -105,6 +105,9 @@ func site(now time.Time, w World) []Action {
 	case corral.SiteExiting:
 		return exiting(w)
 	case corral.SiteRemoving:
+		if w.Site.PackageDigest == "" {
+			return []Action{Sweep{}}
+		}
 		return siteJob(now, w, corral.CleanupJob, Sweep{})
 	case corral.SiteDeleted, corral.SiteFailed:
 		return cancelAll(w.Jobs, "the site is "+string(w.Site.State))
@@ -154,7 +157,7 @@ func retryable(j corral.Job) bool {
 }
 
 // exiting passes removal on to the glideins and the setup job; when nothing is alive the cleanup job
-// follows.
+// follows, unless the site never came so far that a job could have run there.
 func exiting(w World) []Action {
 	const reason = "the site is being removed"
 	actions := cancelAll(w.Jobs, reason)
@@ -168,6 +171,9 @@ func exiting(w World) []Action {
 	}
 	if busy {
 		return actions
+	}
+	if w.Site.PackageDigest == "" {
+		return []Action{MoveSite{corral.SiteEmptied, "nothing was installed there"}}
 	}
 	return []Action{Submit{Kind: corral.CleanupJob, Move: corral.SiteEmptied, Reason: reason}}
 }

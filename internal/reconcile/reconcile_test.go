@@ -81,6 +81,8 @@ func TestDecideSite(t *testing.T) {
 		{"ready", corral.SiteReady, []corral.Job{setup(corral.OutcomeDone, false)}, 0, []string{}},
 		{"exiting while setup runs", corral.SiteExiting, []corral.Job{{Kind: corral.SetupJob, State: corral.JobRunning}}, 0, []string{"cancel"}},
 		{"exiting, empty", corral.SiteExiting, []corral.Job{setup(corral.OutcomeDone, false)}, 0, []string{"submit cleanup"}},
+		{"exiting, nothing installed", corral.SiteExiting, nil, 0, []string{"emptied"}},
+		{"removing, nothing installed", corral.SiteRemoving, nil, 0, []string{"sweep"}},
 		{"cleanup done", corral.SiteRemoving, []corral.Job{siteJobOver(corral.CleanupJob, 1, corral.OutcomeDone, false)}, 0, []string{"sweep"}},
 		{"removed again after a failed removal", corral.SiteRemoving, []corral.Job{siteJobOver(corral.CleanupJob, 1, corral.OutcomeFailed, false)}, 0, []string{"fail"}},
 		{"failed", corral.SiteFailed, []corral.Job{{Kind: corral.SetupJob, State: corral.JobRunning}}, 0, []string{"cancel"}},
@@ -88,7 +90,11 @@ func TestDecideSite(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got := kinds(Decide(t0.Add(tt.after), World{Site: corral.Site{State: tt.state}, Jobs: tt.jobs}))
+			site := corral.Site{State: tt.state}
+			if len(tt.jobs) > 0 {
+				site.PackageDigest = "sha256:…" // known before the first job
+			}
+			got := kinds(Decide(t0.Add(tt.after), World{Site: site, Jobs: tt.jobs}))
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("Decide (-want +got):\n%s", diff)
 			}
@@ -141,7 +147,7 @@ func TestDecideGlidein(t *testing.T) {
 func TestDecideExitingSite(t *testing.T) {
 	t.Parallel()
 	g := glideinWith(resubmit.Policy{Mode: resubmit.Forever}, alive(1, corral.JobRunning))
-	w := World{Site: corral.Site{State: corral.SiteExiting}, Glideins: []corral.Glidein{g}}
+	w := World{Site: corral.Site{State: corral.SiteExiting, PackageDigest: "sha256:…"}, Glideins: []corral.Glidein{g}}
 	if diff := cmp.Diff([]string{"ask cancel"}, kinds(Decide(t0, w))); diff != "" {
 		t.Errorf("first the glidein is asked (-want +got):\n%s", diff)
 	}

@@ -40,7 +40,8 @@ type Config struct {
 	// SiteRoot proposes a directory for a site that was created without one.
 	SiteRoot func(name string) string
 
-	// CheckSite reports why a new site cannot be used: it is not reached, or its root is not writable.
+	// CheckSite reports why a new site cannot be used: it is not reached, or its root is not writable or
+	// not empty.
 	// It must leave nothing at the site.
 	CheckSite func(ctx context.Context, site corral.Site) error
 
