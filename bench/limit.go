@@ -28,14 +28,13 @@ var ownSession = &syscall.SysProcAttr{Setsid: true}
 const recordSize = 384
 
 // limit runs n tasks in so many bare loops side by side, each a process of its own, so that they share
-// no lock, and measures from the first to the last. They work in a directory that is made below the
-// given one and deleted afterwards. A token in a pipe is a task: whoever is free takes the next.
+// no lock, and measures from the first to the last. They work in a new directory below the given one.
+// A token in a pipe is a task: whoever is free takes the next.
 func limit(ctx context.Context, below string, n, wide int) (s sample, err error) {
 	dir, err := os.MkdirTemp(below, "limit-") // the name decides where on the disk it is
 	if err != nil {
 		return s, fmt.Errorf("making a directory for the bare loop: %w", err)
 	}
-	defer os.RemoveAll(dir)
 	take, give, err := os.Pipe()
 	if err != nil {
 		return s, err

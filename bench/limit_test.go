@@ -63,7 +63,10 @@ func TestLimit(t *testing.T) {
 	if s.tasks != 40 || s.rate() <= 0 || s.cost[partRunner] <= 0 || s.cost[partTasks] <= 0 {
 		t.Errorf("sample %+v", s)
 	}
-	wantNothingLeft(t, dir)
+	records, err := filepath.Glob(dir + "/limit-*/[01]/*/record.json")
+	if err != nil || len(records) != 40 {
+		t.Errorf("%d records (%v), want 40", len(records), err)
+	}
 	if x, err := xargs(t.Context(), 10); err != nil || x.rate() <= 0 {
 		t.Errorf("xargs: %+v, %v", x, err)
 	}

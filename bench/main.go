@@ -101,7 +101,8 @@ func parse(args []string, stderr io.Writer) (p plan, alone bool, err error) {
 	return p, alone, nil
 }
 
-// inside calls do with a temporary directory, which is gone afterwards.
+// inside calls do with a temporary directory, which is gone afterwards. Nothing in it is deleted before
+// the end, because ext4 slows down where much was deleted just now.
 func (p plan) inside(do func(dir string) error) error {
 	dir, err := os.MkdirTemp(p.dir, "corral-bench-")
 	if err != nil {
@@ -111,6 +112,6 @@ func (p plan) inside(do func(dir string) error) error {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return err
 	}
-	_ = disk.Scatter(dir) // as runs' directories are; what one measurement deletes must not slow down the next
+	_ = disk.Scatter(dir) // as the parent of runs is: what was deleted elsewhere must not slow us down
 	return do(dir)
 }

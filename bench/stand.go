@@ -102,7 +102,7 @@ func (s *stand) spent() (c cost, err error) {
 }
 
 // run runs a workflow of so many tasks and measures from its first task's start to its last one's end,
-// by the workers' clocks. Then the run is removed with all its files.
+// by the workers' clocks.
 func (s *stand) run(ctx context.Context, document []byte, tasks int, clustering string) (m sample, err error) {
 	before, err := s.spent()
 	if err != nil {
@@ -122,9 +122,8 @@ func (s *stand) run(ctx context.Context, document []byte, tasks int, clustering 
 	if err != nil {
 		return m, err
 	}
-	m = sample{tasks: tasks, span: time.Duration(run.Report.Makespan - run.Report.WaitForWorkers), cost: after.minus(before)}
-	_, err = s.cl.RemoveRun(ctx, run.ID, true)
-	return m, err
+	span := time.Duration(run.Report.Makespan - run.Report.WaitForWorkers)
+	return sample{tasks: tasks, span: span, cost: after.minus(before)}, nil
 }
 
 func request(document []byte, clustering string) api.NewRun {
