@@ -48,6 +48,7 @@ type driver struct {
 // drive drives the run until it is over, or until ctx ends: then everything stays as it is for the
 // next start.
 func (d *driver) drive(ctx context.Context) {
+	d.reread(ctx) // it may have been cancelled before this driver could be told
 	if err := d.open(); err != nil {
 		d.abandon(ctx, err)
 		return
@@ -224,24 +225,34 @@ func (d *driver) wait(ctx context.Context, now time.Time) {
 // cancelled takes over that the run's row is CANCELLING, and why.
 func (d *driver) cancelled(ctx context.Context) {
 	d.row.State = corral.RunCancelling
+	d.reread(ctx)
+}
+
+// reread takes over what the store says of the run's state, and why.
+func (d *driver) reread(ctx context.Context) {
 	err := d.db.View(ctx, func(tx *store.Tx) error {
 		row, err := tx.Run(d.row.ID)
-		d.row.Reason = row.Reason
+		if err == nil {
+			d.row.State, d.row.Reason = row.State, row.Reason
+		}
 		return err
 	})
 	if err != nil {
-		d.lg.Warn("reading why the run is cancelled", "error", err)
+		d.lg.Warn("reading the state of the run", "error", err)
 	}
 }
 
 // next returns the earliest time at which something is due.
 func (d *driver) next() time.Time {
 	next := d.lookAt
-	if at := d.state.nextRelease(); at != 0 && d.queue != nil {
-		next = earlier(next, at.time())
-	}
 	if d.unsaved() {
 		next = earlier(next, d.saveAt)
+	}
+	if d.row.State != corral.RunRunning {
+		return next // nothing is released any more
+	}
+	if at := d.state.nextRelease(); at != 0 && d.queue != nil {
+		next = earlier(next, at.time())
 	}
 	if !d.stuckSince.IsZero() {
 		next = earlier(next, d.stuckSince.Add(time.Duration(d.row.Options.Stall)))

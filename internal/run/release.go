@@ -7,13 +7,14 @@ import (
 	"github.com/corral-pilot/corral/pool"
 )
 
-// release makes jobs of the loose tasks whose time has come, highest upward rank first. supply is the
+// release makes jobs of the loose tasks whose time has come, highest upward rank first. A time further
+// off than any back-off is one of a clock that was set back since: it has come too. supply is the
 // latest known; it matters only for clustered jobs, see split.
 func (s *state) release(now msec, supply Supply) []*job {
 	var lists [][]int32
 	later := s.loose[:0]
 	for _, b := range s.loose {
-		if b.after > now {
+		if b.after > now && b.after <= now+msec(backoffMax.Milliseconds()) {
 			later = append(later, b)
 			continue
 		}

@@ -3,6 +3,7 @@ package run
 import (
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,6 +16,7 @@ type sink struct {
 	lg      *slog.Logger
 	journal *journal
 	mail    *mailbox
+	owed    []record // told to the driver, but refused by the journal; the cluster's calls own it
 
 	mu   sync.Mutex       // guards what follows
 	jobs map[int64][]part // :: number of a released job → what it consists of
@@ -71,25 +73,35 @@ func (s *sink) Finished(results []pool.Result) error {
 	return s.keep(records)
 }
 
-// Returned implements pool.Sink. It cannot refuse: if the journal does, the jobs are still as assigned
-// after a restart, and will be returned again.
+// returnSize bounds the jobs in one record of a return, so that its line stays far below lineMax.
+const returnSize = 10_000
+
+// Returned implements pool.Sink. It cannot refuse: if the journal does, the driver is told all the
+// same, and the record goes in before the next that is taken. After a restart in between the jobs are
+// still as assigned, and will be returned again.
 func (s *sink) Returned(jobs []pool.Key, started bool, reason string) {
-	seqs := make([]int64, len(jobs))
-	for k, key := range jobs {
-		seqs[k] = key.Seq
+	at := toMsec(time.Now())
+	var records []record
+	for part := range slices.Chunk(jobs, returnSize) {
+		seqs := make([]int64, len(part))
+		for k, key := range part {
+			seqs[k] = key.Seq
+		}
+		records = append(records, record{At: at, Returned: &giveback{Seqs: seqs, Started: started, Reason: reason}})
 	}
-	rec := record{At: toMsec(time.Now()), Returned: &giveback{Seqs: seqs, Started: started, Reason: reason}}
-	if err := s.keep([]record{rec}); err != nil {
-		s.lg.Error("return of jobs is not in the journal", "jobs", len(jobs), "error", err)
-		s.mail.put([]record{rec})
+	if err := s.keep(records); err != nil {
+		s.lg.Error("return of jobs is not in the journal yet", "jobs", len(jobs), "error", err)
+		s.owed = append(s.owed, records...)
+		s.mail.put(records)
 	}
 }
 
-// keep writes records into the journal and hands them on.
+// keep writes records into the journal, behind those that are owed to it, and hands them on.
 func (s *sink) keep(records []record) error {
-	if err := s.journal.append(records...); err != nil {
+	if err := s.journal.append(slices.Concat(s.owed, records)...); err != nil {
 		return err
 	}
+	s.owed = nil
 	s.mail.put(records)
 	return nil
 }

@@ -304,3 +304,19 @@ func TestBackoff(t *testing.T) {
 		t.Errorf("backoff(many) = %s", got)
 	}
 }
+
+// What is loose waits for the end of its back-off and no longer, even when the clock was set back.
+func TestClockSetBackHoldsNothing(t *testing.T) {
+	t.Parallel()
+	const now, minute = msec(1 << 40), 60_000
+	for _, tt := range []struct {
+		after msec
+		want  int
+	}{{now, 1}, {now + minute, 0}, {now + minute + 1, 1}, {now + 60*minute, 1}} {
+		s := newState(mustPlan(t, mustOptions("none"), spec{ID: "one"}))
+		s.loose = []batch{{tasks: []int32{0}, after: tt.after}}
+		if got := len(s.release(now, Supply{})); got != tt.want {
+			t.Errorf("%d jobs are released that are due in %s, want %d", got, tt.after.sub(now), tt.want)
+		}
+	}
+}

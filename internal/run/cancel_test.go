@@ -1,0 +1,51 @@
+package run
+
+import (
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/store"
+)
+
+// A cancellation that comes between the reading of a run's row and the start of its driver.
+func TestCancelBeforeDriverStarts(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := newSimCluster(oneWorker())
+		w := newWorld(t, c)
+		defer w.stop()
+		p, err := w.manager.Prepare(t.Context(), NewRun{Cluster: w.cluster, Workflow: document(fan(3, 1)...)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var row corral.Run
+		w.write(func(tx *store.Tx) error {
+			row, err = p.Insert(tx)
+			return err
+		})
+		if _, err := w.manager.Cancel(t.Context(), "local", row.ID); err != nil {
+			t.Fatal(err)
+		}
+		w.manager.start(row)
+		row = w.awaitOver(row.ID)
+		if started := c.startedTasks(); row.State != corral.RunCancelled || len(started) > 0 {
+			t.Errorf("run is %s after it started %v", row.State, started)
+		}
+	})
+}
+
+// Tasks that a cancelled run got back are never released: the driver must not wait for the time at
+// which they could be, for that is over.
+func TestCancellingWaitsForWorkersOnly(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	d := &driver{queue: newSimCluster(), state: newState(mustPlan(t, mustOptions("none"), spec{ID: "one"})), lookAt: now.Add(lookEvery)}
+	d.row.Tasks = d.state.counts()
+	for state, want := range map[corral.RunState]time.Duration{corral.RunRunning: 0, corral.RunCancelling: lookEvery} {
+		d.row.State = state
+		d.state.loose[0].after, d.stuckSince = toMsec(now), now.Add(-time.Hour)
+		if got := max(0, d.next().Sub(now)); got != want {
+			t.Errorf("a %s run sleeps for %s, want %s", state, got, want)
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package run
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral/dag"
+	"github.com/corral-pilot/corral/pool"
+)
+
+// A return cannot be refused, so it must reach the journal before what follows from it: without it the
+// result of the next attempt would be that of an attempt nobody made, and the task would run again.
+func TestReturnThatJournalRefusedIsMadeUpFor(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "journal")
+	j, _, err := openJournal(quiet(), path, time.Now(), func(record) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	full, err := os.OpenFile("/dev/full", os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer full.Close()
+	p := mustPlan(t, mustOptions("none"), spec{ID: "one", Seconds: 1})
+	live, sink := newState(p), newSink(quiet(), j)
+	assign := func(worker string) pool.Key {
+		for _, rec := range sink.mail.empty() {
+			live.apply(rec)
+		}
+		jobs := live.release(1<<50, Supply{})
+		if len(jobs) != 1 {
+			t.Fatalf("released %v, want one job", jobs)
+		}
+		sink.released(jobs)
+		key := pool.Key{Run: 1, Seq: jobs[0].seq}
+		if err := sink.Assigned(worker, []pool.Key{key}); err != nil {
+			t.Fatal(err)
+		}
+		return key
+	}
+	first := assign("w1")
+	healthy := j.file
+	j.file = full
+	sink.Returned([]pool.Key{first}, true, "w1 was lost")
+	j.file = healthy
+	second := assign("w2")
+	if err := sink.Finished([]pool.Result{{Key: second, Attempt: 2, Status: pool.Done, Worker: "w2"}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.close(); err != nil {
+		t.Fatal(err)
+	}
+	again := newState(p)
+	records, _ := replayed(t, path)
+	for _, rec := range records {
+		again.apply(rec)
+	}
+	if again.frontier.State(0) != dag.Done || len(again.jobs) > 0 {
+		t.Errorf("after a restart the finished task is %s, with jobs %v", again.frontier.State(0), again.jobs)
+	}
+}
+
+// One record of a great many jobs must not be longer than a line of the journal may be.
+func TestReturnOfManyJobsCanBeRead(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "journal")
+	j, _, err := openJournal(quiet(), path, time.Now(), func(record) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	jobs := make([]pool.Key, 1_000_000)
+	for k := range jobs {
+		jobs[k] = pool.Key{Run: 1, Seq: gapSeqs + int64(k)}
+	}
+	newSink(quiet(), j).Returned(jobs, false, "cancelled")
+	if err := j.close(); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	records, cut := replayed(t, path)
+	for _, rec := range records {
+		n += len(rec.Returned.Seqs)
+	}
+	if cut || n != len(jobs) {
+		t.Errorf("the journal has %d of %d jobs, cut %v", n, len(jobs), cut)
+	}
+}
