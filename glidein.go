@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/corral-pilot/corral/resubmit"
@@ -124,12 +125,7 @@ func (g Glidein) Derive(site SiteState, now time.Time) (GlideinState, string) {
 	case g.Asked != AskNothing:
 		return GlideinDeleted, "removed"
 	case len(live) > 0:
-		a := live[len(live)-1]
-		for _, b := range live {
-			if furthest(b) > furthest(a) {
-				a = b
-			}
-		}
+		a, _ := g.Furthest()
 		return GlideinActive, fmt.Sprintf("attempt %d %s", a.Number, a.State)
 	case g.State.Terminal(): // an old verdict stands: until=TIME must not be read again at a later now
 		return g.State, g.Reason
@@ -172,13 +168,15 @@ func (g Glidein) lastWord(rule string) string {
 	return word + " (" + rule + ")"
 }
 
-func furthest(j Job) int {
-	for i, s := range JobStates {
-		if s == j.State {
-			return i
+// Furthest returns the live attempt whose state is the furthest, the later one of two; ok is false if no
+// attempt is alive. It is what people are shown of an ACTIVE glidein.
+func (g Glidein) Furthest() (a Job, ok bool) {
+	for _, b := range g.Live() {
+		if !ok || slices.Index(JobStates, b.State) >= slices.Index(JobStates, a.State) {
+			a, ok = b, true
 		}
 	}
-	return -1 // unreachable: the store refuses other states
+	return a, ok
 }
 
 // jitter is the same for the same glidein and attempt, so that deciding twice decides the same.

@@ -1,6 +1,9 @@
 package corral
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // An Entry is one line of an object's history: what changed, when, and who asked for it.
 type Entry struct {
@@ -43,4 +46,37 @@ func Timeline(jobs ...Job) []TimelineEvent {
 		}
 	}
 	return events
+}
+
+// A Phase is a time between two events of one job's timeline.
+type Phase struct {
+	Name     string // setup, allocation, runtime, cleanup
+	Job      JobID
+	From, To TimelineEvent
+}
+
+// phases are the times that the original derives from its events.
+var phases = []struct{ name, from, to string }{
+	{"setup", "SetupSubmitted", "SetupFinished"},
+	{"allocation", "GlideinSubmitted", "GlideinStarted"},
+	{"runtime", "GlideinStarted", "GlideinFinished"},
+	{"cleanup", "CleanupSubmitted", "CleanupFinished"},
+}
+
+// Took is how long the phase lasted.
+func (p Phase) Took() time.Duration { return p.To.At.Sub(p.From.At) }
+
+// Phases returns the times that lie between events, in the order in which they ended; one whose
+// beginning is not among events is left out.
+func Phases(events []TimelineEvent) []Phase {
+	var found []Phase
+	for _, to := range events {
+		for _, p := range phases {
+			i := slices.IndexFunc(events, func(from TimelineEvent) bool { return from.Job == to.Job && from.Name == p.from })
+			if p.to == to.Name && i >= 0 {
+				found = append(found, Phase{p.name, to.Job, events[i], to})
+			}
+		}
+	}
+	return found
 }

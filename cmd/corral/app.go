@@ -3,17 +3,14 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
-	"strings"
+	"syscall"
 
 	"github.com/urfave/cli/v2"
-	"golang.org/x/term"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
-	"github.com/corral-pilot/corral/internal/version"
 	"github.com/corral-pilot/corral/internal/xdg"
 )
 
@@ -23,83 +20,92 @@ type stdio struct {
 	out, err io.Writer
 }
 
-// exitCodes ends every command's help.
-const exitCodes = `
-EXIT CODES:
-   0 done   1 the operation failed   2 usage or invalid input   3 cannot be satisfied as asked
-   4 not found   5 refused   6 no answer, or outcome unknown: repeat the command   124 a wait timed out
-   130, 143 interrupted, terminated
-`
+// signalled is why a context ended: a signal came.
+type signalled syscall.Signal
 
-// run runs one command line and returns its exit code.
+func (s signalled) Error() string { return syscall.Signal(s).String() }
+
+// exitCode is what shells report of a program that the signal ended: 130 or 143.
+func (s signalled) exitCode() int { return 128 + int(s) }
+
+// run runs one command line and returns its exit code. A ctx that ends with a signalled cause
+// interrupts it.
 func run(ctx context.Context, args []string, std stdio) int {
 	p := &printer{stdio: std}
 	app := newApp(p)
-	err := app.RunContext(ctx, normalize(app, args))
+	if len(args) > 1 && args[1] == completeWord {
+		complete(ctx, app, args[2:], std.out)
+		return 0
+	}
+	l := parse(app, args[1:])
+	switch {
+	case l.help:
+		printHelp(std.out, app, l.path)
+		return 0
+	case l.version:
+		l = parse(app, append(l.global, "version"))
+	}
+	err := app.RunContext(ctx, append([]string{app.Name}, l.arguments()...))
 	if err == nil {
 		return 0
 	}
-	var ended signalled
-	if errors.As(err, &ended) {
-		return int(ended)
-	}
-	if ctx.Err() != nil {
-		return int(interrupted)
+	var s signalled
+	if errors.As(context.Cause(ctx), &s) {
+		return s.exitCode()
 	}
 	p.problem(err)
 	return api.ExitCode(err)
 }
 
-// signalled is the error of a command that a signal ended after it said all there is to say.
-type signalled int
-
-const interrupted signalled = 130
-
-func (s signalled) Error() string { return fmt.Sprintf("ended with status %d", int(s)) }
-
 func newApp(p *printer) *cli.App {
-	cli.AppHelpTemplate = strings.TrimRight(cli.AppHelpTemplate, "\n") + "\n" + exitCodes
-	cli.CommandHelpTemplate = strings.TrimRight(cli.CommandHelpTemplate, "\n") + "\n" + exitCodes
 	app := &cli.App{
-		Name:                 "corral",
-		Usage:                "pilot jobs for scientific workflows",
-		Version:              version.String(),
-		HideHelpCommand:      true,
-		EnableBashCompletion: true,
-		Reader:               p.in,
-		Writer:               p.out,
-		ErrWriter:            p.err,
-		ExitErrHandler:       func(*cli.Context, error) {}, // main alone exits
-		OnUsageError:         usageError,
-		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "server", EnvVars: []string{"CORRAL_SERVER"}, Usage: "corrald to talk to: unix:PATH or http(s)://HOST (default: the personal one)"},
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "table", Usage: "table, json or yaml"},
-			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "print bare ids only"},
-		},
-		Before: func(c *cli.Context) error { return p.configure(c) },
-		Action: func(c *cli.Context) error { return unknownCommand(c) },
-		Commands: []*cli.Command{
-			upCommand(p), downCommand(p), demoCommand(p), doctorCommand(p),
-			siteCommand(p), glideinCommand(p), clusterCommand(p),
-			runCommand(p), runsCommand(p), workflowCommand(p), completionCommand(p),
-		},
+		Name:            "corral",
+		HelpName:        "corral",
+		Usage:           "pilot jobs for scientific workflows",
+		HideHelp:        true, // help is ours: see printHelp
+		HideVersion:     true,
+		HideHelpCommand: true,
+		// A value may have commas in it: a line for a batch system, a label.
+		DisableSliceFlagSeparator: true,
+		Reader:                    p.in,
+		Writer:                    p.out,
+		ErrWriter:                 p.err,
+		ExitErrHandler:            func(*cli.Context, error) {}, // main alone exits
+		OnUsageError:              usageError,
+		Flags:                     globalFlags(),
+		Before:                    func(c *cli.Context) error { return p.configure(c) },
+	}
+	app.Action = func(c *cli.Context) error { return noCommand(c, app, nil) }
+	app.Commands = []*cli.Command{
+		demoCommand(p), upCommand(p), downCommand(p),
+		siteCommand(p), glideinCommand(p), clusterCommand(p),
+		workflowCommand(p), runCommand(p), runsCommand(p),
+		doctorCommand(p), completionCommand(p), helpCommand(p, app), versionCommand(p),
 	}
 	for _, c := range app.Commands {
-		finish(c)
+		finish(app, c)
 	}
 	return app
 }
 
-// finish gives a command what all commands have: usage errors of our kind, and for a noun without a
-// verb its help.
-func finish(c *cli.Command) {
+func globalFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "server", EnvVars: []string{"CORRAL_SERVER"}, Usage: "corrald to talk to, as `URL`: unix:PATH, http://HOST or https://HOST (default: your own, which corral up starts)"},
+		&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "table", Usage: "`FORM` of what is printed: table, json or yaml"},
+		&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "print bare ids only"},
+	}
+}
+
+// finish gives a command what all commands have: usage errors of our kind, our help, and for a noun
+// the answer to a missing verb.
+func finish(app *cli.App, c *cli.Command) {
 	c.OnUsageError = usageError
-	c.HideHelpCommand = true
+	c.HideHelp, c.HideHelpCommand = true, true
 	if len(c.Subcommands) > 0 {
-		c.Action = unknownCommand
+		c.Action = func(ctx *cli.Context) error { return noCommand(ctx, app, c) }
 	}
 	for _, sub := range c.Subcommands {
-		finish(sub)
+		finish(app, sub)
 	}
 }
 
@@ -107,11 +113,28 @@ func usageError(c *cli.Context, err error, _ bool) error {
 	return corral.Errorf(corral.Invalid, "%w; see `%s --help`", err, c.Command.HelpName)
 }
 
-func unknownCommand(c *cli.Context) error {
-	if c.NArg() == 0 {
-		return cli.ShowSubcommandHelp(c)
+// noCommand answers a command line that names no command, of noun unless that is nil.
+func noCommand(c *cli.Context, app *cli.App, noun *cli.Command) error {
+	var path, among = []*cli.Command(nil), app.Commands
+	if noun != nil {
+		path, among = []*cli.Command{noun}, noun.Subcommands
 	}
-	return corral.Errorf(corral.Invalid, "there is no command %q; see `%s --help`", c.Args().First(), strings.TrimSpace(c.Command.HelpName))
+	if c.NArg() > 0 {
+		return unknownCommand(c.Command.HelpName, among, c.Args().First())
+	}
+	if noun == nil {
+		printHelp(app.Writer, app, nil)
+		return nil
+	}
+	printHelp(app.ErrWriter, app, path)
+	return corral.Errorf(corral.Invalid, "`%s` wants one of these verbs", c.Command.HelpName)
+}
+
+func unknownCommand(parent string, among []*cli.Command, name string) error {
+	if near := nearest(among, name); near != "" {
+		return corral.Errorf(corral.Invalid, "there is no command %q; did you mean `%s %s`?", name, parent, near)
+	}
+	return corral.Errorf(corral.Invalid, "there is no command %q; see `%s --help`", name, parent)
 }
 
 // argument returns the command's one argument, called name in messages.
@@ -130,9 +153,19 @@ func noArguments(c *cli.Context) error {
 	return nil
 }
 
+// The groups in which help lists commands.
+const (
+	start     = "start here"
+	resources = "resources"
+	workflows = "workflows"
+	setUp     = "set-up"
+)
+
 // connect returns a client for the corrald that the command line names, or for the personal one.
-func connect(c *cli.Context) (*api.Client, error) {
-	if server := c.String("server"); server != "" {
+func connect(c *cli.Context) (*api.Client, error) { return connectTo(c.String("server")) }
+
+func connectTo(server string) (*api.Client, error) {
+	if server != "" {
 		return api.New(server)
 	}
 	layout, err := xdg.Find()
@@ -143,10 +176,4 @@ func connect(c *cli.Context) (*api.Client, error) {
 		return nil, corral.Errorf(corral.Unavailable, "no corrald runs here (no socket at %s): start one with `corral up`, or name one with --server", layout.Socket)
 	}
 	return api.New("unix:" + layout.Socket)
-}
-
-// isTerminal reports whether w is a terminal.
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
 }

@@ -7,64 +7,86 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// normalize puts args in the order that the flag parser wants: global flags first, then the command,
-// its flags, its arguments. People write `corral glidein remove 7 --now -o json`; all of these orders
-// mean the same.
-func normalize(app *cli.App, args []string) []string {
-	n := normalizer{commands: app.Commands, global: app.Flags}
-	for rest := args[1:]; len(rest) > 0; {
-		rest = n.take(rest)
+// A line is a command line, sorted into what its words are. People write
+// `corral glidein remove 7 --now -o json` and `corral -o json glidein remove --now 7`: both are the
+// same line.
+type line struct {
+	path       []*cli.Command // the commands it names: noun, verb
+	global     []string       // flags of every command, with their values
+	flags      []string       // flags of the last command of path, with their values
+	positional []string
+	help       bool     // --help or -h is in it
+	version    bool     // --version is in it
+	wanting    cli.Flag // the flag whose value is missing at the end, or nil
+
+	commands           []*cli.Command // what may follow path
+	globalSet, ownFlag []cli.Flag
+}
+
+// parse sorts args, the words after the program's name.
+func parse(app *cli.App, args []string) *line {
+	l := &line{commands: app.Commands, globalSet: app.Flags}
+	for rest := args; len(rest) > 0; {
+		rest = l.take(rest)
 	}
-	out := append([]string{args[0]}, n.hoisted...)
-	out = append(append(out, n.path...), n.flags...)
-	if slices.ContainsFunc(n.positional, func(s string) bool { return strings.HasPrefix(s, "-") }) {
+	return l
+}
+
+// arguments returns the line in the order that the flag parser wants: global flags, the command, its
+// flags, its arguments.
+func (l *line) arguments() []string {
+	out := slices.Clone(l.global)
+	for _, c := range l.path {
+		out = append(out, c.Name)
+	}
+	out = append(out, l.flags...)
+	if slices.ContainsFunc(l.positional, func(s string) bool { return strings.HasPrefix(s, "-") }) {
 		out = append(out, "--")
 	}
-	return append(out, n.positional...)
+	return append(out, l.positional...)
 }
 
-// A normalizer sorts arguments into what they are.
-type normalizer struct {
-	commands []*cli.Command // what may follow path
-	global   []cli.Flag
-	own      []cli.Flag // flags of the command at the end of path
-
-	hoisted, path, flags, positional []string
-}
-
-// take consumes the first argument, with its value if it is a flag that wants one.
-func (n *normalizer) take(args []string) (rest []string) {
-	arg, rest := args[0], args[1:]
+// take consumes the first word, with its value if it is a flag that wants one.
+func (l *line) take(args []string) (rest []string) {
+	word, rest := args[0], args[1:]
 	switch {
-	case arg == "--":
-		n.positional = append(n.positional, rest...)
+	case word == "--":
+		l.positional = append(l.positional, rest...)
 		return nil
-	case len(arg) > 1 && arg[0] == '-':
-		return n.takeFlag(arg, rest)
+	case len(word) > 1 && word[0] == '-':
+		return l.takeFlag(word, rest)
 	}
-	if i := slices.IndexFunc(n.commands, func(c *cli.Command) bool { return c.HasName(arg) }); i >= 0 && len(n.positional) == 0 {
-		n.path = append(n.path, arg)
-		n.own, n.commands = n.commands[i].Flags, n.commands[i].Subcommands
+	if i := slices.IndexFunc(l.commands, func(c *cli.Command) bool { return c.HasName(word) }); i >= 0 && len(l.positional) == 0 {
+		l.path = append(l.path, l.commands[i])
+		l.ownFlag, l.commands = l.commands[i].Flags, l.commands[i].Subcommands
 		return rest
 	}
-	n.positional = append(n.positional, arg)
+	l.positional = append(l.positional, word)
 	return rest
 }
 
-func (n *normalizer) takeFlag(arg string, rest []string) []string {
-	name, _, hasValue := strings.Cut(strings.TrimLeft(arg, "-"), "=")
-	into, flag := &n.flags, lookup(n.own, name)
+func (l *line) takeFlag(word string, rest []string) []string {
+	name, _, hasValue := strings.Cut(strings.TrimLeft(word, "-"), "=")
+	into, flag := &l.flags, lookup(l.ownFlag, name)
 	if flag == nil {
-		if flag = lookup(n.global, name); flag != nil {
-			into = &n.hoisted
+		if flag = lookup(l.globalSet, name); flag != nil {
+			into = &l.global
 		}
 	}
-	*into = append(*into, arg)
-	if flag != nil && !hasValue && wantsValue(flag) && len(rest) > 0 {
-		*into = append(*into, rest[0])
-		return rest[1:]
+	if flag == nil && slices.Contains([]string{"help", "h", "version"}, name) {
+		l.help, l.version = l.help || name != "version", l.version || name == "version"
+		return rest
 	}
-	return rest
+	*into = append(*into, word)
+	if flag == nil || hasValue || !wantsValue(flag) {
+		return rest
+	}
+	if len(rest) == 0 {
+		l.wanting = flag
+		return nil
+	}
+	*into = append(*into, rest[0])
+	return rest[1:]
 }
 
 func lookup(flags []cli.Flag, name string) cli.Flag {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"strconv"
 
 	"github.com/urfave/cli/v2"
 
@@ -12,18 +11,18 @@ import (
 
 func clusterCommand(p *printer) *cli.Command {
 	return &cli.Command{
-		Name:  "cluster",
-		Usage: "personal clusters, which workers join",
+		Name: "cluster", Category: resources, Usage: "personal clusters, which workers join",
+		Description: explained("A personal cluster is the pool that workers join and that runs the tasks.", "corral cluster workers default"),
 		Subcommands: []*cli.Command{
 			{
 				Name: "create", Usage: "make a personal cluster", ArgsUsage: "NAME",
-				Description: "Example: corral cluster create mine --kind embedded",
-				Flags:       []cli.Flag{&cli.StringFlag{Name: "kind", Value: string(corral.Embedded), Usage: "embedded"}, keyFlag},
+				Description: explained("", "corral cluster create mine --kind embedded"),
+				Flags:       []cli.Flag{&cli.StringFlag{Name: "kind", Value: string(corral.Embedded), Usage: "`KIND` of engine: embedded"}, keyFlag()},
 				Action:      func(c *cli.Context) error { return createCluster(c, p) },
 			},
 			{
-				Name: "list", Usage: "list clusters", Description: "Example: corral cluster list",
-				Flags:  []cli.Flag{allFlag},
+				Name: "list", Usage: "list clusters", Description: explained("", "corral cluster list"),
+				Flags:  []cli.Flag{allFlag()},
 				Action: func(c *cli.Context) error { return listClusters(c, p) },
 			},
 			clusterVerb("show", "show a cluster", func(c *cli.Context, cl *api.Client, ref string) error {
@@ -31,16 +30,16 @@ func clusterCommand(p *printer) *cli.Command {
 				if err != nil {
 					return err
 				}
-				return show(p, k, clusterID, clusterColumns)
+				return show(p, k, clusterTable)
 			}),
 			clusterVerb("workers", "list the workers that are registered now", func(c *cli.Context, cl *api.Client, ref string) error {
 				workers, err := cl.Workers(c.Context, ref)
 				if err != nil {
 					return err
 				}
-				return list(p, workers, func(w corral.Worker) string { return w.ID }, workerColumns)
+				return list(p, workers, workerTable)
 			}),
-			clusterVerb("env", "how other tools use the cluster, for eval", func(c *cli.Context, cl *api.Client, ref string) error {
+			clusterVerb("env", "print what makes a cluster the default of this shell, for eval", func(c *cli.Context, cl *api.Client, ref string) error {
 				k, err := cl.Cluster(c.Context, ref)
 				if err != nil {
 					return err
@@ -53,7 +52,7 @@ func clusterCommand(p *printer) *cli.Command {
 				if err != nil {
 					return err
 				}
-				return show(p, k, clusterID, clusterColumns)
+				return show(p, k, clusterTable)
 			}),
 		},
 	}
@@ -62,7 +61,7 @@ func clusterCommand(p *printer) *cli.Command {
 func clusterVerb(name, usage string, do func(*cli.Context, *api.Client, string) error) *cli.Command {
 	return &cli.Command{
 		Name: name, Usage: usage, ArgsUsage: "CLUSTER",
-		Description: "Example: corral cluster " + name + " default",
+		Description: explained("", "corral cluster "+name+" default"),
 		Action: func(c *cli.Context) error {
 			ref, err := argument(c, "cluster")
 			if err != nil {
@@ -90,7 +89,7 @@ func createCluster(c *cli.Context, p *printer) error {
 	if err != nil {
 		return err
 	}
-	return show(p, k, clusterID, clusterColumns)
+	return show(p, k, clusterTable)
 }
 
 func listClusters(c *cli.Context, p *printer) error {
@@ -105,31 +104,36 @@ func listClusters(c *cli.Context, p *printer) error {
 	if err != nil {
 		return err
 	}
-	return list(p, clusters, clusterID, clusterColumns)
+	return list(p, clusters, clusterTable)
 }
 
-func clusterID(k corral.Cluster) string { return k.Name }
-
-var clusterColumns = []column[corral.Cluster]{
-	{"id", func(k corral.Cluster) any { return k.ID }},
-	{"name", func(k corral.Cluster) any { return k.Name }},
-	{"kind", func(k corral.Cluster) any { return k.Kind }},
-	{"state", func(k corral.Cluster) any { return k.State }},
-	{"created", func(k corral.Cluster) any { return when(k.CreatedAt) }},
-	{"reason", func(k corral.Cluster) any { return k.Reason }},
+var clusterTable = listing[corral.Cluster]{
+	id:   func(k corral.Cluster) string { return k.Name },
+	none: "no clusters; make one with `corral cluster create NAME`",
+	columns: []column[corral.Cluster]{
+		{"id", func(k corral.Cluster) any { return k.ID }},
+		{"name", func(k corral.Cluster) any { return k.Name }},
+		{"kind", func(k corral.Cluster) any { return k.Kind }},
+		{"state", func(k corral.Cluster) any { return k.State }},
+		{"created", func(k corral.Cluster) any { return when(k.CreatedAt) }},
+		{"reason", func(k corral.Cluster) any { return k.Reason }},
+	},
 }
 
-var workerColumns = []column[corral.Worker]{
-	{"worker", func(w corral.Worker) any { return w.ID }},
-	{"glidein", func(w corral.Worker) any { return strconv.FormatInt(int64(w.Glidein), 10) }},
-	{"host", func(w corral.Worker) any { return w.Host }},
-	{"pid", func(w corral.Worker) any { return strconv.Itoa(w.PID) }},
-	{"cpus", func(w corral.Worker) any { return fmt.Sprintf("%d (%d free)", w.CPUs, w.CPUsFree) }},
-	{"memory", func(w corral.Worker) any { return fmt.Sprintf("%d MiB", w.MemoryMiB) }},
-	{"running", func(w corral.Worker) any { return w.RunningTasks }},
-	{"done", func(w corral.Worker) any { return w.DoneTasks }},
-	{"state", func(w corral.Worker) any { return workerState(w) }},
-	{"ends", func(w corral.Worker) any { return when(w.EndsAt) }},
+var workerTable = listing[corral.Worker]{
+	id:   func(w corral.Worker) string { return w.ID },
+	none: "no workers; ask for some with `corral glidein create --site local --wait`",
+	columns: []column[corral.Worker]{
+		{"worker", func(w corral.Worker) any { return w.ID }},
+		{"glidein", func(w corral.Worker) any { return w.Glidein }},
+		{"host", func(w corral.Worker) any { return w.Host }},
+		{"cpus", func(w corral.Worker) any { return w.CPUs }},
+		{"free", func(w corral.Worker) any { return w.CPUsFree }},
+		{"memory", func(w corral.Worker) any { return size(w.MemoryMiB) }},
+		{"done", func(w corral.Worker) any { return w.DoneTasks }},
+		{"state", func(w corral.Worker) any { return workerState(w) }},
+		{"ends", func(w corral.Worker) any { return when(w.EndsAt) }},
+	},
 }
 
 func workerState(w corral.Worker) string {

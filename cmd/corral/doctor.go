@@ -10,38 +10,43 @@ import (
 
 func doctorCommand(p *printer) *cli.Command {
 	return &cli.Command{
-		Name: "doctor", Usage: "check the set-up and say what to do about each finding",
-		Description: "Example: corral doctor\nExit code 1 if something must be mended.",
-		Action: func(c *cli.Context) error {
-			if err := noArguments(c); err != nil {
-				return err
-			}
-			layout, err := xdg.Find()
-			if err != nil {
-				return err
-			}
-			findings := personal.Examine(c.Context, personal.Corrald{Layout: layout})
-			if err := list(p, findings, func(f personal.Finding) string { return f.Check }, findingColumns); err != nil {
-				return err
-			}
-			for _, f := range findings {
-				if !f.OK {
-					return corral.Errorf(corral.Failed, "%s: %s", f.Check, f.Advice)
-				}
-			}
-			return nil
-		},
+		Name: "doctor", Category: setUp, Usage: "check the set-up and say what to do about each finding",
+		Description: explained("Exit code 1 if something must be mended; the findings are printed in any case.", "corral doctor"),
+		Action:      func(c *cli.Context) error { return doctor(c, p) },
 	}
 }
 
-var findingColumns = []column[personal.Finding]{
-	{"check", func(f personal.Finding) any { return f.Check }},
-	{"ok", func(f personal.Finding) any {
-		if f.OK {
-			return "yes"
+func doctor(c *cli.Context, p *printer) error {
+	if err := noArguments(c); err != nil {
+		return err
+	}
+	layout, err := xdg.Find()
+	if err != nil {
+		return err
+	}
+	findings := personal.Examine(c.Context, personal.Corrald{Layout: layout})
+	if err := list(p, findings, findingTable); err != nil {
+		return err
+	}
+	for _, f := range findings {
+		if !f.OK {
+			return shown{corral.Errorf(corral.Failed, "%s: %s", f.Check, f.Advice)}
 		}
-		return "NO"
-	}},
-	{"found", func(f personal.Finding) any { return f.Found }},
-	{"advice", func(f personal.Finding) any { return f.Advice }},
+	}
+	return nil
+}
+
+var findingTable = listing[personal.Finding]{
+	id: func(f personal.Finding) string { return f.Check },
+	columns: []column[personal.Finding]{
+		{"check", func(f personal.Finding) any { return f.Check }},
+		{"ok", func(f personal.Finding) any {
+			if f.OK {
+				return "yes"
+			}
+			return "NO"
+		}},
+		{"found", func(f personal.Finding) any { return f.Found }},
+		{"advice", func(f personal.Finding) any { return f.Advice }},
+	},
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,45 +12,97 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-var (
-	keyFlag     = &cli.StringFlag{Name: "key", Usage: "idempotency `KEY`: repeating the command with the same key does it once"}
-	allFlag     = &cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Usage: "deleted ones too"}
-	labelFlag   = &cli.StringSliceFlag{Name: "label", Usage: "`k=v`, may be repeated"}
-	filterFlag  = &cli.StringSliceFlag{Name: "l", Usage: "only those with label `k=v`, may be repeated"}
-	timeoutFlag = &cli.DurationFlag{Name: "timeout", Usage: "give up a wait after `D` with exit code 124 (0: never)"}
-)
+// The flags that several commands have. Each command gets its own: the parser keeps values in them.
 
-// parseLabels reads k=v pairs given to flag.
-func parseLabels(c *cli.Context, flag string) (map[string]string, error) {
+func keyFlag() cli.Flag {
+	return &cli.StringFlag{Name: "key", Usage: "idempotency `KEY`: the command given again with the same key does it once, and prints the same"}
+}
+
+func allFlag() cli.Flag {
+	return &cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Usage: "deleted ones too"}
+}
+
+func labelFlag() cli.Flag {
+	return &cli.StringSliceFlag{Name: "label", Usage: "give it the label `K=V`; may be repeated"}
+}
+
+func filterFlag() cli.Flag {
+	return &cli.StringSliceFlag{Name: "l", Usage: "only those with the label `K=V`; may be repeated"}
+}
+
+func waitFlag(until string) cli.Flag {
+	return &cli.BoolFlag{Name: "wait", Usage: "return when " + until}
+}
+
+func timeoutFlag() cli.Flag {
+	return &cli.DurationFlag{Name: "timeout", Usage: "give up the wait after `D`, with exit code 124"}
+}
+
+func siteFlag() cli.Flag {
+	return &cli.StringFlag{Name: "site", Aliases: []string{"s"}, Usage: "`SITE`, by name or id"}
+}
+
+func clusterFlag() cli.Flag {
+	return &cli.StringFlag{Name: "cluster", Aliases: []string{"c"}, EnvVars: []string{"CORRAL_CLUSTER"}, Usage: "personal `CLUSTER`, by name or id (default: default)"}
+}
+
+// timeout reads --timeout, which goes with a wait only; 0 is none.
+func timeout(c *cli.Context, waits bool) (time.Duration, error) {
+	d := c.Duration("timeout")
+	switch {
+	case d < 0:
+		return 0, corral.ErrorAt(corral.Invalid, "--timeout", "%s is negative", d)
+	case d > 0 && !waits:
+		return 0, corral.ErrorAt(corral.Invalid, "--timeout", "goes with --wait")
+	}
+	return d, nil
+}
+
+// parseLabels reads the k=v pairs that were given to a flag, called flag in messages. Of a key that is
+// there twice the last one counts.
+func parseLabels(flag string, pairs []string) (map[string]string, error) {
 	m := map[string]string{}
-	for _, kv := range c.StringSlice(flag) {
+	for _, kv := range pairs {
 		k, v, ok := strings.Cut(kv, "=")
 		if !ok || k == "" {
-			return nil, corral.ErrorAt(corral.Invalid, "--"+flag, "%q is not k=v", kv)
+			return nil, corral.ErrorAt(corral.Invalid, flag, "%q is not k=v", kv)
 		}
 		m[k] = v
 	}
 	return m, nil
 }
 
-// parseMiB reads a size such as 4GiB or 512MiB and returns whole mebibytes.
+// A sizeUnit is a unit in which memory is given.
+type sizeUnit struct {
+	name string
+	mib  float64
+}
+
+var sizeUnits = []sizeUnit{
+	{"KiB", 1. / (1 << 10)}, {"MiB", 1}, {"GiB", 1 << 10}, {"TiB", 1 << 20},
+	{"kB", 1e3 / (1 << 20)}, {"MB", 1e6 / (1 << 20)}, {"GB", 1e9 / (1 << 20)}, {"TB", 1e12 / (1 << 20)},
+}
+
+// parseMiB reads a size such as 4GiB or 512MiB and returns mebibytes, rounded up; an empty s is 0. place
+// names what was read in the error.
 func parseMiB(place, s string) (int, error) {
 	if s == "" {
 		return 0, nil
 	}
-	units := map[string]float64{"MiB": 1, "GiB": 1 << 10, "TiB": 1 << 20, "MB": 1e6 / (1 << 20), "GB": 1e9 / (1 << 20)}
-	for unit, factor := range units {
-		number, ok := strings.CutSuffix(s, unit)
-		if !ok {
-			continue
-		}
-		n, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-		if err != nil || n <= 0 || math.IsInf(n, 0) || n*factor > math.MaxInt32 {
-			break
-		}
-		return int(math.Ceil(n * factor)), nil
+	i := slices.IndexFunc(sizeUnits, func(u sizeUnit) bool { return strings.HasSuffix(s, u.name) })
+	if i < 0 {
+		return 0, notSize(place, s)
 	}
-	return 0, corral.ErrorAt(corral.Invalid, place, "%q is not a size such as 512MiB or 4GiB", s)
+	number := strings.TrimSuffix(s, sizeUnits[i].name)
+	n, err := strconv.ParseFloat(number, 64)
+	if err != nil || strings.Trim(number, "0123456789.") != "" || n*sizeUnits[i].mib > math.MaxInt32 || n == 0 {
+		return 0, notSize(place, s)
+	}
+	return int(math.Ceil(n * sizeUnits[i].mib)), nil
+}
+
+func notSize(place, s string) error {
+	return corral.ErrorAt(corral.Invalid, place, "%q is not a size such as 512MiB or 4GiB", s)
 }
 
 // parseTime reads an RFC 3339 time; an empty s is the zero time.
@@ -68,7 +121,18 @@ func parseTime(place, s string) (time.Time, error) {
 func parseID[T ~int64](noun, s string) (T, error) {
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil || n < 1 {
-		return 0, corral.ErrorAt(corral.Invalid, noun, "%q is not an id", s)
+		return 0, corral.ErrorAt(corral.Invalid, noun, "%q is not an id: want a number such as 7", s)
 	}
 	return T(n), nil
+}
+
+func parseIDs[T ~int64](noun string, args []string) (ids []T, err error) {
+	for _, arg := range args {
+		id, err := parseID[T](noun, arg)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	return ids, nil
 }

@@ -11,7 +11,13 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	go func() {
+		s := (<-signals).(syscall.Signal)
+		signal.Stop(signals) // a second one ends the program at once
+		cancel(signalled(s))
+	}()
 	os.Exit(run(ctx, os.Args, stdio{os.Stdin, os.Stdout, os.Stderr}))
 }

@@ -4,8 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"path/filepath"
-	"strconv"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -18,20 +19,19 @@ import (
 
 func runCommand(p *printer) *cli.Command {
 	return &cli.Command{
-		Name: "run", Usage: "run a workflow on a cluster and follow it", ArgsUsage: "WORKFLOW",
-		Description: "Example: corral run examples/lambda/workflow.json --clustering horizontal=4\n" +
-			"corrald owns the run: Ctrl-C only stops following it. Exit code 0 only if every task succeeded,\n" +
-			"3 if no worker could ever take what was ready.",
+		Name: "run", Category: workflows, Usage: "run a workflow on a cluster and follow it", ArgsUsage: "WORKFLOW",
+		Description: explained("corrald owns the run: Ctrl-C only stops following it. Exit code 0 only if every task succeeded, 3 if no worker could ever take what was ready.",
+			"corral run examples/lambda/workflow.json --clustering horizontal=4\nid=$(corral run workflow.json --detach -q) && corral runs wait $id"),
 		Flags: []cli.Flag{
-			clusterFlag,
+			clusterFlag(),
 			&cli.BoolFlag{Name: "detach", Aliases: []string{"d"}, Usage: "do not follow it"},
 			&cli.BoolFlag{Name: "cancel-on-interrupt", Usage: "Ctrl-C cancels the run"},
-			&cli.StringFlag{Name: "clustering", Value: "none", Usage: "none, or horizontal=N: the tasks of each level in at most N jobs"},
-			&cli.IntFlag{Name: "retries", Value: 2, Usage: "of a task that fails, unless the task says otherwise"},
-			&cli.DurationFlag{Name: "stall", Value: 5 * time.Minute, Usage: "end with 3 when nothing could take what is ready for `D`"},
-			&cli.DurationFlag{Name: "default-runtime", Value: time.Minute, Usage: "assumed of a task without an estimate"},
-			&cli.StringFlag{Name: "dir", Usage: "run directory on corrald's host; must not exist or be empty (default: below the XDG data directory)"},
-			labelFlag, keyFlag, timeoutFlag,
+			&cli.StringFlag{Name: "clustering", Value: "none", Usage: "`HOW` tasks become jobs: none (one each) or horizontal=N (those of a level in at most N)"},
+			&cli.IntFlag{Name: "retries", Value: 2, Usage: "run a task that fails up to `N` times more, unless the task says otherwise"},
+			&cli.DurationFlag{Name: "stall", Value: 5 * time.Minute, Usage: "end with exit code 3 when nothing could take what is ready for `D`"},
+			&cli.DurationFlag{Name: "default-runtime", Value: time.Minute, Usage: "assume `D` for a task without an estimate"},
+			&cli.StringFlag{Name: "dir", Usage: "run directory `DIR` on corrald's host; must not exist or be empty (default: below the XDG data directory)"},
+			labelFlag(), keyFlag(), timeoutFlag(),
 		},
 		Action: func(c *cli.Context) error { return runWorkflow(c, p) },
 	}
@@ -46,6 +46,10 @@ func runWorkflow(c *cli.Context, p *printer) error {
 	if err != nil {
 		return err
 	}
+	d, err := timeout(c, true)
+	if err != nil {
+		return err
+	}
 	cl, err := connect(c)
 	if err != nil {
 		return err
@@ -56,9 +60,19 @@ func runWorkflow(c *cli.Context, p *printer) error {
 	}
 	if c.Bool("detach") {
 		p.say("run %d goes on by itself; follow it with `corral runs wait %d`", r.ID, r.ID)
-		return show(p, r, runID, runColumns)
+		return show(p, r, runTable)
 	}
-	return followRun(c, p, cl, r)
+	if p.quiet {
+		fmt.Fprintln(p.out, r.ID) // whatever becomes of it
+	}
+	r, err = followRun(c, p, cl, r, d)
+	if err != nil {
+		return err
+	}
+	if p.quiet {
+		return nil
+	}
+	return showRun(p, r)
 }
 
 // newRun reads the workflow, says what is odd about it, and makes the request.
@@ -70,8 +84,13 @@ func newRun(c *cli.Context, p *printer, file string) (api.NewRun, error) {
 			Stall: corral.Seconds(c.Duration("stall")), DefaultRuntime: corral.Seconds(c.Duration("default-runtime")),
 		},
 	}
+	for flag, d := range map[string]corral.Seconds{"--stall": n.Options.Stall, "--default-runtime": n.Options.DefaultRuntime} {
+		if d <= 0 {
+			return n, corral.ErrorAt(corral.Invalid, flag, "%s is not a positive duration", d)
+		}
+	}
 	var err error
-	if n.Labels, err = parseLabels(c, "label"); err != nil {
+	if n.Labels, err = parseLabels("--label", c.StringSlice("label")); err != nil {
 		return n, err
 	}
 	w, err := readWorkflow(p, file, false)
@@ -92,46 +111,54 @@ func newRun(c *cli.Context, p *printer, file string) (api.NewRun, error) {
 	return n, err
 }
 
-// followRun shows the run's progress until it is over and reports on it.
-func followRun(c *cli.Context, p *printer, cl *api.Client, r corral.Run) error {
+// followRun shows the run's progress until it is over; d (0: none) is how long to follow it. A run that
+// did not succeed is an error; people see its report before that.
+func followRun(c *cli.Context, p *printer, cl *api.Client, r corral.Run, d time.Duration) (corral.Run, error) {
 	ctx := c.Context
-	if d := c.Duration("timeout"); d > 0 {
+	if d > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, d)
 		defer cancel()
 	}
-	view := follow.New(p.err, isTerminal(p.err) && !p.quiet, p.quiet)
+	view := follow.New(p.err, lookOf(p.err))
+	if p.quiet {
+		view = follow.New(io.Discard, follow.Look{})
+	}
 	r, err := follow.Run(ctx, cl, r, view)
 	switch {
 	case err != nil && c.Context.Err() != nil:
-		return interruptRun(c, p, cl, r)
+		return r, interruptRun(c, p, cl, r)
 	case errors.Is(err, context.DeadlineExceeded):
-		return corral.Errorf(corral.Timeout, "run %d is still %s after %s; it goes on", r.ID, r.State, c.Duration("timeout"))
-	case err != nil:
-		return err
+		err = corral.Errorf(corral.Timeout, "run %d is still %s after %s; it goes on", r.ID, r.State, d)
+	case err == nil:
+		if err = runError(r); err != nil && p.forPeople() {
+			_ = showRun(p, r) // what is wrong with stdout, stderr will hardly tell
+		}
 	}
-	if err := showRun(p, r); err != nil {
-		return err
+	if err != nil {
+		return r, about{fmt.Sprintf("/v1/runs/%d", r.ID), err}
 	}
-	return runError(r)
+	return r, nil
 }
 
-// interruptRun is what Ctrl-C does to the run that is followed.
+// interruptRun is what Ctrl-C does to the run that is followed. Its error says why the command ends.
 func interruptRun(c *cli.Context, p *printer, cl *api.Client, r corral.Run) error {
 	if !c.Bool("cancel-on-interrupt") {
 		p.say("run %d goes on by itself; follow it with `corral runs wait %d`, end it with `corral runs cancel %d`", r.ID, r.ID, r.ID)
-		return interrupted
+		return c.Context.Err()
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Context), time.Minute)
 	defer cancel()
-	if _, err := cl.CancelRun(ctx, r.ID); err != nil {
-		return err
+	_, err := cl.CancelRun(ctx, r.ID)
+	if err == nil {
+		_, err = cl.WaitRun(ctx, r.ID, 0)
 	}
-	if _, err := cl.WaitRun(ctx, r.ID, 0); err != nil {
+	if err != nil {
+		p.say("run %d was not cancelled: %v", r.ID, err)
 		return err
 	}
 	p.say("run %d is cancelled", r.ID)
-	return interrupted
+	return c.Context.Err()
 }
 
 // runError turns a run that did not succeed into the error whose exit code tells so.
@@ -157,5 +184,3 @@ func readWorkflow(p *printer, file string, strict bool) (*workflow.Workflow, err
 	}
 	return w, err
 }
-
-func runID(r corral.Run) string { return strconv.FormatInt(int64(r.ID), 10) }

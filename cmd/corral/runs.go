@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
+	"strconv"
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -13,12 +15,12 @@ import (
 
 func runsCommand(p *printer) *cli.Command {
 	return &cli.Command{
-		Name:  "runs",
-		Usage: "runs of workflows",
+		Name: "runs", Category: workflows, Usage: "runs of workflows",
+		Description: explained("A run is one execution of a workflow on a cluster. corrald drives it; it goes on without you.", "corral runs list"),
 		Subcommands: []*cli.Command{
 			{
-				Name: "list", Usage: "list runs", Description: "Example: corral runs list -l project=lambda",
-				Flags:  []cli.Flag{allFlag, filterFlag, clusterFlag},
+				Name: "list", Usage: "list runs", Description: explained("", "corral runs list -l project=lambda"),
+				Flags:  []cli.Flag{allFlag(), filterFlag(), clusterFlag()},
 				Action: func(c *cli.Context) error { return listRuns(c, p) },
 			},
 			runsVerb("show", "show a run and its report", nil, func(c *cli.Context, cl *api.Client, id corral.RunID) error {
@@ -28,46 +30,44 @@ func runsCommand(p *printer) *cli.Command {
 				}
 				return showRun(p, r)
 			}),
-			runsVerb("wait", "follow a run until it is over", []cli.Flag{timeoutFlag}, func(c *cli.Context, cl *api.Client, id corral.RunID) error {
-				r, err := cl.Run(c.Context, id)
-				if err != nil {
-					return err
-				}
-				return followRun(c, p, cl, r)
-			}),
-			runsVerb("cancel", "kill a run's tasks; finished ones stay finished", []cli.Flag{&cli.BoolFlag{Name: "wait", Usage: "return when no task runs any more"}, timeoutFlag},
+			{
+				Name: "wait", Usage: "follow runs until they are over", ArgsUsage: "RUN…",
+				Description: explained("Exit codes as of corral run: 0 only if every task of every run succeeded.", "corral runs wait 3\ncorral runs wait -l project=lambda --timeout 1h"),
+				Flags:       []cli.Flag{filterFlag(), timeoutFlag()},
+				Action:      func(c *cli.Context) error { return waitRuns(c, p) },
+			},
+			runsVerb("cancel", "kill a run's tasks; finished ones stay finished", []cli.Flag{waitFlag("no task runs any more"), timeoutFlag()},
 				func(c *cli.Context, cl *api.Client, id corral.RunID) error { return cancelRun(c, p, cl, id) }),
 			runsVerb("resume", "let a run that failed, stalled or was cancelled go on", nil, func(c *cli.Context, cl *api.Client, id corral.RunID) error {
 				r, err := cl.ResumeRun(c.Context, id)
 				if err != nil {
 					return err
 				}
-				return show(p, r, runID, runColumns)
+				return show(p, r, runTable)
 			}),
-			runsVerb("tasks", "list a run's tasks", []cli.Flag{&cli.StringSliceFlag{Name: "state", Usage: "only in `STATE`, may be repeated"}},
+			runsVerb("tasks", "list a run's tasks", []cli.Flag{&cli.StringSliceFlag{Name: "state", Usage: "only those in `STATE`: waiting, ready, running, done, failed or skipped; may be repeated"}},
 				func(c *cli.Context, cl *api.Client, id corral.RunID) error { return listTasks(c, p, cl, id) }),
 			{
 				Name: "log", Usage: "what happened to a run, or what one of its tasks wrote", ArgsUsage: "RUN [TASK]",
-				Description: "Example: corral runs log 3 count_07 --file stdout",
-				Flags:       []cli.Flag{&cli.StringFlag{Name: "file", Value: "stderr", Usage: "stdout, stderr or record.json of the task's last attempt"}},
+				Description: explained("", "corral runs log 3 count.07 --file stdout"),
+				Flags:       []cli.Flag{&cli.StringFlag{Name: "file", Value: "stderr", Usage: "`FILE` of the task's last attempt: stdout, stderr or record.json"}},
 				Action:      func(c *cli.Context) error { return runLog(c, p) },
 			},
-			runsVerb("remove", "hide the record of a run that is over", []cli.Flag{&cli.BoolFlag{Name: "purge", Usage: "delete its directory, results too"}},
-				func(c *cli.Context, cl *api.Client, id corral.RunID) error {
-					r, err := cl.RemoveRun(c.Context, id, c.Bool("purge"))
-					if err != nil {
-						return err
-					}
-					return show(p, r, runID, runColumns)
-				}),
+			{
+				Name: "remove", Usage: "hide the records of runs that are over", ArgsUsage: "RUN…",
+				Description: explained("", "corral runs remove 3 --purge"),
+				Flags:       []cli.Flag{&cli.BoolFlag{Name: "purge", Usage: "delete their directories, results too"}, filterFlag()},
+				Action:      func(c *cli.Context) error { return removeRuns(c, p) },
+			},
 		},
 	}
 }
 
+// runsVerb is a command that takes one run.
 func runsVerb(name, usage string, flags []cli.Flag, do func(*cli.Context, *api.Client, corral.RunID) error) *cli.Command {
 	return &cli.Command{
 		Name: name, Usage: usage, ArgsUsage: "RUN", Flags: flags,
-		Description: "Example: corral runs " + name + " 3",
+		Description: explained("", "corral runs "+name+" 3"),
 		Action: func(c *cli.Context) error {
 			arg, err := argument(c, "run id")
 			if err != nil {
@@ -92,7 +92,7 @@ func listRuns(c *cli.Context, p *printer) error {
 	}
 	f := api.Filter{All: c.Bool("all"), Cluster: c.String("cluster")}
 	var err error
-	if f.Labels, err = parseLabels(c, "l"); err != nil {
+	if f.Labels, err = parseLabels("-l", c.StringSlice("l")); err != nil {
 		return err
 	}
 	cl, err := connect(c)
@@ -103,20 +103,101 @@ func listRuns(c *cli.Context, p *printer) error {
 	if err != nil {
 		return err
 	}
-	return list(p, runs, runID, runColumns)
+	return list(p, runs, runTable)
+}
+
+// runsOf returns the runs that were chosen; by labels it may be none.
+func runsOf(c *cli.Context, cl *api.Client, which choice[corral.RunID]) (runs []corral.Run, err error) {
+	if len(which.labels) > 0 {
+		return cl.Runs(c.Context, api.Filter{Labels: which.labels})
+	}
+	for _, id := range which.ids {
+		r, err := cl.Run(c.Context, id)
+		if err != nil {
+			return nil, err
+		}
+		runs = append(runs, r)
+	}
+	return runs, nil
+}
+
+// waitRuns follows one run after the other to its end and then tells of the first that did not succeed.
+func waitRuns(c *cli.Context, p *printer) error {
+	which, err := chosen[corral.RunID](c, "run")
+	if err != nil {
+		return err
+	}
+	d, err := timeout(c, true)
+	if err != nil {
+		return err
+	}
+	cl, err := connect(c)
+	if err != nil {
+		return err
+	}
+	runs, err := runsOf(c, cl, which)
+	if err != nil {
+		return err
+	}
+	if len(runs) == 0 {
+		return corral.Errorf(corral.NotFound, "no run has the label %s", labels(which.labels))
+	}
+	left := countDown(d)
+	var worst error
+	for i, r := range runs {
+		runs[i], err = followRun(c, p, cl, r, left())
+		if err != nil && !runs[i].State.Over() {
+			return err
+		}
+		if worst == nil {
+			worst = err
+		}
+	}
+	switch alone := len(which.labels) == 0 && len(runs) == 1; {
+	case worst != nil:
+		return worst
+	case alone:
+		return showRun(p, runs[0])
+	}
+	return list(p, runs, runTable)
+}
+
+func removeRuns(c *cli.Context, p *printer) error {
+	which, err := chosen[corral.RunID](c, "run")
+	if err != nil {
+		return err
+	}
+	cl, err := connect(c)
+	if err != nil {
+		return err
+	}
+	runs, err := runsOf(c, cl, which)
+	if err != nil {
+		return err
+	}
+	for i, r := range runs {
+		if runs[i], err = cl.RemoveRun(c.Context, r.ID, c.Bool("purge")); err != nil {
+			return err
+		}
+	}
+	return showEach(p, runs, len(which.labels) == 0, runTable)
 }
 
 func cancelRun(c *cli.Context, p *printer, cl *api.Client, id corral.RunID) error {
+	d, err := timeout(c, c.Bool("wait"))
+	if err != nil {
+		return err
+	}
 	r, err := cl.CancelRun(c.Context, id)
 	if err != nil {
 		return err
 	}
 	if c.Bool("wait") {
-		if r, err = cl.WaitRun(c.Context, id, c.Duration("timeout")); err != nil {
-			return err
+		if r, err = cl.WaitRun(c.Context, id, d); err != nil {
+			return about{fmt.Sprintf("/v1/runs/%d", id), err}
 		}
 	}
-	return show(p, r, runID, runColumns)
+	return show(p, r, runTable)
 }
 
 func listTasks(c *cli.Context, p *printer, cl *api.Client, id corral.RunID) error {
@@ -128,12 +209,12 @@ func listTasks(c *cli.Context, p *printer, cl *api.Client, id corral.RunID) erro
 	if err != nil {
 		return err
 	}
-	return list(p, tasks, func(t api.Task) string { return t.ID }, taskColumns)
+	return list(p, tasks, taskTable)
 }
 
 func runLog(c *cli.Context, p *printer) error {
 	if c.NArg() != 1 && c.NArg() != 2 {
-		return corral.Errorf(corral.Invalid, "want RUN [TASK], got %d arguments", c.NArg())
+		return corral.Errorf(corral.Invalid, "want RUN [TASK], got %d arguments; see `%s --help`", c.NArg(), c.Command.HelpName)
 	}
 	id, err := parseID[corral.RunID]("run", c.Args().First())
 	if err != nil {
@@ -148,7 +229,7 @@ func runLog(c *cli.Context, p *printer) error {
 		if err != nil {
 			return err
 		}
-		return list(p, entries, entryID, entryColumns)
+		return list(p, entries, entryTable)
 	}
 	b, err := cl.RunTaskLog(c.Context, id, c.Args().Get(1), c.String("file"))
 	if err == nil {
@@ -159,7 +240,7 @@ func runLog(c *cli.Context, p *printer) error {
 
 // showRun prints a run, and its report once it is over.
 func showRun(p *printer, r corral.Run) error {
-	if err := show(p, r, runID, runColumns); err != nil || p.quiet || p.format != "table" || r.Report == nil {
+	if err := show(p, r, runTable); err != nil || !p.forPeople() || r.Report == nil {
 		return err
 	}
 	fmt.Fprintln(p.out)
@@ -172,8 +253,8 @@ func printReport(p *printer, r corral.RunReport) {
 	d := func(s corral.Seconds) string { return span(time.Duration(s)) }
 	t := newTable(p, nil)
 	t.AppendRows([]table.Row{
-		{"makespan", d(r.Makespan), fmt.Sprintf("of it waiting for the first worker %s", d(r.WaitForWorkers))},
-		{"cumulative task time", d(r.TaskTime), fmt.Sprintf("parallelism %.2f on %d cpu(s)", r.Parallelism, r.CPUs)},
+		{"makespan", d(r.Makespan), fmt.Sprintf("of it %s until the first task began", d(r.WaitForWorkers))},
+		{"task time", d(r.TaskTime), fmt.Sprintf("parallelism %.2f on %d cpu(s)", r.Parallelism, r.CPUs)},
 		{"lower bound", d(r.LowerBound), fmt.Sprintf("makespan is %.2f × max(critical path %s, work ÷ cpus)", r.OverBound, d(r.CriticalPath))},
 		{"list schedule", d(r.ListSchedule), fmt.Sprintf("makespan is %.2f × highest rank first, no overhead", r.OverList)},
 	})
@@ -183,29 +264,39 @@ func printReport(p *printer, r corral.RunReport) {
 	t.Render()
 }
 
-var runColumns = []column[corral.Run]{
-	{"id", func(r corral.Run) any { return r.ID }},
-	{"workflow", func(r corral.Run) any { return r.Workflow }},
-	{"cluster", func(r corral.Run) any { return r.ClusterName }},
-	{"state", func(r corral.Run) any { return r.State }},
-	{"tasks", func(r corral.Run) any { return fmt.Sprintf("%d/%d", r.Tasks.Done, r.Tasks.Total) }},
-	{"failed", func(r corral.Run) any { return r.Tasks.Failed }},
-	{"created", func(r corral.Run) any { return when(r.CreatedAt) }},
-	{"ended", func(r corral.Run) any { return when(r.EndedAt) }},
-	{"labels", func(r corral.Run) any { return labels(r.Labels) }},
-	{"dir", func(r corral.Run) any { return r.Dir }},
-	{"reason", func(r corral.Run) any { return r.Reason }},
+var runTable = listing[corral.Run]{
+	id:   func(r corral.Run) string { return strconv.FormatInt(int64(r.ID), 10) },
+	none: "no runs; begin one with `corral run WORKFLOW`",
+	columns: []column[corral.Run]{
+		{"id", func(r corral.Run) any { return r.ID }},
+		{"workflow", func(r corral.Run) any { return r.Workflow }},
+		{"cluster", func(r corral.Run) any { return r.ClusterName }},
+		{"state", func(r corral.Run) any { return r.State }},
+		{"done", func(r corral.Run) any { return fmt.Sprintf("%d of %d", r.Tasks.Done, r.Tasks.Total) }},
+		{"failed", func(r corral.Run) any { return unless(r.Tasks.Failed) }},
+		{"created", func(r corral.Run) any { return when(r.CreatedAt) }},
+		{"ended", func(r corral.Run) any { return when(r.EndedAt) }},
+		{"labels", func(r corral.Run) any { return labels(r.Labels) }},
+		{"reason", func(r corral.Run) any { return r.Reason }},
+	},
+	details: []column[corral.Run]{
+		{"results", func(r corral.Run) any { return filepath.Join(r.Dir, "data") }},
+	},
 }
 
-var taskColumns = []column[api.Task]{
-	{"task", func(t api.Task) any { return t.ID }},
-	{"state", func(t api.Task) any { return t.State }},
-	{"attempts", func(t api.Task) any { return t.Attempts }},
-	{"worker", func(t api.Task) any { return t.Worker }},
-	{"exit", func(t api.Task) any { return exitStatus(t.ExitStatus) }},
-	{"started", func(t api.Task) any { return when(t.StartedAt) }},
-	{"took", func(t api.Task) any { return took(t) }},
-	{"reason", func(t api.Task) any { return t.Reason }},
+var taskTable = listing[api.Task]{
+	id:   func(t api.Task) string { return t.ID },
+	none: "no tasks in that state",
+	columns: []column[api.Task]{
+		{"task", func(t api.Task) any { return t.ID }},
+		{"state", func(t api.Task) any { return t.State }},
+		{"attempts", func(t api.Task) any { return t.Attempts }},
+		{"worker", func(t api.Task) any { return t.Worker }},
+		{"exit", func(t api.Task) any { return exitStatus(t.ExitStatus) }},
+		{"started", func(t api.Task) any { return when(t.StartedAt) }},
+		{"took", func(t api.Task) any { return took(t) }},
+		{"reason", func(t api.Task) any { return t.Reason }},
+	},
 }
 
 func exitStatus(status *int) string {

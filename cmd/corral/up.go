@@ -14,9 +14,9 @@ import (
 
 func upCommand(p *printer) *cli.Command {
 	return &cli.Command{
-		Name: "up", Usage: "start a personal corrald in the background",
-		Description: "Example: corral up && corral glidein create --site local --wait\n" +
-			"It listens on a Unix socket and starts with site local and cluster default. Repeating it is harmless.",
+		Name: "up", Category: start, Usage: "start a personal corrald in the background",
+		Description: explained("It listens on a Unix socket and begins with site local and cluster default. Where it keeps its files the XDG variables say. Repeating it is harmless; one that was killed takes up what it left.",
+			"corral up && corral glidein create --site local --wait"),
 		Action: func(c *cli.Context) error { return up(c, p) },
 	}
 }
@@ -52,10 +52,9 @@ func up(c *cli.Context, p *printer) error {
 
 func downCommand(p *printer) *cli.Command {
 	return &cli.Command{
-		Name: "down", Usage: "end the personal corrald and remove all it made but results",
-		Description: "Example: corral down\n" +
-			"Glideins finish the tasks they run, sites are cleaned up, then corrald, its state, cache and socket go.\n" +
-			"Run directories stay unless --purge. Exit code 6 if a site did not answer: what it keeps is listed.",
+		Name: "down", Category: start, Usage: "end the personal corrald and remove all it made but results",
+		Description: explained("Glideins finish the tasks that they run, sites are cleaned up, then corrald, its state, cache and socket go. Run directories stay unless --purge. With unfinished runs it refuses, with exit code 1. With exit code 6 a site did not answer: what it keeps is listed.",
+			"corral down\ncorral down --force --purge"),
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "force", Usage: "cancel unfinished runs"},
 			&cli.BoolFlag{Name: "purge", Usage: "delete run directories too"},

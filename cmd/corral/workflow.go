@@ -14,23 +14,23 @@ import (
 
 func workflowCommand(p *printer) *cli.Command {
 	return &cli.Command{
-		Name:  "workflow",
-		Usage: "look at workflow files",
+		Name: "workflow", Category: workflows, Usage: "look at workflow files",
+		Description: explained("Workflows are read as WfFormat JSON, 1.4 or 1.5; x-corral in a task adds what WfFormat has no place for. corrald is not asked.", "corral workflow show examples/lambda/workflow.json"),
 		Subcommands: []*cli.Command{
 			{
 				Name: "show", Usage: "what is in a workflow", ArgsUsage: "FILE",
-				Description: "Example: corral workflow show examples/lambda/workflow.json -o json",
+				Description: explained("", "corral workflow show examples/lambda/workflow.json -o json"),
 				Action:      func(c *cli.Context) error { return showWorkflow(c, p) },
 			},
 			{
 				Name: "validate", Usage: "check that a workflow can be run", ArgsUsage: "FILE",
-				Description: "Example: corral workflow validate workflow.json --strict",
+				Description: explained("", "corral workflow validate examples/lambda/workflow.json --strict"),
 				Flags:       []cli.Flag{&cli.BoolFlag{Name: "strict", Usage: "refuse unknown fields, too"}},
 				Action:      func(c *cli.Context) error { return validateWorkflow(c, p) },
 			},
 			{
 				Name: "convert", Usage: "write a workflow as WfFormat 1.5", ArgsUsage: "FILE",
-				Description: "Example: corral workflow convert old.json --out new.json",
+				Description: explained("", "corral workflow convert examples/lambda/workflow.json --out new.json"),
 				Flags:       []cli.Flag{&cli.StringFlag{Name: "out", Usage: "`FILE` to write (default: stdout)"}},
 				Action:      func(c *cli.Context) error { return convertWorkflow(c, p) },
 			},

@@ -1,14 +1,15 @@
 // Package demo is the main job end to end: a private corrald, a plan, pilots, a workflow on real
 // input, the check of its result, and the proof that nothing is left behind.
 //
-// Everything happens below one temporary directory and through the same API that everybody uses.
+// Everything happens below one temporary directory and through the same API that everybody uses. What
+// a demo says it has measured; where it predicts it says so, and puts the outcome beside it.
 package demo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -24,14 +25,15 @@ import (
 
 // Config says how to show the demo.
 type Config struct {
-	Out      io.Writer
-	Terminal bool // Out is a terminal: progress may be drawn
-	Keep     bool // leave the run directory for looking at
+	Out  io.Writer
+	Look follow.Look // of Out
+	Keep bool        // leave the run directory for looking at
 }
 
-// A Demo is one run of it. Its methods are its steps.
-type Demo struct {
-	cfg     Config
+// A demo is one run of it. Its methods are its steps.
+type demo struct {
+	stage
+	keep    bool
 	dir     string
 	corrald personal.Corrald
 	cl      *api.Client
@@ -39,7 +41,6 @@ type Demo struct {
 	plan    plan
 	glidein corral.Glidein
 	run     corral.Run
-	began   time.Time
 }
 
 // walltime of the demo's pilots, and the longest that anything in it may take.
@@ -48,36 +49,44 @@ const (
 	patience = 2 * time.Minute
 )
 
-// Run plays the demo. Whatever happens, what it started is taken down again.
-func Run(ctx context.Context, cfg Config) (err error) {
+// Run plays the demo and returns the run of its workflow. Whatever happens, what it started is taken
+// down again; what it wrote stays only if it failed, or if Config.Keep.
+func Run(ctx context.Context, cfg Config) (corral.Run, error) {
 	dir, err := os.MkdirTemp("", "corral-demo-")
 	if err != nil {
-		return fmt.Errorf("making a temporary directory: %w", err)
+		return corral.Run{}, fmt.Errorf("making a temporary directory: %w", err)
 	}
-	d := &Demo{cfg: cfg, dir: dir, began: time.Now(), corrald: personal.Corrald{Layout: xdg.Below(dir)}}
-	d.say("Corral demo, all of it below %s", dir)
-	defer func() {
-		if err != nil {
-			d.abandon(err)
-		}
-	}()
+	d := &demo{stage: newStage(cfg.Out, cfg.Look), keep: cfg.Keep, dir: dir, corrald: personal.Corrald{Layout: layout(dir)}}
+	d.title("Corral: the k-mer spectrum of the lambda phage genome, on pilots", "all of it below "+dir)
+	began := time.Now()
 	for _, step := range []func(context.Context) error{d.up, d.decide, d.provision, d.execute, d.check, d.down, d.nothingLeft} {
 		if err := step(ctx); err != nil {
-			return err
+			d.abandon(ctx)
+			return d.run, err
 		}
 	}
-	d.say("\nDone in %s.", time.Since(d.began).Round(100*time.Millisecond))
-	return nil
+	d.title("Done in "+round(time.Since(began))+".", "")
+	return d.run, nil
 }
 
-func (d *Demo) say(format string, args ...any) { fmt.Fprintf(d.cfg.Out, format+"\n", args...) }
+// layout puts everything of a private corrald below dir.
+func layout(dir string) xdg.Layout {
+	return xdg.Layout{
+		State:  filepath.Join(dir, "state"),
+		Cache:  filepath.Join(dir, "cache"),
+		Data:   filepath.Join(dir, "data"),
+		Socket: filepath.Join(dir, "corrald.sock"),
+		Worker: filepath.Join(dir, "worker.sock"),
+	}
+}
 
-func (d *Demo) step(title string) { d.say("\n── %s", title) }
+func (d *demo) workflow() string { return filepath.Join(d.dir, "lambda", lambda.WorkflowFile) }
 
 // up starts the private corrald and unpacks the example.
-func (d *Demo) up(ctx context.Context) error {
-	d.step("a private corrald, and the site it sets up")
-	if err := unpack(lambda.FS, d.path("lambda")); err != nil {
+func (d *demo) up(ctx context.Context) error {
+	d.doing("starting corrald, and the setup job of site " + personal.Site)
+	began := time.Now()
+	if err := os.CopyFS(filepath.Dir(d.workflow()), lambda.FS); err != nil {
 		return fmt.Errorf("unpacking the example: %w", err)
 	}
 	if _, err := d.corrald.Start(ctx); err != nil {
@@ -90,29 +99,25 @@ func (d *Demo) up(ctx context.Context) error {
 	if d.site, err = personal.SetUp(ctx, d.cl); err != nil {
 		return err
 	}
-	d.say("corrald is process %d; site %s is %s with worker package %s", d.corrald.PID(), d.site.Name, d.site.State, d.site.Package)
+	d.say("site", "%s is %s, %s after the start of a private corrald", d.site.Name, d.site.State, round(time.Since(began)))
+	d.more("its setup job installed %s", d.site.Package)
 	return nil
 }
 
-func (d *Demo) path(name string) string { return filepath.Join(d.dir, name) }
-
-func unpack(files fs.FS, dir string) error { return os.CopyFS(dir, files) }
-
 // decide chooses how many pilots to ask for and predicts what they will do.
-func (d *Demo) decide(context.Context) error {
-	d.step("the plan")
-	var err error
-	d.plan, err = choose(filepath.Join(d.dir, "lambda", lambda.WorkflowFile), runtime.NumCPU())
+func (d *demo) decide(context.Context) (err error) {
+	d.plan, err = choose(d.workflow(), runtime.NumCPU())
 	if err != nil {
 		return err
 	}
-	d.say("%s", d.plan)
+	d.say("plan", "%d tasks, %s of work by its estimates, critical path %s", d.plan.tasks, round(d.plan.work), round(d.plan.path))
+	d.more("%d pilots of one cpu, %s: makespan %s predicted", d.plan.pilots, d.plan.reason, round(d.plan.makespan))
 	return nil
 }
 
 // provision asks for the pilots and waits for their workers.
-func (d *Demo) provision(ctx context.Context) (err error) {
-	d.step("pilots")
+func (d *demo) provision(ctx context.Context) (err error) {
+	d.doing(fmt.Sprintf("waiting for %d workers", d.plan.pilots))
 	d.glidein, err = d.cl.CreateGlidein(ctx, api.NewGlidein{
 		Site: personal.Site, Cluster: personal.Cluster, Hosts: d.plan.pilots, CPUs: 1,
 		Walltime: corral.Seconds(walltime), Idle: corral.Seconds(patience),
@@ -127,50 +132,62 @@ func (d *Demo) provision(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	for _, w := range workers {
-		d.say("worker %s: process %d on %s, %d cpu, %d MiB, registered %s after the request",
-			w.ID, w.PID, w.Host, w.CPUs, w.MemoryMiB, w.RegisteredAt.Sub(d.glidein.CreatedAt).Round(time.Millisecond))
+	for i, w := range workers {
+		print := d.more
+		if i == 0 {
+			print = func(format string, args ...any) { d.say("pilots", format, args...) }
+		}
+		print("worker %d registered after %s: process %d on %s, %d MiB",
+			i, round(w.RegisteredAt.Sub(d.glidein.CreatedAt)), w.PID, w.Host, w.MemoryMiB)
 	}
 	return nil
 }
 
 // execute runs the workflow and follows it.
-func (d *Demo) execute(ctx context.Context) error {
-	d.step("the workflow")
-	file := filepath.Join(d.dir, "lambda", lambda.WorkflowFile)
-	document, err := os.ReadFile(file)
+func (d *demo) execute(ctx context.Context) error {
+	document, err := os.ReadFile(d.workflow())
 	if err != nil {
 		return fmt.Errorf("reading the workflow: %w", err)
 	}
 	d.run, err = d.cl.CreateRun(ctx, api.NewRun{
-		Cluster: personal.Cluster, Workflow: document, WorkflowName: lambda.WorkflowFile, SourceDir: filepath.Dir(file),
+		Cluster: personal.Cluster, Workflow: document, WorkflowName: lambda.WorkflowFile, SourceDir: filepath.Dir(d.workflow()),
 	}, "")
 	if err != nil {
 		return err
 	}
-	d.run, err = follow.Run(ctx, d.cl, d.run, follow.New(d.cfg.Out, d.cfg.Terminal, false))
-	if err != nil {
+	if d.run, err = follow.Run(ctx, d.cl, d.run, d.view(d.cl, d.plan.makespan)); err != nil {
 		return err
 	}
 	if d.run.State != corral.RunSucceeded {
 		return corral.Errorf(corral.Failed, "the run is %s: %s", d.run.State, d.run.Reason)
 	}
-	d.outcome(*d.run.Report)
+	tasks, err := d.cl.RunTasks(ctx, d.run.ID)
+	if err != nil {
+		return err
+	}
+	d.outcome(tasks)
 	return nil
 }
 
-// outcome puts what happened beside what the plan said.
-func (d *Demo) outcome(r corral.RunReport) {
-	s := func(v corral.Seconds) string { return time.Duration(v).Round(10 * time.Millisecond).String() }
-	d.say("%d tasks, %s of task time on %d cpus; parallelism %.2f", d.run.Tasks.Total, s(r.TaskTime), r.CPUs, r.Parallelism)
-	d.say("makespan: predicted %s, measured %s", d.plan.makespan.Round(10*time.Millisecond), s(r.Makespan))
-	d.say("  %.2f × the lower bound max(critical path, work ÷ cpus) = %s", r.OverBound, s(r.LowerBound))
-	d.say("  %.2f × the list schedule of the measured task times = %s", r.OverList, s(r.ListSchedule))
+// outcome shows what the workers did, and puts what happened beside what the plan said.
+func (d *demo) outcome(tasks []api.Task) {
+	r := *d.run.Report
+	s := func(v corral.Seconds) string { return round(time.Duration(v)) }
+	d.say("workflow", "%d of %d tasks done in %s; predicted was %s", d.run.Tasks.Done, d.run.Tasks.Total, s(r.Makespan), round(d.plan.makespan))
+	d.more("task time %s, %.2f × the estimates; parallelism %.2f on %d cpus", s(r.TaskTime), ratio(r.TaskTime, d.plan.work), r.Parallelism, r.CPUs)
+	d.more("%.2f × the lower bound, %s = max(critical path, work ÷ cpus)", r.OverBound, s(r.LowerBound))
+	d.more("%.2f × the list schedule of the measured times, %s", r.OverList, s(r.ListSchedule))
+	chart := follow.Chart{Tasks: tasks, From: d.run.CreatedAt, To: d.run.EndedAt, Now: d.run.EndedAt}
+	d.draw(chart.Draw(d.look, indent)...)
+}
+
+func ratio(took corral.Seconds, estimate time.Duration) float64 {
+	return float64(took) / float64(max(estimate, 1))
 }
 
 // check compares the workflow's report with the one that a single pass over the genome gives.
-func (d *Demo) check(context.Context) error {
-	d.step("the result")
+func (d *demo) check(context.Context) error {
+	d.doing("computing the result again in a single pass")
 	got, err := os.ReadFile(filepath.Join(d.run.Dir, "data", lambda.ReportFile))
 	if err != nil {
 		return fmt.Errorf("reading the result: %w", err)
@@ -179,10 +196,43 @@ func (d *Demo) check(context.Context) error {
 	if err != nil {
 		return fmt.Errorf("computing the result in a single pass: %w", err)
 	}
-	d.say("%s", got)
 	if string(got) != want {
-		return corral.Errorf(corral.Failed, "the workflow's report differs from that of a single pass over the genome:\n%s", want)
+		return corral.Errorf(corral.Failed, "the workflow's report differs from that of a single pass over the genome:\n%s\nwant\n%s", got, want)
 	}
-	d.say("The report equals, byte by byte, the one computed in a single pass over the genome.")
+	d.result(string(got))
 	return nil
+}
+
+// abandon takes down what a failed or interrupted demo started. The files of one that failed stay, for
+// looking at.
+func (d *demo) abandon(ctx context.Context) {
+	interrupted := ctx.Err() != nil
+	d.doing("taking everything down")
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	err := d.takeDown(ctx)
+	switch {
+	case err != nil:
+		d.say("left", "taking it down failed: %v", err)
+		d.more("files are below %s; the log is %s", d.dir, d.corrald.Layout.Log())
+	case interrupted && os.RemoveAll(d.dir) == nil:
+		d.say("left", "nothing: everything was taken down, that folder is removed")
+	default:
+		d.say("left", "no process; files are below %s", d.dir)
+		d.more("the log of corrald is %s", d.corrald.Layout.Log())
+	}
+}
+
+// takeDown removes what is at the site and ends corrald, if it runs.
+func (d *demo) takeDown(ctx context.Context) error {
+	if !d.corrald.Answers(ctx) {
+		return nil
+	}
+	cl, err := d.corrald.Client()
+	if err != nil {
+		return err
+	}
+	defer cl.Close()
+	_, err = personal.TakeDown(ctx, cl, true)
+	return errors.Join(err, d.corrald.Stop(ctx))
 }

@@ -13,6 +13,7 @@ type plan struct {
 	pilots   int
 	tasks    int
 	work     time.Duration // sum of the estimates
+	path     time.Duration // the longest chain of estimates
 	makespan time.Duration // list schedule of the estimates on the pilots
 	reason   string
 }
@@ -30,11 +31,7 @@ func choose(file string, cpus int) (plan, error) {
 		cost[i] = t.Estimate
 		p.work += t.Estimate
 	}
+	p.path = w.Graph.CriticalPath(cost)
 	p.makespan, _ = dag.ListSchedule(w.Graph, cost, nil, p.pilots)
 	return p, nil
-}
-
-func (p plan) String() string {
-	return fmt.Sprintf("%d tasks, estimated %s of work; %d pilots of one cpu = %s; predicted makespan %s",
-		p.tasks, p.work.Round(10*time.Millisecond), p.pilots, p.reason, p.makespan.Round(10*time.Millisecond))
 }

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+)
+
+func createGlideinCommand(p *printer) *cli.Command {
+	return &cli.Command{
+		Name: "create", Usage: "request hosts × cpus at a site",
+		Description: explained("With --wait it returns when the cpus of the registered workers sum to hosts × cpus, which is later than that the job runs.",
+			"corral glidein create --site local --hosts 2 --walltime 1h --idle 5m --wait\n"+
+				"id=$(corral glidein create --site local --key pilots-of-today -q)"),
+		Flags: []cli.Flag{
+			siteFlag(), clusterFlag(),
+			&cli.IntFlag{Name: "hosts", Value: 1, Usage: "`N` hosts; each runs one worker"},
+			&cli.IntFlag{Name: "cpus", Value: 1, Usage: "`N` cpus of each host"},
+			&cli.StringFlag{Name: "memory", Usage: "memory of each host, a `SIZE` such as 4GiB (default: its share of the machine)"},
+			&cli.IntFlag{Name: "gpus", Usage: "`N` GPUs of each host"},
+			&cli.DurationFlag{Name: "walltime", Value: time.Hour, Usage: "for `D` at most"},
+			&cli.DurationFlag{Name: "idle", Usage: "leave after `D` without work (default: never)"},
+			&cli.StringFlag{Name: "resubmit", Value: "never", Usage: "when the walltime is over, `WHEN`: never, N (times), until=TIME or forever"},
+			&cli.IntFlag{Name: "retries", Value: 3, Usage: "`N` attempts in a row may be lost, or fail in a way that may pass"},
+			&cli.DurationFlag{Name: "overlap", Usage: "submit the next attempt `D` before the last one ends"},
+			&cli.StringFlag{Name: "not-before", Usage: "submit at `TIME` (RFC 3339) or later"},
+			&cli.StringFlag{Name: "queue", Usage: "`QUEUE` or partition of the batch system"},
+			&cli.StringFlag{Name: "account", Usage: "`ACCOUNT` to charge"},
+			&cli.StringSliceFlag{Name: "site-opt", Usage: "`LINE` for the batch system, as it is; may be repeated"},
+			&cli.StringFlag{Name: "broker", Value: "auto", Usage: "connections through `WHAT`: auto, none, ccb or relay"},
+			labelFlag(), keyFlag(),
+			waitFlag("its workers are registered"), timeoutFlag(),
+		},
+		Action: func(c *cli.Context) error { return createGlidein(c, p) },
+	}
+}
+
+func createGlidein(c *cli.Context, p *printer) error {
+	if err := noArguments(c); err != nil {
+		return err
+	}
+	n, err := newGlidein(c)
+	if err != nil {
+		return err
+	}
+	d, err := timeout(c, c.Bool("wait"))
+	if err != nil {
+		return err
+	}
+	cl, err := connect(c)
+	if err != nil {
+		return err
+	}
+	g, err := cl.CreateGlidein(c.Context, n, c.String("key"))
+	if err != nil || !c.Bool("wait") {
+		if err != nil {
+			return err
+		}
+		return show(p, g, glideinTable)
+	}
+	return waitForWorkers(c, p, cl, g, d)
+}
+
+// newGlidein reads the request from the flags. What corrald checks is not checked here.
+func newGlidein(c *cli.Context) (api.NewGlidein, error) {
+	n := api.NewGlidein{
+		Site: c.String("site"), Cluster: c.String("cluster"),
+		Hosts: c.Int("hosts"), CPUs: c.Int("cpus"), GPUs: c.Int("gpus"),
+		Walltime: corral.Seconds(c.Duration("walltime")), Idle: corral.Seconds(c.Duration("idle")), Overlap: corral.Seconds(c.Duration("overlap")),
+		Resubmit: c.String("resubmit"), Retries: c.Int("retries"),
+		Queue: c.String("queue"), Account: c.String("account"), SiteOptions: c.StringSlice("site-opt"), Broker: c.String("broker"),
+	}
+	if n.Site == "" {
+		return n, corral.ErrorAt(corral.Invalid, "--site", "is missing: at which site? `corral site list` has them")
+	}
+	var err error
+	if n.MemoryMiB, err = parseMiB("--memory", c.String("memory")); err != nil {
+		return n, err
+	}
+	if n.NotBefore, err = parseTime("--not-before", c.String("not-before")); err != nil {
+		return n, err
+	}
+	n.Labels, err = parseLabels("--label", c.StringSlice("label"))
+	return n, err
+}
+
+// waitForWorkers shows the glidein once its workers are registered. Its id is told in any case: what was
+// asked for stays when the wait is in vain.
+func waitForWorkers(c *cli.Context, p *printer, cl *api.Client, g corral.Glidein, d time.Duration) error {
+	if p.quiet {
+		fmt.Fprintln(p.out, g.ID)
+	}
+	p.say("glidein %d: waiting for %d worker(s) of %d cpu(s)", g.ID, g.Hosts, g.CPUs)
+	ready, err := cl.WaitGlidein(c.Context, g.ID, api.UntilWorkers, d)
+	if err != nil {
+		p.say("glidein %d stays: see `corral glidein history %d`, or `corral glidein remove %d`", g.ID, g.ID, g.ID)
+		return about{fmt.Sprintf("/v1/glideins/%d", g.ID), err}
+	}
+	if p.quiet {
+		return nil
+	}
+	return show(p, ready, glideinTable)
+}

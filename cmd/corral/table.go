@@ -1,0 +1,157 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+)
+
+// A column is one column of a table of Ts.
+type column[T any] struct {
+	name string
+	cell func(T) any
+}
+
+// A listing says how Ts are printed for people, and what a T is called.
+type listing[T any] struct {
+	id      func(T) string
+	columns []column[T]
+	details []column[T] // shown of a single T only
+	none    string      // what to say of an empty list, and what to do about it
+}
+
+// list prints items as a table, or as asked.
+func list[T any](p *printer, items []T, l listing[T]) error {
+	if p.quiet {
+		for _, it := range items {
+			fmt.Fprintln(p.out, l.id(it))
+		}
+		return nil
+	}
+	return p.print(items, "", func() {
+		if len(items) == 0 {
+			p.say("%s", l.none)
+			return
+		}
+		header := table.Row{}
+		for _, c := range l.columns {
+			header = append(header, strings.ToUpper(c.name))
+		}
+		t := newTable(p, header)
+		for _, it := range items {
+			row := table.Row{}
+			for _, c := range l.columns {
+				row = append(row, c.cell(it))
+			}
+			t.AppendRow(row)
+		}
+		t.SuppressEmptyColumns()
+		t.Render()
+	})
+}
+
+// show prints one object: its fields one per line, or as asked.
+func show[T any](p *printer, v T, l listing[T]) error {
+	return p.print(v, l.id(v), func() {
+		t := newTable(p, nil)
+		for _, c := range slices.Concat(l.columns, l.details) {
+			if cell := fmt.Sprint(c.cell(v)); cell != "" {
+				t.AppendRow(table.Row{c.name, cell})
+			}
+		}
+		t.Render()
+	})
+}
+
+// showEach prints several objects: one that was named alone as itself, others as a list.
+func showEach[T any](p *printer, items []T, alone bool, l listing[T]) error {
+	if alone && len(items) == 1 {
+		return show(p, items[0], l)
+	}
+	return list(p, items, l)
+}
+
+func newTable(p *printer, header table.Row) table.Writer {
+	t := table.NewWriter()
+	t.SetOutputMirror(p.out)
+	style := table.StyleDefault
+	style.Options = table.OptionsNoBordersAndSeparators
+	style.Box.PaddingLeft, style.Box.PaddingRight = "", "  "
+	if header != nil {
+		t.AppendHeader(header)
+		if isTerminal(p.out) { // a row that wraps is harder to read than one that is cut
+			style.Size.WidthMax, style.Box.UnfinishedRow = widthOf(p.out), "…"
+		}
+	}
+	t.SetStyle(style)
+	t.SuppressTrailingSpaces()
+	return t
+}
+
+// when prints a time for people: the clock today, the date else, nothing for the zero time.
+func when(t time.Time) string {
+	switch {
+	case t.IsZero():
+		return ""
+	case time.Since(t).Abs() < 12*time.Hour:
+		return t.Local().Format("15:04:05")
+	}
+	return t.Local().Format("2006-01-02 15:04")
+}
+
+// span prints a duration for people, to three digits or so.
+func span(d time.Duration) string {
+	for _, s := range []struct{ below, unit time.Duration }{
+		{10 * time.Millisecond, 100 * time.Microsecond},
+		{time.Second, time.Millisecond},
+		{10 * time.Second, 10 * time.Millisecond},
+		{time.Minute, 100 * time.Millisecond},
+	} {
+		if d.Abs() < s.below {
+			return d.Round(s.unit).String()
+		}
+	}
+	return short(d.Round(time.Second).String())
+}
+
+// short leaves out what a duration has none of at its end: 1h, not 1h0m0s.
+func short(d string) string {
+	if strings.HasSuffix(d, "m0s") {
+		d = strings.TrimSuffix(d, "0s")
+	}
+	if strings.HasSuffix(d, "h0m") {
+		d = strings.TrimSuffix(d, "0m")
+	}
+	return d
+}
+
+// size prints mebibytes for people.
+func size(mib int) string {
+	if mib < 1<<10 {
+		return fmt.Sprintf("%d MiB", mib)
+	}
+	return fmt.Sprintf("%g GiB", math.Round(float64(mib)/(1<<10)*10)/10)
+}
+
+// labels prints labels as they are given: k=v, sorted.
+func labels(m map[string]string) string {
+	var out []string
+	for k, v := range m {
+		out = append(out, k+"="+v)
+	}
+	slices.Sort(out)
+	return strings.Join(out, ",")
+}
+
+// unless prints v, or nothing if it is the zero value.
+func unless[T comparable](v T) any {
+	var zero T
+	if v == zero {
+		return ""
+	}
+	return v
+}

@@ -1,0 +1,63 @@
+package follow
+
+import "strings"
+
+// A Look says what may be drawn. Its zero value is plain text that is written once.
+type Look struct {
+	Width  func() int // of the terminal, in characters; nil: it is none
+	Colour bool
+}
+
+// Live reports whether what was drawn may be drawn over.
+func (l Look) Live() bool { return l.Width != nil }
+
+// plainWidth is how wide lines are that nobody sees on a terminal.
+const plainWidth = 80
+
+// Columns is how many characters fit on a line.
+func (l Look) Columns() int {
+	if l.Width == nil {
+		return plainWidth
+	}
+	return max(l.Width()-1, 1) // the last column makes some terminals wrap
+}
+
+// A Colour is the number of a terminal's SGR colour or weight; the terminal's theme says what it is.
+type Colour string
+
+// The colours that are used; inks are for telling things of one sort apart.
+const (
+	Plain Colour = ""
+	Bold  Colour = "1"
+	Faint Colour = "2"
+	Good  Colour = "32"
+	Bad   Colour = "31"
+	Note  Colour = "33"
+)
+
+var inks = []Colour{"36", "33", "32", "35", "34", "96", "93", "92", "95", "94"}
+
+// A Span is a piece of a line in one colour.
+type Span struct {
+	Colour Colour
+	Text   string
+}
+
+// Line joins spans, cut to the look's width.
+func (l Look) Line(spans ...Span) string {
+	var b strings.Builder
+	left := l.Columns()
+	for _, s := range spans {
+		text := []rune(s.Text)
+		if l.Live() && len(text) > left {
+			text = append(text[:max(left-1, 0)], []rune("…")[:min(left, 1)]...)
+		}
+		left -= len(text)
+		if l.Colour && s.Colour != Plain && len(text) > 0 {
+			b.WriteString("\x1b[" + string(s.Colour) + "m" + string(text) + "\x1b[0m")
+		} else {
+			b.WriteString(string(text))
+		}
+	}
+	return b.String()
+}
