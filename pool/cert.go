@@ -21,8 +21,8 @@ import (
 // certFile holds certificate and key of the worker port, PEM, in the directory that its owner chose.
 const certFile = "worker-port.pem"
 
-// LoadOrCreateCertificate returns the worker port's certificate from dir, or makes one there: who
-// dials in pins its digest, so it must outlive corrald. The file is private (0600).
+// LoadOrCreateCertificate returns the worker port's certificate from dir, or makes one there, with dir
+// if need be: who dials in pins its digest, so it must outlive corrald. The file is private (0600).
 func LoadOrCreateCertificate(dir string) (tls.Certificate, error) {
 	path := filepath.Join(dir, certFile)
 	if pair, err := os.ReadFile(path); err == nil {
@@ -39,7 +39,7 @@ func LoadOrCreateCertificate(dir string) (tls.Certificate, error) {
 		return tls.Certificate{}, fmt.Errorf("making worker port's certificate: %w", err)
 	}
 	tmp := path + ".new"
-	if err := errors.Join(os.WriteFile(tmp, pair, 0o600), os.Rename(tmp, path)); err != nil {
+	if err := errors.Join(os.MkdirAll(dir, 0o700), os.WriteFile(tmp, pair, 0o600), os.Rename(tmp, path)); err != nil {
 		return tls.Certificate{}, fmt.Errorf("keeping worker port's certificate: %w", err)
 	}
 	return tls.X509KeyPair(pair, pair)

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/engine"
@@ -20,18 +21,20 @@ import (
 
 // A workerPort is where workers dial in: a Unix socket for site local, and for all other sites a TCP
 // port with TLS, which is opened when the first of them needs it. Its address and certificate survive
-// a restart: they stand in the orders of pilots that are still queued.
+// a restart: they stand in the orders of pilots that are still queued. While something else has the
+// address, those pilots wait, and so do other sites; site local is served.
 type workerPort struct {
 	lg        *slog.Logger
 	port      *pool.Port
 	socket    string
-	listen    string
 	advertise string
 	dir       string            // holds the certificate and the address
 	opened    chan net.Listener // the TLS listener, once, to be served
+	reopen    bool              // there was an address before
 
 	mu      sync.Mutex // guards following
-	address string     // HOST:PORT that sites dial; "" while closed
+	listen  string
+	address string // HOST:PORT that sites dial; "" while closed
 	digest  string
 }
 
@@ -52,9 +55,8 @@ func newWorkerPort(lg *slog.Logger, gate pool.Gate, s settings) (*workerPort, er
 	case err != nil:
 		return nil, fmt.Errorf("reading the worker port's address: %w", err)
 	}
-	w.listen = strings.TrimSpace(string(before))
-	_, err = w.open()
-	return w, err
+	w.listen, w.reopen = strings.TrimSpace(string(before)), true
+	return w, nil
 }
 
 func (w *workerPort) addressFile() string { return filepath.Join(w.dir, "address") }
@@ -67,6 +69,9 @@ func (w *workerPort) serve(ctx context.Context) error {
 	go func() { unix <- w.port.ServeUnix(ctx, w.socket) }()
 	tls := make(chan error, 1)
 	go func() {
+		if w.reopen {
+			w.openAgain(ctx)
+		}
 		select {
 		case l := <-w.opened:
 			tls <- w.port.Serve(ctx, l)
@@ -84,43 +89,73 @@ func (w *workerPort) serve(ctx context.Context) error {
 	}
 }
 
+// openAgain opens the TCP port at the address that it had before, as soon as that is free.
+func (w *workerPort) openAgain(ctx context.Context) {
+	const pause = time.Second // a pilot that finds nobody tries again after about two
+	tick := time.NewTicker(pause)
+	defer tick.Stop()
+	for logged := false; ; logged = true {
+		_, _, err := w.open()
+		if err == nil {
+			return
+		}
+		if !logged {
+			w.lg.Error("worker port stays closed; pilots of sites other than local cannot come in", "err", err)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
 // For implements engine.Address.
 func (w *workerPort) For(site corral.Site) (addresses []string, certDigest string, err error) {
 	if site.Name == personal.Site {
 		return []string{"unix:" + w.socket}, "", nil
 	}
-	address, err := w.open()
+	address, digest, err := w.open()
 	if err != nil {
 		return nil, "", err
 	}
-	return []string{"tls:" + address}, w.digest, nil
+	return []string{"tls:" + address}, digest, nil
 }
 
 var _ engine.Address = (*workerPort)(nil)
 
-// open opens the TCP port unless it is open, and returns the address that sites dial.
-func (w *workerPort) open() (string, error) {
+// open opens the TCP port unless it is open, and returns the address that sites dial and the digest of
+// the certificate.
+func (w *workerPort) open() (address, digest string, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.address != "" {
-		return w.address, nil
+		return w.address, w.digest, nil
 	}
 	cert, err := pool.LoadOrCreateCertificate(w.dir)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	l, digest, err := w.port.ListenTLS(w.listen, cert)
 	if err != nil {
-		return "", corral.ErrorAt(corral.Failed, "--worker-listen", "%w", err)
+		return "", "", corral.ErrorAt(corral.Failed, "--worker-listen", "%w", err)
 	}
 	bound := l.Addr()
-	if err := os.WriteFile(w.addressFile(), []byte(bound.String()+"\n"), 0o600); err != nil {
-		return "", errors.Join(fmt.Errorf("keeping the worker port's address: %w", err), l.Close())
+	if err := w.keepAddress(bound.String()); err != nil {
+		return "", "", errors.Join(err, l.Close())
 	}
 	w.opened <- l
 	w.address, w.digest = advertised(w.advertise, bound), digest
 	w.lg.Info("worker port is open", "listen", bound.String(), "advertise", w.address)
-	return w.address, nil
+	return w.address, w.digest, nil
+}
+
+func (w *workerPort) keepAddress(bound string) error {
+	file := w.addressFile()
+	if err := errors.Join(os.WriteFile(file+".new", []byte(bound+"\n"), 0o600), os.Rename(file+".new", file)); err != nil {
+		return fmt.Errorf("keeping the worker port's address: %w", err)
+	}
+	return nil
 }
 
 // advertised is the address for sites: what the administrator says, with the bound port if that says

@@ -1,0 +1,45 @@
+package e2e
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral"
+)
+
+// A second site: its workers come in through the TLS port, a run uses both sites, and a killed corrald
+// finds them again at the address that they know.
+func TestSecondSite(t *testing.T) {
+	t.Parallel()
+	u := newUser(t)
+	u.must("up")
+	u.must("site", "create", "there", "--contact", "local:", "--batch", "fork", "--wait")
+	u.must("glidein", "create", "--site", "there", "--wait", "--timeout", "20s")
+	u.must("glidein", "create", "--site", "local", "--wait", "--timeout", "20s")
+	run := u.must("run", u.workflow("steps", steps(16, 300*time.Millisecond)...), "--detach", "-q")
+	u.until("some tasks are done", 30*time.Second, func() bool { return u.run(run).Tasks.Done >= 4 })
+	before := pids(u.workers())
+	u.kill(u.running())
+	u.must("up")
+	u.must("runs", "wait", run)
+	got := u.run(run)
+	if got.State != corral.RunSucceeded || got.Report.Requeued != 0 {
+		t.Errorf("run is %s with %d requeued, want SUCCEEDED with none: %s", got.State, got.Report.Requeued, got.Reason)
+	}
+	if after := pids(u.workers()); after != before {
+		t.Errorf("workers are processes %s, were %s", after, before)
+	}
+	for _, w := range u.workers() {
+		if w.DoneTasks == 0 {
+			t.Errorf("worker %s has done nothing", w.ID)
+		}
+	}
+	wantOutputs(t, got.Dir, 16)
+	root := read[corral.Site](u, "site", "show", "there").Root
+	u.must("site", "remove", "there", "--wait")
+	if _, err := os.Stat(root); !os.IsNotExist(err) {
+		t.Errorf("the root of a removed site is there: %v", err)
+	}
+	u.must("down")
+}
