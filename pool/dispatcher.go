@@ -230,6 +230,7 @@ func (d *Dispatcher) Close() {
 	for _, f := range d.feeds {
 		feeds = append(feeds, f)
 	}
+	clear(d.feeds) // a Detach that comes later finds nothing to stop
 	for _, m := range d.members {
 		m.hangUp()
 	}

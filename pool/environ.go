@@ -50,12 +50,13 @@ func defines(env []string, kv string) bool {
 	return false
 }
 
-// baseEnv is what every task gets of the worker's environment: where commands are, who it runs as, and
-// the language of its messages.
+// baseEnv is what every task gets of the worker's environment: where commands are, who it runs as, the
+// language of its messages, and the marks by which the site finds the processes of a batch job.
 func baseEnv() []string {
 	var env []string
 	for _, kv := range [][2]string{
 		{"PATH", "/usr/local/bin:/usr/bin:/bin"}, {"HOME", "/"}, {"USER", ""}, {"LANG", "C.UTF-8"},
+		{"CORRAL_JOB_TAG", ""}, {"CORRAL_JOB_DIR", ""},
 	} {
 		value := os.Getenv(kv[0])
 		if value == "" {

@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -21,6 +22,10 @@ type Task struct {
 	Timeout  time.Duration `json:"timeout_ns,omitempty"` // 0: none
 	Estimate time.Duration `json:"estimate_ns"`          // assumed runtime; never 0
 }
+
+// stdout and stderr name the files of its output streams.
+func (t *Task) stdout() string { return cmp.Or(t.Stdout, "stdout") }
+func (t *Task) stderr() string { return cmp.Or(t.Stderr, "stderr") }
 
 // A Job is what is dispatched to a worker: one task, or several (a clustered job) that run one after
 // the other in the worker's one slot for them. Its tasks do not depend on each other.

@@ -11,6 +11,7 @@ import (
 type session struct {
 	*conn
 	attempt corral.JobID
+	began   time.Time // when its hello came
 }
 
 // A member is one instance of a worker, or the place of one that is expected back (then instance is
@@ -123,7 +124,7 @@ func (d *Dispatcher) register(s *session, h *hello, adm Admission, held *message
 	m.attempt, m.glidein, m.cluster = adm.Attempt, adm.Glidein, adm.Cluster
 	m.host, m.pid, m.session, m.seen = h.Host, h.PID, s, now
 	m.bench.cpus, m.bench.memory = h.CPUs, h.MemoryMiB
-	m.bench.endsAt = now.Add(time.Duration(h.LeftMS) * time.Millisecond)
+	m.bench.endsAt = s.began.Add(time.Duration(h.LeftMS) * time.Millisecond)
 	if m.registeredAt.IsZero() {
 		m.registeredAt = now
 	}
@@ -230,8 +231,8 @@ func (d *Dispatcher) disownLocked(m *member, run corral.RunID) {
 }
 
 // Expect says that, before corrald was started again, jobs had been assigned to a worker. Those that
-// it still has go on. The others are Returned as started: at once if the worker is here without them,
-// after lease and margin if it does not come back.
+// it still has go on, or are killed if that was decided before. The others are Returned as started: at
+// once if the worker is here without them, after lease and margin if it does not come back.
 func (d *Dispatcher) Expect(run corral.RunID, worker string, jobs []Job) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -249,8 +250,8 @@ func (d *Dispatcher) Expect(run corral.RunID, worker string, jobs []Job) {
 		key := jobs[i].Key()
 		e := m.strangers[key]
 		switch {
-		case e != nil && !e.cancelled: // on the bench already, in the shape that the worker told
-			e.job, e.estimate = jobs[i], jobs[i].Estimate()
+		case e != nil: // on the bench already, in the shape that the worker told
+			e.job, e.estimate, e.marks = jobs[i], jobs[i].Estimate(), nil
 			delete(m.strangers, key)
 		case m.instance == "":
 			e = newEntry(jobs[i])

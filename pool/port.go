@@ -173,13 +173,14 @@ func (p *Port) serveConn(ctx context.Context, nc net.Conn) {
 		p.lg.Debug("connection without hello", "from", nc.RemoteAddr(), "err", err)
 		return
 	}
+	began := time.Now()
 	adm, err := p.admit(ctx, m.Hello)
 	if err != nil {
 		p.lg.Warn("refused", "role", m.Hello.Role, "tag", m.Hello.Tag, "id", m.Hello.ID, "err", err)
 		refuse(c, err)
 		return
 	}
-	s := &session{conn: c, attempt: adm.Attempt}
+	s := &session{conn: c, attempt: adm.Attempt, began: began}
 	s.send(adm.Dispatcher.terms())
 	if m.Hello.Role == RolePilot {
 		_ = nc.SetReadDeadline(time.Time{})

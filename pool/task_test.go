@@ -136,6 +136,8 @@ func awaitDeath(t *testing.T, pid string) {
 
 func TestEnvironmentIsCleanAndSmall(t *testing.T) {
 	t.Setenv("POOL_TEST_LEAK", "x")
+	t.Setenv("CORRAL_JOB_DIR", "/jobs/tag") // by it the batch system's own sweep finds what a task leaves running
+	t.Setenv("CORRAL_JOB_TAG", "tag")
 	scratch := t.TempDir()
 	b := newBed(t, Config{}, func(c *WorkerConfig) { c.Scratch = scratch })
 	_, dir := b.runOne(t, Task{
@@ -151,7 +153,7 @@ func TestEnvironmentIsCleanAndSmall(t *testing.T) {
 	}
 	want := map[string]string{
 		"CORRAL_RUN": "1", "CORRAL_TASK": "t", "CORRAL_ATTEMPT": "4", "CORRAL_CPUS": "1", "MINE": "1", "LANG": "xx", "TMPDIR": scratch,
-		"PATH": os.Getenv("PATH"), "HOME": os.Getenv("HOME"),
+		"PATH": os.Getenv("PATH"), "HOME": os.Getenv("HOME"), "CORRAL_JOB_DIR": "/jobs/tag", "CORRAL_JOB_TAG": "tag",
 	}
 	for name, value := range want {
 		if got[name] != value {
@@ -189,6 +191,20 @@ func TestOutputDirectoryReplacesAnOldOne(t *testing.T) {
 		t.Errorf("result = %+v", res)
 	}
 	absent(t, b.dir, dataDir, "d/old")
+}
+
+// What is written into the task's directory does not go through the links to its inputs.
+func TestRecordDoesNotOverwriteAnInput(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, Config{}, nil)
+	b.data(t, recordFile, "precious\n")
+	b.data(t, "stdout", "precious\n")
+	b.runOne(t, Task{ID: "t", Attempt: 1, Estimate: time.Second, Argv: []string{"true"}, Inputs: []string{recordFile, "stdout"}})
+	for _, name := range []string{recordFile, "stdout"} {
+		if got := read(t, b.dir, dataDir, name); got != "precious\n" {
+			t.Errorf("%s = %q after the task", name, got)
+		}
+	}
 }
 
 // A worker whose lease is over while its task ends must publish nothing more.

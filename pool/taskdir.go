@@ -65,7 +65,7 @@ func checkNames(t *Task) error {
 			}
 		}
 	}
-	for _, name := range t.Outputs {
+	for _, name := range append([]string{t.stdout(), t.stderr()}, t.Outputs...) {
 		if slices.Contains(t.Inputs, name) {
 			return fmt.Errorf("file %q is both input and output", name)
 		}
@@ -122,12 +122,12 @@ func (d taskDir) parents(name string) error {
 	return nil
 }
 
-// create opens a new file of the task for writing.
+// create opens a new file of the task for writing, but not what a link leads to.
 func (d taskDir) create(name string) (int, error) {
 	if err := d.parents(name); err != nil {
 		return -1, err
 	}
-	fd, err := syscall.Open(d.path+"/"+name, syscall.O_WRONLY|syscall.O_CREAT|syscall.O_TRUNC|syscall.O_CLOEXEC, 0o666)
+	fd, err := syscall.Open(d.path+"/"+name, syscall.O_WRONLY|syscall.O_CREAT|syscall.O_TRUNC|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0o666)
 	if err != nil {
 		return -1, fmt.Errorf("creating %q: %w", name, err)
 	}
@@ -137,13 +137,7 @@ func (d taskDir) create(name string) (int, error) {
 // stdio opens the task's standard input, output and error; null is what stdin is without a file.
 func (d taskDir) stdio(null int) (in, out, err int, trouble error) {
 	in, out, err = null, -1, -1
-	outName, errName := d.task.Stdout, d.task.Stderr
-	if outName == "" {
-		outName = "stdout"
-	}
-	if errName == "" {
-		errName = "stderr"
-	}
+	outName, errName := d.task.stdout(), d.task.stderr()
 	if name := d.task.Stdin; name != "" {
 		if in, trouble = syscall.Open(d.path+"/"+name, syscall.O_RDONLY|syscall.O_CLOEXEC, 0); trouble != nil {
 			return null, -1, -1, fmt.Errorf("standard input %q: %w", name, trouble)
@@ -221,8 +215,9 @@ func (d taskDir) move(name string) error {
 	return syscall.Rename(from, to)
 }
 
-// write writes a small file of ours into the directory.
+// write writes a small file of ours into the directory, in place of what has its name there.
 func (d taskDir) write(name string, content []byte) error {
+	_ = syscall.Unlink(d.path + "/" + name) // mostly there is none
 	fd, err := d.create(name)
 	if err != nil {
 		return err

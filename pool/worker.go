@@ -57,6 +57,7 @@ type work struct {
 	job       Job
 	running   bool
 	cancelled bool
+	lapsed    bool       // the lease under which it began is over: it may not publish
 	now       *execution // of the task that runs
 }
 
@@ -98,7 +99,8 @@ type worker struct {
 // unacked is a result that the dispatcher may not have recorded.
 type unacked struct {
 	report
-	sentAt time.Time // zero: not yet
+	sentAt  time.Time // zero: not yet
+	stopped bool      // its job was stopped before its last task
 }
 
 // cutAfter is how long a worker that has to leave in endsIn lets tasks run.
@@ -175,9 +177,7 @@ func (w *worker) step(now time.Time, tick *time.Ticker) (drained bool) {
 	if w.conn != nil && now.Sub(w.beatAt) >= w.heartbeat {
 		w.beatLocked(now)
 	}
-	if !w.leaseFrom.IsZero() && now.Sub(w.leaseFrom) > w.lease {
-		w.expireLocked()
-	}
+	w.checkLeaseLocked(now)
 	w.repeatLocked(now)
 	drained = w.draining && len(w.jobs) == 0 && len(w.unacked) == 0
 	idle, tell := w.idleLocked(now)
@@ -205,6 +205,13 @@ func (w *worker) idleLocked(now time.Time) (idle time.Duration, tell bool) {
 	return max(now.Sub(w.idleSince), time.Nanosecond), true
 }
 
+// checkLeaseLocked gives everything up if the lease is over.
+func (w *worker) checkLeaseLocked(now time.Time) {
+	if !w.leaseFrom.IsZero() && now.Sub(w.leaseFrom) > w.lease {
+		w.expireLocked()
+	}
+}
+
 // expireLocked gives up everything, as the dispatcher soon will: the lease is over.
 func (w *worker) expireLocked() {
 	if w.conn != nil {
@@ -214,6 +221,9 @@ func (w *worker) expireLocked() {
 		delete(w.jobs, k.job.Key())
 	}
 	w.waiting = nil
+	for _, k := range w.jobs {
+		k.lapsed = true
+	}
 	if len(w.jobs) > 0 {
 		w.lg.Warn("lease is over: killing tasks", "jobs", len(w.jobs))
 	}

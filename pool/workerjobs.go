@@ -1,6 +1,9 @@
 package pool
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // startLocked starts what waits, in order, for as long as it fits.
 func (w *worker) startLocked(now time.Time) {
@@ -31,7 +34,7 @@ func (w *worker) runJob(k *work) {
 			w.finish(k, nil, false)
 			return
 		}
-		result := e.run(w.mayPublish)
+		result := e.run(func() bool { return w.mayPublish(k) })
 		w.finish(k, &result, i == len(k.job.Tasks)-1)
 	}
 }
@@ -47,11 +50,12 @@ func (w *worker) begin(k *work, task *Task, i int) *execution {
 	return k.now
 }
 
-// mayPublish reports whether the lease still lasts: the dispatcher waits for this worker.
-func (w *worker) mayPublish() bool {
+// mayPublish reports whether the lease under which k began still lasts: the dispatcher waits for this
+// worker.
+func (w *worker) mayPublish(k *work) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return time.Since(w.leaseFrom) < w.lease
+	return !k.lapsed && time.Since(w.leaseFrom) < w.lease
 }
 
 // finish books a result; last says that the job is over with it. Without a result the job is over too,
@@ -71,13 +75,23 @@ func (w *worker) finish(k *work, result *Result, last bool) {
 	switch {
 	case result == nil:
 		w.flushLocked()
-		w.sendLocked(&message{Type: typeReturned, Keys: []Key{k.job.Key()}, Reason: "its worker stopped before its last task"})
+		w.stoppedLocked(k.job.Key())
 	case len(w.waiting) == 0 || len(w.fresh) >= resultsBatch:
 		w.flushLocked()
 	case !w.flushing:
 		w.flushing = true
 		time.AfterFunc(resultsDelay, w.flush)
 	}
+}
+
+// stoppedLocked hands back what was left of a job. For as long as the dispatcher may lack one of the
+// job's results it must be told again over a new connection, see attach: those results look as if the
+// job went on. Without any, the job is simply not among those that are held.
+func (w *worker) stoppedLocked(keys ...Key) {
+	for _, u := range w.unacked {
+		u.stopped = u.stopped || slices.Contains(keys, u.Key)
+	}
+	w.sendLocked(&message{Type: typeReturned, Keys: keys, Reason: "its worker stopped before its last task"})
 }
 
 // overLocked forgets a job and starts what waits for its place.

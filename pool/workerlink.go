@@ -16,7 +16,7 @@ func (w *worker) keepConnected(ctx context.Context, refused chan<- error) {
 		began := time.Now()
 		g, err := dial(ctx, w.cfg.Addresses, w.cfg.CertDigest, w.hello())
 		if err == nil {
-			err = w.serve(g)
+			err = w.serve(ctx, g)
 			b.forgive(time.Since(began))
 		}
 		if errors.Is(err, ErrRefused) {
@@ -38,8 +38,10 @@ func (w *worker) hello() *hello {
 	}
 }
 
-// serve uses one connection until it breaks.
-func (w *worker) serve(g *greeting) error {
+// serve uses one connection until it breaks or ctx ends.
+func (w *worker) serve(ctx context.Context, g *greeting) error {
+	stop := context.AfterFunc(ctx, func() { _ = g.nc.Close() })
+	defer stop()
 	w.attach(g)
 	defer g.close()
 	defer w.detach(g.conn)
@@ -64,10 +66,12 @@ func (c *WorkerConfig) registered() {
 	}
 }
 
-// attach begins to use a connection: it tells what the worker has, and starts the lease.
+// attach begins to use a connection: it tells what the worker has, and starts the lease. What began
+// under a lease that is over must not go on under the new one.
 func (w *worker) attach(g *greeting) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.checkLeaseLocked(time.Now())
 	w.conn, w.registered = g.conn, false
 	w.lease = time.Duration(g.terms.LeaseMS) * time.Millisecond
 	w.heartbeat = time.Duration(g.terms.HeartbeatMS) * time.Millisecond
@@ -83,10 +87,24 @@ func (w *worker) attach(g *greeting) {
 	}
 	w.fresh = nil
 	w.conn.send(m)
+	if stopped := w.stoppedKeysLocked(); len(stopped) > 0 {
+		w.stoppedLocked(stopped...)
+	}
 	if w.draining {
 		w.conn.send(&message{Type: typeDraining, Reason: "draining since before"})
 	}
 	w.beatLocked(time.Now())
+}
+
+// stoppedKeysLocked returns the jobs that were stopped half way and have results not acknowledged.
+func (w *worker) stoppedKeysLocked() []Key {
+	var keys []Key
+	for _, u := range w.unacked {
+		if u.stopped && !slices.Contains(keys, u.Key) {
+			keys = append(keys, u.Key)
+		}
+	}
+	return keys
 }
 
 func (w *worker) detach(c *conn) {
