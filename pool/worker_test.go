@@ -71,8 +71,8 @@ func TestManyShortTasksInBatches(t *testing.T) {
 		if r.Status != Done {
 			t.Fatalf("job %d: %+v", seq, r)
 		}
-		if w := b.sink.workersOf(seq); len(w) != 1 || w[0] != r.Worker {
-			t.Errorf("job %d ran on %s, its intent says %v", seq, r.Worker, w)
+		if w := b.sink.workersOf(seq); len(w) == 0 || w[len(w)-1] != r.Worker { // one that waited too long went to another
+			t.Errorf("job %d ran on %s, its intents say %v", seq, r.Worker, w)
 		}
 	}
 	await(t, "everything to be forgotten", func() bool { return b.d.Stats().Held == 0 })
