@@ -31,7 +31,8 @@ type Result struct {
 }
 
 // A Conn reaches one site: the transport. A non-zero exit is a Result, not an error: an error means
-// that we do not know what happened at the site.
+// that we do not know what happened at the site. Its methods may be called from several goroutines at
+// once.
 type Conn interface {
 	Run(ctx context.Context, cmd Command) (Result, error)
 

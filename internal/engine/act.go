@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -14,21 +15,51 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// act performs one action. An error means that the site could not be asked or did not answer: the
-// action is decided anew later.
-func (l *siteLoop) act(ctx context.Context, w reconcile.World, a reconcile.Action) error {
-	if _, quiet := a.(reconcile.Drain); !quiet {
-		l.e.lg.Info("acting", "site", w.Site.Name, "action", fmt.Sprintf("%T", a), "why", a.Why())
+// cancelsAtOnce bounds how many jobs are ended at the same time: each is a process or a round trip at
+// the site for as long as the job takes to leave.
+const cancelsAtOnce = 8
+
+// perform does what was decided: first the cancellations, all together, then the rest in order. An error
+// means that the site could not be asked or did not answer, or, of kind Conflict, that the world has
+// moved on: the actions are decided anew later.
+func (l *siteLoop) perform(ctx context.Context, w reconcile.World, actions []reconcile.Action) error {
+	var cancels []reconcile.Cancel
+	var rest []reconcile.Action
+	for _, a := range actions {
+		if c, ok := a.(reconcile.Cancel); ok {
+			cancels = append(cancels, c)
+		} else {
+			rest = append(rest, a)
+		}
 	}
+	if err := l.cancel(ctx, w.Site, cancels); err != nil {
+		return err
+	}
+	for _, a := range rest {
+		if err := l.act(ctx, w, a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// log says what is done. What is asked of a job goes into the log when it is recorded, not each time.
+func (l *siteLoop) log(site corral.Site, a reconcile.Action) {
+	l.e.lg.Info("acting", "site", site.Name, "action", fmt.Sprintf("%T", a), "why", a.Why())
+}
+
+// act performs one action that is no cancellation.
+func (l *siteLoop) act(ctx context.Context, w reconcile.World, a reconcile.Action) error {
+	switch a := a.(type) {
+	case reconcile.Resume:
+		return l.resume(ctx, w, a)
+	case reconcile.Drain:
+		return l.drain(ctx, w, a)
+	}
+	l.log(w.Site, a)
 	switch a := a.(type) {
 	case reconcile.Submit:
 		return l.submit(ctx, w, a)
-	case reconcile.Resume:
-		return l.resume(ctx, w, a.Job)
-	case reconcile.Drain:
-		return l.drain(ctx, a.Job)
-	case reconcile.Cancel:
-		return l.cancel(ctx, w, a)
 	case reconcile.AskGlidein:
 		return l.write(ctx, func(tx *store.Tx) error {
 			_, err := tx.AskGlidein(a.Glidein, a.Ask, a.Reason)
@@ -48,7 +79,9 @@ func (l *siteLoop) act(ctx context.Context, w reconcile.World, a reconcile.Actio
 }
 
 func (l *siteLoop) write(ctx context.Context, fn func(*store.Tx) error) error {
-	return l.e.db.Write(ctx, Actor, fn)
+	err := l.e.db.Write(ctx, Actor, fn)
+	l.recorded = l.recorded || err == nil
+	return err
 }
 
 func (l *siteLoop) moveSite(ctx context.Context, move corral.SiteMove, reason string) error {
@@ -109,9 +142,14 @@ func (l *siteLoop) send(ctx context.Context, w reconcile.World, job corral.Job) 
 	return l.moveJob(ctx, job, corral.JobEvent{Move: corral.JobSubmit, At: time.Now().UTC(), SiteJobID: id})
 }
 
-// resume looks an unanswered submission up by its tag. What the site knows is adopted; what it does
-// not know for longer than it may hide a job is submitted again, under the same tag.
-func (l *siteLoop) resume(ctx context.Context, w reconcile.World, job corral.Job) error {
+// resume looks an unanswered submission up by its tag, once the site cannot hide it any longer. What it
+// knows then is adopted; what it does not know is submitted again, under the same tag.
+func (l *siteLoop) resume(ctx context.Context, w reconcile.World, a reconcile.Resume) error {
+	job := a.Job
+	if time.Since(job.CreatedAt) < visibility {
+		return nil // each poll adopts it if it shows up
+	}
+	l.log(w.Site, a)
 	if err := l.open(ctx, w.Site); err != nil {
 		return err
 	}
@@ -124,59 +162,62 @@ func (l *siteLoop) resume(ctx context.Context, w reconcile.World, job corral.Job
 			Move: corral.JobSubmit, At: time.Now().UTC(), SiteJobID: st.ID, Reason: "adopted: found by its tag",
 		})
 	}
-	if time.Since(job.CreatedAt) < visibility {
-		return nil
-	}
 	return l.send(ctx, w, job)
 }
 
-// drain tells the attempt's workers; told again each time, since a restarted dispatcher has forgotten.
-func (l *siteLoop) drain(ctx context.Context, job corral.Job) error {
-	if job.Asked != corral.AskDrain {
-		err := l.write(ctx, func(tx *store.Tx) error {
-			_, err := tx.AskJob(job.ID, corral.AskDrain, "asked to drain")
-			return err
-		})
-		if err != nil {
-			return err
-		}
+// drain tells the attempt's dispatcher, once in the life of this process: the dispatcher remembers it
+// for who comes back, but not beyond its own end.
+func (l *siteLoop) drain(ctx context.Context, w reconcile.World, a reconcile.Drain) error {
+	if err := l.ask(ctx, w.Site, a.Job, corral.AskDrain, a); err != nil {
+		return err
 	}
-	l.e.clusters.drain(job.ID)
+	if g := find(w.Glideins, a.Job.Glidein); g != nil && !l.told[a.Job.ID] {
+		l.told[a.Job.ID] = true
+		l.e.clusters.drain(g.Cluster, a.Job.ID)
+	}
 	return nil
 }
 
-func (l *siteLoop) cancel(ctx context.Context, w reconcile.World, a reconcile.Cancel) error {
-	if a.Job.Asked != corral.AskCancel {
-		err := l.write(ctx, func(tx *store.Tx) error {
-			_, err := tx.AskJob(a.Job.ID, corral.AskCancel, a.Reason)
-			return err
-		})
-		if err != nil {
+// ask records what a job is asked, if it was not before; it is polled soon then.
+func (l *siteLoop) ask(ctx context.Context, site corral.Site, job corral.Job, ask corral.Ask, a reconcile.Action) error {
+	if job.Asked == ask {
+		return nil
+	}
+	l.log(site, a)
+	l.busy(time.Now())
+	return l.write(ctx, func(tx *store.Tx) error {
+		_, err := tx.AskJob(job.ID, ask, a.Why())
+		return err
+	})
+}
+
+// cancel ends jobs, all at the same time, and returns when the site says that they are gone.
+func (l *siteLoop) cancel(ctx context.Context, site corral.Site, cancels []reconcile.Cancel) error {
+	if len(cancels) == 0 {
+		return nil
+	}
+	for _, c := range cancels {
+		if err := l.ask(ctx, site, c.Job, corral.AskCancel, c); err != nil {
 			return err
 		}
 	}
-	if err := l.open(ctx, w.Site); err != nil {
+	if err := l.open(ctx, site); err != nil {
 		return err
 	}
-	if err := l.batch.Cancel(ctx, a.Job.Tag, cancelGrace); err != nil {
-		return fmt.Errorf("cancelling %s: %w", a.Job.Name(), err)
+	errs := make([]error, len(cancels))
+	slots := make(chan struct{}, cancelsAtOnce)
+	var all sync.WaitGroup
+	for i, c := range cancels {
+		slots <- struct{}{}
+		all.Go(func() {
+			defer func() { <-slots }()
+			if err := l.batch.Cancel(ctx, c.Job.Tag, cancelGrace); err != nil {
+				errs[i] = fmt.Errorf("cancelling %s: %w", c.Job.Name(), err)
+			}
+		})
 	}
-	l.busy(time.Now())
-	return l.neverStarted(ctx, a.Job)
-}
-
-// neverStarted ends a cancelled job that the site never knew: no poll will.
-func (l *siteLoop) neverStarted(ctx context.Context, job corral.Job) error {
-	known, err := l.batch.Poll(ctx, []string{job.Tag})
-	if err != nil {
-		return fmt.Errorf("looking up %s: %w", job.Tag, err)
-	}
-	if _, ok := known[job.Tag]; ok {
-		return nil
-	}
-	return l.moveJob(ctx, job, corral.JobEvent{
-		Move: corral.JobEnd, At: time.Now().UTC(), Outcome: corral.OutcomeRemoved, Reason: "cancelled; the site does not know it",
-	})
+	all.Wait()
+	return errors.Join(errs...)
 }
 
 // sweepScript removes the root $1: all that is left there after a cleanup job; without one, when $2 is

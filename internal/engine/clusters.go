@@ -5,7 +5,6 @@ import (
 	"crypto/subtle"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
@@ -163,10 +162,10 @@ func (c *Clusters) registered(attempt corral.JobID) int {
 	return n
 }
 
-func (c *Clusters) drain(attempt corral.JobID) {
-	for _, d := range c.all() {
-		d.Drain(attempt)
-	}
+// drain asks the pilot and the workers of an attempt to finish what they run and leave, now or when they
+// dial in next.
+func (c *Clusters) drain(cluster corral.ClusterID, attempt corral.JobID) {
+	c.dispatcher(cluster).Drain(attempt)
 }
 
 func (c *Clusters) all() []*pool.Dispatcher {
@@ -237,15 +236,4 @@ func (c *Clusters) Report(ctx context.Context, attempt corral.JobID, phase, reas
 	return c.db.Write(ctx, Actor, func(tx *store.Tx) error {
 		return tx.Log("job", int64(attempt), phase, reason)
 	})
-}
-
-// Count returns how many workers and cpus of a glidein are registered now.
-func (c *Clusters) Count(g corral.Glidein) (workers, cpus int) {
-	registered := slices.DeleteFunc(c.Workers(g.Cluster), func(w corral.Worker) bool {
-		return w.Glidein != g.ID || !w.Connected
-	})
-	for _, w := range registered {
-		cpus += w.CPUs
-	}
-	return len(registered), cpus
 }

@@ -133,11 +133,14 @@ func (l *siteLoop) run(ctx context.Context) {
 		switch {
 		case ctx.Err() != nil || errors.Is(err, errNothingLeft):
 			return
+		case corral.KindOf(err) == corral.Conflict: // somebody changed what was just decided about
+			l.e.lg.Info("deciding again", "site", l.id, "err", err)
+			next = pollBusy
 		case err != nil:
 			next = l.inTrouble(err)
 			recorded, registered = nil, nil // only time helps now
 		default:
-			l.trouble = 0
+			l.outOfTrouble()
 		}
 		timer := time.NewTimer(next)
 		select {
@@ -160,4 +163,11 @@ func (l *siteLoop) inTrouble(err error) time.Duration {
 		l.e.lg.Warn("site in trouble", "site", l.id, "err", err, "again_in", l.trouble)
 	}
 	return l.trouble
+}
+
+func (l *siteLoop) outOfTrouble() {
+	if l.trouble != 0 {
+		l.e.lg.Info("site is out of trouble", "site", l.id)
+	}
+	l.trouble, l.lastTrouble = 0, ""
 }

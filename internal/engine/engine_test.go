@@ -54,6 +54,8 @@ type world struct {
 	cfg   Config
 	lg    *slog.Logger
 	fault func(gridsite.Batch) gridsite.Batch // stands between the engine and the site
+
+	clusters *Clusters // of the engine that was started last
 }
 
 func newWorld(t *testing.T) *world {
@@ -92,6 +94,7 @@ func (w testWriter) Write(b []byte) (int, error) {
 // start runs an engine, until the returned function is called or the test ends.
 func (w *world) start() (stop func()) {
 	clusters := NewClusters(w.lg, w.db, pool.Config{Lease: 5 * time.Second})
+	w.clusters = clusters
 	engine := New(w.lg, w.db, clusters, w.cfg)
 	if w.fault != nil {
 		engine.open = func(ctx context.Context, s corral.Site) (gridsite.Conn, gridsite.Batch, error) {
@@ -202,6 +205,18 @@ func (w *world) until(what string, ok func() bool) {
 		case <-changed:
 		case <-ctx.Done():
 			w.t.Fatalf("%s: not within a minute; sites %+v, jobs %+v", what, w.siteNow(1), w.jobs(store.JobFilter{}))
+		}
+	}
+}
+
+// untilWorkers waits for a state of the workers in cluster 1.
+func (w *world) untilWorkers(what string, ok func([]corral.Worker) bool) {
+	w.t.Helper()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(time.Minute); !ok(w.clusters.Workers(1)); <-tick.C {
+		if time.Now().After(deadline) {
+			w.t.Fatalf("%s: not within a minute; workers %+v", what, w.clusters.Workers(1))
 		}
 	}
 }

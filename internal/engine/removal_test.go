@@ -6,10 +6,14 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/resubmit"
 )
 
 func (w *world) askRemoval(id corral.SiteID) {
@@ -92,4 +96,68 @@ func TestFailedSiteIsRemoved(t *testing.T) {
 			t.Errorf("the file in its place: %v", err)
 		}
 	})
+}
+
+// A site that was removed by force and does not answer keeps nobody waiting: its glideins are gone at
+// once, and a pilot that still runs there finds out by itself that it is not wanted.
+func TestForgottenSiteThatIsSilent(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var silent atomic.Bool
+	w.fault = func(b gridsite.Batch) gridsite.Batch { return cut{b, &silent} }
+	stop := w.start()
+	s := w.site("here")
+	g := w.glidein(s.ID, resubmit.Policy{})
+	w.until("a worker", func() bool { a := w.glideinNow(g.ID).Attempts; return len(a) == 1 && a[0].Workers == 1 })
+	silent.Store(true)
+	w.write(func(tx *store.Tx) error {
+		if _, err := tx.AskGlidein(g.ID, corral.AskCancel, "test"); err != nil {
+			return err
+		}
+		_, err := tx.MoveSite(s.ID, corral.SiteForget, "test")
+		return err
+	})
+	w.until("the glidein is gone", func() bool { return w.glideinNow(g.ID).State == corral.GlideinDeleted })
+	a := w.glideinNow(g.ID).Attempts[0]
+	if a.Outcome != corral.OutcomeLost || !strings.Contains(a.Reason, "may keep it") {
+		t.Errorf("its attempt ended as %s (%s), want lost, and that the site may keep it", a.Outcome, a.Reason)
+	}
+	stop()
+	w.start() // the pilot must come back to the door
+	conn, batch, err := Open(context.Background(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(time.Minute); ; <-tick.C {
+		jobs, err := batch.Poll(context.Background(), []string{a.Tag})
+		if err == nil && jobs[a.Tag].Phase == gridsite.Ended {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the pilot has not left within a minute: %+v (%v)", jobs, err)
+		}
+	}
+}
+
+// cut is a batch system that is out of reach while silent.
+type cut struct {
+	gridsite.Batch
+	silent *atomic.Bool
+}
+
+func (c cut) Poll(ctx context.Context, tags []string) (map[string]gridsite.JobStatus, error) {
+	if c.silent.Load() {
+		return nil, errors.New("no route to host")
+	}
+	return c.Batch.Poll(ctx, tags)
+}
+
+func (c cut) Cancel(ctx context.Context, tag string, grace time.Duration) error {
+	if c.silent.Load() {
+		return errors.New("no route to host")
+	}
+	return c.Batch.Cancel(ctx, tag, grace)
 }

@@ -24,15 +24,17 @@ type siteLoop struct {
 	conn  gridsite.Conn // nil while closed
 	batch gridsite.Batch
 
+	recorded    bool // in the present step, so that more may be due at once
 	busyUntil   time.Time
 	nextPoll    time.Time
-	missing     map[string]time.Time // :: tag → since when the site has not known it
-	trouble     time.Duration        // present back-off
+	missing     map[string]time.Time  // :: tag → since when the site has not known it
+	told        map[corral.JobID]bool // attempts whose dispatcher was asked to drain them
+	trouble     time.Duration         // present back-off
 	lastTrouble string
 }
 
 func newSiteLoop(e *Engine, id corral.SiteID) *siteLoop {
-	return &siteLoop{e: e, id: id, missing: map[string]time.Time{}}
+	return &siteLoop{e: e, id: id, missing: map[string]time.Time{}, told: map[corral.JobID]bool{}}
 }
 
 // step observes, decides and acts once and returns how long nothing needs to be looked at.
@@ -45,25 +47,47 @@ func (l *siteLoop) step(ctx context.Context, now time.Time) (time.Duration, erro
 	if w.Site.State == corral.SiteDeleted && len(live) == 0 {
 		return 0, errNothingLeft
 	}
-	if len(live) > 0 && !now.Before(l.nextPoll) {
-		if err := l.observe(ctx, w.Site, live); err != nil {
-			return 0, err
-		}
-		l.nextPoll = now.Add(l.pace(now))
-		if w, err = l.load(ctx); err != nil {
-			return 0, err
-		}
-	}
-	actions := reconcile.Decide(now.UTC(), w)
-	for _, a := range actions {
-		if err := l.act(ctx, w, a); err != nil {
-			return 0, err
-		}
-	}
-	if len(actions) > 0 {
+	l.recorded = false
+	err = l.serve(ctx, now, w)
+	switch {
+	case err != nil && w.Site.State == corral.SiteDeleted && ctx.Err() == nil:
+		return pollSoon, l.giveUp(ctx, live, err)
+	case err != nil:
+		return 0, err
+	case l.recorded:
 		return pollSoon, nil
 	}
 	return l.sleep(now, w), nil
+}
+
+// serve observes if it is time for that, decides, and acts.
+func (l *siteLoop) serve(ctx context.Context, now time.Time, w reconcile.World) error {
+	if live := liveJobs(w); len(live) > 0 && !now.Before(l.nextPoll) {
+		if err := l.observe(ctx, w.Site, live); err != nil {
+			return err
+		}
+		l.nextPoll = now.Add(l.pace(now))
+		var err error
+		if w, err = l.load(ctx); err != nil {
+			return err
+		}
+	}
+	return l.perform(ctx, w, reconcile.Decide(now.UTC(), w))
+}
+
+// giveUp ends the jobs of a site that was removed by force and does not do what it is asked. What it
+// keeps of them cannot come in any more.
+func (l *siteLoop) giveUp(ctx context.Context, live []corral.Job, why error) error {
+	for _, j := range live {
+		err := l.moveJob(ctx, j, corral.JobEvent{
+			Move: corral.JobEnd, At: time.Now().UTC(), Outcome: corral.OutcomeLost, Transient: true,
+			Reason: "its site was removed by force, and may keep it: " + why.Error(),
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // sleep returns how long the loop may wait: until the next poll, or the next planned start.
@@ -213,7 +237,7 @@ func (l *siteLoop) record(ctx context.Context, j corral.Job, events []corral.Job
 }
 
 func (l *siteLoop) moveJob(ctx context.Context, j corral.Job, ev corral.JobEvent) error {
-	err := l.e.db.Write(ctx, Actor, func(tx *store.Tx) error {
+	err := l.write(ctx, func(tx *store.Tx) error {
 		_, err := tx.MoveJob(j.ID, ev)
 		return err
 	})

@@ -53,7 +53,8 @@ type Report struct {
 }
 
 // Events returns the moves that bring a live job to what was seen of it, in order; none if nothing is
-// new. A job in state NEW that the site does not know gets none: only Decide may repeat it.
+// new. A job in state NEW that the site does not know gets none, unless it was asked to go: only Decide
+// may repeat it.
 func Events(j corral.Job, s Sighting, now time.Time) []corral.JobEvent {
 	switch {
 	case !j.Live():
@@ -69,8 +70,14 @@ func Events(j corral.Job, s Sighting, now time.Time) []corral.JobEvent {
 }
 
 func missing(j corral.Job, s Sighting, now time.Time) []corral.JobEvent {
-	if j.State == corral.JobNew || s.Missing.IsZero() || now.Sub(s.Missing) < s.Visibility {
+	cancelled := j.Asked == corral.AskCancel
+	if j.State == corral.JobNew && !cancelled || s.Missing.IsZero() || now.Sub(s.Missing) < s.Visibility {
 		return nil
+	}
+	if cancelled {
+		return []corral.JobEvent{{
+			Move: corral.JobEnd, At: now, Outcome: corral.OutcomeRemoved, Reason: "cancelled; the site does not know it",
+		}}
 	}
 	return []corral.JobEvent{{
 		Move:      corral.JobEnd,

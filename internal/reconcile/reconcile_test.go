@@ -202,6 +202,8 @@ func TestEvents(t *testing.T) {
 		{"disappeared", corral.JobRunning, "", with(end, func(s *Sighting) { s.Killed = ByDisappeared }), []corral.JobMove{corral.JobEnd}, corral.OutcomeLost},
 		{"no report", corral.JobRunning, "", end, []corral.JobMove{corral.JobEnd}, corral.OutcomeFailed},
 		{"missing, may be a delay", corral.JobRunning, "", Sighting{Missing: t0, Visibility: time.Hour}, nil, ""},
+		{"missing, asked to go: may be a delay", corral.JobNew, corral.AskCancel, Sighting{Missing: t0, Visibility: time.Hour}, nil, ""},
+		{"missing for good, asked to go", corral.JobNew, corral.AskCancel, Sighting{Missing: t0, Visibility: time.Second}, []corral.JobMove{corral.JobEnd}, corral.OutcomeRemoved},
 		{"missing for good", corral.JobRunning, "", Sighting{Missing: t0, Visibility: time.Second}, []corral.JobMove{corral.JobEnd}, corral.OutcomeLost},
 		{"ended long ago", corral.JobEnded, "", end, nil, ""},
 	}

@@ -1,0 +1,135 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/pool"
+	"github.com/corral-pilot/corral/resubmit"
+)
+
+// watched counts the polls of a batch system, and may stand in for its Cancel.
+type watched struct {
+	gridsite.Batch
+	polls  *atomic.Int32
+	cancel func(real gridsite.Batch, ctx context.Context, tag string, grace time.Duration) error
+}
+
+func (b watched) Poll(ctx context.Context, tags []string) (map[string]gridsite.JobStatus, error) {
+	b.polls.Add(1)
+	return b.Batch.Poll(ctx, tags)
+}
+
+func (b watched) Cancel(ctx context.Context, tag string, grace time.Duration) error {
+	if b.cancel == nil {
+		return b.Batch.Cancel(ctx, tag, grace)
+	}
+	return b.cancel(b.Batch, ctx, tag, grace)
+}
+
+// results is a run's sink that waits for the end of its one task.
+type results struct{ finished chan pool.Result }
+
+func (r results) Assigned(string, []pool.Key) error { return nil }
+
+func (r results) Finished(all []pool.Result) error {
+	for _, one := range all {
+		r.finished <- one
+	}
+	return nil
+}
+
+func (r results) Returned([]pool.Key, bool, string) {}
+
+// An attempt that is asked to drain may take hours to finish its tasks: following it costs no more than
+// following any other job.
+func TestDrainingIsFollowedAtLeisure(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var polls atomic.Int32
+	w.fault = func(b gridsite.Batch) gridsite.Batch { return watched{Batch: b, polls: &polls} }
+	w.start()
+	g := w.glidein(w.site("here").ID, resubmit.Policy{})
+	w.until("a worker", func() bool { a := w.glideinNow(g.ID).Attempts; return len(a) == 1 && a[0].Workers == 1 })
+	queue, err := w.clusters.Queue(g.Cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sink := results{make(chan pool.Result, 1)}
+	queue.Attach(1, sink)
+	queue.Submit([]pool.Job{{Run: 1, Seq: 1, Dir: t.TempDir(), CPUs: 1, Tasks: []pool.Task{
+		{ID: "long", Attempt: 1, Argv: []string{"sh", "-c", "echo started >&2; sleep 3"}, Estimate: 3 * time.Second}}}})
+	w.untilWorkers("it works", func(workers []corral.Worker) bool { return len(workers) == 1 && workers[0].RunningTasks == 1 })
+
+	begin, before := time.Now(), polls.Load()
+	w.write(func(tx *store.Tx) error { _, err := tx.AskGlidein(g.ID, corral.AskDrain, "test"); return err })
+	if r := <-sink.finished; r.Status != pool.Done {
+		t.Errorf("the task of a draining worker ended as %s: %s", r.Status, r.Reason)
+	}
+	// Twice as many as the busy pace allows, and for each a step after a record.
+	if n, most := polls.Load()-before, int32(time.Since(begin)/pollBusy)*4+20; n > most {
+		t.Errorf("%d polls while the attempt drained for %s, want at most %d", n, time.Since(begin), most)
+	}
+	w.until("the end", func() bool { return w.glideinNow(g.ID).State == corral.GlideinDeleted })
+	if a := w.glideinNow(g.ID).Attempts[0]; a.Outcome != corral.OutcomeDrained {
+		t.Errorf("it ended as %s (%s), want drained", a.Outcome, a.Reason)
+	}
+}
+
+// A submission that was not answered is looked up for as long as the site may hide it, at a pace that
+// does the site no harm.
+func TestUnansweredIsLookedUpAtLeisure(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var polls atomic.Int32
+	lost := onPilots(1, func(context.Context, gridsite.Batch, gridsite.JobSpec) (string, error) {
+		polls.Store(0)
+		return "", errors.New("connection reset")
+	})
+	w.fault = func(b gridsite.Batch) gridsite.Batch { return lost(watched{Batch: b, polls: &polls}) }
+	w.start()
+	g := w.glidein(w.site("here").ID, resubmit.Policy{})
+	w.attemptIs(g.ID, corral.JobRunning)
+	if n, most := polls.Load(), int32(visibility/pollBusy)*4; n > most {
+		t.Errorf("%d polls in %s, want at most %d", n, visibility, most)
+	}
+}
+
+// Attempts are cancelled all at once: a pilot may take seconds to leave.
+func TestCancelsTogether(t *testing.T) {
+	t.Parallel()
+	const n = 3
+	w := newWorld(t)
+	var polls, begun atomic.Int32
+	all := make(chan struct{})
+	w.fault = func(b gridsite.Batch) gridsite.Batch {
+		return watched{b, &polls, func(real gridsite.Batch, ctx context.Context, tag string, grace time.Duration) error {
+			if begun.Add(1) == n {
+				close(all)
+			}
+			select {
+			case <-all:
+			case <-ctx.Done():
+			case <-time.After(20 * time.Second):
+				t.Errorf("%d of %d cancellations have begun", begun.Load(), n)
+			}
+			return real.Cancel(ctx, tag, grace)
+		}}
+	}
+	w.start()
+	s := w.site("here")
+	for range n {
+		w.glidein(s.ID, resubmit.Policy{})
+	}
+	w.until("all are there", func() bool {
+		return len(w.jobs(store.JobFilter{Site: s.ID, Kind: corral.PilotJob, Live: true})) == n
+	})
+	w.askRemoval(s.ID)
+	w.siteIs(s.ID, corral.SiteDeleted)
+}
