@@ -34,6 +34,7 @@ type Link struct {
 	lg     *slog.Logger
 	cfg    PilotConfig
 	offset time.Duration
+	lease  time.Duration
 
 	cancel   context.CancelFunc
 	done     chan struct{} // closed when the link's goroutines are gone
@@ -59,6 +60,7 @@ func DialPilot(ctx context.Context, lg *slog.Logger, cfg PilotConfig) (*Link, er
 	l := &Link{
 		lg: lg, cfg: cfg, cancel: cancel, done: make(chan struct{}),
 		offset:   g.terms.Now.Sub(g.sentAt.Add(g.gotAt.Sub(g.sentAt) / 2)),
+		lease:    time.Duration(g.terms.LeaseMS) * time.Millisecond,
 		commands: make(chan Command, 2), changed: make(chan struct{}), answers: map[int64]chan *message{},
 	}
 	go l.keep(life, g)
@@ -74,6 +76,10 @@ func (c PilotConfig) hello() *hello {
 // ClockOffset is how far the dispatcher's clock was ahead of this one's when the link was made, as
 // exactly as half a round trip.
 func (l *Link) ClockOffset() time.Duration { return l.offset }
+
+// Lease is how long workers of the dispatcher keep their tasks without an answer, as it said when the
+// link was made.
+func (l *Link) Lease() time.Duration { return l.lease }
 
 // Commands returns what the dispatcher asks, each command once; nothing follows CommandLeave, which is
 // also what a pilot hears that the dispatcher refuses later on. The channel is never closed.

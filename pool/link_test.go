@@ -35,6 +35,9 @@ func TestOnePilotHoldsTheLease(t *testing.T) {
 	if off := first.ClockOffset().Abs(); off > 5*time.Second {
 		t.Errorf("the clock of this machine is %v off itself", off)
 	}
+	if lease := first.Lease(); lease != 15*time.Second {
+		t.Errorf("the lease is %v, want the default of 15 s", lease)
+	}
 	if _, err := c.dialPilot(t, c.pilotConfig("two")); !errors.Is(err, ErrDuplicate) {
 		t.Errorf("a second pilot: %v, want a duplicate", err)
 	}

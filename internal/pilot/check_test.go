@@ -60,7 +60,7 @@ func FuzzStat(f *testing.F) {
 	f.Add("1 (sh) S 0 1 1")
 	f.Add("1 () ) Z")
 	f.Fuzz(func(t *testing.T, stat string) {
-		if parent, ok := parseStat(stat); ok && parent == 0 && !strings.Contains(stat, "0") {
+		if parent, _, ok := parseStat(stat); ok && parent == 0 && !strings.Contains(stat, "0") {
 			t.Errorf("parseStat(%q) = %d, which is not in it", stat, parent)
 		}
 	})

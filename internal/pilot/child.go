@@ -41,9 +41,9 @@ type workerOrder struct {
 	Scratch    string        `json:"scratch"`
 }
 
-// A word is what a worker tells its supervisor. Idle is how long it has had nothing to do, 0 when it
-// has something; it is told about every second while the worker is idle and has its dispatcher. Left
-// is its last word.
+// A word is what a worker tells its supervisor, an empty one each wordGap to show that it runs. Idle is
+// how long it has had nothing to do, 0 when it has something; it is told about every second while the
+// worker is idle and has its dispatcher. Left is its last word.
 type word struct {
 	Registered bool           `json:"registered,omitempty"` // once more
 	Idle       *time.Duration `json:"idle_ns,omitempty"`
@@ -56,6 +56,9 @@ type child struct {
 	pid  int
 	conn net.Conn
 	enc  *json.Encoder
+
+	spoken bool          // it has said a word
+	quiet  time.Duration // since its last one, as far as we were awake ourselves
 
 	ended  bool // the process has been reaped, with status
 	status syscall.WaitStatus
@@ -96,7 +99,7 @@ func startChild(o workerOrder) (*child, error) {
 	return c, nil
 }
 
-// tell sends an ask. A worker that does not take it is dead or hung, which is noticed elsewhere.
+// tell sends an ask. A worker that does not take it is dead or hung, see collect and killHung.
 func (c *child) tell(a ask) {
 	_ = c.conn.SetWriteDeadline(time.Now().Add(time.Second))
 	_ = c.enc.Encode(a)

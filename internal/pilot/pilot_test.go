@@ -144,14 +144,13 @@ func TestLeavesBeforeItsWalltime(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	const walltime = 5 * time.Second
-	began := time.Now()
 	r := newSite(t, s, func(p *order.Pilot) { p.Walltime = corral.Seconds(walltime) }).start()
 	s.workers(1)
 	file := filepath.Join(t.TempDir(), "pid")
 	s.submit(escaping(file), 10*time.Millisecond) // its estimate is a lie
 	escaped := pidFrom(t, file)
-	r.report(0, corral.OutcomeExpired, false)
-	if took := time.Since(began); took > walltime {
+	rep := r.report(0, corral.OutcomeExpired, false)
+	if took := rep.EndedAt.Sub(rep.StartedAt); took > walltime {
 		t.Errorf("it took %s of %s", took, walltime)
 	}
 	if alive(escaped) {
@@ -265,6 +264,29 @@ func TestKilledWorkerIsReplacedOnceItsOrphansAreGone(t *testing.T) {
 	rep := r.report(0, corral.OutcomeRemoved, false)
 	if !strings.Contains(strings.Join(rep.Log, "\n"), "died of signal 9") {
 		t.Errorf("log %q says nothing of the death", rep.Log)
+	}
+}
+
+// A worker that does not run cannot kill its tasks when its lease is over.
+func TestStoppedWorkerIsReplacedAndItsTasksKilled(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	r := newSite(t, s, nil).start()
+	old := s.workers(1)[0]
+	file := filepath.Join(t.TempDir(), "pid")
+	s.submit(escaping(file), time.Minute)
+	escaped := pidFrom(t, file)
+	if err := syscall.Kill(old.PID, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the end of the stopped worker's task", func() bool { return !alive(escaped) })
+	if now := s.workers(1)[0]; now.PID == old.PID {
+		t.Error("the stopped worker is registered")
+	}
+	s.dispatcher.Leave(7)
+	rep := r.report(0, corral.OutcomeRemoved, false)
+	if !strings.Contains(strings.Join(rep.Log, "\n"), "said nothing for") {
+		t.Errorf("log %q says nothing of the worker that was stopped", rep.Log)
 	}
 }
 

@@ -2,7 +2,9 @@ package pilot
 
 import (
 	"errors"
+	"maps"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -32,20 +34,40 @@ func reap() map[int]syscall.WaitStatus {
 	}
 }
 
-// strays returns the descendants of root that are neither in keep nor descend from a process in keep.
-// Zombies do not count: their parent or we will collect them.
-func strays(root int, keep map[int]bool) []int {
-	children := map[int][]int{}
+// A family is the processes of this machine as they descend from each other. Zombies are not in it:
+// their parents or we will collect them.
+type family struct {
+	children map[int][]int
+	group    map[int]int // :: process → its process group
+}
+
+func lookAround() family {
+	f := family{children: map[int][]int{}, group: map[int]int{}}
 	for _, pid := range processIDs() {
-		if parent, ok := parentOf(pid); ok {
-			children[parent] = append(children[parent], pid)
+		if parent, group, ok := statOf(pid); ok {
+			f.children[parent] = append(f.children[parent], pid)
+			f.group[pid] = group
 		}
 	}
+	return f
+}
+
+// strays returns the descendants of root that are neither in keep, nor descend from a process in keep,
+// nor belong to the process group of one that does: of a running task's processes some may have lost
+// their parents.
+func (f family) strays(root int, keep map[int]bool) []int {
+	kept := map[int]bool{} // groups
+	for queue := slices.Collect(maps.Keys(keep)); len(queue) > 0; queue = queue[1:] {
+		if group, ok := f.group[queue[0]]; ok {
+			kept[group] = true
+		}
+		queue = append(queue, f.children[queue[0]]...)
+	}
 	var found []int
-	for queue := children[root]; len(queue) > 0; queue = queue[1:] {
-		if pid := queue[0]; !keep[pid] {
+	for queue := f.children[root]; len(queue) > 0; queue = queue[1:] {
+		if pid := queue[0]; !keep[pid] && !kept[f.group[pid]] {
 			found = append(found, pid)
-			queue = append(queue, children[pid]...)
+			queue = append(queue, f.children[pid]...)
 		}
 	}
 	return found
@@ -54,7 +76,7 @@ func strays(root int, keep map[int]bool) []int {
 // killStrays sends SIGKILL to all strays and reports whether there were none. It may have to be called
 // again: a process may fork between being seen and being killed.
 func killStrays(keep map[int]bool) (none bool) {
-	found := strays(os.Getpid(), keep)
+	found := lookAround().strays(os.Getpid(), keep)
 	for _, pid := range found {
 		_ = syscall.Kill(pid, syscall.SIGKILL) // it may be gone by now
 	}
@@ -77,23 +99,24 @@ func processIDs() []int {
 	return pids
 }
 
-// parentOf returns the parent of a process; not ok if it has ended.
-func parentOf(pid int) (parent int, ok bool) {
+// statOf returns parent and process group of a process; not ok if it has ended.
+func statOf(pid int) (parent, group int, ok bool) {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
-		return 0, false
+		return 0, 0, false
 	}
 	return parseStat(string(b))
 }
 
-// parseStat reads state and parent from a line of /proc/PID/stat. The name, in parentheses, may hold
-// anything, parentheses and blanks too.
-func parseStat(stat string) (parent int, ok bool) {
+// parseStat reads state, parent and process group from a line of /proc/PID/stat. The name, in
+// parentheses, may hold anything, parentheses and blanks too.
+func parseStat(stat string) (parent, group int, ok bool) {
 	end := strings.LastIndexByte(stat, ')')
 	f := strings.Fields(stat[end+1:])
-	if end < 0 || len(f) < 2 || f[0] == "Z" || f[0] == "X" {
-		return 0, false
+	if end < 0 || len(f) < 3 || f[0] == "Z" || f[0] == "X" {
+		return 0, 0, false
 	}
-	parent, err := strconv.Atoi(f[1])
-	return parent, err == nil
+	parent, errParent := strconv.Atoi(f[1])
+	group, errGroup := strconv.Atoi(f[2])
+	return parent, group, errParent == nil && errGroup == nil
 }

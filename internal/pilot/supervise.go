@@ -26,6 +26,7 @@ const (
 	reportTime  = 500 * time.Millisecond // for words to reach corrald; the walltime's reserve must last
 	routeWait   = 5 * time.Minute        // for corrald to answer at first, at most a quarter of the walltime
 	awayAfter   = 3 * time.Second        // without word of an idle worker it has lost its dispatcher
+	hungLeast   = 5 * time.Second        // without a word of a worker it hangs: this, or two thirds of the lease if that is longer
 	restartGap  = time.Second            // between two starts of the same worker
 	maxDeaths   = 3                      // restarts in a row of a worker that did not register in between
 	maxLogLines = 200
@@ -52,6 +53,7 @@ type supervisor struct {
 	routeBy time.Time // corrald must have answered
 	link    *pool.Link
 	workers []*worker
+	stepped time.Time  // when step was called last
 	dirty   bool       // a worker's process ended, and it may have left strays
 	going   *departure // nil while we stay
 	log     []string
@@ -125,6 +127,8 @@ func (s *supervisor) watch(ctx context.Context, pending <-chan dialed) {
 // step does whatever is due.
 func (s *supervisor) step(now time.Time) {
 	s.collect()
+	s.killHung(now.Sub(s.stepped))
+	s.stepped = now
 	if s.dirty {
 		s.dirty = !killStrays(s.pids())
 	}
@@ -219,7 +223,7 @@ func (s *supervisor) endChildren() {
 		<-ticker.C
 		reap()
 	}
-	if left := strays(os.Getpid(), nil); len(left) > 0 {
+	if left := lookAround().strays(os.Getpid(), nil); len(left) > 0 {
 		s.note("processes that could not be killed: %v", left)
 	}
 }

@@ -37,7 +37,8 @@ func Worker(ctx context.Context, lg *slog.Logger) error {
 	drain := make(chan struct{})
 	go obey(dec, drain, cancel)
 
-	out := &speaker{enc: json.NewEncoder(conn)}
+	out := &speaker{conn: conn}
+	go out.beat(serving)
 	reason, err := pool.RunWorker(serving, lg, first.Order.config(drain, out))
 	last := word{Left: string(reason)}
 	if ctx.Err() != nil {
@@ -78,16 +79,45 @@ func obey(dec *json.Decoder, drain chan<- struct{}, leave context.CancelFunc) {
 	}
 }
 
+const (
+	wordGap = time.Second            // between two words of a worker
+	sayTime = 200 * time.Millisecond // for the supervisor to take one: a worker that waits keeps no lease
+)
+
 // A speaker sends words to the supervisor. It may be used by several goroutines at once.
 type speaker struct {
-	mu  sync.Mutex // guards following
-	enc *json.Encoder
+	mu   sync.Mutex // guards the use of conn for writing
+	conn net.Conn
 }
 
+// say sends a word. One that a stopped supervisor leaves no room for is dropped; half a word would
+// spoil those that follow, so it is the last.
 func (s *speaker) say(w word) error {
+	b, err := json.Marshal(w)
+	if err != nil {
+		return err // unreachable: a word has no value that JSON lacks
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.enc.Encode(w)
+	_ = s.conn.SetWriteDeadline(time.Now().Add(sayTime))
+	n, err := s.conn.Write(append(b, '\n'))
+	if err != nil && n > 0 {
+		_ = s.conn.Close()
+	}
+	return err
+}
+
+// beat shows that the process runs, until ctx ends.
+func (s *speaker) beat(ctx context.Context) {
+	tick := time.NewTicker(wordGap)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		_ = s.say(word{}) // if the supervisor is gone, obey notices
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+		}
+	}
 }
 
 func (o workerOrder) config(drain <-chan struct{}, out *speaker) pool.WorkerConfig {

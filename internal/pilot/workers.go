@@ -80,12 +80,35 @@ func (s *supervisor) startWorker(w *worker, now time.Time) error {
 	return nil
 }
 
+// killHung kills workers that have not said a word for too long, after passed more of our time. A
+// process that is stopped, or hangs, does not kill its tasks when its lease is over; the dispatcher will
+// have others do them soon after that. Time in which we were stopped ourselves, as all of a job's
+// processes may be, does not count.
+func (s *supervisor) killHung(passed time.Duration) {
+	if s.link == nil {
+		return
+	}
+	limit := max(hungLeast, 2*s.link.Lease()/3)
+	for _, w := range s.workers {
+		c := w.child
+		if c == nil || !c.spoken || c.ended {
+			continue
+		}
+		if c.quiet += min(passed, wordGap); c.quiet > limit {
+			s.note("worker %s said nothing for %s and is killed", w.id, limit)
+			c.quiet = 0
+			c.kill()
+		}
+	}
+}
+
 // hear takes in what a worker's process said.
 func (s *supervisor) hear(h said) {
 	if h.word == nil {
 		h.by.silent = true
 		return
 	}
+	h.by.spoken, h.by.quiet = true, 0
 	for _, w := range s.workers {
 		if w.child == h.by {
 			w.hear(*h.word, time.Now())
