@@ -89,6 +89,18 @@ func (g Glidein) Next(now time.Time) (v resubmit.Verdict, notBefore time.Time, w
 	return g.Resubmit.Next(history, now, jitter(g.ID, len(history)))
 }
 
+// NextIfExpired returns what Next would if the attempts that are alive expired now: whether others
+// follow them. Attempts that were begun later and ended sooner have their say, too.
+func (g Glidein) NextIfExpired(now time.Time) (v resubmit.Verdict, notBefore time.Time, why string) {
+	g.Attempts = slices.Clone(g.Attempts)
+	for i := range g.Attempts {
+		if a := &g.Attempts[i]; a.Live() {
+			a.State, a.Outcome, a.EndedAt = JobEnded, OutcomeExpired, now
+		}
+	}
+	return g.Next(now)
+}
+
 // result translates a pilot job's outcome for the policy.
 func (j Job) result() resubmit.Result {
 	switch {
@@ -143,9 +155,9 @@ func (g Glidein) deriveWithoutAttempt(site SiteState, now time.Time) (GlideinSta
 		return GlideinFailed, g.lastWord(why)
 	}
 	switch {
-	case site == SiteFailed, site == SiteExiting, site == SiteRemoving, site == SiteDeleted:
+	case site == SiteFailed, site == SiteRemoving, site == SiteDeleted:
 		return GlideinFailed, "site is " + string(site)
-	case site != SiteReady:
+	case site != SiteReady: // nor EXITING: then the glidein is about to be asked to go
 		return GlideinWaiting, "site not ready"
 	case now.Before(g.NotBefore):
 		return GlideinWaiting, "not before " + g.NotBefore.Format(time.RFC3339)

@@ -45,7 +45,8 @@ func limit(n int) resubmit.Policy { return resubmit.Policy{Mode: resubmit.Times,
 var derivations = []derivation{
 	{site: corral.SiteStaging, want: corral.GlideinWaiting, wantWord: "site not ready"},
 	{site: corral.SiteFailed, want: corral.GlideinFailed, wantWord: "site is FAILED"},
-	{site: corral.SiteExiting, want: corral.GlideinFailed, wantWord: "site is EXITING"},
+	{site: corral.SiteExiting, want: corral.GlideinWaiting, wantWord: "site not ready"},
+	{site: corral.SiteRemoving, want: corral.GlideinFailed, wantWord: "site is REMOVING"},
 	{site: corral.SiteReady, notBefore: noon.Add(time.Hour), want: corral.GlideinWaiting, wantWord: "not before 2026-11-21T13:00:00Z"},
 	{site: corral.SiteReady, want: corral.GlideinWaiting, wantWord: "to be submitted"},
 

@@ -98,6 +98,26 @@ func TestFailedSiteIsRemoved(t *testing.T) {
 	})
 }
 
+// A glidein that still waits when its site is removed goes with it: it did not fail.
+func TestWaitingGlideinGoesWithItsSite(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start()
+	s := w.site("here")
+	w.siteIs(s.ID, corral.SiteReady)
+	var g corral.Glidein
+	w.write(func(tx *store.Tx) (err error) {
+		g, err = tx.CreateGlidein(corral.Glidein{Owner: "local", Site: s.ID, Cluster: 1, Hosts: 1, CPUs: 1, MemoryMiB: 1,
+			Walltime: corral.Seconds(time.Minute), NotBefore: time.Now().Add(time.Hour)})
+		return err
+	})
+	w.askRemoval(s.ID)
+	w.siteIs(s.ID, corral.SiteDeleted)
+	if got := w.glideinNow(g.ID); got.State != corral.GlideinDeleted {
+		t.Errorf("the glidein is %s (%s), want DELETED", got.State, got.Reason)
+	}
+}
+
 // A site that was removed by force and does not answer keeps nobody waiting: its glideins are gone at
 // once, and a pilot that still runs there finds out by itself that it is not wanted.
 func TestForgottenSiteThatIsSilent(t *testing.T) {

@@ -213,10 +213,10 @@ func attempt(site corral.Site, g corral.Glidein, a corral.Job) []Action {
 		return []Action{Cancel{a, "the site is " + string(site.State)}}
 	case ask == askRank(corral.AskCancel):
 		return []Action{Cancel{a, "asked to cancel"}}
-	case ask == askRank(corral.AskDrain) && a.State == corral.JobRunning:
+	case ask == askRank(corral.AskDrain) && a.State == corral.JobRunning && a.LeaseHolder != "":
 		return []Action{Drain{a}}
 	case ask == askRank(corral.AskDrain):
-		return []Action{Cancel{a, "asked to drain before it ran"}}
+		return []Action{Cancel{a, "asked to drain before its pilot came"}}
 	case a.State == corral.JobNew:
 		return []Action{Resume{a}}
 	}
@@ -256,20 +256,7 @@ func wantsOverlap(now time.Time, g corral.Glidein, live []corral.Job) (bool, str
 	if now.Before(ends.Add(-time.Duration(g.Overlap))) {
 		return false, ""
 	}
-	expired := live[0]
-	expired.State, expired.Outcome, expired.EndedAt = corral.JobEnded, corral.OutcomeExpired, ends
-	then := g
-	then.Attempts = append(ended(g.Attempts), expired)
-	verdict, _, why := then.Next(now)
-	return verdict == resubmit.Again, why + ", overlapping the attempt that ends at " + ends.Format(time.RFC3339)
-}
-
-func ended(attempts []corral.Job) []corral.Job {
-	var over []corral.Job
-	for _, a := range attempts {
-		if !a.Live() {
-			over = append(over, a)
-		}
-	}
-	return over
+	verdict, notBefore, why := g.NextIfExpired(now)
+	return verdict == resubmit.Again && !now.Before(notBefore),
+		why + ", overlapping the attempt that ends at " + ends.Format(time.RFC3339)
 }

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -108,7 +109,10 @@ func TestDecideGlidein(t *testing.T) {
 	forever := resubmit.Policy{Mode: resubmit.Forever}
 	asked := func(g corral.Glidein, ask corral.Ask) corral.Glidein { g.Asked = ask; return g }
 	lap := func(g corral.Glidein) corral.Glidein { g.Overlap = corral.Seconds(20 * time.Second); return g }
+	leased := func(g corral.Glidein) corral.Glidein { g.Attempts[len(g.Attempts)-1].LeaseHolder = "pilot"; return g }
 	exp := over(1, corral.OutcomeExpired)
+	later := func(j corral.Job) corral.Job { j.EndedAt = t0.Add(44 * time.Second); return j }
+	forever3 := resubmit.Policy{Mode: resubmit.Forever, Retries: 3}
 	tests := []struct {
 		name  string
 		g     corral.Glidein
@@ -125,12 +129,19 @@ func TestDecideGlidein(t *testing.T) {
 		{"lost, one retry: back-off", glideinWith(resubmit.Policy{Retries: 1}, over(1, corral.OutcomeLost)), 0, []string{}},
 		{"lost, one retry: later", glideinWith(resubmit.Policy{Retries: 1}, over(1, corral.OutcomeLost)), time.Minute, []string{"submit pilot"}},
 		{"a duplicate beside the real one", glideinWith(never, alive(1, corral.JobRunning), over(2, corral.OutcomeDuplicate)), 0, []string{}},
-		{"drain, running", asked(glideinWith(never, alive(1, corral.JobRunning)), corral.AskDrain), 0, []string{"drain", "settle"}},
+		{"drain, running", asked(leased(glideinWith(never, alive(1, corral.JobRunning))), corral.AskDrain), 0, []string{"drain", "settle"}},
+		{"drain, running, but no pilot came", asked(glideinWith(never, alive(1, corral.JobRunning)), corral.AskDrain), 0, []string{"cancel", "settle"}},
 		{"drain, queued", asked(glideinWith(never, alive(1, corral.JobQueued)), corral.AskDrain), 0, []string{"cancel", "settle"}},
 		{"cancel", asked(glideinWith(never, alive(1, corral.JobRunning)), corral.AskCancel), 0, []string{"cancel", "settle"}},
 		{"overlap: not yet", lap(glideinWith(forever, alive(1, corral.JobRunning))), 30 * time.Second, []string{}},
 		{"overlap: near the end", lap(glideinWith(forever, alive(1, corral.JobRunning))), 45 * time.Second, []string{"submit pilot"}},
 		{"overlap: only one more", lap(glideinWith(forever, alive(1, corral.JobRunning), alive(2, corral.JobQueued))), 45 * time.Second, []string{}},
+		{"overlap: the next one was lost, back-off", lap(glideinWith(forever3, alive(1, corral.JobRunning), later(over(2, corral.OutcomeLost)))), 45 * time.Second, []string{}},
+		{"overlap: the next one was lost, later", lap(glideinWith(forever3, alive(1, corral.JobRunning), later(over(2, corral.OutcomeLost)))), 55 * time.Second, []string{"submit pilot"}},
+		{"overlap: the next one was lost, no retries", lap(glideinWith(forever, alive(1, corral.JobRunning), later(over(2, corral.OutcomeLost)))), 55 * time.Second, []string{}},
+		{"overlap: the next one failed for good", lap(glideinWith(forever3, alive(1, corral.JobRunning), later(over(2, corral.OutcomeFailed)))), 55 * time.Second, []string{}},
+		{"overlap: the next one was idle", lap(glideinWith(forever3, alive(1, corral.JobRunning), later(over(2, corral.OutcomeIdle)))), 55 * time.Second, []string{}},
+		{"overlap: the last of two", lap(glideinWith(twice, exp, over(2, corral.OutcomeExpired), alive(3, corral.JobRunning))), 45 * time.Second, []string{}},
 		{"overlap: nothing follows", lap(glideinWith(never, alive(1, corral.JobRunning))), 45 * time.Second, []string{}},
 	}
 	for _, tt := range tests {
@@ -230,8 +241,8 @@ func TestEvents(t *testing.T) {
 }
 
 // Whatever the history of a glidein: at most one attempt is asked for at a time, none while one is
-// alive (without overlap), none for a glidein that is over or asked to go, and deciding twice decides
-// the same.
+// alive (with overlap, two), none for a glidein that is over or asked to go, none right after one that
+// failed, and deciding twice decides the same.
 func TestDecideNeverAsksTooMuch(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -247,6 +258,7 @@ func TestDecideNeverAsksTooMuch(t *testing.T) {
 			}
 		}
 		g := glideinWith(policy, attempts...)
+		g.Overlap = corral.Seconds(rapid.IntRange(0, 59).Draw(t, "overlap")) * corral.Seconds(time.Second)
 		g.Asked = rapid.SampledFrom([]corral.Ask{"", corral.AskDrain, corral.AskCancel}).Draw(t, "asked")
 		w := World{Site: corral.Site{State: rapid.SampledFrom(corral.SiteStates).Draw(t, "site")}, Glideins: []corral.Glidein{g}}
 		now := t0.Add(time.Duration(rapid.IntRange(0, 7200).Draw(t, "now")) * time.Second)
@@ -261,7 +273,14 @@ func TestDecideNeverAsksTooMuch(t *testing.T) {
 				pilots++
 			}
 		}
-		mayAsk := len(g.Live()) == 0 && g.Asked == "" && !g.State.Terminal() && w.Site.State == corral.SiteReady
+		room := 1
+		if g.Overlap > 0 {
+			room = 2
+		}
+		mayAsk := len(g.Live()) < room && g.Asked == "" && !g.State.Terminal() && w.Site.State == corral.SiteReady
+		if n := len(attempts); n > 0 && now.Before(t0.Add(resubmit.BackoffMin)) {
+			mayAsk = mayAsk && (attempts[n-1].Live() || slices.Contains([]corral.Outcome{corral.OutcomeExpired, corral.OutcomeDuplicate}, attempts[n-1].Outcome))
+		}
 		if pilots > 1 || pilots == 1 && !mayAsk {
 			t.Fatalf("%d pilots asked for: live %d, asked %q, state %s, site %s", pilots, len(g.Live()), g.Asked, g.State, w.Site.State)
 		}
