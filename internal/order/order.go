@@ -12,6 +12,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -110,11 +112,21 @@ func WriteReport(dir string, r Report) error {
 	return os.Rename(tmp, filepath.Join(dir, ReportFile))
 }
 
-// DecodeReport reads a report.
+// MaxReason is how long a report's reason may be, in bytes; a longer one is cut.
+const MaxReason = 1000
+
+// DecodeReport reads a report and refuses one without an outcome of ours. Its reason is one line.
 func DecodeReport(b []byte) (Report, error) {
 	var r Report
 	if err := json.Unmarshal(b, &r); err != nil {
 		return Report{}, fmt.Errorf("read report: %w", err)
+	}
+	if !slices.Contains(corral.Outcomes, r.Outcome) {
+		return Report{}, fmt.Errorf("read report: %.40q is no outcome", r.Outcome)
+	}
+	r.Reason = strings.Join(strings.Fields(r.Reason), " ")
+	if len(r.Reason) > MaxReason {
+		r.Reason = strings.ToValidUTF8(r.Reason[:MaxReason], "")
 	}
 	return r, nil
 }
