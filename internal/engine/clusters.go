@@ -55,11 +55,10 @@ func (c *Clusters) notify() {
 	c.changed = make(chan struct{})
 }
 
-// Close ends all dispatchers; workers notice and try to come back.
+// Close ends all dispatchers; workers notice and try to come back. It holds no lock while it waits for
+// them, since they may be about to notify.
 func (c *Clusters) Close() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, d := range c.dispatchers {
+	for _, d := range c.all() {
 		d.Close()
 	}
 }
