@@ -77,6 +77,9 @@ func (l *line) takeFlag(word string, rest []string) []string {
 		l.help, l.version = l.help || name != "version", l.version || name == "version"
 		return rest
 	}
+	if flag == nil && len(l.commands) > 0 && len(l.positional) > 0 {
+		return rest // of a command that does not exist: that is what to tell
+	}
 	*into = append(*into, word)
 	if flag == nil || hasValue || !wantsValue(flag) {
 		return rest

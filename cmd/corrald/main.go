@@ -14,6 +14,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/version"
 	"github.com/corral-pilot/corral/internal/xdg"
@@ -36,6 +37,9 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		Writer:          stdout,
 		ErrWriter:       stderr,
 		ExitErrHandler:  func(*cli.Context, error) {},
+		OnUsageError: func(_ *cli.Context, err error, _ bool) error {
+			return corral.Errorf(corral.Invalid, "%w; see `corrald --help`", err)
+		},
 		Flags:           flags(layout),
 		Action: func(c *cli.Context) error {
 			s, err := newSettings(c)

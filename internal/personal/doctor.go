@@ -84,8 +84,8 @@ func writable(check, dir string) Finding {
 		}
 		at = filepath.Dir(at)
 	}
-	if err := unix.Access(at, unix.W_OK|unix.X_OK); err != nil {
-		f.Found, f.Advice = at+": "+err.Error(), "make it writable, or set the XDG variables to directories that are"
+	if why := whyNotWritable(at); why != "" {
+		f.Found, f.Advice = at+" "+why, "make it a directory of yours, or let the XDG variables name others"
 		return f
 	}
 	var fs unix.Statfs_t
@@ -99,6 +99,17 @@ func writable(check, dir string) Finding {
 		f.Advice = fmt.Sprintf("make room: less than %d MiB are free", leastFreeMiB)
 	}
 	return f
+}
+
+// whyNotWritable says why no file can be made in dir, or nothing.
+func whyNotWritable(dir string) string {
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return "is not a directory"
+	}
+	if err := unix.Access(dir, unix.W_OK|unix.X_OK); err != nil {
+		return "is not writable: " + err.Error()
+	}
+	return ""
 }
 
 func openFiles() Finding {
