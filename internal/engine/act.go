@@ -129,17 +129,26 @@ func (l *siteLoop) send(ctx context.Context, w reconcile.World, job corral.Job) 
 		return err
 	}
 	id, err := l.batch.Submit(ctx, spec)
-	var refused *gridsite.Refused
-	switch {
-	case errors.As(err, &refused):
+	if refused := refusal(err); refused != nil {
 		return l.moveJob(ctx, job, corral.JobEvent{
 			Move: corral.JobEnd, At: time.Now().UTC(), Outcome: corral.OutcomeFailed,
 			Transient: refused.Transient, Reason: "the site refused it: " + refused.Text,
 		})
-	case err != nil:
+	}
+	if err != nil {
 		return fmt.Errorf("submitting %s: %w", job.Name(), err)
 	}
 	return l.moveJob(ctx, job, corral.JobEvent{Move: corral.JobSubmit, At: time.Now().UTC(), SiteJobID: id})
+}
+
+// refusal returns the definite no that err is, or nil. What the batch system's rules forbid it refuses
+// for good.
+func refusal(err error) *gridsite.Refused {
+	var refused *gridsite.Refused
+	if !errors.As(err, &refused) && corral.KindOf(err) == corral.Invalid {
+		refused = &gridsite.Refused{Text: err.Error()}
+	}
+	return refused
 }
 
 // resume looks an unanswered submission up by its tag, once the site cannot hide it any longer. What it

@@ -333,9 +333,7 @@ func TestLostAnswerIsLookedUp(t *testing.T) {
 func TestLostRequestIsRepeated(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.fault = onPilots(1, func(context.Context, gridsite.Batch, gridsite.JobSpec) (string, error) {
-		return "", errors.New("connection reset")
-	})
+	w.fault = onPilots(1, answer(errors.New("connection reset")))
 	w.start()
 	g := w.glidein(w.site("here").ID, resubmit.Policy{})
 	w.attemptIs(g.ID, corral.JobRunning)
@@ -344,35 +342,42 @@ func TestLostRequestIsRepeated(t *testing.T) {
 	}
 }
 
-// A refusal goes to policy: one that may pass is retried with back-off, a permanent one fails the
-// glidein with the site's own words.
-func TestRefusals(t *testing.T) {
+// A refusal goes to policy: one that may pass is retried with back-off.
+func TestPassingRefusal(t *testing.T) {
 	t.Parallel()
-	refuse := func(transient bool) func(context.Context, gridsite.Batch, gridsite.JobSpec) (string, error) {
-		return func(context.Context, gridsite.Batch, gridsite.JobSpec) (string, error) {
-			return "", &gridsite.Refused{Text: "too many jobs", Transient: transient}
-		}
+	w := newWorld(t)
+	w.fault = onPilots(1, answer(&gridsite.Refused{Text: "too many jobs", Transient: true}))
+	w.start()
+	g := w.glidein(w.site("here").ID, resubmit.Policy{Retries: 1})
+	w.until("the second attempt", func() bool { a := w.glideinNow(g.ID).Attempts; return len(a) == 2 && a[1].State == corral.JobRunning })
+}
+
+// A permanent refusal fails the glidein with the site's own words, and so does a job that the batch
+// system's rules do not allow.
+func TestPermanentRefusal(t *testing.T) {
+	t.Parallel()
+	for name, err := range map[string]error{
+		"refused": &gridsite.Refused{Text: "too many jobs"},
+		"invalid": corral.ErrorAt(corral.Invalid, "argv", "too many jobs"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.fault = onPilots(1, answer(err))
+			w.start()
+			g := w.glidein(w.site("here").ID, resubmit.Policy{Retries: 9})
+			w.until("the end", func() bool { return w.glideinNow(g.ID).State.Terminal() })
+			got := w.glideinNow(g.ID)
+			if got.State != corral.GlideinFailed || !strings.Contains(got.Reason, "too many jobs") || len(got.Attempts) != 1 {
+				t.Errorf("glidein is %s (%s) after %d attempts", got.State, got.Reason, len(got.Attempts))
+			}
+		})
 	}
-	t.Run("transient", func(t *testing.T) {
-		t.Parallel()
-		w := newWorld(t)
-		w.fault = onPilots(1, refuse(true))
-		w.start()
-		g := w.glidein(w.site("here").ID, resubmit.Policy{Retries: 1})
-		w.until("the second attempt", func() bool { a := w.glideinNow(g.ID).Attempts; return len(a) == 2 && a[1].State == corral.JobRunning })
-	})
-	t.Run("permanent", func(t *testing.T) {
-		t.Parallel()
-		w := newWorld(t)
-		w.fault = onPilots(1, refuse(false))
-		w.start()
-		g := w.glidein(w.site("here").ID, resubmit.Policy{Retries: 9})
-		w.until("the end", func() bool { return w.glideinNow(g.ID).State.Terminal() })
-		got := w.glideinNow(g.ID)
-		if got.State != corral.GlideinFailed || !strings.Contains(got.Reason, "too many jobs") || len(got.Attempts) != 1 {
-			t.Errorf("glidein is %s (%s) after %d attempts", got.State, got.Reason, len(got.Attempts))
-		}
-	})
+}
+
+// answer is a submission that ends with an error and was not made.
+func answer(err error) func(context.Context, gridsite.Batch, gridsite.JobSpec) (string, error) {
+	return func(context.Context, gridsite.Batch, gridsite.JobSpec) (string, error) { return "", err }
 }
 
 // A site in trouble does not slow another.

@@ -69,6 +69,7 @@ func TestBadSites(t *testing.T) {
 		{"batch", func(s *api.NewSite) { s.Batch = "slurm" }, corral.Invalid, "batch"},
 		{"relative root", func(s *api.NewSite) { s.Root = "x" }, corral.Invalid, "root"},
 		{"all there is", func(s *api.NewSite) { s.Root = "/x/.." }, corral.Invalid, "root"},
+		{"root of two lines", func(s *api.NewSite) { s.Root = "/srv/x\n/b" }, corral.Invalid, "root"},
 		{"root of another", func(s *api.NewSite) { s.Root = "/srv/x/a/" }, corral.Conflict, "root"},
 		{"root in another", func(s *api.NewSite) { s.Root = "/srv/x/a/b" }, corral.Conflict, "root"},
 		{"root around another", func(s *api.NewSite) { s.Root = "/srv" }, corral.Conflict, "root"},

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/labstack/echo/v4"
 
@@ -62,6 +63,7 @@ func (s *Server) newSite(in api.NewSite, owner string) (corral.Site, error) {
 	}
 	root := filepath.Clean(in.Root)
 	k.invalid(!filepath.IsAbs(in.Root) || root == "/", "root", "%.80q is not an absolute path below /", in.Root)
+	k.invalid(strings.ContainsFunc(root, unicode.IsControl), "root", "%.80q has a control character in it", in.Root)
 	return corral.Site{Name: in.Name, Owner: owner, Contact: in.Contact, Batch: in.Batch, Root: root}, k.err
 }
 
