@@ -68,7 +68,7 @@ func NewPort(lg *slog.Logger, gate Gate) *Port {
 // ServeUnix serves on a Unix socket that only this user can connect to, until ctx is done; then the
 // socket is removed and all connections are closed. A socket that nobody serves is replaced.
 func (p *Port) ServeUnix(ctx context.Context, path string) error {
-	ln, err := listenUnix(path)
+	ln, err := ListenUnix(path)
 	if err != nil {
 		return err
 	}
@@ -76,28 +76,33 @@ func (p *Port) ServeUnix(ctx context.Context, path string) error {
 	return p.Serve(ctx, ln)
 }
 
-// listenUnix makes the socket under another name first, so that it is never there with a wider mode.
-func listenUnix(path string) (net.Listener, error) {
+// ListenUnix opens a Unix socket that only this user can connect to. The socket is made under another
+// name first, so that it is never there with a wider mode. One that nobody serves is replaced; one that
+// somebody serves, or a file that is no socket, is a Conflict. The caller removes it at the end.
+func ListenUnix(path string) (net.Listener, error) {
 	if nc, err := net.Dial("unix", path); err == nil {
 		nc.Close()
 		return nil, corral.ErrorAt(corral.Conflict, path, "another process serves this socket")
 	}
-	fresh := path + ".new"
-	if len(fresh) >= len(syscall.RawSockaddrUnix{}.Path) {
+	if old, err := os.Lstat(path); err == nil && old.Mode().Type() != fs.ModeSocket {
+		return nil, corral.ErrorAt(corral.Conflict, path, "is there, and no socket")
+	}
+	if len(path) >= len(syscall.RawSockaddrUnix{}.Path) {
 		return nil, corral.ErrorAt(corral.Invalid, path, "the path is too long for a socket")
 	}
+	fresh := path[:len(path)-1] + "~" // no longer than path, and its own
 	if err := os.Remove(fresh); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("removing stale socket: %w", err)
 	}
 	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: fresh, Net: "unix"})
 	if err != nil {
-		return nil, fmt.Errorf("opening worker port: %w", err)
+		return nil, fmt.Errorf("opening socket: %w", err)
 	}
 	ln.SetUnlinkOnClose(false)
 	if err := errors.Join(os.Chmod(fresh, 0o600), os.Rename(fresh, path)); err != nil {
 		ln.Close()
 		os.Remove(fresh)
-		return nil, fmt.Errorf("opening worker port: %w", err)
+		return nil, fmt.Errorf("opening socket: %w", err)
 	}
 	return ln, nil
 }
@@ -119,6 +124,7 @@ func (p *Port) Serve(ctx context.Context, ln net.Listener) error {
 	defer conns.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	defer ln.Close() // by now, even if it was about to be
 	stop := context.AfterFunc(ctx, func() { ln.Close() })
 	defer stop()
 	for {

@@ -40,7 +40,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		OnUsageError: func(_ *cli.Context, err error, _ bool) error {
 			return corral.Errorf(corral.Invalid, "%w; see `corrald --help`", err)
 		},
-		Flags:           flags(layout),
+		Flags: flags(layout),
 		Action: func(c *cli.Context) error {
 			s, err := newSettings(c)
 			if err != nil {

@@ -55,8 +55,21 @@ func newWorkerPort(lg *slog.Logger, gate pool.Gate, s settings) (*workerPort, er
 	case err != nil:
 		return nil, fmt.Errorf("reading the worker port's address: %w", err)
 	}
-	w.listen, w.reopen = strings.TrimSpace(string(before)), true
+	w.listen, w.reopen = again(s.listen, strings.TrimSpace(string(before))), true
 	return w, nil
+}
+
+// again is where to listen if that was before at last: where the flag says, but on the port that was
+// chosen then, if the flag leaves the choice.
+func again(flag, before string) string {
+	host, port, err := net.SplitHostPort(flag)
+	if err != nil || port != "0" {
+		return flag
+	}
+	if _, port, err = net.SplitHostPort(before); err != nil {
+		return flag
+	}
+	return net.JoinHostPort(host, port)
 }
 
 func (w *workerPort) addressFile() string { return filepath.Join(w.dir, "address") }
@@ -72,12 +85,7 @@ func (w *workerPort) serve(ctx context.Context) error {
 		if w.reopen {
 			w.openAgain(ctx)
 		}
-		select {
-		case l := <-w.opened:
-			tls <- w.port.Serve(ctx, l)
-		case <-ctx.Done():
-			tls <- nil
-		}
+		tls <- w.serveTLS(ctx)
 	}()
 	select { // the first to end ends the other
 	case err := <-unix:
@@ -86,6 +94,21 @@ func (w *workerPort) serve(ctx context.Context) error {
 	case err := <-tls:
 		cancel()
 		return errors.Join(err, <-unix)
+	}
+}
+
+// serveTLS serves the TCP port from when it is opened.
+func (w *workerPort) serveTLS(ctx context.Context) error {
+	select {
+	case l := <-w.opened:
+		return w.port.Serve(ctx, l)
+	case <-ctx.Done():
+	}
+	select {
+	case l := <-w.opened: // just now
+		return l.Close()
+	default:
+		return nil
 	}
 }
 

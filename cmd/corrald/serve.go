@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"net"
 	"os"
@@ -44,10 +43,11 @@ func serve(ctx context.Context, lg *slog.Logger, s settings) error {
 		return err
 	}
 	defer d.clusters.Close()
-	listener, err := listenAPI(s.layout.Socket)
+	listener, err := pool.ListenUnix(s.layout.Socket)
 	if err != nil {
-		return err
+		return corral.ErrorAt(corral.KindOf(err), "--socket", "%w", err)
 	}
+	defer os.Remove(s.layout.Socket)
 	lg.Info("corrald serves", "version", version.String(), "pid", os.Getpid(), "socket", s.layout.Socket)
 	defer lg.Info("corrald ends")
 	return d.serve(ctx, listener)
@@ -117,20 +117,4 @@ func (d *daemon) serve(ctx context.Context, api net.Listener) error {
 		return cause
 	}
 	return err
-}
-
-// listenAPI opens the API's socket, in place of one that a killed corrald left: the database's lock
-// says that no other lives.
-func listenAPI(path string) (net.Listener, error) {
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("removing an old socket: %w", err)
-	}
-	l, err := net.Listen("unix", path)
-	if err != nil {
-		return nil, corral.ErrorAt(corral.Failed, "--socket", "%w", err)
-	}
-	if err := os.Chmod(path, 0o600); err != nil {
-		return nil, errors.Join(fmt.Errorf("making the socket private: %w", err), l.Close())
-	}
-	return l, nil
 }

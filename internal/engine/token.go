@@ -28,7 +28,7 @@ func LoadKey(path string) (Key, error) {
 	b, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		b = []byte(rand.Text() + rand.Text())
-		err = os.WriteFile(path, b, 0o600)
+		err = keep(b, path, path+".new", 0o600)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("loading the token key: %w", err)

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/xdg"
+)
+
+// This and the next test do not run in parallel: package cli has flags of its own that every run writes.
+func TestUsage(t *testing.T) {
+	pilot := filepath.Join(t.TempDir(), "pilot")
+	if err := os.WriteFile(pilot, []byte("#!/bin/sh\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(short(t), "precious")
+	if err := os.WriteFile(file, []byte("data"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name string
+		args []string
+		code int
+		says string
+	}{
+		{"an argument", []string{"serve"}, 2, `"serve"`},
+		{"a relative directory", []string{"--state", "x"}, 2, "--state"},
+		{"no port", []string{"--worker-listen", "here"}, 2, "--worker-listen"},
+		{"a short lease", []string{"--lease", "10ms"}, 2, "--lease"},
+		{"a loud log", []string{"--log-level", "loud"}, 2, "--log-level"},
+		{"no pilot", []string{"--pilot", "/nowhere/pilot"}, 2, "make build"},
+		{"a socket that is a file", []string{"--pilot", pilot, "--socket", file}, 1, "no socket"},
+	} {
+		var stderr bytes.Buffer
+		code := execute(context.Background(), append(arguments(xdg.Below(short(t))), tt.args...), &bytes.Buffer{}, &stderr)
+		if code != tt.code || !strings.Contains(stderr.String(), tt.says) {
+			t.Errorf("%s: exit code %d, says %q; want %d and %q", tt.name, code, stderr.String(), tt.code, tt.says)
+		}
+	}
+	if b, err := os.ReadFile(file); err != nil || string(b) != "data" {
+		t.Errorf("the file in the socket's place holds %q (%v)", b, err)
+	}
+}
+
+func arguments(l xdg.Layout) []string {
+	return []string{"corrald", "--state", l.State, "--cache", l.Cache, "--data", l.Data, "--socket", l.Socket, "--worker-socket", l.Worker}
+}
+
+// From its start to its end: nobody else can open the socket or read a file of it, a wait does not hold
+// up the end, and sockets and pid file are gone after it.
+func TestLife(t *testing.T) {
+	l := xdg.Below(short(t))
+	pilot := filepath.Join(t.TempDir(), "pilot")
+	if err := os.WriteFile(pilot, []byte("#!/bin/sh\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var stderr bytes.Buffer
+	done := make(chan int, 1)
+	go func() { done <- execute(ctx, append(arguments(l), "--pilot", pilot), &bytes.Buffer{}, &stderr) }()
+	cl, err := api.New("unix:" + l.Socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(30 * time.Second); ; <-tick.C {
+		if _, err := cl.Health(ctx); err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("it is not ready within 30 s")
+		}
+	}
+	for _, path := range []string{l.Socket, l.Worker, l.Database(), l.Key(), l.PID()} {
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v %v, want mode 0600", path, info.Mode(), err)
+		}
+	}
+	cancel()
+	select {
+	case code := <-done:
+		if code != 0 {
+			t.Errorf("exit code %d:\n%s", code, stderr.String())
+		}
+	case <-time.After(30 * time.Second):
+		t.Fatal("it has not ended within 30 s")
+	}
+	for _, path := range []string{l.Socket, l.Worker, l.PID()} {
+		if _, err := os.Lstat(path); !os.IsNotExist(err) {
+			t.Errorf("%s is left (%v)", path, err)
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/personal"
+	"github.com/corral-pilot/corral/internal/xdg"
+	"github.com/corral-pilot/corral/pool"
+)
+
+// closed is a gate that nobody comes through.
+type closed struct{ pool.Gate }
+
+// portIn returns a worker port with its files below dir, and serves it until the test ends or stop.
+func portIn(t *testing.T, dir, listen string) (w *workerPort, stop func()) {
+	t.Helper()
+	w, err := newWorkerPort(slog.New(slog.DiscardHandler), closed{}, settings{layout: xdg.Below(dir), listen: listen})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- w.serve(ctx) }()
+	ended := false
+	stop = func() {
+		if ended {
+			return
+		}
+		ended = true
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("serve: %v", err)
+		}
+	}
+	t.Cleanup(stop)
+	return w, stop
+}
+
+func short(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "c") // a socket is in it
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+func wayIn(t *testing.T, w *workerPort, site string) (address, digest string) {
+	t.Helper()
+	addresses, digest, err := w.For(corral.Site{Name: site})
+	if err != nil || len(addresses) != 1 {
+		t.Fatalf("For(%s) = %v, %v, want one address", site, addresses, err)
+	}
+	return addresses[0], digest
+}
+
+// The orders of queued pilots name the port and its certificate, so both outlive corrald. This machine
+// needs neither.
+func TestWorkerPortKeepsItsAddress(t *testing.T) {
+	t.Parallel()
+	dir := short(t)
+	w, stop := portIn(t, dir, "127.0.0.1:0")
+	if address, digest := wayIn(t, w, personal.Site); address != "unix:"+filepath.Join(dir, "worker.sock") || digest != "" {
+		t.Errorf("the way in from this machine: %s, certificate %q", address, digest)
+	}
+	if w.address != "" {
+		t.Errorf("the TLS port is open at %s, and no site needs it", w.address)
+	}
+	address, digest := wayIn(t, w, "cluster")
+	stop()
+	w, stop = portIn(t, dir, "127.0.0.1:0")
+	if a, d := wayIn(t, w, "cluster"); a != address || d != digest {
+		t.Errorf("after a restart: %s %s, was %s %s", a, d, address, digest)
+	}
+	stop()
+}
+
+// While somebody else has the port, other sites wait for it; corrald itself serves.
+func TestWorkerPortTaken(t *testing.T) {
+	t.Parallel()
+	dir := short(t)
+	w, stop := portIn(t, dir, "127.0.0.1:0")
+	address, _ := wayIn(t, w, "cluster")
+	stop()
+	thief, err := net.Listen("tcp", address[len("tls:"):])
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, _ = portIn(t, dir, "127.0.0.1:0")
+	if a, _, err := w.For(corral.Site{Name: "cluster"}); corral.KindOf(err) != corral.Failed {
+		t.Errorf("the way in is %s (%v), and somebody else listens there", a, err)
+	}
+	wayIn(t, w, personal.Site)
+	thief.Close()
+	if a, _ := wayIn(t, w, "cluster"); a != address {
+		t.Errorf("the way in is %s, was %s", a, address)
+	}
+}
+
+func TestAgain(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ flag, before, want string }{
+		{"127.0.0.1:0", "127.0.0.1:4711", "127.0.0.1:4711"},
+		{":0", "127.0.0.1:4711", ":4711"},
+		{"127.0.0.1:9618", "127.0.0.1:4711", "127.0.0.1:9618"},
+		{"127.0.0.1:0", "", "127.0.0.1:0"},
+	} {
+		if got := again(tt.flag, tt.before); got != tt.want {
+			t.Errorf("again(%q, %q) = %q, want %q", tt.flag, tt.before, got, tt.want)
+		}
+	}
+}
