@@ -39,7 +39,7 @@ func clusterCommand(p *printer) *cli.Command {
 				}
 				return list(p, workers, workerTable)
 			}),
-			clusterVerb("env", "print what makes a cluster the default of this shell, for eval", func(c *cli.Context, cl *api.Client, ref string) error {
+			clusterVerb("env", "print what makes a cluster a shell's default", func(c *cli.Context, cl *api.Client, ref string) error {
 				k, err := cl.Cluster(c.Context, ref)
 				if err != nil {
 					return err

@@ -92,13 +92,13 @@ func candidates(ctx context.Context, l *line, last string) (found []string) {
 			}
 		}
 		return append(found, "--help", "-h")
+	case len(l.commands) > 0 && len(l.positional) > 0:
+		return nil // there is no such command
 	case len(l.commands) > 0:
 		for _, c := range l.commands {
 			found = append(found, c.Name)
 		}
 		return found
-	case len(l.path) == 0:
-		return nil
 	}
 	return argumentsOf(ctx, l)
 }

@@ -213,7 +213,7 @@ func versionCommand(p *printer) *cli.Command {
 func nearest(among []*cli.Command, name string) string {
 	best, least := "", 3 // more than two slips is another word
 	for _, c := range among {
-		if d := distance(c.Name, name); d < least && d < len(c.Name)/2+1 {
+		if d := distance(c.Name, name); d < least && d <= (len(c.Name)+1)/2 {
 			best, least = c.Name, d
 		}
 	}

@@ -23,32 +23,6 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// programs is the directory of the built programs. They are built as users build them; those of
-// internal/e2e have the race detector in them.
-var programs string
-
-func TestMain(m *testing.M) {
-	os.Exit(func() int {
-		dir, err := os.MkdirTemp("", "corral-programs-")
-		if err != nil {
-			panic(err)
-		}
-		defer os.RemoveAll(dir)
-		build(dir, os.Environ(), ".", "../corrald")
-		build(dir, append(os.Environ(), "CGO_ENABLED=0"), "../pilot")
-		programs = dir
-		return m.Run()
-	}())
-}
-
-func build(dir string, env []string, args ...string) {
-	cmd := exec.Command("go", append([]string{"build", "-o", dir + "/"}, args...)...)
-	cmd.Env = env
-	if out, err := cmd.CombinedOutput(); err != nil {
-		panic(fmt.Sprintf("%v: %s", err, out))
-	}
-}
-
 // TestScripts plays testdata/script/*.txtar: what people and scripts type, and what they get. Each script
 // has a set-up of its own; the workflows of testdata/workflows are in its directory. Beside testscript's
 // own commands there are:
@@ -64,9 +38,12 @@ func build(dir string, env []string, args ...string) {
 //	unchanged                both must be as they were
 //	alive NAME               a process whose id is in a variable must be there
 func TestScripts(t *testing.T) {
+	programs := t.TempDir() // as users build them; those of internal/e2e have the race detector in them
+	build(t, programs, nil, ".", "../corrald")
+	build(t, programs, []string{"CGO_ENABLED=0"}, "../pilot")
 	testscript.Run(t, testscript.Params{
 		Dir:   "testdata/script",
-		Setup: setUpScript,
+		Setup: func(e *testscript.Env) error { return setUpScript(e, programs) },
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"corral":    func(ts *testscript.TestScript, neg bool, args []string) { corralCmd(ts, neg, args) },
 			"exits":     func(ts *testscript.TestScript, _ bool, args []string) { exitsCmd(ts, args) },
@@ -82,8 +59,17 @@ func TestScripts(t *testing.T) {
 	})
 }
 
+func build(t *testing.T, dir string, env []string, packages ...string) {
+	t.Helper()
+	cmd := exec.Command("go", append([]string{"build", "-o", dir + "/"}, packages...)...)
+	cmd.Env = append(os.Environ(), env...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v: %s", err, out)
+	}
+}
+
 // setUpScript gives a script directories of its own, below a short name: a socket's path must be short.
-func setUpScript(e *testscript.Env) error {
+func setUpScript(e *testscript.Env, programs string) error {
 	dir, err := os.MkdirTemp("", "c")
 	if err != nil {
 		return err
@@ -96,16 +82,15 @@ func setUpScript(e *testscript.Env) error {
 		"EXAMPLE": example, "LATER": time.Now().Add(24 * time.Hour).UTC().Format(time.RFC3339),
 		"PATH": programs + ":" + os.Getenv("PATH"), "HOME": dir, "DIR": dir, "TERM": "dumb",
 		"XDG_STATE_HOME": dir + "/state", "XDG_CACHE_HOME": dir + "/cache", "XDG_DATA_HOME": dir + "/data", "XDG_RUNTIME_DIR": dir + "/run",
-		"GORACE": "halt_on_error=1 atexit_sleep_ms=0 log_path=" + dir + "/race",
 	} {
 		e.Setenv(name, value)
 	}
-	e.Defer(func() { leave(e, dir) })
+	e.Defer(func() { leave(e, programs, dir) })
 	return os.CopyFS(e.WorkDir, os.DirFS("testdata/workflows"))
 }
 
-// leave ends what a script left, and fails it for a process or a race.
-func leave(e *testscript.Env, dir string) {
+// leave ends what a script left, and fails it for a process that is left after that.
+func leave(e *testscript.Env, programs, dir string) {
 	defer os.RemoveAll(dir)
 	if _, err := os.Stat(dir + "/state"); err == nil {
 		down := exec.Command(programs+"/corral", "down", "--force")
@@ -113,11 +98,6 @@ func leave(e *testscript.Env, dir string) {
 		if out, err := down.CombinedOutput(); err != nil {
 			e.T().Log("corral down --force: " + string(out))
 		}
-	}
-	if races, _ := filepath.Glob(dir + "/race.*"); len(races) > 0 {
-		report, _ := os.ReadFile(races[0])
-		e.T().Log("data race: " + string(report))
-		e.T().FailNow()
 	}
 	if left := processes(dir); len(left) > 0 {
 		for pid := range left {

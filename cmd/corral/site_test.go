@@ -1,0 +1,69 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+)
+
+var siteFiles = []struct {
+	name, text string
+	want       api.NewSite // unless err
+	err        string
+}{
+	{"YAML", "name: here\ncontact: 'local:'\nbatch: fork\nroot: /srv\n", api.NewSite{Name: "here", Contact: "local:", Batch: "fork", Root: "/srv"}, ""},
+	{"JSON", `{"name": "here", "contact": "local:", "batch": "fork"}`, api.NewSite{Name: "here", Contact: "local:", Batch: "fork"}, ""},
+	{"comment", "# only\nname: here # yes\n", api.NewSite{Name: "here"}, ""},
+	{"empty", "", api.NewSite{}, ""}, // corrald says what is missing
+	{"unknown field", "name: here\nwalltime: 1h\n", api.NewSite{}, `f: [2:1] unknown field "walltime"`},
+	{"field twice", "name: here\nname: there\n", api.NewSite{}, "f: [2:1] "},
+	{"wrong type", "name: [a, b]\n", api.NewSite{}, "f: "},
+	{"two documents", "name: a\n---\nname: b\n", api.NewSite{}, "f: holds more than one site"},
+	{"a list", "- name: a\n", api.NewSite{}, "f: "},
+	{"junk", "\x00\xff{{{", api.NewSite{}, "f: "},
+}
+
+func TestParseSite(t *testing.T) {
+	t.Parallel()
+	for _, tt := range siteFiles {
+		got, err := parseSite("f", []byte(tt.text))
+		if tt.err != "" {
+			if corral.KindOf(err) != corral.Invalid || !strings.HasPrefix(err.Error(), tt.err) {
+				t.Errorf("%s: %v, want an Invalid error that begins %q", tt.name, err, tt.err)
+			}
+		} else if err != nil || got != tt.want {
+			t.Errorf("%s: %+v, %v, want %+v", tt.name, got, err, tt.want)
+		}
+	}
+}
+
+func FuzzParseSite(f *testing.F) {
+	for _, s := range siteFiles {
+		f.Add([]byte(s.text))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		n, err := parseSite("f", b)
+		if err != nil && (n != api.NewSite{} || corral.KindOf(err) != corral.Invalid || !strings.HasPrefix(err.Error(), "f: ")) {
+			t.Errorf("parseSite(%q) = %+v, %v", b, n, err)
+		}
+	})
+}
+
+func TestReadAll(t *testing.T) {
+	t.Parallel()
+	got, err := readAll("-", strings.NewReader("name: x"))
+	if err != nil || string(got) != "name: x" {
+		t.Errorf("readAll of stdin = %q, %v", got, err)
+	}
+	long := filepath.Join(t.TempDir(), "long")
+	if err := os.WriteFile(long, make([]byte, api.MaxBody+1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readAll(long, nil); err == nil || !strings.Contains(err.Error(), "is longer than 1048576 bytes") {
+		t.Errorf("readAll of a long file: %v", err)
+	}
+}
