@@ -72,17 +72,23 @@ func TestLife(t *testing.T) {
 	defer cl.Close()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(30 * time.Second); ; <-tick.C {
-		if _, err := cl.Health(ctx); err == nil {
-			break
-		}
+	ready := func() bool {
+		_, unwell := cl.Health(ctx)
+		_, closed := os.Stat(l.Worker)
+		return unwell == nil && closed == nil
+	}
+	for deadline := time.Now().Add(30 * time.Second); !ready(); <-tick.C {
 		if time.Now().After(deadline) {
 			t.Fatal("it is not ready within 30 s")
 		}
 	}
 	for _, path := range []string{l.Socket, l.Worker, l.Database(), l.Key(), l.PID()} {
-		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
-			t.Errorf("%s: %v %v, want mode 0600", path, info.Mode(), err)
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Mode().Perm() != 0o600 {
+			t.Errorf("%s has mode %s, want 0600", path, info.Mode())
 		}
 	}
 	cancel()
