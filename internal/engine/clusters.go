@@ -3,17 +3,14 @@ package engine
 import (
 	"context"
 	"crypto/subtle"
-	"fmt"
 	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/internal/order"
 	"github.com/corral-pilot/corral/internal/run"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/pool"
-	"github.com/corral-pilot/corral/resubmit"
 )
 
 // Clusters holds the dispatchers of the embedded personal clusters. It is the worker port's gate: who
@@ -92,69 +89,26 @@ func (c *Clusters) Queue(id corral.ClusterID) (run.Queue, error) {
 
 // Workers returns the workers registered in a cluster, by id.
 func (c *Clusters) Workers(id corral.ClusterID) []corral.Worker {
-	workers := c.dispatcher(id).Workers()
+	c.mu.Lock()
+	d := c.dispatchers[id]
+	c.mu.Unlock()
+	if d == nil {
+		return nil // nobody has dialled in yet
+	}
+	workers := d.Workers()
 	for i := range workers {
 		workers[i].Cluster = id
 	}
 	return workers
 }
 
-// Supply says what could take a task: the workers present, and the shapes that glideins will bring.
-func (c *Clusters) Supply(ctx context.Context, id corral.ClusterID) (run.Supply, error) {
-	now := time.Now()
-	var s run.Supply
-	present := map[corral.GlideinID]int{} // :: glidein → cpus registered
-	for _, w := range c.Workers(id) {
-		s.Shapes = append(s.Shapes, run.WorkerShape(w, now))
-		if w.Draining || !w.Connected {
-			continue
-		}
-		s.CPUs += w.CPUs
-		present[w.Glidein] += w.CPUs
-	}
-	var glideins []corral.Glidein
-	err := c.db.View(ctx, func(tx *store.Tx) (err error) {
-		glideins, err = tx.Glideins(store.GlideinFilter{Cluster: id, Live: true})
-		return err
-	})
-	if err != nil {
-		return s, fmt.Errorf("listing what is requested for cluster %d: %w", id, err)
-	}
-	for _, g := range glideins {
-		if g.State.Terminal() || g.Asked != corral.AskNothing || !bringsMore(g, present[g.ID]) {
-			continue
-		}
-		s.Shapes = append(s.Shapes, run.Shape{
-			CPUs:      g.CPUs,
-			MemoryMiB: g.MemoryMiB,
-			Left:      longest(time.Duration(g.Walltime)),
-			Name:      fmt.Sprintf("glidein %d (%s: %s)", g.ID, g.State, g.Reason),
-		})
-	}
-	return s, nil
-}
-
-// startUp is how long a pilot may take from its start until its workers may take tasks.
-const startUp = time.Second
-
-// longest is the longest estimate that a worker of a pilot with this walltime may still take.
-func longest(walltime time.Duration) time.Duration {
-	return pool.Longest(walltime-order.Reserve(walltime)) - startUp
-}
-
-// bringsMore reports whether workers of g are still to come: some never registered, or another attempt
-// may follow.
-func bringsMore(g corral.Glidein, registered int) bool {
-	return registered < g.WantCPUs() || g.Resubmit.Mode != resubmit.Never && g.Resubmit.Mode != ""
-}
-
-// registered returns how many workers of an attempt are in any cluster now.
-func (c *Clusters) registered(attempt corral.JobID) int {
-	n := 0
+// registered counts the workers of each attempt that are in any cluster now.
+func (c *Clusters) registered() map[corral.JobID]int {
+	n := map[corral.JobID]int{}
 	for _, d := range c.all() {
 		for _, w := range d.Workers() {
-			if w.Attempt == attempt && w.Connected {
-				n++
+			if w.Connected {
+				n[w.Attempt]++
 			}
 		}
 	}

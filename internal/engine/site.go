@@ -251,8 +251,9 @@ func (l *siteLoop) moveJob(ctx context.Context, j corral.Job, ev corral.JobEvent
 
 // noteWorkers records how many workers of each attempt are registered, where it is more than ever.
 func (l *siteLoop) noteWorkers(ctx context.Context, live []corral.Job) error {
+	registered := l.e.clusters.registered()
 	for _, j := range live {
-		n := l.e.clusters.registered(j.ID)
+		n := registered[j.ID]
 		if j.Kind != corral.PilotJob || n <= j.Workers {
 			continue
 		}
