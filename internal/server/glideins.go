@@ -62,6 +62,9 @@ func newGlidein(in api.NewGlidein, owner string, now time.Time) (corral.Glidein,
 	if err != nil {
 		return corral.Glidein{}, corral.ErrorAt(corral.Invalid, "resubmit", "%w", err)
 	}
+	if policy.Mode == resubmit.Until && !policy.Deadline.After(now) {
+		return corral.Glidein{}, corral.ErrorAt(corral.Invalid, "resubmit", "%s is over", policy)
+	}
 	policy.Retries = in.Retries
 	g := corral.Glidein{
 		Owner:     owner,

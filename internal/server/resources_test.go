@@ -204,6 +204,7 @@ func TestBadGlideins(t *testing.T) {
 		{"overlap of all", func(g *api.NewGlidein) { g.Overlap = g.Walltime }, corral.Invalid, "overlap_s"},
 		{"far ahead", func(g *api.NewGlidein) { g.NotBefore = time.Now().AddDate(2, 0, 0) }, corral.Invalid, "not_before"},
 		{"resubmit", func(g *api.NewGlidein) { g.Resubmit = "sometimes" }, corral.Invalid, "resubmit"},
+		{"resubmit until yesterday", func(g *api.NewGlidein) { g.Resubmit = "until=2026-01-01T00:00:00Z" }, corral.Invalid, "resubmit"},
 		{"retries", func(g *api.NewGlidein) { g.Retries = -1 }, corral.Invalid, "retries"},
 		{"label", func(g *api.NewGlidein) { g.Labels = map[string]string{"a b": ""} }, corral.Invalid, "labels"},
 		{"label's value", func(g *api.NewGlidein) { g.Labels = map[string]string{"a": "\x00"} }, corral.Invalid, "labels.a"},
