@@ -1,6 +1,7 @@
 package corral_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -105,5 +106,43 @@ func TestTimeline(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, corral.Timeline(setup, pilot, cleanup)); diff != "" {
 		t.Errorf("Timeline (-want +got):\n%s", diff)
+	}
+}
+
+func TestPhases(t *testing.T) {
+	t.Parallel()
+	at := func(s int) time.Time { return noon.Add(time.Duration(s) * time.Second) }
+	setup := corral.Job{ID: 1, Kind: corral.SetupJob, SubmittedAt: at(0), StartedAt: at(1), EndedAt: at(3)}
+	first := corral.Job{ID: 2, Kind: corral.PilotJob, SubmittedAt: at(4), StartedAt: at(9), EndedAt: at(20)}
+	lost := corral.Job{ID: 3, Kind: corral.PilotJob, SubmittedAt: at(21), EndedAt: at(30)} // never started
+	queued := corral.Job{ID: 4, Kind: corral.PilotJob, SubmittedAt: at(31)}
+	cleanup := corral.Job{ID: 5, Kind: corral.CleanupJob, SubmittedAt: at(40), StartedAt: at(41), EndedAt: at(47)}
+	var got []string
+	for _, p := range corral.Phases(corral.Timeline(setup, first, lost, queued, cleanup)) {
+		got = append(got, fmt.Sprintf("%s of job %d: %s", p.Name, p.Job, p.Took()))
+	}
+	want := []string{"setup of job 1: 3s", "allocation of job 2: 5s", "runtime of job 2: 11s", "cleanup of job 5: 7s"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("Phases (-want +got):\n%s", diff)
+	}
+}
+
+func TestFurthest(t *testing.T) {
+	t.Parallel()
+	job := func(n int, s corral.JobState) corral.Job { return corral.Job{Number: n, State: s} }
+	for _, tt := range []struct {
+		attempts []corral.Job
+		want     int // its number, 0: none
+	}{
+		{nil, 0},
+		{[]corral.Job{job(1, corral.JobEnded)}, 0},
+		{[]corral.Job{job(1, corral.JobRunning), job(2, corral.JobQueued)}, 1},
+		{[]corral.Job{job(1, corral.JobEnded), job(2, corral.JobNew), job(3, corral.JobSubmitted)}, 3},
+		{[]corral.Job{job(1, corral.JobRunning), job(2, corral.JobRunning)}, 2},
+	} {
+		got, ok := corral.Glidein{Attempts: tt.attempts}.Furthest()
+		if got.Number != tt.want || ok != (tt.want > 0) {
+			t.Errorf("Furthest of %v = attempt %d, %v, want %d", tt.attempts, got.Number, ok, tt.want)
+		}
 	}
 }

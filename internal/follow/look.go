@@ -1,6 +1,9 @@
 package follow
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // A Look says what may be drawn. Its zero value is plain text that is written once.
 type Look struct {
@@ -43,21 +46,33 @@ type Span struct {
 	Text   string
 }
 
-// Line joins spans, cut to the look's width.
+// Line joins spans. On a terminal what does not fit is cut off, and it shows that.
 func (l Look) Line(spans ...Span) string {
+	room, long := l.room(spans)
 	var b strings.Builder
-	left := l.Columns()
 	for _, s := range spans {
 		text := []rune(s.Text)
-		if l.Live() && len(text) > left {
-			text = append(text[:max(left-1, 0)], []rune("…")[:min(left, 1)]...)
-		}
-		left -= len(text)
+		text = text[:min(len(text), room)]
+		room -= len(text)
 		if l.Colour && s.Colour != Plain && len(text) > 0 {
 			b.WriteString("\x1b[" + string(s.Colour) + "m" + string(text) + "\x1b[0m")
 		} else {
 			b.WriteString(string(text))
 		}
 	}
+	if long {
+		b.WriteString("…")
+	}
 	return b.String()
+}
+
+// room returns how many characters of spans are written, and whether that is not all of them.
+func (l Look) room(spans []Span) (n int, long bool) {
+	for _, s := range spans {
+		n += utf8.RuneCountInString(s.Text)
+	}
+	if l.Live() && n > l.Columns() {
+		return l.Columns() - 1, true
+	}
+	return n, false
 }
