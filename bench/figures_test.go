@@ -89,6 +89,11 @@ func TestRatiosArePairwise(t *testing.T) {
 	if got := costs([]sample{s}, cost.sum); got[0] != 4 || s.each(s.cost.sum()) != 4*time.Microsecond {
 		t.Errorf("costs = %v, want 4 µs", got)
 	}
+	bare := at(1000)
+	bare.cost[partRunner] = 3 * time.Millisecond
+	if got := thrifts([]sample{s}, []sample{bare}); got[0] != 0.75 {
+		t.Errorf("thrifts = %v, want 3 µs ÷ 4 µs", got)
+	}
 }
 
 func TestWorkflows(t *testing.T) {

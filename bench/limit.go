@@ -24,8 +24,8 @@ const loopCommand = "loop"
 // kernel shares processors out among sessions.
 var ownSession = &syscall.SysProcAttr{Setsid: true}
 
-// recordSize is about the size of the record.json that a worker leaves with a no-op task.
-const recordSize = 384
+// recordSize is the size of the record.json that a worker leaves with a no-op task.
+const recordSize = 305
 
 // limit runs n tasks in so many bare loops side by side, each a process of its own, so that they share
 // no lock, and measures from the first to the last. They work in a new directory below the given one.

@@ -85,6 +85,7 @@ func (r results) markdown() string {
 		append([]string{"corral, " + t.clustering}, rates(t.clustered).row("%.0f")...),
 		append([]string{"**corral ÷ bare loop**"}, ratios(t.corral, t.limit).row("%.2f")...),
 		append([]string{t.clustering + " ÷ bare loop"}, ratios(t.clustered, t.limit).row("%.2f")...),
+		append([]string{"bare loop ÷ corral, processor time"}, thrifts(t.corral, t.limit).row("%.2f")...),
 		{"xargs -P2 -n1, for orientation", fmt.Sprintf("%.0f", t.xargs.rate()), "once"},
 	})
 	b.WriteString("\nProcessor time, µs a task, medians:\n\n")

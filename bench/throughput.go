@@ -5,12 +5,16 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"syscall"
 	"time"
 )
 
-// limitSpan is how long one measurement of the bare loop should take at most; a slower machine gets
-// fewer tasks, so that a whole run stays bounded.
-const limitSpan = 8 * time.Second
+// What bounds a whole run to four minutes: one measurement of the bare loop should take at most
+// limitSpan, so that a slower machine gets fewer tasks; and after roundsSpan no round begins.
+const (
+	limitSpan  = 7 * time.Second
+	roundsSpan = 100 * time.Second
+)
 
 const (
 	warmUp    = 1000 // tasks that are run before anything is measured
@@ -38,7 +42,8 @@ type rig struct {
 
 func (r rig) say(format string, args ...any) { fmt.Fprintf(r.stderr, "bench: "+format+"\n", args...) }
 
-// throughput measures rounds of at most so many independent tasks.
+// throughput measures rounds of at most so many independent tasks; at least one, and then until
+// roundsSpan is over.
 func (r rig) throughput(ctx context.Context, most, rounds int) (t throughput, err error) {
 	if t.tasks, err = r.warmUp(ctx, most); err != nil {
 		return t, err
@@ -51,7 +56,8 @@ func (r rig) throughput(ctx context.Context, most, rounds int) (t throughput, er
 	if t.xargs, err = xargs(ctx, max(1, t.tasks/xargsPart)); err != nil {
 		return t, err
 	}
-	for i := range rounds {
+	began := time.Now()
+	for i := 0; i < rounds && time.Since(began) < roundsSpan; i++ {
 		if err := r.round(ctx, &t, document); err != nil {
 			return t, err
 		}
@@ -75,6 +81,7 @@ func (r rig) warmUp(ctx context.Context, most int) (int, error) {
 	return min(most, max(n, int(s.rate()*limitSpan.Seconds()))), err
 }
 
+// round measures all three, each on a disk that has nothing left to do for the one before.
 func (r rig) round(ctx context.Context, t *throughput, document []byte) error {
 	for _, m := range []struct {
 		into    *[]sample
@@ -84,6 +91,7 @@ func (r rig) round(ctx context.Context, t *throughput, document []byte) error {
 		{&t.corral, func() (sample, error) { return r.stand.run(ctx, document, t.tasks, "none") }},
 		{&t.clustered, func() (sample, error) { return r.stand.run(ctx, document, t.tasks, t.clustering) }},
 	} {
+		syscall.Sync()
 		s, err := m.measure()
 		if err != nil {
 			return err
@@ -98,6 +106,17 @@ func ratios(of, to []sample) spread {
 	var all spread
 	for i := range of {
 		all = append(all, of[i].rate()/to[i].rate())
+	}
+	return all
+}
+
+// thrifts compares what a task costs on two sides in processor time, round by round: where processors
+// are what is short, it is the ratio of the rates, and other people's load hardly changes it.
+func thrifts(of, to []sample) spread {
+	var all spread
+	mine, theirs := costs(of, cost.sum), costs(to, cost.sum)
+	for i := range mine {
+		all = append(all, theirs[i]/mine[i])
 	}
 	return all
 }
