@@ -58,10 +58,12 @@ func (e *Engine) Run(ctx context.Context) error {
 	)
 	defer wg.Wait()
 	for {
-		changed := e.db.Changed()
+		changed := e.db.Changed(store.Subject{Object: store.ObjectSite})
 		ids, err := e.sitesToServe(ctx)
+		again := pollNever
 		if err != nil && ctx.Err() == nil {
 			e.lg.Error("listing sites failed", "err", err)
+			again = troubleMin
 		}
 		mu.Lock()
 		for _, id := range ids {
@@ -77,11 +79,14 @@ func (e *Engine) Run(ctx context.Context) error {
 			})
 		}
 		mu.Unlock()
+		timer := time.NewTimer(again)
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-changed:
+		case <-timer.C:
 		}
+		timer.Stop()
 	}
 }
 
@@ -117,6 +122,7 @@ const (
 	pollSoon    = 50 * time.Millisecond // after an action, or when workers came or went
 	pollBusy    = 200 * time.Millisecond
 	pollSteady  = 2 * time.Second
+	pollNever   = time.Hour // who waits so long is woken by what happens
 	troubleMin  = time.Second
 	troubleMax  = time.Minute
 	busyFor     = 5 * time.Second // how long after a change the pace stays busy
@@ -128,7 +134,7 @@ const (
 func (l *siteLoop) run(ctx context.Context) {
 	defer l.close()
 	for {
-		recorded, registered := l.e.db.Changed(), l.e.clusters.Changed()
+		recorded, registered := l.e.db.Changed(store.Subject{Object: store.ObjectSite, ID: int64(l.id)}), l.e.clusters.Changed()
 		next, err := l.step(ctx, time.Now())
 		switch {
 		case ctx.Err() != nil || errors.Is(err, errNothingLeft):

@@ -197,7 +197,7 @@ func (w *world) until(what string, ok func() bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	for {
-		changed := w.db.Changed()
+		changed := w.db.Changed(store.Subject{})
 		if ok() {
 			return
 		}

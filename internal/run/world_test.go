@@ -203,7 +203,7 @@ func (w *world) await(id corral.RunID, want func(corral.Run) bool) corral.Run {
 	limit := time.NewTimer(w.limit)
 	defer limit.Stop()
 	for {
-		changed := w.db.Changed()
+		changed := w.db.Changed(store.Subject{})
 		row := w.run(id)
 		if want(row) {
 			return row

@@ -3,7 +3,7 @@
 // A handler is one call of an adapter: read for what only looks, change for what changes something.
 // The adapters decode strictly, carry the idempotency key into the transaction, encode, and leave every
 // error to one place, which writes it as a problem document. Who waits for workers or for a state is
-// woken by the store's next commit or by the cluster's next worker, never by a clock.
+// woken by the next commit about it or by the cluster's next worker, never by a clock.
 //
 // The one invariant: a change is one transaction with its history and with the answer that the
 // idempotency key keeps. Whoever got an answer finds the change after any crash; whoever got none may

@@ -175,11 +175,16 @@ func (s *Server) presentOne(g corral.Glidein) corral.Glidein {
 }
 
 func (s *Server) getGlidein(c echo.Context) error {
-	until := func(list string) (func(corral.Glidein) api.Progress, error) {
-		u, err := api.ParseUntil(list, corral.GlideinStates, api.UntilWorkers)
-		return u.Glidein, err
-	}
-	return answerOrWait(s, c, until, func(tx *store.Tx) (corral.Glidein, error) { return s.theGlidein(c, tx) })
+	return answerOrWait(s, c, target[corral.Glidein]{
+		load: func(tx *store.Tx) (corral.Glidein, error) { return s.theGlidein(c, tx) },
+		about: func(g corral.Glidein) store.Subject {
+			return store.Subject{Object: store.ObjectGlidein, ID: int64(g.ID)}
+		},
+		until: func(list string) (func(corral.Glidein) api.Progress, error) {
+			u, err := api.ParseUntil(list, corral.GlideinStates, api.UntilWorkers)
+			return u.Glidein, err
+		},
+	})
 }
 
 func (s *Server) removeGlidein(c echo.Context) error {

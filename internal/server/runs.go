@@ -101,11 +101,14 @@ func theRun(c echo.Context, tx *store.Tx) (corral.Run, error) {
 }
 
 func (s *Server) getRun(c echo.Context) error {
-	until := func(list string) (func(corral.Run) api.Progress, error) {
-		u, err := api.ParseUntil(list, corral.RunStates)
-		return u.Run, err
-	}
-	return answerOrWait(s, c, until, func(tx *store.Tx) (corral.Run, error) { return theRun(c, tx) })
+	return answerOrWait(s, c, target[corral.Run]{
+		load:  func(tx *store.Tx) (corral.Run, error) { return theRun(c, tx) },
+		about: func(r corral.Run) store.Subject { return store.Subject{Object: store.ObjectRun, ID: int64(r.ID)} },
+		until: func(list string) (func(corral.Run) api.Progress, error) {
+			u, err := api.ParseUntil(list, corral.RunStates)
+			return u.Run, err
+		},
+	})
 }
 
 // moveRun is a change that internal/run commits by itself, because it touches the run's journal or

@@ -29,12 +29,14 @@ import (
 type crowd struct {
 	mu      sync.Mutex // guards following
 	workers []corral.Worker
+	looks   int // calls of Workers
 	changed chan struct{}
 }
 
 func (c *crowd) Workers(cluster corral.ClusterID) []corral.Worker {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.looks++
 	var in []corral.Worker
 	for _, w := range c.workers {
 		if w.Cluster == cluster {

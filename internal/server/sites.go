@@ -114,11 +114,14 @@ func theSite(c echo.Context, tx *store.Tx) (corral.Site, error) {
 }
 
 func (s *Server) getSite(c echo.Context) error {
-	until := func(list string) (func(corral.Site) api.Progress, error) {
-		u, err := api.ParseUntil(list, corral.SiteStates)
-		return u.Site, err
-	}
-	return answerOrWait(s, c, until, func(tx *store.Tx) (corral.Site, error) { return theSite(c, tx) })
+	return answerOrWait(s, c, target[corral.Site]{
+		load:  func(tx *store.Tx) (corral.Site, error) { return theSite(c, tx) },
+		about: func(s corral.Site) store.Subject { return store.Subject{Object: store.ObjectSite, ID: int64(s.ID)} },
+		until: func(list string) (func(corral.Site) api.Progress, error) {
+			u, err := api.ParseUntil(list, corral.SiteStates)
+			return u.Site, err
+		},
+	})
 }
 
 func (s *Server) removeSite(c echo.Context) error {

@@ -11,42 +11,52 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// answerOrWait answers with what load returns: at once, or with ?wait= when the object is where it is
-// waited for, moves no further by itself, or the time is over; then as it is.
-func answerOrWait[T any](s *Server, c echo.Context, until func(list string) (func(T) api.Progress, error), load func(*store.Tx) (T, error)) error {
+// A target is an object that can be waited for.
+type target[T any] struct {
+	load  func(*store.Tx) (T, error)
+	about func(T) store.Subject
+	until func(list string) (func(T) api.Progress, error)
+}
+
+// answerOrWait answers with the target: at once, or with ?wait= when it is where it is waited for, moves
+// no further by itself, or the time is over; then as it is.
+func answerOrWait[T any](s *Server, c echo.Context, t target[T]) error {
 	q := queryOf(c, "wait", "timeout_s")
 	timeout := q.timeout()
 	if q.err != nil {
 		return q.err
 	}
 	if !q.values.Has("wait") {
-		return read(s, c, load)
+		return read(s, c, t.load)
 	}
-	progress, err := until(q.values.Get("wait"))
+	progress, err := t.until(q.values.Get("wait"))
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(c.Request().Context(), timeout)
 	defer cancel()
-	v, err := watch(s, ctx, load, func(v T) bool { return progress(v).Done() })
+	v, err := watch(s, ctx, t, func(v T) bool { return progress(v).Done() })
 	if err != nil {
 		return err
 	}
 	return c.JSON(http.StatusOK, v)
 }
 
-// watch loads an object again after each change until it is done or ctx's deadline is over.
-func watch[T any](s *Server, ctx context.Context, load func(*store.Tx) (T, error), done func(T) bool) (T, error) {
-	var v T
-	look := context.WithoutCancel(ctx) // a wait that is over still has an answer
-	for {
-		recorded, registered := s.db.Changed(), s.workers.Changed()
-		err := s.db.View(look, func(tx *store.Tx) (err error) {
-			v, err = load(tx)
+// watch loads a target again after each of its changes until it is done or ctx's deadline is over. The
+// first look only finds out which object it is.
+func watch[T any](s *Server, ctx context.Context, t target[T], done func(T) bool) (v T, err error) {
+	unending := context.WithoutCancel(ctx) // a wait that is over still has an answer
+	look := func() (v T, err error) {
+		err = s.db.View(unending, func(tx *store.Tx) error {
+			v, err = t.load(tx)
 			return err
 		})
-		if err != nil || done(v) {
-			return v, err
+		return v, err
+	}
+	for v, err = look(); err == nil; {
+		recorded, registered := s.db.Changed(t.about(v)), s.workers.Changed()
+		if v, err = look(); err != nil || done(v) {
+			break
 		}
 		select {
 		case <-recorded:
@@ -60,4 +70,5 @@ func watch[T any](s *Server, ctx context.Context, load func(*store.Tx) (T, error
 			return v, ctx.Err()
 		}
 	}
+	return v, err
 }

@@ -90,6 +90,31 @@ func TestWaitForStates(t *testing.T) {
 	wantKind(t, "what sites do not have", err, corral.Invalid, "wait")
 }
 
+// Who waits for one glidein is not woken by what happens to others: a hundred waiters and fifty commits
+// a second would keep a processor busy.
+func TestWaitersAreLeftAlone(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	f.readySite(t)
+	waited, other := f.glidein(t), f.glidein(t)
+	done := later(func() error {
+		_, err := f.WaitGlidein(t.Context(), waited.ID, "DELETED", 0)
+		return err
+	})
+	for range 200 {
+		f.write(t, func(tx *store.Tx) error { return tx.Log(store.ObjectGlidein, int64(other.ID), "note", "") })
+	}
+	must(f.RemoveGlidein(t.Context(), waited.ID, false))(t)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	f.crowd.mu.Lock()
+	defer f.crowd.mu.Unlock()
+	if f.crowd.looks > 20 {
+		t.Errorf("%d looks at who is registered while nothing happened to the glidein", f.crowd.looks)
+	}
+}
+
 func TestWaitIsInterrupted(t *testing.T) {
 	t.Parallel()
 	f := start(t)

@@ -23,7 +23,42 @@ func TestChangedOnlyIfSomethingChanged(t *testing.T) {
 		{"log", func(tx *store.Tx) error { return tx.Log(store.ObjectGlidein, int64(g.ID), "note", "") }, true},
 		{"ask", func(tx *store.Tx) error { _, err := tx.AskGlidein(g.ID, corral.AskDrain, ""); return err }, true},
 	} {
-		changed := w.db.Changed()
+		changed := w.db.Changed(store.Subject{})
+		w.write(c.fn)
+		if got := closed(changed); got != c.want {
+			t.Errorf("%s: closed = %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+// Who waits for an object is woken by what happens to it and to what belongs to it, and by nothing else:
+// a hundred waiters must not all look at each of fifty commits a second.
+func TestChangedOnlyIfTheSubjectChanged(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	g := w.createGlidein(w.newGlidein())
+	j := w.attempt(g)
+	other := w.createGlidein(w.newGlidein())
+	for _, c := range []struct {
+		name    string
+		subject store.Subject
+		fn      func(*store.Tx) error
+		want    bool
+	}{
+		{"its job moves", store.Subject{store.ObjectGlidein, int64(g.ID)}, func(tx *store.Tx) error { _, err := tx.MoveJob(j.ID, submitted); return err }, true},
+		{"its site's glidein has a job", store.Subject{store.ObjectSite, int64(g.Site)}, func(tx *store.Tx) error { _, err := tx.MoveJob(j.ID, started); return err }, true},
+		{"another glidein is asked", store.Subject{store.ObjectGlidein, int64(g.ID)}, func(tx *store.Tx) error { _, err := tx.AskGlidein(other.ID, corral.AskDrain, ""); return err }, false},
+		{"it is asked", store.Subject{store.ObjectGlidein, int64(g.ID)}, func(tx *store.Tx) error { _, err := tx.AskGlidein(g.ID, corral.AskDrain, ""); return err }, true},
+		{"a cluster is made", store.Subject{store.ObjectSite, int64(g.Site)}, func(tx *store.Tx) error {
+			_, err := tx.CreateCluster(corral.Cluster{Name: "second", Owner: "local", Kind: corral.Embedded})
+			return err
+		}, false},
+		{"a site is made, for who waits for any", store.Subject{Object: store.ObjectSite}, func(tx *store.Tx) error {
+			_, err := tx.CreateSite(corral.Site{Name: "second", Owner: "local", Contact: "local:", Batch: "fork", Root: "/second"})
+			return err
+		}, true},
+	} {
+		changed := w.db.Changed(c.subject)
 		w.write(c.fn)
 		if got := closed(changed); got != c.want {
 			t.Errorf("%s: closed = %v, want %v", c.name, got, c.want)
@@ -52,7 +87,7 @@ func TestChangedLosesNoWakeUp(t *testing.T) {
 
 func waitForEnd(t *testing.T, db *store.DB, id corral.JobID) {
 	for {
-		changed := db.Changed()
+		changed := db.Changed(store.Subject{Object: store.ObjectJob, ID: int64(id)})
 		var j corral.Job
 		err := db.View(t.Context(), func(tx *store.Tx) (err error) { j, err = tx.Job(id); return err })
 		if err != nil {

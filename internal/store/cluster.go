@@ -28,6 +28,9 @@ var clusters = table[corral.Cluster]{
 			at(&c.UpdatedAt),
 		}
 	},
+	about: func(c corral.Cluster) []Subject {
+		return []Subject{{ObjectCluster, int64(c.ID)}}
+	},
 }
 
 // CreateCluster stores c as READY; its ID, State and times are set here. A Conflict error if a cluster

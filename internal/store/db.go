@@ -36,7 +36,15 @@ type DB struct {
 	reader *sql.DB
 
 	mu      sync.Mutex
-	changed chan struct{} // guarded by mu; closed and replaced by each Write that changes something
+	waiting map[Subject]chan struct{} // guarded by mu; closed and removed by a Write that changes the subject
+}
+
+// A Subject is what somebody may wait for: an object together with what belongs to it (the jobs of a
+// glidein, the jobs and glideins of a site). ID 0 stands for all objects of its kind, and the zero
+// Subject for everything.
+type Subject struct {
+	Object string // ObjectSite, …
+	ID     int64
 }
 
 // readers is how many Views may read at the same time; more wait.
@@ -58,7 +66,7 @@ func Open(ctx context.Context, path string) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &DB{lock: lock, changed: make(chan struct{})}
+	d := &DB{lock: lock, waiting: map[Subject]chan struct{}{}}
 	if err := d.open(ctx, path); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
@@ -140,7 +148,7 @@ func (d *DB) Write(ctx context.Context, actor string, fn func(*Tx) error) error 
 		return corral.Errorf(corral.Unavailable, "beginning to write the database: %w", err)
 	}
 	defer tx.Rollback() // does nothing after the commit
-	t := &Tx{ctx: ctx, tx: tx, now: now(), actor: actor}
+	t := &Tx{ctx: ctx, tx: tx, now: now(), actor: actor, touched: map[Subject]bool{}}
 	if err := fn(t); err != nil {
 		return err
 	}
@@ -151,25 +159,35 @@ func (d *DB) Write(ctx context.Context, actor string, fn func(*Tx) error) error 
 		return corral.Errorf(corral.Unavailable, "committing to the database: %w", err)
 	}
 	if t.wrote {
-		d.notify()
+		t.touched[Subject{}] = true
+		d.notify(t.touched)
 	}
 	return nil
 }
 
-// Changed returns a channel that the next commit of a Write closes, if that Write changed anything. Who
-// waits for a state of the database takes the channel first, then reads, then waits: a change between
-// reading and waiting has closed the channel already and is not missed.
-func (d *DB) Changed() <-chan struct{} {
+// Changed returns a channel that the next commit of a Write closes, if that Write changed anything about
+// the subject. Who waits for a state of the database takes the channel first, then reads, then waits: a
+// change between reading and waiting has closed the channel already and is not missed.
+func (d *DB) Changed(about Subject) <-chan struct{} {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.changed
+	c := d.waiting[about]
+	if c == nil {
+		c = make(chan struct{})
+		d.waiting[about] = c
+	}
+	return c
 }
 
-func (d *DB) notify() {
+func (d *DB) notify(touched map[Subject]bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	close(d.changed)
-	d.changed = make(chan struct{})
+	for s := range touched {
+		if c := d.waiting[s]; c != nil {
+			close(c)
+			delete(d.waiting, s)
+		}
+	}
 }
 
 // now is the time as the database keeps it.

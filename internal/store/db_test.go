@@ -134,7 +134,7 @@ func TestWriteChangesNothingIfItFails(t *testing.T) {
 			return w.db.Write(cancelled, actor, func(tx *store.Tx) error { defer cancel(); return create(tx) })
 		},
 	} {
-		changed := w.db.Changed()
+		changed := w.db.Changed(store.Subject{})
 		if err := write(); err == nil {
 			t.Errorf("%s: no error", name)
 		}

@@ -63,6 +63,9 @@ var glideins = table[corral.Glidein]{
 			&g.ClusterName,
 		}
 	},
+	about: func(g corral.Glidein) []Subject {
+		return []Subject{{ObjectGlidein, int64(g.ID)}, {ObjectSite, int64(g.Site)}}
+	},
 }
 
 // A GlideinFilter selects glideins; every field that is set narrows the selection.

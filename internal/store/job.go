@@ -62,6 +62,9 @@ var jobs = table[corral.Job]{
 			at(&j.UpdatedAt),
 		}
 	},
+	about: func(j corral.Job) []Subject {
+		return []Subject{{ObjectJob, int64(j.ID)}, {ObjectGlidein, int64(j.Glidein)}, {ObjectSite, int64(j.Site)}}
+	},
 }
 
 // A JobFilter selects jobs; every field that is set narrows the selection. Jobs are never DELETED.

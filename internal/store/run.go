@@ -61,6 +61,9 @@ var runs = table[corral.Run]{
 			&r.ClusterName,
 		}
 	},
+	about: func(r corral.Run) []Subject {
+		return []Subject{{ObjectRun, int64(r.ID)}}
+	},
 }
 
 // A RunFilter selects runs; every field that is set narrows the selection.

@@ -42,6 +42,9 @@ var sites = table[corral.Site]{
 			at(&s.UpdatedAt),
 		}
 	},
+	about: func(s corral.Site) []Subject {
+		return []Subject{{ObjectSite, int64(s.ID)}}
+	},
 }
 
 // CreateSite stores s as NEW; its ID, State and times are set here. A Conflict error if a site that is

@@ -10,13 +10,15 @@ import (
 )
 
 // A table binds one SQL table to the type of its rows. fields lists where a row's values live, in the
-// order of columns and then of joined: one list for reading and for writing.
+// order of columns and then of joined: one list for reading and for writing. Who waits for one of the
+// subjects that a row is about is woken when the row is written.
 type table[T any] struct {
 	noun    string // in error messages and in history
 	name    string
 	columns string // stored; the id is the first
 	joined  string // read along with them: expressions, a comma before each
 	fields  func(*T) []any
+	about   func(T) []Subject
 }
 
 // width is how many columns are stored.
@@ -43,7 +45,11 @@ func (tb table[T]) create(t *Tx, row T, state string) (T, error) {
 	if err := t.record(corral.Entry{Object: tb.noun, Of: id, Event: "create", To: state}); err != nil {
 		return none, err
 	}
-	return tb.one(t, id, "id = ?", id)
+	row, err = tb.one(t, id, "id = ?", id)
+	if err == nil {
+		t.touch(tb.about(row))
+	}
+	return row, err
 }
 
 // update stores row in place of the one that has its id.
@@ -55,6 +61,7 @@ func (tb table[T]) update(t *Tx, row T) error {
 	if err != nil {
 		return fmt.Errorf("updating a %s: %w", tb.noun, err)
 	}
+	t.touch(tb.about(row))
 	return nil
 }
 

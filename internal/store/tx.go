@@ -17,12 +17,13 @@ import (
 // Methods that take an id return a NotFound error if there is no such object. They change nothing when
 // they return an error; an error of the database itself also keeps the whole Write from committing.
 type Tx struct {
-	ctx    context.Context // of View or Write: as long as the transaction
-	tx     *sql.Tx
-	now    time.Time
-	actor  string
-	wrote  bool
-	broken error // the first failure of the database: a half-done method must not be committed
+	ctx     context.Context // of View or Write: as long as the transaction
+	tx      *sql.Tx
+	now     time.Time
+	actor   string
+	wrote   bool
+	touched map[Subject]bool // what was written about
+	broken  error            // the first failure of the database: a half-done method must not be committed
 }
 
 // Now returns the time of the transaction: UTC, whole milliseconds, the same in all of it.
@@ -30,6 +31,14 @@ func (t *Tx) Now() time.Time { return t.now }
 
 // Actor returns on whose behalf the transaction writes; "" in a View.
 func (t *Tx) Actor() string { return t.actor }
+
+// touch notes what was written about.
+func (t *Tx) touch(subjects []Subject) {
+	for _, s := range subjects {
+		t.touched[s] = true
+		t.touched[Subject{Object: s.Object}] = true
+	}
+}
 
 // exec runs a statement that changes rows.
 func (t *Tx) exec(query string, args ...any) (sql.Result, error) {
