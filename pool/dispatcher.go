@@ -53,6 +53,7 @@ type Dispatcher struct {
 	links   map[*session]bool
 	asked   map[corral.JobID]corral.Ask
 	claims  time.Time // until then a worker may hold jobs that are not known yet
+	stepped time.Time // when step was called last
 	stats   Stats
 }
 
@@ -78,7 +79,8 @@ func NewDispatcher(lg *slog.Logger, c Config) *Dispatcher {
 		quit: make(chan struct{}), done: make(chan struct{}),
 		feeds: map[corral.RunID]*feed{}, links: map[*session]bool{}, asked: map[corral.JobID]corral.Ask{},
 	}
-	d.claims = time.Now().Add(d.cfg.Lease + d.cfg.Margin)
+	d.stepped = time.Now()
+	d.claims = d.stepped.Add(d.cfg.Lease + d.cfg.Margin)
 	go d.watch()
 	return d
 }

@@ -183,3 +183,20 @@ func TestDetachAfterClose(t *testing.T) {
 	d.Detach(1)
 	d.Close()
 }
+
+// Time in which corrald itself did not run, and so answered nobody, does not count against workers:
+// they come back with what they have finished.
+func TestDispatcherThatStoodStillLosesNobody(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		a := s.enter("0", "i", nil)
+		s.d.Submit([]Job{long(1)})
+		a.take()
+		a.close()
+		synctest.Wait()
+		s.d.step(time.Now().Add(time.Minute))
+		s.returned()
+		b := s.enter("0", "i", &message{Results: []report{result(1, 1)}})
+		b.expect(typeAck)
+		s.finished(1)
+	})
+}

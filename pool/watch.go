@@ -26,6 +26,7 @@ func (d *Dispatcher) step(now time.Time) (changed bool) {
 	if d.closed {
 		return false
 	}
+	d.forgiveLocked(now)
 	var lost []*member
 	for _, m := range d.members {
 		if now.Sub(m.seen) > d.cfg.Lease+d.cfg.Margin {
@@ -42,6 +43,18 @@ func (d *Dispatcher) step(now time.Time) (changed bool) {
 	}
 	d.matchLocked(now)
 	return len(lost) > 0
+}
+
+// forgiveLocked leaves out of account the time in which this process stood still: nobody was answered
+// then, and what workers sent meanwhile is yet to be read.
+func (d *Dispatcher) forgiveLocked(now time.Time) {
+	if still := now.Sub(d.stepped); still > d.cfg.Margin {
+		for _, m := range d.members {
+			m.seen = m.seen.Add(still)
+		}
+		d.claims = d.claims.Add(still)
+	}
+	d.stepped = now
 }
 
 // disclaim has the worker kill jobs that nobody claimed in time.
