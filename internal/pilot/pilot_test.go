@@ -242,51 +242,41 @@ func TestPreemptedWhenItsParentDies(t *testing.T) {
 	r.report(-1, corral.OutcomePreempted, false)
 }
 
-func TestKilledWorkerIsReplacedOnceItsOrphansAreGone(t *testing.T) {
+// A worker that does not run cannot kill its tasks when its lease is over, be it dead or stopped.
+func TestWorkerIsReplacedOnceItsOrphansAreGone(t *testing.T) {
 	t.Parallel()
-	s := newService(t)
-	r := newSite(t, s, nil).start()
-	old := s.workers(1)[0]
-	file := filepath.Join(t.TempDir(), "pid")
-	s.submit(escaping(file), time.Minute)
-	escaped := pidFrom(t, file)
-	if err := syscall.Kill(old.PID, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "another worker", func() bool {
-		now := s.dispatcher.Workers()
-		return len(now) == 1 && now[0].PID != old.PID && now[0].Connected
-	})
-	if alive(escaped) {
-		t.Error("a task of the killed worker still ran when the next one registered")
-	}
-	s.dispatcher.Leave(7)
-	rep := r.report(0, corral.OutcomeRemoved, false)
-	if !strings.Contains(strings.Join(rep.Log, "\n"), "died of signal 9") {
-		t.Errorf("log %q says nothing of the death", rep.Log)
-	}
-}
-
-// A worker that does not run cannot kill its tasks when its lease is over.
-func TestStoppedWorkerIsReplacedAndItsTasksKilled(t *testing.T) {
-	t.Parallel()
-	s := newService(t)
-	r := newSite(t, s, nil).start()
-	old := s.workers(1)[0]
-	file := filepath.Join(t.TempDir(), "pid")
-	s.submit(escaping(file), time.Minute)
-	escaped := pidFrom(t, file)
-	if err := syscall.Kill(old.PID, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the end of the stopped worker's task", func() bool { return !alive(escaped) })
-	if now := s.workers(1)[0]; now.PID == old.PID {
-		t.Error("the stopped worker is registered")
-	}
-	s.dispatcher.Leave(7)
-	rep := r.report(0, corral.OutcomeRemoved, false)
-	if !strings.Contains(strings.Join(rep.Log, "\n"), "said nothing for") {
-		t.Errorf("log %q says nothing of the worker that was stopped", rep.Log)
+	for _, c := range []struct {
+		name   string
+		signal syscall.Signal
+		says   string
+	}{
+		{"killed", syscall.SIGKILL, "died of signal 9"},
+		{"stopped", syscall.SIGSTOP, "said nothing for"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := newService(t)
+			r := newSite(t, s, nil).start()
+			old := s.workers(1)[0]
+			file := filepath.Join(t.TempDir(), "pid")
+			s.submit(escaping(file), time.Minute)
+			escaped := pidFrom(t, file)
+			if err := syscall.Kill(old.PID, c.signal); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "another worker", func() bool {
+				now := s.dispatcher.Workers()
+				return len(now) == 1 && now[0].PID != old.PID && now[0].Connected
+			})
+			if alive(escaped) {
+				t.Error("a task of the old worker still ran when the next one registered")
+			}
+			s.dispatcher.Leave(7)
+			rep := r.report(0, corral.OutcomeRemoved, false)
+			if !strings.Contains(strings.Join(rep.Log, "\n"), c.says) {
+				t.Errorf("log %q does not say that it %s", rep.Log, c.says)
+			}
+		})
 	}
 }
 
