@@ -11,7 +11,7 @@ go_files = $(shell git ls-files --cached --others --exclude-standard '*.go')
 rapid_packages = $(shell $(GO) list -f '{{join .TestImports " "}} {{join .XTestImports " "}} {{.ImportPath}}' ./... \
 	| awk '/pgregory.net\/rapid / { print $$NF }')
 
-.PHONY: help build demo test test-all test-more bench lint fmt clean
+.PHONY: help build demo test test-all test-more bench lint fmt clean compiler
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-10s %s\n", $$1, $$2 }' Makefile
@@ -23,12 +23,15 @@ build: ## corrald, corral and pilot in bin/
 demo: build ## the main job, end to end: a workflow on pilots on this machine
 	bin/corral demo
 
-test: build ## all tests, with the race detector and in random order
+test: build compiler ## all tests, with the race detector and in random order
 	$(GO) test -race -shuffle=on -timeout 10m ./...
 
 test-all: test test-more ## test, then the longer checks
 
-test-more: ## longer checks: more cases of properties, fuzzing, repeated crashes, the other architecture
+compiler:
+	@set -- $$($(GO) env CC); command -v "$$1" >/dev/null || { echo "the race detector needs a C compiler: install gcc and libc6-dev"; exit 1; }
+
+test-more: compiler ## longer checks: more cases of properties, fuzzing, repeated crashes, the other architecture
 	$(GO) test -timeout 20m $(rapid_packages) -rapid.checks=1000
 	$(GO) test -race -count=3 -timeout 20m -run 'Kill|Restart|Survives' ./...
 	scripts/fuzz $(FUZZTIME)
