@@ -100,7 +100,7 @@ func takeDown(ctx context.Context, corrald personal.Corrald, force bool) (person
 		return personal.TakenDown{}, err
 	}
 	defer cl.Close()
-	return personal.TakeDown(ctx, cl, force)
+	return personal.TakeDown(ctx, cl, personal.Down{Force: force})
 }
 
 func stopAndErase(ctx context.Context, corrald personal.Corrald, purge bool) error {

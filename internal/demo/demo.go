@@ -233,6 +233,6 @@ func (d *demo) takeDown(ctx context.Context) error {
 		return err
 	}
 	defer cl.Close()
-	_, err = personal.TakeDown(ctx, cl, true)
+	_, err = personal.TakeDown(ctx, cl, personal.Down{Force: true})
 	return errors.Join(err, d.corrald.Stop(ctx))
 }

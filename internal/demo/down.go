@@ -15,7 +15,7 @@ import (
 // down removes what is at the site, shows the nine events, and ends corrald.
 func (d *demo) down(ctx context.Context) error {
 	d.doing("draining the pilots, and the cleanup job of site " + d.site.Name)
-	done, err := personal.TakeDown(ctx, d.cl, false)
+	done, err := personal.TakeDown(ctx, d.cl, personal.Down{})
 	if err != nil {
 		return err
 	}

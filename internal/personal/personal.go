@@ -9,7 +9,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,8 +31,12 @@ const (
 	Cluster = "default"
 )
 
-// startTimeout is how long corrald may take until it answers.
-const startTimeout = 30 * time.Second
+// startTimeout is how long corrald may take until it answers; faster, how long one that was started by
+// somebody else at the same moment may take longer than ours to fail.
+const (
+	startTimeout = 30 * time.Second
+	faster       = 2 * time.Second
+)
 
 // A Corrald is a user's own corrald, running or not.
 type Corrald struct {
@@ -48,16 +54,19 @@ func (c Corrald) Client() (*api.Client, error) { return api.New("unix:" + c.Layo
 
 // Answers reports whether it runs and answers.
 func (c Corrald) Answers(ctx context.Context) bool {
-	if _, err := os.Stat(c.Layout.Socket); err != nil {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "unix", c.Layout.Socket) // the client would try again and again
+	if err != nil {
 		return false
 	}
+	_ = conn.Close()
 	cl, err := c.Client()
 	if err != nil {
 		return false
 	}
 	defer cl.Close()
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
-	defer cancel()
 	_, err = cl.Health(ctx)
 	return err == nil
 }
@@ -81,8 +90,8 @@ func (c Corrald) PID() int {
 	return pid
 }
 
-// Start starts corrald in the background, unless it answers already, and returns once it does. The
-// process outlives this one.
+// Start starts corrald in the background, unless it answers already, and returns once it does; started
+// is false if another one was faster. The process outlives this one.
 func (c Corrald) Start(ctx context.Context) (started bool, err error) {
 	if c.Answers(ctx) {
 		return false, nil
@@ -99,27 +108,39 @@ func (c Corrald) Start(ctx context.Context) (started bool, err error) {
 		return false, fmt.Errorf("opening the log: %w", err)
 	}
 	defer log.Close()
+	before, err := log.Seek(0, io.SeekEnd)
+	if err != nil {
+		return false, fmt.Errorf("opening the log: %w", err)
+	}
 	cmd := exec.Command(program, c.args()...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = "/", log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		return false, fmt.Errorf("starting corrald: %w", err)
 	}
-	return true, c.awaitStart(ctx, cmd)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = cmd.Wait() // how it ended its log tells
+	}()
+	err = c.awaitStart(ctx, ended, before)
+	return err == nil && c.PID() == cmd.Process.Pid, err
 }
 
-// awaitStart returns once corrald answers, or with its last words once it has ended.
-func (c Corrald) awaitStart(ctx context.Context, cmd *exec.Cmd) error {
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
+// awaitStart returns once corrald answers, or after it has ended with its last words, which begin in the
+// log at offset. One may have ended because another was faster: that one is waited for a little.
+func (c Corrald) awaitStart(ctx context.Context, ended <-chan struct{}, offset int64) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
+	var over <-chan time.Time
 	for {
 		select {
 		case <-ended:
-			return corral.Errorf(corral.Failed, "corrald ended at once: %s", c.lastWords())
+			ended, over = nil, time.After(faster)
+		case <-over:
+			return corral.Errorf(corral.Failed, "corrald ended at once: %s", c.lastWords(offset))
 		case <-ctx.Done():
 			return corral.Errorf(corral.Unavailable, "corrald does not answer; its log is %s", c.Layout.Log())
 		case <-tick.C:
@@ -130,13 +151,17 @@ func (c Corrald) awaitStart(ctx context.Context, cmd *exec.Cmd) error {
 	}
 }
 
-func (c Corrald) lastWords() string {
+// lastWords returns the last line of the log, if it was written after offset.
+func (c Corrald) lastWords(offset int64) string {
 	b, err := os.ReadFile(c.Layout.Log())
 	if err != nil {
 		return err.Error()
 	}
-	lines := strings.Split(strings.TrimSpace(string(b)), "\n")
-	return lines[len(lines)-1]
+	words := strings.TrimSpace(string(b[min(offset, int64(len(b))):]))
+	if words == "" {
+		return "it said nothing"
+	}
+	return words[strings.LastIndexByte(words, '\n')+1:]
 }
 
 // findCorrald returns the corrald beside this program, else the one on the path.

@@ -3,6 +3,7 @@ package personal
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -12,39 +13,52 @@ import (
 // SetUp makes the cluster and the site that a personal corrald has from the start, where they are
 // missing, and returns once the site is READY.
 func SetUp(ctx context.Context, cl *api.Client) (corral.Site, error) {
-	if _, err := cl.Cluster(ctx, Cluster); corral.KindOf(err) == corral.NotFound {
+	_, err := cl.Cluster(ctx, Cluster)
+	if corral.KindOf(err) == corral.NotFound {
 		_, err = cl.CreateCluster(ctx, api.NewCluster{Name: Cluster, Kind: corral.Embedded}, "")
-		if err != nil {
-			return corral.Site{}, fmt.Errorf("making cluster %s: %w", Cluster, err)
-		}
-	} else if err != nil {
-		return corral.Site{}, err
 	}
-	if _, err := cl.Site(ctx, Site); corral.KindOf(err) == corral.NotFound {
+	if err := unlessThere(err); err != nil {
+		return corral.Site{}, fmt.Errorf("making cluster %s: %w", Cluster, err)
+	}
+	_, err = cl.Site(ctx, Site)
+	if corral.KindOf(err) == corral.NotFound {
 		_, err = cl.CreateSite(ctx, api.NewSite{Name: Site, Contact: "local:", Batch: "fork"}, "")
-		if err != nil {
-			return corral.Site{}, fmt.Errorf("making site %s: %w", Site, err)
-		}
-	} else if err != nil {
-		return corral.Site{}, err
+	}
+	if err := unlessThere(err); err != nil {
+		return corral.Site{}, fmt.Errorf("making site %s: %w", Site, err)
 	}
 	return cl.WaitSite(ctx, Site, string(corral.SiteReady), startTimeout)
 }
 
+// unlessThere passes on the error of a creation, unless somebody else was faster.
+func unlessThere(err error) error {
+	if corral.KindOf(err) == corral.Conflict {
+		return nil
+	}
+	return err
+}
+
+// A Down says how to take things down.
+type Down struct {
+	Force    bool          // cancel unfinished runs
+	Patience time.Duration // how long one run, and one site, may take; 0: a minute
+}
+
 // A TakenDown says what taking everything down did.
 type TakenDown struct {
-	Glideins  int
+	Glideins  int // that were let go
 	Cancelled []corral.RunID
 	Left      []string // what could not be removed, one line each
 }
 
-// removeTimeout is how long one site may take to be cleaned up.
-const removeTimeout = time.Minute
-
 // TakeDown removes everything that corrald keeps at sites and in clusters. With unfinished runs it
-// refuses, naming them, unless force, which cancels them.
-func TakeDown(ctx context.Context, cl *api.Client, force bool) (t TakenDown, err error) {
-	if t.Cancelled, err = endRuns(ctx, cl, force); err != nil {
+// refuses, with a Conflict that names them, unless it is forced to. A site that does not answer is
+// forgotten, and what it keeps is listed.
+func TakeDown(ctx context.Context, cl *api.Client, how Down) (t TakenDown, err error) {
+	if how.Patience == 0 {
+		how.Patience = time.Minute
+	}
+	if t.Cancelled, err = endRuns(ctx, cl, how); err != nil {
 		return t, err
 	}
 	glideins, err := cl.Glideins(ctx, api.Filter{})
@@ -60,7 +74,7 @@ func TakeDown(ctx context.Context, cl *api.Client, force bool) (t TakenDown, err
 		}
 		t.Glideins++
 	}
-	if t.Left, err = removeSites(ctx, cl); err != nil {
+	if t.Left, err = removeSites(ctx, cl, how.Patience); err != nil {
 		return t, err
 	}
 	clusters, err := cl.Clusters(ctx, api.Filter{})
@@ -76,30 +90,32 @@ func TakeDown(ctx context.Context, cl *api.Client, force bool) (t TakenDown, err
 }
 
 // endRuns cancels what runs, or refuses to.
-func endRuns(ctx context.Context, cl *api.Client, force bool) (cancelled []corral.RunID, err error) {
+func endRuns(ctx context.Context, cl *api.Client, how Down) (cancelled []corral.RunID, err error) {
 	runs, err := cl.Runs(ctx, api.Filter{States: []string{string(corral.RunRunning), string(corral.RunCancelling)}})
 	if err != nil {
 		return nil, err
 	}
+	if len(runs) > 0 && !how.Force {
+		var names []string
+		for _, r := range runs {
+			names = append(names, fmt.Sprintf("%d (%s)", r.ID, r.Workflow))
+		}
+		return nil, corral.Errorf(corral.Conflict, "unfinished runs: %s: wait for them, cancel them, or use --force", strings.Join(names, ", "))
+	}
 	for _, r := range runs {
+		if _, err := cl.CancelRun(ctx, r.ID); err != nil && corral.KindOf(err) != corral.Conflict { // it ended meanwhile
+			return cancelled, err
+		}
+		if _, err := cl.WaitRun(ctx, r.ID, how.Patience); err != nil {
+			return cancelled, err
+		}
 		cancelled = append(cancelled, r.ID)
-	}
-	if len(runs) > 0 && !force {
-		return nil, corral.Errorf(corral.Conflict, "unfinished runs: %v: wait for them, cancel them, or use --force", cancelled)
-	}
-	for _, id := range cancelled {
-		if _, err := cl.CancelRun(ctx, id); err != nil && corral.KindOf(err) != corral.Conflict {
-			return nil, err
-		}
-		if _, err := cl.WaitRun(ctx, id, removeTimeout); err != nil {
-			return nil, err
-		}
 	}
 	return cancelled, nil
 }
 
 // removeSites removes all sites; a silent one is forgotten, and what it keeps is listed.
-func removeSites(ctx context.Context, cl *api.Client) (left []string, err error) {
+func removeSites(ctx context.Context, cl *api.Client, patience time.Duration) (left []string, err error) {
 	sites, err := cl.Sites(ctx, api.Filter{})
 	if err != nil {
 		return nil, err
@@ -110,7 +126,7 @@ func removeSites(ctx context.Context, cl *api.Client) (left []string, err error)
 		}
 	}
 	for _, s := range sites {
-		_, err := cl.WaitSite(ctx, fmt.Sprint(s.ID), string(corral.SiteDeleted), removeTimeout)
+		_, err := cl.WaitSite(ctx, fmt.Sprint(s.ID), string(corral.SiteDeleted), patience)
 		if err == nil {
 			continue
 		}

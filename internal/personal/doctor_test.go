@@ -1,0 +1,71 @@
+package personal
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+func timeLimit(t *testing.T, d time.Duration) (context.Context, context.CancelFunc) {
+	t.Helper()
+	return context.WithTimeout(t.Context(), d)
+}
+
+func found(t *testing.T, findings []Finding, check string) Finding {
+	t.Helper()
+	for _, f := range findings {
+		if f.Check == check {
+			return f
+		}
+	}
+	t.Fatalf("no finding about %s in %+v", check, findings)
+	return Finding{}
+}
+
+// Every finding that is not OK says what to do.
+func TestEveryFindingHasAdvice(t *testing.T) {
+	c := newCorrald(t)
+	file := t.TempDir() + "/file"
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.Layout.State, c.Layout.Cache = file, file+"/below"
+	t.Setenv("PATH", t.TempDir())
+	findings := Examine(t.Context(), c)
+	for _, check := range []string{"programs", "tools of this machine", "state directory", "cache directory"} {
+		if f := found(t, findings, check); f.OK || f.Found == "" || f.Advice == "" {
+			t.Errorf("%s: %+v, want not OK, what was found, and advice", check, f)
+		}
+	}
+	if f := found(t, findings, "state directory"); f.Found != file+" is not a directory" {
+		t.Errorf("state directory: found %q", f.Found)
+	}
+	if f := found(t, findings, "data directory"); !f.OK {
+		t.Errorf("data directory: %+v, want OK", f)
+	}
+	if entries, _ := os.ReadDir(c.Layout.Data); entries != nil {
+		t.Error("examining made something")
+	}
+}
+
+func TestPilotBelongsBesideCorrald(t *testing.T) {
+	newCorrald(t) // without a pilot
+	if f := programs(); f.OK || !strings.Contains(f.Advice, "the pilot binary belongs beside corrald") {
+		t.Errorf("programs: %+v", f)
+	}
+}
+
+func TestOtherVersion(t *testing.T) {
+	c := newCorrald(t)
+	start(t, c)
+	if f := c.examineCorrald(t.Context()); !f.OK {
+		t.Errorf("one of the same version: %+v, want OK", f)
+	}
+	c = newCorrald(t).inMood(t, "-old")
+	start(t, c)
+	if f := c.examineCorrald(t.Context()); f.OK || !strings.Contains(f.Found, "-old") {
+		t.Errorf("one of another version: %+v, want not OK", f)
+	}
+}

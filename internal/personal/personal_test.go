@@ -1,0 +1,284 @@
+package personal
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/version"
+	"github.com/corral-pilot/corral/internal/xdg"
+)
+
+// TestMain lets this program play corrald: under that name it does what the state directory's file
+// "mood" says, and otherwise serves its health.
+func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == "corrald" {
+		os.Exit(playCorrald(os.Args[1:]))
+	}
+	os.Exit(m.Run())
+}
+
+func playCorrald(args []string) int {
+	option := map[string]string{}
+	for i := 0; i+1 < len(args); i += 2 {
+		option[args[i]] = args[i+1]
+	}
+	state := option["--state"]
+	mood, _ := os.ReadFile(state + "/mood")
+	if string(mood) == "ill" {
+		fmt.Fprintln(os.Stderr, "some trouble\ncorrald: the disk is full")
+		return 1
+	}
+	lock, err := os.OpenFile(state+"/lock", os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return 1
+	}
+	if syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
+		fmt.Fprintln(os.Stderr, "corrald: in use")
+		return 1
+	}
+	if err := os.WriteFile(state+"/corrald.pid", []byte(strconv.Itoa(os.Getpid())+"\n"), 0o600); err != nil {
+		return 1
+	}
+	ended := make(chan os.Signal, 1)
+	signal.Notify(ended, syscall.SIGTERM)
+	_ = os.Remove(option["--socket"])
+	_ = os.MkdirAll(filepath.Dir(option["--socket"]), 0o700)
+	l, err := net.Listen("unix", option["--socket"])
+	if err != nil {
+		return 1
+	}
+	go http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(api.Health{Status: "ok", Version: version.String() + string(mood)})
+	}))
+	<-ended
+	if string(mood) == "stubborn" {
+		<-ended
+	}
+	_ = l.Close()
+	_ = os.Remove(state + "/corrald.pid")
+	return 0
+}
+
+// newCorrald returns one that is not running, with directories of its own; its program is this test.
+func newCorrald(t *testing.T) Corrald {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "c") // short, because a socket's path must be
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(self, dir+"/corrald"); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	c := Corrald{Layout: xdg.Layout{State: dir + "/state", Cache: dir + "/cache", Data: dir + "/data", Socket: dir + "/run/corrald.sock", Worker: dir + "/run/worker.sock"}}
+	t.Cleanup(func() {
+		if pid := c.PID(); running(pid) {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+		_ = os.RemoveAll(dir)
+	})
+	return c
+}
+
+func (c Corrald) inMood(t *testing.T, mood string) Corrald {
+	t.Helper()
+	if err := os.MkdirAll(c.Layout.State, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(c.Layout.State+"/mood", []byte(mood), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func start(t *testing.T, c Corrald) {
+	t.Helper()
+	if started, err := c.Start(t.Context()); err != nil || !started {
+		t.Fatalf("Start = %v, %v, want true", started, err)
+	}
+}
+
+func TestStartAndStop(t *testing.T) {
+	c := newCorrald(t)
+	if c.Exists() || c.Answers(t.Context()) || c.PID() != 0 {
+		t.Error("one that was never started exists, answers, or has a process")
+	}
+	start(t, c)
+	pid := c.PID()
+	if !c.Exists() || !c.Answers(t.Context()) || !running(pid) {
+		t.Error("one that was started does not exist, answer, or run")
+	}
+	if session, _, _ := syscall.Syscall(syscall.SYS_GETSID, uintptr(pid), 0, 0); int(session) != pid {
+		t.Errorf("it is in session %d, want one of its own: a closed terminal must not end it", session)
+	}
+	if started, err := c.Start(t.Context()); err != nil || started || c.PID() != pid {
+		t.Errorf("the second Start = %v, %v, process %d, want false and process %d", started, err, c.PID(), pid)
+	}
+	if err := c.Stop(t.Context()); err != nil || running(pid) {
+		t.Errorf("Stop: %v, still running: %v", err, running(pid))
+	}
+	if err := c.Stop(t.Context()); err != nil {
+		t.Errorf("the second Stop: %v", err)
+	}
+}
+
+// A crashed corrald leaves its pid file and its socket; starting it again takes their place.
+func TestStartAfterCrash(t *testing.T) {
+	c := newCorrald(t)
+	start(t, c)
+	first := c.PID()
+	if err := syscall.Kill(first, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	for running(first) {
+		if t.Context().Err() != nil {
+			t.Fatal("it does not die")
+		}
+	}
+	if c.Answers(t.Context()) || c.PID() != first {
+		t.Fatalf("after a crash it answers, or its pid file says %d, want %d", c.PID(), first)
+	}
+	if f := c.examineCorrald(t.Context()); f.OK || !strings.Contains(f.Advice, "corral up") {
+		t.Errorf("the doctor finds %+v, want advice to start it", f)
+	}
+	start(t, c)
+	if c.PID() == first || !running(c.PID()) {
+		t.Errorf("process %d, want a new one", c.PID())
+	}
+}
+
+// A stale pid file may name anybody: its process is neither taken for ours nor ended.
+func TestStalePID(t *testing.T) {
+	c := newCorrald(t)
+	other := exec.Command("sleep", "60")
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = other.Process.Kill()
+		_ = other.Wait()
+	}()
+	for _, content := range []string{strconv.Itoa(other.Process.Pid) + "\n", "junk", "-1", "1", ""} {
+		if err := os.MkdirAll(c.Layout.State, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(c.Layout.PID(), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if c.Answers(t.Context()) {
+			t.Errorf("with pid file %q it answers", content)
+		}
+		if err := c.Stop(t.Context()); err != nil || !running(other.Process.Pid) {
+			t.Errorf("with pid file %q: Stop: %v, the other process runs: %v", content, err, running(other.Process.Pid))
+		}
+	}
+	start(t, c)
+}
+
+// Several at once: one starts it, all find it.
+func TestStartTogether(t *testing.T) {
+	c := newCorrald(t)
+	type result struct {
+		started bool
+		err     error
+	}
+	results := make(chan result)
+	for range 4 {
+		go func() {
+			started, err := c.Start(t.Context())
+			results <- result{started, err}
+		}()
+	}
+	starters := 0
+	for range 4 {
+		r := <-results
+		if r.err != nil {
+			t.Errorf("Start: %v", r.err)
+		}
+		if r.started {
+			starters++
+		}
+	}
+	if starters != 1 {
+		t.Errorf("%d say that they started it, want 1", starters)
+	}
+}
+
+func TestStartOfOneThatFails(t *testing.T) {
+	c := newCorrald(t).inMood(t, "ill")
+	if err := os.WriteFile(c.Layout.Log(), []byte("words of an earlier one\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := c.Start(t.Context())
+	if want := "corrald ended at once: corrald: the disk is full"; corral.KindOf(err) != corral.Failed || err.Error() != want {
+		t.Errorf("Start: %v, want %q", err, want)
+	}
+	t.Setenv("PATH", t.TempDir())
+	if _, err := c.Start(t.Context()); corral.KindOf(err) != corral.Invalid || !strings.Contains(err.Error(), "make build") {
+		t.Errorf("Start without a program: %v, want what to do", err)
+	}
+}
+
+func TestStopOfOneThatDoesNot(t *testing.T) {
+	c := newCorrald(t).inMood(t, "stubborn")
+	start(t, c)
+	ctx, cancel := timeLimit(t, 100*time.Millisecond)
+	defer cancel()
+	if err := c.Stop(ctx); corral.KindOf(err) != corral.Unknown {
+		t.Errorf("Stop: %v, want an Unknown error", err)
+	}
+	if err := c.Stop(t.Context()); err != nil { // it gives in the second time
+		t.Error(err)
+	}
+}
+
+func TestErase(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		results bool
+		purge   bool
+		stays   bool
+	}{
+		{"no results", false, false, false}, {"results", true, false, true}, {"purge", true, true, false},
+	} {
+		c := newCorrald(t)
+		for _, dir := range []string{c.Layout.State, c.Layout.Cache + "/sites", c.Layout.Runs(), filepath.Dir(c.Layout.Socket)} {
+			if err := os.MkdirAll(dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if tt.results {
+			if err := os.MkdirAll(c.Layout.Runs()+"/one", 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := c.Erase(tt.purge); err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+		if _, err := os.Stat(c.Layout.Data); (err == nil) != tt.stays {
+			t.Errorf("%s: the data directory: %v, want it to stay: %v", tt.name, err, tt.stays)
+		}
+		for _, gone := range []string{c.Layout.State, c.Layout.Cache, filepath.Dir(c.Layout.Socket)} {
+			if _, err := os.Stat(gone); err == nil {
+				t.Errorf("%s: %s is still there", tt.name, gone)
+			}
+		}
+	}
+}

@@ -1,0 +1,176 @@
+package personal
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+)
+
+// A service answers as corrald would, and notes what was changed.
+type service struct {
+	mu       sync.Mutex // guards following
+	changes  []string
+	sites    []corral.Site
+	clusters []corral.Cluster
+	glideins []corral.Glidein
+	runs     []corral.Run
+	silent   bool // sites do not go
+	raced    bool // somebody else creates things at the same moment
+}
+
+func (s *service) client(t *testing.T) *api.Client {
+	t.Helper()
+	far := httptest.NewServer(http.HandlerFunc(s.answer))
+	t.Cleanup(far.Close)
+	cl, err := api.New(far.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cl.Close)
+	return cl
+}
+
+func (s *service) answer(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r.Method != http.MethodGet {
+		s.changes = append(s.changes, r.Method+" "+r.URL.RequestURI())
+	}
+	var answer any
+	switch noun, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/v1/"), "/"); {
+	case r.Method == http.MethodPost && rest == "":
+		answer = s.create(noun)
+	case rest == "":
+		answer = s.list(noun)
+	default:
+		answer = s.one(noun, r)
+	}
+	if answer == nil {
+		answer = api.ProblemOf(corral.Errorf(corral.NotFound, "no such thing"))
+	}
+	if p, ok := answer.(*api.Problem); ok {
+		w.Header().Set("Content-Type", api.ProblemMediaType)
+		w.WriteHeader(p.Status)
+	}
+	_ = json.NewEncoder(w).Encode(answer)
+}
+
+func (s *service) create(noun string) any {
+	if noun == "sites" {
+		s.sites = append(s.sites, corral.Site{ID: 1, Name: Site, State: corral.SiteReady})
+	} else {
+		s.clusters = append(s.clusters, corral.Cluster{ID: 1, Name: Cluster})
+	}
+	switch {
+	case s.raced:
+		return api.ProblemOf(corral.Errorf(corral.Conflict, "it exists already"))
+	case noun == "sites":
+		return s.sites[0]
+	}
+	return s.clusters[0]
+}
+
+func (s *service) list(noun string) any {
+	switch noun {
+	case "sites":
+		return api.List[corral.Site]{Items: s.sites}
+	case "clusters":
+		return api.List[corral.Cluster]{Items: s.clusters}
+	case "glideins":
+		return api.List[corral.Glidein]{Items: s.glideins}
+	}
+	return api.List[corral.Run]{Items: s.runs}
+}
+
+func (s *service) one(noun string, r *http.Request) any {
+	switch {
+	case noun == "sites" && len(s.sites) > 0:
+		site := s.sites[0]
+		if r.URL.Query().Get("wait") == string(corral.SiteDeleted) && !s.silent {
+			site.State = corral.SiteDeleted
+		}
+		return site
+	case noun == "clusters" && len(s.clusters) > 0:
+		return s.clusters[0]
+	case noun == "glideins":
+		return s.glideins[0]
+	case noun == "runs":
+		return corral.Run{ID: s.runs[0].ID, State: corral.RunCancelled}
+	}
+	return nil
+}
+
+func TestSetUp(t *testing.T) {
+	t.Parallel()
+	for _, raced := range []bool{false, true} {
+		s := &service{raced: raced}
+		cl := s.client(t)
+		for range 2 { // the second time everything is there
+			if site, err := SetUp(t.Context(), cl); err != nil || site.State != corral.SiteReady {
+				t.Errorf("raced %v: SetUp = %s, %v, want a READY site", raced, site.State, err)
+			}
+		}
+		if diff := cmp.Diff([]string{"POST /v1/clusters", "POST /v1/sites"}, s.changes); diff != "" {
+			t.Errorf("raced %v: changes (-want +got):\n%s", raced, diff)
+		}
+	}
+}
+
+func inUse() *service {
+	return &service{
+		sites:    []corral.Site{{ID: 1, Name: "far", Root: "/scratch", State: corral.SiteReady}},
+		clusters: []corral.Cluster{{ID: 1, Name: "default"}},
+		glideins: []corral.Glidein{{ID: 4, State: corral.GlideinActive}, {ID: 5, State: corral.GlideinFinished}},
+	}
+}
+
+func TestTakeDown(t *testing.T) {
+	t.Parallel()
+	s := inUse()
+	got, err := TakeDown(t.Context(), s.client(t), Down{})
+	if diff := cmp.Diff(TakenDown{Glideins: 1}, got); err != nil || diff != "" {
+		t.Errorf("TakeDown: %v (-want +got):\n%s", err, diff)
+	}
+	want := []string{"DELETE /v1/glideins/4", "DELETE /v1/sites/1", "DELETE /v1/clusters/default"}
+	if diff := cmp.Diff(want, s.changes); diff != "" {
+		t.Errorf("changes (-want +got):\n%s", diff)
+	}
+}
+
+func TestTakeDownWithUnfinishedRuns(t *testing.T) {
+	t.Parallel()
+	s := inUse()
+	s.runs = []corral.Run{{ID: 2, Workflow: "long", State: corral.RunRunning}}
+	_, err := TakeDown(t.Context(), s.client(t), Down{})
+	if corral.KindOf(err) != corral.Conflict || !strings.Contains(err.Error(), "2 (long)") || len(s.changes) > 0 {
+		t.Errorf("TakeDown: %v, changes %v, want a Conflict that names the run, and no change", err, s.changes)
+	}
+	got, err := TakeDown(t.Context(), s.client(t), Down{Force: true})
+	if diff := cmp.Diff(TakenDown{Glideins: 1, Cancelled: []corral.RunID{2}}, got); err != nil || diff != "" {
+		t.Errorf("forced: %v (-want +got):\n%s", err, diff)
+	}
+}
+
+// A site that does not answer is given up: what it keeps is listed, and its record goes.
+func TestTakeDownOfASilentSite(t *testing.T) {
+	t.Parallel()
+	s := inUse()
+	s.silent = true
+	got, err := TakeDown(t.Context(), s.client(t), Down{Patience: 10 * time.Millisecond})
+	if err != nil || len(got.Left) != 1 || !strings.HasPrefix(got.Left[0], "site far keeps /scratch: ") {
+		t.Errorf("TakeDown = %+v, %v, want what the site keeps", got, err)
+	}
+	want := []string{"DELETE /v1/glideins/4", "DELETE /v1/sites/1", "DELETE /v1/sites/1?force=true", "DELETE /v1/clusters/default"}
+	if diff := cmp.Diff(want, s.changes); diff != "" {
+		t.Errorf("changes (-want +got):\n%s", diff)
+	}
+}
