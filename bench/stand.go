@@ -139,7 +139,7 @@ func (s *stand) takeDown() error {
 	defer cancel()
 	var err error
 	if s.corrald.Answers(ctx) && s.cl != nil {
-		_, err = personal.TakeDown(ctx, s.cl, true)
+		_, err = personal.TakeDown(ctx, s.cl, personal.Down{Force: true})
 		s.cl.Close()
 	}
 	err = errors.Join(err, s.corrald.Stop(ctx))
