@@ -31,6 +31,7 @@ func TestUsage(t *testing.T) {
 	}{
 		{"an argument", []string{"serve"}, 2, `"serve"`},
 		{"a relative directory", []string{"--state", "x"}, 2, "--state"},
+		{"a long socket", []string{"--socket", "/" + strings.Repeat("x", xdg.MaxSocketPath)}, 2, "--socket"},
 		{"no port", []string{"--worker-listen", "here"}, 2, "--worker-listen"},
 		{"a short lease", []string{"--lease", "10ms"}, 2, "--lease"},
 		{"a loud log", []string{"--log-level", "loud"}, 2, "--log-level"},

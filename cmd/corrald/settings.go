@@ -45,6 +45,11 @@ func newSettings(c *cli.Context) (settings, error) {
 			return s, corral.ErrorAt(corral.Invalid, p.flag, "%q is not an absolute path", p.path)
 		}
 	}
+	for _, p := range []struct{ flag, path string }{{"--socket", s.layout.Socket}, {"--worker-socket", s.layout.Worker}} {
+		if len(p.path) > xdg.MaxSocketPath {
+			return s, corral.ErrorAt(corral.Invalid, p.flag, "%q is longer than a socket's path may be, %d bytes", p.path, xdg.MaxSocketPath)
+		}
+	}
 	if _, _, err := net.SplitHostPort(s.listen); err != nil {
 		return s, corral.ErrorAt(corral.Invalid, "--worker-listen", "%w", err)
 	}

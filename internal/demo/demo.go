@@ -56,7 +56,7 @@ func Run(ctx context.Context, cfg Config) (corral.Run, error) {
 	if err != nil {
 		return corral.Run{}, fmt.Errorf("making a temporary directory: %w", err)
 	}
-	d := &demo{stage: newStage(cfg.Out, cfg.Look), keep: cfg.Keep, dir: dir, corrald: personal.Corrald{Layout: layout(dir)}}
+	d := &demo{stage: newStage(cfg.Out, cfg.Look), keep: cfg.Keep, dir: dir, corrald: personal.Corrald{Layout: xdg.Below(dir)}}
 	d.title("Corral: the k-mer spectrum of the lambda phage genome, on pilots", "all of it below "+dir)
 	began := time.Now()
 	for _, step := range []func(context.Context) error{d.up, d.decide, d.provision, d.execute, d.check, d.down, d.nothingLeft} {
@@ -67,17 +67,6 @@ func Run(ctx context.Context, cfg Config) (corral.Run, error) {
 	}
 	d.title("Done in "+round(time.Since(began))+".", "")
 	return d.run, nil
-}
-
-// layout puts everything of a private corrald below dir.
-func layout(dir string) xdg.Layout {
-	return xdg.Layout{
-		State:  filepath.Join(dir, "state"),
-		Cache:  filepath.Join(dir, "cache"),
-		Data:   filepath.Join(dir, "data"),
-		Socket: filepath.Join(dir, "corrald.sock"),
-		Worker: filepath.Join(dir, "worker.sock"),
-	}
 }
 
 func (d *demo) workflow() string { return filepath.Join(d.dir, "lambda", lambda.WorkflowFile) }

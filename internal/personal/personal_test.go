@@ -87,7 +87,8 @@ func newCorrald(t *testing.T) Corrald {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
-	c := Corrald{Layout: xdg.Layout{State: dir + "/state", Cache: dir + "/cache", Data: dir + "/data", Socket: dir + "/run/corrald.sock", Worker: dir + "/run/worker.sock"}}
+	c := Corrald{Layout: xdg.Below(dir)}
+	c.Layout.Socket = dir + "/run/corrald.sock"
 	t.Cleanup(func() {
 		if pid := c.PID(); running(pid) {
 			_ = syscall.Kill(pid, syscall.SIGKILL)

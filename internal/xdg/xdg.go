@@ -17,8 +17,8 @@ type Layout struct {
 	Worker string // corrald's socket for workers on this machine
 }
 
-// maxSocketPath is the longest path that a Unix socket address holds on Linux, less its final NUL.
-const maxSocketPath = 107
+// MaxSocketPath is the longest path that a Unix socket address holds on Linux, less its final NUL.
+const MaxSocketPath = 107
 
 // Find returns the layout that the environment asks for; home is used for variables that are not set.
 // Relative values are ignored, as the XDG specification says.
@@ -38,9 +38,9 @@ func Find() (Layout, error) {
 		run = state
 	}
 	l.Socket, l.Worker = filepath.Join(run, "corrald.sock"), filepath.Join(run, "worker.sock")
-	if len(l.Socket) > maxSocketPath {
+	if len(l.Socket) > MaxSocketPath {
 		return Layout{}, fmt.Errorf("socket path %q is longer than %d bytes: set XDG_RUNTIME_DIR to a shorter directory",
-			l.Socket, maxSocketPath)
+			l.Socket, MaxSocketPath)
 	}
 	return l, nil
 }

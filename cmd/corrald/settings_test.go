@@ -1,0 +1,26 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/corral-pilot/corral/internal/xdg"
+)
+
+// Every setting is a flag, and a variable whose name follows from the flag's.
+func TestEverySettingHasAVariable(t *testing.T) {
+	t.Parallel()
+	for _, f := range flags(xdg.Layout{}) {
+		name := f.Names()[0]
+		want := "CORRALD_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
+		if got := f.(cli.DocGenerationFlag).GetEnvVars(); !slices.Equal(got, []string{want}) {
+			t.Errorf("the variables of --%s are %v, want %s", name, got, want)
+		}
+		if f.(cli.DocGenerationFlag).GetUsage() == "" {
+			t.Errorf("--%s has no usage", name)
+		}
+	}
+}
