@@ -268,10 +268,12 @@ func earlier(a, b time.Time) time.Time {
 }
 
 // judge compares what was submitted with what the cluster has to offer, and starts or stops the clock
-// of a stall.
+// of a stall. Without its journal the run gets no further, whatever there is.
 func (d *driver) judge(now time.Time) {
 	short := shortage{what: d.noQueue}
-	if d.queue != nil {
+	if err := d.journal.check(toMsec(now)); err != nil {
+		short.what = err.Error()
+	} else if d.queue != nil {
 		short = d.state.shortage(d.supply, d.here)
 	}
 	d.shortage = short.what

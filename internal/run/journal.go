@@ -38,6 +38,7 @@ type journal struct {
 	mu   sync.Mutex // guards what follows
 	file *os.File   // nil: closed
 	end  int64      // just behind the last whole batch
+	torn bool       // the last write failed
 	buf  bytes.Buffer
 }
 
@@ -170,12 +171,25 @@ func (j *journal) append(records ...record) error {
 // writeLocked writes the buffer at the journal's end. A write that failed may have left a piece of the
 // batch; the next one goes over it, because end has not moved.
 func (j *journal) writeLocked() error {
-	if _, err := j.file.WriteAt(j.buf.Bytes(), j.end); err != nil {
+	_, err := j.file.WriteAt(j.buf.Bytes(), j.end)
+	if j.torn = err != nil; j.torn {
 		_ = j.file.Truncate(j.end) // if this fails too, the piece is overwritten, or cut off later
 		return fmt.Errorf("writing the run's journal: %w", err)
 	}
 	j.end += int64(j.buf.Len())
 	return nil
+}
+
+// check reports why records cannot be written. If the last ones could not it tries again, with one that
+// says nothing.
+func (j *journal) check(now msec) error {
+	j.mu.Lock()
+	torn := j.torn
+	j.mu.Unlock()
+	if !torn {
+		return nil
+	}
+	return j.append(record{At: now})
 }
 
 // close closes the file; a later append fails.

@@ -2,6 +2,9 @@ package run
 
 import (
 	"context"
+	"fmt"
+	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -128,4 +131,48 @@ func TestClusterThatIsGoneStalls(t *testing.T) {
 			t.Errorf("run is %s: %q, want STALLED: %q", row.State, row.Reason, want)
 		}
 	})
+}
+
+// A journal that takes nothing stops a run as surely as a cluster without workers: it says so, goes on
+// when the disk has room again, and stalls if that does not come.
+func TestJournalThatTakesNothingStalls(t *testing.T) {
+	for _, mended := range []bool{true, false} {
+		t.Run(fmt.Sprintf("mended %v", mended), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				full, err := os.OpenFile("/dev/full", os.O_RDWR, 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer full.Close()
+				c := newSimCluster(oneWorker())
+				w := newWorld(t, c)
+				defer w.stop()
+				row := w.create(NewRun{Workflow: document(fan(2, 10)...), Options: corral.RunOptions{Stall: s(60)}})
+				w.await(row.ID, func(r corral.Run) bool { return r.Tasks.Running == 1 })
+				if err := w.manager.look(t.Context(), row.ID, func(*state) {}); err != nil { // it is open
+					t.Fatal(err)
+				}
+				j := w.manager.driver(row.ID).journal
+				swap := func() {
+					j.mu.Lock()
+					defer j.mu.Unlock()
+					j.file, full = full, j.file
+				}
+				swap()
+				row = w.await(row.ID, func(r corral.Run) bool { return r.Reason != "" })
+				if !strings.Contains(row.Reason, "journal: ") || !strings.Contains(row.Reason, "no space left") {
+					t.Errorf("reason %q, want the journal's", row.Reason)
+				}
+				want := corral.RunStalled
+				if mended {
+					timer := time.AfterFunc(50*time.Second, swap)
+					defer timer.Stop()
+					want = corral.RunSucceeded
+				}
+				if row = w.awaitOver(row.ID); row.State != want {
+					t.Errorf("run is %s: %s, want %s", row.State, row.Reason, want)
+				}
+			})
+		})
+	}
 }
