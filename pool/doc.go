@@ -11,7 +11,8 @@
 // results for its tasks or by being returned, and no two workers ever run it at the same time. What
 // makes that hold when connections break is the lease: a worker that has had no answer for a lease
 // kills its tasks and publishes nothing more, and only a margin later does the dispatcher give its
-// jobs back.
+// jobs back. A worker that is stopped cannot do that: who supervises it must kill it, with its tasks,
+// within that time.
 //
 // The package serves one machine and small sites. It has no fair share and no file transfer: a run's
 // directory is one that its workers can see.

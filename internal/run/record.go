@@ -6,9 +6,9 @@ import (
 	"github.com/corral-pilot/corral/pool"
 )
 
-// A record is one line of the journal: one thing that happened to a run. One of its parts is
-// set, or none in a record that was only to find out whether it can be written. Tasks are named by their index in the workflow; worker names stand in full, so that a line can
-// be read without those before it.
+// A record is one line of the journal: one thing that happened to a run. One of its parts is set, or
+// none in a record that was only to find out whether it can be written. Tasks are named by their index
+// in the workflow; worker names stand in full, so that a line can be read without those before it.
 type record struct {
 	At       msec        `json:"t"`
 	Assigned *assignment `json:"assigned,omitempty"`
