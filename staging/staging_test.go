@@ -88,7 +88,7 @@ func TestMirrorAddsAndLists(t *testing.T) {
 	if err := errors.Join(other.Remove(p), other.Remove(p)); err != nil {
 		t.Error(err)
 	}
-	assertEntries(t, other.Dir)
+	assertEntries(t, other.Dir, IndexName)
 }
 
 func TestMirrorServesPackagesOnly(t *testing.T) {
@@ -196,17 +196,17 @@ func TestFetchReasonsPerFault(t *testing.T) {
 		{"short", base + "/short/" + name, "truncated: 100 of", false},
 		{"long", base + "/long/" + name, "more than", false},
 		{"wrong byte", base + "/wrong-byte/" + name, "digest is sha256:", false},
-		{"stalls", base + "/stalls/" + name, "nothing came for 200ms", true},
+		{"stalls", base + "/stalls/" + name, "too slow: 100 bytes in 200ms", true},
 		{"no server", closed.URL + "/" + name, "connection refused", true},
 		{"no file", "file:///none/" + name, "no such file", false},
 		{"other host", "file://elsewhere/" + name, `cannot name the host "elsewhere"`, false},
-		{"scheme", "gopher://x/" + name, `scheme "gopher" is none of`, false},
+		{"scheme", "gopher://x/" + name, `scheme "gopher" is none that`, false},
 		{"not a URL", "http://user:secret@[", "not a URL", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			f := newFetcher(t)
-			f.stall = 200 * time.Millisecond
+			f.Pace.Window = 200 * time.Millisecond
 			dir := t.TempDir()
 			tries, err := f.Fetch(t.Context(), Source{p, []string{c.url}}, filepath.Join(dir, "dst"))
 			kind := map[bool]corral.Kind{true: corral.Unavailable, false: corral.Failed}[c.transient]
