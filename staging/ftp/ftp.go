@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/textproto"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/jlaffaye/ftp"
@@ -64,9 +65,19 @@ func retrieve(conn *ftp.ServerConn, u *url.URL, offset int64) (*ftp.Response, er
 		password, _ = u.User.Password()
 	}
 	if err := conn.Login(user, password); err != nil {
-		return nil, err
+		return nil, refusedLogin(err)
 	}
-	return conn.RetrFrom(u.Path, uint64(offset))
+	return conn.RetrFrom(strings.TrimPrefix(u.Path, "/"), uint64(offset)) // a URL's path begins at the login directory
+}
+
+// refusedLogin is a definite no unless the connection broke: the library gives some refusals without
+// their code.
+func refusedLogin(err error) error {
+	var network net.Error
+	if errors.As(err, &network) || errors.Is(err, io.EOF) {
+		return err
+	}
+	return corral.Errorf(corral.Failed, "login refused: %w", err)
 }
 
 // answered gives a server's definite no the kind that Open promises.
