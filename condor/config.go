@@ -1,0 +1,65 @@
+package condor
+
+import (
+	_ "embed"
+	"fmt"
+	"net/netip"
+	"path/filepath"
+	"strings"
+)
+
+// A PoolConfig says whose pool it is and where.
+type PoolConfig struct {
+	Dir     string         // the pool's folder, absolute; made with mode 0700 if it is not there
+	Release string         // HTCondor's folder, absolute
+	Address netip.AddrPort // where the pool listens; the port is not 0 and stays the same over restarts
+	RunAs   string         // the user whose pool it is; see AccountFor
+	Extra   string         // lines of configuration that are read last, and may change everything
+}
+
+const (
+	domain          = "corral.pool"       // of users, files and trust; a name that no network has
+	glideinIdentity = "glidein@" + domain // whom a glidein's token makes it
+)
+
+//go:embed pool.conf
+var poolConf string
+
+// check refuses what configuration text cannot hold.
+func (c PoolConfig) check() error {
+	for what, path := range map[string]string{"folder of the pool": c.Dir, "folder of HTCondor": c.Release} {
+		if !filepath.IsAbs(path) {
+			return fmt.Errorf("%s: %q is no absolute path", what, path)
+		}
+		if strings.ContainsAny(path, " \t\r\n\"'$#\\,") {
+			return fmt.Errorf("%s: HTCondor's configuration cannot name %q", what, path)
+		}
+	}
+	if !c.Address.IsValid() || c.Address.Port() == 0 || c.Address.Addr().IsUnspecified() {
+		return fmt.Errorf("address of the pool: %s is no address with a port, at which glideins find it", c.Address)
+	}
+	return nil
+}
+
+// text is the pool's configuration.
+func (c PoolConfig) text(owner Account) string {
+	var s strings.Builder
+	for _, l := range [][2]string{
+		{"RELEASE_DIR", c.Release},
+		{"LOCAL_DIR", c.Dir},
+		{"DEFAULT_DOMAIN_NAME", domain},
+		{"OWNER", owner.Name + "@" + domain},
+		{"GLIDEIN", glideinIdentity},
+		{"CONDOR_HOST", c.Address.Addr().String()},
+		{"COLLECTOR_HOST", c.Address.String()},
+		{"NETWORK_INTERFACE", c.Address.Addr().String()},
+		{"SHARED_PORT_PORT", fmt.Sprint(c.Address.Port())},
+	} {
+		fmt.Fprintf(&s, "%s = %s\n", l[0], l[1])
+	}
+	fmt.Fprintf(&s, "\n%s\ninclude : %s\n", poolConf, filepath.Join(c.Dir, revokedFile))
+	if c.Extra != "" {
+		fmt.Fprintf(&s, "\n# --- What was added for this pool.\n%s\n", strings.TrimRight(c.Extra, "\n"))
+	}
+	return s.String()
+}

@@ -1,0 +1,125 @@
+package condor
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew, from the real HTCondor")
+
+// release is a real HTCondor, which scripts/htcondor has set up.
+var release string
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	start := time.Now()
+	cmd := exec.Command("../scripts/htcondor")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "scripts/htcondor:", err)
+		os.Exit(1)
+	}
+	release = string(bytes.TrimSpace(out))
+	fmt.Printf("HTCondor in %s after %v\n", release, time.Since(start).Round(time.Millisecond))
+	os.Exit(m.Run())
+}
+
+// runAs is the user whom pools of tests belong to: an unprivileged one that every Debian has.
+func runAs() string {
+	if os.Getuid() == 0 {
+		return "nobody"
+	}
+	return ""
+}
+
+// folder returns a folder that the pool's owner can enter, which t.TempDir's is not.
+func folder(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "condor-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// freeAddress returns a loopback address on which nobody listens.
+func freeAddress(t testing.TB) netip.AddrPort {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).AddrPort()
+}
+
+// newPool returns a pool that is stopped when the test ends, when nothing of it may be left.
+func newPool(t testing.TB, extra string) *Pool {
+	t.Helper()
+	p, err := NewPool(PoolConfig{
+		Dir: filepath.Join(folder(t), "pool"), Release: release, Address: freeAddress(t), RunAs: runAs(), Extra: extra,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		if err := p.Stop(ctx); err != nil {
+			t.Error(err)
+		}
+		noDaemons(t, p)
+	})
+	return p
+}
+
+func noDaemons(t testing.TB, p *Pool) {
+	t.Helper()
+	for _, d := range running(p.tools.Config) {
+		t.Errorf("process %d of the pool is left", d.pid)
+		d.close()
+	}
+}
+
+func startPool(t testing.TB, extra string) *Pool {
+	t.Helper()
+	p := newPool(t, extra)
+	if err := p.Start(soon(t)); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// soon is a context for what should take a second or two.
+func soon(t testing.TB) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// eventually waits until done returns true.
+func eventually(t testing.TB, what string, done func() (bool, error)) {
+	t.Helper()
+	if err := poll(soon(t), done); err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+}

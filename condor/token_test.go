@@ -1,0 +1,228 @@
+package condor
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func netipAddr(s string) netip.AddrPort { return netip.MustParseAddrPort(s) }
+
+// stranger returns tools of somebody who has nothing of the pool but a token's text.
+func stranger(t *testing.T, p *Pool, secret string) Tools {
+	t.Helper()
+	dir := folder(t)
+	write := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.owner.give(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(dir, "tokens"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.owner.give(filepath.Join(dir, "tokens")); err != nil {
+		t.Fatal(err)
+	}
+	write("tokens/pool", secret)
+	write("condor_config", fmt.Sprintf(`
+LOCAL_CONFIG_DIR =
+COLLECTOR_HOST = %s
+NO_DNS = True
+DEFAULT_DOMAIN_NAME = site.example
+SEC_DEFAULT_AUTHENTICATION = REQUIRED
+SEC_DEFAULT_AUTHENTICATION_METHODS = IDTOKENS
+SEC_TOKEN_DIRECTORY = %s/tokens
+SEC_TOKEN_SYSTEM_DIRECTORY = %s/tokens
+SEC_PASSWORD_DIRECTORY = %s/none
+SEC_TOKEN_POOL_SIGNING_KEY_FILE = %s/none
+LOG = %s
+TOOL_TIMEOUT_MULTIPLIER = 1
+`, p.config.Address, dir, dir, dir, dir, dir))
+	return Tools{Release: release, Config: filepath.Join(dir, "condor_config"), As: p.owner}
+}
+
+func mint(t *testing.T, p *Pool, lifetime time.Duration) Token {
+	t.Helper()
+	token, err := p.MintGlidein(soon(t), lifetime)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
+// advertise sends an ad to the collector as a daemon does.
+func advertise(t *testing.T, tools Tools, command string, ad Ad) error {
+	t.Helper()
+	_, err := tools.Run(soon(t), []byte(ad.String()), "condor_advertise", "-tcp", command)
+	return err
+}
+
+func startdAd(name string) Ad {
+	return Ad{"MyType": "Machine", "Name": name, "Machine": name, "State": "Unclaimed", "Activity": "Idle",
+		"MyAddress": "<127.0.0.1:9>", "StartdIpAddr": "<127.0.0.1:9>", "Cpus": 1, "Memory": 100}
+}
+
+// names returns the names of the ads of a kind.
+func names(t *testing.T, tools Tools, kind string) []string {
+	t.Helper()
+	ads, err := tools.Query(soon(t), "condor_status", []string{"-any", "-constraint", "MyType == " + FormatNew(kind)}, []string{"Name"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, ad := range ads {
+		name, _ := ad.Text("Name")
+		found = append(found, name)
+	}
+	return found
+}
+
+func TestGlideinTokenOnlyAdvertises(t *testing.T) {
+	t.Parallel()
+	p := startPool(t, "")
+	thief := stranger(t, p, mint(t, p, time.Hour).Secret())
+
+	if err := advertise(t, thief, "UPDATE_STARTD_AD", startdAd("slot1@glidein")); err != nil {
+		t.Errorf("advertising a startd: %v", err)
+	}
+	if got := names(t, thief, "Machine"); !slices.Contains(got, "slot1@glidein") {
+		t.Errorf("startds = %v, want that of the glidein", got)
+	}
+	schedd := Ad{"MyType": "Scheduler", "Name": "thief", "Machine": "thief", "MyAddress": "<127.0.0.1:9>", "ScheddIpAddr": "<127.0.0.1:9>"}
+	if err := advertise(t, thief, "UPDATE_SCHEDD_AD", schedd); err == nil {
+		t.Error("a glidein's token advertises a schedd")
+	}
+	if got := names(t, p.Tools(), "Scheduler"); slices.Contains(got, "thief") || len(got) != 1 {
+		t.Errorf("schedds = %v, want only the pool's", got)
+	}
+	isRefused(t, "submitting", func() error {
+		_, err := thief.Run(soon(t), []byte("executable = /bin/true\nqueue\n"), "condor_submit", "-name", names(t, thief, "Scheduler")[0], "-")
+		return err
+	})
+	for _, right := range []string{"WRITE", "DAEMON", "ADMINISTRATOR", "NEGOTIATOR", "ADVERTISE_SCHEDD"} {
+		isRefused(t, right, func() error { return ping(t, thief, right) })
+	}
+	for _, right := range []string{"READ", "ADVERTISE_STARTD", "ADVERTISE_MASTER"} {
+		if err := ping(t, thief, right); err != nil {
+			t.Errorf("right %s: %v", right, err)
+		}
+	}
+}
+
+func ping(t *testing.T, tools Tools, right string) error {
+	t.Helper()
+	_, err := tools.Run(soon(t), nil, "condor_ping", "-type", "collector", right)
+	return err
+}
+
+func isRefused(t *testing.T, what string, try func() error) {
+	t.Helper()
+	var refused *Refused
+	if err := try(); !errors.As(err, &refused) {
+		t.Errorf("%s with a glidein's token: %v, want a refusal", what, err)
+	}
+}
+
+func TestExpiredTokenIsRefused(t *testing.T) {
+	t.Parallel()
+	p := startPool(t, "")
+	token := mint(t, p, time.Second)
+	late := stranger(t, p, token.Secret())
+	eventually(t, "expiry", func() (bool, error) { return time.Now().After(token.Expires.Add(time.Second)), nil })
+	if err := advertise(t, late, "UPDATE_STARTD_AD", startdAd("slot1@late")); err == nil {
+		t.Error("an expired token advertises a startd")
+	}
+	if err := ping(t, late, "ADVERTISE_STARTD"); err == nil {
+		t.Error("an expired token is known")
+	}
+}
+
+func TestRevokedTokenIsRefused(t *testing.T) {
+	t.Parallel()
+	p := startPool(t, "")
+	good, bad := mint(t, p, time.Hour), mint(t, p, time.Hour)
+	thief, friend := stranger(t, p, bad.Secret()), stranger(t, p, good.Secret())
+	if err := ping(t, thief, "ADVERTISE_STARTD"); err != nil {
+		t.Fatalf("before: %v", err)
+	}
+	if err := p.Revoke(soon(t), time.Now(), bad); err != nil {
+		t.Fatal(err)
+	}
+	if err := ping(t, thief, "ADVERTISE_STARTD"); err == nil {
+		t.Error("a revoked token is known")
+	}
+	if err := ping(t, friend, "ADVERTISE_STARTD"); err != nil {
+		t.Errorf("another token: %v", err)
+	}
+	if err := p.Restart(soon(t)); err != nil {
+		t.Fatal(err)
+	}
+	if err := ping(t, thief, "ADVERTISE_STARTD"); err == nil {
+		t.Error("a token is no longer revoked after a restart")
+	}
+	if err := ping(t, friend, "ADVERTISE_STARTD"); err != nil {
+		t.Errorf("another token after a restart: %v", err)
+	}
+}
+
+func TestTokenClaims(t *testing.T) {
+	t.Parallel()
+	p := startPool(t, "")
+	from := time.Now().Add(-time.Second)
+	token := mint(t, p, 90*time.Second)
+	if token.ID == "" || token.Identity != "glidein@corral.pool" || !slices.Equal(token.Rights, glideinRights) {
+		t.Errorf("token = %+v", token)
+	}
+	if token.Expires.Before(from.Add(89*time.Second)) || token.Expires.After(time.Now().Add(91*time.Second)) {
+		t.Errorf("token expires at %v, want in 90 s", token.Expires)
+	}
+	var log strings.Builder
+	slog.New(slog.NewTextHandler(&log, nil)).Info("x", "token", token)
+	for _, printed := range []string{log.String(), fmt.Sprint(token), fmt.Sprintf("%+v %#v", token, token)} {
+		if strings.Contains(printed, token.Secret()[:20]) {
+			t.Errorf("the secret is printed: %s", printed)
+		}
+	}
+	if _, err := p.MintGlidein(soon(t), 0); err == nil {
+		t.Error("a token for no time was minted")
+	}
+}
+
+func TestRevokedList(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1000, 0)
+	text, err := revoked("", now, []Token{{ID: "a", Expires: time.Unix(2000, 0)}, {ID: "b", Expires: time.Unix(3000, 0)}, {ID: "gone", Expires: time.Unix(10, 0)}, {ID: "c"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err = revoked(text, time.Unix(2500, 0), []Token{{ID: "b"}, {ID: "d", Expires: time.Unix(4000, 0)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "# revoked b 3000\n# revoked c 0\n# revoked d 4000\nSEC_TOKEN_REVOCATION_EXPR = member(jti, { \"b\", \"c\", \"d\", \"\" })\n"
+	if text != want {
+		t.Errorf("revoked() = %q, want %q", text, want)
+	}
+	if _, err := revoked("", now, []Token{{ID: `a" }) || member(jti, {"`}}); err == nil {
+		t.Error("an id that is an expression was taken")
+	}
+}
+
+func TestParseTokenRefuses(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"", "a.b", "a.!.c", "a.e30.c.d", "a.bm8.c"} {
+		if token, err := ParseToken(text); err == nil {
+			t.Errorf("ParseToken(%q) = %v, want an error", text, token)
+		}
+	}
+}
