@@ -81,7 +81,8 @@ func newPool(t testing.TB, extra string) *Pool {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		// A startd that finds no collector takes 15 s to end: these are killed.
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 		defer cancel()
 		if err := p.Stop(ctx); err != nil {
 			t.Error(err)

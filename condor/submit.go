@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -34,7 +35,7 @@ type Submit struct {
 	// OutputFiles come back when the job ends; nil means all new files of the job's top folder, empty
 	// means none.
 	OutputFiles []string
-	Attributes  Ad // further attributes of the job ad
+	Attributes  Ad // further attributes of the jobs' ads
 
 	Procs []Proc // at least one
 }
@@ -60,6 +61,7 @@ func (s Submit) WriteTo(w io.Writer) (int64, error) {
 	d := &description{}
 	s.common(d)
 	for _, p := range s.Procs {
+		p.Attributes = s.attributesOf(p)
 		p.describe(d)
 	}
 	if len(s.Procs) == 0 {
@@ -96,13 +98,30 @@ func (s Submit) common(d *description) {
 	d.attributes(s.Attributes)
 }
 
-// describe writes every line of a job, also the empty ones: a line holds for all jobs after it.
+// attributesOf returns what p says of every attribute that some job has for itself: a line holds for all jobs after
+// it, so what p leaves out is set back.
+func (s Submit) attributesOf(p Proc) Ad {
+	all := Ad{}
+	for _, other := range s.Procs {
+		for name := range other.Attributes {
+			all[name] = Undefined
+			if common, ok := s.Attributes[name]; ok {
+				all[name] = common
+			}
+		}
+	}
+	maps.Copy(all, p.Attributes)
+	return all
+}
+
+// describe writes every line of a job, also the empty ones, for the same reason.
 func (p Proc) describe(d *description) {
-	d.line("arguments", d.args("arguments", p.Arguments))
-	d.line("environment", d.env(p.Environment))
-	d.line("input", d.plain("input", p.Stdin))
-	d.line("output", d.plain("output", p.Stdout))
-	d.line("error", d.plain("error", p.Stderr))
+	d.line("arguments", doubleQuote(d.args(p.Arguments)))
+	// An empty environment would be that of the job before; as an attribute it is empty.
+	d.line("My.Environment", literal(quoteOld(d.env(p.Environment))))
+	d.file("input", p.Stdin)
+	d.file("output", p.Stdout)
+	d.file("error", p.Stderr)
 	d.attributes(p.Attributes)
 	d.text.WriteString("queue\n")
 }
@@ -181,14 +200,21 @@ func (d *description) refuse(key, value string) {
 	d.errs = append(d.errs, fmt.Errorf("%s: %q %w", key, value, ErrUnquotable))
 }
 
-// args is the new syntax of arguments: all of it in double quotes, each argument, where it must be, in
-// single ones, and a quote within quotes doubled.
-func (d *description) args(key string, args []string) string {
+// file writes where a job's standard stream is; no file is one too, lest it be that of the job before.
+func (d *description) file(key, name string) {
+	if name == "" {
+		name = os.DevNull
+	}
+	d.line(key, d.plain(key, name))
+}
+
+// args is the new syntax of arguments: each, where it must be, in single quotes, and such a quote doubled.
+func (d *description) args(args []string) string {
 	quoted := make([]string, len(args))
 	for i, a := range args {
-		quoted[i] = singleQuote(d.oneLine(key, a))
+		quoted[i] = singleQuote(d.oneLine("arguments", a))
 	}
-	return doubleQuote(strings.Join(quoted, " "))
+	return strings.Join(quoted, " ")
 }
 
 func (d *description) env(env map[string]string) string {
@@ -200,7 +226,7 @@ func (d *description) env(env map[string]string) string {
 		}
 		quoted = append(quoted, name+"="+singleQuote(d.oneLine("environment", env[name])))
 	}
-	return doubleQuote(strings.Join(quoted, " "))
+	return strings.Join(quoted, " ")
 }
 
 func singleQuote(s string) string {
@@ -210,6 +236,7 @@ func singleQuote(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", "''") + "'"
 }
 
+// doubleQuote is what tells condor_submit that arguments are in the new syntax.
 func doubleQuote(s string) string {
 	return `"` + literal(strings.ReplaceAll(s, `"`, `""`)) + `"`
 }

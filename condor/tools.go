@@ -34,7 +34,7 @@ func (r *Refused) Error() string {
 
 // silence is how commands say that they got no answer, so that we do not know.
 var silence = regexp.MustCompile(`(?i)failed to connect|can.?t connect|unable to connect|couldn.?t contact|failed to fetch ads` +
-	`|communication error|can.?t find address|timed? ?out|CEDAR:\d+|failed to commit|connection (closed|refused|reset)`)
+	`|communication error|can.?t find address|timed? ?out|\(null\)|CEDAR:\d+|failed to commit|connection (closed|refused|reset)`)
 
 // denied is how they say that the other side knows us and will not: an answer, whatever else they print.
 var denied = regexp.MustCompile(`(?i)denied|not authorized|authorization failed|AUTHENTICATE:1003|SECMAN:2010`)
@@ -139,7 +139,8 @@ func (t Tools) Submit(ctx context.Context, s Submit) (cluster int, err error) {
 	return cluster, nil
 }
 
-// Remove removes a cluster's jobs from the queue. That there is none any longer is a [*Refused].
+// Remove removes a cluster's jobs from the queue. That there is none is a [*Refused] or, from a schedd that has
+// just started, no error.
 func (t Tools) Remove(ctx context.Context, cluster int) error {
 	_, err := t.Run(ctx, nil, "condor_rm", strconv.Itoa(cluster))
 	return err
