@@ -3,6 +3,7 @@ package condor
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -146,14 +147,16 @@ func TestFormatThenParse(t *testing.T) {
 // TestQueriesOfTheRealPool keeps what the real tools print as golden files, and reads both.
 func TestQueriesOfTheRealPool(t *testing.T) {
 	t.Parallel()
-	p := startPool(t, "")
-	if _, err := p.Tools().Submit(soon(t), Submit{Executable: "/bin/true", Attributes: Ad{"Text": `a "b" \c`}, Procs: []Proc{{}}}); err != nil {
+	p := common(t)
+	job := Submit{Executable: "/bin/true", Requirements: "false && Cpus > 1", Attributes: Ad{"Text": `a "b" \c`}, Procs: []Proc{{}}}
+	cluster, err := p.Tools().Submit(soon(t), job)
+	if err != nil {
 		t.Fatal(err)
 	}
 	for file, args := range map[string][]string{
-		"condor_q.json":       {"condor_q", "-json"},
+		"condor_q.json":       {"condor_q", "-json", strconv.Itoa(cluster)},
 		"condor_status.json":  {"condor_status", "-schedd", "-json"},
-		"condor_history.json": {"condor_history", "-json"}, // nothing has ended
+		"condor_history.json": {"condor_history", "-json", "-constraint", "false"},
 		"nothing.json":        {"condor_q", "-json", "-constraint", "false"},
 	} {
 		out, err := p.Tools().Run(soon(t), nil, args[0], args[1:]...)

@@ -36,7 +36,7 @@ func sh(p *Pool, name, script string) Submit {
 // TestEventsOfRealJobs runs jobs to each of the ends that they can have, and reads what HTCondor wrote.
 func TestEventsOfRealJobs(t *testing.T) {
 	t.Parallel()
-	p := startPool(t, withStartd)
+	p := common(t)
 	log := LogFile{Path: filepath.Join(p.config.Dir, "jobs.log")}
 
 	jobs := map[string]Submit{
@@ -140,16 +140,17 @@ func saveLog(t *testing.T, path string) {
 // TestArgumentsArriveAsGiven shows that no character means anything to HTCondor on the way to a job.
 func TestArgumentsArriveAsGiven(t *testing.T) {
 	t.Parallel()
-	p := startPool(t, withStartd)
+	p := common(t)
 	args := []string{"", " ", "a b", "it's", `"quoted"`, `back\slash\`, "$(Cluster)", "$$(OpSys)", "$ENV(HOME)", "$$$(x)", "tab\there", "ünïcode", "%d*?~;&|<>"}
 	env := map[string]string{"PLAIN": "x", "HARD": `it's "a" $(b) $$(OpSys) c=d \`, "EMPTY": ""}
 	job := sh(p, "args", `for a; do printf '[%s]' "$a"; done; printf '|%s|%s|%s' "$PLAIN" "$HARD" "${EMPTY-unset}"`)
 	job.Procs[0].Arguments = append(append(job.Procs[0].Arguments, "sh"), args...)
 	job.Procs[0].Environment = env
+	job.Log = "args.log"
 	if _, err := p.Tools().Submit(soon(t), job); err != nil {
 		t.Fatal(err)
 	}
-	log := LogFile{Path: filepath.Join(p.config.Dir, "jobs.log")}
+	log := LogFile{Path: filepath.Join(p.config.Dir, "args.log")}
 	eventually(t, "end of the job", func() (bool, error) {
 		for event, err := range log.New(time.Now()) {
 			switch d := event.Detail.(type) {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 )
@@ -31,7 +32,54 @@ func TestMain(m *testing.M) {
 	}
 	release = string(bytes.TrimSpace(out))
 	fmt.Printf("HTCondor in %s after %v\n", release, time.Since(start).Round(time.Millisecond))
-	os.Exit(m.Run())
+	status := m.Run()
+	if err := endShared(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		status = 1
+	}
+	os.Exit(status)
+}
+
+var (
+	sharedOnce sync.Once
+	shared     *Pool // what common returns
+)
+
+// common returns a pool with workers, which tests share that neither stop nor configure it.
+func common(t testing.TB) *Pool {
+	t.Helper()
+	sharedOnce.Do(func() {
+		dir, err := openFolder()
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := NewPool(poolConfig(t, dir, withStartd))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Start(soon(t)); err != nil {
+			t.Fatal(err)
+		}
+		shared = p
+	})
+	if shared == nil {
+		t.Fatal("the common pool did not start")
+	}
+	return shared
+}
+
+// endShared ends the common pool as its owner does who has no time: a startd that finds no collector takes
+// 15 s to end by itself, and is killed.
+func endShared() error {
+	if shared == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if err := shared.Stop(ctx); err != nil {
+		return err
+	}
+	return os.RemoveAll(filepath.Dir(shared.config.Dir))
 }
 
 // runAs is the user whom pools of tests belong to: an unprivileged one that every Debian has.
@@ -42,10 +90,19 @@ func runAs() string {
 	return ""
 }
 
-// folder returns a folder that the pool's owner can enter, which t.TempDir's is not.
+// openFolder makes a folder that the pool's owner can enter, which t.TempDir's is not.
+func openFolder() (string, error) {
+	dir, err := os.MkdirTemp("", "condor-test-")
+	if err != nil {
+		return "", err
+	}
+	return dir, os.Chmod(dir, 0o755)
+}
+
+// folder returns such a folder, which is removed when the test ends.
 func folder(t testing.TB) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "condor-test-")
+	dir, err := openFolder()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,9 +111,6 @@ func folder(t testing.TB) string {
 			t.Error(err)
 		}
 	})
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
 	return dir
 }
 
@@ -71,18 +125,20 @@ func freeAddress(t testing.TB) netip.AddrPort {
 	return l.Addr().(*net.TCPAddr).AddrPort()
 }
 
-// newPool returns a pool that is stopped when the test ends, when nothing of it may be left.
-func newPool(t testing.TB, extra string) *Pool {
+func poolConfig(t testing.TB, dir, extra string) PoolConfig {
 	t.Helper()
-	p, err := NewPool(PoolConfig{
-		Dir: filepath.Join(folder(t), "pool"), Release: release, Address: freeAddress(t), RunAs: runAs(), Extra: extra,
-	})
+	return PoolConfig{Dir: filepath.Join(dir, "pool"), Release: release, Address: freeAddress(t), RunAs: runAs(), Extra: extra}
+}
+
+// newPool returns a pool that is stopped when the test ends, when nothing of it may be left.
+func newPool(t testing.TB) *Pool {
+	t.Helper()
+	p, err := NewPool(poolConfig(t, folder(t), ""))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		// A startd that finds no collector takes 15 s to end: these are killed.
-		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
 		if err := p.Stop(ctx); err != nil {
 			t.Error(err)
@@ -100,9 +156,9 @@ func noDaemons(t testing.TB, p *Pool) {
 	}
 }
 
-func startPool(t testing.TB, extra string) *Pool {
+func startPool(t testing.TB) *Pool {
 	t.Helper()
-	p := newPool(t, extra)
+	p := newPool(t)
 	if err := p.Start(soon(t)); err != nil {
 		t.Fatal(err)
 	}

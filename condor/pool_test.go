@@ -13,7 +13,7 @@ import (
 
 func TestPoolStartsSoon(t *testing.T) {
 	t.Parallel()
-	p := newPool(t, "")
+	p := newPool(t)
 	start := time.Now()
 	if err := p.Start(soon(t)); err != nil {
 		t.Fatal(err)
@@ -34,7 +34,7 @@ func TestPoolStartsSoon(t *testing.T) {
 
 func TestPoolIsPrivate(t *testing.T) {
 	t.Parallel()
-	p := startPool(t, "")
+	p := common(t)
 	err := filepath.WalkDir(p.config.Dir, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -56,7 +56,7 @@ func TestPoolIsPrivate(t *testing.T) {
 
 func TestRestartKeepsTheQueue(t *testing.T) {
 	t.Parallel()
-	p := startPool(t, "")
+	p := startPool(t)
 	cluster, err := p.Tools().Submit(soon(t), Submit{Executable: "/bin/true", Procs: []Proc{{}, {}}})
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +102,7 @@ func idle(t *testing.T, p *Pool, cluster int) int {
 
 func TestStartAfterMasterWasKilled(t *testing.T) {
 	t.Parallel()
-	p := startPool(t, "")
+	p := startPool(t)
 	cluster, err := p.Tools().Submit(soon(t), Submit{Executable: "/bin/true", Procs: []Proc{{}}})
 	if err != nil {
 		t.Fatal(err)
@@ -126,8 +126,8 @@ func TestStartAfterMasterWasKilled(t *testing.T) {
 
 func TestStartSaysWhyNot(t *testing.T) {
 	t.Parallel()
-	first := startPool(t, "")
-	second := newPool(t, "")
+	first := startPool(t)
+	second := newPool(t)
 	second.config.Address = first.config.Address
 	err := second.Start(soon(t))
 	if err == nil || !strings.Contains(err.Error(), "in use") {
@@ -172,7 +172,7 @@ func TestNewPoolRefuses(t *testing.T) {
 
 func TestEnvUsesThePool(t *testing.T) {
 	t.Parallel()
-	p := startPool(t, "")
+	p := common(t)
 	cmd := p.Tools().command(soon(t), "condor_config_val", "SCHEDD_INTERVAL")
 	cmd.Env = p.Env()
 	out, err := cmd.Output()

@@ -50,7 +50,7 @@ func TestSubmitGolden(t *testing.T) {
 // TestSubmitMeansWhatItSays has the real condor_submit make ads of a description, without a schedd.
 func TestSubmitMeansWhatItSays(t *testing.T) {
 	t.Parallel()
-	p := newPool(t, "")
+	p := newPool(t)
 	if err := p.prepare(); err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func TestSubmitRefuses(t *testing.T) {
 
 func TestManyJobsOneCluster(t *testing.T) {
 	t.Parallel()
-	p := startPool(t, "")
+	p := common(t)
 	s := Submit{Executable: "/bin/true", Procs: make([]Proc, 500), Requirements: "false"}
 	start := time.Now()
 	cluster, err := p.Tools().Submit(soon(t), s)
@@ -157,11 +157,11 @@ func TestManyJobsOneCluster(t *testing.T) {
 
 func TestRefusedIsNotUnknown(t *testing.T) {
 	t.Parallel()
-	stopped := newPool(t, "")
+	stopped := newPool(t)
 	if err := stopped.prepare(); err != nil {
 		t.Fatal(err)
 	}
-	running := startPool(t, "")
+	running := common(t)
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
 	tests := map[string]struct {

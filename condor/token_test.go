@@ -89,7 +89,7 @@ func names(t *testing.T, tools Tools, kind string) []string {
 
 func TestGlideinTokenOnlyAdvertises(t *testing.T) {
 	t.Parallel()
-	p := startPool(t, "")
+	p := common(t)
 	thief := stranger(t, p, mint(t, p, time.Hour).Secret())
 
 	if err := advertise(t, thief, "UPDATE_STARTD_AD", startdAd("slot1@glidein")); err != nil {
@@ -135,7 +135,7 @@ func isRefused(t *testing.T, what string, try func() error) {
 
 func TestExpiredTokenIsRefused(t *testing.T) {
 	t.Parallel()
-	p := startPool(t, "")
+	p := common(t)
 	token := mint(t, p, time.Second)
 	late := stranger(t, p, token.Secret())
 	eventually(t, "expiry", func() (bool, error) { return time.Now().After(token.Expires.Add(time.Second)), nil })
@@ -149,7 +149,7 @@ func TestExpiredTokenIsRefused(t *testing.T) {
 
 func TestRevokedTokenIsRefused(t *testing.T) {
 	t.Parallel()
-	p := startPool(t, "")
+	p := startPool(t)
 	good, bad := mint(t, p, time.Hour), mint(t, p, time.Hour)
 	thief, friend := stranger(t, p, bad.Secret()), stranger(t, p, good.Secret())
 	if err := ping(t, thief, "ADVERTISE_STARTD"); err != nil {
@@ -177,7 +177,7 @@ func TestRevokedTokenIsRefused(t *testing.T) {
 
 func TestTokenClaims(t *testing.T) {
 	t.Parallel()
-	p := startPool(t, "")
+	p := common(t)
 	from := time.Now().Add(-time.Second)
 	token := mint(t, p, 90*time.Second)
 	if token.ID == "" || token.Identity != "glidein@corral.pool" || !slices.Equal(token.Rights, glideinRights) {
