@@ -71,6 +71,7 @@ func (t Tools) Run(ctx context.Context, stdin []byte, tool string, args ...strin
 func (t Tools) command(ctx context.Context, tool string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, t.path(tool), args...)
 	cmd.Env = append(os.Environ(), t.Env()...)
+	cmd.Env = append(cmd.Env, "HOME="+t.As.Home, "USER="+t.As.Name, "LOGNAME="+t.As.Name)
 	cmd.Dir = filepath.Dir(t.Config) // our own folder may be closed to As
 	cmd.SysProcAttr = t.As.attributes()
 	cmd.WaitDelay = time.Second // a daemon that it left behind may hold the pipe
@@ -96,13 +97,7 @@ func (t Tools) Env() []string {
 	if p := os.Getenv("PATH"); p != "" {
 		path += ":" + p
 	}
-	return []string{
-		"CONDOR_CONFIG=" + t.Config,
-		"PATH=" + path,
-		"HOME=" + t.As.Home,
-		"USER=" + t.As.Name,
-		"LOGNAME=" + t.As.Name,
-	}
+	return []string{"CONDOR_CONFIG=" + t.Config, "PATH=" + path}
 }
 
 // Query runs condor_q, condor_status or condor_history with -json and returns the ads. Without attributes
