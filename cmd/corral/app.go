@@ -80,7 +80,7 @@ func newApp(p *printer) *cli.App {
 		Action: func(c *cli.Context) error { return unknownCommand(c) },
 		Commands: []*cli.Command{
 			upCommand(p), downCommand(p), demoCommand(p), doctorCommand(p),
-			siteCommand(p), glideinCommand(p), clusterCommand(p),
+			siteCommand(p), glideinCommand(p), clusterCommand(p), packageCommand(p), mirrorCommand(p),
 			runCommand(p), runsCommand(p), workflowCommand(p), completionCommand(p),
 		},
 	}
