@@ -25,18 +25,23 @@ const (
 //go:embed pool.conf
 var poolConf string
 
-// check refuses what configuration text cannot hold.
+// check refuses what the daemons could not use.
 func (c PoolConfig) check() error {
-	for what, path := range map[string]string{"folder of the pool": c.Dir, "folder of HTCondor": c.Release} {
-		if !filepath.IsAbs(path) {
-			return fmt.Errorf("%s: %q is no absolute path", what, path)
-		}
-		if strings.ContainsAny(path, " \t\r\n\"'$#\\,") {
-			return fmt.Errorf("%s: HTCondor's configuration cannot name %q", what, path)
-		}
-	}
 	if !c.Address.IsValid() || c.Address.Port() == 0 || c.Address.Addr().IsUnspecified() {
 		return fmt.Errorf("address of the pool: %s is no address with a port, at which glideins find it", c.Address)
+	}
+	return checkFolders(c.Dir, c.Release)
+}
+
+// checkFolders refuses what configuration text cannot hold.
+func checkFolders(dir, release string) error {
+	for _, path := range []string{dir, release} {
+		if !filepath.IsAbs(path) {
+			return fmt.Errorf("HTCondor in %q: no absolute path", path)
+		}
+		if strings.ContainsAny(path, " \t\r\n\"'$#\\,") {
+			return fmt.Errorf("HTCondor in %q: its configuration cannot name that", path)
+		}
 	}
 	return nil
 }

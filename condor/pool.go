@@ -14,7 +14,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -135,7 +134,7 @@ func (p *Pool) Start(ctx context.Context) error {
 // prepare makes what the daemons expect to be there.
 func (p *Pool) prepare() error {
 	for _, name := range []string{"", "log", "spool", "execute", "run", "lock", "keys", "tokens"} {
-		if err := p.folder(filepath.Join(p.config.Dir, name)); err != nil {
+		if err := p.owner.makeFolder(filepath.Join(p.config.Dir, name)); err != nil {
 			return err
 		}
 	}
@@ -152,38 +151,16 @@ func (p *Pool) prepare() error {
 	if err := p.writeNew(revokedFile, none); err != nil {
 		return err
 	}
-	return p.write(p.tools.Config, p.config.text(p.owner), 0o600)
+	return p.owner.replace(p.tools.Config, p.config.text(p.owner))
 }
 
-func (p *Pool) folder(name string) error {
-	if err := os.Mkdir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return p.owner.give(name)
-}
-
-// writeNew writes a file of the pool that only its owner reads, if there is none.
+// writeNew writes a file of the pool, if there is none.
 func (p *Pool) writeNew(name, text string) error {
 	name = filepath.Join(p.config.Dir, name)
 	if isFile(name) {
 		return nil
 	}
-	return p.write(name, text, 0o600)
-}
-
-// write replaces a file at once: a daemon reads the old text or the new.
-func (p *Pool) write(name, text string, mode fs.FileMode) error {
-	f, err := os.CreateTemp(filepath.Dir(name), ".new-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) // fails when all went well
-	_, err1 := f.WriteString(text)
-	err2 := errors.Join(f.Chmod(mode), f.Sync(), f.Close())
-	if err := errors.Join(err1, err2, p.owner.give(f.Name())); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), name)
+	return p.owner.replace(name, text)
 }
 
 func (p *Pool) pidfile() string { return filepath.Join(p.config.Dir, "run", "master.pid") }
@@ -291,31 +268,4 @@ func (p *Pool) lastWords() string {
 		}
 	}
 	return s.String()
-}
-
-// reaches returns an error if a cannot enter path or a folder above it. Only root has to ask: the folders
-// of other people are their own business.
-func (a Account) reaches(path string) error {
-	if !a.foreign() {
-		return nil
-	}
-	for ; ; path = filepath.Dir(path) {
-		info, err := os.Stat(path)
-		if err != nil {
-			return err
-		}
-		st, bit := info.Sys().(*syscall.Stat_t), fs.FileMode(0o001)
-		switch {
-		case st.Uid == a.UID:
-			bit = 0o100
-		case st.Gid == a.GID:
-			bit = 0o010
-		}
-		if info.Mode()&bit == 0 {
-			return fmt.Errorf("%s is closed to %s, as whom HTCondor runs (run_as)", path, a.Name)
-		}
-		if path == filepath.Dir(path) {
-			return nil
-		}
-	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,37 +17,13 @@ func netipAddr(s string) netip.AddrPort { return netip.MustParseAddrPort(s) }
 // stranger returns tools of somebody who has nothing of the pool but a token's text.
 func stranger(t *testing.T, p *Pool, secret string) Tools {
 	t.Helper()
-	dir := folder(t)
-	write := func(name, text string) {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := p.owner.give(filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.Mkdir(filepath.Join(dir, "tokens"), 0o700); err != nil {
+	tools, err := Attach(RemoteConfig{
+		Dir: filepath.Join(folder(t), "remote"), Release: release, Collector: p.config.Address.String(), RunAs: runAs(),
+	}, secret)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.owner.give(filepath.Join(dir, "tokens")); err != nil {
-		t.Fatal(err)
-	}
-	write("tokens/pool", secret)
-	write("condor_config", fmt.Sprintf(`
-LOCAL_CONFIG_DIR =
-COLLECTOR_HOST = %s
-NO_DNS = True
-DEFAULT_DOMAIN_NAME = site.example
-SEC_DEFAULT_AUTHENTICATION = REQUIRED
-SEC_DEFAULT_AUTHENTICATION_METHODS = IDTOKENS
-SEC_TOKEN_DIRECTORY = %s/tokens
-SEC_TOKEN_SYSTEM_DIRECTORY = %s/tokens
-SEC_PASSWORD_DIRECTORY = %s/none
-SEC_TOKEN_POOL_SIGNING_KEY_FILE = %s/none
-LOG = %s
-TOOL_TIMEOUT_MULTIPLIER = 1
-`, p.config.Address, dir, dir, dir, dir, dir))
-	return Tools{Release: release, Config: filepath.Join(dir, "condor_config"), As: p.owner}
+	return tools
 }
 
 func mint(t *testing.T, p *Pool, lifetime time.Duration) Token {
@@ -223,6 +198,24 @@ func TestParseTokenRefuses(t *testing.T) {
 	for _, text := range []string{"", "a.b", "a.!.c", "a.e30.c.d", "a.bm8.c"} {
 		if token, err := ParseToken(text); err == nil {
 			t.Errorf("ParseToken(%q) = %v, want an error", text, token)
+		}
+	}
+}
+
+func TestAttachRefuses(t *testing.T) {
+	t.Parallel()
+	good := RemoteConfig{Dir: filepath.Join(folder(t), "remote"), Release: release, Collector: "192.0.2.1:9618", RunAs: runAs()}
+	for name, change := range map[string]func(c *RemoteConfig){
+		"no pool":     func(c *RemoteConfig) { c.Collector = "" },
+		"line break":  func(c *RemoteConfig) { c.Collector += "\nALLOW_WRITE = *" },
+		"schedd":      func(c *RemoteConfig) { c.Schedd = "a b" },
+		"relative":    func(c *RemoteConfig) { c.Dir = "remote" },
+		"nobody like": func(c *RemoteConfig) { c.RunAs = "no-such-user" },
+	} {
+		c := good
+		change(&c)
+		if _, err := Attach(c, "x"); err == nil {
+			t.Errorf("%s: attached", name)
 		}
 	}
 }
