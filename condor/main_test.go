@@ -22,6 +22,10 @@ var release string
 
 func TestMain(m *testing.M) {
 	flag.Parse()
+	// Most of the time is HTCondor's, waiting for itself.
+	if err := flag.Set("test.parallel", "6"); err != nil {
+		panic(err)
+	}
 	start := time.Now()
 	cmd := exec.Command("../scripts/htcondor")
 	cmd.Stderr = os.Stderr

@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -122,6 +123,55 @@ func TestStartAfterMasterWasKilled(t *testing.T) {
 	if got := idle(t, p, cluster); got != 1 {
 		t.Errorf("%d jobs wait after kill -9 of the master, want 1", got)
 	}
+}
+
+// TestDaemonsComeBack kills what a crash or the kernel may kill: the master starts it again.
+func TestDaemonsComeBack(t *testing.T) {
+	t.Parallel()
+	p := startPool(t)
+	cluster, err := p.Tools().Submit(soon(t), Submit{Executable: "/bin/true", Procs: []Proc{{}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"condor_schedd", "condor_collector"} {
+		from := time.Now()
+		killed, ok := daemon(p, name)
+		if !ok {
+			t.Fatalf("no %s", name)
+		}
+		if err := killed.signal(unix.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, name+" again", func() (bool, error) {
+			again, ok := daemon(p, name)
+			if ok {
+				again.close()
+			}
+			return ok && again.pid != killed.pid, nil
+		})
+		killed.close()
+		eventually(t, "health", func() (bool, error) {
+			h, err := p.Health(soon(t))
+			return h.OK(), err
+		})
+		t.Logf("all there %v after kill -9 of %s", time.Since(from).Round(time.Millisecond), name)
+	}
+	if got := idle(t, p, cluster); got != 1 {
+		t.Errorf("%d jobs wait after kill -9, want 1", got)
+	}
+}
+
+// daemon returns a pool's process with that program; the caller closes it.
+func daemon(p *Pool, name string) (found process, ok bool) {
+	for _, d := range running(p.tools.Config) {
+		exe, _ := os.Readlink(filepath.Join("/proc", strconv.Itoa(d.pid), "exe")) // it may have ended
+		if filepath.Base(exe) == name && !ok {
+			found, ok = d, true
+			continue
+		}
+		d.close()
+	}
+	return found, ok
 }
 
 func TestStartSaysWhyNot(t *testing.T) {

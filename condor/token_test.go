@@ -202,6 +202,31 @@ func TestParseTokenRefuses(t *testing.T) {
 	}
 }
 
+// TestAttachSubmits has the owner use the pool from elsewhere, with a token that may write.
+func TestAttachSubmits(t *testing.T) {
+	t.Parallel()
+	p := common(t)
+	out, err := p.Tools().Run(soon(t), nil, "condor_token_create", "-identity", p.owner.Name+"@"+domain,
+		"-authz", "READ", "-authz", "WRITE", "-lifetime", "60")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tools, err := Attach(RemoteConfig{
+		Dir: filepath.Join(folder(t), "remote"), Release: release, Collector: p.config.Address.String(), RunAs: runAs(),
+		Schedd: names(t, p.Tools(), "Scheduler")[0],
+	}, strings.TrimSpace(string(out)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster, err := tools.Submit(soon(t), Submit{Executable: "/bin/true", Requirements: "false", Procs: []Proc{{}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := idle(t, p, cluster); got != 1 {
+		t.Errorf("%d jobs wait, want 1", got)
+	}
+}
+
 func TestAttachRefuses(t *testing.T) {
 	t.Parallel()
 	good := RemoteConfig{Dir: filepath.Join(folder(t), "remote"), Release: release, Collector: "192.0.2.1:9618", RunAs: runAs()}
