@@ -3,6 +3,8 @@ package condor
 import (
 	_ "embed"
 	"fmt"
+	"math/rand/v2"
+	"net"
 	"net/netip"
 	"path/filepath"
 	"strings"
@@ -24,6 +26,24 @@ const (
 
 //go:embed pool.conf
 var poolConf string
+
+// Ports of pools: above those of services, below those that Linux gives to outgoing connections, one of
+// which could otherwise have a pool's port when it is started again.
+const firstPort, lastPort = 20000, 32767
+
+// FreeAddress returns an address of this machine on which nobody listens now, for a new pool. It is an error
+// if host is not an address of this machine.
+func FreeAddress(host netip.Addr) (netip.AddrPort, error) {
+	var err error
+	for range 100 {
+		address := netip.AddrPortFrom(host, uint16(firstPort+rand.IntN(lastPort-firstPort+1)))
+		var l net.Listener
+		if l, err = net.Listen("tcp", address.String()); err == nil {
+			return address, l.Close()
+		}
+	}
+	return netip.AddrPort{}, fmt.Errorf("looking for a free port: %w", err)
+}
 
 // check refuses what the daemons could not use.
 func (c PoolConfig) check() error {

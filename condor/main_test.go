@@ -5,7 +5,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"net"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -118,15 +117,13 @@ func folder(t testing.TB) string {
 	return dir
 }
 
-// freeAddress returns a loopback address on which nobody listens.
 func freeAddress(t testing.TB) netip.AddrPort {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := FreeAddress(netip.MustParseAddr("127.0.0.1"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).AddrPort()
+	return address
 }
 
 func poolConfig(t testing.TB, dir, extra string) PoolConfig {
@@ -172,7 +169,7 @@ func startPool(t testing.TB) *Pool {
 // soon is a context for what should take a second or two.
 func soon(t testing.TB) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -230,3 +230,13 @@ func TestEnvUsesThePool(t *testing.T) {
 		t.Errorf("condor_config_val SCHEDD_INTERVAL = %q, %v, want 2", out, err)
 	}
 }
+
+func TestFreeAddress(t *testing.T) {
+	t.Parallel()
+	if address := freeAddress(t); address.Port() < firstPort || address.Port() > lastPort {
+		t.Errorf("FreeAddress() = %v", address)
+	}
+	if address, err := FreeAddress(netipAddr("192.0.2.1:1").Addr()); err == nil {
+		t.Errorf("FreeAddress() of another machine = %v", address)
+	}
+}
