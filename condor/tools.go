@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -70,12 +71,20 @@ func (t Tools) Run(ctx context.Context, stdin []byte, tool string, args ...strin
 
 func (t Tools) command(ctx context.Context, tool string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, t.path(tool), args...)
-	cmd.Env = append(os.Environ(), t.Env()...)
+	cmd.Env = append(ownEnviron(), t.Env()...)
 	cmd.Env = append(cmd.Env, "HOME="+t.As.Home, "USER="+t.As.Name, "LOGNAME="+t.As.Name)
 	cmd.Dir = filepath.Dir(t.Config) // our own folder may be closed to As
 	cmd.SysProcAttr = t.As.attributes()
 	cmd.WaitDelay = time.Second // a daemon that it left behind may hold the pipe
 	return cmd
+}
+
+// ownEnviron is this process's environment without what configures HTCondor: we may be a job of another
+// pool, or somebody's who uses one.
+func ownEnviron() []string {
+	return slices.DeleteFunc(os.Environ(), func(v string) bool {
+		return strings.HasPrefix(v, "_CONDOR_") || strings.HasPrefix(v, "CONDOR_")
+	})
 }
 
 // path finds a command, in sbin if it is not in bin.
