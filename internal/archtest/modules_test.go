@@ -23,6 +23,7 @@ var homes = map[string]home{
 	"github.com/google/go-cmp":              {tests: true, why: "says how two values differ"},
 	"github.com/hashicorp/go-retryablehttp": {packages: []string{"api", "staging"}, why: "the two that speak HTTP as a client"},
 	"github.com/jedib0t/go-pretty/v6":       {packages: []string{"cmd/corral", "internal/follow"}, why: "tables and progress for people"},
+	"github.com/jlaffaye/ftp":               {packages: []string{"staging/ftp"}, why: "FTP, which the pilot must not carry"},
 	"github.com/labstack/echo/v4":           {packages: []string{"internal/server"}, why: "routes; one home, so that the next major version is a local change"},
 	"github.com/rogpeppe/go-internal":       {tests: true, why: "scripts that run the programs"},
 	"github.com/urfave/cli/v2":              {packages: []string{"cmd/corral", "cmd/corrald", "cmd/pilot"}, why: "flags and help belong to programs"},
