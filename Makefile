@@ -11,7 +11,7 @@ go_files = $(shell git ls-files --cached --others --exclude-standard '*.go')
 rapid_packages = $(shell $(GO) list -f '{{join .TestImports " "}} {{join .XTestImports " "}} {{.ImportPath}}' ./... \
 	| awk '/pgregory.net\/rapid / { print $$NF }')
 
-.PHONY: help build demo test test-all test-more bench lint fmt clean compiler
+.PHONY: help build htcondor demo test test-all test-more bench lint fmt clean compiler
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-10s %s\n", $$1, $$2 }' Makefile
@@ -19,6 +19,9 @@ help: ## list the targets
 build: ## corrald, corral and pilot in bin/
 	$(GO) build -trimpath -ldflags '$(version)' -o bin/ ./cmd/corrald ./cmd/corral
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w $(version)' -o bin/ ./cmd/pilot
+
+htcondor: ## a real HTCondor for tests, in the cache; make test makes it too
+	scripts/htcondor
 
 demo: build ## the main job, end to end: a workflow on pilots on this machine
 	bin/corral demo

@@ -10,7 +10,7 @@ type Entry struct {
 	ID     int64     `json:"id"`
 	At     time.Time `json:"at"`
 	Actor  string    `json:"actor"`  // a user, or corrald itself
-	Object string    `json:"object"` // site, glidein, job, cluster, run
+	Object string    `json:"object"` // site, glidein, job, cluster, run, package, mirror
 	Of     int64     `json:"object_id"`
 	Event  string    `json:"event"`
 	From   string    `json:"from,omitempty"`

@@ -61,6 +61,19 @@ type NewCluster struct {
 	Kind corral.ClusterKind `json:"kind"` // embedded
 }
 
+// NewPackage asks that an archive is imported.
+type NewPackage struct {
+	Source    string          `json:"source"`              // absolute path on corrald's host, or URL with http, https, ftp or file
+	Signature json.RawMessage `json:"signature,omitempty"` // content of the signature file; absent: it is beside the archive
+	Sign      bool            `json:"sign,omitempty"`      // have corrald sign a local archive with its own key
+}
+
+// NewMirror tells of a mirror.
+type NewMirror struct {
+	Name string `json:"name"`
+	URL  string `json:"url"` // of its directory: http, https, ftp or file
+}
+
 // NewRun asks for a run of a workflow on a cluster.
 type NewRun struct {
 	Cluster      string            `json:"cluster,omitempty"` // name or id; empty: default

@@ -37,7 +37,7 @@ func (c *counter) Write(b []byte) (int, error) {
 
 // listFiles makes the manifest of files.
 func listFiles(h Header, files fs.FS) (Manifest, error) {
-	m := Manifest{What: h.What, Version: h.Version, OS: h.Platform.OS, Arch: h.Platform.Arch, Libc: h.Platform.Libc}
+	m := Manifest{What: h.What, Version: h.Version, OS: h.Platform.OS, Arch: h.Platform.Arch, Libc: h.Platform.Libc, Requires: h.Requires}
 	err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err

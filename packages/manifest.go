@@ -32,6 +32,7 @@ type Header struct {
 	What     string          // corral-pilot, htcondor
 	Version  string          // 0.1.0
 	Platform corral.Platform // linux, x86_64 or aarch64, static
+	Requires []string        // programs that the site must have, by the names that are looked up in PATH
 }
 
 // Name returns the package's full name: what-version-arch-os-libc.
@@ -43,6 +44,7 @@ var (
 	whatPattern    = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,63}$`)
 	versionPattern = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z.+~-]{0,63}$`)
 	wordPattern    = regexp.MustCompile(`^[a-z0-9][a-z0-9_]{0,31}$`)
+	programPattern = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.+-]{0,63}$`)
 	libcPattern    = regexp.MustCompile(`^(static|musl|glibc[0-9]{1,4}\.[0-9]{1,4})$`)
 )
 
@@ -61,17 +63,23 @@ func (h Header) validate() error {
 			return fmt.Errorf("%s %q does not match %s", c.field, c.value, c.pattern)
 		}
 	}
+	for _, program := range h.Requires {
+		if !programPattern.MatchString(program) {
+			return fmt.Errorf("required program %q is not a plain name", program)
+		}
+	}
 	return nil
 }
 
 // A Manifest lists what is in a package. It is the archive's first entry.
 type Manifest struct {
-	What    string `json:"name"`
-	Version string `json:"version"`
-	OS      string `json:"os"`
-	Arch    string `json:"arch"`
-	Libc    string `json:"libc"`
-	Files   []File `json:"files"` // in the order of the archive
+	What     string   `json:"name"`
+	Version  string   `json:"version"`
+	OS       string   `json:"os"`
+	Arch     string   `json:"arch"`
+	Libc     string   `json:"libc"`
+	Requires []string `json:"requires,omitempty"` // programs that the site must have
+	Files    []File   `json:"files"`              // in the order of the archive
 }
 
 // A File is one regular file of a package.
@@ -104,7 +112,19 @@ func (m *Mode) UnmarshalText(b []byte) error {
 // Header returns what the manifest says the package is.
 func (m Manifest) Header() Header {
 	return Header{What: m.What, Version: m.Version,
-		Platform: corral.Platform{OS: m.OS, Arch: m.Arch, Libc: m.Libc}}
+		Platform: corral.Platform{OS: m.OS, Arch: m.Arch, Libc: m.Libc}, Requires: m.Requires}
+}
+
+// Missing returns which of the programs that the package requires look does not find; look is
+// exec.LookPath or the like.
+func (h Header) Missing(look func(program string) (path string, err error)) []string {
+	var missing []string
+	for _, program := range h.Requires {
+		if _, err := look(program); err != nil {
+			missing = append(missing, program)
+		}
+	}
+	return missing
 }
 
 // parseManifest reads a manifest strictly and checks that it keeps every limit.

@@ -82,9 +82,9 @@ func TestBuildRefuses(t *testing.T) {
 		{"link", pilotHeader, os.DirFS(link), "not a regular file"},
 		{"nothing", pilotHeader, fstest.MapFS{}, "0 files"},
 		{"own manifest", pilotHeader, fstest.MapFS{ManifestName: {}}, "listed twice"},
-		{"name", Header{"Pilot", "1", pilotHeader.Platform}, pilotFiles, "name"},
-		{"version", Header{"pilot", "../1", pilotHeader.Platform}, pilotFiles, "version"},
-		{"libc", Header{"pilot", "1", corral.Platform{OS: "linux", Arch: "x86_64", Libc: "none"}}, pilotFiles, "libc"},
+		{"name", Header{What: "Pilot", Version: "1", Platform: pilotHeader.Platform}, pilotFiles, "name"},
+		{"version", Header{What: "pilot", Version: "../1", Platform: pilotHeader.Platform}, pilotFiles, "version"},
+		{"libc", Header{What: "pilot", Version: "1", Platform: corral.Platform{OS: "linux", Arch: "x86_64", Libc: "none"}}, pilotFiles, "libc"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := Build(new(bytes.Buffer), c.h, c.files)
@@ -111,7 +111,7 @@ func TestUnpackGivesBackWhatWasBuilt(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(dir, "bin/pilot")); err != nil || info.Mode() != 0o755 {
 		t.Errorf("bin/pilot: %v, %v, want mode 0755", info.Mode(), err)
 	}
-	if h, err := Check(dir); err != nil || h != pilotHeader {
+	if h, err := Check(dir); err != nil || !cmp.Equal(h, pilotHeader) {
 		t.Errorf("Check = %v, %v, want %v", h, err, pilotHeader)
 	}
 	if err := Unpack(archive, p, dir); err != nil {
@@ -347,7 +347,7 @@ func FuzzManifest(f *testing.F) {
 func TestChoose(t *testing.T) {
 	t.Parallel()
 	pkg := func(version, arch, libc string) Package {
-		h := Header{"p", version, corral.Platform{OS: "linux", Arch: arch, Libc: libc}}
+		h := Header{What: "p", Version: version, Platform: corral.Platform{OS: "linux", Arch: arch, Libc: libc}}
 		return h.describe("sha256:"+version+libc, 1)
 	}
 	old, static, arm := pkg("0.9.0", "x86_64", Static), pkg("0.10.0", "x86_64", Static), pkg("0.10.0", "aarch64", Static)
@@ -431,5 +431,22 @@ func assertEntries(t *testing.T, dir string, want ...string) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("%s holds (-want +got):\n%s", dir, diff)
+	}
+}
+
+func TestUnpackRefusesWhatTheMachineLacks(t *testing.T) {
+	t.Parallel()
+	needy := pilotHeader
+	needy.Requires = []string{"sh", "no-such-program"}
+	archive, p := build(t, needy, pilotFiles)
+	parent := t.TempDir()
+	err := Unpack(archive, p, filepath.Join(parent, "d"))
+	if corral.KindOf(err) != corral.Unsatisfiable || !strings.Contains(err.Error(), p.Name+": it needs no-such-program,") {
+		t.Errorf("Unpack = %v, want Unsatisfiable naming the package and the program", err)
+	}
+	assertEntries(t, parent)
+	needy.Requires = []string{"a/b"}
+	if _, err := Build(new(bytes.Buffer), needy, pilotFiles); corral.KindOf(err) != corral.Invalid {
+		t.Errorf("Build with a path for a program = %v, want Invalid", err)
 	}
 }

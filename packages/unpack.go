@@ -9,8 +9,10 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/corral-pilot/corral"
@@ -20,7 +22,8 @@ import (
 // files are written to a sibling of dir that then takes its name at once, so dir is whole or absent,
 // and of several that do it at the same time one wins and the others find its work. If dir is there
 // already it must hold the same package. A package that is not what it says is refused by name with
-// an error of kind Failed, and leaves nothing.
+// an error of kind Failed, one that requires a program which this machine lacks with one of kind
+// Unsatisfiable, and both leave nothing.
 func Unpack(archive string, p Package, dir string) error {
 	f, err := os.Open(archive)
 	if err != nil {
@@ -54,6 +57,9 @@ func extract(archive io.Reader, p Package, dir string) error {
 	}
 	if got := m.Header().Name(); got != p.Name {
 		return corral.ErrorAt(corral.Failed, "package "+p.Name, "its manifest calls it %s", got)
+	}
+	if missing := m.Header().Missing(exec.LookPath); len(missing) > 0 {
+		return corral.ErrorAt(corral.Unsatisfiable, "package "+p.Name, "it needs %s, which this machine lacks", strings.Join(missing, ", "))
 	}
 	return root.Chmod(".", 0o755)
 }

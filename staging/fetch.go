@@ -8,9 +8,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
-	"io/fs"
 	"log/slog"
-	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -23,14 +21,27 @@ import (
 	"github.com/corral-pilot/corral/packages"
 )
 
-// A Fetcher downloads archives. It may be used by several goroutines at once.
+// A Fetcher downloads archives. It may be used by several goroutines at once once its fields are set.
 type Fetcher struct {
-	http  *retryablehttp.Client
-	stall time.Duration // a mirror that sends nothing for so long is given up
+	Pace Pace            // what a mirror must keep up
+	Open map[string]Open // :: scheme of a URL → how to read it; http, https and file are there
+
+	http *retryablehttp.Client
 }
 
-// NewFetcher returns a Fetcher that asks each mirror at most three times in quick succession and gives
-// it up when nothing arrives for 30 s: another mirror may be better, and the job's walltime runs.
+// A Pace is the least that must arrive: in each Window, as much as BytesPerS would give. In a window in
+// which less comes the mirror is given up.
+type Pace struct {
+	BytesPerS int64
+	Window    time.Duration
+}
+
+// DefaultPace gives up what would take an hour for 60 MB: another mirror may be better, and the job's
+// walltime runs.
+var DefaultPace = Pace{BytesPerS: 16 << 10, Window: 30 * time.Second}
+
+// NewFetcher returns a Fetcher that asks each mirror at most three times in quick succession, and
+// wants the DefaultPace.
 func NewFetcher(lg *slog.Logger) *Fetcher {
 	c := retryablehttp.NewClient()
 	c.Logger = lg
@@ -38,12 +49,15 @@ func NewFetcher(lg *slog.Logger) *Fetcher {
 	c.RetryWaitMin = 100 * time.Millisecond
 	c.RetryWaitMax = time.Second
 	c.ErrorHandler = retryablehttp.PassthroughErrorHandler // the last answer says more than "giving up"
-	return &Fetcher{http: c, stall: 30 * time.Second}
+	f := &Fetcher{http: c, Pace: DefaultPace}
+	f.Open = map[string]Open{"file": openFile, "http": f.openHTTP, "https": f.openHTTP}
+	return f
 }
 
 // Fetch writes the archive of src to the file dst, from the first mirror that gives exactly its bytes.
-// Every mirror that was asked is in tries, in that order. If none works dst is not there, and the error
-// gives every reason; it is Unavailable if one of them may pass, else Failed.
+// tries[i] is what came of src.URLs[i]; mirrors behind the first good one are not asked. If none works
+// dst is not there, and the error gives every reason; it is Unavailable if one of them may pass, else
+// Failed.
 func (f *Fetcher) Fetch(ctx context.Context, src Source, dst string) (tries []Try, err error) {
 	out, err := os.CreateTemp(filepath.Dir(dst), ".fetch-*")
 	if err != nil {
@@ -88,46 +102,37 @@ func (f *Fetcher) try(ctx context.Context, rawURL string, p packages.Package, ou
 		return try, nil
 	}
 	try.URL = shown(u)
-	if err := rewind(out); err != nil {
-		return try, err
-	}
-	sink := &sink{file: out, sum: sha256.New()}
-	err = f.copy(ctx, u, p.SizeBytes, sink)
-	if err == nil {
-		err = sink.compare(p)
-	}
-	try.Bytes, try.Took = sink.n, time.Since(start)
-	if local := errors.Join(sink.err, ctx.Err()); local != nil {
+	t := &transfer{fetcher: f, url: u, size: p.SizeBytes, sink: sink{file: out}}
+	err = t.run(ctx, p)
+	try.Bytes, try.Took, try.Reached, try.Resumed = t.received, time.Since(start), t.reached, t.resumed
+	if local := errors.Join(t.sink.err, ctx.Err()); local != nil {
 		try.Reason = local.Error()
 		return try, local
 	}
 	if err != nil {
-		try.Reason, try.Transient = err.Error(), !errors.As(err, new(*refusal))
+		try.Reason, try.Transient = err.Error(), corral.KindOf(err) != corral.Failed
 	}
 	return try, nil
 }
 
-func rewind(f *os.File) error {
-	if err := f.Truncate(0); err != nil {
-		return err
-	}
-	_, err := f.Seek(0, io.SeekStart)
-	return err
-}
+// refusef is a mirror's answer that will be the same tomorrow.
+func refusef(format string, args ...any) error { return corral.Errorf(corral.Failed, format, args...) }
 
-// A refusal is a mirror's answer that will be the same tomorrow.
-type refusal struct{ text string }
-
-func (r *refusal) Error() string { return r.text }
-
-func refusef(format string, args ...any) error { return &refusal{fmt.Sprintf(format, args...)} }
-
-// sink takes the bytes of one try.
+// sink takes the bytes of one archive.
 type sink struct {
 	file *os.File
 	sum  hash.Hash
 	n    int64
 	err  error // of the file: not the mirror's fault
+}
+
+// restart forgets what came so far.
+func (s *sink) restart() error {
+	s.n, s.sum = 0, sha256.New()
+	if s.err = s.file.Truncate(0); s.err == nil {
+		_, s.err = s.file.Seek(0, io.SeekStart)
+	}
+	return s.err
 }
 
 func (s *sink) Write(b []byte) (int, error) {
@@ -150,86 +155,4 @@ func (s *sink) compare(p packages.Package) error {
 		return refusef("digest is %s, not %s", got, p.Digest)
 	}
 	return nil
-}
-
-// copy sends at most size+1 bytes of what is at u to w.
-func (f *Fetcher) copy(ctx context.Context, u *url.URL, size int64, w io.Writer) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	stalled := time.AfterFunc(f.stall, func() { cancel(fmt.Errorf("nothing came for %s", f.stall)) })
-	defer stalled.Stop()
-	body, err := f.open(ctx, u)
-	if err == nil {
-		defer body.Close()
-		_, err = io.Copy(w, io.LimitReader(&watched{body, stalled, f.stall}, size+1))
-	}
-	if cause := context.Cause(ctx); err != nil && cause != nil {
-		return cause
-	}
-	return err
-}
-
-// watched puts off the stall timer whenever something arrives.
-type watched struct {
-	io.Reader
-	stalled *time.Timer
-	after   time.Duration
-}
-
-func (r *watched) Read(b []byte) (int, error) {
-	n, err := r.Reader.Read(b)
-	if n > 0 {
-		r.stalled.Reset(r.after)
-	}
-	return n, err
-}
-
-func (f *Fetcher) open(ctx context.Context, u *url.URL) (io.ReadCloser, error) {
-	switch u.Scheme {
-	case "file":
-		return openFile(u)
-	case "http", "https":
-		return f.openHTTP(ctx, u)
-	}
-	return nil, refusef("scheme %q is none of http, https, file", u.Scheme)
-}
-
-func openFile(u *url.URL) (io.ReadCloser, error) {
-	if u.Host != "" && u.Host != "localhost" {
-		return nil, refusef("a file URL cannot name the host %q", u.Host)
-	}
-	f, err := os.Open(u.Path)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-		return nil, refusef("%v", err)
-	}
-	return f, err
-}
-
-func (f *Fetcher) openHTTP(ctx context.Context, u *url.URL) (io.ReadCloser, error) {
-	req, err := retryablehttp.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
-	if err != nil {
-		return nil, refusef("not a URL for http")
-	}
-	req.Header.Set("Accept-Encoding", "identity") // the digest is of the bytes as they are stored
-	resp, err := f.http.Do(req)
-	if err != nil {
-		return nil, bare(err)
-	}
-	if resp.StatusCode == http.StatusOK {
-		return resp.Body, nil
-	}
-	resp.Body.Close()
-	if resp.StatusCode >= 500 || resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusRequestTimeout {
-		return nil, fmt.Errorf("server said %s", resp.Status)
-	}
-	return nil, refusef("server said %s", resp.Status)
-}
-
-// bare takes the URL, which the Try shows already, out of an error's text.
-func bare(err error) error {
-	var wrapped *url.Error
-	if errors.As(err, &wrapped) {
-		return wrapped.Err
-	}
-	return err
 }

@@ -1,6 +1,10 @@
 package staging
 
 import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -17,9 +21,16 @@ import (
 
 const archiveSuffix = ".tar.gz"
 
-// A Mirror is a directory of worker packages, each under the hex digest of its archive. It may be
-// used by several processes at once. Dir is made when the first package is added, and holds nothing
-// else.
+// IndexName is the file of a mirror that lists its packages with their signatures.
+const IndexName = "index.json"
+
+// maxIndexBytes is how long an index may be.
+const maxIndexBytes = 16 << 20
+
+// A Mirror is a directory of worker packages, each under the hex digest of its archive, with the
+// signature beside it, and an index of them. A copy of the directory behind any server of http, https
+// or ftp is a mirror too. It may be read by several processes at once. Dir is made when the first
+// package is added, and holds nothing else.
 type Mirror struct {
 	Dir string // absolute
 }
@@ -77,6 +88,118 @@ func (m Mirror) put(write func(io.Writer) error) (packages.Package, error) {
 	return p, os.Rename(tmp.Name(), name)
 }
 
+// Vouch puts the signature of a package, whose archive is there, beside it and into the index. The
+// caller has checked it, and does not call Vouch or Remove at the same time again.
+func (m Mirror) Vouch(s packages.Signed) error {
+	name, err := m.path(s.Package)
+	if err != nil {
+		return err
+	}
+	b, err := s.Encode()
+	if err != nil {
+		return err // unreachable: Signed has no value that JSON lacks
+	}
+	if err := replace(name+packages.SignatureSuffix, b); err != nil {
+		return fmt.Errorf("signing package %s: %w", s.Name, err)
+	}
+	return m.writeIndex()
+}
+
+// replace writes a file that anybody may read, whole or not at all.
+func replace(name string, b []byte) error {
+	tmp := filepath.Join(filepath.Dir(name), "."+filepath.Base(name))
+	if err := os.WriteFile(tmp, b, 0o644); err != nil {
+		return err
+	}
+	return os.Rename(tmp, name)
+}
+
+func (m Mirror) writeIndex() error {
+	all, err := m.Index()
+	if err != nil {
+		return err
+	}
+	b, err := json.MarshalIndent(all, "", "  ")
+	if err != nil {
+		return err // unreachable: as in Vouch
+	}
+	if err := replace(filepath.Join(m.Dir, IndexName), append(b, '\n')); err != nil {
+		return fmt.Errorf("writing the mirror's index: %w", err)
+	}
+	return nil
+}
+
+// Index returns the packages of the mirror that are signed, in the order of their digests.
+func (m Mirror) Index() ([]packages.Signed, error) {
+	names, err := filepath.Glob(filepath.Join(m.Dir, "*"+archiveSuffix+packages.SignatureSuffix))
+	if err != nil {
+		return nil, fmt.Errorf("list packages: %w", err)
+	}
+	all := []packages.Signed{} // [] in JSON, not null
+	for _, name := range names {
+		s, err := readSignature(name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+func readSignature(name string) (packages.Signed, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return packages.Signed{}, fmt.Errorf("list packages: %w", err)
+	}
+	defer f.Close()
+	return packages.ReadSigned(f)
+}
+
+// Index reads the index of the mirror at base, of which nothing is believed: its signatures are for
+// the caller to check. The error's kind is that of Open.
+func (f *Fetcher) Index(ctx context.Context, base string) ([]packages.Signed, error) {
+	u, err := url.Parse(base)
+	if err != nil {
+		return nil, refusef("not a URL")
+	}
+	b, err := f.readAll(ctx, u.JoinPath(IndexName), maxIndexBytes)
+	if err != nil {
+		return nil, err
+	}
+	var all []packages.Signed
+	if err := json.Unmarshal(b, &all); err != nil {
+		return nil, refusef("%s is not an index of packages: %v", IndexName, err)
+	}
+	return all, nil
+}
+
+// Signature reads the signature that stands beside the archive at rawURL.
+func (f *Fetcher) Signature(ctx context.Context, rawURL string) (packages.Signed, error) {
+	u, err := url.Parse(rawURL)
+	if err != nil {
+		return packages.Signed{}, refusef("not a URL")
+	}
+	u.Path, u.RawPath = u.Path+packages.SignatureSuffix, ""
+	b, err := f.readAll(ctx, u, 64<<10)
+	if err != nil {
+		return packages.Signed{}, err
+	}
+	return packages.ReadSigned(bytes.NewReader(b))
+}
+
+// URLBelow returns where a mirror whose directory is at base has a package.
+func URLBelow(base string, p packages.Package) (string, error) {
+	name, err := FileName(p)
+	if err != nil {
+		return "", err
+	}
+	joined, err := url.JoinPath(base, name)
+	if err != nil {
+		return "", corral.Errorf(corral.Invalid, "%q is not a URL", base)
+	}
+	return joined, nil
+}
+
 // List describes the packages of the mirror in the order of their digests.
 func (m Mirror) List() ([]packages.Package, error) {
 	names, err := filepath.Glob(filepath.Join(m.Dir, "*"+archiveSuffix))
@@ -115,21 +238,23 @@ func (m Mirror) path(p packages.Package) (string, error) {
 	return filepath.Join(m.Dir, name), err
 }
 
-// ServeHTTP answers GET and HEAD of FileName, whole or by ranges, and nothing else. The caller strips
-// the prefix.
+// ServeHTTP answers GET and HEAD of archives (FileName), whole or by ranges, of their signatures and of
+// the index, and nothing else. The caller strips the prefix.
 func (m Mirror) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
 		http.Error(w, "only GET and HEAD", http.StatusMethodNotAllowed)
 		return
 	}
-	digits, ok := strings.CutSuffix(path.Base(r.URL.Path), archiveSuffix)
+	base := path.Base(r.URL.Path)
+	digits, isArchive := strings.CutSuffix(strings.TrimSuffix(base, packages.SignatureSuffix), archiveSuffix)
 	name, err := m.path(packages.Package{Digest: "sha256:" + digits})
-	if !ok || err != nil {
+	known := isArchive && err == nil || base == IndexName
+	if !known {
 		http.NotFound(w, r)
 		return
 	}
-	f, err := os.Open(name)
+	f, err := os.Open(filepath.Join(m.Dir, base))
 	if err != nil {
 		http.NotFound(w, r)
 		return
@@ -140,10 +265,26 @@ func (m Mirror) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "reading the package", http.StatusInternalServerError)
 		return
 	}
-	w.Header().Set("ETag", `"`+digits+`"`) // the content never changes under its name
-	w.Header().Set("Content-Type", "application/gzip")
+	w.Header().Set("Content-Type", "application/json")
+	if filepath.Join(m.Dir, base) == name {
+		w.Header().Set("ETag", `"`+digits+`"`) // the content never changes under its name
+		w.Header().Set("Content-Type", "application/gzip")
+	}
 	http.ServeContent(w, r, "", info.ModTime(), f)
 }
+
+// Has reports whether the archive of p is in the mirror, by its name and size.
+func (m Mirror) Has(p packages.Package) bool {
+	name, err := m.path(p)
+	if err != nil {
+		return false
+	}
+	info, err := os.Stat(name)
+	return err == nil && info.Size() == p.SizeBytes
+}
+
+// Path returns the file that is p's archive, if the mirror has it.
+func (m Mirror) Path(p packages.Package) (string, error) { return m.path(p) }
 
 // Remove deletes a package from the mirror; removing what is not there is no error.
 func (m Mirror) Remove(p packages.Package) error {
@@ -151,8 +292,10 @@ func (m Mirror) Remove(p packages.Package) error {
 	if err != nil {
 		return err
 	}
-	if err := os.Remove(name); err != nil && !os.IsNotExist(err) {
-		return corral.ErrorAt(corral.Failed, "package "+p.Name, "removing: %w", err)
+	for _, file := range []string{name + packages.SignatureSuffix, name} {
+		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return corral.ErrorAt(corral.Failed, "package "+p.Name, "removing: %w", err)
+		}
 	}
-	return nil
+	return m.writeIndex()
 }

@@ -20,7 +20,7 @@ import (
 // A Source is one package and the mirrors that are said to have it.
 type Source struct {
 	Package packages.Package // its Name, Digest and SizeBytes are used
-	URLs    []string         // http, https or file, in the order to try
+	URLs    []string         // in the order to try
 }
 
 // A Try is one attempt to get an archive from one mirror.
@@ -28,16 +28,22 @@ type Try struct {
 	URL       string        // without password and query
 	Bytes     int64         // that were received
 	Took      time.Duration // from the request to its end
+	Resumed   int           // how often it broke off and was taken up again
+	Reached   bool          // somebody answered
 	Reason    string        // why it did not work; "" if it did
 	Transient bool          // the same mirror may do better later
 }
 
 // String is the line of a log: what was tried, and what came of it.
 func (t Try) String() string {
+	line := t.URL + ": " + t.Reason
 	if t.Reason == "" {
-		return fmt.Sprintf("%s: %d bytes in %s", t.URL, t.Bytes, t.Took.Round(time.Millisecond))
+		line = fmt.Sprintf("%s: %d bytes in %s", t.URL, t.Bytes, t.Took.Round(time.Millisecond))
 	}
-	return fmt.Sprintf("%s: %s", t.URL, t.Reason)
+	if t.Resumed > 0 {
+		line += fmt.Sprintf(" (resumed %d times)", t.Resumed)
+	}
+	return line
 }
 
 // shown is how a URL appears in logs: credentials may be in its user part or its query.

@@ -88,7 +88,7 @@ func TestMirrorAddsAndLists(t *testing.T) {
 	if err := errors.Join(other.Remove(p), other.Remove(p)); err != nil {
 		t.Error(err)
 	}
-	assertEntries(t, other.Dir)
+	assertEntries(t, other.Dir, IndexName)
 }
 
 func TestMirrorServesPackagesOnly(t *testing.T) {
@@ -196,17 +196,17 @@ func TestFetchReasonsPerFault(t *testing.T) {
 		{"short", base + "/short/" + name, "truncated: 100 of", false},
 		{"long", base + "/long/" + name, "more than", false},
 		{"wrong byte", base + "/wrong-byte/" + name, "digest is sha256:", false},
-		{"stalls", base + "/stalls/" + name, "nothing came for 200ms", true},
+		{"stalls", base + "/stalls/" + name, "too slow: 100 bytes in 200ms", true},
 		{"no server", closed.URL + "/" + name, "connection refused", true},
 		{"no file", "file:///none/" + name, "no such file", false},
 		{"other host", "file://elsewhere/" + name, `cannot name the host "elsewhere"`, false},
-		{"scheme", "gopher://x/" + name, `scheme "gopher" is none of`, false},
+		{"scheme", "gopher://x/" + name, `scheme "gopher" is none that`, false},
 		{"not a URL", "http://user:secret@[", "not a URL", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			f := newFetcher(t)
-			f.stall = 200 * time.Millisecond
+			f.Pace.Window = 200 * time.Millisecond
 			dir := t.TempDir()
 			tries, err := f.Fetch(t.Context(), Source{p, []string{c.url}}, filepath.Join(dir, "dst"))
 			kind := map[bool]corral.Kind{true: corral.Unavailable, false: corral.Failed}[c.transient]
@@ -313,14 +313,10 @@ func TestInstallOnceForMany(t *testing.T) {
 		t.Errorf("the mirror was asked %d times, want once", n)
 	}
 	digits := strings.TrimSuffix(name, ".tar.gz")
-	assertEntries(t, filepath.Join(root, "packages"), digits, digits+".lock")
+	assertEntries(t, filepath.Join(root, "packages"), digits, digits+".use")
 	if info, err := os.Stat(filepath.Join(root, "packages", digits, "bin/pilot")); err != nil || info.Mode() != 0o755 {
 		t.Errorf("bin/pilot: %v, %v", info, err)
 	}
-	if err := errors.Join(Uninstall(root, p), Uninstall(root, p)); err != nil {
-		t.Error(err)
-	}
-	assertEntries(t, filepath.Join(root, "packages"))
 }
 
 func TestInstallRepairsWhatTheSitePurged(t *testing.T) {
@@ -360,7 +356,7 @@ func TestInstallLeavesNothingOnFailure(t *testing.T) {
 	if corral.KindOf(err) != corral.Failed || len(tries) != 1 {
 		t.Errorf("Install = %v, %v, want Failed after one try", tries, err)
 	}
-	assertEntries(t, filepath.Join(root, "packages"), strings.TrimSuffix(name, ".tar.gz")+".lock")
+	assertEntries(t, filepath.Join(root, "packages"))
 
 	blocked := filepath.Join(root, "file")
 	if err := os.WriteFile(blocked, nil, 0o600); err != nil {

@@ -78,7 +78,7 @@ func newApp(p *printer) *cli.App {
 	app.Action = func(c *cli.Context) error { return noCommand(c, app, nil) }
 	app.Commands = []*cli.Command{
 		demoCommand(p), upCommand(p), downCommand(p),
-		siteCommand(p), glideinCommand(p), clusterCommand(p),
+		siteCommand(p), glideinCommand(p), clusterCommand(p), packageCommand(p), mirrorCommand(p),
 		workflowCommand(p), runCommand(p), runsCommand(p),
 		doctorCommand(p), completionCommand(p), helpCommand(p, app), versionCommand(p),
 	}

@@ -16,8 +16,10 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/engine"
 	"github.com/corral-pilot/corral/internal/version"
 	"github.com/corral-pilot/corral/internal/xdg"
+	"github.com/corral-pilot/corral/staging"
 )
 
 func main() {
@@ -70,6 +72,13 @@ func flags(l xdg.Layout) []cli.Flag {
 		&cli.StringFlag{Name: "worker-listen", Value: "127.0.0.1:0", EnvVars: []string{"CORRALD_WORKER_LISTEN"}, Usage: "`HOST:PORT` of the worker port, opened for the first site other than local"},
 		&cli.StringFlag{Name: "advertise", EnvVars: []string{"CORRALD_ADVERTISE"}, Usage: "`HOST[:PORT]` under which sites reach the worker port (default: what it listens on)"},
 		&cli.StringFlag{Name: "pilot", EnvVars: []string{"CORRALD_PILOT"}, Usage: "pilot binary for this machine's architecture (default: the one beside corrald)"},
+		&cli.StringFlag{Name: "supply", Value: string(engine.WayAuto), EnvVars: []string{"CORRALD_SUPPLY"}, Usage: "how packages get to sites: local, mirrors, push, or auto for the first of them that is open"},
+		&cli.StringSliceFlag{Name: "trust-key", EnvVars: []string{"CORRALD_TRUST_KEYS"}, Usage: "`ed25519:KEY` whose packages sites may run, beside corrald's own; may be repeated"},
+		&cli.Int64Flag{Name: "mirror-floor", Value: staging.DefaultPace.BytesPerS, EnvVars: []string{"CORRALD_MIRROR_FLOOR"}, Usage: "`BYTES` a second below which a mirror is given up"},
+		&cli.DurationFlag{Name: "mirror-window", Value: staging.DefaultPace.Window, EnvVars: []string{"CORRALD_MIRROR_WINDOW"}, Usage: "over how long that is measured"},
+		&cli.Int64Flag{Name: "site-cache", Value: 4 << 30, EnvVars: []string{"CORRALD_SITE_CACHE"}, Usage: "`BYTES` of packages kept at a site; those used longest ago go first (0: no limit)"},
+		&cli.StringFlag{Name: "mirror-listen", EnvVars: []string{"CORRALD_MIRROR_LISTEN"}, Usage: "serve corrald's packages by HTTP, read-only, on `HOST:PORT` (default: not)"},
+		&cli.StringFlag{Name: "mirror-advertise", EnvVars: []string{"CORRALD_MIRROR_ADVERTISE"}, Usage: "`HOST[:PORT]` under which sites reach --mirror-listen (default: what it listens on)"},
 		&cli.DurationFlag{Name: "lease", Value: 15 * time.Second, EnvVars: []string{"CORRALD_LEASE"}, Usage: "how long a silent worker keeps its tasks"},
 		&cli.StringFlag{Name: "log-level", Value: "info", EnvVars: []string{"CORRALD_LOG_LEVEL"}, Usage: "debug, info, warn or error"},
 	}

@@ -155,6 +155,9 @@ func (w *workerPort) open() (address, digest string, err error) {
 	if w.address != "" {
 		return w.address, w.digest, nil
 	}
+	if err := os.MkdirAll(w.dir, 0o700); err != nil {
+		return "", "", fmt.Errorf("making the worker port's directory: %w", err)
+	}
 	cert, err := pool.LoadOrCreateCertificate(w.dir)
 	if err != nil {
 		return "", "", err

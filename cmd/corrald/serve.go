@@ -17,6 +17,7 @@ import (
 	"github.com/corral-pilot/corral/internal/server"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/internal/version"
+	"github.com/corral-pilot/corral/packages"
 	"github.com/corral-pilot/corral/pool"
 )
 
@@ -59,6 +60,7 @@ type daemon struct {
 	engine   *engine.Engine
 	runs     *run.Manager
 	port     *workerPort
+	mirror   *mirrorPort
 	api      *server.Server
 }
 
@@ -67,7 +69,11 @@ func assemble(lg *slog.Logger, db *store.DB, s settings) (*daemon, error) {
 	if err != nil {
 		return nil, err
 	}
-	depot := engine.OpenDepot(s.layout.Cache)
+	signer, err := packages.LoadSigner(s.layout.PackageKey())
+	if err != nil {
+		return nil, err
+	}
+	depot := engine.OpenDepot(s.layout.Cache, signer, s.trusted...)
 	if err := depot.AddPilot(s.pilot, thisMachine()); err != nil {
 		return nil, err
 	}
@@ -76,15 +82,23 @@ func assemble(lg *slog.Logger, db *store.DB, s settings) (*daemon, error) {
 	if err != nil {
 		return nil, err
 	}
+	mirror, err := openMirror(lg, s, depot.Mirror())
+	if err != nil {
+		return nil, err
+	}
+	s.supply.ServedAt = mirror.url(s.mirrorAdvertise)
+	eng := engine.New(lg, db, clusters, engine.Config{Key: key, Depot: depot, Address: port, Supply: s.supply})
 	runs := run.NewManager(lg, db, clusters, run.Config{Dir: s.layout.Runs()})
 	return &daemon{
 		clusters: clusters,
-		engine:   engine.New(lg, db, clusters, engine.Config{Key: key, Depot: depot, Address: port}),
+		engine:   eng,
 		runs:     runs,
 		port:     port,
+		mirror:   mirror,
 		api: server.New(lg, db, runs, clusters, server.Config{
 			Version:   version.String(),
 			Machine:   machineShape(),
+			Catalog:   eng.Catalog(),
 			SiteRoot:  s.layout.SiteRoot,
 			CheckSite: engine.CheckSite,
 			JobFile:   engine.JobFile(db),
@@ -108,6 +122,7 @@ func (d *daemon) serve(ctx context.Context, api net.Listener) error {
 		})
 	}
 	part("worker port", d.port.serve)
+	part("mirror", d.mirror.serve)
 	part("engine", d.engine.Run)
 	part("runs", d.runs.Run)
 	err := d.api.Serve(ctx, api)

@@ -5,12 +5,16 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/engine"
 	"github.com/corral-pilot/corral/internal/xdg"
+	"github.com/corral-pilot/corral/packages"
+	"github.com/corral-pilot/corral/staging"
 )
 
 // settings are corrald's flags, checked.
@@ -21,6 +25,10 @@ type settings struct {
 	pilot     string
 	lease     time.Duration
 	logLevel  slog.Level
+
+	mirrorListen, mirrorAdvertise string
+	trusted                       []packages.PublicKey // beside corrald's own key
+	supply                        engine.Supply
 }
 
 func newSettings(c *cli.Context) (settings, error) {
@@ -59,7 +67,39 @@ func newSettings(c *cli.Context) (settings, error) {
 	if err := s.logLevel.UnmarshalText([]byte(c.String("log-level"))); err != nil {
 		return s, corral.ErrorAt(corral.Invalid, "--log-level", "%w", err)
 	}
+	if err := s.findSupply(c); err != nil {
+		return s, err
+	}
 	return s, s.findPilot()
+}
+
+// findSupply reads how packages get to sites and whom they must be from.
+func (s *settings) findSupply(c *cli.Context) error {
+	s.mirrorListen, s.mirrorAdvertise = c.String("mirror-listen"), c.String("mirror-advertise")
+	if s.mirrorListen != "" {
+		if _, _, err := net.SplitHostPort(s.mirrorListen); err != nil {
+			return corral.ErrorAt(corral.Invalid, "--mirror-listen", "%w", err)
+		}
+	}
+	for _, k := range c.StringSlice("trust-key") {
+		key, err := packages.ParsePublicKey(k)
+		if err != nil {
+			return corral.ErrorAt(corral.Invalid, "--trust-key", "%w", err)
+		}
+		s.trusted = append(s.trusted, key)
+	}
+	s.supply = engine.Supply{
+		Way:        engine.Way(c.String("supply")),
+		Pace:       staging.Pace{BytesPerS: c.Int64("mirror-floor"), Window: c.Duration("mirror-window")},
+		CacheBytes: c.Int64("site-cache"),
+	}
+	if !slices.Contains(engine.Ways, s.supply.Way) {
+		return corral.ErrorAt(corral.Invalid, "--supply", "%q is none of %v", s.supply.Way, engine.Ways)
+	}
+	if s.supply.Pace.BytesPerS < 1 || s.supply.Pace.Window < 100*time.Millisecond || s.supply.CacheBytes < 0 {
+		return corral.ErrorAt(corral.Invalid, "--mirror-floor, --mirror-window, --site-cache", "want at least 1 byte/s, 100ms and 0 bytes")
+	}
+	return nil
 }
 
 // findPilot makes the pilot binary default to the one beside this program.

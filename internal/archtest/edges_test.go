@@ -9,10 +9,11 @@ import (
 // layers lists every package, from the centre to the rim. A package imports from lower layers only,
 // never from its own. examples/lambda stands below the demo that shows it.
 var layers = [][]string{
-	{"dag", "resubmit", "internal/disk", "internal/node", "internal/version", "internal/xdg"},
+	{"condor", "dag", "resubmit", "internal/disk", "internal/node", "internal/version", "internal/xdg"},
 	{root},
 	{"api", "gridsite", "internal/order", "internal/store", "packages", "pool", "workflow"},
 	{"examples/lambda", "gridsite/gridsitetest", "internal/follow", "internal/personal", "internal/reconcile", "internal/run", "internal/store/storetest", "staging"},
+	{"staging/ftp"},
 	{"internal/engine", "internal/pilot"},
 	{"internal/demo", "internal/server"},
 	{"bench", "cmd/corral", "cmd/corrald", "cmd/pilot", "internal/archtest", "internal/e2e"},
@@ -20,6 +21,7 @@ var layers = [][]string{
 
 // edges lists, for each package, what it may import of ours and why. What is not here is not allowed.
 var edges = map[string]map[string]string{
+	"condor":           {}, // HTCondor, and nothing of ours
 	"dag":              {},
 	"resubmit":         {},
 	"internal/disk":    {},
@@ -46,14 +48,16 @@ var edges = map[string]map[string]string{
 	"internal/store/storetest": {"internal/store": "opens a database for a test"},
 	"staging":                  {root: "error kinds", "packages": "what it installs"},
 
+	"staging/ftp": {root: "error kinds", "staging": "how it is asked"},
+
 	"internal/engine": {
 		root: "sites, glideins, jobs", "resubmit": "policies", "internal/version": "names the worker package",
 		"gridsite": "submits and follows jobs", "internal/order": "writes orders, reads reports",
 		"internal/reconcile": "decides", "internal/run": "adopts runs", "internal/store": "the world",
-		"packages": "builds the worker package", "pool": "counts workers", "staging": "the mirror",
+		"packages": "builds the worker package", "pool": "counts workers", "staging": "the mirror", "staging/ftp": "what only corrald speaks",
 	},
 	"internal/pilot": {
-		root: "outcomes", "internal/node": "checks the machine", "internal/order": "reads orders, writes reports", "packages": "removes packages",
+		root: "outcomes", "internal/node": "checks the machine", "internal/order": "reads orders, writes reports", "packages": "checks signatures",
 		"pool": "runs workers", "staging": "installs packages",
 	},
 
@@ -72,7 +76,7 @@ var edges = map[string]map[string]string{
 	"cmd/corrald": {
 		root: "machine", "api": "paths", "internal/engine": "wires it", "internal/node": "machine", "internal/personal": "state file",
 		"internal/run": "wires it", "internal/server": "wires it", "internal/store": "wires it",
-		"internal/version": "--version", "internal/xdg": "default paths", "pool": "wires it",
+		"internal/version": "--version", "internal/xdg": "default paths", "packages": "signing key", "pool": "wires it", "staging": "serves the mirror",
 	},
 	"cmd/pilot": {root: "exit status", "internal/pilot": "wires it", "internal/version": "--version"},
 

@@ -16,6 +16,7 @@ const maxPilotBytes = 12 << 20
 // rest.
 var notInPilot = map[string]string{
 	"github.com/labstack/echo": "it serves nothing",
+	"github.com/jlaffaye/ftp":  "corrald fetches from ftp mirrors",
 	"modernc.org/sqlite":       "it stores nothing",
 	"golang.org/x/crypto/ssh":  "it logs in nowhere",
 	module + "/internal/store": "it stores nothing",

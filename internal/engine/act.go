@@ -121,7 +121,7 @@ func (l *siteLoop) submit(ctx context.Context, w reconcile.World, a reconcile.Su
 // send submits a job whose intent is recorded and records the answer. Without an answer the job stays
 // NEW and Decide will have it looked up.
 func (l *siteLoop) send(ctx context.Context, w reconcile.World, job corral.Job) error {
-	spec, err := l.spec(w, job)
+	spec, err := l.spec(ctx, w, job)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/version"
@@ -16,8 +17,11 @@ import (
 	"github.com/corral-pilot/corral/staging"
 )
 
-// pilotInPackage is where a pilot package has its binary.
-const pilotInPackage = "bin/pilot"
+// A pilot package is called pilotPackage and has its binary as pilotInPackage.
+const (
+	pilotPackage   = "corral-pilot"
+	pilotInPackage = "bin/pilot"
+)
 
 // A Depot has what is brought to sites: the worker packages in corrald's own mirror, and the bare
 // pilot binaries that run the setup job, which must be at a site before any package can be.
@@ -25,16 +29,34 @@ type Depot struct {
 	mirror staging.Mirror
 	dir    string            // corrald's copies of the pilot binaries, by digest
 	pilots map[string]string // :: digest of a pilot package → path of its binary
-	stock  []packages.Package
+	stock  []packages.Signed // made of the binaries that this corrald was given
+
+	signer  packages.Signer
+	trusted []packages.PublicKey
+
+	mu sync.Mutex // one at a time changes the mirror's index
 }
 
-// OpenDepot returns a depot below dir without any pilot yet.
-func OpenDepot(dir string) *Depot {
+// OpenDepot returns a depot below dir without any pilot yet. It signs what it packs, and trusts its own
+// key and those of trusted.
+func OpenDepot(dir string, signer packages.Signer, trusted ...packages.PublicKey) *Depot {
 	return &Depot{
-		mirror: staging.Mirror{Dir: filepath.Join(dir, "mirror")},
-		dir:    filepath.Join(dir, "pilots"),
-		pilots: map[string]string{},
+		mirror:  staging.Mirror{Dir: filepath.Join(dir, "mirror")},
+		dir:     filepath.Join(dir, "pilots"),
+		pilots:  map[string]string{},
+		signer:  signer,
+		trusted: append([]packages.PublicKey{signer.Public()}, trusted...),
 	}
+}
+
+// Mirror returns corrald's own mirror.
+func (d *Depot) Mirror() staging.Mirror { return d.mirror }
+
+// vouch puts a checked signature into the mirror.
+func (d *Depot) vouch(s packages.Signed) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.mirror.Vouch(s)
 }
 
 // AddPilot makes a worker package of the static pilot binary at path, which runs on machines of arch
@@ -57,9 +79,10 @@ func (d *Depot) AddPilot(path, arch string) error {
 	if err != nil {
 		return fmt.Errorf("packing the pilot: %w", err)
 	}
+	s := d.signer.Sign(p)
 	d.pilots[p.Digest] = filepath.Join(dir, "files", pilotInPackage)
-	d.stock = append(d.stock, p)
-	return nil
+	d.stock = append(d.stock, s)
+	return d.vouch(s)
 }
 
 // packed returns the package that an earlier corrald made of the binary that dir is for.
@@ -89,7 +112,7 @@ func (d *Depot) pack(dir string, binary []byte, arch string) (p packages.Package
 		return p, err
 	}
 	p, err = d.mirror.Build(packages.Header{
-		What:     "corral-pilot",
+		What:     pilotPackage,
 		Version:  version.String(),
 		Platform: corral.Platform{OS: "linux", Arch: arch, Libc: packages.Static},
 	}, os.DirFS(files))
@@ -111,20 +134,26 @@ func keep(b []byte, path, tmp string, mode fs.FileMode) error {
 	return os.Rename(tmp, path)
 }
 
-// choose returns the worker package for a platform, an Unsatisfiable error that says why if there is
-// none.
-func (d *Depot) choose(p corral.Platform) (packages.Package, error) {
-	return packages.Choose(p, d.stock)
-}
-
-// binary opens the pilot binary that is in package p.
-func (d *Depot) binary(p packages.Package) (*os.File, error) { return os.Open(d.pilots[p.Digest]) }
-
-// urls returns where a site's setup job finds package p, best first.
-func (d *Depot) urls(p packages.Package) ([]string, error) {
-	own, err := d.mirror.URL(p)
-	if err != nil {
-		return nil, fmt.Errorf("finding %s in the mirror: %w", p.Name, err)
+// binary opens the pilot binary that is in package p. One that this corrald did not pack itself is
+// unpacked first, for which its archive must be in the mirror.
+func (d *Depot) binary(p packages.Package) (*os.File, error) {
+	if name, ok := d.pilots[p.Digest]; ok {
+		return os.Open(name)
 	}
-	return []string{own}, nil
+	digits, err := packages.HexOf(p.Digest)
+	if err != nil {
+		return nil, err
+	}
+	archive, err := d.mirror.Path(p)
+	if err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(d.dir, "unpacked", digits)
+	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
+		return nil, err
+	}
+	if err := packages.Unpack(archive, p, dir); err != nil {
+		return nil, err
+	}
+	return os.Open(filepath.Join(dir, pilotInPackage))
 }

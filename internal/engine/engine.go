@@ -24,11 +24,12 @@ import (
 // Actor is the name under which corrald itself changes things.
 const Actor = "corrald"
 
-// Config says where the engine's collaborators are. All fields are required.
+// Config says where the engine's collaborators are. All fields but Supply are required.
 type Config struct {
 	Key     Key     // makes the attempts' tokens
 	Depot   *Depot  // where worker packages and pilot binaries come from
 	Address Address // where workers dial in
+	Supply  Supply  // how packages get to sites
 }
 
 // An Engine keeps the sites as they were asked to be.
@@ -37,6 +38,7 @@ type Engine struct {
 	db       *store.DB
 	clusters *Clusters
 	cfg      Config
+	catalog  *Catalog
 	open     opener
 }
 
@@ -45,8 +47,11 @@ type opener func(context.Context, corral.Site) (gridsite.Conn, gridsite.Batch, e
 
 // New returns an engine that works once Run is called.
 func New(lg *slog.Logger, db *store.DB, clusters *Clusters, cfg Config) *Engine {
-	return &Engine{lg: lg, db: db, clusters: clusters, cfg: cfg, open: Open}
+	return &Engine{lg: lg, db: db, clusters: clusters, cfg: cfg, open: Open, catalog: newCatalog(lg, db, cfg.Depot, cfg.Supply.Pace)}
 }
+
+// Catalog returns what the engine knows of packages.
+func (e *Engine) Catalog() *Catalog { return e.catalog }
 
 // Run serves all sites until ctx ends and returns when every site's goroutine is gone. Jobs at the
 // sites go on: the next Run adopts them.
@@ -57,6 +62,9 @@ func (e *Engine) Run(ctx context.Context) error {
 		serving = map[corral.SiteID]bool{}
 	)
 	defer wg.Wait()
+	if err := e.catalog.register(ctx); err != nil {
+		return err
+	}
 	for {
 		changed := e.db.Changed(store.Subject{Object: store.ObjectSite})
 		ids, err := e.sitesToServe(ctx)

@@ -17,6 +17,7 @@ import (
 	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/internal/store/storetest"
+	"github.com/corral-pilot/corral/packages"
 	"github.com/corral-pilot/corral/pool"
 	"github.com/corral-pilot/corral/resubmit"
 )
@@ -37,7 +38,11 @@ func TestMain(m *testing.M) {
 		if out, err := cmd.CombinedOutput(); err != nil {
 			panic(fmt.Sprintf("%v: %s", err, out))
 		}
-		depot = OpenDepot(filepath.Join(dir, "cache"))
+		signer, err := packages.LoadSigner(filepath.Join(dir, "package.key"))
+		if err != nil {
+			panic(err)
+		}
+		depot = OpenDepot(filepath.Join(dir, "cache"), signer)
 		if err := depot.AddPilot(pilot, "x86_64"); err != nil {
 			panic(err)
 		}

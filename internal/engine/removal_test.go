@@ -67,7 +67,7 @@ func TestFailedSiteIsRemoved(t *testing.T) {
 	t.Run("no package for its platform", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t)
-		w.cfg.Depot = OpenDepot(t.TempDir())
+		w.cfg.Depot = OpenDepot(t.TempDir(), depot.signer)
 		w.start()
 		s := w.site("here")
 		w.siteIs(s.ID, corral.SiteFailed)

@@ -27,14 +27,16 @@ type siteLoop struct {
 	recorded    bool // in the present step, so that more may be due at once
 	busyUntil   time.Time
 	nextPoll    time.Time
-	missing     map[string]time.Time  // :: tag → since when the site has not known it
-	told        map[corral.JobID]bool // attempts whose dispatcher was asked to drain them
-	trouble     time.Duration         // present back-off
+	missing     map[string]time.Time    // :: tag → since when the site has not known it
+	told        map[corral.JobID]bool   // attempts whose dispatcher was asked to drain them
+	reports     map[string]order.Report // :: tag → what an ended job said, until that is recorded
+	unreached   bool                    // the last setup job got no answer from any mirror
+	trouble     time.Duration           // present back-off
 	lastTrouble string
 }
 
 func newSiteLoop(e *Engine, id corral.SiteID) *siteLoop {
-	return &siteLoop{e: e, id: id, missing: map[string]time.Time{}, told: map[corral.JobID]bool{}}
+	return &siteLoop{e: e, id: id, missing: map[string]time.Time{}, told: map[corral.JobID]bool{}, reports: map[string]order.Report{}}
 }
 
 // step observes, decides and acts once and returns how long nothing needs to be looked at.
@@ -218,6 +220,7 @@ func (l *siteLoop) lastWords(ctx context.Context, j corral.Job) (*reconcile.Repo
 	if b != nil {
 		r, err := order.DecodeReport(b)
 		if err == nil {
+			l.reports[j.Tag] = r
 			return &reconcile.Report{Outcome: r.Outcome, Transient: r.Transient, Reason: r.Reason}, "", nil
 		}
 		l.e.lg.Warn("unreadable report", "job", j.Tag, "err", err)
@@ -238,11 +241,19 @@ func (l *siteLoop) record(ctx context.Context, j corral.Job, events []corral.Job
 
 func (l *siteLoop) moveJob(ctx context.Context, j corral.Job, ev corral.JobEvent) error {
 	err := l.write(ctx, func(tx *store.Tx) error {
+		if ev.Move == corral.JobEnd {
+			if err := l.reportedTries(tx, j); err != nil {
+				return err
+			}
+		}
 		_, err := tx.MoveJob(j.ID, ev)
 		return err
 	})
 	if err != nil {
 		return fmt.Errorf("recording %s of %s: %w", ev.Move, j.Name(), err)
+	}
+	if ev.Move == corral.JobEnd {
+		l.learn(j)
 	}
 	l.busy(time.Now())
 	l.e.lg.Info("job moved", "job", j.Tag, "name", j.Name(), "move", ev.Move, "outcome", ev.Outcome, "reason", ev.Reason)

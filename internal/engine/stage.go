@@ -2,7 +2,9 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"path"
 	"time"
 
@@ -60,7 +62,7 @@ func (l *siteLoop) survey(ctx context.Context, site corral.Site) (corral.Site, e
 	if err != nil {
 		return site, fmt.Errorf("finding the platform of site %s: %w", site.Name, err)
 	}
-	p, err := l.e.cfg.Depot.choose(platform)
+	p, err := l.e.catalog.choose(ctx, platform)
 	if err != nil {
 		return site, l.unusable(ctx, err.Error())
 	}
@@ -81,16 +83,9 @@ mkdir -p -- "$1" &&
 
 // boot puts the pilot binary where the setup and cleanup jobs find it, unless it is there.
 func (l *siteLoop) boot(ctx context.Context, site corral.Site) error {
-	there, err := l.conn.Run(ctx, gridsite.Command{Argv: []string{"test", "-x", bootPath(site)}})
-	if err != nil {
-		return fmt.Errorf("looking for the pilot binary: %w", err)
-	}
-	if there.Exit == 0 {
-		return nil
-	}
-	p, err := l.e.cfg.Depot.choose(site.Platform)
-	if err != nil {
-		return l.unusable(ctx, err.Error())
+	there, err := l.succeeds(ctx, "test", "-x", bootPath(site))
+	if there || err != nil {
+		return err
 	}
 	dir := path.Dir(bootPath(site))
 	made, err := l.conn.Run(ctx, gridsite.Command{Argv: []string{"sh", "-c", bootScript, "boot", site.Root, dir}})
@@ -100,7 +95,7 @@ func (l *siteLoop) boot(ctx context.Context, site corral.Site) error {
 	case made.Exit != 0:
 		return l.unusable(ctx, "making "+dir+": "+lastLine(made.Stderr))
 	}
-	f, err := l.e.cfg.Depot.binary(p)
+	f, err := l.pilotBinary(ctx, site)
 	if err != nil {
 		return fmt.Errorf("opening the pilot binary: %w", err)
 	}
@@ -109,6 +104,18 @@ func (l *siteLoop) boot(ctx context.Context, site corral.Site) error {
 		return fmt.Errorf("putting the pilot binary there: %w", err)
 	}
 	return nil
+}
+
+// pilotBinary opens the pilot of the site's package.
+func (l *siteLoop) pilotBinary(ctx context.Context, site corral.Site) (*os.File, error) {
+	p, _, err := l.e.catalog.of(ctx, site)
+	if err != nil {
+		return nil, err
+	}
+	if missing, err := l.ensure(ctx, p); missing != nil || err != nil {
+		return nil, errors.Join(missing, err)
+	}
+	return l.e.cfg.Depot.binary(p.Package)
 }
 
 // unusable fails the site for a reason of its own.
@@ -126,14 +133,14 @@ func bootPath(site corral.Site) string {
 }
 
 // spec describes a job to its site: the pilot binary with the verb of its kind, and its order.
-func (l *siteLoop) spec(w reconcile.World, job corral.Job) (gridsite.JobSpec, error) {
+func (l *siteLoop) spec(ctx context.Context, w reconcile.World, job corral.Job) (gridsite.JobSpec, error) {
 	s := gridsite.JobSpec{Tag: job.Tag, Hosts: 1, CPUs: 1, Walltime: siteJobWalltime}
 	o := order.Order{Tag: job.Tag, Root: w.Site.Root}
 	var err error
 	switch job.Kind {
 	case corral.SetupJob:
 		s.Argv = []string{bootPath(w.Site), "setup"}
-		o.Setup, err = l.setupOrder(w.Site)
+		o.Setup, err = l.setupOrder(ctx, w.Site)
 	case corral.CleanupJob:
 		s.Argv = []string{bootPath(w.Site), "cleanup"}
 		o.Cleanup = &order.Cleanup{}
@@ -151,16 +158,28 @@ func (l *siteLoop) spec(w reconcile.World, job corral.Job) (gridsite.JobSpec, er
 	return s, nil
 }
 
-func (l *siteLoop) setupOrder(site corral.Site) (*order.Setup, error) {
-	p, err := l.e.cfg.Depot.choose(site.Platform)
+func (l *siteLoop) setupOrder(ctx context.Context, site corral.Site) (*order.Setup, error) {
+	p, mirrors, err := l.e.catalog.of(ctx, site)
 	if err != nil {
 		return nil, err
 	}
-	urls, err := l.e.cfg.Depot.urls(p)
+	if err := l.open(ctx, site); err != nil {
+		return nil, err
+	}
+	sources, err := l.supply(ctx, site, p, mirrors)
 	if err != nil {
 		return nil, err
 	}
-	return &order.Setup{Package: p.Name, Digest: p.Digest, SizeBytes: p.SizeBytes, URLs: urls}, nil
+	o := &order.Setup{
+		Package: p.Name, What: p.What, Version: p.Version, Platform: p.Platform, Digest: p.Digest, SizeBytes: p.SizeBytes,
+		Key: string(p.Key), Signature: p.Signature, Sources: sources,
+		BytesPerS: l.e.cfg.Supply.Pace.BytesPerS, Window: corral.Seconds(l.e.cfg.Supply.Pace.Window),
+		CacheBytes: l.e.cfg.Supply.CacheBytes,
+	}
+	for _, k := range l.e.cfg.Depot.trusted {
+		o.Trusted = append(o.Trusted, string(k))
+	}
+	return o, nil
 }
 
 // pilotSpec fills in what a pilot job needs: its shape, and in the order its token and the way in.

@@ -1,63 +1,158 @@
 package engine
 
 import (
+	"context"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
-	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/internal/order"
+	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/pool"
-	"github.com/corral-pilot/corral/resubmit"
 )
 
-// What a run may wait for: workers that are still to come, and for as long as they will stay.
-func TestToCome(t *testing.T) {
+func TestChooseWay(t *testing.T) {
 	t.Parallel()
-	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	const walltime = 10 * time.Minute
-	never, forever := resubmit.Policy{}, resubmit.Policy{Mode: resubmit.Forever}
-	once := resubmit.Policy{Mode: resubmit.Times, Limit: 1}
-	past := resubmit.Policy{Mode: resubmit.Until, Deadline: now.Add(-time.Minute)}
-	over := func(id corral.JobID, o corral.Outcome) corral.Job {
-		return corral.Job{ID: id, State: corral.JobEnded, Outcome: o, EndedAt: now.Add(-time.Minute)}
-	}
-	queued := func(id corral.JobID) corral.Job { return corral.Job{ID: id, State: corral.JobQueued} }
-	running := func(id corral.JobID) corral.Job {
-		return corral.Job{ID: id, State: corral.JobRunning, StartedAt: now.Add(-4 * time.Minute)}
-	}
-	whole := map[corral.JobID]int{1: 2}
-	for _, tt := range []struct {
-		name     string
-		policy   resubmit.Policy
-		attempts []corral.Job
-		present  map[corral.JobID]int
-		want     time.Duration // how long it stays; 0: nobody is to come
+	for _, c := range []struct {
+		asked Way
+		known opening
+		want  Way
 	}{
-		{"the first attempt is to come", never, nil, nil, walltime},
-		{"it waits in the queue", never, []corral.Job{queued(1)}, nil, walltime},
-		{"it runs, a worker is missing", never, []corral.Job{running(1)}, map[corral.JobID]int{1: 1}, walltime - 4*time.Minute},
-		{"it runs, all workers are there", never, []corral.Job{running(1)}, whole, 0},
-		{"all are there, another may follow", forever, []corral.Job{running(1)}, whole, walltime},
-		{"all are there, one may follow", once, []corral.Job{running(1)}, whole, walltime},
-		{"all are there, that was the last", once, []corral.Job{over(2, corral.OutcomeExpired), running(1)}, whole, 0},
-		{"all are there, the time for others is over", past, []corral.Job{running(1)}, whole, 0},
-		{"the last of two that overlap waits", once, []corral.Job{running(1), queued(2)}, whole, walltime},
-		{"it was lost, a retry is left", resubmit.Policy{Retries: 1}, []corral.Job{over(1, corral.OutcomeLost)}, nil, walltime},
+		{WayAuto, opening{visible: true, fetchable: true}, WayLocal},
+		{"", opening{visible: true}, WayLocal},
+		{WayAuto, opening{fetchable: true}, WayMirrors},
+		{WayAuto, opening{fetchable: true, unreached: true}, WayPush},
+		{WayAuto, opening{}, WayPush},
+		{WayMirrors, opening{visible: true}, WayMirrors},
+		{WayPush, opening{visible: true, fetchable: true}, WayPush},
+		{WayLocal, opening{fetchable: true}, WayLocal},
 	} {
-		g := corral.Glidein{ID: 7, State: corral.GlideinWaiting, Hosts: 2, CPUs: 1, Walltime: corral.Seconds(walltime), Resubmit: tt.policy, Attempts: tt.attempts}
-		got, ok := toCome(g, tt.present, now)
-		if want := pool.Longest(tt.want-order.Reserve(walltime)) - startUp; ok != (tt.want > 0) || ok && got != want {
-			t.Errorf("%s: %s, %t; want %s", tt.name, got, ok, want)
+		if way, why := c.asked.choose(c.known); way != c.want || why == "" {
+			t.Errorf("%q with %+v: %s (%s), want %s", c.asked, c.known, way, why, c.want)
 		}
-		for _, gone := range []func(*corral.Glidein){
-			func(g *corral.Glidein) { g.Asked = corral.AskDrain },
-			func(g *corral.Glidein) { g.State = corral.GlideinFinished },
-		} {
-			g := g
-			gone(&g)
-			if _, ok := toCome(g, tt.present, now); ok {
-				t.Errorf("%s: somebody is to come of a glidein that goes", tt.name)
+	}
+}
+
+// elsewhere is a site on this machine that does not see corrald's mirror.
+type elsewhere struct{ gridsite.Conn }
+
+func (e elsewhere) Run(ctx context.Context, c gridsite.Command) (gridsite.Result, error) {
+	if c.Argv[0] == "test" && c.Argv[1] == "-r" {
+		return gridsite.Result{Exit: 1}, nil
+	}
+	return e.Conn.Run(ctx, c)
+}
+
+// A site that no mirror answers to gets the package by push, and its history says what was tried.
+func TestPushWhenNoMirrorAnswers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	silent := httptest.NewServer(nil)
+	silent.Close()
+	clusters := NewClusters(w.lg, w.db, pool.Config{})
+	t.Cleanup(clusters.Close)
+	e := New(w.lg, w.db, clusters, w.cfg)
+	e.open = func(ctx context.Context, s corral.Site) (gridsite.Conn, gridsite.Batch, error) {
+		conn, batch, err := Open(ctx, s)
+		return elsewhere{conn}, batch, err
+	}
+	if err := e.catalog.register(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.write(func(tx *store.Tx) error {
+		m, err := tx.CreateMirror(corral.Mirror{Name: "silent", Owner: "local", URL: silent.URL})
+		if err == nil {
+			_, err = tx.CheckMirror(m.ID, []corral.PackageID{1}, "")
+		}
+		return err
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { _ = e.Run(ctx); close(done) }()
+	t.Cleanup(func() { cancel(); <-done })
+	s := w.site("far")
+	w.siteIs(s.ID, corral.SiteReady)
+	var ways, tries []string
+	w.view(func(tx *store.Tx) error {
+		entries, err := tx.History(store.ObjectSite, int64(s.ID), store.Page{})
+		for _, entry := range entries {
+			switch entry.Event {
+			case "supply":
+				ways = append(ways, entry.Reason)
+			case "fetch":
+				tries = append(tries, entry.Reason)
 			}
+		}
+		return err
+	})
+	if len(ways) != 2 || !strings.Contains(ways[0], "by way of mirrors") || !strings.Contains(ways[1], "by way of push: no mirror answered") {
+		t.Errorf("ways %q, want mirrors, then push", ways)
+	}
+	if len(tries) != 2 || !strings.Contains(tries[0], "connection refused") || !strings.Contains(tries[1], ".incoming") {
+		t.Errorf("tries %q, want the silent mirror, then what was pushed", tries)
+	}
+}
+
+// A newer build takes the place of the one before, unless a site uses that.
+func TestRegisterSupersedes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := New(w.lg, w.db, nil, w.cfg).catalog
+	stock := c.depot.stock[0]
+	old := described(stock)
+	old.Owner, old.Digest = Actor, "sha256:"+strings.Repeat("0", 64)
+	imported := described(stock)
+	imported.Owner, imported.Digest = "local", "sha256:"+strings.Repeat("1", 64)
+	w.write(func(tx *store.Tx) error {
+		for _, p := range []corral.Package{old, imported} {
+			if _, err := tx.CreatePackage(p); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	for range 2 { // a restart changes nothing
+		if err := c.register(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var left []corral.PackageID
+	w.view(func(tx *store.Tx) error {
+		all, err := tx.Packages(store.Filter{})
+		for _, p := range all {
+			left = append(left, p.ID)
+		}
+		return err
+	})
+	if len(left) != 2 || left[0] != 2 || left[1] != 3 {
+		t.Errorf("packages %v are left, want what was imported, 2, and the new build, 3", left)
+	}
+}
+
+// The pilot of an imported package is taken out of its archive.
+func TestBinaryOfAnImportedPackage(t *testing.T) {
+	t.Parallel()
+	s := depot.stock[0]
+	d := OpenDepot(t.TempDir(), depot.signer)
+	archive, err := depot.mirror.Path(s.Package)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.mirror.Add(archive); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		f, err := d.binary(s.Package)
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, err := f.Stat()
+		f.Close()
+		if want, err2 := os.Stat(filepath.Clean(depot.pilots[s.Digest])); err != nil || err2 != nil || info.Size() != want.Size() {
+			t.Errorf("binary has %d bytes (%v), want those of %v (%v)", info.Size(), err, want, err2)
 		}
 	}
 }

@@ -34,12 +34,38 @@ type Order struct {
 	Cleanup *Cleanup `json:"cleanup,omitempty"`
 }
 
-// Setup asks for one worker package.
+// Setup asks for one worker package. The pilot refuses it by name, before it asks any mirror, unless one
+// of the trusted keys signed it.
 type Setup struct {
-	Package   string   `json:"package"` // name
-	Digest    string   `json:"digest"`  // sha256:HEX of the archive
-	SizeBytes int64    `json:"size_bytes"`
-	URLs      []string `json:"urls"` // http, https or file, in the order to try
+	Package    string          `json:"package"` // full name
+	What       string          `json:"what"`
+	Version    string          `json:"version"`
+	Platform   corral.Platform `json:"platform"`
+	Digest     string          `json:"digest"` // sha256:HEX of the archive
+	SizeBytes  int64           `json:"size_bytes"`
+	Key        string          `json:"key"`
+	Signature  string          `json:"signature"`
+	Trusted    []string        `json:"trusted"`                     // keys, ed25519:BASE64
+	Sources    []Source        `json:"sources"`                     // in the order to try
+	BytesPerS  int64           `json:"bytes_per_s,omitempty"`       // the least that a mirror must send; 0: the default
+	Window     corral.Seconds  `json:"window_s,omitempty"`          // in each window of this length; 0: the default
+	CacheBytes int64           `json:"cache_limit_bytes,omitempty"` // of the packages at the site; 0: no limit
+}
+
+// A Source is a place that is said to have the package.
+type Source struct {
+	Mirror corral.MirrorID `json:"mirror_id,omitempty"` // 0: corrald itself
+	URL    string          `json:"url"`                 // http, https or file
+}
+
+// A Try is what came of one source, in their order.
+type Try struct {
+	Mirror  corral.MirrorID `json:"mirror_id,omitempty"`
+	OK      bool            `json:"ok"`
+	Reached bool            `json:"reached"` // somebody answered
+	Bytes   int64           `json:"bytes"`
+	Took    corral.Seconds  `json:"took_s"`
+	Line    string          `json:"line"` // for people: where, and what came of it
 }
 
 // Pilot asks for workers.
@@ -64,7 +90,8 @@ type Report struct {
 	Reason    string         `json:"reason,omitempty"`
 	StartedAt time.Time      `json:"started_at"`
 	EndedAt   time.Time      `json:"ended_at"`
-	Log       []string       `json:"log,omitempty"` // what was tried, one line each
+	Tries     []Try          `json:"tries,omitempty"` // of a setup job: the sources that were asked
+	Log       []string       `json:"log,omitempty"`   // what else there is to say, one line each
 }
 
 // Read reads the order in dir and checks that it is whole.

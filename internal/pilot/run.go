@@ -46,6 +46,7 @@ func Run(ctx context.Context, lg *slog.Logger, dir string) (order.Report, error)
 	case leased != nil:
 		r = unfit(me, leased)
 	default:
+		defer usePackage(lg, o.Root)()
 		s := newSupervisor(lg.With("attempt", o.Tag), dir, o, me)
 		r = s.serve(ctx, started)
 	}

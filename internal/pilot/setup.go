@@ -3,7 +3,11 @@ package pilot
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"path/filepath"
+	"strings"
+	"time"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/order"
@@ -12,7 +16,7 @@ import (
 )
 
 // Setup is the setup job: it installs the worker package below the site's root. Each mirror that was
-// tried is a line of the report's log.
+// tried is in the report.
 func Setup(ctx context.Context, lg *slog.Logger, dir string) (order.Report, error) {
 	return perform(dir, func(o order.Order) order.Report {
 		if o.Setup == nil {
@@ -23,23 +27,77 @@ func Setup(ctx context.Context, lg *slog.Logger, dir string) (order.Report, erro
 }
 
 func install(ctx context.Context, lg *slog.Logger, o order.Order) order.Report {
-	src := staging.Source{
-		Package: packages.Package{Name: o.Setup.Package, Digest: o.Setup.Digest, SizeBytes: o.Setup.SizeBytes},
-		URLs:    o.Setup.URLs,
+	p, err := signed(o.Setup)
+	if err != nil { // nothing was asked for
+		return order.Report{Outcome: corral.OutcomeFailed, Reason: err.Error()}
 	}
-	dir, tries, err := staging.NewFetcher(lg).Install(ctx, o.Root, src)
-	r := order.Report{Outcome: corral.OutcomeDone}
-	for _, t := range tries {
-		r.Log = append(r.Log, t.String())
+	src := staging.Source{Package: p}
+	for _, s := range o.Setup.Sources {
+		src.URLs = append(src.URLs, s.URL)
 	}
+	dir, tries, err := fetcher(lg, o.Setup).Install(ctx, o.Root, src)
+	r := order.Report{Outcome: corral.OutcomeDone, Tries: told(o.Setup.Sources, tries)}
 	switch {
 	case err != nil:
 		r.Outcome, r.Reason = corral.OutcomeFailed, err.Error()
 		r.Transient = corral.KindOf(err) == corral.Unavailable || errors.Is(err, context.Canceled)
+		return r
 	case len(tries) == 0:
 		r.Log = append(r.Log, "installed before in "+dir)
 	default:
 		r.Log = append(r.Log, "installed in "+dir)
 	}
+	r.Log = append(r.Log, prune(lg, o, dir)...)
 	return r
+}
+
+// signed returns the package that is asked for, if somebody vouches for it whom the order trusts.
+func signed(s *order.Setup) (packages.Package, error) {
+	p := packages.Package{Name: s.Package, What: s.What, Version: s.Version, Platform: s.Platform,
+		Digest: s.Digest, SizeBytes: s.SizeBytes}
+	var trusted []packages.PublicKey
+	for _, k := range s.Trusted {
+		trusted = append(trusted, packages.PublicKey(k))
+	}
+	return p, packages.Signed{Package: p, Key: packages.PublicKey(s.Key), Signature: s.Signature}.Check(trusted)
+}
+
+func fetcher(lg *slog.Logger, s *order.Setup) *staging.Fetcher {
+	f := staging.NewFetcher(lg)
+	if s.BytesPerS > 0 {
+		f.Pace.BytesPerS = s.BytesPerS
+	}
+	if s.Window > 0 {
+		f.Pace.Window = time.Duration(s.Window)
+	}
+	return f
+}
+
+func told(sources []order.Source, tries []staging.Try) []order.Try {
+	var told []order.Try
+	for i, t := range tries {
+		told = append(told, order.Try{Mirror: sources[i].Mirror, OK: t.Reason == "", Reached: t.Reached,
+			Bytes: t.Bytes, Took: corral.Seconds(t.Took), Line: t.String()})
+	}
+	return told
+}
+
+// prune keeps the site's cache below its limit. That it cannot is no reason for a site to fail.
+func prune(lg *slog.Logger, o order.Order, keep string) (log []string) {
+	if o.Setup.CacheBytes == 0 {
+		return nil
+	}
+	gone, err := staging.Prune(o.Root, o.Setup.CacheBytes, keep)
+	if err != nil {
+		lg.Warn("pruning failed", "err", err)
+		log = append(log, err.Error())
+	}
+	if len(gone) > 0 {
+		var names []string
+		for _, dir := range gone {
+			names = append(names, filepath.Base(dir))
+		}
+		log = append(log, fmt.Sprintf("removed %d packages that were used longest ago: %s", len(gone), strings.Join(names, ", ")))
+	}
+	return log
 }

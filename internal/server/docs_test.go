@@ -38,11 +38,13 @@ func TestRoutesAreDocumented(t *testing.T) {
 }
 
 var (
-	section = regexp.MustCompile("(?m)^### `(.+)`$")
-	example = regexp.MustCompile("(?s)```http\n(.*?)\n\n(HTTP .*?)```\n")
-	instant = regexp.MustCompile(`"\d{4}-\d\d-\d\dT[0-9:.]+Z"`)
-	runDir  = regexp.MustCompile(`/[^" ]*/runs/two-\w+-\w+`)
-	varying = regexp.MustCompile(`"(makespan_s|wait_for_workers_s)": [0-9.]+`)
+	section  = regexp.MustCompile("(?m)^### `(.+)`$")
+	example  = regexp.MustCompile("(?s)```http\n(.*?)\n\n(HTTP .*?)```\n")
+	instant  = regexp.MustCompile(`"\d{4}-\d\d-\d\dT[0-9:.]+Z"`)
+	runDir   = regexp.MustCompile(`/[^" ]*/runs/two-\w+-\w+`)
+	secret   = regexp.MustCompile(`"(key|signature)": "(ed25519:)?[A-Za-z0-9+/=]+"`)
+	archived = regexp.MustCompile(`"digest": "sha256:[0-9a-f]{64}",(\s+)"size_bytes": \d+`)
+	varying  = regexp.MustCompile(`"(makespan_s|wait_for_workers_s)": [0-9.]+`)
 )
 
 func readDoc(t *testing.T) string {
@@ -83,6 +85,7 @@ func (f *fixture) replay(t *testing.T, line, request string) string {
 	if header, body, ok := strings.Cut(strings.TrimPrefix(rest, "\nIdempotency-Key: "), "\n"); ok && strings.HasPrefix(rest, "\nIdem") {
 		key, rest = header, body
 	}
+	rest = strings.ReplaceAll(rest, "/srv/packages", f.shelf.dir)
 	r := httptest.NewRequestWithContext(t.Context(), method, target, strings.NewReader(strings.TrimSpace(rest)))
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Idempotency-Key", key)
@@ -98,6 +101,9 @@ func (f *fixture) presentable(body []byte) string {
 		return string(bytes.TrimSpace(body))
 	}
 	s := instant.ReplaceAllString(indented.String(), `"2026-01-02T03:04:05Z"`)
+	s = strings.ReplaceAll(s, f.shelf.dir, "/srv/packages")
+	s = archived.ReplaceAllString(s, `"digest": "sha256:b1a5…",$1"size_bytes": 315`) // Go's compressor may change
+	s = secret.ReplaceAllString(s, `"$1": "${2}aGF5…"`)
 	s = varying.ReplaceAllString(s, `"$1": 1.5`)
 	return runDir.ReplaceAllString(s, "/home/ada/.local/share/corral/runs/two-20260102T030405-k3ab2c")
 }

@@ -26,6 +26,23 @@ type Workers interface {
 	Changed() <-chan struct{}
 }
 
+// A Catalog has the archives of worker packages; the engine's Catalog is one.
+type Catalog interface {
+	// Import brings the archive at source into corrald's mirror and returns its description, once it has
+	// checked the signature: the content of a signature file, nil for the one beside the archive. With
+	// sign corrald vouches for a local archive itself.
+	Import(ctx context.Context, source string, signature []byte, sign bool) (corral.Package, error)
+
+	// Verify reports why the package is not what it should be.
+	Verify(ctx context.Context, p corral.Package) error
+
+	// Drop removes the archive from corrald's mirror.
+	Drop(p corral.Package) error
+
+	// Check returns the packages in a mirror's index that a trusted key signed.
+	Check(ctx context.Context, m corral.Mirror) ([]corral.Package, error)
+}
+
 // A Shape is what a machine has.
 type Shape struct {
 	CPUs      int
@@ -36,6 +53,7 @@ type Shape struct {
 type Config struct {
 	Version string // of corrald, for /healthz
 	Machine Shape  // of this machine, which is what the batch system fork gives out
+	Catalog Catalog
 
 	// SiteRoot proposes a directory for a site that was created without one.
 	SiteRoot func(name string) string
@@ -100,6 +118,20 @@ func (s *Server) routes() {
 	v1.DELETE("/clusters/:cluster", s.removeCluster)
 	v1.GET("/clusters/:cluster/history", s.clusterHistory)
 	v1.GET("/clusters/:cluster/workers", s.clusterWorkers)
+
+	v1.GET("/packages", s.listPackages)
+	v1.POST("/packages", s.importPackage)
+	v1.GET("/packages/:package", s.getPackage)
+	v1.DELETE("/packages/:package", s.removePackage)
+	v1.POST("/packages/:package/verify", s.verifyPackage)
+	v1.GET("/packages/:package/history", s.packageHistory)
+
+	v1.GET("/mirrors", s.listMirrors)
+	v1.POST("/mirrors", s.addMirror)
+	v1.GET("/mirrors/:mirror", s.getMirror)
+	v1.DELETE("/mirrors/:mirror", s.removeMirror)
+	v1.POST("/mirrors/:mirror/check", s.checkMirror)
+	v1.GET("/mirrors/:mirror/history", s.mirrorHistory)
 
 	v1.GET("/runs", s.listRuns)
 	v1.POST("/runs", s.createRun)

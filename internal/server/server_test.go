@@ -67,6 +67,7 @@ type fixture struct {
 	crowd  *crowd
 	bench  *bench
 	server *server.Server
+	shelf  *shelf
 	files  map[string]string // what attempts left, by TAG/NAME
 	bad    error             // what CheckSite says
 	log    *bytes.Buffer
@@ -80,12 +81,14 @@ func start(t testing.TB) *fixture {
 		db:    storetest.OpenTest(t),
 		crowd: &crowd{changed: make(chan struct{})},
 		bench: newBench(),
+		shelf: newShelf(t),
 		files: map[string]string{},
 		log:   &bytes.Buffer{},
 	}
 	f.server = server.New(slog.New(slog.NewTextHandler(f.log, nil)), f.db, newRuns(t, f.db, f.bench), f.crowd, server.Config{
 		Version:   "test",
 		Machine:   machine,
+		Catalog:   f.shelf.catalog(f.db),
 		SiteRoot:  func(name string) string { return "/srv/sites/" + name },
 		CheckSite: func(context.Context, corral.Site) error { return f.bad },
 		JobFile: func(_ context.Context, job corral.Job, name string) ([]byte, error) {

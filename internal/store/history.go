@@ -13,6 +13,8 @@ const (
 	ObjectJob     = "job"
 	ObjectCluster = "cluster"
 	ObjectRun     = "run"
+	ObjectPackage = "package"
+	ObjectMirror  = "mirror"
 )
 
 var entries = table[corral.Entry]{
@@ -80,6 +82,12 @@ func (t *Tx) stateOf(object string, id int64) (string, error) {
 	case ObjectRun:
 		r, err := t.Run(corral.RunID(id))
 		return string(r.State), err
+	case ObjectPackage:
+		p, err := t.Package(corral.PackageID(id))
+		return string(p.State), err
+	case ObjectMirror:
+		m, err := t.Mirror(corral.MirrorID(id))
+		return string(m.State), err
 	}
 	return "", corral.Errorf(corral.Internal, "no object is called %q", object)
 }

@@ -179,12 +179,14 @@ func contents(t *testing.T, db *store.DB) string {
 		jobs, err4 := tx.Jobs(store.JobFilter{})
 		runs, err5 := tx.Runs(store.RunFilter{Filter: all})
 		history, err6 := tx.History(store.ObjectGlidein, 1, store.Page{})
-		for _, list := range []any{sites, clusters, glideins, jobs, runs, history} {
+		packages, err7 := tx.Packages(all)
+		mirrors, err8 := tx.Mirrors(all)
+		for _, list := range []any{sites, clusters, glideins, jobs, runs, history, packages, mirrors} {
 			if err := enc.Encode(list); err != nil {
 				return err
 			}
 		}
-		return errors.Join(err1, err2, err3, err4, err5, err6)
+		return errors.Join(err1, err2, err3, err4, err5, err6, err7, err8)
 	})
 	if err != nil {
 		t.Fatal(err)

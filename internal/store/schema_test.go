@@ -54,6 +54,11 @@ func legal(t *testing.T) (*sql.DB, *world) {
 		_, _, err := tx.Once(key("k", "a"), func() (store.Answer, error) { return store.Answer{Status: 200}, nil })
 		return err
 	})
+	w.createPackage("1")
+	w.createPackage("2")
+	mirror := w.createMirror("one")
+	w.createMirror("other")
+	w.write(func(tx *store.Tx) error { _, err := tx.CheckMirror(mirror.ID, []corral.PackageID{1}, ""); return err })
 	w.createRun(w.newRun("/runs/1"))
 	over := w.createRun(w.newRun("/runs/2"))
 	w.write(func(tx *store.Tx) error { _, err := tx.MoveRun(over.ID, corral.RunFail, ""); return err })
@@ -121,6 +126,17 @@ var illegal = []struct {
 	{run1, []string{"cluster_id = 99"}, brokenForeignKey},
 	{run2, []string{"ended_at_ms = null", "ended_at_ms = created_at_ms - 1", "state = 'RUNNING'", "report = '[]'"}, brokenCheck},
 
+	{"update packages set %s where id = 1", []string{
+		"name = ''", "owner = ''", "what = ''", "version = ''", "os = ''", "arch = ''", "libc = ''", "key = ''", "signature = ''",
+		"digest = 'sha256:00'", "digest = 'sha256:" + strings.Repeat("0G", 32) + "'", "digest = 'md5:000" + strings.Repeat("0", 64) + "'",
+		"size_bytes = 0", "state = 'NEW'", "updated_at_ms = created_at_ms - 1"}, brokenCheck},
+	{"update packages set %s where id = 1", []string{"digest = 'sha256:" + strings.Repeat("2", 64) + "'"}, brokenUnique},
+	{"update mirrors set %s where id = 1", []string{
+		"name = ''", "owner = ''", "url = ''", "state = 'NEW'", "successes = -1", "failures = -1", "bytes_per_s = -1",
+		"successes = 1", "measured_at_ms = 1", "updated_at_ms = created_at_ms - 1"}, brokenCheck},
+	{"update mirrors set %s where id = 1", []string{"name = 'other'", "url = 'file:///other'"}, brokenUnique},
+	{"update replicas set %s", []string{"mirror_id = 99", "package_id = 99"}, brokenForeignKey},
+
 	{"update history set %s where id = 1", []string{
 		"actor = ''", "object = 'planet'", "object_id = 0", "event = ''", "to_state = ''"}, brokenCheck},
 	{"update answers set %s", []string{"actor = ''", "key = ''", "request = 'short'", "status = 7"}, brokenCheck},
@@ -169,7 +185,9 @@ func TestSchemaListsAreThoseOfTheDomain(t *testing.T) {
 		{"jobs", "kind", words([]corral.JobKind{corral.SetupJob, corral.PilotJob, corral.CleanupJob})},
 		{"jobs", "asked", words([]corral.Ask{corral.AskNothing, corral.AskDrain, corral.AskCancel})},
 		{"runs", "state", words(corral.RunStates)},
-		{"history", "object", []string{store.ObjectSite, store.ObjectGlidein, store.ObjectJob, store.ObjectCluster, store.ObjectRun}},
+		{"packages", "state", words(corral.PackageStates)},
+		{"mirrors", "state", words(corral.MirrorStates)},
+		{"history", "object", []string{store.ObjectSite, store.ObjectGlidein, store.ObjectJob, store.ObjectCluster, store.ObjectRun, store.ObjectPackage, store.ObjectMirror}},
 	} {
 		if diff := cmp.Diff(c.want, listed(t, db, c.table, c.column)); diff != "" {
 			t.Errorf("%s.%s: %s", c.table, c.column, diff)

@@ -63,10 +63,11 @@ func dir(variable, fallback string) string {
 	return fallback
 }
 
-// Database, Key, PID and Log are corrald's files below State; Certificate is the directory with the
-// worker port's key pair.
+// Database, Key, PackageKey, PID and Log are corrald's files below State; Certificate is the directory
+// with the worker port's key pair.
 func (l Layout) Database() string    { return filepath.Join(l.State, "corrald.db") }
 func (l Layout) Key() string         { return filepath.Join(l.State, "token.key") }
+func (l Layout) PackageKey() string  { return filepath.Join(l.State, "package.key") }
 func (l Layout) PID() string         { return filepath.Join(l.State, "corrald.pid") }
 func (l Layout) Log() string         { return filepath.Join(l.State, "corrald.log") }
 func (l Layout) Certificate() string { return filepath.Join(l.State, "worker-port") }

@@ -49,11 +49,11 @@ CREATE TABLE glideins (
 	unique (id, site_id) -- what a job refers to: an attempt runs at its glidein's site
 ) strict;
 
-CREATE TABLE history (
+CREATE TABLE "history" (
 	id         integer primary key autoincrement,
 	at_ms      integer not null,
 	actor      text not null check (actor <> ''),
-	object     text not null check (object in ('site', 'glidein', 'job', 'cluster', 'run')),
+	object     text not null check (object in ('site', 'glidein', 'job', 'cluster', 'run', 'package', 'mirror')),
 	object_id  integer not null check (object_id > 0),
 	event      text not null check (event <> ''),
 	from_state text not null, -- empty for the first entry
@@ -107,6 +107,50 @@ CREATE TABLE jobs (
 		and submitted_at_ms <= updated_at_ms
 		and created_at_ms <= updated_at_ms)
 ) strict;
+
+CREATE TABLE mirrors (
+	id             integer primary key autoincrement,
+	name           text not null check (name <> ''),
+	owner          text not null check (owner <> ''),
+	url            text not null check (url <> ''),
+	state          text not null check (state in ('READY', 'DELETED')),
+	reason         text not null,
+	successes      real not null check (successes >= 0), -- decayed
+	failures       real not null check (failures >= 0),  -- decayed
+	bytes_per_s    real not null check (bytes_per_s >= 0),
+	measured_at_ms integer,
+	checked_at_ms  integer,
+	created_at_ms  integer not null,
+	updated_at_ms  integer not null,
+	constraint measured_iff_tried check ((measured_at_ms is null) = (successes + failures = 0)),
+	constraint times_in_order check (updated_at_ms >= created_at_ms)
+) strict;
+
+CREATE TABLE packages (
+	id            integer primary key autoincrement,
+	name          text not null check (name <> ''),
+	owner         text not null check (owner <> ''),
+	what          text not null check (what <> ''),
+	version       text not null check (version <> ''),
+	os            text not null check (os <> ''),
+	arch          text not null check (arch <> ''),
+	libc          text not null check (libc <> ''),
+	digest        text not null check (length(digest) = 71 and digest glob 'sha256:*' and substr(digest, 8) not glob '*[^0-9a-f]*'),
+	size_bytes    integer not null check (size_bytes > 0),
+	key           text not null check (key <> ''),
+	signature     text not null check (signature <> ''),
+	state         text not null check (state in ('READY', 'DELETED')),
+	reason        text not null,
+	created_at_ms integer not null,
+	updated_at_ms integer not null,
+	constraint times_in_order check (updated_at_ms >= created_at_ms)
+) strict;
+
+CREATE TABLE replicas (
+	mirror_id  integer not null references mirrors (id),
+	package_id integer not null references packages (id),
+	primary key (mirror_id, package_id)
+) strict, without rowid;
 
 CREATE TABLE runs (
 	id             integer primary key autoincrement,
@@ -174,6 +218,14 @@ CREATE INDEX jobs_live on jobs (site_id) where state <> 'ENDED';
 CREATE UNIQUE INDEX jobs_number on jobs (site_id, kind, number) where kind <> 'pilot';
 
 CREATE UNIQUE INDEX jobs_one_of_site on jobs (site_id, kind) where kind <> 'pilot' and state <> 'ENDED';
+
+CREATE UNIQUE INDEX mirrors_name on mirrors (name) where state <> 'DELETED';
+
+CREATE UNIQUE INDEX mirrors_url on mirrors (url) where state <> 'DELETED';
+
+CREATE UNIQUE INDEX packages_digest on packages (digest) where state <> 'DELETED';
+
+CREATE INDEX replicas_package on replicas (package_id);
 
 CREATE UNIQUE INDEX runs_dir on runs (dir) where state <> 'DELETED';
 

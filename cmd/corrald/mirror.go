@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/staging"
+)
+
+// A mirrorPort serves corrald's own mirror, read-only, to setup jobs and to other corralds. What it
+// serves is signed and no secret.
+type mirrorPort struct {
+	listener net.Listener // nil: it is not wanted
+	mirror   staging.Mirror
+	lg       *slog.Logger
+}
+
+// openMirror listens where the settings say.
+func openMirror(lg *slog.Logger, s settings, m staging.Mirror) (*mirrorPort, error) {
+	p := &mirrorPort{mirror: m, lg: lg}
+	if s.mirrorListen == "" {
+		return p, nil
+	}
+	l, err := net.Listen("tcp", s.mirrorListen)
+	if err != nil {
+		return nil, corral.ErrorAt(corral.Failed, "--mirror-listen", "%w", err)
+	}
+	p.listener = l
+	lg.Info("mirror is served", "listen", l.Addr().String())
+	return p, nil
+}
+
+// url is where sites find the mirror, "" if it is not served. An address that was not given to
+// advertise is the one that it listens on.
+func (p *mirrorPort) url(advertise string) string {
+	if p.listener == nil {
+		return ""
+	}
+	return "http://" + advertised(advertise, p.listener.Addr()) + "/"
+}
+
+// Bounds of a connection: an archive of a gigabyte passes at 300 kB/s.
+const (
+	mirrorHeaderTimeout = 10 * time.Second
+	mirrorWriteTimeout  = time.Hour
+)
+
+// serve answers until ctx ends. Transfers that are on their way are cut off: they are resumed when
+// corrald is back, or at another mirror.
+func (p *mirrorPort) serve(ctx context.Context) error {
+	if p.listener == nil {
+		<-ctx.Done()
+		return nil
+	}
+	server := &http.Server{Handler: p.mirror, ReadHeaderTimeout: mirrorHeaderTimeout, WriteTimeout: mirrorWriteTimeout,
+		ErrorLog: slog.NewLogLogger(p.lg.Handler(), slog.LevelDebug)}
+	stop := context.AfterFunc(ctx, func() { server.Close() })
+	defer stop()
+	if err := server.Serve(p.listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,59 @@
+package condor
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestDAGManRuns hands the pool over to another scheduler of HTCondor's.
+func TestDAGManRuns(t *testing.T) {
+	t.Parallel()
+	p := common(t)
+	dir, err := os.MkdirTemp("/var/tmp", "condor-test-") // DAGMan wants no logs in /tmp
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	var node strings.Builder
+	job := sh(p, "node", "echo $0 >>order")
+	job.Dir, job.Log, job.BatchName = dir, "nodes.log", ""
+	if _, err := job.WriteTo(&node); err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{"node.sub": node.String(), "two.dag": "JOB a node.sub\nJOB b node.sub\nPARENT a CHILD b\n"}
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.owner.give(dir); err != nil {
+		t.Fatal(err)
+	}
+	cmd := p.Tools().command(soon(t), "condor_submit_dag", "two.dag")
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("condor_submit_dag: %v\n%s", err, out)
+	}
+	log := LogFile{Path: filepath.Join(dir, "two.dag.dagman.log")}
+	eventually(t, "end of the DAG", func() (bool, error) {
+		for event := range log.New(time.Now()) {
+			if end, ok := event.Detail.(Terminated); ok {
+				if end != (Terminated{}) {
+					t.Errorf("DAGMan ended with %+v", end)
+				}
+				return true, nil
+			}
+		}
+		return false, nil
+	})
+	if out, err := os.ReadFile(filepath.Join(dir, "order")); err != nil || strings.Count(string(out), "\n") != 2 {
+		t.Errorf("order = %q, %v, want two lines", out, err)
+	}
+}

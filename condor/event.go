@@ -1,0 +1,66 @@
+package condor
+
+import (
+	"fmt"
+	"time"
+)
+
+// A JobID names a job in its schedd's queue: the cluster that one submission made, and the process in it.
+type JobID struct {
+	Cluster, Proc int
+}
+
+func (id JobID) String() string { return fmt.Sprintf("%d.%d", id.Cluster, id.Proc) }
+
+// An Event is one record of an event log. The same event may be written twice, after a restart of the
+// schedd for example: who consumes events must reach the same state when one is repeated.
+type Event struct {
+	Number int // HTCondor's number of the kind of event
+	Job    JobID
+	Time   time.Time
+	Detail any    // one of the types below, as a value; nil for kinds that this package does not know
+	Raw    string // the whole record as it was written, without the line that ends it
+}
+
+// Details of the events that matter to whoever follows jobs. Hosts and addresses are HTCondor's, in its
+// own notation; reasons are its own words, and may be empty.
+type (
+	// Submitted: the job is in the queue (event 0).
+	Submitted struct{ Host string }
+	// Executing: the job was started on a worker (1). Slot is empty in logs of old versions.
+	Executing struct{ Host, Slot string }
+	// Evicted: the job left its worker before it ended, and is idle again (4).
+	Evicted struct{ Reason string }
+	// Terminated: the job ended by itself (5): with a return value, or by a signal if Signal is not 0.
+	Terminated struct {
+		ReturnValue, Signal int
+	}
+	// ImageSize: what the job uses (6). MemoryMiB and ResidentKiB are 0 where the log does not say.
+	ImageSize struct{ SizeKiB, MemoryMiB, ResidentKiB int64 }
+	// ShadowException: the schedd's side of a running job failed (7); the job is idle again.
+	ShadowException struct{ Message string }
+	// Aborted: the job was removed from the queue (9).
+	Aborted struct{ Reason string }
+	// Held: the job waits for somebody to release it (12). Code and Subcode are HoldReasonCode and
+	// HoldReasonSubCode.
+	Held struct {
+		Reason        string
+		Code, Subcode int
+	}
+	// Released: the job is idle again after a hold (13).
+	Released struct{ Reason string }
+	// Disconnected: the schedd lost the worker, and tries to reach it again (22).
+	Disconnected struct{ Reason, Worker string }
+	// Reconnected: it did (23).
+	Reconnected struct{ Worker string }
+	// ReconnectFailed: it gave up; the job is idle again (24).
+	ReconnectFailed struct{ Reason, Worker string }
+	// GridSubmitted: the job is in the queue of another batch system (17, 27).
+	GridSubmitted struct{ Resource, ID string }
+	// GridUp: the other batch system answers again (19, 25).
+	GridUp struct{ Resource string }
+	// GridDown: the other batch system does not answer (20, 26).
+	GridDown struct{ Resource string }
+	// JobAd: attributes of the job at the time of the event before (28).
+	JobAd struct{ Ad Ad }
+)

@@ -1,0 +1,128 @@
+package condor
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// details reads the bodies of events, by number. A body has the lines of a record, the first one from
+// after the time on.
+var details = map[int]func(b body) any{
+	0:  func(b body) any { return Submitted{b.after("Job submitted from host: ")} },
+	1:  func(b body) any { return Executing{b.after("Job executing on host: "), b.after("SlotName: ")} },
+	4:  func(b body) any { return Evicted{b.reason()} },
+	5:  terminated,
+	6:  imageSize,
+	7:  func(b body) any { return ShadowException{b.line(1)} },
+	9:  func(b body) any { return Aborted{b.line(1)} },
+	12: held,
+	13: func(b body) any { return Released{b.line(1)} },
+	17: func(b body) any { return GridSubmitted{b.after("RM-Contact: "), b.after("JM-Contact: ")} },
+	19: func(b body) any { return GridUp{b.after("RM-Contact: ")} },
+	20: func(b body) any { return GridDown{b.after("RM-Contact: ")} },
+	22: func(b body) any { return Disconnected{b.line(1), b.after("Trying to reconnect to ")} },
+	23: func(b body) any { return Reconnected{b.after("Job reconnected to ")} },
+	24: reconnectFailed,
+	25: func(b body) any { return GridUp{b.after("GridResource: ")} },
+	26: func(b body) any { return GridDown{b.after("GridResource: ")} },
+	27: func(b body) any { return GridSubmitted{b.after("GridResource: "), b.after("GridJobId: ")} },
+	28: jobAd,
+}
+
+// A body is the lines of an event without the indentation.
+type body []string
+
+func (b body) line(i int) string {
+	if i >= len(b) {
+		return ""
+	}
+	return b[i]
+}
+
+// after returns the rest of the first line that starts with prefix.
+func (b body) after(prefix string) string {
+	for _, l := range b {
+		if rest, ok := strings.CutPrefix(l, prefix); ok {
+			return rest
+		}
+	}
+	return ""
+}
+
+// amount returns the number of the line "NUMBER  -  what".
+func (b body) amount(what string) int64 {
+	for _, l := range b {
+		if number, label, ok := strings.Cut(l, "  -  "); ok && strings.HasPrefix(label, what) {
+			n, _ := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
+			return n
+		}
+	}
+	return 0
+}
+
+// reason returns the last line that is a sentence, not a flag, a table or an amount: where old and new
+// versions put why.
+func (b body) reason() string {
+	why := ""
+	for _, l := range b[min(1, len(b)):] {
+		switch {
+		case l == "", strings.HasPrefix(l, "("), strings.Contains(l, "  -  "), strings.HasPrefix(l, "Partitionable Resources"),
+			strings.HasPrefix(l, "Code "), strings.Contains(l, " : "):
+		default:
+			why = strings.TrimPrefix(l, "Reason: ")
+		}
+	}
+	return why
+}
+
+// scanLine fills values from the first line in that format.
+func (b body) scanLine(format string, values ...any) bool {
+	for _, l := range b {
+		if n, _ := fmt.Sscanf(l, format, values...); n == len(values) {
+			return true
+		}
+	}
+	return false
+}
+
+func terminated(b body) any {
+	var t Terminated
+	if b.scanLine("(1) Normal termination (return value %d)", &t.ReturnValue) ||
+		b.scanLine("(0) Abnormal termination (signal %d)", &t.Signal) {
+		return t
+	}
+	return nil // it ended, but the record does not say how
+}
+
+func imageSize(b body) any {
+	var i ImageSize
+	i.SizeKiB, _ = strconv.ParseInt(b.after("Image size of job updated: "), 10, 64)
+	i.MemoryMiB = b.amount("MemoryUsage of job (MB)")
+	i.ResidentKiB = b.amount("ResidentSetSize of job (KB)")
+	return i
+}
+
+func held(b body) any {
+	h := Held{Reason: b.line(1)}
+	if strings.HasPrefix(h.Reason, "Code ") {
+		h.Reason = ""
+	}
+	b.scanLine("Code %d Subcode %d", &h.Code, &h.Subcode)
+	return h
+}
+
+func reconnectFailed(b body) any {
+	worker := strings.TrimSuffix(b.after("Can not reconnect to "), ", rescheduling job")
+	return ReconnectFailed{b.line(1), worker}
+}
+
+func jobAd(b body) any {
+	ad := Ad{}
+	for _, l := range b[min(1, len(b)):] {
+		if name, value, ok := strings.Cut(l, "="); ok {
+			ad[strings.TrimSpace(name)] = ParseNew(value)
+		}
+	}
+	return JobAd{ad}
+}

@@ -1,0 +1,123 @@
+package condor
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// A LogPlace is how far somebody has read an event log. Its zero value is the beginning.
+type LogPlace struct {
+	Inode  uint64 `json:"inode"`
+	Offset int64  `json:"offset"`
+}
+
+// A LogFile follows an event log in a file that is written to, perhaps rotated (to Path.old, Path.1, …)
+// and perhaps truncated. Keep Place after each event: what came before it is not read again, unless the file
+// was truncated, when all that is in it is.
+type LogFile struct {
+	Path  string
+	Place LogPlace
+}
+
+// New returns the events that were written since Place, and moves Place on with each. The end of the
+// sequence is the end of what is complete; see [EventReader.Next] for the errors, and [NewEventReader] for
+// reference. A file that does not exist yet has no events.
+func (l *LogFile) New(reference time.Time) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		goOn := true
+		if rotated := l.rotated(); rotated != "" {
+			goOn = l.read(rotated, reference, yield)
+		}
+		if goOn {
+			l.read(l.Path, reference, yield)
+		}
+	}
+}
+
+// rotated returns the name that the file at Place has now, if it is no longer Path.
+func (l *LogFile) rotated() string {
+	if l.Place.Inode == 0 || l.Place.Inode == inode(l.Path) {
+		return ""
+	}
+	names, _ := filepath.Glob(l.Path + ".*") // a bad pattern has no matches, and then we begin at the new file
+	for _, name := range names {
+		if inode(name) == l.Place.Inode {
+			return name
+		}
+	}
+	return ""
+}
+
+func inode(name string) uint64 {
+	info, err := os.Stat(name)
+	if err != nil {
+		return 0
+	}
+	return info.Sys().(*syscall.Stat_t).Ino
+}
+
+// read yields what is new in the file of that name; it reports whether to go on.
+func (l *LogFile) read(name string, reference time.Time, yield func(Event, error) bool) bool {
+	f, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return true
+	}
+	if err != nil {
+		return yield(Event{}, fmt.Errorf("opening event log: %w", err))
+	}
+	defer f.Close()
+	if err := l.seek(f); err != nil {
+		return yield(Event{}, fmt.Errorf("reading event log %s: %w", name, err))
+	}
+	start, reader := l.Place.Offset, NewEventReader(f, reference)
+	for {
+		event, err := reader.Next()
+		if errors.Is(err, io.EOF) {
+			return true
+		}
+		l.Place.Offset = start + reader.Offset()
+		var bad *BadRecord
+		if errors.As(err, &bad) {
+			bad.Offset += start
+		}
+		if !yield(event, err) {
+			return false
+		}
+		if err != nil && bad == nil {
+			return false
+		}
+	}
+}
+
+// seek goes to Place, or to the beginning of a file that Place does not belong to.
+func (l *LogFile) seek(f *os.File) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	here := info.Sys().(*syscall.Stat_t).Ino
+	if here != l.Place.Inode || info.Size() < l.Place.Offset || !endsLine(f, l.Place.Offset) {
+		l.Place = LogPlace{Inode: here}
+	}
+	_, err = f.Seek(l.Place.Offset, io.SeekStart)
+	return err
+}
+
+// endsLine reports whether a line ends just before offset. If none does, the file was truncated since, and
+// grew again.
+func endsLine(f *os.File, offset int64) bool {
+	if offset == 0 {
+		return true
+	}
+	last := make([]byte, 1)
+	_, err := f.ReadAt(last, offset-1)
+	return err == nil && bytes.Equal(last, []byte("\n"))
+}

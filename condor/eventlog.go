@@ -1,0 +1,190 @@
+package condor
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// maxRecord bounds one record, so that a file which is no event log is not read into memory.
+const maxRecord = 1 << 20
+
+// A BadRecord is a piece of an event log that is no record: cut short by a crash or a full disk, or
+// something else altogether. Reading goes on after it.
+type BadRecord struct {
+	Offset int64 // where it starts, in bytes from where the reader started
+	Raw    string
+	Why    string
+}
+
+func (e *BadRecord) Error() string {
+	return fmt.Sprintf("event log at byte %d: %s: %.60q", e.Offset, e.Why, e.Raw)
+}
+
+// An EventReader reads an event log that may still be written to.
+type EventReader struct {
+	r      *bufio.Reader
+	zone   *time.Location
+	latest time.Time // the reference
+	line   []byte    // the beginning of a line that is not complete yet
+	record []byte    // complete lines of the record that is not complete yet
+	offset int64     // where record starts
+}
+
+// NewEventReader reads events from r. Logs say neither a zone nor, in the old format, a year: reference
+// is a time not before the newest record of the log (now, or when the file was last changed) in the zone of whoever
+// writes it. A record in the old format gets the latest year in which it is not after reference by more than a day.
+func NewEventReader(r io.Reader, reference time.Time) *EventReader {
+	return &EventReader{r: bufio.NewReader(r), zone: reference.Location(), latest: reference}
+}
+
+// Offset returns where the record starts that Next reads next, in bytes from where r started.
+func (e *EventReader) Offset() int64 { return e.offset }
+
+// Next returns the next event. It returns [io.EOF] where there is no complete record yet, and may be
+// called again when the file has grown; a [*BadRecord] for something that is no record, after which it may be called
+// again; and any other error of the reader below.
+func (e *EventReader) Next() (Event, error) {
+	for {
+		part, err := e.r.ReadSlice('\n')
+		e.line = append(e.line, part...)
+		tooLong := len(e.record)+len(e.line) > maxRecord
+		switch {
+		case tooLong:
+			e.record, e.line = append(e.record, e.line...), nil
+			return Event{}, e.bad("longer than any record")
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case err != nil:
+			return Event{}, err
+		}
+		if event, done, err := e.take(); done {
+			return event, err
+		}
+	}
+}
+
+// take adds the complete line to the record; done reports whether that ended one.
+func (e *EventReader) take() (event Event, done bool, err error) {
+	line := e.line
+	e.line = nil
+	switch {
+	case string(bytes.TrimRight(line, "\r\n")) == "...":
+		event, why := parseRecord(string(e.record), e.zone, e.latest)
+		e.record = append(e.record, line...)
+		if why != "" {
+			return Event{}, true, e.bad(why)
+		}
+		e.skip()
+		return event, true, nil
+	case len(e.record) > 0 && header.Match(line):
+		err = e.bad("cut short by the next record")
+		e.record = line
+		return Event{}, true, err
+	}
+	e.record = append(e.record, line...)
+	return Event{}, false, nil
+}
+
+// skip forgets the record.
+func (e *EventReader) skip() {
+	e.offset += int64(len(e.record))
+	e.record = nil
+}
+
+func (e *EventReader) bad(why string) error {
+	err := &BadRecord{Offset: e.offset, Raw: string(e.record), Why: why}
+	e.skip()
+	return err
+}
+
+// Events returns the events of a log that is not written to any longer; see [NewEventReader] for
+// reference. With an error comes no event; after a [*BadRecord] others follow. A last record that was
+// cut short is a [*BadRecord].
+func Events(r io.Reader, reference time.Time) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		reader := NewEventReader(r, reference)
+		for {
+			event, err := reader.Next()
+			if errors.Is(err, io.EOF) {
+				reader.record = append(reader.record, reader.line...)
+				if len(bytes.TrimSpace(reader.record)) > 0 {
+					yield(Event{}, reader.bad("cut short by the end of the log"))
+				}
+				return
+			}
+			var bad *BadRecord
+			if !yield(event, err) || err != nil && !errors.As(err, &bad) {
+				return
+			}
+		}
+	}
+}
+
+// header is how every version starts a record: number, job, and date and time in one of two formats,
+// perhaps with a fraction of a second, perhaps in UTC.
+var header = regexp.MustCompile(`^(\d{3}) \((\d+)\.(\d+)\.(-?\d+)\) ` +
+	`(\d{4}-\d\d-\d\d|\d\d/\d\d(?:/\d\d)?)[ T](\d\d:\d\d:\d\d(?:\.\d+)?)(Z?) `)
+
+// parseRecord reads a record; why says what is wrong with it, and is empty if nothing is.
+func parseRecord(raw string, zone *time.Location, latest time.Time) (event Event, why string) {
+	raw = strings.TrimRight(strings.TrimLeft(raw, "\r\n"), "\r\n")
+	first, rest, _ := strings.Cut(raw, "\n")
+	m := header.FindStringSubmatch(first + " ") // there may be nothing after the time
+	if m == nil {
+		return Event{}, "no event starts like this"
+	}
+	event = Event{Raw: raw}
+	var err1, err2, err3 error
+	event.Number, err1 = strconv.Atoi(m[1])
+	event.Job.Cluster, err2 = strconv.Atoi(m[2])
+	event.Job.Proc, err3 = strconv.Atoi(m[3])
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return Event{}, "a job number that is too large"
+	}
+	if m[7] == "Z" {
+		zone = time.UTC
+	}
+	at, err := parseTime(m[5], m[6], zone, latest)
+	if err != nil {
+		return Event{}, "no such time"
+	}
+	event.Time = at
+	if read := details[event.Number]; read != nil {
+		event.Detail = read(lines(first[min(len(m[0]), len(first)):], rest))
+	}
+	return event, ""
+}
+
+// lines makes a body of the rest of the first line and the lines that follow it.
+func lines(first, rest string) body {
+	b := body{strings.TrimSpace(first)}
+	for l := range strings.Lines(rest) {
+		b = append(b, strings.TrimSpace(l))
+	}
+	return b
+}
+
+func parseTime(date, clock string, zone *time.Location, latest time.Time) (time.Time, error) {
+	switch len(date) {
+	case len("2006-01-02"):
+		return time.ParseInLocation("2006-01-02 15:04:05", date+" "+clock, zone)
+	case len("01/02/06"):
+		return time.ParseInLocation("01/02/06 15:04:05", date+" "+clock, zone)
+	}
+	// The 29th of February is in the leap year before: never more than eight years ago.
+	for year := latest.Year() + 1; year >= latest.Year()-8; year-- {
+		at, err := time.ParseInLocation("2006/01/02 15:04:05", fmt.Sprintf("%04d/%s %s", year, date, clock), zone)
+		if err == nil && !at.After(latest.Add(24*time.Hour)) {
+			return at, nil
+		}
+	}
+	return time.Time{}, fmt.Errorf("no year has %s", date)
+}

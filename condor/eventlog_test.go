@@ -1,0 +1,278 @@
+package condor
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// newYear is the reference of most tests: shortly after a year began.
+var newYear = time.Date(2026, 1, 2, 12, 0, 0, 0, time.FixedZone("CET", 3600))
+
+// collect reads a log; the errors are in their place as text.
+func collect(text string, reference time.Time) (events []Event, bad []string) {
+	for event, err := range Events(strings.NewReader(text), reference) {
+		if err != nil {
+			bad = append(bad, err.Error())
+			continue
+		}
+		events = append(events, event)
+	}
+	return events, bad
+}
+
+func TestEventTimes(t *testing.T) {
+	t.Parallel()
+	tests := map[string]time.Time{
+		"2025-12-31 23:59:59":        time.Date(2025, 12, 31, 23, 59, 59, 0, newYear.Location()),
+		"2025-12-31 23:59:59.250":    time.Date(2025, 12, 31, 23, 59, 59, 250e6, newYear.Location()),
+		"2025-12-31T23:59:59.25Z":    time.Date(2025, 12, 31, 23, 59, 59, 250e6, time.UTC),
+		"2025-12-31 23:59:59.000001": time.Date(2025, 12, 31, 23, 59, 59, 1e3, newYear.Location()),
+		"12/31 23:59:59":             time.Date(2025, 12, 31, 23, 59, 59, 0, newYear.Location()), // the year that was
+		"01/02 11:00:00":             time.Date(2026, 1, 2, 11, 0, 0, 0, newYear.Location()),
+		"01/03 11:00:00":             time.Date(2026, 1, 3, 11, 0, 0, 0, newYear.Location()), // a clock that is ahead
+		"01/04 11:00:00":             time.Date(2025, 1, 4, 11, 0, 0, 0, newYear.Location()),
+		"02/29 01:00:00":             time.Date(2024, 2, 29, 1, 0, 0, 0, newYear.Location()),
+		"12/31/25 23:59:59":          time.Date(2025, 12, 31, 23, 59, 59, 0, newYear.Location()),
+	}
+	for at, want := range tests {
+		events, bad := collect("013 (7.1.0) "+at+" Job was released.\n\tby me\n...\n", newYear)
+		if len(events) != 1 || len(bad) != 0 || !events[0].Time.Equal(want) {
+			t.Errorf("%s: %v %v, want %v", at, events, bad, want)
+		}
+	}
+	for _, at := range []string{"2025-13-01 00:00:00", "02/30 00:00:00", "12/31 25:00:00", "yesterday"} {
+		if events, bad := collect("013 (7.1.0) "+at+" Job was released.\n...\n", newYear); len(events) != 0 || len(bad) != 1 {
+			t.Errorf("%s: %v %v, want an error", at, events, bad)
+		}
+	}
+}
+
+func TestEventDetails(t *testing.T) {
+	t.Parallel()
+	tests := map[string]any{
+		"000 T Job submitted from host: <1.2.3.4:5>\n    LogNotes: x":   Submitted{"<1.2.3.4:5>"},
+		"001 T Job executing on host: <1.2.3.4:5>":                      Executing{"<1.2.3.4:5>", ""},
+		"001 T Job executing on host: <1.2.3.4:5>\n\tSlotName: slot1@x": Executing{"<1.2.3.4:5>", "slot1@x"},
+		"004 T Job was evicted.\n\t(0) Job was not checkpointed.\n\t\tUsr 0 00:00:00, Sys 0 00:00:00  -  Run Remote Usage\n\t0  -  Run Bytes Sent By Job": Evicted{""},
+		"004 T Job was evicted.\n\t(0) CPU times\n\t\tUsr 0 00:00:00, Sys 0 00:00:00  -  Run Remote Usage\n\tReason: the machine goes":                    Evicted{"the machine goes"},
+		"005 T Job terminated.\n\t(1) Normal termination (return value 3)":                                                                                Terminated{ReturnValue: 3},
+		"005 T Job terminated.\n\t(0) Abnormal termination (signal 11)\n\t(1) Corefile in: /x":                                                            Terminated{Signal: 11},
+		"005 T Job terminated.": nil,
+		"006 T Image size of job updated: 125\n\t6  -  MemoryUsage of job (MB)\n\t5696  -  ResidentSetSize of job (KB)": ImageSize{125, 6, 5696},
+		"006 T Image size of job updated: 9":                                                                                        ImageSize{SizeKiB: 9},
+		"007 T Shadow exception!\n\tCan no longer talk\n\t0  -  Run Bytes Sent By Job":                                              ShadowException{"Can no longer talk"},
+		"009 T Job was aborted by the user.\n\tvia condor_rm (by user x)":                                                           Aborted{"via condor_rm (by user x)"},
+		"012 T Job was held.\n\tError from slot1@x: no such file\n\tCode 13 Subcode 2":                                              Held{"Error from slot1@x: no such file", 13, 2},
+		"012 T Job was held.\n\tCode 1 Subcode 0":                                                                                   Held{"", 1, 0},
+		"013 T Job was released.\n\tvia condor_release":                                                                             Released{"via condor_release"},
+		"017 T Job submitted to Globus\n    RM-Contact: h/jobmanager\n    JM-Contact: https://h:1/2/":                               GridSubmitted{"h/jobmanager", "https://h:1/2/"},
+		"020 T Detected Down Globus Resource\n    RM-Contact: h":                                                                    GridDown{"h"},
+		"022 T Job disconnected, attempting to reconnect\n    Socket closed\n    Trying to reconnect to slot1@x <1.2.3.4:5>":        Disconnected{"Socket closed", "slot1@x <1.2.3.4:5>"},
+		"023 T Job reconnected to slot1@x\n    startd address: <1.2.3.4:5>\n    starter address: <1.2.3.4:6>":                       Reconnected{"slot1@x"},
+		"024 T Job reconnection failed\n    Job lease expired\n    Can not reconnect to slot1@x, rescheduling job":                  ReconnectFailed{"Job lease expired", "slot1@x"},
+		"025 T Grid Resource Back Up\n    GridResource: batch slurm":                                                                GridUp{"batch slurm"},
+		"026 T Detected Down Grid Resource\n    GridResource: batch slurm":                                                          GridDown{"batch slurm"},
+		"027 T Job submitted to grid resource\n    GridResource: batch slurm\n    GridJobId: batch slurm 7":                         GridSubmitted{"batch slurm", "batch slurm 7"},
+		"028 T Job ad information event triggered.\nProc = 0\nEventDescription = \"a \\\"b\\\"\"\nSize = 1.5\nOK = true\nE = A + B": JobAd{Ad{"Proc": int64(0), "EventDescription": `a "b"`, "Size": 1.5, "OK": true, "E": Expr("A + B")}},
+		"099 T Something new\n\tof the future":                                                                                      nil,
+	}
+	for text, want := range tests {
+		text = strings.Replace(text, "T", "(7.1.0) 2026-01-02 00:00:00", 1)
+		events, bad := collect(text+"\n...\n", newYear)
+		if len(events) != 1 || len(bad) != 0 {
+			t.Errorf("%s: %v %v, want one event", text, events, bad)
+			continue
+		}
+		if diff := cmp.Diff(want, events[0].Detail); diff != "" {
+			t.Errorf("%s: %s", text, diff)
+		}
+		if events[0].Raw != text || events[0].Job != (JobID{7, 1}) {
+			t.Errorf("%s: event = %+v", text, events[0])
+		}
+	}
+}
+
+func TestEventsGoOnAfterDamage(t *testing.T) {
+	t.Parallel()
+	good := "000 (1.0.0) 2026-01-02 00:00:00 Job submitted from host: <a>\n...\n"
+	tests := map[string]struct {
+		text   string
+		events int
+		bad    string
+	}{
+		"empty":            {"", 0, ""},
+		"whole":            {good + good, 2, ""},
+		"windows":          {strings.ReplaceAll(good, "\n", "\r\n") + good, 2, ""},
+		"half a line":      {good + "005 (1.0.0) 2026-", 1, "cut short by the end"},
+		"half a record":    {good + "005 (1.0.0) 2026-01-02 00:00:00 Job terminated.\n\t(1) Norm", 1, "cut short by the end"},
+		"no end":           {strings.TrimSuffix(good, "...\n") + good, 1, "cut short by the next"},
+		"garbage":          {"\x00\x00garbage\n...\n" + good, 1, "starts like this"},
+		"lone end":         {"...\n" + good, 1, "starts like this"},
+		"huge job number":  {"000 (99999999999999999999.0.0) 2026-01-02 00:00:00 x\n...\n" + good, 1, "too large"},
+		"no log at all":    {strings.Repeat("x", maxRecord+5) + "\n...\n" + good, 1, "longer than"},
+		"blank lines last": {good + "\n\n", 1, ""},
+	}
+	for name, test := range tests {
+		events, bad := collect(test.text, newYear)
+		if len(events) != test.events || test.bad == "" && len(bad) != 0 || test.bad != "" && !strings.Contains(strings.Join(bad, "\n"), test.bad) {
+			t.Errorf("%s: %d events, %q, want %d and %q", name, len(events), bad, test.events, test.bad)
+		}
+	}
+}
+
+// TestReaderResumes feeds a log byte by byte: no event is early, late or lost, and from every offset that the
+// reader has named, a new reader goes on.
+func TestReaderResumes(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("testdata/events.log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, bad := collect(string(text), newYear)
+	if len(bad) != 0 {
+		t.Fatal(bad)
+	}
+	var grown bytes.Buffer
+	reader := NewEventReader(&grown, newYear)
+	var got []Event
+	for _, c := range text {
+		grown.WriteByte(c)
+		event, err := reader.Next()
+		if errors.Is(err, io.EOF) {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, event)
+		rest, _ := collect(string(text[reader.Offset():]), newYear)
+		if diff := cmp.Diff(append([]Event{}, want[len(got):]...), append([]Event{}, rest...)); diff != "" {
+			t.Fatalf("from byte %d: %s", reader.Offset(), diff)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestEventsGolden reads what the real HTCondor wrote; -update writes it anew.
+func TestEventsGolden(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("testdata/events.log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	events, bad := collect(string(text), newYear)
+	if len(bad) != 0 {
+		t.Error(bad)
+	}
+	kinds := map[string]int{}
+	for _, e := range events {
+		kinds[fmt.Sprintf("%T", e.Detail)]++
+	}
+	delete(kinds, "condor.ImageSize") // as often as the starter found time for it
+	want := map[string]int{"condor.Submitted": 5, "condor.Executing": 4, "condor.Terminated": 3, "condor.Held": 1, "condor.Aborted": 1}
+	if diff := cmp.Diff(want, kinds); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestLogFile(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "log")
+	log := LogFile{Path: path}
+	record := func(cluster int) string {
+		return fmt.Sprintf("000 (%d.0.0) 2026-01-02 00:00:00 Job submitted from host: <a>\n...\n", cluster)
+	}
+	write := func(flags int, text string) {
+		f, err := os.OpenFile(path, flags|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.WriteString(text); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expect := func(what string, want ...int) {
+		t.Helper()
+		var got []int
+		for event, err := range log.New(newYear) {
+			if err != nil {
+				t.Fatalf("%s: %v", what, err)
+			}
+			got = append(got, event.Job.Cluster)
+			log = LogFile{Path: path, Place: log.Place} // as if we were restarted here
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", what, diff)
+		}
+	}
+	rename := func(to string) {
+		if err := os.Rename(path, path+to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expect("no file")
+	write(os.O_APPEND, record(1)+record(2)+record(3)[:20])
+	expect("two and a part", 1, 2)
+	write(os.O_APPEND, record(3)[20:])
+	expect("the rest", 3)
+	expect("nothing new")
+	write(os.O_APPEND, record(4))
+	rename(".old")
+	write(os.O_APPEND, record(5))
+	expect("rotated", 4, 5)
+	rename(".1")
+	expect("rotated, nothing new yet")
+	write(os.O_APPEND, record(6)+record(7))
+	expect("rotated again", 6, 7)
+	write(os.O_TRUNC, record(8))
+	expect("truncated", 8)
+	write(os.O_TRUNC, "xx"+record(9)+record(10))
+	for _, err := range log.New(newYear) {
+		if err == nil {
+			t.Error("damage is an event")
+		}
+		break
+	}
+	expect("truncated and grown", 10)
+}
+
+func FuzzEvents(f *testing.F) {
+	text, err := os.ReadFile("testdata/events.log")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(string(text))
+	f.Add("028 (1.0.0) 01/02 00:00:00 Job ad\nA = \"x\n...\n")
+	f.Add("000 (1.0.0) 2026-01-02 00:00:00 \n...\n...\n000 (1.0.0) 2026-01-02 00:00:00 x")
+	f.Fuzz(func(t *testing.T, text string) {
+		size := 0
+		for event, err := range Events(strings.NewReader(text), newYear) {
+			var bad *BadRecord
+			switch {
+			case errors.As(err, &bad):
+				size += len(bad.Raw)
+			case err != nil:
+				t.Fatal(err)
+			default:
+				size += len(event.Raw)
+			}
+		}
+		if size > len(text) {
+			t.Errorf("%d bytes of records in %d bytes", size, len(text))
+		}
+	})
+}

@@ -1,0 +1,182 @@
+package condor
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A GlideinConfig says what a glidein offers to a pool and when it leaves. A condor_master -f with the
+// configuration made of it is the glidein: it ends when idle for too long or at its end, with what it started.
+type GlideinConfig struct {
+	Dir     string // its folder on local disk, absolute, of nobody else; Prepare makes it
+	Release string // HTCondor's folder, absolute, not newer than the pool's: an older pool matches no newer worker
+
+	Name      string         // of the machine in the pool; no two may have the same
+	Collector netip.AddrPort // the pool
+	Address   netip.Addr     // of this machine, where the pool's schedd may reach it
+	CCB       []string       // HOST:PORT of brokers through which it is reached; none: directly
+
+	Cpus      int
+	MemoryMiB int64
+	Static    bool // as many slots as Cpus, instead of one that is divided as jobs need
+
+	Idle time.Duration // leave after so long without a claim; 0: never
+	// Retire is when it takes its last job, and End when it leaves, whatever runs. HTCondor looks at
+	// the clock once in Update.
+	Retire, End time.Time
+	// Update is how often it says that it is there, a third more or less, so that thousands which started
+	// together do not speak together.
+	Update time.Duration
+	// RuntimeAttribute names the attribute in which a job says how many seconds it needs. One that needs longer than
+	// there is until End is not taken. "" or a job without it: taken until Retire.
+	RuntimeAttribute string
+	Attributes       Ad // what else it says of itself
+}
+
+//go:embed glidein.conf
+var glideinConf string
+
+// machineName is what HTCondor and a domain's name both take.
+var machineName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]*$`)
+
+func (c GlideinConfig) check() error {
+	if err := checkFolders(c.Dir, c.Release); err != nil {
+		return err
+	}
+	switch {
+	case !machineName.MatchString(c.Name):
+		return fmt.Errorf("%q is no name of a machine", c.Name)
+	case !c.Address.IsValid() || !c.Collector.IsValid():
+		return errors.New("a glidein without an address, or without a pool's")
+	case c.Cpus <= 0 || c.MemoryMiB <= 0:
+		return errors.New("a glidein without cpus or memory")
+	case c.Update < time.Second:
+		return errors.New("a glidein that would update its ad all the time")
+	case c.End.IsZero() || c.Retire.After(c.End):
+		return errors.New("a glidein that retires after its end")
+	}
+	for _, text := range append([]string{c.RuntimeAttribute}, slices.Collect(maps.Keys(c.Attributes))...) {
+		if text != "" && !attributeName.MatchString(text) {
+			return fmt.Errorf("%q is no name of an attribute", text)
+		}
+	}
+	for _, broker := range c.CCB {
+		if strings.ContainsAny(broker, " \t\r\n,$") {
+			return fmt.Errorf("%q is no address of a broker", broker)
+		}
+	}
+	return nil
+}
+
+// Text is the glidein's configuration.
+func (c GlideinConfig) Text() (string, error) {
+	if err := c.check(); err != nil {
+		return "", fmt.Errorf("configuring a glidein: %w", err)
+	}
+	var s strings.Builder
+	set := func(key, format string, args ...any) { fmt.Fprintf(&s, key+" = "+format+"\n", args...) }
+	set("RELEASE_DIR", "%s", c.Release)
+	set("LOCAL_DIR", "%s", c.Dir)
+	set("GLIDEIN_NAME", "%s", c.Name)
+	set("MASTER_NAME", "%s", c.Name)
+	set("STARTD_NAME", "%s", c.Name)
+	set("DEFAULT_DOMAIN_NAME", "%s.glidein", c.Name)
+	set("TRUST_DOMAIN", "%s", domain)
+	set("CONDOR_HOST", "%s", c.Collector.Addr())
+	set("COLLECTOR_HOST", "%s", c.Collector)
+	set("NETWORK_INTERFACE", "%s", c.Address)
+	if len(c.CCB) > 0 {
+		set("CCB_ADDRESS", "%s", strings.Join(c.CCB, ", "))
+	}
+	if c.Address == c.Collector.Addr() {
+		// It would take the pool's collector for a daemon of its own family, which refuses it.
+		set("SEC_USE_FAMILY_SESSION", "False")
+	}
+	c.slots(set)
+	c.times(set)
+	c.advertise(set)
+	s.WriteString("\n" + glideinConf)
+	return s.String(), nil
+}
+
+type setter func(key, format string, args ...any)
+
+func (c GlideinConfig) slots(set setter) {
+	set("NUM_CPUS", "%d", c.Cpus)
+	set("MEMORY", "%d", c.MemoryMiB)
+	if c.Static {
+		set("SLOT_TYPE_1", "cpus=1")
+		set("NUM_SLOTS_TYPE_1", "%d", c.Cpus)
+		set("SLOT_TYPE_1_PARTITIONABLE", "False")
+		return
+	}
+	set("SLOT_TYPE_1", "100%%")
+	set("NUM_SLOTS_TYPE_1", "1")
+	set("SLOT_TYPE_1_PARTITIONABLE", "True")
+}
+
+func (c GlideinConfig) times(set setter) {
+	set("GLIDEIN_END", "%d", c.End.Unix())
+	start := fmt.Sprintf("time() < %d", c.Retire.Unix())
+	if c.RuntimeAttribute != "" {
+		start += fmt.Sprintf(" && time() + ifThenElse(isUndefined(TARGET.%s), 0, TARGET.%[1]s) <= %d", c.RuntimeAttribute, c.End.Unix())
+	}
+	set("START", "%s", start)
+	if c.Idle > 0 {
+		set("STARTD_NOCLAIM_SHUTDOWN", "%d", max(1, int64(c.Idle/time.Second)))
+	}
+	seconds := int64(c.Update / time.Second)
+	interval := fmt.Sprintf("$RANDOM_INTEGER(%d, %d)", max(1, seconds*2/3), max(1, seconds*4/3))
+	set("UPDATE_INTERVAL", "%s", interval)
+	set("MASTER_UPDATE_INTERVAL", "%s", interval)
+}
+
+func (c GlideinConfig) advertise(set setter) {
+	names := []string{"GLIDEIN_END"}
+	for _, name := range slices.Sorted(maps.Keys(c.Attributes)) {
+		set(name, "%s", strings.ReplaceAll(FormatOld(c.Attributes[name]), "$", "$(DOLLAR)"))
+		names = append(names, name)
+	}
+	set("STARTD_ATTRS", "%s", strings.Join(names, ", "))
+	set("MASTER_ATTRS", "%s", strings.Join(names, ", "))
+	// A startd exits when the program that finds GPUs is not there; a starter without plugins crashes when
+	// their list is empty, and is fine when there is to be none.
+	if !isFile(filepath.Join(c.Release, "libexec/condor/condor_gpu_discovery")) {
+		set("MACHINE_RESOURCE_INVENTORY_GPUs", "")
+	}
+	if !isFile(filepath.Join(c.Release, "libexec/condor/curl_plugin")) {
+		set("ENABLE_URL_TRANSFERS", "False")
+	}
+}
+
+// Prepare makes the folder, closed to others, with the configuration and the token's text in it, and returns the file
+// that CONDOR_CONFIG has to name. Release must be there already.
+func (c GlideinConfig) Prepare(secret string) (config string, err error) {
+	text, err := c.Text()
+	if err != nil {
+		return "", err
+	}
+	for _, name := range []string{"", "log", "spool", "execute", "lock", "tokens"} {
+		if err := makeFolder(filepath.Join(c.Dir, name)); err != nil {
+			return "", fmt.Errorf("preparing a glidein: %w", err)
+		}
+	}
+	config = filepath.Join(c.Dir, "condor_config")
+	if err := errors.Join(replace(config, text), c.Renew(secret)); err != nil {
+		return "", fmt.Errorf("preparing a glidein: %w", err)
+	}
+	return config, nil
+}
+
+// Renew replaces the glidein's token. It is used for sessions that are opened from then on.
+func (c GlideinConfig) Renew(secret string) error {
+	return replace(filepath.Join(c.Dir, "tokens", "pool"), secret+"\n")
+}

@@ -1,0 +1,187 @@
+package condor
+
+import (
+	"io/fs"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// glidein is one for the pool, that lives for a minute.
+func glidein(t *testing.T, p *Pool, name string) GlideinConfig {
+	t.Helper()
+	now := time.Now()
+	return GlideinConfig{
+		Dir: filepath.Join(folder(t), "glidein"), Release: release, Name: name, Collector: p.config.Address,
+		Address: p.config.Address.Addr(), Cpus: 2, MemoryMiB: 200, Idle: time.Minute, Retire: now.Add(50 * time.Second),
+		End: now.Add(time.Minute), Update: 2 * time.Second, RuntimeAttribute: "ExpectedRuntime",
+		Attributes: Ad{"GlideinAttempt": `a "7" $(x)`},
+	}
+}
+
+// start runs a glidein as the pool's user; what it returns gets the end of its master.
+func start(t *testing.T, p *Pool, c GlideinConfig, secret string) (*exec.Cmd, <-chan error) {
+	t.Helper()
+	config, err := c.Prepare(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = filepath.WalkDir(c.Dir, func(name string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return p.owner.give(name)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tools := Tools{Release: release, Config: config, As: p.owner}
+	cmd := tools.command(soon(t), "condor_master", "-f")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	done := make(chan struct{})
+	go func() {
+		ended <- cmd.Wait()
+		close(done)
+	}()
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGQUIT) // it may have ended
+		<-done
+		eventually(t, "end of the daemons", func() (bool, error) {
+			left := running(config)
+			for _, d := range left {
+				d.close()
+			}
+			return len(left) == 0, nil
+		})
+	})
+	return cmd, ended
+}
+
+// machine returns the ads of a glidein's slots.
+func machine(t *testing.T, p *Pool, name string) []Ad {
+	t.Helper()
+	ads, err := p.Tools().Query(soon(t), "condor_status", []string{"-constraint", "Machine == " + FormatNew(name) + " || GLIDEIN_NAME == " + FormatNew(name) +
+		" || regexp(" + FormatNew("@"+name) + ", Name)"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ads
+}
+
+func TestGlideinRunsJobsThatFit(t *testing.T) {
+	t.Parallel()
+	p := startPool(t)
+	c := glidein(t, p, "fits")
+	from := time.Now()
+	cmd, ended := start(t, p, c, mint(t, p, time.Minute).Secret())
+	var ads []Ad
+	eventually(t, "the glidein's ad", func() (bool, error) {
+		ads = machine(t, p, "fits")
+		return len(ads) > 0, nil
+	})
+	t.Logf("in the pool after %v", time.Since(from).Round(time.Millisecond))
+	attempt, _ := ads[0].Text("GlideinAttempt")
+	cpus, _ := ads[0].Int("Cpus")
+	memory, _ := ads[0].Int("Memory")
+	end, _ := ads[0].Int("GLIDEIN_END")
+	if len(ads) != 1 || attempt != `a "7" $(x)` || cpus != 2 || memory != 200 || end != c.End.Unix() {
+		t.Errorf("%d slots; attempt %q, %d cpus, %d MiB, end %d", len(ads), attempt, cpus, memory, end)
+	}
+	long, short := sh(p, "long", "exit 0"), sh(p, "short", "cat in; echo \"$0\" >new")
+	long.Attributes = Ad{"ExpectedRuntime": 3600}
+	if err := os.WriteFile(filepath.Join(p.config.Dir, "in"), []byte("sent along"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	short.TransferFiles, short.InputFiles, short.Cpus, short.Attributes = "YES", []string{"in"}, 2, Ad{"ExpectedRuntime": 5}
+	tooLong, err := p.Tools().Submit(soon(t), long)
+	if err != nil {
+		t.Fatal(err)
+	}
+	from = time.Now()
+	if err := submit(t, p, short); err != nil {
+		t.Fatal(err)
+	}
+	log := LogFile{Path: filepath.Join(p.config.Dir, "jobs.log")}
+	eventually(t, "end of the short job", func() (bool, error) {
+		for event := range log.New(time.Now()) {
+			if _, ok := event.Detail.(Terminated); ok {
+				return true, nil
+			}
+		}
+		return false, nil
+	})
+	t.Logf("a job took %v", time.Since(from).Round(time.Millisecond))
+	for name, want := range map[string]string{"short.out": "sent along", "new": "/bin/sh\n"} {
+		if got, err := os.ReadFile(filepath.Join(p.config.Dir, name)); err != nil || string(got) != want {
+			t.Errorf("%s = %q, %v, want %q", name, got, err, want)
+		}
+	}
+	if idle(t, p, tooLong) != 1 {
+		t.Error("a job that needs longer than the glidein lives was started")
+	}
+	if err := cmd.Process.Signal(syscall.SIGQUIT); err != nil {
+		t.Fatal(err)
+	}
+	<-ended
+	eventually(t, "end of its ads", func() (bool, error) { return len(machine(t, p, "fits")) == 0, nil })
+}
+
+func TestGlideinLeavesByItself(t *testing.T) {
+	t.Parallel()
+	p := common(t)
+	atEnd, idle := glidein(t, p, "ends"), glidein(t, p, "idles")
+	atEnd.Retire, atEnd.End, atEnd.Update, atEnd.Static = time.Now(), time.Now().Add(4*time.Second), time.Second, true
+	idle.Idle = 3 * time.Second
+	_, endOfFirst := start(t, p, atEnd, mint(t, p, time.Minute).Secret())
+	_, endOfSecond := start(t, p, idle, mint(t, p, time.Minute).Secret())
+	for what, ended := range map[string]<-chan error{"at its end": endOfFirst, "idle": endOfSecond} {
+		select {
+		case <-ended:
+		case <-soon(t).Done():
+			t.Errorf("a glidein that is %s does not leave", what)
+		}
+	}
+}
+
+func TestGlideinConfigRefuses(t *testing.T) {
+	t.Parallel()
+	p := newPool(t)
+	good := glidein(t, p, "good")
+	text, err := good.Text()
+	if err != nil || !strings.Contains(text, "SEC_USE_FAMILY_SESSION = False") {
+		t.Errorf("on the pool's own address: %v\n%s", err, text)
+	}
+	elsewhere := good
+	elsewhere.Address, elsewhere.CCB = netip.MustParseAddr("192.0.2.1"), []string{"192.0.2.2:9618"}
+	text, err = elsewhere.Text()
+	if err != nil || strings.Contains(text, "SEC_USE_FAMILY_SESSION") || !slices.Contains(strings.Split(text, "\n"), "CCB_ADDRESS = 192.0.2.2:9618") {
+		t.Errorf("elsewhere: %v\n%s", err, text)
+	}
+	for name, change := range map[string]func(c *GlideinConfig){
+		"macro in the folder": func(c *GlideinConfig) { c.Dir += "$(x)" },
+		"name of two words":   func(c *GlideinConfig) { c.Name = "a b" },
+		"no address":          func(c *GlideinConfig) { c.Address = netip.Addr{} },
+		"no cpus":             func(c *GlideinConfig) { c.Cpus = 0 },
+		"no update":           func(c *GlideinConfig) { c.Update = 0 },
+		"no end":              func(c *GlideinConfig) { c.End = time.Time{} },
+		"late retirement":     func(c *GlideinConfig) { c.Retire = c.End.Add(1) },
+		"attribute":           func(c *GlideinConfig) { c.Attributes = Ad{"A = 1\nSTART": true} },
+		"runtime":             func(c *GlideinConfig) { c.RuntimeAttribute = "A || true" },
+		"broker":              func(c *GlideinConfig) { c.CCB = []string{"a\nb"} },
+	} {
+		c := good
+		change(&c)
+		if text, err := c.Text(); err == nil {
+			t.Errorf("%s: Text() = %q, want an error", name, text)
+		}
+	}
+}

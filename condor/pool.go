@@ -1,0 +1,271 @@
+package condor
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Pool is a personal pool on this machine. Its daemons belong to no process of ours: they go on when it
+// ends, and a new Pool of the same configuration finds them. Its methods may be called at the same time.
+type Pool struct {
+	config PoolConfig
+	owner  Account
+	tools  Tools
+
+	mu sync.Mutex // held by whoever starts, stops or configures the daemons
+}
+
+// NewPool returns the pool of that configuration, running or not. It changes nothing.
+func NewPool(config PoolConfig) (*Pool, error) {
+	if err := config.check(); err != nil {
+		return nil, err
+	}
+	owner, err := AccountFor(config.RunAs)
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range []string{filepath.Dir(config.Dir), config.Release} {
+		if err := owner.reaches(path); err != nil {
+			return nil, err
+		}
+	}
+	tools := Tools{Release: config.Release, Config: filepath.Join(config.Dir, "condor_config"), As: owner}
+	return &Pool{config: config, owner: owner, tools: tools}, nil
+}
+
+// Tools returns the commands on this pool, as its owner.
+func (p *Pool) Tools() Tools { return p.tools }
+
+// Env returns what other programs need to use the pool; see [Tools.Env].
+func (p *Pool) Env() []string { return p.tools.Env() }
+
+// A Health is how a pool is.
+type Health struct {
+	Master  int      // the process number of its master; 0 if it does not run
+	Missing []string // other daemons that the collector does not know; all, if it does not answer
+}
+
+// OK reports whether all daemons are there.
+func (h Health) OK() bool { return h.Master != 0 && len(h.Missing) == 0 }
+
+// adTypes are a pool's daemons, as the MyType of their ads. The master's own ad says nothing more, and comes
+// five seconds late.
+var adTypes = []string{"Collector", "Negotiator", "Scheduler"}
+
+// Health asks the pool's collector who is there. An error says that we do not know; a pool that does not
+// run is no error.
+func (p *Pool) Health(ctx context.Context) (Health, error) {
+	master, ok := p.master()
+	if !ok {
+		return Health{Missing: adTypes}, nil
+	}
+	master.close()
+	h := Health{Master: master.pid}
+	ads, err := p.tools.Query(ctx, "condor_status", []string{"-any"}, []string{"MyType"})
+	var refused *Refused
+	if err != nil && errors.As(err, &refused) {
+		return h, err
+	}
+	if err := ctx.Err(); err != nil {
+		return h, err
+	}
+	there := map[string]bool{}
+	for _, ad := range ads {
+		kind, _ := ad.Text("MyType")
+		there[kind] = true
+	}
+	for _, kind := range adTypes {
+		if !there[kind] {
+			h.Missing = append(h.Missing, kind)
+		}
+	}
+	return h, nil
+}
+
+// Start writes the configuration, starts the daemons and returns when the pool takes jobs. If it runs
+// already, it is told to read its configuration again. What an earlier master left behind when it was killed
+// is ended first. Bound it by ctx: on failure nothing is left running, and the error has the master's words.
+func (p *Pool) Start(ctx context.Context) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := p.prepare(); err != nil {
+		return fmt.Errorf("preparing the pool's folder: %w", err)
+	}
+	if master, ok := p.master(); ok {
+		master.close()
+		if _, err := p.tools.Run(ctx, nil, "condor_reconfig"); err != nil {
+			return fmt.Errorf("configuring the pool that runs: %w", err)
+		}
+		return nil
+	}
+	if err := p.killRest(ctx); err != nil {
+		return err
+	}
+	if err := p.launch(ctx); err != nil {
+		return err
+	}
+	var h Health
+	err := poll(ctx, func() (ok bool, err error) {
+		h, err = p.Health(ctx)
+		return h.OK(), err
+	})
+	if err != nil {
+		why := p.lastWords()
+		p.endAll(context.WithoutCancel(ctx))
+		return fmt.Errorf("starting the pool: no %s yet: %w%s", strings.Join(h.Missing, ", "), err, why)
+	}
+	return nil
+}
+
+// prepare makes what the daemons expect to be there.
+func (p *Pool) prepare() error {
+	for _, name := range []string{"", "log", "spool", "execute", "run", "lock", "keys", "tokens"} {
+		if err := p.owner.makeFolder(filepath.Join(p.config.Dir, name)); err != nil {
+			return err
+		}
+	}
+	key := make([]byte, 48)
+	_, _ = rand.Read(key) // never fails
+	// Text, because HTCondor reads a key up to the first NUL.
+	if err := p.writeNew(filepath.Join("keys", "POOL"), base64.RawURLEncoding.EncodeToString(key)); err != nil {
+		return err
+	}
+	none, err := revoked("", time.Time{}, nil)
+	if err != nil {
+		return err // unreachable: nothing is revoked
+	}
+	if err := p.writeNew(revokedFile, none); err != nil {
+		return err
+	}
+	return p.owner.replace(p.tools.Config, p.config.text(p.owner))
+}
+
+// writeNew writes a file of the pool, if there is none.
+func (p *Pool) writeNew(name, text string) error {
+	name = filepath.Join(p.config.Dir, name)
+	if isFile(name) {
+		return nil
+	}
+	return p.owner.replace(name, text)
+}
+
+func (p *Pool) pidfile() string { return filepath.Join(p.config.Dir, "run", "master.pid") }
+
+// launch returns when the master has gone to the background.
+func (p *Pool) launch(ctx context.Context) error {
+	// The shared port would try again for ever. Meanwhile the daemons would join the pool that has the port.
+	free, err := net.Listen("tcp", p.config.Address.String())
+	if err != nil {
+		return fmt.Errorf("starting the pool: %w", err)
+	}
+	_ = free.Close()
+	if err := os.Remove(p.pidfile()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("starting the pool: %w", err)
+	}
+	if _, err := p.tools.Run(ctx, nil, "condor_master", "-pidfile", p.pidfile()); err != nil {
+		return fmt.Errorf("starting the pool: %w%s", err, p.lastWords())
+	}
+	return nil
+}
+
+// master returns the pool's master if it runs; the caller closes it.
+func (p *Pool) master() (process, bool) {
+	text, err := os.ReadFile(p.pidfile())
+	if err != nil {
+		return process{}, false
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		return process{}, false
+	}
+	return open(pid, func(pid int) bool { return isDaemon(pid, p.tools.Config) })
+}
+
+// Stop ends the daemons and returns when none is left. The queue stays in the pool's folder, for the next
+// Start. Running jobs are put back into it. Daemons that have not ended when ctx does are killed, which the
+// queue survives too. A pool that does not run is no error.
+func (p *Pool) Stop(ctx context.Context) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if master, ok := p.master(); ok {
+		defer master.close()
+		if err := master.signal(unix.SIGQUIT); err != nil { // the fast shutdown: SIGTERM would wait for the jobs
+			return fmt.Errorf("stopping the pool: %w", err)
+		}
+		// Not in time: then it is killed below.
+		_ = poll(ctx, func() (bool, error) { return master.ended(), nil })
+	}
+	return p.killRest(context.WithoutCancel(ctx))
+}
+
+// Restart stops the pool and starts it again, with another release if its configuration says so. The queue
+// is kept.
+func (p *Pool) Restart(ctx context.Context) error {
+	if err := p.Stop(ctx); err != nil {
+		return err
+	}
+	return p.Start(ctx)
+}
+
+// killTime is for the kernel to end what was killed; only a process that hangs in a dead file system takes
+// longer.
+const killTime = 10 * time.Second
+
+// endAll is killRest where there is an error already.
+func (p *Pool) endAll(ctx context.Context) { _ = p.killRest(ctx) }
+
+// killRest kills every daemon of the pool, the master first, which would start the others again.
+func (p *Pool) killRest(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, killTime)
+	defer cancel()
+	if master, ok := p.master(); ok {
+		_ = master.signal(unix.SIGKILL) // if that failed, it is found again below
+		master.close()
+	}
+	left := 0
+	err := poll(ctx, func() (bool, error) {
+		found := running(p.tools.Config)
+		left = len(found)
+		var errs []error
+		for _, d := range found {
+			errs = append(errs, d.signal(unix.SIGKILL))
+			d.close()
+		}
+		return left == 0, errors.Join(errs...)
+	})
+	if err != nil {
+		return fmt.Errorf("killing the pool's daemons: %d are left: %w", left, err)
+	}
+	return nil
+}
+
+// lastWords returns the end of the master's log, and of those daemons' which it says have failed.
+func (p *Pool) lastWords() string {
+	var s strings.Builder
+	for _, name := range []string{"MasterLog", "SharedPortLog", "CollectorLog"} {
+		log, err := os.ReadFile(filepath.Join(p.config.Dir, "log", name))
+		if err != nil {
+			continue
+		}
+		for line := range bytes.Lines(log[max(0, len(log)-8192):]) {
+			if bytes.Contains(line, []byte("ERROR")) || bytes.Contains(line, []byte("ailed")) {
+				fmt.Fprintf(&s, "; %s: %s", name, bytes.TrimSpace(line))
+			}
+		}
+	}
+	return s.String()
+}

@@ -1,0 +1,97 @@
+package condor
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// revokedFile is a part of the pool's configuration. It has a comment "# revoked ID UNIX-TIME" for each revoked
+// token, with the time when it expires by itself (0: never), and the expression made of them.
+const revokedFile = "revoked.conf"
+
+var (
+	tokenID     = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+	revokedLine = regexp.MustCompile(`(?m)^# revoked ([A-Za-z0-9_-]+) (\d+)$`)
+)
+
+// Revoke makes the pool refuse tokens from when it returns on; only their ID and Expires matter. Sessions
+// that one of them has opened before end within ten minutes. What was revoked and has expired by now is
+// forgotten. To revoke a token again does nothing. The pool has to run.
+func (p *Pool) Revoke(ctx context.Context, now time.Time, tokens ...Token) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	file := filepath.Join(p.config.Dir, revokedFile)
+	before, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("revoking tokens: %w", err)
+	}
+	text, err := revoked(string(before), now, tokens)
+	if err != nil {
+		return fmt.Errorf("revoking tokens: %w", err)
+	}
+	if err := p.owner.replace(file, text); err != nil {
+		return fmt.Errorf("revoking tokens: %w", err)
+	}
+	if _, err := p.tools.Run(ctx, nil, "condor_reconfig"); err != nil {
+		return fmt.Errorf("revoking tokens: %w", err)
+	}
+	return p.awaitRevoked(ctx, expression(text))
+}
+
+// revoked adds tokens to the text of the file and drops what has expired.
+func revoked(before string, now time.Time, tokens []Token) (string, error) {
+	expires := map[string]int64{}
+	var order []string
+	add := func(id string, unix int64) {
+		if _, known := expires[id]; !known && (unix == 0 || unix >= now.Unix()) {
+			order, expires[id] = append(order, id), unix
+		}
+	}
+	for _, m := range revokedLine.FindAllStringSubmatch(before, -1) {
+		unix, err := strconv.ParseInt(m[2], 10, 64)
+		if err != nil {
+			return "", err
+		}
+		add(m[1], unix)
+	}
+	for _, t := range tokens {
+		if !tokenID.MatchString(t.ID) {
+			return "", fmt.Errorf("%q is no token's id", t.ID)
+		}
+		unix := int64(0)
+		if !t.Expires.IsZero() {
+			unix = t.Expires.Unix()
+		}
+		add(t.ID, unix)
+	}
+	var s strings.Builder
+	for _, id := range order {
+		fmt.Fprintf(&s, "# revoked %s %d\n", id, expires[id])
+	}
+	for i, id := range order {
+		order[i] = quoteNew(id)
+	}
+	// Without an entry the list has one that no token's id is: the expression must not be empty.
+	fmt.Fprintf(&s, "SEC_TOKEN_REVOCATION_EXPR = member(jti, { %s })\n", strings.Join(append(order, `""`), ", "))
+	return s.String(), nil
+}
+
+// expression returns the value that the file gives.
+func expression(text string) string {
+	_, value, _ := strings.Cut(text, "SEC_TOKEN_REVOCATION_EXPR = ")
+	return strings.TrimSpace(value)
+}
+
+// awaitRevoked returns when the collector, which all glideins talk to, has the expression.
+func (p *Pool) awaitRevoked(ctx context.Context, want string) error {
+	return poll(ctx, func() (bool, error) {
+		out, err := p.tools.Run(ctx, nil, "condor_config_val", "-collector", "SEC_TOKEN_REVOCATION_EXPR")
+		return err == nil && strings.TrimSpace(string(out)) == want, err
+	})
+}

@@ -1,0 +1,248 @@
+package condor
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A Submit describes one cluster of jobs for condor_submit, in the vanilla universe. Every text is taken
+// literally: neither quotes nor dollar signs mean anything to HTCondor. Zero values leave a matter to
+// HTCondor's defaults. Requirements, Rank and StartIf are expressions.
+type Submit struct {
+	Executable   string // on the submit host; see TransferExecutable
+	Dir          string // what relative paths are relative to; by default condor_submit's own folder
+	Log          string // the event log
+	BatchName    string // what condor_q shows
+	Requirements Expr
+	Rank         Expr
+	Priority     int
+
+	Cpus, GPUs         int
+	MemoryMiB, DiskMiB int64
+
+	// TransferExecutable sends the executable along; else it must be on the worker.
+	TransferExecutable bool
+	// TransferFiles is "YES", "NO" or "IF_NEEDED".
+	TransferFiles string
+	InputFiles    []string // sent before the job starts, beside Executable and Stdin
+	// OutputFiles come back when the job ends; nil means all new files of the job's top folder, empty
+	// means none.
+	OutputFiles []string
+	Attributes  Ad // further attributes of the jobs' ads
+
+	Procs []Proc // at least one
+}
+
+// A Proc is what differs between the jobs of a cluster. Paths are relative to Submit.Dir; without one, what the
+// job prints is lost.
+type Proc struct {
+	Arguments             []string
+	Environment           map[string]string
+	Stdin, Stdout, Stderr string
+	Attributes            Ad
+}
+
+// ErrUnquotable is wrapped by errors about a text that no submit description can hold.
+var ErrUnquotable = errors.New("cannot stand in a submit description")
+
+// attributeName is what HTCondor takes for a name.
+var attributeName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// WriteTo writes the description. An error that wraps [ErrUnquotable] names the value; nothing was written
+// then.
+func (s Submit) WriteTo(w io.Writer) (int64, error) {
+	d := &description{}
+	s.common(d)
+	for _, p := range s.Procs {
+		p.Attributes = s.attributesOf(p)
+		p.describe(d)
+	}
+	if len(s.Procs) == 0 {
+		d.errs = append(d.errs, errors.New("a submission without jobs"))
+	}
+	if err := errors.Join(d.errs...); err != nil {
+		return 0, fmt.Errorf("describing jobs: %w", err)
+	}
+	n, err := io.WriteString(w, d.text.String())
+	return int64(n), err
+}
+
+func (s Submit) common(d *description) {
+	d.expr("universe", "vanilla")
+	d.word("executable", s.Executable)
+	d.expr("transfer_executable", Expr(strconv.FormatBool(s.TransferExecutable)))
+	d.word("initialdir", s.Dir)
+	d.word("log", s.Log)
+	d.word("batch_name", s.BatchName)
+	d.expr("should_transfer_files", Expr(s.TransferFiles))
+	d.list("transfer_input_files", s.InputFiles)
+	if s.OutputFiles != nil && len(s.OutputFiles) == 0 {
+		d.expr("transfer_output_files", `""`)
+	}
+	d.list("transfer_output_files", s.OutputFiles)
+	d.number("request_cpus", int64(s.Cpus), "")
+	d.number("request_gpus", int64(s.GPUs), "")
+	d.number("request_memory", s.MemoryMiB, " MB")
+	d.number("request_disk", s.DiskMiB, " MB")
+	d.number("priority", int64(s.Priority), "")
+	d.expr("requirements", s.Requirements)
+	d.expr("rank", s.Rank)
+	d.expr("notification", "never")
+	d.attributes(s.Attributes)
+}
+
+// attributesOf returns what p says of every attribute that some job has for itself: a line holds for all jobs after
+// it, so what p leaves out is set back.
+func (s Submit) attributesOf(p Proc) Ad {
+	all := Ad{}
+	for _, other := range s.Procs {
+		for name := range other.Attributes {
+			all[name] = Undefined
+			if common, ok := s.Attributes[name]; ok {
+				all[name] = common
+			}
+		}
+	}
+	maps.Copy(all, p.Attributes)
+	return all
+}
+
+// describe writes every line of a job, also the empty ones, for the same reason.
+func (p Proc) describe(d *description) {
+	d.line("arguments", doubleQuote(d.args(p.Arguments)))
+	// An empty environment would be that of the job before; as an attribute it is empty.
+	d.line("My.Environment", literal(quoteOld(d.env(p.Environment))))
+	d.file("input", p.Stdin)
+	d.file("output", p.Stdout)
+	d.file("error", p.Stderr)
+	d.attributes(p.Attributes)
+	d.text.WriteString("queue\n")
+}
+
+// A description is the text so far, and what could not be put into it.
+type description struct {
+	text strings.Builder
+	errs []error
+}
+
+func (d *description) line(key, value string) { fmt.Fprintf(&d.text, "%s = %s\n", key, value) }
+
+func (d *description) expr(key string, e Expr) {
+	if e != "" {
+		d.line(key, d.oneLine(key, string(e)))
+	}
+}
+
+func (d *description) word(key, value string) {
+	if value != "" {
+		d.line(key, d.plain(key, value))
+	}
+}
+
+func (d *description) number(key string, n int64, unit string) {
+	if n != 0 {
+		d.line(key, strconv.FormatInt(n, 10)+unit)
+	}
+}
+
+func (d *description) list(key string, names []string) {
+	if len(names) == 0 {
+		return
+	}
+	quoted := make([]string, len(names))
+	for i, name := range names {
+		if strings.ContainsAny(name, `,"`) || name == "" {
+			d.refuse(key, name)
+		}
+		quoted[i] = d.plain(key, name)
+	}
+	d.line(key, strings.Join(quoted, ", "))
+}
+
+func (d *description) attributes(ad Ad) {
+	for _, name := range slices.Sorted(maps.Keys(ad)) {
+		if !attributeName.MatchString(name) {
+			d.refuse("attribute", name)
+			continue
+		}
+		value := FormatOld(ad[name])
+		if text, ok := ad[name].(string); ok {
+			value = FormatOld(d.oneLine(name, text))
+		}
+		d.line("My."+name, literal(value))
+	}
+}
+
+// plain is a value without quotes: condor_submit cuts white space off its ends, and takes a backslash at
+// the end for a continued line.
+func (d *description) plain(key, value string) string {
+	if strings.TrimSpace(value) != value || strings.HasSuffix(value, `\`) {
+		d.refuse(key, value)
+	}
+	return literal(d.oneLine(key, value))
+}
+
+func (d *description) oneLine(key, value string) string {
+	if strings.ContainsAny(value, "\n\r\x00") {
+		d.refuse(key, value)
+	}
+	return value
+}
+
+func (d *description) refuse(key, value string) {
+	d.errs = append(d.errs, fmt.Errorf("%s: %q %w", key, value, ErrUnquotable))
+}
+
+// file writes where a job's standard stream is; no file is one too, lest it be that of the job before.
+func (d *description) file(key, name string) {
+	if name == "" {
+		name = os.DevNull
+	}
+	d.line(key, d.plain(key, name))
+}
+
+// args is the new syntax of arguments: each, where it must be, in single quotes, and such a quote doubled.
+func (d *description) args(args []string) string {
+	quoted := make([]string, len(args))
+	for i, a := range args {
+		quoted[i] = singleQuote(d.oneLine("arguments", a))
+	}
+	return strings.Join(quoted, " ")
+}
+
+func (d *description) env(env map[string]string) string {
+	var quoted []string
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		if name == "" || strings.ContainsAny(name, "= \t\n\r\x00'\"") {
+			d.refuse("environment", name)
+			continue
+		}
+		quoted = append(quoted, name+"="+singleQuote(d.oneLine("environment", env[name])))
+	}
+	return strings.Join(quoted, " ")
+}
+
+func singleQuote(s string) string {
+	if s != "" && !strings.ContainsAny(s, " \t'") {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", "''") + "'"
+}
+
+// doubleQuote is what tells condor_submit that arguments are in the new syntax.
+func doubleQuote(s string) string {
+	return `"` + literal(strings.ReplaceAll(s, `"`, `""`)) + `"`
+}
+
+// literal makes dollar signs mean nothing: one to condor_submit, and two, which would become a lookup in
+// the worker's ad, to the schedd.
+func literal(s string) string {
+	return strings.NewReplacer("$$", "$$(DOLLARDOLLAR)", "$", "$(DOLLAR)").Replace(s)
+}

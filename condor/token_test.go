@@ -1,0 +1,246 @@
+package condor
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func netipAddr(s string) netip.AddrPort { return netip.MustParseAddrPort(s) }
+
+// stranger returns tools of somebody who has nothing of the pool but a token's text.
+func stranger(t *testing.T, p *Pool, secret string) Tools {
+	t.Helper()
+	tools, err := Attach(RemoteConfig{
+		Dir: filepath.Join(folder(t), "remote"), Release: release, Collector: p.config.Address.String(), RunAs: runAs(),
+	}, secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tools
+}
+
+func mint(t *testing.T, p *Pool, lifetime time.Duration) Token {
+	t.Helper()
+	token, err := p.MintGlidein(soon(t), lifetime)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
+// advertise sends an ad to the collector as a daemon does.
+func advertise(t *testing.T, tools Tools, command string, ad Ad) error {
+	t.Helper()
+	_, err := tools.Run(soon(t), []byte(ad.String()), "condor_advertise", "-tcp", command)
+	return err
+}
+
+func startdAd(name string) Ad {
+	return Ad{"MyType": "Machine", "Name": name, "Machine": name, "State": "Unclaimed", "Activity": "Idle",
+		"MyAddress": "<127.0.0.1:9>", "StartdIpAddr": "<127.0.0.1:9>", "Cpus": 1, "Memory": 100}
+}
+
+// names returns the names of the ads of a kind.
+func names(t *testing.T, tools Tools, kind string) []string {
+	t.Helper()
+	ads, err := tools.Query(soon(t), "condor_status", []string{"-any", "-constraint", "MyType == " + FormatNew(kind)}, []string{"Name"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, ad := range ads {
+		name, _ := ad.Text("Name")
+		found = append(found, name)
+	}
+	return found
+}
+
+func TestGlideinTokenOnlyAdvertises(t *testing.T) {
+	t.Parallel()
+	p := common(t)
+	thief := stranger(t, p, mint(t, p, time.Hour).Secret())
+
+	if err := advertise(t, thief, "UPDATE_STARTD_AD", startdAd("slot1@glidein")); err != nil {
+		t.Errorf("advertising a startd: %v", err)
+	}
+	if got := names(t, thief, "Machine"); !slices.Contains(got, "slot1@glidein") {
+		t.Errorf("startds = %v, want that of the glidein", got)
+	}
+	schedd := Ad{"MyType": "Scheduler", "Name": "thief", "Machine": "thief", "MyAddress": "<127.0.0.1:9>", "ScheddIpAddr": "<127.0.0.1:9>"}
+	if err := advertise(t, thief, "UPDATE_SCHEDD_AD", schedd); err == nil {
+		t.Error("a glidein's token advertises a schedd")
+	}
+	if got := names(t, p.Tools(), "Scheduler"); slices.Contains(got, "thief") || len(got) != 1 {
+		t.Errorf("schedds = %v, want only the pool's", got)
+	}
+	isRefused(t, "submitting", func() error {
+		_, err := thief.Run(soon(t), []byte("executable = /bin/true\nqueue\n"), "condor_submit", "-name", names(t, thief, "Scheduler")[0], "-")
+		return err
+	})
+	for _, right := range []string{"WRITE", "DAEMON", "ADMINISTRATOR", "NEGOTIATOR", "ADVERTISE_SCHEDD"} {
+		isRefused(t, right, func() error { return ping(t, thief, right) })
+	}
+	for _, right := range []string{"READ", "ADVERTISE_STARTD", "ADVERTISE_MASTER"} {
+		if err := ping(t, thief, right); err != nil {
+			t.Errorf("right %s: %v", right, err)
+		}
+	}
+}
+
+func ping(t *testing.T, tools Tools, right string) error {
+	t.Helper()
+	_, err := tools.Run(soon(t), nil, "condor_ping", "-type", "collector", right)
+	return err
+}
+
+func isRefused(t *testing.T, what string, try func() error) {
+	t.Helper()
+	var refused *Refused
+	if err := try(); !errors.As(err, &refused) {
+		t.Errorf("%s with a glidein's token: %v, want a refusal", what, err)
+	}
+}
+
+func TestExpiredTokenIsRefused(t *testing.T) {
+	t.Parallel()
+	p := common(t)
+	token := mint(t, p, time.Second)
+	late := stranger(t, p, token.Secret())
+	eventually(t, "expiry", func() (bool, error) { return time.Now().After(token.Expires.Add(time.Second)), nil })
+	if err := advertise(t, late, "UPDATE_STARTD_AD", startdAd("slot1@late")); err == nil {
+		t.Error("an expired token advertises a startd")
+	}
+	if err := ping(t, late, "ADVERTISE_STARTD"); err == nil {
+		t.Error("an expired token is known")
+	}
+}
+
+func TestRevokedTokenIsRefused(t *testing.T) {
+	t.Parallel()
+	p := startPool(t)
+	good, bad := mint(t, p, time.Hour), mint(t, p, time.Hour)
+	thief, friend := stranger(t, p, bad.Secret()), stranger(t, p, good.Secret())
+	if err := ping(t, thief, "ADVERTISE_STARTD"); err != nil {
+		t.Fatalf("before: %v", err)
+	}
+	if err := p.Revoke(soon(t), time.Now(), bad); err != nil {
+		t.Fatal(err)
+	}
+	if err := ping(t, thief, "ADVERTISE_STARTD"); err == nil {
+		t.Error("a revoked token is known")
+	}
+	if err := ping(t, friend, "ADVERTISE_STARTD"); err != nil {
+		t.Errorf("another token: %v", err)
+	}
+	if err := p.Restart(soon(t)); err != nil {
+		t.Fatal(err)
+	}
+	if err := ping(t, thief, "ADVERTISE_STARTD"); err == nil {
+		t.Error("a token is no longer revoked after a restart")
+	}
+	if err := ping(t, friend, "ADVERTISE_STARTD"); err != nil {
+		t.Errorf("another token after a restart: %v", err)
+	}
+}
+
+func TestTokenClaims(t *testing.T) {
+	t.Parallel()
+	p := common(t)
+	from := time.Now().Add(-time.Second)
+	token := mint(t, p, 90*time.Second)
+	if token.ID == "" || token.Identity != "glidein@corral.pool" || !slices.Equal(token.Rights, glideinRights) {
+		t.Errorf("token = %+v", token)
+	}
+	if token.Expires.Before(from.Add(89*time.Second)) || token.Expires.After(time.Now().Add(91*time.Second)) {
+		t.Errorf("token expires at %v, want in 90 s", token.Expires)
+	}
+	var log strings.Builder
+	slog.New(slog.NewTextHandler(&log, nil)).Info("x", "token", token)
+	for _, printed := range []string{log.String(), fmt.Sprint(token), fmt.Sprintf("%+v %#v", token, token)} {
+		if strings.Contains(printed, token.Secret()[:20]) {
+			t.Errorf("the secret is printed: %s", printed)
+		}
+	}
+	if _, err := p.MintGlidein(soon(t), 0); err == nil {
+		t.Error("a token for no time was minted")
+	}
+}
+
+func TestRevokedList(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1000, 0)
+	text, err := revoked("", now, []Token{{ID: "a", Expires: time.Unix(2000, 0)}, {ID: "b", Expires: time.Unix(3000, 0)}, {ID: "gone", Expires: time.Unix(10, 0)}, {ID: "c"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err = revoked(text, time.Unix(2500, 0), []Token{{ID: "b"}, {ID: "d", Expires: time.Unix(4000, 0)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "# revoked b 3000\n# revoked c 0\n# revoked d 4000\nSEC_TOKEN_REVOCATION_EXPR = member(jti, { \"b\", \"c\", \"d\", \"\" })\n"
+	if text != want {
+		t.Errorf("revoked() = %q, want %q", text, want)
+	}
+	if _, err := revoked("", now, []Token{{ID: `a" }) || member(jti, {"`}}); err == nil {
+		t.Error("an id that is an expression was taken")
+	}
+}
+
+func TestParseTokenRefuses(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"", "a.b", "a.!.c", "a.e30.c.d", "a.bm8.c"} {
+		if token, err := ParseToken(text); err == nil {
+			t.Errorf("ParseToken(%q) = %v, want an error", text, token)
+		}
+	}
+}
+
+// TestAttachSubmits has the owner use the pool from elsewhere, with a token that may write.
+func TestAttachSubmits(t *testing.T) {
+	t.Parallel()
+	p := common(t)
+	out, err := p.Tools().Run(soon(t), nil, "condor_token_create", "-identity", p.owner.Name+"@"+domain,
+		"-authz", "READ", "-authz", "WRITE", "-lifetime", "60")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tools, err := Attach(RemoteConfig{
+		Dir: filepath.Join(folder(t), "remote"), Release: release, Collector: p.config.Address.String(), RunAs: runAs(),
+		Schedd: names(t, p.Tools(), "Scheduler")[0],
+	}, strings.TrimSpace(string(out)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster, err := tools.Submit(soon(t), Submit{Executable: "/bin/true", Requirements: "false", Procs: []Proc{{}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := idle(t, p, cluster); got != 1 {
+		t.Errorf("%d jobs wait, want 1", got)
+	}
+}
+
+func TestAttachRefuses(t *testing.T) {
+	t.Parallel()
+	good := RemoteConfig{Dir: filepath.Join(folder(t), "remote"), Release: release, Collector: "192.0.2.1:9618", RunAs: runAs()}
+	for name, change := range map[string]func(c *RemoteConfig){
+		"no pool":     func(c *RemoteConfig) { c.Collector = "" },
+		"line break":  func(c *RemoteConfig) { c.Collector += "\nALLOW_WRITE = *" },
+		"schedd":      func(c *RemoteConfig) { c.Schedd = "a b" },
+		"relative":    func(c *RemoteConfig) { c.Dir = "remote" },
+		"nobody like": func(c *RemoteConfig) { c.RunAs = "no-such-user" },
+	} {
+		c := good
+		change(&c)
+		if _, err := Attach(c, "x"); err == nil {
+			t.Errorf("%s: attached", name)
+		}
+	}
+}

@@ -1,0 +1,151 @@
+package condor
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Tools runs the commands of a release on one pool, as one user.
+type Tools struct {
+	Release string  // the folder with bin, sbin, libexec and lib
+	Config  string  // the file that CONDOR_CONFIG names
+	As      Account // whose commands they are
+}
+
+// Refused says that a command was understood and answered no. Nothing was changed by it.
+type Refused struct {
+	Tool   string
+	Status int    // exit status
+	Words  string // what it printed, HTCondor's own words
+}
+
+func (r *Refused) Error() string {
+	return fmt.Sprintf("%s refused with status %d: %s", r.Tool, r.Status, strings.Join(strings.Fields(r.Words), " "))
+}
+
+// silence is how commands say that they got no answer, so that we do not know.
+var silence = regexp.MustCompile(`(?i)failed to connect|can.?t connect|unable to connect|couldn.?t contact|failed to fetch ads` +
+	`|communication error|can.?t find address|timed? ?out|\(null\)|CEDAR:\d+|failed to commit|connection (closed|refused|reset)`)
+
+// denied is how they say that the other side knows us and will not: an answer, whatever else they print.
+var denied = regexp.MustCompile(`(?i)denied|not authorized|authorization failed|AUTHENTICATE:1003|SECMAN:2010`)
+
+// maxWords bounds what is kept of an error's words.
+const maxWords = 4096
+
+// Run runs a command of the release, such as "condor_q", with stdin, and returns what it printed on
+// stdout. The error is a [*Refused] if it said no; any other error means that we do not know whether it did
+// anything: it got no answer, was killed with ctx, or could not be started.
+func (t Tools) Run(ctx context.Context, stdin []byte, tool string, args ...string) ([]byte, error) {
+	cmd := t.command(ctx, tool, args...)
+	cmd.Stdin = bytes.NewReader(stdin)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	if err == nil {
+		return stdout.Bytes(), nil
+	}
+	words := strings.TrimSpace(stderr.String() + "\n" + stdout.String())
+	words = words[:min(len(words), maxWords)]
+	var exit *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("running %s: %w", tool, ctx.Err())
+	case !errors.As(err, &exit), !exit.Exited():
+		return nil, fmt.Errorf("running %s: %w", tool, err)
+	case silence.MatchString(words) && !denied.MatchString(words):
+		return nil, fmt.Errorf("running %s: no answer: %s", tool, words)
+	}
+	return nil, &Refused{Tool: tool, Status: exit.ExitCode(), Words: words}
+}
+
+func (t Tools) command(ctx context.Context, tool string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, t.path(tool), args...)
+	cmd.Env = append(ownEnviron(), t.Env()...)
+	cmd.Env = append(cmd.Env, "HOME="+t.As.Home, "USER="+t.As.Name, "LOGNAME="+t.As.Name)
+	cmd.Dir = filepath.Dir(t.Config) // our own folder may be closed to As
+	cmd.SysProcAttr = t.As.attributes()
+	cmd.WaitDelay = time.Second // a daemon that it left behind may hold the pipe
+	return cmd
+}
+
+// ownEnviron is this process's environment without what configures HTCondor: we may be a job of another
+// pool, or somebody's who uses one.
+func ownEnviron() []string {
+	return slices.DeleteFunc(os.Environ(), func(v string) bool {
+		return strings.HasPrefix(v, "_CONDOR_") || strings.HasPrefix(v, "CONDOR_")
+	})
+}
+
+// path finds a command, in sbin if it is not in bin.
+func (t Tools) path(tool string) string {
+	if p := filepath.Join(t.Release, "bin", tool); isFile(p) {
+		return p
+	}
+	return filepath.Join(t.Release, "sbin", tool)
+}
+
+func isFile(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// Env returns what any other program needs to run HTCondor's commands on the pool, as "NAME=value".
+func (t Tools) Env() []string {
+	path := filepath.Join(t.Release, "bin") + ":" + filepath.Join(t.Release, "sbin")
+	if p := os.Getenv("PATH"); p != "" {
+		path += ":" + p
+	}
+	return []string{"CONDOR_CONFIG=" + t.Config, "PATH=" + path}
+}
+
+// Query runs condor_q, condor_status or condor_history with -json and returns the ads. Without attributes
+// they are whole.
+func (t Tools) Query(ctx context.Context, tool string, args, attributes []string) ([]Ad, error) {
+	args = append([]string{"-json"}, args...)
+	if len(attributes) > 0 {
+		args = append(args, "-attributes", strings.Join(attributes, ","))
+	}
+	out, err := t.Run(ctx, nil, tool, args...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAds(out)
+}
+
+// Submit submits the jobs and returns the cluster they are; its processes are numbered from 0 in the order
+// of s.Procs. After an error that is no [*Refused], look in the queue for s.Attributes before
+// submitting again.
+func (t Tools) Submit(ctx context.Context, s Submit) (cluster int, err error) {
+	var text bytes.Buffer
+	if _, err := s.WriteTo(&text); err != nil {
+		return 0, err
+	}
+	out, err := t.Run(ctx, text.Bytes(), "condor_submit", "-terse", "-")
+	if err != nil {
+		return 0, err
+	}
+	first, _, _ := strings.Cut(strings.TrimSpace(string(out)), ".") // "7.0 - 7.99"
+	cluster, err = strconv.Atoi(first)
+	if err != nil {
+		return 0, fmt.Errorf("reading what condor_submit printed: %q is no job", out)
+	}
+	return cluster, nil
+}
+
+// Remove removes a cluster's jobs from the queue. That there is none is a [*Refused] or, from a schedd that has
+// just started, no error.
+func (t Tools) Remove(ctx context.Context, cluster int) error {
+	_, err := t.Run(ctx, nil, "condor_rm", strconv.Itoa(cluster))
+	return err
+}

@@ -1,0 +1,116 @@
+package store
+
+import (
+	"github.com/corral-pilot/corral"
+)
+
+var catalog = table[corral.Package]{
+	noun: ObjectPackage,
+	name: "packages",
+	columns: `
+	id,
+	name,
+	owner,
+	what,
+	version,
+	os,
+	arch,
+	libc,
+	digest,
+	size_bytes,
+	key,
+	signature,
+	state,
+	reason,
+	created_at_ms,
+	updated_at_ms`,
+	joined: `,
+	(select json_group_array(m.name order by m.id) from replicas as r join mirrors as m on m.id = r.mirror_id
+		where r.package_id = packages.id and m.state <> 'DELETED')`,
+	fields: func(p *corral.Package) []any {
+		return []any{
+			orNull(&p.ID),
+			&p.Name,
+			&p.Owner,
+			&p.What,
+			&p.Version,
+			&p.Platform.OS,
+			&p.Platform.Arch,
+			&p.Platform.Libc,
+			&p.Digest,
+			&p.SizeBytes,
+			&p.Key,
+			&p.Signature,
+			&p.State,
+			&p.Reason,
+			at(&p.CreatedAt),
+			at(&p.UpdatedAt),
+			asJSON(&p.Mirrors),
+		}
+	},
+}
+
+// CreatePackage stores p as READY; its ID, State and times are set here. The caller has checked its
+// signature. A Conflict error if a package that is not DELETED has the digest.
+func (t *Tx) CreatePackage(p corral.Package) (corral.Package, error) {
+	other, err := t.PackageOf(p.Digest)
+	if err == nil {
+		return corral.Package{}, corral.Errorf(corral.Conflict, "package %s is in the catalog already, with id %d", other.Name, other.ID)
+	}
+	if corral.KindOf(err) != corral.NotFound {
+		return corral.Package{}, err
+	}
+	p.ID, p.State, p.Reason, p.CreatedAt, p.UpdatedAt = 0, corral.PackageReady, "", t.now, t.now
+	return catalog.create(t, p, string(p.State))
+}
+
+// Package returns the package with this id, DELETED or not.
+func (t *Tx) Package(id corral.PackageID) (corral.Package, error) {
+	return catalog.one(t, id, "id = ?", id)
+}
+
+// PackageOf returns the package that has the digest now; DELETED ones have none.
+func (t *Tx) PackageOf(digest string) (corral.Package, error) {
+	return catalog.one(t, digest, "digest = ? and state <> 'DELETED'", digest)
+}
+
+// PackageNamed returns the newest package that has the name now: builds of one version share it.
+func (t *Tx) PackageNamed(name string) (corral.Package, error) {
+	return catalog.one(t, name, "name = ? and state <> 'DELETED' order by id desc limit 1", name)
+}
+
+// Packages lists packages.
+func (t *Tx) Packages(f Filter) ([]corral.Package, error) {
+	var c conditions
+	c.filter(f)
+	return catalog.list(t, c)
+}
+
+// DeletePackage moves a package from READY to DELETED; no mirror has it from then on. A Conflict error
+// if it is DELETED already, or if a site that is not DELETED uses it.
+func (t *Tx) DeletePackage(id corral.PackageID, reason string) (corral.Package, error) {
+	p, err := t.Package(id)
+	if err != nil {
+		return corral.Package{}, err
+	}
+	if p.State == corral.PackageDeleted {
+		return corral.Package{}, corral.Errorf(corral.Conflict, "package %s is %s", p.Name, p.State)
+	}
+	var users int
+	if err := t.row("select count(*) from sites where package_digest = ? and state <> 'DELETED'", []any{p.Digest}, &users); err != nil {
+		return corral.Package{}, err
+	}
+	if users > 0 {
+		return corral.Package{}, corral.Errorf(corral.Conflict, "package %s is installed at %d sites", p.Name, users)
+	}
+	if _, err := t.exec("delete from replicas where package_id = ?", id); err != nil {
+		return corral.Package{}, err
+	}
+	p.Mirrors = []string{}
+	p.State, p.Reason, p.UpdatedAt = corral.PackageDeleted, reason, t.after(p.UpdatedAt)
+	if err := catalog.update(t, p); err != nil {
+		return corral.Package{}, err
+	}
+	return p, t.record(corral.Entry{Object: ObjectPackage, Of: int64(id), Event: "delete",
+		From: string(corral.PackageReady), To: string(p.State), Reason: reason})
+}

@@ -1,0 +1,97 @@
+package corral
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+)
+
+// MirrorID identifies a mirror.
+type MirrorID int64
+
+// A MirrorState says whether a mirror is asked for packages.
+type MirrorState string
+
+const (
+	MirrorReady   MirrorState = "READY"
+	MirrorDeleted MirrorState = "DELETED" // tombstone
+)
+
+// MirrorStates lists all states in their order of life.
+var MirrorStates = []MirrorState{MirrorReady, MirrorDeleted}
+
+// A Mirror is a server, or a directory, that has worker packages.
+type Mirror struct {
+	ID        MirrorID     `json:"id"`
+	Name      string       `json:"name"`
+	Owner     string       `json:"owner"`
+	URL       string       `json:"url"` // of its directory: http, https, ftp or file
+	State     MirrorState  `json:"state"`
+	Reason    string       `json:"reason,omitempty"`    // what the last check found wrong
+	Packages  int          `json:"packages"`            // of the catalog, that it says it has
+	Health    MirrorHealth `json:"health"`              // as measured
+	CheckedAt time.Time    `json:"checked_at,omitzero"` // when its index was last read
+	CreatedAt time.Time    `json:"created_at"`
+	UpdatedAt time.Time    `json:"updated_at"`
+}
+
+// MirrorHealth is what was measured of a mirror, the past counting less and less: half after a
+// HealthHalfLife. The zero value is a mirror that nobody tried.
+type MirrorHealth struct {
+	Successes  float64   `json:"successes"` // transfers that gave the right bytes
+	Failures   float64   `json:"failures"`
+	BytesPerS  float64   `json:"bytes_per_s"`          // mean of the successes
+	MeasuredAt time.Time `json:"measured_at,omitzero"` // of the last transfer
+}
+
+// HealthHalfLife is how long it takes until what was measured counts half.
+const HealthHalfLife = 24 * time.Hour
+
+// What is assumed of a mirror that nobody tried: one success and one failure at this speed. The first
+// measurement counts as much.
+const (
+	priorTries     = 1.0
+	priorBytesPerS = 1 << 20
+)
+
+// After returns the health after one more transfer, which ended at now.
+func (h MirrorHealth) After(ok bool, bytes int64, took time.Duration, now time.Time) MirrorHealth {
+	weight := h.weight(now)
+	h.Successes, h.Failures = h.Successes*weight, h.Failures*weight
+	if !ok {
+		h.Failures++
+	} else {
+		rate := float64(bytes) / max(took.Seconds(), 1e-3)
+		h.BytesPerS = (h.BytesPerS*h.Successes + rate) / (h.Successes + 1)
+		h.Successes++
+	}
+	h.MeasuredAt = now
+	return h
+}
+
+// weight is what the past counts at now.
+func (h MirrorHealth) weight(now time.Time) float64 {
+	age := max(now.Sub(h.MeasuredAt), 0) // clocks are set back
+	return math.Exp2(-age.Hours() / HealthHalfLife.Hours())
+}
+
+// Score is how many useful bytes a second one may expect of the mirror at now: the chance that a
+// transfer succeeds, times its speed. Both go back to what is assumed of any mirror as the measurements
+// age, so that a bad day is forgotten.
+func (h MirrorHealth) Score(now time.Time) float64 {
+	weight := h.weight(now)
+	good, bad := h.Successes*weight, h.Failures*weight
+	chance := (good + priorTries) / (good + bad + 2*priorTries)
+	return chance * (h.BytesPerS*good + priorBytesPerS*priorTries) / (good + priorTries)
+}
+
+// RankMirrors returns the mirrors in the order to try them: the highest score first, and of equals the
+// oldest.
+func RankMirrors(mirrors []Mirror, now time.Time) []Mirror {
+	ranked := slices.Clone(mirrors)
+	slices.SortFunc(ranked, func(a, b Mirror) int {
+		return cmp.Or(cmp.Compare(b.Health.Score(now), a.Health.Score(now)), cmp.Compare(a.ID, b.ID))
+	})
+	return ranked
+}

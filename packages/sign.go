@@ -1,0 +1,194 @@
+package packages
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/corral-pilot/corral"
+)
+
+// A PublicKey is what a package's signature is checked with: ed25519: and 32 bytes in base64.
+type PublicKey string
+
+// keyPrefix names the only kind of signature in use.
+const keyPrefix = "ed25519:"
+
+// maxSignedBytes is how long a signature file may be.
+const maxSignedBytes = 8 << 10
+
+// ParsePublicKey checks that s is a well-formed key. The error is Invalid.
+func ParsePublicKey(s string) (PublicKey, error) {
+	_, err := PublicKey(s).raw()
+	return PublicKey(s), err
+}
+
+func (k PublicKey) raw() (ed25519.PublicKey, error) {
+	digits, ok := strings.CutPrefix(string(k), keyPrefix)
+	raw, err := base64.StdEncoding.Strict().DecodeString(digits)
+	if !ok || err != nil || len(raw) != ed25519.PublicKeySize {
+		return nil, corral.Errorf(corral.Invalid, "key %.80q is not %s and %d bytes in base64", string(k), keyPrefix, ed25519.PublicKeySize)
+	}
+	return raw, nil
+}
+
+// A Signed is a package with the word of somebody for it. As JSON it is the detached signature that
+// stands beside an archive, in a file with SignatureSuffix.
+type Signed struct {
+	Package
+	Key       PublicKey `json:"key"`
+	Signature string    `json:"signature"` // of the statement, in base64
+}
+
+// SignatureSuffix is what the name of a signature file has after the name of its archive.
+const SignatureSuffix = ".sig"
+
+// statement is what is signed: everything a package is chosen by and its archive is recognised by, one
+// field a line. No field can hold a line break, and the first line keeps the key from signing anything
+// else of the same form.
+func statement(p Package) []byte {
+	return []byte(strings.Join([]string{
+		"corral worker package 1",
+		p.What, p.Version, p.Platform.OS, p.Platform.Arch, p.Platform.Libc,
+		p.Digest, strconv.FormatInt(p.SizeBytes, 10), "",
+	}, "\n"))
+}
+
+// Check reports whether one of the trusted keys signed the package. The error is Forbidden and names
+// the package: unsigned, signed by a key that nobody here trusts, or not what was signed.
+func (s Signed) Check(trusted []PublicKey) error {
+	place := "package " + s.Name
+	if err := s.wellFormed(); err != nil {
+		return corral.ErrorAt(corral.Forbidden, place, "%w", err)
+	}
+	switch {
+	case s.Signature == "" || s.Key == "":
+		return corral.ErrorAt(corral.Forbidden, place, "it is not signed")
+	case !slices.Contains(trusted, s.Key):
+		return corral.ErrorAt(corral.Forbidden, place, "it is signed with %s, which is not trusted here", s.Key)
+	}
+	key, err := s.Key.raw()
+	if err != nil {
+		return corral.ErrorAt(corral.Forbidden, place, "%w", err)
+	}
+	signature, err := base64.StdEncoding.DecodeString(s.Signature)
+	if err != nil || !ed25519.Verify(key, statement(s.Package), signature) {
+		return corral.ErrorAt(corral.Forbidden, place, "the signature is not that of %s for this package", s.Key)
+	}
+	return nil
+}
+
+// wellFormed checks that the parts of a package agree.
+func (p Package) wellFormed() error {
+	h := Header{What: p.What, Version: p.Version, Platform: p.Platform}
+	if err := h.validate(); err != nil {
+		return err
+	}
+	if h.Name() != p.Name {
+		return fmt.Errorf("its parts make the name %s", h.Name())
+	}
+	if p.SizeBytes <= 0 {
+		return fmt.Errorf("its size is %d bytes", p.SizeBytes)
+	}
+	_, err := HexOf(p.Digest)
+	return err
+}
+
+// ReadSigned reads a signature file strictly. It says nothing about the signature's worth: Check does.
+// The error is Invalid.
+func ReadSigned(r io.Reader) (Signed, error) {
+	var s Signed
+	dec := json.NewDecoder(io.LimitReader(r, maxSignedBytes))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&s); err != nil {
+		return Signed{}, corral.Errorf(corral.Invalid, "reading a package's signature: %w", err)
+	}
+	if err := s.wellFormed(); err != nil {
+		return Signed{}, corral.Errorf(corral.Invalid, "reading a package's signature: %w", err)
+	}
+	return s, nil
+}
+
+// Encode writes the signature file.
+func (s Signed) Encode() ([]byte, error) {
+	b, err := json.MarshalIndent(s, "", "  ")
+	return append(b, '\n'), err
+}
+
+// A Signer vouches for packages with a private key.
+type Signer struct{ key ed25519.PrivateKey }
+
+// Public returns the key that the signatures are checked with.
+func (s Signer) Public() PublicKey {
+	public, ok := s.key.Public().(ed25519.PublicKey)
+	if !ok {
+		return "" // unreachable: that is the type of an ed25519 key
+	}
+	return PublicKey(keyPrefix + base64.StdEncoding.EncodeToString(public))
+}
+
+// Sign vouches for p. Who calls it has inspected the archive.
+func (s Signer) Sign(p Package) Signed {
+	return Signed{Package: p, Key: s.Public(), Signature: base64.StdEncoding.EncodeToString(ed25519.Sign(s.key, statement(p)))}
+}
+
+// seedType is the PEM type of the key file, which holds the key's seed.
+const seedType = "CORRAL PACKAGE SIGNING KEY"
+
+// LoadSigner reads the private key in the file name, or makes one there that only its owner can read.
+// A file that others can read is refused: who has the key can have anything run at every site.
+func LoadSigner(name string) (Signer, error) {
+	info, err := os.Stat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return newSigner(name)
+	}
+	if err != nil {
+		return Signer{}, fmt.Errorf("reading the signing key: %w", err)
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return Signer{}, corral.ErrorAt(corral.Invalid, name, "the signing key has mode %04o, want 0600", info.Mode().Perm())
+	}
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return Signer{}, fmt.Errorf("reading the signing key: %w", err)
+	}
+	block, _ := pem.Decode(b)
+	if block == nil || block.Type != seedType || len(block.Bytes) != ed25519.SeedSize {
+		return Signer{}, corral.ErrorAt(corral.Invalid, name, "it is not a package signing key")
+	}
+	return Signer{ed25519.NewKeyFromSeed(block.Bytes)}, nil
+}
+
+// newSigner makes a key. Of two that do so at once one wins and the other reads its file.
+func newSigner(name string) (Signer, error) {
+	_, key, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return Signer{}, fmt.Errorf("making a signing key: %w", err)
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(name), ".key-*") // mode 0600
+	if err != nil {
+		return Signer{}, fmt.Errorf("making a signing key: %w", err)
+	}
+	defer os.Remove(tmp.Name())
+	err = errors.Join(pem.Encode(tmp, &pem.Block{Type: seedType, Bytes: key.Seed()}), tmp.Close())
+	if err != nil {
+		return Signer{}, fmt.Errorf("keeping the signing key: %w", err)
+	}
+	if err := os.Link(tmp.Name(), name); errors.Is(err, fs.ErrExist) {
+		return LoadSigner(name)
+	} else if err != nil {
+		return Signer{}, fmt.Errorf("keeping the signing key: %w", err)
+	}
+	return Signer{key}, nil
+}

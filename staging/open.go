@@ -1,0 +1,117 @@
+package staging
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/hashicorp/go-retryablehttp"
+
+	"github.com/corral-pilot/corral"
+)
+
+// openFile always begins at the beginning: a file does not break off.
+func openFile(_ context.Context, u *url.URL, _ Position) (Stream, error) {
+	if u.Host != "" && u.Host != "localhost" {
+		return Stream{}, refusef("a file URL cannot name the host %q", u.Host)
+	}
+	f, err := os.Open(u.Path)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		return Stream{}, refusef("%v", err)
+	}
+	return Stream{ReadCloser: f}, err
+}
+
+func (f *Fetcher) openHTTP(ctx context.Context, u *url.URL, at Position) (Stream, error) {
+	resp, err := f.ask(ctx, http.MethodGet, u, at)
+	if err != nil {
+		return Stream{}, err
+	}
+	s := Stream{ReadCloser: resp.Body, Resumable: resp.Header.Get("Accept-Ranges") == "bytes"}
+	s.Start.Validator = validator(resp.Header)
+	switch {
+	case resp.StatusCode == http.StatusOK:
+		return s, nil
+	case resp.StatusCode == http.StatusPartialContent && at.Offset > 0:
+		s.Resumable = true
+		_, err = fmt.Sscanf(resp.Header.Get("Content-Range"), "bytes %d-", &s.Start.Offset)
+		if err == nil {
+			return s, nil
+		}
+		err = refusef("server sent the range %q", resp.Header.Get("Content-Range"))
+	default:
+		err = statusError(resp)
+	}
+	return Stream{}, errors.Join(err, resp.Body.Close())
+}
+
+// ask sends one request; the caller closes the answer's body.
+func (f *Fetcher) ask(ctx context.Context, method string, u *url.URL, at Position) (*http.Response, error) {
+	req, err := retryablehttp.NewRequestWithContext(ctx, method, u.String(), nil)
+	if err != nil {
+		return nil, refusef("not a URL for http")
+	}
+	req.Header.Set("Accept-Encoding", "identity") // the digest is of the bytes as they are stored
+	if at.Offset > 0 {
+		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", at.Offset))
+		if at.Validator != "" {
+			req.Header.Set("If-Range", at.Validator)
+		}
+	}
+	resp, err := f.http.Do(req)
+	if err != nil {
+		return nil, corral.Errorf(corral.Unavailable, "%w", bare(err))
+	}
+	return resp, nil
+}
+
+// validator returns what If-Range takes: a strong entity tag, or else the date. Without one a server
+// that has another file now goes unnoticed until the digest is compared.
+func validator(h http.Header) string {
+	if tag := h.Get("ETag"); strings.HasPrefix(tag, `"`) {
+		return tag
+	}
+	return h.Get("Last-Modified")
+}
+
+func statusError(resp *http.Response) error {
+	if resp.StatusCode >= 500 || resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusRequestTimeout {
+		return fmt.Errorf("server said %s", resp.Status)
+	}
+	return refusef("server said %s", resp.Status)
+}
+
+// bare takes the URL, which the Try shows already, out of an error's text.
+func bare(err error) error {
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) {
+		return wrapped.Err
+	}
+	return err
+}
+
+// readAll reads a small thing at u, at most most bytes long.
+func (f *Fetcher) readAll(ctx context.Context, u *url.URL, most int64) ([]byte, error) {
+	open, ok := f.Open[u.Scheme]
+	if !ok {
+		return nil, refusef("scheme %q is none that this program speaks", u.Scheme)
+	}
+	ctx, cancel := context.WithTimeout(ctx, f.Pace.Window)
+	defer cancel()
+	s, err := open(ctx, u, Position{})
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	b, err := io.ReadAll(io.LimitReader(s, most+1))
+	if err == nil && int64(len(b)) > most {
+		err = refusef("%s has more than %d bytes", shown(u), most)
+	}
+	return b, err
+}

@@ -1,0 +1,140 @@
+package staging
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Names beside a package's directory root/packages/HEX. The lock is held by who installs or removes
+// the package, the use file, shared, by everybody who runs programs of it; its time is that of the last
+// use.
+const (
+	lockSuffix     = ".lock"
+	useSuffix      = ".use"
+	incomingSuffix = ".incoming" // an archive that corrald pushed
+)
+
+// Use notes that programs of the package in dir, which Install made, are running; until release is
+// called, or this process ends, Prune leaves it alone.
+func Use(dir string) (release func(), err error) {
+	f, err := hold(dir+useSuffix, unix.LOCK_SH)
+	if errors.Is(err, errHeld) {
+		return nil, fmt.Errorf("%s is being removed", dir)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("noting the use of %s: %w", dir, err)
+	}
+	now := time.Now()
+	if err := os.Chtimes(dir+useSuffix, now, now); err != nil {
+		return nil, errors.Join(fmt.Errorf("noting the use of %s: %w", dir, err), f.Close())
+	}
+	return func() { f.Close() }, nil
+}
+
+// A cached package takes room at a site.
+type cached struct {
+	dir   string
+	bytes int64
+	used  time.Time
+}
+
+// Prune removes packages from the cache below root, those first that were used longest ago, until the
+// rest has at most limit bytes. Packages in use and the one in dir keep stay, whatever the limit. It
+// returns the directories that are gone.
+func Prune(root string, limit int64, keep string) (gone []string, err error) {
+	all, err := cache(root)
+	if err != nil {
+		return nil, err
+	}
+	var total int64
+	for _, c := range all {
+		total += c.bytes
+	}
+	slices.SortFunc(all, func(a, b cached) int { return cmp.Or(a.used.Compare(b.used), strings.Compare(a.dir, b.dir)) })
+	for _, c := range all {
+		if total <= limit || c.dir == keep {
+			continue
+		}
+		removed, err := c.remove()
+		if err != nil {
+			return gone, err
+		}
+		if removed {
+			gone = append(gone, c.dir)
+			total -= c.bytes
+		}
+	}
+	return gone, nil
+}
+
+// cache lists what is installed below root.
+func cache(root string) ([]cached, error) {
+	entries, err := os.ReadDir(filepath.Join(root, cacheDir))
+	if err != nil {
+		return nil, fmt.Errorf("listing the package cache: %w", err)
+	}
+	var all []cached
+	for _, e := range entries {
+		if !e.IsDir() || strings.Contains(e.Name(), ".") {
+			continue
+		}
+		c := cached{dir: filepath.Join(root, cacheDir, e.Name())}
+		if info, err := os.Stat(c.dir + useSuffix); err == nil {
+			c.used = info.ModTime()
+		}
+		if c.bytes, err = treeSize(c.dir); err != nil {
+			return nil, fmt.Errorf("listing the package cache: %w", err)
+		}
+		all = append(all, c)
+	}
+	return all, nil
+}
+
+func treeSize(dir string) (total int64, err error) {
+	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil {
+			total += info.Size()
+		}
+		return err
+	})
+	return total, err
+}
+
+// remove removes the package unless somebody uses it or is about to install it again.
+func (c cached) remove() (removed bool, err error) {
+	for _, name := range []string{c.dir + lockSuffix, c.dir + useSuffix} {
+		f, err := hold(name, unix.LOCK_EX)
+		if errors.Is(err, errHeld) {
+			return false, nil
+		}
+		if err != nil {
+			return false, fmt.Errorf("pruning %s: %w", c.dir, err)
+		}
+		defer f.Close()
+		defer os.Remove(name)
+	}
+	return true, clearAway(c.dir)
+}
+
+// clearAway renames the directory before it removes it, so that nobody starts from one that is half
+// gone.
+func clearAway(dir string) error {
+	old := dir + ".old"
+	if err := errors.Join(os.RemoveAll(old), os.Rename(dir, old), os.RemoveAll(old)); err != nil {
+		return fmt.Errorf("clear away %s: %w", dir, err)
+	}
+	return nil
+}
