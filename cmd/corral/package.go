@@ -25,7 +25,7 @@ func packageCommand(p *printer) *cli.Command {
 			{
 				Name: "import", Usage: "bring an archive into the catalog", ArgsUsage: "FILE|URL",
 				Description: explained("The archive must be signed with a key that corrald trusts, or be signed here with --sign.",
-					"corral package import ./htcondor-23.9.6-x86_64-linux-glibc2.36.tar.gz --signature ./condor.sig"),
+					"corral package import ./htcondor-23.9.6.tar.gz --signature ./htcondor.sig"),
 				Flags: []cli.Flag{
 					&cli.StringFlag{Name: "signature", Usage: "`FILE` with the signature (default: FILE.sig or URL.sig)"},
 					&cli.BoolFlag{Name: "sign", Usage: "have corrald sign a local archive with its own key: you vouch for it"},

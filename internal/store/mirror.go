@@ -43,6 +43,9 @@ var mirrors = table[corral.Mirror]{
 			&m.Packages,
 		}
 	},
+	about: func(m corral.Mirror) []Subject {
+		return []Subject{{ObjectMirror, int64(m.ID)}}
+	},
 }
 
 // CreateMirror stores m as READY; its ID, State, health and times are set here. A Conflict error if a

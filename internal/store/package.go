@@ -48,6 +48,9 @@ var catalog = table[corral.Package]{
 			asJSON(&p.Mirrors),
 		}
 	},
+	about: func(p corral.Package) []Subject {
+		return []Subject{{ObjectPackage, int64(p.ID)}}
+	},
 }
 
 // CreatePackage stores p as READY; its ID, State and times are set here. The caller has checked its
