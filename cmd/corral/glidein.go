@@ -243,12 +243,12 @@ var glideinTable = listing[corral.Glidein]{
 		{"walltime", func(g corral.Glidein) any { return short(g.Walltime.String()) }},
 		{"state", func(g corral.Glidein) any { return shownState(g) }},
 		{"workers", func(g corral.Glidein) any { return fmt.Sprintf("%d of %d", g.WorkersNow, g.Hosts) }},
-		{"attempts", func(g corral.Glidein) any { return len(g.Attempts) }},
 		{"labels", func(g corral.Glidein) any { return labels(g.Labels) }},
 		{"reason", func(g corral.Glidein) any { return shownReason(g) }},
 	},
 	details: []column[corral.Glidein]{
 		{"memory", func(g corral.Glidein) any { return size(g.MemoryMiB) + " each host" }},
+		{"attempts", func(g corral.Glidein) any { return len(g.Attempts) }},
 		{"resubmit", func(g corral.Glidein) any { return g.Resubmit }},
 		{"leaves idle", func(g corral.Glidein) any { return after(g.Idle) }},
 		{"overlap", func(g corral.Glidein) any { return unless(g.Overlap) }},

@@ -220,3 +220,16 @@ func shortOnes(flags []string) (out []string) {
 	}
 	return out
 }
+
+func TestCut(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		line  string
+		width int
+		want  string
+	}{{"abc", 3, "abc"}, {"abcd", 3, "ab…"}, {"×××", 3, "×××"}, {"××××", 3, "××…"}, {"", 3, ""}} {
+		if got := cut(tt.line, tt.width); got != tt.want {
+			t.Errorf("cut(%q, %d) = %q, want %q", tt.line, tt.width, got, tt.want)
+		}
+	}
+}
