@@ -191,6 +191,15 @@ func (g Glidein) Furthest() (a Job, ok bool) {
 	return a, ok
 }
 
+// Shown returns the state that people are shown, and why the glidein is in it: that of the furthest
+// attempt of an ACTIVE glidein, which says it all, else the glidein's own.
+func (g Glidein) Shown() (state, reason string) {
+	if a, ok := g.Furthest(); ok && g.State == GlideinActive {
+		return string(a.State), ""
+	}
+	return string(g.State), g.Reason
+}
+
 // jitter is the same for the same glidein and attempt, so that deciding twice decides the same.
 func jitter(id GlideinID, n int) float64 {
 	h := fnv.New32a()

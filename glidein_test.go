@@ -252,3 +252,16 @@ func drawGlidein(t *rapid.T) corral.Glidein {
 	}
 	return g
 }
+
+func TestShown(t *testing.T) {
+	t.Parallel()
+	g := corral.Glidein{State: corral.GlideinActive, Reason: "attempt 2 QUEUED", Attempts: []corral.Job{
+		{Number: 1, State: corral.JobEnded}, {Number: 2, State: corral.JobQueued}, {Number: 3, State: corral.JobSubmitted}}}
+	if state, reason := g.Shown(); state != "QUEUED" || reason != "" {
+		t.Errorf("an ACTIVE glidein is shown as %q, %q, want QUEUED and no reason", state, reason)
+	}
+	g.State, g.Reason = corral.GlideinRemoving, "asked to drain"
+	if state, reason := g.Shown(); state != "REMOVING" || reason != "asked to drain" {
+		t.Errorf("a REMOVING glidein is shown as %q, %q", state, reason)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"net/http"
 	"net/http/httptrace"
+	"net/url"
 	"sync/atomic"
 	"time"
 
@@ -81,6 +82,10 @@ func (c *Client) lost(ctx context.Context, do call, sent *sending, err error) er
 	}
 	if kind == corral.Unavailable && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		kind = corral.Timeout
+	}
+	var of *url.Error
+	if errors.As(err, &of) {
+		err = of.Err // what it says besides is said below, and its URL is not the user's
 	}
 	return corral.ErrorAt(kind, c.server, "no answer to %s %s: %w", do.method, do.path, err)
 }

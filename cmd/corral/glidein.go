@@ -1,14 +1,16 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"strconv"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/follow"
 )
 
 func glideinCommand(p *printer) *cli.Command {
@@ -166,7 +168,7 @@ func waitGlideins(c *cli.Context, p *printer) error {
 	if len(ids) == 0 {
 		return corral.Errorf(corral.NotFound, "no glidein has the label %s", labels(which.labels))
 	}
-	glideins, err := awaitGlideins(c, cl, ids, c.String("for"), d)
+	glideins, err := awaitGlideins(c, p, cl, ids, follow.Wait{Until: c.String("for"), Timeout: d})
 	if err != nil {
 		return err
 	}
@@ -199,25 +201,35 @@ func removeGlideins(c *cli.Context, p *printer) error {
 		removed = append(removed, g)
 	}
 	if c.Bool("wait") {
-		if removed, err = awaitGlideins(c, cl, ids, string(corral.GlideinDeleted), d); err != nil {
+		if removed, err = awaitGlideins(c, p, cl, ids, follow.Wait{Until: string(corral.GlideinDeleted), Timeout: d}); err != nil {
 			return err
 		}
 	}
 	return showEach(p, removed, len(which.labels) == 0, glideinTable)
 }
 
-// awaitGlideins waits until each glidein has what until says; d (0: none) is the time for all of them.
-func awaitGlideins(c *cli.Context, cl *api.Client, ids []corral.GlideinID, until string, d time.Duration) ([]corral.Glidein, error) {
-	left := countDown(d)
+// awaitGlideins shows one glidein after the other until each has what is waited for; the timeout is for
+// all of them.
+func awaitGlideins(c *cli.Context, p *printer, cl *api.Client, ids []corral.GlideinID, wait follow.Wait) ([]corral.Glidein, error) {
+	left := countDown(wait.Timeout)
 	glideins := []corral.Glidein{}
 	for _, id := range ids {
-		g, err := cl.WaitGlidein(c.Context, id, until, left())
+		wait.Timeout = left()
+		g, err := p.follow(c.Context, cl, id, wait)
 		if err != nil {
 			return nil, about{fmt.Sprintf("/v1/glideins/%d", id), err}
 		}
 		glideins = append(glideins, g)
 	}
 	return glideins, nil
+}
+
+// follow waits for a glidein and shows it meanwhile.
+func (p *printer) follow(ctx context.Context, cl *api.Client, id corral.GlideinID, wait follow.Wait) (corral.Glidein, error) {
+	if p.quiet {
+		return follow.Glidein(ctx, cl, id, wait, follow.NewGlideinView(io.Discard, follow.Look{}))
+	}
+	return follow.Glidein(ctx, cl, id, wait, follow.NewGlideinView(p.err, lookOf(p.err)))
 }
 
 // glideinsOf returns the glideins that were chosen; by labels it may be none.
@@ -241,14 +253,14 @@ var glideinTable = listing[corral.Glidein]{
 		{"cluster", func(g corral.Glidein) any { return g.ClusterName }},
 		{"hosts×cpus", func(g corral.Glidein) any { return fmt.Sprintf("%d×%d", g.Hosts, g.CPUs) }},
 		{"walltime", func(g corral.Glidein) any { return short(g.Walltime.String()) }},
-		{"state", func(g corral.Glidein) any { return shownState(g) }},
+		{"state", func(g corral.Glidein) any { state, _ := g.Shown(); return state }},
 		{"workers", func(g corral.Glidein) any { return fmt.Sprintf("%d of %d", g.WorkersNow, g.Hosts) }},
-		{"attempts", func(g corral.Glidein) any { return len(g.Attempts) }},
 		{"labels", func(g corral.Glidein) any { return labels(g.Labels) }},
-		{"reason", func(g corral.Glidein) any { return shownReason(g) }},
+		{"reason", func(g corral.Glidein) any { _, reason := g.Shown(); return reason }},
 	},
 	details: []column[corral.Glidein]{
 		{"memory", func(g corral.Glidein) any { return size(g.MemoryMiB) + " each host" }},
+		{"attempts", func(g corral.Glidein) any { return len(g.Attempts) }},
 		{"resubmit", func(g corral.Glidein) any { return g.Resubmit }},
 		{"leaves idle", func(g corral.Glidein) any { return after(g.Idle) }},
 		{"overlap", func(g corral.Glidein) any { return unless(g.Overlap) }},
@@ -262,22 +274,6 @@ func after(d corral.Seconds) string {
 		return ""
 	}
 	return "after " + short(d.String())
-}
-
-// shownState is the state of an ACTIVE glidein's furthest attempt, else the glidein's own.
-func shownState(g corral.Glidein) string {
-	if a, ok := g.Furthest(); ok && g.State == corral.GlideinActive {
-		return string(a.State)
-	}
-	return string(g.State)
-}
-
-// shownReason leaves out what shownState says already.
-func shownReason(g corral.Glidein) string {
-	if g.State == corral.GlideinActive {
-		return ""
-	}
-	return g.Reason
 }
 
 var attemptTable = listing[corral.Job]{

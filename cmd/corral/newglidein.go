@@ -8,6 +8,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/follow"
 )
 
 func createGlideinCommand(p *printer) *cli.Command {
@@ -94,8 +95,7 @@ func waitForWorkers(c *cli.Context, p *printer, cl *api.Client, g corral.Glidein
 	if p.quiet {
 		fmt.Fprintln(p.out, g.ID)
 	}
-	p.say("glidein %d: waiting for %d worker(s) of %d cpu(s)", g.ID, g.Hosts, g.CPUs)
-	ready, err := cl.WaitGlidein(c.Context, g.ID, api.UntilWorkers, d)
+	ready, err := p.follow(c.Context, cl, g.ID, follow.Wait{Until: api.UntilWorkers, Timeout: d})
 	if err != nil {
 		p.say("glidein %d stays: see `corral glidein history %d`, or `corral glidein remove %d`", g.ID, g.ID, g.ID)
 		return about{fmt.Sprintf("/v1/glideins/%d", g.ID), err}

@@ -178,19 +178,6 @@ GlideinStarted    03:04:05.950  950ms        allocation 40ms
 	}
 }
 
-func TestShownState(t *testing.T) {
-	t.Parallel()
-	g := corral.Glidein{State: corral.GlideinActive, Reason: "attempt 2 QUEUED", Attempts: []corral.Job{
-		{Number: 1, State: corral.JobEnded}, {Number: 2, State: corral.JobQueued}, {Number: 3, State: corral.JobSubmitted}}}
-	if state, reason := shownState(g), shownReason(g); state != "QUEUED" || reason != "" {
-		t.Errorf("an ACTIVE glidein is shown as %q, %q, want QUEUED and no reason", state, reason)
-	}
-	g.State, g.Reason = corral.GlideinWaiting, "site not ready"
-	if state, reason := shownState(g), shownReason(g); state != "WAITING" || reason != "site not ready" {
-		t.Errorf("a WAITING glidein is shown as %q, %q", state, reason)
-	}
-}
-
 func TestComplete(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ words, want string }{
@@ -219,4 +206,17 @@ func shortOnes(flags []string) (out []string) {
 		}
 	}
 	return out
+}
+
+func TestCut(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		line  string
+		width int
+		want  string
+	}{{"abc", 3, "abc"}, {"abcd", 3, "ab…"}, {"×××", 3, "×××"}, {"××××", 3, "××…"}, {"", 3, ""}} {
+		if got := cut(tt.line, tt.width); got != tt.want {
+			t.Errorf("cut(%q, %d) = %q, want %q", tt.line, tt.width, got, tt.want)
+		}
+	}
 }

@@ -129,7 +129,7 @@ func followRun(c *cli.Context, p *printer, cl *api.Client, r corral.Run, d time.
 	case err != nil && c.Context.Err() != nil:
 		return r, interruptRun(c, p, cl, r)
 	case errors.Is(err, context.DeadlineExceeded):
-		err = corral.Errorf(corral.Timeout, "run %d is still %s after %s; it goes on", r.ID, r.State, d)
+		err = corral.Errorf(corral.Timeout, "run %d is still %s after %s; it goes on", r.ID, r.State, c.Duration("timeout"))
 	case err == nil:
 		if err = runError(r); err != nil && p.forPeople() {
 			_ = showRun(p, r) // what is wrong with stdout, stderr will hardly tell

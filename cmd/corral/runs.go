@@ -244,24 +244,28 @@ func showRun(p *printer, r corral.Run) error {
 		return err
 	}
 	fmt.Fprintln(p.out)
-	printReport(p, *r.Report)
+	printReport(p, *r.Report, r.State == corral.RunSucceeded)
 	return nil
 }
 
-// printReport draws what the run took beside what it could have taken.
-func printReport(p *printer, r corral.RunReport) {
+// printReport draws what a run took, and if it is whole, beside what it could have taken.
+func printReport(p *printer, r corral.RunReport, whole bool) {
 	d := func(s corral.Seconds) string { return span(time.Duration(s)) }
-	t := newTable(p, nil)
+	t := newTable(nil)
 	t.AppendRows([]table.Row{
 		{"makespan", d(r.Makespan), fmt.Sprintf("of it %s until the first task began", d(r.WaitForWorkers))},
 		{"task time", d(r.TaskTime), fmt.Sprintf("parallelism %.2f on %d cpu(s)", r.Parallelism, r.CPUs)},
-		{"lower bound", d(r.LowerBound), fmt.Sprintf("makespan is %.2f × max(critical path %s, work ÷ cpus)", r.OverBound, d(r.CriticalPath))},
-		{"list schedule", d(r.ListSchedule), fmt.Sprintf("makespan is %.2f × highest rank first, no overhead", r.OverList)},
 	})
+	if whole {
+		t.AppendRows([]table.Row{
+			{"lower bound", d(r.LowerBound), fmt.Sprintf("makespan is %.2f × max(critical path %s, work ÷ cpus)", r.OverBound, d(r.CriticalPath))},
+			{"list schedule", d(r.ListSchedule), fmt.Sprintf("makespan is %.2f × highest rank first, no overhead", r.OverList)},
+		})
+	}
 	if r.LostWork > 0 || r.Requeued > 0 || r.RetriesUsed > 0 {
 		t.AppendRow(table.Row{"lost work", d(r.LostWork), fmt.Sprintf("%d requeued, %d retries used", r.Requeued, r.RetriesUsed)})
 	}
-	t.Render()
+	p.render(t)
 }
 
 var runTable = listing[corral.Run]{
@@ -275,11 +279,11 @@ var runTable = listing[corral.Run]{
 		{"done", func(r corral.Run) any { return fmt.Sprintf("%d of %d", r.Tasks.Done, r.Tasks.Total) }},
 		{"failed", func(r corral.Run) any { return unless(r.Tasks.Failed) }},
 		{"created", func(r corral.Run) any { return when(r.CreatedAt) }},
-		{"ended", func(r corral.Run) any { return when(r.EndedAt) }},
 		{"labels", func(r corral.Run) any { return labels(r.Labels) }},
 		{"reason", func(r corral.Run) any { return r.Reason }},
 	},
 	details: []column[corral.Run]{
+		{"ended", func(r corral.Run) any { return when(r.EndedAt) }},
 		{"results", func(r corral.Run) any { return filepath.Join(r.Dir, "data") }},
 	},
 }
@@ -293,7 +297,6 @@ var taskTable = listing[api.Task]{
 		{"attempts", func(t api.Task) any { return t.Attempts }},
 		{"worker", func(t api.Task) any { return t.Worker }},
 		{"exit", func(t api.Task) any { return exitStatus(t.ExitStatus) }},
-		{"started", func(t api.Task) any { return when(t.StartedAt) }},
 		{"took", func(t api.Task) any { return took(t) }},
 		{"reason", func(t api.Task) any { return t.Reason }},
 	},

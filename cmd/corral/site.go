@@ -244,7 +244,7 @@ var entryTable = listing[corral.Entry]{
 	id:   func(e corral.Entry) string { return strconv.FormatInt(e.ID, 10) },
 	none: "nothing happened yet",
 	columns: []column[corral.Entry]{
-		{"at", func(e corral.Entry) any { return e.At.Local().Format("2006-01-02 15:04:05.000") }},
+		{"at", func(e corral.Entry) any { return instant(e.At) }},
 		{"object", func(e corral.Entry) any { return fmt.Sprintf("%s %d", e.Object, e.Of) }},
 		{"event", func(e corral.Entry) any { return e.Event }},
 		{"state", func(e corral.Entry) any { return e.To }},

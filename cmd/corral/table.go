@@ -41,7 +41,7 @@ func list[T any](p *printer, items []T, l listing[T]) error {
 		for _, c := range l.columns {
 			header = append(header, strings.ToUpper(c.name))
 		}
-		t := newTable(p, header)
+		t := newTable(header)
 		for _, it := range items {
 			row := table.Row{}
 			for _, c := range l.columns {
@@ -50,20 +50,20 @@ func list[T any](p *printer, items []T, l listing[T]) error {
 			t.AppendRow(row)
 		}
 		t.SuppressEmptyColumns()
-		t.Render()
+		p.renderCut(t)
 	})
 }
 
 // show prints one object: its fields one per line, or as asked.
 func show[T any](p *printer, v T, l listing[T]) error {
 	return p.print(v, l.id(v), func() {
-		t := newTable(p, nil)
+		t := newTable(nil)
 		for _, c := range slices.Concat(l.columns, l.details) {
 			if cell := fmt.Sprint(c.cell(v)); cell != "" {
 				t.AppendRow(table.Row{c.name, cell})
 			}
 		}
-		t.Render()
+		p.render(t)
 	})
 }
 
@@ -75,21 +75,42 @@ func showEach[T any](p *printer, items []T, alone bool, l listing[T]) error {
 	return list(p, items, l)
 }
 
-func newTable(p *printer, header table.Row) table.Writer {
+func newTable(header table.Row) table.Writer {
 	t := table.NewWriter()
-	t.SetOutputMirror(p.out)
 	style := table.StyleDefault
 	style.Options = table.OptionsNoBordersAndSeparators
 	style.Box.PaddingLeft, style.Box.PaddingRight = "", "  "
+	t.SetStyle(style)
 	if header != nil {
 		t.AppendHeader(header)
-		if isTerminal(p.out) { // a row that wraps is harder to read than one that is cut
-			style.Size.WidthMax, style.Box.UnfinishedRow = widthOf(p.out), "…"
-		}
 	}
-	t.SetStyle(style)
-	t.SuppressTrailingSpaces()
 	return t
+}
+
+// render writes a table.
+func (p *printer) render(t table.Writer) { p.renderTo(t, math.MaxInt) }
+
+// renderCut writes a table whose lines are cut at the terminal's edge, since a list of wrapped lines is
+// hard to read; whoever reads from a pipe gets all.
+func (p *printer) renderCut(t table.Writer) {
+	width := math.MaxInt
+	if isTerminal(p.out) {
+		width = widthOf(p.out)
+	}
+	p.renderTo(t, width)
+}
+
+func (p *printer) renderTo(t table.Writer, width int) {
+	for line := range strings.Lines(t.Render()) {
+		fmt.Fprintln(p.out, cut(strings.TrimRight(line, " \n"), width))
+	}
+}
+
+func cut(line string, width int) string {
+	if r := []rune(line); len(r) > width {
+		return string(r[:width-1]) + "…"
+	}
+	return line
 }
 
 // when prints a time for people: the clock today, the date else, nothing for the zero time.
@@ -101,6 +122,14 @@ func when(t time.Time) string {
 		return t.Local().Format("15:04:05")
 	}
 	return t.Local().Format("2006-01-02 15:04")
+}
+
+// instant is when, to the millisecond.
+func instant(t time.Time) string {
+	if time.Since(t).Abs() < 12*time.Hour {
+		return t.Local().Format("15:04:05.000")
+	}
+	return t.Local().Format("2006-01-02 15:04:05.000")
 }
 
 // span prints a duration for people, to three digits or so.

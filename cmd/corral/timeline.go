@@ -15,9 +15,9 @@ func printTimeline(p *printer, events []corral.TimelineEvent) {
 	for _, ph := range corral.Phases(events) {
 		phases[ph.To] = ph.Name + " " + span(ph.Took())
 	}
-	t := newTable(p, table.Row{"EVENT", "AT", "SINCE FIRST", "TOOK"})
+	t := newTable(table.Row{"EVENT", "AT", "SINCE FIRST", "TOOK"})
 	for _, e := range events {
 		t.AppendRow(table.Row{e.Name, e.At.Local().Format("15:04:05.000"), span(e.At.Sub(events[0].At)), phases[e]})
 	}
-	t.Render()
+	p.render(t)
 }

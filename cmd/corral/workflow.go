@@ -52,14 +52,14 @@ func showWorkflow(c *cli.Context, p *printer) error {
 		return p.encode(s)
 	}
 	seconds := func(s float64) string { return span(time.Duration(s * float64(time.Second))) }
-	t := newTable(p, nil)
+	t := newTable(nil)
 	t.AppendRows([]table.Row{
 		{"name", w.Name},
 		{"tasks", fmt.Sprintf("%d, %d edges, %d levels, at most %d side by side", s.Tasks, s.Edges, s.Levels, s.Width)},
 		{"total work", seconds(s.TotalWork)},
 		{"critical path", span(time.Duration(s.CriticalPath))},
 	})
-	t.Render()
+	p.render(t)
 	return nil
 }
 

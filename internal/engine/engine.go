@@ -68,7 +68,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	for {
 		changed := e.db.Changed(store.Subject{Object: store.ObjectSite})
 		ids, err := e.sitesToServe(ctx)
-		again := pollNever
+		again := pollNothing
 		if err != nil && ctx.Err() == nil {
 			e.lg.Error("listing sites failed", "err", err)
 			again = troubleMin
@@ -130,7 +130,7 @@ const (
 	pollSoon    = 50 * time.Millisecond // after an action, or when workers came or went
 	pollBusy    = 200 * time.Millisecond
 	pollSteady  = 2 * time.Second
-	pollNever   = time.Hour // who waits so long is woken by what happens
+	pollNothing = time.Minute // nothing is to be polled; what happens ends the wait sooner
 	troubleMin  = time.Second
 	troubleMax  = time.Minute
 	busyFor     = 5 * time.Second // how long after a change the pace stays busy

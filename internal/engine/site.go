@@ -92,18 +92,16 @@ func (l *siteLoop) giveUp(ctx context.Context, live []corral.Job, why error) err
 	return nil
 }
 
-// sleep returns how long the loop may wait: until the next poll, or the next planned start.
+// sleep returns how long the loop may wait: until the next poll, or until something is due.
 func (l *siteLoop) sleep(now time.Time, w reconcile.World) time.Duration {
-	wait := pollSteady
+	wait := pollNothing
 	if len(liveJobs(w)) > 0 {
-		wait = max(l.nextPoll.Sub(now), pollSoon)
+		wait = l.nextPoll.Sub(now)
 	}
-	for _, g := range w.Glideins {
-		if due := g.NotBefore.Sub(now); due > 0 {
-			wait = min(wait, max(due, pollSoon))
-		}
+	if due := reconcile.Due(now.UTC(), w); !due.IsZero() {
+		wait = min(wait, due.Sub(now))
 	}
-	return wait
+	return max(wait, pollSoon)
 }
 
 func (l *siteLoop) pace(now time.Time) time.Duration {

@@ -129,12 +129,17 @@ func siteJob(now time.Time, w World, kind corral.JobKind, next Action) []Action 
 	case last.Outcome == corral.OutcomeDone:
 		return []Action{next}
 	case retryable(last) && tries < maxSiteJobs:
-		if now.Before(last.EndedAt.Add(siteJobBackoff << (tries - 1))) {
+		if now.Before(retryAt(tries, last)) {
 			return nil
 		}
 		return []Action{Submit{Kind: kind, Reason: fmt.Sprintf("%s job %d %s: %s", kind, last.Number, last.Outcome, last.Reason)}}
 	}
 	return []Action{MoveSite{corral.SiteFail, fmt.Sprintf("%s job %d %s: %s", kind, last.Number, last.Outcome, last.Reason)}}
+}
+
+// retryAt is when a setup or cleanup job that ended as the last of so many tries may be followed by another.
+func retryAt(tries int, last corral.Job) time.Time {
+	return last.EndedAt.Add(siteJobBackoff << (min(tries, maxSiteJobs) - 1))
 }
 
 // lastOf returns how many jobs of this kind there were since the last one that did its work, and the
@@ -252,11 +257,14 @@ func wantsOverlap(now time.Time, g corral.Glidein, live []corral.Job) (bool, str
 	if g.Overlap == 0 || len(live) != 1 || live[0].State != corral.JobRunning {
 		return false, ""
 	}
-	ends := live[0].StartedAt.Add(time.Duration(g.Walltime))
-	if now.Before(ends.Add(-time.Duration(g.Overlap))) {
+	if now.Before(overlapAt(g, live[0])) {
 		return false, ""
 	}
 	verdict, notBefore, why := g.NextIfExpired(now)
-	return verdict == resubmit.Again && !now.Before(notBefore),
-		why + ", overlapping the attempt that ends at " + ends.Format(time.RFC3339)
+	return verdict == resubmit.Again && !now.Before(notBefore), fmt.Sprintf("%s, overlapping attempt %d", why, live[0].Number)
+}
+
+// overlapAt is when the successor of a running attempt is to be submitted.
+func overlapAt(g corral.Glidein, a corral.Job) time.Time {
+	return a.StartedAt.Add(time.Duration(g.Walltime - g.Overlap))
 }

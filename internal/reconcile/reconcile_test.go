@@ -246,22 +246,9 @@ func TestEvents(t *testing.T) {
 func TestDecideNeverAsksTooMuch(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		policy := rapid.SampledFrom([]resubmit.Policy{
-			{}, {Mode: resubmit.Forever, Retries: 3}, {Mode: resubmit.Times, Limit: 2}, {Mode: resubmit.Until, Deadline: t0.Add(time.Hour)},
-		}).Draw(t, "policy")
-		var attempts []corral.Job
-		for i := range rapid.IntRange(0, 6).Draw(t, "attempts") {
-			if rapid.Bool().Draw(t, "alive") {
-				attempts = append(attempts, alive(i+1, rapid.SampledFrom(corral.JobStates[:4]).Draw(t, "state")))
-			} else {
-				attempts = append(attempts, over(i+1, rapid.SampledFrom(corral.Outcomes[1:]).Draw(t, "outcome")))
-			}
-		}
-		g := glideinWith(policy, attempts...)
-		g.Overlap = corral.Seconds(rapid.IntRange(0, 59).Draw(t, "overlap")) * corral.Seconds(time.Second)
-		g.Asked = rapid.SampledFrom([]corral.Ask{"", corral.AskDrain, corral.AskCancel}).Draw(t, "asked")
-		w := World{Site: corral.Site{State: rapid.SampledFrom(corral.SiteStates).Draw(t, "site")}, Glideins: []corral.Glidein{g}}
-		now := t0.Add(time.Duration(rapid.IntRange(0, 7200).Draw(t, "now")) * time.Second)
+		w, now := drawWorld(t)
+		g := w.Glideins[0]
+		attempts := g.Attempts
 
 		actions := Decide(now, w)
 		if diff := cmp.Diff(actions, Decide(now, w)); diff != "" {
@@ -285,4 +272,74 @@ func TestDecideNeverAsksTooMuch(t *testing.T) {
 			t.Fatalf("%d pilots asked for: live %d, asked %q, state %s, site %s", pilots, len(g.Live()), g.Asked, g.State, w.Site.State)
 		}
 	})
+}
+
+// drawWorld draws a site with one glidein of any history, and a time.
+func drawWorld(t *rapid.T) (World, time.Time) {
+	policy := rapid.SampledFrom([]resubmit.Policy{
+		{}, {Mode: resubmit.Forever, Retries: 3}, {Mode: resubmit.Times, Limit: 2}, {Mode: resubmit.Until, Deadline: t0.Add(time.Hour)},
+	}).Draw(t, "policy")
+	var attempts []corral.Job
+	for i := range rapid.IntRange(0, 6).Draw(t, "attempts") {
+		if rapid.Bool().Draw(t, "alive") {
+			attempts = append(attempts, alive(i+1, rapid.SampledFrom(corral.JobStates[:4]).Draw(t, "state")))
+		} else {
+			attempts = append(attempts, over(i+1, rapid.SampledFrom(corral.Outcomes[1:]).Draw(t, "outcome")))
+		}
+	}
+	g := glideinWith(policy, attempts...)
+	g.Overlap = corral.Seconds(rapid.IntRange(0, 59).Draw(t, "overlap")) * corral.Seconds(time.Second)
+	g.Asked = rapid.SampledFrom([]corral.Ask{"", corral.AskDrain, corral.AskCancel}).Draw(t, "asked")
+	if rapid.Bool().Draw(t, "planned") {
+		g.NotBefore = t0.Add(time.Duration(rapid.IntRange(0, 7200).Draw(t, "not before")) * time.Second)
+	}
+	w := World{Site: corral.Site{State: rapid.SampledFrom(corral.SiteStates).Draw(t, "site"), PackageDigest: "sha256:…"}, Glideins: []corral.Glidein{g}}
+	for i := range rapid.IntRange(0, 3).Draw(t, "site jobs") {
+		kind := rapid.SampledFrom([]corral.JobKind{corral.SetupJob, corral.CleanupJob}).Draw(t, "kind")
+		w.Jobs = append(w.Jobs, siteJobOver(kind, i+1, corral.OutcomeFailed, rapid.Bool().Draw(t, "transient")))
+	}
+	now := rapid.OneOf(rapid.IntRange(0, 10), rapid.IntRange(0, 7200)).Draw(t, "now") // back-offs are short
+	return w, t0.Add(time.Duration(now) * time.Second)
+}
+
+// Who has decided may sleep until Due: before that the same would be decided again.
+func TestNothingIsDueBeforeDue(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		w, now := drawWorld(t)
+		until := Due(now, w)
+		if until.IsZero() {
+			until = now.Add(10000 * time.Hour)
+		}
+		later := now.Add(time.Duration(rapid.Int64Range(0, int64(until.Sub(now)-1)).Draw(t, "later")))
+		if diff := cmp.Diff(kinds(Decide(now, w)), kinds(Decide(later, w))); diff != "" {
+			t.Fatalf("at %s one thing is decided, at %s, before %s, another:\n%s", now, later, until, diff)
+		}
+	})
+}
+
+func TestDue(t *testing.T) {
+	t.Parallel()
+	forever := resubmit.Policy{Mode: resubmit.Forever, Retries: 1}
+	planned := glideinWith(forever)
+	planned.NotBefore = t0.Add(time.Hour)
+	lapped := glideinWith(forever, alive(1, corral.JobRunning))
+	lapped.Overlap = corral.Seconds(20 * time.Second)
+	lost := glideinWith(forever, over(1, corral.OutcomeLost))
+	_, retry, _ := lost.Next(t0)
+	for _, tt := range []struct {
+		name string
+		w    World
+		want time.Time
+	}{
+		{"nothing", World{}, time.Time{}},
+		{"a planned start", World{Glideins: []corral.Glidein{planned}}, t0.Add(time.Hour)},
+		{"an overlap", World{Glideins: []corral.Glidein{planned, lapped}}, t0.Add(40 * time.Second)},
+		{"a back-off", World{Glideins: []corral.Glidein{planned, lapped, lost}}, retry},
+		{"a setup job to be tried again", World{Jobs: []corral.Job{siteJobOver(corral.SetupJob, 1, corral.OutcomeFailed, true)}}, t0.Add(siteJobBackoff)},
+	} {
+		if got := Due(t0, tt.w); !got.Equal(tt.want) {
+			t.Errorf("%s: Due = %s, want %s", tt.name, got, tt.want)
+		}
+	}
 }
