@@ -143,6 +143,9 @@ func followRun(c *cli.Context, p *printer, cl *api.Client, r corral.Run, d time.
 
 // interruptRun is what Ctrl-C does to the run that is followed. Its error says why the command ends.
 func interruptRun(c *cli.Context, p *printer, cl *api.Client, r corral.Run) error {
+	if lookOf(p.err).Live() && !p.quiet {
+		fmt.Fprint(p.err, "\r\x1b[K") // where the terminal has echoed ^C
+	}
 	if !c.Bool("cancel-on-interrupt") {
 		p.say("run %d goes on by itself; follow it with `corral runs wait %d`, end it with `corral runs cancel %d`", r.ID, r.ID, r.ID)
 		return c.Context.Err()

@@ -56,7 +56,7 @@ func Test(t *testing.T, open func(t testing.TB) Fixture) {
 		{"find by tag", findByTag},
 		{"poll unknown tags", pollUnknown},
 		{"end between two polls", endBetweenPolls},
-		{"50 jobs in one poll", fiftyJobs},
+		{"20 jobs in one poll", twentyJobs},
 		{"submit twice under a tag", submitTwice},
 		{"client opened anew", clientOpenedAnew},
 		{"cancel while queued", cancelQueued},
@@ -173,13 +173,13 @@ func endBetweenPolls(s *site) {
 	s.expectEnd(s.ended("job"), 5, gridsite.NotKilled)
 }
 
-func fiftyJobs(s *site) {
+func twentyJobs(s *site) {
 	var tags []string
-	for i := range 50 {
+	for i := range 20 {
 		tags = append(tags, fmt.Sprintf("job-%d", i))
 		s.submit(tags[i], fmt.Sprintf("exit %d", i))
 	}
-	s.await("the end of 50 jobs", func() bool {
+	s.await("the end of 20 jobs", func() bool {
 		jobs := s.poll(tags...)
 		for _, tag := range tags {
 			if jobs[tag].Phase != gridsite.Ended {

@@ -16,12 +16,13 @@ import (
 // its last lines change while a step goes on.
 type stage struct {
 	out    io.Writer
-	look   follow.Look
+	look   follow.Look // of what changes
+	text   follow.Look // of what stays: it may wrap, but is not cut
 	region *follow.Region
 }
 
 func newStage(out io.Writer, look follow.Look) stage {
-	return stage{out: out, look: look, region: follow.NewRegion(out)}
+	return stage{out: out, look: look, text: follow.Look{Colour: look.Colour}, region: follow.NewRegion(out)}
 }
 
 // indent is where text begins, after the labels.
@@ -30,9 +31,9 @@ const indent = 11
 // title writes a line that belongs to no step.
 func (s *stage) title(text, rest string) {
 	s.draw("")
-	s.draw(s.look.Line(follow.Span{Colour: follow.Bold, Text: text}))
+	s.draw(s.text.Line(follow.Span{Colour: follow.Bold, Text: text}))
 	if rest != "" {
-		s.draw(s.look.Line(follow.Span{Colour: follow.Faint, Text: rest}))
+		s.draw(s.text.Line(follow.Span{Colour: follow.Faint, Text: rest}))
 	}
 }
 
@@ -45,13 +46,13 @@ func (s *stage) doing(what string) {
 
 // say writes the first line of what there is to say of a step, more the others.
 func (s *stage) say(label, format string, args ...any) {
-	s.draw("", s.look.Line(
+	s.draw("", s.text.Line(
 		follow.Span{Colour: follow.Good, Text: fmt.Sprintf("%-*s", indent, label)},
 		follow.Span{Text: fmt.Sprintf(format, args...)}))
 }
 
 func (s *stage) more(format string, args ...any) {
-	s.draw(s.look.Line(follow.Span{Text: strings.Repeat(" ", indent) + fmt.Sprintf(format, args...)}))
+	s.draw(s.text.Line(follow.Span{Text: strings.Repeat(" ", indent) + fmt.Sprintf(format, args...)}))
 }
 
 // draw writes lines for good.
@@ -107,10 +108,10 @@ func (s *stage) result(report string) {
 	lines := strings.Split(strings.TrimSpace(report), "\n")
 	s.say("result", "equal, byte by byte, to that of a single pass over the genome:")
 	for _, l := range lines[:min(shown, len(lines))] {
-		s.draw(s.look.Line(follow.Span{Text: "  " + l})) // its tables are as wide as a terminal
+		s.draw(s.text.Line(follow.Span{Text: "  " + l})) // its tables are as wide as a terminal
 	}
 	if rest := len(lines) - shown; rest > 0 {
-		s.draw(s.look.Line(follow.Span{Colour: follow.Faint, Text: fmt.Sprintf("  … and %d lines more; corral demo --keep keeps them", rest)}))
+		s.draw(s.text.Line(follow.Span{Colour: follow.Faint, Text: fmt.Sprintf("  … and %d lines more; corral demo --keep keeps them", rest)}))
 	}
 }
 
@@ -129,7 +130,7 @@ func (s *stage) timeline(events []corral.TimelineEvent) {
 	for _, e := range events {
 		since := e.At.Sub(first)
 		mark := int(since * (width - 1) / max(last.Sub(first), time.Millisecond))
-		s.draw(s.look.Line(
+		s.draw(s.text.Line(
 			follow.Span{Text: fmt.Sprintf("%*s%-17s%8s ", indent, "", e.Name, round(since))},
 			follow.Span{Colour: follow.Faint, Text: strings.Repeat("·", mark)},
 			follow.Span{Colour: follow.Good, Text: "●"},

@@ -289,11 +289,11 @@ func drawWorld(t *rapid.T) (World, time.Time) {
 	}
 	g := glideinWith(policy, attempts...)
 	g.Overlap = corral.Seconds(rapid.IntRange(0, 59).Draw(t, "overlap")) * corral.Seconds(time.Second)
-	g.Asked = rapid.SampledFrom([]corral.Ask{"", corral.AskDrain, corral.AskCancel}).Draw(t, "asked")
+	g.Asked = rapid.SampledFrom([]corral.Ask{"", "", "", corral.AskDrain, corral.AskCancel}).Draw(t, "asked")
 	if rapid.Bool().Draw(t, "planned") {
 		g.NotBefore = t0.Add(time.Duration(rapid.IntRange(0, 7200).Draw(t, "not before")) * time.Second)
 	}
-	w := World{Site: corral.Site{State: rapid.SampledFrom(corral.SiteStates).Draw(t, "site"), PackageDigest: "sha256:…"}, Glideins: []corral.Glidein{g}}
+	w := World{Site: corral.Site{State: rapid.OneOf(rapid.Just(corral.SiteReady), rapid.SampledFrom(corral.SiteStates)).Draw(t, "site"), PackageDigest: "sha256:…"}, Glideins: []corral.Glidein{g}}
 	for i := range rapid.IntRange(0, 3).Draw(t, "site jobs") {
 		kind := rapid.SampledFrom([]corral.JobKind{corral.SetupJob, corral.CleanupJob}).Draw(t, "kind")
 		w.Jobs = append(w.Jobs, siteJobOver(kind, i+1, corral.OutcomeFailed, rapid.Bool().Draw(t, "transient")))

@@ -2,6 +2,7 @@ package run
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -14,6 +15,7 @@ func TestCancelBeforeDriverStarts(t *testing.T) {
 		c := newSimCluster(oneWorker())
 		w := newWorld(t, c)
 		defer w.stop()
+		synctest.Wait() // its manager has looked for runs to drive
 		p, err := w.manager.Prepare(t.Context(), NewRun{Cluster: w.cluster, Workflow: document(fan(3, 1)...)})
 		if err != nil {
 			t.Fatal(err)

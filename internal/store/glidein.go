@@ -95,7 +95,7 @@ func (f GlideinFilter) conditions() conditions {
 
 // CreateGlidein stores g and derives its state at once, so that it leaves NEW in the same transaction;
 // its ID, names, State and times are set here. A Conflict error if its cluster is DELETED or its site
-// will never again take a pilot.
+// will never again take a pilot; an Invalid one if its resubmission makes no sense.
 func (t *Tx) CreateGlidein(g corral.Glidein) (corral.Glidein, error) {
 	site, err := t.Site(g.Site)
 	if err != nil {
@@ -107,6 +107,9 @@ func (t *Tx) CreateGlidein(g corral.Glidein) (corral.Glidein, error) {
 	}
 	if _, err := t.readyCluster(g.Cluster); err != nil {
 		return corral.Glidein{}, err
+	}
+	if err := g.Resubmit.Validate(); err != nil {
+		return corral.Glidein{}, corral.ErrorAt(corral.Invalid, "resubmit", "%w", err)
 	}
 	if g.Resubmit.Mode == "" {
 		g.Resubmit.Mode = resubmit.Never

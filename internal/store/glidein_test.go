@@ -75,6 +75,7 @@ func TestCreateGlideinRefuses(t *testing.T) {
 		{"no such cluster", func(g *corral.Glidein) { g.Cluster = 99 }, corral.NotFound},
 		{"failed site", func(g *corral.Glidein) { g.Site = failed.ID }, corral.Conflict},
 		{"deleted cluster", func(g *corral.Glidein) { g.Cluster = deleted.ID }, corral.Conflict},
+		{"resubmission without a limit", func(g *corral.Glidein) { g.Resubmit = resubmit.Policy{Mode: resubmit.Times} }, corral.Invalid},
 		{"no hosts", func(g *corral.Glidein) { g.Hosts = 0 }, corral.Internal},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -72,9 +72,6 @@ func (l Layout) PID() string         { return filepath.Join(l.State, "corrald.pi
 func (l Layout) Log() string         { return filepath.Join(l.State, "corrald.log") }
 func (l Layout) Certificate() string { return filepath.Join(l.State, "worker-port") }
 
-// Mirror is corrald's own mirror of worker packages.
-func (l Layout) Mirror() string { return filepath.Join(l.Cache, "mirror") }
-
 // SiteRoot is the default root directory of a site on this machine.
 func (l Layout) SiteRoot(name string) string { return filepath.Join(l.Cache, "sites", name) }
 
