@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -213,7 +214,8 @@ func snakeCmd(ts *testscript.TestScript) {
 func requestCmd(ts *testscript.TestScript, args []string) {
 	conn, err := net.Dial("unix", ts.Getenv("XDG_RUNTIME_DIR")+"/corral/corrald.sock")
 	ts.Check(err)
-	client := http.Client{Transport: &http.Transport{Dial: func(string, string) (net.Conn, error) { return conn, nil }}}
+	dial := func(context.Context, string, string) (net.Conn, error) { return conn, nil }
+	client := http.Client{Transport: &http.Transport{DialContext: dial}}
 	defer client.CloseIdleConnections()
 	req, err := http.NewRequest(args[0], "http://corrald"+args[1], strings.NewReader(args[2]))
 	ts.Check(err)
