@@ -21,7 +21,7 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-const schemaFile = "../../shared/data/wfformat/wfcommons-schema.json"
+const schemaFile = "testdata/wfcommons/schema.json"
 
 // Reading what was written gives the same workflow, and what was written has everything that the
 // published schema demands.
@@ -54,7 +54,7 @@ func TestWriteRoundTripsInstances(t *testing.T) {
 	for _, name := range []string{
 		"helloworld/helloworld-forkjoin-10-chameleon.json.gz",
 		"makeflow/blast/blast-chameleon-small-001.json.gz",
-		"nextflow/viralrecon-dirt02-001.json.gz",
+		"nextflow/bacass-dirt02-001.json.gz",
 		"pegasus/srasearch/srasearch-chameleon-10a-001.json.gz",
 	} {
 		wf, _, err := workflow.ReadFile(filepath.Join(instances, name), workflow.Options{})

@@ -56,13 +56,14 @@ const busyTimeout = 5 * time.Second
 
 // Open opens the database at path, creates it with mode 0600 if there is none, and migrates it to this
 // program's schema. The file belongs to this process until Close or its death: a second Open is refused
-// with a Conflict error that names the holder, and so is a database that a newer program has migrated.
+// after a second with a Conflict error that names the holder, and so is a database that a newer program
+// has migrated.
 func Open(ctx context.Context, path string) (*DB, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("opening database: %w", err)
 	}
-	lock, err := lockFile(path)
+	lock, err := lockFile(ctx, path)
 	if err != nil {
 		return nil, err
 	}

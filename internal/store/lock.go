@@ -2,25 +2,31 @@ package store
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strconv"
 	"syscall"
+	"time"
 
 	"github.com/corral-pilot/corral"
 )
 
+// lockPatience is how long a lock may outlive the process that took it: until each child that was
+// between fork and exec when it died has let go of its copy. On a busy machine that has been seen.
+const lockPatience = time.Second
+
 // lockFile takes the lock that says whose the database at path is: an flock on a file beside it, which
 // the kernel gives free when the process dies, however it dies. The file holds the pid for people and
 // is never deleted: a second process could lock a file whose name is gone.
-func lockFile(path string) (*os.File, error) {
+func lockFile(ctx context.Context, path string) (*os.File, error) {
 	f, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("locking database: %w", err)
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	if err := flock(ctx, f); err != nil {
 		defer f.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
 			return nil, corral.Errorf(corral.Conflict, "database %s is in use by process %s", path, holder(f))
@@ -31,6 +37,25 @@ func lockFile(path string) (*os.File, error) {
 		return nil, errors.Join(fmt.Errorf("locking database %s: %w", path, err), f.Close())
 	}
 	return f, nil
+}
+
+// flock locks f; EWOULDBLOCK if somebody has had it for all of lockPatience.
+func flock(ctx context.Context, f *os.File) error {
+	ctx, cancel := context.WithTimeout(ctx, lockPatience)
+	defer cancel()
+	tick := time.NewTicker(lockPatience / 50)
+	defer tick.Stop()
+	for {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return err
+		}
+	}
 }
 
 func writePID(f *os.File) error {

@@ -1,0 +1,37 @@
+package store_test
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/store"
+)
+
+// A lock that is given up a moment later belongs to a process that was killed: its last child may hold
+// a copy until it has executed its program. One that stays is somebody's.
+func TestOpenWaitsForLock(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "corral.db")
+	lock, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Open(t.Context(), path); corral.KindOf(err) != corral.Conflict {
+		t.Fatalf("Open of a database in use: %v, want a conflict", err)
+	}
+	time.AfterFunc(50*time.Millisecond, func() { lock.Close() })
+	db, err := store.Open(t.Context(), path)
+	if err != nil {
+		t.Fatalf("Open of a database whose user is gone: %v", err)
+	}
+	if err := db.Close(); err != nil {
+		t.Error(err)
+	}
+}
