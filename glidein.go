@@ -126,8 +126,9 @@ func (g Glidein) Live() []Job {
 }
 
 // Derive returns the glidein's state and its reason from what was asked, its attempts, the state of
-// its site and now. It is the only source of Glidein.State. A DELETED glidein stays so.
-func (g Glidein) Derive(site SiteState, now time.Time) (GlideinState, string) {
+// its site, whether that is held, and now. It is the only source of Glidein.State. A DELETED glidein
+// stays so.
+func (g Glidein) Derive(site SiteState, held Hold, now time.Time) (GlideinState, string) {
 	live := g.Live()
 	switch {
 	case g.State == GlideinDeleted:
@@ -142,11 +143,11 @@ func (g Glidein) Derive(site SiteState, now time.Time) (GlideinState, string) {
 	case g.State.Terminal(): // an old verdict stands: until=TIME must not be read again at a later now
 		return g.State, g.Reason
 	}
-	return g.deriveWithoutAttempt(site, now)
+	return g.deriveWithoutAttempt(site, held, now)
 }
 
 // deriveWithoutAttempt is Derive for a glidein that has no live attempt and was not asked to go.
-func (g Glidein) deriveWithoutAttempt(site SiteState, now time.Time) (GlideinState, string) {
+func (g Glidein) deriveWithoutAttempt(site SiteState, held Hold, now time.Time) (GlideinState, string) {
 	verdict, notBefore, why := g.Next(now)
 	switch verdict {
 	case resubmit.Finish:
@@ -161,6 +162,8 @@ func (g Glidein) deriveWithoutAttempt(site SiteState, now time.Time) (GlideinSta
 		return GlideinWaiting, "site not ready"
 	case now.Before(g.NotBefore):
 		return GlideinWaiting, "not before " + g.NotBefore.Format(time.RFC3339)
+	case now.Before(held.Until):
+		return GlideinWaiting, "limit circuit breaker: " + held.Why + "; none before " + held.Until.Format(time.RFC3339)
 	case now.Before(notBefore):
 		return GlideinWaiting, "back-off until " + notBefore.Format(time.RFC3339)
 	}

@@ -24,6 +24,7 @@ type derivation struct {
 	site      corral.SiteState
 	policy    resubmit.Policy
 	notBefore time.Time
+	held      corral.Hold
 	before    corral.GlideinState // the state it had; empty: WAITING
 	want      corral.GlideinState
 	wantWord  string // part of the reason
@@ -49,6 +50,7 @@ var derivations = []derivation{
 	{site: corral.SiteRemoving, want: corral.GlideinFailed, wantWord: "site is REMOVING"},
 	{site: corral.SiteReady, notBefore: noon.Add(time.Hour), want: corral.GlideinWaiting, wantWord: "not before 2026-11-21T13:00:00Z"},
 	{site: corral.SiteReady, want: corral.GlideinWaiting, wantWord: "to be submitted"},
+	{site: corral.SiteReady, held: corral.Hold{Until: noon.Add(time.Minute), Why: "the last 3 attempts at the site came to nothing"}, want: corral.GlideinWaiting, wantWord: "limit circuit breaker"},
 
 	{attempts: []corral.Job{live(corral.JobNew)}, site: corral.SiteReady, want: corral.GlideinActive, wantWord: "attempt 1 NEW"},
 	{attempts: []corral.Job{live(corral.JobQueued)}, site: corral.SiteReady, want: corral.GlideinActive, wantWord: "attempt 1 QUEUED"},
@@ -117,6 +119,9 @@ func (d derivation) conditions() string {
 	if !d.notBefore.IsZero() {
 		all = append(all, "not before 13:00, now 12:00")
 	}
+	if d.held != (corral.Hold{}) {
+		all = append(all, "circuit breaker open until 12:01")
+	}
 	if d.before != "" {
 		all = append(all, "was "+string(d.before))
 	}
@@ -126,7 +131,7 @@ func (d derivation) conditions() string {
 func TestDerive(t *testing.T) {
 	t.Parallel()
 	for _, d := range derivations {
-		state, reason := d.glidein().Derive(d.site, noon)
+		state, reason := d.glidein().Derive(d.site, d.held, noon)
 		if state != d.want || !strings.Contains(reason, d.wantWord) {
 			t.Errorf("Derive of asked %q, attempts %s, site %s, %s = %s, %q; want %s, %q",
 				d.asked, d.attemptNames(), d.site, d.conditions(), state, reason, d.want, d.wantWord)
@@ -140,7 +145,7 @@ func play(t *testing.T, g corral.Glidein, outcomes func(n int) corral.Job) (corr
 	t.Helper()
 	now := noon
 	for range 100 {
-		g.State, g.Reason = g.Derive(corral.SiteReady, now)
+		g.State, g.Reason = g.Derive(corral.SiteReady, corral.Hold{}, now)
 		if g.State != corral.GlideinWaiting {
 			return g, now
 		}
@@ -210,12 +215,13 @@ func TestDeriveProperties(t *testing.T) {
 		g := drawGlidein(t)
 		site := rapid.SampledFrom(corral.SiteStates).Draw(t, "site")
 		now := noon.Add(time.Duration(rapid.IntRange(-3600, 3600).Draw(t, "now")) * time.Second)
-		state, reason := g.Derive(site, now)
+		held := corral.Hold{Until: noon.Add(time.Duration(rapid.IntRange(-3600, 3600).Draw(t, "held")) * time.Second), Why: "a reason"}
+		state, reason := g.Derive(site, held, now)
 
 		if !slices.Contains(corral.GlideinStates, state) {
 			t.Fatalf("state %q is none of the list", state)
 		}
-		if again, why := g.Derive(site, now); again != state || why != reason {
+		if again, why := g.Derive(site, held, now); again != state || why != reason {
 			t.Fatalf("second Derive = %s, %q; first was %s, %q", again, why, state, reason)
 		}
 		if len(g.Live()) > 0 && state.Terminal() && g.State != corral.GlideinDeleted {
@@ -226,7 +232,7 @@ func TestDeriveProperties(t *testing.T) {
 		}
 		g.State, g.Reason = state, reason
 		if state.Terminal() && len(g.Live()) == 0 && g.Asked == corral.AskNothing {
-			if later, _ := g.Derive(site, now.Add(240*time.Hour)); later != state {
+			if later, _ := g.Derive(site, held, now.Add(240*time.Hour)); later != state {
 				t.Fatalf("%s became %s by waiting", state, later)
 			}
 		}

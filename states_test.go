@@ -58,7 +58,8 @@ const glideinHead = `
 ## Glidein
 
 A glidein's state is not moved: it is computed, each time it is looked at, from what was asked, its
-attempts, the state of its site and the time. Each row is a call of Glidein.Derive and what it returned.
+attempts, the state of its site, the site's circuit breaker and the time. Each row is a call of
+Glidein.Derive and what it returned.
 
 `
 
@@ -108,7 +109,7 @@ func drawDerivations(b *strings.Builder) {
 	fmt.Fprint(b, "| asked | attempts, oldest first | site | else | state | reason |\n|---|---|---|---|---|---|\n")
 	for _, d := range derivations {
 		g := d.glidein()
-		state, reason := g.Derive(d.site, noon)
+		state, reason := g.Derive(d.site, d.held, noon)
 		fmt.Fprintf(b, "| %s | %s | %s | %s | **%s** | %s |\n",
 			orDash(string(g.Asked)), d.attemptNames(), d.site, d.conditions(), state, reason)
 	}

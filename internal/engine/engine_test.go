@@ -357,6 +357,32 @@ func TestPassingRefusal(t *testing.T) {
 	w.until("the second attempt", func() bool { a := w.glideinNow(g.ID).Attempts; return len(a) == 2 && a[1].State == corral.JobRunning })
 }
 
+// A site at which one attempt after the other comes to nothing is left alone for a while, by every
+// glidein, whatever retries are left.
+func TestCircuitBreaker(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.fault = onPilots(1000, answer(&gridsite.Refused{Text: "out of order", Transient: true}))
+	w.start()
+	s := w.site("here")
+	for range corral.HoldAfter - 1 {
+		g := w.glidein(s.ID, resubmit.Policy{})
+		w.until("it failed", func() bool { return w.glideinNow(g.ID).State == corral.GlideinFailed })
+	}
+	last := w.glidein(s.ID, resubmit.Policy{Retries: 9})
+	held := func(id corral.GlideinID) bool {
+		return strings.HasPrefix(w.glideinNow(id).Reason, "limit circuit breaker")
+	}
+	w.until("the breaker is open", func() bool { return held(last.ID) })
+	other := w.glidein(s.ID, resubmit.Policy{})
+	if got := w.glideinNow(other.ID); !held(other.ID) || len(got.Attempts) != 0 {
+		t.Errorf("another glidein is %s (%s) with %d attempts", got.State, got.Reason, len(got.Attempts))
+	}
+	if n := len(w.jobs(store.JobFilter{Site: s.ID, Kind: corral.PilotJob})); n != corral.HoldAfter {
+		t.Errorf("the site was asked for %d attempts, want %d", n, corral.HoldAfter)
+	}
+}
+
 // A permanent refusal fails the glidein with the site's own words, and so does a job that the batch
 // system's rules do not allow.
 func TestPermanentRefusal(t *testing.T) {

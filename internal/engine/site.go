@@ -123,6 +123,9 @@ func (l *siteLoop) load(ctx context.Context) (reconcile.World, error) {
 		if w.Site, err = tx.Site(l.id); err != nil {
 			return err
 		}
+		if w.Held, err = tx.Hold(l.id); err != nil {
+			return err
+		}
 		if w.Glideins, err = tx.Glideins(store.GlideinFilter{Site: l.id, Live: true}); err != nil {
 			return err
 		}

@@ -7,7 +7,7 @@ import (
 )
 
 // Due returns when time alone will change what Decide says about w: the end of a back-off, a planned
-// start, an overlap. It is zero if only what happens can change it.
+// start, an overlap, the end of a hold. It is zero if only what happens can change it.
 func Due(now time.Time, w World) time.Time {
 	var next time.Time
 	for _, at := range append(siteTimes(w), glideinTimes(now, w.Glideins)...) {
@@ -19,7 +19,7 @@ func Due(now time.Time, w World) time.Time {
 }
 
 func siteTimes(w World) []time.Time {
-	var times []time.Time
+	times := []time.Time{w.Held.Until}
 	for _, kind := range []corral.JobKind{corral.SetupJob, corral.CleanupJob} {
 		if tries, last := lastOf(w.Jobs, kind); tries > 0 {
 			times = append(times, retryAt(tries, last))

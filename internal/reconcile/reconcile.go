@@ -20,6 +20,7 @@ import (
 // A World is everything recorded about one site.
 type World struct {
 	Site     corral.Site
+	Held     corral.Hold
 	Jobs     []corral.Job     // its setup and cleanup jobs, oldest first
 	Glideins []corral.Glidein // with their attempts; DELETED ones left out
 }
@@ -91,7 +92,7 @@ const siteJobBackoff = 2 * time.Second
 func Decide(now time.Time, w World) []Action {
 	var actions []Action
 	for _, g := range w.Glideins {
-		actions = append(actions, glidein(now, w.Site, g)...)
+		actions = append(actions, glidein(now, w, g)...)
 	}
 	return append(actions, site(now, w)...)
 }
@@ -194,16 +195,16 @@ func cancelAll(jobs []corral.Job, reason string) []Action {
 }
 
 // glidein decides about one glidein.
-func glidein(now time.Time, site corral.Site, g corral.Glidein) []Action {
+func glidein(now time.Time, w World, g corral.Glidein) []Action {
 	var actions []Action
 	live := g.Live()
 	for _, a := range live {
-		actions = append(actions, attempt(site, g, a)...)
+		actions = append(actions, attempt(w.Site, g, a)...)
 	}
-	if submit, why := wantsAttempt(now, site, g, live); submit {
+	if submit, why := wantsAttempt(now, w, g, live); submit {
 		return append(actions, Submit{Kind: corral.PilotJob, Glidein: g.ID, Reason: why})
 	}
-	if state, reason := g.Derive(site.State, now); state != g.State || reason != g.Reason {
+	if state, reason := g.Derive(w.Site.State, w.Held, now); state != g.State || reason != g.Reason {
 		actions = append(actions, Settle{g.ID})
 	}
 	return actions
@@ -239,8 +240,11 @@ func askRank(a corral.Ask) int {
 }
 
 // wantsAttempt reports whether another attempt is to be submitted now, and why.
-func wantsAttempt(now time.Time, site corral.Site, g corral.Glidein, live []corral.Job) (bool, string) {
-	if site.State != corral.SiteReady || g.Asked != corral.AskNothing || g.State.Terminal() || now.Before(g.NotBefore) {
+func wantsAttempt(now time.Time, w World, g corral.Glidein, live []corral.Job) (bool, string) {
+	switch {
+	case w.Site.State != corral.SiteReady, now.Before(w.Held.Until):
+		return false, ""
+	case g.Asked != corral.AskNothing, g.State.Terminal(), now.Before(g.NotBefore):
 		return false, ""
 	}
 	if len(live) > 0 {

@@ -17,7 +17,7 @@ var t0 = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 func glideinWith(policy resubmit.Policy, attempts ...corral.Job) corral.Glidein {
 	g := corral.Glidein{ID: 7, Hosts: 1, CPUs: 1, Walltime: corral.Seconds(time.Minute), Resubmit: policy,
 		State: corral.GlideinWaiting, Reason: "to be submitted", Attempts: attempts}
-	g.State, g.Reason = g.Derive(corral.SiteReady, t0)
+	g.State, g.Reason = g.Derive(corral.SiteReady, corral.Hold{}, t0)
 	return g
 }
 
@@ -163,7 +163,7 @@ func TestDecideExitingSite(t *testing.T) {
 		t.Errorf("first the glidein is asked (-want +got):\n%s", diff)
 	}
 	w.Glideins[0].Asked = corral.AskCancel
-	w.Glideins[0].State, w.Glideins[0].Reason = w.Glideins[0].Derive(corral.SiteExiting, t0)
+	w.Glideins[0].State, w.Glideins[0].Reason = w.Glideins[0].Derive(corral.SiteExiting, corral.Hold{}, t0)
 	if diff := cmp.Diff([]string{"cancel"}, kinds(Decide(t0, w))); diff != "" {
 		t.Errorf("then its attempt is cancelled (-want +got):\n%s", diff)
 	}
@@ -264,7 +264,7 @@ func TestDecideNeverAsksTooMuch(t *testing.T) {
 		if g.Overlap > 0 {
 			room = 2
 		}
-		mayAsk := len(g.Live()) < room && g.Asked == "" && !g.State.Terminal() && w.Site.State == corral.SiteReady
+		mayAsk := len(g.Live()) < room && !now.Before(w.Held.Until) && g.Asked == "" && !g.State.Terminal() && w.Site.State == corral.SiteReady
 		if n := len(attempts); n > 0 && now.Before(t0.Add(resubmit.BackoffMin)) {
 			mayAsk = mayAsk && (attempts[n-1].Live() || slices.Contains([]corral.Outcome{corral.OutcomeExpired, corral.OutcomeDuplicate}, attempts[n-1].Outcome))
 		}
@@ -294,6 +294,9 @@ func drawWorld(t *rapid.T) (World, time.Time) {
 		g.NotBefore = t0.Add(time.Duration(rapid.IntRange(0, 7200).Draw(t, "not before")) * time.Second)
 	}
 	w := World{Site: corral.Site{State: rapid.OneOf(rapid.Just(corral.SiteReady), rapid.SampledFrom(corral.SiteStates)).Draw(t, "site"), PackageDigest: "sha256:…"}, Glideins: []corral.Glidein{g}}
+	if rapid.Bool().Draw(t, "held") {
+		w.Held = corral.Hold{Until: t0.Add(time.Duration(rapid.IntRange(0, 600).Draw(t, "until")) * time.Second), Why: "a reason"}
+	}
 	for i := range rapid.IntRange(0, 3).Draw(t, "site jobs") {
 		kind := rapid.SampledFrom([]corral.JobKind{corral.SetupJob, corral.CleanupJob}).Draw(t, "kind")
 		w.Jobs = append(w.Jobs, siteJobOver(kind, i+1, corral.OutcomeFailed, rapid.Bool().Draw(t, "transient")))
@@ -333,6 +336,7 @@ func TestDue(t *testing.T) {
 		want time.Time
 	}{
 		{"nothing", World{}, time.Time{}},
+		{"a circuit breaker", World{Held: corral.Hold{Until: t0.Add(time.Second)}, Glideins: []corral.Glidein{planned}}, t0.Add(time.Second)},
 		{"a planned start", World{Glideins: []corral.Glidein{planned}}, t0.Add(time.Hour)},
 		{"an overlap", World{Glideins: []corral.Glidein{planned, lapped}}, t0.Add(40 * time.Second)},
 		{"a back-off", World{Glideins: []corral.Glidein{planned, lapped, lost}}, retry},

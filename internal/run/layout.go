@@ -39,7 +39,7 @@ func (l layout) create(workflow []byte, links []link) error {
 		return err
 	}
 	if err := l.fill(workflow, links); err != nil {
-		return errors.Join(fmt.Errorf("making the run's directory: %w", err), l.remove())
+		return errors.Join(corral.ErrorAt(corral.Failed, "dir", "making the run's directory: %w", err), l.remove())
 	}
 	return nil
 }

@@ -342,8 +342,11 @@ func TestUnreadableDirectoryFailsRun(t *testing.T) {
 		if row = w.awaitOver(row.ID); row.State != corral.RunFailed || !strings.Contains(row.Reason, path) {
 			t.Fatalf("run is %s: %s", row.State, row.Reason)
 		}
-		if _, err := w.manager.Resume(t.Context(), "ann", row.ID); err == nil {
-			t.Error("resumed without a workflow")
+		if _, err := w.manager.Resume(t.Context(), "ann", row.ID); corral.KindOf(err) != corral.Failed {
+			t.Errorf("resuming without a workflow: %v, want it to fail", err)
+		}
+		if _, err := w.manager.Tasks(t.Context(), row.ID); corral.KindOf(err) != corral.Failed {
+			t.Errorf("listing the tasks without a workflow: %v, want it to fail", err)
 		}
 		if err := os.WriteFile(path, text, 0o600); err != nil {
 			t.Fatal(err)

@@ -13,12 +13,13 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// loadPlan reads the plan of a run from its directory.
+// loadPlan reads the plan of a run from its directory. That may be gone or full of other things: it is
+// the user's, and a Failed error says so.
 func loadPlan(row corral.Run) (*plan, error) {
 	path := layout{row.Dir}.path(workflowFile)
 	document, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("reading the run's workflow: %w", err)
+		return nil, corral.ErrorAt(corral.Failed, "dir", "reading the run's workflow: %w", err)
 	}
 	p, err := newPlan(path, document, row.Options)
 	if err != nil {

@@ -128,6 +128,19 @@ func TestPreparedIsDiscarded(t *testing.T) {
 	})
 }
 
+// What the file system does not take, as when it is full, is said, and nothing is left.
+func TestDirectoryCannotBeFilled(t *testing.T) {
+	t.Parallel()
+	l := layout{filepath.Join(t.TempDir(), "d")}
+	err := l.create([]byte("{}"), []link{{name: strings.Repeat("x", 300), source: "/nowhere"}})
+	if corral.KindOf(err) != corral.Failed || !strings.Contains(err.Error(), "making the run's directory") {
+		t.Errorf("create: %v (%s), want it to fail", err, corral.KindOf(err))
+	}
+	if _, err := os.Lstat(l.dir); !os.IsNotExist(err) {
+		t.Errorf("after a failure: %v, want nothing there", err)
+	}
+}
+
 // corrald may die between the preparation of a directory and the commit of its row, or between that
 // and the start.
 func TestUnfinishedDirectories(t *testing.T) {

@@ -215,7 +215,14 @@ func (t *Tx) settleSite(s corral.Site) error {
 
 // settle is the one place that writes a glidein's state.
 func (t *Tx) settle(g corral.Glidein, site corral.SiteState) (corral.Glidein, error) {
-	state, reason := g.Derive(site, t.now)
+	var held corral.Hold
+	if site == corral.SiteReady && len(g.Live()) == 0 { // else it makes no difference
+		var err error
+		if held, err = t.Hold(g.Site); err != nil {
+			return corral.Glidein{}, err
+		}
+	}
+	state, reason := g.Derive(site, held, t.now)
 	if state == g.State && reason == g.Reason {
 		return g, nil
 	}

@@ -10,6 +10,9 @@ import (
 // words.
 const liveJob = "state <> 'ENDED'"
 
+// attemptOver is true of an attempt that has ended. The index names it in these very words.
+const attemptOver = "kind = 'pilot' and state = 'ENDED'"
+
 var jobs = table[corral.Job]{
 	noun: ObjectJob,
 	name: "jobs",
@@ -161,6 +164,15 @@ func (t *Tx) Jobs(f JobFilter) ([]corral.Job, error) {
 		c.add("kind = ?", f.Kind)
 	}
 	return jobs.list(t, c)
+}
+
+// Hold returns whether a site's circuit breaker keeps attempts from it.
+func (t *Tx) Hold(site corral.SiteID) (corral.Hold, error) {
+	c := conditions{order: "ended_at_ms desc", limit: corral.HoldHistory}
+	c.add(attemptOver)
+	c.add("site_id = ?", site)
+	recent, err := jobs.list(t, c)
+	return corral.NewHold(recent), err
 }
 
 // MoveJob applies an event to a job and settles its glidein. The event's time is what a site's clock

@@ -198,7 +198,7 @@ func (m *machine) check(rt *rapid.T) {
 }
 
 func checkGlidein(rt *rapid.T, g corral.Glidein, site corral.SiteState) {
-	derived, reason := g.Derive(site, g.UpdatedAt)
+	derived, reason := g.Derive(site, corral.Hold{}, g.UpdatedAt)
 	if derived != g.State {
 		rt.Fatalf("glidein %d is %s, its attempts say %s (%s)", g.ID, g.State, derived, reason)
 	}

@@ -265,6 +265,7 @@ func TestLiveListsUseAnIndex(t *testing.T) {
 		{"select * from glideins where state in ('NEW', 'WAITING', 'ACTIVE', 'REMOVING') and site_id = 1 and state <> 'DELETED' order by id", "glideins_live"},
 		{"select * from glideins where state in ('NEW', 'WAITING', 'ACTIVE', 'REMOVING') and cluster_id = 1 and state <> 'DELETED' order by id", "glideins_cluster"},
 		{"select * from jobs where state <> 'ENDED' and site_id = 1 order by id", "jobs_live"},
+		{"select * from jobs where kind = 'pilot' and state = 'ENDED' and site_id = 1 order by ended_at_ms desc limit 8", "jobs_attempts_over"},
 		{"select * from jobs where glidein_id = 1 order by id", "jobs_attempt"},
 		{"select * from jobs where tag = 'x'", "sqlite_autoindex_jobs"},
 		{"select * from history where object = 'job' and object_id = 1 order by id", "history_object"},

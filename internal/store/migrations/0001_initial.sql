@@ -121,6 +121,7 @@ create unique index jobs_attempt on jobs (glidein_id, number); -- null, of other
 create unique index jobs_number on jobs (site_id, kind, number) where kind <> 'pilot';
 create unique index jobs_one_of_site on jobs (site_id, kind) where kind <> 'pilot' and state <> 'ENDED';
 create index jobs_live on jobs (site_id) where state <> 'ENDED';
+create index jobs_attempts_over on jobs (site_id, ended_at_ms) where kind = 'pilot' and state = 'ENDED';
 
 create table runs (
 	id             integer primary key autoincrement,

@@ -213,6 +213,8 @@ CREATE INDEX history_object on history (object, object_id);
 
 CREATE UNIQUE INDEX jobs_attempt on jobs (glidein_id, number);
 
+CREATE INDEX jobs_attempts_over on jobs (site_id, ended_at_ms) where kind = 'pilot' and state = 'ENDED';
+
 CREATE INDEX jobs_live on jobs (site_id) where state <> 'ENDED';
 
 CREATE UNIQUE INDEX jobs_number on jobs (site_id, kind, number) where kind <> 'pilot';

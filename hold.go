@@ -1,0 +1,66 @@
+package corral
+
+import (
+	"fmt"
+	"time"
+)
+
+// A Hold keeps attempts from a site for a while: its circuit breaker is open. The zero Hold keeps
+// nobody.
+type Hold struct {
+	Until time.Time
+	Why   string
+}
+
+const (
+	// HoldAfter is how many attempts in a row must come to nothing.
+	HoldAfter = 3
+
+	// HoldHistory is how many ended attempts are looked at.
+	HoldHistory = 8
+
+	holdMin    = time.Minute // doubled for each further attempt that comes to nothing
+	holdMax    = 10 * time.Minute
+	usefulLife = time.Minute // an attempt that fails sooner came to nothing, workers or not
+)
+
+// NewHold returns the hold that follows from the last attempts that ended at a site, of whatever
+// glidein, the newest first. A site at which one attempt after the other comes to nothing is broken, and
+// to submit more helps nobody (Juve 2012 part 5.1, T5). Each glidein's own retries do not see that.
+func NewHold(recent []Job) Hold {
+	barren := 0
+	var last Job
+	for _, j := range recent {
+		bad, says := j.cameToNothing()
+		if !says {
+			continue
+		}
+		if !bad {
+			break
+		}
+		if barren++; barren == 1 {
+			last = j
+		}
+	}
+	if barren < HoldAfter {
+		return Hold{}
+	}
+	return Hold{
+		Until: last.EndedAt.Add(min(holdMin<<(barren-HoldAfter), holdMax)),
+		Why:   fmt.Sprintf("the last %d attempts at the site came to nothing", barren),
+	}
+}
+
+// cameToNothing reports whether an ended attempt registered no worker, or failed before it had lived long
+// enough to be of use; it says nothing about its site if it ended because somebody wanted it to.
+func (j Job) cameToNothing() (bad, says bool) {
+	switch j.Outcome {
+	case OutcomeExpired:
+		return j.Workers == 0, true
+	case OutcomeFailed, OutcomeLost, OutcomePreempted:
+		return j.Workers == 0 || j.EndedAt.Sub(j.StartedAt) < usefulLife, true
+	case OutcomeIdle:
+		return false, true
+	}
+	return false, false
+}

@@ -1,0 +1,43 @@
+package corral_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral"
+)
+
+// Three attempts in a row that came to nothing keep others from the site, for longer each time; one that
+// was of use ends it, and what somebody wanted says nothing.
+func TestHold(t *testing.T) {
+	t.Parallel()
+	attempt := func(o corral.Outcome, workers int, lived time.Duration) corral.Job {
+		return corral.Job{State: corral.JobEnded, Outcome: o, Workers: workers, StartedAt: noon.Add(-lived), EndedAt: noon}
+	}
+	failed, lost := attempt(corral.OutcomeFailed, 0, time.Second), attempt(corral.OutcomeLost, 0, time.Hour)
+	short, long := attempt(corral.OutcomePreempted, 2, 59*time.Second), attempt(corral.OutcomePreempted, 2, time.Minute)
+	expired, hung := attempt(corral.OutcomeExpired, 1, 10*time.Second), attempt(corral.OutcomeExpired, 0, time.Hour)
+	idle, removed := attempt(corral.OutcomeIdle, 1, time.Second), attempt(corral.OutcomeRemoved, 0, time.Second)
+	for _, tt := range []struct {
+		name   string
+		recent []corral.Job // the newest first
+		want   time.Duration
+	}{
+		{"none", nil, 0},
+		{"two failed", []corral.Job{failed, failed}, 0},
+		{"three failed", []corral.Job{failed, failed, failed}, time.Minute},
+		{"three ways to come to nothing", []corral.Job{lost, short, hung}, time.Minute},
+		{"five failed", []corral.Job{failed, failed, failed, failed, failed}, 4 * time.Minute},
+		{"all that are looked at failed", []corral.Job{failed, failed, failed, failed, failed, failed, failed, failed}, 10 * time.Minute},
+		{"the last one expired", []corral.Job{expired, failed, failed, failed}, 0},
+		{"one of three was of use", []corral.Job{failed, failed, long, failed}, 0},
+		{"one of three was idle", []corral.Job{failed, idle, failed, failed}, 0},
+		{"somebody removed one", []corral.Job{failed, removed, failed, removed, failed}, time.Minute},
+		{"short, as asked", []corral.Job{expired, expired, expired}, 0},
+	} {
+		got := corral.NewHold(tt.recent)
+		if tt.want == 0 && got != (corral.Hold{}) || tt.want != 0 && !got.Until.Equal(noon.Add(tt.want)) {
+			t.Errorf("%s: %+v, want for %s", tt.name, got, tt.want)
+		}
+	}
+}
