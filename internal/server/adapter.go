@@ -197,6 +197,8 @@ func strictly(body []byte, v any) error {
 	switch {
 	case errors.As(err, &wrongType) && wrongType.Field != "":
 		return corral.ErrorAt(corral.Invalid, wrongType.Field, "want %s, not a JSON %s", wrongType.Type, wrongType.Value)
+	case wrongType != nil:
+		return corral.ErrorAt(corral.Invalid, "body", "want a JSON object, not a JSON %s", wrongType.Value)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return corral.ErrorAt(corral.Invalid, "body", "ends before the JSON value does")
 	}

@@ -41,6 +41,9 @@ func TestStrictDecoding(t *testing.T) {
 		if status != tc.status || p.Kind != corral.Invalid || p.Place != tc.place {
 			t.Errorf("%s: %d %+v, want %d at %s", tc.name, status, p, tc.status, tc.place)
 		}
+		if strings.Contains(p.Detail, "api.") {
+			t.Errorf("%s: %q speaks of our code", tc.name, p.Detail)
+		}
 	}
 	if list := must(f.Glideins(t.Context(), api.Filter{All: true}))(t); len(list) != 0 {
 		t.Errorf("glideins %v were created", list)
