@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"cmp"
 	"os"
 	"strconv"
 	"strings"
@@ -17,10 +18,7 @@ func (e *execution) environ() (env []string, path string) {
 		"CORRAL_TASK=" + e.task.ID,
 		"CORRAL_ATTEMPT=" + strconv.Itoa(e.task.Attempt),
 		"CORRAL_CPUS=" + strconv.Itoa(e.job.CPUs),
-		"TMPDIR=" + e.x.scratch,
-	}
-	if e.x.scratch == "" {
-		ours[4] = "TMPDIR=" + e.dir.path
+		"TMPDIR=" + cmp.Or(e.tmp, e.dir.path),
 	}
 	env = make([]string, 0, len(ours)+len(e.x.base)+len(e.task.Env))
 	env = append(env, ours[:4]...)

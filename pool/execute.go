@@ -16,7 +16,7 @@ type executor struct {
 	host    string
 	base    []string // environment of every task
 	null    int      // /dev/null
-	scratch string   // TMPDIR of the tasks; empty: their own directories
+	scratch scratch
 
 	mu    sync.Mutex        // guards paths
 	paths map[string]string // of commands, by PATH and name
@@ -28,6 +28,7 @@ type execution struct {
 	job  *Job
 	task *Task
 	dir  taskDir
+	tmp  string // for its temporary files; empty: it makes them in dir
 	res  Result
 
 	mu    sync.Mutex // guards what follows
@@ -42,7 +43,7 @@ func newExecutor(cfg WorkerConfig, host string) (*executor, error) {
 		return nil, fmt.Errorf("opening %s: %w", os.DevNull, err)
 	}
 	return &executor{
-		worker: cfg.ID, host: host, null: null, scratch: cfg.Scratch,
+		worker: cfg.ID, host: host, null: null, scratch: scratch{base: cfg.Scratch},
 		base: baseEnv(), paths: map[string]string{},
 	}, nil
 }
@@ -76,6 +77,8 @@ func (e *execution) prepareAndWait() error {
 	if e.dir, err = newTaskDir(e.job.Dir, e.task); err != nil {
 		return err
 	}
+	e.tmp = e.x.scratch.take()
+	defer func() { e.x.scratch.give(e.tmp) }()
 	if err := e.start(); err != nil {
 		return err
 	}

@@ -152,7 +152,7 @@ func TestEnvironmentIsCleanAndSmall(t *testing.T) {
 		got[name] = value
 	}
 	want := map[string]string{
-		"CORRAL_RUN": "1", "CORRAL_TASK": "t", "CORRAL_ATTEMPT": "4", "CORRAL_CPUS": "1", "MINE": "1", "LANG": "xx", "TMPDIR": scratch,
+		"CORRAL_RUN": "1", "CORRAL_TASK": "t", "CORRAL_ATTEMPT": "4", "CORRAL_CPUS": "1", "MINE": "1", "LANG": "xx", "TMPDIR": scratch + "/1",
 		"PATH": os.Getenv("PATH"), "HOME": os.Getenv("HOME"), "CORRAL_JOB_DIR": "/jobs/tag", "CORRAL_JOB_TAG": "tag",
 	}
 	for name, value := range want {

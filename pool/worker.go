@@ -20,7 +20,7 @@ type WorkerConfig struct {
 	MemoryMiB  int      // likewise
 
 	EndsIn  time.Duration // it has left by then, counted from the call of RunWorker
-	Scratch string        // a directory on this machine, TMPDIR of its tasks; empty: their own directories
+	Scratch string        // a directory of this worker alone, for its tasks' TMPDIRs; empty: their own directories
 
 	// Idle is called when the worker has registered and about every second from then on while it has
 	// nothing to do, with how long that has been; and with 0 when it has something. Nil: nobody asks.
