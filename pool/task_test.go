@@ -66,6 +66,7 @@ func TestTaskThatFails(t *testing.T) {
 		{"signal", Task{Argv: []string{"sh", "-c", "kill -SEGV $$"}}, "SIGSEGV", -1},
 		{"missing output", Task{Argv: []string{"sh", "-c", "echo x > out"}, Outputs: []string{"out", "gone.txt"}}, `output "gone.txt" is missing`, 0},
 		{"linked output", Task{Argv: []string{"ln", "-s", "stdout", "out"}, Outputs: []string{"out"}}, `output "out" is a symbolic link`, 0},
+		{"pipe for output", Task{Argv: []string{"mkfifo", "out"}, Outputs: []string{"out"}}, `output "out" is neither a file nor a directory`, 0},
 		{"missing input", Task{Argv: []string{"true"}, Inputs: []string{"nowhere.txt"}}, `input "nowhere.txt" is missing`, -1},
 		{"missing stdin", Task{Argv: []string{"true"}, Stdin: "nothing"}, `standard input "nothing"`, -1},
 		{"no such command", Task{Argv: []string{"corral-no-such-command"}}, `command "corral-no-such-command" is not found`, -1},

@@ -176,8 +176,12 @@ func (d taskDir) publish(fresh func() bool) error {
 		if err := syscall.Lstat(d.path+"/"+name, &st); err != nil {
 			return fmt.Errorf("output %q is missing: %w", name, err)
 		}
-		if st.Mode&syscall.S_IFMT == syscall.S_IFLNK {
+		switch st.Mode & syscall.S_IFMT {
+		case syscall.S_IFREG, syscall.S_IFDIR:
+		case syscall.S_IFLNK:
 			return fmt.Errorf("output %q is a symbolic link, which would lead nowhere", name)
+		default: // who reads a named pipe waits for ever
+			return fmt.Errorf("output %q is neither a file nor a directory", name)
 		}
 	}
 	for _, name := range d.task.Outputs {
