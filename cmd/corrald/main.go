@@ -73,7 +73,7 @@ func flags(l xdg.Layout) []cli.Flag {
 		&cli.StringFlag{Name: "advertise", EnvVars: []string{"CORRALD_ADVERTISE"}, Usage: "`HOST[:PORT]` under which sites reach the worker port (default: what it listens on)"},
 		&cli.StringFlag{Name: "pilot", EnvVars: []string{"CORRALD_PILOT"}, Usage: "pilot binary for this machine's architecture (default: the one beside corrald)"},
 		&cli.StringFlag{Name: "supply", Value: string(engine.WayAuto), EnvVars: []string{"CORRALD_SUPPLY"}, Usage: "how packages get to sites: local, mirrors, push, or auto for the first of them that is open"},
-		&cli.StringSliceFlag{Name: "trust-key", EnvVars: []string{"CORRALD_TRUST_KEYS"}, Usage: "`ed25519:KEY` whose packages sites may run, beside corrald's own; may be repeated"},
+		&cli.StringSliceFlag{Name: "trust-key", EnvVars: []string{"CORRALD_TRUST_KEY"}, Usage: "`ed25519:KEY` whose packages sites may run, beside corrald's own; may be repeated"},
 		&cli.Int64Flag{Name: "mirror-floor", Value: staging.DefaultPace.BytesPerS, EnvVars: []string{"CORRALD_MIRROR_FLOOR"}, Usage: "`BYTES` a second below which a mirror is given up"},
 		&cli.DurationFlag{Name: "mirror-window", Value: staging.DefaultPace.Window, EnvVars: []string{"CORRALD_MIRROR_WINDOW"}, Usage: "over how long that is measured"},
 		&cli.Int64Flag{Name: "site-cache", Value: 4 << 30, EnvVars: []string{"CORRALD_SITE_CACHE"}, Usage: "`BYTES` of packages kept at a site; those used longest ago go first (0: no limit)"},

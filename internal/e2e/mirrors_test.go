@@ -281,7 +281,7 @@ func TestCorraldIsAMirror(t *testing.T) {
 	if err := errors.Join(download(archive, damaged), download(archive+".sig", damaged+".sig")); err != nil {
 		t.Fatal(err)
 	}
-	friend := newUser(t, "CORRALD_TRUST_KEYS="+offered.Key)
+	friend := newUser(t, "CORRALD_TRUST_KEY="+offered.Key)
 	friend.serve()
 	if err := flip(damaged); err != nil {
 		t.Fatal(err)

@@ -78,7 +78,7 @@ func newSupervisor(lg *slog.Logger, dir string, o order.Order, me holder) *super
 func (s *supervisor) serve(ctx context.Context, started time.Time) order.Report {
 	walltime := time.Duration(s.order.Walltime)
 	s.end = started.Add(walltime - order.Reserve(walltime))
-	s.routeBy = started.Add(min(routeWait, walltime/4))
+	s.routeBy = started.Add(min(routeWait, walltime/2))
 	scratch := filepath.Join(s.dir, scratchDir)
 	if err := errors.Join(adoptOrphans(), os.MkdirAll(scratch, 0o700)); err != nil {
 		return unfit(s.me, err)
