@@ -24,7 +24,7 @@ const (
 	grace       = 2 * time.Second        // from telling workers to leave now until they are killed
 	sweepTime   = 5 * time.Second        // for what was killed to be gone
 	reportTime  = 500 * time.Millisecond // for words to reach corrald; the walltime's reserve must last
-	routeWait   = 5 * time.Minute        // for corrald to answer at first, at most a quarter of the walltime
+	routeWait   = 5 * time.Minute        // for corrald to answer at first, at most half of the walltime
 	awayAfter   = 3 * time.Second        // without word of an idle worker it has lost its dispatcher
 	hungLeast   = 5 * time.Second        // without a word of a worker it hangs: this, or two thirds of the lease if that is longer
 	restartGap  = time.Second            // between two starts of the same worker
