@@ -30,13 +30,15 @@ type siteLoop struct {
 	missing     map[string]time.Time    // :: tag → since when the site has not known it
 	told        map[corral.JobID]bool   // attempts whose dispatcher was asked to drain them
 	reports     map[string]order.Report // :: tag → what an ended job said, until that is recorded
+	ended       bool                    // an attempt has, or may have before this loop began
+	forgotten   map[string]bool         // :: tag of an old attempt → the site was told to forget it
 	unreached   bool                    // the last setup job got no answer from any mirror
 	trouble     time.Duration           // present back-off
 	lastTrouble string
 }
 
 func newSiteLoop(e *Engine, id corral.SiteID) *siteLoop {
-	return &siteLoop{e: e, id: id, missing: map[string]time.Time{}, told: map[corral.JobID]bool{}, reports: map[string]order.Report{}}
+	return &siteLoop{e: e, id: id, missing: map[string]time.Time{}, told: map[corral.JobID]bool{}, reports: map[string]order.Report{}, ended: true}
 }
 
 // step observes, decides and acts once and returns how long nothing needs to be looked at.
@@ -62,7 +64,7 @@ func (l *siteLoop) step(ctx context.Context, now time.Time) (time.Duration, erro
 	return l.sleep(now, w), nil
 }
 
-// serve observes if it is time for that, decides, and acts.
+// serve observes if it is time for that, decides, acts, and tidies up.
 func (l *siteLoop) serve(ctx context.Context, now time.Time, w reconcile.World) error {
 	if live := liveJobs(w); len(live) > 0 && !now.Before(l.nextPoll) {
 		if err := l.observe(ctx, w.Site, live); err != nil {
@@ -74,7 +76,10 @@ func (l *siteLoop) serve(ctx context.Context, now time.Time, w reconcile.World) 
 			return err
 		}
 	}
-	return l.perform(ctx, w, reconcile.Decide(now.UTC(), w))
+	if err := l.perform(ctx, w, reconcile.Decide(now.UTC(), w)); err != nil {
+		return err
+	}
+	return l.forget(ctx, w.Site)
 }
 
 // giveUp ends the jobs of a site that was removed by force and does not do what it is asked. What it
@@ -254,6 +259,7 @@ func (l *siteLoop) moveJob(ctx context.Context, j corral.Job, ev corral.JobEvent
 		return fmt.Errorf("recording %s of %s: %w", ev.Move, j.Name(), err)
 	}
 	if ev.Move == corral.JobEnd {
+		l.ended = true
 		l.learn(j)
 	}
 	l.busy(time.Now())

@@ -168,11 +168,18 @@ func (t *Tx) Jobs(f JobFilter) ([]corral.Job, error) {
 
 // Hold returns whether a site's circuit breaker keeps attempts from it.
 func (t *Tx) Hold(site corral.SiteID) (corral.Hold, error) {
-	c := conditions{order: "ended_at_ms desc", limit: corral.HoldHistory}
+	recent, err := t.AttemptsOver(site, 0, corral.HoldHistory)
+	return corral.NewHold(recent), err
+}
+
+// AttemptsOver lists at most limit of a site's attempts that have ended, the last to end first, without
+// the first skip.
+func (t *Tx) AttemptsOver(site corral.SiteID, skip, limit int) ([]corral.Job, error) {
+	c := conditions{order: "ended_at_ms desc", limit: skip + limit}
 	c.add(attemptOver)
 	c.add("site_id = ?", site)
 	recent, err := jobs.list(t, c)
-	return corral.NewHold(recent), err
+	return recent[min(skip, len(recent)):], err
 }
 
 // MoveJob applies an event to a job and settles its glidein. The event's time is what a site's clock
