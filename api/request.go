@@ -17,6 +17,7 @@ const (
 	MaxRunBody = 256 << 20 // bytes of a request that creates a run: the workflow is in it
 	MaxKey     = 200       // bytes of an idempotency key
 	MaxPage    = 1000      // items on a page, and what ?limit= may ask for at most
+	MaxTasks   = 10_000    // the same for tasks of a run: each page has the whole journal read
 	MaxWait    = time.Minute
 )
 

@@ -30,7 +30,7 @@ func jobSubjects(jobs []corral.Job) []subject {
 // history answers with a page of the histories of what find returns, in the order of time.
 func (s *Server) history(c echo.Context, find func(*store.Tx) ([]subject, error)) error {
 	q := queryOf(c, "after", "limit")
-	page := q.page()
+	page := q.page(api.MaxPage)
 	if q.err != nil {
 		return q.err
 	}

@@ -99,21 +99,21 @@ func states[S ~string](q *query, known []S) []S {
 	return in
 }
 
-// page reads after and limit.
-func (q *query) page() store.Page {
+// page reads after and limit, which is most if absent.
+func (q *query) page(most int) store.Page {
 	p := store.Page{After: q.number("after"), Limit: int(q.number("limit"))}
-	if p.Limit > api.MaxPage {
-		q.fail("limit", "%d is more than %d", p.Limit, api.MaxPage)
+	if p.Limit > most {
+		q.fail("limit", "%d is more than %d", p.Limit, most)
 	}
 	if p.Limit == 0 {
-		p.Limit = api.MaxPage
+		p.Limit = most
 	}
 	return p
 }
 
 // filter reads all and the page.
 func (q *query) filter() store.Filter {
-	return store.Filter{All: q.flag("all"), Page: q.page()}
+	return store.Filter{All: q.flag("all"), Page: q.page(api.MaxPage)}
 }
 
 // timeout reads timeout_s: how long a wait may take; absent or longer than api.MaxWait is that.

@@ -67,6 +67,7 @@ func TestRequestsThatAreNone(t *testing.T) {
 		{"GET", "/v1/sites?all=maybe", "", 400, corral.Invalid, "all"},
 		{"GET", "/v1/sites?limit=1001", "", 400, corral.Invalid, "limit"},
 		{"GET", "/v1/sites?after=-1", "", 400, corral.Invalid, "after"},
+		{"GET", "/v1/runs/1/tasks?limit=10001", "", 400, corral.Invalid, "limit"},
 		{"GET", "/v1/glideins?label=a", "", 400, corral.Invalid, "label"},
 		{"GET", "/v1/glideins?site=nowhere", "", 404, corral.NotFound, "site"},
 		{"GET", "/v1/runs?state=running", "", 400, corral.Invalid, "state"},

@@ -170,7 +170,7 @@ func (s *Server) runHistory(c echo.Context) error {
 // listTasks answers with a page of a run's tasks; after is the place of a task in the workflow, from 1.
 func (s *Server) listTasks(c echo.Context) error {
 	q := queryOf(c, "after", "limit", "state")
-	page, in := q.page(), states(q, api.TaskStates)
+	page, in := q.page(api.MaxTasks), states(q, api.TaskStates)
 	if q.err != nil {
 		return q.err
 	}

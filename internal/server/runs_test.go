@@ -287,6 +287,7 @@ func TestPagesOfTasks(t *testing.T) {
 	must(f.CreateRun(t.Context(), newRun(), ""))(t)
 	for target, want := range map[string]string{
 		"/v1/runs/1/tasks?limit=1":               `"next":"1"`,
+		"/v1/runs/1/tasks?limit=10000":           `"id":"b"`,
 		"/v1/runs/1/tasks?limit=1&after=1":       `"id":"b"`,
 		"/v1/runs/1/tasks?after=2":               `{"items":[]}`,
 		"/v1/runs/1/tasks?state=waiting&limit=1": `"id":"b"`,
