@@ -13,27 +13,69 @@ const (
 	Condor   ClusterKind = "condor"   // HTCondor
 )
 
-// A ClusterState says whether workers may register.
+// A ClusterState says whether workers may register. An embedded cluster is READY until it is DELETED.
 type ClusterState string
 
 const (
-	ClusterReady   ClusterState = "READY"
-	ClusterDeleted ClusterState = "DELETED" // tombstone
+	ClusterStarting ClusterState = "STARTING" // recorded; its pool is started, or looked for, next
+	ClusterReady    ClusterState = "READY"    // workers may register, jobs be submitted
+	ClusterStopping ClusterState = "STOPPING" // its daemons are told to end
+	ClusterStopped  ClusterState = "STOPPED"  // nothing runs; the queue is kept
+	ClusterRemoving ClusterState = "REMOVING" // its daemons end, and its folder is deleted
+	ClusterDeleted  ClusterState = "DELETED"  // tombstone
+	ClusterFailed   ClusterState = "FAILED"   // it did not start; start or remove it
 )
 
 // ClusterStates lists all states in their order of life.
-var ClusterStates = []ClusterState{ClusterReady, ClusterDeleted}
+var ClusterStates = []ClusterState{ClusterStarting, ClusterReady, ClusterStopping, ClusterStopped,
+	ClusterRemoving, ClusterDeleted, ClusterFailed}
 
-// A Cluster is the pool that workers join.
+// A ClusterMove names an event of a cluster's life.
+type ClusterMove string
+
+const (
+	ClusterStart   ClusterMove = "start" // also of a READY one: start again
+	ClusterStarted ClusterMove = "started"
+	ClusterStop    ClusterMove = "stop"
+	ClusterStopEnd ClusterMove = "stopped"
+	ClusterFail    ClusterMove = "fail"
+	ClusterRemove  ClusterMove = "remove"
+	ClusterRemoved ClusterMove = "removed"
+)
+
+// A Cluster is the pool that workers join. What is said of a pool is HTCondor's, of kind condor only.
 type Cluster struct {
 	ID        ClusterID    `json:"id"`
 	Name      string       `json:"name"`
 	Owner     string       `json:"owner"`
 	Kind      ClusterKind  `json:"kind"`
+	Attached  bool         `json:"attached,omitempty"`  // somebody else runs the pool
+	Collector string       `json:"collector,omitempty"` // of the pool, HOST:PORT
+	Schedd    string       `json:"schedd,omitempty"`    // of an attached pool: its name; empty: the collector's only one
+	HTCondor  string       `json:"htcondor,omitempty"`  // what the pool and its tools are made of: a package's name, or a folder
+	Version   string       `json:"version,omitempty"`   // of the pool's HTCondor, once that is known
 	State     ClusterState `json:"state"`
 	Reason    string       `json:"reason,omitempty"`
 	CreatedAt time.Time    `json:"created_at"`
 	UpdatedAt time.Time    `json:"updated_at"`
+}
+
+// Apply moves the cluster by one event; no other code sets State.
+func (c Cluster) Apply(move ClusterMove, reason string, at time.Time) (Cluster, error) {
+	next, err := ClusterMoves.Next(c.State, move)
+	if err != nil {
+		return c, ErrorAt(Conflict, "cluster "+c.Name, "%w", err)
+	}
+	c.State, c.Reason, c.UpdatedAt = next, reason, at
+	return c, nil
+}
+
+// A PoolToken is one that lets an attempt's workers into an HTCondor pool. Its text is not kept.
+type PoolToken struct {
+	ID      string // jti
+	Cluster ClusterID
+	Attempt JobID
+	EndsAt  time.Time
 }
 
 // A Worker is one host's daemon that registered in a cluster.

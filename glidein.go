@@ -30,6 +30,33 @@ const (
 var GlideinStates = []GlideinState{GlideinNew, GlideinWaiting, GlideinActive, GlideinFinished,
 	GlideinFailed, GlideinRemoving, GlideinDeleted}
 
+// A BrokerMode says how the schedd of an HTCondor pool reaches a glidein's workers.
+type BrokerMode string
+
+const (
+	BrokerAuto  BrokerMode = "auto"  // as the pilot's probes say
+	BrokerNone  BrokerMode = "none"  // directly
+	BrokerCCB   BrokerMode = "ccb"   // by a broker to which the worker keeps a connection
+	BrokerRelay BrokerMode = "relay" // through corrald's connection with the site
+)
+
+// BrokerModes lists what may be asked for.
+var BrokerModes = []BrokerMode{BrokerAuto, BrokerNone, BrokerCCB, BrokerRelay}
+
+// A SlotMode says how a worker of an HTCondor pool offers its cpus.
+type SlotMode string
+
+const (
+	SlotsPartitionable SlotMode = "partitionable" // one slot that is divided as jobs need
+	SlotsStatic        SlotMode = "static"        // a slot for each cpu
+)
+
+// SlotModes lists what may be asked for.
+var SlotModes = []SlotMode{SlotsPartitionable, SlotsStatic}
+
+// DefaultQueueTimeout is how long an attempt may wait in its site's queue unless something else was asked.
+const DefaultQueueTimeout = Seconds(7 * 24 * time.Hour)
+
 // An Ask is what was asked of a glidein or job after its creation.
 type Ask string
 
@@ -54,6 +81,10 @@ type Glidein struct {
 	Walltime    Seconds           `json:"walltime_s"`
 	Idle        Seconds           `json:"idle_s,omitempty"` // 0: never leave for want of work
 	Overlap     Seconds           `json:"overlap_s,omitempty"`
+	QueueLimit  Seconds           `json:"queue_timeout_s"`      // an attempt that waits longer in the site's queue is cancelled
+	Broker      BrokerMode        `json:"broker,omitempty"`     // condor clusters only, as the next two
+	CCB         []string          `json:"ccb,omitempty"`        // brokers, HOST:PORT; none: the pool's collector
+	Slots       SlotMode          `json:"slots,omitempty"`
 	NotBefore   time.Time         `json:"not_before,omitzero"`
 	Resubmit    resubmit.Policy   `json:"resubmit"`
 	Labels      map[string]string `json:"labels,omitempty"`

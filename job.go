@@ -69,6 +69,7 @@ type Job struct {
 	Number      int       `json:"number"`               // 1 for the first of its kind for its owner
 	Tag         string    `json:"tag"`                  // unique; the batch system shows it back
 	SiteJobID   string    `json:"site_job_id,omitempty"`
+	Package     string    `json:"package_digest,omitempty"` // setup jobs: what they install beside the site's own package; empty: that
 	State       JobState  `json:"state"`
 	Outcome     Outcome   `json:"outcome,omitempty"` // set exactly when ENDED
 	Transient   bool      `json:"transient,omitempty"`

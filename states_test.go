@@ -23,6 +23,8 @@ func TestStatesPage(t *testing.T) {
 	fmt.Fprint(&b, pageHead)
 	fmt.Fprint(&b, "\n## Site\n\n")
 	drawMoves(&b, corral.SiteNew, corral.SiteMoves)
+	fmt.Fprint(&b, "\n## Cluster\n\nAn embedded cluster is READY from the start, and removed at once.\n\n")
+	drawMoves(&b, corral.ClusterStarting, corral.ClusterMoves)
 	fmt.Fprint(&b, "\n## Job\n\nSetup, pilot and cleanup jobs live the same life; a pilot job is an attempt of its glidein.\n\n")
 	drawMoves(&b, corral.JobNew, corral.JobMoves)
 	fmt.Fprint(&b, "\n## Run\n\n")
@@ -49,9 +51,9 @@ const pageHead = `# States
 
 Written by ` + "`go test -run StatesPage -update .`" + ` from transition.go and Glidein.Derive: do not edit.
 
-Sites, jobs and runs change their state only by a move of the tables below; every other move is refused,
+Sites, clusters, jobs and runs change their state only by a move of the tables below; every other move is refused,
 and the database has the same lists as a second fence. Each change leaves a row in the object's history.
-What each state means stands beside its constant in site.go, job.go, run.go and glidein.go.
+What each state means stands beside its constant in site.go, cluster.go, job.go, run.go and glidein.go.
 `
 
 const glideinHead = `

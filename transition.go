@@ -34,6 +34,17 @@ var SiteMoves = Table[SiteState, SiteMove]{
 	{[]SiteState{SiteNew, SiteStaging, SiteReady, SiteExiting, SiteRemoving, SiteFailed}, SiteForget, SiteDeleted, "forced removal: the record goes, what the site still keeps is listed as left behind"},
 }
 
+// ClusterMoves is the life of a cluster. An embedded one takes only remove and removed, at once.
+var ClusterMoves = Table[ClusterState, ClusterMove]{
+	{[]ClusterState{ClusterReady, ClusterStopped, ClusterFailed}, ClusterStart, ClusterStarting, "starting, or starting again, was asked for"},
+	{[]ClusterState{ClusterStarting}, ClusterStarted, ClusterReady, "the pool answers"},
+	{[]ClusterState{ClusterStarting, ClusterReady, ClusterFailed}, ClusterStop, ClusterStopping, "stopping was asked for"},
+	{[]ClusterState{ClusterStopping}, ClusterStopEnd, ClusterStopped, "no daemon is left; the queue is kept"},
+	{[]ClusterState{ClusterStarting, ClusterStopping, ClusterRemoving}, ClusterFail, ClusterFailed, "it could not be done; the reason is kept"},
+	{[]ClusterState{ClusterStarting, ClusterReady, ClusterStopping, ClusterStopped, ClusterFailed}, ClusterRemove, ClusterRemoving, "removal was asked for"},
+	{[]ClusterState{ClusterRemoving}, ClusterRemoved, ClusterDeleted, "no daemon and no file is left"},
+}
+
 // JobMoves is the life of a batch job of ours; a glidein's attempt is its pilot job.
 var JobMoves = Table[JobState, JobMove]{
 	{[]JobState{JobNew}, JobSubmit, JobSubmitted, "the site accepted it and gave it an id"},

@@ -19,10 +19,11 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// Names of the two files in a job's directory.
+// Names of the files in a job's directory.
 const (
 	File       = "order.json"
 	ReportFile = "report.json"
+	PoolToken  = "pool.token" // lets workers into an HTCondor pool; replaced while the job is queued
 )
 
 // An Order tells a job what to do. Exactly one of Setup, Pilot and Cleanup is set.
@@ -78,6 +79,21 @@ type Pilot struct {
 	MemoryMiB  int            `json:"memory_mib"`            // of each worker
 	Walltime   corral.Seconds `json:"walltime_s"`            // counted from the pilot's start
 	Idle       corral.Seconds `json:"idle_s,omitempty"`      // 0: never leave for want of work
+	Condor     *Condor        `json:"condor,omitempty"`      // workers join an HTCondor pool; nil: corrald's own
+}
+
+// Condor is what workers of an HTCondor pool need beside the token in the file PoolToken.
+type Condor struct {
+	Package   string            `json:"package"`   // the HTCondor package's full name
+	Digest    string            `json:"digest"`    // and digest; it was installed by a setup job
+	Collector string            `json:"collector"` // HOST:PORT
+	Broker    corral.BrokerMode `json:"broker"`
+	CCB       []string          `json:"ccb,omitempty"` // HOST:PORT; none: the collector
+	Static    bool              `json:"static,omitempty"`
+	Cluster   string            `json:"cluster"` // what the workers' ads say of themselves
+	Site      string            `json:"site"`
+	Glidein   corral.GlideinID  `json:"glidein_id"`
+	Attempt   corral.JobID      `json:"attempt_id"`
 }
 
 // Cleanup asks that everything below Root but the job's own directory is removed.

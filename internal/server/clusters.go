@@ -101,7 +101,7 @@ func (s *Server) removeCluster(c echo.Context) error {
 			if err := unused(tx, cluster); err != nil {
 				return cluster, err
 			}
-			return tx.DeleteCluster(cluster.ID, "removal was asked for")
+			return tx.RemoveCluster(cluster.ID, "removal was asked for")
 		})
 	})
 }

@@ -145,7 +145,7 @@ func TestGlideinIsCreated(t *testing.T) {
 	want := corral.Glidein{
 		ID: 1, Owner: "local", Site: 1, SiteName: "local", Cluster: 1, ClusterName: "default",
 		Hosts: 2, CPUs: 1, MemoryMiB: machine.MemoryMiB / machine.CPUs,
-		Walltime: in.Walltime, Idle: in.Idle, NotBefore: in.NotBefore.UTC().Truncate(time.Millisecond),
+		Walltime: in.Walltime, Idle: in.Idle, QueueLimit: corral.DefaultQueueTimeout, NotBefore: in.NotBefore.UTC().Truncate(time.Millisecond),
 		Resubmit: resubmit.Policy{Mode: resubmit.Times, Limit: 2, Retries: 3},
 		Labels:   in.Labels,
 		State:    corral.GlideinWaiting, Reason: "not before " + in.NotBefore.UTC().Format(time.RFC3339),
@@ -387,7 +387,7 @@ func TestClusters(t *testing.T) {
 			t.Errorf("cluster is %s", got.State)
 		}
 	}
-	if got := must(f.ClusterHistory(t.Context(), "1"))(t); len(got) != 2 {
+	if got := must(f.ClusterHistory(t.Context(), "1"))(t); len(got) != 3 {
 		t.Errorf("history %v", got)
 	}
 	if got := must(f.Clusters(t.Context(), api.Filter{}))(t); len(got) != 0 {

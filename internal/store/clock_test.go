@@ -36,7 +36,7 @@ func TestClockSetBack(t *testing.T) {
 		if s, err := tx.MoveSite(w.site.ID, corral.SiteRemove, ""); err != nil || !s.UpdatedAt.Equal(future) {
 			t.Errorf("site updated at %v, %v, want %v", s.UpdatedAt, err, future)
 		}
-		if c, err := tx.DeleteCluster(w.cluster.ID, ""); err != nil || !c.UpdatedAt.Equal(future) {
+		if c, err := tx.RemoveCluster(w.cluster.ID, ""); err != nil || !c.UpdatedAt.Equal(future) {
 			t.Errorf("cluster updated at %v, %v, want %v", c.UpdatedAt, err, future)
 		}
 		return nil

@@ -12,6 +12,11 @@ var clusters = table[corral.Cluster]{
 	name,
 	owner,
 	kind,
+	attached,
+	collector,
+	schedd,
+	htcondor,
+	version,
 	state,
 	reason,
 	created_at_ms,
@@ -22,6 +27,11 @@ var clusters = table[corral.Cluster]{
 			&c.Name,
 			&c.Owner,
 			&c.Kind,
+			&c.Attached,
+			&c.Collector,
+			&c.Schedd,
+			&c.HTCondor,
+			&c.Version,
 			&c.State,
 			&c.Reason,
 			at(&c.CreatedAt),
@@ -33,8 +43,8 @@ var clusters = table[corral.Cluster]{
 	},
 }
 
-// CreateCluster stores c as READY; its ID, State and times are set here. A Conflict error if a cluster
-// that is not DELETED has the name.
+// CreateCluster stores c, an embedded cluster as READY and another as STARTING; its ID, State and times
+// are set here. A Conflict error if a cluster that is not DELETED has the name.
 func (t *Tx) CreateCluster(c corral.Cluster) (corral.Cluster, error) {
 	other, err := t.ClusterNamed(c.Name)
 	if err == nil {
@@ -43,7 +53,10 @@ func (t *Tx) CreateCluster(c corral.Cluster) (corral.Cluster, error) {
 	if corral.KindOf(err) != corral.NotFound {
 		return corral.Cluster{}, err
 	}
-	c.ID, c.State, c.Reason, c.CreatedAt, c.UpdatedAt = 0, corral.ClusterReady, "", t.now, t.now
+	c.ID, c.State, c.Reason, c.CreatedAt, c.UpdatedAt = 0, corral.ClusterStarting, "", t.now, t.now
+	if c.Kind == corral.Embedded {
+		c.State = corral.ClusterReady
+	}
 	return clusters.create(t, c, string(c.State))
 }
 
@@ -64,22 +77,62 @@ func (t *Tx) Clusters(f Filter) ([]corral.Cluster, error) {
 	return clusters.list(t, c)
 }
 
-// DeleteCluster moves a cluster from READY to DELETED. A Conflict error if it is DELETED already, or
-// if a glidein or run that is not over still needs it.
-func (t *Tx) DeleteCluster(id corral.ClusterID, reason string) (corral.Cluster, error) {
-	c, err := t.readyCluster(id)
+// MoveCluster applies move to a cluster. A Conflict error if it is to be removed while a glidein or run
+// that is not over still needs it.
+func (t *Tx) MoveCluster(id corral.ClusterID, move corral.ClusterMove, reason string) (corral.Cluster, error) {
+	before, err := t.Cluster(id)
 	if err != nil {
 		return corral.Cluster{}, err
 	}
-	if err := t.unused(c); err != nil {
+	c, err := before.Apply(move, reason, t.after(before.UpdatedAt))
+	if err != nil {
 		return corral.Cluster{}, err
 	}
-	c.State, c.Reason, c.UpdatedAt = corral.ClusterDeleted, reason, t.after(c.UpdatedAt)
+	if move == corral.ClusterRemove {
+		if err := t.unused(c); err != nil {
+			return corral.Cluster{}, err
+		}
+	}
 	if err := clusters.update(t, c); err != nil {
 		return corral.Cluster{}, err
 	}
-	return c, t.record(corral.Entry{Object: ObjectCluster, Of: int64(id), Event: "delete",
-		From: string(corral.ClusterReady), To: string(c.State), Reason: reason})
+	return c, t.record(corral.Entry{Object: ObjectCluster, Of: int64(id), Event: string(move),
+		From: string(before.State), To: string(c.State), Reason: reason})
+}
+
+// RemoveCluster asks for the removal of a cluster; an embedded one, which has nothing that could be left, is
+// DELETED at once.
+func (t *Tx) RemoveCluster(id corral.ClusterID, reason string) (corral.Cluster, error) {
+	c, err := t.MoveCluster(id, corral.ClusterRemove, reason)
+	if err != nil || c.Kind != corral.Embedded {
+		return c, err
+	}
+	return t.MoveCluster(id, corral.ClusterRemoved, reason)
+}
+
+// SetCluster lets fn set facts about a cluster: its collector, what it is made of and its version, and the
+// reason for its state. It is a defect if fn changes anything else: then nothing is stored.
+func (t *Tx) SetCluster(id corral.ClusterID, fn func(*corral.Cluster)) (corral.Cluster, error) {
+	before, err := t.Cluster(id)
+	if err != nil {
+		return corral.Cluster{}, err
+	}
+	c := before
+	fn(&c)
+	if clusterWithoutFacts(c) != clusterWithoutFacts(before) {
+		return corral.Cluster{}, corral.Errorf(corral.Internal, "setting facts of cluster %d changes what is no fact", id)
+	}
+	if c == before {
+		return c, nil
+	}
+	c.UpdatedAt = t.after(before.UpdatedAt)
+	return c, clusters.update(t, c)
+}
+
+// clusterWithoutFacts returns what SetCluster must leave alone.
+func clusterWithoutFacts(c corral.Cluster) corral.Cluster {
+	c.Collector, c.Schedd, c.HTCondor, c.Version, c.Reason = "", "", "", "", ""
+	return c
 }
 
 // unused returns a Conflict error that counts what still needs the cluster.

@@ -1,7 +1,9 @@
 package store_test
 
 import (
+	"errors"
 	"testing"
+	"time"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/store"
@@ -32,26 +34,85 @@ func TestCluster(t *testing.T) {
 		}
 		return err
 	})
-	remove := func(tx *store.Tx) error {
-		deleted, err := tx.DeleteCluster(c.ID, "done")
-		if err == nil && (deleted.State != corral.ClusterDeleted || deleted.Reason != "done") {
-			t.Errorf("deleted %+v", deleted)
+	for _, move := range []corral.ClusterMove{corral.ClusterStarted, corral.ClusterStop, corral.ClusterStopEnd, corral.ClusterStart, corral.ClusterFail} {
+		w.write(func(tx *store.Tx) error { _, err := tx.MoveCluster(c.ID, move, ""); return err })
+	}
+	w.write(func(tx *store.Tx) error {
+		set, err := tx.SetCluster(c.ID, func(c *corral.Cluster) { c.Collector, c.Version = "192.0.2.1:9618", "23.9.6" })
+		if set.Collector != "192.0.2.1:9618" || set.Version != "23.9.6" {
+			t.Errorf("set %+v", set)
 		}
 		return err
-	}
+	})
+	w.refused(corral.Internal, func(tx *store.Tx) error {
+		_, err := tx.SetCluster(c.ID, func(c *corral.Cluster) { c.State = corral.ClusterReady })
+		return err
+	})
+	remove := func(tx *store.Tx) error { _, err := tx.RemoveCluster(c.ID, "done"); return err }
 	w.write(remove)
 	w.refused(corral.Conflict, remove)
+	w.write(func(tx *store.Tx) error { _, err := tx.MoveCluster(c.ID, corral.ClusterRemoved, ""); return err })
 	w.refused(corral.NotFound, func(tx *store.Tx) error { _, err := tx.ClusterNamed("pool"); return err })
-	w.refused(corral.NotFound, func(tx *store.Tx) error { _, err := tx.DeleteCluster(99, ""); return err })
-	if got, want := w.story(store.ObjectCluster, int64(c.ID)), "create >READY, delete READY>DELETED"; got != want {
+	w.refused(corral.NotFound, func(tx *store.Tx) error { _, err := tx.RemoveCluster(99, ""); return err })
+	want := "create >STARTING, started STARTING>READY, stop READY>STOPPING, stopped STOPPING>STOPPED, start STOPPED>STARTING, " +
+		"fail STARTING>FAILED, remove FAILED>REMOVING, removed REMOVING>DELETED"
+	if got := w.story(store.ObjectCluster, int64(c.ID)); got != want {
 		t.Errorf("history = %s, want %s", got, want)
 	}
 }
 
-func TestDeleteClusterRefusesWhileItIsNeeded(t *testing.T) {
+// What is embedded has no daemons that could be left: it is READY at once, and gone at once.
+func TestEmbeddedCluster(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	remove := func(tx *store.Tx) error { _, err := tx.DeleteCluster(w.cluster.ID, ""); return err }
+	w.write(func(tx *store.Tx) error { _, err := tx.RemoveCluster(w.cluster.ID, "done"); return err })
+	want := "create >READY, remove READY>REMOVING, removed REMOVING>DELETED"
+	if got := w.story(store.ObjectCluster, int64(w.cluster.ID)); got != want {
+		t.Errorf("history = %s, want %s", got, want)
+	}
+}
+
+// Only tokens of ended attempts are to be refused, once.
+func TestPoolTokens(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	j := w.attempt(w.createGlidein(w.newGlidein()))
+	soon := time.Now().Add(time.Hour).UTC().Truncate(time.Millisecond)
+	first := corral.PoolToken{ID: "a", Cluster: w.cluster.ID, Attempt: j.ID, EndsAt: soon}
+	second := corral.PoolToken{ID: "b", Cluster: w.cluster.ID, Attempt: j.ID, EndsAt: soon.Add(time.Hour)}
+	past := corral.PoolToken{ID: "c", Cluster: w.cluster.ID, Attempt: j.ID, EndsAt: soon.Add(-2 * time.Hour)}
+	over := func(want ...corral.PoolToken) {
+		t.Helper()
+		w.view(func(tx *store.Tx) error {
+			got, err := tx.PoolTokensOver(w.cluster.ID)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Error(diff)
+			}
+			return err
+		})
+	}
+	w.refused(corral.NotFound, func(tx *store.Tx) error { _, err := tx.PoolTokenOf(j.ID); return err })
+	w.write(func(tx *store.Tx) error {
+		return errors.Join(tx.AddPoolToken(first), tx.AddPoolToken(second), tx.AddPoolToken(past))
+	})
+	w.view(func(tx *store.Tx) error {
+		got, err := tx.PoolTokenOf(j.ID)
+		if diff := cmp.Diff(second, got); diff != "" {
+			t.Error(diff)
+		}
+		return err
+	})
+	over()
+	w.move(j, corral.JobEvent{Move: corral.JobEnd, At: time.Now().UTC(), Outcome: corral.OutcomeRemoved})
+	over(first, second)
+	w.write(func(tx *store.Tx) error { return tx.RevokedPoolToken("a") })
+	over(second)
+}
+
+func TestRemoveClusterRefusesWhileItIsNeeded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	remove := func(tx *store.Tx) error { _, err := tx.RemoveCluster(w.cluster.ID, ""); return err }
 	g := w.createGlidein(w.newGlidein())
 	w.refused(corral.Conflict, remove)
 	r := w.createRun(w.newRun("/runs/1"))

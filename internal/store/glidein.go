@@ -22,6 +22,10 @@ var glideins = table[corral.Glidein]{
 	walltime_ms,
 	idle_ms,
 	overlap_ms,
+	queue_timeout_ms,
+	broker,
+	ccb,
+	slots,
 	not_before_at_ms,
 	resubmit_mode,
 	resubmit_limit,
@@ -48,6 +52,10 @@ var glideins = table[corral.Glidein]{
 			ms(&g.Walltime),
 			ms(&g.Idle),
 			ms(&g.Overlap),
+			ms(&g.QueueLimit),
+			&g.Broker,
+			asJSON(&g.CCB),
+			&g.Slots,
 			at(&g.NotBefore),
 			&g.Resubmit.Mode,
 			&g.Resubmit.Limit,
@@ -113,6 +121,9 @@ func (t *Tx) CreateGlidein(g corral.Glidein) (corral.Glidein, error) {
 	}
 	if g.Resubmit.Mode == "" {
 		g.Resubmit.Mode = resubmit.Never
+	}
+	if g.QueueLimit == 0 {
+		g.QueueLimit = corral.DefaultQueueTimeout
 	}
 	g.ID, g.Asked, g.State, g.Reason, g.CreatedAt, g.UpdatedAt = 0, corral.AskNothing, corral.GlideinNew, "", t.now, t.now
 	if g, err = glideins.create(t, g, string(g.State)); err != nil {

@@ -63,7 +63,7 @@ func TestCreateGlideinRefuses(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		_, err = tx.DeleteCluster(deleted.ID, "")
+		_, err = tx.RemoveCluster(deleted.ID, "")
 		return err
 	})
 	for _, c := range []struct {

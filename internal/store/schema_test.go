@@ -90,12 +90,13 @@ var illegal = []struct {
 	{"update sites set %s where id = 1", []string{"id = 77"}, brokenForeignKey},
 
 	{"update clusters set %s where id = 1", []string{
-		"name = ''", "owner = ''", "kind = 'kubernetes'", "state = 'NEW'", "updated_at_ms = created_at_ms - 1"}, brokenCheck},
+		"name = ''", "owner = ''", "kind = 'kubernetes'", "state = 'NEW'", "state = 'STARTING'", "attached = 1", "collector = 'h:1'", "version = '1'",
+		"updated_at_ms = created_at_ms - 1"}, brokenCheck},
 	{"update clusters set %s where id = 1", []string{"name = 'other'"}, brokenUnique},
 
 	{"update glideins set %s where id = 1", []string{
 		"owner = ''", "hosts = 0", "hosts = -1", "cpus = 0", "memory_mib = -1", "walltime_ms = 0", "idle_ms = -1",
-		"overlap_ms = -1", "retries = -1", "state = 'RUNNING'", "asked = 'please'",
+		"overlap_ms = -1", "queue_timeout_ms = 0", "broker = 'ssh'", "ccb = '{}'", "slots = 'many'", "retries = -1", "state = 'RUNNING'", "asked = 'please'",
 		"resubmit_mode = ''", "resubmit_mode = 'times'", "resubmit_limit = 3", "resubmit_mode = 'until'",
 		"resubmit_deadline_at_ms = 1", "labels = 'no json'", "labels = '[]'", "labels = 'null'",
 		"state = 'DELETED'", "state = 'REMOVING'", "updated_at_ms = created_at_ms - 1"}, 0},
@@ -110,7 +111,7 @@ var illegal = []struct {
 		"started_at_ms = null", "submitted_at_ms = null", "outcome = 'idle'", "ended_at_ms = updated_at_ms",
 		"state = 'ENDED'", "state = 'SUBMITTED'", "state = 'QUEUED'", "exit_status = 0", "transient = 1",
 		"kind = 'setup'", "glidein_id = null", "number = 0", "tag = ''", "asked = 'please'", "workers = -1",
-		"token_digest = 'abc'", "token_digest = '" + strings.Repeat("0f", 32) + "'", "token_ends_at_ms = 1",
+		"token_digest = 'abc'", "package_digest = 'sha256:'", "token_digest = '" + strings.Repeat("0f", 32) + "'", "token_ends_at_ms = 1",
 		"token_digest = '" + strings.Repeat("0G", 32) + "', token_ends_at_ms = 1"}, brokenCheck},
 	{job2, []string{"tag = 'setup'", "number = 2"}, brokenUnique},
 	{job2, []string{"site_id = 2", "glidein_id = 99"}, brokenForeignKey},
@@ -157,7 +158,7 @@ func TestSchemaRefusesIllegalRows(t *testing.T) {
 		}
 	}
 	for _, insert := range []string{
-		"insert into jobs select null, kind, site_id, glidein_id, 2, 'second', site_job_id, state, outcome, transient, exit_status, reason, asked, workers, lease_holder, token_digest, token_ends_at_ms, created_at_ms, submitted_at_ms, started_at_ms, ended_at_ms, updated_at_ms from jobs where id = 4",
+		"insert into jobs select null, kind, site_id, glidein_id, 2, 'second', site_job_id, state, outcome, transient, exit_status, reason, asked, workers, lease_holder, token_digest, token_ends_at_ms, created_at_ms, submitted_at_ms, started_at_ms, ended_at_ms, updated_at_ms, package_digest from jobs where id = 4",
 		"insert into answers select * from answers",
 	} {
 		if _, err := db.ExecContext(ctx, insert); code(err) != brokenUnique && code(err) != 1555 {
@@ -248,7 +249,7 @@ func TestLiveIsWhatTheDomainCallsLive(t *testing.T) {
 	for _, s := range corral.RunStates {
 		exec("update runs set state = ?1, ended_at_ms = iif(?2, updated_at_ms, null)", s, s.Over())
 		err := w.db.Write(t.Context(), actor, func(tx *store.Tx) error {
-			_, err := tx.DeleteCluster(w.cluster.ID, "")
+			_, err := tx.RemoveCluster(w.cluster.ID, "")
 			return errors.Join(err, errors.New("roll back"))
 		})
 		if needed := corral.KindOf(err) == corral.Conflict; needed == s.Over() {

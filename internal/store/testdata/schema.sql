@@ -13,10 +13,18 @@ CREATE TABLE clusters (
 	name          text not null check (name <> ''),
 	owner         text not null check (owner <> ''),
 	kind          text not null check (kind in ('embedded', 'condor')),
-	state         text not null check (state in ('READY', 'DELETED')),
+	attached      integer not null check (attached in (0, 1)),
+	collector     text not null,
+	schedd        text not null,
+	htcondor      text not null,
+	version       text not null,
+	state         text not null check (state in ('STARTING', 'READY', 'STOPPING', 'STOPPED', 'REMOVING', 'DELETED', 'FAILED')),
 	reason        text not null,
 	created_at_ms integer not null,
 	updated_at_ms integer not null,
+	constraint pool_only_if_condor check (kind = 'condor' or (attached = 0 and collector || schedd || htcondor || version = '')),
+	constraint embedded_has_no_daemons check (kind = 'condor' or state in ('READY', 'REMOVING', 'DELETED')),
+	constraint schedd_only_if_attached check (attached = 1 or schedd = ''),
 	constraint times_in_order check (updated_at_ms >= created_at_ms)
 ) strict;
 
@@ -41,7 +49,7 @@ CREATE TABLE glideins (
 	state                   text not null check (state in ('NEW', 'WAITING', 'ACTIVE', 'FINISHED', 'FAILED', 'REMOVING', 'DELETED')),
 	reason                  text not null,
 	created_at_ms           integer not null,
-	updated_at_ms           integer not null,
+	updated_at_ms           integer not null, queue_timeout_ms integer not null default 604800000 check (queue_timeout_ms > 0), broker text not null default '' check (broker in ('', 'auto', 'none', 'ccb', 'relay')), ccb text check (json_type(ccb) = 'array'), slots text not null default '' check (slots in ('', 'partitionable', 'static')),
 	constraint limit_iff_times check ((resubmit_mode = 'times') = (resubmit_limit > 0)),
 	constraint deadline_iff_until check ((resubmit_mode = 'until') = (resubmit_deadline_at_ms is not null)),
 	constraint gone_only_if_asked check (state not in ('REMOVING', 'DELETED') or asked <> ''),
@@ -83,7 +91,8 @@ CREATE TABLE jobs (
 	submitted_at_ms  integer,
 	started_at_ms    integer,
 	ended_at_ms      integer,
-	updated_at_ms    integer not null,
+	updated_at_ms    integer not null, package_digest text not null default ''
+	check (package_digest = '' or (kind = 'setup' and length(package_digest) = 71 and package_digest glob 'sha256:*')),
 	foreign key (glidein_id, site_id) references glideins (id, site_id),
 	constraint pilot_iff_glidein check ((kind = 'pilot') = (glidein_id is not null)),
 	constraint ended_iff_outcome check ((state = 'ENDED') = (outcome is not null)),
@@ -145,6 +154,14 @@ CREATE TABLE packages (
 	updated_at_ms integer not null,
 	constraint times_in_order check (updated_at_ms >= created_at_ms)
 ) strict;
+
+CREATE TABLE pool_tokens (
+	id            text not null primary key check (id <> ''),
+	cluster_id    integer not null references clusters (id),
+	job_id        integer not null references jobs (id),
+	ends_at_ms    integer not null,
+	revoked_at_ms integer
+) strict, without rowid;
 
 CREATE TABLE replicas (
 	mirror_id  integer not null references mirrors (id),
@@ -226,6 +243,10 @@ CREATE UNIQUE INDEX mirrors_name on mirrors (name) where state <> 'DELETED';
 CREATE UNIQUE INDEX mirrors_url on mirrors (url) where state <> 'DELETED';
 
 CREATE UNIQUE INDEX packages_digest on packages (digest) where state <> 'DELETED';
+
+CREATE INDEX pool_tokens_job on pool_tokens (job_id);
+
+CREATE INDEX pool_tokens_valid on pool_tokens (cluster_id) where revoked_at_ms is null;
 
 CREATE INDEX replicas_package on replicas (package_id);
 
