@@ -1,0 +1,91 @@
+// Package broker finds out how the schedd of an HTCondor pool can reach the workers of a node: directly,
+// by a broker to which the worker keeps a connection (CCB), or not without a relay. It measures from the
+// node, where the pilot runs: can the collector be reached, and from which local address; which of the
+// brokers; and, by asking somebody at the pool's side to dial, can the node be reached. What was measured
+// is decided on by one pure function, decide.
+package broker
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+
+	"github.com/corral-pilot/corral"
+)
+
+// A CallBack asks the pool's side to dial addresses, each IP:PORT of a listener that sends nonce and a
+// newline to whoever connects, and returns the one that was reached. An error of kind corral.Failed says
+// that they were dialled and none was reached, and what became of each; any other error, that nobody
+// could be asked.
+type CallBack func(ctx context.Context, addresses []string, nonce string) (reached string, err error)
+
+// Config says what to measure.
+type Config struct {
+	Mode      corral.BrokerMode // empty: auto
+	Collector string            // HOST:PORT
+	CCB       []string          // brokers, HOST:PORT; none: the collector is the only one
+	CallBack  CallBack          // nil: nobody can be asked
+}
+
+// A Choice says how the pool reaches the workers of this node.
+type Choice struct {
+	Way      corral.BrokerMode // BrokerNone: directly; or BrokerCCB
+	Address  netip.Addr        // of this node, which the worker is to use
+	Brokers  []string          // for BrokerCCB: those that answered, HOST:PORT
+	Reason   string            // one sentence
+	Measured []string          // one line for each thing that was measured
+}
+
+// Negotiate measures and decides; it takes some milliseconds, or a few seconds where something does not
+// answer. The error of a node whose workers no job could reach is Unsatisfiable, with what was measured
+// and what would work.
+func Negotiate(ctx context.Context, c Config) (Choice, error) {
+	f, err := Measure(ctx, c)
+	if err != nil {
+		return Choice{}, err
+	}
+	return f.Decide(c.Mode)
+}
+
+// Decide returns the way for mode after what was measured.
+func (f Findings) Decide(mode corral.BrokerMode) (Choice, error) {
+	choice, trouble := decide(mode, f)
+	if trouble != "" {
+		return Choice{}, corral.ErrorAt(corral.Unsatisfiable, "--broker "+string(orAuto(mode)), "%s", trouble)
+	}
+	choice.Measured = f.Lines()
+	return choice, nil
+}
+
+func orAuto(mode corral.BrokerMode) corral.BrokerMode {
+	if mode == "" {
+		return corral.BrokerAuto
+	}
+	return mode
+}
+
+// Lines says what was measured, for people.
+func (f Findings) Lines() []string {
+	lines := []string{"collector " + f.Collector.String()}
+	for _, b := range f.Brokers {
+		lines = append(lines, "broker "+b.String())
+	}
+	return append(lines, f.Node.String())
+}
+
+func (t Target) String() string {
+	if !t.Reached() {
+		return t.Address + ": " + t.Trouble
+	}
+	return fmt.Sprintf("%s: reached from %s in %.1f ms", t.Address, t.Local, t.TookMS)
+}
+
+func (n Node) String() string {
+	switch {
+	case !n.Asked:
+		return "this node, from the pool's side: not asked, " + n.Trouble
+	case n.Reached == "":
+		return "this node, from the pool's side: " + n.Trouble
+	}
+	return "this node, from the pool's side: reached at " + n.Reached
+}

@@ -1,0 +1,147 @@
+package broker
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/corral-pilot/corral"
+)
+
+// Findings are what was measured, from a node where workers are to run.
+type Findings struct {
+	Collector Target   `json:"collector"`
+	Brokers   []Target `json:"brokers,omitempty"` // none: the collector is the only one
+	Node      Node     `json:"node"`
+}
+
+// A Target is an address that this node dialled.
+type Target struct {
+	Address string     `json:"address"`           // HOST:PORT
+	Local   netip.Addr `json:"local,omitzero"`    // of the connection's end at this node; none: not reached
+	TookMS  float64    `json:"took_ms,omitempty"` // to connect
+	Trouble string     `json:"trouble,omitempty"` // why it was not reached
+}
+
+// Reached reports whether a connection was made.
+func (t Target) Reached() bool { return t.Local.IsValid() }
+
+// Node is what the pool's side measured of this node.
+type Node struct {
+	Addresses []string `json:"addresses,omitempty"` // IP:PORT, where this node listened
+	Asked     bool     `json:"asked"`               // the pool's side dialled them
+	Reached   string   `json:"reached,omitempty"`   // that of Addresses which it reached
+	Trouble   string   `json:"trouble,omitempty"`   // why it was not asked, or reached none
+}
+
+// address returns the address at which the pool's side reached this node.
+func (n Node) address() (netip.Addr, bool) {
+	ap, err := netip.ParseAddrPort(n.Reached)
+	return ap.Addr(), err == nil
+}
+
+// decide returns how the pool reaches workers of a node of which f is known, or why none may be started
+// there. It is pure.
+func decide(mode corral.BrokerMode, f Findings) (Choice, string) {
+	mode = orAuto(mode)
+	if !slices.Contains(corral.BrokerModes, mode) {
+		return Choice{}, "there is no such way; choose one of auto, none, ccb and relay"
+	}
+	if !f.Collector.Reached() {
+		return Choice{}, f.cutOff()
+	}
+	direct, directTrouble := f.direct()
+	ccb, ccbTrouble := f.ccb()
+	switch mode {
+	case corral.BrokerNone:
+		if directTrouble == "" {
+			return direct, ""
+		}
+		if !f.Node.Asked {
+			return Choice{Way: corral.BrokerNone, Address: f.Collector.Local, Reason: "asked for; " + directTrouble}, ""
+		}
+		return Choice{}, directTrouble + f.wouldWork(ccbTrouble == "", corral.BrokerCCB)
+	case corral.BrokerCCB:
+		if ccbTrouble == "" {
+			ccb.Reason = "asked for; " + ccb.Reason
+			return ccb, ""
+		}
+		return Choice{}, ccbTrouble + f.wouldWork(directTrouble == "", corral.BrokerNone)
+	case corral.BrokerRelay:
+		return Choice{}, "this version has no relay through the site's connection" +
+			f.wouldWork(ccbTrouble == "", corral.BrokerCCB)
+	}
+	switch {
+	case directTrouble == "":
+		return direct, ""
+	case ccbTrouble == "":
+		ccb.Reason = directTrouble + "; " + ccb.Reason
+		return ccb, ""
+	}
+	return Choice{}, directTrouble + "; " + ccbTrouble + "; " + relayNeeded
+}
+
+const relayNeeded = "it would need a relay through the site's connection, which this version does not have"
+
+// cutOff says why a node that cannot reach the collector gets no worker, whatever was asked for.
+func (f Findings) cutOff() string {
+	why := fmt.Sprintf("this node could not connect to the pool's collector %s (%s), which a worker must to join the pool; %s",
+		f.Collector.Address, f.Collector.Trouble, relayNeeded)
+	if f.Node.Reached != "" {
+		return why + "; the pool's side does reach this node, at " + f.Node.Reached
+	}
+	return why + "; CCB alone cannot serve when both sides are private, as it only turns connections round" +
+		" (HTCondor 25.12 and newer can pass the stream on, older cannot)"
+}
+
+// direct returns the way without broker, or why that is none.
+func (f Findings) direct() (Choice, string) {
+	addr, reached := f.Node.address()
+	switch {
+	case !f.Node.Asked:
+		return Choice{}, "nobody could say whether the pool's side reaches this node: " + f.Node.Trouble
+	case !reached:
+		return Choice{}, "the pool's side could not connect to this node: " + f.Node.Trouble
+	case addr.Is4() != f.Collector.Local.Is4(): // a worker that is bound to one cannot use the other
+		return Choice{}, fmt.Sprintf("the pool's side reached this node at %s only, which reaches the collector from %s",
+			f.Node.Reached, f.Collector.Local)
+	}
+	return Choice{
+		Way: corral.BrokerNone, Address: addr,
+		Reason: "the pool's side reached this node at " + f.Node.Reached,
+	}, ""
+}
+
+// ccb returns the way by brokers, or why that is none.
+func (f Findings) ccb() (Choice, string) {
+	c := Choice{Way: corral.BrokerCCB, Address: f.Collector.Local}
+	if len(f.Brokers) == 0 {
+		c.Brokers, c.Reason = []string{f.Collector.Address}, "the collector is its broker"
+		return c, ""
+	}
+	var dead []string
+	for _, b := range f.Brokers {
+		if b.Reached() {
+			c.Brokers = append(c.Brokers, b.Address)
+		} else {
+			dead = append(dead, b.String())
+		}
+	}
+	if len(c.Brokers) == 0 {
+		return Choice{}, "this node could not connect to any CCB broker (" + strings.Join(dead, "; ") + ")"
+	}
+	c.Reason = "broker " + strings.Join(c.Brokers, ", ") + " answers"
+	if len(dead) > 0 {
+		c.Reason += "; left out: " + strings.Join(dead, "; ")
+	}
+	return c, ""
+}
+
+// wouldWork ends a refusal with what else would work, if that does.
+func (f Findings) wouldWork(works bool, mode corral.BrokerMode) string {
+	if !works {
+		return "; " + relayNeeded
+	}
+	return "; --broker " + string(mode) + " would work"
+}

@@ -1,0 +1,201 @@
+package broker
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/corral-pilot/corral"
+)
+
+const (
+	dialTimeout  = 3 * time.Second // to connect; packets that are dropped cost so much
+	totalTimeout = 6 * time.Second // of all probes, which run at the same time
+	maxAddresses = 8               // of this node, for the pool's side to dial
+	maxBrokers   = 8
+)
+
+// Measure dials the collector and the brokers, and has the pool's side dial this node, all at the same
+// time and within a few seconds. A forced mode that does not depend on it leaves the last out. An error
+// is of c, or of ctx: what cannot be reached is a finding.
+func Measure(ctx context.Context, c Config) (Findings, error) {
+	if err := c.check(); err != nil {
+		return Findings{}, err
+	}
+	within, cancel := context.WithTimeout(ctx, totalTimeout)
+	defer cancel()
+	f := Findings{Brokers: make([]Target, len(c.CCB))}
+	var probes sync.WaitGroup
+	probes.Go(func() { f.Collector = dial(within, c.Collector) })
+	for i, address := range c.CCB {
+		probes.Go(func() { f.Brokers[i] = dial(within, address) })
+	}
+	probes.Go(func() { f.Node = c.beCalled(within) })
+	probes.Wait()
+	return f, ctx.Err()
+}
+
+func (c Config) check() error {
+	if len(c.CCB) > maxBrokers {
+		return corral.ErrorAt(corral.Invalid, "--ccb", "%d brokers are given; %d are enough", len(c.CCB), maxBrokers)
+	}
+	for _, address := range append([]string{c.Collector}, c.CCB...) {
+		host, port, err := net.SplitHostPort(address)
+		if n, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || n == 0 || host == "" {
+			return corral.Errorf(corral.Invalid, "address %q is not HOST:PORT", address)
+		}
+	}
+	return nil
+}
+
+// dial connects to address and hangs up.
+func dial(ctx context.Context, address string) Target {
+	d := net.Dialer{Timeout: dialTimeout}
+	began := time.Now()
+	nc, err := d.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return Target{Address: address, Trouble: trouble(err)}
+	}
+	defer nc.Close()
+	took := time.Since(began)
+	return Target{Address: address, Local: addrOf(nc.LocalAddr()), TookMS: float64(took.Microseconds()) / 1000}
+}
+
+// addrOf returns the IP address of one end of a connection.
+func addrOf(a net.Addr) netip.Addr {
+	ap, err := netip.ParseAddrPort(a.String())
+	if err != nil {
+		return netip.Addr{}
+	}
+	return ap.Addr().Unmap()
+}
+
+// trouble says in a few words why a connection was not made: for a firewall's sake it matters whether
+// somebody said no.
+func trouble(err error) string {
+	var dns *net.DNSError
+	var ne net.Error
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "connection refused"
+	case errors.Is(err, syscall.ENETUNREACH):
+		return "no route"
+	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.EACCES), errors.Is(err, syscall.EPERM):
+		return "host unreachable"
+	case errors.As(err, &dns) && dns.IsNotFound:
+		return "the name is not known"
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &ne) && ne.Timeout():
+		return "timed out"
+	}
+	return err.Error()
+}
+
+// beCalled listens at this node's addresses and asks the pool's side to dial them.
+func (c Config) beCalled(ctx context.Context) Node {
+	switch {
+	case c.Mode == corral.BrokerCCB, c.Mode == corral.BrokerRelay:
+		return Node{Trouble: "--broker " + string(c.Mode) + " does not depend on it"}
+	case c.CallBack == nil:
+		return Node{Trouble: "there is no link to the pool's side"}
+	}
+	random := make([]byte, 16)
+	_, _ = rand.Read(random) // never fails
+	nonce := hex.EncodeToString(random)
+	var listening sync.WaitGroup
+	defer listening.Wait()
+	var n Node
+	for _, addr := range candidates(ctx, c.Collector) {
+		ln, err := net.Listen("tcp", netip.AddrPortFrom(addr, 0).String())
+		if err != nil {
+			continue // an address that goes away just now
+		}
+		defer ln.Close()
+		n.Addresses = append(n.Addresses, ln.Addr().String())
+		listening.Go(func() { answer(ln, nonce) })
+	}
+	if len(n.Addresses) == 0 {
+		n.Trouble = "this node has no address at which it could be reached"
+		return n
+	}
+	reached, err := c.CallBack(ctx, n.Addresses, nonce)
+	switch {
+	case err == nil && slices.Contains(n.Addresses, reached):
+		n.Asked, n.Reached = true, reached
+	case err == nil:
+		n.Trouble = "the pool's side names an address that it was not asked for"
+	case corral.KindOf(err) == corral.Failed:
+		n.Asked, n.Trouble = true, err.Error()
+	default:
+		n.Trouble = err.Error()
+	}
+	return n
+}
+
+// answer sends nonce to whoever connects, until ln is closed.
+func answer(ln net.Listener, nonce string) {
+	for {
+		nc, err := ln.Accept()
+		if err != nil {
+			return
+		}
+		_ = nc.SetWriteDeadline(time.Now().Add(time.Second))
+		_, _ = io.WriteString(nc, nonce+"\n") // fits into the socket's buffer
+		nc.Close()
+	}
+}
+
+// candidates returns the addresses at which the pool's side might reach this node: first those from
+// which this node sends to the collector, then others of the same families that are not loopback.
+func candidates(ctx context.Context, collector string) []netip.Addr {
+	host, port, _ := net.SplitHostPort(collector)
+	remote, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	if err != nil {
+		return nil
+	}
+	var found []netip.Addr
+	var four, six bool
+	add := func(a netip.Addr) {
+		if a.IsValid() && !slices.Contains(found, a) && len(found) < maxAddresses {
+			found = append(found, a)
+		}
+	}
+	for _, r := range remote {
+		local := source(ctx, net.JoinHostPort(r.Unmap().String(), port))
+		add(local)
+		if !local.IsLoopback() {
+			four, six = four || local.Is4(), six || local.Is6()
+		}
+	}
+	addrs, _ := net.InterfaceAddrs()
+	for _, a := range addrs {
+		p, err := netip.ParsePrefix(a.String())
+		if err != nil {
+			continue
+		}
+		if a := p.Addr().Unmap(); a.IsGlobalUnicast() && (a.Is4() && four || a.Is6() && six) {
+			add(a)
+		}
+	}
+	return found
+}
+
+// source returns the address from which this node would send to remote; nothing is sent.
+func source(ctx context.Context, remote string) netip.Addr {
+	var d net.Dialer
+	nc, err := d.DialContext(ctx, "udp", remote)
+	if err != nil {
+		return netip.Addr{}
+	}
+	defer nc.Close()
+	return addrOf(nc.LocalAddr())
+}
