@@ -78,7 +78,7 @@ func TestUnixSocket(t *testing.T) {
 	s.Start()
 	t.Cleanup(s.Close)
 	got, err := fast(t, "unix:"+path).Health(t.Context())
-	if want := (Health{"ok", "/readyz"}); err != nil || got != want {
+	if want := (Health{Status: "ok", Version: "/readyz"}); err != nil || got != want {
 		t.Errorf("Health() = %v, %v, want %v", got, err, want)
 	}
 }

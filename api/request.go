@@ -117,4 +117,5 @@ type Task struct {
 type Health struct {
 	Status  string `json:"status"` // ok
 	Version string `json:"version"`
+	User    string `json:"user"` // as whom it runs
 }

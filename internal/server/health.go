@@ -14,7 +14,9 @@ import (
 //go:embed openapi.yaml
 var openAPI []byte
 
-func (s *Server) health() api.Health { return api.Health{Status: "ok", Version: s.cfg.Version} }
+func (s *Server) health() api.Health {
+	return api.Health{Status: "ok", Version: s.cfg.Version, User: s.cfg.User}
+}
 
 // healthz says that the process answers at all.
 func (s *Server) healthz(c echo.Context) error { return c.JSON(http.StatusOK, s.health()) }

@@ -16,7 +16,7 @@ import (
 func TestHealth(t *testing.T) {
 	t.Parallel()
 	f := start(t)
-	if h, err := f.Health(t.Context()); err != nil || h != (api.Health{Status: "ok", Version: "test"}) {
+	if h, err := f.Health(t.Context()); err != nil || h != (api.Health{Status: "ok", Version: "test", User: "nobody"}) {
 		t.Errorf("Health() = %v, %v", h, err)
 	}
 	if status, _, _ := f.send(t, "GET", "/healthz", ""); status != 200 {

@@ -52,6 +52,7 @@ type Shape struct {
 // Config says what the server needs to know beside the store. All fields are required.
 type Config struct {
 	Version string // of corrald, for /healthz
+	User    string // as whom corrald runs, for /healthz
 	Machine Shape  // of this machine, which is what the batch system fork gives out
 	Catalog Catalog
 

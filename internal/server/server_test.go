@@ -87,6 +87,7 @@ func start(t testing.TB) *fixture {
 	}
 	f.server = server.New(slog.New(slog.NewTextHandler(f.log, nil)), f.db, newRuns(t, f.db, f.bench), f.crowd, server.Config{
 		Version:   "test",
+		User:      "nobody",
 		Machine:   machine,
 		Catalog:   f.shelf.catalog(f.db),
 		SiteRoot:  func(name string) string { return "/srv/sites/" + name },
