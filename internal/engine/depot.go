@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -59,17 +58,10 @@ func (d *Depot) vouch(s packages.Signed) error {
 	return d.mirror.Vouch(s)
 }
 
-// AddPilot makes a worker package of the static pilot binary at path, which runs on machines of arch
-// (as uname -m names them). The binary is copied first: it may be replaced by a new build while its
-// package is in use. A binary that was packed before is not packed again.
-func (d *Depot) AddPilot(path, arch string) error {
-	binary, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return corral.Errorf(corral.Invalid, "there is no pilot binary at %s: build it with `make build`, or name it with --pilot", path)
-	}
-	if err != nil {
-		return fmt.Errorf("reading the pilot binary: %w", err)
-	}
+// AddPilot makes a worker package of a static pilot binary, which runs on machines of arch (as uname -m
+// names them). It is kept in a file of our own: a new build may replace the binary while its package is
+// in use. One that was packed before is not packed again.
+func (d *Depot) AddPilot(binary []byte, arch string) error {
 	sum := sha256.Sum256(binary)
 	dir := filepath.Join(d.dir, version.String(), hex.EncodeToString(sum[:]))
 	p, err := d.packed(dir)

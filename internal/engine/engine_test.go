@@ -43,7 +43,11 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 		depot = OpenDepot(filepath.Join(dir, "cache"), signer)
-		if err := depot.AddPilot(pilot, "x86_64"); err != nil {
+		binary, err := os.ReadFile(pilot)
+		if err != nil {
+			panic(err)
+		}
+		if err := depot.AddPilot(binary, "x86_64"); err != nil {
 			panic(err)
 		}
 		return m.Run()
