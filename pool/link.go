@@ -44,7 +44,7 @@ type Link struct {
 	mu      sync.Mutex    // guards what follows
 	conn    *conn         // nil while there is none
 	changed chan struct{} // closed and replaced when conn changes
-	last    int64         // number of the last report
+	last    int64         // number of what was asked last
 	answers map[int64]chan *message
 }
 
@@ -88,9 +88,31 @@ func (l *Link) Commands() <-chan Command { return l.commands }
 // Report tells how the attempt is doing and waits until that is recorded, over a new connection if
 // must be, for as long as ctx lasts.
 func (l *Link) Report(ctx context.Context, phase, reason string) error {
+	_, err := l.ask(ctx, &message{Type: typeReport, Phase: phase, Reason: clip(reason)})
+	if err != nil {
+		return fmt.Errorf("report %q was not recorded: %w", phase, err)
+	}
+	return nil
+}
+
+// CallBack has the dispatcher's machine dial addresses, each IP:PORT of a listener that sends nonce and a
+// newline to whoever connects, and returns the one that was reached. An error of kind corral.Failed says
+// that they were dialled and none was reached, and what became of each. That machine is also the schedd's
+// if corrald runs the pool itself; for an attached pool it stands in for the schedd's.
+func (l *Link) CallBack(ctx context.Context, addresses []string, nonce string) (reached string, err error) {
+	answer, err := l.ask(ctx, &message{Type: typeCallBack, Addresses: addresses, Nonce: nonce})
+	if err != nil {
+		return "", err
+	}
+	return answer.Addresses[0], nil
+}
+
+// ask sends m and waits for its answer, over a new connection if must be, for as long as ctx lasts. An
+// answer with a kind is the error.
+func (l *Link) ask(ctx context.Context, m *message) (*message, error) {
 	l.mu.Lock()
 	l.last++
-	m := &message{Type: typeReport, N: l.last, Phase: phase, Reason: clip(reason)}
+	m.N = l.last
 	answer := make(chan *message, 1)
 	l.answers[m.N] = answer
 	l.mu.Unlock()
@@ -105,14 +127,14 @@ func (l *Link) Report(ctx context.Context, phase, reason string) error {
 		select {
 		case a := <-answer:
 			if a.Kind != "" {
-				return corral.Errorf(a.Kind, "report %q was not recorded: %s", phase, a.Reason)
+				return nil, corral.Errorf(a.Kind, "%s", a.Reason)
 			}
-			return nil
+			return a, nil
 		case <-changed:
 		case <-l.done:
-			return corral.Errorf(corral.Unavailable, "the link is closed")
+			return nil, corral.Errorf(corral.Unavailable, "the link is closed")
 		case <-ctx.Done():
-			return fmt.Errorf("waiting for report %q to be recorded: %w", phase, ctx.Err())
+			return nil, fmt.Errorf("waiting for the answer: %w", ctx.Err())
 		}
 	}
 }
@@ -171,8 +193,8 @@ func (l *Link) serve(ctx context.Context, g *greeting) {
 			l.command(CommandDrain)
 		case typeLeave:
 			l.command(CommandLeave)
-		case typeReported:
-			l.reported(m)
+		case typeReported, typeCalled:
+			l.answered(m)
 		}
 	}
 	close(quit)
@@ -207,13 +229,13 @@ func (l *Link) use(c *conn) {
 	l.changed = make(chan struct{})
 }
 
-func (l *Link) reported(m *message) {
+func (l *Link) answered(m *message) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if answer := l.answers[m.N]; answer != nil {
 		select {
 		case answer <- m:
-		default: // a second answer to a report that was sent twice
+		default: // a second answer to what was sent twice
 		}
 	}
 }

@@ -58,11 +58,12 @@ type Port struct {
 	lg    *slog.Logger
 	gate  Gate
 	slots chan struct{} // one for each connection
+	calls callBacks
 }
 
 // NewPort returns a port that admits whom gate admits.
 func NewPort(lg *slog.Logger, gate Gate) *Port {
-	return &Port{lg: lg, gate: gate, slots: make(chan struct{}, maxConnections)}
+	return &Port{lg: lg, gate: gate, slots: make(chan struct{}, maxConnections), calls: newCallBacks()}
 }
 
 // ServeUnix serves on a Unix socket that only this user can connect to, until ctx is done; then the

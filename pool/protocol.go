@@ -11,7 +11,7 @@ import (
 )
 
 // Version is the version of the worker protocol. Both ends must have the same.
-const Version = 1
+const Version = 2
 
 // The worker protocol: over one stream connection, both sides send frames of a length (4 bytes, big
 // endian) and that many bytes of JSON, an object whose "type" is one of these:
@@ -35,6 +35,8 @@ const Version = 1
 //	bye        worker      reason                         holds nothing any more and leaves
 //	report     pilot       n, phase, reason               how the attempt is doing
 //	reported   dispatcher  n, kind, reason                report n is recorded, or (with a kind) refused
+//	callback   pilot       n, addresses, nonce            dial these, which send nonce, to see whether that works
+//	called     dispatcher  n, addresses, kind, reason     the one that was reached, or (with a kind) why none was
 const (
 	typeHello     = "hello"
 	typeWelcome   = "welcome"
@@ -54,6 +56,8 @@ const (
 	typeBye       = "bye"
 	typeReport    = "report"
 	typeReported  = "reported"
+	typeCallBack  = "callback"
+	typeCalled    = "called"
 )
 
 // Limits of the protocol. A batch is cut so that its frame stays far below maxFrame.
@@ -88,6 +92,9 @@ type message struct {
 	Phase   string      `json:"phase,omitempty"`
 	Kind    corral.Kind `json:"kind,omitempty"`
 	Reason  string      `json:"reason,omitempty"`
+
+	Addresses []string `json:"addresses,omitempty"`
+	Nonce     string   `json:"nonce,omitempty"`
 }
 
 // hello introduces a worker or a pilot. A pilot has no ID, Instance and shape.
@@ -149,8 +156,12 @@ func decode(frame []byte) (*message, error) {
 		trouble = heldTrouble(m)
 	case typeAssign:
 		trouble = jobsTrouble(m.Jobs)
+	case typeCalled:
+		if m.Kind == "" && len(m.Addresses) != 1 {
+			trouble = "a call that neither reached an address nor failed"
+		}
 	case typeRefuse, typeHeartbeat, typePong, typeAck, typeRecall, typeCancel, typeReturned, typeDrain,
-		typeDraining, typeLeave, typeBye, typeReport, typeReported:
+		typeDraining, typeLeave, typeBye, typeReport, typeReported, typeCallBack:
 	default:
 		trouble = fmt.Sprintf("unknown type %.40q", m.Type)
 	}

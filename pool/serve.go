@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -116,6 +117,10 @@ func (d *Dispatcher) disconnected(m *member, s *session) {
 func (p *Port) servePilot(ctx context.Context, s *session, d *Dispatcher) {
 	d.link(s)
 	defer d.unlink(s)
+	ctx, cancel := context.WithCancel(ctx)
+	var calls sync.WaitGroup
+	defer calls.Wait()
+	defer cancel()
 	for {
 		msg, err := s.recv(maxHello)
 		if err != nil {
@@ -126,6 +131,8 @@ func (p *Port) servePilot(ctx context.Context, s *session, d *Dispatcher) {
 			s.send(&message{Type: typePong, N: msg.N})
 		case typeReport:
 			s.send(p.report(ctx, s.attempt, msg))
+		case typeCallBack:
+			calls.Go(func() { s.send(p.callBack(ctx, s, msg)) })
 		case typeBye:
 			return
 		default:

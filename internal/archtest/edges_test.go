@@ -11,6 +11,7 @@ import (
 var layers = [][]string{
 	{"condor", "dag", "resubmit", "internal/disk", "internal/node", "internal/version", "internal/xdg"},
 	{root},
+	{"broker"},
 	{"api", "gridsite", "internal/order", "internal/store", "packages", "pool", "workflow"},
 	{"examples/lambda", "gridsite/gridsitetest", "internal/follow", "internal/personal", "internal/reconcile", "internal/run", "internal/store/storetest", "staging"},
 	{"staging/ftp"},
@@ -31,12 +32,14 @@ var edges = map[string]map[string]string{
 
 	root: {"resubmit": "a glidein holds its policy"},
 
+	"broker": {root: "broker modes, error kinds"},
+
 	"api":            {root: "the nouns double as wire types"},
 	"gridsite":       {root: "platforms"},
 	"internal/order": {root: "outcomes and durations in the two files"},
 	"internal/store": {root: "what it stores", "resubmit": "a policy is stored in columns of its own"},
 	"packages":       {root: "platforms, error kinds"},
-	"pool":           {root: "worker and run ids"},
+	"pool":           {root: "worker and run ids", "broker": "dials a pilot back"},
 	"workflow":       {root: "error kinds, seconds", "dag": "a workflow is a graph of tasks"},
 
 	"examples/lambda":          {"dag": "makes a workflow", "workflow": "makes a workflow"},

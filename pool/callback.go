@@ -1,0 +1,88 @@
+package pool
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/broker"
+)
+
+// A pilot may have this machine dial its node, which must not make a port scanner of it: see ADR 27.
+const (
+	maxCalls     = 128         // at a time, of all pilots
+	callInterval = time.Second // between two calls for one attempt
+)
+
+// callBacks bounds the calls that pilots ask for.
+type callBacks struct {
+	slots chan struct{} // one for each call
+
+	mu   sync.Mutex                 // guards what follows
+	last map[corral.JobID]time.Time // when a call for the attempt began, not longer ago than callInterval
+}
+
+func newCallBacks() callBacks {
+	return callBacks{slots: make(chan struct{}, maxCalls), last: map[corral.JobID]time.Time{}}
+}
+
+// admit reports whether the attempt may have a call now.
+func (c *callBacks) admit(attempt corral.JobID, now time.Time) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for a, t := range c.last {
+		if now.Sub(t) >= callInterval {
+			delete(c.last, a)
+		}
+	}
+	if _, recent := c.last[attempt]; recent {
+		return false
+	}
+	c.last[attempt] = now
+	return true
+}
+
+// callBack dials the addresses that a pilot names and returns the answer.
+func (p *Port) callBack(ctx context.Context, s *session, m *message) *message {
+	answer := &message{Type: typeCalled, N: m.N}
+	reached, err := p.call(ctx, s, m)
+	if err != nil {
+		p.lg.Info("a pilot is not reached", "attempt", s.attempt, "addresses", m.Addresses, "err", err)
+		answer.Kind, answer.Reason = corral.KindOf(err), clip(err.Error())
+		return answer
+	}
+	answer.Addresses = []string{reached}
+	return answer
+}
+
+func (p *Port) call(ctx context.Context, s *session, m *message) (string, error) {
+	if !isLocal(s.nc.RemoteAddr()) {
+		for _, address := range m.Addresses {
+			if ap, err := netip.ParseAddrPort(address); err == nil && ap.Addr().Unmap().IsLoopback() {
+				return "", corral.Errorf(corral.Forbidden, "%s is not at another machine's pilot", address)
+			}
+		}
+	}
+	if !p.calls.admit(s.attempt, time.Now()) {
+		return "", corral.Errorf(corral.Unavailable, "this attempt was called back less than %v ago", callInterval)
+	}
+	select {
+	case p.calls.slots <- struct{}{}:
+		defer func() { <-p.calls.slots }()
+	case <-ctx.Done():
+		return "", corral.Errorf(corral.Unavailable, "the connection ends")
+	}
+	return broker.Reach(ctx, m.Addresses, m.Nonce)
+}
+
+// isLocal reports whether a peer is on this machine as far as its address says.
+func isLocal(a net.Addr) bool {
+	if a.Network() == "unix" {
+		return true
+	}
+	ap, err := netip.ParseAddrPort(a.String())
+	return err == nil && ap.Addr().Unmap().IsLoopback()
+}
