@@ -15,9 +15,10 @@ import (
 // Build writes to w the package of all regular files in files. The same header and files give the same
 // bytes: times and owners are left out, the order is that of the names, and modes become 0755 if
 // anybody may execute the file and 0644 otherwise. It reads every file twice. The error is Invalid if
-// the header is not well formed, or files holds a link, a device or more than a package may hold.
-func Build(w io.Writer, h Header, files fs.FS) (Package, error) {
-	m, err := listFiles(h, files)
+// the header is not well formed, or files holds a link, a device or more than a package may hold, or
+// no placeholder where it is to be relocated.
+func Build(w io.Writer, h Header, files fs.FS, relocations ...Relocation) (Package, error) {
+	m, err := listFiles(h, files, relocations)
 	if err != nil {
 		return Package{}, corral.ErrorAt(corral.Invalid, "package "+h.Name(), "%w", err)
 	}
@@ -36,8 +37,9 @@ func (c *counter) Write(b []byte) (int, error) {
 }
 
 // listFiles makes the manifest of files.
-func listFiles(h Header, files fs.FS) (Manifest, error) {
-	m := Manifest{What: h.What, Version: h.Version, OS: h.Platform.OS, Arch: h.Platform.Arch, Libc: h.Platform.Libc, Requires: h.Requires}
+func listFiles(h Header, files fs.FS, relocations []Relocation) (Manifest, error) {
+	m := Manifest{What: h.What, Version: h.Version, OS: h.Platform.OS, Arch: h.Platform.Arch, Libc: h.Platform.Libc, Requires: h.Requires,
+		Relocations: relocations}
 	err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -52,7 +54,31 @@ func listFiles(h Header, files fs.FS) (Manifest, error) {
 	if err != nil {
 		return Manifest{}, err
 	}
-	return m, m.validate()
+	if err := m.validate(); err != nil {
+		return Manifest{}, err
+	}
+	for file, places := range m.places() {
+		if err := checkPlaceholders(files, file, places); err != nil {
+			return Manifest{}, fmt.Errorf("file %q: %w", file, err)
+		}
+	}
+	return m, nil
+}
+
+func checkPlaceholders(files fs.FS, name string, places []Relocation) error {
+	f, err := files.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	content := &blanked{Reader: f, places: places}
+	if _, err := io.Copy(io.Discard, content); err != nil {
+		return err
+	}
+	if content.differs {
+		return errNoPlaceholder
+	}
+	return nil
 }
 
 func fileEntry(files fs.FS, name string) (File, error) {

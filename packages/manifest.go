@@ -80,6 +80,8 @@ type Manifest struct {
 	Libc     string   `json:"libc"`
 	Requires []string `json:"requires,omitempty"` // programs that the site must have
 	Files    []File   `json:"files"`              // in the order of the archive
+
+	Relocations []Relocation `json:"relocations,omitempty"`
 }
 
 // A File is one regular file of a package.
@@ -87,7 +89,7 @@ type File struct {
 	Path   string `json:"path"` // below the package's directory, slash-separated
 	Mode   Mode   `json:"mode"`
 	Size   int64  `json:"size"`   // in bytes
-	SHA256 string `json:"sha256"` // hex
+	SHA256 string `json:"sha256"` // hex; relocations have their placeholders
 }
 
 // Mode is a file's permission bits, written in octal: 0644, or 0755 for what can be executed.
@@ -159,7 +161,7 @@ func (m Manifest) validate() error {
 	if total > maxTotalBytes {
 		return fmt.Errorf("%d bytes of files; at most %d", total, int64(maxTotalBytes))
 	}
-	return nil
+	return m.validateRelocations()
 }
 
 func (f File) validate() error {

@@ -6,8 +6,12 @@
 // each file. Its name is what-version-arch-os-libc: corral-pilot-0.1.0-x86_64-linux-static. Its
 // identity is the digest of the archive.
 //
+// Programs that bring their own libc name their loader by its absolute path, which nobody knows before
+// the package is unpacked: the manifest says where in a program a path is to be written.
+//
 // Invariant: nothing is taken from an archive before the archive's digest has been checked, and a
-// directory that Unpack made has exactly the files of the manifest, or does not exist.
+// directory that Unpack made has exactly the files of the manifest, relocated to that directory, or
+// does not exist.
 //
 // Where packages come from is the business of package staging.
 package packages
@@ -150,8 +154,9 @@ func readArchive(r io.Reader, keep func(File, io.Reader) error) (Manifest, error
 	if err != nil {
 		return Manifest{}, err
 	}
+	places := m.places()
 	for _, want := range m.Files {
-		if err := readEntry(t, want, keep); err != nil {
+		if err := readEntry(t, want, places[want.Path], keep); err != nil {
 			return Manifest{}, fmt.Errorf("file %q: %w", want.Path, err)
 		}
 	}
@@ -164,8 +169,8 @@ func readArchive(r io.Reader, keep func(File, io.Reader) error) (Manifest, error
 	return m, keep(own, bytes.NewReader(raw))
 }
 
-// readEntry reads the entry that must be the file want.
-func readEntry(t *tar.Reader, want File, keep func(File, io.Reader) error) error {
+// readEntry reads the entry that must be the file want, with placeholders in its places.
+func readEntry(t *tar.Reader, want File, places []Relocation, keep func(File, io.Reader) error) error {
 	h, err := t.Next()
 	if errors.Is(err, io.EOF) {
 		return errors.New("missing")
@@ -176,7 +181,8 @@ func readEntry(t *tar.Reader, want File, keep func(File, io.Reader) error) error
 		return fmt.Errorf("the archive has %q (type %q, %d bytes) in its place", h.Name, h.Typeflag, h.Size)
 	}
 	sum := sha256.New()
-	content := io.TeeReader(t, sum)
+	whole := &blanked{Reader: t, places: places}
+	content := io.TeeReader(whole, sum)
 	if err := keep(want, content); err != nil {
 		return err
 	}
@@ -185,6 +191,9 @@ func readEntry(t *tar.Reader, want File, keep func(File, io.Reader) error) error
 	}
 	if got := hex.EncodeToString(sum.Sum(nil)); got != want.SHA256 {
 		return fmt.Errorf("sha256 is %s, not %s", got, want.SHA256)
+	}
+	if whole.differs {
+		return errNoPlaceholder
 	}
 	return nil
 }

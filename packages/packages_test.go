@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -207,8 +208,8 @@ func TestCheckFindsDamage(t *testing.T) {
 	}
 }
 
-// hostile makes an archive by hand: a manifest that lists one good file, then entries.
-func hostile(t *testing.T, manifest string, entries ...tar.Header) []byte {
+// hostile makes an archive by hand: a manifest that lists one good file, then entries with content.
+func hostile(t *testing.T, manifest, content string, entries ...tar.Header) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
@@ -227,7 +228,7 @@ func hostile(t *testing.T, manifest string, entries ...tar.Header) []byte {
 	}
 	add(tar.Header{Name: ManifestName, Typeflag: tar.TypeReg, Mode: 0o644}, manifest)
 	for _, h := range entries {
-		add(h, "x")
+		add(h, content)
 	}
 	if err := errors.Join(w.Close(), z.Close()); err != nil {
 		t.Fatal(err)
@@ -251,22 +252,22 @@ func TestUnpackRefusesHostileArchives(t *testing.T) {
 		archive []byte
 		want    string // "": it is fine
 	}{
-		{"fine", hostile(t, good, tar.Header{Name: "a", Typeflag: reg}), ""},
+		{"fine", hostile(t, good, "x", tar.Header{Name: "a", Typeflag: reg}), ""},
 		{"empty", nil, "not a gzip archive"},
-		{"no manifest", hostile(t, "junk", tar.Header{Name: "a", Typeflag: reg}), "decode"},
-		{"unknown field", hostile(t, strings.Replace(good, `"name"`, `"setuid":1,"name"`, 1)), "unknown field"},
-		{"missing", hostile(t, good), "missing"},
-		{"unlisted", hostile(t, good, tar.Header{Name: "a", Typeflag: reg}, tar.Header{Name: "b", Typeflag: reg}), "not in the manifest"},
-		{"twice", hostile(t, good, tar.Header{Name: "a", Typeflag: reg}, tar.Header{Name: "a", Typeflag: reg}), "not in the manifest"},
-		{"symlink", hostile(t, good, tar.Header{Name: "a", Linkname: "/etc", Typeflag: tar.TypeSymlink}), "in its place"},
-		{"hard link", hostile(t, good, tar.Header{Name: "a", Linkname: "/etc/passwd", Typeflag: tar.TypeLink}), "in its place"},
-		{"device", hostile(t, good, tar.Header{Name: "a", Typeflag: tar.TypeChar}), "in its place"},
-		{"dot dot", hostile(t, manifestOf("../a", "0644"), tar.Header{Name: "../a", Typeflag: reg}), "not a plain path"},
-		{"absolute", hostile(t, manifestOf("/a", "0644"), tar.Header{Name: "/a", Typeflag: reg}), "not a plain path"},
-		{"setuid", hostile(t, manifestOf("a", "4755"), tar.Header{Name: "a", Typeflag: reg}), "neither 0644 nor 0755"},
-		{"wrong byte", hostile(t, strings.Replace(good, sumOfX, strings.Repeat("0", 64), 1), tar.Header{Name: "a", Typeflag: reg}), "sha256 is"},
-		{"wrong size", hostile(t, strings.Replace(good, `"size":1`, `"size":2`, 1), tar.Header{Name: "a", Typeflag: reg}), "in its place"},
-		{"too much", hostile(t, strings.Replace(good, `"size":1`, `"size":1000000000000`, 1)), "out of range"},
+		{"no manifest", hostile(t, "junk", "x", tar.Header{Name: "a", Typeflag: reg}), "decode"},
+		{"unknown field", hostile(t, strings.Replace(good, `"name"`, `"setuid":1,"name"`, 1), "x"), "unknown field"},
+		{"missing", hostile(t, good, "x"), "missing"},
+		{"unlisted", hostile(t, good, "x", tar.Header{Name: "a", Typeflag: reg}, tar.Header{Name: "b", Typeflag: reg}), "not in the manifest"},
+		{"twice", hostile(t, good, "x", tar.Header{Name: "a", Typeflag: reg}, tar.Header{Name: "a", Typeflag: reg}), "not in the manifest"},
+		{"symlink", hostile(t, good, "x", tar.Header{Name: "a", Linkname: "/etc", Typeflag: tar.TypeSymlink}), "in its place"},
+		{"hard link", hostile(t, good, "x", tar.Header{Name: "a", Linkname: "/etc/passwd", Typeflag: tar.TypeLink}), "in its place"},
+		{"device", hostile(t, good, "x", tar.Header{Name: "a", Typeflag: tar.TypeChar}), "in its place"},
+		{"dot dot", hostile(t, manifestOf("../a", "0644"), "x", tar.Header{Name: "../a", Typeflag: reg}), "not a plain path"},
+		{"absolute", hostile(t, manifestOf("/a", "0644"), "x", tar.Header{Name: "/a", Typeflag: reg}), "not a plain path"},
+		{"setuid", hostile(t, manifestOf("a", "4755"), "x", tar.Header{Name: "a", Typeflag: reg}), "neither 0644 nor 0755"},
+		{"wrong byte", hostile(t, strings.Replace(good, sumOfX, strings.Repeat("0", 64), 1), "x", tar.Header{Name: "a", Typeflag: reg}), "sha256 is"},
+		{"wrong size", hostile(t, strings.Replace(good, `"size":1`, `"size":2`, 1), "x", tar.Header{Name: "a", Typeflag: reg}), "in its place"},
+		{"too much", hostile(t, strings.Replace(good, `"size":1`, `"size":1000000000000`, 1), "x"), "out of range"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			parent := t.TempDir()
@@ -290,19 +291,23 @@ func TestUnpackRefusesHostileArchives(t *testing.T) {
 
 // FuzzReadArchive mutates the tar file inside, for the gzip checksum would stop nearly every mutation.
 func FuzzReadArchive(f *testing.F) {
-	var b bytes.Buffer
-	if _, err := Build(&b, pilotHeader, pilotFiles); err != nil {
-		f.Fatal(err)
+	add := func(files fs.FS, relocations ...Relocation) {
+		var b bytes.Buffer
+		if _, err := Build(&b, pilotHeader, files, relocations...); err != nil {
+			f.Fatal(err)
+		}
+		z, err := gzip.NewReader(&b)
+		if err != nil {
+			f.Fatal(err)
+		}
+		tarball, err := io.ReadAll(z)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(tarball)
 	}
-	z, err := gzip.NewReader(&b)
-	if err != nil {
-		f.Fatal(err)
-	}
-	tarball, err := io.ReadAll(z)
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(tarball)
+	add(pilotFiles)
+	add(movableFiles, loader)
 	f.Add([]byte("junk"))
 	f.Fuzz(func(t *testing.T, tarball []byte) {
 		var archive bytes.Buffer
@@ -311,7 +316,7 @@ func FuzzReadArchive(f *testing.F) {
 			t.Fatal(err)
 		}
 		dir := t.TempDir()
-		if err := extract(&archive, Package{Name: pilotHeader.Name()}, dir); err != nil {
+		if err := extract(&archive, Package{Name: pilotHeader.Name()}, dir, dir); err != nil {
 			return
 		}
 		if _, err := Check(dir); err != nil {
@@ -324,6 +329,8 @@ func FuzzManifest(f *testing.F) {
 	f.Add([]byte(manifestOf("a", "0644")))
 	f.Add([]byte(manifestOf("../a", "4755")))
 	f.Add([]byte(`{"files":null}`))
+	f.Add([]byte(strings.Replace(strings.TrimSuffix(manifestOf("a", "0755"), "}"), `"size":1`, `"size":99`, 1) +
+		`,"relocations":[{"file":"a","offset":0,"length":64,"text":"a"}]}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		m, err := parseManifest(raw)
 		if err != nil {
@@ -332,6 +339,12 @@ func FuzzManifest(f *testing.F) {
 		for _, file := range m.Files {
 			if !filepath.IsLocal(file.Path) {
 				t.Errorf("path %q was accepted", file.Path)
+			}
+		}
+		for _, r := range m.Relocations {
+			i := slices.IndexFunc(m.Files, func(f File) bool { return f.Path == r.File })
+			if i < 0 || r.Offset < 0 || r.Length <= 0 || r.Length > m.Files[i].Size-r.Offset || !filepath.IsLocal(r.Text) {
+				t.Errorf("relocation %+v was accepted", r)
 			}
 		}
 		again, err := m.encode()

@@ -22,8 +22,8 @@ import (
 // files are written to a sibling of dir that then takes its name at once, so dir is whole or absent,
 // and of several that do it at the same time one wins and the others find its work. If dir is there
 // already it must hold the same package. A package that is not what it says is refused by name with
-// an error of kind Failed, one that requires a program which this machine lacks with one of kind
-// Unsatisfiable, and both leave nothing.
+// an error of kind Failed, one that requires a program which this machine lacks, or a shorter path than
+// dir's, with one of kind Unsatisfiable, and all leave nothing. What is relocated is so to dir.
 func Unpack(archive string, p Package, dir string) error {
 	f, err := os.Open(archive)
 	if err != nil {
@@ -38,14 +38,18 @@ func Unpack(archive string, p Package, dir string) error {
 		return fmt.Errorf("unpack package %s: %w", p.Name, err)
 	}
 	defer os.RemoveAll(tmp)
-	if err := extract(f, p, tmp); err != nil {
+	final, err := filepath.Abs(dir)
+	if err != nil {
+		return fmt.Errorf("unpack package %s: %w", p.Name, err)
+	}
+	if err := extract(f, p, tmp, final); err != nil {
 		return err
 	}
 	return settle(tmp, p, dir)
 }
 
-// extract writes the files of the archive below dir, which is empty.
-func extract(archive io.Reader, p Package, dir string) error {
+// extract writes the files of the archive below dir, which is empty and will be called final.
+func extract(archive io.Reader, p Package, dir, final string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return fmt.Errorf("unpack package %s: %w", p.Name, err)
@@ -60,6 +64,9 @@ func extract(archive io.Reader, p Package, dir string) error {
 	}
 	if missing := m.Header().Missing(exec.LookPath); len(missing) > 0 {
 		return corral.ErrorAt(corral.Unsatisfiable, "package "+p.Name, "it needs %s, which this machine lacks", strings.Join(missing, ", "))
+	}
+	if err := relocate(root, m, final); err != nil {
+		return fmt.Errorf("unpack package %s: %w", p.Name, err)
 	}
 	return root.Chmod(".", 0o755)
 }
@@ -94,7 +101,8 @@ func settle(tmp string, p Package, dir string) error {
 	return nil
 }
 
-// Check reports whether dir holds a whole package, every file as the manifest says, and which. Sites
+// Check reports whether dir holds a whole package, every file as the manifest says and relocated to
+// where it is, and which. Sites
 // purge files that nobody has read for long, so that an unpacked package may lose parts of itself.
 // The error is fs.ErrNotExist if there is nothing at all.
 func Check(dir string) (Header, error) {
@@ -111,15 +119,16 @@ func Check(dir string) (Header, error) {
 	if err != nil {
 		return Header{}, corral.ErrorAt(corral.Failed, dir, "bad manifest: %w", err)
 	}
+	places := m.places()
 	for _, f := range m.Files {
-		if err := checkFile(root, f); err != nil {
+		if err := checkFile(root, f, places[f.Path]); err != nil {
 			return Header{}, corral.ErrorAt(corral.Failed, dir, "damaged package: file %q: %v", f.Path, err)
 		}
 	}
 	return m.Header(), nil
 }
 
-func checkFile(root *os.Root, want File) error {
+func checkFile(root *os.Root, want File, places []Relocation) error {
 	f, err := root.Open(want.Path)
 	if err != nil {
 		return err
@@ -133,11 +142,16 @@ func checkFile(root *os.Root, want File) error {
 		return fmt.Errorf("is %s with %d bytes, not %s with %d", info.Mode(), info.Size(), fs.FileMode(want.Mode), want.Size)
 	}
 	sum := sha256.New()
-	if _, err := io.Copy(sum, f); err != nil {
+	if _, err := io.Copy(sum, &blanked{Reader: f, places: places}); err != nil {
 		return err
 	}
 	if got := hex.EncodeToString(sum.Sum(nil)); got != want.SHA256 {
 		return fmt.Errorf("sha256 is %s, not %s", got, want.SHA256)
+	}
+	for _, place := range places {
+		if err := checkPlace(root, f, place); err != nil {
+			return err
+		}
 	}
 	return nil
 }
