@@ -4,13 +4,15 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/corral-pilot/corral"
 )
 
 func clusterPath(ref string) string { return "/v1/clusters/" + url.PathEscape(ref) }
 
-// CreateCluster creates a personal cluster. An empty key is replaced by a random one.
+// CreateCluster creates a personal cluster. One of kind condor starts after the answer; WaitCluster waits
+// for it. An empty key is replaced by a random one.
 func (c *Client) CreateCluster(ctx context.Context, n NewCluster, key string) (corral.Cluster, error) {
 	return create[corral.Cluster](ctx, c, "/v1/clusters", key, n)
 }
@@ -25,7 +27,35 @@ func (c *Client) Cluster(ctx context.Context, ref string) (corral.Cluster, error
 	return get[corral.Cluster](ctx, c, clusterPath(ref), nil)
 }
 
-// RemoveCluster removes a cluster. While glideins or runs use it that is a Conflict which names them.
+// WaitCluster returns the cluster once it is in one of the states of until, a comma-separated list. A
+// cluster that fails instead is an error of kind Failed; timeout (0: none) one of kind Timeout. The
+// cluster is returned beside such an error.
+func (c *Client) WaitCluster(ctx context.Context, ref, until string, timeout time.Duration) (corral.Cluster, error) {
+	u, err := ParseUntil(until, corral.ClusterStates)
+	if err != nil {
+		return corral.Cluster{}, err
+	}
+	return wait(ctx, c, clusterPath(ref), waiting[corral.Cluster]{u, timeout, u.Cluster})
+}
+
+// StartCluster starts a condor cluster that is stopped or failed, and starts one that runs again. Its
+// queue is kept.
+func (c *Client) StartCluster(ctx context.Context, ref string, s StartCluster) (corral.Cluster, error) {
+	return create[corral.Cluster](ctx, c, clusterPath(ref)+"/start", "", s)
+}
+
+// StopCluster ends the daemons of a condor cluster. Its queue is kept.
+func (c *Client) StopCluster(ctx context.Context, ref string) (corral.Cluster, error) {
+	return change[corral.Cluster](ctx, c, call{method: http.MethodPost, path: clusterPath(ref) + "/stop"})
+}
+
+// ClusterEnv returns what a program's environment needs to use the cluster.
+func (c *Client) ClusterEnv(ctx context.Context, ref string) (Env, error) {
+	return get[Env](ctx, c, clusterPath(ref)+"/env", nil)
+}
+
+// RemoveCluster removes a cluster: an embedded one at once, one of kind condor with its daemons, its queue
+// and its folder after the answer. While glideins or runs use it that is a Conflict which names them.
 func (c *Client) RemoveCluster(ctx context.Context, ref string) (corral.Cluster, error) {
 	return change[corral.Cluster](ctx, c, call{method: http.MethodDelete, path: clusterPath(ref)})
 }

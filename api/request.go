@@ -52,14 +52,41 @@ type NewGlidein struct {
 	Labels      map[string]string `json:"labels,omitempty"`
 	Queue       string            `json:"queue,omitempty"`
 	Account     string            `json:"account,omitempty"`
-	SiteOptions []string          `json:"site_options,omitempty"` // lines for the batch system
-	Broker      string            `json:"broker,omitempty"`       // auto, none, ccb, relay; empty: auto
+	SiteOptions []string          `json:"site_options,omitempty"`    // lines for the batch system
+	QueueLimit  corral.Seconds    `json:"queue_timeout_s,omitempty"` // cancel an attempt that waits longer in the site's queue; 0: a week
+	Broker      corral.BrokerMode `json:"broker,omitempty"`          // of a condor cluster; empty: auto
+	CCB         []string          `json:"ccb,omitempty"`             // of a condor cluster: brokers, HOST:PORT; none: the pool's collector
+	Slots       corral.SlotMode   `json:"slots,omitempty"`           // of a condor cluster; empty: partitionable
 }
 
-// NewCluster asks for a personal cluster.
+// NewCluster asks for a personal cluster. What follows Kind is for kind condor only; with Collector,
+// Corral attaches to a pool that somebody else runs.
 type NewCluster struct {
-	Name string             `json:"name"`
-	Kind corral.ClusterKind `json:"kind"` // embedded
+	Name      string             `json:"name"`
+	Kind      corral.ClusterKind `json:"kind"`
+	HTCondor  string             `json:"htcondor,omitempty"`  // what its pool and tools are made of: a package's name, or an absolute folder; empty: the newest there is
+	Address   string             `json:"address,omitempty"`   // where the pool listens, IP or IP:PORT; empty: corrald chooses
+	Collector string             `json:"collector,omitempty"` // of somebody else's pool, HOST:PORT
+	Token     string             `json:"token,omitempty"`     // the text of an IDTOKEN for that pool: a secret
+	Schedd    string             `json:"schedd,omitempty"`    // of that pool, by name; empty: the only one there is
+}
+
+// StartCluster asks that a cluster is started, or started again.
+type StartCluster struct {
+	HTCondor string `json:"htcondor,omitempty"` // make it of this from now on; empty: of what it was made of
+	Newest   bool   `json:"newest,omitempty"`   // make it of the newest there is from now on
+}
+
+// An Env is what a program's environment needs to use a cluster.
+type Env struct {
+	Variables []Variable `json:"variables"`
+	Path      []string   `json:"path"` // folders that come first in PATH
+}
+
+// A Variable is one variable of an environment.
+type Variable struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
 }
 
 // NewPackage asks that an archive is imported.

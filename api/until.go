@@ -46,6 +46,12 @@ func (u Until) Site(s corral.Site) Progress {
 	return Progress{slices.Contains(u, string(s.State)), over, is("site "+s.Name, string(s.State), s.Reason)}
 }
 
+// Cluster returns the progress of a cluster.
+func (u Until) Cluster(k corral.Cluster) Progress {
+	over := k.State == corral.ClusterDeleted || k.State == corral.ClusterFailed || k.State == corral.ClusterStopped
+	return Progress{slices.Contains(u, string(k.State)), over, is("cluster "+k.Name, string(k.State), k.Reason)}
+}
+
 // Glidein returns the progress of a glidein. Its workers count even if they are more than asked for.
 func (u Until) Glidein(g corral.Glidein) Progress {
 	workers := slices.Contains(u, UntilWorkers) && g.CPUsNow >= g.WantCPUs()

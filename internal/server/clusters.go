@@ -27,16 +27,18 @@ func (s *Server) listClusters(c echo.Context) error {
 }
 
 func (s *Server) createCluster(c echo.Context) error {
-	return change(s, c, http.StatusCreated, func(_ context.Context, in api.NewCluster) (step[corral.Cluster], error) {
-		var k checker
-		k.name("name", in.Name)
-		k.invalid(in.Kind != corral.Embedded, "kind", "%.80q is not supported; what is: %s", in.Kind, corral.Embedded)
-		if k.err != nil {
-			return step[corral.Cluster]{}, k.err
+	return change(s, c, http.StatusCreated, func(ctx context.Context, in api.NewCluster) (step[corral.Cluster], error) {
+		k, err := s.newCluster(ctx, in, actor(c))
+		if err != nil {
+			return step[corral.Cluster]{}, err
 		}
 		return only(func(tx *store.Tx) (corral.Cluster, error) {
-			cluster, err := tx.CreateCluster(corral.Cluster{Name: in.Name, Owner: actor(c), Kind: in.Kind})
-			return cluster, placed(corral.Conflict, "name", err)
+			created, err := tx.CreateCluster(k)
+			if err != nil || !created.Attached {
+				return created, placed(corral.Conflict, "name", err)
+			}
+			// Under the id that it has from here on, and before the commit: whoever sees the row finds the token.
+			return created, s.cfg.Pools.PutToken(ctx, created.ID, in.Token)
 		})
 	})
 }
@@ -69,10 +71,16 @@ func theCluster(c echo.Context, tx *store.Tx) (corral.Cluster, error) {
 }
 
 func (s *Server) getCluster(c echo.Context) error {
-	if q := queryOf(c); q.err != nil {
-		return q.err
-	}
-	return read(s, c, func(tx *store.Tx) (corral.Cluster, error) { return theCluster(c, tx) })
+	return answerOrWait(s, c, target[corral.Cluster]{
+		load: func(tx *store.Tx) (corral.Cluster, error) { return theCluster(c, tx) },
+		about: func(k corral.Cluster) store.Subject {
+			return store.Subject{Object: store.ObjectCluster, ID: int64(k.ID)}
+		},
+		until: func(list string) (func(corral.Cluster) api.Progress, error) {
+			u, err := api.ParseUntil(list, corral.ClusterStates)
+			return u.Cluster, err
+		},
+	})
 }
 
 func (s *Server) clusterWorkers(c echo.Context) error {
@@ -95,7 +103,7 @@ func (s *Server) removeCluster(c echo.Context) error {
 	return change(s, c, http.StatusOK, func(context.Context, none) (step[corral.Cluster], error) {
 		return only(func(tx *store.Tx) (corral.Cluster, error) {
 			cluster, err := theCluster(c, tx)
-			if err != nil || cluster.State == corral.ClusterDeleted {
+			if err != nil || cluster.State == corral.ClusterDeleted || cluster.State == corral.ClusterRemoving {
 				return cluster, err
 			}
 			if err := unused(tx, cluster); err != nil {

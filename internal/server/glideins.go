@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/http"
 	"time"
@@ -38,8 +39,11 @@ func (s *Server) listGlideins(c echo.Context) error {
 }
 
 func (s *Server) createGlidein(c echo.Context) error {
-	return change(s, c, http.StatusCreated, func(_ context.Context, in api.NewGlidein) (step[corral.Glidein], error) {
+	return change(s, c, http.StatusCreated, func(ctx context.Context, in api.NewGlidein) (step[corral.Glidein], error) {
 		g, err := newGlidein(in, actor(c), time.Now())
+		if err == nil {
+			err = s.canJoin(ctx, in)
+		}
 		if err != nil {
 			return step[corral.Glidein]{}, err
 		}
@@ -67,15 +71,16 @@ func newGlidein(in api.NewGlidein, owner string, now time.Time) (corral.Glidein,
 	}
 	policy.Retries = in.Retries
 	g := corral.Glidein{
-		Owner:     owner,
-		Hosts:     in.Hosts,
-		CPUs:      in.CPUs,
-		MemoryMiB: in.MemoryMiB,
-		Walltime:  in.Walltime,
-		Idle:      in.Idle,
-		Overlap:   in.Overlap,
-		Resubmit:  policy,
-		Labels:    in.Labels,
+		Owner:      owner,
+		Hosts:      in.Hosts,
+		CPUs:       in.CPUs,
+		MemoryMiB:  in.MemoryMiB,
+		Walltime:   in.Walltime,
+		Idle:       in.Idle,
+		Overlap:    in.Overlap,
+		QueueLimit: in.QueueLimit,
+		Resubmit:   policy,
+		Labels:     in.Labels,
 	}
 	if !in.NotBefore.IsZero() {
 		g.NotBefore = in.NotBefore.UTC().Truncate(time.Millisecond)
@@ -83,21 +88,42 @@ func newGlidein(in api.NewGlidein, owner string, now time.Time) (corral.Glidein,
 	return g, nil
 }
 
-// place finds the glidein's site and cluster and checks that they can give what is asked for.
-func (s *Server) place(tx *store.Tx, in api.NewGlidein, g *corral.Glidein) error {
-	site, err := siteNamed(tx, "site", in.Site)
-	if err != nil {
-		return err
+// whereOf finds the site and the cluster that a glidein is asked of.
+func whereOf(tx *store.Tx, in api.NewGlidein) (site corral.Site, cluster corral.Cluster, err error) {
+	if site, err = siteNamed(tx, "site", in.Site); err != nil {
+		return site, cluster, err
 	}
-	cluster, err := clusterNamed(tx, "cluster", orDefault(in.Cluster, defaultCluster))
-	if err != nil {
-		return err
+	if cluster, err = clusterNamed(tx, "cluster", orDefault(in.Cluster, defaultCluster)); err != nil {
+		return site, cluster, err
 	}
 	if cluster.State != corral.ClusterReady {
-		return corral.ErrorAt(corral.Conflict, "cluster", "%s is %s", cluster.Name, cluster.State)
+		err = corral.ErrorAt(corral.Conflict, "cluster", "%s is %s", cluster.Name, cluster.State)
+	}
+	return site, cluster, err
+}
+
+// canJoin reports why no worker at the glidein's site could join its cluster.
+func (s *Server) canJoin(ctx context.Context, in api.NewGlidein) error {
+	var site corral.Site
+	var cluster corral.Cluster
+	err := s.db.View(ctx, func(tx *store.Tx) (err error) {
+		site, cluster, err = whereOf(tx, in)
+		return err
+	})
+	if err != nil || cluster.Kind != corral.Condor {
+		return err
+	}
+	return s.cfg.CheckGlidein(ctx, site, cluster)
+}
+
+// place finds the glidein's site and cluster and checks that they can give what is asked for.
+func (s *Server) place(tx *store.Tx, in api.NewGlidein, g *corral.Glidein) error {
+	site, cluster, err := whereOf(tx, in)
+	if err != nil {
+		return err
 	}
 	g.Site, g.Cluster = site.ID, cluster.ID
-	if err := checkBroker(in.Broker, cluster); err != nil {
+	if err := connections(in, cluster, g); err != nil {
 		return err
 	}
 	if g.MemoryMiB == 0 { // a share by cpus; of more cpus than there are, by those
@@ -106,16 +132,20 @@ func (s *Server) place(tx *store.Tx, in api.NewGlidein, g *corral.Glidein) error
 	return s.checkFork(in)
 }
 
-// checkBroker refuses a connection broker that the cluster has no use for.
-func checkBroker(broker string, cluster corral.Cluster) error {
-	switch broker {
-	case "", "auto", "none":
+// connections sets how the pool of a condor cluster reaches the glidein's workers, and what they offer; it
+// refuses what an embedded one has no use for.
+func connections(in api.NewGlidein, cluster corral.Cluster, g *corral.Glidein) error {
+	if cluster.Kind == corral.Condor {
+		g.Broker, g.CCB = orDefault(in.Broker, corral.BrokerAuto), in.CCB
+		g.Slots = orDefault(in.Slots, corral.SlotsPartitionable)
 		return nil
-	case "ccb", "relay":
-		return corral.ErrorAt(corral.Unsatisfiable, "broker",
-			"workers dial out to cluster %s of kind %s: it has no %s", cluster.Name, cluster.Kind, broker)
 	}
-	return corral.ErrorAt(corral.Invalid, "broker", "%.80q is none of auto, none, ccb, relay", broker)
+	var k checker
+	none := fmt.Sprintf("workers dial out to cluster %s of kind %s: it has no", cluster.Name, cluster.Kind)
+	k.unsatisfiable(in.Broker == corral.BrokerCCB || in.Broker == corral.BrokerRelay, "broker", "%s %s", none, in.Broker)
+	k.unsatisfiable(len(in.CCB) > 0, "ccb", "%s %s", none, corral.BrokerCCB)
+	k.unsatisfiable(in.Slots != "", "slots", "workers of cluster %s of kind %s have no slots", cluster.Name, cluster.Kind)
+	return k.err
 }
 
 // checkFork refuses what this machine, with no batch system, cannot give.

@@ -73,6 +73,7 @@ var schemas = map[string]any{
 	"Glidein": corral.Glidein{}, "Policy": resubmit.Policy{}, "GlideinList": api.List[corral.Glidein]{},
 	"Job":     corral.Job{},
 	"Cluster": corral.Cluster{}, "ClusterList": api.List[corral.Cluster]{},
+	"StartCluster": api.StartCluster{}, "Env": api.Env{}, "Variable": api.Variable{},
 	"Worker": corral.Worker{}, "WorkerList": api.List[corral.Worker]{},
 	"NewPackage": api.NewPackage{}, "Package": corral.Package{}, "PackageList": api.List[corral.Package]{},
 	"NewMirror": api.NewMirror{}, "Mirror": corral.Mirror{}, "MirrorHealth": corral.MirrorHealth{}, "MirrorList": api.List[corral.Mirror]{},
@@ -104,7 +105,7 @@ func TestSchemasMatchTheTypes(t *testing.T) {
 		if diff := cmp.Diff(fields, properties); diff != "" {
 			t.Errorf("%s (-%T +openapi.yaml):\n%s", name, v, diff)
 		}
-		if strings.HasPrefix(name, "New") {
+		if strings.HasPrefix(name, "New") || name == "StartCluster" {
 			continue // what a request must have is for the server to check, not for the encoder to write
 		}
 		required := slices.Sorted(slices.Values(ref.Value.Required))

@@ -43,18 +43,42 @@ type Catalog interface {
 	Check(ctx context.Context, m corral.Mirror) ([]corral.Package, error)
 }
 
+// Releases finds HTCondor's releases.
+type Releases interface {
+	// Release returns the folder and the version of HTCondor that ref names: a package's full name, an
+	// absolute folder, or nothing for the newest there is. An Unsatisfiable error says what there is to do.
+	Release(ctx context.Context, ref string) (dir, version string, err error)
+}
+
+// Pools runs the HTCondor pools of clusters of kind condor, as their rows say.
+type Pools interface {
+	// PutToken keeps the text of the token by which an attached pool lets its user in, in the place of one
+	// that was there, for as long as the cluster is not DELETED. It is called before the cluster's row is
+	// committed: a token whose cluster does not exist means nothing.
+	PutToken(ctx context.Context, cluster corral.ClusterID, secret string) error
+
+	// Env returns what HTCondor's commands need in their environment to use the pool, as NAME=value. PATH
+	// has only the folders that come before the user's own.
+	Env(ctx context.Context, cluster corral.ClusterID) ([]string, error)
+}
+
 // A Shape is what a machine has.
 type Shape struct {
 	CPUs      int
 	MemoryMiB int
 }
 
-// Config says what the server needs to know beside the store. All fields are required.
+// Config says what the server needs to know beside the store. All fields but CondorRefused are required.
 type Config struct {
-	Version string // of corrald, for /healthz
-	User    string // as whom corrald runs, for /healthz
-	Machine Shape  // of this machine, which is what the batch system fork gives out
-	Catalog Catalog
+	Version  string // of corrald, for /healthz
+	User     string // as whom corrald runs, for /healthz
+	Machine  Shape  // of this machine, which is what the batch system fork gives out
+	Catalog  Catalog
+	Releases Releases
+	Pools    Pools
+
+	// CondorRefused is why this corrald has no clusters of kind condor, nil if it may have them.
+	CondorRefused error
 
 	// SiteRoot proposes a directory for a site that was created without one.
 	SiteRoot func(name string) string
@@ -63,6 +87,9 @@ type Config struct {
 	// not empty.
 	// It must leave nothing at the site.
 	CheckSite func(ctx context.Context, site corral.Site) error
+
+	// CheckGlidein reports why no worker of a cluster of kind condor can run at the site.
+	CheckGlidein func(ctx context.Context, site corral.Site, cluster corral.Cluster) error
 
 	// JobFile returns a file of the job's directory at its site, fs.ErrNotExist if there is none.
 	JobFile func(ctx context.Context, job corral.Job, name string) ([]byte, error)
@@ -117,6 +144,9 @@ func (s *Server) routes() {
 	v1.POST("/clusters", s.createCluster)
 	v1.GET("/clusters/:cluster", s.getCluster)
 	v1.DELETE("/clusters/:cluster", s.removeCluster)
+	v1.POST("/clusters/:cluster/start", s.startCluster)
+	v1.POST("/clusters/:cluster/stop", s.stopCluster)
+	v1.GET("/clusters/:cluster/env", s.clusterEnv)
 	v1.GET("/clusters/:cluster/history", s.clusterHistory)
 	v1.GET("/clusters/:cluster/workers", s.clusterWorkers)
 

@@ -2,6 +2,7 @@ package server
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -18,8 +19,10 @@ const (
 	maxRetries   = 1000
 	minWalltime  = corral.Seconds(10 * time.Second)
 	minIdle      = corral.Seconds(time.Second)
+	minQueue     = corral.Seconds(time.Second)
 	maxSpan      = corral.Seconds(366 * 24 * time.Hour) // of walltimes, and how far ahead a start may be planned
 	maxLabels    = 64
+	maxBrokers   = 16
 	maxText      = 256 // bytes of a label's value and of what is meant for a batch system
 )
 
@@ -102,6 +105,10 @@ func checkGlidein(in api.NewGlidein, now time.Time) error {
 	k.invalid(in.Overlap < 0 || in.Overlap != 0 && in.Overlap >= in.Walltime, "overlap_s",
 		"%s is not between 0 and the walltime", in.Overlap)
 	k.invalid(in.NotBefore.After(now.Add(time.Duration(maxSpan))), "not_before", "%s is more than %s ahead", in.NotBefore.Format(time.RFC3339), maxSpan)
+	if in.QueueLimit != 0 {
+		k.span("queue_timeout_s", in.QueueLimit, minQueue)
+	}
+	k.broker(in)
 	k.labels(in.Labels)
 	k.text("queue", in.Queue)
 	k.text("account", in.Account)
@@ -109,4 +116,25 @@ func checkGlidein(in api.NewGlidein, now time.Time) error {
 		k.text("site_options", line)
 	}
 	return k.err
+}
+
+// broker checks how workers are to be reached, and what they are to offer.
+func (k *checker) broker(in api.NewGlidein) {
+	k.invalid(in.Broker != "" && !slices.Contains(corral.BrokerModes, in.Broker), "broker", "%.80q is none of %s", in.Broker, words(corral.BrokerModes))
+	k.invalid(in.Slots != "" && !slices.Contains(corral.SlotModes, in.Slots), "slots", "%.80q is none of %s", in.Slots, words(corral.SlotModes))
+	k.invalid(len(in.CCB) > maxBrokers, "ccb", "%d are more than %d", len(in.CCB), maxBrokers)
+	k.invalid(len(in.CCB) > 0 && (in.Broker == corral.BrokerNone || in.Broker == corral.BrokerRelay), "ccb",
+		"goes with broker %s or %s, not %s", corral.BrokerAuto, corral.BrokerCCB, in.Broker)
+	for _, address := range in.CCB {
+		k.hostPort("ccb", address)
+	}
+}
+
+// words lists what there is to choose from.
+func words[S ~string](known []S) string {
+	var all []string
+	for _, w := range known {
+		all = append(all, string(w))
+	}
+	return strings.Join(all, ", ")
 }

@@ -1,0 +1,102 @@
+package server
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+)
+
+// maxToken is how long the text of a pool's token may be, in bytes.
+const maxToken = 16 << 10
+
+var (
+	hostRule    = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._:-]{0,253}[A-Za-z0-9])?$`)
+	packageRule = regexp.MustCompile(`^[a-z0-9][A-Za-z0-9._+~-]{0,126}$`)
+	tokenRule   = regexp.MustCompile(`^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$`)
+)
+
+// newCluster checks a request for a cluster. Its token is not in what it returns.
+func (s *Server) newCluster(ctx context.Context, in api.NewCluster, owner string) (corral.Cluster, error) {
+	if err := checkCluster(in); err != nil {
+		return corral.Cluster{}, err
+	}
+	k := corral.Cluster{Name: in.Name, Owner: owner, Kind: in.Kind, Attached: in.Collector != "",
+		Collector: orDefault(in.Collector, in.Address), Schedd: in.Schedd, HTCondor: in.HTCondor}
+	if k.Kind != corral.Condor {
+		return k, nil
+	}
+	return k, s.canRun(ctx, k.HTCondor)
+}
+
+// canRun reports why this corrald cannot have a pool that is made of htcondor.
+func (s *Server) canRun(ctx context.Context, htcondor string) error {
+	if s.cfg.CondorRefused != nil {
+		return s.cfg.CondorRefused
+	}
+	_, _, err := s.cfg.Releases.Release(ctx, htcondor)
+	return err
+}
+
+// checkCluster checks what a cluster is asked to be. No message has the token in it.
+func checkCluster(in api.NewCluster) error {
+	var k checker
+	k.name("name", in.Name)
+	k.invalid(in.Kind != corral.Embedded && in.Kind != corral.Condor, "kind", "%.80q is none of %s, %s", in.Kind, corral.Embedded, corral.Condor)
+	for _, f := range []struct{ place, value string }{{"htcondor", in.HTCondor}, {"address", in.Address},
+		{"collector", in.Collector}, {"token", in.Token}, {"schedd", in.Schedd}} {
+		k.invalid(f.value != "" && in.Kind == corral.Embedded, f.place, "goes with kind %s, not %s", corral.Condor, corral.Embedded)
+	}
+	k.htcondor("htcondor", in.HTCondor)
+	if in.Collector != "" {
+		k.attached(in)
+		return k.err
+	}
+	k.invalid(in.Token != "", "token", "goes with collector: of which pool is it?")
+	k.invalid(in.Schedd != "", "schedd", "goes with collector: of which pool is it?")
+	if in.Address != "" {
+		k.invalid(!listenable(in.Address), "address", "%.80q is not an IP address of this machine, or IP:PORT", in.Address)
+	}
+	return k.err
+}
+
+// attached checks what is said of a pool that somebody else runs.
+func (k *checker) attached(in api.NewCluster) {
+	k.invalid(in.Address != "", "address", "goes without collector: who runs that pool has said where it listens")
+	k.hostPort("collector", in.Collector)
+	k.invalid(in.Token == "", "token", "missing: what lets you into the pool at %s?", in.Collector)
+	k.invalid(len(in.Token) > maxToken || !tokenRule.MatchString(in.Token), "token",
+		"is not the text of an IDTOKEN: three words of base64 with dots between them")
+	k.text("schedd", in.Schedd)
+	k.invalid(strings.ContainsAny(in.Schedd, " \"'\\"), "schedd", "%.80q has a blank or a quote in it", in.Schedd)
+}
+
+// htcondor checks what a pool is to be made of; nothing is the newest there is.
+func (k *checker) htcondor(place, ref string) {
+	folder := filepath.IsAbs(ref) && filepath.Clean(ref) != "/" && !strings.ContainsFunc(ref, unicode.IsControl)
+	k.invalid(ref != "" && !folder && !packageRule.MatchString(ref), place,
+		"%.80q is neither the name of a package nor an absolute folder", ref)
+}
+
+// hostPort checks an address that somebody dials.
+func (k *checker) hostPort(place, address string) {
+	host, port, err := net.SplitHostPort(address)
+	n, _ := strconv.ParseUint(port, 10, 16)
+	k.invalid(err != nil || n == 0 || !hostRule.MatchString(host), place, "%.80q is not HOST:PORT", address)
+}
+
+// listenable reports whether address is IP or IP:PORT of one interface.
+func listenable(address string) bool {
+	if ip, err := netip.ParseAddr(address); err == nil {
+		return !ip.IsUnspecified()
+	}
+	a, err := netip.ParseAddrPort(address)
+	return err == nil && a.Port() != 0 && !a.Addr().IsUnspecified()
+}
