@@ -28,7 +28,7 @@ func AccountFor(runAs string) (Account, error) {
 		if me == 0 {
 			return Account{}, ErrRoot
 		}
-		u, err := user.Current()
+		u, err := user.LookupId(strconv.Itoa(me)) // user.Current remembers whom a process was before
 		if err != nil {
 			return Account{}, fmt.Errorf("HTCondor needs the name of user %d: %w", me, err)
 		}
