@@ -9,12 +9,12 @@ import (
 // layers lists every package, from the centre to the rim. A package imports from lower layers only,
 // never from its own. examples/lambda stands below the demo that shows it.
 var layers = [][]string{
-	{"condor", "dag", "resubmit", "internal/disk", "internal/node", "internal/version", "internal/xdg"},
+	{"condor", "dag", "resubmit", "internal/disk", "internal/netns", "internal/node", "internal/version", "internal/xdg"},
 	{root},
 	{"broker"},
 	{"api", "gridsite", "internal/order", "internal/store", "packages", "pool", "workflow"},
 	{"examples/lambda", "gridsite/gridsitetest", "internal/follow", "internal/personal", "internal/reconcile", "internal/run", "internal/store/storetest", "staging"},
-	{"staging/ftp"},
+	{"internal/pools", "staging/ftp"},
 	{"internal/engine", "internal/pilot"},
 	{"internal/demo", "internal/server"},
 	{"bench", "cmd/corral", "cmd/corrald", "cmd/pilot", "internal/archtest", "internal/e2e"},
@@ -26,6 +26,7 @@ var edges = map[string]map[string]string{
 	"dag":              {},
 	"resubmit":         {},
 	"internal/disk":    {},
+	"internal/netns":   {},
 	"internal/node":    {},
 	"internal/version": {},
 	"internal/xdg":     {},
@@ -51,7 +52,8 @@ var edges = map[string]map[string]string{
 	"internal/store/storetest": {"internal/store": "opens a database for a test"},
 	"staging":                  {root: "error kinds", "packages": "what it installs"},
 
-	"staging/ftp": {root: "error kinds", "staging": "how it is asked"},
+	"internal/pools": {root: "clusters, workers, tokens", "condor": "runs pools", "internal/run": "queues of clusters", "internal/store": "which pools there are"},
+	"staging/ftp":    {root: "error kinds", "staging": "how it is asked"},
 
 	"internal/engine": {
 		root: "sites, glideins, jobs", "resubmit": "policies", "internal/version": "names the worker package",

@@ -1,0 +1,210 @@
+package pools
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/condor"
+	"github.com/corral-pilot/corral/internal/store"
+)
+
+// tokenFile holds the token that was given for a pool that somebody else runs.
+func (p *Pools) tokenFile(id corral.ClusterID) string { return filepath.Join(p.dir(id), "token") }
+
+// PutToken keeps the text of a token for a cluster that is attached to a pool. It is given before the cluster
+// becomes READY, in the transaction that makes it STARTING for example; a token that is there already is replaced.
+func (p *Pools) PutToken(id corral.ClusterID, secret string) error {
+	secret = strings.TrimSpace(secret)
+	if _, err := condor.ParseToken(secret); err != nil {
+		return corral.ErrorAt(corral.Invalid, "token", "is no token of HTCondor: %w", err)
+	}
+	if err := p.putToken(id, secret); err != nil {
+		return corral.Errorf(corral.Failed, "keeping the token of a pool: %w", err)
+	}
+	return nil
+}
+
+func (p *Pools) putToken(id corral.ClusterID, secret string) error {
+	if err := os.MkdirAll(p.cfg.Dir, 0o755); err != nil {
+		return err
+	}
+	if err := p.makeFolder(p.dir(id)); err != nil {
+		return err
+	}
+	aside := p.tokenFile(id) + ".new"
+	if err := os.WriteFile(aside, []byte(secret+"\n"), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(aside, p.tokenFile(id))
+}
+
+func (k *keeper) token() (string, error) {
+	text, err := os.ReadFile(k.p.tokenFile(k.id))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", errors.New("no token for the pool was given: `corral cluster create … --token FILE`")
+	}
+	return strings.TrimSpace(string(text)), err
+}
+
+// attach checks that the pool answers and takes the token, and makes the cluster READY or FAILED.
+func (k *keeper) attach(ctx context.Context, c corral.Cluster) (time.Duration, error) {
+	dir, _, err := k.p.cfg.Releases.Release(ctx, c.HTCondor)
+	if err == nil {
+		err = k.link(dir)
+	}
+	if err == nil {
+		err = k.use(c)
+	}
+	if err != nil {
+		return 0, k.fail(ctx, c, err)
+	}
+	tools, _ := k.commands()
+	asking, cancel := context.WithTimeout(ctx, startTime)
+	defer cancel()
+	version, err := k.meet(asking, c, tools)
+	if err != nil {
+		return 0, k.fail(ctx, c, err)
+	}
+	how := k.howTokens(asking, tools)
+	return 0, k.p.db.Write(ctx, Actor, func(tx *store.Tx) error {
+		now, err := tx.Cluster(k.id)
+		if err != nil || now.State != corral.ClusterStarting {
+			return err
+		}
+		_, err = tx.SetCluster(k.id, func(c *corral.Cluster) {
+			c.Version = version
+			if c.HTCondor == "" {
+				c.HTCondor = dir
+			}
+		})
+		if err != nil {
+			return err
+		}
+		if err := tx.Log(store.ObjectCluster, int64(k.id), "attach", how); err != nil {
+			return err
+		}
+		_, err = tx.MoveCluster(k.id, corral.ClusterStarted, "")
+		return err
+	})
+}
+
+// use makes the commands on a pool that somebody else runs.
+func (k *keeper) use(c corral.Cluster) error {
+	secret, err := k.token()
+	if err != nil {
+		return err
+	}
+	tools, err := condor.Attach(condor.RemoteConfig{
+		Dir:       filepath.Join(k.dir, "pool"),
+		Release:   k.release(),
+		Collector: c.Collector,
+		Schedd:    c.Schedd,
+		RunAs:     k.p.cfg.RunAs,
+	}, secret)
+	if err != nil {
+		return err
+	}
+	k.found(nil, tools)
+	return nil
+}
+
+// workerRights are what a token needs so that workers can join with it.
+var workerRights = []string{"READ", "ADVERTISE_STARTD", "ADVERTISE_MASTER"}
+
+// poolVersion finds the version in an ad's CondorVersion.
+var poolVersion = regexp.MustCompile(`\$CondorVersion: (\d+\.\d+\.\d+)`)
+
+// meet returns the version of the pool's collector, and why the pool is of no use if it is not.
+func (k *keeper) meet(ctx context.Context, c corral.Cluster, tools condor.Tools) (version string, err error) {
+	ads, err := tools.Query(ctx, "condor_status", []string{"-collector"}, []string{"CondorVersion", "MyAddress"})
+	if err != nil {
+		return "", k.why(ctx, c, tools, err)
+	}
+	for _, ad := range ads {
+		text, _ := ad.Text("CondorVersion")
+		if m := poolVersion.FindStringSubmatch(text); m != nil {
+			version = m[1]
+		}
+	}
+	if version == "" {
+		return "", fmt.Errorf("the collector %s names no version of itself", c.Collector)
+	}
+	for _, right := range workerRights {
+		if _, err := tools.Run(ctx, nil, "condor_ping", "-type", "collector", right); err != nil {
+			return "", fmt.Errorf("the pool's token does not let workers join, which need %s: %w", strings.Join(workerRights, ", "), err)
+		}
+	}
+	return version, nil
+}
+
+// why finds better words for a collector that did not answer a question.
+func (k *keeper) why(ctx context.Context, c corral.Cluster, tools condor.Tools, asked error) error {
+	_, err := tools.Run(ctx, nil, "condor_ping", "-type", "collector", "READ")
+	var refused *condor.Refused
+	if errors.As(err, &refused) {
+		return fmt.Errorf("the collector %s refuses the token: %w", c.Collector, err)
+	}
+	return fmt.Errorf("the collector %s does not answer: %w", c.Collector, asked)
+}
+
+// wrongElsewhere returns what is wrong with a pool that somebody else runs.
+func (k *keeper) wrongElsewhere(ctx context.Context) string {
+	tools, _ := k.commands()
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	if _, err := tools.Query(ctx, "condor_status", []string{"-collector"}, []string{"MyAddress"}); err != nil {
+		return "the pool's collector does not answer: " + sentence(err)
+	}
+	return ""
+}
+
+// What the history says of the tokens of a pool that somebody else runs.
+const (
+	tokensFetched = "each attempt's workers get a token that the pool's schedd makes for them (condor_token_fetch); corrald cannot revoke it"
+	tokensGiven   = "the pool makes no token for us, so all workers get the one that was given; corrald cannot revoke it"
+)
+
+// howTokens tries how workers will get their tokens.
+func (k *keeper) howTokens(ctx context.Context, tools condor.Tools) string {
+	if _, err := fetchToken(ctx, tools, time.Minute); err != nil {
+		return tokensGiven + ": " + sentence(err)
+	}
+	return tokensFetched
+}
+
+// fetch returns a token for an attempt's workers in a pool that somebody else runs.
+func (k *keeper) fetch(ctx context.Context, tools condor.Tools, attempt corral.JobID, lifetime time.Duration) (condor.Token, error) {
+	token, err := fetchToken(ctx, tools, lifetime)
+	var refused *condor.Refused
+	if !errors.As(err, &refused) {
+		return token, err
+	}
+	given, err := k.token()
+	if err != nil {
+		return condor.Token{}, err
+	}
+	token, err = condor.ParseToken(given)
+	// One token for many attempts, each of which is noted.
+	token.ID = fmt.Sprintf("%s/%d/%d", token.ID, attempt, time.Now().UnixMilli())
+	return token, err
+}
+
+func fetchToken(ctx context.Context, tools condor.Tools, lifetime time.Duration) (condor.Token, error) {
+	args := []string{"-lifetime", fmt.Sprint(int64((lifetime + time.Second - 1) / time.Second))}
+	for _, right := range workerRights {
+		args = append(args, "-authz", right)
+	}
+	out, err := tools.Run(ctx, nil, "condor_token_fetch", args...)
+	if err != nil {
+		return condor.Token{}, fmt.Errorf("fetching a token for workers: %w", err)
+	}
+	return condor.ParseToken(strings.TrimSpace(string(out)))
+}

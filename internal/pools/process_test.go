@@ -1,0 +1,114 @@
+package pools
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/condor"
+)
+
+// daemons returns the processes, zombies left out, whose CONDOR_CONFIG is below dir and that are HTCondor's.
+func daemons(dir string) []int {
+	var found []int
+	environs, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, name := range environs {
+		environ, err := os.ReadFile(name)
+		if err != nil || !bytes.Contains(environ, []byte("CONDOR_CONFIG="+dir+"/")) {
+			continue
+		}
+		exe, err := os.Readlink(filepath.Join(filepath.Dir(name), "exe"))
+		if err != nil || !strings.HasPrefix(filepath.Base(exe), "condor_") {
+			continue
+		}
+		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(name)))
+		found = append(found, pid)
+	}
+	return found
+}
+
+// daemon returns the process of a pool's daemon, 0 if there is none.
+func (w *world) daemon(c corral.Cluster, program string) int {
+	for _, pid := range daemons(w.pools.dir(c.ID)) {
+		exe, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+		if filepath.Base(exe) == program {
+			return pid
+		}
+	}
+	return 0
+}
+
+// glidein starts a real one for an attempt, as a worker process of a pilot does. It ends with the test, or when the
+// function that is returned is called.
+func (w *world) glidein(c corral.Cluster, j corral.Job, secret string, change func(*condor.GlideinConfig)) (end func()) {
+	w.t.Helper()
+	w.tags++
+	name := fmt.Sprintf("host-%d", w.tags)
+	config := condor.GlideinConfig{
+		Dir: filepath.Join(w.dir, name), Release: release, Name: name,
+		Collector: netip.MustParseAddrPort(c.Collector), Address: netip.MustParseAddr("127.0.0.1"),
+		Cpus: 2, MemoryMiB: 200, Retire: time.Now().Add(50 * time.Second), End: time.Now().Add(time.Minute), Update: 2 * time.Second,
+		Attributes: condor.Ad{
+			"CorralCluster": c.Name, "CorralSite": "here", "CorralGlidein": int64(j.Glidein), "CorralAttempt": int64(j.ID),
+			"CorralWorker": j.Tag + "/0", "CorralHost": "node1", "CorralPID": 4711, "CorralCpus": 2, "CorralMemoryMiB": 200,
+			"CorralEnd": time.Now().Add(time.Minute).Unix(), "CorralDraining": false,
+		},
+	}
+	if change != nil {
+		change(&config)
+	}
+	file, err := config.Prepare(secret)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	err = filepath.WalkDir(config.Dir, func(name string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return w.pools.give(name)
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	owner, err := condor.AccountFor(runAs())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	cmd := exec.Command(filepath.Join(release, "sbin/condor_master"), "-f")
+	cmd.Env = []string{"CONDOR_CONFIG=" + file, "PATH=" + os.Getenv("PATH")}
+	cmd.Dir = config.Dir
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if os.Getuid() == 0 {
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: owner.UID, Gid: owner.GID}
+	}
+	if err := cmd.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		_ = cmd.Wait()
+		close(done)
+	}()
+	end = func() {
+		_ = cmd.Process.Signal(syscall.SIGQUIT) // it may have ended
+		select {
+		case <-done:
+		case <-time.After(5 * time.Second): // it waits for a collector that is gone
+		}
+		for _, pid := range daemons(config.Dir) {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+		<-done
+	}
+	w.t.Cleanup(end)
+	return end
+}

@@ -1,0 +1,138 @@
+package pools
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/condor"
+	"github.com/corral-pilot/corral/internal/store"
+)
+
+// Mint makes a token with which the workers of an attempt may join the cluster's pool, and notes it in the store
+// before it returns. In a pool of ours it is the attempt's own; see attach for others.
+func (p *Pools) Mint(ctx context.Context, cluster corral.ClusterID, attempt corral.JobID, lifetime time.Duration) (secret string, err error) {
+	k, c, tools, err := p.ready(ctx, cluster)
+	if err != nil {
+		return "", err
+	}
+	var token condor.Token
+	if pool := k.own(); pool != nil {
+		token, err = pool.MintGlidein(ctx, lifetime)
+	} else {
+		token, err = k.fetch(ctx, tools, attempt, lifetime)
+	}
+	if err != nil {
+		return "", corral.ErrorAt(corral.Failed, "cluster "+c.Name, "%w", err)
+	}
+	note := corral.PoolToken{ID: token.ID, Cluster: cluster, Attempt: attempt, EndsAt: token.Expires}
+	if err := p.db.Write(ctx, Actor, func(tx *store.Tx) error { return tx.AddPoolToken(note) }); err != nil {
+		return "", err
+	}
+	return token.Secret(), nil
+}
+
+// attempts returns those of the cluster that may have workers.
+func (k *keeper) attempts(ctx context.Context) ([]attempt, error) {
+	var live []attempt
+	err := k.p.db.View(ctx, func(tx *store.Tx) error {
+		glideins, err := tx.Glideins(store.GlideinFilter{Cluster: k.id, Live: true})
+		for _, g := range glideins {
+			for _, j := range g.Live() {
+				live = append(live, attempt{j, k.id, g.Hosts})
+			}
+		}
+		return err
+	})
+	return live, err
+}
+
+// liveFile is a part of the pool's configuration: which attempts' slots the negotiator may match.
+func (k *keeper) liveFile() string { return filepath.Join(k.dir, "live.conf") }
+
+// liveText admits the slots of attempts. No attempt has the number 0, which keeps the list from being empty.
+func liveText(live []attempt) string {
+	var s strings.Builder
+	s.WriteString("NEGOTIATOR_SLOT_CONSTRAINT = member(CorralAttempt, { 0")
+	for _, a := range live {
+		fmt.Fprintf(&s, ", %d", a.ID)
+	}
+	s.WriteString(" })\n")
+	return s.String()
+}
+
+// writeLive writes the file for a pool that is about to start.
+func (k *keeper) writeLive(ctx context.Context, _ corral.Cluster) error {
+	live, err := k.attempts(ctx)
+	if err != nil {
+		return err
+	}
+	return k.replaceLive(liveText(live))
+}
+
+func (k *keeper) replaceLive(text string) error {
+	aside := k.liveFile() + ".new"
+	if err := os.WriteFile(aside, []byte(text), 0o600); err != nil {
+		return err
+	}
+	if err := k.p.give(aside); err != nil {
+		return err
+	}
+	return os.Rename(aside, k.liveFile())
+}
+
+// guard has a pool of ours match slots of live attempts only, and refuse the tokens of those that are over.
+func (k *keeper) guard(ctx context.Context, live []attempt) error {
+	pool := k.own()
+	if pool == nil || k.sick {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	if text := liveText(live); text != k.live {
+		if err := k.replaceLive(text); err != nil {
+			return err
+		}
+		if _, err := pool.Tools().Run(ctx, nil, "condor_reconfig", "-daemon", "negotiator"); err != nil {
+			return err
+		}
+		k.live = text
+	}
+	return k.revoke(ctx, pool)
+}
+
+// revoke has the pool refuse the tokens of attempts that are over, and notes that it does.
+func (k *keeper) revoke(ctx context.Context, pool *condor.Pool) error {
+	var (
+		over []corral.PoolToken
+		now  time.Time
+	)
+	err := k.p.db.View(ctx, func(tx *store.Tx) (err error) {
+		now = tx.Now()
+		over, err = tx.PoolTokensOver(k.id)
+		return err
+	})
+	if err != nil || len(over) == 0 {
+		return err
+	}
+	tokens := make([]condor.Token, len(over))
+	for i, t := range over {
+		tokens[i] = condor.Token{ID: t.ID, Expires: t.EndsAt}
+	}
+	if err := pool.Revoke(ctx, now, tokens...); err != nil {
+		return err
+	}
+	k.lg.Info("tokens revoked", "count", len(over))
+	return k.p.db.Write(ctx, Actor, func(tx *store.Tx) error {
+		for _, t := range over {
+			if err := tx.RevokedPoolToken(t.ID); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

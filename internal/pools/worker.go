@@ -1,0 +1,138 @@
+package pools
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/condor"
+)
+
+// slotAttributes are what is asked of each slot.
+var slotAttributes = []string{
+	"CorralAttempt", "CorralWorker", "CorralHost", "CorralPID", "CorralCpus", "CorralMemoryMiB", "CorralEnd", "CorralDraining",
+	"Cpus", "Memory", "PartitionableSlot", "State", "Activity", "DaemonStartTime", "LastHeardFrom",
+}
+
+// keepLost is how long a worker stays listed that the collector does not name any longer, while its attempt lives. A
+// collector that was started again knows nobody until they report.
+const keepLost = 2 * time.Minute
+
+// workersOf returns the workers that slots belong to, by id. Slots that name no live attempt, or a worker that cannot be
+// the attempt's, are nobody's: in a pool that is shared, attempts of other corralds have the same numbers.
+func workersOf(slots []condor.Ad, live []attempt) []corral.Worker {
+	attempts := map[corral.JobID]attempt{}
+	for _, a := range live {
+		attempts[a.ID] = a
+	}
+	byID := map[string]*corral.Worker{}
+	for _, slot := range slots {
+		n, _ := slot.Int("CorralAttempt")
+		id, _ := slot.Text("CorralWorker")
+		a, ok := attempts[corral.JobID(n)]
+		if !ok || !strings.HasPrefix(id, a.Tag+"/") {
+			continue
+		}
+		if byID[id] == nil {
+			w := workerOf(slot, id, a)
+			byID[id] = &w
+		}
+		addSlot(byID[id], slot)
+	}
+	var workers []corral.Worker
+	for _, w := range byID {
+		workers = append(workers, *w)
+	}
+	slices.SortFunc(workers, func(a, b corral.Worker) int { return strings.Compare(a.ID, b.ID) })
+	return workers
+}
+
+// workerOf reads what all slots of a worker say alike.
+func workerOf(slot condor.Ad, id string, a attempt) corral.Worker {
+	w := corral.Worker{ID: id, Cluster: a.cluster, Glidein: a.Glidein, Attempt: a.ID, Connected: true}
+	w.Host, _ = slot.Text("CorralHost")
+	w.Draining, _ = slot.Bool("CorralDraining")
+	pid, _ := slot.Int("CorralPID")
+	w.PID = int(pid)
+	w.EndsAt = seconds(slot, "CorralEnd")
+	// The worker's own clock: it is right to within what it took to register, or bounded by ours.
+	w.RegisteredAt = seconds(slot, "DaemonStartTime")
+	if w.RegisteredAt.Before(a.CreatedAt) {
+		w.RegisteredAt = a.CreatedAt
+	}
+	if heard := seconds(slot, "LastHeardFrom"); !heard.IsZero() && heard.Before(w.RegisteredAt) {
+		w.RegisteredAt = heard
+	}
+	return w
+}
+
+// addSlot adds what one slot has. A slot that is divided says what is left of it; its parts say what they took.
+func addSlot(w *corral.Worker, slot condor.Ad) {
+	cpus, _ := slot.Int("Cpus")
+	memory, _ := slot.Int("Memory")
+	w.CPUs += int(cpus)
+	w.MemoryMiB += int(memory)
+	divided, _ := slot.Bool("PartitionableSlot")
+	if state, _ := slot.Text("State"); divided || state == "Unclaimed" {
+		w.CPUsFree += int(cpus)
+	}
+	if activity, _ := slot.Text("Activity"); activity == "Busy" && !divided {
+		w.RunningTasks++
+	}
+	if at := seconds(slot, "LastHeardFrom"); at.After(w.SeenAt) {
+		w.SeenAt = at
+	}
+	// Slots are updated one after another: what they say may be of different moments.
+	if all, ok := slot.Int("CorralCpus"); ok {
+		w.CPUs = int(all)
+		w.CPUsFree = min(w.CPUsFree, w.CPUs)
+	}
+	if all, ok := slot.Int("CorralMemoryMiB"); ok {
+		w.MemoryMiB = int(all)
+	}
+}
+
+func seconds(ad condor.Ad, name string) time.Time {
+	n, ok := ad.Int(name)
+	if !ok || n <= 0 {
+		return time.Time{}
+	}
+	return time.Unix(n, 0).UTC()
+}
+
+// merge returns what is known after the collector named the workers of now, or nobody because it did not answer. Who
+// appeared while it was watched has just registered.
+func merge(before, named []corral.Worker, now time.Time, watched bool) []corral.Worker {
+	now = now.UTC().Truncate(time.Millisecond)
+	known := map[string]corral.Worker{}
+	for _, w := range before {
+		known[w.ID] = w
+	}
+	var after []corral.Worker
+	for _, w := range named {
+		old, was := known[w.ID]
+		delete(known, w.ID)
+		if was {
+			w.RegisteredAt = old.RegisteredAt
+		} else if watched {
+			w.RegisteredAt = now
+		}
+		after = append(after, w)
+	}
+	for _, w := range known {
+		w.Connected = false
+		if now.Sub(w.SeenAt) < keepLost {
+			after = append(after, w)
+		}
+	}
+	slices.SortFunc(after, func(a, b corral.Worker) int { return strings.Compare(a.ID, b.ID) })
+	return after
+}
+
+// ofAttempts returns the workers whose attempts are alive.
+func ofAttempts(workers []corral.Worker, live []attempt) []corral.Worker {
+	return slices.DeleteFunc(workers, func(w corral.Worker) bool {
+		return !slices.ContainsFunc(live, func(a attempt) bool { return a.ID == w.Attempt })
+	})
+}
