@@ -1,0 +1,193 @@
+// Package netns gives tests two hosts with firewalls between them: a pool and a node, each in a network
+// namespace of its own, behind a router of its own.
+//
+//	pool ── router ── 198.18.0.0/24 ── router ── node
+//
+// A namespace has no name: a process holds it, which ends when the test's process does, however that
+// ends. So nothing is left behind. Root is not needed where users may make namespaces.
+package netns
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+	"net/netip"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// A Topology says what stands between the pool and the node.
+type Topology string
+
+const (
+	OneNet    Topology = "one net"         // each reaches the other
+	NodeDrops Topology = "node drops"      // the node's firewall drops what comes in unasked
+	NodeNAT   Topology = "node behind NAT" // the node has a private address
+	PoolNAT   Topology = "pool behind NAT" // the pool has
+	BothNAT   Topology = "both behind NAT" // both have
+)
+
+// A Host is a network namespace with one address, besides loopback.
+type Host struct {
+	Addr netip.Addr
+	pid  int    // of the process that holds it
+	user string // nsenter's option for its user namespace; empty for root
+}
+
+// New makes a pool and a node, until the test's end.
+func New(t testing.TB, topology Topology) (pool, node *Host) {
+	t.Helper()
+	for tool, pkg := range map[string]string{"ip": "iproute2", "nft": "nftables", "unshare": "util-linux", "nsenter": "util-linux"} {
+		_, err := exec.LookPath(tool)
+		if _, sbin := exec.LookPath("/usr/sbin/" + tool); err != nil && sbin != nil {
+			t.Fatalf("network namespaces need %s on PATH (apt-get install %s)", tool, pkg)
+		}
+	}
+	pool = hold(t, nil)
+	node = hold(t, pool)
+	poolRouter, nodeRouter := hold(t, pool), hold(t, pool)
+	wire(t, poolRouter, nodeRouter)
+	poolSide := side{prefix: "198.18.1", other: "198.18.2.0/24 via 198.18.0.2"}
+	nodeSide := side{prefix: "198.18.2", other: "198.18.1.0/24 via 198.18.0.1"}
+	if topology == PoolNAT || topology == BothNAT {
+		poolSide.prefix, poolSide.nat = "10.81.0", true
+	}
+	if topology == NodeNAT || topology == BothNAT {
+		nodeSide.prefix, nodeSide.nat = "10.82.0", true
+	}
+	behind(t, pool, poolRouter, poolSide)
+	behind(t, node, nodeRouter, nodeSide)
+	if topology == NodeDrops {
+		node.script(t, dropIncoming)
+	}
+	return pool, node
+}
+
+// Command returns a command that runs on the host. Its Cancel kills it alone, as is the rule of os/exec.
+func (h *Host) Command(ctx context.Context, name string, args ...string) *exec.Cmd {
+	enter := []string{"--target", strconv.Itoa(h.pid), "--net"}
+	if h.user != "" {
+		enter = append(enter, h.user, "--preserve-credentials")
+	}
+	return exec.CommandContext(ctx, "nsenter", append(append(enter, "--", name), args...)...)
+}
+
+// Path is where the kernel shows the namespace.
+func (h *Host) Path() string { return "/proc/" + strconv.Itoa(h.pid) + "/ns/net" }
+
+// hold makes a namespace. All of a test belong to the user namespace of the first, if there is one.
+func hold(t testing.TB, first *Host) *Host {
+	t.Helper()
+	const wait = "echo; exec cat" // until its input ends, which is with this process
+	h := &Host{}
+	args := []string{"unshare", "--net", "--", "sh", "-c", wait}
+	switch {
+	case os.Geteuid() == 0:
+	case first == nil:
+		args = []string{"unshare", "--user", "--map-root-user", "--net", "--", "sh", "-c", wait}
+	default:
+		args = append([]string{"nsenter", "--target", strconv.Itoa(first.pid), "--user", "--preserve-credentials", "--"}, args...)
+	}
+	if os.Geteuid() != 0 {
+		h.user = "--user"
+	}
+	cmd := exec.Command(args[0], args[1:]...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		stdin.Close()
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	if _, err := bufio.NewReader(stdout).ReadByte(); err != nil {
+		said, _ := io.ReadAll(&stderr)
+		t.Fatalf("no network namespace can be made here (%s): run this test as root, or where users may make namespaces",
+			strings.TrimSpace(string(said)))
+	}
+	h.pid = cmd.Process.Pid
+	return h
+}
+
+// script runs lines of shell on the host.
+func (h *Host) script(t testing.TB, lines string) {
+	t.Helper()
+	cmd := h.Command(context.Background(), "sh", "-eu")
+	cmd.Stdin = strings.NewReader("PATH=$PATH:/usr/sbin\n" + lines)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("setting up a network namespace: %v\n%s", err, out)
+	}
+}
+
+// wire connects the two routers.
+func wire(t testing.TB, poolRouter, nodeRouter *Host) {
+	t.Helper()
+	poolRouter.script(t, "ip link add out type veth peer name out netns "+strconv.Itoa(nodeRouter.pid)+`
+ip addr add 198.18.0.1/24 dev out
+ip link set out up`)
+	nodeRouter.script(t, `ip addr add 198.18.0.2/24 dev out
+ip link set out up`)
+}
+
+// A side is what one of the two hosts has.
+type side struct {
+	prefix string // of the net between the host and its router
+	other  string // route to the other side; what is private there has none
+	nat    bool
+}
+
+// behind connects h with its router.
+func behind(t testing.TB, h, router *Host, s side) {
+	t.Helper()
+	h.Addr = netip.MustParseAddr(s.prefix + ".2")
+	router.script(t, "ip link add in type veth peer name eth0 netns "+strconv.Itoa(h.pid)+`
+ip addr add `+s.prefix+`.1/24 dev in
+ip link set in up
+ip route add `+s.other+`
+echo 1 > /proc/sys/net/ipv4/ip_forward`)
+	h.script(t, `ip link set lo up
+ip addr add `+s.prefix+`.2/24 dev eth0
+ip link set eth0 up
+ip route add default via `+s.prefix+`.1`)
+	if s.nat {
+		router.script(t, masquerade)
+	}
+}
+
+const dropIncoming = `nft -f - <<'END'
+table inet corral {
+	chain incoming {
+		type filter hook input priority 0; policy drop
+		iif lo accept
+		ct state established,related accept
+	}
+}
+END`
+
+const masquerade = `nft -f - <<'END'
+table ip corral {
+	chain source {
+		type nat hook postrouting priority 100
+		oifname "out" masquerade
+	}
+	chain through {
+		type filter hook forward priority 0; policy drop
+		ct state established,related accept
+		iifname "in" accept
+	}
+}
+END`
