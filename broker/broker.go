@@ -50,7 +50,7 @@ func Negotiate(ctx context.Context, c Config) (Choice, error) {
 // Decide returns the way for mode after what was measured.
 func (f Findings) Decide(mode corral.BrokerMode) (Choice, error) {
 	choice, trouble := decide(mode, f)
-	if trouble != "" {
+	if trouble != "" { // the choice is none then
 		return Choice{}, corral.ErrorAt(corral.Unsatisfiable, "--broker "+string(orAuto(mode)), "%s", trouble)
 	}
 	choice.Measured = f.Lines()

@@ -51,35 +51,35 @@ func decide(mode corral.BrokerMode, f Findings) (Choice, string) {
 	if !f.Collector.Reached() {
 		return Choice{}, f.cutOff()
 	}
-	direct, directTrouble := f.direct()
-	ccb, ccbTrouble := f.ccb()
+	direct, notDirect := f.direct()
+	ccb, noBroker := f.ccb()
+	wouldWork := "; " + noBroker
+	if noBroker == "" {
+		wouldWork = "; --broker ccb would work"
+	}
 	switch mode {
 	case corral.BrokerNone:
-		if directTrouble == "" {
-			return direct, ""
+		if notDirect != "" && !f.Node.Asked { // then it is not known better than by who asked for it
+			return Choice{Way: corral.BrokerNone, Address: f.Collector.Local, Reason: "asked for; " + notDirect}, ""
 		}
-		if !f.Node.Asked {
-			return Choice{Way: corral.BrokerNone, Address: f.Collector.Local, Reason: "asked for; " + directTrouble}, ""
+		if notDirect != "" {
+			return Choice{}, notDirect + wouldWork
 		}
-		return Choice{}, directTrouble + f.wouldWork(ccbTrouble == "", corral.BrokerCCB)
-	case corral.BrokerCCB:
-		if ccbTrouble == "" {
-			ccb.Reason = "asked for; " + ccb.Reason
-			return ccb, ""
-		}
-		return Choice{}, ccbTrouble + f.wouldWork(directTrouble == "", corral.BrokerNone)
-	case corral.BrokerRelay:
-		return Choice{}, "this version has no relay through the site's connection" +
-			f.wouldWork(ccbTrouble == "", corral.BrokerCCB)
-	}
-	switch {
-	case directTrouble == "":
 		return direct, ""
-	case ccbTrouble == "":
-		ccb.Reason = directTrouble + "; " + ccb.Reason
-		return ccb, ""
+	case corral.BrokerCCB:
+		ccb.Reason = "asked for; " + ccb.Reason
+		return ccb, noBroker
+	case corral.BrokerRelay:
+		return Choice{}, "this version has no relay through the site's connection" + wouldWork
 	}
-	return Choice{}, directTrouble + "; " + ccbTrouble + "; " + relayNeeded
+	if notDirect == "" {
+		return direct, ""
+	}
+	ccb.Reason = notDirect + "; " + ccb.Reason
+	if noBroker != "" {
+		return Choice{}, notDirect + "; " + noBroker
+	}
+	return ccb, ""
 }
 
 const relayNeeded = "it would need a relay through the site's connection, which this version does not have"
@@ -95,7 +95,7 @@ func (f Findings) cutOff() string {
 		" (HTCondor 25.12 and newer can pass the stream on, older cannot)"
 }
 
-// direct returns the way without broker, or why that is none.
+// direct returns the way without broker, or why there is none.
 func (f Findings) direct() (Choice, string) {
 	addr, reached := f.Node.address()
 	switch {
@@ -113,7 +113,7 @@ func (f Findings) direct() (Choice, string) {
 	}, ""
 }
 
-// ccb returns the way by brokers, or why that is none.
+// ccb returns the way by brokers, or why there is none.
 func (f Findings) ccb() (Choice, string) {
 	c := Choice{Way: corral.BrokerCCB, Address: f.Collector.Local}
 	if len(f.Brokers) == 0 {
@@ -129,19 +129,12 @@ func (f Findings) ccb() (Choice, string) {
 		}
 	}
 	if len(c.Brokers) == 0 {
-		return Choice{}, "this node could not connect to any CCB broker (" + strings.Join(dead, "; ") + ")"
+		return Choice{}, "this node could not connect to any CCB broker (" + strings.Join(dead, "; ") +
+			"); without --ccb the collector would be the broker, and it answers"
 	}
 	c.Reason = "broker " + strings.Join(c.Brokers, ", ") + " answers"
 	if len(dead) > 0 {
 		c.Reason += "; left out: " + strings.Join(dead, "; ")
 	}
 	return c, ""
-}
-
-// wouldWork ends a refusal with what else would work, if that does.
-func (f Findings) wouldWork(works bool, mode corral.BrokerMode) string {
-	if !works {
-		return "; " + relayNeeded
-	}
-	return "; --broker " + string(mode) + " would work"
 }

@@ -1,0 +1,81 @@
+package broker
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/corral-pilot/corral"
+)
+
+// What is measured, in the smallest pieces.
+var (
+	up       = Target{Address: "c:9618", Local: netip.MustParseAddr("10.0.0.2"), TookMS: 1}
+	down     = Target{Address: "c:9618", Trouble: "timed out"}
+	live     = Target{Address: "b1:9618", Local: netip.MustParseAddr("10.0.0.2"), TookMS: 1}
+	dead     = Target{Address: "b2:9618", Trouble: "connection refused"}
+	reached  = Node{Addresses: []string{"10.0.0.2:40000"}, Asked: true, Reached: "10.0.0.2:40000"}
+	missed   = Node{Addresses: []string{"10.0.0.2:40000"}, Asked: true, Trouble: "10.0.0.2:40000: timed out"}
+	unasked  = Node{Trouble: "there is no link to the pool's side"}
+	otherNet = Node{Asked: true, Reached: "[2001:db8::2]:40000"}
+)
+
+func TestDecide(t *testing.T) {
+	t.Parallel()
+	const auto, none, ccb, relay = corral.BrokerAuto, corral.BrokerNone, corral.BrokerCCB, corral.BrokerRelay
+	tests := []struct {
+		name    string
+		mode    corral.BrokerMode
+		f       Findings
+		way     corral.BrokerMode // empty: refused
+		brokers string
+		say     []string // parts of the reason or of the refusal
+	}{
+		{"open net", auto, Findings{Collector: up, Node: reached}, none, "", []string{"reached this node at 10.0.0.2:40000"}},
+		{"no mode is auto", "", Findings{Collector: up, Node: reached}, none, "", nil},
+		{"open net does not care for brokers", auto, Findings{Collector: up, Brokers: []Target{dead}, Node: reached}, none, "", nil},
+		{"node drops", auto, Findings{Collector: up, Node: missed}, ccb, "c:9618", []string{"could not connect to this node: 10.0.0.2:40000: timed out", "the collector is its broker"}},
+		{"nobody to ask", auto, Findings{Collector: up, Node: unasked}, ccb, "c:9618", []string{"nobody could say", "no link"}},
+		{"reached in another family", auto, Findings{Collector: up, Node: otherNet}, ccb, "c:9618", []string{"[2001:db8::2]:40000 only"}},
+		{"one broker is dead", auto, Findings{Collector: up, Brokers: []Target{dead, live}, Node: missed}, ccb, "b1:9618", []string{"left out: b2:9618: connection refused"}},
+		{"all brokers are dead", auto, Findings{Collector: up, Brokers: []Target{dead}, Node: missed}, "", "", []string{"timed out", "any CCB broker (b2:9618: connection refused)", "without --ccb"}},
+		{"both private", auto, Findings{Collector: down, Node: missed}, "", "", []string{"c:9618 (timed out)", "relay through the site's connection", "25.12"}},
+		{"pool private", auto, Findings{Collector: down, Node: reached}, "", "", []string{"relay", "does reach this node, at 10.0.0.2:40000"}},
+
+		{"none, open net", none, Findings{Collector: up, Node: reached}, none, "", nil},
+		{"none, node drops", none, Findings{Collector: up, Node: missed}, "", "", []string{"10.0.0.2:40000: timed out", "--broker ccb would work"}},
+		{"none, nothing works", none, Findings{Collector: up, Brokers: []Target{dead}, Node: missed}, "", "", []string{"timed out", "without --ccb"}},
+		{"none, nobody to ask", none, Findings{Collector: up, Node: unasked}, none, "", []string{"asked for", "nobody could say"}},
+		{"none, no collector", none, Findings{Collector: down, Node: reached}, "", "", []string{"collector", "relay"}},
+
+		{"ccb", ccb, Findings{Collector: up, Node: unasked}, ccb, "c:9618", []string{"asked for"}},
+		{"ccb, two brokers", ccb, Findings{Collector: up, Brokers: []Target{live, live}, Node: unasked}, ccb, "b1:9618 b1:9618", nil},
+		{"ccb, all dead", ccb, Findings{Collector: up, Brokers: []Target{dead}, Node: unasked}, "", "", []string{"b2:9618: connection refused", "without --ccb"}},
+		{"ccb, no collector", ccb, Findings{Collector: down, Brokers: []Target{live}, Node: unasked}, "", "", []string{"collector", "relay"}},
+
+		{"relay", relay, Findings{Collector: up, Node: unasked}, "", "", []string{"no relay", "--broker ccb would work"}},
+		{"relay, needed", relay, Findings{Collector: down, Node: unasked}, "", "", []string{"relay"}},
+		{"unknown", "tunnel", Findings{Collector: up, Node: reached}, "", "", []string{"no such way"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := tt.f.Decide(tt.mode)
+			if got.Way != tt.way || strings.Join(got.Brokers, " ") != tt.brokers {
+				t.Errorf("Decide() = %+v, want way %q, brokers %q", got, tt.way, tt.brokers)
+			}
+			said := got.Reason
+			if tt.way == "" {
+				said = err.Error()
+				if corral.KindOf(err) != corral.Unsatisfiable || !strings.HasPrefix(said, "--broker "+string(orAuto(tt.mode))) {
+					t.Errorf("error %v, want Unsatisfiable at the flag", err)
+				}
+			} else if err != nil || got.Address != up.Local || len(got.Measured) != 2+len(tt.f.Brokers) {
+				t.Errorf("Decide() = %+v, %v; want address %v and each measurement", got, err, up.Local)
+			}
+			if i := slices.IndexFunc(tt.say, func(s string) bool { return !strings.Contains(said, s) }); i >= 0 {
+				t.Errorf("said %q, want %q in it", said, tt.say[i])
+			}
+		})
+	}
+}
