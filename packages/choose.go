@@ -46,7 +46,7 @@ func misfit(have, need corral.Platform) string {
 	}
 	want, wantGlibc := glibcVersion(need.Libc)
 	got, gotGlibc := glibcVersion(have.Libc)
-	if wantGlibc && gotGlibc && compareVersions(got, want) >= 0 {
+	if wantGlibc && gotGlibc && CompareVersions(got, want) >= 0 {
 		return ""
 	}
 	if wantGlibc {
@@ -60,9 +60,9 @@ func preference(a, b Package) int {
 	va, _ := glibcVersion(a.Platform.Libc)
 	vb, _ := glibcVersion(b.Platform.Libc)
 	return cmp.Or(
-		compareVersions(a.Version, b.Version),
+		CompareVersions(a.Version, b.Version),
 		cmp.Compare(closeness(a.Platform.Libc), closeness(b.Platform.Libc)),
-		compareVersions(va, vb),
+		CompareVersions(va, vb),
 		strings.Compare(a.Digest, b.Digest),
 	)
 }
@@ -85,8 +85,8 @@ func describeLibc(libc string) string {
 	return libc
 }
 
-// compareVersions compares field by field: numbers by value, anything else as text.
-func compareVersions(a, b string) int {
+// CompareVersions orders the versions of packages, field by field: numbers by value, anything else as text.
+func CompareVersions(a, b string) int {
 	as, bs := strings.FieldsFunc(a, separator), strings.FieldsFunc(b, separator)
 	for i := range min(len(as), len(bs)) {
 		x, errX := strconv.ParseUint(as[i], 10, 64)
