@@ -24,6 +24,8 @@ type Config struct {
 	Mode      corral.BrokerMode // empty: auto
 	Collector string            // HOST:PORT
 	CCB       []string          // brokers, HOST:PORT; none: the collector is the only one
+	Schedd    string            // HOST:PORT; empty: behind the collector's port, as in a pool of ours
+	Streams   bool              // the brokers pass streams on (HTCondor 25.12 and newer)
 	CallBack  CallBack          // nil: nobody can be asked
 }
 
@@ -69,6 +71,9 @@ func (f Findings) Lines() []string {
 	lines := []string{"collector " + f.Collector.String()}
 	for _, b := range f.Brokers {
 		lines = append(lines, "broker "+b.String())
+	}
+	if f.Schedd.Address != "" {
+		lines = append(lines, "schedd "+f.Schedd.String())
 	}
 	return append(lines, f.Node.String())
 }

@@ -13,6 +13,8 @@ import (
 type Findings struct {
 	Collector Target   `json:"collector"`
 	Brokers   []Target `json:"brokers,omitempty"` // none: the collector is the only one
+	Schedd    Target   `json:"schedd,omitzero"`   // none: behind the collector's port
+	Streams   bool     `json:"streams,omitempty"` // the brokers pass streams on
 	Node      Node     `json:"node"`
 }
 
@@ -84,6 +86,9 @@ func decide(mode corral.BrokerMode, f Findings) (Choice, string) {
 
 const relayNeeded = "it would need a relay through the site's connection, which this version does not have"
 
+const bothPrivate = "CCB alone cannot serve when both sides are private, as it only turns connections round" +
+	" (brokers of HTCondor 25.12 and newer pass streams on, older ones do not)"
+
 // cutOff says why a node that cannot reach the collector gets no worker, whatever was asked for.
 func (f Findings) cutOff() string {
 	why := fmt.Sprintf("this node could not connect to the pool's collector %s (%s), which a worker must to join the pool; %s",
@@ -91,8 +96,7 @@ func (f Findings) cutOff() string {
 	if f.Node.Reached != "" {
 		return why + "; the pool's side does reach this node, at " + f.Node.Reached
 	}
-	return why + "; CCB alone cannot serve when both sides are private, as it only turns connections round" +
-		" (HTCondor 25.12 and newer can pass the stream on, older cannot)"
+	return why + "; " + bothPrivate
 }
 
 // direct returns the way without broker, or why there is none.
@@ -116,6 +120,10 @@ func (f Findings) direct() (Choice, string) {
 // ccb returns the way by brokers, or why there is none.
 func (f Findings) ccb() (Choice, string) {
 	c := Choice{Way: corral.BrokerCCB, Address: f.Collector.Local}
+	if f.Schedd.Trouble != "" && !f.Streams {
+		return Choice{}, fmt.Sprintf("this node could not connect to the pool's schedd %s either (%s); %s; %s",
+			f.Schedd.Address, f.Schedd.Trouble, bothPrivate, relayNeeded)
+	}
 	if len(f.Brokers) == 0 {
 		c.Brokers, c.Reason = []string{f.Collector.Address}, "the collector is its broker"
 		return c, ""

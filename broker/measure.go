@@ -34,9 +34,12 @@ func Measure(ctx context.Context, c Config) (Findings, error) {
 	}
 	within, cancel := context.WithTimeout(ctx, totalTimeout)
 	defer cancel()
-	f := Findings{Brokers: make([]Target, len(c.CCB))}
+	f := Findings{Brokers: make([]Target, len(c.CCB)), Streams: c.Streams}
 	var probes sync.WaitGroup
 	probes.Go(func() { f.Collector = dial(within, c.Collector) })
+	if c.Schedd != "" {
+		probes.Go(func() { f.Schedd = dial(within, c.Schedd) })
+	}
 	for i, address := range c.CCB {
 		probes.Go(func() { f.Brokers[i] = dial(within, address) })
 	}
@@ -49,7 +52,11 @@ func (c Config) check() error {
 	if len(c.CCB) > maxBrokers {
 		return corral.ErrorAt(corral.Invalid, "--ccb", "%d brokers are given; %d are enough", len(c.CCB), maxBrokers)
 	}
-	for _, address := range append([]string{c.Collector}, c.CCB...) {
+	addresses := append([]string{c.Collector}, c.CCB...)
+	if c.Schedd != "" {
+		addresses = append(addresses, c.Schedd)
+	}
+	for _, address := range addresses {
 		host, port, err := net.SplitHostPort(address)
 		if n, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || n == 0 || host == "" {
 			return corral.Errorf(corral.Invalid, "address %q is not HOST:PORT", address)
