@@ -274,19 +274,34 @@ func (w *world) tools(c corral.Cluster) condor.Tools {
 // submit queues a job that ends well, and returns its number.
 func (w *world) submit(c corral.Cluster) int {
 	w.t.Helper()
-	cluster, err := w.tools(c).Submit(w.t.Context(), condor.Submit{Executable: "/bin/true", TransferFiles: "YES", Cpus: 1, Procs: []condor.Proc{{}}})
+	cluster, err := w.trySubmit(c)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	return cluster
 }
 
+func (w *world) trySubmit(c corral.Cluster) (int, error) {
+	job := condor.Submit{Executable: "/bin/true", TransferFiles: "YES", Cpus: 1, Procs: []condor.Proc{{}}}
+	return w.tools(c).Submit(w.t.Context(), job)
+}
+
 // queued returns how many jobs of a submission are in the queue.
 func (w *world) queued(c corral.Cluster, cluster int) int {
 	w.t.Helper()
-	ads, err := w.tools(c).Query(w.t.Context(), "condor_q", []string{fmt.Sprint(cluster)}, []string{"ClusterId"})
+	ads, err := w.jobs(c, cluster)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	return len(ads)
+}
+
+// gone reports whether the schedd says that a submission's jobs have left the queue.
+func (w *world) gone(c corral.Cluster, cluster int) bool {
+	ads, err := w.jobs(c, cluster)
+	return err == nil && len(ads) == 0
+}
+
+func (w *world) jobs(c corral.Cluster, cluster int) ([]condor.Ad, error) {
+	return w.tools(c).Query(w.t.Context(), "condor_q", []string{fmt.Sprint(cluster)}, []string{"ClusterId", "JobStatus"})
 }

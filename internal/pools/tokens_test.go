@@ -1,0 +1,175 @@
+package pools
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/condor"
+	"github.com/corral-pilot/corral/internal/store"
+)
+
+func (w *world) mint(c corral.Cluster, j corral.Job) string {
+	w.t.Helper()
+	secret, err := w.pools.Mint(w.t.Context(), c.ID, j.ID, time.Hour)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return secret
+}
+
+// slots returns how many slots that say they are of an attempt the collector knows.
+func (w *world) slots(c corral.Cluster, attempt corral.JobID) int {
+	w.t.Helper()
+	ads, err := w.tools(c).Query(w.t.Context(), "condor_status", []string{"-constraint", fmt.Sprintf("CorralAttempt == %d", attempt)}, []string{"Name"})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return len(ads)
+}
+
+// negotiated waits until the negotiator has gone round with the jobs that are queued now.
+func (w *world) negotiated(c corral.Cluster) {
+	w.t.Helper()
+	after := time.Now().Unix()
+	w.eventually("a negotiation", func() bool {
+		ads, err := w.tools(c).Query(w.t.Context(), "condor_status", []string{"-negotiator"},
+			[]string{"LastNegotiationCycleTime0", "LastNegotiationCycleNumJobsConsidered0"})
+		if err != nil || len(ads) != 1 {
+			return false
+		}
+		began, _ := ads[0].Int("LastNegotiationCycleTime0")
+		jobs, _ := ads[0].Int("LastNegotiationCycleNumJobsConsidered0")
+		return began > after && jobs > 0
+	})
+}
+
+// TestOnlyLiveAttemptsGetJobs has a thief with a good token offer a slot under the number of an attempt that does not live.
+func TestOnlyLiveAttemptsGetJobs(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.ready("mine")
+	live := w.attempt(c, 1, 2)
+	stolen, ghost := w.mint(c, live), live
+	ghost.ID = 999
+	w.glidein(c, ghost, stolen, nil)
+	w.eventually("the thief's slot", func() bool { return w.slots(c, ghost.ID) > 0 })
+	job := w.submit(c)
+	w.negotiated(c)
+	if w.queued(c, job) != 1 {
+		t.Error("a job ran in a slot of no live attempt")
+	}
+	if workers := w.pools.Workers(c.ID); len(workers) > 0 {
+		t.Errorf("workers = %+v, want none", workers)
+	}
+
+	w.glidein(c, live, w.mint(c, live), nil)
+	w.eventually("a worker", func() bool { return len(w.pools.Workers(c.ID)) == 1 })
+	from := time.Now()
+	w.eventually("end of the job", func() bool { return w.queued(c, job) == 0 })
+	t.Logf("a job that waited was done %v after a live attempt's worker was seen", time.Since(from).Round(time.Millisecond))
+
+	// The attempt ends, its slot stays: no further job.
+	w.write(func(tx *store.Tx) error { return end(tx, live.ID) })
+	w.eventually("end of the worker", func() bool { return len(w.pools.Workers(c.ID)) == 0 })
+	w.eventually("the negotiator's word", func() bool { return !strings.Contains(w.constraint(c), fmt.Sprint(live.ID, " ")) })
+	if w.slots(c, live.ID) == 0 {
+		t.Fatal("the slot of the attempt that ended has gone")
+	}
+	late := w.submit(c)
+	w.negotiated(c)
+	if w.queued(c, late) != 1 {
+		t.Error("a job ran in a slot of an attempt that has ended")
+	}
+}
+
+// constraint is what the negotiator asks of slots.
+func (w *world) constraint(c corral.Cluster) string {
+	out, err := w.tools(c).Run(w.t.Context(), nil, "condor_config_val", "-negotiator", "NEGOTIATOR_SLOT_CONSTRAINT")
+	if err != nil {
+		return err.Error()
+	}
+	return string(out)
+}
+
+// TestTokensOfEndedAttemptsAreRevoked also where corrald was away when the attempt ended.
+func TestTokensOfEndedAttemptsAreRevoked(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.ready("mine")
+	first, second, third := w.attempt(c, 1, 1), w.attempt(c, 1, 1), w.attempt(c, 1, 1)
+	a, b, good := w.stranger(c, w.mint(c, first)), w.stranger(c, w.mint(c, second)), w.stranger(c, w.mint(c, third))
+	for _, tools := range []condor.Tools{a, b, good} {
+		if err := ping(t, tools); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.write(func(tx *store.Tx) error { return end(tx, first.ID) })
+	w.eventually("first refusal", func() bool { return ping(t, a) != nil })
+
+	w.endRun()
+	w.write(func(tx *store.Tx) error { return end(tx, second.ID) })
+	w.begin()
+	w.eventually("second refusal", func() bool { return ping(t, b) != nil })
+	if err := ping(t, good); err != nil {
+		t.Errorf("the token of a live attempt: %v", err)
+	}
+	w.eventually("the note", func() bool {
+		var over []corral.PoolToken
+		err := w.db.View(t.Context(), func(tx *store.Tx) (err error) {
+			over, err = tx.PoolTokensOver(c.ID)
+			return err
+		})
+		return err == nil && len(over) == 0
+	})
+}
+
+// stranger returns the commands of somebody who has nothing but a token's text.
+func (w *world) stranger(c corral.Cluster, secret string) condor.Tools {
+	w.t.Helper()
+	dir, err := os.MkdirTemp(w.dir, "stranger-")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
+		w.t.Fatal(err)
+	}
+	tools, err := condor.Attach(condor.RemoteConfig{Dir: dir + "/remote", Release: release, Collector: c.Collector, RunAs: runAs()}, secret)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return tools
+}
+
+func ping(t *testing.T, tools condor.Tools) error {
+	_, err := tools.Run(t.Context(), nil, "condor_ping", "-type", "collector", "ADVERTISE_STARTD")
+	return err
+}
+
+func TestMintNotesBeforeItReturns(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.ready("mine")
+	j := w.attempt(c, 1, 1)
+	token, err := condor.ParseToken(w.mint(c, j))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.write(func(tx *store.Tx) error { return end(tx, j.ID) })
+	var over []corral.PoolToken
+	w.endRun()
+	err = w.db.View(t.Context(), func(tx *store.Tx) (err error) {
+		over, err = tx.PoolTokensOver(c.ID)
+		return err
+	})
+	if err != nil || len(over) > 0 && over[0].ID != token.ID {
+		t.Errorf("tokens over = %+v, %v", over, err)
+	}
+	w.begin()
+	if _, err := w.pools.Mint(t.Context(), 77, j.ID, time.Hour); corral.KindOf(err) != corral.NotFound {
+		t.Errorf("Mint() for no cluster: %v, want not found", err)
+	}
+}
