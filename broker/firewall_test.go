@@ -1,0 +1,225 @@
+package broker
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/netns"
+)
+
+// TestMain lets the test binary be a program of a host behind a firewall.
+func TestMain(m *testing.M) {
+	roles := map[string]func(in *bufio.Reader) error{"collector": actCollector, "node": actNode, "pool": actPool}
+	act := roles[os.Getenv("BROKER_TEST_ROLE")]
+	if act == nil {
+		os.Exit(m.Run())
+	}
+	if err := act(bufio.NewReader(os.Stdin)); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// A line is what the test and its programs tell each other, each time one line of JSON.
+type line struct {
+	Config    *Config  `json:",omitempty"` // to the node: measure
+	Ask       bool     `json:",omitempty"` // with Config: there is somebody to ask
+	Addresses []string `json:",omitempty"` // from the node, to the pool: dial these
+	Nonce     string   `json:",omitempty"`
+	Reached   string   `json:",omitempty"` // from the pool, to the node
+	Trouble   string   `json:",omitempty"`
+	Choice    *Choice  `json:",omitempty"` // from the node, at last; or Refusal
+	Refusal   string   `json:",omitempty"`
+}
+
+func (c *Config) MarshalJSON() ([]byte, error) {
+	return json.Marshal(map[string]any{"Mode": c.Mode, "Collector": c.Collector, "CCB": c.CCB, "Schedd": c.Schedd})
+}
+
+func tell(w io.Writer, l line) error { return json.NewEncoder(w).Encode(l) }
+
+func hearLine(in *bufio.Reader) (line, error) {
+	var l line
+	text, err := in.ReadBytes('\n')
+	if err != nil {
+		return l, err
+	}
+	return l, json.Unmarshal(text, &l)
+}
+
+// actCollector listens until its input ends.
+func actCollector(in *bufio.Reader) error {
+	ln, err := net.Listen("tcp", os.Getenv("BROKER_TEST_ADDRESS")+":0")
+	if err != nil {
+		return err
+	}
+	fmt.Println(ln.Addr())
+	_, _ = in.ReadByte()
+	return nil
+}
+
+func actPool(in *bufio.Reader) error {
+	l, err := hearLine(in)
+	if err != nil {
+		return err
+	}
+	answer := line{}
+	if answer.Reached, err = Reach(context.Background(), l.Addresses, l.Nonce); err != nil {
+		answer.Trouble = err.Error()
+	}
+	return tell(os.Stdout, answer)
+}
+
+func actNode(in *bufio.Reader) error {
+	l, err := hearLine(in)
+	if err != nil {
+		return err
+	}
+	if l.Ask {
+		l.Config.CallBack = func(_ context.Context, addresses []string, nonce string) (string, error) {
+			if err := tell(os.Stdout, line{Addresses: addresses, Nonce: nonce}); err != nil {
+				return "", err
+			}
+			answer, err := hearLine(in)
+			if err == nil && answer.Trouble != "" {
+				err = corral.Errorf(corral.Failed, "%s", answer.Trouble)
+			}
+			return answer.Reached, err
+		}
+	}
+	choice, err := Negotiate(context.Background(), *l.Config)
+	if err != nil {
+		return tell(os.Stdout, line{Refusal: err.Error()})
+	}
+	return tell(os.Stdout, line{Choice: &choice})
+}
+
+// A program is a test binary in a role.
+type program struct {
+	io.Writer
+	*bufio.Reader
+}
+
+// play starts a program on a host; it ends with the test.
+func play(t *testing.T, h *netns.Host, role string) program {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	cmd := h.Command(ctx, os.Args[0])
+	cmd.Env = append(os.Environ(), "BROKER_TEST_ROLE="+role, "BROKER_TEST_ADDRESS="+h.Addr.String())
+	cmd.Stderr = t.Output()
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		stdin.Close()
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("%s: %v", role, err)
+		}
+		cancel()
+	})
+	return program{stdin, bufio.NewReader(stdout)}
+}
+
+// negotiate runs Negotiate on node; what it asks of the pool's side is done on pool.
+func negotiate(t *testing.T, pool, node *netns.Host, c Config, ask bool) line {
+	t.Helper()
+	p := play(t, node, "node")
+	if err := tell(p, line{Config: &c, Ask: ask}); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		l, err := hearLine(p.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(l.Addresses) == 0 {
+			return l
+		}
+		there := play(t, pool, "pool")
+		if err := tell(there, l); err != nil {
+			t.Fatal(err)
+		}
+		answer, err := hearLine(there.Reader)
+		if err := errors.Join(err, tell(p, answer)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// collector starts one on pool and returns its address.
+func collector(t *testing.T, pool *netns.Host) string {
+	t.Helper()
+	address, err := play(t, pool, "collector").ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(address)
+}
+
+func TestFirewalls(t *testing.T) {
+	t.Parallel()
+	const auto, none, ccb = corral.BrokerAuto, corral.BrokerNone, corral.BrokerCCB
+	tests := []struct {
+		topology netns.Topology
+		mode     corral.BrokerMode
+		unasked  bool
+		way      corral.BrokerMode // empty: refused
+		say      []string
+	}{
+		{netns.OneNet, auto, false, none, []string{"reached this node"}},
+		{netns.OneNet, ccb, false, ccb, []string{"asked for"}},
+		{netns.NodeDrops, auto, false, ccb, []string{"timed out"}},
+		{netns.NodeDrops, none, false, "", []string{"timed out", "--broker ccb would work"}},
+		{netns.NodeDrops, auto, true, ccb, []string{"nobody could say"}},
+		{netns.NodeNAT, auto, false, ccb, []string{"no route"}},
+		{netns.NodeNAT, none, false, "", []string{"no route", "--broker ccb would work"}},
+		{netns.PoolNAT, auto, false, "", []string{"no route", "relay", "does reach this node"}},
+		{netns.PoolNAT, ccb, false, "", []string{"no route", "relay"}},
+		{netns.BothNAT, auto, false, "", []string{"no route", "relay", "both sides are private"}},
+	}
+	for _, tt := range tests {
+		t.Run(fmt.Sprintf("%s, --broker %s, unasked %v", tt.topology, tt.mode, tt.unasked), func(t *testing.T) {
+			t.Parallel()
+			pool, node := netns.New(t, tt.topology)
+			c := Config{Mode: tt.mode, Collector: collector(t, pool)}
+			began := time.Now()
+			got := negotiate(t, pool, node, c, !tt.unasked)
+			if took := time.Since(began); took > totalTimeout+2*time.Second {
+				t.Errorf("it took %v", took)
+			}
+			said := got.Refusal
+			if got.Choice != nil {
+				said = got.Choice.Reason
+				if got.Choice.Way != tt.way || got.Choice.Address != node.Addr {
+					t.Errorf("choice %+v, want %q at %v", got.Choice, tt.way, node.Addr)
+				}
+				t.Logf("%s", strings.Join(got.Choice.Measured, "\n"))
+			} else if tt.way != "" {
+				t.Errorf("refused: %s, want %s", said, tt.way)
+			}
+			t.Logf("%v: %s", time.Since(began), said)
+			if i := slices.IndexFunc(tt.say, func(s string) bool { return !strings.Contains(said, s) }); i >= 0 {
+				t.Errorf("said %q, want %q in it", said, tt.say[i])
+			}
+		})
+	}
+}
