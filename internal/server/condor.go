@@ -113,25 +113,25 @@ func (s *Server) clusterEnv(c echo.Context) error {
 	if k.State != corral.ClusterReady {
 		return corral.ErrorAt(corral.Conflict, "cluster", "cluster %s is %s", k.Name, k.State)
 	}
-	env := api.Env{Variables: []api.Variable{{Name: "CORRAL_CLUSTER", Value: k.Name}}, Path: []string{}}
+	assignments := []string{"CORRAL_CLUSTER=" + k.Name}
 	if k.Kind == corral.Condor {
-		assignments, err := s.cfg.Pools.Env(c.Request().Context(), k.ID)
-		if err != nil {
+		if assignments, err = s.cfg.Pools.Env(c.Request().Context(), k.ID); err != nil {
 			return err
 		}
-		addTo(&env, assignments)
 	}
-	return c.JSON(http.StatusOK, env)
+	return c.JSON(http.StatusOK, envOf(assignments))
 }
 
-// addTo adds assignments NAME=value to env.
-func addTo(env *api.Env, assignments []string) {
+// envOf sorts assignments NAME=value into variables and folders.
+func envOf(assignments []string) api.Env {
+	env := api.Env{Variables: []api.Variable{}, Path: []string{}}
 	for _, a := range assignments {
 		name, value, _ := strings.Cut(a, "=")
 		if name == "PATH" {
-			env.Path = append(env.Path, filepath.SplitList(value)...)
+			env.Path = filepath.SplitList(value)
 			continue
 		}
 		env.Variables = append(env.Variables, api.Variable{Name: name, Value: value})
 	}
+	return env
 }

@@ -29,11 +29,16 @@ func (s *Server) newCluster(ctx context.Context, in api.NewCluster, owner string
 		return corral.Cluster{}, err
 	}
 	k := corral.Cluster{Name: in.Name, Owner: owner, Kind: in.Kind, Attached: in.Collector != "",
-		Collector: orDefault(in.Collector, in.Address), Schedd: in.Schedd, HTCondor: in.HTCondor}
+		Collector: in.Collector, Schedd: in.Schedd, HTCondor: in.HTCondor}
 	if k.Kind != corral.Condor {
 		return k, nil
 	}
-	return k, s.canRun(ctx, k.HTCondor)
+	if err := s.canRun(ctx, k.HTCondor); err != nil || in.Address == "" {
+		return k, err
+	}
+	var err error
+	k.Collector, err = listenable(ctx, in.Address)
+	return k, err
 }
 
 // canRun reports why this corrald cannot have a pool that is made of htcondor.
@@ -61,9 +66,8 @@ func checkCluster(in api.NewCluster) error {
 	}
 	k.invalid(in.Token != "", "token", "goes with collector: of which pool is it?")
 	k.invalid(in.Schedd != "", "schedd", "goes with collector: of which pool is it?")
-	if in.Address != "" {
-		k.invalid(!listenable(in.Address), "address", "%.80q is not an IP address of this machine, or IP:PORT", in.Address)
-	}
+	_, ok := parseAddress(in.Address)
+	k.invalid(in.Address != "" && !ok, "address", "%.80q is neither IP nor IP:PORT of this machine", in.Address)
 	return k.err
 }
 
@@ -92,11 +96,22 @@ func (k *checker) hostPort(place, address string) {
 	k.invalid(err != nil || n == 0 || !hostRule.MatchString(host), place, "%.80q is not HOST:PORT", address)
 }
 
-// listenable reports whether address is IP or IP:PORT of one interface.
-func listenable(address string) bool {
-	if ip, err := netip.ParseAddr(address); err == nil {
-		return !ip.IsUnspecified()
+// parseAddress reads IP or IP:PORT of one interface; the port is 0 if there is none.
+func parseAddress(s string) (netip.AddrPort, bool) {
+	if ip, err := netip.ParseAddr(s); err == nil {
+		return netip.AddrPortFrom(ip, 0), !ip.IsUnspecified()
 	}
-	a, err := netip.ParseAddrPort(address)
-	return err == nil && a.Port() != 0 && !a.Addr().IsUnspecified()
+	a, err := netip.ParseAddrPort(s)
+	return a, err == nil && a.Port() != 0 && !a.Addr().IsUnspecified()
+}
+
+// listenable returns address, with a free port if it has none, if a pool can listen there.
+func listenable(ctx context.Context, address string) (string, error) {
+	a, _ := parseAddress(address)
+	var config net.ListenConfig
+	l, err := config.Listen(ctx, "tcp", a.String())
+	if err != nil {
+		return "", corral.ErrorAt(corral.Conflict, "address", "no pool can listen there: %w", err)
+	}
+	return l.Addr().String(), l.Close()
 }

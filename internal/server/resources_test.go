@@ -214,6 +214,10 @@ func TestBadGlideins(t *testing.T) {
 		{"site options", func(g *api.NewGlidein) { g.SiteOptions = []string{"-x"} }, corral.Unsatisfiable, "site_options"},
 		{"broker ccb", func(g *api.NewGlidein) { g.Broker = "ccb" }, corral.Unsatisfiable, "broker"},
 		{"broker", func(g *api.NewGlidein) { g.Broker = "mail" }, corral.Invalid, "broker"},
+		{"brokers", func(g *api.NewGlidein) { g.CCB = []string{"a:1"} }, corral.Unsatisfiable, "ccb"},
+		{"slots", func(g *api.NewGlidein) { g.Slots = corral.SlotsStatic }, corral.Unsatisfiable, "slots"},
+		{"queue timeout", func(g *api.NewGlidein) { g.QueueLimit = -day }, corral.Invalid, "queue_timeout_s"},
+		{"queue timeout of years", func(g *api.NewGlidein) { g.QueueLimit = 367 * day }, corral.Invalid, "queue_timeout_s"},
 	} {
 		in := small()
 		tc.edit(&in)
@@ -362,7 +366,7 @@ func TestClusters(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	f.readySite(t)
-	for _, bad := range []api.NewCluster{{Name: "a", Kind: corral.Condor}, {Name: "a"}} {
+	for _, bad := range []api.NewCluster{{Name: "a", Kind: "slurm"}, {Name: "a"}} {
 		_, err := f.CreateCluster(t.Context(), bad, "")
 		wantKind(t, "kind", err, corral.Invalid, "kind")
 	}

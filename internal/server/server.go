@@ -57,8 +57,8 @@ type Pools interface {
 	// committed: a token whose cluster does not exist means nothing.
 	PutToken(ctx context.Context, cluster corral.ClusterID, secret string) error
 
-	// Env returns what HTCondor's commands need in their environment to use the pool, as NAME=value. PATH
-	// has only the folders that come before the user's own.
+	// Env returns what HTCondor's commands and corral need in their environment to use the cluster, as
+	// NAME=value. PATH has only the folders that come before the user's own.
 	Env(ctx context.Context, cluster corral.ClusterID) ([]string, error)
 }
 

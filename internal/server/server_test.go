@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"net"
@@ -60,6 +61,39 @@ func (c *crowd) register(w corral.Worker) {
 	c.changed = make(chan struct{})
 }
 
+// A drawer is where the server leaves tokens, and who says which HTCondors there are; real pools take
+// seconds each, and are behind a server in internal/e2e.
+type drawer struct {
+	mu       sync.Mutex // guards following
+	tokens   map[corral.ClusterID]string
+	full     error             // what PutToken says
+	releases map[string]string // ref → version
+}
+
+func (d *drawer) PutToken(_ context.Context, id corral.ClusterID, secret string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.full == nil {
+		d.tokens[id] = secret
+	}
+	return d.full
+}
+
+func (d *drawer) Env(_ context.Context, id corral.ClusterID) ([]string, error) {
+	dir := fmt.Sprintf("/srv/clusters/%d", id)
+	return []string{"CONDOR_CONFIG=" + dir + "/condor_config", "PATH=" + dir + "/release/bin:" + dir + "/release/sbin", "CORRAL_CLUSTER=mine"}, nil
+}
+
+func (d *drawer) Release(_ context.Context, ref string) (dir, version string, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	version, ok := d.releases[ref]
+	if !ok {
+		return "", "", corral.ErrorAt(corral.Unsatisfiable, "htcondor", "no HTCondor here: `corral package build --from-debian trixie` makes one")
+	}
+	return "/srv/htcondor", version, nil
+}
+
 // A fixture is a server on a real store, behind a Unix socket, with the real client.
 type fixture struct {
 	*api.Client
@@ -68,8 +102,11 @@ type fixture struct {
 	bench  *bench
 	server *server.Server
 	shelf  *shelf
+	drawer *drawer
+	config server.Config
 	files  map[string]string // what attempts left, by TAG/NAME
 	bad    error             // what CheckSite says
+	unfit  error             // what CheckGlidein says
 	log    *bytes.Buffer
 }
 
@@ -78,20 +115,24 @@ var machine = server.Shape{CPUs: 4, MemoryMiB: 8192}
 func start(t testing.TB) *fixture {
 	t.Helper()
 	f := &fixture{
-		db:    storetest.OpenTest(t),
-		crowd: &crowd{changed: make(chan struct{})},
-		bench: newBench(),
-		shelf: newShelf(t),
-		files: map[string]string{},
-		log:   &bytes.Buffer{},
+		db:     storetest.OpenTest(t),
+		crowd:  &crowd{changed: make(chan struct{})},
+		bench:  newBench(),
+		shelf:  newShelf(t),
+		files:  map[string]string{},
+		drawer: &drawer{tokens: map[corral.ClusterID]string{}, releases: map[string]string{}},
+		log:    &bytes.Buffer{},
 	}
-	f.server = server.New(slog.New(slog.NewTextHandler(f.log, nil)), f.db, newRuns(t, f.db, f.bench), f.crowd, server.Config{
-		Version:   "test",
-		User:      "nobody",
-		Machine:   machine,
-		Catalog:   f.shelf.catalog(f.db),
-		SiteRoot:  func(name string) string { return "/srv/sites/" + name },
-		CheckSite: func(context.Context, corral.Site) error { return f.bad },
+	f.config = server.Config{
+		Version:      "test",
+		User:         "nobody",
+		Machine:      machine,
+		Catalog:      f.shelf.catalog(f.db),
+		SiteRoot:     func(name string) string { return "/srv/sites/" + name },
+		CheckSite:    func(context.Context, corral.Site) error { return f.bad },
+		Releases:     f.drawer,
+		Pools:        f.drawer,
+		CheckGlidein: func(context.Context, corral.Site, corral.Cluster) error { return f.unfit },
 		JobFile: func(_ context.Context, job corral.Job, name string) ([]byte, error) {
 			content, ok := f.files[job.Tag+"/"+name]
 			if !ok {
@@ -99,7 +140,8 @@ func start(t testing.TB) *fixture {
 			}
 			return []byte(content), nil
 		},
-	})
+	}
+	f.server = server.New(slog.New(slog.NewTextHandler(f.log, nil)), f.db, newRuns(t, f.db, f.bench), f.crowd, f.config)
 	socket := filepath.Join(t.TempDir(), "s")
 	l, err := net.Listen("unix", socket)
 	if err != nil {
