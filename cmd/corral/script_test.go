@@ -38,6 +38,8 @@ import (
 //	remember                 note what corrald has, and what files there are
 //	unchanged                both must be as they were
 //	alive NAME               a process whose id is in a variable must be there
+//
+// The condition [root] says who plays.
 func TestScripts(t *testing.T) {
 	programs := t.TempDir() // as users build them; those of internal/e2e have the race detector in them
 	build(t, programs, nil, ".", "../corrald")
@@ -45,6 +47,12 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:   "testdata/script",
 		Setup: func(e *testscript.Env) error { return setUpScript(e, programs) },
+		Condition: func(name string) (bool, error) {
+			if name != "root" {
+				return false, fmt.Errorf("unknown condition %q", name)
+			}
+			return os.Getuid() == 0, nil
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"corral":    func(ts *testscript.TestScript, neg bool, args []string) { corralCmd(ts, neg, args) },
 			"exits":     func(ts *testscript.TestScript, _ bool, args []string) { exitsCmd(ts, args) },

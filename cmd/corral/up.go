@@ -15,8 +15,11 @@ import (
 func upCommand(p *printer) *cli.Command {
 	return &cli.Command{
 		Name: "up", Category: start, Usage: "start a personal corrald in the background",
-		Description: explained("It listens on a Unix socket and begins with site local and cluster default. Where it keeps its files the XDG variables say. Repeating it is harmless; one that was killed takes up what it left.",
+		Description: explained("It listens on a Unix socket and begins with site local and cluster default. Where it keeps its files the XDG variables say. Repeating it is harmless; one that was killed takes up what it left. Root's corrald runs as root, without HTCondor, unless --run-as names somebody else, whose everything is then that it starts.",
 			"corral up && corral glidein create --site local --wait"),
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "run-as", EnvVars: []string{"CORRAL_RUN_AS"}, Usage: "root's corrald runs as `USER` from the first; later it is remembered"},
+		},
 		Action: func(c *cli.Context) error { return up(c, p) },
 	}
 }
@@ -29,7 +32,7 @@ func up(c *cli.Context, p *printer) error {
 	if err != nil {
 		return err
 	}
-	corrald := personal.Corrald{Layout: layout}
+	corrald := personal.Corrald{Layout: layout, RunAs: c.String("run-as")}
 	started, err := corrald.Start(c.Context)
 	if err != nil {
 		return err
@@ -41,11 +44,15 @@ func up(c *cli.Context, p *printer) error {
 	if _, err := personal.SetUp(c.Context, cl); err != nil {
 		return err
 	}
+	user, err := corrald.User(c.Context)
+	if err != nil {
+		return err
+	}
 	if started {
-		p.say("corrald runs (process %d), listening on %s", corrald.PID(), layout.Socket)
+		p.say("corrald %d runs as %s, listening on %s", corrald.PID(), user, layout.Socket)
 		p.say("site %s is READY, cluster %s takes workers; `corral down` ends it all", personal.Site, personal.Cluster)
 	} else {
-		p.say("corrald runs already (process %d)", corrald.PID())
+		p.say("corrald %d runs already, as %s", corrald.PID(), user)
 	}
 	return nil
 }

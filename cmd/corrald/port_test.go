@@ -20,7 +20,11 @@ type closed struct{ pool.Gate }
 // portIn returns a worker port with its files below dir, and serves it until the test ends or stop.
 func portIn(t *testing.T, dir, listen string) (w *workerPort, stop func()) {
 	t.Helper()
-	w, err := newWorkerPort(slog.New(slog.DiscardHandler), closed{}, settings{layout: xdg.Below(dir), listen: listen})
+	s := settings{layout: xdg.Below(dir), listen: listen}
+	if err := os.MkdirAll(filepath.Dir(s.layout.Worker), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	w, err := newWorkerPort(slog.New(slog.DiscardHandler), closed{}, s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +71,7 @@ func TestWorkerPortKeepsItsAddress(t *testing.T) {
 	t.Parallel()
 	dir := short(t)
 	w, stop := portIn(t, dir, "127.0.0.1:0")
-	if address, digest := wayIn(t, w, personal.Site); address != "unix:"+filepath.Join(dir, "worker.sock") || digest != "" {
+	if address, digest := wayIn(t, w, personal.Site); address != "unix:"+xdg.Below(dir).Worker || digest != "" {
 		t.Errorf("the way in from this machine: %s, certificate %q", address, digest)
 	}
 	if w.address != "" {

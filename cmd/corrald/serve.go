@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"path/filepath"
 	"strconv"
 	"sync"
 
@@ -24,10 +23,9 @@ import (
 // serve runs corrald until ctx ends. Its parts end in the reverse order of their need: first the API,
 // then what acts, last the database.
 func serve(ctx context.Context, lg *slog.Logger, s settings) error {
-	for _, dir := range []string{s.layout.State, s.layout.Cache, s.layout.Data, filepath.Dir(s.layout.Socket), filepath.Dir(s.layout.Worker)} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return fmt.Errorf("making directories: %w", err)
-		}
+	me, err := settle(&s)
+	if err != nil {
+		return err
 	}
 	db, err := store.Open(ctx, s.layout.Database())
 	if err != nil {
@@ -39,7 +37,7 @@ func serve(ctx context.Context, lg *slog.Logger, s settings) error {
 	}
 	defer os.Remove(s.layout.PID())
 
-	d, err := assemble(lg, db, s)
+	d, err := assemble(lg, db, s, me)
 	if err != nil {
 		return err
 	}
@@ -49,7 +47,7 @@ func serve(ctx context.Context, lg *slog.Logger, s settings) error {
 		return corral.ErrorAt(corral.KindOf(err), "--socket", "%w", err)
 	}
 	defer os.Remove(s.layout.Socket)
-	lg.Info("corrald serves", "version", version.String(), "pid", os.Getpid(), "socket", s.layout.Socket)
+	lg.Info("corrald serves", "version", version.String(), "pid", os.Getpid(), "user", me, "socket", s.layout.Socket)
 	defer lg.Info("corrald ends")
 	return d.serve(ctx, listener)
 }
@@ -64,7 +62,7 @@ type daemon struct {
 	api      *server.Server
 }
 
-func assemble(lg *slog.Logger, db *store.DB, s settings) (*daemon, error) {
+func assemble(lg *slog.Logger, db *store.DB, s settings, user string) (*daemon, error) {
 	key, err := engine.LoadKey(s.layout.Key())
 	if err != nil {
 		return nil, err
@@ -74,7 +72,7 @@ func assemble(lg *slog.Logger, db *store.DB, s settings) (*daemon, error) {
 		return nil, err
 	}
 	depot := engine.OpenDepot(s.layout.Cache, signer, s.trusted...)
-	if err := depot.AddPilot(s.pilot, thisMachine()); err != nil {
+	if err := depot.AddPilot(s.binary, thisMachine()); err != nil {
 		return nil, err
 	}
 	clusters := engine.NewClusters(lg, db, pool.Config{Lease: s.lease})
@@ -97,6 +95,7 @@ func assemble(lg *slog.Logger, db *store.DB, s settings) (*daemon, error) {
 		mirror:   mirror,
 		api: server.New(lg, db, runs, clusters, server.Config{
 			Version:   version.String(),
+			User:      user,
 			Machine:   machineShape(),
 			Catalog:   eng.Catalog(),
 			SiteRoot:  s.layout.SiteRoot,

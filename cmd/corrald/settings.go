@@ -22,7 +22,9 @@ type settings struct {
 	layout    xdg.Layout
 	listen    string // of the worker port
 	advertise string
+	runAs     string
 	pilot     string
+	binary    []byte // the pilot
 	lease     time.Duration
 	logLevel  slog.Level
 
@@ -39,6 +41,7 @@ func newSettings(c *cli.Context) (settings, error) {
 		},
 		listen:    c.String("worker-listen"),
 		advertise: c.String("advertise"),
+		runAs:     c.String("run-as"),
 		pilot:     c.String("pilot"),
 		lease:     c.Duration("lease"),
 	}

@@ -22,6 +22,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/runas"
 	"github.com/corral-pilot/corral/internal/xdg"
 )
 
@@ -41,12 +42,28 @@ const (
 // A Corrald is a user's own corrald, running or not.
 type Corrald struct {
 	Layout xdg.Layout
+	RunAs  string // the user as whom root's corrald runs; "": whose its state is, if it has any, else root
 }
 
 // args tells corrald its layout, so that it never depends on whose environment it inherits.
-func (c Corrald) args() []string {
+func (c Corrald) args(runAs string) []string {
 	l := c.Layout
-	return []string{"--state", l.State, "--cache", l.Cache, "--data", l.Data, "--socket", l.Socket, "--worker-socket", l.Worker}
+	return []string{"--state", l.State, "--cache", l.Cache, "--data", l.Data, "--socket", l.Socket, "--worker-socket", l.Worker, "--run-as", runAs}
+}
+
+// user returns the user as whom corrald has to run. One that has run here before has left its state to
+// its user.
+func (c Corrald) user() (name string, u runas.User, err error) {
+	name = c.RunAs
+	if name == "" && os.Getuid() == 0 {
+		if name, err = runas.Owner(c.Layout.State); err != nil {
+			return "", u, err
+		}
+	}
+	if u, err = runas.Find(name); err != nil {
+		err = corral.ErrorAt(corral.KindOf(err), "--run-as", "%w", err)
+	}
+	return name, u, err
 }
 
 // Client returns a client for its socket.
@@ -94,25 +111,22 @@ func (c Corrald) PID() int {
 // is false if another one was faster. The process outlives this one.
 func (c Corrald) Start(ctx context.Context) (started bool, err error) {
 	if c.Answers(ctx) {
-		return false, nil
+		return false, c.compareUser(ctx)
 	}
 	program, err := findCorrald()
 	if err != nil {
 		return false, err
 	}
-	if err := os.MkdirAll(c.Layout.State, 0o700); err != nil {
-		return false, fmt.Errorf("making the state directory: %w", err)
-	}
-	log, err := os.OpenFile(c.Layout.Log(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	name, u, err := c.user()
 	if err != nil {
-		return false, fmt.Errorf("opening the log: %w", err)
+		return false, err
+	}
+	log, before, err := c.openLog(u)
+	if err != nil {
+		return false, err
 	}
 	defer log.Close()
-	before, err := log.Seek(0, io.SeekEnd)
-	if err != nil {
-		return false, fmt.Errorf("opening the log: %w", err)
-	}
-	cmd := exec.Command(program, c.args()...)
+	cmd := exec.Command(program, c.args(name)...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = "/", log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
@@ -125,6 +139,43 @@ func (c Corrald) Start(ctx context.Context) (started bool, err error) {
 	}()
 	err = c.awaitStart(ctx, ended, before)
 	return err == nil && c.PID() == cmd.Process.Pid, err
+}
+
+// openLog opens the log, made anew if need be, and says where it ends. Whose state it is may have put
+// something else in its place, which root must not write to.
+func (c Corrald) openLog(u runas.User) (log *os.File, size int64, err error) {
+	if err := u.Make(c.Layout.State); err != nil {
+		return nil, 0, err
+	}
+	log, err = os.OpenFile(c.Layout.Log(), os.O_CREATE|os.O_APPEND|os.O_WRONLY|syscall.O_NOFOLLOW, 0o600)
+	if err == nil {
+		size, err = log.Seek(0, io.SeekEnd)
+		err = errors.Join(err, u.Own(log))
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("opening the log: %w", err)
+	}
+	return log, size, nil
+}
+
+// compareUser says if it runs, but not as who it should.
+func (c Corrald) compareUser(ctx context.Context) error {
+	user, err := c.User(ctx)
+	if err == nil && c.RunAs != "" && user != c.RunAs {
+		err = corral.ErrorAt(corral.Conflict, "--run-as", "corrald (process %d) runs already, as %s: end it with `corral down` first", c.PID(), user)
+	}
+	return err
+}
+
+// User returns as whom it runs.
+func (c Corrald) User(ctx context.Context) (string, error) {
+	cl, err := c.Client()
+	if err != nil {
+		return "", err
+	}
+	defer cl.Close()
+	h, err := cl.Health(ctx)
+	return h.User, err
 }
 
 // awaitStart returns once corrald answers, or after it has ended with its last words, which begin in the
@@ -186,6 +237,9 @@ func (c Corrald) Stop(ctx context.Context) error {
 	if pid == 0 || !c.Answers(ctx) {
 		return nil
 	}
+	if owner, err := runas.Owner(fmt.Sprintf("/proc/%d", pid)); err != nil || owner != c.owner() {
+		return corral.Errorf(corral.Failed, "%s says that corrald is process %d, which is somebody else's: end corrald by hand", c.Layout.PID(), pid)
+	}
 	if err := syscall.Kill(pid, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return fmt.Errorf("ending corrald (process %d): %w", pid, err)
 	}
@@ -199,6 +253,12 @@ func (c Corrald) Stop(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// owner returns whose state it is, "" if it is ours.
+func (c Corrald) owner() string {
+	name, _ := runas.Owner(c.Layout.State)
+	return name
 }
 
 // running reports whether the process exists and is not a zombie that nobody has reaped yet.
@@ -226,6 +286,9 @@ func (c Corrald) Erase(purge bool) error {
 	removeEmpty(filepath.Dir(c.Layout.Socket))
 	removeEmpty(c.Layout.Runs())
 	removeEmpty(c.Layout.Data)
+	if above := filepath.Dir(c.Layout.State); filepath.Base(above) == "corral" { // the service's own
+		removeEmpty(above)
+	}
 	return nil
 }
 

@@ -1,11 +1,13 @@
 // Package xdg says where Corral keeps its files. Everything follows the XDG base directory variables,
-// so two set-ups with different variables never meet.
+// so two set-ups with different variables never meet. What root starts without them is a service of the
+// machine, with its files where those are kept.
 package xdg
 
 import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // A Layout is the set of directories and sockets of one personal set-up.
@@ -20,47 +22,71 @@ type Layout struct {
 // MaxSocketPath is the longest path that a Unix socket address holds on Linux, less its final NUL.
 const MaxSocketPath = 107
 
-// Find returns the layout that the environment asks for; home is used for variables that are not set.
-// Relative values are ignored, as the XDG specification says.
+// Find returns the layout that the environment asks for; home, or for root the system's directories, is
+// used for variables that are not set. Relative values are ignored, as the XDG specification says.
 func Find() (Layout, error) {
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return Layout{}, fmt.Errorf("finding the home directory: %w", err)
+	l, err := find(os.Getuid() == 0)
+	if err == nil && len(l.Socket) > MaxSocketPath {
+		err = fmt.Errorf("socket path %q is longer than %d bytes: set XDG_RUNTIME_DIR to a shorter directory", l.Socket, MaxSocketPath)
 	}
-	state := filepath.Join(dir("XDG_STATE_HOME", filepath.Join(home, ".local", "state")), "corral")
-	l := Layout{
-		State: state,
-		Cache: filepath.Join(dir("XDG_CACHE_HOME", filepath.Join(home, ".cache")), "corral"),
-		Data:  filepath.Join(dir("XDG_DATA_HOME", filepath.Join(home, ".local", "share")), "corral"),
+	return l, err
+}
+
+func find(root bool) (Layout, error) {
+	var l Layout
+	if root {
+		l = Layout{State: "/var/lib/corral/state", Cache: "/var/cache/corral", Data: "/var/lib/corral/data"}.sockets("/run/corral")
+	} else {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return l, fmt.Errorf("finding the home directory: %w", err)
+		}
+		l.State = filepath.Join(home, ".local", "state", "corral")
+		l.Cache = filepath.Join(home, ".cache", "corral")
+		l.Data = filepath.Join(home, ".local", "share", "corral")
 	}
-	run := filepath.Join(dir("XDG_RUNTIME_DIR", state), "corral")
-	if run == filepath.Join(state, "corral") {
-		run = state
+	l.State, l.Cache, l.Data = dir("XDG_STATE_HOME", l.State), dir("XDG_CACHE_HOME", l.Cache), dir("XDG_DATA_HOME", l.Data)
+	if !root {
+		l = l.sockets(l.State)
 	}
-	l.Socket, l.Worker = filepath.Join(run, "corrald.sock"), filepath.Join(run, "worker.sock")
-	if len(l.Socket) > MaxSocketPath {
-		return Layout{}, fmt.Errorf("socket path %q is longer than %d bytes: set XDG_RUNTIME_DIR to a shorter directory",
-			l.Socket, MaxSocketPath)
+	run := os.Getenv("XDG_RUNTIME_DIR")
+	if filepath.IsAbs(run) && !(root && run == sessionOfRoot) {
+		l = l.sockets(filepath.Join(run, "corral"))
 	}
 	return l, nil
 }
 
+// sessionOfRoot is what a login of root has as XDG_RUNTIME_DIR. It goes when root logs out, and a service
+// stays.
+const sessionOfRoot = "/run/user/0"
+
+func (l Layout) sockets(dir string) Layout {
+	l.Socket, l.Worker = filepath.Join(dir, "corrald.sock"), filepath.Join(dir, "worker.sock")
+	return l
+}
+
 // Below returns a layout that has everything below one directory.
 func Below(dir string) Layout {
-	return Layout{
-		State:  filepath.Join(dir, "state"),
-		Cache:  filepath.Join(dir, "cache"),
-		Data:   filepath.Join(dir, "data"),
-		Socket: filepath.Join(dir, "corrald.sock"),
-		Worker: filepath.Join(dir, "worker.sock"),
-	}
+	l := Layout{State: filepath.Join(dir, "state"), Cache: filepath.Join(dir, "cache"), Data: filepath.Join(dir, "data")}
+	return l.sockets(filepath.Join(dir, "run"))
 }
 
 func dir(variable, fallback string) string {
 	if v := os.Getenv(variable); filepath.IsAbs(v) {
-		return v
+		return filepath.Join(v, "corral")
 	}
 	return fallback
+}
+
+// Dirs are the directories that corrald makes, each for nobody else.
+func (l Layout) Dirs() []string {
+	dirs := []string{l.State, l.Cache, l.Data}
+	for _, socket := range []string{l.Socket, l.Worker} {
+		if dir := filepath.Dir(socket); !slices.Contains(dirs, dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs
 }
 
 // Database, Key, PackageKey, PID and Log are corrald's files below State; Certificate is the directory

@@ -2,6 +2,7 @@ package xdg
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -15,23 +16,31 @@ func set(t *testing.T, env map[string]string) {
 }
 
 func TestFind(t *testing.T) {
+	home := map[string]string{"HOME": "/home/ann"}
+	all := map[string]string{"HOME": "/home/ann", "XDG_STATE_HOME": "/s", "XDG_CACHE_HOME": "/c", "XDG_DATA_HOME": "/d", "XDG_RUNTIME_DIR": "/r"}
+	everywhere := Layout{State: "/s/corral", Cache: "/c/corral", Data: "/d/corral", Socket: "/r/corral/corrald.sock", Worker: "/r/corral/worker.sock"}
+	service := Layout{State: "/var/lib/corral/state", Cache: "/var/cache/corral", Data: "/var/lib/corral/data",
+		Socket: "/run/corral/corrald.sock", Worker: "/run/corral/worker.sock"}
 	for _, tt := range []struct {
 		name string
+		root bool
 		env  map[string]string
 		want Layout
 	}{
-		{"only a home", map[string]string{"HOME": "/home/ann"}, Layout{
+		{"only a home", false, home, Layout{
 			State: "/home/ann/.local/state/corral", Cache: "/home/ann/.cache/corral", Data: "/home/ann/.local/share/corral",
 			Socket: "/home/ann/.local/state/corral/corrald.sock", Worker: "/home/ann/.local/state/corral/worker.sock"}},
-		{"all variables", map[string]string{"HOME": "/home/ann", "XDG_STATE_HOME": "/s", "XDG_CACHE_HOME": "/c", "XDG_DATA_HOME": "/d", "XDG_RUNTIME_DIR": "/r"}, Layout{
-			State: "/s/corral", Cache: "/c/corral", Data: "/d/corral", Socket: "/r/corral/corrald.sock", Worker: "/r/corral/worker.sock"}},
-		{"a relative one counts for nothing", map[string]string{"HOME": "/home/ann", "XDG_STATE_HOME": "s", "XDG_RUNTIME_DIR": "/r"}, Layout{
+		{"all variables", false, all, everywhere},
+		{"a relative one counts for nothing", false, map[string]string{"HOME": "/home/ann", "XDG_STATE_HOME": "s", "XDG_RUNTIME_DIR": "/r"}, Layout{
 			State: "/home/ann/.local/state/corral", Cache: "/home/ann/.cache/corral", Data: "/home/ann/.local/share/corral",
 			Socket: "/r/corral/corrald.sock", Worker: "/r/corral/worker.sock"}},
+		{"root, all variables", true, all, everywhere},
+		{"root, no home", true, nil, service},
+		{"root, logged in", true, map[string]string{"HOME": "/root", "XDG_RUNTIME_DIR": "/run/user/0"}, service},
 	} {
 		set(t, tt.env)
-		if got, err := Find(); err != nil || got != tt.want {
-			t.Errorf("%s: Find = %+v, %v, want %+v", tt.name, got, err, tt.want)
+		if got, err := find(tt.root); err != nil || got != tt.want {
+			t.Errorf("%s: find = %+v, %v, want %+v", tt.name, got, err, tt.want)
 		}
 	}
 }
@@ -50,10 +59,22 @@ func TestEverythingIsBelow(t *testing.T) {
 	l := Below("/tmp/x")
 	for path, dir := range map[string]string{
 		l.Database(): l.State, l.Key(): l.State, l.PID(): l.State, l.Log(): l.State, l.Certificate(): l.State,
-		l.SiteRoot("a"): l.Cache, l.Runs(): l.Data, l.Socket: "/tmp/x", l.Worker: "/tmp/x", l.State: "/tmp/x",
+		l.SiteRoot("a"): l.Cache, l.Runs(): l.Data, l.Socket: "/tmp/x/run", l.Worker: "/tmp/x/run", l.State: "/tmp/x",
 	} {
 		if below, err := filepath.Rel(dir, path); err != nil || strings.HasPrefix(below, "..") {
 			t.Errorf("%s is not below %s", path, dir)
 		}
+	}
+}
+
+// The two sockets are in one directory, and it may be the state's.
+func TestDirs(t *testing.T) {
+	t.Parallel()
+	l := Below("/x")
+	if got, want := l.Dirs(), []string{"/x/state", "/x/cache", "/x/data", "/x/run"}; !slices.Equal(got, want) {
+		t.Errorf("Dirs = %v, want %v", got, want)
+	}
+	if got, want := l.sockets(l.State).Dirs(), []string{"/x/state", "/x/cache", "/x/data"}; !slices.Equal(got, want) {
+		t.Errorf("Dirs = %v, want %v", got, want)
 	}
 }

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/user"
+	"strconv"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/runas"
+)
+
+// settle makes corrald's directories, reads the pilot binary, and then is the user who was asked for, for
+// good. It returns the name of the user whose process this is now.
+func settle(s *settings) (name string, err error) {
+	u, err := runas.Find(s.runAs)
+	if err != nil {
+		return "", corral.ErrorAt(corral.KindOf(err), "--run-as", "%w", err)
+	}
+	if !u.Other() && os.Getuid() == 0 {
+		owner, err := runas.Owner(s.layout.State)
+		if err != nil {
+			return "", err
+		}
+		if owner != "" {
+			return "", corral.Errorf(corral.Conflict, "%s is %s's: start corrald with --run-as %s", s.layout.State, owner, owner)
+		}
+	}
+	if s.binary, err = readPilot(s.pilot); err != nil {
+		return "", err
+	}
+	for _, dir := range s.layout.Dirs() {
+		if err := u.Make(dir); err != nil {
+			return "", err
+		}
+	}
+	if err := u.Become(); err != nil {
+		return "", err
+	}
+	me := strconv.Itoa(os.Getuid())
+	if found, err := user.LookupId(me); err == nil { // user.Current remembers who we were
+		return found.Username, nil
+	}
+	return me, nil // nobody has to have a name
+}
+
+func readPilot(file string) ([]byte, error) {
+	binary, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, corral.Errorf(corral.Invalid, "there is no pilot binary at %s: build it with `make build`, or name it with --pilot", file)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the pilot binary: %w", err)
+	}
+	return binary, nil
+}

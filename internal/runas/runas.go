@@ -1,0 +1,239 @@
+// Package runas lets a service that root started go on as an unprivileged user, for good.
+//
+// What the service needs as root it does before: it gives the user directories and reads what the user
+// may not. The user is not kept from anything that belongs to the service, so nothing that the user can
+// write is trusted by root afterwards.
+package runas
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/corral-pilot/corral"
+)
+
+// A User is somebody as whom a service runs. The zero User is whoever started it.
+type User struct {
+	Name     string
+	home     string
+	uid, gid int
+	groups   []int
+}
+
+// Find returns the user as whom a service has to run that asks for name: the zero User if name is empty or
+// already who runs this process, and else only if that is root.
+func Find(name string) (User, error) {
+	if name == "" {
+		return User{}, nil
+	}
+	found, err := user.Lookup(name)
+	if err != nil {
+		return User{}, corral.Errorf(corral.Invalid, "%w", err)
+	}
+	u := User{Name: found.Username, home: found.HomeDir}
+	if u.uid, u.gid, err = ids(found); err != nil {
+		return User{}, err
+	}
+	me := os.Geteuid()
+	switch {
+	case me != 0 && u.uid != me:
+		return User{}, corral.Errorf(corral.Forbidden, "only root can run it as %s", name)
+	case me != 0:
+		return User{}, nil
+	case u.uid == 0:
+		return User{}, corral.Errorf(corral.Invalid, "%s is root: name an unprivileged user", name)
+	}
+	groups, err := found.GroupIds()
+	if err != nil {
+		return User{}, fmt.Errorf("finding the groups of %s: %w", name, err)
+	}
+	for _, g := range groups {
+		id, err := strconv.Atoi(g)
+		if err != nil {
+			return User{}, fmt.Errorf("finding the groups of %s: %w", name, err)
+		}
+		u.groups = append(u.groups, id)
+	}
+	return u, nil
+}
+
+func ids(u *user.User) (uid, gid int, err error) {
+	uid, err1 := strconv.Atoi(u.Uid)
+	gid, err2 := strconv.Atoi(u.Gid)
+	if err := errors.Join(err1, err2); err != nil {
+		return 0, 0, fmt.Errorf("reading user %s: %w", u.Username, err)
+	}
+	return uid, gid, nil
+}
+
+// Owner returns the name of the user whose file it is, "" if that is the user of this process or there is
+// no such file.
+func Owner(file string) (string, error) {
+	info, err := os.Lstat(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	uid := int(info.Sys().(*syscall.Stat_t).Uid)
+	if uid == os.Geteuid() {
+		return "", nil
+	}
+	owner, err := user.LookupId(strconv.Itoa(uid))
+	if err != nil {
+		return "", corral.Errorf(corral.Failed, "%s is user %d's, who has no name: %w", file, uid, err)
+	}
+	return owner.Username, nil
+}
+
+// Other reports whether u is not who runs this process.
+func (u User) Other() bool { return u.uid != 0 }
+
+// Make makes the directory for u alone, with those above it; one that is there is u's already, or empty.
+// An error says in words what keeps u out.
+func (u User) Make(dir string) error {
+	if !u.Other() {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return fmt.Errorf("making directories: %w", err)
+		}
+		return nil
+	}
+	if err := u.mayEnter(filepath.Dir(dir)); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return fmt.Errorf("making directories: %w", err)
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("making directories: %w", err)
+	}
+	return u.take(dir)
+}
+
+// take makes an empty directory u's. It follows no link, which could lead anywhere.
+func (u User) take(dir string) error {
+	fd, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
+	if err != nil {
+		return corral.Errorf(corral.Invalid, "%s is no directory, or a link to one: name a directory", dir)
+	}
+	defer fd.Close()
+	info, err := fd.Stat()
+	if err != nil {
+		return fmt.Errorf("making directories: %w", err)
+	}
+	owner := int(info.Sys().(*syscall.Stat_t).Uid)
+	if owner == u.uid {
+		return fd.Chmod(0o700)
+	}
+	names, err := fd.Readdirnames(1)
+	if owner != os.Geteuid() || len(names) > 0 {
+		return corral.Errorf(corral.Conflict, "%s is in use and not %s's: end with `corral down` what uses it, or name another directory", dir, u.Name)
+	}
+	if err = errors.Join(fd.Chown(u.uid, u.gid), fd.Chmod(0o700)); err != nil {
+		return fmt.Errorf("giving a directory to %s: %w", u.Name, err)
+	}
+	return nil
+}
+
+// mayEnter says what keeps u out of a directory, or of the nearest above it that there is.
+func (u User) mayEnter(dir string) error {
+	_, err := os.Stat(dir)
+	for errors.Is(err, fs.ErrNotExist) {
+		dir = filepath.Dir(dir)
+		_, err = os.Stat(dir)
+	}
+	if err != nil {
+		return fmt.Errorf("making directories: %w", err)
+	}
+	above := []string{dir}
+	for dir != filepath.Dir(dir) {
+		dir = filepath.Dir(dir)
+		above = append([]string{dir}, above...)
+	}
+	const firstClosed = `for dir; do test -x "$dir" || { printf %s "$dir"; exit; }; done`
+	test := exec.Command("/bin/sh", append([]string{"-c", firstClosed, "sh"}, above...)...)
+	test.Dir = "/"
+	test.SysProcAttr = &syscall.SysProcAttr{Credential: u.credential()}
+	closed, err := test.Output()
+	switch {
+	case err != nil:
+		return fmt.Errorf("looking at directories as %s: %w", u.Name, err)
+	case len(closed) > 0:
+		return corral.Errorf(corral.Invalid, "%s may not enter %s: open it (chmod a+x %s), or name directories elsewhere by the XDG variables", u.Name, closed, closed)
+	}
+	return nil
+}
+
+func (u User) credential() *syscall.Credential {
+	c := &syscall.Credential{Uid: uint32(u.uid), Gid: uint32(u.gid)}
+	for _, g := range u.groups {
+		c.Groups = append(c.Groups, uint32(g))
+	}
+	return c
+}
+
+// Own makes an open file u's. It refuses one that u may have put in its place: a link to another.
+func (u User) Own(file *os.File) error {
+	if !u.Other() {
+		return nil
+	}
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() || info.Sys().(*syscall.Stat_t).Nlink != 1 {
+		return corral.Errorf(corral.Conflict, "%s is no file of its own: remove it", file.Name())
+	}
+	return file.Chown(u.uid, u.gid)
+}
+
+// Become makes this process u's, and everything that it starts. There is no way back.
+func (u User) Become() error {
+	if !u.Other() {
+		return nil
+	}
+	for _, step := range []struct {
+		name string
+		do   func() error
+	}{
+		{"setgroups", func() error { return syscall.Setgroups(u.groups) }},
+		{"setgid", func() error { return syscall.Setgid(u.gid) }},
+		{"setuid", func() error { return syscall.Setuid(u.uid) }},
+		{"going back", stays},
+		// Without this, files of this process in /proc are root's, and nobody can see who it is.
+		{"prctl", func() error { return unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0) }},
+		{"chdir", func() error { return os.Chdir("/") }},
+	} {
+		if err := step.do(); err != nil {
+			return fmt.Errorf("becoming %s: %s: %w", u.Name, step.name, err)
+		}
+	}
+	syscall.Umask(0o077)
+	return u.setEnvironment()
+}
+
+// stays checks that root's rights are gone.
+func stays() error {
+	if syscall.Setuid(0) == nil || syscall.Setgid(0) == nil {
+		return errors.New("root's rights can be had again")
+	}
+	return nil
+}
+
+func (u User) setEnvironment() error {
+	temporary := os.Getenv("TMPDIR")
+	if temporary != "" && unix.Access(temporary, unix.W_OK|unix.X_OK) != nil {
+		_ = os.Unsetenv("TMPDIR")
+	}
+	return errors.Join(os.Setenv("HOME", u.home), os.Setenv("USER", u.Name), os.Setenv("LOGNAME", u.Name))
+}
