@@ -81,9 +81,9 @@ type Glidein struct {
 	Walltime    Seconds           `json:"walltime_s"`
 	Idle        Seconds           `json:"idle_s,omitempty"` // 0: never leave for want of work
 	Overlap     Seconds           `json:"overlap_s,omitempty"`
-	QueueLimit  Seconds           `json:"queue_timeout_s"`      // an attempt that waits longer in the site's queue is cancelled
-	Broker      BrokerMode        `json:"broker,omitempty"`     // condor clusters only, as the next two
-	CCB         []string          `json:"ccb,omitempty"`        // brokers, HOST:PORT; none: the pool's collector
+	QueueLimit  Seconds           `json:"queue_timeout_s"`  // an attempt that waits longer in the site's queue is cancelled
+	Broker      BrokerMode        `json:"broker,omitempty"` // condor clusters only, as the next two
+	CCB         []string          `json:"ccb,omitempty"`    // brokers, HOST:PORT; none: the pool's collector
 	Slots       SlotMode          `json:"slots,omitempty"`
 	NotBefore   time.Time         `json:"not_before,omitzero"`
 	Resubmit    resubmit.Policy   `json:"resubmit"`
@@ -98,6 +98,15 @@ type Glidein struct {
 	// What is registered in the cluster now; known to corrald only while it runs, never stored.
 	WorkersNow int `json:"workers_now"`
 	CPUsNow    int `json:"cpus_now"`
+}
+
+// LatestStart is when an attempt is given up that has not started.
+func (g Glidein) LatestStart(a Job) time.Time {
+	limit := g.QueueLimit
+	if limit == 0 {
+		limit = DefaultQueueTimeout
+	}
+	return a.CreatedAt.Add(time.Duration(limit))
 }
 
 // WantCPUs is how many cpus the workers of one attempt sum to.
@@ -157,9 +166,9 @@ func (g Glidein) Live() []Job {
 }
 
 // Derive returns the glidein's state and its reason from what was asked, its attempts, the state of
-// its site, whether that is held, and now. It is the only source of Glidein.State. A DELETED glidein
-// stays so.
-func (g Glidein) Derive(site SiteState, held Hold, now time.Time) (GlideinState, string) {
+// its site, whether that is held, what is lacking, and now. It is the only source of Glidein.State. A
+// DELETED glidein stays so.
+func (g Glidein) Derive(site SiteState, held Hold, lack Lack, now time.Time) (GlideinState, string) {
 	live := g.Live()
 	switch {
 	case g.State == GlideinDeleted:
@@ -174,11 +183,11 @@ func (g Glidein) Derive(site SiteState, held Hold, now time.Time) (GlideinState,
 	case g.State.Terminal(): // an old verdict stands: until=TIME must not be read again at a later now
 		return g.State, g.Reason
 	}
-	return g.deriveWithoutAttempt(site, held, now)
+	return g.deriveWithoutAttempt(site, held, lack, now)
 }
 
 // deriveWithoutAttempt is Derive for a glidein that has no live attempt and was not asked to go.
-func (g Glidein) deriveWithoutAttempt(site SiteState, held Hold, now time.Time) (GlideinState, string) {
+func (g Glidein) deriveWithoutAttempt(site SiteState, held Hold, lack Lack, now time.Time) (GlideinState, string) {
 	verdict, notBefore, why := g.Next(now)
 	switch verdict {
 	case resubmit.Finish:
@@ -191,10 +200,14 @@ func (g Glidein) deriveWithoutAttempt(site SiteState, held Hold, now time.Time) 
 		return GlideinFailed, "site is " + string(site)
 	case site != SiteReady: // nor EXITING: then the glidein is about to be asked to go
 		return GlideinWaiting, "site not ready"
+	case lack.Final:
+		return GlideinFailed, lack.Why
 	case now.Before(g.NotBefore):
 		return GlideinWaiting, "not before " + g.NotBefore.Format(time.RFC3339)
 	case now.Before(held.Until):
 		return GlideinWaiting, "limit circuit breaker: " + held.Why + "; none before " + held.Until.Format(time.RFC3339)
+	case lack.Why != "":
+		return GlideinWaiting, lack.Why
 	case now.Before(notBefore):
 		return GlideinWaiting, "back-off until " + notBefore.Format(time.RFC3339)
 	}

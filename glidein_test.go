@@ -25,6 +25,7 @@ type derivation struct {
 	policy    resubmit.Policy
 	notBefore time.Time
 	held      corral.Hold
+	lack      corral.Lack
 	before    corral.GlideinState // the state it had; empty: WAITING
 	want      corral.GlideinState
 	wantWord  string // part of the reason
@@ -41,6 +42,11 @@ func transient(j corral.Job) corral.Job {
 	return j
 }
 
+var (
+	staging  = corral.Lack{Why: "package htcondor-23.9.6-x86_64-linux-static is being staged"}
+	unstaged = corral.Lack{Why: "package htcondor-23.9.6-x86_64-linux-static could not be staged: no mirror has it", Final: true}
+)
+
 func limit(n int) resubmit.Policy { return resubmit.Policy{Mode: resubmit.Times, Limit: n} }
 
 var derivations = []derivation{
@@ -51,6 +57,12 @@ var derivations = []derivation{
 	{site: corral.SiteReady, notBefore: noon.Add(time.Hour), want: corral.GlideinWaiting, wantWord: "not before 2026-11-21T13:00:00Z"},
 	{site: corral.SiteReady, want: corral.GlideinWaiting, wantWord: "to be submitted"},
 	{site: corral.SiteReady, held: corral.Hold{Until: noon.Add(time.Minute), Why: "the last 3 attempts at the site came to nothing"}, want: corral.GlideinWaiting, wantWord: "limit circuit breaker"},
+
+	{site: corral.SiteReady, lack: staging, want: corral.GlideinWaiting, wantWord: "is being staged"},
+	{site: corral.SiteReady, lack: unstaged, want: corral.GlideinFailed, wantWord: "could not be staged"},
+	{site: corral.SiteStaging, lack: unstaged, want: corral.GlideinWaiting, wantWord: "site not ready"},
+	{attempts: []corral.Job{live(corral.JobRunning)}, site: corral.SiteReady, lack: unstaged, want: corral.GlideinActive, wantWord: "attempt 1 RUNNING"},
+	{attempts: []corral.Job{ended(corral.OutcomeIdle)}, site: corral.SiteReady, lack: unstaged, want: corral.GlideinFinished, wantWord: "attempt 1 idle"},
 
 	{attempts: []corral.Job{live(corral.JobNew)}, site: corral.SiteReady, want: corral.GlideinActive, wantWord: "attempt 1 NEW"},
 	{attempts: []corral.Job{live(corral.JobQueued)}, site: corral.SiteReady, want: corral.GlideinActive, wantWord: "attempt 1 QUEUED"},
@@ -122,6 +134,12 @@ func (d derivation) conditions() string {
 	if d.held != (corral.Hold{}) {
 		all = append(all, "circuit breaker open until 12:01")
 	}
+	switch {
+	case d.lack.Final:
+		all = append(all, "lacks a package for good")
+	case d.lack.Why != "":
+		all = append(all, "lacks a package")
+	}
 	if d.before != "" {
 		all = append(all, "was "+string(d.before))
 	}
@@ -131,7 +149,7 @@ func (d derivation) conditions() string {
 func TestDerive(t *testing.T) {
 	t.Parallel()
 	for _, d := range derivations {
-		state, reason := d.glidein().Derive(d.site, d.held, noon)
+		state, reason := d.glidein().Derive(d.site, d.held, d.lack, noon)
 		if state != d.want || !strings.Contains(reason, d.wantWord) {
 			t.Errorf("Derive of asked %q, attempts %s, site %s, %s = %s, %q; want %s, %q",
 				d.asked, d.attemptNames(), d.site, d.conditions(), state, reason, d.want, d.wantWord)
@@ -145,7 +163,7 @@ func play(t *testing.T, g corral.Glidein, outcomes func(n int) corral.Job) (corr
 	t.Helper()
 	now := noon
 	for range 100 {
-		g.State, g.Reason = g.Derive(corral.SiteReady, corral.Hold{}, now)
+		g.State, g.Reason = g.Derive(corral.SiteReady, corral.Hold{}, corral.Lack{}, now)
 		if g.State != corral.GlideinWaiting {
 			return g, now
 		}
@@ -216,12 +234,13 @@ func TestDeriveProperties(t *testing.T) {
 		site := rapid.SampledFrom(corral.SiteStates).Draw(t, "site")
 		now := noon.Add(time.Duration(rapid.IntRange(-3600, 3600).Draw(t, "now")) * time.Second)
 		held := corral.Hold{Until: noon.Add(time.Duration(rapid.IntRange(-3600, 3600).Draw(t, "held")) * time.Second), Why: "a reason"}
-		state, reason := g.Derive(site, held, now)
+		lack := rapid.SampledFrom([]corral.Lack{{}, staging, unstaged}).Draw(t, "lack")
+		state, reason := g.Derive(site, held, lack, now)
 
 		if !slices.Contains(corral.GlideinStates, state) {
 			t.Fatalf("state %q is none of the list", state)
 		}
-		if again, why := g.Derive(site, held, now); again != state || why != reason {
+		if again, why := g.Derive(site, held, lack, now); again != state || why != reason {
 			t.Fatalf("second Derive = %s, %q; first was %s, %q", again, why, state, reason)
 		}
 		if len(g.Live()) > 0 && state.Terminal() && g.State != corral.GlideinDeleted {
@@ -232,7 +251,7 @@ func TestDeriveProperties(t *testing.T) {
 		}
 		g.State, g.Reason = state, reason
 		if state.Terminal() && len(g.Live()) == 0 && g.Asked == corral.AskNothing {
-			if later, _ := g.Derive(site, held, now.Add(240*time.Hour)); later != state {
+			if later, _ := g.Derive(site, held, lack, now.Add(240*time.Hour)); later != state {
 				t.Fatalf("%s became %s by waiting", state, later)
 			}
 		}

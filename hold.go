@@ -12,6 +12,13 @@ type Hold struct {
 	Why   string
 }
 
+// A Lack keeps the next attempt of one glidein: something that it needs beside its site is not there. The
+// zero Lack keeps nobody.
+type Lack struct {
+	Why   string
+	Final bool // nothing is done about it any more: the glidein fails
+}
+
 const (
 	// HoldAfter is how many attempts in a row must come to nothing.
 	HoldAfter = 3

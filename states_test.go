@@ -60,8 +60,8 @@ const glideinHead = `
 ## Glidein
 
 A glidein's state is not moved: it is computed, each time it is looked at, from what was asked, its
-attempts, the state of its site, the site's circuit breaker and the time. Each row is a call of
-Glidein.Derive and what it returned.
+attempts, the state of its site, the site's circuit breaker, what its next attempt lacks (its cluster's
+pool, or a package at the site) and the time. Each row is a call of Glidein.Derive and what it returned.
 
 `
 
@@ -111,7 +111,7 @@ func drawDerivations(b *strings.Builder) {
 	fmt.Fprint(b, "| asked | attempts, oldest first | site | else | state | reason |\n|---|---|---|---|---|---|\n")
 	for _, d := range derivations {
 		g := d.glidein()
-		state, reason := g.Derive(d.site, d.held, noon)
+		state, reason := g.Derive(d.site, d.held, d.lack, noon)
 		fmt.Fprintf(b, "| %s | %s | %s | %s | **%s** | %s |\n",
 			orDash(string(g.Asked)), d.attemptNames(), d.site, d.conditions(), state, reason)
 	}

@@ -19,7 +19,7 @@ func TestChangedOnlyIfSomethingChanged(t *testing.T) {
 		want bool
 	}{
 		{"nothing", func(*store.Tx) error { return nil }, false},
-		{"settling what is settled", func(tx *store.Tx) error { _, err := tx.SettleGlidein(g.ID); return err }, false},
+		{"settling what is settled", func(tx *store.Tx) error { _, err := tx.SettleGlidein(g.ID, corral.Lack{}); return err }, false},
 		{"log", func(tx *store.Tx) error { return tx.Log(store.ObjectGlidein, int64(g.ID), "note", "") }, true},
 		{"ask", func(tx *store.Tx) error { _, err := tx.AskGlidein(g.ID, corral.AskDrain, ""); return err }, true},
 	} {

@@ -72,7 +72,7 @@ func TestEmbeddedCluster(t *testing.T) {
 	}
 }
 
-// Only tokens of ended attempts are to be refused, once.
+// Only tokens of ended attempts are to be refused, once; those of attempts that wait may have to be replaced.
 func TestPoolTokens(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -91,17 +91,22 @@ func TestPoolTokens(t *testing.T) {
 			return err
 		})
 	}
-	w.refused(corral.NotFound, func(tx *store.Tx) error { _, err := tx.PoolTokenOf(j.ID); return err })
 	w.write(func(tx *store.Tx) error {
 		return errors.Join(tx.AddPoolToken(first), tx.AddPoolToken(second), tx.AddPoolToken(past))
 	})
-	w.view(func(tx *store.Tx) error {
-		got, err := tx.PoolTokenOf(j.ID)
-		if diff := cmp.Diff(second, got); diff != "" {
-			t.Error(diff)
-		}
-		return err
-	})
+	waiting := func(want ...corral.PoolToken) {
+		t.Helper()
+		w.view(func(tx *store.Tx) error {
+			got, err := tx.PoolTokensWaiting(j.Site)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Error(diff)
+			}
+			return err
+		})
+	}
+	waiting()
+	w.move(j, corral.JobEvent{Move: corral.JobQueue, At: time.Now().UTC()})
+	waiting(past, first, second)
 	over()
 	w.move(j, corral.JobEvent{Move: corral.JobEnd, At: time.Now().UTC(), Outcome: corral.OutcomeRemoved})
 	over(first, second)

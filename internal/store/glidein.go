@@ -129,7 +129,7 @@ func (t *Tx) CreateGlidein(g corral.Glidein) (corral.Glidein, error) {
 	if g, err = glideins.create(t, g, string(g.State)); err != nil {
 		return corral.Glidein{}, err
 	}
-	return t.settle(g, site.State)
+	return t.settle(g, site.State, corral.Lack{})
 }
 
 // Glidein returns the glidein with this id, DELETED or not, with its attempts.
@@ -188,7 +188,7 @@ func (t *Tx) AskGlidein(id corral.GlideinID, ask corral.Ask, reason string) (cor
 	if err != nil {
 		return corral.Glidein{}, err
 	}
-	return t.SettleGlidein(id)
+	return t.SettleGlidein(id, corral.Lack{})
 }
 
 // grows reports whether ask is more than what was asked before.
@@ -197,8 +197,9 @@ func grows(before, ask corral.Ask) bool {
 }
 
 // SettleGlidein derives a glidein's state and reason at Now. It writes only if one of them changed:
-// time alone can do that, when a back-off or a start that was planned for later is over.
-func (t *Tx) SettleGlidein(id corral.GlideinID) (corral.Glidein, error) {
+// time alone can do that, when a back-off or a start that was planned for later is over. What the glidein
+// lacks the caller has found out; whatever else changes it settles it without, until the next call.
+func (t *Tx) SettleGlidein(id corral.GlideinID, lack corral.Lack) (corral.Glidein, error) {
 	g, err := t.Glidein(id)
 	if err != nil {
 		return corral.Glidein{}, err
@@ -207,7 +208,7 @@ func (t *Tx) SettleGlidein(id corral.GlideinID) (corral.Glidein, error) {
 	if err != nil {
 		return corral.Glidein{}, err
 	}
-	return t.settle(g, site.State)
+	return t.settle(g, site.State, lack)
 }
 
 // settleSite settles the glideins of a site that are not over.
@@ -217,7 +218,7 @@ func (t *Tx) settleSite(s corral.Site) error {
 		return err
 	}
 	for _, g := range list {
-		if _, err := t.settle(g, s.State); err != nil {
+		if _, err := t.settle(g, s.State, corral.Lack{}); err != nil {
 			return err
 		}
 	}
@@ -225,7 +226,7 @@ func (t *Tx) settleSite(s corral.Site) error {
 }
 
 // settle is the one place that writes a glidein's state.
-func (t *Tx) settle(g corral.Glidein, site corral.SiteState) (corral.Glidein, error) {
+func (t *Tx) settle(g corral.Glidein, site corral.SiteState, lack corral.Lack) (corral.Glidein, error) {
 	var held corral.Hold
 	if site == corral.SiteReady && len(g.Live()) == 0 { // else it makes no difference
 		var err error
@@ -233,7 +234,7 @@ func (t *Tx) settle(g corral.Glidein, site corral.SiteState) (corral.Glidein, er
 			return corral.Glidein{}, err
 		}
 	}
-	state, reason := g.Derive(site, held, t.now)
+	state, reason := g.Derive(site, held, lack, t.now)
 	if state == g.State && reason == g.Reason {
 		return g, nil
 	}

@@ -174,7 +174,7 @@ func TestSettleGlideinWhenTimeIsOver(t *testing.T) {
 		g = w.createGlidein(g)
 		settle := func() (reason string) {
 			w.write(func(tx *store.Tx) error {
-				g, err := tx.SettleGlidein(g.ID)
+				g, err := tx.SettleGlidein(g.ID, corral.Lack{})
 				reason = g.Reason
 				return err
 			})

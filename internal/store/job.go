@@ -273,6 +273,6 @@ func (t *Tx) settleOwner(j corral.Job) error {
 	if j.Kind != corral.PilotJob {
 		return nil
 	}
-	_, err := t.SettleGlidein(j.Glidein)
+	_, err := t.SettleGlidein(j.Glidein, corral.Lack{})
 	return err
 }

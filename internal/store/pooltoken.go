@@ -2,7 +2,6 @@ package store
 
 import (
 	"database/sql"
-	"errors"
 	"fmt"
 
 	"github.com/corral-pilot/corral"
@@ -18,32 +17,32 @@ func (t *Tx) AddPoolToken(p corral.PoolToken) error {
 	return nil
 }
 
-// PoolTokenOf returns the attempt's token that ends last, a NotFound error if it has none.
-func (t *Tx) PoolTokenOf(attempt corral.JobID) (corral.PoolToken, error) {
-	p := corral.PoolToken{Attempt: attempt}
-	err := t.row("select id, cluster_id, ends_at_ms from pool_tokens where job_id = ? order by ends_at_ms desc, id limit 1",
-		[]any{attempt}, &p.ID, &p.Cluster, at(&p.EndsAt))
-	if errors.Is(err, sql.ErrNoRows) {
-		return p, corral.Errorf(corral.NotFound, "attempt %d has no token of a pool", attempt)
-	}
-	return p, err
+// PoolTokensWaiting lists the tokens of a site's attempts that wait in its queue, those that end first first.
+func (t *Tx) PoolTokensWaiting(site corral.SiteID) ([]corral.PoolToken, error) {
+	return t.poolTokens(`
+		where jobs.site_id = ? and jobs.state in ('SUBMITTED', 'QUEUED')
+		order by ends_at_ms, pool_tokens.id`, site)
 }
 
 // PoolTokensOver lists the tokens that a cluster's pool must be told to refuse: those of attempts that have
 // ended, which would still be good.
 func (t *Tx) PoolTokensOver(cluster corral.ClusterID) ([]corral.PoolToken, error) {
-	var over []corral.PoolToken
-	err := t.rows(`
-		select pool_tokens.id, job_id, ends_at_ms
-		from pool_tokens join jobs on jobs.id = job_id
+	return t.poolTokens(`
 		where cluster_id = ? and revoked_at_ms is null and ends_at_ms > ? and jobs.state = 'ENDED'
-		order by pool_tokens.id`, []any{cluster, at(&t.now)}, func(rows *sql.Rows) error {
-		p := corral.PoolToken{Cluster: cluster}
-		err := rows.Scan(&p.ID, &p.Attempt, at(&p.EndsAt))
-		over = append(over, p)
+		order by pool_tokens.id`, cluster, at(&t.now))
+}
+
+// poolTokens lists tokens, each joined with its attempt.
+func (t *Tx) poolTokens(which string, args ...any) ([]corral.PoolToken, error) {
+	var tokens []corral.PoolToken
+	query := "select pool_tokens.id, cluster_id, job_id, ends_at_ms from pool_tokens join jobs on jobs.id = job_id" + which
+	err := t.rows(query, args, func(rows *sql.Rows) error {
+		var p corral.PoolToken
+		err := rows.Scan(&p.ID, &p.Cluster, &p.Attempt, at(&p.EndsAt))
+		tokens = append(tokens, p)
 		return err
 	})
-	return over, err
+	return tokens, err
 }
 
 // RevokedPoolToken notes that the pool refuses the token.

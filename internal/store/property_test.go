@@ -106,7 +106,7 @@ func (m *machine) askGlidein(rt *rapid.T) {
 
 func (m *machine) settle(rt *rapid.T) {
 	id := pick(rt, m.glideins)
-	m.do(func(tx *store.Tx) error { _, err := tx.SettleGlidein(id); return err })
+	m.do(func(tx *store.Tx) error { _, err := tx.SettleGlidein(id, corral.Lack{}); return err })
 }
 
 func (m *machine) createPilot(rt *rapid.T) {
@@ -198,7 +198,7 @@ func (m *machine) check(rt *rapid.T) {
 }
 
 func checkGlidein(rt *rapid.T, g corral.Glidein, site corral.SiteState) {
-	derived, reason := g.Derive(site, corral.Hold{}, g.UpdatedAt)
+	derived, reason := g.Derive(site, corral.Hold{}, corral.Lack{}, g.UpdatedAt)
 	if derived != g.State {
 		rt.Fatalf("glidein %d is %s, its attempts say %s (%s)", g.ID, g.State, derived, reason)
 	}
