@@ -234,6 +234,10 @@ func checkName(name string) error {
 	return nil
 }
 
+// JobDir returns where a job's directory is below a site's root: for who wants to replace one of its Files before the
+// job reads it. Once the job was forgotten nothing is there.
+func JobDir(root, tag string) string { return path.Join(root, "jobs", tag) }
+
 // controlDir is the part of a job's directory that is ours; lib.sh says what is in it.
 const controlDir = ".corral"
 
