@@ -55,6 +55,8 @@ func (l *siteLoop) act(ctx context.Context, w reconcile.World, a reconcile.Actio
 		return l.resume(ctx, w, a)
 	case reconcile.Drain:
 		return l.drain(ctx, w, a)
+	case reconcile.Renew:
+		return l.renew(ctx, w, a)
 	}
 	l.log(w.Site, a)
 	switch a := a.(type) {
@@ -67,7 +69,7 @@ func (l *siteLoop) act(ctx context.Context, w reconcile.World, a reconcile.Actio
 		})
 	case reconcile.Settle:
 		return l.write(ctx, func(tx *store.Tx) error {
-			_, err := tx.SettleGlidein(a.Glidein)
+			_, err := tx.SettleGlidein(a.Glidein, a.Lack)
 			return err
 		})
 	case reconcile.MoveSite:
@@ -93,14 +95,15 @@ func (l *siteLoop) moveSite(ctx context.Context, move corral.SiteMove, reason st
 
 // submit records the intent, then asks the site.
 func (l *siteLoop) submit(ctx context.Context, w reconcile.World, a reconcile.Submit) error {
-	site, err := l.prepare(ctx, w.Site, a.Kind)
+	site, err := l.prepare(ctx, w.Site, a)
 	if err != nil {
-		return err
+		return l.unusable(ctx, err)
 	}
-	job := corral.Job{Kind: a.Kind, Site: l.id, Glidein: a.Glidein, Tag: newTag(a.Kind)}
+	job := corral.Job{Kind: a.Kind, Site: l.id, Glidein: a.Glidein, Package: a.Package, Tag: newTag(a.Kind)}
 	if g := find(w.Glideins, a.Glidein); g != nil {
 		job.TokenDigest = l.e.cfg.Key.Token(job.Tag).Digest()
-		job.TokenEndsAt = time.Now().UTC().Add(queueTimeout + time.Duration(g.Walltime))
+		asked := corral.Job{CreatedAt: time.Now().UTC()}
+		job.TokenEndsAt = g.LatestStart(asked).Add(time.Duration(g.Walltime) + l.e.cfg.Tokens.Margin)
 	}
 	err = l.write(ctx, func(tx *store.Tx) (err error) {
 		if a.Move != "" {
@@ -121,12 +124,12 @@ func (l *siteLoop) submit(ctx context.Context, w reconcile.World, a reconcile.Su
 // send submits a job whose intent is recorded and records the answer. Without an answer the job stays
 // NEW and Decide will have it looked up.
 func (l *siteLoop) send(ctx context.Context, w reconcile.World, job corral.Job) error {
-	spec, err := l.spec(ctx, w, job)
-	if err != nil {
-		return err
-	}
 	if err := l.open(ctx, w.Site); err != nil {
 		return err
+	}
+	spec, err := l.spec(ctx, w, job)
+	if err != nil {
+		return l.unsendable(ctx, job, err)
 	}
 	id, err := l.batch.Submit(ctx, spec)
 	if refused := refusal(err); refused != nil {
@@ -155,7 +158,7 @@ func refusal(err error) *gridsite.Refused {
 // knows then is adopted; what it does not know is submitted again, under the same tag.
 func (l *siteLoop) resume(ctx context.Context, w reconcile.World, a reconcile.Resume) error {
 	job := a.Job
-	if time.Since(job.CreatedAt) < visibility {
+	if time.Since(job.CreatedAt) < visibility || l.hasNoToken(w, job) {
 		return nil // each poll adopts it if it shows up
 	}
 	l.log(w.Site, a)

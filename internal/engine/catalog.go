@@ -121,10 +121,10 @@ func (c *Catalog) choose(ctx context.Context, platform corral.Platform) (package
 	return packages.Choose(platform, append(own, imported...))
 }
 
-// of returns the package that a site was given, with its signature, and its mirrors.
-func (c *Catalog) of(ctx context.Context, site corral.Site) (p packages.Signed, mirrors []corral.Mirror, err error) {
+// of returns the package with this digest, with its signature, and its mirrors.
+func (c *Catalog) of(ctx context.Context, digest string) (p packages.Signed, mirrors []corral.Mirror, err error) {
 	err = c.db.View(ctx, func(tx *store.Tx) error {
-		found, err := tx.PackageOf(site.PackageDigest)
+		found, err := tx.PackageOf(digest)
 		if err != nil {
 			return err
 		}
@@ -133,7 +133,7 @@ func (c *Catalog) of(ctx context.Context, site corral.Site) (p packages.Signed, 
 		return err
 	})
 	if err != nil {
-		return p, nil, fmt.Errorf("looking up package %s: %w", site.Package, err)
+		return p, nil, fmt.Errorf("looking up package %s: %w", digest, err)
 	}
 	return p, mirrors, nil
 }

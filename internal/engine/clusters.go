@@ -13,19 +13,35 @@ import (
 	"github.com/corral-pilot/corral/pool"
 )
 
-// Clusters holds the dispatchers of the embedded personal clusters. It is the worker port's gate: who
-// may register is decided here, from what is recorded.
+// Pools are the HTCondor pools of clusters of kind condor.
+type Pools interface {
+	// Mint makes a token with which the workers of an attempt may join the cluster's pool, and notes it in the store
+	// before it returns.
+	Mint(ctx context.Context, cluster corral.ClusterID, attempt corral.JobID, lifetime time.Duration) (secret string, err error)
+
+	// Workers returns the workers that the cluster's collector knew when it was last asked.
+	Workers(cluster corral.ClusterID) []corral.Worker
+
+	// Queue returns the job queue of a READY cluster.
+	Queue(cluster corral.Cluster) (run.Queue, error)
+}
+
+// Clusters is what runs and glideins see of the personal clusters, of both kinds. It holds the
+// dispatchers, to which the workers of embedded clusters and the pilots of all clusters have a link, and is
+// the gate of the worker port: who may come in is decided here, from what is recorded.
 type Clusters struct {
-	lg  *slog.Logger
-	db  *store.DB
-	cfg pool.Config
+	lg    *slog.Logger
+	db    *store.DB
+	cfg   pool.Config
+	pools Pools // nil: there are none
 
 	mu          sync.Mutex // guards following
 	dispatchers map[corral.ClusterID]*pool.Dispatcher
 	changed     chan struct{} // closed and replaced when workers come or go
 }
 
-// NewClusters returns the set of clusters; cfg.OnChange is taken over.
+// NewClusters returns the set of clusters, of which none is a pool of HTCondor's before UsePools;
+// cfg.OnChange is taken over.
 func NewClusters(lg *slog.Logger, db *store.DB, cfg pool.Config) *Clusters {
 	c := &Clusters{
 		lg:          lg,
@@ -33,10 +49,14 @@ func NewClusters(lg *slog.Logger, db *store.DB, cfg pool.Config) *Clusters {
 		dispatchers: map[corral.ClusterID]*pool.Dispatcher{},
 		changed:     make(chan struct{}),
 	}
-	cfg.OnChange = c.notify
+	cfg.OnChange = c.Notify
 	c.cfg = cfg
 	return c
 }
+
+// UsePools says who runs the clusters of kind condor, before anything else is asked of c. Whoever it is calls
+// Notify when workers come or go.
+func (c *Clusters) UsePools(p Pools) { c.pools = p }
 
 // Changed returns a channel that is closed when workers come or go next.
 func (c *Clusters) Changed() <-chan struct{} {
@@ -45,7 +65,8 @@ func (c *Clusters) Changed() <-chan struct{} {
 	return c.changed
 }
 
-func (c *Clusters) notify() {
+// Notify wakes who waits for workers to come or go.
+func (c *Clusters) Notify() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	close(c.changed)
@@ -84,29 +105,48 @@ func (c *Clusters) Queue(id corral.ClusterID) (run.Queue, error) {
 	if cluster.State != corral.ClusterReady {
 		return nil, corral.ErrorAt(corral.Conflict, "cluster "+cluster.Name, "is %s", cluster.State)
 	}
+	if cluster.Kind == corral.Condor {
+		if c.pools == nil {
+			return nil, corral.ErrorAt(corral.Unavailable, "cluster "+cluster.Name, "this corrald runs no HTCondor pools")
+		}
+		return c.pools.Queue(cluster)
+	}
 	return c.dispatcher(id), nil
 }
 
 // Workers returns the workers registered in a cluster, by id.
 func (c *Clusters) Workers(id corral.ClusterID) []corral.Worker {
-	c.mu.Lock()
-	d := c.dispatchers[id]
-	c.mu.Unlock()
-	if d == nil {
-		return nil // nobody has dialled in yet
+	workers := c.dispatched(id)
+	if c.pools != nil { // a cluster has workers of one kind
+		workers = append(workers, c.pools.Workers(id)...)
 	}
-	workers := d.Workers()
 	for i := range workers {
 		workers[i].Cluster = id
 	}
 	return workers
 }
 
-// registered counts the workers of each attempt that are in any cluster now.
-func (c *Clusters) registered() map[corral.JobID]int {
+// dispatched returns the workers that take their tasks from corrald.
+func (c *Clusters) dispatched(id corral.ClusterID) []corral.Worker {
+	c.mu.Lock()
+	d := c.dispatchers[id]
+	c.mu.Unlock()
+	if d == nil {
+		return nil // nobody has dialled in yet
+	}
+	return d.Workers()
+}
+
+// registered counts the workers of each attempt that are in the clusters of glideins now.
+func (c *Clusters) registered(glideins []corral.Glidein) map[corral.JobID]int {
 	n := map[corral.JobID]int{}
-	for _, d := range c.all() {
-		for _, w := range d.Workers() {
+	seen := map[corral.ClusterID]bool{}
+	for _, g := range glideins {
+		if seen[g.Cluster] {
+			continue
+		}
+		seen[g.Cluster] = true
+		for _, w := range c.Workers(g.Cluster) {
 			if w.Connected {
 				n[w.Attempt]++
 			}
@@ -115,8 +155,16 @@ func (c *Clusters) registered() map[corral.JobID]int {
 	return n
 }
 
+// mint makes a token for the workers of an attempt of an HTCondor cluster.
+func (c *Clusters) mint(ctx context.Context, cluster corral.ClusterID, attempt corral.JobID, lifetime time.Duration) (string, error) {
+	if c.pools == nil {
+		return "", corral.Errorf(corral.Unavailable, "this corrald runs no HTCondor pools")
+	}
+	return c.pools.Mint(ctx, cluster, attempt, lifetime)
+}
+
 // drain asks the pilot and the workers of an attempt to finish what they run and leave, now or when they
-// dial in next.
+// dial in next. The workers of an HTCondor pool are told by their pilot.
 func (c *Clusters) drain(cluster corral.ClusterID, attempt corral.JobID) {
 	c.dispatcher(cluster).Drain(attempt)
 }
@@ -132,19 +180,24 @@ func (c *Clusters) all() []*pool.Dispatcher {
 }
 
 // Admit implements pool.Gate: the token must be that of the attempt that is named, not expired, and
-// the attempt alive; a worker must belong to the pilot that holds the attempt's lease.
+// the attempt alive; a worker must belong to the pilot that holds the attempt's lease, and to a cluster
+// that is embedded. Pilots of all clusters come in, to be told to drain and to tell what they do.
 func (c *Clusters) Admit(ctx context.Context, cred pool.Credentials) (pool.Admission, error) {
 	var (
-		job corral.Job
-		g   corral.Glidein
-		now time.Time
+		job     corral.Job
+		g       corral.Glidein
+		cluster corral.Cluster
+		now     time.Time
 	)
 	err := c.db.View(ctx, func(tx *store.Tx) (err error) {
 		now = tx.Now()
 		if job, err = tx.JobTagged(cred.Tag); err != nil {
 			return err
 		}
-		g, err = tx.Glidein(job.Glidein)
+		if g, err = tx.Glidein(job.Glidein); err != nil {
+			return err
+		}
+		cluster, err = tx.Cluster(g.Cluster)
 		return err
 	})
 	if corral.KindOf(err) == corral.NotFound {
@@ -155,6 +208,9 @@ func (c *Clusters) Admit(ctx context.Context, cred pool.Credentials) (pool.Admis
 	}
 	if err := mayEnter(job, cred, now); err != nil {
 		return pool.Admission{}, err
+	}
+	if cluster.Kind == corral.Condor && cred.Role == pool.RoleWorker {
+		return pool.Admission{}, corral.ErrorAt(corral.Forbidden, "attempt "+cred.Tag, "its workers join the HTCondor pool of cluster %s, not corrald", cluster.Name)
 	}
 	return pool.Admission{Attempt: job.ID, Glidein: g.ID, Cluster: g.Cluster, Dispatcher: c.dispatcher(g.Cluster)}, nil
 }
@@ -185,7 +241,7 @@ func (c *Clusters) Lease(ctx context.Context, attempt corral.JobID, holder strin
 
 // Report implements pool.Gate: what a pilot says of itself becomes a line of the attempt's history.
 func (c *Clusters) Report(ctx context.Context, attempt corral.JobID, phase, reason string) error {
-	defer c.notify()
+	defer c.Notify()
 	return c.db.Write(ctx, Actor, func(tx *store.Tx) error {
 		return tx.Log("job", int64(attempt), phase, reason)
 	})

@@ -18,19 +18,24 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/internal/reconcile"
 	"github.com/corral-pilot/corral/internal/store"
 )
 
 // Actor is the name under which corrald itself changes things.
 const Actor = "corrald"
 
-// Config says where the engine's collaborators are. All fields but Supply are required.
+// Config says where the engine's collaborators are. All fields but Supply and Tokens are required.
 type Config struct {
-	Key     Key     // makes the attempts' tokens
-	Depot   *Depot  // where worker packages and pilot binaries come from
-	Address Address // where workers dial in
-	Supply  Supply  // how packages get to sites
+	Key     Key                 // makes the attempts' tokens
+	Depot   *Depot              // where worker packages and pilot binaries come from
+	Address Address             // where workers dial in
+	Supply  Supply              // how packages get to sites
+	Tokens  reconcile.Lifetimes // of tokens for HTCondor pools; the zero value means the usual ones
 }
+
+// usualTokens are good for a day in the queue, and for a clock, or a batch system, that is late by minutes.
+var usualTokens = reconcile.Lifetimes{Queue: 24 * time.Hour, Renew: time.Hour, Margin: 10 * time.Minute}
 
 // An Engine keeps the sites as they were asked to be.
 type Engine struct {
@@ -47,6 +52,9 @@ type opener func(context.Context, corral.Site) (gridsite.Conn, gridsite.Batch, e
 
 // New returns an engine that works once Run is called.
 func New(lg *slog.Logger, db *store.DB, clusters *Clusters, cfg Config) *Engine {
+	if cfg.Tokens == (reconcile.Lifetimes{}) {
+		cfg.Tokens = usualTokens
+	}
 	return &Engine{lg: lg, db: db, clusters: clusters, cfg: cfg, open: Open, catalog: newCatalog(lg, db, cfg.Depot, cfg.Supply.Pace)}
 }
 
@@ -143,6 +151,7 @@ func (l *siteLoop) run(ctx context.Context) {
 	defer l.close()
 	for {
 		recorded, registered := l.e.db.Changed(store.Subject{Object: store.ObjectSite, ID: int64(l.id)}), l.e.clusters.Changed()
+		moved := l.e.db.Changed(store.Subject{Object: store.ObjectCluster})
 		next, err := l.step(ctx, time.Now())
 		switch {
 		case ctx.Err() != nil || errors.Is(err, errNothingLeft):
@@ -152,7 +161,7 @@ func (l *siteLoop) run(ctx context.Context) {
 			next = pollBusy
 		case err != nil:
 			next = l.inTrouble(err)
-			recorded, registered = nil, nil // only time helps now
+			recorded, registered, moved = nil, nil, nil // only time helps now
 		default:
 			l.outOfTrouble()
 		}
@@ -160,6 +169,7 @@ func (l *siteLoop) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 		case <-recorded:
+		case <-moved:
 		case <-registered:
 			l.busy(time.Now())
 		case <-timer.C:

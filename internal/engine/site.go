@@ -27,18 +27,27 @@ type siteLoop struct {
 	recorded    bool // in the present step, so that more may be due at once
 	busyUntil   time.Time
 	nextPoll    time.Time
-	missing     map[string]time.Time    // :: tag → since when the site has not known it
-	told        map[corral.JobID]bool   // attempts whose dispatcher was asked to drain them
-	reports     map[string]order.Report // :: tag → what an ended job said, until that is recorded
-	ended       bool                    // an attempt has, or may have before this loop began
-	forgotten   map[string]bool         // :: tag of an old attempt → the site was told to forget it
-	unreached   bool                    // the last setup job got no answer from any mirror
-	trouble     time.Duration           // present back-off
+	missing     map[string]time.Time       // :: tag → since when the site has not known it
+	told        map[corral.JobID]bool      // attempts whose dispatcher was asked to drain them
+	reports     map[string]order.Report    // :: tag → what an ended job said, until that is recorded
+	ended       bool                       // an attempt has, or may have before this loop began
+	forgotten   map[string]bool            // :: tag of an old attempt → the site was told to forget it
+	unreached   bool                       // the last setup job got no answer from any mirror
+	placed      map[corral.JobID]bool      // attempts that have the pool token which was made last
+	tokens      map[corral.ClusterID]retry // whose pool gave no token when it was asked last
+	trouble     time.Duration              // present back-off
 	lastTrouble string
 }
 
 func newSiteLoop(e *Engine, id corral.SiteID) *siteLoop {
-	return &siteLoop{e: e, id: id, missing: map[string]time.Time{}, told: map[corral.JobID]bool{}, reports: map[string]order.Report{}, ended: true}
+	return &siteLoop{
+		e: e, id: id, ended: true,
+		missing: map[string]time.Time{},
+		told:    map[corral.JobID]bool{},
+		reports: map[string]order.Report{},
+		placed:  map[corral.JobID]bool{},
+		tokens:  map[corral.ClusterID]retry{},
+	}
 }
 
 // step observes, decides and acts once and returns how long nothing needs to be looked at.
@@ -67,7 +76,7 @@ func (l *siteLoop) step(ctx context.Context, now time.Time) (time.Duration, erro
 // serve observes if it is time for that, decides, acts, and tidies up.
 func (l *siteLoop) serve(ctx context.Context, now time.Time, w reconcile.World) error {
 	if live := liveJobs(w); len(live) > 0 && !now.Before(l.nextPoll) {
-		if err := l.observe(ctx, w.Site, live); err != nil {
+		if err := l.observe(ctx, w, live); err != nil {
 			return err
 		}
 		l.nextPoll = now.Add(l.pace(now))
@@ -141,7 +150,7 @@ func (l *siteLoop) load(ctx context.Context) (reconcile.World, error) {
 			}
 			w.Jobs = append(w.Jobs, jobs...)
 		}
-		return nil
+		return l.loadNeeds(tx, &w)
 	})
 	if err != nil {
 		return w, fmt.Errorf("loading site %d: %w", l.id, err)
@@ -163,8 +172,8 @@ func liveJobs(w reconcile.World) []corral.Job {
 }
 
 // observe polls the live jobs in one round trip and records what changed.
-func (l *siteLoop) observe(ctx context.Context, site corral.Site, live []corral.Job) error {
-	if err := l.open(ctx, site); err != nil {
+func (l *siteLoop) observe(ctx context.Context, w reconcile.World, live []corral.Job) error {
+	if err := l.open(ctx, w.Site); err != nil {
 		return err
 	}
 	tags := make([]string, len(live))
@@ -181,11 +190,12 @@ func (l *siteLoop) observe(ctx context.Context, site corral.Site, live []corral.
 		if err != nil {
 			return err
 		}
+		s.Overdue = w.Overdue(j)
 		if err := l.record(ctx, j, reconcile.Events(j, s, now)); err != nil {
 			return err
 		}
 	}
-	return l.noteWorkers(ctx, live)
+	return l.noteWorkers(ctx, w.Glideins, live)
 }
 
 // sighting gathers what is known of j; the job's own report is fetched once it has ended.
@@ -248,7 +258,7 @@ func (l *siteLoop) record(ctx context.Context, j corral.Job, events []corral.Job
 func (l *siteLoop) moveJob(ctx context.Context, j corral.Job, ev corral.JobEvent) error {
 	err := l.write(ctx, func(tx *store.Tx) error {
 		if ev.Move == corral.JobEnd {
-			if err := l.reportedTries(tx, j); err != nil {
+			if err := errors.Join(l.reportedTries(tx, j), l.reportedLog(tx, j)); err != nil {
 				return err
 			}
 		}
@@ -260,6 +270,7 @@ func (l *siteLoop) moveJob(ctx context.Context, j corral.Job, ev corral.JobEvent
 	}
 	if ev.Move == corral.JobEnd {
 		l.ended = true
+		delete(l.placed, j.ID)
 		l.learn(j)
 	}
 	l.busy(time.Now())
@@ -268,8 +279,8 @@ func (l *siteLoop) moveJob(ctx context.Context, j corral.Job, ev corral.JobEvent
 }
 
 // noteWorkers records how many workers of each attempt are registered, where it is more than ever.
-func (l *siteLoop) noteWorkers(ctx context.Context, live []corral.Job) error {
-	registered := l.e.clusters.registered()
+func (l *siteLoop) noteWorkers(ctx context.Context, glideins []corral.Glidein, live []corral.Job) error {
+	registered := l.e.clusters.registered(glideins)
 	for _, j := range live {
 		n := registered[j.ID]
 		if j.Kind != corral.PilotJob || n <= j.Workers {

@@ -30,14 +30,14 @@ type Address interface {
 // prepare finds out, before the first job at a site, what runs there, and puts the pilot binary there.
 // It returns the site with what was found. That is recorded only once something of ours can be there,
 // so that a site without a package is one where nothing is left to be cleaned up.
-func (l *siteLoop) prepare(ctx context.Context, site corral.Site, kind corral.JobKind) (corral.Site, error) {
-	if kind == corral.PilotJob {
+func (l *siteLoop) prepare(ctx context.Context, site corral.Site, a reconcile.Submit) (corral.Site, error) {
+	if a.Kind == corral.PilotJob || a.Package != "" {
 		return site, nil
 	}
 	if err := l.open(ctx, site); err != nil {
 		return site, err
 	}
-	if kind == corral.CleanupJob {
+	if a.Kind == corral.CleanupJob {
 		return site, l.boot(ctx, site)
 	}
 	facts, err := l.survey(ctx, site)
@@ -64,7 +64,7 @@ func (l *siteLoop) survey(ctx context.Context, site corral.Site) (corral.Site, e
 	}
 	p, err := l.e.catalog.choose(ctx, platform)
 	if err != nil {
-		return site, l.unusable(ctx, err.Error())
+		return site, hopeless(err.Error())
 	}
 	site.Platform, site.Package, site.PackageDigest = platform, p.Name, p.Digest
 	return site, nil
@@ -93,7 +93,7 @@ func (l *siteLoop) boot(ctx context.Context, site corral.Site) error {
 	case err != nil:
 		return fmt.Errorf("making %s: %w", dir, err)
 	case made.Exit != 0:
-		return l.unusable(ctx, "making "+dir+": "+lastLine(made.Stderr))
+		return hopeless("making " + dir + ": " + lastLine(made.Stderr))
 	}
 	f, err := l.pilotBinary(ctx, site)
 	if err != nil {
@@ -108,7 +108,7 @@ func (l *siteLoop) boot(ctx context.Context, site corral.Site) error {
 
 // pilotBinary opens the pilot of the site's package.
 func (l *siteLoop) pilotBinary(ctx context.Context, site corral.Site) (*os.File, error) {
-	p, _, err := l.e.catalog.of(ctx, site)
+	p, _, err := l.e.catalog.of(ctx, site.PackageDigest)
 	if err != nil {
 		return nil, err
 	}
@@ -118,12 +118,38 @@ func (l *siteLoop) pilotBinary(ctx context.Context, site corral.Site) (*os.File,
 	return l.e.cfg.Depot.binary(p.Package)
 }
 
-// unusable fails the site for a reason of its own.
-func (l *siteLoop) unusable(ctx context.Context, reason string) error {
-	if err := l.moveSite(ctx, corral.SiteFail, reason); err != nil {
+// hopeless is why something cannot be done at a site, now or later: no network and no batch system is to blame.
+type hopeless string
+
+func (h hopeless) Error() string { return string(h) }
+
+// unusable fails the site if err says that its own setup or cleanup is hopeless.
+func (l *siteLoop) unusable(ctx context.Context, err error) error {
+	var why hopeless
+	if !errors.As(err, &why) {
 		return err
 	}
-	return corral.Errorf(corral.Failed, "%s", reason)
+	if err := l.moveSite(ctx, corral.SiteFail, string(why)); err != nil {
+		return err
+	}
+	return corral.Errorf(corral.Failed, "%s", why)
+}
+
+// unsendable decides about a job that cannot be described to its site. What is hopeless fails the site if that is its
+// own setup or cleanup, and else only the job: a package or a pool of some glideins is no concern of the others.
+func (l *siteLoop) unsendable(ctx context.Context, job corral.Job, err error) error {
+	var why hopeless
+	var token tokenless
+	switch {
+	case errors.As(err, &token): // the job stays NEW until there is one
+		return nil
+	case !errors.As(err, &why):
+		return err
+	case job.Kind == corral.PilotJob || job.Package != "":
+		return l.moveJob(ctx, job, corral.JobEvent{Move: corral.JobEnd, At: time.Now().UTC(), Outcome: corral.OutcomeFailed,
+			Transient: job.Kind == corral.SetupJob, Reason: string(why)})
+	}
+	return l.unusable(ctx, err)
 }
 
 // bootPath is where the pilot binary of the setup and cleanup jobs is; the digest of its package is in
@@ -135,17 +161,18 @@ func bootPath(site corral.Site) string {
 // spec describes a job to its site: the pilot binary with the verb of its kind, and its order.
 func (l *siteLoop) spec(ctx context.Context, w reconcile.World, job corral.Job) (gridsite.JobSpec, error) {
 	s := gridsite.JobSpec{Tag: job.Tag, Hosts: 1, CPUs: 1, Walltime: siteJobWalltime}
+	s.Files = map[string][]byte{}
 	o := order.Order{Tag: job.Tag, Root: w.Site.Root}
 	var err error
 	switch job.Kind {
 	case corral.SetupJob:
 		s.Argv = []string{bootPath(w.Site), "setup"}
-		o.Setup, err = l.setupOrder(ctx, w.Site)
+		o.Setup, err = l.setupOrder(ctx, w.Site, job.Package)
 	case corral.CleanupJob:
 		s.Argv = []string{bootPath(w.Site), "cleanup"}
 		o.Cleanup = &order.Cleanup{}
 	case corral.PilotJob:
-		err = l.pilotSpec(w, job, &s, &o)
+		err = l.pilotSpec(ctx, w, job, &s, &o)
 	}
 	if err != nil {
 		return s, err
@@ -154,16 +181,22 @@ func (l *siteLoop) spec(ctx context.Context, w reconcile.World, job corral.Job) 
 	if err != nil {
 		return s, fmt.Errorf("encoding the order of %s: %w", job.Name(), err)
 	}
-	s.Files = map[string][]byte{order.File: b}
+	s.Files[order.File] = b
 	return s, nil
 }
 
-func (l *siteLoop) setupOrder(ctx context.Context, site corral.Site) (*order.Setup, error) {
-	p, mirrors, err := l.e.catalog.of(ctx, site)
-	if err != nil {
+// setupOrder asks for a package that glideins need, by its digest, or for the site's own if that is empty.
+func (l *siteLoop) setupOrder(ctx context.Context, site corral.Site, digest string) (*order.Setup, error) {
+	if digest == "" {
+		digest = site.PackageDigest
+	} else if err := l.boot(ctx, site); err != nil { // sites purge what nobody has used for long
 		return nil, err
 	}
-	if err := l.open(ctx, site); err != nil {
+	p, mirrors, err := l.e.catalog.of(ctx, digest)
+	if corral.KindOf(err) == corral.NotFound {
+		return nil, hopeless("the package was removed from the catalog: " + err.Error())
+	}
+	if err != nil {
 		return nil, err
 	}
 	sources, err := l.supply(ctx, site, p, mirrors)
@@ -182,8 +215,9 @@ func (l *siteLoop) setupOrder(ctx context.Context, site corral.Site) (*order.Set
 	return o, nil
 }
 
-// pilotSpec fills in what a pilot job needs: its shape, and in the order its token and the way in.
-func (l *siteLoop) pilotSpec(w reconcile.World, job corral.Job, s *gridsite.JobSpec, o *order.Order) error {
+// pilotSpec fills in what a pilot job needs: its shape, and in the order its token and the way in, to corrald
+// and, if its cluster is one of HTCondor's, to the pool.
+func (l *siteLoop) pilotSpec(ctx context.Context, w reconcile.World, job corral.Job, s *gridsite.JobSpec, o *order.Order) error {
 	g := find(w.Glideins, job.Glidein)
 	if g == nil {
 		return corral.Errorf(corral.NotFound, "%s has no glidein any more", job.Name())
@@ -208,5 +242,18 @@ func (l *siteLoop) pilotSpec(w reconcile.World, job corral.Job, s *gridsite.JobS
 		Walltime:   g.Walltime,
 		Idle:       g.Idle,
 	}
+	n, ok := w.Needs[g.Cluster]
+	if !ok {
+		return nil
+	}
+	if n.Digest == "" {
+		return hopeless(n.Unfit)
+	}
+	secret, err := l.mint(ctx, *g, job)
+	if err != nil {
+		return err
+	}
+	s.Files[order.PoolToken] = []byte(secret)
+	o.Pilot.Condor = condorOrder(w.Site, *g, job, n)
 	return nil
 }

@@ -11,13 +11,9 @@ import (
 	"io/fs"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/corral-pilot/corral"
 )
-
-// queueTimeout is how long an attempt may wait in a queue before its token is worth nothing.
-const queueTimeout = 7 * 24 * time.Hour
 
 // A Key makes the tokens of attempts. A token is derived from the attempt's tag, so that the same
 // attempt can be submitted again after a crash without any token ever having been stored.

@@ -159,7 +159,7 @@ func (l *siteLoop) supply(ctx context.Context, site corral.Site, s packages.Sign
 		return fetched, nil
 	}
 	if here != nil {
-		return nil, l.unusable(ctx, "package "+s.Name+" cannot be pushed: "+here.Error())
+		return nil, hopeless("package " + s.Name + " cannot be pushed: " + here.Error())
 	}
 	return l.push(ctx, site, s, archive)
 }
@@ -194,7 +194,7 @@ func (l *siteLoop) push(ctx context.Context, site corral.Site, s packages.Signed
 	case err != nil:
 		return nil, fmt.Errorf("making %s: %w", path.Dir(incoming), err)
 	case made.Exit != 0:
-		return nil, l.unusable(ctx, "making "+path.Dir(incoming)+": "+lastLine(made.Stderr))
+		return nil, hopeless("making " + path.Dir(incoming) + ": " + lastLine(made.Stderr))
 	}
 	f, err := os.Open(archive)
 	if err != nil {

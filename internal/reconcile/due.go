@@ -1,16 +1,17 @@
 package reconcile
 
 import (
+	"slices"
 	"time"
 
 	"github.com/corral-pilot/corral"
 )
 
 // Due returns when time alone will change what Decide says about w: the end of a back-off, a planned
-// start, an overlap, the end of a hold. It is zero if only what happens can change it.
+// start, an overlap, the end of a hold, of the patience with a queue, or of a token. It is zero if only what happens can change it.
 func Due(now time.Time, w World) time.Time {
 	var next time.Time
-	for _, at := range append(siteTimes(w), glideinTimes(now, w.Glideins)...) {
+	for _, at := range slices.Concat(siteTimes(w), stagingTimes(w), glideinTimes(now, w)) {
 		if at.After(now) && (next.IsZero() || at.Before(next)) {
 			next = at
 		}
@@ -28,14 +29,17 @@ func siteTimes(w World) []time.Time {
 	return times
 }
 
-func glideinTimes(now time.Time, glideins []corral.Glidein) []time.Time {
+func glideinTimes(now time.Time, w World) []time.Time {
 	var times []time.Time
-	for _, g := range glideins {
+	for _, g := range w.Glideins {
 		_, retry, _ := g.Next(now)
 		times = append(times, g.NotBefore, g.Resubmit.Deadline, retry)
 		if live := g.Live(); len(live) > 0 {
 			_, retry, _ = g.NextIfExpired(now)
 			times = append(times, retry, overlapAt(g, live[0]))
+			for _, a := range live {
+				times = append(times, g.LatestStart(a), w.Lifetimes.renewAt(g, a, w.Tokens[a.ID]))
+			}
 		}
 	}
 	return times

@@ -19,6 +19,7 @@ type Sighting struct {
 	EndedAt   time.Time
 	Report    *Report // what the job itself left behind, once it has ended
 	Stderr    string  // its last line on stderr, where it left no report
+	Overdue   string  // why it was cancelled, if that was for having waited too long; see World.Overdue
 
 	// Missing is since when the site has not known a job that it once accepted; Visibility is for how
 	// long that may be the batch system's delay and not the truth.
@@ -75,9 +76,10 @@ func missing(j corral.Job, s Sighting, now time.Time) []corral.JobEvent {
 		return nil
 	}
 	if cancelled {
-		return []corral.JobEvent{{
-			Move: corral.JobEnd, At: now, Outcome: corral.OutcomeRemoved, Reason: "cancelled; the site does not know it",
-		}}
+		e := corral.JobEvent{Move: corral.JobEnd, At: now}
+		e.Outcome, e.Transient, e.Reason = s.removed()
+		e.Reason += "; the site does not know it"
+		return []corral.JobEvent{e}
 	}
 	return []corral.JobEvent{{
 		Move:      corral.JobEnd,
@@ -113,11 +115,11 @@ func ending(j corral.Job, s Sighting, now time.Time) corral.JobEvent {
 func outcome(j corral.Job, s Sighting) (o corral.Outcome, transient bool, reason string) {
 	switch {
 	case s.Report != nil && s.Report.Outcome == corral.OutcomePreempted && j.Asked == corral.AskCancel:
-		return corral.OutcomeRemoved, false, "cancelled"
+		return s.removed()
 	case s.Report != nil:
 		return s.Report.Outcome, s.Report.Transient, s.Report.Reason
 	case s.Killed == ByCancel || j.Asked == corral.AskCancel:
-		return corral.OutcomeRemoved, false, "cancelled"
+		return s.removed()
 	case s.Killed == ByWalltime && j.Kind == corral.PilotJob:
 		return corral.OutcomeExpired, false, "the batch system ended it at its walltime"
 	case s.Killed == ByWalltime:
@@ -126,6 +128,15 @@ func outcome(j corral.Job, s Sighting) (o corral.Outcome, transient bool, reason
 		return corral.OutcomeLost, true, "its processes disappeared"
 	}
 	return corral.OutcomeFailed, true, noReport(s)
+}
+
+// removed says how a job ended that was cancelled. One that the site's queue kept for too long has failed:
+// another may be luckier.
+func (s Sighting) removed() (o corral.Outcome, transient bool, reason string) {
+	if s.Overdue != "" {
+		return corral.OutcomeFailed, true, s.Overdue
+	}
+	return corral.OutcomeRemoved, false, "cancelled"
 }
 
 func noReport(s Sighting) string {

@@ -23,6 +23,10 @@ type World struct {
 	Held     corral.Hold
 	Jobs     []corral.Job     // its setup and cleanup jobs, oldest first
 	Glideins []corral.Glidein // with their attempts; DELETED ones left out
+
+	Needs     map[corral.ClusterID]Need  // :: HTCondor cluster of a glidein → what its glideins need
+	Tokens    map[corral.JobID]time.Time // :: attempt that waits → when the pool token that it surely has ends
+	Lifetimes Lifetimes                  // of new tokens
 }
 
 // An Action is one thing to do at a site. The engine performs actions in order.
@@ -36,6 +40,7 @@ type (
 	Submit struct {
 		Kind    corral.JobKind
 		Glidein corral.GlideinID // pilot jobs only
+		Package string           // digest of what a setup job installs; empty: the site's own package
 		Move    corral.SiteMove  // move of the site that belongs to the same intent, if any
 		Reason  string
 	}
@@ -43,6 +48,9 @@ type (
 	// Resume takes up a job whose intent is recorded but whose submission was never answered: it is
 	// looked up by its tag and submitted again only if the site does not know it.
 	Resume struct{ Job corral.Job }
+
+	// Renew replaces the token that an attempt, which waits in the queue, has for its HTCondor pool.
+	Renew struct{ Job corral.Job }
 
 	// Drain asks a running attempt to finish its tasks and leave.
 	Drain struct{ Job corral.Job }
@@ -61,7 +69,10 @@ type (
 	}
 
 	// Settle writes down a glidein's derived state where it differs from the recorded one.
-	Settle struct{ Glidein corral.GlideinID }
+	Settle struct {
+		Glidein corral.GlideinID
+		Lack    corral.Lack
+	}
 
 	// MoveSite moves the site.
 	MoveSite struct {
@@ -73,8 +84,11 @@ type (
 	Sweep struct{}
 )
 
-func (a Submit) Why() string     { return a.Reason }
-func (a Resume) Why() string     { return "the submission of " + a.Job.Tag + " was never answered" }
+func (a Submit) Why() string { return a.Reason }
+func (a Resume) Why() string { return "the submission of " + a.Job.Tag + " was never answered" }
+func (a Renew) Why() string {
+	return "the token of " + a.Job.Name() + " may end before its workers leave"
+}
 func (a Drain) Why() string      { return "asked to drain" }
 func (a Cancel) Why() string     { return a.Reason }
 func (a AskGlidein) Why() string { return a.Reason }
@@ -103,6 +117,8 @@ func site(now time.Time, w World) []Action {
 		return []Action{Submit{Kind: corral.SetupJob, Move: corral.SiteStage, Reason: "the site is new"}}
 	case corral.SiteStaging:
 		return siteJob(now, w, corral.SetupJob, MoveSite{Move: corral.SiteStaged})
+	case corral.SiteReady:
+		return staging(now, w)
 	case corral.SiteExiting:
 		return exiting(w)
 	case corral.SiteRemoving:
@@ -144,10 +160,10 @@ func retryAt(tries int, last corral.Job) time.Time {
 }
 
 // lastOf returns how many jobs of this kind there were since the last one that did its work, and the
-// last one.
+// last one. Setup jobs of packages other than the site's own do not count.
 func lastOf(jobs []corral.Job, kind corral.JobKind) (tries int, last corral.Job) {
 	for _, j := range jobs {
-		if j.Kind != kind {
+		if j.Kind != kind || j.Package != "" {
 			continue
 		}
 		if last.Outcome == corral.OutcomeDone {
@@ -199,32 +215,35 @@ func glidein(now time.Time, w World, g corral.Glidein) []Action {
 	var actions []Action
 	live := g.Live()
 	for _, a := range live {
-		actions = append(actions, attempt(w.Site, g, a)...)
+		actions = append(actions, attempt(now, w, g, a)...)
 	}
 	if submit, why := wantsAttempt(now, w, g, live); submit {
 		return append(actions, Submit{Kind: corral.PilotJob, Glidein: g.ID, Reason: why})
 	}
-	if state, reason := g.Derive(w.Site.State, w.Held, now); state != g.State || reason != g.Reason {
-		actions = append(actions, Settle{g.ID})
+	lack := w.lack(g)
+	if state, reason := g.Derive(w.Site.State, w.Held, lack, now); state != g.State || reason != g.Reason {
+		actions = append(actions, Settle{g.ID, lack})
 	}
 	return actions
 }
 
 // attempt decides about one live attempt.
-func attempt(site corral.Site, g corral.Glidein, a corral.Job) []Action {
+func attempt(now time.Time, w World, g corral.Glidein, a corral.Job) []Action {
 	ask := max(askRank(g.Asked), askRank(a.Asked))
-	gone := site.State == corral.SiteFailed || site.State == corral.SiteDeleted
+	gone := w.Site.State == corral.SiteFailed || w.Site.State == corral.SiteDeleted
 	switch {
 	case gone:
-		return []Action{Cancel{a, "the site is " + string(site.State)}}
+		return []Action{Cancel{a, "the site is " + string(w.Site.State)}}
 	case ask == askRank(corral.AskCancel):
 		return []Action{Cancel{a, "asked to cancel"}}
 	case ask == askRank(corral.AskDrain) && a.State == corral.JobRunning && a.LeaseHolder != "":
 		return []Action{Drain{a}}
+	case ask == askRank(corral.AskDrain) && a.Workers > 0: // its jobs go back into the pool's queue
+		return []Action{Cancel{a, "asked to drain, and its pilot has no link through which it could be told"}}
 	case ask == askRank(corral.AskDrain):
 		return []Action{Cancel{a, "asked to drain before its pilot came"}}
-	case a.State == corral.JobNew:
-		return []Action{Resume{a}}
+	case a.State != corral.JobRunning:
+		return waiting(now, w, g, a)
 	}
 	return nil
 }
@@ -244,7 +263,7 @@ func wantsAttempt(now time.Time, w World, g corral.Glidein, live []corral.Job) (
 	switch {
 	case w.Site.State != corral.SiteReady, now.Before(w.Held.Until):
 		return false, ""
-	case g.Asked != corral.AskNothing, g.State.Terminal(), now.Before(g.NotBefore):
+	case g.Asked != corral.AskNothing, g.State.Terminal(), now.Before(g.NotBefore), w.lack(g) != corral.Lack{}:
 		return false, ""
 	}
 	if len(live) > 0 {

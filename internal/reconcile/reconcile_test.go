@@ -17,7 +17,7 @@ var t0 = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 func glideinWith(policy resubmit.Policy, attempts ...corral.Job) corral.Glidein {
 	g := corral.Glidein{ID: 7, Hosts: 1, CPUs: 1, Walltime: corral.Seconds(time.Minute), Resubmit: policy,
 		State: corral.GlideinWaiting, Reason: "to be submitted", Attempts: attempts}
-	g.State, g.Reason = g.Derive(corral.SiteReady, corral.Hold{}, t0)
+	g.State, g.Reason = g.Derive(corral.SiteReady, corral.Hold{}, corral.Lack{}, t0)
 	return g
 }
 
@@ -26,7 +26,7 @@ func over(n int, o corral.Outcome) corral.Job {
 }
 
 func alive(n int, s corral.JobState) corral.Job {
-	return corral.Job{ID: corral.JobID(n), Kind: corral.PilotJob, Glidein: 7, Number: n, State: s, StartedAt: t0}
+	return corral.Job{ID: corral.JobID(n), Kind: corral.PilotJob, Glidein: 7, Number: n, State: s, CreatedAt: t0, StartedAt: t0}
 }
 
 func siteJobOver(kind corral.JobKind, n int, o corral.Outcome, transient bool) corral.Job {
@@ -42,6 +42,8 @@ func kinds(actions []Action) []string {
 			names = append(names, "submit "+string(a.Kind))
 		case Resume:
 			names = append(names, "resume")
+		case Renew:
+			names = append(names, "renew")
 		case Drain:
 			names = append(names, "drain")
 		case Cancel:
@@ -163,7 +165,7 @@ func TestDecideExitingSite(t *testing.T) {
 		t.Errorf("first the glidein is asked (-want +got):\n%s", diff)
 	}
 	w.Glideins[0].Asked = corral.AskCancel
-	w.Glideins[0].State, w.Glideins[0].Reason = w.Glideins[0].Derive(corral.SiteExiting, corral.Hold{}, t0)
+	w.Glideins[0].State, w.Glideins[0].Reason = w.Glideins[0].Derive(corral.SiteExiting, corral.Hold{}, corral.Lack{}, t0)
 	if diff := cmp.Diff([]string{"cancel"}, kinds(Decide(t0, w))); diff != "" {
 		t.Errorf("then its attempt is cancelled (-want +got):\n%s", diff)
 	}

@@ -1,0 +1,133 @@
+package reconcile
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/resubmit"
+)
+
+// A Need is what the glideins of one HTCondor cluster need before an attempt can be submitted: the pool,
+// and its worker package at the site, beside the site's own.
+type Need struct {
+	Cluster corral.Cluster
+	Package string // full name of the worker package; empty if none fits, or the pool's version is not known
+	Digest  string
+	Unfit   string // why no package fits, and what to do about that
+}
+
+// lack returns what keeps another attempt of g from a site that is ready. The site's own setup job is the
+// site's affair; one for a package that a cluster needs is the glidein's, and fails nobody else.
+func (w World) lack(g corral.Glidein) corral.Lack {
+	n, ok := w.Needs[g.Cluster]
+	switch {
+	case !ok || w.Site.State != corral.SiteReady:
+		return corral.Lack{}
+	case n.Cluster.State != corral.ClusterReady:
+		why := fmt.Sprintf("cluster %s is %s", n.Cluster.Name, n.Cluster.State)
+		if n.Cluster.Reason != "" {
+			why += ": " + n.Cluster.Reason
+		}
+		return corral.Lack{Why: why}
+	case n.Unfit != "":
+		return corral.Lack{Why: n.Unfit, Final: true}
+	case n.Digest == "":
+		return corral.Lack{Why: fmt.Sprintf("the version of HTCondor in cluster %s is not known yet", n.Cluster.Name)}
+	}
+	tries, done := w.stagings(g, n.Digest)
+	switch {
+	case done:
+		return corral.Lack{}
+	case exhausted(tries):
+		return corral.Lack{Why: fmt.Sprintf("package %s could not be staged: %s", n.Package, reasons(tries)), Final: true}
+	}
+	return corral.Lack{Why: "package " + n.Package + " is being staged"}
+}
+
+// stagings returns whether a package was installed at the site, and if not the setup jobs for it that
+// count for g: what had failed before the glidein was asked for may work by now.
+func (w World) stagings(g corral.Glidein, digest string) (tries []corral.Job, done bool) {
+	for _, j := range w.Jobs {
+		switch {
+		case j.Kind != corral.SetupJob || j.Package != digest:
+		case j.Outcome == corral.OutcomeDone:
+			return nil, true
+		case j.Live() || !j.CreatedAt.Before(g.CreatedAt):
+			tries = append(tries, j)
+		}
+	}
+	return tries, false
+}
+
+// exhausted reports whether no other try follows these.
+func exhausted(tries []corral.Job) bool {
+	if len(tries) == 0 {
+		return false
+	}
+	last := tries[len(tries)-1]
+	return !last.Live() && (!retryable(last) || len(tries) >= maxSiteJobs)
+}
+
+// reasons says why setup jobs failed, each reason once.
+func reasons(tries []corral.Job) string {
+	var all []string
+	for _, j := range tries {
+		reason := fmt.Sprintf("%s: %s", j.Outcome, j.Reason)
+		if !slices.Contains(all, reason) {
+			all = append(all, reason)
+		}
+	}
+	return strings.Join(all, "; ")
+}
+
+// wantsPackage reports whether g may be about to need its package.
+func wantsPackage(now time.Time, g corral.Glidein) bool {
+	if g.Asked != corral.AskNothing || g.State.Terminal() {
+		return false
+	}
+	live := g.Live()
+	if len(live) == 0 {
+		verdict, _, _ := g.Next(now)
+		return verdict == resubmit.Again
+	}
+	return g.Overlap > 0 || slices.ContainsFunc(live, func(a corral.Job) bool { return a.State == corral.JobNew })
+}
+
+// staging takes care that what glideins need is installed at a site that is ready, one package at a time.
+func staging(now time.Time, w World) []Action {
+	for _, j := range w.Jobs {
+		switch {
+		case j.Kind != corral.SetupJob || !j.Live():
+		case j.State == corral.JobNew:
+			return []Action{Resume{j}}
+		default:
+			return nil
+		}
+	}
+	for _, g := range w.Glideins {
+		n := w.Needs[g.Cluster]
+		if lack := w.lack(g); lack.Why == "" || lack.Final || n.Digest == "" || n.Cluster.State != corral.ClusterReady || !wantsPackage(now, g) {
+			continue
+		}
+		if tries, _ := w.stagings(g, n.Digest); len(tries) == 0 || !now.Before(retryAt(len(tries), tries[len(tries)-1])) {
+			return []Action{Submit{Kind: corral.SetupJob, Package: n.Digest, Reason: fmt.Sprintf("glidein %d needs package %s", g.ID, n.Package)}}
+		}
+	}
+	return nil
+}
+
+// stagingTimes are when setup jobs for packages may be tried again.
+func stagingTimes(w World) []time.Time {
+	var times []time.Time
+	for _, g := range w.Glideins {
+		if n := w.Needs[g.Cluster]; n.Digest != "" {
+			if tries, _ := w.stagings(g, n.Digest); len(tries) > 0 {
+				times = append(times, retryAt(len(tries), tries[len(tries)-1]))
+			}
+		}
+	}
+	return times
+}

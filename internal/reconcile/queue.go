@@ -1,0 +1,67 @@
+package reconcile
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/corral-pilot/corral"
+)
+
+// Lifetimes says how long a token for an HTCondor pool is good. One that is replaced while its attempt
+// waits need not be good for all of a week in a queue.
+type Lifetimes struct {
+	Queue  time.Duration // in which the attempt may start
+	Renew  time.Duration // so long before that is over the token is replaced
+	Margin time.Duration // beyond the walltime: clocks differ, and a batch system may be late
+}
+
+// Of returns for how long a token is to be good that an attempt is given now.
+func (l Lifetimes) Of(g corral.Glidein, a corral.Job, now time.Time) time.Duration {
+	wait := max(0, g.LatestStart(a).Sub(now))
+	return min(l.Queue, wait) + time.Duration(g.Walltime) + l.Margin
+}
+
+// grain is how exactly the end of a token is kept.
+const grain = 2 * time.Second
+
+// renewAt is when a token that ends then is to be replaced; zero if it is good for as long as the attempt
+// may wait.
+func (l Lifetimes) renewAt(g corral.Glidein, a corral.Job, ends time.Time) time.Time {
+	start := ends.Add(-time.Duration(g.Walltime) - l.Margin)
+	if ends.IsZero() || !start.Add(grain).Before(g.LatestStart(a)) {
+		return time.Time{}
+	}
+	return start.Add(-l.Renew)
+}
+
+// waiting decides about an attempt that its site has not started yet.
+func waiting(now time.Time, w World, g corral.Glidein, a corral.Job) []Action {
+	lack := w.lack(g)
+	renew := w.Lifetimes.renewAt(g, a, w.Tokens[a.ID])
+	switch {
+	case !now.Before(g.LatestStart(a)):
+		return []Action{Cancel{a, tooLong(g, a)}}
+	case a.State == corral.JobNew && lack.Why != "" && !lack.Final: // each poll adopts it if it shows up
+		return nil
+	case a.State == corral.JobNew:
+		return []Action{Resume{a}}
+	case !renew.IsZero() && !now.Before(renew) && lack.Why == "":
+		return []Action{Renew{a}}
+	}
+	return nil
+}
+
+// Overdue returns why a live attempt was cancelled, if it was because it had waited for too long: nobody
+// asked for it then.
+func (w World) Overdue(a corral.Job) string {
+	for _, g := range w.Glideins {
+		if g.ID == a.Glidein && a.Asked == corral.AskCancel && g.Asked == corral.AskNothing && w.Site.State == corral.SiteReady {
+			return tooLong(g, a)
+		}
+	}
+	return ""
+}
+
+func tooLong(g corral.Glidein, a corral.Job) string {
+	return fmt.Sprintf("waited longer than %s in the queue", g.LatestStart(a).Sub(a.CreatedAt))
+}
