@@ -60,7 +60,7 @@ func up(c *cli.Context, p *printer) error {
 func downCommand(p *printer) *cli.Command {
 	return &cli.Command{
 		Name: "down", Category: start, Usage: "end the personal corrald and remove all it made but results",
-		Description: explained("Glideins finish the tasks that they run, sites are cleaned up, then corrald, its state, cache and socket go. Run directories stay unless --purge. With unfinished runs it refuses, with exit code 1. With exit code 6 a site did not answer: what it keeps is listed.",
+		Description: explained("Glideins finish the tasks that they run, sites are cleaned up, pools end with the jobs in their queues, then corrald, its state, cache and socket go. Run directories stay unless --purge. With unfinished runs it refuses, with exit code 1. With exit code 6 a site did not answer, or a pool did not end: what is left is listed.",
 			"corral down\ncorral down --force --purge"),
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "force", Usage: "cancel unfinished runs"},
@@ -96,7 +96,7 @@ func down(c *cli.Context, p *printer) error {
 	}
 	p.say("removed %d glidein(s); corrald, its state and its cache are gone", done.Glideins)
 	if len(done.Left) > 0 {
-		return corral.Errorf(corral.Unknown, "some sites did not answer: %s", strings.Join(done.Left, "; "))
+		return corral.Errorf(corral.Unknown, "not everything went: %s", strings.Join(done.Left, "; "))
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ func unlessThere(err error) error {
 // A Down says how to take things down.
 type Down struct {
 	Force    bool          // cancel unfinished runs
-	Patience time.Duration // how long one run, and one site, may take; 0: a minute
+	Patience time.Duration // how long one run, one site and one cluster may take; 0: a minute
 }
 
 // A TakenDown says what taking everything down did.
@@ -77,16 +77,9 @@ func TakeDown(ctx context.Context, cl *api.Client, how Down) (t TakenDown, err e
 	if t.Left, err = removeSites(ctx, cl, how.Patience); err != nil {
 		return t, err
 	}
-	clusters, err := cl.Clusters(ctx, api.Filter{})
-	if err != nil {
-		return t, err
-	}
-	for _, k := range clusters {
-		if _, err := cl.RemoveCluster(ctx, k.Name); err != nil {
-			return t, err
-		}
-	}
-	return t, nil
+	left, err := removeClusters(ctx, cl, how.Patience)
+	t.Left = append(t.Left, left...)
+	return t, err
 }
 
 // endRuns cancels what runs, or refuses to.
@@ -136,6 +129,33 @@ func removeSites(ctx context.Context, cl *api.Client, patience time.Duration) (l
 		left = append(left, fmt.Sprintf("site %s keeps %s: %v", s.Name, s.Root, err))
 		if _, err := cl.RemoveSite(ctx, fmt.Sprint(s.ID), true); err != nil {
 			return left, err
+		}
+	}
+	return left, nil
+}
+
+// removeClusters removes all clusters, with the daemons of their pools; what is left of a pool that does not
+// end is listed.
+func removeClusters(ctx context.Context, cl *api.Client, patience time.Duration) (left []string, err error) {
+	clusters, err := cl.Clusters(ctx, api.Filter{})
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range clusters {
+		if k.State == corral.ClusterRemoving {
+			continue
+		}
+		if _, err := cl.RemoveCluster(ctx, k.Name); err != nil {
+			return nil, err
+		}
+	}
+	for _, k := range clusters {
+		_, err := cl.WaitCluster(ctx, fmt.Sprint(k.ID), string(corral.ClusterDeleted), patience)
+		switch {
+		case ctx.Err() != nil:
+			return left, ctx.Err()
+		case err != nil:
+			left = append(left, fmt.Sprintf("the pool of cluster %s (collector %s) did not end: %v", k.Name, k.Collector, err))
 		}
 	}
 	return left, nil

@@ -24,6 +24,7 @@ type service struct {
 	glideins []corral.Glidein
 	runs     []corral.Run
 	silent   bool // sites do not go
+	stubborn bool // pools do not end
 	raced    bool // somebody else creates things at the same moment
 }
 
@@ -100,7 +101,11 @@ func (s *service) one(noun string, r *http.Request) any {
 		}
 		return site
 	case noun == "clusters" && len(s.clusters) > 0:
-		return s.clusters[0]
+		cluster := s.clusters[0]
+		if r.URL.Query().Get("wait") == string(corral.ClusterDeleted) && !s.stubborn {
+			cluster.State = corral.ClusterDeleted
+		}
+		return cluster
 	case noun == "glideins":
 		return s.glideins[0]
 	case noun == "runs":
@@ -172,5 +177,20 @@ func TestTakeDownOfASilentSite(t *testing.T) {
 	want := []string{"DELETE /v1/glideins/4", "DELETE /v1/sites/1", "DELETE /v1/sites/1?force=true", "DELETE /v1/clusters/default"}
 	if diff := cmp.Diff(want, s.changes); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
+	}
+}
+
+// A pool whose daemons do not end is listed, after its cluster was asked to go.
+func TestTakeDownOfAStubbornPool(t *testing.T) {
+	t.Parallel()
+	s := inUse()
+	s.stubborn = true
+	s.clusters = []corral.Cluster{{ID: 2, Name: "mine", Kind: corral.Condor, Collector: "127.0.0.1:9618", State: corral.ClusterReady}}
+	got, err := TakeDown(t.Context(), s.client(t), Down{Patience: 10 * time.Millisecond})
+	if err != nil || len(got.Left) != 1 || !strings.HasPrefix(got.Left[0], "the pool of cluster mine (collector 127.0.0.1:9618) did not end: ") {
+		t.Errorf("TakeDown = %+v, %v, want what is left of the pool", got, err)
+	}
+	if last := s.changes[len(s.changes)-1]; last != "DELETE /v1/clusters/mine" {
+		t.Errorf("changes %v, want the cluster's removal last", s.changes)
 	}
 }
