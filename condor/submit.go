@@ -1,6 +1,7 @@
 package condor
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -16,7 +17,10 @@ import (
 // literally: neither quotes nor dollar signs mean anything to HTCondor. Zero values leave a matter to
 // HTCondor's defaults. Requirements, Rank and StartIf are expressions.
 type Submit struct {
-	Executable   string // on the submit host; see TransferExecutable
+	Executable string // on the submit host; see TransferExecutable
+	// ExecutableOf names the attribute of the worker's ad that says where the executable is there, in place of
+	// Executable.
+	ExecutableOf string
 	Dir          string // what relative paths are relative to; by default condor_submit's own folder
 	Log          string // the event log
 	BatchName    string // what condor_q shows
@@ -40,12 +44,13 @@ type Submit struct {
 	Procs []Proc // at least one
 }
 
-// A Proc is what differs between the jobs of a cluster. Paths are relative to Submit.Dir; without one, what the
-// job prints is lost.
+// A Proc is what differs between the jobs of a cluster. Paths are relative to Dir, or else to
+// Submit.Dir; without one, what the job prints is lost.
 type Proc struct {
 	Arguments             []string
 	Environment           map[string]string
 	Stdin, Stdout, Stderr string
+	Dir                   string // in place of Submit.Dir
 	Attributes            Ad
 }
 
@@ -60,8 +65,12 @@ var attributeName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 func (s Submit) WriteTo(w io.Writer) (int64, error) {
 	d := &description{}
 	s.common(d)
+	folders := slices.ContainsFunc(s.Procs, func(p Proc) bool { return p.Dir != "" })
 	for _, p := range s.Procs {
 		p.Attributes = s.attributesOf(p)
+		if folders { // a line holds for all jobs after it, here too
+			p.Dir = cmp.Or(p.Dir, s.Dir, ".")
+		}
 		p.describe(d)
 	}
 	if len(s.Procs) == 0 {
@@ -77,6 +86,9 @@ func (s Submit) WriteTo(w io.Writer) (int64, error) {
 func (s Submit) common(d *description) {
 	d.expr("universe", "vanilla")
 	d.word("executable", s.Executable)
+	if s.ExecutableOf != "" {
+		d.attribute("executable", s.ExecutableOf)
+	}
 	d.expr("transfer_executable", Expr(strconv.FormatBool(s.TransferExecutable)))
 	d.word("initialdir", s.Dir)
 	d.word("log", s.Log)
@@ -119,6 +131,7 @@ func (p Proc) describe(d *description) {
 	d.line("arguments", doubleQuote(d.args(p.Arguments)))
 	// An empty environment would be that of the job before; as an attribute it is empty.
 	d.line("My.Environment", literal(quoteOld(d.env(p.Environment))))
+	d.word("initialdir", p.Dir)
 	d.file("input", p.Stdin)
 	d.file("output", p.Stdout)
 	d.file("error", p.Stderr)
@@ -138,6 +151,15 @@ func (d *description) expr(key string, e Expr) {
 	if e != "" {
 		d.line(key, d.oneLine(key, string(e)))
 	}
+}
+
+// attribute makes the value of key that of an attribute of the worker's ad.
+func (d *description) attribute(key, name string) {
+	if !attributeName.MatchString(name) {
+		d.refuse(key, name)
+		return
+	}
+	d.line(key, "$$("+name+")")
 }
 
 func (d *description) word(key, value string) {

@@ -193,3 +193,27 @@ func run(ctx context.Context, p *Pool, tool string) error {
 	_, err := p.Tools().Run(ctx, nil, tool)
 	return err
 }
+
+// TestSubmitToFolders shows jobs with folders of their own, whose program is where their worker says.
+func TestSubmitToFolders(t *testing.T) {
+	t.Parallel()
+	s := Submit{ExecutableOf: "PilotPath", Dir: "/a", Procs: []Proc{{Dir: "/b"}, {}}}
+	var text strings.Builder
+	if _, err := s.WriteTo(&text); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for line := range strings.Lines(text.String()) {
+		if strings.HasPrefix(line, "executable") || strings.HasPrefix(line, "initialdir") || strings.HasPrefix(line, "queue") {
+			got = append(got, strings.TrimSpace(line))
+		}
+	}
+	want := []string{"executable = $$(PilotPath)", "initialdir = /a", "initialdir = /b", "queue", "initialdir = /a", "queue"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	s.ExecutableOf = "a)b"
+	if _, err := s.WriteTo(&text); !errors.Is(err, ErrUnquotable) {
+		t.Errorf("attribute %q: %v, want an error", s.ExecutableOf, err)
+	}
+}
