@@ -1,0 +1,109 @@
+package pool
+
+import (
+	"archive/tar"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// tarFolder writes all that is in a folder into an archive: files, folders, and symbolic links as they are.
+func tarFolder(folder, archive string) error {
+	out, err := os.OpenFile(archive, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	w := tar.NewWriter(out)
+	if folder, err = filepath.EvalSymlinks(folder); err == nil { // WalkDir does not follow the first link
+		err = filepath.WalkDir(folder, func(at string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			return tarEntry(w, folder, at, d)
+		})
+	}
+	return errors.Join(err, w.Close(), out.Close())
+}
+
+func tarEntry(w *tar.Writer, folder, at string, d fs.DirEntry) error {
+	info, err := d.Info()
+	if err != nil {
+		return err
+	}
+	target := ""
+	switch info.Mode().Type() {
+	case 0, fs.ModeDir:
+	case fs.ModeSymlink:
+		if target, err = os.Readlink(at); err != nil {
+			return err
+		}
+	default:
+		return nil // who reads a named pipe waits for ever
+	}
+	h, err := tar.FileInfoHeader(info, target)
+	if err != nil {
+		return err
+	}
+	if h.Name, err = filepath.Rel(folder, at); err != nil {
+		return err
+	}
+	h.Uname, h.Gname = "", ""
+	if err := w.WriteHeader(h); err != nil || !info.Mode().IsRegular() {
+		return err
+	}
+	in, err := os.Open(at)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	_, err = io.Copy(w, in)
+	return err
+}
+
+// untarFolder makes a folder of an archive. Nothing is written where a link leads out of root.
+func untarFolder(archive string, root *os.Root, name string) error {
+	in, err := os.Open(archive)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	if err := root.MkdirAll(name, 0o777); err != nil {
+		return err
+	}
+	r := tar.NewReader(in)
+	for {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if !filepath.IsLocal(h.Name) {
+			return fmt.Errorf("%q leads out of its folder", h.Name)
+		}
+		if err := untarEntry(r, h, root, filepath.Join(name, h.Name)); err != nil {
+			return err
+		}
+	}
+}
+
+func untarEntry(r io.Reader, h *tar.Header, root *os.Root, at string) error {
+	switch h.Typeflag {
+	case tar.TypeDir:
+		return root.MkdirAll(at, 0o777)
+	case tar.TypeSymlink:
+		return root.Symlink(h.Linkname, at)
+	case tar.TypeReg:
+		out, err := root.OpenFile(at, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, h.FileInfo().Mode().Perm())
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(out, r)
+		return errors.Join(err, out.Close())
+	}
+	return nil
+}
