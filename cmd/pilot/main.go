@@ -64,6 +64,11 @@ func app(stdout, stderr io.Writer) *cli.App {
 				Usage:  "is started by run: one worker",
 				Action: func(c *cli.Context) error { return pilot.Worker(c.Context, lg) },
 			},
+			{
+				Name: pilot.TaskCommand, Hidden: true, OnUsageError: usage,
+				Usage:  "is started by HTCondor: the executor of a job",
+				Action: func(c *cli.Context) error { return pilot.Task(c.Context) },
+			},
 		},
 	}
 }

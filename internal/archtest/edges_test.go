@@ -13,7 +13,7 @@ var layers = [][]string{
 	{root},
 	{"broker"},
 	{"api", "gridsite", "internal/order", "internal/runas", "internal/store", "packages", "pool", "workflow"},
-	{"examples/lambda", "gridsite/gridsitetest", "internal/follow", "internal/personal", "internal/reconcile", "internal/run", "internal/store/storetest", "staging"},
+	{"examples/lambda", "gridsite/gridsitetest", "internal/follow", "internal/personal", "internal/reconcile", "internal/run", "internal/schedd", "internal/store/storetest", "staging"},
 	{"internal/pools", "staging/ftp"},
 	{"internal/engine", "internal/pilot"},
 	{"internal/demo", "internal/server"},
@@ -50,6 +50,7 @@ var edges = map[string]map[string]string{
 	"internal/personal":        {root: "error kinds", "api": "asks corrald", "internal/runas": "as whom root starts it", "internal/version": "compares programs", "internal/xdg": "where it lives"},
 	"internal/reconcile":       {root: "the world", "resubmit": "the rule for another attempt"},
 	"internal/run":             {root: "runs", "api": "what a new run is made of", "dag": "ranks, frontier", "internal/disk": "where runs are", "internal/store": "keeps runs", "pool": "runs tasks", "workflow": "what to run"},
+	"internal/schedd":          {root: "runs", "condor": "submits jobs, reads their log", "pool": "parcels, results"},
 	"internal/store/storetest": {"internal/store": "opens a database for a test"},
 	"staging":                  {root: "error kinds", "packages": "what it installs"},
 
@@ -63,7 +64,7 @@ var edges = map[string]map[string]string{
 		"packages": "builds the worker package", "pool": "counts workers", "staging": "the mirror", "staging/ftp": "what only corrald speaks",
 	},
 	"internal/pilot": {
-		root: "outcomes", "internal/node": "checks the machine", "internal/order": "reads orders, writes reports", "packages": "checks signatures",
+		root: "outcomes", "condor": "reads a worker's ad", "internal/node": "checks the machine", "internal/order": "reads orders, writes reports", "packages": "checks signatures",
 		"pool": "runs workers", "staging": "installs packages",
 	},
 

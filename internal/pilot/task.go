@@ -1,0 +1,74 @@
+package pilot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/corral-pilot/corral/condor"
+	"github.com/corral-pilot/corral/pool"
+)
+
+// TaskCommand is the pilot's command for the executor of a job in HTCondor.
+const TaskCommand = "task"
+
+// Task is the executor inside an HTCondor job: it runs the tasks of the job in the folder that HTCondor made
+// for it, as a worker of a personal cluster does. What it leaves there HTCondor brings back.
+func Task(ctx context.Context) error {
+	dir := os.Getenv("_CONDOR_SCRATCH_DIR")
+	if dir == "" {
+		return errors.New("pilot task runs inside an HTCondor job only: _CONDOR_SCRATCH_DIR is not set")
+	}
+	// HTCondor holds a job without what it should bring back; so there is something, whatever happens.
+	if err := os.Mkdir(filepath.Join(dir, pool.ParcelOut), 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(dir, pool.ParcelResult), nil, 0o600); err != nil {
+		return err
+	}
+	worker, err := workerName(os.Getenv("_CONDOR_MACHINE_AD"))
+	if err != nil {
+		return err
+	}
+	if err := home(); err != nil {
+		return err
+	}
+	return pool.ExecuteParcel(ctx, dir, worker)
+}
+
+// workerName reads how the worker is called from its ad.
+func workerName(file string) (string, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return "", fmt.Errorf("reading the worker's ad: %w", err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if name, value, ok := strings.Cut(line, "="); ok && strings.TrimSpace(name) == "CorralWorker" {
+			if worker, ok := condor.ParseOld(strings.TrimSpace(value)).(string); ok {
+				return worker, nil
+			}
+		}
+	}
+	return "", fmt.Errorf("the worker's ad %s does not say how the worker is called (CorralWorker)", file)
+}
+
+// home sets what HTCondor leaves out of a job's environment and a worker of a personal cluster has.
+func home() error {
+	u, err := user.LookupId(strconv.Itoa(os.Getuid()))
+	if err != nil {
+		return nil // somebody without a name has no home either
+	}
+	for name, value := range map[string]string{"HOME": u.HomeDir, "USER": u.Username} {
+		if os.Getenv(name) == "" {
+			if err := os.Setenv(name, value); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

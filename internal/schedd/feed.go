@@ -1,0 +1,216 @@
+package schedd
+
+import (
+	"context"
+	"log/slog"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/condor"
+	"github.com/corral-pilot/corral/pool"
+)
+
+// Rhythm of a feed.
+const (
+	logEvery    = 100 * time.Millisecond // the event log is looked at
+	lookupEvery = 30 * time.Second       // the queue is looked up, at most a twentieth of the time
+	claimTime   = 10 * time.Second       // for a run that was attached to claim its jobs from before
+	toolTime    = 30 * time.Second       // for one command of HTCondor
+	sinkRest    = time.Second            // for a sink that failed
+	retryMin    = 250 * time.Millisecond // back-off after a command that got no answer, doubled each time
+	retryMax    = 15 * time.Second
+)
+
+// A feed owns the jobs of one run. All but the mailbox belongs to the goroutine of run.
+type feed struct {
+	lg    *slog.Logger
+	q     *Queue
+	id    corral.RunID
+	sink  pool.Sink
+	dir   string // Config.Dir/RUN
+	after *feed  // of the same run, that has to clean up first; nil: none
+
+	note     note            // what of it outlives us
+	log      condor.LogFile  // its jobs' events
+	jobs     map[string]*job // :: key → job
+	byID     map[condor.JobID]*job
+	touched  map[*job]bool // there is something to do about them
+	unsent   []*job
+	leaving  map[condor.JobID]bool // to be removed from the schedd
+	attached time.Time
+	disowned bool      // what the run did not claim in time
+	unsure   bool      // the queue has to be looked up before anything is submitted
+	lookupAt time.Time // again
+	retryAt  time.Time // HTCondor's commands are not run before
+	retry    time.Duration
+	restAt   time.Time // the sink is not called before
+
+	wake   chan struct{}
+	ctx    context.Context // ends the goroutine's work; never passed on
+	cancel context.CancelFunc
+	done   chan struct{} // closed when the sink is called no more
+	gone   chan struct{} // closed when the goroutine is gone
+
+	mu       sync.Mutex // guards what follows
+	requests []request
+	clean    bool // detached: clean up
+}
+
+// A request is something that the run asked for: one field is set.
+type request struct {
+	submit, expect []pool.Job
+	cancel         bool
+}
+
+func newFeed(q *Queue, run corral.RunID, sink pool.Sink) *feed {
+	f := &feed{
+		lg: q.lg.With("run", run), q: q, id: run, sink: sink,
+		dir:  filepath.Join(q.cfg.Dir, strconv.FormatInt(int64(run), 10)),
+		jobs: map[string]*job{}, byID: map[condor.JobID]*job{}, touched: map[*job]bool{}, leaving: map[condor.JobID]bool{},
+		wake: make(chan struct{}, 1), done: make(chan struct{}), gone: make(chan struct{}),
+	}
+	f.log.Path = filepath.Join(f.dir, "log")
+	f.ctx, f.cancel = context.WithCancel(context.Background())
+	return f
+}
+
+// ask queues a request.
+func (f *feed) ask(r request) {
+	f.mu.Lock()
+	f.requests = append(f.requests, r)
+	f.mu.Unlock()
+	f.rouse()
+}
+
+func (f *feed) rouse() {
+	select {
+	case f.wake <- struct{}{}:
+	default:
+	}
+}
+
+// close ends the goroutine and waits for it.
+func (f *feed) close() {
+	f.cancel()
+	<-f.gone
+}
+
+// detach has the goroutine clean up, and waits until the sink is called no more.
+func (f *feed) detach() {
+	f.mu.Lock()
+	f.clean = true
+	f.mu.Unlock()
+	f.rouse()
+	<-f.done
+}
+
+func (f *feed) detached() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.clean
+}
+
+// run is the goroutine.
+func (f *feed) run() {
+	defer close(f.gone)
+	f.serve()
+	close(f.done)
+	if f.detached() {
+		f.cleanUp()
+	}
+	f.q.cleaned(f)
+}
+
+// serve serves the run until it is detached.
+func (f *feed) serve() {
+	if f.after != nil {
+		select {
+		case <-f.after.gone:
+		case <-f.ctx.Done():
+			return
+		}
+	}
+	f.open()
+	tick := time.NewTicker(logEvery)
+	defer tick.Stop()
+	for f.ctx.Err() == nil && !f.detached() {
+		f.step(time.Now())
+		select {
+		case <-f.ctx.Done():
+		case <-f.wake:
+		case <-tick.C:
+		}
+	}
+}
+
+// step does what is due at now.
+func (f *feed) step(now time.Time) {
+	f.take()
+	f.read(now)
+	if !now.Before(f.retryAt) {
+		f.look(now)
+		f.submit()
+		f.remove()
+	}
+	if !now.Before(f.restAt) {
+		f.tell(now)
+	}
+}
+
+// take does what was asked for.
+func (f *feed) take() {
+	f.mu.Lock()
+	requests := f.requests
+	f.requests = nil
+	f.mu.Unlock()
+	for _, r := range requests {
+		for _, j := range r.submit {
+			f.claim(j, false)
+		}
+		for _, j := range r.expect {
+			f.claim(j, true)
+		}
+		if r.cancel {
+			f.cancelAll()
+		}
+	}
+}
+
+// claim makes a job one that the run waits for. It may be known from before a restart.
+func (f *feed) claim(p pool.Job, expected bool) {
+	f.keep(p.Dir)
+	key := keyOf(p)
+	j := f.jobs[key]
+	if j != nil && j.end != nil && j.end.how == removed && !expected {
+		f.forget(j) // cancelled, and then the run was resumed
+		j = nil
+	}
+	if j == nil {
+		j = &job{key: key}
+		f.jobs[key] = j
+		f.unsent = append(f.unsent, j)
+	}
+	j.Job, j.claimed, j.expected = p, true, expected
+	f.touched[j] = true
+}
+
+// forget drops a job that is over for the run.
+func (f *feed) forget(j *job) {
+	delete(f.jobs, j.key)
+	delete(f.byID, j.id)
+	delete(f.touched, j)
+}
+
+// answered takes note of how a command went: after one without an answer the next waits.
+func (f *feed) answered(err error) {
+	if err == nil {
+		f.retry = 0
+		return
+	}
+	f.retry = min(max(retryMin, 2*f.retry), retryMax)
+	f.retryAt = time.Now().Add(f.retry)
+	f.lg.Warn("HTCondor does not answer", "again_in", f.retry, "error", err)
+}

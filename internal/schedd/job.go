@@ -1,0 +1,83 @@
+package schedd
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/corral-pilot/corral/condor"
+	"github.com/corral-pilot/corral/pool"
+)
+
+// jobsDir is the folder of parcels in a run's directory.
+const jobsDir = "jobs"
+
+// A job is one of the run, as far as it is known what the schedd has made of it.
+type job struct {
+	pool.Job
+	key      string
+	claimed  bool // the run waits for it; else it is from before a restart, and Job is empty
+	expected bool // the run knows that it was started
+	tries    int  // to submit it that were refused
+
+	id      condor.JobID // none: not submitted, as far as is known
+	sentAt  time.Time    // when that became known
+	worker  string       // that started it; "": none did
+	started time.Time
+	told    string // the worker that the run was told
+	end     *ending
+}
+
+var none condor.JobID
+
+// An ending is how a job's time in the schedd ended, or was ended by us.
+type ending struct {
+	how    how
+	reason string
+	at     time.Time
+}
+
+type how int
+
+const (
+	terminated how = iota // its executor ended, and what it left is here
+	cut                   // its worker left before it ended
+	lost                  // its worker is gone
+	failed                // HTCondor could not run it
+	removed               // somebody took it out of the queue
+	vanished              // nobody knows how
+	cancelled             // its run was
+)
+
+// keyOf names a job by what it is: its tasks and their attempts.
+func keyOf(j pool.Job) string {
+	h := sha256.New()
+	for i := range j.Tasks {
+		fmt.Fprintf(h, "%d.%d %q\n", j.Tasks[i].Index, j.Tasks[i].Attempt, j.Tasks[i].ID)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:12])
+}
+
+// dir is the folder of its parcel.
+func (j *job) dir() string { return filepath.Join(j.Job.Dir, jobsDir, j.key) }
+
+// over notes how it ended. The first ending counts.
+func (j *job) over(h how, at time.Time, reason string) {
+	if j.end == nil {
+		j.end = &ending{h, reason, at}
+	}
+}
+
+// all returns the same result for each of its tasks.
+func (j *job) all(status pool.Status, reason string, at time.Time) []pool.Result {
+	results := make([]pool.Result, len(j.Tasks))
+	for i, t := range j.Tasks {
+		results[i] = pool.Result{
+			Key: j.Key(), Index: t.Index, Attempt: t.Attempt, Status: status, Exit: -1, Reason: reason,
+			Worker: j.worker, StartedAt: j.started, EndedAt: at,
+		}
+	}
+	return results
+}

@@ -1,0 +1,129 @@
+package schedd
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/condor"
+	"github.com/corral-pilot/corral/pool"
+)
+
+// A Config says which schedd, and where to keep what belongs to its jobs.
+type Config struct {
+	Tools condor.Tools
+	Dir   string // absolute, on a local disk; made if it is not there. Nobody else's
+}
+
+// A Queue gives jobs of runs to a schedd. It is a run.Queue.
+type Queue struct {
+	lg  *slog.Logger
+	cfg Config
+
+	mu      sync.Mutex // guards what follows
+	feeds   map[corral.RunID]*feed
+	closing map[corral.RunID]*feed // detached, but not cleaned up yet
+	closed  bool
+}
+
+// New returns the queue. What runs left there that nobody attaches soon is removed.
+func New(lg *slog.Logger, cfg Config) *Queue {
+	q := &Queue{lg: lg, cfg: cfg, feeds: map[corral.RunID]*feed{}, closing: map[corral.RunID]*feed{}}
+	return q
+}
+
+// Attach makes sink the owner of the run's jobs.
+func (q *Queue) Attach(run corral.RunID, sink pool.Sink) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed || q.feeds[run] != nil {
+		return
+	}
+	f := newFeed(q, run, sink)
+	f.after = q.closing[run]
+	q.feeds[run] = f
+	go f.run()
+}
+
+// Detach forgets the run, removes its jobs from the schedd and deletes their files. It does not wait for HTCondor.
+func (q *Queue) Detach(run corral.RunID) {
+	q.mu.Lock()
+	f := q.feeds[run]
+	delete(q.feeds, run)
+	if f != nil {
+		q.closing[run] = f
+	}
+	q.mu.Unlock()
+	if f != nil {
+		f.detach()
+	}
+}
+
+// Submit queues jobs of attached runs.
+func (q *Queue) Submit(jobs []pool.Job) {
+	for len(jobs) > 0 {
+		run, n := jobs[0].Run, 1
+		for n < len(jobs) && jobs[n].Run == run {
+			n++
+		}
+		if f := q.feed(run); f != nil {
+			f.ask(request{submit: slices.Clone(jobs[:n])})
+		} else {
+			q.lg.Error("jobs of a run that is not attached", "run", run, "jobs", n)
+		}
+		jobs = jobs[n:]
+	}
+}
+
+// Cancel removes the run's jobs from the schedd and returns them all.
+func (q *Queue) Cancel(run corral.RunID) {
+	if f := q.feed(run); f != nil {
+		f.ask(request{cancel: true})
+	}
+}
+
+// Expect looks for jobs from before a restart, whichever worker has them now.
+func (q *Queue) Expect(run corral.RunID, _ string, jobs []pool.Job) {
+	if f := q.feed(run); f != nil {
+		f.ask(request{expect: jobs})
+	}
+}
+
+func (q *Queue) feed(run corral.RunID) *feed {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.feeds[run]
+}
+
+// Close lets go of all runs. Their jobs go on, and are found again by the next Queue with the same Dir.
+func (q *Queue) Close() {
+	q.mu.Lock()
+	q.closed = true
+	var feeds []*feed
+	for _, f := range q.feeds {
+		feeds = append(feeds, f)
+	}
+	for _, f := range q.closing {
+		feeds = append(feeds, f)
+	}
+	q.mu.Unlock()
+	for _, f := range feeds {
+		f.close()
+	}
+}
+
+// cleaned forgets a run whose files are gone.
+func (q *Queue) cleaned(f *feed) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closing[f.id] == f {
+		delete(q.closing, f.id)
+	}
+}
+
+// bounded is ctx for one command of HTCondor.
+func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, toolTime)
+}

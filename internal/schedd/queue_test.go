@@ -1,0 +1,160 @@
+package schedd
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/run"
+	"github.com/corral-pilot/corral/pool"
+)
+
+var _ run.Queue = (*Queue)(nil)
+
+// A recorder is a run's sink that remembers what it was told.
+type recorder struct {
+	mu       sync.Mutex // guards what follows
+	assigned map[int64][]string
+	results  []pool.Result
+	returned map[int64]string
+	refuse   error // what Assigned and Finished return
+}
+
+func newRecorder() *recorder {
+	return &recorder{assigned: map[int64][]string{}, returned: map[int64]string{}}
+}
+
+func (r *recorder) Assigned(worker string, jobs []pool.Key) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, k := range jobs {
+		r.assigned[k.Seq] = append(r.assigned[k.Seq], worker)
+	}
+	return r.refuse
+}
+
+func (r *recorder) Finished(results []pool.Result) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.refuse == nil {
+		r.results = append(r.results, results...)
+	}
+	return r.refuse
+}
+
+func (r *recorder) Returned(jobs []pool.Key, started bool, reason string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, k := range jobs {
+		r.returned[k.Seq] = fmt.Sprint(started, " ", reason)
+	}
+}
+
+// ended counts jobs that are over.
+func (r *recorder) ended() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.results) + len(r.returned)
+}
+
+func (r *recorder) workers(seq int64) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.assigned[seq])
+}
+
+func (s *site) lg() *slog.Logger { return slog.New(slog.NewTextHandler(s.Output(), nil)) }
+
+func (s *site) queue() *Queue {
+	q := New(s.lg(), Config{Tools: s.pool.Tools(), Dir: filepath.Join(s.dir, "q")})
+	s.Cleanup(q.Close)
+	return q
+}
+
+// runDir makes a run's directory.
+func (s *site) runDir() string {
+	s.Helper()
+	dir := filepath.Join(s.dir, "D")
+	for _, name := range []string{"data", "tasks"} {
+		if err := os.MkdirAll(filepath.Join(dir, name), 0o700); err != nil {
+			s.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func (s *site) read(elem ...string) string {
+	s.Helper()
+	text, err := os.ReadFile(filepath.Join(elem...))
+	if err != nil {
+		s.Error(err)
+	}
+	return string(text)
+}
+
+func sh(dir string, run corral.RunID, seq int64, script string) pool.Job {
+	return pool.Job{Run: run, Seq: seq, Dir: dir, CPUs: 1, MemoryMiB: 10, Tasks: []pool.Task{{
+		Index: int(seq), ID: fmt.Sprintf("t%d", seq), Attempt: 1, Argv: []string{"sh", "-c", script}, Estimate: time.Second,
+	}}}
+}
+
+func TestRunOfTenJobs(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.glidein("g", 2, nil)
+	dir := s.runDir()
+	if err := os.MkdirAll(filepath.Join(dir, "data", "in"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "data", "in", "a, b"), []byte("alpha\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var jobs []pool.Job
+	for seq := range int64(10) {
+		j := sh(dir, 7, seq, fmt.Sprintf("cat 'in/a, b' >out/%d; echo from $CORRAL_TASK; echo warned >&2; env >env; pwd", seq))
+		j.Tasks[0].Inputs = []string{"in/a, b"}
+		j.Tasks[0].Outputs = []string{fmt.Sprintf("out/%d", seq)}
+		jobs = append(jobs, j)
+	}
+	r := newRecorder()
+	q := s.queue()
+	q.Attach(7, r)
+	from := time.Now()
+	q.Submit(jobs)
+	eventually(t, "end of ten jobs", func() bool { return r.ended() == len(jobs) })
+	t.Logf("ten jobs took %v", time.Since(from).Round(time.Millisecond))
+	for _, res := range r.results {
+		if res.Status != pool.Done || res.Worker != "g/0" || res.Key.Run != 7 || res.MaxRSSKiB == 0 || !res.EndedAt.After(res.StartedAt) {
+			t.Errorf("result = %+v, want done on g/0", res)
+		}
+		if got := r.workers(res.Key.Seq); !slices.Equal(got, []string{"g/0"}) {
+			t.Errorf("job %d was assigned to %q", res.Key.Seq, got)
+		}
+		if got := s.read(dir, "data", "out", fmt.Sprint(res.Index)); got != "alpha\n" {
+			t.Errorf("output %d = %q", res.Index, got)
+		}
+		attempt := filepath.Join(dir, "tasks", fmt.Sprintf("t%d.1", res.Index))
+		if got := s.read(attempt, "stdout"); !strings.HasPrefix(got, fmt.Sprintf("from t%d\n", res.Index)) {
+			t.Errorf("stdout = %q", got)
+		}
+		if got := s.read(attempt, "stderr"); got != "warned\n" {
+			t.Errorf("stderr = %q", got)
+		}
+		s.read(attempt, "record.json")
+	}
+	q.Detach(7)
+	eventually(t, "end of the run's files", func() bool {
+		_, err := os.Stat(filepath.Join(s.dir, "q", "7"))
+		return os.IsNotExist(err)
+	})
+	if left, err := os.ReadDir(filepath.Join(dir, "jobs")); err == nil {
+		t.Errorf("left in the run's directory: %v", left)
+	}
+}

@@ -1,0 +1,125 @@
+package schedd
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"time"
+
+	"github.com/corral-pilot/corral/condor"
+	"github.com/corral-pilot/corral/pool"
+)
+
+const (
+	submitSize = 1000 // jobs in one condor_submit
+	maxRefused = 3    // times that the same job is refused before it has failed
+)
+
+// requirements are those of every job: a worker of ours, and that HTCondor has not started it before.
+const requirements = `TARGET.CorralAttempt =!= undefined && TARGET.CorralPilot =!= undefined && (NumJobStarts ?: 0) == 0`
+
+// submit gives the schedd what it does not have.
+func (f *feed) submit() {
+	for len(f.unsent) > 0 && !f.unsure && f.ctx.Err() == nil {
+		n := min(len(f.unsent), submitSize)
+		batch := f.unsent[:n:n]
+		f.unsent = f.unsent[n:]
+		if jobs := f.pack(batch); len(jobs) > 0 && !f.send(jobs) {
+			return
+		}
+	}
+}
+
+// pack makes the parcels of those of batch that are still to be submitted.
+func (f *feed) pack(batch []*job) []*job {
+	var jobs []*job
+	for _, j := range batch {
+		if f.jobs[j.key] != j || j.id != none || j.end != nil {
+			continue
+		}
+		if _, err := pool.Pack(j.dir(), j.Job); err != nil {
+			j.over(failed, time.Now(), "its job could not be prepared: "+err.Error())
+			f.touched[j] = true
+			continue
+		}
+		jobs = append(jobs, j)
+	}
+	return jobs
+}
+
+// send submits jobs; false if there was no answer.
+func (f *feed) send(jobs []*job) bool {
+	ctx, cancel := bounded(f.ctx)
+	defer cancel()
+	cluster, err := f.q.cfg.Tools.Submit(ctx, f.description(jobs))
+	var no *condor.Refused
+	switch {
+	case err == nil:
+		for k, j := range jobs {
+			f.submitted(j.key, condor.JobID{Cluster: cluster, Proc: k})
+		}
+		f.answered(nil)
+		return true
+	case errors.As(err, &no) || errors.Is(err, condor.ErrUnquotable):
+		f.refused(jobs, err)
+	default:
+		f.unsure = true // it may have been done all the same
+	}
+	f.unsent = append(jobs, f.unsent...)
+	f.answered(err)
+	return false
+}
+
+// refused counts what HTCondor did not want; what it never wants has failed.
+func (f *feed) refused(jobs []*job, err error) {
+	for _, j := range jobs {
+		if j.tries++; j.tries >= maxRefused || errors.Is(err, condor.ErrUnquotable) {
+			j.over(failed, time.Now(), "its job could not be submitted: "+err.Error())
+			f.touched[j] = true
+		}
+	}
+}
+
+// description is what condor_submit gets. All jobs differ as little as they can, so that one may follow another
+// in a claim.
+func (f *feed) description(jobs []*job) condor.Submit {
+	s := condor.Submit{
+		ExecutableOf: "CorralPilot", Log: f.log.Path, BatchName: fmt.Sprintf("corral run %d", f.id),
+		Requirements: requirements, Cpus: 1, MemoryMiB: 1, DiskMiB: 1,
+		TransferFiles: "YES", InputFiles: []string{pool.ParcelJob, pool.ParcelIn}, OutputFiles: []string{pool.ParcelResult, pool.ParcelOut},
+		Attributes: condor.Ad{
+			runAttribute: f.note.ID, "CorralRun": int64(f.id),
+			"JobMachineAttrs": "CorralWorker", "JobAdInformationAttrs": keyAttribute + " " + workerAttribute,
+		},
+	}
+	for _, j := range jobs {
+		s.Procs = append(s.Procs, condor.Proc{
+			Arguments: []string{"task"}, Dir: j.dir(), Stderr: stderrFile,
+			Attributes: condor.Ad{
+				keyAttribute: j.key, "CorralSeq": j.Seq, "CorralTask": j.Tasks[0].ID,
+				"CorralRuntime": j.Estimate().Seconds(), "JobPrio": priority(j.Priority),
+				"RequestCpus": int64(max(1, j.CPUs)), "RequestMemory": int64(max(1, j.MemoryMiB)),
+			},
+		})
+	}
+	return s
+}
+
+// stderrFile is where the executor complains.
+const stderrFile = "executor.err"
+
+// priority is an upward rank in whole seconds, which is enough of an order.
+func priority(rank float64) int64 {
+	return int64(math.Round(max(-math.MaxInt32, min(rank, math.MaxInt32))))
+}
+
+// complaint is the end of what the executor had to complain about.
+func (j *job) complaint() string {
+	text, err := os.ReadFile(j.dir() + "/" + stderrFile)
+	if err != nil {
+		return ""
+	}
+	const most = 500
+	return string(text[max(0, len(text)-most):])
+}

@@ -1,0 +1,121 @@
+package schedd
+
+import (
+	"context"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral/condor"
+)
+
+// folder returns a short path, which is removed when the test ends: a socket's path has at most 107 bytes.
+func folder(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "schedd-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+func soon(t testing.TB) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// eventually waits until done returns true.
+func eventually(t testing.TB, what string, done func() bool) {
+	t.Helper()
+	ctx := soon(t)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for !done() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			t.Fatalf("%s: not within a minute", what)
+		}
+	}
+}
+
+// A site is a pool with its own workers.
+type site struct {
+	testing.TB
+	dir  string
+	pool *condor.Pool
+	at   netip.AddrPort
+}
+
+func newSite(t testing.TB) *site {
+	t.Helper()
+	s := &site{TB: t, dir: folder(t)}
+	var err error
+	if s.at, err = condor.FreeAddress(netip.MustParseAddr("127.0.0.1")); err != nil {
+		t.Fatal(err)
+	}
+	s.pool, err = condor.NewPool(condor.PoolConfig{Dir: filepath.Join(s.dir, "p"), Release: os.Getenv(releaseEnv), Address: s.at})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := s.pool.Stop(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := s.pool.Start(soon(t)); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// glidein is a worker as the pilot makes it; change may change it.
+func (s *site) glidein(name string, cpus int, change func(*condor.GlideinConfig)) *exec.Cmd {
+	s.Helper()
+	now := time.Now()
+	c := condor.GlideinConfig{
+		Dir: filepath.Join(s.dir, name), Release: os.Getenv(releaseEnv), Name: name, Collector: s.at, Address: s.at.Addr(),
+		Cpus: cpus, MemoryMiB: int64(cpus) * 128, Idle: 10 * time.Minute, Retire: now.Add(time.Hour), End: now.Add(time.Hour), Update: 2 * time.Second,
+		RuntimeAttribute: "CorralRuntime",
+		Attributes: condor.Ad{
+			"CorralCluster": "default", "CorralSite": "local", "CorralGlidein": 1, "CorralAttempt": 1, "CorralWorker": name + "/0",
+			"CorralHost": name, "CorralPilot": os.Getenv(pilotEnv), "CorralCpus": cpus,
+		},
+	}
+	if change != nil {
+		change(&c)
+	}
+	token, err := s.pool.MintGlidein(soon(s), time.Hour)
+	if err != nil {
+		s.Fatal(err)
+	}
+	config, err := c.Prepare(token.Secret())
+	if err != nil {
+		s.Fatal(err)
+	}
+	tools := condor.Tools{Release: c.Release, Config: config}
+	cmd := exec.Command(filepath.Join(c.Release, "sbin", "condor_master"), "-f")
+	cmd.Env = append(os.Environ(), tools.Env()...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGQUIT)
+		_ = cmd.Wait()
+	})
+	return cmd
+}
