@@ -39,6 +39,10 @@ func kinds(actions []Action) []string {
 	for _, a := range actions {
 		switch a := a.(type) {
 		case Submit:
+			if a.Package != "" {
+				names = append(names, "stage "+a.Package)
+				continue
+			}
 			names = append(names, "submit "+string(a.Kind))
 		case Resume:
 			names = append(names, "resume")
@@ -266,7 +270,7 @@ func TestDecideNeverAsksTooMuch(t *testing.T) {
 		if g.Overlap > 0 {
 			room = 2
 		}
-		mayAsk := len(g.Live()) < room && !now.Before(w.Held.Until) && g.Asked == "" && !g.State.Terminal() && w.Site.State == corral.SiteReady
+		mayAsk := len(g.Live()) < room && !now.Before(w.Held.Until) && g.Asked == "" && !g.State.Terminal() && w.Site.State == corral.SiteReady && w.lack(g) == corral.Lack{}
 		if n := len(attempts); n > 0 && now.Before(t0.Add(resubmit.BackoffMin)) {
 			mayAsk = mayAsk && (attempts[n-1].Live() || slices.Contains([]corral.Outcome{corral.OutcomeExpired, corral.OutcomeDuplicate}, attempts[n-1].Outcome))
 		}
@@ -303,8 +307,32 @@ func drawWorld(t *rapid.T) (World, time.Time) {
 		kind := rapid.SampledFrom([]corral.JobKind{corral.SetupJob, corral.CleanupJob}).Draw(t, "kind")
 		w.Jobs = append(w.Jobs, siteJobOver(kind, i+1, corral.OutcomeFailed, rapid.Bool().Draw(t, "transient")))
 	}
+	if rapid.Bool().Draw(t, "condor") {
+		drawNeed(t, &w)
+	}
 	now := rapid.OneOf(rapid.IntRange(0, 10), rapid.IntRange(0, 7200)).Draw(t, "now") // back-offs are short
 	return w, t0.Add(time.Duration(now) * time.Second)
+}
+
+// drawNeed makes the glidein one of an HTCondor pool's.
+func drawNeed(t *rapid.T, w *World) {
+	g := &w.Glideins[0]
+	g.Cluster, g.CreatedAt = 3, t0.Add(time.Duration(rapid.IntRange(-1, 0).Draw(t, "created"))*time.Second)
+	g.QueueLimit = corral.Seconds(rapid.IntRange(1, 7200).Draw(t, "queue limit")) * corral.Seconds(time.Second)
+	n := ready()
+	n.Cluster.State = rapid.OneOf(rapid.Just(corral.ClusterReady), rapid.SampledFrom(corral.ClusterStates)).Draw(t, "cluster")
+	if rapid.IntRange(0, 9).Draw(t, "fits") == 0 {
+		n.Digest, n.Unfit = "", "none fits"
+	}
+	w.Needs = map[corral.ClusterID]Need{3: n}
+	for range rapid.IntRange(0, 3).Draw(t, "stagings") {
+		w.Jobs = append(w.Jobs, staged(digest, rapid.SampledFrom([]corral.Outcome{corral.OutcomeDone, corral.OutcomeFailed, corral.OutcomeLost}).Draw(t, "staged"), rapid.Bool().Draw(t, "transient")))
+	}
+	w.Lifetimes = Lifetimes{Queue: 10 * time.Minute, Renew: time.Minute, Margin: time.Second}
+	w.Tokens = map[corral.JobID]time.Time{}
+	for _, a := range g.Live() {
+		w.Tokens[a.ID] = t0.Add(time.Duration(rapid.IntRange(0, 7200).Draw(t, "token")) * time.Second)
+	}
 }
 
 // Who has decided may sleep until Due: before that the same would be decided again.
