@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -20,7 +22,7 @@ import (
 
 // TestMain lets the test binary be a program of a host behind a firewall.
 func TestMain(m *testing.M) {
-	roles := map[string]func(in *bufio.Reader) error{"collector": actCollector, "node": actNode, "pool": actPool}
+	roles := map[string]func(in *bufio.Reader) error{"collector": actCollector, "node": actNode, "pool": actPool, "probe": actProbe, "attend": actAttend}
 	act := roles[os.Getenv("BROKER_TEST_ROLE")]
 	if act == nil {
 		os.Exit(m.Run())
@@ -105,6 +107,55 @@ func actNode(in *bufio.Reader) error {
 	return tell(os.Stdout, line{Choice: &choice})
 }
 
+// actProbe reads a probe and the file that it is to write.
+func actProbe(in *bufio.Reader) error {
+	var p Probe
+	path, err := readProbe(in, &p)
+	if err != nil {
+		return err
+	}
+	out, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		defer cancel()
+		_, _ = in.ReadByte()
+	}()
+	return p.Run(ctx, out)
+}
+
+// actAttend reads the same, follows the file, and tells the findings.
+func actAttend(in *bufio.Reader) error {
+	path, err := readProbe(in, new(Probe))
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	f, err := Attend(ctx, func(context.Context) ([]byte, error) {
+		text, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+		return append([]byte("Welcome to the site\n"), text...), err
+	})
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(os.Stdout).Encode(f)
+}
+
+func readProbe(in *bufio.Reader, p *Probe) (path string, err error) {
+	text, err := in.ReadBytes('\n')
+	if err != nil {
+		return "", err
+	}
+	return os.Getenv("BROKER_TEST_FILE"), json.Unmarshal(text, p)
+}
+
 // A program is a test binary in a role.
 type program struct {
 	io.Writer
@@ -112,11 +163,11 @@ type program struct {
 }
 
 // play starts a program on a host; it ends with the test.
-func play(t *testing.T, h *netns.Host, role string) program {
+func play(t *testing.T, h *netns.Host, role string, env ...string) program {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	cmd := h.Command(ctx, os.Args[0])
-	cmd.Env = append(os.Environ(), "BROKER_TEST_ROLE="+role, "BROKER_TEST_ADDRESS="+h.Addr.String())
+	cmd.Env = append(append(os.Environ(), env...), "BROKER_TEST_ROLE="+role, "BROKER_TEST_ADDRESS="+h.Addr.String())
 	cmd.Stderr = t.Output()
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
@@ -219,6 +270,41 @@ func TestFirewalls(t *testing.T) {
 			t.Logf("%v: %s", time.Since(began), said)
 			if i := slices.IndexFunc(tt.say, func(s string) bool { return !strings.Contains(said, s) }); i >= 0 {
 				t.Errorf("said %q, want %q in it", said, tt.say[i])
+			}
+		})
+	}
+}
+
+func TestProbeWithoutLink(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		topology netns.Topology
+		auto     corral.BrokerMode // empty: refused
+		reached  bool
+	}{
+		{netns.OneNet, corral.BrokerNone, true},
+		{netns.NodeDrops, corral.BrokerCCB, false},
+		{netns.PoolNAT, "", true},
+	}
+	for _, tt := range tests {
+		t.Run(string(tt.topology), func(t *testing.T) {
+			t.Parallel()
+			pool, node := netns.New(t, tt.topology)
+			request := Probe{Collector: collector(t, pool), Hold: corral.Seconds(time.Minute)}
+			file := "BROKER_TEST_FILE=" + filepath.Join(t.TempDir(), "out")
+			prober, attender := play(t, node, "probe", file), play(t, pool, "attend", file)
+			for _, p := range []program{prober, attender} {
+				if err := json.NewEncoder(p).Encode(request); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var f Findings
+			if err := json.NewDecoder(attender).Decode(&f); err != nil {
+				t.Fatal(err)
+			}
+			choice, err := f.Decide("")
+			if choice.Way != tt.auto || !f.Node.Asked || (f.Node.Reached != "") != tt.reached {
+				t.Errorf("findings %+v, choice %+v, %v; want %q, reached %v", f, choice, err, tt.auto, tt.reached)
 			}
 		})
 	}

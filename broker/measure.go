@@ -115,26 +115,19 @@ func (c Config) beCalled(ctx context.Context) Node {
 	case c.CallBack == nil:
 		return Node{Trouble: "there is no link to the pool's side"}
 	}
-	random := make([]byte, 16)
-	_, _ = rand.Read(random) // never fails
-	nonce := hex.EncodeToString(random)
-	var listening sync.WaitGroup
-	defer listening.Wait()
-	var n Node
-	for _, addr := range candidates(ctx, c.Collector) {
-		ln, err := net.Listen("tcp", netip.AddrPortFrom(addr, 0).String())
-		if err != nil {
-			continue // an address that goes away just now
-		}
-		defer ln.Close()
-		n.Addresses = append(n.Addresses, ln.Addr().String())
-		listening.Go(func() { answer(ln, nonce) })
-	}
+	inv := invite(ctx, c.Collector)
+	defer inv.close()
+	n := Node{Addresses: inv.Addresses}
 	if len(n.Addresses) == 0 {
-		n.Trouble = "this node has no address at which it could be reached"
+		n.Trouble = noAddress
 		return n
 	}
-	reached, err := c.CallBack(ctx, n.Addresses, nonce)
+	reached, err := c.CallBack(ctx, inv.Addresses, inv.Nonce)
+	return n.called(reached, err)
+}
+
+// called returns n with what a CallBack of its addresses returned.
+func (n Node) called(reached string, err error) Node {
 	switch {
 	case err == nil && slices.Contains(n.Addresses, reached):
 		n.Asked, n.Reached = true, reached
@@ -146,6 +139,42 @@ func (c Config) beCalled(ctx context.Context) Node {
 		n.Trouble = err.Error()
 	}
 	return n
+}
+
+const noAddress = "this node has no address at which it could be reached"
+
+// An invitation is what a CallBack needs to know.
+type invitation struct {
+	Addresses []string `json:"addresses"` // IP:PORT; listeners that send Nonce
+	Nonce     string   `json:"nonce"`
+
+	listeners []net.Listener
+	answering sync.WaitGroup
+}
+
+// invite listens at the addresses of this node at which the pool's side might reach it. The caller must
+// close the invitation.
+func invite(ctx context.Context, collector string) *invitation {
+	random := make([]byte, 16)
+	_, _ = rand.Read(random) // never fails
+	inv := &invitation{Nonce: hex.EncodeToString(random)}
+	for _, addr := range candidates(ctx, collector) {
+		ln, err := net.Listen("tcp", netip.AddrPortFrom(addr, 0).String())
+		if err != nil {
+			continue // an address that goes away just now
+		}
+		inv.listeners = append(inv.listeners, ln)
+		inv.Addresses = append(inv.Addresses, ln.Addr().String())
+		inv.answering.Go(func() { answer(ln, inv.Nonce) })
+	}
+	return inv
+}
+
+func (inv *invitation) close() {
+	for _, ln := range inv.listeners {
+		ln.Close()
+	}
+	inv.answering.Wait()
 }
 
 // answer sends nonce to whoever connects, until ln is closed.
