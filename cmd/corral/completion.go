@@ -59,8 +59,8 @@ func completionCommand(p *printer) *cli.Command {
 
 // choices are the values of flags that have few.
 var choices = map[string][]string{
-	"output": forms, "contact": {"local:"}, "batch": {"fork"}, "kind": {string(corral.Embedded)},
-	"resubmit": {"never", "forever", "until="}, "broker": {"auto", "none", "ccb", "relay"}, "clustering": {"none", "horizontal="},
+	"output": forms, "contact": {"local:"}, "batch": {"fork"}, "kind": {string(corral.Embedded), string(corral.Condor)},
+	"resubmit": {"never", "forever", "until="}, "broker": {"auto", "none", "ccb", "relay"}, "slots": {"partitionable", "static"}, "clustering": {"none", "horizontal="},
 }
 
 // complete prints what the last of words may become, one a line.
@@ -153,6 +153,13 @@ func namesOf(ctx context.Context, cl *api.Client, kind string) (found []string) 
 		clusters, _ := cl.Clusters(ctx, api.Filter{})
 		for _, k := range clusters {
 			found = append(found, k.Name)
+		}
+	case "HTCONDOR":
+		packages, _ := cl.Packages(ctx, api.Filter{})
+		for _, p := range packages {
+			if p.What == poolPackage {
+				found = append(found, p.Name)
+			}
 		}
 	case "GLIDEIN":
 		glideins, _ := cl.Glideins(ctx, api.Filter{})

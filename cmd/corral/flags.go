@@ -34,6 +34,10 @@ func waitFlag(until string) cli.Flag {
 	return &cli.BoolFlag{Name: "wait", Usage: "return when " + until}
 }
 
+func noWaitFlag() cli.Flag {
+	return &cli.BoolFlag{Name: "no-wait", Usage: "return at once"}
+}
+
 func timeoutFlag() cli.Flag {
 	return &cli.DurationFlag{Name: "timeout", Usage: "give up the wait after `D`, with exit code 124"}
 }
@@ -56,6 +60,20 @@ func timeout(c *cli.Context, waits bool) (time.Duration, error) {
 		return 0, corral.ErrorAt(corral.Invalid, "--timeout", "goes with --wait")
 	}
 	return d, nil
+}
+
+// waits reads --no-wait and --timeout of a command that waits unless it is told not to.
+func waits(c *cli.Context) (wait bool, d time.Duration, err error) {
+	wait, d = !c.Bool("no-wait"), c.Duration("timeout")
+	switch {
+	case c.Bool("wait") && !wait:
+		err = corral.ErrorAt(corral.Invalid, "--wait", "goes without --no-wait")
+	case d < 0:
+		err = corral.ErrorAt(corral.Invalid, "--timeout", "%s is negative", d)
+	case d > 0 && !wait:
+		err = corral.ErrorAt(corral.Invalid, "--timeout", "goes without --no-wait")
+	}
+	return wait, d, err
 }
 
 // parseLabels reads the k=v pairs that were given to a flag, called flag in messages. Of a key that is

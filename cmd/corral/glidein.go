@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -255,6 +256,8 @@ var glideinTable = listing[corral.Glidein]{
 		{"walltime", func(g corral.Glidein) any { return short(g.Walltime.String()) }},
 		{"state", func(g corral.Glidein) any { state, _ := g.Shown(); return state }},
 		{"workers", func(g corral.Glidein) any { return fmt.Sprintf("%d of %d", g.WorkersNow, g.Hosts) }},
+		{"broker", func(g corral.Glidein) any { return g.Broker }},
+		{"slots", func(g corral.Glidein) any { return g.Slots }},
 		{"labels", func(g corral.Glidein) any { return labels(g.Labels) }},
 		{"reason", func(g corral.Glidein) any { _, reason := g.Shown(); return reason }},
 	},
@@ -264,6 +267,8 @@ var glideinTable = listing[corral.Glidein]{
 		{"resubmit", func(g corral.Glidein) any { return g.Resubmit }},
 		{"leaves idle", func(g corral.Glidein) any { return after(g.Idle) }},
 		{"overlap", func(g corral.Glidein) any { return unless(g.Overlap) }},
+		{"waits in queue", func(g corral.Glidein) any { return "at most " + short(g.QueueLimit.String()) }},
+		{"ccb", func(g corral.Glidein) any { return strings.Join(g.CCB, ", ") }},
 		{"not before", func(g corral.Glidein) any { return when(g.NotBefore) }},
 		{"created", func(g corral.Glidein) any { return when(g.CreatedAt) }},
 	},

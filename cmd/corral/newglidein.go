@@ -16,6 +16,7 @@ func createGlideinCommand(p *printer) *cli.Command {
 		Name: "create", Usage: "request hosts × cpus at a site",
 		Description: explained("With --wait it returns when the cpus of the registered workers sum to hosts × cpus, which is later than that the job runs.",
 			"corral glidein create --site local --hosts 2 --walltime 1h --idle 5m --wait\n"+
+				"corral glidein create --site local --cluster mine --cpus 8 --slots static\n"+
 				"id=$(corral glidein create --site local --key pilots-of-today -q)"),
 		Flags: []cli.Flag{
 			siteFlag(), clusterFlag(),
@@ -32,7 +33,10 @@ func createGlideinCommand(p *printer) *cli.Command {
 			&cli.StringFlag{Name: "queue", Usage: "`QUEUE` or partition of the batch system"},
 			&cli.StringFlag{Name: "account", Usage: "`ACCOUNT` to charge"},
 			&cli.StringSliceFlag{Name: "site-opt", Usage: "`LINE` for the batch system, as it is; may be repeated"},
-			&cli.StringFlag{Name: "broker", Value: "auto", Usage: "connections through `WHAT`: auto, none, ccb or relay"},
+			&cli.DurationFlag{Name: "queue-timeout", Value: time.Duration(corral.DefaultQueueTimeout), Usage: "cancel an attempt that waits longer than `D` in the site's queue"},
+			&cli.StringFlag{Name: "broker", Value: string(corral.BrokerAuto), Usage: "the pool of a condor cluster reaches the workers through `WHAT`: auto, none, ccb or relay"},
+			&cli.StringSliceFlag{Name: "ccb", Usage: "broker at `HOST:PORT`; may be repeated (default: the pool's collector)"},
+			&cli.StringFlag{Name: "slots", Usage: "a worker of a condor cluster offers its cpus as `HOW`: partitionable or static (default: partitionable)"},
 			labelFlag(), keyFlag(),
 			waitFlag("its workers are registered"), timeoutFlag(),
 		},
@@ -73,7 +77,9 @@ func newGlidein(c *cli.Context) (api.NewGlidein, error) {
 		Hosts: c.Int("hosts"), CPUs: c.Int("cpus"), GPUs: c.Int("gpus"),
 		Walltime: corral.Seconds(c.Duration("walltime")), Idle: corral.Seconds(c.Duration("idle")), Overlap: corral.Seconds(c.Duration("overlap")),
 		Resubmit: c.String("resubmit"), Retries: c.Int("retries"),
-		Queue: c.String("queue"), Account: c.String("account"), SiteOptions: c.StringSlice("site-opt"), Broker: c.String("broker"),
+		Queue: c.String("queue"), Account: c.String("account"), SiteOptions: c.StringSlice("site-opt"),
+		QueueLimit: corral.Seconds(c.Duration("queue-timeout")),
+		Broker:     corral.BrokerMode(c.String("broker")), CCB: c.StringSlice("ccb"), Slots: corral.SlotMode(c.String("slots")),
 	}
 	if n.Site == "" {
 		return n, corral.ErrorAt(corral.Invalid, "--site", "is missing: at which site? `corral site list` has them")

@@ -38,7 +38,7 @@ func (s *Server) createCluster(c echo.Context) error {
 				return created, placed(corral.Conflict, "name", err)
 			}
 			// Under the id that it has from here on, and before the commit: whoever sees the row finds the token.
-			return created, s.cfg.Pools.PutToken(ctx, created.ID, in.Token)
+			return created, s.cfg.Pools.PutToken(created.ID, in.Token)
 		})
 	})
 }

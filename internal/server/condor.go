@@ -82,7 +82,7 @@ func (s *Server) stopCluster(c echo.Context) error {
 				return k, err
 			}
 			if k.Attached {
-				return k, corral.ErrorAt(corral.Unsatisfiable, "cluster", "somebody else runs the pool of cluster %s: it cannot be stopped from here", k.Name)
+				return k, corral.ErrorAt(corral.Unsatisfiable, "cluster", "somebody else runs the pool of %s: it cannot be stopped from here", k.Name)
 			}
 			return tx.MoveCluster(k.ID, corral.ClusterStop, "stopping was asked for")
 		})
@@ -94,7 +94,7 @@ func hasDaemons(k corral.Cluster) error {
 	if k.Kind == corral.Condor {
 		return nil
 	}
-	return corral.ErrorAt(corral.Unsatisfiable, "cluster", "cluster %s of kind %s has no daemons to start or stop", k.Name, k.Kind)
+	return corral.ErrorAt(corral.Unsatisfiable, "cluster", "%s of kind %s has no daemons to start or stop", k.Name, k.Kind)
 }
 
 // clusterEnv answers with what a program needs in its environment to use the cluster.
@@ -111,7 +111,7 @@ func (s *Server) clusterEnv(c echo.Context) error {
 		return err
 	}
 	if k.State != corral.ClusterReady {
-		return corral.ErrorAt(corral.Conflict, "cluster", "cluster %s is %s", k.Name, k.State)
+		return corral.ErrorAt(corral.Conflict, "cluster", "%s is %s", k.Name, k.State)
 	}
 	assignments := []string{"CORRAL_CLUSTER=" + k.Name}
 	if k.Kind == corral.Condor {

@@ -55,7 +55,7 @@ type Pools interface {
 	// PutToken keeps the text of the token by which an attached pool lets its user in, in the place of one
 	// that was there, for as long as the cluster is not DELETED. It is called before the cluster's row is
 	// committed: a token whose cluster does not exist means nothing.
-	PutToken(ctx context.Context, cluster corral.ClusterID, secret string) error
+	PutToken(cluster corral.ClusterID, secret string) error
 
 	// Env returns what HTCondor's commands and corral need in their environment to use the cluster, as
 	// NAME=value. PATH has only the folders that come before the user's own.

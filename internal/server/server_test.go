@@ -70,7 +70,7 @@ type drawer struct {
 	releases map[string]string // ref → version
 }
 
-func (d *drawer) PutToken(_ context.Context, id corral.ClusterID, secret string) error {
+func (d *drawer) PutToken(id corral.ClusterID, secret string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.full == nil {
