@@ -87,6 +87,12 @@ func TestGlideinTokenOnlyAdvertises(t *testing.T) {
 	for _, right := range []string{"WRITE", "DAEMON", "ADMINISTRATOR", "NEGOTIATOR", "ADVERTISE_SCHEDD"} {
 		isRefused(t, right, func() error { return ping(t, thief, right) })
 	}
+	for _, daemon := range [][]string{{"COLLECTOR"}, {"SCHEDD", "-name", names(t, thief, "Scheduler")[0]}, {"NEGOTIATOR", "-name", names(t, thief, "Negotiator")[0]}} {
+		_, err := thief.Run(soon(t), nil, "condor_token_fetch", append([]string{"-type"}, daemon...)...)
+		if err == nil || !strings.Contains(err.Error(), "does not have access to configured key") {
+			t.Errorf("fetching another token from the %s: %v, want that it has no key", daemon[0], err)
+		}
+	}
 	for _, right := range []string{"READ", "ADVERTISE_STARTD", "ADVERTISE_MASTER"} {
 		if err := ping(t, thief, right); err != nil {
 			t.Errorf("right %s: %v", right, err)
