@@ -33,6 +33,7 @@ func packageCommand(p *printer) *cli.Command {
 				},
 				Action: func(c *cli.Context) error { return importPackage(c, p) },
 			},
+			packageBuildCommand(p),
 			refVerb("package", "verify", "check the signature and every byte", func(c *cli.Context, cl *api.Client, ref string) error {
 				k, err := cl.VerifyPackage(c.Context, ref)
 				if err != nil {
@@ -115,7 +116,7 @@ func importPackage(c *cli.Context, p *printer) error {
 
 var packageTable = listing[corral.Package]{
 	id:   func(k corral.Package) string { return fmt.Sprint(k.ID) },
-	none: "no packages; bring one in with `corral package import FILE`",
+	none: "no packages; bring one in with `corral package import FILE`, or make HTCondor's with `corral package build`",
 	columns: []column[corral.Package]{
 		{"id", func(k corral.Package) any { return k.ID }},
 		{"name", func(k corral.Package) any { return k.Name }},

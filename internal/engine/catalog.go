@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/store"
@@ -24,6 +25,8 @@ type Catalog struct {
 	db    *store.DB
 	depot *Depot
 	fetch *staging.Fetcher
+
+	releases sync.Mutex // one at a time unpacks a release
 }
 
 func newCatalog(lg *slog.Logger, db *store.DB, d *Depot, pace staging.Pace) *Catalog {

@@ -1,0 +1,141 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/packages"
+	"github.com/corral-pilot/corral/packages/htcondor"
+)
+
+// Release returns the folder of an HTCondor for a pool on this machine, and its version. ref is an absolute
+// folder, which stays whose it is; or the name of a package of the catalog, which is unpacked once below corrald's
+// cache; or "" for the newest package there, and without one for what is installed on this machine. The error is
+// NotFound for a package or folder that is not there, Invalid for one that is no HTCondor, Unsatisfiable if
+// there is none at all or it does not run here.
+func (c *Catalog) Release(ctx context.Context, ref string) (dir, version string, err error) {
+	if filepath.IsAbs(ref) {
+		version, err = htcondor.Version(ref)
+		return filepath.Clean(ref), version, err
+	}
+	if ref == "" {
+		p, err := c.newestPool(ctx)
+		if corral.KindOf(err) == corral.Unsatisfiable {
+			return installed(err)
+		}
+		if err != nil {
+			return "", "", err
+		}
+		return c.unpacked(ctx, p)
+	}
+	var p corral.Package
+	err = c.db.View(ctx, func(tx *store.Tx) error {
+		p, err = tx.PackageNamed(ref)
+		return err
+	})
+	switch {
+	case corral.KindOf(err) == corral.NotFound:
+		return "", "", corral.Errorf(corral.NotFound, "HTCondor %q is neither an absolute path nor the name of a package in the catalog", ref)
+	case err != nil:
+		return "", "", fmt.Errorf("looking up package %s: %w", ref, err)
+	case p.What != htcondor.Pool:
+		return "", "", corral.Errorf(corral.Invalid, "package %s is a package of %s: a pool needs one of %s", p.Name, p.What, htcondor.Pool)
+	}
+	if _, err := packages.Choose(machine(), []packages.Package{signedOf(p).Package}); err != nil {
+		return "", "", err
+	}
+	return c.unpacked(ctx, signedOf(p))
+}
+
+// machine is this machine, as far as packages for it are concerned that bring their own libc: no others are made
+// for pools.
+func machine() corral.Platform {
+	return corral.Platform{OS: "linux", Arch: htcondor.Arch()}
+}
+
+// newestPool returns the catalog's newest package for a pool that runs on this machine.
+func (c *Catalog) newestPool(ctx context.Context) (packages.Signed, error) {
+	var available []packages.Package
+	signed := map[string]packages.Signed{} // :: digest → package
+	err := c.db.View(ctx, func(tx *store.Tx) error {
+		all, err := tx.Packages(store.Filter{})
+		for _, p := range all {
+			if p.What == htcondor.Pool {
+				available = append(available, signedOf(p).Package)
+				signed[p.Digest] = signedOf(p)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return packages.Signed{}, fmt.Errorf("listing packages: %w", err)
+	}
+	p, err := packages.Choose(machine(), available)
+	return signed[p.Digest], err
+}
+
+// installed returns the HTCondor whose master is found by its name. why says what else there is not.
+func installed(why error) (dir, version string, err error) {
+	master, err := exec.LookPath("condor_master")
+	if err == nil {
+		master, err = filepath.EvalSymlinks(master)
+	}
+	if err != nil {
+		return "", "", corral.Errorf(corral.Unsatisfiable, "no HTCondor here: `corral package build --from-debian trixie` makes one (%w)", why)
+	}
+	dir = filepath.Dir(filepath.Dir(master)) // of DIR/sbin/condor_master
+	version, err = htcondor.Version(dir)
+	return dir, version, err
+}
+
+// unpacked returns where the package is below corrald's cache, whole. Its archive is fetched if corrald's mirror
+// lacks it.
+func (c *Catalog) unpacked(ctx context.Context, s packages.Signed) (dir, version string, err error) {
+	digits, err := packages.HexOf(s.Digest)
+	if err != nil {
+		return "", "", err
+	}
+	dir = filepath.Join(filepath.Dir(c.depot.dir), "releases", digits)
+	c.releases.Lock()
+	defer c.releases.Unlock()
+	switch _, err := packages.Check(dir); {
+	case err == nil:
+		return dir, s.Version, nil
+	case !errors.Is(err, fs.ErrNotExist):
+		if err := setAside(dir); err != nil {
+			return "", "", fmt.Errorf("unpacking package %s again: %w", s.Name, err)
+		}
+	}
+	if err := s.Check(c.depot.trusted); err != nil {
+		return "", "", err
+	}
+	if _, err := c.ensure(ctx, s); err != nil {
+		return "", "", err
+	}
+	archive, err := c.depot.mirror.Path(s.Package)
+	if err != nil {
+		return "", "", err
+	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return "", "", fmt.Errorf("unpacking package %s: %w", s.Name, err)
+	}
+	return dir, s.Version, packages.Unpack(archive, s.Package, dir)
+}
+
+// setAside removes a damaged release. It is renamed first, so that there is never half of one; the files that
+// a running pool has open stay until it ends.
+func setAside(dir string) error {
+	old, err := os.MkdirTemp(filepath.Dir(dir), ".damaged-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(old)
+	return os.Rename(dir, filepath.Join(old, "release"))
+}

@@ -1,0 +1,342 @@
+package htcondor
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"os/user"
+	"path"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/corral-pilot/corral"
+)
+
+// A Debian is where Debian's packages come from: the mirror that this machine's apt uses, whatever suite that
+// machine has.
+type Debian struct {
+	Suite string // trixie
+	Cache string // a folder of this user, absolute; what was downloaded stays there
+	// Progress is told what is being done, in a few words; it may be nil.
+	Progress func(step string)
+}
+
+const (
+	keyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
+	// A stable suite changes every few months.
+	listsLifetime = 24 * time.Hour
+)
+
+var suitePattern = regexp.MustCompile(`^[a-z][a-z0-9-]{0,30}$`)
+
+// Unpack brings HTCondor, with all that its programs need, from the suite into dir, which is empty. apt gets
+// a state of its own, with nothing installed, and checks everything by Debian's key. A second time, packages that are
+// still the newest come from Cache, and without a network if the last time was today. The error is Unsatisfiable
+// if this machine lacks a tool, and says what to do.
+func (d Debian) Unpack(ctx context.Context, dir string) (Installation, error) {
+	arch := map[string]string{"amd64": "amd64", "arm64": "arm64"}[runtime.GOARCH]
+	if arch == "" {
+		return Installation{}, corral.Errorf(corral.Unsatisfiable, "Debian has no HTCondor for %s", runtime.GOARCH)
+	}
+	if !suitePattern.MatchString(d.Suite) {
+		return Installation{}, corral.ErrorAt(corral.Invalid, "suite", "%q is no name of a suite of Debian; trixie is one", d.Suite)
+	}
+	if err := tools(); err != nil {
+		return Installation{}, err
+	}
+	debs, err := d.fetch(ctx, arch)
+	if err != nil {
+		return Installation{}, fmt.Errorf("fetching HTCondor from Debian %s: %w", d.Suite, err)
+	}
+	d.say("unpacking %d packages", len(debs))
+	if err := unpackAll(ctx, debs, dir); err != nil {
+		return Installation{}, fmt.Errorf("unpacking HTCondor from Debian %s: %w", d.Suite, err)
+	}
+	return find(filepath.Join(dir, "usr"))
+}
+
+func (d Debian) say(format string, args ...any) {
+	if d.Progress != nil {
+		d.Progress(fmt.Sprintf(format, args...))
+	}
+}
+
+// tools reports what this machine lacks.
+func tools() error {
+	for _, tool := range []string{"apt-get", "dpkg-deb"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			return corral.Errorf(corral.Unsatisfiable, "this machine has no %s, which Debian and its descendants have: "+
+				"build on one of those, or from an installed HTCondor with --from DIR", tool)
+		}
+	}
+	if _, err := os.Stat(keyring); err != nil {
+		return corral.Errorf(corral.Unsatisfiable, "this machine has no %s: install the package debian-archive-keyring", keyring)
+	}
+	return nil
+}
+
+// fetch returns the files of all packages that HTCondor depends on, in the cache.
+func (d Debian) fetch(ctx context.Context, arch string) ([]string, error) {
+	a := apt{dir: filepath.Join(d.Cache, d.Suite+"-"+arch), arch: arch}
+	if err := os.MkdirAll(a.dir, 0o755); err != nil {
+		return nil, err
+	}
+	unlock, err := lock(ctx, filepath.Join(a.dir, "lock"))
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	if err := a.configure(ctx, d.Suite); err != nil {
+		return nil, err
+	}
+	stamp := filepath.Join(a.dir, "updated")
+	if info, err := os.Stat(stamp); err != nil || time.Since(info.ModTime()) > listsLifetime {
+		d.say("reading what Debian %s has", d.Suite)
+		if err := a.run(ctx, io.Discard, "update"); err != nil {
+			return nil, err
+		}
+		if err := os.WriteFile(stamp, nil, 0o644); err != nil {
+			return nil, err
+		}
+	}
+	d.say("downloading HTCondor and what it needs")
+	if err := a.run(ctx, io.Discard, "install", "--download-only", "condor"); err != nil {
+		return nil, err
+	}
+	return a.downloaded(ctx)
+}
+
+// lock takes the file's lock, for which it waits.
+func lock(ctx context.Context, name string) (unlock func(), err error) {
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return nil, errors.Join(context.Cause(ctx), f.Close())
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() { f.Close() }, nil
+}
+
+// An apt runs apt-get with all of its state below dir.
+type apt struct{ dir, arch string }
+
+// configure writes apt's configuration anew: the machine's mirror may have changed.
+func (a apt) configure(ctx context.Context, suite string) error {
+	site, err := mirror(ctx)
+	if err != nil {
+		return err
+	}
+	for _, dir := range []string{"lists/partial", "debs/partial", "cache", "empty"} {
+		if err := os.MkdirAll(filepath.Join(a.dir, dir), 0o755); err != nil {
+			return err
+		}
+	}
+	me, err := user.Current()
+	if err != nil {
+		return err
+	}
+	source := fmt.Sprintf("deb [arch=%s signed-by=%s] %s %s main\n", a.arch, keyring, site, suite)
+	config := fmt.Sprintf(`Dir::Etc::SourceList "%[1]s/sources.list";
+Dir::Etc::SourceParts "%[1]s/empty";
+Dir::Etc::Preferences "/dev/null";
+Dir::Etc::PreferencesParts "%[1]s/empty";
+Dir::State "%[1]s";
+Dir::State::Lists "%[1]s/lists";
+Dir::State::Status "%[1]s/status";
+Dir::Cache "%[1]s/cache";
+Dir::Cache::Archives "%[1]s/debs";
+APT::Architecture "%[2]s";
+APT::Architectures "%[2]s";
+APT::Install-Recommends "false";
+APT::Sandbox::User "%[3]s";
+Acquire::Languages "none";
+Acquire::IndexTargets::deb::DEP-11::DefaultEnabled "false";
+Acquire::Retries "3";
+Acquire::http::Timeout "30";
+Debug::NoLocking "true";
+`, a.dir, a.arch, me.Username)
+	for name, text := range map[string]string{"apt.conf": config, "sources.list": source, "status": ""} {
+		if err := os.WriteFile(filepath.Join(a.dir, name), []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mirror returns where this machine's apt gets Debian from.
+func mirror(ctx context.Context) (string, error) {
+	out, err := exec.CommandContext(ctx, "apt-get", "indextargets", "--format", "$(SITE)", "Identifier: Packages").Output()
+	if err != nil {
+		return "", fmt.Errorf("asking apt-get for its mirrors: %w", err)
+	}
+	for _, site := range slices.Sorted(strings.Lines(string(out))) {
+		if site = strings.TrimSpace(site); path.Base(site) == "debian" {
+			return site, nil
+		}
+	}
+	return "", corral.Errorf(corral.Unsatisfiable, "this machine's apt names no mirror of Debian: "+
+		"add one to its sources, or build from an installed HTCondor with --from DIR")
+}
+
+// run runs apt-get. The error has apt's own words.
+func (a apt) run(ctx context.Context, stdout io.Writer, args ...string) error {
+	var words bytes.Buffer
+	c := exec.CommandContext(ctx, "apt-get", append([]string{"-q", "-y", "-c", filepath.Join(a.dir, "apt.conf")}, args...)...)
+	c.Env = append(os.Environ(), "LC_ALL=C")
+	c.Stdout, c.Stderr = stdout, &words
+	// apt ends what it has started when it is asked to.
+	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }
+	c.WaitDelay = 5 * time.Second
+	if err := c.Run(); err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return corral.Errorf(corral.Failed, "apt-get %s: %w: %s", args[0], err, strings.TrimSpace(words.String()))
+	}
+	return nil
+}
+
+var archiveURI = regexp.MustCompile(`^'[^']*' (\S+\.deb) `)
+
+// downloaded returns the packages of HTCondor and its dependencies, which are all in the cache, and removes those
+// that it had of older versions.
+func (a apt) downloaded(ctx context.Context) ([]string, error) {
+	var out bytes.Buffer
+	// With another folder for archives all are still to be fetched, and named.
+	if err := a.run(ctx, &out, "install", "--print-uris", "-o", "Dir::Cache::Archives="+filepath.Join(a.dir, "empty"), "condor"); err != nil {
+		return nil, err
+	}
+	var debs []string
+	for line := range strings.Lines(out.String()) {
+		if m := archiveURI.FindStringSubmatch(line); m != nil {
+			debs = append(debs, filepath.Join(a.dir, "debs", m[1]))
+		}
+	}
+	old, err := filepath.Glob(filepath.Join(a.dir, "debs", "*.deb"))
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range old {
+		if !slices.Contains(debs, name) {
+			if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return nil, err
+			}
+		}
+	}
+	return debs, nil
+}
+
+// unpackAll unpacks what can be of use of all packages, several at once: unpacking is mostly decompressing.
+func unpackAll(ctx context.Context, debs []string, dir string) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	var all sync.WaitGroup
+	errs := make([]error, len(debs))
+	slots := make(chan struct{}, runtime.NumCPU())
+	for i, deb := range debs {
+		if unneeded.MatchString(filepath.Base(deb)) {
+			continue
+		}
+		all.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			if err := unpack(ctx, deb, root); err != nil {
+				errs[i] = fmt.Errorf("%s: %w", filepath.Base(deb), err)
+			}
+		})
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// unneeded are large packages that HTCondor depends on and that no program in our packages needs: languages, and what makes a
+// system of it all.
+var unneeded = regexp.MustCompile(`^(perl|libperl|libdate-manip|python|libpython|libjs-|tzdata|debconf|dpkg_|passwd_|login|tar_|openssl_|coreutils|bash_)`)
+
+// unpack takes HTCondor's programs and all libraries out of a package.
+func unpack(ctx context.Context, deb string, root *os.Root) error {
+	var words bytes.Buffer
+	c := exec.CommandContext(ctx, "dpkg-deb", "--fsys-tarfile", deb)
+	c.Stderr = &words
+	out, err := c.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := c.Start(); err != nil {
+		return err
+	}
+	errTar := extract(out, root)
+	_, errRest := io.Copy(io.Discard, out)
+	if err := c.Wait(); err != nil {
+		return fmt.Errorf("dpkg-deb: %w: %s", err, strings.TrimSpace(words.String()))
+	}
+	return errors.Join(errTar, errRest)
+}
+
+// wanted are HTCondor's programs, and libraries.
+var wanted = regexp.MustCompile(`^usr/(s?bin/(condor_|classad_)[^/]*|libexec/condor/[^/]*|lib/([a-z0-9_]+-linux-gnu/)?(condor/)?[^/]*\.so[^/]*)$`)
+
+func extract(tarball io.Reader, root *os.Root) error {
+	t := tar.NewReader(tarball)
+	for {
+		h, err := t.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		name := path.Clean(h.Name)
+		if !wanted.MatchString(name) {
+			continue
+		}
+		if err := root.MkdirAll(path.Dir(name), 0o700); err != nil {
+			return err
+		}
+		switch h.Typeflag {
+		case tar.TypeSymlink:
+			err = root.Symlink(h.Linkname, name)
+		case tar.TypeReg:
+			err = extractFile(t, root, name, fs.FileMode(h.Mode))
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func extractFile(content io.Reader, root *os.Root, name string, mode fs.FileMode) error {
+	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode&0o700|0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, content)
+	return errors.Join(err, f.Close())
+}

@@ -1,0 +1,231 @@
+package htcondor
+
+import (
+	"bytes"
+	"cmp"
+	"debug/elf"
+	"encoding/binary"
+	"errors"
+	"slices"
+)
+
+// An image is an ELF file of 64 bits, little endian, with the tables in it that say how it is loaded.
+type image struct {
+	raw      []byte
+	head     elf.Header64
+	segments []elf.Prog64
+	sections []elf.Section64
+	dynamic  []elf.Dyn64
+}
+
+var errDamaged = errors.New("damaged ELF file")
+
+func parse(b []byte) (*image, error) {
+	m := &image{raw: b}
+	if len(b) < 64 || string(b[:4]) != elf.ELFMAG || b[4] != byte(elf.ELFCLASS64) || b[5] != byte(elf.ELFDATA2LSB) {
+		return nil, errors.New("no ELF file of 64 bits, little endian")
+	}
+	if err := m.read(0, 64, &m.head); err != nil {
+		return nil, err
+	}
+	m.segments = make([]elf.Prog64, m.head.Phnum)
+	m.sections = make([]elf.Section64, m.head.Shnum)
+	if err := errors.Join(m.read(m.head.Phoff, 56*uint64(m.head.Phnum), m.segments), m.read(m.head.Shoff, 64*uint64(m.head.Shnum), m.sections)); err != nil {
+		return nil, err
+	}
+	if s := m.segment(elf.PT_DYNAMIC); s != nil {
+		if s.Filesz > uint64(len(b)) {
+			return nil, errDamaged
+		}
+		m.dynamic = make([]elf.Dyn64, s.Filesz/16)
+		return m, m.read(s.Off, 16*uint64(len(m.dynamic)), m.dynamic)
+	}
+	return m, nil
+}
+
+// read decodes size bytes at offset into v.
+func (m *image) read(offset, size uint64, v any) error {
+	b, err := m.bytes(offset, size)
+	if err != nil {
+		return err
+	}
+	_, err = binary.Decode(b, binary.LittleEndian, v)
+	return err
+}
+
+func (m *image) bytes(offset, size uint64) ([]byte, error) {
+	if end := uint64(len(m.raw)); offset > end || size > end-offset {
+		return nil, errDamaged
+	}
+	return m.raw[offset : offset+size], nil
+}
+
+// encode writes the tables back to where they were, and returns the file.
+func (m *image) encode() ([]byte, error) {
+	put := func(offset uint64, v any) error {
+		_, err := binary.Encode(m.raw[offset:], binary.LittleEndian, v)
+		return err
+	}
+	err := errors.Join(put(m.head.Phoff, m.segments), put(m.head.Shoff, m.sections))
+	if s := m.segment(elf.PT_DYNAMIC); s != nil {
+		err = errors.Join(err, put(s.Off, m.dynamic))
+	}
+	return m.raw, err
+}
+
+func (m *image) segment(kind elf.ProgType) *elf.Prog64 {
+	for i := range m.segments {
+		if elf.ProgType(m.segments[i].Type) == kind {
+			return &m.segments[i]
+		}
+	}
+	return nil
+}
+
+func (m *image) entry(tag elf.DynTag) *elf.Dyn64 {
+	for i := range m.dynamic {
+		if elf.DynTag(m.dynamic[i].Tag) == tag {
+			return &m.dynamic[i]
+		}
+	}
+	return nil
+}
+
+// names returns the table that dynamic entries have their texts in.
+func (m *image) names() ([]byte, error) {
+	at, size := m.entry(elf.DT_STRTAB), m.entry(elf.DT_STRSZ)
+	if at == nil || size == nil {
+		return nil, errors.New("it needs no libraries: it is linked statically")
+	}
+	for _, s := range m.segments {
+		if elf.ProgType(s.Type) == elf.PT_LOAD && at.Val >= s.Vaddr && at.Val-s.Vaddr < s.Filesz {
+			return m.bytes(s.Off+at.Val-s.Vaddr, size.Val)
+		}
+	}
+	return nil, errDamaged
+}
+
+// dropRunPath removes what the file says of where libraries are.
+func (m *image) dropRunPath() {
+	size := len(m.dynamic)
+	m.dynamic = slices.DeleteFunc(m.dynamic, func(d elf.Dyn64) bool {
+		return elf.DynTag(d.Tag) == elf.DT_RUNPATH || elf.DynTag(d.Tag) == elf.DT_RPATH
+	})[:size] // the rest is zero: DT_NULL
+}
+
+// withoutRunPath returns a library that has no mind of its own about where others are: the program's DT_RPATH
+// counts for the libraries of its libraries then.
+func withoutRunPath(library []byte) ([]byte, error) {
+	m, err := parse(library)
+	if err != nil {
+		return nil, err
+	}
+	m.dropRunPath()
+	return m.encode()
+}
+
+// relink returns the program with loader in place of the path of its loader, and the offset where that is;
+// it looks for libraries in rpath first. Both need more room than there is, so that a segment is added at the end,
+// with the names of libraries too. Its place in the table of segments is that of a note, which nothing reads.
+func relink(program, loader []byte, rpath string) (out []byte, at int64, err error) {
+	m, err := parse(program)
+	if err != nil {
+		return nil, 0, err
+	}
+	names, err := m.names()
+	if err != nil {
+		return nil, 0, err
+	}
+	interpreter := m.segment(elf.PT_INTERP)
+	if interpreter == nil {
+		return nil, 0, errors.New("it names no loader")
+	}
+	content := slices.Concat(loader, names, []byte(rpath), []byte{0})
+	s, err := m.add(content)
+	if err != nil {
+		return nil, 0, err
+	}
+	m.moveSection(interpreter.Vaddr, s, 0, len(loader))
+	m.moveSection(m.entry(elf.DT_STRTAB).Val, s, len(loader), len(names)+len(rpath)+1)
+	interpreter.Off, interpreter.Vaddr, interpreter.Paddr = s.Off, s.Vaddr, s.Paddr
+	interpreter.Filesz, interpreter.Memsz = uint64(len(loader)), uint64(len(loader))
+	m.entry(elf.DT_STRTAB).Val = s.Vaddr + uint64(len(loader))
+	m.entry(elf.DT_STRSZ).Val = uint64(len(names) + len(rpath) + 1)
+	m.dropRunPath()
+	if err := m.addEntry(elf.Dyn64{Tag: int64(elf.DT_RPATH), Val: uint64(len(names))}); err != nil {
+		return nil, 0, err
+	}
+	m.sortSegments()
+	out, err = m.encode()
+	return out, int64(s.Off), err
+}
+
+// add appends content to the file and has it loaded, after all else, in place of a note.
+func (m *image) add(content []byte) (elf.Prog64, error) {
+	page, end, note := uint64(4096), uint64(0), -1
+	for i, s := range m.segments {
+		switch elf.ProgType(s.Type) {
+		case elf.PT_LOAD:
+			page, end = max(page, s.Align), max(end, s.Vaddr+s.Memsz)
+		case elf.PT_NOTE:
+			note = i
+		}
+	}
+	if note < 0 {
+		return elf.Prog64{}, errors.New("its table of segments has no room for another one")
+	}
+	if page&(page-1) != 0 || page > 1<<20 || end > 1<<40 {
+		return elf.Prog64{}, errDamaged
+	}
+	m.raw = append(bytes.Clone(m.raw), make([]byte, -len(m.raw)&7)...)
+	at, size := uint64(len(m.raw)), uint64(len(content))
+	address := (end+page-1)&^(page-1) + at&(page-1) // an address and its offset differ by whole pages
+	m.raw = append(m.raw, content...)
+	m.segments[note] = elf.Prog64{Type: uint32(elf.PT_LOAD), Flags: uint32(elf.PF_R), Off: at,
+		Vaddr: address, Paddr: address, Filesz: size, Memsz: size, Align: page}
+	return m.segments[note], nil
+}
+
+// addEntry puts d before the entry that ends the dynamic section, where linkers leave room.
+func (m *image) addEntry(d elf.Dyn64) error {
+	for i, e := range m.dynamic {
+		if elf.DynTag(e.Tag) == elf.DT_NULL && i+1 < len(m.dynamic) {
+			m.dynamic[i], m.dynamic[i+1] = d, elf.Dyn64{}
+			return nil
+		}
+	}
+	return errors.New("its dynamic section has no room for another entry")
+}
+
+// moveSection tells the section at address, if the file has a table of them, that it is within s now. Only
+// tools that show or change programs look.
+func (m *image) moveSection(address uint64, s elf.Prog64, from, size int) {
+	for i := range m.sections {
+		if x := &m.sections[i]; x.Addr == address && x.Size > 0 && elf.SectionFlag(x.Flags)&elf.SHF_ALLOC != 0 {
+			x.Off, x.Addr, x.Size = s.Off+uint64(from), s.Vaddr+uint64(from), uint64(size)
+		}
+	}
+}
+
+// sortSegments puts the table into the order that loaders want: what tells of the table and the loader first,
+// then what is loaded by address.
+func (m *image) sortSegments() {
+	rank := func(s elf.Prog64) int {
+		switch elf.ProgType(s.Type) {
+		case elf.PT_PHDR:
+			return 0
+		case elf.PT_INTERP:
+			return 1
+		case elf.PT_LOAD:
+			return 2
+		}
+		return 3
+	}
+	slices.SortStableFunc(m.segments, func(a, b elf.Prog64) int {
+		byRank := cmp.Compare(rank(a), rank(b))
+		if byRank == 0 && rank(a) == 2 {
+			return cmp.Compare(a.Vaddr, b.Vaddr)
+		}
+		return byRank
+	})
+}

@@ -1,0 +1,220 @@
+// Package htcondor makes worker packages of HTCondor, from an installed one or from Debian's packages.
+//
+// A package has HTCondor's programs, all libraries that they need, libc and its loader among them, and
+// nothing else: it runs on any Linux of its architecture, whatever libc that has, and wherever it is unpacked.
+// A program finds its libraries relative to itself (DT_RPATH, which unlike LD_LIBRARY_PATH does not reach
+// jobs), and its loader by the absolute path that package packages writes into it on unpacking.
+//
+// Of each HTCondor there are two packages: what a worker runs, small because every site gets it, and what
+// a pool and its users run. An unpacked package is a release folder for package condor.
+//
+// No program is run to make them but apt-get and dpkg-deb; root is not needed.
+package htcondor
+
+import (
+	"bytes"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/packages"
+)
+
+// The packages that are made of an HTCondor.
+const (
+	Worker = "htcondor"      // what a worker runs
+	Pool   = "htcondor-pool" // what a pool and its users run
+)
+
+// An Installation is an HTCondor on this machine.
+type Installation struct {
+	Dir     string // with bin, sbin and libexec/condor; absolute
+	Version string // 23.9.6
+	Arch    string // x86_64 or aarch64
+
+	loader    string   // the name of the loader's file
+	libraries []string // folders, in the order in which they are searched
+}
+
+// Find describes the HTCondor in dir: the unpacked archive of a release, an unpacked package, or /usr. Its
+// libraries are those of dir and then of this machine. The error is NotFound if there is none.
+func Find(dir string) (Installation, error) {
+	i, err := find(dir)
+	if err != nil {
+		return Installation{}, err
+	}
+	i.libraries = append(i.libraries, machineLibraries(i.Arch)...)
+	return i, nil
+}
+
+// find describes the HTCondor in dir with the libraries of dir alone.
+func find(dir string) (Installation, error) {
+	v, err := Version(dir)
+	if err != nil {
+		return Installation{}, err
+	}
+	master := filepath.Join(dir, "sbin/condor_master")
+	arch, interpreter, err := platform(master)
+	if err != nil {
+		return Installation{}, corral.ErrorAt(corral.Invalid, master, "%w", err)
+	}
+	i := Installation{Dir: dir, Version: v, Arch: arch, loader: filepath.Base(interpreter)}
+	for _, lib := range []string{"lib", "lib/" + arch + "-linux-gnu", "lib64"} {
+		i.libraries = append(i.libraries, filepath.Join(dir, lib), filepath.Join(dir, lib, "condor"))
+	}
+	if filepath.IsAbs(interpreter) {
+		i.libraries = append(i.libraries, filepath.Dir(interpreter))
+	}
+	return i, nil
+}
+
+var versionText = regexp.MustCompile(`\$CondorVersion: ([0-9]+\.[0-9]+\.[0-9]+) `)
+
+// Version returns the version of the HTCondor in dir. It is read from its programs, none of which is run. The
+// error is NotFound, and names what is missing, if there is no HTCondor in dir.
+func Version(dir string) (string, error) {
+	for _, name := range []string{"sbin/condor_master", "bin/condor_version"} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
+			return "", corral.ErrorAt(corral.NotFound, dir, "no HTCondor is there: no program %s", name)
+		}
+	}
+	b, err := os.ReadFile(filepath.Join(dir, "bin/condor_version"))
+	if err != nil {
+		return "", corral.ErrorAt(corral.NotFound, dir, "no HTCondor that can be read is there: %w", err)
+	}
+	found := versionText.FindSubmatch(b)
+	if found == nil {
+		return "", corral.ErrorAt(corral.Invalid, dir, "bin/condor_version names no version of HTCondor")
+	}
+	return string(found[1]), nil
+}
+
+// platform returns the machine that a program is for, and the path of its loader.
+func platform(program string) (arch, interpreter string, err error) {
+	f, err := elf.Open(program)
+	if err != nil {
+		return "", "", err
+	}
+	defer f.Close()
+	arch, ok := architectures[f.Machine]
+	if !ok || f.Class != elf.ELFCLASS64 || f.ByteOrder.String() != "LittleEndian" {
+		return "", "", fmt.Errorf("it is for %s, for which no packages are made", f.Machine)
+	}
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_INTERP && p.Filesz < 4096 {
+			text, err := io.ReadAll(p.Open())
+			return arch, string(bytes.TrimRight(text, "\x00")), err
+		}
+	}
+	return "", "", errors.New("it names no loader")
+}
+
+// :: machine of a program → what uname -m calls it
+var architectures = map[elf.Machine]string{elf.EM_X86_64: "x86_64", elf.EM_AARCH64: "aarch64"}
+
+// machineLibraries lists where this machine's programs find libraries.
+func machineLibraries(arch string) []string {
+	var dirs []string
+	confs, _ := filepath.Glob("/etc/ld.so.conf.d/*.conf") // the pattern is well formed
+	for _, name := range append(confs, "/etc/ld.so.conf") {
+		b, _ := os.ReadFile(name) // a folder more or less: what is missing is named in the end
+		for line := range strings.Lines(string(b)) {
+			if dir := strings.TrimSpace(line); filepath.IsAbs(dir) {
+				dirs = append(dirs, dir)
+			}
+		}
+	}
+	return append(dirs, "/lib/"+arch+"-linux-gnu", "/usr/lib/"+arch+"-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib")
+}
+
+// Arch is what uname -m calls this machine; "" if no packages are made for it.
+func Arch() string {
+	return map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]
+}
+
+// Pack writes the package of that kind, Worker or Pool, to w. The same files give the same bytes.
+func (i Installation) Pack(w io.Writer, what string) (packages.Package, error) {
+	dir, err := os.MkdirTemp("", "corral-package-")
+	if err != nil {
+		return packages.Package{}, fmt.Errorf("packing HTCondor: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	t := tree{from: i, dir: dir, have: map[string]bool{}}
+	names, err := i.programs(what)
+	if err == nil {
+		err = t.fill(names, what)
+	}
+	if err != nil {
+		return packages.Package{}, corral.ErrorAt(kindOr(err, corral.Failed), "packing "+what, "%w", err)
+	}
+	h := packages.Header{What: what, Version: i.Version, Platform: corral.Platform{OS: "linux", Arch: i.Arch, Libc: packages.Static}}
+	return packages.Build(w, h, os.DirFS(dir), t.relocations...)
+}
+
+// kindOr is the kind of an error, or otherwise if it has none.
+func kindOr(err error, otherwise corral.Kind) corral.Kind {
+	if kind := corral.KindOf(err); kind != corral.Internal {
+		return kind
+	}
+	return otherwise
+}
+
+// What a worker runs. condor_version says what an unpacked package is.
+var workerPrograms = []string{
+	"bin/condor_version",
+	"libexec/condor/condor_chirp",
+	"libexec/condor/condor_gpu_discovery",
+	"libexec/condor/condor_pid_ns_init",
+	"libexec/condor/condor_shared_port",
+	"sbin/condor_master",
+	"sbin/condor_procd",
+	"sbin/condor_startd",
+	"sbin/condor_starter",
+}
+
+// programs lists what goes into a package, below Dir.
+func (i Installation) programs(what string) ([]string, error) {
+	if what == Worker {
+		return workerPrograms, nil
+	}
+	if what != Pool {
+		return nil, corral.Errorf(corral.Invalid, "no package of HTCondor is called %q", what)
+	}
+	var names []string
+	for _, folder := range []string{"bin", "sbin", "libexec/condor"} {
+		entries, err := os.ReadDir(filepath.Join(i.Dir, folder))
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range entries {
+			if ours(folder, e.Name()) && executable(filepath.Join(i.Dir, folder, e.Name())) {
+				names = append(names, path.Join(folder, e.Name()))
+			}
+		}
+	}
+	return names, nil
+}
+
+// ours reports whether a program is HTCondor's, for /usr has many, and of use without what a machine's
+// administrator sets up: neither clouds nor containers.
+func ours(folder, name string) bool {
+	if slices.Contains([]string{"condor_annex", "htcondor_docker_test", "classad_functional_tester"}, name) || strings.Contains(name, ".so") {
+		return false
+	}
+	return folder == "libexec/condor" || strings.HasPrefix(name, "condor_") || strings.HasPrefix(name, "classad_")
+}
+
+func executable(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.Mode().IsRegular() && info.Mode()&fs.FileMode(0o111) != 0
+}

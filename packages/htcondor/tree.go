@@ -1,0 +1,179 @@
+package htcondor
+
+import (
+	"bytes"
+	"debug/elf"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/packages"
+)
+
+// placeBytes is the room for the path of the loader. Nobody keeps packages below paths of half a kilobyte.
+const placeBytes = 512
+
+// Libraries that are opened by name while a program runs, so that none names them as needed. HTCondor's are
+// those that occur in its library; without the authentication methods that a pool of ours does not use, a
+// worker needs none of theirs. A name is that of the library's file up to .so.
+var (
+	openedByWorkers = map[string]string{
+		"libssl":    "tokens, and encrypted sessions",
+		"libcrypto": "the same",
+	}
+	openedByPools = map[string]string{
+		"libcom_err":     "Kerberos",
+		"libgssapi_krb5": "Kerberos",
+		"libk5crypto":    "Kerberos",
+		"libkrb5":        "Kerberos",
+		"libkrb5support": "Kerberos",
+		"libmunge":       "MUNGE",
+		"libSciTokens":   "SciTokens",
+		"libscitokens":   "SciTokens, as other systems call it",
+		"libvomsapi":     "attributes of X.509 proxies",
+	}
+	// openedByLibc is what libc itself opens; a libc that has it built in brings a stub or nothing.
+	openedByLibc = map[string]string{
+		"libgcc_s.so.1":     "the end of threads",
+		"libnss_dns.so.2":   "names of hosts",
+		"libnss_files.so.2": "names of users",
+		"libresolv.so.2":    "names of hosts",
+	}
+)
+
+// A tree is the folder that becomes a package.
+type tree struct {
+	from        Installation
+	dir         string
+	have        map[string]bool // :: name of a library → whether it is in the tree
+	relocations []packages.Relocation
+}
+
+// fill brings the programs into the tree, and all libraries that they need.
+func (t *tree) fill(programs []string, what string) error {
+	needed := slices.Sorted(maps.Keys(openedByLibc))
+	optional := len(needed)
+	needed = append(needed, t.from.loader)
+	for _, name := range programs {
+		libraries, err := t.addProgram(name)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		needed = append(needed, libraries...)
+	}
+	for n := 0; n < len(needed); n++ {
+		name := needed[n]
+		if t.have[name] {
+			continue
+		}
+		file, err := t.from.library(name)
+		if err != nil && n < optional {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		more, err := t.addLibrary(name, file, what)
+		if err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		needed = append(needed, more...)
+	}
+	return nil
+}
+
+// library returns the file of a library.
+func (i Installation) library(name string) (string, error) {
+	for _, dir := range i.libraries {
+		file := filepath.Join(dir, name)
+		f, err := elf.Open(file)
+		if err != nil {
+			continue
+		}
+		fits := architectures[f.Machine] == i.Arch
+		f.Close()
+		if fits {
+			return file, nil
+		}
+	}
+	return "", corral.Errorf(corral.NotFound, "library %s is in none of %s", name, strings.Join(slices.Compact(slices.Clone(i.libraries)), ", "))
+}
+
+// addProgram returns the names of the libraries that the program needs. A script needs none.
+func (t *tree) addProgram(name string) (needed []string, err error) {
+	b, err := os.ReadFile(filepath.Join(t.from.Dir, filepath.FromSlash(name)))
+	if err != nil {
+		return nil, err
+	}
+	if !bytes.HasPrefix(b, []byte(elf.ELFMAG)) {
+		return nil, t.write(name, b)
+	}
+	if needed, err = neededBy(b); err != nil {
+		return nil, err
+	}
+	up := strings.Repeat("../", strings.Count(name, "/"))
+	b, at, err := relink(b, packages.Placeholder(placeBytes), "$ORIGIN/"+up+"lib")
+	if err != nil {
+		return nil, err
+	}
+	t.relocations = append(t.relocations, packages.Relocation{File: name, Offset: at, Length: placeBytes, Text: "lib/" + t.from.loader})
+	return needed, t.write(name, b)
+}
+
+// addLibrary returns the names of further libraries.
+func (t *tree) addLibrary(name, file, what string) (needed []string, err error) {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	if needed, err = neededBy(b); err != nil {
+		return nil, err
+	}
+	if strings.HasPrefix(name, "libcondor_utils") {
+		needed = append(needed, t.opened(b, what)...)
+	}
+	if b, err = withoutRunPath(b); err != nil {
+		return nil, err
+	}
+	t.have[name] = true
+	return needed, t.write("lib/"+name, b)
+}
+
+var libraryName = regexp.MustCompile(`\x00(lib[A-Za-z0-9_+-]+)\.so(\.[0-9.]+)?\x00`)
+
+// opened returns which libraries HTCondor's own opens by name, as far as the package is to have them and they
+// are there.
+func (t *tree) opened(library []byte, what string) []string {
+	var names []string
+	for _, m := range libraryName.FindAllSubmatch(bytes.ReplaceAll(library, []byte{0}, []byte{0, 0}), -1) {
+		stem, name := string(m[1]), strings.Trim(string(m[0]), "\x00")
+		_, worker := openedByWorkers[stem]
+		_, pool := openedByPools[stem]
+		if _, err := t.from.library(name); err == nil && (worker || pool && what == Pool) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func neededBy(b []byte) ([]string, error) {
+	f, err := elf.NewFile(bytes.NewReader(b))
+	if err != nil {
+		return nil, err
+	}
+	return f.ImportedLibraries()
+}
+
+// write adds a file that can be executed.
+func (t *tree) write(name string, b []byte) error {
+	to := filepath.Join(t.dir, filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(to, b, 0o700)
+}
