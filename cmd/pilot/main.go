@@ -59,6 +59,7 @@ func app(stdout, stderr io.Writer) *cli.App {
 			job("setup", "installs the worker package, once", pilot.Setup, lg),
 			job("run", "holds the node and runs workers until it must leave", pilot.Run, lg),
 			job("cleanup", "removes everything below the site's root but this job's directory", pilot.Cleanup, lg),
+			probe(stdout),
 			{
 				Name: pilot.WorkerCommand, Hidden: true, OnUsageError: usage,
 				Usage:  "is started by run: one worker",
@@ -90,6 +91,28 @@ func job(name, text string, do pilot.Job, lg *slog.Logger) *cli.Command {
 			}
 			lg.Info("job ended", "job", name, "outcome", r.Outcome, "reason", r.Reason)
 			return exitStatus(r.Outcome, r.Reason)
+		},
+	}
+}
+
+func probe(stdout io.Writer) *cli.Command {
+	return &cli.Command{
+		Name: "probe", OnUsageError: usage,
+		Usage:       "measures what this machine reaches of a pool, and can be dialled for a while",
+		Description: `Example: echo '{"collector": "pool.example.org:9618", "hold_s": 10}' | pilot probe`,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "request", Usage: "`FILE` that says what to measure, instead of standard input"},
+		},
+		Action: func(c *cli.Context) error {
+			if !c.IsSet("request") {
+				return pilot.Probe(c.Context, os.Stdin, stdout)
+			}
+			f, err := os.Open(c.String("request"))
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			return pilot.Probe(c.Context, f, stdout)
 		},
 	}
 }

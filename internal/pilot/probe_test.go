@@ -1,0 +1,75 @@
+package pilot
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/broker"
+)
+
+// A transcript is output that may be read while it is written.
+type transcript struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (o *transcript) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.Write(p)
+}
+
+func (o *transcript) read(context.Context) ([]byte, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return bytes.Clone(o.buf.Bytes()), nil
+}
+
+func TestProbeIsAttended(t *testing.T) {
+	t.Parallel()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	out := new(transcript)
+	ended := make(chan error, 1)
+	go func() {
+		ended <- Probe(ctx, strings.NewReader(`{"collector": "`+ln.Addr().String()+`", "hold_s": 60}`), out)
+	}()
+	f, err := broker.Attend(ctx, out.read)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if choice, err := f.Decide(corral.BrokerAuto); err != nil || choice.Way != corral.BrokerNone {
+		t.Errorf("on one machine: %+v, %v; want directly", choice, err)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Errorf("Probe() = %v once its context is done", err)
+	}
+}
+
+func TestProbeRefusesWhatItDoesNotKnow(t *testing.T) {
+	t.Parallel()
+	for request, want := range map[string]string{
+		"":                                   "what to probe",
+		`{"colector": "x:1"}`:                "colector",
+		`{"collector": "x"}`:                 "not HOST:PORT",
+		`{"collector": "x:70000"}`:           "not HOST:PORT",
+		`{"collector": "x:1", "ccb": ["y"]}`: `"y"`,
+	} {
+		err := Probe(context.Background(), strings.NewReader(request), new(bytes.Buffer))
+		if corral.KindOf(err) != corral.Invalid || !strings.Contains(err.Error(), want) {
+			t.Errorf("Probe(%s) = %v, want it refused with %q", request, err, want)
+		}
+	}
+}
