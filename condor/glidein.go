@@ -1,11 +1,13 @@
 package condor
 
 import (
+	"context"
 	_ "embed"
 	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -38,7 +40,11 @@ type GlideinConfig struct {
 	// RuntimeAttribute names the attribute in which a job says how many seconds it needs. One that needs longer than
 	// there is until End is not taken. "" or a job without it: taken until Retire.
 	RuntimeAttribute string
-	Attributes       Ad // what else it says of itself
+	PIDAttribute     string // in which it says its master's process number; "": not said
+	Attributes       Ad     // what else it says of itself
+
+	// Draining is set, with Reconfigure, when it is to take no more jobs and to leave after those that run.
+	Draining bool
 }
 
 //go:embed glidein.conf
@@ -63,7 +69,7 @@ func (c GlideinConfig) check() error {
 	case c.End.IsZero() || c.Retire.After(c.End):
 		return errors.New("a glidein that retires after its end")
 	}
-	for _, text := range append([]string{c.RuntimeAttribute}, slices.Collect(maps.Keys(c.Attributes))...) {
+	for _, text := range append([]string{c.RuntimeAttribute, c.PIDAttribute}, slices.Collect(maps.Keys(c.Attributes))...) {
 		if text != "" && !attributeName.MatchString(text) {
 			return fmt.Errorf("%q is no name of an attribute", text)
 		}
@@ -129,9 +135,16 @@ func (c GlideinConfig) times(set setter) {
 	if c.RuntimeAttribute != "" {
 		start += fmt.Sprintf(" && time() + ifThenElse(isUndefined(TARGET.%s), 0, TARGET.%[1]s) <= %d", c.RuntimeAttribute, c.End.Unix())
 	}
+	idle := c.Idle
+	if c.Draining {
+		// A claim whose job has ended is given up when START is false, whatever the schedd has in its queue. That nothing
+		// is claimed is looked at only once in UPDATE_INTERVAL: who cannot wait, ends the master when GlideinLog says
+		// that the startd has read this, and is not busy.
+		start, idle = "False", time.Second
+	}
 	set("START", "%s", start)
-	if c.Idle > 0 {
-		set("STARTD_NOCLAIM_SHUTDOWN", "%d", max(1, int64(c.Idle/time.Second)))
+	if idle > 0 {
+		set("STARTD_NOCLAIM_SHUTDOWN", "%d", max(1, int64(idle/time.Second)))
 	}
 	seconds := int64(c.Update / time.Second)
 	interval := fmt.Sprintf("$RANDOM_INTEGER(%d, %d)", max(1, seconds*2/3), max(1, seconds*4/3))
@@ -144,6 +157,11 @@ func (c GlideinConfig) advertise(set setter) {
 	for _, name := range slices.Sorted(maps.Keys(c.Attributes)) {
 		set(name, "%s", strings.ReplaceAll(FormatOld(c.Attributes[name]), "$", "$(DOLLAR)"))
 		names = append(names, name)
+	}
+	if c.PIDAttribute != "" {
+		set(c.PIDAttribute, "$(PPID)")
+		set("MASTER."+c.PIDAttribute, "$(PID)")
+		names = append(names, c.PIDAttribute)
 	}
 	set("STARTD_ATTRS", "%s", strings.Join(names, ", "))
 	set("MASTER_ATTRS", "%s", strings.Join(names, ", "))
@@ -169,11 +187,31 @@ func (c GlideinConfig) Prepare(secret string) (config string, err error) {
 			return "", fmt.Errorf("preparing a glidein: %w", err)
 		}
 	}
-	config = filepath.Join(c.Dir, "condor_config")
-	if err := errors.Join(replace(config, text), c.Renew(secret)); err != nil {
+	if err := errors.Join(replace(c.config(), text), c.Renew(secret)); err != nil {
 		return "", fmt.Errorf("preparing a glidein: %w", err)
 	}
-	return config, nil
+	return c.config(), nil
+}
+
+func (c GlideinConfig) config() string { return filepath.Join(c.Dir, "condor_config") }
+
+// Command returns the glidein, which was prepared, as a command to be started: its master, in a session of its own, as
+// the user of this process.
+func (c GlideinConfig) Command() (*exec.Cmd, error) {
+	me, err := AccountFor("")
+	if err != nil {
+		return nil, err
+	}
+	return Tools{Release: c.Release, Config: c.config(), As: me}.command(context.Background(), "condor_master", "-f"), nil
+}
+
+// Reconfigure writes the configuration anew. The master reads it when it gets SIGHUP, and has its daemons read it.
+func (c GlideinConfig) Reconfigure() error {
+	text, err := c.Text()
+	if err == nil {
+		err = replace(c.config(), text)
+	}
+	return err
 }
 
 // Renew replaces the glidein's token. It is used for sessions that are opened from then on.
