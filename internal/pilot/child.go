@@ -39,16 +39,18 @@ type workerOrder struct {
 	MemoryMiB  int           `json:"memory_mib"`
 	EndsIn     time.Duration `json:"ends_in_ns"`
 	Scratch    string        `json:"scratch"`
+	Condor     *condorOrder  `json:"condor,omitempty"` // join an HTCondor pool; nil: corrald's own
 }
 
 // A word is what a worker tells its supervisor, an empty one each wordGap to show that it runs. Idle is
 // how long it has had nothing to do, 0 when it has something; it is told about every second while the
-// worker is idle and has its dispatcher. Left is its last word.
+// worker is idle and has its dispatcher. Left is its last word; an Error without it is how it died, and
+// may do better when it is started again.
 type word struct {
 	Registered bool           `json:"registered,omitempty"` // once more
 	Idle       *time.Duration `json:"idle_ns,omitempty"`
 	Left       string         `json:"left,omitempty"`
-	Error      string         `json:"error,omitempty"` // with Left
+	Error      string         `json:"error,omitempty"`
 }
 
 // A child is a worker process. Its fields belong to the supervisor's goroutine.
@@ -133,6 +135,9 @@ func (c *child) gone() bool { return c.ended && c.silent }
 
 // obituary says how a child that is gone ended without having left.
 func (c *child) obituary() string {
+	if c.last.Error != "" {
+		return "died: " + c.last.Error
+	}
 	if c.status.Signaled() {
 		return fmt.Sprintf("died of signal %d (%s)", c.status.Signal(), c.status.Signal())
 	}

@@ -10,8 +10,9 @@ import (
 	"github.com/corral-pilot/corral/pool"
 )
 
-// redialGap is between two attempts to reach corrald for the first time; later the link sees to that.
-const redialGap = time.Second
+// Between two attempts to reach corrald for the first time; later the link sees to that. The gap doubles: a worker
+// of an HTCondor pool may do without corrald for days.
+const redialGap, redialMost = time.Second, 10 * time.Second
 
 // dialed is the end of dialing: a link, or why there is none.
 type dialed struct {
@@ -26,12 +27,12 @@ func (s *supervisor) dial(ctx context.Context) <-chan dialed {
 	go func() {
 		defer close(result)
 		link, err := s.dialOnce(ctx)
-		retry := time.NewTicker(redialGap)
-		defer retry.Stop()
-		for err != nil && !errors.Is(err, pool.ErrRefused) {
+		for gap := redialGap; err != nil && !errors.Is(err, pool.ErrRefused); gap = min(2*gap, redialMost) {
 			s.lg.Warn("no route to corrald yet", "error", err)
+			retry := time.NewTimer(gap)
 			select {
 			case <-ctx.Done():
+				retry.Stop()
 				return
 			case <-retry.C:
 			}

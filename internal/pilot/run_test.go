@@ -30,6 +30,9 @@ func TestMain(m *testing.M) {
 	if err != nil {
 		panic(err)
 	}
+	if err := os.Chmod(dir, 0o755); err != nil { // some pilots run as somebody else
+		panic(err)
+	}
 	program = filepath.Join(dir, "pilot")
 	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", program, "../../cmd/pilot")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
@@ -38,6 +41,10 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	status := m.Run()
+	if err := stopPool(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		status = 1
+	}
 	os.RemoveAll(dir)
 	os.Exit(status)
 }
@@ -203,6 +210,7 @@ func within[T any](t *testing.T, what string, c <-chan T) T {
 type site struct {
 	t         *testing.T
 	root, dir string
+	as        *syscall.Credential // as whom pilots run; nil: as ourselves
 }
 
 // newSite gives an order for a pilot of one cpu a directory; change may make it another one.
@@ -219,7 +227,7 @@ func newSite(t *testing.T, s *service, change func(*order.Pilot)) site {
 	if err := errors.Join(err, os.MkdirAll(dir, 0o700), os.WriteFile(filepath.Join(dir, order.File), b, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	return site{t, root, dir}
+	return site{t: t, root: root, dir: dir}
 }
 
 // A run is a pilot process.
@@ -239,7 +247,7 @@ func (s site) startUnder(name string, args ...string) *run {
 	s.t.Helper()
 	cmd := exec.Command(name, args...)
 	cmd.Stderr = s.t.Output()
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Credential: s.as}
 	cmd.WaitDelay = time.Second
 	if err := cmd.Start(); err != nil {
 		s.t.Fatal(err)

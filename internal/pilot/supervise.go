@@ -44,6 +44,7 @@ type departure struct {
 type supervisor struct {
 	lg    *slog.Logger
 	dir   string
+	root  string // of the site
 	tag   string
 	order order.Pilot
 	me    holder
@@ -52,6 +53,7 @@ type supervisor struct {
 	end     time.Time // the workers must have left; the reserve follows
 	routeBy time.Time // corrald must have answered
 	link    *pool.Link
+	joining *joining // the HTCondor pool; nil: corrald's own
 	workers []*worker
 	stepped time.Time  // when step was called last
 	dirty   bool       // a worker's process ended, and it may have left strays
@@ -66,7 +68,7 @@ type supervisor struct {
 }
 
 func newSupervisor(lg *slog.Logger, dir string, o order.Order, me holder) *supervisor {
-	s := &supervisor{lg: lg, dir: dir, tag: o.Tag, order: *o.Pilot, me: me, parent: os.Getppid(),
+	s := &supervisor{lg: lg, dir: dir, root: o.Root, tag: o.Tag, order: *o.Pilot, me: me, parent: os.Getppid(),
 		heard: make(chan said), done: make(chan struct{})}
 	for i := range o.Pilot.Hosts {
 		s.workers = append(s.workers, &worker{id: fmt.Sprintf("%s/%d", o.Tag, i)})
@@ -86,6 +88,12 @@ func (s *supervisor) serve(ctx context.Context, started time.Time) order.Report 
 	defer os.RemoveAll(scratch)
 	if err := checkNode(scratch, s.order); err != nil {
 		return unfit(s.me, err)
+	}
+	if s.order.Condor != nil {
+		if err := s.prepareJoining(ctx, started); err != nil {
+			return order.Report{Outcome: corral.OutcomeFailed, Reason: err.Error()}
+		}
+		defer s.joining.close()
 	}
 	dialing, cancel := context.WithCancel(ctx)
 	pending := s.dial(dialing)
@@ -114,6 +122,8 @@ func (s *supervisor) watch(ctx context.Context, pending <-chan dialed) {
 		case d := <-pending:
 			pending = nil // closed: there is nothing more to come
 			s.connected(d)
+		case n := <-s.negotiated():
+			s.negotiation(n)
 		case c := <-s.commands():
 			s.command(c)
 		case <-stop:
@@ -134,6 +144,7 @@ func (s *supervisor) step(now time.Time) {
 	}
 	s.consider(now)
 	if s.going == nil {
+		s.negotiate(now)
 		s.startWorkers(now)
 	} else if k := s.going.killAt; !k.IsZero() && now.After(k) {
 		for _, w := range s.workers {
@@ -153,7 +164,7 @@ func (s *supervisor) consider(now time.Time) {
 		s.leaveNow(corral.OutcomePreempted, "the job's directory is gone")
 	case os.Getppid() != s.parent:
 		s.leaveNow(corral.OutcomePreempted, "the process that started the pilot is gone")
-	case s.link == nil && now.After(s.routeBy):
+	case s.link == nil && s.joining == nil && now.After(s.routeBy):
 		s.fail(true, "no route to corrald at "+strings.Join(s.order.Addresses, ", "))
 	case !now.Before(s.end):
 		s.leaveNow(corral.OutcomeExpired, "the walltime is over")

@@ -20,10 +20,15 @@ func usePackage(lg *slog.Logger, root string) (release func()) {
 	if filepath.Dir(filepath.Dir(dir)) != filepath.Clean(root) {
 		return nothing
 	}
-	release, err = staging.Use(dir)
+	return use(lg, dir)
+}
+
+// use keeps the package in dir from being pruned, until the returned function is called.
+func use(lg *slog.Logger, dir string) (release func()) {
+	release, err := staging.Use(dir)
 	if err != nil { // the cache is over its limit for a while; nothing else is wrong
 		lg.Warn("cannot note the use of the package", "err", err)
-		return nothing
+		return func() {}
 	}
 	return release
 }

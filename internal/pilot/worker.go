@@ -20,7 +20,7 @@ import (
 const leftTerminated = "terminated"
 
 // Worker is the worker process: it takes its order from the supervisor that started it, serves the
-// personal cluster, and says how that went. It leaves at once when ctx ends or the supervisor is gone.
+// personal cluster of either kind, and says how that went. It leaves at once when ctx ends or the supervisor is gone.
 func Worker(ctx context.Context, lg *slog.Logger) error {
 	conn, err := supervisorConn()
 	if err != nil {
@@ -39,15 +39,29 @@ func Worker(ctx context.Context, lg *slog.Logger) error {
 
 	out := &speaker{conn: conn}
 	go out.beat(serving)
-	reason, err := pool.RunWorker(serving, lg, first.Order.config(drain, out))
-	last := word{Left: string(reason)}
+	serve := first.Order.servePool
+	if first.Order.Condor != nil {
+		serve = first.Order.serveCondor
+	}
+	last := serve(serving, lg, drain, out)
 	if ctx.Err() != nil {
 		last.Left = leftTerminated
 	}
+	err = out.say(last)
+	if last.Error != "" {
+		err = errors.Join(errors.New(last.Error), err)
+	}
+	return err
+}
+
+// servePool serves corrald's own dispatcher, and returns the worker's last word.
+func (o workerOrder) servePool(ctx context.Context, lg *slog.Logger, drain <-chan struct{}, out *speaker) word {
+	reason, err := pool.RunWorker(ctx, lg, o.config(drain, out))
+	last := word{Left: string(reason)}
 	if err != nil {
 		last.Error = err.Error()
 	}
-	return errors.Join(err, out.say(last))
+	return last
 }
 
 // supervisorConn takes over the end of the socket pair that the supervisor passed, so that no task

@@ -46,7 +46,7 @@ func (w *worker) hangUp() {
 // startWorkers starts the workers that have no process, once nothing is left of the last one: what a
 // dead worker's tasks still do must not meet the same tasks being done again.
 func (s *supervisor) startWorkers(now time.Time) {
-	if s.link == nil || s.dirty {
+	if s.dirty || !s.mayStart() {
 		return
 	}
 	for _, w := range s.workers {
@@ -65,11 +65,15 @@ func (s *supervisor) startWorker(w *worker, now time.Time) error {
 	if err := os.MkdirAll(scratch, 0o700); err != nil {
 		return err
 	}
+	join, err := s.condorOrder()
+	if err != nil {
+		return err
+	}
 	c, err := startChild(workerOrder{
 		ID: w.id, Tag: s.tag, Token: s.order.Token, Holder: s.me.ID,
 		Addresses: s.order.Addresses, CertDigest: s.order.CertDigest,
 		CPUs: s.order.CPUs, MemoryMiB: s.order.MemoryMiB,
-		EndsIn: s.end.Sub(now), Scratch: scratch,
+		EndsIn: s.end.Sub(now), Scratch: scratch, Condor: join,
 	})
 	if err != nil {
 		return err
@@ -85,10 +89,10 @@ func (s *supervisor) startWorker(w *worker, now time.Time) error {
 // have others do them soon after that. Time in which we were stopped ourselves, as all of a job's
 // processes may be, does not count.
 func (s *supervisor) killHung(passed time.Duration) {
-	if s.link == nil {
-		return
+	limit := hungLeast
+	if s.link != nil {
+		limit = max(limit, 2*s.link.Lease()/3)
 	}
-	limit := max(hungLeast, 2*s.link.Lease()/3)
 	for _, w := range s.workers {
 		c := w.child
 		if c == nil || !c.spoken || c.ended {

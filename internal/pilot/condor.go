@@ -1,0 +1,161 @@
+package pilot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/corral-pilot/corral/broker"
+	"github.com/corral-pilot/corral/internal/order"
+	"github.com/corral-pilot/corral/packages"
+	"github.com/corral-pilot/corral/staging"
+)
+
+// linkWait is how long workers of an HTCondor pool wait for corrald to be reached, whom they can do without.
+const linkWait = 2 * time.Second
+
+// A condorOrder is what a worker of an HTCondor pool needs to know beside its own order.
+type condorOrder struct {
+	order.Condor
+	Secret  string         `json:"secret"`  // the pool's token
+	Release string         `json:"release"` // HTCondor's folder
+	Pool    netip.AddrPort `json:"pool"`    // Collector
+	Address netip.Addr     `json:"address"` // of this node
+	Brokers []string       `json:"brokers"` // HOST:PORT
+	Host    string         `json:"host"`
+}
+
+// A joining is how far a supervisor is on its way into an HTCondor pool.
+type joining struct {
+	release string         // HTCondor's folder
+	unuse   func()         // ends its use
+	at      time.Time      // workers start without a route to corrald
+	pool    netip.AddrPort // the collector
+	ctx     context.Context
+	pending chan negotiated // nil: not asked yet
+	choice  *broker.Choice  // nil: not made yet
+}
+
+func (j *joining) close() { j.unuse() }
+
+// negotiated is how the pool reaches this node, or why it cannot.
+type negotiated struct {
+	choice broker.Choice
+	pool   netip.AddrPort
+	err    error
+}
+
+// prepareJoining finds the HTCondor package that a setup job left at the site. ctx bounds what follows.
+func (s *supervisor) prepareJoining(ctx context.Context, started time.Time) error {
+	p := s.order.Condor
+	dir, err := staging.Dir(s.root, packages.Package{Digest: p.Digest})
+	if err != nil {
+		return fmt.Errorf("package %s: %w", p.Package, err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "sbin", "condor_master")); err != nil {
+		return fmt.Errorf("package %s is not installed at this site: %w", p.Package, err)
+	}
+	s.joining = &joining{release: dir, unuse: use(s.lg, dir), at: started.Add(linkWait), ctx: ctx}
+	return nil
+}
+
+// negotiate begins to find out how the pool reaches this node, once corrald was reached or is not waited for: it can
+// say whether it reaches us.
+func (s *supervisor) negotiate(now time.Time) {
+	j := s.joining
+	if j == nil || j.pending != nil || s.link == nil && now.Before(j.at) {
+		return
+	}
+	config := broker.Config{Mode: s.order.Condor.Broker, Collector: s.order.Condor.Collector, CCB: s.order.Condor.CCB}
+	if s.link != nil {
+		config.CallBack = s.link.CallBack
+	}
+	j.pending = make(chan negotiated, 1)
+	go func() {
+		var n negotiated
+		n.choice, n.err = broker.Negotiate(j.ctx, config)
+		if n.err == nil {
+			n.pool, n.err = resolve(j.ctx, config.Collector)
+		}
+		j.pending <- n
+	}()
+}
+
+// resolve makes an address of a HOST:PORT, for a worker that asks no name service.
+func resolve(ctx context.Context, hostPort string) (netip.AddrPort, error) {
+	host, port, err := net.SplitHostPort(hostPort)
+	if err != nil {
+		return netip.AddrPort{}, fmt.Errorf("address of the collector: %w", err)
+	}
+	addresses, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	if err != nil {
+		return netip.AddrPort{}, fmt.Errorf("looking up the collector: %w", err)
+	}
+	address := addresses[0]
+	for _, a := range addresses {
+		if a.Unmap().Is4() {
+			address = a
+			break
+		}
+	}
+	return netip.ParseAddrPort(net.JoinHostPort(address.Unmap().String(), port))
+}
+
+// negotiated returns the end of the negotiation; nil while there is none.
+func (s *supervisor) negotiated() <-chan negotiated {
+	if s.joining == nil {
+		return nil
+	}
+	return s.joining.pending
+}
+
+// negotiation takes in how the pool reaches this node.
+func (s *supervisor) negotiation(n negotiated) {
+	for _, line := range n.choice.Measured {
+		s.note("measured: %s", line)
+	}
+	if n.err != nil {
+		if s.going == nil {
+			s.fail(true, n.err.Error())
+		}
+		return
+	}
+	s.joining.choice, s.joining.pool = &n.choice, n.pool
+	s.say("broker", n.choice.Reason)
+}
+
+// mayStart reports whether what workers need is there: a route to corrald, whose lease they serve under; or for an
+// HTCondor pool the way into it.
+func (s *supervisor) mayStart() bool {
+	if s.joining == nil {
+		return s.link != nil
+	}
+	return s.joining.choice != nil
+}
+
+// condorOrder is what a worker that is about to start needs for the HTCondor pool; nil for corrald's own. The token is
+// read anew each time: corrald replaces it while it waits.
+func (s *supervisor) condorOrder() (*condorOrder, error) {
+	j := s.joining
+	if j == nil {
+		return nil, nil
+	}
+	secret, err := os.ReadFile(filepath.Join(s.dir, order.PoolToken))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, errors.New("no token for the pool came with the order")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the token for the pool: %w", err)
+	}
+	return &condorOrder{
+		Condor: *s.order.Condor, Secret: strings.TrimSpace(string(secret)), Release: j.release, Pool: j.pool,
+		Address: j.choice.Address, Brokers: j.choice.Brokers, Host: s.me.Host,
+	}, nil
+}

@@ -1,0 +1,290 @@
+package pilot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/corral-pilot/corral/condor"
+	"github.com/corral-pilot/corral/pool"
+)
+
+const (
+	lookGap    = 100 * time.Millisecond  // between two looks at what the daemons wrote
+	joinTime   = time.Minute             // for the pool to take a worker in; HTCondor itself would try for ever
+	quitTime   = 1500 * time.Millisecond // for the daemons to end in order, within the supervisor's grace
+	updateGap  = 30 * time.Second        // between two words of a worker to the collector
+	retireMost = 30 * time.Second        // before its end a worker takes no more jobs: this, or a tenth of its time
+)
+
+// leftUnable is the last word of a worker that cannot join the pool from this node.
+const leftUnable = "unable"
+
+// A glidein is a worker of an HTCondor pool: a condor_master, its descendants, and what is known of them. This process
+// is their subreaper, so that whatever loses its parent stays ours to end.
+type glidein struct {
+	lg     *slog.Logger
+	out    *speaker
+	config condor.GlideinConfig
+	log    *condor.GlideinLog
+	master int  // process number
+	ended  bool // the master has been reaped, with status
+	status syscall.WaitStatus
+
+	joinBy   time.Time
+	joined   time.Time // zero: never yet
+	inPool   bool      // as it was when last looked at
+	toldAt   time.Time // of the last word on idleness
+	draining bool
+	leaving  bool
+	killAt   time.Time // what is left then is killed; zero: we do not leave
+	fault    *word     // why we leave of our own accord
+}
+
+// serveCondor joins an HTCondor pool, and returns the worker's last word. When it returns nothing of it runs any more.
+func (o workerOrder) serveCondor(ctx context.Context, lg *slog.Logger, drain <-chan struct{}, out *speaker) word {
+	g := &glidein{lg: lg, out: out, config: o.glideinConfig(time.Now())}
+	if err := adoptOrphans(); err != nil {
+		return word{Left: leftUnable, Error: err.Error()}
+	}
+	children := make(chan os.Signal, 1)
+	signal.Notify(children, syscall.SIGCHLD)
+	defer signal.Stop(children)
+	// What an earlier process of this worker left must not be taken for ours.
+	err := os.RemoveAll(g.config.Dir)
+	if err == nil {
+		_, err = g.config.Prepare(o.Condor.Secret)
+	}
+	if err == nil {
+		err = g.start()
+	}
+	if err != nil {
+		return word{Left: leftUnable, Error: "starting HTCondor: " + err.Error()}
+	}
+	defer g.log.Close()
+	ticker := time.NewTicker(lookGap)
+	defer ticker.Stop()
+	stop := ctx.Done()
+	for !g.ended {
+		select {
+		case <-children:
+		case <-ticker.C:
+		case <-drain:
+			drain = nil
+			g.drain()
+		case <-stop:
+			stop = nil
+			g.leave(word{Left: string(pool.LeaveAsked)})
+		}
+		g.step(time.Now())
+	}
+	g.endAll()
+	return g.lastWord(time.Now())
+}
+
+// glideinConfig is the worker's offer to the pool.
+func (o workerOrder) glideinConfig(now time.Time) condor.GlideinConfig {
+	c, end := o.Condor, now.Add(o.EndsIn)
+	self, err := os.Executable()
+	if err != nil {
+		self = "" // only what jobs could use it for is missing
+	}
+	return condor.GlideinConfig{
+		Dir: filepath.Join(o.Scratch, "condor"), Release: c.Release, Name: machineName(o.ID),
+		Collector: c.Pool, Address: c.Address, CCB: c.Brokers,
+		Cpus: o.CPUs, MemoryMiB: int64(o.MemoryMiB), Static: c.Static,
+		Retire: end.Add(-min(retireMost, o.EndsIn/10)), End: end, Update: updateGap,
+		RuntimeAttribute: "CorralRuntime", PIDAttribute: "CorralPID",
+		Attributes: condor.Ad{
+			"CorralCluster": c.Cluster, "CorralSite": c.Site, "CorralGlidein": int64(c.Glidein), "CorralAttempt": int64(c.Attempt),
+			"CorralWorker": o.ID, "CorralHost": c.Host, "CorralPilot": strings.TrimSuffix(self, " (deleted)"),
+			"CorralLibc": libc(), "CorralSpeed": speed(), "CorralCpus": int64(o.CPUs), "CorralMemoryMiB": int64(o.MemoryMiB),
+			"CorralEnd": end.Unix(), "CorralDraining": false,
+		},
+	}
+}
+
+// machineName makes a worker's id a name that HTCondor takes.
+func machineName(id string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '_' {
+			return r
+		}
+		return '-'
+	}, id)
+}
+
+// start starts the master. It quits should this process die: the kernel signals it when the thread that started it
+// ends, which the thread of a locked goroutine that never returns does not before the process.
+func (g *glidein) start() error {
+	cmd, err := g.config.Command()
+	if err != nil {
+		return err
+	}
+	errors, err := os.Create(g.errorFile())
+	if err != nil {
+		return err
+	}
+	defer errors.Close()
+	cmd.Stdout, cmd.Stderr = errors, errors
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGQUIT
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		started <- cmd.Start()
+		select {}
+	}()
+	if err := <-started; err != nil {
+		return describeStart(cmd, err)
+	}
+	g.master = cmd.Process.Pid
+	_ = cmd.Process.Release() // reap waits for it
+	g.log, g.joinBy = g.config.Log(), time.Now().Add(joinTime)
+	return nil
+}
+
+// errorFile is what the daemons print before they have a log: that a library is missing, for example.
+func (g *glidein) errorFile() string { return filepath.Join(g.config.Dir, "log", "stderr") }
+
+// describeStart says what the kernel means by a file that is there and is not found.
+func describeStart(cmd *exec.Cmd, err error) error {
+	if _, there := os.Stat(cmd.Path); there == nil && errors.Is(err, syscall.ENOENT) {
+		return fmt.Errorf("%w: the loader that it needs is not on this node: the package is for another C library", err)
+	}
+	return err
+}
+
+// step does whatever is due.
+func (g *glidein) step(now time.Time) {
+	for pid, status := range reap() {
+		if pid == g.master {
+			g.ended, g.status = true, status
+		}
+	}
+	g.log.Look(now)
+	if g.leaving {
+		if now.After(g.killAt) {
+			killStrays(nil)
+		}
+		return
+	}
+	switch {
+	case g.ended:
+	case g.draining && g.log.Reread && !g.log.Busy():
+		g.signal(syscall.SIGTERM) // nothing runs, and nothing will
+	case g.log.Ended != "" && !g.endedInOrder():
+		g.leave(word{Error: "its condor_startd " + g.log.Ended + g.because()})
+	case g.joined.IsZero() && g.log.Refused != "":
+		g.leave(word{Left: string(pool.LeaveRefused), Error: "the pool refused the token: " + g.log.Refused})
+	case g.joined.IsZero() && !g.log.Joined && now.After(g.joinBy):
+		g.leave(word{Left: leftUnable, Error: fmt.Sprintf("the pool at %s did not take it in within %s%s", g.config.Collector, joinTime, g.because())})
+	default:
+		g.tell(now)
+	}
+}
+
+// tell tells the supervisor what is new about the worker.
+func (g *glidein) tell(now time.Time) {
+	if g.log.Joined && !g.inPool {
+		if g.joined.IsZero() {
+			g.joined = now
+		}
+		_ = g.out.say(word{Registered: true}) // if the supervisor is gone, obey notices
+	}
+	g.inPool = g.log.Joined
+	if !g.inPool || now.Sub(g.toldAt) < wordGap {
+		return
+	}
+	g.toldAt = now
+	since := g.joined
+	if g.log.Worked.After(since) {
+		since = g.log.Worked
+	}
+	idle := now.Sub(since)
+	_ = g.out.say(word{Idle: &idle})
+}
+
+// drain has the daemons take no more jobs, and end after those that run.
+func (g *glidein) drain() {
+	g.draining = true
+	g.config.Draining, g.config.Attributes["CorralDraining"] = true, true
+	if err := g.config.Reconfigure(); err != nil {
+		g.leave(word{Left: string(pool.LeaveDrained), Error: "drain: " + err.Error()})
+		return
+	}
+	g.signal(syscall.SIGHUP)
+}
+
+// leave ends the daemons at once. Jobs go back to the queue.
+func (g *glidein) leave(why word) {
+	if g.leaving {
+		return
+	}
+	g.leaving, g.fault, g.killAt = true, &why, time.Now().Add(quitTime)
+	g.signal(syscall.SIGQUIT)
+}
+
+func (g *glidein) signal(s syscall.Signal) {
+	if !g.ended { // else the number may be another's by now
+		_ = syscall.Kill(g.master, s)
+	}
+}
+
+// endAll ends what the master left behind.
+func (g *glidein) endAll() {
+	deadline := time.Now().Add(sweepTime)
+	ticker := time.NewTicker(tick / 10)
+	defer ticker.Stop()
+	for !killStrays(nil) && time.Now().Before(deadline) {
+		<-ticker.C
+		reap()
+	}
+}
+
+// endedInOrder reports whether the startd ended as it should when it is drained or its time is over.
+func (g *glidein) endedInOrder() bool {
+	return strings.HasSuffix(g.log.Ended, "exited with status 0")
+}
+
+// lastWord says why the worker left, once its master has ended.
+func (g *glidein) lastWord(now time.Time) word {
+	how := fmt.Sprintf("condor_master ended with status %d", g.status.ExitStatus())
+	if g.status.Signaled() {
+		how = fmt.Sprintf("condor_master died of signal %d (%s)", g.status.Signal(), g.status.Signal())
+	}
+	switch {
+	case g.fault != nil:
+		return *g.fault
+	case g.draining:
+		return word{Left: string(pool.LeaveDrained)}
+	case g.status.Signaled():
+		return word{Error: how}
+	case !now.Before(g.config.End.Add(-updateGap)) && !g.joined.IsZero():
+		return word{Left: string(pool.LeaveExpired)}
+	case g.joined.IsZero():
+		return word{Left: leftUnable, Error: how + g.because()}
+	}
+	return word{Error: how + g.because()}
+}
+
+// because is the last thing that HTCondor complained of, to be put behind a sentence.
+func (g *glidein) because() string {
+	if words := g.log.Words(); words != "" {
+		return ": " + words
+	}
+	b, err := os.ReadFile(g.errorFile())
+	lines := strings.Split(strings.TrimSpace(string(b)), "\n")
+	if words := lines[len(lines)-1]; err == nil && words != "" {
+		return ": " + words
+	}
+	return ""
+}
