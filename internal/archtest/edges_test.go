@@ -13,7 +13,7 @@ var layers = [][]string{
 	{root},
 	{"broker"},
 	{"api", "gridsite", "internal/order", "internal/runas", "internal/store", "packages", "pool", "workflow"},
-	{"examples/lambda", "gridsite/gridsitetest", "internal/follow", "internal/personal", "internal/reconcile", "internal/run", "internal/schedd", "internal/store/storetest", "staging"},
+	{"examples/lambda", "gridsite/gridsitetest", "internal/follow", "internal/personal", "internal/reconcile", "internal/run", "internal/schedd", "internal/store/storetest", "packages/htcondor", "staging"},
 	{"internal/pools", "staging/ftp"},
 	{"internal/engine", "internal/pilot"},
 	{"internal/demo", "internal/server"},
@@ -52,6 +52,7 @@ var edges = map[string]map[string]string{
 	"internal/run":             {root: "runs", "api": "what a new run is made of", "dag": "ranks, frontier", "internal/disk": "where runs are", "internal/store": "keeps runs", "pool": "runs tasks", "workflow": "what to run"},
 	"internal/schedd":          {root: "runs", "condor": "submits jobs, reads their log", "pool": "parcels, results"},
 	"internal/store/storetest": {"internal/store": "opens a database for a test"},
+	"packages/htcondor":        {root: "error kinds", "packages": "what it builds"},
 	"staging":                  {root: "error kinds", "packages": "what it installs"},
 
 	"internal/pools": {root: "clusters, workers, tokens", "condor": "runs pools", "internal/run": "queues of clusters", "internal/store": "which pools there are"},
@@ -61,7 +62,7 @@ var edges = map[string]map[string]string{
 		root: "sites, glideins, jobs", "resubmit": "policies", "internal/version": "names the worker package",
 		"gridsite": "submits and follows jobs", "internal/order": "writes orders, reads reports",
 		"internal/reconcile": "decides", "internal/run": "adopts runs", "internal/store": "the world",
-		"packages": "builds the worker package", "pool": "counts workers", "staging": "the mirror", "staging/ftp": "what only corrald speaks",
+		"packages": "builds the worker package", "packages/htcondor": "finds releases", "pool": "counts workers", "staging": "the mirror", "staging/ftp": "what only corrald speaks",
 	},
 	"internal/pilot": {
 		root: "outcomes", "broker": "how the pool reaches a node", "condor": "reads a worker's ad", "internal/node": "checks the machine", "internal/order": "reads orders, writes reports", "packages": "checks signatures",
@@ -78,7 +79,7 @@ var edges = map[string]map[string]string{
 	"cmd/corral": {
 		root: "prints the nouns", "api": "asks corrald", "internal/demo": "verb demo", "internal/follow": "progress",
 		"internal/personal": "verbs up and down", "internal/version": "--version", "internal/xdg": "default paths",
-		"workflow": "verb workflow",
+		"packages": "describes archives", "packages/htcondor": "verb package build", "workflow": "verb workflow",
 	},
 	"cmd/corrald": {
 		root: "machine", "api": "paths", "internal/engine": "wires it", "internal/node": "machine", "internal/personal": "state file",
