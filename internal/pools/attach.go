@@ -126,7 +126,7 @@ var poolVersion = regexp.MustCompile(`\$CondorVersion: (\d+\.\d+\.\d+)`)
 func (k *keeper) meet(ctx context.Context, c corral.Cluster, tools condor.Tools) (version string, err error) {
 	ads, err := tools.Query(ctx, "condor_status", []string{"-collector"}, []string{"CondorVersion", "MyAddress"})
 	if err != nil {
-		return "", k.why(ctx, c, tools, err)
+		return "", unmet(c, err)
 	}
 	for _, ad := range ads {
 		text, _ := ad.Text("CondorVersion")
@@ -145,14 +145,13 @@ func (k *keeper) meet(ctx context.Context, c corral.Cluster, tools condor.Tools)
 	return version, nil
 }
 
-// why finds better words for a collector that did not answer a question.
-func (k *keeper) why(ctx context.Context, c corral.Cluster, tools condor.Tools, asked error) error {
-	_, err := tools.Run(ctx, nil, "condor_ping", "-type", "collector", "READ")
+// unmet says why a collector did not answer a question.
+func unmet(c corral.Cluster, err error) error {
 	var refused *condor.Refused
 	if errors.As(err, &refused) {
 		return fmt.Errorf("the collector %s refuses the token: %w", c.Collector, err)
 	}
-	return fmt.Errorf("the collector %s does not answer: %w", c.Collector, asked)
+	return fmt.Errorf("the collector %s does not answer: %w", c.Collector, err)
 }
 
 // wrongElsewhere returns what is wrong with a pool that somebody else runs.
@@ -168,7 +167,7 @@ func (k *keeper) wrongElsewhere(ctx context.Context) string {
 
 // What the history says of the tokens of a pool that somebody else runs.
 const (
-	tokensFetched = "each attempt's workers get a token that the pool's schedd makes for them (condor_token_fetch); corrald cannot revoke it"
+	tokensFetched = "each attempt's workers get a token that the pool's collector makes for them (condor_token_fetch); corrald cannot revoke it"
 	tokensGiven   = "the pool makes no token for us, so all workers get the one that was given; corrald cannot revoke it"
 )
 
@@ -198,7 +197,7 @@ func (k *keeper) fetch(ctx context.Context, tools condor.Tools, attempt corral.J
 }
 
 func fetchToken(ctx context.Context, tools condor.Tools, lifetime time.Duration) (condor.Token, error) {
-	args := []string{"-lifetime", fmt.Sprint(int64((lifetime + time.Second - 1) / time.Second))}
+	args := []string{"-type", "COLLECTOR", "-lifetime", fmt.Sprint(int64((lifetime + time.Second - 1) / time.Second))}
 	for _, right := range workerRights {
 		args = append(args, "-authz", right)
 	}

@@ -31,19 +31,26 @@ func (w *world) slots(c corral.Cluster, attempt corral.JobID) int {
 	return len(ads)
 }
 
-// negotiated waits until the negotiator has gone round with the jobs that are queued now.
+// negotiated waits until the negotiator has gone round twice with the jobs that are queued now. (How many jobs it considered
+// it does not count where there is no slot.)
 func (w *world) negotiated(c corral.Cluster) {
 	w.t.Helper()
-	after := time.Now().Unix()
-	w.eventually("a negotiation", func() bool {
-		ads, err := w.tools(c).Query(w.t.Context(), "condor_status", []string{"-negotiator"},
-			[]string{"LastNegotiationCycleTime0", "LastNegotiationCycleNumJobsConsidered0"})
+	w.eventually("a schedd that offers its jobs", func() bool {
+		ads, err := w.tools(c).Query(w.t.Context(), "condor_status", []string{"-submitters"}, []string{"IdleJobs"})
 		if err != nil || len(ads) != 1 {
 			return false
 		}
-		began, _ := ads[0].Int("LastNegotiationCycleTime0")
-		jobs, _ := ads[0].Int("LastNegotiationCycleNumJobsConsidered0")
-		return began > after && jobs > 0
+		idle, _ := ads[0].Int("IdleJobs")
+		return idle > 0
+	})
+	after := time.Now().Unix()
+	w.eventually("two negotiations", func() bool {
+		ads, err := w.tools(c).Query(w.t.Context(), "condor_status", []string{"-negotiator"}, []string{"LastNegotiationCycleTime1"})
+		if err != nil || len(ads) != 1 {
+			return false
+		}
+		began, _ := ads[0].Int("LastNegotiationCycleTime1")
+		return began > after
 	})
 }
 

@@ -1,0 +1,197 @@
+package pools
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/condor"
+	"github.com/corral-pilot/corral/internal/store"
+)
+
+// token makes a token as the owner of a pool does for somebody else.
+func (w *world) token(c corral.Cluster, identity string, rights ...string) string {
+	w.t.Helper()
+	args := []string{"-identity", identity, "-lifetime", "3600"}
+	for _, right := range rights {
+		args = append(args, "-authz", right)
+	}
+	out, err := w.tools(c).Run(w.t.Context(), nil, "condor_token_create", args...)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// attached makes a cluster that is attached to another's pool.
+func (w *world) attached(name, collector, secret string) (c corral.Cluster) {
+	w.t.Helper()
+	w.write(func(tx *store.Tx) (err error) {
+		c, err = tx.CreateCluster(corral.Cluster{Name: name, Owner: "local", Kind: corral.Condor, Attached: true, Collector: collector})
+		if err == nil && secret != "" {
+			err = w.pools.PutToken(c.ID, secret)
+		}
+		return err
+	})
+	return c
+}
+
+// over waits until a cluster is no longer STARTING, and returns it with the history of its attachment.
+func (w *world) over(id corral.ClusterID) (c corral.Cluster, attached string) {
+	w.t.Helper()
+	w.eventually("an end of starting", func() bool {
+		c = w.cluster(id)
+		return c.State != corral.ClusterStarting
+	})
+	for _, e := range w.history(id) {
+		if e.Event == "attach" {
+			attached = e.Reason
+		}
+	}
+	return c, attached
+}
+
+func (w *world) history(id corral.ClusterID) (h []corral.Entry) {
+	w.t.Helper()
+	err := w.db.View(w.t.Context(), func(tx *store.Tx) (err error) {
+		h, err = tx.History(store.ObjectCluster, int64(id), store.Page{})
+		return err
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return h
+}
+
+// workerOf starts a worker of a new attempt with a token of Mint's, waits until it is seen, and returns the token.
+func (w *world) workerOf(c corral.Cluster) condor.Token {
+	w.t.Helper()
+	j := w.attempt(c, 1, 2)
+	secret := w.mint(c, j)
+	w.glidein(c, j, secret, nil)
+	w.eventually("a worker", func() bool {
+		workers := w.pools.Workers(c.ID)
+		return len(workers) == 1 && workers[0].ID == j.Tag+"/0"
+	})
+	token, err := condor.ParseToken(secret)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return token
+}
+
+// owner is the user of a pool of ours.
+func owner(t *testing.T) string {
+	t.Helper()
+	account, err := condor.AccountFor(runAs())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return account.Name + "@corral.pool"
+}
+
+// TestAttachWithoutFetch attaches to a pool that makes no tokens for others, as ours do not.
+func TestAttachWithoutFetch(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	theirs := w.ready("theirs")
+	secret := w.token(theirs, owner(t), "READ", "WRITE", "ADVERTISE_STARTD", "ADVERTISE_MASTER")
+	c, history := w.over(w.attached("mine", theirs.Collector, secret).ID)
+	if c.State != corral.ClusterReady || c.Version != "23.9.6" || !strings.Contains(history, "get the one that was given") {
+		t.Errorf("cluster = %+v\nhistory: %s", c, history)
+	}
+	if w.workerOf(c).Secret() != secret || w.mint(c, w.attempt(c, 1, 1)) != secret {
+		t.Error("workers get another token than the one that was given")
+	}
+	info, err := os.Stat(w.pools.tokenFile(c.ID))
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the token's file: %v, %v", info, err)
+	}
+	if len(w.pools.Workers(theirs.ID)) != 0 {
+		t.Error("another cluster's worker is listed")
+	}
+}
+
+// TestAttachFetches attaches to a pool that makes tokens for others, as HTCondor does unless it is told not to. It outlives
+// the cluster; while it is down, the cluster says so.
+func TestAttachFetches(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	address, err := condor.FreeAddress(w.pools.cfg.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool, err := condor.NewPool(condor.PoolConfig{Dir: filepath.Join(w.dir, "theirs"), Release: release, Address: address,
+		RunAs: runAs(), Extra: "SEC_TOKEN_ISSUER_KEY = POOL"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	t.Cleanup(cancel)
+	t.Cleanup(func() {
+		if err := pool.Stop(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := pool.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	given, err := pool.MintGlidein(ctx, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, history := w.over(w.attached("mine", address.String(), given.Secret()).ID)
+	if c.State != corral.ClusterReady || !strings.Contains(history, "a token that the pool's collector makes") {
+		t.Fatalf("cluster = %+v\nhistory: %s", c, history)
+	}
+	if token := w.workerOf(c); token.ID == given.ID || token.Identity != given.Identity {
+		t.Errorf("workers got %v, want another than %v", token, given)
+	}
+
+	if err := pool.Stop(ctx); err != nil {
+		t.Fatal(err)
+	}
+	w.eventually("the reason", func() bool { return strings.Contains(w.cluster(c.ID).Reason, "does not answer") })
+	if workers := w.pools.Workers(c.ID); len(workers) != 1 || workers[0].Connected {
+		t.Errorf("workers = %+v, want one that is not connected", workers)
+	}
+	if err := pool.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	w.eventually("no reason", func() bool { return w.cluster(c.ID).Reason == "" })
+	w.eventually("the worker", func() bool {
+		workers := w.pools.Workers(c.ID)
+		return len(workers) == 1 && workers[0].Connected
+	})
+	w.write(func(tx *store.Tx) error { return force(tx, c.ID) })
+	w.await(c.ID, corral.ClusterDeleted)
+	if h, err := pool.Health(ctx); err != nil || !h.OK() {
+		t.Errorf("the pool after the removal of the cluster: %+v, %v", h, err)
+	}
+}
+
+func TestAttachSaysWhyNot(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	theirs, other := w.ready("theirs"), w.ready("other")
+	for name, test := range map[string]struct{ collector, secret, want string }{
+		"no token":      {theirs.Collector, "", "no token for the pool was given"},
+		"foreign token": {theirs.Collector, w.token(other, owner(t)), "refuses the token"},
+		"nobody there":  {"127.0.0.1:1", w.token(theirs, owner(t)), "does not answer"},
+		"reads only":    {theirs.Collector, w.token(theirs, owner(t), "READ"), "does not let workers join"},
+		"no address":    {"a b", w.token(theirs, owner(t)), "no collector"},
+	} {
+		c, _ := w.over(w.attached(name, test.collector, test.secret).ID)
+		if c.State != corral.ClusterFailed || !strings.Contains(c.Reason, test.want) {
+			t.Errorf("%s: %s: %s, want %q", name, c.State, c.Reason, test.want)
+		}
+		t.Logf("%s: %s", name, c.Reason)
+	}
+	if err := w.pools.PutToken(theirs.ID, "secret"); corral.KindOf(err) != corral.Invalid {
+		t.Errorf("PutToken() of no token: %v", err)
+	}
+}
