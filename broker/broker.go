@@ -39,8 +39,9 @@ type Choice struct {
 }
 
 // Negotiate measures and decides; it takes some milliseconds, or a few seconds where something does not
-// answer. The error of a node whose workers no job could reach is Unsatisfiable, with what was measured
-// and what would work.
+// answer. The error of a node whose workers no job could reach says what was measured and what would
+// work; it is Unavailable if that may pass, as nobody listens at the collector's port now, else
+// Unsatisfiable.
 func Negotiate(ctx context.Context, c Config) (Choice, error) {
 	f, err := Measure(ctx, c)
 	if err != nil {
@@ -53,7 +54,11 @@ func Negotiate(ctx context.Context, c Config) (Choice, error) {
 func (f Findings) Decide(mode corral.BrokerMode) (Choice, error) {
 	choice, trouble := decide(mode, f)
 	if trouble != "" { // the choice is none then
-		return Choice{}, corral.ErrorAt(corral.Unsatisfiable, "--broker "+string(orAuto(mode)), "%s", trouble)
+		kind := corral.Unsatisfiable
+		if f.Collector.Trouble == refused {
+			kind = corral.Unavailable
+		}
+		return Choice{}, corral.ErrorAt(kind, "--broker "+string(orAuto(mode)), "%s", trouble)
 	}
 	choice.Measured = f.Lines()
 	return choice, nil

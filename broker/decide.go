@@ -91,6 +91,10 @@ const bothPrivate = "CCB alone cannot serve when both sides are private, as it o
 
 // cutOff says why a node that cannot reach the collector gets no worker, whatever was asked for.
 func (f Findings) cutOff() string {
+	if f.Collector.Trouble == refused {
+		return fmt.Sprintf("nobody listens at the pool's collector %s (%s): the pool is down, or a firewall says no in its place",
+			f.Collector.Address, refused)
+	}
 	why := fmt.Sprintf("this node could not connect to the pool's collector %s (%s), which a worker must to join the pool; %s",
 		f.Collector.Address, f.Collector.Trouble, relayNeeded)
 	if f.Node.Reached != "" {

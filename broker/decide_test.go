@@ -13,6 +13,7 @@ import (
 var (
 	up       = Target{Address: "c:9618", Local: netip.MustParseAddr("10.0.0.2"), TookMS: 1}
 	down     = Target{Address: "c:9618", Trouble: "timed out"}
+	silent   = Target{Address: "c:9618", Trouble: refused}
 	live     = Target{Address: "b1:9618", Local: netip.MustParseAddr("10.0.0.2"), TookMS: 1}
 	dead     = Target{Address: "b2:9618", Trouble: "connection refused"}
 	lonely   = Target{Address: "s:9618", Trouble: "timed out"}
@@ -42,6 +43,7 @@ func TestDecide(t *testing.T) {
 		{"one broker is dead", auto, Findings{Collector: up, Brokers: []Target{dead, live}, Node: missed}, ccb, "b1:9618", []string{"left out: b2:9618: connection refused"}},
 		{"all brokers are dead", auto, Findings{Collector: up, Brokers: []Target{dead}, Node: missed}, "", "", []string{"timed out", "any CCB broker (b2:9618: connection refused)", "without --ccb"}},
 		{"both private", auto, Findings{Collector: down, Node: missed}, "", "", []string{"c:9618 (timed out)", "relay through the site's connection", "25.12"}},
+		{"pool down", auto, Findings{Collector: silent, Node: reached}, "", "", []string{"nobody listens", "the pool is down"}},
 		{"pool private", auto, Findings{Collector: down, Node: reached}, "", "", []string{"relay", "does reach this node, at 10.0.0.2:40000"}},
 		{"public collector, both private", auto, Findings{Collector: up, Schedd: lonely, Node: missed}, "", "", []string{"s:9618 either (timed out)", "25.12", "relay"}},
 		{"the same with streams", auto, Findings{Collector: up, Schedd: lonely, Streams: true, Node: missed}, ccb, "c:9618", nil},
@@ -71,8 +73,12 @@ func TestDecide(t *testing.T) {
 			said := got.Reason
 			if tt.way == "" {
 				said = err.Error()
-				if corral.KindOf(err) != corral.Unsatisfiable || !strings.HasPrefix(said, "--broker "+string(orAuto(tt.mode))) {
-					t.Errorf("error %v, want Unsatisfiable at the flag", err)
+				kind := corral.Unsatisfiable
+				if tt.f.Collector == silent {
+					kind = corral.Unavailable
+				}
+				if corral.KindOf(err) != kind || !strings.HasPrefix(said, "--broker "+string(orAuto(tt.mode))) {
+					t.Errorf("error %v, want it %s at the flag", err, kind)
 				}
 			} else if err != nil || got.Address != up.Local || len(got.Measured) < 2+len(tt.f.Brokers) {
 				t.Errorf("Decide() = %+v, %v; want address %v and each measurement", got, err, up.Local)

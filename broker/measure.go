@@ -22,7 +22,7 @@ const (
 	dialTimeout  = 3 * time.Second // to connect; packets that are dropped cost so much
 	totalTimeout = 6 * time.Second // of all probes, which run at the same time
 	maxAddresses = 8               // of this node, for the pool's side to dial
-	maxBrokers   = 8
+	maxBrokers   = 16
 )
 
 // Measure dials the collector and the brokers, and has the pool's side dial this node, all at the same
@@ -87,6 +87,8 @@ func addrOf(a net.Addr) netip.Addr {
 	return ap.Addr().Unmap()
 }
 
+const refused = "connection refused"
+
 // trouble says in a few words why a connection was not made: for a firewall's sake it matters whether
 // somebody said no.
 func trouble(err error) string {
@@ -94,7 +96,7 @@ func trouble(err error) string {
 	var ne net.Error
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return "connection refused"
+		return refused
 	case errors.Is(err, syscall.ENETUNREACH):
 		return "no route"
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.EACCES), errors.Is(err, syscall.EPERM):

@@ -296,6 +296,9 @@ func FuzzFrames(f *testing.F) {
 		{Type: typeAssign, Jobs: []Job{sh(1, "/d", "x")}},
 		{Type: typeReturned, Keys: keys(1, 2), Reason: "why"},
 		{Type: typeRefuse, Kind: corral.Conflict, Reason: "no"},
+		{Type: typeCallBack, N: 1, Addresses: []string{"10.0.0.2:40000"}, Nonce: testNonce},
+		{Type: typeCalled, N: 1, Addresses: []string{"10.0.0.2:40000"}},
+		{Type: typeCalled, N: 2, Kind: corral.Failed, Reason: "10.0.0.2:40000: timed out"},
 	} {
 		body, err := json.Marshal(m)
 		if err != nil {

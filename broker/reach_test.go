@@ -1,0 +1,110 @@
+package broker
+
+import (
+	"context"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral"
+)
+
+const testNonce = "0123456789abcdef"
+
+// say returns the address of a listener that says text to whoever connects, after a while.
+func say(t *testing.T, text string, after time.Duration) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ln.Close() })
+	go func() {
+		for {
+			nc, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			time.AfterFunc(after, func() {
+				_, _ = io.WriteString(nc, text)
+				nc.Close()
+			})
+		}
+	}()
+	return ln.Addr().String()
+}
+
+func TestTheFirstAddressIsPreferred(t *testing.T) {
+	t.Parallel()
+	late, now := say(t, testNonce, headStart/10), say(t, testNonce, 0)
+	if got, err := Reach(context.Background(), []string{late, now}, testNonce); got != late || err != nil {
+		t.Errorf("Reach() = %s, %v; want the first, %s, though the second answers sooner", got, err, late)
+	}
+	never := say(t, testNonce, time.Hour)
+	began := time.Now()
+	if got, err := Reach(context.Background(), []string{never, now}, testNonce); got != now || err != nil {
+		t.Errorf("Reach() = %s, %v; want the second, %s, as the first says nothing", got, err, now)
+	}
+	if took := time.Since(began); took > dialTimeout {
+		t.Errorf("Reach waited %v for the first", took)
+	}
+}
+
+func TestReachSaysWhatBecameOfEach(t *testing.T) {
+	t.Parallel()
+	gone, other := closed(t), say(t, "220 mail.example.org", 0)
+	_, err := Reach(context.Background(), []string{gone, other}, testNonce)
+	if corral.KindOf(err) != corral.Failed {
+		t.Fatalf("Reach() = %v, want Failed", err)
+	}
+	if want := gone + ": connection refused; " + other + ": somebody else answers there"; err.Error() != want {
+		t.Errorf("Reach() = %v\nwant %s", err, want)
+	}
+	if strings.Contains(err.Error(), "mail") {
+		t.Errorf("Reach() = %v, which passes on what somebody else says", err)
+	}
+}
+
+func TestReachEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	_, err := Reach(ctx, []string{say(t, testNonce, time.Hour)}, testNonce)
+	if took := time.Since(began); err == nil || took > dialTimeout/2 {
+		t.Errorf("Reach() = %v after %v, want an error at once", err, took)
+	}
+}
+
+func TestNegotiateRefusesWhatIsNoAddress(t *testing.T) {
+	t.Parallel()
+	for _, c := range []Config{
+		{}, {Collector: "host"}, {Collector: "host:0"}, {Collector: ":9618"}, {Collector: "host:9618", CCB: []string{"<host:9618>"}},
+		{Collector: "host:9618", CCB: make([]string, 17)}, {Collector: "host:9618", Schedd: "x"},
+	} {
+		if _, err := Negotiate(context.Background(), c); corral.KindOf(err) != corral.Invalid {
+			t.Errorf("Negotiate(%+v) = %v, want it invalid", c, err)
+		}
+	}
+}
+
+// What a pool's side claims is believed only of addresses that this node listens at.
+func TestCallBackMustNameOneOfOurs(t *testing.T) {
+	t.Parallel()
+	got, err := Negotiate(context.Background(), Config{
+		Collector: listen(t), CallBack: func(context.Context, []string, string) (string, error) { return "198.51.100.1:2000", nil },
+	})
+	if err != nil || got.Way != corral.BrokerCCB {
+		t.Errorf("Negotiate() = %+v, %v; want CCB, as nobody is known to have reached the node", got, err)
+	}
+}
+
+func TestPoolThatIsDownMayComeBack(t *testing.T) {
+	t.Parallel()
+	_, err := Negotiate(context.Background(), Config{Collector: closed(t), CallBack: Reach})
+	if corral.KindOf(err) != corral.Unavailable {
+		t.Errorf("Negotiate() = %v, want it unavailable", err)
+	}
+}
