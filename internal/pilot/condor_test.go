@@ -123,7 +123,8 @@ func newCondorSite(t *testing.T, s *service, change func(*order.Pilot)) site {
 		Condor: &order.Condor{Package: "htcondor-test", Digest: condorDigest, Collector: htcondor.address.String(),
 			Broker: corral.BrokerNone, Cluster: "mine", Site: "here", Glidein: 3, Attempt: 7}}
 	if s != nil {
-		o.Addresses = []string{"unix:" + s.socket}
+		o.Addresses, s.tag = []string{"unix:" + s.socket}, unique
+		giveAway(t, filepath.Dir(s.socket))
 	} else {
 		o.Addresses = []string{"unix:" + filepath.Join(root, "nobody")}
 	}

@@ -40,9 +40,11 @@ type glidein struct {
 	ended  bool // the master has been reaped, with status
 	status syscall.WaitStatus
 
+	joinTime time.Duration // for the pool to take it in
 	joinBy   time.Time
 	joined   time.Time // zero: never yet
 	inPool   bool      // as it was when last looked at
+	outSince time.Time // if it is not
 	toldAt   time.Time // of the last word on idleness
 	draining bool
 	leaving  bool
@@ -148,7 +150,9 @@ func (g *glidein) start() error {
 	}
 	g.master = cmd.Process.Pid
 	_ = cmd.Process.Release() // reap waits for it
-	g.log, g.joinBy = g.config.Log(), time.Now().Add(joinTime)
+	g.log = g.config.Log()
+	g.joinTime = min(joinTime, time.Until(g.config.End)/2)
+	g.joinBy = time.Now().Add(g.joinTime)
 	return nil
 }
 
@@ -183,10 +187,10 @@ func (g *glidein) step(now time.Time) {
 		g.signal(syscall.SIGTERM) // nothing runs, and nothing will
 	case g.log.Ended != "" && !g.endedInOrder():
 		g.leave(word{Error: "its condor_startd " + g.log.Ended + g.because()})
-	case g.joined.IsZero() && g.log.Refused != "":
+	case g.log.Refused != "" && (g.joined.IsZero() || now.Sub(g.outSince) > joinTime):
 		g.leave(word{Left: string(pool.LeaveRefused), Error: "the pool refused the token: " + g.log.Refused})
 	case g.joined.IsZero() && !g.log.Joined && now.After(g.joinBy):
-		g.leave(word{Left: leftUnable, Error: fmt.Sprintf("the pool at %s did not take it in within %s%s", g.config.Collector, joinTime, g.because())})
+		g.leave(word{Left: leftUnable, Error: fmt.Sprintf("the pool at %s did not take it in within %s%s", g.config.Collector, g.joinTime.Round(time.Second), g.because())})
 	default:
 		g.tell(now)
 	}
@@ -199,6 +203,9 @@ func (g *glidein) tell(now time.Time) {
 			g.joined = now
 		}
 		_ = g.out.say(word{Registered: true}) // if the supervisor is gone, obey notices
+	}
+	if !g.log.Joined && g.inPool {
+		g.outSince = now
 	}
 	g.inPool = g.log.Joined
 	if !g.inPool || now.Sub(g.toldAt) < wordGap {

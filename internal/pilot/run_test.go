@@ -57,6 +57,7 @@ const (
 // service is corrald as a pilot sees it: a worker port with one cluster behind it, and one attempt.
 type service struct {
 	t          *testing.T
+	tag        string // of the attempt
 	socket     string
 	dispatcher *pool.Dispatcher
 	results    chan pool.Result
@@ -76,7 +77,7 @@ func newService(t *testing.T) *service {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	s := &service{t: t, socket: filepath.Join(dir, "s"), results: make(chan pool.Result, 100)}
+	s := &service{t: t, tag: tag, socket: filepath.Join(dir, "s"), results: make(chan pool.Result, 100)}
 	s.start()
 	t.Cleanup(func() { s.stop() })
 	return s
@@ -108,7 +109,7 @@ func (s *service) Admit(_ context.Context, c pool.Credentials) (pool.Admission, 
 	}
 	s.visits++
 	digest := sha256.Sum256([]byte(token))
-	if c.Tag != tag || c.TokenDigest != hex.EncodeToString(digest[:]) {
+	if c.Tag != s.tag || c.TokenDigest != hex.EncodeToString(digest[:]) {
 		return pool.Admission{}, corral.Errorf(corral.Unauthenticated, "the token is not this attempt's")
 	}
 	if c.Role == pool.RoleWorker && c.Holder != s.holder {
