@@ -38,7 +38,7 @@ func say(t *testing.T, text string, after time.Duration) string {
 
 func TestTheFirstAddressIsPreferred(t *testing.T) {
 	t.Parallel()
-	late, now := say(t, testNonce, headStart/10), say(t, testNonce, 0)
+	late, now := say(t, testNonce, headStart/20), say(t, testNonce, 0)
 	if got, err := Reach(context.Background(), []string{late, now}, testNonce); got != late || err != nil {
 		t.Errorf("Reach() = %s, %v; want the first, %s, though the second answers sooner", got, err, late)
 	}

@@ -15,8 +15,15 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// TestMain lets the test binary be a worker: a process that a test can kill.
+// TestMain lets the test binary be a worker: a process that a test can kill; or play a role on another host.
 func TestMain(m *testing.M) {
+	if act := hostRoles[os.Getenv("POOL_TEST_ROLE")]; act != nil {
+		if err := act(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	if address := os.Getenv("POOL_TEST_WORKER"); address != "" {
 		cfg := workerConfig(os.Getenv("POOL_TEST_ID"), address)
 		cfg.Instance = os.Getenv("POOL_TEST_INSTANCE")

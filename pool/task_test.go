@@ -54,14 +54,16 @@ func TestTaskFromInputsToOutputs(t *testing.T) {
 	}
 }
 
-func TestTaskThatFails(t *testing.T) {
-	t.Parallel()
-	tests := []struct {
-		name string
-		task Task
-		want string // in the reason
-		exit int
-	}{
+// A failure is a task that fails, wherever it runs.
+type failure struct {
+	name string
+	task Task
+	want string // in the reason
+	exit int
+}
+
+func failures() []failure {
+	return []failure{
 		{"exit status", Task{Argv: []string{"sh", "-c", "echo x > out; exit 3"}, Outputs: []string{"out"}}, "exit status 3", 3},
 		{"signal", Task{Argv: []string{"sh", "-c", "kill -SEGV $$"}}, "SIGSEGV", -1},
 		{"missing output", Task{Argv: []string{"sh", "-c", "echo x > out"}, Outputs: []string{"out", "gone.txt"}}, `output "gone.txt" is missing`, 0},
@@ -79,7 +81,11 @@ func TestTaskThatFails(t *testing.T) {
 		{"timeout", Task{Argv: []string{"sleep", "60"}, Timeout: 50 * time.Millisecond}, "timed out after 50ms", -1},
 		{"timeout that is ignored politely", Task{Argv: []string{"sh", "-c", "trap 'echo x > out; exit 0' TERM; while :; do sleep 0.01; done"}, Outputs: []string{"out"}, Timeout: 300 * time.Millisecond}, "timed out", 0},
 	}
-	for _, tt := range tests {
+}
+
+func TestTaskThatFails(t *testing.T) {
+	t.Parallel()
+	for _, tt := range failures() {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			b := newBed(t, Config{}, nil)
