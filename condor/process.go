@@ -80,7 +80,7 @@ func (p process) signal(s unix.Signal) error {
 // daemons are the programs of a pool that outlive whoever started them.
 var daemons = []string{
 	"condor_master", "condor_shared_port", "condor_collector", "condor_negotiator", "condor_schedd",
-	"condor_startd", "condor_shadow", "condor_procd", "condor_gridmanager", "condor_starter", "condor_c-gahp",
+	"condor_startd", "condor_shadow", "condor_procd", "condor_gridmanager", "condor_starter", "condor_c-gahp", "condor_dagman",
 }
 
 // running returns the daemons whose configuration is the file config; the caller closes them. A shell of
