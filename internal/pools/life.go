@@ -141,8 +141,8 @@ func (k *keeper) adopt(c corral.Cluster) error {
 
 // end stops the pool. For a removal it also deletes the folder.
 func (k *keeper) end(ctx context.Context, c corral.Cluster, move corral.ClusterMove) error {
-	// Before the folder has a link to a release, nothing of the pool was started.
-	if _, err := os.Stat(k.release()); err == nil && !c.Attached && c.Collector != "" {
+	// Before a pool has its configuration, nothing of it was started.
+	if _, err := os.Stat(filepath.Join(k.dir, "pool", "condor_config")); err == nil && !c.Attached {
 		pool, err := k.open(c)
 		if err != nil {
 			return k.fail(ctx, c, err)

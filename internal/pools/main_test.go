@@ -61,15 +61,25 @@ func (installed) Release(_ context.Context, ref string) (dir, version string, er
 	return ref, "23.9.6", nil
 }
 
+// A queue is nobody's: nothing is submitted to it here.
+type queue struct {
+	run.Queue
+	closed bool
+}
+
+func (q *queue) Close() error {
+	q.closed = true
+	return nil
+}
+
 // A world is a store, pools that are kept as it says, and a folder for all.
 type world struct {
-	t       *testing.T
-	dir     string
-	db      *store.DB
-	pools   *Pools
-	changes chan struct{}
-	endRun  func()
-	tags    int
+	t      *testing.T
+	dir    string
+	db     *store.DB
+	pools  *Pools
+	endRun func()
+	tags   int
 }
 
 func newWorld(t *testing.T) *world {
@@ -93,7 +103,7 @@ func (w *world) begin() {
 		Dir:      filepath.Join(w.dir, "clusters"),
 		Host:     netip.MustParseAddr("127.0.0.1"),
 		Releases: installed{},
-		NewQueue: func(corral.Cluster, condor.Tools, string) run.Queue { return nil },
+		NewQueue: func(corral.Cluster, condor.Tools, string) run.Queue { return &queue{} },
 		RunAs:    runAs(),
 	})
 	ctx, cancel := context.WithCancel(context.Background())
