@@ -15,6 +15,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/internal/pools"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/internal/store/storetest"
 	"github.com/corral-pilot/corral/packages"
@@ -65,6 +66,9 @@ type world struct {
 	fault func(gridsite.Batch) gridsite.Batch // stands between the engine and the site
 
 	clusters *Clusters // of the engine that was started last
+	current  atomic.Pointer[Clusters]
+	pools    *pools.Pools // nil: there is no cluster of kind condor
+	poolDir  string
 }
 
 func newWorld(t *testing.T) *world {
@@ -104,6 +108,10 @@ func (w testWriter) Write(b []byte) (int, error) {
 func (w *world) start() (stop func()) {
 	clusters := NewClusters(w.lg, w.db, pool.Config{Lease: 5 * time.Second})
 	w.clusters = clusters
+	if w.pools != nil {
+		clusters.UsePools(w.pools)
+		w.current.Store(clusters)
+	}
 	engine := New(w.lg, w.db, clusters, w.cfg)
 	if w.fault != nil {
 		engine.open = func(ctx context.Context, s corral.Site) (gridsite.Conn, gridsite.Batch, error) {

@@ -1,0 +1,343 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/condor"
+	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/internal/order"
+	"github.com/corral-pilot/corral/internal/reconcile"
+	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/pool"
+	"github.com/corral-pilot/corral/resubmit"
+)
+
+// A glidein for a pool has its worker package staged while the site stays READY, and its attempt is given what
+// real workers need to join the pool, where they count as its own.
+func TestGlideinOfAPool(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.pool()
+	w.workerPackage("23.4.0", "x86_64")
+	p := w.workerPackage(htcondorVersion, "x86_64")
+	w.workerPackage("25.14.1", "x86_64")        // joins the pool, and no job ever matches it
+	w.workerPackage(htcondorVersion, "aarch64") // does not run here
+	w.fault = queues(w.dir)
+	w.start()
+	s := w.site("here")
+	w.siteIs(s.ID, corral.SiteReady)
+	g := w.condorGlidein(s.ID, func(g *corral.Glidein) { g.CCB, g.Slots = []string{"broker:9618"}, corral.SlotsStatic })
+	a := w.queued(g.ID)
+
+	if lines := w.history(store.ObjectGlidein, int64(g.ID)); !slices.Contains(lines, "derive: package "+p.Name+" is being staged") {
+		t.Errorf("the glidein's history does not say what it waited for: %q", lines)
+	}
+	jobs := w.jobs(store.JobFilter{Site: s.ID, Kind: corral.SetupJob})
+	if len(jobs) != 2 || jobs[1].Package != p.Digest || jobs[1].Outcome != corral.OutcomeDone {
+		t.Errorf("setup jobs %+v, want the site's and one for %s", jobs, p.Name)
+	}
+	moves := w.history(store.ObjectSite, int64(s.ID))
+	if n := slices.IndexFunc(moves, func(l string) bool { return strings.HasPrefix(l, "staged: ") }); n < 0 || slices.ContainsFunc(moves[n+1:], func(l string) bool { return !strings.HasPrefix(l, "supply: ") && !strings.HasPrefix(l, "fetch: ") }) {
+		t.Errorf("the site did not stay READY: %q", moves)
+	}
+	o, err := order.Decode(w.given(a, order.File))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &order.Condor{Package: p.Name, Digest: p.Digest, Collector: c.Collector, Broker: corral.BrokerAuto, CCB: []string{"broker:9618"},
+		Static: true, Cluster: "mine", Site: "here", Glidein: g.ID, Attempt: a.ID}
+	if diff := cmp.Diff(want, o.Pilot.Condor); diff != "" {
+		t.Errorf("order (-want +got):\n%s", diff)
+	}
+	secret := string(w.given(a, order.PoolToken))
+	token, err := condor.ParseToken(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lifetime := 24*time.Hour + 5*time.Minute + usualTokens.Margin
+	if off := time.Until(token.Expires) - lifetime; off < -time.Minute || off > time.Minute {
+		t.Errorf("the token ends at %s, want in about %s", token.Expires, lifetime)
+	}
+
+	w.workers(c, a, secret)
+	w.until("a worker", func() bool { return w.glideinNow(g.ID).Attempts[0].Workers == 1 })
+	got := w.clusters.Workers(c.ID)
+	if len(got) != 1 || got[0].Attempt != a.ID || got[0].CPUs != 2 || got[0].Cluster != c.ID {
+		t.Errorf("workers %+v", got)
+	}
+	supply, err := w.clusters.Supply(t.Context(), c.ID)
+	if err != nil || supply.CPUs != 2 {
+		t.Errorf("supply %+v (%v), want the 2 cpus that have registered", supply, err)
+	}
+}
+
+// No package, no glidein: the reason says what to do, at once or when it is found out.
+func TestNoWorkerPackage(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.pool()
+	w.start()
+	s := w.site("here")
+	w.siteIs(s.ID, corral.SiteReady)
+	catalog := New(w.lg, w.db, nil, w.cfg).Catalog()
+	check := func() error { return catalog.CheckGlidein(t.Context(), w.siteNow(s.ID), c) }
+	if err := check(); corral.KindOf(err) != corral.Unsatisfiable || !strings.Contains(err.Error(), "corral package build") {
+		t.Errorf("CheckGlidein = %v", err)
+	}
+	w.workerPackage("25.14.1", "x86_64")
+	w.workerPackage(htcondorVersion, "aarch64")
+	err := check()
+	for _, word := range []string{"25.14.1", "newer than the pool's HTCondor 23.9.6", "is for linux/aarch64", "corral package build"} {
+		if err == nil || !strings.Contains(err.Error(), word) {
+			t.Errorf("CheckGlidein = %v, want something about %q", err, word)
+		}
+	}
+	g := w.condorGlidein(s.ID, nil)
+	w.until("it failed", func() bool { return w.glideinNow(g.ID).State == corral.GlideinFailed })
+	if got := w.glideinNow(g.ID); got.Reason != err.Error() {
+		t.Errorf("the glidein failed: %q, want %q", got.Reason, err)
+	}
+	w.workerPackage(htcondorVersion, "x86_64")
+	if err := check(); err != nil {
+		t.Errorf("CheckGlidein = %v with a package that fits", err)
+	}
+}
+
+// A package that cannot be staged fails the glideins that need it, after three tries, and nothing else. One that is
+// asked for later is tried anew.
+func TestPackageThatCannotBeStaged(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.pool()
+	missing := depot.stock[0]
+	missing.Package.What, missing.Package.Version, missing.Digest = condorPackage, htcondorVersion, "sha256:"+strings.Repeat("7", 64)
+	missing.Package.Name = "htcondor-23.9.6-x86_64-linux-static"
+	w.catalogued(depot.signer.Sign(missing.Package))
+	w.start()
+	s := w.site("here")
+	w.siteIs(s.ID, corral.SiteReady)
+	other := w.glidein(s.ID, resubmit.Policy{})
+	g := w.condorGlidein(s.ID, nil)
+	w.until("it failed", func() bool { return w.glideinNow(g.ID).State == corral.GlideinFailed })
+	if got := w.glideinNow(g.ID); !strings.Contains(got.Reason, "could not be staged") || !strings.Contains(got.Reason, "cannot be pushed") {
+		t.Errorf("reason %q", got.Reason)
+	}
+	tries := func() int { return len(w.jobs(store.JobFilter{Site: s.ID, Kind: corral.SetupJob})) - 1 }
+	if n := tries(); n != 3 {
+		t.Errorf("%d tries, want 3", n)
+	}
+	if got := w.siteNow(s.ID).State; got != corral.SiteReady {
+		t.Errorf("the site is %s", got)
+	}
+	if got := w.glideinNow(other.ID); got.State != corral.GlideinActive || len(got.Attempts) != 1 {
+		t.Errorf("the other glidein is %s: %s", got.State, got.Reason)
+	}
+	w.condorGlidein(s.ID, nil)
+	w.until("another try", func() bool { return tries() == 4 })
+}
+
+// A token that nears its end while its attempt waits is replaced at the site, by the next corrald too.
+func TestTokenIsReplacedInTheQueue(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.pool()
+	w.workerPackage(htcondorVersion, "x86_64")
+	w.fault = queues(w.dir)
+	w.cfg.Tokens = reconcile.Lifetimes{Queue: 4 * time.Second, Renew: 2 * time.Second, Margin: time.Second}
+	stop := w.start()
+	s := w.site("here")
+	g := w.condorGlidein(s.ID, nil)
+	a := w.queued(g.ID)
+	first := w.given(a, order.PoolToken)
+	replaced := func(before []byte) []byte {
+		t.Helper()
+		var now []byte
+		w.until("a new token", func() bool { now = w.given(a, order.PoolToken); return !bytes.Equal(now, before) })
+		token, err := condor.ParseToken(string(now))
+		if err != nil {
+			t.Fatal(err)
+		}
+		old, err := condor.ParseToken(string(before))
+		if err != nil || !token.Expires.After(old.Expires) || token.ID == old.ID {
+			t.Errorf("token %s in place of %s", token, old)
+		}
+		return now
+	}
+	second := replaced(first)
+	if lines := w.history(store.ObjectJob, int64(a.ID)); !slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, "token: it was replaced") }) {
+		t.Errorf("history %q", lines)
+	}
+	stop()
+	w.start()
+	replaced(second)
+	w.write(func(tx *store.Tx) error { _, err := tx.AskGlidein(g.ID, corral.AskCancel, "test"); return err })
+	w.until("all of them are revoked", func() bool {
+		var left []corral.PoolToken
+		w.view(func(tx *store.Tx) (err error) { left, err = tx.PoolTokensOver(2); return err })
+		return len(left) == 0 && w.glideinNow(g.ID).State == corral.GlideinDeleted
+	})
+}
+
+// An attempt that waits for too long is cancelled; that may pass, so it is followed by another if retries are left.
+func TestQueueTimeout(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []corral.ClusterKind{corral.Embedded, corral.Condor} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			cluster := corral.ClusterID(1)
+			if kind == corral.Condor {
+				cluster = w.pool().ID
+				w.workerPackage(htcondorVersion, "x86_64")
+			}
+			w.fault = queues(w.dir)
+			w.start()
+			s := w.site("here")
+			g := w.condorGlidein(s.ID, func(g *corral.Glidein) {
+				g.Cluster, g.QueueLimit, g.Resubmit = cluster, corral.Seconds(time.Second), resubmit.Policy{Retries: 1}
+			})
+			w.until("another attempt", func() bool { return len(w.glideinNow(g.ID).Attempts) == 2 })
+			a := w.glideinNow(g.ID).Attempts[0]
+			if a.Outcome != corral.OutcomeFailed || !a.Transient || a.Reason != "waited longer than 1s in the queue" {
+				t.Errorf("it ended as %s, transient %t: %s", a.Outcome, a.Transient, a.Reason)
+			}
+			if late := a.TokenEndsAt.Sub(a.CreatedAt); late < time.Second+5*time.Minute || late > time.Second+5*time.Minute+2*usualTokens.Margin {
+				t.Errorf("its token for corrald is good for %s", late)
+			}
+			w.until("the end", func() bool { return w.glideinNow(g.ID).State == corral.GlideinFailed })
+			if got := w.glideinNow(g.ID).Reason; !strings.Contains(got, "waited longer than 1s in the queue") {
+				t.Errorf("reason %q", got)
+			}
+		})
+	}
+}
+
+// A crash between token and submission costs a token: the attempt gets another, under the same tag.
+func TestLostRequestGetsANewToken(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.pool()
+	w.workerPackage(htcondorVersion, "x86_64")
+	waits := queues(w.dir)
+	lost := onPilots(1, answer(errors.New("connection reset")))
+	w.fault = func(b gridsite.Batch) gridsite.Batch { return lost(waits(b)) }
+	w.start()
+	g := w.condorGlidein(w.site("here").ID, nil)
+	a := w.queued(g.ID)
+	token, err := condor.ParseToken(string(w.given(a, order.PoolToken)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tokens []corral.PoolToken
+	w.view(func(tx *store.Tx) (err error) { tokens, err = tx.PoolTokensWaiting(1); return err })
+	if len(tokens) != 2 || a.Number != 1 || tokens[1].ID != token.ID {
+		t.Errorf("attempt %d has tokens %+v, at the site is %s; want two, the last one there", a.Number, tokens, token)
+	}
+}
+
+// A pool that does not run is waited for, and the glidein says so.
+func TestStoppedPoolIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.pool()
+	w.workerPackage(htcondorVersion, "x86_64")
+	w.fault = queues(w.dir)
+	w.start()
+	s := w.site("here")
+	w.siteIs(s.ID, corral.SiteReady)
+	g := w.condorGlidein(s.ID, func(g *corral.Glidein) { g.NotBefore = time.Now().Add(3 * time.Second) })
+	w.write(func(tx *store.Tx) error { _, err := tx.MoveCluster(c.ID, corral.ClusterStop, "as asked"); return err })
+	w.clusterIs(c.ID, corral.ClusterStopped)
+	w.until("it says so", func() bool { return strings.HasPrefix(w.glideinNow(g.ID).Reason, "cluster mine is STOPPED") })
+	if n := len(w.glideinNow(g.ID).Attempts); n != 0 {
+		t.Errorf("%d attempts without a pool", n)
+	}
+	w.write(func(tx *store.Tx) error { _, err := tx.MoveCluster(c.ID, corral.ClusterStart, "as asked"); return err })
+	w.queued(g.ID)
+}
+
+// silent is what gives no token: no pool of ours is asked.
+type silent struct{ Pools }
+
+func (silent) Mint(context.Context, corral.ClusterID, corral.JobID, time.Duration) (string, error) {
+	return "", errors.New("the collector does not answer")
+}
+
+// A pool that gives no token is asked again, at leisure, and does not keep other glideins waiting.
+func TestPoolWithoutTokens(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.pool()
+	w.workerPackage(htcondorVersion, "x86_64")
+	w.start()
+	w.clusters.UsePools(silent{w.pools})
+	s := w.site("here")
+	g := w.condorGlidein(s.ID, nil)
+	w.attemptIs(g.ID, corral.JobNew)
+	other := w.glidein(s.ID, resubmit.Policy{})
+	w.attemptIs(other.ID, corral.JobRunning)
+	a := w.glideinNow(g.ID).Attempts[0]
+	lines := strings.Join(w.history(store.ObjectJob, int64(a.ID)), "\n")
+	if a.State != corral.JobNew || strings.Count(lines, "token: there is no token for the workers: the collector does not answer") != 1 {
+		t.Errorf("the attempt is %s; its history:\n%s", a.State, lines)
+	}
+}
+
+// Pilots of an HTCondor cluster come in at the worker port; its workers belong to the pool.
+func TestAdmitOfAPool(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.pool()
+	w.workerPackage(htcondorVersion, "x86_64")
+	w.fault = queues(w.dir)
+	w.start()
+	a := w.queued(w.condorGlidein(w.site("here").ID, nil).ID)
+	cred := pool.Credentials{Tag: a.Tag, TokenDigest: a.TokenDigest, Role: pool.RolePilot, Holder: "pilot"}
+	if _, err := w.clusters.Admit(t.Context(), cred); err != nil {
+		t.Errorf("the pilot: %v", err)
+	}
+	if err := w.clusters.Lease(t.Context(), a.ID, "pilot"); err != nil {
+		t.Fatal(err)
+	}
+	cred.Role = pool.RoleWorker
+	if _, err := w.clusters.Admit(t.Context(), cred); corral.KindOf(err) != corral.Forbidden || !strings.Contains(err.Error(), "mine") {
+		t.Errorf("a worker: %v, want it forbidden", err)
+	}
+}
+
+// What a pilot without a link did is told by its report; one with a link has said it before.
+func TestPilotWithoutLinkIsHeard(t *testing.T) {
+	t.Parallel()
+	for _, leased := range []bool{false, true} {
+		w := newWorld(t)
+		w.fault = queues(w.dir)
+		w.start()
+		g := w.glidein(w.site("here").ID, resubmit.Policy{})
+		a := w.queued(g.ID)
+		if leased {
+			if err := w.clusters.Lease(t.Context(), a.ID, "pilot"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		dir := gridsite.JobDir(w.siteNow(1).Root, a.Tag)
+		err := order.WriteReport(dir, order.Report{Outcome: corral.OutcomeIdle, Reason: "idle for 1m", Log: []string{"2026-11-21T12:00:00Z broker: directly"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.write(func(tx *store.Tx) error { _, err := tx.AskGlidein(g.ID, corral.AskCancel, "test"); return err })
+		w.until("the end", func() bool { return w.glideinNow(g.ID).State == corral.GlideinDeleted })
+		lines := w.history(store.ObjectJob, int64(a.ID))
+		if said := slices.Contains(lines, "pilot said: 2026-11-21T12:00:00Z broker: directly"); said == leased {
+			t.Errorf("leased %t: history %q", leased, lines)
+		}
+	}
+}
