@@ -72,6 +72,7 @@ func flags(l xdg.Layout) []cli.Flag {
 		&cli.StringFlag{Name: "worker-listen", Value: "127.0.0.1:0", EnvVars: []string{"CORRALD_WORKER_LISTEN"}, Usage: "`HOST:PORT` of the worker port, opened for the first site other than local"},
 		&cli.StringFlag{Name: "advertise", EnvVars: []string{"CORRALD_ADVERTISE"}, Usage: "`HOST[:PORT]` under which sites reach the worker port (default: what it listens on)"},
 		&cli.StringFlag{Name: "run-as", EnvVars: []string{"CORRALD_RUN_AS", "CORRAL_RUN_AS"}, Usage: "root's corrald runs as `USER`, with all it starts; HTCondor needs that"},
+		&cli.StringFlag{Name: "pool-address", Value: "127.0.0.1", EnvVars: []string{"CORRALD_POOL_ADDRESS"}, Usage: "`IP` on which new HTCondor pools listen, if their cluster names none; workers of other machines must reach it"},
 		&cli.StringFlag{Name: "pilot", EnvVars: []string{"CORRALD_PILOT"}, Usage: "pilot binary for this machine's architecture (default: the one beside corrald)"},
 		&cli.StringFlag{Name: "supply", Value: string(engine.WayAuto), EnvVars: []string{"CORRALD_SUPPLY"}, Usage: "how packages get to sites: local, mirrors, push, or auto for the first of them that is open"},
 		&cli.StringSliceFlag{Name: "trust-key", EnvVars: []string{"CORRALD_TRUST_KEY"}, Usage: "`ed25519:KEY` whose packages sites may run, beside corrald's own; may be repeated"},

@@ -33,6 +33,7 @@ func TestUsage(t *testing.T) {
 		{"a relative directory", []string{"--state", "x"}, 2, "--state"},
 		{"a long socket", []string{"--socket", "/" + strings.Repeat("x", xdg.MaxSocketPath)}, 2, "--socket"},
 		{"no port", []string{"--worker-listen", "here"}, 2, "--worker-listen"},
+		{"no address", []string{"--pool-address", "0.0.0.0"}, 2, "--pool-address"},
 		{"a short lease", []string{"--lease", "10ms"}, 2, "--lease"},
 		{"a loud log", []string{"--log-level", "loud"}, 2, "--log-level"},
 		{"no pilot", []string{"--pilot", "/nowhere/pilot"}, 2, "make build"},

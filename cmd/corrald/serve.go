@@ -12,6 +12,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/engine"
+	"github.com/corral-pilot/corral/internal/pools"
 	"github.com/corral-pilot/corral/internal/run"
 	"github.com/corral-pilot/corral/internal/server"
 	"github.com/corral-pilot/corral/internal/store"
@@ -59,6 +60,7 @@ type daemon struct {
 	runs     *run.Manager
 	port     *workerPort
 	mirror   *mirrorPort
+	pools    *pools.Pools
 	api      *server.Server
 }
 
@@ -86,6 +88,7 @@ func assemble(lg *slog.Logger, db *store.DB, s settings, user string) (*daemon, 
 	}
 	s.supply.ServedAt = mirror.url(s.mirrorAdvertise)
 	eng := engine.New(lg, db, clusters, engine.Config{Key: key, Depot: depot, Address: port, Supply: s.supply})
+	condors := openPools(lg, db, s, clusters, eng.Catalog())
 	runs := run.NewManager(lg, db, clusters, run.Config{Dir: s.layout.Runs()})
 	return &daemon{
 		clusters: clusters,
@@ -93,14 +96,19 @@ func assemble(lg *slog.Logger, db *store.DB, s settings, user string) (*daemon, 
 		runs:     runs,
 		port:     port,
 		mirror:   mirror,
+		pools:    condors,
 		api: server.New(lg, db, runs, clusters, server.Config{
-			Version:   version.String(),
-			User:      user,
-			Machine:   machineShape(),
-			Catalog:   eng.Catalog(),
-			SiteRoot:  s.layout.SiteRoot,
-			CheckSite: engine.CheckSite,
-			JobFile:   engine.JobFile(db),
+			Version:       version.String(),
+			User:          user,
+			Machine:       machineShape(),
+			Catalog:       eng.Catalog(),
+			Releases:      eng.Catalog(),
+			Pools:         condors,
+			CondorRefused: condorRefused(),
+			SiteRoot:      s.layout.SiteRoot,
+			CheckSite:     engine.CheckSite,
+			CheckGlidein:  eng.Catalog().CheckGlidein,
+			JobFile:       engine.JobFile(db),
 		}),
 	}, nil
 }
@@ -122,6 +130,7 @@ func (d *daemon) serve(ctx context.Context, api net.Listener) error {
 	}
 	part("worker port", d.port.serve)
 	part("mirror", d.mirror.serve)
+	part("pools", d.pools.Run)
 	part("engine", d.engine.Run)
 	part("runs", d.runs.Run)
 	err := d.api.Serve(ctx, api)

@@ -3,6 +3,7 @@ package main
 import (
 	"log/slog"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,6 +27,8 @@ type settings struct {
 	pilot     string
 	binary    []byte // the pilot
 	lease     time.Duration
+
+	poolAddress netip.Addr
 	logLevel  slog.Level
 
 	mirrorListen, mirrorAdvertise string
@@ -63,6 +66,10 @@ func newSettings(c *cli.Context) (settings, error) {
 	}
 	if _, _, err := net.SplitHostPort(s.listen); err != nil {
 		return s, corral.ErrorAt(corral.Invalid, "--worker-listen", "%w", err)
+	}
+	var err error
+	if s.poolAddress, err = netip.ParseAddr(c.String("pool-address")); err != nil || s.poolAddress.IsUnspecified() {
+		return s, corral.ErrorAt(corral.Invalid, "--pool-address", "want an IP address of this machine, such as 127.0.0.1")
 	}
 	if s.lease < time.Second {
 		return s, corral.ErrorAt(corral.Invalid, "--lease", "%s is shorter than 1s", s.lease)

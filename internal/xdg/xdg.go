@@ -98,6 +98,9 @@ func (l Layout) PID() string         { return filepath.Join(l.State, "corrald.pi
 func (l Layout) Log() string         { return filepath.Join(l.State, "corrald.log") }
 func (l Layout) Certificate() string { return filepath.Join(l.State, "worker-port") }
 
+// Pools is the parent of the folders of HTCondor pools.
+func (l Layout) Pools() string { return filepath.Join(l.State, "pools") }
+
 // SiteRoot is the default root directory of a site on this machine.
 func (l Layout) SiteRoot(name string) string { return filepath.Join(l.Cache, "sites", name) }
 

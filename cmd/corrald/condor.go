@@ -1,0 +1,37 @@
+package main
+
+import (
+	"log/slog"
+	"os"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/condor"
+	"github.com/corral-pilot/corral/internal/engine"
+	"github.com/corral-pilot/corral/internal/pools"
+	"github.com/corral-pilot/corral/internal/run"
+	"github.com/corral-pilot/corral/internal/schedd"
+	"github.com/corral-pilot/corral/internal/store"
+)
+
+// openPools makes the clusters of kind condor known to all others.
+func openPools(lg *slog.Logger, db *store.DB, s settings, clusters *engine.Clusters, releases pools.Releases) *pools.Pools {
+	p := pools.New(lg, db, pools.Config{
+		Dir:      s.layout.Pools(),
+		Host:     s.poolAddress,
+		Releases: releases,
+		NewQueue: func(cluster corral.Cluster, tools condor.Tools, dir string) run.Queue {
+			return schedd.New(lg.With("cluster", cluster.ID), schedd.Config{Tools: tools, Dir: dir})
+		},
+		OnChange: clusters.Notify,
+	})
+	clusters.UsePools(p)
+	return p
+}
+
+// condorRefused says why this corrald can have no HTCondor.
+func condorRefused() error {
+	if os.Getuid() != 0 {
+		return nil
+	}
+	return corral.Errorf(corral.Unsatisfiable, "corrald runs as root, whose jobs HTCondor refuses: start it with --run-as USER")
+}
