@@ -99,7 +99,7 @@ func (f *feed) adEvent(e condor.Event, ad condor.Ad) {
 func (f *feed) submitted(key string, id condor.JobID) *job {
 	j := f.jobs[key]
 	switch {
-	case key == "" || j == nil && time.Since(f.attached) > claimTime:
+	case key == "" || j == nil && time.Since(f.attached) > f.q.cfg.Claim:
 		return nil // of one that was forgotten
 	case j == nil:
 		j = &job{key: key}

@@ -17,7 +17,6 @@ import (
 const (
 	logEvery    = 100 * time.Millisecond // the event log is looked at
 	lookupEvery = 30 * time.Second       // the queue is looked up, at most a twentieth of the time
-	claimTime   = 10 * time.Second       // for a run that was attached to claim its jobs from before
 	toolTime    = 30 * time.Second       // for one command of HTCondor
 	sinkRest    = time.Second            // for a sink that failed
 	retryMin    = 250 * time.Millisecond // back-off after a command that got no answer, doubled each time
@@ -48,15 +47,16 @@ type feed struct {
 	retry    time.Duration
 	restAt   time.Time // the sink is not called before
 
-	wake   chan struct{}
-	ctx    context.Context // ends the goroutine's work; never passed on
-	cancel context.CancelFunc
-	done   chan struct{} // closed when the sink is called no more
-	gone   chan struct{} // closed when the goroutine is gone
+	wake    chan struct{}
+	ctx     context.Context // the goroutine's; never passed on
+	cancel  context.CancelFunc
+	serving context.Context // likewise, until it is detached
+	release context.CancelFunc
+	done    chan struct{} // closed when the sink is called no more
+	gone    chan struct{} // closed when the goroutine is gone
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards requests
 	requests []request
-	clean    bool // detached: clean up
 }
 
 // A request is something that the run asked for: one field is set.
@@ -74,6 +74,7 @@ func newFeed(q *Queue, run corral.RunID, sink pool.Sink) *feed {
 	}
 	f.log.Path = filepath.Join(f.dir, "log")
 	f.ctx, f.cancel = context.WithCancel(context.Background())
+	f.serving, f.release = context.WithCancel(f.ctx)
 	return f
 }
 
@@ -100,17 +101,8 @@ func (f *feed) close() {
 
 // detach has the goroutine clean up, and waits until the sink is called no more.
 func (f *feed) detach() {
-	f.mu.Lock()
-	f.clean = true
-	f.mu.Unlock()
-	f.rouse()
+	f.release()
 	<-f.done
-}
-
-func (f *feed) detached() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.clean
 }
 
 // run is the goroutine.
@@ -118,7 +110,7 @@ func (f *feed) run() {
 	defer close(f.gone)
 	f.serve()
 	close(f.done)
-	if f.detached() {
+	if f.ctx.Err() == nil {
 		f.cleanUp()
 	}
 	f.q.cleaned(f)
@@ -127,19 +119,15 @@ func (f *feed) run() {
 // serve serves the run until it is detached.
 func (f *feed) serve() {
 	if f.after != nil {
-		select {
-		case <-f.after.gone:
-		case <-f.ctx.Done():
-			return
-		}
+		<-f.after.gone
 	}
 	f.open()
 	tick := time.NewTicker(logEvery)
 	defer tick.Stop()
-	for f.ctx.Err() == nil && !f.detached() {
+	for f.serving.Err() == nil {
 		f.step(time.Now())
 		select {
-		case <-f.ctx.Done():
+		case <-f.serving.Done():
 		case <-f.wake:
 		case <-tick.C:
 		}
@@ -192,6 +180,7 @@ func (f *feed) claim(p pool.Job, expected bool) {
 		j = &job{key: key}
 		f.jobs[key] = j
 		f.unsent = append(f.unsent, j)
+		f.unsure = f.unsure || expected
 	}
 	j.Job, j.claimed, j.expected = p, true, expected
 	f.touched[j] = true

@@ -21,7 +21,7 @@ func (f *feed) look(now time.Time) {
 	if f.note.ID == "" || !f.unsure && (now.Before(f.lookupAt) || len(f.jobs) == 0) {
 		return
 	}
-	ctx, cancel := bounded(f.ctx)
+	ctx, cancel := bounded(f.serving)
 	defer cancel()
 	ads, err := f.q.cfg.Tools.Query(ctx, "condor_q", f.mine(), []string{
 		"ClusterId", "ProcId", "JobStatus", "NumJobStarts", "HoldReason", "JobCurrentStartExecutingDate", keyAttribute, workerAttribute,
@@ -56,10 +56,10 @@ func (f *feed) found(ad condor.Ad, here map[condor.JobID]bool) {
 		return
 	}
 	j := f.submitted(key, id)
+	if j == nil {
+		f.leaving[id] = true // nobody waits for it
+	}
 	if j == nil || j.id != id {
-		if f.jobs[key] == nil || j == nil {
-			f.leaving[id] = true // nobody waits for it
-		}
 		return
 	}
 	starts, _ := ad.Int("NumJobStarts")
@@ -100,7 +100,7 @@ func (f *feed) remove() {
 		ids = append(ids, id.String())
 	}
 	for part := range slices.Chunk(ids, 500) {
-		ctx, cancel := bounded(f.ctx)
+		ctx, cancel := bounded(f.serving)
 		_, err := f.q.cfg.Tools.Run(ctx, nil, "condor_rm", part...)
 		cancel()
 		if err := unanswered(err); err != nil {
@@ -113,7 +113,7 @@ func (f *feed) remove() {
 
 // disown gives up jobs from before that the run did not claim.
 func (f *feed) disown() {
-	if f.attached.IsZero() || time.Since(f.attached) < claimTime || f.disowned {
+	if time.Since(f.attached) < f.q.cfg.Claim || f.disowned {
 		return
 	}
 	f.disowned = true

@@ -1,6 +1,7 @@
 package schedd
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -65,7 +66,7 @@ func (f *feed) mine() []string {
 // cleanUp removes the run's jobs and files, as soon as HTCondor answers.
 func (f *feed) cleanUp() {
 	for f.note.ID != "" && f.ctx.Err() == nil {
-		err := f.removeAll()
+		err := f.removeAll(f.ctx)
 		if err == nil {
 			break
 		}
@@ -88,11 +89,11 @@ func (f *feed) cleanUp() {
 }
 
 // removeAll takes all jobs of the run out of the queue. That there is none is fine.
-func (f *feed) removeAll() error {
+func (f *feed) removeAll(ctx context.Context) error {
 	if f.note.ID == "" {
 		return nil
 	}
-	ctx, cancel := bounded(f.ctx)
+	ctx, cancel := bounded(ctx)
 	defer cancel()
 	_, err := f.q.cfg.Tools.Run(ctx, nil, "condor_rm", f.mine()...)
 	return unanswered(err)

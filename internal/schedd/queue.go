@@ -1,10 +1,16 @@
 package schedd
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"io/fs"
 	"log/slog"
+	"os"
 	"slices"
+	"strconv"
 	"sync"
+	"time"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/condor"
@@ -15,6 +21,12 @@ import (
 type Config struct {
 	Tools condor.Tools
 	Dir   string // absolute, on a local disk; made if it is not there. Nobody else's
+
+	// Lease is how long a worker keeps a job whose schedd is away, and the schedd waits for a worker that is; 0: 3 min.
+	Lease time.Duration
+	// Claim is how long runs have to attach themselves and claim their jobs after a restart; 0: 30 s. What nobody
+	// claimed is removed.
+	Claim time.Duration
 }
 
 // A Queue gives jobs of runs to a schedd. It is a run.Queue.
@@ -26,11 +38,18 @@ type Queue struct {
 	feeds   map[corral.RunID]*feed
 	closing map[corral.RunID]*feed // detached, but not cleaned up yet
 	closed  bool
+
+	quit  context.CancelFunc
+	swept chan struct{} // closed when the goroutine of sweep is gone
 }
 
-// New returns the queue. What runs left there that nobody attaches soon is removed.
+// New returns the queue. Its Close ends what it does.
 func New(lg *slog.Logger, cfg Config) *Queue {
-	q := &Queue{lg: lg, cfg: cfg, feeds: map[corral.RunID]*feed{}, closing: map[corral.RunID]*feed{}}
+	cfg.Lease, cfg.Claim = cmp.Or(cfg.Lease, 3*time.Minute), cmp.Or(cfg.Claim, 30*time.Second)
+	q := &Queue{lg: lg, cfg: cfg, feeds: map[corral.RunID]*feed{}, closing: map[corral.RunID]*feed{}, swept: make(chan struct{})}
+	ctx, quit := context.WithCancel(context.Background())
+	q.quit = quit
+	go q.sweep(ctx)
 	return q
 }
 
@@ -99,6 +118,8 @@ func (q *Queue) feed(run corral.RunID) *feed {
 
 // Close lets go of all runs. Their jobs go on, and are found again by the next Queue with the same Dir.
 func (q *Queue) Close() {
+	q.quit()
+	<-q.swept
 	q.mu.Lock()
 	q.closed = true
 	var feeds []*feed
@@ -112,6 +133,38 @@ func (q *Queue) Close() {
 	for _, f := range feeds {
 		f.close()
 	}
+}
+
+// sweep cleans up after runs that were over before the last corrald could.
+func (q *Queue) sweep(ctx context.Context) {
+	defer close(q.swept)
+	select {
+	case <-ctx.Done():
+		return
+	case <-time.After(q.cfg.Claim):
+	}
+	entries, err := os.ReadDir(q.cfg.Dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		q.lg.Warn("looking for what runs have left", "error", err)
+	}
+	for _, e := range entries {
+		if n, err := strconv.ParseInt(e.Name(), 10, 64); err == nil {
+			q.abandon(corral.RunID(n))
+		}
+	}
+}
+
+// abandon cleans up after a run, unless somebody has attached it.
+func (q *Queue) abandon(run corral.RunID) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.feeds[run] != nil || q.closing[run] != nil {
+		return
+	}
+	f := newFeed(q, run, nil)
+	f.release()
+	q.closing[run] = f
+	go f.run()
 }
 
 // cleaned forgets a run whose files are gone.

@@ -4,10 +4,13 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -156,5 +159,131 @@ func TestRunOfTenJobs(t *testing.T) {
 	})
 	if left, err := os.ReadDir(filepath.Join(dir, "jobs")); err == nil {
 		t.Errorf("left in the run's directory: %v", left)
+	}
+}
+
+// all submits jobs and waits until they are over.
+func (s *site) all(q *Queue, r *recorder, jobs ...pool.Job) {
+	s.Helper()
+	q.Submit(jobs)
+	eventually(s, "end of the jobs", func() bool { return r.ended() == len(jobs) })
+}
+
+// kill ends a daemon of the pool at once.
+func (s *site) kill(daemon string) {
+	s.Helper()
+	out, err := exec.Command("pgrep", "-x", daemon).Output()
+	if err != nil {
+		s.Fatal(err)
+	}
+	for field := range strings.FieldsSeq(string(out)) {
+		environ, err := os.ReadFile("/proc/" + field + "/environ")
+		if err != nil || !strings.Contains(string(environ), "CONDOR_CONFIG="+s.pool.Tools().Config+"\x00") {
+			continue
+		}
+		pid, err := strconv.Atoi(field)
+		if err != nil {
+			s.Fatal(err)
+		}
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			s.Fatal(err)
+		}
+		return
+	}
+	s.Fatalf("no %s runs", daemon)
+}
+
+func TestScheddKilledInTheMiddle(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.glidein("g", 2, nil)
+	dir := s.runDir()
+	var jobs []pool.Job
+	for seq := range int64(8) {
+		jobs = append(jobs, sh(dir, 7, seq, fmt.Sprintf("echo x >>%s/ran.%d; sleep 2", dir, seq)))
+	}
+	r := newRecorder()
+	q := s.queue()
+	q.Attach(7, r)
+	q.Submit(jobs[:6])
+	eventually(t, "first end", func() bool { return r.ended() > 0 })
+	s.kill("condor_schedd")
+	q.Submit(jobs[6:]) // it is away
+	eventually(t, "end of the jobs", func() bool { return r.ended() >= len(jobs) })
+	s.onceEach(r, dir, jobs)
+}
+
+// onceEach checks that all jobs are done, and ran once.
+func (s *site) onceEach(r *recorder, dir string, jobs []pool.Job) {
+	s.Helper()
+	seen := map[int64]int{}
+	for _, res := range r.results {
+		seen[res.Key.Seq]++
+		if res.Status != pool.Done {
+			s.Errorf("result = %+v", res)
+		}
+	}
+	for _, j := range jobs {
+		if got := s.read(dir, fmt.Sprintf("ran.%d", j.Seq)); got != "x\n" || seen[j.Seq] != 1 {
+			s.Errorf("job %d ran %q, %d results, want once", j.Seq, got, seen[j.Seq])
+		}
+	}
+	if len(r.returned) > 0 {
+		s.Errorf("returned: %v", r.returned)
+	}
+}
+
+func TestRestartFindsJobsAgain(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.glidein("g", 2, nil)
+	dir := s.runDir()
+	var jobs []pool.Job
+	for seq := range int64(6) {
+		jobs = append(jobs, sh(dir, 7, seq, fmt.Sprintf("echo x >>%s/ran.%d; sleep 1", dir, seq)))
+	}
+	stranger := sh(dir, 7, 99, "sleep 60")
+	r := newRecorder()
+	q := s.queue()
+	q.Attach(7, r)
+	q.Submit(append(jobs, stranger))
+	eventually(t, "first start", func() bool { return len(r.workers(0)) > 0 })
+	q.Close()
+	known := r.ended()
+	running := slices.DeleteFunc(slices.Clone(jobs), func(j pool.Job) bool { return len(r.workers(j.Seq)) == 0 })
+	t.Logf("%d jobs are over, %d were started", known, len(running))
+
+	q = New(s.lg(), Config{Tools: s.pool.Tools(), Dir: filepath.Join(s.dir, "q"), Claim: 3 * time.Second})
+	t.Cleanup(q.Close)
+	q.Attach(7, r)
+	var loose []pool.Job
+	for _, j := range jobs {
+		if len(r.workers(j.Seq)) == 0 {
+			loose = append(loose, j) // the journal has nothing of them
+		}
+	}
+	q.Expect(7, "g/0", slices.DeleteFunc(running, func(j pool.Job) bool {
+		return slices.ContainsFunc(r.results, func(res pool.Result) bool { return res.Key.Seq == j.Seq })
+	}))
+	q.Submit(loose)
+	eventually(t, "end of the jobs", func() bool { return r.ended() >= len(jobs) })
+	s.onceEach(r, dir, jobs)
+	eventually(t, "end of a job that nobody claims", func() bool {
+		ads, err := s.pool.Tools().Query(soon(t), "condor_q", nil, []string{"JobStatus"})
+		return err == nil && len(ads) == 0
+	})
+}
+
+func TestExpectedJobThatIsGone(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	dir := s.runDir()
+	r := newRecorder()
+	q := s.queue()
+	q.Attach(7, r)
+	q.Expect(7, "g/0", []pool.Job{sh(dir, 7, 1, "true")})
+	eventually(t, "its return", func() bool { return r.ended() == 1 })
+	if got := r.returned[1]; got != "true its job is not in HTCondor's queue any more" {
+		t.Errorf("returned: %q", got)
 	}
 }

@@ -21,7 +21,7 @@ const requirements = `TARGET.CorralAttempt =!= undefined && TARGET.CorralPilot =
 
 // submit gives the schedd what it does not have.
 func (f *feed) submit() {
-	for len(f.unsent) > 0 && !f.unsure && f.ctx.Err() == nil {
+	for len(f.unsent) > 0 && !f.unsure && f.serving.Err() == nil {
 		n := min(len(f.unsent), submitSize)
 		batch := f.unsent[:n:n]
 		f.unsent = f.unsent[n:]
@@ -50,7 +50,7 @@ func (f *feed) pack(batch []*job) []*job {
 
 // send submits jobs; false if there was no answer.
 func (f *feed) send(jobs []*job) bool {
-	ctx, cancel := bounded(f.ctx)
+	ctx, cancel := bounded(f.serving)
 	defer cancel()
 	cluster, err := f.q.cfg.Tools.Submit(ctx, f.description(jobs))
 	var no *condor.Refused
@@ -90,7 +90,8 @@ func (f *feed) description(jobs []*job) condor.Submit {
 		TransferFiles: "YES", InputFiles: []string{pool.ParcelJob, pool.ParcelIn}, OutputFiles: []string{pool.ParcelResult, pool.ParcelOut},
 		Attributes: condor.Ad{
 			runAttribute: f.note.ID, "CorralRun": int64(f.id),
-			"JobMachineAttrs": "CorralWorker", "JobAdInformationAttrs": keyAttribute + " " + workerAttribute,
+			"JobLeaseDuration": int64(f.q.cfg.Lease.Seconds()),
+			"JobMachineAttrs":  "CorralWorker", "JobAdInformationAttrs": keyAttribute + " " + workerAttribute,
 		},
 	}
 	for _, j := range jobs {

@@ -128,7 +128,7 @@ func (f *feed) cancelAll() {
 	now := time.Now()
 	f.read(now)
 	f.tell(now) // what has ended has ended
-	if err := f.removeAll(); err != nil {
+	if err := f.removeAll(f.serving); err != nil {
 		f.lg.Warn("the run's jobs could not be removed yet", "error", err)
 	}
 	var waiting []*job
