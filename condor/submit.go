@@ -66,8 +66,11 @@ func (s Submit) WriteTo(w io.Writer) (int64, error) {
 	d := &description{}
 	s.common(d)
 	folders := slices.ContainsFunc(s.Procs, func(p Proc) bool { return p.Dir != "" })
+	varying := s.varying()
 	for _, p := range s.Procs {
-		p.Attributes = s.attributesOf(p)
+		own := maps.Clone(varying)
+		maps.Copy(own, p.Attributes)
+		p.Attributes = own
 		if folders { // a line holds for all jobs after it, here too
 			p.Dir = cmp.Or(p.Dir, s.Dir, ".")
 		}
@@ -110,19 +113,18 @@ func (s Submit) common(d *description) {
 	d.attributes(s.Attributes)
 }
 
-// attributesOf returns what p says of every attribute that some job has for itself: a line holds for all jobs after
-// it, so what p leaves out is set back.
-func (s Submit) attributesOf(p Proc) Ad {
+// varying returns every attribute that some job has for itself, as those have it that do not: a line holds for all
+// jobs after it, so what a job leaves out is set back.
+func (s Submit) varying() Ad {
 	all := Ad{}
-	for _, other := range s.Procs {
-		for name := range other.Attributes {
+	for _, p := range s.Procs {
+		for name := range p.Attributes {
 			all[name] = Undefined
 			if common, ok := s.Attributes[name]; ok {
 				all[name] = common
 			}
 		}
 	}
-	maps.Copy(all, p.Attributes)
 	return all
 }
 
