@@ -35,8 +35,10 @@ type Debian struct {
 
 const (
 	keyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
-	// A stable suite changes every few months.
-	listsLifetime = 24 * time.Hour
+	// A stable suite changes every few months: it is asked once a day.
+	lifetime = 24 * time.Hour
+	// listName is the file that names what was downloaded last.
+	listName = "downloaded"
 )
 
 var suitePattern = regexp.MustCompile(`^[a-z][a-z0-9-]{0,30}$`)
@@ -98,24 +100,46 @@ func (d Debian) fetch(ctx context.Context, arch string) ([]string, error) {
 		return nil, err
 	}
 	defer unlock()
+	if debs := a.recent(); debs != nil {
+		d.say("all packages were downloaded within a day")
+		return debs, nil
+	}
 	if err := a.configure(ctx, d.Suite); err != nil {
 		return nil, err
 	}
-	stamp := filepath.Join(a.dir, "updated")
-	if info, err := os.Stat(stamp); err != nil || time.Since(info.ModTime()) > listsLifetime {
-		d.say("reading what Debian %s has", d.Suite)
-		if err := a.run(ctx, io.Discard, "update"); err != nil {
-			return nil, err
-		}
-		if err := os.WriteFile(stamp, nil, 0o644); err != nil {
-			return nil, err
-		}
+	d.say("reading what Debian %s has", d.Suite)
+	if err := a.run(ctx, io.Discard, "update"); err != nil {
+		return nil, err
 	}
 	d.say("downloading HTCondor and what it needs")
 	if err := a.run(ctx, io.Discard, "install", "--download-only", "condor"); err != nil {
 		return nil, err
 	}
-	return a.downloaded(ctx)
+	debs, err := a.downloaded(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return debs, os.WriteFile(filepath.Join(a.dir, listName), []byte(strings.Join(debs, "\n")), 0o644)
+}
+
+// recent returns what was downloaded last, if that is so little ago that nothing newer is expected.
+func (a apt) recent() []string {
+	list := filepath.Join(a.dir, listName)
+	info, err := os.Stat(list)
+	if err != nil || time.Since(info.ModTime()) > lifetime {
+		return nil
+	}
+	b, err := os.ReadFile(list)
+	if err != nil {
+		return nil
+	}
+	debs := strings.Split(string(b), "\n")
+	for _, deb := range debs {
+		if _, err := os.Stat(deb); err != nil {
+			return nil
+		}
+	}
+	return debs
 }
 
 // lock takes the file's lock, for which it waits.

@@ -1,0 +1,367 @@
+package htcondor
+
+import (
+	"bytes"
+	"context"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral/condor"
+	"github.com/corral-pilot/corral/packages"
+)
+
+// What all tests share: HTCondor from Debian, and its two packages.
+var (
+	debian  Installation
+	folder  string // where nobody may enter and nothing else is
+	archive = map[string]string{}
+	packed  = map[string]packages.Package{}
+)
+
+func TestMain(m *testing.M) {
+	status, err := withPackages(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		status = 1
+	}
+	os.Exit(status)
+}
+
+func withPackages(m *testing.M) (status int, err error) {
+	start := time.Now()
+	if folder, err = os.MkdirTemp("/tmp", "pack-"); err != nil {
+		return 1, err
+	}
+	defer os.RemoveAll(folder)
+	root := filepath.Join(folder, "root")
+	if err := os.Mkdir(root, 0o755); err != nil {
+		return 1, err
+	}
+	if err := os.Chmod(folder, 0o755); err != nil {
+		return 1, err
+	}
+	cache, err := debCache()
+	if err != nil {
+		return 1, err
+	}
+	d := Debian{Suite: "trixie", Cache: cache, Progress: func(step string) {
+		fmt.Printf("%5.1f s  %s\n", time.Since(start).Seconds(), step)
+	}}
+	if debian, err = d.Unpack(context.Background(), root); err != nil {
+		return 1, err
+	}
+	for _, what := range []string{Worker, Pool} {
+		archive[what] = filepath.Join(folder, what+".tar.gz")
+		if packed[what], err = packTo(debian, what, archive[what]); err != nil {
+			return 1, err
+		}
+		fmt.Printf("%5.1f s  packed %s\n", time.Since(start).Seconds(), packed[what].Name)
+	}
+	return m.Run(), nil
+}
+
+// debCache is where the packages stay for the next test run, beside what scripts/htcondor makes.
+func debCache() (string, error) {
+	if os.Getuid() == 0 {
+		return "/var/cache/corral-ci/debian", nil
+	}
+	dir, err := os.UserCacheDir()
+	return filepath.Join(dir, "corral-ci", "debian"), err
+}
+
+func packTo(i Installation, what, name string) (packages.Package, error) {
+	f, err := os.Create(name)
+	if err != nil {
+		return packages.Package{}, err
+	}
+	defer f.Close()
+	return i.Pack(f, what)
+}
+
+func TestPackages(t *testing.T) {
+	t.Parallel()
+	for _, what := range []string{Worker, Pool} {
+		p := packed[what]
+		if p.What != what || p.Version != debian.Version || p.Platform.OS != "linux" || p.Platform.Arch != Arch() || p.Platform.Libc != packages.Static {
+			t.Errorf("%s: %+v", what, p)
+		}
+		if got, err := packages.Inspect(archive[what]); err != nil || got != p {
+			t.Errorf("Inspect(%s) = %+v, %v, want %+v", what, got, err, p)
+		}
+		again := filepath.Join(t.TempDir(), "again")
+		if q, err := packTo(debian, what, again); err != nil || q != p {
+			t.Errorf("packed once more: %+v, %v, want the same %+v", q, err, p)
+		}
+	}
+	// What every site gets.
+	if size := packed[Worker].SizeBytes; size >= 12_000_000 {
+		t.Errorf("the worker's package has %d bytes, want less than 12 MB", size)
+	}
+}
+
+// unpackAt unpacks a package as the folder dir.
+func unpackAt(t *testing.T, what, dir string) string {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := packages.Unpack(archive[what], packed[what], dir); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func TestPackagesLackNothing(t *testing.T) {
+	t.Parallel()
+	for _, what := range []string{Worker, Pool} {
+		dir := unpackAt(t, what, filepath.Join(folder, "whole", what))
+		programs := 0
+		err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			f, err := elf.Open(name)
+			if err != nil {
+				return nil // a script, or the manifest
+			}
+			defer f.Close()
+			needed, err := f.ImportedLibraries()
+			if err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+			for _, library := range needed {
+				if _, err := os.Stat(filepath.Join(dir, "lib", library)); err != nil {
+					t.Errorf("%s needs %s, which is not in the package", name, library)
+				}
+			}
+			for _, p := range f.Progs {
+				if p.Type == elf.PT_INTERP && !strings.HasSuffix(name, ".so.6") {
+					programs++
+					text, _ := io.ReadAll(p.Open())
+					if got, want := string(bytes.TrimRight(text, "\x00")), filepath.Join(dir, "lib", debian.loader); got != want {
+						t.Errorf("%s names the loader %s, want %s", name, got, want)
+					}
+					if paths, err := f.DynString(elf.DT_RPATH); err != nil || len(paths) != 1 || filepath.Join(filepath.Dir(name), strings.TrimPrefix(paths[0], "$ORIGIN")) != filepath.Join(dir, "lib") {
+						t.Errorf("%s has rpath %q, %v", name, paths, err)
+					}
+				} else if paths, _ := f.DynString(elf.DT_RUNPATH); len(paths) > 0 && p.Type == elf.PT_DYNAMIC {
+					t.Errorf("%s has runpath %q", name, paths)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		if programs < len(workerPrograms) {
+			t.Errorf("%s has %d programs", what, programs)
+		}
+		if v, err := Version(dir); err != nil || v != debian.Version {
+			t.Errorf("Version of the unpacked %s = %s, %v, want %s", what, v, err, debian.Version)
+		}
+	}
+}
+
+// In a root folder that has nothing but the package and /proc there is no other loader, library or configuration
+// to lean on.
+func TestProgramsRunInAnEmptyRoot(t *testing.T) {
+	t.Parallel()
+	jail := filepath.Join(folder, "jail")
+	dir := unpackAt(t, Worker, filepath.Join(folder, "worker"))
+	err := errors.Join(os.CopyFS(filepath.Join(jail, dir), os.DirFS(dir)), os.Mkdir(filepath.Join(jail, "proc"), 0o755),
+		os.WriteFile(filepath.Join(jail, "config"), nil, 0o644))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("sh", "-c", `mount --rbind /proc "$0/proc" && exec chroot "$0" "$1"`, jail, filepath.Join(dir, "bin/condor_version"))
+	cmd.Env = []string{"CONDOR_CONFIG=/config", "PATH=/usr/sbin:/usr/bin:/sbin:/bin"}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
+	if os.Getuid() != 0 {
+		cmd.SysProcAttr.Cloneflags = syscall.CLONE_NEWUSER
+		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}}
+	}
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "$CondorVersion: "+debian.Version) {
+		t.Errorf("condor_version in an empty root: %v\n%s", err, out)
+	}
+}
+
+func runAs() string {
+	if os.Getuid() == 0 {
+		return "nobody"
+	}
+	return ""
+}
+
+func soon(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// A pool of the one package, a worker of the other under as long a path as there is room for, and a job.
+func TestWorkerJoinsPoolAndRunsAJob(t *testing.T) {
+	t.Parallel()
+	pool, owner := startPool(t, unpackAt(t, Pool, filepath.Join(folder, "pool")))
+	deep := filepath.Join(folder, "deep")
+	for len(deep) < placeBytes-150 {
+		deep = filepath.Join(deep, strings.Repeat("d", 100))
+	}
+	startWorker(t, pool, owner, unpackAt(t, Worker, deep))
+	dir := filepath.Join(folder, "job")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if os.Getuid() == 0 {
+		if err := os.Chown(dir, int(owner.UID), int(owner.GID)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cluster, err := pool.Tools().Submit(soon(t), condor.Submit{
+		Executable: "/bin/sh", Dir: dir, Log: filepath.Join(dir, "log"), Cpus: 1, MemoryMiB: 10, TransferFiles: "YES", OutputFiles: []string{},
+		Procs: []condor.Proc{{Arguments: []string{"-c", "env; ls -l /proc/$PPID/exe"}, Stdout: "out", Stderr: "err"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := condor.LogFile{Path: filepath.Join(dir, "log")}
+	eventually(t, fmt.Sprintf("end of job %d", cluster), func() bool {
+		for event := range log.New(time.Now()) {
+			if end, ok := event.Detail.(condor.Terminated); ok {
+				if end != (condor.Terminated{}) {
+					t.Errorf("the job ended with %+v", end)
+				}
+				return true
+			}
+		}
+		return false
+	})
+	out, err := os.ReadFile(filepath.Join(dir, "out"))
+	if err != nil || !strings.Contains(string(out), deep) || strings.Contains(string(out), "LD_LIBRARY_PATH") {
+		t.Errorf("the job printed %q, %v, want a starter in %s and no library path of ours", out, err, deep)
+	}
+}
+
+func startPool(t *testing.T, release string) (*condor.Pool, condor.Account) {
+	t.Helper()
+	address, err := condor.FreeAddress(netip.MustParseAddr("127.0.0.1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool, err := condor.NewPool(condor.PoolConfig{Dir: filepath.Join(folder, "state"), Release: release, Address: address, RunAs: runAs()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := pool.Stop(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := pool.Start(soon(t)); err != nil {
+		t.Fatal(err)
+	}
+	owner, err := condor.AccountFor(runAs())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pool, owner
+}
+
+func startWorker(t *testing.T, pool *condor.Pool, owner condor.Account, release string) {
+	t.Helper()
+	token, err := pool.MintGlidein(soon(t), time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now, dir := time.Now(), filepath.Join(folder, "glidein")
+	collector, err := netip.ParseAddrPort(configured(t, pool, "COLLECTOR_HOST"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := condor.GlideinConfig{Dir: dir, Release: release, Name: "unpacked", Collector: collector, Address: collector.Addr(),
+		Cpus: 1, MemoryMiB: 100, Retire: now.Add(50 * time.Second), End: now.Add(time.Minute), Update: time.Second}.Prepare(token.Secret())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(filepath.Join(release, "sbin/condor_master"), "-f")
+	cmd.Env = []string{"CONDOR_CONFIG=" + config, "HOME=" + owner.Home, "PATH=/usr/bin:/bin"}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if os.Getuid() == 0 {
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: owner.UID, Gid: owner.GID}
+		err := filepath.WalkDir(dir, func(name string, _ fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			return os.Chown(name, int(owner.UID), int(owner.GID))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cmd.Process.Signal(syscall.SIGQUIT); err != nil { // fast, and with what it started
+			t.Error(err)
+		}
+		_ = cmd.Wait() // its status says that a signal came
+	})
+}
+
+// configured returns what the pool's configuration says.
+func configured(t *testing.T, pool *condor.Pool, name string) string {
+	t.Helper()
+	out, err := pool.Tools().Run(soon(t), nil, "condor_config_val", name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func eventually(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !done(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("no " + what)
+		}
+	}
+}
+
+// What is unpacked is an installation too, and gives the same programs again.
+func TestPackagesOfAnUnpackedPackage(t *testing.T) {
+	t.Parallel()
+	i, err := Find(unpackAt(t, Pool, filepath.Join(folder, "again")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := filepath.Join(t.TempDir(), "again.tar.gz")
+	p, err := packTo(i, Worker, again)
+	if err != nil || p.Name != packed[Worker].Name || p.SizeBytes >= 12_000_000 {
+		t.Fatalf("Pack = %+v, %v, want another %s", p, err, packed[Worker].Name)
+	}
+	dir := filepath.Join(folder, "of-again")
+	if err := packages.Unpack(again, p, dir); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(filepath.Join(dir, "bin/condor_version"))
+	cmd.Env = []string{"CONDOR_CONFIG=/dev/null"}
+	if out, err := cmd.CombinedOutput(); err != nil || !slices.Contains(strings.Fields(string(out)), debian.Version) {
+		t.Errorf("condor_version = %s, %v", out, err)
+	}
+}
