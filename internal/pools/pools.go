@@ -12,6 +12,7 @@ package pools
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net/netip"
 	"path/filepath"
@@ -183,12 +184,14 @@ func (p *Pools) Queue(c corral.Cluster) (run.Queue, error) {
 }
 
 // Env returns what HTCondor's commands, and whatever starts them, need in their environment to use the pool of a
-// READY cluster, as "NAME=value". PATH holds only HTCondor's own folders, to be put before everybody's.
+// READY cluster, as "NAME=value". PATH holds only HTCondor's own folders, to be put before everybody's. CONDOR_IDS
+// matters to root alone, whose commands want to know as whom HTCondor runs here: then they work, too.
 func (p *Pools) Env(ctx context.Context, id corral.ClusterID) ([]string, error) {
 	_, c, tools, err := p.ready(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	path := filepath.Join(tools.Release, "bin") + ":" + filepath.Join(tools.Release, "sbin")
-	return []string{"CONDOR_CONFIG=" + tools.Config, "PATH=" + path, "CORRAL_CLUSTER=" + c.Name}, nil
+	return []string{"CONDOR_CONFIG=" + tools.Config, fmt.Sprintf("CONDOR_IDS=%d.%d", tools.As.UID, tools.As.GID),
+		"PATH=" + path, "CORRAL_CLUSTER=" + c.Name}, nil
 }
