@@ -14,10 +14,8 @@ import (
 	"github.com/corral-pilot/corral/internal/reconcile"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/packages"
+	"github.com/corral-pilot/corral/packages/htcondor"
 )
-
-// condorPackage is what the worker packages of HTCondor are called.
-const condorPackage = "htcondor"
 
 // CheckGlidein returns an Unsatisfiable error if the catalog has no package with which workers at the site could join
 // the cluster. Of a site or a cluster that is not known well enough yet it says nothing.
@@ -51,7 +49,7 @@ func needOf(tx *store.Tx, site corral.Site, cluster corral.Cluster) (reconcile.N
 	var newer []string
 	for _, p := range all {
 		switch {
-		case p.What != condorPackage:
+		case p.What != htcondor.Worker:
 		case packages.CompareVersions(p.Version, cluster.Version) > 0:
 			newer = append(newer, fmt.Sprintf("%s is newer than the pool's HTCondor %s", p.Name, cluster.Version))
 		default:

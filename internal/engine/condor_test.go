@@ -17,6 +17,7 @@ import (
 	"github.com/corral-pilot/corral/internal/order"
 	"github.com/corral-pilot/corral/internal/reconcile"
 	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/packages/htcondor"
 	"github.com/corral-pilot/corral/pool"
 	"github.com/corral-pilot/corral/resubmit"
 )
@@ -119,7 +120,7 @@ func TestPackageThatCannotBeStaged(t *testing.T) {
 	w := newWorld(t)
 	w.pool()
 	missing := depot.stock[0]
-	missing.Package.What, missing.Package.Version, missing.Digest = condorPackage, htcondorVersion, "sha256:"+strings.Repeat("7", 64)
+	missing.Package.What, missing.Package.Version, missing.Digest = htcondor.Worker, htcondorVersion, "sha256:"+strings.Repeat("7", 64)
 	missing.Package.Name = "htcondor-23.9.6-x86_64-linux-static"
 	w.catalogued(depot.signer.Sign(missing.Package))
 	w.start()
@@ -167,15 +168,15 @@ func TestTokenIsReplacedInTheQueue(t *testing.T) {
 			t.Fatal(err)
 		}
 		old, err := condor.ParseToken(string(before))
-		if err != nil || !token.Expires.After(old.Expires) || token.ID == old.ID {
+		if err != nil || token.Expires.Before(old.Expires) || token.ID == old.ID {
 			t.Errorf("token %s in place of %s", token, old)
 		}
 		return now
 	}
 	second := replaced(first)
-	if lines := w.history(store.ObjectJob, int64(a.ID)); !slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, "token: it was replaced") }) {
-		t.Errorf("history %q", lines)
-	}
+	w.until("its history says so", func() bool {
+		return slices.Contains(w.history(store.ObjectJob, int64(a.ID)), "token: it was replaced at the site, before it ended")
+	})
 	stop()
 	w.start()
 	replaced(second)

@@ -20,6 +20,7 @@ import (
 	"github.com/corral-pilot/corral/internal/run"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/packages"
+	"github.com/corral-pilot/corral/packages/htcondor"
 )
 
 // realHTCondor is the folder of a real HTCondor, which scripts/htcondor has set up.
@@ -116,7 +117,7 @@ func (w *world) removeCluster(id corral.ClusterID) {
 // when, does not depend on that.
 func (w *world) workerPackage(version, arch string) corral.Package {
 	w.t.Helper()
-	h := packages.Header{What: condorPackage, Version: version, Platform: corral.Platform{OS: "linux", Arch: arch, Libc: packages.Static}}
+	h := packages.Header{What: htcondor.Worker, Version: version, Platform: corral.Platform{OS: "linux", Arch: arch, Libc: packages.Static}}
 	p, err := depot.mirror.Build(h, fstest.MapFS{"sbin/condor_master": {Data: []byte("a master"), Mode: 0o755}})
 	if err != nil {
 		w.t.Fatal(err)
@@ -253,7 +254,7 @@ func (w *world) workers(c corral.Cluster, j corral.Job, secret string) {
 		Dir: filepath.Join(w.poolDir, j.Tag), Release: release, Name: "node1",
 		Collector: netip.MustParseAddrPort(c.Collector), Address: netip.MustParseAddr("127.0.0.1"),
 		Cpus: 2, MemoryMiB: 200, Retire: time.Now().Add(50 * time.Second), End: time.Now().Add(time.Minute), Update: 2 * time.Second,
-		Attributes: condor.Ad{"CorralAttempt": int64(j.ID), "CorralWorker": j.Tag + "/0", "CorralHost": "node1", "CorralCpus": 2},
+		Attributes: condor.Ad{"CorralCluster": c.Name, "CorralAttempt": int64(j.ID), "CorralWorker": j.Tag + "/0", "CorralHost": "node1", "CorralCpus": 2},
 	}
 	file, err := config.Prepare(secret)
 	if err != nil {
