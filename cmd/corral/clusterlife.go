@@ -75,7 +75,7 @@ func newCluster(c *cli.Context) (n api.NewCluster, err error) {
 	}
 	n.Kind = corral.ClusterKind(c.String("kind"))
 	n.Address, n.Collector, n.Schedd = c.String("address"), c.String("collector"), c.String("schedd")
-	if n.HTCondor, err = htcondor(c); err != nil {
+	if n.HTCondor, err = release(c); err != nil {
 		return n, err
 	}
 	if file := c.String("token"); file != "" {
@@ -86,8 +86,8 @@ func newCluster(c *cli.Context) (n api.NewCluster, err error) {
 	return n, err
 }
 
-// htcondor reads --htcondor. A folder is corrald's to look at, for which it must be absolute.
-func htcondor(c *cli.Context) (string, error) {
+// release reads --htcondor. A folder is corrald's to look at, for which it must be absolute.
+func release(c *cli.Context) (string, error) {
 	of := c.String("htcondor")
 	if !strings.Contains(of, "/") {
 		return of, nil
@@ -137,7 +137,7 @@ func upgradeClusterCommand(p *printer) *cli.Command {
 			"corral cluster upgrade mine\ncorral cluster upgrade mine --htcondor /opt/htcondor-24"),
 		Flags: []cli.Flag{htcondorFlag("the newest there is"), noWaitFlag(), timeoutFlag()},
 		Action: func(c *cli.Context) error {
-			of, err := htcondor(c)
+			of, err := release(c)
 			if err != nil {
 				return err
 			}
