@@ -35,7 +35,7 @@ func (r *Refused) Error() string {
 
 // silence is how commands say that they got no answer, so that we do not know.
 var silence = regexp.MustCompile(`(?i)failed to connect|can.?t connect|unable to connect|couldn.?t contact|failed to fetch ads` +
-	`|communication error|can.?t find address|timed? ?out|\(null\)|CEDAR:\d+|failed to commit|connection (closed|refused|reset)`)
+	`|communication error|can.?t find address|timed? ?out|\(null\)|CEDAR:\d+|SECMAN:\d+|failed to commit|connection (closed|refused|reset)`)
 
 // denied is how they say that the other side knows us and will not: an answer, whatever else they print.
 var denied = regexp.MustCompile(`(?i)denied|not authorized|authorization failed|AUTHENTICATE:1003|SECMAN:2010`)
