@@ -17,6 +17,7 @@ import (
 const (
 	logEvery    = 100 * time.Millisecond // the event log is looked at
 	lookupEvery = 30 * time.Second       // the queue is looked up, at most a twentieth of the time
+	explainTime = 3 * time.Second        // between the event that a job left its worker and the one that says why
 	toolTime    = 30 * time.Second       // for one command of HTCondor
 	sinkRest    = time.Second            // for a sink that failed
 	retryMin    = 250 * time.Millisecond // back-off after a command that got no answer, doubled each time

@@ -37,6 +37,10 @@ type ending struct {
 	how    how
 	reason string
 	at     time.Time
+
+	// unless is until when another ending may still take its place: HTCondor writes that a job left its worker
+	// before it writes why.
+	unless time.Time
 }
 
 type how int
@@ -63,12 +67,22 @@ func keyOf(j pool.Job) string {
 // dir is the folder of its parcel.
 func (j *job) dir() string { return filepath.Join(j.Job.Dir, jobsDir, j.key) }
 
-// over notes how it ended. The first ending counts.
+// over notes how it ended. The first ending counts, but for one that HTCondor may still explain.
 func (j *job) over(h how, at time.Time, reason string) {
-	if j.end == nil {
-		j.end = &ending{h, reason, at}
+	if j.end == nil || !j.end.unless.IsZero() {
+		j.end = &ending{how: h, reason: reason, at: at}
 	}
 }
+
+// left notes that it left its worker, who knows why.
+func (j *job) left(at time.Time, reason string) {
+	if j.end == nil {
+		j.end = &ending{how: cut, reason: reason, at: at, unless: time.Now().Add(explainTime)}
+	}
+}
+
+// isOver reports whether it is known at now how it ended.
+func (j *job) isOver(now time.Time) bool { return j.end != nil && !now.Before(j.end.unless) }
 
 // all returns the same result for each of its tasks.
 func (j *job) all(status pool.Status, reason string, at time.Time) []pool.Result {

@@ -96,7 +96,16 @@ func (f *feed) removeAll(ctx context.Context) error {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
 	_, err := f.q.cfg.Tools.Run(ctx, nil, "condor_rm", f.mine()...)
-	return unanswered(err)
+	if err := unanswered(err); err != nil {
+		return err
+	}
+	left, err := f.q.cfg.Tools.Query(ctx, "condor_q", f.mine(), []string{"JobStatus"})
+	for _, ad := range left {
+		if status, _ := ad.Int("JobStatus"); err == nil && status != statusRemoved {
+			err = errors.New("the run's jobs are still in the queue")
+		}
+	}
+	return err
 }
 
 // unanswered is err if it says that there was no answer.

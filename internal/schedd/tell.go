@@ -20,9 +20,10 @@ func (f *feed) tell(now time.Time) {
 	}
 	var ended []*job
 	for j := range f.touched {
-		if j.claimed && j.end != nil {
+		switch {
+		case j.claimed && j.isOver(now):
 			ended = append(ended, j)
-		} else {
+		case !j.claimed || j.end == nil:
 			delete(f.touched, j)
 		}
 	}
