@@ -1,0 +1,173 @@
+package pools
+
+import (
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/condor"
+	"github.com/corral-pilot/corral/internal/store"
+	"github.com/google/go-cmp/cmp"
+)
+
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// at is noon and so many seconds, as ads say it.
+func at(seconds int64) int64 { return noon.Unix() + seconds }
+
+func someAttempt(id corral.JobID, tag string, hosts int) attempt {
+	return attempt{corral.Job{ID: id, Tag: tag, Glidein: 70 + corral.GlideinID(id), CreatedAt: noon, UpdatedAt: noon}, 1, hosts}
+}
+
+// slot is an ad of a worker's slot, with changes.
+func slot(worker string, changes condor.Ad) condor.Ad {
+	ad := condor.Ad{"CorralAttempt": int64(7), "CorralWorker": worker, "CorralHost": "n1", "CorralPID": int64(42), "CorralEnd": at(3600),
+		"CorralDraining": false, "State": "Unclaimed", "Activity": "Idle", "Cpus": int64(1), "Memory": int64(100),
+		"DaemonStartTime": at(10), "LastHeardFrom": at(20)}
+	for name, value := range changes {
+		ad[name] = value
+	}
+	return ad
+}
+
+func TestWorkersOfSlots(t *testing.T) {
+	live := []attempt{someAttempt(7, "tag", 2)}
+	base := corral.Worker{ID: "tag/0", Cluster: 1, Glidein: 77, Attempt: 7, Host: "n1", PID: 42, CPUs: 1, CPUsFree: 1, MemoryMiB: 100,
+		Connected: true, RegisteredAt: noon.Add(10 * time.Second), SeenAt: noon.Add(20 * time.Second), EndsAt: noon.Add(time.Hour)}
+	worker := func(change func(w *corral.Worker)) corral.Worker {
+		w := base
+		change(&w)
+		return w
+	}
+	busy := condor.Ad{"State": "Claimed", "Activity": "Busy"}
+	tests := map[string]struct {
+		slots []condor.Ad
+		want  []corral.Worker
+	}{
+		"nothing": {nil, nil},
+		"one slot": {
+			[]condor.Ad{slot("tag/0", nil)},
+			[]corral.Worker{base},
+		},
+		"two static slots, one busy": {
+			[]condor.Ad{slot("tag/0", nil), slot("tag/0", busy)},
+			[]corral.Worker{worker(func(w *corral.Worker) { w.CPUs, w.MemoryMiB, w.RunningTasks = 2, 200, 1 })},
+		},
+		"divided, two parts, one of them claimed and idle": {
+			[]condor.Ad{
+				slot("tag/0", condor.Ad{"PartitionableSlot": true, "Cpus": int64(1), "Memory": int64(700)}),
+				slot("tag/0", condor.Ad{"State": "Claimed", "Activity": "Busy", "Cpus": int64(2), "Memory": int64(200)}),
+				slot("tag/0", condor.Ad{"State": "Claimed"}),
+			},
+			[]corral.Worker{worker(func(w *corral.Worker) { w.CPUs, w.MemoryMiB, w.CPUsFree, w.RunningTasks = 4, 1000, 1, 1 })},
+		},
+		"all in use": {
+			[]condor.Ad{slot("tag/0", condor.Ad{"PartitionableSlot": true, "Cpus": int64(0), "Memory": int64(0)}), slot("tag/0", busy)},
+			[]corral.Worker{worker(func(w *corral.Worker) { w.CPUsFree, w.RunningTasks = 0, 1 })},
+		},
+		"what is left was updated later than what was taken": {
+			[]condor.Ad{slot("tag/0", condor.Ad{"PartitionableSlot": true, "Cpus": int64(2), "CorralCpus": int64(2)}),
+				slot("tag/0", condor.Ad{"State": "Claimed", "Activity": "Busy", "CorralCpus": int64(2), "CorralMemoryMiB": int64(150)})},
+			[]corral.Worker{worker(func(w *corral.Worker) { w.CPUs, w.CPUsFree, w.MemoryMiB, w.RunningTasks = 2, 2, 150, 1 })},
+		},
+		"two hosts, of which one drains": {
+			[]condor.Ad{slot("tag/1", condor.Ad{"CorralDraining": true, "CorralHost": "n2"}), slot("tag/0", nil)},
+			[]corral.Worker{base, worker(func(w *corral.Worker) { w.ID, w.Host, w.Draining = "tag/1", "n2", true })},
+		},
+		"a clock that is behind, and one that is ahead": {
+			[]condor.Ad{slot("tag/0", condor.Ad{"DaemonStartTime": at(-500)}), slot("tag/1", condor.Ad{"DaemonStartTime": at(500)})},
+			[]corral.Worker{worker(func(w *corral.Worker) { w.RegisteredAt = noon }),
+				worker(func(w *corral.Worker) { w.ID, w.RegisteredAt = "tag/1", noon.Add(20*time.Second) })},
+		},
+		"of an attempt that is over, or of another corrald's": {
+			[]condor.Ad{slot("tag/0", condor.Ad{"CorralAttempt": int64(6)}), slot("other/0", nil), slot("tag", nil), {}},
+			nil,
+		},
+	}
+	for name, test := range tests {
+		if diff := cmp.Diff(test.want, workersOf(test.slots, live)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestMerge(t *testing.T) {
+	old := corral.Worker{ID: "a", Connected: true, RegisteredAt: noon, SeenAt: noon}
+	fresh := corral.Worker{ID: "a", Connected: true, RegisteredAt: noon.Add(-time.Minute), SeenAt: noon.Add(time.Second)}
+	now := noon.Add(2 * time.Second)
+	since := func(w corral.Worker, at time.Time) corral.Worker { w.RegisteredAt = at; return w }
+	away := func(w corral.Worker) corral.Worker { w.Connected = false; return w }
+	for name, test := range map[string]struct {
+		before, named []corral.Worker
+		now           time.Time
+		watched       bool
+		want          []corral.Worker
+	}{
+		"seen again":                  {[]corral.Worker{old}, []corral.Worker{fresh}, now, true, []corral.Worker{since(fresh, noon)}},
+		"just registered":             {nil, []corral.Worker{fresh}, now, true, []corral.Worker{since(fresh, now)}},
+		"there before corrald was":    {nil, []corral.Worker{fresh}, now, false, []corral.Worker{fresh}},
+		"not named any longer":        {[]corral.Worker{old}, nil, now, true, []corral.Worker{away(old)}},
+		"not named for long":          {[]corral.Worker{old}, nil, noon.Add(keepLost), true, nil},
+		"back after it was not named": {[]corral.Worker{away(old)}, []corral.Worker{fresh}, now, true, []corral.Worker{since(fresh, noon)}},
+	} {
+		if diff := cmp.Diff(test.want, merge(test.before, test.named, test.now, test.watched)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestPace(t *testing.T) {
+	a := someAttempt(7, "tag", 2)
+	one := []corral.Worker{{ID: "tag/0", Attempt: 7, Connected: true}}
+	two := append(one, corral.Worker{ID: "tag/1", Attempt: 7, Connected: true})
+	gone := append(one, corral.Worker{ID: "tag/1", Attempt: 7})
+	late := noon.Add(fastAfterAttempt)
+	for name, test := range map[string]struct {
+		live    []attempt
+		workers []corral.Worker
+		changed time.Time
+		now     time.Time
+		want    time.Duration
+	}{
+		"no attempt":                     {nil, nil, noon, noon, lookNever},
+		"new attempt":                    {[]attempt{a}, nil, time.Time{}, noon, lookFast},
+		"a worker lacks":                 {[]attempt{a}, one, time.Time{}, noon, lookFast},
+		"a worker is away":               {[]attempt{a}, gone, time.Time{}, noon, lookFast},
+		"all there":                      {[]attempt{a}, two, time.Time{}, noon, lookSlow},
+		"all there since a moment":       {[]attempt{a}, two, noon, noon.Add(time.Second), lookFast},
+		"waits in its site's queue long": {[]attempt{a}, nil, noon, late, lookSlow},
+	} {
+		k := &keeper{workers: test.workers, view: view{changed: test.changed}}
+		if got := k.pace(test.now, test.live); got != test.want {
+			t.Errorf("%s: pace() = %v, want %v", name, got, test.want)
+		}
+	}
+}
+
+// TestBusyWorker has a real worker with a job, whose cpus are a slot each, or in one slot that is divided.
+func TestBusyWorker(t *testing.T) {
+	t.Parallel()
+	for name, static := range map[string]bool{"static": true, "partitionable": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			c := w.ready("mine")
+			j := w.attempt(c, 1, 2)
+			w.glidein(c, j, w.mint(c, j), func(g *condor.GlideinConfig) { g.Static = static })
+			is := func(cpus, free, running int) bool {
+				workers := w.pools.Workers(c.ID)
+				return len(workers) == 1 && workers[0].CPUs == cpus && workers[0].CPUsFree == free && workers[0].RunningTasks == running
+			}
+			w.eventually("two free cpus", func() bool { return is(2, 2, 0) })
+			_, err := w.tools(c).Submit(t.Context(), condor.Submit{Executable: "/bin/sleep", TransferFiles: "YES", Cpus: 1,
+				Procs: []condor.Proc{{Arguments: []string{"40"}}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.eventually("one busy cpu", func() bool { return is(2, 1, 1) })
+			// The attempt is over, whatever its slots still say.
+			w.write(func(tx *store.Tx) error { return end(tx, j.ID) })
+			w.eventually("no worker", func() bool { return len(w.pools.Workers(c.ID)) == 0 })
+		})
+	}
+}
