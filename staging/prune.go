@@ -48,9 +48,9 @@ type cached struct {
 }
 
 // Prune removes packages from the cache below root, those first that were used longest ago, until the
-// rest has at most limit bytes. Packages in use and the one in dir keep stay, whatever the limit. It
+// rest has at most limit bytes. Packages in use and those in the dirs of keep stay, whatever the limit. It
 // returns the directories that are gone.
-func Prune(root string, limit int64, keep string) (gone []string, err error) {
+func Prune(root string, limit int64, keep ...string) (gone []string, err error) {
 	all, err := cache(root)
 	if err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func Prune(root string, limit int64, keep string) (gone []string, err error) {
 	}
 	slices.SortFunc(all, func(a, b cached) int { return cmp.Or(a.used.Compare(b.used), strings.Compare(a.dir, b.dir)) })
 	for _, c := range all {
-		if total <= limit || c.dir == keep {
+		if total <= limit || slices.Contains(keep, c.dir) {
 			continue
 		}
 		removed, err := c.remove()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -17,9 +18,11 @@ import (
 	"github.com/corral-pilot/corral/internal/order"
 	"github.com/corral-pilot/corral/internal/reconcile"
 	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/packages"
 	"github.com/corral-pilot/corral/packages/htcondor"
 	"github.com/corral-pilot/corral/pool"
 	"github.com/corral-pilot/corral/resubmit"
+	"github.com/corral-pilot/corral/staging"
 )
 
 // A glidein for a pool has its worker package staged while the site stays READY, and its attempt is given what
@@ -33,6 +36,7 @@ func TestGlideinOfAPool(t *testing.T) {
 	w.workerPackage("25.14.1", "x86_64")        // joins the pool, and no job ever matches it
 	w.workerPackage(htcondorVersion, "aarch64") // does not run here
 	w.fault = queues(w.dir)
+	w.cfg.Supply.CacheBytes = 1 // no room for what nobody needs
 	w.start()
 	s := w.site("here")
 	w.siteIs(s.ID, corral.SiteReady)
@@ -45,6 +49,11 @@ func TestGlideinOfAPool(t *testing.T) {
 	jobs := w.jobs(store.JobFilter{Site: s.ID, Kind: corral.SetupJob})
 	if len(jobs) != 2 || jobs[1].Package != p.Digest || jobs[1].Outcome != corral.OutcomeDone {
 		t.Errorf("setup jobs %+v, want the site's and one for %s", jobs, p.Name)
+	}
+	for _, digest := range []string{w.siteNow(s.ID).PackageDigest, p.Digest} {
+		if dir, err := staging.Dir(s.Root, packages.Package{Digest: digest}); err != nil || !exists(dir) {
+			t.Errorf("package %s is not at the site", digest)
+		}
 	}
 	moves := w.history(store.ObjectSite, int64(s.ID))
 	if n := slices.IndexFunc(moves, func(l string) bool { return strings.HasPrefix(l, "staged: ") }); n < 0 || slices.ContainsFunc(moves[n+1:], func(l string) bool { return !strings.HasPrefix(l, "supply: ") && !strings.HasPrefix(l, "fetch: ") }) {
@@ -79,6 +88,11 @@ func TestGlideinOfAPool(t *testing.T) {
 	if err != nil || supply.CPUs != 2 {
 		t.Errorf("supply %+v (%v), want the 2 cpus that have registered", supply, err)
 	}
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // No package, no glidein: the reason says what to do, at once or when it is found out.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"slices"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -167,7 +168,7 @@ func (l *siteLoop) spec(ctx context.Context, w reconcile.World, job corral.Job) 
 	switch job.Kind {
 	case corral.SetupJob:
 		s.Argv = []string{bootPath(w.Site), "setup"}
-		o.Setup, err = l.setupOrder(ctx, w.Site, job.Package)
+		o.Setup, err = l.setupOrder(ctx, w, job.Package)
 	case corral.CleanupJob:
 		s.Argv = []string{bootPath(w.Site), "cleanup"}
 		o.Cleanup = &order.Cleanup{}
@@ -186,7 +187,8 @@ func (l *siteLoop) spec(ctx context.Context, w reconcile.World, job corral.Job) 
 }
 
 // setupOrder asks for a package that glideins need, by its digest, or for the site's own if that is empty.
-func (l *siteLoop) setupOrder(ctx context.Context, site corral.Site, digest string) (*order.Setup, error) {
+func (l *siteLoop) setupOrder(ctx context.Context, w reconcile.World, digest string) (*order.Setup, error) {
+	site := w.Site
 	if digest == "" {
 		digest = site.PackageDigest
 	} else if err := l.boot(ctx, site); err != nil { // sites purge what nobody has used for long
@@ -209,6 +211,15 @@ func (l *siteLoop) setupOrder(ctx context.Context, site corral.Site, digest stri
 		BytesPerS: l.e.cfg.Supply.Pace.BytesPerS, Window: corral.Seconds(l.e.cfg.Supply.Pace.Window),
 		CacheBytes: l.e.cfg.Supply.CacheBytes,
 	}
+	if digest != site.PackageDigest {
+		o.Keep = append(o.Keep, site.PackageDigest)
+	}
+	for _, n := range w.Needs {
+		if n.Digest != digest && n.Digest != "" {
+			o.Keep = append(o.Keep, n.Digest)
+		}
+	}
+	slices.Sort(o.Keep)
 	for _, k := range l.e.cfg.Depot.trusted {
 		o.Trusted = append(o.Trusted, string(k))
 	}

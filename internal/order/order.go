@@ -51,6 +51,7 @@ type Setup struct {
 	BytesPerS  int64           `json:"bytes_per_s,omitempty"`       // the least that a mirror must send; 0: the default
 	Window     corral.Seconds  `json:"window_s,omitempty"`          // in each window of this length; 0: the default
 	CacheBytes int64           `json:"cache_limit_bytes,omitempty"` // of the packages at the site; 0: no limit
+	Keep       []string        `json:"keep,omitempty"`              // digests of others that pilots need, whatever the limit
 }
 
 // A Source is a place that is said to have the package.

@@ -87,7 +87,13 @@ func prune(lg *slog.Logger, o order.Order, keep string) (log []string) {
 	if o.Setup.CacheBytes == 0 {
 		return nil
 	}
-	gone, err := staging.Prune(o.Root, o.Setup.CacheBytes, keep)
+	stay := []string{keep}
+	for _, digest := range o.Setup.Keep {
+		if dir, err := staging.Dir(o.Root, packages.Package{Digest: digest}); err == nil { // else there is no such directory
+			stay = append(stay, dir)
+		}
+	}
+	gone, err := staging.Prune(o.Root, o.Setup.CacheBytes, stay...)
 	if err != nil {
 		lg.Warn("pruning failed", "err", err)
 		log = append(log, err.Error())
