@@ -17,10 +17,11 @@ import (
 	"github.com/corral-pilot/corral/internal/order"
 )
 
-// running waits until n of a cluster's jobs run.
-func (s site) running(cluster, n int) {
+// executing waits until n of the site's jobs were begun. The schedd says that a job runs when it has sent it, and that
+// may still come to nothing.
+func (s site) executing(n int) {
 	s.t.Helper()
-	eventually(s.t, strconv.Itoa(n)+" running jobs", func() bool { return s.states(cluster)[jobRunning] == n })
+	eventually(s.t, strconv.Itoa(n)+" running jobs", func() bool { return len(events[condor.Executing](s)) == n })
 }
 
 func TestCondorWorkerDrains(t *testing.T) {
@@ -43,7 +44,7 @@ func TestCondorWorkerDrains(t *testing.T) {
 			}
 			t.Logf("in the pool after %s", time.Since(from).Round(time.Millisecond))
 			cluster := place.job("sleep 4; echo done", 6)
-			place.running(cluster, 2)
+			place.executing(2)
 			s.dispatcher.Drain(7)
 			eventually(t, "an ad that says so", func() bool {
 				for _, ad := range place.slots() {
@@ -54,50 +55,31 @@ func TestCondorWorkerDrains(t *testing.T) {
 				return false
 			})
 			r.report(0, corral.OutcomeDrained, false)
-			t.Logf("left %s after its last job", time.Since(place.lastEnd()).Round(time.Millisecond))
-			eventually(t, "the jobs that did not run to be idle", func() bool { return place.states(cluster)[jobIdle] == 4 })
-			if starts, ends := place.events(condor.Executing{}), place.events(condor.Terminated{}); starts != 2 || ends != 2 {
-				t.Errorf("%d jobs were started and %d ended, want 2: those that ran", starts, ends)
+			ends := events[condor.Terminated](place)
+			if starts := events[condor.Executing](place); len(starts) != 2 || len(ends) != 2 {
+				t.Fatalf("%d jobs were started and %d ended, want 2: those that ran", len(starts), len(ends))
 			}
+			t.Logf("left %s after its last job", time.Since(ends[1]).Round(time.Millisecond))
+			from = time.Now()
+			eventually(t, "the jobs that did not run to be idle", func() bool { return place.states(cluster)[jobIdle] == 4 })
+			t.Logf("the others were idle %s later", time.Since(from).Round(time.Millisecond))
 		})
 	}
 }
 
-// lastEnd is when the site's last job ended.
-func (s site) lastEnd() (last time.Time) {
+// events returns the times of those events of the site's jobs that are of one kind.
+func events[Kind any](s site) (times []time.Time) {
 	s.t.Helper()
 	log := condor.LogFile{Path: filepath.Join(s.root, "submitted", "log")}
 	for e, err := range log.New(time.Now()) {
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		if _, ok := e.Detail.(condor.Terminated); ok {
-			last = e.Time
+		if _, ok := e.Detail.(Kind); ok {
+			times = append(times, e.Time)
 		}
 	}
-	return last
-}
-
-// events counts the events of the site's jobs that are of one kind.
-func (s site) events(like any) (n int) {
-	s.t.Helper()
-	log := condor.LogFile{Path: filepath.Join(s.root, "submitted", "log")}
-	for e, err := range log.New(time.Now()) {
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		switch like.(type) {
-		case condor.Executing:
-			if _, ok := e.Detail.(condor.Executing); ok {
-				n++
-			}
-		case condor.Terminated:
-			if _, ok := e.Detail.(condor.Terminated); ok {
-				n++
-			}
-		}
-	}
-	return n
+	return times
 }
 
 // What may end a worker whatever runs. The jobs must be idle again at once.
@@ -120,9 +102,8 @@ func TestCondorJobsGoBackToTheQueue(t *testing.T) {
 			place := newCondorSite(t, s, func(p *order.Pilot) { p.Walltime = corral.Seconds(c.walltime) })
 			r := place.start()
 			place.inPool(1)
-			file := filepath.Join(place.root, "escaped")
-			cluster := place.job("cd "+place.root+"/jobs; "+escaping(filepath.Join(place.dir, "pid")), 1)
-			place.running(cluster, 1)
+			cluster := place.job(escaping(filepath.Join(place.dir, "pid")), 1)
+			place.executing(1)
 			escaped := pidFrom(t, filepath.Join(place.dir, "pid"))
 			from := time.Now()
 			if err := c.end(s, r); err != nil {
@@ -140,7 +121,6 @@ func TestCondorJobsGoBackToTheQueue(t *testing.T) {
 			from = time.Now()
 			eventually(t, "the job to be idle again", func() bool { return place.states(cluster)[jobIdle] == 1 })
 			t.Logf("the job was idle again %s later", time.Since(from).Round(time.Millisecond))
-			_ = file
 		})
 	}
 }
@@ -161,8 +141,8 @@ func TestCondorWorkerIsReplaced(t *testing.T) {
 			place := newCondorSite(t, s, nil)
 			r := place.start()
 			first, _ := place.inPool(1)[0].Int("CorralPID")
-			cluster := place.job(escaping(filepath.Join(place.dir, "pid")), 1)
-			place.running(cluster, 1)
+			place.job(escaping(filepath.Join(place.dir, "pid")), 1)
+			place.executing(1)
 			escaped := pidFrom(t, filepath.Join(place.dir, "pid"))
 			old := below(place.root)
 			victim := r.find(c.comm)
@@ -221,7 +201,8 @@ func TestCondorDaemonsDoNotOutliveTheirSupervisor(t *testing.T) {
 			place := newCondorSite(t, newService(t), nil)
 			r := place.start()
 			place.inPool(1)
-			place.running(place.job("sleep 1000", 1), 1)
+			place.job("sleep 1000", 1)
+			place.executing(1)
 			victims := []int{r.cmd.Process.Pid}
 			if alsoWorker {
 				victims = append(victims, r.find("pilot"))

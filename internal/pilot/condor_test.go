@@ -226,6 +226,12 @@ func (s site) inPool(n int) (ads []condor.Ad) {
 // job submits jobs for this site's workers only, which run a line of shell. It returns their cluster.
 func (s site) job(line string, count int) int {
 	s.t.Helper()
+	return s.jobOf(line, count, nil)
+}
+
+// jobOf is job with attributes.
+func (s site) jobOf(line string, count int, attributes condor.Ad) int {
+	s.t.Helper()
 	dir := filepath.Join(s.root, "submitted")
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		s.t.Fatal(err)
@@ -237,7 +243,7 @@ func (s site) job(line string, count int) int {
 	}
 	cluster, err := htcondor.pool.Tools().Submit(soon(s.t), condor.Submit{
 		Dir: dir, Executable: "/bin/sh", Log: filepath.Join(dir, "log"), TransferFiles: "YES", Cpus: 1, MemoryMiB: 20,
-		Requirements: condor.Expr("regexp(" + condor.FormatNew("^"+filepath.Base(s.dir)+"/") + ", TARGET.CorralWorker)"), Procs: procs,
+		Requirements: condor.Expr("regexp(" + condor.FormatNew("^"+filepath.Base(s.dir)+"/") + ", TARGET.CorralWorker)"), Attributes: attributes, Procs: procs,
 	})
 	if err != nil {
 		s.t.Fatal(err)
@@ -261,11 +267,8 @@ func (s site) states(cluster int) map[int64]int {
 	return states
 }
 
-// States of jobs in HTCondor's queue.
-const (
-	jobIdle    = 1
-	jobRunning = 2
-)
+// jobIdle is HTCondor's state of a job that waits in its queue; jobHeld of one that waits for somebody to release it.
+const jobIdle, jobHeld = 1, 5
 
 func TestCondorWorkerServesUntilIdle(t *testing.T) {
 	t.Parallel()
