@@ -2,7 +2,6 @@ package pools
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"path/filepath"
 	"strings"
@@ -80,11 +79,12 @@ func (k *keeper) lost() {
 // forget lets the queue go, when the cluster or corrald ends.
 func (k *keeper) forget() {
 	k.mu.Lock()
-	defer k.mu.Unlock()
-	if c, ok := k.queue.(io.Closer); ok {
-		_ = c.Close() // nobody is left who could do anything about it
-	}
+	queue := k.queue
 	k.queue = nil
+	k.mu.Unlock()
+	if c, ok := queue.(interface{ Close() }); ok {
+		c.Close()
+	}
 }
 
 func (k *keeper) queueOf(c corral.Cluster, tools condor.Tools) (run.Queue, error) {

@@ -67,10 +67,7 @@ type queue struct {
 	closed bool
 }
 
-func (q *queue) Close() error {
-	q.closed = true
-	return nil
-}
+func (q *queue) Close() { q.closed = true }
 
 // A world is a store, pools that are kept as it says, and a folder for all.
 type world struct {

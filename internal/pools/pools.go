@@ -40,8 +40,8 @@ type Config struct {
 	Dir      string     // of the clusters' folders, absolute
 	Host     netip.Addr // of this machine, on which new pools listen
 	Releases Releases
-	// NewQueue returns the job queue of a cluster; dir, which exists, is the queue's own. If it is an io.Closer, it
-	// is closed when the cluster is removed.
+	// NewQueue returns the job queue of a cluster; dir, which exists, is the queue's own. If it has a method
+	// Close(), that is called when the cluster is removed, and when Run ends.
 	NewQueue func(cluster corral.Cluster, tools condor.Tools, dir string) run.Queue
 	OnChange func() // called after a cluster's workers have changed; it must not block. nil: nobody wants to know
 	RunAs    string // for tests that root runs: whose pools are; see [condor.AccountFor]. corrald leaves it empty
