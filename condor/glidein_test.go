@@ -185,3 +185,26 @@ func TestGlideinConfigRefuses(t *testing.T) {
 		}
 	}
 }
+
+func TestGlideinConfigWhileDraining(t *testing.T) {
+	t.Parallel()
+	c := glidein(t, newPool(t), "drains")
+	c.PIDAttribute, c.Draining = "GlideinPID", true
+	if _, err := c.Prepare("secret"); err != nil {
+		t.Fatal(err)
+	}
+	c.Cpus = 7
+	if err := c.Reconfigure(); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(c.Dir, "condor_config"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(string(text), "\n")
+	for _, want := range []string{"START = False", "STARTD_NOCLAIM_SHUTDOWN = 1", "NUM_CPUS = 7", "GlideinPID = $(PPID)", "MASTER.GlideinPID = $(PID)"} {
+		if !slices.Contains(lines, want) {
+			t.Errorf("no line %q in\n%s", want, text)
+		}
+	}
+}
