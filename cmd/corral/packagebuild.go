@@ -134,7 +134,7 @@ func installation(c *cli.Context, p *printer, scratch string) (packaging.Install
 	if err != nil {
 		return packaging.Installation{}, err
 	}
-	d := packaging.Debian{Suite: c.String("from-debian"), Cache: filepath.Join(layout.Cache, "debian"),
+	d := packaging.Debian{Suite: c.String("from-debian"), Cache: filepath.Join(layout.Downloads(), "debian"),
 		Progress: func(step string) { p.say("%s", step) }}
 	return d.Unpack(c.Context, scratch)
 }
