@@ -10,9 +10,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -25,19 +27,25 @@ import (
 
 // Config says how to show the demo.
 type Config struct {
-	Out  io.Writer
-	Look follow.Look // of Out
-	Keep bool        // leave the run directory for looking at
+	Out   io.Writer
+	Look  follow.Look // of Out
+	Keep  bool        // leave the run directory for looking at
+	Kind  corral.ClusterKind
+	RunAs string // as whom root's corrald runs; "": as root
+	// Packages returns the archives that a cluster of kind condor and its workers are made of. It says what it does
+	// if that takes long.
+	Packages func(ctx context.Context, say func(string)) ([]string, error)
 }
 
 // A demo is one run of it. Its methods are its steps.
 type demo struct {
 	stage
-	keep    bool
+	cfg     Config
 	dir     string
 	corrald personal.Corrald
 	cl      *api.Client
 	site    corral.Site
+	cluster string // that takes the pilots
 	plan    plan
 	glidein corral.Glidein
 	run     corral.Run
@@ -56,10 +64,16 @@ func Run(ctx context.Context, cfg Config) (corral.Run, error) {
 	if err != nil {
 		return corral.Run{}, fmt.Errorf("making a temporary directory: %w", err)
 	}
-	d := &demo{stage: newStage(cfg.Out, cfg.Look), keep: cfg.Keep, dir: dir, corrald: personal.Corrald{Layout: xdg.Below(dir)}}
+	d := &demo{stage: newStage(cfg.Out, cfg.Look), cfg: cfg, dir: dir, cluster: personal.Cluster,
+		corrald: personal.Corrald{Layout: xdg.Below(dir), RunAs: cfg.RunAs}}
 	d.title("Corral: the k-mer spectrum of the lambda phage genome, on pilots", "all of it below "+dir)
 	began := time.Now()
-	for _, step := range []func(context.Context) error{d.up, d.decide, d.provision, d.execute, d.check, d.down, d.nothingLeft} {
+	steps := []func(context.Context) error{d.up, d.decide, d.provision, d.execute, d.check, d.down, d.nothingLeft}
+	if cfg.Kind == corral.Condor {
+		steps = slices.Insert(steps, 1, d.startPool)
+		steps = slices.Insert(steps, 0, d.fetchPackages)
+	}
+	for _, step := range steps {
 		if err := step(ctx); err != nil {
 			d.abandon(ctx)
 			return d.run, err
@@ -75,7 +89,7 @@ func (d *demo) workflow() string { return filepath.Join(d.dir, "lambda", lambda.
 func (d *demo) up(ctx context.Context) error {
 	d.doing("starting corrald, and the setup job of site " + personal.Site)
 	began := time.Now()
-	if err := os.CopyFS(filepath.Dir(d.workflow()), lambda.FS); err != nil {
+	if err := d.unpackExample(); err != nil {
 		return fmt.Errorf("unpacking the example: %w", err)
 	}
 	if _, err := d.corrald.Start(ctx); err != nil {
@@ -90,7 +104,28 @@ func (d *demo) up(ctx context.Context) error {
 	}
 	d.say("site", "%s is %s, %s after the start of a private corrald", d.site.Name, d.site.State, round(time.Since(began)))
 	d.more("its setup job installed %s", d.site.Package)
+	if d.cfg.RunAs != "" {
+		d.more("root's corrald, and all that it starts, runs as %s", d.cfg.RunAs)
+	}
 	return nil
+}
+
+// unpackExample puts the workflow and its input where corrald can read them, whoever it runs as.
+func (d *demo) unpackExample() error {
+	dir := filepath.Dir(d.workflow())
+	if err := errors.Join(os.CopyFS(dir, lambda.FS), os.Chmod(d.dir, 0o711)); err != nil {
+		return err
+	}
+	return filepath.WalkDir(dir, func(path string, f fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		mode := fs.FileMode(0o644)
+		if f.IsDir() {
+			mode = 0o755
+		}
+		return os.Chmod(path, mode)
+	})
 }
 
 // decide chooses how many pilots to ask for and predicts what they will do.
@@ -108,7 +143,7 @@ func (d *demo) decide(context.Context) (err error) {
 func (d *demo) provision(ctx context.Context) (err error) {
 	d.doing(fmt.Sprintf("waiting for %d workers", d.plan.pilots))
 	d.glidein, err = d.cl.CreateGlidein(ctx, api.NewGlidein{
-		Site: personal.Site, Cluster: personal.Cluster, Hosts: d.plan.pilots, CPUs: 1,
+		Site: personal.Site, Cluster: d.cluster, Hosts: d.plan.pilots, CPUs: 1,
 		Walltime: corral.Seconds(walltime), Idle: corral.Seconds(patience),
 	}, "")
 	if err != nil {
@@ -117,7 +152,7 @@ func (d *demo) provision(ctx context.Context) (err error) {
 	if d.glidein, err = d.cl.WaitGlidein(ctx, d.glidein.ID, api.UntilWorkers, patience); err != nil {
 		return err
 	}
-	workers, err := d.cl.Workers(ctx, personal.Cluster)
+	workers, err := d.cl.Workers(ctx, d.cluster)
 	if err != nil {
 		return err
 	}
@@ -139,7 +174,7 @@ func (d *demo) execute(ctx context.Context) error {
 		return fmt.Errorf("reading the workflow: %w", err)
 	}
 	d.run, err = d.cl.CreateRun(ctx, api.NewRun{
-		Cluster: personal.Cluster, Workflow: document, WorkflowName: lambda.WorkflowFile, SourceDir: filepath.Dir(d.workflow()),
+		Cluster: d.cluster, Workflow: document, WorkflowName: lambda.WorkflowFile, SourceDir: filepath.Dir(d.workflow()),
 	}, "")
 	if err != nil {
 		return err

@@ -39,7 +39,7 @@ func (d *demo) nothingLeft(context.Context) error {
 	if _, err := os.Lstat(d.site.Root); err == nil {
 		return corral.Errorf(corral.Failed, "the site's directory %s is still there", d.site.Root)
 	}
-	if d.keep {
+	if d.cfg.Keep {
 		d.say("left", "no process, nothing at the site; kept is %s", d.run.Dir)
 		return d.corrald.Erase(false)
 	}
@@ -50,7 +50,8 @@ func (d *demo) nothingLeft(context.Context) error {
 	return nil
 }
 
-// processesBelow returns the processes whose command line or environment names dir.
+// processesBelow returns the processes that run a program below dir, or work there, or whose command line or
+// environment names it.
 func processesBelow(dir string) []int {
 	var found []int
 	procs, _ := filepath.Glob("/proc/[0-9]*")
@@ -59,12 +60,17 @@ func processesBelow(dir string) []int {
 		if err != nil || pid == os.Getpid() {
 			continue
 		}
+		var all []byte // what cannot be read is gone, or another user's: not ours
 		for _, file := range []string{"cmdline", "environ"} {
-			b, err := os.ReadFile(filepath.Join(proc, file)) // gone, or another user's: not ours
-			if err == nil && bytes.Contains(b, []byte(dir)) {
-				found = append(found, pid)
-				break
-			}
+			b, _ := os.ReadFile(filepath.Join(proc, file))
+			all = append(all, b...)
+		}
+		for _, link := range []string{"exe", "cwd"} {
+			to, _ := os.Readlink(filepath.Join(proc, link))
+			all = append(all, to...)
+		}
+		if bytes.Contains(all, []byte(dir)) {
+			found = append(found, pid)
 		}
 	}
 	return found
