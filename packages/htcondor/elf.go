@@ -63,7 +63,10 @@ func (m *image) bytes(offset, size uint64) ([]byte, error) {
 // encode writes the tables back to where they were, and returns the file.
 func (m *image) encode() ([]byte, error) {
 	put := func(offset uint64, v any) error {
-		_, err := binary.Encode(m.raw[offset:], binary.LittleEndian, v)
+		to, err := m.bytes(offset, uint64(binary.Size(v)))
+		if err == nil {
+			_, err = binary.Encode(to, binary.LittleEndian, v)
+		}
 		return err
 	}
 	err := errors.Join(put(m.head.Phoff, m.segments), put(m.head.Shoff, m.sections))
@@ -160,30 +163,50 @@ func relink(program, loader []byte, rpath string) (out []byte, at int64, err err
 	return out, int64(s.Off), err
 }
 
-// add appends content to the file and has it loaded, after all else, in place of a note.
+// add appends content to the file and has it loaded, after all else, in place of a note or of what an earlier relink
+// has added.
 func (m *image) add(content []byte) (elf.Prog64, error) {
-	page, end, note := uint64(4096), uint64(0), -1
+	m.raw = bytes.Clone(m.raw)
+	place := m.dropAdded()
+	page, end := uint64(4096), uint64(0)
 	for i, s := range m.segments {
 		switch elf.ProgType(s.Type) {
 		case elf.PT_LOAD:
 			page, end = max(page, s.Align), max(end, s.Vaddr+s.Memsz)
 		case elf.PT_NOTE:
-			note = i
+			if place < 0 {
+				place = i
+			}
 		}
 	}
-	if note < 0 {
+	if place < 0 {
 		return elf.Prog64{}, errors.New("its table of segments has no room for another one")
 	}
 	if page&(page-1) != 0 || page > 1<<20 || end > 1<<40 {
 		return elf.Prog64{}, errDamaged
 	}
-	m.raw = append(bytes.Clone(m.raw), make([]byte, -len(m.raw)&7)...)
+	m.raw = append(m.raw, make([]byte, -len(m.raw)&7)...)
 	at, size := uint64(len(m.raw)), uint64(len(content))
 	address := (end+page-1)&^(page-1) + at&(page-1) // an address and its offset differ by whole pages
 	m.raw = append(m.raw, content...)
-	m.segments[note] = elf.Prog64{Type: uint32(elf.PT_LOAD), Flags: uint32(elf.PF_R), Off: at,
+	m.segments[place] = elf.Prog64{Type: uint32(elf.PT_LOAD), Flags: uint32(elf.PF_R), Off: at,
 		Vaddr: address, Paddr: address, Filesz: size, Memsz: size, Align: page}
-	return m.segments[note], nil
+	return m.segments[place], nil
+}
+
+// dropAdded takes what an earlier relink has added off the file, and returns its place in the table of segments;
+// -1 if there is nothing such. It is known by having the loader's path, the names, and nothing else.
+func (m *image) dropAdded() int {
+	interpreter, size := m.segment(elf.PT_INTERP), m.entry(elf.DT_STRSZ)
+	for i, s := range m.segments {
+		if elf.ProgType(s.Type) == elf.PT_LOAD && s.Vaddr == interpreter.Vaddr && s.Off == interpreter.Off &&
+			s.Filesz == interpreter.Filesz+size.Val && m.entry(elf.DT_STRTAB).Val == s.Vaddr+interpreter.Filesz &&
+			s.Off+s.Filesz == uint64(len(m.raw)) && s.Off >= m.head.Shoff+64*uint64(m.head.Shnum) && s.Off >= m.head.Phoff+56*uint64(m.head.Phnum) {
+			m.raw, m.segments[i].Type = m.raw[:s.Off], uint32(elf.PT_NULL)
+			return i
+		}
+	}
+	return -1
 }
 
 // addEntry puts d before the entry that ends the dynamic section, where linkers leave room.

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -22,54 +23,59 @@ import (
 	"github.com/corral-pilot/corral/packages"
 )
 
-// What all tests share: HTCondor from Debian, and its two packages.
+// What tests share: HTCondor from Debian, and its two packages.
 var (
 	debian  Installation
-	folder  string // where nobody may enter and nothing else is
-	archive = map[string]string{}
-	packed  = map[string]packages.Package{}
+	folder  string                          // where nobody may enter and nothing else is
+	archive = map[string]string{}           // :: what → file
+	packed  = map[string]packages.Package{} // :: what → package
+
+	made = sync.OnceValue(makePackages)
 )
 
 func TestMain(m *testing.M) {
-	status, err := withPackages(m)
-	if err != nil {
+	status := m.Run()
+	if err := os.RemoveAll(folder); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		status = 1
 	}
 	os.Exit(status)
 }
 
-func withPackages(m *testing.M) (status int, err error) {
+// withPackages starts a test that needs what tests share.
+func withPackages(t *testing.T) {
+	t.Helper()
+	t.Parallel()
+	if err := made(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func makePackages() (err error) {
 	start := time.Now()
 	if folder, err = os.MkdirTemp("/tmp", "pack-"); err != nil {
-		return 1, err
+		return err
 	}
-	defer os.RemoveAll(folder)
 	root := filepath.Join(folder, "root")
-	if err := os.Mkdir(root, 0o755); err != nil {
-		return 1, err
-	}
-	if err := os.Chmod(folder, 0o755); err != nil {
-		return 1, err
+	if err := errors.Join(os.Chmod(folder, 0o755), os.Mkdir(root, 0o755)); err != nil {
+		return err
 	}
 	cache, err := debCache()
 	if err != nil {
-		return 1, err
+		return err
 	}
-	d := Debian{Suite: "trixie", Cache: cache, Progress: func(step string) {
-		fmt.Printf("%5.1f s  %s\n", time.Since(start).Seconds(), step)
-	}}
-	if debian, err = d.Unpack(context.Background(), root); err != nil {
-		return 1, err
+	progress := func(step string) { fmt.Printf("%5.1f s  %s\n", time.Since(start).Seconds(), step) }
+	if debian, err = (Debian{Suite: "trixie", Cache: cache, Progress: progress}).Unpack(context.Background(), root); err != nil {
+		return err
 	}
 	for _, what := range []string{Worker, Pool} {
 		archive[what] = filepath.Join(folder, what+".tar.gz")
 		if packed[what], err = packTo(debian, what, archive[what]); err != nil {
-			return 1, err
+			return err
 		}
-		fmt.Printf("%5.1f s  packed %s\n", time.Since(start).Seconds(), packed[what].Name)
+		progress("packed " + packed[what].Name)
 	}
-	return m.Run(), nil
+	return nil
 }
 
 // debCache is where the packages stay for the next test run, beside what scripts/htcondor makes.
@@ -91,7 +97,7 @@ func packTo(i Installation, what, name string) (packages.Package, error) {
 }
 
 func TestPackages(t *testing.T) {
-	t.Parallel()
+	withPackages(t)
 	for _, what := range []string{Worker, Pool} {
 		p := packed[what]
 		if p.What != what || p.Version != debian.Version || p.Platform.OS != "linux" || p.Platform.Arch != Arch() || p.Platform.Libc != packages.Static {
@@ -124,7 +130,7 @@ func unpackAt(t *testing.T, what, dir string) string {
 }
 
 func TestPackagesLackNothing(t *testing.T) {
-	t.Parallel()
+	withPackages(t)
 	for _, what := range []string{Worker, Pool} {
 		dir := unpackAt(t, what, filepath.Join(folder, "whole", what))
 		programs := 0
@@ -177,7 +183,7 @@ func TestPackagesLackNothing(t *testing.T) {
 // In a root folder that has nothing but the package and /proc there is no other loader, library or configuration
 // to lean on.
 func TestProgramsRunInAnEmptyRoot(t *testing.T) {
-	t.Parallel()
+	withPackages(t)
 	jail := filepath.Join(folder, "jail")
 	dir := unpackAt(t, Worker, filepath.Join(folder, "worker"))
 	err := errors.Join(os.CopyFS(filepath.Join(jail, dir), os.DirFS(dir)), os.Mkdir(filepath.Join(jail, "proc"), 0o755),
@@ -214,7 +220,7 @@ func soon(t *testing.T) context.Context {
 
 // A pool of the one package, a worker of the other under as long a path as there is room for, and a job.
 func TestWorkerJoinsPoolAndRunsAJob(t *testing.T) {
-	t.Parallel()
+	withPackages(t)
 	pool, owner := startPool(t, unpackAt(t, Pool, filepath.Join(folder, "pool")))
 	deep := filepath.Join(folder, "deep")
 	for len(deep) < placeBytes-150 {
@@ -336,16 +342,18 @@ func configured(t *testing.T, pool *condor.Pool, name string) string {
 
 func eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !done(); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(deadline) {
+	for ctx := soon(t); !done(); {
+		select {
+		case <-ctx.Done():
 			t.Fatal("no " + what)
+		case <-time.After(50 * time.Millisecond):
 		}
 	}
 }
 
 // What is unpacked is an installation too, and gives the same programs again.
 func TestPackagesOfAnUnpackedPackage(t *testing.T) {
-	t.Parallel()
+	withPackages(t)
 	i, err := Find(unpackAt(t, Pool, filepath.Join(folder, "again")))
 	if err != nil {
 		t.Fatal(err)
