@@ -20,8 +20,8 @@ type PoolConfig struct {
 }
 
 const (
-	domain          = "corral.pool"       // of users, files and trust; a name that no network has
-	glideinIdentity = "glidein@" + domain // whom a glidein's token makes it
+	domain      = "corral.pool" // of users, files and trust; a name that no network has
+	glideinName = "glidein"     // whom a glidein's token makes it, with a number or without
 )
 
 //go:embed pool.conf
@@ -74,7 +74,7 @@ func (c PoolConfig) text(owner Account) string {
 		{"LOCAL_DIR", c.Dir},
 		{"DEFAULT_DOMAIN_NAME", domain},
 		{"OWNER", owner.Name + "@" + domain},
-		{"GLIDEIN", glideinIdentity},
+		{"GLIDEIN", glideinName + "*@" + domain},
 		{"CONDOR_HOST", c.Address.Addr().String()},
 		{"COLLECTOR_HOST", c.Address.String()},
 		{"NETWORK_INTERFACE", c.Address.Addr().String()},

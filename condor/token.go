@@ -41,11 +41,24 @@ var glideinRights = []string{"ADVERTISE_STARTD", "ADVERTISE_MASTER", "READ"}
 
 // MintGlidein makes a token for a glidein, valid for lifetime, which is rounded up to a second.
 func (p *Pool) MintGlidein(ctx context.Context, lifetime time.Duration) (Token, error) {
+	return p.mint(ctx, glideinName+"@"+domain, lifetime)
+}
+
+// MintNumbered is MintGlidein for one of many: its daemons are [NumberedIdentity] to the pool, which is the
+// AuthenticatedIdentity that the collector writes into their ads.
+func (p *Pool) MintNumbered(ctx context.Context, n int64, lifetime time.Duration) (Token, error) {
+	return p.mint(ctx, NumberedIdentity(n), lifetime)
+}
+
+// NumberedIdentity returns who a glidein with a number is to the pool.
+func NumberedIdentity(n int64) string { return fmt.Sprintf("%s-%d@%s", glideinName, n, domain) }
+
+func (p *Pool) mint(ctx context.Context, identity string, lifetime time.Duration) (Token, error) {
 	if lifetime <= 0 {
 		return Token{}, errors.New("minting a token: its lifetime is over before it begins")
 	}
 	seconds := (lifetime + time.Second - 1) / time.Second
-	args := []string{"-identity", glideinIdentity, "-lifetime", fmt.Sprint(int64(seconds))}
+	args := []string{"-identity", identity, "-lifetime", fmt.Sprint(int64(seconds))}
 	for _, r := range glideinRights {
 		args = append(args, "-authz", r)
 	}

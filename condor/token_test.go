@@ -167,6 +167,13 @@ func TestTokenClaims(t *testing.T) {
 	if token.Expires.Before(from.Add(89*time.Second)) || token.Expires.After(time.Now().Add(91*time.Second)) {
 		t.Errorf("token expires at %v, want in 90 s", token.Expires)
 	}
+	numbered, err := p.MintNumbered(soon(t), 7, time.Minute)
+	if err != nil || numbered.Identity != NumberedIdentity(7) || !slices.Equal(numbered.Rights, glideinRights) {
+		t.Errorf("token of glidein 7 = %+v, %v", numbered, err)
+	}
+	if err := advertise(t, stranger(t, p, numbered.Secret()), "UPDATE_STARTD_AD", startdAd("slot1@numbered")); err != nil {
+		t.Errorf("advertising a startd with a number: %v", err)
+	}
 	var log strings.Builder
 	slog.New(slog.NewTextHandler(&log, nil)).Info("x", "token", token)
 	for _, printed := range []string{log.String(), fmt.Sprint(token), fmt.Sprintf("%+v %#v", token, token)} {
