@@ -29,7 +29,7 @@ func (k *keeper) keep(ctx context.Context, c corral.Cluster) (time.Duration, err
 	if err := k.check(ctx); err != nil {
 		return 0, err
 	}
-	live, err := k.attempts(ctx)
+	live, err := k.attempts(ctx, c)
 	if err != nil {
 		return 0, err
 	}

@@ -13,8 +13,9 @@ import (
 // An attempt is one that may have workers.
 type attempt struct {
 	corral.Job
-	cluster corral.ClusterID
-	hosts   int // each of which runs a worker
+	cluster  corral.ClusterID
+	hosts    int    // each of which runs a worker
+	identity string // who its workers are to the pool; "" if they may be anybody
 }
 
 // A view is what the keeper knows of the collector's answers.

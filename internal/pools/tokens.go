@@ -22,7 +22,7 @@ func (p *Pools) Mint(ctx context.Context, cluster corral.ClusterID, attempt corr
 	}
 	var token condor.Token
 	if pool := k.own(); pool != nil {
-		token, err = pool.MintGlidein(ctx, lifetime)
+		token, err = pool.MintNumbered(ctx, int64(attempt), lifetime)
 	} else {
 		token, err = k.fetch(ctx, tools, attempt, lifetime)
 	}
@@ -37,13 +37,17 @@ func (p *Pools) Mint(ctx context.Context, cluster corral.ClusterID, attempt corr
 }
 
 // attempts returns those of the cluster that may have workers.
-func (k *keeper) attempts(ctx context.Context) ([]attempt, error) {
+func (k *keeper) attempts(ctx context.Context, c corral.Cluster) ([]attempt, error) {
 	var live []attempt
 	err := k.p.db.View(ctx, func(tx *store.Tx) error {
 		glideins, err := tx.Glideins(store.GlideinFilter{Cluster: k.id, Live: true})
 		for _, g := range glideins {
 			for _, j := range g.Live() {
-				live = append(live, attempt{j, k.id, g.Hosts})
+				a := attempt{Job: j, cluster: k.id, hosts: g.Hosts}
+				if !c.Attached {
+					a.identity = condor.NumberedIdentity(int64(j.ID))
+				}
+				live = append(live, a)
 			}
 		}
 		return err
@@ -54,20 +58,19 @@ func (k *keeper) attempts(ctx context.Context) ([]attempt, error) {
 // liveFile is a part of the pool's configuration: which attempts' slots the negotiator may match.
 func (k *keeper) liveFile() string { return filepath.Join(k.dir, "live.conf") }
 
-// liveText admits the slots of attempts. No attempt has the number 0, which keeps the list from being empty.
+// liveText admits slots that say they are of one of the attempts, and have shown its token. What a slot says of itself
+// anybody can say; who it is, the collector writes into its ad.
 func liveText(live []attempt) string {
-	var s strings.Builder
-	s.WriteString("NEGOTIATOR_SLOT_CONSTRAINT = member(CorralAttempt, { 0")
+	pairs := []string{`""`} // an empty list is not worth thinking about
 	for _, a := range live {
-		fmt.Fprintf(&s, ", %d", a.ID)
+		pairs = append(pairs, condor.FormatNew(fmt.Sprintf("%d %s", a.ID, a.identity)))
 	}
-	s.WriteString(" })\n")
-	return s.String()
+	return fmt.Sprintf("NEGOTIATOR_SLOT_CONSTRAINT = member(strcat(CorralAttempt, \" \", AuthenticatedIdentity), { %s })\n", strings.Join(pairs, ", "))
 }
 
 // writeLive writes the file for a pool that is about to start.
-func (k *keeper) writeLive(ctx context.Context, _ corral.Cluster) error {
-	live, err := k.attempts(ctx)
+func (k *keeper) writeLive(ctx context.Context, c corral.Cluster) error {
+	live, err := k.attempts(ctx, c)
 	if err != nil {
 		return err
 	}

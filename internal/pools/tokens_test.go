@@ -54,16 +54,18 @@ func (w *world) negotiated(c corral.Cluster) {
 	})
 }
 
-// TestOnlyLiveAttemptsGetJobs has a thief with a good token offer a slot under the number of an attempt that does not live.
+// TestOnlyLiveAttemptsGetJobs has thieves with good tokens offer slots under the number of an attempt that does not live, and
+// under that of an attempt which lives, but is not the one that they have the token of.
 func TestOnlyLiveAttemptsGetJobs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	c := w.ready("mine")
-	live := w.attempt(c, 1, 2)
-	stolen, ghost := w.mint(c, live), live
+	live, other := w.attempt(c, 1, 2), w.attempt(c, 1, 2)
+	ghost := live
 	ghost.ID = 999
-	w.glidein(c, ghost, stolen, nil)
-	w.eventually("the thief's slot", func() bool { return w.slots(c, ghost.ID) > 0 })
+	w.glidein(c, ghost, w.mint(c, live), nil)
+	w.glidein(c, live, w.mint(c, other), nil)
+	w.eventually("the thieves' slots", func() bool { return w.slots(c, ghost.ID) > 0 && w.slots(c, live.ID) > 0 })
 	job := w.submit(c)
 	w.negotiated(c)
 	if w.queued(c, job) != 1 {
@@ -82,7 +84,9 @@ func TestOnlyLiveAttemptsGetJobs(t *testing.T) {
 	// The attempt ends, its slot stays: no further job.
 	w.write(func(tx *store.Tx) error { return end(tx, live.ID) })
 	w.eventually("end of the worker", func() bool { return len(w.pools.Workers(c.ID)) == 0 })
-	w.eventually("the negotiator's word", func() bool { return !strings.Contains(w.constraint(c), fmt.Sprint(live.ID, " ")) })
+	w.eventually("the negotiator's word", func() bool {
+		return !strings.Contains(w.constraint(c), fmt.Sprintf("%q", fmt.Sprintf("%d %s", live.ID, condor.NumberedIdentity(int64(live.ID)))))
+	})
 	if w.slots(c, live.ID) == 0 {
 		t.Fatal("the slot of the attempt that ended has gone")
 	}

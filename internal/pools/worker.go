@@ -12,7 +12,7 @@ import (
 // slotAttributes are what is asked of each slot.
 var slotAttributes = []string{
 	"CorralAttempt", "CorralWorker", "CorralHost", "CorralPID", "CorralCpus", "CorralMemoryMiB", "CorralEnd", "CorralDraining",
-	"Cpus", "Memory", "PartitionableSlot", "State", "Activity", "DaemonStartTime", "LastHeardFrom",
+	"AuthenticatedIdentity", "Cpus", "Memory", "PartitionableSlot", "State", "Activity", "DaemonStartTime", "LastHeardFrom",
 }
 
 // keepLost is how long a worker stays listed that the collector does not name any longer, while its attempt lives. A
@@ -20,7 +20,7 @@ var slotAttributes = []string{
 const keepLost = 2 * time.Minute
 
 // workersOf returns the workers that slots belong to, by id. Slots that name no live attempt, or a worker that cannot be
-// the attempt's, are nobody's: in a pool that is shared, attempts of other corralds have the same numbers.
+// the attempt's, or that have shown another's token, are nobody's: in a pool that is shared, attempts of other corralds have the same numbers.
 func workersOf(slots []condor.Ad, live []attempt) []corral.Worker {
 	attempts := map[corral.JobID]attempt{}
 	for _, a := range live {
@@ -31,7 +31,8 @@ func workersOf(slots []condor.Ad, live []attempt) []corral.Worker {
 		n, _ := slot.Int("CorralAttempt")
 		id, _ := slot.Text("CorralWorker")
 		a, ok := attempts[corral.JobID(n)]
-		if !ok || !strings.HasPrefix(id, a.Tag+"/") {
+		who, _ := slot.Text("AuthenticatedIdentity")
+		if !ok || !strings.HasPrefix(id, a.Tag+"/") || a.identity != "" && who != a.identity {
 			continue
 		}
 		if byID[id] == nil {

@@ -16,14 +16,14 @@ var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 func at(seconds int64) int64 { return noon.Unix() + seconds }
 
 func someAttempt(id corral.JobID, tag string, hosts int) attempt {
-	return attempt{corral.Job{ID: id, Tag: tag, Glidein: 70 + corral.GlideinID(id), CreatedAt: noon, UpdatedAt: noon}, 1, hosts}
+	return attempt{corral.Job{ID: id, Tag: tag, Glidein: 70 + corral.GlideinID(id), CreatedAt: noon, UpdatedAt: noon}, 1, hosts, "me"}
 }
 
 // slot is an ad of a worker's slot, with changes.
 func slot(worker string, changes condor.Ad) condor.Ad {
 	ad := condor.Ad{"CorralAttempt": int64(7), "CorralWorker": worker, "CorralHost": "n1", "CorralPID": int64(42), "CorralEnd": at(3600),
 		"CorralDraining": false, "State": "Unclaimed", "Activity": "Idle", "Cpus": int64(1), "Memory": int64(100),
-		"DaemonStartTime": at(10), "LastHeardFrom": at(20)}
+		"AuthenticatedIdentity": "me", "DaemonStartTime": at(10), "LastHeardFrom": at(20)}
 	for name, value := range changes {
 		ad[name] = value
 	}
@@ -79,8 +79,9 @@ func TestWorkersOfSlots(t *testing.T) {
 			[]corral.Worker{worker(func(w *corral.Worker) { w.RegisteredAt = noon }),
 				worker(func(w *corral.Worker) { w.ID, w.RegisteredAt = "tag/1", noon.Add(20*time.Second) })},
 		},
-		"of an attempt that is over, or of another corrald's": {
-			[]condor.Ad{slot("tag/0", condor.Ad{"CorralAttempt": int64(6)}), slot("other/0", nil), slot("tag", nil), {}},
+		"of an attempt that is over, of another corrald's, or with another token": {
+			[]condor.Ad{slot("tag/0", condor.Ad{"CorralAttempt": int64(6)}), slot("other/0", nil), slot("tag", nil), {},
+				slot("tag/0", condor.Ad{"AuthenticatedIdentity": "you"})},
 			nil,
 		},
 	}
