@@ -53,11 +53,14 @@ func New(lg *slog.Logger, cfg Config) *Queue {
 	return q
 }
 
-// Attach makes sink the owner of the run's jobs.
+// Attach makes sink the owner of the run's jobs, in place of another one.
 func (q *Queue) Attach(run corral.RunID, sink pool.Sink) {
+	if f := q.feed(run); f != nil {
+		f.close()
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.closed || q.feeds[run] != nil {
+	if q.closed {
 		return
 	}
 	f := newFeed(q, run, sink)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -79,7 +80,29 @@ func newSite(t testing.TB) *site {
 	if err := s.pool.Start(soon(t)); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(s.explain)
 	return s
+}
+
+// explain shows what HTCondor did, if the test failed.
+func (s *site) explain() {
+	if !s.Failed() {
+		return
+	}
+	queue, err := s.pool.Tools().Run(soon(s), nil, "condor_q", "-af:h", "ClusterId", "ProcId", "JobStatus", "NumJobStarts", "CorralSeq", "HoldReason")
+	s.Logf("queue: %s %v", queue, err)
+	logs, _ := filepath.Glob(filepath.Join(s.dir, "q", "*", "log")) // never fails
+	for _, name := range logs {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			s.Log(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			if len(line) > 3 && line[3] == ' ' && line[0] == '0' && !strings.HasPrefix(line, "028") {
+				s.Log(strings.TrimSpace(line))
+			}
+		}
+	}
 }
 
 // glidein is a worker as the pilot makes it; change may change it.
