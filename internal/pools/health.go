@@ -10,10 +10,11 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// How often the daemons are asked for, in health and while one is missing.
+// How often the daemons are asked for.
 const (
-	healthEvery = 5 * time.Second
-	sickEvery   = time.Second
+	healthEvery = 5 * time.Second  // while attempts are alive, in a pool of ours
+	healthIdle  = 30 * time.Second // otherwise: a question costs the pool and us some 40 ms of a processor
+	sickEvery   = time.Second      // while one is missing
 )
 
 // askTime is how long a pool may take to answer a question.
@@ -23,7 +24,7 @@ const askTime = 10 * time.Second
 func (k *keeper) keep(ctx context.Context, c corral.Cluster) (time.Duration, error) {
 	if _, ok := k.commands(); !ok {
 		if err := k.adopt(c); err != nil {
-			return healthEvery, k.note(ctx, sentence(err))
+			return healthIdle, k.note(ctx, sentence(err))
 		}
 	}
 	if err := k.check(ctx); err != nil {
@@ -33,17 +34,21 @@ func (k *keeper) keep(ctx context.Context, c corral.Cluster) (time.Duration, err
 	if err != nil {
 		return 0, err
 	}
-	if err := k.guard(ctx, live); err != nil {
-		k.lg.Warn("telling the pool which attempts are alive failed", "err", err) // its health says why; it is tried again
+	told, err := k.guard(ctx, live)
+	if err != nil && ctx.Err() == nil {
+		k.lg.Warn("telling the pool which attempts are alive failed", "err", err)
+		k.sick = true // its health is asked for next; then this is tried again
 	}
-	again := k.look(ctx, c, live)
-	return min(again, k.untilCheck()), nil
+	return min(k.look(ctx, c, live), told, k.untilCheck()), nil
 }
 
 func (k *keeper) untilCheck() time.Duration {
-	every := healthEvery
-	if k.sick {
+	every := healthIdle
+	switch {
+	case k.sick && k.own() != nil:
 		every = sickEvery
+	case k.sick, k.own() != nil && len(k.view.live) > 0:
+		every = healthEvery
 	}
 	return max(time.Until(k.checked.Add(every)), time.Millisecond)
 }

@@ -32,7 +32,8 @@ type keeper struct {
 	checked time.Time // when the daemons were last asked for
 	sick    bool      // and whether one was missing
 	view    view
-	live    string // the text of the file of live attempts that the negotiator has; "": not known
+	live    string    // the text of the file of live attempts that the negotiator has; "": not known
+	told    time.Time // when the pool was last told to read such a file
 }
 
 // begin reports whether the caller is the first, who has to call run.
@@ -72,7 +73,7 @@ func (k *keeper) lost() {
 	k.mu.Lock()
 	k.pool, k.tools = nil, nil
 	k.mu.Unlock()
-	k.checked, k.sick, k.live, k.view = time.Time{}, false, "", view{}
+	k.checked, k.told, k.sick, k.live, k.view = time.Time{}, time.Time{}, false, "", view{}
 	k.show(nil)
 }
 

@@ -100,6 +100,7 @@ func (k *keeper) ask(ctx context.Context, c corral.Cluster, live []attempt) {
 		k.lg.Warn("the collector does not answer", "err", err)
 	}
 	k.view.silent = err != nil
+	k.sick = k.sick || err != nil // so that its health is asked for soon
 	watched := now.Sub(k.view.heard) < 2*lookSlow
 	if err == nil {
 		k.view.heard = now

@@ -88,24 +88,33 @@ func (k *keeper) replaceLive(text string) error {
 	return os.Rename(aside, k.liveFile())
 }
 
-// guard has a pool of ours match slots of live attempts only, and refuse the tokens of those that are over.
-func (k *keeper) guard(ctx context.Context, live []attempt) error {
+// guardEvery bounds how often a pool reads its configuration again, however many attempts come and go. A worker needs longer
+// than that to join.
+const guardEvery = 500 * time.Millisecond
+
+// guard has a pool of ours match slots of live attempts only, and refuse the tokens of those that are over. It returns when
+// it has more to tell the pool, at the latest.
+func (k *keeper) guard(ctx context.Context, live []attempt) (again time.Duration, err error) {
 	pool := k.own()
 	if pool == nil || k.sick {
-		return nil
+		return healthIdle, nil
+	}
+	if wait := time.Until(k.told.Add(guardEvery)); wait > 0 {
+		return wait, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	if text := liveText(live); text != k.live {
+		k.told = time.Now()
 		if err := k.replaceLive(text); err != nil {
-			return err
+			return guardEvery, err
 		}
 		if _, err := pool.Tools().Run(ctx, nil, "condor_reconfig", "-daemon", "negotiator"); err != nil {
-			return err
+			return guardEvery, err
 		}
 		k.live = text
 	}
-	return k.revoke(ctx, pool)
+	return healthIdle, k.revoke(ctx, pool)
 }
 
 // revoke has the pool refuse the tokens of attempts that are over, and notes that it does.
@@ -126,6 +135,7 @@ func (k *keeper) revoke(ctx context.Context, pool *condor.Pool) error {
 	for i, t := range over {
 		tokens[i] = condor.Token{ID: t.ID, Expires: t.EndsAt}
 	}
+	k.told = time.Now()
 	if err := pool.Revoke(ctx, now, tokens...); err != nil {
 		return err
 	}
