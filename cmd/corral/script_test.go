@@ -25,8 +25,8 @@ import (
 )
 
 // TestScripts plays testdata/script/*.txtar: what people and scripts type, and what they get. Each script
-// has a set-up of its own; the workflows of testdata/workflows are in its directory. Beside testscript's
-// own commands there are:
+// has a set-up of its own; the workflows of testdata/workflows are in its directory, and $HTCONDOR is a real one.
+// Beside testscript's own commands there are:
 //
 //	[!] corral ARGS…         run the client; it must end with exit code 0, or with !, with another
 //	exits CODE PROGRAM ARGS… run a program, which must end with exactly this exit code
@@ -44,9 +44,13 @@ func TestScripts(t *testing.T) {
 	programs := t.TempDir() // as users build them; those of internal/e2e have the race detector in them
 	build(t, programs, nil, ".", "../corrald")
 	build(t, programs, []string{"CGO_ENABLED=0"}, "../pilot")
+	release := realHTCondor(t)
 	testscript.Run(t, testscript.Params{
 		Dir:   "testdata/script",
-		Setup: func(e *testscript.Env) error { return setUpScript(e, programs) },
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("HTCONDOR", release)
+			return setUpScript(e, programs)
+		},
 		Condition: func(name string) (bool, error) {
 			if name != "root" {
 				return false, fmt.Errorf("unknown condition %q", name)
@@ -75,6 +79,16 @@ func build(t *testing.T, dir string, env []string, packages ...string) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v: %s", err, out)
 	}
+}
+
+// realHTCondor returns the folder of an HTCondor, which is $HTCONDOR in scripts.
+func realHTCondor(t *testing.T) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "../../scripts/htcondor").Output()
+	if err != nil {
+		t.Fatalf("setting up HTCondor: %v", err)
+	}
+	return strings.TrimSpace(string(out))
 }
 
 // setUpScript gives a script directories of its own, below a short name: a socket's path must be short.
