@@ -46,7 +46,7 @@ func TestScripts(t *testing.T) {
 	build(t, programs, []string{"CGO_ENABLED=0"}, "../pilot")
 	release := realHTCondor(t)
 	testscript.Run(t, testscript.Params{
-		Dir:   "testdata/script",
+		Dir: "testdata/script",
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("HTCONDOR", release)
 			return setUpScript(e, programs)
