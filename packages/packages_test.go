@@ -379,6 +379,8 @@ func TestChoose(t *testing.T) {
 		{"older glibc", "x86_64", "glibc2.31", []Package{g36, g28}, g28, ""},
 		{"version as numbers", "x86_64", "glibc2.9", []Package{g28}, Package{}, "p-0.10.0-x86_64-linux-glibc2.28 needs glibc 2.28 or newer"},
 		{"glibc on musl", "x86_64", "musl", []Package{g28}, Package{}, "no package for linux/x86_64 with musl: p-0.10.0-x86_64-linux-glibc2.28 needs glibc 2.28 or newer"},
+		{"own libc before a foreign one", "x86_64", "musl", []Package{g28, static, old}, static, ""},
+		{"glibc older than all", "x86_64", "glibc2.17", []Package{g28, g36}, Package{}, "with glibc2.17: p-0.10.0-x86_64-linux-glibc2.28 needs glibc 2.28 or newer; p-0.10.0-x86_64-linux-glibc2.36 needs"},
 		{"arch", "x86_64", "glibc2.36", []Package{arm}, Package{}, "p-0.10.0-aarch64-linux-static is for linux/aarch64"},
 		{"nothing", "x86_64", "", nil, Package{}, "no package for linux/x86_64 with no known libc: there are no packages at all"},
 	} {
