@@ -25,6 +25,7 @@ type GlideinLog struct {
 	command  string            // which the startd is sending
 	activity map[string]string // :: slot → what it does
 	words    string            // the last line that something went wrong in
+	last     []string          // the last lines of both logs
 }
 
 // Log returns the log of a glidein that is about to be started in a new folder.
@@ -39,9 +40,11 @@ func (c GlideinConfig) Log() *GlideinLog {
 // Look takes in what was written since the last look.
 func (l *GlideinLog) Look(now time.Time) {
 	for line := range l.startd.lines() {
+		l.keep("startd: " + line)
 		l.hearStartd(line, now)
 	}
 	for line := range l.master.lines() {
+		l.keep("master: " + line)
 		l.hearMaster(line)
 	}
 	if l.Busy() {
@@ -61,6 +64,16 @@ func (l *GlideinLog) Busy() bool {
 
 // Words returns the last line in which something went wrong; "" if there was none.
 func (l *GlideinLog) Words() string { return l.words }
+
+// Last returns the last lines that were written, for people.
+func (l *GlideinLog) Last() []string { return l.last }
+
+func (l *GlideinLog) keep(line string) {
+	const most = 20
+	if l.last = append(l.last, line); len(l.last) > most {
+		l.last = l.last[1:]
+	}
+}
 
 var (
 	// Commands are sent one after the other: what is said of a connection is said of the last one named. One that needs
