@@ -114,6 +114,20 @@ func (s *sweeper) unlockTree(name string) {
 	}
 }
 
+// removeTree removes dir and all below it, whatever modes tasks gave their directories.
+func removeTree(dir string) error {
+	root, err := os.OpenRoot(filepath.Dir(dir))
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	s := sweeper{root: root}
+	if s.remove(filepath.Base(dir)); len(s.left) > 0 {
+		return errors.New(s.left[0])
+	}
+	return nil
+}
+
 func (s *sweeper) note(name string, err error) {
 	s.left = append(s.left, name+": "+err.Error())
 	s.busy = s.busy || errors.Is(err, syscall.EBUSY) || errors.Is(err, syscall.ENOTEMPTY) || errors.Is(err, context.Canceled)

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/broker"
 	"github.com/corral-pilot/corral/internal/order"
 	"github.com/corral-pilot/corral/packages"
@@ -38,8 +39,9 @@ type joining struct {
 	unuse   func()         // ends its use
 	at      time.Time      // workers start without a route to corrald
 	pool    netip.AddrPort // the collector
-	ctx     context.Context
-	pending chan negotiated // nil: not asked yet
+	ask     func(broker.Config)
+	asked   bool            // ask was called
+	pending chan negotiated // what ask finds out
 	choice  *broker.Choice  // nil: not made yet
 }
 
@@ -62,7 +64,9 @@ func (s *supervisor) prepareJoining(ctx context.Context, started time.Time) erro
 	if _, err := os.Stat(filepath.Join(dir, "sbin", "condor_master")); err != nil {
 		return fmt.Errorf("package %s is not installed at this site: %w", p.Package, err)
 	}
-	s.joining = &joining{release: dir, unuse: use(s.lg, dir), at: started.Add(linkWait), ctx: ctx}
+	pending := make(chan negotiated, 1)
+	s.joining = &joining{release: dir, unuse: use(s.lg, dir), at: started.Add(linkWait), pending: pending,
+		ask: func(c broker.Config) { go func() { pending <- negotiate(ctx, c) }() }}
 	return nil
 }
 
@@ -70,22 +74,23 @@ func (s *supervisor) prepareJoining(ctx context.Context, started time.Time) erro
 // say whether it reaches us.
 func (s *supervisor) negotiate(now time.Time) {
 	j := s.joining
-	if j == nil || j.pending != nil || s.link == nil && now.Before(j.at) {
+	if j == nil || j.asked || s.link == nil && now.Before(j.at) {
 		return
 	}
 	config := broker.Config{Mode: s.order.Condor.Broker, Collector: s.order.Condor.Collector, CCB: s.order.Condor.CCB}
 	if s.link != nil {
 		config.CallBack = s.link.CallBack
 	}
-	j.pending = make(chan negotiated, 1)
-	go func() {
-		var n negotiated
-		n.choice, n.err = broker.Negotiate(j.ctx, config)
-		if n.err == nil {
-			n.pool, n.err = resolve(j.ctx, config.Collector)
-		}
-		j.pending <- n
-	}()
+	j.asked = true
+	j.ask(config)
+}
+
+func negotiate(ctx context.Context, c broker.Config) (n negotiated) {
+	n.choice, n.err = broker.Negotiate(ctx, c)
+	if n.err == nil {
+		n.pool, n.err = resolve(ctx, c.Collector)
+	}
+	return n
 }
 
 // resolve makes an address of a HOST:PORT, for a worker that asks no name service.
@@ -123,7 +128,7 @@ func (s *supervisor) negotiation(n negotiated) {
 	}
 	if n.err != nil {
 		if s.going == nil {
-			s.fail(true, n.err.Error())
+			s.fail(corral.KindOf(n.err) != corral.Unsatisfiable, n.err.Error())
 		}
 		return
 	}

@@ -93,6 +93,15 @@ func TestCondorJobsGoBackToTheQueue(t *testing.T) {
 		outcome  corral.Outcome
 	}{
 		{"preempted", time.Minute, func(_ *service, r *run) error { return r.cmd.Process.Signal(syscall.SIGTERM) }, 4, corral.OutcomePreempted},
+		{"everybody signalled", time.Minute, func(_ *service, r *run) error { // as batch systems do
+			var errs []error
+			for _, pid := range append(below(r.root), sessionOf(r.cmd.Process.Pid)...) {
+				if err := syscall.Kill(pid, syscall.SIGTERM); !errors.Is(err, syscall.ESRCH) {
+					errs = append(errs, err)
+				}
+			}
+			return errors.Join(errs...)
+		}, 4, corral.OutcomePreempted},
 		{"removed", time.Minute, func(s *service, _ *run) error { s.dispatcher.Leave(7); return nil }, 0, corral.OutcomeRemoved},
 		{"expired", 12 * time.Second, func(*service, *run) error { return nil }, 0, corral.OutcomeExpired},
 	} {
@@ -102,7 +111,7 @@ func TestCondorJobsGoBackToTheQueue(t *testing.T) {
 			place := newCondorSite(t, s, func(p *order.Pilot) { p.Walltime = corral.Seconds(c.walltime) })
 			r := place.start()
 			place.inPool(1)
-			cluster := place.job(escaping(filepath.Join(place.dir, "pid")), 1)
+			cluster := place.job("mkdir -p locked/in; chmod 555 locked; "+escaping(filepath.Join(place.dir, "pid")), 1)
 			place.executing(1)
 			escaped := pidFrom(t, filepath.Join(place.dir, "pid"))
 			from := time.Now()

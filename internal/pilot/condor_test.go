@@ -272,10 +272,14 @@ const jobIdle, jobHeld = 1, 5
 
 func TestCondorWorkerServesUntilIdle(t *testing.T) {
 	t.Parallel()
-	place := newCondorSite(t, nil, func(p *order.Pilot) { p.Idle = corral.Seconds(3 * time.Second) })
+	place := newCondorSite(t, nil, func(p *order.Pilot) { p.Hosts, p.Idle = 2, corral.Seconds(3*time.Second) })
 	from := time.Now()
 	r := place.start()
-	place.advertises(place.inPool(1)[0])
+	for _, ad := range place.inPool(2) {
+		if worker, _ := ad.Text("CorralWorker"); strings.HasSuffix(worker, "/0") {
+			place.advertises(ad)
+		}
+	}
 	t.Logf("in the pool after %s", time.Since(from).Round(time.Millisecond))
 	cluster := place.job("echo done", 1)
 	eventually(t, "the end of the job", func() bool { return len(place.states(cluster)) == 0 })

@@ -62,7 +62,7 @@ func (o workerOrder) serveCondor(ctx context.Context, lg *slog.Logger, drain <-c
 	signal.Notify(children, syscall.SIGCHLD)
 	defer signal.Stop(children)
 	// What an earlier process of this worker left must not be taken for ours.
-	err := os.RemoveAll(g.config.Dir)
+	err := removeTree(g.config.Dir)
 	if err == nil {
 		_, err = g.config.Prepare(o.Condor.Secret)
 	}
@@ -90,7 +90,12 @@ func (o workerOrder) serveCondor(ctx context.Context, lg *slog.Logger, drain <-c
 		g.step(time.Now())
 	}
 	g.endAll()
-	return g.lastWord(time.Now())
+	g.log.Look(time.Now())
+	last := g.lastWord(time.Now())
+	if last.Error != "" { // the logs are removed; our own is kept
+		lg.Warn("HTCondor ended", "error", last.Error, "its last lines", g.log.Last())
+	}
+	return last
 }
 
 // glideinConfig is the worker's offer to the pool.

@@ -85,7 +85,11 @@ func (s *supervisor) serve(ctx context.Context, started time.Time) order.Report 
 	if err := errors.Join(adoptOrphans(), os.MkdirAll(scratch, 0o700)); err != nil {
 		return unfit(s.me, err)
 	}
-	defer os.RemoveAll(scratch)
+	defer func() {
+		if err := removeTree(scratch); err != nil {
+			s.lg.Warn("the scratch directory was left", "error", err)
+		}
+	}()
 	if err := checkNode(scratch, s.order); err != nil {
 		return unfit(s.me, err)
 	}
