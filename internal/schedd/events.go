@@ -84,14 +84,18 @@ func (f *feed) event(e condor.Event) {
 func (f *feed) adEvent(e condor.Event, ad condor.Ad) {
 	key, _ := ad.Text(keyAttribute)
 	trigger, _ := ad.Int("TriggerEventTypeNumber")
-	switch trigger {
-	case submitEvent:
+	if trigger == submitEvent {
 		f.submitted(key, e.Job)
-	case executeEvent:
-		worker, _ := ad.Text(workerAttribute)
-		if j := f.byID[e.Job]; j != nil {
-			f.running(j, worker, e.Time)
-		}
+		return
+	}
+	worker, _ := ad.Text(workerAttribute)
+	j := f.byID[e.Job]
+	if j == nil || worker == "" {
+		return
+	}
+	j.host = worker
+	if trigger == executeEvent {
+		f.running(j, worker, e.Time)
 	}
 }
 

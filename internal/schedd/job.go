@@ -1,6 +1,7 @@
 package schedd
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -25,6 +26,7 @@ type job struct {
 	id      condor.JobID // none: not submitted, as far as is known
 	sentAt  time.Time    // when that became known
 	worker  string       // that started it; "": none did
+	host    string       // the worker that it was sent to last
 	started time.Time
 	told    string // the worker that the run was told
 	end     *ending
@@ -78,6 +80,17 @@ func (j *job) over(h how, at time.Time, reason string) {
 func (j *job) left(at time.Time, reason string) {
 	if j.end == nil {
 		j.end = &ending{how: cut, reason: reason, at: at, unless: time.Now().Add(explainTime)}
+	}
+}
+
+// charge names a worker, if the journal is to learn that the job may have run and nobody said where: a run counts an
+// attempt as begun only if it was assigned.
+func (j *job) charge() {
+	switch j.end.how {
+	case terminated, cut, lost, vanished:
+		if j.worker == "" && !j.expected {
+			j.worker = cmp.Or(j.host, "unknown")
+		}
 	}
 }
 

@@ -14,7 +14,7 @@ func (f *feed) tell(now time.Time) {
 	if len(f.touched) == 0 {
 		return
 	}
-	if !f.tellAssigned() {
+	if !f.tellAssigned(now) {
 		f.restAt = now.Add(sinkRest)
 		return
 	}
@@ -33,9 +33,12 @@ func (f *feed) tell(now time.Time) {
 }
 
 // tellAssigned tells who runs what; false if the run could not take note.
-func (f *feed) tellAssigned() bool {
+func (f *feed) tellAssigned(now time.Time) bool {
 	byWorker := map[string][]*job{}
 	for j := range f.touched {
+		if j.isOver(now) {
+			j.charge()
+		}
 		if j.claimed && j.worker != "" && j.told != j.worker {
 			byWorker[j.worker] = append(byWorker[j.worker], j)
 		}
