@@ -11,10 +11,10 @@ go_files = $(shell git ls-files --cached --others --exclude-standard '*.go')
 rapid_packages = $(shell $(GO) list -f '{{join .TestImports " "}} {{join .XTestImports " "}} {{.ImportPath}}' ./... \
 	| awk '/pgregory.net\/rapid / { print $$NF }')
 
-.PHONY: help build htcondor demo test test-all test-more bench lint fmt clean compiler
+.PHONY: bench-overheads bench-glideins help build htcondor demo demo-condor test test-all test-more bench lint fmt clean compiler
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-11s %s\n", $$1, $$2 }' Makefile
 
 build: ## corrald, corral and pilot in bin/
 	$(GO) build -trimpath -ldflags '$(version)' -o bin/ ./cmd/corrald ./cmd/corral
@@ -25,6 +25,9 @@ htcondor: ## a real HTCondor for tests, in the cache; make test makes it too
 
 demo: build ## the main job, end to end: a workflow on pilots on this machine
 	bin/corral demo
+
+demo-condor: build ## the same on a real HTCondor pool, of packages made from Debian's
+	bin/corral demo --kind condor
 
 test: build compiler ## all tests, with the race detector and in random order
 	$(GO) test -race -shuffle=on -timeout 10m ./...
@@ -43,6 +46,12 @@ test-more: compiler ## longer checks: more cases of properties, fuzzing, repeate
 
 bench: build ## benchmarks beside what the machine could do at best
 	$(GO) run ./bench
+
+bench-overheads: build ## what Corral adds around an HTCondor pool's jobs, beside the thesis's tables
+	$(GO) run ./bench overheads
+
+bench-glideins: build ## 200 glideins in one HTCondor pool: time, memory, jobs a second
+	$(GO) run ./bench glideins
 
 lint: ## format, vet, staticcheck, go.mod, and the architecture as tests
 	@unformatted=$$(gofmt -l $(go_files)); [ -z "$$unformatted" ] || { echo "not formatted (make fmt):"; echo "$$unformatted"; exit 1; }

@@ -7,7 +7,8 @@
 // two runs, and often within one.
 //
 // It uses a private corrald below a temporary directory, through the API that everybody uses, and
-// leaves nothing behind. `bench limit` measures the bare loop alone.
+// leaves nothing behind. `bench limit` measures the bare loop alone, `bench overheads` what Corral adds
+// around an HTCondor pool's jobs, and `bench glideins` many glideins in one pool.
 package main
 
 import (
@@ -18,6 +19,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"syscall"
 
 	"github.com/corral-pilot/corral/internal/disk"
@@ -29,6 +31,8 @@ const (
 	defaultPairs  = 3
 	defaultHops   = 500
 	defaultQueued = 100_000
+	defaultRounds = 10
+	defaultCount  = 200
 )
 
 // Width is how many tasks run at once: in the bare loop, and as pilots of one cpu.
@@ -40,6 +44,8 @@ type plan struct {
 	pairs  int    // measurements of throughput
 	hops   int    // tasks in the dependent chain
 	queued int    // tasks in corrald's memory
+	rounds int    // of overheads
+	count  int    // of glideins in one pool
 	dir    string // parent of the temporary directory: its file system is what is measured
 	bin    string // where corrald and pilot are
 	out    string // a file for the report; empty: standard output alone
@@ -56,13 +62,18 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if len(args) == 2 && args[0] == loopCommand {
 		return report(stderr, loop(args[1], os.Stdin, stdout))
 	}
-	p, alone, err := parse(args, stderr)
+	p, what, err := parse(args, stderr)
 	if err != nil {
 		return 2 // flag has said why
 	}
 	return report(stderr, p.inside(func(dir string) error {
-		if alone {
+		switch what {
+		case "limit":
 			return limitAlone(ctx, dir, p.tasks, stdout)
+		case "overheads":
+			return p.measureOverheads(ctx, dir, stdout, stderr)
+		case "glideins":
+			return p.measureGlideins(ctx, dir, stdout, stderr)
 		}
 		return p.measure(ctx, dir, stdout, stderr)
 	}))
@@ -76,10 +87,13 @@ func report(stderr io.Writer, err error) int {
 	return 1
 }
 
-// parse reads the command line; alone says that only the bare loop is wanted.
-func parse(args []string, stderr io.Writer) (p plan, alone bool, err error) {
-	if alone = len(args) > 0 && args[0] == "limit"; alone {
-		args = args[1:]
+// verbs are what may be measured instead of tasks.
+var verbs = []string{"limit", "overheads", "glideins"}
+
+// parse reads the command line; what is one of verbs, or empty.
+func parse(args []string, stderr io.Writer) (p plan, what string, err error) {
+	if len(args) > 0 && slices.Contains(verbs, args[0]) {
+		what, args = args[0], args[1:]
 	}
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.SetOutput(stderr)
@@ -87,18 +101,20 @@ func parse(args []string, stderr io.Writer) (p plan, alone bool, err error) {
 	f.IntVar(&p.pairs, "pairs", defaultPairs, "measurements of throughput")
 	f.IntVar(&p.hops, "hops", defaultHops, "tasks in the dependent chain")
 	f.IntVar(&p.queued, "queued", defaultQueued, "tasks to queue for the measurement of memory")
+	f.IntVar(&p.rounds, "rounds", defaultRounds, "rounds of overheads")
+	f.IntVar(&p.count, "count", defaultCount, "glideins in one pool")
 	f.StringVar(&p.dir, "dir", os.TempDir(), "`directory` to work below; its file system is measured")
 	f.StringVar(&p.bin, "bin", "bin", "`directory` with corrald and pilot")
 	f.StringVar(&p.out, "out", "", "write the report to `file`, too")
 	if err := f.Parse(args); err != nil {
-		return p, alone, err
+		return p, what, err
 	}
-	if f.NArg() > 0 || min(p.tasks, p.pairs, p.hops, p.queued) < 1 {
-		fmt.Fprintln(stderr, "usage: bench [limit] [flags]; all numbers are at least 1")
+	if f.NArg() > 0 || min(p.tasks, p.pairs, p.hops, p.queued, p.rounds, p.count) < 1 {
+		fmt.Fprintln(stderr, "usage: bench [limit|overheads|glideins] [flags]; all numbers are at least 1")
 		f.PrintDefaults()
-		return p, alone, flag.ErrHelp
+		return p, what, flag.ErrHelp
 	}
-	return p, alone, nil
+	return p, what, nil
 }
 
 // inside calls do with a temporary directory, which is gone afterwards. Nothing in it is deleted before

@@ -1,0 +1,211 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/personal"
+	"github.com/corral-pilot/corral/internal/xdg"
+)
+
+// pool is the name of the condor cluster that is measured.
+const pool = "bench"
+
+// unprivileged is as whom root measures: HTCondor refuses root's jobs.
+const unprivileged = "nobody"
+
+// A condorPlan says how a corrald with an HTCondor cluster is to be started.
+type condorPlan struct {
+	dir    string
+	env    []string // for corrald
+	bin    string
+	stderr io.Writer
+}
+
+// A condorStand is a private corrald with an HTCondor cluster, both packages in its catalog.
+type condorStand struct {
+	corrald personal.Corrald
+	cl      *api.Client
+	cluster corral.Cluster
+	started time.Duration // how long the pool took
+	dir     string        // for jobs, open to corrald's user
+	env     []string      // for HTCondor's commands
+}
+
+// onCondor starts a stand, calls do and takes the stand down again.
+func onCondor(ctx context.Context, p condorPlan, do func(*condorStand) error) (err error) {
+	for _, assignment := range p.env {
+		name, value, _ := strings.Cut(assignment, "=")
+		if err := os.Setenv(name, value); err != nil {
+			return err
+		}
+		defer os.Unsetenv(name)
+	}
+	s := &condorStand{corrald: personal.Corrald{Layout: xdg.Below(p.dir)}, dir: filepath.Join(p.dir, "jobs")}
+	if os.Getuid() == 0 {
+		s.corrald.RunAs = unprivileged
+	}
+	defer func() { err = errors.Join(err, s.takeDown()) }()
+	if err := s.start(ctx, p); err != nil {
+		return err
+	}
+	return do(s)
+}
+
+func (s *condorStand) start(ctx context.Context, p condorPlan) error {
+	if err := openFolders(p.dir, s.dir); err != nil {
+		return err
+	}
+	if _, err := s.corrald.Start(ctx); err != nil {
+		return err
+	}
+	var err error
+	if s.cl, err = s.corrald.Client(); err != nil {
+		return err
+	}
+	fmt.Fprintln(p.stderr, "building HTCondor's packages")
+	build := exec.CommandContext(ctx, filepath.Join(p.bin, "corral"), "--server", "unix:"+s.corrald.Layout.Socket, "-q", "package", "build")
+	build.Stderr = p.stderr
+	if err := build.Run(); err != nil {
+		return fmt.Errorf("corral package build: %w", err)
+	}
+	from := time.Now()
+	if _, err := s.cl.CreateCluster(ctx, api.NewCluster{Name: pool, Kind: corral.Condor}, ""); err != nil {
+		return err
+	}
+	if s.cluster, err = s.cl.WaitCluster(ctx, pool, string(corral.ClusterReady), patience); err != nil {
+		return err
+	}
+	s.started = time.Since(from)
+	return s.findEnv(ctx)
+}
+
+// openFolders makes folders that another user may enter, and the last one such that it may write there.
+func openFolders(dir, jobs string) error {
+	for _, d := range []string{filepath.Dir(dir), dir, jobs} {
+		if err := errors.Join(os.MkdirAll(d, 0o755), os.Chmod(d, 0o755)); err != nil {
+			return err
+		}
+	}
+	return os.Chmod(jobs, 0o777|os.ModeSticky)
+}
+
+// findEnv asks what HTCondor's commands need.
+func (s *condorStand) findEnv(ctx context.Context) error {
+	env, err := s.cl.ClusterEnv(ctx, pool)
+	if err != nil {
+		return err
+	}
+	path := append(env.Path, os.Getenv("PATH"))
+	s.env = append(os.Environ(), "PATH="+strings.Join(path, ":"))
+	for _, v := range env.Variables {
+		s.env = append(s.env, v.Name+"="+v.Value)
+	}
+	return nil
+}
+
+// condor runs one of HTCondor's commands as the pool's owner.
+func (s *condorStand) condor(ctx context.Context, argv ...string) ([]byte, error) {
+	if s.corrald.RunAs != "" {
+		argv = append([]string{"setpriv", "--reuid", s.corrald.RunAs, "--regid", "nogroup", "--clear-groups"}, argv...)
+	}
+	argv = append([]string{"env"}, argv...) // so that the PATH of the new environment counts
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Dir, cmd.Env = s.dir, s.env
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return out, fmt.Errorf("%s: %w: %s", strings.Join(argv, " "), err, out)
+	}
+	return out, nil
+}
+
+// allocate asks for one slot at a site and waits for it.
+func (s *condorStand) allocate(ctx context.Context, site corral.Site) (corral.Glidein, error) {
+	g, err := s.cl.CreateGlidein(ctx, api.NewGlidein{
+		Site: site.Name, Cluster: pool, Hosts: 1, CPUs: 1, MemoryMiB: 1024, Walltime: corral.Seconds(walltime),
+	}, "")
+	if err != nil {
+		return g, err
+	}
+	return s.cl.WaitGlidein(ctx, g.ID, api.UntilWorkers, patience)
+}
+
+func (s *condorStand) removeGlidein(ctx context.Context, g corral.Glidein) error {
+	if _, err := s.cl.RemoveGlidein(ctx, g.ID, true); err != nil {
+		return err
+	}
+	_, err := s.cl.WaitGlidein(ctx, g.ID, string(corral.GlideinDeleted), patience)
+	return err
+}
+
+func (s *condorStand) removeSite(ctx context.Context, site corral.Site) error {
+	if _, err := s.cl.RemoveSite(ctx, site.Name, false); err != nil {
+		return err
+	}
+	_, err := s.cl.WaitSite(ctx, fmt.Sprint(site.ID), string(corral.SiteDeleted), patience)
+	return err
+}
+
+// runNoop runs a workflow of one no-op task and returns when it is over.
+func (s *condorStand) runNoop(ctx context.Context) error {
+	document, err := independent(1)
+	if err != nil {
+		return err
+	}
+	r, err := s.cl.CreateRun(ctx, api.NewRun{Cluster: pool, Workflow: json.RawMessage(document), WorkflowName: "noop.json", SourceDir: s.dir}, "")
+	if err != nil {
+		return err
+	}
+	if r, err = s.cl.WaitRun(ctx, r.ID, patience); err == nil && r.State != corral.RunSucceeded {
+		err = corral.Errorf(corral.Failed, "run %d is %s: %s", r.ID, r.State, r.Reason)
+	}
+	return err
+}
+
+// submitNoop runs /bin/true by condor_submit and returns when the log says that it has ended.
+func (s *condorStand) submitNoop(ctx context.Context, round int) error {
+	log := fmt.Sprintf("noop%d.log", round)
+	description := fmt.Sprintf("executable = /bin/true\ntransfer_executable = false\nshould_transfer_files = YES\nrequest_cpus = 1\nrequest_memory = 64\nlog = %s\nqueue\n", log)
+	name := filepath.Join(s.dir, fmt.Sprintf("noop%d.sub", round))
+	if err := os.WriteFile(name, []byte(description), 0o644); err != nil {
+		return err
+	}
+	if _, err := s.condor(ctx, "condor_submit", "-terse", name); err != nil {
+		return err
+	}
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		b, err := os.ReadFile(filepath.Join(s.dir, log))
+		if err == nil && strings.Contains(string(b), "Job terminated.") {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// takeDown ends everything that the stand started.
+func (s *condorStand) takeDown() error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	var err error
+	if s.cl != nil && s.corrald.Answers(ctx) {
+		_, err = personal.TakeDown(ctx, s.cl, personal.Down{Force: true})
+		s.cl.Close()
+	}
+	return errors.Join(err, s.corrald.Stop(ctx))
+}

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+)
+
+// crowdJobs are how many no-op jobs a crowd of glideins is given, for each of them.
+const crowdJobs = 5
+
+// A crowd is what was measured of many glideins in one pool.
+type crowd struct {
+	glideins   int
+	registered time.Duration // from the first request until all slots are in the pool
+	answered   time.Duration // of it, until all requests were answered
+	jobs       int
+	done       time.Duration    // from condor_submit until the last job's end
+	memory     map[string]int64 // KiB, proportional, by program, of all processes
+	left       time.Duration    // from the first removal until all are gone
+}
+
+// measureGlideins has many one-slot glideins join one pool, gives them jobs, and prints the table.
+func (p plan) measureGlideins(ctx context.Context, dir string, stdout, stderr io.Writer) error {
+	if err := usePrograms(p.bin); err != nil {
+		return err
+	}
+	m := thisMachine(dir)
+	var c crowd
+	var version string
+	err := onCondor(ctx, condorPlan{filepath.Join(dir, "g"), nil, p.bin, stderr}, func(s *condorStand) error {
+		version = s.cluster.Version
+		site, first, _, err := s.setUp(ctx, 0) // so that nothing has to be staged any more
+		if err != nil {
+			return err
+		}
+		if err := s.removeGlidein(ctx, first); err != nil {
+			return err
+		}
+		return c.measure(ctx, s, site, p.count)
+	})
+	if err != nil {
+		return err
+	}
+	m.load[1] = loadNow()
+	return p.publish(fmt.Sprintf("%s; HTCondor %s\n\n%s", m, version, c.markdown()), stdout)
+}
+
+func (c *crowd) measure(ctx context.Context, s *condorStand, site corral.Site, count int) error {
+	from := time.Now()
+	var all []corral.Glidein
+	for range count {
+		g, err := s.cl.CreateGlidein(ctx, api.NewGlidein{Site: site.Name, Cluster: pool, Hosts: 1, CPUs: 1, MemoryMiB: 64, Walltime: corral.Seconds(walltime)}, "")
+		if err != nil {
+			return err
+		}
+		all = append(all, g)
+	}
+	c.glideins, c.answered = count, time.Since(from)
+	for _, g := range all {
+		if _, err := s.cl.WaitGlidein(ctx, g.ID, api.UntilWorkers, 10*patience); err != nil {
+			return err
+		}
+	}
+	c.registered = time.Since(from)
+	c.memory = memoryBelow(s.corrald.Layout.Cache)
+	c.jobs = count * crowdJobs
+	from = time.Now()
+	if err := s.submitNoops(ctx, c.jobs); err != nil {
+		return err
+	}
+	c.done = time.Since(from)
+	from = time.Now()
+	for _, g := range all {
+		if _, err := s.cl.RemoveGlidein(ctx, g.ID, true); err != nil {
+			return err
+		}
+	}
+	for _, g := range all {
+		if _, err := s.cl.WaitGlidein(ctx, g.ID, string(corral.GlideinDeleted), 10*patience); err != nil {
+			return err
+		}
+	}
+	c.left = time.Since(from)
+	return nil
+}
+
+// submitNoops submits n no-op jobs and waits for the end of all.
+func (s *condorStand) submitNoops(ctx context.Context, n int) error {
+	name := filepath.Join(s.dir, "crowd.sub")
+	description := fmt.Sprintf("executable = /bin/true\ntransfer_executable = false\nshould_transfer_files = YES\nrequest_memory = 16\nlog = crowd.log\nqueue %d\n", n)
+	if err := os.WriteFile(name, []byte(description), 0o644); err != nil {
+		return err
+	}
+	if _, err := s.condor(ctx, "condor_submit", "-terse", name); err != nil {
+		return err
+	}
+	_, err := s.condor(ctx, "condor_wait", "crowd.log")
+	return err
+}
+
+// memoryBelow sums the proportional memory of the processes whose program, or a file that they were started
+// with, is below dir: pilots and what they started there. :: program → KiB
+func memoryBelow(dir string) map[string]int64 {
+	sums := map[string]int64{}
+	processes, _ := filepath.Glob("/proc/[0-9]*")
+	for _, p := range processes {
+		program, err := os.Readlink(filepath.Join(p, "exe"))
+		if err != nil || !strings.HasPrefix(program, dir) {
+			continue
+		}
+		for line := range strings.Lines(read(filepath.Join(p, "smaps_rollup"))) {
+			if rest, ok := strings.CutPrefix(line, "Pss:"); ok {
+				kib, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")), 10, 64)
+				if err == nil {
+					sums[filepath.Base(program)] += kib
+				}
+			}
+		}
+	}
+	return sums
+}
+
+func (c crowd) markdown() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d glideins of one slot in one pool, all on this machine:\n\n", c.glideins)
+	rows := [][]string{
+		{"what", "measured"},
+		{"all requests answered", c.answered.Round(10 * time.Millisecond).String()},
+		{"all slots registered", c.registered.Round(10 * time.Millisecond).String()},
+		{fmt.Sprintf("%d no-op jobs by condor_submit", c.jobs), fmt.Sprintf("%s, %.1f/s", c.done.Round(10*time.Millisecond), float64(c.jobs)/c.done.Seconds())},
+		{"all removed", c.left.Round(10 * time.Millisecond).String()},
+	}
+	var sum int64
+	for _, program := range []string{"pilot", "condor_master", "condor_startd", "condor_procd", "condor_starter"} {
+		if kib := c.memory[program]; kib > 0 {
+			rows = append(rows, []string{"memory of a glidein, " + program, mebibytes(kib, c.glideins)})
+			sum += kib
+		}
+	}
+	table(&b, append(rows, []string{"memory of a glidein, all", mebibytes(sum, c.glideins)}))
+	return b.String()
+}
+
+// mebibytes is one glidein's share of so many KiB.
+func mebibytes(kib int64, glideins int) string {
+	return fmt.Sprintf("%.1f MiB", float64(kib)/1024/float64(glideins))
+}

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+)
+
+// overheads are the times of Juve 2012 §2.3, Tables 2.1 and 2.2, measured around an HTCondor cluster on
+// this machine. All are what the user waits, in seconds, from the request to the answer.
+type overheads struct {
+	cluster spread // a pool, until it takes jobs
+	cold    spread // setup with both packages from a mirror by HTTP
+	warm    spread // setup with both in corrald's mirror, which the site sees
+	first   spread // allocation until the slot is registered
+	leave   spread // removal of a glidein
+	cleanup spread // removal of a site, with all that is there
+	job     spread // a no-op workflow on a standing glidein
+	bare    spread // a no-op job by condor_submit on the same slot
+	version string // of the HTCondor
+}
+
+// The thesis's means, for the table: their sites were far away, in queues of others.
+const (
+	thesisSetup      = "28.4–29.5"
+	thesisAllocation = "35.3–97.0"
+	thesisCleanup    = "15.0–15.7"
+	thesisJob        = "1.6–2.2"
+)
+
+// measureOverheads takes rounds of everything and returns the table.
+func (p plan) measureOverheads(ctx context.Context, dir string, stdout, stderr io.Writer) error {
+	if err := usePrograms(p.bin); err != nil {
+		return err
+	}
+	m := thisMachine(dir)
+	var o overheads
+	for _, way := range []struct {
+		name string
+		env  []string
+		do   func(context.Context, *condorStand, int) error
+	}{
+		{"cold", []string{"CORRALD_SUPPLY=mirrors", "CORRALD_MIRROR_LISTEN=127.0.0.1:0"}, o.coldRound},
+		{"warm", nil, o.warmRound},
+	} {
+		if err := onCondor(ctx, condorPlan{filepath.Join(dir, way.name), way.env, p.bin, stderr}, func(s *condorStand) error {
+			o.cluster, o.version = append(o.cluster, s.started.Seconds()), s.cluster.Version
+			for i := range p.rounds {
+				fmt.Fprintf(stderr, "%s round %d of %d\n", way.name, i+1, p.rounds)
+				if err := way.do(ctx, s, i); err != nil {
+					return fmt.Errorf("%s round %d: %w", way.name, i+1, err)
+				}
+			}
+			return nil
+		}); err != nil {
+			return err
+		}
+	}
+	m.load[1] = loadNow()
+	return p.publish(fmt.Sprintf("%s; HTCondor %s\n\n%s", m, o.version, o.markdown()), stdout)
+}
+
+// publish prints a report and, if asked to, writes it to a file.
+func (p plan) publish(text string, stdout io.Writer) error {
+	if _, err := io.WriteString(stdout, text); err != nil || p.out == "" {
+		return err
+	}
+	return os.WriteFile(p.out, []byte(text), 0o666)
+}
+
+// coldRound measures the setup of a new site, with all that its first glidein needs there.
+func (o *overheads) coldRound(ctx context.Context, s *condorStand, round int) error {
+	site, g, took, err := s.setUp(ctx, round)
+	if err != nil {
+		return err
+	}
+	o.cold = append(o.cold, took.Seconds())
+	return errors.Join(s.removeGlidein(ctx, g), s.removeSite(ctx, site))
+}
+
+// warmRound measures everything once.
+func (o *overheads) warmRound(ctx context.Context, s *condorStand, round int) error {
+	site, first, took, err := s.setUp(ctx, round)
+	if err != nil {
+		return err
+	}
+	o.warm = append(o.warm, took.Seconds())
+	if err := s.removeGlidein(ctx, first); err != nil {
+		return err
+	}
+	var g corral.Glidein
+	return errors.Join(
+		clocked(&o.first, func() (err error) { g, err = s.allocate(ctx, site); return err }),
+		o.jobs(ctx, s, round),
+		clocked(&o.leave, func() error { return s.removeGlidein(ctx, g) }),
+		clocked(&o.cleanup, func() error { return s.removeSite(ctx, site) }),
+	)
+}
+
+// jobs measures a no-op on the standing glidein, given to Corral and to HTCondor, in turns.
+func (o *overheads) jobs(ctx context.Context, s *condorStand, round int) error {
+	corrals := func() error { return clocked(&o.job, func() error { return s.runNoop(ctx) }) }
+	bare := func() error { return clocked(&o.bare, func() error { return s.submitNoop(ctx, round) }) }
+	if round%2 == 0 {
+		return errors.Join(corrals(), bare())
+	}
+	return errors.Join(bare(), corrals())
+}
+
+// clocked adds how long do took to s, if it did its work.
+func clocked(s *spread, do func() error) error {
+	from := time.Now()
+	err := do()
+	if err == nil {
+		*s = append(*s, time.Since(from).Seconds())
+	}
+	return err
+}
+
+func (o overheads) markdown() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Overheads on a cluster of kind condor, seconds, %d rounds:\n\n", len(o.warm))
+	row := func(name, thesis string, s spread) []string {
+		return append(append([]string{name}, s.row("%.2f")...), thesis)
+	}
+	var ratio spread
+	for i := range o.job {
+		ratio = append(ratio, o.job[i]/o.bare[i])
+	}
+	table(&b, [][]string{
+		{"what", "median", "range", "thesis"},
+		row("setup, packages by HTTP (cold)", thesisSetup, o.cold),
+		row("setup, packages in corrald's mirror (warm)", thesisSetup, o.warm),
+		row("allocation until the slot is registered", thesisAllocation, o.first),
+		row("no-op workflow on a standing glidein", thesisJob, o.job),
+		row("no-op job by condor_submit on the same", "", o.bare),
+		row("**workflow ÷ condor_submit**", "", ratio),
+		row("removal of the glidein", "", o.leave),
+		row("cleanup of the site", thesisCleanup, o.cleanup),
+		row("a new pool", "", o.cluster),
+	})
+	return b.String()
+}
+
+// setUp makes a site and waits until all is there that a glidein's pilot needs. took leaves the pilot out.
+func (s *condorStand) setUp(ctx context.Context, round int) (site corral.Site, g corral.Glidein, took time.Duration, err error) {
+	from := time.Now()
+	name := fmt.Sprintf("bench%d", round)
+	if site, err = s.cl.CreateSite(ctx, api.NewSite{Name: name, Contact: "local:", Batch: "fork"}, ""); err != nil {
+		return site, g, 0, err
+	}
+	if site, err = s.cl.WaitSite(ctx, name, string(corral.SiteReady), patience); err != nil {
+		return site, g, 0, err
+	}
+	took = time.Since(from)
+	from = time.Now()
+	if g, err = s.allocate(ctx, site); err != nil {
+		return site, g, 0, err
+	}
+	events, err := s.cl.SiteTimeline(ctx, name)
+	if err != nil {
+		return site, g, 0, err
+	}
+	var staged time.Time // the last setup job is that of HTCondor's package
+	for _, e := range events {
+		if e.Name == "SetupFinished" {
+			staged = e.At
+		}
+	}
+	if !staged.After(from) {
+		return site, g, 0, errors.New("the first glidein of a site staged nothing")
+	}
+	return site, g, took + staged.Sub(from), nil
+}
