@@ -13,7 +13,6 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/condor"
-	"github.com/corral-pilot/corral/internal/store"
 )
 
 // tokenFile holds the token that was given for a pool that somebody else runs.
@@ -73,27 +72,16 @@ func (k *keeper) attach(ctx context.Context, c corral.Cluster) (time.Duration, e
 	if err != nil {
 		return 0, k.fail(ctx, c, err)
 	}
-	how := k.howTokens(asking, tools)
-	return 0, k.p.db.Write(ctx, Actor, func(tx *store.Tx) error {
-		now, err := tx.Cluster(k.id)
-		if err != nil || now.State != corral.ClusterStarting {
-			return err
+	c, err = k.set(ctx, func(c *corral.Cluster) {
+		c.Version = version
+		if c.HTCondor == "" {
+			c.HTCondor = dir
 		}
-		_, err = tx.SetCluster(k.id, func(c *corral.Cluster) {
-			c.Version = version
-			if c.HTCondor == "" {
-				c.HTCondor = dir
-			}
-		})
-		if err != nil {
-			return err
-		}
-		if err := tx.Log(store.ObjectCluster, int64(k.id), "attach", how); err != nil {
-			return err
-		}
-		_, err = tx.MoveCluster(k.id, corral.ClusterStarted, "")
-		return err
 	})
+	if err != nil {
+		return 0, err
+	}
+	return 0, k.started(ctx, fmt.Sprintf("HTCondor %s at %s, of somebody else; %s", version, c.Collector, k.howTokens(asking, tools)))
 }
 
 // use makes the commands on a pool that somebody else runs.
@@ -190,10 +178,15 @@ func (k *keeper) fetch(ctx context.Context, tools condor.Tools, attempt corral.J
 	if err != nil {
 		return condor.Token{}, err
 	}
-	token, err = condor.ParseToken(given)
+	if token, err = condor.ParseToken(given); err != nil {
+		return condor.Token{}, err
+	}
+	if token.Expires.IsZero() {
+		token.Expires = time.Now().Add(lifetime) // for all that this attempt needs
+	}
 	// One token for many attempts, each of which is noted.
 	token.ID = fmt.Sprintf("%s/%d/%d", token.ID, attempt, time.Now().UnixMilli())
-	return token, err
+	return token, nil
 }
 
 func fetchToken(ctx context.Context, tools condor.Tools, lifetime time.Duration) (condor.Token, error) {

@@ -16,7 +16,7 @@ import (
 // token makes a token as the owner of a pool does for somebody else.
 func (w *world) token(c corral.Cluster, identity string, rights ...string) string {
 	w.t.Helper()
-	args := []string{"-identity", identity, "-lifetime", "3600"}
+	args := []string{"-identity", identity} // it never expires
 	for _, right := range rights {
 		args = append(args, "-authz", right)
 	}
@@ -48,7 +48,7 @@ func (w *world) over(id corral.ClusterID) (c corral.Cluster, attached string) {
 		return c.State != corral.ClusterStarting
 	})
 	for _, e := range w.history(id) {
-		if e.Event == "attach" {
+		if e.Event == "pool" {
 			attached = e.Reason
 		}
 	}

@@ -23,7 +23,7 @@ const askTime = 10 * time.Second
 // keep looks after a READY cluster.
 func (k *keeper) keep(ctx context.Context, c corral.Cluster) (time.Duration, error) {
 	if _, ok := k.commands(); !ok {
-		if err := k.adopt(c); err != nil {
+		if err := k.adopt(ctx, c); err != nil {
 			return healthIdle, k.note(ctx, sentence(err))
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/condor"
+	"github.com/corral-pilot/corral/internal/store"
 )
 
 // How long a pool may take. It starts in a second and stops in less, on a machine with nothing else to do.
@@ -40,9 +41,25 @@ func (k *keeper) start(ctx context.Context, c corral.Cluster) (time.Duration, er
 	if err := restart(ctx, pool); err != nil {
 		return 0, k.fail(ctx, c, err)
 	}
-	k.lg.Info("pool started", "collector", c.Collector, "version", c.Version, "took", time.Since(from).Round(time.Millisecond))
+	took := time.Since(from).Round(time.Millisecond)
+	k.lg.Info("pool started", "collector", c.Collector, "version", c.Version, "took", took)
 	k.found(pool, pool.Tools())
-	return 0, k.move(ctx, corral.ClusterStarting, corral.ClusterStarted, "")
+	return 0, k.started(ctx, fmt.Sprintf("HTCondor %s of %s at %s, in %v", c.Version, c.HTCondor, c.Collector, took))
+}
+
+// started makes the cluster READY, with a line about its pool in the history.
+func (k *keeper) started(ctx context.Context, pool string) error {
+	return k.p.db.Write(ctx, Actor, func(tx *store.Tx) error {
+		c, err := tx.Cluster(k.id)
+		if err != nil || c.State != corral.ClusterStarting {
+			return err // somebody asked for something else meanwhile
+		}
+		if err := tx.Log(store.ObjectCluster, int64(k.id), "pool", pool); err != nil {
+			return err
+		}
+		_, err = tx.MoveCluster(k.id, corral.ClusterStarted, "")
+		return err
+	})
 }
 
 // restart ends what runs of a pool and starts it.
@@ -127,7 +144,16 @@ func (k *keeper) link(release string) error {
 }
 
 // adopt finds the pool of a READY cluster, which an earlier corrald has started.
-func (k *keeper) adopt(c corral.Cluster) error {
+func (k *keeper) adopt(ctx context.Context, c corral.Cluster) error {
+	if _, err := os.Stat(k.release()); err != nil { // what it leads to was deleted, or never there
+		dir, _, err := k.p.cfg.Releases.Release(ctx, c.HTCondor)
+		if err != nil {
+			return err
+		}
+		if err := k.link(dir); err != nil {
+			return err
+		}
+	}
 	if c.Attached {
 		return k.use(c)
 	}

@@ -38,6 +38,9 @@ func TestPoolOutlivesCorrald(t *testing.T) {
 	if err := syscall.Kill(master, syscall.SIGKILL); err != nil { // or the machine was started again
 		t.Fatal(err)
 	}
+	if err := os.Remove(w.pools.dir(c.ID) + "/release"); err != nil { // and what it led to was cleaned away
+		t.Fatal(err)
+	}
 	w.begin()
 	w.eventually("another master", func() bool { now := w.daemon(c, "condor_master"); return now != 0 && now != master })
 	w.eventually("health", func() bool { return w.cluster(c.ID).Reason == "" })

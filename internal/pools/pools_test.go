@@ -3,6 +3,8 @@ package pools
 import (
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,6 +22,9 @@ func TestLifeOfAPool(t *testing.T) {
 	t.Logf("READY after %v", time.Since(from).Round(time.Millisecond))
 	if c.Collector == "" || c.Version != "23.9.6" || c.HTCondor != release || c.Reason != "" {
 		t.Errorf("cluster = %+v", c)
+	}
+	if h := w.history(c.ID); !slices.ContainsFunc(h, func(e corral.Entry) bool { return e.Event == "pool" && strings.Contains(e.Reason, c.Collector) }) {
+		t.Errorf("history = %+v, want a line about the pool", h)
 	}
 
 	j := w.attempt(c, 1, 2)

@@ -2,6 +2,7 @@ package pools
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -27,7 +28,11 @@ func (p *Pools) Mint(ctx context.Context, cluster corral.ClusterID, attempt corr
 		token, err = k.fetch(ctx, tools, attempt, lifetime)
 	}
 	if err != nil {
-		return "", corral.ErrorAt(corral.Failed, "cluster "+c.Name, "%w", err)
+		kind := corral.Unavailable
+		if refused := (*condor.Refused)(nil); errors.As(err, &refused) {
+			kind = corral.Failed
+		}
+		return "", corral.ErrorAt(kind, "cluster "+c.Name, "%w", err)
 	}
 	note := corral.PoolToken{ID: token.ID, Cluster: cluster, Attempt: attempt, EndsAt: token.Expires}
 	if err := p.db.Write(ctx, Actor, func(tx *store.Tx) error { return tx.AddPoolToken(note) }); err != nil {
