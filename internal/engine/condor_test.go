@@ -36,7 +36,7 @@ func TestGlideinOfAPool(t *testing.T) {
 	w.workerPackage("25.14.1", "x86_64")        // joins the pool, and no job ever matches it
 	w.workerPackage(htcondorVersion, "aarch64") // does not run here
 	w.fault = queues(w.dir)
-	w.cfg.Supply.CacheBytes = 1 // no room for what nobody needs
+	w.cfg.Supply = Supply{Way: WayPush, CacheBytes: 1} // no room for what nobody needs
 	w.start()
 	s := w.site("here")
 	w.siteIs(s.ID, corral.SiteReady)
@@ -54,6 +54,9 @@ func TestGlideinOfAPool(t *testing.T) {
 		if dir, err := staging.Dir(s.Root, packages.Package{Digest: digest}); err != nil || !exists(dir) {
 			t.Errorf("package %s is not at the site", digest)
 		}
+	}
+	if lines := w.history(store.ObjectSite, int64(s.ID)); !slices.Contains(lines, "supply: package "+p.Name+" goes by way of push: as corrald was told to") {
+		t.Errorf("the site's history does not say how the package came: %q", lines)
 	}
 	moves := w.history(store.ObjectSite, int64(s.ID))
 	if n := slices.IndexFunc(moves, func(l string) bool { return strings.HasPrefix(l, "staged: ") }); n < 0 || slices.ContainsFunc(moves[n+1:], func(l string) bool { return !strings.HasPrefix(l, "supply: ") && !strings.HasPrefix(l, "fetch: ") }) {

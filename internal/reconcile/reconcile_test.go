@@ -116,6 +116,7 @@ func TestDecideGlidein(t *testing.T) {
 	asked := func(g corral.Glidein, ask corral.Ask) corral.Glidein { g.Asked = ask; return g }
 	lap := func(g corral.Glidein) corral.Glidein { g.Overlap = corral.Seconds(20 * time.Second); return g }
 	leased := func(g corral.Glidein) corral.Glidein { g.Attempts[len(g.Attempts)-1].LeaseHolder = "pilot"; return g }
+	working := func(g corral.Glidein) corral.Glidein { g.Attempts[0].Workers = 1; return g }
 	exp := over(1, corral.OutcomeExpired)
 	later := func(j corral.Job) corral.Job { j.EndedAt = t0.Add(44 * time.Second); return j }
 	forever3 := resubmit.Policy{Mode: resubmit.Forever, Retries: 3}
@@ -137,6 +138,7 @@ func TestDecideGlidein(t *testing.T) {
 		{"a duplicate beside the real one", glideinWith(never, alive(1, corral.JobRunning), over(2, corral.OutcomeDuplicate)), 0, []string{}},
 		{"drain, running", asked(leased(glideinWith(never, alive(1, corral.JobRunning))), corral.AskDrain), 0, []string{"drain", "settle"}},
 		{"drain, running, but no pilot came", asked(glideinWith(never, alive(1, corral.JobRunning)), corral.AskDrain), 0, []string{"cancel", "settle"}},
+		{"drain, running, its pilot has no link", asked(working(glideinWith(never, alive(1, corral.JobRunning))), corral.AskDrain), 0, []string{"cancel", "settle"}},
 		{"drain, queued", asked(glideinWith(never, alive(1, corral.JobQueued)), corral.AskDrain), 0, []string{"cancel", "settle"}},
 		{"cancel", asked(glideinWith(never, alive(1, corral.JobRunning)), corral.AskCancel), 0, []string{"cancel", "settle"}},
 		{"overlap: not yet", lap(glideinWith(forever, alive(1, corral.JobRunning))), 30 * time.Second, []string{}},
