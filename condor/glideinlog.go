@@ -16,11 +16,12 @@ import (
 type GlideinLog struct {
 	master, startd tail
 
-	Joined  bool      // the pool took the startd in, when it last asked
-	Refused string    // the pool's answer if it was no, in HTCondor's words
-	Ended   string    // how the startd ended, once it has
-	Worked  time.Time // when a job was last begun or ended, or seen to run
-	Reread  bool      // the startd has read its configuration again
+	Joined   bool      // the pool took the startd in, when it last asked
+	Refused  string    // the pool's answer if it was no, in HTCondor's words
+	Refusals int       // how often it was no, one after the other
+	Ended    string    // how the startd ended, once it has
+	Worked   time.Time // when a job was last begun or ended, or seen to run
+	Reread   bool      // the startd has read its configuration again
 
 	command  string            // which the startd is sending
 	activity map[string]string // :: slot → what it does
@@ -108,11 +109,12 @@ func (l *GlideinLog) hearStartd(line string, now time.Time) {
 	case strings.HasPrefix(line, "Got SIGHUP"):
 		l.Reread = true
 	case l.command == update && line == "SECMAN: startCommand succeeded.":
-		l.Joined, l.Refused = true, ""
+		l.Joined, l.Refused, l.Refusals = true, "", 0
 	case l.command == update && strings.HasPrefix(line, "ERROR: "):
 		l.Joined, l.words = false, strings.TrimPrefix(line, "ERROR: ")
 		if refusal(line) {
 			l.Refused = l.words
+			l.Refusals++
 		}
 		l.command = ""
 	default:
