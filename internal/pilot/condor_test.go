@@ -53,34 +53,46 @@ func startPool() error {
 		return err
 	}
 	htcondor.release = string(bytes.TrimSpace(out))
-	if htcondor.dir, err = os.MkdirTemp("", "pilot-pool-"); err != nil {
+	if htcondor.dir, err = openFolder("pilot-pool-"); err != nil {
 		return err
 	}
-	if err := os.Chmod(htcondor.dir, 0o755); err != nil {
+	config, err := poolConfig(htcondor.dir)
+	if err != nil {
 		return err
 	}
-	if htcondor.address, err = condor.FreeAddress(netip.MustParseAddr("127.0.0.1")); err != nil {
-		return err
-	}
-	p, err := condor.NewPool(condor.PoolConfig{Dir: filepath.Join(htcondor.dir, "pool"), Release: htcondor.release,
-		Address: htcondor.address, RunAs: poolOwner()})
+	p, err := condor.NewPool(config)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	htcondor.pool = p
+	htcondor.address, htcondor.pool = config.Address, p
 	return p.Start(ctx)
 }
 
-// stopPool ends the pool after all tests.
+func poolConfig(dir string) (condor.PoolConfig, error) {
+	address, err := condor.FreeAddress(netip.MustParseAddr("127.0.0.1"))
+	return condor.PoolConfig{Dir: filepath.Join(dir, "pool"), Release: htcondor.release, Address: address, RunAs: poolOwner()}, err
+}
+
+// openFolder makes a folder that the pool's owner can enter.
+func openFolder(pattern string) (string, error) {
+	dir, err := os.MkdirTemp("", pattern)
+	return dir, errors.Join(err, os.Chmod(dir, 0o755))
+}
+
+// stopPool ends the shared pool after all tests.
 func stopPool() error {
 	if htcondor.pool == nil {
 		return nil
 	}
+	return stop(htcondor.pool, htcondor.dir)
+}
+
+func stop(p *condor.Pool, dir string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	return errors.Join(htcondor.pool.Stop(ctx), os.RemoveAll(htcondor.dir))
+	return errors.Join(p.Stop(ctx), os.RemoveAll(dir))
 }
 
 // poolOwner is who runs HTCondor: it refuses root.
@@ -108,8 +120,8 @@ func newCondorSite(t *testing.T, s *service, change func(*order.Pilot)) site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	root, err := os.MkdirTemp("", "condor-site-")
-	if err := errors.Join(err, os.Chmod(root, 0o755)); err != nil {
+	root, err := openFolder("condor-site-")
+	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -141,7 +153,7 @@ func newCondorSite(t *testing.T, s *service, change func(*order.Pilot)) site {
 		t.Fatal(err)
 	}
 	giveAway(t, root)
-	return site{t: t, root: root, dir: dir, as: credential(t)}
+	return site{t: t, root: root, dir: dir, as: credential(t), pool: p}
 }
 
 // credential is as whom pilots run here; nil: as ourselves.
@@ -205,7 +217,7 @@ func noneBelow(t *testing.T, root string) {
 // slots returns the ads of the workers of a site's pilot.
 func (s site) slots() []condor.Ad {
 	s.t.Helper()
-	ads, err := htcondor.pool.Tools().Query(soon(s.t), "condor_status", []string{"-constraint",
+	ads, err := s.pool.Tools().Query(soon(s.t), "condor_status", []string{"-constraint",
 		"regexp(" + condor.FormatNew("^"+filepath.Base(s.dir)+"/") + ", CorralWorker)"}, nil)
 	if err != nil {
 		s.t.Fatal(err)
@@ -241,21 +253,21 @@ func (s site) jobOf(line string, count int, attributes condor.Ad) int {
 	for i := range procs {
 		procs[i] = condor.Proc{Arguments: []string{"-c", line}, Stdout: "out." + strconv.Itoa(i)}
 	}
-	cluster, err := htcondor.pool.Tools().Submit(soon(s.t), condor.Submit{
+	cluster, err := s.pool.Tools().Submit(soon(s.t), condor.Submit{
 		Dir: dir, Executable: "/bin/sh", Log: filepath.Join(dir, "log"), TransferFiles: "YES", Cpus: 1, MemoryMiB: 20,
 		Requirements: condor.Expr("regexp(" + condor.FormatNew("^"+filepath.Base(s.dir)+"/") + ", TARGET.CorralWorker)"), Attributes: attributes, Procs: procs,
 	})
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.t.Cleanup(func() { _ = htcondor.pool.Tools().Remove(context.Background(), cluster) }) // it may have ended
+	s.t.Cleanup(func() { _ = s.pool.Tools().Remove(context.Background(), cluster) }) // it may have ended
 	return cluster
 }
 
 // states returns HTCondor's states of a cluster's jobs that are still in the queue, by number.
 func (s site) states(cluster int) map[int64]int {
 	s.t.Helper()
-	ads, err := htcondor.pool.Tools().Query(soon(s.t), "condor_q", []string{strconv.Itoa(cluster)}, []string{"JobStatus"})
+	ads, err := s.pool.Tools().Query(soon(s.t), "condor_q", []string{strconv.Itoa(cluster)}, []string{"JobStatus"})
 	if err != nil {
 		s.t.Fatal(err)
 	}

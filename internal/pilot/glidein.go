@@ -22,7 +22,7 @@ const (
 	lookGap    = 100 * time.Millisecond  // between two looks at what the daemons wrote
 	joinTime   = time.Minute             // for the pool to take a worker in; HTCondor itself would try for ever
 	quitTime   = 1500 * time.Millisecond // for the daemons to end in order, within the supervisor's grace
-	updateGap  = 30 * time.Second        // between two words of a worker to the collector
+	updateMost = 30 * time.Second        // between two words of a worker to the collector: this, or a twentieth of its time
 	retireMost = 30 * time.Second        // before its end a worker takes no more jobs: this, or a tenth of its time
 )
 
@@ -44,7 +44,6 @@ type glidein struct {
 	joinBy   time.Time
 	joined   time.Time // zero: never yet
 	inPool   bool      // as it was when last looked at
-	outSince time.Time // if it is not
 	toldAt   time.Time // of the last word on idleness
 	draining bool
 	leaving  bool
@@ -109,7 +108,7 @@ func (o workerOrder) glideinConfig(now time.Time) condor.GlideinConfig {
 		Dir: filepath.Join(o.Scratch, "condor"), Release: c.Release, Name: machineName(o.ID),
 		Collector: c.Pool, Address: c.Address, CCB: c.Brokers,
 		Cpus: o.CPUs, MemoryMiB: int64(o.MemoryMiB), Static: c.Static,
-		Retire: end.Add(-min(retireMost, o.EndsIn/10)), End: end, Update: updateGap,
+		Retire: end.Add(-min(retireMost, o.EndsIn/10)), End: end, Update: max(2*time.Second, min(updateMost, o.EndsIn/20)),
 		RuntimeAttribute: "CorralRuntime", PIDAttribute: "CorralPID",
 		Attributes: condor.Ad{
 			"CorralCluster": c.Cluster, "CorralSite": c.Site, "CorralGlidein": int64(c.Glidein), "CorralAttempt": int64(c.Attempt),
@@ -192,7 +191,7 @@ func (g *glidein) step(now time.Time) {
 		g.signal(syscall.SIGTERM) // nothing runs, and nothing will
 	case g.log.Ended != "" && !g.endedInOrder():
 		g.leave(word{Error: "its condor_startd " + g.log.Ended + g.because()})
-	case g.log.Refused != "" && (g.joined.IsZero() || now.Sub(g.outSince) > joinTime):
+	case g.log.Refused != "" && (g.joined.IsZero() || g.log.Refusals > 1):
 		g.leave(word{Left: string(pool.LeaveRefused), Error: "the pool refused the token: " + g.log.Refused})
 	case g.joined.IsZero() && !g.log.Joined && now.After(g.joinBy):
 		g.leave(word{Left: leftUnable, Error: fmt.Sprintf("the pool at %s did not take it in within %s%s", g.config.Collector, g.joinTime.Round(time.Second), g.because())})
@@ -208,9 +207,6 @@ func (g *glidein) tell(now time.Time) {
 			g.joined = now
 		}
 		_ = g.out.say(word{Registered: true}) // if the supervisor is gone, obey notices
-	}
-	if !g.log.Joined && g.inPool {
-		g.outSince = now
 	}
 	g.inPool = g.log.Joined
 	if !g.inPool || now.Sub(g.toldAt) < wordGap {
@@ -280,7 +276,7 @@ func (g *glidein) lastWord(now time.Time) word {
 		return word{Left: string(pool.LeaveDrained)}
 	case g.status.Signaled():
 		return word{Error: how}
-	case !now.Before(g.config.End.Add(-updateGap)) && !g.joined.IsZero():
+	case !now.Before(g.config.End.Add(-g.config.Update)) && !g.joined.IsZero():
 		return word{Left: string(pool.LeaveExpired)}
 	case g.joined.IsZero():
 		return word{Left: leftUnable, Error: how + g.because()}

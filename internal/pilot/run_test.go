@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/condor"
 	"github.com/corral-pilot/corral/internal/order"
 	"github.com/corral-pilot/corral/pool"
 )
@@ -212,6 +213,7 @@ type site struct {
 	t         *testing.T
 	root, dir string
 	as        *syscall.Credential // as whom pilots run; nil: as ourselves
+	pool      *condor.Pool        // which its workers are to join; nil: the service's
 }
 
 // newSite gives an order for a pilot of one cpu a directory; change may make it another one.
