@@ -136,6 +136,9 @@ func (d *demo) decide(context.Context) (err error) {
 	}
 	d.say("plan", "%d tasks, %s of work by its estimates, critical path %s", d.plan.tasks, round(d.plan.work), round(d.plan.path))
 	d.more("%d pilots of one cpu, %s: makespan %s predicted", d.plan.pilots, d.plan.reason, round(d.plan.makespan))
+	if d.cfg.Kind == corral.Condor {
+		d.more("without HTCondor's own time, a second or two a job: tasks of a level become %d jobs at most", jobsOfLevel(d.plan))
+	}
 	return nil
 }
 
@@ -175,6 +178,7 @@ func (d *demo) execute(ctx context.Context) error {
 	}
 	d.run, err = d.cl.CreateRun(ctx, api.NewRun{
 		Cluster: d.cluster, Workflow: document, WorkflowName: lambda.WorkflowFile, SourceDir: filepath.Dir(d.workflow()),
+		Options: d.options(),
 	}, "")
 	if err != nil {
 		return err
