@@ -360,6 +360,7 @@ func TestGlideinOfACondorCluster(t *testing.T) {
 		{"broker without port", func(g *api.NewGlidein) { g.CCB = []string{"ccb.example"} }, corral.Invalid, "ccb"},
 		{"brokers of none", func(g *api.NewGlidein) { g.Broker = corral.BrokerNone }, corral.Invalid, "ccb"},
 		{"many brokers", func(g *api.NewGlidein) { g.CCB = make([]string, 17) }, corral.Invalid, "ccb"},
+		{"relay", func(g *api.NewGlidein) { g.Broker, g.CCB = corral.BrokerRelay, nil }, corral.Unsatisfiable, "broker"},
 		{"gpus", func(g *api.NewGlidein) { g.GPUs = 1 }, corral.Unsatisfiable, "gpus"},
 	} {
 		bad := in

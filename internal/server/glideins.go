@@ -136,6 +136,9 @@ func (s *Server) place(tx *store.Tx, in api.NewGlidein, g *corral.Glidein) error
 // refuses what an embedded one has no use for.
 func connections(in api.NewGlidein, cluster corral.Cluster, g *corral.Glidein) error {
 	if cluster.Kind == corral.Condor {
+		if in.Broker == corral.BrokerRelay { // each attempt would fail with this, and the site's circuit breaker open
+			return corral.ErrorAt(corral.Unsatisfiable, "broker", "this version has no relay through a site's connection")
+		}
 		g.Broker, g.CCB = orDefault(in.Broker, corral.BrokerAuto), in.CCB
 		g.Slots = orDefault(in.Slots, corral.SlotsPartitionable)
 		return nil
