@@ -22,7 +22,7 @@ type Config struct {
 	Tools condor.Tools
 	Dir   string // absolute, on a local disk; made if it is not there. Nobody else's
 
-	// Lease is how long a worker keeps a job whose schedd is away, and the schedd waits for a worker that is; 0: 3 min.
+	// Lease is how long a worker keeps a job whose schedd is away, and the schedd waits for a worker that is; 0: 2 min.
 	Lease time.Duration
 	// Claim is how long runs have to attach themselves and claim their jobs after a restart; 0: 30 s. What nobody
 	// claimed is removed.
@@ -45,7 +45,7 @@ type Queue struct {
 
 // New returns the queue. Its Close ends what it does.
 func New(lg *slog.Logger, cfg Config) *Queue {
-	cfg.Lease, cfg.Claim = cmp.Or(cfg.Lease, 3*time.Minute), cmp.Or(cfg.Claim, 30*time.Second)
+	cfg.Lease, cfg.Claim = cmp.Or(cfg.Lease, 2*time.Minute), cmp.Or(cfg.Claim, 30*time.Second)
 	q := &Queue{lg: lg, cfg: cfg, feeds: map[corral.RunID]*feed{}, closing: map[corral.RunID]*feed{}, swept: make(chan struct{})}
 	ctx, quit := context.WithCancel(context.Background())
 	q.quit = quit

@@ -55,7 +55,7 @@ func (c *corrald) write(fn func(*store.Tx) error) {
 
 func (c *corrald) start() {
 	ctx, cancel := context.WithCancel(context.Background())
-	c.queue = New(c.lg(), Config{Tools: c.pool.Tools(), Dir: filepath.Join(c.dir, "q")})
+	c.queue = New(c.lg(), Config{Tools: c.pool.Tools(), Dir: filepath.Join(c.dir, "q"), Lease: 21 * time.Second})
 	c.manager = run.NewManager(c.lg(), c.db, c, run.Config{Dir: filepath.Join(c.dir, "runs")})
 	ended := make(chan error, 1)
 	go func() { ended <- c.manager.Run(ctx) }()
