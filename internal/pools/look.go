@@ -89,8 +89,7 @@ func (k *keeper) ask(ctx context.Context, c corral.Cluster, live []attempt) {
 	}
 	asking, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	ads, err := tools.Query(asking, "condor_status",
-		[]string{"-constraint", fmt.Sprintf("CorralCluster == %s && CorralAttempt isnt undefined", condor.FormatNew(c.Name))}, slotAttributes)
+	ads, err := tools.Query(asking, "condor_status", []string{"-constraint", slotsOf(c.Name, heardWithin)}, slotAttributes)
 	now := time.Now()
 	if ctx.Err() != nil {
 		return
@@ -108,6 +107,16 @@ func (k *keeper) ask(ctx context.Context, c corral.Cluster, live []attempt) {
 	if k.show(merge(k.known(), workersOf(ads, live), now, watched)) {
 		k.view.changed = now
 	}
+}
+
+// heardWithin is how old a slot's last word may be. A worker speaks at least every 40 s (internal/pilot); one that was killed
+// cannot take back what it said, and a collector would believe it for 15 minutes.
+const heardWithin = 2 * time.Minute
+
+// slotsOf is true of the slots of a cluster. Their age is for the collector to judge, whose clock dates their words.
+func slotsOf(cluster string, within time.Duration) string {
+	return fmt.Sprintf("CorralCluster == %s && CorralAttempt isnt undefined && LastHeardFrom >= time() - %d",
+		condor.FormatNew(cluster), int64(within/time.Second))
 }
 
 // known returns a copy of the workers.

@@ -17,13 +17,13 @@ import (
 	"github.com/corral-pilot/corral/condor"
 )
 
-// daemons returns the processes, zombies left out, whose CONDOR_CONFIG is below dir and that are HTCondor's.
+// daemons returns the processes of HTCondor, zombies left out, whose CONDOR_CONFIG begins with dir.
 func daemons(dir string) []int {
 	var found []int
 	environs, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, name := range environs {
 		environ, err := os.ReadFile(name)
-		if err != nil || !bytes.Contains(environ, []byte("CONDOR_CONFIG="+dir+"/")) {
+		if err != nil || !bytes.Contains(environ, []byte("CONDOR_CONFIG="+dir)) {
 			continue
 		}
 		exe, err := os.Readlink(filepath.Join(filepath.Dir(name), "exe"))
@@ -38,7 +38,7 @@ func daemons(dir string) []int {
 
 // daemon returns the process of a pool's daemon, 0 if there is none.
 func (w *world) daemon(c corral.Cluster, program string) int {
-	for _, pid := range daemons(w.pools.dir(c.ID)) {
+	for _, pid := range daemons(w.pools.dir(c.ID) + "/") {
 		exe, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
 		if filepath.Base(exe) == program {
 			return pid
@@ -104,7 +104,7 @@ func (w *world) glidein(c corral.Cluster, j corral.Job, secret string, change fu
 		case <-done:
 		case <-time.After(5 * time.Second): // it waits for a collector that is gone
 		}
-		for _, pid := range daemons(config.Dir) {
+		for _, pid := range daemons(config.Dir + "/") {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 		<-done

@@ -81,9 +81,6 @@ func addSlot(w *corral.Worker, slot condor.Ad) {
 	if activity, _ := slot.Text("Activity"); activity == "Busy" && !divided {
 		w.RunningTasks++
 	}
-	if at := seconds(slot, "LastHeardFrom"); at.After(w.SeenAt) {
-		w.SeenAt = at
-	}
 	// Slots are updated one after another: what they say may be of different moments.
 	if all, ok := slot.Int("CorralCpus"); ok {
 		w.CPUs = int(all)
@@ -114,6 +111,7 @@ func merge(before, named []corral.Worker, now time.Time, watched bool) []corral.
 	for _, w := range named {
 		old, was := known[w.ID]
 		delete(known, w.ID)
+		w.SeenAt = now
 		if was {
 			w.RegisteredAt = old.RegisteredAt
 		} else if watched {

@@ -1,6 +1,7 @@
 package pools
 
 import (
+	"syscall"
 	"testing"
 	"time"
 
@@ -33,7 +34,7 @@ func slot(worker string, changes condor.Ad) condor.Ad {
 func TestWorkersOfSlots(t *testing.T) {
 	live := []attempt{someAttempt(7, "tag", 2)}
 	base := corral.Worker{ID: "tag/0", Cluster: 1, Glidein: 77, Attempt: 7, Host: "n1", PID: 42, CPUs: 1, CPUsFree: 1, MemoryMiB: 100,
-		Connected: true, RegisteredAt: noon.Add(10 * time.Second), SeenAt: noon.Add(20 * time.Second), EndsAt: noon.Add(time.Hour)}
+		Connected: true, RegisteredAt: noon.Add(10 * time.Second), EndsAt: noon.Add(time.Hour)}
 	worker := func(change func(w *corral.Worker)) corral.Worker {
 		w := base
 		change(&w)
@@ -94,9 +95,9 @@ func TestWorkersOfSlots(t *testing.T) {
 
 func TestMerge(t *testing.T) {
 	old := corral.Worker{ID: "a", Connected: true, RegisteredAt: noon, SeenAt: noon}
-	fresh := corral.Worker{ID: "a", Connected: true, RegisteredAt: noon.Add(-time.Minute), SeenAt: noon.Add(time.Second)}
+	fresh := corral.Worker{ID: "a", Connected: true, RegisteredAt: noon.Add(-time.Minute)}
 	now := noon.Add(2 * time.Second)
-	since := func(w corral.Worker, at time.Time) corral.Worker { w.RegisteredAt = at; return w }
+	since := func(w corral.Worker, at time.Time) corral.Worker { w.RegisteredAt, w.SeenAt = at, now; return w }
 	away := func(w corral.Worker) corral.Worker { w.Connected = false; return w }
 	for name, test := range map[string]struct {
 		before, named []corral.Worker
@@ -106,7 +107,7 @@ func TestMerge(t *testing.T) {
 	}{
 		"seen again":                  {[]corral.Worker{old}, []corral.Worker{fresh}, now, true, []corral.Worker{since(fresh, noon)}},
 		"just registered":             {nil, []corral.Worker{fresh}, now, true, []corral.Worker{since(fresh, now)}},
-		"there before corrald was":    {nil, []corral.Worker{fresh}, now, false, []corral.Worker{fresh}},
+		"there before corrald was":    {nil, []corral.Worker{fresh}, now, false, []corral.Worker{since(fresh, fresh.RegisteredAt)}},
 		"not named any longer":        {[]corral.Worker{old}, nil, now, true, []corral.Worker{away(old)}},
 		"not named for long":          {[]corral.Worker{old}, nil, noon.Add(keepLost), true, nil},
 		"back after it was not named": {[]corral.Worker{away(old)}, []corral.Worker{fresh}, now, true, []corral.Worker{since(fresh, noon)}},
@@ -170,5 +171,31 @@ func TestBusyWorker(t *testing.T) {
 			w.write(func(tx *store.Tx) error { return end(tx, j.ID) })
 			w.eventually("no worker", func() bool { return len(w.pools.Workers(c.ID)) == 0 })
 		})
+	}
+}
+
+// TestKilledWorkerIsNotBelieved kills a worker with all that could say so. The collector goes on naming it.
+func TestKilledWorkerIsNotBelieved(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.ready("mine")
+	j := w.attempt(c, 1, 2)
+	w.glidein(c, j, w.mint(c, j), nil)
+	w.eventually("a worker", func() bool { return len(w.pools.Workers(c.ID)) == 1 })
+	for len(daemons(w.dir+"/host-")) > 0 { // the master would start a startd again
+		for _, pid := range daemons(w.dir + "/host-") {
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
+		}
+	}
+	named := func(within time.Duration) int {
+		ads, err := w.tools(c).Query(t.Context(), "condor_status", []string{"-constraint", slotsOf(c.Name, within)}, slotAttributes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(ads)
+	}
+	w.eventually("an old word", func() bool { return named(2*time.Second) == 0 })
+	if named(time.Hour) != 1 {
+		t.Error("the collector has forgotten the worker, which then would need no looking after")
 	}
 }
