@@ -13,8 +13,8 @@ import (
 
 // A pilot may have this machine dial its node, which must not make a port scanner of it: see ADR 27.
 const (
-	maxCalls     = 128         // at a time, of all pilots
-	callInterval = time.Second // between two calls for one attempt
+	maxCalls     = 128                    // at a time, of all pilots
+	callInterval = 500 * time.Millisecond // between two calls for one attempt; a pilot asks again after a second
 )
 
 // callBacks bounds the calls that pilots ask for.
