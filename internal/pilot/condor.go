@@ -65,8 +65,9 @@ func (s *supervisor) prepareJoining(ctx context.Context, started time.Time) erro
 		return fmt.Errorf("package %s is not installed at this site: %w", p.Package, err)
 	}
 	pending := make(chan negotiated, 1)
+	by := started.Add(min(joinTime, time.Duration(s.order.Walltime)/2))
 	s.joining = &joining{release: dir, unuse: use(s.lg, dir), at: started.Add(linkWait), pending: pending,
-		ask: func(c broker.Config) { go func() { pending <- negotiate(ctx, c) }() }}
+		ask: func(c broker.Config) { go func() { pending <- negotiate(ctx, c, by) }() }}
 	return nil
 }
 
@@ -85,12 +86,23 @@ func (s *supervisor) negotiate(now time.Time) {
 	j.ask(config)
 }
 
-func negotiate(ctx context.Context, c broker.Config) (n negotiated) {
-	n.choice, n.err = broker.Negotiate(ctx, c)
-	if n.err == nil {
-		n.pool, n.err = resolve(ctx, c.Collector)
+// negotiate tries until by where that may help: a pool that is being restarted must not cost an attempt its place.
+func negotiate(ctx context.Context, c broker.Config, by time.Time) (n negotiated) {
+	again := time.NewTicker(redialGap)
+	defer again.Stop()
+	for {
+		if n.choice, n.err = broker.Negotiate(ctx, c); n.err == nil {
+			n.pool, n.err = resolve(ctx, c.Collector)
+		}
+		if n.err == nil || corral.KindOf(n.err) != corral.Unavailable || time.Now().After(by) {
+			return n
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return n
+		}
 	}
-	return n
 }
 
 // resolve makes an address of a HOST:PORT, for a worker that asks no name service.
@@ -123,9 +135,6 @@ func (s *supervisor) negotiated() <-chan negotiated {
 
 // negotiation takes in how the pool reaches this node.
 func (s *supervisor) negotiation(n negotiated) {
-	for _, line := range n.choice.Measured {
-		s.note("measured: %s", line)
-	}
 	if n.err != nil {
 		if s.going == nil {
 			s.fail(corral.KindOf(n.err) != corral.Unsatisfiable, n.err.Error())
@@ -133,7 +142,7 @@ func (s *supervisor) negotiation(n negotiated) {
 		return
 	}
 	s.joining.choice, s.joining.pool = &n.choice, n.pool
-	s.say("broker", n.choice.Reason)
+	s.say("broker", n.choice.Reason+"; measured: "+strings.Join(n.choice.Measured, "; "))
 }
 
 // mayStart reports whether what workers need is there: a route to corrald, whose lease they serve under; or for an

@@ -267,7 +267,7 @@ func TestCondorWorkerCannotJoin(t *testing.T) {
 			return errors.Join(os.Remove(dir), os.MkdirAll(filepath.Join(dir, "sbin"), 0o755),
 				os.WriteFile(filepath.Join(dir, "sbin", "condor_master"), []byte("#!/no/loader\n"), 0o755))
 		}, true, "the package is for another C library"},
-		{"collector away", func(p *order.Pilot) { p.Condor.Collector = "127.0.0.1:9" }, nil, true, "127.0.0.1:9"},
+		{"collector away", func(p *order.Pilot) { p.Condor.Collector, p.Walltime = "127.0.0.1:9", corral.Seconds(8*time.Second) }, nil, true, "127.0.0.1:9"},
 		{"collector says nothing", func(p *order.Pilot) {
 			p.Condor.Collector, p.Walltime = mute.Addr().String(), corral.Seconds(14*time.Second)
 		}, nil, true, "did not take it in within 6s"},

@@ -284,7 +284,7 @@ const jobIdle, jobHeld = 1, 5
 
 func TestCondorWorkerServesUntilIdle(t *testing.T) {
 	t.Parallel()
-	place := newCondorSite(t, nil, func(p *order.Pilot) { p.Hosts, p.Idle = 2, corral.Seconds(3*time.Second) })
+	place := newCondorSite(t, nil, func(p *order.Pilot) { p.Hosts, p.Idle = 2, corral.Seconds(5*time.Second) })
 	from := time.Now()
 	r := place.start()
 	for _, ad := range place.inPool(2) {
@@ -301,7 +301,10 @@ func TestCondorWorkerServesUntilIdle(t *testing.T) {
 	ended := time.Now()
 	rep := r.report(0, corral.OutcomeIdle, false)
 	t.Logf("left %s after its last job", time.Since(ended).Round(time.Millisecond))
-	if log := strings.Join(rep.Log, "\n"); !strings.Contains(log, "measured: collector") || rep.Reason != "no task for 3s" {
+	if _, err := os.Stat(filepath.Join(place.root, "packages", strings.TrimPrefix(condorDigest, "sha256:")+".use")); err != nil {
+		t.Errorf("the use of the package was not noted: %v", err)
+	}
+	if log := strings.Join(rep.Log, "\n"); !strings.Contains(log, "measured: collector") || rep.Reason != "no task for 5s" {
 		t.Errorf("report %+v does not say what was measured, or why it left", rep)
 	}
 	eventually(t, "the end of its ad", func() bool { return len(place.slots()) == 0 })

@@ -2,8 +2,9 @@
 //
 // A job finds its order in its directory and leaves its report there (package order). A pilot job is
 // one supervisor process that takes the attempt's lease, starts one worker process for each host it
-// was asked for, and watches them. It decides why and when the pilot leaves; the workers, which are
-// package pool's business, connect to corrald and run tasks. The two talk over a socket pair: the
+// was asked for, and watches them. It decides why and when the pilot leaves. The workers serve one of two
+// kinds of clusters: corrald's own dispatcher, to which they connect and whose tasks they run, which is package
+// pool's business; or an HTCondor pool, with a condor_master each. Supervisor and worker talk over a socket pair: the
 // token is never in an argument, an environment variable or a file of the supervisor's making.
 //
 // The invariants: at most one supervisor of an attempt ever starts workers (the lease), and when a

@@ -27,6 +27,7 @@ const (
 	routeWait   = 5 * time.Minute        // for corrald to answer at first, at most half of the walltime
 	awayAfter   = 3 * time.Second        // without word of an idle worker it has lost its dispatcher
 	hungLeast   = 5 * time.Second        // without a word of a worker it hangs: this, or two thirds of the lease if that is longer
+	hungCondor  = 30 * time.Second       // likewise, in an HTCondor pool: its jobs hang on no lease of ours
 	restartGap  = time.Second            // between two starts of the same worker
 	maxDeaths   = 3                      // restarts in a row of a worker that did not register in between
 	maxLogLines = 200

@@ -89,9 +89,9 @@ func (s *supervisor) startWorker(w *worker, now time.Time) error {
 // have others do them soon after that. Time in which we were stopped ourselves, as all of a job's
 // processes may be, does not count.
 func (s *supervisor) killHung(passed time.Duration) {
-	limit := hungLeast
-	if s.link != nil {
-		limit = max(limit, 2*s.link.Lease()/3)
+	limit := hungCondor
+	if s.joining == nil && s.link != nil {
+		limit = max(hungLeast, 2*s.link.Lease()/3)
 	}
 	for _, w := range s.workers {
 		c := w.child
