@@ -66,7 +66,7 @@ func (f *feed) event(e condor.Event) {
 	case condor.Terminated:
 		j.over(terminated, e.Time, terminatedReason(d))
 	case condor.Evicted:
-		j.left(e.Time, sentence("its worker had to leave", d.Reason))
+		j.left(cut, e.Time, sentence("its worker had to leave", d.Reason))
 	case condor.ReconnectFailed:
 		j.over(lost, e.Time, sentence("its worker is lost", d.Reason))
 	case condor.ShadowException:

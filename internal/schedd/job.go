@@ -77,9 +77,9 @@ func (j *job) over(h how, at time.Time, reason string) {
 }
 
 // left notes that it left its worker, who knows why.
-func (j *job) left(at time.Time, reason string) {
+func (j *job) left(h how, at time.Time, reason string) {
 	if j.end == nil {
-		j.end = &ending{how: cut, reason: reason, at: at, unless: time.Now().Add(explainTime)}
+		j.end = &ending{how: h, reason: reason, at: at, unless: time.Now().Add(explainTime)}
 	}
 }
 

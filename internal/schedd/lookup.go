@@ -72,7 +72,7 @@ func (f *feed) found(ad condor.Ad, here map[condor.JobID]bool) {
 	case status == statusRunning && starts > 0:
 		f.running(j, worker, time.Unix(at, 0))
 	case status == statusIdle && starts > 0:
-		j.over(lost, time.Now(), "its worker is lost")
+		j.left(lost, time.Now(), "its worker is lost")
 	}
 	f.touched[j] = true
 }

@@ -66,7 +66,7 @@ func newSite(t testing.TB) *site {
 	if s.at, err = condor.FreeAddress(netip.MustParseAddr("127.0.0.1")); err != nil {
 		t.Fatal(err)
 	}
-	s.pool, err = condor.NewPool(condor.PoolConfig{Dir: filepath.Join(s.dir, "p"), Release: os.Getenv(releaseEnv), Address: s.at, Extra: "ALIVE_INTERVAL = 5\n"})
+	s.pool, err = condor.NewPool(condor.PoolConfig{Dir: filepath.Join(s.dir, "p"), Release: os.Getenv(releaseEnv), Address: s.at})
 	if err != nil {
 		t.Fatal(err)
 	}
