@@ -292,3 +292,22 @@ func TestCondorWorkerCannotJoin(t *testing.T) {
 		})
 	}
 }
+
+// Only root can be refused for being root.
+func TestCondorWorkerOfRoot(t *testing.T) {
+	t.Parallel()
+	place := newCondorSite(t, newService(t), nil)
+	place.as = nil
+	r := place.start()
+	if os.Getuid() == 0 {
+		if rep := r.report(1, corral.OutcomeFailed, false); !strings.Contains(rep.Reason, "the pilot runs as root: HTCondor refuses root's jobs") {
+			t.Errorf("reason %q", rep.Reason)
+		}
+		return
+	}
+	place.inPool(1)
+	if err := r.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	r.report(4, corral.OutcomePreempted, false)
+}

@@ -68,7 +68,10 @@ func (o workerOrder) serveCondor(ctx context.Context, lg *slog.Logger, drain <-c
 	if err == nil {
 		err = g.start()
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, condor.ErrRoot): // on every node
+		return word{Left: string(pool.LeaveRefused), Error: "the pilot runs as root: " + err.Error()}
+	case err != nil:
 		return word{Left: leftUnable, Error: "starting HTCondor: " + err.Error()}
 	}
 	defer g.log.Close()
