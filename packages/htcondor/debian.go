@@ -297,6 +297,9 @@ func unpackAll(ctx context.Context, debs []string, dir string) error {
 		})
 	}
 	all.Wait()
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
 	return errors.Join(errs...)
 }
 
@@ -306,6 +309,9 @@ var unneeded = regexp.MustCompile(`^(perl|libperl|libdate-manip|python|libpython
 
 // unpack takes HTCondor's programs and all libraries out of a package.
 func unpack(ctx context.Context, deb string, root *os.Root) error {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
 	var words bytes.Buffer
 	c := exec.CommandContext(ctx, "dpkg-deb", "--fsys-tarfile", deb)
 	c.Stderr = &words
@@ -319,6 +325,9 @@ func unpack(ctx context.Context, deb string, root *os.Root) error {
 	errTar := extract(out, root)
 	_, errRest := io.Copy(io.Discard, out)
 	if err := c.Wait(); err != nil {
+		if ctx.Err() == nil {
+			_ = os.Remove(deb) // it is damaged: the next time fetches it again
+		}
 		return fmt.Errorf("dpkg-deb: %w: %s", err, strings.TrimSpace(words.String()))
 	}
 	return errors.Join(errTar, errRest)
