@@ -235,3 +235,30 @@ func TestDetachedRunLeavesNothing(t *testing.T) {
 		t.Error("a detached sink was told of results")
 	}
 }
+
+// TestMemoryOfJobs shows that neither a job that asks for little, nor for nothing, nor for all of a worker waits
+// or is held for it.
+func TestMemoryOfJobs(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.glidein("g", 2, nil)
+	dir := s.runDir()
+	var jobs []pool.Job
+	for seq, need := range []int{0, 10, 256, 250, 1} {
+		j := sh(dir, 7, int64(seq), "sleep 7") // HTCondor looks every five seconds
+		j.MemoryMiB = need
+		jobs = append(jobs, j)
+	}
+	r := newRecorder()
+	q := s.queue()
+	q.Attach(7, r)
+	s.all(q, r, jobs...)
+	for _, res := range r.results {
+		if res.Status != pool.Done {
+			t.Errorf("job %d: %s", res.Key.Seq, res.Reason)
+		}
+	}
+	if len(r.results) != len(jobs) {
+		t.Errorf("returned %v", r.returned)
+	}
+}

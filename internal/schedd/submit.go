@@ -100,11 +100,23 @@ func (f *feed) description(jobs []*job) condor.Submit {
 			Attributes: condor.Ad{
 				keyAttribute: j.key, "CorralSeq": j.Seq, "CorralTask": j.Tasks[0].ID,
 				"CorralRuntime": j.Estimate().Seconds(), "JobPrio": priority(j.Priority),
-				"RequestCpus": int64(max(1, j.CPUs)), "RequestMemory": int64(max(1, j.MemoryMiB)),
+				"RequestCpus": int64(max(1, j.CPUs)), "RequestMemory": memory(j.MemoryMiB),
 			},
 		})
 	}
 	return s
+}
+
+// executorMiB is what the executor needs itself.
+const executorMiB = 24
+
+// memory is what a job asks for: what its tasks need and its executor, if the worker has that much, for it is held
+// when it takes more than it has asked for; and for tasks that do not say, the share of the job's cpus.
+func memory(need int) condor.Expr {
+	if need == 0 {
+		return `ifThenElse(TARGET.SlotType =?= "Static", TARGET.Memory, TARGET.CorralMemoryMiB * RequestCpus / TARGET.CorralCpus)`
+	}
+	return condor.Expr(fmt.Sprintf(`max({%d, min({%d, ifThenElse(TARGET.SlotType =?= "Static", TARGET.Memory, TARGET.CorralMemoryMiB)})})`, need, need+executorMiB))
 }
 
 // stderrFile is where the executor complains.

@@ -115,7 +115,7 @@ func (s *site) glidein(name string, cpus int, change func(*condor.GlideinConfig)
 		RuntimeAttribute: "CorralRuntime",
 		Attributes: condor.Ad{
 			"CorralCluster": "default", "CorralSite": "local", "CorralGlidein": 1, "CorralAttempt": 1, "CorralWorker": name + "/0",
-			"CorralHost": name, "CorralPilot": os.Getenv(pilotEnv), "CorralCpus": cpus,
+			"CorralHost": name, "CorralPilot": os.Getenv(pilotEnv), "CorralCpus": cpus, "CorralMemoryMiB": cpus * 128,
 		},
 	}
 	if change != nil {
