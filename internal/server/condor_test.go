@@ -374,3 +374,18 @@ func TestGlideinOfACondorCluster(t *testing.T) {
 	embedded := small()
 	must(f.CreateGlidein(t.Context(), embedded, ""))(t)
 }
+
+// A pool's collector lists workers for a moment after they have left; a glidein that is over has none.
+func TestGlideinThatIsOverHasNoWorkers(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	f.readySite(t)
+	g := f.glidein(t)
+	f.crowd.register(corral.Worker{ID: "a/0", Cluster: 1, Glidein: g.ID, Attempt: 1, CPUs: 1, Connected: true})
+	if got := must(f.Glidein(t.Context(), g.ID))(t); got.WorkersNow != 1 {
+		t.Errorf("%d workers, want 1", got.WorkersNow)
+	}
+	if got := must(f.RemoveGlidein(t.Context(), g.ID, true))(t); got.State != corral.GlideinDeleted || got.WorkersNow != 0 || got.CPUsNow != 0 {
+		t.Errorf("glidein %s has %d workers with %d cpus", got.State, got.WorkersNow, got.CPUsNow)
+	}
+}

@@ -197,6 +197,9 @@ func (s *Server) present(glideins []corral.Glidein) {
 	}
 	for i := range glideins {
 		g := &glideins[i]
+		if g.State.Terminal() { // no attempt is alive: whoever is listed is about to be found gone
+			continue
+		}
 		g.WorkersNow, g.CPUsNow = sums[g.ID].workers, sums[g.ID].cpus
 	}
 }
