@@ -1,21 +1,13 @@
 package main
 
 import (
-	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"errors"
-	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/demo"
-	"github.com/corral-pilot/corral/internal/xdg"
-	"github.com/corral-pilot/corral/packages/htcondor"
 )
 
 func demoCommand(p *printer) *cli.Command {
@@ -26,6 +18,7 @@ func demoCommand(p *printer) *cli.Command {
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "kind", Value: string(corral.Embedded), Usage: "`KIND` of personal cluster: embedded or condor"},
 			&cli.BoolFlag{Name: "keep", Usage: "keep the run directory"},
+			&cli.StringFlag{Name: "from", Usage: "with --kind condor: take the HTCondor that is installed in `DIR`, not Debian's"},
 			&cli.StringFlag{Name: "run-as", EnvVars: []string{"CORRAL_RUN_AS"}, Usage: "root's corrald runs as `USER` (default: root; with --kind condor nobody)"},
 		},
 		Action: func(c *cli.Context) error { return playDemo(c, p) },
@@ -40,6 +33,9 @@ func playDemo(c *cli.Context, p *printer) error {
 	if kind != corral.Embedded && kind != corral.Condor {
 		return corral.ErrorAt(corral.Invalid, "--kind", "%q is not supported; what is: %s, %s", kind, corral.Embedded, corral.Condor)
 	}
+	if kind != corral.Condor && c.IsSet("from") {
+		return corral.ErrorAt(corral.Invalid, "--from", "is for --kind condor")
+	}
 	runAs := c.String("run-as")
 	if kind == corral.Condor && runAs == "" && os.Getuid() == 0 {
 		runAs = "nobody"
@@ -51,82 +47,10 @@ func playDemo(c *cli.Context, p *printer) error {
 	case !p.forPeople():
 		out = p.err
 	}
-	r, err := demo.Run(c.Context, demo.Config{Out: out, Look: lookOf(out), Keep: c.Bool("keep"), Kind: kind, RunAs: runAs, Packages: demoPackages})
+	source := condorSource{installed: c.String("from")}
+	r, err := demo.Run(c.Context, demo.Config{Out: out, Look: lookOf(out), Keep: c.Bool("keep"), Kind: kind, RunAs: runAs, Packages: source.put})
 	if err != nil || p.forPeople() {
 		return err
 	}
 	return show(p, r, runTable)
-}
-
-// demoPackages returns the archives of HTCondor's packages. They are made once by each build of this program, and
-// kept where they can be downloaded or made again.
-func demoPackages(ctx context.Context, say func(string)) ([]string, error) {
-	const suite = "trixie"
-	layout, err := xdg.Find()
-	if err != nil {
-		return nil, err
-	}
-	self, err := digestOfSelf()
-	if err != nil {
-		return nil, fmt.Errorf("reading this program: %w", err)
-	}
-	parent := filepath.Join(layout.Downloads(), "packages")
-	dir := filepath.Join(parent, suite+"-"+self)
-	if found, _ := filepath.Glob(filepath.Join(dir, "*.tar.gz")); len(found) > 0 {
-		return found, nil
-	}
-	if err := os.MkdirAll(parent, 0o755); err != nil {
-		return nil, fmt.Errorf("making a folder for packages: %w", err)
-	}
-	made, err := makePackages(ctx, htcondor.Debian{Suite: suite, Cache: filepath.Join(layout.Downloads(), "debian"), Progress: say}, parent)
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(made)
-	if others, err := filepath.Glob(filepath.Join(parent, suite+"-*")); err == nil {
-		for _, other := range others {
-			_ = os.RemoveAll(other) // another build's: it takes room, and does no harm
-		}
-	}
-	if err := os.Rename(made, dir); err != nil {
-		return nil, fmt.Errorf("keeping packages: %w", err)
-	}
-	return filepath.Glob(filepath.Join(dir, "*.tar.gz"))
-}
-
-// makePackages makes the packages in a new folder of parent.
-func makePackages(ctx context.Context, d htcondor.Debian, parent string) (dir string, err error) {
-	scratch, err := os.MkdirTemp("", "corral-htcondor-")
-	if err != nil {
-		return "", fmt.Errorf("making a folder to unpack in: %w", err)
-	}
-	defer os.RemoveAll(scratch)
-	from, err := d.Unpack(ctx, scratch)
-	if err != nil {
-		return "", err
-	}
-	dir, err = os.MkdirTemp(parent, ".new-")
-	if err != nil {
-		return "", fmt.Errorf("making a folder for packages: %w", err)
-	}
-	for _, what := range []string{htcondor.Worker, htcondor.Pool} {
-		d.Progress(fmt.Sprintf("packing %s of HTCondor %s", what, from.Version))
-		if _, err := packInto(ctx, from, what, dir); err != nil {
-			return "", errors.Join(err, os.RemoveAll(dir))
-		}
-	}
-	return dir, nil
-}
-
-func digestOfSelf() (string, error) {
-	f, err := os.Open("/proc/self/exe")
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	sum := sha256.New()
-	if _, err := io.Copy(sum, f); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(sum.Sum(nil)[:8]), nil
 }

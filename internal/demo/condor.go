@@ -2,8 +2,8 @@ package demo
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"time"
@@ -15,58 +15,34 @@ import (
 // pool is the name of the demo's cluster of kind condor.
 const pool = "pool"
 
-// fetchPackages brings the packages of HTCondor into the demo's directory, where corrald can read them.
+// fetchPackages has the packages of HTCondor put into the demo's directory, where corrald can read them.
 func (d *demo) fetchPackages(ctx context.Context) error {
+	d.doing("making packages of HTCondor")
 	began := time.Now()
-	files, err := d.cfg.Packages(ctx, d.doing)
-	if err != nil {
+	dir := d.packages()
+	if err := errors.Join(os.Mkdir(dir, 0o700), os.Chmod(dir, 0o755)); err != nil {
+		return fmt.Errorf("making a directory for packages: %w", err)
+	}
+	if err := d.cfg.Packages(ctx, dir, d.doing); err != nil {
 		return err
 	}
-	dir := d.packages()
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return fmt.Errorf("making a directory for packages: %w", err)
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("looking for packages: %w", err)
 	}
-	if err := os.Chmod(dir, 0o755); err != nil {
-		return fmt.Errorf("making a directory for packages: %w", err)
-	}
-	for i, file := range files {
-		size, err := bring(file, filepath.Join(dir, filepath.Base(file)))
+	print := d.first("packages")
+	for _, f := range files {
+		info, err := f.Info()
 		if err != nil {
-			return fmt.Errorf("copying a package: %w", err)
+			return fmt.Errorf("looking for packages: %w", err)
 		}
-		format, args := "%s, %.1f MiB", []any{filepath.Base(file), float64(size) / (1 << 20)}
-		if i > 0 {
-			d.more(format, args...)
-			continue
-		}
-		d.say("packages", format, args...)
+		print("%s, %.1f MiB", f.Name(), float64(info.Size())/(1<<20))
 	}
-	d.more("made of Debian's packages, or found in the cache, in %s", round(time.Since(began)))
+	d.more("were there after %s", round(time.Since(began)))
 	return nil
 }
 
 func (d *demo) packages() string { return filepath.Join(d.dir, "packages") }
-
-// bring copies a file for everybody to read.
-func bring(from, to string) (size int64, err error) {
-	in, err := os.Open(from)
-	if err != nil {
-		return 0, err
-	}
-	defer in.Close()
-	out, err := os.Create(to)
-	if err != nil {
-		return 0, err
-	}
-	defer out.Close()
-	if size, err = io.Copy(out, in); err != nil {
-		return 0, err
-	}
-	if err := out.Chmod(0o644); err != nil {
-		return 0, err
-	}
-	return size, out.Close()
-}
 
 // startPool makes a cluster of kind condor.
 func (d *demo) startPool(ctx context.Context) error {

@@ -32,9 +32,8 @@ type Config struct {
 	Keep  bool        // leave the run directory for looking at
 	Kind  corral.ClusterKind
 	RunAs string // as whom root's corrald runs; "": as root
-	// Packages returns the archives that a cluster of kind condor and its workers are made of. It says what it does
-	// if that takes long.
-	Packages func(ctx context.Context, say func(string)) ([]string, error)
+	// Packages puts the archives of HTCondor's packages, for everybody to read, into dir. It says what it does.
+	Packages func(ctx context.Context, dir string, say func(string)) error
 }
 
 // A demo is one run of it. Its methods are its steps.
@@ -159,11 +158,8 @@ func (d *demo) provision(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	print := d.first("pilots")
 	for i, w := range workers {
-		print := d.more
-		if i == 0 {
-			print = func(format string, args ...any) { d.say("pilots", format, args...) }
-		}
 		print("worker %d registered after %s: process %d on %s, %d MiB",
 			i, round(w.RegisteredAt.Sub(d.glidein.CreatedAt)), w.PID, w.Host, w.MemoryMiB)
 	}
@@ -232,9 +228,9 @@ func (d *demo) check(context.Context) error {
 }
 
 // abandon takes down what a failed or interrupted demo started. The files of one that failed stay, for
-// looking at.
+// looking at, if corrald has been there.
 func (d *demo) abandon(ctx context.Context) {
-	interrupted := ctx.Err() != nil
+	useless := ctx.Err() != nil || !d.corrald.Exists()
 	d.doing("taking everything down")
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
@@ -243,7 +239,7 @@ func (d *demo) abandon(ctx context.Context) {
 	case err != nil:
 		d.say("left", "taking it down failed: %v", err)
 		d.more("files are below %s; the log is %s", d.dir, d.corrald.Layout.Log())
-	case interrupted && os.RemoveAll(d.dir) == nil:
+	case useless && os.RemoveAll(d.dir) == nil:
 		d.say("left", "nothing: everything was taken down, that folder is removed")
 	default:
 		d.say("left", "no process; files are below %s", d.dir)

@@ -55,6 +55,19 @@ func (s *stage) more(format string, args ...any) {
 	s.draw(s.text.Line(follow.Span{Text: strings.Repeat(" ", indent) + fmt.Sprintf(format, args...)}))
 }
 
+// first returns what says the first of several lines, and then more.
+func (s *stage) first(label string) func(format string, args ...any) {
+	said := false
+	return func(format string, args ...any) {
+		if said {
+			s.more(format, args...)
+			return
+		}
+		said = true
+		s.say(label, format, args...)
+	}
+}
+
 // draw writes lines for good.
 func (s *stage) draw(lines ...string) {
 	s.region.Clear()

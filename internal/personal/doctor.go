@@ -18,7 +18,7 @@ type Finding struct {
 	Check  string `json:"check"`
 	OK     bool   `json:"ok"`
 	Found  string `json:"found"`
-	Advice string `json:"advice,omitempty"` // what to do, if not OK
+	Advice string `json:"advice,omitempty"` // what to do: one has to if not OK, and else may
 }
 
 // Limits below which things go wrong in ways that are hard to read.
@@ -37,6 +37,7 @@ func Examine(ctx context.Context, c Corrald) []Finding {
 		writable("data directory", c.Layout.Data),
 		openFiles(),
 		c.examineCorrald(ctx),
+		c.examineHTCondor(ctx),
 	}
 }
 

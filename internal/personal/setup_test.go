@@ -23,6 +23,7 @@ type service struct {
 	clusters []corral.Cluster
 	glideins []corral.Glidein
 	runs     []corral.Run
+	packages []corral.Package
 	silent   bool // sites do not go
 	stubborn bool // pools do not end
 	raced    bool // somebody else creates things at the same moment
@@ -88,6 +89,8 @@ func (s *service) list(noun string) any {
 		return api.List[corral.Cluster]{Items: s.clusters}
 	case "glideins":
 		return api.List[corral.Glidein]{Items: s.glideins}
+	case "packages":
+		return api.List[corral.Package]{Items: s.packages}
 	}
 	return api.List[corral.Run]{Items: s.runs}
 }
