@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"debug/elf"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -23,12 +24,15 @@ import (
 	"github.com/corral-pilot/corral/packages"
 )
 
-// What tests share: HTCondor from Debian, and its two packages.
+// What tests share: the two packages of Debian's HTCondor, and both of them unpacked. They are made by the program
+// that users run: with the race detector in it, compressing takes minutes.
 var (
-	debian  Installation
-	folder  string                          // where nobody may enter and nothing else is
-	archive = map[string]string{}           // :: what → file
-	packed  = map[string]packages.Package{} // :: what → package
+	folder   string                          // where nobody may enter and nothing else is
+	program  string                          // corral
+	archive  = map[string]string{}           // :: what → file
+	packed   = map[string]packages.Package{} // :: what → package
+	unpacked = map[string]string{}           // :: what → folder
+	debian   Installation                    // the unpacked one of the pool
 
 	made = sync.OnceValue(makePackages)
 )
@@ -52,63 +56,73 @@ func withPackages(t *testing.T) {
 }
 
 func makePackages() (err error) {
-	start := time.Now()
 	if folder, err = os.MkdirTemp("/tmp", "pack-"); err != nil {
 		return err
 	}
-	root := filepath.Join(folder, "root")
-	if err := errors.Join(os.Chmod(folder, 0o755), os.Mkdir(root, 0o755)); err != nil {
+	if err := os.Chmod(folder, 0o755); err != nil {
 		return err
 	}
-	cache, err := debCache()
+	program = filepath.Join(folder, "corral")
+	if out, err := exec.Command("go", "build", "-o", program, "../../cmd/corral").CombinedOutput(); err != nil {
+		return fmt.Errorf("go build: %w: %s", err, out)
+	}
+	built, err := build("first", "--from-debian", "trixie")
 	if err != nil {
 		return err
 	}
-	progress := func(step string) { fmt.Printf("%5.1f s  %s\n", time.Since(start).Seconds(), step) }
-	if debian, err = (Debian{Suite: "trixie", Cache: cache, Progress: progress}).Unpack(context.Background(), root); err != nil {
-		return err
-	}
-	for _, what := range []string{Worker, Pool} {
-		archive[what] = filepath.Join(folder, what+".tar.gz")
-		if packed[what], err = packTo(debian, what, archive[what]); err != nil {
+	for _, b := range built {
+		archive[b.What], packed[b.What], unpacked[b.What] = b.File, b.Package, filepath.Join(folder, b.What)
+		if err := packages.Unpack(b.File, b.Package, unpacked[b.What]); err != nil {
 			return err
 		}
-		progress("packed " + packed[what].Name)
 	}
-	return nil
+	debian, err = find(unpacked[Pool])
+	return err
 }
 
-// debCache is where the packages stay for the next test run, beside what scripts/htcondor makes.
-func debCache() (string, error) {
+type archived struct {
+	packages.Package
+	File string `json:"file"`
+}
+
+// build runs corral package build with its archives in a folder of that name.
+func build(name string, from ...string) (built []archived, err error) {
+	cache, err := downloads()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(program, append([]string{"package", "build", "--no-import", "--out", filepath.Join(folder, name), "-o", "json"}, from...)...)
+	cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+cache)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("corral package build: %w: %s", err, out)
+	}
+	return built, json.Unmarshal(out, &built)
+}
+
+// downloads is where Debian's packages stay for the next test run, beside what scripts/htcondor makes.
+func downloads() (string, error) {
 	if os.Getuid() == 0 {
-		return "/var/cache/corral-ci/debian", nil
+		return "/var/cache/corral-ci", nil
 	}
 	dir, err := os.UserCacheDir()
-	return filepath.Join(dir, "corral-ci", "debian"), err
-}
-
-func packTo(i Installation, what, name string) (packages.Package, error) {
-	f, err := os.Create(name)
-	if err != nil {
-		return packages.Package{}, err
-	}
-	defer f.Close()
-	return i.Pack(f, what)
+	return filepath.Join(dir, "corral-ci"), err
 }
 
 func TestPackages(t *testing.T) {
 	withPackages(t)
-	for _, what := range []string{Worker, Pool} {
+	again, err := build("second", "--from-debian", "trixie")
+	if err != nil || len(again) != 2 {
+		t.Fatalf("%d packages, %v", len(again), err)
+	}
+	for i, what := range []string{Worker, Pool} {
 		p := packed[what]
 		if p.What != what || p.Version != debian.Version || p.Platform.OS != "linux" || p.Platform.Arch != Arch() || p.Platform.Libc != packages.Static {
 			t.Errorf("%s: %+v", what, p)
 		}
-		if got, err := packages.Inspect(archive[what]); err != nil || got != p {
-			t.Errorf("Inspect(%s) = %+v, %v, want %+v", what, got, err, p)
-		}
-		again := filepath.Join(t.TempDir(), "again")
-		if q, err := packTo(debian, what, again); err != nil || q != p {
-			t.Errorf("packed once more: %+v, %v, want the same %+v", q, err, p)
+		if again[i].Package != p {
+			t.Errorf("packed once more it is %+v, want the same %+v", again[i].Package, p)
 		}
 	}
 	// What every site gets.
@@ -132,7 +146,7 @@ func unpackAt(t *testing.T, what, dir string) string {
 func TestPackagesLackNothing(t *testing.T) {
 	withPackages(t)
 	for _, what := range []string{Worker, Pool} {
-		dir := unpackAt(t, what, filepath.Join(folder, "whole", what))
+		dir := unpacked[what]
 		programs := 0
 		err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() {
@@ -185,7 +199,7 @@ func TestPackagesLackNothing(t *testing.T) {
 func TestProgramsRunInAnEmptyRoot(t *testing.T) {
 	withPackages(t)
 	jail := filepath.Join(folder, "jail")
-	dir := unpackAt(t, Worker, filepath.Join(folder, "worker"))
+	dir := unpacked[Worker]
 	err := errors.Join(os.CopyFS(filepath.Join(jail, dir), os.DirFS(dir)), os.Mkdir(filepath.Join(jail, "proc"), 0o755),
 		os.WriteFile(filepath.Join(jail, "config"), nil, 0o644))
 	if err != nil {
@@ -221,7 +235,7 @@ func soon(t *testing.T) context.Context {
 // A pool of the one package, a worker of the other under as long a path as there is room for, and a job.
 func TestWorkerJoinsPoolAndRunsAJob(t *testing.T) {
 	withPackages(t)
-	pool, owner := startPool(t, unpackAt(t, Pool, filepath.Join(folder, "pool")))
+	pool, owner := startPool(t, unpacked[Pool])
 	deep := filepath.Join(folder, "deep")
 	for len(deep) < placeBytes-150 {
 		deep = filepath.Join(deep, strings.Repeat("d", 100))
@@ -354,17 +368,12 @@ func eventually(t *testing.T, what string, done func() bool) {
 // What is unpacked is an installation too, and gives the same programs again.
 func TestPackagesOfAnUnpackedPackage(t *testing.T) {
 	withPackages(t)
-	i, err := Find(unpackAt(t, Pool, filepath.Join(folder, "again")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	again := filepath.Join(t.TempDir(), "again.tar.gz")
-	p, err := packTo(i, Worker, again)
-	if err != nil || p.Name != packed[Worker].Name || p.SizeBytes >= 12_000_000 {
-		t.Fatalf("Pack = %+v, %v, want another %s", p, err, packed[Worker].Name)
+	built, err := build("again", "--from", unpacked[Pool])
+	if err != nil || len(built) != 2 || built[0].Name != packed[Worker].Name || built[0].SizeBytes >= 12_000_000 {
+		t.Fatalf("package build = %+v, %v, want another %s", built, err, packed[Worker].Name)
 	}
 	dir := filepath.Join(folder, "of-again")
-	if err := packages.Unpack(again, p, dir); err != nil {
+	if err := packages.Unpack(built[0].File, built[0].Package, dir); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(filepath.Join(dir, "bin/condor_version"))
