@@ -54,13 +54,13 @@ type parcelItem struct {
 }
 
 // Pack fills dir, made anew, for a job: what it needs of its run's directory, by links. An input that is missing
-// is left out; the task will say so. It reports whether there are any.
-func Pack(dir string, job Job) (inputs bool, err error) {
+// is left out; the task will say so.
+func Pack(dir string, job Job) error {
 	if err := os.RemoveAll(dir); err != nil {
-		return false, err
+		return err
 	}
 	if err := os.MkdirAll(filepath.Join(dir, ParcelIn), 0o700); err != nil {
-		return false, err
+		return err
 	}
 	p := parcelJob{Job: job}
 	packed := map[string]bool{}
@@ -72,13 +72,13 @@ func Pack(dir string, job Job) (inputs bool, err error) {
 			packed[name] = true
 			item := parcelItem{Name: name, At: strconv.Itoa(len(p.Inputs))}
 			if ok, err := item.pack(filepath.Join(job.Dir, dataDir, name), filepath.Join(dir, ParcelIn)); err != nil {
-				return false, fmt.Errorf("packing input %q: %w", name, err)
+				return fmt.Errorf("packing input %q: %w", name, err)
 			} else if ok {
 				p.Inputs = append(p.Inputs, item)
 			}
 		}
 	}
-	return len(p.Inputs) > 0, writeJSON(filepath.Join(dir, ParcelJob), p)
+	return writeJSON(filepath.Join(dir, ParcelJob), p)
 }
 
 // pack makes file from travel in dir; false if there is none.

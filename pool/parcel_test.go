@@ -42,7 +42,7 @@ func send(t *testing.T, from, to string, names ...string) {
 func (p trip) job(ctx context.Context, t *testing.T, tasks ...Task) []Result {
 	t.Helper()
 	job := Job{Run: 7, Seq: 3, Dir: p.run, CPUs: 2, Tasks: tasks}
-	if _, err := Pack(p.parcel, job); err != nil {
+	if err := Pack(p.parcel, job); err != nil {
 		t.Fatal(err)
 	}
 	send(t, p.parcel, p.away, ParcelJob, ParcelIn)
@@ -165,7 +165,7 @@ func TestParcelFromAnEnemy(t *testing.T) {
 			t.Parallel()
 			p := newTrip(t)
 			job := Job{Run: 7, Seq: 3, Dir: p.run, Tasks: []Task{task}}
-			if _, err := Pack(p.parcel, job); err != nil {
+			if err := Pack(p.parcel, job); err != nil {
 				t.Fatal(err)
 			}
 			out := filepath.Join(p.parcel, ParcelOut)

@@ -119,8 +119,8 @@ func (f *feed) run() {
 
 // serve serves the run until it is detached.
 func (f *feed) serve() {
-	if f.after != nil {
-		<-f.after.gone
+	if !f.awaitPredecessor(f.serving) {
+		return
 	}
 	f.open()
 	tick := time.NewTicker(logEvery)
@@ -132,6 +132,19 @@ func (f *feed) serve() {
 		case <-f.wake:
 		case <-tick.C:
 		}
+	}
+}
+
+// awaitPredecessor waits until nothing of the run's time before is left; false if ctx ended.
+func (f *feed) awaitPredecessor(ctx context.Context) bool {
+	if f.after == nil {
+		return true
+	}
+	select {
+	case <-f.after.gone:
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 

@@ -65,6 +65,9 @@ func (f *feed) mine() []string {
 
 // cleanUp removes the run's jobs and files, as soon as HTCondor answers.
 func (f *feed) cleanUp() {
+	if !f.awaitPredecessor(f.ctx) {
+		return
+	}
 	for f.note.ID != "" && f.ctx.Err() == nil {
 		err := f.removeAll(f.ctx)
 		if err == nil {

@@ -134,7 +134,10 @@ func (q *Queue) Close() {
 	}
 	q.mu.Unlock()
 	for _, f := range feeds {
-		f.close()
+		f.cancel()
+	}
+	for _, f := range feeds {
+		<-f.gone
 	}
 }
 

@@ -315,3 +315,22 @@ func TestExpectedJobThatIsGone(t *testing.T) {
 		t.Errorf("returned: %q", got)
 	}
 }
+
+// TestAttachedAgainWhileCleaningUp shows a run that is resumed while its schedd is away.
+func TestAttachedAgainWhileCleaningUp(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.glidein("g", 1, nil)
+	dir := s.runDir()
+	q, r := s.one(sh(dir, 7, 1, "sleep 60"))
+	s.kill("condor_schedd")
+	q.Detach(7)
+	q.Attach(7, r)
+	q.Detach(7)
+	again := newRecorder()
+	q.Attach(7, again)
+	s.all(q, again, sh(dir, 7, 2, "true"))
+	if again.done() != 1 || r.ended() > 0 {
+		t.Errorf("results %+v, returned %v; before: %d", again.results, again.returned, r.ended())
+	}
+}

@@ -38,7 +38,7 @@ func (f *feed) pack(batch []*job) []*job {
 		if f.jobs[j.key] != j || j.id != none || j.end != nil {
 			continue
 		}
-		if _, err := pool.Pack(j.dir(), j.Job); err != nil {
+		if err := pool.Pack(j.dir(), j.Job); err != nil {
 			j.over(failed, time.Now(), "its job could not be prepared: "+err.Error())
 			f.touched[j] = true
 			continue
