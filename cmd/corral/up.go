@@ -60,10 +60,10 @@ func up(c *cli.Context, p *printer) error {
 func downCommand(p *printer) *cli.Command {
 	return &cli.Command{
 		Name: "down", Category: start, Usage: "end the personal corrald and remove all it made but results",
-		Description: explained("Glideins finish the tasks that they run, sites are cleaned up, pools end with the jobs in their queues, then corrald, its state, cache and socket go. Run directories stay unless --purge. With unfinished runs it refuses, with exit code 1. With exit code 6 a site did not answer, or a pool did not end: what is left is listed.",
+		Description: explained("Glideins finish the tasks that they run, sites are cleaned up, pools end with the jobs in their queues, then corrald, its state, cache and socket go. Run directories stay unless --purge. With unfinished runs or queued jobs it refuses, with exit code 1. With exit code 6 a site did not answer, or a pool did not end: what is left is listed.",
 			"corral down\ncorral down --force --purge"),
 		Flags: []cli.Flag{
-			&cli.BoolFlag{Name: "force", Usage: "cancel unfinished runs"},
+			&cli.BoolFlag{Name: "force", Usage: "cancel unfinished runs, and forget queued jobs"},
 			&cli.BoolFlag{Name: "purge", Usage: "delete run directories too"},
 		},
 		Action: func(c *cli.Context) error { return down(c, p) },
@@ -107,7 +107,7 @@ func takeDown(ctx context.Context, corrald personal.Corrald, force bool) (person
 		return personal.TakenDown{}, err
 	}
 	defer cl.Close()
-	return personal.TakeDown(ctx, cl, personal.Down{Force: force})
+	return personal.TakeDown(ctx, cl, personal.Down{Force: force, Queued: corrald.Queued})
 }
 
 func stopAndErase(ctx context.Context, corrald personal.Corrald, purge bool) error {

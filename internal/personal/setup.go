@@ -40,7 +40,9 @@ func unlessThere(err error) error {
 
 // A Down says how to take things down.
 type Down struct {
-	Force    bool          // cancel unfinished runs
+	Force bool // cancel unfinished runs, and forget queued jobs
+	// Queued names the jobs that somebody else put into the clusters' queues; nil: nobody looks.
+	Queued   func(ctx context.Context, cl *api.Client) ([]string, error)
 	Patience time.Duration // how long one run, one site and one cluster may take; 0: a minute
 }
 
@@ -51,8 +53,8 @@ type TakenDown struct {
 	Left      []string // what could not be removed, one line each
 }
 
-// TakeDown removes everything that corrald keeps at sites and in clusters. With unfinished runs it
-// refuses, with a Conflict that names them, unless it is forced to. A site that does not answer is
+// TakeDown removes everything that corrald keeps at sites and in clusters. With unfinished runs or queued jobs
+// it refuses, with a Conflict that names them, unless it is forced to. A site that does not answer is
 // forgotten, and what it keeps is listed.
 func TakeDown(ctx context.Context, cl *api.Client, how Down) (t TakenDown, err error) {
 	if how.Patience == 0 {
@@ -60,6 +62,15 @@ func TakeDown(ctx context.Context, cl *api.Client, how Down) (t TakenDown, err e
 	}
 	if t.Cancelled, err = endRuns(ctx, cl, how); err != nil {
 		return t, err
+	}
+	if how.Queued != nil && !how.Force {
+		jobs, err := how.Queued(ctx, cl)
+		if err != nil {
+			return t, err
+		}
+		if len(jobs) > 0 {
+			return t, corral.Errorf(corral.Conflict, "queued jobs: %s: wait for them, remove them, or use --force", strings.Join(jobs, ", "))
+		}
 	}
 	glideins, err := cl.Glideins(ctx, api.Filter{})
 	if err != nil {

@@ -1,6 +1,7 @@
 package personal
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -164,6 +165,20 @@ func TestTakeDownWithUnfinishedRuns(t *testing.T) {
 	}
 	got, err := TakeDown(t.Context(), s.client(t), Down{Force: true})
 	if diff := cmp.Diff(TakenDown{Glideins: 1, Cancelled: []corral.RunID{2}}, got); err != nil || diff != "" {
+		t.Errorf("forced: %v (-want +got):\n%s", err, diff)
+	}
+}
+
+func TestTakeDownWithQueuedJobs(t *testing.T) {
+	t.Parallel()
+	s := inUse()
+	queued := func(context.Context, *api.Client) ([]string, error) { return []string{"1.0 1.1 (cluster mine)"}, nil }
+	_, err := TakeDown(t.Context(), s.client(t), Down{Queued: queued})
+	if corral.KindOf(err) != corral.Conflict || !strings.Contains(err.Error(), "1.0 1.1 (cluster mine)") || len(s.changes) > 0 {
+		t.Errorf("TakeDown: %v, changes %v, want a Conflict that names the jobs, and no change", err, s.changes)
+	}
+	got, err := TakeDown(t.Context(), s.client(t), Down{Queued: queued, Force: true})
+	if diff := cmp.Diff(TakenDown{Glideins: 1}, got); err != nil || diff != "" {
 		t.Errorf("forced: %v (-want +got):\n%s", err, diff)
 	}
 }

@@ -163,7 +163,7 @@ func (u User) mayEnter(dir string) error {
 	const firstClosed = `for dir; do test -x "$dir" || { printf %s "$dir"; exit; }; done`
 	test := exec.Command("/bin/sh", append([]string{"-c", firstClosed, "sh"}, above...)...)
 	test.Dir = "/"
-	test.SysProcAttr = &syscall.SysProcAttr{Credential: u.credential()}
+	u.Run(test)
 	closed, err := test.Output()
 	switch {
 	case err != nil:
@@ -174,12 +174,16 @@ func (u User) mayEnter(dir string) error {
 	return nil
 }
 
-func (u User) credential() *syscall.Credential {
+// Run makes a command that is not started yet run as u: a program that u can write to is not root's to run.
+func (u User) Run(cmd *exec.Cmd) {
+	if !u.Other() {
+		return
+	}
 	c := &syscall.Credential{Uid: uint32(u.uid), Gid: uint32(u.gid)}
 	for _, g := range u.groups {
 		c.Groups = append(c.Groups, uint32(g))
 	}
-	return c
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: c}
 }
 
 // Own makes an open file u's. It refuses one that u may have put in its place: a link to another.
