@@ -34,6 +34,7 @@ type feed struct {
 	after *feed  // of the same run, that has to clean up first; nil: none
 
 	note     note            // what of it outlives us
+	trouble  error           // why the note could not be kept
 	log      condor.LogFile  // its jobs' events
 	jobs     map[string]*job // :: key → job
 	byID     map[condor.JobID]*job

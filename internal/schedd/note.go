@@ -34,9 +34,9 @@ func (f *feed) open() {
 	f.unsure = f.note.ID != ""
 }
 
-// keep notes the run's directory before the first of its jobs is submitted.
+// keep notes the run's directory before the first of its jobs is submitted. Without the note none is.
 func (f *feed) keep(dir string) {
-	if f.note.ID != "" && f.note.Dir == dir {
+	if f.note.ID != "" && f.note.Dir == dir && f.trouble == nil {
 		return
 	}
 	if f.note.ID == "" {
@@ -53,9 +53,7 @@ func (f *feed) keep(dir string) {
 	if err == nil {
 		err = os.Rename(f.notePath()+".new", f.notePath())
 	}
-	if err != nil {
-		f.lg.Error("the run's jobs cannot be noted", "error", err) // condor_submit will not find its log's folder
-	}
+	f.trouble = err
 }
 
 // mine selects the run's jobs.

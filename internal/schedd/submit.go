@@ -38,7 +38,11 @@ func (f *feed) pack(batch []*job) []*job {
 		if f.jobs[j.key] != j || j.id != none || j.end != nil {
 			continue
 		}
-		if err := pool.Pack(j.dir(), j.Job); err != nil {
+		err := f.trouble
+		if err == nil {
+			err = pool.Pack(j.dir(), j.Job)
+		}
+		if err != nil {
 			j.over(failed, time.Now(), "its job could not be prepared: "+err.Error())
 			f.touched[j] = true
 			continue
