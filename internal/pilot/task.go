@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/corral-pilot/corral/condor"
 	"github.com/corral-pilot/corral/pool"
@@ -38,7 +39,29 @@ func Task(ctx context.Context) error {
 	if err := home(); err != nil {
 		return err
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go leaveWithParent(ctx, cancel)
 	return pool.ExecuteParcel(ctx, dir, worker)
+}
+
+// parentEvery is how often the executor looks whether HTCondor's side of it is still there.
+const parentEvery = time.Second
+
+// leaveWithParent cancels when the parent is gone: a starter that was killed kills nobody, and the run will have
+// the tasks done elsewhere.
+func leaveWithParent(ctx context.Context, cancel context.CancelFunc) {
+	parent := os.Getppid()
+	tick := time.NewTicker(parentEvery)
+	defer tick.Stop()
+	for os.Getppid() == parent {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+	cancel()
 }
 
 // workerName reads how the worker is called from its ad.

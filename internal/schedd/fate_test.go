@@ -138,15 +138,20 @@ func TestWorkerThatVanishesGivesItsJobBack(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.glidein("g", 1, nil)
+	dir := s.runDir()
 	q := New(s.lg(), Config{Tools: s.pool.Tools(), Dir: filepath.Join(s.dir, "q"), Lease: 25 * time.Second})
 	t.Cleanup(q.Close)
 	r := newRecorder()
 	q.Attach(7, r)
-	q.Submit([]pool.Job{sh(s.runDir(), 7, 1, "sleep 300")})
+	q.Submit([]pool.Job{sh(dir, 7, 1, "echo $$ >"+dir+"/pid; exec sleep 300")})
 	eventually(t, "start of the job", func() bool { return len(r.workers(1)) > 0 })
 	for _, name := range []string{"condor_master", "condor_startd", "condor_starter"} {
 		s.killOf(filepath.Join(s.dir, "g"), name)
 	}
+	eventually(t, "end of its process", func() bool {
+		status, err := os.ReadFile("/proc/" + strings.TrimSpace(s.read(dir, "pid")) + "/status")
+		return err != nil || strings.Contains(string(status), "State:\tZ") // an init may be slow to reap it
+	})
 	eventually(t, "return of the job", func() bool { return r.ended() > 0 })
 	t.Log(r.returned, r.results)
 	if !strings.HasPrefix(r.returned[1], "true its worker is lost") {
