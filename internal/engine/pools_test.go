@@ -35,6 +35,8 @@ const htcondorVersion = "23.9.6"
 
 type onlyRelease struct{}
 
+func (onlyRelease) Newest(context.Context) (ref string, err error) { return release, nil }
+
 func (onlyRelease) Release(context.Context, string) (dir, version string, err error) {
 	dir, err = realHTCondor()
 	return dir, htcondorVersion, err

@@ -15,25 +15,29 @@ import (
 	"github.com/corral-pilot/corral/packages/htcondor"
 )
 
+// Newest returns the name of the catalog's newest package for a pool on this machine, or, without one, the
+// folder of the HTCondor that is installed here. The error is Unsatisfiable if there is neither.
+func (c *Catalog) Newest(ctx context.Context) (ref string, err error) {
+	p, err := c.newestPool(ctx)
+	if corral.KindOf(err) == corral.Unsatisfiable {
+		return installed(err)
+	}
+	return p.Name, err
+}
+
 // Release returns the folder of an HTCondor for a pool on this machine, and its version. ref is an absolute
 // folder, which stays whose it is; or the name of a package of the catalog, which is unpacked once below corrald's
-// cache; or "" for the newest package there, and without one for what is installed on this machine. The error is
-// NotFound for a package or folder that is not there, Invalid for one that is no HTCondor, Unsatisfiable if
-// there is none at all or it does not run here.
+// cache; or "" for the newest. The error is NotFound for a package or folder that is not there, Invalid for one
+// that is no HTCondor, Unsatisfiable if there is none at all or it does not run here.
 func (c *Catalog) Release(ctx context.Context, ref string) (dir, version string, err error) {
+	if ref == "" {
+		if ref, err = c.Newest(ctx); err != nil {
+			return "", "", err
+		}
+	}
 	if filepath.IsAbs(ref) {
 		version, err = htcondor.Version(ref)
 		return filepath.Clean(ref), version, err
-	}
-	if ref == "" {
-		p, err := c.newestPool(ctx)
-		if corral.KindOf(err) == corral.Unsatisfiable {
-			return installed(err)
-		}
-		if err != nil {
-			return "", "", err
-		}
-		return c.unpacked(ctx, p)
 	}
 	var p corral.Package
 	err = c.db.View(ctx, func(tx *store.Tx) error {
@@ -81,18 +85,17 @@ func (c *Catalog) newestPool(ctx context.Context) (packages.Signed, error) {
 	return signed[p.Digest], err
 }
 
-// installed returns the HTCondor whose master is found by its name. why says what else there is not.
-func installed(why error) (dir, version string, err error) {
+// installed returns the folder of the HTCondor whose master is found by its name. why says what else there
+// is not.
+func installed(why error) (dir string, err error) {
 	master, err := exec.LookPath("condor_master")
 	if err == nil {
 		master, err = filepath.EvalSymlinks(master)
 	}
 	if err != nil {
-		return "", "", corral.Errorf(corral.Unsatisfiable, "no HTCondor here: `corral package build --from-debian trixie` makes one (%w)", why)
+		return "", corral.Errorf(corral.Unsatisfiable, "no HTCondor here: `corral package build --from-debian trixie` makes one (%w)", why)
 	}
-	dir = filepath.Dir(filepath.Dir(master)) // of DIR/sbin/condor_master
-	version, err = htcondor.Version(dir)
-	return dir, version, err
+	return filepath.Dir(filepath.Dir(master)), nil // of DIR/sbin/condor_master
 }
 
 // unpacked returns where the package is below corrald's cache, whole. Its archive is fetched if corrald's mirror

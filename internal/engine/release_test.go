@@ -70,6 +70,10 @@ func TestReleaseIsTheNewestThatRunsHere(t *testing.T) {
 	w.poolPackage("24.0.1", "riscv64", packages.Static)
 	w.poolPackage("25.0.1", htcondor.Arch(), "glibc2.99")
 	w.workerPackage("26.0.1", htcondor.Arch())
+	newest, err := catalog.Newest(t.Context())
+	if err != nil || !strings.Contains(newest, "23.10.1") {
+		t.Errorf("Newest = %q, %v, want the name of a package with 23.10.1", newest, err)
+	}
 	dir, version, err := catalog.Release(t.Context(), "")
 	if err != nil || version != "23.10.1" {
 		t.Fatalf("Release = %s, %s, %v, want 23.10.1", dir, version, err)

@@ -55,7 +55,7 @@ func (k *keeper) token() (string, error) {
 
 // attach checks that the pool answers and takes the token, and makes the cluster READY or FAILED.
 func (k *keeper) attach(ctx context.Context, c corral.Cluster) (time.Duration, error) {
-	dir, _, err := k.p.cfg.Releases.Release(ctx, c.HTCondor)
+	ref, dir, _, err := k.find(ctx, c)
 	if err == nil {
 		err = k.link(dir)
 	}
@@ -73,10 +73,7 @@ func (k *keeper) attach(ctx context.Context, c corral.Cluster) (time.Duration, e
 		return 0, k.fail(ctx, c, err)
 	}
 	c, err = k.set(ctx, func(c *corral.Cluster) {
-		c.Version = version
-		if c.HTCondor == "" {
-			c.HTCondor = dir
-		}
+		c.Version, c.HTCondor = version, ref
 	})
 	if err != nil {
 		return 0, err

@@ -80,7 +80,7 @@ func stop(ctx context.Context, pool *condor.Pool) error {
 
 // choose decides what the pool is made of and where it listens, and records both before anything is started.
 func (k *keeper) choose(ctx context.Context, c corral.Cluster) (corral.Cluster, error) {
-	dir, version, err := k.p.cfg.Releases.Release(ctx, c.HTCondor)
+	ref, dir, version, err := k.find(ctx, c)
 	if err != nil {
 		return c, err
 	}
@@ -96,11 +96,21 @@ func (k *keeper) choose(ctx context.Context, c corral.Cluster) (corral.Cluster, 
 		address = free.String()
 	}
 	return k.set(ctx, func(c *corral.Cluster) {
-		c.Collector, c.Version = address, version
-		if c.HTCondor == "" {
-			c.HTCondor = dir
-		}
+		c.Collector, c.Version, c.HTCondor = address, version, ref
 	})
+}
+
+// find returns the HTCondor that the cluster is made of, the newest if that was not said: a cluster is not
+// upgraded because it is started again.
+func (k *keeper) find(ctx context.Context, c corral.Cluster) (ref, dir, version string, err error) {
+	ref = c.HTCondor
+	if ref == "" {
+		if ref, err = k.p.cfg.Releases.Newest(ctx); err != nil {
+			return "", "", "", err
+		}
+	}
+	dir, version, err = k.p.cfg.Releases.Release(ctx, ref)
+	return ref, dir, version, err
 }
 
 // open returns the cluster's own pool, running or not. Its release is the link in the folder, which stays where it is when the
@@ -146,7 +156,7 @@ func (k *keeper) link(release string) error {
 // adopt finds the pool of a READY cluster, which an earlier corrald has started.
 func (k *keeper) adopt(ctx context.Context, c corral.Cluster) error {
 	if _, err := os.Stat(k.release()); err != nil { // what it leads to was deleted, or never there
-		dir, _, err := k.p.cfg.Releases.Release(ctx, c.HTCondor)
+		_, dir, _, err := k.find(ctx, c)
 		if err != nil {
 			return err
 		}

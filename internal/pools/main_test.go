@@ -51,10 +51,9 @@ func runAs() string {
 // installed is the real HTCondor as the only release. What a ref names otherwise is a folder, or not there.
 type installed struct{}
 
+func (installed) Newest(context.Context) (ref string, err error) { return release, nil }
+
 func (installed) Release(_ context.Context, ref string) (dir, version string, err error) {
-	if ref == "" {
-		return release, "23.9.6", nil
-	}
 	if _, err := os.Stat(ref); err != nil {
 		return "", "", corral.Errorf(corral.Unsatisfiable, "no HTCondor %s here", ref)
 	}

@@ -31,7 +31,9 @@ const Actor = "corrald"
 
 // Releases finds HTCondors for pools of this machine.
 type Releases interface {
-	// Release returns the folder of what ref names, the best that is there for an empty ref, and HTCondor's version.
+	// Newest returns the ref of the best that there is.
+	Newest(ctx context.Context) (ref string, err error)
+	// Release returns the folder of what ref names, and HTCondor's version.
 	Release(ctx context.Context, ref string) (dir, version string, err error)
 }
 
