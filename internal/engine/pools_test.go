@@ -35,7 +35,7 @@ const htcondorVersion = "23.9.6"
 
 type onlyRelease struct{}
 
-func (onlyRelease) Newest(context.Context) (ref string, err error) { return release, nil }
+func (onlyRelease) Newest(context.Context) (ref string, err error) { return realHTCondor() }
 
 func (onlyRelease) Release(context.Context, string) (dir, version string, err error) {
 	dir, err = realHTCondor()
