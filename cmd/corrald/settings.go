@@ -29,7 +29,7 @@ type settings struct {
 	lease     time.Duration
 
 	poolAddress netip.Addr
-	logLevel  slog.Level
+	logLevel    slog.Level
 
 	mirrorListen, mirrorAdvertise string
 	trusted                       []packages.PublicKey // beside corrald's own key
