@@ -15,7 +15,7 @@ import (
 
 // A Submit describes one cluster of jobs for condor_submit, in the vanilla universe. Every text is taken
 // literally: neither quotes nor dollar signs mean anything to HTCondor. Zero values leave a matter to
-// HTCondor's defaults. Requirements, Rank and StartIf are expressions.
+// HTCondor's defaults. Requirements and Rank are expressions.
 type Submit struct {
 	Executable string // on the submit host; see TransferExecutable
 	// ExecutableOf names the attribute of the worker's ad that says where the executable is there, in place of
