@@ -139,12 +139,12 @@ func (g *glidein) start() error {
 	if err != nil {
 		return err
 	}
-	errors, err := os.Create(g.errorFile())
+	printed, err := os.Create(g.errorFile())
 	if err != nil {
 		return err
 	}
-	defer errors.Close()
-	cmd.Stdout, cmd.Stderr = errors, errors
+	defer printed.Close()
+	cmd.Stdout, cmd.Stderr = printed, printed
 	cmd.SysProcAttr.Pdeathsig = syscall.SIGQUIT
 	started := make(chan error)
 	go func() {
