@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -141,11 +142,15 @@ func (c Corrald) Start(ctx context.Context) (started bool, err error) {
 	return err == nil && c.PID() == cmd.Process.Pid, err
 }
 
-// openLog opens the log, made anew if need be, and says where it ends. Whose state it is may have put
+// openLog makes the directories and opens the log, and says where it ends. Whose state it is may have put
 // something else in its place, which root must not write to.
 func (c Corrald) openLog(u runas.User) (log *os.File, size int64, err error) {
-	if err := u.Make(c.Layout.State); err != nil {
-		return nil, 0, err
+	dirs := c.Layout.Dirs()
+	slices.Reverse(dirs) // the state's is last: where it is, corrald has been
+	for _, dir := range dirs {
+		if err := u.Make(dir); err != nil {
+			return nil, 0, err
+		}
 	}
 	log, err = os.OpenFile(c.Layout.Log(), os.O_CREATE|os.O_APPEND|os.O_WRONLY|syscall.O_NOFOLLOW, 0o600)
 	if err == nil {

@@ -8,6 +8,7 @@ package runas
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -135,11 +136,11 @@ func (u User) take(dir string) error {
 	if owner == u.uid {
 		return fd.Chmod(0o700)
 	}
-	names, err := fd.Readdirnames(1)
-	if owner != os.Geteuid() || len(names) > 0 {
-		return corral.Errorf(corral.Conflict, "%s is in use and not %s's: end with `corral down` what uses it, or name another directory", dir, u.Name)
+	_, err = fd.Readdirnames(1)
+	if empty := errors.Is(err, io.EOF); owner != os.Geteuid() || !empty {
+		return corral.Errorf(corral.Conflict, "%s is not %s's, and not empty: remove it if it is not used any more, or name another directory by the XDG variables", dir, u.Name)
 	}
-	if err = errors.Join(fd.Chown(u.uid, u.gid), fd.Chmod(0o700)); err != nil {
+	if err := errors.Join(fd.Chown(u.uid, u.gid), fd.Chmod(0o700)); err != nil {
 		return fmt.Errorf("giving a directory to %s: %w", u.Name, err)
 	}
 	return nil

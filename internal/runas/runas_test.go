@@ -187,7 +187,7 @@ func TestMakeRefuses(t *testing.T) {
 				return err
 			}
 			return os.WriteFile(dir+"/file", nil, 0o644)
-		}, "DIR/above/it is in use and not nobody's: end with"},
+		}, "DIR/above/it is not nobody's, and not empty: remove it"},
 		"a link": {func(dir string) error {
 			if err := os.MkdirAll(filepath.Dir(dir)+"/target", 0o755); err != nil {
 				return err
