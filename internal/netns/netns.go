@@ -76,6 +76,16 @@ func (h *Host) Command(ctx context.Context, name string, args ...string) *exec.C
 	return exec.CommandContext(ctx, "nsenter", append(append(enter, "--", name), args...)...)
 }
 
+// UserCommand is Command for somebody who is not root on the host: nobody, if the test is root's, or else the user
+// whose test it is.
+func (h *Host) UserCommand(ctx context.Context, name string, args ...string) *exec.Cmd {
+	if h.user != "" {
+		id := []string{"--user", "--map-user=" + strconv.Itoa(os.Getuid()), "--map-group=" + strconv.Itoa(os.Getgid()), "--", name}
+		return h.Command(ctx, "unshare", append(id, args...)...)
+	}
+	return h.Command(ctx, "setpriv", append([]string{"--reuid=nobody", "--regid=nogroup", "--clear-groups", "--", name}, args...)...)
+}
+
 // Path is where the kernel shows the namespace.
 func (h *Host) Path() string { return "/proc/" + strconv.Itoa(h.pid) + "/ns/net" }
 

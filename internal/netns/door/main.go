@@ -1,0 +1,165 @@
+// Command door lets processes elsewhere on this machine start shells on a host of package netns, as a site's login
+// node does for its batch nodes. `door serve SOCKET` runs on the host; `door enter SOCKET ARGS…` runs anywhere: it
+// is /bin/sh ARGS… there, with its own input, output, environment, directory and exit status.
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"syscall"
+)
+
+// maxRequest bounds a request, which is one packet.
+const maxRequest = 160 << 10
+
+// A request has the files of stdin, stdout and stderr with it. The answer is one byte, the exit status.
+type request struct {
+	Args []string `json:"args"`
+	Env  []string `json:"env"`
+	Dir  string   `json:"dir"`
+}
+
+func main() {
+	if len(os.Args) < 3 {
+		fail(errors.New("usage: door serve|enter SOCKET ARGS…"))
+	}
+	at := &net.UnixAddr{Net: "unixpacket", Name: os.Args[2]}
+	switch os.Args[1] {
+	case "serve":
+		fail(serve(at))
+	case "enter":
+		status, err := enter(at, os.Args[3:])
+		fail(err)
+		os.Exit(status)
+	}
+}
+
+func fail(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "door:", err)
+		os.Exit(125)
+	}
+}
+
+// serve answers until its input ends. It prints a line once it can be asked.
+func serve(at *net.UnixAddr) error {
+	l, err := net.ListenUnix(at.Net, at)
+	if err != nil {
+		return err
+	}
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(0)
+	}()
+	fmt.Println("open")
+	for {
+		conn, err := l.AcceptUnix()
+		if err != nil {
+			return err
+		}
+		go func() {
+			defer conn.Close()
+			if err := attend(conn); err != nil {
+				fmt.Fprintln(os.Stderr, "door:", err)
+			}
+		}()
+	}
+}
+
+// attend runs what is asked for, and kills it if who asked goes away.
+func attend(conn *net.UnixConn) error {
+	body, control := make([]byte, maxRequest), make([]byte, syscall.CmsgSpace(3*4))
+	n, nc, _, _, err := conn.ReadMsgUnix(body, control)
+	if err != nil {
+		return err
+	}
+	var r request
+	if err := json.Unmarshal(body[:n], &r); err != nil {
+		return err
+	}
+	files, err := received(control[:nc])
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command("/bin/sh", r.Args...)
+	cmd.Env, cmd.Dir = r.Env, r.Dir
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = files[0], files[1], files[2]
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	err = cmd.Start()
+	for _, f := range files {
+		f.Close()
+	}
+	if err != nil {
+		return err
+	}
+	over := make(chan struct{})
+	go func() {
+		_, _ = conn.Read(make([]byte, 1))
+		select {
+		case <-over:
+		default:
+			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		}
+	}()
+	_ = cmd.Wait() // its status says how it ended
+	close(over)
+	status := cmd.ProcessState.ExitCode()
+	if w, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && w.Signaled() {
+		status = 128 + int(w.Signal())
+	}
+	_, err = conn.Write([]byte{byte(status)})
+	return err
+}
+
+// received returns the files that came with a request.
+func received(control []byte) ([]*os.File, error) {
+	messages, err := syscall.ParseSocketControlMessage(control)
+	if err != nil {
+		return nil, err
+	}
+	var files []*os.File
+	for i := range messages {
+		fds, err := syscall.ParseUnixRights(&messages[i])
+		if err != nil {
+			return nil, err
+		}
+		for _, fd := range fds {
+			syscall.CloseOnExec(fd)
+			files = append(files, os.NewFile(uintptr(fd), "received"))
+		}
+	}
+	if len(files) != 3 {
+		return nil, fmt.Errorf("%d files came along, want 3", len(files))
+	}
+	return files, nil
+}
+
+// enter has a shell run at the other side, and returns its exit status.
+func enter(at *net.UnixAddr, args []string) (int, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return 0, err
+	}
+	body, err := json.Marshal(request{Args: args, Env: os.Environ(), Dir: dir})
+	if err != nil {
+		return 0, err
+	}
+	conn, err := net.DialUnix(at.Net, nil, at)
+	if err != nil {
+		return 0, err
+	}
+	defer conn.Close()
+	if _, _, err := conn.WriteMsgUnix(body, syscall.UnixRights(0, 1, 2), nil); err != nil {
+		return 0, err
+	}
+	status := make([]byte, 1)
+	if _, err := io.ReadFull(conn, status); err != nil {
+		return 0, fmt.Errorf("no answer: %w", err)
+	}
+	return int(status[0]), nil
+}
