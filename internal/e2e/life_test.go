@@ -95,7 +95,7 @@ func TestWorkerKilled(t *testing.T) {
 	u.must("down")
 }
 
-func wantOutputs(t *testing.T, dir string, n int) {
+func wantOutputs(t testing.TB, dir string, n int) {
 	t.Helper()
 	for i := range n {
 		id := fmt.Sprintf("t%03d", i)

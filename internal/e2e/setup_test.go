@@ -18,8 +18,10 @@ import (
 )
 
 // programs is the directory of the built programs; the service and the client have the race detector
-// in them.
+// in them. Those below plain have not: packages of HTCondor are forty times those of the pilot, and take a minute with it.
 var programs string
+
+const plain = "/plain"
 
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
@@ -29,7 +31,10 @@ func TestMain(m *testing.M) {
 		}
 		defer os.RemoveAll(dir)
 		build(dir, []string{"CGO_ENABLED=1"}, "-race", "github.com/corral-pilot/corral/cmd/corral", "github.com/corral-pilot/corral/cmd/corrald")
-		build(dir, []string{"CGO_ENABLED=0"}, "github.com/corral-pilot/corral/cmd/pilot")
+		build(dir+plain, nil, "github.com/corral-pilot/corral/cmd/corral", "github.com/corral-pilot/corral/cmd/corrald")
+		for _, beside := range []string{dir, dir + plain} {
+			build(beside, []string{"CGO_ENABLED=0"}, "-ldflags=-s -w", "github.com/corral-pilot/corral/cmd/pilot")
+		}
 		programs = dir
 		return m.Run()
 	}())
@@ -47,6 +52,7 @@ func build(dir string, env []string, args ...string) {
 type user struct {
 	t   testing.TB
 	dir string // the XDG directories are below it; short, because a socket's path must be
+	bin string // where the programs are
 	env []string
 }
 
@@ -56,7 +62,7 @@ func newUser(t testing.TB, env ...string) *user {
 	if err != nil {
 		t.Fatal(err)
 	}
-	u := &user{t: t, dir: dir}
+	u := &user{t: t, dir: dir, bin: programs}
 	u.env = append([]string{
 		"PATH=" + programs + ":" + os.Getenv("PATH"), "HOME=" + dir,
 		"XDG_STATE_HOME=" + dir + "/state", "XDG_CACHE_HOME=" + dir + "/cache", "XDG_DATA_HOME=" + dir + "/data", "XDG_RUNTIME_DIR=" + dir + "/run",
@@ -114,7 +120,7 @@ func (u *user) corral(args ...string) answer {
 }
 
 func (u *user) command(args ...string) *exec.Cmd {
-	cmd := exec.Command(filepath.Join(programs, "corral"), args...)
+	cmd := exec.Command(filepath.Join(u.bin, "corral"), args...)
 	cmd.Env, cmd.Dir = u.env, u.dir
 	return cmd
 }
@@ -179,7 +185,7 @@ type process struct {
 }
 
 // processes returns the living processes that have the user's directory in their environment or
-// command line.
+// command line, or their program or working directory there.
 func (u *user) processes() (found []process) {
 	procs, _ := filepath.Glob("/proc/[0-9]*")
 	for _, proc := range procs {
@@ -189,7 +195,9 @@ func (u *user) processes() (found []process) {
 			continue
 		}
 		env, _ := os.ReadFile(proc + "/environ")
-		if bytes.Contains(line, []byte(u.dir+"/")) || bytes.Contains(env, []byte(u.dir+"/")) {
+		exe, _ := os.Readlink(proc + "/exe")
+		cwd, _ := os.Readlink(proc + "/cwd")
+		if names := strings.Join([]string{string(line), string(env), exe, cwd + "/"}, "\n"); strings.Contains(names, u.dir+"/") {
 			found = append(found, process{pid, strings.ReplaceAll(string(line), "\x00", " ")})
 		}
 	}

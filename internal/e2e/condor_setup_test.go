@@ -1,0 +1,147 @@
+package e2e
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral"
+)
+
+// A condorUser is a user whose cluster "mine" is an HTCondor pool. Root's corrald runs as nobody, as it must.
+type condorUser struct {
+	*user
+	open string // a folder where jobs may write; not in /tmp, where DAGMan wants no logs
+}
+
+func newCondorUser(t testing.TB, env ...string) *condorUser {
+	t.Helper()
+	u := &condorUser{user: newUser(t, append(env, "PATH="+programs+plain+":"+os.Getenv("PATH"))...)}
+	u.bin = programs + plain
+	open, err := os.MkdirTemp("/var/tmp", "c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(open) })
+	u.open = open
+	for dir, mode := range map[string]os.FileMode{
+		programs: 0o755, u.dir: 0o755, u.dir + "/cache": 0o755, open: 0o777,
+	} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(dir, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// What was downloaded stays for the next time, beside what scripts/htcondor makes.
+	if err := os.Symlink(downloads(t), u.dir+"/cache/corral-downloads"); err != nil {
+		t.Fatal(err)
+	}
+	if os.Getuid() == 0 {
+		u.env = append(u.env, "CORRAL_RUN_AS=nobody")
+	}
+	return u
+}
+
+// downloads is the parent of the folder with Debian's packages.
+func downloads(t testing.TB) string {
+	t.Helper()
+	if os.Getuid() == 0 {
+		return "/var/cache/corral-ci"
+	}
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(dir, "corral-ci")
+}
+
+// sh runs a script as the cluster's user would, in the open folder, and returns what it prints.
+func (u *condorUser) sh(script string) string {
+	u.t.Helper()
+	out, err := u.trySh(script)
+	if err != nil {
+		u.t.Fatalf("%s: %v\n%s", script, err, out)
+	}
+	return out
+}
+
+func (u *condorUser) trySh(script string) (string, error) {
+	cmd := exec.Command("sh", "-ec", `eval "$(corral cluster env mine)"
+`+script)
+	cmd.Env, cmd.Dir = u.env, u.open
+	var errs strings.Builder
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	if err != nil {
+		return errs.String() + string(out), err
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+// write makes a file of the open folder.
+func (u *condorUser) write(name, content string) {
+	u.t.Helper()
+	if err := os.WriteFile(filepath.Join(u.open, name), []byte(content), 0o644); err != nil {
+		u.t.Fatal(err)
+	}
+}
+
+// content of a file of the open folder; "" if there is none.
+func (u *condorUser) content(name string) string {
+	b, _ := os.ReadFile(filepath.Join(u.open, name))
+	return strings.TrimSpace(string(b))
+}
+
+// timed says how long do took.
+func (u *condorUser) timed(what string, do func()) {
+	u.t.Helper()
+	from := time.Now()
+	do()
+	u.t.Logf("%6.1f s  %s", time.Since(from).Seconds(), what)
+}
+
+func (u *condorUser) workers() []corral.Worker {
+	u.t.Helper()
+	return read[[]corral.Worker](u.user, "cluster", "workers", "mine")
+}
+
+// An ad is what the collector or the schedd says of one thing.
+type ad map[string]any
+
+// ads returns what one of HTCondor's commands prints with -json, which for nothing is nothing.
+func (u *condorUser) ads(command string) (found []ad) {
+	u.t.Helper()
+	out := u.sh(command)
+	if out == "" {
+		return nil
+	}
+	if err := json.Unmarshal([]byte(out), &found); err != nil {
+		u.t.Fatalf("%s: %v\n%s", command, err, out)
+	}
+	return found
+}
+
+// daemons returns the processes of HTCondor's worker daemons, and of jobs, by name.
+func (u *condorUser) daemons(below, program string) (pids []int) {
+	for _, p := range u.processes() {
+		comm, _ := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/comm")
+		env, _ := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/environ")
+		if strings.TrimSpace(string(comm)) == program && strings.Contains(string(env)+p.command, below) {
+			pids = append(pids, p.pid)
+		}
+	}
+	return pids
+}
+
+func alive(pid int) bool {
+	line, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline") // a zombie has none
+	return err == nil && len(line) > 0 && syscall.Kill(pid, 0) == nil
+}
