@@ -36,7 +36,7 @@ func newStand(t *testing.T, topology netns.Topology) *stand {
 	door := openDoor(t, s.node)
 	s.condorUser = newCondorUser(t)
 	address := s.pool.Addr.String()
-	s.atPool("PATH="+door+":"+plain()+":"+os.Getenv("PATH"), "CORRALD_POOL_ADDRESS="+address,
+	s.atPool("PATH="+door+":"+programs+plain+":"+os.Getenv("PATH"), "CORRALD_POOL_ADDRESS="+address,
 		"CORRALD_WORKER_LISTEN="+net.JoinHostPort(address, "0"))("corral up")
 	made := madeForNode(t)
 	s.must("package", "import", "--sign", made.worker)
@@ -108,14 +108,10 @@ var makeForNode = sync.OnceValue(func() (m condorMade) {
 	return m
 })
 
-// plain is the directory of programs without the race detector, which makes signing and unpacking slow, and of what
-// only these tests use.
-var plain = sync.OnceValue(func() string {
-	dir := filepath.Join(programs, "plain")
-	for _, program := range []string{"cmd/corral", "cmd/corrald", "cmd/pilot", "internal/netns/door"} {
-		build(dir, []string{"CGO_ENABLED=0"}, "github.com/corral-pilot/corral/"+program)
-	}
-	return dir
+// doorProgram is internal/netns/door, for whoever is nobody.
+var doorProgram = sync.OnceValues(func() (string, error) {
+	build(programs+plain, []string{"CGO_ENABLED=0"}, "github.com/corral-pilot/corral/internal/netns/door")
+	return programs + plain + "/door", os.Chmod(programs, 0o755)
 })
 
 // openDoor lets corrald's local transport start its shells on the node. It returns a folder for the beginning of
@@ -130,17 +126,18 @@ func openDoor(t *testing.T, node *netns.Host) string {
 	if err := os.Chmod(dir, 0o777); err != nil {
 		t.Fatal(err)
 	}
+	program, err := doorProgram()
+	if err != nil {
+		t.Fatal(err)
+	}
 	socket := filepath.Join(dir, "socket")
-	sh := fmt.Sprintf("#!/bin/sh\nPATH=${PATH#*:} exec %s enter %s \"$@\"\n", plain()+"/door", socket)
+	sh := fmt.Sprintf("#!/bin/sh\nPATH=${PATH#*:} exec %s enter %s \"$@\"\n", program, socket)
 	if err := os.WriteFile(filepath.Join(dir, "sh"), []byte(sh), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	t.Cleanup(cancel)
-	if err := os.Chmod(programs, 0o755); err != nil { // it is for somebody else
-		t.Fatal(err)
-	}
-	door := node.UserCommand(ctx, plain()+"/door", "serve", socket)
+	door := node.UserCommand(ctx, program, "serve", socket)
 	door.Stderr = os.Stderr
 	stdin, err := door.StdinPipe()
 	if err != nil {
