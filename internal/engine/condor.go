@@ -117,6 +117,7 @@ func condorOrder(site corral.Site, g corral.Glidein, job corral.Job, n reconcile
 		Collector: n.Cluster.Collector,
 		Broker:    broker,
 		CCB:       g.CCB,
+		Attached:  n.Cluster.Attached,
 		Static:    g.Slots == corral.SlotsStatic,
 		Cluster:   n.Cluster.Name,
 		Site:      site.Name,

@@ -89,7 +89,8 @@ type Condor struct {
 	Digest    string            `json:"digest"`    // and digest; it was installed by a setup job
 	Collector string            `json:"collector"` // HOST:PORT
 	Broker    corral.BrokerMode `json:"broker"`
-	CCB       []string          `json:"ccb,omitempty"` // HOST:PORT; none: the collector
+	CCB       []string          `json:"ccb,omitempty"`      // HOST:PORT; none: the collector
+	Attached  bool              `json:"attached,omitempty"` // somebody else runs the pool, and its schedd may be elsewhere than corrald
 	Static    bool              `json:"static,omitempty"`
 	Cluster   string            `json:"cluster"` // what the workers' ads say of themselves
 	Site      string            `json:"site"`

@@ -75,15 +75,23 @@ func (s *supervisor) prepareJoining(ctx context.Context, started time.Time) erro
 // say whether it reaches us.
 func (s *supervisor) negotiate(now time.Time) {
 	j := s.joining
-	if j == nil || j.asked || s.link == nil && now.Before(j.at) {
+	if j == nil || j.asked || s.link == nil && !s.order.Condor.Attached && now.Before(j.at) {
 		return
 	}
 	config := broker.Config{Mode: s.order.Condor.Broker, Collector: s.order.Condor.Collector, CCB: s.order.Condor.CCB}
-	if s.link != nil {
+	switch {
+	case s.order.Condor.Attached:
+		config.CallBack = notAtSchedd
+	case s.link != nil:
 		config.CallBack = s.link.CallBack
 	}
 	j.asked = true
 	j.ask(config)
+}
+
+// notAtSchedd stands for corrald, which can only dial from where it is itself.
+func notAtSchedd(context.Context, []string, string) (string, error) {
+	return "", corral.Errorf(corral.Unavailable, "the schedd of an attached pool may be elsewhere than corrald, which would dial")
 }
 
 // negotiate tries until by where that may help: a pool that is being restarted must not cost an attempt its place.
