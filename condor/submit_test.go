@@ -162,6 +162,11 @@ func TestRefusedIsNotUnknown(t *testing.T) {
 		t.Fatal(err)
 	}
 	running := common(t)
+	picky := newPool(t)
+	picky.config.Extra = "SUBMIT_REQUIREMENT_NAMES = NONE\nSUBMIT_REQUIREMENT_NONE = false\nSUBMIT_REQUIREMENT_NONE_REASON = \"no jobs today\"\n"
+	if err := picky.Start(soon(t)); err != nil {
+		t.Fatal(err)
+	}
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
 	tests := map[string]struct {
@@ -170,6 +175,8 @@ func TestRefusedIsNotUnknown(t *testing.T) {
 	}{
 		"no such executable": {submit(t, running, Submit{Executable: "/no/such", TransferExecutable: true, Procs: []Proc{{}}}), true},
 		"bad requirements":   {submit(t, running, Submit{Executable: "/bin/true", Requirements: "1 +", Procs: []Proc{{}}}), true},
+		"words of the user":  {submit(t, running, Submit{Executable: "/bin/true", Procs: []Proc{{Dir: "/no/connection refused/timeout"}}}), true},
+		"not committed":      {submit(t, picky, Submit{Executable: "/bin/true", Procs: []Proc{{}}}), true},
 		"nobody there":       {submit(t, stopped, Submit{Executable: "/bin/true", Procs: []Proc{{}}}), false},
 		"nothing to remove":  {stopped.Tools().Remove(soon(t), 1), false},
 		"no such tool":       {run(soon(t), running, "condor_no_such"), false},

@@ -33,9 +33,11 @@ func (r *Refused) Error() string {
 	return fmt.Sprintf("%s refused with status %d: %s", r.Tool, r.Status, strings.Join(strings.Fields(r.Words), " "))
 }
 
-// silence is how commands say that they got no answer, so that we do not know.
-var silence = regexp.MustCompile(`(?i)failed to connect|can.?t connect|unable to connect|couldn.?t contact|failed to fetch ads` +
-	`|communication error|can.?t find address|timed? ?out|\(null\)|CEDAR:\d+|SECMAN:\d+|failed to commit|connection (closed|refused|reset)`)
+// silence is how commands say that they got no answer, so that we do not know. What a user may have written comes
+// only after one of the signs at which it stops looking. That a submission was not committed is an answer if a reason
+// follows.
+var silence = regexp.MustCompile(`(?im)^[^"'/=(\n]*(failed to connect|can.?t connect|unable to connect|couldn.?t contact|failed to fetch ads` +
+	`|communication error|can.?t find address|timed? ?out|\(null\)|CEDAR:\d+|SECMAN:\d+|failed to commit[^\n]*\z|connection (closed|refused|reset))`)
 
 // denied is how they say that the other side knows us and will not: an answer, whatever else they print.
 var denied = regexp.MustCompile(`(?i)denied|not authorized|authorization failed|AUTHENTICATE:1003|SECMAN:2010`)
