@@ -31,16 +31,17 @@ type Config struct {
 
 // A Choice says how the pool reaches the workers of this node.
 type Choice struct {
-	Way      corral.BrokerMode // BrokerNone: directly; or BrokerCCB
-	Address  netip.Addr        // of this node, which the worker is to use
-	Brokers  []string          // for BrokerCCB: those that answered, HOST:PORT
-	Reason   string            // one sentence
-	Measured []string          // one line for each thing that was measured
+	Way       corral.BrokerMode // BrokerNone: directly; or BrokerCCB
+	Address   netip.Addr        // of this node, which the worker is to use
+	Collector netip.AddrPort    // which of its addresses answered to Address
+	Brokers   []string          // for BrokerCCB: those that answered, HOST:PORT
+	Reason    string            // one sentence
+	Measured  []string          // one line for each thing that was measured
 }
 
 // Negotiate measures and decides; it takes some milliseconds, or a few seconds where something does not
 // answer. The error of a node whose workers no job could reach says what was measured and what would
-// work; it is Unavailable if that may pass, as nobody listens at the collector's port now, else
+// work; it is Unavailable if that may pass, as with a collector that does not answer now, and else
 // Unsatisfiable.
 func Negotiate(ctx context.Context, c Config) (Choice, error) {
 	f, err := Measure(ctx, c)
@@ -52,15 +53,11 @@ func Negotiate(ctx context.Context, c Config) (Choice, error) {
 
 // Decide returns the way for mode after what was measured.
 func (f Findings) Decide(mode corral.BrokerMode) (Choice, error) {
-	choice, trouble := decide(mode, f)
-	if trouble != "" { // the choice is none then
-		kind := corral.Unsatisfiable
-		if f.Collector.Trouble == refused {
-			kind = corral.Unavailable
-		}
-		return Choice{}, corral.ErrorAt(kind, "--broker "+string(orAuto(mode)), "%s", trouble)
+	choice, err := decide(mode, f)
+	if err != nil {
+		return Choice{}, corral.ErrorAt(corral.KindOf(err), "--broker "+string(orAuto(mode)), "%w", err)
 	}
-	choice.Measured = f.Lines()
+	choice.Collector, choice.Measured = f.Collector.Remote, f.Lines()
 	return choice, nil
 }
 

@@ -13,9 +13,12 @@ import (
 var (
 	up       = Target{Address: "c:9618", Local: netip.MustParseAddr("10.0.0.2"), TookMS: 1}
 	down     = Target{Address: "c:9618", Trouble: "timed out"}
+	cut      = Target{Address: "c:9618", Trouble: noRoute}
+	nameless = Target{Address: "c:9618", Trouble: unknownName}
 	silent   = Target{Address: "c:9618", Trouble: refused}
 	live     = Target{Address: "b1:9618", Local: netip.MustParseAddr("10.0.0.2"), TookMS: 1}
 	dead     = Target{Address: "b2:9618", Trouble: "connection refused"}
+	cutoff   = Target{Address: "b3:9618", Trouble: noRoute}
 	lonely   = Target{Address: "s:9618", Trouble: "timed out"}
 	reached  = Node{Addresses: []string{"10.0.0.2:40000"}, Asked: true, Reached: "10.0.0.2:40000"}
 	missed   = Node{Addresses: []string{"10.0.0.2:40000"}, Asked: true, Trouble: "10.0.0.2:40000: timed out"}
@@ -33,36 +36,41 @@ func TestDecide(t *testing.T) {
 		way     corral.BrokerMode // empty: refused
 		brokers string
 		say     []string // parts of the reason or of the refusal
+		passing bool     // the refusal may not last
 	}{
-		{"open net", auto, Findings{Collector: up, Node: reached}, none, "", []string{"reached this node at 10.0.0.2:40000"}},
-		{"no mode is auto", "", Findings{Collector: up, Node: reached}, none, "", nil},
-		{"open net does not care for brokers", auto, Findings{Collector: up, Brokers: []Target{dead}, Node: reached}, none, "", nil},
-		{"node drops", auto, Findings{Collector: up, Node: missed}, ccb, "c:9618", []string{"could not connect to this node: 10.0.0.2:40000: timed out", "the collector is its broker"}},
-		{"nobody to ask", auto, Findings{Collector: up, Node: unasked}, ccb, "c:9618", []string{"nobody could say", "no link"}},
-		{"reached in another family", auto, Findings{Collector: up, Node: otherNet}, ccb, "c:9618", []string{"[2001:db8::2]:40000 only"}},
-		{"one broker is dead", auto, Findings{Collector: up, Brokers: []Target{dead, live}, Node: missed}, ccb, "b1:9618", []string{"left out: b2:9618: connection refused"}},
-		{"all brokers are dead", auto, Findings{Collector: up, Brokers: []Target{dead}, Node: missed}, "", "", []string{"timed out", "any CCB broker (b2:9618: connection refused)", "without --ccb"}},
-		{"both private", auto, Findings{Collector: down, Node: missed}, "", "", []string{"c:9618 (timed out)", "relay through the site's connection", "25.12"}},
-		{"pool down", auto, Findings{Collector: silent, Node: reached}, "", "", []string{"nobody listens", "the pool is down"}},
-		{"pool private", auto, Findings{Collector: down, Node: reached}, "", "", []string{"relay", "does reach this node, at 10.0.0.2:40000"}},
-		{"public collector, both private", auto, Findings{Collector: up, Schedd: lonely, Node: missed}, "", "", []string{"s:9618 either (timed out)", "25.12", "relay"}},
-		{"the same with streams", auto, Findings{Collector: up, Schedd: lonely, Streams: true, Node: missed}, ccb, "c:9618", nil},
-		{"the schedd need not be reached by who is reached", auto, Findings{Collector: up, Schedd: lonely, Node: reached}, none, "", nil},
+		{"open net", auto, Findings{Collector: up, Node: reached}, none, "", []string{"reached this node at 10.0.0.2:40000"}, false},
+		{"no mode is auto", "", Findings{Collector: up, Node: reached}, none, "", nil, false},
+		{"open net does not care for brokers", auto, Findings{Collector: up, Brokers: []Target{dead}, Node: reached}, none, "", nil, false},
+		{"node drops", auto, Findings{Collector: up, Node: missed}, ccb, "c:9618", []string{"could not connect to this node: 10.0.0.2:40000: timed out", "the collector is its broker"}, false},
+		{"nobody to ask", auto, Findings{Collector: up, Node: unasked}, ccb, "c:9618", []string{"nobody could say", "no link"}, false},
+		{"reached in another family", auto, Findings{Collector: up, Node: otherNet}, ccb, "c:9618", []string{"[2001:db8::2]:40000 only"}, false},
+		{"one broker is dead", auto, Findings{Collector: up, Brokers: []Target{dead, live}, Node: missed}, ccb, "b1:9618", []string{"left out: b2:9618: connection refused"}, false},
+		{"all brokers are dead", auto, Findings{Collector: up, Brokers: []Target{dead}, Node: missed}, "", "", []string{"timed out", "any CCB broker (b2:9618: connection refused)", "without --ccb"}, true},
+		{"both private", auto, Findings{Collector: down, Node: missed}, "", "", []string{"c:9618 (timed out)", "relay through the site's connection", "25.12"}, true},
+		{"pool down", auto, Findings{Collector: silent, Node: reached}, "", "", []string{"nobody listens", "the pool is down"}, true},
+		{"no route to the pool", auto, Findings{Collector: cut, Node: missed}, "", "", []string{"c:9618 (no route)", "it would need a relay", "25.12"}, false},
+		{"no such pool", auto, Findings{Collector: nameless, Node: missed}, "", "", []string{"c:9618 (the name is not known)"}, false},
+		{"no way to any broker", auto, Findings{Collector: up, Brokers: []Target{cutoff}, Node: missed}, "", "", []string{"b3:9618: no route"}, false},
+		{"one broker may come back", auto, Findings{Collector: up, Brokers: []Target{cutoff, dead}, Node: missed}, "", "", []string{"b3:9618: no route; b2:9618"}, true},
+		{"pool private", auto, Findings{Collector: down, Node: reached}, "", "", []string{"relay", "does reach this node, at 10.0.0.2:40000"}, true},
+		{"public collector, both private", auto, Findings{Collector: up, Schedd: lonely, Node: missed}, "", "", []string{"s:9618 either (timed out)", "25.12", "relay"}, true},
+		{"the same with streams", auto, Findings{Collector: up, Schedd: lonely, Streams: true, Node: missed}, ccb, "c:9618", nil, false},
+		{"the schedd need not be reached by who is reached", auto, Findings{Collector: up, Schedd: lonely, Node: reached}, none, "", nil, false},
 
-		{"none, open net", none, Findings{Collector: up, Node: reached}, none, "", nil},
-		{"none, node drops", none, Findings{Collector: up, Node: missed}, "", "", []string{"10.0.0.2:40000: timed out", "--broker ccb would work"}},
-		{"none, nothing works", none, Findings{Collector: up, Brokers: []Target{dead}, Node: missed}, "", "", []string{"timed out", "without --ccb"}},
-		{"none, nobody to ask", none, Findings{Collector: up, Node: unasked}, none, "", []string{"asked for", "nobody could say"}},
-		{"none, no collector", none, Findings{Collector: down, Node: reached}, "", "", []string{"collector", "relay"}},
+		{"none, open net", none, Findings{Collector: up, Node: reached}, none, "", nil, false},
+		{"none, node drops", none, Findings{Collector: up, Node: missed}, "", "", []string{"10.0.0.2:40000: timed out", "--broker ccb would work"}, false},
+		{"none, nothing works", none, Findings{Collector: up, Brokers: []Target{dead}, Node: missed}, "", "", []string{"timed out", "without --ccb"}, false},
+		{"none, nobody to ask", none, Findings{Collector: up, Node: unasked}, none, "", []string{"asked for", "nobody could say"}, false},
+		{"none, no collector", none, Findings{Collector: down, Node: reached}, "", "", []string{"collector", "relay"}, true},
 
-		{"ccb", ccb, Findings{Collector: up, Node: unasked}, ccb, "c:9618", []string{"asked for"}},
-		{"ccb, two brokers", ccb, Findings{Collector: up, Brokers: []Target{live, live}, Node: unasked}, ccb, "b1:9618 b1:9618", nil},
-		{"ccb, all dead", ccb, Findings{Collector: up, Brokers: []Target{dead}, Node: unasked}, "", "", []string{"b2:9618: connection refused", "without --ccb"}},
-		{"ccb, no collector", ccb, Findings{Collector: down, Brokers: []Target{live}, Node: unasked}, "", "", []string{"collector", "relay"}},
+		{"ccb", ccb, Findings{Collector: up, Node: unasked}, ccb, "c:9618", []string{"asked for"}, false},
+		{"ccb, two brokers", ccb, Findings{Collector: up, Brokers: []Target{live, live}, Node: unasked}, ccb, "b1:9618 b1:9618", nil, false},
+		{"ccb, all dead", ccb, Findings{Collector: up, Brokers: []Target{dead}, Node: unasked}, "", "", []string{"b2:9618: connection refused", "without --ccb"}, true},
+		{"ccb, no collector", ccb, Findings{Collector: down, Brokers: []Target{live}, Node: unasked}, "", "", []string{"collector", "relay"}, true},
 
-		{"relay", relay, Findings{Collector: up, Node: unasked}, "", "", []string{"no relay", "--broker ccb would work"}},
-		{"relay, needed", relay, Findings{Collector: down, Node: unasked}, "", "", []string{"relay"}},
-		{"unknown", "tunnel", Findings{Collector: up, Node: reached}, "", "", []string{"no such way"}},
+		{"relay", relay, Findings{Collector: up, Node: unasked}, "", "", []string{"no relay", "--broker ccb would work"}, false},
+		{"relay, needed", relay, Findings{Collector: down, Node: unasked}, "", "", []string{"relay"}, true},
+		{"unknown", "tunnel", Findings{Collector: up, Node: reached}, "", "", []string{"no such way"}, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -74,7 +82,7 @@ func TestDecide(t *testing.T) {
 			if tt.way == "" {
 				said = err.Error()
 				kind := corral.Unsatisfiable
-				if tt.f.Collector == silent {
+				if tt.passing {
 					kind = corral.Unavailable
 				}
 				if corral.KindOf(err) != kind || !strings.HasPrefix(said, "--broker "+string(orAuto(tt.mode))) {

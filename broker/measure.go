@@ -75,19 +75,24 @@ func dial(ctx context.Context, address string) Target {
 	}
 	defer nc.Close()
 	took := time.Since(began)
-	return Target{Address: address, Local: addrOf(nc.LocalAddr()), TookMS: float64(took.Microseconds()) / 1000}
+	return Target{Address: address, Local: endOf(nc.LocalAddr()).Addr(), Remote: endOf(nc.RemoteAddr()), TookMS: float64(took.Microseconds()) / 1000}
 }
 
-// addrOf returns the IP address of one end of a connection.
-func addrOf(a net.Addr) netip.Addr {
+// endOf returns the address of one end of a connection.
+func endOf(a net.Addr) netip.AddrPort {
 	ap, err := netip.ParseAddrPort(a.String())
 	if err != nil {
-		return netip.Addr{}
+		return netip.AddrPort{}
 	}
-	return ap.Addr().Unmap()
+	return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
 }
 
-const refused = "connection refused"
+// Troubles on which decisions depend.
+const (
+	refused     = "connection refused"
+	noRoute     = "no route"
+	unknownName = "the name is not known"
+)
 
 // trouble says in a few words why a connection was not made: for a firewall's sake it matters whether
 // somebody said no.
@@ -95,14 +100,16 @@ func trouble(err error) string {
 	var dns *net.DNSError
 	var ne net.Error
 	switch {
+	case errors.As(err, &dns) && dns.IsNotFound:
+		return unknownName
+	case errors.As(err, &dns): // what became of the question says nothing of whom it was about
+		return "looking up its name: " + dns.Err
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return refused
 	case errors.Is(err, syscall.ENETUNREACH):
-		return "no route"
+		return noRoute
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.EACCES), errors.Is(err, syscall.EPERM):
 		return "host unreachable"
-	case errors.As(err, &dns) && dns.IsNotFound:
-		return "the name is not known"
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &ne) && ne.Timeout():
 		return "timed out"
 	}
@@ -235,5 +242,5 @@ func source(ctx context.Context, remote string) netip.Addr {
 		return netip.Addr{}
 	}
 	defer nc.Close()
-	return addrOf(nc.LocalAddr())
+	return endOf(nc.LocalAddr()).Addr()
 }

@@ -2,7 +2,10 @@ package broker
 
 import (
 	"context"
+	"fmt"
 	"net"
+	"os"
+	"syscall"
 	"testing"
 
 	"github.com/corral-pilot/corral"
@@ -39,5 +42,38 @@ func TestOneMachineNeedsNoBroker(t *testing.T) {
 	}
 	if got.Way != corral.BrokerNone || got.Address.String() != "127.0.0.1" || len(got.Measured) != 2 {
 		t.Errorf("Negotiate() = %+v, want directly at 127.0.0.1", got)
+	}
+}
+
+// A name service that is out of order says nothing of the pool.
+func TestTroubleOfNames(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		err  error
+		want string
+	}{
+		{&net.DNSError{Err: "no such host", Name: "c", IsNotFound: true}, unknownName},
+		{&net.DNSError{Err: "server misbehaving", Name: "c", IsTemporary: true}, "looking up its name: server misbehaving"},
+		{&net.DNSError{UnwrapErr: os.NewSyscallError("read", syscall.ECONNREFUSED), Err: "connection refused", Name: "c"}, "looking up its name: connection refused"},
+		{&net.DNSError{Err: "i/o timeout", Name: "c", IsTimeout: true}, "looking up its name: i/o timeout"},
+	} {
+		got := trouble(fmt.Errorf("dial: %w", tt.err))
+		if passes := (Target{Trouble: got}).mayPass(); got != tt.want || passes != (tt.want != unknownName) {
+			t.Errorf("trouble(%v) = %q, may pass %v; want %q", tt.err, got, passes, tt.want)
+		}
+	}
+}
+
+// The worker is to use the collector's address that was reached, and no other of its name.
+func TestChoiceNamesTheCollectorThatAnswered(t *testing.T) {
+	t.Parallel()
+	collector := listen(t)
+	_, port, err := net.SplitHostPort(collector)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Negotiate(context.Background(), Config{Collector: "localhost:" + port})
+	if err != nil || got.Collector.String() != collector || got.Address != got.Collector.Addr() {
+		t.Errorf("Negotiate() = %+v, %v, want the collector at %s", got, err, collector)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -35,10 +34,9 @@ type condorOrder struct {
 
 // A joining is how far a supervisor is on its way into an HTCondor pool.
 type joining struct {
-	release string         // HTCondor's folder
-	unuse   func()         // ends its use
-	at      time.Time      // workers start without a route to corrald
-	pool    netip.AddrPort // the collector
+	release string    // HTCondor's folder
+	unuse   func()    // ends its use
+	at      time.Time // workers start without a route to corrald
 	ask     func(broker.Config)
 	asked   bool            // ask was called
 	pending chan negotiated // what ask finds out
@@ -50,7 +48,6 @@ func (j *joining) close() { j.unuse() }
 // negotiated is how the pool reaches this node, or why it cannot.
 type negotiated struct {
 	choice broker.Choice
-	pool   netip.AddrPort
 	err    error
 }
 
@@ -99,9 +96,7 @@ func negotiate(ctx context.Context, c broker.Config, by time.Time) (n negotiated
 	again := time.NewTicker(redialGap)
 	defer again.Stop()
 	for {
-		if n.choice, n.err = broker.Negotiate(ctx, c); n.err == nil {
-			n.pool, n.err = resolve(ctx, c.Collector)
-		}
+		n.choice, n.err = broker.Negotiate(ctx, c)
 		if n.err == nil || corral.KindOf(n.err) != corral.Unavailable || time.Now().After(by) {
 			return n
 		}
@@ -111,26 +106,6 @@ func negotiate(ctx context.Context, c broker.Config, by time.Time) (n negotiated
 			return n
 		}
 	}
-}
-
-// resolve makes an address of a HOST:PORT, for a worker that asks no name service.
-func resolve(ctx context.Context, hostPort string) (netip.AddrPort, error) {
-	host, port, err := net.SplitHostPort(hostPort)
-	if err != nil {
-		return netip.AddrPort{}, fmt.Errorf("address of the collector: %w", err)
-	}
-	addresses, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
-	if err != nil {
-		return netip.AddrPort{}, fmt.Errorf("looking up the collector: %w", err)
-	}
-	address := addresses[0]
-	for _, a := range addresses {
-		if a.Unmap().Is4() {
-			address = a
-			break
-		}
-	}
-	return netip.ParseAddrPort(net.JoinHostPort(address.Unmap().String(), port))
 }
 
 // negotiated returns the end of the negotiation; nil while there is none.
@@ -145,11 +120,11 @@ func (s *supervisor) negotiated() <-chan negotiated {
 func (s *supervisor) negotiation(n negotiated) {
 	if n.err != nil {
 		if s.going == nil {
-			s.fail(corral.KindOf(n.err) != corral.Unsatisfiable, n.err.Error())
+			s.fail(corral.KindOf(n.err) == corral.Unavailable, n.err.Error())
 		}
 		return
 	}
-	s.joining.choice, s.joining.pool = &n.choice, n.pool
+	s.joining.choice = &n.choice
 	s.say("broker", n.choice.Reason+"; measured: "+strings.Join(n.choice.Measured, "; "))
 }
 
@@ -177,7 +152,7 @@ func (s *supervisor) condorOrder() (*condorOrder, error) {
 		return nil, fmt.Errorf("read the token for the pool: %w", err)
 	}
 	return &condorOrder{
-		Condor: *s.order.Condor, Secret: strings.TrimSpace(string(secret)), Release: j.release, Pool: j.pool,
+		Condor: *s.order.Condor, Secret: strings.TrimSpace(string(secret)), Release: j.release, Pool: j.choice.Collector,
 		Address: j.choice.Address, Brokers: j.choice.Brokers, Host: s.me.Host,
 	}, nil
 }

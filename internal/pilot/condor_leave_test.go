@@ -272,6 +272,9 @@ func TestCondorWorkerCannotJoin(t *testing.T) {
 				os.WriteFile(filepath.Join(dir, "sbin", "condor_master"), []byte("#!/no/loader\n"), 0o755))
 		}, true, "the package is for another C library"},
 		{"collector away", func(p *order.Pilot) { p.Condor.Collector, p.Walltime = "127.0.0.1:9", corral.Seconds(8*time.Second) }, nil, true, "127.0.0.1:9"},
+		{"collector's machine away", func(p *order.Pilot) {
+			p.Condor.Collector, p.Walltime = deafPort(t), corral.Seconds(14*time.Second)
+		}, nil, true, "(timed out)"},
 		{"collector says nothing", func(p *order.Pilot) {
 			p.Condor.Collector, p.Walltime = mute.Addr().String(), corral.Seconds(14*time.Second)
 		}, nil, true, "did not take it in within 6s"},

@@ -1,8 +1,13 @@
 package pilot_test
 
 import (
+	"errors"
+	"net"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/order"
@@ -29,5 +34,30 @@ func TestCondorWorkerOfAnAttachedPoolIsReachedByItsBroker(t *testing.T) {
 				t.Errorf("the report does not say why it is not reached directly:\n%s", said)
 			}
 		})
+	}
+}
+
+// deafPort returns an address whose machine does not answer to those who connect: the queue of its listener is full.
+func deafPort(t *testing.T) string {
+	t.Helper()
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { syscall.Close(fd) })
+	if err := errors.Join(syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}), syscall.Listen(fd, 0)); err != nil {
+		t.Fatal(err)
+	}
+	name, err := syscall.Getsockname(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(name.(*syscall.SockaddrInet4).Port))
+	for {
+		nc, err := net.DialTimeout("tcp", address, 100*time.Millisecond)
+		if err != nil {
+			return address
+		}
+		t.Cleanup(func() { nc.Close() })
 	}
 }
