@@ -40,9 +40,9 @@ type Choice struct {
 }
 
 // Negotiate measures and decides; it takes some milliseconds, or a few seconds where something does not
-// answer. The error of a node whose workers no job could reach says what was measured and what would
+// answer. The error of a node whose workers no job could reach says what is in the way and what would
 // work; it is Unavailable if that may pass, as with a collector that does not answer now, and else
-// Unsatisfiable.
+// Unsatisfiable. The choice then has nothing but what was measured.
 func Negotiate(ctx context.Context, c Config) (Choice, error) {
 	f, err := Measure(ctx, c)
 	if err != nil {
@@ -51,11 +51,11 @@ func Negotiate(ctx context.Context, c Config) (Choice, error) {
 	return f.Decide(c.Mode)
 }
 
-// Decide returns the way for mode after what was measured.
+// Decide returns the way for mode after what was measured; it errs as Negotiate does.
 func (f Findings) Decide(mode corral.BrokerMode) (Choice, error) {
 	choice, err := decide(mode, f)
 	if err != nil {
-		return Choice{}, corral.ErrorAt(corral.KindOf(err), "--broker "+string(orAuto(mode)), "%w", err)
+		return Choice{Measured: f.Lines()}, corral.ErrorAt(corral.KindOf(err), "--broker "+string(orAuto(mode)), "%w", err)
 	}
 	choice.Collector, choice.Measured = f.Collector.Remote, f.Lines()
 	return choice, nil

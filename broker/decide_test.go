@@ -85,6 +85,9 @@ func TestDecide(t *testing.T) {
 				if tt.passing {
 					kind = corral.Unavailable
 				}
+				if len(got.Measured) < 2+len(tt.f.Brokers) {
+					t.Errorf("measured %q, want each line of it in spite of the refusal", got.Measured)
+				}
 				if corral.KindOf(err) != kind || !strings.HasPrefix(said, "--broker "+string(orAuto(tt.mode))) {
 					t.Errorf("error %v, want it %s at the flag", err, kind)
 				}

@@ -118,14 +118,18 @@ func (s *supervisor) negotiated() <-chan negotiated {
 
 // negotiation takes in how the pool reaches this node.
 func (s *supervisor) negotiation(n negotiated) {
+	measured := "measured: " + strings.Join(n.choice.Measured, "; ")
 	if n.err != nil {
 		if s.going == nil {
+			if len(n.choice.Measured) > 0 {
+				s.say("broker", "no way to the pool was found; "+measured)
+			}
 			s.fail(corral.KindOf(n.err) == corral.Unavailable, n.err.Error())
 		}
 		return
 	}
 	s.joining.choice = &n.choice
-	s.say("broker", n.choice.Reason+"; measured: "+strings.Join(n.choice.Measured, "; "))
+	s.say("broker", n.choice.Reason+"; "+measured)
 }
 
 // mayStart reports whether what workers need is there: a route to corrald, whose lease they serve under; or for an

@@ -292,6 +292,9 @@ func TestCondorWorkerCannotJoin(t *testing.T) {
 			if !strings.Contains(rep.Reason, c.says) {
 				t.Errorf("reason %q does not say %q", rep.Reason, c.says)
 			}
+			if said := strings.Join(rep.Log, "\n"); strings.HasPrefix(rep.Reason, "--broker") && !strings.Contains(said, "measured: collector ") {
+				t.Errorf("what was measured is not said:\n%s", said)
+			}
 		})
 	}
 }
