@@ -16,8 +16,8 @@ import (
 // Pools are the HTCondor pools of clusters of kind condor.
 type Pools interface {
 	// Mint makes a token with which the workers of an attempt may join the cluster's pool, and notes it in the store
-	// before it returns.
-	Mint(ctx context.Context, cluster corral.ClusterID, attempt corral.JobID, lifetime time.Duration) (secret string, err error)
+	// before it returns. It may end before lifetime is over, where somebody else decides about that.
+	Mint(ctx context.Context, cluster corral.ClusterID, attempt corral.JobID, lifetime time.Duration) (secret string, ends time.Time, err error)
 
 	// Workers returns the workers that the cluster's collector knew when it was last asked.
 	Workers(cluster corral.ClusterID) []corral.Worker
@@ -156,9 +156,9 @@ func (c *Clusters) registered(glideins []corral.Glidein) map[corral.JobID]int {
 }
 
 // mint makes a token for the workers of an attempt of an HTCondor cluster.
-func (c *Clusters) mint(ctx context.Context, cluster corral.ClusterID, attempt corral.JobID, lifetime time.Duration) (string, error) {
+func (c *Clusters) mint(ctx context.Context, cluster corral.ClusterID, attempt corral.JobID, lifetime time.Duration) (secret string, ends time.Time, err error) {
 	if c.pools == nil {
-		return "", corral.Errorf(corral.Unavailable, "this corrald runs no HTCondor pools")
+		return "", time.Time{}, corral.Errorf(corral.Unavailable, "this corrald runs no HTCondor pools")
 	}
 	return c.pools.Mint(ctx, cluster, attempt, lifetime)
 }

@@ -73,7 +73,7 @@ func needOf(tx *store.Tx, site corral.Site, cluster corral.Cluster) (reconcile.N
 // loadNeeds adds what glideins of HTCondor clusters need, and until when the tokens are good that wait with attempts.
 func (l *siteLoop) loadNeeds(tx *store.Tx, w *reconcile.World) error {
 	w.Lifetimes = l.e.cfg.Tokens
-	w.Needs, w.Tokens = map[corral.ClusterID]reconcile.Need{}, map[corral.JobID]time.Time{}
+	w.Needs, w.Tokens = map[corral.ClusterID]reconcile.Need{}, map[corral.JobID]reconcile.Token{}
 	seen := map[corral.ClusterID]bool{}
 	for _, g := range w.Glideins {
 		if seen[g.Cluster] {
@@ -98,8 +98,9 @@ func (l *siteLoop) loadNeeds(tx *store.Tx, w *reconcile.World) error {
 	for _, t := range tokens { // those that end first first
 		// A token was noted before it was brought to the site. Unless it was this loop that brought the
 		// last one, the site may have any of them.
-		if _, known := w.Tokens[t.Attempt]; !known || l.placed[t.Attempt] {
-			w.Tokens[t.Attempt] = t.EndsAt
+		since, placed := l.placed[t.Attempt]
+		if _, known := w.Tokens[t.Attempt]; !known || placed {
+			w.Tokens[t.Attempt] = reconcile.Token{Ends: t.EndsAt, Since: since}
 		}
 	}
 	return err
@@ -143,32 +144,47 @@ type retry struct {
 
 // mint makes a token for an attempt. A pool that gives none, with a tokenless error, is asked again later, while the
 // rest of the site goes on; the attempt's history says so.
-func (l *siteLoop) mint(ctx context.Context, g corral.Glidein, job corral.Job) (secret string, err error) {
+func (l *siteLoop) mint(ctx context.Context, g corral.Glidein, job corral.Job) (secret string, ends time.Time, err error) {
 	r := l.tokens[g.Cluster]
 	now := time.Now().UTC()
 	if now.Before(r.at) {
-		return "", tokenless(r.why)
+		return "", ends, tokenless(r.why)
 	}
 	limited, cancel := context.WithTimeout(ctx, mintTime)
 	defer cancel()
-	secret, err = l.e.clusters.mint(limited, g.Cluster, job.ID, l.e.cfg.Tokens.Of(g, job, now))
+	lifetime := l.e.cfg.Tokens.Of(g, job, now)
+	secret, ends, err = l.e.clusters.mint(limited, g.Cluster, job.ID, lifetime)
 	switch {
 	case err == nil:
 		delete(l.tokens, g.Cluster)
-		delete(l.placed, job.ID)
-		return secret, nil
+		return secret, ends, l.minted(ctx, job, ends, now.Add(lifetime))
 	case ctx.Err() != nil:
-		return "", ctx.Err()
+		return "", ends, ctx.Err()
 	}
 	why := "there is no token for the workers: " + err.Error()
 	if why != r.why {
 		if err := l.noteJob(ctx, job, "token", why); err != nil {
-			return "", err
+			return "", ends, err
 		}
 	}
 	pause := min(max(2*r.pause, troubleMin), troubleMax)
 	l.tokens[g.Cluster] = retry{at: now.Add(pause), pause: pause, why: why}
-	return "", tokenless(why)
+	return "", ends, tokenless(why)
+}
+
+// clockSkew is how much sooner than asked a token may end without anybody having shortened its life.
+const clockSkew = time.Minute
+
+// minted takes in a token that was made, and is not at the site yet. One that ends too soon is used: better than none
+// is what the workers can do until then. The first of each attempt is told of.
+func (l *siteLoop) minted(ctx context.Context, job corral.Job, ends, wanted time.Time) error {
+	_, renewed := l.placed[job.ID]
+	delete(l.placed, job.ID)
+	if renewed || job.State != corral.JobNew || !ends.Add(clockSkew).Before(wanted) {
+		return nil
+	}
+	return l.noteJob(ctx, job, "token", fmt.Sprintf("the pool's token for the workers ends at %s, where %s was asked for: the pool may refuse them after that",
+		ends.UTC().Format(time.RFC3339), wanted.Format(time.RFC3339)))
 }
 
 // hasNoToken reports whether the pool of an attempt gave no token, and it is too early to ask it again.
@@ -183,13 +199,17 @@ func (l *siteLoop) renew(ctx context.Context, w reconcile.World, a reconcile.Ren
 	if g == nil {
 		return nil // unreachable: that is whose attempt it is
 	}
-	secret, err := l.mint(ctx, *g, a.Job)
+	secret, ends, err := l.mint(ctx, *g, a.Job)
 	var later tokenless
 	if errors.As(err, &later) {
 		return nil
 	}
 	if err != nil {
 		return err
+	}
+	if !ends.After(w.Tokens[a.Job.ID].Ends) { // what is there is as good
+		l.placed[a.Job.ID] = time.Now().UTC()
+		return nil
 	}
 	l.log(w.Site, a)
 	if err := l.open(ctx, w.Site); err != nil {
@@ -199,7 +219,7 @@ func (l *siteLoop) renew(ctx context.Context, w reconcile.World, a reconcile.Ren
 	if err := l.conn.Put(ctx, place, 0o600, strings.NewReader(secret)); err != nil {
 		return fmt.Errorf("replacing the token of %s: %w", a.Job.Name(), err)
 	}
-	l.placed[a.Job.ID] = true
+	l.placed[a.Job.ID] = time.Now().UTC()
 	return l.noteJob(ctx, a.Job, "token", "it was replaced at the site, before it ended")
 }
 

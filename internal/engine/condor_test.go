@@ -286,8 +286,43 @@ func TestStoppedPoolIsWaitedFor(t *testing.T) {
 // silent is what gives no token: no pool of ours is asked.
 type silent struct{ Pools }
 
-func (silent) Mint(context.Context, corral.ClusterID, corral.JobID, time.Duration) (string, error) {
-	return "", errors.New("the collector does not answer")
+func (silent) Mint(context.Context, corral.ClusterID, corral.JobID, time.Duration) (string, time.Time, error) {
+	return "", time.Time{}, errors.New("the collector does not answer")
+}
+
+// short makes tokens that end sooner than was asked for, as a pool of somebody else's may.
+type short struct{ Pools }
+
+func (s short) Mint(ctx context.Context, c corral.ClusterID, a corral.JobID, lifetime time.Duration) (string, time.Time, error) {
+	return s.Pools.Mint(ctx, c, a, min(lifetime, time.Hour))
+}
+
+// Tokens that end too soon are said to do so, and are used, each for a while.
+func TestPoolWithShortTokens(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.pool()
+	w.workerPackage(htcondorVersion, "x86_64")
+	w.fault = queues(w.dir)
+	w.start()
+	w.clusters.UsePools(short{w.pools})
+	s := w.site("here")
+	a := w.queued(w.condorGlidein(s.ID, nil).ID)
+	w.queued(w.condorGlidein(s.ID, nil).ID) // the site's loop goes round many times
+	n := 0
+	w.view(func(tx *store.Tx) error {
+		tokens, err := tx.PoolTokensWaiting(s.ID)
+		for _, token := range tokens {
+			if token.Attempt == a.ID {
+				n++
+			}
+		}
+		return err
+	})
+	lines := strings.Join(w.history(store.ObjectJob, int64(a.ID)), "\n")
+	if n != 1 || strings.Count(lines, "token: the pool's token for the workers ends at ") != 1 || strings.Count(lines, "token: ") != 1 {
+		t.Errorf("the attempt was given %d tokens; its history:\n%s", n, lines)
+	}
 }
 
 // A pool that gives no token is asked again, at leisure, and does not keep other glideins waiting.

@@ -33,7 +33,7 @@ type siteLoop struct {
 	ended       bool                       // an attempt has, or may have before this loop began
 	forgotten   map[string]bool            // :: tag of an old attempt → the site was told to forget it
 	unreached   bool                       // the last setup job got no answer from any mirror
-	placed      map[corral.JobID]bool      // attempts that have the pool token which was made last
+	placed      map[corral.JobID]time.Time // :: attempt → since when it has the pool token that was made last
 	tokens      map[corral.ClusterID]retry // whose pool gave no token when it was asked last
 	trouble     time.Duration              // present back-off
 	lastTrouble string
@@ -45,7 +45,7 @@ func newSiteLoop(e *Engine, id corral.SiteID) *siteLoop {
 		missing: map[string]time.Time{},
 		told:    map[corral.JobID]bool{},
 		reports: map[string]order.Report{},
-		placed:  map[corral.JobID]bool{},
+		placed:  map[corral.JobID]time.Time{},
 		tokens:  map[corral.ClusterID]retry{},
 	}
 }

@@ -260,7 +260,7 @@ func (l *siteLoop) pilotSpec(ctx context.Context, w reconcile.World, job corral.
 	if n.Digest == "" {
 		return hopeless(n.Unfit)
 	}
-	secret, err := l.mint(ctx, *g, job)
+	secret, _, err := l.mint(ctx, *g, job)
 	if err != nil {
 		return err
 	}

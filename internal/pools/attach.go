@@ -181,8 +181,7 @@ func (k *keeper) fetch(ctx context.Context, tools condor.Tools, attempt corral.J
 	if token.Expires.IsZero() {
 		token.Expires = time.Now().Add(lifetime) // for all that this attempt needs
 	}
-	// One token for many attempts, each of which is noted.
-	token.ID = fmt.Sprintf("%s/%d/%d", token.ID, attempt, time.Now().UnixMilli())
+	token.ID = fmt.Sprintf("%s/%d", token.ID, attempt) // one token for many attempts, each of which is noted
 	return token, nil
 }
 

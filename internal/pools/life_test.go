@@ -24,7 +24,7 @@ func TestPoolOutlivesCorrald(t *testing.T) {
 	if w.daemon(c, "condor_master") != master {
 		t.Fatal("the pool ended with corrald")
 	}
-	if _, err := w.pools.Mint(t.Context(), c.ID, 1, 1); err == nil {
+	if _, _, err := w.pools.Mint(t.Context(), c.ID, 1, 1); err == nil {
 		t.Error("a token without anybody who keeps the pool")
 	}
 

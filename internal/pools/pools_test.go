@@ -28,7 +28,7 @@ func TestLifeOfAPool(t *testing.T) {
 	}
 
 	j := w.attempt(c, 1, 2)
-	secret, err := w.pools.Mint(t.Context(), c.ID, j.ID, time.Hour)
+	secret, _, err := w.pools.Mint(t.Context(), c.ID, j.ID, time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestLifeOfAPool(t *testing.T) {
 	if left := daemons(w.dir); len(left) > 0 {
 		t.Errorf("a stopped pool has processes %v", left)
 	}
-	if _, err := w.pools.Mint(t.Context(), c.ID, j.ID, time.Hour); corral.KindOf(err) != corral.Conflict {
+	if _, _, err := w.pools.Mint(t.Context(), c.ID, j.ID, time.Hour); corral.KindOf(err) != corral.Conflict {
 		t.Errorf("Mint() of a stopped cluster: %v, want a conflict", err)
 	}
 	w.move(c.ID, corral.ClusterStart)

@@ -15,11 +15,11 @@ import (
 )
 
 // Mint makes a token with which the workers of an attempt may join the cluster's pool, and notes it in the store
-// before it returns. In a pool of ours it is the attempt's own; see attach for others.
-func (p *Pools) Mint(ctx context.Context, cluster corral.ClusterID, attempt corral.JobID, lifetime time.Duration) (secret string, err error) {
+// before it returns. In a pool of ours it is the attempt's own and lives that long; see attach for others.
+func (p *Pools) Mint(ctx context.Context, cluster corral.ClusterID, attempt corral.JobID, lifetime time.Duration) (secret string, ends time.Time, err error) {
 	k, c, tools, err := p.ready(ctx, cluster)
 	if err != nil {
-		return "", err
+		return "", time.Time{}, err
 	}
 	var token condor.Token
 	if pool := k.own(); pool != nil {
@@ -27,18 +27,21 @@ func (p *Pools) Mint(ctx context.Context, cluster corral.ClusterID, attempt corr
 	} else {
 		token, err = k.fetch(ctx, tools, attempt, lifetime)
 	}
+	if err == nil && !token.Expires.After(time.Now()) {
+		err = corral.Errorf(corral.Failed, "the token for it ended at %s", token.Expires.UTC().Format(time.RFC3339))
+	}
 	if err != nil {
 		kind := corral.Unavailable
 		if refused := (*condor.Refused)(nil); errors.As(err, &refused) {
 			kind = corral.Failed
 		}
-		return "", corral.ErrorAt(kind, "cluster "+c.Name, "%w", err)
+		return "", time.Time{}, corral.ErrorAt(kind, "cluster "+c.Name, "%w", err)
 	}
 	note := corral.PoolToken{ID: token.ID, Cluster: cluster, Attempt: attempt, EndsAt: token.Expires}
 	if err := p.db.Write(ctx, Actor, func(tx *store.Tx) error { return tx.AddPoolToken(note) }); err != nil {
-		return "", err
+		return "", time.Time{}, err
 	}
-	return token.Secret(), nil
+	return token.Secret(), token.Expires, nil
 }
 
 // attempts returns those of the cluster that may have workers.

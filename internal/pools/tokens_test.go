@@ -14,7 +14,7 @@ import (
 
 func (w *world) mint(c corral.Cluster, j corral.Job) string {
 	w.t.Helper()
-	secret, err := w.pools.Mint(w.t.Context(), c.ID, j.ID, time.Hour)
+	secret, _, err := w.pools.Mint(w.t.Context(), c.ID, j.ID, time.Hour)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -180,7 +180,7 @@ func TestMintNotesBeforeItReturns(t *testing.T) {
 		t.Errorf("tokens over = %+v, %v", over, err)
 	}
 	w.begin()
-	if _, err := w.pools.Mint(t.Context(), 77, j.ID, time.Hour); corral.KindOf(err) != corral.NotFound {
+	if _, _, err := w.pools.Mint(t.Context(), 77, j.ID, time.Hour); corral.KindOf(err) != corral.NotFound {
 		t.Errorf("Mint() for no cluster: %v, want not found", err)
 	}
 }

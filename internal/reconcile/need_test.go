@@ -144,32 +144,42 @@ func TestDecideQueue(t *testing.T) {
 		g     corral.Glidein
 		need  Need
 		ends  time.Time // of its token; zero: it has none
+		since time.Duration
 		after time.Duration
 		want  []string
 	}{
-		{"in time", limit(hour, embedded), ready(), time.Time{}, hour - time.Second, []string{}},
-		{"too long", limit(hour, embedded), ready(), time.Time{}, hour, []string{"cancel"}},
-		{"too long, in a pool of HTCondor's", limit(hour, condor), ready(), end(hour), hour, []string{"cancel"}},
-		{"a week, unless something else was asked", embedded, ready(), time.Time{}, 7*24*hour - time.Second, []string{}},
-		{"after a week", embedded, ready(), time.Time{}, 7 * 24 * hour, []string{"cancel"}},
-		{"running for long", limit(hour, glideinWith(resubmit.Policy{}, alive(1, corral.JobRunning))), ready(), time.Time{}, 2 * hour, []string{}},
-		{"it is cancelled once more", limit(hour, glideinWith(resubmit.Policy{}, cancelled)), ready(), time.Time{}, 2 * hour, []string{"cancel"}},
+		{"in time", limit(hour, embedded), ready(), time.Time{}, 0, hour - time.Second, []string{}},
+		{"too long", limit(hour, embedded), ready(), time.Time{}, 0, hour, []string{"cancel"}},
+		{"too long, in a pool of HTCondor's", limit(hour, condor), ready(), end(hour), 0, hour, []string{"cancel"}},
+		{"a week, unless something else was asked", embedded, ready(), time.Time{}, 0, 7*24*hour - time.Second, []string{}},
+		{"after a week", embedded, ready(), time.Time{}, 0, 7 * 24 * hour, []string{"cancel"}},
+		{"running for long", limit(hour, glideinWith(resubmit.Policy{}, alive(1, corral.JobRunning))), ready(), time.Time{}, 0, 2 * hour, []string{}},
+		{"it is cancelled once more", limit(hour, glideinWith(resubmit.Policy{}, cancelled)), ready(), time.Time{}, 0, 2 * hour, []string{"cancel"}},
 
-		{"the token is good for a while", condor, ready(), end(24 * hour), 23*hour - time.Second, []string{}},
-		{"the token is near its end", condor, ready(), end(24 * hour), 23 * hour, []string{"renew"}},
-		{"the token is over", condor, ready(), end(24 * hour), 30 * hour, []string{"renew"}},
-		{"the token is good for as long as it may wait", limit(20*hour, condor), ready(), end(20*hour - time.Second), 20*hour - time.Second, []string{}},
-		{"the pool that would make another is stopped", condor, stopped, end(24 * hour), 23 * hour, []string{}},
-		{"no token is known", condor, ready(), time.Time{}, 23 * hour, []string{}},
+		{"the token is good for a while", condor, ready(), end(24 * hour), 0, 23*hour - time.Second, []string{}},
+		{"the token is near its end", condor, ready(), end(24 * hour), 0, 23 * hour, []string{"renew"}},
+		{"the token is over", condor, ready(), end(24 * hour), 0, 30 * hour, []string{"renew"}},
+		{"the token is good for as long as it may wait", limit(20*hour, condor), ready(), end(20*hour - time.Second), 0, 20*hour - time.Second, []string{}},
+		{"the pool that would make another is stopped", condor, stopped, end(24 * hour), 0, 23 * hour, []string{}},
+		{"no token is known", condor, ready(), time.Time{}, 0, 23 * hour, []string{}},
+
+		{"the pool makes short tokens: the first is used for a while", condor, ready(), t0.Add(hour), 0, 29 * time.Minute, []string{}},
+		{"the pool makes short tokens: half of its time is over", condor, ready(), t0.Add(hour), 0, 30 * time.Minute, []string{"renew"}},
+		{"the pool makes short tokens: so is the next one", condor, ready(), t0.Add(90 * time.Minute), 30 * time.Minute, 59 * time.Minute, []string{}},
+		{"the pool makes short tokens: and then the next follows", condor, ready(), t0.Add(90 * time.Minute), 30 * time.Minute, hour, []string{"renew"}},
+		{"the token that was given is over", condor, ready(), t0.Add(hour), 2 * hour, 2*hour + time.Second, []string{}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			w := World{Site: corral.Site{State: corral.SiteReady}, Glideins: []corral.Glidein{tt.g}, Lifetimes: lives,
 				Jobs:  []corral.Job{staged(digest, corral.OutcomeDone, false)},
-				Needs: map[corral.ClusterID]Need{3: tt.need}, Tokens: map[corral.JobID]time.Time{}}
+				Needs: map[corral.ClusterID]Need{3: tt.need}, Tokens: map[corral.JobID]Token{}}
 			if !tt.ends.IsZero() {
-				w.Tokens[1] = tt.ends
+				w.Tokens[1] = Token{Ends: tt.ends}
+				if tt.since > 0 {
+					w.Tokens[1] = Token{Ends: tt.ends, Since: t0.Add(tt.since)}
+				}
 			}
 			if diff := cmp.Diff(tt.want, kinds(Decide(t0.Add(tt.after), w))); diff != "" {
 				t.Errorf("Decide (-want +got):\n%s", diff)

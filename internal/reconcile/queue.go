@@ -24,14 +24,25 @@ func (l Lifetimes) Of(g corral.Glidein, a corral.Job, now time.Time) time.Durati
 // grain is how exactly the end of a token is kept.
 const grain = 2 * time.Second
 
-// renewAt is when a token that ends then is to be replaced; zero if it is good for as long as the attempt
-// may wait.
-func (l Lifetimes) renewAt(g corral.Glidein, a corral.Job, ends time.Time) time.Time {
-	start := ends.Add(-time.Duration(g.Walltime) - l.Margin)
-	if ends.IsZero() || !start.Add(grain).Before(g.LatestStart(a)) {
+// A Token is one that an attempt, which waits, surely has at its site for its HTCondor pool.
+type Token struct {
+	Ends  time.Time
+	Since time.Time // zero: since the attempt was asked for
+}
+
+// renewAt is when a token is to be replaced; zero if it is good for as long as the attempt may wait. A pool need not
+// make tokens that are good for as long as they should be: then each is used for a while all the same.
+func (l Lifetimes) renewAt(g corral.Glidein, a corral.Job, t Token) time.Time {
+	start := t.Ends.Add(-time.Duration(g.Walltime) - l.Margin)
+	if t.Ends.IsZero() || !start.Add(grain).Before(g.LatestStart(a)) {
 		return time.Time{}
 	}
-	return start.Add(-l.Renew)
+	at, since := start.Add(-l.Renew), orElse(t.Since, a.CreatedAt)
+	earliest := since.Add(max(grain, min(l.Renew, t.Ends.Sub(since)/2)))
+	if at.Before(earliest) {
+		return earliest
+	}
+	return at
 }
 
 // waiting decides about an attempt that its site has not started yet.

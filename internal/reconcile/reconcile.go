@@ -24,9 +24,9 @@ type World struct {
 	Jobs     []corral.Job     // its setup and cleanup jobs, oldest first
 	Glideins []corral.Glidein // with their attempts; DELETED ones left out
 
-	Needs     map[corral.ClusterID]Need  // :: HTCondor cluster of a glidein → what its glideins need
-	Tokens    map[corral.JobID]time.Time // :: attempt that waits → when the pool token that it surely has ends
-	Lifetimes Lifetimes                  // of new tokens
+	Needs     map[corral.ClusterID]Need // :: HTCondor cluster of a glidein → what its glideins need
+	Tokens    map[corral.JobID]Token    // :: attempt that waits → the pool token that it surely has
+	Lifetimes Lifetimes                 // of new tokens
 }
 
 // An Action is one thing to do at a site. The engine performs actions in order.

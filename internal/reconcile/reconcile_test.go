@@ -331,9 +331,9 @@ func drawNeed(t *rapid.T, w *World) {
 		w.Jobs = append(w.Jobs, staged(digest, rapid.SampledFrom([]corral.Outcome{corral.OutcomeDone, corral.OutcomeFailed, corral.OutcomeLost}).Draw(t, "staged"), rapid.Bool().Draw(t, "transient")))
 	}
 	w.Lifetimes = Lifetimes{Queue: 10 * time.Minute, Renew: time.Minute, Margin: time.Second}
-	w.Tokens = map[corral.JobID]time.Time{}
+	w.Tokens = map[corral.JobID]Token{}
 	for _, a := range g.Live() {
-		w.Tokens[a.ID] = t0.Add(time.Duration(rapid.IntRange(0, 7200).Draw(t, "token")) * time.Second)
+		w.Tokens[a.ID] = Token{Ends: t0.Add(time.Duration(rapid.IntRange(0, 7200).Draw(t, "token")) * time.Second)}
 	}
 }
 

@@ -7,9 +7,10 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// AddPoolToken notes that a token was made for an attempt, before anybody is given it.
+// AddPoolToken notes that a token was made for an attempt, before anybody is given it. One that the attempt was given
+// before, and is given again, is noted once.
 func (t *Tx) AddPoolToken(p corral.PoolToken) error {
-	_, err := t.exec("insert into pool_tokens (id, cluster_id, job_id, ends_at_ms) values (?, ?, ?, ?)",
+	_, err := t.exec("insert into pool_tokens (id, cluster_id, job_id, ends_at_ms) values (?, ?, ?, ?) on conflict (id) do update set ends_at_ms = excluded.ends_at_ms",
 		p.ID, p.Cluster, p.Attempt, at(&p.EndsAt))
 	if err != nil {
 		return fmt.Errorf("noting a pool's token: %w", err)
