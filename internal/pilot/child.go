@@ -39,7 +39,7 @@ type workerOrder struct {
 	MemoryMiB  int           `json:"memory_mib"`
 	EndsIn     time.Duration `json:"ends_in_ns"`
 	Scratch    string        `json:"scratch"`
-	Condor     *condorOrder  `json:"condor,omitempty"` // join an HTCondor pool; nil: corrald's own
+	Condor     *joinOrder    `json:"condor,omitempty"` // join an HTCondor pool; nil: corrald's own
 }
 
 // A word is what a worker tells its supervisor, an empty one each wordGap to show that it runs. Idle is

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -21,8 +22,8 @@ import (
 // linkWait is how long workers of an HTCondor pool wait for corrald to be reached, whom they can do without.
 const linkWait = 2 * time.Second
 
-// A condorOrder is what a worker of an HTCondor pool needs to know beside its own order.
-type condorOrder struct {
+// A joinOrder is what a worker of an HTCondor pool needs to know beside its own order.
+type joinOrder struct {
 	order.Condor
 	Secret  string         `json:"secret"`  // the pool's token
 	Release string         `json:"release"` // HTCondor's folder
@@ -36,14 +37,14 @@ type condorOrder struct {
 type joining struct {
 	release string    // HTCondor's folder
 	unuse   func()    // ends its use
-	at      time.Time // workers start without a route to corrald
-	ask     func(broker.Config)
-	asked   bool            // ask was called
-	pending chan negotiated // what ask finds out
-	choice  *broker.Choice  // nil: not made yet
-}
+	linkBy  time.Time // then it is done without a route to corrald
 
-func (j *joining) close() { j.unuse() }
+	negotiate func(broker.Config) // puts into result what comes of it
+	running   sync.WaitGroup      // of negotiate
+	begun     bool                // negotiate was called
+	result    chan negotiated
+	choice    *broker.Choice // nil: not made yet
+}
 
 // negotiated is how the pool reaches this node, or why it cannot.
 type negotiated struct {
@@ -51,7 +52,7 @@ type negotiated struct {
 	err    error
 }
 
-// prepareJoining finds the HTCondor package that a setup job left at the site. ctx bounds what follows.
+// prepareJoining finds the HTCondor package that a setup job left at the site. ctx bounds the negotiation that follows.
 func (s *supervisor) prepareJoining(ctx context.Context, started time.Time) error {
 	p := s.order.Condor
 	dir, err := staging.Dir(s.root, packages.Package{Digest: p.Digest})
@@ -61,18 +62,26 @@ func (s *supervisor) prepareJoining(ctx context.Context, started time.Time) erro
 	if _, err := os.Stat(filepath.Join(dir, "sbin", "condor_master")); err != nil {
 		return fmt.Errorf("package %s is not installed at this site: %w", p.Package, err)
 	}
-	pending := make(chan negotiated, 1)
+	j := &joining{release: dir, unuse: use(s.lg, dir), linkBy: started.Add(linkWait), result: make(chan negotiated, 1)}
 	by := started.Add(min(joinTime, time.Duration(s.order.Walltime)/2))
-	s.joining = &joining{release: dir, unuse: use(s.lg, dir), at: started.Add(linkWait), pending: pending,
-		ask: func(c broker.Config) { go func() { pending <- negotiate(ctx, c, by) }() }}
+	j.negotiate = func(c broker.Config) {
+		j.running.Go(func() { j.result <- negotiate(ctx, c, by) })
+	}
+	s.joining = j
 	return nil
 }
 
-// negotiate begins to find out how the pool reaches this node, once corrald was reached or is not waited for: it can
-// say whether it reaches us.
-func (s *supervisor) negotiate(now time.Time) {
+// close waits for the negotiation, whose context is over, and gives the package back.
+func (j *joining) close() {
+	j.running.Wait()
+	j.unuse()
+}
+
+// startNegotiation begins to find out how the pool reaches this node, once corrald was reached or is not waited for: it
+// can say whether it reaches us.
+func (s *supervisor) startNegotiation(now time.Time) {
 	j := s.joining
-	if j == nil || j.asked || s.link == nil && !s.order.Condor.Attached && now.Before(j.at) {
+	if j == nil || j.begun || s.link == nil && !s.order.Condor.Attached && now.Before(j.linkBy) {
 		return
 	}
 	config := broker.Config{Mode: s.order.Condor.Broker, Collector: s.order.Condor.Collector, CCB: s.order.Condor.CCB}
@@ -82,8 +91,8 @@ func (s *supervisor) negotiate(now time.Time) {
 	case s.link != nil:
 		config.CallBack = s.link.CallBack
 	}
-	j.asked = true
-	j.ask(config)
+	j.begun = true
+	j.negotiate(config)
 }
 
 // notAtSchedd stands for corrald, which can only dial from where it is itself.
@@ -108,16 +117,16 @@ func negotiate(ctx context.Context, c broker.Config, by time.Time) (n negotiated
 	}
 }
 
-// negotiated returns the end of the negotiation; nil while there is none.
-func (s *supervisor) negotiated() <-chan negotiated {
+// negotiations returns the end of the negotiation; nil while there is none.
+func (s *supervisor) negotiations() <-chan negotiated {
 	if s.joining == nil {
 		return nil
 	}
-	return s.joining.pending
+	return s.joining.result
 }
 
-// negotiation takes in how the pool reaches this node.
-func (s *supervisor) negotiation(n negotiated) {
+// takeChoice takes in how the pool reaches this node.
+func (s *supervisor) takeChoice(n negotiated) {
 	measured := "measured: " + strings.Join(n.choice.Measured, "; ")
 	if n.err != nil {
 		if s.going == nil {
@@ -141,9 +150,9 @@ func (s *supervisor) mayStart() bool {
 	return s.joining.choice != nil
 }
 
-// condorOrder is what a worker that is about to start needs for the HTCondor pool; nil for corrald's own. The token is
+// orderToJoin is what a worker that is about to start needs for the HTCondor pool; nil for corrald's own. The token is
 // read anew each time: corrald replaces it while it waits.
-func (s *supervisor) condorOrder() (*condorOrder, error) {
+func (s *supervisor) orderToJoin() (*joinOrder, error) {
 	j := s.joining
 	if j == nil {
 		return nil, nil
@@ -155,7 +164,7 @@ func (s *supervisor) condorOrder() (*condorOrder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the token for the pool: %w", err)
 	}
-	return &condorOrder{
+	return &joinOrder{
 		Condor: *s.order.Condor, Secret: strings.TrimSpace(string(secret)), Release: j.release, Pool: j.choice.Collector,
 		Address: j.choice.Address, Brokers: j.choice.Brokers, Host: s.me.Host,
 	}, nil

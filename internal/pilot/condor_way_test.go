@@ -3,6 +3,7 @@ package pilot_test
 import (
 	"errors"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -34,6 +35,25 @@ func TestCondorWorkerOfAnAttachedPoolIsReachedByItsBroker(t *testing.T) {
 				t.Errorf("the report does not say why it is not reached directly:\n%s", said)
 			}
 		})
+	}
+}
+
+// Nobody who wants the node back waits for a negotiation.
+func TestCondorPilotLeavesWhileItNegotiates(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	place := newCondorSite(t, s, func(p *order.Pilot) { p.Condor.Collector = deafPort(t) })
+	r := place.start()
+	eventually(t, "its link", func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return slices.Contains(s.phases, "pilot started")
+	})
+	from := time.Now()
+	s.dispatcher.Leave(7)
+	rep := r.report(0, corral.OutcomeRemoved, false)
+	if took := time.Since(from); took > time.Second || slices.ContainsFunc(rep.Log, func(l string) bool { return strings.Contains(l, "broker: ") }) {
+		t.Errorf("it left after %s, want at once and without a choice: %q", took, rep.Log)
 	}
 }
 

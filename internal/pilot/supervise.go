@@ -94,14 +94,15 @@ func (s *supervisor) serve(ctx context.Context, started time.Time) order.Report 
 	if err := checkNode(scratch, s.order); err != nil {
 		return unfit(s.me, err)
 	}
+	seeking, cancel := context.WithCancel(ctx)
+	defer cancel()
 	if s.order.Condor != nil {
-		if err := s.prepareJoining(ctx, started); err != nil {
+		if err := s.prepareJoining(seeking, started); err != nil {
 			return order.Report{Outcome: corral.OutcomeFailed, Reason: err.Error()}
 		}
 		defer s.joining.close()
 	}
-	dialing, cancel := context.WithCancel(ctx)
-	pending := s.dial(dialing)
+	pending := s.dial(seeking)
 	s.watch(ctx, pending)
 	cancel()
 	s.endChildren()
@@ -127,8 +128,8 @@ func (s *supervisor) watch(ctx context.Context, pending <-chan dialed) {
 		case d := <-pending:
 			pending = nil // closed: there is nothing more to come
 			s.connected(d)
-		case n := <-s.negotiated():
-			s.negotiation(n)
+		case n := <-s.negotiations():
+			s.takeChoice(n)
 		case c := <-s.commands():
 			s.command(c)
 		case <-stop:
@@ -149,7 +150,7 @@ func (s *supervisor) step(now time.Time) {
 	}
 	s.consider(now)
 	if s.going == nil {
-		s.negotiate(now)
+		s.startNegotiation(now)
 		s.startWorkers(now)
 	} else if k := s.going.killAt; !k.IsZero() && now.After(k) {
 		for _, w := range s.workers {

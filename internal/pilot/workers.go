@@ -65,7 +65,7 @@ func (s *supervisor) startWorker(w *worker, now time.Time) error {
 	if err := os.MkdirAll(scratch, 0o700); err != nil {
 		return err
 	}
-	join, err := s.condorOrder()
+	join, err := s.orderToJoin()
 	if err != nil {
 		return err
 	}
