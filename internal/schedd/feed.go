@@ -40,6 +40,7 @@ type feed struct {
 	byID     map[condor.JobID]*job
 	touched  map[*job]bool // there is something to do about them
 	unsent   []*job
+	size     int                   // of the next submission, at most
 	leaving  map[condor.JobID]bool // to be removed from the schedd
 	attached time.Time
 	disowned bool      // what the run did not claim in time
@@ -72,6 +73,7 @@ func newFeed(q *Queue, run corral.RunID, sink pool.Sink) *feed {
 		lg: q.lg.With("run", run), q: q, id: run, sink: sink,
 		dir:  filepath.Join(q.cfg.Dir, strconv.FormatInt(int64(run), 10)),
 		jobs: map[string]*job{}, byID: map[condor.JobID]*job{}, touched: map[*job]bool{}, leaving: map[condor.JobID]bool{},
+		size: submitSize,
 		wake: make(chan struct{}, 1), done: make(chan struct{}), gone: make(chan struct{}),
 	}
 	f.log.Path = filepath.Join(f.dir, "log")
@@ -210,11 +212,16 @@ func (f *feed) forget(j *job) {
 
 // answered takes note of how a command went: after one without an answer the next waits.
 func (f *feed) answered(err error) {
-	if err == nil {
-		f.retry = 0
+	if err != nil {
+		f.wait("HTCondor does not answer", err)
 		return
 	}
+	f.retry = 0
+}
+
+// wait has the next command wait, the longer the more often it is called without an answer between.
+func (f *feed) wait(why string, err error) {
 	f.retry = min(max(retryMin, 2*f.retry), retryMax)
 	f.retryAt = time.Now().Add(f.retry)
-	f.lg.Warn("HTCondor does not answer", "again_in", f.retry, "error", err)
+	f.lg.Warn(why, "again_in", f.retry, "error", err)
 }

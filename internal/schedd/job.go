@@ -19,9 +19,9 @@ const jobsDir = "jobs"
 type job struct {
 	pool.Job
 	key      string
-	claimed  bool // the run waits for it; else it is from before a restart, and Job is empty
-	expected bool // the run knows that it was started
-	tries    int  // to submit it that were refused
+	claimed  bool      // the run waits for it; else it is from before a restart, and Job is empty
+	expected bool      // the run knows that it was started
+	refused  time.Time // since when, again and again
 
 	id      condor.JobID // none: not submitted, as far as is known
 	sentAt  time.Time    // when that became known

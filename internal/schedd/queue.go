@@ -27,6 +27,8 @@ type Config struct {
 	// Claim is how long runs have to attach themselves and claim their jobs after a restart; 0: 30 s. What nobody
 	// claimed is removed.
 	Claim time.Duration
+	// Patience is how long jobs that HTCondor refuses are submitted again before they have failed; 0: 5 min.
+	Patience time.Duration
 }
 
 // A Queue gives jobs of runs to a schedd. It is a run.Queue.
@@ -46,6 +48,7 @@ type Queue struct {
 // New returns the queue. Its Close ends what it does.
 func New(lg *slog.Logger, cfg Config) *Queue {
 	cfg.Lease, cfg.Claim = cmp.Or(cfg.Lease, 2*time.Minute), cmp.Or(cfg.Claim, 30*time.Second)
+	cfg.Patience = cmp.Or(cfg.Patience, 5*time.Minute)
 	q := &Queue{lg: lg, cfg: cfg, feeds: map[corral.RunID]*feed{}, closing: map[corral.RunID]*feed{}, swept: make(chan struct{})}
 	ctx, quit := context.WithCancel(context.Background())
 	q.quit = quit

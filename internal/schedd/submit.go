@@ -5,16 +5,17 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"regexp"
 	"time"
 
 	"github.com/corral-pilot/corral/condor"
 	"github.com/corral-pilot/corral/pool"
 )
 
-const (
-	submitSize = 1000 // jobs in one condor_submit
-	maxRefused = 3    // times that the same job is refused before it has failed
-)
+const submitSize = 1000 // jobs in one condor_submit, at most
+
+// noRoom is how a schedd says that it has too many jobs now.
+var noRoom = regexp.MustCompile(`exceed MAX_JOBS_\w+|MAX_JOBS_\w+ exceeded`)
 
 // requirements are those of every job: a worker of ours, and that HTCondor has not started it before.
 const requirements = `TARGET.CorralAttempt =!= undefined && TARGET.CorralPilot =!= undefined && (NumJobStarts ?: 0) == 0`
@@ -22,7 +23,7 @@ const requirements = `TARGET.CorralAttempt =!= undefined && TARGET.CorralPilot =
 // submit gives the schedd what it does not have.
 func (f *feed) submit() {
 	for len(f.unsent) > 0 && !f.unsure && f.serving.Err() == nil {
-		n := min(len(f.unsent), submitSize)
+		n := min(len(f.unsent), f.size)
 		batch := f.unsent[:n:n]
 		f.unsent = f.unsent[n:]
 		if jobs := f.pack(batch); len(jobs) > 0 && !f.send(jobs) {
@@ -52,7 +53,7 @@ func (f *feed) pack(batch []*job) []*job {
 	return jobs
 }
 
-// send submits jobs; false if there was no answer.
+// send submits jobs; false if nothing more is to be submitted now.
 func (f *feed) send(jobs []*job) bool {
 	ctx, cancel := bounded(f.serving)
 	defer cancel()
@@ -61,28 +62,48 @@ func (f *feed) send(jobs []*job) bool {
 	switch {
 	case err == nil:
 		for k, j := range jobs {
+			j.refused = time.Time{}
 			f.submitted(j.key, condor.JobID{Cluster: cluster, Proc: k})
 		}
+		f.size = min(2*f.size, submitSize)
 		f.answered(nil)
 		return true
 	case errors.As(err, &no) || errors.Is(err, condor.ErrUnquotable):
-		f.refused(jobs, err)
-	default:
-		f.unsure = true // it may have been done all the same
+		return f.refused(jobs, err)
 	}
+	f.unsure = true // it may have been done all the same
 	f.unsent = append(jobs, f.unsent...)
 	f.answered(err)
 	return false
 }
 
-// refused counts what HTCondor did not want; what it never wants has failed.
-func (f *feed) refused(jobs []*job, err error) {
+// refused has jobs submitted again that HTCondor did not want: at once in halves, since one of them may spoil it for
+// the others; one alone after the others, and later. What it does not want for long has failed, unless it has no
+// room, which comes of other jobs. false if nothing more is to be submitted now.
+func (f *feed) refused(jobs []*job, err error) bool {
+	now := time.Now()
 	for _, j := range jobs {
-		if j.tries++; j.tries >= maxRefused || errors.Is(err, condor.ErrUnquotable) {
-			j.over(failed, time.Now(), "its job could not be submitted: "+err.Error())
-			f.touched[j] = true
+		switch {
+		case noRoom.MatchString(err.Error()):
+			j.refused = time.Time{}
+		case j.refused.IsZero():
+			j.refused = now
 		}
 	}
+	f.size = max(1, len(jobs)/2)
+	if len(jobs) > 1 {
+		f.unsent = append(jobs, f.unsent...)
+		return true
+	}
+	j := jobs[0]
+	if errors.Is(err, condor.ErrUnquotable) || !j.refused.IsZero() && now.Sub(j.refused) >= f.q.cfg.Patience {
+		j.over(failed, now, "its job could not be submitted: "+err.Error())
+		f.touched[j] = true
+		return true
+	}
+	f.unsent = append(f.unsent, j)
+	f.wait("HTCondor takes no job now", err)
+	return false
 }
 
 // description is what condor_submit gets. All jobs differ as little as they can, so that one may follow another

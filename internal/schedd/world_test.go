@@ -61,12 +61,18 @@ type site struct {
 
 func newSite(t testing.TB) *site {
 	t.Helper()
+	return newSiteWith(t, "")
+}
+
+// newSiteWith is newSite with more lines of configuration.
+func newSiteWith(t testing.TB, extra string) *site {
+	t.Helper()
 	s := &site{TB: t, dir: folder(t)}
 	var err error
 	if s.at, err = condor.FreeAddress(netip.MustParseAddr("127.0.0.1")); err != nil {
 		t.Fatal(err)
 	}
-	s.pool, err = condor.NewPool(condor.PoolConfig{Dir: filepath.Join(s.dir, "p"), Release: os.Getenv(releaseEnv), Address: s.at})
+	s.pool, err = condor.NewPool(condor.PoolConfig{Dir: filepath.Join(s.dir, "p"), Release: os.Getenv(releaseEnv), Address: s.at, Extra: extra})
 	if err != nil {
 		t.Fatal(err)
 	}
