@@ -267,20 +267,3 @@ func TestMemoryOfJobs(t *testing.T) {
 		t.Errorf("returned %v", r.returned)
 	}
 }
-
-func TestJobThatCannotBeNotedHasFailed(t *testing.T) {
-	t.Parallel()
-	s := newSite(t)
-	if err := os.WriteFile(filepath.Join(s.dir, "q"), []byte("in the way of the event log"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	r := newRecorder()
-	q := s.queue()
-	q.Attach(7, r)
-	q.Submit([]pool.Job{sh(s.runDir(), 7, 1, "true")})
-	res := s.result(r)
-	t.Log(res.Reason)
-	if res.Status != pool.Failed || !strings.HasPrefix(res.Reason, "its job could not be prepared: ") {
-		t.Errorf("result = %+v, want failure", res)
-	}
-}

@@ -155,7 +155,7 @@ func (f *feed) awaitPredecessor(ctx context.Context) bool {
 func (f *feed) step(now time.Time) {
 	f.take()
 	f.read(now)
-	if !now.Before(f.retryAt) {
+	if !now.Before(f.retryAt) && f.noted(now) {
 		f.look(now)
 		f.submit()
 		f.remove()

@@ -5,6 +5,8 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -24,14 +26,29 @@ func (f *feed) notePath() string { return filepath.Join(f.dir, "run.json") }
 func (f *feed) open() {
 	f.attached = time.Now()
 	f.lookupAt = f.attached.Add(lookupEvery)
-	text, err := os.ReadFile(f.notePath())
-	if err == nil {
-		err = json.Unmarshal(text, &f.note)
-	}
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		f.lg.Error("what was noted of the run's jobs cannot be read", "error", err)
-	}
+	f.trouble = f.recall()
 	f.unsure = f.note.ID != ""
+}
+
+// recall reads the note, if there is one. One that cannot be read may name jobs in the schedd, which would run twice
+// under another name.
+func (f *feed) recall() error {
+	text, err := os.ReadFile(f.notePath())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	var n note
+	if err == nil {
+		err = json.Unmarshal(text, &n)
+	}
+	if err == nil && n.ID == "" {
+		err = errors.New("no name in it")
+	}
+	if err != nil {
+		return fmt.Errorf("reading %s, which names the run's jobs in HTCondor: %w", f.notePath(), err)
+	}
+	f.note, f.unsure = n, true
+	return nil
 }
 
 // keep notes the run's directory before the first of its jobs is submitted. Without the note none is.
@@ -40,20 +57,66 @@ func (f *feed) keep(dir string) {
 		return
 	}
 	if f.note.ID == "" {
+		if f.trouble = f.recall(); f.trouble != nil {
+			return
+		}
+	}
+	if f.note.ID == "" {
 		f.note.ID = rand.Text()
 	}
 	f.note.Dir = dir
-	text, err := json.Marshal(f.note)
-	if err == nil {
-		err = os.MkdirAll(f.dir, 0o700)
+	f.trouble = f.note.write(f.notePath())
+}
+
+// write puts the note where a power failure does not reach it.
+func (n note) write(name string) error {
+	text, err := json.Marshal(n)
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		err = os.WriteFile(f.notePath()+".new", text, 0o600)
+	dir := filepath.Dir(name)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
 	}
-	if err == nil {
-		err = os.Rename(f.notePath()+".new", f.notePath())
+	file, err := os.OpenFile(name+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
 	}
-	f.trouble = err
+	_, err = file.Write(text)
+	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(file.Name(), name); err != nil {
+		return err
+	}
+	return errors.Join(syncFolder(dir), syncFolder(filepath.Dir(dir)))
+}
+
+func syncFolder(name string) error {
+	dir, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
+
+// noted reports whether there is a note by which jobs that are submitted now are found again. It tries to
+// make one; jobs that wait for long have failed.
+func (f *feed) noted(now time.Time) bool {
+	if f.trouble == nil || len(f.unsent) == 0 {
+		return true
+	}
+	f.keep(f.unsent[0].Job.Dir)
+	if f.trouble == nil {
+		return true
+	}
+	waiting := f.unsent
+	f.unsent = nil
+	for _, j := range waiting {
+		f.postpone(j, now, f.trouble)
+	}
+	f.wait("jobs cannot be submitted now", f.trouble)
+	return false
 }
 
 // mine selects the run's jobs.

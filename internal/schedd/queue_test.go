@@ -2,6 +2,7 @@ package schedd
 
 import (
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -94,7 +95,9 @@ func (r *recorder) workers(seq int64) []string {
 	return slices.Clone(r.assigned[seq])
 }
 
-func (s *site) lg() *slog.Logger { return slog.New(slog.NewTextHandler(s.Output(), nil)) }
+func (s *site) lg() *slog.Logger {
+	return slog.New(slog.NewTextHandler(io.MultiWriter(s.Output(), &s.said), nil))
+}
 
 func (s *site) queue() *Queue {
 	q := New(s.lg(), Config{Tools: s.pool.Tools(), Dir: filepath.Join(s.dir, "q")})

@@ -6,6 +6,8 @@ import (
 	"math"
 	"os"
 	"regexp"
+	"slices"
+	"syscall"
 	"time"
 
 	"github.com/corral-pilot/corral/condor"
@@ -22,7 +24,7 @@ const requirements = `TARGET.CorralAttempt =!= undefined && TARGET.CorralPilot =
 
 // submit gives the schedd what it does not have.
 func (f *feed) submit() {
-	for len(f.unsent) > 0 && !f.unsure && f.serving.Err() == nil {
+	for len(f.unsent) > 0 && !f.unsure && f.serving.Err() == nil && !time.Now().Before(f.retryAt) {
 		n := min(len(f.unsent), f.size)
 		batch := f.unsent[:n:n]
 		f.unsent = f.unsent[n:]
@@ -35,22 +37,48 @@ func (f *feed) submit() {
 // pack makes the parcels of those of batch that are still to be submitted.
 func (f *feed) pack(batch []*job) []*job {
 	var jobs []*job
-	for _, j := range batch {
+	now := time.Now()
+	for k, j := range batch {
 		if f.jobs[j.key] != j || j.id != none || j.end != nil {
 			continue
 		}
-		err := f.trouble
-		if err == nil {
-			err = pool.Pack(j.dir(), j.Job)
+		switch err := pool.Pack(j.dir(), j.Job); {
+		case err == nil:
+			jobs = append(jobs, j)
+		case passing(err):
+			f.unsent = append(batch[k+1:len(batch):len(batch)], f.unsent...)
+			f.postpone(j, now, err)
+			f.wait("jobs cannot be submitted now", err)
+			return jobs
+		default:
+			f.unprepared(j, now, err)
 		}
-		if err != nil {
-			j.over(failed, time.Now(), "its job could not be prepared: "+err.Error())
-			f.touched[j] = true
-			continue
-		}
-		jobs = append(jobs, j)
 	}
 	return jobs
+}
+
+// passing reports whether the trouble is the machine's, and may be over soon.
+func passing(err error) bool {
+	return slices.ContainsFunc([]error{syscall.ENOSPC, syscall.EDQUOT, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM}, func(e error) bool {
+		return errors.Is(err, e)
+	})
+}
+
+// postpone has a job submitted later that cannot be now, if that is not so for long.
+func (f *feed) postpone(j *job, now time.Time, why error) {
+	if j.refused.IsZero() {
+		j.refused = now
+	}
+	if now.Sub(j.refused) >= f.q.cfg.Patience {
+		f.unprepared(j, now, why)
+		return
+	}
+	f.unsent = append(f.unsent, j)
+}
+
+func (f *feed) unprepared(j *job, now time.Time, why error) {
+	j.over(failed, now, "its job could not be prepared: "+why.Error())
+	f.touched[j] = true
 }
 
 // send submits jobs; false if nothing more is to be submitted now.

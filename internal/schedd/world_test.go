@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -57,6 +58,25 @@ type site struct {
 	dir  string
 	pool *condor.Pool
 	at   netip.AddrPort
+	said log
+}
+
+// A log is what queues said.
+type log struct {
+	mu   sync.Mutex // guards text
+	text strings.Builder
+}
+
+func (l *log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }
 
 func newSite(t testing.TB) *site {
