@@ -163,6 +163,11 @@ CREATE TABLE pool_tokens (
 	revoked_at_ms integer
 ) strict, without rowid;
 
+CREATE TABLE probes (
+	tag     text not null primary key check (tag <> ''),
+	site_id integer not null references sites (id)
+) strict, without rowid;
+
 CREATE TABLE replicas (
 	mirror_id  integer not null references mirrors (id),
 	package_id integer not null references packages (id),
@@ -247,6 +252,8 @@ CREATE UNIQUE INDEX packages_digest on packages (digest) where state <> 'DELETED
 CREATE INDEX pool_tokens_job on pool_tokens (job_id);
 
 CREATE INDEX pool_tokens_valid on pool_tokens (cluster_id) where revoked_at_ms is null;
+
+CREATE INDEX probes_site on probes (site_id);
 
 CREATE INDEX replicas_package on replicas (package_id);
 
