@@ -45,6 +45,7 @@ type Engine struct {
 	cfg      Config
 	catalog  *Catalog
 	open     opener
+	probing  sync.Map // tags of the probes of this process
 }
 
 // An opener reaches a site and its batch system.

@@ -35,6 +35,8 @@ type siteLoop struct {
 	unreached   bool                       // the last setup job got no answer from any mirror
 	placed      map[corral.JobID]time.Time // :: attempt → since when it has the pool token that was made last
 	tokens      map[corral.ClusterID]retry // whose pool gave no token when it was asked last
+	missed      map[string]time.Time       // :: digest of a package → when a pilot began that did not find it installed
+	probesEnded bool                       // those of an earlier corrald
 	trouble     time.Duration              // present back-off
 	lastTrouble string
 }
@@ -47,6 +49,7 @@ func newSiteLoop(e *Engine, id corral.SiteID) *siteLoop {
 		reports: map[string]order.Report{},
 		placed:  map[corral.JobID]time.Time{},
 		tokens:  map[corral.ClusterID]retry{},
+		missed:  map[string]time.Time{},
 	}
 }
 
@@ -84,6 +87,9 @@ func (l *siteLoop) serve(ctx context.Context, now time.Time, w reconcile.World) 
 		if w, err = l.load(ctx); err != nil {
 			return err
 		}
+	}
+	if err := l.endProbes(ctx, w.Site); err != nil {
+		return err
 	}
 	if err := l.perform(ctx, w, reconcile.Decide(now.UTC(), w)); err != nil {
 		return err
@@ -262,7 +268,8 @@ func (l *siteLoop) moveJob(ctx context.Context, j corral.Job, ev corral.JobEvent
 				return err
 			}
 		}
-		_, err := tx.MoveJob(j.ID, ev)
+		moved, err := tx.MoveJob(j.ID, ev)
+		j.StartedAt, j.EndedAt = moved.StartedAt, moved.EndedAt
 		return err
 	})
 	if err != nil {

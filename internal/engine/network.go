@@ -1,0 +1,152 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/broker"
+	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/packages"
+	"github.com/corral-pilot/corral/staging"
+)
+
+const (
+	probeTime     = 50 * time.Second // for all of a probe, its time in the site's queue too
+	probeHold     = 20 * time.Second // the node can be dialled so long; a probe that is read is ended before
+	probeWalltime = time.Minute      // a probe that nobody ends ends by itself
+	probeRequest  = "probe.json"     // in the job's directory
+)
+
+// ProbeNetwork measures how the pool of a cluster of kind condor would reach workers at a READY site: a small job there
+// dials the pool, and is dialled by us. Nothing of it is left; should we die before that, its row has it ended when we
+// are back.
+func (e *Engine) ProbeNetwork(ctx context.Context, site corral.Site, cluster corral.Cluster) (corral.NetworkProbe, error) {
+	p := corral.NetworkProbe{Site: site.Name, Cluster: cluster.Name}
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	spec, err := probeSpec(site, cluster)
+	if err != nil {
+		return p, err
+	}
+	conn, batch, err := e.open(ctx, site)
+	if err != nil {
+		return p, fmt.Errorf("reaching site %s: %w", site.Name, err)
+	}
+	defer conn.Close()
+	e.probing.Store(spec.Tag, true)
+	defer e.probing.Delete(spec.Tag)
+	if err := e.db.Write(ctx, Actor, func(tx *store.Tx) error { return tx.AddProbe(site.ID, spec.Tag) }); err != nil {
+		return p, err
+	}
+	defer func() {
+		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*cancelGrace)
+		defer cancel()
+		if err := e.endProbe(after, batch, spec.Tag); err != nil {
+			e.lg.Warn("a probe may be left at its site for a minute", "site", site.Name, "job", spec.Tag, "err", err)
+		}
+	}()
+	if _, err := batch.Submit(ctx, spec); err != nil {
+		return p, fmt.Errorf("submitting a probe to site %s: %w", site.Name, err)
+	}
+	findings, err := broker.Attend(ctx, (&probeOutput{batch: batch, tag: spec.Tag}).read)
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return p, corral.Errorf(corral.Timeout, "site %s did not run the probe within %s: its queue may be long", site.Name, probeTime)
+	case err != nil:
+		return p, fmt.Errorf("probing from site %s: %w", site.Name, err)
+	}
+	if cluster.Attached { // as its pilots do, for their reason
+		findings.Node = broker.Node{Trouble: "the schedd of an attached pool may be elsewhere than corrald, which would dial"}
+	}
+	choice, none := findings.Decide(corral.BrokerAuto)
+	p.Broker, p.Reason, p.Measured = choice.Way, choice.Reason, findings.Lines()
+	if none != nil {
+		p.Reason = none.Error()
+	}
+	return p, nil
+}
+
+// probeSpec describes the job, which the pilot of the site's package does.
+func probeSpec(site corral.Site, cluster corral.Cluster) (gridsite.JobSpec, error) {
+	dir, err := staging.Dir(site.Root, packages.Package{Name: site.Package, Digest: site.PackageDigest})
+	if err != nil {
+		return gridsite.JobSpec{}, err
+	}
+	request, err := json.Marshal(broker.Probe{Collector: cluster.Collector, Hold: corral.Seconds(probeHold)})
+	if err != nil {
+		return gridsite.JobSpec{}, fmt.Errorf("encoding a probe: %w", err) // unreachable: it has only strings and a number
+	}
+	return gridsite.JobSpec{
+		Tag:  newTag("probe"),
+		Argv: []string{path.Join(dir, pilotInPackage), "probe", "--request", probeRequest}, Files: map[string][]byte{probeRequest: request},
+		Hosts: 1, CPUs: 1, Walltime: probeWalltime,
+	}, nil
+}
+
+// A probeOutput is what a probe has written so far.
+type probeOutput struct {
+	batch gridsite.Batch
+	tag   string
+	ended bool // when it was read last
+}
+
+// read fails once the probe has ended and everybody has seen all that it wrote.
+func (o *probeOutput) read(ctx context.Context) ([]byte, error) {
+	if o.ended {
+		said, err := o.batch.Read(ctx, o.tag, "stderr")
+		return nil, errors.Join(corral.Errorf(corral.Failed, "the probe ended before it had measured: %s", lastLine(said)), err)
+	}
+	known, err := o.batch.Poll(ctx, []string{o.tag})
+	if err != nil {
+		return nil, err
+	}
+	o.ended = known[o.tag].Phase == gridsite.Ended
+	text, err := o.batch.Read(ctx, o.tag, "stdout")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return text, err
+}
+
+// endProbe has nothing left of a probe.
+func (e *Engine) endProbe(ctx context.Context, batch gridsite.Batch, tag string) error {
+	if err := errors.Join(batch.Cancel(ctx, tag, 0), batch.Forget(ctx, tag)); err != nil {
+		return fmt.Errorf("ending probe %s: %w", tag, err)
+	}
+	return e.db.Write(ctx, Actor, func(tx *store.Tx) error { return tx.RemoveProbe(tag) })
+}
+
+// endProbes ends the probes that an earlier corrald left; and all, once the site is to be left.
+func (l *siteLoop) endProbes(ctx context.Context, site corral.Site) error {
+	if l.probesEnded && site.State == corral.SiteReady {
+		return nil
+	}
+	var tags []string
+	err := l.e.db.View(ctx, func(tx *store.Tx) (err error) {
+		tags, err = tx.Probes(site.ID)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("listing probes: %w", err)
+	}
+	for _, tag := range tags {
+		if _, ours := l.e.probing.Load(tag); ours && site.State == corral.SiteReady {
+			continue
+		}
+		if err := l.open(ctx, site); err != nil {
+			return err
+		}
+		if err := l.e.endProbe(ctx, l.batch, tag); err != nil {
+			return err
+		}
+	}
+	l.probesEnded = true
+	return nil
+}

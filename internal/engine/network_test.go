@@ -1,0 +1,101 @@
+package engine
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/internal/store"
+)
+
+// probesLeft returns what is left of probes: rows, and directories at the site.
+func (w *world) probesLeft(s corral.Site) (left []string) {
+	w.t.Helper()
+	err := w.db.View(w.t.Context(), func(tx *store.Tx) (err error) {
+		left, err = tx.Probes(s.ID)
+		return err
+	})
+	dirs, globErr := filepath.Glob(filepath.Join(s.Root, "jobs", "corral-probe-*"))
+	if err != nil || globErr != nil {
+		w.t.Fatal(err, globErr)
+	}
+	return append(left, dirs...)
+}
+
+func TestNetworkIsProbed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start()
+	id := w.site("here").ID
+	w.siteIs(id, corral.SiteReady)
+	s := w.siteNow(id)
+	collector, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := New(w.lg, w.db, nil, w.cfg)
+	mine := corral.Cluster{Name: "mine", Kind: corral.Condor, Collector: collector.Addr().String()}
+	began := time.Now()
+	p, err := e.ProbeNetwork(t.Context(), s, mine)
+	t.Logf("%v: %s; measured: %s", time.Since(began), p, strings.Join(p.Measured, "; "))
+	if err != nil || p.Site != "here" || p.Cluster != "mine" || p.Broker != corral.BrokerNone || len(p.Measured) != 2 {
+		t.Errorf("ProbeNetwork() = %+v, %v; want none on one machine", p, err)
+	}
+	theirs := mine
+	theirs.Attached = true
+	if p, err := e.ProbeNetwork(t.Context(), s, theirs); err != nil || p.Broker != corral.BrokerCCB || !strings.Contains(p.Reason, "elsewhere than corrald") {
+		t.Errorf("of an attached pool: %+v, %v; want ccb", p, err)
+	}
+	collector.Close()
+	if p, err := e.ProbeNetwork(t.Context(), s, mine); err != nil || p.Broker != "" || !strings.Contains(p.Reason, "the pool is down") || len(p.Measured) == 0 {
+		t.Errorf("with the pool down: %+v, %v; want no way", p, err)
+	}
+	if err := os.RemoveAll(filepath.Join(s.Root, "packages")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.ProbeNetwork(t.Context(), s, mine); corral.KindOf(err) != corral.Failed || !strings.Contains(err.Error(), "pilot") {
+		t.Errorf("without a pilot at the site: %v, want a Failed error with the site's words", err)
+	}
+	if left := w.probesLeft(s); len(left) > 0 {
+		t.Errorf("left of the probes: %q", left)
+	}
+}
+
+// What a corrald that died left of its probes the next one ends, and no site is left with one.
+func TestProbesOfTheDead(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	stop := w.start()
+	id := w.site("here").ID
+	w.siteIs(id, corral.SiteReady)
+	s := w.siteNow(id)
+	_, batch, err := Open(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	probe := func(tag string) {
+		w.write(func(tx *store.Tx) error { return tx.AddProbe(id, tag) })
+		if _, err := batch.Submit(t.Context(), gridsite.JobSpec{Tag: tag, Argv: []string{"/bin/sleep", "300"}, Hosts: 1, CPUs: 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	gone := func(tag string) func() bool {
+		return func() bool {
+			known, err := batch.Poll(t.Context(), []string{tag})
+			return err == nil && len(known) == 0 && len(w.probesLeft(s)) == 0
+		}
+	}
+	stop()
+	probe("corral-probe-dead")
+	w.start()
+	w.until("the dead corrald's probe is gone", gone("corral-probe-dead"))
+	probe("corral-probe-other")
+	w.write(func(tx *store.Tx) error { _, err := tx.MoveSite(id, corral.SiteRemove, ""); return err })
+	w.siteIs(id, corral.SiteDeleted)
+	w.until("the probe is gone with its site", gone("corral-probe-other"))
+}
