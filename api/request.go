@@ -35,6 +35,11 @@ type NewSite struct {
 	Root    string `json:"root,omitempty"` // absolute; empty: a directory that corrald chooses
 }
 
+// NewProbe asks how workers at a site would be reached.
+type NewProbe struct {
+	Cluster string `json:"cluster,omitempty"` // of kind condor, by name or id; empty: default
+}
+
 // NewGlidein asks for hosts × cpus at a site for a walltime.
 type NewGlidein struct {
 	Site        string            `json:"site"`              // name or id

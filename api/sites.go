@@ -43,6 +43,12 @@ func (c *Client) RemoveSite(ctx context.Context, ref string, force bool) (corral
 	return change[corral.Site](ctx, c, call{method: http.MethodDelete, path: sitePath(ref), query: flag("force", force)})
 }
 
+// ProbeSite has a small job at the READY site measure how the HTCondor pool of a cluster would reach workers there. It
+// takes some seconds, or as long as the site's queue, up to a minute.
+func (c *Client) ProbeSite(ctx context.Context, ref string, n NewProbe) (corral.NetworkProbe, error) {
+	return create[corral.NetworkProbe](ctx, c, sitePath(ref)+"/probe", "", n)
+}
+
 // SiteHistory returns what happened to the site and to its setup and cleanup jobs, oldest first.
 func (c *Client) SiteHistory(ctx context.Context, ref string) ([]corral.Entry, error) {
 	return list[corral.Entry](ctx, c, sitePath(ref)+"/history", nil)

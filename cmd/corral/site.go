@@ -41,6 +41,7 @@ func siteCommand(p *printer) *cli.Command {
 				}
 				return list(p, entries, entryTable)
 			}),
+			probeSiteCommand(p),
 			{
 				Name: "remove", Usage: "remove a site: its glideins, what we put there, its record", ArgsUsage: "SITE",
 				Description: explained("", "corral site remove here --wait --timeout 5m"),

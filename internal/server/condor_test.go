@@ -389,3 +389,28 @@ func TestGlideinThatIsOverHasNoWorkers(t *testing.T) {
 		t.Errorf("glidein %s has %d workers with %d cpus", got.State, got.WorkersNow, got.CPUsNow)
 	}
 }
+
+func TestNetworkIsProbed(t *testing.T) {
+	t.Parallel()
+	f := condorFixture(t)
+	mine := f.pool(t)
+	_, err := f.ProbeSite(t.Context(), "local", api.NewProbe{Cluster: "mine"})
+	wantKind(t, "of a pool that starts", err, corral.Conflict, "cluster")
+	f.move(t, mine.ID, corral.ClusterStarted)
+	p := must(f.ProbeSite(t.Context(), "local", api.NewProbe{Cluster: "mine"}))(t)
+	if p.Site != "local" || p.Cluster != "mine" || p.Broker != corral.BrokerCCB || len(p.Measured) != 2 {
+		t.Errorf("ProbeSite() = %+v", p)
+	}
+	history := must(f.SiteHistory(t.Context(), "local"))(t)
+	if last := history[len(history)-1]; last.Event != "probe" || !strings.Contains(last.Reason, "would be reached by --broker ccb: "+p.Reason) {
+		t.Errorf("the site's history ends with %+v", last)
+	}
+	_, err = f.ProbeSite(t.Context(), "local", api.NewProbe{})
+	wantKind(t, "of an embedded cluster", err, corral.Unsatisfiable, "cluster")
+	_, err = f.ProbeSite(t.Context(), "nowhere", api.NewProbe{Cluster: "mine"})
+	wantKind(t, "at no site", err, corral.NotFound, "site")
+	f.unwell = corral.Errorf(corral.Timeout, "its queue may be long")
+	if _, err = f.ProbeSite(t.Context(), "local", api.NewProbe{Cluster: "mine"}); corral.KindOf(err) != corral.Timeout {
+		t.Errorf("a probe that does not come: %v", err)
+	}
+}

@@ -68,8 +68,8 @@ func TestDocumentHasTheRoutes(t *testing.T) {
 // schemas :: name in openapi.yaml → the Go value whose type it describes.
 var schemas = map[string]any{
 	"NewSite": api.NewSite{}, "NewGlidein": api.NewGlidein{}, "NewCluster": api.NewCluster{}, "NewRun": api.NewRun{},
-	"NewRunOptions": corral.RunOptions{},
-	"Site":          corral.Site{}, "Platform": corral.Platform{}, "SiteList": api.List[corral.Site]{},
+	"NewRunOptions": corral.RunOptions{}, "NewProbe": api.NewProbe{}, "NetworkProbe": corral.NetworkProbe{},
+	"Site": corral.Site{}, "Platform": corral.Platform{}, "SiteList": api.List[corral.Site]{},
 	"Glidein": corral.Glidein{}, "Policy": resubmit.Policy{}, "GlideinList": api.List[corral.Glidein]{},
 	"Job":     corral.Job{},
 	"Cluster": corral.Cluster{}, "ClusterList": api.List[corral.Cluster]{},

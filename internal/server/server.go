@@ -88,6 +88,10 @@ type Config struct {
 	// It must leave nothing at the site.
 	CheckSite func(ctx context.Context, site corral.Site) error
 
+	// ProbeNetwork measures how workers at a READY site would be reached by the pool of a cluster of kind condor.
+	// It must leave nothing at the site.
+	ProbeNetwork func(ctx context.Context, site corral.Site, cluster corral.Cluster) (corral.NetworkProbe, error)
+
 	// CheckGlidein reports why no worker of a cluster of kind condor can run at the site.
 	CheckGlidein func(ctx context.Context, site corral.Site, cluster corral.Cluster) error
 
@@ -129,6 +133,7 @@ func (s *Server) routes() {
 	v1.POST("/sites", s.createSite)
 	v1.GET("/sites/:site", s.getSite)
 	v1.DELETE("/sites/:site", s.removeSite)
+	v1.POST("/sites/:site/probe", s.probeSite)
 	v1.GET("/sites/:site/history", s.siteHistory)
 	v1.GET("/sites/:site/timeline", s.siteTimeline)
 

@@ -107,6 +107,7 @@ type fixture struct {
 	files  map[string]string // what attempts left, by TAG/NAME
 	bad    error             // what CheckSite says
 	unfit  error             // what CheckGlidein says
+	unwell error             // what ProbeNetwork says
 	log    *bytes.Buffer
 }
 
@@ -124,14 +125,19 @@ func start(t testing.TB) *fixture {
 		log:    &bytes.Buffer{},
 	}
 	f.config = server.Config{
-		Version:      "test",
-		User:         "nobody",
-		Machine:      machine,
-		Catalog:      f.shelf.catalog(f.db),
-		SiteRoot:     func(name string) string { return "/srv/sites/" + name },
-		CheckSite:    func(context.Context, corral.Site) error { return f.bad },
-		Releases:     f.drawer,
-		Pools:        f.drawer,
+		Version:   "test",
+		User:      "nobody",
+		Machine:   machine,
+		Catalog:   f.shelf.catalog(f.db),
+		SiteRoot:  func(name string) string { return "/srv/sites/" + name },
+		CheckSite: func(context.Context, corral.Site) error { return f.bad },
+		Releases:  f.drawer,
+		Pools:     f.drawer,
+		ProbeNetwork: func(_ context.Context, site corral.Site, cluster corral.Cluster) (corral.NetworkProbe, error) {
+			return corral.NetworkProbe{Site: site.Name, Cluster: cluster.Name, Broker: corral.BrokerCCB,
+				Reason:   "the pool's side could not connect to this node: 10.1.4.7:40213: timed out; the collector is its broker",
+				Measured: []string{"collector 192.0.2.1:9618: reached from 10.1.4.7 in 0.4 ms", "this node, from the pool's side: 10.1.4.7:40213: timed out"}}, f.unwell
+		},
 		CheckGlidein: func(context.Context, corral.Site, corral.Cluster) error { return f.unfit },
 		JobFile: func(_ context.Context, job corral.Job, name string) ([]byte, error) {
 			content, ok := f.files[job.Tag+"/"+name]
