@@ -339,6 +339,13 @@ func (s site) advertises(ad condor.Ad) {
 	if left := time.Until(time.Unix(end, 0)); left < 4*time.Minute || left > 5*time.Minute-order.Reserve(5*time.Minute) {
 		s.t.Errorf("it ends in %s", left)
 	}
+	for constraint, want := range map[string]int{"CorralTimeLeft > 240 && CorralTimeLeft < 300": 1, "CorralTimeLeft >= 300": 0} {
+		worker := "CorralWorker == " + condor.FormatNew(filepath.Base(s.dir)+"/0")
+		ads, err := s.pool.Tools().Query(soon(s.t), "condor_status", []string{"-constraint", worker + " && " + constraint}, nil)
+		if err != nil || len(ads) != want {
+			s.t.Errorf("the collector finds it %d times where %s, want %d (%v)", len(ads), constraint, want, err)
+		}
+	}
 	pid, _ := ad.Int("CorralPID")
 	if name := commandLine(int(pid)); !strings.Contains(name, "condor_master") {
 		s.t.Errorf("CorralPID = %d is %q", pid, name)

@@ -117,7 +117,8 @@ func (o workerOrder) glideinConfig(now time.Time) condor.GlideinConfig {
 			"CorralCluster": c.Cluster, "CorralSite": c.Site, "CorralGlidein": int64(c.Glidein), "CorralAttempt": int64(c.Attempt),
 			"CorralWorker": o.ID, "CorralHost": c.Host, "CorralPilot": strings.TrimSuffix(self, " (deleted)"),
 			"CorralLibc": libc(), "CorralSpeed": speed(), "CorralCpus": int64(o.CPUs), "CorralMemoryMiB": int64(o.MemoryMiB),
-			"CorralEnd": end.Unix(), "CorralDraining": false,
+			"CorralEnd": end.Unix(), "CorralTimeLeft": condor.Expr("CorralEnd - time()"), // for whoever asks, at that time
+			"CorralDraining": false,
 		},
 	}
 }
