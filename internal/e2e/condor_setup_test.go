@@ -1,13 +1,10 @@
 package e2e
 
 import (
-	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -94,11 +91,14 @@ func (u *condorUser) write(name, content string) {
 	}
 }
 
-// content of a file of the open folder; "" if there is none.
-func (u *condorUser) content(name string) string {
+// raw returns the content of a file of the open folder; "" if there is none.
+func (u *condorUser) raw(name string) string {
 	b, _ := os.ReadFile(filepath.Join(u.open, name))
-	return strings.TrimSpace(string(b))
+	return string(b)
 }
+
+// content of a file of the open folder without white space at its ends; "" if there is none.
+func (u *condorUser) content(name string) string { return strings.TrimSpace(u.raw(name)) }
 
 // timed says how long do took.
 func (u *condorUser) timed(what string, do func()) {
@@ -113,35 +113,12 @@ func (u *condorUser) workers() []corral.Worker {
 	return read[[]corral.Worker](u.user, "cluster", "workers", "mine")
 }
 
-// An ad is what the collector or the schedd says of one thing.
-type ad map[string]any
-
-// ads returns what one of HTCondor's commands prints with -json, which for nothing is nothing.
-func (u *condorUser) ads(command string) (found []ad) {
-	u.t.Helper()
-	out := u.sh(command)
-	if out == "" {
-		return nil
-	}
-	if err := json.Unmarshal([]byte(out), &found); err != nil {
-		u.t.Fatalf("%s: %v\n%s", command, err, out)
-	}
-	return found
-}
-
-// daemons returns the processes of HTCondor's worker daemons, and of jobs, by name.
-func (u *condorUser) daemons(below, program string) (pids []int) {
-	for _, p := range u.processes() {
-		comm, _ := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/comm")
-		env, _ := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/environ")
-		if strings.TrimSpace(string(comm)) == program && strings.Contains(string(env)+p.command, below) {
-			pids = append(pids, p.pid)
-		}
-	}
-	return pids
-}
-
-func alive(pid int) bool {
-	line, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline") // a zombie has none
-	return err == nil && len(line) > 0 && syscall.Kill(pid, 0) == nil
+// startPool starts corrald, the cluster mine and the site here.
+func (u *condorUser) startPool(t *testing.T) {
+	t.Helper()
+	made := madeForNode(t)
+	u.must("up")
+	u.must("package", "import", "--sign", made.worker)
+	u.must("cluster", "create", "mine", "--kind", "condor", "--htcondor", made.release)
+	u.must("site", "create", "here", "--contact", "local:", "--batch", "fork", "--wait")
 }
