@@ -48,6 +48,7 @@ type feed struct {
 	lookupAt time.Time // again
 	retryAt  time.Time // HTCondor's commands are not run before
 	retry    time.Duration
+	said     string    // why HTCondor's commands wait
 	restAt   time.Time // the sink is not called before
 
 	wake    chan struct{}
@@ -210,18 +211,29 @@ func (f *feed) forget(j *job) {
 	delete(f.touched, j)
 }
 
+// silent is what is said of a schedd that is away.
+const silent = "HTCondor does not answer"
+
 // answered takes note of how a command went: after one without an answer the next waits.
 func (f *feed) answered(err error) {
 	if err != nil {
-		f.wait("HTCondor does not answer", err)
+		f.wait(silent, err)
 		return
 	}
 	f.retry = 0
+	if f.said == silent {
+		f.said = ""
+		f.lg.Info("HTCondor answers again")
+	}
 }
 
-// wait has the next command wait, the longer the more often it is called without an answer between.
+// wait has the next command wait, the longer the more often it is called without an answer between. It says why
+// once: a cluster may be STOPPED for days.
 func (f *feed) wait(why string, err error) {
 	f.retry = min(max(retryMin, 2*f.retry), retryMax)
 	f.retryAt = time.Now().Add(f.retry)
-	f.lg.Warn(why, "again_in", f.retry, "error", err)
+	if f.said != why {
+		f.said = why
+		f.lg.Warn(why, "error", err)
+	}
 }

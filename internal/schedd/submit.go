@@ -95,6 +95,7 @@ func (f *feed) send(jobs []*job) bool {
 		}
 		f.size = min(2*f.size, submitSize)
 		f.answered(nil)
+		f.said = ""
 		return true
 	case errors.As(err, &no) || errors.Is(err, condor.ErrUnquotable):
 		return f.refused(jobs, err)
