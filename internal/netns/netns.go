@@ -168,7 +168,8 @@ func behind(t testing.TB, h, router *Host, s side) {
 ip addr add `+s.prefix+`.1/24 dev in
 ip link set in up
 ip route add `+s.other+`
-echo 1 > /proc/sys/net/ipv4/ip_forward`)
+echo 1 > /proc/sys/net/ipv4/ip_forward
+echo 0 > /proc/sys/net/ipv4/icmp_ratelimit`) // it says each time that there is no route
 	h.script(t, `ip link set lo up
 ip addr add `+s.prefix+`.2/24 dev eth0
 ip link set eth0 up
