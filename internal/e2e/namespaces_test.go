@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -199,7 +200,7 @@ type wish struct {
 func TestNamespaces(t *testing.T) {
 	t.Parallel()
 	const auto, none, ccb = corral.BrokerAuto, corral.BrokerNone, corral.BrokerCCB
-	private := []string{"could not connect to the pool's collector", "relay"}
+	private := []string{"could not connect to the pool's collector", "(no route)", "relay"}
 	tests := []struct {
 		topology netns.Topology
 		wishes   []wish
@@ -220,6 +221,7 @@ func TestNamespaces(t *testing.T) {
 		t.Run(string(tt.topology), func(t *testing.T) {
 			t.Parallel()
 			s := newStand(t, tt.topology)
+			s.timed("a probe", func() { s.wantProbe(tt.wishes[0]) })
 			var ids []string
 			s.timed("glideins end, or have their workers", func() {
 				for _, w := range tt.wishes {
@@ -268,4 +270,40 @@ func (s *stand) wantWish(w wish, id string, wait answer) {
 			s.t.Errorf("--broker %s: %s is told\n%s\nwant %q in it", w.mode, where, said, say)
 		}
 	}
+}
+
+// wantProbe checks what a probe of the site predicts before there is any glidein, given what --broker auto does then.
+func (s *stand) wantProbe(auto wish) {
+	s.t.Helper()
+	code := 0
+	if auto.way == "" {
+		code = 3
+	}
+	a := s.corral("site", "probe", "node", "--network", "--cluster", "mine", "-o", "json")
+	var p corral.NetworkProbe
+	if err := json.Unmarshal([]byte(a.stdout), &p); err != nil {
+		s.t.Fatalf("site probe: exit code %d, %q: %v\n%s", a.code, a.stdout, err, a.stderr)
+	}
+	s.t.Logf("probe: %s\n%s", p, strings.Join(p.Measured, "\n"))
+	if a.code != code || p.Broker != auto.way || len(p.Measured) == 0 {
+		s.t.Errorf("site probe: exit code %d, %+v, want %d and %q", a.code, p, code, auto.way)
+	}
+	for _, say := range auto.say {
+		if !strings.Contains(p.Reason, say) {
+			s.t.Errorf("site probe says %q, want %q in it", p.Reason, say)
+		}
+	}
+	if len(s.files("jobs/corral-probe-*")) > 0 {
+		s.t.Errorf("the probe is still at the site")
+	}
+}
+
+// files returns the files below the root of the site that a pattern names.
+func (s *stand) files(pattern string) []string {
+	s.t.Helper()
+	found, err := filepath.Glob(filepath.Join(read[corral.Site](s.user, "site", "show", "node").Root, pattern))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return found
 }
