@@ -275,6 +275,24 @@ func TestClusterIsUpgraded(t *testing.T) {
 	wantKind(t, "both", err, corral.Invalid, "newest")
 }
 
+// A pool's package stays while a cluster is made of it, for that is what it is started of again.
+func TestPackageOfAClusterStays(t *testing.T) {
+	t.Parallel()
+	f := condorFixture(t)
+	p := must(f.ImportPackage(t.Context(), api.NewPackage{Source: filepath.Join(f.shelf.dir, "worker.tar.gz"), Sign: true}, ""))(t)
+	f.drawer.releases[p.Name] = "23.9.6"
+	k := must(f.CreateCluster(t.Context(), api.NewCluster{Name: "mine", Kind: corral.Condor, HTCondor: p.Name}, ""))(t)
+	_, err := f.RemovePackage(t.Context(), p.Name)
+	wantKind(t, "in use", err, corral.Conflict, "package")
+	if err == nil || !strings.Contains(err.Error(), "cluster mine") {
+		t.Errorf("error %v, want one that names the cluster", err)
+	}
+	must(f.VerifyPackage(t.Context(), p.Name))(t)
+	f.move(t, k.ID, corral.ClusterStarted)
+	must(f.StartCluster(t.Context(), "mine", api.StartCluster{Newest: true}))(t)
+	must(f.RemovePackage(t.Context(), p.Name))(t)
+}
+
 func TestOnlyOwnPoolsAreStartedAndStopped(t *testing.T) {
 	t.Parallel()
 	f := condorFixture(t)

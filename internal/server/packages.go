@@ -107,6 +107,9 @@ func (s *Server) removePackage(c echo.Context) error {
 				if err != nil || p.State == corral.PackageDeleted {
 					return p, err
 				}
+				if err := madeOfNothing(tx, p); err != nil {
+					return p, err
+				}
 				return tx.DeletePackage(p.ID, "removal was asked for")
 			},
 			done: func(p corral.Package) {
@@ -116,6 +119,24 @@ func (s *Server) removePackage(c echo.Context) error {
 			},
 		}, nil
 	})
+}
+
+// madeOfNothing is a Conflict that names the clusters that are made of the package: they could not be started again.
+func madeOfNothing(tx *store.Tx, p corral.Package) error {
+	clusters, err := tx.Clusters(store.Filter{})
+	if err != nil {
+		return err
+	}
+	var users []string
+	for _, k := range clusters {
+		if k.HTCondor == p.Name {
+			users = append(users, "cluster "+k.Name)
+		}
+	}
+	if len(users) == 0 {
+		return nil
+	}
+	return corral.ErrorAt(corral.Conflict, "package", "%s is what %s is made of: upgrade or remove that first", p.Name, strings.Join(users, ", "))
 }
 
 func (s *Server) packageHistory(c echo.Context) error {
