@@ -72,7 +72,7 @@ func needOf(tx *store.Tx, site corral.Site, cluster corral.Cluster) (reconcile.N
 
 // loadNeeds adds what glideins of HTCondor clusters need, and until when the tokens are good that wait with attempts.
 func (l *siteLoop) loadNeeds(tx *store.Tx, w *reconcile.World) error {
-	w.Lifetimes = l.e.cfg.Tokens
+	w.Lifetimes, w.Missed = l.e.cfg.Tokens, l.missed
 	w.Needs, w.Tokens = map[corral.ClusterID]reconcile.Need{}, map[corral.JobID]reconcile.Token{}
 	seen := map[corral.ClusterID]bool{}
 	for _, g := range w.Glideins {
@@ -104,6 +104,26 @@ func (l *siteLoop) loadNeeds(tx *store.Tx, w *reconcile.World) error {
 		}
 	}
 	return err
+}
+
+// ordered lists the packages that attempts at the site were told to use. What they need may not be what an attempt
+// would be told now: they wait in queues while pools are upgraded.
+func (l *siteLoop) ordered(ctx context.Context, w reconcile.World) (digests []string, err error) {
+	for _, g := range w.Glideins {
+		if _, ok := w.Needs[g.Cluster]; !ok {
+			continue
+		}
+		for _, a := range g.Live() {
+			b, err := l.read(ctx, a.Tag, order.File)
+			if err != nil {
+				return nil, err
+			}
+			if o, err := order.Decode(b); err == nil && o.Pilot != nil && o.Pilot.Condor != nil { // else the site has none yet
+				digests = append(digests, o.Pilot.Condor.Digest)
+			}
+		}
+	}
+	return digests, nil
 }
 
 // condorOrder is what workers must know to join an HTCondor pool, beside their token.

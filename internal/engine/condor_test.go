@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -90,6 +92,58 @@ func TestGlideinOfAPool(t *testing.T) {
 	supply, err := w.clusters.Supply(t.Context(), c.ID)
 	if err != nil || supply.CPUs != 2 {
 		t.Errorf("supply %+v (%v), want the 2 cpus that have registered", supply, err)
+	}
+}
+
+// What a site has lost, and a pilot missed, is staged again before the next attempt.
+func TestLostPackageIsStagedAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.pool()
+	p := w.workerPackage(htcondorVersion, "x86_64")
+	batch := queue{root: filepath.Join(w.dir, "here"), all: &sync.Map{}}
+	w.fault = func(b gridsite.Batch) gridsite.Batch { return queue{b, batch.root, batch.all} }
+	w.start()
+	s := w.site("here")
+	g := w.condorGlidein(s.ID, func(g *corral.Glidein) { g.Resubmit.Retries = 1 })
+	a := w.queued(g.ID)
+	dir, err := staging.Dir(s.Root, packages.Package{Digest: p.Digest})
+	if err == nil {
+		err = os.RemoveAll(dir)
+	}
+	if err == nil {
+		err = order.WriteReport(gridsite.JobDir(s.Root, a.Tag), order.Report{Outcome: corral.OutcomeFailed, Transient: true, Reason: "it is not installed", Missing: p.Digest})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch.all.Store(a.Tag, gridsite.Ended)
+	w.until("another attempt", func() bool { return len(w.glideinNow(g.ID).Attempts) == 2 })
+	if b := w.queued(g.ID); b.Number != 2 || !exists(dir) {
+		t.Errorf("attempt %d waits; the package is there: %t", b.Number, exists(dir))
+	}
+	if jobs := w.jobs(store.JobFilter{Site: s.ID, Kind: corral.SetupJob}); len(jobs) != 3 {
+		t.Errorf("%d setup jobs, want the site's and two for the package", len(jobs))
+	}
+}
+
+// What attempts in the queue were told to use stays at the site when another version is staged.
+func TestPackagesOfTheQueueAreKept(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.pool()
+	old := w.workerPackage("23.4.0", "x86_64")
+	w.fault = queues(w.dir)
+	w.cfg.Supply.CacheBytes = 1
+	w.start()
+	s := w.site("here")
+	w.queued(w.condorGlidein(s.ID, nil).ID)
+	next := w.workerPackage(htcondorVersion, "x86_64")
+	w.queued(w.condorGlidein(s.ID, nil).ID)
+	for _, p := range []corral.Package{old, next} {
+		if dir, err := staging.Dir(s.Root, packages.Package{Digest: p.Digest}); err != nil || !exists(dir) {
+			t.Errorf("package %s is not at the site", p.Name)
+		}
 	}
 }
 

@@ -211,19 +211,30 @@ func (l *siteLoop) setupOrder(ctx context.Context, w reconcile.World, digest str
 		BytesPerS: l.e.cfg.Supply.Pace.BytesPerS, Window: corral.Seconds(l.e.cfg.Supply.Pace.Window),
 		CacheBytes: l.e.cfg.Supply.CacheBytes,
 	}
-	if digest != site.PackageDigest {
-		o.Keep = append(o.Keep, site.PackageDigest)
+	if o.Keep, err = l.kept(ctx, w, digest); err != nil {
+		return nil, err
 	}
-	for _, n := range w.Needs {
-		if n.Digest != digest && n.Digest != "" {
-			o.Keep = append(o.Keep, n.Digest)
-		}
-	}
-	slices.Sort(o.Keep)
 	for _, k := range l.e.cfg.Depot.trusted {
 		o.Trusted = append(o.Trusted, string(k))
 	}
 	return o, nil
+}
+
+// kept lists what the cache of a site must not lose while the package with this digest is installed.
+func (l *siteLoop) kept(ctx context.Context, w reconcile.World, digest string) ([]string, error) {
+	if l.e.cfg.Supply.CacheBytes == 0 {
+		return nil, nil // it loses nothing
+	}
+	keep, err := l.ordered(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	keep = append(keep, w.Site.PackageDigest)
+	for _, n := range w.Needs {
+		keep = append(keep, n.Digest)
+	}
+	slices.Sort(keep)
+	return slices.DeleteFunc(slices.Compact(keep), func(d string) bool { return d == "" || d == digest }), nil
 }
 
 // pilotSpec fills in what a pilot job needs: its shape, and in the order its token and the way in, to corrald

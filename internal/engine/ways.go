@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -259,17 +260,19 @@ func (l *siteLoop) reportedTries(tx *store.Tx, job corral.Job) error {
 	return l.recordTries(tx, "the setup job asked ", r.Tries)
 }
 
-// learn notes whether any mirror answered to the site, for the choice of the next way.
+// learn notes what the report of a job that has ended says of its site: whether any mirror answered there, for the
+// choice of the next way, and whether a package is missing. A corrald that ends forgets it; the next pilot says it again.
 func (l *siteLoop) learn(job corral.Job) {
 	r, ok := l.reports[job.Tag]
 	delete(l.reports, job.Tag)
-	if !ok || job.Kind != corral.SetupJob || len(r.Tries) == 0 {
-		return
-	}
-	l.unreached = true
-	for _, t := range r.Tries {
-		if t.Reached {
-			l.unreached = false
+	switch {
+	case !ok:
+	case job.Kind == corral.PilotJob && r.Missing != "":
+		l.missed[r.Missing] = job.StartedAt
+		if job.StartedAt.IsZero() {
+			l.missed[r.Missing] = job.EndedAt
 		}
+	case job.Kind == corral.SetupJob && len(r.Tries) > 0:
+		l.unreached = !slices.ContainsFunc(r.Tries, func(t order.Try) bool { return t.Reached })
 	}
 }

@@ -108,8 +108,9 @@ type Report struct {
 	Reason    string         `json:"reason,omitempty"`
 	StartedAt time.Time      `json:"started_at"`
 	EndedAt   time.Time      `json:"ended_at"`
-	Tries     []Try          `json:"tries,omitempty"` // of a setup job: the sources that were asked
-	Log       []string       `json:"log,omitempty"`   // what else there is to say, one line each
+	Tries     []Try          `json:"tries,omitempty"`   // of a setup job: the sources that were asked
+	Missing   string         `json:"missing,omitempty"` // of a pilot: digest of the package that it did not find installed
+	Log       []string       `json:"log,omitempty"`     // what else there is to say, one line each
 }
 
 // Read reads the order in dir and checks that it is whole.

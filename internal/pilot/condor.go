@@ -29,6 +29,7 @@ type joinOrder struct {
 	Release string         `json:"release"` // HTCondor's folder
 	Pool    netip.AddrPort `json:"pool"`    // Collector
 	Address netip.Addr     `json:"address"` // of this node
+	Ports   [2]uint16      `json:"ports"`   // of Address; zero: any
 	Brokers []string       `json:"brokers"` // HOST:PORT
 	Host    string         `json:"host"`
 }
@@ -37,6 +38,7 @@ type joinOrder struct {
 type joining struct {
 	release string    // HTCondor's folder
 	unuse   func()    // ends its use
+	ports   [2]uint16 // at which this node may be dialled; zero: any
 	linkBy  time.Time // then it is done without a route to corrald
 
 	negotiate func(broker.Config) // puts into result what comes of it
@@ -52,6 +54,9 @@ type negotiated struct {
 	err    error
 }
 
+// errNotInstalled is why a worker of an HTCondor pool does not start that a setup job might help.
+var errNotInstalled = errors.New("is not installed at this site")
+
 // prepareJoining finds the HTCondor package that a setup job left at the site. ctx bounds the negotiation that follows.
 func (s *supervisor) prepareJoining(ctx context.Context, started time.Time) error {
 	p := s.order.Condor
@@ -60,15 +65,28 @@ func (s *supervisor) prepareJoining(ctx context.Context, started time.Time) erro
 		return fmt.Errorf("package %s: %w", p.Package, err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "sbin", "condor_master")); err != nil {
-		return fmt.Errorf("package %s is not installed at this site: %w", p.Package, err)
+		return fmt.Errorf("package %s %w: %w", p.Package, errNotInstalled, err)
 	}
-	j := &joining{release: dir, unuse: use(s.lg, dir), linkBy: started.Add(linkWait), result: make(chan negotiated, 1)}
+	ports, err := parsePorts(os.Getenv(portsVariable))
+	if err != nil {
+		s.note("%v", err)
+	}
+	j := &joining{release: dir, ports: ports, unuse: use(s.lg, dir), linkBy: started.Add(linkWait), result: make(chan negotiated, 1)}
 	by := started.Add(min(joinTime, time.Duration(s.order.Walltime)/2))
 	j.negotiate = func(c broker.Config) {
 		j.running.Go(func() { j.result <- negotiate(ctx, c, by) })
 	}
 	s.joining = j
 	return nil
+}
+
+// unprepared is the report of a pilot whose workers have no HTCondor. One that is not installed may be, before the next.
+func (s *supervisor) unprepared(err error) order.Report {
+	r := order.Report{Outcome: corral.OutcomeFailed, Reason: err.Error()}
+	if errors.Is(err, errNotInstalled) {
+		r.Transient, r.Missing = true, s.order.Condor.Digest
+	}
+	return r
 }
 
 // close waits for the negotiation, whose context is over, and gives the package back.
@@ -84,7 +102,7 @@ func (s *supervisor) startNegotiation(now time.Time) {
 	if j == nil || j.begun || s.link == nil && !s.order.Condor.Attached && now.Before(j.linkBy) {
 		return
 	}
-	config := broker.Config{Mode: s.order.Condor.Broker, Collector: s.order.Condor.Collector, CCB: s.order.Condor.CCB}
+	config := broker.Config{Mode: s.order.Condor.Broker, Collector: s.order.Condor.Collector, CCB: s.order.Condor.CCB, Ports: j.ports}
 	switch {
 	case s.order.Condor.Attached:
 		config.CallBack = notAtSchedd
@@ -166,6 +184,6 @@ func (s *supervisor) orderToJoin() (*joinOrder, error) {
 	}
 	return &joinOrder{
 		Condor: *s.order.Condor, Secret: strings.TrimSpace(string(secret)), Release: j.release, Pool: j.choice.Collector,
-		Address: j.choice.Address, Brokers: j.choice.Brokers, Host: s.me.Host,
+		Address: j.choice.Address, Ports: j.ports, Brokers: j.choice.Brokers, Host: s.me.Host,
 	}, nil
 }

@@ -260,7 +260,7 @@ func TestCondorWorkerCannotJoin(t *testing.T) {
 			return errors.Join(err, os.WriteFile(filepath.Join(s.dir, order.PoolToken), out, 0o600))
 		}, false, "the pool refused the token: SECMAN:2010:Received \"DENIED\""},
 		{"no token", nil, func(s site) error { return os.Remove(filepath.Join(s.dir, order.PoolToken)) }, true, "no token for the pool came with the order"},
-		{"no package", func(p *order.Pilot) { p.Condor.Digest = "sha256:" + strings.Repeat("00", 32) }, nil, false, "package htcondor-test is not installed at this site"},
+		{"no package", func(p *order.Pilot) { p.Condor.Digest = "sha256:" + strings.Repeat("00", 32) }, nil, true, "package htcondor-test is not installed at this site"},
 		{"missing library", nil, func(s site) error {
 			dir := filepath.Join(s.root, "packages", strings.TrimPrefix(condorDigest, "sha256:"))
 			b, err := os.ReadFile(filepath.Join(htcondor.release, "sbin", "condor_master"))
@@ -291,6 +291,9 @@ func TestCondorWorkerCannotJoin(t *testing.T) {
 			rep := place.start().report(1, corral.OutcomeFailed, c.transient)
 			if !strings.Contains(rep.Reason, c.says) {
 				t.Errorf("reason %q does not say %q", rep.Reason, c.says)
+			}
+			if missing := strings.Contains(c.says, "is not installed"); missing != (rep.Missing != "") {
+				t.Errorf("missing is said to be %q", rep.Missing)
 			}
 			if said := strings.Join(rep.Log, "\n"); strings.HasPrefix(rep.Reason, "--broker") && !strings.Contains(said, "measured: collector ") {
 				t.Errorf("what was measured is not said:\n%s", said)

@@ -98,7 +98,7 @@ func (s *supervisor) serve(ctx context.Context, started time.Time) order.Report 
 	defer cancel()
 	if s.order.Condor != nil {
 		if err := s.prepareJoining(seeking, started); err != nil {
-			return order.Report{Outcome: corral.OutcomeFailed, Reason: err.Error()}
+			return s.unprepared(err)
 		}
 		defer s.joining.close()
 	}

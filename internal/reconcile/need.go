@@ -47,14 +47,16 @@ func (w World) lack(g corral.Glidein) corral.Lack {
 	return corral.Lack{Why: "package " + n.Package + " is being staged"}
 }
 
-// stagings returns whether a package was installed at the site, and if not the setup jobs for it that
-// count for g: what had failed before the glidein was asked for may work by now.
+// stagings returns whether a package was installed at the site, and no pilot has missed it since; and if not, the setup
+// jobs for it that count for g: what had failed before the glidein was asked for may work by now.
 func (w World) stagings(g corral.Glidein, digest string) (tries []corral.Job, done bool) {
 	for _, j := range w.Jobs {
 		switch {
 		case j.Kind != corral.SetupJob || j.Package != digest:
-		case j.Outcome == corral.OutcomeDone:
+		case j.Outcome == corral.OutcomeDone && j.EndedAt.After(w.Missed[digest]):
 			return nil, true
+		case j.Outcome == corral.OutcomeDone:
+			tries = nil // the site has lost it since
 		case j.Live() || !j.CreatedAt.Before(g.CreatedAt):
 			tries = append(tries, j)
 		}

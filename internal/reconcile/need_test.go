@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -123,6 +124,36 @@ func TestPackagesOfGlideinsAreNotTheSites(t *testing.T) {
 	w.Site.State, w.Jobs = corral.SiteExiting, []corral.Job{stagingNow(digest, corral.JobRunning)}
 	if diff := cmp.Diff([]string{"cancel"}, kinds(Decide(t0, w))); diff != "" {
 		t.Errorf("of a site that is removed (-want +got):\n%s", diff)
+	}
+}
+
+// What a site has lost is staged again before the next attempt, with tries of its own.
+func TestDecideMissed(t *testing.T) {
+	t.Parallel()
+	g := condorGlidein(resubmit.Policy{Retries: 3}, over(1, corral.OutcomeLost))
+	done, failed := staged(digest, corral.OutcomeDone, false), staged(digest, corral.OutcomeFailed, true)
+	again := done
+	again.EndedAt = t0.Add(2 * time.Minute)
+	for _, tt := range []struct {
+		name   string
+		missed map[string]time.Time
+		jobs   []corral.Job
+		want   []string
+	}{
+		{"nobody has missed it", nil, []corral.Job{done}, []string{"submit pilot"}},
+		{"another was missed", map[string]time.Time{"sha256:2": t0.Add(time.Minute)}, []corral.Job{done}, []string{"submit pilot"}},
+		{"it was missed", map[string]time.Time{digest: t0.Add(time.Minute)}, []corral.Job{done}, []string{"stage " + digest}},
+		{"and is being staged", map[string]time.Time{digest: t0.Add(time.Minute)}, []corral.Job{done, stagingNow(digest, corral.JobRunning)}, nil},
+		{"and was staged", map[string]time.Time{digest: t0.Add(time.Minute)}, []corral.Job{done, again}, []string{"submit pilot"}},
+		{"and staged, and missed", map[string]time.Time{digest: t0.Add(3 * time.Minute)}, []corral.Job{done, again}, []string{"stage " + digest}},
+		{"and staged in vain", map[string]time.Time{digest: t0.Add(time.Minute)}, []corral.Job{failed, failed, done, failed}, []string{"stage " + digest}},
+		{"and staged in vain three times", map[string]time.Time{digest: t0.Add(time.Minute)}, []corral.Job{done, failed, failed, failed}, nil},
+	} {
+		w := World{Site: corral.Site{State: corral.SiteReady}, Jobs: tt.jobs, Glideins: []corral.Glidein{g}, Needs: map[corral.ClusterID]Need{3: ready()}, Missed: tt.missed}
+		got := slices.DeleteFunc(kinds(Decide(t0.Add(time.Hour), w)), func(k string) bool { return k == "settle" })
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%s: Decide = %q, want %q", tt.name, got, tt.want)
+		}
 	}
 }
 

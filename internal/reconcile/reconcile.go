@@ -27,6 +27,7 @@ type World struct {
 	Needs     map[corral.ClusterID]Need // :: HTCondor cluster of a glidein → what its glideins need
 	Tokens    map[corral.JobID]Token    // :: attempt that waits → the pool token that it surely has
 	Lifetimes Lifetimes                 // of new tokens
+	Missed    map[string]time.Time      // :: digest of a package → when a pilot began that did not find it installed
 }
 
 // An Action is one thing to do at a site. The engine performs actions in order.
