@@ -92,6 +92,19 @@ func TestWhoReachesWhom(t *testing.T) {
 	}
 }
 
+func TestUserCommandIsNotRoot(t *testing.T) {
+	t.Parallel()
+	_, node := New(t, OneNet)
+	where, err := os.Readlink(node.Path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := node.UserCommand(t.Context(), "sh", "-c", "id -u; readlink /proc/self/ns/net").CombinedOutput()
+	if id, net, _ := strings.Cut(strings.TrimSpace(string(out)), "\n"); err != nil || id == "0" || net != where {
+		t.Errorf("it is user %s in %s (%v), want another than 0 in %s", id, net, err, where)
+	}
+}
+
 func TestNothingIsLeft(t *testing.T) {
 	t.Parallel()
 	var path string
