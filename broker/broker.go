@@ -26,6 +26,7 @@ type Config struct {
 	CCB       []string          // brokers, HOST:PORT; none: the collector is the only one
 	Schedd    string            // HOST:PORT; empty: behind the collector's port, as in a pool of ours
 	Streams   bool              // the brokers pass streams on (HTCondor 25.12 and newer)
+	Ports     [2]uint16         // the lowest and the highest at which this node may be dialled; zero: any
 	CallBack  CallBack          // nil: nobody can be asked
 }
 

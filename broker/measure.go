@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/netip"
@@ -124,11 +125,11 @@ func (c Config) beCalled(ctx context.Context) Node {
 	case c.CallBack == nil:
 		return Node{Trouble: "there is no link to the pool's side"}
 	}
-	inv := invite(ctx, c.Collector)
+	inv := invite(ctx, c)
 	defer inv.close()
 	n := Node{Addresses: inv.Addresses}
 	if len(n.Addresses) == 0 {
-		n.Trouble = noAddress
+		n.Trouble = inv.Trouble
 		return n
 	}
 	reached, err := c.CallBack(ctx, inv.Addresses, inv.Nonce)
@@ -150,12 +151,11 @@ func (n Node) called(reached string, err error) Node {
 	return n
 }
 
-const noAddress = "this node has no address at which it could be reached"
-
 // An invitation is what a CallBack needs to know.
 type invitation struct {
 	Addresses []string `json:"addresses"` // IP:PORT; listeners that send Nonce
 	Nonce     string   `json:"nonce"`
+	Trouble   string   `json:"trouble,omitempty"` // why there are no addresses
 
 	listeners []net.Listener
 	answering sync.WaitGroup
@@ -163,20 +163,38 @@ type invitation struct {
 
 // invite listens at the addresses of this node at which the pool's side might reach it. The caller must
 // close the invitation.
-func invite(ctx context.Context, collector string) *invitation {
+func invite(ctx context.Context, c Config) *invitation {
 	random := make([]byte, 16)
 	_, _ = rand.Read(random) // never fails
-	inv := &invitation{Nonce: hex.EncodeToString(random)}
-	for _, addr := range candidates(ctx, collector) {
-		ln, err := net.Listen("tcp", netip.AddrPortFrom(addr, 0).String())
+	inv := &invitation{Nonce: hex.EncodeToString(random), Trouble: "this node has no address at which it could be reached"}
+	for _, addr := range candidates(ctx, c.Collector) {
+		ln, err := listenIn(addr, c.Ports)
 		if err != nil {
-			continue // an address that goes away just now
+			inv.Trouble = err.Error()
+			continue
 		}
 		inv.listeners = append(inv.listeners, ln)
 		inv.Addresses = append(inv.Addresses, ln.Addr().String())
 		inv.answering.Go(func() { answer(ln, inv.Nonce) })
 	}
+	if len(inv.Addresses) > 0 {
+		inv.Trouble = ""
+	}
 	return inv
+}
+
+// listenIn listens at a port of addr that is one of ports.
+func listenIn(addr netip.Addr, ports [2]uint16) (net.Listener, error) {
+	if ports == [2]uint16{} {
+		return net.Listen("tcp", netip.AddrPortFrom(addr, 0).String())
+	}
+	for port := int(ports[0]); port <= int(ports[1]); port++ {
+		ln, err := net.Listen("tcp", netip.AddrPortFrom(addr, uint16(port)).String())
+		if !errors.Is(err, syscall.EADDRINUSE) {
+			return ln, err
+		}
+	}
+	return nil, fmt.Errorf("no port from %d to %d is free at this node", ports[0], ports[1])
 }
 
 func (inv *invitation) close() {

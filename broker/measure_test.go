@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -75,5 +77,38 @@ func TestChoiceNamesTheCollectorThatAnswered(t *testing.T) {
 	got, err := Negotiate(context.Background(), Config{Collector: "localhost:" + port})
 	if err != nil || got.Collector.String() != collector || got.Address != got.Collector.Addr() {
 		t.Errorf("Negotiate() = %+v, %v, want the collector at %s", got, err, collector)
+	}
+}
+
+// A site may let others in at some ports only; what was measured at another one says nothing.
+func TestNodeIsDialledAtThePortsOfItsSite(t *testing.T) {
+	t.Parallel()
+	taken, err := netip.ParseAddrPort(listen(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := taken.Port()
+	for name, ports := range map[string][2]uint16{"some are free": {first - 200, first}, "none is free": {first, first}} {
+		var asked []string
+		c := Config{Collector: listen(t), Ports: ports, CallBack: func(ctx context.Context, addresses []string, nonce string) (string, error) {
+			asked = addresses
+			return Reach(ctx, addresses, nonce)
+		}}
+		got, err := Negotiate(context.Background(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, address := range asked {
+			if ap, err := netip.ParseAddrPort(address); err != nil || ap.Port() < ports[0] || ap.Port() > ports[1] {
+				t.Errorf("%s: dialled at %s (%v), want a port of %d", name, address, err, ports)
+			}
+		}
+		if name == "none is free" {
+			if want := fmt.Sprintf("no port from %d to %d is free", first, first); got.Way != corral.BrokerCCB || !strings.Contains(got.Reason, want) {
+				t.Errorf("%s: %+v, want CCB as %s", name, got, want)
+			}
+		} else if got.Way != corral.BrokerNone || len(asked) == 0 {
+			t.Errorf("%s: %+v, want directly", name, got)
+		}
 	}
 }

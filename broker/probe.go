@@ -21,7 +21,8 @@ type Probe struct {
 	Schedd    string   `json:"schedd,omitempty"`
 	Streams   bool     `json:"streams,omitempty"`
 
-	Hold corral.Seconds `json:"hold_s"` // how long the node can still be dialled once it has measured
+	Ports [2]uint16      `json:"-"`      // as in Config; who runs the probe knows them
+	Hold  corral.Seconds `json:"hold_s"` // how long the node can still be dialled once it has measured
 }
 
 // A probeLine is one line of a probe's output.
@@ -32,11 +33,11 @@ type probeLine struct {
 
 // Run writes what it measures to out and holds the node's listeners open.
 func (p Probe) Run(ctx context.Context, out io.Writer) error {
-	c := Config{Collector: p.Collector, CCB: p.CCB, Schedd: p.Schedd, Streams: p.Streams}
+	c := Config{Collector: p.Collector, CCB: p.CCB, Schedd: p.Schedd, Streams: p.Streams, Ports: p.Ports}
 	if err := c.check(); err != nil {
 		return err
 	}
-	inv := invite(ctx, p.Collector)
+	inv := invite(ctx, c)
 	defer inv.close()
 	lines := json.NewEncoder(out)
 	if err := lines.Encode(probeLine{Invitation: inv}); err != nil {
@@ -64,9 +65,8 @@ func Attend(ctx context.Context, output func(context.Context) ([]byte, error)) (
 	if err != nil {
 		return Findings{}, err
 	}
-	node := Node{Addresses: first.Invitation.Addresses, Trouble: noAddress}
+	node := Node{Addresses: first.Invitation.Addresses, Trouble: first.Invitation.Trouble}
 	if len(node.Addresses) > 0 {
-		node.Trouble = ""
 		node = node.called(Reach(ctx, node.Addresses, first.Invitation.Nonce))
 	}
 	last, err := await(ctx, output, func(l probeLine) bool { return l.Findings != nil })

@@ -24,6 +24,7 @@ type GlideinConfig struct {
 	Name      string         // of the machine in the pool; no two may have the same
 	Collector netip.AddrPort // the pool
 	Address   netip.Addr     // of this machine, where the pool's schedd may reach it
+	Ports     [2]uint16      // the lowest and the highest at which it listens, from 1024 on; zero: any
 	CCB       []string       // HOST:PORT of brokers through which it is reached; none: directly
 
 	Cpus      int
@@ -62,6 +63,8 @@ func (c GlideinConfig) check() error {
 		return fmt.Errorf("%q is no name of a machine", c.Name)
 	case !c.Address.IsValid() || !c.Collector.IsValid():
 		return errors.New("a glidein without an address, or without a pool's")
+	case c.Ports != [2]uint16{} && (c.Ports[0] < 1024 || c.Ports[0] > c.Ports[1]):
+		return fmt.Errorf("ports from %d to %d are none that a user may listen at", c.Ports[0], c.Ports[1])
 	case c.Cpus <= 0 || c.MemoryMiB <= 0:
 		return errors.New("a glidein without cpus or memory")
 	case c.Update < time.Second:
@@ -101,6 +104,10 @@ func (c GlideinConfig) Text() (string, error) {
 	set("NETWORK_INTERFACE", "%s", c.Address)
 	if len(c.CCB) > 0 {
 		set("CCB_ADDRESS", "%s", strings.Join(c.CCB, ", "))
+	}
+	if c.Ports != [2]uint16{} {
+		set("IN_LOWPORT", "%d", c.Ports[0])
+		set("IN_HIGHPORT", "%d", c.Ports[1])
 	}
 	if c.Address == c.Collector.Addr() {
 		// It would take the pool's collector for a daemon of its own family, which refuses it.

@@ -161,12 +161,18 @@ func TestGlideinConfigRefuses(t *testing.T) {
 		t.Errorf("on the pool's own address: %v\n%s", err, text)
 	}
 	elsewhere := good
+	elsewhere.Ports = [2]uint16{40000, 40100}
 	elsewhere.Address, elsewhere.CCB = netip.MustParseAddr("192.0.2.1"), []string{"192.0.2.2:9618"}
 	text, err = elsewhere.Text()
 	if err != nil || strings.Contains(text, "SEC_USE_FAMILY_SESSION") || !slices.Contains(strings.Split(text, "\n"), "CCB_ADDRESS = 192.0.2.2:9618") {
 		t.Errorf("elsewhere: %v\n%s", err, text)
 	}
+	if !strings.Contains(text, "\nIN_LOWPORT = 40000\nIN_HIGHPORT = 40100\n") {
+		t.Errorf("its ports are not in it:\n%s", text)
+	}
 	for name, change := range map[string]func(c *GlideinConfig){
+		"ports":               func(c *GlideinConfig) { c.Ports = [2]uint16{40100, 40000} },
+		"ports of services":   func(c *GlideinConfig) { c.Ports = [2]uint16{80, 2000} },
 		"macro in the folder": func(c *GlideinConfig) { c.Dir += "$(x)" },
 		"name of two words":   func(c *GlideinConfig) { c.Name = "a b" },
 		"no address":          func(c *GlideinConfig) { c.Address = netip.Addr{} },

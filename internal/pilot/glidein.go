@@ -109,7 +109,7 @@ func (o workerOrder) glideinConfig(now time.Time) condor.GlideinConfig {
 	}
 	return condor.GlideinConfig{
 		Dir: filepath.Join(o.Scratch, "condor"), Release: c.Release, Name: machineName(o.ID),
-		Collector: c.Pool, Address: c.Address, CCB: c.Brokers,
+		Collector: c.Pool, Address: c.Address, Ports: c.Ports, CCB: c.Brokers,
 		Cpus: o.CPUs, MemoryMiB: int64(o.MemoryMiB), Static: c.Static,
 		Retire: end.Add(-min(retireMost, o.EndsIn/10)), End: end, Update: max(2*time.Second, min(updateMost, o.EndsIn/20)),
 		RuntimeAttribute: "CorralRuntime", PIDAttribute: "CorralPID",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"os"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -24,6 +25,10 @@ func Probe(ctx context.Context, request io.Reader, out io.Writer) error {
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&p); err != nil {
 		return corral.Errorf(corral.Invalid, "reading what to probe: %w", err)
+	}
+	var err error
+	if p.Ports, err = parsePorts(os.Getenv(portsVariable)); err != nil {
+		return corral.Errorf(corral.Invalid, "at which ports to be dialled: %w", err)
 	}
 	p.Hold = max(0, min(p.Hold, maxHold))
 	return p.Run(ctx, out)
