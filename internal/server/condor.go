@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -11,7 +12,11 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/packages"
 )
+
+// workerPackage is what packages of HTCondor's workers are called.
+const workerPackage = "htcondor"
 
 // startCluster starts a pool, or starts one that runs again: with another HTCondor if one is named.
 func (s *Server) startCluster(c echo.Context) error {
@@ -30,13 +35,19 @@ func (s *Server) startCluster(c echo.Context) error {
 		if err == nil {
 			err = hasDaemons(cluster)
 		}
+		var version string
 		if err == nil {
-			err = s.canRun(ctx, madeOf(cluster, in))
+			version, err = s.canRun(ctx, madeOf(cluster, in))
 		}
 		if err != nil {
 			return step[corral.Cluster]{}, err
 		}
-		return only(func(tx *store.Tx) (corral.Cluster, error) { return start(tx, cluster.ID, in) })
+		return only(func(tx *store.Tx) (corral.Cluster, error) {
+			if err := notOlder(tx, cluster.ID, version); err != nil {
+				return cluster, err
+			}
+			return start(tx, cluster.ID, in)
+		})
 	})
 }
 
@@ -46,6 +57,36 @@ func madeOf(k corral.Cluster, in api.StartCluster) string {
 		return ""
 	}
 	return orDefault(in.HTCondor, k.HTCondor)
+}
+
+// notOlder is a Conflict if a pool of that version may have newer workers, to which it would give no jobs.
+func notOlder(tx *store.Tx, id corral.ClusterID, version string) error {
+	k, err := tx.Cluster(id)
+	if err != nil || k.Attached || k.Version == "" || packages.CompareVersions(version, k.Version) >= 0 {
+		return err
+	}
+	glideins, err := tx.Glideins(store.GlideinFilter{Cluster: id, Live: true})
+	if err != nil || len(glideins) == 0 {
+		return err
+	}
+	all, err := tx.Packages(store.Filter{All: true}) // one that was removed may run
+	if err != nil {
+		return err
+	}
+	var newer, users []string
+	for _, p := range all {
+		if p.What == workerPackage && packages.CompareVersions(p.Version, version) > 0 && packages.CompareVersions(p.Version, k.Version) <= 0 {
+			newer = append(newer, p.Version)
+		}
+	}
+	if len(newer) == 0 {
+		return nil
+	}
+	for _, g := range glideins {
+		users = append(users, fmt.Sprintf("glidein %d", g.ID))
+	}
+	return corral.ErrorAt(corral.Conflict, "htcondor", "a pool of %s gives no jobs to newer workers, and those of %s may be of %s: remove them first",
+		version, strings.Join(users, ", "), strings.Join(newer, ", "))
 }
 
 // start asks that a cluster is started. One that starts already, of the same, is left alone.

@@ -293,6 +293,48 @@ func TestPackageOfAClusterStays(t *testing.T) {
 	must(f.RemovePackage(t.Context(), p.Name))(t)
 }
 
+// A pool gives no jobs to workers that are newer than it: it becomes no older than those that may be there.
+func TestClusterIsNotMadeOlderThanItsWorkers(t *testing.T) {
+	t.Parallel()
+	f := condorFixture(t)
+	const old, next = "/opt/condor 23", "/opt/condor 24"
+	f.drawer.releases[old], f.drawer.releases[next] = "23.9.6", "24.0.1"
+	k := must(f.CreateCluster(t.Context(), api.NewCluster{Name: "mine", Kind: corral.Condor, HTCondor: next}, ""))(t)
+	f.move(t, k.ID, corral.ClusterStarted)
+	f.write(t, func(tx *store.Tx) error {
+		_, err := tx.SetCluster(k.ID, func(k *corral.Cluster) { k.Version = "24.0.1" })
+		return err
+	})
+	in := small()
+	in.Cluster = "mine"
+	g := must(f.CreateGlidein(t.Context(), in, ""))(t)
+	down := func() (corral.Cluster, error) {
+		return f.StartCluster(t.Context(), "mine", api.StartCluster{HTCondor: old})
+	}
+	if got := must(down())(t); got.HTCondor != old { // there is no newer worker
+		t.Errorf("cluster of %s, want %s", got.HTCondor, old)
+	}
+	f.move(t, k.ID, corral.ClusterStarted)
+	f.worker(t, "24.0.0")
+	_, err := down()
+	wantKind(t, "with a newer worker", err, corral.Conflict, "htcondor")
+	if err == nil || !strings.Contains(err.Error(), "24.0.0") || !strings.Contains(err.Error(), "glidein 1") {
+		t.Errorf("error %v, want one that names the worker's version and the glidein", err)
+	}
+	must(f.RemoveGlidein(t.Context(), g.ID, true))(t)
+	must(down())(t)
+}
+
+// worker puts a worker package of HTCondor into the catalog.
+func (f *fixture) worker(t *testing.T, version string) {
+	t.Helper()
+	f.write(t, func(tx *store.Tx) error {
+		_, err := tx.CreatePackage(corral.Package{Owner: "local", Name: "htcondor-" + version, What: "htcondor", Version: version,
+			Platform: corral.Platform{OS: "linux", Arch: "x86_64", Libc: "static"}, Digest: "sha256:" + strings.Repeat("a", 64), SizeBytes: 1, Key: "k", Signature: "s"})
+		return err
+	})
+}
+
 func TestOnlyOwnPoolsAreStartedAndStopped(t *testing.T) {
 	t.Parallel()
 	f := condorFixture(t)

@@ -33,21 +33,21 @@ func (s *Server) newCluster(ctx context.Context, in api.NewCluster, owner string
 	if k.Kind != corral.Condor {
 		return k, nil
 	}
-	if err := s.canRun(ctx, k.HTCondor); err != nil || in.Address == "" {
+	_, err := s.canRun(ctx, k.HTCondor)
+	if err != nil || in.Address == "" {
 		return k, err
 	}
-	var err error
 	k.Collector, err = listenable(ctx, in.Address)
 	return k, err
 }
 
-// canRun reports why this corrald cannot have a pool that is made of htcondor.
-func (s *Server) canRun(ctx context.Context, htcondor string) error {
+// canRun returns the version of htcondor, or why this corrald cannot have a pool that is made of it.
+func (s *Server) canRun(ctx context.Context, htcondor string) (version string, err error) {
 	if s.cfg.CondorRefused != nil {
-		return s.cfg.CondorRefused
+		return "", s.cfg.CondorRefused
 	}
-	_, _, err := s.cfg.Releases.Release(ctx, htcondor)
-	return err
+	_, version, err = s.cfg.Releases.Release(ctx, htcondor)
+	return version, err
 }
 
 // checkCluster checks what a cluster is asked to be. No message has the token in it.
