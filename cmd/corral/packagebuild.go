@@ -17,7 +17,7 @@ import (
 
 func packageBuildCommand(p *printer) *cli.Command {
 	return &cli.Command{
-		Name: "build", Usage: "make the packages of an HTCondor, and bring them into the catalog",
+		Name: "build", Usage: "make the packages of an HTCondor for the catalog",
 		Description: explained("Two packages come of an HTCondor: htcondor, which workers run, and htcondor-pool, for clusters of kind condor. "+
 			"Both have all libraries that they need and run on any Linux of this machine's architecture. Root is not needed.",
 			"corral package build --from-debian trixie\ncorral package build --from /usr --out . --no-import"),
