@@ -16,7 +16,8 @@ import (
 // Pools are the HTCondor pools of clusters of kind condor.
 type Pools interface {
 	// Mint makes a token with which the workers of an attempt may join the cluster's pool, and notes it in the store
-	// before it returns. It may end before lifetime is over, where somebody else decides about that.
+	// before it returns. It may end before lifetime is over, where somebody else decides about that. The error is
+	// Forbidden if there will be none.
 	Mint(ctx context.Context, cluster corral.ClusterID, attempt corral.JobID, lifetime time.Duration) (secret string, ends time.Time, err error)
 
 	// Workers returns the workers that the cluster's collector knew when it was last asked.

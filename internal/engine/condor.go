@@ -163,7 +163,7 @@ type retry struct {
 }
 
 // mint makes a token for an attempt. A pool that gives none, with a tokenless error, is asked again later, while the
-// rest of the site goes on; the attempt's history says so.
+// rest of the site goes on; the attempt's history says so. The error is hopeless if workers must not have the only one.
 func (l *siteLoop) mint(ctx context.Context, g corral.Glidein, job corral.Job) (secret string, ends time.Time, err error) {
 	r := l.tokens[g.Cluster]
 	now := time.Now().UTC()
@@ -189,6 +189,9 @@ func (l *siteLoop) mint(ctx context.Context, g corral.Glidein, job corral.Job) (
 	}
 	pause := min(max(2*r.pause, troubleMin), troubleMax)
 	l.tokens[g.Cluster] = retry{at: now.Add(pause), pause: pause, why: why}
+	if corral.KindOf(err) == corral.Forbidden {
+		return "", ends, hopeless(why)
+	}
 	return "", ends, tokenless(why)
 }
 
@@ -221,7 +224,8 @@ func (l *siteLoop) renew(ctx context.Context, w reconcile.World, a reconcile.Ren
 	}
 	secret, ends, err := l.mint(ctx, *g, a.Job)
 	var later tokenless
-	if errors.As(err, &later) {
+	var never hopeless
+	if errors.As(err, &later) || errors.As(err, &never) { // the one that is there may do
 		return nil
 	}
 	if err != nil {

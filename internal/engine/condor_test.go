@@ -344,6 +344,28 @@ func (silent) Mint(context.Context, corral.ClusterID, corral.JobID, time.Duratio
 	return "", time.Time{}, errors.New("the collector does not answer")
 }
 
+// mean has no token that workers may have.
+type mean struct{ Pools }
+
+func (mean) Mint(context.Context, corral.ClusterID, corral.JobID, time.Duration) (string, time.Time, error) {
+	return "", time.Time{}, corral.Errorf(corral.Forbidden, "the one that was given must not go to a site")
+}
+
+// Where there will be no token that a site may have, a glidein fails and says so.
+func TestTokenThatMustNotGo(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.pool()
+	w.workerPackage(htcondorVersion, "x86_64")
+	w.start()
+	w.clusters.UsePools(mean{w.pools})
+	g := w.condorGlidein(w.site("here").ID, func(g *corral.Glidein) { g.Resubmit.Retries = 3 })
+	w.until("it failed", func() bool { return w.glideinNow(g.ID).State == corral.GlideinFailed })
+	if got := w.glideinNow(g.ID); len(got.Attempts) != 1 || !strings.Contains(got.Reason, "must not go to a site") {
+		t.Errorf("after %d attempts it failed: %s", len(got.Attempts), got.Reason)
+	}
+}
+
 // short makes tokens that end sooner than was asked for, as a pool of somebody else's may.
 type short struct{ Pools }
 

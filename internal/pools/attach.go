@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -154,14 +155,19 @@ func (k *keeper) wrongElsewhere(ctx context.Context) string {
 const (
 	tokensFetched = "each attempt's workers get a token that the pool's collector makes for them (condor_token_fetch); corrald cannot revoke it"
 	tokensGiven   = "the pool makes no token for us, so all workers get the one that was given; corrald cannot revoke it"
+	tokensNone    = "no glidein can join"
 )
 
 // howTokens tries how workers will get their tokens.
 func (k *keeper) howTokens(ctx context.Context, tools condor.Tools) string {
-	if _, err := fetchToken(ctx, tools, time.Minute); err != nil {
-		return tokensGiven + ": " + sentence(err)
+	_, why := fetchToken(ctx, tools, time.Minute)
+	if why == nil {
+		return tokensFetched
 	}
-	return tokensFetched
+	if _, err := k.given(); err != nil {
+		return tokensNone + ": " + sentence(err)
+	}
+	return tokensGiven + ": " + sentence(why)
 }
 
 // fetch returns a token for an attempt's workers in a pool that somebody else runs.
@@ -171,11 +177,7 @@ func (k *keeper) fetch(ctx context.Context, tools condor.Tools, attempt corral.J
 	if !errors.As(err, &refused) {
 		return token, err
 	}
-	given, err := k.token()
-	if err != nil {
-		return condor.Token{}, err
-	}
-	if token, err = condor.ParseToken(given); err != nil {
+	if token, err = k.given(); err != nil {
 		return condor.Token{}, err
 	}
 	if token.Expires.IsZero() {
@@ -183,6 +185,29 @@ func (k *keeper) fetch(ctx context.Context, tools condor.Tools, attempt corral.J
 	}
 	token.ID = fmt.Sprintf("%s/%d", token.ID, attempt) // one token for many attempts, each of which is noted
 	return token, nil
+}
+
+// given returns the token that was given for the pool, if workers may have it. The error is Forbidden if it can do more
+// than they need: who steals it from a site could submit jobs in its owner's name.
+func (k *keeper) given() (condor.Token, error) {
+	text, err := k.token()
+	if err != nil {
+		return condor.Token{}, err
+	}
+	token, err := condor.ParseToken(text)
+	if err != nil {
+		return condor.Token{}, err
+	}
+	more := slices.DeleteFunc(slices.Clone(token.Rights), func(r string) bool { return slices.Contains(workerRights, r) })
+	what := "is for " + strings.Join(more, ", ") + ", too"
+	switch {
+	case len(token.Rights) == 0:
+		what = "has all rights of its owner"
+	case len(more) == 0:
+		return token, nil
+	}
+	return condor.Token{}, corral.Errorf(corral.Forbidden, "the pool's collector makes no tokens for workers, and the one that was given %s, so it must not go to a site: "+
+		"attach with a token that is for no more than %s, or have the pool's owner allow condor_token_fetch", what, strings.Join(workerRights, ", "))
 }
 
 func fetchToken(ctx context.Context, tools condor.Tools, lifetime time.Duration) (condor.Token, error) {

@@ -99,7 +99,7 @@ func TestAttachWithoutFetch(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	theirs := w.ready("theirs")
-	secret := w.token(theirs, owner(t), "READ", "WRITE", "ADVERTISE_STARTD", "ADVERTISE_MASTER")
+	secret := w.token(theirs, owner(t), "READ", "ADVERTISE_STARTD", "ADVERTISE_MASTER")
 	c, history := w.over(w.attached("mine", theirs.Collector, secret).ID)
 	if c.State != corral.ClusterReady || c.Version != "23.9.6" || !strings.Contains(history, "get the one that was given") {
 		t.Errorf("cluster = %+v\nhistory: %s", c, history)
@@ -113,6 +113,33 @@ func TestAttachWithoutFetch(t *testing.T) {
 	}
 	if len(w.pools.Workers(theirs.ID)) != 0 {
 		t.Error("another cluster's worker is listed")
+	}
+}
+
+// TestWideTokensStayHere attaches to a pool that makes no tokens for others by tokens that can do more than workers need:
+// they are good for the queue, and go to no site.
+func TestWideTokensStayHere(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	theirs := w.ready("theirs")
+	for name, test := range map[string]struct {
+		rights []string
+		what   string
+	}{
+		"submits": {[]string{"READ", "WRITE", "ADVERTISE_STARTD", "ADVERTISE_MASTER"}, "is for WRITE, too"},
+		"all":     {nil, "has all rights of its owner"},
+	} {
+		c, history := w.over(w.attached(name, theirs.Collector, w.token(theirs, owner(t), test.rights...)).ID)
+		if c.State != corral.ClusterReady || !strings.Contains(history, "no glidein can join") || !strings.Contains(history, test.what) {
+			t.Errorf("cluster = %+v\nhistory: %s", c, history)
+		}
+		_, _, err := w.pools.Mint(t.Context(), c.ID, w.attempt(c, 1, 1).ID, time.Hour)
+		if corral.KindOf(err) != corral.Forbidden || !strings.Contains(err.Error(), "must not go to a site") {
+			t.Errorf("%s: Mint() = %v, want it forbidden", name, err)
+		}
+		if _, err := w.tools(c).Run(t.Context(), nil, "condor_ping", "-type", "collector", "WRITE"); err != nil {
+			t.Errorf("%s: the token is of no use here: %v", name, err)
+		}
 	}
 }
 
@@ -150,6 +177,10 @@ func TestAttachFetches(t *testing.T) {
 	}
 	if token := w.workerOf(c); token.ID == given.ID || token.Identity != given.Identity {
 		t.Errorf("workers got %v, want another than %v", token, given)
+	}
+	thief := w.stranger(c, w.mint(c, w.attempt(c, 1, 1)))
+	if _, err := thief.Run(ctx, nil, "condor_token_fetch", "-type", "COLLECTOR", "-authz", "WRITE"); err == nil {
+		t.Error("a token that went to a site makes another that can submit")
 	}
 
 	if err := pool.Stop(ctx); err != nil {

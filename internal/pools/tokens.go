@@ -15,7 +15,8 @@ import (
 )
 
 // Mint makes a token with which the workers of an attempt may join the cluster's pool, and notes it in the store
-// before it returns. In a pool of ours it is the attempt's own and lives that long; see attach for others.
+// before it returns. In a pool of ours it is the attempt's own and lives that long; in others it may be the
+// one that was given for the pool. The error is Forbidden if there is none that workers may have.
 func (p *Pools) Mint(ctx context.Context, cluster corral.ClusterID, attempt corral.JobID, lifetime time.Duration) (secret string, ends time.Time, err error) {
 	k, c, tools, err := p.ready(ctx, cluster)
 	if err != nil {
@@ -34,6 +35,9 @@ func (p *Pools) Mint(ctx context.Context, cluster corral.ClusterID, attempt corr
 		kind := corral.Unavailable
 		if refused := (*condor.Refused)(nil); errors.As(err, &refused) {
 			kind = corral.Failed
+		}
+		if corral.KindOf(err) == corral.Forbidden {
+			kind = corral.Forbidden
 		}
 		return "", time.Time{}, corral.ErrorAt(kind, "cluster "+c.Name, "%w", err)
 	}
