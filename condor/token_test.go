@@ -84,6 +84,10 @@ func TestGlideinTokenOnlyAdvertises(t *testing.T) {
 		_, err := thief.Run(soon(t), []byte("executable = /bin/true\nqueue\n"), "condor_submit", "-name", names(t, thief, "Scheduler")[0], "-")
 		return err
 	})
+	isRefused(t, "reading the queue", func() error {
+		_, err := thief.Run(soon(t), nil, "condor_q", "-name", names(t, thief, "Scheduler")[0], "-all", "-long")
+		return err
+	})
 	for _, right := range []string{"WRITE", "DAEMON", "ADMINISTRATOR", "NEGOTIATOR", "ADVERTISE_SCHEDD"} {
 		isRefused(t, right, func() error { return ping(t, thief, right) })
 	}
