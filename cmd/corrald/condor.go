@@ -8,7 +8,6 @@ import (
 	"github.com/corral-pilot/corral/condor"
 	"github.com/corral-pilot/corral/internal/engine"
 	"github.com/corral-pilot/corral/internal/pools"
-	"github.com/corral-pilot/corral/internal/run"
 	"github.com/corral-pilot/corral/internal/schedd"
 	"github.com/corral-pilot/corral/internal/store"
 )
@@ -19,7 +18,7 @@ func openPools(lg *slog.Logger, db *store.DB, s settings, clusters *engine.Clust
 		Dir:      s.layout.Pools(),
 		Host:     s.poolAddress,
 		Releases: releases,
-		NewQueue: func(cluster corral.Cluster, tools condor.Tools, dir string) run.Queue {
+		NewQueue: func(cluster corral.Cluster, tools condor.Tools, dir string) pools.Queue {
 			return schedd.New(lg.With("cluster", cluster.ID), schedd.Config{Tools: tools, Dir: dir})
 		},
 		OnChange: clusters.Notify,

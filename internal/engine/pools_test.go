@@ -17,7 +17,6 @@ import (
 	"github.com/corral-pilot/corral/condor"
 	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/internal/pools"
-	"github.com/corral-pilot/corral/internal/run"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/packages"
 	"github.com/corral-pilot/corral/packages/htcondor"
@@ -64,7 +63,7 @@ func (w *world) pool() corral.Cluster {
 	w.poolDir = dir
 	w.pools = pools.New(w.lg, w.db, pools.Config{
 		Dir: filepath.Join(dir, "c"), Host: netip.MustParseAddr("127.0.0.1"), Releases: onlyRelease{}, RunAs: unprivileged(),
-		NewQueue: func(corral.Cluster, condor.Tools, string) run.Queue { return nil },
+		NewQueue: func(corral.Cluster, condor.Tools, string) pools.Queue { return nil },
 		OnChange: func() {
 			if c := w.current.Load(); c != nil {
 				c.Notify()

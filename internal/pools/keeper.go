@@ -23,9 +23,10 @@ type keeper struct {
 
 	mu      sync.Mutex // guards following
 	begun   bool
+	retired bool          // nobody would close another queue
 	pool    *condor.Pool  // nil until it is found, and for an attached cluster
 	tools   *condor.Tools // nil until the pool is found
-	queue   run.Queue
+	queue   Queue
 	workers []corral.Worker
 
 	// Of the goroutine of run alone.
@@ -77,20 +78,31 @@ func (k *keeper) lost() {
 	k.show(nil)
 }
 
-// forget lets the queue go, when the cluster or corrald ends.
+// forget closes the queue of a cluster that is removed.
 func (k *keeper) forget() {
 	k.mu.Lock()
 	queue := k.queue
 	k.queue = nil
 	k.mu.Unlock()
-	if c, ok := queue.(interface{ Close() }); ok {
-		c.Close()
+	if queue != nil {
+		queue.Close()
 	}
+}
+
+// retire closes the queue, too, when run has returned. Who has this keeper still, gets no other of it.
+func (k *keeper) retire() {
+	k.mu.Lock()
+	k.retired = true
+	k.mu.Unlock()
+	k.forget()
 }
 
 func (k *keeper) queueOf(c corral.Cluster, tools condor.Tools) (run.Queue, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if k.retired {
+		return nil, corral.ErrorAt(corral.Unavailable, "cluster "+c.Name, "corrald does not look after it at the moment")
+	}
 	if k.queue == nil {
 		dir := filepath.Join(k.dir, "queue")
 		if err := k.p.makeFolder(dir); err != nil {

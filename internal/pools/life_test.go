@@ -293,3 +293,25 @@ func TestRemovalEndsDAGMan(t *testing.T) {
 	w.write(func(tx *store.Tx) error { return force(tx, c.ID) })
 	w.await(c.ID, corral.ClusterDeleted)
 }
+
+// TestNoQueueThatNobodyCloses asks for a queue when the cluster's keeper is about to be gone, but was found before.
+func TestNoQueueThatNobodyCloses(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	k, c, tools, err := w.pools.ready(t.Context(), w.ready("mine").ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, err := k.queueOf(c, tools)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.endRun()
+	if !q.(*queue).closed {
+		t.Error("the queue was not closed with corrald")
+	}
+	if late, err := k.queueOf(c, tools); corral.KindOf(err) != corral.Unavailable {
+		t.Errorf("queueOf() after the end = %v, %v, want unavailable", late, err)
+	}
+	w.begin()
+}

@@ -99,7 +99,7 @@ func (w *world) begin() {
 		Dir:      filepath.Join(w.dir, "clusters"),
 		Host:     netip.MustParseAddr("127.0.0.1"),
 		Releases: installed{},
-		NewQueue: func(corral.Cluster, condor.Tools, string) run.Queue { return &queue{} },
+		NewQueue: func(corral.Cluster, condor.Tools, string) Queue { return &queue{} },
 		RunAs:    runAs(),
 	})
 	ctx, cancel := context.WithCancel(context.Background())

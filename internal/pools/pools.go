@@ -37,14 +37,20 @@ type Releases interface {
 	Release(ctx context.Context, ref string) (dir, version string, err error)
 }
 
+// A Queue is the job queue of a cluster, which somebody has to close.
+type Queue interface {
+	run.Queue
+	Close()
+}
+
 // Config says where pools are. Dir, Host, Releases and NewQueue are required.
 type Config struct {
 	Dir      string     // of the clusters' folders, absolute
 	Host     netip.Addr // of this machine, on which new pools listen
 	Releases Releases
-	// NewQueue returns the job queue of a cluster; dir, which exists, is the queue's own. If it has a method
-	// Close(), that is called when the cluster is removed, and when Run ends.
-	NewQueue func(cluster corral.Cluster, tools condor.Tools, dir string) run.Queue
+	// NewQueue returns the job queue of a cluster; dir, which exists, is the queue's own. It is closed when the
+	// cluster is removed, and when Run ends.
+	NewQueue func(cluster corral.Cluster, tools condor.Tools, dir string) Queue
 	OnChange func() // called after a cluster's workers have changed; it must not block. nil: nobody wants to know
 	RunAs    string // for tests that root runs: whose pools are; see [condor.AccountFor]. corrald leaves it empty
 }
@@ -114,10 +120,10 @@ func (p *Pools) clusters(ctx context.Context) ([]corral.ClusterID, error) {
 // serve runs a keeper until ctx ends or its cluster is DELETED, and forgets it then.
 func (p *Pools) serve(ctx context.Context, k *keeper) {
 	k.run(ctx)
-	k.forget()
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	delete(p.keepers, k.id)
+	p.mu.Unlock()
+	k.retire()
 }
 
 // keeper returns a cluster's keeper, which may have to be begun.
