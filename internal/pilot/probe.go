@@ -26,10 +26,7 @@ func Probe(ctx context.Context, request io.Reader, out io.Writer) error {
 	if err := dec.Decode(&p); err != nil {
 		return corral.Errorf(corral.Invalid, "reading what to probe: %w", err)
 	}
-	var err error
-	if p.Ports, err = parsePorts(os.Getenv(portsVariable)); err != nil {
-		return corral.Errorf(corral.Invalid, "at which ports to be dialled: %w", err)
-	}
+	p.Ports, _ = parsePorts(os.Getenv(portsVariable)) // pilots go on without those that they cannot read
 	p.Hold = max(0, min(p.Hold, maxHold))
 	return p.Run(ctx, out)
 }
