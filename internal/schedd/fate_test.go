@@ -118,6 +118,42 @@ func TestRemovedJobHasFailed(t *testing.T) {
 	}
 }
 
+// A schedd that was started again may write the end of a job into its log once more.
+func TestSecondEndOfAJobIsNoNews(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.glidein("g", 1, nil)
+	r, q := newRecorder(), s.queue()
+	q.Attach(7, r)
+	dir := s.runDir()
+	q.Submit([]pool.Job{sh(dir, 7, 1, "true")})
+	eventually(s, "end of the first job", func() bool { return r.done() == 1 })
+	name := filepath.Join(q.cfg.Dir, "7", "log")
+	before, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, end, ok := strings.Cut(string(before), "\n005 (")
+	if !ok {
+		t.Fatalf("the log has no end of a job:\n%s", before)
+	}
+	end, _, _ = strings.Cut(end, "\n...\n")
+	log, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = log.WriteString("005 (" + end + "\n...\n")
+	if err := errors.Join(err, log.Close()); err != nil {
+		t.Fatal(err)
+	}
+	q.Submit([]pool.Job{sh(dir, 7, 2, "true")})
+	eventually(s, "end of the second job", func() bool { return r.done() >= 2 && len(r.workers(2)) > 0 })
+	s.empty()
+	if len(r.results) != 2 || len(r.returned) > 0 {
+		t.Errorf("results = %+v, returned %v, want one of each job", r.results, r.returned)
+	}
+}
+
 func TestWorkerThatLeavesCutsItsJob(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
