@@ -4,3 +4,11 @@ import "time"
 
 // SetGrace shortens the grace for tests of what resists SIGTERM.
 func (f *Fork) SetGrace(d time.Duration) { f.grace = d }
+
+// SetKeepalive shortens how long a silent server is waited for.
+func (s *SSH) SetKeepalive(every, answer time.Duration) {
+	s.timing.keepalive, s.timing.answer = every, answer
+}
+
+// RemoteLine is what is sent to a login shell.
+var RemoteLine = remoteLine

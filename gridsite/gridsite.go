@@ -1,6 +1,6 @@
 // Package gridsite reaches a site and its batch system.
 //
-// A transport (Conn: local, later ssh) runs commands and writes files at the site. A batch dialect
+// A transport (Conn: local, ssh) runs commands and writes files at the site. A batch dialect
 // (Batch: fork, later slurm and others) submits and follows jobs with nothing but a Conn, so that
 // each transport goes with each dialect. Every job carries a tag, which is ours and unique; the site
 // has its own id for it. gridsitetest holds the tests that every combination passes.

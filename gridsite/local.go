@@ -94,12 +94,13 @@ type output struct {
 
 func (o *output) Write(p []byte) (int, error) {
 	if o.Len()+len(p) > MaxOutput {
-		err := fmt.Errorf("more than %d bytes of output", MaxOutput)
-		o.overflow(err)
-		return 0, err
+		o.overflow(errOutput)
+		return 0, errOutput
 	}
 	return o.Buffer.Write(p)
 }
+
+var errOutput = fmt.Errorf("more than %d bytes of output", MaxOutput)
 
 // ReadFrom hides the buffer's own, which knows no limit.
 func (o *output) ReadFrom(r io.Reader) (int64, error) {

@@ -27,6 +27,7 @@ var homes = map[string]home{
 	"github.com/labstack/echo/v4":           {packages: []string{"internal/server"}, why: "routes; one home, so that the next major version is a local change"},
 	"github.com/rogpeppe/go-internal":       {tests: true, why: "scripts that run the programs"},
 	"github.com/urfave/cli/v2":              {packages: []string{"cmd/corral", "cmd/corrald", "cmd/pilot"}, why: "flags and help belong to programs"},
+	"golang.org/x/crypto":                   {packages: []string{"gridsite"}, why: "the ssh transport"},
 	"golang.org/x/sys":                      {packages: []string{"cmd/corrald", "condor", "internal/disk", "internal/personal", "internal/pilot", "internal/runas", "staging"}, why: "system calls that package syscall lacks: locks, pidfd, prctl, statfs, flags of files"},
 	"golang.org/x/term":                     {packages: []string{"cmd/corral"}, why: "is this a terminal, and how wide"},
 	"modernc.org/sqlite":                    {packages: []string{"internal/store"}, why: "SQLite without cgo"},

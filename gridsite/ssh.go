@@ -1,0 +1,166 @@
+package gridsite
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/corral-pilot/corral"
+)
+
+// maxSessions is how many commands run at once over one connection. OpenSSH's sshd allows 10 unless its administrator
+// says otherwise; the others are for the kill of what was cancelled.
+const maxSessions = 8
+
+// SSHOptions says what belongs to the user rather than to the site.
+type SSHOptions struct {
+	Home        string // where .ssh is; empty: the user's home directory
+	AgentSocket string // of an ssh-agent; empty: none
+
+	// Passphrase asks for the passphrase of an encrypted key. It is asked for a key only once the server has said
+	// that it would accept it. Nil: nobody can answer.
+	Passphrase func(ctx context.Context, keyFile string) ([]byte, error)
+}
+
+// SSH is the transport to a site with an sshd. It holds one connection, made at the first use and made again when it
+// was lost, over which all commands of the site run, at most 8 at once; more wait. Before a login that failed is tried
+// again it waits, for longer each time, and says so meanwhile, so that a site in trouble is not pressed.
+//
+// What happens at the site before a command is sent is an error of kind corral.Unavailable, with a *HostKeyError or
+// *LoginError in its chain if a person must do something; a command that was sent and did not end is corral.Unknown.
+type SSH struct {
+	contact string
+	path    []hop // the site last, before it the hosts to jump over
+	options SSHOptions
+	notes   []string // what of the user's configuration is not followed
+	keys    unlocked
+	link    link
+	gate    chan struct{} // one place for each command that runs
+	timing  timing
+}
+
+// timing is what tests shorten.
+type timing struct {
+	dial, keepalive, answer, kill, minPause, maxPause, loginPause time.Duration
+}
+
+// NewSSH makes the transport to contact, which is ssh://[user@]host[:port], and reads ~/.ssh/config for it. It opens
+// no connection yet.
+func NewSSH(contact string, options SSHOptions) (*SSH, error) {
+	u, err := url.Parse(contact)
+	if err != nil || u.Scheme != "ssh" || u.Hostname() == "" || u.Path+u.RawQuery+u.Fragment != "" {
+		return nil, corral.ErrorAt(corral.Invalid, "contact", "%q: want ssh://[user@]host[:port]", contact)
+	}
+	if _, set := u.User.Password(); set {
+		return nil, corral.ErrorAt(corral.Invalid, "contact", "a password does not belong into a contact: use a key, or an agent")
+	}
+	if options.Home == "" {
+		if options.Home, err = os.UserHomeDir(); err != nil {
+			return nil, corral.Errorf(corral.Invalid, "no home directory to read .ssh/config from: %w", err)
+		}
+	}
+	config, err := readSSHConfig(filepath.Join(options.Home, ".ssh", "config"), options.Home)
+	if err != nil {
+		return nil, err
+	}
+	path, err := config.route(address{u.User.Username(), u.Hostname(), u.Port()})
+	if err != nil {
+		return nil, err
+	}
+	return &SSH{
+		contact: contact, path: path, options: options, notes: config.ignored, gate: make(chan struct{}, maxSessions),
+		keys: unlocked{}, link: link{turn: make(chan struct{}, 1)},
+		timing: timing{
+			dial: 30 * time.Second, keepalive: 15 * time.Second, answer: 45 * time.Second, kill: 5 * time.Second,
+			minPause: time.Second, maxPause: time.Minute, loginPause: 5 * time.Minute,
+		},
+	}, nil
+}
+
+// Run runs the command below the user's login shell, whatever that is and whatever it says first. When ctx ends, the
+// command's process group is killed.
+func (s *SSH) Run(ctx context.Context, cmd Command) (Result, error) {
+	mark := rand.Text()
+	line, err := remoteLine(mark, cmd.Argv)
+	if err != nil {
+		return Result{}, err
+	}
+	c, err := s.open(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	defer func() { c.Close(); <-s.gate }()
+	runCtx, e := startExecution(ctx, c, mark)
+	defer e.fail(nil)
+	type outcome struct {
+		res Result
+		err error
+	}
+	ended := make(chan outcome, 1)
+	go func() {
+		res, err := e.perform(line, cmd.Stdin)
+		ended <- outcome{res, err}
+	}()
+	var o outcome
+	select {
+	case o = <-ended:
+	case <-runCtx.Done():
+		s.kill(c, e)
+	}
+	if runCtx.Err() != nil {
+		o.err = corral.Errorf(corral.Unknown, "%w", context.Cause(runCtx))
+	}
+	if o.err != nil {
+		return Result{}, fmt.Errorf("%s: running %s: %w", s.contact, cmd.Argv[0], o.err)
+	}
+	return o.res, nil
+}
+
+const (
+	writeScript  = `umask 077; set -C; cat >"$1"`
+	finishScript = `{ [ ! -d "$3" ] || { echo "$3: Is a directory" >&2; exit 1; }; } && chmod "$2" "$1" && mv -f -- "$1" "$3"`
+)
+
+// Put sends the file into a temporary one beside it, and renames that only once all of it has arrived. What a lost
+// connection leaves is called .corral-put-* .
+func (s *SSH) Put(ctx context.Context, path string, mode fs.FileMode, r io.Reader) error {
+	tmp := filepath.Join(filepath.Dir(path), ".corral-put-"+rand.Text())
+	err := s.script(ctx, r, writeScript, tmp)
+	if err == nil {
+		err = s.script(ctx, nil, finishScript, tmp, strconv.FormatUint(uint64(mode.Perm()), 8), path)
+	}
+	if err == nil {
+		return nil
+	}
+	cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.timing.kill)
+	defer cancel()
+	if left := s.script(cleanup, nil, `rm -f "$1"`, tmp); left != nil {
+		err = errors.Join(err, left)
+	}
+	return fmt.Errorf("writing %s: %w", path, err)
+}
+
+// script runs a shell script that has nothing to say unless it fails.
+func (s *SSH) script(ctx context.Context, stdin io.Reader, script string, args ...string) error {
+	res, err := s.Run(ctx, Command{Argv: append([]string{"sh", "-c", script, "sh"}, args...), Stdin: stdin})
+	if err == nil && res.Exit != 0 {
+		return corral.Errorf(corral.Failed, "%s: exit status %d: %s", s.contact, res.Exit, lastLine(res.Stderr))
+	}
+	return err
+}
+
+// Close ends the connection. What still runs is cut off.
+func (s *SSH) Close() error { return s.link.close() }
+
+// unavailable is the error of what did not reach the site.
+func (s *SSH) unavailable(format string, args ...any) error {
+	return corral.ErrorAt(corral.Unavailable, s.contact, format, args...)
+}

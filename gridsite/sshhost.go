@@ -1,0 +1,179 @@
+package gridsite
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"slices"
+	"strings"
+
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/crypto/ssh/knownhosts"
+
+	"github.com/corral-pilot/corral"
+)
+
+// A HostKeyProblem says what is wrong with a host key.
+type HostKeyProblem string
+
+const (
+	HostKeyUnknown HostKeyProblem = "unknown" // no file knows the host
+	HostKeyChanged HostKeyProblem = "changed" // a file knows it by another key
+	HostKeyRevoked HostKeyProblem = "revoked" // a file says that the key must not be used
+)
+
+// HostKeyError is a host key that is not trusted. Nothing was sent to the host.
+type HostKeyError struct {
+	Problem     HostKeyProblem
+	Address     string   // host:port
+	Type        string   // of the key shown
+	Fingerprint string   // of the key shown, as ssh-keygen -l prints it
+	Known       []string // changed, revoked: FILE:LINE FINGERPRINT
+	Files       []string // where a known key would be looked for, the user's own file first
+}
+
+func (e *HostKeyError) Error() string {
+	shown := fmt.Sprintf("%s shows the host key %s %s", e.Address, e.Type, e.Fingerprint)
+	if e.Type == "" {
+		shown = e.Address + " has no host key of a type that is known"
+	}
+	name := knownhosts.Normalize(e.Address)
+	switch e.Problem {
+	case HostKeyUnknown:
+		host, port, _ := net.SplitHostPort(e.Address)
+		return fmt.Sprintf("%s, which is not known: compare it with what the site publishes, then log in once with `ssh -p %s %s` or add it to %s",
+			shown, port, host, e.Files[0])
+	case HostKeyRevoked:
+		return fmt.Sprintf("%s, which is revoked in %s: do not log in there, ask the site", shown, strings.Join(e.Known, ", "))
+	default:
+		return fmt.Sprintf("%s, but known is %s: somebody may be in between. If the site says that its key is new, remove the old one with `ssh-keygen -R %s -f %s`",
+			shown, strings.Join(e.Known, ", "), Quote(name), Quote(e.Files[0]))
+	}
+}
+
+// hostKeys decides whether a host is the one that it says it is.
+type hostKeys struct {
+	hop        hop
+	files      []string
+	callback   ssh.HostKeyCallback
+	algorithms []string // to ask the host for: a key of another type than the known ones proves nothing
+	known      []knownhosts.KnownKey
+	refused    *HostKeyError
+}
+
+func readHostKeys(h hop) (*hostKeys, error) {
+	k := &hostKeys{hop: h}
+	for _, file := range h.knownHosts {
+		if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
+			k.files = append(k.files, file)
+		}
+	}
+	var err error
+	if k.callback, err = knownhosts.New(k.files...); err != nil {
+		return nil, corral.Errorf(corral.Invalid, "reading known hosts: %w", err)
+	}
+	var unknown *knownhosts.KeyError
+	if errors.As(k.callback(h.address(), &net.TCPAddr{}, nobodysKey{}), &unknown) {
+		k.known = unknown.Want
+	}
+	for _, known := range k.known {
+		if isAuthority(known) {
+			k.algorithms = append(k.algorithms, certificateAlgorithms...)
+			continue
+		}
+		k.algorithms = append(k.algorithms, algorithmsOf(known.Key.Type())...)
+	}
+	k.algorithms = unique(k.algorithms)
+	return k, nil
+}
+
+// nobodysKey is a key that no file knows, so that all keys known for a host are told.
+type nobodysKey struct{}
+
+func (nobodysKey) Type() string                        { return "none" }
+func (nobodysKey) Marshal() []byte                     { return []byte("none") }
+func (nobodysKey) Verify([]byte, *ssh.Signature) error { return errors.New("not a key") }
+
+// isAuthority reports whether a line of a file is of a certificate authority.
+func isAuthority(known knownhosts.KnownKey) bool {
+	f, err := os.Open(known.Filename)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	for n := 1; lines.Scan(); n++ {
+		if n == known.Line {
+			return strings.HasPrefix(strings.TrimSpace(lines.Text()), "@cert-authority")
+		}
+	}
+	return false
+}
+
+// certificateAlgorithms are those of host certificates, any of which an authority may have signed.
+var certificateAlgorithms = []string{
+	ssh.CertAlgoED25519v01, ssh.CertAlgoECDSA256v01, ssh.CertAlgoECDSA384v01, ssh.CertAlgoECDSA521v01,
+	ssh.CertAlgoRSASHA512v01, ssh.CertAlgoRSASHA256v01,
+}
+
+func algorithmsOf(keyType string) []string {
+	if keyType == ssh.KeyAlgoRSA {
+		return []string{ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256}
+	}
+	return []string{keyType}
+}
+
+func unique(words []string) []string {
+	var found []string
+	for _, w := range words {
+		if !slices.Contains(found, w) {
+			found = append(found, w)
+		}
+	}
+	return found
+}
+
+// check is the callback at each login.
+func (k *hostKeys) check(name string, remote net.Addr, key ssh.PublicKey) error {
+	err := k.callback(name, remote, key)
+	if err == nil {
+		return nil
+	}
+	k.refused = &HostKeyError{
+		Problem: HostKeyUnknown, Address: k.hop.address(), Type: key.Type(), Fingerprint: ssh.FingerprintSHA256(key), Files: k.hop.knownHosts,
+	}
+	var revoked *knownhosts.RevokedError
+	if errors.As(err, &revoked) {
+		k.refused.Problem, k.refused.Known = HostKeyRevoked, []string{place(revoked.Revoked)}
+	} else if len(k.known) > 0 {
+		k.refused.Problem, k.refused.Known = HostKeyChanged, k.places()
+	}
+	return k.refused
+}
+
+func (k *hostKeys) places() []string {
+	var places []string
+	for _, known := range k.known {
+		places = append(places, place(known))
+	}
+	return places
+}
+
+func place(k knownhosts.KnownKey) string {
+	return fmt.Sprintf("%s:%d %s", k.Filename, k.Line, ssh.FingerprintSHA256(k.Key))
+}
+
+// explain turns the error of a login into the one of the host key, if it was that.
+func (k *hostKeys) explain(err error) error {
+	var negotiation *ssh.AlgorithmNegotiationError
+	switch {
+	case k.refused != nil:
+		return k.refused
+	case errors.As(err, &negotiation) && len(k.known) > 0 && strings.Contains(err.Error(), "host key"):
+		return &HostKeyError{Problem: HostKeyChanged, Address: k.hop.address(), Known: k.places(), Files: k.hop.knownHosts}
+	}
+	return err
+}

@@ -1,0 +1,306 @@
+package gridsite
+
+import (
+	"bytes"
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/crypto/ssh/agent"
+
+	"github.com/corral-pilot/corral"
+)
+
+// LoginError is a host that let nobody in with the keys that we have.
+type LoginError struct {
+	User, Address string
+	Tried         []string // FINGERPRINT (where from)
+	Problems      []error  // with keys that could not be used
+	Err           error    // the server's answer
+}
+
+func (e *LoginError) Error() string {
+	tried := "no key to try"
+	if len(e.Tried) > 0 {
+		tried = "tried " + strings.Join(e.Tried, ", ")
+	}
+	text := fmt.Sprintf("%s does not let %s in: %s", e.Address, e.User, tried)
+	for _, p := range e.Problems {
+		text += "; " + p.Error()
+	}
+	return text
+}
+
+func (e *LoginError) Unwrap() []error { return append([]error{e.Err}, e.Problems...) }
+
+// unlocked are the decrypted keys, by file: a connection that is lost can be made anew without a person.
+type unlocked struct {
+	mu   sync.Mutex
+	keys map[string]ssh.Signer
+}
+
+func (u *unlocked) get(file string) (ssh.Signer, bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	key, ok := u.keys[file]
+	return key, ok
+}
+
+func (u *unlocked) put(file string, key ssh.Signer) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.keys == nil {
+		u.keys = map[string]ssh.Signer{}
+	}
+	u.keys[file] = key
+}
+
+// A keyring is what one login may try.
+type keyring struct {
+	site     *SSH
+	hop      hop
+	ctx      context.Context // of the login, for what is asked in the middle of it
+	clock    *time.Timer     // which stands still meanwhile
+	agent    net.Conn        // nil: none
+	keys     []ssh.Signer
+	tried    []string
+	problems []error
+	stuck    bool // a key was wanted that did not open
+}
+
+// keyring collects the keys for a host: certificates first, then key files, then what else the agent has.
+func (s *SSH) keyring(ctx context.Context, h hop, clock *time.Timer) (*keyring, error) {
+	k := &keyring{site: s, hop: h, ctx: ctx, clock: clock}
+	agents := k.agentKeys()
+	var own []ssh.Signer
+	for _, file := range h.identities {
+		key, err := k.identity(file, agents)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && !h.explicit:
+		case err != nil:
+			k.problems = append(k.problems, err)
+		default:
+			own = append(own, named{key, file})
+		}
+	}
+	certified, err := k.certified(own)
+	if err != nil {
+		k.close()
+		return nil, err
+	}
+	all := append(certified, own...)
+	if !h.identitiesOnly {
+		for _, key := range agents {
+			all = append(all, named{key, "agent"})
+		}
+	}
+	for _, key := range all {
+		k.add(key)
+	}
+	return k, nil
+}
+
+// add takes a key once: a server ends the login after some that it does not know.
+func (k *keyring) add(key ssh.Signer) {
+	blob := key.PublicKey().Marshal()
+	for _, other := range k.keys {
+		if bytes.Equal(other.PublicKey().Marshal(), blob) {
+			return
+		}
+	}
+	k.keys = append(k.keys, key)
+	from := key.(named).from
+	k.tried = append(k.tried, fmt.Sprintf("%s %s (%s)", key.PublicKey().Type(), ssh.FingerprintSHA256(key.PublicKey()), from))
+}
+
+func (k *keyring) signers() ([]ssh.Signer, error) { return k.keys, nil }
+
+func (k *keyring) close() {
+	if k.agent != nil {
+		k.agent.Close()
+	}
+}
+
+// agentKeys asks the agent. One that does not answer is a problem, but other keys may do.
+func (k *keyring) agentKeys() []ssh.Signer {
+	socket := k.site.options.AgentSocket
+	if socket == "" {
+		return nil
+	}
+	conn, err := (&net.Dialer{}).DialContext(k.ctx, "unix", socket)
+	if err != nil {
+		k.problems = append(k.problems, fmt.Errorf("the ssh agent does not answer: %w", err))
+		return nil
+	}
+	k.agent = conn
+	context.AfterFunc(k.ctx, func() { conn.Close() })
+	keys, err := agent.NewClient(conn).Signers()
+	if err != nil {
+		k.problems = append(k.problems, fmt.Errorf("asking the ssh agent: %w", err))
+	}
+	return keys
+}
+
+// identity reads a key file. An encrypted one is opened only when the server wants a signature, and not at all if the
+// agent has its key.
+func (k *keyring) identity(file string, agents []ssh.Signer) (ssh.Signer, error) {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	key, err := ssh.ParsePrivateKey(content)
+	var missing *ssh.PassphraseMissingError
+	switch {
+	case err == nil:
+		return key, nil
+	case !errors.As(err, &missing):
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	public := missing.PublicKey
+	if public == nil { // an older format, which hides it
+		line, err := os.ReadFile(file + ".pub")
+		if err == nil {
+			public, _, _, _, err = ssh.ParseAuthorizedKey(line)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s is encrypted, and its public key is not beside it: %w", file, err)
+		}
+	}
+	for _, a := range agents {
+		if bytes.Equal(a.PublicKey().Marshal(), public.Marshal()) {
+			return a, nil
+		}
+	}
+	if open, ok := k.site.keys.get(file); ok {
+		return open, nil
+	}
+	return locked{public: public, open: func() (ssh.Signer, error) { return k.unlock(file, content) }}, nil
+}
+
+// unlock asks for the passphrase of a key.
+func (k *keyring) unlock(file string, content []byte) (ssh.Signer, error) {
+	key, err := func() (ssh.Signer, error) {
+		if k.site.options.Passphrase == nil {
+			return nil, fmt.Errorf("%s: it needs a passphrase, and nobody is here to give it: put the key into an ssh agent", file)
+		}
+		k.clock.Stop()
+		passphrase, err := k.site.options.Passphrase(k.ctx, file)
+		k.clock.Reset(k.site.timing.dial)
+		if err != nil {
+			return nil, fmt.Errorf("%s: asking for its passphrase: %w", file, err)
+		}
+		key, err := ssh.ParsePrivateKeyWithPassphrase(content, passphrase)
+		if errors.Is(err, x509.IncorrectPasswordError) {
+			return nil, fmt.Errorf("%s: wrong passphrase", file)
+		}
+		return key, err
+	}()
+	if err != nil {
+		k.problems, k.stuck = append(k.problems, err), true
+		return nil, err
+	}
+	k.site.keys.put(file, key)
+	return key, nil
+}
+
+// certified joins each certificate with the key that it is for. KEY-cert.pub belongs to KEY without a word.
+func (k *keyring) certified(own []ssh.Signer) ([]ssh.Signer, error) {
+	var found []ssh.Signer
+	for _, key := range own {
+		file := key.(named).from + "-cert.pub"
+		cert, err := readCertificate(file)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			key, err = ssh.NewCertSigner(cert, key)
+		}
+		if err != nil {
+			return nil, corral.ErrorAt(corral.Invalid, file, "%w", err)
+		}
+		found = append(found, named{key, file})
+	}
+	for _, file := range k.hop.certificates {
+		cert, err := readCertificate(file)
+		if err != nil {
+			return nil, corral.ErrorAt(corral.Invalid, file, "%w", err)
+		}
+		for _, key := range own {
+			if bytes.Equal(cert.Key.Marshal(), key.PublicKey().Marshal()) {
+				if key, err = ssh.NewCertSigner(cert, key); err != nil {
+					return nil, corral.ErrorAt(corral.Invalid, file, "%w", err)
+				}
+				found = append(found, named{key, file})
+			}
+		}
+	}
+	return found, nil
+}
+
+func readCertificate(file string) (*ssh.Certificate, error) {
+	line, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	key, _, _, _, err := ssh.ParseAuthorizedKey(line)
+	if err != nil {
+		return nil, err
+	}
+	cert, ok := key.(*ssh.Certificate)
+	if !ok {
+		return nil, errors.New("this is no certificate")
+	}
+	return cert, nil
+}
+
+// explain adds to the error of a login what was tried, if the server said no.
+func (k *keyring) explain(err error) error {
+	denied := strings.Contains(err.Error(), "unable to authenticate") || strings.Contains(err.Error(), "Too many authentication failures")
+	if !denied && !k.stuck {
+		return err
+	}
+	return &LoginError{User: k.hop.user, Address: k.hop.address(), Tried: k.tried, Problems: k.problems, Err: err}
+}
+
+// named is a key with where it is from.
+type named struct {
+	ssh.Signer
+	from string
+}
+
+// SignWithAlgorithm passes on what the embedded interface hides: with RSA the server chooses the algorithm.
+func (n named) SignWithAlgorithm(rand io.Reader, data []byte, algorithm string) (*ssh.Signature, error) {
+	if key, ok := n.Signer.(ssh.AlgorithmSigner); ok {
+		return key.SignWithAlgorithm(rand, data, algorithm)
+	}
+	return n.Signer.Sign(rand, data)
+}
+
+// locked is an encrypted key, which is opened for its first signature.
+type locked struct {
+	public ssh.PublicKey
+	open   func() (ssh.Signer, error)
+}
+
+func (l locked) PublicKey() ssh.PublicKey { return l.public }
+
+func (l locked) Sign(rand io.Reader, data []byte) (*ssh.Signature, error) {
+	return l.SignWithAlgorithm(rand, data, "")
+}
+
+func (l locked) SignWithAlgorithm(rand io.Reader, data []byte, algorithm string) (*ssh.Signature, error) {
+	key, err := l.open()
+	if err != nil {
+		return nil, err
+	}
+	return named{Signer: key}.SignWithAlgorithm(rand, data, algorithm)
+}

@@ -1,0 +1,301 @@
+package gridsite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"strings"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/corral-pilot/corral"
+)
+
+// A link is the connection to a site, if there is one, and what became of the last attempt to make one.
+type link struct {
+	turn    chan struct{} // held by whoever looks at the fields below, for as long as a login takes
+	current *connection
+	failure error
+	pause   time.Duration
+	retryAt time.Time
+	closed  bool
+}
+
+// A connection is a login to the site, and those to the hosts that it goes through, the first one first.
+type connection struct {
+	clients []*ssh.Client
+	lost    chan struct{}
+}
+
+func (c *connection) site() *ssh.Client { return c.clients[len(c.clients)-1] }
+
+// close begins with the one that holds the socket: the others cannot be blocked by it then.
+func (c *connection) close() {
+	for _, client := range c.clients {
+		_ = client.Close()
+	}
+}
+
+// A channel is one session at the site.
+type channel struct {
+	ssh.Channel
+	requests <-chan *ssh.Request
+	on       *connection
+}
+
+// Connect logs in, unless the connection stands, without regard to failures before. Run does so too when it has to.
+func (s *SSH) Connect(ctx context.Context) error {
+	_, err := s.connected(ctx, true)
+	return err
+}
+
+// connected returns the connection, and makes it if need be.
+func (s *SSH) connected(ctx context.Context, atOnce bool) (*connection, error) {
+	select {
+	case s.link.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, s.unavailable("waiting for the login: %w", context.Cause(ctx))
+	}
+	defer func() { <-s.link.turn }()
+	l := &s.link
+	switch {
+	case l.closed:
+		return nil, s.unavailable("the connection was closed")
+	case l.current != nil && !isClosed(l.current.lost):
+		return l.current, nil
+	case !atOnce && time.Now().Before(l.retryAt):
+		return nil, s.unavailable("it is tried again at %s: %w", l.retryAt.Format(time.TimeOnly), l.failure)
+	}
+	c, err := s.dial(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			l.failed(err, s.timing)
+		}
+		return nil, corral.ErrorAt(corral.Unavailable, s.contact, "%w%s", err, s.hint())
+	}
+	l.current, l.failure, l.pause, l.retryAt = c, nil, 0, time.Time{}
+	go func() { _ = c.site().Wait(); c.close(); close(c.lost) }()
+	go c.keepAlive(s.timing)
+	return c, nil
+}
+
+// failed sets the time of the next attempt: after a pause that doubles, with jitter; a long one where a person has to
+// do something, because a server may lock out who fails too often.
+func (l *link) failed(err error, t timing) {
+	l.failure = err
+	l.pause = min(max(2*l.pause, t.minPause), t.maxPause)
+	pause := l.pause
+	var login *LoginError
+	if errors.As(err, &login) {
+		pause = t.loginPause
+	}
+	l.retryAt = time.Now().Add(pause + rand.N(pause/4+1))
+}
+
+// hint says what of the user's configuration Corral did not follow: it may be why a login fails.
+func (s *SSH) hint() string {
+	if len(s.notes) == 0 {
+		return ""
+	}
+	return " (Corral does not follow " + strings.Join(s.notes, ", ") + ")"
+}
+
+func isClosed(c chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// keepAlive closes a connection that does not answer any longer, so that who waits on it learns it.
+func (c *connection) keepAlive(t timing) {
+	tick := time.NewTicker(t.keepalive)
+	defer tick.Stop()
+	for {
+		select {
+		case <-c.lost:
+			return
+		case <-tick.C:
+		}
+		silence := time.AfterFunc(t.answer, c.close)
+		_, _, err := c.site().SendRequest("keepalive@openssh.com", true, nil)
+		silence.Stop()
+		if err != nil {
+			c.close()
+			return
+		}
+	}
+}
+
+// dial logs in at one host of the path after the other.
+func (s *SSH) dial(ctx context.Context) (*connection, error) {
+	c := &connection{lost: make(chan struct{})}
+	for _, h := range s.path {
+		client, err := s.login(ctx, h, c)
+		if err != nil {
+			c.close()
+			return nil, err
+		}
+		c.clients = append(c.clients, client)
+	}
+	return c, nil
+}
+
+// login reaches one host, through the last one of c, within timing.dial; what a person takes to answer does not count.
+func (s *SSH) login(ctx context.Context, h hop, c *connection) (*ssh.Client, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	clock := time.AfterFunc(s.timing.dial, func() { cancel(fmt.Errorf("%s: no answer within %v", h.address(), s.timing.dial)) })
+	defer clock.Stop()
+	dial := (&net.Dialer{}).DialContext
+	if len(c.clients) > 0 {
+		dial = c.site().DialContext
+	}
+	conn, err := dial(ctx, "tcp", h.address())
+	if err != nil {
+		return nil, errors.Join(context.Cause(ctx), err)
+	}
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
+	keys, err := s.keyring(ctx, h, clock)
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	defer keys.close()
+	hostKeys, err := readHostKeys(h)
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	sshConn, channels, requests, err := ssh.NewClientConn(conn, h.address(), &ssh.ClientConfig{
+		User: h.user, Auth: []ssh.AuthMethod{ssh.PublicKeysCallback(keys.signers)},
+		HostKeyCallback: hostKeys.check, HostKeyAlgorithms: hostKeys.algorithms,
+	})
+	if err != nil {
+		conn.Close()
+		return nil, errors.Join(context.Cause(ctx), hostKeys.explain(keys.explain(err)))
+	}
+	return ssh.NewClient(sshConn, channels, requests), nil
+}
+
+// close may be called while commands run.
+func (l *link) close() error {
+	l.turn <- struct{}{}
+	defer func() { <-l.turn }()
+	l.closed = true
+	if l.current != nil {
+		l.current.close()
+		<-l.current.lost
+	}
+	return nil
+}
+
+// Pauses between two attempts to open a session that the server refuses: it may admit fewer than we think, and counts
+// one as open for a moment after its end. With none of ours open it has patience before it is an error.
+const (
+	minRefused = 20 * time.Millisecond
+	maxRefused = time.Second
+	patience   = 30 * time.Second
+)
+
+// open opens a session as soon as there may be one more. The caller gives its place in the gate back. Nothing has
+// been done at the site before, so a connection that turns out to be lost is made anew, once.
+func (s *SSH) open(ctx context.Context) (_ *channel, err error) {
+	select {
+	case s.gate <- struct{}{}:
+	case <-ctx.Done():
+		return nil, s.unavailable("waiting for other commands: %w", context.Cause(ctx))
+	}
+	defer func() {
+		if err != nil {
+			<-s.gate
+		}
+	}()
+	pause, alone, again := minRefused, time.Duration(0), false
+	for {
+		c, err := s.connected(ctx, false)
+		if err != nil {
+			return nil, err
+		}
+		session, err := c.session(ctx)
+		var refused *ssh.OpenChannelError
+		switch {
+		case err == nil:
+			return session, nil
+		case ctx.Err() != nil || again && !errors.As(err, &refused) || alone > patience:
+			return nil, s.unavailable("opening a session: %w", err)
+		case !errors.As(err, &refused):
+			again = true
+			c.close()
+			<-c.lost
+			continue
+		}
+		if alone += pause; len(s.gate) > 1 {
+			alone = 0
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, maxRefused)
+	}
+}
+
+// session opens one more session on the connection.
+func (c *connection) session(ctx context.Context) (*channel, error) {
+	type opened struct {
+		*channel
+		err error
+	}
+	answer := make(chan opened, 1)
+	go func() {
+		ch, requests, err := c.site().OpenChannel("session", nil)
+		answer <- opened{&channel{ch, requests, c}, err}
+	}()
+	select {
+	case o := <-answer:
+		return o.channel, o.err
+	case <-ctx.Done():
+		go func() {
+			if o := <-answer; o.err == nil {
+				o.Close()
+			}
+		}()
+		return nil, context.Cause(ctx)
+	}
+}
+
+// kill ends a command that is not wanted any longer. The server is asked to, and where it does not pass signals on, as
+// OpenSSH's for root, the process group is killed by a command of its own.
+func (s *SSH) kill(c *channel, e *execution) {
+	ctx, cancel := context.WithTimeout(context.Background(), s.timing.kill)
+	defer cancel()
+	pid := e.stderr.pid(ctx)
+	if pid == "" {
+		return
+	}
+	_, _ = c.SendRequest("signal", false, ssh.Marshal(struct{ Name string }{"KILL"}))
+	session, err := c.on.session(ctx)
+	if err != nil {
+		return
+	}
+	defer session.Close()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		ok, err := session.SendRequest("exec", true, ssh.Marshal(struct{ Line string }{"kill -9 -" + pid}))
+		if ok && err == nil {
+			exitOf(session.requests)
+		}
+	}()
+	select {
+	case <-ended:
+	case <-ctx.Done():
+	}
+}
