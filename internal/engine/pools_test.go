@@ -41,6 +41,8 @@ func (onlyRelease) Release(context.Context, string) (dir, version string, err er
 	return dir, htcondorVersion, err
 }
 
+func (onlyRelease) Prune([]string) error { return nil }
+
 // unprivileged is the user whom pools of tests belong to: HTCondor refuses root.
 func unprivileged() string {
 	if os.Getuid() == 0 {

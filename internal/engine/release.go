@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/store"
@@ -105,7 +106,7 @@ func (c *Catalog) unpacked(ctx context.Context, s packages.Signed) (dir, version
 	if err != nil {
 		return "", "", err
 	}
-	dir = filepath.Join(filepath.Dir(c.depot.dir), "releases", digits)
+	dir = filepath.Join(c.releasesDir(), digits)
 	c.releases.Lock()
 	defer c.releases.Unlock()
 	switch _, err := packages.Check(dir); {
@@ -132,7 +133,30 @@ func (c *Catalog) unpacked(ctx context.Context, s packages.Signed) (dir, version
 	return dir, s.Version, packages.Unpack(archive, s.Package, dir)
 }
 
-// setAside removes a damaged release. It is renamed first, so that there is never half of one; the files that
+// releasesDir is where packages for pools are unpacked.
+func (c *Catalog) releasesDir() string { return filepath.Join(filepath.Dir(c.depot.dir), "releases") }
+
+// Prune removes what was unpacked for Release, but for the folders of keep. They can be unpacked again.
+func (c *Catalog) Prune(keep []string) error {
+	c.releases.Lock()
+	defer c.releases.Unlock()
+	entries, err := os.ReadDir(c.releasesDir())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, e := range entries {
+		dir := filepath.Join(c.releasesDir(), e.Name())
+		if e.IsDir() && !slices.Contains(keep, dir) {
+			err = errors.Join(err, setAside(dir))
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("removing releases: %w", err)
+	}
+	return nil
+}
+
+// setAside removes a release that is damaged or not needed. It is renamed first, so that there is never half of one; the files that
 // a running pool has open stay until it ends.
 func setAside(dir string) error {
 	old, err := os.MkdirTemp(filepath.Dir(dir), ".damaged-")

@@ -198,3 +198,27 @@ func TestReleaseThatIsInstalled(t *testing.T) {
 		t.Errorf("Release = %s, %s, %v, want %s and 10.4.2", got, version, err, dir)
 	}
 }
+
+// What no cluster is made of any more does not stay, nor what an unpacking that was killed has left.
+func TestPruneReleases(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.cfg.Depot = OpenDepot(t.TempDir(), depot.signer)
+	catalog := New(w.lg, w.db, nil, w.cfg).Catalog()
+	if err := catalog.Prune(nil); err != nil {
+		t.Errorf("Prune() of nothing: %v", err)
+	}
+	dir := catalog.releasesDir()
+	for _, name := range []string{"old/sbin", "new/sbin", ".damaged-1/release"} {
+		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := catalog.Prune([]string{filepath.Join(dir, "new"), "/usr"}); err != nil {
+		t.Fatal(err)
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) != 1 || left[0].Name() != "new" || !exists(filepath.Join(dir, "new", "sbin")) {
+		t.Errorf("left are %v (%v), want new", left, err)
+	}
+}

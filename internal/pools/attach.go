@@ -56,10 +56,7 @@ func (k *keeper) token() (string, error) {
 
 // attach checks that the pool answers and takes the token, and makes the cluster READY or FAILED.
 func (k *keeper) attach(ctx context.Context, c corral.Cluster) (time.Duration, error) {
-	ref, dir, _, err := k.find(ctx, c)
-	if err == nil {
-		err = k.link(dir)
-	}
+	ref, _, err := k.linkRelease(ctx, c)
 	if err == nil {
 		err = k.use(c)
 	}

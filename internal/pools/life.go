@@ -44,6 +44,7 @@ func (k *keeper) start(ctx context.Context, c corral.Cluster) (time.Duration, er
 	took := time.Since(from).Round(time.Millisecond)
 	k.lg.Info("pool started", "collector", c.Collector, "version", c.Version, "took", took)
 	k.found(pool, pool.Tools())
+	k.p.pruneReleases()
 	return 0, k.started(ctx, fmt.Sprintf("HTCondor %s of %s at %s, in %v", c.Version, c.HTCondor, c.Collector, took))
 }
 
@@ -80,12 +81,9 @@ func stop(ctx context.Context, pool *condor.Pool) error {
 
 // choose decides what the pool is made of and where it listens, and records both before anything is started.
 func (k *keeper) choose(ctx context.Context, c corral.Cluster) (corral.Cluster, error) {
-	ref, dir, version, err := k.find(ctx, c)
+	ref, version, err := k.linkRelease(ctx, c)
 	if err != nil {
 		return c, err
-	}
-	if err := k.link(dir); err != nil {
-		return c, fmt.Errorf("preparing the cluster's folder: %w", err)
 	}
 	address := c.Collector
 	if address == "" {
@@ -111,6 +109,37 @@ func (k *keeper) find(ctx context.Context, c corral.Cluster) (ref, dir, version 
 	}
 	dir, version, err = k.p.cfg.Releases.Release(ctx, ref)
 	return ref, dir, version, err
+}
+
+// linkRelease finds the HTCondor that the cluster is made of, and has the link in its folder lead there.
+func (k *keeper) linkRelease(ctx context.Context, c corral.Cluster) (ref, version string, err error) {
+	k.p.linking.Lock()
+	defer k.p.linking.Unlock()
+	ref, dir, version, err := k.find(ctx, c)
+	if err == nil {
+		if err = k.link(dir); err != nil {
+			err = fmt.Errorf("preparing the cluster's folder: %w", err)
+		}
+	}
+	return ref, version, err
+}
+
+// pruneReleases removes releases that no cluster is made of any more: each upgrade leaves one.
+func (p *Pools) pruneReleases() {
+	p.linking.Lock()
+	defer p.linking.Unlock()
+	links, err := filepath.Glob(filepath.Join(p.cfg.Dir, "*", "release"))
+	var used []string
+	for _, name := range links {
+		dir, errRead := os.Readlink(name)
+		used, err = append(used, dir), errors.Join(err, errRead)
+	}
+	if err == nil {
+		err = p.cfg.Releases.Prune(used)
+	}
+	if err != nil {
+		p.lg.Warn("releases that nobody uses stay", "err", err)
+	}
 }
 
 // open returns the cluster's own pool, running or not. Its release is the link in the folder, which stays where it is when the
@@ -156,11 +185,7 @@ func (k *keeper) link(release string) error {
 // adopt finds the pool of a READY cluster, which an earlier corrald has started.
 func (k *keeper) adopt(ctx context.Context, c corral.Cluster) error {
 	if _, err := os.Stat(k.release()); err != nil { // what it leads to was deleted, or never there
-		_, dir, _, err := k.find(ctx, c)
-		if err != nil {
-			return err
-		}
-		if err := k.link(dir); err != nil {
+		if _, _, err := k.linkRelease(ctx, c); err != nil {
 			return err
 		}
 	}
@@ -196,6 +221,7 @@ func (k *keeper) end(ctx context.Context, c corral.Cluster, move corral.ClusterM
 		if err := os.RemoveAll(k.dir); err != nil {
 			return k.fail(ctx, c, err)
 		}
+		k.p.pruneReleases()
 	}
 	return k.move(ctx, c.State, move, "")
 }

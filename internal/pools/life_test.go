@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -312,6 +313,35 @@ func TestNoQueueThatNobodyCloses(t *testing.T) {
 	}
 	if late, err := k.queueOf(c, tools); corral.KindOf(err) != corral.Unavailable {
 		t.Errorf("queueOf() after the end = %v, %v, want unavailable", late, err)
+	}
+	w.begin()
+}
+
+// A recorder notes which releases are to be kept.
+type recorder struct {
+	installed
+	kept []string
+}
+
+func (r *recorder) Prune(keep []string) error {
+	r.kept = keep
+	return nil
+}
+
+// TestReleasesInUseAreKept also those of clusters that are stopped: they may be started again.
+func TestReleasesInUseAreKept(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.ready("running")
+	stopped := w.ready("stopped")
+	w.move(stopped.ID, corral.ClusterStop)
+	w.await(stopped.ID, corral.ClusterStopped)
+	w.endRun()
+	r := &recorder{}
+	w.pools.cfg.Releases = r
+	w.pools.pruneReleases()
+	if !slices.Equal(r.kept, []string{release, release}) {
+		t.Errorf("kept are %q, want %s of both clusters", r.kept, release)
 	}
 	w.begin()
 }

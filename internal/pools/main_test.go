@@ -60,6 +60,8 @@ func (installed) Release(_ context.Context, ref string) (dir, version string, er
 	return ref, "23.9.6", nil
 }
 
+func (installed) Prune([]string) error { return nil }
+
 // A queue is nobody's: nothing is submitted to it here.
 type queue struct {
 	run.Queue

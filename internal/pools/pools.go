@@ -35,6 +35,8 @@ type Releases interface {
 	Newest(ctx context.Context) (ref string, err error)
 	// Release returns the folder of what ref names, and HTCondor's version.
 	Release(ctx context.Context, ref string) (dir, version string, err error)
+	// Prune removes what was unpacked for Release, but for these folders.
+	Prune(keep []string) error
 }
 
 // A Queue is the job queue of a cluster, which somebody has to close.
@@ -63,6 +65,8 @@ type Pools struct {
 
 	mu      sync.Mutex // guards following
 	keepers map[corral.ClusterID]*keeper
+
+	linking sync.Mutex // held from where a release is found until a cluster's link leads to it, and while others are removed
 }
 
 // New returns pools that are looked after once Run is called.

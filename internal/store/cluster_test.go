@@ -112,6 +112,15 @@ func TestPoolTokens(t *testing.T) {
 	over(first, second)
 	w.write(func(tx *store.Tx) error { return tx.RevokedPoolToken("a") })
 	over(second)
+	next := w.attempt(w.createGlidein(w.newGlidein()))
+	w.write(func(tx *store.Tx) error {
+		return tx.AddPoolToken(corral.PoolToken{ID: "d", Cluster: w.cluster.ID, Attempt: next.ID, EndsAt: soon})
+	})
+	var ids string
+	err := raw(t, w.path).QueryRow("select group_concat(id, ' ' order by id) from pool_tokens").Scan(&ids)
+	if err != nil || ids != "a b d" {
+		t.Errorf("tokens %q (%v) are kept, want all but the one that has ended, of an attempt that has", ids, err)
+	}
 }
 
 func TestRemoveClusterRefusesWhileItIsNeeded(t *testing.T) {

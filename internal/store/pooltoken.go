@@ -8,9 +8,13 @@ import (
 )
 
 // AddPoolToken notes that a token was made for an attempt, before anybody is given it. One that the attempt was given
-// before, and is given again, is noted once.
+// before, and is given again, is noted once. Tokens that nobody has to refuse or replace any more are forgotten.
 func (t *Tx) AddPoolToken(p corral.PoolToken) error {
-	_, err := t.exec("insert into pool_tokens (id, cluster_id, job_id, ends_at_ms) values (?, ?, ?, ?) on conflict (id) do update set ends_at_ms = excluded.ends_at_ms",
+	_, err := t.exec("delete from pool_tokens where ends_at_ms <= ? and job_id in (select id from jobs where state = 'ENDED')", at(&t.now))
+	if err != nil {
+		return fmt.Errorf("forgetting tokens that are over: %w", err)
+	}
+	_, err = t.exec("insert into pool_tokens (id, cluster_id, job_id, ends_at_ms) values (?, ?, ?, ?) on conflict (id) do update set ends_at_ms = excluded.ends_at_ms",
 		p.ID, p.Cluster, p.Attempt, at(&p.EndsAt))
 	if err != nil {
 		return fmt.Errorf("noting a pool's token: %w", err)
