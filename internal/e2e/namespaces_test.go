@@ -51,7 +51,7 @@ func newStand(t *testing.T, topology netns.Topology) *stand {
 func (s *stand) atPool(env ...string) func(script string) string {
 	return func(script string) string {
 		s.t.Helper()
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 		defer cancel()
 		start := s.pool.UserCommand
 		if os.Getuid() == 0 {
@@ -173,7 +173,7 @@ func (s *stand) tenJobs() {
 	jobs := "executable = /bin/readlink\ntransfer_executable = false\nshould_transfer_files = YES\nrequest_memory = 16\n" +
 		"arguments = /proc/self/ns/net\noutput = out.$(Process)\nlog = log\nqueue 10\n"
 	s.write("ten.sub", jobs)
-	s.in("condor_submit -terse ten.sub && condor_wait -wait 45 log")
+	s.in("condor_submit -terse ten.sub && condor_wait -wait 90 log")
 	for i := range 10 {
 		if got := s.content(fmt.Sprintf("out.%d", i)); got != node {
 			s.t.Errorf("job %d printed %q, want %s", i, got, node)
@@ -185,7 +185,7 @@ func (s *stand) tenJobs() {
 func (s *stand) request(mode corral.BrokerMode) (id string) {
 	s.t.Helper()
 	return s.must("glidein", "create", "--site", "node", "--cluster", "mine", "--cpus", "2", "--memory", "256MiB",
-		"--walltime", "3m", "--broker", string(mode), "-q")
+		"--walltime", "10m", "--broker", string(mode), "-q")
 }
 
 // A wish is a --broker and what must come of it.
@@ -228,7 +228,7 @@ func TestNamespaces(t *testing.T) {
 					ids = append(ids, s.request(w.mode))
 				}
 				for i, w := range tt.wishes {
-					s.wantWish(w, ids[i], s.corral("glidein", "wait", ids[i], "--timeout", "45s"))
+					s.wantWish(w, ids[i], s.corral("glidein", "wait", ids[i], "--timeout", "90s"))
 				}
 			})
 			if relay := s.corral("glidein", "create", "--site", "node", "--cluster", "mine", "--broker", "relay"); relay.code != 3 || !strings.Contains(relay.stderr, "no relay") {
