@@ -2,6 +2,7 @@ package condor
 
 import (
 	_ "embed"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -55,13 +56,17 @@ func (c PoolConfig) check() error {
 
 // checkFolders refuses what configuration text cannot hold.
 func checkFolders(dir, release string) error {
-	for _, path := range []string{dir, release} {
-		if !filepath.IsAbs(path) {
-			return fmt.Errorf("HTCondor in %q: no absolute path", path)
-		}
-		if strings.ContainsAny(path, " \t\r\n\"'$#\\,") {
-			return fmt.Errorf("HTCondor in %q: its configuration cannot name that", path)
-		}
+	return errors.Join(CheckFolder(dir), CheckFolder(release))
+}
+
+// CheckFolder reports why no HTCondor can be in a folder, or below it. Daemons in a folder with white space do not
+// start; a backslash, or a macro, is not taken for what it is. Commas, quotes and other dollar signs do no harm.
+func CheckFolder(path string) error {
+	if !filepath.IsAbs(path) {
+		return fmt.Errorf("HTCondor in %q: no absolute path", path)
+	}
+	if strings.ContainsAny(path, " \t\r\n\\") || strings.Contains(path, "$(") || strings.Contains(path, "$$") {
+		return fmt.Errorf("HTCondor in %q: its configuration cannot name a folder with a blank, a backslash, $( or $$ in it", path)
 	}
 	return nil
 }

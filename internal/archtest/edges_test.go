@@ -75,7 +75,7 @@ var edges = map[string]map[string]string{
 		"internal/follow": "progress", "internal/personal": "starts corrald", "internal/xdg": "a layout in a temporary folder",
 		"workflow": "reads the example",
 	},
-	"internal/server": {root: "nouns", "api": "the contract", "internal/run": "starts runs", "internal/store": "everything else", "packages": "orders versions", "resubmit": "reads policies"},
+	"internal/server": {root: "nouns", "api": "the contract", "condor": "where it can be", "internal/run": "starts runs", "internal/store": "everything else", "packages": "orders versions", "resubmit": "reads policies"},
 
 	"cmd/corral": {
 		root: "prints the nouns", "api": "asks corrald", "internal/demo": "verb demo", "internal/follow": "progress",

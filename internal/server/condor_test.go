@@ -435,6 +435,25 @@ func TestGlideinOfACondorCluster(t *testing.T) {
 	must(f.CreateGlidein(t.Context(), embedded, ""))(t)
 }
 
+// What HTCondor cannot be in is refused before anything is sent there; embedded workers can.
+func TestGlideinAtARootThatHTCondorCannotName(t *testing.T) {
+	t.Parallel()
+	f := condorFixture(t)
+	k := f.pool(t)
+	f.move(t, k.ID, corral.ClusterStarted)
+	for name, root := range map[string]string{"blank": "/srv/my site", "macro": "/srv/$(HOME)", "comma": "/srv/a,b"} {
+		var site corral.Site
+		f.write(t, func(tx *store.Tx) (err error) {
+			site, err = tx.CreateSite(corral.Site{Name: name, Owner: "local", Contact: "local:", Batch: "fork", Root: root})
+			return err
+		})
+		_, err := f.CreateGlidein(t.Context(), api.NewGlidein{Site: name, Cluster: "mine", Hosts: 1, CPUs: 1, Walltime: small().Walltime}, "")
+		if refused := err != nil && strings.Contains(err.Error(), "its configuration cannot name"); refused != (name != "comma") {
+			t.Errorf("%s at %s: %v", name, site.Root, err)
+		}
+	}
+}
+
 // A pool's collector lists workers for a moment after they have left; a glidein that is over has none.
 func TestGlideinThatIsOverHasNoWorkers(t *testing.T) {
 	t.Parallel()

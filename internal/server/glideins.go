@@ -13,6 +13,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/condor"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/resubmit"
 )
@@ -112,6 +113,9 @@ func (s *Server) canJoin(ctx context.Context, in api.NewGlidein) error {
 	})
 	if err != nil || cluster.Kind != corral.Condor {
 		return err
+	}
+	if err := condor.CheckFolder(site.Root); err != nil {
+		return corral.ErrorAt(corral.Unsatisfiable, "site", "the root of %s cannot have workers of kind %s: %w", site.Name, cluster.Kind, err)
 	}
 	return s.cfg.CheckGlidein(ctx, site, cluster)
 }
