@@ -63,3 +63,11 @@ func KindOf(err error) Kind {
 	}
 	return Internal
 }
+
+// KindOr returns the kind of err, or otherwise if it has none of its own.
+func KindOr(err error, otherwise Kind) Kind {
+	if kind := KindOf(err); kind != Internal {
+		return kind
+	}
+	return otherwise
+}

@@ -155,23 +155,15 @@ func (c *Catalog) Import(ctx context.Context, source string, signature []byte, s
 	}
 	s, err := c.signature(ctx, at, signature)
 	if err != nil {
-		return corral.Package{}, corral.ErrorAt(kindOr(err, corral.Invalid), "signature", "%w", err)
+		return corral.Package{}, corral.ErrorAt(corral.KindOr(err, corral.Invalid), "signature", "%w", err)
 	}
 	if err := s.Check(c.depot.trusted); err != nil {
 		return corral.Package{}, err
 	}
 	if _, err := c.download(ctx, s, []string{at.String()}); err != nil {
-		return corral.Package{}, corral.ErrorAt(kindOr(err, corral.Failed), "source", "%w", err)
+		return corral.Package{}, corral.ErrorAt(corral.KindOr(err, corral.Failed), "source", "%w", err)
 	}
 	return described(s), nil
-}
-
-// kindOr is the kind of an error, or otherwise if it has none.
-func kindOr(err error, otherwise corral.Kind) corral.Kind {
-	if kind := corral.KindOf(err); kind != corral.Internal {
-		return kind
-	}
-	return otherwise
 }
 
 func sourceURL(source string) (*url.URL, error) {

@@ -155,18 +155,10 @@ func (i Installation) Pack(w io.Writer, what string) (packages.Package, error) {
 		err = t.fill(names, what)
 	}
 	if err != nil {
-		return packages.Package{}, corral.ErrorAt(kindOr(err, corral.Failed), "packing "+what, "%w", err)
+		return packages.Package{}, corral.ErrorAt(corral.KindOr(err, corral.Failed), "packing "+what, "%w", err)
 	}
 	h := packages.Header{What: what, Version: i.Version, Platform: corral.Platform{OS: "linux", Arch: i.Arch, Libc: packages.Static}}
 	return packages.Build(w, h, os.DirFS(dir), t.relocations...)
-}
-
-// kindOr is the kind of an error, or otherwise if it has none.
-func kindOr(err error, otherwise corral.Kind) corral.Kind {
-	if kind := corral.KindOf(err); kind != corral.Internal {
-		return kind
-	}
-	return otherwise
 }
 
 // What a worker runs. condor_version says what an unpacked package is.
