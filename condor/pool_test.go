@@ -199,7 +199,7 @@ func TestNewPoolRefuses(t *testing.T) {
 		root   bool // matters to root only
 	}{
 		"relative":    {func(c *PoolConfig) { c.Dir = "pool" }, "no absolute path", false},
-		"macro":       {func(c *PoolConfig) { c.Dir += "$(x)" }, "cannot name that", false},
+		"macro":       {func(c *PoolConfig) { c.Dir += "$(x)" }, "configuration cannot name", false},
 		"no port":     {func(c *PoolConfig) { c.Address = netipAddr("127.0.0.1:0") }, "no address", false},
 		"any address": {func(c *PoolConfig) { c.Address = netipAddr("0.0.0.0:9618") }, "no address", false},
 		"no user":     {func(c *PoolConfig) { c.RunAs = "no-such-user" }, "run_as", false},
