@@ -1,6 +1,7 @@
 package store
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -252,7 +253,10 @@ func (t *Tx) NoteWorkers(id corral.JobID, n int) (corral.Job, error) {
 		return corral.Job{}, corral.Errorf(corral.Invalid, "%s has no workers", j.Name())
 	}
 	j.Workers, j.UpdatedAt = n, t.after(j.UpdatedAt)
-	return j, jobs.update(t, j)
+	if err := jobs.update(t, j); err != nil {
+		return corral.Job{}, err
+	}
+	return j, t.Log(ObjectJob, int64(id), "workers", fmt.Sprintf("%d registered", n))
 }
 
 // saveJob stores j with its line of history, whose event and former state are in e, and settles its

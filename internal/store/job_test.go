@@ -59,7 +59,7 @@ func TestJobKeepsAllFields(t *testing.T) {
 		}
 		return nil
 	})
-	story := "create >NEW, submit NEW>SUBMITTED, drain SUBMITTED>SUBMITTED, lease SUBMITTED>SUBMITTED, " +
+	story := "create >NEW, submit NEW>SUBMITTED, drain SUBMITTED>SUBMITTED, lease SUBMITTED>SUBMITTED, workers SUBMITTED>SUBMITTED, " +
 		"start SUBMITTED>RUNNING, end RUNNING>ENDED"
 	if got := w.story(store.ObjectJob, int64(j.ID)); got != story {
 		t.Errorf("history = %s, want %s", got, story)
