@@ -276,10 +276,10 @@ func running(pid int) bool {
 	return ok && !strings.HasPrefix(after, "Z")
 }
 
-// Erase deletes what a stopped corrald left: state, cache and sockets. Run directories stay unless
+// Erase deletes what a stopped corrald left: state, caches and sockets. Run directories stay unless
 // purge.
 func (c Corrald) Erase(purge bool) error {
-	paths := []string{c.Layout.Socket, c.Layout.Worker, c.Layout.State, c.Layout.Cache}
+	paths := []string{c.Layout.Socket, c.Layout.Worker, c.Layout.State, c.Layout.Cache, c.Layout.Downloads()}
 	if purge {
 		paths = append(paths, c.Layout.Data)
 	}

@@ -98,7 +98,7 @@ func (l Layout) PID() string         { return filepath.Join(l.State, "corrald.pi
 func (l Layout) Log() string         { return filepath.Join(l.State, "corrald.log") }
 func (l Layout) Certificate() string { return filepath.Join(l.State, "worker-port") }
 
-// Downloads is a directory for what can be downloaded or made again, at some cost: `corral down` leaves it.
+// Downloads is a directory for what can be downloaded or made again, at some cost.
 func (l Layout) Downloads() string { return l.Cache + "-downloads" }
 
 // Pools is the parent of the folders of HTCondor pools.
