@@ -184,7 +184,13 @@ func (a apt) configure(ctx context.Context, suite string) error {
 		return err
 	}
 	source := fmt.Sprintf("deb [arch=%s signed-by=%s] %s %s main\n", a.arch, keyring, site, suite)
-	config := fmt.Sprintf(`Dir::Etc::SourceList "%[1]s/sources.list";
+	// What the machine has apt do after an update is about the machine's own packages.
+	config := fmt.Sprintf(`#clear APT::Update::Pre-Invoke;
+#clear APT::Update::Post-Invoke;
+#clear APT::Update::Post-Invoke-Success;
+#clear DPkg::Pre-Invoke;
+#clear DPkg::Post-Invoke;
+Dir::Etc::SourceList "%[1]s/sources.list";
 Dir::Etc::SourceParts "%[1]s/empty";
 Dir::Etc::Preferences "/dev/null";
 Dir::Etc::PreferencesParts "%[1]s/empty";
