@@ -22,7 +22,7 @@ const (
 	lookGap    = 100 * time.Millisecond  // between two looks at what the daemons wrote
 	joinTime   = time.Minute             // for the pool to take a worker in; HTCondor itself would try for ever
 	quitTime   = 1500 * time.Millisecond // for the daemons to end in order, within the supervisor's grace
-	updateMost = 30 * time.Second        // between two words of a worker to the collector: this, or a twentieth of its time
+	updateMost = 10 * time.Second        // between two words of a worker to the collector: this, or a twentieth of its time; so long it is missing in a pool that was started again
 	retireMost = 30 * time.Second        // before its end a worker takes no more jobs: this, or a tenth of its time
 )
 
