@@ -40,6 +40,7 @@ compiler:
 test-more: compiler ## longer checks: more cases of properties, fuzzing, repeated crashes, the other architecture
 	$(GO) test -timeout 20m $(rapid_packages) -rapid.checks=1000
 	$(GO) test -race -count=3 -timeout 20m -run 'Kill|Restart|Survives' ./...
+	$(GO) test -race -tags soak -timeout 20m -run 'CondorSurvives' ./internal/e2e
 	scripts/fuzz $(FUZZTIME)
 	CGO_ENABLED=0 GOARCH=arm64 $(GO) vet ./...
 	CGO_ENABLED=0 GOARCH=arm64 $(GO) build -trimpath -ldflags '-s -w $(version)' -o /dev/null ./cmd/pilot
@@ -55,8 +56,9 @@ bench-glideins: build ## 200 glideins in one HTCondor pool: time, memory, jobs a
 
 lint: ## format, vet, staticcheck, go.mod, and the architecture as tests
 	@unformatted=$$(gofmt -l $(go_files)); [ -z "$$unformatted" ] || { echo "not formatted (make fmt):"; echo "$$unformatted"; exit 1; }
-	$(GO) vet ./...
+	$(GO) vet -tags soak ./...
 	$(GO) run $(STATICCHECK) ./...
+	$(GO) run $(STATICCHECK) -tags soak ./internal/e2e
 	$(GO) mod tidy -diff
 	$(GO) test ./internal/archtest
 

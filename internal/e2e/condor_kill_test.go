@@ -1,3 +1,5 @@
+//go:build soak
+
 package e2e
 
 import (
@@ -248,4 +250,9 @@ func parent(pid int) int {
 	}
 	p, _ := strconv.Atoi(fields[1])
 	return p
+}
+
+func (u *condorUser) workers() []corral.Worker {
+	u.t.Helper()
+	return read[[]corral.Worker](u.user, "cluster", "workers", "mine")
 }

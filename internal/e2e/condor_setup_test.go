@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/corral-pilot/corral"
 )
 
 // A condorUser is a user whose cluster "mine" is an HTCondor pool. Root's corrald runs as nobody, as it must.
@@ -106,11 +105,6 @@ func (u *condorUser) timed(what string, do func()) {
 	from := time.Now()
 	do()
 	u.t.Logf("%6.1f s  %s", time.Since(from).Seconds(), what)
-}
-
-func (u *condorUser) workers() []corral.Worker {
-	u.t.Helper()
-	return read[[]corral.Worker](u.user, "cluster", "workers", "mine")
 }
 
 // startPool starts corrald, the cluster mine and the site here.
