@@ -151,9 +151,9 @@ var libraryName = regexp.MustCompile(`\x00(lib[A-Za-z0-9_+-]+)\.so(\.[0-9.]+)?\x
 func (t *tree) opened(library []byte, what string) []string {
 	var names []string
 	for _, m := range libraryName.FindAllSubmatch(bytes.ReplaceAll(library, []byte{0}, []byte{0, 0}), -1) {
-		stem, name := string(m[1]), strings.Trim(string(m[0]), "\x00")
-		_, worker := openedByWorkers[stem]
-		_, pool := openedByPools[stem]
+		name := strings.Trim(string(m[0]), "\x00")
+		_, worker := openedByWorkers[string(m[1])]
+		_, pool := openedByPools[string(m[1])]
 		if _, err := t.from.library(name); err == nil && (worker || pool && what == Pool) {
 			names = append(names, name)
 		}
