@@ -30,7 +30,7 @@ demo-condor: build ## the same on a real HTCondor pool, of packages made from De
 	bin/corral demo --kind condor
 
 test: build compiler ## all tests, with the race detector and in random order
-	$(GO) test -race -shuffle=on -timeout 10m ./...
+	$(GO) test -race -shuffle=on -p 3 -timeout 10m ./...
 
 test-all: test test-more ## test, then the longer checks
 
