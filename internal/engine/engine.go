@@ -138,6 +138,7 @@ func (e *Engine) sitesToServe(ctx context.Context) ([]corral.SiteID, error) {
 const (
 	pollSoon    = 50 * time.Millisecond // after an action, or when workers came or went
 	pollBusy    = 200 * time.Millisecond
+	pollShare   = 4 // a poll takes at most one of so many parts of the time: hundreds of jobs on a busy machine leave none to spare
 	pollSteady  = 2 * time.Second
 	pollNothing = time.Minute // nothing is to be polled; what happens ends the wait sooner
 	troubleMin  = time.Second

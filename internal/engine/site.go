@@ -82,7 +82,7 @@ func (l *siteLoop) serve(ctx context.Context, now time.Time, w reconcile.World) 
 		if err := l.observe(ctx, w, live); err != nil {
 			return err
 		}
-		l.nextPoll = now.Add(l.pace(now))
+		l.nextPoll = now.Add(max(l.pace(now), pollShare*time.Since(now)))
 		var err error
 		if w, err = l.load(ctx); err != nil {
 			return err

@@ -24,13 +24,15 @@ type view struct {
 	heard   time.Time // when it last answered
 	changed time.Time // when workers or attempts last changed
 	live    []corral.JobID
-	silent  bool // it does not answer, and that was said
+	rest    time.Duration // from then on it is left in peace
+	silent  bool          // it does not answer, and that was said
 }
 
 // How often the collector is asked. A question costs it and us some 40 ms of a processor.
 const (
 	lookFast  = 300 * time.Millisecond // while somebody waits for workers
 	lookSlow  = 3 * time.Second        // to see which of them are busy
+	lookShare = 4                      // a question takes at most one of so many parts of the time
 	lookNever = time.Hour              // without an attempt there is nobody to see: the store wakes the keeper
 )
 
@@ -52,11 +54,12 @@ func (k *keeper) look(ctx context.Context, c corral.Cluster, live []attempt) tim
 		k.view.live, k.view.changed = ids, now
 		k.show(ofAttempts(k.known(), live)) // also where nobody is asked any longer
 	}
-	if wait := time.Until(k.view.at.Add(k.pace(now, live))); wait > 0 {
+	if wait := time.Until(k.view.at.Add(max(k.pace(now, live), k.view.rest))); wait > 0 {
 		return wait
 	}
 	k.ask(ctx, c, live)
-	return k.pace(time.Now(), live)
+	k.view.rest = min(lookSlow, lookShare*time.Since(now))
+	return max(k.pace(time.Now(), live), k.view.rest)
 }
 
 // pace returns how long after a question the next one is due.
