@@ -66,11 +66,14 @@ func (s *state) assigned(a *assignment, at msec) {
 }
 
 // replayed makes the job of a recorded assignment from those of its tasks that the attempt fits. A task
-// that is in another job leaves it: that job must have been returned unheard.
+// that is in another job leaves it: that job must have been returned unheard. One that a damaged record
+// names twice is in the job once.
 func (s *state) replayed(a *assignment) *job {
 	var tasks []int32
+	taken := make(map[int32]bool, len(a.Parts))
 	for _, p := range a.Parts {
-		if s.known(p) && s.frontier.State(int(p.Task)) == dag.Ready {
+		if s.known(p) && s.frontier.State(int(p.Task)) == dag.Ready && !taken[p.Task] {
+			taken[p.Task] = true
 			s.drop(p.Task)
 			tasks = append(tasks, p.Task)
 		}
