@@ -69,31 +69,33 @@ const (
 // A Glidein is one provisioning request: hosts × cpus at a site for a walltime, and what to do when
 // that is over. A host runs one worker with CPUs cpus.
 type Glidein struct {
-	ID          GlideinID         `json:"id"`
-	Owner       string            `json:"owner"`
-	Site        SiteID            `json:"site_id"`
-	SiteName    string            `json:"site"`
-	Cluster     ClusterID         `json:"cluster_id"`
-	ClusterName string            `json:"cluster"`
-	Hosts       int               `json:"hosts"`
-	CPUs        int               `json:"cpus"`       // of each host
-	MemoryMiB   int               `json:"memory_mib"` // of each host
-	Walltime    Seconds           `json:"walltime_s"`
-	Idle        Seconds           `json:"idle_s,omitempty"` // 0: never leave for want of work
-	Overlap     Seconds           `json:"overlap_s,omitempty"`
-	QueueLimit  Seconds           `json:"queue_timeout_s"`  // an attempt that waits longer in the site's queue is cancelled
-	Broker      BrokerMode        `json:"broker,omitempty"` // condor clusters only, as the next two
-	CCB         []string          `json:"ccb,omitempty"`    // brokers, HOST:PORT; none: the pool's collector
-	Slots       SlotMode          `json:"slots,omitempty"`
-	NotBefore   time.Time         `json:"not_before,omitzero"`
-	Resubmit    resubmit.Policy   `json:"resubmit"`
-	Labels      map[string]string `json:"labels,omitempty"`
-	Asked       Ask               `json:"asked,omitempty"`
-	State       GlideinState      `json:"state"`
-	Reason      string            `json:"reason,omitempty"`
-	CreatedAt   time.Time         `json:"created_at"`
-	UpdatedAt   time.Time         `json:"updated_at"`
-	Attempts    []Job             `json:"attempts,omitempty"` // oldest first
+	ID          GlideinID  `json:"id"`
+	Owner       string     `json:"owner"`
+	Site        SiteID     `json:"site_id"`
+	SiteName    string     `json:"site"`
+	Cluster     ClusterID  `json:"cluster_id"`
+	ClusterName string     `json:"cluster"`
+	Hosts       int        `json:"hosts"`
+	CPUs        int        `json:"cpus"`           // of each host
+	MemoryMiB   int        `json:"memory_mib"`     // of each host
+	GPUs        int        `json:"gpus,omitempty"` // of each host
+	Walltime    Seconds    `json:"walltime_s"`
+	Idle        Seconds    `json:"idle_s,omitempty"` // 0: never leave for want of work
+	Overlap     Seconds    `json:"overlap_s,omitempty"`
+	QueueLimit  Seconds    `json:"queue_timeout_s"`  // an attempt that waits longer in the site's queue is cancelled
+	Broker      BrokerMode `json:"broker,omitempty"` // condor clusters only, as the next two
+	CCB         []string   `json:"ccb,omitempty"`    // brokers, HOST:PORT; none: the pool's collector
+	Slots       SlotMode   `json:"slots,omitempty"`
+	BatchOptions
+	NotBefore time.Time         `json:"not_before,omitzero"`
+	Resubmit  resubmit.Policy   `json:"resubmit"`
+	Labels    map[string]string `json:"labels,omitempty"`
+	Asked     Ask               `json:"asked,omitempty"`
+	State     GlideinState      `json:"state"`
+	Reason    string            `json:"reason,omitempty"`
+	CreatedAt time.Time         `json:"created_at"`
+	UpdatedAt time.Time         `json:"updated_at"`
+	Attempts  []Job             `json:"attempts,omitempty"` // oldest first
 
 	// What is registered in the cluster now; known to corrald only while it runs, never stored.
 	WorkersNow int `json:"workers_now"`

@@ -77,6 +77,7 @@ type Job struct {
 	Reason      string    `json:"reason,omitempty"`
 	Asked       Ask       `json:"asked,omitempty"`   // what was asked of it since: drain, cancel
 	Workers     int       `json:"workers,omitempty"` // most workers that were registered at once
+	Node        string    `json:"node,omitempty"`    // ended pilot jobs: the node that its failure is about
 	LeaseHolder string    `json:"-"`                 // the one pilot process that may start workers
 	TokenDigest string    `json:"-"`                 // SHA-256 of the token its workers authenticate with, hex
 	TokenEndsAt time.Time `json:"-"`
@@ -88,7 +89,7 @@ type Job struct {
 }
 
 // A JobEvent moves a job. Which fields matter depends on Move: SiteJobID for submit, queue and start;
-// Outcome, Transient and ExitStatus for end.
+// Outcome, Transient, ExitStatus and Node for end.
 type JobEvent struct {
 	Move       JobMove
 	At         time.Time // when it happened at the site, if known; else when it was seen
@@ -96,6 +97,7 @@ type JobEvent struct {
 	Outcome    Outcome
 	Transient  bool
 	ExitStatus *int
+	Node       string
 	Reason     string
 }
 
@@ -122,7 +124,7 @@ func (j Job) Apply(e JobEvent) (Job, error) {
 	case JobStart:
 		j.StartedAt = e.At
 	case JobEnd:
-		j.EndedAt, j.Outcome, j.Transient, j.ExitStatus = e.At, e.Outcome, e.Transient, e.ExitStatus
+		j.EndedAt, j.Outcome, j.Transient, j.ExitStatus, j.Node = e.At, e.Outcome, e.Transient, e.ExitStatus, e.Node
 	}
 	j.State, j.Reason, j.UpdatedAt = next, e.Reason, e.At
 	return j, nil

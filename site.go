@@ -46,9 +46,10 @@ type Site struct {
 	ID            SiteID    `json:"id"`
 	Name          string    `json:"name"`
 	Owner         string    `json:"owner"`
-	Contact       string    `json:"contact"` // how to reach it: local:
-	Batch         string    `json:"batch"`   // what queues jobs there: fork
-	Root          string    `json:"root"`    // directory at the site that is ours alone
+	Contact       string    `json:"contact"`    // how to reach it: local:, ssh://[user@]host[:port]
+	Batch         string    `json:"batch"`      // what queues pilot jobs there: fork, slurm
+	HeadBatch     string    `json:"head_batch"` // what runs setup and cleanup jobs, usually fork on the head node
+	Root          string    `json:"root"`       // directory at the site that is ours alone
 	Platform      Platform  `json:"platform"`
 	Package       string    `json:"package,omitempty"`        // worker package installed there, by name
 	PackageDigest string    `json:"package_digest,omitempty"` // sha256:HEX of its archive
@@ -56,6 +57,59 @@ type Site struct {
 	Reason        string    `json:"reason,omitempty"` // why it is in State, one line
 	CreatedAt     time.Time `json:"created_at"`
 	UpdatedAt     time.Time `json:"updated_at"`
+
+	BatchOptions             // of each pilot, unless its glidein says otherwise
+	Limits       SiteLimits  `json:"limits"`
+	Facts        *SiteFacts  `json:"facts,omitempty"`  // what a probe found; nil: none was made
+	Trouble      SiteTrouble `json:"trouble,omitzero"` // what keeps corrald from the site at present
+}
+
+// BatchOptions are what a batch system may be told of a pilot beside its shape, in words of its own.
+type BatchOptions struct {
+	Queue       string   `json:"queue,omitempty"` // Slurm: partition
+	Account     string   `json:"account,omitempty"`
+	QOS         string   `json:"qos,omitempty"`
+	Constraint  string   `json:"constraint,omitempty"`
+	SiteOptions []string `json:"site_options,omitempty"` // lines handed on as they are
+}
+
+// SiteLimits are what an administrator allows Corral at a site; 0 is no limit.
+type SiteLimits struct {
+	MaxQueued  int `json:"max_queued,omitempty"`  // attempts that wait in the batch system
+	MaxRunning int `json:"max_running,omitempty"` // attempts that wait or run: each that waits may start at any time
+}
+
+// SiteTrouble is what keeps corrald from a site. Pilots there go on, and nothing fails for it.
+type SiteTrouble struct {
+	LoginNeeded bool      `json:"login_needed,omitempty"` // a person must log in: corral site login
+	Why         string    `json:"why"`
+	Since       time.Time `json:"since"`
+}
+
+// SiteFacts are what a probe found at a site.
+type SiteFacts struct {
+	At        time.Time   `json:"at"`
+	Batch     string      `json:"batch"` // with its version: slurm 22.05.8
+	Queues    []SiteQueue `json:"queues,omitempty"`
+	MaxJobs   int         `json:"max_jobs,omitempty"`   // of one user, running; 0: no limit is known
+	MaxSubmit int         `json:"max_submit,omitempty"` // of one user, queued and running; 0: no limit is known
+	Outbound  *bool       `json:"outbound,omitempty"`   // worker nodes reach corrald's worker port; nil: not measured
+	Shared    *bool       `json:"shared,omitempty"`     // worker nodes see the site's root; nil: not measured
+	FreeMiB   int64       `json:"free_mib"`             // where the root is or will be
+	QuotaMiB  int64       `json:"quota_mib,omitempty"`  // what a quota still allows; 0: none is known
+	Notes     []string    `json:"notes,omitempty"`      // what could not be found out, and why
+}
+
+// SiteQueue is one of a batch system's queues, with its limits; 0 is none that is known.
+type SiteQueue struct {
+	Name        string  `json:"name"`
+	Default     bool    `json:"default,omitempty"`
+	MaxWalltime Seconds `json:"max_walltime_s,omitempty"`
+	MaxNodes    int     `json:"max_nodes,omitempty"` // of one job
+	Nodes       int     `json:"nodes,omitempty"`
+	CPUs        int     `json:"cpus,omitempty"`       // of its largest node
+	MemoryMiB   int     `json:"memory_mib,omitempty"` // of its largest node
+	GPUs        int     `json:"gpus,omitempty"`       // of its largest node
 }
 
 // Terminal reports whether no event can move a site out of s.

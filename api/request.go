@@ -42,26 +42,24 @@ type NewProbe struct {
 
 // NewGlidein asks for hosts × cpus at a site for a walltime.
 type NewGlidein struct {
-	Site        string            `json:"site"`              // name or id
-	Cluster     string            `json:"cluster,omitempty"` // name or id; empty: default
-	Hosts       int               `json:"hosts"`
-	CPUs        int               `json:"cpus"`                 // of each host
-	MemoryMiB   int               `json:"memory_mib,omitempty"` // of each host; 0: machine × cpus ÷ the machine's cpus
-	GPUs        int               `json:"gpus,omitempty"`       // of each host
-	Walltime    corral.Seconds    `json:"walltime_s"`
-	Idle        corral.Seconds    `json:"idle_s,omitempty"`    // leave after so long without work; 0: never
-	Overlap     corral.Seconds    `json:"overlap_s,omitempty"` // submit the next attempt so long before the last one ends
-	NotBefore   time.Time         `json:"not_before,omitzero"`
-	Resubmit    string            `json:"resubmit,omitempty"` // never, N, until=TIME, forever; empty: never
-	Retries     int               `json:"retries,omitempty"`  // for attempts in a row that were lost or failed transiently
-	Labels      map[string]string `json:"labels,omitempty"`
-	Queue       string            `json:"queue,omitempty"`
-	Account     string            `json:"account,omitempty"`
-	SiteOptions []string          `json:"site_options,omitempty"`    // lines for the batch system
-	QueueLimit  corral.Seconds    `json:"queue_timeout_s,omitempty"` // cancel an attempt that waits longer in the site's queue; 0: a week
-	Broker      corral.BrokerMode `json:"broker,omitempty"`          // of a condor cluster; empty: auto
-	CCB         []string          `json:"ccb,omitempty"`             // of a condor cluster: brokers, HOST:PORT; none: the pool's collector
-	Slots       corral.SlotMode   `json:"slots,omitempty"`           // of a condor cluster; empty: partitionable
+	Site      string            `json:"site"`              // name or id
+	Cluster   string            `json:"cluster,omitempty"` // name or id; empty: default
+	Hosts     int               `json:"hosts"`
+	CPUs      int               `json:"cpus"`                 // of each host
+	MemoryMiB int               `json:"memory_mib,omitempty"` // of each host; 0: machine × cpus ÷ the machine's cpus
+	GPUs      int               `json:"gpus,omitempty"`       // of each host
+	Walltime  corral.Seconds    `json:"walltime_s"`
+	Idle      corral.Seconds    `json:"idle_s,omitempty"`    // leave after so long without work; 0: never
+	Overlap   corral.Seconds    `json:"overlap_s,omitempty"` // submit the next attempt so long before the last one ends
+	NotBefore time.Time         `json:"not_before,omitzero"`
+	Resubmit  string            `json:"resubmit,omitempty"` // never, N, until=TIME, forever; empty: never
+	Retries   int               `json:"retries,omitempty"`  // for attempts in a row that were lost or failed transiently
+	Labels    map[string]string `json:"labels,omitempty"`
+	corral.BatchOptions
+	QueueLimit corral.Seconds    `json:"queue_timeout_s,omitempty"` // cancel an attempt that waits longer in the site's queue; 0: a week
+	Broker     corral.BrokerMode `json:"broker,omitempty"`          // of a condor cluster; empty: auto
+	CCB        []string          `json:"ccb,omitempty"`             // of a condor cluster: brokers, HOST:PORT; none: the pool's collector
+	Slots      corral.SlotMode   `json:"slots,omitempty"`           // of a condor cluster; empty: partitionable
 }
 
 // NewCluster asks for a personal cluster. What follows Kind is for kind condor only; with Collector,

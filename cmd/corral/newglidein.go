@@ -32,6 +32,8 @@ func createGlideinCommand(p *printer) *cli.Command {
 			&cli.StringFlag{Name: "not-before", Usage: "submit at `TIME` (RFC 3339) or later"},
 			&cli.StringFlag{Name: "queue", Usage: "`QUEUE` or partition of the batch system"},
 			&cli.StringFlag{Name: "account", Usage: "`ACCOUNT` to charge"},
+			&cli.StringFlag{Name: "qos", Usage: "quality of service `QOS` of the batch system"},
+			&cli.StringFlag{Name: "constraint", Usage: "only nodes with these `FEATURES`, as the batch system writes them"},
 			&cli.StringSliceFlag{Name: "site-opt", Usage: "`LINE` for the batch system, as it is; may be repeated"},
 			&cli.DurationFlag{Name: "queue-timeout", Value: time.Duration(corral.DefaultQueueTimeout), Usage: "cancel an attempt that waits longer than `D` in the site's queue"},
 			&cli.StringFlag{Name: "broker", Value: string(corral.BrokerAuto), Usage: "the pool of a condor cluster reaches the workers through `WHAT`: auto, none, ccb or relay"},
@@ -77,7 +79,9 @@ func newGlidein(c *cli.Context) (api.NewGlidein, error) {
 		Hosts: c.Int("hosts"), CPUs: c.Int("cpus"), GPUs: c.Int("gpus"),
 		Walltime: corral.Seconds(c.Duration("walltime")), Idle: corral.Seconds(c.Duration("idle")), Overlap: corral.Seconds(c.Duration("overlap")),
 		Resubmit: c.String("resubmit"), Retries: c.Int("retries"),
-		Queue: c.String("queue"), Account: c.String("account"), SiteOptions: c.StringSlice("site-opt"),
+		BatchOptions: corral.BatchOptions{
+			Queue: c.String("queue"), Account: c.String("account"), QOS: c.String("qos"), Constraint: c.String("constraint"), SiteOptions: c.StringSlice("site-opt"),
+		},
 		QueueLimit: corral.Seconds(c.Duration("queue-timeout")),
 		Broker:     corral.BrokerMode(c.String("broker")), CCB: c.StringSlice("ccb"), Slots: corral.SlotMode(c.String("slots")),
 	}

@@ -76,12 +76,15 @@ func newGlidein(in api.NewGlidein, owner string, now time.Time) (corral.Glidein,
 		Hosts:      in.Hosts,
 		CPUs:       in.CPUs,
 		MemoryMiB:  in.MemoryMiB,
+		GPUs:       in.GPUs,
 		Walltime:   in.Walltime,
 		Idle:       in.Idle,
 		Overlap:    in.Overlap,
 		QueueLimit: in.QueueLimit,
 		Resubmit:   policy,
 		Labels:     in.Labels,
+
+		BatchOptions: in.BatchOptions,
 	}
 	if !in.NotBefore.IsZero() {
 		g.NotBefore = in.NotBefore.UTC().Truncate(time.Millisecond)
@@ -162,6 +165,8 @@ func (s *Server) checkFork(in api.NewGlidein) error {
 	var k checker
 	k.unsatisfiable(in.Queue != "", "queue", no)
 	k.unsatisfiable(in.Account != "", "account", no)
+	k.unsatisfiable(in.QOS != "", "qos", no)
+	k.unsatisfiable(in.Constraint != "", "constraint", no)
 	k.unsatisfiable(in.GPUs != 0, "gpus", no)
 	k.unsatisfiable(len(in.SiteOptions) != 0, "site_options", no)
 	k.unsatisfiable(in.CPUs > machine.CPUs, "cpus", "%d of each host; this machine has %d", in.CPUs, machine.CPUs)

@@ -69,7 +69,8 @@ func TestDocumentHasTheRoutes(t *testing.T) {
 var schemas = map[string]any{
 	"NewSite": api.NewSite{}, "NewGlidein": api.NewGlidein{}, "NewCluster": api.NewCluster{}, "NewRun": api.NewRun{},
 	"NewRunOptions": corral.RunOptions{}, "NewProbe": api.NewProbe{}, "NetworkProbe": corral.NetworkProbe{},
-	"Site": corral.Site{}, "Platform": corral.Platform{}, "SiteList": api.List[corral.Site]{},
+	"Site": corral.Site{}, "Platform": corral.Platform{}, "SiteLimits": corral.SiteLimits{},
+	"SiteFacts": corral.SiteFacts{}, "SiteQueue": corral.SiteQueue{}, "SiteTrouble": corral.SiteTrouble{}, "SiteList": api.List[corral.Site]{},
 	"Glidein": corral.Glidein{}, "Policy": resubmit.Policy{}, "GlideinList": api.List[corral.Glidein]{},
 	"Job":     corral.Job{},
 	"Cluster": corral.Cluster{}, "ClusterList": api.List[corral.Cluster]{},
@@ -124,6 +125,11 @@ func TestSchemasMatchTheTypes(t *testing.T) {
 func jsonFields(typ reflect.Type) (fields, always []string) {
 	for f := range typ.Fields() {
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.Anonymous && name == "" { // its fields are written as if they stood here
+			within, ever := jsonFields(f.Type)
+			fields, always = append(fields, within...), append(always, ever...)
+			continue
+		}
 		if name == "-" {
 			continue
 		}

@@ -32,7 +32,7 @@ func TestSiteIsCreated(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	got := must(f.CreateSite(t.Context(), api.NewSite{Name: "a.b-1", Contact: "local:", Batch: "fork"}, ""))(t)
-	want := corral.Site{ID: 1, Name: "a.b-1", Owner: "local", Contact: "local:", Batch: "fork", Root: "/srv/sites/a.b-1",
+	want := corral.Site{ID: 1, Name: "a.b-1", Owner: "local", Contact: "local:", Batch: "fork", HeadBatch: "fork", Root: "/srv/sites/a.b-1",
 		State: corral.SiteNew, CreatedAt: got.CreatedAt, UpdatedAt: got.CreatedAt}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("site (-want +got):\n%s", diff)

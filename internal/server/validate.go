@@ -112,6 +112,8 @@ func checkGlidein(in api.NewGlidein, now time.Time) error {
 	k.labels(in.Labels)
 	k.text("queue", in.Queue)
 	k.text("account", in.Account)
+	k.text("qos", in.QOS)
+	k.text("constraint", in.Constraint)
 	for _, line := range in.SiteOptions {
 		k.text("site_options", line)
 	}

@@ -97,7 +97,13 @@ func makeFixture(t *testing.T) string {
 	g = w.createGlidein(g)
 	w.write(func(tx *store.Tx) error { _, err := tx.AskGlidein(g.ID, corral.AskDrain, "not needed"); return err })
 	w.write(func(tx *store.Tx) error {
-		_, err := tx.SetSite(w.site.ID, func(s *corral.Site) { s.Package, s.PackageDigest = "embedded-1.0", "sha256:00" })
+		_, err := tx.SetSite(w.site.ID, func(s *corral.Site) {
+			s.Package, s.PackageDigest = "embedded-1.0", "sha256:00"
+			s.Limits = corral.SiteLimits{MaxQueued: 3, MaxRunning: 10}
+			s.BatchOptions = corral.BatchOptions{Queue: "long", SiteOptions: []string{"--exclusive"}}
+			s.Facts = &corral.SiteFacts{At: s.CreatedAt, Batch: "slurm 22.05.8", Queues: []corral.SiteQueue{{Name: "long", MaxNodes: 4}}}
+			s.Trouble = corral.SiteTrouble{LoginNeeded: true, Why: "no key", Since: s.CreatedAt}
+		})
 		return err
 	})
 	w.write(func(tx *store.Tx) error {

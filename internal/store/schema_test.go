@@ -83,7 +83,8 @@ var illegal = []struct {
 }{
 	{"update sites set %s where id = 1", []string{
 		"name = ''", "owner = ''", "contact = ''", "batch = ''", "state = 'BROKEN'", "state = ''", "root = 'relative'", "package = 'p'", "package_digest = 'sha256:00'",
-		"updated_at_ms = created_at_ms - 1"}, brokenCheck},
+		"updated_at_ms = created_at_ms - 1", "head_batch = ''", "site_options = '{}'", "facts = '[]'", "max_queued = -1", "max_running = -1",
+		"login_needed = 1", "login_needed = 2", "trouble = 'far away'", "trouble_at_ms = 1"}, brokenCheck},
 	{"update sites set %s where id = 1", []string{"name = 'other'"}, brokenUnique},
 	{"update sites set %s where id = 1", []string{"name = null", "created_at_ms = null", "state = null", "owner = null"}, brokenNotNull},
 	{"update sites set %s where id = 1", []string{"created_at_ms = 'yesterday'", "name = x'00'"}, brokenType},
@@ -95,7 +96,7 @@ var illegal = []struct {
 	{"update clusters set %s where id = 1", []string{"name = 'other'"}, brokenUnique},
 
 	{"update glideins set %s where id = 1", []string{
-		"owner = ''", "hosts = 0", "hosts = -1", "cpus = 0", "memory_mib = -1", "walltime_ms = 0", "idle_ms = -1",
+		"owner = ''", "hosts = 0", "hosts = -1", "gpus = -1", "site_options = '1'", "cpus = 0", "memory_mib = -1", "walltime_ms = 0", "idle_ms = -1",
 		"overlap_ms = -1", "queue_timeout_ms = 0", "broker = 'ssh'", "ccb = '{}'", "slots = 'many'", "retries = -1", "state = 'RUNNING'", "asked = 'please'",
 		"resubmit_mode = ''", "resubmit_mode = 'times'", "resubmit_limit = 3", "resubmit_mode = 'until'",
 		"resubmit_deadline_at_ms = 1", "labels = 'no json'", "labels = '[]'", "labels = 'null'",
@@ -110,7 +111,7 @@ var illegal = []struct {
 	{job2, []string{
 		"started_at_ms = null", "submitted_at_ms = null", "outcome = 'idle'", "ended_at_ms = updated_at_ms",
 		"state = 'ENDED'", "state = 'SUBMITTED'", "state = 'QUEUED'", "exit_status = 0", "transient = 1",
-		"kind = 'setup'", "glidein_id = null", "number = 0", "tag = ''", "asked = 'please'", "workers = -1",
+		"kind = 'setup'", "glidein_id = null", "number = 0", "tag = ''", "asked = 'please'", "workers = -1", "node = 'n1'",
 		"token_digest = 'abc'", "package_digest = 'sha256:'", "token_digest = '" + strings.Repeat("0f", 32) + "'", "token_ends_at_ms = 1",
 		"token_digest = '" + strings.Repeat("0G", 32) + "', token_ends_at_ms = 1"}, brokenCheck},
 	{job2, []string{"tag = 'setup'", "number = 2"}, brokenUnique},
@@ -158,7 +159,7 @@ func TestSchemaRefusesIllegalRows(t *testing.T) {
 		}
 	}
 	for _, insert := range []string{
-		"insert into jobs select null, kind, site_id, glidein_id, 2, 'second', site_job_id, state, outcome, transient, exit_status, reason, asked, workers, lease_holder, token_digest, token_ends_at_ms, created_at_ms, submitted_at_ms, started_at_ms, ended_at_ms, updated_at_ms, package_digest from jobs where id = 4",
+		"insert into jobs select null, kind, site_id, glidein_id, 2, 'second', site_job_id, state, outcome, transient, exit_status, reason, asked, workers, lease_holder, token_digest, token_ends_at_ms, created_at_ms, submitted_at_ms, started_at_ms, ended_at_ms, updated_at_ms, package_digest, node from jobs where id = 4",
 		"insert into answers select * from answers",
 	} {
 		if _, err := db.ExecContext(ctx, insert); code(err) != brokenUnique && code(err) != 1555 {

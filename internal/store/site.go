@@ -1,6 +1,8 @@
 package store
 
 import (
+	"reflect"
+
 	"github.com/corral-pilot/corral"
 )
 
@@ -19,6 +21,18 @@ var sites = table[corral.Site]{
 	libc,
 	package,
 	package_digest,
+	head_batch,
+	queue,
+	account,
+	qos,
+	features,
+	site_options,
+	max_queued,
+	max_running,
+	facts,
+	login_needed,
+	trouble,
+	trouble_at_ms,
 	state,
 	reason,
 	created_at_ms,
@@ -36,6 +50,18 @@ var sites = table[corral.Site]{
 			&s.Platform.Libc,
 			&s.Package,
 			&s.PackageDigest,
+			&s.HeadBatch,
+			&s.Queue,
+			&s.Account,
+			&s.QOS,
+			&s.Constraint,
+			asJSON(&s.SiteOptions),
+			&s.Limits.MaxQueued,
+			&s.Limits.MaxRunning,
+			asJSON(&s.Facts),
+			&s.Trouble.LoginNeeded,
+			&s.Trouble.Why,
+			at(&s.Trouble.Since),
 			&s.State,
 			&s.Reason,
 			at(&s.CreatedAt),
@@ -56,6 +82,9 @@ func (t *Tx) CreateSite(s corral.Site) (corral.Site, error) {
 	}
 	if corral.KindOf(err) != corral.NotFound {
 		return corral.Site{}, err
+	}
+	if s.HeadBatch == "" {
+		s.HeadBatch = "fork"
 	}
 	s.ID, s.State, s.Reason, s.CreatedAt, s.UpdatedAt = 0, corral.SiteNew, "", t.now, t.now
 	return sites.create(t, s, string(s.State))
@@ -100,8 +129,9 @@ func (t *Tx) MoveSite(id corral.SiteID, move corral.SiteMove, reason string) (co
 	return s, t.settleSite(s)
 }
 
-// SetSite lets fn set facts about a site: how to reach it, its root, platform and package. It is a
-// defect if fn changes the ID, Name, Owner, State, Reason or times: then nothing is stored.
+// SetSite lets fn set facts about a site: how to reach it, its root, platform and package, options and limits,
+// what a probe found, and what keeps corrald from it. It is a defect if fn changes the ID, Name, Owner, State,
+// Reason or times: then nothing is stored.
 func (t *Tx) SetSite(id corral.SiteID, fn func(*corral.Site)) (corral.Site, error) {
 	before, err := t.Site(id)
 	if err != nil {
@@ -109,10 +139,10 @@ func (t *Tx) SetSite(id corral.SiteID, fn func(*corral.Site)) (corral.Site, erro
 	}
 	s := before
 	fn(&s)
-	if withoutFacts(s) != withoutFacts(before) {
+	if !reflect.DeepEqual(withoutFacts(s), withoutFacts(before)) {
 		return corral.Site{}, corral.Errorf(corral.Internal, "setting facts of site %d changes what is no fact", id)
 	}
-	if s == before {
+	if reflect.DeepEqual(s, before) {
 		return s, nil
 	}
 	s.UpdatedAt = t.after(before.UpdatedAt)
@@ -121,6 +151,5 @@ func (t *Tx) SetSite(id corral.SiteID, fn func(*corral.Site)) (corral.Site, erro
 
 // withoutFacts returns what SetSite must leave alone.
 func withoutFacts(s corral.Site) corral.Site {
-	s.Contact, s.Batch, s.Root, s.Platform, s.Package, s.PackageDigest = "", "", "", corral.Platform{}, "", ""
-	return s
+	return corral.Site{ID: s.ID, Name: s.Name, Owner: s.Owner, State: s.State, Reason: s.Reason, CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt}
 }

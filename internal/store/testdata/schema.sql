@@ -49,7 +49,7 @@ CREATE TABLE glideins (
 	state                   text not null check (state in ('NEW', 'WAITING', 'ACTIVE', 'FINISHED', 'FAILED', 'REMOVING', 'DELETED')),
 	reason                  text not null,
 	created_at_ms           integer not null,
-	updated_at_ms           integer not null, queue_timeout_ms integer not null default 604800000 check (queue_timeout_ms > 0), broker text not null default '' check (broker in ('', 'auto', 'none', 'ccb', 'relay')), ccb text check (json_type(ccb) = 'array'), slots text not null default '' check (slots in ('', 'partitionable', 'static')),
+	updated_at_ms           integer not null, queue_timeout_ms integer not null default 604800000 check (queue_timeout_ms > 0), broker text not null default '' check (broker in ('', 'auto', 'none', 'ccb', 'relay')), ccb text check (json_type(ccb) = 'array'), slots text not null default '' check (slots in ('', 'partitionable', 'static')), gpus integer not null default 0 check (gpus >= 0), queue text not null default '', account text not null default '', qos text not null default '', features text not null default '', site_options text check (json_type(site_options) = 'array'),
 	constraint limit_iff_times check ((resubmit_mode = 'times') = (resubmit_limit > 0)),
 	constraint deadline_iff_until check ((resubmit_mode = 'until') = (resubmit_deadline_at_ms is not null)),
 	constraint gone_only_if_asked check (state not in ('REMOVING', 'DELETED') or asked <> ''),
@@ -92,7 +92,7 @@ CREATE TABLE jobs (
 	started_at_ms    integer,
 	ended_at_ms      integer,
 	updated_at_ms    integer not null, package_digest text not null default ''
-	check (package_digest = '' or (kind = 'setup' and length(package_digest) = 71 and package_digest glob 'sha256:*')),
+	check (package_digest = '' or (kind = 'setup' and length(package_digest) = 71 and package_digest glob 'sha256:*')), node text not null default '' check (node = '' or (kind = 'pilot' and state = 'ENDED')),
 	foreign key (glidein_id, site_id) references glideins (id, site_id),
 	constraint pilot_iff_glidein check ((kind = 'pilot') = (glidein_id is not null)),
 	constraint ended_iff_outcome check ((state = 'ENDED') = (outcome is not null)),
@@ -218,7 +218,7 @@ CREATE TABLE sites (
 	state          text not null check (state in ('NEW', 'STAGING', 'READY', 'EXITING', 'REMOVING', 'DELETED', 'FAILED')),
 	reason         text not null,
 	created_at_ms  integer not null,
-	updated_at_ms  integer not null,
+	updated_at_ms  integer not null, head_batch text not null default 'fork' check (head_batch <> ''), queue text not null default '', account text not null default '', qos text not null default '', features text not null default '', site_options text check (json_type(site_options) = 'array'), max_queued integer not null default 0 check (max_queued >= 0), max_running integer not null default 0 check (max_running >= 0), facts text check (json_type(facts) = 'object'), login_needed integer not null default 0 check (login_needed in (0, 1)), trouble text not null default '' check (trouble <> '' or login_needed = 0), trouble_at_ms integer check ((trouble = '') = (trouble_at_ms is null)),
 	constraint package_with_digest check ((package = '') = (package_digest = '')),
 	constraint times_in_order check (updated_at_ms >= created_at_ms)
 ) strict;
