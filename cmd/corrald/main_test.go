@@ -79,7 +79,7 @@ func TestLife(t *testing.T) {
 		_, closed := os.Stat(l.Worker)
 		return unwell == nil && closed == nil
 	}
-	for deadline := time.Now().Add(30 * time.Second); !ready(); <-tick.C {
+	for deadline := time.Now().Add(2 * time.Minute); !ready(); <-tick.C {
 		if time.Now().After(deadline) {
 			t.Fatal("it is not ready within 30 s")
 		}
@@ -99,7 +99,7 @@ func TestLife(t *testing.T) {
 		if code != 0 {
 			t.Errorf("exit code %d:\n%s", code, stderr.String())
 		}
-	case <-time.After(30 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatal("it has not ended within 30 s")
 	}
 	for _, path := range []string{l.Socket, l.Worker, l.PID()} {

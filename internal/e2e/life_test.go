@@ -118,7 +118,7 @@ func TestCorraldKilled(t *testing.T) {
 		tasks[i].script += fmt.Sprintf("; echo >>%s/executed.%s", u.dir, tasks[i].id)
 	}
 	run := u.must("run", u.workflow("steps", tasks...), "--detach", "-q")
-	u.until("some tasks are done", 30*time.Second, func() bool { return u.run(run).Tasks.Done >= 4 })
+	u.until("some tasks are done", 2*time.Minute, func() bool { return u.run(run).Tasks.Done >= 4 })
 	before := pids(u.workers())
 	u.kill(u.running())
 	u.must("up")

@@ -42,7 +42,7 @@ func (u *user) serve() {
 		_ = cmd.Wait()
 		log.Close()
 	})
-	u.until("corrald answers", 30*time.Second, func() bool { return u.corral("package", "list", "-q").stdout != "" })
+	u.until("corrald answers", 2*time.Minute, func() bool { return u.corral("package", "list", "-q").stdout != "" })
 }
 
 // stage creates a site and waits until it is READY or FAILED.

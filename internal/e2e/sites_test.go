@@ -18,7 +18,7 @@ func TestSecondSite(t *testing.T) {
 	u.must("glidein", "create", "--site", "there", "--wait", "--timeout", "20s")
 	u.must("glidein", "create", "--site", "local", "--wait", "--timeout", "20s")
 	run := u.must("run", u.workflow("steps", steps(16, 300*time.Millisecond)...), "--detach", "-q")
-	u.until("some tasks are done", 30*time.Second, func() bool { return u.run(run).Tasks.Done >= 4 })
+	u.until("some tasks are done", 2*time.Minute, func() bool { return u.run(run).Tasks.Done >= 4 })
 	before := pids(u.workers())
 	u.kill(u.running())
 	u.must("up")

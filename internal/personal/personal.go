@@ -33,10 +33,11 @@ const (
 	Cluster = "default"
 )
 
-// startTimeout is how long corrald may take until it answers; faster, how long one that was started by
+// startTimeout is how long corrald may take until it answers: one that ends is noticed at once, and one on a
+// machine with much else to do, or with a large database to migrate, is worth the wait; faster, how long one that was started by
 // somebody else at the same moment may take longer than ours to fail.
 const (
-	startTimeout = 30 * time.Second
+	startTimeout = 2 * time.Minute
 	faster       = 2 * time.Second
 )
 
