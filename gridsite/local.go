@@ -24,17 +24,6 @@ const MaxOutput = 16 << 20
 // process that it left in the background may hold them open for ever.
 const lingerDelay = 2 * time.Second
 
-// Dial opens the transport that contact names: "local:" for this machine. Any other contact is a
-// corral.Invalid error.
-func Dial(_ context.Context, contact string) (Conn, error) {
-	switch contact {
-	case "local:":
-		return local{}, nil
-	default:
-		return nil, corral.ErrorAt(corral.Invalid, "contact", "%q is not supported; supported: local:", contact)
-	}
-}
-
 // local is the transport to the machine that we run on.
 type local struct{}
 

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -55,12 +54,12 @@ type timing struct {
 // NewSSH makes the transport to contact, which is ssh://[user@]host[:port], and reads ~/.ssh/config for it. It opens
 // no connection yet.
 func NewSSH(contact string, options SSHOptions) (*SSH, error) {
-	u, err := url.Parse(contact)
-	if err != nil || u.Scheme != "ssh" || u.Hostname() == "" || u.Path+u.RawQuery+u.Fragment != "" {
-		return nil, corral.ErrorAt(corral.Invalid, "contact", "%q: want ssh://[user@]host[:port]", contact)
+	to, err := ParseContact(contact)
+	if err != nil {
+		return nil, err
 	}
-	if _, set := u.User.Password(); set {
-		return nil, corral.ErrorAt(corral.Invalid, "contact", "a password does not belong into a contact: use a key, or an agent")
+	if to.Transport != "ssh" {
+		return nil, corral.ErrorAt(corral.Invalid, "contact", "%q: want ssh://[user@]host[:port]", contact)
 	}
 	if options.Home == "" {
 		if options.Home, err = os.UserHomeDir(); err != nil {
@@ -71,7 +70,7 @@ func NewSSH(contact string, options SSHOptions) (*SSH, error) {
 	if err != nil {
 		return nil, err
 	}
-	path, err := config.route(address{u.User.Username(), u.Hostname(), u.Port()})
+	path, err := config.route(address{to.User, to.Host, to.Port})
 	if err != nil {
 		return nil, err
 	}

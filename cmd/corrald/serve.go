@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/internal/engine"
 	"github.com/corral-pilot/corral/internal/pools"
 	"github.com/corral-pilot/corral/internal/run"
@@ -43,6 +44,7 @@ func serve(ctx context.Context, lg *slog.Logger, s settings) error {
 		return err
 	}
 	defer d.clusters.Close()
+	defer d.reach.Close()
 	listener, err := pool.ListenUnix(s.layout.Socket)
 	if err != nil {
 		return corral.ErrorAt(corral.KindOf(err), "--socket", "%w", err)
@@ -59,6 +61,7 @@ type daemon struct {
 	engine   *engine.Engine
 	runs     *run.Manager
 	port     *workerPort
+	reach    *engine.Reach
 	mirror   *mirrorPort
 	pools    *pools.Pools
 	api      *server.Server
@@ -87,7 +90,8 @@ func assemble(lg *slog.Logger, db *store.DB, s settings, user string) (*daemon, 
 		return nil, err
 	}
 	s.supply.ServedAt = mirror.url(s.mirrorAdvertise)
-	eng := engine.New(lg, db, clusters, engine.Config{Key: key, Depot: depot, Address: port, Supply: s.supply})
+	reach := engine.NewReach(gridsite.SSHOptions{AgentSocket: os.Getenv("SSH_AUTH_SOCK")})
+	eng := engine.New(lg, db, clusters, engine.Config{Key: key, Depot: depot, Address: port, Supply: s.supply, Reach: reach})
 	condors := openPools(lg, db, s, clusters, eng.Catalog())
 	runs := run.NewManager(lg, db, clusters, run.Config{Dir: s.layout.Runs()})
 	return &daemon{
@@ -95,6 +99,7 @@ func assemble(lg *slog.Logger, db *store.DB, s settings, user string) (*daemon, 
 		engine:   eng,
 		runs:     runs,
 		port:     port,
+		reach:    reach,
 		mirror:   mirror,
 		pools:    condors,
 		api: server.New(lg, db, runs, clusters, server.Config{
@@ -106,10 +111,10 @@ func assemble(lg *slog.Logger, db *store.DB, s settings, user string) (*daemon, 
 			Pools:         condors,
 			CondorRefused: condorRefused(),
 			SiteRoot:      s.layout.SiteRoot,
-			CheckSite:     engine.CheckSite,
+			CheckSite:     reach.CheckSite,
 			ProbeNetwork:  eng.ProbeNetwork,
 			CheckGlidein:  eng.Catalog().CheckGlidein,
-			JobFile:       engine.JobFile(db),
+			JobFile:       eng.JobFile,
 		}),
 	}, nil
 }

@@ -84,7 +84,7 @@ var edges = map[string]map[string]string{
 	},
 	"cmd/corrald": {
 		root: "machine", "api": "paths", "internal/engine": "wires it", "internal/node": "machine", "internal/personal": "state file",
-		"condor": "commands of a pool, passed on", "internal/pools": "wires it", "internal/schedd": "wires it",
+		"condor": "commands of a pool, passed on", "gridsite": "ssh files and agent", "internal/pools": "wires it", "internal/schedd": "wires it",
 		"internal/run": "wires it", "internal/runas": "is who it is told to be", "internal/server": "wires it", "internal/store": "wires it",
 		"internal/version": "--version", "internal/xdg": "default paths", "packages": "signing key", "pool": "wires it", "staging": "serves the mirror",
 	},

@@ -131,7 +131,7 @@ func (l *siteLoop) send(ctx context.Context, w reconcile.World, job corral.Job) 
 	if err != nil {
 		return l.unsendable(ctx, job, err)
 	}
-	id, err := l.batch.Submit(ctx, spec)
+	id, err := l.access.Batch(job.Kind).Submit(ctx, spec)
 	if refused := refusal(err); refused != nil {
 		return l.moveJob(ctx, job, corral.JobEvent{
 			Move: corral.JobEnd, At: time.Now().UTC(), Outcome: corral.OutcomeFailed,
@@ -165,7 +165,7 @@ func (l *siteLoop) resume(ctx context.Context, w reconcile.World, a reconcile.Re
 	if err := l.open(ctx, w.Site); err != nil {
 		return err
 	}
-	known, err := l.batch.Poll(ctx, []string{job.Tag})
+	known, err := l.access.Batch(job.Kind).Poll(ctx, []string{job.Tag})
 	if err != nil {
 		return fmt.Errorf("looking up %s: %w", job.Tag, err)
 	}
@@ -223,7 +223,7 @@ func (l *siteLoop) cancel(ctx context.Context, site corral.Site, cancels []recon
 		slots <- struct{}{}
 		all.Go(func() {
 			defer func() { <-slots }()
-			if err := l.batch.Cancel(ctx, c.Job.Tag, cancelGrace); err != nil {
+			if err := l.access.Batch(c.Job.Kind).Cancel(ctx, c.Job.Tag, cancelGrace); err != nil {
 				errs[i] = fmt.Errorf("cancelling %s: %w", c.Job.Name(), err)
 			}
 		})
@@ -244,7 +244,7 @@ func (l *siteLoop) sweep(ctx context.Context, site corral.Site) error {
 	if err := l.open(ctx, site); err != nil {
 		return err
 	}
-	res, err := l.conn.Run(ctx, gridsite.Command{Argv: []string{"sh", "-c", sweepScript, "sweep", site.Root, site.PackageDigest}})
+	res, err := l.access.Conn.Run(ctx, gridsite.Command{Argv: []string{"sh", "-c", sweepScript, "sweep", site.Root, site.PackageDigest}})
 	switch {
 	case err != nil:
 		return fmt.Errorf("removing %s: %w", site.Root, err)
@@ -256,41 +256,32 @@ func (l *siteLoop) sweep(ctx context.Context, site corral.Site) error {
 
 // open connects to the site unless that is done.
 func (l *siteLoop) open(ctx context.Context, site corral.Site) error {
-	if l.conn != nil {
+	if l.access.Conn != nil {
 		return nil
 	}
-	conn, batch, err := l.e.open(ctx, site)
+	access, err := l.e.open(ctx, site)
 	if err != nil {
 		return fmt.Errorf("reaching site %s: %w", site.Name, err)
 	}
-	l.conn, l.batch = conn, batch
+	l.access = access
 	return nil
 }
 
 func (l *siteLoop) close() {
-	if l.conn != nil {
-		_ = l.conn.Close() // nothing was left to be written
-		l.conn, l.batch = nil, nil
+	if l.access.Conn != nil {
+		_ = l.access.Conn.Close() // nothing was left to be written
+		l.access = gridsite.Access{}
 	}
-}
-
-// Open reaches a site and its batch system.
-func Open(ctx context.Context, site corral.Site) (gridsite.Conn, gridsite.Batch, error) {
-	conn, err := gridsite.Dial(ctx, site.Contact)
-	if err != nil {
-		return nil, nil, err
-	}
-	return conn, gridsite.NewFork(conn, site.Root), nil
 }
 
 // read returns a file of the job's directory, nil if there is none.
-func (l *siteLoop) read(ctx context.Context, tag, name string) ([]byte, error) {
-	b, err := l.batch.Read(ctx, tag, name)
+func (l *siteLoop) read(ctx context.Context, job corral.Job, name string) ([]byte, error) {
+	b, err := l.access.Batch(job.Kind).Read(ctx, job.Tag, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading %s of %s: %w", name, tag, err)
+		return nil, fmt.Errorf("reading %s of %s: %w", name, job.Tag, err)
 	}
 	return b, nil
 }

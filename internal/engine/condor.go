@@ -114,7 +114,7 @@ func (l *siteLoop) ordered(ctx context.Context, w reconcile.World) (digests []st
 			continue
 		}
 		for _, a := range g.Live() {
-			b, err := l.read(ctx, a.Tag, order.File)
+			b, err := l.read(ctx, a, order.File)
 			if err != nil {
 				return nil, err
 			}
@@ -240,7 +240,7 @@ func (l *siteLoop) renew(ctx context.Context, w reconcile.World, a reconcile.Ren
 		return err
 	}
 	place := path.Join(gridsite.JobDir(w.Site.Root, a.Job.Tag), order.PoolToken)
-	if err := l.conn.Put(ctx, place, 0o600, strings.NewReader(secret)); err != nil {
+	if err := l.access.Conn.Put(ctx, place, 0o600, strings.NewReader(secret)); err != nil {
 		return fmt.Errorf("replacing the token of %s: %w", a.Job.Name(), err)
 	}
 	l.placed[a.Job.ID] = time.Now().UTC()

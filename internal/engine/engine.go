@@ -25,13 +25,14 @@ import (
 // Actor is the name under which corrald itself changes things.
 const Actor = "corrald"
 
-// Config says where the engine's collaborators are. All fields but Supply and Tokens are required.
+// Config says where the engine's collaborators are. All fields but Supply, Tokens and Reach are required.
 type Config struct {
 	Key     Key                 // makes the attempts' tokens
 	Depot   *Depot              // where worker packages and pilot binaries come from
 	Address Address             // where workers dial in
 	Supply  Supply              // how packages get to sites
 	Tokens  reconcile.Lifetimes // of tokens for HTCondor pools; the zero value means the usual ones
+	Reach   *Reach              // the connections to sites; nil: its own, with the user's ssh files
 }
 
 // usualTokens are good for a day in the queue, and for a clock, or a batch system, that is late by minutes.
@@ -49,14 +50,17 @@ type Engine struct {
 }
 
 // An opener reaches a site and its batch system.
-type opener func(context.Context, corral.Site) (gridsite.Conn, gridsite.Batch, error)
+type opener func(context.Context, corral.Site) (gridsite.Access, error)
 
 // New returns an engine that works once Run is called.
 func New(lg *slog.Logger, db *store.DB, clusters *Clusters, cfg Config) *Engine {
 	if cfg.Tokens == (reconcile.Lifetimes{}) {
 		cfg.Tokens = usualTokens
 	}
-	return &Engine{lg: lg, db: db, clusters: clusters, cfg: cfg, open: Open, catalog: newCatalog(lg, db, cfg.Depot, cfg.Supply.Pace)}
+	if cfg.Reach == nil {
+		cfg.Reach = NewReach(gridsite.SSHOptions{})
+	}
+	return &Engine{lg: lg, db: db, clusters: clusters, cfg: cfg, open: cfg.Reach.Open, catalog: newCatalog(lg, db, cfg.Depot, cfg.Supply.Pace)}
 }
 
 // Catalog returns what the engine knows of packages.

@@ -83,7 +83,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	w := &world{t: t, db: storetest.OpenTest(t), dir: dir, lg: slog.New(slog.NewTextHandler(testWriter{t}, nil))}
-	w.cfg = Config{Key: key, Depot: depot, Address: unixSocket(filepath.Join(dir, "w"))}
+	w.cfg = Config{Key: key, Depot: depot, Address: unixSocket(filepath.Join(dir, "w")), Reach: NewReach(gridsite.SSHOptions{})}
 	w.write(func(tx *store.Tx) error {
 		_, err := tx.CreateCluster(corral.Cluster{Name: "default", Owner: "local", Kind: corral.Embedded})
 		return err
@@ -114,12 +114,12 @@ func (w *world) start() (stop func()) {
 	}
 	engine := New(w.lg, w.db, clusters, w.cfg)
 	if w.fault != nil {
-		engine.open = func(ctx context.Context, s corral.Site) (gridsite.Conn, gridsite.Batch, error) {
-			conn, batch, err := Open(ctx, s)
+		engine.open = func(ctx context.Context, s corral.Site) (gridsite.Access, error) {
+			a, err := engine.cfg.Reach.Open(ctx, s)
 			if err == nil {
-				batch = w.fault(batch)
+				a.Pilots, a.Head = w.fault(a.Pilots), w.fault(a.Head)
 			}
-			return conn, batch, err
+			return a, err
 		}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -163,14 +163,14 @@ func (w *world) site(name string) (s corral.Site) {
 
 // remove cancels whatever the site still has, so that no test leaves a process.
 func (w *world) remove(id corral.SiteID) {
-	conn, batch, err := Open(context.Background(), w.siteNow(id))
+	access, err := NewReach(gridsite.SSHOptions{}).Open(context.Background(), w.siteNow(id))
 	if err != nil {
 		w.t.Error(err)
 		return
 	}
-	defer conn.Close()
+	defer access.Conn.Close()
 	for _, j := range w.jobs(store.JobFilter{Site: id}) {
-		if err := batch.Cancel(context.Background(), j.Tag, time.Second); err != nil {
+		if err := access.Batch(j.Kind).Cancel(context.Background(), j.Tag, time.Second); err != nil {
 			w.t.Errorf("cancelling %s: %v", j.Tag, err)
 		}
 	}
@@ -430,11 +430,11 @@ func TestTroubleStaysAtItsSite(t *testing.T) {
 	clusters := NewClusters(w.lg, w.db, pool.Config{})
 	t.Cleanup(clusters.Close)
 	e := New(w.lg, w.db, clusters, w.cfg)
-	e.open = func(ctx context.Context, s corral.Site) (gridsite.Conn, gridsite.Batch, error) {
+	e.open = func(ctx context.Context, s corral.Site) (gridsite.Access, error) {
 		if s.Name == "dark" {
-			return nil, nil, errors.New("no route to host")
+			return gridsite.Access{}, errors.New("no route to host")
 		}
-		return Open(ctx, s)
+		return e.cfg.Reach.Open(ctx, s)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})

@@ -38,7 +38,7 @@ func (l *siteLoop) forget(ctx context.Context, site corral.Site) error {
 		if err := l.open(ctx, site); err != nil {
 			return err
 		}
-		if err := l.batch.Forget(ctx, j.Tag); err != nil {
+		if err := l.access.Pilots.Forget(ctx, j.Tag); err != nil {
 			l.e.lg.Warn("an old job's directory stays at the site", "site", site.Name, "job", j.Tag, "err", err)
 		}
 	}

@@ -35,11 +35,11 @@ func (e *Engine) ProbeNetwork(ctx context.Context, site corral.Site, cluster cor
 	if err != nil {
 		return p, err
 	}
-	conn, batch, err := e.open(ctx, site)
+	access, err := e.open(ctx, site)
 	if err != nil {
 		return p, fmt.Errorf("reaching site %s: %w", site.Name, err)
 	}
-	defer conn.Close()
+	defer access.Conn.Close()
 	e.probing.Store(spec.Tag, true)
 	defer e.probing.Delete(spec.Tag)
 	if err := e.db.Write(ctx, Actor, func(tx *store.Tx) error { return tx.AddProbe(site.ID, spec.Tag) }); err != nil {
@@ -48,14 +48,14 @@ func (e *Engine) ProbeNetwork(ctx context.Context, site corral.Site, cluster cor
 	defer func() {
 		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*cancelGrace)
 		defer cancel()
-		if err := e.endProbe(after, batch, spec.Tag); err != nil {
+		if err := e.endProbe(after, access.Pilots, spec.Tag); err != nil {
 			e.lg.Warn("a probe may be left at its site for a minute", "site", site.Name, "job", spec.Tag, "err", err)
 		}
 	}()
-	if _, err := batch.Submit(ctx, spec); err != nil {
+	if _, err := access.Pilots.Submit(ctx, spec); err != nil {
 		return p, fmt.Errorf("submitting a probe to site %s: %w", site.Name, err)
 	}
-	findings, err := broker.Attend(ctx, (&probeOutput{batch: batch, tag: spec.Tag}).read)
+	findings, err := broker.Attend(ctx, (&probeOutput{batch: access.Pilots, tag: spec.Tag}).read)
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return p, corral.Errorf(corral.Timeout, "site %s did not run the probe within %s: its queue may be long", site.Name, probeTime)
@@ -143,7 +143,7 @@ func (l *siteLoop) endProbes(ctx context.Context, site corral.Site) error {
 		if err := l.open(ctx, site); err != nil {
 			return err
 		}
-		if err := l.e.endProbe(ctx, l.batch, tag); err != nil {
+		if err := l.e.endProbe(ctx, l.access.Pilots, tag); err != nil {
 			return err
 		}
 	}

@@ -74,10 +74,11 @@ func TestProbesOfTheDead(t *testing.T) {
 	id := w.site("here").ID
 	w.siteIs(id, corral.SiteReady)
 	s := w.siteNow(id)
-	_, batch, err := Open(t.Context(), s)
+	access, err := w.cfg.Reach.Open(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)
 	}
+	batch := access.Pilots
 	probe := func(tag string) {
 		w.write(func(tx *store.Tx) error { return tx.AddProbe(id, tag) })
 		if _, err := batch.Submit(t.Context(), gridsite.JobSpec{Tag: tag, Argv: []string{"/bin/sleep", "300"}, Hosts: 1, CPUs: 1}); err != nil {

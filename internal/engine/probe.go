@@ -25,8 +25,8 @@ t=$(mktemp -d "$d/.corral-XXXXXX") && rmdir -- "$t"
 
 // CheckSite reports why a site cannot be used: it is not reached, or its root is not writable, or has
 // files of others in it. It leaves nothing there.
-func CheckSite(ctx context.Context, site corral.Site) error {
-	conn, err := gridsite.Dial(ctx, site.Contact)
+func (r *Reach) CheckSite(ctx context.Context, site corral.Site, acceptHostKey bool) error {
+	conn, err := r.conn(ctx, site)
 	if err != nil {
 		return err
 	}
@@ -42,22 +42,20 @@ func CheckSite(ctx context.Context, site corral.Site) error {
 	return nil
 }
 
-// JobFile returns a function that reads a file of a job's directory at its site.
-func JobFile(db *store.DB) func(context.Context, corral.Job, string) ([]byte, error) {
-	return func(ctx context.Context, job corral.Job, name string) ([]byte, error) {
-		var site corral.Site
-		err := db.View(ctx, func(tx *store.Tx) (err error) {
-			site, err = tx.Site(job.Site)
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
-		conn, batch, err := Open(ctx, site)
-		if err != nil {
-			return nil, fmt.Errorf("reaching site %s: %w", site.Name, err)
-		}
-		defer conn.Close()
-		return batch.Read(ctx, job.Tag, name)
+// JobFile reads a file of a job's directory at its site.
+func (e *Engine) JobFile(ctx context.Context, job corral.Job, name string) ([]byte, error) {
+	var site corral.Site
+	err := e.db.View(ctx, func(tx *store.Tx) (err error) {
+		site, err = tx.Site(job.Site)
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
+	access, err := e.open(ctx, site)
+	if err != nil {
+		return nil, fmt.Errorf("reaching site %s: %w", site.Name, err)
+	}
+	defer access.Conn.Close()
+	return access.Batch(job.Kind).Read(ctx, job.Tag, name)
 }

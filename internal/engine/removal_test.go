@@ -29,7 +29,7 @@ func TestRootIsOursAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	check := func(root string) error {
-		return CheckSite(context.Background(), corral.Site{Name: "here", Contact: "local:", Batch: "fork", Root: root})
+		return NewReach(gridsite.SSHOptions{}).CheckSite(context.Background(), corral.Site{Name: "here", Contact: "local:", Batch: "fork", Root: root}, false)
 	}
 	err := check(home)
 	var e *corral.Error
@@ -55,7 +55,7 @@ func TestRootOfForgottenSiteIsUsedAgain(t *testing.T) {
 	s := w.site("here")
 	w.siteIs(s.ID, corral.SiteReady)
 	w.write(func(tx *store.Tx) error { _, err := tx.MoveSite(s.ID, corral.SiteForget, "test"); return err })
-	if err := CheckSite(context.Background(), s); err != nil {
+	if err := w.cfg.Reach.CheckSite(context.Background(), s, false); err != nil {
 		t.Errorf("its root again: %v", err)
 	}
 }
@@ -144,15 +144,14 @@ func TestForgottenSiteThatIsSilent(t *testing.T) {
 	}
 	stop()
 	w.start() // the pilot must come back to the door
-	conn, batch, err := Open(context.Background(), s)
+	access, err := w.cfg.Reach.Open(context.Background(), s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for deadline := time.Now().Add(time.Minute); ; <-tick.C {
-		jobs, err := batch.Poll(context.Background(), []string{a.Tag})
+		jobs, err := access.Pilots.Poll(context.Background(), []string{a.Tag})
 		if err == nil && jobs[a.Tag].Phase == gridsite.Ended {
 			return
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -21,8 +22,7 @@ type siteLoop struct {
 	e  *Engine
 	id corral.SiteID
 
-	conn  gridsite.Conn // nil while closed
-	batch gridsite.Batch
+	access gridsite.Access // without Conn while closed
 
 	recorded    bool // in the present step, so that more may be due at once
 	busyUntil   time.Time
@@ -182,11 +182,7 @@ func (l *siteLoop) observe(ctx context.Context, w reconcile.World, live []corral
 	if err := l.open(ctx, w.Site); err != nil {
 		return err
 	}
-	tags := make([]string, len(live))
-	for i, j := range live {
-		tags[i] = j.Tag
-	}
-	statuses, err := l.batch.Poll(ctx, tags)
+	statuses, err := l.poll(ctx, w.Site, live)
 	if err != nil {
 		return fmt.Errorf("polling jobs: %w", err)
 	}
@@ -202,6 +198,33 @@ func (l *siteLoop) observe(ctx context.Context, w reconcile.World, live []corral
 		}
 	}
 	return l.noteWorkers(ctx, w.Glideins, live)
+}
+
+// poll asks each of the site's batch systems that has some of the jobs, in one round trip each.
+func (l *siteLoop) poll(ctx context.Context, site corral.Site, live []corral.Job) (map[string]gridsite.JobStatus, error) {
+	var pilots, others []string
+	for _, j := range live {
+		if j.Kind == corral.PilotJob || site.HeadBatch == site.Batch {
+			pilots = append(pilots, j.Tag)
+		} else {
+			others = append(others, j.Tag)
+		}
+	}
+	statuses := map[string]gridsite.JobStatus{}
+	for _, part := range []struct {
+		batch gridsite.Batch
+		tags  []string
+	}{{l.access.Pilots, pilots}, {l.access.Head, others}} {
+		if len(part.tags) == 0 {
+			continue
+		}
+		known, err := part.batch.Poll(ctx, part.tags)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(statuses, known)
+	}
+	return statuses, nil
 }
 
 // sighting gathers what is known of j; the job's own report is fetched once it has ended.
@@ -235,7 +258,7 @@ func (l *siteLoop) sighting(ctx context.Context, j corral.Job, statuses map[stri
 
 // lastWords returns the report that an ended job left, or else the last line of its stderr.
 func (l *siteLoop) lastWords(ctx context.Context, j corral.Job) (*reconcile.Report, string, error) {
-	b, err := l.read(ctx, j.Tag, order.ReportFile)
+	b, err := l.read(ctx, j, order.ReportFile)
 	if err != nil {
 		return nil, "", err
 	}
@@ -247,7 +270,7 @@ func (l *siteLoop) lastWords(ctx context.Context, j corral.Job) (*reconcile.Repo
 		}
 		l.e.lg.Warn("unreadable report", "job", j.Tag, "err", err)
 	}
-	stderr, err := l.read(ctx, j.Tag, "stderr")
+	stderr, err := l.read(ctx, j, "stderr")
 	return nil, lastLine(stderr), err
 }
 

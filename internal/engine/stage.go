@@ -59,7 +59,7 @@ func (l *siteLoop) prepare(ctx context.Context, site corral.Site, a reconcile.Su
 
 // survey asks the site what it is and chooses its package.
 func (l *siteLoop) survey(ctx context.Context, site corral.Site) (corral.Site, error) {
-	platform, err := gridsite.FindPlatform(ctx, l.conn)
+	platform, err := gridsite.FindPlatform(ctx, l.access.Conn)
 	if err != nil {
 		return site, fmt.Errorf("finding the platform of site %s: %w", site.Name, err)
 	}
@@ -89,7 +89,7 @@ func (l *siteLoop) boot(ctx context.Context, site corral.Site) error {
 		return err
 	}
 	dir := path.Dir(bootPath(site))
-	made, err := l.conn.Run(ctx, gridsite.Command{Argv: []string{"sh", "-c", bootScript, "boot", site.Root, dir}})
+	made, err := l.access.Conn.Run(ctx, gridsite.Command{Argv: []string{"sh", "-c", bootScript, "boot", site.Root, dir}})
 	switch {
 	case err != nil:
 		return fmt.Errorf("making %s: %w", dir, err)
@@ -101,7 +101,7 @@ func (l *siteLoop) boot(ctx context.Context, site corral.Site) error {
 		return fmt.Errorf("opening the pilot binary: %w", err)
 	}
 	defer f.Close()
-	if err := l.conn.Put(ctx, bootPath(site), 0o700, f); err != nil {
+	if err := l.access.Conn.Put(ctx, bootPath(site), 0o700, f); err != nil {
 		return fmt.Errorf("putting the pilot binary there: %w", err)
 	}
 	return nil

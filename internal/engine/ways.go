@@ -190,7 +190,7 @@ func (l *siteLoop) push(ctx context.Context, site corral.Site, s packages.Signed
 	if there, err := l.succeeds(ctx, "test", "-f", path.Join(dir, packages.ManifestName)); there || err != nil {
 		return source, err
 	}
-	made, err := l.conn.Run(ctx, gridsite.Command{Argv: []string{"mkdir", "-p", "--", path.Dir(incoming)}})
+	made, err := l.access.Conn.Run(ctx, gridsite.Command{Argv: []string{"mkdir", "-p", "--", path.Dir(incoming)}})
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("making %s: %w", path.Dir(incoming), err)
@@ -202,7 +202,7 @@ func (l *siteLoop) push(ctx context.Context, site corral.Site, s packages.Signed
 		return nil, err
 	}
 	defer f.Close()
-	if err := l.conn.Put(ctx, incoming, 0o600, f); err != nil {
+	if err := l.access.Conn.Put(ctx, incoming, 0o600, f); err != nil {
 		return nil, fmt.Errorf("pushing package %s: %w", s.Name, err)
 	}
 	return source, nil
@@ -210,7 +210,7 @@ func (l *siteLoop) push(ctx context.Context, site corral.Site, s packages.Signed
 
 // succeeds runs a test at the site.
 func (l *siteLoop) succeeds(ctx context.Context, argv ...string) (bool, error) {
-	r, err := l.conn.Run(ctx, gridsite.Command{Argv: argv})
+	r, err := l.access.Conn.Run(ctx, gridsite.Command{Argv: argv})
 	if err != nil {
 		return false, fmt.Errorf("running %s at the site: %w", argv[0], err)
 	}

@@ -55,9 +55,10 @@ func TestPushWhenNoMirrorAnswers(t *testing.T) {
 	clusters := NewClusters(w.lg, w.db, pool.Config{})
 	t.Cleanup(clusters.Close)
 	e := New(w.lg, w.db, clusters, w.cfg)
-	e.open = func(ctx context.Context, s corral.Site) (gridsite.Conn, gridsite.Batch, error) {
-		conn, batch, err := Open(ctx, s)
-		return elsewhere{conn}, batch, err
+	e.open = func(ctx context.Context, s corral.Site) (gridsite.Access, error) {
+		a, err := e.cfg.Reach.Open(ctx, s)
+		a.Conn = elsewhere{a.Conn}
+		return a, err
 	}
 	if err := e.catalog.register(t.Context()); err != nil {
 		t.Fatal(err)

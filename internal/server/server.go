@@ -86,7 +86,7 @@ type Config struct {
 	// CheckSite reports why a new site cannot be used: it is not reached, or its root is not writable or
 	// not empty.
 	// It must leave nothing at the site.
-	CheckSite func(ctx context.Context, site corral.Site) error
+	CheckSite func(ctx context.Context, site corral.Site, acceptHostKey bool) error
 
 	// ProbeNetwork measures how workers at a READY site would be reached by the pool of a cluster of kind condor.
 	// It must leave nothing at the site.

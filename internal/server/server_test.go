@@ -130,7 +130,7 @@ func start(t testing.TB) *fixture {
 		Machine:   machine,
 		Catalog:   f.shelf.catalog(f.db),
 		SiteRoot:  func(name string) string { return "/srv/sites/" + name },
-		CheckSite: func(context.Context, corral.Site) error { return f.bad },
+		CheckSite: func(context.Context, corral.Site, bool) error { return f.bad },
 		Releases:  f.drawer,
 		Pools:     f.drawer,
 		ProbeNetwork: func(_ context.Context, site corral.Site, cluster corral.Cluster) (corral.NetworkProbe, error) {

@@ -39,7 +39,7 @@ func (s *Server) createSite(c echo.Context) error {
 		if err != nil {
 			return step[corral.Site]{}, err
 		}
-		if err := s.cfg.CheckSite(ctx, site); err != nil {
+		if err := s.cfg.CheckSite(ctx, site, false); err != nil {
 			return step[corral.Site]{}, err
 		}
 		return only(func(tx *store.Tx) (corral.Site, error) {

@@ -1,0 +1,97 @@
+package gridsite
+
+import (
+	"context"
+	"net"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/corral-pilot/corral"
+)
+
+// dialects makes a batch system from its name, the way to its site, and a directory there that is ours alone.
+var dialects = map[string]func(conn Conn, root string) Batch{
+	"fork": func(conn Conn, root string) Batch { return NewFork(conn, root) },
+}
+
+// Dialects lists the batch systems that there are, in order.
+func Dialects() []string {
+	var names []string
+	for name := range dialects {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// NewBatch speaks to the batch system of the kind at the other end of conn. Its state, and the directories of its jobs,
+// are below root.
+func NewBatch(kind string, conn Conn, root string) (Batch, error) {
+	make, ok := dialects[kind]
+	if !ok {
+		return nil, corral.Errorf(corral.Invalid, "%.80q is not supported; what is: %s", kind, strings.Join(Dialects(), ", "))
+	}
+	return make(conn, root), nil
+}
+
+// A Contact says how a site is reached.
+type Contact struct {
+	Transport        string // local, ssh
+	User, Host, Port string // of ssh; user and port may be empty
+}
+
+// ParseContact reads "local:" or "ssh://[user@]host[:port]". A contact that is not one is a corral.Invalid error.
+func ParseContact(text string) (Contact, error) {
+	invalid := func(format string, args ...any) (Contact, error) {
+		return Contact{}, corral.ErrorAt(corral.Invalid, "contact", format, args...)
+	}
+	if text == "local:" {
+		return Contact{Transport: "local"}, nil
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "ssh" || u.Hostname() == "" || u.Path+u.RawQuery+u.Fragment != "" {
+		return invalid("%.80q: want local: or ssh://[user@]host[:port]", text)
+	}
+	if _, set := u.User.Password(); set {
+		return invalid("a password does not belong into a contact: use a key, or an agent, or log in with `corral site login`")
+	}
+	c := Contact{Transport: "ssh", User: u.User.Username(), Host: u.Hostname(), Port: u.Port()}
+	for _, word := range []string{c.User, c.Host} {
+		if strings.HasPrefix(word, "-") || strings.ContainsFunc(word, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
+			return invalid("%.80q: %q is no name", text, word)
+		}
+	}
+	return c, nil
+}
+
+// Dial opens the transport that contact names, with the user's own ssh files and agent.
+func Dial(_ context.Context, contact string) (Conn, error) {
+	c, err := ParseContact(contact)
+	if err != nil {
+		return nil, err
+	}
+	if c.Transport == "local" {
+		return local{}, nil
+	}
+	return NewSSH(contact, SSHOptions{AgentSocket: os.Getenv("SSH_AUTH_SOCK")})
+}
+
+// String is the contact as a user writes it.
+func (c Contact) String() string {
+	if c.Transport == "local" {
+		return "local:"
+	}
+	u := url.URL{Scheme: "ssh", Host: c.Host}
+	if c.User != "" {
+		u.User = url.User(c.User)
+	}
+	switch {
+	case c.Port != "":
+		u.Host = net.JoinHostPort(c.Host, c.Port)
+	case strings.Contains(c.Host, ":"):
+		u.Host = "[" + c.Host + "]"
+	}
+	return u.String()
+}
