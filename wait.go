@@ -1,0 +1,122 @@
+package corral
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// A Wait is how long an attempt waited in a site's queue, with its shape. It outlives the attempt's glidein and site.
+type Wait struct {
+	Site        string    `json:"site"` // its name at that time; another site may have it now
+	Queue       string    `json:"queue,omitempty"`
+	Hosts       int       `json:"hosts"`
+	CPUs        int       `json:"cpus"` // of each host
+	Walltime    Seconds   `json:"walltime_s"`
+	SubmittedAt time.Time `json:"submitted_at"`
+	StartedAt   time.Time `json:"started_at,omitzero"` // zero: it never has, or not yet
+	EndedAt     time.Time `json:"ended_at,omitzero"`   // zero: it has not
+	Outcome     Outcome   `json:"outcome,omitempty"`
+}
+
+// Waited returns how long the attempt waited until it started. One that did not start is censored: had it been left
+// there, it would have waited longer than until its end, or than until now.
+func (w Wait) Waited(now time.Time) (d time.Duration, censored bool) {
+	switch {
+	case !w.StartedAt.IsZero():
+		return max(0, w.StartedAt.Sub(w.SubmittedAt)), false
+	case !w.EndedAt.IsZero():
+		return max(0, w.EndedAt.Sub(w.SubmittedAt)), true
+	}
+	return max(0, now.Sub(w.SubmittedAt)), true
+}
+
+// A Quantile is the time within which a share of attempts started. AtLeast says that too few have: it is more than Wait.
+type Quantile struct {
+	Wait    Seconds `json:"wait_s"`
+	AtLeast bool    `json:"at_least,omitempty"`
+}
+
+// WaitStats say how long attempts of one shape waited in one queue.
+type WaitStats struct {
+	Queue    string   `json:"queue,omitempty"`
+	Hosts    int      `json:"hosts"`
+	CPUs     int      `json:"cpus"` // of each host
+	Walltime Seconds  `json:"walltime_s"`
+	Count    int      `json:"count"`    // attempts that the site accepted
+	Censored int      `json:"censored"` // of these, those that did not start: their waits count as longer than they were
+	Median   Quantile `json:"median"`
+	P90      Quantile `json:"p90"`
+	Max      Seconds  `json:"max_s"` // of those that started
+}
+
+// shape is what waits are compared within.
+func (s WaitStats) shape() WaitStats {
+	return WaitStats{Queue: s.Queue, Hosts: s.Hosts, CPUs: s.CPUs, Walltime: s.Walltime}
+}
+
+// WaitQuantiles returns statistics of waits by queue and shape, in their order.
+//
+// To leave out what did not start would make a slow queue look fast: who gives up after an hour never reports a wait of
+// two. Quantiles are therefore Kaplan and Meier's estimate, which counts a censored wait as one that is longer.
+func WaitQuantiles(waits []Wait, now time.Time) []WaitStats {
+	groups := map[WaitStats][]Wait{}
+	for _, w := range waits {
+		shape := WaitStats{Queue: w.Queue, Hosts: w.Hosts, CPUs: w.CPUs, Walltime: w.Walltime}
+		groups[shape] = append(groups[shape], w)
+	}
+	var all []WaitStats
+	for s, group := range groups {
+		all = append(all, s.measure(group, now))
+	}
+	slices.SortFunc(all, func(a, b WaitStats) int {
+		return cmp.Or(cmp.Compare(a.Queue, b.Queue), a.Hosts-b.Hosts, a.CPUs-b.CPUs, cmp.Compare(a.Walltime, b.Walltime))
+	})
+	return all
+}
+
+// A span is one wait; those that ended with a start come before censored ones of the same length.
+type span struct {
+	d        time.Duration
+	censored bool
+}
+
+func (s WaitStats) measure(waits []Wait, now time.Time) WaitStats {
+	s = s.shape()
+	spans := make([]span, len(waits))
+	for i, w := range waits {
+		spans[i].d, spans[i].censored = w.Waited(now)
+		if spans[i].censored {
+			s.Censored++
+		} else {
+			s.Max = max(s.Max, Seconds(spans[i].d))
+		}
+	}
+	slices.SortFunc(spans, func(a, b span) int {
+		if a.d == b.d && a.censored != b.censored {
+			return map[bool]int{false: -1, true: 1}[a.censored]
+		}
+		return cmp.Compare(a.d, b.d)
+	})
+	s.Count, s.Median, s.P90 = len(waits), quantile(spans, 0.5), quantile(spans, 0.9)
+	return s
+}
+
+// quantile returns the shortest wait by which a share of all has started, by the product-limit estimate; spans are sorted.
+func quantile(spans []span, share float64) Quantile {
+	const rounding = 1e-9
+	waiting := 1.0 // the share that still waits
+	for i, s := range spans {
+		if s.censored {
+			continue
+		}
+		left := float64(len(spans) - i)
+		if waiting *= (left - 1) / left; waiting <= 1-share+rounding {
+			return Quantile{Wait: Seconds(s.d)}
+		}
+	}
+	if len(spans) == 0 {
+		return Quantile{AtLeast: true}
+	}
+	return Quantile{Wait: Seconds(spans[len(spans)-1].d), AtLeast: true}
+}

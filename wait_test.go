@@ -1,0 +1,89 @@
+package corral_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/corral-pilot/corral"
+)
+
+// waitOf is an attempt that waited so many minutes and then started.
+func waitOf(minutes int) corral.Wait {
+	return corral.Wait{Queue: "long", Hosts: 1, CPUs: 2, Walltime: corral.Seconds(time.Hour), SubmittedAt: noon, StartedAt: noon.Add(time.Duration(minutes) * time.Minute)}
+}
+
+// gaveUp is one that was ended after so many minutes in the queue.
+func gaveUp(minutes int) corral.Wait {
+	w := waitOf(minutes)
+	w.StartedAt, w.EndedAt, w.Outcome = time.Time{}, w.StartedAt, corral.OutcomeRemoved
+	return w
+}
+
+// waiting is one that is still in the queue after so many minutes, at 13:00.
+func waiting(minutes int) corral.Wait {
+	w := waitOf(0)
+	w.SubmittedAt, w.StartedAt = noon.Add(time.Hour-time.Duration(minutes)*time.Minute), time.Time{}
+	return w
+}
+
+func TestWaitQuantiles(t *testing.T) {
+	t.Parallel()
+	within := func(minutes int) corral.Quantile {
+		return corral.Quantile{Wait: corral.Seconds(time.Duration(minutes) * time.Minute)}
+	}
+	beyond := func(minutes int) corral.Quantile {
+		q := within(minutes)
+		q.AtLeast = true
+		return q
+	}
+	for _, tt := range []struct {
+		name        string
+		waits       []corral.Wait
+		median, p90 corral.Quantile
+		max         int
+		censored    int
+	}{
+		{"one", []corral.Wait{waitOf(7)}, within(7), within(7), 7, 0},
+		{"ten", []corral.Wait{waitOf(1), waitOf(2), waitOf(10), waitOf(4), waitOf(5), waitOf(6), waitOf(7), waitOf(8), waitOf(9), waitOf(3)}, within(5), within(9), 10, 0},
+		{"all alike", []corral.Wait{waitOf(3), waitOf(3), waitOf(3)}, within(3), within(3), 3, 0},
+		{"none started: nothing but a bound is known", []corral.Wait{gaveUp(5), waiting(10)}, beyond(10), beyond(10), 0, 2},
+		{"most gave up: the median is not what the one that started waited", []corral.Wait{waitOf(1), gaveUp(5), gaveUp(5), gaveUp(5)}, beyond(5), beyond(5), 1, 3},
+		{"gave up at once: it says nothing of the others", []corral.Wait{gaveUp(0), waitOf(4), waitOf(6)}, within(4), within(6), 6, 1},
+		{"one still waits", []corral.Wait{waitOf(1), waitOf(2), waitOf(3), waiting(30)}, within(2), beyond(30), 3, 1},
+		{"one gave up between", []corral.Wait{waitOf(1), gaveUp(2), waitOf(3), waitOf(4)}, within(3), within(4), 4, 1},
+		{"gave up when another started", []corral.Wait{waitOf(2), gaveUp(2)}, within(2), beyond(2), 2, 1},
+		{"the site's clock is behind", []corral.Wait{waitOf(-1)}, within(0), within(0), 0, 0},
+	} {
+		want := []corral.WaitStats{{Queue: "long", Hosts: 1, CPUs: 2, Walltime: corral.Seconds(time.Hour), Count: len(tt.waits), Censored: tt.censored,
+			Median: tt.median, P90: tt.p90, Max: corral.Seconds(time.Duration(tt.max) * time.Minute)}}
+		if diff := cmp.Diff(want, corral.WaitQuantiles(tt.waits, noon.Add(time.Hour))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
+
+func TestWaitQuantilesByShape(t *testing.T) {
+	t.Parallel()
+	wide, short, long := waitOf(50), waitOf(2), waitOf(9)
+	wide.Hosts, short.Queue, long.Walltime = 4, "debug", corral.Seconds(2*time.Hour)
+	type line struct {
+		queue    string
+		hosts    int
+		walltime corral.Seconds
+		median   corral.Seconds
+	}
+	var got []line
+	for _, s := range corral.WaitQuantiles([]corral.Wait{wide, waitOf(1), long, short}, noon) {
+		got = append(got, line{s.Queue, s.Hosts, s.Walltime, s.Median.Wait})
+	}
+	minutes := func(n int) corral.Seconds { return corral.Seconds(time.Duration(n) * time.Minute) }
+	want := []line{{"debug", 1, minutes(60), minutes(2)}, {"long", 1, minutes(60), minutes(1)}, {"long", 1, minutes(120), minutes(9)}, {"long", 4, minutes(60), minutes(50)}}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(line{})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := corral.WaitQuantiles(nil, noon); got != nil {
+		t.Errorf("of no waits: %v", got)
+	}
+}
