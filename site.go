@@ -110,6 +110,8 @@ type SiteQueue struct {
 	CPUs        int     `json:"cpus,omitempty"`       // of its largest node
 	MemoryMiB   int     `json:"memory_mib,omitempty"` // of its largest node
 	GPUs        int     `json:"gpus,omitempty"`       // of its largest node
+
+	CPUMemoryMiB int `json:"cpu_memory_mib,omitempty"` // for each cpu, where nothing else is asked for; any of its nodes has it
 }
 
 // Terminal reports whether no event can move a site out of s.
