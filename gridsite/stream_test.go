@@ -1,0 +1,99 @@
+package gridsite_test
+
+import (
+	"context"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/gridsite"
+)
+
+// streamers are the transports that hold commands with live input and output.
+func streamers(t *testing.T) map[string]gridsite.Streamer {
+	return map[string]gridsite.Streamer{"local": dial(t).(gridsite.Streamer), "ssh": startSSHD(t).open()}
+}
+
+func startStream(t *testing.T, ctx context.Context, conn gridsite.Streamer, script string) gridsite.Stream {
+	t.Helper()
+	s, err := conn.Stream(ctx, gridsite.Command{Argv: []string{"sh", "-c", script}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func TestStream(t *testing.T) {
+	t.Parallel()
+	for name, conn := range streamers(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Run("answers what it is told, as it is told it", func(t *testing.T) {
+				s := startStream(t, t.Context(), conn, "cat")
+				for _, say := range []string{"a", "binary \x00\xff\n", strings.Repeat("x", 1<<20)} {
+					go func() { _, _ = io.WriteString(s, say) }()
+					heard := make([]byte, len(say))
+					if _, err := io.ReadFull(s, heard); err != nil || string(heard) != say {
+						t.Errorf("heard %.20q, %v, want %.20q", heard, err, say)
+					}
+				}
+				s.Close()
+				if _, err := io.ReadAll(s); err == nil {
+					_ = s.Wait() // however it ended: it was asked to
+				}
+			})
+			t.Run("ends with what it complained of", func(t *testing.T) {
+				s := startStream(t, t.Context(), conn, "echo out; echo no luck >&2; exit 3")
+				if out, err := io.ReadAll(s); err != nil || string(out) != "out\n" {
+					t.Errorf("read %q, %v", out, err)
+				}
+				if err := s.Wait(); err == nil || !strings.Contains(err.Error(), "exit status 3: no luck") {
+					t.Errorf("Wait = %v", err)
+				}
+			})
+			t.Run("ends in order", func(t *testing.T) {
+				s := startStream(t, t.Context(), conn, "echo out")
+				_, _ = io.ReadAll(s)
+				if err := s.Wait(); err != nil {
+					t.Errorf("Wait = %v", err)
+				}
+			})
+			t.Run("ends with its context", func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				s := startStream(t, ctx, conn, "echo began; exec cat")
+				if _, err := io.ReadFull(s, make([]byte, len("began\n"))); err != nil {
+					t.Fatal(err)
+				}
+				cancel()
+				_, _ = io.ReadAll(s)
+				_ = s.Wait()
+			})
+		})
+	}
+}
+
+// A stream does not take the place of a command, of which only so many run at once.
+func TestStreamsAndCommands(t *testing.T) {
+	t.Parallel()
+	conn := startSSHD(t).open()
+	for range 2 {
+		startStream(t, t.Context(), conn, "exec cat")
+	}
+	for range 20 {
+		expectOutput(t, conn, "echo ok", "ok\n")
+	}
+}
+
+func TestStreamWhoseConnectionIsLost(t *testing.T) {
+	t.Parallel()
+	d := startSSHD(t)
+	s := startStream(t, t.Context(), d.open(), "exec cat")
+	d.stop()
+	began := time.Now()
+	_, _ = io.ReadAll(s)
+	if err := s.Wait(); corral.KindOf(err) != corral.Unknown || time.Since(began) > time.Minute {
+		t.Errorf("Wait = %v after %v, want that it is unknown what became of it", err, time.Since(began))
+	}
+}
