@@ -6,9 +6,9 @@ VERSION ?= $(shell git describe --tags --dirty 2>/dev/null)
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2 # 2026.2.2
 FUZZTIME ?= 10s
 
-# SQLite is C that was translated into Go: the race detector makes it ten times slower, finds nothing of ours
-# in it, and is left out of it.
-race := -race -gcflags=modernc.org/...=-race=false
+# The race detector is left out of SQLite, which is C that was translated into Go, and of compression: it makes
+# them ten times slower and finds nothing of ours in them.
+race := -race -gcflags=modernc.org/...=-race=false -gcflags=compress/...=-race=false -gcflags=hash/...=-race=false
 version := -X github.com/corral-pilot/corral/internal/version.release=$(VERSION)
 go_files = $(shell git ls-files --cached --others --exclude-standard '*.go')
 rapid_packages = $(shell $(GO) list -f '{{join .TestImports " "}} {{join .XTestImports " "}} {{.ImportPath}}' ./... \
