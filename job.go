@@ -78,6 +78,7 @@ type Job struct {
 	Asked       Ask       `json:"asked,omitempty"`   // what was asked of it since: drain, cancel
 	Workers     int       `json:"workers,omitempty"` // most workers that were registered at once
 	Node        string    `json:"node,omitempty"`    // ended pilot jobs: the node that its failure is about
+	Queue       string    `json:"-"`                 // attempts: the batch system's queue that was asked for; empty: its default
 	LeaseHolder string    `json:"-"`                 // the one pilot process that may start workers
 	TokenDigest string    `json:"-"`                 // SHA-256 of the token its workers authenticate with, hex
 	TokenEndsAt time.Time `json:"-"`

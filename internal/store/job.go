@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -34,6 +35,7 @@ var jobs = table[corral.Job]{
 	asked,
 	workers,
 	node,
+	queue,
 	lease_holder,
 	token_digest,
 	token_ends_at_ms,
@@ -60,6 +62,7 @@ var jobs = table[corral.Job]{
 			&j.Asked,
 			&j.Workers,
 			&j.Node,
+			&j.Queue,
 			&j.LeaseHolder,
 			&j.TokenDigest,
 			at(&j.TokenEndsAt),
@@ -87,9 +90,19 @@ type JobFilter struct {
 // Number, State and times are set here; Tag must be new, TokenDigest and TokenEndsAt are kept as given.
 //
 // A Conflict error if the site is DELETED, if its glidein was asked to go or is over (it may have
-// happened since the caller decided), or if the site has a live setup or cleanup job already.
+// happened since the caller decided), if the attempt would be one above a limit of the site, or if the site
+// has a live setup or cleanup job already. The row is the reservation: it counts until the job has ENDED.
 func (t *Tx) CreateJob(j corral.Job) (corral.Job, error) {
-	if err := t.mayCreate(j); err != nil {
+	site, err := t.Site(j.Site)
+	if err != nil {
+		return corral.Job{}, err
+	}
+	if j.Kind == corral.PilotJob {
+		j.Queue, err = t.mayAttempt(site, j.Glidein)
+	} else {
+		err = t.mayServe(site, j.Kind)
+	}
+	if err != nil {
 		return corral.Job{}, err
 	}
 	earlier, err := t.Jobs(JobFilter{Site: j.Site, Glidein: j.Glidein, Kind: j.Kind})
@@ -107,19 +120,12 @@ func (t *Tx) CreateJob(j corral.Job) (corral.Job, error) {
 	return j, t.settleOwner(j)
 }
 
-// mayCreate returns a Conflict error if the job's owner cannot have it now.
-func (t *Tx) mayCreate(j corral.Job) error {
-	site, err := t.Site(j.Site)
-	if err != nil {
-		return err
-	}
+// mayServe returns a Conflict error if the site cannot have another setup or cleanup job now.
+func (t *Tx) mayServe(site corral.Site, kind corral.JobKind) error {
 	if site.State.Terminal() {
 		return corral.Errorf(corral.Conflict, "site %s is %s", site.Name, site.State)
 	}
-	if j.Kind == corral.PilotJob {
-		return t.mayAttempt(j.Glidein)
-	}
-	live, err := t.Jobs(JobFilter{Site: j.Site, Kind: j.Kind, Live: true})
+	live, err := t.Jobs(JobFilter{Site: site.ID, Kind: kind, Live: true})
 	if err != nil {
 		return err
 	}
@@ -129,18 +135,39 @@ func (t *Tx) mayCreate(j corral.Job) error {
 	return nil
 }
 
-func (t *Tx) mayAttempt(id corral.GlideinID) error {
+// mayAttempt returns the batch system's queue for another attempt of a glidein, or a Conflict error if it cannot have
+// one now.
+func (t *Tx) mayAttempt(site corral.Site, id corral.GlideinID) (queue string, err error) {
 	g, err := t.Glidein(id)
 	if err != nil {
-		return err
+		return "", err
 	}
-	if g.Asked != corral.AskNothing {
-		return corral.Errorf(corral.Conflict, "glidein %d was asked to %s", id, g.Asked)
+	load, err := t.load(site.ID)
+	if err != nil {
+		return "", err
 	}
-	if g.State.Terminal() {
-		return corral.Errorf(corral.Conflict, "glidein %d is %s", id, g.State)
+	full := site.Full(load)
+	switch {
+	case site.State.Terminal():
+		return "", corral.Errorf(corral.Conflict, "site %s is %s", site.Name, site.State)
+	case g.Asked != corral.AskNothing:
+		return "", corral.Errorf(corral.Conflict, "glidein %d was asked to %s", id, g.Asked)
+	case g.State.Terminal():
+		return "", corral.Errorf(corral.Conflict, "glidein %d is %s", id, g.State)
+	case full != "":
+		return "", corral.Errorf(corral.Conflict, "%s", full)
 	}
-	return nil
+	return cmp.Or(g.Queue, site.Queue), nil
+}
+
+// load counts the attempts of a site that are alive.
+func (t *Tx) load(site corral.SiteID) (l corral.Load, err error) {
+	err = t.row("select count(*) filter (where state <> 'RUNNING'), count(*) filter (where state = 'RUNNING') from jobs"+
+		" where site_id = ? and kind = 'pilot' and "+liveJob, []any{site}, &l.Queued, &l.Running)
+	if err != nil {
+		return l, fmt.Errorf("counting attempts of site %d: %w", site, err)
+	}
+	return l, nil
 }
 
 // Job returns the job with this id.

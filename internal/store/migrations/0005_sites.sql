@@ -22,3 +22,6 @@ alter table glideins add column features text not null default '';
 alter table glideins add column site_options text check (json_type(site_options) = 'array');
 
 alter table jobs add column node text not null default '' check (node = '' or (kind = 'pilot' and state = 'ENDED'));
+
+-- The batch system's queue that an attempt was asked for: its wait is kept by it, whatever the site's is later.
+alter table jobs add column queue text not null default '' check (queue = '' or kind = 'pilot');

@@ -1,0 +1,74 @@
+package store_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/store"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// A queue's history outlives the glideins and the site that made it, and a change of the site's default queue.
+func TestWaits(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	queue := func(name string) {
+		w.write(func(tx *store.Tx) error {
+			_, err := tx.SetSite(w.site.ID, func(s *corral.Site) { s.Queue = name })
+			return err
+		})
+	}
+	own := w.newGlidein()
+	own.Queue = "debug"
+	plain, own := w.createGlidein(w.newGlidein()), w.createGlidein(own)
+	w.attempt(plain, submitted, started, ended(corral.OutcomeIdle))
+	queue("long")
+	w.attempt(own, submitted)
+	later := w.createGlidein(w.newGlidein())
+	w.attempt(later, submitted, corral.JobEvent{Move: corral.JobQueue}, ended(corral.OutcomeRemoved))
+	queue("short")
+	w.attempt(w.createGlidein(w.newGlidein()))                                                                      // not answered yet
+	w.attempt(w.createGlidein(w.newGlidein()), corral.JobEvent{Move: corral.JobEnd, Outcome: corral.OutcomeFailed}) // refused
+	w.write(func(tx *store.Tx) error {
+		if _, err := tx.CreateJob(corral.Job{Kind: corral.SetupJob, Site: w.site.ID, Tag: "setup"}); err != nil {
+			return err
+		}
+		if _, err := tx.MoveSite(w.site.ID, corral.SiteForget, "test"); err != nil {
+			return err
+		}
+		_, err := readySite(tx, w.site.Name)
+		return err
+	})
+
+	wait := func(queue string, o corral.Outcome) corral.Wait {
+		return corral.Wait{Site: "local", Queue: queue, Hosts: 2, CPUs: 4, Walltime: corral.Seconds(time.Hour), Outcome: o}
+	}
+	all := []corral.Wait{wait("", corral.OutcomeIdle), wait("debug", ""), wait("long", corral.OutcomeRemoved)}
+	for _, tt := range []struct {
+		name string
+		f    store.WaitFilter
+		want []corral.Wait
+	}{
+		{"all", store.WaitFilter{}, all},
+		{"of the name", store.WaitFilter{Name: "local"}, all},
+		{"of the site that had it", store.WaitFilter{Site: w.site.ID}, all},
+		{"of the site that has it now", store.WaitFilter{Site: w.site.ID + 1}, nil},
+		{"of another name", store.WaitFilter{Name: "elsewhere"}, nil},
+		{"the last two", store.WaitFilter{Last: 2}, all[1:]},
+	} {
+		w.view(func(tx *store.Tx) error {
+			got, err := tx.Waits(tt.f)
+			if diff := cmp.Diff(tt.want, got, cmpopts.IgnoreTypes(time.Time{})); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+			}
+			for _, g := range got {
+				if g.SubmittedAt.IsZero() || (g.Outcome == corral.OutcomeIdle) == g.StartedAt.IsZero() || (g.Outcome == "") != g.EndedAt.IsZero() {
+					t.Errorf("%s: times of %+v", tt.name, g)
+				}
+			}
+			return err
+		})
+	}
+}
