@@ -13,6 +13,7 @@ type WorkerConfig struct {
 	ID         string   // TAG/HOSTINDEX: unique in the cluster
 	Instance   string   // of this process and no other
 	Holder     string   // the pilot process that started it
+	Host       string   // for people; empty: as the machine calls itself
 	Tag, Token string   // of the attempt
 	Addresses  []string // unix:PATH or tls:HOST:PORT, in the order to try
 	CertDigest string   // sha256:HEX of the worker port's certificate, for tls addresses
@@ -116,7 +117,10 @@ func Longest(endsIn time.Duration) time.Duration { return cutAfter(endsIn) - Sta
 // Without its dispatcher it keeps its tasks for the lease, then kills them; it looks for a dispatcher
 // until its end.
 func RunWorker(ctx context.Context, lg *slog.Logger, cfg WorkerConfig) (LeaveReason, error) {
-	host, _ := os.Hostname() // for people; a worker without it is as good
+	host := cfg.Host
+	if host == "" {
+		host, _ = os.Hostname() // a worker without it is as good
+	}
 	x, err := newExecutor(cfg, host)
 	if err != nil {
 		return LeaveExpired, err

@@ -66,6 +66,11 @@ func app(stdout, stderr io.Writer) *cli.App {
 				Action: func(c *cli.Context) error { return pilot.Worker(c.Context, lg) },
 			},
 			{
+				Name: pilot.HostCommand, Hidden: true, OnUsageError: usage,
+				Usage:  "is started by run on another node of its job: one worker, and what it leaves there",
+				Action: func(c *cli.Context) error { return pilot.Host(c.Context, lg, os.Stdin, stdout) },
+			},
+			{
 				Name: pilot.TaskCommand, Hidden: true, OnUsageError: usage,
 				Usage:  "is started by HTCondor: the executor of a job",
 				Action: func(c *cli.Context) error { return pilot.Task(c.Context) },

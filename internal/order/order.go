@@ -75,7 +75,7 @@ type Pilot struct {
 	Token      string         `json:"token"`
 	Addresses  []string       `json:"addresses"`             // unix:PATH or tls:HOST:PORT, in the order to try
 	CertDigest string         `json:"cert_digest,omitempty"` // sha256:HEX of the worker port's certificate
-	Hosts      int            `json:"hosts"`                 // workers that this process starts on this machine
+	Hosts      int            `json:"hosts"`                 // workers: one on each of the batch job's nodes, or all on this machine
 	CPUs       int            `json:"cpus"`                  // of each worker
 	MemoryMiB  int            `json:"memory_mib"`            // of each worker
 	Walltime   corral.Seconds `json:"walltime_s"`            // counted from the pilot's start
@@ -106,6 +106,7 @@ type Report struct {
 	Outcome   corral.Outcome `json:"outcome"`
 	Transient bool           `json:"transient,omitempty"`
 	Reason    string         `json:"reason,omitempty"`
+	Node      string         `json:"node,omitempty"` // of a pilot: the node that it failed on, or went on without
 	StartedAt time.Time      `json:"started_at"`
 	EndedAt   time.Time      `json:"ended_at"`
 	Tries     []Try          `json:"tries,omitempty"`   // of a setup job: the sources that were asked

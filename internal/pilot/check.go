@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/corral-pilot/corral/internal/node"
-	"github.com/corral-pilot/corral/internal/order"
 )
 
 const (
@@ -26,7 +25,7 @@ const (
 
 // checkNode looks at what every task needs, before anything is started. The error names the check and
 // what it found.
-func checkNode(scratch string, p order.Pilot) error {
+func checkNode(scratch string, memoryMiB int) error {
 	if err := checkScratch(scratch); err != nil {
 		return fmt.Errorf("scratch: %w", err)
 	}
@@ -39,7 +38,7 @@ func checkNode(scratch string, p order.Pilot) error {
 	}
 	have, err := node.MemoryMiB(os.DirFS("/"))
 	if err == nil {
-		err = checkAtLeast(have, p.Hosts*p.MemoryMiB)
+		err = checkAtLeast(have, memoryMiB)
 	}
 	if err != nil {
 		return fmt.Errorf("memory: %w", err)

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/corral-pilot/corral/internal/order"
 )
 
 func TestCheckNode(t *testing.T) {
@@ -19,16 +17,16 @@ func TestCheckNode(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		scratch string
-		pilot   order.Pilot
+		memory  int
 		want    string // "": fit
 	}{
-		{"fit", t.TempDir(), order.Pilot{Hosts: 2, MemoryMiB: 1}, ""},
-		{"no scratch", filepath.Join(t.TempDir(), "none"), order.Pilot{Hosts: 1}, "scratch: "},
-		{"scratch is a file", file, order.Pilot{Hosts: 1}, "scratch: "},
-		{"memory", t.TempDir(), order.Pilot{Hosts: 1 << 10, MemoryMiB: 1 << 20}, "memory: "},
+		{"fit", t.TempDir(), 2, ""},
+		{"no scratch", filepath.Join(t.TempDir(), "none"), 1, "scratch: "},
+		{"scratch is a file", file, 1, "scratch: "},
+		{"memory", t.TempDir(), 1 << 30, "memory: "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			err := checkNode(c.scratch, c.pilot)
+			err := checkNode(c.scratch, c.memory)
 			if (err == nil) != (c.want == "") || err != nil && !strings.HasPrefix(err.Error(), c.want) {
 				t.Errorf("checkNode = %v, want %q", err, c.want)
 			}

@@ -1,6 +1,7 @@
 package pilot
 
 import (
+	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,15 +17,18 @@ import (
 // WorkerCommand is the argument with which the supervisor starts its own program as a worker.
 const WorkerCommand = "worker"
 
-// supervisorFD is the worker's end of the socket pair.
-const supervisorFD = 3
+// What a worker inherits: its end of the socket pair, and, on another node than the supervisor's, its host's lock, which
+// lasts as long as either of them.
+const supervisorFD, lockFD = 3, 4
 
-// An ask is what a supervisor tells a worker: first its order, later to drain or to leave. The end of
-// the stream means leave, too: the supervisor is gone.
+// An ask is what a supervisor tells a worker, or the host of one: first its order, later to drain or to leave. The end of
+// the stream means leave, too: the supervisor is gone. A host hears an empty one now and then.
 type ask struct {
-	Order *workerOrder `json:"order,omitempty"`
-	Drain bool         `json:"drain,omitempty"`
-	Leave bool         `json:"leave,omitempty"`
+	Order      *workerOrder `json:"order,omitempty"`
+	Host       *hostOrder   `json:"host,omitempty"`
+	Drain      bool         `json:"drain,omitempty"`
+	Leave      bool         `json:"leave,omitempty"`
+	CalledBack *calledBack  `json:"called_back,omitempty"`
 }
 
 // A workerOrder is all that a worker needs to know.
@@ -33,6 +37,7 @@ type workerOrder struct {
 	Tag        string        `json:"tag"`
 	Token      string        `json:"token"`
 	Holder     string        `json:"holder"`
+	Host       string        `json:"host"` // as the batch system calls the node, if it does
 	Addresses  []string      `json:"addresses"`
 	CertDigest string        `json:"cert_digest"`
 	CPUs       int           `json:"cpus"`
@@ -51,11 +56,25 @@ type word struct {
 	Idle       *time.Duration `json:"idle_ns,omitempty"`
 	Left       string         `json:"left,omitempty"`
 	Error      string         `json:"error,omitempty"`
+
+	// Of a host only.
+	Hello    *hello    `json:"hello,omitempty"` // its first word
+	Note     string    `json:"note,omitempty"`  // for the log
+	CallBack *callBack `json:"call_back,omitempty"`
 }
 
-// A child is a worker process. Its fields belong to the supervisor's goroutine.
+// A hello is how a host begins.
+type hello struct {
+	Now  time.Time `json:"now"` // by its clock
+	Host string    `json:"host"`
+	PID  int       `json:"pid"`
+}
+
+// A child is a worker process, or what talks with a host on another node. Its fields belong to the goroutine of who
+// started it.
 type child struct {
 	pid  int
+	far  *far // nil: a worker process on this node
 	conn net.Conn
 	enc  *json.Encoder
 
@@ -74,9 +93,9 @@ type said struct {
 	word *word
 }
 
-// startChild starts a worker process in a process group of its own and gives it its order. The caller
-// must run listen.
-func startChild(o workerOrder) (*child, error) {
+// startChild starts a worker process in a process group of its own and gives it its order, and what else it should hold.
+// The caller must run listen.
+func startChild(o workerOrder, held ...*os.File) (*child, error) {
 	ours, theirs, err := socketPair()
 	if err != nil {
 		return nil, fmt.Errorf("start worker: %w", err)
@@ -88,7 +107,7 @@ func startChild(o workerOrder) (*child, error) {
 		Dir:         o.Scratch,
 		Stdout:      os.Stderr, // the job's log
 		Stderr:      os.Stderr,
-		ExtraFiles:  []*os.File{theirs},
+		ExtraFiles:  append([]*os.File{theirs}, held...),
 		SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
 	}
 	if err := cmd.Start(); err != nil {
@@ -114,13 +133,27 @@ func (c *child) kill() {
 	}
 }
 
+// hangs reports whether the child has not said a word for limit, after passed more of our time; it begins anew then.
+func (c *child) hangs(passed, limit time.Duration) bool {
+	if c.quiet += min(passed, wordGap); c.ended || c.quiet <= limit {
+		return false
+	}
+	c.quiet = 0
+	return true
+}
+
 // listen sends what the child says to to, and at last that it is silent, unless done is closed first.
 func (c *child) listen(to chan<- said, done <-chan struct{}) {
-	dec := json.NewDecoder(c.conn)
+	in := bufio.NewReader(c.conn)
+	if c.far != nil {
+		skipTo(in, hostMark)
+	}
+	dec := json.NewDecoder(in)
 	for more := true; more; {
 		w := new(word)
 		if more = dec.Decode(w) == nil; !more {
 			w = nil
+			c.awaitWords(done)
 		}
 		select {
 		case to <- said{c, w}:
@@ -130,12 +163,39 @@ func (c *child) listen(to chan<- said, done <-chan struct{}) {
 	}
 }
 
+// awaitWords waits until all is read that srun or ssh printed, but not for long: something else may hold the pipe.
+func (c *child) awaitWords(done <-chan struct{}) {
+	if c.far == nil {
+		return
+	}
+	patience := time.NewTimer(farWords)
+	defer patience.Stop()
+	select {
+	case <-c.far.read:
+	case <-patience.C:
+	case <-done:
+	}
+}
+
+// close ends the talk.
+func (c *child) close() {
+	c.conn.Close()
+	if c.far != nil {
+		c.far.stderr.Close()
+	}
+}
+
 // gone reports whether nothing more will come of the child.
 func (c *child) gone() bool { return c.ended && c.silent }
 
 // obituary says how a child that is gone ended without having left.
 func (c *child) obituary() string {
-	if c.last.Error != "" {
+	switch {
+	case c.far != nil && c.last.Error != "":
+		return c.last.Error // its host's words
+	case c.far != nil:
+		return c.far.obituary(c.status)
+	case c.last.Error != "":
 		return "died: " + c.last.Error
 	}
 	if c.status.Signaled() {

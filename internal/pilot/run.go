@@ -56,5 +56,5 @@ func Run(ctx context.Context, lg *slog.Logger, dir string) (order.Report, error)
 
 // unfit reports that this node cannot run a pilot; another may.
 func unfit(me holder, err error) order.Report {
-	return order.Report{Outcome: corral.OutcomeFailed, Transient: true, Reason: fmt.Sprintf("node %s: %v", me.Host, err)}
+	return order.Report{Outcome: corral.OutcomeFailed, Transient: true, Node: me.Host, Reason: fmt.Sprintf("node %s: %v", me.Host, err)}
 }

@@ -42,6 +42,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	status := m.Run()
+	stopSSHD()
 	if err := stopPool(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		status = 1

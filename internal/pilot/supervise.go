@@ -50,6 +50,11 @@ type supervisor struct {
 	order order.Pilot
 	me    holder
 
+	fanout   fanout
+	lostNode string // the first other node that failed
+	lost     string // and why
+	answers  chan answered
+
 	parent  int       // the process that started us; the batch system's
 	end     time.Time // the workers must have left; the reserve follows
 	routeBy time.Time // corrald must have answered
@@ -69,12 +74,32 @@ type supervisor struct {
 }
 
 func newSupervisor(lg *slog.Logger, dir string, o order.Order, me holder) *supervisor {
-	s := &supervisor{lg: lg, dir: dir, root: o.Root, tag: o.Tag, order: *o.Pilot, me: me, parent: os.Getppid(),
-		heard: make(chan said), done: make(chan struct{})}
-	for i := range o.Pilot.Hosts {
-		s.workers = append(s.workers, &worker{id: fmt.Sprintf("%s/%d", o.Tag, i)})
+	return &supervisor{lg: lg, dir: dir, root: o.Root, tag: o.Tag, order: *o.Pilot, me: me, parent: os.Getppid(),
+		heard: make(chan said), done: make(chan struct{}), answers: make(chan answered)}
+}
+
+// assign says which node has which worker: without nodes of a batch system all are here.
+func (s *supervisor) assign(f fanout) {
+	s.fanout, s.me.Host = f, f.here()
+	hosts := s.order.Hosts
+	if f.others() && len(f.nodes) < hosts {
+		s.note("%d hosts were asked for, and the batch system gave %d nodes", hosts, len(f.nodes))
+		hosts = len(f.nodes)
 	}
-	return s
+	for i := range hosts {
+		s.workers = append(s.workers, &worker{id: fmt.Sprintf("%s/%d", s.tag, i), node: f.node(i)})
+	}
+}
+
+// memoryHere is how much memory the workers of this node take.
+func (s *supervisor) memoryHere() int {
+	mib := 0
+	for _, w := range s.workers {
+		if w.node == "" {
+			mib += s.order.MemoryMiB
+		}
+	}
+	return mib
 }
 
 // serve does the whole pilot job, which began at started.
@@ -82,6 +107,11 @@ func (s *supervisor) serve(ctx context.Context, started time.Time) order.Report 
 	walltime := time.Duration(s.order.Walltime)
 	s.end = started.Add(walltime - order.Reserve(walltime))
 	s.routeBy = started.Add(min(routeWait, walltime/2))
+	f, err := findNodes(os.Getenv, s.order.Hosts, s.order.CPUs)
+	if err != nil {
+		return order.Report{Outcome: corral.OutcomeFailed, Reason: err.Error()}
+	}
+	s.assign(f)
 	scratch := filepath.Join(s.dir, scratchDir)
 	if err := errors.Join(adoptOrphans(), os.MkdirAll(scratch, 0o700)); err != nil {
 		return unfit(s.me, err)
@@ -91,7 +121,7 @@ func (s *supervisor) serve(ctx context.Context, started time.Time) order.Report 
 			s.lg.Warn("the scratch directory was left", "error", err)
 		}
 	}()
-	if err := checkNode(scratch, s.order); err != nil {
+	if err := checkNode(scratch, s.memoryHere()); err != nil {
 		return unfit(s.me, err)
 	}
 	seeking, cancel := context.WithCancel(ctx)
@@ -106,9 +136,10 @@ func (s *supervisor) serve(ctx context.Context, started time.Time) order.Report 
 	s.watch(ctx, pending)
 	cancel()
 	s.endChildren()
+	s.tellLost()
 	s.say("leaving", fmt.Sprintf("%s: %s", s.going.outcome, s.going.reason))
 	s.hangUp(pending)
-	return order.Report{Outcome: s.going.outcome, Transient: s.going.transient, Reason: s.going.reason, Log: s.log}
+	return order.Report{Outcome: s.going.outcome, Transient: s.going.transient, Reason: s.going.reason, Node: s.lostNode, Log: s.log}
 }
 
 // watch returns when it is decided why we leave, and every worker is gone.
@@ -132,6 +163,8 @@ func (s *supervisor) watch(ctx context.Context, pending <-chan dialed) {
 			s.takeChoice(n)
 		case c := <-s.commands():
 			s.command(c)
+		case a := <-s.answers:
+			a.to.tell(ask{CalledBack: &a.answer})
 		case <-stop:
 			stop = nil
 			s.leaveNow(corral.OutcomePreempted, context.Cause(ctx).Error())
@@ -145,6 +178,7 @@ func (s *supervisor) step(now time.Time) {
 	s.collect()
 	s.killHung(now.Sub(s.stepped))
 	s.stepped = now
+	s.beat(now)
 	if s.dirty {
 		s.dirty = !killStrays(s.pids())
 	}

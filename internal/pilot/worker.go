@@ -68,6 +68,7 @@ func (o workerOrder) servePool(ctx context.Context, lg *slog.Logger, drain <-cha
 // inherits it.
 func supervisorConn() (net.Conn, error) {
 	syscall.CloseOnExec(supervisorFD)
+	syscall.CloseOnExec(lockFD)
 	file := os.NewFile(supervisorFD, "supervisor")
 	defer file.Close()
 	conn, err := net.FileConn(file)
@@ -136,7 +137,7 @@ func (s *speaker) beat(ctx context.Context) {
 
 func (o workerOrder) config(drain <-chan struct{}, out *speaker) pool.WorkerConfig {
 	return pool.WorkerConfig{
-		ID: o.ID, Instance: newHolder().ID, Holder: o.Holder, Tag: o.Tag, Token: o.Token,
+		ID: o.ID, Instance: newHolder().ID, Host: o.Host, Holder: o.Holder, Tag: o.Tag, Token: o.Token,
 		Addresses: o.Addresses, CertDigest: o.CertDigest, CPUs: o.CPUs, MemoryMiB: o.MemoryMiB,
 		EndsIn: o.EndsIn, Scratch: o.Scratch, Drain: drain,
 		// If the supervisor cannot be told, obey notices that it is gone.

@@ -13,6 +13,7 @@ import (
 // of those before.
 type worker struct {
 	id        string
+	node      string    // another than this one; empty: this one
 	child     *child    // nil: no process
 	notBefore time.Time // of the next start
 	deaths    int       // of its processes in a row, none of which registered
@@ -39,7 +40,7 @@ func (w *worker) kill() {
 
 func (w *worker) hangUp() {
 	if w.child != nil {
-		w.child.conn.Close()
+		w.child.close()
 	}
 }
 
@@ -61,27 +62,51 @@ func (s *supervisor) startWorkers(now time.Time) {
 }
 
 func (s *supervisor) startWorker(w *worker, now time.Time) error {
-	scratch := filepath.Join(s.dir, scratchDir, filepath.Base(w.id))
-	if err := os.MkdirAll(scratch, 0o700); err != nil {
-		return err
-	}
-	join, err := s.orderToJoin()
-	if err != nil {
-		return err
-	}
-	c, err := startChild(workerOrder{
-		ID: w.id, Tag: s.tag, Token: s.order.Token, Holder: s.me.ID,
-		Addresses: s.order.Addresses, CertDigest: s.order.CertDigest,
-		CPUs: s.order.CPUs, MemoryMiB: s.order.MemoryMiB,
-		EndsIn: s.end.Sub(now), Scratch: scratch, Condor: join,
-	})
+	c, err := s.startProcess(w, now)
 	if err != nil {
 		return err
 	}
 	w.child, w.registeredAt, w.idleSince = c, time.Time{}, time.Time{}
 	s.ears.Go(func() { c.listen(s.heard, s.done) })
+	if c.far != nil {
+		s.ears.Go(c.far.listen)
+		s.note("worker %s is started on node %s by %s, process %d", w.id, w.node, c.far.way, c.pid)
+		return nil
+	}
 	s.note("worker %s started as process %d", w.id, c.pid)
 	return nil
+}
+
+// startProcess starts a worker process here, or what starts a host there.
+func (s *supervisor) startProcess(w *worker, now time.Time) (*child, error) {
+	if w.node != "" {
+		return startFar(s.fanout, w.node)
+	}
+	o, err := s.workerOrder(w, now)
+	if err == nil {
+		err = os.MkdirAll(o.Scratch, 0o700)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return startChild(o)
+}
+
+func (s *supervisor) workerOrder(w *worker, now time.Time) (workerOrder, error) {
+	join, err := s.orderToJoin()
+	host := w.node
+	if host == "" {
+		host = s.me.Host
+	}
+	if join != nil {
+		join.Host = host
+	}
+	return workerOrder{
+		ID: w.id, Tag: s.tag, Token: s.order.Token, Holder: s.me.ID, Host: host,
+		Addresses: s.order.Addresses, CertDigest: s.order.CertDigest,
+		CPUs: s.order.CPUs, MemoryMiB: s.order.MemoryMiB,
+		EndsIn: s.end.Sub(now), Scratch: filepath.Join(s.dir, scratchDir, filepath.Base(w.id)), Condor: join,
+	}, err
 }
 
 // killHung kills workers that have not said a word for too long, after passed more of our time. A
@@ -89,21 +114,31 @@ func (s *supervisor) startWorker(w *worker, now time.Time) error {
 // have others do them soon after that. Time in which we were stopped ourselves, as all of a job's
 // processes may be, does not count.
 func (s *supervisor) killHung(passed time.Duration) {
-	limit := hungCondor
-	if s.joining == nil && s.link != nil {
-		limit = max(hungLeast, 2*s.link.Lease()/3)
-	}
 	for _, w := range s.workers {
-		c := w.child
-		if c == nil || !c.spoken || c.ended {
+		limit := s.hungAfter()
+		switch {
+		case w.child == nil:
+			continue
+		case w.child.far != nil && w.child.spoken:
+			limit = farSilence // its host sees to the worker itself
+		case w.child.far != nil:
+			limit = farStart
+		case !w.child.spoken:
 			continue
 		}
-		if c.quiet += min(passed, wordGap); c.quiet > limit {
+		if w.child.hangs(passed, limit) {
 			s.note("worker %s said nothing for %s and is killed", w.id, limit)
-			c.quiet = 0
-			c.kill()
+			w.child.kill()
 		}
 	}
+}
+
+// hungAfter is how long a worker may say nothing.
+func (s *supervisor) hungAfter() time.Duration {
+	if s.joining == nil && s.link != nil {
+		return max(hungLeast, 2*s.link.Lease()/3)
+	}
+	return hungCondor
 }
 
 // hear takes in what a worker's process said.
@@ -116,6 +151,7 @@ func (s *supervisor) hear(h said) {
 	for _, w := range s.workers {
 		if w.child == h.by {
 			w.hear(*h.word, time.Now())
+			s.hearHost(w, *h.word)
 		}
 	}
 }
@@ -169,11 +205,14 @@ func (s *supervisor) collect() {
 // said them, has left; another died.
 func (s *supervisor) bury(w *worker) {
 	c := w.child
-	c.conn.Close()
+	c.close()
 	w.child, s.dirty = nil, true
 	if c.last.Left != "" {
 		w.left, w.reason = true, c.last
 		s.note("worker %s left: %s %s", w.id, c.last.Left, c.last.Error)
+		if c.last.Error != "" {
+			s.lose(w)
+		}
 		return
 	}
 	s.died(w, c.obituary())
@@ -186,6 +225,7 @@ func (s *supervisor) died(w *worker, how string) {
 		w.left = true
 		w.reason = word{Error: fmt.Sprintf("%s, %d times in a row without having registered", how, w.deaths)}
 		s.note("worker %s given up", w.id)
+		s.lose(w)
 	}
 }
 

@@ -1,0 +1,165 @@
+package pilot
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/broker"
+)
+
+const (
+	hostRoute = 30 * time.Second // for the cluster to be reached from another node, when the first one has just reached it
+	routeTry  = 5 * time.Second
+	askTime   = 10 * time.Second // for corrald to say whether it reaches a node
+)
+
+// check looks at what the worker needs of this node.
+func (h *host) check(ctx context.Context) error {
+	o := &h.order
+	if err := checkVisible(o.Dir, o.Holder); err != nil {
+		return fmt.Errorf("the job's directory %s is not visible there: %w", o.Dir, err)
+	}
+	if err := os.MkdirAll(o.Scratch, 0o700); err != nil {
+		return fmt.Errorf("scratch: %w", err)
+	}
+	if err := checkNode(o.Scratch, o.MemoryMiB); err != nil {
+		return err
+	}
+	if o.Condor != nil {
+		return h.join(ctx)
+	}
+	return checkRoute(ctx, o.Addresses)
+}
+
+// checkVisible checks that dir is the first node's, by the lease that is held there.
+func checkVisible(dir, holderID string) error {
+	b, err := os.ReadFile(filepath.Join(dir, leaseDir, "holder.json"))
+	if err != nil {
+		return err
+	}
+	var there holder
+	if err := json.Unmarshal(b, &there); err != nil || there.ID != holderID {
+		return fmt.Errorf("another pilot's is: %w", errors.Join(err, errors.New(describeHolder(filepath.Join(dir, leaseDir)))))
+	}
+	return nil
+}
+
+// checkRoute connects to one of corrald's addresses and hangs up.
+func checkRoute(ctx context.Context, addresses []string) error {
+	ctx, cancel := context.WithTimeout(ctx, hostRoute)
+	defer cancel()
+	again := time.NewTicker(redialGap)
+	defer again.Stop()
+	for {
+		err := errors.New("it has no address")
+		for _, address := range addresses {
+			if err = dialAddress(ctx, address); err == nil {
+				return nil
+			}
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return fmt.Errorf("no route to corrald at %s: %w", strings.Join(addresses, ", "), err)
+		}
+	}
+}
+
+func dialAddress(ctx context.Context, address string) error {
+	d := net.Dialer{Timeout: routeTry}
+	network, where := "tcp", strings.TrimPrefix(address, "tls:")
+	if path, ok := strings.CutPrefix(address, "unix:"); ok {
+		network, where = "unix", path
+	}
+	conn, err := d.DialContext(ctx, network, where)
+	if err != nil {
+		return err
+	}
+	return conn.Close()
+}
+
+// join finds out how the HTCondor pool reaches this node.
+func (h *host) join(ctx context.Context) error {
+	j := h.order.Condor
+	if _, err := os.Stat(filepath.Join(j.Release, "sbin", "condor_master")); err != nil {
+		return fmt.Errorf("package %s is not visible there: %w", j.Package, err)
+	}
+	c := broker.Config{Mode: j.Broker, Collector: j.Collector, CCB: j.CCB, Ports: j.Ports}
+	if h.order.Linked {
+		c.CallBack = h.called.ask
+	}
+	n := negotiate(ctx, c, time.Now().Add(min(joinTime, h.order.EndsIn/2)))
+	if n.err != nil {
+		return fmt.Errorf("no way to the pool: %w", n.err)
+	}
+	h.say(word{Note: "broker: " + n.choice.Reason + "; measured: " + strings.Join(n.choice.Measured, "; ")})
+	j.Pool, j.Address, j.Brokers = n.choice.Collector, n.choice.Address, n.choice.Brokers
+	return nil
+}
+
+// A callBack is what a host asks its supervisor: that corrald dials the host's addresses.
+type callBack struct {
+	Addresses []string `json:"addresses"`
+	Nonce     string   `json:"nonce"`
+}
+
+// A calledBack is corrald's answer.
+type calledBack struct {
+	Nonce   string      `json:"nonce"`
+	Reached string      `json:"reached,omitempty"`
+	Kind    corral.Kind `json:"kind,omitempty"` // of the error, if it is one
+	Reason  string      `json:"reason,omitempty"`
+}
+
+// callBacks are a host's questions whether corrald reaches it, one after the other.
+type callBacks struct {
+	say     func(word)
+	answers chan calledBack
+}
+
+// ask is a broker.CallBack.
+func (c *callBacks) ask(ctx context.Context, addresses []string, nonce string) (string, error) {
+	c.say(word{CallBack: &callBack{Addresses: addresses, Nonce: nonce}})
+	for {
+		select {
+		case a := <-c.answers:
+			if a.Nonce != nonce {
+				continue // too late
+			}
+			if a.Kind != "" {
+				return "", corral.Errorf(a.Kind, "%s", a.Reason)
+			}
+			return a.Reached, nil
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+	}
+}
+
+// answer passes an answer to who asked; one that nobody waits for any more is dropped.
+func (c *callBacks) answer(a calledBack) {
+	select {
+	case <-c.answers:
+	default:
+	}
+	c.answers <- a
+}
+
+// answerTo asks corrald what a host wants to know.
+func answerTo(q callBack, ask broker.CallBack) calledBack {
+	ctx, cancel := context.WithTimeout(context.Background(), askTime)
+	defer cancel()
+	reached, err := ask(ctx, q.Addresses, q.Nonce)
+	if err != nil {
+		return calledBack{Nonce: q.Nonce, Kind: corral.KindOf(err), Reason: err.Error()}
+	}
+	return calledBack{Nonce: q.Nonce, Reached: reached}
+}
