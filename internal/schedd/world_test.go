@@ -117,18 +117,45 @@ func (s *site) explain() {
 	}
 	queue, err := s.pool.Tools().Run(soon(s), nil, "condor_q", "-af:h", "ClusterId", "ProcId", "JobStatus", "NumJobStarts", "CorralSeq", "HoldReason")
 	s.Logf("queue: %s %v", queue, err)
+	for _, line := range s.events() {
+		if !strings.HasPrefix(line, "028") {
+			s.Log(line)
+		}
+	}
+}
+
+// events returns the first lines of the events in the logs of all jobs.
+func (s *site) events() []string {
+	s.Helper()
 	logs, _ := filepath.Glob(filepath.Join(s.dir, "q", "*", "log")) // never fails
+	var events []string
 	for _, name := range logs {
 		text, err := os.ReadFile(name)
 		if err != nil {
-			s.Log(err)
+			s.Error(err)
 		}
 		for line := range strings.Lines(string(text)) {
-			if len(line) > 3 && line[3] == ' ' && line[0] == '0' && !strings.HasPrefix(line, "028") {
-				s.Log(strings.TrimSpace(line))
+			if len(line) > 3 && line[3] == ' ' && line[0] == '0' {
+				events = append(events, strings.TrimSpace(line))
 			}
 		}
 	}
+	return events
+}
+
+// startedAgain counts the starts of jobs that had been started before.
+func (s *site) startedAgain() int {
+	s.Helper()
+	started, again := map[string]bool{}, 0
+	for _, line := range s.events() {
+		if fields := strings.Fields(line); fields[0] == "001" {
+			if started[fields[1]] {
+				again++
+			}
+			started[fields[1]] = true
+		}
+	}
+	return again
 }
 
 // glidein is a worker as the pilot makes it; change may change it.
