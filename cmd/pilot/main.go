@@ -60,6 +60,7 @@ func app(stdout, stderr io.Writer) *cli.App {
 			job("run", "holds the node and runs workers until it must leave", pilot.Run, lg),
 			job("cleanup", "removes everything below the site's root but this job's directory", pilot.Cleanup, lg),
 			probe(stdout),
+			relay(lg),
 			{
 				Name: pilot.WorkerCommand, Hidden: true, OnUsageError: usage,
 				Usage:  "is started by run: one worker",
@@ -118,6 +119,22 @@ func probe(stdout io.Writer) *cli.Command {
 			}
 			defer f.Close()
 			return pilot.Probe(c.Context, f, stdout)
+		},
+	}
+}
+
+func relay(lg *slog.Logger) *cli.Command {
+	return &cli.Command{
+		Name: "relay", OnUsageError: usage,
+		Usage: "connects nodes of the site with corrald, through its own standard input and output",
+		Description: "It is started on the head node by corrald, through ssh, while glideins need it (--broker relay, or auto\n" +
+			"where nodes have no other way). It listens for worker nodes, and speaks to nobody else.\n" +
+			"Example: pilot relay --root /scratch/corral",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "root", Required: true, Usage: "the site's `DIRECTORY`, where the relay notes its port"},
+		},
+		Action: func(c *cli.Context) error {
+			return pilot.Relay(c.Context, lg, c.String("root"), os.Stdin, os.Stdout)
 		},
 	}
 }

@@ -11,7 +11,7 @@ import (
 var layers = [][]string{
 	{"condor", "dag", "resubmit", "internal/disk", "internal/netns", "internal/netns/door", "internal/node", "internal/version", "internal/xdg"},
 	{root},
-	{"broker"},
+	{"broker", "broker/relay"},
 	{"api", "gridsite", "internal/order", "internal/runas", "internal/store", "packages", "pool", "workflow"},
 	{"examples/lambda", "gridsite/gridsitetest", "internal/follow", "internal/personal", "internal/reconcile", "internal/run", "internal/schedd", "internal/store/storetest", "packages/htcondor", "staging"},
 	{"internal/pools", "staging/ftp"},
@@ -34,7 +34,8 @@ var edges = map[string]map[string]string{
 
 	root: {"resubmit": "a glidein holds its policy"},
 
-	"broker": {root: "broker modes, error kinds"},
+	"broker":       {root: "broker modes, error kinds"},
+	"broker/relay": {root: "error kinds"},
 
 	"api":            {root: "the nouns double as wire types"},
 	"gridsite":       {root: "platforms"},
@@ -66,7 +67,7 @@ var edges = map[string]map[string]string{
 		"packages": "builds the worker package", "packages/htcondor": "finds releases", "pool": "counts workers", "staging": "the mirror", "staging/ftp": "what only corrald speaks",
 	},
 	"internal/pilot": {
-		root: "outcomes", "broker": "how the pool reaches a node", "condor": "reads a worker's ad", "internal/node": "checks the machine", "internal/order": "reads orders, writes reports", "packages": "checks signatures",
+		root: "outcomes", "broker": "how the pool reaches a node", "broker/relay": "the head node's side, and a node's", "condor": "reads a worker's ad", "internal/node": "checks the machine", "internal/order": "reads orders, writes reports", "packages": "checks signatures",
 		"pool": "runs workers", "staging": "installs packages",
 	},
 
@@ -75,7 +76,7 @@ var edges = map[string]map[string]string{
 		"internal/follow": "progress", "internal/personal": "starts corrald", "internal/xdg": "a layout in a temporary folder",
 		"workflow": "reads the example",
 	},
-	"internal/server": {root: "nouns", "api": "the contract", "condor": "where it can be", "internal/run": "starts runs", "internal/store": "everything else", "packages": "orders versions", "resubmit": "reads policies"},
+	"internal/server": {root: "nouns", "api": "the contract", "condor": "where it can be", "gridsite": "contacts, batch systems, who is not let in", "internal/run": "starts runs", "internal/store": "everything else", "packages": "orders versions", "resubmit": "reads policies"},
 
 	"cmd/corral": {
 		root: "prints the nouns", "api": "asks corrald", "internal/demo": "verb demo", "internal/follow": "progress",

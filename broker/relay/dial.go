@@ -1,0 +1,134 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/corral-pilot/corral"
+)
+
+// Dial has the relay at address, HOST:PORT, make the connection that r asks for.
+func Dial(ctx context.Context, address string, r Request) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, openTime)
+	defer cancel()
+	nc, err := new(net.Dialer).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { nc.Close() })
+	if _, err = io.WriteString(nc, r.encode()); err == nil {
+		err = readAnswer(nc)
+	}
+	if !stop() && err == nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		nc.Close()
+		return nil, err
+	}
+	return nc, nil
+}
+
+// A Forwarder stands on a worker node for what is at the other end of a relay.
+type Forwarder struct {
+	lg     *slog.Logger
+	ln     net.Listener
+	relays []string
+	r      Request
+	open   sync.WaitGroup
+	ctx    context.Context
+	cancel context.CancelFunc
+
+	mu   sync.Mutex // guards last
+	last int        // index of the relay that answered last
+}
+
+// Forward listens at `at` and passes each connection on to one of relays with the request r. Other forwarders of this
+// user on this node may have the same address: the kernel divides the connections among them.
+func Forward(lg *slog.Logger, at netip.AddrPort, relays []string, r Request) (*Forwarder, error) {
+	lc := net.ListenConfig{Control: shareable}
+	ln, err := lc.Listen(context.Background(), "tcp", at.String())
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, corral.Errorf(corral.Failed, "another program has %s of this node, at which HTCondor would find its pool", at)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("listening for this node's HTCondor: %w", err)
+	}
+	f := &Forwarder{lg: lg, ln: ln, relays: relays, r: r}
+	f.ctx, f.cancel = context.WithCancel(context.Background())
+	f.open.Go(f.accept)
+	return f, nil
+}
+
+func shareable(_, _ string, c syscall.RawConn) error {
+	var failed error
+	err := c.Control(func(fd uintptr) {
+		failed = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEPORT, 1)
+	})
+	return errors.Join(err, failed)
+}
+
+// Close ends the forwarder and its connections.
+func (f *Forwarder) Close() {
+	f.cancel()
+	f.ln.Close()
+	f.open.Wait()
+}
+
+func (f *Forwarder) accept() {
+	for {
+		nc, err := f.ln.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil { // too many files
+			time.Sleep(100 * time.Millisecond)
+			continue
+		}
+		f.open.Go(func() { f.pass(nc) })
+	}
+}
+
+func (f *Forwarder) pass(nc net.Conn) {
+	defer nc.Close()
+	to, err := f.dial()
+	if err != nil {
+		if f.ctx.Err() == nil {
+			f.lg.Warn("the relay does not connect", "error", err)
+		}
+		return
+	}
+	stop := context.AfterFunc(f.ctx, func() { nc.Close(); to.Close() })
+	defer stop()
+	join(nc, to)
+}
+
+// dial tries the relays, first that which answered last.
+func (f *Forwarder) dial() (net.Conn, error) {
+	f.mu.Lock()
+	first := f.last
+	f.mu.Unlock()
+	var all []error
+	for i := range f.relays {
+		n := (first + i) % len(f.relays)
+		nc, err := Dial(f.ctx, f.relays[n], f.r)
+		if err == nil {
+			f.mu.Lock()
+			f.last = n
+			f.mu.Unlock()
+			return nc, nil
+		}
+		all = append(all, fmt.Errorf("%s: %w", f.relays[n], err))
+	}
+	return nil, errors.Join(all...)
+}

@@ -1,0 +1,172 @@
+package relay
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/hashicorp/yamux"
+)
+
+// hello is the first line that the head node writes.
+type hello struct {
+	Relay     int              `json:"relay"` // version
+	Addresses []netip.AddrPort `json:"addresses"`
+}
+
+// A place is what a relay leaves for the next one at the site: orders of pilots name its port.
+type place struct {
+	Host string   `json:"host"`
+	Port int      `json:"port"`
+	PID  int      `json:"pid"`
+	Args []string `json:"args"` // of the process
+}
+
+const takeOverTime = 10 * time.Second // for an earlier relay to leave its port
+
+// Run is the head node's side. It listens, at the port that the relay before it had if file says one, tells so on
+// stdio, and passes on connections until ctx or stdio ends. An earlier relay that still has the port, whose corrald is
+// gone and which does not know it yet, is ended.
+func Run(ctx context.Context, lg *slog.Logger, file string, stdio io.ReadWriteCloser) error {
+	ln, err := listen(ctx, file)
+	if err != nil {
+		return err
+	}
+	defer ln.Close()
+	addresses, err := inside(ln)
+	if err != nil {
+		return err
+	}
+	if err := json.NewEncoder(stdio).Encode(hello{Relay: 1, Addresses: addresses}); err != nil {
+		return fmt.Errorf("greeting corrald: %w", err)
+	}
+	mux, err := yamux.Client(stdio, multiplexing())
+	if err != nil {
+		return err // unreachable: the configuration is good
+	}
+	lg.Info("the relay listens", "addresses", addresses)
+	stop := context.AfterFunc(ctx, func() { ln.Close() })
+	defer stop()
+	go func() { <-mux.CloseChan(); ln.Close() }()
+	slots := make(chan struct{}, maxStreams)
+	for {
+		nc, err := ln.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return nil
+		}
+		if err != nil { // too many files
+			lg.Warn("the relay takes no connection", "error", err)
+			time.Sleep(100 * time.Millisecond)
+			continue
+		}
+		select {
+		case slots <- struct{}{}:
+			go func() { pass(mux, nc); <-slots }()
+		default:
+			nc.Close()
+		}
+	}
+}
+
+// pass carries one connection to corrald.
+func pass(mux *yamux.Session, nc net.Conn) {
+	st, err := mux.OpenStream()
+	if err != nil {
+		nc.Close()
+		return
+	}
+	join(nc, st)
+}
+
+// listen opens the port of the relay before, or else any.
+func listen(ctx context.Context, file string) (net.Listener, error) {
+	host, _ := os.Hostname()
+	var before place
+	if b, err := os.ReadFile(file); err == nil {
+		_ = json.Unmarshal(b, &before) // who cannot be read had no port
+	}
+	if before.Host == host {
+		before.end()
+	}
+	ln, err := net.Listen("tcp", ":"+strconv.Itoa(before.Port))
+	for deadline := time.Now().Add(takeOverTime); errors.Is(err, syscall.EADDRINUSE) && time.Now().Before(deadline) && ctx.Err() == nil; {
+		time.Sleep(50 * time.Millisecond)
+		ln, err = net.Listen("tcp", ":"+strconv.Itoa(before.Port))
+	}
+	if errors.Is(err, syscall.EADDRINUSE) { // somebody else's by now
+		ln, err = net.Listen("tcp", ":0")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("listening for worker nodes: %w", err)
+	}
+	now := place{Host: host, Port: ln.Addr().(*net.TCPAddr).Port, PID: os.Getpid(), Args: os.Args}
+	if err := now.write(file); err != nil {
+		ln.Close()
+		return nil, err
+	}
+	return ln, nil
+}
+
+// end ends the process that wrote p, if it is still that one.
+func (p place) end() {
+	args, err := os.ReadFile("/proc/" + strconv.Itoa(p.PID) + "/cmdline")
+	if err != nil || p.PID == os.Getpid() || len(p.Args) == 0 {
+		return
+	}
+	if bytes.Equal(args, []byte(strings.Join(p.Args, "\x00")+"\x00")) {
+		_ = syscall.Kill(p.PID, syscall.SIGTERM) // one that has just ended is no trouble
+	}
+}
+
+func (p place) write(file string) error {
+	b, err := json.Marshal(p)
+	if err != nil {
+		return err // unreachable: p has only strings and numbers
+	}
+	tmp := filepath.Join(filepath.Dir(file), "."+filepath.Base(file)+".new")
+	if err := errors.Join(os.WriteFile(tmp, b, 0o600), os.Rename(tmp, file)); err != nil {
+		return fmt.Errorf("noting the relay's port: %w", err)
+	}
+	return nil
+}
+
+// inside returns the addresses at which nodes may reach ln: private ones first, since a head node has often a public
+// one that its nodes cannot reach; loopback only where there is no other.
+func inside(ln net.Listener) ([]netip.AddrPort, error) {
+	port := uint16(ln.Addr().(*net.TCPAddr).Port)
+	all, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil, fmt.Errorf("listing this machine's addresses: %w", err)
+	}
+	var found []netip.AddrPort
+	for _, a := range all {
+		if p, err := netip.ParsePrefix(a.String()); err == nil && p.Addr().IsGlobalUnicast() {
+			found = append(found, netip.AddrPortFrom(p.Addr().Unmap(), port))
+		}
+	}
+	slices.SortStableFunc(found, func(a, b netip.AddrPort) int { return rank(a.Addr()) - rank(b.Addr()) })
+	if len(found) == 0 {
+		found = append(found, netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), port))
+	}
+	return found[:min(len(found), maxAddresses)], nil
+}
+
+func rank(a netip.Addr) int {
+	if a.IsPrivate() {
+		return 0
+	}
+	return 1
+}

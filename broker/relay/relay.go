@@ -1,0 +1,179 @@
+// Package relay carries TCP connections from worker nodes that have no route to corrald, or to its HTCondor pools, over
+// the input and output of one command on the site's head node, where corrald has started it through ssh. It needs no
+// forwarding of the sshd, no port that is open to the outside, and no connection from corrald to a node.
+//
+// There are three sides. A worker node dials the head node and says what it wants to be connected with (Dial, Forward).
+// The head node (Run) opens a stream of the command's stdio for each such connection and copies bytes; it knows and
+// decides nothing. corrald (Open, Session.Serve) reads the request at the beginning of each stream, has a Gate decide
+// about it, and answers before it copies, so that a worker learns in words why it was not connected.
+//
+// A request names one of two targets and never an address, and proves that who makes it has the token of an attempt,
+// which itself does not travel: the way from a node to its head node is not encrypted.
+package relay
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/yamux"
+
+	"github.com/corral-pilot/corral"
+)
+
+// A Target is what a worker may be connected with.
+type Target string
+
+const (
+	Workers Target = "workers" // corrald's worker port
+	Pool    Target = "pool"    // the HTCondor pool of the attempt's cluster
+)
+
+// A Request asks for a connection.
+type Request struct {
+	Target Target
+	Tag    string // of the attempt
+	Proof  string // that the attempt's token is known; see Proof
+}
+
+// NewRequest returns the request of somebody who has the attempt's token.
+func NewRequest(target Target, tag, token string) Request {
+	digest := sha256.Sum256([]byte(token))
+	return Request{Target: target, Tag: tag, Proof: Proof(hex.EncodeToString(digest[:]), target, tag)}
+}
+
+// Proof is what who knows a token, by its SHA-256 in hex, shows instead. It is good for the one target of the one
+// attempt: who overhears it on the site's network may knock at that door too, where the token is asked for.
+func Proof(tokenDigest string, target Target, tag string) string {
+	m := hmac.New(sha256.New, []byte(tokenDigest))
+	fmt.Fprintf(m, "corral relay %s %s", target, tag)
+	return hex.EncodeToString(m.Sum(nil))
+}
+
+// Proves reports whether r was made with the token of this digest.
+func (r Request) Proves(tokenDigest string) bool {
+	return hmac.Equal([]byte(r.Proof), []byte(Proof(tokenDigest, r.Target, r.Tag)))
+}
+
+const (
+	maxLine    = 1024             // of a request or an answer, in bytes
+	maxStreams = 4096             // at one relay
+	openTime   = 15 * time.Second // for a request, and what it asks for
+)
+
+// requestForm is a line of a request: version, target, tag, proof.
+var requestForm = regexp.MustCompile(`^corral-relay/1 (workers|pool) ([A-Za-z0-9._-]{1,128}) ([0-9a-f]{64})$`)
+
+// encode returns r's line.
+func (r Request) encode() string {
+	return fmt.Sprintf("corral-relay/1 %s %s %s\n", r.Target, r.Tag, r.Proof)
+}
+
+func readRequest(r io.Reader) (Request, error) {
+	line, err := readLine(r)
+	if err != nil {
+		return Request{}, err
+	}
+	m := requestForm.FindStringSubmatch(line)
+	if m == nil {
+		return Request{}, corral.Errorf(corral.Invalid, "this is no request to a relay")
+	}
+	return Request{Target: Target(m[1]), Tag: m[2], Proof: m[3]}, nil
+}
+
+// answer returns the line that tells how a request ended.
+func answer(err error) string {
+	if err == nil {
+		return "ok\n"
+	}
+	why := strings.Join(strings.Fields(err.Error()), " ")
+	return fmt.Sprintf("no %s %s\n", corral.KindOf(err), why[:min(len(why), maxLine/2)])
+}
+
+// readAnswer returns the error that an answer tells.
+func readAnswer(r io.Reader) error {
+	line, err := readLine(r)
+	if errors.Is(err, io.EOF) {
+		return corral.Errorf(corral.Unavailable, "the relay has lost its connection with corrald")
+	}
+	if err != nil {
+		return err
+	}
+	if line == "ok" {
+		return nil
+	}
+	word, rest, _ := strings.Cut(line, " ")
+	kind, why, _ := strings.Cut(rest, " ")
+	if word != "no" || why == "" {
+		return corral.Errorf(corral.Failed, "this is no relay")
+	}
+	switch k := corral.Kind(kind); k {
+	case corral.Unauthenticated, corral.Forbidden, corral.Invalid, corral.Unsatisfiable:
+		return corral.Errorf(k, "%s", why)
+	}
+	return corral.Errorf(corral.Unavailable, "%s", why)
+}
+
+// readLine reads up to the next newline and no byte more: what follows is somebody else's.
+func readLine(r io.Reader) (string, error) {
+	var line []byte
+	one := make([]byte, 1)
+	for len(line) < maxLine {
+		if _, err := io.ReadFull(r, one); err != nil {
+			return "", err
+		}
+		if one[0] == '\n' {
+			return string(line), nil
+		}
+		line = append(line, one[0])
+	}
+	return "", corral.Errorf(corral.Invalid, "a line of more than %d bytes", maxLine)
+}
+
+// multiplexing is how streams share the command's stdio. A link that is slow, or full, is not lost: pings wait behind
+// what is under way.
+func multiplexing() *yamux.Config {
+	c := yamux.DefaultConfig()
+	c.AcceptBacklog = maxStreams
+	c.KeepAliveInterval = 15 * time.Second
+	c.ConnectionWriteTimeout = time.Minute
+	c.MaxStreamWindowSize = 1 << 20
+	c.LogOutput = io.Discard // how it ended is what its streams say
+	return c
+}
+
+// join copies between a and b, each way until its end, and closes both.
+func join(a, b net.Conn) {
+	var ways sync.WaitGroup
+	way := func(to, from net.Conn) {
+		_, err := io.Copy(to, from)
+		if err == nil {
+			err = closeWrite(to)
+		}
+		if err != nil { // neither can be of any more use
+			a.Close()
+			b.Close()
+		}
+	}
+	ways.Go(func() { way(a, b) })
+	ways.Go(func() { way(b, a) })
+	ways.Wait()
+	a.Close()
+	b.Close()
+}
+
+// closeWrite tells the other end that nothing more comes.
+func closeWrite(c net.Conn) error {
+	if half, ok := c.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return c.Close() // of a stream: only this way
+}

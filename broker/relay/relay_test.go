@@ -1,0 +1,331 @@
+package relay
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/corral-pilot/corral"
+)
+
+const tag, token = "corral-pilot-x", "secret"
+
+// digest is the token's.
+const digest = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b"
+
+// stdio is one end of a command's stdin and stdout.
+type stdio struct {
+	io.Reader
+	io.WriteCloser
+	close func()
+}
+
+func (s stdio) Close() error { s.close(); return nil }
+
+// pipes returns both ends.
+func pipes() (head, corrald io.ReadWriteCloser) {
+	hr, cw := io.Pipe()
+	cr, hw := io.Pipe()
+	end := func() { hr.Close(); hw.Close(); cr.Close(); cw.Close() }
+	return stdio{hr, hw, end}, stdio{cr, cw, end}
+}
+
+// A relay that runs.
+type running struct {
+	*Session
+	lose func() // the connection
+	gone chan struct{}
+}
+
+func start(t testing.TB, file string, gate Gate) running {
+	t.Helper()
+	head, ours := pipes()
+	ended := make(chan error, 1)
+	go func() { ended <- Run(t.Context(), slog.New(slog.DiscardHandler), file, head) }()
+	s, err := Open(t.Context(), ours)
+	if err != nil {
+		t.Fatal(err, <-ended)
+	}
+	r := running{Session: s, gone: make(chan struct{})}
+	r.lose = sync.OnceFunc(func() {
+		ours.Close()
+		if err := <-ended; err != nil {
+			t.Errorf("the relay ended: %v", err)
+		}
+		<-r.gone
+	})
+	go func() { s.Serve(t.Context(), gate); close(r.gone) }()
+	t.Cleanup(r.lose)
+	return r
+}
+
+// upperCase serves connections that get back what they sent, in capitals, once they have sent all of it.
+func upperCase(t testing.TB) Gate {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ln.Close() })
+	go func() {
+		for {
+			nc, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer nc.Close()
+				text, _ := io.ReadAll(nc)
+				_, _ = nc.Write(bytes.ToUpper(text))
+			}()
+		}
+	}()
+	return func(ctx context.Context, r Request) (net.Conn, error) {
+		if r.Tag != tag || !r.Proves(digest) {
+			return nil, corral.Errorf(corral.Unauthenticated, "attempt %s is not known here", r.Tag)
+		}
+		if r.Target != Workers {
+			return nil, corral.Errorf(corral.Unsatisfiable, "there is no pool")
+		}
+		return new(net.Dialer).DialContext(ctx, "tcp", ln.Addr().String())
+	}
+}
+
+// talk sends text, ends its own side, and returns all that comes back.
+func talk(nc net.Conn, text string) (string, error) {
+	defer nc.Close()
+	if _, err := io.WriteString(nc, text); err != nil {
+		return "", err
+	}
+	if err := closeWrite(nc); err != nil {
+		return "", err
+	}
+	b, err := io.ReadAll(nc)
+	return string(b), err
+}
+
+func TestRelay(t *testing.T) {
+	t.Parallel()
+	r := start(t, filepath.Join(t.TempDir(), "relay"), upperCase(t))
+	var all sync.WaitGroup
+	for i := range 50 {
+		all.Go(func() {
+			nc, err := Dial(t.Context(), r.Addresses[0], NewRequest(Workers, tag, token))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			text := strings.Repeat(fmt.Sprint("hello ", i, " "), 1<<14)
+			if got, err := talk(nc, text); err != nil || got != strings.ToUpper(text) {
+				t.Errorf("%d bytes came back, %v", len(got), err)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// Who has no token, or asks for something else, learns why nothing is opened.
+func TestRelayRefuses(t *testing.T) {
+	t.Parallel()
+	r := start(t, filepath.Join(t.TempDir(), "relay"), upperCase(t))
+	for _, tt := range []struct {
+		name string
+		r    Request
+		kind corral.Kind
+		say  string
+	}{
+		{"another token", NewRequest(Workers, tag, "guessed"), corral.Unauthenticated, "not known"},
+		{"another attempt", NewRequest(Workers, "other", token), corral.Unauthenticated, "not known"},
+		{"a proof for another target", Request{Workers, tag, Proof(digest, Pool, tag)}, corral.Unauthenticated, "not known"},
+		{"no such target", NewRequest(Pool, tag, token), corral.Unsatisfiable, "no pool"},
+		{"an address as target", Request{"10.0.0.1:22", tag, Proof(digest, Workers, tag)}, corral.Invalid, "no request"},
+	} {
+		nc, err := Dial(t.Context(), r.Addresses[0], tt.r)
+		if nc != nil || corral.KindOf(err) != tt.kind || !strings.Contains(err.Error(), tt.say) {
+			t.Errorf("%s: %v, want it %s: %s", tt.name, err, tt.kind, tt.say)
+		}
+	}
+}
+
+// When the way to corrald is lost, so are its connections; the next relay is found where the one before was.
+func TestNextRelayHasThePortOfTheLast(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "relay")
+	first := start(t, file, upperCase(t))
+	nc, err := Dial(t.Context(), first.Addresses[0], NewRequest(Workers, tag, token))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first.lose()
+	if _, err := io.ReadAll(nc); err != nil && !strings.Contains(err.Error(), "reset") {
+		t.Errorf("the connection ended with %v", err)
+	}
+	if _, err := Dial(t.Context(), first.Addresses[0], NewRequest(Workers, tag, token)); err == nil {
+		t.Error("a lost relay connects")
+	}
+	second := start(t, file, upperCase(t))
+	if second.Addresses[0] != first.Addresses[0] {
+		t.Errorf("the second relay is at %s, the first was at %s", second.Addresses, first.Addresses)
+	}
+}
+
+// A port that somebody else took meanwhile is given up.
+func TestRelayWhosePortIsTaken(t *testing.T) {
+	t.Parallel()
+	other, err := net.Listen("tcp", ":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	host, _ := os.Hostname()
+	file := filepath.Join(t.TempDir(), "relay")
+	taken := other.Addr().(*net.TCPAddr).Port
+	if err := (place{Host: host, Port: taken, PID: os.Getppid(), Args: []string{"another program"}}).write(file); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel() // no patience
+	ln, err := listen(ctx, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	if got := ln.Addr().(*net.TCPAddr).Port; got == taken {
+		t.Errorf("listens at %d, which is taken", got)
+	}
+}
+
+// Several pilots of a user on one node stand for the pool at the same address, and outlive one another.
+func TestForwardersShareAnAddress(t *testing.T) {
+	t.Parallel()
+	r := start(t, filepath.Join(t.TempDir(), "relay"), upperCase(t))
+	relays := []string{closedPort(t), r.Addresses[0]}
+	at := netip.MustParseAddrPort(closedPort(t))
+	lg := slog.New(slog.DiscardHandler)
+	first, err := Forward(lg, at, relays, NewRequest(Workers, tag, token))
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := Forward(lg, at, relays, NewRequest(Workers, tag, token))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Close()
+	for i := range 20 {
+		if i == 10 {
+			first.Close()
+		}
+		nc, err := net.Dial("tcp", at.String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := talk(nc, "hello"); err != nil || got != "HELLO" {
+			t.Errorf("%q came back, %v", got, err)
+		}
+	}
+}
+
+func TestForwarderFindsItsAddressTaken(t *testing.T) {
+	t.Parallel()
+	other, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	_, err = Forward(slog.New(slog.DiscardHandler), netip.MustParseAddrPort(other.Addr().String()), nil, Request{})
+	if err == nil || !strings.Contains(err.Error(), "another program has "+other.Addr().String()) {
+		t.Errorf("Forward = %v", err)
+	}
+}
+
+func TestOpenRefusesWhatIsNoRelay(t *testing.T) {
+	t.Parallel()
+	for _, said := range []string{"", "bash: pilot: not found\n", `{"relay":2,"addresses":["10.0.0.1:1"]}` + "\n", `{"relay":1}` + "\n", `{"relay":1,"addresses":["host:1"]}` + "\n"} {
+		head, ours := pipes()
+		go func() {
+			_, _ = io.WriteString(head, said)
+			head.Close()
+		}()
+		if s, err := Open(t.Context(), ours); err == nil {
+			t.Errorf("%q is taken for the relay %v", said, s.Addresses)
+		}
+	}
+}
+
+func closedPort(t testing.TB) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	return ln.Addr().String()
+}
+
+// Whoever connects to the relay on the site's network may write anything.
+func FuzzRequest(f *testing.F) {
+	f.Add([]byte(NewRequest(Workers, tag, token).encode()))
+	f.Add([]byte("corral-relay/1 pool a " + strings.Repeat("0", 64) + "\nmore"))
+	f.Add(bytes.Repeat([]byte("x"), 2*maxLine))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		rest := bytes.NewReader(in)
+		r, err := readRequest(rest)
+		if err != nil {
+			return
+		}
+		line := r.encode()
+		if !bytes.HasPrefix(in, []byte(line)) || rest.Len() != len(in)-len(line) {
+			t.Errorf("%q was read as %q, and %d bytes are left", in, line, rest.Len())
+		}
+	})
+}
+
+// The answer crosses the site, too, and must not stop a worker from saying what happened.
+func FuzzAnswer(f *testing.F) {
+	f.Add("ok\n")
+	f.Add("no forbidden because\n")
+	f.Add("no \n")
+	f.Fuzz(func(t *testing.T, in string) {
+		err := readAnswer(strings.NewReader(in))
+		if (err == nil) != strings.HasPrefix(in, "ok\n") {
+			t.Errorf("%q means %v", in, err)
+		}
+	})
+}
+
+// A refusal arrives with its kind, whatever its sentence is.
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+	for _, err := range []error{
+		nil, corral.Errorf(corral.Forbidden, "line\nline"), corral.Errorf(corral.Unauthenticated, "%s", strings.Repeat("long ", 1000)),
+		fmt.Errorf("some defect"), context.DeadlineExceeded,
+	} {
+		got := readAnswer(strings.NewReader(answer(err)))
+		if (got == nil) != (err == nil) || corral.KindOf(err) == corral.Forbidden && (corral.KindOf(got) != corral.Forbidden || got.Error() != "line line") {
+			t.Errorf("%v arrives as %v", err, got)
+		}
+	}
+}
+
+func BenchmarkRelay(b *testing.B) {
+	r := start(b, filepath.Join(b.TempDir(), "relay"), upperCase(b))
+	b.Run("a connection and an answer", func(b *testing.B) {
+		for range b.N {
+			nc, err := Dial(b.Context(), r.Addresses[0], NewRequest(Workers, tag, token))
+			if err == nil {
+				_, err = talk(nc, "x")
+			}
+			if err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

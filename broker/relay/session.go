@@ -1,0 +1,112 @@
+package relay
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/yamux"
+
+	"github.com/corral-pilot/corral"
+)
+
+const (
+	maxAddresses = 16       // of a head node
+	maxHello     = 16 << 10 // bytes
+	helloTime    = 30 * time.Second
+)
+
+// A Gate decides about requests. It returns the connection that was asked for; of its error, which must not say more
+// than who asks may know, the kind and the sentence are told.
+type Gate func(context.Context, Request) (net.Conn, error)
+
+// A Session is corrald's side of a relay.
+type Session struct {
+	Addresses []string // HOST:PORT at which nodes of the site may reach it, in the order to try
+	mux       *yamux.Session
+}
+
+// Open greets the relay at the other end of stdio, which it takes over.
+func Open(ctx context.Context, stdio io.ReadWriteCloser) (*Session, error) {
+	ctx, cancel := context.WithTimeout(ctx, helloTime)
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { stdio.Close() })
+	defer stop()
+	in := bufio.NewReaderSize(stdio, maxHello)
+	line, err := in.ReadSlice('\n')
+	if err != nil {
+		stdio.Close()
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return nil, fmt.Errorf("the relay did not begin: %w", err)
+	}
+	var h hello
+	if err := json.Unmarshal(line, &h); err != nil || h.Relay != 1 || len(h.Addresses) == 0 || len(h.Addresses) > maxAddresses {
+		stdio.Close()
+		return nil, corral.Errorf(corral.Failed, "%.80q is not how a relay begins", line)
+	}
+	s := &Session{}
+	for _, a := range h.Addresses {
+		s.Addresses = append(s.Addresses, a.String())
+	}
+	s.mux, err = yamux.Server(struct {
+		io.Reader
+		io.WriteCloser
+	}{in, stdio}, multiplexing())
+	return s, err
+}
+
+// Serve answers requests until the relay is gone or ctx ends; then all its connections are closed.
+func (s *Session) Serve(ctx context.Context, gate Gate) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { s.mux.Close() })
+	defer stop()
+	var open sync.WaitGroup
+	defer open.Wait()
+	defer s.mux.Close()
+	slots := make(chan struct{}, maxStreams)
+	for {
+		st, err := s.mux.AcceptStream()
+		if err != nil {
+			return
+		}
+		select {
+		case slots <- struct{}{}:
+			open.Go(func() { serve(ctx, st, gate); <-slots })
+		default:
+			st.Close()
+		}
+	}
+}
+
+// serve does what one stream asks for.
+func serve(ctx context.Context, st net.Conn, gate Gate) {
+	defer st.Close()
+	_ = st.SetDeadline(time.Now().Add(openTime))
+	to, err := admit(ctx, st, gate)
+	if _, told := io.WriteString(st, answer(err)); err != nil || told != nil {
+		if to != nil {
+			to.Close()
+		}
+		return
+	}
+	_ = st.SetDeadline(time.Time{})
+	join(st, to)
+}
+
+func admit(ctx context.Context, st net.Conn, gate Gate) (net.Conn, error) {
+	r, err := readRequest(st)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, openTime)
+	defer cancel()
+	return gate(ctx, r)
+}
