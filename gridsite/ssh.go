@@ -24,14 +24,13 @@ type SSHOptions struct {
 	Home        string // where .ssh is; empty: the user's home directory
 	AgentSocket string // of an ssh-agent; empty: none
 
-	// Passphrase asks for the passphrase of an encrypted key. It is asked for a key only once the server has said
-	// that it would accept it. Nil: nobody can answer.
-	Passphrase func(ctx context.Context, keyFile string) ([]byte, error)
+	// AcceptHostKeys takes the key of a host that no file knows for its own, and writes it into the user's known_hosts.
+	AcceptHostKeys bool
 }
 
 // SSH is the transport to a site with an sshd. It holds one connection, made at the first use and made again when it
-// was lost, over which all commands of the site run, at most 8 at once; more wait. Before a login that failed is tried
-// again it waits, for longer each time, and says so meanwhile, so that a site in trouble is not pressed.
+// was lost, over which all commands of the site run, at most 8 at once; more wait. After a login that failed it makes a
+// pause, longer each time, and says the same again meanwhile, as a *Paused: a site in trouble is not pressed.
 //
 // What happens at the site before a command is sent is an error of kind corral.Unavailable, with a *HostKeyError or
 // *LoginError in its chain if a person must do something; a command that was sent and did not end is corral.Unknown.
@@ -76,7 +75,7 @@ func NewSSH(contact string, options SSHOptions) (*SSH, error) {
 	}
 	return &SSH{
 		contact: contact, path: path, options: options, notes: config.ignored, gate: make(chan struct{}, maxSessions),
-		keys: unlocked{}, link: link{turn: make(chan struct{}, 1)},
+		keys: unlocked{}, link: link{turn: make(chan struct{}, 1), asking: make(chan struct{}, 1)},
 		timing: timing{
 			dial: 30 * time.Second, keepalive: 15 * time.Second, answer: 45 * time.Second, kill: 5 * time.Second,
 			minPause: time.Second, maxPause: time.Minute, loginPause: 5 * time.Minute,

@@ -212,7 +212,7 @@ func (c *sshConfig) resolve(a address) (hop, error) {
 		return hop{}, corral.ErrorAt(corral.Invalid, c.file, "%q is no port", h.port)
 	}
 	if h.user == "" {
-		me, err := user.Current()
+		me, err := user.LookupId(strconv.Itoa(os.Getuid())) // user.Current remembers who we were before
 		if err != nil {
 			return hop{}, corral.ErrorAt(corral.Invalid, "contact", "no user name: %w", err)
 		}

@@ -2,11 +2,13 @@ package gridsite
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -44,7 +46,7 @@ func (e *HostKeyError) Error() string {
 	switch e.Problem {
 	case HostKeyUnknown:
 		host, port, _ := net.SplitHostPort(e.Address)
-		return fmt.Sprintf("%s, which is not known: compare it with what the site publishes, then log in once with `ssh -p %s %s` or add it to %s",
+		return fmt.Sprintf("%s, which is not known: compare it with what the site publishes, then accept it with --accept-host-key, or log in once with `ssh -p %s %s`, which adds it to %s",
 			shown, port, host, e.Files[0])
 	case HostKeyRevoked:
 		return fmt.Sprintf("%s, which is revoked in %s: do not log in there, ask the site", shown, strings.Join(e.Known, ", "))
@@ -62,10 +64,12 @@ type hostKeys struct {
 	algorithms []string // to ask the host for: a key of another type than the known ones proves nothing
 	known      []knownhosts.KnownKey
 	refused    *HostKeyError
+	accept     bool   // of a host that no file knows
+	accepted   []byte // the key that was, which is shown again when a connection is old
 }
 
-func readHostKeys(h hop) (*hostKeys, error) {
-	k := &hostKeys{hop: h}
+func readHostKeys(h hop, accept bool) (*hostKeys, error) {
+	k := &hostKeys{hop: h, accept: accept}
 	for _, file := range h.knownHosts {
 		if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
 			k.files = append(k.files, file)
@@ -142,6 +146,9 @@ func (k *hostKeys) check(name string, remote net.Addr, key ssh.PublicKey) error 
 	if err == nil {
 		return nil
 	}
+	if cert, ok := key.(*ssh.Certificate); ok {
+		key = cert.Key // what ssh-keygen -l prints, and what a file without its authority can hold
+	}
 	k.refused = &HostKeyError{
 		Problem: HostKeyUnknown, Address: k.hop.address(), Type: key.Type(), Fingerprint: ssh.FingerprintSHA256(key), Files: k.hop.knownHosts,
 	}
@@ -151,7 +158,40 @@ func (k *hostKeys) check(name string, remote net.Addr, key ssh.PublicKey) error 
 	} else if len(k.known) > 0 {
 		k.refused.Problem, k.refused.Known = HostKeyChanged, k.places()
 	}
+	if k.refused.Problem == HostKeyUnknown && k.accept {
+		k.refused = nil
+		return k.remember(key)
+	}
 	return k.refused
+}
+
+// remember writes the key of an unknown host into the user's own file.
+func (k *hostKeys) remember(key ssh.PublicKey) error {
+	if bytes.Equal(k.accepted, key.Marshal()) {
+		return nil
+	}
+	file := k.hop.knownHosts[0]
+	before, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("keeping the host key: %w", err)
+	}
+	line := knownhosts.Line([]string{k.hop.address()}, key) + "\n"
+	if len(before) > 0 && before[len(before)-1] != '\n' {
+		line = "\n" + line
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return fmt.Errorf("keeping the host key: %w", err)
+	}
+	f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("keeping the host key: %w", err)
+	}
+	_, err = f.WriteString(line)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("keeping the host key: %w", err)
+	}
+	k.accepted = key.Marshal()
+	return nil
 }
 
 func (k *hostKeys) places() []string {

@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"net"
 	"os"
-	"strings"
 	"sync"
 	"time"
 
@@ -19,28 +18,6 @@ import (
 
 	"github.com/corral-pilot/corral"
 )
-
-// LoginError is a host that let nobody in with the keys that we have.
-type LoginError struct {
-	User, Address string
-	Tried         []string // FINGERPRINT (where from)
-	Problems      []error  // with keys that could not be used
-	Err           error    // the server's answer
-}
-
-func (e *LoginError) Error() string {
-	tried := "no key to try"
-	if len(e.Tried) > 0 {
-		tried = "tried " + strings.Join(e.Tried, ", ")
-	}
-	text := fmt.Sprintf("%s does not let %s in: %s", e.Address, e.User, tried)
-	for _, p := range e.Problems {
-		text += "; " + p.Error()
-	}
-	return text
-}
-
-func (e *LoginError) Unwrap() []error { return append([]error{e.Err}, e.Problems...) }
 
 // unlocked are the decrypted keys, by file: a connection that is lost can be made anew without a person.
 type unlocked struct {
@@ -74,12 +51,14 @@ type keyring struct {
 	keys     []ssh.Signer
 	tried    []string
 	problems []error
-	stuck    bool // a key was wanted that did not open
+	ask      Asker // nil: nobody is there
+	offered  []string
+	stuck    bool // a key was wanted that did not open, or a question was not answered
 }
 
 // keyring collects the keys for a host: certificates first, then key files, then what else the agent has.
-func (s *SSH) keyring(ctx context.Context, h hop, clock *time.Timer) (*keyring, error) {
-	k := &keyring{site: s, hop: h, ctx: ctx, clock: clock}
+func (s *SSH) keyring(ctx context.Context, h hop, clock *time.Timer, ask Asker) (*keyring, error) {
+	k := &keyring{site: s, hop: h, ctx: ctx, clock: clock, ask: ask}
 	agents := k.agentKeys()
 	var own []ssh.Signer
 	for _, file := range h.identities {
@@ -189,16 +168,14 @@ func (k *keyring) identity(file string, agents []ssh.Signer) (ssh.Signer, error)
 // unlock asks for the passphrase of a key.
 func (k *keyring) unlock(file string, content []byte) (ssh.Signer, error) {
 	key, err := func() (ssh.Signer, error) {
-		if k.site.options.Passphrase == nil {
-			return nil, fmt.Errorf("%s: it needs a passphrase, and nobody is here to give it: put the key into an ssh agent", file)
+		if k.ask == nil {
+			return nil, fmt.Errorf("%s: it needs a passphrase, and nobody is here to give it: log in with `corral site login`, or put the key into an ssh agent", file)
 		}
-		k.clock.Stop()
-		passphrase, err := k.site.options.Passphrase(k.ctx, file)
-		k.clock.Reset(k.site.timing.dial)
+		answers, err := k.put(Question{Name: k.who(), Prompts: []Prompt{{Text: "passphrase of " + file + ": "}}})
 		if err != nil {
 			return nil, fmt.Errorf("%s: asking for its passphrase: %w", file, err)
 		}
-		key, err := ssh.ParsePrivateKeyWithPassphrase(content, passphrase)
+		key, err := ssh.ParsePrivateKeyWithPassphrase(content, []byte(answers[0]))
 		if errors.Is(err, x509.IncorrectPasswordError) {
 			return nil, fmt.Errorf("%s: wrong passphrase", file)
 		}
@@ -260,15 +237,6 @@ func readCertificate(file string) (*ssh.Certificate, error) {
 		return nil, errors.New("this is no certificate")
 	}
 	return cert, nil
-}
-
-// explain adds to the error of a login what was tried, if the server said no.
-func (k *keyring) explain(err error) error {
-	denied := strings.Contains(err.Error(), "unable to authenticate") || strings.Contains(err.Error(), "Too many authentication failures")
-	if !denied && !k.stuck {
-		return err
-	}
-	return &LoginError{User: k.hop.user, Address: k.hop.address(), Tried: k.tried, Problems: k.problems, Err: err}
 }
 
 // named is a key with where it is from.

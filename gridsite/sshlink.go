@@ -10,13 +10,12 @@ import (
 	"time"
 
 	"golang.org/x/crypto/ssh"
-
-	"github.com/corral-pilot/corral"
 )
 
 // A link is the connection to a site, if there is one, and what became of the last attempt to make one.
 type link struct {
-	turn    chan struct{} // held by whoever looks at the fields below, for as long as a login takes
+	asking  chan struct{} // held by whoever logs in with the help of a person
+	turn    chan struct{} // held by whoever looks at the fields below, for as long as a login without one takes
 	current *connection
 	failure error
 	pause   time.Duration
@@ -64,22 +63,41 @@ func (s *SSH) connected(ctx context.Context, atOnce bool) (*connection, error) {
 	switch {
 	case l.closed:
 		return nil, s.unavailable("the connection was closed")
-	case l.current != nil && !isClosed(l.current.lost):
+	case l.stands():
 		return l.current, nil
 	case !atOnce && time.Now().Before(l.retryAt):
-		return nil, s.unavailable("it is tried again at %s: %w", l.retryAt.Format(time.TimeOnly), l.failure)
+		return nil, s.paused()
 	}
-	c, err := s.dial(ctx)
+	c, err := s.dial(ctx, nil)
 	if err != nil {
-		if ctx.Err() == nil {
-			l.failed(err, s.timing)
-		}
-		return nil, corral.ErrorAt(corral.Unavailable, s.contact, "%w%s", err, s.hint())
+		return nil, s.refused(ctx, err)
 	}
+	s.use(c)
+	return c, nil
+}
+
+func (l *link) stands() bool { return l.current != nil && !isClosed(l.current.lost) }
+
+// use makes c the connection.
+func (s *SSH) use(c *connection) {
+	l := &s.link
 	l.current, l.failure, l.pause, l.retryAt = c, nil, 0, time.Time{}
 	go func() { _ = c.site().Wait(); c.close(); close(c.lost) }()
 	go c.keepAlive(s.timing)
-	return c, nil
+}
+
+// refused notes that a login failed, unless it was given up.
+func (s *SSH) refused(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return s.unavailable("%w", err)
+	}
+	s.link.failed(err, s.timing)
+	return s.paused()
+}
+
+// paused is the failure of the last login.
+func (s *SSH) paused() error {
+	return s.unavailable("%w%s", &Paused{s.link.retryAt, s.link.failure}, s.hint())
 }
 
 // failed sets the time of the next attempt: after a pause that doubles, with jitter; a long one where a person has to
@@ -133,10 +151,10 @@ func (c *connection) keepAlive(t timing) {
 }
 
 // dial logs in at one host of the path after the other.
-func (s *SSH) dial(ctx context.Context) (*connection, error) {
+func (s *SSH) dial(ctx context.Context, ask Asker) (*connection, error) {
 	c := &connection{lost: make(chan struct{})}
 	for _, h := range s.path {
-		client, err := s.login(ctx, h, c)
+		client, err := s.login(ctx, h, c, ask)
 		if err != nil {
 			c.close()
 			return nil, err
@@ -147,7 +165,7 @@ func (s *SSH) dial(ctx context.Context) (*connection, error) {
 }
 
 // login reaches one host, through the last one of c, within timing.dial; what a person takes to answer does not count.
-func (s *SSH) login(ctx context.Context, h hop, c *connection) (*ssh.Client, error) {
+func (s *SSH) login(ctx context.Context, h hop, c *connection, ask Asker) (*ssh.Client, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	clock := time.AfterFunc(s.timing.dial, func() { cancel(fmt.Errorf("%s: no answer within %v", h.address(), s.timing.dial)) })
@@ -162,19 +180,19 @@ func (s *SSH) login(ctx context.Context, h hop, c *connection) (*ssh.Client, err
 	}
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
-	keys, err := s.keyring(ctx, h, clock)
+	keys, err := s.keyring(ctx, h, clock, ask)
 	if err != nil {
 		conn.Close()
 		return nil, err
 	}
 	defer keys.close()
-	hostKeys, err := readHostKeys(h)
+	hostKeys, err := readHostKeys(h, s.options.AcceptHostKeys)
 	if err != nil {
 		conn.Close()
 		return nil, err
 	}
 	sshConn, channels, requests, err := ssh.NewClientConn(conn, h.address(), &ssh.ClientConfig{
-		User: h.user, Auth: []ssh.AuthMethod{ssh.PublicKeysCallback(keys.signers)},
+		User: h.user, Auth: keys.methods(), AuthCallback: keys.notice,
 		HostKeyCallback: hostKeys.check, HostKeyAlgorithms: hostKeys.algorithms,
 	})
 	if err != nil {

@@ -148,14 +148,13 @@ func (d *sshd) encrypt(passphrase string) {
 	d.write(filepath.Join(d.dir, "authorized_keys"), string(ssh.MarshalAuthorizedKey(key)))
 }
 
-func passphrase(answers ...string) (func(*gridsite.SSHOptions), *int) {
-	asked := new(int)
-	return func(o *gridsite.SSHOptions) {
-		o.Passphrase = func(context.Context, string) ([]byte, error) {
-			answer := answers[min(*asked, len(answers)-1)]
-			*asked++
-			return []byte(answer), nil
-		}
+// person answers one question after the other, each with one answer, and keeps them.
+func person(answers ...string) (gridsite.Asker, *[]gridsite.Question) {
+	asked := new([]gridsite.Question)
+	return func(_ context.Context, q gridsite.Question) ([]string, error) {
+		answer := answers[min(len(*asked), len(answers)-1)]
+		*asked = append(*asked, q)
+		return []string{answer}, nil
 	}, asked
 }
 
@@ -165,20 +164,23 @@ func TestSSHPassphrase(t *testing.T) {
 	d.encrypt("secret")
 	var login *gridsite.LoginError
 	err := d.open().Connect(t.Context())
-	if !errors.As(err, &login) || !strings.Contains(err.Error(), "nobody is here to give it") {
+	if !errors.As(err, &login) || !login.Answerable || !strings.Contains(err.Error(), "nobody is here to give it") {
 		t.Errorf("nobody to ask: %v", err)
 	}
-	answer, asked := passphrase("wrong", "secret")
-	conn := d.open(answer)
-	err = conn.Connect(t.Context())
+	answer, asked := person("wrong", "secret")
+	conn := d.open()
+	err = conn.Login(t.Context(), answer)
 	if !errors.As(err, &login) || !strings.Contains(err.Error(), d.ssh("id_ed25519")+": wrong passphrase") {
 		t.Errorf("wrong passphrase: %v", err)
 	}
-	if _, err := conn.Run(t.Context(), gridsite.Command{Argv: []string{"true"}}); err == nil || *asked != 1 {
-		t.Errorf("Run = %v after %d questions, want it to wait for a person", err, *asked)
+	if _, err := conn.Run(t.Context(), gridsite.Command{Argv: []string{"true"}}); err == nil || len(*asked) != 1 {
+		t.Errorf("Run = %v after %d questions, want it to wait for a person", err, len(*asked))
 	}
-	if err := conn.Connect(t.Context()); err != nil {
+	if err := conn.Login(t.Context(), answer); err != nil {
 		t.Fatal(err)
+	}
+	if q := (*asked)[1]; q.Name != me(t)+"@127.0.0.1" || len(q.Prompts) != 1 || q.Prompts[0].Echo || !strings.Contains(q.Prompts[0].Text, d.ssh("id_ed25519")) {
+		t.Errorf("asked %+v, want who wants the passphrase of which key", q)
 	}
 	for _, pid := range d.logins() { // the login is made anew without a person
 		_ = syscall.Kill(pid, syscall.SIGKILL)
@@ -187,8 +189,8 @@ func TestSSHPassphrase(t *testing.T) {
 		_, err := conn.Run(t.Context(), gridsite.Command{Argv: []string{"true"}})
 		return err == nil
 	})
-	if *asked != 2 {
-		t.Errorf("asked %d times, want twice", *asked)
+	if len(*asked) != 2 {
+		t.Errorf("asked %d times, want twice", len(*asked))
 	}
 }
 
@@ -197,15 +199,16 @@ func TestSSHKeyNotAccepted(t *testing.T) {
 	t.Parallel()
 	d := startSSHD(t)
 	key := d.newKey("id_ed25519", "secret")
-	answer, asked := passphrase("secret")
-	err := d.open(answer).Connect(t.Context())
+	answer, asked := person("secret")
+	err := d.open().Login(t.Context(), answer)
 	for _, want := range []string{ssh.FingerprintSHA256(key), d.ssh("id_ed25519"), "does not let " + me(t) + " in"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Connect = %v, want %q", err, want)
 		}
 	}
-	if *asked != 0 {
-		t.Errorf("asked %d times", *asked)
+	var login *gridsite.LoginError
+	if len(*asked) != 0 || !errors.As(err, &login) || login.Answerable {
+		t.Errorf("asked %d times, and %+v: no answer would help", len(*asked), login)
 	}
 }
 
@@ -269,8 +272,11 @@ func TestSSHProxyJump(t *testing.T) {
 		"Host hpc*", "  HostName 127.0.0.1", "  Port " + inner.port, "  ProxyJump " + me(t) + "@gate",
 		"Host *", "  User " + me(t), "",
 	}, "\n"))
-	answer, _ := passphrase("gate")
-	conn := inner.openAt("ssh://hpc1", answer)
+	answer, _ := person("gate")
+	conn := inner.openAt("ssh://hpc1")
+	if err := conn.Login(t.Context(), answer); err != nil {
+		t.Fatal(err)
+	}
 	expectOutput(t, conn, "echo $SSH_CONNECTION | cut -d' ' -f4", inner.port+"\n")
 	if len(gate.logins()) != 1 || len(inner.logins()) != 1 {
 		t.Errorf("logins %v and %v, want one at each", gate.logins(), inner.logins())
@@ -312,10 +318,10 @@ func TestSSHServerGoesAndComesBack(t *testing.T) {
 	if corral.KindOf(err) != corral.Unavailable || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("while the server is away: %v, want it unavailable", err)
 	}
-	until(t, "a command to be told when the login is tried again", func() bool {
-		_, err := conn.Run(t.Context(), gridsite.Command{Argv: []string{"true"}})
-		return corral.KindOf(err) == corral.Unavailable && strings.Contains(err.Error(), "tried again at")
-	})
+	var paused *gridsite.Paused
+	if !errors.As(err, &paused) || !paused.Until.After(time.Now().Add(-time.Second)) {
+		t.Errorf("while the server is away: %v, want to be told when it is tried again", err)
+	}
 	d.start()
 	until(t, "a command to run again", func() bool {
 		_, err := conn.Run(t.Context(), gridsite.Command{Argv: []string{"true"}})

@@ -1,0 +1,215 @@
+package gridsite_test
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/crypto/ssh/knownhosts"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/gridsite"
+)
+
+// A gateKeeper is a server that asks who comes in, and runs nothing. OpenSSH's asks only as root, and with PAM.
+type gateKeeper struct {
+	home, address string
+	conns         chan net.Conn
+}
+
+func keepGate(t *testing.T, config *ssh.ServerConfig) *gateKeeper {
+	t.Helper()
+	_, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := ssh.NewSignerFromSigner(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.AddHostKey(key)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	g := &gateKeeper{home: t.TempDir(), address: l.Addr().String(), conns: make(chan net.Conn, 10)}
+	line := knownhosts.Line([]string{g.address}, key.PublicKey())
+	if err := errors.Join(os.Mkdir(filepath.Join(g.home, ".ssh"), 0o700), os.WriteFile(filepath.Join(g.home, ".ssh", "known_hosts"), []byte(line+"\n"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				_, channels, requests, err := ssh.NewServerConn(conn, config)
+				if err != nil {
+					return
+				}
+				g.conns <- conn
+				go ssh.DiscardRequests(requests)
+				for c := range channels {
+					_ = c.Reject(ssh.Prohibited, "not here")
+				}
+			}()
+		}
+	}()
+	return g
+}
+
+func (g *gateKeeper) open(t *testing.T) *gridsite.SSH {
+	t.Helper()
+	conn, err := gridsite.NewSSH("ssh://alice@"+g.address, gridsite.SSHOptions{Home: g.home})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+// codes takes a password and then a code, which is good once.
+func codes(good ...string) *ssh.ServerConfig {
+	return &ssh.ServerConfig{KeyboardInteractiveCallback: func(_ ssh.ConnMetadata, ask ssh.KeyboardInteractiveChallenge) (*ssh.Permissions, error) {
+		if answers, err := ask("", "Welcome\x1b[2J", nil, nil); err != nil || len(answers) != 0 {
+			return nil, fmt.Errorf("%v %w", answers, err)
+		}
+		answers, err := ask("Login", "Have your token at hand.", []string{"Password: ", "Code \x07: "}, []bool{false, true})
+		if err != nil {
+			return nil, err
+		}
+		if i := slices.Index(good, answers[1]); answers[0] == "secret" && i >= 0 {
+			good = slices.Delete(good, i, i+1)
+			return nil, nil
+		}
+		return nil, errors.New("no")
+	}}
+}
+
+func answering(answers ...string) gridsite.Asker {
+	return func(context.Context, gridsite.Question) ([]string, error) { return answers, nil }
+}
+
+// A host with one-time codes is reached once a person has answered, and not again without one.
+func TestSSHLoginWithCodes(t *testing.T) {
+	t.Parallel()
+	g := keepGate(t, codes("111", "222"))
+	conn := g.open(t)
+	err := conn.Connect(t.Context())
+	var login *gridsite.LoginError
+	if !errors.As(err, &login) || !login.Answerable || !strings.Contains(err.Error(), "it asks for a password or a code") {
+		t.Fatalf("Connect = %v, want a login error that a person can help with", err)
+	}
+	var asked gridsite.Question
+	err = conn.Login(t.Context(), func(_ context.Context, q gridsite.Question) ([]string, error) {
+		asked = q
+		return []string{"secret", "111"}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if asked.Name != "alice@127.0.0.1" || asked.Instruction != "Login\nHave your token at hand." ||
+		!slices.Equal(asked.Prompts, []gridsite.Prompt{{Text: "Password: "}, {Text: "Code : ", Echo: true}}) {
+		t.Errorf("asked %+v", asked)
+	}
+	if err := conn.Login(t.Context(), nil); err != nil {
+		t.Errorf("a second login, of a connection that stands: %v", err)
+	}
+	(<-g.conns).Close()
+	until(t, "the lost connection to be noticed", func() bool {
+		err := conn.Connect(t.Context())
+		return errors.As(err, &login) && login.Answerable
+	})
+	if err := conn.Login(t.Context(), answering("secret", "111")); !errors.As(err, &login) || !strings.Contains(err.Error(), "did not take the answers") {
+		t.Errorf("a code that was used: %v", err)
+	}
+	if err := conn.Login(t.Context(), answering("secret", "222")); err != nil {
+		t.Error(err)
+	}
+}
+
+// Commands do not wait for a person, and two persons do not log in at once.
+func TestSSHLoginKeepsNobodyWaiting(t *testing.T) {
+	t.Parallel()
+	conn := keepGate(t, codes("111")).open(t)
+	asked, answer := make(chan bool), make(chan []string)
+	done := make(chan error, 1)
+	go func() {
+		done <- conn.Login(t.Context(), func(context.Context, gridsite.Question) ([]string, error) {
+			asked <- true
+			return <-answer, nil
+		})
+	}()
+	<-asked
+	if _, err := conn.Run(t.Context(), gridsite.Command{Argv: []string{"true"}}); corral.KindOf(err) != corral.Unavailable {
+		t.Errorf("Run = %v, want it unavailable meanwhile", err)
+	}
+	if err := conn.Login(t.Context(), answering()); corral.KindOf(err) != corral.Conflict {
+		t.Errorf("a second login = %v, want a conflict", err)
+	}
+	answer <- []string{"secret", "111"}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// A password is asked for where nothing else is offered; one who does not answer is no login.
+func TestSSHLoginWithPassword(t *testing.T) {
+	t.Parallel()
+	conn := keepGate(t, &ssh.ServerConfig{PasswordCallback: func(_ ssh.ConnMetadata, password []byte) (*ssh.Permissions, error) {
+		if string(password) != "secret" {
+			return nil, errors.New("no")
+		}
+		return nil, nil
+	}}).open(t)
+	gone := errors.New("nobody is there any more")
+	err := conn.Login(t.Context(), func(context.Context, gridsite.Question) ([]string, error) { return nil, gone })
+	if !errors.Is(err, gone) {
+		t.Errorf("without an answer: %v", err)
+	}
+	ask, asked := person("wrong", "secret")
+	var login *gridsite.LoginError
+	if err := conn.Login(t.Context(), ask); !errors.As(err, &login) {
+		t.Errorf("a wrong password: %v", err)
+	}
+	if err := conn.Login(t.Context(), ask); err != nil || (*asked)[1].Prompts[0].Text != "alice@127.0.0.1's password: " {
+		t.Errorf("%v, asked %+v", err, *asked)
+	}
+}
+
+// Who says so takes the key of an unknown host, and of no other.
+func TestSSHAcceptHostKeys(t *testing.T) {
+	t.Parallel()
+	d := startSSHD(t)
+	accepting := func(o *gridsite.SSHOptions) { o.AcceptHostKeys = true }
+	known := d.ssh("known_hosts")
+	other := knownhosts.Line([]string{d.address()}, d.newKey("other", ""))
+	d.write(known, other+"\n")
+	hostKeyError(t, d.open(accepting), gridsite.HostKeyChanged)
+	d.write(known, "# without an end")
+	if err := d.open(accepting).Connect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if content, err := os.ReadFile(known); err != nil || string(content) != "# without an end\n"+d.knownLine()+"\n" {
+		t.Errorf("known_hosts is %q (%v)", content, err)
+	}
+	if err := os.RemoveAll(known); err != nil {
+		t.Fatal(err)
+	}
+	conn := d.open(accepting)
+	expectOutput(t, conn, "echo ok", "ok\n")
+	if err := d.open().Connect(t.Context()); err != nil {
+		t.Errorf("the next login: %v", err)
+	}
+}

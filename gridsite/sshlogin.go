@@ -1,0 +1,185 @@
+package gridsite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/corral-pilot/corral"
+)
+
+// An Asker puts a question to a person and returns an answer to each of its prompts.
+type Asker func(ctx context.Context, q Question) ([]string, error)
+
+// A Question is what a login needs to be told: the passphrase of a key, a password, a one-time code.
+type Question struct {
+	Name        string // who asks
+	Instruction string // may be empty, or have several lines
+	Prompts     []Prompt
+}
+
+// A Prompt is one line to be answered.
+type Prompt struct {
+	Text string
+	Echo bool // the answer is no secret
+}
+
+// LoginError is a host that did not let us in.
+type LoginError struct {
+	User, Address string
+	Tried         []string // FINGERPRINT (where from)
+	Problems      []error  // with keys that could not be used, and with questions that were not answered
+	Answerable    bool     // a person could get in: the host asks questions, or would accept a key that needs a passphrase
+	Err           error    // the server's answer
+}
+
+func (e *LoginError) Error() string {
+	tried := "no key to try"
+	if len(e.Tried) > 0 {
+		tried = "tried " + strings.Join(e.Tried, ", ")
+	}
+	text := fmt.Sprintf("%s does not let %s in: %s", e.Address, e.User, tried)
+	for _, p := range e.Problems {
+		text += "; " + p.Error()
+	}
+	return text
+}
+
+func (e *LoginError) Unwrap() []error { return append([]error{e.Err}, e.Problems...) }
+
+// Paused is why a site is not reached, and until when it is not tried again.
+type Paused struct {
+	Until time.Time
+	Err   error
+}
+
+func (p *Paused) Error() string { return p.Err.Error() }
+func (p *Paused) Unwrap() error { return p.Err }
+
+// Login logs in with the help of a person, unless the connection stands. Commands do not wait for the person. What is
+// answered is forgotten, but for keys: they stay open, so that a connection that is lost can be made anew alone.
+func (s *SSH) Login(ctx context.Context, ask Asker) error {
+	select {
+	case s.link.asking <- struct{}{}:
+		defer func() { <-s.link.asking }()
+	default:
+		return corral.ErrorAt(corral.Conflict, s.contact, "somebody is logging in already")
+	}
+	if s.stands() {
+		return nil
+	}
+	c, err := s.dial(ctx, ask)
+	s.link.turn <- struct{}{}
+	defer func() { <-s.link.turn }()
+	switch l := &s.link; {
+	case err != nil && l.stands():
+		return nil
+	case err != nil:
+		return s.refused(ctx, err)
+	case l.closed || l.stands():
+		c.close()
+	default:
+		s.use(c)
+	}
+	return nil
+}
+
+// stands reports whether there is a connection.
+func (s *SSH) stands() bool {
+	s.link.turn <- struct{}{}
+	defer func() { <-s.link.turn }()
+	return s.link.stands()
+}
+
+// methods are the ways to log in, in the order in which they are tried; questions only where somebody answers.
+func (k *keyring) methods() []ssh.AuthMethod {
+	methods := []ssh.AuthMethod{ssh.PublicKeysCallback(k.signers)}
+	if k.ask != nil {
+		methods = append(methods, ssh.KeyboardInteractive(k.challenge), ssh.PasswordCallback(k.password))
+	}
+	return methods
+}
+
+// notice remembers what else the host would take.
+func (k *keyring) notice(c *ssh.ClientAuthContext) (ssh.AuthMethod, error) {
+	k.offered = append(k.offered, c.AllowedMethods...)
+	return nil, nil
+}
+
+// put asks a person; the clock of the login stands still meanwhile.
+func (k *keyring) put(q Question) ([]string, error) {
+	k.clock.Stop()
+	defer k.clock.Reset(k.site.timing.dial)
+	answers, err := k.ask(k.ctx, q)
+	if err == nil && len(answers) != len(q.Prompts) {
+		err = fmt.Errorf("%d answers to %d questions", len(answers), len(q.Prompts))
+	}
+	return answers, err
+}
+
+// challenge passes the questions of keyboard-interactive on.
+func (k *keyring) challenge(name, instruction string, prompts []string, echos []bool) ([]string, error) {
+	if len(prompts) == 0 {
+		return nil, nil
+	}
+	q := Question{Name: k.who(), Instruction: strings.TrimSpace(printable(name + "\n" + instruction))}
+	for i, p := range prompts {
+		q.Prompts = append(q.Prompts, Prompt{Text: printable(p), Echo: echos[i]})
+	}
+	answers, err := k.put(q)
+	return answers, k.unanswered(err)
+}
+
+func (k *keyring) password() (string, error) {
+	answers, err := k.put(Question{Name: k.who(), Prompts: []Prompt{{Text: k.who() + "'s password: "}}})
+	if err != nil {
+		return "", k.unanswered(err)
+	}
+	return answers[0], nil
+}
+
+func (k *keyring) who() string { return k.hop.user + "@" + k.hop.host }
+
+// unanswered notes that a question got no answer.
+func (k *keyring) unanswered(err error) error {
+	if err == nil {
+		return nil
+	}
+	err = fmt.Errorf("its question was not answered: %w", err)
+	k.problems, k.stuck = append(k.problems, err), true
+	return err
+}
+
+// explain adds to the error of a login what was tried, if the server said no.
+func (k *keyring) explain(err error) error {
+	denied := strings.Contains(err.Error(), "unable to authenticate") || strings.Contains(err.Error(), "Too many authentication failures")
+	if !denied && !k.stuck {
+		return err
+	}
+	e := &LoginError{User: k.hop.user, Address: k.hop.address(), Tried: k.tried, Problems: k.problems, Err: err}
+	asks := slices.Contains(k.offered, "keyboard-interactive") || slices.Contains(k.offered, "password")
+	e.Answerable = k.stuck || asks
+	switch {
+	case asks && k.ask == nil:
+		e.Problems = append(e.Problems, errors.New("it asks for a password or a code"))
+	case asks && !k.stuck:
+		e.Problems = append(e.Problems, errors.New("it did not take the answers"))
+	}
+	return e
+}
+
+// printable is text of a host's without what a terminal would obey.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(text, "?"))
+}
