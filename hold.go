@@ -5,9 +5,10 @@ import (
 	"time"
 )
 
-// A Hold keeps attempts from a site for a while: its circuit breaker is open. The zero Hold keeps
-// nobody.
+// A Hold keeps attempts from a site: its circuit breaker is open until Until, and then half open: see Trial. The zero Hold
+// keeps nobody.
 type Hold struct {
+	Since time.Time // when the last attempt came to nothing
 	Until time.Time
 	Why   string
 }
@@ -53,9 +54,34 @@ func NewHold(recent []Job) Hold {
 		return Hold{}
 	}
 	return Hold{
+		Since: last.EndedAt,
 		Until: last.EndedAt.Add(min(holdMin<<(barren-HoldAfter), holdMax)),
 		Why:   fmt.Sprintf("the last %d attempts at the site came to nothing", barren),
 	}
+}
+
+// Trial returns why another attempt has to wait at now although Until is over, and until when at most; "" if it has not.
+// One attempt is let through then. Others follow once it has registered workers; if it comes to nothing, the next Hold is
+// a longer one. So that a long queue is no pause for ever, another is let through for each holdMax that passes without
+// an answer. live are the site's live attempts.
+func (h Hold) Trial(now time.Time, live []Job) (why string, until time.Time) {
+	if h.Since.IsZero() {
+		return "", time.Time{}
+	}
+	var trial Job
+	for _, j := range live {
+		switch {
+		case j.Workers > 0 && j.StartedAt.After(h.Since):
+			return "", time.Time{}
+		case j.CreatedAt.After(h.Since) && !j.CreatedAt.Before(trial.CreatedAt):
+			trial = j
+		}
+	}
+	until = trial.CreatedAt.Add(holdMax)
+	if trial.CreatedAt.IsZero() || !now.Before(until) {
+		return "", time.Time{}
+	}
+	return fmt.Sprintf("limit circuit breaker: %s; an attempt of glidein %d is to show whether it works again", h.Why, trial.Glidein), until
 }
 
 // cameToNothing reports whether an ended attempt registered no worker, or failed before it had lived long

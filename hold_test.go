@@ -41,3 +41,17 @@ func TestHold(t *testing.T) {
 		}
 	}
 }
+
+// Trial's whole course is in the tests of reconcile; here, what it says.
+func TestTrial(t *testing.T) {
+	t.Parallel()
+	h := corral.Hold{Since: noon, Until: noon.Add(time.Minute), Why: "the last 3 attempts at the site came to nothing"}
+	trial := corral.Job{Kind: corral.PilotJob, Glidein: 7, State: corral.JobQueued, CreatedAt: noon.Add(2 * time.Minute)}
+	why, until := h.Trial(noon.Add(3*time.Minute), []corral.Job{trial})
+	if why != "limit circuit breaker: the last 3 attempts at the site came to nothing; an attempt of glidein 7 is to show whether it works again" || !until.Equal(noon.Add(12*time.Minute)) {
+		t.Errorf("%q until %s", why, until)
+	}
+	if why, _ := (corral.Hold{}).Trial(noon.Add(3*time.Minute), []corral.Job{trial}); why != "" {
+		t.Errorf("closed: %q", why)
+	}
+}

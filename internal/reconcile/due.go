@@ -8,9 +8,9 @@ import (
 )
 
 // Due returns when time alone will change what Decide says about w: the end of a back-off, a planned
-// start, an overlap, the end of a hold, of the patience with a queue, or of a token. It is zero if only what happens can change it.
+// start, an overlap, the end of a hold, of the patience with a queue, or of a token, or the pace of submissions. It is zero if only what happens can change it.
 func Due(now time.Time, w World) time.Time {
-	var next time.Time
+	next := takeTurns(now, w).next
 	for _, at := range slices.Concat(siteTimes(w), stagingTimes(w), glideinTimes(now, w)) {
 		if at.After(now) && (next.IsZero() || at.Before(next)) {
 			next = at

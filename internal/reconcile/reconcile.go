@@ -11,6 +11,7 @@ package reconcile
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -106,10 +107,11 @@ const siteJobBackoff = 2 * time.Second
 // Decide returns what to do about the site at now, in order.
 func Decide(now time.Time, w World) []Action {
 	var actions []Action
+	turns := takeTurns(now, w)
 	for _, g := range w.Glideins {
-		actions = append(actions, glidein(now, w, g)...)
+		actions = append(actions, glidein(now, w, g, turns)...)
 	}
-	return append(actions, site(now, w)...)
+	return slices.Concat(actions, turns.submits, site(now, w))
 }
 
 func site(now time.Time, w World) []Action {
@@ -211,17 +213,19 @@ func cancelAll(jobs []corral.Job, reason string) []Action {
 	return actions
 }
 
-// glidein decides about one glidein.
-func glidein(now time.Time, w World, g corral.Glidein) []Action {
+// glidein decides about one glidein, but for its turn to submit another attempt.
+func glidein(now time.Time, w World, g corral.Glidein, turns turns) []Action {
 	var actions []Action
-	live := g.Live()
-	for _, a := range live {
+	for _, a := range g.Live() {
 		actions = append(actions, attempt(now, w, g, a)...)
 	}
-	if submit, why := wantsAttempt(now, w, g, live); submit {
-		return append(actions, Submit{Kind: corral.PilotJob, Glidein: g.ID, Reason: why})
+	if turns.has(g.ID) {
+		return actions
 	}
 	lack := w.lack(g)
+	if lack == (corral.Lack{}) {
+		lack = turns.lacks[g.ID]
+	}
 	if state, reason := g.Derive(w.Site.State, w.Held, lack, now); state != g.State || reason != g.Reason {
 		actions = append(actions, Settle{g.ID, lack})
 	}
@@ -259,7 +263,7 @@ func askRank(a corral.Ask) int {
 	return 0
 }
 
-// wantsAttempt reports whether another attempt is to be submitted now, and why.
+// wantsAttempt reports whether another attempt is to be submitted as soon as there is room for it, and why.
 func wantsAttempt(now time.Time, w World, g corral.Glidein, live []corral.Job) (bool, string) {
 	switch {
 	case w.Site.State != corral.SiteReady, now.Before(w.Held.Until):
