@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -58,7 +59,7 @@ func TestEventsOfRealJobs(t *testing.T) {
 		}
 		names[cluster] = name
 		if name == "removed" {
-			if err := p.Tools().Remove(soon(t), cluster); err != nil {
+			if _, err := p.Tools().Run(soon(t), nil, "condor_rm", strconv.Itoa(cluster)); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -141,7 +141,7 @@ func (p *Pool) prepare() error {
 	key := make([]byte, 48)
 	_, _ = rand.Read(key) // never fails
 	// Text, because HTCondor reads a key up to the first NUL.
-	if err := p.writeNew(filepath.Join("keys", "POOL"), base64.RawURLEncoding.EncodeToString(key)); err != nil {
+	if err := p.writeNew(filepath.Join("keys", signingKey), base64.RawURLEncoding.EncodeToString(key)); err != nil {
 		return err
 	}
 	none, err := revoked("", time.Time{}, nil)
@@ -210,15 +210,6 @@ func (p *Pool) Stop(ctx context.Context) error {
 		_ = poll(ctx, func() (bool, error) { return master.ended(), nil })
 	}
 	return p.killRest(context.WithoutCancel(ctx))
-}
-
-// Restart stops the pool and starts it again, with another release if its configuration says so. The queue
-// is kept.
-func (p *Pool) Restart(ctx context.Context) error {
-	if err := p.Stop(ctx); err != nil {
-		return err
-	}
-	return p.Start(ctx)
 }
 
 // killTime is for the kernel to end what was killed; only a process that hangs in a dead file system takes

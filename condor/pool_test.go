@@ -78,7 +78,7 @@ func TestRestartKeepsTheQueue(t *testing.T) {
 	if got := idle(t, p, cluster); got != 2 {
 		t.Errorf("%d jobs wait after a restart, want 2", got)
 	}
-	if err := p.Tools().Remove(soon(t), cluster); err != nil {
+	if _, err := p.Tools().Run(soon(t), nil, "condor_rm", strconv.Itoa(cluster)); err != nil {
 		t.Error(err)
 	}
 	eventually(t, "removal", func() (bool, error) { return idle(t, p, cluster) == 0, nil })

@@ -178,7 +178,7 @@ func TestRefusedIsNotUnknown(t *testing.T) {
 		"words of the user":  {submit(t, running, Submit{Executable: "/bin/true", Procs: []Proc{{Dir: "/no/connection refused/timeout"}}}), true},
 		"not committed":      {submit(t, picky, Submit{Executable: "/bin/true", Procs: []Proc{{}}}), true},
 		"nobody there":       {submit(t, stopped, Submit{Executable: "/bin/true", Procs: []Proc{{}}}), false},
-		"nothing to remove":  {stopped.Tools().Remove(soon(t), 1), false},
+		"nothing to remove":  {run(soon(t), stopped, "condor_rm", "1"), false},
 		"no such tool":       {run(soon(t), running, "condor_no_such"), false},
 		"cancelled":          {run(ended, running, "condor_q"), false},
 	}
@@ -196,8 +196,8 @@ func submit(t *testing.T, p *Pool, s Submit) error {
 	return err
 }
 
-func run(ctx context.Context, p *Pool, tool string) error {
-	_, err := p.Tools().Run(ctx, nil, tool)
+func run(ctx context.Context, p *Pool, tool string, args ...string) error {
+	_, err := p.Tools().Run(ctx, nil, tool, args...)
 	return err
 }
 

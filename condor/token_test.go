@@ -28,7 +28,7 @@ func stranger(t *testing.T, p *Pool, secret string) Tools {
 
 func mint(t *testing.T, p *Pool, lifetime time.Duration) Token {
 	t.Helper()
-	token, err := p.MintGlidein(soon(t), lifetime)
+	token, err := p.Mint(1, lifetime)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func TestRevokedTokenIsRefused(t *testing.T) {
 	if err := ping(t, friend, "ADVERTISE_STARTD"); err != nil {
 		t.Errorf("another token: %v", err)
 	}
-	if err := p.Restart(soon(t)); err != nil {
+	if err := errors.Join(p.Stop(soon(t)), p.Start(soon(t))); err != nil {
 		t.Fatal(err)
 	}
 	if err := ping(t, thief, "ADVERTISE_STARTD"); err == nil {
@@ -164,19 +164,15 @@ func TestTokenClaims(t *testing.T) {
 	t.Parallel()
 	p := common(t)
 	from := time.Now().Add(-time.Second)
-	token := mint(t, p, 90*time.Second)
-	if token.ID == "" || token.Identity != "glidein@corral.pool" || !slices.Equal(token.Rights, glideinRights) {
-		t.Errorf("token = %+v", token)
+	token, err := p.Mint(7, 90*time.Second)
+	if err != nil || token.ID == "" || token.Identity != GlideinIdentity(7) || !slices.Equal(token.Rights, glideinRights) {
+		t.Errorf("token = %+v, %v", token, err)
+	}
+	if err := advertise(t, stranger(t, p, token.Secret()), "UPDATE_STARTD_AD", startdAd("slot1@numbered")); err != nil {
+		t.Errorf("advertising a startd with it: %v", err)
 	}
 	if token.Expires.Before(from.Add(89*time.Second)) || token.Expires.After(time.Now().Add(91*time.Second)) {
 		t.Errorf("token expires at %v, want in 90 s", token.Expires)
-	}
-	numbered, err := p.MintNumbered(soon(t), 7, time.Minute)
-	if err != nil || numbered.Identity != NumberedIdentity(7) || !slices.Equal(numbered.Rights, glideinRights) {
-		t.Errorf("token of glidein 7 = %+v, %v", numbered, err)
-	}
-	if err := advertise(t, stranger(t, p, numbered.Secret()), "UPDATE_STARTD_AD", startdAd("slot1@numbered")); err != nil {
-		t.Errorf("advertising a startd with a number: %v", err)
 	}
 	var log strings.Builder
 	slog.New(slog.NewTextHandler(&log, nil)).Info("x", "token", token)
@@ -185,7 +181,7 @@ func TestTokenClaims(t *testing.T) {
 			t.Errorf("the secret is printed: %s", printed)
 		}
 	}
-	if _, err := p.MintGlidein(soon(t), 0); err == nil {
+	if _, err := p.Mint(1, 0); err == nil {
 		t.Error("a token for no time was minted")
 	}
 }

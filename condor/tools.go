@@ -144,10 +144,3 @@ func (t Tools) Submit(ctx context.Context, s Submit) (cluster int, err error) {
 	}
 	return cluster, nil
 }
-
-// Remove removes a cluster's jobs from the queue. That there is none is a [*Refused] or, from a schedd that has
-// just started, no error.
-func (t Tools) Remove(ctx context.Context, cluster int) error {
-	_, err := t.Run(ctx, nil, "condor_rm", strconv.Itoa(cluster))
-	return err
-}

@@ -1,6 +1,7 @@
 package pilot_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,7 +22,7 @@ func TestCondorWorkerAndThePoolsRestart(t *testing.T) {
 		o.Condor.Collector, o.Walltime = config.Address.String(), corral.Seconds(time.Minute)
 	})
 	place.pool = p
-	minted, err := p.MintGlidein(soon(t), 10*time.Minute)
+	minted, err := p.Mint(1, 10*time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +32,7 @@ func TestCondorWorkerAndThePoolsRestart(t *testing.T) {
 	giveAway(t, place.root)
 	r := place.start()
 	before, _ := place.inPool(1)[0].Int("CorralPID")
-	if err := p.Restart(soon(t)); err != nil {
+	if err := errors.Join(p.Stop(soon(t)), p.Start(soon(t))); err != nil {
 		t.Fatal(err)
 	}
 	from := time.Now()
@@ -42,7 +43,7 @@ func TestCondorWorkerAndThePoolsRestart(t *testing.T) {
 	if err := p.Revoke(soon(t), time.Now(), minted); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Restart(soon(t)); err != nil { // else open sessions last for ten minutes
+	if err := errors.Join(p.Stop(soon(t)), p.Start(soon(t))); err != nil { // else open sessions last for ten minutes
 		t.Fatal(err)
 	}
 	from = time.Now()

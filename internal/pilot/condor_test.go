@@ -116,7 +116,7 @@ func soon(t *testing.T) context.Context {
 func newCondorSite(t *testing.T, s *service, change func(*order.Pilot)) site {
 	t.Helper()
 	p := needPool(t)
-	minted, err := p.MintGlidein(soon(t), 10*time.Minute)
+	minted, err := p.Mint(1, 10*time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -260,7 +260,7 @@ func (s site) jobOf(line string, count int, attributes condor.Ad) int {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.t.Cleanup(func() { _ = s.pool.Tools().Remove(context.Background(), cluster) }) // it may have ended
+	s.t.Cleanup(func() { _, _ = s.pool.Tools().Run(context.Background(), nil, "condor_rm", strconv.Itoa(cluster)) }) // it may have ended
 	return cluster
 }
 

@@ -167,7 +167,7 @@ func TestAttachFetches(t *testing.T) {
 	if err := pool.Start(ctx); err != nil {
 		t.Fatal(err)
 	}
-	given, err := pool.MintGlidein(ctx, time.Hour)
+	given, err := pool.Mint(1, time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}

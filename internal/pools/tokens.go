@@ -24,7 +24,7 @@ func (p *Pools) Mint(ctx context.Context, cluster corral.ClusterID, attempt corr
 	}
 	var token condor.Token
 	if pool := k.own(); pool != nil {
-		token, err = pool.MintNumbered(ctx, int64(attempt), lifetime)
+		token, err = pool.Mint(int64(attempt), lifetime)
 	} else {
 		token, err = k.fetch(ctx, tools, attempt, lifetime)
 	}
@@ -57,7 +57,7 @@ func (k *keeper) attempts(ctx context.Context, c corral.Cluster) ([]attempt, err
 			for _, j := range g.Live() {
 				a := attempt{Job: j, cluster: k.id, hosts: g.Hosts}
 				if !c.Attached {
-					a.identity = condor.NumberedIdentity(int64(j.ID))
+					a.identity = condor.GlideinIdentity(int64(j.ID))
 				}
 				live = append(live, a)
 			}

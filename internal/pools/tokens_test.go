@@ -85,7 +85,7 @@ func TestOnlyLiveAttemptsGetJobs(t *testing.T) {
 	w.write(func(tx *store.Tx) error { return end(tx, live.ID) })
 	w.eventually("end of the worker", func() bool { return len(w.pools.Workers(c.ID)) == 0 })
 	w.eventually("the negotiator's word", func() bool {
-		return !strings.Contains(w.constraint(c), fmt.Sprintf("%q", fmt.Sprintf("%d %s", live.ID, condor.NumberedIdentity(int64(live.ID)))))
+		return !strings.Contains(w.constraint(c), fmt.Sprintf("%q", fmt.Sprintf("%d %s", live.ID, condor.GlideinIdentity(int64(live.ID)))))
 	})
 	if w.slots(c, live.ID) == 0 {
 		t.Fatal("the slot of the attempt that ended has gone")

@@ -174,7 +174,7 @@ func (s *site) glidein(name string, cpus int, change func(*condor.GlideinConfig)
 	if change != nil {
 		change(&c)
 	}
-	token, err := s.pool.MintGlidein(soon(s), time.Hour)
+	token, err := s.pool.Mint(1, time.Hour)
 	if err != nil {
 		s.Fatal(err)
 	}

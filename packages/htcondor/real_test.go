@@ -304,7 +304,7 @@ func startPool(t *testing.T, release string) (*condor.Pool, condor.Account) {
 
 func startWorker(t *testing.T, pool *condor.Pool, owner condor.Account, release string) {
 	t.Helper()
-	token, err := pool.MintGlidein(soon(t), time.Minute)
+	token, err := pool.Mint(1, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
