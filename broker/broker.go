@@ -1,13 +1,14 @@
 // Package broker finds out how the schedd of an HTCondor pool can reach the workers of a node: directly,
-// by a broker to which the worker keeps a connection (CCB), or not without a relay. It measures from the
-// node, where the pilot runs: can the collector be reached, and from which local address; which of the
-// brokers; and, by asking somebody at the pool's side to dial, can the node be reached. What was measured
+// by a broker to which the worker keeps a connection (CCB), or through a relay on the site's head node. It measures from
+// the node, where the pilot runs: can the collector be reached, and from which local address; which of the
+// brokers; by the site's relay; and, by asking somebody at the pool's side to dial, can the node be reached. What was measured
 // is decided on by one pure function, decide.
 package broker
 
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/netip"
 
 	"github.com/corral-pilot/corral"
@@ -28,14 +29,18 @@ type Config struct {
 	Streams   bool              // the brokers pass streams on (HTCondor 25.12 and newer)
 	Ports     [2]uint16         // the lowest and the highest at which this node may be dialled; zero: any
 	CallBack  CallBack          // nil: nobody can be asked
+
+	Relays    []string                                                    // HOST:PORT of the site's relay; none: there is none
+	DialRelay func(ctx context.Context, address string) (net.Conn, error) // connects with the pool through one of Relays
 }
 
 // A Choice says how the pool reaches the workers of this node.
 type Choice struct {
-	Way       corral.BrokerMode // BrokerNone: directly; or BrokerCCB
+	Way       corral.BrokerMode // BrokerNone: directly; BrokerCCB; or BrokerRelay, with which the collector is the broker
 	Address   netip.Addr        // of this node, which the worker is to use
 	Collector netip.AddrPort    // which of its addresses answered to Address
-	Brokers   []string          // for BrokerCCB: those that answered, HOST:PORT
+	Brokers   []string          // unless directly: those that answered, HOST:PORT
+	Relays    []string          // for BrokerRelay: those that answered, HOST:PORT
 	Reason    string            // one sentence
 	Measured  []string          // one line for each thing that was measured
 }
@@ -58,7 +63,10 @@ func (f Findings) Decide(mode corral.BrokerMode) (Choice, error) {
 	if err != nil {
 		return Choice{Measured: f.Lines()}, corral.ErrorAt(corral.KindOf(err), "--broker "+string(orAuto(mode)), "%w", err)
 	}
-	choice.Collector, choice.Measured = f.Collector.Remote, f.Lines()
+	if choice.Way != corral.BrokerRelay { // which says it itself
+		choice.Collector = f.Collector.Remote
+	}
+	choice.Measured = f.Lines()
 	return choice, nil
 }
 
@@ -77,6 +85,9 @@ func (f Findings) Lines() []string {
 	}
 	if f.Schedd.Address != "" {
 		lines = append(lines, "schedd "+f.Schedd.String())
+	}
+	for _, r := range f.Relays {
+		lines = append(lines, "relay "+r.String())
 	}
 	return append(lines, f.Node.String())
 }

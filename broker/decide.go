@@ -15,6 +15,7 @@ type Findings struct {
 	Brokers   []Target `json:"brokers,omitempty"` // none: the collector is the only one
 	Schedd    Target   `json:"schedd,omitzero"`   // none: behind the collector's port
 	Streams   bool     `json:"streams,omitempty"` // the brokers pass streams on
+	Relays    []Target `json:"relays,omitempty"`  // the site's relay, by each of its addresses; none: there is none
 	Node      Node     `json:"node"`
 }
 
@@ -63,11 +64,21 @@ func decide(mode corral.BrokerMode, f Findings) (Choice, error) {
 	if !slices.Contains(corral.BrokerModes, mode) {
 		return Choice{}, corral.Errorf(corral.Unsatisfiable, "there is no such way; choose one of auto, none, ccb and relay")
 	}
+	relay, noRelay := f.relay()
+	if mode == corral.BrokerRelay {
+		relay.Reason = "asked for; " + relay.Reason
+		return relay, noRelay
+	}
 	if !f.Collector.Reached() {
-		return Choice{}, f.cutOff()
+		why := f.cutOff(noRelay)
+		if mode == corral.BrokerAuto && noRelay == nil {
+			relay.Reason = fmt.Sprintf("the pool's collector %s is not reached from here (%s); %s", f.Collector.Address, f.Collector.Trouble, relay.Reason)
+			return relay, nil
+		}
+		return Choice{}, why
 	}
 	direct, notDirect := f.direct()
-	ccb, noBroker := f.ccb()
+	ccb, noBroker := f.ccb(noRelay)
 	wouldWork := "--broker ccb would work"
 	if noBroker != nil {
 		wouldWork = noBroker.Error()
@@ -84,11 +95,15 @@ func decide(mode corral.BrokerMode, f Findings) (Choice, error) {
 	case corral.BrokerCCB:
 		ccb.Reason = "asked for; " + ccb.Reason
 		return ccb, noBroker
-	case corral.BrokerRelay:
-		return Choice{}, corral.Errorf(corral.Unsatisfiable, "this version has no relay through the site's connection; %s", wouldWork)
 	}
 	if notDirect == "" {
 		return direct, nil
+	}
+	// At a loopback address of this node, where nobody reaches us from the pool's side, it is not the pool that answers,
+	// but what stands for it: another pilot's relay. With CCB our connections would end with that one.
+	if noRelay == nil && (noBroker != nil || f.Collector.Remote.Addr().IsLoopback()) {
+		relay.Reason = notDirect + "; " + relay.Reason
+		return relay, nil
 	}
 	if noBroker != nil {
 		return Choice{}, corral.Errorf(corral.KindOf(noBroker), "%s; %w", notDirect, noBroker)
@@ -97,15 +112,43 @@ func decide(mode corral.BrokerMode, f Findings) (Choice, error) {
 	return ccb, nil
 }
 
-const relayNeeded = "it would need a relay through the site's connection, which this version does not have"
+// relay returns the way through the site's relay, or why there is none.
+func (f Findings) relay() (Choice, error) {
+	if len(f.Relays) == 0 {
+		return Choice{}, corral.Errorf(corral.Unsatisfiable, "it would need a relay through the site's connection, and there is none here: only sites with an ssh contact have one")
+	}
+	// HTCondor's daemons tell one another where the pool is, and so a worker must find it at the same address as they do.
+	pool, err := netip.ParseAddrPort(f.Collector.Address)
+	if err != nil || !pool.Addr().IsLoopback() {
+		return Choice{}, corral.Errorf(corral.Unsatisfiable,
+			"the site's relay can stand for a pool that listens on 127.0.0.1, where it takes its place on the node, and this one listens on %s", f.Collector.Address)
+	}
+	c := Choice{Way: corral.BrokerRelay, Collector: pool, Brokers: []string{f.Collector.Address}}
+	var dead []string
+	for _, r := range f.Relays {
+		if !r.Reached() {
+			dead = append(dead, r.String())
+			continue
+		}
+		if len(c.Relays) == 0 {
+			c.Address = r.Local
+		}
+		c.Relays = append(c.Relays, r.Address)
+	}
+	if len(c.Relays) == 0 {
+		return Choice{}, corral.Errorf(kindOf(f.Relays...), "the site's relay does not connect this node with the pool (%s)", strings.Join(dead, "; "))
+	}
+	c.Reason = "the site's relay connects, at " + strings.Join(c.Relays, ", ")
+	return c, nil
+}
 
 const bothPrivate = "CCB alone cannot serve when both sides are private, as it only turns connections round" +
 	" (brokers of HTCondor 25.12 and newer pass streams on, older ones do not)"
 
-// cutOff says why a node that cannot reach the collector gets no worker, whatever was asked for.
-func (f Findings) cutOff() error {
+// cutOff says why a node that cannot reach the collector gets no worker without a relay.
+func (f Findings) cutOff(noRelay error) error {
 	t := f.Collector
-	if t.Trouble == refused {
+	if t.Trouble == refused && len(f.Relays) == 0 {
 		return corral.Errorf(kindOf(t), "nobody listens at the pool's collector %s (%s): the pool is down, or a firewall says no in its place",
 			t.Address, refused)
 	}
@@ -117,8 +160,16 @@ func (f Findings) cutOff() error {
 	if f.Node.Reached != "" {
 		also = "the pool's side does reach this node, at " + f.Node.Reached
 	}
-	return corral.Errorf(kindOf(t), "this node could not connect to the pool's collector %s (%s), which a worker must to join the pool; %s%s; %s",
-		t.Address, t.Trouble, unless, relayNeeded, also)
+	return corral.Errorf(kindOf(append([]Target{t}, f.Relays...)...), "this node could not connect to the pool's collector %s (%s), which a worker must to join the pool; %s%s; %s",
+		t.Address, t.Trouble, unless, instead(noRelay), also)
+}
+
+// instead says what of a relay.
+func instead(noRelay error) string {
+	if noRelay == nil {
+		return "--broker relay would work"
+	}
+	return noRelay.Error()
 }
 
 // direct returns the way without broker, or why there is none.
@@ -140,11 +191,11 @@ func (f Findings) direct() (Choice, string) {
 }
 
 // ccb returns the way by brokers, or why there is none.
-func (f Findings) ccb() (Choice, error) {
+func (f Findings) ccb(noRelay error) (Choice, error) {
 	c := Choice{Way: corral.BrokerCCB, Address: f.Collector.Local}
 	if f.Schedd.Trouble != "" && !f.Streams {
 		return Choice{}, corral.Errorf(kindOf(f.Schedd), "this node could not connect to the pool's schedd %s either (%s); %s; %s",
-			f.Schedd.Address, f.Schedd.Trouble, bothPrivate, relayNeeded)
+			f.Schedd.Address, f.Schedd.Trouble, bothPrivate, instead(noRelay))
 	}
 	if len(f.Brokers) == 0 {
 		c.Brokers, c.Reason = []string{f.Collector.Address}, "the collector is its broker"

@@ -23,6 +23,9 @@ var (
 	reached  = Node{Addresses: []string{"10.0.0.2:40000"}, Asked: true, Reached: "10.0.0.2:40000"}
 	missed   = Node{Addresses: []string{"10.0.0.2:40000"}, Asked: true, Trouble: "10.0.0.2:40000: timed out"}
 	unasked  = Node{Trouble: "there is no link to the pool's side"}
+	here     = Target{Address: "127.0.0.1:9618", Trouble: refused}
+	poolHere = Target{Address: "127.0.0.1:9618", Local: netip.MustParseAddr("10.0.0.2"), Remote: netip.MustParseAddrPort("127.0.0.1:9618")}
+	relayed  = live // by a relay
 	otherNet = Node{Asked: true, Reached: "[2001:db8::2]:40000"}
 )
 
@@ -68,8 +71,16 @@ func TestDecide(t *testing.T) {
 		{"ccb, all dead", ccb, Findings{Collector: up, Brokers: []Target{dead}, Node: unasked}, "", "", []string{"b2:9618: connection refused", "without --ccb"}, true},
 		{"ccb, no collector", ccb, Findings{Collector: down, Brokers: []Target{live}, Node: unasked}, "", "", []string{"collector", "relay"}, true},
 
-		{"relay", relay, Findings{Collector: up, Node: unasked}, "", "", []string{"no relay", "--broker ccb would work"}, false},
-		{"relay, needed", relay, Findings{Collector: down, Node: unasked}, "", "", []string{"relay"}, true},
+		{"relay", relay, Findings{Collector: up, Node: unasked}, "", "", []string{"it would need a relay", "only sites with an ssh contact"}, false},
+		{"relay, there is one", relay, Findings{Collector: here, Relays: []Target{dead, relayed}, Node: unasked}, relay, "127.0.0.1:9618", []string{"asked for", "at b1:9618"}, false},
+		{"relay, out of order", relay, Findings{Collector: here, Relays: []Target{dead}, Node: unasked}, "", "", []string{"b2:9618: connection refused"}, true},
+		{"relay, the pool is elsewhere", relay, Findings{Collector: down, Relays: []Target{relayed}, Node: unasked}, "", "", []string{"listens on 127.0.0.1", "c:9618"}, false},
+		{"no other way than the relay", auto, Findings{Collector: here, Relays: []Target{relayed}, Node: missed}, relay, "127.0.0.1:9618", []string{"127.0.0.1:9618 is not reached from here (connection refused)", "the site's relay connects"}, false},
+		{"the pool itself is at this node", auto, Findings{Collector: poolHere, Relays: []Target{relayed}, Node: reached}, none, "", nil, false},
+		{"another pilot's relay is at this node", auto, Findings{Collector: poolHere, Relays: []Target{relayed}, Node: missed}, relay, "127.0.0.1:9618", []string{"timed out; the site's relay"}, false},
+		{"what works without a relay", auto, Findings{Collector: up, Relays: []Target{relayed}, Node: missed}, ccb, "c:9618", nil, false},
+		{"neither", auto, Findings{Collector: here, Relays: []Target{dead}, Node: missed}, "", "", []string{"127.0.0.1:9618 (connection refused)", "relay does not connect", "b2:9618"}, true},
+		{"the relay would work", ccb, Findings{Collector: here, Relays: []Target{relayed}, Node: missed}, "", "", []string{"--broker relay would work"}, true},
 		{"unknown", "tunnel", Findings{Collector: up, Node: reached}, "", "", []string{"no such way"}, false},
 	}
 	for _, tt := range tests {

@@ -35,7 +35,7 @@ func Measure(ctx context.Context, c Config) (Findings, error) {
 	}
 	within, cancel := context.WithTimeout(ctx, totalTimeout)
 	defer cancel()
-	f := Findings{Brokers: make([]Target, len(c.CCB)), Streams: c.Streams}
+	f := Findings{Brokers: make([]Target, len(c.CCB)), Streams: c.Streams, Relays: make([]Target, len(c.Relays))}
 	var probes sync.WaitGroup
 	probes.Go(func() { f.Collector = dial(within, c.Collector) })
 	if c.Schedd != "" {
@@ -43,6 +43,9 @@ func Measure(ctx context.Context, c Config) (Findings, error) {
 	}
 	for i, address := range c.CCB {
 		probes.Go(func() { f.Brokers[i] = dial(within, address) })
+	}
+	for i, address := range c.Relays {
+		probes.Go(func() { f.Relays[i] = dialBy(within, c.DialRelay, address) })
 	}
 	probes.Go(func() { f.Node = c.beCalled(within) })
 	probes.Wait()
@@ -69,8 +72,13 @@ func (c Config) check() error {
 // dial connects to address and hangs up.
 func dial(ctx context.Context, address string) Target {
 	d := net.Dialer{Timeout: dialTimeout}
+	return dialBy(ctx, func(ctx context.Context, address string) (net.Conn, error) { return d.DialContext(ctx, "tcp", address) }, address)
+}
+
+// dialBy connects to address by a way of its own.
+func dialBy(ctx context.Context, way func(context.Context, string) (net.Conn, error), address string) Target {
 	began := time.Now()
-	nc, err := d.DialContext(ctx, "tcp", address)
+	nc, err := way(ctx, address)
 	if err != nil {
 		return Target{Address: address, Trouble: trouble(err)}
 	}

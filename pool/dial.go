@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/broker/relay"
 )
 
 // Errors of dialling in that repeating does not help.
@@ -39,7 +40,7 @@ type greeting struct {
 func dial(ctx context.Context, addresses []string, digest string, h *hello) (*greeting, error) {
 	var all []error
 	for _, address := range addresses {
-		nc, err := dialAddress(ctx, address, digest)
+		nc, err := h.connect(ctx, address, digest)
 		if err == nil {
 			var g *greeting
 			if g, err = greet(ctx, nc, h); err == nil || errors.Is(err, ErrRefused) {
@@ -54,6 +55,27 @@ func dial(ctx context.Context, addresses []string, digest string, h *hello) (*gr
 	return nil, fmt.Errorf("dialling the dispatcher: %w", errors.Join(all...))
 }
 
+// connect connects to unix:PATH, tls:HOST:PORT or relay:HOST:PORT, where the certificate must have the digest: a relay
+// understands as little of what is said as the net does.
+func (h *hello) connect(ctx context.Context, address, digest string) (net.Conn, error) {
+	at, relayed := strings.CutPrefix(address, "relay:")
+	if !relayed {
+		return dialAddress(ctx, address, digest)
+	}
+	ctx, cancel := context.WithTimeout(ctx, admitTimeout)
+	defer cancel()
+	nc, err := relay.Dial(ctx, at, relay.NewRequest(relay.Workers, h.Tag, h.Token))
+	if err != nil {
+		return nil, err
+	}
+	secure := tls.Client(nc, pinned(digest))
+	if err := secure.HandshakeContext(ctx); err != nil {
+		nc.Close()
+		return nil, err
+	}
+	return secure, nil
+}
+
 // dialAddress connects to unix:PATH or tls:HOST:PORT, where the certificate must have the digest.
 func dialAddress(ctx context.Context, address, digest string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, admitTimeout)
@@ -65,7 +87,7 @@ func dialAddress(ctx context.Context, address, digest string) (net.Conn, error) 
 	case "tls":
 		return (&tls.Dialer{Config: pinned(digest)}).DialContext(ctx, "tcp", where)
 	}
-	return nil, corral.Errorf(corral.Invalid, "an address is unix:PATH or tls:HOST:PORT")
+	return nil, corral.Errorf(corral.Invalid, "an address is unix:PATH, tls:HOST:PORT or relay:HOST:PORT")
 }
 
 // pinned accepts exactly the certificate with this digest, whatever names and times it has.

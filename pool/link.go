@@ -17,7 +17,7 @@ type PilotConfig struct {
 	Holder     string   // names this pilot process and no other
 	Host       string   // for people
 	PID        int      // likewise
-	Addresses  []string // unix:PATH or tls:HOST:PORT, in the order to try
+	Addresses  []string // unix:PATH, tls:HOST:PORT or relay:HOST:PORT, in the order to try
 	CertDigest string   // sha256:HEX of the worker port's certificate, for tls addresses
 }
 

@@ -15,7 +15,7 @@ type WorkerConfig struct {
 	Holder     string   // the pilot process that started it
 	Host       string   // for people; empty: as the machine calls itself
 	Tag, Token string   // of the attempt
-	Addresses  []string // unix:PATH or tls:HOST:PORT, in the order to try
+	Addresses  []string // unix:PATH, tls:HOST:PORT or relay:HOST:PORT, in the order to try
 	CertDigest string   // sha256:HEX of the worker port's certificate, for tls addresses
 	CPUs       int      // that its tasks may use at once
 	MemoryMiB  int      // likewise

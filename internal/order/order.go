@@ -73,7 +73,7 @@ type Try struct {
 // Pilot asks for workers.
 type Pilot struct {
 	Token      string         `json:"token"`
-	Addresses  []string       `json:"addresses"`             // unix:PATH or tls:HOST:PORT, in the order to try
+	Addresses  []string       `json:"addresses"`             // unix:PATH, tls:HOST:PORT or relay:HOST:PORT, in the order to try
 	CertDigest string         `json:"cert_digest,omitempty"` // sha256:HEX of the worker port's certificate
 	Hosts      int            `json:"hosts"`                 // workers: one on each of the batch job's nodes, or all on this machine
 	CPUs       int            `json:"cpus"`                  // of each worker
