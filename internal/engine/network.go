@@ -35,32 +35,13 @@ func (e *Engine) ProbeNetwork(ctx context.Context, site corral.Site, cluster cor
 	if err != nil {
 		return p, err
 	}
-	access, err := e.open(ctx, site)
+	var findings broker.Findings
+	err = e.probe(ctx, site, spec, func(output probeReader) (err error) {
+		findings, err = broker.Attend(ctx, output)
+		return err
+	})
 	if err != nil {
-		return p, fmt.Errorf("reaching site %s: %w", site.Name, err)
-	}
-	defer access.Conn.Close()
-	e.probing.Store(spec.Tag, true)
-	defer e.probing.Delete(spec.Tag)
-	if err := e.db.Write(ctx, Actor, func(tx *store.Tx) error { return tx.AddProbe(site.ID, spec.Tag) }); err != nil {
 		return p, err
-	}
-	defer func() {
-		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*cancelGrace)
-		defer cancel()
-		if err := e.endProbe(after, access.Pilots, spec.Tag); err != nil {
-			e.lg.Warn("a probe may be left at its site for a minute", "site", site.Name, "job", spec.Tag, "err", err)
-		}
-	}()
-	if _, err := access.Pilots.Submit(ctx, spec); err != nil {
-		return p, fmt.Errorf("submitting a probe to site %s: %w", site.Name, err)
-	}
-	findings, err := broker.Attend(ctx, (&probeOutput{batch: access.Pilots, tag: spec.Tag}).read)
-	switch {
-	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return p, corral.Errorf(corral.Timeout, "site %s did not run the probe within %s: its queue may be long", site.Name, probeTime)
-	case err != nil:
-		return p, fmt.Errorf("probing from site %s: %w", site.Name, err)
 	}
 	if cluster.Attached { // as its pilots do, for their reason
 		findings.Node = broker.Node{Trouble: "the schedd of an attached pool may be elsewhere than corrald, which would dial"}
@@ -71,6 +52,41 @@ func (e *Engine) ProbeNetwork(ctx context.Context, site corral.Site, cluster cor
 		p.Reason = none.Error()
 	}
 	return p, nil
+}
+
+// A probeReader returns what a probe has written so far.
+type probeReader func(context.Context) ([]byte, error)
+
+// probe has a small job done at a READY site, while attend reads it.
+func (e *Engine) probe(ctx context.Context, site corral.Site, spec gridsite.JobSpec, attend func(probeReader) error) error {
+	access, err := e.open(ctx, site)
+	if err != nil {
+		return fmt.Errorf("reaching site %s: %w", site.Name, err)
+	}
+	defer access.Conn.Close()
+	e.probing.Store(spec.Tag, true)
+	defer e.probing.Delete(spec.Tag)
+	if err := e.db.Write(ctx, Actor, func(tx *store.Tx) error { return tx.AddProbe(site.ID, spec.Tag) }); err != nil {
+		return err
+	}
+	defer func() {
+		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*cancelGrace)
+		defer cancel()
+		if err := e.endProbe(after, access.Pilots, spec.Tag); err != nil {
+			e.lg.Warn("a probe may be left at its site for a minute", "site", site.Name, "job", spec.Tag, "err", err)
+		}
+	}()
+	if _, err := access.Pilots.Submit(ctx, spec); err != nil {
+		return fmt.Errorf("submitting a probe to site %s: %w", site.Name, err)
+	}
+	err = attend((&probeOutput{batch: access.Pilots, tag: spec.Tag}).read)
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return corral.Errorf(corral.Timeout, "site %s did not run the probe within %s: its queue may be long", site.Name, probeTime)
+	case err != nil:
+		return fmt.Errorf("probing from site %s: %w", site.Name, err)
+	}
+	return nil
 }
 
 // probeSpec describes the job, which the pilot of the site's package does.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/broker"
+	"github.com/corral-pilot/corral/internal/order"
 )
 
 const (
@@ -17,14 +18,23 @@ const (
 	maxHold     = corral.Seconds(5 * time.Minute)
 )
 
-// Probe measures the network of the machine that it runs on, as the broker.Probe says that it reads from
-// request, and writes to out what broker.Attend reads.
+// A probe asks one of two things.
+type probe struct {
+	broker.Probe                  // the way to an HTCondor pool
+	Node         *order.NodeProbe `json:"node,omitempty"` // the machine itself, and the way to corrald
+}
+
+// Probe looks at the machine that it runs on, as the probe says that it reads from request. It writes to out an
+// order.Node, or what broker.Attend reads.
 func Probe(ctx context.Context, request io.Reader, out io.Writer) error {
-	p := broker.Probe{Hold: defaultHold}
+	p := probe{Probe: broker.Probe{Hold: defaultHold}}
 	dec := json.NewDecoder(io.LimitReader(request, maxRequest))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&p); err != nil {
 		return corral.Errorf(corral.Invalid, "reading what to probe: %w", err)
+	}
+	if p.Node != nil {
+		return probeNode(ctx, *p.Node, out)
 	}
 	p.Ports, _ = parsePorts(os.Getenv(portsVariable)) // pilots go on without those that they cannot read
 	p.Hold = max(0, min(p.Hold, maxHold))

@@ -3,7 +3,9 @@ package pilot
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"net"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/broker"
+	"github.com/corral-pilot/corral/internal/order"
 )
 
 // A transcript is output that may be read while it is written.
@@ -70,6 +73,28 @@ func TestProbeRefusesWhatItDoesNotKnow(t *testing.T) {
 		err := Probe(context.Background(), strings.NewReader(request), new(bytes.Buffer))
 		if corral.KindOf(err) != corral.Invalid || !strings.Contains(err.Error(), want) {
 			t.Errorf("Probe(%s) = %v, want it refused with %q", request, err, want)
+		}
+	}
+}
+
+// The node's answer names the address that the worker port is at, wherever it stands among the others.
+func TestProbeOfNode(t *testing.T) {
+	t.Parallel()
+	socket := filepath.Join(t.TempDir(), "s")
+	ln, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	for addresses, want := range map[string]string{`["unix:/nowhere","unix:` + socket + `"]`: "unix:" + socket, `["unix:/nowhere"]`: "", `[]`: ""} {
+		var out bytes.Buffer
+		var n order.Node
+		began := time.Now()
+		if err := Probe(t.Context(), strings.NewReader(`{"node":{"addresses":`+addresses+`}}`), &out); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(out.Bytes(), &n); err != nil || n.Reached != want || (n.Trouble == "") != (want != "") || n.Libc != libc() || n.Now.Before(began) {
+			t.Errorf("of %s: %s, %v; want %q reached", addresses, out.Bytes(), err, want)
 		}
 	}
 }

@@ -1,0 +1,180 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/internal/order"
+	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/packages"
+	"github.com/corral-pilot/corral/staging"
+)
+
+const (
+	outputGap  = 200 * time.Millisecond // between two looks at what a probe has written
+	clockSlack = 5 * time.Second        // by which a node's clock may seem to be off: its file server may hide a line so long
+	unseen     = "corral: this node does not see the site's root"
+)
+
+// Survey finds out what a site is like and records it. At a READY one a small job looks at a node, too, unless the
+// site's queue keeps it waiting. What could not be found out is among the notes of the facts; an error says that the
+// site, or its batch system, was not reached.
+func (e *Engine) Survey(ctx context.Context, site corral.Site) (corral.SiteFacts, error) {
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	facts, err := e.surveyHead(ctx, site)
+	if err != nil {
+		return facts, err
+	}
+	if err := e.surveyNode(ctx, site, &facts); err != nil {
+		facts.Notes = append(facts.Notes, "no worker node was looked at: "+lastLine([]byte(err.Error())))
+	}
+	recorded, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
+	err = e.db.Write(recorded, Actor, func(tx *store.Tx) error {
+		_, err := tx.SetSite(site.ID, func(s *corral.Site) { s.Facts = &facts })
+		return err
+	})
+	return facts, err
+}
+
+func (e *Engine) surveyHead(ctx context.Context, site corral.Site) (corral.SiteFacts, error) {
+	access, err := e.open(ctx, site)
+	if err != nil {
+		return corral.SiteFacts{}, fmt.Errorf("reaching site %s: %w", site.Name, err)
+	}
+	defer access.Conn.Close()
+	return survey(ctx, site, access.Pilots)
+}
+
+// survey asks the batch system of a site's pilots what it has.
+func survey(ctx context.Context, site corral.Site, pilots gridsite.Batch) (corral.SiteFacts, error) {
+	s, ok := pilots.(gridsite.Surveyor)
+	if !ok {
+		return corral.SiteFacts{At: time.Now().UTC(), Batch: site.Batch, Notes: []string{"the queues are not known: " + site.Batch + " is not asked for them"}}, nil
+	}
+	facts, err := s.Survey(ctx, site.BatchOptions)
+	if err != nil {
+		err = fmt.Errorf("site %s: %w", site.Name, err)
+	}
+	return facts, err
+}
+
+// surveyNode adds what a job sees of the node that it is on.
+func (e *Engine) surveyNode(ctx context.Context, site corral.Site, facts *corral.SiteFacts) error {
+	if site.State != corral.SiteReady {
+		return corral.Errorf(corral.Conflict, "the site is %s, and only one that is %s can have a probe", site.State, corral.SiteReady)
+	}
+	addresses, digest, err := e.cfg.Address.For(site)
+	if err != nil {
+		return fmt.Errorf("finding the way in: %w", err)
+	}
+	addresses = slices.DeleteFunc(slices.Clone(addresses), func(a string) bool { return strings.HasPrefix(a, "relay:") })
+	spec, err := nodeProbeSpec(site, order.NodeProbe{Addresses: addresses, CertDigest: digest})
+	if err != nil {
+		return err
+	}
+	return e.probe(ctx, site, spec, func(output probeReader) error { return attendNode(ctx, output, site, facts) })
+}
+
+// nodeProbeScript lets the pilot $1 look at the node. Where it is not to be seen, the site's root is not.
+const nodeProbeScript = `[ -x "$1" ] || { echo "` + unseen + `"; exit 1; }
+exec "$1" probe --request "$2"
+`
+
+func nodeProbeSpec(site corral.Site, p order.NodeProbe) (gridsite.JobSpec, error) {
+	dir, err := staging.Dir(site.Root, packages.Package{Name: site.Package, Digest: site.PackageDigest})
+	if err != nil {
+		return gridsite.JobSpec{}, err
+	}
+	request, err := json.Marshal(map[string]order.NodeProbe{"node": p})
+	if err != nil {
+		return gridsite.JobSpec{}, fmt.Errorf("encoding a probe: %w", err) // unreachable: it has only strings
+	}
+	return gridsite.JobSpec{
+		Tag:   newTag("probe"),
+		Argv:  []string{"/bin/sh", "-c", nodeProbeScript, "probe", path.Join(dir, pilotInPackage), probeRequest},
+		Files: map[string][]byte{probeRequest: request}, Hosts: 1, CPUs: 1, Walltime: probeWalltime,
+	}, nil
+}
+
+// attendNode waits for what the probe says. It wrote that after the last look that did not show it, which is how its
+// clock is compared with ours.
+func attendNode(ctx context.Context, output probeReader, site corral.Site, facts *corral.SiteFacts) error {
+	tick := time.NewTicker(outputGap)
+	defer tick.Stop()
+	for after := time.Now(); ; {
+		look := time.Now()
+		text, err := output(ctx)
+		switch {
+		case bytes.Contains(text, []byte(unseen)):
+			facts.Shared = new(bool)
+			return corral.Errorf(corral.Failed, "the node does not see %s, where its pilots would be", site.Root)
+		case errors.Is(err, fs.ErrNotExist): // nor is there a stderr
+			facts.Shared = new(bool)
+			return corral.Errorf(corral.Failed, "what the node wrote to %s is not to be seen from here: %w", site.Root, err)
+		case err != nil:
+			return err
+		}
+		if n, ok := nodeIn(text); ok {
+			told(n, site, facts, after, time.Now())
+			return nil
+		}
+		after = look
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// nodeIn finds a node's answer among lines of others.
+func nodeIn(text []byte) (n order.Node, ok bool) {
+	for line := range bytes.Lines(text) {
+		if bytes.HasSuffix(line, []byte("\n")) && json.Unmarshal(line, &n) == nil && !n.Now.IsZero() {
+			return n, true
+		}
+	}
+	return n, false
+}
+
+// told adds a node's answer, which was written between two times of ours.
+func told(n order.Node, site corral.Site, facts *corral.SiteFacts, after, before time.Time) {
+	shared, outbound := true, n.Reached != ""
+	facts.Shared, facts.Outbound = &shared, &outbound
+	facts.Node = fmt.Sprintf("%s: %s, sees %s", n.Host, n.Libc, site.Root)
+	if outbound {
+		facts.Node += ", reaches corrald at " + n.Reached
+	} else {
+		facts.Notes = append(facts.Notes, oneLine("worker nodes do not reach corrald: "+n.Trouble))
+	}
+	if n.Libc != site.Platform.Libc {
+		facts.Notes = append(facts.Notes, oneLine(fmt.Sprintf("the node %s has %s, where setup found %s: packages for the one may not run on the other", n.Host, n.Libc, site.Platform.Libc)))
+	}
+	var ahead time.Duration
+	switch {
+	case n.Now.After(before):
+		ahead = n.Now.Sub(before)
+	case n.Now.Before(after):
+		ahead = n.Now.Sub(after)
+	}
+	if ahead.Abs() > clockSlack {
+		facts.Notes = append(facts.Notes, oneLine(fmt.Sprintf("the clock of node %s is %s ahead of corrald's; pilots refuse a node at more than a minute", n.Host, ahead.Round(time.Second))))
+	}
+}
+
+// oneLine is a note of limited length.
+func oneLine(s string) string {
+	return lastLine(bytes.ReplaceAll([]byte(s), []byte("\n"), []byte("; ")))
+}
