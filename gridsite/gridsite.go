@@ -72,6 +72,11 @@ type JobStatus struct {
 	Killed    Killed // once ended: who ended it, if it did not end itself
 	StartedAt time.Time
 	EndedAt   time.Time
+
+	// Extra are the ids of further jobs under the tag that have not ended: a submission whose answer was lost may come in
+	// after it was repeated. What is said above is of the one job that counts: that runs, or else that was there first.
+	// A Batch that ever says so is a Pruner.
+	Extra []string
 }
 
 // Killed says who ended a job that did not end itself.
