@@ -109,8 +109,9 @@ func (c GlideinConfig) Text() (string, error) {
 		set("IN_LOWPORT", "%d", c.Ports[0])
 		set("IN_HIGHPORT", "%d", c.Ports[1])
 	}
-	if c.Address == c.Collector.Addr() {
-		// It would take the pool's collector for a daemon of its own family, which refuses it.
+	if c.Address == c.Collector.Addr() || c.Collector.Addr().IsLoopback() {
+		// It would take the pool's collector, or what stands for it on this machine, for a daemon of its own family, which
+		// refuses it.
 		set("SEC_USE_FAMILY_SESSION", "False")
 	}
 	c.slots(set)

@@ -16,6 +16,7 @@ import (
 type GlideinLog struct {
 	master, startd tail
 
+	Asked    bool      // the startd has asked the pool to take it in
 	Joined   bool      // the pool took the startd in, when it last asked
 	Refused  string    // the pool's answer if it was no, in HTCondor's words
 	Refusals int       // how often it was no, one after the other
@@ -95,6 +96,7 @@ func (l *GlideinLog) hearStartd(line string, now time.Time) {
 	const update = "UPDATE_STARTD_AD"
 	if m := sending.FindStringSubmatch(line); m != nil {
 		l.command = m[1]
+		l.Asked = l.Asked || l.command == update
 		return
 	}
 	if m := changing.FindStringSubmatch(line); m != nil {

@@ -116,8 +116,8 @@ func TestGlideinLogIsReadWhole(t *testing.T) {
 	l.write("StartLog", updating, "Got SIGHUP.  Re-reading config files.")
 	half := filepath.Join(l.dir, "StartLog")
 	l.Look(time.Now())
-	if !l.Reread || l.Joined {
-		t.Errorf("reread %v, joined %v", l.Reread, l.Joined)
+	if !l.Reread || !l.Asked || l.Joined {
+		t.Errorf("reread %v, asked %v, joined %v", l.Reread, l.Asked, l.Joined)
 	}
 	f, err := os.OpenFile(half, os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {

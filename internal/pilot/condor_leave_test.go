@@ -277,7 +277,7 @@ func TestCondorWorkerCannotJoin(t *testing.T) {
 		}, nil, true, "(timed out)"},
 		{"collector says nothing", func(p *order.Pilot) {
 			p.Condor.Collector, p.Walltime = mute.Addr().String(), corral.Seconds(14*time.Second)
-		}, nil, true, "did not take it in within 6s"},
+		}, nil, true, "did not take it in within "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -19,8 +19,10 @@ import (
 )
 
 const (
-	lookGap    = 100 * time.Millisecond  // between two looks at what the daemons wrote
-	joinTime   = time.Minute             // for the pool to take a worker in; HTCondor itself would try for ever
+	lookGap    = 100 * time.Millisecond  // between two looks at what the daemons wrote, while somebody waits for it
+	lookSlow   = 500 * time.Millisecond  // otherwise: hundreds of workers may share a machine
+	startMost  = 5 * time.Minute         // for the daemons to ask the pool, on a machine where everything takes long
+	joinTime   = time.Minute             // for the pool to take a worker in that asks; HTCondor itself would try for ever
 	quitTime   = 1500 * time.Millisecond // for the daemons to end in order, within the supervisor's grace
 	updateMost = 10 * time.Second        // between two words of a worker to the collector: this, or a twentieth of its time; so long it is missing in a pool that was started again
 	retireMost = 30 * time.Second        // before its end a worker takes no more jobs: this, or a tenth of its time
@@ -40,8 +42,9 @@ type glidein struct {
 	ended  bool // the master has been reaped, with status
 	status syscall.WaitStatus
 
-	joinTime time.Duration // for the pool to take it in
+	joinTime time.Duration // for what comes next: that the daemons ask the pool, or that it takes the worker in
 	joinBy   time.Time
+	asked    bool      // the pool was asked
 	joined   time.Time // zero: never yet
 	inPool   bool      // as it was when last looked at
 	toldAt   time.Time // of the last word on idleness
@@ -90,6 +93,7 @@ func (o workerOrder) serveCondor(ctx context.Context, lg *slog.Logger, drain <-c
 			g.leave(word{Left: string(pool.LeaveAsked)})
 		}
 		g.step(time.Now())
+		ticker.Reset(g.pace())
 	}
 	g.endAll()
 	g.log.Look(time.Now())
@@ -159,8 +163,7 @@ func (g *glidein) start() error {
 	g.master = cmd.Process.Pid
 	_ = cmd.Process.Release() // reap waits for it
 	g.log = g.config.Log()
-	g.joinTime = min(joinTime, time.Until(g.config.End)/2)
-	g.joinBy = time.Now().Add(g.joinTime)
+	g.expect(startMost)
 	return nil
 }
 
@@ -175,6 +178,20 @@ func describeStart(cmd *exec.Cmd, err error) error {
 	return err
 }
 
+// expect bounds by most, and by half of the time that is left, how long the next step into the pool may take.
+func (g *glidein) expect(most time.Duration) {
+	g.joinTime = min(most, time.Until(g.config.End)/2)
+	g.joinBy = time.Now().Add(g.joinTime)
+}
+
+// pace returns how soon the daemons' words are looked at again.
+func (g *glidein) pace() time.Duration {
+	if g.inPool && !g.draining && !g.leaving {
+		return lookSlow
+	}
+	return lookGap
+}
+
 // step does whatever is due.
 func (g *glidein) step(now time.Time) {
 	for pid, status := range reap() {
@@ -183,6 +200,10 @@ func (g *glidein) step(now time.Time) {
 		}
 	}
 	g.log.Look(now)
+	if g.log.Asked && !g.asked {
+		g.asked = true
+		g.expect(joinTime)
+	}
 	if g.leaving {
 		if now.After(g.killAt) {
 			killStrays(nil)
@@ -198,10 +219,19 @@ func (g *glidein) step(now time.Time) {
 	case g.log.Refused != "" && (g.joined.IsZero() || g.log.Refusals > 1):
 		g.leave(word{Left: string(pool.LeaveRefused), Error: "the pool refused the token: " + g.log.Refused})
 	case g.joined.IsZero() && !g.log.Joined && now.After(g.joinBy):
-		g.leave(word{Left: leftUnable, Error: fmt.Sprintf("the pool at %s did not take it in within %s%s", g.config.Collector, g.joinTime.Round(time.Second), g.because())})
+		g.leave(word{Left: leftUnable, Error: g.unable()})
 	default:
 		g.tell(now)
 	}
+}
+
+// unable says why we do not wait for the pool any longer.
+func (g *glidein) unable() string {
+	within := g.joinTime.Round(time.Second)
+	if !g.asked {
+		return fmt.Sprintf("HTCondor's daemons did not ask the pool at %s within %s%s", g.config.Collector, within, g.because())
+	}
+	return fmt.Sprintf("the pool at %s did not take it in within %s%s", g.config.Collector, within, g.because())
 }
 
 // tell tells the supervisor what is new about the worker.
