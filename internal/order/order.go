@@ -90,6 +90,7 @@ type Condor struct {
 	Collector string            `json:"collector"` // HOST:PORT
 	Broker    corral.BrokerMode `json:"broker"`
 	CCB       []string          `json:"ccb,omitempty"`      // HOST:PORT; none: the collector
+	Relays    []string          `json:"relays,omitempty"`   // HOST:PORT of the site's relay; none: there is none
 	Attached  bool              `json:"attached,omitempty"` // somebody else runs the pool, and its schedd may be elsewhere than corrald
 	Static    bool              `json:"static,omitempty"`
 	Cluster   string            `json:"cluster"` // what the workers' ads say of themselves

@@ -31,6 +31,7 @@ type joinOrder struct {
 	Address netip.Addr     `json:"address"` // of this node
 	Ports   [2]uint16      `json:"ports"`   // of Address; zero: any
 	Brokers []string       `json:"brokers"` // HOST:PORT
+	Through []string       `json:"through"` // relays, HOST:PORT; none: Pool is reached without
 	Host    string         `json:"host"`
 }
 
@@ -103,6 +104,7 @@ func (s *supervisor) startNegotiation(now time.Time) {
 		return
 	}
 	config := broker.Config{Mode: s.order.Condor.Broker, Collector: s.order.Condor.Collector, CCB: s.order.Condor.CCB, Ports: j.ports}
+	config.Relays, config.DialRelay = s.order.Condor.Relays, poolThrough(s.tag, s.order.Token)
 	switch {
 	case s.order.Condor.Attached:
 		config.CallBack = notAtSchedd
@@ -184,6 +186,6 @@ func (s *supervisor) orderToJoin() (*joinOrder, error) {
 	}
 	return &joinOrder{
 		Condor: *s.order.Condor, Secret: strings.TrimSpace(string(secret)), Release: j.release, Pool: j.choice.Collector,
-		Address: j.choice.Address, Ports: j.ports, Brokers: j.choice.Brokers, Host: s.me.Host,
+		Address: j.choice.Address, Ports: j.ports, Brokers: j.choice.Brokers, Through: j.choice.Relays, Host: s.me.Host,
 	}, nil
 }

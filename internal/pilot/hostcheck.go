@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	hostRoute = 30 * time.Second // for the cluster to be reached from another node, when the first one has just reached it
+	hostRoute = 30 * time.Second // at most, for the cluster to be reached from another node: the first one has just reached it
 	routeTry  = 5 * time.Second
 	askTime   = 10 * time.Second // for corrald to say whether it reaches a node
 )
@@ -36,7 +36,7 @@ func (h *host) check(ctx context.Context) error {
 	if o.Condor != nil {
 		return h.join(ctx)
 	}
-	return checkRoute(ctx, o.Addresses)
+	return checkRoute(ctx, o.Addresses, min(hostRoute, o.EndsIn/4))
 }
 
 // checkVisible checks that dir is the first node's, by the lease that is held there.
@@ -52,9 +52,9 @@ func checkVisible(dir, holderID string) error {
 	return nil
 }
 
-// checkRoute connects to one of corrald's addresses and hangs up.
-func checkRoute(ctx context.Context, addresses []string) error {
-	ctx, cancel := context.WithTimeout(ctx, hostRoute)
+// checkRoute connects to one of corrald's addresses and hangs up; within bounds how often it tries.
+func checkRoute(ctx context.Context, addresses []string, within time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	again := time.NewTicker(redialGap)
 	defer again.Stop()
@@ -75,7 +75,7 @@ func checkRoute(ctx context.Context, addresses []string) error {
 
 func dialAddress(ctx context.Context, address string) error {
 	d := net.Dialer{Timeout: routeTry}
-	network, where := "tcp", strings.TrimPrefix(address, "tls:")
+	network, where := "tcp", strings.TrimPrefix(strings.TrimPrefix(address, "tls:"), "relay:")
 	if path, ok := strings.CutPrefix(address, "unix:"); ok {
 		network, where = "unix", path
 	}
@@ -93,6 +93,7 @@ func (h *host) join(ctx context.Context) error {
 		return fmt.Errorf("package %s is not visible there: %w", j.Package, err)
 	}
 	c := broker.Config{Mode: j.Broker, Collector: j.Collector, CCB: j.CCB, Ports: j.Ports}
+	c.Relays, c.DialRelay = j.Relays, poolThrough(h.order.Tag, h.order.Token)
 	if h.order.Linked {
 		c.CallBack = h.called.ask
 	}
@@ -101,7 +102,7 @@ func (h *host) join(ctx context.Context) error {
 		return fmt.Errorf("no way to the pool: %w", n.err)
 	}
 	h.say(word{Note: "broker: " + n.choice.Reason + "; measured: " + strings.Join(n.choice.Measured, "; ")})
-	j.Pool, j.Address, j.Brokers = n.choice.Collector, n.choice.Address, n.choice.Brokers
+	j.Pool, j.Address, j.Brokers, j.Through = n.choice.Collector, n.choice.Address, n.choice.Brokers, n.choice.Relays
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 
@@ -20,6 +21,23 @@ func Relay(ctx context.Context, lg *slog.Logger, root string, stdin io.Reader, s
 		return err
 	}
 	return relay.Run(ctx, lg, filepath.Join(root, relayFile), stdio{stdin, stdout})
+}
+
+// poolThrough returns what connects an attempt with its HTCondor pool through a relay.
+func poolThrough(tag, token string) func(context.Context, string) (net.Conn, error) {
+	return func(ctx context.Context, address string) (net.Conn, error) {
+		return relay.Dial(ctx, address, relay.NewRequest(relay.Pool, tag, token))
+	}
+}
+
+// serveRelayed joins an HTCondor pool whose place on this node a relay takes.
+func (o workerOrder) serveRelayed(ctx context.Context, lg *slog.Logger, drain <-chan struct{}, out *speaker) word {
+	f, err := relay.Forward(lg, o.Condor.Pool, o.Condor.Through, relay.NewRequest(relay.Pool, o.Tag, o.Token))
+	if err != nil {
+		return word{Left: leftUnable, Error: err.Error()}
+	}
+	defer f.Close()
+	return o.serveCondor(ctx, lg, drain, out)
 }
 
 // stdio is a process's input and output as one.

@@ -42,6 +42,9 @@ func Worker(ctx context.Context, lg *slog.Logger) error {
 	serve := first.Order.servePool
 	if first.Order.Condor != nil {
 		serve = first.Order.serveCondor
+		if len(first.Order.Condor.Through) > 0 {
+			serve = first.Order.serveRelayed
+		}
 	}
 	last := serve(serving, lg, drain, out)
 	if ctx.Err() != nil {
