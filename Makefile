@@ -14,7 +14,7 @@ go_files = $(shell git ls-files --cached --others --exclude-standard '*.go')
 rapid_packages = $(shell $(GO) list -f '{{join .TestImports " "}} {{join .XTestImports " "}} {{.ImportPath}}' ./... \
 	| awk '/pgregory.net\/rapid / { print $$NF }')
 
-.PHONY: bench-overheads bench-glideins help build htcondor demo demo-condor test test-all test-more bench lint fmt clean compiler
+.PHONY: bench-overheads bench-glideins help build htcondor slurm demo demo-condor test test-all test-more bench lint fmt clean compiler
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-11s %s\n", $$1, $$2 }' Makefile
@@ -25,6 +25,9 @@ build: ## corrald, corral and pilot in bin/
 
 htcondor: ## a real HTCondor for tests, in the cache; make test makes it too
 	scripts/htcondor
+
+slurm: ## a real Slurm for tests, likewise
+	scripts/slurm
 
 demo: build ## the main job, end to end: a workflow on pilots on this machine
 	bin/corral demo
