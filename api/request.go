@@ -27,12 +27,57 @@ type List[T any] struct {
 	Next  string `json:"next,omitempty"`
 }
 
-// NewSite asks for a site.
+// NewSite asks for a site. Its batch options are those of each glidein that says nothing else.
 type NewSite struct {
-	Name    string `json:"name"`
-	Contact string `json:"contact"`        // local:
-	Batch   string `json:"batch"`          // fork
-	Root    string `json:"root,omitempty"` // absolute; empty: a directory that corrald chooses
+	Name                string `json:"name"`
+	Contact             string `json:"contact"`              // local:, ssh://[user@]host[:port]
+	Batch               string `json:"batch"`                // what queues pilots there: fork, slurm
+	HeadBatch           string `json:"head_batch,omitempty"` // what runs setup and cleanup jobs; empty: fork
+	Root                string `json:"root,omitempty"`       // absolute, or $VARIABLE/… of a site that ssh reaches; empty: corrald chooses
+	MaxQueued           int    `json:"max_queued,omitempty"` // attempts that wait in the batch system at once; 0: no limit
+	MaxRunning          int    `json:"max_running,omitempty"`
+	AcceptHostKey       bool   `json:"accept_host_key,omitempty"` // trust the key that a host shows for the first time
+	corral.BatchOptions `yaml:",inline"`
+}
+
+// SetSite changes what may be changed of a site. What is nil stays.
+type SetSite struct {
+	Queue       *string   `json:"queue,omitempty"`
+	Account     *string   `json:"account,omitempty"`
+	QOS         *string   `json:"qos,omitempty"`
+	Constraint  *string   `json:"constraint,omitempty"`
+	SiteOptions *[]string `json:"site_options,omitempty"`
+	MaxQueued   *int      `json:"max_queued,omitempty"` // 0: no limit
+	MaxRunning  *int      `json:"max_running,omitempty"`
+}
+
+// NewLogin begins a login at a site, or at a contact of which there is no site yet, or goes on with one.
+type NewLogin struct {
+	Site    string   `json:"site,omitempty"` // name or id
+	Contact string   `json:"contact,omitempty"`
+	Session string   `json:"session,omitempty"` // of the question that is answered
+	Answers []string `json:"answers,omitempty"` // one for each of its prompts
+	Cancel  bool     `json:"cancel,omitempty"`  // instead: nobody answers
+}
+
+// A Login is how far a login is: it wants answers, or it is done.
+type Login struct {
+	Session  string         `json:"session,omitempty"` // to answer the question with
+	Question *LoginQuestion `json:"question,omitempty"`
+	Done     bool           `json:"done"`
+}
+
+// A LoginQuestion is what the site, or an encrypted key, asks of a person.
+type LoginQuestion struct {
+	Name        string        `json:"name"`        // who asks
+	Instruction string        `json:"instruction"` // may be empty, or have several lines
+	Prompts     []LoginPrompt `json:"prompts"`
+}
+
+// A LoginPrompt is one line to be answered.
+type LoginPrompt struct {
+	Text string `json:"text"`
+	Echo bool   `json:"echo"` // the answer is no secret
 }
 
 // NewProbe asks how workers at a site would be reached.

@@ -2,6 +2,8 @@ package api
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
 	"time"
@@ -35,6 +37,15 @@ func (c *Client) WaitSite(ctx context.Context, ref, until string, timeout time.D
 		return corral.Site{}, err
 	}
 	return wait(ctx, c, sitePath(ref), waiting[corral.Site]{u, timeout, u.Site})
+}
+
+// SetSite changes limits and options of a site, for the attempts that follow.
+func (c *Client) SetSite(ctx context.Context, ref string, s SetSite) (corral.Site, error) {
+	body, err := json.Marshal(s)
+	if err != nil {
+		return corral.Site{}, fmt.Errorf("encoding the request: %w", err)
+	}
+	return change[corral.Site](ctx, c, call{method: http.MethodPatch, path: sitePath(ref), body: body})
 }
 
 // RemoveSite asks that the site's glideins go, then everything that Corral put there, then the record.

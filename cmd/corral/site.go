@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 	"strconv"
 	"time"
 
@@ -132,7 +133,7 @@ func newSite(c *cli.Context, stdin io.Reader) (api.NewSite, error) {
 		n.Name = name
 		return n, err
 	}
-	if n != (api.NewSite{}) || c.NArg() > 0 {
+	if !reflect.DeepEqual(n, api.NewSite{}) || c.NArg() > 0 {
 		return n, corral.ErrorAt(corral.Invalid, "-f", "goes without NAME, --contact, --batch and --root")
 	}
 	b, err := readAll(file, stdin)

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
 )
@@ -35,8 +37,8 @@ func TestParseSite(t *testing.T) {
 			if corral.KindOf(err) != corral.Invalid || !strings.HasPrefix(err.Error(), tt.err) {
 				t.Errorf("%s: %v, want an Invalid error that begins %q", tt.name, err, tt.err)
 			}
-		} else if err != nil || got != tt.want {
-			t.Errorf("%s: %+v, %v, want %+v", tt.name, got, err, tt.want)
+		} else if err != nil || !cmp.Equal(got, tt.want) {
+			t.Errorf("%s: %v (-want +got):\n%s", tt.name, err, cmp.Diff(tt.want, got))
 		}
 	}
 }
@@ -47,7 +49,7 @@ func FuzzParseSite(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		n, err := parseSite("f", b)
-		if err != nil && (n != api.NewSite{} || corral.KindOf(err) != corral.Invalid || !strings.HasPrefix(err.Error(), "f: ")) {
+		if err != nil && (!cmp.Equal(n, api.NewSite{}) || corral.KindOf(err) != corral.Invalid || !strings.HasPrefix(err.Error(), "f: ")) {
 			t.Errorf("parseSite(%q) = %+v, %v", b, n, err)
 		}
 	})

@@ -44,6 +44,7 @@ var (
 	runDir   = regexp.MustCompile(`/[^" ]*/runs/two-\w+-\w+`)
 	secret   = regexp.MustCompile(`"(key|signature)": "(ed25519:)?[A-Za-z0-9+/=]+"`)
 	archived = regexp.MustCompile(`"digest": "sha256:[0-9a-f]{64}",(\s+)"size_bytes": \d+`)
+	session  = regexp.MustCompile(`"session": "\w+\.(\d+)"`)
 	varying  = regexp.MustCompile(`"(makespan_s|wait_for_workers_s)": [0-9.]+`)
 )
 
@@ -56,6 +57,7 @@ func readDoc(t *testing.T) string {
 // between two of them is in between.
 func TestExamples(t *testing.T) {
 	f := start(t)
+	f.login = asks
 	doc := readDoc(t)
 	got := example.ReplaceAllStringFunc(doc, func(block string) string {
 		request := example.FindStringSubmatch(block)[1]
@@ -104,6 +106,7 @@ func (f *fixture) presentable(body []byte) string {
 	s = strings.ReplaceAll(s, f.shelf.dir, "/srv/packages")
 	s = archived.ReplaceAllString(s, `"digest": "sha256:b1a5…",$1"size_bytes": 315`) // Go's compressor may change
 	s = secret.ReplaceAllString(s, `"$1": "${2}aGF5…"`)
+	s = session.ReplaceAllString(s, `"session": "QK3V….$1"`)
 	s = varying.ReplaceAllString(s, `"$1": 1.5`)
 	return runDir.ReplaceAllString(s, "/home/ada/.local/share/corral/runs/two-20260102T030405-k3ab2c")
 }

@@ -133,10 +133,7 @@ func (s *Server) place(tx *store.Tx, in api.NewGlidein, g *corral.Glidein) error
 	if err := connections(in, cluster, g); err != nil {
 		return err
 	}
-	if g.MemoryMiB == 0 { // a share by cpus; of more cpus than there are, by those
-		g.MemoryMiB = max(1, s.cfg.Machine.MemoryMiB*g.CPUs/max(s.cfg.Machine.CPUs, g.WantCPUs()))
-	}
-	return s.checkFork(in)
+	return s.fits(site, g)
 }
 
 // connections sets how the pool of a condor cluster reaches the glidein's workers, and what they offer; it
@@ -155,23 +152,6 @@ func connections(in api.NewGlidein, cluster corral.Cluster, g *corral.Glidein) e
 	k.unsatisfiable(in.Broker == corral.BrokerCCB || in.Broker == corral.BrokerRelay, "broker", "%s %s", none, in.Broker)
 	k.unsatisfiable(len(in.CCB) > 0, "ccb", "%s %s", none, corral.BrokerCCB)
 	k.unsatisfiable(in.Slots != "", "slots", "workers of cluster %s of kind %s have no slots", cluster.Name, cluster.Kind)
-	return k.err
-}
-
-// checkFork refuses what this machine, with no batch system, cannot give.
-func (s *Server) checkFork(in api.NewGlidein) error {
-	const no = "the batch system fork has none"
-	machine := s.cfg.Machine
-	var k checker
-	k.unsatisfiable(in.Queue != "", "queue", no)
-	k.unsatisfiable(in.Account != "", "account", no)
-	k.unsatisfiable(in.QOS != "", "qos", no)
-	k.unsatisfiable(in.Constraint != "", "constraint", no)
-	k.unsatisfiable(in.GPUs != 0, "gpus", no)
-	k.unsatisfiable(len(in.SiteOptions) != 0, "site_options", no)
-	k.unsatisfiable(in.CPUs > machine.CPUs, "cpus", "%d of each host; this machine has %d", in.CPUs, machine.CPUs)
-	k.unsatisfiable(in.Hosts*in.MemoryMiB > machine.MemoryMiB, "memory_mib",
-		"%d hosts with %d MiB each; this machine, which all of them are, has %d MiB", in.Hosts, in.MemoryMiB, machine.MemoryMiB)
 	return k.err
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/internal/run"
 	"github.com/corral-pilot/corral/internal/store"
 )
@@ -80,13 +81,20 @@ type Config struct {
 	// CondorRefused is why this corrald has no clusters of kind condor, nil if it may have them.
 	CondorRefused error
 
-	// SiteRoot proposes a directory for a site that was created without one.
+	// SiteRoot proposes a directory for a site on this machine that was created without one.
 	SiteRoot func(name string) string
 
-	// CheckSite reports why a new site cannot be used: it is not reached, or its root is not writable or
-	// not empty.
+	// ExpandRoot returns the site's root with the variable in front of it as a login at the site has it.
+	ExpandRoot func(ctx context.Context, site corral.Site, acceptHostKey bool) (string, error)
+
+	// CheckSite reports why a site cannot be used: it is not reached, its root is not writable, or holds what is
+	// not Corral's, or its batch system refuses its options.
 	// It must leave nothing at the site.
 	CheckSite func(ctx context.Context, site corral.Site, acceptHostKey bool) error
+
+	// Login logs in at a site, or at a contact if the site has no id yet, with the answers that ask gets, and holds the
+	// connection.
+	Login func(ctx context.Context, site corral.Site, ask gridsite.Asker) error
 
 	// ProbeNetwork measures how workers at a READY site would be reached by the pool of a cluster of kind condor.
 	// It must leave nothing at the site.
@@ -107,6 +115,7 @@ type Server struct {
 	workers Workers
 	cfg     Config
 	echo    *echo.Echo
+	logins  logins
 
 	stopOnce sync.Once
 	stopping chan struct{} // closed when waits are to end
@@ -132,10 +141,13 @@ func (s *Server) routes() {
 	v1.GET("/sites", s.listSites)
 	v1.POST("/sites", s.createSite)
 	v1.GET("/sites/:site", s.getSite)
+	v1.PATCH("/sites/:site", s.setSite)
 	v1.DELETE("/sites/:site", s.removeSite)
 	v1.POST("/sites/:site/probe", s.probeSite)
 	v1.GET("/sites/:site/history", s.siteHistory)
 	v1.GET("/sites/:site/timeline", s.siteTimeline)
+
+	v1.POST("/logins", s.login)
 
 	v1.GET("/glideins", s.listGlideins)
 	v1.POST("/glideins", s.createGlidein)
@@ -215,6 +227,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		stopped <- err
 	})
 	err := hs.Serve(l)
+	defer s.logins.running.Wait()
 	if stop() { // it was not ctx that ended it
 		return err
 	}

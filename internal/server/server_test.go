@@ -21,6 +21,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/internal/server"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/internal/store/storetest"
@@ -97,18 +98,21 @@ func (d *drawer) Release(_ context.Context, ref string) (dir, version string, er
 // A fixture is a server on a real store, behind a Unix socket, with the real client.
 type fixture struct {
 	*api.Client
-	db     *store.DB
-	crowd  *crowd
-	bench  *bench
-	server *server.Server
-	shelf  *shelf
-	drawer *drawer
-	config server.Config
-	files  map[string]string // what attempts left, by TAG/NAME
-	bad    error             // what CheckSite says
-	unfit  error             // what CheckGlidein says
-	unwell error             // what ProbeNetwork says
-	log    *bytes.Buffer
+	db       *store.DB
+	crowd    *crowd
+	bench    *bench
+	server   *server.Server
+	shelf    *shelf
+	drawer   *drawer
+	config   server.Config
+	files    map[string]string // what attempts left, by TAG/NAME
+	bad      error             // what CheckSite says
+	checked  []corral.Site     // by CheckSite
+	stranger error             // what CheckSite says of a host key that is not accepted
+	unfit    error             // what CheckGlidein says
+	unwell   error             // what ProbeNetwork says
+	log      *bytes.Buffer
+	login    func(context.Context, corral.Site, gridsite.Asker) error
 }
 
 var machine = server.Shape{CPUs: 4, MemoryMiB: 8192}
@@ -125,19 +129,29 @@ func start(t testing.TB) *fixture {
 		log:    &bytes.Buffer{},
 	}
 	f.config = server.Config{
-		Version:   "test",
-		User:      "nobody",
-		Machine:   machine,
-		Catalog:   f.shelf.catalog(f.db),
-		SiteRoot:  func(name string) string { return "/srv/sites/" + name },
-		CheckSite: func(context.Context, corral.Site, bool) error { return f.bad },
-		Releases:  f.drawer,
-		Pools:     f.drawer,
+		Version:  "test",
+		User:     "nobody",
+		Machine:  machine,
+		Catalog:  f.shelf.catalog(f.db),
+		SiteRoot: func(name string) string { return "/srv/sites/" + name },
+		CheckSite: func(_ context.Context, site corral.Site, accept bool) error {
+			f.checked = append(f.checked, site)
+			if f.stranger != nil && !accept {
+				return f.stranger
+			}
+			return f.bad
+		},
+		ExpandRoot: func(_ context.Context, site corral.Site, _ bool) (string, error) {
+			return strings.Replace(site.Root, "$HOME", "/home/ann", 1), nil
+		},
+		Releases: f.drawer,
+		Pools:    f.drawer,
 		ProbeNetwork: func(_ context.Context, site corral.Site, cluster corral.Cluster) (corral.NetworkProbe, error) {
 			return corral.NetworkProbe{Site: site.Name, Cluster: cluster.Name, Broker: corral.BrokerCCB,
 				Reason:   "the pool's side could not connect to this node: 10.1.4.7:40213: timed out; the collector is its broker",
 				Measured: []string{"collector 192.0.2.1:9618: reached from 10.1.4.7 in 0.4 ms", "this node, from the pool's side: 10.1.4.7:40213: timed out"}}, f.unwell
 		},
+		Login:        func(ctx context.Context, site corral.Site, ask gridsite.Asker) error { return f.login(ctx, site, ask) },
 		CheckGlidein: func(context.Context, corral.Site, corral.Cluster) error { return f.unfit },
 		JobFile: func(_ context.Context, job corral.Job, name string) ([]byte, error) {
 			content, ok := f.files[job.Tag+"/"+name]

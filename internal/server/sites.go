@@ -3,22 +3,14 @@ package server
 import (
 	"context"
 	"net/http"
-	"path/filepath"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/labstack/echo/v4"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/store"
-)
-
-// What sites there can be so far.
-const (
-	localContact = "local:"
-	forkBatch    = "fork"
 )
 
 func (s *Server) listSites(c echo.Context) error {
@@ -31,40 +23,6 @@ func (s *Server) listSites(c echo.Context) error {
 		sites, err := tx.Sites(store.Filter{All: f.All, Page: oneMore(f.Page)})
 		return listOf(sites, f.Limit, func(s corral.Site) int64 { return int64(s.ID) }), err
 	})
-}
-
-func (s *Server) createSite(c echo.Context) error {
-	return change(s, c, http.StatusCreated, func(ctx context.Context, in api.NewSite) (step[corral.Site], error) {
-		site, err := s.newSite(in, actor(c))
-		if err != nil {
-			return step[corral.Site]{}, err
-		}
-		if err := s.cfg.CheckSite(ctx, site, false); err != nil {
-			return step[corral.Site]{}, err
-		}
-		return only(func(tx *store.Tx) (corral.Site, error) {
-			if err := rootIsFree(tx, site); err != nil {
-				return site, err
-			}
-			created, err := tx.CreateSite(site)
-			return created, placed(corral.Conflict, "name", err)
-		})
-	})
-}
-
-// newSite checks a request for a site.
-func (s *Server) newSite(in api.NewSite, owner string) (corral.Site, error) {
-	var k checker
-	k.name("name", in.Name)
-	k.invalid(in.Contact != localContact, "contact", "%.80q is not supported; what is: %s", in.Contact, localContact)
-	k.invalid(in.Batch != forkBatch, "batch", "%.80q is not supported; what is: %s", in.Batch, forkBatch)
-	if in.Root == "" && k.err == nil {
-		in.Root = s.cfg.SiteRoot(in.Name)
-	}
-	root := filepath.Clean(in.Root)
-	k.invalid(!filepath.IsAbs(in.Root) || root == "/", "root", "%.80q is not an absolute path below /", in.Root)
-	k.invalid(strings.ContainsFunc(root, unicode.IsControl), "root", "%.80q has a control character in it", in.Root)
-	return corral.Site{Name: in.Name, Owner: owner, Contact: in.Contact, Batch: in.Batch, Root: root}, k.err
 }
 
 // rootIsFree refuses a root in or around that of another site: a cleanup job removes all of its own.

@@ -110,13 +110,7 @@ func checkGlidein(in api.NewGlidein, now time.Time) error {
 	}
 	k.broker(in)
 	k.labels(in.Labels)
-	k.text("queue", in.Queue)
-	k.text("account", in.Account)
-	k.text("qos", in.QOS)
-	k.text("constraint", in.Constraint)
-	for _, line := range in.SiteOptions {
-		k.text("site_options", line)
-	}
+	k.options(in.BatchOptions)
 	return k.err
 }
 

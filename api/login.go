@@ -1,0 +1,44 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// LoginStep begins a login or goes on with one, and returns what is asked next, once there is a question or the login
+// is done. It carries no idempotency key: what is answered must be kept nowhere.
+func (c *Client) LoginStep(ctx context.Context, n NewLogin) (Login, error) {
+	body, err := json.Marshal(n)
+	if err != nil {
+		return Login{}, fmt.Errorf("encoding the request: %w", err)
+	}
+	return decode[Login](c.do(ctx, call{method: http.MethodPost, path: "/v1/logins", body: body}))
+}
+
+// Login logs in at the site, or the contact, that where names, with the answers of ask. Corrald holds the connection
+// from then on. An error of ask ends the login.
+func (c *Client) Login(ctx context.Context, where NewLogin, ask func(context.Context, LoginQuestion) ([]string, error)) error {
+	step, err := c.LoginStep(ctx, where)
+	for err == nil && !step.Done {
+		if step.Question == nil {
+			return nil // it was cancelled
+		}
+		answers, askErr := ask(ctx, *step.Question)
+		if askErr != nil {
+			c.cancelLogin(ctx, step.Session)
+			return askErr
+		}
+		step, err = c.LoginStep(ctx, NewLogin{Session: step.Session, Answers: answers})
+	}
+	return err
+}
+
+// cancelLogin tells corrald that nobody answers. Untold, it notices after some minutes.
+func (c *Client) cancelLogin(ctx context.Context, session string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	defer cancel()
+	_, _ = c.LoginStep(ctx, NewLogin{Session: session, Cancel: true})
+}

@@ -1,0 +1,216 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"path"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/internal/store"
+)
+
+const (
+	forkBatch       = "fork"
+	maxSiteAttempts = 1_000_000 // that a limit of a site may allow
+	maxSiteOptions  = 64
+)
+
+// variableRoot is a root that begins with a variable of the site, which only a login there can expand.
+var variableRoot = regexp.MustCompile(`^\$[A-Za-z_][A-Za-z0-9_]*(/|$)`)
+
+func (s *Server) createSite(c echo.Context) error {
+	return change(s, c, http.StatusCreated, func(ctx context.Context, in api.NewSite) (step[corral.Site], error) {
+		site, err := s.newSite(in, actor(c))
+		if err != nil {
+			return step[corral.Site]{}, err
+		}
+		if strings.HasPrefix(site.Root, "$") {
+			if site.Root, err = s.cfg.ExpandRoot(ctx, site, in.AcceptHostKey); err != nil {
+				return step[corral.Site]{}, entry(err)
+			}
+		}
+		if err := s.cfg.CheckSite(ctx, site, in.AcceptHostKey); err != nil {
+			return step[corral.Site]{}, entry(err)
+		}
+		return only(func(tx *store.Tx) (corral.Site, error) {
+			if err := rootIsFree(tx, site); err != nil {
+				return site, err
+			}
+			created, err := tx.CreateSite(site)
+			return created, placed(corral.Conflict, "name", err)
+		})
+	})
+}
+
+// newSite checks a request for a site.
+func (s *Server) newSite(in api.NewSite, owner string) (corral.Site, error) {
+	var k checker
+	k.name("name", in.Name)
+	contact, err := gridsite.ParseContact(in.Contact)
+	k.keep(err)
+	k.dialect("batch", in.Batch)
+	k.dialect("head_batch", orDefault(in.HeadBatch, forkBatch))
+	k.between("max_queued", in.MaxQueued, 0, maxSiteAttempts)
+	k.between("max_running", in.MaxRunning, 0, maxSiteAttempts)
+	k.options(in.BatchOptions)
+	k.optionsOf(in.Batch, in.BatchOptions)
+	if k.err != nil {
+		return corral.Site{}, k.err
+	}
+	return corral.Site{
+		Name: in.Name, Owner: owner, Contact: contact.String(), Batch: in.Batch, HeadBatch: orDefault(in.HeadBatch, forkBatch),
+		Root:         k.root(s.rootOr(in, contact), contact),
+		BatchOptions: in.BatchOptions, Limits: corral.SiteLimits{MaxQueued: in.MaxQueued, MaxRunning: in.MaxRunning},
+	}, k.err
+}
+
+// rootOr is the root that was asked for, or the one of sites that ask for none: below corrald's own cache here, below
+// the user's home directory elsewhere.
+func (s *Server) rootOr(in api.NewSite, contact gridsite.Contact) string {
+	switch {
+	case in.Root != "":
+		return in.Root
+	case contact.Transport == "ssh":
+		return "$HOME/.corral/" + in.Name
+	}
+	return s.cfg.SiteRoot(in.Name)
+}
+
+// root checks the directory that is to be the site's alone. Elsewhere it may begin with a variable of that place.
+func (k *checker) root(root string, contact gridsite.Contact) string {
+	k.invalid(strings.ContainsFunc(root, unicode.IsControl), "root", "%.80q has a control character in it", root)
+	clean := path.Clean(root)
+	if variableRoot.MatchString(clean) && contact.Transport == "ssh" {
+		return clean
+	}
+	k.invalid(!path.IsAbs(root) || clean == "/", "root", "%.80q is not an absolute path below /", root)
+	return clean
+}
+
+// keep keeps an error that says itself what is wrong.
+func (k *checker) keep(err error) {
+	if k.err == nil {
+		k.err = err
+	}
+}
+
+func (k *checker) dialect(place, name string) {
+	known := gridsite.Dialects()
+	k.invalid(!slices.Contains(known, name), place, "%.80q is not supported; what is: %s", name, strings.Join(known, ", "))
+}
+
+// options checks words that are handed to a batch system.
+func (k *checker) options(o corral.BatchOptions) {
+	k.text("queue", o.Queue)
+	k.text("account", o.Account)
+	k.text("qos", o.QOS)
+	k.text("constraint", o.Constraint)
+	k.invalid(len(o.SiteOptions) > maxSiteOptions, "site_options", "%d are more than %d", len(o.SiteOptions), maxSiteOptions)
+	for _, line := range o.SiteOptions {
+		k.text("site_options", line)
+	}
+}
+
+// optionsOf refuses options that the batch system has none of.
+func (k *checker) optionsOf(batch string, o corral.BatchOptions) {
+	if batch != forkBatch {
+		return
+	}
+	const no = "the batch system fork has none"
+	k.unsatisfiable(o.Queue != "", "queue", no)
+	k.unsatisfiable(o.Account != "", "account", no)
+	k.unsatisfiable(o.QOS != "", "qos", no)
+	k.unsatisfiable(o.Constraint != "", "constraint", no)
+	k.unsatisfiable(len(o.SiteOptions) != 0, "site_options", no)
+}
+
+// entry is the error of a site that did not let corrald in, with the field that would help.
+func entry(err error) error {
+	var key *gridsite.HostKeyError
+	var login *gridsite.LoginError
+	switch {
+	case errors.As(err, &key) && key.Problem == gridsite.HostKeyUnknown:
+		return corral.ErrorAt(corral.Forbidden, "accept_host_key", "%w", key)
+	case errors.As(err, &key):
+		return corral.ErrorAt(corral.Forbidden, "contact", "%w", key)
+	case errors.As(err, &login) && login.Answerable:
+		return corral.ErrorAt(corral.Forbidden, "login", "%w", login)
+	case errors.As(err, &login):
+		return corral.ErrorAt(corral.Forbidden, "contact", "%w", login)
+	}
+	return err
+}
+
+func (s *Server) setSite(c echo.Context) error {
+	return change(s, c, http.StatusOK, func(ctx context.Context, in api.SetSite) (step[corral.Site], error) {
+		var site corral.Site
+		err := s.db.View(ctx, func(tx *store.Tx) (err error) {
+			site, err = theSite(c, tx)
+			return err
+		})
+		if err != nil {
+			return step[corral.Site]{}, err
+		}
+		if err := s.checkSet(ctx, site, in); err != nil {
+			return step[corral.Site]{}, err
+		}
+		return only(func(tx *store.Tx) (corral.Site, error) {
+			said := set(&site, in)
+			if _, err := tx.SetSite(site.ID, func(s *corral.Site) { set(s, in) }); err != nil {
+				return site, err
+			}
+			if err := tx.Log(store.ObjectSite, int64(site.ID), "set", strings.Join(said, ", ")); err != nil {
+				return site, err
+			}
+			return tx.Site(site.ID)
+		})
+	})
+}
+
+// checkSet checks a change of a site, options that change by asking the site for what they would give.
+func (s *Server) checkSet(ctx context.Context, site corral.Site, in api.SetSite) error {
+	before := site.BatchOptions
+	if said := set(&site, in); len(said) == 0 {
+		return corral.ErrorAt(corral.Invalid, "body", "nothing to change is in it")
+	}
+	var k checker
+	k.invalid(site.State == corral.SiteDeleted, "site", "%s is %s", site.Name, site.State)
+	k.between("max_queued", site.Limits.MaxQueued, 0, maxSiteAttempts)
+	k.between("max_running", site.Limits.MaxRunning, 0, maxSiteAttempts)
+	k.options(site.BatchOptions)
+	k.optionsOf(site.Batch, site.BatchOptions)
+	if k.err != nil || reflect.DeepEqual(before, site.BatchOptions) {
+		return k.err
+	}
+	return entry(s.cfg.CheckSite(ctx, site, false))
+}
+
+// set changes the site and says what it was told, in words for its history.
+func set(site *corral.Site, in api.SetSite) (said []string) {
+	assign(&said, "queue", &site.Queue, in.Queue)
+	assign(&said, "account", &site.Account, in.Account)
+	assign(&said, "qos", &site.QOS, in.QOS)
+	assign(&said, "constraint", &site.Constraint, in.Constraint)
+	assign(&said, "site_options", &site.SiteOptions, in.SiteOptions)
+	assign(&said, "max_queued", &site.Limits.MaxQueued, in.MaxQueued)
+	assign(&said, "max_running", &site.Limits.MaxRunning, in.MaxRunning)
+	return said
+}
+
+func assign[T any](said *[]string, name string, to, from *T) {
+	if from != nil {
+		*to = *from
+		*said = append(*said, fmt.Sprintf("%s %v", name, *from))
+	}
+}

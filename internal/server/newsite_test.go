@@ -1,0 +1,97 @@
+package server_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/gridsite"
+)
+
+func TestSiteBehindSSH(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	got := must(f.CreateSite(t.Context(), api.NewSite{Name: "hpc", Contact: "ssh://ann@login.example:2222", Batch: "fork", MaxQueued: 3, MaxRunning: 8}, ""))(t)
+	want := corral.Site{ID: 1, Name: "hpc", Owner: "local", Contact: "ssh://ann@login.example:2222", Batch: "fork", HeadBatch: "fork",
+		Root: "/home/ann/.corral/hpc", State: corral.SiteNew, Limits: corral.SiteLimits{MaxQueued: 3, MaxRunning: 8},
+		CreatedAt: got.CreatedAt, UpdatedAt: got.CreatedAt}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("site (-want +got):\n%s", diff)
+	}
+	if len(f.checked) != 1 || f.checked[0].Root != want.Root {
+		t.Errorf("checked %+v, want the root as it is at the site", f.checked)
+	}
+}
+
+// Where a site does not let corrald in, the problem's place says which field helps.
+func TestSiteThatLetsNobodyIn(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	in := api.NewSite{Name: "hpc", Contact: "ssh://hpc", Batch: "fork"}
+	f.stranger = corral.Errorf(corral.Unavailable, "%w", &gridsite.HostKeyError{Problem: gridsite.HostKeyUnknown, Address: "hpc:22", Type: "ssh-ed25519",
+		Fingerprint: "SHA256:x", Files: []string{"/home/ann/.ssh/known_hosts"}})
+	_, err := f.CreateSite(t.Context(), in, "")
+	wantKind(t, "unknown host key", err, corral.Forbidden, "accept_host_key")
+	in.AcceptHostKey = true
+	must(f.CreateSite(t.Context(), in, ""))(t)
+	in.Name, in.Root = "other", "/srv/other"
+	for _, tt := range []struct {
+		says  error
+		place string
+	}{
+		{&gridsite.HostKeyError{Problem: gridsite.HostKeyChanged, Address: "hpc:22", Files: []string{"/home/ann/.ssh/known_hosts"}}, "contact"},
+		{&gridsite.LoginError{User: "ann", Address: "hpc:22", Err: errors.New("no"), Answerable: true}, "login"},
+		{&gridsite.LoginError{User: "ann", Address: "hpc:22", Err: errors.New("no")}, "contact"},
+	} {
+		f.bad = corral.Errorf(corral.Unavailable, "reaching hpc: %w", tt.says)
+		_, err := f.CreateSite(t.Context(), in, "")
+		wantKind(t, tt.place, err, corral.Forbidden, tt.place)
+		if !strings.Contains(err.Error(), tt.says.Error()) {
+			t.Errorf("%q lacks %q", err, tt.says)
+		}
+	}
+}
+
+func TestSiteIsSet(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	f.readySite(t)
+	three, none, long := 3, 0, "long"
+	got := must(f.SetSite(t.Context(), "local", api.SetSite{MaxQueued: &three}))(t)
+	if got.Limits != (corral.SiteLimits{MaxQueued: 3}) || got.State != corral.SiteReady {
+		t.Errorf("site %+v, want 3 attempts queued at most", got)
+	}
+	got = must(f.SetSite(t.Context(), "local", api.SetSite{MaxQueued: &none, MaxRunning: &three}))(t)
+	if got.Limits != (corral.SiteLimits{MaxRunning: 3}) {
+		t.Errorf("limits %+v, want 3 running at most", got.Limits)
+	}
+	entries := must(f.SiteHistory(t.Context(), "local"))(t)
+	if last := entries[len(entries)-1]; last.Event != "set" || last.Reason != "max_queued 0, max_running 3" || last.Actor != "local" {
+		t.Errorf("history ends with %+v", last)
+	}
+	checks := len(f.checked)
+	for _, tt := range []struct {
+		name  string
+		in    api.SetSite
+		kind  corral.Kind
+		place string
+	}{
+		{"nothing", api.SetSite{}, corral.Invalid, "body"},
+		{"below nothing", api.SetSite{MaxQueued: ptr(-1)}, corral.Invalid, "max_queued"},
+		{"a queue of fork", api.SetSite{Queue: &long}, corral.Unsatisfiable, "queue"},
+		{"lines of fork", api.SetSite{SiteOptions: &[]string{"-x"}}, corral.Unsatisfiable, "site_options"},
+		{"control character", api.SetSite{Account: ptr("a\nb")}, corral.Invalid, "account"},
+	} {
+		_, err := f.SetSite(t.Context(), "local", tt.in)
+		wantKind(t, tt.name, err, tt.kind, tt.place)
+	}
+	if len(f.checked) != checks {
+		t.Error("the site was asked about options that did not change")
+	}
+}
+
+func ptr[T any](v T) *T { return &v }
