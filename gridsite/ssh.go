@@ -23,9 +23,6 @@ const maxSessions = 8
 type SSHOptions struct {
 	Home        string // where .ssh is; empty: the user's home directory
 	AgentSocket string // of an ssh-agent; empty: none
-
-	// AcceptHostKeys takes the key of a host that no file knows for its own, and writes it into the user's known_hosts.
-	AcceptHostKeys bool
 }
 
 // SSH is the transport to a site with an sshd. It holds one connection, made at the first use and made again when it

@@ -192,13 +192,15 @@ func TestSSHLoginWithPassword(t *testing.T) {
 func TestSSHAcceptHostKeys(t *testing.T) {
 	t.Parallel()
 	d := startSSHD(t)
-	accepting := func(o *gridsite.SSHOptions) { o.AcceptHostKeys = true }
 	known := d.ssh("known_hosts")
 	other := knownhosts.Line([]string{d.address()}, d.newKey("other", ""))
 	d.write(known, other+"\n")
-	hostKeyError(t, d.open(accepting), gridsite.HostKeyChanged)
+	var changed *gridsite.HostKeyError
+	if err := d.open().AcceptHostKey(t.Context()); !errors.As(err, &changed) || changed.Problem != gridsite.HostKeyChanged {
+		t.Errorf("a host that is known by another key: %v", err)
+	}
 	d.write(known, "# without an end")
-	if err := d.open(accepting).Connect(t.Context()); err != nil {
+	if err := d.open().AcceptHostKey(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if content, err := os.ReadFile(known); err != nil || string(content) != "# without an end\n"+d.knownLine()+"\n" {
@@ -207,7 +209,11 @@ func TestSSHAcceptHostKeys(t *testing.T) {
 	if err := os.RemoveAll(known); err != nil {
 		t.Fatal(err)
 	}
-	conn := d.open(accepting)
+	conn := d.open()
+	hostKeyError(t, conn, gridsite.HostKeyUnknown)
+	if err := conn.AcceptHostKey(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	expectOutput(t, conn, "echo ok", "ok\n")
 	if err := d.open().Connect(t.Context()); err != nil {
 		t.Errorf("the next login: %v", err)

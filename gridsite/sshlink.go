@@ -47,12 +47,19 @@ type channel struct {
 
 // Connect logs in, unless the connection stands, without regard to failures before. Run does so too when it has to.
 func (s *SSH) Connect(ctx context.Context) error {
-	_, err := s.connected(ctx, true)
+	_, err := s.connected(ctx, true, help{})
+	return err
+}
+
+// AcceptHostKey logs in as Connect does, takes the key of a host that no file knows for its own, and writes it into the
+// user's known_hosts.
+func (s *SSH) AcceptHostKey(ctx context.Context) error {
+	_, err := s.connected(ctx, true, help{acceptHostKey: true})
 	return err
 }
 
 // connected returns the connection, and makes it if need be.
-func (s *SSH) connected(ctx context.Context, atOnce bool) (*connection, error) {
+func (s *SSH) connected(ctx context.Context, atOnce bool, by help) (*connection, error) {
 	select {
 	case s.link.turn <- struct{}{}:
 	case <-ctx.Done():
@@ -68,7 +75,7 @@ func (s *SSH) connected(ctx context.Context, atOnce bool) (*connection, error) {
 	case !atOnce && time.Now().Before(l.retryAt):
 		return nil, s.paused()
 	}
-	c, err := s.dial(ctx, nil)
+	c, err := s.dial(ctx, by)
 	if err != nil {
 		return nil, s.refused(ctx, err)
 	}
@@ -151,10 +158,10 @@ func (c *connection) keepAlive(t timing) {
 }
 
 // dial logs in at one host of the path after the other.
-func (s *SSH) dial(ctx context.Context, ask Asker) (*connection, error) {
+func (s *SSH) dial(ctx context.Context, by help) (*connection, error) {
 	c := &connection{lost: make(chan struct{})}
 	for _, h := range s.path {
-		client, err := s.login(ctx, h, c, ask)
+		client, err := s.login(ctx, h, c, by)
 		if err != nil {
 			c.close()
 			return nil, err
@@ -165,7 +172,7 @@ func (s *SSH) dial(ctx context.Context, ask Asker) (*connection, error) {
 }
 
 // login reaches one host, through the last one of c, within timing.dial; what a person takes to answer does not count.
-func (s *SSH) login(ctx context.Context, h hop, c *connection, ask Asker) (*ssh.Client, error) {
+func (s *SSH) login(ctx context.Context, h hop, c *connection, by help) (*ssh.Client, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	clock := time.AfterFunc(s.timing.dial, func() { cancel(fmt.Errorf("%s: no answer within %v", h.address(), s.timing.dial)) })
@@ -180,13 +187,13 @@ func (s *SSH) login(ctx context.Context, h hop, c *connection, ask Asker) (*ssh.
 	}
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
-	keys, err := s.keyring(ctx, h, clock, ask)
+	keys, err := s.keyring(ctx, h, clock, by.ask)
 	if err != nil {
 		conn.Close()
 		return nil, err
 	}
 	defer keys.close()
-	hostKeys, err := readHostKeys(h, s.options.AcceptHostKeys)
+	hostKeys, err := readHostKeys(h, by.acceptHostKey)
 	if err != nil {
 		conn.Close()
 		return nil, err
@@ -237,7 +244,7 @@ func (s *SSH) open(ctx context.Context) (_ *channel, err error) {
 	}()
 	pause, alone, again := minRefused, time.Duration(0), false
 	for {
-		c, err := s.connected(ctx, false)
+		c, err := s.connected(ctx, false, help{})
 		if err != nil {
 			return nil, err
 		}

@@ -30,6 +30,12 @@ type Prompt struct {
 	Echo bool // the answer is no secret
 }
 
+// help is what a person adds to a login.
+type help struct {
+	ask           Asker // nil: nobody is there
+	acceptHostKey bool
+}
+
 // LoginError is a host that did not let us in.
 type LoginError struct {
 	User, Address string
@@ -74,7 +80,7 @@ func (s *SSH) Login(ctx context.Context, ask Asker) error {
 	if s.stands() {
 		return nil
 	}
-	c, err := s.dial(ctx, ask)
+	c, err := s.dial(ctx, help{ask: ask})
 	s.link.turn <- struct{}{}
 	defer func() { <-s.link.turn }()
 	switch l := &s.link; {

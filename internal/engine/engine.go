@@ -47,6 +47,7 @@ type Engine struct {
 	catalog  *Catalog
 	open     opener
 	probing  sync.Map // tags of the probes of this process
+	logins   bell     // rings after each login of a person
 }
 
 // An opener reaches a site and its batch system.
@@ -157,47 +158,33 @@ func (l *siteLoop) run(ctx context.Context) {
 	defer l.close()
 	for {
 		recorded, registered := l.e.db.Changed(store.Subject{Object: store.ObjectSite, ID: int64(l.id)}), l.e.clusters.Changed()
-		moved := l.e.db.Changed(store.Subject{Object: store.ObjectCluster})
+		moved, loggedIn := l.e.db.Changed(store.Subject{Object: store.ObjectCluster}), l.e.logins.next()
 		next, err := l.step(ctx, time.Now())
 		switch {
-		case ctx.Err() != nil || errors.Is(err, errNothingLeft):
+		case errors.Is(err, errNothingLeft):
+			l.e.cfg.Reach.Leave(l.id)
+			return
+		case ctx.Err() != nil:
 			return
 		case corral.KindOf(err) == corral.Conflict: // somebody changed what was just decided about
 			l.e.lg.Info("deciding again", "site", l.id, "err", err)
 			next = pollBusy
 		case err != nil:
-			next = l.inTrouble(err)
-			recorded, registered, moved = nil, nil, nil // only time helps now
+			next = l.inTrouble(ctx, err)
+			recorded, registered, moved = nil, nil, nil // only time helps now, or a person
 		default:
-			l.outOfTrouble()
+			loggedIn = nil
 		}
 		timer := time.NewTimer(next)
 		select {
 		case <-ctx.Done():
 		case <-recorded:
 		case <-moved:
+		case <-loggedIn:
 		case <-registered:
 			l.busy(time.Now())
 		case <-timer.C:
 		}
 		timer.Stop()
 	}
-}
-
-// inTrouble backs off from a site that cannot be reached and logs it once per change of reason.
-func (l *siteLoop) inTrouble(err error) time.Duration {
-	l.close() // whatever the connection was good for
-	l.trouble = min(max(2*l.trouble, troubleMin), troubleMax)
-	if err.Error() != l.lastTrouble {
-		l.lastTrouble = err.Error()
-		l.e.lg.Warn("site in trouble", "site", l.id, "err", err, "again_in", l.trouble)
-	}
-	return l.trouble
-}
-
-func (l *siteLoop) outOfTrouble() {
-	if l.trouble != 0 {
-		l.e.lg.Info("site is out of trouble", "site", l.id)
-	}
-	l.trouble, l.lastTrouble = 0, ""
 }

@@ -423,15 +423,16 @@ func answer(err error) func(context.Context, gridsite.Batch, gridsite.JobSpec) (
 	return func(context.Context, gridsite.Batch, gridsite.JobSpec) (string, error) { return "", err }
 }
 
-// A site in trouble does not slow another.
+// A site in trouble does not slow another, and says what the trouble is until it is over.
 func TestTroubleStaysAtItsSite(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	clusters := NewClusters(w.lg, w.db, pool.Config{})
 	t.Cleanup(clusters.Close)
 	e := New(w.lg, w.db, clusters, w.cfg)
+	var back atomic.Bool
 	e.open = func(ctx context.Context, s corral.Site) (gridsite.Access, error) {
-		if s.Name == "dark" {
+		if s.Name == "dark" && !back.Load() {
 			return gridsite.Access{}, errors.New("no route to host")
 		}
 		return e.cfg.Reach.Open(ctx, s)
@@ -442,7 +443,13 @@ func TestTroubleStaysAtItsSite(t *testing.T) {
 	t.Cleanup(func() { cancel(); <-done })
 	dark, light := w.site("dark"), w.site("light")
 	w.siteIs(light.ID, corral.SiteReady)
-	if got := w.siteNow(dark.ID).State; got != corral.SiteNew {
-		t.Errorf("the site that is not reached is %s, want NEW", got)
+	got := w.siteNow(dark.ID)
+	if got.State != corral.SiteNew || !strings.Contains(got.Trouble.Why, "no route to host") || got.Trouble.Since.IsZero() || got.Trouble.LoginNeeded {
+		t.Errorf("the site that is not reached is %s with the trouble %+v, want NEW with the reason", got.State, got.Trouble)
+	}
+	back.Store(true)
+	w.siteIs(dark.ID, corral.SiteReady)
+	if got := w.siteNow(dark.ID).Trouble; got != (corral.SiteTrouble{}) {
+		t.Errorf("once it is reached: %+v", got)
 	}
 }

@@ -2,11 +2,18 @@ package engine
 
 import (
 	"context"
+	"path"
+	"strings"
 	"sync"
+	"time"
+	"unicode"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
 )
+
+// keptForSite is how long a connection that was made before its site is created waits for that.
+const keptForSite = 10 * time.Minute
 
 // A Reach is how corrald gets to sites. It holds one connection for each ssh site, over which all that is done there
 // goes, for as long as corrald runs.
@@ -17,7 +24,8 @@ type Reach struct {
 	sites map[reached]*gridsite.SSH
 }
 
-// reached names a connection: a site's name may be used again, for another place.
+// reached names a connection: a site's name may be used again, for another place. A site that is to be created has no
+// id; once it has, the connection that was made before is its own.
 type reached struct {
 	site    corral.SiteID
 	contact string
@@ -30,31 +38,74 @@ func NewReach(options gridsite.SSHOptions) *Reach {
 
 // Open reaches a site and its batch systems. To close what it returns closes nothing that others use.
 func (r *Reach) Open(ctx context.Context, site corral.Site) (gridsite.Access, error) {
-	conn, err := r.conn(ctx, site)
+	contact, err := gridsite.ParseContact(site.Contact)
 	if err != nil {
+		return gridsite.Access{}, err
+	}
+	var conn gridsite.Conn
+	if contact.Transport == "ssh" {
+		s, err := r.ssh(site)
+		if err != nil {
+			return gridsite.Access{}, err
+		}
+		conn = shared{s}
+	} else if conn, err = gridsite.Dial(ctx, site.Contact); err != nil {
 		return gridsite.Access{}, err
 	}
 	return gridsite.NewAccess(conn, site)
 }
 
-func (r *Reach) conn(ctx context.Context, site corral.Site) (gridsite.Conn, error) {
-	contact, err := gridsite.ParseContact(site.Contact)
+// enter reaches a site that somebody is busy with: it is tried now, whatever became of the last attempt.
+func (r *Reach) enter(ctx context.Context, site corral.Site, acceptHostKey bool) (gridsite.Access, error) {
+	access, err := r.Open(ctx, site)
 	if err != nil {
-		return nil, err
+		return access, err
 	}
-	if contact.Transport != "ssh" {
-		return gridsite.Dial(ctx, site.Contact)
+	s, ok := access.Conn.(shared)
+	if !ok {
+		return access, nil
 	}
-	s, err := r.ssh(site)
-	return shared{s}, err
+	if acceptHostKey {
+		err = s.AcceptHostKey(ctx)
+	} else {
+		err = s.Connect(ctx)
+	}
+	if err != nil {
+		r.giveUp(site, s.SSH)
+		return access, corral.ErrorAt(corral.Unavailable, "contact", "%w", err)
+	}
+	return access, nil
+}
+
+// Login logs in at a site with the answers of a person, and holds the connection; with those of a site that is to be
+// created it waits for it.
+func (r *Reach) Login(ctx context.Context, site corral.Site, ask gridsite.Asker) error {
+	access, err := r.Open(ctx, site)
+	if err != nil {
+		return err
+	}
+	s, ok := access.Conn.(shared)
+	if !ok {
+		return corral.ErrorAt(corral.Invalid, "contact", "%s is this machine, where nobody logs in", site.Contact)
+	}
+	if err := s.SSH.Login(ctx, ask); err != nil {
+		r.giveUp(site, s.SSH)
+		return err
+	}
+	return nil
 }
 
 // ssh returns the site's connection, which logs in once it is used.
 func (r *Reach) ssh(site corral.Site) (*gridsite.SSH, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	key := reached{site.ID, site.Contact}
+	key, before := reached{site.ID, site.Contact}, reached{0, site.Contact}
 	if s := r.sites[key]; s != nil {
+		return s, nil
+	}
+	if s := r.sites[before]; s != nil {
+		delete(r.sites, before)
+		r.sites[key] = s
 		return s, nil
 	}
 	s, err := gridsite.NewSSH(site.Contact, r.options)
@@ -62,28 +113,44 @@ func (r *Reach) ssh(site corral.Site) (*gridsite.SSH, error) {
 		return nil, err
 	}
 	r.sites[key] = s
+	if key == before {
+		time.AfterFunc(keptForSite, func() { r.giveUp(site, s) })
+	}
 	return s, nil
 }
 
-// Leave closes the connection to a site that nothing is asked of any more.
-func (r *Reach) Leave(site corral.Site) {
+// giveUp closes a connection that waits for its site to be created, unless it is that site's by now.
+func (r *Reach) giveUp(site corral.Site, s *gridsite.SSH) {
 	r.mu.Lock()
-	key := reached{site.ID, site.Contact}
-	s := r.sites[key]
-	delete(r.sites, key)
+	key := reached{0, site.Contact}
+	ours := site.ID == 0 && r.sites[key] == s
+	if ours {
+		delete(r.sites, key)
+	}
 	r.mu.Unlock()
-	if s != nil {
+	if ours {
 		_ = s.Close() // nothing was left to be written
 	}
 }
 
+// Leave closes the connection to a site that nothing is asked of any more.
+func (r *Reach) Leave(id corral.SiteID) {
+	r.closeAll(func(key reached) bool { return key.site == id })
+}
+
 // Close closes all connections.
 func (r *Reach) Close() {
+	r.closeAll(func(reached) bool { return true })
+}
+
+func (r *Reach) closeAll(chosen func(reached) bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for key, s := range r.sites {
-		_ = s.Close() // nothing was left to be written
-		delete(r.sites, key)
+		if chosen(key) {
+			delete(r.sites, key)
+			_ = s.Close() // nothing was left to be written
+		}
 	}
 }
 
@@ -91,3 +158,46 @@ func (r *Reach) Close() {
 type shared struct{ *gridsite.SSH }
 
 func (shared) Close() error { return nil }
+
+// checkRootScript refuses a root $1 with something in it that is not marked as ours, and makes and removes a
+// directory in the nearest of its ancestors that exists.
+const checkRootScript = `
+d=$1
+while [ ! -e "$d" ]; do d=$(dirname -- "$d"); done
+[ -d "$d" ] || { echo "$d is not a directory" >&2; exit 1; }
+if [ "$d" = "$1" ] && [ ! -e "$d/` + rootMark + `" ] && [ -n "$(ls -A -- "$d")" ]; then
+	echo "it is not empty, and removing the site would remove all that is in it" >&2
+	exit 1
+fi
+t=$(mktemp -d "$d/.corral-XXXXXX") && rmdir -- "$t"
+`
+
+// CheckSite reports why a site cannot be used: it is not reached, or its root is not writable, or has files of others
+// in it. It leaves nothing there; a host key that is accepted is written into the user's known_hosts.
+func (r *Reach) CheckSite(ctx context.Context, site corral.Site, acceptHostKey bool) error {
+	if !path.IsAbs(site.Root) || strings.ContainsFunc(site.Root, unicode.IsControl) {
+		return corral.ErrorAt(corral.Invalid, "root", "%.80q is no absolute path, or has a control character in it", site.Root)
+	}
+	access, err := r.enter(ctx, site, acceptHostKey)
+	if err != nil {
+		return err
+	}
+	defer access.Conn.Close()
+	why, err := checkRoot(ctx, access.Conn, site.Root)
+	if err != nil {
+		return corral.ErrorAt(corral.Unavailable, "contact", "reaching %s: %w", site.Contact, err)
+	}
+	if why != "" {
+		return corral.ErrorAt(corral.Invalid, "root", "%s at %s cannot be the root of a site: %s", site.Root, site.Contact, why)
+	}
+	return nil
+}
+
+// checkRoot returns why a directory cannot be the root of a site, empty if it can.
+func checkRoot(ctx context.Context, conn gridsite.Conn, root string) (string, error) {
+	res, err := conn.Run(ctx, gridsite.Command{Argv: []string{"sh", "-c", checkRootScript, "check", path.Clean(root)}})
+	if err != nil || res.Exit == 0 {
+		return "", err
+	}
+	return lastLine(append(res.Stdout, res.Stderr...)), nil
+}

@@ -24,27 +24,35 @@ type siteLoop struct {
 
 	access gridsite.Access // without Conn while closed
 
-	recorded    bool // in the present step, so that more may be due at once
-	busyUntil   time.Time
-	nextPoll    time.Time
-	missing     map[string]time.Time       // :: tag → since when the site has not known it
-	told        map[corral.JobID]bool      // attempts whose dispatcher was asked to drain them
-	reports     map[string]order.Report    // :: tag → what an ended job said, until that is recorded
-	ended       bool                       // an attempt has, or may have before this loop began
-	forgotten   map[string]bool            // :: tag of an old attempt → the site was told to forget it
-	unreached   bool                       // the last setup job got no answer from any mirror
-	placed      map[corral.JobID]time.Time // :: attempt → since when it has the pool token that was made last
-	tokens      map[corral.ClusterID]retry // whose pool gave no token when it was asked last
-	missed      map[string]time.Time       // :: digest of a package → when a pilot began that did not find it installed
-	probesEnded bool                       // those of an earlier corrald
-	trouble     time.Duration              // present back-off
-	lastTrouble string
+	recorded     bool      // in the present step, so that more may be due at once
+	commands     int       // run at the site in the present step
+	more         bool      // than the present step has commands for
+	polledAt     time.Time // in the present step; zero: not
+	busyUntil    time.Time
+	nextPoll     time.Time
+	missing      map[string]time.Time       // :: tag → since when the site has not known it
+	pruned       map[string]time.Time       // :: the site's id of a job that came in twice → when it was cancelled last
+	told         map[corral.JobID]bool      // attempts whose dispatcher was asked to drain them
+	reports      map[string]order.Report    // :: tag → what an ended job said, until that is recorded
+	ended        bool                       // an attempt has, or may have before this loop began
+	forgotten    map[string]bool            // :: tag of an old attempt → the site was told to forget it
+	unreached    bool                       // the last setup job got no answer from any mirror
+	placed       map[corral.JobID]time.Time // :: attempt → since when it has the pool token that was made last
+	tokens       map[corral.ClusterID]retry // whose pool gave no token when it was asked last
+	missed       map[string]time.Time       // :: digest of a package → when a pilot began that did not find it installed
+	probesEnded  bool                       // those of an earlier corrald
+	relay        *siteRelay                 // nil: no attempt needs one
+	relayAwaited bool                       // by an attempt that is about to be submitted
+	relayNoted   string                     // what glideins were told of it last
+	trouble      time.Duration              // present back-off
+	lastTrouble  string
 }
 
 func newSiteLoop(e *Engine, id corral.SiteID) *siteLoop {
 	return &siteLoop{
 		e: e, id: id, ended: true,
 		missing: map[string]time.Time{},
+		pruned:  map[string]time.Time{},
 		told:    map[corral.JobID]bool{},
 		reports: map[string]order.Report{},
 		placed:  map[corral.JobID]time.Time{},
@@ -63,14 +71,19 @@ func (l *siteLoop) step(ctx context.Context, now time.Time) (time.Duration, erro
 	if w.Site.State == corral.SiteDeleted && len(live) == 0 {
 		return 0, errNothingLeft
 	}
-	l.recorded = false
-	err = l.serve(ctx, now, w)
+	l.recorded, l.more, l.commands, l.polledAt = false, false, 0, time.Time{}
+	if err = l.knock(ctx, w.Site); err == nil {
+		err = l.serve(ctx, now, w)
+	}
+	if err == nil {
+		err = l.outOfTrouble(ctx)
+	}
 	switch {
 	case err != nil && w.Site.State == corral.SiteDeleted && ctx.Err() == nil:
 		return pollSoon, l.giveUp(ctx, live, err)
 	case err != nil:
 		return 0, err
-	case l.recorded:
+	case l.recorded, l.more:
 		return pollSoon, nil
 	}
 	return l.sleep(now, w), nil
@@ -91,7 +104,11 @@ func (l *siteLoop) serve(ctx context.Context, now time.Time, w reconcile.World) 
 	if err := l.endProbes(ctx, w.Site); err != nil {
 		return err
 	}
+	l.keepRelay(ctx, w)
 	if err := l.perform(ctx, w, reconcile.Decide(now.UTC(), w)); err != nil {
+		return err
+	}
+	if err := l.noteRelay(ctx, w); err != nil {
 		return err
 	}
 	return l.forget(ctx, w.Site)
@@ -186,12 +203,20 @@ func (l *siteLoop) observe(ctx context.Context, w reconcile.World, live []corral
 	if err != nil {
 		return fmt.Errorf("polling jobs: %w", err)
 	}
+	l.polledAt = time.Now().UTC()
+	if err := l.prune(ctx, live, statuses); err != nil {
+		return err
+	}
+	left, err := l.lastWords(ctx, live, statuses)
+	if err != nil {
+		return err
+	}
 	now := time.Now().UTC()
 	for _, j := range live {
-		s, err := l.sighting(ctx, j, statuses, now)
-		if err != nil {
-			return err
+		if _, read := left[j.Tag]; !read && statuses[j.Tag].Phase == gridsite.Ended {
+			continue
 		}
+		s := l.sighting(j, statuses, left[j.Tag], now)
 		s.Overdue = w.Overdue(j)
 		if err := l.record(ctx, j, reconcile.Events(j, s, now)); err != nil {
 			return err
@@ -218,6 +243,7 @@ func (l *siteLoop) poll(ctx context.Context, site corral.Site, live []corral.Job
 		if len(part.tags) == 0 {
 			continue
 		}
+		l.commands++
 		known, err := part.batch.Poll(ctx, part.tags)
 		if err != nil {
 			return nil, err
@@ -227,14 +253,14 @@ func (l *siteLoop) poll(ctx context.Context, site corral.Site, live []corral.Job
 	return statuses, nil
 }
 
-// sighting gathers what is known of j; the job's own report is fetched once it has ended.
-func (l *siteLoop) sighting(ctx context.Context, j corral.Job, statuses map[string]gridsite.JobStatus, now time.Time) (reconcile.Sighting, error) {
+// sighting gathers what is known of j. Of one that has ended it needs what that left behind.
+func (l *siteLoop) sighting(j corral.Job, statuses map[string]gridsite.JobStatus, left words, now time.Time) reconcile.Sighting {
 	st, known := statuses[j.Tag]
 	if !known {
 		if l.missing[j.Tag].IsZero() {
 			l.missing[j.Tag] = now
 		}
-		return reconcile.Sighting{Missing: l.missing[j.Tag], Visibility: visibility}, nil
+		return reconcile.Sighting{Missing: l.missing[j.Tag], Visibility: visibility}
 	}
 	delete(l.missing, j.Tag)
 	s := reconcile.Sighting{
@@ -246,32 +272,10 @@ func (l *siteLoop) sighting(ctx context.Context, j corral.Job, statuses map[stri
 		StartedAt: st.StartedAt.UTC(),
 		EndedAt:   st.EndedAt.UTC(),
 	}
-	if st.Phase != gridsite.Ended {
-		return s, nil
+	if st.Phase == gridsite.Ended {
+		s.Report, s.Stderr = l.decode(j, left)
 	}
-	var err error
-	if s.Report, s.Stderr, err = l.lastWords(ctx, j); err != nil {
-		return s, err
-	}
-	return s, nil
-}
-
-// lastWords returns the report that an ended job left, or else the last line of its stderr.
-func (l *siteLoop) lastWords(ctx context.Context, j corral.Job) (*reconcile.Report, string, error) {
-	b, err := l.read(ctx, j, order.ReportFile)
-	if err != nil {
-		return nil, "", err
-	}
-	if b != nil {
-		r, err := order.DecodeReport(b)
-		if err == nil {
-			l.reports[j.Tag] = r
-			return &reconcile.Report{Outcome: r.Outcome, Transient: r.Transient, Reason: r.Reason}, "", nil
-		}
-		l.e.lg.Warn("unreadable report", "job", j.Tag, "err", err)
-	}
-	stderr, err := l.read(ctx, j, "stderr")
-	return nil, lastLine(stderr), err
+	return s
 }
 
 // record writes the moves of one job; each is a transaction of its own with its history row.

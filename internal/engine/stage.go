@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path"
 	"slices"
@@ -26,6 +27,9 @@ type Address interface {
 	// For returns the addresses to try, in order, and the digest of the certificate that the worker
 	// port shows, if one of them is a TLS address.
 	For(site corral.Site) (addresses []string, certDigest string, err error)
+
+	// Dial connects with the TLS worker port from here, for who comes through a relay.
+	Dial(ctx context.Context) (net.Conn, error)
 }
 
 // prepare finds out, before the first job at a site, what runs there, and puts the pilot binary there.
@@ -40,6 +44,13 @@ func (l *siteLoop) prepare(ctx context.Context, site corral.Site, a reconcile.Su
 	}
 	if a.Kind == corral.CleanupJob {
 		return site, l.boot(ctx, site)
+	}
+	why, err := checkRoot(ctx, l.access.Conn, site.Root) // it may have become somebody else's since it was chosen
+	if err != nil {
+		return site, fmt.Errorf("looking at %s: %w", site.Root, err)
+	}
+	if why != "" {
+		return site, hopeless(site.Root + " cannot be the root of a site: " + why)
 	}
 	facts, err := l.survey(ctx, site)
 	if err != nil {
@@ -252,6 +263,13 @@ func (l *siteLoop) pilotSpec(ctx context.Context, w reconcile.World, job corral.
 	if err != nil {
 		return fmt.Errorf("finding the way in from site %s: %w", w.Site.Name, err)
 	}
+	relays := l.relayed(w, *g)
+	if g.Broker == corral.BrokerRelay {
+		addresses = nil
+	}
+	for _, r := range relays {
+		addresses = append(addresses, "relay:"+r)
+	}
 	s.Argv = []string{path.Join(dir, pilotInPackage), "run"}
 	s.Hosts, s.CPUs, s.MemoryMiB, s.Walltime = g.Hosts, g.CPUs, g.MemoryMiB, time.Duration(g.Walltime)
 	o.Pilot = &order.Pilot{
@@ -277,5 +295,8 @@ func (l *siteLoop) pilotSpec(ctx context.Context, w reconcile.World, job corral.
 	}
 	s.Files[order.PoolToken] = []byte(secret)
 	o.Pilot.Condor = condorOrder(w.Site, *g, job, n)
+	if !n.Cluster.Attached {
+		o.Pilot.Condor.Relays = relays
+	}
 	return nil
 }

@@ -1,0 +1,125 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/internal/store"
+)
+
+// Login logs in at a site with the answers of a person. A site that is to be created has no id yet.
+func (e *Engine) Login(ctx context.Context, site corral.Site, ask gridsite.Asker) error {
+	if err := e.cfg.Reach.Login(ctx, site, ask); err != nil {
+		return err
+	}
+	e.logins.ring()
+	return nil
+}
+
+// A bell wakes those who wait for it.
+type bell struct {
+	mu   sync.Mutex
+	rung chan struct{} // nil: nobody waits
+}
+
+// next is closed when the bell rings next.
+func (b *bell) next() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.rung == nil {
+		b.rung = make(chan struct{})
+	}
+	return b.rung
+}
+
+func (b *bell) ring() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.rung != nil {
+		close(b.rung)
+		b.rung = nil
+	}
+}
+
+// inTrouble records what keeps us from the site, and returns how long it is left alone: longer each time, with jitter,
+// so that many sites behind one broken thing do not come back all at once.
+func (l *siteLoop) inTrouble(ctx context.Context, err error) time.Duration {
+	l.close() // whatever the connection was good for
+	l.trouble = min(max(2*l.trouble, troubleMin), troubleMax)
+	pause := l.trouble + rand.N(l.trouble/4+1)
+	var paused *gridsite.Paused
+	if errors.As(err, &paused) { // the connection has a pause of its own, and two would add up
+		pause = min(max(time.Until(paused.Until), pollBusy), troubleMax)
+	}
+	t := troubleOf(err)
+	if t.Why == l.lastTrouble {
+		return pause
+	}
+	l.lastTrouble = t.Why
+	l.e.lg.Warn("site in trouble", "site", l.id, "err", err, "again_in", pause)
+	err = l.e.db.Write(ctx, Actor, func(tx *store.Tx) error {
+		_, err := tx.SetSite(l.id, func(s *corral.Site) {
+			if !s.Trouble.Since.IsZero() {
+				t.Since = s.Trouble.Since
+			}
+			s.Trouble = t
+		})
+		return err
+	})
+	if err != nil && ctx.Err() == nil {
+		l.e.lg.Error("the trouble of a site is not recorded", "site", l.id, "err", err)
+	}
+	return pause
+}
+
+// troubleOf says in words that stay the same while the trouble does what keeps us from a site.
+func troubleOf(err error) corral.SiteTrouble {
+	t := corral.SiteTrouble{Why: err.Error(), Since: time.Now().UTC()}
+	var key *gridsite.HostKeyError
+	var login *gridsite.LoginError
+	var paused *gridsite.Paused
+	switch {
+	case errors.As(err, &key):
+		t.LoginNeeded, t.Why = true, key.Error()
+	case errors.As(err, &login):
+		t.LoginNeeded, t.Why = true, login.Error()
+	case errors.As(err, &paused):
+		t.Why = paused.Error()
+	}
+	return t
+}
+
+// outOfTrouble says so, once the site has done all that was asked.
+func (l *siteLoop) outOfTrouble(ctx context.Context) error {
+	if l.lastTrouble == "" {
+		return nil
+	}
+	l.e.lg.Info("site is out of trouble", "site", l.id)
+	l.trouble, l.lastTrouble = 0, ""
+	return l.e.db.Write(ctx, Actor, func(tx *store.Tx) error {
+		_, err := tx.SetSite(l.id, func(s *corral.Site) { s.Trouble = corral.SiteTrouble{} })
+		return err
+	})
+}
+
+// knock asks a site in trouble for next to nothing, before it is asked for more: only what it answers can end the
+// trouble, and a step that asks for nothing else does not.
+func (l *siteLoop) knock(ctx context.Context, site corral.Site) error {
+	if site.Trouble.Why == "" {
+		return nil
+	}
+	l.lastTrouble = site.Trouble.Why // of an earlier corrald
+	if err := l.open(ctx, site); err != nil {
+		return err
+	}
+	if _, err := l.access.Conn.Run(ctx, gridsite.Command{Argv: []string{"true"}}); err != nil {
+		return fmt.Errorf("reaching site %s: %w", site.Name, err)
+	}
+	return nil
+}
