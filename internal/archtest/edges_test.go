@@ -61,7 +61,7 @@ var edges = map[string]map[string]string{
 	"staging/ftp":    {root: "error kinds", "staging": "how it is asked"},
 
 	"internal/engine": {
-		root: "sites, glideins, jobs", "broker": "attends probes", "resubmit": "policies", "internal/version": "names the worker package",
+		root: "sites, glideins, jobs", "broker": "attends probes", "broker/relay": "corrald's side", "resubmit": "policies", "internal/version": "names the worker package",
 		"gridsite": "submits and follows jobs", "internal/order": "writes orders, reads reports",
 		"internal/reconcile": "decides", "internal/run": "adopts runs", "internal/store": "the world",
 		"packages": "builds the worker package", "packages/htcondor": "finds releases", "pool": "counts workers", "staging": "the mirror", "staging/ftp": "what only corrald speaks",
