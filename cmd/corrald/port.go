@@ -35,6 +35,7 @@ type workerPort struct {
 	mu      sync.Mutex // guards following
 	listen  string
 	address string // HOST:PORT that sites dial; "" while closed
+	bound   string // HOST:PORT where it listens
 	digest  string
 }
 
@@ -145,6 +146,17 @@ func (w *workerPort) For(site corral.Site) (addresses []string, certDigest strin
 	return []string{"tls:" + address}, digest, nil
 }
 
+// Dial implements engine.Address: it connects with the TCP port where it listens, whatever address sites are told.
+func (w *workerPort) Dial(ctx context.Context) (net.Conn, error) {
+	if _, _, err := w.open(); err != nil {
+		return nil, err
+	}
+	w.mu.Lock()
+	bound := w.bound
+	w.mu.Unlock()
+	return new(net.Dialer).DialContext(ctx, "tcp", bound)
+}
+
 var _ engine.Address = (*workerPort)(nil)
 
 // open opens the TCP port unless it is open, and returns the address that sites dial and the digest of
@@ -171,7 +183,7 @@ func (w *workerPort) open() (address, digest string, err error) {
 		return "", "", errors.Join(err, l.Close())
 	}
 	w.opened <- l
-	w.address, w.digest = advertised(w.advertise, bound), digest
+	w.address, w.bound, w.digest = advertised(w.advertise, bound), bound.String(), digest
 	w.lg.Info("worker port is open", "listen", bound.String(), "advertise", w.address)
 	return w.address, w.digest, nil
 }

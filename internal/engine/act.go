@@ -36,6 +36,9 @@ func (l *siteLoop) perform(ctx context.Context, w reconcile.World, actions []rec
 		return err
 	}
 	for _, a := range rest {
+		if l.awaitsRelay(ctx, w, a) {
+			continue
+		}
 		if err := l.act(ctx, w, a); err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -92,6 +93,10 @@ func newWorld(t *testing.T) *world {
 }
 
 type unixSocket string
+
+func (s unixSocket) Dial(ctx context.Context) (net.Conn, error) {
+	return new(net.Dialer).DialContext(ctx, "unix", string(s))
+}
 
 func (s unixSocket) For(corral.Site) ([]string, string, error) {
 	return []string{"unix:" + string(s)}, "", nil
