@@ -38,6 +38,9 @@ type GlideinConfig struct {
 	// Update is how often it says that it is there, a third more or less, so that thousands which started
 	// together do not speak together.
 	Update time.Duration
+	// Measure is how long after one look at what a job takes the next one is due, at least [MeasureLeast]. Each reads all
+	// processes of the machine.
+	Measure time.Duration
 	// RuntimeAttribute names the attribute in which a job says how many seconds it needs. One that needs longer than
 	// there is until End is not taken. "" or a job without it: taken until Retire.
 	RuntimeAttribute string
@@ -47,6 +50,9 @@ type GlideinConfig struct {
 	// Draining is set, with Reconfigure, when it is to take no more jobs and to leave after those that run.
 	Draining bool
 }
+
+// MeasureLeast is how soon a job is noticed that takes more memory than it asked for, on a machine with few processes.
+const MeasureLeast = 5 * time.Second
 
 //go:embed glidein.conf
 var glideinConf string
@@ -158,6 +164,7 @@ func (c GlideinConfig) times(set setter) {
 	interval := fmt.Sprintf("$RANDOM_INTEGER(%d, %d)", max(1, seconds*2/3), max(1, seconds*4/3))
 	set("UPDATE_INTERVAL", "%s", interval)
 	set("MASTER_UPDATE_INTERVAL", "%s", interval)
+	set("MEASURE", "%d", int64(max(MeasureLeast, c.Measure)/time.Second))
 }
 
 func (c GlideinConfig) advertise(set setter) {

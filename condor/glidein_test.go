@@ -163,6 +163,7 @@ func TestGlideinConfigRefuses(t *testing.T) {
 	elsewhere := good
 	elsewhere.Ports = [2]uint16{40000, 40100}
 	elsewhere.Address, elsewhere.CCB = netip.MustParseAddr("192.0.2.1"), []string{"192.0.2.2:9618"}
+	elsewhere.Collector = netip.MustParseAddrPort("192.0.2.3:9618")
 	text, err = elsewhere.Text()
 	if err != nil || strings.Contains(text, "SEC_USE_FAMILY_SESSION") || !slices.Contains(strings.Split(text, "\n"), "CCB_ADDRESS = 192.0.2.2:9618") {
 		t.Errorf("elsewhere: %v\n%s", err, text)

@@ -25,7 +25,10 @@ const (
 	joinTime   = time.Minute             // for the pool to take a worker in that asks; HTCondor itself would try for ever
 	quitTime   = 1500 * time.Millisecond // for the daemons to end in order, within the supervisor's grace
 	updateMost = 10 * time.Second        // between two words of a worker to the collector: this, or a twentieth of its time; so long it is missing in a pool that was started again
-	retireMost = 30 * time.Second        // before its end a worker takes no more jobs: this, or a tenth of its time
+	// For each process of the machine, so much of the time goes by between two looks of HTCondor at all of them, which take
+	// some 25 µs each: the glideins of a machine full of them would do nothing else.
+	measureShare = 40 * time.Millisecond
+	retireMost   = 30 * time.Second // before its end a worker takes no more jobs: this, or a tenth of its time
 )
 
 // leftUnable is the last word of a worker that cannot join the pool from this node.
@@ -116,6 +119,7 @@ func (o workerOrder) glideinConfig(now time.Time) condor.GlideinConfig {
 		Collector: c.Pool, Address: c.Address, Ports: c.Ports, CCB: c.Brokers,
 		Cpus: o.CPUs, MemoryMiB: int64(o.MemoryMiB), Static: c.Static,
 		Retire: end.Add(-min(retireMost, o.EndsIn/10)), End: end, Update: max(2*time.Second, min(updateMost, o.EndsIn/20)),
+		Measure:          time.Duration(len(processIDs())) * measureShare,
 		RuntimeAttribute: "CorralRuntime", PIDAttribute: "CorralPID",
 		Attributes: condor.Ad{
 			"CorralCluster": c.Cluster, "CorralSite": c.Site, "CorralGlidein": int64(c.Glidein), "CorralAttempt": int64(c.Attempt),
