@@ -8,16 +8,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
-
-	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/internal/order"
-	"github.com/corral-pilot/corral/pool"
 )
 
 // sshd is a real server that stands for the other nodes of a job, which the tests share; see needSSHD. The folder has a
@@ -54,7 +48,7 @@ func startSSHD() error {
 		return err
 	}
 	key, bin := filepath.Join(sshd.dir, "key"), filepath.Join(sshd.dir, "bin")
-	config := fmt.Sprintf("Host *\nHostName 127.0.0.1\nPort %s\nIdentityFile %s\nIdentitiesOnly yes\nUserKnownHostsFile %s/known\nHostKeyAlias node\n",
+	config := fmt.Sprintf("Host gone\nPort 1\nHost *\nHostName 127.0.0.1\nPort %s\nIdentityFile %s\nIdentitiesOnly yes\nUserKnownHostsFile %s/known\nHostKeyAlias node\n",
 		port, key, sshd.dir)
 	wrapper := fmt.Sprintf("#!/bin/sh\nexec %s/ssh -F %s/config \"$@\"\n", tools, sshd.dir)
 	err = errors.Join(os.Mkdir(bin, 0o755),
@@ -103,69 +97,44 @@ func stopSSHD() {
 	}
 }
 
-// startNodes starts a pilot of several nodes, each of them this machine, of which all but the first are reached by ssh.
-func (s site) startNodes(nodes ...string) *run {
-	s.t.Helper()
-	bin := needSSHD(s.t)
-	own := filepath.Join(s.root, "pilot") // by which its processes are known
-	if err := os.Link(program, own); err != nil {
-		s.t.Fatal(err)
-	}
-	s.t.Cleanup(func() {
-		for _, pid := range processesOf(s.root) {
-			s.t.Errorf("process %d was left: %s", pid, commandLine(pid))
-			_ = syscall.Kill(pid, syscall.SIGKILL)
-		}
-	})
-	return s.startUnder("env", "PATH="+bin+":"+os.Getenv("PATH"), "CORRAL_JOB_TAG="+s.root,
-		"CORRAL_NODES="+strings.Join(nodes, " "), "CORRAL_FANOUT=ssh", own, "run", "--dir", s.dir)
+// slurm is a real one of four nodes on this machine, which the tests share; see needSlurm.
+var slurm struct {
+	once sync.Once
+	dir  string
+	env  []string // of who uses it
+	err  error
 }
 
-// processesOf returns the processes of a site's own pilot, on whatever node, and what descends from them.
-func processesOf(root string) (pids []int) {
-	entries, _ := os.ReadDir("/proc")
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
-		if err != nil || !alive(pid) {
-			continue
-		}
-		exe, _ := os.Readlink(filepath.Join("/proc", e.Name(), "exe"))
-		env, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "environ"))
-		if strings.HasPrefix(exe, root+"/") || bytes.Contains(env, []byte("CORRAL_JOB_TAG="+root+"\x00")) {
-			pids = append(pids, pid)
-		}
+func needSlurm(t *testing.T) (env []string) {
+	t.Helper()
+	slurm.once.Do(func() { slurm.err = startSlurm() })
+	if slurm.err != nil {
+		t.Fatal(slurm.err)
 	}
-	return pids
+	return slurm.env
 }
 
-func TestWorkersServeOnEveryNode(t *testing.T) {
-	t.Parallel()
-	s := newService(t)
-	place := newSite(t, s, func(p *order.Pilot) { p.Hosts = 3 })
-	r := place.startNodes("n1", "n2", "n3")
-	hosts := map[string]bool{}
-	for _, w := range s.workers(3) {
-		hosts[w.Host] = true
+func startSlurm() (err error) {
+	if slurm.dir, err = openFolder("pilot-slurm-"); err != nil {
+		return err
 	}
-	if len(hosts) != 3 || !hosts["n1"] || !hosts["n2"] || !hosts["n3"] {
-		t.Errorf("workers of %v, want of n1, n2 and n3", hosts)
+	start := exec.Command("../../scripts/slurm", "start", slurm.dir)
+	start.Env = append(os.Environ(), "NODES=4", "CPUS=16")
+	start.Stderr = os.Stderr
+	settings, err := start.Output()
+	if err != nil {
+		return fmt.Errorf("scripts/slurm start: %w", err)
 	}
-	for range 6 {
-		s.submit("sleep .2; echo $CORRAL_JOB_TAG", time.Second)
+	env, err := exec.Command("sh", "-c", `. "$0" && env -0`, strings.TrimSpace(string(settings))).Output()
+	slurm.env = strings.Split(strings.TrimSuffix(string(env), "\x00"), "\x00")
+	return err
+}
+
+func stopSlurm() error {
+	if slurm.dir == "" {
+		return nil
 	}
-	seen := map[string]bool{}
-	for range 6 {
-		got := within(t, "a result", s.results)
-		if got.Status != pool.Done {
-			t.Errorf("result = %+v, want done", got)
-		}
-		seen[got.Worker] = true
-	}
-	if len(seen) != 3 {
-		t.Errorf("tasks ran on %v, want three workers", seen)
-	}
-	s.dispatcher.Drain(7)
-	if rep := r.report(0, corral.OutcomeDrained, false); rep.Node != "" {
-		t.Errorf("report %+v names a node", rep)
-	}
+	stop := exec.Command("../../scripts/slurm", "stop", slurm.dir)
+	stop.Stderr = os.Stderr
+	return errors.Join(stop.Run(), os.RemoveAll(slurm.dir))
 }

@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 	}
 	status := m.Run()
 	stopSSHD()
-	if err := stopPool(); err != nil {
+	if err := errors.Join(stopPool(), stopSlurm()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		status = 1
 	}
@@ -69,6 +69,7 @@ type service struct {
 	holder string     // of the lease
 	deaf   bool       // no worker is admitted, nor refused
 	phases []string
+	told   []string // phases with their reasons
 	visits int
 }
 
@@ -130,9 +131,10 @@ func (s *service) Lease(_ context.Context, _ corral.JobID, holder string) error 
 	return nil
 }
 
-func (s *service) Report(_ context.Context, _ corral.JobID, phase, _ string) error {
+func (s *service) Report(_ context.Context, _ corral.JobID, phase, reason string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.told = append(s.told, phase+": "+reason)
 	s.phases = append(s.phases, phase)
 	return nil
 }
@@ -179,10 +181,13 @@ func (s *service) submit(line string, estimate time.Duration) (dir string) {
 	return dir
 }
 
+// patience is for what should take some seconds, on a machine that has other things to do.
+const patience = time.Minute
+
 // eventually waits until ok.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	deadline := time.NewTimer(15 * time.Second)
+	deadline := time.NewTimer(patience)
 	defer deadline.Stop()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
@@ -198,7 +203,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 // within returns what is received from c.
 func within[T any](t *testing.T, what string, c <-chan T) T {
 	t.Helper()
-	deadline := time.NewTimer(15 * time.Second)
+	deadline := time.NewTimer(patience)
 	defer deadline.Stop()
 	select {
 	case v := <-c:
