@@ -32,7 +32,7 @@ const (
 func (e *Engine) Survey(ctx context.Context, site corral.Site) (corral.SiteFacts, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
-	facts, err := e.surveyHead(ctx, site)
+	facts, err := surveyHead(ctx, site, e.open)
 	if err != nil {
 		return facts, err
 	}
@@ -48,26 +48,26 @@ func (e *Engine) Survey(ctx context.Context, site corral.Site) (corral.SiteFacts
 	return facts, err
 }
 
-func (e *Engine) surveyHead(ctx context.Context, site corral.Site) (corral.SiteFacts, error) {
-	access, err := e.open(ctx, site)
+// Facts says what the batch system of a site has, which need not be recorded yet.
+func (r *Reach) Facts(ctx context.Context, site corral.Site) (corral.SiteFacts, error) {
+	return surveyHead(ctx, site, r.Open)
+}
+
+func surveyHead(ctx context.Context, site corral.Site, open opener) (corral.SiteFacts, error) {
+	access, err := open(ctx, site)
 	if err != nil {
 		return corral.SiteFacts{}, fmt.Errorf("reaching site %s: %w", site.Name, err)
 	}
 	defer access.Conn.Close()
-	return survey(ctx, site, access.Pilots)
-}
-
-// survey asks the batch system of a site's pilots what it has.
-func survey(ctx context.Context, site corral.Site, pilots gridsite.Batch) (corral.SiteFacts, error) {
-	s, ok := pilots.(gridsite.Surveyor)
+	s, ok := access.Pilots.(gridsite.Surveyor)
 	if !ok {
 		return corral.SiteFacts{At: time.Now().UTC(), Batch: site.Batch, Notes: []string{"the queues are not known: " + site.Batch + " is not asked for them"}}, nil
 	}
 	facts, err := s.Survey(ctx, site.BatchOptions)
 	if err != nil {
-		err = fmt.Errorf("site %s: %w", site.Name, err)
+		return facts, fmt.Errorf("site %s: %w", site.Name, err)
 	}
-	return facts, err
+	return facts, nil
 }
 
 // surveyNode adds what a job sees of the node that it is on.

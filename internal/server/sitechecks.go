@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +11,18 @@ import (
 )
 
 const localContact = "local:"
+
+// facts asks a site that is about to be created what its batch system has, so that its first glidein is checked, too.
+func (s *Server) facts(ctx context.Context, site corral.Site) (*corral.SiteFacts, error) {
+	if s.cfg.Facts == nil {
+		return nil, nil
+	}
+	facts, err := s.cfg.Facts(ctx, site)
+	if err != nil {
+		return nil, err
+	}
+	return &facts, nil
+}
 
 // fits gives the glidein the memory that it did not ask for, and reports why its site cannot give what it asks for,
 // as far as that is known: a batch system may take a job that it will never start.
