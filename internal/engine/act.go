@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -14,10 +13,6 @@ import (
 	"github.com/corral-pilot/corral/internal/reconcile"
 	"github.com/corral-pilot/corral/internal/store"
 )
-
-// cancelsAtOnce bounds how many jobs are ended at the same time: each is a process or a round trip at
-// the site for as long as the job takes to leave.
-const cancelsAtOnce = 8
 
 // perform does what was decided: first the cancellations, all together, then the rest in order. An error
 // means that the site could not be asked or did not answer, or, of kind Conflict, that the world has
@@ -98,6 +93,9 @@ func (l *siteLoop) moveSite(ctx context.Context, move corral.SiteMove, reason st
 
 // submit records the intent, then asks the site.
 func (l *siteLoop) submit(ctx context.Context, w reconcile.World, a reconcile.Submit) error {
+	if !l.take() {
+		return nil
+	}
 	site, err := l.prepare(ctx, w.Site, a)
 	if err != nil {
 		return l.unusable(ctx, err)
@@ -157,26 +155,20 @@ func refusal(err error) *gridsite.Refused {
 	return refused
 }
 
-// resume looks an unanswered submission up by its tag, once the site cannot hide it any longer. What it
-// knows then is adopted; what it does not know is submitted again, under the same tag.
+// resume takes up an unanswered submission, once the site cannot hide it any longer. What the step's poll knew of it was
+// adopted already; what it did not know is submitted again, under the same tag.
 func (l *siteLoop) resume(ctx context.Context, w reconcile.World, a reconcile.Resume) error {
 	job := a.Job
-	if time.Since(job.CreatedAt) < visibility || l.hasNoToken(w, job) {
+	switch {
+	case time.Since(job.CreatedAt) < visibility || l.hasNoToken(w, job):
 		return nil // each poll adopts it if it shows up
+	case l.polledAt.Sub(job.CreatedAt) < visibility: // look first
+		l.nextPoll, l.more = time.Now(), true
+		return nil
+	case !l.take():
+		return nil
 	}
 	l.log(w.Site, a)
-	if err := l.open(ctx, w.Site); err != nil {
-		return err
-	}
-	known, err := l.access.Batch(job.Kind).Poll(ctx, []string{job.Tag})
-	if err != nil {
-		return fmt.Errorf("looking up %s: %w", job.Tag, err)
-	}
-	if st, ok := known[job.Tag]; ok {
-		return l.moveJob(ctx, job, corral.JobEvent{
-			Move: corral.JobSubmit, At: time.Now().UTC(), SiteJobID: st.ID, Reason: "adopted: found by its tag",
-		})
-	}
 	return l.send(ctx, w, job)
 }
 
@@ -204,35 +196,6 @@ func (l *siteLoop) ask(ctx context.Context, site corral.Site, job corral.Job, as
 		_, err := tx.AskJob(job.ID, ask, a.Why())
 		return err
 	})
-}
-
-// cancel ends jobs, all at the same time, and returns when the site says that they are gone.
-func (l *siteLoop) cancel(ctx context.Context, site corral.Site, cancels []reconcile.Cancel) error {
-	if len(cancels) == 0 {
-		return nil
-	}
-	for _, c := range cancels {
-		if err := l.ask(ctx, site, c.Job, corral.AskCancel, c); err != nil {
-			return err
-		}
-	}
-	if err := l.open(ctx, site); err != nil {
-		return err
-	}
-	errs := make([]error, len(cancels))
-	slots := make(chan struct{}, cancelsAtOnce)
-	var all sync.WaitGroup
-	for i, c := range cancels {
-		slots <- struct{}{}
-		all.Go(func() {
-			defer func() { <-slots }()
-			if err := l.access.Batch(c.Job.Kind).Cancel(ctx, c.Job.Tag, cancelGrace); err != nil {
-				errs[i] = fmt.Errorf("cancelling %s: %w", c.Job.Name(), err)
-			}
-		})
-	}
-	all.Wait()
-	return errors.Join(errs...)
 }
 
 // sweepScript removes the root $1: all that is left there after a cleanup job; without one, when $2 is

@@ -222,6 +222,9 @@ func (l *siteLoop) renew(ctx context.Context, w reconcile.World, a reconcile.Ren
 	if g == nil {
 		return nil // unreachable: that is whose attempt it is
 	}
+	if !l.take() {
+		return nil
+	}
 	secret, ends, err := l.mint(ctx, *g, a.Job)
 	var later tokenless
 	var never hopeless

@@ -2,8 +2,10 @@ package engine
 
 import (
 	"context"
+	"errors"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/internal/store"
 )
 
@@ -11,7 +13,7 @@ import (
 // site counts files, and a glidein that is resubmitted for ever has attempts without end.
 const (
 	keptAttempts = 50
-	forgetMost   = 20 // attempts looked at in one go; as many may end between two goes
+	forgetMost   = manyAtOnce // attempts looked at in one go; as many may end between two goes
 )
 
 // forget has the site remove what it keeps of attempts that ended long ago. What it does not remove
@@ -28,20 +30,37 @@ func (l *siteLoop) forget(ctx context.Context, site corral.Site) error {
 	if err != nil {
 		return err
 	}
-	l.ended = false
-	gone := map[string]bool{}
+	var tags []string
 	for _, j := range old {
-		gone[j.Tag] = true
-		if l.forgotten[j.Tag] {
-			continue
+		if !l.forgotten[j.Tag] {
+			tags = append(tags, j.Tag)
 		}
+	}
+	if len(tags) > 0 {
 		if err := l.open(ctx, site); err != nil {
 			return err
 		}
-		if err := l.access.Pilots.Forget(ctx, j.Tag); err != nil {
-			l.e.lg.Warn("an old job's directory stays at the site", "site", site.Name, "job", j.Tag, "err", err)
+		if !l.take() {
+			return nil
+		}
+		if err := forgetAll(ctx, l.access.Pilots, tags); err != nil {
+			l.e.lg.Warn("directories of old jobs stay at the site", "site", site.Name, "err", err)
 		}
 	}
-	l.forgotten = gone
+	l.ended, l.forgotten = false, map[string]bool{}
+	for _, j := range old {
+		l.forgotten[j.Tag] = true
+	}
 	return nil
+}
+
+func forgetAll(ctx context.Context, batch gridsite.Batch, tags []string) error {
+	if many, ok := batch.(gridsite.Many); ok {
+		return many.ForgetMany(ctx, tags)
+	}
+	var errs []error
+	for _, tag := range tags {
+		errs = append(errs, batch.Forget(ctx, tag))
+	}
+	return errors.Join(errs...)
 }

@@ -47,10 +47,10 @@ const (
 
 // A Report is a job's own account of its end.
 type Report struct {
-	Outcome            corral.Outcome
-	Transient          bool
-	Reason             string
-	StartedAt, EndedAt time.Time
+	Outcome   corral.Outcome
+	Transient bool
+	Reason    string
+	Node      string // that a pilot failed on, or went on without
 }
 
 // Events returns the moves that bring a live job to what was seen of it, in order; none if nothing is
@@ -107,6 +107,9 @@ func started(j corral.Job, s Sighting, now time.Time) []corral.JobEvent {
 func ending(j corral.Job, s Sighting, now time.Time) corral.JobEvent {
 	e := corral.JobEvent{Move: corral.JobEnd, At: orElse(s.EndedAt, now), SiteJobID: s.ID, ExitStatus: s.Exit}
 	e.Outcome, e.Transient, e.Reason = outcome(j, s)
+	if s.Report != nil && j.Kind == corral.PilotJob {
+		e.Node = s.Report.Node
+	}
 	return e
 }
 

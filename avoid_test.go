@@ -1,0 +1,71 @@
+package corral_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral"
+)
+
+func TestBadNodes(t *testing.T) {
+	t.Parallel()
+	failed := func(node string, hoursAgo ...int) (jobs []corral.Job) {
+		for _, h := range hoursAgo {
+			jobs = append(jobs, corral.Job{Kind: corral.PilotJob, State: corral.JobEnded, Outcome: corral.OutcomeFailed, Node: node, Reason: "scratch is full", EndedAt: noon.Add(-time.Duration(h) * time.Hour)})
+		}
+		return jobs
+	}
+	worked := func(hoursAgo map[string]int) map[string]time.Time {
+		at := map[string]time.Time{}
+		for host, h := range hoursAgo {
+			at[host] = noon.Add(-time.Duration(h) * time.Hour)
+		}
+		return at
+	}
+	for _, tt := range []struct {
+		name    string
+		reports []corral.Job
+		worked  map[string]int
+		nodes   int
+		want    []string
+	}{
+		{"nothing failed", nil, map[string]int{"n1": 0}, 10, nil},
+		{"two failures", failed("n1", 2, 1), nil, 10, nil},
+		{"three failures", failed("n1", 3, 2, 1), nil, 10, []string{"n1"}},
+		{"of two nodes", slices.Concat(failed("n1", 5, 4, 3), failed("n2", 3, 2, 1)), nil, 10, []string{"n2", "n1"}},
+		{"a worker lived there since", failed("n1", 3, 2, 1), map[string]int{"n1": 0}, 10, nil},
+		{"a worker lived there before the last", failed("n1", 3, 2, 1), map[string]int{"n1": 2}, 10, nil},
+		{"a worker lived there before all", failed("n1", 3, 2, 1), map[string]int{"n1": 4}, 10, []string{"n1"}},
+		{"with a domain and without", slices.Concat(failed("n1.hpc.org", 3, 2), failed("n1", 1)), map[string]int{"n1.cluster": 9}, 10, []string{"n1"}},
+		{"one of them is too long ago", failed("n1", 25, 2, 1), nil, 10, nil},
+		{"all are too long ago", failed("n1", 26, 25, 24), nil, 10, nil},
+		{"the only node that we know of", failed("n1", 3, 2, 1), nil, 0, nil},
+		{"one of two that we know of", failed("n1", 3, 2, 1), map[string]int{"n2": 100}, 0, []string{"n1"}},
+		{"most nodes: only half, the last first", slices.Concat(failed("n1", 9, 8, 7), failed("n2", 6, 5, 4), failed("n3", 3, 2, 1)), nil, 4, []string{"n3", "n2"}},
+	} {
+		var got []string
+		for _, b := range corral.BadNodes(tt.reports, worked(tt.worked), tt.nodes, noon) {
+			got = append(got, b.Node)
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+	b := corral.BadNodes(failed("n1", 2, 1, 3), nil, 2, noon)[0]
+	if want := "n1 (3 attempts in a row failed on it, the last at 2026-11-21T11:00:00Z: scratch is full)"; b.String() != want {
+		t.Errorf("%q, want %q", b, want)
+	}
+}
+
+func TestNodesOfASite(t *testing.T) {
+	t.Parallel()
+	s := corral.Site{}
+	if n := s.Nodes(); n != 0 {
+		t.Errorf("without facts: %d", n)
+	}
+	s.Facts = &corral.SiteFacts{Queues: []corral.SiteQueue{{Nodes: 2}, {Nodes: 7}, {}}}
+	if n := s.Nodes(); n != 7 {
+		t.Errorf("%d, want 7", n)
+	}
+}
