@@ -39,6 +39,11 @@ func settle(s *settings) (name string, err error) {
 	if err := u.Become(); err != nil {
 		return "", err
 	}
+	if u.Other() { // root's ssh agent is not the user's
+		if err := os.Unsetenv("SSH_AUTH_SOCK"); err != nil {
+			return "", fmt.Errorf("leaving root's ssh agent: %w", err)
+		}
+	}
 	me := strconv.Itoa(os.Getuid())
 	if found, err := user.LookupId(me); err == nil { // user.Current remembers who we were
 		return found.Username, nil
