@@ -168,7 +168,7 @@ func (w *world) site(name string) (s corral.Site) {
 
 // remove cancels whatever the site still has, so that no test leaves a process.
 func (w *world) remove(id corral.SiteID) {
-	access, err := NewReach(gridsite.SSHOptions{}).Open(context.Background(), w.siteNow(id))
+	access, err := w.cfg.Reach.Open(context.Background(), w.siteNow(id))
 	if err != nil {
 		w.t.Error(err)
 		return

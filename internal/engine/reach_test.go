@@ -1,0 +1,127 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/gridsite/gridsitetest"
+	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/pool"
+)
+
+// A site that cannot be used says why in a sentence, and nothing is left of the attempt.
+func TestSSHSiteIsChecked(t *testing.T) {
+	t.Parallel()
+	d := gridsitetest.StartSSHD(t)
+	known := d.SSH("known_hosts")
+	knownLine := d.KnownLine(t)
+	base := t.TempDir()
+	file := filepath.Join(base, "file")
+	d.Write(t, file, "")
+	good := filepath.Join(base, "it's a $ROOT", "site")
+	check := func(root string, accept bool) error {
+		reach := NewReach(gridsite.SSHOptions{Home: d.Home})
+		defer reach.Close()
+		return reach.CheckSite(t.Context(), corral.Site{Contact: d.Contact(), Batch: "fork", Root: root}, accept)
+	}
+	wants := func(what string, err error, kind corral.Kind, words ...string) {
+		t.Helper()
+		if corral.KindOf(err) != kind {
+			t.Errorf("%s: %v, want an error of kind %s", what, err, kind)
+		}
+		for _, w := range words {
+			if err == nil || !strings.Contains(err.Error(), w) {
+				t.Errorf("%s: %v, want %q in it", what, err, w)
+			}
+		}
+	}
+	wants("a newline", check("/tmp/a\nb", true), corral.Invalid, "control character")
+	d.Write(t, known, "")
+	wants("an unknown host", check(good, false), corral.Unavailable, d.Fingerprint(t), "--accept-host-key", known)
+	if err := check(good, true); err != nil {
+		t.Errorf("an unknown host that is accepted: %v", err)
+	}
+	if content, err := os.ReadFile(known); err != nil || string(content) != knownLine {
+		t.Errorf("known_hosts is %q (%v), want %q", content, err, knownLine)
+	}
+	if err := check(good, false); err != nil {
+		t.Errorf("a root that is not there yet: %v", err)
+	}
+	wants("no directory", check(filepath.Join(file, "site"), false), corral.Invalid, file+" is not a directory")
+	wants("somebody's files", check(base, false), corral.Invalid, "it is not empty")
+	wants("a place where nobody writes", check("/proc/site", false), corral.Invalid, "cannot be the root of a site")
+	d.NewKey(t, "")
+	wants("a key that the host does not know", check(good, false), corral.Unavailable, "does not let", "id_ed25519")
+	if err := os.Remove(d.SSH("id_ed25519")); err != nil {
+		t.Fatal(err)
+	}
+	wants("no key", check(good, false), corral.Unavailable, "no key to try")
+	d.Write(t, known, strings.TrimSuffix(knownLine, "\n")[:len(knownLine)-5]+"AAAA\n")
+	wants("a host key that changed", check(good, true), corral.Unavailable, d.Fingerprint(t), "somebody may be in between", "ssh-keygen -R")
+	if left, err := os.ReadDir(base); err != nil || len(left) != 1 {
+		t.Errorf("left behind: %v (%v)", left, err)
+	}
+}
+
+// A site that nobody is let in to waits for a person; who logs in is followed at once, and so is the connection of who
+// logged in before the site was there.
+func TestSSHSiteWaitsForLogin(t *testing.T) {
+	t.Parallel()
+	d := gridsitetest.StartSSHD(t)
+	d.Authorize(t, d.NewKey(t, "secret"))
+	w := newWorld(t)
+	w.cfg.Reach = NewReach(gridsite.SSHOptions{Home: d.Home})
+	t.Cleanup(w.cfg.Reach.Close)
+	clusters := NewClusters(w.lg, w.db, pool.Config{})
+	t.Cleanup(clusters.Close)
+	e := New(w.lg, w.db, clusters, w.cfg)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { _ = e.Run(ctx); close(done) }()
+	t.Cleanup(func() { cancel(); <-done })
+	create := func(name string) (s corral.Site) {
+		w.write(func(tx *store.Tx) (err error) {
+			s, err = tx.CreateSite(corral.Site{Name: name, Owner: "local", Contact: d.Contact(), Batch: "fork", Root: filepath.Join(w.dir, name)})
+			return err
+		})
+		t.Cleanup(func() { w.remove(s.ID) })
+		return s
+	}
+	answer := func(_ context.Context, q gridsite.Question) ([]string, error) { return []string{"secret"}, nil }
+
+	locked := create("locked")
+	w.until("the site to need a login", func() bool { return w.siteNow(locked.ID).Trouble.LoginNeeded })
+	if got := w.siteNow(locked.ID); got.State != corral.SiteNew || !strings.Contains(got.Trouble.Why, "passphrase") {
+		t.Errorf("the site is %s with the trouble %+v", got.State, got.Trouble)
+	}
+	if err := e.Login(t.Context(), locked, answer); err != nil {
+		t.Fatal(err)
+	}
+	w.siteIs(locked.ID, corral.SiteReady)
+	if got := w.siteNow(locked.ID).Trouble; got != (corral.SiteTrouble{}) {
+		t.Errorf("after the login: %+v", got)
+	}
+
+	planned := corral.Site{Contact: d.Contact(), Batch: "fork", Root: filepath.Join(w.dir, "planned")}
+	var login *gridsite.LoginError
+	if err := w.cfg.Reach.CheckSite(t.Context(), planned, false); !errors.As(err, &login) || !login.Answerable {
+		t.Fatalf("CheckSite = %v, want a login that a person can help with", err)
+	}
+	if err := e.Login(t.Context(), planned, answer); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.cfg.Reach.CheckSite(t.Context(), planned, false); err != nil {
+		t.Fatal(err)
+	}
+	before := len(d.Logins())
+	w.siteIs(create("planned").ID, corral.SiteReady)
+	if now := len(d.Logins()); now != before || before != 2 {
+		t.Errorf("%d logins before the site, %d after: want two, one for each site", before, now)
+	}
+}
