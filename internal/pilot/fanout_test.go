@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/condor"
 	"github.com/corral-pilot/corral/internal/order"
 	"github.com/corral-pilot/corral/pool"
 )
@@ -62,7 +63,7 @@ func (s site) startBySrun(hosts int) *run {
 	}
 	argv := []string{"env", "-i"}
 	argv = append(argv, needSlurm(s.t)...)
-	argv = append(argv, "sbatch", "--wait", "--quiet", "--nodes="+strconv.Itoa(hosts), "--ntasks-per-node=1", "--cpus-per-task=1",
+	argv = append(argv, "sbatch", "--wait", "--quiet", "--nodes="+strconv.Itoa(hosts), "--ntasks-per-node=1", "--cpus-per-task=2",
 		"--chdir="+s.root, "--output="+filepath.Join(s.root, "output"), file)
 	s.t.Cleanup(func() {
 		if s.t.Failed() {
@@ -369,4 +370,29 @@ func (s *service) wasTold(prefix string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.ContainsFunc(s.told, func(told string) bool { return strings.HasPrefix(told, prefix) })
+}
+
+func TestCondorWorkersServeOnEveryNode(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	place := newCondorSite(t, s, func(p *order.Pilot) { p.Hosts = 2 })
+	r := place.startBySrun(2)
+	hosts := map[string]bool{}
+	for _, ad := range place.inPool(2) {
+		host, _ := ad.Text("CorralHost")
+		hosts[host] = true
+	}
+	if len(hosts) != 2 {
+		t.Errorf("workers of %v, want of two nodes", hosts)
+	}
+	cluster := place.job("sleep 2", 4)
+	place.executing(4) // each has two cpus
+	s.dispatcher.Drain(7)
+	rep := r.report(0, corral.OutcomeDrained, false)
+	if log := strings.Join(rep.Log, "\n"); strings.Count(log, "measured: collector") != 2 {
+		t.Errorf("log %s does not say what both nodes measured", log)
+	}
+	if ends := events[condor.Terminated](place); len(ends) != 4 {
+		t.Errorf("%d jobs of cluster %d ended, want 4", len(ends), cluster)
+	}
 }

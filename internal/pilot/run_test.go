@@ -184,18 +184,16 @@ func (s *service) submit(line string, estimate time.Duration) (dir string) {
 // patience is for what should take some seconds, on a machine that has other things to do.
 const patience = time.Minute
 
-// eventually waits until ok.
+// eventually waits until ok. It looks ever more seldom: some looks run a program.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	deadline := time.NewTimer(patience)
 	defer deadline.Stop()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for !ok() {
+	for gap := 10 * time.Millisecond; !ok(); gap = min(gap*3/2, 300*time.Millisecond) {
 		select {
 		case <-deadline.C:
 			t.Fatalf("waited in vain for %s", what)
-		case <-tick.C:
+		case <-time.After(gap):
 		}
 	}
 }
