@@ -13,7 +13,8 @@ import (
 
 // dialects makes a batch system from its name, the way to its site, and a directory there that is ours alone.
 var dialects = map[string]func(conn Conn, root string) Batch{
-	"fork": func(conn Conn, root string) Batch { return NewFork(conn, root) },
+	"fork":  func(conn Conn, root string) Batch { return NewFork(conn, root) },
+	"slurm": func(conn Conn, root string) Batch { return NewSlurm(conn, root) },
 }
 
 // Dialects lists the batch systems that there are, in order.

@@ -38,18 +38,21 @@ const (
 //go:embed fork/*.sh
 var forkScripts embed.FS
 
-// script is a script of the fork dialect with the library that each one needs before it.
-func script(name string) string {
-	lib, _ := forkScripts.ReadFile("fork/lib.sh")
-	own, err := forkScripts.ReadFile("fork/" + name + ".sh")
-	if err != nil {
-		panic(err) // unreachable: the names are constants of this file
+// script joins scripts of the fork dialect, after the library that each one needs.
+func script(names ...string) string {
+	var b strings.Builder
+	for _, name := range append([]string{"lib"}, names...) {
+		text, err := forkScripts.ReadFile("fork/" + name + ".sh")
+		if err != nil {
+			panic(err) // unreachable: the names are constants of this package
+		}
+		b.Write(text)
 	}
-	return string(lib) + string(own)
+	return b.String()
 }
 
 var (
-	submitScript = script("submit")
+	submitScript = script("build", "submit")
 	runScript    = script("run")
 	pollScript   = script("poll")
 	cancelScript = script("cancel")
@@ -85,7 +88,7 @@ func (f *Fork) Submit(ctx context.Context, spec JobSpec) (string, error) {
 		return "", err
 	}
 	dir := ".new," + spec.Tag + "," + rand.Text()
-	files, err := jobArchive(spec, dir)
+	files, err := jobArchive(jobFiles(spec), dir)
 	if err != nil {
 		return "", err
 	}
@@ -241,9 +244,11 @@ func JobDir(root, tag string) string { return path.Join(root, "jobs", tag) }
 // controlDir is the part of a job's directory that is ours; lib.sh says what is in it.
 const controlDir = ".corral"
 
+// unknown is a file that the site's scripts overwrite in place: then a full disk cannot swallow what they say.
+func unknown(fields string) []byte { return fmt.Appendf(nil, "%-120s\n", fields) }
+
 // jobFiles is what stands in the job's directory before the start.
 func jobFiles(spec JobSpec) map[string][]byte {
-	unknown := func(fields string) []byte { return fmt.Appendf(nil, "%-120s\n", fields) }
 	files := map[string][]byte{
 		"stdout":                   nil,
 		"stderr":                   nil,
@@ -259,8 +264,8 @@ func jobFiles(spec JobSpec) map[string][]byte {
 	return files
 }
 
-// jobArchive packs the job's directory under the name dir.
-func jobArchive(spec JobSpec, dir string) (io.Reader, error) {
+// jobArchive packs a job's directory with these files under the name dir.
+func jobArchive(files map[string][]byte, dir string) (io.Reader, error) {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
 	add := func(h tar.Header, content []byte) error {
@@ -271,7 +276,6 @@ func jobArchive(spec JobSpec, dir string) (io.Reader, error) {
 		_, err := w.Write(content)
 		return err
 	}
-	files := jobFiles(spec)
 	for _, name := range jobDirs(files) {
 		if err := add(tar.Header{Typeflag: tar.TypeDir, Name: path.Join(dir, name) + "/", Mode: 0o700}, nil); err != nil {
 			return nil, err

@@ -76,7 +76,7 @@ func parseExit(s string) (*int, error) {
 
 func parseKilled(s string) (Killed, error) {
 	switch k := Killed(s); k {
-	case ByWalltime, ByCancel, ByDisappeared:
+	case ByWalltime, ByCancel, ByDisappeared, ByPreemption, ByNode, BySite:
 		return k, nil
 	case "-":
 		return NotKilled, nil

@@ -1,7 +1,7 @@
 // Package gridsite reaches a site and its batch system.
 //
 // A transport (Conn: local, ssh) runs commands and writes files at the site. A batch dialect
-// (Batch: fork, later slurm and others) submits and follows jobs with nothing but a Conn, so that
+// (Batch: fork, slurm) submits and follows jobs with nothing but a Conn, so that
 // each transport goes with each dialect. Every job carries a tag, which is ours and unique; the site
 // has its own id for it. gridsitetest holds the tests that every combination passes.
 //
@@ -43,7 +43,9 @@ type Conn interface {
 }
 
 // A JobSpec describes a batch job to submit. The job finds its tag in CORRAL_JOB_TAG, and every
-// process of a job that keeps this variable can be found by it.
+// process of a job that keeps this variable can be found by it. A job of several hosts is started once, on its first
+// node. It then finds all its nodes in CORRAL_NODES, with blanks between and its own first, and in CORRAL_FANOUT what
+// starts a program on the others: srun or ssh.
 type JobSpec struct {
 	Tag       string            // unique; letters, digits, '.', '_', '-'; the batch system shows it back
 	Argv      []string          // an absolute path first; run in the job's own directory at the site
@@ -52,6 +54,12 @@ type JobSpec struct {
 	CPUs      int           // per host
 	MemoryMiB int           // per host; 0: the site's default
 	Walltime  time.Duration // 0: the site's default
+	GPUs      int           // per host
+
+	// What a batch system may be told besides; one that knows no such thing leaves it out.
+	Queue, Account, QOS, Constraint string
+	Lines                           []string // of its own language, handed on as they are
+	Exclude                         []string // nodes to keep off
 }
 
 // A Phase is how far the batch system says a job is.
@@ -87,6 +95,9 @@ const (
 	ByWalltime    Killed = "walltime"    // the batch system, when the walltime was over
 	ByCancel      Killed = "cancel"      // we asked for it
 	ByDisappeared Killed = "disappeared" // its processes are gone and left no exit status
+	ByPreemption  Killed = "preempted"   // the batch system, for another job
+	ByNode        Killed = "node"        // a node of it failed
+	BySite        Killed = "site"        // the batch system, for a limit or because somebody else asked it to
 )
 
 // Batch submits and follows jobs at one site. Every method may be repeated. A *Refused, or an error
@@ -111,6 +122,18 @@ type Batch interface {
 
 	// Forget removes what the site keeps of an ended job.
 	Forget(ctx context.Context, tag string) error
+}
+
+// A Checker is a Batch that can say whether it would take a job, without taking it.
+type Checker interface {
+	// Check returns a *Refused with the site's own words if it would not.
+	Check(ctx context.Context, spec JobSpec) error
+}
+
+// An Estimator is a Batch that can say when it would start a job.
+type Estimator interface {
+	// Estimate returns the zero time if the site does not say.
+	Estimate(ctx context.Context, spec JobSpec) (time.Time, error)
 }
 
 // Refused is a site's definite no: nothing was done. Its text is the site's own.

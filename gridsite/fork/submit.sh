@@ -6,25 +6,6 @@ dir=$root/jobs/$tag
 control=$dir/.corral
 new=$root/jobs/$3
 
-refuse() {
-	rm -rf "$new"
-	exit 3
-}
-
-# build makes the whole directory aside and publishes it by a rename, so that what stands under the
-# tag is complete. Where another submission was faster, mv either fails or moves into its directory.
-build() {
-	command -v setsid >/dev/null || { echo 'setsid: not found' >&2 && refuse; }
-	[ -d "$root/jobs" ] || (umask 077 && mkdir -p "$root/jobs") || refuse
-	tar -x -m -o -f - -C "$root/jobs" || {
-		[ -d "$root/jobs" ] || echo "$root/jobs was removed meanwhile" >&2 # by forget.sh
-		refuse
-	}
-	said=$(mv "$new" "$dir" 2>&1) && [ ! -d "$dir/${new##*/}" ] && return
-	rm -rf "$new" "$dir/${new##*/}"
-	[ -d "$control" ] || { echo "$said" >&2 && refuse; }
-}
-
 # start starts a leader in a session of its own and a clean environment, and returns when it has
 # claimed the job or given up: until then it holds the pipe of the command substitution open.
 start() {

@@ -16,15 +16,14 @@ const stubborn = `trap '' TERM HUP INT; touch ready; while :; do sleep 60; done`
 const polite = `trap 'touch asked; exit 9' TERM; touch ready; while :; do sleep 0.1; done`
 
 func cancelQueued(s *site) {
-	release := func() {}
-	if s.Hold != nil {
-		release = s.Hold(s)
+	spec := gridsite.JobSpec{Tag: "job", Argv: []string{"/bin/sh", "-c", s.sleep}, Queue: s.Held}
+	s.submitSpec(spec)
+	if job := s.poll("job")["job"]; s.Held != "" && (job.Phase != gridsite.Queued || !job.StartedAt.IsZero()) {
+		s.Errorf("polled %+v, want it queued", job)
 	}
-	s.submit("job", s.sleep)
 	s.cancel("job", time.Minute)
-	release()
 	s.expectCancelled("job")
-	if again := s.submit("job", s.sleep); again == "" || len(s.processes("job")) > 0 {
+	if again := s.submitSpec(spec); again == "" || len(s.processes("job")) > 0 {
 		s.Errorf("a cancelled job was started by a second submission: %q", again)
 	}
 }

@@ -33,9 +33,8 @@ type Fixture struct {
 	// Patience is how long a change may take to show.
 	Patience time.Duration
 
-	// Hold makes the system keep new jobs queued until release is called; nil if it starts every job
-	// at once.
-	Hold func(t testing.TB) (release func())
+	// Held is a queue whose jobs wait for ever; empty if the system starts every job at once.
+	Held string
 
 	// Crash ends the site's own process that watches over the job, with SIGKILL.
 	Crash func(t testing.TB, id string)

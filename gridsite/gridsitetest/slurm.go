@@ -1,0 +1,113 @@
+package gridsitetest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/corral-pilot/corral/gridsite"
+)
+
+// A Slurm is a real cluster on this machine, made by scripts/slurm.
+type Slurm struct {
+	Dir    string
+	script string
+	bin    string // Slurm's commands
+}
+
+// StartSlurm starts a cluster of 4 nodes with 2 cpus each, with these lines in its slurm.conf; environment holds
+// variables that scripts/slurm knows. Beside its own partitions "held" takes jobs and starts none. All users may use
+// it. The caller stops it.
+func StartSlurm(environment []string, lines ...string) (*Slurm, error) {
+	root, err := moduleRoot()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("/tmp", "slurm") // sockets have short names
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
+		return nil, err
+	}
+	s := &Slurm{Dir: dir, script: filepath.Join(root, "scripts", "slurm")}
+	lines = append([]string{"PartitionName=held Nodes=ALL State=DOWN"}, lines...)
+	if err := s.run(environment, append([]string{"start", dir}, lines...)...); err != nil {
+		return nil, fmt.Errorf("%w%w", err, s.Stop())
+	}
+	settings, err := os.ReadFile(filepath.Join(dir, "env"))
+	if err != nil {
+		return nil, err
+	}
+	_, rest, _ := strings.Cut(string(settings), "PATH='")
+	s.bin, _, _ = strings.Cut(rest, "'")
+	return s, nil
+}
+
+// moduleRoot is the folder of go.mod, which a test is somewhere below.
+func moduleRoot() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", fmt.Errorf("no go.mod above the working directory")
+		}
+		dir = filepath.Dir(dir)
+	}
+}
+
+func (s *Slurm) run(environment []string, args ...string) error {
+	cmd := exec.Command(s.script, args...)
+	cmd.Env = append(os.Environ(), environment...)
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("scripts/slurm %s: %w\n%s", strings.Join(args, " "), err, &said)
+	}
+	return nil
+}
+
+// Start starts those of the cluster's daemons that were killed.
+func (s *Slurm) Start() error { return s.run(nil, "start", s.Dir) }
+
+// Stop ends the cluster with all of its jobs, and removes its directory.
+func (s *Slurm) Stop() error {
+	if err := s.run(nil, "stop", s.Dir); err != nil {
+		return err
+	}
+	return os.RemoveAll(s.Dir)
+}
+
+// Environ is what a shell needs to find the cluster.
+func (s *Slurm) Environ() []string {
+	return []string{"PATH=" + s.bin + ":" + os.Getenv("PATH"), "SLURM_CONF=" + filepath.Join(s.Dir, "slurm.conf")}
+}
+
+// Command is one of Slurm's, for this cluster.
+func (s *Slurm) Command(name string, args ...string) *exec.Cmd {
+	cmd := exec.Command(filepath.Join(s.bin, name), args...)
+	cmd.Env = append(os.Environ(), s.Environ()...)
+	return cmd
+}
+
+// On makes a head node of the cluster of what conn reaches.
+func (s *Slurm) On(conn gridsite.Conn) gridsite.Conn { return headNode{conn, s.Environ()} }
+
+type headNode struct {
+	gridsite.Conn
+	environment []string
+}
+
+func (h headNode) Run(ctx context.Context, cmd gridsite.Command) (gridsite.Result, error) {
+	cmd.Argv = append(append([]string{"env"}, h.environment...), cmd.Argv...)
+	return h.Conn.Run(ctx, cmd)
+}

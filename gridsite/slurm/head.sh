@@ -1,0 +1,31 @@
+
+# What the scripts share that run on the head node.
+
+# Nothing in the user's environment changes what Slurm's commands do, and print.
+for name in $(env | sed -n 's/^\(S\(BATCH\|QUEUE\|CANCEL\|ACCT\)_[A-Z_]*\)=.*/\1/p'); do unset "$name"; done
+unset SLURM_TIME_FORMAT
+me=$(id -un)
+
+command -v sbatch >/dev/null || { echo 'sbatch: not found' >&2 && exit 3; }
+
+# slurm COMMAND... is what it prints, in $said. The script ends if Slurm does not answer: with 5 if nothing was done.
+slurm() {
+	said=$("$@" 2>&1) && return
+	echo "$said" >&2
+	! away "$said" || exit 5
+	return 1
+}
+
+# away says whether Slurm's controller was not reached at all.
+away() {
+	case $1 in
+	*'Unable to contact slurm controller'* | *'Protocol authentication error'* | *'Munge encode failed'* | \
+		*'configuration source'* | *'standby mode'* | *'Connection refused'*) ;;
+	*) return 1 ;;
+	esac
+}
+
+# unended leaves of lines "JOBID STATE ..." those of jobs that have not ended.
+unended() {
+	grep -E '^[^ ]+ (PENDING|RUNNING|SUSPENDED|COMPLETING|CONFIGURING|RESIZING|SIGNALING|STAGE_OUT|STOPPED|REQUEUED|REQUEUE_HOLD|REQUEUE_FED|SPECIAL_EXIT|RESV_DEL_HOLD)( |$)'
+}

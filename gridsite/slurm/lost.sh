@@ -1,0 +1,48 @@
+# lost.sh ROOT <TAG JOBID: for jobs that left no status and are not in the queue, or have ended there. Slurm's last
+# word on them becomes their status, unless it says that they are there. Prints "jobs", what their directories
+# say then, and "end".
+
+exec 3<&0 </dev/null
+root=$1
+pairs=$(cat <&3)
+ids=$(echo "$pairs" | sed 's/.* //' | grep '^[0-9]' | sort -u | paste -s -d , -)
+states=
+if [ -n "$ids" ]; then
+	slurm squeue -h -u "$me" -t all -o '%A %T' || exit 1
+	states=$said
+	# The queue forgets jobs after some minutes; accounting, where there is any, does not.
+	! command -v sacct >/dev/null || states="$states
+$(sacct -n -P -X -j "$ids" -o JobIDRaw,State 2>/dev/null | tr '|' ' ')"
+fi
+
+# word says how a job in this state ended, if it could not say so itself.
+word() {
+	case $1 in
+	TIMEOUT | DEADLINE) word=walltime ;;
+	PREEMPTED | REVOKED) word=preempted ;;
+	NODE_FAIL | BOOT_FAIL) word=node ;;
+	CANCELLED | OUT_OF_MEMORY) word=site ;;
+	*) word=disappeared ;;
+	esac
+}
+
+bury() {
+	state=$(echo "$states" | grep "^$id " | head -n 1)
+	[ -z "$(echo "$state" | unended)" ] || return 0
+	state=${state#* }
+	word "${state%% *}"
+	read -r by _ <"$control/ended-by"
+	if [ "$by" = - ] || { [ "$by" = site ] && [ "$word" != disappeared ]; }; then echo "$word" 1<>"$control/ended-by"; fi
+	settle
+	publish
+}
+
+echo jobs
+echo "$pairs" | while read -r tag id; do
+	dir=$root/jobs/$tag
+	control=$dir/.corral
+	[ -d "$control" ] || continue
+	over || bury
+	tell_of
+done
+echo end

@@ -1,0 +1,86 @@
+# run.sh DIR WALLTIME GRACE: the batch script of a job, on its first node.
+
+dir=$1 wall=$2 grace=$3
+control=$dir/.corral
+
+# watch ends the job when its walltime, in seconds, is over; Slurm would, to the minute, and has no patience.
+watch() {
+	trap 'kill "$nap"; exit' TERM
+	sleep "$wall" &
+	nap=$!
+	wait "$nap" || exit
+	trap '' TERM
+	blame walltime
+	stop "$grace"
+}
+
+# asked is what happens on SIGTERM, which cancel.sh sends when it has said so in ended-by, and Slurm before it kills
+# all: at the end of the walltime, to make room for others, or because somebody cancelled the job.
+asked() {
+	trap '' TERM
+	interrupted=1
+	blame site
+	read -r by patience _ <"$control/ended-by"
+	[ "$by" != cancel ] || grace=$patience
+	stop "$grace" &
+}
+
+# launch becomes the job, in a session of its own.
+launch() {
+	read -r self _ </proc/self/stat
+	birth "$self"
+	echo "$self $born" 1<>"$control/job"
+	. "$control/script"
+	unset LC_ALL OLDPWD
+	CORRAL_JOB_DIR=$dir
+	export CORRAL_JOB_DIR
+	exec >"$dir/stdout" 2>"$dir/stderr"
+	[ -x "$1" ] && [ ! -d "$1" ] || exec "$@"
+	exec setsid "$@"
+}
+
+# name_nodes lets the job know its nodes, itself first, and how to start something on the others.
+name_nodes() {
+	[ "${SLURM_JOB_NUM_NODES:-1}" -gt 1 ] || return 0
+	CORRAL_NODES=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | tr '\n' ' ')
+	CORRAL_NODES=${CORRAL_NODES% }
+	CORRAL_FANOUT=ssh
+	! command -v srun >/dev/null || CORRAL_FANOUT=srun
+	export CORRAL_NODES CORRAL_FANOUT
+}
+
+# again is a second start of the same job, which only the site's own hand can have ordered: what ran before is gone.
+again() {
+	load && [ "${pid%%.*}" = "$SLURM_JOB_ID" ] && [ "${SLURM_RESTART_COUNT:-0}" -gt 0 ] && ! over || exit 0
+	echo preempted 1<>"$control/ended-by"
+	settle && publish
+	exit 0
+}
+
+lead() {
+	birth "$$"
+	claim "$SLURM_JOB_ID.$$" "$born" || again
+	trap asked TERM
+	exec >>"$control/log" 2>&1
+	cd "$dir" || exit 1
+	[ "$wall" -eq 0 ] || watch &
+	watcher=$!
+	name_nodes
+	launch &
+	child=$!
+	while
+		interrupted=
+		wait "$child"
+		code=$?
+		[ -n "$interrupted" ]
+	do :; done
+	echo "$code $(date +%s.%N)" 1<>"$control/ending"
+	trap '' TERM
+	read -r by patience _ <"$control/ended-by"
+	[ "$by" != cancel ] || grace=$patience
+	stop "$grace" || exit 1 # then Slurm ends it, and the next poll finds out
+	[ "$wall" -eq 0 ] || kill "$watcher" 2>/dev/null
+	[ "$by" = site ] || { settle && publish; } # else Slurm is asked why
+}
+
+lead

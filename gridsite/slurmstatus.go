@@ -1,0 +1,197 @@
+package gridsite
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/corral-pilot/corral"
+)
+
+// A slurmJob is a line of squeue.
+type slurmJob struct{ id, state string }
+
+// waiting and leaving are what squeue calls a job that is not, or not yet, or almost, over. In every other state but
+// RUNNING and its like, it has ended.
+var (
+	waiting = []string{"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD"}
+	holding = []string{"RUNNING", "SUSPENDED", "RESIZING", "SIGNALING", "STAGE_OUT", "STOPPED", "COMPLETING"}
+)
+
+// A slurmDir is what the directory of a job says.
+type slurmDir struct {
+	id      string    // of the job that started; else of the one that was submitted; empty: neither is known
+	started time.Time // by the batch script
+	status  *JobStatus
+}
+
+// A slurmSight is what one look at a site saw.
+type slurmSight struct {
+	queue map[string][]slurmJob // what has not ended, by name, the oldest first
+	jobs  map[string]slurmDir   // by tag
+}
+
+// parseSlurm reads what poll.sh and lost.sh print, and takes nothing that is not whole.
+func parseSlurm(out []byte) (slurmSight, error) {
+	sight := slurmSight{queue: map[string][]slurmJob{}, jobs: map[string]slurmDir{}}
+	body, ok := bytes.CutSuffix(out, []byte("end\n"))
+	_, dirs, found := strings.Cut("\n"+string(body), "\njobs\n")
+	if !ok || !found {
+		return sight, fmt.Errorf("the answer was cut short")
+	}
+	queue, _, _ := strings.Cut(string(body), "\njobs\n")
+	for line := range strings.Lines(queue) {
+		f := strings.Fields(line)
+		if len(f) == 3 && slurmID.MatchString(f[0]) && (slices.Contains(waiting, f[1]) || slices.Contains(holding, f[1])) {
+			sight.queue[f[2]] = append(sight.queue[f[2]], slurmJob{f[0], f[1]})
+		}
+	}
+	for _, jobs := range sight.queue {
+		slices.SortFunc(jobs, func(a, b slurmJob) int { return number(a.id) - number(b.id) })
+	}
+	for line := range strings.Lines(dirs) {
+		if err := sight.read(strings.Fields(line)); err != nil {
+			return sight, fmt.Errorf("line %q: %w", line, err)
+		}
+	}
+	return sight, nil
+}
+
+func number(id string) int {
+	n, _ := strconv.Atoi(id) // slurmID matched it
+	return n
+}
+
+// read reads TAG ID STARTED -, or TAG ID STARTED STARTED ENDED EXIT KILLED.
+func (v slurmSight) read(f []string) (err error) {
+	if len(f) != 4 && len(f) != 7 || !tagPattern.MatchString(f[0]) || f[1] != "-" && !slurmID.MatchString(f[1]) {
+		return fmt.Errorf("not what a job's directory says")
+	}
+	var dir slurmDir
+	if f[1] != "-" {
+		dir.id = f[1]
+	}
+	if dir.started, err = orZero(f[2]); err != nil {
+		return err
+	}
+	if len(f) == 7 {
+		job := JobStatus{Tag: f[0], ID: dir.id, Phase: Ended}
+		if job.StartedAt, err = orZero(f[3]); err != nil {
+			return err
+		}
+		if job.EndedAt, err = parseTime(f[4]); err != nil {
+			return err
+		}
+		if job.Exit, err = parseExit(f[5]); err != nil {
+			return err
+		}
+		if job.Killed, err = parseKilled(f[6]); err != nil {
+			return err
+		}
+		dir.status = &job
+	}
+	v.jobs[f[0]] = dir
+	return nil
+}
+
+func orZero(text string) (time.Time, error) {
+	if text == "-" {
+		return time.Time{}, nil
+	}
+	return parseTime(text)
+}
+
+// gone lists TAG ID of the jobs that the site had and that neither the queue has nor a status speaks of.
+func (v slurmSight) gone(tags []string) []string {
+	var gone []string
+	for _, tag := range tags {
+		dir, ok := v.jobs[tag]
+		if !ok || dir.id == "" || dir.status != nil {
+			continue
+		}
+		alive := slices.ContainsFunc(v.queue[tag], func(j slurmJob) bool { return dir.started.IsZero() || j.id == dir.id })
+		if !alive {
+			gone = append(gone, tag+" "+dir.id)
+		}
+	}
+	return gone
+}
+
+// status says what is known of the jobs under a tag.
+func (v slurmSight) status(tag string) (JobStatus, bool) {
+	dir := v.jobs[tag]
+	job := JobStatus{Tag: tag, ID: dir.id, Phase: Queued}
+	live := v.queue[tag]
+	switch {
+	case dir.status != nil:
+		job = *dir.status
+	case !dir.started.IsZero():
+		job.Phase, job.StartedAt = Running, dir.started
+	case len(live) > 0:
+		first := live[0]
+		if i := slices.IndexFunc(live, func(j slurmJob) bool { return j.id == dir.id }); i >= 0 {
+			first = live[i]
+		}
+		_, known := v.jobs[tag]
+		if slices.Contains(holding, first.state) {
+			if !known { // without its directory it ends at once
+				return job, false
+			}
+			job.Phase = Running
+		}
+		job.ID = first.id
+	case dir.id == "":
+		return job, false
+	}
+	for _, j := range live {
+		if j.id != job.ID && j.state != "COMPLETING" {
+			job.Extra = append(job.Extra, j.id)
+		}
+	}
+	return job, true
+}
+
+// slurmPassing are words of refusals that a later submission may not meet.
+var slurmPassing = []string{
+	"SubmitJob", "temporarily unable", "temporarily unavailable", "not available (inactive or drain)",
+	"down, drained or reserved", "No space left", "quota exceeded", "removed meanwhile", "try again later",
+}
+
+// slurmRefusal is Slurm's no, in its words: "sbatch: error: Batch job submission failed: X", and before that often the
+// name of the limit, or a sentence of the site's.
+func slurmRefusal(stderr []byte) *Refused {
+	var words []string
+	for line := range strings.Lines(string(stderr)) {
+		line = strings.TrimSpace(line)
+		for _, prefix := range []string{"sbatch: ", "error: ", "Batch job submission failed: ", "allocation failure: "} {
+			line = strings.TrimPrefix(line, prefix)
+		}
+		if line != "" && !slices.Contains(words, line) {
+			words = append(words, line)
+		}
+	}
+	no := &Refused{Text: strings.Join(words, "; ")}
+	for _, passing := range slurmPassing {
+		no.Transient = no.Transient || strings.Contains(no.Text, passing)
+	}
+	return no
+}
+
+var startAt = regexp.MustCompile(`to start at ([0-9T:-]+)`)
+
+// parseEstimate reads "Job 7 to start at 2026-11-22T02:58:00 using ...", in UTC.
+func parseEstimate(out []byte) (time.Time, error) {
+	m := startAt.FindSubmatch(out)
+	if m == nil {
+		return time.Time{}, nil
+	}
+	at, err := time.Parse("2006-01-02T15:04:05", string(m[1]))
+	if err != nil {
+		return time.Time{}, corral.Errorf(corral.Unknown, "the start that Slurm estimates: %w", err)
+	}
+	return at, nil
+}
