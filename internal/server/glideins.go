@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
+	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -130,6 +132,9 @@ func (s *Server) place(tx *store.Tx, in api.NewGlidein, g *corral.Glidein) error
 		return err
 	}
 	g.Site, g.Cluster = site.ID, cluster.ID
+	if err := relayable(in, site, cluster); err != nil {
+		return err
+	}
 	if err := connections(in, cluster, g); err != nil {
 		return err
 	}
@@ -140,18 +145,31 @@ func (s *Server) place(tx *store.Tx, in api.NewGlidein, g *corral.Glidein) error
 // refuses what an embedded one has no use for.
 func connections(in api.NewGlidein, cluster corral.Cluster, g *corral.Glidein) error {
 	if cluster.Kind == corral.Condor {
-		if in.Broker == corral.BrokerRelay { // each attempt would fail with this, and the site's circuit breaker open
-			return corral.ErrorAt(corral.Unsatisfiable, "broker", "this version has no relay through a site's connection")
-		}
 		g.Broker, g.CCB = orDefault(in.Broker, corral.BrokerAuto), in.CCB
 		g.Slots = orDefault(in.Slots, corral.SlotsPartitionable)
 		return nil
 	}
 	var k checker
 	none := fmt.Sprintf("workers dial out to cluster %s of kind %s: it has no", cluster.Name, cluster.Kind)
-	k.unsatisfiable(in.Broker == corral.BrokerCCB || in.Broker == corral.BrokerRelay, "broker", "%s %s", none, in.Broker)
+	k.unsatisfiable(in.Broker == corral.BrokerCCB, "broker", "%s %s", none, in.Broker)
 	k.unsatisfiable(len(in.CCB) > 0, "ccb", "%s %s", none, corral.BrokerCCB)
 	k.unsatisfiable(in.Slots != "", "slots", "workers of cluster %s of kind %s have no slots", cluster.Name, cluster.Kind)
+	g.Broker = in.Broker
+	return k.err
+}
+
+// relayable refuses a relay where none can be, before each attempt fails with that and the site's circuit breaker opens.
+// HTCondor's daemons name their pool's address to workers, which must find it there on their own node.
+func relayable(in api.NewGlidein, site corral.Site, cluster corral.Cluster) error {
+	if in.Broker != corral.BrokerRelay {
+		return nil
+	}
+	var k checker
+	pool, err := netip.ParseAddrPort(cluster.Collector)
+	k.unsatisfiable(!strings.HasPrefix(site.Contact, "ssh:"), "broker", "site %s is not reached by ssh: there is no relay, and none is needed", site.Name)
+	k.unsatisfiable(cluster.Attached, "broker", "a relay leads to pools that corrald runs, and cluster %s is attached", cluster.Name)
+	k.unsatisfiable(err == nil && !pool.Addr().IsLoopback(), "broker",
+		"a relay can stand for a pool that listens on 127.0.0.1, and that of cluster %s listens on %s: make a cluster with --address 127.0.0.1", cluster.Name, pool)
 	return k.err
 }
 
