@@ -53,16 +53,17 @@ func ExampleSubmit_WriteTo() {
 	// log = jobs.log
 	// request_cpus = 1
 	// notification = never
-	// arguments = "'it costs' 5$(DOLLAR)"
+	// Letters = a b,c	d
+	// Blank = $SUBSTR(Letters,1,1)
+	// Comma = $SUBSTR(Letters,3,1)
+	// Tab = $SUBSTR(Letters,5,1)
+	// arguments = $(Own0)
 	// My.Environment = ""
 	// input = /dev/null
-	// output = first
+	// output = $(Own3)
 	// error = /dev/null
-	// queue
-	// arguments = ""
-	// My.Environment = ""
-	// input = /dev/null
-	// output = second
-	// error = /dev/null
-	// queue
+	// queue Own0, Own3 from (
+	// "'it$(Blank)costs'$(Blank)5$(DOLLAR)" first
+	// "" second
+	// )
 }

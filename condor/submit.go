@@ -67,18 +67,17 @@ func (s Submit) WriteTo(w io.Writer) (int64, error) {
 	s.common(d)
 	folders := slices.ContainsFunc(s.Procs, func(p Proc) bool { return p.Dir != "" })
 	varying := s.varying()
-	for _, p := range s.Procs {
+	jobs := make([][]line, len(s.Procs))
+	for i, p := range s.Procs {
 		own := maps.Clone(varying)
 		maps.Copy(own, p.Attributes)
 		p.Attributes = own
-		if folders { // a line holds for all jobs after it, here too
+		if folders {
 			p.Dir = cmp.Or(p.Dir, s.Dir, ".")
 		}
-		p.describe(d)
+		jobs[i] = p.describe(d)
 	}
-	if len(s.Procs) == 0 {
-		d.errs = append(d.errs, errors.New("a submission without jobs"))
-	}
+	d.queue(jobs)
 	if err := errors.Join(d.errs...); err != nil {
 		return 0, fmt.Errorf("describing jobs: %w", err)
 	}
@@ -113,8 +112,8 @@ func (s Submit) common(d *description) {
 	d.attributes(s.Attributes)
 }
 
-// varying returns every attribute that some job has for itself, as those have it that do not: a line holds for all
-// jobs after it, so what a job leaves out is set back.
+// varying returns every attribute that some job has for itself, as those have it that do not: all jobs have the same
+// lines.
 func (s Submit) varying() Ad {
 	all := Ad{}
 	for _, p := range s.Procs {
@@ -128,17 +127,79 @@ func (s Submit) varying() Ad {
 	return all
 }
 
-// describe writes every line of a job, also the empty ones, for the same reason.
-func (p Proc) describe(d *description) {
-	d.line("arguments", doubleQuote(d.args(p.Arguments)))
-	// An empty environment would be that of the job before; as an attribute it is empty.
-	d.line("My.Environment", literal(quoteOld(d.env(p.Environment))))
-	d.word("initialdir", p.Dir)
-	d.file("input", p.Stdin)
-	d.file("output", p.Stdout)
-	d.file("error", p.Stderr)
-	d.attributes(p.Attributes)
-	d.text.WriteString("queue\n")
+// A line of a description says one thing of a job.
+type line struct{ key, value string }
+
+// describe returns every line of a job, also the empty ones: all jobs have the same keys, in the same order.
+func (p Proc) describe(d *description) []line {
+	lines := []line{
+		{"arguments", doubleQuote(d.args(p.Arguments))},
+		{"My.Environment", literal(quoteOld(d.env(p.Environment)))},
+	}
+	if p.Dir != "" {
+		lines = append(lines, line{"initialdir", d.plain("initialdir", p.Dir)})
+	}
+	lines = append(lines, line{"input", d.file("input", p.Stdin)}, line{"output", d.file("output", p.Stdout)}, line{"error", d.file("error", p.Stderr)})
+	return append(lines, d.own(p.Attributes)...)
+}
+
+// The table of jobs: its values have blanks between them and no quotes, so that blanks and commas of their own must be
+// macros; and a blank at a macro's end would be cut off.
+const separators = `Letters = a b,c	d
+Blank = $SUBSTR(Letters,1,1)
+Comma = $SUBSTR(Letters,3,1)
+Tab = $SUBSTR(Letters,5,1)
+`
+
+var joined = strings.NewReplacer(" ", "$(Blank)", ",", "$(Comma)", "\t", "$(Tab)")
+
+// queue writes what all jobs say alike as lines, and the rest as a table with a row for each job: one statement, since
+// HTCondor warns that it will not take several any longer.
+func (d *description) queue(jobs [][]line) {
+	if len(jobs) == 0 {
+		d.errs = append(d.errs, errors.New("a submission without jobs"))
+		return
+	}
+	own := differing(jobs)
+	if len(own) == 0 {
+		for _, l := range jobs[0] {
+			d.line(l.key, l.value)
+		}
+		fmt.Fprintf(&d.text, "queue %d\n", len(jobs))
+		return
+	}
+	d.text.WriteString(separators)
+	var names []string
+	for i, l := range jobs[0] {
+		if slices.Contains(own, i) {
+			names = append(names, "Own"+strconv.Itoa(i))
+			l.value = "$(Own" + strconv.Itoa(i) + ")"
+		}
+		d.line(l.key, l.value)
+	}
+	fmt.Fprintf(&d.text, "queue %s from (\n", strings.Join(names, ", "))
+	for _, job := range jobs {
+		row := make([]string, len(own))
+		for n, i := range own {
+			row[n] = joined.Replace(job[i].value)
+		}
+		d.text.WriteString(strings.Join(row, " ") + "\n")
+	}
+	d.text.WriteString(")\n")
+}
+
+// differing returns which of the lines of jobs differ, nil if none do. The first line is one of them, since its quotes make the
+// beginning of a row mean nothing else.
+func differing(jobs [][]line) (own []int) {
+	for i, l := range jobs[0] {
+		if slices.ContainsFunc(jobs, func(job []line) bool { return job[i] != l }) {
+			own = append(own, i)
+		}
+	}
+	if len(own) > 0 && own[0] != 0 {
+		own = slices.Insert(own, 0, 0)
+	}
+	return own
 }
 
 // A description is the text so far, and what could not be put into it.
@@ -191,6 +252,12 @@ func (d *description) list(key string, names []string) {
 }
 
 func (d *description) attributes(ad Ad) {
+	for _, l := range d.own(ad) {
+		d.line(l.key, l.value)
+	}
+}
+
+func (d *description) own(ad Ad) (lines []line) {
 	for _, name := range slices.Sorted(maps.Keys(ad)) {
 		if !attributeName.MatchString(name) {
 			d.refuse("attribute", name)
@@ -200,8 +267,9 @@ func (d *description) attributes(ad Ad) {
 		if text, ok := ad[name].(string); ok {
 			value = FormatOld(d.oneLine(name, text))
 		}
-		d.line("My."+name, literal(value))
+		lines = append(lines, line{"My." + name, literal(value)})
 	}
+	return lines
 }
 
 // plain is a value without quotes: condor_submit cuts white space off its ends, and takes a backslash at
@@ -224,12 +292,12 @@ func (d *description) refuse(key, value string) {
 	d.errs = append(d.errs, fmt.Errorf("%s: %q %w", key, value, ErrUnquotable))
 }
 
-// file writes where a job's standard stream is; no file is one too, lest it be that of the job before.
-func (d *description) file(key, name string) {
+// file returns where a job's standard stream is.
+func (d *description) file(key, name string) string {
 	if name == "" {
 		name = os.DevNull
 	}
-	d.line(key, d.plain(key, name))
+	return d.plain(key, name)
 }
 
 // args is the new syntax of arguments: each, where it must be, in single quotes, and such a quote doubled.

@@ -20,7 +20,7 @@ func full() Submit {
 		InputFiles: []string{"a.in", "$b.in"}, OutputFiles: []string{"a.out"},
 		Attributes: Ad{"CorralRun": "r7", "Limit": int64(3), "Quote": `say "$(hi)"`},
 		Procs: []Proc{
-			{Attributes: Ad{"First": true}, Arguments: []string{"plain", "two words", "it's", `"q"`, "", "$$(X)"}, Environment: map[string]string{"B": "it's b", "A": "1"}, Stdin: "in", Stdout: "0.out", Stderr: "0.err"},
+			{Attributes: Ad{"First": true}, Arguments: []string{"plain", "two  words", "it's", `"q"`, "", "$$(X)", "a,b\tc"}, Environment: map[string]string{"B": "it's b", "A": "1"}, Stdin: "in", Stdout: "0.out", Stderr: "0.err"},
 			{Attributes: Ad{"Task": "second"}},
 		},
 	}
@@ -64,7 +64,9 @@ func TestSubmitMeansWhatItSays(t *testing.T) {
 	if _, err := s.WriteTo(&text); err != nil {
 		t.Fatal(err)
 	}
-	out, err := p.Tools().Run(soon(t), []byte(text.String()), "condor_submit", "-dry-run", "-", "-")
+	cmd := p.Tools().command(soon(t), "condor_submit", "-dry-run", "-", "-")
+	cmd.Stdin = strings.NewReader(text.String())
+	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,10 +74,13 @@ func TestSubmitMeansWhatItSays(t *testing.T) {
 	if len(ads) != 2 {
 		t.Fatalf("%d jobs, want 2:\n%s", len(ads), out)
 	}
+	if strings.Contains(strings.ToLower(string(out)), "deprecated") {
+		t.Errorf("condor_submit warns:\n%s", out)
+	}
 	want := Ad{
 		"Cmd": s.Executable, "Iwd": "/tmp", "UserLog": "/tmp/jobs.log", "JobBatchName": "run 7", "RequestCpus": int64(2),
 		"RequestGPUs": int64(1), "RequestMemory": int64(512), "RequestDisk": int64(102400), "JobPrio": int64(-3), "Rank": Expr("Mips"),
-		"Arguments": `plain two' 'words it''''s "q" '' $$(DOLLARDOLLAR)(X)`, "Environment": `A=1 B='it''s b'`, "First": true,
+		"Arguments": `plain two'  'words it''''s "q" '' $$(DOLLARDOLLAR)(X) a,b'` + "\t'c", "Environment": `A=1 B='it''s b'`, "First": true,
 		"In": "in", "Out": "0.out", "Err": "0.err",
 		"CorralRun": "r7", "Limit": int64(3), "Quote": `say "$(hi)"`, "TransferOutput": "a.out", "JobUniverse": int64(5),
 	}
@@ -215,7 +220,7 @@ func TestSubmitToFolders(t *testing.T) {
 			got = append(got, strings.TrimSpace(line))
 		}
 	}
-	want := []string{"executable = $$(PilotPath)", "initialdir = /a", "initialdir = /b", "queue", "initialdir = /a", "queue"}
+	want := []string{"executable = $$(PilotPath)", "initialdir = /a", "initialdir = $(Own2)", "queue Own0, Own2 from ("}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
