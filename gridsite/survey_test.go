@@ -72,7 +72,7 @@ func TestSurveyOfSlurm(t *testing.T) {
 			if tt.change != nil {
 				out = tt.change(out)
 			}
-			facts, err := surveySlurm(t.Context(), transcript{out: out}, "/srv/site", tt.options)
+			facts, err := NewSlurm(transcript{out: out}, "/srv/site").Survey(t.Context(), tt.options)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -132,16 +132,16 @@ func TestSurveyOfSilentSlurm(t *testing.T) {
 	t.Parallel()
 	for out, want := range map[string]string{
 		"": "does not say what it is like",
-		"MARK begin version\n\nMARK end version 127 sh: 1: sinfo: not found\n":                                                                                                                                              "sinfo: not found",
-		"MARK begin version\nslurm 20.02\nMARK end version 0 \nMARK begin partitions\nMARK end partitions 1 slurm_load_partitions: Unable to contact slurm controller (connect failure)\n":                                  "Unable to contact",
-		"MARK begin version\nslurm 20.02\nMARK end version 0 \nMARK begin partitions\nPartitionName=a MaxTime=soon\nMARK end partitions 0 \n":                                                                               `MaxTime of partition a: "soon" is no time`,
-		"MARK begin version\nslurm 20.02\nMARK end version 0 \nMARK begin partitions\nPartitionName=a MaxTime=1:00:00 MaxNodes=-1\nMARK end partitions 0 \n":                                                                "MaxNodes of partition a",
-		"MARK begin version\nslurm 20.02\nMARK end version 0 \nMARK begin partitions\nNodeName=a\nMARK end partitions 0 \n":                                                                                                 "no partition is in",
-		"MARK begin version\nslurm 20.02\nMARK end version 0 \nMARK begin partitions\nPartitionName=a\n(cut off)":                                                                                                           "scontrol: no answer",
-		"MARK begin version\nslurm 20.02\nMARK end version 0 \nMARK begin partitions\nMARK end partitions 124 ":                                                                                                             "within 20 s",
+		"MARK begin version\n\nMARK end version 127 sh: 1: sinfo: not found\n": "sinfo: not found",
+		"MARK begin version\nslurm 20.02\nMARK end version 0 \nMARK begin partitions\nMARK end partitions 1 slurm_load_partitions: Unable to contact slurm controller (connect failure)\n":                                   "Unable to contact",
+		"MARK begin version\nslurm 20.02\nMARK end version 0 \nMARK begin partitions\nPartitionName=a MaxTime=soon\nMARK end partitions 0 \n":                                                                                `MaxTime of partition a: "soon" is no time`,
+		"MARK begin version\nslurm 20.02\nMARK end version 0 \nMARK begin partitions\nPartitionName=a MaxTime=1:00:00 MaxNodes=-1\nMARK end partitions 0 \n":                                                                 "MaxNodes of partition a",
+		"MARK begin version\nslurm 20.02\nMARK end version 0 \nMARK begin partitions\nNodeName=a\nMARK end partitions 0 \n":                                                                                                  "no partition is in",
+		"MARK begin version\nslurm 20.02\nMARK end version 0 \nMARK begin partitions\nPartitionName=a\n(cut off)":                                                                                                            "scontrol: no answer",
+		"MARK begin version\nslurm 20.02\nMARK end version 0 \nMARK begin partitions\nMARK end partitions 124 ":                                                                                                              "within 20 s",
 		"MARK begin version\nslurm 20.02\nMARK end version 0 \nMARK begin partitions\nPartitionName=a MaxTime=UNLIMITED MaxNodes=99999999999\nMARK end partitions 0 \nMARK begin nodes\na|1|2|(null)|1\nMARK end nodes 0 \n": "is no number",
 	} {
-		_, err := surveySlurm(t.Context(), transcript{out: out}, "/srv/site", corral.BatchOptions{})
+		_, err := NewSlurm(transcript{out: out}, "/srv/site").Survey(t.Context(), corral.BatchOptions{})
 		if corral.KindOf(err) != corral.Failed || !strings.Contains(err.Error(), want) {
 			t.Errorf("of %q: %v, want a Failed error with %q", out, err, want)
 		}
@@ -235,7 +235,7 @@ func FuzzSurveyOfSlurm(f *testing.F) {
 	f.Add(recorded(f, "slurm-22.05-accounts.txt"))
 	f.Add(recorded(f, "slurm-22.05.txt"))
 	f.Fuzz(func(t *testing.T, out string) {
-		facts, err := surveySlurm(t.Context(), transcript{out: out}, "/srv/site", corral.BatchOptions{})
+		facts, err := NewSlurm(transcript{out: out}, "/srv/site").Survey(t.Context(), corral.BatchOptions{})
 		if err != nil {
 			return
 		}

@@ -7,13 +7,16 @@ import (
 	"io/fs"
 	"log/slog"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/internal/engine"
 	"github.com/corral-pilot/corral/internal/personal"
 	"github.com/corral-pilot/corral/pool"
@@ -31,6 +34,10 @@ type workerPort struct {
 	dir       string            // holds the certificate and the address
 	opened    chan net.Listener // the TLS listener, once, to be served
 	reopen    bool              // there was an address before
+	choose    bool              // where to listen, as the first site needs it
+
+	// local returns the address that this machine has on the way to a site's nodes.
+	local func(corral.Site) netip.Addr
 
 	mu      sync.Mutex // guards following
 	listen  string
@@ -47,6 +54,8 @@ func newWorkerPort(lg *slog.Logger, gate pool.Gate, s settings) (*workerPort, er
 		listen:    s.listen,
 		advertise: s.advertise,
 		dir:       s.layout.Certificate(),
+		choose:    s.listen == "",
+		local:     func(corral.Site) netip.Addr { return gridsite.LocalIP() },
 		opened:    make(chan net.Listener, 1),
 	}
 	before, err := os.ReadFile(w.addressFile())
@@ -60,9 +69,12 @@ func newWorkerPort(lg *slog.Logger, gate pool.Gate, s settings) (*workerPort, er
 	return w, nil
 }
 
-// again is where to listen if that was before at last: where the flag says, but on the port that was
-// chosen then, if the flag leaves the choice.
+// again is where to listen if that was before at last: where the flag says, but on what was chosen then, if the flag
+// leaves the choice.
 func again(flag, before string) string {
+	if flag == "" {
+		return before
+	}
 	host, port, err := net.SplitHostPort(flag)
 	if err != nil || port != "0" {
 		return flag
@@ -119,7 +131,7 @@ func (w *workerPort) openAgain(ctx context.Context) {
 	tick := time.NewTicker(pause)
 	defer tick.Stop()
 	for logged := false; ; logged = true {
-		_, _, err := w.open()
+		_, _, err := w.open(corral.Site{})
 		if err == nil {
 			return
 		}
@@ -139,7 +151,7 @@ func (w *workerPort) For(site corral.Site) (addresses []string, certDigest strin
 	if site.Name == personal.Site {
 		return []string{"unix:" + w.socket}, "", nil
 	}
-	address, digest, err := w.open()
+	address, digest, err := w.open(site)
 	if err != nil {
 		return nil, "", err
 	}
@@ -148,7 +160,7 @@ func (w *workerPort) For(site corral.Site) (addresses []string, certDigest strin
 
 // Dial implements engine.Address: it connects with the TCP port where it listens, whatever address sites are told.
 func (w *workerPort) Dial(ctx context.Context) (net.Conn, error) {
-	if _, _, err := w.open(); err != nil {
+	if _, _, err := w.open(corral.Site{}); err != nil {
 		return nil, err
 	}
 	w.mu.Lock()
@@ -160,8 +172,8 @@ func (w *workerPort) Dial(ctx context.Context) (net.Conn, error) {
 var _ engine.Address = (*workerPort)(nil)
 
 // open opens the TCP port unless it is open, and returns the address that sites dial and the digest of
-// the certificate.
-func (w *workerPort) open() (address, digest string, err error) {
+// the certificate. What it listens on, if nobody says, is the address on the way to the first site that needs it.
+func (w *workerPort) open(site corral.Site) (address, digest string, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.address != "" {
@@ -174,7 +186,15 @@ func (w *workerPort) open() (address, digest string, err error) {
 	if err != nil {
 		return "", "", err
 	}
+	if w.listen == "" {
+		w.listen = net.JoinHostPort(w.local(site).String(), "0")
+	}
 	l, digest, err := w.port.ListenTLS(w.listen, cert)
+	if w.choose && errors.Is(err, syscall.EADDRNOTAVAIL) { // this machine has moved
+		_, port, _ := net.SplitHostPort(w.listen)
+		w.listen = net.JoinHostPort(w.local(site).String(), port)
+		l, digest, err = w.port.ListenTLS(w.listen, cert)
+	}
 	if err != nil {
 		return "", "", corral.ErrorAt(corral.Failed, "--worker-listen", "%w", err)
 	}

@@ -4,8 +4,10 @@ import (
 	"context"
 	"log/slog"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/corral-pilot/corral"
@@ -86,6 +88,44 @@ func TestWorkerPortKeepsItsAddress(t *testing.T) {
 	stop()
 }
 
+// Without --worker-listen the port opens on the address on the way to the first site that needs it, keeps that, and
+// follows a machine that has moved.
+func TestWorkerPortChoosesItsAddress(t *testing.T) {
+	t.Parallel()
+	dir := short(t)
+	choose := func(w *workerPort, ip string) {
+		w.local = func(corral.Site) netip.Addr { return netip.MustParseAddr(ip) }
+	}
+	w, stop := portIn(t, dir, "")
+	choose(w, "127.0.0.2")
+	address, _ := wayIn(t, w, "cluster")
+	if !strings.HasPrefix(address, "tls:127.0.0.2:") {
+		t.Errorf("the way in is %s", address)
+	}
+	stop()
+	w, stop = portIn(t, dir, "")
+	choose(w, "127.0.0.3")
+	if a, _ := wayIn(t, w, "other"); a != address {
+		t.Errorf("after a restart: %s, was %s", a, address)
+	}
+	stop()
+	moved := strings.Replace(strings.TrimPrefix(address, "tls:"), "127.0.0.2", "192.0.2.1", 1)
+	if err := os.WriteFile(w.addressFile(), []byte(moved+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w, err := newWorkerPort(slog.New(slog.DiscardHandler), closed{}, settings{layout: xdg.Below(dir)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	choose(w, "127.0.0.3")
+	if a, _ := wayIn(t, w, "cluster"); a != strings.Replace(address, "127.0.0.2", "127.0.0.3", 1) {
+		t.Errorf("on a machine that has moved: %s, was %s", a, address)
+	}
+	if err := (<-w.opened).Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // While somebody else has the port, other sites wait for it; corrald itself serves.
 func TestWorkerPortTaken(t *testing.T) {
 	t.Parallel()
@@ -115,6 +155,7 @@ func TestAgain(t *testing.T) {
 		{":0", "127.0.0.1:4711", ":4711"},
 		{"127.0.0.1:9618", "127.0.0.1:4711", "127.0.0.1:9618"},
 		{"127.0.0.1:0", "", "127.0.0.1:0"},
+		{"", "10.0.0.7:4711", "10.0.0.7:4711"},
 	} {
 		if got := again(tt.flag, tt.before); got != tt.want {
 			t.Errorf("again(%q, %q) = %q, want %q", tt.flag, tt.before, got, tt.want)

@@ -91,6 +91,7 @@ func assemble(lg *slog.Logger, db *store.DB, s settings, user string) (*daemon, 
 	}
 	s.supply.ServedAt = mirror.url(s.mirrorAdvertise)
 	reach := engine.NewReach(gridsite.SSHOptions{AgentSocket: os.Getenv("SSH_AUTH_SOCK")})
+	port.local = reach.LocalIP
 	eng := engine.New(lg, db, clusters, engine.Config{Key: key, Depot: depot, Address: port, Supply: s.supply, Reach: reach})
 	condors := openPools(lg, db, s, clusters, eng.Catalog())
 	runs := run.NewManager(lg, db, clusters, run.Config{Dir: s.layout.Runs()})
@@ -113,6 +114,9 @@ func assemble(lg *slog.Logger, db *store.DB, s settings, user string) (*daemon, 
 			SiteRoot:      s.layout.SiteRoot,
 			ExpandRoot:    reach.ExpandRoot,
 			CheckSite:     reach.CheckSite,
+			Facts:         reach.Facts,
+			Login:         eng.Login,
+			Survey:        eng.Survey,
 			ProbeNetwork:  eng.ProbeNetwork,
 			CheckGlidein:  eng.Catalog().CheckGlidein,
 			JobFile:       eng.JobFile,

@@ -64,7 +64,7 @@ func newSettings(c *cli.Context) (settings, error) {
 			return s, corral.ErrorAt(corral.Invalid, p.flag, "%q is longer than a socket's path may be, %d bytes", p.path, xdg.MaxSocketPath)
 		}
 	}
-	if _, _, err := net.SplitHostPort(s.listen); err != nil {
+	if _, _, err := net.SplitHostPort(s.listen); err != nil && s.listen != "" {
 		return s, corral.ErrorAt(corral.Invalid, "--worker-listen", "%w", err)
 	}
 	var err error

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/netip"
 	"path"
 	"slices"
 	"strings"
@@ -51,6 +52,21 @@ func (e *Engine) Survey(ctx context.Context, site corral.Site) (corral.SiteFacts
 // Facts says what the batch system of a site has, which need not be recorded yet.
 func (r *Reach) Facts(ctx context.Context, site corral.Site) (corral.SiteFacts, error) {
 	return surveyHead(ctx, site, r.Open)
+}
+
+// LocalIP returns the address that this machine has on the way to the nodes of a site, as far as that can be told
+// without asking one of them.
+func (r *Reach) LocalIP(site corral.Site) netip.Addr {
+	contact, err := gridsite.ParseContact(site.Contact)
+	if err == nil && contact.Transport == "ssh" {
+		if s, err := r.ssh(site); err == nil {
+			return s.LocalIP()
+		}
+	}
+	if site.Batch == "fork" { // its node is this machine
+		return netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	}
+	return gridsite.LocalIP()
 }
 
 func surveyHead(ctx context.Context, site corral.Site, open opener) (corral.SiteFacts, error) {
