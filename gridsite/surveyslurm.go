@@ -12,9 +12,9 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// surveySlurm asks Slurm for its partitions and, where it keeps and enforces accounts, for what holds for the user.
-func surveySlurm(ctx context.Context, conn Conn, root string, options corral.BatchOptions) (corral.SiteFacts, error) {
-	said, facts, err := survey(ctx, conn, root, "slurm")
+// Survey says what Slurm has of partitions and, where it keeps accounts and enforces their limits, what the user may.
+func (s *Slurm) Survey(ctx context.Context, options corral.BatchOptions) (corral.SiteFacts, error) {
+	said, facts, err := survey(ctx, s.conn, s.root, "slurm")
 	if err != nil {
 		return facts, err
 	}
@@ -45,6 +45,8 @@ func surveySlurm(ctx context.Context, conn Conn, root string, options corral.Bat
 	}
 	return facts, nil
 }
+
+var _ Surveyor = (*Slurm)(nil)
 
 var versionNumber = regexp.MustCompile(`\d+\.\d+(?:\.\S+)?`)
 

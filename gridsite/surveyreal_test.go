@@ -1,0 +1,34 @@
+package gridsite_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/gridsite"
+)
+
+// The real Slurm's answer is understood whole, with every version of it that tests run on.
+func TestSurveyOfRealSlurm(t *testing.T) {
+	t.Parallel()
+	cluster := startSlurm(t)
+	facts, err := gridsite.NewSlurm(cluster.On(dial(t)), "/tmp/nowhere/site").Survey(t.Context(), corral.BatchOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(facts.Batch, "slurm 2") || facts.FreeMiB == 0 || len(facts.Notes) > 0 {
+		t.Errorf("Survey() = %+v", facts)
+	}
+	defaults := 0
+	for _, q := range facts.Queues {
+		if q.Default {
+			defaults++
+		}
+		if q.Nodes == 0 || q.CPUs != 2 || q.MemoryMiB == 0 || q.CPUMemoryMiB == 0 {
+			t.Errorf("queue %+v; want nodes of 2 cpus", q)
+		}
+	}
+	if defaults != 1 {
+		t.Errorf("queues %+v; want one default", facts.Queues)
+	}
+}
