@@ -80,9 +80,18 @@ type LoginPrompt struct {
 	Echo bool   `json:"echo"` // the answer is no secret
 }
 
-// NewProbe asks how workers at a site would be reached.
+// NewProbe asks what a site is like, and with Network how its workers would be reached.
 type NewProbe struct {
-	Cluster string `json:"cluster,omitempty"` // of kind condor, by name or id; empty: default
+	Network bool   `json:"network,omitempty"`
+	Cluster string `json:"cluster,omitempty"` // whose pool would reach them, of kind condor, by name or id; empty: default
+}
+
+// A Probe is what was found out about a site.
+type Probe struct {
+	Site     string               `json:"site"`
+	Platform corral.Platform      `json:"platform"` // of its head node, once it is set up
+	Facts    corral.SiteFacts     `json:"facts"`
+	Network  *corral.NetworkProbe `json:"network,omitempty"`
 }
 
 // NewGlidein asks for hosts × cpus at a site for a walltime.

@@ -54,10 +54,11 @@ func (c *Client) RemoveSite(ctx context.Context, ref string, force bool) (corral
 	return change[corral.Site](ctx, c, call{method: http.MethodDelete, path: sitePath(ref), query: flag("force", force)})
 }
 
-// ProbeSite has a small job at the READY site measure how the HTCondor pool of a cluster would reach workers there. It
-// takes some seconds, or as long as the site's queue, up to a minute.
-func (c *Client) ProbeSite(ctx context.Context, ref string, n NewProbe) (corral.NetworkProbe, error) {
-	return create[corral.NetworkProbe](ctx, c, sitePath(ref)+"/probe", "", n)
+// ProbeSite finds out what the site is like, which is stored with it and checks what is asked of it from then on. At a
+// READY one a small job looks at a worker node; with Network another measures how the HTCondor pool of a cluster would
+// reach workers there. Each takes some seconds, or as long as the site's queue, up to a minute.
+func (c *Client) ProbeSite(ctx context.Context, ref string, n NewProbe) (Probe, error) {
+	return create[Probe](ctx, c, sitePath(ref)+"/probe", "", n)
 }
 
 // SiteHistory returns what happened to the site and to its setup and cleanup jobs, oldest first.
@@ -68,6 +69,12 @@ func (c *Client) SiteHistory(ctx context.Context, ref string) ([]corral.Entry, e
 // SiteTimeline returns the timeline's events of all jobs at the site.
 func (c *Client) SiteTimeline(ctx context.Context, ref string) ([]corral.TimelineEvent, error) {
 	return list[corral.TimelineEvent](ctx, c, sitePath(ref)+"/timeline", nil)
+}
+
+// SiteWaits returns how long attempts waited in the site's queues, by queue and shape: also those of sites that had its
+// name before.
+func (c *Client) SiteWaits(ctx context.Context, ref string) ([]corral.WaitStats, error) {
+	return list[corral.WaitStats](ctx, c, sitePath(ref)+"/waits", nil)
 }
 
 // flag is a query that has name if set.

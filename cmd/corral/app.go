@@ -45,6 +45,7 @@ func run(ctx context.Context, args []string, std stdio) int {
 	case l.version:
 		l = parse(app, append(l.global, "version"))
 	}
+	p.flags = l.ownFlag
 	err := app.RunContext(ctx, append([]string{app.Name}, l.arguments()...))
 	if err == nil {
 		return 0

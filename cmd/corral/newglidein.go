@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -17,8 +18,9 @@ func createGlideinCommand(p *printer) *cli.Command {
 		Description: explained("With --wait it returns when the cpus of the registered workers sum to hosts × cpus, which is later than that the job runs.",
 			"corral glidein create --site local --hosts 2 --walltime 1h --idle 5m --wait\n"+
 				"corral glidein create --site local --cluster mine --cpus 8 --slots static\n"+
+				"corral glidein create --site hpc --hosts 4 --cpus 2 --queue short --walltime 30m --wait\n"+
 				"id=$(corral glidein create --site local --key pilots-of-today -q)"),
-		Flags: []cli.Flag{
+		Flags: slices.Concat([]cli.Flag{
 			siteFlag(), clusterFlag(),
 			&cli.IntFlag{Name: "hosts", Value: 1, Usage: "`N` hosts; each runs one worker"},
 			&cli.IntFlag{Name: "cpus", Value: 1, Usage: "`N` cpus of each host"},
@@ -30,18 +32,14 @@ func createGlideinCommand(p *printer) *cli.Command {
 			&cli.IntFlag{Name: "retries", Value: 3, Usage: "`N` attempts in a row may be lost, or fail in a way that may pass"},
 			&cli.DurationFlag{Name: "overlap", Usage: "submit the next attempt `D` before the last one ends"},
 			&cli.StringFlag{Name: "not-before", Usage: "submit at `TIME` (RFC 3339) or later"},
-			&cli.StringFlag{Name: "queue", Usage: "`QUEUE` or partition of the batch system"},
-			&cli.StringFlag{Name: "account", Usage: "`ACCOUNT` to charge"},
-			&cli.StringFlag{Name: "qos", Usage: "quality of service `QOS` of the batch system"},
-			&cli.StringFlag{Name: "constraint", Usage: "only nodes with these `FEATURES`, as the batch system writes them"},
-			&cli.StringSliceFlag{Name: "site-opt", Usage: "`LINE` for the batch system, as it is; may be repeated"},
+		}, batchFlags(), []cli.Flag{
 			&cli.DurationFlag{Name: "queue-timeout", Value: time.Duration(corral.DefaultQueueTimeout), Usage: "cancel an attempt that waits longer than `D` in the site's queue"},
 			&cli.StringFlag{Name: "broker", Value: string(corral.BrokerAuto), Usage: "the pool of a condor cluster reaches the workers through `WHAT`: auto, none, ccb or relay"},
 			&cli.StringSliceFlag{Name: "ccb", Usage: "broker at `HOST:PORT`; may be repeated (default: the pool's collector)"},
 			&cli.StringFlag{Name: "slots", Usage: "a worker of a condor cluster offers its cpus as `HOW`: partitionable or static (default: partitionable)"},
 			labelFlag(), keyFlag(),
 			waitFlag("its workers are registered"), timeoutFlag(),
-		},
+		}),
 		Action: func(c *cli.Context) error { return createGlidein(c, p) },
 	}
 }
@@ -79,11 +77,9 @@ func newGlidein(c *cli.Context) (api.NewGlidein, error) {
 		Hosts: c.Int("hosts"), CPUs: c.Int("cpus"), GPUs: c.Int("gpus"),
 		Walltime: corral.Seconds(c.Duration("walltime")), Idle: corral.Seconds(c.Duration("idle")), Overlap: corral.Seconds(c.Duration("overlap")),
 		Resubmit: c.String("resubmit"), Retries: c.Int("retries"),
-		BatchOptions: corral.BatchOptions{
-			Queue: c.String("queue"), Account: c.String("account"), QOS: c.String("qos"), Constraint: c.String("constraint"), SiteOptions: c.StringSlice("site-opt"),
-		},
-		QueueLimit: corral.Seconds(c.Duration("queue-timeout")),
-		Broker:     corral.BrokerMode(c.String("broker")), CCB: c.StringSlice("ccb"), Slots: corral.SlotMode(c.String("slots")),
+		BatchOptions: batchOptions(c),
+		QueueLimit:   corral.Seconds(c.Duration("queue-timeout")),
+		Broker:       corral.BrokerMode(c.String("broker")), CCB: c.StringSlice("ccb"), Slots: corral.SlotMode(c.String("slots")),
 	}
 	if n.Site == "" {
 		return n, corral.ErrorAt(corral.Invalid, "--site", "is missing: at which site? `corral site list` has them")

@@ -31,7 +31,8 @@ var forms = []string{formTable, formJSON, formYAML}
 type printer struct {
 	stdio
 	format string
-	quiet  bool // bare ids instead
+	quiet  bool       // bare ids instead
+	flags  []cli.Flag // of the command that runs
 }
 
 func (p *printer) configure(c *cli.Context) error {
@@ -99,7 +100,7 @@ func (s shown) Unwrap() error { return s.error }
 // problem says what went wrong: on stderr for people, with -o json or yaml also as a problem object on
 // stdout.
 func (p *printer) problem(err error) {
-	fmt.Fprintln(p.err, "corral: "+err.Error())
+	fmt.Fprintln(p.err, "corral: "+withFlag(err, p.flags))
 	var already shown
 	if p.format == formTable || p.format == "" || errors.As(err, &already) {
 		return
@@ -114,6 +115,30 @@ func (p *printer) problem(err error) {
 		problem.Instance = of.instance
 	}
 	_ = p.encode(problem) // the same words are on stderr
+}
+
+// withFlag is an error for people: where it names a field of a request, the flag that sets it is named, too, unless it
+// has the same name.
+func withFlag(err error, flags []cli.Flag) string {
+	text := err.Error()
+	place, rest, ok := strings.Cut(text, ": ")
+	if !ok {
+		return text
+	}
+	name, special := flagOf[place]
+	if !special {
+		name = strings.ReplaceAll(place, "_", "-")
+	}
+	if name == place || lookup(flags, name) == nil {
+		return text
+	}
+	return place + " (--" + name + "): " + rest
+}
+
+// flagOf are the flags whose names are not those of their fields: field → flag.
+var flagOf = map[string]string{
+	"walltime_s": "walltime", "idle_s": "idle", "overlap_s": "overlap", "queue_timeout_s": "queue-timeout", "memory_mib": "memory",
+	"site_options": "site-opt", "labels": "label",
 }
 
 // isTerminal reports whether w is a terminal.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -11,11 +12,12 @@ import (
 
 func probeSiteCommand(p *printer) *cli.Command {
 	return &cli.Command{
-		Name: "probe", Usage: "measure, at a site, how its workers would be reached", ArgsUsage: "SITE",
-		Description: explained("A small job at the site dials the pool of a condor cluster, and is dialled by corrald, as its pilots would be: what is printed is what --broker auto would choose there, and why. The exit code is 3 if no worker could be reached. The job is gone when it returns.",
-			"corral site probe campus --network --cluster mine"),
+		Name: "probe", Usage: "find out what a site is like", ArgsUsage: "SITE",
+		Description: explained("It asks the head node for the batch system, its queues with their limits, and the space below the site's root; a small job looks whether worker nodes see that root and reach corrald. What is found stays with the site: a glidein over a limit is refused from then on.\n"+
+			"With --network another small job dials the pool of a condor cluster, and is dialled by corrald, as its pilots would be: what is printed is what --broker auto would choose there, and why. The exit code is 3 if no worker could be reached. The jobs are gone when it returns.",
+			"corral site probe hpc\ncorral site probe campus --network --cluster mine"),
 		Flags: []cli.Flag{
-			&cli.BoolFlag{Name: "network", Usage: "measure the network between the site and the cluster: what there is to probe so far"},
+			&cli.BoolFlag{Name: "network", Usage: "measure the network between the site and a condor cluster, too"},
 			clusterFlag(),
 		},
 		Action: func(c *cli.Context) error { return probeSite(c, p) },
@@ -27,27 +29,117 @@ func probeSite(c *cli.Context, p *printer) error {
 	if err != nil {
 		return err
 	}
-	if !c.Bool("network") {
-		return corral.ErrorAt(corral.Invalid, "--network", "is missing: it is what there is to probe so far")
+	n := api.NewProbe{Network: c.Bool("network")}
+	if n.Network {
+		n.Cluster = c.String("cluster")
 	}
 	cl, err := connect(c)
 	if err != nil {
 		return err
 	}
-	probe, err := cl.ProbeSite(c.Context, ref, api.NewProbe{Cluster: c.String("cluster")})
+	probe, err := cl.ProbeSite(c.Context, ref, n)
 	if err != nil {
 		return err
 	}
-	if err := show(p, probe, probeTable); err != nil || probe.Broker != "" {
+	if err := showProbe(p, probe); err != nil || probe.Network == nil || probe.Network.Broker != "" {
 		return err
 	}
-	return shown{corral.Errorf(corral.Unsatisfiable, "site %s: %s", probe.Site, probe)}
+	return shown{corral.Errorf(corral.Unsatisfiable, "site %s: %s", probe.Site, probe.Network)}
 }
 
-var probeTable = listing[corral.NetworkProbe]{
+func showProbe(p *printer, probe api.Probe) error {
+	if err := show(p, probe, probeTable); err != nil || !p.forPeople() {
+		return err
+	}
+	if len(probe.Facts.Queues) > 0 {
+		fmt.Fprintln(p.out)
+		if err := list(p, probe.Facts.Queues, queueTable); err != nil {
+			return err
+		}
+	}
+	if probe.Network != nil {
+		fmt.Fprintln(p.out)
+		return show(p, *probe.Network, networkTable)
+	}
+	return nil
+}
+
+var probeTable = listing[api.Probe]{
+	id: func(n api.Probe) string { return n.Site },
+	columns: []column[api.Probe]{
+		{"site", func(n api.Probe) any { return n.Site }},
+		{"platform", func(n api.Probe) any { return platform(n.Platform) }},
+		{"batch", func(n api.Probe) any { return n.Facts.Batch }},
+		{"jobs of a user", func(n api.Probe) any { return atMost(n.Facts) }},
+		{"free", func(n api.Probe) any { return size(int(n.Facts.FreeMiB)) }},
+		{"quota left", func(n api.Probe) any {
+			if n.Facts.QuotaMiB == 0 {
+				return ""
+			}
+			return size(int(n.Facts.QuotaMiB))
+		}},
+		{"nodes see the root", func(n api.Probe) any { return measured(n.Facts.Shared) }},
+		{"nodes reach corrald", func(n api.Probe) any { return measured(n.Facts.Outbound) }},
+		{"a node", func(n api.Probe) any { return n.Facts.Node }},
+		{"not known", func(n api.Probe) any { return strings.Join(n.Facts.Notes, "; ") }},
+	},
+}
+
+// atMost is how many jobs the batch system lets a user have.
+func atMost(f corral.SiteFacts) string {
+	var limits []string
+	for _, l := range []struct {
+		n    int
+		what string
+	}{{f.MaxJobs, "running"}, {f.MaxSubmit, "in all"}} {
+		if l.n > 0 {
+			limits = append(limits, fmt.Sprintf("%d %s", l.n, l.what))
+		}
+	}
+	return strings.Join(limits, ", ")
+}
+
+func measured(found *bool) string {
+	switch {
+	case found == nil:
+		return "not measured"
+	case *found:
+		return "yes"
+	}
+	return "no"
+}
+
+var queueTable = listing[corral.SiteQueue]{
+	id: func(q corral.SiteQueue) string { return q.Name },
+	columns: []column[corral.SiteQueue]{
+		{"queue", func(q corral.SiteQueue) any {
+			if q.Default {
+				return q.Name + " (default)"
+			}
+			return q.Name
+		}},
+		{"walltime", func(q corral.SiteQueue) any {
+			if q.MaxWalltime == 0 {
+				return ""
+			}
+			return "at most " + short(q.MaxWalltime.String())
+		}},
+		{"nodes", func(q corral.SiteQueue) any { return unless(q.Nodes) }},
+		{"nodes of a job", func(q corral.SiteQueue) any { return unless(q.MaxNodes) }},
+		{"cpus", func(q corral.SiteQueue) any { return unless(q.CPUs) }},
+		{"memory", func(q corral.SiteQueue) any {
+			if q.MemoryMiB == 0 {
+				return ""
+			}
+			return size(q.MemoryMiB)
+		}},
+		{"gpus", func(q corral.SiteQueue) any { return unless(q.GPUs) }},
+	},
+}
+
+var networkTable = listing[corral.NetworkProbe]{
 	id: func(n corral.NetworkProbe) string { return string(n.Broker) },
 	columns: []column[corral.NetworkProbe]{
-		{"site", func(n corral.NetworkProbe) any { return n.Site }},
 		{"cluster", func(n corral.NetworkProbe) any { return n.Cluster }},
 		{"broker", func(n corral.NetworkProbe) any {
 			if n.Broker == "" {

@@ -1,16 +1,11 @@
 package main
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"io"
-	"os"
-	"reflect"
 	"strconv"
+	"strings"
 	"time"
 
-	"github.com/goccy/go-yaml"
 	"github.com/urfave/cli/v2"
 
 	"github.com/corral-pilot/corral"
@@ -23,6 +18,8 @@ func siteCommand(p *printer) *cli.Command {
 		Description: explained("A site is a contact (how to reach it) and a batch system. Its setup job installs the worker package there, its cleanup job removes all of it.", "corral site show local"),
 		Subcommands: []*cli.Command{
 			createSiteCommand(p),
+			setSiteCommand(p),
+			loginSiteCommand(p),
 			{
 				Name: "list", Usage: "list sites", Description: explained("", "corral site list -o json"),
 				Flags:  []cli.Flag{allFlag()},
@@ -42,6 +39,13 @@ func siteCommand(p *printer) *cli.Command {
 				}
 				return list(p, entries, entryTable)
 			}),
+			siteVerb("waits", "how long attempts waited in a site's queues", "corral site waits hpc -o json", func(c *cli.Context, cl *api.Client, ref string) error {
+				waits, err := cl.SiteWaits(c.Context, ref)
+				if err != nil {
+					return err
+				}
+				return list(p, waits, waitsTable)
+			}),
 			probeSiteCommand(p),
 			{
 				Name: "remove", Usage: "remove a site: its glideins, what we put there, its record", ArgsUsage: "SITE",
@@ -53,22 +57,6 @@ func siteCommand(p *printer) *cli.Command {
 				Action: func(c *cli.Context) error { return removeSite(c, p) },
 			},
 		},
-	}
-}
-
-func createSiteCommand(p *printer) *cli.Command {
-	return &cli.Command{
-		Name: "create", Usage: "add a site and set it up", ArgsUsage: "NAME",
-		Description: explained("With -f the site is read from a YAML or JSON file with the fields name, contact, batch and root.",
-			"corral site create here --contact local: --batch fork --wait\ncorral site create -f site.yaml"),
-		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "f", Usage: "read the site from `FILE`, - for stdin"},
-			&cli.StringFlag{Name: "contact", Usage: "how to reach it, as `URL`: local:"},
-			&cli.StringFlag{Name: "batch", Usage: "its batch `SYSTEM`: fork"},
-			&cli.StringFlag{Name: "root", Usage: "`DIR` there that is ours alone (default: one that corrald chooses)"},
-			waitFlag("it is READY"), timeoutFlag(), keyFlag(),
-		},
-		Action: func(c *cli.Context) error { return createSite(c, p) },
 	}
 }
 
@@ -90,31 +78,6 @@ func siteVerb(name, usage, example string, do func(*cli.Context, *api.Client, st
 	}
 }
 
-func createSite(c *cli.Context, p *printer) error {
-	n, err := newSite(c, p.in)
-	if err != nil {
-		return err
-	}
-	d, err := timeout(c, c.Bool("wait"))
-	if err != nil {
-		return err
-	}
-	cl, err := connect(c)
-	if err != nil {
-		return err
-	}
-	s, err := cl.CreateSite(c.Context, n, c.String("key"))
-	if err != nil {
-		return err
-	}
-	if c.Bool("wait") {
-		if s, err = awaitSite(c, cl, s, corral.SiteReady, d); err != nil {
-			return err
-		}
-	}
-	return show(p, s, siteTable)
-}
-
 func awaitSite(c *cli.Context, cl *api.Client, s corral.Site, until corral.SiteState, d time.Duration) (corral.Site, error) {
 	id := strconv.FormatInt(int64(s.ID), 10)
 	s, err := cl.WaitSite(c.Context, id, string(until), d)
@@ -122,55 +85,6 @@ func awaitSite(c *cli.Context, cl *api.Client, s corral.Site, until corral.SiteS
 		return s, about{"/v1/sites/" + id, err}
 	}
 	return s, nil
-}
-
-// newSite reads the request from flags or from a file, never from both.
-func newSite(c *cli.Context, stdin io.Reader) (api.NewSite, error) {
-	n := api.NewSite{Contact: c.String("contact"), Batch: c.String("batch"), Root: c.String("root")}
-	file := c.String("f")
-	if file == "" {
-		name, err := argument(c, "site name")
-		n.Name = name
-		return n, err
-	}
-	if !reflect.DeepEqual(n, api.NewSite{}) || c.NArg() > 0 {
-		return n, corral.ErrorAt(corral.Invalid, "-f", "goes without NAME, --contact, --batch and --root")
-	}
-	b, err := readAll(file, stdin)
-	if err != nil {
-		return n, corral.ErrorAt(corral.Invalid, "-f", "%w", err)
-	}
-	return parseSite(file, b)
-}
-
-// readAll reads a file, or stdin for -.
-func readAll(file string, stdin io.Reader) ([]byte, error) {
-	if file != "-" {
-		f, err := os.Open(file)
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close()
-		stdin = f
-	}
-	b, err := io.ReadAll(io.LimitReader(stdin, api.MaxBody+1))
-	if err == nil && len(b) > api.MaxBody {
-		err = fmt.Errorf("%s is longer than %d bytes", file, api.MaxBody)
-	}
-	return b, err
-}
-
-// parseSite reads a site file, called name in messages, refusing fields that it does not know. YAML
-// holds JSON.
-func parseSite(name string, b []byte) (n api.NewSite, err error) {
-	documents := yaml.NewDecoder(bytes.NewReader(b), yaml.Strict(), yaml.UseJSONUnmarshaler())
-	if err := documents.Decode(&n); err != nil && !errors.Is(err, io.EOF) {
-		return api.NewSite{}, corral.ErrorAt(corral.Invalid, name, "%s", yaml.FormatError(err, false, false))
-	}
-	if err := documents.Decode(new(any)); !errors.Is(err, io.EOF) {
-		return api.NewSite{}, corral.ErrorAt(corral.Invalid, name, "holds more than one site")
-	}
-	return n, nil
 }
 
 func listSites(c *cli.Context, p *printer) error {
@@ -225,14 +139,74 @@ var siteTable = listing[corral.Site]{
 		{"contact", func(s corral.Site) any { return s.Contact }},
 		{"batch", func(s corral.Site) any { return s.Batch }},
 		{"platform", func(s corral.Site) any { return platform(s.Platform) }},
-		{"state", func(s corral.Site) any { return s.State }},
+		{"state", siteState},
 		{"since", func(s corral.Site) any { return when(s.UpdatedAt) }},
-		{"reason", func(s corral.Site) any { return s.Reason }},
+		{"reason", siteReason},
 	},
 	details: []column[corral.Site]{
+		{"setup by", func(s corral.Site) any { return s.HeadBatch }},
 		{"root", func(s corral.Site) any { return s.Root }},
 		{"package", func(s corral.Site) any { return s.Package }},
+		{"queue", func(s corral.Site) any { return s.Queue }},
+		{"account", func(s corral.Site) any { return s.Account }},
+		{"qos", func(s corral.Site) any { return s.QOS }},
+		{"constraint", func(s corral.Site) any { return s.Constraint }},
+		{"site options", func(s corral.Site) any { return strings.Join(s.SiteOptions, "; ") }},
+		{"max queued", func(s corral.Site) any { return unless(s.Limits.MaxQueued) }},
+		{"max running", func(s corral.Site) any { return unless(s.Limits.MaxRunning) }},
+		{"probed", func(s corral.Site) any {
+			if s.Facts == nil {
+				return ""
+			}
+			return when(s.Facts.At)
+		}},
 	},
+}
+
+// siteState is the site's state, with what keeps corrald from it.
+func siteState(s corral.Site) any {
+	switch {
+	case s.Trouble.LoginNeeded:
+		return string(s.State) + " (login needed)"
+	case s.Trouble.Why != "":
+		return string(s.State) + " (unreachable)"
+	}
+	return s.State
+}
+
+// siteReason is why the site is as siteState says.
+func siteReason(s corral.Site) any {
+	switch {
+	case s.Trouble.LoginNeeded:
+		return fmt.Sprintf("since %s: %s; `corral site login %s`", when(s.Trouble.Since), s.Trouble.Why, s.Name)
+	case s.Trouble.Why != "":
+		return fmt.Sprintf("since %s: %s", when(s.Trouble.Since), s.Trouble.Why)
+	}
+	return s.Reason
+}
+
+var waitsTable = listing[corral.WaitStats]{
+	id: func(w corral.WaitStats) string {
+		return fmt.Sprintf("%s %d×%d %s", w.Queue, w.Hosts, w.CPUs, short(w.Walltime.String()))
+	},
+	none: "no attempt has waited there yet",
+	columns: []column[corral.WaitStats]{
+		{"queue", func(w corral.WaitStats) any { return w.Queue }},
+		{"hosts×cpus", func(w corral.WaitStats) any { return fmt.Sprintf("%d×%d", w.Hosts, w.CPUs) }},
+		{"walltime", func(w corral.WaitStats) any { return short(w.Walltime.String()) }},
+		{"attempts", func(w corral.WaitStats) any { return w.Count }},
+		{"not started", func(w corral.WaitStats) any { return w.Censored }},
+		{"median", func(w corral.WaitStats) any { return quantile(w.Median) }},
+		{"90%", func(w corral.WaitStats) any { return quantile(w.P90) }},
+		{"longest", func(w corral.WaitStats) any { return span(time.Duration(w.Max)) }},
+	},
+}
+
+func quantile(q corral.Quantile) string {
+	if q.AtLeast {
+		return "over " + span(time.Duration(q.Wait))
+	}
+	return span(time.Duration(q.Wait))
 }
 
 func platform(p corral.Platform) string {

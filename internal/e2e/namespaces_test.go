@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/netns"
 	packaging "github.com/corral-pilot/corral/packages/htcondor"
 )
@@ -280,10 +281,11 @@ func (s *stand) wantProbe(auto wish) {
 		code = 3
 	}
 	a := s.corral("site", "probe", "node", "--network", "--cluster", "mine", "-o", "json")
-	var p corral.NetworkProbe
-	if err := json.Unmarshal([]byte(a.stdout), &p); err != nil {
+	var all api.Probe
+	if err := json.Unmarshal([]byte(a.stdout), &all); err != nil || all.Network == nil {
 		s.t.Fatalf("site probe: exit code %d, %q: %v\n%s", a.code, a.stdout, err, a.stderr)
 	}
+	p := *all.Network
 	s.t.Logf("probe: %s\n%s", p, strings.Join(p.Measured, "\n"))
 	if a.code != code || p.Broker != auto.way || len(p.Measured) == 0 {
 		s.t.Errorf("site probe: exit code %d, %+v, want %d and %q", a.code, p, code, auto.way)

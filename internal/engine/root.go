@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"crypto/rand"
-	"fmt"
 	"path"
 	"strings"
 	"unicode"
@@ -27,7 +26,7 @@ func (r *Reach) ExpandRoot(ctx context.Context, site corral.Site, acceptHostKey 
 	mark := rand.Text()
 	res, err := access.Conn.Run(ctx, gridsite.Command{Argv: []string{"sh", "-lc", variableScript, "sh", mark, variable}})
 	if err != nil {
-		return "", fmt.Errorf("asking %s for $%s: %w", site.Contact, variable, err)
+		return "", corral.ErrorAt(corral.Unavailable, "contact", "asking %s for $%s: %w", site.Contact, variable, err)
 	}
 	_, value, _ := strings.Cut(string(res.Stdout), mark)
 	value = strings.TrimSuffix(value, "\n")

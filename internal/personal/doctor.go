@@ -29,6 +29,7 @@ const (
 
 // Examine checks what a personal corrald needs.
 func Examine(ctx context.Context, c Corrald) []Finding {
+	home, _ := os.UserHomeDir() // without one there are no files of ssh
 	return []Finding{
 		programs(),
 		tools(),
@@ -38,6 +39,9 @@ func Examine(ctx context.Context, c Corrald) []Finding {
 		openFiles(),
 		c.examineCorrald(ctx),
 		c.examineHTCondor(ctx),
+		sshAgent(ctx),
+		knownHosts(home),
+		gssapi(),
 	}
 }
 

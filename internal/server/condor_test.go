@@ -473,23 +473,46 @@ func TestNetworkIsProbed(t *testing.T) {
 	t.Parallel()
 	f := condorFixture(t)
 	mine := f.pool(t)
-	_, err := f.ProbeSite(t.Context(), "local", api.NewProbe{Cluster: "mine"})
+	_, err := f.ProbeSite(t.Context(), "local", api.NewProbe{Network: true, Cluster: "mine"})
 	wantKind(t, "of a pool that starts", err, corral.Conflict, "cluster")
 	f.move(t, mine.ID, corral.ClusterStarted)
-	p := must(f.ProbeSite(t.Context(), "local", api.NewProbe{Cluster: "mine"}))(t)
-	if p.Site != "local" || p.Cluster != "mine" || p.Broker != corral.BrokerCCB || len(p.Measured) != 2 {
-		t.Errorf("ProbeSite() = %+v", p)
+	p := must(f.ProbeSite(t.Context(), "local", api.NewProbe{Network: true, Cluster: "mine"}))(t).Network
+	if p == nil || p.Site != "local" || p.Cluster != "mine" || p.Broker != corral.BrokerCCB || len(p.Measured) != 2 {
+		t.Fatalf("ProbeSite() = %+v", p)
 	}
 	history := must(f.SiteHistory(t.Context(), "local"))(t)
 	if last := history[len(history)-1]; last.Event != "probe" || !strings.Contains(last.Reason, "would be reached by --broker ccb: "+p.Reason) {
 		t.Errorf("the site's history ends with %+v", last)
 	}
-	_, err = f.ProbeSite(t.Context(), "local", api.NewProbe{})
+	_, err = f.ProbeSite(t.Context(), "local", api.NewProbe{Network: true})
 	wantKind(t, "of an embedded cluster", err, corral.Unsatisfiable, "cluster")
-	_, err = f.ProbeSite(t.Context(), "nowhere", api.NewProbe{Cluster: "mine"})
+	_, err = f.ProbeSite(t.Context(), "local", api.NewProbe{Cluster: "mine"})
+	wantKind(t, "of a cluster, but not the network", err, corral.Invalid, "cluster")
+	_, err = f.ProbeSite(t.Context(), "nowhere", api.NewProbe{Network: true, Cluster: "mine"})
 	wantKind(t, "at no site", err, corral.NotFound, "site")
 	f.unwell = corral.Errorf(corral.Timeout, "its queue may be long")
-	if _, err = f.ProbeSite(t.Context(), "local", api.NewProbe{Cluster: "mine"}); corral.KindOf(err) != corral.Timeout {
+	if _, err = f.ProbeSite(t.Context(), "local", api.NewProbe{Network: true, Cluster: "mine"}); corral.KindOf(err) != corral.Timeout {
 		t.Errorf("a probe that does not come: %v", err)
 	}
+}
+
+func TestSiteIsProbed(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	f.hpc(t) // is not READY: its head node can be looked at
+	p := must(f.ProbeSite(t.Context(), "hpc", api.NewProbe{}))(t)
+	if p.Site != "hpc" || p.Facts.Batch != "slurm 22.05.8" || p.Facts.Outbound == nil || !*p.Facts.Outbound || p.Network != nil {
+		t.Errorf("ProbeSite() = %+v", p)
+	}
+	history := must(f.SiteHistory(t.Context(), "hpc"))(t)
+	if last := history[len(history)-1]; last.Event != "probe" || last.Reason != "slurm 22.05.8, queues: short" {
+		t.Errorf("the site's history ends with %+v", last)
+	}
+	f.ill = corral.Errorf(corral.Unavailable, "reaching site hpc: no route to host")
+	if status, p, _ := f.send(t, "POST", "/v1/sites/hpc/probe", "{}"); status != 502 || p.Kind != corral.Unavailable {
+		t.Errorf("a site that is not there: %d %+v, want 502", status, p)
+	}
+	must(f.RemoveSite(t.Context(), "hpc", true))(t)
+	_, err := f.ProbeSite(t.Context(), "1", api.NewProbe{})
+	wantKind(t, "a site that is gone", err, corral.Conflict, "site")
 }

@@ -45,7 +45,7 @@ var (
 	secret   = regexp.MustCompile(`"(key|signature)": "(ed25519:)?[A-Za-z0-9+/=]+"`)
 	archived = regexp.MustCompile(`"digest": "sha256:[0-9a-f]{64}",(\s+)"size_bytes": \d+`)
 	session  = regexp.MustCompile(`"session": "\w+\.(\d+)"`)
-	varying  = regexp.MustCompile(`"(makespan_s|wait_for_workers_s)": [0-9.]+`)
+	varying  = regexp.MustCompile(`"(makespan_s|wait_for_workers_s|wait_s|max_s)": [0-9.e-]+`)
 )
 
 func readDoc(t *testing.T) string {

@@ -32,6 +32,7 @@ func (s *Server) writeProblem(err error, c echo.Context) {
 func problemOf(c echo.Context, err error) *api.Problem {
 	var routing *echo.HTTPError
 	var tooLong *http.MaxBytesError
+	var silent silentSite
 	path := c.Request().URL.Path
 	switch {
 	case errors.As(err, &routing) && routing.Code == http.StatusNotFound:
@@ -41,6 +42,8 @@ func problemOf(c echo.Context, err error) *api.Problem {
 	case errors.As(err, &tooLong):
 		return withStatus(http.StatusRequestEntityTooLarge,
 			corral.ErrorAt(corral.Invalid, "body", "longer than %d bytes", tooLong.Limit))
+	case errors.As(err, &silent):
+		return withStatus(http.StatusBadGateway, silent.error)
 	case c.Request().Context().Err() != nil:
 		return api.ProblemOf(corral.Errorf(corral.Unknown, "the request was given up before it was answered"))
 	}

@@ -43,6 +43,9 @@ func (s *Server) createSite(c echo.Context) error {
 		if err := s.cfg.CheckSite(ctx, site, in.AcceptHostKey); err != nil {
 			return step[corral.Site]{}, entry(err)
 		}
+		if site.Facts, err = s.facts(ctx, site); err != nil {
+			return step[corral.Site]{}, entry(err)
+		}
 		return only(func(tx *store.Tx) (corral.Site, error) {
 			if err := rootIsFree(tx, site); err != nil {
 				return site, err
@@ -135,6 +138,12 @@ func (k *checker) optionsOf(batch string, o corral.BatchOptions) {
 	k.unsatisfiable(len(o.SiteOptions) != 0, "site_options", no)
 }
 
+// silentSite is the error of a site that does not answer: corrald itself is well, and there is no use in asking it
+// again at once.
+type silentSite struct{ error }
+
+func (e silentSite) Unwrap() error { return e.error }
+
 // entry is the error of a site that did not let corrald in, with the field that would help.
 func entry(err error) error {
 	var key *gridsite.HostKeyError
@@ -148,6 +157,8 @@ func entry(err error) error {
 		return corral.ErrorAt(corral.Forbidden, "login", "%w", login)
 	case errors.As(err, &login):
 		return corral.ErrorAt(corral.Forbidden, "contact", "%w", login)
+	case corral.KindOf(err) == corral.Unavailable:
+		return silentSite{err}
 	}
 	return err
 }

@@ -56,6 +56,17 @@ func TestSiteThatLetsNobodyIn(t *testing.T) {
 	}
 }
 
+// A site that does not answer is no reason to ask corrald again at once, as clients do after 503.
+func TestSiteThatDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	f.bad = corral.ErrorAt(corral.Unavailable, "contact", "reaching ssh://hpc: connection refused")
+	status, p, _ := f.send(t, "POST", "/v1/sites", `{"name": "hpc", "contact": "ssh://hpc", "batch": "fork"}`)
+	if status != 502 || p.Kind != corral.Unavailable || p.Place != "contact" {
+		t.Errorf("%d %+v, want 502, unavailable at contact", status, p)
+	}
+}
+
 func TestSiteIsSet(t *testing.T) {
 	t.Parallel()
 	f := start(t)

@@ -69,7 +69,7 @@ type Shape struct {
 	MemoryMiB int
 }
 
-// Config says what the server needs to know beside the store. All fields but CondorRefused are required.
+// Config says what the server needs to know beside the store. All fields but CondorRefused and Facts are required.
 type Config struct {
 	Version  string // of corrald, for /healthz
 	User     string // as whom corrald runs, for /healthz
@@ -92,9 +92,15 @@ type Config struct {
 	// It must leave nothing at the site.
 	CheckSite func(ctx context.Context, site corral.Site, acceptHostKey bool) error
 
+	// Facts says what the batch system of a site has, which need not be recorded yet; nil: sites are created without.
+	Facts func(ctx context.Context, site corral.Site) (corral.SiteFacts, error)
+
 	// Login logs in at a site, or at a contact if the site has no id yet, with the answers that ask gets, and holds the
 	// connection.
 	Login func(ctx context.Context, site corral.Site, ask gridsite.Asker) error
+
+	// Survey finds out what a site is like, at a READY one also what its nodes are like, and records it.
+	Survey func(ctx context.Context, site corral.Site) (corral.SiteFacts, error)
 
 	// ProbeNetwork measures how workers at a READY site would be reached by the pool of a cluster of kind condor.
 	// It must leave nothing at the site.
@@ -146,6 +152,7 @@ func (s *Server) routes() {
 	v1.POST("/sites/:site/probe", s.probeSite)
 	v1.GET("/sites/:site/history", s.siteHistory)
 	v1.GET("/sites/:site/timeline", s.siteTimeline)
+	v1.GET("/sites/:site/waits", s.siteWaits)
 
 	v1.POST("/logins", s.login)
 

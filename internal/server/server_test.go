@@ -111,6 +111,7 @@ type fixture struct {
 	stranger error             // what CheckSite says of a host key that is not accepted
 	unfit    error             // what CheckGlidein says
 	unwell   error             // what ProbeNetwork says
+	ill      error             // what Survey says
 	log      *bytes.Buffer
 	login    func(context.Context, corral.Site, gridsite.Asker) error
 }
@@ -146,6 +147,12 @@ func start(t testing.TB) *fixture {
 		},
 		Releases: f.drawer,
 		Pools:    f.drawer,
+		Survey: func(context.Context, corral.Site) (corral.SiteFacts, error) {
+			yes := true
+			return corral.SiteFacts{At: time.Now().UTC(), Batch: "slurm 22.05.8", Outbound: &yes, Shared: &yes, FreeMiB: 81920, MaxJobs: 2,
+				Queues: []corral.SiteQueue{{Name: "short", Default: true, MaxWalltime: corral.Seconds(time.Hour), Nodes: 8, CPUs: 4, MemoryMiB: 8192}},
+			}, f.ill
+		},
 		ProbeNetwork: func(_ context.Context, site corral.Site, cluster corral.Cluster) (corral.NetworkProbe, error) {
 			return corral.NetworkProbe{Site: site.Name, Cluster: cluster.Name, Broker: corral.BrokerCCB,
 				Reason:   "the pool's side could not connect to this node: 10.1.4.7:40213: timed out; the collector is its broker",

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+	"golang.org/x/term"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+)
+
+func loginSiteCommand(p *printer) *cli.Command {
+	return &cli.Command{
+		Name: "login", Usage: "log in at a site that asks a person", ArgsUsage: "SITE",
+		Description: explained("What the site asks is asked on the terminal: the passphrase of a key, a password, a one-time code. Answers go to corrald and are kept nowhere; it holds the connection, and keys stay open until it ends. When the connection is lost and cannot be made anew without a person, the site says \"login needed\"; its pilots go on meanwhile. "+
+			"The exit code is 5 if the site lets nobody in.",
+			"corral site login hpc"),
+		Action: func(c *cli.Context) error { return loginSite(c, p) },
+	}
+}
+
+func loginSite(c *cli.Context, p *printer) error {
+	ref, err := argument(c, "site")
+	if err != nil {
+		return err
+	}
+	cl, err := connect(c)
+	if err != nil {
+		return err
+	}
+	s, err := cl.Site(c.Context, ref)
+	if err != nil {
+		return err
+	}
+	if err := logIn(c.Context, p, cl, api.NewLogin{Site: ref}); err != nil {
+		return err
+	}
+	p.say("corrald is logged in at %s", s.Contact)
+	return nil
+}
+
+// logIn has the terminal answer what a site asks.
+func logIn(ctx context.Context, p *printer, cl *api.Client, where api.NewLogin) error {
+	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
+	if err != nil {
+		return corral.ErrorAt(corral.Forbidden, "login", "%s%s asks a person, and there is no terminal to ask on: give the command in one, or put the key into an ssh agent that corrald has",
+			where.Site, where.Contact)
+	}
+	defer tty.Close()
+	lines := bufio.NewReader(tty)
+	return cl.Login(ctx, where, func(ctx context.Context, q api.LoginQuestion) ([]string, error) {
+		for _, text := range []string{q.Name, q.Instruction} {
+			if text != "" {
+				fmt.Fprintln(tty, printable(text))
+			}
+		}
+		var answers []string
+		for _, prompt := range q.Prompts {
+			answer, err := answerTo(ctx, tty, lines, prompt)
+			if err != nil {
+				return nil, err
+			}
+			answers = append(answers, answer)
+		}
+		return answers, nil
+	})
+}
+
+// answerTo shows a prompt and reads a line, unseen if it is a secret. An interrupt leaves the terminal as it was.
+func answerTo(ctx context.Context, tty *os.File, lines *bufio.Reader, prompt api.LoginPrompt) (string, error) {
+	fd := int(tty.Fd())
+	before, err := term.GetState(fd)
+	if err != nil {
+		return "", fmt.Errorf("looking at the terminal: %w", err)
+	}
+	type line struct {
+		text string
+		err  error
+	}
+	fmt.Fprint(tty, printable(prompt.Text))
+	read := make(chan line, 1)
+	go func() {
+		if prompt.Echo {
+			text, err := lines.ReadString('\n')
+			read <- line{strings.TrimRight(text, "\r\n"), err}
+			return
+		}
+		text, err := term.ReadPassword(fd)
+		fmt.Fprintln(tty)
+		read <- line{string(text), err}
+	}()
+	select {
+	case l := <-read:
+		if l.err != nil {
+			l.err = corral.Errorf(corral.Failed, "the terminal gave no answer: %w", l.err)
+		}
+		return l.text, l.err
+	case <-ctx.Done():
+		_ = term.Restore(fd, before) // what else could be done about it
+		fmt.Fprintln(tty)
+		return "", context.Cause(ctx)
+	}
+}
+
+// printable is text of a far host without what steers a terminal.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 {
+			return -1
+		}
+		return r
+	}, text)
+}

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"reflect"
+	"slices"
+
+	"github.com/goccy/go-yaml"
+	"github.com/urfave/cli/v2"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+)
+
+func createSiteCommand(p *printer) *cli.Command {
+	return &cli.Command{
+		Name: "create", Usage: "add a site and set it up", ArgsUsage: "NAME",
+		Description: explained("The site is reached, its root looked at and its batch system asked before anything is kept of it. The files that ssh uses, ~/.ssh/config among them, are used as they are; a host that nobody knows is refused without --accept-host-key; on a terminal, what the site asks of a person is asked. "+
+			"A root may begin with a variable of the site in single quotes, as '$SCRATCH/corral' does. With -f the site is read from a YAML or JSON file, with the names of the REST API.",
+			"corral site create here --contact local: --batch fork --wait\n"+
+				"corral site create hpc --contact ssh://ann@hpc.example --batch slurm --queue short --account phys --max-running 4\n"+
+				"corral site create -f site.yaml"),
+		Flags: append([]cli.Flag{
+			&cli.StringFlag{Name: "f", Usage: "read the site from `FILE`, - for stdin"},
+			&cli.StringFlag{Name: "contact", Usage: "how to reach it, as `URL`: local: or ssh://[user@]host[:port]"},
+			&cli.StringFlag{Name: "batch", Usage: "the batch `SYSTEM` for pilots: fork or slurm"},
+			&cli.StringFlag{Name: "head-batch", Usage: "the batch `SYSTEM` for setup and cleanup (default: fork, on the head node)"},
+			&cli.StringFlag{Name: "root", Usage: "`DIR` there that is ours alone (default: one that corrald chooses, through ssh $HOME/.corral/NAME)"},
+			&cli.BoolFlag{Name: "accept-host-key", Usage: "trust the key of a host that is not known yet, and write it into known_hosts"},
+			waitFlag("it is READY"), timeoutFlag(), keyFlag(),
+		}, siteFlags()...),
+		Action: func(c *cli.Context) error { return createSite(c, p) },
+	}
+}
+
+// siteFlags are what may be changed of a site later.
+func siteFlags() []cli.Flag {
+	return append(batchFlags(),
+		&cli.IntFlag{Name: "max-queued", Usage: "let at most `N` attempts wait in its batch system at once (default: 0, no limit)"},
+		&cli.IntFlag{Name: "max-running", Usage: "let at most `N` attempts wait or run (default: 0, no limit)"})
+}
+
+// batchFlags are the options of a batch system, which sites and glideins have.
+func batchFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "queue", Usage: "`QUEUE` or partition of the batch system"},
+		&cli.StringFlag{Name: "account", Usage: "`ACCOUNT` to charge"},
+		&cli.StringFlag{Name: "qos", Usage: "quality of service `QOS` of the batch system"},
+		&cli.StringFlag{Name: "constraint", Usage: "only nodes with these `FEATURES`, as the batch system writes them"},
+		&cli.StringSliceFlag{Name: "site-opt", Usage: "`LINE` for the batch system, as it is; may be repeated"},
+	}
+}
+
+func batchOptions(c *cli.Context) corral.BatchOptions {
+	return corral.BatchOptions{
+		Queue: c.String("queue"), Account: c.String("account"), QOS: c.String("qos"), Constraint: c.String("constraint"),
+		SiteOptions: c.StringSlice("site-opt"),
+	}
+}
+
+func createSite(c *cli.Context, p *printer) error {
+	n, err := newSite(c, p.in)
+	if err != nil {
+		return err
+	}
+	d, err := timeout(c, c.Bool("wait"))
+	if err != nil {
+		return err
+	}
+	cl, err := connect(c)
+	if err != nil {
+		return err
+	}
+	s, err := cl.CreateSite(c.Context, n, c.String("key"))
+	if asksAPerson(err) {
+		if err = logIn(c.Context, p, cl, api.NewLogin{Contact: n.Contact}); err == nil {
+			s, err = cl.CreateSite(c.Context, n, c.String("key"))
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if c.Bool("wait") {
+		if s, err = awaitSite(c, cl, s, corral.SiteReady, d); err != nil {
+			return err
+		}
+	}
+	return show(p, s, siteTable)
+}
+
+// asksAPerson reports whether the site would let in who answers what it asks.
+func asksAPerson(err error) bool {
+	var p *api.Problem
+	return errors.As(err, &p) && p.Kind == corral.Forbidden && p.Place == "login"
+}
+
+// newSite reads the request from flags or from a file. Of the flags only --accept-host-key, which is not the site's,
+// goes with a file.
+func newSite(c *cli.Context, stdin io.Reader) (api.NewSite, error) {
+	n := api.NewSite{
+		Contact: c.String("contact"), Batch: c.String("batch"), HeadBatch: c.String("head-batch"), Root: c.String("root"),
+		MaxQueued: c.Int("max-queued"), MaxRunning: c.Int("max-running"), BatchOptions: batchOptions(c),
+	}
+	file, accept := c.String("f"), c.Bool("accept-host-key")
+	if file == "" {
+		name, err := argument(c, "site name")
+		n.Name, n.AcceptHostKey = name, accept
+		return n, err
+	}
+	if !reflect.DeepEqual(n, api.NewSite{}) || c.NArg() > 0 {
+		return n, corral.ErrorAt(corral.Invalid, "-f", "goes without NAME and flags that say what is in the file")
+	}
+	b, err := readAll(file, stdin)
+	if err != nil {
+		return n, corral.ErrorAt(corral.Invalid, "-f", "%w", err)
+	}
+	n, err = parseSite(file, b)
+	n.AcceptHostKey = n.AcceptHostKey || accept && err == nil
+	return n, err
+}
+
+// readAll reads a file, or stdin for -.
+func readAll(file string, stdin io.Reader) ([]byte, error) {
+	if file != "-" {
+		f, err := os.Open(file)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		stdin = f
+	}
+	b, err := io.ReadAll(io.LimitReader(stdin, api.MaxBody+1))
+	if err == nil && len(b) > api.MaxBody {
+		err = fmt.Errorf("%s is longer than %d bytes", file, api.MaxBody)
+	}
+	return b, err
+}
+
+// parseSite reads a site file, called name in messages, refusing fields that it does not know. YAML
+// holds JSON.
+func parseSite(name string, b []byte) (n api.NewSite, err error) {
+	documents := yaml.NewDecoder(bytes.NewReader(b), yaml.Strict(), yaml.UseJSONUnmarshaler())
+	if err := documents.Decode(&n); err != nil && !errors.Is(err, io.EOF) {
+		return api.NewSite{}, corral.ErrorAt(corral.Invalid, name, "%s", yaml.FormatError(err, false, false))
+	}
+	if err := documents.Decode(new(any)); !errors.Is(err, io.EOF) {
+		return api.NewSite{}, corral.ErrorAt(corral.Invalid, name, "holds more than one site")
+	}
+	return n, nil
+}
+
+func setSiteCommand(p *printer) *cli.Command {
+	return &cli.Command{
+		Name: "set", Usage: "change limits and options of a site", ArgsUsage: "SITE",
+		Description: explained("It holds for the attempts that follow; what no flag names stays. An empty value takes an option away, 0 a limit.",
+			"corral site set hpc --max-queued 2 --queue long\ncorral site set hpc --max-running 0 --account ''"),
+		Flags:  siteFlags(),
+		Action: func(c *cli.Context) error { return setSite(c, p) },
+	}
+}
+
+func setSite(c *cli.Context, p *printer) error {
+	ref, err := argument(c, "site")
+	if err != nil {
+		return err
+	}
+	in := siteChange(c)
+	if in == (api.SetSite{}) {
+		return corral.Errorf(corral.Invalid, "nothing to change; see `%s --help`", c.Command.HelpName)
+	}
+	cl, err := connect(c)
+	if err != nil {
+		return err
+	}
+	s, err := cl.SetSite(c.Context, ref, in)
+	if err != nil {
+		return err
+	}
+	return show(p, s, siteTable)
+}
+
+// siteChange is what the flags say, of those that were given.
+func siteChange(c *cli.Context) (in api.SetSite) {
+	for name, to := range map[string]**string{"queue": &in.Queue, "account": &in.Account, "qos": &in.QOS, "constraint": &in.Constraint} {
+		if c.IsSet(name) {
+			value := c.String(name)
+			*to = &value
+		}
+	}
+	for name, to := range map[string]**int{"max-queued": &in.MaxQueued, "max-running": &in.MaxRunning} {
+		if c.IsSet(name) {
+			value := c.Int(name)
+			*to = &value
+		}
+	}
+	if c.IsSet("site-opt") {
+		lines := slices.DeleteFunc(c.StringSlice("site-opt"), func(line string) bool { return line == "" })
+		in.SiteOptions = &lines
+	}
+	return in
+}
