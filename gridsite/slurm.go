@@ -198,11 +198,6 @@ func (s *Slurm) Estimate(ctx context.Context, spec JobSpec) (time.Time, error) {
 	return parseEstimate(out)
 }
 
-// Survey is described at Surveyor.
-func (s *Slurm) Survey(ctx context.Context, options corral.BatchOptions) (corral.SiteFacts, error) {
-	return surveySlurm(ctx, s.conn, s.root, options)
-}
-
 // each runs a script on all tags that says of which it did not do what it does, and why.
 func (s *Slurm) each(ctx context.Context, what, script string, tags []string, args ...string) error {
 	if err := s.checkTags(tags...); err != nil {
