@@ -64,6 +64,7 @@ func (e *Engine) probe(ctx context.Context, site corral.Site, spec gridsite.JobS
 		return fmt.Errorf("reaching site %s: %w", site.Name, err)
 	}
 	defer access.Conn.Close()
+	setOptions(&spec, site, corral.BatchOptions{})
 	e.probing.Store(spec.Tag, true)
 	defer e.probing.Delete(spec.Tag)
 	if err := e.db.Write(ctx, Actor, func(tx *store.Tx) error { return tx.AddProbe(site.ID, spec.Tag) }); err != nil {

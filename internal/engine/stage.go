@@ -173,6 +173,7 @@ func bootPath(site corral.Site) string {
 // spec describes a job to its site: the pilot binary with the verb of its kind, and its order.
 func (l *siteLoop) spec(ctx context.Context, w reconcile.World, job corral.Job) (gridsite.JobSpec, error) {
 	s := gridsite.JobSpec{Tag: job.Tag, Hosts: 1, CPUs: 1, Walltime: siteJobWalltime}
+	setOptions(&s, w.Site, corral.BatchOptions{})
 	s.Files = map[string][]byte{}
 	o := order.Order{Tag: job.Tag, Root: w.Site.Root}
 	var err error
@@ -271,7 +272,8 @@ func (l *siteLoop) pilotSpec(ctx context.Context, w reconcile.World, job corral.
 		addresses = append(addresses, "relay:"+r)
 	}
 	s.Argv = []string{path.Join(dir, pilotInPackage), "run"}
-	s.Hosts, s.CPUs, s.MemoryMiB, s.Walltime = g.Hosts, g.CPUs, g.MemoryMiB, time.Duration(g.Walltime)
+	s.Hosts, s.CPUs, s.GPUs, s.MemoryMiB, s.Walltime = g.Hosts, g.CPUs, g.GPUs, g.MemoryMiB, time.Duration(g.Walltime)
+	setOptions(s, w.Site, g.BatchOptions)
 	o.Pilot = &order.Pilot{
 		Token:      string(l.e.cfg.Key.Token(job.Tag)),
 		Addresses:  addresses,

@@ -43,6 +43,9 @@ const (
 	ByWalltime    Killed = "walltime"
 	ByCancel      Killed = "cancel"
 	ByDisappeared Killed = "disappeared"
+	ByPreemption  Killed = "preempted"
+	ByNode        Killed = "node"
+	BySite        Killed = "site"
 )
 
 // A Report is a job's own account of its end.
@@ -129,6 +132,12 @@ func outcome(j corral.Job, s Sighting) (o corral.Outcome, transient bool, reason
 		return corral.OutcomeFailed, true, "the batch system ended it at its walltime"
 	case s.Killed == ByDisappeared:
 		return corral.OutcomeLost, true, "its processes disappeared"
+	case s.Killed == ByNode:
+		return corral.OutcomeLost, true, "a node of it failed"
+	case s.Killed == ByPreemption:
+		return corral.OutcomePreempted, true, "the batch system ended it to make room"
+	case s.Killed == BySite:
+		return corral.OutcomePreempted, true, "the site ended it"
 	}
 	return corral.OutcomeFailed, true, noReport(s)
 }
