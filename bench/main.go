@@ -8,7 +8,7 @@
 //
 // It uses a private corrald below a temporary directory, through the API that everybody uses, and
 // leaves nothing behind. `bench limit` measures the bare loop alone, `bench overheads` what Corral adds
-// around an HTCondor pool's jobs, and `bench glideins` many glideins in one pool.
+// around an HTCondor pool's jobs, `bench glideins` many glideins in one pool, and `bench sites` many attempts at one site.
 package main
 
 import (
@@ -33,6 +33,7 @@ const (
 	defaultQueued = 100_000
 	defaultRounds = 10
 	defaultCount  = 200
+	sitesCount    = 1000
 )
 
 // Width is how many tasks run at once: in the bare loop, and as pilots of one cpu.
@@ -45,7 +46,7 @@ type plan struct {
 	hops   int    // tasks in the dependent chain
 	queued int    // tasks in corrald's memory
 	rounds int    // of overheads
-	count  int    // of glideins in one pool
+	count  int    // of glideins in one pool, or at one site
 	dir    string // parent of the temporary directory: its file system is what is measured
 	bin    string // where corrald and pilot are
 	out    string // a file for the report; empty: standard output alone
@@ -74,6 +75,8 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 			return p.measureOverheads(ctx, dir, stdout, stderr)
 		case "glideins":
 			return p.measureGlideins(ctx, dir, stdout, stderr)
+		case "sites":
+			return p.measureSites(ctx, dir, stdout)
 		}
 		return p.measure(ctx, dir, stdout, stderr)
 	}))
@@ -88,12 +91,16 @@ func report(stderr io.Writer, err error) int {
 }
 
 // verbs are what may be measured instead of tasks.
-var verbs = []string{"limit", "overheads", "glideins"}
+var verbs = []string{"limit", "overheads", "glideins", "sites"}
 
 // parse reads the command line; what is one of verbs, or empty.
 func parse(args []string, stderr io.Writer) (p plan, what string, err error) {
 	if len(args) > 0 && slices.Contains(verbs, args[0]) {
 		what, args = args[0], args[1:]
+	}
+	count := defaultCount
+	if what == "sites" {
+		count = sitesCount
 	}
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.SetOutput(stderr)
@@ -102,7 +109,7 @@ func parse(args []string, stderr io.Writer) (p plan, what string, err error) {
 	f.IntVar(&p.hops, "hops", defaultHops, "tasks in the dependent chain")
 	f.IntVar(&p.queued, "queued", defaultQueued, "tasks to queue for the measurement of memory")
 	f.IntVar(&p.rounds, "rounds", defaultRounds, "rounds of overheads")
-	f.IntVar(&p.count, "count", defaultCount, "glideins in one pool")
+	f.IntVar(&p.count, "count", count, "glideins in one pool, or attempts at one site")
 	f.StringVar(&p.dir, "dir", os.TempDir(), "`directory` to work below; its file system is measured")
 	f.StringVar(&p.bin, "bin", "bin", "`directory` with corrald and pilot")
 	f.StringVar(&p.out, "out", "", "write the report to `file`, too")
@@ -110,7 +117,7 @@ func parse(args []string, stderr io.Writer) (p plan, what string, err error) {
 		return p, what, err
 	}
 	if f.NArg() > 0 || min(p.tasks, p.pairs, p.hops, p.queued, p.rounds, p.count) < 1 {
-		fmt.Fprintln(stderr, "usage: bench [limit|overheads|glideins] [flags]; all numbers are at least 1")
+		fmt.Fprintln(stderr, "usage: bench [limit|overheads|glideins|sites] [flags]; all numbers are at least 1")
 		f.PrintDefaults()
 		return p, what, flag.ErrHelp
 	}

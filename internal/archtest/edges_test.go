@@ -93,6 +93,8 @@ var edges = map[string]map[string]string{
 
 	"bench": {
 		root: "runs and their reports", "api": "asks corrald", "dag": "makes workflows", "internal/disk": "where it measures",
+		"gridsite": "simulates a batch system", "internal/engine": "measures its steps", "internal/order": "reads orders, writes reports", "internal/store": "asks for glideins",
+		"packages": "signs a package", "pool": "needs no worker",
 		"internal/personal": "starts corrald", "internal/version": "names what it measured", "internal/xdg": "a layout in a temporary folder", "workflow": "makes workflows",
 	},
 

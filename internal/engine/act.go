@@ -132,7 +132,10 @@ func (l *siteLoop) send(ctx context.Context, w reconcile.World, job corral.Job) 
 	if err != nil {
 		return l.unsendable(ctx, job, err)
 	}
-	id, err := l.access.Batch(job.Kind).Submit(ctx, spec)
+	if err := l.avoid(ctx, w.Site, job, &spec); err != nil {
+		return err
+	}
+	id, err := l.submitJob(ctx, job, spec)
 	if refused := refusal(err); refused != nil {
 		return l.moveJob(ctx, job, corral.JobEvent{
 			Move: corral.JobEnd, At: time.Now().UTC(), Outcome: corral.OutcomeFailed,

@@ -138,9 +138,9 @@ func (c *Clusters) dispatched(id corral.ClusterID) []corral.Worker {
 	return d.Workers()
 }
 
-// registered counts the workers of each attempt that are in the clusters of glideins now.
-func (c *Clusters) registered(glideins []corral.Glidein) map[corral.JobID]int {
-	n := map[corral.JobID]int{}
+// registered returns the workers of each attempt that are in the clusters of glideins now.
+func (c *Clusters) registered(glideins []corral.Glidein) map[corral.JobID][]corral.Worker {
+	workers := map[corral.JobID][]corral.Worker{}
 	seen := map[corral.ClusterID]bool{}
 	for _, g := range glideins {
 		if seen[g.Cluster] {
@@ -149,11 +149,11 @@ func (c *Clusters) registered(glideins []corral.Glidein) map[corral.JobID]int {
 		seen[g.Cluster] = true
 		for _, w := range c.Workers(g.Cluster) {
 			if w.Connected {
-				n[w.Attempt]++
+				workers[w.Attempt] = append(workers[w.Attempt], w)
 			}
 		}
 	}
-	return n
+	return workers
 }
 
 // mint makes a token for the workers of an attempt of an HTCondor cluster.

@@ -25,7 +25,7 @@ import (
 // Actor is the name under which corrald itself changes things.
 const Actor = "corrald"
 
-// Config says where the engine's collaborators are. All fields but Supply, Tokens and Reach are required.
+// Config says where the engine's collaborators are. All fields but Supply, Tokens, Reach and Open are required.
 type Config struct {
 	Key     Key                 // makes the attempts' tokens
 	Depot   *Depot              // where worker packages and pilot binaries come from
@@ -33,6 +33,9 @@ type Config struct {
 	Supply  Supply              // how packages get to sites
 	Tokens  reconcile.Lifetimes // of tokens for HTCondor pools; the zero value means the usual ones
 	Reach   *Reach              // the connections to sites; nil: its own, with the user's ssh files
+
+	// Open reaches a site, in place of Reach: a simulated one, say.
+	Open func(context.Context, corral.Site) (gridsite.Access, error)
 }
 
 // usualTokens are good for a day in the queue, and for a clock, or a batch system, that is late by minutes.
@@ -61,7 +64,10 @@ func New(lg *slog.Logger, db *store.DB, clusters *Clusters, cfg Config) *Engine 
 	if cfg.Reach == nil {
 		cfg.Reach = NewReach(gridsite.SSHOptions{})
 	}
-	return &Engine{lg: lg, db: db, clusters: clusters, cfg: cfg, open: cfg.Reach.Open, catalog: newCatalog(lg, db, cfg.Depot, cfg.Supply.Pace)}
+	if cfg.Open == nil {
+		cfg.Open = cfg.Reach.Open
+	}
+	return &Engine{lg: lg, db: db, clusters: clusters, cfg: cfg, open: cfg.Open, catalog: newCatalog(lg, db, cfg.Depot, cfg.Supply.Pace)}
 }
 
 // Catalog returns what the engine knows of packages.

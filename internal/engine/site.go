@@ -32,6 +32,7 @@ type siteLoop struct {
 	nextPoll     time.Time
 	missing      map[string]time.Time       // :: tag → since when the site has not known it
 	pruned       map[string]time.Time       // :: the site's id of a job that came in twice → when it was cancelled last
+	worked       map[string]time.Time       // :: host → when a worker registered from it last
 	told         map[corral.JobID]bool      // attempts whose dispatcher was asked to drain them
 	reports      map[string]order.Report    // :: tag → what an ended job said, until that is recorded
 	ended        bool                       // an attempt has, or may have before this loop began
@@ -53,6 +54,7 @@ func newSiteLoop(e *Engine, id corral.SiteID) *siteLoop {
 		e: e, id: id, ended: true,
 		missing: map[string]time.Time{},
 		pruned:  map[string]time.Time{},
+		worked:  map[string]time.Time{},
 		told:    map[corral.JobID]bool{},
 		reports: map[string]order.Report{},
 		placed:  map[corral.JobID]time.Time{},
@@ -60,6 +62,9 @@ func newSiteLoop(e *Engine, id corral.SiteID) *siteLoop {
 		missed:  map[string]time.Time{},
 	}
 }
+
+// Stepped is what the debug log says of each step of a site's loop, with commands and took.
+const Stepped = "stepped"
 
 // step observes, decides and acts once and returns how long nothing needs to be looked at.
 func (l *siteLoop) step(ctx context.Context, now time.Time) (time.Duration, error) {
@@ -78,6 +83,7 @@ func (l *siteLoop) step(ctx context.Context, now time.Time) (time.Duration, erro
 	if err == nil {
 		err = l.outOfTrouble(ctx)
 	}
+	l.e.lg.Debug(Stepped, "site", l.id, "commands", l.commands, "took", time.Since(now))
 	switch {
 	case err != nil && w.Site.State == corral.SiteDeleted && ctx.Err() == nil:
 		return pollSoon, l.giveUp(ctx, live, err)
@@ -316,7 +322,8 @@ func (l *siteLoop) moveJob(ctx context.Context, j corral.Job, ev corral.JobEvent
 func (l *siteLoop) noteWorkers(ctx context.Context, glideins []corral.Glidein, live []corral.Job) error {
 	registered := l.e.clusters.registered(glideins)
 	for _, j := range live {
-		n := registered[j.ID]
+		l.noteHosts(registered[j.ID])
+		n := len(registered[j.ID])
 		if j.Kind != corral.PilotJob || n <= j.Workers {
 			continue
 		}

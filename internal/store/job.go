@@ -214,6 +214,17 @@ func (t *Tx) AttemptsOver(site corral.SiteID, skip, limit int) ([]corral.Job, er
 	return recent[min(skip, len(recent)):], err
 }
 
+// NodeReports lists a site's attempts that ended since then and named a node that was of no use to them, the last to end
+// first, a thousand at most.
+func (t *Tx) NodeReports(site corral.SiteID, since time.Time) ([]corral.Job, error) {
+	c := conditions{order: "ended_at_ms desc", limit: 1000}
+	c.add(attemptOver)
+	c.add("site_id = ?", site)
+	c.add("ended_at_ms >= ?", at(&since))
+	c.add("node <> ''")
+	return jobs.list(t, c)
+}
+
 // MoveJob applies an event to a job and settles its glidein. The event's time is what a site's clock
 // said: it is moved to between the job's last event and Now if it lies outside, and is Now if zero.
 func (t *Tx) MoveJob(id corral.JobID, e corral.JobEvent) (corral.Job, error) {
