@@ -31,6 +31,7 @@ const (
 // A greeting is a connection on which this side was admitted.
 type greeting struct {
 	*conn
+	by     string // the address that was dialled
 	terms  *welcome
 	sentAt time.Time // of the hello: a lease counts from here
 	gotAt  time.Time // of the welcome
@@ -43,7 +44,10 @@ func dial(ctx context.Context, addresses []string, digest string, h *hello) (*gr
 		nc, err := h.connect(ctx, address, digest)
 		if err == nil {
 			var g *greeting
-			if g, err = greet(ctx, nc, h); err == nil || errors.Is(err, ErrRefused) {
+			if g, err = greet(ctx, nc, h); err == nil {
+				g.by = address
+			}
+			if err == nil || errors.Is(err, ErrRefused) {
 				return g, err
 			}
 		}

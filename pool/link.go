@@ -33,6 +33,7 @@ const (
 type Link struct {
 	lg     *slog.Logger
 	cfg    PilotConfig
+	by     string
 	offset time.Duration
 	lease  time.Duration
 
@@ -58,7 +59,7 @@ func DialPilot(ctx context.Context, lg *slog.Logger, cfg PilotConfig) (*Link, er
 	}
 	life, cancel := context.WithCancel(context.Background())
 	l := &Link{
-		lg: lg, cfg: cfg, cancel: cancel, done: make(chan struct{}),
+		lg: lg, cfg: cfg, by: g.by, cancel: cancel, done: make(chan struct{}),
 		offset:   g.terms.Now.Sub(g.sentAt.Add(g.gotAt.Sub(g.sentAt) / 2)),
 		lease:    time.Duration(g.terms.LeaseMS) * time.Millisecond,
 		commands: make(chan Command, 2), changed: make(chan struct{}), answers: map[int64]chan *message{},
@@ -76,6 +77,9 @@ func (c PilotConfig) hello() *hello {
 // ClockOffset is how far the dispatcher's clock was ahead of this one's when the link was made, as
 // exactly as half a round trip.
 func (l *Link) ClockOffset() time.Duration { return l.offset }
+
+// By is the address at which the dispatcher was reached when the link was made.
+func (l *Link) By() string { return l.by }
 
 // Lease is how long workers of the dispatcher keep their tasks without an answer, as it said when the
 // link was made.

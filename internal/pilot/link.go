@@ -65,7 +65,7 @@ func (s *supervisor) connected(d dialed) {
 			s.fail(r.Transient, r.Reason)
 			return
 		}
-		s.say("pilot started", "on "+s.me.Host)
+		s.say("pilot started", "on "+s.me.Host+", by "+s.link.By())
 	}
 }
 
