@@ -94,6 +94,10 @@ func (s *service) start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- pool.NewPort(lg, s).ServeUnix(ctx, s.socket) }()
+	eventually(s.t, "the port", func() bool { // else giveAway might find no socket, and pilots of others had no route
+		_, err := os.Stat(s.socket)
+		return err == nil
+	})
 	s.stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-done; err != nil {
