@@ -315,6 +315,7 @@ func TestHostsDoNotOutliveTheirSupervisor(t *testing.T) {
 				t.Error(err)
 			}
 		}
+		eventually(t, "their end", func() bool { return !slices.ContainsFunc(escaped, alive) })
 		within(t, "the job's end", r.exit)
 	})
 }
