@@ -1,0 +1,93 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/gridsite/gridsitetest"
+)
+
+func startSlurm(t testing.TB, environment ...string) *gridsitetest.Slurm {
+	t.Helper()
+	slurm, err := gridsitetest.StartSlurm(environment)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := slurm.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return slurm
+}
+
+// queue returns what of a Slurm's jobs has not ended.
+func queue(t testing.TB, slurm *gridsitetest.Slurm) string {
+	t.Helper()
+	out, err := slurm.Command("squeue", "--noheader").CombinedOutput()
+	if err != nil {
+		t.Fatalf("squeue: %v: %s", err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// behindSSH starts the head node of a Slurm, which the user can log in to.
+func (u *user) behindSSH(slurm *gridsitetest.Slurm) *gridsitetest.SSHD {
+	u.t.Helper()
+	sshd := gridsitetest.StartSSHD(u.t, "SetEnv "+strings.Join(slurm.Environ(), " "))
+	if err := os.Symlink(sshd.SSH(""), u.dir+"/.ssh"); err != nil {
+		u.t.Fatal(err)
+	}
+	return sshd
+}
+
+// Three pilots of two nodes each on a Slurm behind ssh, and one on this machine, do one workflow together.
+func TestSlurmSite(t *testing.T) {
+	t.Parallel()
+	u := newUser(t)
+	slurm := startSlurm(t)
+	sshd := u.behindSSH(slurm)
+	root := u.dir + "/far"
+	u.must("up")
+	u.must("site", "create", "hpc", "--contact", sshd.Contact(), "--batch", "slurm", "--root", root, "--wait", "--timeout", "3m")
+	for range 3 {
+		u.must("glidein", "create", "--site", "hpc", "--hosts", "2", "--walltime", "20m")
+	}
+	u.must("glidein", "create", "--site", "local", "--wait", "--timeout", "1m")
+	u.until("seven workers", 2*time.Minute, func() bool { return len(u.workers()) == 7 })
+	hosts := map[string]bool{}
+	for _, w := range u.workers() {
+		hosts[w.Host] = true
+	}
+	if len(hosts) < 4 { // two pilots fit into two nodes
+		t.Errorf("workers of %v, want of this machine and three nodes at least", hosts)
+	}
+	run := u.must("run", u.workflow("steps", steps(42, 500*time.Millisecond)...), "-q")
+	got := u.run(run)
+	if got.State != corral.RunSucceeded || got.Report.Requeued != 0 {
+		t.Errorf("run is %s with %d requeued: %s", got.State, got.Report.Requeued, got.Reason)
+	}
+	wantOutputs(t, got.Dir, 42)
+	for _, w := range u.workers() {
+		if w.DoneTasks == 0 {
+			t.Errorf("worker %s on %s has done nothing", w.ID, w.Host)
+		}
+	}
+	u.must("site", "remove", "hpc", "--wait", "--timeout", "2m")
+	if left := queue(t, slurm); left != "" {
+		t.Errorf("left in the queue: %s", left)
+	}
+	for _, dir := range []string{root, filepath.Join(sshd.Dir, "home")} {
+		if left := files(t, dir); len(left) != 0 {
+			t.Errorf("left in %s: %v", dir, left)
+		}
+	}
+	if _, err := os.Stat(root); !os.IsNotExist(err) {
+		t.Errorf("the root is still there: %v", err)
+	}
+	u.must("down")
+}
