@@ -18,7 +18,7 @@ func createGlideinCommand(p *printer) *cli.Command {
 		Description: explained("With --wait it returns when the cpus of the registered workers sum to hosts × cpus, which is later than that the job runs.",
 			"corral glidein create --site local --hosts 2 --walltime 1h --idle 5m --wait\n"+
 				"corral glidein create --site local --cluster mine --cpus 8 --slots static\n"+
-				"corral glidein create --site hpc --hosts 4 --cpus 2 --queue short --walltime 30m --wait\n"+
+				"corral glidein create --site hpc --hosts 4 --cpus 2 --queue short --wait\n"+
 				"id=$(corral glidein create --site local --key pilots-of-today -q)"),
 		Flags: slices.Concat([]cli.Flag{
 			siteFlag(), clusterFlag(),

@@ -22,7 +22,7 @@ func createSiteCommand(p *printer) *cli.Command {
 		Description: explained("The site is reached, its root looked at and its batch system asked before anything is kept of it. The files that ssh uses, ~/.ssh/config among them, are used as they are; a host that nobody knows is refused without --accept-host-key; on a terminal, what the site asks of a person is asked. "+
 			"A root may begin with a variable of the site in single quotes, as '$SCRATCH/corral' does. With -f the site is read from a YAML or JSON file, with the names of the REST API.",
 			"corral site create here --contact local: --batch fork --wait\n"+
-				"corral site create hpc --contact ssh://ann@hpc.example --batch slurm --queue short --account phys --max-running 4\n"+
+				"corral site create hpc --contact ssh://ann@hpc --batch slurm --max-running 4\n"+
 				"corral site create -f site.yaml"),
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "f", Usage: "read the site from `FILE`, - for stdin"},
