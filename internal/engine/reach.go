@@ -38,21 +38,27 @@ func NewReach(options gridsite.SSHOptions) *Reach {
 
 // Open reaches a site and its batch systems. To close what it returns closes nothing that others use.
 func (r *Reach) Open(ctx context.Context, site corral.Site) (gridsite.Access, error) {
-	contact, err := gridsite.ParseContact(site.Contact)
+	conn, err := r.conn(ctx, site)
 	if err != nil {
 		return gridsite.Access{}, err
 	}
-	var conn gridsite.Conn
-	if contact.Transport == "ssh" {
-		s, err := r.ssh(site)
-		if err != nil {
-			return gridsite.Access{}, err
-		}
-		conn = shared{s}
-	} else if conn, err = gridsite.Dial(ctx, site.Contact); err != nil {
-		return gridsite.Access{}, err
-	}
 	return gridsite.NewAccess(conn, site)
+}
+
+// conn returns the way to a site, which is tried once it is used.
+func (r *Reach) conn(ctx context.Context, site corral.Site) (gridsite.Conn, error) {
+	contact, err := gridsite.ParseContact(site.Contact)
+	if err != nil {
+		return nil, err
+	}
+	if contact.Transport != "ssh" {
+		return gridsite.Dial(ctx, site.Contact)
+	}
+	s, err := r.ssh(site)
+	if err != nil {
+		return nil, err
+	}
+	return shared{s}, nil
 }
 
 // enter reaches a site that somebody is busy with: it is tried now, whatever became of the last attempt.
@@ -80,11 +86,11 @@ func (r *Reach) enter(ctx context.Context, site corral.Site, acceptHostKey bool)
 // Login logs in at a site with the answers of a person, and holds the connection; with those of a site that is to be
 // created it waits for it.
 func (r *Reach) Login(ctx context.Context, site corral.Site, ask gridsite.Asker) error {
-	access, err := r.Open(ctx, site)
+	conn, err := r.conn(ctx, site)
 	if err != nil {
 		return err
 	}
-	s, ok := access.Conn.(shared)
+	s, ok := conn.(shared)
 	if !ok {
 		return corral.ErrorAt(corral.Invalid, "contact", "%s is this machine, where nobody logs in", site.Contact)
 	}
@@ -172,8 +178,8 @@ fi
 t=$(mktemp -d "$d/.corral-XXXXXX") && rmdir -- "$t"
 `
 
-// CheckSite reports why a site cannot be used: it is not reached, or its root is not writable, or has files of others
-// in it. It leaves nothing there; a host key that is accepted is written into the user's known_hosts.
+// CheckSite reports why a site cannot be used: it is not reached, its root is not writable, or has files of others in
+// it, or its batch system takes no job with its options. It leaves nothing there; a host key that is accepted is written into the user's known_hosts.
 func (r *Reach) CheckSite(ctx context.Context, site corral.Site, acceptHostKey bool) error {
 	if !path.IsAbs(site.Root) || strings.ContainsFunc(site.Root, unicode.IsControl) {
 		return corral.ErrorAt(corral.Invalid, "root", "%.80q is no absolute path, or has a control character in it", site.Root)
@@ -190,7 +196,7 @@ func (r *Reach) CheckSite(ctx context.Context, site corral.Site, acceptHostKey b
 	if why != "" {
 		return corral.ErrorAt(corral.Invalid, "root", "%s at %s cannot be the root of a site: %s", site.Root, site.Contact, why)
 	}
-	return nil
+	return checkOptions(ctx, site, access.Pilots)
 }
 
 // checkRoot returns why a directory cannot be the root of a site, empty if it can.

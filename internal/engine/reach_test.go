@@ -113,7 +113,7 @@ func TestSSHSiteWaitsForLogin(t *testing.T) {
 	if err := w.cfg.Reach.CheckSite(t.Context(), planned, false); !errors.As(err, &login) || !login.Answerable {
 		t.Fatalf("CheckSite = %v, want a login that a person can help with", err)
 	}
-	if err := e.Login(t.Context(), planned, answer); err != nil {
+	if err := e.Login(t.Context(), corral.Site{Contact: d.Contact()}, answer); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.cfg.Reach.CheckSite(t.Context(), planned, false); err != nil {
