@@ -104,7 +104,7 @@ func (c *Clusters) Queue(id corral.ClusterID) (run.Queue, error) {
 		return nil, err
 	}
 	if cluster.State != corral.ClusterReady {
-		return nil, corral.ErrorAt(corral.Conflict, "cluster "+cluster.Name, "is %s", cluster.State)
+		return nil, corral.ErrorAt(corral.Conflict, "cluster "+cluster.Name, "%s", cluster.Idle())
 	}
 	if cluster.Kind == corral.Condor {
 		if c.pools == nil {
