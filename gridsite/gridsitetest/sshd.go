@@ -149,7 +149,9 @@ func (d *SSHD) Start(t testing.TB) {
 	if err := d.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(time.Minute); ; <-tick.C {
 		conn, err := net.Dial("tcp", "127.0.0.1:"+d.Port)
 		if err == nil {
 			conn.Close()
