@@ -55,16 +55,16 @@ func (s site) startBy(bin string, nodes ...string) *run {
 // startBySrun starts a pilot as a job of Slurm.
 func (s site) startBySrun(hosts int) *run {
 	s.t.Helper()
-	script := fmt.Sprintf("#!/bin/sh\nexport CORRAL_NODES=\"$(echo $(scontrol show hostnames))\" CORRAL_FANOUT=srun CORRAL_JOB_TAG='%s'\nexec '%s' run --dir '%s'\n",
-		s.root, s.ownProgram(), s.dir)
-	file := filepath.Join(s.root, "script")
+	file, status := filepath.Join(s.root, "script"), filepath.Join(s.root, "status")
+	script := fmt.Sprintf("#!/bin/sh\nexport CORRAL_NODES=\"$(echo $(scontrol show hostnames))\" CORRAL_FANOUT=srun CORRAL_JOB_TAG='%s'\n"+
+		"'%s' run --dir '%s'\necho $? >'%s.new'\nmv '%[4]s.new' '%[4]s'\n", s.root, s.ownProgram(), s.dir, status)
 	if err := os.WriteFile(file, []byte(script), 0o755); err != nil {
 		s.t.Fatal(err)
 	}
-	argv := []string{"env", "-i"}
-	argv = append(argv, needSlurm(s.t)...)
-	argv = append(argv, "sbatch", "--wait", "--quiet", "--nodes="+strconv.Itoa(hosts), "--ntasks-per-node=1", "--cpus-per-task=2",
-		"--chdir="+s.root, "--output="+filepath.Join(s.root, "output"), file)
+	argv := append([]string{"env"}, needSlurm(s.t).Environ()...)
+	argv = append(argv, "sh", "-c", // sbatch --wait looks every half minute
+		`sbatch --quiet --nodes="$0" --ntasks-per-node=1 --cpus-per-task=2 --chdir="$1" --output="$1/output" "$1/script" &&
+		until [ -s "$1/status" ]; do sleep .2; done; exit "$(cat "$1/status")"`, strconv.Itoa(hosts), s.root)
 	s.t.Cleanup(func() {
 		if s.t.Failed() {
 			log, _ := os.ReadFile(filepath.Join(s.root, "output"))
@@ -332,7 +332,7 @@ case " $* " in
 *" -- blind "*) hidden 1m '` + filepath.Dir(place.dir) + `' ;;
 *" -- full "*) hidden 1m '` + filepath.Join(place.dir, "scratch") + `' ;;
 *" -- cutoff "*) hidden 1m '` + filepath.Dir(s.socket) + `' ;;
-*" -- late "*) echo "welcome to late"; echo "corral pilot host"; echo '{"hello":{"now":"2001-01-01T00:00:00Z","host":"late","pid":1}}'; cat >/dev/null ;;
+*" -- late "*) echo "welcome to late"; echo "corral pilot host"; echo '{"hello":{"now":"2001-01-01T00:00:00Z","host":"late","pid":1}}'; sed -n /leave/q ;;
 *) exec '` + needSSHD(t) + `/ssh' "$@" ;;
 esac
 `

@@ -8,10 +8,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/corral-pilot/corral/gridsite/gridsitetest"
 )
 
 // sshd is a real server that stands for the other nodes of a job, which the tests share; see needSSHD. The folder has a
@@ -97,44 +98,25 @@ func stopSSHD() {
 	}
 }
 
-// slurm is a real one of four nodes on this machine, which the tests share; see needSlurm.
+// slurm is a real one, which the tests share; see needSlurm.
 var slurm struct {
-	once sync.Once
-	dir  string
-	env  []string // of who uses it
-	err  error
+	once    sync.Once
+	cluster *gridsitetest.Slurm
+	err     error
 }
 
-func needSlurm(t *testing.T) (env []string) {
+func needSlurm(t *testing.T) *gridsitetest.Slurm {
 	t.Helper()
-	slurm.once.Do(func() { slurm.err = startSlurm() })
+	slurm.once.Do(func() { slurm.cluster, slurm.err = gridsitetest.StartSlurm([]string{"CPUS=16"}) })
 	if slurm.err != nil {
 		t.Fatal(slurm.err)
 	}
-	return slurm.env
-}
-
-func startSlurm() (err error) {
-	if slurm.dir, err = openFolder("pilot-slurm-"); err != nil {
-		return err
-	}
-	start := exec.Command("../../scripts/slurm", "start", slurm.dir)
-	start.Env = append(os.Environ(), "NODES=4", "CPUS=16")
-	start.Stderr = os.Stderr
-	settings, err := start.Output()
-	if err != nil {
-		return fmt.Errorf("scripts/slurm start: %w", err)
-	}
-	env, err := exec.Command("sh", "-c", `. "$0" && env -0`, strings.TrimSpace(string(settings))).Output()
-	slurm.env = strings.Split(strings.TrimSuffix(string(env), "\x00"), "\x00")
-	return err
+	return slurm.cluster
 }
 
 func stopSlurm() error {
-	if slurm.dir == "" {
+	if slurm.cluster == nil {
 		return nil
 	}
-	stop := exec.Command("../../scripts/slurm", "stop", slurm.dir)
-	stop.Stderr = os.Stderr
-	return errors.Join(stop.Run(), os.RemoveAll(slurm.dir))
+	return slurm.cluster.Stop()
 }
