@@ -1,6 +1,9 @@
 package corral
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // ClusterID identifies a personal cluster.
 type ClusterID int64
@@ -68,6 +71,19 @@ func (c Cluster) Apply(move ClusterMove, reason string, at time.Time) (Cluster, 
 	}
 	c.State, c.Reason, c.UpdatedAt = next, reason, at
 	return c, nil
+}
+
+// Idle says, in words that complete "cluster NAME ", why a cluster that is not READY takes nothing, and what to do.
+func (c Cluster) Idle() string {
+	switch c.State {
+	case ClusterStarting:
+		return "is STARTING: try again when it is READY"
+	case ClusterStopping:
+		return fmt.Sprintf("is STOPPING: `corral cluster start %s` starts it again when it is STOPPED", c.Name)
+	case ClusterStopped, ClusterFailed:
+		return fmt.Sprintf("is %s: `corral cluster start %s` starts it", c.State, c.Name)
+	}
+	return fmt.Sprintf("is %s", c.State)
 }
 
 // A PoolToken is one that lets an attempt's workers into an HTCondor pool. Its text is not kept.

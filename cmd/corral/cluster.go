@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -78,10 +79,10 @@ func onCluster(c *cli.Context, do func(*cli.Context, *api.Client, string) error)
 func envClusterCommand(p *printer) *cli.Command {
 	return &cli.Command{
 		Name: "env", Usage: "print what makes a cluster a shell's own", ArgsUsage: "CLUSTER",
-		Description: explained("The lines are for sh. After them corral takes the cluster unless told otherwise, and of a condor cluster condor_submit, condor_submit_dag, condor_q, condor_status and all the rest work on its pool.",
+		Description: explained("The lines are for sh. After them corral takes the cluster unless told otherwise, and of a condor cluster condor_submit, condor_submit_dag, condor_q, condor_status and all the rest work on its pool. If the cluster cannot be used the only line is false, so that eval fails, too.",
 			`eval "$(corral cluster env mine)" && condor_status`),
 		Action: func(c *cli.Context) error {
-			return onCluster(c, func(c *cli.Context, cl *api.Client, ref string) error {
+			err := onCluster(c, func(c *cli.Context, cl *api.Client, ref string) error {
 				env, err := cl.ClusterEnv(c.Context, ref)
 				if err != nil {
 					return err
@@ -92,6 +93,11 @@ func envClusterCommand(p *printer) *cli.Command {
 				_, err = fmt.Fprint(p.out, shellLines(env))
 				return err
 			})
+			if err != nil && p.format == formTable { // a shell gives eval the status of the last line
+				_, errPrint := fmt.Fprintln(p.out, "false")
+				err = errors.Join(err, errPrint)
+			}
+			return err
 		},
 	}
 }

@@ -19,9 +19,9 @@ import (
 // Newest returns the name of the catalog's newest package for a pool on this machine, or, without one, the
 // folder of the HTCondor that is installed here. The error is Unsatisfiable if there is neither.
 func (c *Catalog) Newest(ctx context.Context) (ref string, err error) {
-	p, err := c.newestPool(ctx)
-	if corral.KindOf(err) == corral.Unsatisfiable {
-		return installed(err)
+	p, unfit, err := c.newestPool(ctx)
+	if p.Name == "" && err == nil {
+		return installed(unfit)
 	}
 	return p.Name, err
 }
@@ -65,11 +65,12 @@ func machine() corral.Platform {
 	return corral.Platform{OS: "linux", Arch: htcondor.Arch()}
 }
 
-// newestPool returns the catalog's newest package for a pool that runs on this machine.
-func (c *Catalog) newestPool(ctx context.Context) (packages.Signed, error) {
+// newestPool returns the catalog's newest package for a pool that runs on this machine, the zero value if there is none;
+// unfit says what is wrong with those that there are.
+func (c *Catalog) newestPool(ctx context.Context) (newest packages.Signed, unfit string, err error) {
 	var available []packages.Package
 	signed := map[string]packages.Signed{} // :: digest → package
-	err := c.db.View(ctx, func(tx *store.Tx) error {
+	err = c.db.View(ctx, func(tx *store.Tx) error {
 		all, err := tx.Packages(store.Filter{})
 		for _, p := range all {
 			if p.What == htcondor.Pool {
@@ -80,21 +81,24 @@ func (c *Catalog) newestPool(ctx context.Context) (packages.Signed, error) {
 		return err
 	})
 	if err != nil {
-		return packages.Signed{}, fmt.Errorf("listing packages: %w", err)
+		return newest, "", fmt.Errorf("listing packages: %w", err)
 	}
 	p, err := packages.Choose(machine(), available)
-	return signed[p.Digest], err
+	if err != nil && len(available) > 0 {
+		unfit = "; " + err.Error()
+	}
+	return signed[p.Digest], unfit, nil
 }
 
-// installed returns the folder of the HTCondor whose master is found by its name. why says what else there
-// is not.
-func installed(why error) (dir string, err error) {
+// installed returns the folder of the HTCondor whose master is found by its name. unfit says what is wrong with the packages
+// that there are.
+func installed(unfit string) (dir string, err error) {
 	master, err := exec.LookPath("condor_master")
 	if err == nil {
 		master, err = filepath.EvalSymlinks(master)
 	}
 	if err != nil {
-		return "", corral.Errorf(corral.Unsatisfiable, "no HTCondor here: `corral package build --from-debian trixie` makes one (%w)", why)
+		return "", corral.Errorf(corral.Unsatisfiable, "no HTCondor here: `corral package build --from-debian trixie` makes one%s", unfit)
 	}
 	return filepath.Dir(filepath.Dir(master)), nil // of DIR/sbin/condor_master
 }

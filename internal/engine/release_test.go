@@ -192,7 +192,7 @@ func TestReleaseThatIsInstalled(t *testing.T) {
 	dir, path := filepath.Join(t.TempDir(), "htcondor"), t.TempDir()
 	t.Setenv("PATH", path)
 	_, _, err := catalog.Release(t.Context(), "")
-	if corral.KindOf(err) != corral.Unsatisfiable || !strings.Contains(err.Error(), "no HTCondor here: `corral package build --from-debian trixie` makes one") {
+	if corral.KindOf(err) != corral.Unsatisfiable || err.Error() != "no HTCondor here: `corral package build --from-debian trixie` makes one" {
 		t.Errorf("Release without any = %v, want Unsatisfiable with what to do", err)
 	}
 	if err := errors.Join(os.CopyFS(dir, poolFiles("10.4.2")), os.Symlink(filepath.Join(dir, "sbin/condor_master"), filepath.Join(path, "condor_master"))); err != nil {

@@ -176,7 +176,7 @@ func (p *Pools) ready(ctx context.Context, id corral.ClusterID) (*keeper, corral
 	case c.State == corral.ClusterStarting:
 		return nil, c, condor.Tools{}, corral.ErrorAt(corral.Unavailable, place, "its pool is still starting")
 	case c.State != corral.ClusterReady:
-		return nil, c, condor.Tools{}, corral.ErrorAt(corral.Conflict, place, "is %s", c.State)
+		return nil, c, condor.Tools{}, corral.ErrorAt(corral.Conflict, place, "%s", c.Idle())
 	}
 	k := p.keeper(id)
 	tools, ok := k.commands()

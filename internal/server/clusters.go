@@ -134,7 +134,7 @@ func unused(tx *store.Tx, cluster corral.Cluster) error {
 	if len(users) == 0 {
 		return nil
 	}
-	return corral.Errorf(corral.Conflict, "cluster %s is needed by %s", cluster.Name, strings.Join(users, ", "))
+	return corral.Errorf(corral.Conflict, "cluster %s is needed by %s: remove glideins (`corral glidein remove`) and cancel runs (`corral runs cancel`) first", cluster.Name, strings.Join(users, ", "))
 }
 
 // unfinished are the states of runs that need their cluster.

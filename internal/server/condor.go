@@ -152,7 +152,7 @@ func (s *Server) clusterEnv(c echo.Context) error {
 		return err
 	}
 	if k.State != corral.ClusterReady {
-		return corral.ErrorAt(corral.Conflict, "cluster", "%s is %s", k.Name, k.State)
+		return corral.ErrorAt(corral.Conflict, "cluster", "%s %s", k.Name, k.Idle())
 	}
 	assignments := []string{"CORRAL_CLUSTER=" + k.Name}
 	if k.Kind == corral.Condor {

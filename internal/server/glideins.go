@@ -103,7 +103,7 @@ func whereOf(tx *store.Tx, in api.NewGlidein) (site corral.Site, cluster corral.
 		return site, cluster, err
 	}
 	if cluster.State != corral.ClusterReady {
-		err = corral.ErrorAt(corral.Conflict, "cluster", "%s is %s", cluster.Name, cluster.State)
+		err = corral.ErrorAt(corral.Conflict, "cluster", "%s %s", cluster.Name, cluster.Idle())
 	}
 	return site, cluster, err
 }

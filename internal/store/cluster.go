@@ -147,7 +147,7 @@ func (t *Tx) unused(c corral.Cluster) error {
 		return err
 	}
 	if live+running > 0 {
-		return corral.Errorf(corral.Conflict, "cluster %s is needed by %d glideins and %d runs", c.Name, live, running)
+		return corral.Errorf(corral.Conflict, "cluster %s is needed by %d glideins and %d runs: remove and cancel them first", c.Name, live, running)
 	}
 	return nil
 }

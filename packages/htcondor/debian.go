@@ -109,10 +109,16 @@ func (d Debian) fetch(ctx context.Context, arch string) ([]string, error) {
 	}
 	d.say("reading what Debian %s has", d.Suite)
 	if err := a.run(ctx, io.Discard, "update"); err != nil {
+		if strings.Contains(err.Error(), "does not have a Release file") {
+			err = corral.Errorf(corral.Unsatisfiable, "this machine's mirror of Debian has no suite of that name; trixie is one")
+		}
 		return nil, err
 	}
 	d.say("downloading HTCondor and what it needs")
 	if err := a.run(ctx, io.Discard, "install", "--download-only", "condor"); err != nil {
+		if strings.Contains(err.Error(), "Unable to locate package") {
+			err = corral.Errorf(corral.Unsatisfiable, "that suite has no HTCondor; trixie has")
+		}
 		return nil, err
 	}
 	debs, err := a.downloaded(ctx)
