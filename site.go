@@ -96,7 +96,7 @@ type SiteFacts struct {
 	Outbound  *bool       `json:"outbound,omitempty"`   // worker nodes reach corrald's worker port; nil: not measured
 	Shared    *bool       `json:"shared,omitempty"`     // worker nodes see the site's root; nil: not measured
 	Node      string      `json:"node,omitempty"`       // one that was looked at: its C library, and what it sees; empty: none was
-	FreeMiB   int64       `json:"free_mib"`             // where the root is or will be
+	FreeMiB   int64       `json:"free_mib"`             // that may be written where the root is or will be; -1: not known
 	QuotaMiB  int64       `json:"quota_mib,omitempty"`  // what a quota still allows; 0: none is known
 	Notes     []string    `json:"notes,omitempty"`      // what could not be found out, and why
 }

@@ -125,6 +125,7 @@ func surveySpace(said sections, facts *corral.SiteFacts) {
 		device, facts.FreeMiB, err = parseDF(out)
 	}
 	if err != nil {
+		facts.FreeMiB = -1
 		note(facts, "the free space", err)
 		return
 	}
@@ -138,9 +139,11 @@ func surveySpace(said sections, facts *corral.SiteFacts) {
 	case err != nil:
 		note(facts, "the quota", err)
 	case ok && left == 0:
+		facts.FreeMiB = 0
 		facts.Notes = append(facts.Notes, "the quota on "+device+" is used up")
 	case ok:
 		facts.QuotaMiB = max(1, left>>10)
+		facts.FreeMiB = min(facts.FreeMiB, left>>10)
 	}
 }
 

@@ -63,6 +63,14 @@ func TestSurveyOfSlurm(t *testing.T) {
 		{name: "accounting that does not answer", transcript: accounts,
 			change: strings.NewReplacer("MARK end associations 0 ", "MARK end associations 1 sacctmgr: error: Connection refused").Replace,
 			want:   `"max_jobs":0,"notes":["what the user may have is not known: sacctmgr: sacctmgr: error: Connection refused"],"queues":[{"name":"normal","max_walltime_s":86400}]`},
+		{name: "a quota", transcript: accounts,
+			change: strings.NewReplacer("MARK end quota 1", "/dev/vda 3076 0 20480 0 2 0 0 0\nMARK end quota 0").Replace,
+			want:   `"free_mib":16,"quota_mib":16,"notes":null`},
+		{name: "a quota that is used up", transcript: accounts,
+			change: strings.NewReplacer("MARK end quota 1", "/dev/vda 20480* 0 20480 0 2 0 0 0\nMARK end quota 1").Replace,
+			want:   `"free_mib":0,"quota_mib":0,"notes":["the quota on /dev/vda is used up"]`},
+		{name: "no df", transcript: accounts, change: strings.NewReplacer("MARK end space 0 ", "MARK end space 127 sh: df: not found").Replace,
+			want: `"free_mib":-1,"notes":["the free space is not known: sh: df: not found"]`},
 		{name: "a greeting between the lines", transcript: accounts, change: strings.NewReplacer("MARK begin", "Welcome!\nMARK begin").Replace,
 			want: `"max_jobs":2,"notes":null,"free_mib":72819`},
 	}
@@ -249,7 +257,7 @@ func FuzzSurveyOfSlurm(f *testing.F) {
 				t.Errorf("queue %+v", q)
 			}
 		}
-		if facts.FreeMiB < 0 || facts.QuotaMiB < 0 || facts.MaxJobs < 0 || facts.MaxSubmit < 0 {
+		if facts.FreeMiB < -1 || facts.QuotaMiB < 0 || facts.MaxJobs < 0 || facts.MaxSubmit < 0 {
 			t.Errorf("facts %+v", facts)
 		}
 	})

@@ -2,6 +2,8 @@ package engine
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"slices"
 
 	"github.com/corral-pilot/corral"
@@ -16,4 +18,23 @@ func setOptions(spec *gridsite.JobSpec, site corral.Site, own corral.BatchOption
 	spec.QOS = cmp.Or(own.QOS, site.QOS)
 	spec.Constraint = cmp.Or(own.Constraint, site.Constraint)
 	spec.Lines = slices.Concat(site.SiteOptions, own.SiteOptions)
+}
+
+// checkOptions reports why the batch system of a site would take no job with the site's options, if it can be asked.
+func checkOptions(ctx context.Context, site corral.Site, pilots gridsite.Batch) error {
+	c, ok := pilots.(gridsite.Checker)
+	if !ok {
+		return nil
+	}
+	spec := gridsite.JobSpec{Tag: newTag("probe"), Argv: []string{"/bin/true"}, Hosts: 1, CPUs: 1, Walltime: probeWalltime}
+	setOptions(&spec, site, corral.BatchOptions{})
+	err := c.Check(ctx, spec)
+	var refused *gridsite.Refused
+	switch {
+	case errors.As(err, &refused):
+		return corral.ErrorAt(corral.Unsatisfiable, "batch", "%s at %s takes no job with these options: %s", site.Batch, site.Contact, refused.Text)
+	case err != nil:
+		return corral.ErrorAt(corral.KindOf(err), "batch", "asking %s at %s: %w", site.Batch, site.Contact, err)
+	}
+	return nil
 }

@@ -12,6 +12,9 @@ import (
 
 const localContact = "local:"
 
+// leastFreeMiB is what a site's root must have room for: a worker package, twice, and what jobs write.
+const leastFreeMiB = 64
+
 // facts asks a site that is about to be created what its batch system has, so that its first glidein is checked, too.
 func (s *Server) facts(ctx context.Context, site corral.Site) (*corral.SiteFacts, error) {
 	if s.cfg.Facts == nil {
@@ -20,6 +23,10 @@ func (s *Server) facts(ctx context.Context, site corral.Site) (*corral.SiteFacts
 	facts, err := s.cfg.Facts(ctx, site)
 	if err != nil {
 		return nil, err
+	}
+	if facts.FreeMiB >= 0 && facts.FreeMiB < leastFreeMiB {
+		return nil, corral.ErrorAt(corral.Unsatisfiable, "root", "only %d MiB may be written at %s on %s, of disk or quota; a site needs %d MiB",
+			facts.FreeMiB, site.Root, site.Contact, leastFreeMiB)
 	}
 	return &facts, nil
 }
