@@ -26,7 +26,7 @@ type Mirror struct {
 	ID        MirrorID     `json:"id"`
 	Name      string       `json:"name"`
 	Owner     string       `json:"owner"`
-	URL       string       `json:"url"` // of its directory: http, https, ftp or file
+	URL       string       `json:"url"` // of its directory: http, https, ftp, sftp or file
 	State     MirrorState  `json:"state"`
 	Reason    string       `json:"reason,omitempty"`    // what the last check found wrong
 	Packages  int          `json:"packages"`            // of the catalog, that it says it has

@@ -148,7 +148,7 @@ type Variable struct {
 
 // NewPackage asks that an archive is imported.
 type NewPackage struct {
-	Source    string          `json:"source"`              // absolute path on corrald's host, or URL with http, https, ftp or file
+	Source    string          `json:"source"`              // absolute path on corrald's host, or URL with http, https, ftp, sftp or file
 	Signature json.RawMessage `json:"signature,omitempty"` // content of the signature file; absent: it is beside the archive
 	Sign      bool            `json:"sign,omitempty"`      // have corrald sign a local archive with its own key
 }
@@ -156,7 +156,7 @@ type NewPackage struct {
 // NewMirror tells of a mirror.
 type NewMirror struct {
 	Name string `json:"name"`
-	URL  string `json:"url"` // of its directory: http, https, ftp or file
+	URL  string `json:"url"` // of its directory: http, https, ftp, sftp or file
 }
 
 // NewRun asks for a run of a workflow on a cluster.

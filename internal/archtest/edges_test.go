@@ -14,7 +14,7 @@ var layers = [][]string{
 	{"broker", "broker/relay"},
 	{"api", "gridsite", "internal/order", "internal/runas", "internal/store", "packages", "pool", "workflow"},
 	{"examples/lambda", "gridsite/gridsitetest", "internal/follow", "internal/personal", "internal/reconcile", "internal/run", "internal/schedd", "internal/store/storetest", "packages/htcondor", "staging"},
-	{"internal/pools", "staging/ftp"},
+	{"internal/pools", "staging/ftp", "staging/sftp"},
 	{"internal/engine", "internal/pilot"},
 	{"internal/demo", "internal/server"},
 	{"bench", "cmd/corral", "cmd/corrald", "cmd/pilot", "internal/archtest", "internal/e2e"},
@@ -59,12 +59,13 @@ var edges = map[string]map[string]string{
 
 	"internal/pools": {root: "clusters, workers, tokens", "condor": "runs pools", "internal/run": "queues of clusters", "internal/store": "which pools there are"},
 	"staging/ftp":    {root: "error kinds", "staging": "how it is asked"},
+	"staging/sftp":   {root: "error kinds", "gridsite": "the ssh transport", "staging": "how it is asked"},
 
 	"internal/engine": {
 		root: "sites, glideins, jobs", "broker": "attends probes", "broker/relay": "corrald's side", "resubmit": "policies", "internal/version": "names the worker package",
 		"gridsite": "submits and follows jobs", "internal/order": "writes orders, reads reports",
 		"internal/reconcile": "decides", "internal/run": "adopts runs", "internal/store": "the world",
-		"packages": "builds the worker package", "packages/htcondor": "finds releases", "pool": "counts workers", "staging": "the mirror", "staging/ftp": "what only corrald speaks",
+		"packages": "builds the worker package", "packages/htcondor": "finds releases", "pool": "counts workers", "staging": "the mirror", "staging/ftp": "what only corrald speaks", "staging/sftp": "likewise",
 	},
 	"internal/pilot": {
 		root: "outcomes", "broker": "how the pool reaches a node", "broker/relay": "the head node's side, and a node's", "condor": "reads a worker's ad", "internal/node": "checks the machine", "internal/order": "reads orders, writes reports", "packages": "checks signatures",

@@ -17,6 +17,7 @@ const maxPilotBytes = 12 << 20
 var notInPilot = map[string]string{
 	"github.com/labstack/echo": "it serves nothing",
 	"github.com/jlaffaye/ftp":  "corrald fetches from ftp mirrors",
+	"github.com/pkg/sftp":      "corrald fetches from sftp mirrors",
 	"modernc.org/sqlite":       "it stores nothing",
 	"golang.org/x/crypto/ssh":  "it logs in nowhere",
 	module + "/internal/store": "it stores nothing",

@@ -12,11 +12,13 @@ import (
 	"sync"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/internal/version"
 	"github.com/corral-pilot/corral/packages"
 	"github.com/corral-pilot/corral/staging"
 	"github.com/corral-pilot/corral/staging/ftp"
+	"github.com/corral-pilot/corral/staging/sftp"
 )
 
 // A Catalog knows all worker packages and where they are: the store's packages, mirrors and replicas,
@@ -29,9 +31,9 @@ type Catalog struct {
 	releases sync.Mutex // one at a time unpacks a release
 }
 
-func newCatalog(lg *slog.Logger, db *store.DB, d *Depot, pace staging.Pace) *Catalog {
+func newCatalog(lg *slog.Logger, db *store.DB, d *Depot, pace staging.Pace, ssh gridsite.SSHOptions) *Catalog {
 	f := staging.NewFetcher(lg)
-	f.Open["ftp"] = ftp.Open
+	f.Open["ftp"], f.Open["sftp"] = ftp.Open, sftp.Opener(ssh)
 	if pace != (staging.Pace{}) {
 		f.Pace = pace
 	}
@@ -171,8 +173,8 @@ func sourceURL(source string) (*url.URL, error) {
 		return &url.URL{Scheme: "file", Path: filepath.Clean(source)}, nil
 	}
 	u, err := url.Parse(source)
-	if err != nil || !slices.Contains([]string{"http", "https", "ftp", "file"}, u.Scheme) {
-		return nil, corral.ErrorAt(corral.Invalid, "source", "want an absolute path, or a URL with http, https, ftp or file")
+	if err != nil || !slices.Contains([]string{"http", "https", "ftp", "sftp", "file"}, u.Scheme) {
+		return nil, corral.ErrorAt(corral.Invalid, "source", "want an absolute path, or a URL with http, https, ftp, sftp or file")
 	}
 	return u, nil
 }

@@ -67,7 +67,7 @@ func New(lg *slog.Logger, db *store.DB, clusters *Clusters, cfg Config) *Engine 
 	if cfg.Open == nil {
 		cfg.Open = cfg.Reach.Open
 	}
-	return &Engine{lg: lg, db: db, clusters: clusters, cfg: cfg, open: cfg.Open, catalog: newCatalog(lg, db, cfg.Depot, cfg.Supply.Pace)}
+	return &Engine{lg: lg, db: db, clusters: clusters, cfg: cfg, open: cfg.Open, catalog: newCatalog(lg, db, cfg.Depot, cfg.Supply.Pace, cfg.Reach.options)}
 }
 
 // Catalog returns what the engine knows of packages.

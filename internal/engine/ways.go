@@ -115,7 +115,7 @@ func mirrorSources(s packages.Signed, mirrors []corral.Mirror) ([]order.Source, 
 func forSite(sources []order.Source) []order.Source {
 	var some []order.Source
 	for _, s := range sources {
-		if u, err := url.Parse(s.URL); err == nil && u.Scheme != "ftp" {
+		if u, err := url.Parse(s.URL); err == nil && u.Scheme != "ftp" && u.Scheme != "sftp" {
 			some = append(some, s)
 		}
 	}

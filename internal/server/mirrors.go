@@ -35,7 +35,7 @@ func (k *checker) mirrorURL(place, raw string) {
 		return
 	}
 	isFile := u.Scheme == "file"
-	k.invalid(!slices.Contains([]string{"http", "https", "ftp", "file"}, u.Scheme), place, "the scheme is none of http, https, ftp, file")
+	k.invalid(!slices.Contains([]string{"http", "https", "ftp", "sftp", "file"}, u.Scheme), place, "the scheme is none of http, https, ftp, sftp, file")
 	k.invalid(!isFile && u.Hostname() == "", place, "it names no host")
 	k.invalid(isFile && (u.Host != "" || !path.IsAbs(u.Path)), place, "a file URL has an absolute path and no host: file:///DIR")
 	k.invalid(u.RawQuery != "" || u.Fragment != "", place, "a mirror's directory has neither query nor fragment")

@@ -1,0 +1,33 @@
+package gridsite
+
+import (
+	"context"
+	"io"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/corral-pilot/corral"
+)
+
+// Subsystem opens one of the server's subsystems, such as sftp, which speaks at the other end of what is returned until
+// that is closed or ctx ends.
+func (s *SSH) Subsystem(ctx context.Context, name string) (io.ReadWriteCloser, error) {
+	c, err := s.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	<-s.gate
+	stop := context.AfterFunc(ctx, func() { c.Close() })
+	ok, err := c.SendRequest("subsystem", true, ssh.Marshal(struct{ Name string }{name}))
+	if err == nil && !ok {
+		err = corral.Errorf(corral.Failed, "the server has no %s", name)
+	}
+	if err != nil {
+		stop()
+		c.Close()
+		return nil, err
+	}
+	go ssh.DiscardRequests(c.requests)
+	go func() { _, _ = io.Copy(io.Discard, c.Stderr()) }()
+	return c.Channel, nil
+}

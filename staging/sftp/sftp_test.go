@@ -1,0 +1,200 @@
+package sftp_test
+
+import (
+	"bytes"
+	"io"
+	"log/slog"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/packages"
+	"github.com/corral-pilot/corral/staging"
+	"github.com/corral-pilot/corral/staging/sftp"
+)
+
+// serve runs a real sshd that lets the owner of home in, and returns its URL.
+func serve(t *testing.T, lines ...string) (base, home string) {
+	t.Helper()
+	tools, err := exec.Command("../../scripts/sshd", "--fetch").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := free.Addr().String()
+	_, port, _ := net.SplitHostPort(address)
+	free.Close()
+	dir, home := t.TempDir(), t.TempDir()
+	ssh := filepath.Join(home, ".ssh")
+	if err := os.Mkdir(ssh, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	keygen := func(file string) string {
+		t.Helper()
+		if out, err := exec.Command(strings.TrimSpace(string(tools))+"/ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", file).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		public, err := os.ReadFile(file + ".pub")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(public)
+	}
+	write := func(file, text string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(filepath.Join(dir, "authorized_keys"), keygen(filepath.Join(ssh, "id_ed25519")))
+	write(filepath.Join(ssh, "known_hosts"), "[127.0.0.1]:"+port+" "+keygen(filepath.Join(dir, "hostkey")))
+	cmd := exec.Command("../../scripts/sshd", append([]string{dir, port}, lines...)...)
+	cmd.Stdout, cmd.Stderr = t.Output(), t.Output()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for range 3000 {
+		if conn, err := net.Dial("tcp", address); err == nil {
+			conn.Close()
+			return "sftp://" + address, home
+		}
+		<-tick.C
+	}
+	t.Fatal("the server does not answer")
+	return "", ""
+}
+
+const internalSFTP = "Subsystem sftp internal-sftp"
+
+func TestOpen(t *testing.T) {
+	t.Parallel()
+	base, home := serve(t, internalSFTP)
+	open := func(raw string, at staging.Position) (staging.Stream, error) {
+		t.Helper()
+		u, err := url.Parse(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sftp.Opener(gridsite.SSHOptions{Home: home})(t.Context(), u, at)
+	}
+	content := bytes.Repeat([]byte("0123456789"), 500_000)
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, content, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var version string
+	for _, offset := range []int64{0, 7, 4_999_999} {
+		s, err := open(base+file, staging.Position{Offset: offset, Validator: version})
+		if err != nil {
+			t.Fatal(err)
+		}
+		version = s.Start.Validator
+		got, err := io.ReadAll(s)
+		if err != nil || !bytes.Equal(got, content[offset:]) || s.Start.Offset != offset || !s.Resumable {
+			t.Errorf("from %d: %d bytes, %v, begins at %d", offset, len(got), err, s.Start.Offset)
+		}
+		s.Close()
+	}
+	if err := os.WriteFile(file, content[:100], 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s, err := open(base+file, staging.Position{Offset: 7, Validator: version})
+	if err != nil || s.Start.Offset != 0 {
+		t.Fatalf("another version begins at %d, %v, want its beginning", s.Start.Offset, err)
+	}
+	s.Close() // in the middle
+
+	for _, tt := range []struct {
+		what, url string
+		kind      corral.Kind
+	}{
+		{"what is not there", base + "/no/such/file", corral.Failed},
+		{"as somebody whom the server lets not in", strings.Replace(base, "//", "//nosuchuser@", 1) + file, corral.Failed},
+		{"where nobody listens", "sftp://127.0.0.1:1/file", corral.Unavailable},
+	} {
+		if _, err := open(tt.url, staging.Position{}); corral.KindOf(err) != tt.kind {
+			t.Errorf("Open of %s = %v, want it %s", tt.what, err, tt.kind)
+		}
+	}
+}
+
+// A host whose key nobody has accepted is no mirror.
+func TestUnknownHost(t *testing.T) {
+	t.Parallel()
+	base, home := serve(t, internalSFTP)
+	if err := os.Remove(filepath.Join(home, ".ssh", "known_hosts")); err != nil {
+		t.Fatal(err)
+	}
+	u, err := url.Parse(base + "/file")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sftp.Opener(gridsite.SSHOptions{Home: home})(t.Context(), u, staging.Position{}); corral.KindOf(err) != corral.Failed {
+		t.Errorf("Open = %v, want it Failed", err)
+	}
+}
+
+func TestServerWithoutSFTP(t *testing.T) {
+	t.Parallel()
+	base, home := serve(t)
+	u, err := url.Parse(base + "/file")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sftp.Opener(gridsite.SSHOptions{Home: home})(t.Context(), u, staging.Position{}); corral.KindOf(err) != corral.Failed || !strings.Contains(err.Error(), "no sftp") {
+		t.Errorf("Open = %v, want it Failed: the server has no sftp", err)
+	}
+}
+
+// A whole mirror behind an sftp server: index, signature and archive.
+func TestMirrorBehindSFTP(t *testing.T) {
+	t.Parallel()
+	m := staging.Mirror{Dir: filepath.Join(t.TempDir(), "mirror")}
+	p, err := m.Build(packages.Header{What: "worker", Version: "1", Platform: corral.Platform{OS: "linux", Arch: "x86_64", Libc: "static"}},
+		fstest.MapFS{"bin/x": {Data: bytes.Repeat([]byte("x"), 1000), Mode: 0o755}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, err := packages.LoadSigner(filepath.Join(t.TempDir(), "key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Vouch(signer.Sign(p)); err != nil {
+		t.Fatal(err)
+	}
+	base, home := serve(t, internalSFTP)
+	f := staging.NewFetcher(slog.New(slog.DiscardHandler))
+	f.Open["sftp"] = sftp.Opener(gridsite.SSHOptions{Home: home})
+	index, err := f.Index(t.Context(), base+m.Dir)
+	if err != nil || len(index) != 1 || index[0].Check([]packages.PublicKey{signer.Public()}) != nil {
+		t.Fatalf("Index = %v, %v, want the signed package", index, err)
+	}
+	at, err := staging.URLBelow(base+m.Dir, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dst := filepath.Join(t.TempDir(), "dst")
+	if tries, err := f.Fetch(t.Context(), staging.Source{Package: p, URLs: []string{at}}, dst); err != nil || !tries[0].Reached {
+		t.Errorf("Fetch = %v, %v", tries, err)
+	}
+	if err := packages.Verify(dst, p); err != nil {
+		t.Error(err)
+	}
+}
