@@ -91,3 +91,39 @@ func TestSlurmSite(t *testing.T) {
 	}
 	u.must("down")
 }
+
+// The same on an HTCondor pool: its glideins join from each node of the batch jobs, and from this machine.
+func TestCondorSlurmSite(t *testing.T) {
+	t.Parallel()
+	slurm := startSlurm(t)
+	environ := slurm.Environ()
+	u := newCondorUser(t)
+	u.env = append(u.env, environ[1], "PATH="+programs+plain+":"+strings.TrimPrefix(environ[0], "PATH="))
+	u.startPool(t)
+	root := filepath.Join(u.open, "far")
+	u.must("site", "create", "hpc", "--contact", "local:", "--batch", "slurm", "--root", root, "--wait", "--timeout", "3m")
+	for range 2 {
+		u.must("glidein", "create", "--site", "hpc", "--cluster", "mine", "--hosts", "2", "--walltime", "20m", "--wait", "--timeout", "3m")
+	}
+	u.must("glidein", "create", "--site", "here", "--cluster", "mine", "--wait", "--timeout", "2m")
+	workers := read[[]corral.Worker](u.user, "cluster", "workers", "mine")
+	hosts := map[string]bool{}
+	for _, w := range workers {
+		hosts[w.Host] = true
+	}
+	if len(workers) != 5 || len(hosts) < 3 {
+		t.Errorf("%d workers of %v, want five of this machine and two nodes at least", len(workers), hosts)
+	}
+	run := u.must("run", u.workflow("steps", steps(20, 500*time.Millisecond)...), "--cluster", "mine", "-q")
+	if got := u.run(run); got.State != corral.RunSucceeded {
+		t.Errorf("run is %s: %s", got.State, got.Reason)
+	}
+	u.must("site", "remove", "hpc", "--wait", "--timeout", "2m")
+	if left := queue(t, slurm); left != "" {
+		t.Errorf("left in the queue: %s", left)
+	}
+	if _, err := os.Stat(root); !os.IsNotExist(err) {
+		t.Errorf("the root is still there: %v", err)
+	}
+	u.must("down")
+}
