@@ -1,6 +1,7 @@
 package gridsite_test
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -58,4 +59,63 @@ func killBatchScript(t testing.TB, id string) {
 	if err != nil {
 		t.Fatalf("scancel: %v %s", err, out)
 	}
+}
+
+func TestSSHSlurmConformance(t *testing.T) {
+	t.Parallel()
+	conn := sshdOfSlurm(t).open()
+	gridsitetest.Test(t, func(t testing.TB) gridsitetest.Fixture { return openSlurm(t, conn) })
+}
+
+// sshdOfSlurm is the sshd of the cluster's head node.
+func sshdOfSlurm(t testing.TB) *sshd {
+	t.Helper()
+	return startSSHD(t, "SetEnv "+strings.Join(startSlurm(t).Environ(), " "))
+}
+
+// The tests of outages come before all parallel ones, which use the same cluster.
+
+func TestSSHForkOutage(t *testing.T) {
+	d := startSSHD(t)
+	f := openFork(t, d.open())
+	f.Conn = dial(t)
+	gridsitetest.TestOutage(t, f, d.outage())
+}
+
+func TestSSHSlurmOutage(t *testing.T) {
+	d := sshdOfSlurm(t)
+	f := openSlurm(t, d.open())
+	f.Conn = dial(t)
+	gridsitetest.TestOutage(t, f, d.outage())
+}
+
+func (d *sshd) outage() gridsitetest.Outage {
+	return gridsitetest.Outage{Stop: func(testing.TB) { d.stop() }, Start: func(testing.TB) { d.start() }}
+}
+
+func TestSlurmOutage(t *testing.T) {
+	cluster := startSlurm(t)
+	start := func(t testing.TB) {
+		if err := cluster.Start(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stop := func(t testing.TB) {
+		if err := cluster.StopController(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	gridsitetest.TestOutage(t, openSlurm(t, cluster.On(dial(t))), gridsitetest.Outage{Stop: stop, Start: start, Forget: func(t testing.TB) {
+		stop(t)
+		memory, err := filepath.Glob(filepath.Join(cluster.Dir, "state", "job_state*"))
+		if err != nil || len(memory) == 0 {
+			t.Fatalf("nothing to forget: %v %v", memory, err)
+		}
+		for _, file := range memory {
+			if err := os.Remove(file); err != nil {
+				t.Fatal(err)
+			}
+		}
+		start(t)
+	}})
 }

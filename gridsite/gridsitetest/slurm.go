@@ -7,7 +7,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
+	"time"
 
 	"github.com/corral-pilot/corral/gridsite"
 )
@@ -110,4 +113,29 @@ type headNode struct {
 func (h headNode) Run(ctx context.Context, cmd gridsite.Command) (gridsite.Result, error) {
 	cmd.Argv = append(append([]string{"env"}, h.environment...), cmd.Argv...)
 	return h.Conn.Run(ctx, cmd)
+}
+
+// StopController ends slurmctld, as an orderly restart does, and leaves the nodes with their jobs.
+func (s *Slurm) StopController() error {
+	text, err := os.ReadFile(filepath.Join(s.Dir, "run", "slurmctld.pid"))
+	if err != nil {
+		return err
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		return err
+	}
+	if err := syscall.Kill(pid, syscall.SIGTERM); err != nil {
+		return err
+	}
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for range 3000 {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil || bytes.Contains(stat, []byte(") Z ")) {
+			return nil
+		}
+		<-tick.C
+	}
+	return fmt.Errorf("slurmctld %d does not end", pid)
 }

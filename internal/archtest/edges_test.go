@@ -47,7 +47,7 @@ var edges = map[string]map[string]string{
 	"workflow":       {root: "error kinds, seconds", "dag": "a workflow is a graph of tasks"},
 
 	"examples/lambda":          {"dag": "makes a workflow", "workflow": "makes a workflow"},
-	"gridsite/gridsitetest":    {"gridsite": "what every back end must do"},
+	"gridsite/gridsitetest":    {root: "kinds of errors tell whether anything was done", "gridsite": "what every back end must do"},
 	"internal/follow":          {root: "shows runs", "api": "asks corrald"},
 	"internal/personal":        {root: "error kinds", "api": "asks corrald", "internal/runas": "as whom root starts it", "internal/version": "compares programs", "internal/xdg": "where it lives"},
 	"internal/reconcile":       {root: "the world", "resubmit": "the rule for another attempt"},

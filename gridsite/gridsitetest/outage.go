@@ -1,0 +1,87 @@
+package gridsitetest
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/gridsite"
+)
+
+// An Outage is what a test may do to the server that a Fixture's batch depends on. Conn of that Fixture must not.
+type Outage struct {
+	Stop, Start func(t testing.TB)
+
+	// Forget makes the batch system forget all of its jobs; nil if it has no memory of its own.
+	Forget func(t testing.TB)
+}
+
+// TestOutage shows that no job is lost, doubled or said to have ended while the server is away.
+func TestOutage(t *testing.T, f Fixture, o Outage) {
+	s := newSite(t, f)
+	s.submit("job", s.untilReleased()+"; exit 4")
+	id := s.running("job").ID
+	s.submit("ended", "touch done; exit 5")
+	s.awaitFile("ended", "done")
+
+	o.Stop(t)
+	s.tags = append(s.tags, "late")
+	late := gridsite.JobSpec{Tag: s.full("late"), Argv: []string{"/bin/sh", "-c", "echo started >>" + gridsite.Quote(s.Root+".late")}}
+	submitted := make(chan error)
+	go func() { // such commands take their time
+		_, err := s.batch.Submit(t.Context(), late)
+		submitted <- err
+	}()
+	_, err := s.batch.Poll(t.Context(), []string{s.full("job"), s.full("ended")})
+	s.expectNoAnswer("Poll", err)
+	s.expectNoAnswer("Submit", <-submitted)
+	s.release()
+	s.await("the job's end", func() bool { return len(s.processes("job")) == 0 })
+	o.Start(t)
+
+	s.await("the server to answer", func() bool {
+		_, err := s.batch.Poll(t.Context(), nil)
+		return err == nil
+	})
+	s.expectEnd(s.ended("ended"), 5, gridsite.NotKilled)
+	job := s.ended("job")
+	s.expectEnd(job, 4, gridsite.NotKilled)
+	if job.ID != id {
+		t.Errorf("the job is %s now, and was %s", job.ID, id)
+	}
+	if _, known := s.poll("late")["late"]; !known {
+		if _, err := s.batch.Submit(t.Context(), late); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.expectEnd(s.ended("late"), 0, gridsite.NotKilled)
+	if got := string(s.sh(`cat "$1"; rm "$1"`, s.Root+".late").Stdout); got != "started\n" {
+		t.Errorf("the late job said %q, want that it started once", got)
+	}
+	if o.Forget != nil {
+		s.memoryLost(o)
+	}
+}
+
+// memoryLost: how a job ended that the batch system has forgotten is known all the same.
+func (s *site) memoryLost(o Outage) {
+	s.Helper()
+	s.submit("old", "touch done; exit 6")
+	s.submitSpec(gridsite.JobSpec{Tag: "waiting", Argv: []string{"/bin/true"}, Queue: s.Held})
+	s.awaitFile("old", "done")
+	s.await("its end", func() bool { return len(s.processes("old")) == 0 })
+	o.Forget(s.T)
+	s.expectEnd(s.ended("old"), 6, gridsite.NotKilled)
+	if job := s.ended("waiting"); s.Held != "" && (job.Killed != gridsite.ByDisappeared || !job.StartedAt.IsZero()) {
+		s.Errorf("a job that waited and was forgotten is %+v; want it disappeared, and never started", job)
+	}
+}
+
+func (s *site) expectNoAnswer(what string, err error) {
+	s.Helper()
+	var no *gridsite.Refused
+	kind := corral.KindOf(err)
+	if err == nil || errors.As(err, &no) || kind != corral.Unavailable && kind != corral.Unknown {
+		s.Errorf("%s without a server: %v (%v), want that nothing is known", what, err, kind)
+	}
+}
