@@ -39,14 +39,16 @@ launch() {
 	exec setsid "$@"
 }
 
-# name_nodes lets the job know its nodes, itself first, and how to start something on the others.
+# name_nodes lets the job know its nodes by Slurm's names, itself first, and how to start something on the others.
 name_nodes() {
+	CORRAL_NODES=${SLURMD_NODENAME-}
+	export CORRAL_NODES
 	[ "${SLURM_JOB_NUM_NODES:-1}" -gt 1 ] || return 0
 	CORRAL_NODES=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | tr '\n' ' ')
 	CORRAL_NODES=${CORRAL_NODES% }
 	CORRAL_FANOUT=ssh
 	! command -v srun >/dev/null || CORRAL_FANOUT=srun
-	export CORRAL_NODES CORRAL_FANOUT
+	export CORRAL_FANOUT
 }
 
 # again is a second start of the same job, which only the site's own hand can have ordered: what ran before is gone.
