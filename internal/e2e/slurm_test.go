@@ -45,7 +45,7 @@ func (u *user) behindSSH(slurm *gridsitetest.Slurm) *gridsitetest.SSHD {
 	return sshd
 }
 
-// Three pilots of two nodes each on a Slurm behind ssh, and one on this machine, do one workflow together.
+// Three pilots of two nodes each and one of one node on a Slurm behind ssh, and one on this machine, do one workflow together.
 func TestSlurmSite(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
@@ -54,24 +54,24 @@ func TestSlurmSite(t *testing.T) {
 	root := u.dir + "/far"
 	u.must("up")
 	u.must("site", "create", "hpc", "--contact", sshd.Contact(), "--batch", "slurm", "--root", root, "--wait", "--timeout", "3m")
-	for range 3 {
-		u.must("glidein", "create", "--site", "hpc", "--hosts", "2", "--walltime", "20m")
+	for _, hosts := range []string{"2", "2", "2", "1"} {
+		u.must("glidein", "create", "--site", "hpc", "--hosts", hosts, "--walltime", "20m")
 	}
 	u.must("glidein", "create", "--site", "local", "--wait", "--timeout", "1m")
-	u.until("seven workers", 2*time.Minute, func() bool { return len(u.workers()) == 7 })
+	u.until("eight workers", 2*time.Minute, func() bool { return len(u.workers()) == 8 })
 	hosts := map[string]bool{}
 	for _, w := range u.workers() {
 		hosts[w.Host] = true
 	}
-	if len(hosts) < 4 { // two pilots fit into two nodes
-		t.Errorf("workers of %v, want of this machine and three nodes at least", hosts)
+	if len(hosts) != 5 { // seven cpus do not fit into three nodes
+		t.Errorf("workers of %v, want of this machine and four nodes by Slurm's names", hosts)
 	}
-	run := u.must("run", u.workflow("steps", steps(42, 500*time.Millisecond)...), "-q")
+	run := u.must("run", u.workflow("steps", steps(48, 500*time.Millisecond)...), "-q")
 	got := u.run(run)
 	if got.State != corral.RunSucceeded || got.Report.Requeued != 0 {
 		t.Errorf("run is %s with %d requeued: %s", got.State, got.Report.Requeued, got.Reason)
 	}
-	wantOutputs(t, got.Dir, 42)
+	wantOutputs(t, got.Dir, 48)
 	for _, w := range u.workers() {
 		if w.DoneTasks == 0 {
 			t.Errorf("worker %s on %s has done nothing", w.ID, w.Host)
