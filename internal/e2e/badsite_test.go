@@ -1,0 +1,112 @@
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/gridsite/gridsitetest"
+)
+
+// wantNo checks that a command was refused with a sentence, and left nothing.
+func (u *user) wantNo(code int, words []string, args ...string) {
+	u.t.Helper()
+	a := u.corral(args...)
+	if a.code != code || strings.Count(strings.TrimSpace(a.stderr), "\n") > 1 {
+		u.t.Errorf("corral %s: exit code %d, want %d and one sentence:\n%s", strings.Join(args, " "), a.code, code, a.stderr)
+	}
+	for _, w := range words {
+		if !strings.Contains(a.stderr, w) {
+			u.t.Errorf("corral %s: no %q in:\n%s", strings.Join(args, " "), w, a.stderr)
+		}
+	}
+}
+
+// What a Slurm would refuse, or take and never start, is refused at once and in words; nothing is left of it.
+func TestBadSlurm(t *testing.T) {
+	t.Parallel()
+	slurm := startSlurm(t, "ACCOUNTING=yes")
+	u := newUser(t, slurm.Environ()...)
+	u.must("up")
+	root := u.dir + "/far"
+	create := func(more ...string) []string {
+		return append([]string{"site", "create", "hpc", "--contact", "local:", "--batch", "slurm", "--root", root}, more...)
+	}
+	u.wantNo(3, []string{"takes no job with these options", "partition"}, create("--queue", "nowhere")...)
+	u.wantNo(3, []string{"takes no job with these options", "ccount"}, create("--account", "theirs")...)
+	u.wantNo(3, []string{"takes no job with these options"}, create("--site-opt", "--no-such-option")...)
+	if _, err := os.Stat(root); !os.IsNotExist(err) {
+		t.Errorf("something is at %s: %v", root, err)
+	}
+	if sites := read[[]corral.Site](u, "site", "list"); len(sites) != 1 {
+		t.Errorf("the sites are %v", sites)
+	}
+	u.must(create()...)
+	ask := func(more ...string) []string { return append([]string{"glidein", "create", "--site", "hpc"}, more...) }
+	u.wantNo(3, []string{"queue", `no queue "nowhere"`, "it has "}, ask("--queue", "nowhere")...)
+	u.wantNo(3, []string{"max_walltime_s of queue", "site probe hpc"}, ask("--walltime", "2000h")...)
+	u.wantNo(3, []string{"cpus of queue"}, ask("--cpus", "3")...)
+	u.wantNo(3, []string{"nodes of queue"}, ask("--hosts", "5")...)
+	u.wantNo(3, []string{"gpus of queue"}, ask("--gpus", "99")...)
+	u.wantNo(3, []string{"memory_mib of queue"}, ask("--memory", "100GiB")...)
+	if glideins := read[[]corral.Glidein](u, "glidein", "list", "--all"); len(glideins) != 0 {
+		t.Errorf("the glideins are %v", glideins)
+	}
+	u.surveyed(slurm)
+	u.must("site", "remove", "hpc", "--wait", "--timeout", "2m")
+	if left := queue(t, slurm); left != "" {
+		t.Errorf("left in the queue: %s", left)
+	}
+	if _, err := os.Stat(root); !os.IsNotExist(err) {
+		t.Errorf("the root is still there: %v", err)
+	}
+	u.must("down")
+}
+
+// surveyed has the site probed: a node says what it sees.
+func (u *user) surveyed(slurm *gridsitetest.Slurm) {
+	u.t.Helper()
+	u.until("the site is READY", 2*time.Minute, func() bool { return read[corral.Site](u, "site", "show", "hpc").State == corral.SiteReady })
+	u.must("site", "probe", "hpc")
+	f := read[corral.Site](u, "site", "show", "hpc").Facts
+	if f == nil || f.Outbound == nil || !*f.Outbound || f.Shared == nil || !*f.Shared || len(f.Queues) == 0 || len(f.Notes) > 0 {
+		u.t.Errorf("the facts are %+v; want a node that sees all", f)
+	}
+	if left := queue(u.t, slurm); left != "" {
+		u.t.Errorf("left of the probe: %s", left)
+	}
+}
+
+// A root without room is refused before anything is put there.
+func TestFullDisk(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() != 0 {
+		t.Log("only root may mount a file system that is small")
+		return
+	}
+	u := newUser(t)
+	disk := u.dir + "/disk"
+	if err := os.Mkdir(disk, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", disk).CombinedOutput(); err != nil {
+		t.Fatalf("mount: %v: %s", err, out)
+	}
+	t.Cleanup(func() {
+		if out, err := exec.Command("umount", disk).CombinedOutput(); err != nil {
+			t.Errorf("umount: %v: %s", err, out)
+		}
+	})
+	u.must("up")
+	u.wantNo(3, []string{"root", "only 2 MiB may be written at " + disk}, "site", "create", "small", "--contact", "local:", "--batch", "fork", "--root", disk+"/root")
+	if left, err := os.ReadDir(disk); err != nil || len(left) != 0 {
+		t.Errorf("left there: %v, %v", left, err)
+	}
+	if sites := read[[]corral.Site](u, "site", "list", "--all"); len(sites) != 1 {
+		t.Errorf("the sites are %v", sites)
+	}
+	u.must("down")
+}
