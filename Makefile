@@ -14,7 +14,7 @@ go_files = $(shell git ls-files --cached --others --exclude-standard '*.go')
 rapid_packages = $(shell $(GO) list -f '{{join .TestImports " "}} {{join .XTestImports " "}} {{.ImportPath}}' ./... \
 	| awk '/pgregory.net\/rapid / { print $$NF }')
 
-.PHONY: bench-overheads bench-glideins bench-sites help build htcondor slurm demo demo-condor test test-all test-more bench lint fmt clean compiler
+.PHONY: bench-relay bench-overheads bench-glideins bench-sites help build htcondor slurm demo demo-condor test test-all test-more bench lint fmt clean compiler
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-11s %s\n", $$1, $$2 }' Makefile
@@ -59,6 +59,9 @@ bench-overheads: build ## what Corral adds around an HTCondor pool's jobs, besid
 
 bench-glideins: build ## 200 glideins in one HTCondor pool: time, memory, jobs a second
 	$(GO) run ./bench glideins
+
+bench-relay: build ## connections through a relay and ssh, beside connections without
+	$(GO) run ./bench relay
 
 bench-sites: ## 1,000 attempts at one simulated site: commands, time and memory of a tick
 	$(GO) run ./bench sites

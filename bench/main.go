@@ -8,7 +8,8 @@
 //
 // It uses a private corrald below a temporary directory, through the API that everybody uses, and
 // leaves nothing behind. `bench limit` measures the bare loop alone, `bench overheads` what Corral adds
-// around an HTCondor pool's jobs, `bench glideins` many glideins in one pool, and `bench sites` many attempts at one site.
+// around an HTCondor pool's jobs, `bench glideins` many glideins in one pool, `bench sites` many attempts at one site, and
+// `bench relay` connections through a relay and ssh.
 package main
 
 import (
@@ -77,6 +78,8 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 			return p.measureGlideins(ctx, dir, stdout, stderr)
 		case "sites":
 			return p.measureSites(ctx, dir, stdout)
+		case "relay":
+			return p.measureRelay(ctx, dir, stdout, stderr)
 		}
 		return p.measure(ctx, dir, stdout, stderr)
 	}))
@@ -91,7 +94,7 @@ func report(stderr io.Writer, err error) int {
 }
 
 // verbs are what may be measured instead of tasks.
-var verbs = []string{"limit", "overheads", "glideins", "sites"}
+var verbs = []string{"limit", "overheads", "glideins", "sites", "relay"}
 
 // parse reads the command line; what is one of verbs, or empty.
 func parse(args []string, stderr io.Writer) (p plan, what string, err error) {
@@ -117,7 +120,7 @@ func parse(args []string, stderr io.Writer) (p plan, what string, err error) {
 		return p, what, err
 	}
 	if f.NArg() > 0 || min(p.tasks, p.pairs, p.hops, p.queued, p.rounds, p.count) < 1 {
-		fmt.Fprintln(stderr, "usage: bench [limit|overheads|glideins|sites] [flags]; all numbers are at least 1")
+		fmt.Fprintln(stderr, "usage: bench [limit|overheads|glideins|sites|relay] [flags]; all numbers are at least 1")
 		f.PrintDefaults()
 		return p, what, flag.ErrHelp
 	}

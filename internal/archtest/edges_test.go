@@ -93,7 +93,7 @@ var edges = map[string]map[string]string{
 	"cmd/pilot": {root: "exit status", "internal/pilot": "wires it", "internal/version": "--version"},
 
 	"bench": {
-		root: "runs and their reports", "api": "asks corrald", "dag": "makes workflows", "internal/disk": "where it measures",
+		root: "runs and their reports", "api": "asks corrald", "broker/relay": "measures it", "dag": "makes workflows", "internal/disk": "where it measures",
 		"gridsite": "simulates a batch system", "internal/engine": "measures its steps", "internal/order": "reads orders, writes reports", "internal/store": "asks for glideins",
 		"packages": "signs a package", "pool": "needs no worker",
 		"internal/personal": "starts corrald", "internal/version": "names what it measured", "internal/xdg": "a layout in a temporary folder", "workflow": "makes workflows",
