@@ -77,7 +77,7 @@ func (s *SSH) Login(ctx context.Context, ask Asker) error {
 	default:
 		return corral.ErrorAt(corral.Conflict, s.contact, "somebody is logging in already")
 	}
-	if s.stands() {
+	if s.Stands() {
 		return nil
 	}
 	c, err := s.dial(ctx, help{ask: ask})
@@ -96,8 +96,8 @@ func (s *SSH) Login(ctx context.Context, ask Asker) error {
 	return nil
 }
 
-// stands reports whether there is a connection.
-func (s *SSH) stands() bool {
+// Stands reports whether there is a connection.
+func (s *SSH) Stands() bool {
 	s.link.turn <- struct{}{}
 	defer func() { <-s.link.turn }()
 	return s.link.stands()

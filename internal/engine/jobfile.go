@@ -23,5 +23,8 @@ func (e *Engine) JobFile(ctx context.Context, job corral.Job, name string) ([]by
 		return nil, fmt.Errorf("reaching site %s: %w", site.Name, err)
 	}
 	defer access.Conn.Close()
+	if site.State == corral.SiteDeleted { // nobody else closes it
+		defer e.cfg.Reach.Leave(site.ID)
+	}
 	return access.Batch(job.Kind).Read(ctx, job.Tag, name)
 }

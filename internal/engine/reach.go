@@ -139,6 +139,17 @@ func (r *Reach) giveUp(site corral.Site, s *gridsite.SSH) {
 	}
 }
 
+// stands reports whether the way to a site is open already.
+func (r *Reach) stands(site corral.Site) bool {
+	if c, err := gridsite.ParseContact(site.Contact); err != nil || c.Transport != "ssh" {
+		return true
+	}
+	r.mu.Lock()
+	s := r.sites[reached{site.ID, site.Contact}]
+	r.mu.Unlock()
+	return s != nil && s.Stands()
+}
+
 // Leave closes the connection to a site that nothing is asked of any more.
 func (r *Reach) Leave(id corral.SiteID) {
 	r.closeAll(func(key reached) bool { return key.site == id })

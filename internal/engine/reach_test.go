@@ -77,14 +77,11 @@ func TestSSHSiteWaitsForLogin(t *testing.T) {
 	d.Authorize(t, d.NewKey(t, "secret"))
 	w := newWorld(t)
 	w.cfg.Reach = NewReach(gridsite.SSHOptions{Home: d.Home})
-	t.Cleanup(w.cfg.Reach.Close)
+	t.Cleanup(func() { w.cfg.Reach.Close() })
 	clusters := NewClusters(w.lg, w.db, pool.Config{})
 	t.Cleanup(clusters.Close)
 	e := New(w.lg, w.db, clusters, w.cfg)
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() { _ = e.Run(ctx); close(done) }()
-	t.Cleanup(func() { cancel(); <-done })
+	stop := runEngine(t, e)
 	create := func(name string) (s corral.Site) {
 		w.write(func(tx *store.Tx) (err error) {
 			s, err = tx.CreateSite(corral.Site{Name: name, Owner: "local", Contact: d.Contact(), Batch: "fork", Root: filepath.Join(w.dir, name)})
@@ -120,8 +117,32 @@ func TestSSHSiteWaitsForLogin(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := len(d.Logins())
-	w.siteIs(create("planned").ID, corral.SiteReady)
+	made := create("planned")
+	w.siteIs(made.ID, corral.SiteReady)
 	if now := len(d.Logins()); now != before || before != 2 {
 		t.Errorf("%d logins before the site, %d after: want two, one for each site", before, now)
 	}
+
+	stop()
+	w.cfg.Reach.Close()
+	w.cfg.Reach = NewReach(gridsite.SSHOptions{Home: d.Home}) // which has no open key
+	e = New(w.lg, w.db, clusters, w.cfg)
+	runEngine(t, e)
+	w.until("the idle site to need a login", func() bool { return w.siteNow(locked.ID).Trouble.LoginNeeded })
+	for _, s := range []corral.Site{locked, made} {
+		if err := e.Login(t.Context(), s, answer); err != nil {
+			t.Error(err)
+		}
+	}
+	w.until("the trouble to be over", func() bool { return w.siteNow(locked.ID).Trouble == (corral.SiteTrouble{}) })
+}
+
+// runEngine runs an engine until the returned function is called or the test ends.
+func runEngine(t *testing.T, e *Engine) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { _ = e.Run(ctx); close(done) }()
+	stop = func() { cancel(); <-done }
+	t.Cleanup(stop)
+	return stop
 }

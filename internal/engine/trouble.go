@@ -109,9 +109,10 @@ func (l *siteLoop) outOfTrouble(ctx context.Context) error {
 }
 
 // knock asks a site in trouble for next to nothing, before it is asked for more: only what it answers can end the
-// trouble, and a step that asks for nothing else does not.
+// trouble, and a step that asks for nothing else does not. So is a READY one to which no connection stands, that a person
+// learns of a login that is needed before something waits for it.
 func (l *siteLoop) knock(ctx context.Context, site corral.Site) error {
-	if site.Trouble.Why == "" {
+	if site.Trouble.Why == "" && (site.State != corral.SiteReady || l.e.cfg.Reach.stands(site)) {
 		return nil
 	}
 	l.lastTrouble = site.Trouble.Why // of an earlier corrald
