@@ -37,19 +37,20 @@ func loginSite(c *cli.Context, p *printer) error {
 	if err != nil {
 		return err
 	}
-	if err := logIn(c.Context, p, cl, api.NewLogin{Site: ref}); err != nil {
+	if err := logIn(c.Context, cl, api.NewLogin{Site: ref}); err != nil {
 		return err
 	}
 	p.say("corrald is logged in at %s", s.Contact)
 	return nil
 }
 
+var errNoTerminal = corral.ErrorAt(corral.Forbidden, "login", "there is no terminal to ask on: give the command in one, or start corrald with an ssh agent that has the key")
+
 // logIn has the terminal answer what a site asks.
-func logIn(ctx context.Context, p *printer, cl *api.Client, where api.NewLogin) error {
+func logIn(ctx context.Context, cl *api.Client, where api.NewLogin) error {
 	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
 	if err != nil {
-		return corral.ErrorAt(corral.Forbidden, "login", "%s%s asks a person, and there is no terminal to ask on: give the command in one, or put the key into an ssh agent that corrald has",
-			where.Site, where.Contact)
+		return errNoTerminal
 	}
 	defer tty.Close()
 	lines := bufio.NewReader(tty)

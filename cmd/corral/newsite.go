@@ -29,7 +29,7 @@ func createSiteCommand(p *printer) *cli.Command {
 			&cli.StringFlag{Name: "contact", Usage: "how to reach it, as `URL`: local: or ssh://[user@]host[:port]"},
 			&cli.StringFlag{Name: "batch", Usage: "the batch `SYSTEM` for pilots: fork or slurm"},
 			&cli.StringFlag{Name: "head-batch", Usage: "the batch `SYSTEM` for setup and cleanup (default: fork, on the head node)"},
-			&cli.StringFlag{Name: "root", Usage: "`DIR` there that is ours alone (default: one that corrald chooses, through ssh $HOME/.corral/NAME)"},
+			&cli.StringFlag{Name: "root", Usage: "`DIR` there that is ours alone (default: one that corrald chooses, through ssh $HOME/.corral-NAME)"},
 			&cli.BoolFlag{Name: "accept-host-key", Usage: "trust the key of a host that is not known yet, and write it into known_hosts"},
 			waitFlag("it is READY"), timeoutFlag(), keyFlag(),
 		}, siteFlags()...),
@@ -77,7 +77,12 @@ func createSite(c *cli.Context, p *printer) error {
 	}
 	s, err := cl.CreateSite(c.Context, n, c.String("key"))
 	if asksAPerson(err) {
-		if err = logIn(c.Context, p, cl, api.NewLogin{Contact: n.Contact}); err == nil {
+		switch asked := logIn(c.Context, cl, api.NewLogin{Contact: n.Contact}); {
+		case errors.Is(asked, errNoTerminal):
+			p.say("on a terminal this command asks what the site wants to know")
+		case asked != nil:
+			return asked
+		default:
 			s, err = cl.CreateSite(c.Context, n, c.String("key"))
 		}
 	}

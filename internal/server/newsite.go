@@ -85,7 +85,7 @@ func (s *Server) rootOr(in api.NewSite, contact gridsite.Contact) string {
 	case in.Root != "":
 		return in.Root
 	case contact.Transport == "ssh":
-		return "$HOME/.corral/" + in.Name
+		return "$HOME/.corral-" + in.Name
 	}
 	return s.cfg.SiteRoot(in.Name)
 }

@@ -17,7 +17,7 @@ func TestSiteBehindSSH(t *testing.T) {
 	f := start(t)
 	got := must(f.CreateSite(t.Context(), api.NewSite{Name: "hpc", Contact: "ssh://ann@login.example:2222", Batch: "fork", MaxQueued: 3, MaxRunning: 8}, ""))(t)
 	want := corral.Site{ID: 1, Name: "hpc", Owner: "local", Contact: "ssh://ann@login.example:2222", Batch: "fork", HeadBatch: "fork",
-		Root: "/home/ann/.corral/hpc", State: corral.SiteNew, Limits: corral.SiteLimits{MaxQueued: 3, MaxRunning: 8},
+		Root: "/home/ann/.corral-hpc", State: corral.SiteNew, Limits: corral.SiteLimits{MaxQueued: 3, MaxRunning: 8},
 		CreatedAt: got.CreatedAt, UpdatedAt: got.CreatedAt}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("site (-want +got):\n%s", diff)
