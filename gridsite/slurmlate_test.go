@@ -1,0 +1,78 @@
+package gridsite_test
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral/gridsite"
+)
+
+// A submission whose answer was lost, and that Slurm takes in after it was looked up and repeated, is a second job under
+// the tag. While it waits it is extra, and can be ended by its id; when it starts it finds that the tag's job has, and ends.
+func TestSlurmLateSubmission(t *testing.T) {
+	t.Parallel()
+	cluster := startSlurm(t)
+	root := t.TempDir()
+	b := gridsite.NewSlurm(cluster.On(dial(t)), root)
+	const tag = "late-submission"
+	id, err := b.Submit(t.Context(), gridsite.JobSpec{Tag: tag, Argv: []string{"/bin/sleep", "300"}, Hosts: 1, CPUs: 1, Walltime: 10 * time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.Cancel(context.Background(), tag, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	is := func(what string, ok func(gridsite.JobStatus) bool) {
+		t.Helper()
+		tick := time.NewTicker(100 * time.Millisecond)
+		defer tick.Stop()
+		for deadline := time.Now().Add(time.Minute); ; <-tick.C {
+			jobs, err := b.Poll(t.Context(), []string{tag})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if ok(jobs[tag]) {
+				return
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("%s: not within a minute: %+v", what, jobs[tag])
+			}
+		}
+	}
+	alone := func(j gridsite.JobStatus) bool { return j.Phase == gridsite.Running && j.ID == id && len(j.Extra) == 0 }
+	is("it runs", alone)
+
+	again := func(args ...string) string {
+		t.Helper()
+		dir := gridsite.JobDir(root, tag)
+		args = append([]string{"--parsable", "-J", tag, "-D", dir, "-o", "/dev/null"}, args...)
+		out, err := cluster.Command("sbatch", append(args, filepath.Join(dir, ".corral", "batch"))...).Output()
+		if err != nil {
+			t.Fatalf("sbatch: %v %s", err, out)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	waits := again("--begin=now+1hour")
+	is("the one that waits is extra", func(j gridsite.JobStatus) bool {
+		return j.ID == id && j.Phase == gridsite.Running && slices.Equal(j.Extra, []string{waits})
+	})
+	if err := b.CancelJobs(t.Context(), []string{waits}); err != nil {
+		t.Fatal(err)
+	}
+	is("it is gone, and the other runs", alone)
+
+	starts := again()
+	is("the one that starts is gone by itself", func(j gridsite.JobStatus) bool {
+		out, err := cluster.Command("squeue", "-h", "-j", starts, "-t", "PENDING,CONFIGURING,RUNNING,COMPLETING").Output()
+		var unknown *exec.ExitError // an id that Slurm has forgotten
+		return alone(j) && len(out) == 0 && (err == nil || errors.As(err, &unknown))
+	})
+}
