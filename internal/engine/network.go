@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"strings"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -48,7 +49,11 @@ func (e *Engine) ProbeNetwork(ctx context.Context, site corral.Site, cluster cor
 	}
 	choice, none := findings.Decide(corral.BrokerAuto)
 	p.Broker, p.Reason, p.Measured = choice.Way, choice.Reason, findings.Lines()
-	if none != nil {
+	switch {
+	case none != nil && strings.HasPrefix(site.Contact, "ssh:") && !cluster.Attached && onLoopback(cluster.Collector):
+		p.Broker = corral.BrokerRelay
+		p.Reason = "the pool listens on " + cluster.Collector + ", which no other machine reaches: the site's relay stands for it on each node"
+	case none != nil:
 		p.Reason = none.Error()
 	}
 	return p, nil
