@@ -112,6 +112,9 @@ func probeSpec(site corral.Site, cluster corral.Cluster) (gridsite.JobSpec, erro
 	}, nil
 }
 
+// errMute is of a probe that complained of nothing.
+var errMute = errors.New("it wrote no reason")
+
 // A probeOutput is what a probe has written so far.
 type probeOutput struct {
 	batch gridsite.Batch
@@ -123,6 +126,9 @@ type probeOutput struct {
 func (o *probeOutput) read(ctx context.Context) ([]byte, error) {
 	if o.ended {
 		said, err := o.batch.Read(ctx, o.tag, "stderr")
+		if len(said) == 0 && (err == nil || errors.Is(err, fs.ErrNotExist)) {
+			return nil, corral.Errorf(corral.Failed, "the probe ended before it had measured: %w", errMute)
+		}
 		return nil, errors.Join(corral.Errorf(corral.Failed, "the probe ended before it had measured: %s", lastLine(said)), err)
 	}
 	known, err := o.batch.Poll(ctx, []string{o.tag})

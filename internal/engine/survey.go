@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/netip"
 	"path"
 	"slices"
@@ -129,16 +128,18 @@ func nodeProbeSpec(site corral.Site, p order.NodeProbe) (gridsite.JobSpec, error
 func attendNode(ctx context.Context, output probeReader, site corral.Site, facts *corral.SiteFacts) error {
 	tick := time.NewTicker(outputGap)
 	defer tick.Stop()
+	wrote := false
 	for after := time.Now(); ; {
 		look := time.Now()
 		text, err := output(ctx)
+		wrote = wrote || len(text) > 0
 		switch {
 		case bytes.Contains(text, []byte(unseen)):
 			facts.Shared = new(bool)
 			return corral.Errorf(corral.Failed, "the node does not see %s, where its pilots would be", site.Root)
-		case errors.Is(err, fs.ErrNotExist): // nor is there a stderr
+		case errors.Is(err, errMute) && !wrote:
 			facts.Shared = new(bool)
-			return corral.Errorf(corral.Failed, "what the node wrote to %s is not to be seen from here: %w", site.Root, err)
+			return corral.Errorf(corral.Failed, "the job ended, and nothing that it wrote to %s is to be seen from here: worker nodes may not see it", site.Root)
 		case err != nil:
 			return err
 		}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -80,6 +81,35 @@ func TestNodeIsCompared(t *testing.T) {
 			if !strings.Contains(facts.Notes[i], n) {
 				t.Errorf("%s: note %q, want %q", tt.name, facts.Notes[i], n)
 			}
+		}
+	}
+}
+
+// A node that does not see the site's root has nowhere to say so: its silence says it.
+func TestNodeIsMute(t *testing.T) {
+	t.Parallel()
+	mute := corral.Errorf(corral.Failed, "ended: %w", errMute)
+	for _, tt := range []struct {
+		name   string
+		text   string
+		err    error
+		shared *bool
+		says   string
+	}{
+		{"nothing", "", mute, new(bool), "worker nodes may not see it"},
+		{"a greeting", "Hello\n", mute, nil, "ended"},
+		{"a complaint", "", corral.Errorf(corral.Failed, "ended: no memory"), nil, "no memory"},
+	} {
+		var facts corral.SiteFacts
+		looks := 0
+		err := attendNode(t.Context(), func(context.Context) ([]byte, error) {
+			if looks++; looks > 1 {
+				return nil, tt.err
+			}
+			return []byte(tt.text), nil
+		}, corral.Site{Root: "/r"}, &facts)
+		if err == nil || !strings.Contains(err.Error(), tt.says) || !reflect.DeepEqual(facts.Shared, tt.shared) {
+			t.Errorf("%s: %v, shared %v", tt.name, err, facts.Shared)
 		}
 	}
 }

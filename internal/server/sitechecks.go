@@ -37,6 +37,9 @@ func (s *Server) fits(site corral.Site, g *corral.Glidein) error {
 	if site.Batch == forkBatch {
 		return s.fitsMachine(site, g)
 	}
+	if f := site.Facts; f != nil && f.Shared != nil && !*f.Shared { // each attempt would fail with this
+		return corral.ErrorAt(corral.Unsatisfiable, "site", "worker nodes of %s do not see its root %s (%s)", site.Name, site.Root, asOf(site))
+	}
 	queues, err := queuesOf(site, g.BatchOptions)
 	if err != nil || len(queues) == 0 {
 		return err

@@ -54,6 +54,7 @@ func TestGlideinIsWithinLimits(t *testing.T) {
 		{name: "one of two queues is none", ask: func(g *corral.Glidein) { g.Queue = "normal," }, place: "queue"},
 		{name: "the site's queue is gone", site: func(s *corral.Site) { s.Queue = "old" }, place: "queue", says: []string{`no queue "old"`}},
 		{name: "the site's queue", site: func(s *corral.Site) { s.Queue = "short" }, place: "walltime_s"},
+		{name: "nodes without the root", site: func(s *corral.Site) { s.Facts.Shared = new(bool) }, place: "site", says: []string{"do not see its root", "site probe hpc"}},
 		{name: "no default queue", site: func(s *corral.Site) { s.Facts.Queues = s.Facts.Queues[1:] }, place: "queue", says: []string{"no default queue", "name one of short, gpu"}},
 		{name: "nothing is known", site: func(s *corral.Site) { s.Facts = nil }, ask: func(g *corral.Glidein) { g.Queue, g.CPUs = "any", 999 }},
 		{name: "nothing is known of the queue", ask: func(g *corral.Glidein) { g.Queue, g.CPUs, g.GPUs, g.Hosts = "dark", 999, 9, 99 }},
