@@ -105,7 +105,8 @@ func orZero(text string) (time.Time, error) {
 	return parseTime(text)
 }
 
-// gone lists TAG ID of the jobs that the site had and that neither the queue has nor a status speaks of.
+// gone lists TAG ID of the jobs that the site had and that neither the queue has nor a status speaks of. One that ran
+// and waits again is among them: it will not run again.
 func (v slurmSight) gone(tags []string) []string {
 	var gone []string
 	for _, tag := range tags {
@@ -113,7 +114,9 @@ func (v slurmSight) gone(tags []string) []string {
 		if !ok || dir.id == "" || dir.status != nil {
 			continue
 		}
-		alive := slices.ContainsFunc(v.queue[tag], func(j slurmJob) bool { return dir.started.IsZero() || j.id == dir.id })
+		alive := slices.ContainsFunc(v.queue[tag], func(j slurmJob) bool {
+			return dir.started.IsZero() || j.id == dir.id && slices.Contains(holding, j.state)
+		})
 		if !alive {
 			gone = append(gone, tag+" "+dir.id)
 		}

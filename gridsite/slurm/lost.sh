@@ -26,10 +26,24 @@ word() {
 	esac
 }
 
+# started_before says whether a job that waits has run, and was put back into the queue in spite of --no-requeue. It is
+# not to run again.
+started_before() {
+	case $state in
+	PENDING* | CONFIGURING* | REQUEUE* | SPECIAL_EXIT* | RESV_DEL_HOLD*) load && [ "${pid%%.*}" = "$id" ] ;;
+	*) return 1 ;;
+	esac
+}
+
 bury() {
-	state=$(echo "$states" | grep "^$id " | head -n 1)
-	[ -z "$(echo "$state" | unended)" ] || return 0
-	state=${state#* }
+	line=$(echo "$states" | grep "^$id " | head -n 1)
+	state=${line#* }
+	if started_before; then
+		slurm scancel "$id" || return 0
+		state=PREEMPTED
+	elif [ -n "$(echo "$line" | unended)" ]; then
+		return 0
+	fi
 	word "${state%% *}"
 	read -r by _ <"$control/ended-by"
 	if [ "$by" = - ] || { [ "$by" = site ] && [ "$word" != disappeared ]; }; then echo "$word" 1<>"$control/ended-by"; fi

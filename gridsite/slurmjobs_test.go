@@ -1,0 +1,284 @@
+package gridsite_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/gridsite/gridsitetest"
+)
+
+// A slurmSite is a batch of its own on the cluster of this package.
+type slurmSite struct {
+	testing.TB
+	*gridsite.Slurm
+	cluster *gridsitetest.Slurm
+	root    string
+}
+
+func newSlurmSite(t testing.TB) slurmSite {
+	t.Helper()
+	cluster, root := startSlurm(t), filepath.Join(t.TempDir(), "root")
+	return slurmSite{t, gridsite.NewSlurm(cluster.On(dial(t)), root), cluster, root}
+}
+
+// submit submits a job of a shell script, which is cancelled when the test ends, with a tag that no other test has.
+func (s slurmSite) submit(script string, change func(*gridsite.JobSpec)) (tag, id string) {
+	s.Helper()
+	spec := jobSpec(s.Name(), script)
+	if change != nil {
+		change(&spec)
+	}
+	id, err := s.Submit(s.Context(), spec)
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(func() {
+		if err := s.Cancel(context.WithoutCancel(s.Context()), spec.Tag, 0); err != nil {
+			s.Error(err)
+		}
+	})
+	return spec.Tag, id
+}
+
+func jobSpec(name, script string) gridsite.JobSpec {
+	tag := strings.NewReplacer("/", ".", "_", "-", "#", ".", ",", "").Replace(name)
+	return gridsite.JobSpec{Tag: tag, Argv: []string{"/bin/sh", "-c", script}, Hosts: 1, CPUs: 1, Walltime: time.Hour}
+}
+
+func (s slurmSite) command(name string, args ...string) string {
+	s.Helper()
+	out, err := s.cluster.Command(name, args...).CombinedOutput()
+	if err != nil {
+		s.Fatalf("%s %q: %v %s", name, args, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func (s slurmSite) running(tag string) {
+	s.Helper()
+	until(s, tag+" to run", func() bool {
+		jobs, err := s.Poll(s.Context(), []string{tag})
+		if err != nil {
+			s.Fatal(err)
+		}
+		return jobs[tag].Phase == gridsite.Running && !jobs[tag].StartedAt.IsZero()
+	})
+}
+
+// What the site does to a job is told apart. These come before all parallel tests: whole nodes are concerned.
+func TestSlurmEndsJobs(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		end  func(s slurmSite, node, id string)
+		want gridsite.Killed
+	}{
+		{"a node fails", func(s slurmSite, node, _ string) {
+			s.command("scontrol", "update", "NodeName="+node, "State=DOWN", "Reason=test")
+			s.Cleanup(func() {
+				until(s, node+" to return", func() bool {
+					_ = s.cluster.Command("scontrol", "update", "NodeName="+node, "State=RESUME").Run() // it may have, by itself
+					return s.command("sinfo", "-h", "-p", "normal", "-n", node, "-t", "idle", "-o", "%n") != ""
+				})
+			})
+		}, gridsite.ByNode},
+		{"an urgent job needs its place", func(s slurmSite, node, _ string) {
+			spec := jobSpec(s.Name()+"-urgent", "sleep 1000")
+			spec.Queue, spec.CPUs, spec.Lines = "urgent", 2, []string{"--nodelist=" + node}
+			s.submit("sleep 1000", func(old *gridsite.JobSpec) { *old = spec })
+		}, gridsite.ByPreemption},
+		{"its administrator starts it again", func(s slurmSite, _, id string) {
+			s.command("scontrol", "update", "JobId="+id, "Requeue=1")
+			s.command("scontrol", "requeue", id)
+		}, gridsite.ByPreemption},
+		{"somebody else cancels it", func(s slurmSite, _, id string) { s.command("scancel", id) }, gridsite.BySite},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newSlurmSite(t)
+			mark := filepath.Join(t.TempDir(), "started")
+			tag, id := s.submit("echo started >>"+mark+"; sleep 1000", func(spec *gridsite.JobSpec) { spec.CPUs = 2 })
+			s.running(tag)
+			c.end(s, s.command("squeue", "-h", "-j", id, "-o", "%N"), id)
+			job := await(t, s, tag)
+			if job.Killed != c.want || job.ID != id {
+				t.Errorf("it ended as %+v, want it killed by %q", job, c.want)
+			}
+			if got, err := os.ReadFile(mark); string(got) != "started\n" || err != nil {
+				t.Errorf("it said %q, want that it started once", got)
+			}
+		})
+	}
+}
+
+// A submission whose answer was lost comes in after it was repeated.
+func TestSlurmJobsUnderOneTag(t *testing.T) {
+	t.Parallel()
+	s := newSlurmSite(t)
+	mark := filepath.Join(t.TempDir(), "started")
+	tag, first := s.submit("echo started >>"+mark+"; sleep 1000", func(spec *gridsite.JobSpec) { spec.Queue = "held" })
+	again := func() string {
+		return s.command("sbatch", "--parsable", "--partition=held", "--job-name="+tag, "--output=/dev/null",
+			filepath.Join(gridsite.JobDir(s.root, tag), ".corral", "batch"))
+	}
+	second, third := again(), again()
+	s.expect(tag, gridsite.Queued, first, second, third)
+	if err := s.CancelJobs(t.Context(), []string{third}); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the third to leave", func() bool {
+		return s.command("squeue", "-h", "-j", first+","+second+","+third, "-o", "%A") == first+"\n"+second
+	})
+	s.command("scontrol", "update", "JobId="+second, "Partition=normal")
+	s.running(tag)
+	s.expect(tag, gridsite.Running, second, first)
+	s.command("scontrol", "update", "JobId="+first, "Partition=normal")
+	until(t, "the first to leave", func() bool { return s.command("squeue", "-h", "-n", tag, "-o", "%A") == second })
+	s.expect(tag, gridsite.Running, second)
+	again()
+	if err := s.Cancel(t.Context(), tag, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if left := s.command("squeue", "-h", "-n", tag); left != "" {
+		t.Errorf("cancelled, and left: %s", left)
+	}
+	if got, err := os.ReadFile(mark); string(got) != "started\n" || err != nil {
+		t.Errorf("they said %q, want that one started, once", got)
+	}
+}
+
+func (s slurmSite) expect(tag string, phase gridsite.Phase, id string, extra ...string) {
+	s.Helper()
+	jobs, err := s.Poll(s.Context(), []string{tag})
+	if err != nil {
+		s.Fatal(err)
+	}
+	if job := jobs[tag]; job.Phase != phase || job.ID != id || strings.Join(job.Extra, " ") != strings.Join(extra, " ") {
+		s.Errorf("polled %+v, want %s %s beside %v", job, id, phase, extra)
+	}
+}
+
+func TestSlurmRefuses(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		change func(*gridsite.JobSpec)
+		words  string
+	}{
+		{"no such partition", func(s *gridsite.JobSpec) { s.Queue = "nope" }, "Invalid partition name specified"},
+		{"walltime", func(s *gridsite.JobSpec) { s.Queue, s.Walltime = "short", 11*time.Minute }, "Requested time limit is invalid"},
+		{"hosts", func(s *gridsite.JobSpec) { s.Hosts = 5 }, "Node count specification invalid"},
+		{"cpus", func(s *gridsite.JobSpec) { s.CPUs = 3 }, "Requested node configuration is not available"},
+		{"gpus", func(s *gridsite.JobSpec) { s.GPUs = 3 }, "Requested node configuration is not available"},
+		{"constraint", func(s *gridsite.JobSpec) { s.Constraint = "slow" }, "Invalid feature specification"},
+		{"line", func(s *gridsite.JobSpec) { s.Lines = []string{"--reservation=nope"} }, "reservation is invalid"},
+		{"node to avoid", func(s *gridsite.JobSpec) { s.Exclude = []string{"nope"} }, "Invalid node name specified"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := newSlurmSite(t)
+			spec := jobSpec(t.Name(), "true")
+			c.change(&spec)
+			_, submitted := s.Submit(t.Context(), spec)
+			for what, err := range map[string]error{"Submit": submitted, "Check": s.Check(t.Context(), spec)} {
+				var no *gridsite.Refused
+				if !errors.As(err, &no) || no.Transient || !strings.Contains(no.Text, c.words) {
+					t.Errorf("%s = %#v, want refused for good: %s", what, err, c.words)
+				}
+			}
+			if _, err := os.Stat(s.root); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("a refused job leaves %s", s.root)
+			}
+		})
+	}
+}
+
+func TestSlurmInvalid(t *testing.T) {
+	t.Parallel()
+	for _, change := range []func(*gridsite.JobSpec){
+		func(s *gridsite.JobSpec) { s.Queue = "a\nb" },
+		func(s *gridsite.JobSpec) { s.Account = "a\x00" },
+		func(s *gridsite.JobSpec) { s.Lines = []string{"--nice=1\ntouch /tmp/x"} },
+		func(s *gridsite.JobSpec) { s.Lines = []string{"#SBATCH -a 1-9"} },
+		func(s *gridsite.JobSpec) { s.Lines = []string{"--array=1-9"} },
+		func(s *gridsite.JobSpec) { s.Exclude = []string{"--wrap=x"} },
+		func(s *gridsite.JobSpec) { s.GPUs = -1 },
+		func(s *gridsite.JobSpec) { s.Tag = "a b" },
+	} {
+		spec := jobSpec("tag", "true")
+		change(&spec)
+		if _, err := gridsite.NewSlurm(nil, "/srv").Submit(t.Context(), spec); corral.KindOf(err) != corral.Invalid {
+			t.Errorf("Submit(%+v) = %v, want invalid", spec, err)
+		}
+	}
+}
+
+// Nothing that a user may write there reaches a shell, and all of it reaches Slurm.
+func TestSlurmOptions(t *testing.T) {
+	t.Parallel()
+	s := newSlurmSite(t)
+	tag, id := s.submit("true", func(spec *gridsite.JobSpec) {
+		spec.Queue, spec.Constraint, spec.GPUs, spec.MemoryMiB = "held", "fast", 1, 300
+		spec.Hosts, spec.CPUs, spec.Walltime = 2, 2, 24*time.Hour-time.Minute
+		spec.Lines = []string{"--nice=7", "# a remark; touch $HOME/x", `#SBATCH --licenses=""`}
+	})
+	want := tag + "|" + tag + "|held|fast|2|2|300M|23:59:00|7|0"
+	if got := s.command("squeue", "-h", "-j", id, "-O", "Name:|,Comment:|,Partition:|,Feature:|,NumNodes:|,cpus-per-task:|,MinMemory:|,TimeLimit:|,Nice:|,Requeue:"); got != want {
+		t.Errorf("squeue says %s\n          want %s", got, want)
+	}
+	if said := s.command("scontrol", "show", "job", id); !strings.Contains(said, "gres:gpu:1") && !strings.Contains(said, "gpu:1") {
+		t.Errorf("no GPU in %s", said)
+	}
+}
+
+// A job of two nodes is started on one, and knows both.
+func TestSlurmNodes(t *testing.T) {
+	t.Parallel()
+	s := newSlurmSite(t)
+	tag, _ := s.submit(`echo "$SLURMD_NODENAME $CORRAL_NODES $CORRAL_FANOUT"`, func(spec *gridsite.JobSpec) { spec.Hosts = 2 })
+	await(t, s, tag)
+	out, err := s.Read(t.Context(), tag, "stdout")
+	if f := strings.Fields(string(out)); err != nil || len(f) != 4 || f[0] != f[1] || f[1] == f[2] || f[3] != "srun" {
+		t.Errorf("it said %q, %v; want its own node, that one and another, srun", out, err)
+	}
+}
+
+func TestSlurmEstimate(t *testing.T) {
+	t.Parallel()
+	s := newSlurmSite(t)
+	at, err := s.Estimate(t.Context(), jobSpec("estimate", "true"))
+	if age := time.Since(at); err != nil || age > time.Minute || age < -time.Hour {
+		t.Errorf("Estimate() = %v, %v; want about now", at, err)
+	}
+	if out := s.command("squeue", "-h", "-n", "estimate"); out != "" {
+		t.Errorf("it was queued: %s", out)
+	}
+}
+
+// An sbatch that has fewer options than today's.
+func TestSlurmOfOldVersion(t *testing.T) {
+	t.Parallel()
+	cluster := startSlurm(t)
+	real := cluster.Command("sbatch").Path
+	conn := withCommand(t, "sbatch", `case "$*" in
+--help) `+real+` --help | grep -v -e parsable -e no-requeue -e gpus-per-node ;;
+*--parsable* | *--no-requeue* | *--gpus-per-node*) echo "sbatch: unrecognized option" >&2; exit 1 ;;
+*) exec `+real+` "$@" ;;
+esac`).(siteConn)
+	conn = siteConn{cluster.On(conn.Conn), conn.bin + ":" + filepath.Dir(real)}
+	s := gridsite.NewSlurm(conn, filepath.Join(t.TempDir(), "root"))
+	spec := jobSpec(t.Name(), "exit 3")
+	spec.GPUs = 1
+	id, err := s.Submit(t.Context(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if job := await(t, s, spec.Tag); job.ID != id || job.Exit == nil || *job.Exit != 3 {
+		t.Errorf("submitted %s, ended as %+v", id, job)
+	}
+}
