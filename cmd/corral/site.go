@@ -176,10 +176,7 @@ func siteState(s corral.Site) any {
 
 // siteReason is why the site is as siteState says.
 func siteReason(s corral.Site) any {
-	switch {
-	case s.Trouble.LoginNeeded:
-		return fmt.Sprintf("since %s: %s; `corral site login %s`", when(s.Trouble.Since), s.Trouble.Why, s.Name)
-	case s.Trouble.Why != "":
+	if s.Trouble.Why != "" {
 		return fmt.Sprintf("since %s: %s", when(s.Trouble.Since), s.Trouble.Why)
 	}
 	return s.Reason
