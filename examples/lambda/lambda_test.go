@@ -1,7 +1,11 @@
 package lambda
 
 import (
+	"bytes"
+	"compress/gzip"
+	"errors"
 	"flag"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -37,11 +41,18 @@ func TestWorkflowFileIsGenerated(t *testing.T) {
 }
 
 // TestWorkflowArrivesAtExpected runs the whole workflow, one task after the other and each in a
-// directory with nothing but its declared inputs, and compares its report with that of the single pass.
+// directory with nothing but its declared inputs, and compares its report with that of the single pass. The genome is
+// the first tenth of lambda's: with all of it, the demo does the same.
 func TestWorkflowArrivesAtExpected(t *testing.T) {
 	t.Parallel()
-	data := t.TempDir()
+	data, genome := t.TempDir(), firstTenth(t)
 	if err := os.CopyFS(data, FS); err != nil {
+		t.Fatal(err)
+	}
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	_, err := io.WriteString(w, genome)
+	if err := errors.Join(err, w.Close(), os.WriteFile(filepath.Join(data, GenomeFile), packed.Bytes(), 0o644)); err != nil {
 		t.Fatal(err)
 	}
 	wf := readWorkflow(t)
@@ -52,13 +63,34 @@ func TestWorkflowArrivesAtExpected(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := Expected()
+	want, err := SinglePass(strings.NewReader(genome))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Errorf("report of the workflow and of the single pass differ (-single +workflow):\n%s", diff)
 	}
+}
+
+// firstTenth returns the first lines of the genome's file.
+func firstTenth(t *testing.T) string {
+	t.Helper()
+	lines := strings.SplitAfter(wholeGenome(t), "\n")
+	return strings.Join(lines[:len(lines)/10], "")
+}
+
+func wholeGenome(t *testing.T) string {
+	t.Helper()
+	f, err := Genome()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 func readWorkflow(t *testing.T) *workflow.Workflow {
@@ -141,10 +173,16 @@ func TestWorkflowIsRunnable(t *testing.T) {
 // the report cannot be wrong together.
 func TestKnownBiology(t *testing.T) {
 	t.Parallel()
-	report, err := Expected()
+	genome, err := readFASTA(strings.NewReader(wholeGenome(t)))
 	if err != nil {
 		t.Fatal(err)
 	}
+	var b strings.Builder
+	writeHead(&b, count(genome, 1))
+	if err := writeSites(&b, count(genome, 6)); err != nil {
+		t.Fatal(err)
+	}
+	report := b.String()
 	for _, want := range []string{
 		"48502 bases, GC content 49.86 %",
 		"EcoRI     GAATTC        5",
