@@ -15,7 +15,7 @@ import (
 )
 
 // crowdJobs are how many no-op jobs a crowd of glideins is given, for each of them.
-const crowdJobs = 5
+const crowdJobs = 2
 
 // A crowd is what was measured of many glideins in one pool.
 type crowd struct {
