@@ -62,6 +62,7 @@ func (s *supervisor) connected(d dialed) {
 		s.link = d.link
 		if err := checkClock(d.link.ClockOffset()); err != nil {
 			r := unfit(s.me, err)
+			s.lostNode = r.Node
 			s.fail(r.Transient, r.Reason)
 			return
 		}

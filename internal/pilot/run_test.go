@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
 	"os"
@@ -27,6 +28,11 @@ import (
 var program string
 
 func TestMain(m *testing.M) {
+	flag.Parse()
+	// Most of the time is spent waiting for what others do seldom.
+	if err := flag.Set("test.parallel", "6"); err != nil {
+		panic(err)
+	}
 	dir, err := os.MkdirTemp("", "pilot-test-")
 	if err != nil {
 		panic(err)

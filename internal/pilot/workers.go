@@ -82,14 +82,18 @@ func (s *supervisor) startProcess(w *worker, now time.Time) (*child, error) {
 	if w.node != "" {
 		return startFar(s.fanout, w.node)
 	}
-	o, err := s.workerOrder(w, now)
-	if err == nil {
-		err = os.MkdirAll(o.Scratch, 0o700)
+	if err := os.MkdirAll(s.scratchOf(w), 0o700); err != nil {
+		return nil, err
 	}
+	o, err := s.workerOrder(w, now)
 	if err != nil {
 		return nil, err
 	}
 	return startChild(o)
+}
+
+func (s *supervisor) scratchOf(w *worker) string {
+	return filepath.Join(s.dir, scratchDir, filepath.Base(w.id))
 }
 
 func (s *supervisor) workerOrder(w *worker, now time.Time) (workerOrder, error) {
@@ -105,7 +109,7 @@ func (s *supervisor) workerOrder(w *worker, now time.Time) (workerOrder, error) 
 		ID: w.id, Tag: s.tag, Token: s.order.Token, Holder: s.me.ID, Host: host,
 		Addresses: s.order.Addresses, CertDigest: s.order.CertDigest,
 		CPUs: s.order.CPUs, MemoryMiB: s.order.MemoryMiB,
-		EndsIn: s.end.Sub(now), Scratch: filepath.Join(s.dir, scratchDir, filepath.Base(w.id)), Condor: join,
+		EndsIn: s.end.Sub(now), Scratch: s.scratchOf(w), Condor: join,
 	}, err
 }
 
