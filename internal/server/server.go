@@ -144,17 +144,7 @@ func (s *Server) routes() {
 	e.GET("/openapi.yaml", s.openapi)
 
 	v1 := e.Group("/v1")
-	v1.GET("/sites", s.listSites)
-	v1.POST("/sites", s.createSite)
-	v1.GET("/sites/:site", s.getSite)
-	v1.PATCH("/sites/:site", s.setSite)
-	v1.DELETE("/sites/:site", s.removeSite)
-	v1.POST("/sites/:site/probe", s.probeSite)
-	v1.GET("/sites/:site/history", s.siteHistory)
-	v1.GET("/sites/:site/timeline", s.siteTimeline)
-	v1.GET("/sites/:site/waits", s.siteWaits)
-
-	v1.POST("/logins", s.login)
+	s.siteRoutes(v1)
 
 	v1.GET("/glideins", s.listGlideins)
 	v1.POST("/glideins", s.createGlidein)
@@ -197,6 +187,19 @@ func (s *Server) routes() {
 	v1.GET("/runs/:id/history", s.runHistory)
 	v1.GET("/runs/:id/tasks", s.listTasks)
 	v1.GET("/runs/:id/tasks/:task/log", s.taskLog)
+}
+
+func (s *Server) siteRoutes(v1 *echo.Group) {
+	v1.GET("/sites", s.listSites)
+	v1.POST("/sites", s.createSite)
+	v1.GET("/sites/:site", s.getSite)
+	v1.PATCH("/sites/:site", s.setSite)
+	v1.DELETE("/sites/:site", s.removeSite)
+	v1.POST("/sites/:site/probe", s.probeSite)
+	v1.GET("/sites/:site/history", s.siteHistory)
+	v1.GET("/sites/:site/timeline", s.siteTimeline)
+	v1.GET("/sites/:site/waits", s.siteWaits)
+	v1.POST("/logins", s.login)
 }
 
 // ServeHTTP answers one request.
