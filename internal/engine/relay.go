@@ -23,6 +23,7 @@ import (
 const (
 	relayPauseMin = 500 * time.Millisecond // before a relay that was lost is started again; it doubles
 	relayPauseMax = 15 * time.Second
+	relayEndTime  = 2 * time.Second
 )
 
 // A siteRelay keeps a relay on a site's head node, through which the site's workers reach corrald and its pools: it is
@@ -163,9 +164,15 @@ func (r *siteRelay) set(addresses []string, trouble string) {
 	}
 }
 
+// end ends the relay, and does not wait for a site that does not answer.
 func (r *siteRelay) end() {
 	r.cancel()
-	<-r.ended
+	patience := time.NewTimer(relayEndTime)
+	defer patience.Stop()
+	select {
+	case <-r.ended:
+	case <-patience.C:
+	}
 }
 
 func (r *siteRelay) run(ctx context.Context) {
@@ -219,6 +226,9 @@ func (r *siteRelay) serve(ctx context.Context) error {
 	r.set(s.Addresses, "")
 	s.Serve(ctx, r.connect)
 	stdio.Close()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	return errors.Join(corral.Errorf(corral.Unavailable, "the connection with the relay ended"), stdio.Wait())
 }
 
