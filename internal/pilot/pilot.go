@@ -2,7 +2,8 @@
 //
 // A job finds its order in its directory and leaves its report there (package order). A pilot job is
 // one supervisor process that takes the attempt's lease, starts one worker process for each host it
-// was asked for, and watches them. It decides why and when the pilot leaves. The workers serve one of two
+// was asked for, and watches them; on the other nodes of a batch job there is a host process between it and the worker. It
+// decides why and when the pilot leaves. The workers serve one of two
 // kinds of clusters: corrald's own dispatcher, to which they connect and whose tasks they run, which is package
 // pool's business; or an HTCondor pool, with a condor_master each. Supervisor and worker talk over a socket pair: the
 // token is never in an argument, an environment variable or a file of the supervisor's making.

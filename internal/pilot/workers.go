@@ -55,6 +55,9 @@ func (s *supervisor) startWorkers(now time.Time) {
 			continue
 		}
 		w.notBefore = now.Add(restartGap)
+		if w.node != "" { // a network's hiccup must not cost a node
+			w.notBefore = now.Add(restartGap << w.deaths)
+		}
 		if err := s.startWorker(w, now); err != nil {
 			s.died(w, err.Error())
 		}

@@ -1,0 +1,58 @@
+package pilot
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestFindNodes(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		nodes, way string
+		hosts      int
+		want       []string // "": this node
+		says       string   // of the error
+	}{
+		{"", "", 2, []string{"", ""}, ""},
+		{"n1", "", 2, []string{"", ""}, ""},
+		{"n1 n2 n3", "ssh", 3, []string{"", "n2", "n3"}, ""},
+		{" n1\tn2.example.org \n", "ssh", 2, []string{"", "n2.example.org"}, ""},
+		{"n1 n2 n3", "ssh", 2, []string{"", "n2"}, ""},
+		{"n1 n2", "rsh", 2, nil, `CORRAL_FANOUT="rsh": want srun or ssh`},
+		{"n1 -oProxyCommand=x", "ssh", 2, nil, "is not the name of a node"},
+		{"n1 n2,n3", "srun", 2, nil, "is not the name of a node"},
+		{"n1 $(x)", "ssh", 2, nil, "is not the name of a node"},
+	} {
+		env := map[string]string{nodesVariable: c.nodes, fanoutVariable: c.way}
+		f, err := findNodes(func(name string) string { return env[name] }, c.hosts, 1)
+		if (err != nil) != (c.says != "") || err != nil && !strings.Contains(err.Error(), c.says) {
+			t.Errorf("findNodes(%q, %q): %v, want %q", c.nodes, c.way, err, c.says)
+		}
+		for i, want := range c.want {
+			if got := f.node(i); got != want {
+				t.Errorf("findNodes(%q): worker %d is on %q, want %q", c.nodes, i, got, want)
+			}
+		}
+	}
+}
+
+// What the user or the site chose is in no line that a shell reads.
+func TestCommandToAnotherNode(t *testing.T) {
+	t.Parallel()
+	f := fanout{nodes: []string{"n1", "n2"}, way: "ssh", program: "/it's $HOME/pilot", cpus: 3}
+	argv, first := f.command("n2")
+	if first != "/it's $HOME/pilot\n" || !slices.Equal(argv[len(argv)-3:], []string{"--", "n2", overSSH}) {
+		t.Errorf("by ssh: %q after %q", argv, first)
+	}
+	f.way, f.overlap = "srun", true
+	argv, first = f.command("n2")
+	if first != "" || !slices.Contains(argv, "--overlap") || !slices.Contains(argv, "--cpus-per-task=3") ||
+		!slices.Equal(argv[len(argv)-2:], []string{f.program, HostCommand}) {
+		t.Errorf("by srun: %q after %q", argv, first)
+	}
+	f.overlap = false
+	if argv, _ := f.command("n2"); slices.Contains(argv, "--overlap") {
+		t.Errorf("by an old srun: %q", argv)
+	}
+}
