@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -103,6 +104,29 @@ func TestGlideinTokenOnlyAdvertises(t *testing.T) {
 		}
 	}
 }
+
+// TestReadShowsNoClaims has a thief read all that the collector knows of workers. Who has a claim's id may give the worker
+// jobs; the collector keeps it for the negotiator.
+func TestReadShowsNoClaims(t *testing.T) {
+	t.Parallel()
+	p := common(t)
+	thief := stranger(t, p, mint(t, p, time.Hour).Secret())
+	eventually(t, "a worker in the pool", func() (bool, error) { return len(names(t, thief, "Machine")) > 0, nil })
+	for _, args := range [][]string{{"-any", "-long"}, {"-startd", "-long"}, {"-any", "-json"}} {
+		out, err := thief.Run(soon(t), nil, "condor_status", args...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found := claim.Find(out); found != nil {
+			t.Errorf("condor_status %v shows a claim: %s…", args, found)
+		}
+	}
+	isRefused(t, "NEGOTIATOR", func() error { return ping(t, thief, "NEGOTIATOR") }) // who gets them
+}
+
+// claim is what every claim's id looks like: its worker's address, when that began, a number and a secret. In a PublicClaimId
+// three dots stand for the secret.
+var claim = regexp.MustCompile(`<[0-9.]+:[0-9]+[^>]*>#[0-9]+#[0-9]+#[^.]`)
 
 func ping(t *testing.T, tools Tools, right string) error {
 	t.Helper()
