@@ -91,7 +91,7 @@ func TestBadCondorClusters(t *testing.T) {
 		{"name for an address", api.NewCluster{Kind: condor, Address: "localhost"}, corral.Invalid, "address"},
 		{"every address", api.NewCluster{Kind: condor, Address: "0.0.0.0:9618"}, corral.Invalid, "address"},
 		{"port 0", api.NewCluster{Kind: condor, Address: "127.0.0.1:0"}, corral.Invalid, "address"},
-		{"address of somebody else", api.NewCluster{Kind: condor, Address: "192.0.2.1"}, corral.Conflict, "address"},
+		{"address of somebody else", api.NewCluster{Kind: condor, Address: "192.0.2.1"}, corral.Unsatisfiable, "address"},
 		{"address in use", api.NewCluster{Kind: condor, Address: taken.Addr().String()}, corral.Conflict, "address"},
 		{"token of no pool", api.NewCluster{Kind: condor, Token: token}, corral.Invalid, "token"},
 		{"schedd of no pool", api.NewCluster{Kind: condor, Schedd: "s"}, corral.Invalid, "schedd"},

@@ -2,12 +2,14 @@ package server
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/netip"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"unicode"
 
 	"github.com/corral-pilot/corral"
@@ -111,7 +113,11 @@ func listenable(ctx context.Context, address string) (string, error) {
 	var config net.ListenConfig
 	l, err := config.Listen(ctx, "tcp", a.String())
 	if err != nil {
-		return "", corral.ErrorAt(corral.Conflict, "address", "no pool can listen there: %w", err)
+		kind := corral.Unsatisfiable
+		if errors.Is(err, syscall.EADDRINUSE) { // which may end
+			kind = corral.Conflict
+		}
+		return "", corral.ErrorAt(kind, "address", "no pool can listen there: %w", err)
 	}
 	return l.Addr().String(), l.Close()
 }
