@@ -179,7 +179,7 @@ func (y *yard) setUp(ctx context.Context, root string) error {
 func (y *yard) until(ctx context.Context, most time.Duration, ok func(*store.Tx) (bool, error)) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, most, fmt.Errorf("not within %s", most))
 	defer cancel()
-	tick := time.NewTicker(100 * time.Millisecond) // rarely: each look costs what is measured
+	tick := time.NewTicker(time.Second) // rarely: each look costs what is measured
 	defer tick.Stop()
 	for {
 		var done bool

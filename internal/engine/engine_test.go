@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 		}
 		defer os.RemoveAll(dir)
 		pilot := filepath.Join(dir, "pilot")
-		cmd := exec.Command("go", "build", "-o", pilot, "github.com/corral-pilot/corral/cmd/pilot")
+		cmd := exec.Command("go", "build", "-ldflags=-s -w", "-o", pilot, "github.com/corral-pilot/corral/cmd/pilot")
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			panic(fmt.Sprintf("%v: %s", err, out))

@@ -30,6 +30,7 @@ type siteLoop struct {
 	polledAt     time.Time // in the present step; zero: not
 	busyUntil    time.Time
 	nextPoll     time.Time
+	pollTook     time.Duration
 	missing      map[string]time.Time       // :: tag → since when the site has not known it
 	pruned       map[string]time.Time       // :: the site's id of a job that came in twice → when it was cancelled last
 	worked       map[string]time.Time       // :: host → when a worker registered from it last
@@ -101,10 +102,12 @@ func (l *siteLoop) serve(ctx context.Context, now time.Time, w reconcile.World) 
 		if err := l.observe(ctx, w, live); err != nil {
 			return err
 		}
-		l.nextPoll = now.Add(max(l.pace(now), pollShare*time.Since(now)))
-		var err error
-		if w, err = l.load(ctx); err != nil {
-			return err
+		l.nextPoll = now.Add(max(l.pace(now), pollShare*l.pollTook))
+		if l.recorded { // else the world is as it was
+			var err error
+			if w, err = l.load(ctx); err != nil {
+				return err
+			}
 		}
 	}
 	if err := l.endProbes(ctx, w.Site); err != nil {
@@ -205,10 +208,12 @@ func (l *siteLoop) observe(ctx context.Context, w reconcile.World, live []corral
 	if err := l.open(ctx, w.Site); err != nil {
 		return err
 	}
+	begin := time.Now()
 	statuses, err := l.poll(ctx, w.Site, live)
 	if err != nil {
 		return fmt.Errorf("polling jobs: %w", err)
 	}
+	l.pollTook = time.Since(begin)
 	l.polledAt = time.Now().UTC()
 	if err := l.prune(ctx, live, statuses); err != nil {
 		return err
@@ -327,7 +332,7 @@ func (l *siteLoop) noteWorkers(ctx context.Context, glideins []corral.Glidein, l
 		if j.Kind != corral.PilotJob || n <= j.Workers {
 			continue
 		}
-		err := l.e.db.Write(ctx, Actor, func(tx *store.Tx) error {
+		err := l.write(ctx, func(tx *store.Tx) error {
 			_, err := tx.NoteWorkers(j.ID, n)
 			return err
 		})
