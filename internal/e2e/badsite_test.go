@@ -56,6 +56,7 @@ func TestBadSlurm(t *testing.T) {
 		t.Errorf("the glideins are %v", glideins)
 	}
 	u.surveyed(slurm)
+	u.limited(slurm)
 	u.must("site", "remove", "hpc", "--wait", "--timeout", "2m")
 	if left := queue(t, slurm); left != "" {
 		t.Errorf("left in the queue: %s", left)
@@ -78,6 +79,25 @@ func (u *user) surveyed(slurm *gridsitetest.Slurm) {
 	if left := queue(u.t, slurm); left != "" {
 		u.t.Errorf("left of the probe: %s", left)
 	}
+}
+
+// limited has the site use a QOS with limits, which are then the site's.
+func (u *user) limited(slurm *gridsitetest.Slurm) {
+	u.t.Helper()
+	for _, args := range [][]string{
+		{"-i", "add", "qos", "tight", "set", "MaxSubmitJobsPerUser=3", "MaxJobsPerUser=2", "MaxWall=00:30:00"},
+		{"-i", "modify", "user", "where", "account=corral", "set", "qos+=tight"},
+	} {
+		if out, err := slurm.Command("sacctmgr", args...).CombinedOutput(); err != nil {
+			u.t.Fatalf("sacctmgr %v: %v: %s", args, err, out)
+		}
+	}
+	u.must("site", "set", "hpc", "--qos", "tight")
+	f := read[corral.Site](u, "site", "show", "hpc").Facts
+	if f.MaxSubmit != 3 || f.MaxJobs != 2 || f.Shared == nil || !*f.Shared {
+		u.t.Errorf("the facts are %+v; want those of the QOS, and what the node said", f)
+	}
+	u.wantNo(3, []string{"max_walltime_s of queue", "30m0s"}, "glidein", "create", "--site", "hpc", "--walltime", "31m")
 }
 
 // A root without room is refused before anything is put there.

@@ -43,7 +43,7 @@ func (s *Server) createSite(c echo.Context) error {
 		if err := s.cfg.CheckSite(ctx, site, in.AcceptHostKey); err != nil {
 			return step[corral.Site]{}, entry(err)
 		}
-		if site.Facts, err = s.facts(ctx, site); err != nil {
+		if site.Facts, err = s.firstFacts(ctx, site); err != nil {
 			return step[corral.Site]{}, entry(err)
 		}
 		return only(func(tx *store.Tx) (corral.Site, error) {
@@ -176,9 +176,19 @@ func (s *Server) setSite(c echo.Context) error {
 		if err := s.checkSet(ctx, site, in); err != nil {
 			return step[corral.Site]{}, err
 		}
+		facts, err := s.factsWith(ctx, site, in)
+		if err != nil {
+			return step[corral.Site]{}, entry(err)
+		}
 		return only(func(tx *store.Tx) (corral.Site, error) {
 			said := set(&site, in)
-			if _, err := tx.SetSite(site.ID, func(s *corral.Site) { set(s, in) }); err != nil {
+			_, err := tx.SetSite(site.ID, func(s *corral.Site) {
+				set(s, in)
+				if facts != nil {
+					s.Facts = facts
+				}
+			})
+			if err != nil {
 				return site, err
 			}
 			if err := tx.Log(store.ObjectSite, int64(site.ID), "set", strings.Join(said, ", ")); err != nil {

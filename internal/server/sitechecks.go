@@ -3,11 +3,13 @@ package server
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
 )
 
 const localContact = "local:"
@@ -15,7 +17,7 @@ const localContact = "local:"
 // leastFreeMiB is what a site's root must have room for: a worker package, twice, and what jobs write.
 const leastFreeMiB = 64
 
-// facts asks a site that is about to be created what its batch system has, so that its first glidein is checked, too.
+// facts asks a site what its batch system has; nil if nobody can be asked.
 func (s *Server) facts(ctx context.Context, site corral.Site) (*corral.SiteFacts, error) {
 	if s.cfg.Facts == nil {
 		return nil, nil
@@ -24,11 +26,32 @@ func (s *Server) facts(ctx context.Context, site corral.Site) (*corral.SiteFacts
 	if err != nil {
 		return nil, err
 	}
-	if facts.FreeMiB >= 0 && facts.FreeMiB < leastFreeMiB {
-		return nil, corral.ErrorAt(corral.Unsatisfiable, "root", "only %d MiB may be written at %s on %s, of disk or quota; a site needs %d MiB",
+	return &facts, nil
+}
+
+// firstFacts are those of a site that is about to be created, so that its first glidein is checked, too.
+func (s *Server) firstFacts(ctx context.Context, site corral.Site) (*corral.SiteFacts, error) {
+	facts, err := s.facts(ctx, site)
+	if err == nil && facts != nil && facts.FreeMiB >= 0 && facts.FreeMiB < leastFreeMiB {
+		err = corral.ErrorAt(corral.Unsatisfiable, "root", "only %d MiB may be written at %s on %s, of disk or quota; a site needs %d MiB",
 			facts.FreeMiB, site.Root, site.Contact, leastFreeMiB)
 	}
-	return &facts, nil
+	return facts, err
+}
+
+// factsWith are those of a site with options that its present facts are not about, nil if they are: what the user may
+// have depends on account and QOS. What was seen from a node stays.
+func (s *Server) factsWith(ctx context.Context, site corral.Site, in api.SetSite) (*corral.SiteFacts, error) {
+	before := site
+	set(&site, in)
+	if reflect.DeepEqual(before.BatchOptions, site.BatchOptions) {
+		return nil, nil
+	}
+	facts, err := s.facts(ctx, site)
+	if facts != nil && before.Facts != nil {
+		facts.Outbound, facts.Shared, facts.Node = before.Facts.Outbound, before.Facts.Shared, before.Facts.Node
+	}
+	return facts, err
 }
 
 // fits gives the glidein the memory that it did not ask for, and reports why its site cannot give what it asks for,
