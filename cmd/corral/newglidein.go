@@ -34,7 +34,7 @@ func createGlideinCommand(p *printer) *cli.Command {
 			&cli.StringFlag{Name: "not-before", Usage: "submit at `TIME` (RFC 3339) or later"},
 		}, batchFlags(), []cli.Flag{
 			&cli.DurationFlag{Name: "queue-timeout", Value: time.Duration(corral.DefaultQueueTimeout), Usage: "cancel an attempt that waits longer than `D` in the site's queue"},
-			&cli.StringFlag{Name: "broker", Value: string(corral.BrokerAuto), Usage: "the pool of a condor cluster reaches the workers through `WHAT`: auto, none, ccb or relay"},
+			&cli.StringFlag{Name: "broker", Value: string(corral.BrokerAuto), Usage: "connect workers and cluster by `WHAT`: auto, none, ccb (condor clusters only) or relay (ssh sites only)"},
 			&cli.StringSliceFlag{Name: "ccb", Usage: "broker at `HOST:PORT`; may be repeated (default: the pool's collector)"},
 			&cli.StringFlag{Name: "slots", Usage: "a worker of a condor cluster offers its cpus as `HOW`: partitionable or static (default: partitionable)"},
 			labelFlag(), keyFlag(),
