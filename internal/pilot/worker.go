@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"os/signal"
 	"sync"
 	"syscall"
 	"time"
@@ -22,6 +23,9 @@ const leftTerminated = "terminated"
 // Worker is the worker process: it takes its order from the supervisor that started it, serves the
 // personal cluster of either kind, and says how that went. It leaves at once when ctx ends or the supervisor is gone.
 func Worker(ctx context.Context, lg *slog.Logger) error {
+	ignored := make(chan os.Signal, 1)
+	signal.Notify(ignored, syscall.SIGPIPE) // of a log that is gone before us, with srun or ssh
+	defer signal.Stop(ignored)
 	conn, err := supervisorConn()
 	if err != nil {
 		return err
