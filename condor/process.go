@@ -19,15 +19,14 @@ const pollEvery = 50 * time.Millisecond
 
 // poll calls done until it returns true, or ctx ends; the error is then ctx's with the last one of done's.
 func poll(ctx context.Context, done func() (bool, error)) error {
-	tick := time.NewTicker(pollEvery)
-	defer tick.Stop()
 	for {
+		from := time.Now()
 		ok, err := done()
 		if ok {
 			return nil
 		}
 		select {
-		case <-tick.C:
+		case <-time.After(max(pollEvery, 2*time.Since(from))): // so that who waits is no burden to whom he waits for
 		case <-ctx.Done():
 			if err != nil {
 				return fmt.Errorf("%w (last: %w)", ctx.Err(), err)
