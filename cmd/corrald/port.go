@@ -160,12 +160,12 @@ func (w *workerPort) For(site corral.Site) (addresses []string, certDigest strin
 
 // Dial implements engine.Address: it connects with the TCP port where it listens, whatever address sites are told.
 func (w *workerPort) Dial(ctx context.Context) (net.Conn, error) {
-	if _, _, err := w.open(corral.Site{}); err != nil {
-		return nil, err
-	}
 	w.mu.Lock()
 	bound := w.bound
 	w.mu.Unlock()
+	if bound == "" { // it is about to be opened again, where it was before
+		return nil, corral.Errorf(corral.Unavailable, "the worker port is closed")
+	}
 	return new(net.Dialer).DialContext(ctx, "tcp", bound)
 }
 
