@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/crypto/ssh"
 
@@ -24,9 +25,14 @@ type sshStream struct {
 	out   *bufio.Reader // from where the command's own begins
 	stop  func() bool   // no longer ends it with its context
 	once  sync.Once
+	heard chan struct{} // closed once stderr has ended
 	ended chan struct{} // closed once err is set
 	err   error
 }
+
+// lastWords is how long what a command said on stderr may take to arrive after its exit status. What it left running
+// may keep stderr open for ever.
+const lastWords = 2 * time.Second
 
 // Stream starts the command over the site's connection, below the user's login shell as Run does.
 func (s *SSH) Stream(ctx context.Context, cmd Command) (Stream, error) {
@@ -40,7 +46,7 @@ func (s *SSH) Stream(ctx context.Context, cmd Command) (Stream, error) {
 		return nil, err
 	}
 	<-s.gate
-	st := &sshStream{Channel: c.Channel, out: bufio.NewReaderSize(c.Channel, 64<<10), ended: make(chan struct{})}
+	st := &sshStream{Channel: c.Channel, out: bufio.NewReaderSize(c.Channel, 64<<10), heard: make(chan struct{}), ended: make(chan struct{})}
 	st.stop = context.AfterFunc(ctx, func() { c.Close() })
 	said := &complaint{}
 	if err := st.begin(c, line, mark, said); err != nil {
@@ -61,7 +67,10 @@ func (st *sshStream) begin(c *channel, line, mark string, said *complaint) error
 	if !ok {
 		return corral.Errorf(corral.Unavailable, "the server runs no commands for this user")
 	}
-	go func() { _, _ = io.Copy(said, &afterMark{r: bufio.NewReader(c.Stderr()), mark: mark}) }()
+	go func() {
+		defer close(st.heard)
+		_, _ = io.Copy(said, &afterMark{r: bufio.NewReader(c.Stderr()), mark: mark})
+	}()
 	if err := skipTo(st.out, mark); err != nil {
 		status, ended := exitOf(c.requests)
 		if !ended {
@@ -111,6 +120,10 @@ func (st *sshStream) await(c *channel, name string, said *complaint) {
 	if !ended {
 		st.err = errLost
 		return
+	}
+	select {
+	case <-st.heard:
+	case <-time.After(lastWords):
 	}
 	st.err = said.failure(name, status)
 }
