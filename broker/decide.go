@@ -194,8 +194,12 @@ func (f Findings) direct() (Choice, string) {
 func (f Findings) ccb(noRelay error) (Choice, error) {
 	c := Choice{Way: corral.BrokerCCB, Address: f.Collector.Local}
 	if f.Schedd.Trouble != "" && !f.Streams {
-		return Choice{}, corral.Errorf(kindOf(f.Schedd), "this node could not connect to the pool's schedd %s either (%s); %s; %s",
-			f.Schedd.Address, f.Schedd.Trouble, bothPrivate, instead(noRelay))
+		unless := ""
+		if !f.Node.Asked { // by whom the schedd is: only a person knows
+			unless = "; --broker none, if you know that it does connect to this node"
+		}
+		return Choice{}, corral.Errorf(kindOf(f.Schedd), "this node could not connect to the pool's schedd %s either (%s); %s; %s%s",
+			f.Schedd.Address, f.Schedd.Trouble, bothPrivate, instead(noRelay), unless)
 	}
 	if len(f.Brokers) == 0 {
 		c.Brokers, c.Reason = []string{f.Collector.Address}, "the collector is its broker"

@@ -58,7 +58,7 @@ func needOf(tx *store.Tx, site corral.Site, cluster corral.Cluster) (reconcile.N
 	}
 	p, err := packages.Choose(site.Platform, fit)
 	if err == nil {
-		n.Package, n.Digest = p.Name, p.Digest
+		n.Package, n.Version, n.Digest = p.Name, p.Version, p.Digest
 		return n, nil
 	}
 	why := append([]string{err.Error()}, newer...)
@@ -126,6 +126,10 @@ func (l *siteLoop) ordered(ctx context.Context, w reconcile.World) (digests []st
 	return digests, nil
 }
 
+// streamsSince is the HTCondor whose collector passes streams on between workers and schedds of which neither can be
+// connected to.
+const streamsSince = "25.12.0"
+
 // condorOrder is what workers must know to join an HTCondor pool, beside their token.
 func condorOrder(site corral.Site, g corral.Glidein, job corral.Job, n reconcile.Need) *order.Condor {
 	broker := g.Broker
@@ -138,6 +142,8 @@ func condorOrder(site corral.Site, g corral.Glidein, job corral.Job, n reconcile
 		Collector: n.Cluster.Collector,
 		Broker:    broker,
 		CCB:       g.CCB,
+		Schedd:    n.Cluster.ScheddAt,
+		Streams:   len(g.CCB) == 0 && packages.CompareVersions(n.Version, streamsSince) >= 0, // the pool is not older
 		Attached:  n.Cluster.Attached,
 		Static:    g.Slots == corral.SlotsStatic,
 		Cluster:   n.Cluster.Name,

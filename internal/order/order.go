@@ -91,6 +91,8 @@ type Condor struct {
 	Broker    corral.BrokerMode `json:"broker"`
 	CCB       []string          `json:"ccb,omitempty"`      // HOST:PORT; none: the collector
 	Relays    []string          `json:"relays,omitempty"`   // HOST:PORT of the site's relay; none: there is none
+	Schedd    string            `json:"schedd,omitempty"`   // HOST:PORT; empty: behind the collector's port
+	Streams   bool              `json:"streams,omitempty"`  // the pool's brokers pass streams on
 	Attached  bool              `json:"attached,omitempty"` // somebody else runs the pool, and its schedd may be elsewhere than corrald
 	Static    bool              `json:"static,omitempty"`
 	Cluster   string            `json:"cluster"` // what the workers' ads say of themselves

@@ -103,7 +103,8 @@ func (s *supervisor) startNegotiation(now time.Time) {
 	if j == nil || j.begun || s.link == nil && !s.order.Condor.Attached && now.Before(j.linkBy) {
 		return
 	}
-	config := broker.Config{Mode: s.order.Condor.Broker, Collector: s.order.Condor.Collector, CCB: s.order.Condor.CCB, Ports: j.ports}
+	c := s.order.Condor
+	config := broker.Config{Mode: c.Broker, Collector: c.Collector, CCB: c.CCB, Schedd: c.Schedd, Streams: c.Streams, Ports: j.ports}
 	config.Relays, config.DialRelay = s.order.Condor.Relays, poolThrough(s.tag, s.order.Token)
 	switch {
 	case s.order.Condor.Attached:

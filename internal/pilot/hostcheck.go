@@ -92,7 +92,7 @@ func (h *host) join(ctx context.Context) error {
 	if _, err := os.Stat(filepath.Join(j.Release, "sbin", "condor_master")); err != nil {
 		return fmt.Errorf("package %s is not visible there: %w", j.Package, err)
 	}
-	c := broker.Config{Mode: j.Broker, Collector: j.Collector, CCB: j.CCB, Ports: j.Ports}
+	c := broker.Config{Mode: j.Broker, Collector: j.Collector, CCB: j.CCB, Schedd: j.Schedd, Streams: j.Streams, Ports: j.Ports}
 	c.Relays, c.DialRelay = j.Relays, poolThrough(h.order.Tag, h.order.Token)
 	if h.order.Linked {
 		c.CallBack = h.called.ask

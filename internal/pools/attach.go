@@ -70,8 +70,9 @@ func (k *keeper) attach(ctx context.Context, c corral.Cluster) (time.Duration, e
 	if err != nil {
 		return 0, k.fail(ctx, c, err)
 	}
+	at := scheddAt(asking, c, tools)
 	c, err = k.set(ctx, func(c *corral.Cluster) {
-		c.Version, c.HTCondor = version, ref
+		c.Version, c.HTCondor, c.ScheddAt = version, ref, at
 	})
 	if err != nil {
 		return 0, err
@@ -126,6 +127,25 @@ func (k *keeper) meet(ctx context.Context, c corral.Cluster, tools condor.Tools)
 		}
 	}
 	return version, nil
+}
+
+// scheddAt returns where the schedd of a pool that somebody else runs listens, empty if that is the collector's port, or
+// if the collector does not say: workers behind a broker connect with it for each job.
+func scheddAt(ctx context.Context, c corral.Cluster, tools condor.Tools) string {
+	args := []string{"-schedd"}
+	if c.Schedd != "" {
+		args = append(args, c.Schedd)
+	}
+	ads, err := tools.Query(ctx, "condor_status", args, []string{"MyAddress"})
+	if err != nil || len(ads) != 1 {
+		return ""
+	}
+	text, _ := ads[0].Text("MyAddress")
+	at, err := condor.ParseAddress(text)
+	if err != nil || at.String() == c.Collector {
+		return ""
+	}
+	return at.String()
 }
 
 // unmet says why a collector did not answer a question.

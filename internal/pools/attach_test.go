@@ -2,6 +2,7 @@ package pools
 
 import (
 	"context"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -101,7 +102,7 @@ func TestAttachWithoutFetch(t *testing.T) {
 	theirs := w.ready("theirs")
 	secret := w.token(theirs, owner(t), "READ", "ADVERTISE_STARTD", "ADVERTISE_MASTER")
 	c, history := w.over(w.attached("mine", theirs.Collector, secret).ID)
-	if c.State != corral.ClusterReady || c.Version != "23.9.6" || !strings.Contains(history, "get the one that was given") {
+	if c.State != corral.ClusterReady || c.Version != "23.9.6" || c.ScheddAt != "" || !strings.Contains(history, "get the one that was given") {
 		t.Errorf("cluster = %+v\nhistory: %s", c, history)
 	}
 	if w.workerOf(c).Secret() != secret || w.mint(c, w.attempt(c, 1, 1)) != secret {
@@ -153,7 +154,7 @@ func TestAttachFetches(t *testing.T) {
 		t.Fatal(err)
 	}
 	pool, err := condor.NewPool(condor.PoolConfig{Dir: filepath.Join(w.dir, "theirs"), Release: release, Address: address,
-		RunAs: runAs(), Extra: "SEC_TOKEN_ISSUER_KEY = POOL"})
+		RunAs: runAs(), Extra: "SEC_TOKEN_ISSUER_KEY = POOL\nSCHEDD.USE_SHARED_PORT = False"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,6 +175,11 @@ func TestAttachFetches(t *testing.T) {
 	c, history := w.over(w.attached("mine", address.String(), given.Secret()).ID)
 	if c.State != corral.ClusterReady || !strings.Contains(history, "a token that the pool's collector makes") {
 		t.Fatalf("cluster = %+v\nhistory: %s", c, history)
+	}
+	if at, err := net.Dial("tcp", c.ScheddAt); err != nil || c.ScheddAt == c.Collector {
+		t.Errorf("the schedd is at %q: %v, want a port of its own", c.ScheddAt, err)
+	} else {
+		at.Close()
 	}
 	if token := w.workerOf(c); token.ID == given.ID || token.Identity != given.Identity {
 		t.Errorf("workers got %v, want another than %v", token, given)

@@ -15,6 +15,7 @@ import (
 type Need struct {
 	Cluster corral.Cluster
 	Package string // full name of the worker package; empty if none fits, or the pool's version is not known
+	Version string // and its HTCondor
 	Digest  string
 	Unfit   string // why no package fits, and what to do about that
 }

@@ -15,6 +15,7 @@ var clusters = table[corral.Cluster]{
 	attached,
 	collector,
 	schedd,
+	schedd_address,
 	htcondor,
 	version,
 	state,
@@ -30,6 +31,7 @@ var clusters = table[corral.Cluster]{
 			&c.Attached,
 			&c.Collector,
 			&c.Schedd,
+			&c.ScheddAt,
 			&c.HTCondor,
 			&c.Version,
 			&c.State,
@@ -131,7 +133,7 @@ func (t *Tx) SetCluster(id corral.ClusterID, fn func(*corral.Cluster)) (corral.C
 
 // clusterWithoutFacts returns what SetCluster must leave alone.
 func clusterWithoutFacts(c corral.Cluster) corral.Cluster {
-	c.Collector, c.Schedd, c.HTCondor, c.Version, c.Reason = "", "", "", "", ""
+	c.Collector, c.Schedd, c.ScheddAt, c.HTCondor, c.Version, c.Reason = "", "", "", "", "", ""
 	return c
 }
 

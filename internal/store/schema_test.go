@@ -91,7 +91,7 @@ var illegal = []struct {
 	{"update sites set %s where id = 1", []string{"id = 77"}, brokenForeignKey},
 
 	{"update clusters set %s where id = 1", []string{
-		"name = ''", "owner = ''", "kind = 'kubernetes'", "state = 'NEW'", "state = 'STARTING'", "attached = 1", "collector = 'h:1'", "version = '1'",
+		"name = ''", "owner = ''", "kind = 'kubernetes'", "state = 'NEW'", "state = 'STARTING'", "attached = 1", "collector = 'h:1'", "version = '1'", "schedd_address = 'h:1'",
 		"updated_at_ms = created_at_ms - 1"}, brokenCheck},
 	{"update clusters set %s where id = 1", []string{"name = 'other'"}, brokenUnique},
 

@@ -14,6 +14,8 @@ alter table sites add column login_needed integer not null default 0 check (logi
 alter table sites add column trouble text not null default '' check (trouble <> '' or login_needed = 0);
 alter table sites add column trouble_at_ms integer check ((trouble = '') = (trouble_at_ms is null));
 
+alter table clusters add column schedd_address text not null default '' check (schedd_address = '' or attached = 1);
+
 alter table glideins add column gpus integer not null default 0 check (gpus >= 0);
 alter table glideins add column queue text not null default '';
 alter table glideins add column account text not null default '';

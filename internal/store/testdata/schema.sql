@@ -21,7 +21,7 @@ CREATE TABLE clusters (
 	state         text not null check (state in ('STARTING', 'READY', 'STOPPING', 'STOPPED', 'REMOVING', 'DELETED', 'FAILED')),
 	reason        text not null,
 	created_at_ms integer not null,
-	updated_at_ms integer not null,
+	updated_at_ms integer not null, schedd_address text not null default '' check (schedd_address = '' or attached = 1),
 	constraint pool_only_if_condor check (kind = 'condor' or (attached = 0 and collector || schedd || htcondor || version = '')),
 	constraint embedded_has_no_daemons check (kind = 'condor' or state in ('READY', 'REMOVING', 'DELETED')),
 	constraint schedd_only_if_attached check (attached = 1 or schedd = ''),
