@@ -115,7 +115,9 @@ func TestCondorJobsGoBackToTheQueue(t *testing.T) {
 			place := newCondorSite(t, s, func(p *order.Pilot) { p.Walltime = corral.Seconds(c.walltime) })
 			r := place.start()
 			place.inPool(1)
-			cluster := place.job("mkdir -p locked/in; chmod 555 locked; "+escaping(filepath.Join(place.dir, "pid")), 1)
+			// Of a job whose starter went without a word the schedd keeps the claim for as long as this lease.
+			lease := condor.Ad{"JobLeaseDuration": int64(20)}
+			cluster := place.jobOf("mkdir -p locked/in; chmod 555 locked; "+escaping(filepath.Join(place.dir, "pid")), 1, lease)
 			place.executing(1)
 			escaped := pidFrom(t, filepath.Join(place.dir, "pid"))
 			from := time.Now()
