@@ -59,6 +59,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"corral":    func(ts *testscript.TestScript, neg bool, args []string) { corralCmd(ts, neg, args) },
+			"nothing":   func(ts *testscript.TestScript, _ bool, args []string) { nothingCmd(ts, args) },
 			"exits":     func(ts *testscript.TestScript, _ bool, args []string) { exitsCmd(ts, args) },
 			"sentence":  func(ts *testscript.TestScript, _ bool, args []string) { sentenceCmd(ts, args) },
 			"json":      func(ts *testscript.TestScript, _ bool, args []string) { jsonCmd(ts, args) },
@@ -152,6 +153,21 @@ func processes(dir string) map[int]string {
 func corralCmd(ts *testscript.TestScript, neg bool, args []string) {
 	if err := ts.Exec("corral", args...); (err != nil) != neg {
 		ts.Fatalf("corral %s: %v", strings.Join(args, " "), err)
+	}
+}
+
+// nothingCmd runs corral until it prints nothing: what is told of its end by several is told by one of them first.
+func nothingCmd(ts *testscript.TestScript, args []string) {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for until := time.Now().Add(time.Minute); ; <-tick.C {
+		corralCmd(ts, false, args)
+		if output(ts) == "" {
+			return
+		}
+		if time.Now().After(until) {
+			ts.Fatalf("corral %s still prints:\n%s", strings.Join(args, " "), output(ts))
+		}
 	}
 }
 
