@@ -125,7 +125,16 @@ func (d Debian) fetch(ctx context.Context, arch string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return debs, os.WriteFile(filepath.Join(a.dir, listName), []byte(strings.Join(debs, "\n")), 0o644)
+	return debs, a.remember(debs)
+}
+
+// remember notes what was downloaded, by names in the cache: the way there may be another one's own, and be gone tomorrow.
+func (a apt) remember(debs []string) error {
+	names := make([]string, len(debs))
+	for i, deb := range debs {
+		names[i] = filepath.Base(deb)
+	}
+	return os.WriteFile(filepath.Join(a.dir, listName), []byte(strings.Join(names, "\n")), 0o644)
 }
 
 // recent returns what was downloaded last, if that is so little ago that nothing newer is expected.
@@ -140,7 +149,9 @@ func (a apt) recent() []string {
 		return nil
 	}
 	debs := strings.Split(string(b), "\n")
-	for _, deb := range debs {
+	for i, name := range debs {
+		deb := filepath.Join(a.dir, "debs", filepath.Base(name))
+		debs[i] = deb
 		if _, err := os.Stat(deb); err != nil {
 			return nil
 		}

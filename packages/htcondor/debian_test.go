@@ -24,12 +24,21 @@ func TestDownloadsAreRecentForADay(t *testing.T) {
 	if got := a.recent(); got != nil {
 		t.Errorf("recent = %q before anything was downloaded", got)
 	}
-	want := []string{filepath.Join(dir, "a.deb"), filepath.Join(dir, "b.deb")}
+	debs := filepath.Join(dir, "debs")
+	want := []string{filepath.Join(debs, "a.deb"), filepath.Join(debs, "b.deb")}
 	list := filepath.Join(dir, listName)
-	for name, text := range map[string]string{want[0]: "", want[1]: "", list: strings.Join(want, "\n")} {
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+	if err := os.Mkdir(debs, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, deb := range want {
+		if err := os.WriteFile(deb, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
+	}
+	link := filepath.Join(t.TempDir(), "another's") // whose way into the same cache is gone when we come
+	if err := errors.Join(os.Symlink(dir, link), apt{dir: link}.remember([]string{
+		filepath.Join(link, "debs", "a.deb"), filepath.Join(link, "debs", "b.deb")}), os.Remove(link)); err != nil {
+		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, a.recent()); diff != "" {
 		t.Errorf("recent (-want +got):\n%s", diff)
