@@ -186,7 +186,7 @@ if [ "$d" = "$1" ] && [ ! -e "$d/` + rootMark + `" ] && [ -n "$(ls -A -- "$d")" 
 	echo "it is not empty, and removing the site would remove all that is in it" >&2
 	exit 1
 fi
-t=$(mktemp -d "$d/.corral-XXXXXX") && rmdir -- "$t"
+mkdir -- "$d/.corral-$$" && rmdir -- "$d/.corral-$$"
 `
 
 // CheckSite reports why a site cannot be used: it is not reached, its root is not writable, or has files of others in

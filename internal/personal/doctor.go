@@ -66,7 +66,7 @@ func programs() Finding {
 func tools() Finding {
 	f := Finding{Check: "tools of this machine", OK: true}
 	var missing []string
-	for _, tool := range []string{"sh", "setsid", "uname", "mktemp", "mkdir", "mv", "rm"} {
+	for _, tool := range []string{"sh", "setsid", "uname", "mkdir", "mv", "rm"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			missing = append(missing, tool)
 		}
