@@ -81,14 +81,34 @@ func Run(ctx context.Context, lg *slog.Logger, file string, stdio io.ReadWriteCl
 	}
 }
 
-// pass carries one connection to corrald.
+// pass carries one connection to corrald, once it asks for something. One that does not, or is refused, is closed: it
+// would take a place for as long as whoever made it likes.
 func pass(mux *yamux.Session, nc net.Conn) {
-	st, err := mux.OpenStream()
+	defer nc.Close()
+	_ = nc.SetDeadline(time.Now().Add(openTime))
+	request, err := readLine(nc)
 	if err != nil {
-		nc.Close()
 		return
 	}
-	join(nc, st)
+	st, err := mux.OpenStream()
+	if err != nil {
+		return
+	}
+	defer st.Close()
+	within := time.Now().Add(2 * openTime) // corrald itself takes no longer than one
+	_, _ = nc.SetDeadline(within), st.SetDeadline(within)
+	if _, err := io.WriteString(st, request+"\n"); err != nil {
+		return
+	}
+	said, err := readLine(st)
+	if err != nil {
+		return
+	}
+	if _, err := io.WriteString(nc, said+"\n"); err != nil || said != admitted {
+		return
+	}
+	_, _ = nc.SetDeadline(time.Time{}), st.SetDeadline(time.Time{})
+	join(nc, &tube{Stream: st})
 }
 
 // listen opens the port of the relay before, or else any.

@@ -22,6 +22,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/yamux"
@@ -67,6 +68,7 @@ const (
 	maxLine    = 1024             // of a request or an answer, in bytes
 	maxStreams = 4096             // at one relay
 	openTime   = 15 * time.Second // for a request, and what it asks for
+	goneTime   = 5 * time.Second  // after which an end that said its last, and reads nothing, is taken for gone
 )
 
 // requestForm is a line of a request: version, target, tag, proof.
@@ -89,10 +91,13 @@ func readRequest(r io.Reader) (Request, error) {
 	return Request{Target: Target(m[1]), Tag: m[2], Proof: m[3]}, nil
 }
 
+// admitted is the answer to a request that is granted.
+const admitted = "ok"
+
 // answer returns the line that tells how a request ended.
 func answer(err error) string {
 	if err == nil {
-		return "ok\n"
+		return admitted + "\n"
 	}
 	why := strings.Join(strings.Fields(err.Error()), " ")
 	return fmt.Sprintf("no %s %s\n", corral.KindOf(err), why[:min(len(why), maxLine/2)])
@@ -107,7 +112,7 @@ func readAnswer(r io.Reader) error {
 	if err != nil {
 		return err
 	}
-	if line == "ok" {
+	if line == admitted {
 		return nil
 	}
 	word, rest, _ := strings.Cut(line, " ")
@@ -146,7 +151,8 @@ func multiplexing() *yamux.Config {
 	c.KeepAliveInterval = 15 * time.Second
 	c.ConnectionWriteTimeout = time.Minute
 	c.MaxStreamWindowSize = 1 << 20
-	c.LogOutput = io.Discard // how it ended is what its streams say
+	c.StreamCloseTimeout = 24 * time.Hour // of a stream that one end may still write
+	c.LogOutput = io.Discard              // how it ended is what its streams say
 	return c
 }
 
@@ -175,5 +181,30 @@ func closeWrite(c net.Conn) error {
 	if half, ok := c.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
 	}
-	return c.Close() // of a stream: only this way
+	return c.Close() // unreachable: TCP and tubes can
 }
+
+// A tube is a stream. That its other end is gone, streams have no word for: they say that nothing more comes, and that may
+// be all. So who says this and then does not read is gone.
+type tube struct {
+	*yamux.Stream
+	silent atomic.Bool // nothing more comes
+}
+
+func (t *tube) Read(p []byte) (int, error) {
+	n, err := t.Stream.Read(p)
+	if err != nil && !t.silent.Swap(true) {
+		_ = t.SetWriteDeadline(time.Now().Add(goneTime)) // of what is being written, too
+	}
+	return n, err
+}
+
+func (t *tube) Write(p []byte) (int, error) {
+	if t.silent.Load() {
+		_ = t.SetWriteDeadline(time.Now().Add(goneTime))
+	}
+	return t.Stream.Write(p)
+}
+
+// CloseWrite is what closing a stream does: the other end may still write.
+func (t *tube) CloseWrite() error { return t.Stream.Close() }

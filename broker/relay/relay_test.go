@@ -13,6 +13,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
+
+	"github.com/hashicorp/yamux"
 
 	"github.com/corral-pilot/corral"
 )
@@ -153,6 +156,129 @@ func TestRelayRefuses(t *testing.T) {
 			t.Errorf("%s: %v, want it %s: %s", tt.name, err, tt.kind, tt.say)
 		}
 	}
+}
+
+// impatient is a connection whose deadlines pass at once.
+type impatient struct{ net.Conn }
+
+func (c impatient) SetDeadline(time.Time) error { return c.Conn.SetDeadline(time.Now()) }
+
+// Who connects and asks for nothing takes no stream of corrald's, and is dropped.
+func TestSilentConnectionIsDropped(t *testing.T) {
+	t.Parallel()
+	head, _ := sessions(t)
+	ours, theirs := net.Pipe()
+	pass(head, impatient{theirs})
+	if _, err := ours.Write([]byte("x")); err == nil || head.NumStreams() != 0 {
+		t.Errorf("writing to it: %v, with %d streams open, want an error and none", err, head.NumStreams())
+	}
+}
+
+// Who is refused takes no place of the relay's any longer, even if it stays.
+func TestRefusedConnectionIsClosed(t *testing.T) {
+	t.Parallel()
+	head, corrald := sessions(t)
+	go serveOne(t, corrald, func(context.Context, Request) (net.Conn, error) {
+		return nil, corral.Errorf(corral.Forbidden, "it is over")
+	})
+	worker, near := tubes(t)
+	passed := make(chan struct{})
+	go func() { pass(head, near); close(passed) }()
+	_, _ = io.WriteString(worker, NewRequest(Workers, tag, token).encode())
+	if err := readAnswer(worker); corral.KindOf(err) != corral.Forbidden {
+		t.Errorf("the answer is %v, want it Forbidden", err)
+	}
+	<-passed
+}
+
+// A worker that is gone in the middle of a transfer does not hold up who sends.
+func TestSenderLearnsThatNobodyReads(t *testing.T) {
+	t.Parallel()
+	head, corrald := sessions(t)
+	worker, near := tubes(t)
+	pool, nearPool := connection(t)
+	go pass(head, near)
+	go serveOne(t, corrald, func(context.Context, Request) (net.Conn, error) { return nearPool, nil })
+	_, _ = io.WriteString(worker, NewRequest(Workers, tag, token).encode())
+	if err := readAnswer(worker); err != nil {
+		t.Fatal(err)
+	}
+	worker.Session().Close()
+	sent := make(chan error, 1)
+	go func() {
+		piece := make([]byte, 256<<10)
+		for {
+			if _, err := pool.Write(piece); err != nil {
+				sent <- err
+				return
+			}
+		}
+	}()
+	select {
+	case <-sent:
+	case <-time.After(time.Minute):
+		t.Error("a minute later it still sends")
+	}
+}
+
+func serveOne(t *testing.T, corrald *yamux.Session, gate Gate) {
+	st, err := corrald.AcceptStream()
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	serve(t.Context(), &tube{Stream: st}, gate)
+}
+
+// sessions returns the two ends of a connection that streams share.
+func sessions(t *testing.T) (client, server *yamux.Session) {
+	a, b := net.Pipe()
+	client, err := yamux.Client(a, multiplexing())
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err = yamux.Server(b, multiplexing())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close(); server.Close() })
+	return client, server
+}
+
+// connection returns the two ends of one over TCP.
+func connection(t *testing.T) (a, b net.Conn) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	a, err = net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err = ln.Accept(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { a.Close(); b.Close() })
+	return a, b
+}
+
+// tubes returns the two ends of a connection that can be closed one way.
+func tubes(t *testing.T) (a, b *tube) {
+	client, server := sessions(t)
+	opened := make(chan *yamux.Stream, 1)
+	go func() {
+		st, err := client.OpenStream()
+		if err != nil {
+			t.Error(err)
+		}
+		opened <- st
+	}()
+	st, err := server.AcceptStream()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &tube{Stream: <-opened}, &tube{Stream: st}
 }
 
 // When the way to corrald is lost, so are its connections; the next relay is found where the one before was.

@@ -79,7 +79,7 @@ func (s *Session) Serve(ctx context.Context, gate Gate) {
 		}
 		select {
 		case slots <- struct{}{}:
-			open.Go(func() { serve(ctx, st, gate); <-slots })
+			open.Go(func() { serve(ctx, &tube{Stream: st}, gate); <-slots })
 		default:
 			st.Close()
 		}
@@ -87,7 +87,7 @@ func (s *Session) Serve(ctx context.Context, gate Gate) {
 }
 
 // serve does what one stream asks for.
-func serve(ctx context.Context, st net.Conn, gate Gate) {
+func serve(ctx context.Context, st *tube, gate Gate) {
 	defer st.Close()
 	_ = st.SetDeadline(time.Now().Add(openTime))
 	to, err := admit(ctx, st, gate)
