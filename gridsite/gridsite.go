@@ -81,6 +81,11 @@ type JobStatus struct {
 	StartedAt time.Time
 	EndedAt   time.Time
 
+	// Waits is why a queued job has not started, in the batch system's own words; empty: it does not say. Never means that
+	// by its present rules it will not: Waits names what forbids it.
+	Waits string
+	Never bool
+
 	// Extra are the ids of further jobs under the tag that have not ended: a submission whose answer was lost may come in
 	// after it was repeated. What is said above is of the one job that counts: that runs, or else that was there first.
 	// A Batch that ever says so is a Pruner.

@@ -152,6 +152,29 @@ func TestSlurmJobsUnderOneTag(t *testing.T) {
 	}
 }
 
+// Slurm says why a job waits, and whether it waits for what never comes.
+func TestSlurmSaysWhyAJobWaits(t *testing.T) {
+	t.Parallel()
+	s := newSlurmSite(t)
+	const queue = "PartitionName=shrinks"
+	s.command("scontrol", "create", queue, "Nodes=ALL", "MaxTime=60", "State=DOWN")
+	s.Cleanup(func() { s.command("scontrol", "delete", queue) })
+	tag, _ := s.submit("true", func(spec *gridsite.JobSpec) { spec.Queue = "shrinks" })
+	waits := func(why string, never bool) {
+		t.Helper()
+		until(t, why, func() bool {
+			jobs, err := s.Poll(t.Context(), []string{tag})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return jobs[tag].Waits == why && jobs[tag].Never == never && jobs[tag].Phase == gridsite.Queued
+		})
+	}
+	waits("PartitionDown", false)
+	s.command("scontrol", "update", queue, "MaxTime=10", "State=UP")
+	waits("PartitionTimeLimit", true)
+}
+
 func (s slurmSite) expect(tag string, phase gridsite.Phase, id string, extra ...string) {
 	s.Helper()
 	jobs, err := s.Poll(s.Context(), []string{tag})

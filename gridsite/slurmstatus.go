@@ -13,7 +13,7 @@ import (
 )
 
 // A slurmJob is a line of squeue.
-type slurmJob struct{ id, state string }
+type slurmJob struct{ id, state, why string }
 
 // waiting and leaving are what squeue calls a job that is not, or not yet, or almost, over. In every other state but
 // RUNNING and its like, it has ended.
@@ -45,9 +45,10 @@ func parseSlurm(out []byte) (slurmSight, error) {
 	}
 	queue, _, _ := strings.Cut(string(body), "\njobs\n")
 	for line := range strings.Lines(queue) {
+		line, why, _ := strings.Cut(strings.TrimSpace(line), "|")
 		f := strings.Fields(line)
 		if len(f) == 3 && slurmID.MatchString(f[0]) && (slices.Contains(waiting, f[1]) || slices.Contains(holding, f[1])) {
-			sight.queue[f[2]] = append(sight.queue[f[2]], slurmJob{f[0], f[1]})
+			sight.queue[f[2]] = append(sight.queue[f[2]], slurmJob{f[0], f[1], why})
 		}
 	}
 	for _, jobs := range sight.queue {
@@ -145,6 +146,8 @@ func (v slurmSight) status(tag string) (JobStatus, bool) {
 				return job, false
 			}
 			job.Phase = Running
+		} else {
+			job.Waits, job.Never = slurmWaits(first.why)
 		}
 		job.ID = first.id
 	case dir.id == "":
@@ -156,6 +159,20 @@ func (v slurmSight) status(tag string) (JobStatus, bool) {
 		}
 	}
 	return job, true
+}
+
+// slurmNever are reasons for which Slurm keeps a job that it has taken: what was asked for breaks a rule of the partition,
+// the association or the QOS, and no end of other jobs changes that. PartitionNodeLimit is not among them: old versions
+// say so while nodes are down.
+var slurmNever = regexp.MustCompile(`^(PartitionTimeLimit|BadConstraints|InvalidAccount|InvalidQOS|AccountNotAllowed|QOSNotAllowed|` +
+	`DependencyNeverSatisfied|DeadLine|MaxMemPerLimit|(Assoc|QOS)Max\w+Per(Job|Node)(Limit)?|QOSMin\w+)$| (not permitted to|can't) use this partition`)
+
+// slurmWaits reads the reason that squeue gives for a job that waits. It is None until Slurm has looked at the job.
+func slurmWaits(reason string) (why string, never bool) {
+	if reason == "None" {
+		return "", false
+	}
+	return oneLine(reason), slurmNever.MatchString(reason)
 }
 
 // slurmPassing are words of refusals that a later submission may not meet.

@@ -11,15 +11,17 @@ func TestSlurmSight(t *testing.T) {
 	t.Parallel()
 	const out = `queue
 squeue: a remark of the site's
-12 RUNNING started
-11 PENDING started
-21 PENDING waits
-22 PENDING waits
-30 COMPLETING ended
-40 CANCELLED lost
-51 PENDING stranger
-52 RUNNING stranger2
-60 PENDING again
+12 RUNNING started|None
+11 PENDING started|Priority
+21 PENDING waits|Resources
+22 PENDING waits|Priority
+30 COMPLETING ended|None
+40 CANCELLED lost|None
+51 PENDING stranger|None
+52 RUNNING stranger2|None
+60 PENDING again|BeginTime
+70 PENDING banned|Job's account not permitted to use this partition (closed allows others not mine)
+71 PENDING banned of another|Priority
 jobs
 started 12 1700000000.5 -
 waits 21 - -
@@ -27,22 +29,24 @@ ended 30 1700000000 1700000000.000000000 1700000009.000000000 3 -
 lost 40 - -
 unsent - - -
 again 60 1700000000 -
+banned 70 - -
 end
 `
 	sight, err := parseSlurm([]byte(out))
 	if err != nil {
 		t.Fatal(err)
 	}
-	tags := []string{"started", "waits", "ended", "lost", "unsent", "stranger", "stranger2", "again", "never"}
+	tags := []string{"started", "waits", "ended", "lost", "unsent", "stranger", "stranger2", "again", "banned", "never"}
 	if diff := cmp.Diff([]string{"lost 40", "again 60"}, sight.gone(tags)); diff != "" {
 		t.Error(diff)
 	}
 	three, at := 3, time.Unix(1700000000, 0).UTC()
 	want := map[string]JobStatus{
 		"started":  {Tag: "started", ID: "12", Phase: Running, StartedAt: at, Extra: []string{"11"}},
-		"waits":    {Tag: "waits", ID: "21", Phase: Queued, Extra: []string{"22"}},
+		"waits":    {Tag: "waits", ID: "21", Phase: Queued, Waits: "Resources", Extra: []string{"22"}},
 		"ended":    {Tag: "ended", ID: "30", Phase: Ended, Exit: &three, StartedAt: at, EndedAt: at.Add(9 * time.Second)},
 		"stranger": {Tag: "stranger", ID: "51", Phase: Queued}, // a submission that came in after all
+		"banned":   {Tag: "banned", ID: "70", Phase: Queued, Waits: "Job's account not permitted to use this partition (closed allows others not mine)", Never: true},
 	}
 	for _, tag := range tags {
 		got, known := sight.status(tag)
@@ -62,6 +66,28 @@ func TestSlurmSightIsWhole(t *testing.T) {
 	for n := range len(out) {
 		if _, err := parseSlurm([]byte(out)[:n]); err == nil {
 			t.Errorf("%q is taken for whole", out[:n])
+		}
+	}
+}
+
+// Reasons for which a job never starts are told from those that pass.
+func TestSlurmNever(t *testing.T) {
+	t.Parallel()
+	for reason, want := range map[string]bool{
+		"PartitionTimeLimit": true, "QOSMaxWallDurationPerJobLimit": true, "AssocMaxWallDurationPerJobLimit": true,
+		"QOSMaxCpuPerJobLimit": true, "AssocMaxNodePerJobLimit": true, "AssocMaxCpuMinutesPerJobLimit": true,
+		"QOSMaxGRESPerNode": true, "QOSMinCpuNotSatisfied": true, "InvalidAccount": true, "InvalidQOS": true, "BadConstraints": true,
+		"Job's QOS not permitted to use this partition (fast allows high not normal)": true,
+		"Job's account not known, so it can't use this partition (fast allows them)":  true,
+
+		"Priority": false, "Resources": false, "None": false, "": false, "BeginTime": false, "JobHeldUser": false, "ReqNodeNotAvail, UnavailableNodes:n[1-4]": false,
+		"QOSMaxJobsPerUserLimit": false, "QOSMaxCpuPerUserLimit": false, "AssocMaxJobsLimit": false, "QOSGrpCpuLimit": false,
+		"AssocGrpCPUMinutesLimit": false, "PartitionDown": false, "PartitionNodeLimit": false, "Licenses": false,
+		"Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority partitions": false,
+	} {
+		why, never := slurmWaits(reason)
+		if never != want || (why == "") != (reason == "None" || reason == "") {
+			t.Errorf("slurmWaits(%q) = %q, %v; want never %v", reason, why, never, want)
 		}
 	}
 }
