@@ -2,11 +2,14 @@ package gridsite
 
 import (
 	"context"
+	"math"
 	"net"
 	"net/url"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/corral-pilot/corral"
 )
@@ -51,20 +54,33 @@ func ParseContact(text string) (Contact, error) {
 	if text == "local:" {
 		return Contact{Transport: "local"}, nil
 	}
+	if hasPassword(text) { // first, because all others repeat the text
+		return invalid("a password does not belong into a contact: use a key, or an agent, or log in with `corral site login`")
+	}
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "ssh" || u.Hostname() == "" || u.Path+u.RawQuery+u.Fragment != "" {
 		return invalid("%.80q: want local: or ssh://[user@]host[:port]", text)
 	}
-	if _, set := u.User.Password(); set {
-		return invalid("a password does not belong into a contact: use a key, or an agent, or log in with `corral site login`")
-	}
 	c := Contact{Transport: "ssh", User: u.User.Username(), Host: u.Hostname(), Port: u.Port()}
 	for _, word := range []string{c.User, c.Host} {
-		if strings.HasPrefix(word, "-") || strings.ContainsFunc(word, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
+		if strings.HasPrefix(word, "-") || strings.ContainsFunc(word, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) {
 			return invalid("%.80q: %q is no name", text, word)
 		}
 	}
+	if n, err := strconv.Atoi(c.Port); c.Port != "" && (err != nil || n < 1 || n > math.MaxUint16) {
+		return invalid("%.80q: %s is no port: want 1 to %d", text, c.Port, math.MaxUint16)
+	}
 	return c, nil
+}
+
+// hasPassword reports whether there is a password in a contact, well formed or not.
+func hasPassword(contact string) bool {
+	_, rest, found := strings.Cut(contact, "//")
+	if !found {
+		rest = contact
+	}
+	user, _, found := strings.Cut(rest, "@")
+	return found && strings.Contains(user, ":")
 }
 
 // Dial opens the transport that contact names, with the user's own ssh files and agent.

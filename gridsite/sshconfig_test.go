@@ -17,10 +17,13 @@ import (
 func TestSSHBadContacts(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
-	for _, contact := range []string{"", "host", "ssh://", "ssh://host:0", "ssh://host:99999", "ssh://host/path", "ssh://host?x", "ssh://u:secret@host", "local:", "ssh://a b"} {
+	for _, contact := range []string{
+		"", "host", "ssh://", "ssh://host:0", "ssh://host:99999", "ssh://host/path", "ssh://host?x", "local:", "ssh://a b", "ssh://a%C2%85b@host",
+		"ssh://u:secret@host", "ssh://u:secret@host/path", "ssh://u:secret@a b", "ssh://u:%secret@host", "u:secret@host", "ssh://u:s@secret@host",
+	} {
 		_, err := gridsite.NewSSH(contact, gridsite.SSHOptions{Home: home})
-		if corral.KindOf(err) != corral.Invalid || strings.Contains(err.Error(), "u:secret") {
-			t.Errorf("NewSSH(%q) = %v, want it invalid", contact, err)
+		if corral.KindOf(err) != corral.Invalid || !strings.HasPrefix(err.Error(), "contact: ") || strings.Contains(err.Error(), "secret") {
+			t.Errorf("NewSSH(%q) = %v, want it invalid, without a password", contact, err)
 		}
 	}
 }
