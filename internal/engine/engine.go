@@ -118,28 +118,14 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 }
 
-// sitesToServe returns the sites that may still need something: those that are not deleted, and
-// deleted ones that left jobs behind.
-func (e *Engine) sitesToServe(ctx context.Context) ([]corral.SiteID, error) {
-	var ids []corral.SiteID
-	err := e.db.View(ctx, func(tx *store.Tx) error {
-		sites, err := tx.Sites(store.Filter{All: true})
-		if err != nil {
-			return err
-		}
+// sitesToServe returns the sites that may still need something.
+func (e *Engine) sitesToServe(ctx context.Context) (ids []corral.SiteID, err error) {
+	err = e.db.View(ctx, func(tx *store.Tx) error {
+		sites, err := tx.SitesToServe()
 		for _, s := range sites {
-			if s.State == corral.SiteDeleted {
-				left, err := tx.Jobs(store.JobFilter{Site: s.ID, Live: true})
-				if err != nil {
-					return err
-				}
-				if len(left) == 0 {
-					continue
-				}
-			}
 			ids = append(ids, s.ID)
 		}
-		return nil
+		return err
 	})
 	return ids, err
 }

@@ -15,6 +15,9 @@ const liveJob = "state <> 'ENDED'"
 // attemptOver is true of an attempt that has ended. The index names it in these very words.
 const attemptOver = "kind = 'pilot' and state = 'ENDED'"
 
+// siteJob is true of a setup or cleanup job. The index names it in these very words.
+const siteJob = "kind <> 'pilot'"
+
 var jobs = table[corral.Job]{
 	noun: ObjectJob,
 	name: "jobs",
@@ -194,6 +197,9 @@ func (t *Tx) Jobs(f JobFilter) ([]corral.Job, error) {
 	}
 	if f.Kind != "" {
 		c.add("kind = ?", f.Kind)
+	}
+	if f.Kind != "" && f.Kind != corral.PilotJob {
+		c.add(siteJob)
 	}
 	return jobs.list(t, c)
 }

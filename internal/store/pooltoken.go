@@ -25,7 +25,7 @@ func (t *Tx) AddPoolToken(p corral.PoolToken) error {
 // PoolTokensWaiting lists the tokens of a site's attempts that wait in its queue, those that end first first.
 func (t *Tx) PoolTokensWaiting(site corral.SiteID) ([]corral.PoolToken, error) {
 	return t.poolTokens(`
-		where jobs.site_id = ? and jobs.state in ('SUBMITTED', 'QUEUED')
+		where jobs.site_id = ? and jobs.state <> 'ENDED' and jobs.state in ('SUBMITTED', 'QUEUED')
 		order by ends_at_ms, pool_tokens.id`, site)
 }
 

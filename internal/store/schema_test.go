@@ -269,6 +269,9 @@ func TestLiveListsUseAnIndex(t *testing.T) {
 		{"select * from jobs where state <> 'ENDED' and site_id = 1 order by id", "jobs_live"},
 		{"select * from jobs where kind = 'pilot' and state = 'ENDED' and site_id = 1 order by ended_at_ms desc limit 8", "jobs_attempts_over"},
 		{"select * from jobs where glidein_id = 1 order by id", "jobs_attempt"},
+		{"select * from jobs where site_id = 1 and kind = 'setup' and kind <> 'pilot' order by id", "jobs_number"},
+		{"select * from pool_tokens join jobs on jobs.id = job_id where jobs.site_id = 1 and jobs.state <> 'ENDED' and jobs.state in ('SUBMITTED', 'QUEUED')", "jobs_live"},
+		{"select site_id from jobs where state <> 'ENDED'", "jobs_live"},
 		{"select * from jobs where tag = 'x'", "sqlite_autoindex_jobs"},
 		{"select * from history where object = 'job' and object_id = 1 order by id", "history_object"},
 	} {

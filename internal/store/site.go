@@ -107,6 +107,14 @@ func (t *Tx) Sites(f Filter) ([]corral.Site, error) {
 	return sites.list(t, c)
 }
 
+// SitesToServe lists the sites that may still need something: those that are not DELETED, and DELETED ones that left jobs
+// behind.
+func (t *Tx) SitesToServe() ([]corral.Site, error) {
+	var c conditions
+	c.add("(state <> 'DELETED' or id in (select site_id from jobs where " + liveJob + "))")
+	return sites.list(t, c)
+}
+
 // MoveSite applies move to a site. Its glideins that are not over are settled along with it, because
 // their state depends on the site's.
 func (t *Tx) MoveSite(id corral.SiteID, move corral.SiteMove, reason string) (corral.Site, error) {

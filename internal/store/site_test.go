@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/corral-pilot/corral"
@@ -148,4 +149,38 @@ func TestSitesPage(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A site is served for as long as anything of it may be left, and is no burden after that.
+func TestSitesToServe(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var setup corral.Job
+	w.write(func(tx *store.Tx) (err error) {
+		if _, err = tx.CreateSite(newSite("other")); err != nil {
+			return err
+		}
+		if setup, err = tx.CreateJob(corral.Job{Kind: corral.SetupJob, Site: w.site.ID, Tag: "setup"}); err != nil {
+			return err
+		}
+		_, err = tx.MoveSite(w.site.ID, corral.SiteForget, "gone")
+		return err
+	})
+	served := func() (names []string) {
+		w.view(func(tx *store.Tx) error {
+			sites, err := tx.SitesToServe()
+			for _, s := range sites {
+				names = append(names, s.Name)
+			}
+			return err
+		})
+		return names
+	}
+	if got := served(); !slices.Equal(got, []string{"local", "other"}) {
+		t.Errorf("with a job left, %v are served", got)
+	}
+	w.move(setup, ended(corral.OutcomeLost))
+	if got := served(); !slices.Equal(got, []string{"other"}) {
+		t.Errorf("with nothing left, %v are served", got)
+	}
 }
