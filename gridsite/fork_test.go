@@ -98,20 +98,15 @@ func kill(t testing.TB, conn gridsite.Conn, id string) {
 }
 
 // await polls until the job has ended, and returns its status.
-func await(t testing.TB, batch gridsite.Batch, tag string) gridsite.JobStatus {
+func await(t testing.TB, batch gridsite.Batch, tag string) (job gridsite.JobStatus) {
 	t.Helper()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for range 3000 {
+	gridsitetest.Until(t, tag+" to end", func() bool {
 		jobs, err := batch.Poll(t.Context(), []string{tag})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if job := jobs[tag]; job.Phase == gridsite.Ended {
-			return job
-		}
-		<-tick.C
-	}
-	t.Fatalf("%s has not ended", tag)
-	return gridsite.JobStatus{}
+		job = jobs[tag]
+		return job.Phase == gridsite.Ended
+	})
+	return job
 }

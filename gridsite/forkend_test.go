@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/gridsite/gridsitetest"
 )
 
 // Tests of how the fork dialect finds out that a job has ended.
@@ -137,15 +138,10 @@ func TestForkWalltimeWithoutLeader(t *testing.T) {
 
 func awaitFile(t *testing.T, path string) {
 	t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for range 3000 {
-		if _, err := os.Stat(path); err == nil {
-			return
-		}
-		<-tick.C
-	}
-	t.Fatalf("nobody made %s", path)
+	gridsitetest.Until(t, path, func() bool {
+		_, err := os.Stat(path)
+		return err == nil
+	})
 }
 
 // A look at the processes that could not be made is not one that found none.

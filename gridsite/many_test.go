@@ -13,18 +13,8 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/gridsite/gridsitetest"
 )
-
-// counted counts the commands that go through a connection.
-type counted struct {
-	gridsite.Conn
-	commands int
-}
-
-func (c *counted) Run(ctx context.Context, cmd gridsite.Command) (gridsite.Result, error) {
-	c.commands++
-	return c.Conn.Run(ctx, cmd)
-}
 
 // manyOf starts jobs of sh scripts, by tag.
 func manyOf(t *testing.T, conn gridsite.Conn, scripts map[string]string) (f *gridsite.Fork, tags []string) {
@@ -47,7 +37,7 @@ func manyOf(t *testing.T, conn gridsite.Conn, scripts map[string]string) (f *gri
 // untilEnded waits until all of the jobs have ended.
 func untilEnded(t *testing.T, f *gridsite.Fork, tags []string) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; <-time.After(20 * time.Millisecond) {
+	gridsitetest.Until(t, "the jobs to end", func() bool {
 		jobs, err := f.Poll(t.Context(), tags)
 		if err != nil {
 			t.Fatal(err)
@@ -58,13 +48,8 @@ func untilEnded(t *testing.T, f *gridsite.Fork, tags []string) {
 				ended++
 			}
 		}
-		if ended == len(tags) {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%d of %d jobs have ended", ended, len(tags))
-		}
-	}
+		return ended == len(tags)
+	})
 }
 
 // What many jobs left is read with one command, and it is the same as Read says of each.
@@ -77,7 +62,7 @@ func TestReadMany(t *testing.T) {
 		}
 		t.Run(shell, func(t *testing.T) {
 			t.Parallel()
-			c := &counted{Conn: withShell(t, path)}
+			c := &countingConn{Conn: withShell(t, path)}
 			f, tags := manyOf(t, c, map[string]string{
 				"both":    `echo '{"a": 1}' >report.json; printf 'one\ntwo' >&2`,
 				"stderr":  `echo "it's \$HOME" >&2`,
@@ -86,10 +71,10 @@ func TestReadMany(t *testing.T) {
 				"binary":  `head -c 3000 /dev/urandom >report.json`,
 			})
 			untilEnded(t, f, tags)
-			c.commands = 0
+			c.runs = 0
 			got, err := f.ReadMany(t.Context(), append(tags, "never-was"), []string{"report.json", "stderr", "other"})
-			if err != nil || c.commands != 1 {
-				t.Fatalf("%v, with %d commands", err, c.commands)
+			if err != nil || c.runs != 1 {
+				t.Fatalf("%v, with %d commands", err, c.runs)
 			}
 			for _, tag := range tags {
 				for _, name := range []string{"report.json", "stderr", "other"} {
@@ -109,7 +94,7 @@ func TestReadMany(t *testing.T) {
 
 func TestManyAtOnce(t *testing.T) {
 	t.Parallel()
-	c := &counted{Conn: dial(t)}
+	c := &countingConn{Conn: dial(t)}
 	scripts := map[string]string{"ended": ":", "deaf": `trap "" TERM; while :; do sleep 1; done`}
 	for i := range 10 {
 		scripts[fmt.Sprint("job-", i)] = "sleep 300"
@@ -120,9 +105,9 @@ func TestManyAtOnce(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "forgetting deaf: job deaf has not ended") || strings.Contains(err.Error(), "ended:") {
 		t.Errorf("forgetting one that has not ended: %v", err)
 	}
-	c.commands = 0
-	if err := f.CancelMany(t.Context(), append(tags, "never-was"), time.Second); err != nil || c.commands != 1 {
-		t.Fatalf("cancelling: %v, with %d commands", err, c.commands)
+	c.runs = 0
+	if err := f.CancelMany(t.Context(), append(tags, "never-was"), time.Second); err != nil || c.runs != 1 {
+		t.Fatalf("cancelling: %v, with %d commands", err, c.runs)
 	}
 	jobs, err := f.Poll(t.Context(), tags)
 	if err != nil || len(jobs) != len(tags)-1 {

@@ -90,7 +90,7 @@ func TestSSHSlurmOutage(t *testing.T) {
 }
 
 func (d *sshd) outage() gridsitetest.Outage {
-	return gridsitetest.Outage{Stop: func(testing.TB) { d.stop() }, Start: func(testing.TB) { d.start() }}
+	return gridsitetest.Outage{Stop: func(testing.TB) { d.Stop() }, Start: func(testing.TB) { d.Start(d.t) }}
 }
 
 func TestSlurmOutage(t *testing.T) {

@@ -63,7 +63,7 @@ func (s slurmSite) command(name string, args ...string) string {
 
 func (s slurmSite) running(tag string) {
 	s.Helper()
-	until(s, tag+" to run", func() bool {
+	gridsitetest.Until(s, tag+" to run", func() bool {
 		jobs, err := s.Poll(s.Context(), []string{tag})
 		if err != nil {
 			s.Fatal(err)
@@ -82,7 +82,7 @@ func TestSlurmEndsJobs(t *testing.T) {
 		{"a node fails", func(s slurmSite, node, _ string) {
 			s.command("scontrol", "update", "NodeName="+node, "State=DOWN", "Reason=test")
 			s.Cleanup(func() {
-				until(s, node+" to return", func() bool {
+				gridsitetest.Until(s, node+" to return", func() bool {
 					_ = s.cluster.Command("scontrol", "update", "NodeName="+node, "State=RESUME").Run() // it may have, by itself
 					return s.command("sinfo", "-h", "-p", "normal", "-n", node, "-t", "idle", "-o", "%n") != ""
 				})
@@ -131,14 +131,14 @@ func TestSlurmJobsUnderOneTag(t *testing.T) {
 	if err := s.CancelJobs(t.Context(), []string{third}); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the third to leave", func() bool {
+	gridsitetest.Until(t, "the third to leave", func() bool {
 		return s.command("squeue", "-h", "-j", first+","+second+","+third, "-o", "%A") == first+"\n"+second
 	})
 	s.command("scontrol", "update", "JobId="+second, "Partition=normal")
 	s.running(tag)
 	s.expect(tag, gridsite.Running, second, first)
 	s.command("scontrol", "update", "JobId="+first, "Partition=normal")
-	until(t, "the first to leave", func() bool { return s.command("squeue", "-h", "-n", tag, "-o", "%A") == second })
+	gridsitetest.Until(t, "the first to leave", func() bool { return s.command("squeue", "-h", "-n", tag, "-o", "%A") == second })
 	s.expect(tag, gridsite.Running, second)
 	again()
 	if err := s.Cancel(t.Context(), tag, time.Minute); err != nil {
@@ -162,7 +162,7 @@ func TestSlurmSaysWhyAJobWaits(t *testing.T) {
 	tag, _ := s.submit("true", func(spec *gridsite.JobSpec) { spec.Queue = "shrinks" })
 	waits := func(why string, never bool) {
 		t.Helper()
-		until(t, why, func() bool {
+		gridsitetest.Until(t, why, func() bool {
 			jobs, err := s.Poll(t.Context(), []string{tag})
 			if err != nil {
 				t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/gridsite/gridsitetest"
 )
 
 // A submission whose answer was lost, and that Slurm takes in after it was looked up and repeated, is a second job under
@@ -32,20 +33,13 @@ func TestSlurmLateSubmission(t *testing.T) {
 	})
 	is := func(what string, ok func(gridsite.JobStatus) bool) {
 		t.Helper()
-		tick := time.NewTicker(100 * time.Millisecond)
-		defer tick.Stop()
-		for deadline := time.Now().Add(time.Minute); ; <-tick.C {
+		gridsitetest.Until(t, what, func() bool {
 			jobs, err := b.Poll(t.Context(), []string{tag})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if ok(jobs[tag]) {
-				return
-			}
-			if time.Now().After(deadline) {
-				t.Fatalf("%s: not within a minute: %+v", what, jobs[tag])
-			}
-		}
+			return ok(jobs[tag])
+		})
 	}
 	alone := func(j gridsite.JobStatus) bool { return j.Phase == gridsite.Running && j.ID == id && len(j.Extra) == 0 }
 	is("it runs", alone)

@@ -157,7 +157,7 @@ func TestSSHSessionsLimit(t *testing.T) {
 				all.Go(func() { expectOutput(t, conn, "echo ok", "ok\n") })
 			}
 			all.Wait()
-			if n := len(d.logins()); n != 1 {
+			if n := len(d.Logins()); n != 1 {
 				t.Errorf("%d connections, want one", n)
 			}
 		})

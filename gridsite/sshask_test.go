@@ -18,6 +18,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/gridsite/gridsitetest"
 )
 
 // A gateKeeper is a server that asks who comes in, and runs nothing. OpenSSH's asks only as root, and with PAM.
@@ -127,7 +128,7 @@ func TestSSHLoginWithCodes(t *testing.T) {
 		t.Errorf("a second login, of a connection that stands: %v", err)
 	}
 	(<-g.conns).Close()
-	until(t, "the lost connection to be noticed", func() bool {
+	gridsitetest.Until(t, "the lost connection to be noticed", func() bool {
 		err := conn.Connect(t.Context())
 		return errors.As(err, &login) && login.Answerable
 	})
@@ -192,9 +193,8 @@ func TestSSHLoginWithPassword(t *testing.T) {
 func TestSSHAcceptHostKeys(t *testing.T) {
 	t.Parallel()
 	d := startSSHD(t)
-	known := d.ssh("known_hosts")
-	other := knownhosts.Line([]string{d.address()}, d.newKey("other", ""))
-	d.write(known, other+"\n")
+	known := d.SSH("known_hosts")
+	d.write(known, d.knows(d.newKey("other", "")))
 	var changed *gridsite.HostKeyError
 	if err := d.open().AcceptHostKey(t.Context()); !errors.As(err, &changed) || changed.Problem != gridsite.HostKeyChanged {
 		t.Errorf("a host that is known by another key: %v", err)
@@ -203,7 +203,7 @@ func TestSSHAcceptHostKeys(t *testing.T) {
 	if err := d.open().AcceptHostKey(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if content, err := os.ReadFile(known); err != nil || string(content) != "# without an end\n"+d.knownLine()+"\n" {
+	if content, err := os.ReadFile(known); err != nil || string(content) != "# without an end\n"+d.KnownLine(t) {
 		t.Errorf("known_hosts is %q (%v)", content, err)
 	}
 	if err := os.RemoveAll(known); err != nil {

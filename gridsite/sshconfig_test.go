@@ -56,9 +56,9 @@ func TestSSHBadConfig(t *testing.T) {
 func TestSSHConfigOrder(t *testing.T) {
 	t.Parallel()
 	d := startSSHD(t)
-	d.write(d.ssh("config"), strings.Join([]string{
+	d.write(d.SSH("config"), strings.Join([]string{
 		"# a comment", "", "Host !hpc *.example", "  Port 1",
-		"host other hp? !hpx", "\tHOSTNAME 127.0.0.1", "\tport=" + d.port, "\tUserKnownHostsFile " + d.ssh("none") + " %d/.ssh/known_hosts",
+		"host other hp? !hpx", "\tHOSTNAME 127.0.0.1", "\tport=" + d.Port, "\tUserKnownHostsFile " + d.SSH("none") + " %d/.ssh/known_hosts",
 		"Host hpc", "  Port 2", "Match all", "  Port 3", "Host *", "  Port 4", "",
 	}, "\n"))
 	expectOutput(t, d.openAt("ssh://hpc"), "echo ok", "ok\n")
@@ -69,11 +69,11 @@ func TestSSHConfigOrder(t *testing.T) {
 func TestSSHConfigNotFollowed(t *testing.T) {
 	t.Parallel()
 	d := startSSHD(t)
-	d.write(d.ssh("config"), "Include more\nMatch exec true\n  User somebody\n")
+	d.write(d.SSH("config"), "Include more\nMatch exec true\n  User somebody\n")
 	expectOutput(t, d.open(), "echo ok", "ok\n")
 	d.newKey("id_ed25519", "")
 	err := d.open().Connect(t.Context())
-	for _, want := range []string{"Include in " + d.ssh("config") + ":1", "Match in " + d.ssh("config") + ":2"} {
+	for _, want := range []string{"Include in " + d.SSH("config") + ":1", "Match in " + d.SSH("config") + ":2"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Connect = %v, want %q", err, want)
 		}

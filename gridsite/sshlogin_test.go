@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/gridsite/gridsitetest"
 )
 
 // hostKeyError is the host key error of a login, which sent nothing.
@@ -35,9 +35,8 @@ func TestSSHHostKeys(t *testing.T) {
 	d := startSSHD(t)
 	fingerprint := ssh.FingerprintSHA256(d.hostKey())
 	other := d.newKey("other", "")
-	known := d.ssh("known_hosts")
-	line := d.knownLine()
-	otherLine := knownhosts.Line([]string{d.address()}, other)
+	known := d.SSH("known_hosts")
+	line, otherLine := d.KnownLine(t), d.knows(other)
 
 	d.write(known, "")
 	if e := hostKeyError(t, d.open(), gridsite.HostKeyUnknown); e.Fingerprint != fingerprint || !strings.Contains(e.Error(), known) {
@@ -48,7 +47,7 @@ func TestSSHHostKeys(t *testing.T) {
 	}
 	hostKeyError(t, d.open(), gridsite.HostKeyUnknown)
 
-	d.write(known, "# a comment\n"+otherLine+"\n")
+	d.write(known, "# a comment\n"+otherLine)
 	e := hostKeyError(t, d.open(), gridsite.HostKeyChanged)
 	for _, want := range []string{fingerprint, known + ":2 " + ssh.FingerprintSHA256(other), "ssh-keygen -R"} {
 		if !strings.Contains(e.Error(), want) {
@@ -56,12 +55,13 @@ func TestSSHHostKeys(t *testing.T) {
 		}
 	}
 
-	d.write(known, line+"\n@revoked * "+strings.SplitN(line, " ", 2)[1]+"\n")
+	_, key, _ := strings.Cut(line, " ")
+	d.write(known, line+"@revoked * "+key)
 	hostKeyError(t, d.open(), gridsite.HostKeyRevoked)
 
-	hashed := knownhosts.HashHostname(knownhosts.Normalize(d.address())) + " " + strings.SplitN(line, " ", 2)[1]
-	for _, content := range []string{line, hashed, otherLine + "\n" + line} {
-		d.write(known, content+"\n")
+	hashed := knownhosts.HashHostname(knownhosts.Normalize(d.Address())) + " " + key
+	for _, content := range []string{line, hashed, otherLine + line} {
+		d.write(known, content)
 		if err := d.open().Connect(t.Context()); err != nil {
 			t.Errorf("known_hosts %q: %v", content, err)
 		}
@@ -72,80 +72,41 @@ func TestSSHHostKeys(t *testing.T) {
 func TestSSHHostKeyOfKnownType(t *testing.T) {
 	t.Parallel()
 	d := startSSHD(t)
-	keygen(t, "-t", "ecdsa", "-N", "", "-f", filepath.Join(d.dir, "second"))
-	d.stop()
-	d.lines = []string{"HostKey " + filepath.Join(d.dir, "second")}
-	d.start()
+	gridsitetest.Keygen(t, "-t", "ecdsa", "-N", "", "-f", filepath.Join(d.Dir, "second"))
+	d.restart("HostKey " + filepath.Join(d.Dir, "second"))
 	if err := d.open().Connect(t.Context()); err != nil {
 		t.Error(err)
 	}
-	d.stop()
-	d.lines = nil
-	d.start()
-	d.write(d.ssh("known_hosts"), knownhosts.Line([]string{d.address()}, readPublic(t, filepath.Join(d.dir, "second.pub")))+"\n")
+	d.restart()
+	d.write(d.SSH("known_hosts"), d.knows(readPublic(t, filepath.Join(d.Dir, "second.pub"))))
 	hostKeyError(t, d.open(), gridsite.HostKeyChanged)
-}
-
-func keygen(t *testing.T, args ...string) {
-	t.Helper()
-	bin, err := fetchSSHD()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if out, err := exec.Command(filepath.Join(bin, "ssh-keygen"), append([]string{"-q"}, args...)...).CombinedOutput(); err != nil {
-		t.Fatalf("ssh-keygen: %v\n%s", err, out)
-	}
 }
 
 // An authority may vouch for hosts and for users.
 func TestSSHCertificates(t *testing.T) {
 	t.Parallel()
 	d := startSSHD(t)
-	ca := filepath.Join(d.dir, "ca")
-	keygen(t, "-t", "ed25519", "-N", "", "-f", ca)
-	keygen(t, "-s", ca, "-I", "host", "-h", "-n", "127.0.0.1", filepath.Join(d.dir, "hostkey.pub"))
-	keygen(t, "-s", ca, "-I", "user", "-n", me(t), d.public("id_ed25519"))
-	d.stop()
-	d.write(filepath.Join(d.dir, "authorized_keys"), "")
-	d.lines = []string{"HostCertificate " + filepath.Join(d.dir, "hostkey-cert.pub"), "TrustedUserCAKeys " + ca + ".pub"}
-	d.start()
-	d.write(d.ssh("known_hosts"), "@cert-authority "+knownhosts.Line([]string{d.address()}, readPublic(t, ca+".pub"))+"\n")
+	ca := filepath.Join(d.Dir, "ca")
+	gridsitetest.Keygen(t, "-t", "ed25519", "-N", "", "-f", ca)
+	gridsitetest.Keygen(t, "-s", ca, "-I", "host", "-h", "-n", "127.0.0.1", filepath.Join(d.Dir, "hostkey.pub"))
+	gridsitetest.Keygen(t, "-s", ca, "-I", "user", "-n", me(t), d.SSH("id_ed25519.pub"))
+	d.Authorize(t)
+	d.restart("HostCertificate "+filepath.Join(d.Dir, "hostkey-cert.pub"), "TrustedUserCAKeys "+ca+".pub")
+	d.write(d.SSH("known_hosts"), "@cert-authority "+d.knows(readPublic(t, ca+".pub")))
 	if err := d.open().Connect(t.Context()); err != nil {
 		t.Errorf("with KEY-cert.pub: %v", err)
 	}
-	if err := os.Rename(d.ssh("id_ed25519-cert.pub"), d.ssh("elsewhere.pub")); err != nil {
+	if err := os.Rename(d.SSH("id_ed25519-cert.pub"), d.SSH("elsewhere.pub")); err != nil {
 		t.Fatal(err)
 	}
 	var login *gridsite.LoginError
 	if err := d.open().Connect(t.Context()); !errors.As(err, &login) {
 		t.Errorf("without a certificate: %v, want no login", err)
 	}
-	d.write(d.ssh("config"), "Host 127.0.0.1\n  CertificateFile ~/.ssh/elsewhere.pub\n")
+	d.write(d.SSH("config"), "Host 127.0.0.1\n  CertificateFile ~/.ssh/elsewhere.pub\n")
 	if err := d.open().Connect(t.Context()); err != nil {
 		t.Errorf("with CertificateFile: %v", err)
 	}
-}
-
-// public writes the public key beside a key of the user's, and returns its path.
-func (d *sshd) public(name string) string {
-	d.t.Helper()
-	content, err := os.ReadFile(d.ssh(name))
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	key, err := ssh.ParsePrivateKey(content)
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	d.write(d.ssh(name+".pub"), string(ssh.MarshalAuthorizedKey(key.PublicKey())))
-	return d.ssh(name + ".pub")
-}
-
-// encrypt replaces the user's key by an encrypted one that the server accepts.
-func (d *sshd) encrypt(passphrase string) {
-	d.t.Helper()
-	key := d.newKey("id_ed25519", passphrase)
-	d.write(filepath.Join(d.dir, "authorized_keys"), string(ssh.MarshalAuthorizedKey(key)))
 }
 
 // person answers one question after the other, each with one answer, and keeps them.
@@ -170,7 +131,7 @@ func TestSSHPassphrase(t *testing.T) {
 	answer, asked := person("wrong", "secret")
 	conn := d.open()
 	err = conn.Login(t.Context(), answer)
-	if !errors.As(err, &login) || !strings.Contains(err.Error(), d.ssh("id_ed25519")+": wrong passphrase") {
+	if !errors.As(err, &login) || !strings.Contains(err.Error(), d.SSH("id_ed25519")+": wrong passphrase") {
 		t.Errorf("wrong passphrase: %v", err)
 	}
 	if _, err := conn.Run(t.Context(), gridsite.Command{Argv: []string{"true"}}); err == nil || len(*asked) != 1 {
@@ -179,13 +140,13 @@ func TestSSHPassphrase(t *testing.T) {
 	if err := conn.Login(t.Context(), answer); err != nil {
 		t.Fatal(err)
 	}
-	if q := (*asked)[1]; q.Name != me(t)+"@127.0.0.1" || len(q.Prompts) != 1 || q.Prompts[0].Echo || !strings.Contains(q.Prompts[0].Text, d.ssh("id_ed25519")) {
+	if q := (*asked)[1]; q.Name != me(t)+"@127.0.0.1" || len(q.Prompts) != 1 || q.Prompts[0].Echo || !strings.Contains(q.Prompts[0].Text, d.SSH("id_ed25519")) {
 		t.Errorf("asked %+v, want who wants the passphrase of which key", q)
 	}
-	for _, pid := range d.logins() { // the login is made anew without a person
+	for _, pid := range d.Logins() { // the login is made anew without a person
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
-	until(t, "a command to run again", func() bool {
+	gridsitetest.Until(t, "a command to run again", func() bool {
 		_, err := conn.Run(t.Context(), gridsite.Command{Argv: []string{"true"}})
 		return err == nil
 	})
@@ -201,7 +162,7 @@ func TestSSHKeyNotAccepted(t *testing.T) {
 	key := d.newKey("id_ed25519", "secret")
 	answer, asked := person("secret")
 	err := d.open().Login(t.Context(), answer)
-	for _, want := range []string{ssh.FingerprintSHA256(key), d.ssh("id_ed25519"), "does not let " + me(t) + " in"} {
+	for _, want := range []string{ssh.FingerprintSHA256(key), d.SSH("id_ed25519"), "does not let " + me(t) + " in"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Connect = %v, want %q", err, want)
 		}
@@ -216,41 +177,37 @@ func TestSSHKeyNotAccepted(t *testing.T) {
 func TestSSHAgent(t *testing.T) {
 	t.Parallel()
 	d := startSSHD(t)
-	bin, err := fetchSSHD()
-	if err != nil {
-		t.Fatal(err)
-	}
 	dir, err := os.MkdirTemp("/tmp", "agent")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
 	socket := filepath.Join(dir, "s")
-	agent := exec.Command(filepath.Join(bin, "ssh-agent"), "-D", "-a", socket)
+	agent := gridsitetest.OpenSSH(t, "ssh-agent", "-D", "-a", socket)
 	if err := agent.Start(); err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = agent.Process.Kill(); _ = agent.Wait() }()
-	until(t, "ssh-agent to listen", func() bool {
+	gridsitetest.Until(t, "ssh-agent to listen", func() bool {
 		conn, err := net.Dial("unix", socket)
 		if err == nil {
 			conn.Close()
 		}
 		return err == nil
 	})
-	add := exec.Command(filepath.Join(bin, "ssh-add"), "-q", d.ssh("id_ed25519"))
+	add := gridsitetest.OpenSSH(t, "ssh-add", "-q", d.SSH("id_ed25519"))
 	add.Env = append(os.Environ(), "SSH_AUTH_SOCK="+socket)
 	if out, err := add.CombinedOutput(); err != nil {
 		t.Fatalf("ssh-add: %v\n%s", err, out)
 	}
-	if err := os.Remove(d.ssh("id_ed25519")); err != nil {
+	if err := os.Remove(d.SSH("id_ed25519")); err != nil {
 		t.Fatal(err)
 	}
 	withAgent := func(o *gridsite.SSHOptions) { o.AgentSocket = socket }
 	if err := d.open(withAgent).Connect(t.Context()); err != nil {
 		t.Error(err)
 	}
-	d.write(d.ssh("config"), "IdentitiesOnly yes\n")
+	d.write(d.SSH("config"), "IdentitiesOnly yes\n")
 	var login *gridsite.LoginError
 	if err := d.open(withAgent).Connect(t.Context()); !errors.As(err, &login) {
 		t.Errorf("IdentitiesOnly: %v, want the agent's keys not to be tried", err)
@@ -261,15 +218,15 @@ func TestSSHProxyJump(t *testing.T) {
 	t.Parallel()
 	gate, inner := startSSHD(t), startSSHD(t)
 	gate.encrypt("gate")
-	inner.write(inner.ssh("known_hosts"), inner.knownLine()+"\n"+gate.knownLine()+"\n")
-	key, err := os.ReadFile(gate.ssh("id_ed25519"))
+	inner.write(inner.SSH("known_hosts"), inner.KnownLine(t)+gate.KnownLine(t))
+	key, err := os.ReadFile(gate.SSH("id_ed25519"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	inner.write(inner.ssh("gate key"), string(key))
-	inner.write(inner.ssh("config"), strings.Join([]string{
-		"Host gate", "  HostName = 127.0.0.1", "  Port " + gate.port, `  IdentityFile "~/.ssh/gate key"`,
-		"Host hpc*", "  HostName 127.0.0.1", "  Port " + inner.port, "  ProxyJump " + me(t) + "@gate",
+	inner.write(inner.SSH("gate key"), string(key))
+	inner.write(inner.SSH("config"), strings.Join([]string{
+		"Host gate", "  HostName = 127.0.0.1", "  Port " + gate.Port, `  IdentityFile "~/.ssh/gate key"`,
+		"Host hpc*", "  HostName 127.0.0.1", "  Port " + inner.Port, "  ProxyJump " + me(t) + "@gate",
 		"Host *", "  User " + me(t), "",
 	}, "\n"))
 	answer, _ := person("gate")
@@ -277,14 +234,14 @@ func TestSSHProxyJump(t *testing.T) {
 	if err := conn.Login(t.Context(), answer); err != nil {
 		t.Fatal(err)
 	}
-	expectOutput(t, conn, "echo $SSH_CONNECTION | cut -d' ' -f4", inner.port+"\n")
-	if len(gate.logins()) != 1 || len(inner.logins()) != 1 {
-		t.Errorf("logins %v and %v, want one at each", gate.logins(), inner.logins())
+	expectOutput(t, conn, "echo $SSH_CONNECTION | cut -d' ' -f4", inner.Port+"\n")
+	if len(gate.Logins()) != 1 || len(inner.Logins()) != 1 {
+		t.Errorf("logins %v and %v, want one at each", gate.Logins(), inner.Logins())
 	}
 	if err := conn.Close(); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "both logins to end", func() bool { return len(gate.logins())+len(inner.logins()) == 0 })
+	gridsitetest.Until(t, "both logins to end", func() bool { return len(gate.Logins())+len(inner.Logins()) == 0 })
 	if _, err := conn.Run(t.Context(), gridsite.Command{Argv: []string{"true"}}); corral.KindOf(err) != corral.Unavailable {
 		t.Errorf("Run after Close = %v", err)
 	}
@@ -307,7 +264,7 @@ func TestSSHServerGoesAndComesBack(t *testing.T) {
 	if _, err := os.ReadFile(fifo); err != nil { // the command runs
 		t.Fatal(err)
 	}
-	d.stop()
+	d.Stop()
 	if err := <-cut; corral.KindOf(err) != corral.Unknown || !strings.Contains(err.Error(), "connection was lost") {
 		t.Errorf("a command cut off: %v, want its outcome to be unknown", err)
 	}
@@ -322,8 +279,8 @@ func TestSSHServerGoesAndComesBack(t *testing.T) {
 	if !errors.As(err, &paused) || !paused.Until.After(time.Now().Add(-time.Second)) {
 		t.Errorf("while the server is away: %v, want to be told when it is tried again", err)
 	}
-	d.start()
-	until(t, "a command to run again", func() bool {
+	d.Start(d.t)
+	gridsitetest.Until(t, "a command to run again", func() bool {
 		_, err := conn.Run(t.Context(), gridsite.Command{Argv: []string{"true"}})
 		return err == nil
 	})
@@ -339,8 +296,8 @@ func TestSSHServerHangs(t *testing.T) {
 		_, err := conn.Run(t.Context(), gridsite.Command{Argv: []string{"true"}})
 		return err == nil
 	}
-	until(t, "a command to run", works)
-	for _, pid := range d.logins() {
+	gridsitetest.Until(t, "a command to run", works)
+	for _, pid := range d.Logins() {
 		if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 			t.Fatal(err)
 		}
@@ -349,5 +306,5 @@ func TestSSHServerHangs(t *testing.T) {
 	if err != nil && corral.KindOf(err) != corral.Unknown {
 		t.Errorf("Run = %v, want an unknown outcome or another connection", err)
 	}
-	until(t, "a command to run again", works)
+	gridsitetest.Until(t, "a command to run again", works)
 }

@@ -90,7 +90,7 @@ func TestStreamWhoseConnectionIsLost(t *testing.T) {
 	t.Parallel()
 	d := startSSHD(t)
 	s := startStream(t, t.Context(), d.open(), "exec cat")
-	d.stop()
+	d.Stop()
 	began := time.Now()
 	_, _ = io.ReadAll(s)
 	if err := s.Wait(); corral.KindOf(err) != corral.Unknown || time.Since(began) > time.Minute {

@@ -32,19 +32,27 @@ func newSite(t *testing.T, f Fixture) *site {
 // full is the tag under which the site knows a job of this test. Everywhere else tags are short.
 func (s *site) full(tag string) string { return tag + "." + s.nonce }
 
-// await polls until done reports true, and gives up after Patience.
+// await asks until done reports true, and gives up after Patience.
 func (s *site) await(what string, done func() bool) {
 	s.Helper()
-	deadline := time.NewTimer(s.Patience + s.Walltime)
-	defer deadline.Stop()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for !done() {
-		select {
-		case <-deadline.C:
-			s.Fatalf("waited in vain for %s", what)
-		case <-tick.C:
+	until(s, s.Patience+s.Walltime, what, done)
+}
+
+// Until asks until done reports true, for a minute.
+func Until(t testing.TB, what string, done func() bool) {
+	t.Helper()
+	until(t, time.Minute, what, done)
+}
+
+// until asks less often as it goes on: the processor is for what is waited for.
+func until(t testing.TB, patience time.Duration, what string, done func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	for pause := 10 * time.Millisecond; !done(); pause = min(pause*3/2, 300*time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain for %s", what)
 		}
+		<-time.After(pause)
 	}
 }
 

@@ -7,13 +7,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // An SSHD is a real OpenSSH server on a loopback port, made by scripts/sshd, with the home directory of a user who knows
@@ -23,22 +21,40 @@ type SSHD struct {
 	Home string // the user's, with .ssh
 	Port string
 
-	lines []string
-	cmd   *exec.Cmd
+	Lines []string // of its configuration, from the next Start on
+
+	cmd *exec.Cmd
 }
 
-var sshdScript = sync.OnceValues(func() (string, error) {
-	_, file, _, ok := runtime.Caller(0)
-	if !ok {
-		return "", errors.New("it is not known where this source file is")
-	}
-	script := filepath.Join(filepath.Dir(file), "..", "..", "scripts", "sshd")
-	out, err := exec.Command(script, "--fetch").CombinedOutput()
+func sshdScript() (string, error) {
+	root, err := moduleRoot()
+	return filepath.Join(root, "scripts", "sshd"), err
+}
+
+// openSSH is the folder of ssh-keygen and ssh-agent. The server is at hand, too.
+var openSSH = sync.OnceValues(func() (string, error) {
+	script, err := sshdScript()
 	if err != nil {
-		return "", fmt.Errorf("%s --fetch: %w: %s", script, err, out)
+		return "", err
 	}
-	return script, nil
+	cmd := exec.Command(script, "--fetch")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("%s --fetch: %w", script, err)
+	}
+	return strings.TrimSpace(string(out)), nil
 })
+
+// OpenSSH is one of its commands.
+func OpenSSH(t testing.TB, name string, args ...string) *exec.Cmd {
+	t.Helper()
+	bin, err := openSSH()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return exec.Command(filepath.Join(bin, name), args...)
+}
 
 // StartSSHD starts a server with further lines of sshd_config, until the test ends.
 func StartSSHD(t testing.TB, lines ...string) *SSHD {
@@ -49,13 +65,18 @@ func StartSSHD(t testing.TB, lines ...string) *SSHD {
 	}
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	l.Close()
-	d := &SSHD{Dir: t.TempDir(), Home: t.TempDir(), Port: port, lines: lines}
+	d := &SSHD{Dir: t.TempDir(), Home: t.TempDir(), Port: port, Lines: lines}
 	if err := os.Mkdir(d.SSH(""), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	d.Authorize(t, d.NewKey(t, ""))
 	d.Start(t)
-	t.Cleanup(d.Stop)
+	t.Cleanup(func() {
+		d.Stop()
+		if t.Failed() {
+			t.Logf("sshd said:\n%s", d.read(t, filepath.Join(d.Dir, "log")))
+		}
+	})
 	d.Write(t, d.SSH("known_hosts"), d.KnownLine(t))
 	return d
 }
@@ -63,8 +84,11 @@ func StartSSHD(t testing.TB, lines ...string) *SSHD {
 // SSH is the path of a file in the user's .ssh.
 func (d *SSHD) SSH(name string) string { return filepath.Join(d.Home, ".ssh", name) }
 
+// Address is where it listens.
+func (d *SSHD) Address() string { return "127.0.0.1:" + d.Port }
+
 // Contact is the site's.
-func (d *SSHD) Contact() string { return "ssh://127.0.0.1:" + d.Port }
+func (d *SSHD) Contact() string { return "ssh://" + d.Address() }
 
 // Write writes a private file.
 func (d *SSHD) Write(t testing.TB, path, content string) {
@@ -93,33 +117,32 @@ func (d *SSHD) KnownLine(t testing.TB) string {
 // NewKey makes the user's key anew, and returns its public half.
 func (d *SSHD) NewKey(t testing.TB, passphrase string) string {
 	t.Helper()
-	key := d.SSH("id_ed25519")
+	return d.NewKeyFile(t, "id_ed25519", passphrase)
+}
+
+// NewKeyFile makes a key in the user's .ssh. A passphrase costs it hardly any time.
+func (d *SSHD) NewKeyFile(t testing.TB, name, passphrase string) string {
+	t.Helper()
+	key := d.SSH(name)
 	for _, old := range []string{key, key + ".pub"} {
 		if err := os.Remove(old); err != nil && !errors.Is(err, os.ErrNotExist) {
 			t.Fatal(err)
 		}
 	}
-	d.keygen(t, "-q", "-t", "ed25519", "-N", passphrase, "-f", key)
+	Keygen(t, "-t", "ed25519", "-N", passphrase, "-a", "1", "-f", key)
 	return d.read(t, key+".pub")
 }
 
 // Fingerprint is that of the host key.
 func (d *SSHD) Fingerprint(t testing.TB) string {
 	t.Helper()
-	return strings.Fields(d.keygen(t, "-l", "-f", filepath.Join(d.Dir, "hostkey.pub")))[1]
+	return strings.Fields(Keygen(t, "-l", "-f", filepath.Join(d.Dir, "hostkey.pub")))[1]
 }
 
-func (d *SSHD) keygen(t testing.TB, args ...string) string {
+// Keygen runs ssh-keygen and returns what it prints.
+func Keygen(t testing.TB, args ...string) string {
 	t.Helper()
-	script, err := sshdScript()
-	if err != nil {
-		t.Fatal(err)
-	}
-	folder, err := exec.Command(script, "--fetch").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := exec.Command(filepath.Join(strings.TrimSpace(string(folder)), "ssh-keygen"), args...).CombinedOutput()
+	out, err := OpenSSH(t, "ssh-keygen", append([]string{"-q"}, args...)...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("ssh-keygen: %v\n%s", err, out)
 	}
@@ -144,23 +167,18 @@ func (d *SSHD) Start(t testing.TB) {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	d.cmd = exec.Command(script, append([]string{d.Dir, d.Port}, d.lines...)...)
+	d.cmd = exec.Command(script, append([]string{d.Dir, d.Port}, d.Lines...)...)
 	d.cmd.Stdout, d.cmd.Stderr = log, log
 	if err := d.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(time.Minute); ; <-tick.C {
-		conn, err := net.Dial("tcp", "127.0.0.1:"+d.Port)
+	Until(t, "sshd to listen", func() bool {
+		conn, err := net.Dial("tcp", d.Address())
 		if err == nil {
 			conn.Close()
-			return
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("sshd does not listen: %v\n%s", err, d.read(t, filepath.Join(d.Dir, "log")))
-		}
-	}
+		return err == nil
+	})
 }
 
 // Logins lists the server's processes that each hold one connection.
