@@ -241,9 +241,12 @@ func (g Glidein) Furthest() (a Job, ok bool) {
 }
 
 // Shown returns the state that people are shown, and why the glidein is in it: that of the furthest
-// attempt of an ACTIVE glidein, which says it all, else the glidein's own.
+// attempt of an ACTIVE glidein, with its site's word while it waits, else the glidein's own.
 func (g Glidein) Shown() (state, reason string) {
 	if a, ok := g.Furthest(); ok && g.State == GlideinActive {
+		if a.State == JobQueued && a.Reason != "" {
+			return string(a.State), g.SiteName + " says: " + a.Reason
+		}
 		return string(a.State), ""
 	}
 	return string(g.State), g.Reason

@@ -156,7 +156,7 @@ func (w *world) condorGlidein(site corral.SiteID, change func(*corral.Glidein)) 
 type queue struct {
 	gridsite.Batch
 	root string
-	all  *sync.Map // :: tag → gridsite.Phase
+	all  *sync.Map // :: tag → gridsite.Phase; "why" → why all wait, a string
 }
 
 // queues makes pilots wait at all sites of a world, which are below dir.
@@ -192,6 +192,9 @@ func (q queue) Poll(ctx context.Context, tags []string) (map[string]gridsite.Job
 			continue
 		}
 		st := gridsite.JobStatus{Tag: tag, ID: "1", Phase: phase.(gridsite.Phase)}
+		if why, ok := q.all.Load("why"); ok && st.Phase == gridsite.Queued {
+			st.Waits = why.(string)
+		}
 		if st.Phase == gridsite.Ended {
 			st.Killed, st.EndedAt = gridsite.ByCancel, time.Now()
 		}

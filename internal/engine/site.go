@@ -34,6 +34,7 @@ type siteLoop struct {
 	missing      map[string]time.Time       // :: tag → since when the site has not known it
 	pruned       map[string]time.Time       // :: the site's id of a job that came in twice → when it was cancelled last
 	worked       map[string]time.Time       // :: host → when a worker registered from it last
+	hopeless     map[corral.JobID]time.Time // :: attempt that waits → since when the site has said that it never starts
 	told         map[corral.JobID]bool      // attempts whose dispatcher was asked to drain them
 	reports      map[string]order.Report    // :: tag → what an ended job said, until that is recorded
 	ended        bool                       // an attempt has, or may have before this loop began
@@ -164,7 +165,7 @@ func (l *siteLoop) busy(now time.Time) {
 
 // load reads everything recorded about the site in one transaction.
 func (l *siteLoop) load(ctx context.Context) (reconcile.World, error) {
-	var w reconcile.World
+	w := reconcile.World{Hopeless: l.hopeless}
 	err := l.e.db.View(ctx, func(tx *store.Tx) (err error) {
 		if w.Site, err = tx.Site(l.id); err != nil {
 			return err
@@ -228,10 +229,13 @@ func (l *siteLoop) observe(ctx context.Context, w reconcile.World, live []corral
 			continue
 		}
 		s := l.sighting(j, statuses, left[j.Tag], now)
-		s.Overdue = w.Overdue(j)
+		s.Overdue, s.Hopeless = w.Overdue(j)
 		if err := l.record(ctx, j, reconcile.Events(j, s, now)); err != nil {
 			return err
 		}
+	}
+	if err := l.noteWaits(ctx, live, statuses, now); err != nil {
+		return err
 	}
 	return l.noteWorkers(ctx, w.Glideins, live)
 }

@@ -39,6 +39,9 @@ func glideinTimes(now time.Time, w World) []time.Time {
 			times = append(times, retry, overlapAt(g, live[0]))
 			for _, a := range live {
 				times = append(times, g.LatestStart(a), w.Lifetimes.renewAt(g, a, w.Tokens[a.ID]))
+				if never := w.Hopeless[a.ID]; !never.IsZero() {
+					times = append(times, never.Add(hopeGrace))
+				}
 			}
 		}
 	}

@@ -19,7 +19,8 @@ type Sighting struct {
 	EndedAt   time.Time
 	Report    *Report // what the job itself left behind, once it has ended
 	Stderr    string  // its last line on stderr, where it left no report
-	Overdue   string  // why it was cancelled, if that was for having waited too long; see World.Overdue
+	Overdue   string  // why it was cancelled, if that was for having waited in vain; see World.Overdue
+	Hopeless  bool    // so would others
 
 	// Missing is since when the site has not known a job that it once accepted; Visibility is for how
 	// long that may be the batch system's delay and not the truth.
@@ -146,7 +147,7 @@ func outcome(j corral.Job, s Sighting) (o corral.Outcome, transient bool, reason
 // another may be luckier.
 func (s Sighting) removed() (o corral.Outcome, transient bool, reason string) {
 	if s.Overdue != "" {
-		return corral.OutcomeFailed, true, s.Overdue
+		return corral.OutcomeFailed, !s.Hopeless, s.Overdue
 	}
 	return corral.OutcomeRemoved, false, "cancelled"
 }

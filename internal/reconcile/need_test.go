@@ -243,7 +243,7 @@ func TestLifetimes(t *testing.T) {
 func TestOverdueHasFailed(t *testing.T) {
 	t.Parallel()
 	a := alive(1, corral.JobQueued)
-	a.StartedAt, a.Asked = time.Time{}, corral.AskCancel
+	a.StartedAt, a.Asked, a.UpdatedAt = time.Time{}, corral.AskCancel, a.CreatedAt.Add(time.Hour)
 	g := glideinWith(resubmit.Policy{}, a)
 	g.QueueLimit = corral.Seconds(time.Hour)
 	removed := g
@@ -263,7 +263,7 @@ func TestOverdueHasFailed(t *testing.T) {
 		{"it was not asked", g, notAsked, corral.SiteReady, ""},
 	} {
 		w := World{Site: corral.Site{State: tt.state}, Glideins: []corral.Glidein{tt.g}}
-		if got := w.Overdue(tt.a); got != tt.want {
+		if got, hopeless := w.Overdue(tt.a); got != tt.want || hopeless {
 			t.Errorf("%s: Overdue = %q, want %q", tt.name, got, tt.want)
 		}
 	}

@@ -48,10 +48,13 @@ func (l Lifetimes) renewAt(g corral.Glidein, a corral.Job, t Token) time.Time {
 // waiting decides about an attempt that its site has not started yet.
 func waiting(now time.Time, w World, g corral.Glidein, a corral.Job) []Action {
 	lack := w.lack(g)
+	never := w.Hopeless[a.ID]
 	renew := w.Lifetimes.renewAt(g, a, w.Tokens[a.ID])
 	switch {
 	case !now.Before(g.LatestStart(a)):
 		return []Action{Cancel{a, tooLong(g, a)}}
+	case !never.IsZero() && !now.Before(never.Add(hopeGrace)):
+		return []Action{Cancel{a, neverStarts(a)}}
 	case a.State == corral.JobNew && lack.Why != "" && !lack.Final: // each poll adopts it if it shows up
 		return nil
 	case a.State == corral.JobNew:
@@ -62,15 +65,27 @@ func waiting(now time.Time, w World, g corral.Glidein, a corral.Job) []Action {
 	return nil
 }
 
-// Overdue returns why a live attempt was cancelled, if it was because it had waited for too long: nobody
-// asked for it then.
-func (w World) Overdue(a corral.Job) string {
+// hopeGrace is for how long a site must say that it never starts a job: its rules may be about to change, and what it
+// says of a job that it has just taken need not last.
+const hopeGrace = 15 * time.Second
+
+// Overdue returns why a live attempt was cancelled that nobody asked to go: it had waited for too long, and another may
+// be luckier; or its site never starts it, nor another like it.
+func (w World) Overdue(a corral.Job) (why string, hopeless bool) {
 	for _, g := range w.Glideins {
-		if g.ID == a.Glidein && a.Asked == corral.AskCancel && g.Asked == corral.AskNothing && w.Site.State == corral.SiteReady {
-			return tooLong(g, a)
+		if g.ID != a.Glidein || a.Asked != corral.AskCancel || g.Asked != corral.AskNothing || w.Site.State != corral.SiteReady {
+			continue
 		}
+		if a.UpdatedAt.Before(g.LatestStart(a)) { // when it was asked
+			return neverStarts(a), true
+		}
+		return tooLong(g, a), false
 	}
-	return ""
+	return "", false
+}
+
+func neverStarts(a corral.Job) string {
+	return "the site took it, and never starts it: " + a.Reason
 }
 
 func tooLong(g corral.Glidein, a corral.Job) string {

@@ -29,6 +29,8 @@ type World struct {
 	Tokens    map[corral.JobID]Token    // :: attempt that waits → the pool token that it surely has
 	Lifetimes Lifetimes                 // of new tokens
 	Missed    map[string]time.Time      // :: digest of a package → when a pilot began that did not find it installed
+
+	Hopeless map[corral.JobID]time.Time // :: attempt that waits → since when its site has said that it never starts
 }
 
 // An Action is one thing to do at a site. The engine performs actions in order.

@@ -288,6 +288,17 @@ func (t *Tx) LeaseJob(id corral.JobID, holder string) (corral.Job, error) {
 	return j, t.saveJob(j, corral.Entry{Event: "lease", From: string(j.State), Reason: "by " + holder})
 }
 
+// NoteWaits records why a job waits in its site's queue. Its history has no line of it: the reasons change all day. One
+// that does not wait, or was asked to go, keeps the reason that it has.
+func (t *Tx) NoteWaits(id corral.JobID, why string) (corral.Job, error) {
+	j, err := t.Job(id)
+	if err != nil || j.State != corral.JobQueued || j.Asked != corral.AskNothing || j.Reason == why {
+		return j, err
+	}
+	j.Reason, j.UpdatedAt = why, t.after(j.UpdatedAt)
+	return j, jobs.update(t, j)
+}
+
 // NoteWorkers records that n workers of an attempt are registered; the most at once is kept. Only pilot
 // jobs have workers: for others it is an Invalid error.
 func (t *Tx) NoteWorkers(id corral.JobID, n int) (corral.Job, error) {
