@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/labstack/echo/v4"
 
@@ -24,6 +25,8 @@ const (
 	forkBatch       = "fork"
 	maxSiteAttempts = 1_000_000 // that a limit of a site may allow
 	maxSiteOptions  = 64
+	maxRoot         = 1024 // bytes: what is put below it must have room in a path of 4096
+	maxFileName     = 255  // bytes, of most file systems
 )
 
 // variableRoot is a root that begins with a variable of the site, which only a login there can expand.
@@ -32,28 +35,49 @@ var variableRoot = regexp.MustCompile(`^\$[A-Za-z_][A-Za-z0-9_]*(/|$)`)
 func (s *Server) createSite(c echo.Context) error {
 	return change(s, c, http.StatusCreated, func(ctx context.Context, in api.NewSite) (step[corral.Site], error) {
 		site, err := s.newSite(in, actor(c))
+		if err == nil { // before a person is asked for a password
+			err = s.db.View(ctx, func(tx *store.Tx) error { return isFree(tx, site) })
+		}
+		if err == nil {
+			site, err = s.visited(ctx, site, in.AcceptHostKey)
+		}
 		if err != nil {
-			return step[corral.Site]{}, err
-		}
-		if strings.HasPrefix(site.Root, "$") {
-			if site.Root, err = s.cfg.ExpandRoot(ctx, site, in.AcceptHostKey); err != nil {
-				return step[corral.Site]{}, entry(err)
-			}
-		}
-		if err := s.cfg.CheckSite(ctx, site, in.AcceptHostKey); err != nil {
-			return step[corral.Site]{}, entry(err)
-		}
-		if site.Facts, err = s.firstFacts(ctx, site); err != nil {
 			return step[corral.Site]{}, entry(err)
 		}
 		return only(func(tx *store.Tx) (corral.Site, error) {
-			if err := rootIsFree(tx, site); err != nil {
+			if err := isFree(tx, site); err != nil {
 				return site, err
 			}
-			created, err := tx.CreateSite(site)
-			return created, placed(corral.Conflict, "name", err)
+			return tx.CreateSite(site)
 		})
 	})
+}
+
+// isFree refuses a site whose name or root is another's.
+func isFree(tx *store.Tx, site corral.Site) error {
+	if err := tx.FreeSiteName(site.Name); err != nil {
+		return placed(corral.Conflict, "name", err)
+	}
+	return rootIsFree(tx, site)
+}
+
+// visited is the site with its root as it is there and with what its batch system says of itself, once it may be one.
+func (s *Server) visited(ctx context.Context, site corral.Site, acceptHostKey bool) (corral.Site, error) {
+	if strings.HasPrefix(site.Root, "$") {
+		var k checker
+		root, err := s.cfg.ExpandRoot(ctx, site, acceptHostKey)
+		k.keep(err)
+		if k.path("root", root); k.err != nil {
+			return site, k.err
+		}
+		site.Root = root
+	}
+	if err := s.cfg.CheckSite(ctx, site, acceptHostKey); err != nil {
+		return site, err
+	}
+	var err error
+	site.Facts, err = s.firstFacts(ctx, site)
+	return site, err
 }
 
 // newSite checks a request for a site.
@@ -68,14 +92,15 @@ func (s *Server) newSite(in api.NewSite, owner string) (corral.Site, error) {
 	k.between("max_running", in.MaxRunning, 0, maxSiteAttempts)
 	k.options(in.BatchOptions)
 	k.optionsOf(in.Batch, in.BatchOptions)
+	root := k.root(s.rootOr(in, contact), contact)
 	if k.err != nil {
 		return corral.Site{}, k.err
 	}
 	return corral.Site{
 		Name: in.Name, Owner: owner, Contact: contact.String(), Batch: in.Batch, HeadBatch: orDefault(in.HeadBatch, forkBatch),
-		Root:         k.root(s.rootOr(in, contact), contact),
+		Root:         root,
 		BatchOptions: in.BatchOptions, Limits: corral.SiteLimits{MaxQueued: in.MaxQueued, MaxRunning: in.MaxRunning},
-	}, k.err
+	}, nil
 }
 
 // rootOr is the root that was asked for, or the one of sites that ask for none: below corrald's own cache here, below
@@ -92,13 +117,23 @@ func (s *Server) rootOr(in api.NewSite, contact gridsite.Contact) string {
 
 // root checks the directory that is to be the site's alone. Elsewhere it may begin with a variable of that place.
 func (k *checker) root(root string, contact gridsite.Contact) string {
-	k.invalid(strings.ContainsFunc(root, unicode.IsControl), "root", "%.80q has a control character in it", root)
 	clean := path.Clean(root)
+	k.path("root", clean)
 	if variableRoot.MatchString(clean) && contact.Transport == "ssh" {
 		return clean
 	}
 	k.invalid(!path.IsAbs(root) || clean == "/", "root", "%.80q is not an absolute path below /", root)
 	return clean
+}
+
+// path checks a path, which is clean, for what no file system would do with it.
+func (k *checker) path(place, clean string) {
+	k.invalid(strings.ContainsFunc(clean, unicode.IsControl), place, "%.80q has a control character in it", clean)
+	k.invalid(strings.ContainsRune(clean, utf8.RuneError), place, "%.80q is not in UTF-8", clean) // JSON has put that in
+	k.invalid(len(clean) > maxRoot, place, "it has %d bytes, and %d is the most", len(clean), maxRoot)
+	for name := range strings.SplitSeq(clean, "/") {
+		k.invalid(len(name) > maxFileName, place, "a name in it, %.20s…, has %d bytes, and %d is the most", name, len(name), maxFileName)
+	}
 }
 
 // keep keeps an error that says itself what is wrong.
@@ -122,6 +157,7 @@ func (k *checker) options(o corral.BatchOptions) {
 	k.invalid(len(o.SiteOptions) > maxSiteOptions, "site_options", "%d are more than %d", len(o.SiteOptions), maxSiteOptions)
 	for _, line := range o.SiteOptions {
 		k.text("site_options", line)
+		k.invalid(strings.TrimSpace(line) == "", "site_options", "a line is empty")
 	}
 }
 
@@ -181,6 +217,9 @@ func (s *Server) setSite(c echo.Context) error {
 			return step[corral.Site]{}, entry(err)
 		}
 		return only(func(tx *store.Tx) (corral.Site, error) {
+			if err := stillAs(tx, site, in); err != nil {
+				return site, err
+			}
 			said := set(&site, in)
 			_, err := tx.SetSite(site.ID, func(s *corral.Site) {
 				set(s, in)
@@ -199,14 +238,40 @@ func (s *Server) setSite(c echo.Context) error {
 	})
 }
 
+// stillAs reports whether the site is still as it was when the change was checked: options hold together or not at all.
+func stillAs(tx *store.Tx, checked corral.Site, in api.SetSite) error {
+	now, err := tx.Site(checked.ID)
+	if err != nil {
+		return err
+	}
+	if err := settable(now); err != nil {
+		return err
+	}
+	in.MaxQueued, in.MaxRunning = nil, nil
+	same := reflect.DeepEqual(now.BatchOptions, checked.BatchOptions) && reflect.DeepEqual(now.Facts, checked.Facts)
+	if in != (api.SetSite{}) && !same {
+		return corral.ErrorAt(corral.Unavailable, "site", "%s was changed or probed at this moment by somebody else: nothing was done, say it again", now.Name)
+	}
+	return nil
+}
+
+func settable(site corral.Site) error {
+	if site.State == corral.SiteDeleted {
+		return corral.ErrorAt(corral.Conflict, "site", "%s is %s", site.Name, site.State)
+	}
+	return nil
+}
+
 // checkSet checks a change of a site, options that change by asking the site for what they would give.
 func (s *Server) checkSet(ctx context.Context, site corral.Site, in api.SetSite) error {
 	before := site.BatchOptions
 	if said := set(&site, in); len(said) == 0 {
 		return corral.ErrorAt(corral.Invalid, "body", "nothing to change is in it")
 	}
+	if err := settable(site); err != nil {
+		return err
+	}
 	var k checker
-	k.invalid(site.State == corral.SiteDeleted, "site", "%s is %s", site.Name, site.State)
 	k.between("max_queued", site.Limits.MaxQueued, 0, maxSiteAttempts)
 	k.between("max_running", site.Limits.MaxRunning, 0, maxSiteAttempts)
 	k.options(site.BatchOptions)

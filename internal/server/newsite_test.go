@@ -10,6 +10,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/internal/store"
 )
 
 func TestSiteBehindSSH(t *testing.T) {
@@ -67,6 +68,46 @@ func TestSiteThatDoesNotAnswer(t *testing.T) {
 	}
 }
 
+// What the store knows is said before anybody is asked at the site, where somebody may have to type a code for it.
+func TestTakenSiteIsNotAsked(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	hpc := api.NewSite{Name: "hpc", Contact: "ssh://hpc", Batch: "fork", Root: "/srv/hpc"}
+	must(f.CreateSite(t.Context(), hpc, ""))(t)
+	asked := len(f.checked)
+	_, err := f.CreateSite(t.Context(), hpc, "")
+	wantKind(t, "a name again", err, corral.Conflict, "name")
+	hpc.Name, hpc.Root = "other", "/srv/hpc/other"
+	_, err = f.CreateSite(t.Context(), hpc, "")
+	wantKind(t, "a root in another", err, corral.Conflict, "root")
+	if len(f.checked) != asked {
+		t.Error("the site was asked all the same")
+	}
+	hpc.Root = "$HOME/.corral-hpc"
+	must(f.CreateSite(t.Context(), hpc, ""))(t)
+	hpc.Name = "third"
+	_, err = f.CreateSite(t.Context(), hpc, "")
+	wantKind(t, "a root that is another's once its variable is known", err, corral.Conflict, "root")
+}
+
+func TestBadRoots(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	for name, root := range map[string]string{
+		"newline": "/srv/a\nb", "control character": "/srv/\x01", "NUL": "/srv/\x00", "not UTF-8": "/srv/\xff", "relative": "srv", "all": "/", "all, in the end": "/srv/..",
+		"long": strings.Repeat("/0123456789", 100), "long name": "/srv/" + strings.Repeat("x", 256),
+		"variable on this machine": "$HOME/x",
+	} {
+		_, err := f.CreateSite(t.Context(), api.NewSite{Name: "x", Contact: "local:", Batch: "fork", Root: root}, "")
+		wantKind(t, name, err, corral.Invalid, "root")
+	}
+	_, err := f.CreateSite(t.Context(), api.NewSite{Name: "x", Contact: "ssh://hpc", Batch: "fork", Root: "$HOME/" + strings.Repeat("x", 250) + "/x/../" + strings.Repeat("y/", 383)}, "")
+	wantKind(t, "long once its variable is known", err, corral.Invalid, "root")
+	if sites := must(f.Sites(t.Context(), api.Filter{All: true}))(t); len(sites) > 0 || len(f.checked) > 0 {
+		t.Errorf("sites %+v; asked about %+v", sites, f.checked)
+	}
+}
+
 func TestSiteIsSet(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -96,6 +137,7 @@ func TestSiteIsSet(t *testing.T) {
 		{"a queue of fork", api.SetSite{Queue: &long}, corral.Unsatisfiable, "queue"},
 		{"lines of fork", api.SetSite{SiteOptions: &[]string{"-x"}}, corral.Unsatisfiable, "site_options"},
 		{"control character", api.SetSite{Account: ptr("a\nb")}, corral.Invalid, "account"},
+		{"empty line", api.SetSite{SiteOptions: &[]string{" "}}, corral.Invalid, "site_options"},
 	} {
 		_, err := f.SetSite(t.Context(), "local", tt.in)
 		wantKind(t, tt.name, err, tt.kind, tt.place)
@@ -103,6 +145,46 @@ func TestSiteIsSet(t *testing.T) {
 	if len(f.checked) != checks {
 		t.Error("the site was asked about options that did not change")
 	}
+}
+
+// Options are asked about together. Of two changes at once the one that was asked about without the other is done again.
+func TestOptionsThatChangeTogetherAreAskedAboutTogether(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	f.createSlurm(t)
+	meanwhile := func() {
+		f.meanwhile = nil
+		f.write(t, func(tx *store.Tx) error {
+			_, err := tx.SetSite(1, func(s *corral.Site) { s.Account = "phys" })
+			return err
+		})
+	}
+	f.meanwhile = meanwhile
+	site := must(f.SetSite(t.Context(), "hpc", api.SetSite{Queue: ptr("long")}))(t)
+	if site.Queue != "long" || site.Account != "phys" {
+		t.Errorf("queue %q, account %q; want both changes", site.Queue, site.Account)
+	}
+	if last := f.checked[len(f.checked)-1]; last.Queue != "long" || last.Account != "phys" {
+		t.Errorf("last asked about %+v; want both options", last.BatchOptions)
+	}
+	f.meanwhile = meanwhile
+	if site = must(f.SetSite(t.Context(), "hpc", api.SetSite{MaxQueued: ptr(7)}))(t); site.Limits.MaxQueued != 7 {
+		t.Errorf("limits %+v, want 7 queued", site.Limits)
+	}
+}
+
+func TestDeletedSiteIsNotSet(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	f.createSlurm(t)
+	must(f.RemoveSite(t.Context(), "hpc", true))(t)
+	_, err := f.SetSite(t.Context(), "1", api.SetSite{MaxQueued: ptr(7)})
+	wantKind(t, "a deleted site", err, corral.Conflict, "site")
+}
+
+func (f *fixture) createSlurm(t *testing.T) {
+	t.Helper()
+	must(f.CreateSite(t.Context(), api.NewSite{Name: "hpc", Contact: "ssh://hpc", Batch: "slurm"}, ""))(t)
 }
 
 func ptr[T any](v T) *T { return &v }

@@ -98,22 +98,23 @@ func (d *drawer) Release(_ context.Context, ref string) (dir, version string, er
 // A fixture is a server on a real store, behind a Unix socket, with the real client.
 type fixture struct {
 	*api.Client
-	db       *store.DB
-	crowd    *crowd
-	bench    *bench
-	server   *server.Server
-	shelf    *shelf
-	drawer   *drawer
-	config   server.Config
-	files    map[string]string // what attempts left, by TAG/NAME
-	bad      error             // what CheckSite says
-	checked  []corral.Site     // by CheckSite
-	stranger error             // what CheckSite says of a host key that is not accepted
-	unfit    error             // what CheckGlidein says
-	unwell   error             // what ProbeNetwork says
-	ill      error             // what Survey says
-	log      *bytes.Buffer
-	login    func(context.Context, corral.Site, gridsite.Asker) error
+	db        *store.DB
+	crowd     *crowd
+	bench     *bench
+	server    *server.Server
+	shelf     *shelf
+	drawer    *drawer
+	config    server.Config
+	files     map[string]string // what attempts left, by TAG/NAME
+	bad       error             // what CheckSite says
+	checked   []corral.Site     // by CheckSite
+	meanwhile func()            // what happens while CheckSite asks; nil: nothing
+	stranger  error             // what CheckSite says of a host key that is not accepted
+	unfit     error             // what CheckGlidein says
+	unwell    error             // what ProbeNetwork says
+	ill       error             // what Survey says
+	log       *bytes.Buffer
+	login     func(context.Context, corral.Site, gridsite.Asker) error
 }
 
 var machine = server.Shape{CPUs: 4, MemoryMiB: 8192}
@@ -137,6 +138,9 @@ func start(t testing.TB) *fixture {
 		SiteRoot: func(name string) string { return "/srv/sites/" + name },
 		CheckSite: func(_ context.Context, site corral.Site, accept bool) error {
 			f.checked = append(f.checked, site)
+			if f.meanwhile != nil {
+				f.meanwhile()
+			}
 			if f.stranger != nil && !accept {
 				return f.stranger
 			}

@@ -73,14 +73,9 @@ var sites = table[corral.Site]{
 	},
 }
 
-// CreateSite stores s as NEW; its ID, State and times are set here. A Conflict error if a site that is
-// not DELETED has the name.
+// CreateSite stores s as NEW; its ID, State and times are set here. A Conflict error if its name is not free.
 func (t *Tx) CreateSite(s corral.Site) (corral.Site, error) {
-	other, err := t.SiteNamed(s.Name)
-	if err == nil {
-		return corral.Site{}, corral.Errorf(corral.Conflict, "site %q exists already, with id %d", s.Name, other.ID)
-	}
-	if corral.KindOf(err) != corral.NotFound {
+	if err := t.FreeSiteName(s.Name); err != nil {
 		return corral.Site{}, err
 	}
 	if s.HeadBatch == "" {
@@ -88,6 +83,18 @@ func (t *Tx) CreateSite(s corral.Site) (corral.Site, error) {
 	}
 	s.ID, s.State, s.Reason, s.CreatedAt, s.UpdatedAt = 0, corral.SiteNew, "", t.now, t.now
 	return sites.create(t, s, string(s.State))
+}
+
+// FreeSiteName returns a Conflict error if a site that is not DELETED has the name.
+func (t *Tx) FreeSiteName(name string) error {
+	other, err := t.SiteNamed(name)
+	switch {
+	case err == nil:
+		return corral.Errorf(corral.Conflict, "site %q exists already, with id %d", name, other.ID)
+	case corral.KindOf(err) == corral.NotFound:
+		return nil
+	}
+	return err
 }
 
 // Site returns the site with this id, DELETED or not.
