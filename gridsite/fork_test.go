@@ -16,6 +16,7 @@ import (
 // The scripts must mean the same to every POSIX shell: a site's sh may be any of these. The one that
 // is called sh is always tried, others where they are installed.
 func TestForkConformance(t *testing.T) {
+	t.Parallel()
 	tried := map[string]bool{}
 	for _, name := range []string{"sh", "dash", "bash", "busybox"} {
 		path, err := exec.LookPath(name)

@@ -73,9 +73,8 @@ func sshdOfSlurm(t testing.TB) *sshd {
 	return startSSHD(t, "SetEnv "+strings.Join(startSlurm(t).Environ(), " "))
 }
 
-// The tests of outages come before all parallel ones, which use the same cluster.
-
 func TestSSHForkOutage(t *testing.T) {
+	t.Parallel()
 	d := startSSHD(t)
 	f := openFork(t, d.open())
 	f.Conn = dial(t)
@@ -83,6 +82,7 @@ func TestSSHForkOutage(t *testing.T) {
 }
 
 func TestSSHSlurmOutage(t *testing.T) {
+	t.Parallel()
 	d := sshdOfSlurm(t)
 	f := openSlurm(t, d.open())
 	f.Conn = dial(t)
@@ -93,8 +93,23 @@ func (d *sshd) outage() gridsitetest.Outage {
 	return gridsitetest.Outage{Stop: func(testing.TB) { d.Stop() }, Start: func(testing.TB) { d.Start(d.t) }}
 }
 
-func TestSlurmOutage(t *testing.T) {
-	cluster := startSlurm(t)
+// What concerns a whole cluster is shown on one of its own.
+func TestSlurmAsAWhole(t *testing.T) {
+	t.Parallel()
+	cluster, err := gridsitetest.StartSlurm([]string{"NODES=1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cluster.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("ends jobs", func(t *testing.T) { slurmEndsJobs(t, cluster) })
+	t.Run("is away", func(t *testing.T) { slurmIsAway(t, cluster) })
+}
+
+func slurmIsAway(t *testing.T, cluster *gridsitetest.Slurm) {
 	start := func(t testing.TB) {
 		if err := cluster.Start(); err != nil {
 			t.Fatal(err)

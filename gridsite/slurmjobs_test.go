@@ -24,7 +24,11 @@ type slurmSite struct {
 
 func newSlurmSite(t testing.TB) slurmSite {
 	t.Helper()
-	cluster, root := startSlurm(t), filepath.Join(t.TempDir(), "root")
+	return newSlurmSiteOn(t, startSlurm(t))
+}
+
+func newSlurmSiteOn(t testing.TB, cluster *gridsitetest.Slurm) slurmSite {
+	root := filepath.Join(t.TempDir(), "root")
 	return slurmSite{t, gridsite.NewSlurm(cluster.On(dial(t)), root), cluster, root}
 }
 
@@ -72,8 +76,8 @@ func (s slurmSite) running(tag string) {
 	})
 }
 
-// What the site does to a job is told apart. These come before all parallel tests: whole nodes are concerned.
-func TestSlurmEndsJobs(t *testing.T) {
+// slurmEndsJobs: what the site does to a job is told apart.
+func slurmEndsJobs(t *testing.T, cluster *gridsitetest.Slurm) {
 	for _, c := range []struct {
 		name string
 		end  func(s slurmSite, node, id string)
@@ -100,7 +104,7 @@ func TestSlurmEndsJobs(t *testing.T) {
 		{"somebody else cancels it", func(s slurmSite, _, id string) { s.command("scancel", id) }, gridsite.BySite},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := newSlurmSite(t)
+			s := newSlurmSiteOn(t, cluster)
 			mark := filepath.Join(t.TempDir(), "started")
 			tag, id := s.submit("echo started >>"+mark+"; sleep 1000", func(spec *gridsite.JobSpec) { spec.CPUs = 2 })
 			s.running(tag)
