@@ -8,8 +8,11 @@ import (
 	"os"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/token"
 	"github.com/urfave/cli/v2"
 
 	"github.com/corral-pilot/corral"
@@ -148,14 +151,71 @@ func readAll(file string, stdin io.Reader) ([]byte, error) {
 // parseSite reads a site file, called name in messages, refusing fields that it does not know. YAML
 // holds JSON.
 func parseSite(name string, b []byte) (n api.NewSite, err error) {
+	b = bytes.TrimPrefix(b, []byte("\ufeff")) // some editors begin with it
 	documents := yaml.NewDecoder(bytes.NewReader(b), yaml.Strict(), yaml.UseJSONUnmarshaler())
 	if err := documents.Decode(&n); err != nil && !errors.Is(err, io.EOF) {
-		return api.NewSite{}, corral.ErrorAt(corral.Invalid, name, "%s", yaml.FormatError(err, false, false))
+		return api.NewSite{}, corral.ErrorAt(corral.Invalid, name, "%s", inWords(err))
 	}
 	if err := documents.Decode(new(any)); !errors.Is(err, io.EOF) {
 		return api.NewSite{}, corral.ErrorAt(corral.Invalid, name, "holds more than one site")
 	}
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[api.NewSite]()) {
+		if at := madeInto(b, field); at != nil {
+			return api.NewSite{}, corral.ErrorAt(corral.Invalid, name, "%s", wanted(at, field.Type.Kind()))
+		}
+	}
 	return n, nil
+}
+
+// inWords is what is wrong with a file, and where, without the names of Go types.
+func inWords(err error) string {
+	var other *yaml.TypeError
+	var big *yaml.OverflowError
+	var shape *yaml.UnexpectedNodeTypeError
+	switch {
+	case errors.As(err, &other):
+		return wanted(other.Token, other.DstType.Kind())
+	case errors.As(err, &big):
+		return wanted(big.Token, big.DstType.Kind())
+	case errors.As(err, &shape) && shape.Expected == ast.SequenceType:
+		return wanted(shape.Token, reflect.Slice)
+	}
+	return yaml.FormatError(err, false, false)
+}
+
+// wanted says what belongs into the place of a token.
+func wanted(at *token.Token, kind reflect.Kind) string {
+	what := map[reflect.Kind]string{
+		reflect.String: "text: put it in quotes", reflect.Bool: "true or false", reflect.Int: "a whole number", reflect.Slice: "a list",
+	}[kind]
+	return fmt.Sprintf("[%d:%d] want %s", at.Position.Line, at.Position.Column, what)
+}
+
+// madeInto returns the value of a field if the decoder has made something else of it: 2 of 2.5, and of an account 0123
+// the account 83. One that is as it stands there, or does not, is nil.
+func madeInto(b []byte, field reflect.StructField) *token.Token {
+	name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+	path, err := yaml.PathString("$." + name)
+	if name == "" || err != nil {
+		return nil
+	}
+	node, err := path.ReadNode(bytes.NewReader(b))
+	if err != nil {
+		return nil
+	}
+	var made bool
+	switch node.Type() {
+	case ast.IntegerType, ast.BoolType:
+		made = field.Type.Kind() == reflect.String
+	case ast.FloatType:
+		made = true
+	case ast.StringType:
+		made = field.Type.Kind() == reflect.Int
+	}
+	if !made {
+		return nil
+	}
+	return node.GetToken()
 }
 
 func setSiteCommand(p *printer) *cli.Command {
