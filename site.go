@@ -105,6 +105,7 @@ type SiteFacts struct {
 type SiteQueue struct {
 	Name        string  `json:"name"`
 	Default     bool    `json:"default,omitempty"`
+	Closed      string  `json:"closed,omitempty"` // why no job of the user may start there; empty: no reason is known
 	MaxWalltime Seconds `json:"max_walltime_s,omitempty"`
 	MaxNodes    int     `json:"max_nodes,omitempty"` // of one job
 	Nodes       int     `json:"nodes,omitempty"`

@@ -111,10 +111,12 @@ func parsePartition(line string) (partition, error) {
 	return p, nil
 }
 
+// noLimit are the words of Slurm's tools for one that is not set.
+var noLimit = []string{"", "UNLIMITED", "INFINITE", "NONE", "(null)"}
+
 // slurmCount reads a limit; 0 is none.
 func slurmCount(s string) (int, error) {
-	switch s {
-	case "", "UNLIMITED", "INFINITE", "NONE", "(null)":
+	if slices.Contains(noLimit, s) {
 		return 0, nil
 	}
 	n, err := strconv.ParseUint(s, 10, 31)
@@ -129,8 +131,7 @@ var slurmSpan = regexp.MustCompile(`^(?:(\d{1,5})-)?(\d{1,2}):(\d{2}):(\d{2})$`)
 
 // slurmTime reads a limit of time; 0 is none.
 func slurmTime(s string) (corral.Seconds, error) {
-	switch s {
-	case "", "UNLIMITED", "INFINITE", "NONE":
+	if slices.Contains(noLimit, s) {
 		return 0, nil
 	}
 	f := slurmSpan.FindStringSubmatch(s)

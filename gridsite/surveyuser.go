@@ -1,37 +1,51 @@
 package gridsite
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/corral-pilot/corral"
 )
 
-// A policy is what an association, or a QOS, of Slurm's accounting allows; 0 is no limit.
+// A policy is what an association, or a QOS, of Slurm's accounting allows; nil is no limit.
 type policy struct {
-	maxJobs, maxSubmit int // of the user, running, and waiting or running
-	maxWalltime        corral.Seconds
-	maxNodes           int // of one job
+	maxJobs, maxSubmit    *limit // of the user, running, and waiting or running
+	maxWalltime, maxNodes *limit // of one job
+}
+
+// A limit may be 0: then no job may start.
+type limit struct {
+	most int64
+	name string // and whose it is
+}
+
+// value is 0 if there is no limit.
+func (l *limit) value() int64 {
+	if l == nil {
+		return 0
+	}
+	return l.most
 }
 
 // over returns p with the limits of weaker where p has none: it is how Slurm goes from the QOS of a partition to that
 // of the job, and to the association.
 func (p policy) over(weaker policy) policy {
-	if p.maxJobs == 0 {
-		p.maxJobs = weaker.maxJobs
+	return policy{
+		maxJobs: cmp.Or(p.maxJobs, weaker.maxJobs), maxSubmit: cmp.Or(p.maxSubmit, weaker.maxSubmit),
+		maxWalltime: cmp.Or(p.maxWalltime, weaker.maxWalltime), maxNodes: cmp.Or(p.maxNodes, weaker.maxNodes),
 	}
-	if p.maxSubmit == 0 {
-		p.maxSubmit = weaker.maxSubmit
+}
+
+// closed names the limit that keeps every job from starting; empty if none does.
+func (p policy) closed() string {
+	for _, l := range []*limit{p.maxJobs, p.maxSubmit, p.maxWalltime, p.maxNodes} {
+		if l != nil && l.most == 0 {
+			return l.name + " is 0"
+		}
 	}
-	if p.maxWalltime == 0 {
-		p.maxWalltime = weaker.maxWalltime
-	}
-	if p.maxNodes == 0 {
-		p.maxNodes = weaker.maxNodes
-	}
-	return p
+	return ""
 }
 
 // An association lets the user submit in the name of an account, to one partition or to all.
@@ -47,25 +61,37 @@ type qualityOfService struct {
 	beyond []string
 }
 
-// slurmUser adds to the partitions and the facts what holds for the user with these options. Without accounting, or
-// where its limits are not enforced, that is nothing.
+// slurmUser adds to the partitions and the facts what holds for the user with these options. Without accounting that is
+// nothing; where its limits are not enforced, only that there must be the QOS, of which Slurm itself then says nothing.
 func slurmUser(said sections, options corral.BatchOptions, partitions []partition, facts *corral.SiteFacts) error {
 	enforced, err := limitsEnforced(said)
-	if err != nil || !enforced {
-		return err
-	}
-	out, err := said.of("associations")
-	if err != nil {
-		return fmt.Errorf("sacctmgr: %w", err)
-	}
-	associations, err := parseAssociations(out)
 	if err != nil {
 		return err
 	}
-	if out, err = said.of("qos"); err != nil {
+	out, err := said.of("qos")
+	if err != nil && !enforced {
+		return nil
+	}
+	if err != nil {
 		return fmt.Errorf("sacctmgr: %w", err)
 	}
 	qualities, err := parseQualities(out)
+	if err != nil {
+		return err
+	}
+	if _, ok := qualities[strings.ToLower(options.QOS)]; options.QOS != "" && !ok {
+		for i := range partitions {
+			partitions[i].Closed = oneLine(fmt.Sprintf("there is no QOS %q", options.QOS))
+		}
+		return nil
+	}
+	if !enforced {
+		return nil
+	}
+	if out, err = said.of("associations"); err != nil {
+		return fmt.Errorf("sacctmgr: %w", err)
+	}
+	associations, err := parseAssociations(out)
 	if err != nil {
 		return err
 	}
@@ -78,12 +104,12 @@ func slurmUser(said sections, options corral.BatchOptions, partitions []partitio
 		p := &partitions[i]
 		held, beyond, found := allowed(p, options, associations, qualities)
 		if !found {
-			facts.Notes = append(facts.Notes, oneLine(fmt.Sprintf("the user has no account %q for queue %s", options.Account, p.Name)))
+			p.Closed = oneLine(fmt.Sprintf("the user has no account %q for it", options.Account))
 			continue
 		}
 		p.limit(held, beyond)
 		if p.Name == options.Queue || options.Queue == "" && p.Default {
-			facts.MaxJobs, facts.MaxSubmit = held.maxJobs, held.maxSubmit
+			facts.MaxJobs, facts.MaxSubmit = int(held.maxJobs.value()), int(held.maxSubmit.value())
 		}
 	}
 	return nil
@@ -111,15 +137,20 @@ func limitsEnforced(said sections) (bool, error) {
 // allowed returns what holds for a job in the partition, and which of the partition's own limits do not; found is
 // false if the user has no association for it.
 func allowed(p *partition, options corral.BatchOptions, associations []association, qualities map[string]qualityOfService) (held policy, beyond []string, found bool) {
-	i := slices.IndexFunc(associations, func(a association) bool { return a.account == options.Account && a.partition == p.Name })
+	of := func(partition string) int {
+		return slices.IndexFunc(associations, func(a association) bool {
+			return strings.EqualFold(a.account, options.Account) && a.partition == partition
+		})
+	}
+	i := of(p.Name)
 	if i < 0 {
-		i = slices.IndexFunc(associations, func(a association) bool { return a.account == options.Account && a.partition == "" })
+		i = of("")
 	}
 	if i < 0 {
 		return policy{}, nil, false
 	}
 	a := associations[i]
-	name := options.QOS
+	name := strings.ToLower(options.QOS)
 	switch {
 	case name != "":
 	case a.defaultQOS != "":
@@ -141,8 +172,9 @@ func (p *partition) limit(held policy, beyond []string) {
 	if slices.Contains(beyond, "PartitionMaxNodes") {
 		p.MaxNodes = 0
 	}
-	p.MaxWalltime = atMost(held.maxWalltime, p.MaxWalltime)
-	p.MaxNodes = atMost(held.maxNodes, p.MaxNodes)
+	p.MaxWalltime = atMost(corral.Seconds(held.maxWalltime.value()), p.MaxWalltime)
+	p.MaxNodes = atMost(int(held.maxNodes.value()), p.MaxNodes)
+	p.Closed = held.closed()
 }
 
 // parseAssociations reads sacctmgr -nP show assoc: account, partition, then what parsePolicy reads, all QOS, the default.
@@ -153,9 +185,9 @@ func parseAssociations(out string) ([]association, error) {
 		if len(f) != 8 || f[0] == "" {
 			return nil, fmt.Errorf("sacctmgr said %q of an association", oneLine(line))
 		}
-		p, err := parsePolicy(f[2:6])
+		p, err := parsePolicy(f[2:6], [4]string{"MaxJobs", "MaxSubmitJobs", "MaxWall", "MaxNodes"}, "account "+f[0])
 		if err != nil {
-			return nil, fmt.Errorf("the association with account %s: %w", f[0], err)
+			return nil, err
 		}
 		a := association{account: f[0], partition: f[1], policy: p, defaultQOS: f[7]}
 		if f[6] != "" {
@@ -174,34 +206,40 @@ func parseQualities(out string) (map[string]qualityOfService, error) {
 		if len(f) != 6 || f[0] == "" {
 			return nil, fmt.Errorf("sacctmgr said %q of a QOS", oneLine(line))
 		}
-		p, err := parsePolicy(f[2:])
+		p, err := parsePolicy(f[2:], [4]string{"MaxJobsPerUser", "MaxSubmitJobsPerUser", "MaxWall", "MaxNodes"}, "QOS "+f[0])
 		if err != nil {
-			return nil, fmt.Errorf("QOS %s: %w", f[0], err)
+			return nil, err
 		}
 		all[f[0]] = qualityOfService{policy: p, beyond: strings.Split(f[1], ",")}
 	}
 	return all, nil
 }
 
-// parsePolicy reads MaxJobs, MaxSubmit, MaxWall and MaxTRES. Nothing is no limit.
-func parsePolicy(f []string) (p policy, err error) {
-	if p.maxJobs, err = slurmCount(f[0]); err != nil {
-		return p, err
-	}
-	if p.maxSubmit, err = slurmCount(f[1]); err != nil {
-		return p, err
-	}
-	if p.maxWalltime, err = slurmTime(f[2]); err != nil {
-		return p, err
-	}
+// parsePolicy reads limits of jobs, of submitted ones, of walltime, and of TRES, which have these names.
+func parsePolicy(f []string, names [4]string, whose string) (policy, error) {
+	nodes := ""
 	for one := range strings.SplitSeq(f[3], ",") {
-		n, ok := strings.CutPrefix(one, "node=")
-		if !ok {
+		if n, ok := strings.CutPrefix(one, "node="); ok {
+			nodes = n
+		}
+	}
+	var limits [4]*limit
+	for i, text := range []string{f[0], f[1], f[2], nodes} {
+		if text == "-1" || slices.Contains(noLimit, text) {
 			continue
 		}
-		if p.maxNodes, err = strconv.Atoi(n); err != nil || p.maxNodes < 0 {
-			return p, fmt.Errorf("%q is no number of nodes", oneLine(n))
+		name := names[i] + " of " + whose
+		n, err := slurmCount(text)
+		most := int64(n)
+		if i == 2 {
+			var d corral.Seconds
+			d, err = slurmTime(text)
+			most = int64(d)
 		}
+		if err != nil {
+			return policy{}, fmt.Errorf("%s: %w", name, err)
+		}
+		limits[i] = &limit{most, name}
 	}
-	return p, nil
+	return policy{maxJobs: limits[0], maxSubmit: limits[1], maxWalltime: limits[2], maxNodes: limits[3]}, nil
 }

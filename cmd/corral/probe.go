@@ -134,6 +134,7 @@ var queueTable = listing[corral.SiteQueue]{
 			return size(q.MemoryMiB)
 		}},
 		{"gpus", func(q corral.SiteQueue) any { return unless(q.GPUs) }},
+		{"closed", func(q corral.SiteQueue) any { return q.Closed }},
 	},
 }
 

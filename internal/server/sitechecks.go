@@ -36,7 +36,27 @@ func (s *Server) firstFacts(ctx context.Context, site corral.Site) (*corral.Site
 		err = corral.ErrorAt(corral.Unsatisfiable, "root", "only %d MiB may be written at %s on %s, of disk or quota; a site needs %d MiB",
 			facts.FreeMiB, site.Root, site.Contact, leastFreeMiB)
 	}
+	if err == nil {
+		err = open(site, facts)
+	}
 	return facts, err
+}
+
+// open reports why no pilot with the site's own options may start there, as far as these facts say.
+func open(site corral.Site, facts *corral.SiteFacts) error {
+	site.Facts = facts
+	queues, err := queuesOf(site, site.BatchOptions)
+	if err != nil { // glideins may name another
+		return nil
+	}
+	for _, q := range queues {
+		if q.Closed == "" {
+			return nil
+		}
+		err = corral.ErrorAt(corral.Unsatisfiable, "queue", "queue %s of %s at %s starts no job of yours: %s; another --qos, --account or --queue may have rights there",
+			q.Name, site.Batch, site.Contact, q.Closed)
+	}
+	return err
 }
 
 // factsWith are those of a site with options that its present facts are not about, nil if they are: what the user may
@@ -50,6 +70,9 @@ func (s *Server) factsWith(ctx context.Context, site corral.Site, in api.SetSite
 	facts, err := s.facts(ctx, site)
 	if facts != nil && before.Facts != nil {
 		facts.Outbound, facts.Shared, facts.Node = before.Facts.Outbound, before.Facts.Shared, before.Facts.Node
+	}
+	if err == nil {
+		err = open(site, facts)
 	}
 	return facts, err
 }
@@ -168,6 +191,7 @@ func overLimit(site corral.Site, q corral.SiteQueue, g corral.Glidein) error {
 		k.unsatisfiable(true, place, "%s is over %s of queue %s at site %s, which is %v (%s)", asked, limit, q.Name, site.Name, most, asOf(site))
 	}
 	own := orDefault(g.Account, site.Account) != site.Account || orDefault(g.QOS, site.QOS) != site.QOS
+	k.unsatisfiable(!own && q.Closed != "", "queue", "queue %s at site %s starts no job of yours: %s (%s)", q.Name, site.Name, q.Closed, asOf(site))
 	if !own && q.MaxWalltime > 0 && g.Walltime > q.MaxWalltime {
 		over("walltime_s", g.Walltime.String(), "max_walltime_s", q.MaxWalltime)
 	}

@@ -48,6 +48,10 @@ func TestGlideinIsWithinLimits(t *testing.T) {
 		{name: "cpus", ask: func(g *corral.Glidein) { g.CPUs = 65 }, place: "cpus", says: []string{"65 is over cpus of queue normal", "which is 64"}},
 		{name: "memory", ask: func(g *corral.Glidein) { g.MemoryMiB = 512_001 }, place: "memory_mib", says: []string{"512001 is over memory_mib of queue normal"}},
 		{name: "gpus where there are none", ask: func(g *corral.Glidein) { g.GPUs = 1 }, place: "gpus", says: []string{"1 is over gpus of queue normal", "which is 0"}},
+		{name: "a queue that is closed to the user", site: func(s *corral.Site) { s.Facts.Queues[0].Closed = "MaxJobs of account phys is 0" }, place: "queue",
+			says: []string{"queue normal", "MaxJobs of account phys is 0", "site probe hpc"}},
+		{name: "a closed queue, with another account", site: func(s *corral.Site) { s.Facts.Queues[0].Closed = "MaxJobs of account phys is 0" },
+			ask: func(g *corral.Glidein) { g.Account = "chem" }, memory: 8000},
 		{name: "gpus", ask: func(g *corral.Glidein) { g.Queue, g.GPUs = "gpu", 4 }, memory: 8000},
 		{name: "too many gpus", ask: func(g *corral.Glidein) { g.Queue, g.GPUs = "gpu", 5 }, place: "gpus"},
 		{name: "no such queue", ask: func(g *corral.Glidein) { g.Queue = "norml" }, place: "queue", says: []string{`no queue "norml"`, "normal, short, gpu"}},
@@ -124,5 +128,20 @@ func TestGlideinIsWithinMachine(t *testing.T) {
 		if tt.place == "" && tt.g.MemoryMiB != tt.memory {
 			t.Errorf("%s: %d MiB, want %d", tt.name, tt.g.MemoryMiB, tt.memory)
 		}
+	}
+}
+
+// A site whose options let no pilot start is refused; one with a queue of several that is open is not.
+func TestSiteIsOpen(t *testing.T) {
+	t.Parallel()
+	site := surveyed()
+	facts := site.Facts
+	facts.Queues[0].Closed = `there is no QOS "lnog"`
+	if err := open(site, facts); corral.KindOf(err) != corral.Unsatisfiable || !strings.Contains(err.Error(), `queue normal`) || !strings.Contains(err.Error(), `there is no QOS "lnog"`) {
+		t.Errorf("a closed default queue: %v", err)
+	}
+	site.Queue = "normal,gpu"
+	if err := open(site, facts); err != nil {
+		t.Errorf("one of two queues is open: %v", err)
 	}
 }
