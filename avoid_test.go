@@ -12,7 +12,7 @@ func TestBadNodes(t *testing.T) {
 	t.Parallel()
 	failed := func(node string, hoursAgo ...int) (jobs []corral.Job) {
 		for _, h := range hoursAgo {
-			jobs = append(jobs, corral.Job{Kind: corral.PilotJob, State: corral.JobEnded, Outcome: corral.OutcomeFailed, Node: node, Reason: "scratch is full", EndedAt: noon.Add(-time.Duration(h) * time.Hour)})
+			jobs = append(jobs, corral.Job{}.Lose(noon.Add(-time.Duration(h)*time.Hour), corral.LostHost{Node: node, Why: "scratch is full"}))
 		}
 		return jobs
 	}
@@ -22,6 +22,17 @@ func TestBadNodes(t *testing.T) {
 			at[host] = noon.Add(-time.Duration(h) * time.Hour)
 		}
 		return at
+	}
+	// several returns attempts that lost hosts on three nodes; workers lived on others, or not.
+	several := func(workers int) (jobs []corral.Job) {
+		for h := range corral.AvoidAfter {
+			j := corral.Job{Workers: workers}
+			for i, node := range []string{"n1", "n2", ""} {
+				j = j.Lose(noon.Add(-time.Duration(h)*time.Hour), corral.LostHost{Host: i, Node: node})
+			}
+			jobs = append(jobs, j)
+		}
+		return jobs
 	}
 	for _, tt := range []struct {
 		name    string
@@ -43,6 +54,8 @@ func TestBadNodes(t *testing.T) {
 		{"the only node that we know of", failed("n1", 3, 2, 1), nil, 0, nil},
 		{"one of two that we know of", failed("n1", 3, 2, 1), map[string]int{"n2": 100}, 0, []string{"n1"}},
 		{"most nodes: only half, the last first", slices.Concat(failed("n1", 9, 8, 7), failed("n2", 6, 5, 4), failed("n3", 3, 2, 1)), nil, 4, []string{"n3", "n2"}},
+		{"several in each attempt", several(1), nil, 10, []string{"n1", "n2"}},
+		{"all in each attempt", several(0), nil, 10, nil},
 	} {
 		var got []string
 		for _, b := range corral.BadNodes(tt.reports, worked(tt.worked), tt.nodes, noon) {
@@ -67,5 +80,36 @@ func TestNodesOfASite(t *testing.T) {
 	s.Facts = &corral.SiteFacts{Queues: []corral.SiteQueue{{Nodes: 2}, {Nodes: 7}, {}}}
 	if n := s.Nodes(); n != 7 {
 		t.Errorf("%d, want 7", n)
+	}
+}
+
+func TestHostsAreLostOnce(t *testing.T) {
+	t.Parallel()
+	first, second := corral.LostHost{Host: 1, Node: "n1"}, corral.LostHost{Host: 2, Node: "n2"}
+	j := corral.Job{}.Lose(noon, first)
+	k := j.Lose(noon.Add(time.Hour), corral.LostHost{Host: 1, Node: "other"}, second)
+	first.At, second.At = noon, noon.Add(time.Hour)
+	if !slices.Equal(j.Lost, []corral.LostHost{first}) || !slices.Equal(k.Lost, []corral.LostHost{first, second}) {
+		t.Errorf("lost %v, and then %v", j.Lost, k.Lost)
+	}
+}
+
+// Whoever waits for a glidein's workers waits for those that there will be.
+func TestGlideinIsComplete(t *testing.T) {
+	t.Parallel()
+	g := corral.Glidein{State: corral.GlideinActive, Hosts: 3, CPUs: 2, CPUsNow: 4, Attempts: []corral.Job{{State: corral.JobRunning}}}
+	if g.Complete() || g.Losses() != "" {
+		t.Errorf("complete with 4 cpus of 6: %s", g.Losses())
+	}
+	g.Attempts[0] = g.Attempts[0].Lose(noon, corral.LostHost{Host: 1, Node: "n2", Why: "disk"})
+	if want := "2 of 3 hosts work; node n2: disk"; !g.Complete() || g.Losses() != want {
+		t.Errorf("not complete with 4 cpus of 4: %q, want %q", g.Losses(), want)
+	}
+	if state, reason := g.Shown(); state != "RUNNING" || reason != g.Losses() {
+		t.Errorf("shown as %s (%s)", state, reason)
+	}
+	g.Attempts[0], g.CPUsNow = g.Attempts[0].Lose(noon, corral.LostHost{Host: 0}, corral.LostHost{Host: 2}), 0
+	if g.Complete() {
+		t.Error("complete with no host")
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"hash/fnv"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/corral-pilot/corral/resubmit"
@@ -113,6 +114,29 @@ func (g Glidein) LatestStart(a Job) time.Time {
 
 // WantCPUs is how many cpus the workers of one attempt sum to.
 func (g Glidein) WantCPUs() int { return g.Hosts * g.CPUs }
+
+// Losses says which hosts the furthest live attempt does without, and why; empty if it has all.
+func (g Glidein) Losses() string {
+	a, _ := g.Furthest()
+	if len(a.Lost) == 0 {
+		return ""
+	}
+	said := make([]string, len(a.Lost))
+	for i, l := range a.Lost {
+		said[i] = l.String()
+	}
+	return fmt.Sprintf("%d of %d hosts work; %s", g.Hosts-len(a.Lost), g.Hosts, strings.Join(said, "; "))
+}
+
+// CPUsOf is how many cpus the workers sum to that an attempt has or will have.
+func (g Glidein) CPUsOf(a Job) int { return max(0, g.Hosts-len(a.Lost)) * g.CPUs }
+
+// Complete reports whether all workers are registered that there will be.
+func (g Glidein) Complete() bool {
+	a, _ := g.Furthest()
+	want := g.CPUsOf(a)
+	return want > 0 && g.CPUsNow >= want
+}
 
 // Terminal reports whether the glidein will never have another attempt.
 func (s GlideinState) Terminal() bool {
@@ -241,13 +265,13 @@ func (g Glidein) Furthest() (a Job, ok bool) {
 }
 
 // Shown returns the state that people are shown, and why the glidein is in it: that of the furthest
-// attempt of an ACTIVE glidein, with its site's word while it waits, else the glidein's own.
+// attempt of an ACTIVE glidein, with its site's word while it waits and the hosts that it lost, else the glidein's own.
 func (g Glidein) Shown() (state, reason string) {
 	if a, ok := g.Furthest(); ok && g.State == GlideinActive {
 		if a.State == JobQueued && a.Reason != "" {
 			return string(a.State), g.SiteName + " says: " + a.Reason
 		}
-		return string(a.State), ""
+		return string(a.State), g.Losses()
 	}
 	return string(g.State), g.Reason
 }

@@ -62,35 +62,35 @@ var Outcomes = []Outcome{OutcomeDone, OutcomeExpired, OutcomeIdle, OutcomeDraine
 
 // A Job is one batch job of ours at a site. A pilot job is an attempt of its glidein.
 type Job struct {
-	ID          JobID     `json:"id"`
-	Kind        JobKind   `json:"kind"`
-	Site        SiteID    `json:"site_id"`
-	Glidein     GlideinID `json:"glidein_id,omitempty"` // pilot jobs only
-	Number      int       `json:"number"`               // 1 for the first of its kind for its owner
-	Tag         string    `json:"tag"`                  // unique; the batch system shows it back
-	SiteJobID   string    `json:"site_job_id,omitempty"`
-	Package     string    `json:"package_digest,omitempty"` // setup jobs: what they install beside the site's own package; empty: that
-	State       JobState  `json:"state"`
-	Outcome     Outcome   `json:"outcome,omitempty"` // set exactly when ENDED
-	Transient   bool      `json:"transient,omitempty"`
-	ExitStatus  *int      `json:"exit_status,omitempty"`
-	Reason      string    `json:"reason,omitempty"`
-	Asked       Ask       `json:"asked,omitempty"`   // what was asked of it since: drain, cancel
-	Workers     int       `json:"workers,omitempty"` // most workers that were registered at once
-	Node        string    `json:"node,omitempty"`    // ended pilot jobs: the node that its failure is about
-	Queue       string    `json:"-"`                 // attempts: the batch system's queue that was asked for; empty: its default
-	LeaseHolder string    `json:"-"`                 // the one pilot process that may start workers
-	TokenDigest string    `json:"-"`                 // SHA-256 of the token its workers authenticate with, hex
-	TokenEndsAt time.Time `json:"-"`
-	CreatedAt   time.Time `json:"created_at"`
-	SubmittedAt time.Time `json:"submitted_at,omitzero"`
-	StartedAt   time.Time `json:"started_at,omitzero"`
-	EndedAt     time.Time `json:"ended_at,omitzero"`
-	UpdatedAt   time.Time `json:"updated_at"`
+	ID          JobID      `json:"id"`
+	Kind        JobKind    `json:"kind"`
+	Site        SiteID     `json:"site_id"`
+	Glidein     GlideinID  `json:"glidein_id,omitempty"` // pilot jobs only
+	Number      int        `json:"number"`               // 1 for the first of its kind for its owner
+	Tag         string     `json:"tag"`                  // unique; the batch system shows it back
+	SiteJobID   string     `json:"site_job_id,omitempty"`
+	Package     string     `json:"package_digest,omitempty"` // setup jobs: what they install beside the site's own package; empty: that
+	State       JobState   `json:"state"`
+	Outcome     Outcome    `json:"outcome,omitempty"` // set exactly when ENDED
+	Transient   bool       `json:"transient,omitempty"`
+	ExitStatus  *int       `json:"exit_status,omitempty"`
+	Reason      string     `json:"reason,omitempty"`
+	Asked       Ask        `json:"asked,omitempty"`      // what was asked of it since: drain, cancel
+	Workers     int        `json:"workers,omitempty"`    // most workers that were registered at once
+	Lost        []LostHost `json:"lost_hosts,omitempty"` // pilot jobs: hosts that it has to do without
+	Queue       string     `json:"-"`                    // attempts: the batch system's queue that was asked for; empty: its default
+	LeaseHolder string     `json:"-"`                    // the one pilot process that may start workers
+	TokenDigest string     `json:"-"`                    // SHA-256 of the token its workers authenticate with, hex
+	TokenEndsAt time.Time  `json:"-"`
+	CreatedAt   time.Time  `json:"created_at"`
+	SubmittedAt time.Time  `json:"submitted_at,omitzero"`
+	StartedAt   time.Time  `json:"started_at,omitzero"`
+	EndedAt     time.Time  `json:"ended_at,omitzero"`
+	UpdatedAt   time.Time  `json:"updated_at"`
 }
 
 // A JobEvent moves a job. Which fields matter depends on Move: SiteJobID for submit, queue and start;
-// Outcome, Transient, ExitStatus and Node for end.
+// Outcome, Transient, ExitStatus and Lost for end.
 type JobEvent struct {
 	Move       JobMove
 	At         time.Time // when it happened at the site, if known; else when it was seen
@@ -98,7 +98,7 @@ type JobEvent struct {
 	Outcome    Outcome
 	Transient  bool
 	ExitStatus *int
-	Node       string
+	Lost       []LostHost // as far as the job tells now
 	Reason     string
 }
 
@@ -125,7 +125,8 @@ func (j Job) Apply(e JobEvent) (Job, error) {
 	case JobStart:
 		j.StartedAt = e.At
 	case JobEnd:
-		j.EndedAt, j.Outcome, j.Transient, j.ExitStatus, j.Node = e.At, e.Outcome, e.Transient, e.ExitStatus, e.Node
+		j = j.Lose(e.At, e.Lost...)
+		j.EndedAt, j.Outcome, j.Transient, j.ExitStatus = e.At, e.Outcome, e.Transient, e.ExitStatus
 	}
 	j.State, j.Reason, j.UpdatedAt = next, e.Reason, e.At
 	return j, nil

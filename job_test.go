@@ -2,6 +2,7 @@ package corral_test
 
 import (
 	"fmt"
+	"reflect"
 	"testing"
 	"time"
 
@@ -48,7 +49,7 @@ func TestJobRefusesOutcomeWithoutEnd(t *testing.T) {
 		{Move: corral.JobEnd},
 	} {
 		j := corral.Job{Tag: "t", State: corral.JobQueued}
-		if next, err := j.Apply(e); corral.KindOf(err) != corral.Internal || next != j {
+		if next, err := j.Apply(e); corral.KindOf(err) != corral.Internal || !reflect.DeepEqual(next, j) {
 			t.Errorf("Apply(%+v) = %+v, %v; want an internal error and no change", e, next, err)
 		}
 	}
@@ -69,7 +70,7 @@ func TestJobApply(t *testing.T) {
 			if err == nil && !j.Live() {
 				t.Fatalf("%s leads out of ENDED", e.Move)
 			}
-			if err != nil && next != j {
+			if err != nil && !reflect.DeepEqual(next, j) {
 				t.Fatalf("refused %s, and yet %+v became %+v", e.Move, j, next)
 			}
 			checkJob(t, next)

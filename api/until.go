@@ -9,7 +9,7 @@ import (
 )
 
 // UntilWorkers is what `wait` takes beside a glidein's states: the cpus of its registered workers
-// sum to what one attempt should have.
+// sum to what one attempt should have, or to what it can have where hosts of it are lost.
 const UntilWorkers = "workers"
 
 // An Until lists what a wait waits for; any of them ends it.
@@ -54,7 +54,7 @@ func (u Until) Cluster(k corral.Cluster) Progress {
 
 // Glidein returns the progress of a glidein. Its workers count even if they are more than asked for.
 func (u Until) Glidein(g corral.Glidein) Progress {
-	workers := slices.Contains(u, UntilWorkers) && g.CPUsNow >= g.WantCPUs()
+	workers := slices.Contains(u, UntilWorkers) && g.Complete()
 	return Progress{workers || slices.Contains(u, string(g.State)), g.State.Terminal(),
 		is(fmt.Sprintf("glidein %d", g.ID), string(g.State), g.Reason)}
 }

@@ -72,6 +72,10 @@ func (g *openGate) Report(_ context.Context, _ corral.JobID, phase, reason strin
 	return nil
 }
 
+func (g *openGate) LoseHost(_ context.Context, _ corral.JobID, lost corral.LostHost) error {
+	return g.Report(context.Background(), 1, "lost", lost.String())
+}
+
 // A cluster is a dispatcher behind a real port on a Unix socket.
 type cluster struct {
 	d      *Dispatcher

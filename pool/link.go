@@ -99,6 +99,15 @@ func (l *Link) Report(ctx context.Context, phase, reason string) error {
 	return nil
 }
 
+// LoseHost tells that the attempt goes on without a host and waits until that is recorded, as Report does.
+func (l *Link) LoseHost(ctx context.Context, lost corral.LostHost) error {
+	lost.Why = clip(lost.Why)
+	if _, err := l.ask(ctx, &message{Type: typeLost, Lost: &lost}); err != nil {
+		return fmt.Errorf("that %s was not recorded: %w", lost, err)
+	}
+	return nil
+}
+
 // CallBack has the dispatcher's machine dial addresses, each IP:PORT of a listener that sends nonce and a
 // newline to whoever connects, and returns the one that was reached. An error of kind corral.Failed says
 // that they were dialled and none was reached, and what became of each. That machine is also the schedd's

@@ -51,6 +51,9 @@ type Gate interface {
 
 	// Report records how an attempt is doing.
 	Report(ctx context.Context, attempt corral.JobID, phase, reason string) error
+
+	// LoseHost records that an attempt goes on without one of its hosts; it may be said again.
+	LoseHost(ctx context.Context, attempt corral.JobID, lost corral.LostHost) error
 }
 
 // A Port is where workers and pilots dial in. It speaks the worker protocol and nothing else.

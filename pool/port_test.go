@@ -256,6 +256,8 @@ func (brokenGate) Admit(context.Context, Credentials) (Admission, error) {
 func (brokenGate) Lease(context.Context, corral.JobID, string) error          { return nil }
 func (brokenGate) Report(context.Context, corral.JobID, string, string) error { return nil }
 
+func (brokenGate) LoseHost(context.Context, corral.JobID, corral.LostHost) error { return nil }
+
 func TestEncodeAssignCutsBatches(t *testing.T) {
 	t.Parallel()
 	var jobs []*Job

@@ -34,7 +34,8 @@ const Version = 2
 //	leave      dispatcher                                 kill what runs and leave
 //	bye        worker      reason                         holds nothing any more and leaves
 //	report     pilot       n, phase, reason               how the attempt is doing
-//	reported   dispatcher  n, kind, reason                report n is recorded, or (with a kind) refused
+//	lost       pilot       n, lost                        goes on without this host
+//	reported   dispatcher  n, kind, reason                report or loss n is recorded, or (with a kind) refused
 //	callback   pilot       n, addresses, nonce            dial these, which send nonce, to see whether that works
 //	called     dispatcher  n, addresses, kind, reason     the one that was reached, or (with a kind) why none was
 const (
@@ -55,6 +56,7 @@ const (
 	typeLeave     = "leave"
 	typeBye       = "bye"
 	typeReport    = "report"
+	typeLost      = "lost"
 	typeReported  = "reported"
 	typeCallBack  = "callback"
 	typeCalled    = "called"
@@ -95,6 +97,8 @@ type message struct {
 
 	Addresses []string `json:"addresses,omitempty"`
 	Nonce     string   `json:"nonce,omitempty"`
+
+	Lost *corral.LostHost `json:"lost,omitempty"`
 }
 
 // hello introduces a worker or a pilot. A pilot has no ID, Instance and shape.
@@ -156,6 +160,10 @@ func decode(frame []byte) (*message, error) {
 		trouble = heldTrouble(m)
 	case typeAssign:
 		trouble = jobsTrouble(m.Jobs)
+	case typeLost:
+		if m.Lost == nil || max(len(m.Lost.Node), len(m.Lost.Why)) > maxReasonLen {
+			trouble = "a host that is lost without saying which, or with too many words"
+		}
 	case typeCalled:
 		if m.Kind == "" && len(m.Addresses) != 1 {
 			trouble = "a call that neither reached an address nor failed"

@@ -129,7 +129,7 @@ func (p *Port) servePilot(ctx context.Context, s *session, d *Dispatcher) {
 		switch msg.Type {
 		case typeHeartbeat:
 			s.send(&message{Type: typePong, N: msg.N})
-		case typeReport:
+		case typeReport, typeLost:
 			s.send(p.report(ctx, s.attempt, msg))
 		case typeCallBack:
 			calls.Go(func() { s.send(p.callBack(ctx, s, msg)) })
@@ -147,7 +147,13 @@ func (p *Port) report(ctx context.Context, attempt corral.JobID, m *message) *me
 	answer := &message{Type: typeReported, N: m.N}
 	ctx, cancel := context.WithTimeout(ctx, admitTimeout)
 	defer cancel()
-	if err := p.gate.Report(ctx, attempt, m.Phase, clip(m.Reason)); err != nil {
+	var err error
+	if m.Type == typeLost {
+		err = p.gate.LoseHost(ctx, attempt, *m.Lost)
+	} else {
+		err = p.gate.Report(ctx, attempt, m.Phase, clip(m.Reason))
+	}
+	if err != nil {
 		p.lg.Error("recording a pilot's report", "attempt", attempt, "phase", m.Phase, "err", err)
 		answer.Kind, answer.Reason = corral.KindOf(err), clip(err.Error())
 	}

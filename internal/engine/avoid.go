@@ -17,15 +17,15 @@ func (l *siteLoop) avoid(ctx context.Context, site corral.Site, job corral.Job, 
 		return nil
 	}
 	now := time.Now().UTC()
-	var reports []corral.Job
+	var losing []corral.Job
 	err := l.e.db.View(ctx, func(tx *store.Tx) (err error) {
-		reports, err = tx.NodeReports(site.ID, now.Add(-corral.AvoidFor))
+		losing, err = tx.LosingJobs(site.ID, now.Add(-corral.AvoidFor))
 		return err
 	})
 	if err != nil {
 		return fmt.Errorf("looking for bad nodes of site %s: %w", site.Name, err)
 	}
-	bad := corral.BadNodes(reports, l.worked, site.Nodes(), now)
+	bad := corral.BadNodes(losing, l.worked, site.Nodes(), now)
 	if len(bad) == 0 {
 		return nil
 	}

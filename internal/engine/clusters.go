@@ -240,6 +240,15 @@ func (c *Clusters) Lease(ctx context.Context, attempt corral.JobID, holder strin
 	})
 }
 
+// LoseHost implements pool.Gate.
+func (c *Clusters) LoseHost(ctx context.Context, attempt corral.JobID, lost corral.LostHost) error {
+	defer c.Notify()
+	return c.db.Write(ctx, Actor, func(tx *store.Tx) error {
+		_, err := tx.LoseHost(attempt, lostHosts([]corral.LostHost{lost})[0])
+		return err
+	})
+}
+
 // Report implements pool.Gate: what a pilot says of itself becomes a line of the attempt's history.
 func (c *Clusters) Report(ctx context.Context, attempt corral.JobID, phase, reason string) error {
 	defer c.Notify()

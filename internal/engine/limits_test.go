@@ -284,7 +284,7 @@ func TestBadNodesAreAvoided(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				_, err = tx.MoveJob(j.ID, corral.JobEvent{Move: corral.JobEnd, Outcome: corral.OutcomeRemoved, Node: node, Reason: "scratch is full"})
+				_, err = tx.MoveJob(j.ID, corral.JobEvent{Move: corral.JobEnd, Outcome: corral.OutcomeRemoved, Lost: []corral.LostHost{{Node: node, Why: "scratch is full"}}})
 				return err
 			})
 		}

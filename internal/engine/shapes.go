@@ -63,7 +63,7 @@ func toCome(g corral.Glidein, present map[corral.JobID]int, now time.Time) (left
 	var stays time.Duration // of the worker that stays longest
 	for _, a := range g.Live() {
 		switch {
-		case a.Asked != corral.AskNothing || present[a.ID] >= g.WantCPUs():
+		case a.Asked != corral.AskNothing || present[a.ID] >= g.CPUsOf(a):
 		case a.State == corral.JobRunning:
 			stays = max(stays, walltime-now.Sub(a.StartedAt))
 		default:

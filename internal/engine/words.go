@@ -85,11 +85,22 @@ func (l *siteLoop) decode(j corral.Job, w words) (*reconcile.Report, string) {
 		r, err := order.DecodeReport(w.report)
 		if err == nil {
 			l.reports[j.Tag] = r
-			return &reconcile.Report{Outcome: r.Outcome, Transient: r.Transient, Reason: r.Reason, Node: nodeName(r.Node)}, ""
+			return &reconcile.Report{Outcome: r.Outcome, Transient: r.Transient, Reason: r.Reason, Lost: lostHosts(r.Lost)}, ""
 		}
 		l.e.lg.Warn("unreadable report", "job", j.Tag, "err", err)
 	}
 	return nil, lastLine(w.stderr)
+}
+
+const maxLost = 1024 // hosts of one attempt that are kept
+
+// lostHosts are those that a pilot tells of, as far as that is fit for others to see.
+func lostHosts(told []corral.LostHost) (lost []corral.LostHost) {
+	for _, l := range told[:min(len(told), maxLost)] {
+		l.Node, l.Why = nodeName(l.Node), order.OneLine(l.Why)
+		lost = append(lost, l)
+	}
+	return lost
 }
 
 // nodeName returns what a report calls a node, unless that is no host's name: batch systems are told of it.

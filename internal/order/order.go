@@ -106,15 +106,15 @@ type Cleanup struct{}
 
 // A Report says how a job ended, in our words, not in an exit status that batch systems lose.
 type Report struct {
-	Outcome   corral.Outcome `json:"outcome"`
-	Transient bool           `json:"transient,omitempty"`
-	Reason    string         `json:"reason,omitempty"`
-	Node      string         `json:"node,omitempty"` // of a pilot: the node that it failed on, or went on without
-	StartedAt time.Time      `json:"started_at"`
-	EndedAt   time.Time      `json:"ended_at"`
-	Tries     []Try          `json:"tries,omitempty"`   // of a setup job: the sources that were asked
-	Missing   string         `json:"missing,omitempty"` // of a pilot: digest of the package that it did not find installed
-	Log       []string       `json:"log,omitempty"`     // what else there is to say, one line each
+	Outcome   corral.Outcome    `json:"outcome"`
+	Transient bool              `json:"transient,omitempty"`
+	Reason    string            `json:"reason,omitempty"`
+	Lost      []corral.LostHost `json:"lost_hosts,omitempty"` // of a pilot: those without which it failed, or went on
+	StartedAt time.Time         `json:"started_at"`
+	EndedAt   time.Time         `json:"ended_at"`
+	Tries     []Try             `json:"tries,omitempty"`   // of a setup job: the sources that were asked
+	Missing   string            `json:"missing,omitempty"` // of a pilot: digest of the package that it did not find installed
+	Log       []string          `json:"log,omitempty"`     // what else there is to say, one line each
 }
 
 // Read reads the order in dir and checks that it is whole.
@@ -174,11 +174,17 @@ func DecodeReport(b []byte) (Report, error) {
 	if !slices.Contains(corral.Outcomes, r.Outcome) {
 		return Report{}, fmt.Errorf("read report: %.40q is no outcome", r.Outcome)
 	}
-	r.Reason = strings.Join(strings.Fields(r.Reason), " ")
-	if len(r.Reason) > MaxReason {
-		r.Reason = strings.ToValidUTF8(r.Reason[:MaxReason], "")
-	}
+	r.Reason = OneLine(r.Reason)
 	return r, nil
+}
+
+// OneLine makes a reason one line of at most MaxReason bytes.
+func OneLine(reason string) string {
+	reason = strings.Join(strings.Fields(reason), " ")
+	if len(reason) > MaxReason {
+		reason = strings.ToValidUTF8(reason[:MaxReason], "")
+	}
+	return reason
 }
 
 // Reserve is the part of a walltime at its end that a pilot keeps for leaving in order, so that the

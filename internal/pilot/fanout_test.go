@@ -142,7 +142,7 @@ func TestWorkersServeOnEveryNode(t *testing.T) {
 			t.Errorf("tasks ran on %v, want three workers", seen)
 		}
 		s.dispatcher.Drain(7)
-		if rep := r.report(0, corral.OutcomeDrained, false); rep.Node != "" || rep.Reason != "asked to drain" {
+		if rep := r.report(0, corral.OutcomeDrained, false); len(rep.Lost) > 0 || rep.Reason != "asked to drain" {
 			t.Errorf("report %+v names a node", rep)
 		}
 	})
@@ -332,7 +332,7 @@ case " $* " in
 *" -- blind "*) hidden 1m '` + filepath.Dir(place.dir) + `' ;;
 *" -- full "*) hidden 1m '` + filepath.Join(place.dir, "scratch") + `' ;;
 *" -- cutoff "*) hidden 1m '` + filepath.Dir(s.socket) + `' ;;
-*" -- late "*) echo "welcome to late"; echo "corral pilot host"; echo '{"hello":{"now":"2001-01-01T00:00:00Z","host":"late","pid":1}}'; sed -n /leave/q ;;
+*" -- late "*) echo "welcome to late"; '` + needSSHD(t) + `/ssh' "$@" | sed -u 's/"now":"20/"now":"19/' ;;
 *) exec '` + needSSHD(t) + `/ssh' "$@" ;;
 esac
 `
@@ -361,8 +361,13 @@ esac
 	}
 	s.dispatcher.Drain(7)
 	rep := r.report(0, corral.OutcomeDrained, false)
-	if says[rep.Node] == "" || !strings.HasPrefix(rep.Reason, "asked to drain (2 of 7 hosts served; node "+rep.Node+": "+says[rep.Node]) {
-		t.Errorf("report of node %q: %s", rep.Node, rep.Reason)
+	if len(rep.Lost) != len(says) || !strings.HasPrefix(rep.Reason, "asked to drain (2 of 7 hosts served; "+rep.Lost[0].String()) {
+		t.Errorf("the report has %v: %s", rep.Lost, rep.Reason)
+	}
+	for _, l := range rep.Lost {
+		if says[l.Node] == "" || !strings.HasPrefix(l.Why, says[l.Node]) {
+			t.Errorf("the report has %s, want %q", l, says[l.Node])
+		}
 	}
 }
 

@@ -184,36 +184,3 @@ func (s *supervisor) beat(now time.Time) {
 		}
 	}
 }
-
-// lose notes that another node does not serve. The rest goes on.
-func (s *supervisor) lose(w *worker) {
-	if w.node == "" {
-		return
-	}
-	said := fmt.Sprintf("node %s: %s", w.node, w.reason.Error)
-	if s.lost == "" {
-		s.lostNode, s.lost = w.node, said
-	}
-	s.say("node failed", fmt.Sprintf("%s; %d of %d hosts are left", said, s.serving(), len(s.workers)))
-}
-
-// serving counts the workers that did not fail.
-func (s *supervisor) serving() int {
-	n := 0
-	for _, w := range s.workers {
-		if w.reason.Error == "" {
-			n++
-		}
-	}
-	return n
-}
-
-// tellLost has the report say of the node that failed, unless all did: then it is hardly for the nodes.
-func (s *supervisor) tellLost() {
-	switch n := s.serving(); {
-	case n == 0:
-		s.lostNode = ""
-	case s.lost != "":
-		s.going.reason += fmt.Sprintf(" (%d of %d hosts served; %s)", n, len(s.workers), s.lost)
-	}
-}

@@ -61,12 +61,13 @@ func (s *supervisor) connected(d dialed) {
 	case d.link != nil:
 		s.link = d.link
 		if err := checkClock(d.link.ClockOffset()); err != nil {
-			r := unfit(s.me, err)
-			s.lostNode = r.Node
-			s.fail(r.Transient, r.Reason)
+			s.failHere(err.Error())
 			return
 		}
 		s.say("pilot started", "on "+s.me.Host+", by "+s.link.By())
+		for _, l := range s.lost { // before there was anybody to be told
+			s.tellLoss(l)
+		}
 	}
 }
 
@@ -103,6 +104,18 @@ func (s *supervisor) say(phase, reason string) {
 	})
 }
 
+// tellLoss tells corrald of a host that is lost, as soon as it can be reached: somebody may wait for the host.
+func (s *supervisor) tellLoss(l corral.LostHost) {
+	if s.link == nil {
+		return
+	}
+	s.saying.Go(func() {
+		if err := s.link.LoseHost(s.telling, l); err != nil {
+			s.lg.Info("corrald was not told", "lost", l, "error", err)
+		}
+	})
+}
+
 // hangUp ends the link, or the attempt to make one.
 func (s *supervisor) hangUp(pending <-chan dialed) {
 	for d := range pending {
@@ -110,7 +123,10 @@ func (s *supervisor) hangUp(pending <-chan dialed) {
 			d.link.Close()
 		}
 	}
+	patience := time.AfterFunc(reportTime, s.hush)
 	s.saying.Wait()
+	patience.Stop()
+	s.hush()
 	if s.link != nil {
 		s.link.Close()
 	}

@@ -56,5 +56,6 @@ func Run(ctx context.Context, lg *slog.Logger, dir string) (order.Report, error)
 
 // unfit reports that this node cannot run a pilot; another may.
 func unfit(me holder, err error) order.Report {
-	return order.Report{Outcome: corral.OutcomeFailed, Transient: true, Node: me.Host, Reason: fmt.Sprintf("node %s: %v", me.Host, err)}
+	lost := corral.LostHost{Node: me.Host, Why: err.Error()}
+	return order.Report{Outcome: corral.OutcomeFailed, Transient: true, Reason: lost.String(), Lost: []corral.LostHost{lost}}
 }

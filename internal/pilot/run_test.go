@@ -149,6 +149,10 @@ func (s *service) Report(_ context.Context, _ corral.JobID, phase, reason string
 	return nil
 }
 
+func (s *service) LoseHost(ctx context.Context, attempt corral.JobID, lost corral.LostHost) error {
+	return s.Report(ctx, attempt, "node failed", lost.String())
+}
+
 // Assigned, Finished and Returned are the sink's.
 func (s *service) Assigned(string, []pool.Key) error { return nil }
 

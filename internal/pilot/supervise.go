@@ -50,10 +50,9 @@ type supervisor struct {
 	order order.Pilot
 	me    holder
 
-	fanout   fanout
-	lostNode string // the first other node that failed
-	lost     string // and why
-	answers  chan answered
+	fanout  fanout
+	lost    []corral.LostHost
+	answers chan answered
 
 	parent  int       // the process that started us; the batch system's
 	end     time.Time // the workers must have left; the reserve follows
@@ -70,24 +69,27 @@ type supervisor struct {
 	done  chan struct{} // closed when nobody receives from heard any more
 	ears  sync.WaitGroup
 
-	saying sync.WaitGroup // to corrald
+	saying  sync.WaitGroup     // to corrald
+	telling context.Context    // of what corrald must know
+	hush    context.CancelFunc // ends it
 }
 
 func newSupervisor(lg *slog.Logger, dir string, o order.Order, me holder) *supervisor {
-	return &supervisor{lg: lg, dir: dir, root: o.Root, tag: o.Tag, order: *o.Pilot, me: me, parent: os.Getppid(),
+	s := &supervisor{lg: lg, dir: dir, root: o.Root, tag: o.Tag, order: *o.Pilot, me: me, parent: os.Getppid(),
 		heard: make(chan said), done: make(chan struct{}), answers: make(chan answered)}
+	s.telling, s.hush = context.WithCancel(context.Background())
+	return s
 }
 
 // assign says which node has which worker: without nodes of a batch system all are here.
 func (s *supervisor) assign(f fanout) {
 	s.fanout, s.me.Host = f, f.here()
-	hosts := s.order.Hosts
-	if f.others() && len(f.nodes) < hosts {
-		s.note("%d hosts were asked for, and the batch system gave %d nodes", hosts, len(f.nodes))
-		hosts = len(f.nodes)
-	}
-	for i := range hosts {
-		s.workers = append(s.workers, &worker{id: fmt.Sprintf("%s/%d", s.tag, i), node: f.node(i)})
+	for i := range s.order.Hosts {
+		if f.others() && i >= len(f.nodes) {
+			s.lost = append(s.lost, corral.LostHost{Host: i, Why: fmt.Sprintf("the batch system gave %d nodes for %d hosts", len(f.nodes), s.order.Hosts)})
+			continue
+		}
+		s.workers = append(s.workers, &worker{number: i, id: fmt.Sprintf("%s/%d", s.tag, i), node: f.node(i)})
 	}
 }
 
@@ -136,10 +138,10 @@ func (s *supervisor) serve(ctx context.Context, started time.Time) order.Report 
 	s.watch(ctx, pending)
 	cancel()
 	s.endChildren()
-	s.tellLost()
+	s.sumUp()
 	s.say("leaving", fmt.Sprintf("%s: %s", s.going.outcome, s.going.reason))
 	s.hangUp(pending)
-	return order.Report{Outcome: s.going.outcome, Transient: s.going.transient, Reason: s.going.reason, Node: s.lostNode, Log: s.log}
+	return order.Report{Outcome: s.going.outcome, Transient: s.going.transient, Reason: s.going.reason, Lost: s.lost, Log: s.log}
 }
 
 // watch returns when it is decided why we leave, and every worker is gone.
@@ -205,7 +207,7 @@ func (s *supervisor) consider(now time.Time) {
 	case os.Getppid() != s.parent:
 		s.leaveNow(corral.OutcomePreempted, "the process that started the pilot is gone")
 	case s.link == nil && s.joining == nil && now.After(s.routeBy):
-		s.fail(true, "no route to corrald at "+strings.Join(s.order.Addresses, ", "))
+		s.failHere("no route to corrald at " + strings.Join(s.order.Addresses, ", "))
 	case !now.Before(s.end):
 		s.leaveNow(corral.OutcomeExpired, "the walltime is over")
 	case s.going == nil && s.allLeft():
@@ -248,6 +250,13 @@ func (s *supervisor) leaveNow(o corral.Outcome, reason string) {
 func (s *supervisor) fail(transient bool, reason string) {
 	s.leaveNow(corral.OutcomeFailed, reason)
 	s.going.transient = transient
+}
+
+// failHere is fail for something that another node may have.
+func (s *supervisor) failHere(why string) {
+	r := unfit(s.me, errors.New(why))
+	s.lost = r.Lost
+	s.fail(r.Transient, r.Reason)
 }
 
 // over reports whether we leave and nothing keeps us. What cannot be killed, because it hangs in the

@@ -12,6 +12,7 @@ import (
 // A worker is one of the hosts that we were asked for: the process that serves it now, and what became
 // of those before.
 type worker struct {
+	number    int // of its host
 	id        string
 	node      string    // another than this one; empty: this one
 	child     *child    // nil: no process
@@ -164,7 +165,7 @@ func (s *supervisor) hear(h said) {
 }
 
 func (w *worker) hear(said word, now time.Time) {
-	if said.Left != "" || said.Error != "" {
+	if (said.Left != "" || said.Error != "") && w.child.last.Left != leftUnable { // as we have found out ourselves
 		w.child.last = said
 	}
 	if said.Registered {

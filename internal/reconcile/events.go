@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -54,7 +55,7 @@ type Report struct {
 	Outcome   corral.Outcome
 	Transient bool
 	Reason    string
-	Node      string // that a pilot failed on, or went on without
+	Lost      []corral.LostHost // of a pilot
 }
 
 // Events returns the moves that bring a live job to what was seen of it, in order; none if nothing is
@@ -112,9 +113,25 @@ func ending(j corral.Job, s Sighting, now time.Time) corral.JobEvent {
 	e := corral.JobEvent{Move: corral.JobEnd, At: orElse(s.EndedAt, now), SiteJobID: s.ID, ExitStatus: s.Exit}
 	e.Outcome, e.Transient, e.Reason = outcome(j, s)
 	if s.Report != nil && j.Kind == corral.PilotJob {
-		e.Node = s.Report.Node
+		e.Lost = losses(s.Report.Lost, now.Sub(e.At))
 	}
 	return e
+}
+
+// lateMost is how much later than it happened the end of a pilot may be seen, for corrald to have been there for it.
+const lateMost = 10 * time.Minute
+
+// losses are the hosts that a pilot lost. Of one that ended while corrald was away, as one that runs on a laptop
+// may be, it is not said that it was for the nodes.
+func losses(lost []corral.LostHost, late time.Duration) []corral.LostHost {
+	if late <= lateMost {
+		return lost
+	}
+	lost = slices.Clone(lost)
+	for i := range lost {
+		lost[i].Node = ""
+	}
+	return lost
 }
 
 // outcome says how a job ended: by its own report if it left one, else by what the batch system knows.

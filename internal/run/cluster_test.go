@@ -82,6 +82,8 @@ func (e *embedded) Admit(context.Context, pool.Credentials) (pool.Admission, err
 func (e *embedded) Lease(context.Context, corral.JobID, string) error          { return nil }
 func (e *embedded) Report(context.Context, corral.JobID, string, string) error { return nil }
 
+func (e *embedded) LoseHost(context.Context, corral.JobID, corral.LostHost) error { return nil }
+
 func (e *embedded) Queue(corral.ClusterID) (Queue, error) { return e.d, nil }
 
 func (e *embedded) Supply(context.Context, corral.ClusterID) (Supply, error) {

@@ -37,7 +37,7 @@ var jobs = table[corral.Job]{
 	reason,
 	asked,
 	workers,
-	node,
+	lost,
 	queue,
 	lease_holder,
 	token_digest,
@@ -64,7 +64,7 @@ var jobs = table[corral.Job]{
 			&j.Reason,
 			&j.Asked,
 			&j.Workers,
-			&j.Node,
+			asJSON(&j.Lost),
 			&j.Queue,
 			&j.LeaseHolder,
 			&j.TokenDigest,
@@ -220,15 +220,40 @@ func (t *Tx) AttemptsOver(site corral.SiteID, skip, limit int) ([]corral.Job, er
 	return recent[min(skip, len(recent)):], err
 }
 
-// NodeReports lists a site's attempts that ended since then and named a node that was of no use to them, the last to end
-// first, a thousand at most.
-func (t *Tx) NodeReports(site corral.SiteID, since time.Time) ([]corral.Job, error) {
-	c := conditions{order: "ended_at_ms desc", limit: 1000}
-	c.add(attemptOver)
+// LosingJobs lists a site's attempts that lost hosts and have changed since then, the last to change first, a thousand at
+// most.
+func (t *Tx) LosingJobs(site corral.SiteID, since time.Time) ([]corral.Job, error) {
+	c := conditions{order: "updated_at_ms desc", limit: 1000}
+	c.add("lost is not null")
 	c.add("site_id = ?", site)
-	c.add("ended_at_ms >= ?", at(&since))
-	c.add("node <> ''")
+	c.add("updated_at_ms >= ?", at(&since))
 	return jobs.list(t, c)
+}
+
+// LoseHost records that a live attempt goes on without one of its hosts. What is known already may be said again.
+func (t *Tx) LoseHost(id corral.JobID, l corral.LostHost) (corral.Job, error) {
+	before, err := t.Job(id)
+	if err != nil {
+		return corral.Job{}, err
+	}
+	g, err := t.Glidein(before.Glidein)
+	switch {
+	case err != nil:
+		return corral.Job{}, err
+	case !before.Live():
+		return before, corral.Errorf(corral.Conflict, "%s has ended: %s", before.Name(), before.Outcome)
+	case l.Host < 0 || l.Host >= g.Hosts:
+		return before, corral.Errorf(corral.Invalid, "%s has %d hosts, and none with number %d", before.Name(), g.Hosts, l.Host)
+	}
+	j := before.Lose(t.now, l)
+	if len(j.Lost) == len(before.Lost) {
+		return before, nil
+	}
+	j.UpdatedAt = t.after(j.UpdatedAt)
+	if err := jobs.update(t, j); err != nil {
+		return corral.Job{}, err
+	}
+	return j, t.Log(ObjectJob, int64(id), "node failed", fmt.Sprintf("%s; %d of %d hosts are left", l, g.Hosts-len(j.Lost), g.Hosts))
 }
 
 // MoveJob applies an event to a job and settles its glidein. The event's time is what a site's clock

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -237,6 +238,46 @@ func TestNoteWorkersKeepsTheMost(t *testing.T) {
 			t.Errorf("after %d workers = %d, want %d", c.n, j.Workers, c.want)
 		}
 	}
+}
+
+// What a pilot tells of hosts that it lost is kept once, and so is what its report says of others in the end.
+func TestHostsAreLost(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	n := w.newGlidein()
+	n.Hosts = 3
+	j := w.attempt(w.createGlidein(n), submitted, started)
+	early := j.UpdatedAt
+	second, third := corral.LostHost{Host: 1, Node: "n2", Why: "disk"}, corral.LostHost{Host: 2, Why: "refused"}
+	lose := func(l corral.LostHost) func(*store.Tx) error {
+		return func(tx *store.Tx) (err error) { j, err = tx.LoseHost(j.ID, l); return err }
+	}
+	w.write(lose(second))
+	w.write(lose(corral.LostHost{Host: 1, Node: "n7"}))
+	w.refused(corral.Invalid, lose(corral.LostHost{Host: 3}))
+	w.write(func(tx *store.Tx) (err error) {
+		j, err = tx.MoveJob(j.ID, corral.JobEvent{Move: corral.JobEnd, Outcome: corral.OutcomeDrained, Lost: []corral.LostHost{third, second}})
+		return err
+	})
+	w.refused(corral.Conflict, lose(corral.LostHost{}))
+	second.At, third.At = j.Lost[0].At, j.EndedAt
+	if want := []corral.LostHost{second, third}; !slices.Equal(j.Lost, want) || second.At.Before(early) {
+		t.Errorf("lost %v, want %v", j.Lost, want)
+	}
+	w.view(func(tx *store.Tx) error {
+		entries, err := tx.History(store.ObjectJob, int64(j.ID), store.Page{})
+		if said := entries[len(entries)-2]; said.Event != "node failed" || said.Reason != "node n2: disk; 2 of 3 hosts are left" {
+			t.Errorf("history says %q: %q, %v", said.Event, said.Reason, err)
+		}
+		losing, err := tx.LosingJobs(w.site.ID, early)
+		if len(losing) != 1 || losing[0].ID != j.ID || err != nil {
+			t.Errorf("those that lost hosts are %v, %v", losing, err)
+		}
+		if losing, err = tx.LosingJobs(w.site.ID, j.UpdatedAt.Add(time.Second)); len(losing) > 0 || err != nil {
+			t.Errorf("those that did later are %v, %v", losing, err)
+		}
+		return nil
+	})
 }
 
 func TestJobsFilter(t *testing.T) {

@@ -111,13 +111,13 @@ var illegal = []struct {
 	{job2, []string{
 		"started_at_ms = null", "submitted_at_ms = null", "outcome = 'idle'", "ended_at_ms = updated_at_ms",
 		"state = 'ENDED'", "state = 'SUBMITTED'", "state = 'QUEUED'", "exit_status = 0", "transient = 1",
-		"kind = 'setup'", "glidein_id = null", "number = 0", "tag = ''", "asked = 'please'", "workers = -1", "node = 'n1'",
+		"kind = 'setup'", "glidein_id = null", "number = 0", "tag = ''", "asked = 'please'", "workers = -1", "lost = '{}'",
 		"token_digest = 'abc'", "package_digest = 'sha256:'", "token_digest = '" + strings.Repeat("0f", 32) + "'", "token_ends_at_ms = 1",
 		"token_digest = '" + strings.Repeat("0G", 32) + "', token_ends_at_ms = 1"}, brokenCheck},
 	{job2, []string{"tag = 'setup'", "number = 2"}, brokenUnique},
 	{job2, []string{"site_id = 2", "glidein_id = 99"}, brokenForeignKey},
 	{job3, []string{"state = 'SUBMITTED'", "submitted_at_ms = created_at_ms", "started_at_ms = created_at_ms"}, brokenCheck},
-	{job4, []string{"kind = 'pilot'", "glidein_id = 1", "queue = 'long'", "workers = 1", "lease_holder = 'me'", "kind = 'party'",
+	{job4, []string{"kind = 'pilot'", "glidein_id = 1", "queue = 'long'", "lost = '[]'", "workers = 1", "lease_holder = 'me'", "kind = 'party'",
 		"token_digest = '" + strings.Repeat("0f", 32) + "', token_ends_at_ms = 1"}, brokenCheck},
 
 	{run1, []string{
@@ -159,7 +159,7 @@ func TestSchemaRefusesIllegalRows(t *testing.T) {
 		}
 	}
 	for _, insert := range []string{
-		"insert into jobs select null, kind, site_id, glidein_id, 2, 'second', site_job_id, state, outcome, transient, exit_status, reason, asked, workers, lease_holder, token_digest, token_ends_at_ms, created_at_ms, submitted_at_ms, started_at_ms, ended_at_ms, updated_at_ms, package_digest, node, queue from jobs where id = 4",
+		"insert into jobs select null, kind, site_id, glidein_id, 2, 'second', site_job_id, state, outcome, transient, exit_status, reason, asked, workers, lease_holder, token_digest, token_ends_at_ms, created_at_ms, submitted_at_ms, started_at_ms, ended_at_ms, updated_at_ms, package_digest, lost, queue from jobs where id = 4",
 		"insert into answers select * from answers",
 	} {
 		if _, err := db.ExecContext(ctx, insert); code(err) != brokenUnique && code(err) != 1555 {
@@ -268,6 +268,7 @@ func TestLiveListsUseAnIndex(t *testing.T) {
 		{"select * from glideins where state in ('NEW', 'WAITING', 'ACTIVE', 'REMOVING') and cluster_id = 1 and state <> 'DELETED' order by id", "glideins_cluster"},
 		{"select * from jobs where state <> 'ENDED' and site_id = 1 order by id", "jobs_live"},
 		{"select * from jobs where kind = 'pilot' and state = 'ENDED' and site_id = 1 order by ended_at_ms desc limit 8", "jobs_attempts_over"},
+		{"select * from jobs where lost is not null and site_id = 1 and updated_at_ms >= 1 order by updated_at_ms desc limit 1000", "jobs_lost"},
 		{"select * from jobs where glidein_id = 1 order by id", "jobs_attempt"},
 		{"select * from jobs where site_id = 1 and kind = 'setup' and kind <> 'pilot' order by id", "jobs_number"},
 		{"select * from pool_tokens join jobs on jobs.id = job_id where jobs.site_id = 1 and jobs.state <> 'ENDED' and jobs.state in ('SUBMITTED', 'QUEUED')", "jobs_live"},

@@ -23,7 +23,8 @@ alter table glideins add column qos text not null default '';
 alter table glideins add column features text not null default '';
 alter table glideins add column site_options text check (json_type(site_options) = 'array');
 
-alter table jobs add column node text not null default '' check (node = '' or (kind = 'pilot' and state = 'ENDED'));
+alter table jobs add column lost text check (lost is null or json_type(lost) = 'array' and kind = 'pilot'); -- hosts that it does without
+create index jobs_lost on jobs (site_id, updated_at_ms) where lost is not null;
 
 -- The batch system's queue that an attempt was asked for: its wait is kept by it, whatever the site's is later.
 alter table jobs add column queue text not null default '' check (queue = '' or kind = 'pilot');

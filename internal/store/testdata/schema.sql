@@ -92,7 +92,7 @@ CREATE TABLE jobs (
 	started_at_ms    integer,
 	ended_at_ms      integer,
 	updated_at_ms    integer not null, package_digest text not null default ''
-	check (package_digest = '' or (kind = 'setup' and length(package_digest) = 71 and package_digest glob 'sha256:*')), node text not null default '' check (node = '' or (kind = 'pilot' and state = 'ENDED')), queue text not null default '' check (queue = '' or kind = 'pilot'),
+	check (package_digest = '' or (kind = 'setup' and length(package_digest) = 71 and package_digest glob 'sha256:*')), lost text check (lost is null or json_type(lost) = 'array' and kind = 'pilot'), queue text not null default '' check (queue = '' or kind = 'pilot'),
 	foreign key (glidein_id, site_id) references glideins (id, site_id),
 	constraint pilot_iff_glidein check ((kind = 'pilot') = (glidein_id is not null)),
 	constraint ended_iff_outcome check ((state = 'ENDED') = (outcome is not null)),
@@ -238,6 +238,8 @@ CREATE UNIQUE INDEX jobs_attempt on jobs (glidein_id, number);
 CREATE INDEX jobs_attempts_over on jobs (site_id, ended_at_ms) where kind = 'pilot' and state = 'ENDED';
 
 CREATE INDEX jobs_live on jobs (site_id) where state <> 'ENDED';
+
+CREATE INDEX jobs_lost on jobs (site_id, updated_at_ms) where lost is not null;
 
 CREATE UNIQUE INDEX jobs_number on jobs (site_id, kind, number) where kind <> 'pilot';
 

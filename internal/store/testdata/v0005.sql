@@ -93,7 +93,7 @@ CREATE TABLE jobs (
 	started_at_ms    integer,
 	ended_at_ms      integer,
 	updated_at_ms    integer not null, package_digest text not null default ''
-	check (package_digest = '' or (kind = 'setup' and length(package_digest) = 71 and package_digest glob 'sha256:*')), node text not null default '' check (node = '' or (kind = 'pilot' and state = 'ENDED')), queue text not null default '' check (queue = '' or kind = 'pilot'),
+	check (package_digest = '' or (kind = 'setup' and length(package_digest) = 71 and package_digest glob 'sha256:*')), lost text check (lost is null or json_type(lost) = 'array' and kind = 'pilot'), queue text not null default '' check (queue = '' or kind = 'pilot'),
 	foreign key (glidein_id, site_id) references glideins (id, site_id),
 	constraint pilot_iff_glidein check ((kind = 'pilot') = (glidein_id is not null)),
 	constraint ended_iff_outcome check ((state = 'ENDED') = (outcome is not null)),
@@ -240,6 +240,8 @@ CREATE INDEX jobs_attempts_over on jobs (site_id, ended_at_ms) where kind = 'pil
 
 CREATE INDEX jobs_live on jobs (site_id) where state <> 'ENDED';
 
+CREATE INDEX jobs_lost on jobs (site_id, updated_at_ms) where lost is not null;
+
 CREATE UNIQUE INDEX jobs_number on jobs (site_id, kind, number) where kind <> 'pilot';
 
 CREATE UNIQUE INDEX jobs_one_of_site on jobs (site_id, kind) where kind <> 'pilot' and state <> 'ENDED';
@@ -309,10 +311,10 @@ insert into history values (35, 1795322572088, 'ada', 'glidein', 3, 'create', ''
 insert into history values (36, 1795322572088, 'ada', 'glidein', 3, 'derive', 'NEW', 'WAITING', 'not before 2031-02-03T04:05:06Z');
 insert into history values (37, 1795322572091, 'ada', 'glidein', 3, 'drain', 'WAITING', 'WAITING', 'not needed');
 insert into history values (38, 1795322572091, 'ada', 'glidein', 3, 'derive', 'WAITING', 'DELETED', 'removed');
-insert into jobs values (1, 'pilot', 1, 1, 1, 'tag-1', '4711', 'ENDED', 'expired', 0, NULL, 'as the test wants', '', 0, '', '', NULL, 1795322571712, 1795322571781, 1795322571928, 1795322571930, 1795322571930, '', '', '');
-insert into jobs values (2, 'pilot', 1, 2, 1, 'tag-2', '4711', 'RUNNING', NULL, 0, NULL, '', '', 0, '', '', NULL, 1795322571956, 1795322571961, 1795322571967, NULL, 1795322571967, '', '', '');
-insert into jobs values (3, 'pilot', 1, 2, 2, 'tag-3', '', 'NEW', NULL, 0, NULL, '', '', 0, '', '', NULL, 1795322571974, NULL, NULL, NULL, 1795322571974, '', '', '');
-insert into jobs values (4, 'setup', 1, NULL, 1, 'setup', '', 'NEW', NULL, 0, NULL, '', '', 0, '', '', NULL, 1795322571986, NULL, NULL, NULL, 1795322571986, '', '', '');
+insert into jobs values (1, 'pilot', 1, 1, 1, 'tag-1', '4711', 'ENDED', 'expired', 0, NULL, 'as the test wants', '', 0, '', '', NULL, 1795322571712, 1795322571781, 1795322571928, 1795322571930, 1795322571930, '', NULL, '');
+insert into jobs values (2, 'pilot', 1, 2, 1, 'tag-2', '4711', 'RUNNING', NULL, 0, NULL, '', '', 0, '', '', NULL, 1795322571956, 1795322571961, 1795322571967, NULL, 1795322571967, '', NULL, '');
+insert into jobs values (3, 'pilot', 1, 2, 2, 'tag-3', '', 'NEW', NULL, 0, NULL, '', '', 0, '', '', NULL, 1795322571974, NULL, NULL, NULL, 1795322571974, '', NULL, '');
+insert into jobs values (4, 'setup', 1, NULL, 1, 'setup', '', 'NEW', NULL, 0, NULL, '', '', 0, '', '', NULL, 1795322571986, NULL, NULL, NULL, 1795322571986, '', NULL, '');
 insert into mirrors values (1, 'one', 'ada', 'file:///one', 'READY', '', 0.0, 0.0, 0.0, NULL, 1795322572025, 1795322572024, 1795322572025);
 insert into mirrors values (2, 'other', 'ada', 'file:///other', 'READY', '', 0.0, 0.0, 0.0, NULL, NULL, 1795322572025, 1795322572025);
 insert into packages values (1, 'p-1-x86_64-linux-static', 'ada', 'p', '1', 'linux', 'x86_64', 'static', 'sha256:1111111111111111111111111111111111111111111111111111111111111111', 7, 'ed25519:k', 's', 'READY', '', 1795322571995, 1795322571995);
