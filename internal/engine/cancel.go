@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -32,30 +33,64 @@ func (l *siteLoop) cancel(ctx context.Context, site corral.Site, cancels []recon
 	}
 	var pilots, others []corral.Job
 	for _, c := range cancels {
-		if c.Job.Kind == corral.PilotJob {
+		switch {
+		case time.Now().Before(l.stuck[c.Job.Tag].at):
+		case c.Job.Kind == corral.PilotJob:
 			pilots = append(pilots, c.Job)
-		} else {
+		default:
 			others = append(others, c.Job)
 		}
 	}
-	return errors.Join(l.cancelJobs(ctx, others), l.cancelJobs(ctx, pilots))
+	return errors.Join(l.cancelJobs(ctx, site, others), l.cancelJobs(ctx, site, pilots))
 }
 
-// cancelJobs ends jobs of one batch system, with one command if it can do that.
-func (l *siteLoop) cancelJobs(ctx context.Context, jobs []corral.Job) error {
+// cancelJobs ends jobs of one batch system, with one command if it can do that. Those that do not end are no trouble of
+// the site's, which must go on for the others: they are tried again later.
+func (l *siteLoop) cancelJobs(ctx context.Context, site corral.Site, jobs []corral.Job) error {
 	if len(jobs) == 0 || !l.take() {
 		return nil
 	}
-	batch := l.access.Batch(jobs[0].Kind)
-	many, ok := batch.(gridsite.Many)
-	if !ok {
-		return cancelEach(ctx, batch, jobs)
-	}
-	if len(jobs) > manyAtOnce {
-		jobs, l.more = jobs[:manyAtOnce], true
-	}
 	l.busy(time.Now()) // those that are gone must be seen, or the next step would cancel them again
-	return many.CancelMany(ctx, tagsOf(jobs), cancelGrace)
+	begin := time.Now()
+	var err error
+	batch := l.access.Batch(jobs[0].Kind)
+	if many, ok := batch.(gridsite.Many); ok {
+		if len(jobs) > manyAtOnce {
+			jobs, l.more = jobs[:manyAtOnce], true
+		}
+		err = many.CancelMany(ctx, tagsOf(jobs), cancelGrace)
+	} else {
+		err = cancelEach(ctx, batch, jobs)
+	}
+	if err == nil || ctx.Err() != nil || site.State == corral.SiteDeleted { // which is given up
+		return err
+	}
+	l.e.lg.Warn("jobs do not end", "site", site.Name, "err", err)
+	for _, j := range jobs {
+		if err := l.leaveAlone(ctx, j, err, time.Since(begin)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// leaveAlone has a job that does not end asked again later, longer each time, and not for most of the time where that
+// takes long; its history says why it does not end, if err knows.
+func (l *siteLoop) leaveAlone(ctx context.Context, j corral.Job, err error, took time.Duration) error {
+	r := l.stuck[j.Tag]
+	r.pause = max(cancelGrace, min(2*r.pause, troubleMax), pollShare*took)
+	r.at = time.Now().Add(r.pause)
+	before := r.why
+	for why := range strings.Lines(err.Error()) {
+		if strings.Contains(why, j.Tag) {
+			r.why = strings.TrimSpace(why)
+		}
+	}
+	l.stuck[j.Tag] = r
+	if r.why == before {
+		return nil
+	}
+	return l.noteJob(ctx, j, "stuck", r.why)
 }
 
 // cancelEach ends jobs with a command each.
@@ -68,7 +103,7 @@ func cancelEach(ctx context.Context, batch gridsite.Batch, jobs []corral.Job) er
 		all.Go(func() {
 			defer func() { <-slots }()
 			if err := batch.Cancel(ctx, j.Tag, cancelGrace); err != nil {
-				errs[i] = fmt.Errorf("cancelling %s: %w", j.Name(), err)
+				errs[i] = fmt.Errorf("cancelling %s: %w", j.Tag, err)
 			}
 		})
 	}

@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -132,4 +134,41 @@ func TestCancelsTogether(t *testing.T) {
 	})
 	w.askRemoval(s.ID)
 	w.siteIs(s.ID, corral.SiteDeleted)
+}
+
+// A job that does not end keeps nobody from the site: it is asked again at leisure, and its history says why.
+func TestJobThatDoesNotEnd(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var polls, asked atomic.Int32
+	var stuck atomic.Bool
+	stuck.Store(true)
+	w.fault = func(b gridsite.Batch) gridsite.Batch {
+		return watched{b, &polls, func(real gridsite.Batch, ctx context.Context, tag string, grace time.Duration) error {
+			if stuck.Load() {
+				asked.Add(1)
+				return errors.New("its node is silent")
+			}
+			return real.Cancel(ctx, tag, grace)
+		}}
+	}
+	w.start()
+	s := w.site("here")
+	first := w.glidein(s.ID, resubmit.Policy{})
+	w.attemptIs(first.ID, corral.JobRunning)
+	w.write(func(tx *store.Tx) error {
+		_, err := tx.AskGlidein(first.ID, corral.AskCancel, "test")
+		return err
+	})
+	a := w.glideinNow(first.ID).Attempts[0]
+	w.until("its history says why", func() bool {
+		return slices.ContainsFunc(w.history(store.ObjectJob, int64(a.ID)), func(line string) bool { return strings.Contains(line, "its node is silent") })
+	})
+	second := w.glidein(s.ID, resubmit.Policy{})
+	w.attemptIs(second.ID, corral.JobRunning)
+	if got := w.siteNow(s.ID).Trouble; got.Why != "" || asked.Load() > 5 {
+		t.Errorf("the site is in trouble, %+v; the job was asked %d times", got, asked.Load())
+	}
+	stuck.Store(false)
+	w.until("it ends", func() bool { return w.glideinNow(first.ID).State == corral.GlideinDeleted })
 }

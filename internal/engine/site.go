@@ -32,6 +32,7 @@ type siteLoop struct {
 	nextPoll     time.Time
 	pollTook     time.Duration
 	missing      map[string]time.Time       // :: tag → since when the site has not known it
+	stuck        map[string]retry           // :: tag of a job that does not end → when it is asked to again
 	pruned       map[string]time.Time       // :: the site's id of a job that came in twice → when it was cancelled last
 	worked       map[string]time.Time       // :: host → when a worker registered from it last
 	hopeless     map[corral.JobID]time.Time // :: attempt that waits → since when the site has said that it never starts
@@ -55,6 +56,7 @@ func newSiteLoop(e *Engine, id corral.SiteID) *siteLoop {
 	return &siteLoop{
 		e: e, id: id, ended: true,
 		missing: map[string]time.Time{},
+		stuck:   map[string]retry{},
 		pruned:  map[string]time.Time{},
 		worked:  map[string]time.Time{},
 		told:    map[corral.JobID]bool{},
@@ -319,12 +321,20 @@ func (l *siteLoop) moveJob(ctx context.Context, j corral.Job, ev corral.JobEvent
 	}
 	if ev.Move == corral.JobEnd {
 		l.ended = true
-		delete(l.placed, j.ID)
+		l.drop(j)
 		l.learn(j)
 	}
 	l.busy(time.Now())
 	l.e.lg.Info("job moved", "job", j.Tag, "name", j.Name(), "move", ev.Move, "outcome", ev.Outcome, "reason", ev.Reason)
 	return nil
+}
+
+// drop forgets what was remembered of a job while it was alive.
+func (l *siteLoop) drop(j corral.Job) {
+	delete(l.missing, j.Tag)
+	delete(l.stuck, j.Tag)
+	delete(l.told, j.ID)
+	delete(l.placed, j.ID)
 }
 
 // noteWorkers records how many workers of each attempt are registered, where it is more than ever.
