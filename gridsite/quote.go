@@ -34,7 +34,7 @@ func remoteLine(mark string, argv []string) (string, error) {
 		return "", corral.ErrorAt(corral.Invalid, "argv", "%q: want a command, without a NUL", argv)
 	}
 	posix := "echo " + mark + "; echo " + mark + " $$ >&2; exec " + QuoteArgv(argv)
-	line := `exec /bin/sh -c 'eval "$(printf %b "$0")"' '` + octal(posix) + `'`
+	line := `exec /bin/sh -c 'eval "$(printf %b "$1")"' sh '` + octal(posix) + `'`
 	if len(line) > maxLine {
 		return "", corral.ErrorAt(corral.Invalid, "argv", "%s: %d bytes are too long for a command line", argv[0], len(line))
 	}

@@ -35,3 +35,18 @@ func TestQuoteRoundTrip(t *testing.T) {
 		}
 	})
 }
+
+// What the shell says of a command that it cannot run is about that, and not all of the line.
+func TestRemoteLineOfWhatIsNotThere(t *testing.T) {
+	t.Parallel()
+	line, err := gridsite.RemoteLine("mark", []string{"/no/such/program", "its argument"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", line)
+	var said strings.Builder
+	cmd.Stderr = &said
+	if err := cmd.Run(); cmd.ProcessState.ExitCode() != 127 || !strings.Contains(said.String(), "not found") || strings.Contains(said.String(), "argument") {
+		t.Errorf("%v: it said %q", err, said.String())
+	}
+}
