@@ -15,7 +15,7 @@ import (
 func createGlideinCommand(p *printer) *cli.Command {
 	return &cli.Command{
 		Name: "create", Usage: "request hosts × cpus at a site",
-		Description: explained("With --wait it returns when the cpus of the registered workers sum to hosts × cpus, which is later than that the job runs.",
+		Description: explained("With --wait it returns when the cpus of the registered workers sum to hosts × cpus, which is later than that the job runs. Hosts that turn out to be broken are not waited for: which, and why, is said.",
 			"corral glidein create --site local --hosts 2 --walltime 1h --idle 5m --wait\n"+
 				"corral glidein create --site local --cluster mine --cpus 8 --slots static\n"+
 				"corral glidein create --site hpc --hosts 4 --cpus 2 --queue short --wait\n"+
@@ -105,6 +105,9 @@ func waitForWorkers(c *cli.Context, p *printer, cl *api.Client, g corral.Glidein
 	if err != nil {
 		p.say("glidein %d stays: see `corral glidein history %d`, or `corral glidein remove %d`", g.ID, g.ID, g.ID)
 		return about{fmt.Sprintf("/v1/glideins/%d", g.ID), err}
+	}
+	if losses := ready.Losses(); losses != "" {
+		p.say("glidein %d: %s", g.ID, losses)
 	}
 	if p.quiet {
 		return nil

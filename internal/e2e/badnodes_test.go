@@ -1,0 +1,158 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/gridsite/gridsitetest"
+)
+
+// What may be wrong with a node, as lines of sh that run in mount namespaces of what Slurm starts there. $root is the
+// site's; $pilot is a program that does as a pilot does, once shadow has put another in the place of the package's.
+const (
+	fullScratch = `for job in "$root"/jobs/corral-pilot-*; do
+	mkdir -p "$job/scratch"; mount -t tmpfs -o size=1m,mode=1777 tmpfs "$job/scratch"
+done`
+	noRoute = `shadow 'exec unshare --net "$pilot" "$@"'`
+	// Clocks of a machine's namespaces differ in how long they have been running, but not in what time it is: this node's
+	// words are written over on their way.
+	badClock = `shadow '"$pilot" "$@" | sed -u "s/\"now\":\"20/\"now\":\"19/"'`
+)
+
+// spoil has a node of a Slurm, by its number, be one on which something is wrong for jobs of the site with that root. It
+// returns the node's name.
+func spoil(t testing.TB, slurm *gridsitetest.Slurm, number int, root, fault string) (node string) {
+	t.Helper()
+	names, err := slurm.Command("sinfo", "-h", "-N", "-p", "normal", "-o", "%N").Output()
+	if err != nil {
+		t.Fatalf("the nodes' names: %v", err)
+	}
+	node = strings.Fields(string(names))[number-1]
+	bin := filepath.Dir(slurm.Command("scontrol").Path)
+	stepd := filepath.Join(filepath.Dir(bin), "sbin", "slurmstepd")
+	script := fmt.Sprintf(`#!/bin/sh
+if [ "$1" != spoilt ]; then exec unshare --mount "$0" spoilt "$@"; fi
+shift
+root='%s'
+shadow() {
+	printf '#!/bin/sh\npilot=%%s\n%%s\n' '%s/pilot' "$1" >"$0.pilot"
+	chmod 755 "$0.pilot"
+	for program in "$root"/packages/*/bin/pilot; do mount --bind "$0.pilot" "$program"; done
+}
+{
+%s
+} </dev/null >>"$0.log" 2>&1
+exec %s "$@"
+`, root, programs+plain, fault, stepd)
+	file := filepath.Join(slurm.Dir, node+".stepd")
+	if err := os.WriteFile(file, []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	pidFile := filepath.Join(slurm.Dir, "run", node+".pid")
+	text, err := os.ReadFile(pidFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	for by := time.Now().Add(time.Minute); syscall.Kill(pid, 0) == nil && time.Now().Before(by); {
+		<-time.After(20 * time.Millisecond)
+	}
+	slurmd := exec.Command(filepath.Join(filepath.Dir(stepd), "slurmd"), "-f", filepath.Join(slurm.Dir, "slurm.conf"), "-N", node, "-d", file)
+	slurmd.Env = append(os.Environ(), "CORRAL_SLURM_DIR="+slurm.Dir+"/", "SLURM_CONF="+slurm.Dir+"/slurm.conf")
+	if out, err := slurmd.CombinedOutput(); err != nil {
+		t.Fatalf("slurmd of %s: %v: %s", node, err, out)
+	}
+	return node
+}
+
+// Three nodes of six are broken. A pilot goes on without them, and who waits for it is told; after three the batch system is
+// asked for others.
+func TestBrokenNodes(t *testing.T) {
+	t.Parallel()
+	u := newUser(t)
+	slurm := startSlurm(t, "NODES=6", "CPUS=3")
+	sshd := u.behindSSH(slurm)
+	root := u.dir + "/far"
+	u.must("up")
+	u.must("site", "create", "hpc", "--contact", sshd.Contact(), "--batch", "slurm", "--root", root, "--wait", "--timeout", "3m")
+	bad := map[string]string{ // :: node → what is said of it
+		spoil(t, slurm, 2, root, fullScratch): "disk of " + root,
+		spoil(t, slurm, 3, root, noRoute):     "no route to corrald at tls:",
+		spoil(t, slurm, 4, root, badClock):    "clock: corrald's is 8",
+	}
+	var ids []string
+	for range corral.AvoidAfter {
+		ids = append(ids, u.must("glidein", "create", "--site", "hpc", "--hosts", "4", "--walltime", "1m", "-q"))
+	}
+	for _, id := range ids {
+		u.must("glidein", "wait", id, "--timeout", "1m")
+		g, history := u.glidein(id), u.must("glidein", "history", id)
+		if g.CPUsNow != 1 || len(g.Losses()) == 0 || !strings.HasPrefix(g.Losses(), "1 of 4 hosts work; ") {
+			t.Errorf("glidein %s has %d cpus, and of its hosts it says %q", id, g.CPUsNow, g.Losses())
+		}
+		for node, words := range bad {
+			if want := "node " + node + ": " + words; !strings.Contains(history, want) || !strings.Contains(g.Losses(), want) {
+				t.Errorf("no %q in %q, or in\n%s", want, g.Losses(), history)
+			}
+		}
+	}
+	a := u.corral("glidein", "create", "--site", "hpc", "--hosts", "3", "--walltime", "1m", "--wait", "--timeout", "1m", "-q")
+	id := strings.TrimSpace(a.stdout)
+	if g := u.glidein(id); a.code != 0 || a.stderr != "" || g.CPUsNow != 3 {
+		t.Errorf("the next one: exit code %d, %d cpus of 3: %s", a.code, g.CPUsNow, a.stderr)
+	}
+	excluded := u.excluded(slurm, id)
+	for node := range bad {
+		if !slices.Contains(excluded, node) {
+			t.Errorf("Slurm was asked for other nodes than %v, and not for others than %s", excluded, node)
+		}
+	}
+	for _, w := range u.workers() {
+		if bad[w.Host] != "" {
+			t.Errorf("a worker of %s is registered", w.Host)
+		}
+	}
+	u.must("site", "remove", "hpc", "--wait", "--timeout", "2m")
+	if left := queue(t, slurm); left != "" {
+		t.Errorf("left in the queue: %s", left)
+	}
+	if _, err := os.Stat(root); !os.IsNotExist(err) {
+		t.Errorf("the root is still there: %v", err)
+	}
+	for _, id := range ids {
+		if a := u.glidein(id).Attempts[0]; a.Workers != 1 || len(a.Lost) != 3 {
+			t.Errorf("attempt of glidein %s had %d workers at once, and lost %v", id, a.Workers, a.Lost)
+		}
+	}
+	u.must("down")
+}
+
+// excluded returns the nodes which Slurm was asked to keep the last attempt of a glidein off.
+func (u *user) excluded(slurm *gridsitetest.Slurm, id string) []string {
+	u.t.Helper()
+	attempts := u.glidein(id).Attempts
+	out, err := slurm.Command("squeue", "-h", "-j", attempts[len(attempts)-1].SiteJobID, "-o", "%x").Output()
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	names, err := slurm.Command("scontrol", "show", "hostnames", strings.TrimSpace(string(out))).Output()
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	return strings.Fields(string(names))
+}
