@@ -233,6 +233,14 @@ func TestSlurmInvalid(t *testing.T) {
 		func(s *gridsite.JobSpec) { s.Lines = []string{"--nice=1\ntouch /tmp/x"} },
 		func(s *gridsite.JobSpec) { s.Lines = []string{"#SBATCH -a 1-9"} },
 		func(s *gridsite.JobSpec) { s.Lines = []string{"--array=1-9"} },
+		func(s *gridsite.JobSpec) { s.Lines = []string{"--nice=1 --array 1-9"} },
+		func(s *gridsite.JobSpec) { s.Lines = []string{"#SBATCH --wait"} },
+		func(s *gridsite.JobSpec) { s.Lines = []string{"-W"} },
+		func(s *gridsite.JobSpec) { s.Lines = []string{"--test-only"} },
+		func(s *gridsite.JobSpec) { s.Lines = []string{"--mem=1G -Mother"} },
+		func(s *gridsite.JobSpec) { s.Lines = []string{"--clusters=all"} },
+		func(s *gridsite.JobSpec) { s.Lines = []string{"#SBATCH hetjob"} },
+		func(s *gridsite.JobSpec) { s.Lines = []string{"#SBATCH packjob"} },
 		func(s *gridsite.JobSpec) { s.Exclude = []string{"--wrap=x"} },
 		func(s *gridsite.JobSpec) { s.GPUs = -1 },
 		func(s *gridsite.JobSpec) { s.Tag = "a b" },
@@ -242,6 +250,53 @@ func TestSlurmInvalid(t *testing.T) {
 		if _, err := gridsite.NewSlurm(nil, "/srv").Submit(t.Context(), spec); corral.KindOf(err) != corral.Invalid {
 			t.Errorf("Submit(%+v) = %v, want invalid", spec, err)
 		}
+	}
+}
+
+// An alias that a site's profile sets, or a variable with which users change what Slurm's commands do, changes nothing.
+func TestSlurmEnvironment(t *testing.T) {
+	t.Parallel()
+	conn := withVariables{startSlurm(t).On(dial(t)), []string{"SLURM_CLUSTERS=elsewhere", "SQUEUE_FORMAT=%i", "SQUEUE_STATES=RUNNING",
+		"SBATCH_PARTITION=nowhere", "SBATCH_CLUSTERS=elsewhere", "SCANCEL_STATE=RUNNING", "SACCT_FORMAT=User"}}
+	s := gridsite.NewSlurm(conn, filepath.Join(t.TempDir(), "root"))
+	spec := jobSpec(t.Name(), "exit 3")
+	if _, err := s.Submit(t.Context(), spec); err != nil {
+		t.Fatal(err)
+	}
+	if job := await(t, s, spec.Tag); job.Exit == nil || *job.Exit != 3 {
+		t.Errorf("it ended as %+v", job)
+	}
+}
+
+// withVariables is a site at which a user has set some.
+type withVariables struct {
+	gridsite.Conn
+	variables []string
+}
+
+func (c withVariables) Run(ctx context.Context, cmd gridsite.Command) (gridsite.Result, error) {
+	cmd.Argv = append(append([]string{"env"}, c.variables...), cmd.Argv...)
+	return c.Conn.Run(ctx, cmd)
+}
+
+// What Slurm's accounting still calls running is over when the queue does not have it: accounting may never learn.
+func TestSlurmAccountingIsLate(t *testing.T) {
+	t.Parallel()
+	cluster := startSlurm(t)
+	real := cluster.Command("squeue").Path
+	forgets := withCommand(t, "squeue", `[ ! -e "$0.forgets" ] || exit 0; exec `+real+` "$@"`).(siteConn)
+	knows := withCommand(t, "sacct", `while [ "$1" != -j ]; do shift; done; echo "$2|RUNNING"`).(siteConn)
+	conn := siteConn{cluster.On(dial(t)), forgets.bin + ":" + knows.bin + ":" + filepath.Dir(real)}
+	s := slurmSite{t, gridsite.NewSlurm(conn, filepath.Join(t.TempDir(), "root")), cluster, ""}
+	tag, id := s.submit("sleep 1000", nil)
+	s.running(tag)
+	killBatchScript(t, id)
+	gridsitetest.Until(t, "the job is over", func() bool { return s.command("squeue", "-h", "-j", id, "-t", "RUNNING,COMPLETING") == "" })
+	if err := os.WriteFile(filepath.Join(forgets.bin, "squeue.forgets"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if job := await(t, s, tag); job.Killed != gridsite.ByDisappeared || job.ID != id {
+		t.Errorf("it ended as %+v", job)
 	}
 }
 

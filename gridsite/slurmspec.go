@@ -61,8 +61,9 @@ func timeLimit(d time.Duration) string {
 	return fmt.Sprintf("%d-%02d:%02d:%02d", n/86400, n/3600%24, n/60%60, n%60)
 }
 
-// arrayLine is a line that would make many jobs of one.
-var arrayLine = regexp.MustCompile(`^(#SBATCH\s+)?(-a|--arr)`)
+// notOneJob are options with which sbatch does not queue one job on this cluster and return: they may stand anywhere in
+// a line, and be cut short.
+var notOneJob = regexp.MustCompile(`(^|\s)(-a|--ar|-W|--wait(=|\s|$)|--te|-M|--clusters|hetjob|packjob)`)
 
 // checkSlurm looks at what becomes an argument or a line of a script: nothing in it may begin another one.
 func checkSlurm(spec JobSpec) error {
@@ -79,8 +80,9 @@ func checkSlurm(spec JobSpec) error {
 	for i, line := range spec.Lines {
 		place := fmt.Sprintf("site_options[%d]", i)
 		word(place, line)
-		if arrayLine.MatchString(line) {
-			errs = append(errs, corral.ErrorAt(corral.Invalid, place, "%q: a pilot is one job, not an array of them", line))
+		comment := strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "#SBATCH")
+		if option := notOneJob.FindString(line); option != "" && !comment {
+			errs = append(errs, corral.ErrorAt(corral.Invalid, place, "%q: a pilot is one job of this cluster, which %s would change", line, strings.TrimSpace(option)))
 		}
 	}
 	for i, node := range spec.Exclude {

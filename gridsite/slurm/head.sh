@@ -3,7 +3,7 @@
 
 # Nothing in the user's environment changes what Slurm's commands do, and print.
 for name in $(env | sed -n 's/^\(S\(BATCH\|QUEUE\|CANCEL\|ACCT\)_[A-Z_]*\)=.*/\1/p'); do unset "$name"; done
-unset SLURM_TIME_FORMAT
+unset SLURM_TIME_FORMAT SLURM_CLUSTERS
 me=$(id -un)
 
 command -v sbatch >/dev/null || { echo 'there is no sbatch here' >&2 && exit 3; }

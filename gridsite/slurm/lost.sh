@@ -1,16 +1,16 @@
 # lost.sh ROOT <TAG JOBID: for jobs that left no status and are not in the queue, or have ended there. Slurm's last
-# word on them becomes their status, unless it says that they are there. Prints "jobs", what their directories
+# word on them becomes their status, unless the queue has them after all. Prints "jobs", what their directories
 # say then, and "end".
 
 exec 3<&0 </dev/null
 root=$1
 pairs=$(cat <&3)
 ids=$(echo "$pairs" | sed 's/.* //' | grep '^[0-9]' | sort -u | paste -s -d , -)
-states=
+queue= states=
 if [ -n "$ids" ]; then
 	slurm squeue -h -u "$me" -t all -o '%A %T' || exit 1
-	states=$said
-	# The queue forgets jobs after some minutes; accounting, where there is any, does not.
+	queue=$said states=$said
+	# The queue forgets jobs after some minutes; accounting, where there is any, does not. It may never learn of an end.
 	! command -v sacct >/dev/null || states="$states
 $(sacct -n -P -X -j "$ids" -o JobIDRaw,State 2>/dev/null | tr '|' ' ')"
 fi
@@ -41,7 +41,7 @@ bury() {
 	if started_before; then
 		slurm scancel "$id" || return 0
 		state=PREEMPTED
-	elif [ -n "$(echo "$line" | unended)" ]; then
+	elif [ -n "$(echo "$queue" | grep "^$id " | unended)" ]; then
 		return 0
 	fi
 	word "${state%% *}"
