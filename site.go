@@ -60,8 +60,9 @@ type Site struct {
 
 	BatchOptions             // of each pilot, unless its glidein says otherwise
 	Limits       SiteLimits  `json:"limits"`
-	Facts        *SiteFacts  `json:"facts,omitempty"`  // what a probe found; nil: none was made
-	Trouble      SiteTrouble `json:"trouble,omitzero"` // what keeps corrald from the site at present
+	Facts        *SiteFacts  `json:"facts,omitempty"`         // what a probe found; nil: none was made
+	Trouble      SiteTrouble `json:"trouble,omitzero"`        // what keeps corrald from the site at present
+	RelayTrouble string      `json:"relay_trouble,omitempty"` // why the relay does not run that pilots there are to have
 }
 
 // BatchOptions are what a batch system may be told of a pilot beside its shape, in words of its own.

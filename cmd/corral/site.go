@@ -154,6 +154,7 @@ var siteTable = listing[corral.Site]{
 		{"site options", func(s corral.Site) any { return strings.Join(s.SiteOptions, "; ") }},
 		{"max queued", func(s corral.Site) any { return unless(s.Limits.MaxQueued) }},
 		{"max running", func(s corral.Site) any { return unless(s.Limits.MaxRunning) }},
+		{"relay", func(s corral.Site) any { return s.RelayTrouble }},
 		{"probed", func(s corral.Site) any {
 			if s.Facts == nil {
 				return ""
@@ -166,6 +167,7 @@ var siteTable = listing[corral.Site]{
 // siteState is the site's state, with what keeps corrald from it.
 func siteState(s corral.Site) any {
 	switch {
+	case s.State.Terminal(): // nothing is asked of it any more
 	case s.Trouble.LoginNeeded:
 		return string(s.State) + " (login needed)"
 	case s.Trouble.Why != "":
@@ -176,7 +178,7 @@ func siteState(s corral.Site) any {
 
 // siteReason is why the site is as siteState says.
 func siteReason(s corral.Site) any {
-	if s.Trouble.Why != "" {
+	if s.Trouble.Why != "" && !s.State.Terminal() {
 		return fmt.Sprintf("since %s: %s", when(s.Trouble.Since), s.Trouble.Why)
 	}
 	return s.Reason

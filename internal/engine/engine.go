@@ -148,12 +148,14 @@ const (
 // run steps until ctx ends or the site needs nothing any more.
 func (l *siteLoop) run(ctx context.Context) {
 	defer l.close()
+	defer l.endRelay()
 	for {
 		recorded, registered := l.e.db.Changed(store.Subject{Object: store.ObjectSite, ID: int64(l.id)}), l.e.clusters.Changed()
 		moved, loggedIn := l.e.db.Changed(store.Subject{Object: store.ObjectCluster}), l.e.logins.next()
 		next, err := l.step(ctx, time.Now())
 		switch {
 		case errors.Is(err, errNothingLeft):
+			l.endRelay()
 			l.e.cfg.Reach.Leave(l.id)
 			return
 		case ctx.Err() != nil:

@@ -53,6 +53,9 @@ func (e *Engine) ProbeNetwork(ctx context.Context, site corral.Site, cluster cor
 	case none != nil && strings.HasPrefix(site.Contact, "ssh:") && !cluster.Attached && onLoopback(cluster.Collector):
 		p.Broker = corral.BrokerRelay
 		p.Reason = "the pool listens on " + cluster.Collector + ", which no other machine reaches: the site's relay stands for it on each node"
+		if site.RelayTrouble != "" {
+			p.Broker, p.Reason = "", "the pool listens on "+cluster.Collector+", which no other machine reaches, and the site's relay does not run: "+site.RelayTrouble
+		}
 	case none != nil:
 		p.Reason = none.Error()
 	}

@@ -125,6 +125,11 @@ func (r *Reach) ssh(site corral.Site) (*gridsite.SSH, error) {
 	return s, nil
 }
 
+// another returns a second connection to an ssh site, which whoever asks for it closes.
+func (r *Reach) another(site corral.Site) (*gridsite.SSH, error) {
+	return gridsite.NewSSH(site.Contact, r.options)
+}
+
 // giveUp closes a connection that waits for its site to be created, unless it is that site's by now.
 func (r *Reach) giveUp(site corral.Site, s *gridsite.SSH) {
 	r.mu.Lock()

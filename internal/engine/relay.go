@@ -24,6 +24,7 @@ const (
 	relayPauseMin = 500 * time.Millisecond // before a relay that was lost is started again; it doubles
 	relayPauseMax = 15 * time.Second
 	relayEndTime  = 2 * time.Second
+	relayRoomTime = 5 * time.Second // for the first command beside a relay
 )
 
 // A siteRelay keeps a relay on a site's head node, through which the site's workers reach corrald and its pools: it is
@@ -33,10 +34,12 @@ type siteRelay struct {
 	site   corral.Site
 	cancel context.CancelFunc
 	ended  chan struct{}
+	again  chan struct{} // has one when the site is back: then the pause before the next try is over
+	own    *gridsite.SSH // nil: its session is one of the site's connection
 
 	mu        sync.Mutex // guards following
-	addresses []string   // HOST:PORT; none: it never began
-	trouble   string     // why it did not begin, or ended
+	addresses []string   // HOST:PORT, of the last one; none: it never began
+	trouble   string     // why it did not begin, or ended; empty: it runs, or was not tried yet
 }
 
 // mayRelay reports whether workers of a glidein get the relay's addresses. Where it is left to us they do unless it is
@@ -53,25 +56,55 @@ func mayRelay(site corral.Site, g corral.Glidein, needs map[corral.ClusterID]rec
 	return !outbound || condor && onLoopback(n.Cluster.Collector)
 }
 
+// needsRelay reports whether a glidein that may have the relay can do nothing without.
+func needsRelay(site corral.Site, g corral.Glidein, needs map[corral.ClusterID]reconcile.Need) bool {
+	if !mayRelay(site, g, needs) {
+		return false
+	}
+	cutOff := site.Facts != nil && site.Facts.Outbound != nil && !*site.Facts.Outbound
+	n, condor := needs[g.Cluster]
+	return g.Broker == corral.BrokerRelay || cutOff || condor && onLoopback(n.Cluster.Collector)
+}
+
 // onLoopback reports whether a pool listens where only its own machine reaches it.
 func onLoopback(collector string) bool {
 	a, err := netip.ParseAddrPort(collector)
 	return err == nil && a.Addr().IsLoopback()
 }
 
+// relayLacks says of each glidein that needs the site's relay why that is not there.
+func (l *siteLoop) relayLacks(w reconcile.World) map[corral.GlideinID]string {
+	if l.relay == nil {
+		return nil
+	}
+	_, trouble := l.relay.state()
+	if trouble == "" {
+		return nil
+	}
+	lacks := map[corral.GlideinID]string{}
+	for _, g := range w.Glideins {
+		if g.Asked == corral.AskNothing && needsRelay(w.Site, g, w.Needs) {
+			lacks[g.ID] = "the site's relay does not run: " + trouble
+		}
+	}
+	return lacks
+}
+
 // keepRelay starts the site's relay when there is an attempt that was told of it, as one may that an earlier corrald
-// submitted, and ends it after the last of them.
+// submitted, and ends it after the last of them, unless a glidein waits for it.
 func (l *siteLoop) keepRelay(ctx context.Context, w reconcile.World) {
-	wanted := false
+	wanted := len(w.NoRelay) > 0
 	for _, g := range w.Glideins {
 		wanted = wanted || len(g.Live()) > 0 && mayRelay(w.Site, g, w.Needs)
 	}
 	switch {
 	case wanted:
 		l.startRelay(ctx, w.Site)
-	case l.relay != nil && !l.relayAwaited:
-		l.relay.end()
-		l.relay = nil
+		if l.lastTrouble != "" { // until now
+			l.relay.retry()
+		}
+	case !l.relayAwaited:
+		l.endRelay()
 	}
 	l.relayAwaited = false
 }
@@ -81,12 +114,27 @@ func (l *siteLoop) startRelay(ctx context.Context, site corral.Site) {
 		return
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	l.relay = &siteRelay{e: l.e, site: site, cancel: cancel, ended: make(chan struct{})}
+	l.relay = &siteRelay{e: l.e, site: site, cancel: cancel, ended: make(chan struct{}), again: make(chan struct{}, 1)}
 	go l.relay.run(ctx)
 }
 
-// awaitsRelay reports whether an attempt that is about to be submitted must wait until the relay has an address to be
-// told. One that may do without waits for the first try only.
+// endRelay ends the relay, if there is one, and does not wait for a site that does not answer.
+func (l *siteLoop) endRelay() {
+	if l.relay == nil {
+		return
+	}
+	l.relay.cancel()
+	patience := time.NewTimer(relayEndTime)
+	defer patience.Stop()
+	select {
+	case <-l.relay.ended:
+	case <-patience.C:
+	}
+	l.relay = nil
+}
+
+// awaitsRelay reports whether an attempt that is about to be submitted must wait until the relay was tried for the first
+// time. What comes of it for those that need it, the next step knows.
 func (l *siteLoop) awaitsRelay(ctx context.Context, w reconcile.World, a reconcile.Action) bool {
 	s, ok := a.(reconcile.Submit)
 	if !ok || s.Kind != corral.PilotJob {
@@ -99,7 +147,7 @@ func (l *siteLoop) awaitsRelay(ctx context.Context, w reconcile.World, a reconci
 	l.startRelay(ctx, w.Site)
 	l.relayAwaited = true
 	addresses, trouble := l.relay.state()
-	return len(addresses) == 0 && (trouble == "" || g.Broker == corral.BrokerRelay)
+	return len(addresses) == 0 && trouble == "" || trouble != "" && needsRelay(w.Site, *g, w.Needs)
 }
 
 // relayed returns the addresses of the relay that workers of a glidein are told.
@@ -111,33 +159,21 @@ func (l *siteLoop) relayed(w reconcile.World, g corral.Glidein) []string {
 	return addresses
 }
 
-// relayTrouble is why glideins wait that are to have a relay; empty if none does.
-func (l *siteLoop) relayTrouble() string {
-	if l.relay == nil {
-		return ""
-	}
-	addresses, trouble := l.relay.state()
-	if len(addresses) > 0 {
-		return ""
-	}
-	return trouble
-}
-
-// noteRelay tells, once, why glideins wait for the site's relay.
+// noteRelay records why the site's relay does not run, with the site and in the history of the glideins that may need it.
 func (l *siteLoop) noteRelay(ctx context.Context, w reconcile.World) error {
-	why := l.relayTrouble()
-	if why == l.relayNoted {
+	why := ""
+	if l.relay != nil {
+		_, why = l.relay.state()
+	}
+	if why == w.Site.RelayTrouble {
 		return nil
 	}
-	l.relayNoted = why
-	if why == "" {
-		return nil
-	}
-	return l.e.db.Write(ctx, Actor, func(tx *store.Tx) error {
-		var errs []error
+	return l.write(ctx, func(tx *store.Tx) error {
+		_, err := tx.SetSite(l.id, func(s *corral.Site) { s.RelayTrouble = why })
+		errs := []error{err}
 		for _, g := range w.Glideins {
-			if mayRelay(w.Site, g, w.Needs) {
-				errs = append(errs, tx.Log(store.ObjectGlidein, int64(g.ID), "relay", "the site's relay does not start: "+why))
+			if why != "" && mayRelay(w.Site, g, w.Needs) {
+				errs = append(errs, tx.Log(store.ObjectGlidein, int64(g.ID), "relay", "the site's relay does not run: "+why))
 			}
 		}
 		return errors.Join(errs...)
@@ -164,32 +200,39 @@ func (r *siteRelay) set(addresses []string, trouble string) {
 	}
 }
 
-// end ends the relay, and does not wait for a site that does not answer.
-func (r *siteRelay) end() {
-	r.cancel()
-	patience := time.NewTimer(relayEndTime)
-	defer patience.Stop()
+// retry ends the pause before the next try, if there is one.
+func (r *siteRelay) retry() {
+	if _, trouble := r.state(); trouble == "" {
+		return
+	}
 	select {
-	case <-r.ended:
-	case <-patience.C:
+	case r.again <- struct{}{}:
+	default:
 	}
 }
 
 func (r *siteRelay) run(ctx context.Context) {
 	defer close(r.ended)
+	defer func() {
+		if r.own != nil {
+			_ = r.own.Close() // nothing was left to be written
+		}
+	}()
 	for pause := relayPauseMin; ; pause = min(2*pause, relayPauseMax) {
 		began := time.Now()
 		err := r.serve(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		r.set(nil, err.Error())
+		r.set(nil, oneLine(troubleOf(err).Why))
 		if time.Since(began) > relayPauseMax {
 			pause = relayPauseMin
 		}
 		r.e.lg.Warn("the relay is lost", "site", r.site.Name, "err", err, "again_in", pause)
 		select {
 		case <-time.After(pause):
+		case <-r.again:
+			pause = relayPauseMin
 		case <-ctx.Done():
 			return
 		}
@@ -200,27 +243,17 @@ func (r *siteRelay) run(ctx context.Context) {
 func (r *siteRelay) serve(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	dir, err := staging.Dir(r.site.Root, packages.Package{Name: r.site.Package, Digest: r.site.PackageDigest})
-	if err != nil {
-		return err
-	}
-	access, err := r.e.open(ctx, r.site)
-	if err != nil {
-		return fmt.Errorf("reaching the site: %w", err)
-	}
-	defer access.Conn.Close()
-	conn, ok := access.Conn.(gridsite.Streamer)
-	if !ok {
-		return corral.Errorf(corral.Unsatisfiable, "a site with contact %s can have no relay", r.site.Contact)
-	}
-	stdio, err := conn.Stream(ctx, gridsite.Command{Argv: []string{path.Join(dir, pilotInPackage), "relay", "--root", r.site.Root}})
+	stdio, err := r.start(ctx)
 	if err != nil {
 		return err
 	}
 	defer stdio.Close()
 	s, err := relay.Open(ctx, stdio)
 	if err != nil {
-		return errors.Join(err, stdio.Wait())
+		if why := stdio.Wait(); why != nil { // what the command says of it is more than that it said nothing else
+			return why
+		}
+		return err
 	}
 	r.e.lg.Info("the relay serves", "site", r.site.Name, "addresses", s.Addresses)
 	r.set(s.Addresses, "")
@@ -230,6 +263,51 @@ func (r *siteRelay) serve(ctx context.Context) error {
 		return ctx.Err()
 	}
 	return errors.Join(corral.Errorf(corral.Unavailable, "the connection with the relay ended"), stdio.Wait())
+}
+
+// start starts the command on the site's connection, and where that has no session to spare, on one of its own.
+func (r *siteRelay) start(ctx context.Context) (gridsite.Stream, error) {
+	dir, err := staging.Dir(r.site.Root, packages.Package{Name: r.site.Package, Digest: r.site.PackageDigest})
+	if err != nil {
+		return nil, err
+	}
+	cmd := gridsite.Command{Argv: []string{path.Join(dir, pilotInPackage), "relay", "--root", r.site.Root}}
+	if r.own != nil {
+		return r.startAlone(ctx, cmd)
+	}
+	access, err := r.e.open(ctx, r.site)
+	if err != nil {
+		return nil, fmt.Errorf("reaching the site: %w", err)
+	}
+	defer access.Conn.Close()
+	conn, ok := access.Conn.(gridsite.Streamer)
+	if !ok {
+		return nil, corral.Errorf(corral.Unsatisfiable, "a site with contact %s can have no relay", r.site.Contact)
+	}
+	stdio, err := conn.Stream(ctx, cmd)
+	if err != nil {
+		return nil, err
+	}
+	beside, cancel := context.WithTimeout(ctx, relayRoomTime)
+	defer cancel()
+	if _, err := access.Conn.Run(beside, gridsite.Command{Argv: []string{"true"}}); beside.Err() == nil || err == nil {
+		return stdio, nil // an error that is not for lack of time is the connection's, and the stream has it too
+	}
+	_ = stdio.Close()
+	if r.own, err = r.e.cfg.Reach.another(r.site); err != nil {
+		return nil, err
+	}
+	return r.startAlone(ctx, cmd)
+}
+
+func (r *siteRelay) startAlone(ctx context.Context, cmd gridsite.Command) (gridsite.Stream, error) {
+	stdio, err := r.own.Stream(ctx, cmd)
+	var login *gridsite.LoginError
+	if errors.As(err, &login) {
+		return nil, corral.Errorf(corral.Unavailable, "the sshd there has one session for each connection, commands and the relay need two (MaxSessions 2 in its sshd_config),"+
+			" and a second connection is not let in without a person's help: %w", login)
+	}
+	return stdio, err
 }
 
 // connect is the relay's gate: each attempt of the site may be connected with the worker port, and with its own pool.

@@ -47,7 +47,6 @@ type siteLoop struct {
 	probesEnded  bool                       // those of an earlier corrald
 	relay        *siteRelay                 // nil: no attempt needs one
 	relayAwaited bool                       // by an attempt that is about to be submitted
-	relayNoted   string                     // what glideins were told of it last
 	trouble      time.Duration              // present back-off
 	lastTrouble  string
 }
@@ -190,6 +189,7 @@ func (l *siteLoop) load(ctx context.Context) (reconcile.World, error) {
 	if err != nil {
 		return w, fmt.Errorf("loading site %d: %w", l.id, err)
 	}
+	w.NoRelay = l.relayLacks(w)
 	return w, nil
 }
 

@@ -30,7 +30,8 @@ type World struct {
 	Lifetimes Lifetimes                 // of new tokens
 	Missed    map[string]time.Time      // :: digest of a package → when a pilot began that did not find it installed
 
-	Hopeless map[corral.JobID]time.Time // :: attempt that waits → since when its site has said that it never starts
+	Hopeless map[corral.JobID]time.Time  // :: attempt that waits → since when its site has said that it never starts
+	NoRelay  map[corral.GlideinID]string // :: glidein that needs the site's relay → why that does not run
 }
 
 // An Action is one thing to do at a site. The engine performs actions in order.

@@ -13,6 +13,7 @@ alter table sites add column facts text check (json_type(facts) = 'object');
 alter table sites add column login_needed integer not null default 0 check (login_needed in (0, 1));
 alter table sites add column trouble text not null default '' check (trouble <> '' or login_needed = 0);
 alter table sites add column trouble_at_ms integer check ((trouble = '') = (trouble_at_ms is null));
+alter table sites add column relay_trouble text not null default '';
 
 alter table clusters add column schedd_address text not null default '' check (schedd_address = '' or attached = 1);
 

@@ -219,7 +219,7 @@ CREATE TABLE sites (
 	state          text not null check (state in ('NEW', 'STAGING', 'READY', 'EXITING', 'REMOVING', 'DELETED', 'FAILED')),
 	reason         text not null,
 	created_at_ms  integer not null,
-	updated_at_ms  integer not null, head_batch text not null default 'fork' check (head_batch <> ''), queue text not null default '', account text not null default '', qos text not null default '', features text not null default '', site_options text check (json_type(site_options) = 'array'), max_queued integer not null default 0 check (max_queued >= 0), max_running integer not null default 0 check (max_running >= 0), facts text check (json_type(facts) = 'object'), login_needed integer not null default 0 check (login_needed in (0, 1)), trouble text not null default '' check (trouble <> '' or login_needed = 0), trouble_at_ms integer check ((trouble = '') = (trouble_at_ms is null)),
+	updated_at_ms  integer not null, head_batch text not null default 'fork' check (head_batch <> ''), queue text not null default '', account text not null default '', qos text not null default '', features text not null default '', site_options text check (json_type(site_options) = 'array'), max_queued integer not null default 0 check (max_queued >= 0), max_running integer not null default 0 check (max_running >= 0), facts text check (json_type(facts) = 'object'), login_needed integer not null default 0 check (login_needed in (0, 1)), trouble text not null default '' check (trouble <> '' or login_needed = 0), trouble_at_ms integer check ((trouble = '') = (trouble_at_ms is null)), relay_trouble text not null default '',
 	constraint package_with_digest check ((package = '') = (package_digest = '')),
 	constraint times_in_order check (updated_at_ms >= created_at_ms)
 ) strict;
@@ -322,8 +322,8 @@ insert into packages values (2, 'p-1-x86_64-linux-static', 'ada', 'p', '1', 'lin
 insert into replicas values (1, 1);
 insert into runs values (1, 'ada', 1, 'lambda', '/runs/1', '{"clustering":"","retries":0,"stall_s":0,"default_runtime_s":0}', NULL, 'RUNNING', '', 0, 0, 0, 0, 0, 0, 0, NULL, 1795322572027, NULL, 1795322572027);
 insert into runs values (2, 'ada', 1, 'lambda', '/runs/2', '{"clustering":"","retries":0,"stall_s":0,"default_runtime_s":0}', NULL, 'FAILED', '', 3, 0, 0, 0, 2, 1, 0, '{"makespan_s":0,"cumulative_task_time_s":0,"cpus":2,"parallelism":0,"critical_path_s":0,"lower_bound_s":0,"list_schedule_s":0,"makespan_over_lower_bound":0,"makespan_over_list_schedule":0,"lost_work_s":0,"requeued":0,"retries_used":0,"wait_for_workers_s":0}', 1795322572086, 1795322572087, 1795322572095);
-insert into sites values (1, 'local', 'ada', 'local:', 'fork', '/srv/corral', '', '', '', 'embedded-1.0', 'sha256:00', 'READY', 'installed', 1795322571706, 1795322572095, 'fork', 'long', '', '', '', '["--exclusive"]', 3, 10, '{"at":"2026-11-22T04:42:51.706Z","batch":"slurm 22.05.8","queues":[{"name":"long","max_nodes":4}],"free_mib":0}', 1, 'no key', 1795322571706);
-insert into sites values (2, 'other', 'ada', 'local:', 'fork', '/srv/corral', '', '', '', '', '', 'NEW', '', 1795322571986, 1795322571986, 'fork', '', '', '', '', NULL, 0, 0, NULL, 0, '', NULL);
+insert into sites values (1, 'local', 'ada', 'local:', 'fork', '/srv/corral', '', '', '', 'embedded-1.0', 'sha256:00', 'READY', 'installed', 1795322571706, 1795322572095, 'fork', 'long', '', '', '', '["--exclusive"]', 3, 10, '{"at":"2026-11-22T04:42:51.706Z","batch":"slurm 22.05.8","queues":[{"name":"long","max_nodes":4}],"free_mib":0}', 1, 'no key', 1795322571706, '');
+insert into sites values (2, 'other', 'ada', 'local:', 'fork', '/srv/corral', '', '', '', '', '', 'NEW', '', 1795322571986, 1795322571986, 'fork', '', '', '', '', NULL, 0, 0, NULL, 0, '', NULL, '');
 insert into sqlite_sequence values ('history', 38);
 insert into sqlite_sequence values ('clusters', 2);
 insert into sqlite_sequence values ('sites', 2);
