@@ -14,7 +14,7 @@ import (
 // A pilot may have this machine dial its node, which must not make a port scanner of it: see ADR 27.
 const (
 	maxCalls     = 128                    // at a time, of all pilots
-	callInterval = 500 * time.Millisecond // between two calls for one attempt; a pilot asks again after a second
+	callInterval = 500 * time.Millisecond // between two calls for one attempt, when each of its hosts has had one
 )
 
 // callBacks bounds the calls that pilots ask for.
@@ -22,26 +22,30 @@ type callBacks struct {
 	slots chan struct{} // one for each call
 
 	mu   sync.Mutex                 // guards what follows
-	last map[corral.JobID]time.Time // when a call for the attempt began, not longer ago than callInterval
+	used map[corral.JobID]time.Time // until when the calls of an attempt last, at one each callInterval; not past
 }
 
 func newCallBacks() callBacks {
-	return callBacks{slots: make(chan struct{}, maxCalls), last: map[corral.JobID]time.Time{}}
+	return callBacks{slots: make(chan struct{}, maxCalls), used: map[corral.JobID]time.Time{}}
 }
 
-// admit reports whether the attempt may have a call now.
-func (c *callBacks) admit(attempt corral.JobID, now time.Time) bool {
+// admit reports whether the attempt may have a call now. The hosts of one start at the same time, and each asks once.
+func (c *callBacks) admit(attempt corral.JobID, hosts int, now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for a, t := range c.last {
-		if now.Sub(t) >= callInterval {
-			delete(c.last, a)
+	for a, t := range c.used {
+		if !t.After(now) {
+			delete(c.used, a)
 		}
 	}
-	if _, recent := c.last[attempt]; recent {
+	until, busy := c.used[attempt]
+	if !busy {
+		until = now
+	}
+	if until.Sub(now) > time.Duration(hosts-1)*callInterval {
 		return false
 	}
-	c.last[attempt] = now
+	c.used[attempt] = until.Add(callInterval)
 	return true
 }
 
@@ -66,8 +70,8 @@ func (p *Port) call(ctx context.Context, s *session, m *message) (string, error)
 			}
 		}
 	}
-	if !p.calls.admit(s.attempt, time.Now()) {
-		return "", corral.Errorf(corral.Unavailable, "this attempt was called back less than %v ago", callInterval)
+	if !p.calls.admit(s.attempt, s.hosts, time.Now()) {
+		return "", corral.Errorf(corral.Unavailable, "the hosts of this attempt were called back less than %v ago", callInterval)
 	}
 	select {
 	case p.calls.slots <- struct{}{}:

@@ -107,18 +107,22 @@ func TestCallsOfAnAttemptAreAnIntervalApart(t *testing.T) {
 	start := time.Now()
 	for _, tt := range []struct {
 		attempt corral.JobID
+		hosts   int
 		after   time.Duration
 		want    bool
 	}{
-		{1, 0, true}, {1, callInterval - 1, false}, {2, callInterval - 1, true}, {1, callInterval, true}, {1, callInterval + 1, false},
+		{1, 1, 0, true}, {1, 1, callInterval - 1, false}, {2, 1, callInterval - 1, true}, {1, 1, callInterval, true}, {1, 1, callInterval + 1, false},
+		// All hosts of an attempt ask when it starts; and then they have an interval together.
+		{3, 3, 0, true}, {3, 3, 0, true}, {3, 3, 1, true}, {3, 3, 2, false}, {3, 3, callInterval, true}, {3, 3, callInterval + 1, false},
+		{3, 3, time.Minute, true}, {3, 3, time.Minute, true}, {3, 3, time.Minute, true}, {3, 3, time.Minute, false},
 	} {
-		if got := calls.admit(tt.attempt, start.Add(tt.after)); got != tt.want {
-			t.Errorf("attempt %d after %v: admitted %v, want %v", tt.attempt, tt.after, got, tt.want)
+		if got := calls.admit(tt.attempt, tt.hosts, start.Add(tt.after)); got != tt.want {
+			t.Errorf("attempt %d of %d hosts after %v: admitted %v, want %v", tt.attempt, tt.hosts, tt.after, got, tt.want)
 		}
 	}
-	calls.admit(3, start.Add(time.Hour))
-	if len(calls.last) != 1 {
-		t.Errorf("%d attempts are remembered, want the last one", len(calls.last))
+	calls.admit(4, 1, start.Add(time.Hour))
+	if len(calls.used) != 1 {
+		t.Errorf("%d attempts are remembered, want the last one", len(calls.used))
 	}
 }
 
@@ -128,7 +132,7 @@ func TestRemotePilotNamesNoLoopbackAddress(t *testing.T) {
 	p := NewPort(testLog(t), nil)
 	here, there := net.Pipe()
 	t.Cleanup(func() { there.Close() })
-	s := &session{conn: newConn(remote{here}), attempt: 1}
+	s := &session{conn: newConn(remote{here}), attempt: 1, hosts: 1}
 	t.Cleanup(s.close)
 	for _, address := range []string{"127.0.0.1:2000", "[::1]:2000", "[::ffff:127.0.0.1]:2000"} {
 		_, err := p.call(context.Background(), s, &message{Addresses: []string{"198.51.100.1:2000", address}, Nonce: testNonce})

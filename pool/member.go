@@ -11,6 +11,7 @@ import (
 type session struct {
 	*conn
 	attempt corral.JobID
+	hosts   int       // of the attempt
 	began   time.Time // when its hello came
 }
 

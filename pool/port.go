@@ -34,6 +34,7 @@ type Credentials struct {
 // An Admission says what somebody who was admitted belongs to.
 type Admission struct {
 	Attempt    corral.JobID
+	Hosts      int // of the attempt, each of which has a worker; 0: one
 	Glidein    corral.GlideinID
 	Cluster    corral.ClusterID
 	Dispatcher *Dispatcher
@@ -190,7 +191,7 @@ func (p *Port) serveConn(ctx context.Context, nc net.Conn) {
 		refuse(c, err)
 		return
 	}
-	s := &session{conn: c, attempt: adm.Attempt, began: began}
+	s := &session{conn: c, attempt: adm.Attempt, hosts: max(1, adm.Hosts), began: began}
 	s.send(adm.Dispatcher.terms())
 	if m.Hello.Role == RolePilot {
 		_ = nc.SetReadDeadline(time.Time{})

@@ -213,7 +213,7 @@ func (c *Clusters) Admit(ctx context.Context, cred pool.Credentials) (pool.Admis
 	if cluster.Kind == corral.Condor && cred.Role == pool.RoleWorker {
 		return pool.Admission{}, corral.ErrorAt(corral.Forbidden, "attempt "+cred.Tag, "its workers join the HTCondor pool of cluster %s, not corrald", cluster.Name)
 	}
-	return pool.Admission{Attempt: job.ID, Glidein: g.ID, Cluster: g.Cluster, Dispatcher: c.dispatcher(g.Cluster)}, nil
+	return pool.Admission{Attempt: job.ID, Hosts: g.Hosts, Glidein: g.ID, Cluster: g.Cluster, Dispatcher: c.dispatcher(g.Cluster)}, nil
 }
 
 // mayEnter is the decision of Admit.
