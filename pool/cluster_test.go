@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -26,7 +27,13 @@ func TestMain(m *testing.M) {
 	}
 	if address := os.Getenv("POOL_TEST_WORKER"); address != "" {
 		cfg := workerConfig(os.Getenv("POOL_TEST_ID"), address)
-		cfg.Instance = os.Getenv("POOL_TEST_INSTANCE")
+		cfg.Instance, cfg.Scratch = os.Getenv("POOL_TEST_INSTANCE"), os.Getenv("POOL_TEST_SCRATCH")
+		if dir := os.Getenv("POOL_TEST_HIDE"); dir != "" { // this process has file systems of its own
+			if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, ""); err != nil {
+				fmt.Fprintln(os.Stderr, "hiding", dir, err)
+				os.Exit(1)
+			}
+		}
 		_, err := RunWorker(context.Background(), slog.New(slog.DiscardHandler), cfg)
 		if err != nil {
 			os.Exit(1)

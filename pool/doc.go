@@ -14,6 +14,9 @@
 // jobs back. A worker that is stopped cannot do that: who supervises it must kill it, with its tasks,
 // within that time.
 //
-// The package serves one machine and small sites. It has no fair share and no file transfer: a run's
-// directory is one that its workers can see.
+// A run's directory is one that its workers see. Where one does not, the files of each job travel: its inputs are
+// fetched, and what its tasks leave is delivered, over connections of their own (couriers) that carry nothing else. Nothing
+// of that is kept for the next job.
+//
+// The package serves one machine and small sites. It has no fair share.
 package pool

@@ -32,6 +32,7 @@ type conn struct {
 	mu      sync.Mutex // guards what follows
 	out     []byte
 	closing bool
+	room    sync.Cond // of mu: out is shorter than it was, or the connection is closing
 }
 
 // newConn takes nc over. The caller must close it with close or finish.
@@ -40,6 +41,7 @@ func newConn(nc net.Conn) *conn {
 		nc: nc, br: bufio.NewReaderSize(nc, 64<<10),
 		wake: make(chan struct{}, 1), done: make(chan struct{}),
 	}
+	c.room.L = &c.mu
 	go c.write()
 	return c
 }
@@ -121,6 +123,7 @@ func (c *conn) write() {
 		batch, closing := c.out, c.closing
 		c.out = spare[:0]
 		c.mu.Unlock()
+		c.room.Broadcast()
 		if len(batch) > 0 {
 			_ = c.nc.SetWriteDeadline(time.Now().Add(patience(closing)))
 			if _, err := c.nc.Write(batch); err != nil {
@@ -143,6 +146,7 @@ func (c *conn) shut() {
 	c.mu.Lock()
 	c.closing = true
 	c.mu.Unlock()
+	c.room.Broadcast()
 	c.rouse()
 }
 

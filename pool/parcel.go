@@ -88,8 +88,11 @@ func (i *parcelItem) pack(from, dir string) (bool, error) {
 		return false, nil // whatever it is, its task says it better
 	}
 	to := filepath.Join(dir, i.At)
-	if i.Tar = info.IsDir(); i.Tar {
+	switch i.Tar = info.IsDir(); {
+	case i.Tar:
 		return true, tarFolder(from, to)
+	case !info.Mode().IsRegular(): // who reads a named pipe waits for ever
+		return false, fmt.Errorf("%s is neither a file nor a directory", from)
 	}
 	return true, os.Symlink(from, to)
 }
@@ -97,40 +100,50 @@ func (i *parcelItem) pack(from, dir string) (bool, error) {
 // ExecuteParcel runs the tasks of the job in dir one after the other, as a worker of that name would. When ctx
 // ends, the task that runs is cut off, and the others are not begun.
 func ExecuteParcel(ctx context.Context, dir, worker string) error {
-	var p parcelJob
-	if err := readJSON(filepath.Join(dir, ParcelJob), &p); err != nil {
-		return fmt.Errorf("reading the job: %w", err)
+	job, err := unwrap(dir)
+	if err != nil {
+		return err
 	}
-	p.Job.Dir = filepath.Join(dir, "run")
 	host, _ := os.Hostname() // for people
 	x, err := newExecutor(WorkerConfig{ID: worker, Scratch: filepath.Join(dir, "tmp")}, host)
 	if err != nil {
 		return err
 	}
 	defer x.close()
-	for _, folder := range []string{filepath.Join(p.Job.Dir, dataDir), x.scratch.base, filepath.Join(dir, ParcelOut)} {
-		if err := os.MkdirAll(folder, 0o700); err != nil {
-			return err
-		}
-	}
-	for _, i := range p.Inputs {
-		if err := i.put(filepath.Join(dir, ParcelIn), p.Job.Dir, filepath.Join(dataDir, i.Name)); err != nil {
-			return fmt.Errorf("taking input %q: %w", i.Name, err)
-		}
+	if err := errors.Join(os.MkdirAll(x.scratch.base, 0o700), os.MkdirAll(filepath.Join(dir, ParcelOut), 0o700)); err != nil {
+		return err
 	}
 	back := parcelResult{Worker: worker}
 	collected := 0
-	for i := range p.Job.Tasks {
+	for i := range job.Tasks {
 		if ctx.Err() != nil {
 			break
 		}
-		done := parcelTask{Result: x.runUntil(ctx, &p.Job, &p.Job.Tasks[i])}
-		if done.Files, err = collect(dir, &p.Job.Tasks[i], done.Result.Status, &collected); err != nil {
-			return fmt.Errorf("collecting the files of task %s: %w", p.Job.Tasks[i].ID, err)
+		done := parcelTask{Result: x.runUntil(ctx, &job, &job.Tasks[i])}
+		if done.Files, err = collect(dir, &job.Tasks[i], done.Result.Status, &collected); err != nil {
+			return err
 		}
 		back.Tasks = append(back.Tasks, done)
 	}
 	return writeJSON(filepath.Join(dir, ParcelResult), back)
+}
+
+// unwrap makes a run's directory in dir for the job that travelled there, with its inputs.
+func unwrap(dir string) (Job, error) {
+	var p parcelJob
+	if err := readJSON(filepath.Join(dir, ParcelJob), &p); err != nil {
+		return Job{}, fmt.Errorf("reading the job: %w", err)
+	}
+	p.Job.Dir = filepath.Join(dir, "run")
+	if err := os.MkdirAll(filepath.Join(p.Job.Dir, dataDir), 0o700); err != nil {
+		return Job{}, err
+	}
+	for _, i := range p.Inputs {
+		if err := i.put(filepath.Join(dir, ParcelIn), p.Job.Dir, filepath.Join(dataDir, i.Name)); err != nil {
+			return Job{}, fmt.Errorf("taking input %q: %w", i.Name, err)
+		}
+	}
+	return p.Job, nil
 }
 
 // runUntil runs a task, which is cut off when ctx ends.
@@ -164,7 +177,7 @@ func collect(dir string, t *Task, status Status, n *int) ([]parcelItem, error) {
 		i.At = strconv.Itoa(*n)
 		ok, err := i.collect(from, filepath.Join(dir, ParcelOut))
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("collecting %q of task %s: %w", i.Name, t.ID, err)
 		}
 		if ok {
 			*n++

@@ -43,8 +43,8 @@ type Admission struct {
 // A Gate knows the attempts. Its errors are corral.Errors: their sentences are sent to who dialled in,
 // who gives up on Unauthenticated, Forbidden, Conflict and Invalid, and tries again otherwise.
 type Gate interface {
-	// Admit checks the token, comparing digests in constant time, and that a worker's Holder has the
-	// attempt's lease.
+	// Admit checks the token, comparing digests in constant time, and that the Holder of a worker and of its
+	// couriers has the attempt's lease.
 	Admit(ctx context.Context, c Credentials) (Admission, error)
 
 	// Lease gives the attempt's lease to holder; it is a Conflict if another pilot has it.
@@ -193,12 +193,16 @@ func (p *Port) serveConn(ctx context.Context, nc net.Conn) {
 	}
 	s := &session{conn: c, attempt: adm.Attempt, hosts: max(1, adm.Hosts), began: began}
 	s.send(adm.Dispatcher.terms())
-	if m.Hello.Role == RolePilot {
+	switch m.Hello.Role {
+	case RolePilot:
 		_ = nc.SetReadDeadline(time.Time{})
 		p.servePilot(ctx, s, adm.Dispatcher)
-		return
+	case RoleCourier:
+		_ = nc.SetReadDeadline(time.Time{})
+		adm.Dispatcher.serveCourier(c, m.Hello)
+	case RoleWorker:
+		adm.Dispatcher.serveWorker(s, m.Hello, adm)
 	}
-	adm.Dispatcher.serveWorker(s, m.Hello, adm)
 }
 
 func (p *Port) admit(ctx context.Context, h *hello) (Admission, error) {

@@ -38,6 +38,12 @@ const Version = 2
 //	reported   dispatcher  n, kind, reason                report or loss n is recorded, or (with a kind) refused
 //	callback   pilot       n, addresses, nonce            dial these, which send nonce, to see whether that works
 //	called     dispatcher  n, addresses, kind, reason     the one that was reached, or (with a kind) why none was
+//	fetch      courier     keys                           send the parcel of this job
+//	parcel     dispatcher  kind, reason                   it follows in raw frames, or (with a kind) why it does not
+//	deliver    courier     keys                           what became of a task of this job follows in raw frames
+//	delivered  dispatcher  results, kind, reason          it is where it belongs, or (with a kind) why it is not
+//
+// Raw frames have bytes of a tar archive for a body; an empty one ends them.
 const (
 	typeHello     = "hello"
 	typeWelcome   = "welcome"
@@ -60,6 +66,10 @@ const (
 	typeReported  = "reported"
 	typeCallBack  = "callback"
 	typeCalled    = "called"
+	typeFetch     = "fetch"
+	typeParcel    = "parcel"
+	typeDeliver   = "deliver"
+	typeDelivered = "delivered"
 )
 
 // Limits of the protocol. A batch is cut so that its frame stays far below maxFrame.
@@ -76,8 +86,9 @@ const (
 type Role string
 
 const (
-	RoleWorker Role = "worker" // takes jobs
-	RolePilot  Role = "pilot"  // the attempt's own process: takes its lease, reports, hears commands
+	RoleWorker  Role = "worker"  // takes jobs
+	RolePilot   Role = "pilot"   // the attempt's own process: takes its lease, reports, hears commands
+	RoleCourier Role = "courier" // carries the files of a worker that does not see a run's directory
 )
 
 // message is the one wire type: which fields count depends on Type, as the table above says.
@@ -156,7 +167,7 @@ func decode(frame []byte) (*message, error) {
 		if m.Welcome == nil || m.Welcome.LeaseMS <= 0 || m.Welcome.HeartbeatMS <= 0 {
 			trouble = "a welcome without terms"
 		}
-	case typeHeld, typeResults:
+	case typeHeld, typeResults, typeDelivered:
 		trouble = heldTrouble(m)
 	case typeAssign:
 		trouble = jobsTrouble(m.Jobs)
@@ -169,7 +180,11 @@ func decode(frame []byte) (*message, error) {
 			trouble = "a call that neither reached an address nor failed"
 		}
 	case typeRefuse, typeHeartbeat, typePong, typeAck, typeRecall, typeCancel, typeReturned, typeDrain,
-		typeDraining, typeLeave, typeBye, typeReport, typeReported, typeCallBack:
+		typeDraining, typeLeave, typeBye, typeReport, typeReported, typeCallBack, typeParcel:
+	case typeFetch, typeDeliver:
+		if len(m.Keys) != 1 {
+			trouble = "a parcel that is not of one job"
+		}
 	default:
 		trouble = fmt.Sprintf("unknown type %.40q", m.Type)
 	}
@@ -188,7 +203,7 @@ func (h *hello) trouble() string {
 	switch {
 	case h == nil:
 		return "a hello without its body"
-	case h.Role != RoleWorker && h.Role != RolePilot:
+	case h.Role != RoleWorker && h.Role != RolePilot && h.Role != RoleCourier:
 		return fmt.Sprintf("unknown role %.40q", h.Role)
 	case h.Tag == "" || h.Holder == "":
 		return "a hello without tag or holder"

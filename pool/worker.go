@@ -60,6 +60,7 @@ type work struct {
 	cancelled bool
 	lapsed    bool       // the lease under which it began is over: it may not publish
 	now       *execution // of the task that runs
+	halt      func()     // ends the carrying of its files; nil: they are not carried
 }
 
 // A worker runs jobs and keeps what its dispatcher has not acknowledged.
@@ -73,6 +74,8 @@ type worker struct {
 	asked  chan struct{}
 	moved  chan struct{} // holds a token when there is something for the main loop to look at
 	runner sync.WaitGroup
+
+	couriers couriers
 
 	mu         sync.Mutex // guards what follows
 	conn       *conn      // nil while there is none
@@ -133,6 +136,7 @@ func RunWorker(ctx context.Context, lg *slog.Logger, cfg WorkerConfig) (LeaveRea
 		asked: make(chan struct{}, 1), moved: make(chan struct{}, 1),
 		jobs: map[Key]*work{}, unacked: map[int64]*unacked{}, idleSince: now,
 	}
+	defer w.couriers.close()
 	return w.run(ctx)
 }
 
@@ -246,6 +250,9 @@ func (w *worker) stopLocked(k *work, cause Status, why string) {
 	k.cancelled = true
 	if k.now != nil {
 		k.now.stop(cause, why)
+	}
+	if k.halt != nil {
+		k.halt()
 	}
 }
 

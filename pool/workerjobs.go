@@ -2,6 +2,7 @@ package pool
 
 import (
 	"slices"
+	"syscall"
 	"time"
 )
 
@@ -24,29 +25,44 @@ func (w *worker) startLocked(now time.Time) {
 	}
 }
 
-// runJob runs the tasks of a job, one after the other. A task that fails does not keep the next from
-// running; the worker's leaving does, and then they go back.
+// runJob runs the tasks of a job in its run's directory or, where that is not seen, in one of the worker's own.
 func (w *worker) runJob(k *work) {
-	for i := range k.job.Tasks {
-		task := &k.job.Tasks[i]
-		e := w.begin(k, task, i)
+	if sees(k.job.Dir) {
+		w.runTasks(k, &k.job, func(_ *Task, r Result) Result { return r })
+	} else {
+		w.carryJob(k)
+	}
+}
+
+// sees reports whether tasks can work in a run's directory from here.
+func sees(run string) bool {
+	const all = 4 | 2 | 1 // R_OK, W_OK, X_OK
+	return syscall.Access(run, all) == nil && syscall.Access(run+"/"+dataDir, all) == nil
+}
+
+// runTasks runs the tasks of k, which are those of job, one after the other, in job's directory; settle is told of
+// each result and may change it. A task that fails does not keep the next from running; the worker's leaving does,
+// and then they go back.
+func (w *worker) runTasks(k *work, job *Job, settle func(*Task, Result) Result) {
+	for i := range job.Tasks {
+		e := w.begin(k, job, i)
 		if e == nil {
 			w.finish(k, nil, false)
 			return
 		}
-		result := e.run(func() bool { return w.mayPublish(k) })
-		w.finish(k, &result, i == len(k.job.Tasks)-1)
+		result := settle(&job.Tasks[i], e.run(func() bool { return w.mayPublish(k) }))
+		w.finish(k, &result, i == len(job.Tasks)-1)
 	}
 }
 
-// begin makes the next task of k the one that runs; nil if the job must stop before it.
-func (w *worker) begin(k *work, task *Task, i int) *execution {
+// begin makes a task of k the one that runs; nil if the job must stop before it.
+func (w *worker) begin(k *work, job *Job, i int) *execution {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if k.cancelled || w.leaving || i > 0 && time.Until(w.cutAt) < task.Estimate {
+	if k.cancelled || w.leaving || i > 0 && time.Until(w.cutAt) < job.Tasks[i].Estimate {
 		return nil
 	}
-	k.now = w.exec.begin(&k.job, task)
+	k.now = w.exec.begin(job, &job.Tasks[i])
 	return k.now
 }
 

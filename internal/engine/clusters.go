@@ -210,7 +210,7 @@ func (c *Clusters) Admit(ctx context.Context, cred pool.Credentials) (pool.Admis
 	if err := mayEnter(job, cred, now); err != nil {
 		return pool.Admission{}, err
 	}
-	if cluster.Kind == corral.Condor && cred.Role == pool.RoleWorker {
+	if cluster.Kind == corral.Condor && cred.Role != pool.RolePilot {
 		return pool.Admission{}, corral.ErrorAt(corral.Forbidden, "attempt "+cred.Tag, "its workers join the HTCondor pool of cluster %s, not corrald", cluster.Name)
 	}
 	return pool.Admission{Attempt: job.ID, Hosts: g.Hosts, Glidein: g.ID, Cluster: g.Cluster, Dispatcher: c.dispatcher(g.Cluster)}, nil
@@ -226,7 +226,7 @@ func mayEnter(job corral.Job, cred pool.Credentials, now time.Time) error {
 		return corral.ErrorAt(corral.Unauthenticated, place, "the token expired at %s", job.TokenEndsAt.Format(time.RFC3339))
 	case !job.Live():
 		return corral.ErrorAt(corral.Forbidden, place, "ended as %s", job.Outcome)
-	case cred.Role == pool.RoleWorker && (job.LeaseHolder == "" || cred.Holder != job.LeaseHolder):
+	case cred.Role != pool.RolePilot && (job.LeaseHolder == "" || cred.Holder != job.LeaseHolder):
 		return corral.ErrorAt(corral.Forbidden, place, "its lease is not held by this worker's pilot")
 	}
 	return nil

@@ -6,8 +6,6 @@ import (
 	"math"
 	"os"
 	"regexp"
-	"slices"
-	"syscall"
 	"time"
 
 	"github.com/corral-pilot/corral/condor"
@@ -45,7 +43,7 @@ func (f *feed) pack(batch []*job) []*job {
 		switch err := pool.Pack(j.dir(), j.Job); {
 		case err == nil:
 			jobs = append(jobs, j)
-		case passing(err):
+		case pool.Passing(err):
 			f.unsent = append(batch[k+1:len(batch):len(batch)], f.unsent...)
 			f.postpone(j, now, err)
 			f.wait("jobs cannot be submitted now", err)
@@ -55,13 +53,6 @@ func (f *feed) pack(batch []*job) []*job {
 		}
 	}
 	return jobs
-}
-
-// passing reports whether the trouble is the machine's, and may be over soon.
-func passing(err error) bool {
-	return slices.ContainsFunc([]error{syscall.ENOSPC, syscall.EDQUOT, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM}, func(e error) bool {
-		return errors.Is(err, e)
-	})
 }
 
 // postpone has a job submitted later that cannot be now, if that is not so for long.

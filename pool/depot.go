@@ -1,0 +1,148 @@
+package pool
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/corral-pilot/corral"
+)
+
+// serveCourier hands out the files of jobs that h's worker has, and takes in what became of them, until the
+// connection ends. The caller closes c.
+func (d *Dispatcher) serveCourier(c *conn, h *hello) {
+	for {
+		m, err := c.recv(maxHello)
+		if err != nil {
+			return
+		}
+		switch m.Type {
+		case typeFetch:
+			err = d.handOut(c, h, m.Keys[0])
+		case typeDeliver:
+			err = d.takeIn(c, h, m.Keys[0])
+		default:
+			d.lg.Info("courier disconnected", "worker", h.ID, "sent", m.Type)
+			return
+		}
+		if err != nil {
+			d.lg.Info("courier disconnected", "worker", h.ID, "err", err)
+			return
+		}
+	}
+}
+
+// handOut answers with the parcel of a job. An error means that the connection is of no more use.
+func (d *Dispatcher) handOut(c *conn, h *hello, key Key) error {
+	refuse := func(err error) error {
+		c.send(&message{Type: typeParcel, Kind: corral.KindOf(err), Reason: clip(err.Error())})
+		return nil
+	}
+	job, err := d.heldBy(h, key)
+	if err != nil {
+		return refuse(err)
+	}
+	dir, err := spool(job)
+	if err != nil {
+		return refuse(corral.Errorf(corral.Unavailable, "making room for a parcel: %w", err))
+	}
+	defer os.RemoveAll(dir)
+	switch err := errors.Join(Pack(dir, job), readable(filepath.Join(dir, ParcelIn))); {
+	case err != nil && Passing(err):
+		return refuse(corral.Errorf(corral.Unavailable, "%w", err))
+	case err != nil:
+		return refuse(corral.Errorf(corral.Failed, "%w", err))
+	}
+	c.send(&message{Type: typeParcel})
+	return sendParcel(c, dir, ParcelJob, ParcelIn)
+}
+
+// takeIn receives what became of a task, puts its files where they belong, and answers with its result.
+func (d *Dispatcher) takeIn(c *conn, h *hello, key Key) error {
+	refuse := func(err error) error {
+		c.send(&message{Type: typeDelivered, Kind: corral.KindOf(err), Reason: clip(err.Error())})
+		return nil
+	}
+	job, err := d.heldBy(h, key)
+	if err != nil {
+		return errors.Join(refuse(err), (&bulkReader{c: c}).finish())
+	}
+	dir, err := spool(job)
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	if err := receiveParcel(c, dir); err != nil {
+		return err
+	}
+	if job, err = d.heldBy(h, key); err != nil { // it may have been given back meanwhile
+		return refuse(err)
+	}
+	results, err := Unpack(dir, job)
+	if err != nil {
+		return err
+	}
+	m := &message{Type: typeDelivered}
+	for _, r := range results {
+		m.Results = append(m.Results, report{Result: r})
+	}
+	c.send(m)
+	return nil
+}
+
+// spool makes a folder for a parcel in the job's run, where links to its files can be made.
+func spool(job Job) (string, error) {
+	tasks := filepath.Join(job.Dir, tasksDir)
+	if err := os.MkdirAll(tasks, 0o777); err != nil {
+		return "", err
+	}
+	return os.MkdirTemp(tasks, ".parcel-")
+}
+
+// readable says of which file of a folder that is not so.
+func readable(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		f, err := os.Open(filepath.Join(dir, e.Name()))
+		if err != nil {
+			if to, e := os.Readlink(filepath.Join(dir, e.Name())); e == nil {
+				return fmt.Errorf("reading input %s: %w", to, errors.Unwrap(err))
+			}
+			return err
+		}
+		f.Close()
+	}
+	return nil
+}
+
+// heldBy returns a job that h's worker has. It is Unavailable while that may still become known.
+func (d *Dispatcher) heldBy(h *hello, key Key) (Job, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	m := d.member(h.ID)
+	switch {
+	case d.closed || m == nil || m.instance == "" || m.strangers[key] != nil && !m.strangers[key].cancelled:
+		if d.closed || time.Now().Before(d.claims) {
+			return Job{}, corral.Errorf(corral.Unavailable, "not yet known what worker %s has", h.ID)
+		}
+	case m.instance == h.Instance:
+		if e := m.held[key]; e != nil && e.sent && !e.cancelled {
+			return e.job, nil
+		}
+	}
+	return Job{}, corral.Errorf(corral.Conflict, "worker %s does not have job %d of run %d", h.ID, key.Seq, key.Run)
+}
+
+// Passing reports whether the trouble is this machine's, and may be over soon.
+func Passing(err error) bool {
+	return slices.ContainsFunc([]error{syscall.ENOSPC, syscall.EDQUOT, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM}, func(e error) bool {
+		return errors.Is(err, e)
+	})
+}
