@@ -43,7 +43,22 @@ func (p Progress) Done() bool { return p.Met || p.Over }
 // Site returns the progress of a site.
 func (u Until) Site(s corral.Site) Progress {
 	over := s.State == corral.SiteDeleted || s.State == corral.SiteFailed
-	return Progress{slices.Contains(u, string(s.State)), over, is("site "+s.Name, string(s.State), s.Reason)}
+	return Progress{slices.Contains(u, string(s.State)), over, is("site "+s.Name, string(s.State), whyOf(s))}
+}
+
+// whyOf is why a site is in its state, with what keeps corrald from it, without which a wait would be a riddle.
+func whyOf(s corral.Site) string {
+	if s.Trouble.Why == "" || s.State.Terminal() {
+		return s.Reason
+	}
+	trouble := "unreachable: " + s.Trouble.Why
+	if s.Trouble.LoginNeeded {
+		trouble = "login needed: " + s.Trouble.Why
+	}
+	if s.Reason == "" {
+		return trouble
+	}
+	return s.Reason + "; " + trouble
 }
 
 // Cluster returns the progress of a cluster.

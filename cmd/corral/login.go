@@ -37,39 +37,59 @@ func loginSite(c *cli.Context, p *printer) error {
 	if err != nil {
 		return err
 	}
-	if err := logIn(c.Context, cl, api.NewLogin{Site: ref}); err != nil {
+	var who person // without a question there need be none
+	defer who.close()
+	if err := cl.Login(c.Context, api.NewLogin{Site: ref}, who.ask); err != nil {
 		return err
 	}
 	p.say("corrald is logged in at %s", s.Contact)
 	return nil
 }
 
-var errNoTerminal = corral.ErrorAt(corral.Forbidden, "login", "there is no terminal to ask on: give the command in one, or start corrald with an ssh agent that has the key")
+// A person answers on a terminal.
+type person struct {
+	file  *os.File // nil: not opened yet
+	lines *bufio.Reader
+}
 
-// logIn has the terminal answer what a site asks.
-func logIn(ctx context.Context, cl *api.Client, where api.NewLogin) error {
-	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
-	if err != nil {
-		return errNoTerminal
+// open opens the terminal, unless it is open.
+func (p *person) open() error {
+	if p.file != nil {
+		return nil
 	}
-	defer tty.Close()
-	lines := bufio.NewReader(tty)
-	return cl.Login(ctx, where, func(ctx context.Context, q api.LoginQuestion) ([]string, error) {
-		for _, text := range []string{q.Name, q.Instruction} {
-			if text != "" {
-				fmt.Fprintln(tty, printable(text))
-			}
+	file, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
+	if err != nil {
+		return corral.ErrorAt(corral.Forbidden, "login", "there is no terminal to ask on: give the command in one, or start corrald with an ssh agent that has the key")
+	}
+	p.file, p.lines = file, bufio.NewReader(file)
+	return nil
+}
+
+func (p *person) close() {
+	if p.file != nil {
+		_ = p.file.Close() // nothing is left to be written
+	}
+}
+
+// ask has the person answer what a site asks.
+func (p *person) ask(ctx context.Context, q api.LoginQuestion) ([]string, error) {
+	if err := p.open(); err != nil {
+		return nil, err
+	}
+	for _, text := range []string{q.Name, q.Instruction} {
+		if text != "" {
+			fmt.Fprintln(p.file, printable(text))
 		}
-		var answers []string
-		for _, prompt := range q.Prompts {
-			answer, err := answerTo(ctx, tty, lines, prompt)
-			if err != nil {
-				return nil, err
-			}
-			answers = append(answers, answer)
+	}
+	var answers []string
+	for _, prompt := range q.Prompts {
+		answer, err := answerTo(ctx, p.file, p.lines, prompt)
+		if err != nil {
+			return nil, err
 		}
-		return answers, nil
-	})
+		answers = append(answers, answer)
+	}
+	return answers, nil
 }
 
 // answerTo shows a prompt and reads a line, unseen if it is a secret. An interrupt leaves the terminal as it was.

@@ -22,6 +22,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/corral-pilot/corral/gridsite/gridsitetest"
 )
 
 // TestScripts plays testdata/script/*.txtar: what people and scripts type, and what they get. Each script
@@ -38,6 +40,8 @@ import (
 //	remember                 note what corrald has, and what files there are
 //	unchanged                both must be as they were
 //	alive NAME               a process whose id is in a variable must be there
+//	until REGEXP ARGS…       run the client again and again, until it prints that
+//	sshd start|stop          a site behind ssh, whose contact is $SSHD; the key of its user is in $HOME/.ssh
 //
 // The condition [root] says who plays.
 func TestScripts(t *testing.T) {
@@ -59,7 +63,8 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"corral":    func(ts *testscript.TestScript, neg bool, args []string) { corralCmd(ts, neg, args) },
-			"nothing":   func(ts *testscript.TestScript, _ bool, args []string) { nothingCmd(ts, args) },
+			"until":     func(ts *testscript.TestScript, _ bool, args []string) { untilCmd(ts, args) },
+			"sshd":      func(ts *testscript.TestScript, _ bool, args []string) { sshdCmd(t, ts, args[0]) },
 			"exits":     func(ts *testscript.TestScript, _ bool, args []string) { exitsCmd(ts, args) },
 			"sentence":  func(ts *testscript.TestScript, _ bool, args []string) { sentenceCmd(ts, args) },
 			"json":      func(ts *testscript.TestScript, _ bool, args []string) { jsonCmd(ts, args) },
@@ -92,6 +97,9 @@ func realHTCondor(t *testing.T) string {
 	return strings.TrimSpace(string(out))
 }
 
+// sshdOf is the key of a script's sshd.
+const sshdOf = "sshd"
+
 // setUpScript gives a script directories of its own, below a short name: a socket's path must be short.
 func setUpScript(e *testscript.Env, programs string) error {
 	dir, err := os.MkdirTemp("", "c")
@@ -109,6 +117,7 @@ func setUpScript(e *testscript.Env, programs string) error {
 	} {
 		e.Setenv(name, value)
 	}
+	e.Values[sshdOf] = &gridsitetest.SSHD{}
 	e.Defer(func() { leave(e, programs, dir) })
 	return os.CopyFS(e.WorkDir, os.DirFS("testdata/workflows"))
 }
@@ -156,19 +165,33 @@ func corralCmd(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// nothingCmd runs corral until it prints nothing: what is told of its end by several is told by one of them first.
-func nothingCmd(ts *testscript.TestScript, args []string) {
+// untilCmd runs corral until what it prints matches: what is told to several is told to one of them first.
+func untilCmd(ts *testscript.TestScript, args []string) {
+	want := regexp.MustCompile("(?m)" + args[0])
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	for until := time.Now().Add(time.Minute); ; <-tick.C {
-		corralCmd(ts, false, args)
-		if output(ts) == "" {
+	for until := time.Now().Add(2 * time.Minute); ; <-tick.C {
+		corralCmd(ts, false, args[1:])
+		if want.MatchString(output(ts)) {
 			return
 		}
 		if time.Now().After(until) {
-			ts.Fatalf("corral %s still prints:\n%s", strings.Join(args, " "), output(ts))
+			ts.Fatalf("corral %s still prints:\n%s", strings.Join(args[1:], " "), output(ts))
 		}
 	}
+}
+
+// sshdCmd starts an sshd for a script, or ends it with all its connections.
+func sshdCmd(t *testing.T, ts *testscript.TestScript, verb string) {
+	d := ts.Value(sshdOf).(*gridsitetest.SSHD)
+	if verb == "stop" {
+		d.Stop()
+		return
+	}
+	*d = *gridsitetest.StartSSHD(t)
+	ts.Setenv("SSHD", d.Contact())
+	ts.Check(os.Remove(d.SSH("known_hosts")))
+	ts.Check(os.Symlink(d.SSH(""), ts.Getenv("HOME")+"/.ssh"))
 }
 
 func exitsCmd(ts *testscript.TestScript, args []string) {
