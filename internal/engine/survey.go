@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/netip"
 	"path"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -42,7 +43,14 @@ func (e *Engine) Survey(ctx context.Context, site corral.Site) (corral.SiteFacts
 	recorded, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
 	err = e.db.Write(recorded, Actor, func(tx *store.Tx) error {
-		_, err := tx.SetSite(site.ID, func(s *corral.Site) { s.Facts = &facts })
+		now, err := tx.Site(site.ID)
+		if err != nil {
+			return err
+		}
+		if !reflect.DeepEqual(now.BatchOptions, site.BatchOptions) { // whoever changed them has recorded what they give
+			return corral.ErrorAt(corral.Unavailable, "site", "the options of %s changed while it was looked at: probe it again", site.Name)
+		}
+		_, err = tx.SetSite(site.ID, func(s *corral.Site) { s.Facts = &facts })
 		return err
 	})
 	return facts, err

@@ -36,6 +36,14 @@ func TestSiteIsSurveyed(t *testing.T) {
 	if left := w.probesLeft(s); len(left) > 0 {
 		t.Errorf("left of the probe: %q", left)
 	}
+	before := s
+	before.Account = "phys" // as it was when the survey began
+	if _, err := e.Survey(t.Context(), before); corral.KindOf(err) != corral.Unavailable {
+		t.Errorf("of a site whose options changed meanwhile: %v", err)
+	}
+	if got := w.siteNow(id).Facts; got == nil || !reflect.DeepEqual(*got, facts) {
+		t.Errorf("recorded then: %+v, want what was", got)
+	}
 	if err := os.RemoveAll(filepath.Join(s.Root, "packages")); err != nil {
 		t.Fatal(err)
 	}
