@@ -166,7 +166,7 @@ func (l *siteLoop) resume(ctx context.Context, w reconcile.World, a reconcile.Re
 	case time.Since(job.CreatedAt) < visibility || l.hasNoToken(w, job):
 		return nil // each poll adopts it if it shows up
 	case l.polledAt.Sub(job.CreatedAt) < visibility: // look first
-		l.nextPoll, l.more = time.Now(), true
+		l.lastPoll, l.more = time.Time{}, true
 		return nil
 	case !l.take():
 		return nil

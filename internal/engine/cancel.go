@@ -50,7 +50,8 @@ func (l *siteLoop) cancelJobs(ctx context.Context, site corral.Site, jobs []corr
 	if len(jobs) == 0 || !l.take() {
 		return nil
 	}
-	l.busy(time.Now()) // those that are gone must be seen, or the next step would cancel them again
+	l.busy(time.Now())
+	l.lastPoll = time.Time{} // those that are gone must be seen, or the next step would cancel them again
 	begin := time.Now()
 	var err error
 	batch := l.access.Batch(jobs[0].Kind)

@@ -145,13 +145,24 @@ const (
 	cancelGrace = 5 * time.Second // between asking a job to leave and forcing it
 )
 
+// alarms are what ends a loop's rest; they are taken before the step, so that nothing is missed.
+type alarms struct{ recorded, moved, loggedIn, registered <-chan struct{} }
+
+func (l *siteLoop) alarms() alarms {
+	return alarms{
+		recorded:   l.e.db.Changed(store.Subject{Object: store.ObjectSite, ID: int64(l.id)}),
+		moved:      l.e.db.Changed(store.Subject{Object: store.ObjectCluster}),
+		loggedIn:   l.e.logins.next(),
+		registered: l.e.clusters.Changed(),
+	}
+}
+
 // run steps until ctx ends or the site needs nothing any more.
 func (l *siteLoop) run(ctx context.Context) {
 	defer l.close()
 	defer l.endRelay()
 	for {
-		recorded, registered := l.e.db.Changed(store.Subject{Object: store.ObjectSite, ID: int64(l.id)}), l.e.clusters.Changed()
-		moved, loggedIn := l.e.db.Changed(store.Subject{Object: store.ObjectCluster}), l.e.logins.next()
+		wake := l.alarms()
 		next, err := l.step(ctx, time.Now())
 		switch {
 		case errors.Is(err, errNothingLeft):
@@ -165,20 +176,34 @@ func (l *siteLoop) run(ctx context.Context) {
 			next = pollBusy
 		case err != nil:
 			next = l.inTrouble(ctx, err)
-			recorded, registered, moved = nil, nil, nil // only time helps now, or a person
+			wake = alarms{loggedIn: wake.loggedIn} // only time helps now, or a person
 		default:
-			loggedIn = nil
+			wake.loggedIn = nil
 		}
-		timer := time.NewTimer(next)
+		l.rest(ctx, next, wake)
+	}
+}
+
+// rest waits for so long, or until something is recorded. That workers came or went is seen at the next poll, which is
+// due sooner then: where hundreds do, each would cost a poll.
+func (l *siteLoop) rest(ctx context.Context, most time.Duration, wake alarms) {
+	end := time.Now().Add(most)
+	timer := time.NewTimer(most)
+	defer timer.Stop()
+	for {
 		select {
+		case <-wake.registered:
+			now := time.Now()
+			l.busy(now)
+			timer.Reset(min(end.Sub(now), max(l.nextPoll().Sub(now), pollSoon)))
+			wake.registered = nil
+			continue
 		case <-ctx.Done():
-		case <-recorded:
-		case <-moved:
-		case <-loggedIn:
-		case <-registered:
-			l.busy(time.Now())
+		case <-wake.recorded:
+		case <-wake.moved:
+		case <-wake.loggedIn:
 		case <-timer.C:
 		}
-		timer.Stop()
+		return
 	}
 }

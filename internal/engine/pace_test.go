@@ -172,3 +172,24 @@ func TestJobThatDoesNotEnd(t *testing.T) {
 	stuck.Store(false)
 	w.until("it ends", func() bool { return w.glideinNow(first.ID).State == corral.GlideinDeleted })
 }
+
+// However often workers come and go, here or elsewhere, a site is not polled more often for it than at the busy pace.
+func TestWorkersThatComeAndGoCostNoPolls(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var polls atomic.Int32
+	w.fault = func(b gridsite.Batch) gridsite.Batch { return watched{Batch: b, polls: &polls} }
+	w.start()
+	g := w.glidein(w.site("here").ID, resubmit.Policy{})
+	w.until("a worker", func() bool { a := w.glideinNow(g.ID).Attempts; return len(a) == 1 && a[0].Workers == 1 })
+	begin, before := time.Now(), polls.Load()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for time.Since(begin) < 2*time.Second {
+		w.clusters.Notify()
+		<-tick.C
+	}
+	if n, most := polls.Load()-before, int32(time.Since(begin)/pollBusy)+2; n > most {
+		t.Errorf("%d polls in %s, want at most %d", n, time.Since(begin), most)
+	}
+}

@@ -29,7 +29,7 @@ type siteLoop struct {
 	more         bool      // than the present step has commands for
 	polledAt     time.Time // in the present step; zero: not
 	busyUntil    time.Time
-	nextPoll     time.Time
+	lastPoll     time.Time // zero: the next step polls
 	pollTook     time.Duration
 	missing      map[string]time.Time       // :: tag → since when the site has not known it
 	stuck        map[string]retry           // :: tag of a job that does not end → when it is asked to again
@@ -100,11 +100,11 @@ func (l *siteLoop) step(ctx context.Context, now time.Time) (time.Duration, erro
 
 // serve observes if it is time for that, decides, acts, and tidies up.
 func (l *siteLoop) serve(ctx context.Context, now time.Time, w reconcile.World) error {
-	if live := liveJobs(w); len(live) > 0 && !now.Before(l.nextPoll) {
+	if live := liveJobs(w); len(live) > 0 && !now.Before(l.nextPoll()) {
 		if err := l.observe(ctx, w, live); err != nil {
 			return err
 		}
-		l.nextPoll = now.Add(max(l.pace(now), pollShare*l.pollTook))
+		l.lastPoll = now
 		if l.recorded { // else the world is as it was
 			var err error
 			if w, err = l.load(ctx); err != nil {
@@ -144,7 +144,7 @@ func (l *siteLoop) giveUp(ctx context.Context, live []corral.Job, why error) err
 func (l *siteLoop) sleep(now time.Time, w reconcile.World) time.Duration {
 	wait := pollNothing
 	if len(liveJobs(w)) > 0 {
-		wait = l.nextPoll.Sub(now)
+		wait = l.nextPoll().Sub(now)
 	}
 	if due := reconcile.Due(now.UTC(), w); !due.IsZero() {
 		wait = min(wait, due.Sub(now))
@@ -152,17 +152,17 @@ func (l *siteLoop) sleep(now time.Time, w reconcile.World) time.Duration {
 	return max(wait, pollSoon)
 }
 
-func (l *siteLoop) pace(now time.Time) time.Duration {
-	if now.Before(l.busyUntil) {
-		return pollBusy
+// nextPoll is when the jobs are to be looked at next.
+func (l *siteLoop) nextPoll() time.Time {
+	pace := pollSteady
+	if l.lastPoll.Before(l.busyUntil) {
+		pace = pollBusy
 	}
-	return pollSteady
+	return l.lastPoll.Add(max(pace, pollShare*l.pollTook))
 }
 
-// busy makes the loop poll at once and then often for a while.
-func (l *siteLoop) busy(now time.Time) {
-	l.nextPoll, l.busyUntil = now, now.Add(busyFor)
-}
+// busy makes the loop poll soon, and then often for a while.
+func (l *siteLoop) busy(now time.Time) { l.busyUntil = now.Add(busyFor) }
 
 // load reads everything recorded about the site in one transaction.
 func (l *siteLoop) load(ctx context.Context) (reconcile.World, error) {
