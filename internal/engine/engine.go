@@ -64,6 +64,7 @@ func New(lg *slog.Logger, db *store.DB, clusters *Clusters, cfg Config) *Engine 
 	if cfg.Reach == nil {
 		cfg.Reach = NewReach(gridsite.SSHOptions{})
 	}
+	cfg.Reach.owner = cfg.Key.owner()
 	if cfg.Open == nil {
 		cfg.Open = cfg.Reach.Open
 	}

@@ -19,6 +19,7 @@ const keptForSite = 10 * time.Minute
 // goes, for as long as corrald runs.
 type Reach struct {
 	options gridsite.SSHOptions
+	owner   string // of the roots of our sites
 
 	mu    sync.Mutex // guards sites
 	sites map[reached]*gridsite.SSH
@@ -181,19 +182,6 @@ type shared struct{ *gridsite.SSH }
 
 func (shared) Close() error { return nil }
 
-// checkRootScript refuses a root $1 with something in it that is not marked as ours, and makes and removes a
-// directory in the nearest of its ancestors that exists.
-const checkRootScript = `
-d=$1
-while [ ! -e "$d" ]; do d=$(dirname -- "$d"); done
-[ -d "$d" ] || { echo "$d is not a directory" >&2; exit 1; }
-if [ "$d" = "$1" ] && [ ! -e "$d/` + rootMark + `" ] && [ -n "$(ls -A -- "$d")" ]; then
-	echo "it is not empty, and removing the site would remove all that is in it" >&2
-	exit 1
-fi
-mkdir -- "$d/.corral-$$" && rmdir -- "$d/.corral-$$"
-`
-
 // CheckSite reports why a site cannot be used: it is not reached, its root is not writable, or has files of others in
 // it, or its batch system takes no job with its options. It leaves nothing there; a host key that is accepted is written into the user's known_hosts.
 func (r *Reach) CheckSite(ctx context.Context, site corral.Site, acceptHostKey bool) error {
@@ -205,7 +193,7 @@ func (r *Reach) CheckSite(ctx context.Context, site corral.Site, acceptHostKey b
 		return err
 	}
 	defer access.Conn.Close()
-	why, err := checkRoot(ctx, access.Conn, site.Root)
+	why, err := checkRoot(ctx, access.Conn, site.Root, r.owner)
 	if err != nil {
 		return corral.ErrorAt(corral.Unavailable, "contact", "reaching %s: %w", site.Contact, err)
 	}
@@ -213,13 +201,4 @@ func (r *Reach) CheckSite(ctx context.Context, site corral.Site, acceptHostKey b
 		return corral.ErrorAt(corral.Invalid, "root", "%s at %s cannot be the root of a site: %s", site.Root, site.Contact, why)
 	}
 	return checkOptions(ctx, site, access.Pilots)
-}
-
-// checkRoot returns why a directory cannot be the root of a site, empty if it can.
-func checkRoot(ctx context.Context, conn gridsite.Conn, root string) (string, error) {
-	res, err := conn.Run(ctx, gridsite.Command{Argv: []string{"sh", "-c", checkRootScript, "check", path.Clean(root)}})
-	if err != nil || res.Exit == 0 {
-		return "", err
-	}
-	return lastLine(append(res.Stdout, res.Stderr...)), nil
 }

@@ -60,6 +60,24 @@ func TestRootOfForgottenSiteIsUsedAgain(t *testing.T) {
 	}
 }
 
+// A root that another corrald's site has is neither taken nor shared: the first of the two to remove its site would
+// remove the other's.
+func TestRootOfAnotherCorrald(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start()
+	s := w.site("here")
+	w.siteIs(s.ID, corral.SiteReady)
+	other := NewReach(gridsite.SSHOptions{})
+	other.owner = Key("of another").owner()
+	for _, root := range []string{s.Root, filepath.Join(s.Root, "below", "it")} {
+		err := other.CheckSite(t.Context(), corral.Site{Contact: "local:", Batch: "fork", Root: root}, false)
+		if corral.KindOf(err) != corral.Invalid || !strings.Contains(err.Error(), "another corrald, that of ") {
+			t.Errorf("root %s: %v, want Invalid that says whose it is", root, err)
+		}
+	}
+}
+
 // A site that failed before anything was brought there is removed all the same, and what others put
 // below its root since is left alone.
 func TestFailedSiteIsRemoved(t *testing.T) {

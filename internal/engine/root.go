@@ -2,7 +2,12 @@ package engine
 
 import (
 	"context"
+	"crypto/hmac"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"os/user"
 	"path"
 	"strings"
 	"unicode"
@@ -36,4 +41,58 @@ func (r *Reach) ExpandRoot(ctx context.Context, site corral.Site, acceptHostKey 
 			variable, value, site.Contact)
 	}
 	return root, nil
+}
+
+// rootMark is the file that says that a directory is a site's root and goes with it, and whose it is.
+const rootMark = ".corral-site"
+
+// owner is what the roots of this corrald's sites are marked with: something that no other corrald has, and words for
+// people.
+func (k Key) owner() string {
+	mac := hmac.New(sha256.New, k)
+	mac.Write([]byte("root"))
+	name := "somebody"
+	if me, err := user.Current(); err == nil {
+		name = me.Username
+	}
+	host, _ := os.Hostname() // for people
+	return hex.EncodeToString(mac.Sum(nil)[:8]) + " " + name + "@" + host
+}
+
+// ownerScript has a function that says of a marked directory $1 whose it is, if not $2's.
+const ownerScript = `
+other() {
+	[ -e "$1/` + rootMark + `" ] || return 1
+	owner=$(sed -n 's/^owner: //p' "$1/` + rootMark + `")
+	case $owner in "" | "$2") return 1 ;; esac
+	echo "$1 belongs to a site of another corrald, that of ${owner#* }: choose another root or, if that one is gone for good, remove it by hand" >&2
+}
+`
+
+// checkRootScript refuses a root $1 that is, or is in, that of another owner than $2, or has something in it and is not
+// marked as ours, and makes and removes a directory in the nearest of its ancestors that exists.
+const checkRootScript = ownerScript + `
+a=$1
+while :; do
+	other "$a" "$2" && exit 1
+	[ "$a" != / ] || break
+	a=$(dirname -- "$a")
+done
+d=$1
+while [ ! -e "$d" ]; do d=$(dirname -- "$d"); done
+[ -d "$d" ] || { echo "$d is not a directory" >&2; exit 1; }
+if [ "$d" = "$1" ] && [ ! -e "$d/` + rootMark + `" ] && [ -n "$(ls -A -- "$d")" ]; then
+	echo "it is not empty, and removing the site would remove all that is in it" >&2
+	exit 1
+fi
+mkdir -- "$d/.corral-$$" && rmdir -- "$d/.corral-$$"
+`
+
+// checkRoot returns why a directory cannot be the root of a site of this owner, empty if it can.
+func checkRoot(ctx context.Context, conn gridsite.Conn, root, owner string) (string, error) {
+	res, err := conn.Run(ctx, gridsite.Command{Argv: []string{"sh", "-c", checkRootScript, "check", path.Clean(root), owner}})
+	if err != nil || res.Exit == 0 {
+		return "", err
+	}
+	return lastLine(append(res.Stdout, res.Stderr...)), nil
 }

@@ -45,7 +45,7 @@ func (l *siteLoop) prepare(ctx context.Context, site corral.Site, a reconcile.Su
 	if a.Kind == corral.CleanupJob {
 		return site, l.boot(ctx, site)
 	}
-	why, err := checkRoot(ctx, l.access.Conn, site.Root) // it may have become somebody else's since it was chosen
+	why, err := checkRoot(ctx, l.access.Conn, site.Root, l.e.cfg.Reach.owner) // it may have become somebody else's since it was chosen
 	if err != nil {
 		return site, fmt.Errorf("looking at %s: %w", site.Root, err)
 	}
@@ -82,14 +82,11 @@ func (l *siteLoop) survey(ctx context.Context, site corral.Site) (corral.Site, e
 	return site, nil
 }
 
-// rootMark is the file that says that a directory is a site's root and goes with it.
-const rootMark = ".corral-site"
-
-// bootScript makes the root $1 with its mark, and the directory $2 below it.
+// bootScript makes the root $1 with its mark, which names the owner $3, and the directory $2 below it.
 const bootScript = `
 umask 077
 mkdir -p -- "$1" &&
-	echo "Corral removes all of this directory together with the site that it belongs to." >"$1/` + rootMark + `" &&
+	printf '%s\n' "Corral removes all of this directory together with the site that it belongs to." "owner: $3" >"$1/` + rootMark + `" &&
 	mkdir -p -- "$2"
 `
 
@@ -100,7 +97,7 @@ func (l *siteLoop) boot(ctx context.Context, site corral.Site) error {
 		return err
 	}
 	dir := path.Dir(bootPath(site))
-	made, err := l.access.Conn.Run(ctx, gridsite.Command{Argv: []string{"sh", "-c", bootScript, "boot", site.Root, dir}})
+	made, err := l.access.Conn.Run(ctx, gridsite.Command{Argv: []string{"sh", "-c", bootScript, "boot", site.Root, dir, l.e.cfg.Reach.owner}})
 	switch {
 	case err != nil:
 		return fmt.Errorf("making %s: %w", dir, err)
