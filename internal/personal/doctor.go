@@ -29,7 +29,6 @@ const (
 
 // Examine checks what a personal corrald needs.
 func Examine(ctx context.Context, c Corrald) []Finding {
-	home, _ := os.UserHomeDir() // without one there are no files of ssh
 	return []Finding{
 		programs(),
 		tools(),
@@ -39,8 +38,8 @@ func Examine(ctx context.Context, c Corrald) []Finding {
 		openFiles(),
 		c.examineCorrald(ctx),
 		c.examineHTCondor(ctx),
-		sshAgent(ctx),
-		knownHosts(home),
+		c.sshAgent(ctx),
+		knownHosts(c.home()),
 		gssapi(),
 	}
 }

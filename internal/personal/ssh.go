@@ -1,22 +1,46 @@
 package personal
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net"
 	"os"
+	"os/user"
 	"path/filepath"
 	"time"
 )
 
-// sshAgent looks for the agent that a corrald started now would ask for keys.
-func sshAgent(ctx context.Context) Finding {
+// noAgent is what to do without an agent.
+const noAgent = "for sites behind ssh: keys in files do as well; one with a passphrase wants `corral site login SITE` each time corrald starts, or an agent at that time"
+
+// sshAgent looks for the agent that corrald asks for keys: the one that it was started with, or would be now.
+func (c Corrald) sshAgent(ctx context.Context) Finding {
 	f := Finding{Check: "ssh agent", OK: true}
-	socket := os.Getenv("SSH_AUTH_SOCK")
-	if socket == "" {
-		f.Found = "none"
-		f.Advice = "for sites behind ssh: keys in files do as well; one with a passphrase wants `corral site login SITE` each time corrald starts, or an agent at that time"
+	if owner := c.owner(); owner != "" {
+		f.Found, f.Advice = "none: corrald runs as "+owner, noAgent
+		return f
+	}
+	here := os.Getenv("SSH_AUTH_SOCK")
+	socket, running := here, false
+	if c.Answers(ctx) {
+		if value, known := startedWith(c.PID(), "SSH_AUTH_SOCK"); known {
+			socket, running = value, true
+		}
+	}
+	switch {
+	case running && here != "" && here != socket:
+		before := "with " + socket
+		if socket == "" {
+			before = "without one"
+		}
+		f.Found = "corrald was started " + before + ", here is " + here
+		f.Advice = fmt.Sprintf("to use the one that is here: `kill %d`, and once it has ended `corral up`, which takes up what it left", c.PID())
+		return f
+	case socket == "":
+		f.Found, f.Advice = "none", noAgent
 		return f
 	}
 	dialer := net.Dialer{Timeout: 5 * time.Second}
@@ -27,8 +51,30 @@ func sshAgent(ctx context.Context) Finding {
 		return f
 	}
 	_ = conn.Close() // nothing was said
-	f.Found = "answers on " + socket + "; corrald uses the one that it was started with"
+	f.Found = "answers on " + socket
 	return f
+}
+
+// startedWith returns a variable of the environment in which a process of ours was started.
+func startedWith(pid int, name string) (value string, known bool) {
+	all, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	for entry := range bytes.SplitSeq(all, []byte{0}) {
+		if v, ok := bytes.CutPrefix(entry, []byte(name+"=")); ok {
+			value = string(v)
+		}
+	}
+	return value, err == nil
+}
+
+// home is the home directory of the user as whom corrald runs, in which its ssh files are.
+func (c Corrald) home() string {
+	if owner := c.owner(); owner != "" {
+		if u, err := user.Lookup(owner); err == nil {
+			return u.HomeDir
+		}
+	}
+	home, _ := os.UserHomeDir() // without one there are no files of ssh
+	return home
 }
 
 // knownHosts checks the file in which the keys of ssh hosts are looked up, below the user's home directory.

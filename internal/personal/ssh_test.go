@@ -1,6 +1,7 @@
 package personal
 
 import (
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -9,8 +10,9 @@ import (
 )
 
 func TestSSHAgentIsFound(t *testing.T) {
+	c := newCorrald(t)
 	t.Setenv("SSH_AUTH_SOCK", "")
-	if f := sshAgent(t.Context()); !f.OK || f.Found != "none" || f.Advice == "" {
+	if f := c.sshAgent(t.Context()); !f.OK || f.Found != "none" || f.Advice == "" {
 		t.Errorf("without an agent: %+v", f)
 	}
 	dir, err := os.MkdirTemp("/tmp", "a") // a socket's path must be short
@@ -20,7 +22,7 @@ func TestSSHAgentIsFound(t *testing.T) {
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	socket := filepath.Join(dir, "s")
 	t.Setenv("SSH_AUTH_SOCK", socket)
-	if f := sshAgent(t.Context()); !strings.HasPrefix(f.Found, "does not answer: ") || f.Advice == "" {
+	if f := c.sshAgent(t.Context()); !strings.HasPrefix(f.Found, "does not answer: ") || f.Advice == "" {
 		t.Errorf("with an agent that is gone: %+v", f)
 	}
 	l, err := net.Listen("unix", socket)
@@ -28,8 +30,36 @@ func TestSSHAgentIsFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	if f := sshAgent(t.Context()); !f.OK || !strings.HasPrefix(f.Found, "answers on "+socket) {
+	if f := c.sshAgent(t.Context()); !f.OK || f.Found != "answers on "+socket {
 		t.Errorf("with an agent: %+v", f)
+	}
+}
+
+// What counts is the agent that corrald was started with, until it is started anew.
+func TestAgentOfCorraldIsAnother(t *testing.T) {
+	c := newCorrald(t)
+	t.Setenv("SSH_AUTH_SOCK", "")
+	start(t, c)
+	if f := c.sshAgent(t.Context()); !f.OK || f.Found != "none" {
+		t.Errorf("neither has one: %+v", f)
+	}
+	t.Setenv("SSH_AUTH_SOCK", "/run/new")
+	again := fmt.Sprintf("kill %d", c.PID())
+	if f := c.sshAgent(t.Context()); !f.OK || f.Found != "corrald was started without one, here is /run/new" || !strings.Contains(f.Advice, again) {
+		t.Errorf("a new one: %+v, want %s", f, again)
+	}
+	if err := c.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("SSH_AUTH_SOCK", "/run/old")
+	start(t, c)
+	t.Setenv("SSH_AUTH_SOCK", "/run/new")
+	if f := c.sshAgent(t.Context()); !f.OK || f.Found != "corrald was started with /run/old, here is /run/new" || f.Advice == "" {
+		t.Errorf("another one: %+v", f)
+	}
+	t.Setenv("SSH_AUTH_SOCK", "")
+	if f := c.sshAgent(t.Context()); !strings.HasPrefix(f.Found, "does not answer: ") || f.Advice == "" {
+		t.Errorf("its own, which is gone: %+v", f)
 	}
 }
 
