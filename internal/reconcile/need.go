@@ -26,6 +26,11 @@ func (w World) lack(g corral.Glidein) corral.Lack {
 	if why := w.NoRelay[g.ID]; why != "" && w.Site.State == corral.SiteReady {
 		return corral.Lack{Why: why}
 	}
+	return w.lacksOfCluster(g)
+}
+
+// lacksOfCluster returns what keeps another attempt of g that has to do with its cluster.
+func (w World) lacksOfCluster(g corral.Glidein) corral.Lack {
 	n, ok := w.Needs[g.Cluster]
 	switch {
 	case !ok || w.Site.State != corral.SiteReady:
@@ -115,7 +120,7 @@ func staging(now time.Time, w World) []Action {
 	}
 	for _, g := range w.Glideins {
 		n := w.Needs[g.Cluster]
-		if lack := w.lack(g); lack.Why == "" || lack.Final || n.Digest == "" || n.Cluster.State != corral.ClusterReady || !wantsPackage(now, g) {
+		if lack := w.lacksOfCluster(g); lack.Why == "" || lack.Final || n.Digest == "" || n.Cluster.State != corral.ClusterReady || !wantsPackage(now, g) {
 			continue
 		}
 		if tries, _ := w.stagings(g, n.Digest); len(tries) == 0 || !now.Before(retryAt(len(tries), tries[len(tries)-1])) {

@@ -114,6 +114,19 @@ func TestDecideNeed(t *testing.T) {
 	}
 }
 
+// A glidein that waits for its site's relay has its package staged meanwhile, once.
+func TestDecideNoRelay(t *testing.T) {
+	t.Parallel()
+	g := condorGlidein(resubmit.Policy{Mode: resubmit.Never})
+	for want, jobs := range map[string][]corral.Job{"settle": {staged(digest, corral.OutcomeDone, false)}, "settle stage " + digest: nil} {
+		w := World{Site: corral.Site{State: corral.SiteReady}, Jobs: jobs, Glideins: []corral.Glidein{g}, Needs: map[corral.ClusterID]Need{3: ready()}}
+		w.NoRelay = map[corral.GlideinID]string{g.ID: "the site's relay does not run"}
+		if got := strings.Join(kinds(Decide(t0, w)), " "); got != want {
+			t.Errorf("with setup jobs %v: %s, want %s", jobs, got, want)
+		}
+	}
+}
+
 // Setup jobs for packages of glideins are not the site's: it neither becomes READY by them nor fails.
 func TestPackagesOfGlideinsAreNotTheSites(t *testing.T) {
 	t.Parallel()
