@@ -251,8 +251,3 @@ func parent(pid int) int {
 	p, _ := strconv.Atoi(fields[1])
 	return p
 }
-
-func (u *condorUser) workers() []corral.Worker {
-	u.t.Helper()
-	return read[[]corral.Worker](u.user, "cluster", "workers", "mine")
-}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/corral-pilot/corral"
 )
 
 // A condorUser is a user whose cluster "mine" is an HTCondor pool. Root's corrald runs as nobody, as it must.
@@ -114,4 +116,9 @@ func (u *condorUser) startPool(t *testing.T) {
 	u.must("package", "import", "--sign", made.worker)
 	u.must("cluster", "create", "mine", "--kind", "condor", "--htcondor", made.release)
 	u.must("site", "create", "here", "--contact", "local:", "--batch", "fork", "--wait")
+}
+
+func (u *condorUser) workers() []corral.Worker {
+	u.t.Helper()
+	return read[[]corral.Worker](u.user, "cluster", "workers", "mine")
 }

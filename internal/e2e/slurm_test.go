@@ -1,13 +1,20 @@
 package e2e
 
 import (
+	"errors"
+	"fmt"
 	"os"
+	osuser "os/user"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/gridsite/gridsitetest"
 )
 
@@ -45,6 +52,36 @@ func (u *user) behindSSH(slurm *gridsitetest.Slurm) *gridsitetest.SSHD {
 	return sshd
 }
 
+// wantNothingAt checks that a Slurm has no job, and its head node no file of ours.
+func (u *user) wantNothingAt(slurm *gridsitetest.Slurm, sshd *gridsitetest.SSHD, root string) {
+	u.t.Helper()
+	if left := queue(u.t, slurm); left != "" {
+		u.t.Errorf("left in the queue: %s", left)
+	}
+	for _, dir := range []string{root, filepath.Join(sshd.Dir, "home")} {
+		if left := files(u.t, dir); len(left) != 0 {
+			u.t.Errorf("left in %s: %v", dir, left)
+		}
+	}
+	if _, err := os.Stat(root); !os.IsNotExist(err) {
+		u.t.Errorf("the root is still there: %v", err)
+	}
+}
+
+// wantShared checks that each of the workers did tasks of the run.
+func (u *user) wantShared(run string, workers []corral.Worker) {
+	u.t.Helper()
+	done := map[string]int{}
+	for _, k := range read[[]api.Task](u, "runs", "tasks", run) {
+		done[k.Worker]++
+	}
+	for _, w := range workers {
+		if done[w.ID] == 0 {
+			u.t.Errorf("worker %s of glidein %d on %s has done none of the tasks: %v", w.ID, w.Glidein, w.Host, done)
+		}
+	}
+}
+
 // Three pilots of two nodes each and one of one node on a Slurm behind ssh, and one on this machine, do one workflow together.
 func TestSlurmSite(t *testing.T) {
 	t.Parallel()
@@ -59,8 +96,8 @@ func TestSlurmSite(t *testing.T) {
 	}
 	u.must("glidein", "create", "--site", "local", "--wait", "--timeout", "1m")
 	u.until("eight workers", 2*time.Minute, func() bool { return len(u.workers()) == 8 })
-	hosts := map[string]bool{}
-	for _, w := range u.workers() {
+	workers, hosts := u.workers(), map[string]bool{}
+	for _, w := range workers {
 		hosts[w.Host] = true
 	}
 	if len(hosts) != 5 { // seven cpus do not fit into three nodes
@@ -72,58 +109,112 @@ func TestSlurmSite(t *testing.T) {
 		t.Errorf("run is %s with %d requeued: %s", got.State, got.Report.Requeued, got.Reason)
 	}
 	wantOutputs(t, got.Dir, 48)
-	for _, w := range u.workers() {
-		if w.DoneTasks == 0 {
-			t.Errorf("worker %s on %s has done nothing", w.ID, w.Host)
-		}
-	}
+	u.wantShared(run, workers)
 	u.must("site", "remove", "hpc", "--wait", "--timeout", "2m")
-	if left := queue(t, slurm); left != "" {
-		t.Errorf("left in the queue: %s", left)
-	}
-	for _, dir := range []string{root, filepath.Join(sshd.Dir, "home")} {
-		if left := files(t, dir); len(left) != 0 {
-			t.Errorf("left in %s: %v", dir, left)
-		}
-	}
-	if _, err := os.Stat(root); !os.IsNotExist(err) {
-		t.Errorf("the root is still there: %v", err)
-	}
+	u.wantNothingAt(slurm, sshd, root)
 	u.must("down")
 }
 
-// The same on an HTCondor pool: its glideins join from each node of the batch jobs, and from this machine.
+// The same on an HTCondor pool.
 func TestCondorSlurmSite(t *testing.T) {
 	t.Parallel()
-	slurm := startSlurm(t)
-	environ := slurm.Environ()
 	u := newCondorUser(t)
-	u.env = append(u.env, environ[1], "PATH="+programs+plain+":"+strings.TrimPrefix(environ[0], "PATH="))
-	u.startPool(t)
+	slurm := startSlurm(t)
+	sshd := u.behindSSH(slurm)
 	root := filepath.Join(u.open, "far")
-	u.must("site", "create", "hpc", "--contact", "local:", "--batch", "slurm", "--root", root, "--wait", "--timeout", "3m")
-	for range 2 {
-		u.must("glidein", "create", "--site", "hpc", "--cluster", "mine", "--hosts", "2", "--walltime", "20m", "--wait", "--timeout", "3m")
+	u.timed("up", func() { u.upAsOwner(); u.startPool(t) })
+	u.timed("site create", func() {
+		u.must("site", "create", "hpc", "--contact", "ssh://"+login(t)+"@127.0.0.1:"+sshd.Port, "--batch", "slurm", "--root", root, "--wait", "--timeout", "3m")
+	})
+	var glideins []string
+	for range 3 {
+		glideins = append(glideins, u.must("glidein", "create", "--site", "hpc", "--cluster", "mine", "--hosts", "2", "--memory", "256MiB", "--walltime", "20m", "-q"))
 	}
-	u.must("glidein", "create", "--site", "here", "--cluster", "mine", "--wait", "--timeout", "2m")
-	workers := read[[]corral.Worker](u.user, "cluster", "workers", "mine")
-	hosts := map[string]bool{}
-	for _, w := range workers {
-		hosts[w.Host] = true
+	glideins = append(glideins, u.must("glidein", "create", "--site", "here", "--cluster", "mine", "-q"))
+	u.timed("workers", func() {
+		for _, id := range glideins {
+			u.must("glidein", "wait", id, "--timeout", "2m")
+		}
+	})
+	workers := u.workers()
+	if len(workers) != 7 {
+		t.Errorf("%d workers, want seven: %+v", len(workers), workers)
 	}
-	if len(workers) != 5 || len(hosts) < 3 {
-		t.Errorf("%d workers of %v, want five of this machine and two nodes at least", len(workers), hosts)
+	u.timed("run", func() {
+		run := u.must("run", u.workflow("steps", steps(21, 300*time.Millisecond)...), "--cluster", "mine", "-q")
+		got := u.run(run)
+		if got.State != corral.RunSucceeded {
+			t.Errorf("run is %s: %s", got.State, got.Reason)
+		}
+		wantOutputs(t, got.Dir, 21)
+		u.wantShared(run, workers)
+	})
+	u.timed("site remove", func() { u.must("site", "remove", "hpc", "--wait", "--timeout", "2m") })
+	u.wantNothingAt(slurm, sshd, root)
+	u.timed("down", func() { u.must("down") })
+}
+
+// behindSSH is that of a user, for whoever has the pool: here and there nobody is root, whose jobs HTCondor refuses.
+func (u *condorUser) behindSSH(slurm *gridsitetest.Slurm) *gridsitetest.SSHD {
+	u.t.Helper()
+	id := owner(u.t)
+	lines := []string{"SetEnv " + strings.Join(slurm.Environ(), " ")}
+	if id != nil {
+		lines = append(lines, fmt.Sprintf(`ForceCommand exec setpriv --reuid=%d --regid=%d --clear-groups sh -c "$SSH_ORIGINAL_COMMAND"`, id.Uid, id.Gid))
 	}
-	run := u.must("run", u.workflow("steps", steps(20, 500*time.Millisecond)...), "--cluster", "mine", "-q")
-	if got := u.run(run); got.State != corral.RunSucceeded {
-		t.Errorf("run is %s: %s", got.State, got.Reason)
+	sshd := gridsitetest.StartSSHD(u.t, lines...)
+	ssh := filepath.Join(u.user.dir, ".ssh")
+	if err := os.CopyFS(ssh, os.DirFS(sshd.SSH(""))); err != nil {
+		u.t.Fatal(err)
 	}
-	u.must("site", "remove", "hpc", "--wait", "--timeout", "2m")
-	if left := queue(t, slurm); left != "" {
-		t.Errorf("left in the queue: %s", left)
+	key := filepath.Join(ssh, "id_ed25519")
+	if err := errors.Join(os.Chmod(key, 0o600), os.Chmod(filepath.Dir(sshd.Dir), 0o755)); err != nil {
+		u.t.Fatal(err)
 	}
-	if _, err := os.Stat(root); !os.IsNotExist(err) {
-		t.Errorf("the root is still there: %v", err)
+	if id == nil {
+		return sshd
 	}
-	u.must("down")
+	for _, path := range []string{u.user.dir, u.user.dir + "/cache", ssh, key, filepath.Join(ssh, "known_hosts"), filepath.Join(sshd.Dir, "home")} {
+		if err := os.Chown(path, int(id.Uid), int(id.Gid)); err != nil {
+			u.t.Fatal(err)
+		}
+	}
+	return sshd
+}
+
+// upAsOwner starts corrald as who it is to be, and not as root for whom it becomes somebody else: the ssh files are
+// below HOME.
+func (u *condorUser) upAsOwner() {
+	u.t.Helper()
+	cmd := u.command("up")
+	cmd.Env = slices.DeleteFunc(slices.Clone(u.env), func(e string) bool { return strings.HasPrefix(e, "CORRAL_RUN_AS=") })
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: owner(u.t)}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		u.t.Fatalf("corral up: %v\n%s", err, out)
+	}
+}
+
+// owner is who has the pool if that is not who runs the test.
+func owner(t testing.TB) *syscall.Credential {
+	t.Helper()
+	if os.Getuid() != 0 {
+		return nil
+	}
+	nobody, err := osuser.Lookup("nobody")
+	if err != nil {
+		t.Fatal(err)
+	}
+	uid, _ := strconv.ParseUint(nobody.Uid, 10, 32)
+	gid, _ := strconv.ParseUint(nobody.Gid, 10, 32)
+	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+}
+
+// login is the name of who runs the test, and its sshd.
+func login(t testing.TB) string {
+	t.Helper()
+	me, err := osuser.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return me.Username
 }
