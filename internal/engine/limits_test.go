@@ -44,6 +44,30 @@ func TestLimitOfASite(t *testing.T) {
 	w.attemptIs(second.ID, corral.JobRunning)
 }
 
+// A glidein that waits for a relay which never comes takes nobody's turn.
+func TestWhoWaitsForARelayTakesNoTurn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.cfg.Open = counting(new(atomic.Int32)) // has no streams, and so no relay
+	w.start()
+	s := w.site("here")
+	var first corral.Glidein
+	w.write(func(tx *store.Tx) (err error) {
+		if _, err = tx.SetSite(s.ID, func(s *corral.Site) { s.Limits.MaxRunning = 1 }); err != nil {
+			return err
+		}
+		first, err = tx.CreateGlidein(corral.Glidein{Owner: "local", Site: s.ID, Cluster: 1, Hosts: 1, CPUs: 1, MemoryMiB: 64,
+			Walltime: corral.Seconds(5 * time.Minute), Broker: corral.BrokerRelay})
+		return err
+	})
+	second := w.glidein(s.ID, resubmit.Policy{})
+	w.attemptIs(second.ID, corral.JobRunning)
+	const why = "the site's relay does not run: "
+	if g := w.glideinNow(first.ID); !strings.HasPrefix(g.Reason, why) || len(g.Attempts) > 0 {
+		t.Errorf("the first one says %q with %d attempts, want %q", g.Reason, len(g.Attempts), why)
+	}
+}
+
 // asked counts the commands of a connection.
 type asked struct {
 	gridsite.Conn
@@ -53,6 +77,17 @@ type asked struct {
 func (a asked) Run(ctx context.Context, c gridsite.Command) (gridsite.Result, error) {
 	a.commands.Add(1)
 	return a.Conn.Run(ctx, c)
+}
+
+// counting reaches sites on this machine by connections whose commands are counted.
+func counting(commands *atomic.Int32) opener {
+	return func(ctx context.Context, s corral.Site) (gridsite.Access, error) {
+		conn, err := gridsite.Dial(ctx, s.Contact)
+		if err != nil {
+			return gridsite.Access{}, err
+		}
+		return gridsite.NewAccess(asked{conn, commands}, s)
+	}
 }
 
 // stepLog notes how many commands were run in each step, and how many its log says.
@@ -91,13 +126,7 @@ func TestCommandsOfAStep(t *testing.T) {
 	var commands atomic.Int32
 	log := &stepLog{Handler: w.lg.Handler(), commands: &commands}
 	w.lg = slog.New(log)
-	w.cfg.Open = func(ctx context.Context, s corral.Site) (gridsite.Access, error) {
-		conn, err := gridsite.Dial(ctx, s.Contact)
-		if err != nil {
-			return gridsite.Access{}, err
-		}
-		return gridsite.NewAccess(asked{conn, &commands}, s)
-	}
+	w.cfg.Open = counting(&commands)
 	w.start()
 	s := w.site("here")
 	w.siteIs(s.ID, corral.SiteReady)
