@@ -73,18 +73,26 @@ func Host(ctx context.Context, lg *slog.Logger, in io.Reader, out io.Writer) err
 	written := make(chan struct{})
 	go h.write(out, written)
 	last := h.serve(ctx)
-	h.out <- last
-	close(h.out)
-	patience := time.NewTimer(reportTime)
-	defer patience.Stop()
-	select {
-	case <-written:
-	case <-patience.C:
-	}
+	h.conclude(last, written)
 	if last.Error != "" {
 		return errors.New(last.Error)
 	}
 	return nil
+}
+
+// conclude has the last word written, unless nobody takes it any more. Later ones, of a check that was cut short, are in vain.
+func (h *host) conclude(last word, written <-chan struct{}) {
+	patience := time.NewTimer(reportTime)
+	defer patience.Stop()
+	select {
+	case h.out <- last:
+	case <-patience.C:
+		return
+	}
+	select {
+	case <-written:
+	case <-patience.C:
+	}
 }
 
 // serve returns the host's last word.
@@ -291,7 +299,7 @@ func (h *host) say(w word) {
 	}
 }
 
-// write writes words until there will be no more.
+// write writes words up to the last one.
 func (h *host) write(out io.Writer, written chan<- struct{}) {
 	defer close(written)
 	_, err := io.WriteString(out, "\n"+hostMark+"\n")
@@ -299,6 +307,9 @@ func (h *host) write(out io.Writer, written chan<- struct{}) {
 	for w := range h.out {
 		if err == nil {
 			err = enc.Encode(w)
+		}
+		if w.Left != "" || w.Error != "" {
+			return
 		}
 	}
 }
