@@ -70,7 +70,7 @@ func flags(l xdg.Layout) []cli.Flag {
 		&cli.StringFlag{Name: "socket", Value: l.Socket, EnvVars: []string{"CORRALD_SOCKET"}, Usage: "Unix socket of the API"},
 		&cli.StringFlag{Name: "worker-socket", Value: l.Worker, EnvVars: []string{"CORRALD_WORKER_SOCKET"}, Usage: "Unix socket for workers on this machine"},
 		&cli.StringFlag{Name: "worker-listen", EnvVars: []string{"CORRALD_WORKER_LISTEN"}, Usage: "`HOST:PORT` of the worker port, opened for the first site other than local (default: this machine's address on the way to that site; corral site probe says whether nodes reach it)"},
-		&cli.StringFlag{Name: "advertise", EnvVars: []string{"CORRALD_ADVERTISE"}, Usage: "`HOST[:PORT]` under which sites reach the worker port (default: what it listens on)"},
+		&cli.StringFlag{Name: "advertise", EnvVars: []string{"CORRALD_ADVERTISE"}, Usage: "`HOST[:PORT]` under which sites reach the worker port (default: where it listens; of all addresses, the one on the way to each site)"},
 		&cli.StringFlag{Name: "run-as", EnvVars: []string{"CORRALD_RUN_AS", "CORRAL_RUN_AS"}, Usage: "root's corrald runs as `USER`, with all it starts; HTCondor needs that"},
 		&cli.StringFlag{Name: "pool-address", Value: "127.0.0.1", EnvVars: []string{"CORRALD_POOL_ADDRESS"}, Usage: "`IP` on which new HTCondor pools listen, if their cluster names none; workers of other machines must reach it"},
 		&cli.StringFlag{Name: "pilot", EnvVars: []string{"CORRALD_PILOT"}, Usage: "pilot binary for this machine's architecture (default: the one beside corrald)"},

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/staging"
 )
 
@@ -41,7 +42,7 @@ func (p *mirrorPort) url(advertise string) string {
 	if p.listener == nil {
 		return ""
 	}
-	return "http://" + advertised(advertise, p.listener.Addr()) + "/"
+	return "http://" + dialable(advertised(advertise, p.listener.Addr()), gridsite.LocalIP) + "/"
 }
 
 // Bounds of a connection: an archive of a gigabyte passes at 300 kB/s.

@@ -155,7 +155,17 @@ func (w *workerPort) For(site corral.Site) (addresses []string, certDigest strin
 	if err != nil {
 		return nil, "", err
 	}
+	address = dialable(address, func() netip.Addr { return w.local(site) })
 	return []string{"tls:" + address}, digest, nil
+}
+
+// dialable is an address as others dial it: in the place of one that stands for all of this machine's, the local one.
+func dialable(address string, local func() netip.Addr) string {
+	a, err := netip.ParseAddrPort(address)
+	if err != nil || !a.Addr().IsUnspecified() { // a name, or one of them
+		return address
+	}
+	return netip.AddrPortFrom(local(), a.Port()).String()
 }
 
 // Dial implements engine.Address: it connects with the TCP port where it listens, whatever address sites are told.

@@ -126,6 +126,37 @@ func TestWorkerPortChoosesItsAddress(t *testing.T) {
 	}
 }
 
+// Who listens on all addresses tells each site the one on the way to it; all of them is none to dial.
+func TestWorkerPortOnAllAddresses(t *testing.T) {
+	t.Parallel()
+	for _, all := range []string{":0", "0.0.0.0:0", "[::]:0"} {
+		w, _ := portIn(t, short(t), all)
+		w.local = func(site corral.Site) netip.Addr {
+			return netip.MustParseAddr(map[string]string{"near": "127.0.0.2", "far": "2001:db8::7"}[site.Name])
+		}
+		near, _ := wayIn(t, w, "near")
+		far, _ := wayIn(t, w, "far")
+		if !strings.HasPrefix(near, "tls:127.0.0.2:") || !strings.HasPrefix(far, "tls:[2001:db8::7]:") {
+			t.Errorf("listening on %s, the ways in are %s and %s", all, near, far)
+		}
+	}
+}
+
+func TestAdvertised(t *testing.T) {
+	t.Parallel()
+	bound := &net.TCPAddr{IP: net.IPv4zero, Port: 7000}
+	for advertise, want := range map[string]string{
+		"": "0.0.0.0:7000", "login.example": "login.example:7000", "login.example:8": "login.example:8", "2001:db8::7": "[2001:db8::7]:7000",
+	} {
+		if got := advertised(advertise, bound); got != want {
+			t.Errorf("advertised(%q) = %q, want %q", advertise, got, want)
+		}
+		if err := checkAdvertised("--advertise", advertise); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // While somebody else has the port, other sites wait for it; corrald itself serves.
 func TestWorkerPortTaken(t *testing.T) {
 	t.Parallel()

@@ -6,7 +6,9 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -67,7 +69,10 @@ func newSettings(c *cli.Context) (settings, error) {
 	if _, _, err := net.SplitHostPort(s.listen); err != nil && s.listen != "" {
 		return s, corral.ErrorAt(corral.Invalid, "--worker-listen", "%w", err)
 	}
-	var err error
+	err := checkAdvertised("--advertise", s.advertise)
+	if err != nil {
+		return s, err
+	}
 	if s.poolAddress, err = netip.ParseAddr(c.String("pool-address")); err != nil || s.poolAddress.IsUnspecified() {
 		return s, corral.ErrorAt(corral.Invalid, "--pool-address", "want an IP address of this machine, such as 127.0.0.1")
 	}
@@ -83,6 +88,24 @@ func newSettings(c *cli.Context) (settings, error) {
 	return s, s.findPilot()
 }
 
+var hostName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9.])?$`)
+
+// checkAdvertised checks what sites would be told to dial, before pilots look for it in vain.
+func checkAdvertised(flag, address string) error {
+	if address == "" {
+		return nil
+	}
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		host, port = address, "1"
+	}
+	_, notIP := netip.ParseAddr(host)
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 || notIP != nil && !hostName.MatchString(host) {
+		return corral.ErrorAt(corral.Invalid, flag, "%.80q is not HOST[:PORT]", address)
+	}
+	return nil
+}
+
 // findSupply reads how packages get to sites and whom they must be from.
 func (s *settings) findSupply(c *cli.Context) error {
 	s.mirrorListen, s.mirrorAdvertise = c.String("mirror-listen"), c.String("mirror-advertise")
@@ -90,6 +113,9 @@ func (s *settings) findSupply(c *cli.Context) error {
 		if _, _, err := net.SplitHostPort(s.mirrorListen); err != nil {
 			return corral.ErrorAt(corral.Invalid, "--mirror-listen", "%w", err)
 		}
+	}
+	if err := checkAdvertised("--mirror-advertise", s.mirrorAdvertise); err != nil {
+		return err
 	}
 	for _, k := range c.StringSlice("trust-key") {
 		key, err := packages.ParsePublicKey(k)
