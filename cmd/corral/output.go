@@ -125,9 +125,10 @@ func withFlag(err error, flags []cli.Flag) string {
 	if !ok {
 		return text
 	}
-	name, special := flagOf[place]
+	field, _, _ := strings.Cut(place, ".") // of labels.colour the flag is that of labels
+	name, special := flagOf[field]
 	if !special {
-		name = strings.ReplaceAll(place, "_", "-")
+		name = strings.ReplaceAll(strings.TrimSuffix(field, "_s"), "_", "-") // without the unit
 	}
 	if name == place || lookup(flags, name) == nil {
 		return text
@@ -135,11 +136,8 @@ func withFlag(err error, flags []cli.Flag) string {
 	return place + " (--" + name + "): " + rest
 }
 
-// flagOf are the flags whose names are not those of their fields: field → flag.
-var flagOf = map[string]string{
-	"walltime_s": "walltime", "idle_s": "idle", "overlap_s": "overlap", "queue_timeout_s": "queue-timeout", "memory_mib": "memory",
-	"site_options": "site-opt", "labels": "label",
-}
+// flagOf are the flags whose names do not follow from those of their fields: field → flag.
+var flagOf = map[string]string{"memory_mib": "memory", "site_options": "site-opt", "labels": "label"}
 
 // isTerminal reports whether w is a terminal.
 func isTerminal(w io.Writer) bool {

@@ -178,6 +178,28 @@ GlideinStarted    03:04:05.950  950ms        allocation 40ms
 	}
 }
 
+// Who typed a flag is told its name, not only that of the field that it sets.
+func TestFieldsAreNamedByTheirFlags(t *testing.T) {
+	t.Parallel()
+	p := &printer{}
+	flags := append(createGlideinCommand(p).Flags, runCommand(p).Flags...)
+	for _, tt := range []struct{ says, want string }{
+		{"walltime_s: 1s is short", "walltime_s (--walltime): 1s is short"},
+		{"not_before: it is late", "not_before (--not-before): it is late"},
+		{"default_runtime_s: -1s is negative", "default_runtime_s (--default-runtime): -1s is negative"},
+		{"memory_mib: 0", "memory_mib (--memory): 0"},
+		{"labels.colour: too long", "labels.colour (--label): too long"},
+		{"site_options: a line is empty", "site_options (--site-opt): a line is empty"},
+		{"cpus: 0 is too few", "cpus: 0 is too few"},
+		{"body: it is empty", "body: it is empty"},
+		{"no place", "no place"},
+	} {
+		if got := withFlag(errors.New(tt.says), flags); got != tt.want {
+			t.Errorf("withFlag(%q) = %q, want %q", tt.says, got, tt.want)
+		}
+	}
+}
+
 func TestComplete(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ words, want string }{
