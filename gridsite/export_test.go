@@ -10,5 +10,11 @@ func (s *SSH) SetKeepalive(every, answer time.Duration) {
 	s.timing.keepalive, s.timing.answer = every, answer
 }
 
+// SetPatience shortens how long a login, or a login shell, may take.
+func (s *SSH) SetPatience(d time.Duration) { s.timing.dial = d }
+
+// SetAgentPatience shortens how long an agent may take.
+func (s *SSH) SetAgentPatience(d time.Duration) { s.timing.agent = d }
+
 // RemoteLine is what is sent to a login shell.
 var RemoteLine = remoteLine

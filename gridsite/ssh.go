@@ -44,7 +44,7 @@ type SSH struct {
 
 // timing is what tests shorten.
 type timing struct {
-	dial, keepalive, answer, kill, minPause, maxPause, loginPause time.Duration
+	dial, agent, keepalive, answer, kill, minPause, maxPause, loginPause time.Duration
 }
 
 // NewSSH makes the transport to contact, which is ssh://[user@]host[:port], and reads ~/.ssh/config for it. It opens
@@ -70,14 +70,16 @@ func NewSSH(contact string, options SSHOptions) (*SSH, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &SSH{
+	s := &SSH{
 		contact: contact, path: path, options: options, notes: config.ignored, gate: make(chan struct{}, maxSessions),
-		keys: unlocked{}, link: link{turn: make(chan struct{}, 1), asking: make(chan struct{}, 1)},
+		link: link{turn: make(chan struct{}, 1), asking: make(chan struct{}, 1)},
 		timing: timing{
-			dial: 30 * time.Second, keepalive: 15 * time.Second, answer: 45 * time.Second, kill: 5 * time.Second,
-			minPause: time.Second, maxPause: time.Minute, loginPause: 5 * time.Minute,
+			dial: 30 * time.Second, agent: 10 * time.Second, keepalive: 15 * time.Second, answer: 45 * time.Second,
+			kill: 5 * time.Second, minPause: time.Second, maxPause: time.Minute, loginPause: 5 * time.Minute,
 		},
-	}, nil
+	}
+	s.link.life, s.link.end = context.WithCancel(context.Background())
+	return s, nil
 }
 
 // Run runs the command below the user's login shell, whatever that is and whatever it says first. When ctx ends, the
@@ -152,7 +154,7 @@ func (s *SSH) script(ctx context.Context, stdin io.Reader, script string, args .
 	return err
 }
 
-// Close ends the connection. What still runs is cut off.
+// Close ends the connection, and a login that goes on. What still runs is cut off.
 func (s *SSH) Close() error { return s.link.close() }
 
 // unavailable is the error of what did not reach the site.

@@ -21,10 +21,12 @@ import (
 	"github.com/corral-pilot/corral/gridsite/gridsitetest"
 )
 
-// A gateKeeper is a server that asks who comes in, and runs nothing. OpenSSH's asks only as root, and with PAM.
+// A gateKeeper is a server that asks who comes in, and runs nothing, unless it has a way to. OpenSSH's asks only as
+// root, and with PAM.
 type gateKeeper struct {
 	home, address string
 	conns         chan net.Conn
+	serve         func(c ssh.Channel, line string) // a command
 }
 
 func keepGate(t *testing.T, config *ssh.ServerConfig) *gateKeeper {
@@ -38,36 +40,44 @@ func keepGate(t *testing.T, config *ssh.ServerConfig) *gateKeeper {
 		t.Fatal(err)
 	}
 	config.AddHostKey(key)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	g := &gateKeeper{home: t.TempDir(), address: l.Addr().String(), conns: make(chan net.Conn, 10)}
+	g := &gateKeeper{home: t.TempDir(), conns: make(chan net.Conn, 10)}
+	g.address = listen(t, "tcp", "127.0.0.1:0", func(conn net.Conn) {
+		_, channels, requests, err := ssh.NewServerConn(conn, config)
+		if err != nil {
+			return
+		}
+		g.conns <- conn
+		go ssh.DiscardRequests(requests)
+		for c := range channels {
+			g.take(c)
+		}
+	})
 	line := knownhosts.Line([]string{g.address}, key.PublicKey())
 	if err := errors.Join(os.Mkdir(filepath.Join(g.home, ".ssh"), 0o700), os.WriteFile(filepath.Join(g.home, ".ssh", "known_hosts"), []byte(line+"\n"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				_, channels, requests, err := ssh.NewServerConn(conn, config)
-				if err != nil {
-					return
-				}
-				g.conns <- conn
-				go ssh.DiscardRequests(requests)
-				for c := range channels {
-					_ = c.Reject(ssh.Prohibited, "not here")
-				}
-			}()
-		}
-	}()
 	return g
+}
+
+// take lets a channel run one command.
+func (g *gateKeeper) take(c ssh.NewChannel) {
+	if g.serve == nil {
+		_ = c.Reject(ssh.Prohibited, "not here")
+		return
+	}
+	channel, requests, err := c.Accept()
+	if err != nil {
+		return
+	}
+	for r := range requests {
+		var m struct{ Line string }
+		err := ssh.Unmarshal(r.Payload, &m)
+		_ = r.Reply(err == nil && r.Type == "exec", nil)
+		if r.Type == "exec" {
+			g.serve(channel, m.Line)
+			return
+		}
+	}
 }
 
 func (g *gateKeeper) open(t *testing.T) *gridsite.SSH {

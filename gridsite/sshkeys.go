@@ -47,7 +47,6 @@ type keyring struct {
 	hop      hop
 	ctx      context.Context // of the login, for what is asked in the middle of it
 	clock    *time.Timer     // which stands still meanwhile
-	agent    net.Conn        // nil: none
 	keys     []ssh.Signer
 	tried    []string
 	problems []error
@@ -73,7 +72,6 @@ func (s *SSH) keyring(ctx context.Context, h hop, clock *time.Timer, ask Asker) 
 	}
 	certified, err := k.certified(own)
 	if err != nil {
-		k.close()
 		return nil, err
 	}
 	all := append(certified, own...)
@@ -103,30 +101,36 @@ func (k *keyring) add(key ssh.Signer) {
 
 func (k *keyring) signers() ([]ssh.Signer, error) { return k.keys, nil }
 
-func (k *keyring) close() {
-	if k.agent != nil {
-		k.agent.Close()
-	}
-}
-
-// agentKeys asks the agent. One that does not answer is a problem, but other keys may do.
+// agentKeys asks the agent, which may sign with them as long as the login takes. One that does not answer is a problem,
+// but other keys may do.
 func (k *keyring) agentKeys() []ssh.Signer {
 	socket := k.site.options.AgentSocket
 	if socket == "" {
 		return nil
 	}
 	conn, err := (&net.Dialer{}).DialContext(k.ctx, "unix", socket)
-	if err != nil {
-		k.problems = append(k.problems, fmt.Errorf("the ssh agent does not answer: %w", err))
-		return nil
+	var keys []ssh.Signer
+	if err == nil {
+		context.AfterFunc(k.ctx, func() { conn.Close() })
+		keys, err = agent.NewClient(patient{conn, k.site.timing.agent}).Signers()
 	}
-	k.agent = conn
-	context.AfterFunc(k.ctx, func() { conn.Close() })
-	keys, err := agent.NewClient(conn).Signers()
 	if err != nil {
-		k.problems = append(k.problems, fmt.Errorf("asking the ssh agent: %w", err))
+		k.problems = append(k.problems, fmt.Errorf("the ssh agent at %s does not answer: %w", socket, err))
 	}
 	return keys
+}
+
+// patient is a connection with somebody who has so much time to answer what is written.
+type patient struct {
+	net.Conn
+	patience time.Duration
+}
+
+func (p patient) Write(b []byte) (int, error) {
+	if err := p.SetDeadline(time.Now().Add(p.patience)); err != nil {
+		return 0, err
+	}
+	return p.Conn.Write(b)
 }
 
 // identity reads a key file. An encrypted one is opened only when the server wants a signature, and not at all if the

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/crypto/ssh"
@@ -14,14 +15,17 @@ import (
 
 // A link is the connection to a site, if there is one, and what became of the last attempt to make one.
 type link struct {
-	asking  chan struct{} // held by whoever logs in with the help of a person
-	turn    chan struct{} // held by whoever looks at the fields below, for as long as a login without one takes
-	current *connection
+	life    context.Context // until Close
+	end     context.CancelFunc
+	current atomic.Pointer[connection] // set by whoever has the turn
+	asking  chan struct{}              // held by whoever logs in with the help of a person
+	turn    chan struct{}              // held by whoever looks at the fields below, for as long as a login without one takes
 	failure error
 	pause   time.Duration
 	retryAt time.Time
-	closed  bool
 }
+
+var errClosed = errors.New("the connection was closed")
 
 // A connection is a login to the site, and those to the hosts that it goes through, the first one first.
 type connection struct {
@@ -67,11 +71,11 @@ func (s *SSH) connected(ctx context.Context, atOnce bool, by help) (*connection,
 	}
 	defer func() { <-s.link.turn }()
 	l := &s.link
-	switch {
-	case l.closed:
-		return nil, s.unavailable("the connection was closed")
-	case l.stands():
-		return l.current, nil
+	switch c := l.standing(); {
+	case l.life.Err() != nil:
+		return nil, s.unavailable("%w", errClosed)
+	case c != nil:
+		return c, nil
 	case !atOnce && time.Now().Before(l.retryAt):
 		return nil, s.paused()
 	}
@@ -83,19 +87,26 @@ func (s *SSH) connected(ctx context.Context, atOnce bool, by help) (*connection,
 	return c, nil
 }
 
-func (l *link) stands() bool { return l.current != nil && !isClosed(l.current.lost) }
+// standing returns the connection, nil if there is none.
+func (l *link) standing() *connection {
+	if c := l.current.Load(); c != nil && !isClosed(c.lost) {
+		return c
+	}
+	return nil
+}
 
 // use makes c the connection.
 func (s *SSH) use(c *connection) {
 	l := &s.link
-	l.current, l.failure, l.pause, l.retryAt = c, nil, 0, time.Time{}
+	l.current.Store(c)
+	l.failure, l.pause, l.retryAt = nil, 0, time.Time{}
 	go func() { _ = c.site().Wait(); c.close(); close(c.lost) }()
 	go c.keepAlive(s.timing)
 }
 
 // refused notes that a login failed, unless it was given up.
 func (s *SSH) refused(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || s.link.life.Err() != nil {
 		return s.unavailable("%w", err)
 	}
 	s.link.failed(err, s.timing)
@@ -177,25 +188,45 @@ func (s *SSH) login(ctx context.Context, h hop, c *connection, by help) (*ssh.Cl
 	defer cancel(nil)
 	clock := time.AfterFunc(s.timing.dial, func() { cancel(fmt.Errorf("%s: no answer within %v", h.address(), s.timing.dial)) })
 	defer clock.Stop()
-	dial := (&net.Dialer{}).DialContext
-	if len(c.clients) > 0 {
-		dial = c.site().DialContext
+	stop := context.AfterFunc(s.link.life, func() { cancel(errClosed) })
+	defer stop()
+	conn, err := s.reach(ctx, h, c)
+	if err == nil {
+		var client *ssh.Client
+		if client, err = s.greet(ctx, h, conn, clock, by); err == nil {
+			return client, nil
+		}
+		conn.Close()
 	}
-	conn, err := dial(ctx, "tcp", h.address())
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause // what it made of the connection says less
+	}
+	return nil, err
+}
+
+// reach connects with a host, through the last one of c.
+func (s *SSH) reach(ctx context.Context, h hop, c *connection) (net.Conn, error) {
+	before := len(c.clients)
+	if before == 0 {
+		return (&net.Dialer{}).DialContext(ctx, "tcp", h.address())
+	}
+	conn, err := c.site().DialContext(ctx, "tcp", h.address())
 	if err != nil {
-		return nil, errors.Join(context.Cause(ctx), err)
+		return nil, fmt.Errorf("%s does not connect us with %s: %w", s.path[before-1].address(), h.address(), err)
 	}
+	return conn, nil
+}
+
+// greet shows who we are at the other end of conn, and sees who that is.
+func (s *SSH) greet(ctx context.Context, h hop, conn net.Conn, clock *time.Timer, by help) (*ssh.Client, error) {
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
 	keys, err := s.keyring(ctx, h, clock, by.ask)
 	if err != nil {
-		conn.Close()
 		return nil, err
 	}
-	defer keys.close()
 	hostKeys, err := readHostKeys(h, by.acceptHostKey)
 	if err != nil {
-		conn.Close()
 		return nil, err
 	}
 	sshConn, channels, requests, err := ssh.NewClientConn(conn, h.address(), &ssh.ClientConfig{
@@ -203,20 +234,19 @@ func (s *SSH) login(ctx context.Context, h hop, c *connection, by help) (*ssh.Cl
 		HostKeyCallback: hostKeys.check, HostKeyAlgorithms: hostKeys.algorithms,
 	})
 	if err != nil {
-		conn.Close()
-		return nil, errors.Join(context.Cause(ctx), hostKeys.explain(keys.explain(err)))
+		return nil, hostKeys.explain(keys.explain(err))
 	}
 	return ssh.NewClient(sshConn, channels, requests), nil
 }
 
-// close may be called while commands run.
+// close may be called while commands run, and while somebody logs in.
 func (l *link) close() error {
+	l.end()
 	l.turn <- struct{}{}
 	defer func() { <-l.turn }()
-	l.closed = true
-	if l.current != nil {
-		l.current.close()
-		<-l.current.lost
+	if c := l.current.Load(); c != nil {
+		c.close()
+		<-c.lost
 	}
 	return nil
 }
@@ -253,8 +283,10 @@ func (s *SSH) open(ctx context.Context) (_ *channel, err error) {
 		switch {
 		case err == nil:
 			return session, nil
-		case ctx.Err() != nil || again && !errors.As(err, &refused) || alone > patience:
+		case ctx.Err() != nil || again && !errors.As(err, &refused):
 			return nil, s.unavailable("opening a session: %w", err)
+		case alone > patience:
+			return nil, s.unavailable("opening a session: the server admits no more of them (its MaxSessions): %w", err)
 		case !errors.As(err, &refused):
 			again = true
 			c.close()
@@ -296,15 +328,15 @@ func (c *connection) session(ctx context.Context) (*channel, error) {
 	}
 }
 
+// abandon closes the channel of a command that has not begun. A server ends a session only once its process has gone.
+func (c *channel) abandon() {
+	_, _ = c.SendRequest("signal", false, ssh.Marshal(struct{ Name string }{"KILL"}))
+	_ = c.Close()
+}
+
 // kill ends a command that is not wanted any longer. The server is asked to, and where it does not pass signals on, as
 // OpenSSH's for root, the process group is killed by a command of its own.
-func (s *SSH) kill(c *channel, e *execution) {
-	ctx, cancel := context.WithTimeout(context.Background(), s.timing.kill)
-	defer cancel()
-	pid := e.stderr.pid(ctx)
-	if pid == "" {
-		return
-	}
+func (c *channel) kill(ctx context.Context, pid string) {
 	_, _ = c.SendRequest("signal", false, ssh.Marshal(struct{ Name string }{"KILL"}))
 	session, err := c.on.session(ctx)
 	if err != nil {

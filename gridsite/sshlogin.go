@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -83,12 +84,15 @@ func (s *SSH) Login(ctx context.Context, ask Asker) error {
 	c, err := s.dial(ctx, help{ask: ask})
 	s.link.turn <- struct{}{}
 	defer func() { <-s.link.turn }()
-	switch l := &s.link; {
-	case err != nil && l.stands():
+	switch {
+	case err != nil && s.Stands():
 		return nil
 	case err != nil:
 		return s.refused(ctx, err)
-	case l.closed || l.stands():
+	case s.link.life.Err() != nil:
+		c.close()
+		return s.unavailable("%w", errClosed)
+	case s.Stands():
 		c.close()
 	default:
 		s.use(c)
@@ -96,12 +100,8 @@ func (s *SSH) Login(ctx context.Context, ask Asker) error {
 	return nil
 }
 
-// Stands reports whether there is a connection.
-func (s *SSH) Stands() bool {
-	s.link.turn <- struct{}{}
-	defer func() { <-s.link.turn }()
-	return s.link.stands()
-}
+// Stands reports whether there is a connection. It waits for nobody's login.
+func (s *SSH) Stands() bool { return s.link.standing() != nil }
 
 // methods are the ways to log in, in the order in which they are tried; questions only where somebody answers.
 func (k *keyring) methods() []ssh.AuthMethod {
@@ -165,8 +165,12 @@ func (k *keyring) unanswered(err error) error {
 // explain adds to the error of a login what was tried, if the server said no.
 func (k *keyring) explain(err error) error {
 	denied := strings.Contains(err.Error(), "unable to authenticate") || strings.Contains(err.Error(), "Too many authentication failures")
-	if !denied && !k.stuck {
-		return err
+	switch {
+	case denied || k.stuck:
+	case errors.Is(err, io.EOF):
+		return fmt.Errorf("%s hangs up before the login: it may have too many at once, or let in nobody from here: %w", k.hop.address(), err)
+	default:
+		return fmt.Errorf("%s: %w", k.hop.address(), err)
 	}
 	e := &LoginError{User: k.hop.user, Address: k.hop.address(), Tried: k.tried, Problems: k.problems, Err: err}
 	asks := slices.Contains(k.offered, "keyboard-interactive") || slices.Contains(k.offered, "password")

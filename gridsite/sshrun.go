@@ -31,8 +31,7 @@ func startExecution(ctx context.Context, c *channel, mark string) (context.Conte
 	}
 }
 
-// perform returns the command's result once it has ended, or the channel has. Output that a process in the background
-// holds open is waited for no longer than lingerDelay.
+// perform returns the command's result once it has ended, or the channel has.
 func (e *execution) perform(line string, stdin io.Reader) (Result, error) {
 	ok, err := e.SendRequest("exec", true, ssh.Marshal(struct{ Line string }{line}))
 	if err != nil {
@@ -47,14 +46,7 @@ func (e *execution) perform(line string, stdin io.Reader) (Result, error) {
 	copies.Go(func() { _, _ = io.Copy(e.stderr, e.Stderr()) })
 	status, ended := exitOf(e.requests)
 	go ssh.DiscardRequests(e.requests)
-	copied := make(chan struct{})
-	go func() { copies.Wait(); close(copied) }()
-	linger := time.NewTimer(lingerDelay)
-	defer linger.Stop()
-	select {
-	case <-copied:
-	case <-linger.C:
-	}
+	e.linger(&copies)
 	if !ended {
 		return Result{}, errLost
 	}
@@ -67,7 +59,33 @@ func (e *execution) perform(line string, stdin io.Reader) (Result, error) {
 	return Result{Exit: status, Stdout: stdout, Stderr: stderr}, nil
 }
 
+// linger waits until all output is there. The exit status may be faster than what was printed before; but what a process
+// in the background holds open, and writes nothing to, ends never.
+func (e *execution) linger(copies *sync.WaitGroup) {
+	copied := make(chan struct{})
+	go func() { copies.Wait(); close(copied) }()
+	for before, now := -1, e.printed(); now != before; before, now = now, e.printed() {
+		select {
+		case <-copied:
+			return
+		case <-time.After(lingerDelay):
+		}
+	}
+}
+
+// printed is how much of the command's output is there.
+func (e *execution) printed() int { return e.stdout.len() + e.stderr.len() }
+
 var errLost = corral.Errorf(corral.Unknown, "the connection was lost before the command ended")
+
+// kill ends a command that has begun; one that has not, within timing.kill, is left to itself.
+func (s *SSH) kill(c *channel, e *execution) {
+	ctx, cancel := context.WithTimeout(context.Background(), s.timing.kill)
+	defer cancel()
+	if pid := e.stderr.pid(ctx); pid != "" {
+		c.kill(ctx, pid)
+	}
+}
 
 // send copies stdin to the command. One that ends early reads no more of it, which is no error; a source that breaks
 // must not look to the command like one that is complete.
@@ -181,6 +199,12 @@ func (m *marked) content() ([]byte, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return bytes.Clone(m.data.Bytes()), m.hasBegun()
+}
+
+func (m *marked) len() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.data.Len()
 }
 
 // pid waits for the process id that the line says; empty if ctx ends before.

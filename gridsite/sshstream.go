@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -21,8 +22,10 @@ const maxGreeting = 1 << 20
 // sshStream is a command on a session of its own. It does not count among the commands that run at once: it is there
 // for hours.
 type sshStream struct {
-	ssh.Channel
+	*channel
+	site  *SSH
 	out   *bufio.Reader // from where the command's own begins
+	pid   chan string   // the command's, once it has begun
 	stop  func() bool   // no longer ends it with its context
 	once  sync.Once
 	heard chan struct{} // closed once stderr has ended
@@ -30,8 +33,8 @@ type sshStream struct {
 	err   error
 }
 
-// lastWords is how long what a command said on stderr may take to arrive after its exit status. What it left running
-// may keep stderr open for ever.
+// lastWords is how long what a command said on stderr may take to arrive after its exit status, since what it left
+// running may keep stderr open for ever; and how long a command may go on after the end of its input.
 const lastWords = 2 * time.Second
 
 // Stream starts the command over the site's connection, below the user's login shell as Run does.
@@ -46,21 +49,32 @@ func (s *SSH) Stream(ctx context.Context, cmd Command) (Stream, error) {
 		return nil, err
 	}
 	<-s.gate
-	st := &sshStream{Channel: c.Channel, out: bufio.NewReaderSize(c.Channel, 64<<10), heard: make(chan struct{}), ended: make(chan struct{})}
-	st.stop = context.AfterFunc(ctx, func() { c.Close() })
+	st := &sshStream{
+		channel: c, site: s, out: bufio.NewReaderSize(c.Channel, 64<<10), pid: make(chan string, 1),
+		heard: make(chan struct{}), ended: make(chan struct{}),
+	}
 	said := &complaint{}
-	if err := st.begin(c, line, mark, said); err != nil {
-		st.stop()
-		c.Close()
+	began := make(chan error, 1)
+	go func() { began <- st.begin(line, mark, said) }()
+	select {
+	case err = <-began:
+	case <-time.After(s.timing.dial):
+		err = corral.Errorf(corral.Unknown, "the login shell does not begin it within %v", s.timing.dial)
+	case <-ctx.Done():
+		err = corral.Errorf(corral.Unknown, "%w", context.Cause(ctx))
+	}
+	if err != nil {
+		c.abandon()
 		return nil, fmt.Errorf("%s: starting %s: %w", s.contact, cmd.Argv[0], err)
 	}
-	go st.await(c, cmd.Argv[0], said)
+	go st.await(cmd.Argv[0], said)
+	st.stop = context.AfterFunc(ctx, st.finish)
 	return st, nil
 }
 
 // begin sends the command and reads up to where its own output begins.
-func (st *sshStream) begin(c *channel, line, mark string, said *complaint) error {
-	ok, err := c.SendRequest("exec", true, ssh.Marshal(struct{ Line string }{line}))
+func (st *sshStream) begin(line, mark string, said *complaint) error {
+	ok, err := st.SendRequest("exec", true, ssh.Marshal(struct{ Line string }{line}))
 	if err != nil {
 		return errLost
 	}
@@ -69,10 +83,18 @@ func (st *sshStream) begin(c *channel, line, mark string, said *complaint) error
 	}
 	go func() {
 		defer close(st.heard)
-		_, _ = io.Copy(said, &afterMark{r: bufio.NewReader(c.Stderr()), mark: mark})
+		stderr := bufio.NewReader(st.Stderr())
+		if pid, err := skipTo(stderr, mark); err == nil {
+			st.pid <- strings.TrimSpace(pid)
+			_, _ = io.Copy(said, stderr)
+		}
 	}()
-	if err := skipTo(st.out, mark); err != nil {
-		status, ended := exitOf(c.requests)
+	_, err = skipTo(st.out, mark)
+	switch {
+	case errors.Is(err, errGreeting):
+		return err
+	case err != nil:
+		status, ended := exitOf(st.requests)
 		if !ended {
 			return errLost
 		}
@@ -81,42 +103,28 @@ func (st *sshStream) begin(c *channel, line, mark string, said *complaint) error
 	return nil
 }
 
-// skipTo reads lines up to the one that begins with mark.
-func skipTo(r *bufio.Reader, mark string) error {
+var errGreeting = corral.Errorf(corral.Unavailable, "the login shell printed more than %d bytes of output before the command", maxGreeting)
+
+// skipTo reads lines up to the one that begins with mark, and returns the rest of that.
+func skipTo(r *bufio.Reader, mark string) (rest string, err error) {
 	for read := 0; read < maxGreeting; {
 		line, err := r.ReadSlice('\n')
 		read += len(line)
 		if err != nil && err != bufio.ErrBufferFull {
-			return err
+			return "", err
 		}
-		if strings.HasPrefix(string(line), mark) {
-			return nil
+		if rest, ok := strings.CutPrefix(string(line), mark); ok {
+			return rest, nil
 		}
 	}
-	return errOutput
-}
-
-// afterMark reads what follows the line with the mark.
-type afterMark struct {
-	r    *bufio.Reader
-	mark string
-}
-
-func (a *afterMark) Read(p []byte) (int, error) {
-	if a.mark != "" {
-		if err := skipTo(a.r, a.mark); err != nil {
-			return 0, err
-		}
-		a.mark = ""
-	}
-	return a.r.Read(p)
+	return "", errGreeting
 }
 
 // await waits for the end of the command, or of the connection.
-func (st *sshStream) await(c *channel, name string, said *complaint) {
+func (st *sshStream) await(name string, said *complaint) {
 	defer close(st.ended)
-	status, ended := exitOf(c.requests)
-	go ssh.DiscardRequests(c.requests)
+	status, ended := exitOf(st.requests)
+	go ssh.DiscardRequests(st.requests)
 	if !ended {
 		st.err = errLost
 		return
@@ -135,11 +143,28 @@ func (st *sshStream) Wait() error {
 	return st.err
 }
 
-// Close ends the session: the command's input ends, and what it writes finds nobody.
+// Close ends the command's input. What goes on all the same is killed.
 func (st *sshStream) Close() error {
-	st.once.Do(func() {
-		st.stop()
-		_ = st.Channel.Close()
-	})
+	st.stop()
+	go st.finish()
 	return nil
+}
+
+// finish ends the command's input, and then the command.
+func (st *sshStream) finish() {
+	st.once.Do(func() {
+		_ = st.CloseWrite()
+		select {
+		case <-st.ended:
+		case <-time.After(lastWords):
+			ctx, cancel := context.WithTimeout(context.Background(), st.site.timing.kill)
+			defer cancel()
+			select {
+			case pid := <-st.pid:
+				st.kill(ctx, pid)
+			case <-ctx.Done():
+			}
+		}
+		_ = st.channel.Close()
+	})
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // Subsystem opens one of the server's subsystems, such as sftp, which speaks at the other end of what is returned until
-// that is closed or ctx ends.
+// that is closed or ctx ends. A server that has no such subsystem is a corral.Failed error.
 func (s *SSH) Subsystem(ctx context.Context, name string) (io.ReadWriteCloser, error) {
 	c, err := s.open(ctx)
 	if err != nil {
@@ -19,13 +19,17 @@ func (s *SSH) Subsystem(ctx context.Context, name string) (io.ReadWriteCloser, e
 	<-s.gate
 	stop := context.AfterFunc(ctx, func() { c.Close() })
 	ok, err := c.SendRequest("subsystem", true, ssh.Marshal(struct{ Name string }{name}))
-	if err == nil && !ok {
-		err = corral.Errorf(corral.Failed, "the server has no %s", name)
-	}
-	if err != nil {
+	if err != nil || !ok {
 		stop()
 		c.Close()
-		return nil, err
+	}
+	switch {
+	case ctx.Err() != nil:
+		return nil, s.unavailable("asking for %s: %w", name, context.Cause(ctx))
+	case err != nil:
+		return nil, s.unavailable("asking for %s: %w", name, err)
+	case !ok:
+		return nil, corral.ErrorAt(corral.Failed, s.contact, "the server has no %s", name)
 	}
 	go ssh.DiscardRequests(c.requests)
 	go func() { _, _ = io.Copy(io.Discard, c.Stderr()) }()

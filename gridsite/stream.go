@@ -113,7 +113,7 @@ func (s *localStream) Wait() error {
 	return s.err
 }
 
-// Close ends the command by the end of its input, and kills it if it does not take that.
+// Close kills what is left of the command.
 func (s *localStream) Close() error {
 	_ = s.WriteCloser.Close()
 	_ = s.ReadCloser.Close()

@@ -70,6 +70,14 @@ func TestStream(t *testing.T) {
 				_, _ = io.ReadAll(s)
 				_ = s.Wait()
 			})
+			t.Run("ends though it does not listen", func(t *testing.T) {
+				s := startStream(t, t.Context(), conn, `trap "" HUP TERM; echo began; while :; do sleep 60; done`)
+				if _, err := io.ReadFull(s, make([]byte, len("began\n"))); err != nil {
+					t.Fatal(err)
+				}
+				s.Close()
+				_ = s.Wait()
+			})
 		})
 	}
 }

@@ -1,0 +1,166 @@
+package gridsite_test
+
+import (
+	"context"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/gridsite"
+)
+
+// Tests of servers and agents that do not do what they should.
+
+// listen takes in connections and leaves them to serve.
+func listen(t *testing.T, network, address string, serve func(net.Conn)) (at string) {
+	t.Helper()
+	l, err := net.Listen(network, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go serve(conn)
+		}
+	}()
+	return l.Addr().String()
+}
+
+func sshTo(t *testing.T, address string) *gridsite.SSH {
+	t.Helper()
+	conn, err := gridsite.NewSSH("ssh://"+address, gridsite.SSHOptions{Home: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+// Nobody but who asked for the login waits for a server that says nothing, and to close ends the wait.
+func TestSSHSilentServer(t *testing.T) {
+	t.Parallel()
+	knocked := make(chan net.Conn, 1)
+	conn := sshTo(t, listen(t, "tcp", "127.0.0.1:0", func(c net.Conn) { knocked <- c }))
+	ran := make(chan error, 1)
+	go func() {
+		_, err := conn.Run(t.Context(), gridsite.Command{Argv: []string{"true"}})
+		ran <- err
+	}()
+	defer (<-knocked).Close()
+	asked := time.Now()
+	if conn.Stands() {
+		t.Error("it stands")
+	}
+	if err := conn.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-ran; corral.KindOf(err) != corral.Unavailable || !strings.Contains(err.Error(), "the connection was closed") {
+		t.Errorf("Run = %v, want that it was closed", err)
+	}
+	if took := time.Since(asked); took > 20*time.Second {
+		t.Errorf("they waited %v for the login of another", took)
+	}
+}
+
+// A server may have too many logins at once.
+func TestSSHServerHangsUp(t *testing.T) {
+	t.Parallel()
+	address := listen(t, "tcp", "127.0.0.1:0", func(c net.Conn) { c.Close() })
+	err := sshTo(t, address).Connect(t.Context())
+	if corral.KindOf(err) != corral.Unavailable || !strings.Contains(err.Error(), address+" hangs up before the login") {
+		t.Errorf("Connect = %v, want who hung up", err)
+	}
+}
+
+// Keys in files do without an agent that does not answer.
+func TestSSHSilentAgent(t *testing.T) {
+	t.Parallel()
+	dir, err := os.MkdirTemp("/tmp", "agent")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	socket := listen(t, "unix", filepath.Join(dir, "s"), func(c net.Conn) { _, _ = io.Copy(io.Discard, c) })
+	silent := func(o *gridsite.SSHOptions) { o.AgentSocket = socket }
+	d := startSSHD(t)
+	conn := d.open(silent)
+	conn.SetAgentPatience(100 * time.Millisecond)
+	if err := conn.Connect(t.Context()); err != nil {
+		t.Error(err)
+	}
+	d.Authorize(t)
+	conn = d.open(silent)
+	conn.SetAgentPatience(100 * time.Millisecond)
+	if err := conn.Connect(t.Context()); err == nil || !strings.Contains(err.Error(), "the ssh agent at "+socket+" does not answer") {
+		t.Errorf("Connect = %v, want the agent named", err)
+	}
+}
+
+// A login shell that never comes to the command is not waited for, as long as a stream may last.
+func TestSSHStreamBelowABusyShell(t *testing.T) {
+	t.Parallel()
+	for shell, want := range map[string]string{
+		"exec sleep 1000": "the login shell does not begin it within 200ms",
+		"exec yes":        "bytes of output before the command",
+	} {
+		conn := startSSHD(t, "ForceCommand "+shell).open()
+		if err := conn.Connect(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if shell != "exec yes" {
+			conn.SetPatience(200 * time.Millisecond)
+		}
+		_, err := conn.Stream(t.Context(), gridsite.Command{Argv: []string{"cat"}})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("below %q: Stream = %v, want %q", shell, err, want)
+		}
+	}
+}
+
+func TestSSHNoSuchSubsystem(t *testing.T) {
+	t.Parallel()
+	d := startSSHD(t)
+	_, err := d.open().Subsystem(t.Context(), "sftp")
+	if corral.KindOf(err) != corral.Failed || !strings.Contains(err.Error(), d.Contact()) || !strings.Contains(err.Error(), "has no sftp") {
+		t.Errorf("Subsystem = %v, want which server has no sftp", err)
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := d.open().Subsystem(gone, "sftp"); corral.KindOf(err) != corral.Unavailable {
+		t.Errorf("Subsystem = %v, want it unavailable", err)
+	}
+}
+
+// What a command printed is complete, though the way is so slow that much of it comes after the exit status.
+func TestSSHOutputAfterTheExit(t *testing.T) {
+	t.Parallel()
+	g := keepGate(t, &ssh.ServerConfig{NoClientAuth: true})
+	g.serve = func(c ssh.Channel, line string) {
+		mark := strings.Fields(line[strings.Index(line, "echo "):])[1]
+		mark = strings.TrimSuffix(mark, ";")
+		_, _ = io.WriteString(c.Stderr(), mark+" 1\n")
+		_, _ = io.WriteString(c, mark+"\n1")
+		_, _ = c.SendRequest("exit-status", false, ssh.Marshal(struct{ Status uint32 }{0}))
+		for _, more := range []string{"2", "3"} {
+			<-time.After(1500 * time.Millisecond)
+			_, _ = io.WriteString(c, more)
+		}
+		c.Close()
+	}
+	res, err := g.open(t).Run(t.Context(), gridsite.Command{Argv: []string{"true"}})
+	if err != nil || string(res.Stdout) != "123" {
+		t.Errorf("Run = %+v, %v; want all of its output", res, err)
+	}
+}
