@@ -85,8 +85,12 @@ func (h Hold) Trial(now time.Time, live []Job) (why string, until time.Time) {
 }
 
 // cameToNothing reports whether an ended attempt registered no worker, or failed before it had lived long
-// enough to be of use; it says nothing about its site if it ended because somebody wanted it to.
+// enough to be of use; it says nothing about its site if it ended because somebody wanted it to, or was refused for
+// good, which is for what was asked.
 func (j Job) cameToNothing() (bad, says bool) {
+	if j.Outcome == OutcomeFailed && !j.Transient && j.SubmittedAt.IsZero() && j.StartedAt.IsZero() {
+		return false, false
+	}
 	switch j.Outcome {
 	case OutcomeExpired:
 		return j.Workers == 0, true

@@ -18,6 +18,8 @@ func TestHold(t *testing.T) {
 	short, long := attempt(corral.OutcomePreempted, 2, 59*time.Second), attempt(corral.OutcomePreempted, 2, time.Minute)
 	expired, hung := attempt(corral.OutcomeExpired, 1, 10*time.Second), attempt(corral.OutcomeExpired, 0, time.Hour)
 	idle, removed := attempt(corral.OutcomeIdle, 1, time.Second), attempt(corral.OutcomeRemoved, 0, time.Second)
+	refused := corral.Job{State: corral.JobEnded, Outcome: corral.OutcomeFailed, EndedAt: noon}
+	busy := transient(refused)
 	for _, tt := range []struct {
 		name   string
 		recent []corral.Job // the newest first
@@ -33,6 +35,8 @@ func TestHold(t *testing.T) {
 		{"one of three was of use", []corral.Job{failed, failed, long, failed}, 0},
 		{"one of three was idle", []corral.Job{failed, idle, failed, failed}, 0},
 		{"somebody removed one", []corral.Job{failed, removed, failed, removed, failed}, time.Minute},
+		{"options of three that the site does not take", []corral.Job{refused, refused, refused}, 0},
+		{"three that the site did not take now", []corral.Job{busy, busy, busy}, time.Minute},
 		{"short, as asked", []corral.Job{expired, expired, expired}, 0},
 	} {
 		got := corral.NewHold(tt.recent)

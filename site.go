@@ -1,6 +1,9 @@
 package corral
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // SiteID identifies a site for ever; its name is free again once it is deleted.
 type SiteID int64
@@ -87,6 +90,17 @@ type SiteTrouble struct {
 	Since       time.Time `json:"since"`
 }
 
+// Lack is what keeps the next attempts from a site: its trouble, in words for who waits for them.
+func (s Site) Lack() Lack {
+	switch {
+	case s.Trouble.Why == "":
+		return Lack{}
+	case s.Trouble.LoginNeeded:
+		return Lack{Why: fmt.Sprintf("site %s needs a login (corral site login %s): %s", s.Name, s.Name, s.Trouble.Why)}
+	}
+	return Lack{Why: fmt.Sprintf("site %s is unreachable: %s", s.Name, s.Trouble.Why)}
+}
+
 // SiteFacts are what a probe found at a site.
 type SiteFacts struct {
 	At        time.Time   `json:"at"`
@@ -127,5 +141,8 @@ func (s Site) Apply(move SiteMove, reason string, at time.Time) (Site, error) {
 		return s, ErrorAt(Conflict, "site "+s.Name, "%w", err)
 	}
 	s.State, s.Reason, s.UpdatedAt = next, reason, at
+	if next == SiteDeleted { // nobody wants to get there any more
+		s.Trouble, s.RelayTrouble = SiteTrouble{}, ""
+	}
 	return s, nil
 }

@@ -71,6 +71,15 @@ func allEvents[S, E ~string](moves corral.Table[S, E]) []E {
 	return all
 }
 
+func TestDeletedSiteIsInNoTrouble(t *testing.T) {
+	t.Parallel()
+	s := corral.Site{State: corral.SiteReady, Trouble: corral.SiteTrouble{Why: "no route", Since: noon}, RelayTrouble: "no port"}
+	s, err := s.Apply(corral.SiteForget, "gone", noon)
+	if err != nil || s.Trouble != (corral.SiteTrouble{}) || s.RelayTrouble != "" {
+		t.Errorf("forgotten: %+v, %v", s, err)
+	}
+}
+
 func TestSiteApply(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

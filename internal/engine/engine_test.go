@@ -458,3 +458,56 @@ func TestTroubleStaysAtItsSite(t *testing.T) {
 		t.Errorf("once it is reached: %+v", got)
 	}
 }
+
+// A cable to a site may be cut.
+type cable struct {
+	gridsite.Conn
+	cut *atomic.Bool
+}
+
+func (c cable) Run(ctx context.Context, cmd gridsite.Command) (gridsite.Result, error) {
+	if c.cut.Load() {
+		return gridsite.Result{}, errors.New("no route to host")
+	}
+	return c.Conn.Run(ctx, cmd)
+}
+
+// A glidein that waits for a site in trouble says so, whichever of the two came first.
+func TestGlideinSaysThatItsSiteIsInTrouble(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	clusters := NewClusters(w.lg, w.db, pool.Config{})
+	t.Cleanup(clusters.Close)
+	e := New(w.lg, w.db, clusters, w.cfg)
+	var gone atomic.Bool
+	e.open = func(ctx context.Context, s corral.Site) (gridsite.Access, error) {
+		a, err := e.cfg.Reach.Open(ctx, s)
+		conn := cable{a.Conn, &gone}
+		fork := gridsite.NewFork(conn, s.Root)
+		return gridsite.Access{Conn: conn, Pilots: fork, Head: fork}, err
+	}
+	runEngine(t, e)
+	s := w.site("here")
+	w.siteIs(s.ID, corral.SiteReady)
+	says := func(id corral.GlideinID) {
+		t.Helper()
+		w.until("the glidein to say why it waits", func() bool {
+			g := w.glideinNow(id)
+			return g.State == corral.GlideinWaiting && strings.HasPrefix(g.Reason, "site here is unreachable: ") && strings.Contains(g.Reason, "no route to host")
+		})
+	}
+	w.write(func(tx *store.Tx) error {
+		_, err := tx.SetSite(s.ID, func(s *corral.Site) { s.Limits.MaxRunning = 1 })
+		return err
+	})
+	w.attemptIs(w.glidein(s.ID, resubmit.Policy{}).ID, corral.JobRunning)
+	before := w.glidein(s.ID, resubmit.Policy{})
+	limited := func() bool { return strings.Contains(w.glideinNow(before.ID).Reason, "max_running") }
+	w.until("the limit to keep the second", limited)
+	gone.Store(true)
+	says(before.ID)
+	since := w.glidein(s.ID, resubmit.Policy{})
+	says(since.ID)
+	gone.Store(false)
+	w.until("the limit to keep the second again", limited)
+}

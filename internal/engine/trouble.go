@@ -59,6 +59,9 @@ func (l *siteLoop) inTrouble(ctx context.Context, err error) time.Duration {
 	}
 	t := troubleOf(err)
 	if t.Why == l.lastTrouble {
+		if err := l.tellWaiting(ctx); err != nil && ctx.Err() == nil {
+			l.e.lg.Error("glideins are not told of the trouble of their site", "site", l.id, "err", err)
+		}
 		return pause
 	}
 	l.lastTrouble = t.Why
@@ -76,6 +79,19 @@ func (l *siteLoop) inTrouble(ctx context.Context, err error) time.Duration {
 		l.e.lg.Error("the trouble of a site is not recorded", "site", l.id, "err", err)
 	}
 	return pause
+}
+
+// tellWaiting has the glideins that wait for the site say why, once its trouble is no passing one.
+func (l *siteLoop) tellWaiting(ctx context.Context) error {
+	return l.e.db.Write(ctx, Actor, func(tx *store.Tx) error {
+		waiting, err := tx.Glideins(store.GlideinFilter{Site: l.id, Live: true})
+		for _, g := range waiting {
+			if g.State == corral.GlideinWaiting && err == nil {
+				_, err = tx.SettleGlidein(g.ID, corral.Lack{})
+			}
+		}
+		return err
+	})
 }
 
 // troubleOf says in words that stay the same while the trouble does what keeps us from a site.

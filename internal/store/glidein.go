@@ -210,7 +210,7 @@ func grows(before, ask corral.Ask) bool {
 
 // SettleGlidein derives a glidein's state and reason at Now. It writes only if one of them changed:
 // time alone can do that, when a back-off or a start that was planned for later is over. What the glidein
-// lacks the caller has found out; whatever else changes it settles it without, until the next call.
+// lacks beside its site the caller has found out; whatever else changes it settles it without, until the next call.
 func (t *Tx) SettleGlidein(id corral.GlideinID, lack corral.Lack) (corral.Glidein, error) {
 	g, err := t.Glidein(id)
 	if err != nil {
@@ -219,6 +219,9 @@ func (t *Tx) SettleGlidein(id corral.GlideinID, lack corral.Lack) (corral.Glidei
 	site, err := t.Site(g.Site)
 	if err != nil {
 		return corral.Glidein{}, err
+	}
+	if lack == (corral.Lack{}) {
+		lack = site.Lack()
 	}
 	return t.settle(g, site.State, lack)
 }
@@ -230,7 +233,7 @@ func (t *Tx) settleSite(s corral.Site) error {
 		return err
 	}
 	for _, g := range list {
-		if _, err := t.settle(g, s.State, corral.Lack{}); err != nil {
+		if _, err := t.settle(g, s.State, s.Lack()); err != nil {
 			return err
 		}
 	}
