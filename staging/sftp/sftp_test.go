@@ -4,18 +4,16 @@ import (
 	"bytes"
 	"io"
 	"log/slog"
-	"net"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
-	"time"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/gridsite/gridsitetest"
 	"github.com/corral-pilot/corral/packages"
 	"github.com/corral-pilot/corral/staging"
 	"github.com/corral-pilot/corral/staging/sftp"
@@ -24,61 +22,8 @@ import (
 // serve runs a real sshd that lets the owner of home in, and returns its URL.
 func serve(t *testing.T, lines ...string) (base, home string) {
 	t.Helper()
-	tools, err := exec.Command("../../scripts/sshd", "--fetch").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := free.Addr().String()
-	_, port, _ := net.SplitHostPort(address)
-	free.Close()
-	dir, home := t.TempDir(), t.TempDir()
-	ssh := filepath.Join(home, ".ssh")
-	if err := os.Mkdir(ssh, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	keygen := func(file string) string {
-		t.Helper()
-		if out, err := exec.Command(strings.TrimSpace(string(tools))+"/ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", file).CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
-		public, err := os.ReadFile(file + ".pub")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(public)
-	}
-	write := func(file, text string) {
-		t.Helper()
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write(filepath.Join(dir, "authorized_keys"), keygen(filepath.Join(ssh, "id_ed25519")))
-	write(filepath.Join(ssh, "known_hosts"), "[127.0.0.1]:"+port+" "+keygen(filepath.Join(dir, "hostkey")))
-	cmd := exec.Command("../../scripts/sshd", append([]string{dir, port}, lines...)...)
-	cmd.Stdout, cmd.Stderr = t.Output(), t.Output()
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for range 3000 {
-		if conn, err := net.Dial("tcp", address); err == nil {
-			conn.Close()
-			return "sftp://" + address, home
-		}
-		<-tick.C
-	}
-	t.Fatal("the server does not answer")
-	return "", ""
+	sshd := gridsitetest.StartSSHD(t, lines...)
+	return "sftp://" + sshd.Address(), sshd.Home
 }
 
 const internalSFTP = "Subsystem sftp internal-sftp"
