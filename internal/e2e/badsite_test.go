@@ -28,23 +28,29 @@ func (u *user) wantNo(code int, words []string, args ...string) {
 // What a Slurm would refuse, or take and never start, is refused at once and in words; nothing is left of it.
 func TestBadSlurm(t *testing.T) {
 	t.Parallel()
-	slurm := startSlurm(t, "ACCOUNTING=yes")
+	slurm := startAccounting(t)
+	manage(t, slurm, []string{"add", "account", "theirs"}, []string{"add", "qos", "forbidden"}, []string{"add", "qos", "idle", "set", "MaxJobsPerUser=0"},
+		[]string{"add", "qos", "tight", "set", "MaxSubmitJobsPerUser=3", "MaxJobsPerUser=2", "MaxWall=00:30:00"},
+		[]string{"modify", "user", "where", "account=corral", "set", "qos+=tight,idle"})
 	u := newUser(t, slurm.Environ()...)
 	u.must("up")
 	root := u.dir + "/far"
 	create := func(more ...string) []string {
 		return append([]string{"site", "create", "hpc", "--contact", "local:", "--batch", "slurm", "--root", root}, more...)
 	}
-	u.wantNo(3, []string{"takes no job with these options", "partition"}, create("--queue", "nowhere")...)
-	u.wantNo(3, []string{"takes no job with these options", "ccount"}, create("--account", "theirs")...)
-	u.wantNo(3, []string{"takes no job with these options"}, create("--site-opt", "--no-such-option")...)
-	if _, err := os.Stat(root); !os.IsNotExist(err) {
-		t.Errorf("something is at %s: %v", root, err)
-	}
-	if sites := read[[]corral.Site](u, "site", "list"); len(sites) != 1 {
+	const no, change = "takes no job with these options", "change --queue, --account"
+	u.wantNo(3, []string{no, "invalid partition specified: nowhere", change}, create("--account", "corral", "--queue", "nowhere")...)
+	u.wantNo(3, []string{no, "Invalid account or account/partition combination", change}, create("--account", "theirs")...)
+	u.wantNo(3, []string{no, "Invalid account or account/partition combination", change}, create("--account", "corral", "--queue", "theirs")...)
+	u.wantNo(3, []string{no, "Invalid qos specification", change}, create("--account", "corral", "--qos", "forbidden")...)
+	u.wantNo(3, []string{no, "Invalid qos specification", change}, create("--account", "corral", "--qos", "nosuch")...)
+	u.wantNo(3, []string{"queue normal of slurm", "MaxJobsPerUser of QOS idle is 0", "another --qos"}, create("--account", "corral", "--qos", "idle")...)
+	u.wantNo(3, []string{no}, create("--site-opt", "--no-such-option")...)
+	if sites := read[[]corral.Site](u, "site", "list", "--all"); len(sites) != 1 {
 		t.Errorf("the sites are %v", sites)
 	}
-	u.must(create()...)
+	u.wantNothingOf(slurm, root)
+	u.must(create("--account", "corral", "--wait", "--timeout", "2m")...)
 	ask := func(more ...string) []string { return append([]string{"glidein", "create", "--site", "hpc"}, more...) }
 	u.wantNo(3, []string{"queue", `no queue "nowhere"`, "it has "}, ask("--queue", "nowhere")...)
 	u.wantNo(3, []string{"max_walltime_s of queue", "site probe hpc"}, ask("--walltime", "2000h")...)
@@ -55,43 +61,59 @@ func TestBadSlurm(t *testing.T) {
 	if glideins := read[[]corral.Glidein](u, "glidein", "list", "--all"); len(glideins) != 0 {
 		t.Errorf("the glideins are %v", glideins)
 	}
-	u.surveyed(slurm)
-	u.limited(slurm)
+	hopeless := u.hopeless(slurm)
+	u.surveyed()
+	u.limited()
+	u.wantNo(1, []string{"never starts it: QOSMaxWallDurationPerJobLimit"}, "glidein", "wait", hopeless, "--timeout", "2m")
 	u.must("site", "remove", "hpc", "--wait", "--timeout", "2m")
-	if left := queue(t, slurm); left != "" {
-		t.Errorf("left in the queue: %s", left)
-	}
-	if _, err := os.Stat(root); !os.IsNotExist(err) {
-		t.Errorf("the root is still there: %v", err)
-	}
+	u.wantNothingOf(slurm, root)
 	u.must("down")
 }
 
-// surveyed has the site probed: a node says what it sees.
-func (u *user) surveyed(slurm *gridsitetest.Slurm) {
+// wantNothingOf checks that nothing is at the root of a site, nor in its queue.
+func (u *user) wantNothingOf(slurm *gridsitetest.Slurm, root string) {
 	u.t.Helper()
-	u.until("the site is READY", 2*time.Minute, func() bool { return read[corral.Site](u, "site", "show", "hpc").State == corral.SiteReady })
+	if _, err := os.Stat(root); !os.IsNotExist(err) {
+		u.t.Errorf("something is at %s: %v", root, err)
+	}
+	if left := say(u.t, slurm, "squeue", "-h", "-p", "normal"); left != "" {
+		u.t.Errorf("in the queue: %s", left)
+	}
+}
+
+// hopeless asks for a glidein whose options are not the site's own, so that what they allow is not known: Slurm takes it,
+// and never starts it. It says why.
+func (u *user) hopeless(slurm *gridsitetest.Slurm) (id string) {
+	u.t.Helper()
+	id = u.must("glidein", "create", "--site", "hpc", "--qos", "tight", "--walltime", "31m", "-q")
+	u.until("it says why it waits", time.Minute, func() bool {
+		state, why := u.glidein(id).Shown()
+		return state == "QUEUED" && why == "hpc says: QOSMaxWallDurationPerJobLimit"
+	})
+	if list := u.must("glidein", "list"); !strings.Contains(list, "hpc says: QOSMaxWallDurationPerJobLimit") {
+		u.t.Errorf("it is not in the list:\n%s", list)
+	}
+	if waits := say(u.t, slurm, "squeue", "-h", "-p", "normal"); !strings.Contains(waits, "QOSMaxWall") {
+		u.t.Errorf("the queue has %q", waits)
+	}
+	return id
+}
+
+// surveyed has the site probed: a node says what it sees.
+func (u *user) surveyed() {
+	u.t.Helper()
 	u.must("site", "probe", "hpc")
 	f := read[corral.Site](u, "site", "show", "hpc").Facts
 	if f == nil || f.Outbound == nil || !*f.Outbound || f.Shared == nil || !*f.Shared || len(f.Queues) == 0 || len(f.Notes) > 0 {
 		u.t.Errorf("the facts are %+v; want a node that sees all", f)
 	}
-	if left := queue(u.t, slurm); left != "" {
-		u.t.Errorf("left of the probe: %s", left)
-	}
 }
 
-// limited has the site use a QOS with limits, which are then the site's.
-func (u *user) limited(slurm *gridsitetest.Slurm) {
+// limited has the site use a QOS with limits, which are then the site's. One that may not be is refused.
+func (u *user) limited() {
 	u.t.Helper()
-	for _, args := range [][]string{
-		{"-i", "add", "qos", "tight", "set", "MaxSubmitJobsPerUser=3", "MaxJobsPerUser=2", "MaxWall=00:30:00"},
-		{"-i", "modify", "user", "where", "account=corral", "set", "qos+=tight"},
-	} {
-		if out, err := slurm.Command("sacctmgr", args...).CombinedOutput(); err != nil {
-			u.t.Fatalf("sacctmgr %v: %v: %s", args, err, out)
-		}
-	}
+	u.wantNo(3, []string{"takes no job with these options", "Invalid qos specification"}, "site", "set", "hpc", "--qos", "forbidden")
+	u.wantNo(3, []string{"MaxJobsPerUser of QOS idle is 0"}, "site", "set", "hpc", "--qos", "idle")
 	u.must("site", "set", "hpc", "--qos", "tight")
 	f := read[corral.Site](u, "site", "show", "hpc").Facts
 	if f.MaxSubmit != 3 || f.MaxJobs != 2 || f.Shared == nil || !*f.Shared {

@@ -37,7 +37,12 @@ func TestMain(m *testing.M) {
 			build(beside, []string{"CGO_ENABLED=0"}, "-ldflags=-s -w", "github.com/corral-pilot/corral/cmd/pilot")
 		}
 		programs = dir
-		return m.Run()
+		status := m.Run()
+		if err := stopAccounting(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		return status
 	}())
 }
 
