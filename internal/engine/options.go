@@ -32,7 +32,8 @@ func checkOptions(ctx context.Context, site corral.Site, pilots gridsite.Batch) 
 	var refused *gridsite.Refused
 	switch {
 	case errors.As(err, &refused):
-		return corral.ErrorAt(corral.Unsatisfiable, "batch", "%s at %s takes no job with these options: %s", site.Batch, site.Contact, refused.Text)
+		return corral.ErrorAt(corral.Unsatisfiable, "batch", "%s at %s takes no job with these options: %s; change --queue, --account, --qos, --constraint or --site-opt",
+			site.Batch, site.Contact, refused.Text)
 	case err != nil:
 		return corral.ErrorAt(corral.KindOf(err), "batch", "asking %s at %s: %w", site.Batch, site.Contact, err)
 	}
