@@ -106,25 +106,23 @@ func (c *sshConfig) parse(r io.Reader) error {
 
 func (c *sshConfig) at(line int) string { return fmt.Sprintf("%s:%d", c.file, line) }
 
-// configWords splits a line of the file: a keyword, perhaps '=', and arguments, which may be in double quotes.
-func configWords(line string) ([]string, error) {
-	var words []string
+// configWords splits a line of the file: a keyword, perhaps '=', and arguments, which may be in quotes.
+func configWords(line string) (words []string, err error) {
 	for rest := strings.TrimSpace(line); rest != "" && rest[0] != '#'; {
+		ends := " \t"
+		if len(words) == 0 {
+			ends += "="
+		}
 		var word string
-		if rest[0] == '"' {
-			var closed bool
-			if word, rest, closed = strings.Cut(rest[1:], `"`); !closed {
-				return nil, errors.New("a quote is not closed")
+		for rest != "" && !strings.Contains(ends, rest[:1]) {
+			part, after := rest[:1], rest[1:]
+			if part == `"` || part == "'" {
+				closed := false
+				if part, after, closed = strings.Cut(after, part); !closed {
+					return nil, errors.New("a quote is not closed")
+				}
 			}
-		} else {
-			end := strings.IndexAny(rest, " \t")
-			if i := strings.IndexByte(rest, '='); len(words) == 0 && i >= 0 && (end < 0 || i < end) {
-				end = i
-			}
-			if end < 0 {
-				end = len(rest)
-			}
-			word, rest = rest[:end], rest[end:]
+			word, rest = word+part, after
 		}
 		words = append(words, word)
 		rest = strings.TrimSpace(rest)
@@ -183,7 +181,7 @@ func (c *sshConfig) route(to address) ([]hop, error) {
 		if err != nil || u.Hostname() == "" {
 			return nil, corral.ErrorAt(corral.Invalid, c.file, "ProxyJump %q: want [user@]host[:port]", jump)
 		}
-		if c.first(u.Hostname(), "proxyjump") != "" {
+		if further := c.first(u.Hostname(), "proxyjump"); further != "" && !strings.EqualFold(further, "none") {
 			c.ignored = append(c.ignored, "ProxyJump of "+u.Hostname()+", which is itself jumped over")
 		}
 		h, err := c.resolve(address{u.User.Username(), u.Hostname(), u.Port()})

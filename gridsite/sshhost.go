@@ -33,6 +33,7 @@ type HostKeyError struct {
 	Address     string   // host:port
 	Type        string   // of the key shown
 	Fingerprint string   // of the key shown, as ssh-keygen -l prints it
+	Certificate error    // why the certificate that was shown does not count; nil: there was none
 	Known       []string // changed, revoked: FILE:LINE FINGERPRINT
 	Files       []string // where a known key would be looked for, the user's own file first
 }
@@ -41,6 +42,9 @@ func (e *HostKeyError) Error() string {
 	shown := fmt.Sprintf("%s shows the host key %s %s", e.Address, e.Type, e.Fingerprint)
 	if e.Type == "" {
 		shown = e.Address + " has no host key of a type that is known"
+	}
+	if e.Certificate != nil {
+		shown += fmt.Sprintf(" (%v)", e.Certificate)
 	}
 	name := knownhosts.Normalize(e.Address)
 	switch e.Problem {
@@ -61,8 +65,8 @@ type hostKeys struct {
 	hop        hop
 	files      []string
 	callback   ssh.HostKeyCallback
-	algorithms []string // to ask the host for: a key of another type than the known ones proves nothing
-	known      []knownhosts.KnownKey
+	algorithms []string              // to ask the host for: a key of another type than the known ones proves nothing
+	known      []knownhosts.KnownKey // the host's own, not its authorities'
 	refused    *HostKeyError
 	accept     bool   // of a host that no file knows
 	accepted   []byte // the key that was, which is shown again when a connection is old
@@ -80,17 +84,20 @@ func readHostKeys(h hop, accept bool) (*hostKeys, error) {
 		return nil, corral.Errorf(corral.Invalid, "reading known hosts: %w", err)
 	}
 	var unknown *knownhosts.KeyError
-	if errors.As(k.callback(h.address(), &net.TCPAddr{}, nobodysKey{}), &unknown) {
-		k.known = unknown.Want
+	if !errors.As(k.callback(h.address(), &net.TCPAddr{}, nobodysKey{}), &unknown) {
+		return k, nil
 	}
-	for _, known := range k.known {
+	for _, known := range unknown.Want {
 		if isAuthority(known) {
 			k.algorithms = append(k.algorithms, certificateAlgorithms...)
 			continue
 		}
+		k.known = append(k.known, known)
 		k.algorithms = append(k.algorithms, algorithmsOf(known.Key.Type())...)
 	}
-	k.algorithms = unique(k.algorithms)
+	if k.algorithms = unique(k.algorithms); len(k.known) == 0 {
+		k.algorithms = nil // a host that has no certificate yet may show any key
+	}
 	return k, nil
 }
 
@@ -143,14 +150,17 @@ func unique(words []string) []string {
 // check is the callback at each login.
 func (k *hostKeys) check(name string, remote net.Addr, key ssh.PublicKey) error {
 	err := k.callback(name, remote, key)
+	var vain error
+	if cert, ok := key.(*ssh.Certificate); ok {
+		key = cert.Key // what ssh-keygen -l prints, and what a file without its authority can hold
+		vain, err = err, k.checkParts(name, remote, cert, err)
+	}
 	if err == nil {
 		return nil
 	}
-	if cert, ok := key.(*ssh.Certificate); ok {
-		key = cert.Key // what ssh-keygen -l prints, and what a file without its authority can hold
-	}
 	k.refused = &HostKeyError{
-		Problem: HostKeyUnknown, Address: k.hop.address(), Type: key.Type(), Fingerprint: ssh.FingerprintSHA256(key), Files: k.hop.knownHosts,
+		Problem: HostKeyUnknown, Address: k.hop.address(), Type: key.Type(), Fingerprint: ssh.FingerprintSHA256(key),
+		Certificate: vain, Files: k.hop.knownHosts,
 	}
 	var revoked *knownhosts.RevokedError
 	if errors.As(err, &revoked) {
@@ -163,6 +173,19 @@ func (k *hostKeys) check(name string, remote net.Addr, key ssh.PublicKey) error 
 		return k.remember(key)
 	}
 	return k.refused
+}
+
+// checkParts looks at what a certificate is made of. Its authority, or the key itself, may be revoked, and a key whose
+// certificate does not count, for the reason vain, may be known all the same.
+func (k *hostKeys) checkParts(name string, remote net.Addr, cert *ssh.Certificate, vain error) error {
+	var revoked *knownhosts.RevokedError
+	if err := k.callback(name, remote, cert.SignatureKey); errors.As(err, &revoked) {
+		return err
+	}
+	if err := k.callback(name, remote, cert.Key); vain != nil || errors.As(err, &revoked) {
+		return err
+	}
+	return nil
 }
 
 // remember writes the key of an unknown host into the user's own file.

@@ -19,26 +19,27 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// unlocked are the decrypted keys, by file: a connection that is lost can be made anew without a person.
+// unlocked are the decrypted keys, by what their public halves are on the wire: a connection that is lost can be made
+// anew without a person.
 type unlocked struct {
 	mu   sync.Mutex
 	keys map[string]ssh.Signer
 }
 
-func (u *unlocked) get(file string) (ssh.Signer, bool) {
+func (u *unlocked) get(public ssh.PublicKey) (ssh.Signer, bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	key, ok := u.keys[file]
+	key, ok := u.keys[string(public.Marshal())]
 	return key, ok
 }
 
-func (u *unlocked) put(file string, key ssh.Signer) {
+func (u *unlocked) put(key ssh.Signer) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.keys == nil {
 		u.keys = map[string]ssh.Signer{}
 	}
-	u.keys[file] = key
+	u.keys[string(key.PublicKey().Marshal())] = key
 }
 
 // A keyring is what one login may try.
@@ -55,11 +56,12 @@ type keyring struct {
 	stuck    bool // a key was wanted that did not open, or a question was not answered
 }
 
-// keyring collects the keys for a host: certificates first, then key files, then what else the agent has.
+// keyring collects the keys for a host: certificates first, then key files, then what else the agent has. Those that
+// only a person can open come after all others, because the first one that the host likes decides.
 func (s *SSH) keyring(ctx context.Context, h hop, clock *time.Timer, ask Asker) (*keyring, error) {
 	k := &keyring{site: s, hop: h, ctx: ctx, clock: clock, ask: ask}
 	agents := k.agentKeys()
-	var own []ssh.Signer
+	var own []named
 	for _, file := range h.identities {
 		key, err := k.identity(file, agents)
 		switch {
@@ -67,7 +69,8 @@ func (s *SSH) keyring(ctx context.Context, h hop, clock *time.Timer, ask Asker) 
 		case err != nil:
 			k.problems = append(k.problems, err)
 		default:
-			own = append(own, named{key, file})
+			_, shut := key.(locked)
+			own = append(own, named{key, file, shut})
 		}
 	}
 	certified, err := k.certified(own)
@@ -77,17 +80,21 @@ func (s *SSH) keyring(ctx context.Context, h hop, clock *time.Timer, ask Asker) 
 	all := append(certified, own...)
 	if !h.identitiesOnly {
 		for _, key := range agents {
-			all = append(all, named{key, "agent"})
+			all = append(all, named{Signer: key, from: "agent"})
 		}
 	}
-	for _, key := range all {
-		k.add(key)
+	for _, shut := range []bool{false, true} {
+		for _, key := range all {
+			if key.shut == shut {
+				k.add(key)
+			}
+		}
 	}
 	return k, nil
 }
 
 // add takes a key once: a server ends the login after some that it does not know.
-func (k *keyring) add(key ssh.Signer) {
+func (k *keyring) add(key named) {
 	blob := key.PublicKey().Marshal()
 	for _, other := range k.keys {
 		if bytes.Equal(other.PublicKey().Marshal(), blob) {
@@ -95,8 +102,7 @@ func (k *keyring) add(key ssh.Signer) {
 		}
 	}
 	k.keys = append(k.keys, key)
-	from := key.(named).from
-	k.tried = append(k.tried, fmt.Sprintf("%s %s (%s)", key.PublicKey().Type(), ssh.FingerprintSHA256(key.PublicKey()), from))
+	k.tried = append(k.tried, fmt.Sprintf("%s %s (%s)", key.PublicKey().Type(), ssh.FingerprintSHA256(key.PublicKey()), key.from))
 }
 
 func (k *keyring) signers() ([]ssh.Signer, error) { return k.keys, nil }
@@ -134,39 +140,66 @@ func (p patient) Write(b []byte) (int, error) {
 }
 
 // identity reads a key file. An encrypted one is opened only when the server wants a signature, and not at all if the
-// agent has its key.
+// agent has its key; then a public key does, too.
 func (k *keyring) identity(file string, agents []ssh.Signer) (ssh.Signer, error) {
 	content, err := os.ReadFile(file)
+	if err == nil {
+		var key ssh.Signer
+		if key, err = ssh.ParsePrivateKey(content); err == nil {
+			return key, nil
+		}
+		err = fmt.Errorf("%s: %w", file, err)
+	}
+	var missing *ssh.PassphraseMissingError
+	shut := errors.As(err, &missing)
+	public, unknown := publicHalf(file, content, missing)
+	if unknown == nil {
+		if key := held(public, agents); key != nil {
+			return key, nil
+		}
+		if open, ok := k.site.keys.get(public); ok {
+			return open, nil
+		}
+	}
+	switch {
+	case shut && unknown == nil:
+		return locked{public: public, open: func() (ssh.Signer, error) { return k.unlock(file, content) }}, nil
+	case shut:
+		return nil, fmt.Errorf("%s is encrypted, and its public key is not beside it: %w", file, unknown)
+	case unknown == nil:
+		return nil, fmt.Errorf("no agent has the private key of %s: %w", file, err)
+	}
+	return nil, err
+}
+
+// publicHalf finds the public key of a key file: in it, if it is encrypted or no more than that, or beside it.
+func publicHalf(file string, content []byte, missing *ssh.PassphraseMissingError) (ssh.PublicKey, error) {
+	if missing != nil && missing.PublicKey != nil { // older formats hide it
+		return missing.PublicKey, nil
+	}
+	if key, _, _, _, err := ssh.ParseAuthorizedKey(content); err == nil {
+		return key, nil
+	}
+	return readPublicKey(file + ".pub")
+}
+
+// held returns the private half of a key that an agent has, nil if none has it.
+func held(public ssh.PublicKey, agents []ssh.Signer) ssh.Signer {
+	for _, a := range agents {
+		if bytes.Equal(a.PublicKey().Marshal(), public.Marshal()) {
+			return a
+		}
+	}
+	return nil
+}
+
+func readPublicKey(file string) (ssh.PublicKey, error) {
+	line, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
-	key, err := ssh.ParsePrivateKey(content)
-	var missing *ssh.PassphraseMissingError
-	switch {
-	case err == nil:
-		return key, nil
-	case !errors.As(err, &missing):
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	public := missing.PublicKey
-	if public == nil { // an older format, which hides it
-		line, err := os.ReadFile(file + ".pub")
-		if err == nil {
-			public, _, _, _, err = ssh.ParseAuthorizedKey(line)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s is encrypted, and its public key is not beside it: %w", file, err)
-		}
-	}
-	for _, a := range agents {
-		if bytes.Equal(a.PublicKey().Marshal(), public.Marshal()) {
-			return a, nil
-		}
-	}
-	if open, ok := k.site.keys.get(file); ok {
-		return open, nil
-	}
-	return locked{public: public, open: func() (ssh.Signer, error) { return k.unlock(file, content) }}, nil
+	key, _, _, _, err := ssh.ParseAuthorizedKey(line)
+	return key, err
 }
 
 // unlock asks for the passphrase of a key.
@@ -189,26 +222,33 @@ func (k *keyring) unlock(file string, content []byte) (ssh.Signer, error) {
 		k.problems, k.stuck = append(k.problems, err), true
 		return nil, err
 	}
-	k.site.keys.put(file, key)
+	k.site.keys.put(key)
 	return key, nil
 }
 
 // certified joins each certificate with the key that it is for. KEY-cert.pub belongs to KEY without a word.
-func (k *keyring) certified(own []ssh.Signer) ([]ssh.Signer, error) {
-	var found []ssh.Signer
+func (k *keyring) certified(own []named) ([]named, error) {
+	var found []named
+	add := func(cert *ssh.Certificate, file string, key named) error {
+		signer, err := ssh.NewCertSigner(cert, key)
+		if err != nil {
+			return corral.ErrorAt(corral.Invalid, file, "%w", err)
+		}
+		found = append(found, named{signer, file, key.shut})
+		return nil
+	}
 	for _, key := range own {
-		file := key.(named).from + "-cert.pub"
+		file := key.from + "-cert.pub"
 		cert, err := readCertificate(file)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		if err == nil {
-			key, err = ssh.NewCertSigner(cert, key)
-		}
 		if err != nil {
 			return nil, corral.ErrorAt(corral.Invalid, file, "%w", err)
 		}
-		found = append(found, named{key, file})
+		if err := add(cert, file, key); err != nil {
+			return nil, err
+		}
 	}
 	for _, file := range k.hop.certificates {
 		cert, err := readCertificate(file)
@@ -217,10 +257,9 @@ func (k *keyring) certified(own []ssh.Signer) ([]ssh.Signer, error) {
 		}
 		for _, key := range own {
 			if bytes.Equal(cert.Key.Marshal(), key.PublicKey().Marshal()) {
-				if key, err = ssh.NewCertSigner(cert, key); err != nil {
-					return nil, corral.ErrorAt(corral.Invalid, file, "%w", err)
+				if err := add(cert, file, key); err != nil {
+					return nil, err
 				}
-				found = append(found, named{key, file})
 			}
 		}
 	}
@@ -228,11 +267,7 @@ func (k *keyring) certified(own []ssh.Signer) ([]ssh.Signer, error) {
 }
 
 func readCertificate(file string) (*ssh.Certificate, error) {
-	line, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	key, _, _, _, err := ssh.ParseAuthorizedKey(line)
+	key, err := readPublicKey(file)
 	if err != nil {
 		return nil, err
 	}
@@ -247,6 +282,7 @@ func readCertificate(file string) (*ssh.Certificate, error) {
 type named struct {
 	ssh.Signer
 	from string
+	shut bool // only a person can open it
 }
 
 // SignWithAlgorithm passes on what the embedded interface hides: with RSA the server chooses the algorithm.

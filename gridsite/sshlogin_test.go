@@ -109,6 +109,42 @@ func TestSSHCertificates(t *testing.T) {
 	}
 }
 
+// A certificate counts for no more than its authority, its time and its key do; a host without a valid one is as
+// unknown as any, though some authority is known.
+func TestSSHHostCertificateDoesNotCount(t *testing.T) {
+	t.Parallel()
+	d := startSSHD(t)
+	ca, hostKey := filepath.Join(d.Dir, "ca"), filepath.Join(d.Dir, "hostkey.pub")
+	gridsitetest.Keygen(t, "-t", "ed25519", "-N", "", "-f", ca)
+	authority := "@cert-authority " + d.knows(readPublic(t, ca+".pub"))
+	revoked := func(key ssh.PublicKey) string { return "@revoked * " + string(ssh.MarshalAuthorizedKey(key)) }
+
+	d.write(d.SSH("known_hosts"), authority)
+	hostKeyError(t, d.open(), gridsite.HostKeyUnknown)
+
+	gridsitetest.Keygen(t, "-s", ca, "-I", "host", "-h", "-n", "127.0.0.1", hostKey)
+	d.restart("HostCertificate " + filepath.Join(d.Dir, "hostkey-cert.pub"))
+	for what, key := range map[string]ssh.PublicKey{"the authority": readPublic(t, ca+".pub"), "the host's key": d.hostKey()} {
+		d.write(d.SSH("known_hosts"), authority+revoked(key))
+		if e := hostKeyError(t, d.open(), gridsite.HostKeyRevoked); !strings.Contains(e.Error(), d.SSH("known_hosts")+":2") {
+			t.Errorf("%s is revoked: %v, want the line", what, e)
+		}
+	}
+
+	gridsitetest.Keygen(t, "-s", ca, "-I", "host", "-h", "-n", "127.0.0.1", "-V", "-2d:-1d", hostKey)
+	d.restart(d.Lines...)
+	d.write(d.SSH("known_hosts"), authority)
+	if e := hostKeyError(t, d.open(), gridsite.HostKeyUnknown); !strings.Contains(e.Error(), "expired") {
+		t.Errorf("an old certificate: %v, want that it has expired", e)
+	}
+	if err := d.open().AcceptHostKey(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := d.open().Connect(t.Context()); err != nil {
+		t.Errorf("the key was accepted, and its certificate is old: %v", err)
+	}
+}
+
 // person answers one question after the other, each with one answer, and keeps them.
 func person(answers ...string) (gridsite.Asker, *[]gridsite.Question) {
 	asked := new([]gridsite.Question)
@@ -152,6 +188,16 @@ func TestSSHPassphrase(t *testing.T) {
 	})
 	if len(*asked) != 2 {
 		t.Errorf("asked %d times, want twice", len(*asked))
+	}
+
+	d.encrypt("another") // in the same file
+	for _, pid := range d.Logins() {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+	gridsitetest.Until(t, "the connection to be lost", func() bool { return !conn.Stands() })
+	answer, asked = person("another")
+	if err := conn.Login(t.Context(), answer); err != nil || len(*asked) != 1 {
+		t.Errorf("with a new key: %v after %d questions", err, len(*asked))
 	}
 }
 
@@ -207,10 +253,26 @@ func TestSSHAgent(t *testing.T) {
 	if err := d.open(withAgent).Connect(t.Context()); err != nil {
 		t.Error(err)
 	}
-	d.write(d.SSH("config"), "IdentitiesOnly yes\n")
-	var login *gridsite.LoginError
-	if err := d.open(withAgent).Connect(t.Context()); !errors.As(err, &login) {
-		t.Errorf("IdentitiesOnly: %v, want the agent's keys not to be tried", err)
+	if err := os.Rename(d.SSH("id_ed25519.pub"), d.SSH("work.pub")); err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string]bool{"none": false, "work": true, "work.pub": true} {
+		d.write(d.SSH("config"), "IdentitiesOnly yes\nIdentityFile ~/.ssh/"+file+"\n")
+		var login *gridsite.LoginError
+		if err := d.open(withAgent).Connect(t.Context()); (err == nil) != want || err != nil && !errors.As(err, &login) {
+			t.Errorf("with the public key %s alone: %v, want %v: of the agent's keys only those are tried", file, err, want)
+		}
+	}
+}
+
+// A key that only a person can open is tried after those that need nobody.
+func TestSSHLockedKeyIsLast(t *testing.T) {
+	t.Parallel()
+	d := startSSHD(t)
+	first, second := d.NewKeyFile(t, "id_ed25519", "secret"), d.NewKeyFile(t, "id_rsa", "")
+	d.Authorize(t, first, second)
+	if err := d.open().Connect(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -226,7 +288,8 @@ func TestSSHProxyJump(t *testing.T) {
 	inner.write(inner.SSH("gate key"), string(key))
 	inner.write(inner.SSH("config"), strings.Join([]string{
 		"Host gate", "  HostName = 127.0.0.1", "  Port " + gate.Port, `  IdentityFile "~/.ssh/gate key"`,
-		"Host hpc*", "  HostName 127.0.0.1", "  Port " + inner.Port, "  ProxyJump " + me(t) + "@gate",
+		"Host hpc*", "  HostName 127.0.0.1", "  Port " + inner.Port, "  ProxyJump '" + me(t) + "@gate',gate",
+		"Host away", "  HostName 127.0.0.1", "  Port 1", "  ProxyJump gate",
 		"Host *", "  User " + me(t), "",
 	}, "\n"))
 	answer, _ := person("gate")
@@ -235,8 +298,12 @@ func TestSSHProxyJump(t *testing.T) {
 		t.Fatal(err)
 	}
 	expectOutput(t, conn, "echo $SSH_CONNECTION | cut -d' ' -f4", inner.Port+"\n")
-	if len(gate.Logins()) != 1 || len(inner.Logins()) != 1 {
-		t.Errorf("logins %v and %v, want one at each", gate.Logins(), inner.Logins())
+	if len(gate.Logins()) != 2 || len(inner.Logins()) != 1 {
+		t.Errorf("logins %v and %v, want two and one", gate.Logins(), inner.Logins())
+	}
+	err = inner.openAt("ssh://away").Login(t.Context(), answer)
+	if err == nil || !strings.Contains(err.Error(), gate.Address()+" does not connect us with 127.0.0.1:1") {
+		t.Errorf("Login = %v, want which host does not reach which", err)
 	}
 	if err := conn.Close(); err != nil {
 		t.Fatal(err)
