@@ -188,6 +188,18 @@ func (l *siteLoop) drain(ctx context.Context, w reconcile.World, a reconcile.Dra
 	return nil
 }
 
+// drainFromAfar drains what is to be drained of a site that is not reached: dispatchers tell their workers without it.
+func (l *siteLoop) drainFromAfar(ctx context.Context, now time.Time, w reconcile.World) error {
+	for _, a := range reconcile.Decide(now.UTC(), w) {
+		if d, ok := a.(reconcile.Drain); ok {
+			if err := l.drain(ctx, w, d); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // ask records what a job is asked, if it was not before; it is polled soon then.
 func (l *siteLoop) ask(ctx context.Context, site corral.Site, job corral.Job, ask corral.Ask, a reconcile.Action) error {
 	if job.Asked == ask {

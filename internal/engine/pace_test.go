@@ -49,6 +49,38 @@ func (r results) Finished(all []pool.Result) error {
 
 func (r results) Returned([]pool.Key, bool, string) {}
 
+// deaf answers no poll.
+type deaf struct {
+	gridsite.Batch
+	now *atomic.Bool
+}
+
+func (d deaf) Poll(ctx context.Context, tags []string) (map[string]gridsite.JobStatus, error) {
+	if d.now.Load() {
+		return nil, errors.New("no route to host")
+	}
+	return d.Batch.Poll(ctx, tags)
+}
+
+// Workers whose glidein is removed take nothing more, even if its site cannot be told.
+func TestWorkersOfAnUnreachedSiteAreDrained(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var cut atomic.Bool
+	w.fault = func(b gridsite.Batch) gridsite.Batch { return deaf{b, &cut} }
+	w.start()
+	s := w.site("here")
+	g := w.glidein(s.ID, resubmit.Policy{})
+	w.untilWorkers("a worker", func(all []corral.Worker) bool { return len(all) == 1 })
+	w.attemptIs(g.ID, corral.JobRunning)
+	cut.Store(true)
+	w.until("the site to be in trouble", func() bool { return w.siteNow(s.ID).Trouble.Why != "" })
+	w.write(func(tx *store.Tx) error { _, err := tx.AskGlidein(g.ID, corral.AskDrain, "test"); return err })
+	w.untilWorkers("the worker to leave", func(all []corral.Worker) bool { return len(all) == 0 })
+	cut.Store(false)
+	w.until("the glidein to be gone", func() bool { return w.glideinNow(g.ID).State == corral.GlideinDeleted })
+}
+
 // An attempt that is asked to drain may take hours to finish its tasks: following it costs no more than
 // following any other job.
 func TestDrainingIsFollowedAtLeisure(t *testing.T) {

@@ -85,6 +85,8 @@ func (l *siteLoop) step(ctx context.Context, now time.Time) (time.Duration, erro
 	}
 	if err == nil {
 		err = l.outOfTrouble(ctx)
+	} else {
+		err = errors.Join(err, l.drainFromAfar(ctx, now, w))
 	}
 	l.e.lg.Debug(Stepped, "site", l.id, "commands", l.commands, "took", time.Since(now))
 	switch {
@@ -291,6 +293,7 @@ func (l *siteLoop) sighting(j corral.Job, statuses map[string]gridsite.JobStatus
 	}
 	if st.Phase == gridsite.Ended {
 		s.Report, s.Stderr = l.decode(j, left)
+		s.Node = nodeName(string(left.node))
 	}
 	return s
 }
