@@ -186,13 +186,22 @@ func lastLine(b []byte) string {
 
 // refusal is the site's no. Space and quota may be there again later; permissions do not mend themselves.
 func refusal(stderr []byte) *Refused {
-	text := lastLine(stderr)
 	for _, passing := range []string{"No space left", "quota exceeded", "has not ended", "removed meanwhile"} {
-		if bytes.Contains(stderr, []byte(passing)) {
-			return &Refused{Text: text, Transient: true}
+		if line := lineWith(stderr, passing); line != "" {
+			return &Refused{Text: line, Transient: true}
 		}
 	}
-	return &Refused{Text: text}
+	return &Refused{Text: lastLine(stderr)}
+}
+
+// lineWith is the first line of what a command said on stderr that has a word in it: others may follow that say less.
+func lineWith(stderr []byte, word string) string {
+	for line := range strings.Lines(string(stderr)) {
+		if strings.Contains(line, word) {
+			return strings.TrimSpace(line)
+		}
+	}
+	return ""
 }
 
 // tagPattern admits what every batch system takes as a job name and a shell as a plain word.

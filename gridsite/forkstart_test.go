@@ -62,7 +62,7 @@ func TestForkRefused(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	full := `echo "tar: order.json: Cannot write: No space left on device" >&2; exit 2`
+	full := `echo "tar: order.json: Cannot write: No space left on device\ntar: Exiting with failure status due to previous errors" >&2; exit 2`
 	for _, c := range []struct {
 		name, root, text string
 		conn             gridsite.Conn

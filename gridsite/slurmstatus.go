@@ -178,12 +178,17 @@ func slurmWaits(reason string) (why string, never bool) {
 // slurmPassing are words of refusals that a later submission may not meet.
 var slurmPassing = []string{
 	"SubmitJob", "temporarily unable", "temporarily unavailable", "not available (inactive or drain)",
-	"down, drained or reserved", "No space left", "quota exceeded", "removed meanwhile", "try again later",
+	"down, drained or reserved", "removed meanwhile", "try again later",
 }
 
 // slurmRefusal is Slurm's no, in its words: "sbatch: error: Batch job submission failed: X", and before that often the
 // name of the limit, or a sentence of the site's.
 func slurmRefusal(stderr []byte) *Refused {
+	for _, full := range []string{"No space left", "quota exceeded"} { // of the job's directory: then tar says a lot
+		if line := lineWith(stderr, full); line != "" {
+			return &Refused{Text: line, Transient: true}
+		}
+	}
 	var words []string
 	for line := range strings.Lines(string(stderr)) {
 		line = strings.TrimSpace(line)

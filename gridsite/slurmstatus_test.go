@@ -108,6 +108,8 @@ func TestSlurmRefusal(t *testing.T) {
 			Refused{Text: "Requested partition configuration not available now"}},
 		{"allocation failure: Required partition not available (inactive or drain)\n",
 			Refused{Text: "Required partition not available (inactive or drain)", Transient: true}},
+		{"tar: .new,a,X/order.json: Cannot write: Disk quota exceeded\ntar: .new,a,X/.corral/run: Cannot write: Disk quota exceeded\ntar: Exiting with failure status due to previous errors\n",
+			Refused{Text: "tar: .new,a,X/order.json: Cannot write: Disk quota exceeded", Transient: true}},
 		{"there is no sbatch here\n", Refused{Text: "there is no sbatch here"}},
 	} {
 		if diff := cmp.Diff(c.want, *slurmRefusal([]byte(c.said))); diff != "" {
