@@ -62,6 +62,9 @@ type JobSpec struct {
 	Exclude                         []string // nodes to keep off
 }
 
+// NodeFile is what of a job's directory may say, as Exclude does, on which node the job began.
+const NodeFile = "node"
+
 // A Phase is how far the batch system says a job is.
 type Phase string
 
@@ -90,6 +93,7 @@ type JobStatus struct {
 	// after it was repeated. What is said above is of the one job that counts: that runs, or else that was there first.
 	// A Batch that ever says so is a Pruner.
 	Extra []string
+	Past  []string // those that have ended, while the batch system remembers them
 }
 
 // Killed says who ended a job that did not end itself.

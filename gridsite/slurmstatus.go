@@ -32,12 +32,13 @@ type slurmDir struct {
 // A slurmSight is what one look at a site saw.
 type slurmSight struct {
 	queue map[string][]slurmJob // what has not ended, by name, the oldest first
+	past  map[string][]string   // the ids of what has, by name
 	jobs  map[string]slurmDir   // by tag
 }
 
 // parseSlurm reads what poll.sh and lost.sh print, and takes nothing that is not whole.
 func parseSlurm(out []byte) (slurmSight, error) {
-	sight := slurmSight{queue: map[string][]slurmJob{}, jobs: map[string]slurmDir{}}
+	sight := slurmSight{queue: map[string][]slurmJob{}, past: map[string][]string{}, jobs: map[string]slurmDir{}}
 	body, ok := bytes.CutSuffix(out, []byte("end\n"))
 	_, dirs, found := strings.Cut("\n"+string(body), "\njobs\n")
 	if !ok || !found {
@@ -47,8 +48,12 @@ func parseSlurm(out []byte) (slurmSight, error) {
 	for line := range strings.Lines(queue) {
 		line, why, _ := strings.Cut(strings.TrimSpace(line), "|")
 		f := strings.Fields(line)
-		if len(f) == 3 && slurmID.MatchString(f[0]) && (slices.Contains(waiting, f[1]) || slices.Contains(holding, f[1])) {
+		switch {
+		case len(f) != 3 || !slurmID.MatchString(f[0]):
+		case slices.Contains(waiting, f[1]) || slices.Contains(holding, f[1]):
 			sight.queue[f[2]] = append(sight.queue[f[2]], slurmJob{f[0], f[1], why})
+		default:
+			sight.past[f[2]] = append(sight.past[f[2]], f[0])
 		}
 	}
 	for _, jobs := range sight.queue {
@@ -156,6 +161,11 @@ func (v slurmSight) status(tag string) (JobStatus, bool) {
 	for _, j := range live {
 		if j.id != job.ID && j.state != "COMPLETING" {
 			job.Extra = append(job.Extra, j.id)
+		}
+	}
+	for _, id := range v.past[tag] {
+		if job.ID != "" && id != job.ID {
+			job.Past = append(job.Past, id)
 		}
 	}
 	return job, true

@@ -12,10 +12,12 @@ func TestSlurmSight(t *testing.T) {
 	const out = `queue
 squeue: a remark of the site's
 12 RUNNING started|None
+13 COMPLETED started|None
 11 PENDING started|Priority
 21 PENDING waits|Resources
 22 PENDING waits|Priority
 30 COMPLETING ended|None
+32 COMPLETED ended|None
 40 CANCELLED lost|None
 51 PENDING stranger|None
 52 RUNNING stranger2|None
@@ -42,9 +44,9 @@ end
 	}
 	three, at := 3, time.Unix(1700000000, 0).UTC()
 	want := map[string]JobStatus{
-		"started":  {Tag: "started", ID: "12", Phase: Running, StartedAt: at, Extra: []string{"11"}},
+		"started":  {Tag: "started", ID: "12", Phase: Running, StartedAt: at, Extra: []string{"11"}, Past: []string{"13"}},
 		"waits":    {Tag: "waits", ID: "21", Phase: Queued, Waits: "Resources", Extra: []string{"22"}},
-		"ended":    {Tag: "ended", ID: "30", Phase: Ended, Exit: &three, StartedAt: at, EndedAt: at.Add(9 * time.Second)},
+		"ended":    {Tag: "ended", ID: "30", Phase: Ended, Exit: &three, StartedAt: at, EndedAt: at.Add(9 * time.Second), Past: []string{"32"}},
 		"stranger": {Tag: "stranger", ID: "51", Phase: Queued}, // a submission that came in after all
 		"banned":   {Tag: "banned", ID: "70", Phase: Queued, Waits: "Job's account not permitted to use this partition (closed allows others not mine)", Never: true},
 	}
@@ -110,7 +112,6 @@ func TestSlurmRefusal(t *testing.T) {
 			Refused{Text: "Required partition not available (inactive or drain)", Transient: true}},
 		{"tar: .new,a,X/order.json: Cannot write: Disk quota exceeded\ntar: .new,a,X/.corral/run: Cannot write: Disk quota exceeded\ntar: Exiting with failure status due to previous errors\n",
 			Refused{Text: "tar: .new,a,X/order.json: Cannot write: Disk quota exceeded", Transient: true}},
-		{"there is no sbatch here\n", Refused{Text: "there is no sbatch here"}},
 	} {
 		if diff := cmp.Diff(c.want, *slurmRefusal([]byte(c.said))); diff != "" {
 			t.Errorf("%q: %s", c.said, diff)

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/internal/order"
@@ -194,7 +196,7 @@ func (b *late) Poll(ctx context.Context, tags []string) (map[string]gridsite.Job
 	jobs, err := b.Batch.Poll(ctx, append(slices.Clone(tags), "late"))
 	for tag, j := range jobs {
 		if jobs["late"].Phase == gridsite.Running && tag != "late" && strings.HasPrefix(tag, "corral-pilot-") {
-			j.Extra = []string{"4711"}
+			j.Extra, j.Past = []string{"4711"}, []string{"4710"}
 			jobs[tag] = j
 		}
 	}
@@ -234,9 +236,10 @@ func TestLateSubmissionIsCancelled(t *testing.T) {
 		})
 		return found
 	}
-	w.until("it is cancelled", func() bool { return len(extra()) == 1 })
-	if said := extra()[0]; said != "its submission came in twice: the site's job 4711 was cancelled" || b.cancelled.Load() == 0 {
-		t.Errorf("history says %q", said)
+	w.until("it is cancelled", func() bool { return b.cancelled.Load() > 0 && len(extra()) == 2 })
+	const twice = "its submission came in twice: the site's job "
+	if diff := cmp.Diff([]string{twice + "4710 ended by itself", twice + "4711 was cancelled"}, extra()); diff != "" {
+		t.Errorf("history (-want +got): %s", diff)
 	}
 	fork := gridsite.NewFork(w.dial(), s.Root)
 	jobs, err := fork.Poll(t.Context(), []string{"late", a.Tag})
