@@ -116,7 +116,12 @@ func (h headNode) Run(ctx context.Context, cmd gridsite.Command) (gridsite.Resul
 }
 
 // StopController ends slurmctld, as an orderly restart does, and leaves the nodes with their jobs.
-func (s *Slurm) StopController() error {
+func (s *Slurm) StopController() error { return s.endController(syscall.SIGTERM) }
+
+// KillController ends slurmctld before it can do anything about it.
+func (s *Slurm) KillController() error { return s.endController(syscall.SIGKILL) }
+
+func (s *Slurm) endController(signal syscall.Signal) error {
 	text, err := os.ReadFile(filepath.Join(s.Dir, "run", "slurmctld.pid"))
 	if err != nil {
 		return err
@@ -125,7 +130,7 @@ func (s *Slurm) StopController() error {
 	if err != nil {
 		return err
 	}
-	if err := syscall.Kill(pid, syscall.SIGTERM); err != nil {
+	if err := syscall.Kill(pid, signal); err != nil {
 		return err
 	}
 	tick := time.NewTicker(20 * time.Millisecond)
