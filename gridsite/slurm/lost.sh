@@ -8,11 +8,11 @@ pairs=$(cat <&3)
 ids=$(echo "$pairs" | sed 's/.* //' | grep '^[0-9]' | sort -u | paste -s -d , -)
 queue= states=
 if [ -n "$ids" ]; then
-	slurm squeue -h -u "$me" -t all -o '%A %T' || exit 1
+	slurm squeue -h -u "$me" -t all -o '%A %T %B' || exit 1
 	queue=$said states=$said
 	# The queue forgets jobs after some minutes; accounting, where there is any, does not. It may never learn of an end.
 	! command -v sacct >/dev/null || states="$states
-$(sacct -n -P -X -j "$ids" -o JobIDRaw,State 2>/dev/null | tr '|' ' ')"
+$(sacct -n -P -X -j "$ids" -o JobIDRaw,State,NodeList 2>/dev/null | tr '|' ' ')"
 fi
 
 # word says how a job in this state ended, if it could not say so itself.
@@ -47,6 +47,8 @@ bury() {
 	word "${state%% *}"
 	read -r by _ <"$control/ended-by"
 	if [ "$by" = - ] || { [ "$by" = site ] && [ "$word" != disappeared ]; }; then echo "$word" 1<>"$control/ended-by"; fi
+	# A node that does not see the directory cannot say so.
+	[ "$word" != disappeared ] || [ -e "$dir/node" ] || echo "${state##* }" 1<>"$dir/node"
 	settle
 	publish
 }

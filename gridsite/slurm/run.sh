@@ -65,6 +65,7 @@ lead() {
 	trap asked TERM
 	exec >>"$control/log" 2>&1
 	cd "$dir" || exit 1
+	[ -z "${SLURMD_NODENAME-}" ] || echo "$SLURMD_NODENAME" 1<>node
 	[ "$wall" -eq 0 ] || watch &
 	watcher=$!
 	name_nodes

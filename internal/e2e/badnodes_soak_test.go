@@ -14,19 +14,35 @@ import (
 // a minute later on another node.
 func TestBrokenNodeEatsJobs(t *testing.T) {
 	t.Parallel()
+	for _, c := range []struct{ name, fault, reason, lost string }{
+		{"full scratch", fullScratch, "node %s: disk of ", "disk of "},
+		{"another processor", `shadow 'exec /dev/null/pilot'`, "it ended with exit status 12", "it ended with exit status 12"},
+		{"without the shared file system", `mount -t tmpfs tmpfs "$root"`, "its processes disappeared", "its processes disappeared"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			eatenJobs(t, c.fault, c.reason, c.lost)
+		})
+	}
+}
+
+// eatenJobs checks what becomes of a glidein while the node with that fault gets its jobs.
+func eatenJobs(t *testing.T, fault, reason, lost string) {
 	slurm := startSlurm(t)
 	u := newUser(t, slurm.Environ()[1], "PATH="+programs+":"+strings.TrimPrefix(slurm.Environ()[0], "PATH="))
 	root := u.dir + "/far"
 	u.must("up")
 	u.must("site", "create", "hpc", "--contact", "local:", "--batch", "slurm", "--root", root, "--wait", "--timeout", "3m")
-	node := spoil(t, slurm, 1, root, fullScratch)
+	node := spoil(t, slurm, 1, root, fault)
 	id := u.must("glidein", "create", "--site", "hpc", "--retries", "5", "-q")
 	u.must("glidein", "wait", id, "--timeout", "10m")
 	g, history := u.glidein(id), u.must("glidein", "history", id)
 	for i, a := range g.Attempts {
-		want := "node " + node + ": disk of " + root
-		if last := i == corral.AvoidAfter; last == strings.HasPrefix(a.Reason, want) || last != a.Live() {
-			t.Errorf("attempt %d is %s: %s", a.Number, a.State, a.Reason)
+		if i == corral.AvoidAfter {
+			break
+		}
+		if !strings.HasPrefix(a.Reason, strings.ReplaceAll(reason, "%s", node)) || len(a.Lost) != 1 || a.Lost[0].Node != node || !strings.HasPrefix(a.Lost[0].Why, lost) {
+			t.Errorf("attempt %d is %s: %s; it lost %v", a.Number, a.State, a.Reason, a.Lost)
 		}
 	}
 	if len(g.Attempts) != corral.AvoidAfter+1 || g.CPUsNow != 1 {

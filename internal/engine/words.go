@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"strings"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
@@ -13,6 +14,7 @@ import (
 type words struct {
 	report []byte // nil: there is none
 	stderr []byte
+	node   []byte // nil: it is not known
 }
 
 // lastWords reads what the jobs left that have ended, by tag. Those that are not read in this step are absent: they are
@@ -48,12 +50,12 @@ func (l *siteLoop) readEnded(ctx context.Context, ended []corral.Job, read map[s
 	if len(ended) > manyAtOnce {
 		ended, l.more = ended[:manyAtOnce], true
 	}
-	files, err := many.ReadMany(ctx, tagsOf(ended), []string{order.ReportFile, "stderr"})
+	files, err := many.ReadMany(ctx, tagsOf(ended), []string{order.ReportFile, "stderr", gridsite.NodeFile})
 	if err != nil {
 		return err
 	}
 	for _, j := range ended {
-		read[j.Tag] = words{report: files[j.Tag][order.ReportFile], stderr: files[j.Tag]["stderr"]}
+		read[j.Tag] = words{report: files[j.Tag][order.ReportFile], stderr: files[j.Tag]["stderr"], node: files[j.Tag][gridsite.NodeFile]}
 	}
 	return nil
 }
@@ -103,8 +105,9 @@ func lostHosts(told []corral.LostHost) (lost []corral.LostHost) {
 	return lost
 }
 
-// nodeName returns what a report calls a node, unless that is no host's name: batch systems are told of it.
+// nodeName returns what a report, or a batch system, calls a node, unless that is no host's name: batch systems are told of it.
 func nodeName(said string) string {
+	said = strings.TrimSpace(said)
 	const most = 255
 	for _, r := range said {
 		switch {

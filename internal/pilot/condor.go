@@ -154,7 +154,11 @@ func (s *supervisor) takeChoice(n negotiated) {
 			if len(n.choice.Measured) > 0 {
 				s.say("broker", "no way to the pool was found; "+measured)
 			}
-			s.fail(corral.KindOf(n.err) == corral.Unavailable, n.err.Error())
+			if corral.KindOf(n.err) == corral.Unavailable {
+				s.failHere(n.err.Error())
+			} else {
+				s.fail(false, n.err.Error())
+			}
 		}
 		return
 	}

@@ -20,6 +20,7 @@ type Sighting struct {
 	EndedAt   time.Time
 	Report    *Report // what the job itself left behind, once it has ended
 	Stderr    string  // its last line on stderr, where it left no report
+	Node      string  // on which it began, if the batch system says so
 	Overdue   string  // why it was cancelled, if that was for having waited in vain; see World.Overdue
 	Hopeless  bool    // so would others
 
@@ -112,8 +113,13 @@ func started(j corral.Job, s Sighting, now time.Time) []corral.JobEvent {
 func ending(j corral.Job, s Sighting, now time.Time) corral.JobEvent {
 	e := corral.JobEvent{Move: corral.JobEnd, At: orElse(s.EndedAt, now), SiteJobID: s.ID, ExitStatus: s.Exit}
 	e.Outcome, e.Transient, e.Reason = outcome(j, s)
-	if s.Report != nil && j.Kind == corral.PilotJob {
-		e.Lost = losses(s.Report.Lost, now.Sub(e.At))
+	late := now.Sub(e.At)
+	switch {
+	case j.Kind != corral.PilotJob:
+	case s.Report != nil:
+		e.Lost = losses(s.Report.Lost, late)
+	case s.Node != "" && (e.Outcome == corral.OutcomeFailed || s.Killed == ByDisappeared): // it could not even say why
+		e.Lost = losses([]corral.LostHost{{Node: s.Node, Why: e.Reason}}, late)
 	}
 	return e
 }

@@ -30,7 +30,7 @@ func alive(n int, s corral.JobState) corral.Job {
 }
 
 func siteJobOver(kind corral.JobKind, n int, o corral.Outcome, transient bool) corral.Job {
-	return corral.Job{ID: corral.JobID(n), Kind: kind, Number: n, State: corral.JobEnded, Outcome: o, Transient: transient, EndedAt: t0}
+	return corral.Job{ID: corral.JobID(n), Kind: kind, Number: n, State: corral.JobEnded, Outcome: o, Transient: transient, SubmittedAt: t0, EndedAt: t0}
 }
 
 // kinds names actions for the tables: what is done, not why.
@@ -92,6 +92,7 @@ func TestDecideSite(t *testing.T) {
 		{"removing, nothing installed", corral.SiteRemoving, nil, 0, []string{"sweep"}},
 		{"cleanup done", corral.SiteRemoving, []corral.Job{siteJobOver(corral.CleanupJob, 1, corral.OutcomeDone, false)}, 0, []string{"sweep"}},
 		{"removed again after a failed removal", corral.SiteRemoving, []corral.Job{siteJobOver(corral.CleanupJob, 1, corral.OutcomeFailed, false)}, 0, []string{"fail"}},
+		{"cleanup refused: there may be no room for it", corral.SiteRemoving, []corral.Job{{Kind: corral.CleanupJob, Number: 1, State: corral.JobEnded, Outcome: corral.OutcomeFailed, EndedAt: t0}}, 0, []string{"sweep"}},
 		{"failed", corral.SiteFailed, []corral.Job{{Kind: corral.SetupJob, State: corral.JobRunning}}, 0, []string{"cancel"}},
 	}
 	for _, tt := range tests {
@@ -190,6 +191,35 @@ func TestDecideGoneSiteCancelsAttempts(t *testing.T) {
 		got := kinds(Decide(t0, World{Site: corral.Site{State: state}, Glideins: []corral.Glidein{g}}))
 		if diff := cmp.Diff([]string{"cancel"}, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", state, diff)
+		}
+	}
+}
+
+// What an attempt's end says of its node.
+func TestEndNamesNodes(t *testing.T) {
+	t.Parallel()
+	lost := []corral.LostHost{{Host: 1, Node: "n2", Why: "disk"}}
+	nameless := []corral.LostHost{{Host: 1, Why: "disk"}}
+	silent := []corral.LostHost{{Node: "n1", Why: "it left no report"}}
+	vanished := []corral.LostHost{{Node: "n1", Why: "its processes disappeared"}}
+	reported := &Report{Outcome: corral.OutcomeDrained, Lost: lost}
+	for name, c := range map[string]struct {
+		s    Sighting
+		late time.Duration
+		want []corral.LostHost
+	}{
+		"it says which":                {Sighting{Report: reported, Node: "n1"}, 0, lost},
+		"corrald was away at that":     {Sighting{Report: reported}, time.Hour, nameless},
+		"it could not say anything":    {Sighting{Node: "n1"}, 0, silent},
+		"not even how it ended":        {Sighting{Node: "n1", Killed: ByDisappeared}, 0, vanished},
+		"it was ended by its walltime": {Sighting{Node: "n1", Killed: ByWalltime}, 0, nil},
+		"it was cancelled":             {Sighting{Node: "n1", Killed: ByCancel}, 0, nil},
+		"nobody knows where it was":    {Sighting{}, 0, nil},
+	} {
+		c.s.Known, c.s.Phase, c.s.EndedAt = true, Ended, t0
+		events := Events(corral.Job{Kind: corral.PilotJob, State: corral.JobRunning}, c.s, t0.Add(c.late))
+		if diff := cmp.Diff(c.want, events[len(events)-1].Lost); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
 }
