@@ -93,9 +93,9 @@ func (d *sshd) outage() gridsitetest.Outage {
 	return gridsitetest.Outage{Stop: func(testing.TB) { d.Stop() }, Start: func(testing.TB) { d.Start(d.t) }}
 }
 
-// What concerns a whole cluster is shown on one of its own.
-func TestSlurmAsAWhole(t *testing.T) {
-	t.Parallel()
+// ownSlurm is a cluster for one test, for what concerns the whole of it.
+func ownSlurm(t *testing.T) *gridsitetest.Slurm {
+	t.Helper()
 	cluster, err := gridsitetest.StartSlurm([]string{"NODES=1"})
 	if err != nil {
 		t.Fatal(err)
@@ -105,11 +105,12 @@ func TestSlurmAsAWhole(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	t.Run("ends jobs", func(t *testing.T) { slurmEndsJobs(t, cluster) })
-	t.Run("is away", func(t *testing.T) { slurmIsAway(t, cluster) })
+	return cluster
 }
 
-func slurmIsAway(t *testing.T, cluster *gridsitetest.Slurm) {
+func TestSlurmOutage(t *testing.T) {
+	t.Parallel()
+	cluster := ownSlurm(t)
 	start := func(t testing.TB) {
 		if err := cluster.Start(); err != nil {
 			t.Fatal(err)

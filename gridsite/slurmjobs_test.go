@@ -76,8 +76,10 @@ func (s slurmSite) running(tag string) {
 	})
 }
 
-// slurmEndsJobs: what the site does to a job is told apart.
-func slurmEndsJobs(t *testing.T, cluster *gridsitetest.Slurm) {
+// What the site does to a job is told apart.
+func TestSlurmEndsJobs(t *testing.T) {
+	t.Parallel()
+	cluster := ownSlurm(t)
 	for _, c := range []struct {
 		name string
 		end  func(s slurmSite, node, id string)
@@ -330,9 +332,10 @@ func TestSlurmNodes(t *testing.T) {
 	}
 }
 
+// A cluster with nothing to do would start a job now.
 func TestSlurmEstimate(t *testing.T) {
 	t.Parallel()
-	s := newSlurmSite(t)
+	s := newSlurmSiteOn(t, ownSlurm(t))
 	at, err := s.Estimate(t.Context(), jobSpec("estimate", "true"))
 	if age := time.Since(at); err != nil || age > time.Minute || age < -time.Hour {
 		t.Errorf("Estimate() = %v, %v; want about now", at, err)

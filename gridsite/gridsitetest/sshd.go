@@ -1,9 +1,11 @@
 package gridsitetest
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
-	"net"
+	"io"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +14,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // An SSHD is a real OpenSSH server on a loopback port, made by scripts/sshd, with the home directory of a user who knows
@@ -23,7 +26,8 @@ type SSHD struct {
 
 	Lines []string // of its configuration, from the next Start on
 
-	cmd *exec.Cmd
+	cmd   *exec.Cmd
+	ended chan struct{}
 }
 
 func sshdScript() (string, error) {
@@ -59,22 +63,25 @@ func OpenSSH(t testing.TB, name string, args ...string) *exec.Cmd {
 // StartSSHD starts a server with further lines of sshd_config, until the test ends.
 func StartSSHD(t testing.TB, lines ...string) *SSHD {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	l.Close()
-	d := &SSHD{Dir: t.TempDir(), Home: t.TempDir(), Port: port, Lines: lines}
+	d := &SSHD{Dir: t.TempDir(), Home: t.TempDir(), Lines: lines}
 	if err := os.Mkdir(d.SSH(""), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	d.Authorize(t, d.NewKey(t, ""))
-	d.Start(t)
+	var err error
+	for range 10 { // somebody else may have the port
+		d.Port = strconv.Itoa(10000 + rand.IntN(20000)) // that no listener is given who leaves the choice to the system
+		if err = d.start(); err == nil {
+			break
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() {
 		d.Stop()
 		if t.Failed() {
-			t.Logf("sshd said:\n%s", d.read(t, filepath.Join(d.Dir, "log")))
+			t.Logf("sshd said:\n%s", d.read(t, d.log()))
 		}
 	})
 	d.Write(t, d.SSH("known_hosts"), d.KnownLine(t))
@@ -158,28 +165,54 @@ func (d *SSHD) Authorize(t testing.TB, public ...string) {
 // Start starts the server again, and returns once it listens.
 func (d *SSHD) Start(t testing.TB) {
 	t.Helper()
+	if err := d.start(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// start returns once the server says that it listens.
+func (d *SSHD) start() error {
 	script, err := sshdScript()
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
-	log, err := os.OpenFile(filepath.Join(d.Dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	log, err := os.OpenFile(d.log(), os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	defer log.Close()
+	said, err := log.Seek(0, io.SeekEnd) // by the server before
+	if err != nil {
+		return err
+	}
 	d.cmd = exec.Command(script, append([]string{d.Dir, d.Port}, d.Lines...)...)
 	d.cmd.Stdout, d.cmd.Stderr = log, log
 	if err := d.cmd.Start(); err != nil {
-		t.Fatal(err)
+		return err
 	}
-	Until(t, "sshd to listen", func() bool {
-		conn, err := net.Dial("tcp", d.Address())
-		if err == nil {
-			conn.Close()
+	d.ended = make(chan struct{})
+	go func() {
+		defer close(d.ended)
+		_ = d.cmd.Wait()
+	}()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.After(time.Minute); ; {
+		text, err := io.ReadAll(io.NewSectionReader(log, said, 1<<20))
+		if err != nil || bytes.Contains(text, []byte("Server listening on")) {
+			return err
 		}
-		return err == nil
-	})
+		select {
+		case <-d.ended:
+			return fmt.Errorf("sshd ended: %s", text)
+		case <-deadline:
+			return fmt.Errorf("sshd does not listen: %s", text)
+		case <-tick.C:
+		}
+	}
 }
+
+func (d *SSHD) log() string { return filepath.Join(d.Dir, "log") }
 
 // Logins lists the server's processes that each hold one connection.
 func (d *SSHD) Logins() []int {
@@ -201,5 +234,5 @@ func (d *SSHD) Stop() {
 	for _, pid := range logins {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
-	_ = d.cmd.Wait()
+	<-d.ended
 }
