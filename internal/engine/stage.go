@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -57,7 +58,7 @@ func (l *siteLoop) prepare(ctx context.Context, site corral.Site, a reconcile.Su
 		return site, err
 	}
 	if err := l.boot(ctx, facts); err != nil {
-		return site, err
+		return site, l.unboot(ctx, site, err)
 	}
 	err = l.write(ctx, func(tx *store.Tx) (err error) {
 		site, err = tx.SetSite(site.ID, func(s *corral.Site) {
@@ -109,10 +110,37 @@ func (l *siteLoop) boot(ctx context.Context, site corral.Site) error {
 		return fmt.Errorf("opening the pilot binary: %w", err)
 	}
 	defer f.Close()
-	if err := l.access.Conn.Put(ctx, bootPath(site), 0o700, f); err != nil {
+	err = l.access.Conn.Put(ctx, bootPath(site), 0o700, f)
+	switch {
+	case err != nil && isFull(err):
+		words := strings.Split(lastLine([]byte(err.Error())), ": ")
+		return hopeless(site.Root + " has no room for the pilot binary: " + words[len(words)-1])
+	case err != nil:
 		return fmt.Errorf("putting the pilot binary there: %w", err)
 	}
 	return nil
+}
+
+// isFull reports whether an error has the words of a site whose disk, or whose quota, is full.
+func isFull(err error) bool {
+	said := strings.ToLower(err.Error())
+	return strings.Contains(said, "no space left") || strings.Contains(said, "quota exceeded")
+}
+
+// unbootScript removes the root $1 if it has our mark, or if that had no room any more.
+const unbootScript = `
+if [ -s "$1/` + rootMark + `" ]; then rm -rf -- "$1"; else rm -f -- "$1/` + rootMark + `"; rmdir -- "$1" 2>/dev/null || [ ! -e "$1" ]; fi
+`
+
+// unboot leaves nothing of a root that was just made, where that is hopeless, and returns why it is.
+func (l *siteLoop) unboot(ctx context.Context, site corral.Site, why error) error {
+	if !errors.As(why, new(hopeless)) || site.PackageDigest != "" {
+		return why
+	}
+	if left, err := l.access.Conn.Run(ctx, gridsite.Command{Argv: []string{"sh", "-c", unbootScript, "unboot", site.Root}}); err != nil || left.Exit != 0 {
+		l.e.lg.Warn("something is left of a root", "site", site.Name, "root", site.Root, "err", err, "said", lastLine(left.Stderr))
+	}
+	return why
 }
 
 // pilotBinary opens the pilot of the site's package.

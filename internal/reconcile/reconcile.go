@@ -151,6 +151,8 @@ func siteJob(now time.Time, w World, kind corral.JobKind, next Action) []Action 
 		return nil
 	case last.Outcome == corral.OutcomeDone:
 		return []Action{next}
+	case kind == corral.CleanupJob && last.Outcome == corral.OutcomeFailed && last.SubmittedAt.IsZero():
+		return []Action{next} // refused, since a disk is full, say: to sweep needs no room, and makes some
 	case retryable(last) && tries < maxSiteJobs:
 		if now.Before(retryAt(tries, last)) {
 			return nil
