@@ -23,8 +23,11 @@ import (
 // slurmGrace is how long what a job leaves running, or a job whose walltime is over, has between SIGTERM and SIGKILL.
 const slurmGrace = 5 * time.Second
 
-// exitAway is the exit status of a script that did not reach Slurm, and did nothing.
-const exitAway = 5
+// Exit statuses of scripts that did nothing.
+const (
+	exitAway = 5 // Slurm was not reached
+	exitNone = 6 // there is no Slurm
+)
 
 //go:embed slurm/*.sh
 var slurmText embed.FS
@@ -40,17 +43,17 @@ func slurmPart(name string) string {
 
 // slurmScript is a script for the head node, with the libraries that it needs before it.
 func slurmScript(name string) string {
-	return script() + slurmPart("lib") + slurmPart("head") + slurmPart(name)
+	return script() + slurmPart("path") + slurmPart("lib") + slurmPart("head") + slurmPart(name)
 }
 
 var slurmScripts = struct{ submit, run, poll, lost, cancel, forget, try, end string }{
-	submit: script("build") + slurmPart("lib") + slurmPart("head") + slurmPart("offers") + slurmPart("submit"),
-	run:    script() + slurmPart("lib") + slurmPart("run"),
+	submit: script("build") + slurmPart("path") + slurmPart("lib") + slurmPart("head") + slurmPart("offers") + slurmPart("submit"),
+	run:    script() + slurmPart("path") + slurmPart("lib") + slurmPart("run"),
 	poll:   slurmScript("poll"),
 	lost:   slurmScript("lost"),
 	cancel: slurmScript("cancel"),
 	forget: slurmScript("forget"),
-	try:    script() + slurmPart("lib") + slurmPart("head") + slurmPart("offers") + slurmPart("try"),
+	try:    slurmScript("offers") + slurmPart("try"),
 	end:    slurmScript("end"),
 }
 
@@ -237,6 +240,8 @@ func (s *Slurm) run(ctx context.Context, script string, stdin io.Reader, args ..
 		return nil, slurmRefusal(res.Stderr)
 	case res.Exit == exitAway:
 		return nil, corral.Errorf(corral.Unavailable, "Slurm is not reached from the head node: %s", lastLine(res.Stderr))
+	case res.Exit == exitNone:
+		return nil, corral.Errorf(corral.Unsatisfiable, "there is no sbatch on the head node, not even for a login shell, whose PATH is %s: is it the right host?", lastLine(res.Stderr))
 	case res.Exit == exitNoFile:
 		return nil, fs.ErrNotExist
 	case res.Exit != 0:

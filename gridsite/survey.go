@@ -28,9 +28,9 @@ type Surveyor interface {
 //go:embed survey/*.sh
 var surveyScripts embed.FS
 
-// survey runs a script of the folder survey at a site and reads what it says of the space at root, which needs no
-// batch system. The caller reads the other sections.
-func survey(ctx context.Context, conn Conn, root, script string) (sections, corral.SiteFacts, error) {
+// survey runs a script of the folder survey at a site, after lines of the dialect's own, and reads what it says of the
+// space at root, which needs no batch system. The caller reads the other sections.
+func survey(ctx context.Context, conn Conn, root, first, script string) (sections, corral.SiteFacts, error) {
 	facts := corral.SiteFacts{At: time.Now().UTC().Truncate(time.Second)}
 	lib, err := surveyScripts.ReadFile("survey/lib.sh")
 	own, missing := surveyScripts.ReadFile("survey/" + script + ".sh")
@@ -38,7 +38,7 @@ func survey(ctx context.Context, conn Conn, root, script string) (sections, corr
 		panic(fmt.Sprint(err, missing)) // unreachable: the names are constants of this package
 	}
 	mark := "corral-" + rand.Text()
-	res, err := conn.Run(ctx, Command{Argv: []string{"sh", "-c", string(lib) + string(own), "survey", mark, path.Clean(root)}})
+	res, err := conn.Run(ctx, Command{Argv: []string{"sh", "-c", first + string(lib) + string(own), "survey", mark, path.Clean(root)}})
 	if err != nil {
 		return nil, facts, fmt.Errorf("asking the site what it is like: %w", err)
 	}

@@ -13,7 +13,7 @@ const ForkQueue = "fork"
 
 // Survey says of the machine what a batch system would of its queue.
 func (f *Fork) Survey(ctx context.Context, _ corral.BatchOptions) (corral.SiteFacts, error) {
-	said, facts, err := survey(ctx, f.conn, f.root, "fork")
+	said, facts, err := survey(ctx, f.conn, f.root, "", "fork")
 	if err != nil {
 		return facts, err
 	}

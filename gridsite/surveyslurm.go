@@ -14,7 +14,7 @@ import (
 
 // Survey says what Slurm has of partitions and, where it keeps accounts and enforces their limits, what the user may.
 func (s *Slurm) Survey(ctx context.Context, options corral.BatchOptions) (corral.SiteFacts, error) {
-	said, facts, err := survey(ctx, s.conn, s.root, "slurm")
+	said, facts, err := survey(ctx, s.conn, s.root, slurmPart("path"), "slurm")
 	if err != nil {
 		return facts, err
 	}

@@ -6,7 +6,7 @@ for name in $(env | sed -n 's/^\(S\(BATCH\|QUEUE\|CANCEL\|ACCT\)_[A-Z_]*\)=.*/\1
 unset SLURM_TIME_FORMAT SLURM_CLUSTERS
 me=$(id -un)
 
-command -v sbatch >/dev/null || { echo 'there is no sbatch here' >&2 && exit 3; }
+command -v sbatch >/dev/null || { echo "$PATH" >&2 && exit 6; }
 
 # slurm COMMAND... is what it prints, in $said. The script ends if Slurm does not answer: with 5 if nothing was done.
 slurm() {

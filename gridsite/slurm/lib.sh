@@ -9,9 +9,6 @@
 #   batch      the batch script; it runs run.sh, as run
 # What the job cannot tell any more when it is gone, Slurm is asked for; nothing needs its accounting.
 
-# At many sites only login shells find Slurm.
-command -v scontrol >/dev/null || . /etc/profile >/dev/null 2>&1
-
 # settle is that of fork/lib.sh, with more ways to end, and for jobs that never started.
 settle() {
 	pid=unstarted
