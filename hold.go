@@ -24,7 +24,7 @@ const (
 	// HoldAfter is how many attempts in a row must come to nothing.
 	HoldAfter = 3
 
-	// HoldHistory is how many ended attempts are looked at.
+	// HoldHistory is how many ended attempts that tell something are looked at.
 	HoldHistory = 8
 
 	holdMin    = time.Minute // doubled for each further attempt that comes to nothing
@@ -39,11 +39,10 @@ func NewHold(recent []Job) Hold {
 	barren := 0
 	var last Job
 	for _, j := range recent {
-		bad, says := j.cameToNothing()
-		if !says {
+		if !j.Tells() {
 			continue
 		}
-		if !bad {
+		if !j.cameToNothing() {
 			break
 		}
 		if barren++; barren == 1 {
@@ -78,26 +77,32 @@ func (h Hold) Trial(now time.Time, live []Job) (why string, until time.Time) {
 		}
 	}
 	until = trial.CreatedAt.Add(holdMax)
-	if trial.CreatedAt.IsZero() || !now.Before(until) {
+	if trial.CreatedAt.IsZero() || !now.Before(until) || until.Sub(now) > 2*holdMax { // the clock was set back
 		return "", time.Time{}
 	}
 	return fmt.Sprintf("limit circuit breaker: %s; an attempt of glidein %d is to show whether it works again", h.Why, trial.Glidein), until
 }
 
-// cameToNothing reports whether an ended attempt registered no worker, or failed before it had lived long
-// enough to be of use; it says nothing about its site if it ended because somebody wanted it to, or was refused for
-// good, which is for what was asked.
-func (j Job) cameToNothing() (bad, says bool) {
-	if j.Outcome == OutcomeFailed && !j.Transient && j.SubmittedAt.IsZero() && j.StartedAt.IsZero() {
-		return false, false
-	}
+// Tells reports whether an ended attempt says something of its site. One does not that somebody wanted to end, or that was
+// refused for good, which is for what was asked.
+func (j Job) Tells() bool {
 	switch j.Outcome {
-	case OutcomeExpired:
-		return j.Workers == 0, true
-	case OutcomeFailed, OutcomeLost, OutcomePreempted:
-		return j.Workers == 0 || j.EndedAt.Sub(j.StartedAt) < usefulLife, true
-	case OutcomeIdle:
-		return false, true
+	case OutcomeExpired, OutcomeLost, OutcomePreempted, OutcomeIdle:
+		return true
+	case OutcomeFailed:
+		return j.Transient || !j.SubmittedAt.IsZero()
 	}
-	return false, false
+	return false
+}
+
+// cameToNothing reports whether an ended attempt registered no worker, or failed before it had lived long enough to be
+// of use.
+func (j Job) cameToNothing() bool {
+	switch j.Outcome {
+	case OutcomeIdle:
+		return false
+	case OutcomeExpired:
+		return j.Workers == 0
+	}
+	return j.Workers == 0 || j.EndedAt.Sub(j.StartedAt) < usefulLife
 }

@@ -12,7 +12,7 @@ import (
 func TestHold(t *testing.T) {
 	t.Parallel()
 	attempt := func(o corral.Outcome, workers int, lived time.Duration) corral.Job {
-		return corral.Job{State: corral.JobEnded, Outcome: o, Workers: workers, StartedAt: noon.Add(-lived), EndedAt: noon}
+		return corral.Job{State: corral.JobEnded, Outcome: o, Workers: workers, SubmittedAt: noon.Add(-lived), StartedAt: noon.Add(-lived), EndedAt: noon}
 	}
 	failed, lost := attempt(corral.OutcomeFailed, 0, time.Second), attempt(corral.OutcomeLost, 0, time.Hour)
 	short, long := attempt(corral.OutcomePreempted, 2, 59*time.Second), attempt(corral.OutcomePreempted, 2, time.Minute)
@@ -54,6 +54,9 @@ func TestTrial(t *testing.T) {
 	why, until := h.Trial(noon.Add(3*time.Minute), []corral.Job{trial})
 	if why != "limit circuit breaker: the last 3 attempts at the site came to nothing; an attempt of glidein 7 is to show whether it works again" || !until.Equal(noon.Add(12*time.Minute)) {
 		t.Errorf("%q until %s", why, until)
+	}
+	if why, until := h.Trial(noon.Add(-24*time.Hour), []corral.Job{trial}); why != "" {
+		t.Errorf("after the clock was set back by a day: %q until %s", why, until)
 	}
 	if why, _ := (corral.Hold{}).Trial(noon.Add(3*time.Minute), []corral.Job{trial}); why != "" {
 		t.Errorf("closed: %q", why)

@@ -145,7 +145,11 @@ func (p Policy) Next(history []Attempt, now time.Time, jitter float64) (v Verdic
 		if failures > p.Retries {
 			return Fail, time.Time{}, fmt.Sprintf("%d attempts in a row failed, %d retries allowed", failures, p.Retries)
 		}
-		return Again, last.EndedAt.Add(backoff(failures, jitter)), fmt.Sprintf("retry %d of %d", failures, p.Retries)
+		notBefore = last.EndedAt.Add(backoff(failures, jitter))
+		if notBefore.Sub(now) > 2*BackoffMax { // no back-off is so long: the clock was set back
+			notBefore = now
+		}
+		return Again, notBefore, fmt.Sprintf("retry %d of %d", failures, p.Retries)
 	case Finished:
 		return Finish, time.Time{}, "not wanted any longer"
 	}

@@ -164,7 +164,7 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// TestBackoff: it doubles, never exceeds one and a half times its maximum, and never overflows.
+// TestBackoff: it doubles, never exceeds one and a half times its maximum, whatever the clock does, and never overflows.
 func TestBackoff(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -183,6 +183,10 @@ func TestBackoff(t *testing.T) {
 		}
 		if with.Before(plain) || with.Sub(noon) > wait+wait/2 {
 			t.Fatalf("after %d losses: %s without jitter, %s with", n, wait, with.Sub(noon))
+		}
+		back := noon.Add(-time.Duration(rapid.Int64Range(0, int64(1000*time.Hour)).Draw(t, "the clock was set back")))
+		if _, at, _ := p.Next(losses, back, jitter); at.Sub(back) > 2*resubmit.BackoffMax {
+			t.Fatalf("after %d losses: another %s later, by a clock that was set back by %s", n, at.Sub(back), noon.Sub(back))
 		}
 	})
 }

@@ -158,14 +158,22 @@ func refusal(err error) *gridsite.Refused {
 	return refused
 }
 
+// unansweredSince is since when the site has had time to show a job.
+func (l *siteLoop) unansweredSince(job corral.Job) time.Time {
+	if missing, ok := l.missing[job.Tag]; ok && missing.Before(job.CreatedAt) { // the clock was set back
+		return missing
+	}
+	return job.CreatedAt
+}
+
 // resume takes up an unanswered submission, once the site cannot hide it any longer. What the step's poll knew of it was
 // adopted already; what it did not know is submitted again, under the same tag.
 func (l *siteLoop) resume(ctx context.Context, w reconcile.World, a reconcile.Resume) error {
-	job := a.Job
+	job, since := a.Job, l.unansweredSince(a.Job)
 	switch {
-	case time.Since(job.CreatedAt) < visibility || l.hasNoToken(w, job):
+	case time.Since(since) < visibility || l.hasNoToken(w, job):
 		return nil // each poll adopts it if it shows up
-	case l.polledAt.Sub(job.CreatedAt) < visibility: // look first
+	case l.polledAt.Sub(since) < visibility: // look first
 		l.lastPoll, l.more = time.Time{}, true
 		return nil
 	case !l.take():

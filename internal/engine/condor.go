@@ -172,10 +172,11 @@ type retry struct {
 // rest of the site goes on; the attempt's history says so. The error is hopeless if workers must not have the only one.
 func (l *siteLoop) mint(ctx context.Context, g corral.Glidein, job corral.Job) (secret string, ends time.Time, err error) {
 	r := l.tokens[g.Cluster]
-	now := time.Now().UTC()
-	if now.Before(r.at) {
+	asked := time.Now()
+	if asked.Before(r.at) {
 		return "", ends, tokenless(r.why)
 	}
+	now := asked.UTC()
 	limited, cancel := context.WithTimeout(ctx, mintTime)
 	defer cancel()
 	lifetime := l.e.cfg.Tokens.Of(g, job, now)
@@ -194,7 +195,7 @@ func (l *siteLoop) mint(ctx context.Context, g corral.Glidein, job corral.Job) (
 		}
 	}
 	pause := min(max(2*r.pause, troubleMin), troubleMax)
-	l.tokens[g.Cluster] = retry{at: now.Add(pause), pause: pause, why: why}
+	l.tokens[g.Cluster] = retry{at: asked.Add(pause), pause: pause, why: why} // not by the wall clock, which may be set back
 	if corral.KindOf(err) == corral.Forbidden {
 		return "", ends, hopeless(why)
 	}

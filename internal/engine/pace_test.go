@@ -225,3 +225,22 @@ func TestWorkersThatComeAndGoCostNoPolls(t *testing.T) {
 		t.Errorf("%d polls in %s, want at most %d", n, time.Since(begin), most)
 	}
 }
+
+// A job of tomorrow, by a clock that was set back since, is looked up for no longer than others.
+func TestUnansweredSince(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	l := &siteLoop{missing: map[string]time.Time{"looked up": now}}
+	for _, tt := range []struct {
+		name, tag     string
+		created, want time.Time
+	}{
+		{"not polled", "new", now, now},
+		{"polled", "looked up", now.Add(-time.Minute), now.Add(-time.Minute)},
+		{"polled, and of tomorrow", "looked up", now.Add(24 * time.Hour), now},
+	} {
+		if got := l.unansweredSince(corral.Job{Tag: tt.tag, CreatedAt: tt.created}); !got.Equal(tt.want) {
+			t.Errorf("%s: since %s, want %s", tt.name, got, tt.want)
+		}
+	}
+}

@@ -11,7 +11,7 @@ import (
 // start, an overlap, the end of a hold, of the patience with a queue, or of a token, or the pace of submissions. It is zero if only what happens can change it.
 func Due(now time.Time, w World) time.Time {
 	next := takeTurns(now, w).next
-	for _, at := range slices.Concat(siteTimes(w), stagingTimes(w), glideinTimes(now, w)) {
+	for _, at := range slices.Concat(siteTimes(now, w), stagingTimes(now, w), glideinTimes(now, w)) {
 		if at.After(now) && (next.IsZero() || at.Before(next)) {
 			next = at
 		}
@@ -19,11 +19,11 @@ func Due(now time.Time, w World) time.Time {
 	return next
 }
 
-func siteTimes(w World) []time.Time {
+func siteTimes(now time.Time, w World) []time.Time {
 	times := []time.Time{w.Held.Until}
 	for _, kind := range []corral.JobKind{corral.SetupJob, corral.CleanupJob} {
 		if tries, last := lastOf(w.Jobs, kind); tries > 0 {
-			times = append(times, retryAt(tries, last))
+			times = append(times, retryAt(now, tries, last))
 		}
 	}
 	return times

@@ -123,7 +123,7 @@ func staging(now time.Time, w World) []Action {
 		if lack := w.lacksOfCluster(g); lack.Why == "" || lack.Final || n.Digest == "" || n.Cluster.State != corral.ClusterReady || !wantsPackage(now, g) {
 			continue
 		}
-		if tries, _ := w.stagings(g, n.Digest); len(tries) == 0 || !now.Before(retryAt(len(tries), tries[len(tries)-1])) {
+		if tries, _ := w.stagings(g, n.Digest); len(tries) == 0 || !now.Before(retryAt(now, len(tries), tries[len(tries)-1])) {
 			return []Action{Submit{Kind: corral.SetupJob, Package: n.Digest, Reason: fmt.Sprintf("glidein %d needs package %s", g.ID, n.Package)}}
 		}
 	}
@@ -131,12 +131,12 @@ func staging(now time.Time, w World) []Action {
 }
 
 // stagingTimes are when setup jobs for packages may be tried again.
-func stagingTimes(w World) []time.Time {
+func stagingTimes(now time.Time, w World) []time.Time {
 	var times []time.Time
 	for _, g := range w.Glideins {
 		if n := w.Needs[g.Cluster]; n.Digest != "" {
 			if tries, _ := w.stagings(g, n.Digest); len(tries) > 0 {
-				times = append(times, retryAt(len(tries), tries[len(tries)-1]))
+				times = append(times, retryAt(now, len(tries), tries[len(tries)-1]))
 			}
 		}
 	}

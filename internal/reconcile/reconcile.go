@@ -154,7 +154,7 @@ func siteJob(now time.Time, w World, kind corral.JobKind, next Action) []Action 
 	case kind == corral.CleanupJob && last.Outcome == corral.OutcomeFailed && last.SubmittedAt.IsZero():
 		return []Action{next} // refused, since a disk is full, say: to sweep needs no room, and makes some
 	case retryable(last) && tries < maxSiteJobs:
-		if now.Before(retryAt(tries, last)) {
+		if now.Before(retryAt(now, tries, last)) {
 			return nil
 		}
 		return []Action{Submit{Kind: kind, Reason: fmt.Sprintf("%s job %d %s: %s", kind, last.Number, last.Outcome, last.Reason)}}
@@ -163,8 +163,12 @@ func siteJob(now time.Time, w World, kind corral.JobKind, next Action) []Action 
 }
 
 // retryAt is when a setup or cleanup job that ended as the last of so many tries may be followed by another.
-func retryAt(tries int, last corral.Job) time.Time {
-	return last.EndedAt.Add(siteJobBackoff << (min(tries, maxSiteJobs) - 1))
+func retryAt(now time.Time, tries int, last corral.Job) time.Time {
+	at := last.EndedAt.Add(siteJobBackoff << (min(tries, maxSiteJobs) - 1))
+	if at.Sub(now) > time.Minute { // no back-off is so long: the clock was set back
+		return now
+	}
+	return at
 }
 
 // lastOf returns how many jobs of this kind there were since the last one that did its work, and the

@@ -395,6 +395,8 @@ func TestDue(t *testing.T) {
 	lapped.Overlap = corral.Seconds(20 * time.Second)
 	lost := glideinWith(forever, over(1, corral.OutcomeLost))
 	_, retry, _ := lost.Next(t0)
+	tomorrow := siteJobOver(corral.SetupJob, 1, corral.OutcomeFailed, true)
+	tomorrow.EndedAt = t0.Add(24 * time.Hour)
 	for _, tt := range []struct {
 		name string
 		w    World
@@ -406,6 +408,7 @@ func TestDue(t *testing.T) {
 		{"an overlap", World{Glideins: []corral.Glidein{planned, lapped}}, t0.Add(40 * time.Second)},
 		{"a back-off", World{Glideins: []corral.Glidein{planned, lapped, lost}}, retry},
 		{"a setup job to be tried again", World{Jobs: []corral.Job{siteJobOver(corral.SetupJob, 1, corral.OutcomeFailed, true)}}, t0.Add(siteJobBackoff)},
+		{"a setup job that ended tomorrow, by a clock that was set back", World{Site: corral.Site{State: corral.SiteStaging}, Jobs: []corral.Job{tomorrow}}, time.Time{}},
 	} {
 		if got := Due(t0, tt.w); !got.Equal(tt.want) {
 			t.Errorf("%s: Due = %s, want %s", tt.name, got, tt.want)

@@ -42,3 +42,25 @@ func TestClockSetBack(t *testing.T) {
 		return nil
 	})
 }
+
+// Attempts that a clock which was wrong says have yet to end keep nobody from the site.
+func TestHoldWithoutTheFuture(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for range corral.HoldAfter {
+		w.attempt(w.createGlidein(w.newGlidein()), submitted, ended(corral.OutcomeFailed))
+	}
+	held := func() (h corral.Hold) {
+		w.view(func(tx *store.Tx) (err error) { h, err = tx.Hold(w.site.ID); return err })
+		return h
+	}
+	if got := held(); got.Until.IsZero() {
+		t.Errorf("before: %+v", got)
+	}
+	if _, err := raw(t, w.path).Exec("update jobs set ended_at_ms = ended_at_ms + 86400000, updated_at_ms = updated_at_ms + 86400000"); err != nil {
+		t.Fatal(err)
+	}
+	if got := held(); got != (corral.Hold{}) {
+		t.Errorf("after the clock was set back by a day: %+v", got)
+	}
+}

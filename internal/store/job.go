@@ -15,6 +15,9 @@ const liveJob = "state <> 'ENDED'"
 // attemptOver is true of an attempt that has ended. The index names it in these very words.
 const attemptOver = "kind = 'pilot' and state = 'ENDED'"
 
+// tells is true of an attempt that has ended and says something of its site: see corral.Job.Tells.
+const tells = "(outcome in ('expired', 'lost', 'preempted', 'idle') or outcome = 'failed' and (transient or submitted_at_ms is not null))"
+
 // siteJob is true of a setup or cleanup job. The index names it in these very words.
 const siteJob = "kind <> 'pilot'"
 
@@ -204,9 +207,15 @@ func (t *Tx) Jobs(f JobFilter) ([]corral.Job, error) {
 	return jobs.list(t, c)
 }
 
-// Hold returns whether a site's circuit breaker keeps attempts from it.
+// Hold returns whether a site's circuit breaker keeps attempts from it. What has yet to end, by a clock that was set back
+// since, says nothing.
 func (t *Tx) Hold(site corral.SiteID) (corral.Hold, error) {
-	recent, err := t.AttemptsOver(site, 0, corral.HoldHistory)
+	c := conditions{order: "ended_at_ms desc", limit: corral.HoldHistory}
+	c.add(attemptOver)
+	c.add("site_id = ?", site)
+	c.add("ended_at_ms <= ?", at(&t.now))
+	c.add(tells)
+	recent, err := jobs.list(t, c)
 	return corral.NewHold(recent), err
 }
 

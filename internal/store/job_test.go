@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/resubmit"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -306,6 +308,42 @@ func TestJobsFilter(t *testing.T) {
 			list, err := tx.Jobs(c.filter)
 			if len(list) != c.want {
 				t.Errorf("%s: %d jobs, want %d", c.name, len(list), c.want)
+			}
+			return err
+		})
+	}
+}
+
+// A circuit breaker sees just the attempts that tell something, however many others end meanwhile.
+func TestHoldSeesWhatTells(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	passing := ended(corral.OutcomeFailed)
+	passing.Transient = true
+	for i, events := range [][]corral.JobEvent{
+		{ended(corral.OutcomeFailed)}, {passing}, {submitted, ended(corral.OutcomeFailed)},
+		{submitted, ended(corral.OutcomeExpired)}, {submitted, ended(corral.OutcomeIdle)}, {submitted, ended(corral.OutcomeDrained)}, {submitted, ended(corral.OutcomeRemoved)},
+		{submitted, ended(corral.OutcomePreempted)}, {submitted, ended(corral.OutcomeLost)}, {submitted, ended(corral.OutcomeDuplicate)},
+	} {
+		g := w.newGlidein()
+		g.Resubmit = resubmit.Policy{Mode: resubmit.Forever, Retries: 99}
+		w.write(func(tx *store.Tx) error {
+			s, err := readySite(tx, fmt.Sprint("site-", i))
+			g.Site = s.ID
+			return err
+		})
+		end := func(n int, events ...corral.JobEvent) (j corral.Job) {
+			for range n {
+				j = w.attempt(w.createGlidein(g), events...)
+			}
+			return j
+		}
+		end(corral.HoldAfter, submitted, ended(corral.OutcomeFailed))
+		j := end(corral.HoldHistory, events...)
+		w.view(func(tx *store.Tx) error {
+			held, err := tx.Hold(g.Site)
+			if seen := held.Why != "the last 3 attempts at the site came to nothing"; seen != j.Tells() {
+				t.Errorf("after %+v: %+v, want that it is seen = %t", j, held, j.Tells())
 			}
 			return err
 		})
