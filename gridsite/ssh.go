@@ -39,6 +39,7 @@ type SSH struct {
 	keys    unlocked
 	link    link
 	gate    chan struct{} // one place for each command that runs
+	freed   chan struct{} // has something when a command has ended
 	timing  timing
 }
 
@@ -72,7 +73,7 @@ func NewSSH(contact string, options SSHOptions) (*SSH, error) {
 	}
 	s := &SSH{
 		contact: contact, path: path, options: options, notes: config.ignored, gate: make(chan struct{}, maxSessions),
-		link: link{turn: make(chan struct{}, 1), asking: make(chan struct{}, 1)},
+		freed: make(chan struct{}, 1), link: link{turn: make(chan struct{}, 1), asking: make(chan struct{}, 1)},
 		timing: timing{
 			dial: 30 * time.Second, agent: 10 * time.Second, keepalive: 15 * time.Second, answer: 45 * time.Second,
 			kill: 5 * time.Second, minPause: time.Second, maxPause: time.Minute, loginPause: 5 * time.Minute,
@@ -94,7 +95,7 @@ func (s *SSH) Run(ctx context.Context, cmd Command) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	defer func() { c.Close(); <-s.gate }()
+	defer s.leave(c)
 	runCtx, e := startExecution(ctx, c, mark)
 	defer e.fail(nil)
 	type outcome struct {

@@ -298,9 +298,21 @@ func (s *SSH) open(ctx context.Context) (_ *channel, err error) {
 		}
 		select {
 		case <-ctx.Done():
+		case <-s.freed:
+			pause = minRefused / 2
 		case <-time.After(pause):
 		}
 		pause = min(2*pause, maxRefused)
+	}
+}
+
+// leave closes a session that open opened, and lets in who waits for one.
+func (s *SSH) leave(c *channel) {
+	_ = c.Close()
+	<-s.gate
+	select {
+	case s.freed <- struct{}{}:
+	default: // somebody is told already
 	}
 }
 

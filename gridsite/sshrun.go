@@ -64,11 +64,18 @@ func (e *execution) perform(line string, stdin io.Reader) (Result, error) {
 func (e *execution) linger(copies *sync.WaitGroup) {
 	copied := make(chan struct{})
 	go func() { copies.Wait(); close(copied) }()
-	for before, now := -1, e.printed(); now != before; before, now = now, e.printed() {
+	const look = lingerDelay / 20
+	tick := time.NewTicker(look)
+	defer tick.Stop()
+	before := e.printed()
+	for quiet := time.Duration(0); quiet < lingerDelay; quiet += look {
 		select {
 		case <-copied:
 			return
-		case <-time.After(lingerDelay):
+		case <-tick.C:
+		}
+		if now := e.printed(); now != before {
+			before, quiet = now, 0
 		}
 	}
 }
