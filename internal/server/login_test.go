@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"net"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -146,5 +149,34 @@ func TestLoginEndsWithTheServer(t *testing.T) {
 	f.server.Stop()
 	if err := <-ended; err == nil {
 		t.Error("the question was answered")
+	}
+}
+
+// A server that ends for whatever reason ends the logins that nobody answers, and does not wait for their time.
+func TestLoginsEndWithTheServer(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	f.login = func(ctx context.Context, _ corral.Site, ask gridsite.Asker) error {
+		_, err := ask(ctx, gridsite.Question{Prompts: []gridsite.Prompt{{Text: "Code: "}}})
+		return err
+	}
+	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- f.server.Serve(context.WithoutCancel(t.Context()), l) }()
+	f.hpc(t)
+	if step := must(f.LoginStep(t.Context(), api.NewLogin{Site: "hpc"}))(t); step.Question == nil {
+		t.Fatalf("%+v, want a question", step)
+	}
+	l.Close()
+	select {
+	case err := <-served:
+		if !errors.Is(err, net.ErrClosed) {
+			t.Errorf("Serve() = %v, want that its listener was closed", err)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("it waits for a login")
 	}
 }
