@@ -137,6 +137,8 @@ func TestNoRoute(t *testing.T) {
 	r := newSite(t, s, func(p *order.Pilot) { p.Walltime = corral.Seconds(6 * time.Second) }).start()
 	if rep := r.report(1, corral.OutcomeFailed, true); !strings.Contains(rep.Reason, s.socket) {
 		t.Errorf("reason %q does not name the address", rep.Reason)
+	} else if host, err := os.Hostname(); err != nil || len(rep.Lost) != 1 || rep.Lost[0].Node != host {
+		t.Errorf("the report blames %v, want this node", rep.Lost)
 	}
 }
 

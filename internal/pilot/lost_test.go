@@ -1,0 +1,33 @@
+package pilot
+
+import (
+	"testing"
+
+	"github.com/corral-pilot/corral/pool"
+)
+
+// A node is named where its only worker, or the last of them, has failed, and not for what another node would do as well.
+func TestBlamedNode(t *testing.T) {
+	t.Parallel()
+	broken, serves, refused := word{Left: leftUnable, Error: "disk"}, word{}, word{Left: string(pool.LeaveRefused), Error: "no token"}
+	for name, c := range map[string]struct {
+		nodes   []string
+		reasons []word
+		want    string // of the first worker
+	}{
+		"the only worker":                 {[]string{""}, []word{broken}, "n1"},
+		"one of two here":                 {[]string{"", ""}, []word{broken, serves}, ""},
+		"the last of two here":            {[]string{"", ""}, []word{broken, broken}, "n1"},
+		"the first node's, others serve":  {[]string{"", "n2"}, []word{broken, serves}, "n1"},
+		"another node's":                  {[]string{"n2", "", "n3"}, []word{broken, serves, broken}, "n2"},
+		"refused, as any node's would be": {[]string{"n2", ""}, []word{refused, serves}, ""},
+	} {
+		s := &supervisor{me: holder{Host: "n1"}}
+		for i, node := range c.nodes {
+			s.workers = append(s.workers, &worker{number: i, node: node, reason: c.reasons[i]})
+		}
+		if got := s.blamed(s.workers[0]); got != c.want {
+			t.Errorf("%s: %q is blamed, want %q", name, got, c.want)
+		}
+	}
+}
