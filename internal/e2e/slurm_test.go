@@ -82,13 +82,74 @@ func (u *user) wantShared(run string, workers []corral.Worker) {
 	}
 }
 
-// Three pilots of two nodes each and one of one node on a Slurm behind ssh, and one on this machine, do one workflow together.
+// withoutSSHD has a run go on while the site's sshd is dead, for so long at least: all workers do tasks of it, no pilot is
+// lost or doubled, and the site says what is the matter.
+func (u *user) withoutSSHD(sshd *gridsitetest.SSHD, lasts time.Duration, tasks ...task) {
+	u.t.Helper()
+	workers := u.workers()
+	run := u.must("run", u.workflow("steps", tasks...), "--detach", "-q")
+	done := func() int { return u.run(run).Tasks.Done }
+	u.until("some tasks are done", time.Minute, func() bool { return done() >= 4 })
+	before, over := done(), time.After(lasts)
+	sshd.Stop()
+	u.until("the site to say so", time.Minute, func() bool {
+		return strings.Contains(u.must("site", "list"), "unreachable") && strings.Contains(u.site("hpc").Trouble.Why, "refused")
+	})
+	u.until("tasks to go on", time.Minute, func() bool { return done() >= before+8 })
+	<-over
+	if s := u.site("hpc"); s.State != corral.SiteReady || s.Trouble.Why == "" {
+		u.t.Errorf("without its sshd the site is %s: %+v", s.State, s.Trouble)
+	}
+	after := done()
+	u.t.Logf("%d tasks were done before, %d after", before, after)
+	if now := u.workers(); pids(now) != pids(workers) {
+		u.t.Errorf("the workers were %v, and are %v", workers, now)
+	}
+	sshd.Start(u.t)
+	u.until("the site to be there again", 2*time.Minute, func() bool { return u.site("hpc").Trouble == corral.SiteTrouble{} })
+	u.must("runs", "wait", run)
+	got := u.run(run)
+	if got.State != corral.RunSucceeded || got.Report.Requeued != 0 {
+		u.t.Errorf("run is %s with %d requeued: %s", got.State, got.Report.Requeued, got.Reason)
+	}
+	wantOutputs(u.t, got.Dir, len(tasks))
+	u.wantShared(run, workers)
+	for _, g := range read[[]corral.Glidein](u, "glidein", "list") {
+		if len(g.Attempts) != 1 || g.Attempts[0].State != corral.JobRunning {
+			u.t.Errorf("glidein %d has the attempts %+v, want one that runs", g.ID, g.Attempts)
+		}
+	}
+}
+
+func (u *user) site(name string) corral.Site {
+	u.t.Helper()
+	return read[corral.Site](u, "site", "show", name)
+}
+
+// Three pilots of two nodes each and one of one node on a Slurm behind ssh, and one on this machine, do one workflow
+// together, whatever becomes of the sshd.
 func TestSlurmSite(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
 	slurm := startSlurm(t)
-	sshd := u.behindSSH(slurm)
-	root := u.dir + "/far"
+	sshd, root := u.eightWorkers(slurm)
+	hosts := map[string]bool{}
+	for _, w := range u.workers() {
+		hosts[w.Host] = true
+	}
+	if len(hosts) != 5 { // seven cpus do not fit into three nodes
+		t.Errorf("workers of %v, want of this machine and four nodes by Slurm's names", hosts)
+	}
+	u.withoutSSHD(sshd, 0, steps(72, 500*time.Millisecond)...)
+	u.must("site", "remove", "hpc", "--wait", "--timeout", "2m")
+	u.wantNothingAt(slurm, sshd, root)
+	u.must("down")
+}
+
+// eightWorkers has seven on a Slurm behind ssh, in pilots of two nodes and of one, and one here.
+func (u *user) eightWorkers(slurm *gridsitetest.Slurm) (sshd *gridsitetest.SSHD, root string) {
+	u.t.Helper()
+	sshd, root = u.behindSSH(slurm), u.dir+"/far"
 	u.must("up")
 	u.must("site", "create", "hpc", "--contact", sshd.Contact(), "--batch", "slurm", "--root", root, "--wait", "--timeout", "3m")
 	for _, hosts := range []string{"2", "2", "2", "1"} {
@@ -96,23 +157,7 @@ func TestSlurmSite(t *testing.T) {
 	}
 	u.must("glidein", "create", "--site", "local", "--wait", "--timeout", "1m")
 	u.until("eight workers", 2*time.Minute, func() bool { return len(u.workers()) == 8 })
-	workers, hosts := u.workers(), map[string]bool{}
-	for _, w := range workers {
-		hosts[w.Host] = true
-	}
-	if len(hosts) != 5 { // seven cpus do not fit into three nodes
-		t.Errorf("workers of %v, want of this machine and four nodes by Slurm's names", hosts)
-	}
-	run := u.must("run", u.workflow("steps", steps(48, 500*time.Millisecond)...), "-q")
-	got := u.run(run)
-	if got.State != corral.RunSucceeded || got.Report.Requeued != 0 {
-		t.Errorf("run is %s with %d requeued: %s", got.State, got.Report.Requeued, got.Reason)
-	}
-	wantOutputs(t, got.Dir, 48)
-	u.wantShared(run, workers)
-	u.must("site", "remove", "hpc", "--wait", "--timeout", "2m")
-	u.wantNothingAt(slurm, sshd, root)
-	u.must("down")
+	return sshd, root
 }
 
 // The same on an HTCondor pool.
