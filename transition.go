@@ -25,7 +25,7 @@ func (t Table[S, E]) Next(from S, event E) (S, error) {
 
 // SiteMoves is the life of a site.
 var SiteMoves = Table[SiteState, SiteMove]{
-	{[]SiteState{SiteNew}, SiteStage, SiteStaging, "the setup job was asked for"},
+	{[]SiteState{SiteNew, SiteReady}, SiteStage, SiteStaging, "the setup job was asked for: the site is new, or has lost its package"},
 	{[]SiteState{SiteStaging}, SiteStaged, SiteReady, "the setup job installed the worker package"},
 	{[]SiteState{SiteNew, SiteStaging, SiteReady, SiteExiting, SiteRemoving}, SiteFail, SiteFailed, "setup or cleanup failed for good; the reason is kept"},
 	{[]SiteState{SiteNew, SiteStaging, SiteReady, SiteFailed}, SiteRemove, SiteExiting, "removal was asked for; its glideins are removed first"},

@@ -193,7 +193,7 @@ func (r *Reach) CheckSite(ctx context.Context, site corral.Site, acceptHostKey b
 		return err
 	}
 	defer access.Conn.Close()
-	why, err := checkRoot(ctx, access.Conn, site.Root, r.owner)
+	why, err := checkRoot(ctx, access.Conn, site, r.owner)
 	if err != nil {
 		return corral.ErrorAt(corral.Unavailable, "contact", "reaching %s: %w", site.Contact, err)
 	}

@@ -78,6 +78,29 @@ func TestRootOfAnotherCorrald(t *testing.T) {
 	}
 }
 
+// A site whose root was purged has its package installed anew, and its glidein the next attempt.
+func TestPurgedSiteIsStagedAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start()
+	s := w.site("here")
+	w.siteIs(s.ID, corral.SiteReady)
+	if err := os.RemoveAll(s.Root); err != nil {
+		t.Fatal(err)
+	}
+	g := w.glidein(s.ID, resubmit.Policy{Retries: 1})
+	w.untilWorkers("a worker", func(all []corral.Worker) bool { return len(all) == 1 })
+	if n := len(w.glideinNow(g.ID).Attempts); n != 2 {
+		t.Errorf("%d attempts, want one that missed the package and another", n)
+	}
+	if jobs := w.jobs(store.JobFilter{Site: s.ID, Kind: corral.SetupJob}); len(jobs) != 2 {
+		t.Errorf("%d setup jobs, want two", len(jobs))
+	}
+	if _, err := os.Stat(filepath.Join(s.Root, rootMark)); err != nil {
+		t.Errorf("the root has no mark any more: %v", err)
+	}
+}
+
 // A site that failed before anything was brought there is removed all the same, and what others put
 // below its root since is left alone.
 func TestFailedSiteIsRemoved(t *testing.T) {

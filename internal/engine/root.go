@@ -70,7 +70,8 @@ other() {
 `
 
 // checkRootScript refuses a root $1 that is, or is in, that of another owner than $2, or has something in it and is not
-// marked as ours, and makes and removes a directory in the nearest of its ancestors that exists.
+// marked as ours, unless it was ours before ($3), and makes and removes a directory in the nearest of its ancestors that
+// exists.
 const checkRootScript = ownerScript + `
 a=$1
 while :; do
@@ -81,16 +82,17 @@ done
 d=$1
 while [ ! -e "$d" ]; do d=$(dirname -- "$d"); done
 [ -d "$d" ] || { echo "$d is not a directory" >&2; exit 1; }
-if [ "$d" = "$1" ] && [ ! -e "$d/` + rootMark + `" ] && [ -n "$(ls -A -- "$d")" ]; then
+if [ "$d" = "$1" ] && [ -z "$3" ] && [ ! -e "$d/` + rootMark + `" ] && [ -n "$(ls -A -- "$d")" ]; then
 	echo "it is not empty, and removing the site would remove all that is in it" >&2
 	exit 1
 fi
 mkdir -- "$d/.corral-$$" && rmdir -- "$d/.corral-$$"
 `
 
-// checkRoot returns why a directory cannot be the root of a site of this owner, empty if it can.
-func checkRoot(ctx context.Context, conn gridsite.Conn, root, owner string) (string, error) {
-	res, err := conn.Run(ctx, gridsite.Command{Argv: []string{"sh", "-c", checkRootScript, "check", path.Clean(root), owner}})
+// checkRoot returns why a site of this owner cannot have its root, empty if it can.
+func checkRoot(ctx context.Context, conn gridsite.Conn, site corral.Site, owner string) (string, error) {
+	argv := []string{"sh", "-c", checkRootScript, "check", path.Clean(site.Root), owner, site.PackageDigest}
+	res, err := conn.Run(ctx, gridsite.Command{Argv: argv})
 	if err != nil || res.Exit == 0 {
 		return "", err
 	}

@@ -49,6 +49,7 @@ type siteLoop struct {
 	relayAwaited bool                       // by an attempt that is about to be submitted
 	trouble      time.Duration              // present back-off
 	lastTrouble  string
+	notFound     bool // an attempt has ended as if its program was not there
 }
 
 func newSiteLoop(e *Engine, id corral.SiteID) *siteLoop {
@@ -114,7 +115,7 @@ func (l *siteLoop) serve(ctx context.Context, now time.Time, w reconcile.World) 
 			}
 		}
 	}
-	if err := l.endProbes(ctx, w.Site); err != nil {
+	if err := errors.Join(l.endProbes(ctx, w.Site), l.lookForPackage(ctx, w.Site)); err != nil {
 		return err
 	}
 	l.keepRelay(ctx, w)
@@ -324,6 +325,7 @@ func (l *siteLoop) moveJob(ctx context.Context, j corral.Job, ev corral.JobEvent
 	}
 	if ev.Move == corral.JobEnd {
 		l.ended = true
+		l.notFound = l.notFound || j.Kind == corral.PilotJob && ev.Outcome == corral.OutcomeFailed && ev.ExitStatus != nil && *ev.ExitStatus == exitNotFound
 		l.drop(j)
 		l.learn(j)
 	}

@@ -46,7 +46,7 @@ func (l *siteLoop) prepare(ctx context.Context, site corral.Site, a reconcile.Su
 	if a.Kind == corral.CleanupJob {
 		return site, l.boot(ctx, site)
 	}
-	why, err := checkRoot(ctx, l.access.Conn, site.Root, l.e.cfg.Reach.owner) // it may have become somebody else's since it was chosen
+	why, err := checkRoot(ctx, l.access.Conn, site, l.e.cfg.Reach.owner) // it may have become somebody else's since it was chosen
 	if err != nil {
 		return site, fmt.Errorf("looking at %s: %w", site.Root, err)
 	}
@@ -81,6 +81,39 @@ func (l *siteLoop) survey(ctx context.Context, site corral.Site) (corral.Site, e
 	}
 	site.Platform, site.Package, site.PackageDigest = platform, p.Name, p.Digest
 	return site, nil
+}
+
+// exitNotFound is the exit status of a shell whose command was not there.
+const exitNotFound = 127
+
+// lookForPackage notes that the site has lost its package, if a pilot seems to have missed it: sites purge what nobody has
+// used for long, and people remove what they do not know.
+func (l *siteLoop) lookForPackage(ctx context.Context, site corral.Site) error {
+	if !l.notFound || site.State != corral.SiteReady || !l.take() {
+		return nil
+	}
+	if err := l.open(ctx, site); err != nil {
+		return err
+	}
+	pilot, err := pilotPath(site)
+	if err != nil {
+		return err
+	}
+	there, err := l.succeeds(ctx, "test", "-x", pilot)
+	if err != nil {
+		return err
+	}
+	l.notFound = false
+	if !there {
+		l.missed[site.PackageDigest] = time.Now().UTC()
+	}
+	return nil
+}
+
+// pilotPath is where pilots of the site find their program.
+func pilotPath(site corral.Site) (string, error) {
+	dir, err := staging.Dir(site.Root, packages.Package{Name: site.Package, Digest: site.PackageDigest})
+	return path.Join(dir, pilotInPackage), err
 }
 
 // bootScript makes the root $1 with its mark, which names the owner $3, and the directory $2 below it.
@@ -281,7 +314,7 @@ func (l *siteLoop) pilotSpec(ctx context.Context, w reconcile.World, job corral.
 	if g == nil {
 		return corral.Errorf(corral.NotFound, "%s has no glidein any more", job.Name())
 	}
-	dir, err := staging.Dir(w.Site.Root, packages.Package{Name: w.Site.Package, Digest: w.Site.PackageDigest})
+	pilot, err := pilotPath(w.Site)
 	if err != nil {
 		return err
 	}
@@ -296,7 +329,7 @@ func (l *siteLoop) pilotSpec(ctx context.Context, w reconcile.World, job corral.
 	for _, r := range relays {
 		addresses = append(addresses, "relay:"+r)
 	}
-	s.Argv = []string{path.Join(dir, pilotInPackage), "run"}
+	s.Argv = []string{pilot, "run"}
 	s.Hosts, s.CPUs, s.GPUs, s.MemoryMiB, s.Walltime = g.Hosts, g.CPUs, g.GPUs, g.MemoryMiB, time.Duration(g.Walltime)
 	setOptions(s, w.Site, g.BatchOptions)
 	o.Pilot = &order.Pilot{

@@ -124,6 +124,9 @@ func site(now time.Time, w World) []Action {
 	case corral.SiteStaging:
 		return siteJob(now, w, corral.SetupJob, MoveSite{Move: corral.SiteStaged})
 	case corral.SiteReady:
+		if w.lostItsPackage() {
+			return []Action{Submit{Kind: corral.SetupJob, Move: corral.SiteStage, Reason: "the site has lost its package"}}
+		}
 		return staging(now, w)
 	case corral.SiteExiting:
 		return exiting(w)
