@@ -110,13 +110,10 @@ var forkID = regexp.MustCompile(`^([0-9]+\.[0-9]+|unstarted\.0)$`)
 // Poll asks for all tags with one command. A job whose leader vanished without leaving a status is
 // ended completely before it is reported, as ByDisappeared with an unknown exit status.
 func (f *Fork) Poll(ctx context.Context, tags []string) (map[string]JobStatus, error) {
-	for _, tag := range tags {
-		if err := f.check(tag); err != nil {
-			return nil, err
-		}
+	if err := f.checkAll(tags); err != nil {
+		return nil, err
 	}
-	list := strings.NewReader(strings.Join(append(slices.Clone(tags), ""), "\n"))
-	out, err := f.run(ctx, pollScript, list)
+	out, err := f.run(ctx, pollScript, lines(tags))
 	if err != nil {
 		return nil, fmt.Errorf("polling: %w", err)
 	}

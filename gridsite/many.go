@@ -86,17 +86,26 @@ func (f *Fork) each(ctx context.Context, what, script string, tags []string, arg
 		return err
 	}
 	out, err := f.run(ctx, eachScript, lines(tags), strconv.Itoa(eachWidth), script, arg)
+	return failures(what, tags, out, err)
+}
+
+// failures reads what a script says that does something for each tag: TAG WHY for each for which it did not, then "end".
+func failures(what string, tags []string, out []byte, err error) error {
 	if err != nil {
 		return fmt.Errorf("%s %d jobs: %w", what, len(tags), err)
 	}
-	failures, ok := bytes.CutSuffix(out, []byte("end\n"))
+	body, ok := bytes.CutSuffix(out, []byte("end\n"))
 	if !ok {
 		return corral.Errorf(corral.Unknown, "%s %d jobs: the answer was cut short", what, len(tags))
 	}
 	var errs []error
-	for line := range strings.Lines(string(failures)) {
+	for line := range strings.Lines(string(body)) {
 		tag, why, _ := strings.Cut(strings.TrimSpace(line), " ")
-		errs = append(errs, corral.Errorf(corral.Unknown, "%s %s: %s", what, tag, why))
+		if strings.HasSuffix(why, "has not ended") {
+			errs = append(errs, fmt.Errorf("%s %s: %w", what, tag, &Refused{Text: why, Transient: true}))
+		} else {
+			errs = append(errs, corral.Errorf(corral.Unknown, "%s %s: %s", what, tag, why))
+		}
 	}
 	return errors.Join(errs...)
 }

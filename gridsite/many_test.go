@@ -3,6 +3,7 @@ package gridsite_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -102,7 +103,8 @@ func TestManyAtOnce(t *testing.T) {
 	f, tags := manyOf(t, c, scripts)
 	untilEnded(t, f, []string{"ended"})
 	err := f.ForgetMany(t.Context(), []string{"ended", "deaf", "never-was"})
-	if err == nil || !strings.Contains(err.Error(), "forgetting deaf: job deaf has not ended") || strings.Contains(err.Error(), "ended:") {
+	var no *gridsite.Refused
+	if !errors.As(err, &no) || !strings.Contains(err.Error(), "forgetting deaf: job deaf has not ended") || strings.Contains(err.Error(), "ended:") {
 		t.Errorf("forgetting one that has not ended: %v", err)
 	}
 	c.runs = 0

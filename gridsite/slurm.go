@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"embed"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -207,23 +206,7 @@ func (s *Slurm) each(ctx context.Context, what, script string, tags []string, ar
 		return err
 	}
 	out, err := s.run(ctx, script, lines(tags), args...)
-	if err != nil {
-		return fmt.Errorf("%s %d jobs: %w", what, len(tags), err)
-	}
-	failures, ok := bytes.CutSuffix(out, []byte("end\n"))
-	if !ok {
-		return corral.Errorf(corral.Unknown, "%s %d jobs: the answer was cut short", what, len(tags))
-	}
-	var errs []error
-	for line := range strings.Lines(string(failures)) {
-		tag, why, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if strings.HasSuffix(why, "has not ended") {
-			errs = append(errs, fmt.Errorf("%s %s: %w", what, tag, &Refused{Text: why, Transient: true}))
-		} else {
-			errs = append(errs, corral.Errorf(corral.Unknown, "%s %s: %s", what, tag, why))
-		}
-	}
-	return errors.Join(errs...)
+	return failures(what, tags, out, err)
 }
 
 func (s *Slurm) checkTags(tags ...string) error {
