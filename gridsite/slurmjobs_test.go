@@ -227,6 +227,33 @@ func TestSlurmRefuses(t *testing.T) {
 	}
 }
 
+// A partition for other groups is refused to who is in none of them. Root may use all.
+func TestSlurmRefusesOtherGroups(t *testing.T) {
+	t.Parallel()
+	s := newSlurmSite(t)
+	s.command("scontrol", "create", "PartitionName=groups", "Nodes=ALL", "AllowGroups=daemon")
+	s.Cleanup(func() { s.command("scontrol", "delete", "PartitionName=groups") })
+	var conn gridsite.Conn = s.cluster.On(dial(t))
+	if os.Getuid() == 0 {
+		conn = asNobody{conn}
+	}
+	spec := jobSpec(t.Name(), "true")
+	spec.Queue = "groups"
+	err := gridsite.NewSlurm(conn, "/tmp/nowhere/root").Check(t.Context(), spec)
+	var no *gridsite.Refused
+	if !errors.As(err, &no) || no.Transient || !strings.Contains(no.Text, "User's group not permitted to use this partition") {
+		t.Errorf("Check = %#v, want refused for good", err)
+	}
+}
+
+// asNobody is a site at which root is nobody.
+type asNobody struct{ gridsite.Conn }
+
+func (c asNobody) Run(ctx context.Context, cmd gridsite.Command) (gridsite.Result, error) {
+	cmd.Argv = append([]string{"setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups"}, cmd.Argv...)
+	return c.Conn.Run(ctx, cmd)
+}
+
 func TestSlurmInvalid(t *testing.T) {
 	t.Parallel()
 	for _, change := range []func(*gridsite.JobSpec){
