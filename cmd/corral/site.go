@@ -140,7 +140,7 @@ var siteTable = listing[corral.Site]{
 		{"batch", func(s corral.Site) any { return s.Batch }},
 		{"platform", func(s corral.Site) any { return platform(s.Platform) }},
 		{"state", siteState},
-		{"since", func(s corral.Site) any { return when(s.UpdatedAt) }},
+		{"changed", func(s corral.Site) any { return when(s.UpdatedAt) }},
 		{"reason", siteReason},
 	},
 	details: []column[corral.Site]{

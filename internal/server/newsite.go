@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -294,9 +295,17 @@ func set(site *corral.Site, in api.SetSite) (said []string) {
 	return said
 }
 
+// inQuotes is a value as histories have it, where what is empty can be seen.
+func inQuotes(v any) string {
+	if n, ok := v.(int); ok {
+		return strconv.Itoa(n)
+	}
+	return fmt.Sprintf("%q", v)
+}
+
 func assign[T any](said *[]string, name string, to, from *T) {
 	if from != nil {
 		*to = *from
-		*said = append(*said, fmt.Sprintf("%s %v", name, *from))
+		*said = append(*said, name+" "+inQuotes(*from))
 	}
 }

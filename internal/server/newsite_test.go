@@ -125,6 +125,20 @@ func TestSiteIsSet(t *testing.T) {
 	if last := entries[len(entries)-1]; last.Event != "set" || last.Reason != "max_queued 0, max_running 3" || last.Actor != "local" {
 		t.Errorf("history ends with %+v", last)
 	}
+	f.createSlurm(t)
+	for _, tt := range []struct {
+		in   api.SetSite
+		says string
+	}{
+		{api.SetSite{Queue: ptr("long"), SiteOptions: &[]string{"--exclusive", "--mail-type END"}}, `queue "long", site_options ["--exclusive" "--mail-type END"]`},
+		{api.SetSite{Queue: ptr(""), SiteOptions: &[]string{}}, `queue "", site_options []`},
+	} {
+		must(f.SetSite(t.Context(), "hpc", tt.in))(t)
+		entries := must(f.SiteHistory(t.Context(), "hpc"))(t)
+		if last := entries[len(entries)-1]; last.Reason != tt.says {
+			t.Errorf("the history says %s, want %s", last.Reason, tt.says)
+		}
+	}
 	checks := len(f.checked)
 	for _, tt := range []struct {
 		name  string

@@ -238,7 +238,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	})
 	err := hs.Serve(l)
 	defer s.logins.running.Wait()
-	defer s.Stop() // whatever ended it: a login that nobody answers takes minutes
+	defer s.Stop() // whatever ended it: a login without answers takes minutes
+
 	if stop() { // it was not ctx that ended it
 		return err
 	}
