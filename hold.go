@@ -2,6 +2,7 @@ package corral
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -55,7 +56,7 @@ func NewHold(recent []Job) Hold {
 	return Hold{
 		Since: last.EndedAt,
 		Until: last.EndedAt.Add(min(holdMin<<(barren-HoldAfter), holdMax)),
-		Why:   fmt.Sprintf("the last %d attempts at the site came to nothing", barren),
+		Why:   fmt.Sprintf("the last %d attempts at the site came to nothing, the last one %s", barren, last.inShort()),
 	}
 }
 
@@ -93,6 +94,16 @@ func (j Job) Tells() bool {
 		return j.Transient || !j.SubmittedAt.IsZero()
 	}
 	return false
+}
+
+// inShort says how an attempt ended in words that have room in another sentence.
+func (j Job) inShort() string {
+	const most = 160
+	why := []rune(j.Reason)
+	if len(why) > most {
+		why = append(why[:most], '…')
+	}
+	return strings.TrimSuffix(fmt.Sprintf("%s: %s", j.Outcome, string(why)), ": ")
 }
 
 // cameToNothing reports whether an ended attempt registered no worker, or failed before it had lived long enough to be

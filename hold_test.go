@@ -1,6 +1,7 @@
 package corral_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -43,6 +44,19 @@ func TestHold(t *testing.T) {
 		if tt.want == 0 && got != (corral.Hold{}) || tt.want != 0 && !got.Until.Equal(noon.Add(tt.want)) {
 			t.Errorf("%s: %+v, want for %s", tt.name, got, tt.want)
 		}
+	}
+}
+
+// Who waits for a site that is held reads what the last attempt came to nothing of.
+func TestHoldNamesTheLastReason(t *testing.T) {
+	t.Parallel()
+	j := corral.Job{State: corral.JobEnded, Outcome: corral.OutcomeFailed, SubmittedAt: noon, EndedAt: noon, Reason: "no space left"}
+	if got := corral.NewHold([]corral.Job{j, j, j}).Why; got != "the last 3 attempts at the site came to nothing, the last one failed: no space left" {
+		t.Errorf("%q", got)
+	}
+	j.Reason = strings.Repeat("é", 1000)
+	if got := corral.NewHold([]corral.Job{j, j, j}).Why; len(got) > 500 || !strings.HasSuffix(got, "é…") {
+		t.Errorf("%d bytes: %q", len(got), got)
 	}
 }
 
