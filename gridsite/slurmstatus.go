@@ -141,10 +141,7 @@ func (v slurmSight) status(tag string) (JobStatus, bool) {
 	case !dir.started.IsZero():
 		job.Phase, job.StartedAt = Running, dir.started
 	case len(live) > 0:
-		first := live[0]
-		if i := slices.IndexFunc(live, func(j slurmJob) bool { return j.id == dir.id }); i >= 0 {
-			first = live[i]
-		}
+		first := dir.foremost(live)
 		_, known := v.jobs[tag]
 		if slices.Contains(holding, first.state) {
 			if !known { // without its directory it ends at once
@@ -158,8 +155,10 @@ func (v slurmSight) status(tag string) (JobStatus, bool) {
 	case dir.id == "":
 		return job, false
 	}
+	starting := dir.status == nil && dir.started.IsZero()
 	for _, j := range live {
-		if j.id != job.ID && j.state != "COMPLETING" {
+		// Of those that Slurm has started only one begins, and it may be any.
+		if j.id != job.ID && j.state != "COMPLETING" && !(starting && slices.Contains(holding, j.state)) {
 			job.Extra = append(job.Extra, j.id)
 		}
 	}
@@ -169,6 +168,22 @@ func (v slurmSight) status(tag string) (JobStatus, bool) {
 		}
 	}
 	return job, true
+}
+
+// foremost is the job that counts while none has begun: one that Slurm has started, then the one that was submitted last
+// under the tag, then the oldest.
+func (d slurmDir) foremost(live []slurmJob) slurmJob {
+	rank := func(j slurmJob) int {
+		rank := 0
+		if slices.Contains(holding, j.state) && j.state != "COMPLETING" {
+			rank += 2
+		}
+		if j.id == d.id {
+			rank++
+		}
+		return rank
+	}
+	return slices.MaxFunc(live, func(a, b slurmJob) int { return rank(a) - rank(b) })
 }
 
 // slurmNever are reasons for which Slurm keeps a job that it has taken: what was asked for breaks a rule of the partition,

@@ -24,6 +24,10 @@ squeue: a remark of the site's
 60 PENDING again|BeginTime
 70 PENDING banned|Job's account not permitted to use this partition (closed allows others not mine)
 71 PENDING banned of another|Priority
+80 RUNNING starting|None
+81 PENDING starting|Priority
+90 RUNNING both|None
+91 RUNNING both|None
 jobs
 started 12 1700000000.5 -
 waits 21 - -
@@ -32,13 +36,15 @@ lost 40 - -
 unsent - - -
 again 60 1700000000 -
 banned 70 - -
+starting 81 - -
+both 91 - -
 end
 `
 	sight, err := parseSlurm([]byte(out))
 	if err != nil {
 		t.Fatal(err)
 	}
-	tags := []string{"started", "waits", "ended", "lost", "unsent", "stranger", "stranger2", "again", "banned", "never"}
+	tags := []string{"started", "waits", "ended", "lost", "unsent", "stranger", "stranger2", "again", "banned", "starting", "both", "never"}
 	if diff := cmp.Diff([]string{"lost 40", "again 60"}, sight.gone(tags)); diff != "" {
 		t.Error(diff)
 	}
@@ -48,6 +54,8 @@ end
 		"waits":    {Tag: "waits", ID: "21", Phase: Queued, Waits: "Resources", Extra: []string{"22"}},
 		"ended":    {Tag: "ended", ID: "30", Phase: Ended, Exit: &three, StartedAt: at, EndedAt: at.Add(9 * time.Second), Past: []string{"32"}},
 		"stranger": {Tag: "stranger", ID: "51", Phase: Queued}, // a submission that came in after all
+		"starting": {Tag: "starting", ID: "80", Phase: Running, Extra: []string{"81"}},
+		"both":     {Tag: "both", ID: "91", Phase: Running}, // one of them will be the first; the other ends by itself
 		"banned":   {Tag: "banned", ID: "70", Phase: Queued, Waits: "Job's account not permitted to use this partition (closed allows others not mine)", Never: true},
 	}
 	for _, tag := range tags {
