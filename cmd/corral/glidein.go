@@ -262,7 +262,12 @@ var glideinTable = listing[corral.Glidein]{
 		{"reason", func(g corral.Glidein) any { _, reason := g.Shown(); return reason }},
 	},
 	details: []column[corral.Glidein]{
-		{"memory", func(g corral.Glidein) any { return size(g.MemoryMiB) + " each host" }},
+		{"memory", func(g corral.Glidein) any {
+			if g.MemoryMiB == 0 {
+				return "" // what the site gives
+			}
+			return size(g.MemoryMiB) + " each host"
+		}},
 		{"attempts", func(g corral.Glidein) any { return len(g.Attempts) }},
 		{"resubmit", func(g corral.Glidein) any { return g.Resubmit }},
 		{"leaves idle", func(g corral.Glidein) any { return after(g.Idle) }},

@@ -200,6 +200,21 @@ func TestFieldsAreNamedByTheirFlags(t *testing.T) {
 	}
 }
 
+// What is not known is not a number.
+func TestUnknownSizes(t *testing.T) {
+	t.Parallel()
+	var c console
+	if err := show(c.printer(formTable), api.Probe{Facts: corral.SiteFacts{FreeMiB: -1}}, probeTable); err != nil {
+		t.Fatal(err)
+	}
+	if err := show(c.printer(formTable), corral.Glidein{}, glideinTable); err != nil {
+		t.Fatal(err)
+	}
+	if got := c.out.String(); !strings.Contains(got, "free                not known\n") || strings.Contains(got, "MiB") {
+		t.Errorf("shown is:\n%s", got)
+	}
+}
+
 func TestComplete(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ words, want string }{

@@ -71,7 +71,12 @@ var probeTable = listing[api.Probe]{
 		{"platform", func(n api.Probe) any { return platform(n.Platform) }},
 		{"batch", func(n api.Probe) any { return n.Facts.Batch }},
 		{"jobs of a user", func(n api.Probe) any { return atMost(n.Facts) }},
-		{"free", func(n api.Probe) any { return size(int(n.Facts.FreeMiB)) }},
+		{"free", func(n api.Probe) any {
+			if n.Facts.FreeMiB < 0 {
+				return "not known"
+			}
+			return size(int(n.Facts.FreeMiB))
+		}},
 		{"quota left", func(n api.Probe) any {
 			if n.Facts.QuotaMiB == 0 {
 				return ""
