@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
 	"github.com/corral-pilot/corral"
@@ -105,15 +106,16 @@ func answerTo(ctx context.Context, tty *os.File, lines *bufio.Reader, prompt api
 	}
 	fmt.Fprint(tty, printable(prompt.Text))
 	read := make(chan line, 1)
-	go func() {
-		if prompt.Echo {
-			text, err := lines.ReadString('\n')
-			read <- line{strings.TrimRight(text, "\r\n"), err}
-			return
+	if !prompt.Echo {
+		if err := hide(fd); err != nil {
+			return "", fmt.Errorf("hiding what is typed: %w", err)
 		}
-		text, err := term.ReadPassword(fd)
-		fmt.Fprintln(tty)
-		read <- line{string(text), err}
+		defer fmt.Fprintln(tty)
+		defer term.Restore(fd, before)
+	}
+	go func() {
+		text, err := lines.ReadString('\n')
+		read <- line{strings.TrimRight(text, "\r\n"), err}
 	}()
 	select {
 	case l := <-read:
@@ -122,10 +124,18 @@ func answerTo(ctx context.Context, tty *os.File, lines *bufio.Reader, prompt api
 		}
 		return l.text, l.err
 	case <-ctx.Done():
-		_ = term.Restore(fd, before) // what else could be done about it
-		fmt.Fprintln(tty)
 		return "", context.Cause(ctx)
 	}
+}
+
+// hide has a terminal not show what is typed. term.ReadPassword would, but takes the end of input (Ctrl-D) for nothing.
+func hide(fd int) error {
+	settings, err := unix.IoctlGetTermios(fd, unix.TCGETS)
+	if err != nil {
+		return err
+	}
+	settings.Lflag &^= unix.ECHO
+	return unix.IoctlSetTermios(fd, unix.TCSETS, settings)
 }
 
 // printable is text of a far host without what steers a terminal.

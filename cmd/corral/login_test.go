@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -76,6 +77,28 @@ func TestAnswersAreReadFromTheTerminal(t *testing.T) {
 		if err := <-told; err != nil {
 			t.Errorf("echo %v: %v", echo, err)
 		}
+	}
+}
+
+// Who ends the input has said nothing, and is not waited for.
+func TestEndOfInputIsNoAnswer(t *testing.T) {
+	t.Parallel()
+	for _, echo := range []bool{false, true} {
+		person, program := terminal(t)
+		told := make(chan error, 1)
+		go func() {
+			_, err := answerTo(t.Context(), program, bufio.NewReader(program), api.LoginPrompt{Text: "Code: ", Echo: echo})
+			told <- err
+		}()
+		hear(t, person, "Code: ")
+		until(t, func() bool { return echoes(t, program) == echo })
+		if _, err := person.WriteString("\x04"); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-told; !errors.Is(err, io.EOF) {
+			t.Errorf("echo %v: %v, want the end", echo, err)
+		}
+		until(t, func() bool { return echoes(t, program) })
 	}
 }
 
