@@ -210,7 +210,7 @@ func TestUnknownSizes(t *testing.T) {
 	if err := show(c.printer(formTable), corral.Glidein{}, glideinTable); err != nil {
 		t.Fatal(err)
 	}
-	if got := c.out.String(); !strings.Contains(got, "free                not known\n") || strings.Contains(got, "MiB") {
+	if got := c.out.String(); !strings.Contains(got, "free                 not known\n") || strings.Contains(got, "MiB") {
 		t.Errorf("shown is:\n%s", got)
 	}
 }
