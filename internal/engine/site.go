@@ -177,6 +177,9 @@ func (l *siteLoop) load(ctx context.Context) (reconcile.World, error) {
 		if w.Held, err = tx.Hold(l.id); err != nil {
 			return err
 		}
+		if w.Over, err = tx.AttemptsOverSince(l.id, tx.Now().Add(-reconcile.SubmitWindow)); err != nil {
+			return err
+		}
 		if w.Glideins, err = tx.Glideins(store.GlideinFilter{Site: l.id, Live: true}); err != nil {
 			return err
 		}

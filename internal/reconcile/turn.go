@@ -109,11 +109,9 @@ func (w World) attempts() []corral.Job {
 // ones were asked for, so that a corrald that was started anew has not forgotten them.
 func (w World) pace(now time.Time) (n int, next time.Time) {
 	var asked []time.Time
-	for _, g := range w.Glideins {
-		for _, a := range g.Attempts {
-			if end := a.CreatedAt.Add(SubmitWindow); end.After(now) && !a.CreatedAt.After(now) {
-				asked = append(asked, end)
-			}
+	for _, a := range slices.Concat(w.attempts(), w.Over) {
+		if end := a.CreatedAt.Add(SubmitWindow); end.After(now) && !a.CreatedAt.After(now) {
+			asked = append(asked, end)
 		}
 	}
 	if len(asked) < SubmitMost {

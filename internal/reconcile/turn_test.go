@@ -164,6 +164,7 @@ func live(t *rapid.T, w *World, now time.Time) {
 				a.State, a.StartedAt = corral.JobRunning, now
 			case a.Live() && what == 2:
 				a.State, a.Outcome, a.EndedAt = corral.JobEnded, corral.OutcomeExpired, now
+				w.Over = append(w.Over, *a)
 			}
 		}
 	}
@@ -214,5 +215,17 @@ func TestPace(t *testing.T) {
 	}
 	if took, want := now.Sub(begin), (200/SubmitMost-1)*SubmitWindow; took != want {
 		t.Errorf("200 attempts were asked for in %s, want %s", took, want)
+	}
+}
+
+// What was refused, and its glidein failed for it, counts as well: a site is not asked faster for its answers.
+func TestPaceOfWhatIsRefused(t *testing.T) {
+	t.Parallel()
+	w := World{Site: corral.Site{State: corral.SiteReady}, Glideins: []corral.Glidein{wanting(1, 0)}, Over: slices.Repeat([]corral.Job{{CreatedAt: t0, EndedAt: t0}}, SubmitMost)}
+	if submit, _ := turnsOf(t0.Add(SubmitWindow-1), w); len(submit) > 0 {
+		t.Errorf("%v are submitted", submit)
+	}
+	if submit, _ := turnsOf(t0.Add(SubmitWindow), w); len(submit) != 1 {
+		t.Errorf("%v are submitted, want one", submit)
 	}
 }

@@ -229,6 +229,15 @@ func (t *Tx) AttemptsOver(site corral.SiteID, skip, limit int) ([]corral.Job, er
 	return recent[min(skip, len(recent)):], err
 }
 
+// AttemptsOverSince lists a site's attempts that have ended since then.
+func (t *Tx) AttemptsOverSince(site corral.SiteID, since time.Time) ([]corral.Job, error) {
+	var c conditions
+	c.add(attemptOver)
+	c.add("site_id = ?", site)
+	c.add("ended_at_ms >= ?", at(&since))
+	return jobs.list(t, c)
+}
+
 // LosingJobs lists a site's attempts that lost hosts and have changed since then, the last to change first, a thousand at
 // most.
 func (t *Tx) LosingJobs(site corral.SiteID, since time.Time) ([]corral.Job, error) {

@@ -349,3 +349,19 @@ func TestHoldSeesWhatTells(t *testing.T) {
 		})
 	}
 }
+
+func TestAttemptsOverSince(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	over := w.attempt(w.createGlidein(w.newGlidein()), ended(corral.OutcomeFailed)) // its glidein is over, too
+	w.attempt(w.createGlidein(w.newGlidein()))
+	for since, want := range map[time.Time]int{over.EndedAt: 1, over.EndedAt.Add(time.Millisecond): 0} {
+		w.view(func(tx *store.Tx) error {
+			got, err := tx.AttemptsOverSince(w.site.ID, since)
+			if len(got) != want || want > 0 && got[0].ID != over.ID {
+				t.Errorf("since %s: %+v, want %d", since, got, want)
+			}
+			return err
+		})
+	}
+}

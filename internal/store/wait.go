@@ -24,7 +24,7 @@ func (t *Tx) Waits(f WaitFilter) ([]corral.Wait, error) {
 		c.add("jobs.site_id = ?", f.Site)
 	}
 	if f.Name != "" {
-		c.add("sites.name = ?", f.Name)
+		c.add("jobs.site_id in (select id from sites where name = ?)", f.Name)
 	}
 	var list []corral.Wait
 	err := t.rows(`

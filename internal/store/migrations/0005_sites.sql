@@ -29,3 +29,4 @@ create index jobs_lost on jobs (site_id, updated_at_ms) where lost is not null;
 
 -- The batch system's queue that an attempt was asked for: its wait is kept by it, whatever the site's is later.
 alter table jobs add column queue text not null default '' check (queue = '' or kind = 'pilot');
+create index jobs_waits on jobs (site_id, submitted_at_ms) where kind = 'pilot' and submitted_at_ms is not null;

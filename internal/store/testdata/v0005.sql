@@ -246,6 +246,8 @@ CREATE UNIQUE INDEX jobs_number on jobs (site_id, kind, number) where kind <> 'p
 
 CREATE UNIQUE INDEX jobs_one_of_site on jobs (site_id, kind) where kind <> 'pilot' and state <> 'ENDED';
 
+CREATE INDEX jobs_waits on jobs (site_id, submitted_at_ms) where kind = 'pilot' and submitted_at_ms is not null;
+
 CREATE UNIQUE INDEX mirrors_name on mirrors (name) where state <> 'DELETED';
 
 CREATE UNIQUE INDEX mirrors_url on mirrors (url) where state <> 'DELETED';
