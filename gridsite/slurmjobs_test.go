@@ -347,7 +347,7 @@ func TestSlurmOptions(t *testing.T) {
 	}
 }
 
-// A job of two nodes is started on one, and knows both.
+// A job of two nodes is started on one, and knows both. Where it began is kept for who cannot ask it.
 func TestSlurmNodes(t *testing.T) {
 	t.Parallel()
 	s := newSlurmSite(t)
@@ -357,13 +357,18 @@ func TestSlurmNodes(t *testing.T) {
 	if f := strings.Fields(string(out)); err != nil || len(f) != 4 || f[0] != f[1] || f[1] == f[2] || f[3] != "srun" {
 		t.Errorf("it said %q, %v; want its own node, that one and another, srun", out, err)
 	}
+	if node, err := s.Read(t.Context(), tag, gridsite.NodeFile); err != nil || !strings.HasPrefix(string(out), strings.TrimSpace(string(node))+" ") {
+		t.Errorf("it began on %q, %v; want the first of %s", node, err, out)
+	}
 }
 
-// A cluster with nothing to do would start a job now.
+// However busy the cluster is with other tests, it would start an urgent job now.
 func TestSlurmEstimate(t *testing.T) {
 	t.Parallel()
-	s := newSlurmSiteOn(t, ownSlurm(t))
-	at, err := s.Estimate(t.Context(), jobSpec("estimate", "true"))
+	s := newSlurmSite(t)
+	spec := jobSpec("estimate", "true")
+	spec.Queue = "urgent"
+	at, err := s.Estimate(t.Context(), spec)
 	if age := time.Since(at); err != nil || age > time.Minute || age < -time.Hour {
 		t.Errorf("Estimate() = %v, %v; want about now", at, err)
 	}

@@ -14,6 +14,9 @@ import (
 // a minute later on another node.
 func TestBrokenNodeEatsJobs(t *testing.T) {
 	t.Parallel()
+	if !mayMount(t) {
+		return
+	}
 	for _, c := range []struct{ name, fault, reason, lost string }{
 		{"full scratch", fullScratch, "node %s: disk of ", "disk of "},
 		{"another processor", `shadow 'exec /dev/null/pilot'`, "it ended with exit status 12", "it ended with exit status 12"},
@@ -33,7 +36,7 @@ func eatenJobs(t *testing.T, fault, reason, lost string) {
 	root := u.dir + "/far"
 	u.must("up")
 	u.must("site", "create", "hpc", "--contact", "local:", "--batch", "slurm", "--root", root, "--wait", "--timeout", "3m")
-	node := spoil(t, slurm, 1, root, fault)
+	node := u.spoil(slurm, 1, root, fault)
 	id := u.must("glidein", "create", "--site", "hpc", "--retries", "5", "-q")
 	u.must("glidein", "wait", id, "--timeout", "10m")
 	g, history := u.glidein(id), u.must("glidein", "history", id)
@@ -69,6 +72,9 @@ func eatenJobs(t *testing.T, fault, reason, lost string) {
 // is where the C library is another.
 func TestBrokenNodesJoinNoPool(t *testing.T) {
 	t.Parallel()
+	if !mayMount(t) {
+		return
+	}
 	const wrongLibc = `for loader in "$root"/packages/*/lib/ld-*; do mount -t tmpfs tmpfs "${loader%/*}"; done`
 	slurm := startSlurm(t)
 	u := newCondorUser(t)
@@ -78,8 +84,8 @@ func TestBrokenNodesJoinNoPool(t *testing.T) {
 	u.must("site", "create", "hpc", "--contact", "local:", "--batch", "slurm", "--root", root, "--wait", "--timeout", "3m")
 	u.must("glidein", "create", "--site", "hpc", "--cluster", "mine", "--wait", "--timeout", "3m") // HTCondor's package is there
 	bad := map[string]string{
-		spoil(t, slurm, 3, root, fullScratch): "disk of " + root,
-		spoil(t, slurm, 4, root, wrongLibc):   "starting HTCondor: ",
+		u.spoil(slurm, 3, root, fullScratch): "disk of " + root,
+		u.spoil(slurm, 4, root, wrongLibc):   "starting HTCondor: ",
 	}
 	a := u.corral("glidein", "create", "--site", "hpc", "--cluster", "mine", "--hosts", "4", "--wait", "--timeout", "3m")
 	g, history := u.glidein("2"), u.must("glidein", "history", "2")
