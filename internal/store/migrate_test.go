@@ -53,6 +53,27 @@ func TestMigrateEveryVersion(t *testing.T) {
 	}
 }
 
+// The node on which an attempt failed, before there were lists of them.
+func TestMigrateKeepsTheBadNode(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "corral.db")
+	restore(t, path, readFixture(t, 5))
+	if _, err := raw(t, path).Exec("update jobs set node = 'n7', reason = 'scratch is full' where id = 1"); err != nil {
+		t.Fatal(err)
+	}
+	err := open(t, path).View(t.Context(), func(tx *store.Tx) error {
+		j, err := tx.Job(1)
+		want := []corral.LostHost{{Node: "n7", Why: "scratch is full", At: j.EndedAt}}
+		if diff := cmp.Diff(want, j.Lost); diff != "" {
+			t.Error(diff)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 // A migration that was released is never edited: the schema that each fixture has is the one that the
 // migrations up to its version make.
 func TestMigrationsAreNotEdited(t *testing.T) {

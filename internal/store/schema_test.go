@@ -159,7 +159,7 @@ func TestSchemaRefusesIllegalRows(t *testing.T) {
 		}
 	}
 	for _, insert := range []string{
-		"insert into jobs select null, kind, site_id, glidein_id, 2, 'second', site_job_id, state, outcome, transient, exit_status, reason, asked, workers, lease_holder, token_digest, token_ends_at_ms, created_at_ms, submitted_at_ms, started_at_ms, ended_at_ms, updated_at_ms, package_digest, lost, queue from jobs where id = 4",
+		"insert into jobs select null, kind, site_id, glidein_id, 2, 'second', site_job_id, state, outcome, transient, exit_status, reason, asked, workers, lease_holder, token_digest, token_ends_at_ms, created_at_ms, submitted_at_ms, started_at_ms, ended_at_ms, updated_at_ms, package_digest, queue, lost from jobs where id = 4",
 		"insert into answers select * from answers",
 	} {
 		if _, err := db.ExecContext(ctx, insert); code(err) != brokenUnique && code(err) != 1555 {

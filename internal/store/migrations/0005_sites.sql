@@ -13,7 +13,6 @@ alter table sites add column facts text check (json_type(facts) = 'object');
 alter table sites add column login_needed integer not null default 0 check (login_needed in (0, 1));
 alter table sites add column trouble text not null default '' check (trouble <> '' or login_needed = 0);
 alter table sites add column trouble_at_ms integer check ((trouble = '') = (trouble_at_ms is null));
-alter table sites add column relay_trouble text not null default '';
 
 alter table clusters add column schedd_address text not null default '' check (schedd_address = '' or attached = 1);
 
@@ -24,9 +23,7 @@ alter table glideins add column qos text not null default '';
 alter table glideins add column features text not null default '';
 alter table glideins add column site_options text check (json_type(site_options) = 'array');
 
-alter table jobs add column lost text check (lost is null or json_type(lost) = 'array' and kind = 'pilot'); -- hosts that it does without
-create index jobs_lost on jobs (site_id, updated_at_ms) where lost is not null;
+alter table jobs add column node text not null default '' check (node = '' or (kind = 'pilot' and state = 'ENDED'));
 
 -- The batch system's queue that an attempt was asked for: its wait is kept by it, whatever the site's is later.
 alter table jobs add column queue text not null default '' check (queue = '' or kind = 'pilot');
-create index jobs_waits on jobs (site_id, submitted_at_ms) where kind = 'pilot' and submitted_at_ms is not null;

@@ -93,7 +93,7 @@ CREATE TABLE jobs (
 	started_at_ms    integer,
 	ended_at_ms      integer,
 	updated_at_ms    integer not null, package_digest text not null default ''
-	check (package_digest = '' or (kind = 'setup' and length(package_digest) = 71 and package_digest glob 'sha256:*')), lost text check (lost is null or json_type(lost) = 'array' and kind = 'pilot'), queue text not null default '' check (queue = '' or kind = 'pilot'),
+	check (package_digest = '' or (kind = 'setup' and length(package_digest) = 71 and package_digest glob 'sha256:*')), node text not null default '' check (node = '' or (kind = 'pilot' and state = 'ENDED')), queue text not null default '' check (queue = '' or kind = 'pilot'),
 	foreign key (glidein_id, site_id) references glideins (id, site_id),
 	constraint pilot_iff_glidein check ((kind = 'pilot') = (glidein_id is not null)),
 	constraint ended_iff_outcome check ((state = 'ENDED') = (outcome is not null)),
@@ -219,7 +219,7 @@ CREATE TABLE sites (
 	state          text not null check (state in ('NEW', 'STAGING', 'READY', 'EXITING', 'REMOVING', 'DELETED', 'FAILED')),
 	reason         text not null,
 	created_at_ms  integer not null,
-	updated_at_ms  integer not null, head_batch text not null default 'fork' check (head_batch <> ''), queue text not null default '', account text not null default '', qos text not null default '', features text not null default '', site_options text check (json_type(site_options) = 'array'), max_queued integer not null default 0 check (max_queued >= 0), max_running integer not null default 0 check (max_running >= 0), facts text check (json_type(facts) = 'object'), login_needed integer not null default 0 check (login_needed in (0, 1)), trouble text not null default '' check (trouble <> '' or login_needed = 0), trouble_at_ms integer check ((trouble = '') = (trouble_at_ms is null)), relay_trouble text not null default '',
+	updated_at_ms  integer not null, head_batch text not null default 'fork' check (head_batch <> ''), queue text not null default '', account text not null default '', qos text not null default '', features text not null default '', site_options text check (json_type(site_options) = 'array'), max_queued integer not null default 0 check (max_queued >= 0), max_running integer not null default 0 check (max_running >= 0), facts text check (json_type(facts) = 'object'), login_needed integer not null default 0 check (login_needed in (0, 1)), trouble text not null default '' check (trouble <> '' or login_needed = 0), trouble_at_ms integer check ((trouble = '') = (trouble_at_ms is null)),
 	constraint package_with_digest check ((package = '') = (package_digest = '')),
 	constraint times_in_order check (updated_at_ms >= created_at_ms)
 ) strict;
@@ -240,13 +240,9 @@ CREATE INDEX jobs_attempts_over on jobs (site_id, ended_at_ms) where kind = 'pil
 
 CREATE INDEX jobs_live on jobs (site_id) where state <> 'ENDED';
 
-CREATE INDEX jobs_lost on jobs (site_id, updated_at_ms) where lost is not null;
-
 CREATE UNIQUE INDEX jobs_number on jobs (site_id, kind, number) where kind <> 'pilot';
 
 CREATE UNIQUE INDEX jobs_one_of_site on jobs (site_id, kind) where kind <> 'pilot' and state <> 'ENDED';
-
-CREATE INDEX jobs_waits on jobs (site_id, submitted_at_ms) where kind = 'pilot' and submitted_at_ms is not null;
 
 CREATE UNIQUE INDEX mirrors_name on mirrors (name) where state <> 'DELETED';
 
@@ -313,10 +309,10 @@ insert into history values (35, 1795322572088, 'ada', 'glidein', 3, 'create', ''
 insert into history values (36, 1795322572088, 'ada', 'glidein', 3, 'derive', 'NEW', 'WAITING', 'not before 2031-02-03T04:05:06Z');
 insert into history values (37, 1795322572091, 'ada', 'glidein', 3, 'drain', 'WAITING', 'WAITING', 'not needed');
 insert into history values (38, 1795322572091, 'ada', 'glidein', 3, 'derive', 'WAITING', 'DELETED', 'removed');
-insert into jobs values (1, 'pilot', 1, 1, 1, 'tag-1', '4711', 'ENDED', 'expired', 0, NULL, 'as the test wants', '', 0, '', '', NULL, 1795322571712, 1795322571781, 1795322571928, 1795322571930, 1795322571930, '', NULL, '');
-insert into jobs values (2, 'pilot', 1, 2, 1, 'tag-2', '4711', 'RUNNING', NULL, 0, NULL, '', '', 0, '', '', NULL, 1795322571956, 1795322571961, 1795322571967, NULL, 1795322571967, '', NULL, '');
-insert into jobs values (3, 'pilot', 1, 2, 2, 'tag-3', '', 'NEW', NULL, 0, NULL, '', '', 0, '', '', NULL, 1795322571974, NULL, NULL, NULL, 1795322571974, '', NULL, '');
-insert into jobs values (4, 'setup', 1, NULL, 1, 'setup', '', 'NEW', NULL, 0, NULL, '', '', 0, '', '', NULL, 1795322571986, NULL, NULL, NULL, 1795322571986, '', NULL, '');
+insert into jobs values (1, 'pilot', 1, 1, 1, 'tag-1', '4711', 'ENDED', 'expired', 0, NULL, 'as the test wants', '', 0, '', '', NULL, 1795322571712, 1795322571781, 1795322571928, 1795322571930, 1795322571930, '', '', '');
+insert into jobs values (2, 'pilot', 1, 2, 1, 'tag-2', '4711', 'RUNNING', NULL, 0, NULL, '', '', 0, '', '', NULL, 1795322571956, 1795322571961, 1795322571967, NULL, 1795322571967, '', '', '');
+insert into jobs values (3, 'pilot', 1, 2, 2, 'tag-3', '', 'NEW', NULL, 0, NULL, '', '', 0, '', '', NULL, 1795322571974, NULL, NULL, NULL, 1795322571974, '', '', '');
+insert into jobs values (4, 'setup', 1, NULL, 1, 'setup', '', 'NEW', NULL, 0, NULL, '', '', 0, '', '', NULL, 1795322571986, NULL, NULL, NULL, 1795322571986, '', '', '');
 insert into mirrors values (1, 'one', 'ada', 'file:///one', 'READY', '', 0.0, 0.0, 0.0, NULL, 1795322572025, 1795322572024, 1795322572025);
 insert into mirrors values (2, 'other', 'ada', 'file:///other', 'READY', '', 0.0, 0.0, 0.0, NULL, NULL, 1795322572025, 1795322572025);
 insert into packages values (1, 'p-1-x86_64-linux-static', 'ada', 'p', '1', 'linux', 'x86_64', 'static', 'sha256:1111111111111111111111111111111111111111111111111111111111111111', 7, 'ed25519:k', 's', 'READY', '', 1795322571995, 1795322571995);
@@ -324,8 +320,8 @@ insert into packages values (2, 'p-1-x86_64-linux-static', 'ada', 'p', '1', 'lin
 insert into replicas values (1, 1);
 insert into runs values (1, 'ada', 1, 'lambda', '/runs/1', '{"clustering":"","retries":0,"stall_s":0,"default_runtime_s":0}', NULL, 'RUNNING', '', 0, 0, 0, 0, 0, 0, 0, NULL, 1795322572027, NULL, 1795322572027);
 insert into runs values (2, 'ada', 1, 'lambda', '/runs/2', '{"clustering":"","retries":0,"stall_s":0,"default_runtime_s":0}', NULL, 'FAILED', '', 3, 0, 0, 0, 2, 1, 0, '{"makespan_s":0,"cumulative_task_time_s":0,"cpus":2,"parallelism":0,"critical_path_s":0,"lower_bound_s":0,"list_schedule_s":0,"makespan_over_lower_bound":0,"makespan_over_list_schedule":0,"lost_work_s":0,"requeued":0,"retries_used":0,"wait_for_workers_s":0}', 1795322572086, 1795322572087, 1795322572095);
-insert into sites values (1, 'local', 'ada', 'local:', 'fork', '/srv/corral', '', '', '', 'embedded-1.0', 'sha256:00', 'READY', 'installed', 1795322571706, 1795322572095, 'fork', 'long', '', '', '', '["--exclusive"]', 3, 10, '{"at":"2026-11-22T04:42:51.706Z","batch":"slurm 22.05.8","queues":[{"name":"long","max_nodes":4}],"free_mib":0}', 1, 'no key', 1795322571706, '');
-insert into sites values (2, 'other', 'ada', 'local:', 'fork', '/srv/corral', '', '', '', '', '', 'NEW', '', 1795322571986, 1795322571986, 'fork', '', '', '', '', NULL, 0, 0, NULL, 0, '', NULL, '');
+insert into sites values (1, 'local', 'ada', 'local:', 'fork', '/srv/corral', '', '', '', 'embedded-1.0', 'sha256:00', 'READY', 'installed', 1795322571706, 1795322572095, 'fork', 'long', '', '', '', '["--exclusive"]', 3, 10, '{"at":"2026-11-22T04:42:51.706Z","batch":"slurm 22.05.8","queues":[{"name":"long","max_nodes":4}],"free_mib":0}', 1, 'no key', 1795322571706);
+insert into sites values (2, 'other', 'ada', 'local:', 'fork', '/srv/corral', '', '', '', '', '', 'NEW', '', 1795322571986, 1795322571986, 'fork', '', '', '', '', NULL, 0, 0, NULL, 0, '', NULL);
 insert into sqlite_sequence values ('history', 38);
 insert into sqlite_sequence values ('clusters', 2);
 insert into sqlite_sequence values ('sites', 2);
