@@ -1,6 +1,10 @@
 package pilot
 
 import (
+	"log/slog"
+	"net"
+	"os/exec"
+	"syscall"
 	"testing"
 
 	"github.com/corral-pilot/corral/pool"
@@ -29,5 +33,30 @@ func TestBlamedNode(t *testing.T) {
 		if got := s.blamed(s.workers[0]); got != c.want {
 			t.Errorf("%s: %q is blamed, want %q", name, got, c.want)
 		}
+	}
+}
+
+// Of a node that does not answer it is said so, and not which signal the way there was killed with.
+func TestSilentNodeIsGivenUp(t *testing.T) {
+	t.Parallel()
+	nobody := exec.Command("sleep", "1000")
+	nobody.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := nobody.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ours, theirs := net.Pipe()
+	defer ours.Close()
+	defer theirs.Close()
+	s := &supervisor{lg: slog.New(slog.DiscardHandler)}
+	w := &worker{id: "t/1", node: "n2", deaths: maxDeaths}
+	w.child = &child{pid: nobody.Process.Pid, conn: ours, quiet: farStart, far: &far{way: "srun", node: "n2"}}
+	s.workers, s.order.Hosts = []*worker{w, {}}, 2
+	s.killHung(wordGap)
+	if err := nobody.Wait(); err == nil {
+		t.Error("what leads to it was not killed")
+	}
+	s.bury(w)
+	if want := "node n2: said nothing for 2m0s, 4 times in a row without having registered"; len(s.lost) != 1 || s.lost[0].String() != want {
+		t.Errorf("lost %v, want %s", s.lost, want)
 	}
 }

@@ -136,6 +136,7 @@ func (s *supervisor) killHung(passed time.Duration) {
 		}
 		if w.child.hangs(passed, limit) {
 			s.note("worker %s said nothing for %s and is killed", w.id, limit)
+			w.child.last = word{Error: fmt.Sprintf("said nothing for %s", limit)}
 			w.child.kill()
 		}
 	}
