@@ -13,6 +13,9 @@ func (s *SSH) SetKeepalive(every, answer time.Duration) {
 // SetPatience shortens how long a login, or a login shell, may take.
 func (s *SSH) SetPatience(d time.Duration) { s.timing.dial = d }
 
+// SetSessionPatience shortens how long a session may be refused.
+func (s *SSH) SetSessionPatience(d time.Duration) { s.timing.refused = d }
+
 // SetAgentPatience shortens how long an agent may take.
 func (s *SSH) SetAgentPatience(d time.Duration) { s.timing.agent = d }
 

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -39,13 +40,14 @@ type SSH struct {
 	keys    unlocked
 	link    link
 	gate    chan struct{} // one place for each command that runs
+	inside  atomic.Int32  // of those how many have a session
 	freed   chan struct{} // has something when a command has ended
 	timing  timing
 }
 
 // timing is what tests shorten.
 type timing struct {
-	dial, agent, keepalive, answer, kill, minPause, maxPause, loginPause time.Duration
+	dial, agent, keepalive, answer, refused, kill, minPause, maxPause, loginPause time.Duration
 }
 
 // NewSSH makes the transport to contact, which is ssh://[user@]host[:port], and reads ~/.ssh/config for it. It opens
@@ -76,7 +78,7 @@ func NewSSH(contact string, options SSHOptions) (*SSH, error) {
 		freed: make(chan struct{}, 1), link: link{turn: make(chan struct{}, 1), asking: make(chan struct{}, 1)},
 		timing: timing{
 			dial: 30 * time.Second, agent: 10 * time.Second, keepalive: 15 * time.Second, answer: 45 * time.Second,
-			kill: 5 * time.Second, minPause: time.Second, maxPause: time.Minute, loginPause: 5 * time.Minute,
+			refused: 30 * time.Second, kill: 5 * time.Second, minPause: time.Second, maxPause: time.Minute, loginPause: 5 * time.Minute,
 		},
 	}
 	s.link.life, s.link.end = context.WithCancel(context.Background())

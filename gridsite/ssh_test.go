@@ -4,6 +4,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
@@ -28,6 +29,24 @@ func TestSSHRefusesArgv(t *testing.T) {
 			t.Errorf("Run(%.20q) = %v, want it invalid", argv, err)
 		}
 	}
+}
+
+// A command does not wait for ever for a session that something else keeps, however many wait with it.
+func TestSSHSessionTaken(t *testing.T) {
+	t.Parallel()
+	conn := startSSHD(t, "MaxSessions 1").open()
+	conn.SetSessionPatience(200 * time.Millisecond)
+	startStream(t, t.Context(), conn, "exec cat")
+	var all sync.WaitGroup
+	for range 3 {
+		all.Go(func() {
+			_, err := conn.Run(t.Context(), gridsite.Command{Argv: []string{"true"}})
+			if corral.KindOf(err) != corral.Unavailable || !strings.Contains(err.Error(), "MaxSessions") {
+				t.Errorf("Run = %v, want that the server admits no more sessions", err)
+			}
+		})
+	}
+	all.Wait()
 }
 
 // More commands than sshd admits sessions wait for one another.

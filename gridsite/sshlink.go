@@ -252,15 +252,14 @@ func (l *link) close() error {
 }
 
 // Pauses between two attempts to open a session that the server refuses: it may admit fewer than we think, and counts
-// one as open for a moment after its end. With none of ours open it has patience before it is an error.
+// one as open for a moment after its end. While none of our commands has one, that is borne for timing.refused.
 const (
 	minRefused = 20 * time.Millisecond
 	maxRefused = time.Second
-	patience   = 30 * time.Second
 )
 
-// open opens a session as soon as there may be one more. The caller gives its place in the gate back. Nothing has
-// been done at the site before, so a connection that turns out to be lost is made anew, once.
+// open opens a session as soon as there may be one more. The caller gives its place back, with leave or stay. Nothing
+// has been done at the site before, so a connection that turns out to be lost is made anew, once.
 func (s *SSH) open(ctx context.Context) (_ *channel, err error) {
 	select {
 	case s.gate <- struct{}{}:
@@ -282,10 +281,11 @@ func (s *SSH) open(ctx context.Context) (_ *channel, err error) {
 		var refused *ssh.OpenChannelError
 		switch {
 		case err == nil:
+			s.inside.Add(1)
 			return session, nil
 		case ctx.Err() != nil || again && !errors.As(err, &refused):
 			return nil, s.unavailable("opening a session: %w", err)
-		case alone > patience:
+		case alone > s.timing.refused:
 			return nil, s.unavailable("opening a session: the server admits no more of them (its MaxSessions): %w", err)
 		case !errors.As(err, &refused):
 			again = true
@@ -293,7 +293,7 @@ func (s *SSH) open(ctx context.Context) (_ *channel, err error) {
 			<-c.lost
 			continue
 		}
-		if alone += pause; len(s.gate) > 1 {
+		if alone += pause; s.inside.Load() > 0 {
 			alone = 0
 		}
 		select {
@@ -306,10 +306,16 @@ func (s *SSH) open(ctx context.Context) (_ *channel, err error) {
 	}
 }
 
+// stay gives back the place of a command whose session remains open, and is not waited for.
+func (s *SSH) stay() {
+	s.inside.Add(-1)
+	<-s.gate
+}
+
 // leave closes a session that open opened, and lets in who waits for one.
 func (s *SSH) leave(c *channel) {
 	_ = c.Close()
-	<-s.gate
+	s.stay()
 	select {
 	case s.freed <- struct{}{}:
 	default: // somebody is told already

@@ -48,7 +48,7 @@ func (s *SSH) Stream(ctx context.Context, cmd Command) (Stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	<-s.gate
+	s.stay()
 	st := &sshStream{
 		channel: c, site: s, out: bufio.NewReaderSize(c.Channel, 64<<10), pid: make(chan string, 1),
 		heard: make(chan struct{}), ended: make(chan struct{}),

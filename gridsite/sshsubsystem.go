@@ -16,7 +16,7 @@ func (s *SSH) Subsystem(ctx context.Context, name string) (io.ReadWriteCloser, e
 	if err != nil {
 		return nil, err
 	}
-	<-s.gate
+	s.stay()
 	stop := context.AfterFunc(ctx, func() { c.Close() })
 	ok, err := c.SendRequest("subsystem", true, ssh.Marshal(struct{ Name string }{name}))
 	if err != nil || !ok {
