@@ -8,5 +8,5 @@ create index jobs_lost on jobs (site_id, updated_at_ms) where lost is not null;
 
 alter table sites add column relay_trouble text not null default '';
 
--- Waits in queues are looked for among all attempts that ever were.
+-- The waits in the queues of a site are looked for among all attempts that it ever had.
 create index jobs_waits on jobs (site_id, submitted_at_ms) where kind = 'pilot' and submitted_at_ms is not null;
