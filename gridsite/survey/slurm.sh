@@ -7,6 +7,10 @@ section version soon sinfo --version
 section partitions soon scontrol -a -o show partition
 section nodes soon sinfo -a -h -e -o '%R|%c|%m|%G|%D'
 section config config
-section account soon sacctmgr -nP show user "$(id -un)" format=DefaultAccount
-section associations soon sacctmgr -nP show assoc where user="$(id -un)" format=Account,Partition,MaxJobs,MaxSubmit,MaxWall,MaxTRES,QOS,DefaultQOS
+
+# The books may be those of several clusters.
+cluster=$(soon scontrol show config 2>/dev/null | sed -n 's/^ClusterName *= *//p')
+set -- "user=$(id -un)" ${cluster:+"cluster=$cluster"}
+section account soon sacctmgr -nP show user where "$@" format=DefaultAccount
+section associations soon sacctmgr -nP show assoc where "$@" format=Account,Partition,MaxJobs,MaxSubmit,MaxWall,MaxTRES,QOS,DefaultQOS
 section qos soon sacctmgr -nP show qos format=Name,Flags,MaxJobsPerUser,MaxSubmitJobsPerUser,MaxWall,MaxTRES

@@ -5,24 +5,40 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	osuser "os/user"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/gridsite/gridsitetest"
 )
 
 // accounting is the one Slurm of the tests of this package that keeps accounts, and enforces what they may. The user is
-// in the account corral, and not in theirs, for which there is a partition.
+// in the account corral, and not in theirs, for which there is a partition, but for that of another cluster.
 var accounting = sync.OnceValues(func() (*gridsitetest.Slurm, error) {
 	slurm, err := gridsitetest.StartSlurm([]string{"ACCOUNTING=yes"}, "AccountingStorageEnforce=limits,qos", "PartitionName=theirs Nodes=ALL AllowAccounts=theirs")
-	if err == nil {
-		stopAccounting = slurm.Stop
+	if err != nil {
+		return nil, err
 	}
-	return slurm, err
+	stopAccounting = slurm.Stop
+	me, err := osuser.Current()
+	if err != nil {
+		return nil, err
+	}
+	for _, change := range []string{
+		"add cluster another", "add account theirs", "add user " + me.Username + " account=theirs cluster=another",
+		"add qos forbidden", "add qos idle set MaxJobsPerUser=0", "add qos tight set MaxSubmitJobsPerUser=3 MaxJobsPerUser=2 MaxWall=00:30:00",
+		"modify user where account=corral set qos+=tight,idle",
+	} {
+		if out, err := slurm.Command("sacctmgr", append([]string{"-i"}, strings.Fields(change)...)...).CombinedOutput(); err != nil {
+			return nil, fmt.Errorf("sacctmgr %s: %w: %s", change, err, out)
+		}
+	}
+	return slurm, nil
 })
 
 // stopAccounting ends what the tests started.
@@ -38,11 +54,22 @@ func startAccounting(t testing.TB) *gridsitetest.Slurm {
 	return slurm
 }
 
-// manage changes what the accounts of a Slurm may.
-func manage(t testing.TB, slurm *gridsitetest.Slurm, changes ...[]string) {
-	t.Helper()
-	for _, args := range changes {
-		say(t, slurm, "sacctmgr", append([]string{"-i"}, args...)...)
+// What the user may on another cluster that is in the same books is nothing here.
+func TestSlurmAccountsOfAnotherCluster(t *testing.T) {
+	t.Parallel()
+	slurm := startAccounting(t)
+	local, err := gridsite.Dial(t.Context(), "local:")
+	if err != nil {
+		t.Fatal(err)
+	}
+	facts, err := gridsite.NewSlurm(slurm.On(local), t.TempDir()).Survey(t.Context(), corral.BatchOptions{Account: "theirs"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, q := range facts.Queues {
+		if q.Closed != `the user has no account "theirs" for it` {
+			t.Errorf("queue %s is closed: %q", q.Name, q.Closed)
+		}
 	}
 }
 

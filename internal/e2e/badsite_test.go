@@ -29,9 +29,6 @@ func (u *user) wantNo(code int, words []string, args ...string) {
 func TestBadSlurm(t *testing.T) {
 	t.Parallel()
 	slurm := startAccounting(t)
-	manage(t, slurm, []string{"add", "account", "theirs"}, []string{"add", "qos", "forbidden"}, []string{"add", "qos", "idle", "set", "MaxJobsPerUser=0"},
-		[]string{"add", "qos", "tight", "set", "MaxSubmitJobsPerUser=3", "MaxJobsPerUser=2", "MaxWall=00:30:00"},
-		[]string{"modify", "user", "where", "account=corral", "set", "qos+=tight,idle"})
 	u := newUser(t, slurm.Environ()...)
 	u.must("up")
 	root := u.dir + "/far"
