@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"net/netip"
 	"os"
@@ -111,7 +112,7 @@ func pass(mux *yamux.Session, nc net.Conn) {
 	join(nc, &tube{Stream: st})
 }
 
-// listen opens the port of the relay before, or else any.
+// listen opens the port of the relay before, or else another.
 func listen(ctx context.Context, file string) (net.Listener, error) {
 	host, _ := os.Hostname()
 	var before place
@@ -121,13 +122,13 @@ func listen(ctx context.Context, file string) (net.Listener, error) {
 	if before.Host == host {
 		before.end()
 	}
-	ln, err := net.Listen("tcp", ":"+strconv.Itoa(before.Port))
-	for deadline := time.Now().Add(takeOverTime); errors.Is(err, syscall.EADDRINUSE) && time.Now().Before(deadline) && ctx.Err() == nil; {
-		time.Sleep(50 * time.Millisecond)
-		ln, err = net.Listen("tcp", ":"+strconv.Itoa(before.Port))
+	var ln net.Listener
+	var err error = syscall.EADDRINUSE
+	if before.Port != 0 {
+		ln, err = again(ctx, before.Port)
 	}
-	if errors.Is(err, syscall.EADDRINUSE) { // somebody else's by now
-		ln, err = net.Listen("tcp", ":0")
+	if errors.Is(err, syscall.EADDRINUSE) { // there was none, or it is somebody else's by now
+		ln, err = anew()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("listening for worker nodes: %w", err)
@@ -138,6 +139,32 @@ func listen(ctx context.Context, file string) (net.Listener, error) {
 		return nil, err
 	}
 	return ln, nil
+}
+
+// again opens the port of a relay that is about to leave it.
+func again(ctx context.Context, port int) (net.Listener, error) {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(takeOverTime); ; <-tick.C {
+		ln, err := net.Listen("tcp", ":"+strconv.Itoa(port))
+		if !errors.Is(err, syscall.EADDRINUSE) || time.Now().After(deadline) || ctx.Err() != nil {
+			return ln, err
+		}
+	}
+}
+
+// Ports of relays: above those of services, below those that Linux gives to outgoing connections, one of which could
+// otherwise have it before the next relay does.
+const firstPort, lastPort = 20000, 32767
+
+// anew opens a port for a site's first relay.
+func anew() (net.Listener, error) {
+	for range 20 {
+		if ln, err := net.Listen("tcp", ":"+strconv.Itoa(firstPort+rand.N(lastPort-firstPort+1))); err == nil {
+			return ln, nil
+		}
+	}
+	return net.Listen("tcp", ":0")
 }
 
 // end ends the process that wrote p, if it is still that one.

@@ -303,6 +303,21 @@ func TestNextRelayHasThePortOfTheLast(t *testing.T) {
 	}
 }
 
+// While no relay runs, outgoing connections of a busy head node do not get its port.
+func TestPortIsNoneOfOutgoingConnections(t *testing.T) {
+	t.Parallel()
+	for range 3 {
+		ln, err := listen(t.Context(), filepath.Join(t.TempDir(), "relay"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ln.Close()
+		if port := ln.Addr().(*net.TCPAddr).Port; port < 20000 || port > 32767 {
+			t.Errorf("the relay listens at port %d", port)
+		}
+	}
+}
+
 // A port that somebody else took meanwhile is given up.
 func TestRelayWhosePortIsTaken(t *testing.T) {
 	t.Parallel()
