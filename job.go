@@ -118,8 +118,11 @@ func (j Job) Apply(e JobEvent) (Job, error) {
 	if e.SiteJobID != "" {
 		j.SiteJobID = e.SiteJobID
 	}
-	if j.SubmittedAt.IsZero() && e.Move != JobEnd {
+	switch {
+	case e.Move == JobSubmit:
 		j.SubmittedAt = e.At
+	case j.SubmittedAt.IsZero() && e.Move != JobEnd:
+		j.SubmittedAt = j.CreatedAt // the answer was lost: it was asked for then, and may have waited since
 	}
 	switch e.Move {
 	case JobStart:

@@ -92,6 +92,19 @@ func checkJob(t *rapid.T, j corral.Job) {
 	}
 }
 
+// A job whose submission was not answered was submitted when it was asked for, not when it was found: or its wait in the
+// queue would be none.
+func TestAdoptedJobHasItsSubmission(t *testing.T) {
+	t.Parallel()
+	for _, move := range []corral.JobMove{corral.JobQueue, corral.JobStart} {
+		j := corral.Job{Tag: "t", State: corral.JobNew, CreatedAt: noon}
+		j, err := j.Apply(corral.JobEvent{Move: move, At: noon.Add(time.Hour), SiteJobID: "7"})
+		if err != nil || !j.SubmittedAt.Equal(noon) {
+			t.Errorf("after %s: submitted at %s (%v), want %s", move, j.SubmittedAt, err, noon)
+		}
+	}
+}
+
 func TestTimeline(t *testing.T) {
 	t.Parallel()
 	setup := corral.Job{ID: 1, Kind: corral.SetupJob, SubmittedAt: noon, StartedAt: noon.Add(1), EndedAt: noon.Add(2)}

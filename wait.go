@@ -31,6 +31,11 @@ func (w Wait) Waited(now time.Time) (d time.Duration, censored bool) {
 	return max(0, now.Sub(w.SubmittedAt)), true
 }
 
+// unseen reports whether nobody knows how long the attempt waited: it began between two looks at the queue, or was lost.
+func (w Wait) unseen() bool {
+	return w.StartedAt.IsZero() && !slices.Contains([]Outcome{"", OutcomeRemoved, OutcomeFailed}, w.Outcome)
+}
+
 // A Quantile is the time within which a share of attempts started. AtLeast says that too few have: it is more than Wait.
 type Quantile struct {
 	Wait    Seconds `json:"wait_s"`
@@ -43,7 +48,7 @@ type WaitStats struct {
 	Hosts    int      `json:"hosts"`
 	CPUs     int      `json:"cpus"` // of each host
 	Walltime Seconds  `json:"walltime_s"`
-	Count    int      `json:"count"`    // attempts that the site accepted
+	Count    int      `json:"count"`    // attempts that the site accepted, of known wait
 	Censored int      `json:"censored"` // of these, those that did not start: their waits count as longer than they were
 	Median   Quantile `json:"median"`
 	P90      Quantile `json:"p90"`
@@ -55,13 +60,17 @@ func (s WaitStats) shape() WaitStats {
 	return WaitStats{Queue: s.Queue, Hosts: s.Hosts, CPUs: s.CPUs, Walltime: s.Walltime}
 }
 
-// WaitQuantiles returns statistics of waits by queue and shape, in their order.
+// WaitQuantiles returns statistics of waits by queue and shape, in their order. Those of which nobody knows how long they
+// were are left out.
 //
 // To leave out what did not start would make a slow queue look fast: who gives up after an hour never reports a wait of
 // two. Quantiles are therefore Kaplan and Meier's estimate, which counts a censored wait as one that is longer.
 func WaitQuantiles(waits []Wait, now time.Time) []WaitStats {
 	groups := map[WaitStats][]Wait{}
 	for _, w := range waits {
+		if w.unseen() {
+			continue
+		}
 		shape := WaitStats{Queue: w.Queue, Hosts: w.Hosts, CPUs: w.CPUs, Walltime: w.Walltime}
 		groups[shape] = append(groups[shape], w)
 	}

@@ -64,6 +64,27 @@ func TestWaitQuantiles(t *testing.T) {
 	}
 }
 
+// What began unseen, or was lost, waited for some time that nobody knows.
+func TestWaitsOfUnknownLength(t *testing.T) {
+	t.Parallel()
+	waits := []corral.Wait{waitOf(1), waitOf(3)}
+	want := corral.WaitQuantiles(waits, noon)
+	for _, o := range []corral.Outcome{corral.OutcomeExpired, corral.OutcomeIdle, corral.OutcomeDrained, corral.OutcomePreempted, corral.OutcomeDuplicate, corral.OutcomeLost} {
+		unseen := gaveUp(2)
+		unseen.Outcome = o
+		if diff := cmp.Diff(want, corral.WaitQuantiles(append(waits, unseen), noon)); diff != "" {
+			t.Errorf("with one that ended as %s (-want +got):\n%s", o, diff)
+		}
+	}
+	for _, o := range []corral.Outcome{corral.OutcomeRemoved, corral.OutcomeFailed} { // in the queue: it waited too long, say
+		censored := gaveUp(2)
+		censored.Outcome = o
+		if got := corral.WaitQuantiles(append(waits, censored), noon); got[0].Censored != 1 {
+			t.Errorf("with one that ended as %s: %+v", o, got)
+		}
+	}
+}
+
 func TestWaitQuantilesByShape(t *testing.T) {
 	t.Parallel()
 	wide, short, long := waitOf(50), waitOf(2), waitOf(9)
