@@ -175,6 +175,21 @@ dismiss() {
 	done
 }
 
+# become turns this shell into the job, in a session of its own. A command that is not there or may not be
+# run is left to the shell, whose exit status for it, 127 or 126, is the same everywhere; that of setsid is not.
+become() {
+	read -r self _ </proc/self/stat
+	birth "$self"
+	echo "$self $born" 1<>"$control/job"
+	. "$control/script"
+	unset LC_ALL OLDPWD
+	CORRAL_JOB_DIR=$dir
+	export CORRAL_JOB_DIR
+	exec >"$dir/stdout" 2>"$dir/stderr"
+	[ -x "$1" ] && [ ! -d "$1" ] || exec "$@"
+	exec setsid "$@"
+}
+
 # blame WHO records who is ending the job, if nobody is and it has not ended by itself.
 blame() {
 	read -r code _ <"$control/ending"

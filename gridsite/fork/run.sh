@@ -10,21 +10,6 @@ watch() {
 	stop "$grace"
 }
 
-# launch becomes the job. A command that is not there or may not be run is left to the shell, whose
-# exit status for it, 127 or 126, is the same everywhere; that of setsid is not.
-launch() {
-	read -r self _ </proc/self/stat
-	birth "$self"
-	echo "$self $born" 1<>"$control/job"
-	. "$control/script"
-	unset LC_ALL OLDPWD
-	CORRAL_JOB_DIR=$dir
-	export CORRAL_JOB_DIR
-	exec >"$dir/stdout" 2>"$dir/stderr"
-	[ -x "$1" ] && [ ! -d "$1" ] || exec "$@"
-	exec setsid "$@"
-}
-
 lead() {
 	birth "$$"
 	claim "$$" "$born" || exit 0
@@ -33,7 +18,7 @@ lead() {
 	read -r by _ <"$control/ended-by"
 	if [ "$by" = - ]; then
 		[ "$wall" -eq 0 ] || watch &
-		(launch)
+		(become)
 		echo "$? $(date +%s.%N)" 1<>"$control/ending"
 	fi
 	read -r by asked _ <"$control/ended-by"

@@ -25,20 +25,6 @@ asked() {
 	stop "$grace" &
 }
 
-# launch becomes the job, in a session of its own.
-launch() {
-	read -r self _ </proc/self/stat
-	birth "$self"
-	echo "$self $born" 1<>"$control/job"
-	. "$control/script"
-	unset LC_ALL OLDPWD
-	CORRAL_JOB_DIR=$dir
-	export CORRAL_JOB_DIR
-	exec >"$dir/stdout" 2>"$dir/stderr"
-	[ -x "$1" ] && [ ! -d "$1" ] || exec "$@"
-	exec setsid "$@"
-}
-
 # name_nodes lets the job know its nodes by Slurm's names, itself first, and how to start something on the others.
 name_nodes() {
 	CORRAL_NODES=${SLURMD_NODENAME-}
@@ -69,7 +55,7 @@ lead() {
 	[ "$wall" -eq 0 ] || watch &
 	watcher=$!
 	name_nodes
-	launch &
+	become &
 	child=$!
 	while
 		interrupted=
