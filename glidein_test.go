@@ -285,6 +285,10 @@ func TestShown(t *testing.T) {
 	if state, reason := g.Shown(); state != "QUEUED" || reason != "" {
 		t.Errorf("an ACTIVE glidein is shown as %q, %q, want QUEUED and no reason", state, reason)
 	}
+	g.SiteName, g.Attempts[2].State, g.Attempts[2].Reason = "hpc", corral.JobQueued, "Priority"
+	if state, reason := g.Shown(); state != "QUEUED" || reason != "hpc says: Priority" {
+		t.Errorf("one that waits is shown as %q, %q", state, reason)
+	}
 	g.State, g.Reason = corral.GlideinRemoving, "asked to drain"
 	if state, reason := g.Shown(); state != "REMOVING" || reason != "asked to drain" {
 		t.Errorf("a REMOVING glidein is shown as %q, %q", state, reason)
