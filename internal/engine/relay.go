@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -256,6 +257,9 @@ func (r *siteRelay) serve(ctx context.Context) error {
 		return err
 	}
 	r.e.lg.Info("the relay serves", "site", r.site.Name, "addresses", s.Addresses)
+	if before, _ := r.state(); len(before) > 0 && !slices.Equal(before, s.Addresses) {
+		r.e.lg.Warn("the relay has moved: pilots that know only where it was do not come back", "site", r.site.Name, "was", before)
+	}
 	r.set(s.Addresses, "")
 	s.Serve(ctx, r.connect)
 	stdio.Close()
