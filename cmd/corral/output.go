@@ -125,7 +125,8 @@ func withFlag(err error, flags []cli.Flag) string {
 	if !ok {
 		return text
 	}
-	field, _, _ := strings.Cut(place, ".") // of labels.colour the flag is that of labels
+	field, _, _ := strings.Cut(place, ".") // of labels.colour the flag is that of labels,
+	field, _, _ = strings.Cut(field, "[")  // and of site_options[1] that of site_options
 	name, special := flagOf[field]
 	if !special {
 		name = strings.ReplaceAll(strings.TrimSuffix(field, "_s"), "_", "-") // without the unit

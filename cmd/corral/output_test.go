@@ -189,6 +189,7 @@ func TestFieldsAreNamedByTheirFlags(t *testing.T) {
 		{"default_runtime_s: -1s is negative", "default_runtime_s (--default-runtime): -1s is negative"},
 		{"memory_mib: 0", "memory_mib (--memory): 0"},
 		{"labels.colour: too long", "labels.colour (--label): too long"},
+		{"site_options[1]: no option", "site_options[1] (--site-opt): no option"},
 		{"site_options: a line is empty", "site_options (--site-opt): a line is empty"},
 		{"cpus: 0 is too few", "cpus: 0 is too few"},
 		{"body: it is empty", "body: it is empty"},

@@ -30,10 +30,13 @@ func checkOptions(ctx context.Context, site corral.Site, pilots gridsite.Batch) 
 	setOptions(&spec, site, corral.BatchOptions{})
 	err := c.Check(ctx, spec)
 	var refused *gridsite.Refused
+	var option *corral.Error
 	switch {
 	case errors.As(err, &refused):
 		return corral.ErrorAt(corral.Unsatisfiable, "batch", "%s at %s takes no job with these options: %s; change --queue, --account, --qos, --constraint or --site-opt",
 			site.Batch, site.Contact, refused.Text)
+	case errors.As(err, &option) && option.Kind == corral.Invalid: // the option is named, and nobody was asked
+		return option
 	case err != nil:
 		return corral.ErrorAt(corral.KindOf(err), "batch", "asking %s at %s: %w", site.Batch, site.Contact, err)
 	}

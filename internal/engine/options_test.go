@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -8,6 +9,24 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
 )
+
+// An option that would be no option is named itself.
+func TestBadOptionIsNamed(t *testing.T) {
+	t.Parallel()
+	conn, err := gridsite.Dial(t.Context(), "local:")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pilots, err := gridsite.NewBatch("slurm", conn, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	site := corral.Site{Batch: "slurm", Contact: "local:", BatchOptions: corral.BatchOptions{SiteOptions: []string{"--nice=1", "--array=1-3"}}}
+	err = checkOptions(t.Context(), site, pilots)
+	if want := `site_options[1]: "--array=1-3": `; corral.KindOf(err) != corral.Invalid || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("checkOptions = %v, want %s…", err, want)
+	}
+}
 
 func TestGlideinsOptionsWinOverTheSites(t *testing.T) {
 	t.Parallel()
