@@ -230,6 +230,30 @@ func TestLeaseJob(t *testing.T) {
 	w.refused(corral.Invalid, lease(setup.ID, "node7/123"))
 }
 
+// Why a job waits is said of one that does, until it is asked to go, and never in its history.
+func TestNoteWaits(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	j := w.attempt(w.createGlidein(w.newGlidein()), submitted)
+	note := func(why, want string) {
+		t.Helper()
+		w.write(func(tx *store.Tx) (err error) { j, err = tx.NoteWaits(j.ID, why); return err })
+		if j.Reason != want {
+			t.Errorf("after %q its reason is %q, want %q", why, j.Reason, want)
+		}
+	}
+	note("Priority", "")
+	w.move(j, corral.JobEvent{Move: corral.JobQueue})
+	note("Priority", "Priority")
+	note("Resources", "Resources")
+	w.write(func(tx *store.Tx) error { _, err := tx.AskJob(j.ID, corral.AskCancel, ""); return err })
+	note("Priority", "Resources")
+	want := "create >NEW, submit NEW>SUBMITTED, queue SUBMITTED>QUEUED, cancel QUEUED>QUEUED"
+	if got := w.story(store.ObjectJob, int64(j.ID)); got != want {
+		t.Errorf("history = %s, want %s", got, want)
+	}
+}
+
 func TestNoteWorkersKeepsTheMost(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
