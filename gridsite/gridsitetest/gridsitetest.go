@@ -105,7 +105,7 @@ func commandMissing(s *site) {
 
 func outputComesBack(s *site) {
 	s.submit("job", "printf 'out\\000\\377'; printf 'err' >&2")
-	s.ended("job")
+	s.expectEnd(s.ended("job"), 0, gridsite.NotKilled)
 	s.expectFile("job", "stdout", "out\x00\xff")
 	s.expectFile("job", "stderr", "err")
 }
