@@ -1,6 +1,7 @@
 package corral
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -31,10 +32,11 @@ func (b BadNode) String() string {
 
 // BadNodes returns the nodes of a site of which one attempt after the other had no use, and on which no worker has come to
 // life since; what failed last first. attempts are those that lost hosts; worked says when a worker was seen last, by host;
-// nodes is how many the site has, 0 if that is not known. At most half of the nodes are avoided of which we know: where
-// most nodes are bad, something else is, and to name them all would keep an attempt in the queue for ever. For the same
-// reason an attempt says nothing of its nodes if it lost several and no worker of it ever lived.
-func BadNodes(attempts []Job, worked map[string]time.Time, nodes int, now time.Time) []BadNode {
+// nodes is how many there are where the next attempt may go, 0 if that is not known, of which it wants hosts. At most half
+// of the nodes are avoided, and enough are left: where most nodes are bad, something else is, and to name them all would
+// keep an attempt in the queue for ever. For the same reason an attempt says nothing of its nodes if it lost several and
+// no worker of it ever lived.
+func BadNodes(attempts []Job, worked map[string]time.Time, nodes, hosts int, now time.Time) []BadNode {
 	lived := map[string]time.Time{} // :: short name → when a worker was seen there
 	for host, at := range worked {
 		if short := shortName(host); at.After(lived[short]) {
@@ -77,7 +79,8 @@ func BadNodes(attempts []Job, worked map[string]time.Time, nodes int, now time.T
 		}
 		return strings.Compare(a.Node, b.Node)
 	})
-	return bad[:min(len(bad), max(nodes, len(seen))/2, avoidMost)]
+	nodes = cmp.Or(nodes, len(seen))
+	return bad[:max(0, min(len(bad), nodes/2, nodes-hosts, avoidMost))]
 }
 
 // A LostHost is a host of an attempt that has no worker any more, or never had one. The others go on.
@@ -113,13 +116,14 @@ func shortName(host string) string {
 	return short
 }
 
-// Nodes is how many nodes the largest of a site's queues has; 0 if that is not known.
-func (s Site) Nodes() int {
-	most := 0
+// Nodes is how many nodes one of a site's queues has, the default one if none is named; 0 if that is not known.
+func (s Site) Nodes(queue string) int {
 	if s.Facts != nil {
 		for _, q := range s.Facts.Queues {
-			most = max(most, q.Nodes)
+			if q.Name == queue || queue == "" && q.Default {
+				return q.Nodes
+			}
 		}
 	}
-	return most
+	return 0
 }

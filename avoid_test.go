@@ -1,9 +1,12 @@
 package corral_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 
 	"github.com/corral-pilot/corral"
 )
@@ -58,28 +61,52 @@ func TestBadNodes(t *testing.T) {
 		{"all in each attempt", several(0), nil, 10, nil},
 	} {
 		var got []string
-		for _, b := range corral.BadNodes(tt.reports, worked(tt.worked), tt.nodes, noon) {
+		for _, b := range corral.BadNodes(tt.reports, worked(tt.worked), tt.nodes, 1, noon) {
 			got = append(got, b.Node)
 		}
 		if !slices.Equal(got, tt.want) {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
 	}
-	b := corral.BadNodes(failed("n1", 2, 1, 3), nil, 2, noon)[0]
+	b := corral.BadNodes(failed("n1", 2, 1, 3), nil, 2, 1, noon)[0]
 	if want := "n1 (3 attempts in a row failed on it, the last at 2026-11-21T11:00:00Z: scratch is full)"; b.String() != want {
 		t.Errorf("%q, want %q", b, want)
 	}
 }
 
+// However many nodes fail: half of those that are known stay, and as many as the next attempt wants, or all do.
+func TestEnoughNodesAreLeft(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		nodes, hosts := rapid.IntRange(0, 8).Draw(t, "nodes"), rapid.IntRange(1, 8).Draw(t, "hosts")
+		seen := map[string]bool{}
+		var losing []corral.Job
+		for range rapid.IntRange(0, 60).Draw(t, "failures") {
+			l := corral.LostHost{Node: fmt.Sprint("n", rapid.IntRange(1, max(nodes, 3)).Draw(t, "node"))}
+			seen[l.Node] = true
+			losing = append(losing, corral.Job{}.Lose(noon.Add(-time.Duration(rapid.IntRange(0, 30).Draw(t, "hours ago"))*time.Hour), l))
+		}
+		known := nodes
+		if known == 0 {
+			known = len(seen)
+		}
+		if bad := corral.BadNodes(losing, nil, nodes, hosts, noon); len(bad) > 0 && (known-len(bad) < hosts || len(bad) > known/2) {
+			t.Fatalf("%d of %d nodes are avoided, where %d are wanted", len(bad), known, hosts)
+		}
+	})
+}
+
 func TestNodesOfASite(t *testing.T) {
 	t.Parallel()
-	s := corral.Site{}
-	if n := s.Nodes(); n != 0 {
-		t.Errorf("without facts: %d", n)
-	}
-	s.Facts = &corral.SiteFacts{Queues: []corral.SiteQueue{{Nodes: 2}, {Nodes: 7}, {}}}
-	if n := s.Nodes(); n != 7 {
-		t.Errorf("%d, want 7", n)
+	queues := []corral.SiteQueue{{Name: "long", Nodes: 7}, {Name: "short", Nodes: 2, Default: true}, {Name: "dark"}}
+	with, without := corral.Site{Facts: &corral.SiteFacts{Queues: queues}}, corral.Site{}
+	for queue, want := range map[string]int{"long": 7, "short": 2, "": 2, "dark": 0, "other": 0} {
+		if n := with.Nodes(queue); n != want {
+			t.Errorf("queue %q: %d, want %d", queue, n, want)
+		}
+		if n := without.Nodes(queue); n != 0 {
+			t.Errorf("queue %q, without facts: %d", queue, n)
+		}
 	}
 }
 

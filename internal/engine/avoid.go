@@ -25,7 +25,7 @@ func (l *siteLoop) avoid(ctx context.Context, site corral.Site, job corral.Job, 
 	if err != nil {
 		return fmt.Errorf("looking for bad nodes of site %s: %w", site.Name, err)
 	}
-	bad := corral.BadNodes(losing, l.worked, site.Nodes(), now)
+	bad := corral.BadNodes(losing, l.worked, site.Nodes(job.Queue), spec.Hosts, now)
 	if len(bad) == 0 {
 		return nil
 	}
