@@ -70,7 +70,7 @@ func (u *user) submitLate(slurm *gridsitetest.Slurm, site string, hosts, cpus in
 	u.t.Helper()
 	g := lateGlidein{user: u, slurm: slurm, root: u.dir + "/" + site, workers: hosts}
 	g.id = u.must("glidein", "create", "--site", site, "--hosts", strconv.Itoa(hosts), "--cpus", strconv.Itoa(cpus), "--walltime", "20m", "-q")
-	u.until("the submission to be held", time.Minute, func() bool {
+	u.until("the submission to be held", 3*time.Minute, func() bool {
 		_, err := os.Stat(g.root + ".held/gate")
 		return err == nil
 	})
@@ -123,9 +123,13 @@ func (g lateGlidein) wantOne(late string) {
 		left = g.jobs(live)
 		return len(left) == 1
 	})
-	now := g.glidein(g.id)
-	if len(now.Attempts) != 1 || now.Attempts[0].State != corral.JobRunning || now.Attempts[0].Workers != g.workers {
-		g.t.Fatalf("glidein %s has attempts %+v, want one that runs and never had other than %d workers", g.id, now.Attempts, g.workers)
+	var now corral.Glidein
+	g.until("its workers to be on record", time.Minute, func() bool {
+		now = g.glidein(g.id)
+		return len(now.Attempts) > 0 && now.Attempts[0].State == corral.JobRunning && now.Attempts[0].Workers >= g.workers
+	})
+	if len(now.Attempts) != 1 || now.Attempts[0].Workers != g.workers {
+		g.t.Fatalf("glidein %s has attempts %+v, want one that never had more than %d workers", g.id, now.Attempts, g.workers)
 	}
 	id := now.Attempts[0].SiteJobID
 	if left[0] != id+" RUNNING" || id == late {
