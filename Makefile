@@ -46,7 +46,7 @@ compiler:
 test-more: compiler ## longer checks: more cases of properties, fuzzing, repeated crashes, the other architecture
 	$(GO) test -timeout 20m $(rapid_packages) -rapid.checks=1000
 	$(GO) test $(race) -count=3 -timeout 20m -run 'Kill|Restart|Survives' ./...
-	$(GO) test $(race) -tags soak -timeout 20m -run 'CondorSurvives|SlurmLimit|SlurmSurvives|BrokenNode' ./internal/e2e
+	$(GO) test $(race) -tags soak -timeout 20m -run 'CondorSurvives|SlurmLimit|SlurmSurvives|RelaySurvives|BrokenNode' ./internal/e2e
 	scripts/fuzz $(FUZZTIME)
 	CGO_ENABLED=0 GOARCH=arm64 $(GO) vet ./...
 	CGO_ENABLED=0 GOARCH=arm64 $(GO) build -trimpath -ldflags '-s -w $(version)' -o /dev/null ./cmd/pilot

@@ -30,13 +30,14 @@ type headed struct {
 	login string
 }
 
-func newHeaded(t *testing.T) *headed {
+// newHeaded starts one, whose workers keep their tasks for as long as lease says without corrald.
+func newHeaded(t *testing.T, lease time.Duration) *headed {
 	t.Helper()
 	began := time.Now()
 	h := &headed{stand: &stand{}}
 	h.pool, h.head, h.node = netns.NewHeaded(t)
 	h.door = openDoor(t, h.node)
-	h.condorUser = newCondorUser(t, "CORRALD_LEASE=60s")
+	h.condorUser = newCondorUser(t, "CORRALD_LEASE="+lease.String())
 	h.settleSSH()
 	h.startSSHD()
 	t.Cleanup(h.stopSSHD)
@@ -160,25 +161,30 @@ func (h *headed) stopSSHD() {
 // sshd is killed for a while, workers find corrald again within their lease.
 func TestRelay(t *testing.T) {
 	t.Parallel()
-	h := newHeaded(t)
-	h.timed("workers of both kinds", func() {
-		embedded := h.must("glidein", "create", "--site", "hpc", "--cpus", "2", "--walltime", "10m", "-q")
-		condor := h.must("glidein", "create", "--site", "hpc", "--cluster", "mine", "--cpus", "2", "--memory", "256MiB", "--walltime", "10m", "-q")
-		for id, say := range map[string]string{embedded: "by relay:10.82.0.1:", condor: "the site's relay connects, at 10.82.0.1:"} {
-			if a := h.corral("glidein", "wait", id, "--timeout", "90s"); a.code != 0 {
-				t.Fatalf("no worker: %+v\n%s", a, h.must("glidein", "history", id))
-			}
-			if said := h.must("glidein", "history", id); !strings.Contains(said, say) {
-				t.Errorf("the history says\n%s\nwant %q in it", said, say)
-			}
-		}
-	})
+	h := newHeaded(t, time.Minute)
+	h.timed("workers of both kinds", func() { h.bothKinds() })
 	h.timed("1,000 tasks, and a dead sshd meanwhile", h.thousandTasks)
 	h.timed("ten jobs", h.tenJobs)
 	h.timed("all goes", func() { h.must("down", "--force") })
 	if left, err := os.ReadDir(h.open + "/site"); !os.IsNotExist(err) {
 		t.Errorf("the site's root has %v, %v", left, err)
 	}
+}
+
+// bothKinds asks for a glidein of two cpus in a cluster of each kind, and waits for the workers.
+func (h *headed) bothKinds() (embedded, condor string) {
+	h.t.Helper()
+	embedded = h.must("glidein", "create", "--site", "hpc", "--cpus", "2", "--walltime", "30m", "-q")
+	condor = h.must("glidein", "create", "--site", "hpc", "--cluster", "mine", "--cpus", "2", "--memory", "256MiB", "--walltime", "30m", "-q")
+	for id, say := range map[string]string{embedded: "by relay:10.82.0.1:", condor: "the site's relay connects, at 10.82.0.1:"} {
+		if a := h.corral("glidein", "wait", id, "--timeout", "90s"); a.code != 0 {
+			h.t.Fatalf("no worker: %+v\n%s", a, h.must("glidein", "history", id))
+		}
+		if said := h.must("glidein", "history", id); !strings.Contains(said, say) {
+			h.t.Errorf("the history says\n%s\nwant %q in it", said, say)
+		}
+	}
+	return embedded, condor
 }
 
 // thousandTasks runs them while the sshd is killed, and comes back.
