@@ -294,8 +294,9 @@ func (r *siteRelay) start(ctx context.Context) (gridsite.Stream, error) {
 	}
 	beside, cancel := context.WithTimeout(ctx, relayRoomTime)
 	defer cancel()
-	if _, err := access.Conn.Run(beside, gridsite.Command{Argv: []string{"true"}}); beside.Err() == nil || err == nil {
-		return stdio, nil // an error that is not for lack of time is the connection's, and the stream has it too
+	_, err = access.Conn.Run(beside, gridsite.Command{Argv: []string{"true"}})
+	if beside.Err() == nil || corral.KindOf(err) != corral.Unavailable { // it began, or else the connection is lost, and the stream with it
+		return stdio, nil
 	}
 	_ = stdio.Close()
 	if r.own, err = r.e.cfg.Reach.another(r.site); err != nil {
