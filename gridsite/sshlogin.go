@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 	"unicode"
 
@@ -167,7 +168,7 @@ func (k *keyring) explain(err error) error {
 	denied := strings.Contains(err.Error(), "unable to authenticate") || strings.Contains(err.Error(), "Too many authentication failures")
 	switch {
 	case denied || k.stuck:
-	case errors.Is(err, io.EOF):
+	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
 		return fmt.Errorf("%s hangs up before the login: it may have too many at once, or let in nobody from here: %w", k.hop.address(), err)
 	default:
 		return fmt.Errorf("%s: %w", k.hop.address(), err)
