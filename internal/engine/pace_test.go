@@ -244,3 +244,31 @@ func TestUnansweredSince(t *testing.T) {
 		}
 	}
 }
+
+// A trouble that lasted is in the site's history once it is over; one that passed at once is not.
+func TestTroubleThatLastedIsTold(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	e := New(w.lg, w.db, NewClusters(w.lg, w.db, pool.Config{}), w.cfg)
+	var s corral.Site
+	w.write(func(tx *store.Tx) (err error) {
+		s, err = tx.CreateSite(corral.Site{Name: "hpc", Owner: "local", Contact: "ssh://hpc", Batch: "fork", Root: "/r"})
+		return err
+	})
+	for _, lasted := range []time.Duration{time.Second, time.Hour} {
+		w.write(func(tx *store.Tx) error {
+			_, err := tx.SetSite(s.ID, func(s *corral.Site) {
+				s.Trouble = corral.SiteTrouble{Why: "no route to host", Since: tx.Now().Add(-lasted)}
+			})
+			return err
+		})
+		l := newSiteLoop(e, s.ID)
+		l.lastTrouble = "no route to host"
+		if err := l.outOfTrouble(t.Context()); err != nil || w.siteNow(s.ID).Trouble != (corral.SiteTrouble{}) {
+			t.Errorf("%v, and the site has trouble %+v", err, w.siteNow(s.ID).Trouble)
+		}
+	}
+	if got := w.history(store.ObjectSite, int64(s.ID)); !slices.Equal(got, []string{"create: ", "trouble: over after 1h0m0s: no route to host"}) {
+		t.Errorf("history says %q", got)
+	}
+}

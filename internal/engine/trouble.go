@@ -111,6 +111,9 @@ func troubleOf(err error) corral.SiteTrouble {
 	return t
 }
 
+// toldTrouble is how long a trouble lasts that the site's history tells of.
+const toldTrouble = time.Minute
+
 // outOfTrouble says so, once the site has done all that was asked.
 func (l *siteLoop) outOfTrouble(ctx context.Context) error {
 	if l.lastTrouble == "" {
@@ -119,7 +122,11 @@ func (l *siteLoop) outOfTrouble(ctx context.Context) error {
 	l.e.lg.Info("site is out of trouble", "site", l.id)
 	l.trouble, l.lastTrouble = 0, ""
 	return l.e.db.Write(ctx, Actor, func(tx *store.Tx) error {
-		_, err := tx.SetSite(l.id, func(s *corral.Site) { s.Trouble = corral.SiteTrouble{} })
+		var was corral.SiteTrouble
+		_, err := tx.SetSite(l.id, func(s *corral.Site) { was, s.Trouble = s.Trouble, corral.SiteTrouble{} })
+		if lasted := tx.Now().Sub(was.Since); err == nil && was.Why != "" && lasted >= toldTrouble {
+			err = tx.Log(store.ObjectSite, int64(l.id), "trouble", fmt.Sprintf("over after %s: %s", lasted.Round(time.Second), was.Why))
+		}
 		return err
 	})
 }
