@@ -168,9 +168,7 @@ func TestCondorSlurmSite(t *testing.T) {
 	sshd := u.behindSSH(slurm)
 	root := filepath.Join(u.open, "far")
 	u.timed("up", func() { u.upAsOwner(); u.startPool(t) })
-	u.timed("site create", func() {
-		u.must("site", "create", "hpc", "--contact", "ssh://"+login(t)+"@127.0.0.1:"+sshd.Port, "--batch", "slurm", "--root", root, "--wait", "--timeout", "3m")
-	})
+	u.must("site", "create", "hpc", "--contact", "ssh://"+login(t)+"@127.0.0.1:"+sshd.Port, "--batch", "slurm", "--root", root)
 	var glideins []string
 	for range 3 {
 		glideins = append(glideins, u.must("glidein", "create", "--site", "hpc", "--cluster", "mine", "--hosts", "2", "--memory", "256MiB", "--walltime", "20m", "-q"))
@@ -178,7 +176,7 @@ func TestCondorSlurmSite(t *testing.T) {
 	glideins = append(glideins, u.must("glidein", "create", "--site", "here", "--cluster", "mine", "-q"))
 	u.timed("workers", func() {
 		for _, id := range glideins {
-			u.must("glidein", "wait", id, "--timeout", "2m")
+			u.must("glidein", "wait", id, "--timeout", "3m")
 		}
 	})
 	workers := u.workers()
@@ -194,9 +192,8 @@ func TestCondorSlurmSite(t *testing.T) {
 		wantOutputs(t, got.Dir, 21)
 		u.wantShared(run, workers)
 	})
-	u.timed("site remove", func() { u.must("site", "remove", "hpc", "--wait", "--timeout", "2m") })
-	u.wantNothingAt(slurm, sshd, root)
 	u.timed("down", func() { u.must("down") })
+	u.wantNothingAt(slurm, sshd, root)
 }
 
 // behindSSH is that of a user, for whoever has the pool: here and there nobody is root, whose jobs HTCondor refuses.
