@@ -109,6 +109,12 @@ func (s *SSH) Run(ctx context.Context, cmd Command) (Result, error) {
 		res, err := e.perform(line, cmd.Stdin)
 		ended <- outcome{res, err}
 	}()
+	shell := time.AfterFunc(s.timing.dial, func() {
+		if !e.stderr.hasBegun() {
+			e.fail(noShell(s.timing.dial))
+		}
+	})
+	defer shell.Stop()
 	var o outcome
 	select {
 	case o = <-ended:

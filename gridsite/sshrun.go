@@ -85,6 +85,11 @@ func (e *execution) printed() int { return e.stdout.len() + e.stderr.len() }
 
 var errLost = corral.Errorf(corral.Unknown, "the connection was lost before the command ended")
 
+// noShell says that a login shell did not come to the command.
+func noShell(patience time.Duration) error {
+	return corral.Errorf(corral.Unknown, "the login shell does not begin it within %v: something in its profile (~/.profile, ~/.bashrc) waits, or the home directory does not answer", patience)
+}
+
 // kill ends a command that has begun; one that has not, within timing.kill, is left to itself.
 func (s *SSH) kill(c *channel, e *execution) {
 	ctx, cancel := context.WithTimeout(context.Background(), s.timing.kill)

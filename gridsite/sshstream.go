@@ -59,7 +59,7 @@ func (s *SSH) Stream(ctx context.Context, cmd Command) (Stream, error) {
 	select {
 	case err = <-began:
 	case <-time.After(s.timing.dial):
-		err = corral.Errorf(corral.Unknown, "the login shell does not begin it within %v", s.timing.dial)
+		err = noShell(s.timing.dial)
 	case <-ctx.Done():
 		err = corral.Errorf(corral.Unknown, "%w", context.Cause(ctx))
 	}

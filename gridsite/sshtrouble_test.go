@@ -108,8 +108,8 @@ func TestSSHSilentAgent(t *testing.T) {
 	}
 }
 
-// A login shell that never comes to the command is not waited for, as long as a stream may last.
-func TestSSHStreamBelowABusyShell(t *testing.T) {
+// A login shell that never comes to the command is not waited for, as long as a command or a stream may last.
+func TestSSHBelowABusyShell(t *testing.T) {
 	t.Parallel()
 	for shell, want := range map[string]string{
 		"exec cat >/dev/null": "the login shell does not begin it within 200ms",
@@ -125,6 +125,14 @@ func TestSSHStreamBelowABusyShell(t *testing.T) {
 		_, err := conn.Stream(t.Context(), gridsite.Command{Argv: []string{"cat"}})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("below %q: Stream = %v, want %q", shell, err, want)
+		}
+		if shell == "exec yes" {
+			continue
+		}
+		stdin, end := io.Pipe() // without an end, the shell has none
+		defer end.Close()
+		if _, err := conn.Run(t.Context(), gridsite.Command{Argv: []string{"true"}, Stdin: stdin}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("below %q: Run = %v, want %q", shell, err, want)
 		}
 	}
 }
