@@ -167,8 +167,10 @@ func (w *world) site(name string) (s corral.Site) {
 }
 
 // remove cancels whatever the site still has, so that no test leaves a process.
-func (w *world) remove(id corral.SiteID) {
-	access, err := w.cfg.Reach.Open(context.Background(), w.siteNow(id))
+func (w *world) remove(id corral.SiteID) { w.removeOver(w.cfg.Reach, id) }
+
+func (w *world) removeOver(reach *Reach, id corral.SiteID) {
+	access, err := reach.Open(context.Background(), w.siteNow(id))
 	if err != nil {
 		w.t.Error(err)
 		return

@@ -150,7 +150,11 @@ func (w *world) through(lines ...string) (s corral.Site, dir string) {
 		s, err = tx.CreateSite(corral.Site{Name: "far", Owner: "local", Contact: sshd.Contact(), Batch: "fork", Root: filepath.Join(w.dir, "far")})
 		return err
 	})
-	w.t.Cleanup(func() { w.remove(s.ID) })
+	w.t.Cleanup(func() {
+		own := NewReach(gridsite.SSHOptions{Home: sshd.Home}) // the engine closes its connection when the site is gone
+		defer own.Close()
+		w.removeOver(own, s.ID)
+	})
 	w.siteIs(s.ID, corral.SiteReady)
 	s = w.siteNow(s.ID)
 	dir, err := staging.Dir(s.Root, packages.Package{Name: s.Package, Digest: s.PackageDigest})
