@@ -90,13 +90,22 @@ func cpuTime(tb testing.TB, pid int) time.Duration {
 // BenchmarkBareLoop on a file system in memory (TMPDIR=/dev/shm): ext4 makes files slowly for minutes
 // after many were deleted, for it does not use their inodes again, and both then measure only that.
 func BenchmarkNoop(b *testing.B) {
+	benchNoop(b, func(c *cluster, id, _ string) *exec.Cmd { return c.child(b, id) })
+}
+
+// BenchmarkTravel is BenchmarkNoop with workers that do not see the run's directory.
+func BenchmarkTravel(b *testing.B) {
+	benchNoop(b, func(c *cluster, id, dir string) *exec.Cmd { return c.blind(b, id, dir, b.TempDir()) })
+}
+
+func benchNoop(b *testing.B, worker func(c *cluster, id, dir string) *exec.Cmd) {
 	c := newCluster(b, Config{})
+	dir := runDir(b)
 	var cmds []*exec.Cmd
 	for i := range 2 {
-		cmds = append(cmds, c.child(b, fmt.Sprintf("bench/%d", i)))
+		cmds = append(cmds, worker(c, fmt.Sprintf("bench/%d", i), dir))
 	}
 	c.awaitWorkers(b, 2)
-	dir := runDir(b)
 	sink := newJournalSink(b, b.N)
 	c.d.Attach(1, sink)
 	jobs := make([]Job, b.N)
