@@ -35,8 +35,8 @@ demo: build ## the main job, end to end: a workflow on pilots on this machine
 demo-condor: build ## the same on a real HTCondor pool, of packages made from Debian's
 	bin/corral demo --kind condor
 
-test: build compiler ## all tests, with the race detector and in random order
-	$(GO) test $(race) -shuffle=on -p 3 -timeout 10m ./...
+test: build compiler ## all tests, with the race detector and in random order; make lint has go vet
+	$(GO) test $(race) -vet=off -shuffle=on -p 3 -timeout 10m ./...
 
 test-all: test test-more ## test, then the longer checks
 
