@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"io/fs"
@@ -26,14 +25,6 @@ import (
 
 	"github.com/corral-pilot/corral/gridsite/gridsitetest"
 )
-
-func TestMain(m *testing.M) {
-	flag.Parse()
-	if err := flag.Set("test.parallel", "4"); err != nil { // most of them wait for processes
-		panic(err) // unreachable: package testing has this flag
-	}
-	os.Exit(m.Run())
-}
 
 // TestScripts plays testdata/script/*.txtar: what people and scripts type, and what they get. Each script
 // has a set-up of its own; the workflows of testdata/workflows are in its directory, and $HTCONDOR is a real one.

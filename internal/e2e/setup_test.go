@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -25,10 +24,6 @@ var programs string
 const plain = "/plain"
 
 func TestMain(m *testing.M) {
-	flag.Parse()
-	if err := flag.Set("test.parallel", "3"); err != nil { // most of them wait for processes
-		panic(err) // unreachable: package testing has this flag
-	}
 	os.Exit(func() int {
 		dir, err := os.MkdirTemp("", "corral-e2e-")
 		if err != nil {

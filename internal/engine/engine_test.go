@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"log/slog"
 	"net"
@@ -29,10 +28,6 @@ import (
 var depot *Depot
 
 func TestMain(m *testing.M) {
-	flag.Parse()
-	if err := flag.Set("test.parallel", "3"); err != nil { // most of them wait for processes
-		panic(err) // unreachable: package testing has this flag
-	}
 	os.Exit(func() int {
 		dir, err := os.MkdirTemp("", "corral-engine-")
 		if err != nil {

@@ -2,7 +2,6 @@ package schedd
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -23,10 +22,6 @@ const (
 // TestMain builds the pilot and runs the tests as somebody whom HTCondor serves: root is nobody here.
 func TestMain(m *testing.M) {
 	if os.Getenv(releaseEnv) != "" {
-		flag.Parse()
-		if err := flag.Set("test.parallel", "4"); err != nil { // most of them wait for daemons
-			panic(err) // unreachable: package testing has this flag
-		}
 		os.Exit(m.Run())
 	}
 	status, err := again()
