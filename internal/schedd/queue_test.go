@@ -243,14 +243,17 @@ func TestScheddKilledInTheMiddle(t *testing.T) {
 		q.Submit(r.again(jobs))
 		return r.done() == len(jobs)
 	})
-	s.onceEach(r, dir, jobs)
+	s.onceEach(r, dir, jobs, 1)
 }
 
+// twice is how many jobs HTCondor may start again for each time that its schedd is killed: those for which the two cpus of
+// the glidein had been given out, and of which nothing was written down yet.
+const twice = 2
+
 // onceEach checks that all jobs are done, and ran once, or once more for each time that HTCondor lost them or, because
-// a schedd was killed before it had written down that a job was started, started them again.
-func (s *site) onceEach(r *recorder, dir string, jobs []pool.Job) {
+// its schedd was killed so many times, started them again.
+func (s *site) onceEach(r *recorder, dir string, jobs []pool.Job, kills int) {
 	s.Helper()
-	again := s.startedAgain()
 	seen := map[int64]int{}
 	for _, res := range r.results {
 		seen[res.Key.Seq]++
@@ -258,11 +261,16 @@ func (s *site) onceEach(r *recorder, dir string, jobs []pool.Job) {
 			s.Errorf("result = %+v", res)
 		}
 	}
+	again := 0
 	for _, j := range jobs {
 		ran := len(s.read(dir, fmt.Sprintf("ran.%d", j.Seq))) / len("x\n")
-		if ran < 1 || ran > j.Tasks[0].Attempt+again || seen[j.Seq] != 1 {
-			s.Errorf("job %d ran %d times in %d attempts, %d results, want one; HTCondor started %d again", j.Seq, ran, j.Tasks[0].Attempt, seen[j.Seq], again)
+		again += max(0, ran-j.Tasks[0].Attempt)
+		if ran < 1 || seen[j.Seq] != 1 {
+			s.Errorf("job %d ran %d times in %d attempts, %d results, want one", j.Seq, ran, j.Tasks[0].Attempt, seen[j.Seq])
 		}
+	}
+	if again > twice*kills {
+		s.Errorf("%d executions too many; the schedd was killed %d times", again, kills)
 	}
 }
 
@@ -300,7 +308,7 @@ func TestRestartFindsJobsAgain(t *testing.T) {
 	}))
 	q.Submit(loose)
 	eventually(t, "end of the jobs", func() bool { return r.ended() >= len(jobs) })
-	s.onceEach(r, dir, jobs)
+	s.onceEach(r, dir, jobs, 0)
 	eventually(t, "end of a job that nobody claims", func() bool {
 		ads, err := s.pool.Tools().Query(soon(t), "condor_q", nil, []string{"JobStatus"})
 		return err == nil && len(ads) == 0

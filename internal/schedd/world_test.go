@@ -126,16 +126,10 @@ func (s *site) explain() {
 	}
 }
 
-// keptLog is the name of a run's log where a test needs it after the run.
-const keptLog = "kept.log"
-
 // events returns the first lines of the events in the logs of all jobs.
 func (s *site) events() []string {
 	s.Helper()
 	logs, _ := filepath.Glob(filepath.Join(s.dir, "q", "*", "log")) // never fails
-	if len(logs) == 0 {
-		logs = []string{filepath.Join(s.dir, keptLog)}
-	}
 	var events []string
 	for _, name := range logs {
 		text, err := os.ReadFile(name)
@@ -149,21 +143,6 @@ func (s *site) events() []string {
 		}
 	}
 	return events
-}
-
-// startedAgain counts the starts of jobs that had been started before.
-func (s *site) startedAgain() int {
-	s.Helper()
-	started, again := map[string]bool{}, 0
-	for _, line := range s.events() {
-		if fields := strings.Fields(line); fields[0] == "001" {
-			if started[fields[1]] {
-				again++
-			}
-			started[fields[1]] = true
-		}
-	}
-	return again
 }
 
 // glidein is a worker as the pilot makes it; change may change it.
