@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -58,10 +59,13 @@ func (c *couriers) close() {
 func (w *worker) carry(ctx context.Context, do func(*conn) error) error {
 	var b backoff
 	for {
-		err := w.tryCarry(ctx, do)
+		reused, err := w.tryCarry(ctx, do)
 		var here *fs.PathError
-		if err == nil || unwanted(err) || corral.KindOf(err) == corral.Failed || errors.As(err, &here) {
+		switch {
+		case err == nil || unwanted(err) || corral.KindOf(err) == corral.Failed || errors.As(err, &here):
 			return err
+		case reused && ctx.Err() == nil && corral.KindOf(err) != corral.Unavailable: // it was idle for too long
+			continue
 		}
 		w.lg.Debug("files not carried", "err", err)
 		if !b.wait(ctx) {
@@ -75,24 +79,37 @@ func unwanted(err error) bool {
 	return errors.Is(err, ErrRefused) || corral.KindOf(err) == corral.Conflict
 }
 
-func (w *worker) tryCarry(ctx context.Context, do func(*conn) error) error {
+// tryCarry does it over one connection, which may be one that was used before.
+func (w *worker) tryCarry(ctx context.Context, do func(*conn) error) (reused bool, err error) {
 	g := w.couriers.take()
-	if g == nil {
+	if reused = g != nil; !reused {
 		h := w.hello()
 		h.Role = RoleCourier
-		var err error
 		if g, err = dial(ctx, w.cfg.Addresses, w.cfg.CertDigest, h); err != nil {
-			return err
+			return false, err
 		}
 	}
 	stop := context.AfterFunc(ctx, func() { _ = g.nc.Close() })
-	err := do(g.conn)
+	err = do(g.conn)
 	if !stop() || err != nil {
 		g.close()
-		return err
+		return reused, err
 	}
 	w.couriers.give(g)
-	return nil
+	return reused, nil
+}
+
+// loadPrefix begins the names of the folders in a worker's scratch that have files of its jobs.
+const loadPrefix = "parcel-"
+
+// sweepLoads removes what an instance that died has left in a worker's scratch. What cannot be removed goes with that.
+func sweepLoads(scratch string) {
+	entries, _ := os.ReadDir(scratch) // without one there is nothing
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), loadPrefix) {
+			_ = os.RemoveAll(filepath.Join(scratch, e.Name()))
+		}
+	}
 }
 
 // A load is a job whose files travelled, with the folder that they are in.
@@ -144,7 +161,7 @@ func (w *worker) failJob(k *work, why string) {
 
 // fetch brings the job's inputs, and makes what a run's directory has of them.
 func (l *load) fetch() (err error) {
-	if l.dir, err = os.MkdirTemp(l.w.cfg.Scratch, "parcel-"); err != nil {
+	if l.dir, err = os.MkdirTemp(l.w.cfg.Scratch, loadPrefix); err != nil {
 		return err
 	}
 	err = l.w.carry(l.ctx, func(c *conn) error {

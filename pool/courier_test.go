@@ -56,7 +56,7 @@ func newBlindBed(t *testing.T, cfg Config) (b *bed, scratch string) {
 func nothingLeft(t *testing.T, b *bed, scratch string) {
 	t.Helper()
 	await(t, "parcels to be gone", func() bool {
-		here, _ := filepath.Glob(filepath.Join(b.dir, tasksDir, ".parcel-*"))
+		here, _ := filepath.Glob(filepath.Join(b.dir, SpoolDir+"*"))
 		there, _ := filepath.Glob(filepath.Join(scratch, "parcel-*"))
 		return len(here)+len(there) == 0
 	})
@@ -286,6 +286,46 @@ func TestTaskThatTravelledOutlivesItsDispatcher(t *testing.T) {
 		t.Errorf("the output is %q", got)
 	}
 	nothingLeft(t, b, scratch)
+}
+
+// A courier that has had nothing to carry for long gives up its place at the port, and is back for the next job.
+func TestIdleCouriersGoAndComeBack(t *testing.T) {
+	t.Parallel()
+	b, scratch := newBlindBed(t, Config{Idle: time.Millisecond})
+	for seq := range int64(5) {
+		b.d.Submit([]Job{sh(seq, b.dir, "sleep 0.05")})
+		if got := b.sink.awaitResults(t, int(seq)+1)[seq]; got.Status != Done {
+			t.Errorf("result = %+v, want done", got)
+		}
+	}
+	nothingLeft(t, b, scratch)
+}
+
+// What a dispatcher or a worker that was killed has left of parcels goes; other files stay.
+func TestWhatTheKilledLeftIsSwept(t *testing.T) {
+	t.Parallel()
+	b := &bed{cluster: newCluster(t, Config{}), dir: runDir(t)}
+	scratch := t.TempDir()
+	for _, dir := range []string{b.dir + "/" + SpoolDir + "/1/in", scratch + "/parcel-1/in", scratch + "/other"} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := Sweep(b.dir); err != nil {
+		t.Error(err)
+	}
+	absent(t, b.dir, SpoolDir)
+	if _, err := os.Stat(filepath.Join(b.dir, dataDir)); err != nil {
+		t.Error(err)
+	}
+	cfg := workerConfig("tag/0", b.address())
+	cfg.Scratch = scratch
+	b.work(t, cfg)
+	b.awaitWorkers(t, 1)
+	absent(t, scratch, "parcel-1")
+	if _, err := os.Stat(scratch + "/other"); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestNobodyElseGetsAParcel(t *testing.T) {

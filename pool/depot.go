@@ -3,6 +3,7 @@ package pool
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +17,7 @@ import (
 // connection ends. The caller closes c.
 func (d *Dispatcher) serveCourier(c *conn, h *hello) {
 	for {
+		_ = c.nc.SetReadDeadline(time.Now().Add(d.cfg.Idle)) // the port has places for so many only
 		m, err := c.recv(maxHello)
 		if err != nil {
 			return
@@ -50,7 +52,7 @@ func (d *Dispatcher) handOut(c *conn, h *hello, key Key) error {
 	if err != nil {
 		return refuse(corral.Errorf(corral.Unavailable, "making room for a parcel: %w", err))
 	}
-	defer os.RemoveAll(dir)
+	defer unspool(dir)
 	switch err := errors.Join(Pack(dir, job), readable(filepath.Join(dir, ParcelIn))); {
 	case err != nil && Passing(err):
 		return refuse(corral.Errorf(corral.Unavailable, "%w", err))
@@ -75,7 +77,7 @@ func (d *Dispatcher) takeIn(c *conn, h *hello, key Key) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer unspool(dir)
 	if err := receiveParcel(c, dir); err != nil {
 		return err
 	}
@@ -94,14 +96,32 @@ func (d *Dispatcher) takeIn(c *conn, h *hello, key Key) error {
 	return nil
 }
 
-// spool makes a folder for a parcel in the job's run, where links to its files can be made.
-func spool(job Job) (string, error) {
-	tasks := filepath.Join(job.Dir, tasksDir)
-	if err := os.MkdirAll(tasks, 0o777); err != nil {
-		return "", err
+// SpoolDir is the folder in a run's directory, while there are any, of the parcels on their way: links to the run's files
+// can be made there.
+const SpoolDir = ".parcels"
+
+// spool makes a folder for a parcel; unspool removes it.
+func spool(job Job) (dir string, err error) {
+	in := filepath.Join(job.Dir, SpoolDir)
+	for range 10 { // another parcel's end may remove in
+		if err = os.MkdirAll(in, 0o700); err != nil {
+			return "", err
+		}
+		if dir, err = os.MkdirTemp(in, ""); !errors.Is(err, fs.ErrNotExist) {
+			return dir, err
+		}
 	}
-	return os.MkdirTemp(tasks, ".parcel-")
+	return "", err
 }
+
+func unspool(dir string) {
+	_ = os.RemoveAll(dir)            // what stays goes with Sweep
+	_ = os.Remove(filepath.Dir(dir)) // unless others are in it
+}
+
+// Sweep removes the parcels from a run's directory that a dispatcher which was killed has left there. The run must have
+// no dispatcher.
+func Sweep(run string) error { return os.RemoveAll(filepath.Join(run, SpoolDir)) }
 
 // readable says of which file of a folder that is not so.
 func readable(dir string) error {

@@ -15,6 +15,7 @@ type Config struct {
 	Lease     time.Duration // how long a worker keeps its tasks without an answer; 0: 15 s
 	Margin    time.Duration // beyond the lease, before its jobs are given back; 0: 5 s
 	Heartbeat time.Duration // between signs of life; 0: a fifth of the lease
+	Idle      time.Duration // how long a courier may have nothing to carry before it must dial in anew; 0: 10 s
 
 	// OnChange is called when a worker registered, was lost, left, or changed in another way that
 	// Workers shows, except for what it runs. It must not block. Nil: nobody wants to know.
@@ -30,6 +31,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Heartbeat <= 0 {
 		c.Heartbeat = c.Lease / 5
+	}
+	if c.Idle <= 0 {
+		c.Idle = 10 * time.Second
 	}
 	if c.OnChange == nil {
 		c.OnChange = func() {}

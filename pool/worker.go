@@ -137,6 +137,9 @@ func RunWorker(ctx context.Context, lg *slog.Logger, cfg WorkerConfig) (LeaveRea
 		jobs: map[Key]*work{}, unacked: map[int64]*unacked{}, idleSince: now,
 	}
 	defer w.couriers.close()
+	if cfg.Scratch != "" {
+		sweepLoads(cfg.Scratch)
+	}
 	return w.run(ctx)
 }
 

@@ -61,7 +61,7 @@ func TestSiteWithoutSharedFiles(t *testing.T) {
 			t.Errorf("worker %s has done nothing", w.ID)
 		}
 	}
-	if left, _ := filepath.Glob(got.Dir + "/tasks/.*"); len(left) > 0 {
+	if left, _ := filepath.Glob(got.Dir + "/.*"); len(left) > 0 {
 		t.Errorf("left in the run's directory: %v", left)
 	}
 	u.must("site", "remove", "far", "--wait", "--timeout", "2m")

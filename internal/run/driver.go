@@ -68,6 +68,9 @@ func (d *driver) drive(ctx context.Context) {
 
 // open brings the run's state back.
 func (d *driver) open() error {
+	if err := pool.Sweep(d.row.Dir); err != nil {
+		d.lg.Warn("parcels of a corrald before are left", "error", err)
+	}
 	state, journal, err := openState(d.lg, d.row, time.Now())
 	if err != nil {
 		return err

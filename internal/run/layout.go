@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/pool"
 )
 
 // A layout is a run's directory D. Everything in it is ours or the run's tasks'; what lies there
@@ -98,7 +99,7 @@ func (l layout) finish() error {
 // remove deletes what is the run's, the marker last, and D itself if nothing else is in it. To repeat it is
 // safe; so is a D that is gone.
 func (l layout) remove() error {
-	names := []string{workflowFile, executedFile, reportFile, dataDir, tasksDir, journalFile}
+	names := []string{workflowFile, executedFile, reportFile, dataDir, tasksDir, journalFile, pool.SpoolDir}
 	bad, err := filepath.Glob(escapeGlob(l.path(journalFile)) + ".bad-*")
 	if err != nil {
 		return err // unreachable: the pattern is well formed
