@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -17,8 +16,6 @@ import (
 	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/internal/reconcile"
 	"github.com/corral-pilot/corral/internal/store"
-	"github.com/corral-pilot/corral/packages"
-	"github.com/corral-pilot/corral/staging"
 )
 
 const (
@@ -271,11 +268,11 @@ func (r *siteRelay) serve(ctx context.Context) error {
 
 // start starts the command on the site's connection, and where that has no session to spare, on one of its own.
 func (r *siteRelay) start(ctx context.Context) (gridsite.Stream, error) {
-	dir, err := staging.Dir(r.site.Root, packages.Package{Name: r.site.Package, Digest: r.site.PackageDigest})
+	pilot, err := pilotPath(r.site)
 	if err != nil {
 		return nil, err
 	}
-	cmd := gridsite.Command{Argv: []string{path.Join(dir, pilotInPackage), "relay", "--root", r.site.Root}}
+	cmd := gridsite.Command{Argv: []string{pilot, "relay", "--root", r.site.Root}}
 	if r.own != nil {
 		return r.startAlone(ctx, cmd)
 	}

@@ -49,6 +49,7 @@ type siteLoop struct {
 	relayAwaited bool                       // by an attempt that is about to be submitted
 	trouble      time.Duration              // present back-off
 	lastTrouble  string
+	lost         bool // the site's own package; until it was installed again
 	notFound     bool // an attempt has ended as if its program was not there
 }
 
@@ -169,7 +170,7 @@ func (l *siteLoop) busy(now time.Time) { l.busyUntil = now.Add(busyFor) }
 
 // load reads everything recorded about the site in one transaction.
 func (l *siteLoop) load(ctx context.Context) (reconcile.World, error) {
-	w := reconcile.World{Hopeless: l.hopeless}
+	w := reconcile.World{Hopeless: l.hopeless, Lost: l.lost}
 	err := l.e.db.View(ctx, func(tx *store.Tx) (err error) {
 		if w.Site, err = tx.Site(l.id); err != nil {
 			return err
@@ -329,6 +330,9 @@ func (l *siteLoop) moveJob(ctx context.Context, j corral.Job, ev corral.JobEvent
 	if ev.Move == corral.JobEnd {
 		l.ended = true
 		l.notFound = l.notFound || j.Kind == corral.PilotJob && ev.Outcome == corral.OutcomeFailed && ev.ExitStatus != nil && *ev.ExitStatus == exitNotFound
+		if j.Kind == corral.SetupJob && j.Package == "" && ev.Outcome == corral.OutcomeDone {
+			l.lost = false
+		}
 		l.drop(j)
 		l.learn(j)
 	}

@@ -103,10 +103,7 @@ func (l *siteLoop) lookForPackage(ctx context.Context, site corral.Site) error {
 	if err != nil {
 		return err
 	}
-	l.notFound = false
-	if !there {
-		l.missed[site.PackageDigest] = time.Now().UTC()
-	}
+	l.notFound, l.lost = false, !there
 	return nil
 }
 

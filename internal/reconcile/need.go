@@ -73,13 +73,6 @@ func (w World) stagings(g corral.Glidein, digest string) (tries []corral.Job, do
 	return tries, false
 }
 
-// lostItsPackage reports whether a pilot has missed the site's own package since that was installed.
-func (w World) lostItsPackage() bool {
-	at, missed := w.Missed[w.Site.PackageDigest]
-	_, last := lastOf(w.Jobs, corral.SetupJob)
-	return missed && !last.EndedAt.After(at)
-}
-
 // exhausted reports whether no other try follows these.
 func exhausted(tries []corral.Job) bool {
 	if len(tries) == 0 {

@@ -141,6 +141,21 @@ func TestPackagesOfGlideinsAreNotTheSites(t *testing.T) {
 }
 
 // What a site has lost is staged again before the next attempt, with tries of its own.
+// A site that has lost its own package is set up again, whatever the clocks of site and corrald say of the setup before.
+func TestDecideLost(t *testing.T) {
+	t.Parallel()
+	done := corral.Job{Kind: corral.SetupJob, State: corral.JobEnded, Outcome: corral.OutcomeDone, CreatedAt: t0, EndedAt: t0.Add(time.Hour)}
+	w := World{Site: corral.Site{State: corral.SiteReady}, Jobs: []corral.Job{done}, Lost: true}
+	got := Decide(t0.Add(time.Minute), w)
+	if len(got) != 1 || got[0] != (Submit{Kind: corral.SetupJob, Move: corral.SiteStage, Reason: "the site has lost its package"}) {
+		t.Errorf("decided %+v", got)
+	}
+	w.Lost = false
+	if got := Decide(t0.Add(time.Minute), w); len(got) != 0 {
+		t.Errorf("decided %+v", got)
+	}
+}
+
 func TestDecideMissed(t *testing.T) {
 	t.Parallel()
 	g := condorGlidein(resubmit.Policy{Retries: 3}, over(1, corral.OutcomeLost))

@@ -29,6 +29,7 @@ type World struct {
 	Needs     map[corral.ClusterID]Need // :: HTCondor cluster of a glidein → what its glideins need
 	Tokens    map[corral.JobID]Token    // :: attempt that waits → the pool token that it surely has
 	Lifetimes Lifetimes                 // of new tokens
+	Lost      bool                      // the site's own package is not installed there any more
 	Missed    map[string]time.Time      // :: digest of a package → when a pilot began that did not find it installed
 
 	Hopeless map[corral.JobID]time.Time  // :: attempt that waits → since when its site has said that it never starts
@@ -125,7 +126,7 @@ func site(now time.Time, w World) []Action {
 	case corral.SiteStaging:
 		return siteJob(now, w, corral.SetupJob, MoveSite{Move: corral.SiteStaged})
 	case corral.SiteReady:
-		if w.lostItsPackage() {
+		if w.Lost {
 			return []Action{Submit{Kind: corral.SetupJob, Move: corral.SiteStage, Reason: "the site has lost its package"}}
 		}
 		return staging(now, w)
