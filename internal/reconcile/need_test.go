@@ -140,7 +140,6 @@ func TestPackagesOfGlideinsAreNotTheSites(t *testing.T) {
 	}
 }
 
-// What a site has lost is staged again before the next attempt, with tries of its own.
 // A site that has lost its own package is set up again, whatever the clocks of site and corrald say of the setup before.
 func TestDecideLost(t *testing.T) {
 	t.Parallel()
@@ -156,6 +155,7 @@ func TestDecideLost(t *testing.T) {
 	}
 }
 
+// What a site has lost is staged again before the next attempt, with tries of its own.
 func TestDecideMissed(t *testing.T) {
 	t.Parallel()
 	g := condorGlidein(resubmit.Policy{Retries: 3}, over(1, corral.OutcomeLost))
