@@ -11,13 +11,19 @@ FUZZTIME ?= 10s
 race := -race -gcflags=modernc.org/...=-race=false -gcflags=compress/...=-race=false -gcflags=hash/...=-race=false
 version := -X github.com/corral-pilot/corral/internal/version.release=$(VERSION)
 go_files = $(shell git ls-files --cached --others --exclude-standard '*.go')
-rapid_packages = $(shell $(GO) list -f '{{join .TestImports " "}} {{join .XTestImports " "}} {{.ImportPath}}' ./... \
-	| awk '/pgregory.net\/rapid / { print $$NF }')
+tests = $(filter %_test.go,$(go_files))
+# packages_of FILES, as Go names them.
+packages_of = $(sort $(patsubst %/,./%,$(dir $(1))))
+property_files = $(shell grep -l 'rapid\.Check' $(tests))
+properties = $(shell awk '/^func Test/ { name = $$2; sub(/[^A-Za-z0-9_].*/, "", name) } /rapid\.Check/ { print name }' $(property_files) | paste -sd '|')
+crashes := Kill|Restart|Survives
+crash_files = $(shell grep -lE '^func Test[A-Za-z0-9]*($(crashes))' $(tests))
 
-.PHONY: bench-relay bench-overheads bench-glideins bench-sites help build htcondor slurm demo demo-condor test test-all test-more bench lint fmt clean compiler
+.PHONY: help build htcondor slurm demo demo-condor test test-all test-more test-properties test-crashes test-soak test-fuzz \
+	test-arm64 bench bench-overheads bench-glideins bench-relay bench-sites lint fmt clean compiler
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-11s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "%-15s %s\n", $$1, $$2 }' Makefile
 
 build: ## corrald, corral and pilot in bin/
 	$(GO) build -trimpath -ldflags '$(version)' -o bin/ ./cmd/corrald ./cmd/corral
@@ -43,11 +49,21 @@ test-all: test test-more ## test, then the longer checks
 compiler:
 	@set -- $$($(GO) env CC); command -v "$$1" >/dev/null || { echo "the race detector needs a C compiler: install gcc and libc6-dev"; exit 1; }
 
-test-more: compiler ## longer checks: more cases of properties, fuzzing, repeated crashes, the other architecture
-	$(GO) test -timeout 20m $(rapid_packages) -rapid.checks=1000
-	$(GO) test $(race) -count=3 -timeout 20m -run 'Kill|Restart|Survives' ./...
+test-more: test-properties test-crashes test-soak test-fuzz test-arm64 ## the longer checks alone; make -k goes on after a failure
+
+test-properties: ## a thousand cases of each property
+	$(GO) test -timeout 20m -run '^($(properties))$$' $(call packages_of,$(property_files)) -rapid.checks=1000
+
+test-crashes: compiler ## what is killed or started anew, three times over
+	$(GO) test $(race) -count=3 -timeout 20m -run '$(crashes)' $(call packages_of,$(crash_files))
+
+test-soak: compiler ## outages and limits of real sites, which take minutes
 	$(GO) test $(race) -tags soak -timeout 20m -run 'CondorSurvives|SlurmLimit|SlurmSurvives|RelaySurvives|BrokenNode' ./internal/e2e
+
+test-fuzz: ## every parser, for FUZZTIME each
 	scripts/fuzz $(FUZZTIME)
+
+test-arm64: ## the other architecture compiles
 	CGO_ENABLED=0 GOARCH=arm64 $(GO) vet ./...
 	CGO_ENABLED=0 GOARCH=arm64 $(GO) build -trimpath -ldflags '-s -w $(version)' -o /dev/null ./cmd/pilot
 
