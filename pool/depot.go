@@ -100,23 +100,28 @@ func (d *Dispatcher) takeIn(c *conn, h *hello, key Key) error {
 // can be made there.
 const SpoolDir = ".parcels"
 
-// spool makes a folder for a parcel; unspool removes it.
+// spool makes a folder for a parcel, in one that keeps its place there when the parcel is made anew; unspool removes both.
 func spool(job Job) (dir string, err error) {
 	in := filepath.Join(job.Dir, SpoolDir)
 	for range 10 { // another parcel's end may remove in
-		if err = os.MkdirAll(in, 0o700); err != nil {
-			return "", err
+		if err = os.MkdirAll(in, 0o700); err == nil {
+			dir, err = os.MkdirTemp(in, "")
 		}
-		if dir, err = os.MkdirTemp(in, ""); !errors.Is(err, fs.ErrNotExist) {
-			return dir, err
+		switch {
+		case err == nil:
+			dir = filepath.Join(dir, "parcel")
+			return dir, os.Mkdir(dir, 0o700)
+		case !errors.Is(err, fs.ErrNotExist):
+			return "", err
 		}
 	}
 	return "", err
 }
 
 func unspool(dir string) {
-	_ = os.RemoveAll(dir)            // what stays goes with Sweep
-	_ = os.Remove(filepath.Dir(dir)) // unless others are in it
+	place := filepath.Dir(dir)
+	_ = os.RemoveAll(place)            // what stays goes with Sweep
+	_ = os.Remove(filepath.Dir(place)) // unless others are in it
 }
 
 // Sweep removes the parcels from a run's directory that a dispatcher which was killed has left there. The run must have
