@@ -28,12 +28,12 @@ const maxLine = 128<<10 - 1
 
 // remoteLine makes a line for a login shell, which may be csh or fish as well as a POSIX shell, that becomes exactly
 // this argument vector without leaving a shell behind. Before that it prints mark on stdout, and mark and its process
-// id on stderr: what stands before is the login shell's.
+// id on stderr, on lines of their own: what stands before is the login shell's, which may not have ended its last line.
 func remoteLine(mark string, argv []string) (string, error) {
 	if len(argv) == 0 || slices.ContainsFunc(argv, func(arg string) bool { return strings.ContainsRune(arg, 0) }) {
 		return "", corral.ErrorAt(corral.Invalid, "argv", "%q: want a command, without a NUL", argv)
 	}
-	posix := "echo " + mark + "; echo " + mark + " $$ >&2; exec " + QuoteArgv(argv)
+	posix := "echo; echo " + mark + "; { echo; echo " + mark + " $$; } >&2; exec " + QuoteArgv(argv)
 	line := `exec /bin/sh -c 'eval "$(printf %b "$1")"' sh '` + octal(posix) + `'`
 	if len(line) > maxLine {
 		return "", corral.ErrorAt(corral.Invalid, "argv", "%s: %d bytes are too long for a command line", argv[0], len(line))

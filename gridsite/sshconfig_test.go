@@ -130,7 +130,7 @@ func TestSSHQuotingForLoginShells(t *testing.T) {
 				if err != nil {
 					r.Fatal(err)
 				}
-				expectArgs(r, []byte(strings.TrimPrefix(string(out), "mark\n")), args)
+				expectArgs(r, []byte(strings.TrimPrefix(string(out), "\nmark\n")), args)
 			})
 		})
 	}
