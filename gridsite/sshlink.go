@@ -322,7 +322,8 @@ func (s *SSH) leave(c *channel) {
 	}
 }
 
-// session opens one more session on the connection.
+// session opens one more session on the connection. Package ssh may wait for ever for the answer of one that is just
+// being lost.
 func (c *connection) session(ctx context.Context) (*channel, error) {
 	type opened struct {
 		*channel
@@ -336,6 +337,8 @@ func (c *connection) session(ctx context.Context) (*channel, error) {
 	select {
 	case o := <-answer:
 		return o.channel, o.err
+	case <-c.lost:
+		return nil, errors.New("the connection was lost")
 	case <-ctx.Done():
 		go func() {
 			if o := <-answer; o.err == nil {
