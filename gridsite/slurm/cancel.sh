@@ -11,9 +11,9 @@ newline='
 # queue sets $jobs to JOBID STATE NAME of what has not ended under our tags.
 queue() {
 	slurm squeue -h -u "$me" -t all -o '%A %T %j' || exit 1
-	jobs=$(echo "$said" | unended | TAGS=$tags awk '
+	jobs=$(say "$said" | unended | TAGS=$tags awk '
 		BEGIN {n = split(ENVIRON["TAGS"], list, "\n"); for (i = 1; i <= n; i++) ours[list[i]] = 1}
-		$3 in ours')
+		NF == 3 && $3 in ours')
 }
 
 # ids sets $ids to the first column of $jobs, without those named.

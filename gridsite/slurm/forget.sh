@@ -3,7 +3,7 @@
 
 exec 3<&0 </dev/null
 slurm squeue -h -u "$me" -t all -o '%A %T %j' || exit 1
-queue=$(echo "$said" | unended)
+queue=$(say "$said" | unended)
 newline='
 '
 while read -r tag <&3; do

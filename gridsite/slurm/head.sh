@@ -8,10 +8,14 @@ me=$(id -un)
 
 command -v sbatch >/dev/null || { echo "$PATH" >&2 && exit 6; }
 
+# say prints lines as they are. To the echo of some shells backslashes mean something, "\c" even the end of it all; and
+# names of jobs are anybody's.
+say() { printf '%s\n' "$*"; }
+
 # slurm COMMAND... is what it prints, in $said. The script ends if Slurm does not answer: with 5 if nothing was done.
 slurm() {
 	said=$("$@" 2>&1) && return
-	echo "$said" >&2
+	say "$said" >&2
 	! away "$said" || exit 5
 	return 1
 }

@@ -36,12 +36,12 @@ started_before() {
 }
 
 bury() {
-	line=$(echo "$states" | grep "^$id " | head -n 1)
+	line=$(say "$states" | grep "^$id " | head -n 1)
 	state=${line#* }
 	if started_before; then
 		slurm scancel "$id" || return 0
 		state=PREEMPTED
-	elif [ -n "$(echo "$queue" | grep "^$id " | unended)" ]; then
+	elif [ -n "$(say "$queue" | grep "^$id " | unended)" ]; then
 		return 0
 	fi
 	word "${state%% *}"

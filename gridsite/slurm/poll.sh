@@ -5,7 +5,7 @@
 exec 3<&0 </dev/null
 slurm squeue -h -u "$me" -t all -o '%A %T %j|%r' || exit 1
 echo queue
-[ -z "$said" ] || echo "$said"
+[ -z "$said" ] || say "$said"
 echo jobs
 while read -r tag <&3; do
 	dir=$1/jobs/$tag

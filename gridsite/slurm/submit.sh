@@ -23,7 +23,7 @@ known() {
 # failed says why sbatch did, and leaves nothing, unless the job may be in the queue all the same.
 failed() {
 	said=$(cat "$control/sbatch")
-	echo "$said" >&2
+	say "$said" >&2
 	case $said in
 	*'timed out'* | *'Zero Bytes'* | *'Unexpected message'* | *'Connection reset'* | *'Broken pipe'*) exit 1 ;;
 	esac

@@ -3,7 +3,7 @@
 
 tag=$2 gpus=$3
 shift 3
-said=$(TZ=UTC0 call_sbatch --test-only "$@" 2>&1) && echo "$said" && exit
-echo "$said" >&2
+said=$(TZ=UTC0 call_sbatch --test-only "$@" 2>&1) && say "$said" && exit
+say "$said" >&2
 ! away "$said" || exit 5
 exit 3
