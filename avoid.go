@@ -12,7 +12,7 @@ const (
 	// AvoidAfter is how many attempts in a row must have had no use of a node.
 	AvoidAfter = 3
 
-	// AvoidFor is how long after the last of them the node is avoided: somebody may have mended it.
+	// AvoidFor is how long an attempt counts: somebody may have mended the node.
 	AvoidFor = 24 * time.Hour
 
 	avoidMost = 32 // nodes at once: a batch system's command line is not endless
@@ -20,67 +20,68 @@ const (
 
 // A BadNode is a node of a site that new attempts avoid, where the batch system can do that.
 type BadNode struct {
-	Node     string
-	Failures int
-	Last     time.Time
-	Why      string // the last one's reason
+	Node     string    `json:"node"`
+	Attempts int       `json:"attempts"` // in a row that had no use of it
+	Why      string    `json:"reason"`   // the last one's
+	Last     time.Time `json:"failed_at"`
+	Since    time.Time `json:"since"` // when there were enough of them
+	Until    time.Time `json:"until"` // when there are not any more
 }
 
 func (b BadNode) String() string {
-	return fmt.Sprintf("%s (%d attempts in a row failed on it, the last at %s: %s)", b.Node, b.Failures, b.Last.UTC().Format(time.RFC3339), b.Why)
+	return fmt.Sprintf("%s (%d attempts in a row failed on it, the last at %s: %s)", b.Node, b.Attempts, b.Last.UTC().Format(time.RFC3339), b.Why)
 }
 
 // BadNodes returns the nodes of a site of which one attempt after the other had no use, and on which no worker has come to
-// life since; what failed last first. attempts are those that lost hosts; worked says when a worker was seen last, by host;
-// nodes is how many there are where the next attempt may go, 0 if that is not known, of which it wants hosts. At most half
-// of the nodes are avoided, and enough are left: where most nodes are bad, something else is, and to name them all would
-// keep an attempt in the queue for ever. For the same reason an attempt says nothing of its nodes if it lost several and
-// no worker of it ever lived.
-func BadNodes(attempts []Job, worked map[string]time.Time, nodes, hosts int, now time.Time) []BadNode {
-	lived := map[string]time.Time{} // :: short name → when a worker was seen there
-	for host, at := range worked {
-		if short := shortName(host); at.After(lived[short]) {
-			lived[short] = at
+// life since; what failed last first. attempts are those that lost hosts; counts says since when it counts what they lost,
+// by host; nodes is how many there are where the next attempt may go, 0 if that is not known, of which it wants hosts. At
+// most half of the nodes are avoided, and enough are left: where most nodes are bad, something else is, and to name them
+// all would keep an attempt in the queue for ever. For the same reason an attempt says nothing of its nodes if it lost
+// several and no worker of it ever lived.
+func BadNodes(attempts []Job, counts map[string]time.Time, nodes, hosts int, now time.Time) []BadNode {
+	since := map[string]time.Time{} // :: short name → since when it counts what attempts lost there
+	seen := map[string]bool{}
+	for host, at := range counts {
+		short := ShortName(host)
+		seen[short] = true
+		if at.After(since[short]) {
+			since[short] = at
 		}
 	}
-	seen := map[string]bool{}
-	for short := range lived {
-		seen[short] = true
-	}
-	failed := map[string]BadNode{}
+	lost := map[string][]LostHost{} // :: short name → what attempts lost there
 	for _, j := range attempts {
 		if j.Workers == 0 && len(j.Lost) > 1 {
 			continue
 		}
 		for _, l := range j.Lost {
-			short := shortName(l.Node)
-			if short == "" {
-				continue
-			}
-			seen[short] = true
-			if b := failed[short]; now.Sub(l.At) < AvoidFor && l.At.After(lived[short]) {
-				b.Failures++
-				if !l.At.Before(b.Last) {
-					b.Node, b.Last, b.Why = l.Node, l.At, l.Why
-				}
-				failed[short] = b
+			if short := ShortName(l.Node); short != "" {
+				lost[short] = append(lost[short], l)
 			}
 		}
 	}
 	var bad []BadNode
-	for _, b := range failed {
-		if b.Failures >= AvoidAfter {
-			bad = append(bad, b)
+	for short, all := range lost {
+		seen[short] = true
+		counted := slices.DeleteFunc(all, func(l LostHost) bool { return now.Sub(l.At) >= AvoidFor || !l.At.After(since[short]) })
+		if len(counted) >= AvoidAfter {
+			bad = append(bad, badNode(counted))
 		}
 	}
 	slices.SortFunc(bad, func(a, b BadNode) int {
-		if !a.Last.Equal(b.Last) {
-			return b.Last.Compare(a.Last)
-		}
-		return strings.Compare(a.Node, b.Node)
+		return cmp.Or(b.Last.Compare(a.Last), strings.Compare(a.Node, b.Node))
 	})
 	nodes = cmp.Or(nodes, len(seen))
 	return bad[:max(0, min(len(bad), nodes/2, nodes-hosts, avoidMost))]
+}
+
+// badNode is the node on which attempts lost these hosts, at least AvoidAfter of them.
+func badNode(lost []LostHost) BadNode {
+	slices.SortStableFunc(lost, func(a, b LostHost) int { return a.At.Compare(b.At) })
+	last := lost[len(lost)-1]
+	return BadNode{
+		Node: last.Node, Attempts: len(lost), Why: last.Why, Last: last.At,
+		Since: lost[AvoidAfter-1].At, Until: lost[len(lost)-AvoidAfter].At.Add(AvoidFor),
+	}
 }
 
 // A LostHost is a host of an attempt that has no worker any more, or never had one. The others go on.
@@ -110,8 +111,8 @@ func (j Job) Lose(at time.Time, hosts ...LostHost) Job {
 	return j
 }
 
-// shortName is a host's name without its domain: batch systems and hosts may differ in that.
-func shortName(host string) string {
+// ShortName is a host's name without its domain: batch systems and hosts may differ in that.
+func ShortName(host string) string {
 	short, _, _ := strings.Cut(host, ".")
 	return short
 }

@@ -72,6 +72,17 @@ func TestBadNodes(t *testing.T) {
 	if want := "n1 (3 attempts in a row failed on it, the last at 2026-11-21T11:00:00Z: scratch is full)"; b.String() != want {
 		t.Errorf("%q, want %q", b, want)
 	}
+	b = corral.BadNodes(failed("n1", 2, 1, 3, 4), nil, 2, 1, noon)[0]
+	ago := func(hours time.Duration) time.Time { return noon.Add(-hours * time.Hour) }
+	if b.Attempts != 4 || !b.Last.Equal(ago(1)) || !b.Since.Equal(ago(2)) || !b.Until.Equal(ago(3).Add(corral.AvoidFor)) {
+		t.Errorf("%d attempts, the last at %s; avoided from %s to %s", b.Attempts, b.Last, b.Since, b.Until)
+	}
+	if still := corral.BadNodes(failed("n1", 2, 1, 3, 4), nil, 2, 1, b.Until.Add(-1)); len(still) != 1 {
+		t.Error("not avoided until the very end")
+	}
+	if over := corral.BadNodes(failed("n1", 2, 1, 3, 4), nil, 2, 1, b.Until); len(over) > 0 {
+		t.Errorf("avoided beyond the end: %v", over)
+	}
 }
 
 // However many nodes fail: half of those that are known stay, and as many as the next attempt wants, or all do.

@@ -66,6 +66,7 @@ type Site struct {
 	Facts        *SiteFacts  `json:"facts,omitempty"`         // what a probe found; nil: none was made
 	Trouble      SiteTrouble `json:"trouble,omitzero"`        // what keeps corrald from the site at present
 	RelayTrouble string      `json:"relay_trouble,omitempty"` // why the relay does not run that pilots there are to have
+	Avoided      []BadNode   `json:"avoided_nodes,omitempty"` // by attempts of one host; those of many may avoid fewer
 }
 
 // BatchOptions are what a batch system may be told of a pilot beside its shape, in words of its own.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/store"
@@ -51,6 +52,9 @@ func legal(t *testing.T) (*sql.DB, *world) {
 		if _, err := tx.CreateCluster(corral.Cluster{Name: "other", Owner: actor, Kind: corral.Condor}); err != nil {
 			return err
 		}
+		if err := tx.NoteHosts(w.site.ID, map[string]time.Time{"n1.hpc": tx.Now()}); err != nil {
+			return err
+		}
 		_, _, err := tx.Once(key("k", "a"), func() (store.Answer, error) { return store.Answer{Status: 200}, nil })
 		return err
 	})
@@ -89,6 +93,10 @@ var illegal = []struct {
 	{"update sites set %s where id = 1", []string{"name = null", "created_at_ms = null", "state = null", "owner = null"}, brokenNotNull},
 	{"update sites set %s where id = 1", []string{"created_at_ms = 'yesterday'", "name = x'00'"}, brokenType},
 	{"update sites set %s where id = 1", []string{"id = 77"}, brokenForeignKey},
+
+	{"update nodes set %s", []string{"name = ''", "name = 'n1.hpc'"}, brokenCheck},
+	{"update nodes set %s", []string{"site_id = 99"}, brokenForeignKey},
+	{"update nodes set %s", []string{"cleared_at_ms = null"}, brokenNotNull},
 
 	{"update clusters set %s where id = 1", []string{
 		"name = ''", "owner = ''", "kind = 'kubernetes'", "state = 'NEW'", "state = 'STARTING'", "attached = 1", "collector = 'h:1'", "version = '1'", "schedd_address = 'h:1'",

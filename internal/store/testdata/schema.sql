@@ -135,6 +135,13 @@ CREATE TABLE mirrors (
 	constraint times_in_order check (updated_at_ms >= created_at_ms)
 ) strict;
 
+CREATE TABLE nodes (
+	site_id       integer not null references sites (id),
+	name          text not null check (name <> '' and instr(name, '.') = 0),
+	cleared_at_ms integer not null,
+	primary key (site_id, name)
+) strict, without rowid;
+
 CREATE TABLE packages (
 	id            integer primary key autoincrement,
 	name          text not null check (name <> ''),
