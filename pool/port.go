@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -231,8 +232,9 @@ func refuse(c *conn, err error) {
 	c.finish()
 }
 
-// clip keeps reasons within what the protocol allows.
+// clip keeps reasons within what the protocol allows, and on one line, as whoever shows them wants it.
 func clip(reason string) string {
+	reason = strings.ReplaceAll(strings.TrimSpace(reason), "\n", "; ")
 	if len(reason) > maxReasonLen {
 		return reason[:maxReasonLen]
 	}

@@ -179,7 +179,7 @@ func TestPortAnswersNothingButTheProtocol(t *testing.T) {
 			if _, err := nc.Write(tt.send); err != nil {
 				t.Fatal(err)
 			}
-			_ = nc.SetReadDeadline(time.Now().Add(5 * time.Second))
+			_ = nc.SetReadDeadline(time.Now().Add(time.Minute))
 			got, err := io.ReadAll(nc)
 			if len(got) > 0 || errors.Is(err, os.ErrDeadlineExceeded) {
 				t.Errorf("answer %q, %v; want the connection closed without a word", got, err)
@@ -230,7 +230,7 @@ func TestRegisteredWorkerMustKeepToTheProtocol(t *testing.T) {
 		}
 		g.send(&message{Type: typeHeld})
 		g.send(m)
-		_ = g.nc.SetReadDeadline(time.Now().Add(5 * time.Second))
+		_ = g.nc.SetReadDeadline(time.Now().Add(time.Minute))
 		if _, err := g.recv(maxFrame); !errors.Is(err, io.EOF) {
 			t.Errorf("after %s: %v, want the connection closed", m.Type, err)
 		}
@@ -337,4 +337,18 @@ func FuzzFrames(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestReasonsAreOneLine(t *testing.T) {
+	t.Parallel()
+	for reason, want := range map[string]string{
+		"no room": "no room",
+		errors.Join(io.EOF, os.ErrClosed).Error(): "EOF; file already closed",
+		"said\n":                            "said",
+		strings.Repeat("a", maxReasonLen+1): strings.Repeat("a", maxReasonLen),
+	} {
+		if got := clip(reason); got != want {
+			t.Errorf("clip(%q) = %q, want %q", reason, got, want)
+		}
+	}
 }

@@ -42,14 +42,20 @@ func (d *driver) save(ctx context.Context, now time.Time) {
 
 // finish ends a run whose tasks are all done, failed or skipped.
 func (d *driver) finish(ctx context.Context) (over bool) {
-	if reason := d.state.failure(); reason != "" {
+	if reason := d.state.failure(exists); reason != "" {
 		return d.end(ctx, corral.RunFail, reason)
 	}
 	return d.end(ctx, corral.RunSucceed, "")
 }
 
-// failure names the tasks that failed for good, in a sentence; "" if there are none.
-func (s *state) failure() string {
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// failure names the tasks that failed for good, in a sentence, and where to read more if the first wrote anything, which
+// one that could not be begun did not; "" if there are none.
+func (s *state) failure(exists func(path string) bool) string {
 	failed := s.tally.failed
 	if len(failed) == 0 {
 		return ""
@@ -61,7 +67,10 @@ func (s *state) failure() string {
 		how = fmt.Sprintf("exit status %d", t.exit)
 	}
 	stderr := layout{s.plan.dir}.attempt(s.plan.id(i), int(t.attempt)) + "/" + stream(s.plan.flow.Tasks[i].Stderr, LogStderr)
-	text := fmt.Sprintf("task %s failed (%s) in attempt %d; see %s", s.plan.id(i), how, t.attempt, stderr)
+	text := fmt.Sprintf("task %s failed (%s) in attempt %d", s.plan.id(i), how, t.attempt)
+	if exists(stderr) {
+		text += "; see " + stderr
+	}
 	if n := len(failed) - 1; n > 0 {
 		text += fmt.Sprintf("; failed too: %s", s.names(failed[1:], 3))
 	}

@@ -109,6 +109,10 @@ func TestRetriesWithBackoffThenFails(t *testing.T) {
 		defer w.stop()
 		row := w.create(NewRun{Workflow: document(fan(2, 1)...), Options: corral.RunOptions{Retries: 3}})
 		began := time.Now()
+		stderr := filepath.Join(row.Dir, "tasks", "m0.4", "stderr") // as a worker would
+		if err := errors.Join(os.MkdirAll(filepath.Dir(stderr), 0o700), os.WriteFile(stderr, nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
 		row = w.awaitOver(row.ID)
 		if row.State != corral.RunFailed {
 			t.Fatalf("run is %s", row.State)
@@ -120,7 +124,7 @@ func TestRetriesWithBackoffThenFails(t *testing.T) {
 		if want := (corral.RunTasks{Total: 4, Done: 2, Failed: 1, Skipped: 1}); row.Tasks != want {
 			t.Errorf("tasks = %+v, want %+v", row.Tasks, want)
 		}
-		for _, part := range []string{"task m0 failed", "exit status 3", "attempt 4", filepath.Join(row.Dir, "tasks", "m0.4", "stderr"), "skipped below: 1"} {
+		for _, part := range []string{"task m0 failed", "exit status 3", "attempt 4", "see " + stderr, "skipped below: 1"} {
 			if !strings.Contains(row.Reason, part) {
 				t.Errorf("reason %q does not say %q", row.Reason, part)
 			}

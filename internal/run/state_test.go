@@ -2,6 +2,7 @@ package run
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -289,6 +290,22 @@ func TestLostWorkCountsWhatCouldRunAtOnce(t *testing.T) {
 	s.apply(record{At: 8000, Returned: &giveback{Seqs: []int64{2, 3, 4}, Started: true}})
 	if s.tally.lost != 6*time.Second || s.tally.requeued != 3 {
 		t.Errorf("lost %s in %d tasks, want 2 × 3 s in 3", s.tally.lost, s.tally.requeued)
+	}
+}
+
+func TestFailureNamesOnlyFilesThatAreThere(t *testing.T) {
+	t.Parallel()
+	s := newState(mustPlan(t, corral.RunOptions{Clustering: "none"}, spec{ID: "a"}))
+	s.release(0, Supply{})
+	s.apply(record{At: 1000, Assigned: &assignment{Seq: 1, Worker: "w"}})
+	s.apply(record{At: 5000, Finished: &outcome{Seq: 1, Task: 0, Attempt: 1, Status: pool.Failed, Exit: -1, Reason: "no room"}})
+	const words = "task a failed (no room) in attempt 1"
+	if got := s.failure(func(string) bool { return false }); got != words {
+		t.Errorf("failure() = %q, want %q", got, words)
+	}
+	stderr := filepath.Join(s.plan.dir, "tasks", "a.1", "stderr")
+	if got := s.failure(func(path string) bool { return path == stderr }); got != words+"; see "+stderr {
+		t.Errorf("failure() = %q, want the path of stderr", got)
 	}
 }
 
