@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 		fmt.Println(ln.Addr())
 		_, _ = bufio.NewReader(os.Stdin).ReadByte() // until the test closes it
 	case "dial":
-		if _, err := net.DialTimeout("tcp", os.Args[2], time.Second); err != nil {
+		if _, err := net.DialTimeout("tcp", os.Args[2], 5*time.Second); err != nil {
 			os.Exit(1)
 		}
 	default:
@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 // reaches reports whether from can connect to a listener at to.
 func reaches(t *testing.T, from, to *Host) bool {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	listener := to.Command(ctx, os.Args[0], "listen", to.Addr.String()+":0")
 	stdin, err := listener.StdinPipe()
