@@ -106,7 +106,7 @@ func TestForkWalltimeKillsWhatResists(t *testing.T) {
 	fork := gridsite.NewFork(dial(t), t.TempDir())
 	fork.SetGrace(time.Second)
 	spec := shell("job", `trap "" TERM; while :; do sleep 60; done`)
-	spec.Walltime = time.Second
+	spec.Walltime = walltime
 	if _, err := fork.Submit(t.Context(), spec); err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func TestForkWalltimeWithoutLeader(t *testing.T) {
 	conn := dial(t)
 	fork := gridsite.NewFork(conn, root)
 	spec := shell("job", `trap "touch asked; exit" TERM; touch ready; while :; do sleep 0.1; done`)
-	spec.Walltime = 3 * time.Second
+	spec.Walltime = 2 * walltime
 	id, err := fork.Submit(t.Context(), spec)
 	if err != nil {
 		t.Fatal(err)

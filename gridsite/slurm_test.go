@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/gridsite/gridsitetest"
@@ -45,8 +44,8 @@ func openSlurm(t testing.TB, conn gridsite.Conn) gridsitetest.Fixture {
 		Conn:     conn,
 		Open:     func() gridsite.Batch { return gridsite.NewSlurm(conn, root) },
 		Root:     root,
-		Walltime: 2 * time.Second,
-		Patience: time.Minute,
+		Walltime: walltime,
+		Patience: gridsitetest.Patience,
 		Held:     "held",
 		Crash:    killBatchScript,
 	}

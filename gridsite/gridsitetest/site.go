@@ -38,10 +38,13 @@ func (s *site) await(what string, done func() bool) {
 	until(s, s.Patience+s.Walltime, what, done)
 }
 
-// Until asks until done reports true, for a minute.
+// Patience is how long tests wait for what comes on a machine that is slow, or busy with other tests.
+const Patience = 3 * time.Minute
+
+// Until asks until done reports true, for as long as Patience.
 func Until(t testing.TB, what string, done func() bool) {
 	t.Helper()
-	until(t, time.Minute, what, done)
+	until(t, Patience, what, done)
 }
 
 // until asks less often as it goes on: the processor is for what is waited for.
@@ -185,7 +188,7 @@ func (s *site) sh(script string, args ...string) gridsite.Result {
 
 // cleanupContext serves the clean-up of a test too, when its own context is over.
 func (s *site) cleanupContext() context.Context {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.Context()), time.Minute)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.Context()), Patience)
 	s.Cleanup(cancel)
 	return ctx
 }

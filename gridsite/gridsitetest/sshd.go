@@ -70,7 +70,7 @@ func StartSSHD(t testing.TB, lines ...string) *SSHD {
 	d.Authorize(t, d.NewKey(t, ""))
 	var err error
 	for range 10 { // somebody else may have the port
-		d.Port = strconv.Itoa(10000 + rand.IntN(20000)) // that no listener is given who leaves the choice to the system
+		d.Port = strconv.Itoa(10000 + rand.IntN(10000)) // that nobody is given who leaves the choice to the system, nor a pool or a relay
 		if err = d.start(); err == nil {
 			break
 		}
@@ -197,7 +197,7 @@ func (d *SSHD) start() error {
 	}()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.After(time.Minute); ; {
+	for deadline := time.After(Patience); ; {
 		text, err := io.ReadAll(io.NewSectionReader(log, said, 1<<20))
 		if err != nil || bytes.Contains(text, []byte("Server listening on")) {
 			return err
@@ -227,12 +227,27 @@ func (d *SSHD) Logins() []int {
 	return pids
 }
 
-// Stop kills the server and its connections. What runs below them goes on.
+// Stop kills the server and its connections. What runs below them goes on. The server is halted before: nobody may be
+// let in by it who is not among its connections yet.
 func (d *SSHD) Stop() {
-	logins := d.Logins()
-	_ = d.cmd.Process.Kill()
-	for _, pid := range logins {
-		_ = syscall.Kill(pid, syscall.SIGKILL)
+	if d.cmd.Process.Signal(syscall.SIGSTOP) == nil { // else it has ended, and its number may be another's
+		d.halted()
+		for _, pid := range d.Logins() {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
 	}
+	_ = d.cmd.Process.Kill()
 	<-d.ended
+}
+
+// halted returns once the server stands still, or has ended.
+func (d *SSHD) halted() {
+	pid := d.cmd.Process.Pid
+	for end := time.Now().Add(Patience); time.Now().Before(end); {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if _, state, _ := bytes.Cut(stat, []byte(") ")); err != nil || !bytes.ContainsAny(state[:min(1, len(state))], "RSD") {
+			return
+		}
+		<-time.After(time.Millisecond)
+	}
 }
