@@ -1,31 +1,36 @@
 package gridsite_test
 
 import (
+	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
 )
 
-// onSlurm is the cluster's head node with one of Slurm's commands replaced by a script, in which REAL is the real one.
-func onSlurm(t *testing.T, name, script string) (s slurmSite, real string) {
+// onSlurm is the cluster's head node with some of Slurm's commands replaced by scripts, in which REAL is the real one.
+func onSlurm(t *testing.T, scripts map[string]string) slurmSite {
 	t.Helper()
 	cluster := startSlurm(t)
-	real = cluster.Command(name).Path
-	changed := withCommand(t, name, strings.ReplaceAll(script, "REAL", real)).(siteConn)
-	conn := siteConn{cluster.On(dial(t)), changed.bin + ":" + filepath.Dir(real)}
+	bin := filepath.Dir(cluster.Command("sbatch").Path)
+	for name, script := range scripts {
+		real := cluster.Command(name).Path
+		bin = withCommand(t, name, strings.ReplaceAll(script, "REAL", real)).(siteConn).bin + ":" + bin
+	}
 	root := filepath.Join(t.TempDir(), "root")
-	return slurmSite{t, gridsite.NewSlurm(conn, root), cluster, root}, real
+	return slurmSite{t, gridsite.NewSlurm(siteConn{cluster.On(dial(t)), bin}, root), cluster, root}
 }
 
 // However a user calls other jobs, ours are seen, kept, and cancelled. (To the echo of some shells "\c" is the end of
 // all output.)
 func TestSlurmOddNamesOfOtherJobs(t *testing.T) {
 	t.Parallel()
-	s, _ := onSlurm(t, "squeue", `printf '%s\n' '7 PENDING C:\code\012|None' '8 RUNNING two words|None' '9 RUNNING |None'
-exec REAL "$@"`)
+	s := onSlurm(t, map[string]string{"squeue": `printf '%s\n' '7 PENDING C:\code\012|None' '8 RUNNING two words|None' '9 RUNNING |None'
+exec REAL "$@"`})
 	tag, id := s.submit("true", func(spec *gridsite.JobSpec) { spec.Queue = "held" })
 	s.expect(tag, gridsite.Queued, id)
 	var no *gridsite.Refused
@@ -37,5 +42,85 @@ exec REAL "$@"`)
 	}
 	if left := s.command("squeue", "-h", "-n", tag); left != "" {
 		t.Errorf("cancelled, and left: %s", left)
+	}
+}
+
+// held is a job that waits for ever.
+func held(t *testing.T) gridsite.JobSpec {
+	spec := jobSpec(t.Name(), "true")
+	spec.Queue = "held"
+	return spec
+}
+
+// A site's own sbatch says more than the id, and its squeue has remarks.
+func TestSlurmOfASiteThatTalks(t *testing.T) {
+	t.Parallel()
+	s := onSlurm(t, map[string]string{"sbatch": `echo "--> Verifying valid submit host for this job (login1)...OK"
+echo "--> Checking available allocation (A-42)...OK"
+echo
+exec REAL "$@"`})
+	tag, id := s.submit("true", func(spec *gridsite.JobSpec) { spec.Queue = "held" })
+	s.expect(tag, gridsite.Queued, id)
+}
+
+// An sbatch that says no id has taken the job all the same: who looks finds it, and finds other jobs, too.
+func TestSlurmSaysNoID(t *testing.T) {
+	t.Parallel()
+	s := onSlurm(t, map[string]string{
+		"sbatch": `case "$*" in *--help*) exec REAL "$@" ;; esac
+REAL "$@" >/dev/null && echo 'Your job is on its way'`,
+		"squeue": `echo 'squeue: a remark of the site' >&2; exec REAL "$@"`,
+	})
+	spec := held(t)
+	if id, err := s.Submit(t.Context(), spec); corral.KindOf(err) != corral.Unknown {
+		t.Fatalf("Submit = %q, %v, want unknown", id, err)
+	}
+	t.Cleanup(func() { s.cancel(spec.Tag) })
+	id := s.command("squeue", "-h", "-n", spec.Tag, "-o", "%A")
+	s.expect(spec.Tag, gridsite.Queued, id)
+	if again, err := s.Submit(t.Context(), spec); again != id || err != nil {
+		t.Errorf("submitted again: %q, %v; want %s", again, err, id)
+	}
+	s.expect(spec.Tag, gridsite.Queued, id)
+}
+
+// An sbatch whose answer was lost may have queued the job; one that reached nobody has not.
+func TestSlurmAnswerLost(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, end string
+		want      corral.Kind
+	}{
+		{"not received", failing("Unable to contact slurm controller (receive failure)"), corral.Unknown},
+		{"late", failing("Socket timed out on send/recv operation"), corral.Unknown},
+		{"in part", failing("Header lengths are longer than data received"), corral.Unknown},
+		{"killed", "kill -KILL $$", corral.Unknown},
+		{"not sent", failing("Unable to contact slurm controller (connect failure)"), corral.Unavailable},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := onSlurm(t, map[string]string{"sbatch": `case "$*" in *--help*) exec REAL "$@" ;; esac
+` + c.end})
+			spec := jobSpec("answer-lost", "true")
+			_, err := s.Submit(t.Context(), spec)
+			var no *gridsite.Refused
+			if corral.KindOf(err) != c.want || errors.As(err, &no) {
+				t.Errorf("Submit = %v, want %s", err, c.want)
+			}
+			_, gone := os.Stat(gridsite.JobDir(s.root, spec.Tag))
+			if (gone == nil) != (c.want == corral.Unknown) {
+				t.Errorf("its directory: %v", gone)
+			}
+		})
+	}
+}
+
+func failing(why string) string {
+	return "echo 'sbatch: error: Batch job submission failed: " + why + "' >&2; exit 1"
+}
+
+func (s slurmSite) cancel(tag string) {
+	if err := s.Cancel(context.WithoutCancel(s.Context()), tag, 0); err != nil {
+		s.Error(err)
 	}
 }

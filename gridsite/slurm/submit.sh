@@ -13,19 +13,22 @@ known() {
 	if [ "$id" = - ] && load; then id=${pid%%.*}; fi
 	[ "$id" != - ] || {
 		slurm squeue -h -u "$me" -t all -n "$tag" -o %A || exit 1
-		id=${said%%"$newline"*}
+		id=$(say "$said" | grep '^[0-9][0-9]*$' | head -n 1)
 		[ -n "$id" ] || return 1
 		echo "$id" 1<>"$control/id"
 	}
 	echo "$id"
 }
 
-# failed says why sbatch did, and leaves nothing, unless the job may be in the queue all the same.
+# failed STATUS says why sbatch did, and leaves nothing, unless the job may be in the queue all the same: sbatch was
+# killed, or it sent its request and did not understand the answer.
 failed() {
 	said=$(cat "$control/sbatch")
 	say "$said" >&2
+	[ "$1" -le 128 ] || exit 1
 	case $said in
-	*'timed out'* | *'Zero Bytes'* | *'Unexpected message'* | *'Connection reset'* | *'Broken pipe'*) exit 1 ;;
+	*'timed out'* | *'Zero Bytes'* | *'Unexpected message'* | *'Connection reset'* | *'Broken pipe'* | *'send failure'* | \
+		*'receive failure'* | *'shutdown failure'* | *'Header lengths'* | *'decode failed'*) exit 1 ;;
 	esac
 	mv "$dir" "$new" && rm -rf "$new"
 	rmdir "$root/jobs" "$root" 2>/dev/null
@@ -33,16 +36,15 @@ failed() {
 	exit 3
 }
 
-newline='
-'
 if [ -d "$control" ]; then
 	! known || exit 0
 else
 	build
 fi
 
-said=$(call_sbatch "$@" -D "$dir" "$control/batch" 2>"$control/sbatch") || failed
-id=${said##*job } # of a version that says more than the id
-id=${id%%;*}
+said=$(call_sbatch "$@" -D "$dir" "$control/batch" 2>"$control/sbatch") || failed "$?"
+# "7" or "7;CLUSTER" with --parsable, else "Submitted batch job 7". Before that a site's own sbatch may say anything.
+id=$(say "$said" | sed -n 's/^.*Submitted batch job //; s/^\([0-9][0-9]*\)\([; ].*\)*$/\1/p' | tail -n 1)
+[ -n "$id" ] || { say "sbatch says no id, but $(say "$said" | tail -n 1)" >&2 && exit 1; }
 echo "$id" 1<>"$control/id"
 echo "$id"
