@@ -162,7 +162,7 @@ func TestFetchLeavesASlowMirror(t *testing.T) {
 	}))
 	defer drip.Close()
 	f := newFetcher(t)
-	f.Pace = Pace{BytesPerS: 10_000, Window: 200 * time.Millisecond}
+	f.Pace = Pace{BytesPerS: 1000, Window: 2 * time.Second}
 	tries, err := f.Fetch(t.Context(), Source{p, []string{drip.URL, fileURL(t, m, p)}}, filepath.Join(t.TempDir(), "dst"))
 	if err != nil || len(tries) != 2 || !strings.Contains(tries[0].Reason, "too slow") || !strings.Contains(tries[0].Reason, "the floor is 2000") || !tries[0].Transient {
 		t.Errorf("Fetch = %v, %v, want a slow mirror and a good one", tries, err)
@@ -172,9 +172,7 @@ func TestFetchLeavesASlowMirror(t *testing.T) {
 func TestTrySaysWhetherAnybodyAnswered(t *testing.T) {
 	t.Parallel()
 	base, _, p := serveBadly(t)
-	closed := httptest.NewServer(nil)
-	closed.Close()
-	tries, _ := newFetcher(t).Fetch(t.Context(), Source{p, []string{closed.URL, base + "/refuses/x", "file:///none"}}, filepath.Join(t.TempDir(), "dst"))
+	tries, _ := newFetcher(t).Fetch(t.Context(), Source{p, []string{nobody, base + "/refuses/x", "file:///none"}}, filepath.Join(t.TempDir(), "dst"))
 	for i, want := range []bool{false, true, true} {
 		if tries[i].Reached != want {
 			t.Errorf("%s: Reached = %v, want %v", tries[i], tries[i].Reached, want)

@@ -41,6 +41,9 @@ func newMirror(t *testing.T) (Mirror, packages.Package) {
 	return m, p
 }
 
+// nobody is where no server is: the port is none that another test may be given.
+const nobody = "http://127.0.0.1:1"
+
 // newFetcher is quick to give up.
 func newFetcher(t *testing.T) *Fetcher {
 	t.Helper()
@@ -179,8 +182,6 @@ func serveBadly(t *testing.T) (url string, b *badMirror, p packages.Package) {
 func TestFetchReasonsPerFault(t *testing.T) {
 	t.Parallel()
 	base, _, p := serveBadly(t)
-	closed := httptest.NewServer(nil)
-	closed.Close()
 	name, err := FileName(p)
 	if err != nil {
 		t.Fatal(err)
@@ -196,8 +197,8 @@ func TestFetchReasonsPerFault(t *testing.T) {
 		{"short", base + "/short/" + name, "truncated: 100 of", false},
 		{"long", base + "/long/" + name, "more than", false},
 		{"wrong byte", base + "/wrong-byte/" + name, "digest is sha256:", false},
-		{"stalls", base + "/stalls/" + name, "too slow: 100 bytes in 200ms", true},
-		{"no server", closed.URL + "/" + name, "connection refused", true},
+		{"stalls", base + "/stalls/" + name, "too slow: 100 bytes in 2s", true},
+		{"no server", nobody + "/" + name, "connection refused", true},
 		{"no file", "file:///none/" + name, "no such file", false},
 		{"other host", "file://elsewhere/" + name, `cannot name the host "elsewhere"`, false},
 		{"scheme", "gopher://x/" + name, `scheme "gopher" is none that`, false},
@@ -206,7 +207,9 @@ func TestFetchReasonsPerFault(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			f := newFetcher(t)
-			f.Pace.Window = 200 * time.Millisecond
+			if c.name == "stalls" {
+				f.Pace.Window = 2 * time.Second
+			}
 			dir := t.TempDir()
 			tries, err := f.Fetch(t.Context(), Source{p, []string{c.url}}, filepath.Join(dir, "dst"))
 			kind := map[bool]corral.Kind{true: corral.Unavailable, false: corral.Failed}[c.transient]

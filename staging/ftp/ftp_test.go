@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"net/url"
 	"os"
@@ -33,24 +34,37 @@ func TestMain(m *testing.M) {
 // serve runs a real FTP server on dir and returns its URL.
 func serve(t *testing.T, dir string) string {
 	t.Helper()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 10 { // somebody else may have the port
+		address := fmt.Sprint("127.0.0.1:", 10000+rand.IntN(10000)) // that nobody is given who leaves the choice to the system
+		if serveAt(t, dir, address) {
+			return "ftp://" + address
+		}
 	}
-	address := free.Addr().String()
+	t.Fatal("the server does not start")
+	return ""
+}
+
+// serveAt reports whether the server answers. If it does not, it has ended.
+func serveAt(t *testing.T, dir, address string) bool {
+	t.Helper()
 	_, port, _ := net.SplitHostPort(address)
-	free.Close()
 	cmd := exec.Command("../../scripts/vsftpd", dir, port)
 	cmd.Stdout, cmd.Stderr = t.Output(), t.Output()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // it has a process for each session
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	ended := make(chan struct{})
+	go func() { _ = cmd.Wait(); close(ended) }()
 	t.Cleanup(func() {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-		_ = cmd.Wait()
+		select {
+		case <-ended:
+		default:
+			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+			<-ended
+		}
 	})
-	end := time.NewTimer(20 * time.Second)
+	end := time.NewTimer(3 * time.Minute)
 	defer end.Stop()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -58,13 +72,26 @@ func serve(t *testing.T, dir string) string {
 		select {
 		case <-end.C:
 			t.Fatal("the server does not answer")
+		case <-ended:
+			return false
 		case <-tick.C:
-			if conn, err := net.Dial("tcp", address); err == nil {
-				conn.Close()
-				return "ftp://" + address
+			if greets(address) {
+				return true
 			}
 		}
 	}
+}
+
+// greets reports whether an FTP server is there.
+func greets(address string) bool {
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		return false
+	}
+	defer conn.Close()
+	greeting := make([]byte, len("220 "))
+	_, err = io.ReadFull(conn, greeting)
+	return err == nil && string(greeting) == "220 "
 }
 
 func open(t *testing.T, rawURL string, offset int64) (staging.Stream, error) {
