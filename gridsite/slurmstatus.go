@@ -15,12 +15,15 @@ import (
 // A slurmJob is a line of squeue.
 type slurmJob struct{ id, state, why string }
 
-// waiting and leaving are what squeue calls a job that is not, or not yet, or almost, over. In every other state but
-// RUNNING and its like, it has ended.
+// waiting and ended are what squeue calls a job that does not hold its nodes yet, and one that is over. In every other
+// state, also one that only later versions have, it runs, or almost: of a live job it must never be said that it is over.
 var (
-	waiting = []string{"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD"}
-	holding = []string{"RUNNING", "SUSPENDED", "RESIZING", "SIGNALING", "STAGE_OUT", "STOPPED", "COMPLETING"}
+	waiting = []string{"PENDING", "CONFIGURING", "EXPEDITING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD"}
+	ended   = []string{"BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "REVOKED", "TIMEOUT"}
 )
+
+// holds reports whether a job that has not ended has its nodes.
+func (j slurmJob) holds() bool { return !slices.Contains(waiting, j.state) }
 
 // A slurmDir is what the directory of a job says.
 type slurmDir struct {
@@ -50,10 +53,10 @@ func parseSlurm(out []byte) (slurmSight, error) {
 		f := strings.Fields(line)
 		switch {
 		case len(f) != 3 || !slurmID.MatchString(f[0]):
-		case slices.Contains(waiting, f[1]) || slices.Contains(holding, f[1]):
-			sight.queue[f[2]] = append(sight.queue[f[2]], slurmJob{f[0], f[1], why})
-		default:
+		case slices.Contains(ended, f[1]):
 			sight.past[f[2]] = append(sight.past[f[2]], f[0])
+		default:
+			sight.queue[f[2]] = append(sight.queue[f[2]], slurmJob{f[0], f[1], why})
 		}
 	}
 	for _, jobs := range sight.queue {
@@ -121,7 +124,7 @@ func (v slurmSight) gone(tags []string) []string {
 			continue
 		}
 		alive := slices.ContainsFunc(v.queue[tag], func(j slurmJob) bool {
-			return dir.started.IsZero() || j.id == dir.id && slices.Contains(holding, j.state)
+			return dir.started.IsZero() || j.id == dir.id && j.holds()
 		})
 		if !alive {
 			gone = append(gone, tag+" "+dir.id)
@@ -143,7 +146,7 @@ func (v slurmSight) status(tag string) (JobStatus, bool) {
 	case len(live) > 0:
 		first := dir.foremost(live)
 		_, known := v.jobs[tag]
-		if slices.Contains(holding, first.state) {
+		if first.holds() {
 			if !known { // without its directory it ends at once
 				return job, false
 			}
@@ -158,7 +161,7 @@ func (v slurmSight) status(tag string) (JobStatus, bool) {
 	starting := dir.status == nil && dir.started.IsZero()
 	for _, j := range live {
 		// Of those that Slurm has started only one begins, and it may be any.
-		if j.id != job.ID && j.state != "COMPLETING" && !(starting && slices.Contains(holding, j.state)) {
+		if j.id != job.ID && j.state != "COMPLETING" && !(starting && j.holds()) {
 			job.Extra = append(job.Extra, j.id)
 		}
 	}
@@ -175,7 +178,7 @@ func (v slurmSight) status(tag string) (JobStatus, bool) {
 func (d slurmDir) foremost(live []slurmJob) slurmJob {
 	rank := func(j slurmJob) int {
 		rank := 0
-		if slices.Contains(holding, j.state) && j.state != "COMPLETING" {
+		if j.holds() && j.state != "COMPLETING" {
 			rank += 2
 		}
 		if j.id == d.id {

@@ -29,7 +29,8 @@ away() {
 	esac
 }
 
-# unended leaves of lines "JOBID STATE ..." those of jobs that have not ended.
+# unended leaves of lines "JOBID STATE ..." those of jobs that have not ended. Of a state that we do not know we do not say so.
 unended() {
-	grep -E '^[^ ]+ (PENDING|RUNNING|SUSPENDED|COMPLETING|CONFIGURING|RESIZING|SIGNALING|STAGE_OUT|STOPPED|REQUEUED|REQUEUE_HOLD|REQUEUE_FED|SPECIAL_EXIT|RESV_DEL_HOLD)( |$)'
+	grep '^[0-9][0-9]* [A-Z]' |
+		grep -v -E '^[0-9]+ (BOOT_FAIL|CANCELLED|COMPLETED|DEADLINE|FAILED|NODE_FAIL|OUT_OF_MEMORY|PREEMPTED|REVOKED|TIMEOUT)( |$)'
 }

@@ -30,7 +30,7 @@ word() {
 # not to run again.
 started_before() {
 	case $state in
-	PENDING* | CONFIGURING* | REQUEUE* | SPECIAL_EXIT* | RESV_DEL_HOLD*) load && [ "${pid%%.*}" = "$id" ] ;;
+	PENDING* | CONFIGURING* | EXPEDITING* | REQUEUE* | SPECIAL_EXIT* | RESV_DEL_HOLD*) load && [ "${pid%%.*}" = "$id" ] ;;
 	*) return 1 ;;
 	esac
 }
