@@ -87,6 +87,7 @@ func (g *openGate) LoseHost(_ context.Context, _ corral.JobID, lost corral.LostH
 type cluster struct {
 	d      *Dispatcher
 	gate   *openGate
+	port   *Port
 	socket string
 	stop   func()
 	change chan struct{}
@@ -119,9 +120,10 @@ func newClusterAt(tb testing.TB, cfg Config, socket string) *cluster {
 	}
 	c.d = NewDispatcher(lg, cfg)
 	c.gate = &openGate{d: c.d, holders: map[corral.JobID]string{}}
+	c.port = NewPort(lg, c.gate)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- NewPort(lg, c.gate).ServeUnix(ctx, c.socket) }()
+	go func() { done <- c.port.ServeUnix(ctx, c.socket) }()
 	c.stop = sync.OnceFunc(func() {
 		c.d.Close()
 		cancel()
@@ -172,7 +174,7 @@ func (c *cluster) awaitWorkers(tb testing.TB, n int) {
 // await polls until what holds.
 func await(tb testing.TB, what string, holds func() bool) {
 	tb.Helper()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(2 * time.Minute)
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
 	for !holds() {

@@ -48,7 +48,7 @@ func actPort() error {
 // actPilot negotiates over its link with the port, which stands for the collector, too.
 func actPilot() error {
 	lg := slog.New(slog.NewTextHandler(os.Stderr, nil))
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	port, digest, _ := strings.Cut(os.Getenv("POOL_TEST_PORT"), " ")
 	l, err := DialPilot(ctx, lg, PilotConfig{Tag: "tag", Token: testToken, Holder: "one", Addresses: []string{"tls:" + port}, CertDigest: digest})

@@ -131,7 +131,7 @@ func TestParcelThatIsCutOff(t *testing.T) {
 	running := filepath.Join(p.away, "run", tasksDir, "t.1", "running")
 	go func() {
 		defer cancel()
-		for i := 0; i < 1000; i++ {
+		for i := 0; i < 12000; i++ {
 			if _, err := os.Stat(running); err == nil {
 				return
 			}

@@ -3,7 +3,6 @@ package pool
 import (
 	"io"
 	"log/slog"
-	"net"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -32,17 +31,12 @@ func TestReach(t *testing.T) {
 			nc.Close()
 		}
 	}()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	free.Close()
 	for _, tt := range []struct {
 		name, address, digest, want string
 	}{
 		{"open", "tls:" + ln.Addr().String(), digest, ""},
 		{"somebody else's", "tls:" + ln.Addr().String(), "sha256:00", "certificate"},
-		{"nobody's", "tls:" + free.Addr().String(), digest, "refused"},
+		{"nobody's", "tls:" + vacant(t), digest, "refused"},
 		{"no socket", "unix:" + filepath.Join(t.TempDir(), "s"), "", "no such file"},
 		{"no way that is direct", "relay:h:1", digest, "is not unix:PATH"},
 	} {

@@ -79,7 +79,7 @@ func failures() []failure {
 		{"directory outside", Task{ID: "../x", Argv: []string{"true"}}, "cannot be the name of a directory", -1},
 		{"input is output", Task{Argv: []string{"true"}, Inputs: []string{"in.txt"}, Outputs: []string{"in.txt"}}, "both input and output", -1},
 		{"timeout", Task{Argv: []string{"sleep", "60"}, Timeout: 50 * time.Millisecond}, "timed out after 50ms", -1},
-		{"timeout that is ignored politely", Task{Argv: []string{"sh", "-c", "trap 'echo x > out; exit 0' TERM; while :; do sleep 0.01; done"}, Outputs: []string{"out"}, Timeout: 300 * time.Millisecond}, "timed out", 0},
+		{"timeout that is ignored politely", Task{Argv: []string{"sh", "-c", "trap 'echo x > out; exit 0' TERM; while :; do sleep 0.01; done"}, Outputs: []string{"out"}, Timeout: 5 * time.Second}, "timed out", 0},
 	}
 }
 
@@ -110,7 +110,7 @@ func TestTimeoutKillsTheWholeGroup(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, Config{}, nil)
 	res, dir := b.runOne(t, Task{
-		ID: "t", Attempt: 1, Estimate: time.Second, Timeout: 300 * time.Millisecond,
+		ID: "t", Attempt: 1, Estimate: time.Second, Timeout: 5 * time.Second, // for sh to have its trap
 		Argv: []string{"sh", "-c", "trap '' TERM; sleep 61 & echo $! > child; wait; wait; sleep 62"},
 	})
 	if res.Status != Failed || res.Signal != "SIGKILL" {

@@ -240,7 +240,7 @@ func TestStartOfOneThatFails(t *testing.T) {
 func TestStopOfOneThatDoesNot(t *testing.T) {
 	c := newCorrald(t).inMood(t, "stubborn")
 	start(t, c)
-	ctx, cancel := timeLimit(t, 100*time.Millisecond)
+	ctx, cancel := timeLimit(t, 2*time.Second)
 	defer cancel()
 	if err := c.Stop(ctx); corral.KindOf(err) != corral.Unknown {
 		t.Errorf("Stop: %v, want an Unknown error", err)

@@ -51,7 +51,7 @@ type embedded struct {
 }
 
 func newEmbedded(t testing.TB, socket string) *embedded {
-	e := &embedded{socket: socket, d: pool.NewDispatcher(quiet(), pool.Config{Lease: time.Second, Margin: time.Second / 2})}
+	e := &embedded{socket: socket, d: pool.NewDispatcher(quiet(), pool.Config{Lease: 8 * time.Second, Margin: 2 * time.Second})}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- pool.NewPort(quiet(), e).ServeUnix(ctx, socket) }()
@@ -129,7 +129,7 @@ func (e *embedded) process(t *testing.T) *exec.Cmd {
 // realWorld is a world whose tasks take real time.
 func realWorld(t testing.TB, clusters Clusters) *world {
 	w := newWorld(t, clusters)
-	w.limit = 30 * time.Second
+	w.limit = 3 * time.Minute
 	return w
 }
 
@@ -256,7 +256,7 @@ func TestWorkerKilledInMidTask(t *testing.T) {
 func openPipe(t *testing.T, path string) (*os.File, error) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(time.Minute)
 	for {
 		f, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0)
 		if err == nil {
