@@ -43,7 +43,8 @@ func TestCondorWorkerDrains(t *testing.T) {
 				place.inPool(1)
 			}
 			t.Logf("in the pool after %s", time.Since(from).Round(time.Millisecond))
-			cluster := place.job("sleep 4; echo done", 6)
+			let := filepath.Join(place.root, "let")
+			cluster := place.job("until [ -e "+let+" ]; do sleep .2; done; echo done", 6)
 			place.executing(2)
 			s.dispatcher.Drain(7)
 			eventually(t, "an ad that says so", func() bool {
@@ -54,6 +55,9 @@ func TestCondorWorkerDrains(t *testing.T) {
 				}
 				return false
 			})
+			if err := os.WriteFile(let, nil, 0o644); err != nil {
+				t.Fatal(err)
+			}
 			r.report(0, corral.OutcomeDrained, false)
 			ends := events[condor.Terminated](place)
 			if starts := events[condor.Executing](place); len(starts) != 2 || len(ends) != 2 {
@@ -96,8 +100,8 @@ func TestCondorJobsGoBackToTheQueue(t *testing.T) {
 		exit     int
 		outcome  corral.Outcome
 	}{
-		{"preempted", time.Minute, func(_ *service, r *run) error { return r.cmd.Process.Signal(syscall.SIGTERM) }, 4, corral.OutcomePreempted},
-		{"everybody signalled", time.Minute, func(_ *service, r *run) error { // as batch systems do
+		{"preempted", 5 * time.Minute, func(_ *service, r *run) error { return r.cmd.Process.Signal(syscall.SIGTERM) }, 4, corral.OutcomePreempted},
+		{"everybody signalled", 5 * time.Minute, func(_ *service, r *run) error { // as batch systems do
 			var errs []error
 			for _, pid := range append(below(r.root), sessionOf(r.cmd.Process.Pid)...) {
 				if err := syscall.Kill(pid, syscall.SIGTERM); !errors.Is(err, syscall.ESRCH) {
@@ -106,8 +110,8 @@ func TestCondorJobsGoBackToTheQueue(t *testing.T) {
 			}
 			return errors.Join(errs...)
 		}, 4, corral.OutcomePreempted},
-		{"removed", time.Minute, func(s *service, _ *run) error { s.dispatcher.Leave(7); return nil }, 0, corral.OutcomeRemoved},
-		{"expired", 20 * time.Second, func(*service, *run) error { return nil }, 0, corral.OutcomeExpired},
+		{"removed", 5 * time.Minute, func(s *service, _ *run) error { s.dispatcher.Leave(7); return nil }, 0, corral.OutcomeRemoved},
+		{"expired", 40 * time.Second, func(*service, *run) error { return nil }, 0, corral.OutcomeExpired},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -273,12 +277,12 @@ func TestCondorWorkerCannotJoin(t *testing.T) {
 			return errors.Join(os.Remove(dir), os.MkdirAll(filepath.Join(dir, "sbin"), 0o755),
 				os.WriteFile(filepath.Join(dir, "sbin", "condor_master"), []byte("#!/no/loader\n"), 0o755))
 		}, true, "the package is for another C library"},
-		{"collector away", func(p *order.Pilot) { p.Condor.Collector, p.Walltime = "127.0.0.1:9", corral.Seconds(8*time.Second) }, nil, true, "127.0.0.1:9"},
+		{"collector away", func(p *order.Pilot) { p.Condor.Collector, p.Walltime = "127.0.0.1:9", corral.Seconds(20*time.Second) }, nil, true, "127.0.0.1:9"},
 		{"collector's machine away", func(p *order.Pilot) {
-			p.Condor.Collector, p.Walltime = deafPort(t), corral.Seconds(14*time.Second)
+			p.Condor.Collector, p.Walltime = deafPort(t), corral.Seconds(30*time.Second)
 		}, nil, true, "(timed out)"},
 		{"collector says nothing", func(p *order.Pilot) {
-			p.Condor.Collector, p.Walltime = mute.Addr().String(), corral.Seconds(14*time.Second)
+			p.Condor.Collector, p.Walltime = mute.Addr().String(), corral.Seconds(30*time.Second)
 		}, nil, true, "did not take it in within "},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -19,7 +19,7 @@ func TestCondorWorkerAndThePoolsRestart(t *testing.T) {
 	needPool(t)
 	p, config := ownPool(t)
 	place := newCondorSite(t, newService(t), func(o *order.Pilot) {
-		o.Condor.Collector, o.Walltime = config.Address.String(), corral.Seconds(time.Minute)
+		o.Condor.Collector, o.Walltime = config.Address.String(), corral.Seconds(3*time.Minute)
 	})
 	place.pool = p
 	minted, err := p.Mint(1, 10*time.Minute)

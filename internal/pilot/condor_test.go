@@ -64,7 +64,7 @@ func startPool() error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	htcondor.address, htcondor.pool = config.Address, p
 	return p.Start(ctx)
@@ -90,7 +90,7 @@ func stopPool() error {
 }
 
 func stop(p *condor.Pool, dir string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	return errors.Join(p.Stop(ctx), os.RemoveAll(dir))
 }
@@ -284,7 +284,7 @@ const jobIdle, jobHeld = 1, 5
 
 func TestCondorWorkerServesUntilIdle(t *testing.T) {
 	t.Parallel()
-	place := newCondorSite(t, nil, func(p *order.Pilot) { p.Hosts, p.Idle = 2, corral.Seconds(5*time.Second) })
+	place := newCondorSite(t, nil, func(p *order.Pilot) { p.Hosts, p.Idle = 2, corral.Seconds(20*time.Second) })
 	from := time.Now()
 	r := place.start()
 	for _, ad := range place.inPool(2) {
@@ -304,7 +304,7 @@ func TestCondorWorkerServesUntilIdle(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(place.root, "packages", strings.TrimPrefix(condorDigest, "sha256:")+".use")); err != nil {
 		t.Errorf("the use of the package was not noted: %v", err)
 	}
-	if log := strings.Join(rep.Log, "\n"); !strings.Contains(log, "measured: collector") || rep.Reason != "no task for 5s" {
+	if log := strings.Join(rep.Log, "\n"); !strings.Contains(log, "measured: collector") || rep.Reason != "no task for 20s" {
 		t.Errorf("report %+v does not say what was measured, or why it left", rep)
 	}
 	eventually(t, "the end of its ad", func() bool { return len(place.slots()) == 0 })

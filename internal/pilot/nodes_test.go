@@ -5,13 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/corral-pilot/corral/condor"
 	"github.com/corral-pilot/corral/gridsite/gridsitetest"
 )
 
@@ -34,12 +37,11 @@ func needSSHD(t *testing.T) (path string) {
 }
 
 func startSSHD() error {
-	free, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := condor.FreeAddress(netip.MustParseAddr("127.0.0.1")) // one that no outgoing connection is given meanwhile
 	if err != nil {
 		return err
 	}
-	_, port, _ := net.SplitHostPort(free.Addr().String())
-	free.Close()
+	port := strconv.Itoa(int(address.Port()))
 	fetched, err := exec.Command("../../scripts/sshd", "--fetch").Output()
 	if err != nil {
 		return err

@@ -41,7 +41,7 @@ func TestProbeIsAttended(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ln.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	out := new(transcript)
 	ended := make(chan error, 1)

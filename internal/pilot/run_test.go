@@ -62,6 +62,9 @@ const (
 	token = "the-secret-token"
 )
 
+// lease is how long a worker may say nothing, as one of a busy machine does now and then.
+const lease = 10 * time.Second
+
 // service is corrald as a pilot sees it: a worker port with one cluster behind it, and one attempt.
 type service struct {
 	t          *testing.T
@@ -75,7 +78,8 @@ type service struct {
 	holder string     // of the lease
 	deaf   bool       // no worker is admitted, nor refused
 	phases []string
-	told   []string // phases with their reasons
+	told   []string  // phases with their reasons
+	leftAt time.Time // when it last said that it was leaving
 	visits int
 }
 
@@ -95,7 +99,7 @@ func newService(t *testing.T) *service {
 // start opens the port, as a corrald that starts anew does.
 func (s *service) start() {
 	lg := slog.New(slog.NewTextHandler(s.t.Output(), nil))
-	s.dispatcher = pool.NewDispatcher(lg, pool.Config{Lease: 2 * time.Second, Margin: time.Second})
+	s.dispatcher = pool.NewDispatcher(lg, pool.Config{Lease: lease, Margin: time.Second})
 	s.dispatcher.Attach(1, s)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -146,6 +150,9 @@ func (s *service) Report(_ context.Context, _ corral.JobID, phase, reason string
 	defer s.mu.Unlock()
 	s.told = append(s.told, phase+": "+reason)
 	s.phases = append(s.phases, phase)
+	if phase == "leaving" {
+		s.leftAt = time.Now()
+	}
 	return nil
 }
 
@@ -196,7 +203,7 @@ func (s *service) submit(line string, estimate time.Duration) (dir string) {
 }
 
 // patience is for what should take some seconds, on a machine that has other things to do.
-const patience = time.Minute
+const patience = 2 * time.Minute
 
 // eventually waits until ok. It looks ever more seldom: some looks run a program.
 func eventually(t *testing.T, what string, ok func() bool) {
