@@ -124,3 +124,21 @@ func (s slurmSite) cancel(tag string) {
 		s.Error(err)
 	}
 }
+
+// A head node's NFS remembers for a while that a file was not there, until the directory is changed from there, too.
+func TestSlurmOfANetworkFileSystem(t *testing.T) {
+	t.Parallel()
+	s := newSlurmSite(t)
+	tag, _ := s.submit("exit 3", nil)
+	await(t, s, tag)
+	control := filepath.Join(gridsite.JobDir(s.root, tag), ".corral")
+	if err := os.Rename(filepath.Join(control, "status"), filepath.Join(control, "unseen")); err != nil {
+		t.Fatal(err)
+	}
+	looks := withCommand(t, "rmdir", `rmdir=$(PATH=${PATH#*:} command -v rmdir)
+"$rmdir" "$@" && mv "${1%/*}/unseen" "${1%/*}/status"`).(siteConn)
+	s.Slurm = gridsite.NewSlurm(siteConn{s.cluster.On(dial(t)), looks.bin + ":" + filepath.Dir(s.cluster.Command("sbatch").Path)}, s.root)
+	if job := await(t, s, tag); job.Exit == nil || *job.Exit != 3 || job.Killed != gridsite.NotKilled {
+		t.Errorf("it ended as %+v, want what its status says", job)
+	}
+}

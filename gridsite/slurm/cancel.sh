@@ -89,7 +89,7 @@ for tag in $tags; do
 	case "$jobs$newline" in
 	*" $tag$newline"*) echo "$tag job $(echo "$jobs" | sed -n "s/ .* $tag\$//p" | head -n 1) does not end" ;;
 	*)
-		[ ! -d "$control" ] || over || { settle && publish; }
+		[ ! -d "$control" ] || finished || { settle && publish; }
 		;;
 	esac
 done

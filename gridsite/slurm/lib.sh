@@ -23,6 +23,15 @@ settle() {
 	echo "$started $ended $code $by" 1<>"$control/status.new"
 }
 
+# finished is over, also where a network file system remembers that there was no status: who changes a directory is told of
+# what others changed in it.
+finished() {
+	over || {
+		mkdir "$control/look" && rmdir "$control/look"
+		over
+	} 2>/dev/null
+}
+
 # publish makes known what is in status.new: the job is over.
 publish() {
 	over || mv "$control/status.new" "$control/status" 2>/dev/null || over

@@ -58,7 +58,7 @@ echo "$pairs" | while read -r tag id; do
 	dir=$root/jobs/$tag
 	control=$dir/.corral
 	[ -d "$control" ] || continue
-	over || bury
+	finished || bury
 	tell_of
 done
 echo end
