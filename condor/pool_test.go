@@ -1,7 +1,6 @@
 package condor
 
 import (
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -21,8 +20,8 @@ func TestPoolStartsSoon(t *testing.T) {
 	}
 	took := time.Since(start)
 	t.Logf("a pool takes jobs after %v", took.Round(time.Millisecond))
-	if took > 5*time.Second {
-		t.Errorf("a pool takes jobs after %v, want at most 5 s", took)
+	if took > 30*time.Second { // a second where nothing else goes on
+		t.Errorf("a pool takes jobs after %v, want less than 30 s", took)
 	}
 	h, err := p.Health(soon(t))
 	if err != nil || !h.OK() {
@@ -36,22 +35,23 @@ func TestPoolStartsSoon(t *testing.T) {
 func TestPoolIsPrivate(t *testing.T) {
 	t.Parallel()
 	p := common(t)
-	err := filepath.WalkDir(p.config.Dir, func(name string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
+	for _, name := range []string{p.config.Dir, filepath.Join(p.config.Dir, "keys", signingKey)} {
+		info, err := os.Stat(name)
+		if err != nil || info.Mode()&0o077 != 0 {
+			t.Errorf("%s: %v, %v, want nothing for others", name, info, err)
 		}
-		info, err := d.Info()
-		if err != nil {
-			return err
-		}
-		secret := strings.HasSuffix(name, "/keys/POOL") || d.IsDir() && name == p.config.Dir
-		if secret && info.Mode()&0o077 != 0 {
-			t.Errorf("%s has mode %v, want nothing for others", name, info.Mode())
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
+	}
+}
+
+// TestToolsLeaveNoTraces shows where the folder is by which a tool proves whose it is: one that is killed leaves it there.
+func TestToolsLeaveNoTraces(t *testing.T) {
+	t.Parallel()
+	p := common(t)
+	cmd := p.Tools().command(soon(t), "condor_ping", "-debug", "-type", "schedd", "WRITE")
+	cmd.Env = append(p.Env(), "_CONDOR_TOOL_DEBUG=D_SECURITY:2")
+	out, err := cmd.CombinedOutput()
+	if want := "used dir " + p.config.Dir + "/lock/FS_"; err != nil || !strings.Contains(string(out), want) {
+		t.Errorf("condor_ping: %v, want %q in what it says:\n%s", err, want, out)
 	}
 }
 
@@ -161,17 +161,30 @@ func TestDaemonsComeBack(t *testing.T) {
 	}
 }
 
-// daemon returns a pool's process with that program; the caller closes it.
+// daemon returns a pool's process with that program; the caller closes it. A daemon's copies of itself, which answer
+// questions, are none.
 func daemon(p *Pool, name string) (found process, ok bool) {
 	for _, d := range running(p.tools.Config) {
-		exe, _ := os.Readlink(filepath.Join("/proc", strconv.Itoa(d.pid), "exe")) // it may have ended
-		if filepath.Base(exe) == name && !ok {
+		if program(strconv.Itoa(d.pid)) == name && program(parent(d.pid)) != name && !ok {
 			found, ok = d, true
 			continue
 		}
 		d.close()
 	}
 	return found, ok
+}
+
+// program is what a process runs, "." if it has ended.
+func program(pid string) string {
+	exe, _ := os.Readlink(filepath.Join("/proc", pid, "exe"))
+	return filepath.Base(exe)
+}
+
+func parent(pid int) string {
+	status, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "status"))
+	_, rest, _ := strings.Cut(string(status), "\nPPid:\t")
+	ppid, _, _ := strings.Cut(rest, "\n")
+	return ppid
 }
 
 func TestStartSaysWhyNot(t *testing.T) {
