@@ -1,6 +1,7 @@
 package condor
 
 import (
+	"context"
 	"io/fs"
 	"net/netip"
 	"os"
@@ -13,14 +14,14 @@ import (
 	"time"
 )
 
-// glidein is one for the pool, that lives for a minute.
+// glidein is one for the pool, that lives for as long as the test.
 func glidein(t *testing.T, p *Pool, name string) GlideinConfig {
 	t.Helper()
 	now := time.Now()
 	return GlideinConfig{
 		Dir: filepath.Join(folder(t), "glidein"), Release: release, Name: name, Collector: p.config.Address,
-		Address: p.config.Address.Addr(), Cpus: 2, MemoryMiB: 200, Idle: time.Minute, Retire: now.Add(50 * time.Second),
-		End: now.Add(time.Minute), Update: 2 * time.Second, RuntimeAttribute: "ExpectedRuntime",
+		Address: p.config.Address.Addr(), Cpus: 2, MemoryMiB: 200, Idle: time.Hour, Retire: now.Add(time.Hour),
+		End: now.Add(time.Hour), Update: 2 * time.Second, RuntimeAttribute: "ExpectedRuntime",
 		Attributes: Ad{"GlideinAttempt": `a "7" $(x)`},
 	}
 }
@@ -42,8 +43,10 @@ func start(t *testing.T, p *Pool, c GlideinConfig, secret string) (*exec.Cmd, <-
 		t.Fatal(err)
 	}
 	tools := Tools{Release: release, Config: config, As: p.owner}
-	cmd := tools.command(soon(t), "condor_master", "-f")
+	ctx, kill := context.WithCancel(context.Background())
+	cmd := tools.command(ctx, "condor_master", "-f")
 	if err := cmd.Start(); err != nil {
+		kill()
 		t.Fatal(err)
 	}
 	ended := make(chan error, 1)
@@ -54,6 +57,7 @@ func start(t *testing.T, p *Pool, c GlideinConfig, secret string) (*exec.Cmd, <-
 	}()
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(syscall.SIGQUIT) // it may have ended
+		time.AfterFunc(time.Minute, kill)
 		<-done
 		eventually(t, "end of the daemons", func() (bool, error) {
 			left := running(config)
@@ -82,7 +86,7 @@ func TestGlideinRunsJobsThatFit(t *testing.T) {
 	p := startPool(t)
 	c := glidein(t, p, "fits")
 	from := time.Now()
-	cmd, ended := start(t, p, c, mint(t, p, time.Minute).Secret())
+	cmd, ended := start(t, p, c, mint(t, p, time.Hour).Secret())
 	var ads []Ad
 	eventually(t, "the glidein's ad", func() (bool, error) {
 		ads = machine(t, p, "fits")
@@ -97,7 +101,7 @@ func TestGlideinRunsJobsThatFit(t *testing.T) {
 		t.Errorf("%d slots; attempt %q, %d cpus, %d MiB, end %d", len(ads), attempt, cpus, memory, end)
 	}
 	long, short := sh(p, "long", "exit 0"), sh(p, "short", "cat in; echo \"$0\" >new")
-	long.Attributes = Ad{"ExpectedRuntime": 3600}
+	long.Attributes = Ad{"ExpectedRuntime": 7200}
 	if err := os.WriteFile(filepath.Join(p.config.Dir, "in"), []byte("sent along"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -139,10 +143,11 @@ func TestGlideinLeavesByItself(t *testing.T) {
 	t.Parallel()
 	p := common(t)
 	atEnd, idle := glidein(t, p, "ends"), glidein(t, p, "idles")
+	atEnd.MemoryMiB, idle.MemoryMiB = 2, 1 // too little for the jobs of other tests
 	atEnd.Retire, atEnd.End, atEnd.Update, atEnd.Static = time.Now(), time.Now().Add(4*time.Second), time.Second, true
 	idle.Idle = 3 * time.Second
-	_, endOfFirst := start(t, p, atEnd, mint(t, p, time.Minute).Secret())
-	_, endOfSecond := start(t, p, idle, mint(t, p, time.Minute).Secret())
+	_, endOfFirst := start(t, p, atEnd, mint(t, p, time.Hour).Secret())
+	_, endOfSecond := start(t, p, idle, mint(t, p, time.Hour).Secret())
 	for what, ended := range map[string]<-chan error{"at its end": endOfFirst, "idle": endOfSecond} {
 		select {
 		case <-ended:

@@ -14,9 +14,9 @@ func TestMemoryThatNobodyAskedFor(t *testing.T) {
 	p := startPool(t)
 	c := glidein(t, p, "roomy")
 	c.Cpus, c.MemoryMiB = 3, 3000
-	start(t, p, c, mint(t, p, time.Minute).Secret())
-	const takes = "x=$(head -c 150000000 /dev/zero | tr '\\0' x); sleep 12" // MemoryUsage is measured every 5 s
-	silent, small, greedy := sh(p, "silent", takes), sh(p, "small", "sleep 12"), sh(p, "greedy", takes)
+	start(t, p, c, mint(t, p, time.Hour).Secret())
+	const takes = "x=$(head -c 150000000 /dev/zero | tr '\\0' x); sleep " // MemoryUsage is measured every 5 s
+	silent, small, greedy := sh(p, "silent", takes+"12"), sh(p, "small", "sleep 12"), sh(p, "greedy", takes+"300")
 	silent.MemoryMiB, small.MemoryMiB, greedy.MemoryMiB = 0, 1, 20
 	names := map[int]string{}
 	for _, job := range []Submit{silent, small, greedy} {

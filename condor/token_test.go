@@ -43,9 +43,10 @@ func advertise(t *testing.T, tools Tools, command string, ad Ad) error {
 	return err
 }
 
+// startdAd is of a slot that is not there, and for which no job of other tests is meant.
 func startdAd(name string) Ad {
 	return Ad{"MyType": "Machine", "Name": name, "Machine": name, "State": "Unclaimed", "Activity": "Idle",
-		"MyAddress": "<127.0.0.1:9>", "StartdIpAddr": "<127.0.0.1:9>", "Cpus": 1, "Memory": 100}
+		"MyAddress": "<127.0.0.1:9>", "StartdIpAddr": "<127.0.0.1:9>", "Cpus": 1, "Memory": 100, "Requirements": false}
 }
 
 // names returns the names of the ads of a kind.
@@ -244,7 +245,7 @@ func TestAttachSubmits(t *testing.T) {
 	t.Parallel()
 	p := common(t)
 	out, err := p.Tools().Run(soon(t), nil, "condor_token_create", "-identity", p.owner.Name+"@"+domain,
-		"-authz", "READ", "-authz", "WRITE", "-lifetime", "60")
+		"-authz", "READ", "-authz", "WRITE", "-lifetime", "3600")
 	if err != nil {
 		t.Fatal(err)
 	}
