@@ -180,21 +180,25 @@ func (p *partition) add(cpus, memoryMiB, gpus int) {
 	}
 }
 
-// slurmGPUs sums the gpus in a list of generic resources, as gpu:a100:4(S:0-1),nvme:1.
+// slurmGPUs sums the gpus in a list of generic resources, NAME[:TYPE][:COUNT] with more in brackets, as
+// gpu:a100:4(S:0-1),nvme:1. A type may be a number, too.
 func slurmGPUs(gres string) int {
+	const most = 1e6
 	sum := 0
-	for _, one := range gresItem.FindAllStringSubmatch(gres, -1) {
-		n := 1 // gpu alone
-		if one[1] != "" {
-			n, _ = strconv.Atoi(one[1]) // a few digits
+	for one := range strings.SplitSeq(gres, ",") {
+		one, _, _ = strings.Cut(one, "(")
+		f := strings.Split(one, ":")
+		if f[0] != "gpu" {
+			continue
+		}
+		n, err := strconv.Atoi(f[len(f)-1])
+		if err != nil || n < 0 || n > most {
+			n = 1 // the last is its type, or gpu itself
 		}
 		sum += n
 	}
 	return sum
 }
-
-// gresItem is a gpu of any type with its number; what follows in brackets says where they are.
-var gresItem = regexp.MustCompile(`(?:^|,)gpu(?::[^:,(]*[^:,(0-9][^:,(]*)?(?::(\d{1,6}))?(?:$|[,(])`)
 
 // atMost is the smaller of two numbers of which 0 is no limit.
 func atMost[N int | corral.Seconds](n, limit N) N {
