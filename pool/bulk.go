@@ -117,7 +117,7 @@ func tarFile(w *tar.Writer, path, name string) error {
 	if err != nil {
 		return err
 	}
-	h := &tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: int64(info.Mode().Perm()), Size: info.Size()}
+	h := &tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: int64(info.Mode().Perm()), Size: info.Size(), ModTime: info.ModTime()}
 	if err := w.WriteHeader(h); err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -291,22 +292,26 @@ func (i *parcelItem) put(dir, base, name string) error {
 	if near, err := filepath.Rel(base, from); err == nil && filepath.IsLocal(near) && root.Link(near, name) == nil {
 		return nil
 	}
-	return copyFile(from, info.Mode().Perm(), root, name)
+	return copyFile(from, info, root, name)
 }
 
-// copyFile is for file systems without hard links.
-func copyFile(from string, mode os.FileMode, root *os.Root, name string) error {
+// copyFile is for file systems without hard links, and for a name that is there: what has it goes, as it may be a link.
+func copyFile(from string, info fs.FileInfo, root *os.Root, name string) error {
 	in, err := os.Open(from)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	out, err := root.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, mode)
+	_ = root.Remove(name) // mostly there is none
+	out, err := root.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_EXCL, info.Mode().Perm())
 	if err != nil {
 		return err
 	}
 	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Close())
+	if err := errors.Join(err, out.Close()); err != nil {
+		return err
+	}
+	return root.Chtimes(name, info.ModTime(), info.ModTime())
 }
 
 func readJSON(name string, v any) error {
