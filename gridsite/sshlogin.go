@@ -104,6 +104,14 @@ func (s *SSH) Login(ctx context.Context, ask Asker) error {
 // Stands reports whether there is a connection. It waits for nobody's login.
 func (s *SSH) Stands() bool { return s.link.standing() != nil }
 
+// Lost is closed when the connection that stands has ended; nil if there is none.
+func (s *SSH) Lost() <-chan struct{} {
+	if c := s.link.standing(); c != nil {
+		return c.lost
+	}
+	return nil
+}
+
 // methods are the ways to log in, in the order in which they are tried; questions only where somebody answers.
 func (k *keyring) methods() []ssh.AuthMethod {
 	methods := []ssh.AuthMethod{ssh.PublicKeysCallback(k.signers)}

@@ -147,7 +147,7 @@ const (
 )
 
 // alarms are what ends a loop's rest; they are taken before the step, so that nothing is missed.
-type alarms struct{ recorded, moved, loggedIn, registered <-chan struct{} }
+type alarms struct{ recorded, moved, loggedIn, registered, lost <-chan struct{} }
 
 func (l *siteLoop) alarms() alarms {
 	return alarms{
@@ -155,6 +155,7 @@ func (l *siteLoop) alarms() alarms {
 		moved:      l.e.db.Changed(store.Subject{Object: store.ObjectCluster}),
 		loggedIn:   l.e.logins.next(),
 		registered: l.e.clusters.Changed(),
+		lost:       l.e.cfg.Reach.lost(l.id),
 	}
 }
 
@@ -178,8 +179,8 @@ func (l *siteLoop) run(ctx context.Context) {
 		case err != nil:
 			next = l.inTrouble(ctx, err)
 			wake = alarms{loggedIn: wake.loggedIn} // only time helps now, or a person
-		default:
-			wake.loggedIn = nil
+		case wake.lost == nil: // the step may have made a connection
+			wake.lost = l.e.cfg.Reach.lost(l.id)
 		}
 		l.rest(ctx, next, wake)
 	}
@@ -203,6 +204,7 @@ func (l *siteLoop) rest(ctx context.Context, most time.Duration, wake alarms) {
 		case <-wake.recorded:
 		case <-wake.moved:
 		case <-wake.loggedIn:
+		case <-wake.lost:
 		case <-timer.C:
 		}
 		return

@@ -156,6 +156,18 @@ func (r *Reach) stands(site corral.Site) bool {
 	return s != nil && s.Stands()
 }
 
+// lost is closed when the connection that stands to a site has ended; nil if there is none.
+func (r *Reach) lost(id corral.SiteID) <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for key, s := range r.sites {
+		if lost := s.Lost(); key.site == id && lost != nil {
+			return lost
+		}
+	}
+	return nil
+}
+
 // Leave closes the connection to a site that nothing is asked of any more.
 func (r *Reach) Leave(id corral.SiteID) {
 	r.closeAll(func(key reached) bool { return key.site == id })

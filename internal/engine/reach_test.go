@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
@@ -135,6 +136,35 @@ func TestSSHSiteWaitsForLogin(t *testing.T) {
 		}
 	}
 	w.until("the trouble to be over", func() bool { return w.siteNow(locked.ID).Trouble == (corral.SiteTrouble{}) })
+}
+
+// A connection that ends while nothing waits for the site is made again, or the site says why not; neither waits for the
+// next look at an idle site.
+func TestLostConnectionIsNoticedAtOnce(t *testing.T) {
+	t.Parallel()
+	d := gridsitetest.StartSSHD(t)
+	d.Authorize(t, d.NewKey(t, ""))
+	w := newWorld(t)
+	w.cfg.Reach = NewReach(gridsite.SSHOptions{Home: d.Home})
+	t.Cleanup(func() { w.cfg.Reach.Close() })
+	clusters := NewClusters(w.lg, w.db, pool.Config{})
+	t.Cleanup(clusters.Close)
+	runEngine(t, New(w.lg, w.db, clusters, w.cfg))
+	var site corral.Site
+	w.write(func(tx *store.Tx) (err error) {
+		site, err = tx.CreateSite(corral.Site{Name: "idle", Owner: "local", Contact: d.Contact(), Batch: "fork", Root: filepath.Join(w.dir, "idle")})
+		return err
+	})
+	t.Cleanup(func() { w.remove(site.ID) })
+	w.siteIs(site.ID, corral.SiteReady)
+	lost := time.Now()
+	d.Stop()
+	w.until("the trouble", func() bool { return w.siteNow(site.ID).Trouble.Why != "" })
+	if took := time.Since(lost); took > pollNothing/2 {
+		t.Errorf("noticed after %s", took)
+	}
+	d.Start(t)
+	w.until("the end of the trouble", func() bool { return w.siteNow(site.ID).Trouble.Why == "" })
 }
 
 // runEngine runs an engine until the returned function is called or the test ends.

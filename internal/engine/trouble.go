@@ -15,11 +15,8 @@ import (
 
 // Login logs in at a site with the answers of a person. A site that is to be created has no id yet.
 func (e *Engine) Login(ctx context.Context, site corral.Site, ask gridsite.Asker) error {
-	if err := e.cfg.Reach.Login(ctx, site, ask); err != nil {
-		return err
-	}
-	e.logins.ring()
-	return nil
+	defer e.logins.ring() // if it failed, the site is in trouble
+	return e.cfg.Reach.Login(ctx, site, ask)
 }
 
 // A bell wakes those who wait for it.
