@@ -158,7 +158,7 @@ func TestAttachFetches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 9*time.Minute) // of all that this test does
 	t.Cleanup(cancel)
 	t.Cleanup(func() {
 		if err := pool.Stop(ctx); err != nil {

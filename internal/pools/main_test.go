@@ -255,10 +255,10 @@ func (w *world) attempt(c corral.Cluster, hosts, cpus int) (j corral.Job) {
 	return j
 }
 
-// eventually waits for up to a minute. Looking takes a fifth of the time at most: a question to HTCondor is a process.
+// eventually waits for up to three minutes, as long as a slow or busy machine may take. Looking takes a fifth of the time at most: a question to HTCondor is a process.
 func (w *world) eventually(what string, done func() bool) {
 	w.t.Helper()
-	late := time.After(time.Minute)
+	late := time.After(3 * time.Minute)
 	for {
 		from := time.Now()
 		if done() {

@@ -36,15 +36,28 @@ func daemons(dir string) []int {
 	return found
 }
 
-// daemon returns the process of a pool's daemon, 0 if there is none.
+// daemon returns the process of a pool's daemon, 0 if there is none. A daemon's copies of itself, which answer questions or
+// are about to become another daemon, are none.
 func (w *world) daemon(c corral.Cluster, program string) int {
 	for _, pid := range daemons(w.pools.dir(c.ID) + "/") {
-		exe, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
-		if filepath.Base(exe) == program {
+		if runs(strconv.Itoa(pid)) == program && runs(parent(pid)) != program {
 			return pid
 		}
 	}
 	return 0
+}
+
+// runs is the program of a process, "." if it has ended.
+func runs(pid string) string {
+	exe, _ := os.Readlink("/proc/" + pid + "/exe")
+	return filepath.Base(exe)
+}
+
+func parent(pid int) string {
+	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	_, rest, _ := strings.Cut(string(status), "\nPPid:\t")
+	ppid, _, _ := strings.Cut(rest, "\n")
+	return ppid
 }
 
 // glidein starts a real one for an attempt, as a worker process of a pilot does. It ends with the test, or when the
@@ -56,11 +69,11 @@ func (w *world) glidein(c corral.Cluster, j corral.Job, secret string, change fu
 	config := condor.GlideinConfig{
 		Dir: filepath.Join(w.dir, name), Release: release, Name: name,
 		Collector: netip.MustParseAddrPort(c.Collector), Address: netip.MustParseAddr("127.0.0.1"),
-		Cpus: 2, MemoryMiB: 200, Retire: time.Now().Add(50 * time.Second), End: time.Now().Add(time.Minute), Update: 2 * time.Second,
+		Cpus: 2, MemoryMiB: 200, Retire: time.Now().Add(time.Hour), End: time.Now().Add(time.Hour), Update: 2 * time.Second,
 		Attributes: condor.Ad{
 			"CorralCluster": c.Name, "CorralSite": "here", "CorralGlidein": int64(j.Glidein), "CorralAttempt": int64(j.ID),
 			"CorralWorker": j.Tag + "/0", "CorralHost": "node1", "CorralPID": 4711, "CorralCpus": 2, "CorralMemoryMiB": 200,
-			"CorralEnd": time.Now().Add(time.Minute).Unix(), "CorralDraining": false,
+			"CorralEnd": time.Now().Add(time.Hour).Unix(), "CorralDraining": false,
 		},
 	}
 	if change != nil {
@@ -102,7 +115,7 @@ func (w *world) glidein(c corral.Cluster, j corral.Job, secret string, change fu
 		_ = cmd.Process.Signal(syscall.SIGQUIT) // it may have ended
 		select {
 		case <-done:
-		case <-time.After(5 * time.Second): // it waits for a collector that is gone
+		case <-time.After(20 * time.Second): // it waits for a collector that is gone
 		}
 		for _, pid := range daemons(config.Dir + "/") {
 			_ = syscall.Kill(pid, syscall.SIGKILL)

@@ -162,7 +162,7 @@ func TestBusyWorker(t *testing.T) {
 			}
 			w.eventually("two free cpus", func() bool { return is(2, 2, 0) })
 			_, err := w.tools(c).Submit(t.Context(), condor.Submit{Executable: "/bin/sleep", TransferFiles: "YES", Cpus: 1,
-				Procs: []condor.Proc{{Arguments: []string{"40"}}}})
+				Procs: []condor.Proc{{Arguments: []string{"120"}}}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -180,12 +180,15 @@ func TestWorkerThatVanishesGivesItsJobBack(t *testing.T) {
 	r := newRecorder()
 	q.Attach(7, r)
 	q.Submit([]pool.Job{sh(dir, 7, 1, "echo $$ >"+dir+"/pid; exec sleep 300")})
-	eventually(t, "start of the job", func() bool { return len(r.workers(1)) > 0 })
-	for _, name := range []string{"condor_master", "condor_startd", "condor_starter"} {
-		s.killOf(filepath.Join(s.dir, "g"), name)
-	}
+	var pid string
+	eventually(t, "start of the job", func() bool {
+		text, _ := os.ReadFile(filepath.Join(dir, "pid")) // it may not have written it yet
+		pid = strings.TrimSpace(string(text))
+		return pid != "" && len(r.workers(1)) > 0
+	})
+	s.killOf(filepath.Join(s.dir, "g"), "condor_master", "condor_startd", "condor_starter")
 	eventually(t, "end of its process", func() bool {
-		status, err := os.ReadFile("/proc/" + strings.TrimSpace(s.read(dir, "pid")) + "/status")
+		status, err := os.ReadFile("/proc/" + pid + "/status")
 		return err != nil || strings.Contains(string(status), "State:\tZ") // an init may be slow to reap it
 	})
 	eventually(t, "return of the job", func() bool { return r.ended() > 0 })

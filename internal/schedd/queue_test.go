@@ -5,7 +5,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -193,34 +192,55 @@ func (s *site) all(q *Queue, r *recorder, jobs ...pool.Job) {
 	eventually(s, "end of the jobs", func() bool { return r.ended() == len(jobs) })
 }
 
-// kill ends a daemon of the pool at once.
+// kill ends a daemon of the pool at once. One that is just being started is waited for.
 func (s *site) kill(daemon string) {
 	s.Helper()
 	s.killOf(s.pool.Tools().Config, daemon)
 }
 
-// killOf ends the daemon whose configuration is below dir.
-func (s *site) killOf(dir, daemon string) {
+// killOf ends the daemons whose configuration is below dir, all at once: some end by themselves without the others.
+func (s *site) killOf(dir string, daemons ...string) {
 	s.Helper()
-	out, err := exec.Command("pgrep", "-x", daemon).Output()
-	if err != nil {
-		s.Fatal(err)
+	pids := make([]int, len(daemons))
+	for i, daemon := range daemons {
+		eventually(s, daemon, func() bool {
+			pids[i] = daemonOf(dir, daemon)
+			return pids[i] != 0
+		})
 	}
-	for field := range strings.FieldsSeq(string(out)) {
-		environ, err := os.ReadFile("/proc/" + field + "/environ")
-		if err != nil || !strings.Contains(string(environ), "CONDOR_CONFIG="+dir) {
+	for i, pid := range pids {
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			s.Fatalf("killing %s: %v", daemons[i], err)
+		}
+	}
+}
+
+// daemonOf is the process of a daemon whose configuration is below dir, 0 if it does not run. A daemon's copies of itself,
+// which answer questions, are none.
+func daemonOf(dir, daemon string) int {
+	environs, _ := filepath.Glob("/proc/[0-9]*/environ") // never fails
+	for _, name := range environs {
+		environ, err := os.ReadFile(name)
+		proc := filepath.Dir(name)
+		if err != nil || !strings.Contains(string(environ), "CONDOR_CONFIG="+dir) || program(proc) != daemon {
 			continue
 		}
-		pid, err := strconv.Atoi(field)
-		if err != nil {
-			s.Fatal(err)
+		status, _ := os.ReadFile(filepath.Join(proc, "status"))
+		_, rest, _ := strings.Cut(string(status), "\nPPid:\t")
+		if ppid, _, _ := strings.Cut(rest, "\n"); program("/proc/"+ppid) == daemon {
+			continue
 		}
-		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-			s.Fatal(err)
+		if pid, err := strconv.Atoi(filepath.Base(proc)); err == nil {
+			return pid
 		}
-		return
 	}
-	s.Fatalf("no %s runs", daemon)
+	return 0
+}
+
+// program is what a process runs, "." if it has ended.
+func program(proc string) string {
+	exe, _ := os.Readlink(filepath.Join(proc, "exe"))
+	return filepath.Base(exe)
 }
 
 func TestScheddKilledInTheMiddle(t *testing.T) {
@@ -294,7 +314,7 @@ func TestRestartFindsJobsAgain(t *testing.T) {
 	running := slices.DeleteFunc(slices.Clone(jobs), func(j pool.Job) bool { return len(r.workers(j.Seq)) == 0 })
 	t.Logf("%d jobs are over, %d were started", known, len(running))
 
-	q = New(s.lg(), Config{Tools: s.pool.Tools(), Dir: filepath.Join(s.dir, "q"), Claim: 3 * time.Second})
+	q = New(s.lg(), Config{Tools: s.pool.Tools(), Dir: filepath.Join(s.dir, "q"), Claim: 8 * time.Second})
 	t.Cleanup(q.Close)
 	q.Attach(7, r)
 	var loose []pool.Job

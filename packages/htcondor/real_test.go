@@ -227,7 +227,7 @@ func runAs() string {
 
 func soon(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -304,7 +304,7 @@ func startPool(t *testing.T, release string) (*condor.Pool, condor.Account) {
 
 func startWorker(t *testing.T, pool *condor.Pool, owner condor.Account, release string) {
 	t.Helper()
-	token, err := pool.Mint(1, time.Minute)
+	token, err := pool.Mint(1, time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -314,7 +314,7 @@ func startWorker(t *testing.T, pool *condor.Pool, owner condor.Account, release 
 		t.Fatal(err)
 	}
 	config, err := condor.GlideinConfig{Dir: dir, Release: release, Name: "unpacked", Collector: collector, Address: collector.Addr(),
-		Cpus: 1, MemoryMiB: 100, Retire: now.Add(50 * time.Second), End: now.Add(time.Minute), Update: time.Second}.Prepare(token.Secret())
+		Cpus: 1, MemoryMiB: 100, Retire: now.Add(time.Hour), End: now.Add(time.Hour), Update: time.Second}.Prepare(token.Secret())
 	if err != nil {
 		t.Fatal(err)
 	}
