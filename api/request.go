@@ -80,6 +80,11 @@ type LoginPrompt struct {
 	Echo bool   `json:"echo"` // the answer is no secret
 }
 
+// NewForgiveness asks that what failed on nodes of a site counts no more.
+type NewForgiveness struct {
+	Nodes []string `json:"nodes,omitempty"` // by name, with domain or without; none: all
+}
+
 // NewProbe asks what a site is like, and with Network how its workers would be reached.
 type NewProbe struct {
 	Network bool   `json:"network,omitempty"`

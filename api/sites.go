@@ -24,7 +24,7 @@ func (c *Client) Sites(ctx context.Context, f Filter) ([]corral.Site, error) {
 	return list[corral.Site](ctx, c, "/v1/sites", f.query())
 }
 
-// Site returns the site with the name or id ref. A DELETED site is found by its id only.
+// Site returns the site with the name or id ref: where no site has the name any more, the DELETED one that had it last.
 func (c *Client) Site(ctx context.Context, ref string) (corral.Site, error) {
 	return get[corral.Site](ctx, c, sitePath(ref), nil)
 }
@@ -59,6 +59,12 @@ func (c *Client) RemoveSite(ctx context.Context, ref string, force bool) (corral
 // reach workers there. Each takes some seconds, or as long as the site's queue, up to a minute.
 func (c *Client) ProbeSite(ctx context.Context, ref string, n NewProbe) (Probe, error) {
 	return create[Probe](ctx, c, sitePath(ref)+"/probe", "", n)
+}
+
+// ForgiveNodes has attempts avoid these nodes of the site no more, or none if none is named, and what failed on them so far
+// count no more. Repeating it is harmless.
+func (c *Client) ForgiveNodes(ctx context.Context, ref string, nodes ...string) (corral.Site, error) {
+	return create[corral.Site](ctx, c, sitePath(ref)+"/forgive", "", NewForgiveness{Nodes: nodes})
 }
 
 // SiteHistory returns what happened to the site and to its setup and cleanup jobs, oldest first.

@@ -108,7 +108,7 @@ func candidates(ctx context.Context, l *line, last string) (found []string) {
 // argumentsOf returns what the command at the end of the line may take as an argument.
 func argumentsOf(ctx context.Context, l *line) []string {
 	c := l.path[len(l.path)-1]
-	kind := strings.TrimSuffix(c.ArgsUsage, "…")
+	kind, _, _ := strings.Cut(strings.TrimSuffix(c.ArgsUsage, "…"), " [")
 	switch {
 	case strings.Contains(kind, "|"):
 		return strings.Split(kind, "|")
@@ -168,7 +168,7 @@ func namesOf(ctx context.Context, cl *api.Client, kind string) (found []string) 
 		for _, g := range glideins {
 			found = append(found, strconv.FormatInt(int64(g.ID), 10))
 		}
-	case "RUN", "RUN [TASK]":
+	case "RUN":
 		runs, _ := cl.Runs(ctx, api.Filter{})
 		for _, r := range runs {
 			found = append(found, strconv.FormatInt(int64(r.ID), 10))

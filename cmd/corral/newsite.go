@@ -244,7 +244,7 @@ func setSite(c *cli.Context, p *printer) error {
 	if err != nil {
 		return err
 	}
-	return show(p, s, siteTable)
+	return showSite(p, s)
 }
 
 // siteChange is what the flags say, of those that were given.

@@ -30,7 +30,7 @@ func siteCommand(p *printer) *cli.Command {
 				if err != nil {
 					return err
 				}
-				return show(p, s, siteTable)
+				return showSite(p, s)
 			}),
 			siteVerb("history", "what happened to a site, and when", "corral site history local", func(c *cli.Context, cl *api.Client, ref string) error {
 				entries, err := cl.SiteHistory(c.Context, ref)
@@ -47,6 +47,12 @@ func siteCommand(p *printer) *cli.Command {
 				return list(p, waits, waitsTable)
 			}),
 			probeSiteCommand(p),
+			{
+				Name: "forgive", Usage: "have attempts avoid nodes of a site no more", ArgsUsage: "SITE [NODE]…",
+				Description: explained("A node on which one attempt after the other failed is avoided for a day, where the batch system can do that; `site show` lists those. What failed so far on the nodes that are named, or on all, is forgotten. Attempts that wait in the queue already keep off them still.",
+					"corral site forgive hpc node17\ncorral site forgive hpc"),
+				Action: func(c *cli.Context) error { return forgiveNodes(c, p) },
+			},
 			{
 				Name: "remove", Usage: "remove a site: its glideins, what we put there, its record", ArgsUsage: "SITE",
 				Description: explained("", "corral site remove here --wait --timeout 5m"),
@@ -100,6 +106,41 @@ func listSites(c *cli.Context, p *printer) error {
 		return err
 	}
 	return list(p, sites, siteTable)
+}
+
+func forgiveNodes(c *cli.Context, p *printer) error {
+	if c.NArg() == 0 {
+		return corral.Errorf(corral.Invalid, "want SITE [NODE]…, got no arguments; see `%s --help`", c.Command.HelpName)
+	}
+	cl, err := connect(c)
+	if err != nil {
+		return err
+	}
+	s, err := cl.ForgiveNodes(c.Context, c.Args().First(), c.Args().Tail()...)
+	if err != nil {
+		return err
+	}
+	return showSite(p, s)
+}
+
+// showSite prints a site, and for people below it the nodes that the next attempts avoid.
+func showSite(p *printer, s corral.Site) error {
+	if err := show(p, s, siteTable); err != nil || !p.forPeople() || len(s.Avoided) == 0 {
+		return err
+	}
+	fmt.Fprintln(p.out)
+	return list(p, s.Avoided, avoidedTable)
+}
+
+var avoidedTable = listing[corral.BadNode]{
+	id: func(b corral.BadNode) string { return b.Node },
+	columns: []column[corral.BadNode]{
+		{"avoided node", func(b corral.BadNode) any { return b.Node }},
+		{"attempts", func(b corral.BadNode) any { return b.Attempts }},
+		{"since", func(b corral.BadNode) any { return when(b.Since) }},
+		{"until", func(b corral.BadNode) any { return when(b.Until) }},
+		{"reason", func(b corral.BadNode) any { return b.Why }},
+	},
 }
 
 func removeSite(c *cli.Context, p *printer) error {

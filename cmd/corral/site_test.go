@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -79,5 +80,31 @@ func TestReadAll(t *testing.T) {
 	}
 	if _, err := readAll(long, nil); err == nil || !strings.Contains(err.Error(), "is longer than 1048576 bytes") {
 		t.Errorf("readAll of a long file: %v", err)
+	}
+}
+
+// Below a site stand the nodes that its next attempts avoid, for people only.
+func TestShowSite(t *testing.T) {
+	t.Parallel()
+	at := func(hour int) time.Time { return time.Date(2026, 1, 2, hour, 4, 0, 0, time.Local) }
+	site := corral.Site{ID: 2, Name: "hpc", State: corral.SiteReady, Avoided: []corral.BadNode{
+		{Node: "node17", Attempts: 3, Why: "disk of /scratch: full", Last: at(5), Since: at(5), Until: at(27)},
+	}}
+	for _, tt := range []struct {
+		format string
+		quiet  bool
+		want   string
+	}{
+		{formTable, false, "\n\nAVOIDED NODE  ATTEMPTS  SINCE             UNTIL             REASON\n" +
+			"node17               3  2026-01-02 05:04  2026-01-03 03:04  disk of /scratch: full\n"},
+		{formTable, true, "hpc\n"},
+		{formYAML, false, "\navoided_nodes:\n- node: node17\n  attempts: 3\n  reason: \"disk of /scratch: full\"\n"},
+	} {
+		var c console
+		p := c.printer(tt.format)
+		p.quiet = tt.quiet
+		if err := showSite(p, site); err != nil || !strings.Contains(c.out.String(), tt.want) {
+			t.Errorf("%s, quiet %t: %v\n%s\nwithout\n%s", tt.format, tt.quiet, err, &c.out, tt.want)
+		}
 	}
 }

@@ -20,8 +20,8 @@ func SetUp(ctx context.Context, cl *api.Client) (corral.Site, error) {
 	if err := unlessThere(err); err != nil {
 		return corral.Site{}, fmt.Errorf("making cluster %s: %w", Cluster, err)
 	}
-	_, err = cl.Site(ctx, Site)
-	if corral.KindOf(err) == corral.NotFound {
+	site, err := cl.Site(ctx, Site)
+	if corral.KindOf(err) == corral.NotFound || site.State == corral.SiteDeleted {
 		_, err = cl.CreateSite(ctx, api.NewSite{Name: Site, Contact: "local:", Batch: "fork"}, "")
 	}
 	if err := unlessThere(err); err != nil {

@@ -54,7 +54,7 @@ func (s *Server) history(c echo.Context, find func(*store.Tx) ([]subject, error)
 
 func (s *Server) siteHistory(c echo.Context) error {
 	return s.history(c, func(tx *store.Tx) ([]subject, error) {
-		site, err := theSite(c, tx)
+		site, err := siteOnRecord(c, tx)
 		if err != nil {
 			return nil, err
 		}
@@ -102,7 +102,7 @@ func (s *Server) timeline(c echo.Context, find func(*store.Tx) ([]corral.Job, er
 
 func (s *Server) siteTimeline(c echo.Context) error {
 	return s.timeline(c, func(tx *store.Tx) ([]corral.Job, error) {
-		site, err := theSite(c, tx)
+		site, err := siteOnRecord(c, tx)
 		if err != nil {
 			return nil, err
 		}

@@ -234,7 +234,10 @@ func (s *Server) setSite(c echo.Context) error {
 			if err := tx.Log(store.ObjectSite, int64(site.ID), "set", strings.Join(said, ", ")); err != nil {
 				return site, err
 			}
-			return tx.Site(site.ID)
+			if site, err = tx.Site(site.ID); err != nil {
+				return site, err
+			}
+			return withAvoided(tx, site)
 		})
 	})
 }

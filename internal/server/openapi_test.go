@@ -72,7 +72,7 @@ var schemas = map[string]any{
 	"WaitStats": corral.WaitStats{}, "WaitStatsList": api.List[corral.WaitStats]{}, "Quantile": corral.Quantile{},
 	"NewLogin": api.NewLogin{}, "Login": api.Login{}, "LoginQuestion": api.LoginQuestion{}, "LoginPrompt": api.LoginPrompt{},
 	"SetSite": api.SetSite{}, "Site": corral.Site{}, "Platform": corral.Platform{}, "SiteLimits": corral.SiteLimits{},
-	"SiteFacts": corral.SiteFacts{}, "SiteQueue": corral.SiteQueue{}, "SiteTrouble": corral.SiteTrouble{}, "SiteList": api.List[corral.Site]{},
+	"SiteFacts": corral.SiteFacts{}, "SiteQueue": corral.SiteQueue{}, "SiteTrouble": corral.SiteTrouble{}, "BadNode": corral.BadNode{}, "NewForgiveness": api.NewForgiveness{}, "SiteList": api.List[corral.Site]{},
 	"Glidein": corral.Glidein{}, "Policy": resubmit.Policy{}, "GlideinList": api.List[corral.Glidein]{},
 	"Job":     corral.Job{},
 	"Cluster": corral.Cluster{}, "ClusterList": api.List[corral.Cluster]{},

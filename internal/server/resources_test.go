@@ -123,8 +123,8 @@ func TestSiteRemoval(t *testing.T) {
 	if got := must(f.Sites(t.Context(), api.Filter{All: true}))(t); len(got) != 1 || got[0].ID != site.ID {
 		t.Errorf("sites with all: %v", got)
 	}
-	_, err = f.Site(t.Context(), "local")
-	wantKind(t, "name of a deleted site", err, corral.NotFound, "site")
+	_, err = f.RemoveSite(t.Context(), "local", true)
+	wantKind(t, "removed by a name that is free again", err, corral.NotFound, "site")
 	if got := must(f.RemoveSite(t.Context(), "1", true))(t); got.State != corral.SiteDeleted {
 		t.Errorf("removed again: %+v", got)
 	}

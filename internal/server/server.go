@@ -196,6 +196,7 @@ func (s *Server) siteRoutes(v1 *echo.Group) {
 	v1.PATCH("/sites/:site", s.setSite)
 	v1.DELETE("/sites/:site", s.removeSite)
 	v1.POST("/sites/:site/probe", s.probeSite)
+	v1.POST("/sites/:site/forgive", s.forgiveNodes)
 	v1.GET("/sites/:site/history", s.siteHistory)
 	v1.GET("/sites/:site/timeline", s.siteTimeline)
 	v1.GET("/sites/:site/waits", s.siteWaits)

@@ -21,6 +21,11 @@ func (s *Server) listSites(c echo.Context) error {
 	}
 	return read(s, c, func(tx *store.Tx) (api.List[corral.Site], error) {
 		sites, err := tx.Sites(store.Filter{All: f.All, Page: oneMore(f.Page)})
+		for i := range sites {
+			if err == nil {
+				sites[i], err = withAvoided(tx, sites[i])
+			}
+		}
 		return listOf(sites, f.Limit, func(s corral.Site) int64 { return int64(s.ID) }), err
 	})
 }
@@ -71,9 +76,26 @@ func theSite(c echo.Context, tx *store.Tx) (corral.Site, error) {
 	return siteNamed(tx, "site", pathParam(c, "site"))
 }
 
+// siteOnRecord finds the site that the path names for who only looks: where no site has that name any more, the last one
+// that had it.
+func siteOnRecord(c echo.Context, tx *store.Tx) (corral.Site, error) {
+	ref := pathParam(c, "site")
+	if digits.MatchString(ref) {
+		return siteNamed(tx, "site", ref)
+	}
+	site, err := tx.SiteLastNamed(ref)
+	return site, missing("site", err)
+}
+
 func (s *Server) getSite(c echo.Context) error {
 	return answerOrWait(s, c, target[corral.Site]{
-		load:  func(tx *store.Tx) (corral.Site, error) { return theSite(c, tx) },
+		load: func(tx *store.Tx) (corral.Site, error) {
+			site, err := siteOnRecord(c, tx)
+			if err != nil {
+				return site, err
+			}
+			return withAvoided(tx, site)
+		},
 		about: func(s corral.Site) store.Subject { return store.Subject{Object: store.ObjectSite, ID: int64(s.ID)} },
 		until: func(list string) (func(corral.Site) api.Progress, error) {
 			u, err := api.ParseUntil(list, corral.SiteStates)

@@ -18,7 +18,7 @@ func (s *Server) siteWaits(c echo.Context) error {
 		return q.err
 	}
 	return read(s, c, func(tx *store.Tx) (api.List[corral.WaitStats], error) {
-		site, err := theSite(c, tx)
+		site, err := siteOnRecord(c, tx)
 		if err != nil {
 			return api.List[corral.WaitStats]{}, err
 		}

@@ -109,6 +109,12 @@ func (t *Tx) SiteNamed(name string) (corral.Site, error) {
 	return sites.one(t, name, "name = ? and state <> 'DELETED'", name)
 }
 
+// SiteLastNamed returns the site that has the name now, or, if none has it, the DELETED one that was created last of those
+// that had it.
+func (t *Tx) SiteLastNamed(name string) (corral.Site, error) {
+	return sites.one(t, name, "name = ? order by state = 'DELETED', id desc limit 1", name)
+}
+
 // Sites lists sites.
 func (t *Tx) Sites(f Filter) ([]corral.Site, error) {
 	var c conditions
