@@ -12,8 +12,9 @@ import (
 )
 
 const (
-	maxChunk    = 256 << 10        // bytes of a raw frame
-	bulkTimeout = 60 * time.Second // a peer that sends nothing of what it began for so long is gone
+	maxChunk       = 256 << 10        // bytes of a raw frame
+	maxDescription = 2 * maxFrame     // bytes: of a job that fits into a frame, with the list of its files
+	bulkTimeout    = 60 * time.Second // a peer that sends nothing of what it began for so long is gone
 )
 
 // A bulkWriter sends what is written as raw frames. It waits while the peer is behind.
@@ -125,15 +126,16 @@ func tarFile(w *tar.Writer, path, name string) error {
 	return err
 }
 
-// receiveParcel puts what sendParcel sends into a folder that is empty. There is nothing but files in it then.
-func receiveParcel(c *conn, dir string) error {
+// receiveParcel puts what sendParcel sends into a folder that is empty: so many files at most, with a description that may
+// be read into memory.
+func receiveParcel(c *conn, dir string, most int) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
 	from := &bulkReader{c: c}
-	for archive := tar.NewReader(from); ; {
+	for archive := tar.NewReader(from); ; most-- {
 		h, err := archive.Next()
 		if errors.Is(err, io.EOF) {
 			return from.finish()
@@ -141,8 +143,12 @@ func receiveParcel(c *conn, dir string) error {
 		if err != nil {
 			return err
 		}
-		if h.Typeflag != tar.TypeReg {
+		folder, file := filepath.Split(h.Name)
+		switch {
+		case h.Typeflag != tar.TypeReg:
 			return fmt.Errorf("%w: %q in a parcel is no file", errProtocol, h.Name)
+		case most == 0 || folder == "" && h.Size > maxDescription || folder != "" && h.Name != filepath.Base(folder)+"/"+file:
+			return fmt.Errorf("%w: a parcel with more than was asked for", errProtocol)
 		}
 		if err := errors.Join(root.MkdirAll(filepath.Dir(h.Name), 0o700), untarEntry(archive, h, root, h.Name)); err != nil {
 			return err

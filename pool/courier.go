@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -172,7 +173,7 @@ func (l *load) fetch() (err error) {
 		if err := answered(c, typeParcel, nil); err != nil {
 			return err
 		}
-		return receiveParcel(c, l.dir)
+		return receiveParcel(c, l.dir, math.MaxInt)
 	})
 	if err != nil {
 		return err

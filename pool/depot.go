@@ -78,15 +78,24 @@ func (d *Dispatcher) takeIn(c *conn, h *hello, key Key) error {
 		return err
 	}
 	defer unspool(dir)
-	if err := receiveParcel(c, dir); err != nil {
+	if err := receiveParcel(c, dir, filesOf(job)); err != nil {
 		return err
 	}
-	if job, err = d.heldBy(h, key); err != nil { // it may have been given back meanwhile
+	held := func() bool { // it may have been given back meanwhile
+		_, err = d.heldBy(h, key)
+		return err == nil
+	}
+	if !held() {
 		return refuse(err)
 	}
-	results, err := Unpack(dir, job)
-	if err != nil {
-		return err
+	results, trouble, broken := unpack(dir, job, held)
+	switch {
+	case broken != nil:
+		return broken
+	case errors.Is(trouble, errStale):
+		return refuse(err)
+	case Passing(trouble):
+		return refuse(corral.Errorf(corral.Unavailable, "%w", trouble))
 	}
 	m := &message{Type: typeDelivered}
 	for _, r := range results {
@@ -94,6 +103,16 @@ func (d *Dispatcher) takeIn(c *conn, h *hello, key Key) error {
 	}
 	c.send(m)
 	return nil
+}
+
+// filesOf is how many files one task of a job brings back at most.
+func filesOf(job Job) int {
+	const described, printed, recorded = 1, 2, 1
+	most := 0
+	for i := range job.Tasks {
+		most = max(most, len(job.Tasks[i].Outputs))
+	}
+	return described + printed + recorded + most
 }
 
 // SpoolDir is the folder in a run's directory, while there are any, of the parcels on their way: links to the run's files

@@ -213,11 +213,17 @@ var ErrNoResult = errors.New("its executor left no result")
 // Unpack puts into the run's directory what came back in dir for a job, and publishes the outputs of tasks that
 // are done. It returns the results of the tasks that were begun. It can be repeated.
 func Unpack(dir string, job Job) ([]Result, error) {
+	results, _, err := unpack(dir, job, func() bool { return true })
+	return results, err
+}
+
+// unpack is Unpack that publishes for as long as fresh says that it may; trouble is of this side, and has made failures of
+// tasks that are done.
+func unpack(dir string, job Job, fresh func() bool) (results []Result, trouble, err error) {
 	var back parcelResult
 	if err := readJSON(filepath.Join(dir, ParcelResult), &back); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrNoResult, err)
+		return nil, nil, fmt.Errorf("%w: %w", ErrNoResult, err)
 	}
-	var results []Result
 	for i := range job.Tasks {
 		t := &job.Tasks[i]
 		k := slices.IndexFunc(back.Tasks, func(d parcelTask) bool { return d.Result.Index == t.Index && d.Result.Attempt == t.Attempt })
@@ -226,16 +232,17 @@ func Unpack(dir string, job Job) ([]Result, error) {
 		}
 		r := back.Tasks[k].Result
 		r.Key = job.Key()
-		if err := unpackTask(filepath.Join(dir, ParcelOut), job.Dir, t, back.Tasks[k]); err != nil && r.Status == Done {
+		if err := unpackTask(filepath.Join(dir, ParcelOut), job.Dir, t, back.Tasks[k], fresh); err != nil && r.Status == Done {
 			r.Status, r.Reason = Failed, clip(err.Error())
+			trouble = errors.Join(trouble, err)
 		}
 		results = append(results, r)
 	}
-	return results, nil
+	return results, trouble, nil
 }
 
 // unpackTask makes the attempt's directory as a worker would have left it.
-func unpackTask(out, run string, t *Task, done parcelTask) error {
+func unpackTask(out, run string, t *Task, done parcelTask, fresh func() bool) error {
 	if err := checkNames(t); err != nil {
 		return err
 	}
@@ -261,7 +268,7 @@ func unpackTask(out, run string, t *Task, done parcelTask) error {
 	if done.Result.Status != Done {
 		return nil
 	}
-	return d.publish(func() bool { return true })
+	return d.publish(fresh)
 }
 
 // put puts what travelled in dir to its place, a name below base that no link leads out of. What travelled stays

@@ -229,10 +229,14 @@ func heldTrouble(m *message) string {
 		}
 	}
 	for i := range m.Results {
-		switch r := &m.Results[i]; r.Status {
+		r := &m.Results[i]
+		switch r.Status {
 		case Done, Failed, Cut, Cancelled:
 		default:
 			return fmt.Sprintf("unknown status %.40q", r.Status)
+		}
+		if max(len(r.Reason), len(r.Signal), len(r.Worker)) > 4*maxReasonLen {
+			return "a result of too many words"
 		}
 	}
 	return ""

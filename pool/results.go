@@ -14,6 +14,7 @@ func (d *Dispatcher) takeResults(m *member, s *session, reports []report) {
 	var drop []int64
 	for i := range reports {
 		r := &reports[i]
+		r.Worker = m.id // whatever it says
 		e, ok := d.settleLocked(m, r, now)
 		f := d.feeds[r.Key.Run]
 		switch {
