@@ -16,16 +16,14 @@ func (l *siteLoop) avoid(ctx context.Context, site corral.Site, job corral.Job, 
 	if job.Kind != corral.PilotJob {
 		return nil
 	}
-	now := time.Now().UTC()
-	var losing []corral.Job
+	var bad []corral.BadNode
 	err := l.e.db.View(ctx, func(tx *store.Tx) (err error) {
-		losing, err = tx.LosingJobs(site.ID, now.Add(-corral.AvoidFor))
+		bad, err = tx.BadNodes(site, job.Queue, spec.Hosts)
 		return err
 	})
 	if err != nil {
 		return fmt.Errorf("looking for bad nodes of site %s: %w", site.Name, err)
 	}
-	bad := corral.BadNodes(losing, l.worked, site.Nodes(job.Queue), spec.Hosts, now)
 	if len(bad) == 0 {
 		return nil
 	}
@@ -50,12 +48,13 @@ func (l *siteLoop) submitJob(ctx context.Context, job corral.Job, spec gridsite.
 	return batch.Submit(ctx, spec)
 }
 
-// noteHosts remembers on which hosts workers have come to life. A later corrald has it from no record, and may avoid a
-// node that was mended until that is a day old.
-func (l *siteLoop) noteHosts(workers []corral.Worker) {
+// newHosts returns on which hosts workers have come to life since that was recorded last.
+func (l *siteLoop) newHosts(workers []corral.Worker) map[string]time.Time {
+	hosts := map[string]time.Time{}
 	for _, w := range workers {
-		if w.RegisteredAt.After(l.worked[w.Host]) {
-			l.worked[w.Host] = w.RegisteredAt
+		if w.RegisteredAt.After(l.worked[w.Host]) && w.RegisteredAt.After(hosts[w.Host]) {
+			hosts[w.Host] = w.RegisteredAt
 		}
 	}
+	return hosts
 }

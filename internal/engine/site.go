@@ -34,7 +34,7 @@ type siteLoop struct {
 	missing      map[string]time.Time       // :: tag → since when the site has not known it
 	stuck        map[string]retry           // :: tag of a job that does not end → when it is asked to again
 	pruned       map[string]time.Time       // :: the site's id of a job that came in twice → when it was cancelled last
-	worked       map[string]time.Time       // :: host → when a worker registered from it last
+	worked       map[string]time.Time       // :: host → when a worker registered from it last, as is recorded
 	hopeless     map[corral.JobID]time.Time // :: attempt that waits → since when the site has said that it never starts
 	told         map[corral.JobID]bool      // attempts whose dispatcher was asked to drain them
 	reports      map[string]order.Report    // :: tag → what an ended job said, until that is recorded
@@ -349,22 +349,23 @@ func (l *siteLoop) drop(j corral.Job) {
 	delete(l.placed, j.ID)
 }
 
-// noteWorkers records how many workers of each attempt are registered, where it is more than ever.
+// noteWorkers records how many workers of each attempt are registered, where it is more than ever, and on which hosts some
+// came to life.
 func (l *siteLoop) noteWorkers(ctx context.Context, glideins []corral.Glidein, live []corral.Job) error {
 	registered := l.e.clusters.registered(glideins)
 	for _, j := range live {
-		l.noteHosts(registered[j.ID])
-		n := len(registered[j.ID])
-		if j.Kind != corral.PilotJob || n <= j.Workers {
+		n, hosts := len(registered[j.ID]), l.newHosts(registered[j.ID])
+		if j.Kind != corral.PilotJob || n <= j.Workers && len(hosts) == 0 {
 			continue
 		}
 		err := l.write(ctx, func(tx *store.Tx) error {
 			_, err := tx.NoteWorkers(j.ID, n)
-			return err
+			return errors.Join(err, tx.NoteHosts(l.id, hosts))
 		})
 		if err != nil {
 			return fmt.Errorf("recording workers of %s: %w", j.Name(), err)
 		}
+		maps.Copy(l.worked, hosts)
 	}
 	return nil
 }
