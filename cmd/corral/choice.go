@@ -29,10 +29,11 @@ func chosen[T ~int64](c *cli.Context, noun string) (which choice[T], err error) 
 // countDown returns a function that says how much of d is left, never 0; it is 0 (no limit) always if d
 // is.
 func countDown(d time.Duration) func() time.Duration {
-	end := time.Now().Add(d)
+	var end time.Time
 	return func() time.Duration {
-		if d == 0 {
-			return 0
+		if d == 0 || end.IsZero() { // who waits first has all of it, and says so
+			end = time.Now().Add(d)
+			return d
 		}
 		return max(time.Millisecond, time.Until(end))
 	}

@@ -112,10 +112,16 @@ func TestCountDown(t *testing.T) {
 	if left := countDown(0)(); left != 0 {
 		t.Errorf("without a limit %s are left, want 0", left)
 	}
-	if left := countDown(time.Hour)(); left <= 59*time.Minute || left > time.Hour {
+	hour := countDown(time.Hour)
+	if left := hour(); left != time.Hour { // "not workers, after 1h0m0s" is what people then read
 		t.Errorf("of an hour %s are left at once", left)
 	}
-	if left := countDown(time.Nanosecond)(); left <= 0 || left > time.Millisecond {
+	if left := hour(); left <= 50*time.Minute || left >= time.Hour {
+		t.Errorf("of an hour %s are left after that", left)
+	}
+	over := countDown(time.Nanosecond)
+	over()
+	if left := over(); left <= 0 || left > time.Millisecond {
 		t.Errorf("when the time is over %s are left, want a little: 0 is no limit", left)
 	}
 }
