@@ -238,16 +238,6 @@ func (t *Tx) AttemptsOverSince(site corral.SiteID, since time.Time) ([]corral.Jo
 	return jobs.list(t, c)
 }
 
-// LosingJobs lists a site's attempts that lost hosts and have changed since then, the last to change first, a thousand at
-// most.
-func (t *Tx) LosingJobs(site corral.SiteID, since time.Time) ([]corral.Job, error) {
-	c := conditions{order: "updated_at_ms desc", limit: 1000}
-	c.add("lost is not null")
-	c.add("site_id = ?", site)
-	c.add("updated_at_ms >= ?", at(&since))
-	return jobs.list(t, c)
-}
-
 // LoseHost records that a live attempt goes on without one of its hosts. What is known already may be said again.
 func (t *Tx) LoseHost(id corral.JobID, l corral.LostHost) (corral.Job, error) {
 	before, err := t.Job(id)
