@@ -1,6 +1,7 @@
 package gridsitetest
 
 import (
+	"errors"
 	"strings"
 	"time"
 
@@ -20,6 +21,10 @@ func cancelQueued(s *site) {
 	s.submitSpec(spec)
 	if job := s.poll("job")["job"]; s.Held != "" && (job.Phase != gridsite.Queued || !job.StartedAt.IsZero()) {
 		s.Errorf("polled %+v, want it queued", job)
+	}
+	var no *gridsite.Refused
+	if err := s.batch.Forget(s.Context(), s.full("job")); !errors.As(err, &no) {
+		s.Errorf("Forget of a job that waits: %v, want it refused", err)
 	}
 	s.cancel("job", time.Minute)
 	s.expectCancelled("job")
