@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/disk"
 )
 
 // couriers are the connections over which a worker carries files, one for each job at a time.
@@ -108,7 +109,7 @@ func sweepLoads(scratch string) {
 	entries, _ := os.ReadDir(scratch) // without one there is nothing
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), loadPrefix) {
-			_ = os.RemoveAll(filepath.Join(scratch, e.Name()))
+			_ = disk.RemoveAll(filepath.Join(scratch, e.Name()))
 		}
 	}
 }
@@ -135,7 +136,7 @@ func (w *worker) carryJob(k *work) {
 	w.mu.Unlock()
 	l := &load{w: w, ctx: ctx, key: k.job.Key()}
 	err := l.fetch()
-	defer os.RemoveAll(l.dir)
+	defer func() { _ = disk.RemoveAll(l.dir) }() // what stays goes with the scratch
 	switch {
 	case err == nil:
 		w.runTasks(k, &l.job, l.deliver)

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+
+	"github.com/corral-pilot/corral/internal/disk"
 )
 
 // A scratch lends directories for temporary files, an empty one to each task that runs: what a task
@@ -31,7 +33,7 @@ func (s *scratch) take() string {
 	}
 	s.made++
 	dir := filepath.Join(s.base, strconv.Itoa(s.made))
-	if err := os.RemoveAll(dir); err != nil { // of an instance that died
+	if err := disk.RemoveAll(dir); err != nil { // of an instance that died
 		return ""
 	}
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -62,7 +64,7 @@ func empty(dir string) error {
 		return err
 	}
 	for _, name := range names {
-		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
+		if err := disk.RemoveAll(filepath.Join(dir, name)); err != nil {
 			return err
 		}
 	}

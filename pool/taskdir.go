@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/corral-pilot/corral/internal/disk"
 )
 
 // Names in a run's directory and in an attempt's.
@@ -83,7 +85,7 @@ func (d taskDir) make() error {
 		}
 		err = syscall.Mkdir(d.path, 0o777)
 	case syscall.EEXIST:
-		if err := os.RemoveAll(d.path); err != nil {
+		if err := disk.RemoveAll(d.path); err != nil {
 			return err
 		}
 		err = syscall.Mkdir(d.path, 0o777)
@@ -210,13 +212,33 @@ func (d taskDir) move(name string) error {
 			return err
 		}
 	case syscall.ENOTEMPTY, syscall.EEXIST, syscall.EISDIR, syscall.ENOTDIR: // directories are not replaced by renaming
-		if err := os.RemoveAll(to); err != nil {
+		if err := disk.RemoveAll(to); err != nil {
 			return err
 		}
+	case syscall.EACCES:
+		mode, ok := unlock(from)
+		if !ok {
+			return err
+		}
+		if err := d.move(name); err != nil {
+			return err
+		}
+		return syscall.Chmod(to, mode)
 	default:
 		return err
 	}
 	return syscall.Rename(from, to)
+}
+
+// unlock makes a directory writable that its task made read-only, and returns the mode that it had: as it was, nobody but
+// root could give it another parent.
+func unlock(dir string) (mode uint32, ok bool) {
+	var st syscall.Stat_t
+	if syscall.Lstat(dir, &st) != nil || st.Mode&syscall.S_IFMT != syscall.S_IFDIR || st.Mode&0o200 != 0 {
+		return 0, false
+	}
+	mode = st.Mode & 0o7777
+	return mode, syscall.Chmod(dir, mode|0o200) == nil
 }
 
 // write writes a small file of ours into the directory, in place of what has its name there.

@@ -43,7 +43,7 @@ var edges = map[string]map[string]string{
 	"internal/runas": {root: "error kinds"},
 	"internal/store": {root: "what it stores", "resubmit": "a policy is stored in columns of its own"},
 	"packages":       {root: "platforms, error kinds"},
-	"pool":           {root: "worker and run ids", "broker": "dials a pilot back", "broker/relay": "one way in"},
+	"pool":           {root: "worker and run ids", "broker": "dials a pilot back", "broker/relay": "one way in", "internal/disk": "removes what tasks leave"},
 	"workflow":       {root: "error kinds, seconds", "dag": "a workflow is a graph of tasks"},
 
 	"examples/lambda":          {"dag": "makes a workflow", "workflow": "makes a workflow"},

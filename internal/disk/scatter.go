@@ -1,4 +1,4 @@
-// Package disk tells file systems what they cannot know about the files that we make.
+// Package disk knows what file systems make of many files, and of those that tasks leave.
 package disk
 
 import (

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/disk"
 	"github.com/corral-pilot/corral/pool"
 )
 
@@ -108,7 +109,7 @@ func (l layout) remove() error {
 		names = append(names, filepath.Base(path))
 	}
 	for _, name := range append(names, markerFile) {
-		if err := removeAll(l.path(name)); err != nil {
+		if err := disk.RemoveAll(l.path(name)); err != nil {
 			return fmt.Errorf("removing the run's directory: %w", err)
 		}
 	}
@@ -119,21 +120,6 @@ func (l layout) remove() error {
 // escapeGlob makes a path match only itself.
 func escapeGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
-}
-
-// removeAll is os.RemoveAll that also removes directories which a task made read-only.
-func removeAll(path string) error {
-	err := os.RemoveAll(path)
-	if !errors.Is(err, fs.ErrPermission) {
-		return err
-	}
-	_ = filepath.WalkDir(path, func(at string, d fs.DirEntry, err error) error {
-		if d != nil && d.IsDir() {
-			return os.Chmod(at, 0o700)
-		}
-		return err
-	})
-	return os.RemoveAll(path)
 }
 
 // A link is one of the workflow's own inputs: its name below D/data, and the file it stands for.
