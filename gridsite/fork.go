@@ -177,7 +177,7 @@ func (f *Fork) run(ctx context.Context, script string, stdin io.Reader, args ...
 
 // lastLine is the last line of what a command said on stderr: its own words for what went wrong.
 func lastLine(b []byte) string {
-	text := strings.TrimSpace(string(b))
+	text := strings.TrimSpace(printable(string(b)))
 	return text[strings.LastIndexByte(text, '\n')+1:]
 }
 
@@ -195,7 +195,7 @@ func refusal(stderr []byte) *Refused {
 func lineWith(stderr []byte, word string) string {
 	for line := range strings.Lines(string(stderr)) {
 		if strings.Contains(line, word) {
-			return strings.TrimSpace(line)
+			return strings.TrimSpace(printable(line))
 		}
 	}
 	return ""

@@ -218,7 +218,7 @@ func slurmRefusal(stderr []byte) *Refused {
 		}
 	}
 	var words []string
-	for line := range strings.Lines(string(stderr)) {
+	for line := range strings.Lines(printable(string(stderr))) {
 		line = strings.TrimSpace(line)
 		for _, prefix := range []string{"sbatch: ", "error: ", "Batch job submission failed: ", "allocation failure: "} {
 			line = strings.TrimPrefix(line, prefix)

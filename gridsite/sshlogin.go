@@ -193,7 +193,7 @@ func (k *keyring) explain(err error) error {
 	return e
 }
 
-// printable is text of a host's without what a terminal would obey.
+// printable is text of a site's without what a terminal would obey.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\n' && r != '\t' {

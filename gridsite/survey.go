@@ -105,7 +105,7 @@ func (s sections) of(name string) (string, error) {
 const maxSaid = 300
 
 func oneLine(s string) string {
-	s = strings.Join(strings.Fields(s), " ")
+	s = strings.Join(strings.Fields(printable(s)), " ")
 	if len(s) > maxSaid {
 		s = strings.ToValidUTF8(s[:maxSaid], "") + "…"
 	}
