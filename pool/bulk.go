@@ -34,10 +34,10 @@ func (b bulkWriter) Write(p []byte) (int, error) {
 // Close sends the frame that ends the others.
 func (b bulkWriter) Close() error { return b.c.sendBulk(nil) }
 
-// sendBulk queues a raw frame as soon as little waits to be written.
+// sendBulk queues a raw frame as soon as little waits to be written: memory is for many couriers.
 func (c *conn) sendBulk(body []byte) error {
 	c.mu.Lock()
-	for len(c.out) > maxBatch && !c.closing {
+	for len(c.out) > maxChunk && !c.closing {
 		c.room.Wait()
 	}
 	closing := c.closing

@@ -13,7 +13,8 @@ import (
 )
 
 const (
-	writeTimeout  = 30 * time.Second // a peer that reads nothing for so long is gone
+	writeTimeout  = 30 * time.Second // a peer that does not read a writePiece for so long is gone
+	writePiece    = 64 << 10         // bytes: at 2 KiB/s a slow way with many connections is still one
 	finishTimeout = 2 * time.Second  // to read the last words
 	maxUnsent     = 64 << 20         // bytes; a peer this far behind is cut off
 )
@@ -125,8 +126,7 @@ func (c *conn) write() {
 		c.mu.Unlock()
 		c.room.Broadcast()
 		if len(batch) > 0 {
-			_ = c.nc.SetWriteDeadline(time.Now().Add(patience(closing)))
-			if _, err := c.nc.Write(batch); err != nil {
+			if err := c.writeOut(batch); err != nil {
 				c.shut()
 				return
 			}
@@ -141,10 +141,30 @@ func (c *conn) write() {
 	}
 }
 
-// shut makes later sends do nothing and tells the writing goroutine to end.
+// writeOut writes a batch, each piece of which may take its time.
+func (c *conn) writeOut(batch []byte) error {
+	for len(batch) > 0 {
+		c.mu.Lock()
+		if !c.closing { // else what is left has its time
+			_ = c.nc.SetWriteDeadline(time.Now().Add(writeTimeout))
+		}
+		c.mu.Unlock()
+		n, err := c.nc.Write(batch[:min(len(batch), writePiece)])
+		if err != nil {
+			return err
+		}
+		batch = batch[n:]
+	}
+	return nil
+}
+
+// shut makes later sends do nothing and tells the writing goroutine to end, before long.
 func (c *conn) shut() {
 	c.mu.Lock()
-	c.closing = true
+	if !c.closing {
+		c.closing = true
+		_ = c.nc.SetWriteDeadline(time.Now().Add(finishTimeout))
+	}
 	c.mu.Unlock()
 	c.room.Broadcast()
 	c.rouse()
@@ -159,15 +179,7 @@ func (c *conn) close() {
 // finish writes out what was sent, ends the connection and waits for its goroutine.
 func (c *conn) finish() {
 	c.shut()
-	_ = c.nc.SetWriteDeadline(time.Now().Add(finishTimeout)) // of a write that is under way
 	<-c.done
-}
-
-func patience(closing bool) time.Duration {
-	if closing {
-		return finishTimeout
-	}
-	return writeTimeout
 }
 
 // encodeAssign returns assign frames for jobs, in order, none larger than it must be, and the jobs
