@@ -1,7 +1,6 @@
 package pools
 
 import (
-	"syscall"
 	"testing"
 	"time"
 
@@ -21,11 +20,8 @@ func TestKilledDaemonsComeBack(t *testing.T) {
 			w.glidein(c, j, secret, nil)
 			w.eventually("a worker", func() bool { return len(w.pools.Workers(c.ID)) == 1 })
 
-			killed := w.daemon(c, program)
 			from := time.Now()
-			if err := syscall.Kill(killed, syscall.SIGKILL); err != nil {
-				t.Fatal(err)
-			}
+			killed := w.kill(c, program)[0]
 			w.eventually(program+" again", func() bool {
 				again := w.daemon(c, program)
 				return again != 0 && again != killed

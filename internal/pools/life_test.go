@@ -36,9 +36,7 @@ func TestPoolOutlivesCorrald(t *testing.T) {
 	}
 
 	w.endRun()
-	if err := syscall.Kill(master, syscall.SIGKILL); err != nil { // or the machine was started again
-		t.Fatal(err)
-	}
+	w.kill(c, "condor_master")                                        // or the machine was started again
 	if err := os.Remove(w.pools.dir(c.ID) + "/release"); err != nil { // and what it led to was cleaned away
 		t.Fatal(err)
 	}
@@ -87,7 +85,7 @@ func TestStepsMayBeRepeated(t *testing.T) {
 	w.endRun()
 	w.write(func(tx *store.Tx) error { return force(tx, c.ID) })
 	for _, pid := range daemons(w.dir) {
-		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		if err := kill(pid); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -285,12 +283,7 @@ func TestRemovalEndsDAGMan(t *testing.T) {
 	}
 	w.eventually("DAGMan", func() bool { return w.daemon(c, "condor_dagman") != 0 })
 	// Its schedd is killed, so that nobody ends it in order.
-	if err := syscall.Kill(w.daemon(c, "condor_master"), syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Kill(w.daemon(c, "condor_schedd"), syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	w.kill(c, "condor_master", "condor_schedd")
 	w.write(func(tx *store.Tx) error { return force(tx, c.ID) })
 	w.await(c.ID, corral.ClusterDeleted)
 }

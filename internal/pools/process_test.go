@@ -17,7 +17,8 @@ import (
 	"github.com/corral-pilot/corral/condor"
 )
 
-// daemons returns the processes of HTCondor, zombies left out, whose CONDOR_CONFIG begins with dir.
+// daemons returns the processes of HTCondor, zombies left out, whose CONDOR_CONFIG begins with dir. Commands that a keeper
+// runs, which may be just asking how the pool is, are none.
 func daemons(dir string) []int {
 	var found []int
 	environs, _ := filepath.Glob("/proc/[0-9]*/environ")
@@ -31,6 +32,9 @@ func daemons(dir string) []int {
 			continue
 		}
 		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(name)))
+		if filepath.Base(exe) != "condor_master" && parent(pid) == strconv.Itoa(os.Getpid()) {
+			continue
+		}
 		found = append(found, pid)
 	}
 	return found
@@ -45,6 +49,30 @@ func (w *world) daemon(c corral.Cluster, program string) int {
 		}
 	}
 	return 0
+}
+
+// kill ends daemons of a pool at once, all of which it finds before: they may end without one another.
+func (w *world) kill(c corral.Cluster, programs ...string) (pids []int) {
+	w.t.Helper()
+	for _, program := range programs {
+		var pid int
+		w.eventually(program, func() bool { pid = w.daemon(c, program); return pid != 0 })
+		pids = append(pids, pid)
+	}
+	for i, pid := range pids {
+		if err := kill(pid); err != nil {
+			w.t.Fatalf("killing %s: %v", programs[i], err)
+		}
+	}
+	return pids
+}
+
+// kill does nothing to a process that has ended.
+func kill(pid int) error {
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != syscall.ESRCH {
+		return err
+	}
+	return nil
 }
 
 // runs is the program of a process, "." if it has ended.

@@ -209,7 +209,7 @@ func (s *site) killOf(dir string, daemons ...string) {
 		})
 	}
 	for i, pid := range pids {
-		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && err != syscall.ESRCH { // it may just have ended
 			s.Fatalf("killing %s: %v", daemons[i], err)
 		}
 	}
