@@ -110,7 +110,7 @@ func (s *SSH) Run(ctx context.Context, cmd Command) (Result, error) {
 		ended <- outcome{res, err}
 	}()
 	shell := time.AfterFunc(s.timing.dial, func() {
-		if !e.stderr.hasBegun() {
+		if !e.hasBegun() {
 			e.fail(noShell(s.timing.dial))
 		}
 	})

@@ -25,3 +25,13 @@ func TestSSHGreetingWithoutNewline(t *testing.T) {
 		t.Errorf("the stream said %q, %v", said, err)
 	}
 }
+
+// A profile that wants to hear of no errors takes the command's from us, but not the command.
+func TestSSHLoginShellWithoutStderr(t *testing.T) {
+	t.Parallel()
+	conn := startSSHD(t, `ForceCommand exec 2>/dev/null; eval "$SSH_ORIGINAL_COMMAND"`).open()
+	res, err := conn.Run(t.Context(), gridsite.Command{Argv: []string{"sh", "-c", "echo out; exit 3"}})
+	if err != nil || res.Exit != 3 || string(res.Stdout) != "out\n" {
+		t.Errorf("Run = %d %q, %v", res.Exit, res.Stdout, err)
+	}
+}

@@ -50,9 +50,8 @@ func (e *execution) perform(line string, stdin io.Reader) (Result, error) {
 	if !ended {
 		return Result{}, errLost
 	}
-	stdout, _ := e.stdout.content()
-	stderr, began := e.stderr.content()
-	if !began {
+	stdout, stderr := e.stdout.content(), e.stderr.content()
+	if !e.hasBegun() {
 		return Result{}, corral.Errorf(corral.Unavailable, "the login shell ended, with exit status %d, before the command began: %s",
 			status, lastLine(append(stdout, stderr...)))
 	}
@@ -79,6 +78,9 @@ func (e *execution) linger(copies *sync.WaitGroup) {
 		}
 	}
 }
+
+// hasBegun reports whether the command has: one mark is enough, since a profile may have sent the other stream elsewhere.
+func (e *execution) hasBegun() bool { return e.stdout.hasBegun() || e.stderr.hasBegun() }
 
 // printed is how much of the command's output is there.
 func (e *execution) printed() int { return e.stdout.len() + e.stderr.len() }
@@ -206,11 +208,11 @@ func (m *marked) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// content is what was written so far, with whether the line was there.
-func (m *marked) content() ([]byte, bool) {
+// content is what was written so far.
+func (m *marked) content() []byte {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return bytes.Clone(m.data.Bytes()), m.hasBegun()
+	return bytes.Clone(m.data.Bytes())
 }
 
 func (m *marked) len() int {
