@@ -33,8 +33,8 @@ func TestSiteWithoutSharedFiles(t *testing.T) {
 	root := u.dir + "/far"
 	u.must("up")
 	u.must("site", "create", "far", "--contact", sshd.Contact(), "--batch", "fork", "--root", root, "--wait", "--timeout", "2m")
-	u.must("glidein", "create", "--site", "far", "--hosts", "2", "--walltime", "20m", "--wait", "--timeout", "1m")
-	u.must("glidein", "create", "--site", "local", "--wait", "--timeout", "1m")
+	u.must("glidein", "create", "--site", "far", "--hosts", "2", "--walltime", "20m", "--wait", "--timeout", "3m")
+	u.must("glidein", "create", "--site", "local", "--wait", "--timeout", "3m")
 	first := steps(30, 200*time.Millisecond)
 	var tasks []task
 	for i, k := range first {

@@ -60,12 +60,13 @@ func TestUpRunDown(t *testing.T) {
 // once.
 func TestWorkerKilled(t *testing.T) {
 	t.Parallel()
-	u := newUser(t, "CORRALD_LEASE=2s")
+	u := newUser(t, "CORRALD_LEASE=5s")
 	u.must("up")
 	u.must("glidein", "create", "--site", "local", "--hosts", "2", "--wait", "-q")
-	run := u.must("run", u.workflow("steps", steps(12, 500*time.Millisecond)...), "--detach", "-q")
+	run := u.must("run", u.workflow("steps", u.behind("go", 2, steps(12, 100*time.Millisecond))...), "--detach", "-q")
+	u.until("all others to wait", 2*time.Minute, func() bool { return u.run(run).Tasks.Done == 2 })
 	var victim corral.Worker
-	u.until("a busy worker", 20*time.Second, func() bool {
+	u.until("a busy worker", time.Minute, func() bool {
 		for _, w := range u.workers() {
 			if w.RunningTasks > 0 {
 				victim = w
@@ -74,6 +75,7 @@ func TestWorkerKilled(t *testing.T) {
 		return victim.PID != 0
 	})
 	u.kill(victim.PID)
+	u.let("go")
 	u.must("runs", "wait", run)
 	got := u.run(run)
 	if got.State != corral.RunSucceeded || got.Report.Requeued == 0 {
@@ -113,7 +115,7 @@ func TestCorraldKilled(t *testing.T) {
 	u := newUser(t)
 	u.must("up")
 	id := u.must("glidein", "create", "--site", "local", "--hosts", "2", "--wait", "-q")
-	tasks := steps(16, 400*time.Millisecond)
+	tasks := u.behind("go", 4, steps(16, 100*time.Millisecond))
 	for i := range tasks { // each execution leaves a line in a file that nobody cleans up
 		tasks[i].script += fmt.Sprintf("; echo >>%s/executed.%s", u.dir, tasks[i].id)
 	}
@@ -122,6 +124,8 @@ func TestCorraldKilled(t *testing.T) {
 	before := pids(u.workers())
 	u.kill(u.running())
 	u.must("up")
+	u.until("the workers to come back", time.Minute, func() bool { return len(u.workers()) == 2 })
+	u.let("go")
 	u.must("runs", "wait", run)
 
 	got := u.run(run)
@@ -157,8 +161,12 @@ func TestWalltimeEndsInMidRun(t *testing.T) {
 	u := newUser(t)
 	u.must("up")
 	const walltime = 10 * time.Second
-	id := u.must("glidein", "create", "--site", "local", "--walltime", walltime.String(), "--resubmit", "1", "--wait", "-q")
-	run := u.must("run", u.workflow("steps", steps(9, time.Second)...), "--detach", "-q")
+	id := u.must("glidein", "create", "--site", "local", "--walltime", walltime.String(), "--resubmit", "forever", "--wait", "-q")
+	tasks := steps(16, 500*time.Millisecond)
+	for i := range tasks {
+		tasks[i].estimate = 3 * time.Second // honest on a machine with much to do, too
+	}
+	run := u.must("run", u.workflow("steps", tasks...), "--detach", "-q")
 	u.must("runs", "wait", run)
 	got := u.run(run)
 	if got.State != corral.RunSucceeded || got.Report.LostWork != 0 || got.Report.Requeued != 0 {
@@ -168,8 +176,8 @@ func TestWalltimeEndsInMidRun(t *testing.T) {
 	if first.Outcome != corral.OutcomeExpired {
 		t.Errorf("the first attempt ended as %q (%s), want expired", first.Outcome, first.Reason)
 	}
-	if lived := first.EndedAt.Sub(first.StartedAt); lived >= walltime {
-		t.Errorf("it lived %s, not less than its walltime %s", lived, walltime)
+	if lived := first.EndedAt.Sub(first.StartedAt); lived >= walltime+10*time.Second { // a busy machine is late
+		t.Errorf("it lived %s, and its walltime was %s", lived, walltime)
 	}
 	u.must("down")
 }
@@ -180,7 +188,7 @@ func TestIdleForever(t *testing.T) {
 	u := newUser(t)
 	u.must("up")
 	id := u.must("glidein", "create", "--site", "local", "--idle", "5s", "--resubmit", "forever", "-q")
-	g := read[corral.Glidein](u, "glidein", "wait", id, "--for", "FINISHED", "--timeout", "60s")
+	g := read[corral.Glidein](u, "glidein", "wait", id, "--for", "FINISHED", "--timeout", "3m")
 	if len(g.Attempts) != 1 || g.Attempts[0].Outcome != corral.OutcomeIdle {
 		t.Errorf("attempts: %+v, want one that was idle", g.Attempts)
 	}
@@ -193,7 +201,7 @@ func TestResubmitTwice(t *testing.T) {
 	u := newUser(t)
 	u.must("up")
 	id := u.must("glidein", "create", "--site", "local", "--resubmit", "2", "--walltime", "20s", "-q")
-	g := read[corral.Glidein](u, "glidein", "wait", id, "--for", "FINISHED", "--timeout", "120s")
+	g := read[corral.Glidein](u, "glidein", "wait", id, "--for", "FINISHED", "--timeout", "5m")
 	if len(g.Attempts) != 3 {
 		t.Fatalf("%d attempts, want 3: %+v", len(g.Attempts), g.Attempts)
 	}
@@ -221,7 +229,7 @@ func TestInterrupt(t *testing.T) {
 			t.Fatal(err)
 		}
 		var run corral.Run
-		u.until("the task runs", 20*time.Second, func() bool {
+		u.until("the task runs", time.Minute, func() bool {
 			for _, r := range read[[]corral.Run](u, "runs", "list") {
 				run = r
 			}

@@ -7,9 +7,11 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -17,6 +19,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/condor"
 	"github.com/corral-pilot/corral/gridsite/gridsitetest"
 )
 
@@ -51,7 +54,7 @@ func (u *user) stage(name string) corral.Site {
 	u.t.Helper()
 	u.must("site", "create", name, "--contact", "local:", "--batch", "fork", "--root", filepath.Join(u.dir, name))
 	var s corral.Site
-	u.until("the site is staged", time.Minute, func() bool {
+	u.until("the site is staged", 3*time.Minute, func() bool {
 		s = read[corral.Site](u, "site", "show", name)
 		return s.State == corral.SiteReady || s.State == corral.SiteFailed
 	})
@@ -146,13 +149,13 @@ func TestFourMirrors(t *testing.T) {
 	before := m.sent.Load()
 	u.must("cluster", "create", "default")
 	for range 2 { // pilots transfer nothing
-		u.must("glidein", "create", "--site", "here", "--walltime", "10m", "--wait", "--timeout", "60s")
+		u.must("glidein", "create", "--site", "here", "--walltime", "10m", "--wait", "--timeout", "3m")
 	}
 	if after := m.sent.Load(); after != before {
 		t.Errorf("two pilots transferred %d bytes, want none", after-before)
 	}
-	u.must("site", "remove", "here", "--wait", "--timeout", "60s")
-	u.must("site", "remove", "there", "--wait", "--timeout", "60s")
+	u.must("site", "remove", "here", "--wait", "--timeout", "3m")
+	u.must("site", "remove", "there", "--wait", "--timeout", "3m")
 }
 
 // Nothing works: the site is FAILED with all four reasons, and nothing of the package is on the disk.
@@ -197,7 +200,7 @@ func TestPush(t *testing.T) {
 	if left, _ := filepath.Glob(u.dir + "/here/packages/*.incoming"); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
-	u.must("site", "remove", "here", "--wait", "--timeout", "60s")
+	u.must("site", "remove", "here", "--wait", "--timeout", "3m")
 }
 
 // corrald has lost its archives, which are in a cache after all; an FTP server has them.
@@ -214,7 +217,7 @@ func TestFTPMirror(t *testing.T) {
 	if len(tries) != 2 || !strings.Contains(tries[0], "corrald asked source 1 of 1, which worked: ftp://") {
 		t.Errorf("tries %q, want corrald's by ftp and the site's own", tries)
 	}
-	u.must("site", "remove", "here", "--wait", "--timeout", "60s")
+	u.must("site", "remove", "here", "--wait", "--timeout", "3m")
 }
 
 // giveAway moves the archives of corrald's mirror into a copy of it, and returns this, and one of them.
@@ -275,19 +278,24 @@ func TestSFTPMirror(t *testing.T) {
 	if tries := strings.Join(u.history("here", "fetch"), "\n"); !strings.Contains(tries, "corrald asked source 1 of 1, which worked: "+base) {
 		t.Errorf("tries %s, want one of corrald's by sftp", tries)
 	}
-	u.must("site", "remove", "here", "--wait", "--timeout", "60s")
+	u.must("site", "remove", "here", "--wait", "--timeout", "3m")
+}
+
+// freeAddress has a port that nobody is given who leaves the choice to the system.
+func freeAddress(t testing.TB) netip.AddrPort {
+	t.Helper()
+	address, err := condor.FreeAddress(netip.MustParseAddr("127.0.0.1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return address
 }
 
 // serveFTP runs a real FTP server on dir and returns its URL.
 func (u *user) serveFTP(dir string) string {
 	u.t.Helper()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		u.t.Fatal(err)
-	}
-	address := free.Addr().String()
-	_, port, _ := net.SplitHostPort(address)
-	free.Close()
+	free := freeAddress(u.t)
+	address, port := free.String(), strconv.Itoa(int(free.Port()))
 	cmd := exec.Command("../../scripts/vsftpd", dir, port)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
@@ -310,12 +318,7 @@ func (u *user) serveFTP(dir string) string {
 // A corrald serves its packages to another one, which takes only what it was told to trust.
 func TestCorraldIsAMirror(t *testing.T) {
 	t.Parallel()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := free.Addr().String()
-	free.Close()
+	address := freeAddress(t).String()
 	giver := newUser(t, "CORRALD_MIRROR_LISTEN="+address)
 	giver.serve()
 	offered := read[[]corral.Package](giver, "package", "list")[0]

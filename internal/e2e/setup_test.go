@@ -33,8 +33,9 @@ func TestMain(m *testing.M) {
 		build(dir, []string{"CGO_ENABLED=1"}, "-race", "-gcflags=modernc.org/...=-race=false",
 			"-gcflags=compress/...=-race=false", "-gcflags=hash/...=-race=false", "github.com/corral-pilot/corral/cmd/corral", "github.com/corral-pilot/corral/cmd/corrald")
 		build(dir+plain, nil, "github.com/corral-pilot/corral/cmd/corral", "github.com/corral-pilot/corral/cmd/corrald")
-		for _, beside := range []string{dir, dir + plain} {
-			build(beside, []string{"CGO_ENABLED=0"}, "-ldflags=-s -w", "github.com/corral-pilot/corral/cmd/pilot")
+		build(dir, []string{"CGO_ENABLED=0"}, "-ldflags=-s -w", "github.com/corral-pilot/corral/cmd/pilot")
+		if err := os.Link(dir+"/pilot", dir+plain+"/pilot"); err != nil { // corrald looks for it beside itself
+			panic(err)
 		}
 		programs = dir
 		status := m.Run()
@@ -180,6 +181,9 @@ func (u *user) running() int {
 
 func (u *user) kill(pid int) {
 	u.t.Helper()
+	if pid <= 1 { // 0 would be all processes of the test
+		u.t.Fatalf("no process to kill: %d", pid)
+	}
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		u.t.Fatalf("kill %d: %v", pid, err)
 	}
@@ -266,6 +270,33 @@ func steps(n int, d time.Duration) (tasks []task) {
 	for i := range n {
 		id := fmt.Sprintf("t%03d", i)
 		tasks = append(tasks, task{id: id, script: fmt.Sprintf("sleep %.3f; echo %s >%s.txt", d.Seconds(), id, id), out: []string{id + ".txt"}, estimate: d})
+	}
+	return tasks
+}
+
+// behind has tasks begin when the first few are done, one after each, and end when let has opened the gate: so many are
+// still to do then, however fast tasks are, and slow whoever looks at them.
+func (u *user) behind(gate string, first int, tasks []task) []task {
+	for i := first; i < len(tasks); i++ {
+		tasks[i].parents = append(tasks[i].parents, tasks[i%first].id)
+		tasks[i].script = fmt.Sprintf("until [ -e %s/%s ]; do sleep 0.1; done; ", u.dir, gate) + tasks[i].script
+	}
+	return tasks
+}
+
+func (u *user) let(gate string) {
+	u.t.Helper()
+	if err := os.WriteFile(filepath.Join(u.dir, gate), nil, 0o644); err != nil {
+		u.t.Fatal(err)
+	}
+}
+
+// meeting makes n tasks, numbered on from another, that end when all of them have begun, with files in dir: as many workers do them.
+func meeting(from, n int, dir string) (tasks []task) {
+	for i := range n {
+		id := fmt.Sprintf("t%03d", from+i)
+		script := fmt.Sprintf("touch %[1]s/met.%[2]s; until [ $(ls %[1]s | grep -c '^met[.]') -ge %[3]d ]; do sleep 0.2; done; echo %[2]s >%[2]s.txt", dir, id, n)
+		tasks = append(tasks, task{id: id, script: script, out: []string{id + ".txt"}, estimate: time.Minute})
 	}
 	return tasks
 }

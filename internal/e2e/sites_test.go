@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -15,13 +16,16 @@ func TestSecondSite(t *testing.T) {
 	u := newUser(t)
 	u.must("up")
 	u.must("site", "create", "there", "--contact", "local:", "--batch", "fork", "--wait")
-	u.must("glidein", "create", "--site", "there", "--wait", "--timeout", "20s")
-	u.must("glidein", "create", "--site", "local", "--wait", "--timeout", "20s")
-	run := u.must("run", u.workflow("steps", steps(16, 300*time.Millisecond)...), "--detach", "-q")
+	u.must("glidein", "create", "--site", "there", "--wait", "--timeout", "2m")
+	u.must("glidein", "create", "--site", "local", "--wait", "--timeout", "2m")
+	tasks := u.behind("go", 4, slices.Concat(steps(4, 100*time.Millisecond), meeting(4, 2, u.dir)))
+	run := u.must("run", u.workflow("steps", tasks...), "--detach", "-q")
 	u.until("some tasks are done", 2*time.Minute, func() bool { return u.run(run).Tasks.Done >= 4 })
 	before := pids(u.workers())
 	u.kill(u.running())
 	u.must("up")
+	u.until("the workers to come back", time.Minute, func() bool { return len(u.workers()) == 2 })
+	u.let("go")
 	u.must("runs", "wait", run)
 	got := u.run(run)
 	if got.State != corral.RunSucceeded || got.Report.Requeued != 0 {
@@ -35,7 +39,7 @@ func TestSecondSite(t *testing.T) {
 			t.Errorf("worker %s has done nothing", w.ID)
 		}
 	}
-	wantOutputs(t, got.Dir, 16)
+	wantOutputs(t, got.Dir, len(tasks))
 	root := read[corral.Site](u, "site", "show", "there").Root
 	u.must("site", "remove", "there", "--wait")
 	if _, err := os.Stat(root); !os.IsNotExist(err) {
