@@ -145,6 +145,7 @@ func TestBrokenNodes(t *testing.T) {
 			t.Errorf("a worker of %s is registered", w.Host)
 		}
 	}
+	u.forgive(bad)
 	u.must("site", "remove", "hpc", "--wait", "--timeout", "2m")
 	if left := queue(t, slurm); left != "" {
 		t.Errorf("left in the queue: %s", left)
@@ -158,6 +159,28 @@ func TestBrokenNodes(t *testing.T) {
 		}
 	}
 	u.must("down")
+}
+
+// forgive checks that site hpc shows the nodes that it avoids, each with its reason, and avoids none once they are forgiven.
+func (u *user) forgive(bad map[string]string) {
+	u.t.Helper()
+	avoided := read[corral.Site](u, "site", "show", "hpc").Avoided
+	for _, b := range avoided {
+		if bad[b.Node] == "" || !strings.HasPrefix(b.Why, bad[b.Node]) || b.Attempts != corral.AvoidAfter {
+			u.t.Errorf("site hpc avoids %+v", b)
+		}
+	}
+	if after := read[corral.Site](u, "site", "forgive", "hpc").Avoided; len(avoided) != len(bad) || len(after) > 0 {
+		u.t.Errorf("site hpc avoids %+v, and once they are forgiven %+v", avoided, after)
+	}
+	id := u.must("glidein", "create", "--site", "hpc", "--walltime", "1m", "-q")
+	u.until("the next attempt in the queue", time.Minute, func() bool {
+		attempts := u.glidein(id).Attempts
+		return len(attempts) > 0 && attempts[0].SiteJobID != ""
+	})
+	if history := u.must("glidein", "history", id); strings.Contains(history, "is asked for other nodes") {
+		u.t.Errorf("forgiven nodes are avoided:\n%s", history)
+	}
 }
 
 // excluded returns the nodes which Slurm was asked to keep the last attempt of a glidein off.
