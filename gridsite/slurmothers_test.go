@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/gridsite/gridsitetest"
 )
 
 // onSlurm is the cluster's head node with some of Slurm's commands replaced by scripts, in which REAL is the real one.
@@ -18,8 +21,8 @@ func onSlurm(t *testing.T, scripts map[string]string) slurmSite {
 	cluster := startSlurm(t)
 	bin := filepath.Dir(cluster.Command("sbatch").Path)
 	for name, script := range scripts {
-		real := cluster.Command(name).Path
-		bin = withCommand(t, name, strings.ReplaceAll(script, "REAL", real)).(siteConn).bin + ":" + bin
+		script = strings.ReplaceAll(script, "REAL", cluster.Command(name).Path)
+		bin = withCommand(t, name, script).(siteConn).bin + ":" + bin
 	}
 	root := filepath.Join(t.TempDir(), "root")
 	return slurmSite{t, gridsite.NewSlurm(siteConn{cluster.On(dial(t)), bin}, root), cluster, root}
@@ -141,4 +144,29 @@ func TestSlurmOfANetworkFileSystem(t *testing.T) {
 	if job := await(t, s, tag); job.Exit == nil || *job.Exit != 3 || job.Killed != gridsite.NotKilled {
 		t.Errorf("it ended as %+v, want what its status says", job)
 	}
+}
+
+// Accounting that does not answer keeps nobody from what the queue says.
+func TestSlurmAccountingHangs(t *testing.T) {
+	t.Parallel()
+	timeout, err := exec.LookPath("timeout")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := onSlurm(t, map[string]string{
+		"sacct":   "exec sleep 1000",
+		"timeout": "shift; exec " + timeout + ` 1 "$@"`, // we have patience, but the test has none
+	})
+	tag, id := s.submit("sleep 1000", nil)
+	s.running(tag)
+	killBatchScript(t, id)
+	gridsitetest.Until(t, "it to be over", func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		jobs, err := s.Poll(ctx, []string{tag})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return jobs[tag].Phase == gridsite.Ended
+	})
 }

@@ -7,12 +7,19 @@ root=$1
 pairs=$(cat <&3)
 ids=$(echo "$pairs" | sed 's/.* //' | grep '^[0-9]' | sort -u | paste -s -d , -)
 queue= states=
+
+# soon runs a command that others do not wait for.
+soon() {
+	if command -v timeout >/dev/null; then timeout 20 "$@"; else "$@"; fi
+}
+
 if [ -n "$ids" ]; then
 	slurm squeue -h -u "$me" -t all -o '%A %T %B' || exit 1
 	queue=$said states=$said
-	# The queue forgets jobs after some minutes; accounting, where there is any, does not. It may never learn of an end.
+	# The queue forgets jobs after some minutes; accounting, where there is any, does not. It may never learn of an end, and
+	# it may not answer.
 	! command -v sacct >/dev/null || states="$states
-$(sacct -n -P -X -j "$ids" -o JobIDRaw,State,NodeList 2>/dev/null | tr '|' ' ')"
+$(soon sacct -n -P -X -j "$ids" -o JobIDRaw,State,NodeList 2>/dev/null | sed 's/|None assigned$/|/; s/|/ /g')"
 fi
 
 # word says how a job in this state ended, if it could not say so itself.
