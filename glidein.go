@@ -98,6 +98,10 @@ type Glidein struct {
 	UpdatedAt time.Time         `json:"updated_at"`
 	Attempts  []Job             `json:"attempts,omitempty"` // oldest first
 
+	// EarlierExpired is how many attempts expired that are not among Attempts, of a glidein of which only those were read
+	// that matter for what follows.
+	EarlierExpired int `json:"-"`
+
 	// What is registered in the cluster now; known to corrald only while it runs, never stored.
 	WorkersNow int `json:"workers_now"`
 	CPUsNow    int `json:"cpus_now"`
@@ -144,15 +148,16 @@ func (s GlideinState) Terminal() bool {
 }
 
 // Next returns what the policy says after the attempts that have ended, at now. Attempts that were
-// duplicates do not count.
+// duplicates do not count. Those before the last one that was neither a duplicate nor failed transiently matter no more,
+// but for how many of them expired.
 func (g Glidein) Next(now time.Time) (v resubmit.Verdict, notBefore time.Time, why string) {
-	var history []resubmit.Attempt
+	history, last := resubmit.History{Expired: g.EarlierExpired}, 0
 	for _, a := range g.Attempts {
 		if a.State == JobEnded && a.Outcome != OutcomeDuplicate {
-			history = append(history, resubmit.Attempt{EndedAt: a.EndedAt, Result: a.result()})
+			history, last = history.Then(resubmit.Attempt{EndedAt: a.EndedAt, Result: a.result()}), a.Number
 		}
 	}
-	return g.Resubmit.Next(history, now, jitter(g.ID, len(history)))
+	return g.Resubmit.Next(history, now, jitter(g.ID, last))
 }
 
 // NextIfExpired returns what Next would if the attempts that are alive expired now: whether others
@@ -277,8 +282,8 @@ func (g Glidein) Shown() (state, reason string) {
 }
 
 // jitter is the same for the same glidein and attempt, so that deciding twice decides the same.
-func jitter(id GlideinID, n int) float64 {
+func jitter(id GlideinID, number int) float64 {
 	h := fnv.New32a()
-	fmt.Fprintf(h, "%d/%d", id, n)
+	fmt.Fprintf(h, "%d/%d", id, number)
 	return float64(h.Sum32()) / (math.MaxUint32 + 1)
 }

@@ -123,29 +123,49 @@ const (
 	BackoffMax = 10 * time.Minute
 )
 
-// An Attempt is an ended attempt, oldest first in a history.
+// An Attempt is an ended attempt.
 type Attempt struct {
 	EndedAt time.Time
 	Result  Result
 }
 
+// A History is what a policy has to know of all attempts that have ended. The zero value has none.
+type History struct {
+	Expired  int     // attempts in all
+	Failures int     // attempts in a row, up to the last one, that are Transient
+	Last     Attempt // without a Result: there was none
+}
+
+// Then returns the history with another attempt at its end.
+func (h History) Then(a Attempt) History {
+	h.Last = a
+	switch a.Result {
+	case Expired:
+		h.Expired++
+		h.Failures = 0
+	case Transient:
+		h.Failures++
+	default:
+		h.Failures = 0
+	}
+	return h
+}
+
 // Next returns what follows history at now, the earliest time for another attempt when the verdict is
 // Again, and the rule that decided. jitter in [0,1) comes from the caller so that a simulation stays
 // reproducible. An empty history gives Again at once.
-func (p Policy) Next(history []Attempt, now time.Time, jitter float64) (v Verdict, notBefore time.Time, why string) {
-	if len(history) == 0 {
+func (p Policy) Next(history History, now time.Time, jitter float64) (v Verdict, notBefore time.Time, why string) {
+	switch history.Last.Result {
+	case "":
 		return Again, time.Time{}, "first attempt"
-	}
-	last := history[len(history)-1]
-	switch last.Result {
 	case Expired:
-		return p.afterExpiry(history, now)
+		return p.afterExpiry(history.Expired, now)
 	case Transient:
-		failures := tail(history, Transient)
+		failures := history.Failures
 		if failures > p.Retries {
 			return Fail, time.Time{}, fmt.Sprintf("%d attempts in a row failed, %d retries allowed", failures, p.Retries)
 		}
-		notBefore = last.EndedAt.Add(backoff(failures, jitter))
+		notBefore = history.Last.EndedAt.Add(backoff(failures, jitter))
 		if notBefore.Sub(now) > 2*BackoffMax { // no back-off is so long: the clock was set back
 			notBefore = now
 		}
@@ -156,13 +176,7 @@ func (p Policy) Next(history []Attempt, now time.Time, jitter float64) (v Verdic
 	return Fail, time.Time{}, "failed in a way that a retry does not mend"
 }
 
-func (p Policy) afterExpiry(history []Attempt, now time.Time) (Verdict, time.Time, string) {
-	expired := 0
-	for _, a := range history {
-		if a.Result == Expired {
-			expired++
-		}
-	}
+func (p Policy) afterExpiry(expired int, now time.Time) (Verdict, time.Time, string) {
 	switch p.Mode {
 	case Forever:
 		return Again, time.Time{}, "resubmit forever"
@@ -178,15 +192,6 @@ func (p Policy) afterExpiry(history []Attempt, now time.Time) (Verdict, time.Tim
 		return Finish, time.Time{}, "past " + p.Deadline.Format(time.RFC3339)
 	}
 	return Finish, time.Time{}, "no resubmission asked"
-}
-
-// tail counts how many attempts at the end of history have result r.
-func tail(history []Attempt, r Result) int {
-	n := 0
-	for n < len(history) && history[len(history)-1-n].Result == r {
-		n++
-	}
-	return n
 }
 
 func backoff(failures int, jitter float64) time.Duration {

@@ -2,6 +2,7 @@ package resubmit_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -107,12 +108,11 @@ func TestValidate(t *testing.T) {
 }
 
 // history makes attempts that ended a minute apart, the last one at noon.
-func history(results ...resubmit.Result) []resubmit.Attempt {
-	all := make([]resubmit.Attempt, len(results))
+func history(results ...resubmit.Result) (h resubmit.History) {
 	for i, r := range results {
-		all[i] = resubmit.Attempt{EndedAt: noon.Add(time.Duration(i-len(results)+1) * time.Minute), Result: r}
+		h = h.Then(resubmit.Attempt{EndedAt: noon.Add(time.Duration(i-len(results)+1) * time.Minute), Result: r})
 	}
-	return all
+	return h
 }
 
 func TestNext(t *testing.T) {
@@ -129,11 +129,11 @@ func TestNext(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		policy  resubmit.Policy
-		history []resubmit.Attempt
+		history resubmit.History
 		want    resubmit.Verdict
 		after   time.Duration // of the earliest next attempt, from the last end
 	}{
-		{"nothing yet", resubmit.Policy{}, nil, resubmit.Again, 0},
+		{"nothing yet", resubmit.Policy{}, history(), resubmit.Again, 0},
 		{"never", resubmit.Policy{}, history(expired), resubmit.Finish, 0},
 		{"first of two", twice, history(expired), resubmit.Again, 0},
 		{"second of two", twice, history(expired, expired), resubmit.Again, 0},
@@ -171,10 +171,7 @@ func TestBackoff(t *testing.T) {
 		n := rapid.IntRange(1, 200).Draw(t, "losses")
 		jitter := rapid.Float64Range(0, 0.999).Draw(t, "jitter")
 		p := resubmit.Policy{Retries: n}
-		losses := history(make([]resubmit.Result, n)...)
-		for i := range losses {
-			losses[i].Result = resubmit.Transient
-		}
+		losses := history(slices.Repeat([]resubmit.Result{resubmit.Transient}, n)...)
 		verdict, plain, _ := p.Next(losses, noon, 0)
 		_, with, _ := p.Next(losses, noon, jitter)
 		wait := plain.Sub(noon)
@@ -199,16 +196,16 @@ func TestAttemptsAreBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit, retries := rapid.IntRange(1, 5).Draw(t, "limit"), rapid.IntRange(0, 4).Draw(t, "retries")
 		p := resubmit.Policy{Mode: resubmit.Times, Limit: limit, Retries: retries}
-		var past []resubmit.Attempt
-		for {
+		var past resubmit.History
+		for attempts := 0; ; attempts++ {
+			if attempts > (limit+1)*(retries+1) {
+				t.Fatalf("attempt %d with %d resubmissions and %d retries", attempts, limit, retries)
+			}
 			verdict, _, _ := p.Next(past, noon, 0)
 			if verdict != resubmit.Again {
 				return
 			}
-			past = append(past, resubmit.Attempt{EndedAt: noon, Result: rapid.SampledFrom(results).Draw(t, "result")})
-			if len(past) > (limit+1)*(retries+1) {
-				t.Fatalf("attempt %d with %d resubmissions and %d retries", len(past), limit, retries)
-			}
+			past = past.Then(resubmit.Attempt{EndedAt: noon, Result: rapid.SampledFrom(results).Draw(t, "result")})
 		}
 	})
 }
