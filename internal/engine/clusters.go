@@ -195,7 +195,7 @@ func (c *Clusters) Admit(ctx context.Context, cred pool.Credentials) (pool.Admis
 		if job, err = tx.JobTagged(cred.Tag); err != nil {
 			return err
 		}
-		if g, err = tx.Glidein(job.Glidein); err != nil {
+		if g, err = tx.GlideinInBrief(job.Glidein); err != nil {
 			return err
 		}
 		cluster, err = tx.Cluster(g.Cluster)

@@ -344,7 +344,7 @@ func (c *Clusters) admitThrough(ctx context.Context, site corral.SiteID, q relay
 		if job, err = tx.JobTagged(q.Tag); err != nil {
 			return err
 		}
-		g, err := tx.Glidein(job.Glidein)
+		g, err := tx.GlideinInBrief(job.Glidein)
 		if err != nil {
 			return err
 		}

@@ -28,7 +28,7 @@ func (c *Clusters) Supply(ctx context.Context, id corral.ClusterID) (run.Supply,
 	}
 	var glideins []corral.Glidein
 	err := c.db.View(ctx, func(tx *store.Tx) (err error) {
-		glideins, err = tx.Glideins(store.GlideinFilter{Cluster: id, Live: true})
+		glideins, err = tx.Glideins(store.GlideinFilter{Cluster: id, Live: true, InBrief: true})
 		return err
 	})
 	if err != nil {

@@ -181,7 +181,7 @@ func (l *siteLoop) load(ctx context.Context) (reconcile.World, error) {
 		if w.Over, err = tx.AttemptsOverSince(l.id, tx.Now().Add(-reconcile.SubmitWindow)); err != nil {
 			return err
 		}
-		if w.Glideins, err = tx.Glideins(store.GlideinFilter{Site: l.id, Live: true}); err != nil {
+		if w.Glideins, err = tx.Glideins(store.GlideinFilter{Site: l.id, Live: true, InBrief: true}); err != nil {
 			return err
 		}
 		for _, kind := range []corral.JobKind{corral.SetupJob, corral.CleanupJob} {

@@ -81,7 +81,7 @@ func (l *siteLoop) inTrouble(ctx context.Context, err error) time.Duration {
 // tellWaiting has the glideins that wait for the site say why, once its trouble is no passing one.
 func (l *siteLoop) tellWaiting(ctx context.Context) error {
 	return l.e.db.Write(ctx, Actor, func(tx *store.Tx) error {
-		waiting, err := tx.Glideins(store.GlideinFilter{Site: l.id, Live: true})
+		waiting, err := tx.Glideins(store.GlideinFilter{Site: l.id, Live: true, InBrief: true})
 		for _, g := range waiting {
 			if g.State == corral.GlideinWaiting && err == nil {
 				_, err = tx.SettleGlidein(g.ID, corral.Lack{})

@@ -52,7 +52,7 @@ func (p *Pools) Mint(ctx context.Context, cluster corral.ClusterID, attempt corr
 func (k *keeper) attempts(ctx context.Context, c corral.Cluster) ([]attempt, error) {
 	var live []attempt
 	err := k.p.db.View(ctx, func(tx *store.Tx) error {
-		glideins, err := tx.Glideins(store.GlideinFilter{Cluster: k.id, Live: true})
+		glideins, err := tx.Glideins(store.GlideinFilter{Cluster: k.id, Live: true, InBrief: true})
 		for _, g := range glideins {
 			for _, j := range g.Live() {
 				a := attempt{Job: j, cluster: k.id, hosts: g.Hosts}

@@ -23,7 +23,7 @@ type World struct {
 	Site     corral.Site
 	Held     corral.Hold
 	Jobs     []corral.Job     // its setup and cleanup jobs, oldest first
-	Glideins []corral.Glidein // with their attempts; those that are over left out
+	Glideins []corral.Glidein // with those of their attempts that matter for what follows; those that are over left out
 	Over     []corral.Job     // its attempts that ended in the last SubmitWindow, whatever became of their glideins
 
 	Needs     map[corral.ClusterID]Need // :: HTCondor cluster of a glidein → what its glideins need

@@ -95,6 +95,7 @@ type GlideinFilter struct {
 	Cluster corral.ClusterID
 	Labels  map[string]string // has all of these
 	Live    bool              // only those whose state is not Terminal
+	InBrief bool              // of their attempts only those that matter for what follows
 }
 
 func (f GlideinFilter) conditions() conditions {
@@ -157,8 +158,11 @@ func (t *Tx) Glidein(id corral.GlideinID) (corral.Glidein, error) {
 // Glideins lists glideins, each with its attempts.
 func (t *Tx) Glideins(f GlideinFilter) ([]corral.Glidein, error) {
 	list, err := glideins.list(t, f.conditions())
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case f.InBrief:
+		return list, t.addInBrief(list, f.conditions())
 	}
 	return list, t.addAttempts(list, f.conditions())
 }
@@ -172,6 +176,12 @@ func (t *Tx) addAttempts(list []corral.Glidein, c conditions) error {
 	if err != nil {
 		return err
 	}
+	give(list, attempts)
+	return nil
+}
+
+// give gives the glideins of list their attempts.
+func give(list []corral.Glidein, attempts []corral.Job) {
 	place := make(map[corral.GlideinID]int, len(list))
 	for i, g := range list {
 		place[g.ID] = i
@@ -180,7 +190,6 @@ func (t *Tx) addAttempts(list []corral.Glidein, c conditions) error {
 		g := &list[place[a.Glidein]]
 		g.Attempts = append(g.Attempts, a)
 	}
-	return nil
 }
 
 // AskGlidein records that a glidein shall go and settles it: without a live attempt it is DELETED at
@@ -200,7 +209,10 @@ func (t *Tx) AskGlidein(id corral.GlideinID, ask corral.Ask, reason string) (cor
 	if err != nil {
 		return corral.Glidein{}, err
 	}
-	return t.SettleGlidein(id, corral.Lack{})
+	if _, err := t.SettleGlidein(id, corral.Lack{}); err != nil {
+		return corral.Glidein{}, err
+	}
+	return t.Glidein(id)
 }
 
 // grows reports whether ask is more than what was asked before.
@@ -211,8 +223,9 @@ func grows(before, ask corral.Ask) bool {
 // SettleGlidein derives a glidein's state and reason at Now. It writes only if one of them changed:
 // time alone can do that, when a back-off or a start that was planned for later is over. What the glidein
 // lacks beside its site the caller has found out; whatever else changes it settles it without, until the next call.
+// What is returned is the glidein in brief.
 func (t *Tx) SettleGlidein(id corral.GlideinID, lack corral.Lack) (corral.Glidein, error) {
-	g, err := t.Glidein(id)
+	g, err := t.GlideinInBrief(id)
 	if err != nil {
 		return corral.Glidein{}, err
 	}
@@ -228,7 +241,7 @@ func (t *Tx) SettleGlidein(id corral.GlideinID, lack corral.Lack) (corral.Glidei
 
 // settleSite settles the glideins of a site that are not over.
 func (t *Tx) settleSite(s corral.Site) error {
-	list, err := t.Glideins(GlideinFilter{Site: s.ID, Live: true})
+	list, err := t.Glideins(GlideinFilter{Site: s.ID, Live: true, InBrief: true})
 	if err != nil {
 		return err
 	}

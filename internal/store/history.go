@@ -71,7 +71,7 @@ func (t *Tx) stateOf(object string, id int64) (string, error) {
 		s, err := t.Site(corral.SiteID(id))
 		return string(s.State), err
 	case ObjectGlidein:
-		g, err := t.Glidein(corral.GlideinID(id))
+		g, err := glideins.one(t, id, "id = ?", id)
 		return string(g.State), err
 	case ObjectJob:
 		j, err := t.Job(corral.JobID(id))

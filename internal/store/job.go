@@ -111,19 +111,26 @@ func (t *Tx) CreateJob(j corral.Job) (corral.Job, error) {
 	if err != nil {
 		return corral.Job{}, err
 	}
-	earlier, err := t.Jobs(JobFilter{Site: j.Site, Glidein: j.Glidein, Kind: j.Kind})
-	if err != nil {
+	if j.Number, err = t.nextNumber(j); err != nil {
 		return corral.Job{}, err
-	}
-	j.Number = 1
-	if n := len(earlier); n > 0 {
-		j.Number = earlier[n-1].Number + 1
 	}
 	j.ID, j.State, j.CreatedAt, j.UpdatedAt = 0, corral.JobNew, t.now, t.now
 	if j, err = jobs.create(t, j, string(j.State)); err != nil {
 		return corral.Job{}, err
 	}
 	return j, t.settleOwner(j)
+}
+
+// nextNumber is the number of another job of the same kind for the same owner.
+func (t *Tx) nextNumber(j corral.Job) (n int, err error) {
+	where, args := "glidein_id = ?", []any{j.Glidein}
+	if j.Kind != corral.PilotJob {
+		where, args = siteJob+" and site_id = ? and kind = ?", []any{j.Site, j.Kind}
+	}
+	if err = t.row("select coalesce(max(number), 0) + 1 from jobs where "+where, args, &n); err != nil {
+		return 0, fmt.Errorf("numbering a %s job: %w", j.Kind, err)
+	}
+	return n, nil
 }
 
 // mayServe returns a Conflict error if the site cannot have another setup or cleanup job now.
@@ -144,7 +151,7 @@ func (t *Tx) mayServe(site corral.Site, kind corral.JobKind) error {
 // mayAttempt returns the batch system's queue for another attempt of a glidein, or a Conflict error if it cannot have
 // one now.
 func (t *Tx) mayAttempt(site corral.Site, id corral.GlideinID) (queue string, err error) {
-	g, err := t.Glidein(id)
+	g, err := glideins.one(t, id, "id = ?", id)
 	if err != nil {
 		return "", err
 	}
@@ -244,7 +251,7 @@ func (t *Tx) LoseHost(id corral.JobID, l corral.LostHost) (corral.Job, error) {
 	if err != nil {
 		return corral.Job{}, err
 	}
-	g, err := t.Glidein(before.Glidein)
+	g, err := glideins.one(t, before.Glidein, "id = ?", before.Glidein)
 	switch {
 	case err != nil:
 		return corral.Job{}, err
