@@ -215,7 +215,7 @@ func (l *load) wrap(t *Task, r Result) error {
 		return err
 	}
 	n := 0
-	files, err := collect(l.dir, t, r.Status, &n)
+	files, err := collect(l.ctx, l.dir, t, &r, &n)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,7 +16,7 @@ import (
 
 // serveCourier hands out the files of jobs that h's worker has, and takes in what became of them, until the
 // connection ends. The caller closes c.
-func (d *Dispatcher) serveCourier(c *conn, h *hello) {
+func (d *Dispatcher) serveCourier(ctx context.Context, c *conn, h *hello) {
 	for {
 		_ = c.nc.SetReadDeadline(time.Now().Add(d.cfg.Idle)) // the port has places for so many only
 		m, err := c.recv(maxHello)
@@ -24,9 +25,9 @@ func (d *Dispatcher) serveCourier(c *conn, h *hello) {
 		}
 		switch m.Type {
 		case typeFetch:
-			err = d.handOut(c, h, m.Keys[0])
+			err = d.handOut(ctx, c, h, m.Keys[0])
 		case typeDeliver:
-			err = d.takeIn(c, h, m.Keys[0])
+			err = d.takeIn(ctx, c, h, m.Keys[0])
 		default:
 			d.lg.Info("courier disconnected", "worker", h.ID, "sent", m.Type)
 			return
@@ -39,21 +40,24 @@ func (d *Dispatcher) serveCourier(c *conn, h *hello) {
 }
 
 // handOut answers with the parcel of a job. An error means that the connection is of no more use.
-func (d *Dispatcher) handOut(c *conn, h *hello, key Key) error {
+func (d *Dispatcher) handOut(ctx context.Context, c *conn, h *hello, key Key) error {
 	refuse := func(err error) error {
 		c.send(&message{Type: typeParcel, Kind: corral.KindOf(err), Reason: clip(err.Error())})
 		return nil
 	}
-	job, err := d.heldBy(h, key)
+	ctx, job, over, err := d.carry(ctx, c, h, key)
 	if err != nil {
 		return refuse(err)
 	}
+	defer over()
 	dir, err := spool(job)
 	if err != nil {
 		return refuse(corral.Errorf(corral.Unavailable, "making room for a parcel: %w", err))
 	}
 	defer unspool(dir)
-	switch err := errors.Join(Pack(dir, job), readable(filepath.Join(dir, ParcelIn))); {
+	switch err := errors.Join(pack(ctx, dir, job), readable(filepath.Join(dir, ParcelIn))); {
+	case ctx.Err() != nil:
+		return ctx.Err()
 	case err != nil && Passing(err):
 		return refuse(corral.Errorf(corral.Unavailable, "%w", err))
 	case err != nil:
@@ -64,15 +68,16 @@ func (d *Dispatcher) handOut(c *conn, h *hello, key Key) error {
 }
 
 // takeIn receives what became of a task, puts its files where they belong, and answers with its result.
-func (d *Dispatcher) takeIn(c *conn, h *hello, key Key) error {
+func (d *Dispatcher) takeIn(ctx context.Context, c *conn, h *hello, key Key) error {
 	refuse := func(err error) error {
 		c.send(&message{Type: typeDelivered, Kind: corral.KindOf(err), Reason: clip(err.Error())})
 		return nil
 	}
-	job, err := d.heldBy(h, key)
+	_, job, over, err := d.carry(ctx, c, h, key)
 	if err != nil {
 		return errors.Join(refuse(err), (&bulkReader{c: c}).finish())
 	}
+	defer over()
 	dir, err := spool(job)
 	if err != nil {
 		return err
@@ -166,10 +171,36 @@ func readable(dir string) error {
 	return nil
 }
 
+// carry returns a job that h's worker has, for whoever carries its files over c: until over is called, a Detach of its
+// run waits, which ends ctx and c.
+func (d *Dispatcher) carry(ctx context.Context, c *conn, h *hello, key Key) (_ context.Context, _ Job, over func(), _ error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	job, err := d.heldByLocked(h, key)
+	if err != nil {
+		return nil, Job{}, nil, err
+	}
+	f := d.feeds[key.Run] // whose jobs nobody holds once it is gone
+	ctx, cancel := context.WithCancel(ctx)
+	f.carries[c] = cancel
+	f.carried.Add(1)
+	return ctx, job, func() {
+		cancel()
+		d.mu.Lock()
+		delete(f.carries, c)
+		d.mu.Unlock()
+		f.carried.Done()
+	}, nil
+}
+
 // heldBy returns a job that h's worker has. It is Unavailable while that may still become known.
 func (d *Dispatcher) heldBy(h *hello, key Key) (Job, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	return d.heldByLocked(h, key)
+}
+
+func (d *Dispatcher) heldByLocked(h *hello, key Key) (Job, error) {
 	m := d.member(h.ID)
 	switch {
 	case d.closed || m == nil || m.instance == "" || m.strangers[key] != nil && !m.strangers[key].cancelled:

@@ -2,6 +2,7 @@ package pool
 
 import (
 	"archive/tar"
+	"context"
 	"errors"
 	"io"
 	"os"
@@ -131,4 +132,42 @@ func TestResultsAreTheirSenders(t *testing.T) {
 		}
 		synctest.Wait()
 	})
+}
+
+// Nobody is at a run's files any more once it is detached: they may go.
+func TestDetachEndsTheCarryingOfFiles(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		w := s.enter("0", "first", nil)
+		job := sh(7, runDir(t), "x")
+		s.d.Submit([]Job{job})
+		w.expect(typeAssign)
+		c := s.courier("first")
+		c.send(&message{Type: typeDeliver, Keys: keys(7)})
+		to := tar.NewWriter(bulkWriter{c.conn})
+		if err := to.WriteHeader(&tar.Header{Name: "out/0", Mode: 0o600, Size: 1 << 30}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if _, err := os.Stat(filepath.Join(job.Dir, SpoolDir)); err != nil {
+			t.Fatal(err)
+		}
+		s.d.Detach(1)
+		absent(t, job.Dir, SpoolDir)
+	})
+}
+
+// Who must leave does not wait for a large folder to be packed.
+func TestPackingStops(t *testing.T) {
+	t.Parallel()
+	p := newTrip(t)
+	tree := filepath.Join(p.run, dataDir, "tree")
+	if err := errors.Join(os.Mkdir(tree, 0o700), os.WriteFile(tree+"/file", []byte("x"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	err := pack(ctx, p.parcel, Job{Dir: p.run, Tasks: []Task{{ID: "t", Inputs: []string{"tree"}}}})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("packing: %v, want %v", err, context.Canceled)
+	}
 }

@@ -103,7 +103,7 @@ func (d *Dispatcher) Attach(run corral.RunID, sink Sink) {
 }
 
 // Detach ends the dispatcher's dealings with a run: its queued jobs are forgotten, those that workers
-// have are killed, and its sink is not called any more once Detach has returned.
+// have are killed, and once Detach has returned its sink is not called any more, nor its files touched.
 func (d *Dispatcher) Detach(run corral.RunID) {
 	d.mu.Lock()
 	f := d.feeds[run]
@@ -113,10 +113,15 @@ func (d *Dispatcher) Detach(run corral.RunID) {
 		for _, m := range d.members {
 			d.disownLocked(m, run)
 		}
+		for c, cancel := range f.carries {
+			cancel()
+			_ = c.nc.Close()
+		}
 	}
 	d.mu.Unlock()
 	if f != nil {
 		f.stop()
+		f.carried.Wait()
 	}
 }
 

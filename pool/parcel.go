@@ -56,7 +56,10 @@ type parcelItem struct {
 
 // Pack fills dir, made anew, for a job: what it needs of its run's directory, by links. An input that is missing
 // is left out; the task will say so.
-func Pack(dir string, job Job) error {
+func Pack(dir string, job Job) error { return pack(context.Background(), dir, job) }
+
+// pack is Pack that stops when ctx ends.
+func pack(ctx context.Context, dir string, job Job) error {
 	if err := os.RemoveAll(dir); err != nil {
 		return err
 	}
@@ -72,7 +75,7 @@ func Pack(dir string, job Job) error {
 			}
 			packed[name] = true
 			item := parcelItem{Name: name, At: strconv.Itoa(len(p.Inputs))}
-			if ok, err := item.pack(filepath.Join(job.Dir, dataDir, name), filepath.Join(dir, ParcelIn)); err != nil {
+			if ok, err := item.pack(ctx, filepath.Join(job.Dir, dataDir, name), filepath.Join(dir, ParcelIn)); err != nil {
 				return fmt.Errorf("packing input %q: %w", name, err)
 			} else if ok {
 				p.Inputs = append(p.Inputs, item)
@@ -83,7 +86,7 @@ func Pack(dir string, job Job) error {
 }
 
 // pack makes file from travel in dir; false if there is none.
-func (i *parcelItem) pack(from, dir string) (bool, error) {
+func (i *parcelItem) pack(ctx context.Context, from, dir string) (bool, error) {
 	info, err := os.Stat(from)
 	if err != nil {
 		return false, nil // whatever it is, its task says it better
@@ -91,7 +94,7 @@ func (i *parcelItem) pack(from, dir string) (bool, error) {
 	to := filepath.Join(dir, i.At)
 	switch i.Tar = info.IsDir(); {
 	case i.Tar:
-		return true, tarFolder(from, to)
+		return true, tarFolder(ctx, from, to)
 	case !info.Mode().IsRegular(): // who reads a named pipe waits for ever
 		return false, fmt.Errorf("%s is neither a file nor a directory", from)
 	}
@@ -121,7 +124,7 @@ func ExecuteParcel(ctx context.Context, dir, worker string) error {
 			break
 		}
 		done := parcelTask{Result: x.runUntil(ctx, &job, &job.Tasks[i])}
-		if done.Files, err = collect(dir, &job.Tasks[i], done.Result.Status, &collected); err != nil {
+		if done.Files, err = collect(context.WithoutCancel(ctx), dir, &job.Tasks[i], &done.Result, &collected); err != nil {
 			return err
 		}
 		back.Tasks = append(back.Tasks, done)
@@ -156,10 +159,10 @@ func (x *executor) runUntil(ctx context.Context, job *Job, task *Task) Result {
 }
 
 // collect makes the files of a task travel back: what it printed, its record, and what it published.
-func collect(dir string, t *Task, status Status, n *int) ([]parcelItem, error) {
+func collect(ctx context.Context, dir string, t *Task, r *Result, n *int) ([]parcelItem, error) {
 	run := filepath.Join(dir, "run")
 	var items []parcelItem
-	if status == Done {
+	if r.Status == Done {
 		for _, name := range t.Outputs {
 			items = append(items, parcelItem{Name: name, Data: true})
 		}
@@ -176,7 +179,7 @@ func collect(dir string, t *Task, status Status, n *int) ([]parcelItem, error) {
 			from = filepath.Join(run, dataDir, i.Name)
 		}
 		i.At = strconv.Itoa(*n)
-		ok, err := i.collect(from, filepath.Join(dir, ParcelOut))
+		ok, err := i.collect(ctx, from, filepath.Join(dir, ParcelOut))
 		if err != nil {
 			return nil, fmt.Errorf("collecting %q of task %s: %w", i.Name, t.ID, err)
 		}
@@ -189,7 +192,7 @@ func collect(dir string, t *Task, status Status, n *int) ([]parcelItem, error) {
 }
 
 // collect moves a file; what is neither a file nor a directory stays, as does what is not there.
-func (i *parcelItem) collect(from, dir string) (bool, error) {
+func (i *parcelItem) collect(ctx context.Context, from, dir string) (bool, error) {
 	if !filepath.IsLocal(i.Name) {
 		return false, nil // the task was refused for it
 	}
@@ -200,7 +203,7 @@ func (i *parcelItem) collect(from, dir string) (bool, error) {
 		return false, nil // a task that did not start has printed nothing
 	case info.IsDir():
 		i.Tar = true
-		return true, tarFolder(from, to)
+		return true, tarFolder(ctx, from, to)
 	case !info.Mode().IsRegular():
 		return false, nil
 	}

@@ -200,7 +200,7 @@ func (p *Port) serveConn(ctx context.Context, nc net.Conn) {
 		p.servePilot(ctx, s, adm.Dispatcher)
 	case RoleCourier:
 		_ = nc.SetReadDeadline(time.Time{})
-		adm.Dispatcher.serveCourier(c, m.Hello)
+		adm.Dispatcher.serveCourier(ctx, c, m.Hello)
 	case RoleWorker:
 		adm.Dispatcher.serveWorker(s, m.Hello, adm)
 	}

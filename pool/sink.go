@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"context"
 	"log/slog"
 	"sync"
 	"time"
@@ -19,6 +20,9 @@ type feed struct {
 	lg   *slog.Logger
 	d    *Dispatcher
 	pace pace // guarded by d.mu
+
+	carries map[*conn]context.CancelFunc // of couriers at the run's files; guarded by d.mu
+	carried sync.WaitGroup               // of the same
 
 	wake chan struct{}
 	quit chan struct{} // closed by stop
@@ -58,7 +62,7 @@ type handBack struct {
 func newFeed(d *Dispatcher, run corral.RunID, sink Sink) *feed {
 	f := &feed{
 		run: run, sink: sink, d: d, lg: d.lg.With("run", run),
-		wake: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}),
+		wake: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}), carries: map[*conn]context.CancelFunc{},
 	}
 	go f.loop()
 	return f

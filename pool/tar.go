@@ -2,6 +2,7 @@ package pool
 
 import (
 	"archive/tar"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,8 +11,9 @@ import (
 	"path/filepath"
 )
 
-// tarFolder writes all that is in a folder into an archive: files, folders, and symbolic links as they are.
-func tarFolder(folder, archive string) error {
+// tarFolder writes all that is in a folder into an archive: files, folders, and symbolic links as they are. It stops when
+// ctx ends.
+func tarFolder(ctx context.Context, folder, archive string) error {
 	out, err := os.OpenFile(archive, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
@@ -22,13 +24,13 @@ func tarFolder(folder, archive string) error {
 			if err != nil {
 				return err
 			}
-			return tarEntry(w, folder, at, d)
+			return tarEntry(ctx, w, folder, at, d)
 		})
 	}
 	return errors.Join(err, w.Close(), out.Close())
 }
 
-func tarEntry(w *tar.Writer, folder, at string, d fs.DirEntry) error {
+func tarEntry(ctx context.Context, w *tar.Writer, folder, at string, d fs.DirEntry) error {
 	info, err := d.Info()
 	if err != nil {
 		return err
@@ -59,8 +61,21 @@ func tarEntry(w *tar.Writer, folder, at string, d fs.DirEntry) error {
 		return err
 	}
 	defer in.Close()
-	_, err = io.Copy(w, in)
+	_, err = io.Copy(w, reader{ctx, in})
 	return err
+}
+
+// A reader reads until ctx ends.
+type reader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (r reader) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.r.Read(p)
 }
 
 // untarFolder makes a folder of an archive. Nothing is written where a link leads out of root, nor where one of the
