@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -97,7 +98,7 @@ func (m *Manager) Log(ctx context.Context, id corral.RunID, task string, attempt
 		return nil, err
 	}
 	for _, p := range places {
-		f, err := os.OpenInRoot(p.dir, p.name)
+		f, err := p.open()
 		if !errors.Is(err, fs.ErrNotExist) {
 			return f, err
 		}
@@ -107,6 +108,23 @@ func (m *Manager) Log(ctx context.Context, id corral.RunID, task string, attempt
 
 // A place is where a file may be; links that lead out of dir are not followed.
 type place struct{ dir, name string }
+
+// open opens the file. What is not a regular one counts as none: who opens a named pipe waits for ever.
+func (p place) open() (*os.File, error) {
+	root, err := os.OpenRoot(p.dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	f, err := root.OpenFile(p.name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(fs.ErrNotExist, f.Close())
+	}
+	return f, nil
+}
 
 // places returns where a file of an attempt may be: in its directory, or, when the task declares it as
 // an output file, where outputs are published.
