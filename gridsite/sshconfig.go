@@ -76,25 +76,25 @@ func (c *sshConfig) parse(r io.Reader) error {
 	lines := bufio.NewScanner(r)
 	for n := 1; lines.Scan(); n++ {
 		words, err := configWords(lines.Text())
-		if err != nil {
-			return corral.ErrorAt(corral.Invalid, c.at(n), "%w", err)
-		}
 		if len(words) == 0 {
 			continue
 		}
 		keyword, args := strings.ToLower(words[0]), words[1:]
+		ours := keyword == "host" || !inMatch && slices.Contains(followed, keyword)
 		switch {
-		case len(args) == 0:
+		case err != nil && ours:
+			return corral.ErrorAt(corral.Invalid, c.at(n), "%w", err)
+		case len(args) == 0 && err == nil:
 			return corral.ErrorAt(corral.Invalid, c.at(n), "%s has no value", words[0])
 		case keyword == "host":
 			patterns, inMatch = args, false
 		case keyword == "match":
 			inMatch = true
 			c.ignored = append(c.ignored, "Match in "+c.at(n))
-		case inMatch:
+		case inMatch: // not followed
 		case keyword == "include", slices.Contains(missed, keyword):
 			c.ignored = append(c.ignored, words[0]+" in "+c.at(n))
-		case slices.Contains(followed, keyword):
+		case ours:
 			c.settings = append(c.settings, setting{n, patterns, keyword, args})
 		}
 	}
@@ -106,7 +106,8 @@ func (c *sshConfig) parse(r io.Reader) error {
 
 func (c *sshConfig) at(line int) string { return fmt.Sprintf("%s:%d", c.file, line) }
 
-// configWords splits a line of the file: a keyword, perhaps '=', and arguments, which may be in quotes.
+// configWords splits a line of the file: a keyword, perhaps '=', and arguments, which may be in quotes. It returns those
+// before an error, too.
 func configWords(line string) (words []string, err error) {
 	for rest := strings.TrimSpace(line); rest != "" && rest[0] != '#'; {
 		ends := " \t"
@@ -119,7 +120,7 @@ func configWords(line string) (words []string, err error) {
 			if part == `"` || part == "'" {
 				closed := false
 				if part, after, closed = strings.Cut(after, part); !closed {
-					return nil, errors.New("a quote is not closed")
+					return words, errors.New("a quote is not closed")
 				}
 			}
 			word, rest = word+part, after
