@@ -179,6 +179,9 @@ func (s *site) glidein(name string, cpus int, change func(*condor.GlideinConfig)
 	s.Cleanup(func() {
 		_ = cmd.Process.Signal(syscall.SIGQUIT)
 		_ = cmd.Wait()
+		if pid := daemonOf(c.Dir, "condor_procd"); pid != 0 { // its master was killed, which it would not see for ten minutes
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
 	})
 	return cmd
 }
