@@ -362,3 +362,21 @@ func TestNobodyElseGetsAParcel(t *testing.T) {
 		}
 	})
 }
+
+// What has the name of the run's directory on another machine is not taken for it.
+func TestDirectoryOfTheSameNameIsNotTheRuns(t *testing.T) {
+	t.Parallel()
+	b, scratch := newBlindBed(t, Config{})
+	b.d.Submit([]Job{sh(1, b.dir, "mkdir "+b.dir+"/"+dataDir)}) // on the worker's machine
+	b.sink.awaitResults(t, 1)
+	j := sh(2, b.dir, "echo here > out")
+	j.Tasks[0].Outputs, j.Mark = []string{"out"}, Mark(b.dir)
+	b.d.Submit([]Job{j})
+	if got := b.sink.awaitResults(t, 2)[2]; got.Status != Done {
+		t.Errorf("result = %+v, want done", got)
+	}
+	if got := read(t, b.dir, dataDir, "out"); got != "here\n" {
+		t.Errorf("the output is %q", got)
+	}
+	nothingLeft(t, b, scratch)
+}

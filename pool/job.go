@@ -31,8 +31,9 @@ func (t *Task) stderr() string { return cmp.Or(t.Stderr, "stderr") }
 // the other in the worker's one slot for them. Its tasks do not depend on each other.
 type Job struct {
 	Run       corral.RunID `json:"run"`
-	Seq       int64        `json:"seq"` // unique within the run, never used again
-	Dir       string       `json:"dir"` // D, the run's directory, absolute
+	Seq       int64        `json:"seq"`            // unique within the run, never used again
+	Dir       string       `json:"dir"`            // D, the run's directory, absolute
+	Mark      string       `json:"mark,omitempty"` // of D, see Mark; empty: whatever has its name is taken for it
 	CPUs      int          `json:"cpus"`
 	MemoryMiB int          `json:"memory_mib"`
 	Priority  float64      `json:"-"` // highest first among ready jobs

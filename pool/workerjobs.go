@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"fmt"
 	"slices"
 	"syscall"
 	"time"
@@ -27,17 +28,27 @@ func (w *worker) startLocked(now time.Time) {
 
 // runJob runs the tasks of a job in its run's directory or, where that is not seen, in one of the worker's own.
 func (w *worker) runJob(k *work) {
-	if sees(k.job.Dir) {
+	if sees(&k.job) {
 		w.runTasks(k, &k.job, func(_ *Task, r Result) Result { return r })
 	} else {
 		w.carryJob(k)
 	}
 }
 
-// sees reports whether tasks can work in a run's directory from here.
-func sees(run string) bool {
+// sees reports whether tasks can work in a job's run's directory from here.
+func sees(j *Job) bool {
 	const all = 4 | 2 | 1 // R_OK, W_OK, X_OK
-	return syscall.Access(run, all) == nil && syscall.Access(run+"/"+dataDir, all) == nil
+	return syscall.Access(j.Dir, all) == nil && syscall.Access(j.Dir+"/"+dataDir, all) == nil && (j.Mark == "" || j.Mark == Mark(j.Dir))
+}
+
+// Mark tells a run's directory from what has the same name on another machine, such as the directory of another run. It is
+// the same wherever a file system is mounted; where it is not, files travel that need not. It is empty if there is none.
+func Mark(run string) string {
+	var dir, data syscall.Stat_t
+	if syscall.Stat(run, &dir) != nil || syscall.Stat(run+"/"+dataDir, &data) != nil {
+		return ""
+	}
+	return fmt.Sprintf("%d/%d", dir.Ino, data.Ino)
 }
 
 // runTasks runs the tasks of k, which are those of job, one after the other, in job's directory; settle is told of

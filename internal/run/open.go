@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/pool"
 )
 
 // loadPlan reads the plan of a run from its directory. That may be gone or full of other things: it is
@@ -25,7 +26,7 @@ func loadPlan(row corral.Run) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.run, p.dir = row.ID, row.Dir
+	p.run, p.dir, p.mark = row.ID, row.Dir, pool.Mark(row.Dir)
 	return p, nil
 }
 

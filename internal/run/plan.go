@@ -20,8 +20,9 @@ import (
 
 // A plan is what never changes of a run: its workflow and what follows from it and the run's options.
 type plan struct {
-	run corral.RunID
-	dir string
+	run  corral.RunID
+	dir  string
+	mark string // of dir, for workers on machines that have something else under its name
 
 	flow      *workflow.Workflow
 	graph     *dag.Graph

@@ -73,7 +73,7 @@ func (s *state) nextRelease() msec {
 func (s *state) poolJob(j *job) pool.Job {
 	tasks := s.remaining(j)
 	made := pool.Job{
-		Run: s.plan.run, Seq: j.seq, Dir: s.plan.dir,
+		Run: s.plan.run, Seq: j.seq, Dir: s.plan.dir, Mark: s.plan.mark,
 		CPUs: j.need.cpus, MemoryMiB: j.need.memoryMiB,
 		Priority: s.plan.priority(tasks), Tasks: make([]pool.Task, len(tasks)),
 	}
