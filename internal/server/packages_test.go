@@ -88,6 +88,7 @@ func TestImportNeedsATrustedSignature(t *testing.T) {
 		{"nonsense", api.NewPackage{Source: file, Signature: []byte(`{}`)}, corral.Invalid, "signature"},
 		{"both", api.NewPackage{Source: file, Sign: true, Signature: []byte(`{}`)}, corral.Invalid, "sign"},
 		{"nothing", api.NewPackage{}, corral.Invalid, "source"},
+		{"a password", api.NewPackage{Source: "sftp://ann:secret@127.0.0.1:1/x.tar.gz"}, corral.Invalid, "source: an sftp URL takes no password"},
 		{"relative", api.NewPackage{Source: "worker.tar.gz"}, corral.Invalid, "source"},
 		{"no archive", api.NewPackage{Source: filepath.Join(f.shelf.dir, "own.key"), Sign: true}, corral.Invalid, "bad package"},
 		{"not there", api.NewPackage{Source: "/none", Sign: true}, corral.Invalid, "no such file"},
