@@ -221,8 +221,8 @@ func TestWait(t *testing.T) {
 		message string
 	}{
 		{"comes up", []corral.Glidein{waiting, waiting, up}, "", ""},
-		{"fails", []corral.Glidein{waiting, failed}, corral.Failed, "glidein 1 is FAILED (no package), which never becomes workers"},
-		{"too late", []corral.Glidein{waiting}, corral.Timeout, "glidein 1 is WAITING (site not ready), not workers, after 50ms"},
+		{"fails", []corral.Glidein{waiting, failed}, corral.Failed, "glidein 1 is FAILED (no package) and gets no workers any more"},
+		{"too late", []corral.Glidein{waiting}, corral.Timeout, "glidein 1 is WAITING (site not ready), without all of its workers, after 50ms"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

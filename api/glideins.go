@@ -33,7 +33,7 @@ func (c *Client) Glidein(ctx context.Context, id corral.GlideinID) (corral.Glide
 // UntilWorkers. A glidein that is over before that is an error of kind Failed; timeout (0: none) one
 // of kind Timeout. The glidein is returned beside such an error.
 func (c *Client) WaitGlidein(ctx context.Context, id corral.GlideinID, until string, timeout time.Duration) (corral.Glidein, error) {
-	u, err := ParseUntil(until, corral.GlideinStates, UntilWorkers)
+	u, err := ParseUntilGlidein(until)
 	if err != nil {
 		return corral.Glidein{}, err
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/corral-pilot/corral"
 )
@@ -28,6 +29,39 @@ func ParseUntil[S ~string](list string, known []S, also ...string) (Until, error
 		}
 	}
 	return u, nil
+}
+
+// ParseUntilGlidein reads a list of what a wait for a glidein takes: its own states, those of its furthest attempt, which
+// are what people are shown of an ACTIVE one, and UntilWorkers.
+func ParseUntilGlidein(list string) (Until, error) {
+	return ParseUntil(list, corral.GlideinStates, UntilWorkers, string(corral.JobSubmitted), string(corral.JobQueued), string(corral.JobRunning))
+}
+
+// Late is the error of a wait for which the time was over.
+func (u Until) Late(p Progress, after time.Duration) error {
+	missing := "not " + u.String()
+	if slices.Contains(u, UntilWorkers) {
+		missing = "without all of its workers"
+	}
+	return corral.Errorf(corral.Timeout, "%s, %s, after %s", p.Is, missing, rounded(after))
+}
+
+// vain is the error of a wait for what does not come any more.
+func (u Until) vain(p Progress) error {
+	if slices.Contains(u, UntilWorkers) {
+		return corral.Errorf(corral.Failed, "%s and gets no workers any more", p.Is)
+	}
+	return corral.Errorf(corral.Failed, "%s and never becomes %s", p.Is, u)
+}
+
+func (u Until) String() string { return strings.Join(u, " or ") }
+
+// rounded leaves out digits of a wait that nobody asked for.
+func rounded(d time.Duration) time.Duration {
+	if d < time.Second {
+		return d.Round(time.Millisecond)
+	}
+	return d.Round(100 * time.Millisecond)
 }
 
 // A Progress says where an object is on the way to what is waited for.
@@ -69,9 +103,9 @@ func (u Until) Cluster(k corral.Cluster) Progress {
 
 // Glidein returns the progress of a glidein. Its workers count even if they are more than asked for.
 func (u Until) Glidein(g corral.Glidein) Progress {
-	workers := slices.Contains(u, UntilWorkers) && g.Complete()
-	return Progress{workers || slices.Contains(u, string(g.State)), g.State.Terminal(),
-		is(fmt.Sprintf("glidein %d", g.ID), string(g.State), g.Reason)}
+	state, reason := g.Shown()
+	met := slices.Contains(u, UntilWorkers) && g.Complete() || slices.Contains(u, string(g.State)) || slices.Contains(u, state)
+	return Progress{met, g.State.Terminal(), is(fmt.Sprintf("glidein %d", g.ID), state, reason)}
 }
 
 // Run returns the progress of a run.

@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/corral-pilot/corral"
 )
 
 // A waiting says what a wait is for.
@@ -36,9 +34,9 @@ func wait[T any](ctx context.Context, c *Client, path string, w waiting[T]) (T, 
 		case p.Met:
 			return v, nil
 		case p.Over:
-			return v, corral.Errorf(corral.Failed, "%s, which never becomes %s", p.Is, strings.Join(w.until, " or "))
+			return v, w.until.vain(p)
 		case w.timeout != 0 && time.Now().After(end):
-			return v, corral.Errorf(corral.Timeout, "%s, not %s, after %s", p.Is, strings.Join(w.until, " or "), w.timeout)
+			return v, w.until.Late(p, w.timeout)
 		}
 	}
 }

@@ -58,7 +58,7 @@ func waitGlideinCommand(p *printer) *cli.Command {
 		Description: explained("A glidein that is over before it has what is waited for ends the wait with exit code 1.",
 			"corral glidein wait 7 --timeout 10m\ncorral glidein wait -l project=lambda --for FINISHED,FAILED"),
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "for", Value: api.UntilWorkers, Usage: "wait for `WHAT`: workers, or states separated by commas"},
+			&cli.StringFlag{Name: "for", Value: api.UntilWorkers, Usage: "wait for `WHAT`: workers, or states separated by commas (QUEUED, RUNNING, FINISHED, FAILED, …)"},
 			filterFlag(), timeoutFlag(),
 		},
 		Action: func(c *cli.Context) error { return waitGlideins(c, p) },
@@ -155,7 +155,7 @@ func waitGlideins(c *cli.Context, p *printer) error {
 	if err != nil {
 		return err
 	}
-	if _, err := api.ParseUntil(c.String("for"), corral.GlideinStates, api.UntilWorkers); err != nil {
+	if _, err := api.ParseUntilGlidein(c.String("for")); err != nil {
 		return err
 	}
 	cl, err := connect(c)

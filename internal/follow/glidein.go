@@ -23,7 +23,7 @@ const glance = time.Second
 // api.Client.WaitGlidein, and so is the glidein beside them.
 func Glidein(ctx context.Context, cl *api.Client, id corral.GlideinID, wait Wait, view *GlideinView) (corral.Glidein, error) {
 	defer view.Close()
-	until, err := api.ParseUntil(wait.Until, corral.GlideinStates, api.UntilWorkers)
+	until, err := api.ParseUntilGlidein(wait.Until)
 	if err != nil {
 		return corral.Glidein{}, err
 	}
@@ -39,7 +39,7 @@ func Glidein(ctx context.Context, cl *api.Client, id corral.GlideinID, wait Wait
 		}
 		view.Show(g, time.Now())
 		if wait.Timeout > 0 && time.Since(began) >= wait.Timeout {
-			return g, corral.Errorf(corral.Timeout, "%s, not %s, after %s", until.Glidein(g).Is, wait.Until, wait.Timeout.Round(time.Millisecond))
+			return g, until.Late(until.Glidein(g), wait.Timeout)
 		}
 	}
 }

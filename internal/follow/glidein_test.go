@@ -59,8 +59,8 @@ func TestGlideinWaitEnds(t *testing.T) {
 		kind    corral.Kind
 		says    string
 	}{
-		{"over", glidein(corral.GlideinFailed, "attempt 1 failed", 0), follow.Wait{Until: "workers"}, corral.Failed, "glidein 3 is FAILED (attempt 1 failed), which never becomes workers"},
-		{"timeout", glidein(corral.GlideinWaiting, "site not ready", 0), follow.Wait{Until: "workers", Timeout: 20 * time.Millisecond}, corral.Timeout, "glidein 3 is WAITING (site not ready), not workers, after 20ms"},
+		{"over", glidein(corral.GlideinFailed, "attempt 1 failed", 0), follow.Wait{Until: "workers"}, corral.Failed, "glidein 3 is FAILED (attempt 1 failed) and gets no workers any more"},
+		{"timeout", glidein(corral.GlideinWaiting, "site not ready", 0), follow.Wait{Until: "workers", Timeout: 20 * time.Millisecond}, corral.Timeout, "glidein 3 is WAITING (site not ready), without all of its workers, after 20ms"},
 		{"not a state", glidein(corral.GlideinWaiting, "", 0), follow.Wait{Until: "coffee"}, corral.Invalid, `wait: "coffee" is none of`},
 	} {
 		var out bytes.Buffer

@@ -221,7 +221,7 @@ func TestClusterIsWaitedFor(t *testing.T) {
 	f.move(t, k.ID, corral.ClusterStart, corral.ClusterFail)
 	err = <-done
 	wantKind(t, "failed", err, corral.Failed, "")
-	if want := "cluster mine is FAILED (because), which never becomes DELETED"; err.Error() != want {
+	if want := "cluster mine is FAILED (because) and never becomes DELETED"; err.Error() != want {
 		t.Errorf("error %q, want %q", err, want)
 	}
 	_, err = f.WaitCluster(t.Context(), "mine", "workers", 0)

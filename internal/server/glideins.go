@@ -224,7 +224,7 @@ func (s *Server) getGlidein(c echo.Context) error {
 			return store.Subject{Object: store.ObjectGlidein, ID: int64(g.ID)}
 		},
 		until: func(list string) (func(corral.Glidein) api.Progress, error) {
-			u, err := api.ParseUntil(list, corral.GlideinStates, api.UntilWorkers)
+			u, err := api.ParseUntilGlidein(list)
 			return u.Glidein, err
 		},
 	})
