@@ -53,11 +53,12 @@ type SetSite struct {
 
 // NewLogin begins a login at a site, or at a contact of which there is no site yet, or goes on with one.
 type NewLogin struct {
-	Site    string   `json:"site,omitempty"` // name or id
-	Contact string   `json:"contact,omitempty"`
-	Session string   `json:"session,omitempty"` // of the question that is answered
-	Answers []string `json:"answers,omitempty"` // one for each of its prompts
-	Cancel  bool     `json:"cancel,omitempty"`  // instead: nobody answers
+	Site          string   `json:"site,omitempty"` // name or id
+	Contact       string   `json:"contact,omitempty"`
+	AcceptHostKey bool     `json:"accept_host_key,omitempty"` // of a host that is not known
+	Session       string   `json:"session,omitempty"`         // of the question that is answered
+	Answers       []string `json:"answers,omitempty"`         // one for each of its prompts
+	Cancel        bool     `json:"cancel,omitempty"`          // instead: nobody answers
 }
 
 // A Login is how far a login is: it wants answers, or it is done.

@@ -21,8 +21,13 @@ func loginSiteCommand(p *printer) *cli.Command {
 		Description: explained("What the site asks is asked on the terminal: the passphrase of a key, a password, a one-time code. Answers go to corrald and are kept nowhere; it holds the connection, and keys stay open until it ends. When the connection is lost and cannot be made anew without a person, the site says \"login needed\"; its pilots go on meanwhile. "+
 			"The exit code is 5 if the site lets nobody in.",
 			"corral site login hpc"),
+		Flags: []cli.Flag{acceptHostKeyFlag()},
 		Action: func(c *cli.Context) error { return loginSite(c, p) },
 	}
+}
+
+func acceptHostKeyFlag() *cli.BoolFlag {
+	return &cli.BoolFlag{Name: "accept-host-key", Usage: "trust the key of a host that is not known yet, and write it into known_hosts"}
 }
 
 func loginSite(c *cli.Context, p *printer) error {
@@ -40,7 +45,7 @@ func loginSite(c *cli.Context, p *printer) error {
 	}
 	var who person // without a question there need be none
 	defer who.close()
-	if err := cl.Login(c.Context, api.NewLogin{Site: ref}, who.ask); err != nil {
+	if err := cl.Login(c.Context, api.NewLogin{Site: ref, AcceptHostKey: c.Bool("accept-host-key")}, who.ask); err != nil {
 		return err
 	}
 	p.say("corrald is logged in at %s", s.Contact)

@@ -33,7 +33,7 @@ func createSiteCommand(p *printer) *cli.Command {
 			&cli.StringFlag{Name: "batch", Usage: "the batch `SYSTEM` for pilots: fork or slurm"},
 			&cli.StringFlag{Name: "head-batch", Usage: "the batch `SYSTEM` for setup and cleanup (default: fork, on the head node)"},
 			&cli.StringFlag{Name: "root", Usage: "`DIR` there that is ours alone (default: one that corrald chooses, through ssh $HOME/.corral-NAME)"},
-			&cli.BoolFlag{Name: "accept-host-key", Usage: "trust the key of a host that is not known yet, and write it into known_hosts"},
+			acceptHostKeyFlag(),
 			waitFlag("it is READY"), timeoutFlag(), keyFlag(),
 		}, siteFlags()...),
 		Action: func(c *cli.Context) error { return createSite(c, p) },

@@ -184,8 +184,13 @@ func untilCmd(ts *testscript.TestScript, args []string) {
 // sshdCmd starts an sshd for a script, or ends it with all its connections.
 func sshdCmd(t *testing.T, ts *testscript.TestScript, verb string) {
 	d := ts.Value(sshdOf).(*gridsitetest.SSHD)
-	if verb == "stop" {
+	switch {
+	case verb == "stop":
 		d.Stop()
+		return
+	case d.Home != "": // it was stopped
+		d.Start(t)
+		ts.Defer(d.Stop)
 		return
 	}
 	*d = *gridsitetest.StartSSHD(t)

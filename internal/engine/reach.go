@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"path"
 	"strings"
 	"sync"
@@ -85,8 +86,8 @@ func (r *Reach) enter(ctx context.Context, site corral.Site, acceptHostKey bool)
 }
 
 // Login logs in at a site with the answers of a person, and holds the connection; with those of a site that is to be
-// created it waits for it.
-func (r *Reach) Login(ctx context.Context, site corral.Site, ask gridsite.Asker) error {
+// created it waits for it. The person may accept the key of an unknown host, too.
+func (r *Reach) Login(ctx context.Context, site corral.Site, ask gridsite.Asker, acceptHostKey bool) error {
 	conn, err := r.conn(ctx, site)
 	if err != nil {
 		return err
@@ -95,11 +96,17 @@ func (r *Reach) Login(ctx context.Context, site corral.Site, ask gridsite.Asker)
 	if !ok {
 		return corral.ErrorAt(corral.Invalid, "contact", "%s is this machine, where nobody logs in", site.Contact)
 	}
-	if err := s.SSH.Login(ctx, ask); err != nil {
-		r.giveUp(site, s.SSH)
-		return err
+	if acceptHostKey {
+		err = s.AcceptHostKey(ctx)
 	}
-	return nil
+	var login *gridsite.LoginError
+	if !acceptHostKey || errors.As(err, &login) { // the host is known by now, and asks
+		err = s.SSH.Login(ctx, ask)
+	}
+	if err != nil {
+		r.giveUp(site, s.SSH)
+	}
+	return err
 }
 
 // ssh returns the site's connection, which logs in once it is used.

@@ -98,7 +98,7 @@ func TestSSHSiteWaitsForLogin(t *testing.T) {
 	if got := w.siteNow(locked.ID); got.State != corral.SiteNew || !strings.Contains(got.Trouble.Why, "passphrase") {
 		t.Errorf("the site is %s with the trouble %+v", got.State, got.Trouble)
 	}
-	if err := e.Login(t.Context(), locked, answer); err != nil {
+	if err := e.Login(t.Context(), locked, answer, false); err != nil {
 		t.Fatal(err)
 	}
 	w.siteIs(locked.ID, corral.SiteReady)
@@ -111,7 +111,7 @@ func TestSSHSiteWaitsForLogin(t *testing.T) {
 	if err := w.cfg.Reach.CheckSite(t.Context(), planned, false); !errors.As(err, &login) || !login.Answerable {
 		t.Fatalf("CheckSite = %v, want a login that a person can help with", err)
 	}
-	if err := e.Login(t.Context(), corral.Site{Contact: d.Contact()}, answer); err != nil {
+	if err := e.Login(t.Context(), corral.Site{Contact: d.Contact()}, answer, false); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.cfg.Reach.CheckSite(t.Context(), planned, false); err != nil {
@@ -131,7 +131,7 @@ func TestSSHSiteWaitsForLogin(t *testing.T) {
 	runEngine(t, e)
 	w.until("the idle site to need a login", func() bool { return w.siteNow(locked.ID).Trouble.LoginNeeded })
 	for _, s := range []corral.Site{locked, made} {
-		if err := e.Login(t.Context(), s, answer); err != nil {
+		if err := e.Login(t.Context(), s, answer, false); err != nil {
 			t.Error(err)
 		}
 	}

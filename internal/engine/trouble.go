@@ -14,9 +14,9 @@ import (
 )
 
 // Login logs in at a site with the answers of a person. A site that is to be created has no id yet.
-func (e *Engine) Login(ctx context.Context, site corral.Site, ask gridsite.Asker) error {
+func (e *Engine) Login(ctx context.Context, site corral.Site, ask gridsite.Asker, acceptHostKey bool) error {
 	defer e.logins.ring() // if it failed, the site is in trouble
-	return e.cfg.Reach.Login(ctx, site, ask)
+	return e.cfg.Reach.Login(ctx, site, ask, acceptHostKey)
 }
 
 // A bell wakes those who wait for it.

@@ -80,8 +80,8 @@ func (s *Server) login(c echo.Context) error {
 // loginOf begins a login, or finds the one that the request goes on with and the number of the question it answers.
 func (s *Server) loginOf(ctx context.Context, in api.NewLogin) (l *login, n int, err error) {
 	if in.Session != "" {
-		if in.Site != "" || in.Contact != "" {
-			return nil, 0, corral.ErrorAt(corral.Invalid, "session", "goes without site and contact")
+		if in.Site != "" || in.Contact != "" || in.AcceptHostKey {
+			return nil, 0, corral.ErrorAt(corral.Invalid, "session", "goes without site, contact and accept_host_key")
 		}
 		return s.logins.find(in.Session)
 	}
@@ -92,7 +92,7 @@ func (s *Server) loginOf(ctx context.Context, in api.NewLogin) (l *login, n int,
 	if err != nil {
 		return nil, 0, err
 	}
-	return s.beginLogin(site), 0, nil
+	return s.beginLogin(site, in.AcceptHostKey), 0, nil
 }
 
 // whereToLogIn finds the site, or makes one of a contact.
@@ -124,7 +124,7 @@ func (s *Server) whereToLogIn(ctx context.Context, in api.NewLogin) (site corral
 }
 
 // beginLogin begins a login that ends with the server, if nothing ends it sooner.
-func (s *Server) beginLogin(site corral.Site) *login {
+func (s *Server) beginLogin(site corral.Site, acceptHostKey bool) *login {
 	ctx, cancel := context.WithTimeout(context.Background(), loginLife)
 	l := &login{
 		id: rand.Text(), site: site, began: time.Now(), cancel: cancel,
@@ -140,7 +140,7 @@ func (s *Server) beginLogin(site corral.Site) *login {
 			case <-ctx.Done():
 			}
 		}()
-		err := s.cfg.Login(ctx, site, l.ask)
+		err := s.cfg.Login(ctx, site, l.ask, acceptHostKey)
 		if err != nil && ctx.Err() != nil {
 			err = corral.ErrorAt(corral.Forbidden, "login", "%s: the login was given up, or took longer than %s", site.Contact, loginLife)
 		}

@@ -97,7 +97,7 @@ type Config struct {
 
 	// Login logs in at a site, or at a contact if the site has no id yet, with the answers that ask gets, and holds the
 	// connection.
-	Login func(ctx context.Context, site corral.Site, ask gridsite.Asker) error
+	Login func(ctx context.Context, site corral.Site, ask gridsite.Asker, acceptHostKey bool) error
 
 	// Survey finds out what a site is like, at a READY one also what its nodes are like, and records it.
 	Survey func(ctx context.Context, site corral.Site) (corral.SiteFacts, error)
