@@ -13,6 +13,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/corral-pilot/corral"
 )
 
 // Parcels of one run are made and removed side by side; none takes another's folder away.
@@ -38,13 +40,33 @@ func TestParcelsKeepTheirPlace(t *testing.T) {
 	}
 }
 
+// courierHello is that of a courier of worker 0.
+func courierHello(instance string) *hello {
+	return &hello{Version: Version, Role: RoleCourier, Tag: "tag", Token: testToken, ID: "tag/0", Instance: instance, Holder: "pilot", CPUs: 4}
+}
+
 // courier dials in as one of worker 0.
 func (s *stage) courier(instance string) *actor {
-	a := s.greet(&hello{
-		Version: Version, Role: RoleCourier, Tag: "tag", Token: testToken, ID: "tag/0", Instance: instance, Holder: "pilot", CPUs: 4,
-	})
+	a := s.greet(courierHello(instance))
 	a.expect(typeWelcome)
 	return a
+}
+
+// However many files are carried, workers find places at the port; a courier too many comes again later.
+func TestCouriersLeavePlacesToWorkers(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		for range maxCouriers - 1 {
+			s.port.bulk <- struct{}{}
+		}
+		last := s.courier("first")
+		if m := s.greet(courierHello("first")).expect(typeRefuse); m.Kind != corral.Unavailable {
+			t.Errorf("refused as %s: %s", m.Kind, m.Reason)
+		}
+		s.enter("0", "first", nil)
+		last.close()
+		synctest.Wait()
+		s.courier("first")
+	})
 }
 
 // What a confused worker brings does not fill corrald's memory, nor its disk with files that nobody asked for.

@@ -22,6 +22,7 @@ import (
 const (
 	admitTimeout   = 10 * time.Second // for handshake, hello and admission together
 	maxConnections = 4096             // at one port, admitted or not
+	maxCouriers    = 1024             // of them: workers and pilots must find places while many files are carried
 )
 
 // Credentials are what somebody who dials in shows.
@@ -63,12 +64,13 @@ type Port struct {
 	lg    *slog.Logger
 	gate  Gate
 	slots chan struct{} // one for each connection
+	bulk  chan struct{} // one for each courier
 	calls callBacks
 }
 
 // NewPort returns a port that admits whom gate admits.
 func NewPort(lg *slog.Logger, gate Gate) *Port {
-	return &Port{lg: lg, gate: gate, slots: make(chan struct{}, maxConnections), calls: newCallBacks()}
+	return &Port{lg: lg, gate: gate, slots: make(chan struct{}, maxConnections), bulk: make(chan struct{}, maxCouriers), calls: newCallBacks()}
 }
 
 // ServeUnix serves on a Unix socket that only this user can connect to, until ctx is done; then the
@@ -191,6 +193,15 @@ func (p *Port) serveConn(ctx context.Context, nc net.Conn) {
 		p.lg.Warn("refused", "role", m.Hello.Role, "tag", m.Hello.Tag, "id", m.Hello.ID, "err", err)
 		refuse(c, err)
 		return
+	}
+	if m.Hello.Role == RoleCourier {
+		select {
+		case p.bulk <- struct{}{}:
+			defer func() { <-p.bulk }()
+		default:
+			refuse(c, corral.Errorf(corral.Unavailable, "files of %d jobs are on their way", maxCouriers))
+			return
+		}
 	}
 	s := &session{conn: c, attempt: adm.Attempt, hosts: max(1, adm.Hosts), began: began}
 	s.send(adm.Dispatcher.terms())
