@@ -33,19 +33,19 @@ func (b BadNode) String() string {
 }
 
 // BadNodes returns the nodes of a site of which one attempt after the other had no use, and on which no worker has come to
-// life since; what failed last first. attempts are those that lost hosts; counts says since when it counts what they lost,
-// by host; nodes is how many there are where the next attempt may go, 0 if that is not known, of which it wants hosts. At
-// most half of the nodes are avoided, and enough are left: where most nodes are bad, something else is, and to name them
-// all would keep an attempt in the queue for ever. For the same reason an attempt says nothing of its nodes if it lost
-// several and no worker of it ever lived.
-func BadNodes(attempts []Job, counts map[string]time.Time, nodes, hosts int, now time.Time) []BadNode {
-	since := map[string]time.Time{} // :: short name → since when it counts what attempts lost there
+// life since; what failed last first. attempts are those that lost hosts; cleared says until when it is forgotten what was
+// lost, by host; nodes is how many there are where the next attempt may go, 0 if that is not known, of which it wants
+// hosts. At most half of the nodes are avoided, and enough are left: where most nodes are bad, something else is, and to
+// name them all would keep an attempt in the queue for ever. For the same reason an attempt says nothing of its nodes if
+// it lost several and no worker of it ever lived.
+func BadNodes(attempts []Job, cleared map[string]time.Time, nodes, hosts int, now time.Time) []BadNode {
+	until := map[string]time.Time{} // :: short name → cleared
 	seen := map[string]bool{}
-	for host, at := range counts {
+	for host, at := range cleared {
 		short := ShortName(host)
 		seen[short] = true
-		if at.After(since[short]) {
-			since[short] = at
+		if at.After(until[short]) {
+			until[short] = at
 		}
 	}
 	lost := map[string][]LostHost{} // :: short name → what attempts lost there
@@ -62,7 +62,7 @@ func BadNodes(attempts []Job, counts map[string]time.Time, nodes, hosts int, now
 	var bad []BadNode
 	for short, all := range lost {
 		seen[short] = true
-		counted := slices.DeleteFunc(all, func(l LostHost) bool { return now.Sub(l.At) >= AvoidFor || !l.At.After(since[short]) })
+		counted := slices.DeleteFunc(all, func(l LostHost) bool { return now.Sub(l.At) >= AvoidFor || !l.At.After(until[short]) })
 		if len(counted) >= AvoidAfter {
 			bad = append(bad, badNode(counted))
 		}
