@@ -232,7 +232,7 @@ func (k *keyring) certified(own []named) ([]named, error) {
 	add := func(cert *ssh.Certificate, file string, key named) error {
 		signer, err := ssh.NewCertSigner(cert, key)
 		if err != nil {
-			return corral.ErrorAt(corral.Invalid, file, "%w", err)
+			return err
 		}
 		found = append(found, named{signer, file, key.shut})
 		return nil
@@ -243,11 +243,11 @@ func (k *keyring) certified(own []named) ([]named, error) {
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		if err != nil {
-			return nil, corral.ErrorAt(corral.Invalid, file, "%w", err)
+		if err == nil {
+			err = add(cert, file, key)
 		}
-		if err := add(cert, file, key); err != nil {
-			return nil, err
+		if err != nil { // the key may do without
+			k.problems = append(k.problems, fmt.Errorf("%s: %w", file, err))
 		}
 	}
 	for _, file := range k.hop.certificates {
@@ -258,7 +258,7 @@ func (k *keyring) certified(own []named) ([]named, error) {
 		for _, key := range own {
 			if bytes.Equal(cert.Key.Marshal(), key.PublicKey().Marshal()) {
 				if err := add(cert, file, key); err != nil {
-					return nil, err
+					return nil, corral.ErrorAt(corral.Invalid, file, "%w", err)
 				}
 			}
 		}
