@@ -139,8 +139,14 @@ func (c Corrald) Start(ctx context.Context) (started bool, err error) {
 		defer close(ended)
 		_ = cmd.Wait() // how it ended its log tells
 	}()
-	err = c.awaitStart(ctx, ended, before)
-	return err == nil && c.PID() == cmd.Process.Pid, err
+	if err := c.awaitStart(ctx, ended, before); err != nil {
+		return false, err
+	}
+	if started = c.PID() == cmd.Process.Pid; !started { // else it may come to the lock when the other is taken down
+		_ = cmd.Process.Kill()
+		<-ended
+	}
+	return started, nil
 }
 
 // openLog makes the directories and opens the log, and says where it ends. Whose state it is may have put

@@ -41,6 +41,9 @@ func playCorrald(args []string) int {
 		fmt.Fprintln(os.Stderr, "some trouble\ncorrald: the disk is full")
 		return 1
 	}
+	if string(mood) == "crowded" && !first(state) {
+		<-time.After(time.Minute) // until it would be too late
+	}
 	lock, err := os.OpenFile(state+"/lock", os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return 1
@@ -70,6 +73,22 @@ func playCorrald(args []string) int {
 	_ = l.Close()
 	_ = os.Remove(state + "/corrald.pid")
 	return 0
+}
+
+// first reports whether nobody has come before; if so it waits for the next one.
+func first(state string) bool {
+	if f, err := os.OpenFile(state+"/first", os.O_CREATE|os.O_EXCL, 0o600); err != nil {
+		_ = os.WriteFile(state+"/second", nil, 0o600)
+		return false
+	} else {
+		f.Close()
+	}
+	for {
+		if _, err := os.Stat(state + "/second"); err == nil {
+			return true
+		}
+		<-time.After(10 * time.Millisecond)
+	}
 }
 
 // newCorrald returns one that is not running, with directories of its own; its program is this test.
@@ -219,6 +238,33 @@ func TestStartTogether(t *testing.T) {
 	}
 	if starters != 1 {
 		t.Errorf("%d say that they started it, want 1", starters)
+	}
+}
+
+// Who was slower has left nobody who would take over from the one that runs, once that is taken down.
+func TestStartTogetherLeavesOne(t *testing.T) {
+	c := newCorrald(t).inMood(t, "crowded")
+	ended := make(chan error)
+	for range 2 {
+		go func() {
+			_, err := c.Start(t.Context())
+			ended <- err
+		}()
+	}
+	for range 2 {
+		if err := <-ended; err != nil {
+			t.Errorf("Start: %v", err)
+		}
+	}
+	var left []string
+	procs, _ := filepath.Glob("/proc/[0-9]*")
+	for _, proc := range procs {
+		if line, _ := os.ReadFile(proc + "/cmdline"); strings.Contains(string(line), c.Layout.State+"\x00") {
+			left = append(left, filepath.Base(proc))
+		}
+	}
+	if len(left) != 1 || left[0] != strconv.Itoa(c.PID()) {
+		t.Errorf("processes %v are there, want %d alone", left, c.PID())
 	}
 }
 
