@@ -35,7 +35,7 @@ type siteLoop struct {
 	stuck        map[string]retry           // :: tag of a job that does not end → when it is asked to again
 	pruned       map[string]time.Time       // :: the site's id of a job that came in twice → when it was cancelled last
 	worked       map[string]time.Time       // :: host → when a worker registered from it last, as is recorded
-	hopeless     map[corral.JobID]time.Time // :: attempt that waits → since when the site has said that it never starts
+	hopeless     map[corral.JobID]time.Time // :: job that waits → since when the site has said that it never starts
 	told         map[corral.JobID]bool      // attempts whose dispatcher was asked to drain them
 	reports      map[string]order.Report    // :: tag → what an ended job said, until that is recorded
 	ended        bool                       // an attempt has, or may have before this loop began

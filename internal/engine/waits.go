@@ -10,14 +10,14 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// noteWaits records why attempts wait in the site's queue, all that is new with one transaction: a queue may have other
+// noteWaits records why jobs wait in the site's queue, all that is new with one transaction: a queue may have other
 // reasons at each look. It remembers since when the site has said of some that it never starts them.
 func (l *siteLoop) noteWaits(ctx context.Context, live []corral.Job, statuses map[string]gridsite.JobStatus, now time.Time) error {
 	hopeless := map[corral.JobID]time.Time{}
 	var changed []corral.Job
 	for _, j := range live {
 		st := statuses[j.Tag]
-		if j.Kind != corral.PilotJob || st.Phase != gridsite.Queued || st.Waits == "" {
+		if st.Phase != gridsite.Queued || st.Waits == "" {
 			continue
 		}
 		if st.Never {
@@ -43,7 +43,7 @@ func (l *siteLoop) noteWaits(ctx context.Context, live []corral.Job, statuses ma
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("recording why %d attempts wait: %w", len(changed), err)
+		return fmt.Errorf("recording why %d jobs wait: %w", len(changed), err)
 	}
 	return nil
 }

@@ -53,7 +53,11 @@ func (w World) lacksOfCluster(g corral.Glidein) corral.Lack {
 	case exhausted(tries):
 		return corral.Lack{Why: fmt.Sprintf("package %s could not be staged: %s", n.Package, reasons(tries)), Final: true}
 	}
-	return corral.Lack{Why: "package " + n.Package + " is being staged"}
+	why := "package " + n.Package + " is being staged"
+	if n := len(tries); n > 0 && tries[n-1].State == corral.JobQueued && tries[n-1].Reason != "" {
+		why += "; its setup job waits: " + tries[n-1].Reason
+	}
+	return corral.Lack{Why: why}
 }
 
 // stagings returns whether a package was installed at the site, and no pilot has missed it since; and if not, the setup
@@ -115,7 +119,7 @@ func staging(now time.Time, w World) []Action {
 		case j.State == corral.JobNew:
 			return []Action{Resume{j}}
 		default:
-			return nil
+			return serving(now, w, j)
 		}
 	}
 	for _, g := range w.Glideins {

@@ -52,7 +52,7 @@ func waiting(now time.Time, w World, g corral.Glidein, a corral.Job) []Action {
 	renew := w.Lifetimes.renewAt(g, a, w.Tokens[a.ID])
 	switch {
 	case !now.Before(g.LatestStart(a)):
-		return []Action{Cancel{a, tooLong(g, a)}}
+		return []Action{Cancel{a, tooLong(a, g.LatestStart(a))}}
 	case !never.IsZero() && !now.Before(never.Add(hopeGrace)):
 		return []Action{Cancel{a, neverStarts(a)}}
 	case a.State == corral.JobNew && lack.Why != "" && !lack.Final: // each poll adopts it if it shows up
@@ -69,25 +69,72 @@ func waiting(now time.Time, w World, g corral.Glidein, a corral.Job) []Action {
 // says of a job that it has just taken need not last.
 const hopeGrace = 15 * time.Second
 
-// Overdue returns why a live attempt was cancelled that nobody asked to go: it had waited for too long, and another may
+// serving decides about a setup or cleanup job that its site has taken.
+func serving(now time.Time, w World, j corral.Job) []Action {
+	never := w.Hopeless[j.ID]
+	switch {
+	case j.Asked == corral.AskCancel:
+		return []Action{Cancel{j, "asked to cancel"}}
+	case j.State == corral.JobRunning:
+	case !now.Before(latestStart(j)):
+		return []Action{Cancel{j, tooLong(j, latestStart(j))}}
+	case !never.IsZero() && !now.Before(never.Add(hopeGrace)):
+		return []Action{Cancel{j, neverStarts(j)}}
+	}
+	return nil
+}
+
+// latestStart is when a setup or cleanup job is given up that has not started.
+func latestStart(j corral.Job) time.Time {
+	return j.CreatedAt.Add(time.Duration(corral.DefaultQueueTimeout))
+}
+
+// servingTimes are when a setup or cleanup job is given up that waits.
+func servingTimes(w World) []time.Time {
+	var times []time.Time
+	for _, j := range w.Jobs {
+		if j.Live() && j.State != corral.JobRunning {
+			times = append(times, latestStart(j))
+			if never := w.Hopeless[j.ID]; !never.IsZero() {
+				times = append(times, never.Add(hopeGrace))
+			}
+		}
+	}
+	return times
+}
+
+// Overdue returns why a live job was cancelled that nobody asked to go: it had waited for too long, and another may
 // be luckier; or its site never starts it, nor another like it.
 func (w World) Overdue(a corral.Job) (why string, hopeless bool) {
+	if a.Asked != corral.AskCancel {
+		return "", false
+	}
+	if a.Kind != corral.PilotJob {
+		switch w.Site.State {
+		case corral.SiteStaging, corral.SiteReady, corral.SiteRemoving: // in others its end was wanted
+			return overdue(a, latestStart(a))
+		}
+		return "", false
+	}
 	for _, g := range w.Glideins {
-		if g.ID != a.Glidein || a.Asked != corral.AskCancel || g.Asked != corral.AskNothing || w.Site.State != corral.SiteReady {
-			continue
+		if g.ID == a.Glidein && g.Asked == corral.AskNothing && w.Site.State == corral.SiteReady {
+			return overdue(a, g.LatestStart(a))
 		}
-		if a.UpdatedAt.Before(g.LatestStart(a)) { // when it was asked
-			return neverStarts(a), true
-		}
-		return tooLong(g, a), false
 	}
 	return "", false
+}
+
+func overdue(a corral.Job, latest time.Time) (why string, hopeless bool) {
+	if a.UpdatedAt.Before(latest) { // when it was asked
+		return neverStarts(a), true
+	}
+	return tooLong(a, latest), false
 }
 
 func neverStarts(a corral.Job) string {
 	return "the site took it, and never starts it: " + a.Reason
 }
 
-func tooLong(g corral.Glidein, a corral.Job) string {
-	return fmt.Sprintf("waited longer than %s in the queue", g.LatestStart(a).Sub(a.CreatedAt))
+func tooLong(a corral.Job, latest time.Time) string {
+	return fmt.Sprintf("waited longer than %s in the queue", latest.Sub(a.CreatedAt))
 }

@@ -32,7 +32,7 @@ type World struct {
 	Lost      bool                      // the site's own package is not installed there any more
 	Missed    map[string]time.Time      // :: digest of a package → when a pilot began that did not find it installed
 
-	Hopeless map[corral.JobID]time.Time  // :: attempt that waits → since when its site has said that it never starts
+	Hopeless map[corral.JobID]time.Time  // :: job that waits → since when its site has said that it never starts
 	NoRelay  map[corral.GlideinID]string // :: glidein that needs the site's relay → why that does not run
 }
 
@@ -153,7 +153,7 @@ func siteJob(now time.Time, w World, kind corral.JobKind, next Action) []Action 
 	case last.State == corral.JobNew:
 		return []Action{Resume{last}}
 	case last.Live():
-		return nil
+		return serving(now, w, last)
 	case last.Outcome == corral.OutcomeDone:
 		return []Action{next}
 	case kind == corral.CleanupJob && last.Outcome == corral.OutcomeFailed && last.SubmittedAt.IsZero():

@@ -336,7 +336,10 @@ func (t *Tx) NoteWaits(id corral.JobID, why string) (corral.Job, error) {
 		return j, err
 	}
 	j.Reason, j.UpdatedAt = why, t.after(j.UpdatedAt)
-	return j, jobs.update(t, j)
+	if err := jobs.update(t, j); err != nil {
+		return corral.Job{}, err
+	}
+	return j, t.explainSite(j)
 }
 
 // NoteWorkers records that n workers of an attempt are registered; the most at once is kept. Only pilot
@@ -369,10 +372,10 @@ func (t *Tx) saveJob(j corral.Job, e corral.Entry) error {
 	return t.settleOwner(j)
 }
 
-// settleOwner settles the glidein that j is an attempt of.
+// settleOwner settles the glidein that j is an attempt of, or has its site say what becomes of j.
 func (t *Tx) settleOwner(j corral.Job) error {
 	if j.Kind != corral.PilotJob {
-		return nil
+		return t.explainSite(j)
 	}
 	_, err := t.SettleGlidein(j.Glidein, corral.Lack{})
 	return err

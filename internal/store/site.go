@@ -1,7 +1,9 @@
 package store
 
 import (
+	"fmt"
 	"reflect"
+	"strings"
 
 	"github.com/corral-pilot/corral"
 )
@@ -150,6 +152,28 @@ func (t *Tx) MoveSite(id corral.SiteID, move corral.SiteMove, reason string) (co
 		return corral.Site{}, err
 	}
 	return s, t.settleSite(s)
+}
+
+// explainSite has a site that is set up or cleaned up say why the job waits that does it, and no longer when that is over.
+// Its history has no line of it, as that of the job.
+func (t *Tx) explainSite(j corral.Job) error {
+	s, err := t.Site(j.Site)
+	if err != nil {
+		return err
+	}
+	waits := fmt.Sprintf("its %s job waits: ", j.Kind)
+	reason := waits + j.Reason
+	switch {
+	case j.Package != "", s.State != corral.SiteStaging && s.State != corral.SiteRemoving:
+		return nil
+	case j.State == corral.JobQueued && j.Reason != "":
+	case strings.HasPrefix(s.Reason, waits):
+		reason = fmt.Sprintf("its %s job is %s", j.Kind, j.State)
+	default:
+		return nil
+	}
+	s.Reason, s.UpdatedAt = reason, t.after(s.UpdatedAt)
+	return sites.update(t, s)
 }
 
 // SetSite lets fn set facts about a site: how to reach it, its root, platform and package, options and limits,
