@@ -41,6 +41,9 @@ var accounting = sync.OnceValues(func() (*gridsitetest.Slurm, error) {
 	return slurm, nil
 })
 
+// nodesUp is held by who takes nodes of it away, and for reading by who has jobs on whatever node Slurm chooses.
+var nodesUp sync.RWMutex
+
 // stopAccounting ends what the tests started.
 var stopAccounting = func() error { return nil }
 
@@ -94,6 +97,8 @@ func TestSlurmAccountingHasTheLastWord(t *testing.T) {
 		t.Fatal(err)
 	}
 	say(t, slurm, "scancel", jobs["cancelled"].id)
+	nodesUp.Lock()
+	defer nodesUp.Unlock()
 	say(t, slurm, "scontrol", "update", "NodeName="+nodes[3], "State=DOWN", "Reason=test")
 	for name, j := range jobs {
 		gridsitetest.Until(t, name+" to be "+j.says, func() bool {

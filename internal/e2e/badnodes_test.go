@@ -110,15 +110,15 @@ func TestBrokenNodes(t *testing.T) {
 	}
 	var ids []string
 	for range corral.AvoidAfter - 1 {
-		ids = append(ids, u.must("glidein", "create", "--site", "hpc", "--hosts", "4", "--walltime", "40s", "-q"))
+		ids = append(ids, u.must("glidein", "create", "--site", "hpc", "--hosts", "4", "--walltime", "2m", "-q"))
 	}
-	last := u.corral("glidein", "create", "--site", "hpc", "--hosts", "4", "--walltime", "40s", "--wait", "--timeout", "1m", "-o", "json")
+	last := u.corral("glidein", "create", "--site", "hpc", "--hosts", "4", "--walltime", "2m", "--wait", "--timeout", "3m", "-o", "json")
 	var g corral.Glidein
 	if err := json.Unmarshal([]byte(last.stdout), &g); err != nil || last.code != 0 || !strings.Contains(last.stderr, g.Losses()) {
 		t.Errorf("create --wait: exit code %d, %v:\n%s%s", last.code, err, last.stdout, last.stderr)
 	}
 	for _, id := range append(ids, strconv.Itoa(int(g.ID))) {
-		u.must("glidein", "wait", id, "--timeout", "1m")
+		u.must("glidein", "wait", id, "--timeout", "3m")
 		g, history := u.glidein(id), u.must("glidein", "history", id)
 		if g.CPUsNow != 1 || !strings.HasPrefix(g.Losses(), "1 of 4 hosts work; ") {
 			t.Errorf("glidein %s has %d cpus, and of its hosts it says %q", id, g.CPUsNow, g.Losses())
@@ -129,7 +129,7 @@ func TestBrokenNodes(t *testing.T) {
 			}
 		}
 	}
-	a := u.corral("glidein", "create", "--site", "hpc", "--hosts", "3", "--walltime", "40s", "--wait", "--timeout", "1m", "-q")
+	a := u.corral("glidein", "create", "--site", "hpc", "--hosts", "3", "--walltime", "2m", "--wait", "--timeout", "3m", "-q")
 	id := strings.TrimSpace(a.stdout)
 	if g := u.glidein(id); a.code != 0 || a.stderr != "" || g.CPUsNow != 3 {
 		t.Errorf("the next one: exit code %d, %d cpus of 3: %s", a.code, g.CPUsNow, a.stderr)

@@ -29,6 +29,8 @@ func (u *user) wantNo(code int, words []string, args ...string) {
 func TestBadSlurm(t *testing.T) {
 	t.Parallel()
 	slurm := startAccounting(t)
+	nodesUp.RLock()
+	defer nodesUp.RUnlock()
 	u := newUser(t, slurm.Environ()...)
 	u.must("up")
 	root := u.dir + "/far"

@@ -70,7 +70,7 @@ error = job.err
 log = job.log
 queue
 `)
-	u.sh("condor_submit -terse job.sub; condor_wait -wait 60 job.log")
+	u.sh("condor_submit -terse job.sub; condor_wait -wait 300 job.log")
 	if got := u.content("job.out"); got != "brought along" {
 		u.t.Errorf("the job printed %q; its log:\n%s", got, u.content("job.log"))
 	}
@@ -92,7 +92,7 @@ queue
 	}
 	dag.WriteString("PARENT top CHILD left right\nPARENT left right CHILD bottom\n")
 	u.write("diamond.dag", dag.String())
-	u.sh("condor_submit_dag diamond.dag; condor_wait -wait 90 diamond.dag.dagman.log")
+	u.sh("condor_submit_dag diamond.dag; condor_wait -wait 300 diamond.dag.dagman.log")
 	for _, name := range []string{"top", "left", "right", "bottom"} {
 		if got := u.content("dag." + name); got != name {
 			u.t.Errorf("node %s printed %q:\n%s", name, got, u.content("diamond.dag.dagman.out"))

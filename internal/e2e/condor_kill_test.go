@@ -63,7 +63,7 @@ func (u *condorUser) threeGlideins() (ids []string) {
 		ids = append(ids, u.must("glidein", "create", "--site", "here", "--cluster", "mine", "--cpus", "2", "--memory", "1GiB", "--resubmit", "forever", "-q"))
 	}
 	for _, id := range ids {
-		u.must("glidein", "wait", id, "--for", "workers", "--timeout", "60s")
+		u.must("glidein", "wait", id, "--for", "workers", "--timeout", "3m")
 	}
 	return ids
 }
@@ -112,7 +112,7 @@ func (u *condorUser) begun(prefix string) int {
 // finish waits for the end of all that was under way.
 func (l load) finish(victim string, from time.Time) {
 	l.t.Helper()
-	l.must("runs", "wait", l.run, "--timeout", "200s")
+	l.must("runs", "wait", l.run, "--timeout", "6m")
 	r := l.condorUser.user.run(l.run)
 	l.t.Logf("%6.1f s  %s killed: the run is %s, %d tasks requeued", time.Since(from).Seconds(), victim, r.State, r.Report.Requeued)
 	if r.State != corral.RunSucceeded {
@@ -159,7 +159,7 @@ func (u *condorUser) settled(victim string, from time.Time, glideins []string) {
 		masters = append(masters, w.PID)
 	}
 	slices.Sort(masters)
-	u.until("no daemon that is nobody's", max(time.Second, time.Minute-time.Since(from)), func() bool {
+	u.until("no daemon that is nobody's", 2*time.Minute, func() bool {
 		return slices.Equal(masters, u.daemons("condor_master", "/sites/")) && len(u.daemons("condor_startd", "/sites/")) == len(masters)
 	})
 	u.t.Logf("%6.1f s  %s killed: no other daemon is left", time.Since(from).Seconds(), victim)

@@ -59,7 +59,7 @@ func TestCondorStolenToken(t *testing.T) {
 	}
 	u.must("glidein", "remove", id, "--now", "--wait")
 	from := time.Now()
-	u.until("refusal of the stolen token", 30*time.Second, func() bool { return ping(t, thief, "ADVERTISE_STARTD") != nil })
+	u.until("refusal of the stolen token", 2*time.Minute, func() bool { return ping(t, thief, "ADVERTISE_STARTD") != nil })
 	t.Logf("the token was refused %v after its glidein was gone", time.Since(from).Round(time.Millisecond))
 	u.must("down", "--force")
 }

@@ -52,7 +52,7 @@ func newStand(t *testing.T, topology netns.Topology) *stand {
 func (s *stand) atPool(env ...string) func(script string) string {
 	return func(script string) string {
 		s.t.Helper()
-		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 		defer cancel()
 		start := s.pool.UserCommand
 		if os.Getuid() == 0 {
@@ -137,7 +137,7 @@ func openDoor(t *testing.T, node *netns.Host) string {
 	if err := os.WriteFile(filepath.Join(dir, "sh"), []byte(sh), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute)
 	t.Cleanup(cancel)
 	door := node.UserCommand(ctx, program, "serve", socket)
 	door.Stderr = os.Stderr
@@ -174,7 +174,7 @@ func (s *stand) tenJobs() {
 	jobs := "executable = /bin/readlink\ntransfer_executable = false\nshould_transfer_files = YES\nrequest_memory = 16\n" +
 		"arguments = /proc/self/ns/net\noutput = out.$(Process)\nlog = log\nqueue 10\n"
 	s.write("ten.sub", jobs)
-	s.in("condor_submit -terse ten.sub && condor_wait -wait 90 log")
+	s.in("condor_submit -terse ten.sub && condor_wait -wait 300 log")
 	for i := range 10 {
 		if got := s.content(fmt.Sprintf("out.%d", i)); got != node {
 			s.t.Errorf("job %d printed %q, want %s", i, got, node)
@@ -229,7 +229,7 @@ func TestNamespaces(t *testing.T) {
 					ids = append(ids, s.request(w.mode))
 				}
 				for i, w := range tt.wishes {
-					s.wantWish(w, ids[i], s.corral("glidein", "wait", ids[i], "--timeout", "90s"))
+					s.wantWish(w, ids[i], s.corral("glidein", "wait", ids[i], "--timeout", "4m"))
 				}
 			})
 			if relay := s.corral("glidein", "create", "--site", "node", "--cluster", "mine", "--broker", "relay"); relay.code != 3 || !strings.Contains(relay.stderr, "no relay") {

@@ -30,7 +30,7 @@ func TestRelaySurvivesOutages(t *testing.T) {
 			run := h.loadOfOutage(lease)
 			h.outage(time.Minute)
 			h.wantRelay(relay)
-			h.timed("the run ends", func() { h.must("runs", "wait", run, "--timeout", "200s") })
+			h.timed("the run ends", func() { h.must("runs", "wait", run, "--timeout", "6m") })
 			again := lease < time.Minute
 			h.wantTasks(run, again)
 			h.timed("the jobs end", h.wantJobs)
@@ -166,7 +166,7 @@ func (h *headed) anotherCorrald() {
 	h.kill(h.running())
 	h.asUser("corral up")
 	h.wantRelay(before)
-	h.must("runs", "wait", run, "--timeout", "100s")
+	h.must("runs", "wait", run, "--timeout", "6m")
 	if r := h.run(run); r.State != corral.RunSucceeded {
 		h.t.Errorf("run is %s: %s", r.State, r.Reason)
 	}

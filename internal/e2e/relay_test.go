@@ -55,7 +55,7 @@ func newHeaded(t *testing.T, lease time.Duration) *headed {
 // ssh files are below HOME.
 func (h *headed) asUser(script string) {
 	h.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	cmd := h.pool.UserCommand(ctx, "/bin/sh", "-euc", script)
 	cmd.Dir = h.open
@@ -161,7 +161,7 @@ func (h *headed) stopSSHD() {
 // sshd is killed for a while, workers find corrald again within their lease.
 func TestRelay(t *testing.T) {
 	t.Parallel()
-	h := newHeaded(t, time.Minute)
+	h := newHeaded(t, 5*time.Minute)
 	h.timed("workers of both kinds", func() { h.bothKinds() })
 	h.timed("1,000 tasks, and a dead sshd meanwhile", h.thousandTasks)
 	h.timed("ten jobs", h.tenJobs)
@@ -177,7 +177,7 @@ func (h *headed) bothKinds() (embedded, condor string) {
 	embedded = h.must("glidein", "create", "--site", "hpc", "--cpus", "2", "--walltime", "30m", "-q")
 	condor = h.must("glidein", "create", "--site", "hpc", "--cluster", "mine", "--cpus", "2", "--memory", "256MiB", "--walltime", "30m", "-q")
 	for id, say := range map[string]string{embedded: "by relay:10.82.0.1:", condor: "the site's relay connects, at 10.82.0.1:"} {
-		if a := h.corral("glidein", "wait", id, "--timeout", "90s"); a.code != 0 {
+		if a := h.corral("glidein", "wait", id, "--timeout", "4m"); a.code != 0 {
 			h.t.Fatalf("no worker: %+v\n%s", a, h.must("glidein", "history", id))
 		}
 		if said := h.must("glidein", "history", id); !strings.Contains(said, say) {

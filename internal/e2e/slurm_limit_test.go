@@ -27,9 +27,11 @@ func TestSlurmLimitOfJobsBindsNoTasks(t *testing.T) {
 	}
 	const tasks = 8
 	times := filepath.Join(u.dir, "times")
-	line := "echo 1 $(date +%s.%N) >>" + times + "; sleep 4; echo -1 $(date +%s.%N) >>" + times
+	line := func(together int) string { // a task that ends no sooner than so many have begun
+		return fmt.Sprintf("echo 1 $(date +%%s.%%N) >>%[1]s; until [ $(grep -c '^1' %[1]s) -ge %[2]d ]; do sleep .2; done; sleep 1; echo -1 $(date +%%s.%%N) >>%[1]s", times, together)
+	}
 	for range tasks {
-		if out, err := slurm.Command("sbatch", "--quiet", "--output=/dev/null", "--chdir="+u.dir, "--wrap", line).CombinedOutput(); err != nil {
+		if out, err := slurm.Command("sbatch", "--quiet", "--output=/dev/null", "--chdir="+u.dir, "--wrap", line(2)).CombinedOutput(); err != nil {
 			t.Fatalf("sbatch: %v: %s", err, out)
 		}
 	}
@@ -48,7 +50,7 @@ func TestSlurmLimitOfJobsBindsNoTasks(t *testing.T) {
 	}
 	var serial []task
 	for i := range tasks {
-		serial = append(serial, task{id: fmt.Sprintf("t%d", i), script: line, estimate: 4 * time.Second})
+		serial = append(serial, task{id: fmt.Sprintf("t%d", i), script: line(tasks), estimate: time.Minute})
 	}
 	from = time.Now()
 	if got := u.run(u.must("run", u.workflow("serial", serial...), "-q")); got.State != corral.RunSucceeded {

@@ -87,11 +87,12 @@ func (u *user) wantShared(run string, workers []corral.Worker) {
 func (u *user) withoutSSHD(sshd *gridsitetest.SSHD, lasts time.Duration, tasks ...task) {
 	u.t.Helper()
 	workers := u.workers()
-	run := u.must("run", u.workflow("steps", tasks...), "--detach", "-q")
+	run := u.must("run", u.workflow("steps", u.behind("go", len(tasks)/2, tasks)...), "--detach", "-q")
 	done := func() int { return u.run(run).Tasks.Done }
 	u.until("some tasks are done", time.Minute, func() bool { return done() >= 4 })
 	before, over := done(), time.After(lasts)
 	sshd.Stop()
+	u.let("go")
 	u.until("the site to say so", time.Minute, func() bool {
 		return strings.Contains(u.must("site", "list"), "unreachable") && strings.Contains(u.site("hpc").Trouble.Why, "refused")
 	})
@@ -140,7 +141,7 @@ func TestSlurmSite(t *testing.T) {
 	if len(hosts) != 5 { // seven cpus do not fit into three nodes
 		t.Errorf("workers of %v, want of this machine and four nodes by Slurm's names", hosts)
 	}
-	u.withoutSSHD(sshd, 0, steps(72, 500*time.Millisecond)...)
+	u.withoutSSHD(sshd, 0, steps(72, 200*time.Millisecond)...)
 	u.must("site", "remove", "hpc", "--wait", "--timeout", "2m")
 	u.wantNothingAt(slurm, sshd, root)
 	u.must("down")
@@ -155,7 +156,7 @@ func (u *user) eightWorkers(slurm *gridsitetest.Slurm) (sshd *gridsitetest.SSHD,
 	for _, hosts := range []string{"2", "2", "2", "1"} {
 		u.must("glidein", "create", "--site", "hpc", "--hosts", hosts, "--walltime", "20m")
 	}
-	u.must("glidein", "create", "--site", "local", "--wait", "--timeout", "1m")
+	u.must("glidein", "create", "--site", "local", "--wait", "--timeout", "3m")
 	u.until("eight workers", 2*time.Minute, func() bool { return len(u.workers()) == 8 })
 	return sshd, root
 }
@@ -176,7 +177,7 @@ func TestCondorSlurmSite(t *testing.T) {
 	glideins = append(glideins, u.must("glidein", "create", "--site", "here", "--cluster", "mine", "-q"))
 	u.timed("workers", func() {
 		for _, id := range glideins {
-			u.must("glidein", "wait", id, "--timeout", "3m")
+			u.must("glidein", "wait", id, "--timeout", "5m")
 		}
 	})
 	workers := u.workers()
@@ -184,12 +185,12 @@ func TestCondorSlurmSite(t *testing.T) {
 		t.Errorf("%d workers, want seven: %+v", len(workers), workers)
 	}
 	u.timed("run", func() {
-		run := u.must("run", u.workflow("steps", steps(21, 300*time.Millisecond)...), "--cluster", "mine", "-q")
+		run := u.must("run", u.workflow("steps", meeting(0, 7, u.open)...), "--cluster", "mine", "-q")
 		got := u.run(run)
 		if got.State != corral.RunSucceeded {
 			t.Errorf("run is %s: %s", got.State, got.Reason)
 		}
-		wantOutputs(t, got.Dir, 21)
+		wantOutputs(t, got.Dir, 7)
 		u.wantShared(run, workers)
 	})
 	u.timed("down", func() { u.must("down") })
