@@ -77,12 +77,12 @@ func playCorrald(args []string) int {
 
 // first reports whether nobody has come before; if so it waits for the next one.
 func first(state string) bool {
-	if f, err := os.OpenFile(state+"/first", os.O_CREATE|os.O_EXCL, 0o600); err != nil {
+	f, err := os.OpenFile(state+"/first", os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
 		_ = os.WriteFile(state+"/second", nil, 0o600)
 		return false
-	} else {
-		f.Close()
 	}
+	f.Close()
 	for {
 		if _, err := os.Stat(state + "/second"); err == nil {
 			return true
