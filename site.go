@@ -91,6 +91,17 @@ type SiteTrouble struct {
 	Since       time.Time `json:"since"`
 }
 
+// InShort names the trouble where the reason has no room; empty: there is none.
+func (t SiteTrouble) InShort() string {
+	switch {
+	case t.LoginNeeded:
+		return "login needed"
+	case t.Why != "":
+		return "unreachable"
+	}
+	return ""
+}
+
 // Lack is what keeps the next attempts from a site: its trouble, in words for who waits for them.
 func (s Site) Lack() Lack {
 	switch {

@@ -85,10 +85,7 @@ func whyOf(s corral.Site) string {
 	if s.Trouble.Why == "" || s.State.Terminal() {
 		return s.Reason
 	}
-	trouble := "unreachable: " + s.Trouble.Why
-	if s.Trouble.LoginNeeded {
-		trouble = "login needed: " + s.Trouble.Why
-	}
+	trouble := s.Trouble.InShort() + ": " + s.Trouble.Why
 	if s.Reason == "" {
 		return trouble
 	}

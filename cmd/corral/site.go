@@ -207,12 +207,8 @@ var siteTable = listing[corral.Site]{
 
 // siteState is the site's state, with what keeps corrald from it.
 func siteState(s corral.Site) any {
-	switch {
-	case s.State.Terminal(): // nothing is asked of it any more
-	case s.Trouble.LoginNeeded:
-		return string(s.State) + " (login needed)"
-	case s.Trouble.Why != "":
-		return string(s.State) + " (unreachable)"
+	if trouble := s.Trouble.InShort(); trouble != "" && !s.State.Terminal() { // of one that is DELETED nothing is asked
+		return string(s.State) + " (" + trouble + ")"
 	}
 	return s.State
 }

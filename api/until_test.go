@@ -1,0 +1,28 @@
+package api_test
+
+import (
+	"testing"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+)
+
+// Who waits for a site hears what keeps corrald from it.
+func TestWhereASiteIs(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		reason  string
+		trouble corral.SiteTrouble
+		want    string
+	}{
+		{"", corral.SiteTrouble{}, "site hpc is STAGING"},
+		{"the site is new", corral.SiteTrouble{}, "site hpc is STAGING (the site is new)"},
+		{"", corral.SiteTrouble{Why: "no route"}, "site hpc is STAGING (unreachable: no route)"},
+		{"the site is new", corral.SiteTrouble{LoginNeeded: true, Why: "one-time code"}, "site hpc is STAGING (the site is new; login needed: one-time code)"},
+	} {
+		s := corral.Site{Name: "hpc", State: corral.SiteStaging, Reason: tt.reason, Trouble: tt.trouble}
+		if got := (api.Until{"READY"}).Site(s).Is; got != tt.want {
+			t.Errorf("with reason %q and %+v: %q, want %q", tt.reason, tt.trouble, got, tt.want)
+		}
+	}
+}
