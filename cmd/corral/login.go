@@ -21,7 +21,7 @@ func loginSiteCommand(p *printer) *cli.Command {
 		Description: explained("What the site asks is asked on the terminal: the passphrase of a key, a password, a one-time code. Answers go to corrald and are kept nowhere; it holds the connection, and keys stay open until it ends. When the connection is lost and cannot be made anew without a person, the site says \"login needed\"; its pilots go on meanwhile. "+
 			"The exit code is 5 if the site lets nobody in.",
 			"corral site login hpc"),
-		Flags: []cli.Flag{acceptHostKeyFlag()},
+		Flags:  []cli.Flag{acceptHostKeyFlag()},
 		Action: func(c *cli.Context) error { return loginSite(c, p) },
 	}
 }
