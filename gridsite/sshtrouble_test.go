@@ -161,14 +161,14 @@ func TestSSHOutputAfterTheExit(t *testing.T) {
 		_, _ = io.WriteString(c.Stderr(), mark+" 1\n")
 		_, _ = io.WriteString(c, mark+"\n1")
 		_, _ = c.SendRequest("exit-status", false, ssh.Marshal(struct{ Status uint32 }{0}))
-		for _, more := range []string{"2", "3"} {
-			<-time.After(1500 * time.Millisecond)
-			_, _ = io.WriteString(c, more)
+		for _, more := range "23456789" { // all in all longer than silence is borne
+			<-time.After(300 * time.Millisecond)
+			_, _ = io.WriteString(c, string(more))
 		}
 		c.Close()
 	}
 	res, err := g.open(t).Run(t.Context(), gridsite.Command{Argv: []string{"true"}})
-	if err != nil || string(res.Stdout) != "123" {
+	if err != nil || string(res.Stdout) != "123456789" {
 		t.Errorf("Run = %+v, %v; want all of its output", res, err)
 	}
 }
