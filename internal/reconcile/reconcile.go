@@ -126,7 +126,7 @@ func site(now time.Time, w World) []Action {
 	case corral.SiteStaging:
 		return siteJob(now, w, corral.SetupJob, MoveSite{Move: corral.SiteStaged})
 	case corral.SiteReady:
-		if w.Lost {
+		if w.Lost && !slices.ContainsFunc(w.Jobs, corral.Job.Live) { // there is one setup job at a time
 			return []Action{Submit{Kind: corral.SetupJob, Move: corral.SiteStage, Reason: "the site has lost its package"}}
 		}
 		return staging(now, w)
