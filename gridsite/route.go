@@ -10,7 +10,13 @@ const anywhere = "192.0.2.1:9"
 
 // LocalIP returns the address that this machine has on the way to the site, or to the host in front of it that is
 // jumped over; a loopback address if there is none. Nothing is sent.
-func (s *SSH) LocalIP() netip.Addr { return localIP(s.path[0].address()) }
+func (s *SSH) LocalIP() netip.Addr {
+	path, _, err := s.route()
+	if err != nil {
+		return LocalIP()
+	}
+	return localIP(path[0].address())
+}
 
 // LocalIP returns the address that this machine has on the way to most of the world; a loopback address if there is none.
 func LocalIP() netip.Addr { return localIP(anywhere) }

@@ -34,9 +34,8 @@ type SSHOptions struct {
 // *LoginError in its chain if a person must do something; a command that was sent and did not end is corral.Unknown.
 type SSH struct {
 	contact string
-	path    []hop // the site last, before it the hosts to jump over
+	to      address
 	options SSHOptions
-	notes   []string // what of the user's configuration is not followed
 	keys    unlocked
 	link    link
 	gate    chan struct{} // one place for each command that runs
@@ -50,8 +49,8 @@ type timing struct {
 	dial, agent, keepalive, answer, refused, kill, minPause, maxPause, loginPause time.Duration
 }
 
-// NewSSH makes the transport to contact, which is ssh://[user@]host[:port], and reads ~/.ssh/config for it. It opens
-// no connection yet.
+// NewSSH makes the transport to contact, which is ssh://[user@]host[:port]. It opens no connection yet; ~/.ssh/config
+// is read for each.
 func NewSSH(contact string, options SSHOptions) (*SSH, error) {
 	to, err := ParseContact(contact)
 	if err != nil {
@@ -65,24 +64,29 @@ func NewSSH(contact string, options SSHOptions) (*SSH, error) {
 			return nil, corral.Errorf(corral.Invalid, "no home directory to read .ssh/config from: %w", err)
 		}
 	}
-	config, err := readSSHConfig(filepath.Join(options.Home, ".ssh", "config"), options.Home)
-	if err != nil {
-		return nil, err
-	}
-	path, err := config.route(address{to.User, to.Host, to.Port})
-	if err != nil {
-		return nil, err
-	}
 	s := &SSH{
-		contact: contact, path: path, options: options, notes: config.ignored, gate: make(chan struct{}, maxSessions),
+		contact: contact, to: address{to.User, to.Host, to.Port}, options: options, gate: make(chan struct{}, maxSessions),
 		freed: make(chan struct{}, 1), link: link{turn: make(chan struct{}, 1), asking: make(chan struct{}, 1)},
 		timing: timing{
 			dial: 30 * time.Second, agent: 10 * time.Second, keepalive: 15 * time.Second, answer: 45 * time.Second,
 			refused: 30 * time.Second, kill: 5 * time.Second, minPause: time.Second, maxPause: time.Minute, loginPause: 5 * time.Minute,
 		},
 	}
+	if _, _, err := s.route(); err != nil {
+		return nil, err
+	}
 	s.link.life, s.link.end = context.WithCancel(context.Background())
 	return s, nil
+}
+
+// route reads from the user's configuration which hosts lead to the site, itself the last, and what there is not followed.
+func (s *SSH) route() (path []hop, ignored []string, err error) {
+	config, err := readSSHConfig(filepath.Join(s.options.Home, ".ssh", "config"), s.options.Home)
+	if err != nil {
+		return nil, nil, err
+	}
+	path, err = config.route(s.to)
+	return path, config.ignored, err
 }
 
 // Run runs the command below the user's login shell, whatever that is and whatever it says first. When ctx ends, the

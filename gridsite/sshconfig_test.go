@@ -66,6 +66,22 @@ func TestSSHConfigOrder(t *testing.T) {
 }
 
 // Who is not let in learns what Corral did not follow: the reason may be there.
+// What the user changes counts from the next login on.
+func TestSSHConfigIsReadForEachLogin(t *testing.T) {
+	t.Parallel()
+	d := startSSHD(t)
+	d.Authorize(t, d.NewKey(t, ""))
+	d.write(d.SSH("config"), "Host hpc\nHostName 127.0.0.1\nPort 1\n")
+	conn := d.openAt("ssh://hpc")
+	if err := conn.Connect(t.Context()); err == nil || !strings.Contains(err.Error(), "127.0.0.1:1: connect: connection refused") {
+		t.Fatalf("Connect = %v, want that port 1 refuses", err)
+	}
+	d.write(d.SSH("config"), "Host hpc\nHostName 127.0.0.1\nPort "+d.Port+"\n")
+	if err := conn.Connect(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestSSHConfigNotFollowed(t *testing.T) {
 	t.Parallel()
 	d := startSSHD(t)

@@ -30,6 +30,7 @@ const (
 // HostKeyError is a host key that is not trusted. Nothing was sent to the host.
 type HostKeyError struct {
 	Problem     HostKeyProblem
+	User        string   // who wanted to log in
 	Address     string   // host:port
 	Type        string   // of the key shown
 	Fingerprint string   // of the key shown, as ssh-keygen -l prints it
@@ -50,8 +51,8 @@ func (e *HostKeyError) Error() string {
 	switch e.Problem {
 	case HostKeyUnknown:
 		host, port, _ := net.SplitHostPort(e.Address)
-		return fmt.Sprintf("%s, which is not known: compare it with what the site publishes, then accept it with --accept-host-key, or log in once with `ssh -p %s %s`, which adds it to %s",
-			shown, port, host, e.Files[0])
+		return fmt.Sprintf("%s, which is not known: compare it with what the site publishes, then accept it with --accept-host-key, or log in once with `ssh -p %s %s@%s`, which adds it to %s",
+			shown, port, e.User, host, e.Files[0])
 	case HostKeyRevoked:
 		return fmt.Sprintf("%s, which is revoked in %s: do not log in there, ask the site", shown, strings.Join(e.Known, ", "))
 	default:
@@ -159,7 +160,7 @@ func (k *hostKeys) check(name string, remote net.Addr, key ssh.PublicKey) error 
 		return nil
 	}
 	k.refused = &HostKeyError{
-		Problem: HostKeyUnknown, Address: k.hop.address(), Type: key.Type(), Fingerprint: ssh.FingerprintSHA256(key),
+		Problem: HostKeyUnknown, User: k.hop.user, Address: k.hop.address(), Type: key.Type(), Fingerprint: ssh.FingerprintSHA256(key),
 		Certificate: vain, Files: k.hop.knownHosts,
 	}
 	var revoked *knownhosts.RevokedError
@@ -236,7 +237,7 @@ func (k *hostKeys) explain(err error) error {
 	case k.refused != nil:
 		return k.refused
 	case errors.As(err, &negotiation) && len(k.known) > 0 && strings.Contains(err.Error(), "host key"):
-		return &HostKeyError{Problem: HostKeyChanged, Address: k.hop.address(), Known: k.places(), Files: k.hop.knownHosts}
+		return &HostKeyError{Problem: HostKeyChanged, User: k.hop.user, Address: k.hop.address(), Known: k.places(), Files: k.hop.knownHosts}
 	}
 	return err
 }

@@ -29,7 +29,8 @@ var errClosed = errors.New("the connection was closed")
 
 // A connection is a login to the site, and those to the hosts that it goes through, the first one first.
 type connection struct {
-	clients []*ssh.Client
+	path    []hop
+	clients []*ssh.Client // of as many of them as let us in
 	lost    chan struct{}
 }
 
@@ -133,10 +134,11 @@ func (l *link) failed(err error, t timing) {
 
 // hint says what of the user's configuration Corral did not follow: it may be why a login fails.
 func (s *SSH) hint() string {
-	if len(s.notes) == 0 {
+	_, ignored, err := s.route()
+	if err != nil || len(ignored) == 0 {
 		return ""
 	}
-	return " (Corral does not follow " + strings.Join(s.notes, ", ") + ")"
+	return " (Corral does not follow " + strings.Join(ignored, ", ") + ")"
 }
 
 func isClosed(c chan struct{}) bool {
@@ -170,8 +172,12 @@ func (c *connection) keepAlive(t timing) {
 
 // dial logs in at one host of the path after the other.
 func (s *SSH) dial(ctx context.Context, by help) (*connection, error) {
-	c := &connection{lost: make(chan struct{})}
-	for _, h := range s.path {
+	path, _, err := s.route()
+	if err != nil {
+		return nil, err
+	}
+	c := &connection{path: path, lost: make(chan struct{})}
+	for _, h := range path {
 		client, err := s.login(ctx, h, c, by)
 		if err != nil {
 			c.close()
@@ -212,7 +218,7 @@ func (s *SSH) reach(ctx context.Context, h hop, c *connection) (net.Conn, error)
 	}
 	conn, err := c.site().DialContext(ctx, "tcp", h.address())
 	if err != nil {
-		return nil, fmt.Errorf("%s does not connect us with %s: %w", s.path[before-1].address(), h.address(), err)
+		return nil, fmt.Errorf("%s does not connect us with %s: %w", c.path[before-1].address(), h.address(), err)
 	}
 	return conn, nil
 }
