@@ -34,18 +34,27 @@ func remoteLine(mark string, argv []string) (string, error) {
 		return "", corral.ErrorAt(corral.Invalid, "argv", "%q: want a command, without a NUL", argv)
 	}
 	posix := "echo; echo " + mark + "; { echo; echo " + mark + " $$; } >&2; exec " + QuoteArgv(argv)
-	line := `exec /bin/sh -c 'eval "$(printf %b "$1")"' sh '` + octal(posix) + `'`
+	line := `exec /bin/sh -c 'eval "$(printf %b "$@")"' sh '` + octal(posix) + `'`
 	if len(line) > maxLine {
 		return "", corral.ErrorAt(corral.Invalid, "argv", "%s: %d bytes are too long for a command line", argv[0], len(line))
 	}
 	return line, nil
 }
 
-// octal escapes for printf's %b all bytes that mean something between single quotes to some shell. A newline at the
-// very end would be lost, and cannot be there: the last byte of a quoted vector is a quote.
+// maxWord is about how many bytes a word of a line may have: csh admits 1024.
+const maxWord = 1000
+
+// octal escapes for printf's %b all bytes that mean something between single quotes to some shell, and makes several
+// words of a long text. A newline at the very end would be lost, and cannot be there: the last byte of a quoted vector
+// is a quote.
 func octal(text string) string {
 	var b strings.Builder
+	begin := 0
 	for _, c := range []byte(text) {
+		if b.Len()-begin >= maxWord {
+			b.WriteString("' '")
+			begin = b.Len()
+		}
 		if c < ' ' || c > '~' || strings.IndexByte(`'\!`, c) >= 0 {
 			fmt.Fprintf(&b, `\0%03o`, c)
 		} else {
