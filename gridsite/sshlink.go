@@ -289,8 +289,11 @@ func (s *SSH) open(ctx context.Context) (_ *channel, err error) {
 		case err == nil:
 			s.inside.Add(1)
 			return session, nil
-		case ctx.Err() != nil || again && !errors.As(err, &refused):
+		case ctx.Err() != nil:
 			return nil, s.unavailable("opening a session: %w", err)
+		case again && !errors.As(err, &refused):
+			h := c.path[len(c.path)-1]
+			return nil, s.unavailable("%s lets %s in and then ends the connection: may that user log in there?", h.address(), h.user)
 		case alone > s.timing.refused:
 			return nil, s.unavailable("opening a session: the server admits no more of them (its MaxSessions): %w", err)
 		case !errors.As(err, &refused):

@@ -2,6 +2,7 @@ package gridsite_test
 
 import (
 	"context"
+	"crypto/ed25519"
 	"io"
 	"net"
 	"os"
@@ -81,6 +82,37 @@ func TestSSHServerHangsUp(t *testing.T) {
 	err := sshTo(t, address).Connect(t.Context())
 	if corral.KindOf(err) != corral.Unavailable || !strings.Contains(err.Error(), address+" hangs up before the login") {
 		t.Errorf("Connect = %v, want who hung up", err)
+	}
+}
+
+// A server may let in whom it cannot serve.
+func TestSSHServerEndsWhatItLetIn(t *testing.T) {
+	t.Parallel()
+	_, key, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, err := ssh.NewSignerFromKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := &ssh.ServerConfig{NoClientAuth: true}
+	config.AddHostKey(signer)
+	address := listen(t, "tcp", "127.0.0.1:0", func(c net.Conn) {
+		defer c.Close()
+		_, channels, requests, err := ssh.NewServerConn(c, config)
+		if err == nil {
+			go ssh.DiscardRequests(requests)
+			<-channels
+		}
+	})
+	conn := sshTo(t, "ann@"+address)
+	if err := conn.AcceptHostKey(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	_, err = conn.Run(t.Context(), gridsite.Command{Argv: []string{"true"}})
+	if corral.KindOf(err) != corral.Unavailable || !strings.Contains(err.Error(), address+" lets ann in and then ends the connection") {
+		t.Errorf("Run = %v, want who ended it", err)
 	}
 }
 
