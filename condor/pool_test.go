@@ -1,6 +1,7 @@
 package condor
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -185,6 +186,35 @@ func parent(pid int) string {
 	_, rest, _ := strings.Cut(string(status), "\nPPid:\t")
 	ppid, _, _ := strings.Cut(rest, "\n")
 	return ppid
+}
+
+// A master that has gone to the background may hold its output for a while: a busy machine gave it no time to let go.
+func TestStartOfAMasterThatIsSlow(t *testing.T) {
+	t.Parallel()
+	p := newPool(t)
+	slow := folder(t)
+	real, err := filepath.Glob(filepath.Join(release, "sbin", "*"))
+	if err != nil || len(real) == 0 {
+		t.Fatalf("no programs in %s: %v", release, err)
+	}
+	errs := []error{os.Mkdir(filepath.Join(slow, "sbin"), 0o755)}
+	for _, name := range []string{"bin", "lib", "libexec"} {
+		errs = append(errs, os.Symlink(filepath.Join(release, name), filepath.Join(slow, name)))
+	}
+	for _, name := range real {
+		if filepath.Base(name) != "condor_master" {
+			errs = append(errs, os.Symlink(name, filepath.Join(slow, "sbin", filepath.Base(name))))
+		}
+	}
+	script := "#!/bin/sh\nsleep 3 &\nexec " + filepath.Join(release, "sbin", "condor_master") + ` "$@"` + "\n"
+	errs = append(errs, os.WriteFile(filepath.Join(slow, "sbin", "condor_master"), []byte(script), 0o755))
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	p.config.Release, p.tools.Release = slow, slow
+	if err := p.Start(soon(t)); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestStartSaysWhyNot(t *testing.T) {
