@@ -33,7 +33,7 @@ func TestCloseWhileWorkersAreLost(t *testing.T) {
 	clusters.mu.Unlock()
 	select {
 	case <-ended:
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("closing the clusters hangs")
 	}
 }

@@ -111,7 +111,7 @@ func (w testWriter) Write(b []byte) (int, error) {
 
 // start runs an engine, until the returned function is called or the test ends.
 func (w *world) start() (stop func()) {
-	clusters := NewClusters(w.lg, w.db, pool.Config{Lease: 5 * time.Second})
+	clusters := NewClusters(w.lg, w.db, pool.Config{})
 	w.clusters = clusters
 	if w.pools != nil {
 		clusters.UsePools(w.pools)
@@ -215,10 +215,13 @@ func (w *world) view(fn func(*store.Tx) error) {
 	}
 }
 
+// patience is for what takes some seconds on a machine that has nothing else to do.
+const patience = 3 * time.Minute
+
 // until waits for a state of the store.
 func (w *world) until(what string, ok func() bool) {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	for {
 		changed := w.db.Changed(store.Subject{})
@@ -228,7 +231,7 @@ func (w *world) until(what string, ok func() bool) {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			w.t.Fatalf("%s: not within a minute; sites %+v, jobs %+v", what, w.siteNow(1), w.jobs(store.JobFilter{}))
+			w.t.Fatalf("%s: not within %s; sites %+v, jobs %+v", what, patience, w.siteNow(1), w.jobs(store.JobFilter{}))
 		}
 	}
 }
@@ -238,9 +241,9 @@ func (w *world) untilWorkers(what string, ok func([]corral.Worker) bool) {
 	w.t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(time.Minute); !ok(w.clusters.Workers(1)); <-tick.C {
+	for deadline := time.Now().Add(patience); !ok(w.clusters.Workers(1)); <-tick.C {
 		if time.Now().After(deadline) {
-			w.t.Fatalf("%s: not within a minute; workers %+v", what, w.clusters.Workers(1))
+			w.t.Fatalf("%s: not within %s; workers %+v", what, patience, w.clusters.Workers(1))
 		}
 	}
 }

@@ -4,7 +4,9 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -25,6 +27,24 @@ func (w *world) probesLeft(s corral.Site) (left []string) {
 		w.t.Fatal(err, globErr)
 	}
 	return append(left, dirs...)
+}
+
+// vacant returns an address where nobody listens, nor will while the test goes on: it is taken.
+func vacant(t *testing.T) string {
+	t.Helper()
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { syscall.Close(fd) })
+	if err := syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		t.Fatal(err)
+	}
+	name, err := syscall.Getsockname(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(name.(*syscall.SockaddrInet4).Port))
 }
 
 func TestNetworkIsProbed(t *testing.T) {
@@ -52,6 +72,7 @@ func TestNetworkIsProbed(t *testing.T) {
 		t.Errorf("of an attached pool: %+v, %v; want ccb", p, err)
 	}
 	collector.Close()
+	mine.Collector = vacant(t)
 	if p, err := e.ProbeNetwork(t.Context(), s, mine); err != nil || p.Broker != "" || !strings.Contains(p.Reason, "the pool is down") || len(p.Measured) == 0 {
 		t.Errorf("with the pool down: %+v, %v; want no way", p, err)
 	}

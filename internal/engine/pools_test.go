@@ -259,7 +259,7 @@ func (w *world) workers(c corral.Cluster, j corral.Job, secret string) {
 	config := condor.GlideinConfig{
 		Dir: filepath.Join(w.poolDir, j.Tag), Release: release, Name: "node1",
 		Collector: netip.MustParseAddrPort(c.Collector), Address: netip.MustParseAddr("127.0.0.1"),
-		Cpus: 2, MemoryMiB: 200, Retire: time.Now().Add(50 * time.Second), End: time.Now().Add(time.Minute), Update: 2 * time.Second,
+		Cpus: 2, MemoryMiB: 200, Retire: time.Now().Add(4 * time.Minute), End: time.Now().Add(5 * time.Minute), Update: 2 * time.Second,
 		Attributes: condor.Ad{"CorralCluster": c.Name, "CorralAttempt": int64(j.ID), "CorralWorker": j.Tag + "/0", "CorralHost": "node1", "CorralCpus": 2},
 	}
 	file, err := config.Prepare(secret)

@@ -117,12 +117,11 @@ func TestSSHSiteWaitsForLogin(t *testing.T) {
 	if err := w.cfg.Reach.CheckSite(t.Context(), planned, false); err != nil {
 		t.Fatal(err)
 	}
-	before := len(d.Logins())
+	twoLogins := func() bool { return len(d.Logins()) == 2 } // one for each site, once who was not let in is gone
+	await(t, "two logins", twoLogins)
 	made := create("planned")
 	w.siteIs(made.ID, corral.SiteReady)
-	if now := len(d.Logins()); now != before || before != 2 {
-		t.Errorf("%d logins before the site, %d after: want two, one for each site", before, now)
-	}
+	await(t, "two logins again", twoLogins)
 
 	stop()
 	w.cfg.Reach.Close()

@@ -191,13 +191,13 @@ func TestForgottenSiteThatIsSilent(t *testing.T) {
 	}
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(time.Minute); ; <-tick.C {
+	for deadline := time.Now().Add(patience); ; <-tick.C {
 		jobs, err := access.Pilots.Poll(context.Background(), []string{a.Tag})
 		if err == nil && jobs[a.Tag].Phase == gridsite.Ended {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("the pilot has not left within a minute: %+v (%v)", jobs, err)
+			t.Fatalf("the pilot has not left within %s: %+v (%v)", patience, jobs, err)
 		}
 	}
 }
