@@ -5,6 +5,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/knownhosts"
@@ -90,6 +91,7 @@ func (d *sshd) openAt(contact string, change ...func(*gridsite.SSHOptions)) *gri
 	if err != nil {
 		d.t.Fatal(err)
 	}
+	conn.SetPatience(2 * time.Minute) // a machine may be busy with other tests
 	d.t.Cleanup(func() { conn.Close() })
 	return conn
 }
