@@ -326,7 +326,7 @@ func TestStoppedPoolIsWaitedFor(t *testing.T) {
 	w.start()
 	s := w.site("here")
 	w.siteIs(s.ID, corral.SiteReady)
-	g := w.condorGlidein(s.ID, func(g *corral.Glidein) { g.NotBefore = time.Now().Add(3 * time.Second) })
+	g := w.condorGlidein(s.ID, func(g *corral.Glidein) { g.NotBefore = time.Now().Add(10 * time.Second) })
 	w.write(func(tx *store.Tx) error { _, err := tx.MoveCluster(c.ID, corral.ClusterStop, "as asked"); return err })
 	w.clusterIs(c.ID, corral.ClusterStopped)
 	w.until("it says so", func() bool { return strings.HasPrefix(w.glideinNow(g.ID).Reason, "cluster mine is STOPPED") })
