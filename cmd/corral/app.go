@@ -3,8 +3,11 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
+	"regexp"
+	"slices"
 	"syscall"
 
 	"github.com/urfave/cli/v2"
@@ -93,7 +96,7 @@ func globalFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "server", EnvVars: []string{"CORRAL_SERVER"}, Usage: "corrald to talk to, as `URL`: unix:PATH, http://HOST or https://HOST (default: your own, which corral up starts)"},
 		&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "table", Usage: "`FORM` of what is printed: table, json or yaml"},
-		&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "print bare ids only"},
+		&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "print bare ids, or names, only"},
 	}
 }
 
@@ -110,8 +113,33 @@ func finish(app *cli.App, c *cli.Command) {
 	}
 }
 
+// badValue is how package flag says it.
+var badValue = regexp.MustCompile(`(?s)^invalid value (".*") for flag -(\S+): `)
+
 func usageError(c *cli.Context, err error, _ bool) error {
+	if m := badValue.FindStringSubmatch(err.Error()); m != nil {
+		err = notValue(c.Command.Flags, m[2], m[1], err)
+	}
 	return corral.Errorf(corral.Invalid, "%w; see `%s --help`", err, c.Command.HelpName)
+}
+
+// notValue says what a flag wants instead of a value.
+func notValue(flags []cli.Flag, name, value string, err error) error {
+	i := slices.IndexFunc(flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), name) })
+	if i < 0 {
+		return err
+	}
+	dashes := "--"
+	if len(name) == 1 {
+		dashes = "-"
+	}
+	switch flags[i].(type) {
+	case *cli.DurationFlag:
+		return fmt.Errorf("%s%s: %s is no duration: want one such as 90s, 5m or 2h30m", dashes, name, value)
+	case *cli.IntFlag:
+		return fmt.Errorf("%s%s: %s is no whole number", dashes, name, value)
+	}
+	return err
 }
 
 // noCommand answers a command line that names no command, of noun unless that is nil.

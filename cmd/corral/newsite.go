@@ -92,7 +92,9 @@ func createSite(c *cli.Context, p *printer) error {
 		return err
 	}
 	if c.Bool("wait") {
+		name := s.Name
 		if s, err = awaitSite(c, cl, s, corral.SiteReady, d); err != nil {
+			p.say("site %s stays: see `corral site history %s`, or `corral site remove %s`", name, name, name)
 			return err
 		}
 	}
@@ -116,6 +118,11 @@ func newSite(c *cli.Context, stdin io.Reader) (api.NewSite, error) {
 	if file == "" {
 		name, err := argument(c, "site name")
 		n.Name, n.AcceptHostKey = name, accept
+		for _, flag := range []string{"contact", "batch"} {
+			if c.String(flag) == "" && err == nil {
+				err = corral.ErrorAt(corral.Invalid, "--"+flag, "is missing: see `corral site create --help`")
+			}
+		}
 		return n, err
 	}
 	if !reflect.DeepEqual(n, api.NewSite{}) || c.NArg() > 0 {

@@ -125,7 +125,7 @@ var queueTable = listing[corral.SiteQueue]{
 		}},
 		{"walltime", func(q corral.SiteQueue) any {
 			if q.MaxWalltime == 0 {
-				return ""
+				return "no limit"
 			}
 			return "at most " + short(q.MaxWalltime.String())
 		}},

@@ -164,7 +164,9 @@ func removeSite(c *cli.Context, p *printer) error {
 		p.say("site %s is forgotten; what is below %s there stays", s.Name, s.Root)
 	}
 	if c.Bool("wait") && s.State != corral.SiteDeleted {
+		name := s.Name
 		if s, err = awaitSite(c, cl, s, corral.SiteDeleted, d); err != nil {
+			p.say("its removal goes on: see `corral site show %s`", name)
 			return err
 		}
 	}
@@ -234,7 +236,12 @@ var waitsTable = listing[corral.WaitStats]{
 		{"not started", func(w corral.WaitStats) any { return w.Censored }},
 		{"median", func(w corral.WaitStats) any { return quantile(w.Median) }},
 		{"90%", func(w corral.WaitStats) any { return quantile(w.P90) }},
-		{"longest", func(w corral.WaitStats) any { return span(time.Duration(w.Max)) }},
+		{"longest", func(w corral.WaitStats) any {
+			if w.Censored == w.Count {
+				return "" // nobody knows
+			}
+			return span(time.Duration(w.Max))
+		}},
 	},
 }
 
