@@ -16,7 +16,7 @@ func mirrorCommand(p *printer) *cli.Command {
 		Subcommands: []*cli.Command{
 			{
 				Name: "add", Usage: "add a mirror and read its index", ArgsUsage: "NAME URL",
-				Description: explained("A mirror is a copy of corrald's directory mirror behind any http, https, ftp or sftp server, or a directory\n(file:///DIR).",
+				Description: explained("A mirror is a copy of corrald's directory mirror behind any http, https, ftp or sftp server, or a directory (file:///DIR).",
 					"corral mirror add campus https://www.example.org/corral"),
 				Flags:  []cli.Flag{keyFlag()},
 				Action: func(c *cli.Context) error { return addMirror(c, p) },
