@@ -187,8 +187,12 @@ func share(queues []corral.SiteQueue, cpus int) int {
 // on account and QOS, too: with others than the site's own, only the batch system knows.
 func overLimit(site corral.Site, q corral.SiteQueue, g corral.Glidein) error {
 	var k checker
+	queue := q.Name
+	if site.QOS != "" { // whose limits are among the queue's
+		queue += " with QOS " + site.QOS
+	}
 	over := func(place, asked, limit string, most any) {
-		k.unsatisfiable(true, place, "%s is over %s of queue %s at site %s, which is %v (%s)", asked, limit, q.Name, site.Name, most, asOf(site))
+		k.unsatisfiable(true, place, "%s is over %s of queue %s at site %s, which is %v (%s)", asked, limit, queue, site.Name, most, asOf(site))
 	}
 	own := orDefault(g.Account, site.Account) != site.Account || orDefault(g.QOS, site.QOS) != site.QOS
 	k.unsatisfiable(!own && q.Closed != "", "queue", "queue %s at site %s starts no job of yours: %s (%s)", q.Name, site.Name, q.Closed, asOf(site))

@@ -36,6 +36,8 @@ func TestGlideinIsWithinLimits(t *testing.T) {
 		{name: "fits", memory: 8000},
 		{name: "memory that was asked for", ask: func(g *corral.Glidein) { g.MemoryMiB = 500_000 }, memory: 500_000},
 		{name: "walltime", ask: func(g *corral.Glidein) { g.Walltime = 25 * hour }, place: "walltime_s", says: []string{"25h0m0s", "max_walltime_s of queue normal", "24h0m0s", "site probe hpc"}},
+		{name: "walltime of the site's QOS", site: func(s *corral.Site) { s.QOS = "tiny" }, ask: func(g *corral.Glidein) { g.Walltime = 25 * hour },
+			place: "walltime_s", says: []string{"max_walltime_s of queue normal with QOS tiny"}},
 		{name: "walltime of another QOS", ask: func(g *corral.Glidein) { g.Walltime, g.QOS = 25*hour, "long" }, memory: 8000},
 		{name: "walltime of another account", ask: func(g *corral.Glidein) { g.Walltime, g.Account = 25*hour, "chem" }, memory: 8000},
 		{name: "walltime of the site's account, named", ask: func(g *corral.Glidein) { g.Walltime, g.Account = 25*hour, "phys" }, place: "walltime_s"},
