@@ -162,7 +162,9 @@ func start(t testing.TB) *fixture {
 				Reason:   "the pool's side could not connect to this node: 10.1.4.7:40213: timed out; the collector is its broker",
 				Measured: []string{"collector 192.0.2.1:9618: reached from 10.1.4.7 in 0.4 ms", "this node, from the pool's side: 10.1.4.7:40213: timed out"}}, f.unwell
 		},
-		Login:        func(ctx context.Context, site corral.Site, ask gridsite.Asker, _ bool) error { return f.login(ctx, site, ask) },
+		Login: func(ctx context.Context, site corral.Site, ask gridsite.Asker, _ bool) error {
+			return f.login(ctx, site, ask)
+		},
 		CheckGlidein: func(context.Context, corral.Site, corral.Cluster) error { return f.unfit },
 		JobFile: func(_ context.Context, job corral.Job, name string) ([]byte, error) {
 			content, ok := f.files[job.Tag+"/"+name]
