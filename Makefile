@@ -42,7 +42,8 @@ demo-condor: build ## the same on a real HTCondor pool, of packages made from De
 	bin/corral demo --kind condor
 
 test: build compiler ## all tests, with the race detector and in random order; make lint has go vet
-	$(GO) test $(race) -vet=off -shuffle=on -p 3 -timeout 10m ./...
+	@echo "the longest tests come first: the first line appears after some minutes"
+	$(GO) test $(race) -vet=off -shuffle=on -p 3 -timeout 20m ./internal/e2e ./...
 
 test-all: test test-more ## test, then the longer checks
 
