@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 func programs(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	build := exec.Command("go", "build", "-o", dir, "./cmd/corrald", "./cmd/pilot")
+	build := exec.Command("go", "build", "-ldflags=-w", "-o", dir, "./cmd/corrald", "./cmd/pilot")
 	build.Dir = ".."
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {

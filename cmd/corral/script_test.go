@@ -80,7 +80,7 @@ func TestScripts(t *testing.T) {
 
 func build(t *testing.T, dir string, env []string, packages ...string) {
 	t.Helper()
-	cmd := exec.Command("go", append([]string{"build", "-o", dir + "/"}, packages...)...)
+	cmd := exec.Command("go", append([]string{"build", "-ldflags=-w", "-o", dir + "/"}, packages...)...)
 	cmd.Env = append(os.Environ(), env...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v: %s", err, out)

@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 }
 
 func build(dir string, env []string, args ...string) {
-	cmd := exec.Command("go", append([]string{"build", "-o", dir + "/"}, args...)...)
+	cmd := exec.Command("go", append([]string{"build", "-ldflags=-w", "-o", dir + "/"}, args...)...)
 	cmd.Env = append(os.Environ(), env...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		panic(fmt.Sprintf("%v: %s", err, out))

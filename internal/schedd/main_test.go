@@ -47,7 +47,7 @@ func again() (status int, err error) {
 		return 1, err
 	}
 	pilot, self := filepath.Join(dir, "pilot"), filepath.Join(dir, "test")
-	build := exec.Command("go", "build", "-o", pilot, "../../cmd/pilot")
+	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", pilot, "../../cmd/pilot")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return 1, fmt.Errorf("building the pilot: %w\n%s", err, out)

@@ -63,7 +63,7 @@ func makePackages() (err error) {
 		return err
 	}
 	program = filepath.Join(folder, "corral")
-	if out, err := exec.Command("go", "build", "-o", program, "../../cmd/corral").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-ldflags=-w", "-o", program, "../../cmd/corral").CombinedOutput(); err != nil {
 		return fmt.Errorf("go build: %w: %s", err, out)
 	}
 	built, err := build("first", "--from-debian", "trixie")
