@@ -166,7 +166,9 @@ func removeSite(c *cli.Context, p *printer) error {
 	if c.Bool("wait") && s.State != corral.SiteDeleted {
 		name := s.Name
 		if s, err = awaitSite(c, cl, s, corral.SiteDeleted, d); err != nil {
-			p.say("its removal goes on: see `corral site show %s`", name)
+			if corral.KindOf(err) != corral.Failed {
+				p.say("the removal of site %s goes on: see `corral site show %s`", name, name)
+			}
 			return err
 		}
 	}

@@ -27,7 +27,8 @@ settle() {
 # what others changed in it.
 finished() {
 	over || {
-		mkdir "$control/look" && rmdir "$control/look"
+		mkdir "$control/look"
+		rmdir "$control/look" # also one that a killed script has left
 		over
 	} 2>/dev/null
 }
