@@ -176,6 +176,9 @@ func sourceURL(source string) (*url.URL, error) {
 	if err != nil || !slices.Contains([]string{"http", "https", "ftp", "sftp", "file"}, u.Scheme) {
 		return nil, corral.ErrorAt(corral.Invalid, "source", "want an absolute path, or a URL with http, https, ftp, sftp or file")
 	}
+	if _, password := u.User.Password(); password && u.Scheme == "sftp" {
+		return nil, corral.ErrorAt(corral.Invalid, "source", "an sftp URL takes no password: use a key, or an agent")
+	}
 	return u, nil
 }
 

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 
@@ -30,7 +29,6 @@ func (s *Server) importPackage(c echo.Context) error {
 	return change(s, c, http.StatusCreated, func(ctx context.Context, in api.NewPackage) (step[corral.Package], error) {
 		var k checker
 		k.invalid(in.Source == "", "source", "missing")
-		k.invalid(hasSFTPPassword(in.Source), "source", "an sftp URL takes no password: use a key, or an agent")
 		k.invalid(in.Sign && in.Signature != nil, "sign", "the package has a signature already")
 		if k.err != nil {
 			return step[corral.Package]{}, k.err
@@ -45,16 +43,6 @@ func (s *Server) importPackage(c echo.Context) error {
 			return created, placed(corral.Conflict, "source", err)
 		})
 	})
-}
-
-// hasSFTPPassword reports whether source is a URL with a password that the transport of ssh sites would refuse.
-func hasSFTPPassword(source string) bool {
-	u, err := url.Parse(source)
-	if err != nil || u.Scheme != "sftp" {
-		return false
-	}
-	_, password := u.User.Password()
-	return password
 }
 
 // thePackage finds the package that the path names, by id, digest or name.
