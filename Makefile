@@ -5,14 +5,29 @@ GO ?= go
 VERSION ?= $(shell git describe --tags --dirty 2>/dev/null)
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2 # 2026.2.2
 FUZZTIME ?= 10s
+CASES ?= 1000
+ROUNDS ?= 1
 
+# The race detector needs a C compiler with its headers. Without one, everything is built and tested without both.
+compiler := $(shell set -- $$($(GO) env CC); echo '\#include <stdlib.h>' | "$$@" -x c -E - >/dev/null 2>&1 && echo yes)
+ifeq ($(compiler),)
+export CGO_ENABLED := 0
+endif
+# Debuggers' tables are left out of the tests' programs: they took most of the time to link them.
 # The race detector is left out of SQLite, which is C that was translated into Go, and of compression: it makes
 # them ten times slower and finds nothing of ours in them.
-# Debuggers' tables are left out of the tests' programs: they took most of the time to link them.
-race := -race -ldflags=-w -gcflags=modernc.org/...=-race=false -gcflags=compress/...=-race=false -gcflags=hash/...=-race=false
+race := -ldflags=-w $(if $(compiler),-race -gcflags=modernc.org/...=-race=false -gcflags=compress/...=-race=false -gcflags=hash/...=-race=false)
 version := -X github.com/corral-pilot/corral/internal/version.release=$(VERSION)
-go_files = $(shell git ls-files --cached --others --exclude-standard '*.go')
+go_files = $(wildcard $(shell git ls-files --cached --others --exclude-standard '*.go'))
 tests = $(filter %_test.go,$(go_files))
+# Tests of real sites and networks have the build tag sites.
+site_files = $(shell grep -l '^//go:build sites$$' $(tests))
+site_tests = $(call names_in,$(site_files))
+soak_files = $(shell grep -lE '^//go:build .*soak' $(tests))
+# Those that make networks or mount file systems, which an ordinary user may not.
+refused = $(if $(filter 0,$(shell id -u)),,$(call names_in,$(shell grep -lE '^package netns|/internal/netns"|"mount"' $(site_files))))
+# names_in FILES lists their tests, as go test -run takes them.
+names_in = $(shell awk '/^func Test/ { name = $$2; sub(/[^A-Za-z0-9_].*/, "", name); if (name != "TestMain") print name }' $(1) | paste -sd '|')
 # packages_of FILES, as Go names them.
 packages_of = $(sort $(patsubst %/,./%,$(dir $(1))))
 property_files = $(shell grep -l 'rapid\.Check' $(tests))
@@ -20,8 +35,8 @@ properties = $(shell awk '/^func Test/ { name = $$2; sub(/[^A-Za-z0-9_].*/, "", 
 crashes := Kill|Restart|Survives
 crash_files = $(shell grep -lE '^func Test[A-Za-z0-9]*($(crashes))' $(tests))
 
-.PHONY: help build htcondor slurm demo demo-condor test test-all test-more test-properties test-crashes test-soak test-fuzz \
-	test-arm64 bench bench-overheads bench-glideins bench-relay bench-sites lint fmt clean compiler
+.PHONY: help build bin/test/plain bin/test/race htcondor slurm demo demo-condor test test-sites test-all test-more test-long test-properties test-crashes test-soak test-fuzz \
+	test-arm64 bench bench-overheads bench-glideins bench-relay bench-sites lint fmt clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "%-15s %s\n", $$1, $$2 }' Makefile
@@ -30,7 +45,16 @@ build: ## corrald, corral and pilot in bin/
 	$(GO) build -trimpath -ldflags '$(version)' -o bin/ ./cmd/corrald ./cmd/corral
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w $(version)' -o bin/ ./cmd/pilot
 
-htcondor: ## a real HTCondor for tests, in the cache; make test makes it too
+# What tests start (internal/programs): as users build it, and with the race detector.
+bin/test/plain:
+	$(GO) build -trimpath -ldflags=-w -o $@/ ./cmd/corral ./cmd/corrald
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o $@/ ./cmd/pilot
+
+bin/test/race: bin/test/plain
+	$(GO) build $(race) -o $@/ ./cmd/corral ./cmd/corrald
+	ln -f $</pilot $@/pilot
+
+htcondor: ## a real HTCondor for tests, in the cache; what needs it makes it too
 	scripts/htcondor
 
 slurm: ## a real Slurm for tests, likewise
@@ -42,30 +66,40 @@ demo: build ## the main job, end to end: a workflow on pilots on this machine
 demo-condor: build ## the same on a real HTCondor pool, of packages made from Debian's
 	bin/corral demo --kind condor
 
-test: build compiler ## all tests, with the race detector and in random order; make lint has go vet
-	$(GO) test $(race) -vet=off -shuffle=on -p 3 -timeout 20m ./...
+test: ## the tests that need only Go, with the race detector where there is a C compiler, in random order
+	@$(if $(compiler),,echo "There is no C compiler (gcc and libc6-dev): the tests run without the race detector.")
+	$(GO) test $(race) -vet=off -shuffle=on -timeout 20m ./...
 
-test-all: test test-more ## test, then the longer checks
+test-sites: htcondor slurm ## the tests of real sites: HTCondor, Slurm, OpenSSH, FTP, networks with firewalls
+	@$(if $(refused),,scripts/networks)
+	$(GO) test $(race) -tags sites -vet=off -shuffle=on -p 3 -timeout 40m -run '^($(site_tests))$$' \
+		$(if $(refused),-skip '^($(refused))$$') $(call packages_of,$(site_files))
+	@$(if $(refused),echo "Not run, for only root may make networks and mount file systems: $(subst |, ,$(refused))"; exit 1)
 
-compiler:
-	@set -- $$($(GO) env CC); command -v "$$1" >/dev/null || { echo "the race detector needs a C compiler: install gcc and libc6-dev"; exit 1; }
+test-all: test test-sites test-more ## both, and the longer checks, one round each
 
-test-more: test-properties test-crashes test-soak test-fuzz test-arm64 ## the longer checks alone; make -k goes on after a failure
+test-more: test-properties test-soak test-fuzz test-arm64 ## the longer checks alone; make -k goes on after a failure
 
-test-properties: ## a thousand cases of each property
-	$(GO) test -timeout 20m -run '^($(properties))$$' $(call packages_of,$(property_files)) -rapid.checks=1000
+test-long: ## all rounds of everything that may differ from one to the next; it takes hours
+	$(MAKE) test-properties CASES=10000
+	$(MAKE) test-crashes
+	$(MAKE) test-soak ROUNDS=3
+	$(MAKE) test-fuzz FUZZTIME=5m
 
-test-crashes: compiler ## what is killed or started anew, three times over
-	$(GO) test $(race) -count=3 -timeout 20m -run '$(crashes)' $(call packages_of,$(crash_files))
+test-properties: ## CASES of each property: a thousand
+	$(GO) test -timeout 20m -run '^($(properties))$$' $(call packages_of,$(property_files)) -rapid.checks=$(CASES)
 
-test-soak: compiler ## outages and limits of real sites, which take minutes
-	$(GO) test $(race) -tags soak -timeout 20m -run 'CondorSurvives|SlurmLimit|SlurmSurvives|RelaySurvives|BrokenNode' ./internal/e2e
+test-crashes: htcondor slurm ## what is killed or started again, three times over
+	$(GO) test $(race) -tags sites -count=3 -timeout 60m -run '$(crashes)' $(call packages_of,$(crash_files))
+
+test-soak: htcondor slurm ## outages and limits of real sites, and benchmarks in small, which take minutes
+	$(GO) test $(race) -tags sites,soak -count=$(ROUNDS) -timeout 60m -run '^($(call names_in,$(soak_files)))$$' $(call packages_of,$(soak_files))
 
 test-fuzz: ## every parser, for FUZZTIME each
 	scripts/fuzz $(FUZZTIME)
 
 test-arm64: ## the other architecture compiles
-	CGO_ENABLED=0 GOARCH=arm64 $(GO) vet ./...
+	CGO_ENABLED=0 GOARCH=arm64 $(GO) vet -tags sites,soak ./...
 	CGO_ENABLED=0 GOARCH=arm64 $(GO) build -trimpath -ldflags '-s -w $(version)' -o /dev/null ./cmd/pilot
 
 bench: build ## benchmarks beside what the machine could do at best
@@ -85,9 +119,9 @@ bench-sites: ## 1,000 attempts at one simulated site: commands, time and memory 
 
 lint: ## format, vet, staticcheck, go.mod, and the architecture as tests
 	@unformatted=$$(gofmt -l $(go_files)); [ -z "$$unformatted" ] || { echo "not formatted (make fmt):"; echo "$$unformatted"; exit 1; }
-	$(GO) vet -tags soak ./...
+	$(GO) vet -tags sites,soak ./...
 	$(GO) run $(STATICCHECK) ./...
-	$(GO) run $(STATICCHECK) -tags soak ./internal/e2e
+	$(GO) run $(STATICCHECK) -tags sites,soak ./...
 	$(GO) mod tidy -diff
 	$(GO) test ./internal/archtest
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -18,54 +17,6 @@ func TestMain(m *testing.M) {
 	}
 	os.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE"))
 	os.Exit(m.Run())
-}
-
-// programs builds corrald and pilot and returns where they are.
-func programs(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
-	build := exec.Command("go", "build", "-ldflags=-w", "-o", dir, "./cmd/corrald", "./cmd/pilot")
-	build.Dir = ".."
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building the programs: %v\n%s", err, out)
-	}
-	return dir
-}
-
-// A whole benchmark in small: it reports everything and leaves nothing.
-func TestWholeBenchmark(t *testing.T) {
-	out := filepath.Join(t.TempDir(), "report.md")
-	dir := t.TempDir()
-	args := []string{"-bin", programs(t), "-dir", dir, "-out", out, "-tasks", "30", "-pairs", "2", "-hops", "4", "-queued", "200"}
-	var stdout, stderr bytes.Buffer
-	if code := execute(t.Context(), args, &stdout, &stderr); code != 0 {
-		t.Fatalf("exit code %d:\n%s", code, &stderr)
-	}
-	for _, want := range []string{"30 independent", "| **corral ÷ bare loop**", "| corrald ", "A chain of 4", "200 tasks queued", "| growth per task"} {
-		if !strings.Contains(stdout.String(), want) {
-			t.Errorf("the report lacks %q:\n%s", want, &stdout)
-		}
-	}
-	if written, err := os.ReadFile(out); err != nil || !bytes.Equal(written, stdout.Bytes()) {
-		t.Errorf("-out has %q (%v), want what was printed", written, err)
-	}
-	wantNothingLeft(t, dir)
-
-	interrupted, interrupt := context.WithCancel(t.Context())
-	defer interrupt()
-	if code := execute(interrupted, args, new(bytes.Buffer), interruptWriter{interrupt}); code != 1 {
-		t.Errorf("interrupted: exit code %d, want 1", code)
-	}
-	wantNothingLeft(t, dir)
-}
-
-// interruptWriter interrupts when something is said: a round has been measured.
-type interruptWriter struct{ interrupt func() }
-
-func (w interruptWriter) Write(p []byte) (int, error) {
-	w.interrupt()
-	return len(p), nil
 }
 
 func wantNothingLeft(t *testing.T, dir string) {

@@ -1,3 +1,5 @@
+//go:build sites
+
 package condor
 
 import (

@@ -18,10 +18,14 @@ import (
 	"github.com/corral-pilot/corral/gridsite"
 )
 
-// What every transport does, shown on each.
+// What every transport does.
 func TestConn(t *testing.T) {
 	t.Parallel()
-	for name, conn := range map[string]gridsite.Conn{"local": dial(t), "ssh": startSSHD(t).open()} {
+	testConns(t, map[string]gridsite.Conn{"local": dial(t), "ssh": serveSSH(t)})
+}
+
+func testConns(t *testing.T, conns map[string]gridsite.Conn) {
+	for name, conn := range conns {
 		for _, c := range []struct {
 			name string
 			run  func(*testing.T, gridsite.Conn)

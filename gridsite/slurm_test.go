@@ -1,3 +1,5 @@
+//go:build sites
+
 package gridsite_test
 
 import (
@@ -15,13 +17,10 @@ import (
 var slurm = sync.OnceValues(func() (*gridsitetest.Slurm, error) {
 	cluster, err := gridsitetest.StartSlurm(nil)
 	if err == nil {
-		stopSlurm = cluster.Stop
+		atEnd = cluster.Stop
 	}
 	return cluster, err
 })
-
-// stopSlurm ends what the tests started.
-var stopSlurm = func() error { return nil }
 
 func startSlurm(t testing.TB) *gridsitetest.Slurm {
 	t.Helper()

@@ -1,3 +1,5 @@
+//go:build sites
+
 package gridsite_test
 
 import (
@@ -9,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/gridsite/gridsitetest"
 )
@@ -49,11 +50,6 @@ func (s slurmSite) submit(script string, change func(*gridsite.JobSpec)) (tag, i
 		}
 	})
 	return spec.Tag, id
-}
-
-func jobSpec(name, script string) gridsite.JobSpec {
-	tag := strings.NewReplacer("/", ".", "_", "-", "#", ".", ",", "").Replace(name)
-	return gridsite.JobSpec{Tag: tag, Argv: []string{"/bin/sh", "-c", script}, Hosts: 1, CPUs: 1, Walltime: time.Hour}
 }
 
 func (s slurmSite) command(name string, args ...string) string {
@@ -206,34 +202,6 @@ type asNobody struct{ gridsite.Conn }
 func (c asNobody) Run(ctx context.Context, cmd gridsite.Command) (gridsite.Result, error) {
 	cmd.Argv = append([]string{"setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups"}, cmd.Argv...)
 	return c.Conn.Run(ctx, cmd)
-}
-
-func TestSlurmInvalid(t *testing.T) {
-	t.Parallel()
-	for _, change := range []func(*gridsite.JobSpec){
-		func(s *gridsite.JobSpec) { s.Queue = "a\nb" },
-		func(s *gridsite.JobSpec) { s.Account = "a\x00" },
-		func(s *gridsite.JobSpec) { s.Lines = []string{"--nice=1\ntouch /tmp/x"} },
-		func(s *gridsite.JobSpec) { s.Lines = []string{"#SBATCH -a 1-9"} },
-		func(s *gridsite.JobSpec) { s.Lines = []string{"--array=1-9"} },
-		func(s *gridsite.JobSpec) { s.Lines = []string{"--nice=1 --array 1-9"} },
-		func(s *gridsite.JobSpec) { s.Lines = []string{"#SBATCH --wait"} },
-		func(s *gridsite.JobSpec) { s.Lines = []string{"-W"} },
-		func(s *gridsite.JobSpec) { s.Lines = []string{"--test-only"} },
-		func(s *gridsite.JobSpec) { s.Lines = []string{"--mem=1G -Mother"} },
-		func(s *gridsite.JobSpec) { s.Lines = []string{"--clusters=all"} },
-		func(s *gridsite.JobSpec) { s.Lines = []string{"#SBATCH hetjob"} },
-		func(s *gridsite.JobSpec) { s.Lines = []string{"#SBATCH packjob"} },
-		func(s *gridsite.JobSpec) { s.Exclude = []string{"--wrap=x"} },
-		func(s *gridsite.JobSpec) { s.GPUs = -1 },
-		func(s *gridsite.JobSpec) { s.Tag = "a b" },
-	} {
-		spec := jobSpec("tag", "true")
-		change(&spec)
-		if _, err := gridsite.NewSlurm(nil, "/srv").Submit(t.Context(), spec); corral.KindOf(err) != corral.Invalid {
-			t.Errorf("Submit(%+v) = %v, want invalid", spec, err)
-		}
-	}
 }
 
 // An alias that a site's profile sets, or a variable with which users change what Slurm's commands do, changes nothing.

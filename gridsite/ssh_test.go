@@ -1,3 +1,5 @@
+//go:build sites
+
 package gridsite_test
 
 import (
@@ -16,19 +18,6 @@ func TestSSHForkConformance(t *testing.T) {
 	t.Parallel()
 	conn := startSSHD(t).open()
 	gridsitetest.Test(t, func(t testing.TB) gridsitetest.Fixture { return openFork(t, conn) })
-}
-
-func TestSSHRefusesArgv(t *testing.T) {
-	t.Parallel()
-	conn, err := gridsite.NewSSH("ssh://127.0.0.1:1", gridsite.SSHOptions{Home: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, argv := range [][]string{nil, {"echo", "a\x00b"}, {"echo", strings.Repeat("x", 128<<10)}} {
-		if _, err := conn.Run(t.Context(), gridsite.Command{Argv: argv}); corral.KindOf(err) != corral.Invalid {
-			t.Errorf("Run(%.20q) = %v, want it invalid", argv, err)
-		}
-	}
 }
 
 // A command does not wait for ever for a session that something else keeps, however many wait with it.

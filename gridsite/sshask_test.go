@@ -26,7 +26,7 @@ import (
 type gateKeeper struct {
 	home, address string
 	conns         chan net.Conn
-	serve         func(c ssh.Channel, line string) // a command
+	serve         func(c ssh.Channel, requests <-chan *ssh.Request, line string) // a command
 }
 
 func keepGate(t *testing.T, config *ssh.ServerConfig) *gateKeeper {
@@ -49,7 +49,7 @@ func keepGate(t *testing.T, config *ssh.ServerConfig) *gateKeeper {
 		g.conns <- conn
 		go ssh.DiscardRequests(requests)
 		for c := range channels {
-			g.take(c)
+			go g.take(c)
 		}
 	})
 	line := knownhosts.Line([]string{g.address}, key.PublicKey())
@@ -74,7 +74,7 @@ func (g *gateKeeper) take(c ssh.NewChannel) {
 		err := ssh.Unmarshal(r.Payload, &m)
 		_ = r.Reply(err == nil && r.Type == "exec", nil)
 		if r.Type == "exec" {
-			g.serve(channel, m.Line)
+			g.serve(channel, requests, m.Line)
 			return
 		}
 	}
@@ -199,33 +199,12 @@ func TestSSHLoginWithPassword(t *testing.T) {
 	}
 }
 
-// Who says so takes the key of an unknown host, and of no other.
-func TestSSHAcceptHostKeys(t *testing.T) {
-	t.Parallel()
-	d := startSSHD(t)
-	known := d.SSH("known_hosts")
-	d.write(known, d.knows(d.newKey("other", "")))
-	var changed *gridsite.HostKeyError
-	if err := d.open().AcceptHostKey(t.Context()); !errors.As(err, &changed) || changed.Problem != gridsite.HostKeyChanged {
-		t.Errorf("a host that is known by another key: %v", err)
-	}
-	d.write(known, "# without an end")
-	if err := d.open().AcceptHostKey(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if content, err := os.ReadFile(known); err != nil || string(content) != "# without an end\n"+d.KnownLine(t) {
-		t.Errorf("known_hosts is %q (%v)", content, err)
-	}
-	if err := os.RemoveAll(known); err != nil {
-		t.Fatal(err)
-	}
-	conn := d.open()
-	hostKeyError(t, conn, gridsite.HostKeyUnknown)
-	if err := conn.AcceptHostKey(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	expectOutput(t, conn, "echo ok", "ok\n")
-	if err := d.open().Connect(t.Context()); err != nil {
-		t.Errorf("the next login: %v", err)
-	}
+// person answers one question after the other, each with one answer, and keeps them.
+func person(answers ...string) (gridsite.Asker, *[]gridsite.Question) {
+	asked := new([]gridsite.Question)
+	return func(_ context.Context, q gridsite.Question) ([]string, error) {
+		answer := answers[min(len(*asked), len(answers)-1)]
+		*asked = append(*asked, q)
+		return []string{answer}, nil
+	}, asked
 }

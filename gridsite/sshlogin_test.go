@@ -1,7 +1,8 @@
+//go:build sites
+
 package gridsite_test
 
 import (
-	"context"
 	"errors"
 	"net"
 	"os"
@@ -143,16 +144,6 @@ func TestSSHHostCertificateDoesNotCount(t *testing.T) {
 	if err := d.open().Connect(t.Context()); err != nil {
 		t.Errorf("the key was accepted, and its certificate is old: %v", err)
 	}
-}
-
-// person answers one question after the other, each with one answer, and keeps them.
-func person(answers ...string) (gridsite.Asker, *[]gridsite.Question) {
-	asked := new([]gridsite.Question)
-	return func(_ context.Context, q gridsite.Question) ([]string, error) {
-		answer := answers[min(len(*asked), len(answers)-1)]
-		*asked = append(*asked, q)
-		return []string{answer}, nil
-	}, asked
 }
 
 func TestSSHPassphrase(t *testing.T) {

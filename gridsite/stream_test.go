@@ -5,16 +5,9 @@ import (
 	"io"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
 )
-
-// streamers are the transports that hold commands with live input and output.
-func streamers(t *testing.T) map[string]gridsite.Streamer {
-	return map[string]gridsite.Streamer{"local": dial(t).(gridsite.Streamer), "ssh": startSSHD(t).open()}
-}
 
 func startStream(t *testing.T, ctx context.Context, conn gridsite.Streamer, script string) gridsite.Stream {
 	t.Helper()
@@ -26,9 +19,14 @@ func startStream(t *testing.T, ctx context.Context, conn gridsite.Streamer, scri
 	return s
 }
 
+// What every transport does that holds commands with live input and output.
 func TestStream(t *testing.T) {
 	t.Parallel()
-	for name, conn := range streamers(t) {
+	testStreams(t, map[string]gridsite.Streamer{"local": dial(t).(gridsite.Streamer), "ssh": serveSSH(t)})
+}
+
+func testStreams(t *testing.T, conns map[string]gridsite.Streamer) {
+	for name, conn := range conns {
 		t.Run(name, func(t *testing.T) {
 			t.Run("answers what it is told, as it is told it", func(t *testing.T) {
 				s := startStream(t, t.Context(), conn, "cat")
@@ -79,29 +77,5 @@ func TestStream(t *testing.T) {
 				_ = s.Wait()
 			})
 		})
-	}
-}
-
-// A stream does not take the place of a command, of which only so many run at once.
-func TestStreamsAndCommands(t *testing.T) {
-	t.Parallel()
-	conn := startSSHD(t).open()
-	for range 2 {
-		startStream(t, t.Context(), conn, "exec cat")
-	}
-	for range 20 {
-		expectOutput(t, conn, "echo ok", "ok\n")
-	}
-}
-
-func TestStreamWhoseConnectionIsLost(t *testing.T) {
-	t.Parallel()
-	d := startSSHD(t)
-	s := startStream(t, t.Context(), d.open(), "exec cat")
-	d.Stop()
-	began := time.Now()
-	_, _ = io.ReadAll(s)
-	if err := s.Wait(); corral.KindOf(err) != corral.Unknown || time.Since(began) > time.Minute {
-		t.Errorf("Wait = %v after %v, want that it is unknown what became of it", err, time.Since(began))
 	}
 }

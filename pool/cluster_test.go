@@ -16,6 +16,9 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
+// hostRoles are what the test binary may be on a host behind a firewall.
+var hostRoles = map[string]func() error{}
+
 // TestMain lets the test binary be a worker: a process that a test can kill; or play a role on another host.
 func TestMain(m *testing.M) {
 	if act := hostRoles[os.Getenv("POOL_TEST_ROLE")]; act != nil {

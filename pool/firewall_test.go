@@ -1,3 +1,5 @@
+//go:build sites
+
 package pool
 
 import (
@@ -19,8 +21,7 @@ import (
 	"github.com/corral-pilot/corral/internal/netns"
 )
 
-// hostRoles are what the test binary may be on a host behind a firewall.
-var hostRoles = map[string]func() error{"port": actPort, "pilot": actPilot}
+func init() { hostRoles["port"], hostRoles["pilot"] = actPort, actPilot }
 
 // actPort serves a worker port until its input ends.
 func actPort() error {

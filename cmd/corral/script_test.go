@@ -20,10 +20,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/corral-pilot/corral/internal/programs"
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/testscript"
-
-	"github.com/corral-pilot/corral/gridsite/gridsitetest"
 )
 
 // TestScripts plays testdata/script/*.txtar: what people and scripts type, and what they get. Each script
@@ -41,20 +40,19 @@ import (
 //	unchanged                both must be as they were
 //	alive NAME               a process whose id is in a variable must be there
 //	until REGEXP ARGS…       run the client again and again, until it prints that
-//	sshd start|stop          a site behind ssh, whose contact is $SSHD; the key of its user is in $HOME/.ssh
 //
 // The condition [root] says who plays.
-func TestScripts(t *testing.T) {
-	programs := t.TempDir() // as users build them; those of internal/e2e have the race detector in them
-	build(t, programs, nil, ".", "../corrald")
-	build(t, programs, []string{"CGO_ENABLED=0"}, "../pilot")
-	release := realHTCondor(t)
-	testscript.Run(t, testscript.Params{
-		Dir: "testdata/script",
-		Setup: func(e *testscript.Env) error {
-			e.Setenv("HTCONDOR", release)
-			return setUpScript(e, programs)
-		},
+func TestScripts(t *testing.T) { testscript.Run(t, scripts(t, "testdata/script")) }
+
+// scripts says how those of a folder are played.
+func scripts(t *testing.T, folder string) testscript.Params {
+	bin, err := programs.Plain() // those of internal/e2e have the race detector in them
+	if err != nil {
+		t.Fatal(err)
+	}
+	return testscript.Params{
+		Dir:   folder,
+		Setup: func(e *testscript.Env) error { return setUpScript(e, bin) },
 		Condition: func(name string) (bool, error) {
 			if name != "root" {
 				return false, fmt.Errorf("unknown condition %q", name)
@@ -64,7 +62,6 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"corral":    func(ts *testscript.TestScript, neg bool, args []string) { corralCmd(ts, neg, args) },
 			"until":     func(ts *testscript.TestScript, _ bool, args []string) { untilCmd(ts, args) },
-			"sshd":      func(ts *testscript.TestScript, _ bool, args []string) { sshdCmd(t, ts, args[0]) },
 			"exits":     func(ts *testscript.TestScript, _ bool, args []string) { exitsCmd(ts, args) },
 			"sentence":  func(ts *testscript.TestScript, _ bool, args []string) { sentenceCmd(ts, args) },
 			"json":      func(ts *testscript.TestScript, _ bool, args []string) { jsonCmd(ts, args) },
@@ -75,33 +72,11 @@ func TestScripts(t *testing.T) {
 			"unchanged": func(ts *testscript.TestScript, _ bool, _ []string) { unchangedCmd(ts) },
 			"alive":     func(ts *testscript.TestScript, neg bool, args []string) { aliveCmd(ts, neg, args) },
 		},
-	})
-}
-
-func build(t *testing.T, dir string, env []string, packages ...string) {
-	t.Helper()
-	cmd := exec.Command("go", append([]string{"build", "-ldflags=-w", "-o", dir + "/"}, packages...)...)
-	cmd.Env = append(os.Environ(), env...)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v: %s", err, out)
 	}
 }
-
-// realHTCondor returns the folder of an HTCondor, which is $HTCONDOR in scripts.
-func realHTCondor(t *testing.T) string {
-	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "../../scripts/htcondor").Output()
-	if err != nil {
-		t.Fatalf("setting up HTCondor: %v", err)
-	}
-	return strings.TrimSpace(string(out))
-}
-
-// sshdOf is the key of a script's sshd.
-const sshdOf = "sshd"
 
 // setUpScript gives a script directories of its own, below a short name: a socket's path must be short.
-func setUpScript(e *testscript.Env, programs string) error {
+func setUpScript(e *testscript.Env, bin string) error {
 	dir, err := os.MkdirTemp("", "c")
 	if err != nil {
 		return err
@@ -112,21 +87,20 @@ func setUpScript(e *testscript.Env, programs string) error {
 	}
 	for name, value := range map[string]string{
 		"EXAMPLE": example, "LATER": time.Now().Add(24 * time.Hour).UTC().Format(time.RFC3339),
-		"PATH": programs + ":" + os.Getenv("PATH"), "HOME": dir, "DIR": dir, "TERM": "dumb",
+		"PATH": bin + ":" + os.Getenv("PATH"), "HOME": dir, "DIR": dir, "TERM": "dumb",
 		"XDG_STATE_HOME": dir + "/state", "XDG_CACHE_HOME": dir + "/cache", "XDG_DATA_HOME": dir + "/data", "XDG_RUNTIME_DIR": dir + "/run",
 	} {
 		e.Setenv(name, value)
 	}
-	e.Values[sshdOf] = &gridsitetest.SSHD{}
-	e.Defer(func() { leave(e, programs, dir) })
+	e.Defer(func() { leave(e, bin, dir) })
 	return os.CopyFS(e.WorkDir, os.DirFS("testdata/workflows"))
 }
 
 // leave ends what a script left, and fails it for a process that is left after that.
-func leave(e *testscript.Env, programs, dir string) {
+func leave(e *testscript.Env, bin, dir string) {
 	defer os.RemoveAll(dir)
 	if _, err := os.Stat(dir + "/state"); err == nil {
-		down := exec.Command(programs+"/corral", "down", "--force")
+		down := exec.Command(bin+"/corral", "down", "--force")
 		down.Env = e.Vars
 		if out, err := down.CombinedOutput(); err != nil {
 			e.T().Log("corral down --force: " + string(out))
@@ -179,24 +153,6 @@ func untilCmd(ts *testscript.TestScript, args []string) {
 			ts.Fatalf("corral %s still prints:\n%s", strings.Join(args[1:], " "), output(ts))
 		}
 	}
-}
-
-// sshdCmd starts an sshd for a script, or ends it with all its connections.
-func sshdCmd(t *testing.T, ts *testscript.TestScript, verb string) {
-	d := ts.Value(sshdOf).(*gridsitetest.SSHD)
-	switch {
-	case verb == "stop":
-		d.Stop()
-		return
-	case d.Home != "": // it was stopped
-		d.Start(t)
-		ts.Defer(d.Stop)
-		return
-	}
-	*d = *gridsitetest.StartSSHD(t)
-	ts.Setenv("SSHD", d.Contact())
-	ts.Check(os.Remove(d.SSH("known_hosts")))
-	ts.Check(os.Symlink(d.SSH(""), ts.Getenv("HOME")+"/.ssh"))
 }
 
 func exitsCmd(ts *testscript.TestScript, args []string) {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/internal/programs"
 )
 
 // A Slurm is a real cluster on this machine, made by scripts/slurm.
@@ -26,7 +27,7 @@ type Slurm struct {
 // variables that scripts/slurm knows. Beside its own partitions "held" takes jobs and starts none. All users may use
 // it. The caller stops it.
 func StartSlurm(environment []string, lines ...string) (*Slurm, error) {
-	root, err := moduleRoot()
+	root, err := programs.Root()
 	if err != nil {
 		return nil, err
 	}
@@ -49,23 +50,6 @@ func StartSlurm(environment []string, lines ...string) (*Slurm, error) {
 	_, rest, _ := strings.Cut(string(settings), "PATH='")
 	s.bin, _, _ = strings.Cut(rest, "'")
 	return s, nil
-}
-
-// moduleRoot is the folder of go.mod, which a test is somewhere below.
-func moduleRoot() (string, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return "", err
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return dir, nil
-		}
-		if dir == filepath.Dir(dir) {
-			return "", fmt.Errorf("no go.mod above the working directory")
-		}
-		dir = filepath.Dir(dir)
-	}
 }
 
 func (s *Slurm) run(environment []string, args ...string) error {

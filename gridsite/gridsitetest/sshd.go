@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/corral-pilot/corral/internal/programs"
 )
 
 // An SSHD is a real OpenSSH server on a loopback port, made by scripts/sshd, with the home directory of a user who knows
@@ -31,7 +33,7 @@ type SSHD struct {
 }
 
 func sshdScript() (string, error) {
-	root, err := moduleRoot()
+	root, err := programs.Root()
 	return filepath.Join(root, "scripts", "sshd"), err
 }
 

@@ -9,7 +9,7 @@ import (
 // layers lists every package, from the centre to the rim. A package imports from lower layers only,
 // never from its own. examples/lambda stands below the demo that shows it.
 var layers = [][]string{
-	{"condor", "dag", "resubmit", "internal/disk", "internal/netns", "internal/netns/door", "internal/node", "internal/version", "internal/xdg"},
+	{"condor", "dag", "resubmit", "internal/disk", "internal/netns", "internal/netns/door", "internal/node", "internal/programs", "internal/version", "internal/xdg"},
 	{root},
 	{"broker", "broker/relay"},
 	{"api", "gridsite", "internal/order", "internal/runas", "internal/store", "packages", "pool", "workflow"},
@@ -29,6 +29,7 @@ var edges = map[string]map[string]string{
 	"internal/netns":      {},
 	"internal/netns/door": {},
 	"internal/node":       {},
+	"internal/programs":   {},
 	"internal/version":    {},
 	"internal/xdg":        {},
 
@@ -47,7 +48,7 @@ var edges = map[string]map[string]string{
 	"workflow":       {root: "error kinds, seconds", "dag": "a workflow is a graph of tasks"},
 
 	"examples/lambda":          {"dag": "makes a workflow", "workflow": "makes a workflow"},
-	"gridsite/gridsitetest":    {root: "kinds of errors tell whether anything was done", "gridsite": "what every back end must do"},
+	"gridsite/gridsitetest":    {root: "kinds of errors tell whether anything was done", "gridsite": "what every back end must do", "internal/programs": "finds the scripts"},
 	"internal/follow":          {root: "shows runs", "api": "asks corrald"},
 	"internal/personal":        {root: "error kinds", "api": "asks corrald", "internal/runas": "as whom root starts it", "internal/version": "compares programs", "internal/xdg": "where it lives"},
 	"internal/reconcile":       {root: "the world", "resubmit": "the rule for another attempt"},

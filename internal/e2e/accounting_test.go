@@ -1,3 +1,5 @@
+//go:build sites
+
 package e2e
 
 import (
@@ -24,7 +26,7 @@ var accounting = sync.OnceValues(func() (*gridsitetest.Slurm, error) {
 	if err != nil {
 		return nil, err
 	}
-	stopAccounting = slurm.Stop
+	atEnd = append(atEnd, slurm.Stop)
 	me, err := osuser.Current()
 	if err != nil {
 		return nil, err
@@ -43,9 +45,6 @@ var accounting = sync.OnceValues(func() (*gridsitetest.Slurm, error) {
 
 // nodesUp is held by who takes nodes of it away, and for reading by who has jobs on whatever node Slurm chooses.
 var nodesUp sync.RWMutex
-
-// stopAccounting ends what the tests started.
-var stopAccounting = func() error { return nil }
 
 // startAccounting is for tests that use a partition of their own for jobs that they look for in the queue.
 func startAccounting(t testing.TB) *gridsitetest.Slurm {

@@ -1,4 +1,4 @@
-//go:build soak
+//go:build sites && soak
 
 package e2e
 
@@ -32,7 +32,7 @@ func TestBrokenNodeEatsJobs(t *testing.T) {
 // eatenJobs checks what becomes of a glidein while the node with that fault gets its jobs.
 func eatenJobs(t *testing.T, fault, reason, lost string) {
 	slurm := startSlurm(t)
-	u := newUser(t, slurm.Environ()[1], "PATH="+programs+":"+strings.TrimPrefix(slurm.Environ()[0], "PATH="))
+	u := newUser(t, slurm.Environ()[1], "PATH="+bin+":"+strings.TrimPrefix(slurm.Environ()[0], "PATH="))
 	root := u.dir + "/far"
 	u.must("up")
 	u.must("site", "create", "hpc", "--contact", "local:", "--batch", "slurm", "--root", root, "--wait", "--timeout", "3m")
@@ -78,7 +78,7 @@ func TestBrokenNodesJoinNoPool(t *testing.T) {
 	const wrongLibc = `for loader in "$root"/packages/*/lib/ld-*; do mount -t tmpfs tmpfs "${loader%/*}"; done`
 	slurm := startSlurm(t)
 	u := newCondorUser(t)
-	u.env = append(u.env, slurm.Environ()[1], "PATH="+programs+plain+":"+strings.TrimPrefix(slurm.Environ()[0], "PATH="))
+	u.env = append(u.env, slurm.Environ()[1], "PATH="+opened()+":"+strings.TrimPrefix(slurm.Environ()[0], "PATH="))
 	u.startPool(t)
 	root := filepath.Join(u.open, "far")
 	u.must("site", "create", "hpc", "--contact", "local:", "--batch", "slurm", "--root", root, "--wait", "--timeout", "3m")

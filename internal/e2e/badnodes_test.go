@@ -1,3 +1,5 @@
+//go:build sites
+
 package e2e
 
 import (
@@ -64,7 +66,7 @@ shadow() {
 %s
 } </dev/null >>"$0.log" 2>&1
 exec %s "$@"
-`, root, programs+plain, fault, stepd)
+`, root, opened(), fault, stepd)
 	file := filepath.Join(slurm.Dir, node+".stepd")
 	if err := os.WriteFile(file, []byte(script), 0o755); err != nil {
 		t.Fatal(err)

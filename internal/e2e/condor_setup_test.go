@@ -1,15 +1,38 @@
+//go:build sites
+
 package e2e
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/programs"
 )
+
+// opened is a folder of the programs as users have them, which everybody may enter, as not every clone. With the race
+// detector packages of HTCondor would take minutes: they are forty times the pilot's.
+var opened = sync.OnceValue(func() string {
+	from, err := programs.Plain()
+	if err != nil {
+		panic(err)
+	}
+	dir, err := os.MkdirTemp("", "corral-e2e-")
+	if err != nil {
+		panic(err)
+	}
+	atEnd = append(atEnd, func() error { return os.RemoveAll(dir) })
+	if err := errors.Join(os.CopyFS(dir, os.DirFS(from)), os.Chmod(dir, 0o755)); err != nil {
+		panic(err)
+	}
+	return dir
+})
 
 // A condorUser is a user whose cluster "mine" is an HTCondor pool. Root's corrald runs as nobody, as it must.
 type condorUser struct {
@@ -19,8 +42,8 @@ type condorUser struct {
 
 func newCondorUser(t testing.TB, env ...string) *condorUser {
 	t.Helper()
-	u := &condorUser{user: newUser(t, append(env, "PATH="+programs+plain+":"+os.Getenv("PATH"))...)}
-	u.bin = programs + plain
+	u := &condorUser{user: newUser(t, append(env, "PATH="+opened()+":"+os.Getenv("PATH"))...)}
+	u.bin = opened()
 	open, err := os.MkdirTemp("/var/tmp", "c")
 	if err != nil {
 		t.Fatal(err)
@@ -28,7 +51,7 @@ func newCondorUser(t testing.TB, env ...string) *condorUser {
 	t.Cleanup(func() { _ = os.RemoveAll(open) })
 	u.open = open
 	for dir, mode := range map[string]os.FileMode{
-		programs: 0o755, u.dir: 0o755, u.dir + "/cache": 0o755, open: 0o777,
+		u.dir: 0o755, u.dir + "/cache": 0o755, open: 0o777,
 	} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)

@@ -4,14 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -20,13 +18,12 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/condor"
-	"github.com/corral-pilot/corral/gridsite/gridsitetest"
 )
 
 // serve starts a corrald without `corral up`, so that it has no site of its own.
 func (u *user) serve() {
 	u.t.Helper()
-	cmd := exec.Command(filepath.Join(programs, "corrald"))
+	cmd := exec.Command(filepath.Join(bin, "corrald"))
 	cmd.Env, cmd.Dir = u.env, u.dir
 	for _, dir := range []string{"state/corral", "cache", "data", "run"} {
 		if err := os.MkdirAll(filepath.Join(u.dir, dir), 0o700); err != nil {
@@ -203,84 +200,6 @@ func TestPush(t *testing.T) {
 	u.must("site", "remove", "here", "--wait", "--timeout", "3m")
 }
 
-// corrald has lost its archives, which are in a cache after all; an FTP server has them.
-func TestFTPMirror(t *testing.T) {
-	t.Parallel()
-	u := newUser(t)
-	u.serve()
-	copied, _ := u.giveAway()
-	u.must("mirror", "add", "campus", u.serveFTP(copied))
-	if s := u.stage("here"); s.State != corral.SiteReady {
-		t.Fatalf("site is %s: %s", s.State, s.Reason)
-	}
-	tries := u.history("here", "fetch")
-	if len(tries) != 2 || !strings.Contains(tries[0], "corrald asked source 1 of 1, which worked: ftp://") {
-		t.Errorf("tries %q, want corrald's by ftp and the site's own", tries)
-	}
-	u.must("site", "remove", "here", "--wait", "--timeout", "3m")
-}
-
-// giveAway moves the archives of corrald's mirror into a copy of it, and returns this, and one of them.
-func (u *user) giveAway() (copied, archive string) {
-	u.t.Helper()
-	copied = filepath.Join(u.dir, "copied")
-	if err := os.CopyFS(copied, os.DirFS(u.dir+"/cache/corral/mirror")); err != nil {
-		u.t.Fatal(err)
-	}
-	archives, err := filepath.Glob(u.dir + "/cache/corral/mirror/*.tar.gz")
-	if err != nil || len(archives) == 0 {
-		u.t.Fatal(archives, err)
-	}
-	for _, a := range archives {
-		if err := os.Remove(a); err != nil {
-			u.t.Fatal(err)
-		}
-	}
-	return copied, filepath.Join(copied, filepath.Base(archives[0]))
-}
-
-// A mirror behind an sshd is read with the keys that sites are reached with. What is in the way is said.
-func TestSFTPMirror(t *testing.T) {
-	t.Parallel()
-	u := newUser(t)
-	sshd := gridsitetest.StartSSHD(t, "Subsystem sftp internal-sftp")
-	if err := os.Symlink(sshd.SSH(""), u.dir+"/.ssh"); err != nil {
-		t.Fatal(err)
-	}
-	u.serve()
-	copied, archive := u.giveAway()
-	base := "sftp://" + sshd.Address()
-	if a := u.corral("mirror", "add", "nowhere", base+"/no/such/place"); a.code != 0 || !strings.Contains(a.stderr, "is added, but: ") || !strings.Contains(a.stderr, "file does not exist") {
-		t.Errorf("a mirror that is not there: exit code %d, %s", a.code, a.stderr)
-	}
-	u.must("mirror", "remove", "nowhere")
-	u.must("mirror", "add", "campus", base+copied)
-	sshd.NewKey(t, "")
-	if a := u.corral("mirror", "check", "campus"); a.code != 1 || !strings.Contains(a.stderr, sshd.Address()+" does not let ") {
-		t.Errorf("with a key that the server does not know: exit code %d, %s", a.code, a.stderr)
-	}
-	public, err := os.ReadFile(sshd.SSH("id_ed25519.pub"))
-	if err := errors.Join(err, os.Rename(archive, archive+".away")); err != nil {
-		t.Fatal(err)
-	}
-	sshd.Authorize(t, string(public))
-	u.must("mirror", "check", "campus")
-	u.must("site", "create", "here", "--contact", "local:", "--batch", "fork", "--root", filepath.Join(u.dir, "here"))
-	site := func() corral.Site { return read[corral.Site](u, "site", "show", "here") }
-	u.until("the site says that the archive is not there", time.Minute, func() bool {
-		why := site().Trouble.Why
-		return strings.Contains(why, base) && strings.Contains(why, "file does not exist")
-	})
-	if err := os.Rename(archive+".away", archive); err != nil {
-		t.Fatal(err)
-	}
-	u.until("the site is READY", 2*time.Minute, func() bool { return site().State == corral.SiteReady })
-	if tries := strings.Join(u.history("here", "fetch"), "\n"); !strings.Contains(tries, "corrald asked source 1 of 1, which worked: "+base) {
-		t.Errorf("tries %s, want one of corrald's by sftp", tries)
-	}
-	u.must("site", "remove", "here", "--wait", "--timeout", "3m")
-}
-
 // freeAddress has a port that nobody is given who leaves the choice to the system.
 func freeAddress(t testing.TB) netip.AddrPort {
 	t.Helper()
@@ -289,30 +208,6 @@ func freeAddress(t testing.TB) netip.AddrPort {
 		t.Fatal(err)
 	}
 	return address
-}
-
-// serveFTP runs a real FTP server on dir and returns its URL.
-func (u *user) serveFTP(dir string) string {
-	u.t.Helper()
-	free := freeAddress(u.t)
-	address, port := free.String(), strconv.Itoa(int(free.Port()))
-	cmd := exec.Command("../../scripts/vsftpd", dir, port)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := cmd.Start(); err != nil {
-		u.t.Fatal(err)
-	}
-	u.t.Cleanup(func() {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-		_ = cmd.Wait()
-	})
-	u.until("the FTP server answers", time.Minute, func() bool {
-		conn, err := net.Dial("tcp", address)
-		if err == nil {
-			conn.Close()
-		}
-		return err == nil
-	})
-	return "ftp://" + address
 }
 
 // A corrald serves its packages to another one, which takes only what it was told to trust.

@@ -1,3 +1,5 @@
+//go:build sites
+
 package e2e
 
 import (
@@ -38,7 +40,7 @@ func newStand(t *testing.T, topology netns.Topology) *stand {
 	door := openDoor(t, s.node)
 	s.condorUser = newCondorUser(t)
 	address := s.pool.Addr.String()
-	s.atPool("PATH="+door+":"+programs+plain+":"+os.Getenv("PATH"), "CORRALD_POOL_ADDRESS="+address,
+	s.atPool("PATH="+door+":"+opened()+":"+os.Getenv("PATH"), "CORRALD_POOL_ADDRESS="+address,
 		"CORRALD_WORKER_LISTEN="+net.JoinHostPort(address, "0"))("corral up")
 	made := madeForNode(t)
 	s.must("package", "import", "--sign", made.worker)
@@ -101,7 +103,7 @@ var makeForNode = sync.OnceValue(func() (m condorMade) {
 	if err != nil {
 		return condorMade{err: err}
 	}
-	f, err := os.Create(filepath.Join(programs, "worker.tar.gz"))
+	f, err := os.Create(filepath.Join(opened(), "worker.tar.gz"))
 	if err != nil {
 		return condorMade{err: err}
 	}
@@ -112,8 +114,13 @@ var makeForNode = sync.OnceValue(func() (m condorMade) {
 
 // doorProgram is internal/netns/door, for whoever is nobody.
 var doorProgram = sync.OnceValues(func() (string, error) {
-	build(programs+plain, []string{"CGO_ENABLED=0"}, "github.com/corral-pilot/corral/internal/netns/door")
-	return programs + plain + "/door", os.Chmod(programs, 0o755)
+	program := opened() + "/door"
+	cmd := exec.Command("go", "build", "-ldflags=-w", "-o", program, "github.com/corral-pilot/corral/internal/netns/door")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return program, nil
 })
 
 // openDoor lets corrald's local transport start its shells on the node. It returns a folder for the beginning of

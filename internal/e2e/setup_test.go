@@ -15,44 +15,28 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/programs"
 )
 
-// programs is the directory of the built programs; the service and the client have the race detector
-// in them, as the Makefile says. Those below plain have not: packages of HTCondor are forty times those of the pilot.
-var programs string
+// bin is the folder of the three programs, with the race detector in the service and the client if it is in the tests.
+var bin string
 
-const plain = "/plain"
+// atEnd ends what tests of sites share.
+var atEnd []func() error
 
 func TestMain(m *testing.M) {
-	os.Exit(func() int {
-		dir, err := os.MkdirTemp("", "corral-e2e-")
-		if err != nil {
-			panic(err)
-		}
-		defer os.RemoveAll(dir)
-		build(dir, []string{"CGO_ENABLED=1"}, "-race", "-gcflags=modernc.org/...=-race=false",
-			"-gcflags=compress/...=-race=false", "-gcflags=hash/...=-race=false", "github.com/corral-pilot/corral/cmd/corral", "github.com/corral-pilot/corral/cmd/corrald")
-		build(dir+plain, nil, "github.com/corral-pilot/corral/cmd/corral", "github.com/corral-pilot/corral/cmd/corrald")
-		build(dir, []string{"CGO_ENABLED=0"}, "-ldflags=-s -w", "github.com/corral-pilot/corral/cmd/pilot")
-		if err := os.Link(dir+"/pilot", dir+plain+"/pilot"); err != nil { // corrald looks for it beside itself
-			panic(err)
-		}
-		programs = dir
-		status := m.Run()
-		if err := stopAccounting(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		return status
-	}())
-}
-
-func build(dir string, env []string, args ...string) {
-	cmd := exec.Command("go", append([]string{"build", "-ldflags=-w", "-o", dir + "/"}, args...)...)
-	cmd.Env = append(os.Environ(), env...)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		panic(fmt.Sprintf("%v: %s", err, out))
+	var err error
+	if bin, err = programs.Tested(); err != nil {
+		panic(err)
 	}
+	status := m.Run()
+	for _, end := range atEnd {
+		if err := end(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			status = 1
+		}
+	}
+	os.Exit(status)
 }
 
 // A user is somebody with a private set-up: nothing of it meets another test's.
@@ -69,9 +53,9 @@ func newUser(t testing.TB, env ...string) *user {
 	if err != nil {
 		t.Fatal(err)
 	}
-	u := &user{t: t, dir: dir, bin: programs}
+	u := &user{t: t, dir: dir, bin: bin}
 	u.env = append([]string{
-		"PATH=" + programs + ":" + os.Getenv("PATH"), "HOME=" + dir,
+		"PATH=" + bin + ":" + os.Getenv("PATH"), "HOME=" + dir,
 		"XDG_STATE_HOME=" + dir + "/state", "XDG_CACHE_HOME=" + dir + "/cache", "XDG_DATA_HOME=" + dir + "/data", "XDG_RUNTIME_DIR=" + dir + "/run",
 		"GORACE=halt_on_error=1 atexit_sleep_ms=0 log_path=" + dir + "/race",
 	}, env...)

@@ -1,4 +1,4 @@
-//go:build soak
+//go:build sites && soak
 
 package e2e
 

@@ -1,3 +1,5 @@
+//go:build sites
+
 package engine
 
 import (
@@ -145,11 +147,6 @@ func TestPackagesOfTheQueueAreKept(t *testing.T) {
 			t.Errorf("package %s is not at the site", p.Name)
 		}
 	}
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }
 
 // No package, no glidein: the reason says what to do, at once or when it is found out.
@@ -440,33 +437,5 @@ func TestAdmitOfAPool(t *testing.T) {
 	cred.Role = pool.RoleWorker
 	if _, err := w.clusters.Admit(t.Context(), cred); corral.KindOf(err) != corral.Forbidden || !strings.Contains(err.Error(), "mine") {
 		t.Errorf("a worker: %v, want it forbidden", err)
-	}
-}
-
-// What a pilot without a link did is told by its report; one with a link has said it before.
-func TestPilotWithoutLinkIsHeard(t *testing.T) {
-	t.Parallel()
-	for _, leased := range []bool{false, true} {
-		w := newWorld(t)
-		w.fault = queues(w.dir)
-		w.start()
-		g := w.glidein(w.site("here").ID, resubmit.Policy{})
-		a := w.queued(g.ID)
-		if leased {
-			if err := w.clusters.Lease(t.Context(), a.ID, "pilot"); err != nil {
-				t.Fatal(err)
-			}
-		}
-		dir := gridsite.JobDir(w.siteNow(1).Root, a.Tag)
-		err := order.WriteReport(dir, order.Report{Outcome: corral.OutcomeIdle, Reason: "idle for 1m", Log: []string{"2026-11-21T12:00:00Z broker: directly"}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.write(func(tx *store.Tx) error { _, err := tx.AskGlidein(g.ID, corral.AskCancel, "test"); return err })
-		w.until("the end", func() bool { return w.glideinNow(g.ID).State == corral.GlideinDeleted })
-		lines := w.history(store.ObjectJob, int64(a.ID))
-		if said := slices.Contains(lines, "pilot said: 2026-11-21T12:00:00Z broker: directly"); said == leased {
-			t.Errorf("leased %t: history %q", leased, lines)
-		}
 	}
 }

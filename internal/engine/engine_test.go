@@ -3,11 +3,9 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -17,6 +15,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/internal/pools"
+	"github.com/corral-pilot/corral/internal/programs"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/internal/store/storetest"
 	"github.com/corral-pilot/corral/packages"
@@ -34,18 +33,16 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 		defer os.RemoveAll(dir)
-		pilot := filepath.Join(dir, "pilot")
-		cmd := exec.Command("go", "build", "-ldflags=-s -w", "-o", pilot, "github.com/corral-pilot/corral/cmd/pilot")
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			panic(fmt.Sprintf("%v: %s", err, out))
-		}
 		signer, err := packages.LoadSigner(filepath.Join(dir, "package.key"))
 		if err != nil {
 			panic(err)
 		}
 		depot = OpenDepot(filepath.Join(dir, "cache"), signer)
-		binary, err := os.ReadFile(pilot)
+		built, err := programs.Plain()
+		if err != nil {
+			panic(err)
+		}
+		binary, err := os.ReadFile(filepath.Join(built, "pilot"))
 		if err != nil {
 			panic(err)
 		}
@@ -515,4 +512,14 @@ func TestGlideinSaysThatItsSiteIsInTrouble(t *testing.T) {
 	says(since.ID)
 	gone.Store(false)
 	w.until("the limit to keep the second again", limited)
+}
+
+// runEngine runs an engine until the returned function is called or the test ends.
+func runEngine(t *testing.T, e *Engine) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { _ = e.Run(ctx); close(done) }()
+	stop = func() { cancel(); <-done }
+	t.Cleanup(stop)
+	return stop
 }

@@ -1,3 +1,5 @@
+//go:build sites
+
 package engine
 
 import (
@@ -10,7 +12,6 @@ import (
 	"path/filepath"
 	"sync"
 	"syscall"
-	"testing/fstest"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -18,8 +19,6 @@ import (
 	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/internal/pools"
 	"github.com/corral-pilot/corral/internal/store"
-	"github.com/corral-pilot/corral/packages"
-	"github.com/corral-pilot/corral/packages/htcondor"
 )
 
 // realHTCondor is the folder of a real HTCondor, which scripts/htcondor has set up.
@@ -116,30 +115,6 @@ func (w *world) removeCluster(id corral.ClusterID) {
 	w.clusterIs(id, corral.ClusterDeleted)
 }
 
-// workerPackage puts a worker package of HTCondor into the catalog. Nothing in it can be run: what is staged, and
-// when, does not depend on that.
-func (w *world) workerPackage(version, arch string) corral.Package {
-	w.t.Helper()
-	h := packages.Header{What: htcondor.Worker, Version: version, Platform: corral.Platform{OS: "linux", Arch: arch, Libc: packages.Static}}
-	p, err := depot.mirror.Build(h, fstest.MapFS{"sbin/condor_master": {Data: []byte("a master"), Mode: 0o755}})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	s := depot.signer.Sign(p)
-	if err := depot.vouch(s); err != nil {
-		w.t.Fatal(err)
-	}
-	return w.catalogued(s)
-}
-
-func (w *world) catalogued(s packages.Signed) corral.Package {
-	w.t.Helper()
-	p := described(s)
-	p.Owner = "local"
-	w.write(func(tx *store.Tx) (err error) { p, err = tx.CreatePackage(p); return err })
-	return p
-}
-
 // condorGlidein asks for a glidein for a pool.
 func (w *world) condorGlidein(site corral.SiteID, change func(*corral.Glidein)) (g corral.Glidein) {
 	w.t.Helper()
@@ -151,73 +126,6 @@ func (w *world) condorGlidein(site corral.SiteID, change func(*corral.Glidein)) 
 	return g
 }
 
-// A queue is a batch system in which pilots wait for ever. What they are given stands in their directories, as with
-// any other; setup and cleanup jobs run.
-type queue struct {
-	gridsite.Batch
-	root string
-	all  *sync.Map // :: tag → gridsite.Phase; "why" → why all wait, a string
-}
-
-// queues makes pilots wait at all sites of a world, which are below dir.
-func queues(dir string) func(gridsite.Batch) gridsite.Batch {
-	all := &sync.Map{}
-	return func(b gridsite.Batch) gridsite.Batch { return queue{b, filepath.Join(dir, "here"), all} }
-}
-
-func (q queue) Submit(ctx context.Context, spec gridsite.JobSpec) (string, error) {
-	if filepath.Base(spec.Argv[1]) != "run" {
-		return q.Batch.Submit(ctx, spec)
-	}
-	dir := gridsite.JobDir(q.root, spec.Tag)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", err
-	}
-	for name, b := range spec.Files {
-		if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
-			return "", err
-		}
-	}
-	q.all.Store(spec.Tag, gridsite.Queued)
-	return "1", nil
-}
-
-func (q queue) Poll(ctx context.Context, tags []string) (map[string]gridsite.JobStatus, error) {
-	var rest []string
-	found := map[string]gridsite.JobStatus{}
-	for _, tag := range tags {
-		phase, ok := q.all.Load(tag)
-		if !ok {
-			rest = append(rest, tag)
-			continue
-		}
-		st := gridsite.JobStatus{Tag: tag, ID: "1", Phase: phase.(gridsite.Phase)}
-		if why, ok := q.all.Load("why"); ok && st.Phase == gridsite.Queued {
-			st.Waits = why.(string)
-		}
-		if st.Phase == gridsite.Ended {
-			st.Killed, st.EndedAt = gridsite.ByCancel, time.Now()
-		}
-		found[tag] = st
-	}
-	if len(rest) == 0 {
-		return found, nil
-	}
-	others, err := q.Batch.Poll(ctx, rest)
-	for tag, st := range others {
-		found[tag] = st
-	}
-	return found, err
-}
-
-func (q queue) Cancel(ctx context.Context, tag string, grace time.Duration) error {
-	if _, ok := q.all.Load(tag); !ok {
-		return q.Batch.Cancel(ctx, tag, grace)
-	}
-	q.all.Store(tag, gridsite.Ended)
-	return nil
-}
-
 // given reads a file that an attempt was given.
 func (w *world) given(j corral.Job, name string) []byte {
 	w.t.Helper()
@@ -226,27 +134,6 @@ func (w *world) given(j corral.Job, name string) []byte {
 		w.t.Fatal(err)
 	}
 	return b
-}
-
-// queued waits until the glidein's last attempt waits in the site's queue.
-func (w *world) queued(id corral.GlideinID) corral.Job {
-	w.t.Helper()
-	w.attemptIs(id, corral.JobQueued)
-	a := w.glideinNow(id).Attempts
-	return a[len(a)-1]
-}
-
-// history returns what was written about an object: "event: reason".
-func (w *world) history(object string, id int64) (lines []string) {
-	w.t.Helper()
-	w.view(func(tx *store.Tx) error {
-		entries, err := tx.History(object, id, store.Page{})
-		for _, e := range entries {
-			lines = append(lines, e.Event+": "+e.Reason)
-		}
-		return err
-	})
-	return lines
 }
 
 // workers starts a real condor_master with what an attempt was given, as its pilot would, until the test ends.

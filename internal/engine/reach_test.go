@@ -1,3 +1,5 @@
+//go:build sites
+
 package engine
 
 import (
@@ -164,14 +166,4 @@ func TestLostConnectionIsNoticedAtOnce(t *testing.T) {
 	}
 	d.Start(t)
 	w.until("the end of the trouble", func() bool { return w.siteNow(site.ID).Trouble.Why == "" })
-}
-
-// runEngine runs an engine until the returned function is called or the test ends.
-func runEngine(t *testing.T, e *Engine) (stop func()) {
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() { _ = e.Run(ctx); close(done) }()
-	stop = func() { cancel(); <-done }
-	t.Cleanup(stop)
-	return stop
 }

@@ -226,3 +226,32 @@ func TestPruneReleases(t *testing.T) {
 		t.Errorf("left are %v (%v), want new", left, err)
 	}
 }
+
+func (w *world) catalogued(s packages.Signed) corral.Package {
+	w.t.Helper()
+	p := described(s)
+	p.Owner = "local"
+	w.write(func(tx *store.Tx) (err error) { p, err = tx.CreatePackage(p); return err })
+	return p
+}
+
+// workerPackage puts a worker package of HTCondor into the catalog. Nothing in it can be run: what is staged, and
+// when, does not depend on that.
+func (w *world) workerPackage(version, arch string) corral.Package {
+	w.t.Helper()
+	h := packages.Header{What: htcondor.Worker, Version: version, Platform: corral.Platform{OS: "linux", Arch: arch, Libc: packages.Static}}
+	p, err := depot.mirror.Build(h, fstest.MapFS{"sbin/condor_master": {Data: []byte("a master"), Mode: 0o755}})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	s := depot.signer.Sign(p)
+	if err := depot.vouch(s); err != nil {
+		w.t.Fatal(err)
+	}
+	return w.catalogued(s)
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}

@@ -1,3 +1,5 @@
+//go:build sites
+
 package pilot_test
 
 import (
@@ -22,8 +24,7 @@ import (
 	"github.com/corral-pilot/corral/internal/order"
 )
 
-// condorDigest names the package that stands for the real HTCondor of scripts/htcondor.
-var condorDigest = "sha256:" + strings.Repeat("c0", 32)
+func init() { atEnd = append(atEnd, stopPool) }
 
 // htcondor is a real HTCondor and a pool of it, which the tests share; see needPool.
 var htcondor struct {
@@ -34,6 +35,23 @@ var htcondor struct {
 	pool    *condor.Pool
 	err     error
 }
+
+// stopPool ends the shared pool after all tests.
+func stopPool() error {
+	if htcondor.pool == nil {
+		return nil
+	}
+	return stop(htcondor.pool, htcondor.dir)
+}
+
+func stop(p *condor.Pool, dir string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	return errors.Join(p.Stop(ctx), os.RemoveAll(dir))
+}
+
+// condorDigest names the package that stands for the real HTCondor of scripts/htcondor.
+var condorDigest = "sha256:" + strings.Repeat("c0", 32)
 
 // needPool returns the pool, started by the first who needs it.
 func needPool(t *testing.T) *condor.Pool {
@@ -79,20 +97,6 @@ func poolConfig(dir string) (condor.PoolConfig, error) {
 func openFolder(pattern string) (string, error) {
 	dir, err := os.MkdirTemp("", pattern)
 	return dir, errors.Join(err, os.Chmod(dir, 0o755))
-}
-
-// stopPool ends the shared pool after all tests.
-func stopPool() error {
-	if htcondor.pool == nil {
-		return nil
-	}
-	return stop(htcondor.pool, htcondor.dir)
-}
-
-func stop(p *condor.Pool, dir string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	return errors.Join(p.Stop(ctx), os.RemoveAll(dir))
 }
 
 // poolOwner is who runs HTCondor: it refuses root.

@@ -1,3 +1,5 @@
+//go:build sites
+
 package pilot_test
 
 import (
@@ -148,9 +150,6 @@ func TestWorkersServeOnEveryNode(t *testing.T) {
 		}
 	})
 }
-
-// sloth is by how much a busy machine may be late.
-const sloth = 10 * time.Second
 
 // What may end a pilot on several nodes. Nothing is left on any of them; newSite's cleanup looks.
 func TestNodesAreCleared(t *testing.T) {

@@ -1,3 +1,5 @@
+//go:build sites
+
 package pilot_test
 
 import (
@@ -18,6 +20,8 @@ import (
 	"github.com/corral-pilot/corral/gridsite/gridsitetest"
 )
 
+func init() { atEnd = append(atEnd, stopSSHD, stopSlurm) }
+
 // sshd is a real server that stands for the other nodes of a job, which the tests share; see needSSHD. The folder has a
 // program ssh, which is the real one with a configuration of ours.
 var sshd struct {
@@ -25,6 +29,29 @@ var sshd struct {
 	dir  string
 	cmd  *exec.Cmd
 	err  error
+}
+
+func stopSSHD() error {
+	if sshd.cmd != nil && sshd.cmd.Process != nil {
+		_ = sshd.cmd.Process.Kill()
+		_ = sshd.cmd.Wait()
+		return os.RemoveAll(sshd.dir)
+	}
+	return nil
+}
+
+// slurm is a real one, which the tests share; see needSlurm.
+var slurm struct {
+	once    sync.Once
+	cluster *gridsitetest.Slurm
+	err     error
+}
+
+func stopSlurm() error {
+	if slurm.cluster == nil {
+		return nil
+	}
+	return slurm.cluster.Stop()
 }
 
 func needSSHD(t *testing.T) (path string) {
@@ -92,21 +119,6 @@ func awaitSSHD(port string) error {
 	return errors.Join(err, os.WriteFile(filepath.Join(sshd.dir, "known"), append([]byte("node "), b...), 0o600))
 }
 
-func stopSSHD() {
-	if sshd.cmd != nil && sshd.cmd.Process != nil {
-		_ = sshd.cmd.Process.Kill()
-		_ = sshd.cmd.Wait()
-		os.RemoveAll(sshd.dir)
-	}
-}
-
-// slurm is a real one, which the tests share; see needSlurm.
-var slurm struct {
-	once    sync.Once
-	cluster *gridsitetest.Slurm
-	err     error
-}
-
 func needSlurm(t *testing.T) *gridsitetest.Slurm {
 	t.Helper()
 	slurm.once.Do(func() { slurm.cluster, slurm.err = gridsitetest.StartSlurm([]string{"CPUS=16"}) })
@@ -114,11 +126,4 @@ func needSlurm(t *testing.T) *gridsitetest.Slurm {
 		t.Fatal(slurm.err)
 	}
 	return slurm.cluster
-}
-
-func stopSlurm() error {
-	if slurm.cluster == nil {
-		return nil
-	}
-	return slurm.cluster.Stop()
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/condor"
 	"github.com/corral-pilot/corral/internal/order"
+	"github.com/corral-pilot/corral/internal/programs"
 	"github.com/corral-pilot/corral/pool"
 )
 
@@ -40,22 +41,25 @@ func TestMain(m *testing.M) {
 	if err := os.Chmod(dir, 0o755); err != nil { // some pilots run as somebody else
 		panic(err)
 	}
-	program = filepath.Join(dir, "pilot")
-	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", program, "../../cmd/pilot")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	build.Stderr = os.Stderr
-	if err := build.Run(); err != nil {
+	if program, err = programs.CopyPilot(dir); err != nil {
 		panic(err)
 	}
 	status := m.Run()
-	stopSSHD()
-	if err := errors.Join(stopPool(), stopSlurm()); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		status = 1
+	for _, end := range atEnd {
+		if err := end(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			status = 1
+		}
 	}
 	os.RemoveAll(dir)
 	os.Exit(status)
 }
+
+// atEnd ends what tests of sites share.
+var atEnd []func() error
+
+// sloth is by how much a busy machine may be late.
+const sloth = 2 * time.Minute
 
 const (
 	tag   = "pilot-7"

@@ -1,13 +1,11 @@
 package pools
 
 import (
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/condor"
-	"github.com/corral-pilot/corral/internal/store"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -143,59 +141,5 @@ func TestPace(t *testing.T) {
 		if got := k.pace(test.now, test.live); got != test.want {
 			t.Errorf("%s: pace() = %v, want %v", name, got, test.want)
 		}
-	}
-}
-
-// TestBusyWorker has a real worker with a job, whose cpus are a slot each, or in one slot that is divided.
-func TestBusyWorker(t *testing.T) {
-	t.Parallel()
-	for name, static := range map[string]bool{"static": true, "partitionable": false} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			c := w.ready("mine")
-			j := w.attempt(c, 1, 2)
-			w.glidein(c, j, w.mint(c, j), func(g *condor.GlideinConfig) { g.Static = static })
-			is := func(cpus, free, running int) bool {
-				workers := w.pools.Workers(c.ID)
-				return len(workers) == 1 && workers[0].CPUs == cpus && workers[0].CPUsFree == free && workers[0].RunningTasks == running
-			}
-			w.eventually("two free cpus", func() bool { return is(2, 2, 0) })
-			_, err := w.tools(c).Submit(t.Context(), condor.Submit{Executable: "/bin/sleep", TransferFiles: "YES", Cpus: 1,
-				Procs: []condor.Proc{{Arguments: []string{"120"}}}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			w.eventually("one busy cpu", func() bool { return is(2, 1, 1) })
-			// The attempt is over, whatever its slots still say.
-			w.write(func(tx *store.Tx) error { return end(tx, j.ID) })
-			w.eventually("no worker", func() bool { return len(w.pools.Workers(c.ID)) == 0 })
-		})
-	}
-}
-
-// TestKilledWorkerIsNotBelieved kills a worker with all that could say so. The collector goes on naming it.
-func TestKilledWorkerIsNotBelieved(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	c := w.ready("mine")
-	j := w.attempt(c, 1, 2)
-	w.glidein(c, j, w.mint(c, j), nil)
-	w.eventually("a worker", func() bool { return len(w.pools.Workers(c.ID)) == 1 })
-	for len(daemons(w.dir+"/host-")) > 0 { // the master would start a startd again
-		for _, pid := range daemons(w.dir + "/host-") {
-			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
-		}
-	}
-	named := func(within time.Duration) int {
-		ads, err := w.tools(c).Query(t.Context(), "condor_status", []string{"-constraint", slotsOf(c.Name, within)}, slotAttributes)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return len(ads)
-	}
-	w.eventually("an old word", func() bool { return named(2*time.Second) == 0 })
-	if named(time.Hour) != 1 {
-		t.Error("the collector has forgotten the worker, which then would need no looking after")
 	}
 }

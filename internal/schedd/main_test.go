@@ -1,3 +1,5 @@
+//go:build sites
+
 package schedd
 
 import (
@@ -11,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/corral-pilot/corral/internal/programs"
 )
 
 // Where the tests find what TestMain made.
@@ -46,12 +50,11 @@ func again() (status int, err error) {
 	if err != nil {
 		return 1, err
 	}
-	pilot, self := filepath.Join(dir, "pilot"), filepath.Join(dir, "test")
-	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", pilot, "../../cmd/pilot")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return 1, fmt.Errorf("building the pilot: %w\n%s", err, out)
+	pilot, err := programs.CopyPilot(dir)
+	if err != nil {
+		return 1, err
 	}
+	self := filepath.Join(dir, "test")
 	if _, err := output("cp", os.Args[0], self); err != nil {
 		return 1, err
 	}

@@ -1,3 +1,5 @@
+//go:build sites
+
 package htcondor
 
 import (
@@ -21,6 +23,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral/condor"
+	"github.com/corral-pilot/corral/internal/programs"
 	"github.com/corral-pilot/corral/packages"
 )
 
@@ -62,10 +65,11 @@ func makePackages() (err error) {
 	if err := os.Chmod(folder, 0o755); err != nil {
 		return err
 	}
-	program = filepath.Join(folder, "corral")
-	if out, err := exec.Command("go", "build", "-ldflags=-w", "-o", program, "../../cmd/corral").CombinedOutput(); err != nil {
-		return fmt.Errorf("go build: %w: %s", err, out)
+	bin, err := programs.Plain()
+	if err != nil {
+		return err
 	}
+	program = filepath.Join(bin, "corral")
 	built, err := build("first", "--from-debian", "trixie")
 	if err != nil {
 		return err

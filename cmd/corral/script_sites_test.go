@@ -1,0 +1,55 @@
+//go:build sites
+
+package main
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/corral-pilot/corral/gridsite/gridsitetest"
+)
+
+// TestSiteScripts plays testdata/sites/*.txtar, which are about real sites. In addition to what TestScripts has,
+// $HTCONDOR is a real one, and there is the command
+//
+//	sshd start|stop          a site behind ssh, whose contact is $SSHD; the key of its user is in $HOME/.ssh
+func TestSiteScripts(t *testing.T) {
+	release, err := exec.CommandContext(t.Context(), "../../scripts/htcondor").Output()
+	if err != nil {
+		t.Fatalf("setting up HTCondor: %v", err)
+	}
+	p := scripts(t, "testdata/sites")
+	setUp := p.Setup
+	p.Setup = func(e *testscript.Env) error {
+		e.Setenv("HTCONDOR", strings.TrimSpace(string(release)))
+		e.Values[sshdOf] = &gridsitetest.SSHD{}
+		return setUp(e)
+	}
+	p.Cmds["sshd"] = func(ts *testscript.TestScript, _ bool, args []string) { sshdCmd(t, ts, args[0]) }
+	testscript.Run(t, p)
+}
+
+// sshdOf is the key of a script's sshd.
+const sshdOf = "sshd"
+
+// sshdCmd starts an sshd for a script, or ends it with all its connections.
+func sshdCmd(t *testing.T, ts *testscript.TestScript, verb string) {
+	d := ts.Value(sshdOf).(*gridsitetest.SSHD)
+	switch {
+	case verb == "stop":
+		d.Stop()
+		return
+	case d.Home != "": // it was stopped
+		d.Start(t)
+		ts.Defer(d.Stop)
+		return
+	}
+	*d = *gridsitetest.StartSSHD(t)
+	ts.Setenv("SSHD", d.Contact())
+	ts.Check(os.Remove(d.SSH("known_hosts")))
+	ts.Check(os.Symlink(d.SSH(""), ts.Getenv("HOME")+"/.ssh"))
+}

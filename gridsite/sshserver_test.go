@@ -1,0 +1,95 @@
+package gridsite_test
+
+import (
+	"errors"
+	"io"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/gridsite/gridsitetest"
+)
+
+// serveSSH opens a transport to an ssh server in this process, which lets everybody in and runs commands as sshd does:
+// each below the login shell, in a session of its own. OpenSSH's is behind the tag sites.
+func serveSSH(t *testing.T) *gridsite.SSH {
+	t.Helper()
+	g := keepGate(t, &ssh.ServerConfig{NoClientAuth: true})
+	g.serve = runSession
+	conn := g.open(t)
+	conn.SetPatience(2 * time.Minute) // a machine may be busy with other tests
+	return conn
+}
+
+// runSession runs one command for a client, until it has ended and nobody writes to its output any more.
+func runSession(c ssh.Channel, requests <-chan *ssh.Request, line string) {
+	go ssh.DiscardRequests(requests)
+	cmd := exec.Command("sh", "-c", line)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return
+	}
+	stdout, outErr := cmd.StdoutPipe()
+	stderr, errErr := cmd.StderrPipe()
+	if err := errors.Join(outErr, errErr, cmd.Start()); err != nil {
+		_ = c.Close()
+		return
+	}
+	go func() {
+		_, _ = io.Copy(stdin, c)
+		_ = stdin.Close()
+	}()
+	var output sync.WaitGroup
+	output.Go(func() { copyOut(c, stdout) })
+	output.Go(func() { copyOut(c.Stderr(), stderr) })
+	output.Wait()
+	_ = c.CloseWrite()
+	_, _ = c.SendRequest("exit-status", false, ssh.Marshal(struct{ Status uint32 }{status(cmd.Wait())}))
+	_ = c.Close()
+}
+
+// copyOut closes the pipe when the client is gone, which tells the command so by SIGPIPE.
+func copyOut(to io.Writer, from io.ReadCloser) {
+	_, _ = io.Copy(to, from)
+	_ = from.Close()
+}
+
+// status is what a login shell's parent says of its end.
+func status(err error) uint32 {
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		return 0
+	}
+	if w := exit.Sys().(syscall.WaitStatus); w.Signaled() {
+		return 128 + uint32(w.Signal())
+	}
+	return uint32(exit.ExitCode())
+}
+
+// Batch fork over ssh, one connection for all tests at once.
+func TestForkOverSSH(t *testing.T) {
+	t.Parallel()
+	conn := serveSSH(t)
+	gridsitetest.Test(t, func(t testing.TB) gridsitetest.Fixture { return openFork(t, conn) })
+}
+
+func TestSSHRefusesArgv(t *testing.T) {
+	t.Parallel()
+	conn, err := gridsite.NewSSH("ssh://127.0.0.1:1", gridsite.SSHOptions{Home: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, argv := range [][]string{nil, {"echo", "a\x00b"}, {"echo", strings.Repeat("x", 128<<10)}} {
+		if _, err := conn.Run(t.Context(), gridsite.Command{Argv: argv}); corral.KindOf(err) != corral.Invalid {
+			t.Errorf("Run(%.20q) = %v, want it invalid", argv, err)
+		}
+	}
+}

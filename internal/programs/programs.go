@@ -1,0 +1,95 @@
+// Package programs links corral, corrald and pilot for the tests that start them, once for each set of flags: the first
+// test that asks has them linked, and those of other packages find them.
+//
+// The Makefile says how they are linked, and where they are: below bin/test of the clone. Linking again what is up to
+// date takes a fraction of a second, so every test asks, and none runs a program that is older than its source.
+package programs
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+)
+
+var (
+	plain  = sync.OnceValues(func() (string, error) { return link("plain") })
+	tested = sync.OnceValues(func() (string, error) { return link(tests) })
+)
+
+// Plain returns the folder of the three programs as users build them.
+func Plain() (dir string, err error) { return plain() }
+
+// Tested returns the folder of the three programs as the calling test is built: with the race detector in corral and
+// corrald, if it is in the test. The pilot is always as users have it.
+func Tested() (dir string, err error) { return tested() }
+
+// CopyPilot puts the pilot into dir, for tests whose pilots run as somebody who may not enter the clone, and returns
+// its path.
+func CopyPilot(dir string) (path string, err error) {
+	from, err := Plain()
+	if err != nil {
+		return "", err
+	}
+	program, err := os.ReadFile(filepath.Join(from, "pilot"))
+	if err != nil {
+		return "", err
+	}
+	path = filepath.Join(dir, "pilot")
+	return path, os.WriteFile(path, program, 0o755)
+}
+
+// link has make link the programs of one set. Only one process does so at a time.
+func link(set string) (dir string, err error) {
+	top, err := Root()
+	if err != nil {
+		return "", err
+	}
+	dir = filepath.Join(top, "bin", "test", set)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	lock, err := os.Open(filepath.Dir(dir))
+	if err != nil {
+		return "", err
+	}
+	defer lock.Close() // which unlocks it
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		return "", fmt.Errorf("locking %s: %w", lock.Name(), err)
+	}
+	cmd := exec.Command("make", "--silent", "--no-print-directory", "-C", top, "bin/test/"+set)
+	cmd.Env = environment()
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("make bin/test/%s: %w\n%s", set, err, out)
+	}
+	return dir, nil
+}
+
+// environment is without what a make above would tell the one below: its flags are not meant for it.
+func environment() (env []string) {
+	for _, e := range os.Environ() {
+		if !strings.HasPrefix(e, "MAKE") && !strings.HasPrefix(e, "MFLAGS=") {
+			env = append(env, e)
+		}
+	}
+	return env
+}
+
+// Root returns the folder with go.mod above the test's.
+func Root() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for at := dir; ; at = filepath.Dir(at) {
+		if _, err := os.Stat(filepath.Join(at, "go.mod")); err == nil {
+			return at, nil
+		}
+		if at == filepath.Dir(at) {
+			return "", fmt.Errorf("no go.mod in or above %s", dir)
+		}
+	}
+}
