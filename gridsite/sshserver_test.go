@@ -3,6 +3,7 @@ package gridsite_test
 import (
 	"errors"
 	"io"
+	"os"
 	"os/exec"
 	"strings"
 	"sync"
@@ -28,7 +29,8 @@ func serveSSH(t *testing.T) *gridsite.SSH {
 	return conn
 }
 
-// runSession runs one command for a client, until it has ended and nobody writes to its output any more.
+// runSession runs one command for a client. Its exit status is sent when it has ended; the channel stays as long as
+// something in the background may write to it, or until the client closes it.
 func runSession(c ssh.Channel, requests <-chan *ssh.Request, line string) {
 	go ssh.DiscardRequests(requests)
 	cmd := exec.Command("sh", "-c", line)
@@ -50,9 +52,11 @@ func runSession(c ssh.Channel, requests <-chan *ssh.Request, line string) {
 	var output sync.WaitGroup
 	output.Go(func() { copyOut(c, stdout) })
 	output.Go(func() { copyOut(c.Stderr(), stderr) })
+	ended, err := cmd.Process.Wait()
+	if err == nil {
+		_, _ = c.SendRequest("exit-status", false, ssh.Marshal(struct{ Status uint32 }{status(ended)}))
+	}
 	output.Wait()
-	_ = c.CloseWrite()
-	_, _ = c.SendRequest("exit-status", false, ssh.Marshal(struct{ Status uint32 }{status(cmd.Wait())}))
 	_ = c.Close()
 }
 
@@ -62,16 +66,12 @@ func copyOut(to io.Writer, from io.ReadCloser) {
 	_ = from.Close()
 }
 
-// status is what a login shell's parent says of its end.
-func status(err error) uint32 {
-	var exit *exec.ExitError
-	if !errors.As(err, &exit) {
-		return 0
-	}
-	if w := exit.Sys().(syscall.WaitStatus); w.Signaled() {
+// status is what a shell says of a command's end.
+func status(ended *os.ProcessState) uint32 {
+	if w := ended.Sys().(syscall.WaitStatus); w.Signaled() {
 		return 128 + uint32(w.Signal())
 	}
-	return uint32(exit.ExitCode())
+	return uint32(ended.ExitCode())
 }
 
 // Batch fork over ssh, one connection for all tests at once.
