@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -27,6 +28,7 @@ type SSHD struct {
 	Port string
 
 	Lines []string // of its configuration, from the next Start on
+	Under []string // the command, with arguments, under which it is started from then on
 
 	cmd   *exec.Cmd
 	ended chan struct{}
@@ -187,7 +189,8 @@ func (d *SSHD) start() error {
 	if err != nil {
 		return err
 	}
-	d.cmd = exec.Command(script, append([]string{d.Dir, d.Port}, d.Lines...)...)
+	args := slices.Concat(d.Under, []string{script, d.Dir, d.Port}, d.Lines)
+	d.cmd = exec.Command(args[0], args[1:]...)
 	d.cmd.Stdout, d.cmd.Stderr = log, log
 	if err := d.cmd.Start(); err != nil {
 		return err
