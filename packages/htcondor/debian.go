@@ -234,9 +234,10 @@ Debug::NoLocking "true";
 	return nil
 }
 
-// mirror returns where this machine's apt gets Debian from.
+// mirror returns where this machine's apt gets Debian from, by its settings alone: it may have no lists of packages.
 func mirror(ctx context.Context) (string, error) {
-	out, err := exec.CommandContext(ctx, "apt-get", "indextargets", "--format", "$(SITE)", "Identifier: Packages").Output()
+	out, err := exec.CommandContext(ctx, "apt-get", "indextargets", "--no-release-info",
+		"--format", "$(SITE)", "Identifier: Packages").Output()
 	if err != nil {
 		return "", fmt.Errorf("asking apt-get for its mirrors: %w", err)
 	}
