@@ -35,7 +35,7 @@ properties = $(shell awk '/^func Test/ { name = $$2; sub(/[^A-Za-z0-9_].*/, "", 
 crashes := Kill|Restart|Survives
 crash_files = $(shell grep -lE '^func Test[A-Za-z0-9]*($(crashes))' $(tests))
 
-.PHONY: help build bin/test/plain bin/test/race htcondor slurm demo demo-condor test test-sites test-all test-more test-long test-properties test-crashes test-soak test-fuzz \
+.PHONY: help build bin/test/plain bin/test/race htcondor slurm demo demo-condor test test-sites fresh test-all test-more test-long test-properties test-crashes test-soak test-fuzz \
 	test-arm64 bench bench-overheads bench-glideins bench-relay bench-sites lint fmt clean
 
 help: ## list the targets
@@ -75,6 +75,9 @@ test-sites: htcondor slurm ## the tests of real sites: HTCondor, Slurm, OpenSSH,
 	$(GO) test $(race) -tags sites -vet=off -shuffle=on -p 3 -timeout 40m -run '^($(site_tests))$$' \
 		$(if $(refused),-skip '^($(refused))$$') $(call packages_of,$(site_files))
 	@$(if $(refused),echo "Not run, for only root may make networks and mount file systems: $(subst |, ,$(refused))"; exit 1)
+
+fresh: ## make demo and make test on a throw-away Debian with nothing but Go, make and git; needs root
+	scripts/fresh
 
 test-all: test test-sites test-more ## both, and the longer checks, one round each
 
