@@ -19,7 +19,12 @@ func (s *Server) health() api.Health {
 }
 
 // healthz says that the process answers at all.
-func (s *Server) healthz(c echo.Context) error { return c.JSON(http.StatusOK, s.health()) }
+func (s *Server) healthz(c echo.Context) error {
+	if q := queryOf(c); q.err != nil {
+		return q.err
+	}
+	return c.JSON(http.StatusOK, s.health())
+}
 
 // readyz says that requests will be served: the database answers and nobody has asked to stop.
 func (s *Server) readyz(c echo.Context) error {
@@ -39,5 +44,8 @@ func (s *Server) readyz(c echo.Context) error {
 }
 
 func (s *Server) openapi(c echo.Context) error {
+	if q := queryOf(c); q.err != nil {
+		return q.err
+	}
 	return c.Blob(http.StatusOK, "application/yaml", openAPI)
 }

@@ -1,6 +1,8 @@
 package server
 
 import (
+	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -21,16 +23,42 @@ type query struct {
 	err    error
 }
 
-// queryOf returns the request's parameters, of which only the known ones may be there.
+// repeatable are the parameters that may be given any number of times.
+var repeatable = []string{"label", "state"}
+
+// queryOf returns the request's parameters, of which only the known ones may be there, each once. It reads them itself:
+// what net/url and echo cannot read they leave out without a word.
 func queryOf(c echo.Context, known ...string) *query {
-	q := &query{values: c.QueryParams()}
-	for name := range q.values {
-		if !slices.Contains(known, name) {
-			q.fail(name, "there is no such parameter here")
+	raw := c.Request().URL.RawQuery
+	values, err := url.ParseQuery(raw)
+	q := &query{values: values}
+	if err != nil {
+		q.fail(unreadable(raw), "%w", err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		switch times := len(values[name]); {
+		case !slices.Contains(known, name):
+			q.fail(brief(name), "there is no such parameter here")
+		case times > 1 && !slices.Contains(repeatable, name):
+			q.fail(name, "is given %d times; give it once", times)
 		}
 	}
 	return q
 }
+
+// unreadable returns the name of the first parameter that cannot be read.
+func unreadable(raw string) string {
+	for pair := range strings.SplitSeq(raw, "&") {
+		if _, err := url.ParseQuery(pair); err != nil {
+			name, _, _ := strings.Cut(pair, "=")
+			return brief(name)
+		}
+	}
+	return "query" // all of them can: they are too many
+}
+
+// brief is the name of a field or parameter that is none of ours, as it is told.
+func brief(name string) string { return fmt.Sprintf("%.80s", name) }
 
 func (q *query) fail(place, format string, args ...any) {
 	if q.err == nil {
@@ -81,6 +109,9 @@ func (q *query) labels() map[string]string {
 		k, v, ok := strings.Cut(pair, "=")
 		if !ok || k == "" {
 			q.fail("label", "%q is not KEY=VALUE", pair)
+		}
+		if _, twice := labels[k]; twice {
+			q.fail("label", "%.80q is given more than once; give it once", k)
 		}
 		labels[k] = v
 	}
