@@ -1,19 +1,13 @@
 package server
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"maps"
-	"mime"
 	"net/http"
-	"reflect"
-	"slices"
 	"strings"
 
 	"github.com/labstack/echo/v4"
@@ -146,80 +140,4 @@ func onceKey(c echo.Context, body []byte) (store.OnceKey, error) {
 	fmt.Fprintf(h, "%s %s\n", r.Method, r.URL.RequestURI())
 	h.Write(body)
 	return store.OnceKey{Actor: actor(c), Key: key, Request: hex.EncodeToString(h.Sum(nil))}, nil
-}
-
-// bodyLimit is how long the request's body may be.
-func bodyLimit(c echo.Context) int64 {
-	if c.Path() == "/v1/runs" {
-		return api.MaxRunBody
-	}
-	return api.MaxBody
-}
-
-// none is the In of a change whose request has no body.
-type none struct{}
-
-// decodeBody reads a request's body and decodes it into in, strictly: one JSON value, no unknown field.
-func decodeBody[In any](c echo.Context, in *In) ([]byte, error) {
-	r := c.Request()
-	body, err := io.ReadAll(http.MaxBytesReader(c.Response(), r.Body, bodyLimit(c)))
-	if err != nil {
-		return nil, fmt.Errorf("reading the request: %w", err)
-	}
-	if _, bare := any(in).(*none); bare {
-		if len(body) > 0 {
-			return nil, corral.ErrorAt(corral.Invalid, "body", "this request takes none")
-		}
-		return nil, nil
-	}
-	if q := queryOf(c); q.err != nil { // a request with a body has no parameters
-		return nil, q.err
-	}
-	// Browsers send other types across sites without asking first; this one they do not.
-	if media, _, _ := mime.ParseMediaType(r.Header.Get(echo.HeaderContentType)); media != echo.MIMEApplicationJSON {
-		return nil, echo.NewHTTPError(http.StatusUnsupportedMediaType, "want Content-Type: application/json")
-	}
-	return body, strictly(body, in)
-}
-
-// strictly decodes exactly one JSON value without unknown fields. Its errors name the field.
-func strictly(body []byte, v any) error {
-	dec := json.NewDecoder(bytes.NewReader(body))
-	dec.DisallowUnknownFields()
-	err := dec.Decode(v)
-	if err == nil {
-		if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-			return corral.ErrorAt(corral.Invalid, "body", "more than one JSON value")
-		}
-		return nil
-	}
-	var wrongType *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &wrongType) && wrongType.Field != "":
-		return corral.ErrorAt(corral.Invalid, wrongType.Field, "want %s, not a JSON %s", wrongType.Type, wrongType.Value)
-	case wrongType != nil:
-		return corral.ErrorAt(corral.Invalid, "body", "want a JSON object, not a JSON %s", wrongType.Value)
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return corral.ErrorAt(corral.Invalid, "body", "ends before the JSON value does")
-	}
-	if _, field, ok := strings.Cut(err.Error(), "unknown field "); ok { // encoding/json has no type for it
-		return corral.ErrorAt(corral.Invalid, strings.Trim(field, `"`), "there is no such field")
-	}
-	return corral.ErrorAt(corral.Invalid, culprit(body, v), "%w", err)
-}
-
-// culprit returns the field whose value v does not take, or body: encoding/json does not say it when a
-// type's own decoding fails.
-func culprit(body []byte, v any) string {
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(body, &fields) != nil {
-		return "body"
-	}
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		alone, err := json.Marshal(map[string]json.RawMessage{name: fields[name]})
-		if err == nil && json.Unmarshal(alone, reflect.New(reflect.TypeOf(v).Elem()).Interface()) != nil {
-			return name
-		}
-	}
-	return "body"
 }

@@ -31,17 +31,16 @@ func (s *Server) writeProblem(err error, c echo.Context) {
 // problemOf describes err. What echo's router says gets a kind of ours but keeps its HTTP status.
 func problemOf(c echo.Context, err error) *api.Problem {
 	var routing *echo.HTTPError
-	var tooLong *http.MaxBytesError
+	var exact *api.Problem
 	var silent silentSite
 	path := c.Request().URL.Path
 	switch {
+	case errors.As(err, &exact): // about a body, whose end may be the request's
+		return exact
 	case errors.As(err, &routing) && routing.Code == http.StatusNotFound:
 		return api.ProblemOf(corral.ErrorAt(corral.NotFound, path, "there is no such resource"))
 	case errors.As(err, &routing) && routing.Code < http.StatusInternalServerError:
 		return withStatus(routing.Code, corral.ErrorAt(corral.Invalid, c.Request().Method+" "+path, "%v", routing.Message))
-	case errors.As(err, &tooLong):
-		return withStatus(http.StatusRequestEntityTooLarge,
-			corral.ErrorAt(corral.Invalid, "body", "longer than %d bytes", tooLong.Limit))
 	case errors.As(err, &silent):
 		return withStatus(http.StatusBadGateway, silent.error)
 	case c.Request().Context().Err() != nil:

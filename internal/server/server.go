@@ -69,7 +69,8 @@ type Shape struct {
 	MemoryMiB int
 }
 
-// Config says what the server needs to know beside the store. All fields but CondorRefused and Facts are required.
+// Config says what the server needs to know beside the store. All fields but CondorRefused, Facts and BodyTimeout are
+// required.
 type Config struct {
 	Version  string // of corrald, for /healthz
 	User     string // as whom corrald runs, for /healthz
@@ -77,6 +78,9 @@ type Config struct {
 	Catalog  Catalog
 	Releases Releases
 	Pools    Pools
+
+	// BodyTimeout is how long a request's body may take, and a second more for each MiB that it is to have; 0: 30 s.
+	BodyTimeout time.Duration
 
 	// CondorRefused is why this corrald has no clusters of kind condor, nil if it may have them.
 	CondorRefused error
@@ -204,7 +208,10 @@ func (s *Server) siteRoutes(v1 *echo.Group) {
 }
 
 // ServeHTTP answers one request.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.echo.ServeHTTP(w, r) }
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	bound(w, r, s.cfg.BodyTimeout)
+	s.echo.ServeHTTP(w, r)
+}
 
 // Stop ends all waits, with an Unavailable error, and makes /readyz say so. What is asked from then on
 // is still answered.
@@ -213,6 +220,7 @@ func (s *Server) Stop() { s.stopOnce.Do(func() { close(s.stopping) }) }
 // Bounds of a connection.
 const (
 	headerTimeout = 10 * time.Second
+	maxHeader     = 64 << 10 // bytes: 64 labels in a query are 20 KiB
 	idleTimeout   = 2 * time.Minute
 	stopGrace     = 10 * time.Second // for requests that are being answered when corrald stops
 )
@@ -223,6 +231,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	hs := &http.Server{
 		Handler:           s,
 		ReadHeaderTimeout: headerTimeout,
+		MaxHeaderBytes:    maxHeader,
 		IdleTimeout:       idleTimeout,
 		ErrorLog:          slog.NewLogLogger(s.lg.Handler(), slog.LevelDebug), // what a peer did wrong
 	}
