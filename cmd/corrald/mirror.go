@@ -19,11 +19,12 @@ type mirrorPort struct {
 	listener net.Listener // nil: it is not wanted
 	mirror   staging.Mirror
 	lg       *slog.Logger
+	patience time.Duration // with what a peer has to say
 }
 
 // openMirror listens where the settings say.
 func openMirror(lg *slog.Logger, s settings, m staging.Mirror) (*mirrorPort, error) {
-	p := &mirrorPort{mirror: m, lg: lg}
+	p := &mirrorPort{mirror: m, lg: lg, patience: mirrorReadTimeout}
 	if s.mirrorListen == "" {
 		return p, nil
 	}
@@ -47,8 +48,10 @@ func (p *mirrorPort) url(advertise string) string {
 
 // Bounds of a connection: an archive of a gigabyte passes at 300 kB/s.
 const (
-	mirrorHeaderTimeout = 10 * time.Second
-	mirrorWriteTimeout  = time.Hour
+	mirrorReadTimeout  = 10 * time.Second // for a request with its body, of which it wants none
+	mirrorWriteTimeout = time.Hour
+	mirrorIdleTimeout  = 2 * time.Minute
+	mirrorMaxHeader    = 16 << 10 // bytes
 )
 
 // serve answers until ctx ends. Transfers that are on their way are cut off: they are resumed when
@@ -58,8 +61,14 @@ func (p *mirrorPort) serve(ctx context.Context) error {
 		<-ctx.Done()
 		return nil
 	}
-	server := &http.Server{Handler: p.mirror, ReadHeaderTimeout: mirrorHeaderTimeout, WriteTimeout: mirrorWriteTimeout,
-		ErrorLog: slog.NewLogLogger(p.lg.Handler(), slog.LevelDebug)}
+	server := &http.Server{
+		Handler:        p.mirror,
+		ReadTimeout:    p.patience,
+		WriteTimeout:   mirrorWriteTimeout,
+		IdleTimeout:    mirrorIdleTimeout,
+		MaxHeaderBytes: mirrorMaxHeader,
+		ErrorLog:       slog.NewLogLogger(p.lg.Handler(), slog.LevelDebug),
+	}
 	stop := context.AfterFunc(ctx, func() { server.Close() })
 	defer stop()
 	if err := server.Serve(p.listener); !errors.Is(err, http.ErrServerClosed) {
