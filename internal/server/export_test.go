@@ -23,3 +23,16 @@ func (s *Server) Routes() []string {
 func (s *Server) PanicOn(path string) {
 	s.echo.GET(path, func(echo.Context) error { panic("a secret") })
 }
+
+// Ranges returns the least and the most of each number that a request may have.
+func Ranges() map[string][2]float64 {
+	all := map[string][2]float64{}
+	for field, b := range ranges {
+		least := b.least
+		if b.has(0) {
+			least = 0
+		}
+		all[field] = [2]float64{least, b.most}
+	}
+	return all
+}

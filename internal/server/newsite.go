@@ -23,11 +23,10 @@ import (
 )
 
 const (
-	forkBatch       = "fork"
-	maxSiteAttempts = 1_000_000 // that a limit of a site may allow
-	maxSiteOptions  = 64
-	maxRoot         = 1024 // bytes: what is put below it must have room in a path of 4096
-	maxFileName     = 255  // bytes, of most file systems
+	forkBatch      = "fork"
+	maxSiteOptions = 64
+	maxRoot        = 1024 // bytes: what is put below it must have room in a path of 4096
+	maxFileName    = 255  // bytes, of most file systems
 )
 
 // variableRoot is a root that begins with a variable of the site, which only a login there can expand.
@@ -89,8 +88,6 @@ func (s *Server) newSite(in api.NewSite, owner string) (corral.Site, error) {
 	k.keep(err)
 	k.dialect("batch", in.Batch)
 	k.dialect("head_batch", orDefault(in.HeadBatch, forkBatch))
-	k.between("max_queued", in.MaxQueued, 0, maxSiteAttempts)
-	k.between("max_running", in.MaxRunning, 0, maxSiteAttempts)
 	k.options(in.BatchOptions)
 	k.optionsOf(in.Batch, in.BatchOptions)
 	root := k.root(s.rootOr(in, contact), contact)
@@ -276,8 +273,6 @@ func (s *Server) checkSet(ctx context.Context, site corral.Site, in api.SetSite)
 		return err
 	}
 	var k checker
-	k.between("max_queued", site.Limits.MaxQueued, 0, maxSiteAttempts)
-	k.between("max_running", site.Limits.MaxRunning, 0, maxSiteAttempts)
 	k.options(site.BatchOptions)
 	k.optionsOf(site.Batch, site.BatchOptions)
 	if k.err != nil || reflect.DeepEqual(before, site.BatchOptions) {

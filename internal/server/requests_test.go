@@ -226,6 +226,7 @@ func FuzzRequests(f *testing.F) {
 	h := checked(f, fix.server)
 	f.Add("POST", "/v1/glideins", "", glideinBody)
 	f.Add("POST", "/v1/glideins", "", `{"walltime_s": 1e300, "not_before": "x", "labels": {"": null}}`)
+	f.Add("POST", "/v1/glideins", "", `{"hosts": 1, "hosts": [], "not_before": {}, "ccb": [[null]], "cpus": -0}`)
 	f.Add("POST", "/v1/sites", "", `{"name": "a", "contact": "local:", "batch": "fork", "root": "/a/../b"}`)
 	f.Add("POST", "/v1/clusters", "x=1", `{"name": "b", "kind": "embedded"}`)
 	f.Add("POST", "/v1/runs", "", `{"workflow": `+chain+`, "options": {"clustering": "horizontal=-1"}}`)

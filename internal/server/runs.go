@@ -70,6 +70,8 @@ func checkRun(in api.NewRun) error {
 	var k checker
 	k.invalid(len(in.Workflow) == 0, "workflow", "missing")
 	k.text("workflow_name", in.WorkflowName)
+	k.absolute("source_dir", in.SourceDir)
+	k.absolute("dir", in.Dir)
 	k.labels(in.Labels)
 	return k.err
 }

@@ -4,53 +4,226 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/corral-pilot/corral"
 )
 
-// strictly decodes exactly one JSON value without unknown fields. Its errors name the field.
+// strictly decodes exactly one JSON object into the struct that v points to. By itself encoding/json takes a name in
+// any case and the last of two values of one name, and makes 0 or "" of null; none of that is meant by who sends it.
+// Its errors name the field. It takes time in proportion to the body, and goes no deeper than the struct does.
+// (encoding/json/v2 will do most of it, once it is no experiment.)
 func strictly(body []byte, v any) error {
 	dec := json.NewDecoder(bytes.NewReader(body))
-	dec.DisallowUnknownFields()
-	err := dec.Decode(v)
-	if err == nil {
-		if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-			return corral.ErrorAt(corral.Invalid, "body", "more than one JSON value")
-		}
-		return nil
-	}
-	var wrongType *json.UnmarshalTypeError
+	err := object("body", dec, reflect.ValueOf(v).Elem())
+	var told *corral.Error
 	switch {
-	case errors.As(err, &wrongType) && wrongType.Field != "":
-		return corral.ErrorAt(corral.Invalid, wrongType.Field, "want %s, not a JSON %s", wrongType.Type, wrongType.Value)
-	case wrongType != nil:
-		return corral.ErrorAt(corral.Invalid, "body", "want a JSON object, not a JSON %s", wrongType.Value)
+	case errors.As(err, &told):
+		return err
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return corral.ErrorAt(corral.Invalid, "body", "ends before the JSON value does")
+	case err != nil:
+		return corral.ErrorAt(corral.Invalid, "body", "%w", err)
 	}
-	if _, field, ok := strings.Cut(err.Error(), "unknown field "); ok { // encoding/json has no type for it
-		return corral.ErrorAt(corral.Invalid, strings.Trim(field, `"`), "there is no such field")
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return corral.ErrorAt(corral.Invalid, "body", "more than one JSON value")
 	}
-	return corral.ErrorAt(corral.Invalid, culprit(body, v), "%w", err)
+	return nil
 }
 
-// culprit returns the field whose value v does not take, or body: encoding/json does not say it when a
-// type's own decoding fails.
-func culprit(body []byte, v any) string {
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(body, &fields) != nil {
-		return "body"
-	}
+// object decodes the next value of dec, which messages call place, into a struct. A number that cannot be 0 must be
+// there.
+func object(place string, dec *json.Decoder, v reflect.Value) error {
+	fields := fieldsOf(v.Type())
+	given := map[string]bool{}
+	err := members(place, dec, func(name string, value json.RawMessage) error {
+		field, known := fields[name]
+		if !known {
+			return noField(name, fields)
+		}
+		if given[name] {
+			return twice(name)
+		}
+		given[name] = true
+		return fill(name, value, v.FieldByIndex(field.Index))
+	})
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		alone, err := json.Marshal(map[string]json.RawMessage{name: fields[name]})
-		if err == nil && json.Unmarshal(alone, reflect.New(reflect.TypeOf(v).Elem()).Interface()) != nil {
-			return name
+		if r := ranges[name]; err == nil && !given[name] && !r.has(0) {
+			err = corral.ErrorAt(corral.Invalid, name, "missing: want %s", wanted(name, fields[name].Type))
 		}
 	}
-	return "body"
+	return err
+}
+
+// fieldsOf returns the fields of a struct by their names in JSON.
+func fieldsOf(t reflect.Type) map[string]reflect.StructField {
+	fields := map[string]reflect.StructField{}
+	for _, f := range reflect.VisibleFields(t) {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" && name != "-" {
+			fields[name] = f
+		}
+	}
+	return fields
+}
+
+// members calls each with the members of a JSON object, in their order.
+func members(place string, dec *json.Decoder, each func(name string, value json.RawMessage) error) error {
+	begin, err := dec.Token()
+	if err != nil {
+		return err
+	}
+	if begin != json.Delim('{') {
+		return corral.ErrorAt(corral.Invalid, place, "want a JSON object")
+	}
+	for dec.More() {
+		name, err := dec.Token()
+		if err != nil {
+			return err
+		}
+		var value json.RawMessage
+		if err := dec.Decode(&value); err != nil {
+			return err
+		}
+		if err := each(name.(string), value); err != nil { // of a name the decoder makes nothing else
+			return err
+		}
+	}
+	_, err = dec.Token()
+	return err
+}
+
+func twice(place string) error { return corral.ErrorAt(corral.Invalid, place, "is given twice") }
+
+func noField(name string, fields map[string]reflect.StructField) error {
+	for known := range fields {
+		if strings.EqualFold(name, known) {
+			return corral.ErrorAt(corral.Invalid, brief(name), "there is no such field; %s is one", known)
+		}
+	}
+	return corral.ErrorAt(corral.Invalid, brief(name), "there is no such field")
+}
+
+// fill decodes a value, which messages call place, into v. Where v is a pointer null is as good as nothing.
+func fill(place string, value json.RawMessage, v reflect.Value) error {
+	null := string(value) == "null"
+	switch kind, isTime := v.Kind(), v.Type() == reflect.TypeFor[time.Time](); {
+	case kind == reflect.Pointer && null:
+		return nil
+	case kind == reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		return fill(place, value, v.Elem())
+	case null:
+		return isNull(place, v.Type())
+	case v.Type() == reflect.TypeFor[json.RawMessage]():
+		v.SetBytes(value)
+		return nil
+	case kind == reflect.Int, kind == reflect.Int64:
+		return number(place, value, v)
+	case value[0] == '{' && kind == reflect.Struct && !isTime:
+		return object(place, json.NewDecoder(bytes.NewReader(value)), v)
+	case value[0] == '{' && kind == reflect.Map:
+		return dictionary(place, value, v)
+	case value[0] == '[' && kind == reflect.Slice:
+		return list(place, value, v)
+	}
+	if json.Unmarshal(value, v.Addr().Interface()) != nil {
+		return corral.ErrorAt(corral.Invalid, place, "want %s, not %s", wanted(place, v.Type()), found(value, v.Type()))
+	}
+	return nil
+}
+
+// dictionary decodes an object into a map.
+func dictionary(place string, value json.RawMessage, v reflect.Value) error {
+	v.Set(reflect.MakeMap(v.Type()))
+	return members(place, json.NewDecoder(bytes.NewReader(value)), func(name string, value json.RawMessage) error {
+		key := reflect.ValueOf(name)
+		if v.MapIndex(key).IsValid() {
+			return twice(place + "." + brief(name))
+		}
+		element := reflect.New(v.Type().Elem()).Elem()
+		err := fill(place+"."+brief(name), value, element)
+		v.SetMapIndex(key, element)
+		return err
+	})
+}
+
+func list(place string, value json.RawMessage, v reflect.Value) error {
+	var elements []json.RawMessage
+	if err := json.Unmarshal(value, &elements); err != nil {
+		return err // unreachable: it is JSON, and a list
+	}
+	v.Set(reflect.MakeSlice(v.Type(), len(elements), len(elements)))
+	for i, element := range elements {
+		if err := fill(place, element, v.Index(i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// number decodes a whole number, or a number of seconds, that must be in the range that its name has.
+func number(place string, value json.RawMessage, v reflect.Value) error {
+	r := ranges[place]
+	n, noNumber := strconv.ParseFloat(string(value), 64)
+	err := json.Unmarshal(value, v.Addr().Interface())
+	switch tooLarge := errors.Is(noNumber, strconv.ErrRange); {
+	case noNumber != nil && !tooLarge:
+		return corral.ErrorAt(corral.Invalid, place, "want %s, not %s", wanted(place, v.Type()), found(value, v.Type()))
+	case tooLarge || !r.has(n):
+		return r.outside(place, v, value, err)
+	case err != nil:
+		return corral.ErrorAt(corral.Invalid, place, "want %s in digits alone, not %.40s", wanted(place, v.Type()), value)
+	}
+	return nil
+}
+
+func isNull(place string, t reflect.Type) error {
+	hint := ", or leave it out"
+	if !ranges[place].has(0) {
+		hint = ""
+	}
+	return corral.ErrorAt(corral.Invalid, place, "null is no value: want %s%s", wanted(place, t), hint)
+}
+
+// wanted says what a field of a type takes.
+func wanted(place string, t reflect.Type) string {
+	switch t {
+	case reflect.TypeFor[json.RawMessage]():
+		return "a JSON document"
+	case reflect.TypeFor[time.Time]():
+		return "a time such as 2026-01-31T08:00:00Z"
+	case reflect.TypeFor[corral.Seconds]():
+		return "a number of seconds " + ranges[place].String()
+	}
+	switch t.Kind() {
+	case reflect.Int:
+		return "a whole number " + ranges[place].String()
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Slice:
+		return "a list"
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	}
+	return "text"
+}
+
+// found says what is there instead. Text is repeated only where it should be a time: elsewhere it may be a secret.
+func found(value json.RawMessage, t reflect.Type) string {
+	switch {
+	case value[0] == '{':
+		return "an object"
+	case value[0] == '[':
+		return "a list"
+	case value[0] == '"' && t != reflect.TypeFor[time.Time]():
+		return "text"
+	}
+	return fmt.Sprintf("%.40s", value)
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -11,19 +12,11 @@ import (
 	"github.com/corral-pilot/corral/api"
 )
 
-// Limits of what may be asked for.
+// Limits of what may be asked for, beside the ranges of numbers.
 const (
-	maxHosts     = 10_000
-	maxCPUs      = 1 << 16
-	maxMemoryMiB = 1 << 30 // 1 PiB
-	maxRetries   = 1000
-	minWalltime  = corral.Seconds(10 * time.Second)
-	minIdle      = corral.Seconds(time.Second)
-	minQueue     = corral.Seconds(time.Second)
-	maxSpan      = corral.Seconds(366 * 24 * time.Hour) // of walltimes, and how far ahead a start may be planned
-	maxLabels    = 64
-	maxBrokers   = 16
-	maxText      = 256 // bytes of a label's value and of what is meant for a batch system
+	maxLabels  = 64
+	maxBrokers = 16
+	maxText    = 256 // bytes of a label's value and of what is meant for a batch system
 )
 
 var (
@@ -54,12 +47,9 @@ func (k *checker) name(place, name string) {
 	k.invalid(digits.MatchString(name), place, "%q is a number, which would be taken for an id", name)
 }
 
-func (k *checker) between(place string, n, least, most int) {
-	k.invalid(n < least || n > most, place, "%d is not between %d and %d", n, least, most)
-}
-
-func (k *checker) span(place string, d, least corral.Seconds) {
-	k.invalid(d < least || d > maxSpan, place, "%s is not between %s and %s", d, least, maxSpan)
+// absolute checks a path on this machine, if there is one.
+func (k *checker) absolute(place, path string) {
+	k.invalid(path != "" && !filepath.IsAbs(path), place, "%.80q is not an absolute path", path)
 }
 
 // text checks a word that is handed to a batch system.
@@ -93,21 +83,9 @@ const defaultCluster = "default"
 func checkGlidein(in api.NewGlidein, now time.Time) error {
 	var k checker
 	k.invalid(in.Site == "", "site", "missing")
-	k.between("hosts", in.Hosts, 1, maxHosts)
-	k.between("cpus", in.CPUs, 1, maxCPUs)
-	k.between("memory_mib", in.MemoryMiB, 0, maxMemoryMiB)
-	k.between("gpus", in.GPUs, 0, maxCPUs)
-	k.between("retries", in.Retries, 0, maxRetries)
-	k.span("walltime_s", in.Walltime, minWalltime)
-	if in.Idle != 0 {
-		k.span("idle_s", in.Idle, minIdle)
-	}
-	k.invalid(in.Overlap < 0 || in.Overlap != 0 && in.Overlap >= in.Walltime, "overlap_s",
+	k.invalid(in.Overlap != 0 && in.Overlap >= in.Walltime, "overlap_s",
 		"%s is not between 0 and the walltime", in.Overlap)
 	k.invalid(in.NotBefore.After(now.Add(time.Duration(maxSpan))), "not_before", "%s is more than %s ahead", in.NotBefore.Format(time.RFC3339), maxSpan)
-	if in.QueueLimit != 0 {
-		k.span("queue_timeout_s", in.QueueLimit, minQueue)
-	}
 	k.broker(in)
 	k.labels(in.Labels)
 	k.options(in.BatchOptions)
