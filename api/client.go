@@ -74,6 +74,10 @@ func change[T any](ctx context.Context, c *Client, do call) (T, error) {
 	if do.key == "" {
 		do.key = rand.Text()
 	}
+	if err := CheckKey(KeyHeader, do.key); err != nil {
+		var none T
+		return none, err
+	}
 	return decode[T](c.do(ctx, do))
 }
 

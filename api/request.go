@@ -8,7 +8,7 @@ import (
 )
 
 // KeyHeader carries the idempotency key of a change. Keys are kept for 30 days; the same key with
-// another request is refused as corral.KeyReused.
+// another request is refused as corral.KeyReused. CheckKey says what a key is.
 const KeyHeader = "Idempotency-Key"
 
 // Limits of the contract.

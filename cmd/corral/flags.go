@@ -10,12 +10,16 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
 )
 
 // The flags that several commands have. Each command gets its own: the parser keeps values in them.
 
 func keyFlag() cli.Flag {
-	return &cli.StringFlag{Name: "key", Usage: "idempotency `KEY`: the command given again with the same key does it once, and prints the same"}
+	return &cli.StringFlag{
+		Name: "key", Usage: "idempotency `KEY`: the command given again with the same key does it once, and prints the same",
+		Action: func(_ *cli.Context, key string) error { return api.CheckKey("--key", key) }, // before that of the command
+	}
 }
 
 func allFlag() cli.Flag {

@@ -1,15 +1,18 @@
 package main
 
 import (
+	"io"
 	"math"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/urfave/cli/v2"
 	"pgregory.net/rapid"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
 )
 
 var sizes = []struct {
@@ -123,5 +126,33 @@ func TestCountDown(t *testing.T) {
 	over()
 	if left := over(); left <= 0 || left > time.Millisecond {
 		t.Errorf("when the time is over %s are left, want a little: 0 is no limit", left)
+	}
+}
+
+// TestBadKeyIsRefusedFirst: whatever else is wrong with a command line that has --key, nothing is sent with one that
+// cannot be a key.
+func TestBadKeyIsRefusedFirst(t *testing.T) {
+	t.Parallel()
+	verbs := 0
+	everyCommand(func(_ *cli.App, path []*cli.Command) {
+		if len(path) == 0 || lookup(path[len(path)-1].Flags, "key") == nil {
+			return
+		}
+		verbs++
+		args := []string{"corral", "--server", "unix:/nowhere"}
+		for _, c := range path {
+			args = append(args, c.Name)
+		}
+		for _, key := range []string{"", "a\nb", " k", "clé", strings.Repeat("k", api.MaxKey+1)} {
+			var stderr strings.Builder
+			code := run(t.Context(), append(args[:len(args):len(args)], "--key", key), stdio{err: &stderr, out: io.Discard})
+			said := stderr.String()
+			if code != 2 || !strings.HasPrefix(said, "corral: --key: ") || strings.Count(said, "\n") != 1 {
+				t.Errorf("%q --key %.20q: exit code %d: %s", args, key, code, said)
+			}
+		}
+	})
+	if verbs < 5 {
+		t.Errorf("%d verbs have --key", verbs)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 
 	"github.com/labstack/echo/v4"
 
@@ -132,12 +131,18 @@ func respond(c echo.Context, answer store.Answer, err error) error {
 // onceKey returns the request's idempotency key and what it binds: method, target and body.
 func onceKey(c echo.Context, body []byte) (store.OnceKey, error) {
 	r := c.Request()
-	key := r.Header.Get(api.KeyHeader)
-	if len(key) > api.MaxKey || strings.ContainsFunc(key, func(c rune) bool { return c < ' ' || c > '~' }) {
-		return store.OnceKey{}, corral.ErrorAt(corral.Invalid, api.KeyHeader, "want at most %d printable ASCII characters", api.MaxKey)
+	keys := r.Header.Values(api.KeyHeader)
+	if len(keys) == 0 {
+		return store.OnceKey{Actor: actor(c)}, nil
+	}
+	if len(keys) > 1 {
+		return store.OnceKey{}, corral.ErrorAt(corral.Invalid, api.KeyHeader, "is given %d times; give it once", len(keys))
+	}
+	if err := api.CheckKey(api.KeyHeader, keys[0]); err != nil {
+		return store.OnceKey{}, err
 	}
 	h := sha256.New()
 	fmt.Fprintf(h, "%s %s\n", r.Method, r.URL.RequestURI())
 	h.Write(body)
-	return store.OnceKey{Actor: actor(c), Key: key, Request: hex.EncodeToString(h.Sum(nil))}, nil
+	return store.OnceKey{Actor: actor(c), Key: keys[0], Request: hex.EncodeToString(h.Sum(nil))}, nil
 }

@@ -90,7 +90,9 @@ func (f *fixture) replay(t *testing.T, line, request string) string {
 	rest = strings.ReplaceAll(rest, "/srv/packages", f.shelf.dir)
 	r := httptest.NewRequestWithContext(t.Context(), method, target, strings.NewReader(strings.TrimSpace(rest)))
 	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Idempotency-Key", key)
+	if key != "" {
+		r.Header.Set("Idempotency-Key", key)
+	}
 	rec := httptest.NewRecorder()
 	checked(t, f.server).ServeHTTP(rec, r)
 	return fmt.Sprintf("HTTP %d\n%s\n", rec.Code, f.presentable(rec.Body.Bytes()))

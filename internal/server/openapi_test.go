@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -176,6 +177,21 @@ func TestEnumsMatchTheStates(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-code +openapi.yaml):\n%s", name, diff)
+		}
+	}
+}
+
+// TestKeysMatchTheDocument: what the document says of a key is what a key is.
+func TestKeysMatchTheDocument(t *testing.T) {
+	t.Parallel()
+	schema := openAPIDoc(t).Components.Parameters["key"].Value.Schema.Value
+	pattern := regexp.MustCompile(schema.Pattern)
+	for _, key := range []string{
+		"", " ", "k", "k ", " k", "a b", "!~", "a\tb", "clé", strings.Repeat("k", api.MaxKey), strings.Repeat("k", api.MaxKey+1),
+	} {
+		documented := pattern.MatchString(key) && uint64(len(key)) >= schema.MinLength && uint64(len(key)) <= *schema.MaxLength
+		if err := api.CheckKey("key", key); documented != (err == nil) {
+			t.Errorf("key %q: in openapi.yaml %v, but %v", key, documented, err)
 		}
 	}
 }

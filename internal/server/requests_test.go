@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -168,6 +169,30 @@ func TestIdempotencyKey(t *testing.T) {
 	wantKind(t, "too long a key", err, corral.Invalid, api.KeyHeader)
 	if list := must(f.Glideins(t.Context(), api.Filter{}))(t); len(list) != 1 {
 		t.Errorf("%d glideins, want 1", len(list))
+	}
+}
+
+// TestBadKeys: a key that cannot be one is refused, and nothing is done.
+func TestBadKeys(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	f.readySite(t)
+	for name, keys := range map[string][]string{
+		"empty": {""}, "blank": {" "}, "not ASCII": {"clé"}, "control": {"a\tb"}, "two": {"a", "b"},
+		"long": {strings.Repeat("k", api.MaxKey+1)},
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/glideins", strings.NewReader(glideinBody))
+		r.Header = http.Header{"Content-Type": {"application/json"}, api.KeyHeader: keys}
+		rec := httptest.NewRecorder()
+		f.server.ServeHTTP(rec, r)
+		var p api.Problem
+		err := json.Unmarshal(rec.Body.Bytes(), &p)
+		if err != nil || p.Status != http.StatusBadRequest || p.Place != api.KeyHeader {
+			t.Errorf("%s: %d %s, want 400 at %s", name, rec.Code, rec.Body, api.KeyHeader)
+		}
+	}
+	if list := must(f.Glideins(t.Context(), api.Filter{All: true}))(t); len(list) != 0 {
+		t.Errorf("glideins %v were created", list)
 	}
 }
 
