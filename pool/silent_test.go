@@ -1,0 +1,46 @@
+package pool
+
+import (
+	"context"
+	"crypto/tls"
+	"log/slog"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestSilentPeerIsNotHeld: who connects and does not go on is let go, before the TLS handshake, in it, and in the hello.
+func TestSilentPeerIsNotHeld(t *testing.T) {
+	t.Parallel()
+	cert, err := LoadOrCreateCertificate(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	secure := func(nc net.Conn) net.Conn {
+		return tls.Server(nc, &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS13})
+	}
+	plain := func(nc net.Conn) net.Conn { return nc }
+	for name, tt := range map[string]struct {
+		listen func(net.Conn) net.Conn
+		say    string
+	}{
+		"nothing":             {plain, ""},
+		"half a hello":        {plain, "\x00\x00\x01\x00{"},
+		"no handshake":        {secure, ""},
+		"half of a handshake": {secure, "\x16\x03\x01\x02\x00\x01"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ours, theirs := net.Pipe()
+				defer theirs.Close()
+				began := time.Now()
+				go theirs.Write([]byte(tt.say))
+				NewPort(slog.New(slog.DiscardHandler), nil).serveConn(context.Background(), tt.listen(ours))
+				if took := time.Since(began); took < admitTimeout || took > 2*admitTimeout {
+					t.Errorf("it was let go after %s, want %s and what it takes to say so", took, admitTimeout)
+				}
+			})
+		})
+	}
+}
