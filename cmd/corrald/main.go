@@ -16,6 +16,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/descriptor"
 	"github.com/corral-pilot/corral/internal/engine"
 	"github.com/corral-pilot/corral/internal/version"
 	"github.com/corral-pilot/corral/internal/xdg"
@@ -25,6 +26,10 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	if err := descriptor.CloseOnExec(); err != nil { // what somebody gave us is not for jobs
+		fmt.Fprintln(os.Stderr, "corrald: "+err.Error())
+		os.Exit(api.ExitCode(err))
+	}
 	os.Exit(execute(ctx, os.Args, os.Stdout, os.Stderr))
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/descriptor"
 	"github.com/corral-pilot/corral/internal/pilot"
 	"github.com/corral-pilot/corral/internal/version"
 )
@@ -29,6 +30,9 @@ const (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	if err := descriptor.CloseOnExec(); err != nil { // what a batch system left open is not for tasks
+		fmt.Fprintln(os.Stderr, "pilot:", err) // they run all the same
+	}
 	err := app(os.Stdout, os.Stderr).RunContext(ctx, os.Args)
 	stop()
 	if err == nil {

@@ -9,7 +9,7 @@ import (
 // layers lists every package, from the centre to the rim. A package imports from lower layers only,
 // never from its own. examples/lambda stands below the demo that shows it.
 var layers = [][]string{
-	{"condor", "dag", "resubmit", "internal/disk", "internal/netns", "internal/netns/door", "internal/node", "internal/programs", "internal/version", "internal/xdg"},
+	{"condor", "dag", "resubmit", "internal/descriptor", "internal/disk", "internal/netns", "internal/netns/door", "internal/node", "internal/programs", "internal/version", "internal/xdg"},
 	{root},
 	{"broker", "broker/relay"},
 	{"api", "gridsite", "internal/order", "internal/runas", "internal/store", "packages", "pool", "workflow"},
@@ -25,6 +25,7 @@ var edges = map[string]map[string]string{
 	"condor":              {}, // HTCondor, and nothing of ours
 	"dag":                 {},
 	"resubmit":            {},
+	"internal/descriptor": {},
 	"internal/disk":       {},
 	"internal/netns":      {},
 	"internal/netns/door": {},
@@ -50,7 +51,7 @@ var edges = map[string]map[string]string{
 	"examples/lambda":          {"dag": "makes a workflow", "workflow": "makes a workflow"},
 	"gridsite/gridsitetest":    {root: "kinds of errors tell whether anything was done", "gridsite": "what every back end must do", "internal/programs": "finds the scripts"},
 	"internal/follow":          {root: "shows runs", "api": "asks corrald"},
-	"internal/personal":        {root: "error kinds", "api": "asks corrald", "internal/runas": "as whom root starts it", "internal/version": "compares programs", "internal/xdg": "where it lives"},
+	"internal/personal":        {root: "error kinds", "api": "asks corrald", "internal/descriptor": "what corrald is not to have", "internal/runas": "as whom root starts it", "internal/version": "compares programs", "internal/xdg": "where it lives"},
 	"internal/reconcile":       {root: "the world", "resubmit": "the rule for another attempt"},
 	"internal/run":             {root: "runs", "api": "what a new run is made of", "dag": "ranks, frontier", "internal/disk": "where runs are", "internal/store": "keeps runs", "pool": "runs tasks", "workflow": "what to run"},
 	"internal/schedd":          {root: "runs", "condor": "submits jobs, reads their log", "pool": "parcels, results"},
@@ -86,12 +87,12 @@ var edges = map[string]map[string]string{
 		"packages": "describes archives", "packages/htcondor": "verb package build", "workflow": "verb workflow",
 	},
 	"cmd/corrald": {
-		root: "machine", "api": "paths", "internal/engine": "wires it", "internal/node": "machine", "internal/personal": "state file",
+		root: "machine", "api": "paths", "internal/descriptor": "what its jobs are not to have", "internal/engine": "wires it", "internal/node": "machine", "internal/personal": "state file",
 		"condor": "commands of a pool, passed on", "gridsite": "ssh files and agent", "internal/pools": "wires it", "internal/schedd": "wires it",
 		"internal/run": "wires it", "internal/runas": "is who it is told to be", "internal/server": "wires it", "internal/store": "wires it",
 		"internal/version": "--version", "internal/xdg": "default paths", "packages": "signing key", "pool": "wires it", "staging": "serves the mirror",
 	},
-	"cmd/pilot": {root: "exit status", "internal/pilot": "wires it", "internal/version": "--version"},
+	"cmd/pilot": {root: "exit status", "internal/descriptor": "what tasks are not to have", "internal/pilot": "wires it", "internal/version": "--version"},
 
 	"bench": {
 		root: "runs and their reports", "api": "asks corrald", "broker/relay": "measures it", "dag": "makes workflows", "internal/disk": "where it measures",

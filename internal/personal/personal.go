@@ -23,6 +23,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/descriptor"
 	"github.com/corral-pilot/corral/internal/runas"
 	"github.com/corral-pilot/corral/internal/xdg"
 )
@@ -128,6 +129,9 @@ func (c Corrald) Start(ctx context.Context) (started bool, err error) {
 		return false, err
 	}
 	defer log.Close()
+	if err := descriptor.CloseOnExec(); err != nil { // a lock that a script holds while we run is not for as long as corrald runs
+		return false, err
+	}
 	cmd := exec.Command(program, c.args(name)...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = "/", log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
