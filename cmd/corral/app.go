@@ -14,6 +14,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/personal"
 	"github.com/corral-pilot/corral/internal/xdg"
 )
 
@@ -201,8 +202,15 @@ func connectTo(server string) (*api.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := os.Stat(layout.Socket); err != nil {
-		return nil, corral.Errorf(corral.Unavailable, "no corrald runs here (no socket at %s): start one with `corral up`, or name one with --server", layout.Socket)
+	corrald, err := personal.Corrald{Layout: layout}.Located()
+	if err != nil {
+		return nil, err
 	}
-	return api.New("unix:" + layout.Socket)
+	if err := corrald.Lost(); err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(corrald.Layout.Socket); err != nil {
+		return nil, corral.Errorf(corral.Unavailable, "no corrald runs here (no socket at %s): start one with `corral up`, or name one with --server", corrald.Layout.Socket)
+	}
+	return corrald.Client()
 }

@@ -15,7 +15,7 @@ import (
 func upCommand(p *printer) *cli.Command {
 	return &cli.Command{
 		Name: "up", Category: start, Usage: "start a personal corrald in the background",
-		Description: explained("It listens on a Unix socket and begins with site local and cluster default. Where it keeps its files the XDG variables say. Repeating it is harmless; one that was killed takes up what it left. Root's corrald runs as root, without HTCondor, unless --run-as names somebody else, whose everything is then that it starts.",
+		Description: explained("It listens on a Unix socket and begins with site local and cluster default. Where it keeps its files the XDG variables say. Repeating it is harmless, also from cron or through sudo, where XDG_RUNTIME_DIR is not set; one that was killed takes up what it left. Root's corrald runs as root, without HTCondor, unless --run-as names somebody else, whose everything is then that it starts.",
 			"corral up && corral glidein create --site local --wait"),
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "run-as", EnvVars: []string{"CORRAL_RUN_AS"}, Usage: "root's corrald runs as `USER` from the first; later it is remembered"},
@@ -48,11 +48,18 @@ func up(c *cli.Context, p *printer) error {
 	if err != nil {
 		return err
 	}
+	here, err := corrald.Located()
+	if err != nil {
+		return err
+	}
 	if started {
 		p.say("corrald %d runs as %s, listening on %s", corrald.PID(), user, layout.Socket)
 		p.say("site %s is READY, cluster %s takes workers; `corral down` ends it all", personal.Site, personal.Cluster)
 	} else {
 		p.say("corrald %d runs already, as %s", corrald.PID(), user)
+		if why := here.Elsewhere(layout); why != "" {
+			p.say("it listens on %s: %s", here.Layout.Socket, why)
+		}
 	}
 	return nil
 }
@@ -85,6 +92,9 @@ func down(c *cli.Context, p *printer) error {
 	}
 	// One that died left jobs that only it knows: it is started again to take them down.
 	if _, err := corrald.Start(c.Context); err != nil {
+		return err
+	}
+	if corrald, err = corrald.Located(); err != nil { // what it is erased with, too
 		return err
 	}
 	done, err := takeDown(c.Context, corrald, c.Bool("force"))

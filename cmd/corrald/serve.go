@@ -13,6 +13,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/internal/engine"
+	"github.com/corral-pilot/corral/internal/personal"
 	"github.com/corral-pilot/corral/internal/pools"
 	"github.com/corral-pilot/corral/internal/run"
 	"github.com/corral-pilot/corral/internal/server"
@@ -50,6 +51,11 @@ func serve(ctx context.Context, lg *slog.Logger, s settings) error {
 		return corral.ErrorAt(corral.KindOf(err), "--socket", "%w", err)
 	}
 	defer os.Remove(s.layout.Socket)
+	where := personal.Whereabouts{PID: os.Getpid(), Socket: s.layout.Socket, Worker: s.layout.Worker}
+	if err := where.Write(s.layout); err != nil {
+		return err
+	}
+	defer os.Remove(s.layout.Whereabouts())
 	lg.Info("corrald serves", "version", version.String(), "pid", os.Getpid(), "user", me, "socket", s.layout.Socket)
 	defer lg.Info("corrald ends")
 	return d.serve(ctx, listener)

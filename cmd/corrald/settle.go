@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/personal"
 	"github.com/corral-pilot/corral/internal/runas"
 )
 
@@ -27,6 +28,9 @@ func settle(s *settings) (name string, err error) {
 		if owner != "" {
 			return "", corral.Errorf(corral.Conflict, "%s is %s's: start corrald with --run-as %s", s.layout.State, owner, owner)
 		}
+	}
+	if err := personal.CheckSockets(s.layout, u); err != nil {
+		return "", err
 	}
 	if s.binary, err = readPilot(s.pilot); err != nil {
 		return "", err

@@ -35,6 +35,7 @@ func Examine(ctx context.Context, c Corrald) []Finding {
 		writable("state directory", c.Layout.State),
 		writable("cache directory", c.Layout.Cache),
 		writable("data directory", c.Layout.Data),
+		c.sockets(),
 		openFiles(),
 		c.examineCorrald(ctx),
 		c.examineHTCondor(ctx),
@@ -130,13 +131,36 @@ func openFiles() Finding {
 	return f
 }
 
+// sockets checks that nobody else can listen where corrald does.
+func (c Corrald) sockets() Finding {
+	f := Finding{Check: "socket directory"}
+	here, err := c.Located()
+	if err != nil {
+		f.Found, f.Advice, _ = strings.Cut(err.Error(), ": ")
+		return f
+	}
+	f.OK, f.Found = true, filepath.Dir(here.Layout.Socket)
+	return f
+}
+
 // examineCorrald checks that what runs answers, and that nothing is left of one that died.
 func (c Corrald) examineCorrald(ctx context.Context) Finding {
 	f := Finding{Check: "corrald", OK: true}
+	here := c.Layout
+	c, err := c.Located()
+	w, lost := c.lost()
 	switch {
+	case err != nil:
+		f.Found = "not asked: its socket may be somebody else's"
 	case c.Answers(ctx):
 		f.Found = fmt.Sprintf("process %d answers on %s", c.PID(), c.Layout.Socket)
+		if why := c.Elsewhere(here); why != "" {
+			f.Found += ": " + why
+		}
 		c.compareVersion(ctx, &f)
+	case lost:
+		f.OK, f.Found = false, fmt.Sprintf("process %d runs, but %s", w.PID, w.gone())
+		f.Advice = w.begin()
 	case c.PID() != 0:
 		f.OK, f.Found = false, fmt.Sprintf("process %d has left its pid file but does not answer", c.PID())
 		f.Advice = "it was killed: `corral up` starts it again and takes up what it left; its log is " + c.Layout.Log()

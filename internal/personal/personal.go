@@ -69,13 +69,23 @@ func (c Corrald) user() (name string, u runas.User, err error) {
 	return name, u, err
 }
 
-// Client returns a client for its socket.
-func (c Corrald) Client() (*api.Client, error) { return api.New("unix:" + c.Layout.Socket) }
+// Client returns a client for its socket, wherever it listens.
+func (c Corrald) Client() (*api.Client, error) {
+	c, err := c.Located()
+	if err != nil {
+		return nil, err
+	}
+	return api.New("unix:" + c.Layout.Socket)
+}
 
 // Answers reports whether it runs and answers.
 func (c Corrald) Answers(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
+	c, err := c.Located()
+	if err != nil {
+		return false
+	}
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "unix", c.Layout.Socket) // the client would try again and again
 	if err != nil {
@@ -113,6 +123,9 @@ func (c Corrald) PID() int {
 // Start starts corrald in the background, unless it answers already, and returns once it does; started
 // is false if another one was faster. The process outlives this one.
 func (c Corrald) Start(ctx context.Context) (started bool, err error) {
+	if _, err := c.Located(); err != nil {
+		return false, err
+	}
 	if c.Answers(ctx) {
 		return false, c.compareUser(ctx)
 	}
@@ -207,6 +220,9 @@ func (c Corrald) awaitStart(ctx context.Context, ended <-chan struct{}, offset i
 		case <-ended:
 			ended, over = nil, time.After(faster)
 		case <-over:
+			if err := c.Lost(); err != nil {
+				return err
+			}
 			return corral.Errorf(corral.Failed, "corrald ended at once: %s", c.lastWords(offset))
 		case <-ctx.Done():
 			return corral.Errorf(corral.Unavailable, "corrald does not answer; its log is %s", c.Layout.Log())

@@ -97,6 +97,17 @@ func Owner(file string) (string, error) {
 	return owner.Username, nil
 }
 
+// Name returns what a user is called, if only by number.
+func Name(uid int) string {
+	if found, err := user.LookupId(strconv.Itoa(uid)); err == nil {
+		return found.Username
+	}
+	return "user " + strconv.Itoa(uid)
+}
+
+// Is reports whether u is another user than who runs this process, with this number.
+func (u User) Is(uid int) bool { return u.Other() && u.uid == uid }
+
 // Other reports whether u is not who runs this process.
 func (u User) Other() bool { return u.uid != 0 }
 

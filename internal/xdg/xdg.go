@@ -89,12 +89,14 @@ func (l Layout) Dirs() []string {
 	return dirs
 }
 
-// Database, Key, PackageKey, PID and Log are corrald's files below State; Certificate is the directory
-// with the worker port's key pair.
+// Database, Lock, Key, PackageKey, PID, Whereabouts and Log are corrald's files below State; Certificate is the directory
+// with the worker port's key pair. The lock is the database's, and package store's.
 func (l Layout) Database() string    { return filepath.Join(l.State, "corrald.db") }
+func (l Layout) Lock() string        { return l.Database() + ".lock" }
 func (l Layout) Key() string         { return filepath.Join(l.State, "token.key") }
 func (l Layout) PackageKey() string  { return filepath.Join(l.State, "package.key") }
 func (l Layout) PID() string         { return filepath.Join(l.State, "corrald.pid") }
+func (l Layout) Whereabouts() string { return filepath.Join(l.State, "corrald.where") }
 func (l Layout) Log() string         { return filepath.Join(l.State, "corrald.log") }
 func (l Layout) Certificate() string { return filepath.Join(l.State, "worker-port") }
 

@@ -1,0 +1,211 @@
+package personal
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/runas"
+	"github.com/corral-pilot/corral/internal/xdg"
+)
+
+// Whereabouts are what a running corrald leaves beside its database: which process it is, and where it listens. Who has
+// another XDG_RUNTIME_DIR than the one that it was started with, or none, as in cron or under sudo, finds it by them.
+type Whereabouts struct {
+	PID    int    `json:"pid"`
+	Socket string `json:"socket"`
+	Worker string `json:"worker_socket"`
+}
+
+// Write leaves them, whole at any time. Only who has the database's lock may.
+func (w Whereabouts) Write(l xdg.Layout) error {
+	b, err := json.Marshal(w)
+	if err != nil {
+		return err // unreachable: all of it can be JSON
+	}
+	fresh := l.Whereabouts() + ".new"
+	if err := errors.Join(os.WriteFile(fresh, append(b, '\n'), 0o600), os.Rename(fresh, l.Whereabouts())); err != nil {
+		return fmt.Errorf("noting where corrald listens: %w", err)
+	}
+	return nil
+}
+
+// whereabouts reads what the last corrald left; ok is false if it left nothing, or ended.
+func (c Corrald) whereabouts() (w Whereabouts, ok bool) {
+	b, err := readSmall(c.Layout.Whereabouts())
+	if err != nil || json.Unmarshal(b, &w) != nil {
+		return w, false
+	}
+	return w, w.PID > 1 && filepath.IsAbs(w.Socket) && filepath.IsAbs(w.Worker)
+}
+
+// readSmall reads a file of the state, which may be another user's: it follows no link, waits for nobody, and reads
+// no more than such a file can have.
+func readSmall(name string) ([]byte, error) {
+	f, err := openState(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, 8<<10))
+}
+
+func openState(name string) (*os.File, error) {
+	return os.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+}
+
+// is reports whether the very process listens there, as the user whose state it is. A process id alone may be
+// anybody's by now, and so may a socket.
+func (c Corrald) is(w Whereabouts) bool {
+	var state unix.Stat_t
+	if unix.Stat(c.Layout.State, &state) != nil {
+		return false
+	}
+	conn, err := net.Dial("unix", w.Socket)
+	if err != nil {
+		return false
+	}
+	defer conn.Close()
+	raw, err := conn.(*net.UnixConn).SyscallConn()
+	if err != nil {
+		return false
+	}
+	var peer *unix.Ucred
+	var failed error
+	err = raw.Control(func(fd uintptr) { peer, failed = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
+	return errors.Join(err, failed) == nil && int(peer.Pid) == w.PID && peer.Uid == state.Uid
+}
+
+// Located returns c with the sockets of the corrald that has its state, wherever that one listens; with those that the
+// environment says if none runs. It is an error, Forbidden, if somebody else could have put them there.
+func (c Corrald) Located() (Corrald, error) {
+	if w, ok := c.whereabouts(); ok && w.Socket != c.Layout.Socket && c.is(w) {
+		c.Layout.Socket, c.Layout.Worker = w.Socket, w.Worker
+	}
+	whose := c
+	if owner := c.owner(); owner != "" && os.Getuid() == 0 { // whoever else --run-as names
+		whose.RunAs = owner
+	}
+	_, u, err := whose.user()
+	if err != nil {
+		return c, err
+	}
+	return c, CheckSockets(c.Layout, u)
+}
+
+// CheckSockets refuses directories of sockets, and sockets, that are not the user's alone. What is not there yet is.
+func CheckSockets(l xdg.Layout, u runas.User) error {
+	for _, socket := range []string{l.Socket, l.Worker} {
+		dir := filepath.Dir(socket)
+		if dir == filepath.Clean(l.State) { // a user may keep all of it on another disk
+			if real, err := filepath.EvalSymlinks(dir); err == nil {
+				dir = real
+			}
+		}
+		for _, path := range []string{dir, socket} {
+			if found, advice := unsafe(path, u); found != "" {
+				return corral.Errorf(corral.Forbidden, "%s: %s", found, advice)
+			}
+		}
+	}
+	return nil
+}
+
+// unsafe says why who uses a directory of sockets, or a socket, may speak to somebody else than the user's corrald, and
+// what to do about it; nothing if that cannot be, or if there is none.
+func unsafe(path string, u runas.User) (found, advice string) {
+	const another = "name another directory by the XDG variables"
+	var st unix.Stat_t
+	err := unix.Lstat(path, &st)
+	owner, open := int(st.Uid), st.Mode&0o022 != 0
+	switch {
+	case errors.Is(err, unix.ENOENT):
+		return "", ""
+	case err != nil:
+		return fmt.Sprintf("%s cannot be looked at (%v)", path, err), another
+	case st.Mode&unix.S_IFMT == unix.S_IFLNK:
+		return path + " is a symbolic link, which may lead anywhere", "remove it, or " + another
+	case owner != os.Geteuid() && !u.Is(owner):
+		found = fmt.Sprintf("%s is %s's, and corrald's sockets are only for their own user", path, runas.Name(owner))
+		return found, "remove it, or " + another
+	case open && st.Mode&unix.S_ISVTX != 0: // everybody's, as /tmp is
+		return fmt.Sprintf("%s has mode %04o, and is no place for corrald's socket", path, st.Mode&0o7777), another
+	case open:
+		const replaced = "%s has mode %04o, so that others could put a socket of theirs in the place of corrald's"
+		return fmt.Sprintf(replaced, path, st.Mode&0o7777), fmt.Sprintf("chmod 700 %s, or %s", path, another)
+	}
+	return "", ""
+}
+
+// Elsewhere says why it listens elsewhere than another layout has it, "" if it does not. Both are of one state.
+func (c Corrald) Elsewhere(than xdg.Layout) string {
+	there, known := startedWith(c.PID(), runtimeVariable)
+	here := os.Getenv(runtimeVariable)
+	switch {
+	case c.Layout.Socket == than.Socket:
+		return ""
+	case !known || there == here:
+		return "the environment says " + than.Socket
+	case there == "":
+		return fmt.Sprintf("%s was not set when it was started, and is %s here", runtimeVariable, here)
+	case here == "":
+		return fmt.Sprintf("%s was %s when it was started, and is not set here", runtimeVariable, there)
+	}
+	return fmt.Sprintf("%s was %s when it was started, and is %s here", runtimeVariable, there, here)
+}
+
+const runtimeVariable = "XDG_RUNTIME_DIR"
+
+// Lost is an error, Unavailable, if it runs and nobody can reach it.
+func (c Corrald) Lost() error {
+	if w, lost := c.lost(); lost {
+		return corral.Errorf(corral.Unavailable, "corrald (process %d) runs, but %s: %s", w.PID, w.gone(), w.begin())
+	}
+	return nil
+}
+
+// lost reports whether it runs, but its socket is gone, and where that was.
+func (c Corrald) lost() (w Whereabouts, lost bool) {
+	w, ok := c.whereabouts()
+	if !ok || c.holder() != w.PID {
+		return w, false
+	}
+	_, err := os.Lstat(w.Socket)
+	return w, err != nil
+}
+
+func (w Whereabouts) gone() string { return "its socket " + w.Socket + " is gone, as after a logout" }
+
+// begin is what to do about one that is lost.
+func (w Whereabouts) begin() string {
+	return fmt.Sprintf("`kill %d`, then `corral up`, which takes up what it left", w.PID)
+}
+
+// holder returns which process has the database: the lock on it goes with its process, and the file says which that is.
+// It is 0 if none has.
+func (c Corrald) holder() int {
+	f, err := openState(c.Layout.Lock())
+	if err != nil {
+		return 0
+	}
+	defer f.Close() // with a lock that was got after all
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB); !errors.Is(err, unix.EWOULDBLOCK) {
+		return 0
+	}
+	b, err := io.ReadAll(io.LimitReader(f, 32))
+	if err != nil {
+		return 0
+	}
+	pid, _ := strconv.Atoi(strings.TrimSpace(string(b))) // nobody, if it was not written yet
+	return pid
+}
