@@ -67,11 +67,11 @@ func up(c *cli.Context, p *printer) error {
 func downCommand(p *printer) *cli.Command {
 	return &cli.Command{
 		Name: "down", Category: start, Usage: "end the personal corrald and remove all it made but results",
-		Description: explained("Glideins finish the tasks that they run, sites are cleaned up, pools end with the jobs in their queues, then corrald, its state, cache and socket go. Run directories stay unless --purge. With unfinished runs or queued jobs it refuses, with exit code 1. With exit code 6 a site did not answer, or a pool did not end: what is left is listed.",
+		Description: explained("Glideins finish the tasks that they run, sites are cleaned up, pools end with the jobs in their queues, then corrald, its state, cache and socket go. Run directories stay unless --purge, which deletes them with all that the runs made, wherever they are (--dir); what else is in one stays and is named, and so does the directory of a run whose record was removed before. With unfinished runs or queued jobs it refuses, with exit code 1. With exit code 6 a site did not answer, or a pool did not end: what is left is listed.",
 			"corral down\ncorral down --force --purge"),
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "force", Usage: "cancel unfinished runs, and forget queued jobs"},
-			&cli.BoolFlag{Name: "purge", Usage: "delete run directories too"},
+			&cli.BoolFlag{Name: "purge", Usage: "delete run directories too, also those of --dir"},
 		},
 		Action: func(c *cli.Context) error { return down(c, p) },
 	}
@@ -101,6 +101,16 @@ func down(c *cli.Context, p *printer) error {
 	if err != nil {
 		return err
 	}
+	if c.Bool("purge") {
+		kept, left, err := purge(c.Context, corrald)
+		if err != nil {
+			return err
+		}
+		for _, k := range kept {
+			p.say("%s", k)
+		}
+		done.Left = append(done.Left, left...)
+	}
 	if err := stopAndErase(c.Context, corrald, c.Bool("purge")); err != nil {
 		return err
 	}
@@ -118,6 +128,15 @@ func takeDown(ctx context.Context, corrald personal.Corrald, force bool) (person
 	}
 	defer cl.Close()
 	return personal.TakeDown(ctx, cl, personal.Down{Force: force, Queued: corrald.Queued})
+}
+
+func purge(ctx context.Context, corrald personal.Corrald) (kept, left []string, err error) {
+	cl, err := corrald.Client()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer cl.Close()
+	return personal.Purge(ctx, cl, corrald.Layout.Data)
 }
 
 func stopAndErase(ctx context.Context, corrald personal.Corrald, purge bool) error {

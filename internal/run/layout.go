@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/corral-pilot/corral"
@@ -97,10 +98,10 @@ func (l layout) finish() error {
 	return nil
 }
 
-// remove deletes what is the run's, the marker last, and D itself if nothing else is in it. To repeat it is
-// safe; so is a D that is gone.
+// remove deletes what is the run's, the workflow and the marker last, and D itself if nothing else is in it. To repeat
+// it is safe; so is a D that is gone.
 func (l layout) remove() error {
-	names := []string{workflowFile, executedFile, reportFile, dataDir, tasksDir, journalFile, pool.SpoolDir}
+	names := []string{executedFile, reportFile, dataDir, tasksDir, journalFile, pool.SpoolDir}
 	bad, err := filepath.Glob(escapeGlob(l.path(journalFile)) + ".bad-*")
 	if err != nil {
 		return err // unreachable: the pattern is well formed
@@ -108,13 +109,51 @@ func (l layout) remove() error {
 	for _, path := range bad {
 		names = append(names, filepath.Base(path))
 	}
-	for _, name := range append(names, markerFile) {
+	for _, name := range append(names, workflowFile, markerFile) {
 		if err := disk.RemoveAll(l.path(name)); err != nil {
 			return fmt.Errorf("removing the run's directory: %w", err)
 		}
 	}
 	_ = os.Remove(l.dir) // not empty: it has something that is not ours
 	return nil
+}
+
+// purge removes D with all that is the run's, and says what became of it. A D that has no workflow any more has been
+// given to something else since, and its data are not the run's.
+func (l layout) purge() (became string, err error) {
+	names, err := l.names()
+	if err != nil { // a file, say, which is no run's
+		return "", corral.ErrorAt(corral.Failed, "dir", "%w", err)
+	}
+	if len(names) > 0 && !slices.Contains(names, workflowFile) {
+		const another = "its directory stays: %s has no %s, so it is not taken for the run's"
+		return fmt.Sprintf(another, l.dir, workflowFile), nil
+	}
+	if err := l.remove(); err != nil {
+		return "", corral.ErrorAt(corral.Failed, "dir", "%w", err)
+	}
+	switch names, err := l.names(); {
+	case err != nil:
+		return "", corral.ErrorAt(corral.Failed, "dir", "%w", err)
+	case len(names) == 1:
+		return fmt.Sprintf("its directory stays: %s has %s, which is not the run's", l.dir, names[0]), nil
+	case len(names) > 1:
+		const more = "its directory stays: %s has %s and %d more, which are not the run's"
+		return fmt.Sprintf(more, l.dir, names[0], len(names)-1), nil
+	}
+	return "its directory was deleted", nil
+}
+
+// names lists what is in D, nothing if there is none.
+func (l layout) names() (names []string, err error) {
+	entries, err := os.ReadDir(l.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names, err
 }
 
 // escapeGlob makes a path match only itself.

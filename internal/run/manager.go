@@ -198,8 +198,7 @@ func (m *Manager) Remove(ctx context.Context, actor string, id corral.RunID, pur
 	}
 	reason := "its directory stays: " + row.Dir
 	if purge {
-		reason = "its directory was deleted"
-		if err := (layout{row.Dir}).remove(); err != nil {
+		if reason, err = (layout{row.Dir}).purge(); err != nil {
 			return corral.Run{}, err
 		}
 	}

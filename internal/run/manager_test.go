@@ -316,8 +316,10 @@ func TestRemove(t *testing.T) {
 			t.Fatal(err)
 		}
 		for id, purge := range map[corral.RunID]bool{kept.ID: false, purged.ID: true} {
-			if row, err := w.manager.Remove(t.Context(), "ann", id, purge); err != nil || row.State != corral.RunDeleted {
-				t.Errorf("Remove(%v) = %s, %v", purge, row.State, err)
+			row, err := w.manager.Remove(t.Context(), "ann", id, purge)
+			said := strings.HasSuffix(row.Reason, "has notes.txt, which is not the run's")
+			if err != nil || row.State != corral.RunDeleted || said != purge {
+				t.Errorf("Remove(%v) = %s (%s), %v", purge, row.State, row.Reason, err)
 			}
 		}
 		if _, err := os.Stat(filepath.Join(kept.Dir, reportFile)); err != nil {
@@ -360,6 +362,33 @@ func TestUnreadableDirectoryFailsRun(t *testing.T) {
 		}
 		if row = w.awaitOver(row.ID); row.State != corral.RunSucceeded {
 			t.Errorf("run is %s: %s", row.State, row.Reason)
+		}
+	})
+}
+
+// What has taken the place of a run's directory is not the run's.
+func TestPurgeOfWhatIsNotTheRuns(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t, newSimCluster(oneWorker()))
+		defer w.stop()
+		for keep, put := range map[string]func(dir string) error{
+			"":      func(dir string) error { return os.WriteFile(dir, nil, 0o600) },
+			dataDir: func(dir string) error { return os.MkdirAll(filepath.Join(dir, dataDir), 0o700) },
+		} {
+			dir := filepath.Join(t.TempDir(), "d")
+			row := w.create(NewRun{Workflow: document(spec{ID: "one", Seconds: 60}), Dir: dir})
+			w.awaitOver(row.ID)
+			if err := errors.Join(os.RemoveAll(dir), put(dir)); err != nil {
+				t.Fatal(err)
+			}
+			row, err := w.manager.Remove(t.Context(), "ann", row.ID, true)
+			stays := err == nil && strings.HasPrefix(row.Reason, "its directory stays")
+			if !stays && corral.KindOf(err) != corral.Failed {
+				t.Errorf("%q: Remove = %q, %v, want it to stay", keep, row.Reason, err)
+			}
+			if _, err := os.Stat(filepath.Join(dir, keep)); err != nil {
+				t.Errorf("%q: %v", keep, err)
+			}
 		}
 	})
 }
