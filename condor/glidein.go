@@ -22,6 +22,7 @@ type GlideinConfig struct {
 	Release string // HTCondor's folder, absolute, not newer than the pool's: an older pool matches no newer worker
 
 	Name      string         // of the machine in the pool; no two may have the same
+	Identity  string         // whom its token makes it, USER@DOMAIN: its ads have the user in their names. "": not known
 	Collector netip.AddrPort // the pool
 	Address   netip.Addr     // of this machine, where the pool's schedd may reach it
 	Ports     [2]uint16      // the lowest and the highest at which it listens, from 1024 on; zero: any
@@ -47,7 +48,8 @@ type GlideinConfig struct {
 	PIDAttribute     string // in which it says its master's process number; "": not said
 	Attributes       Ad     // what else it says of itself
 
-	// Draining is set, with Reconfigure, when it is to take no more jobs and to leave after those that run.
+	// Draining is set, with Reconfigure, when it is to take no more jobs. It is ended by who has it, when GlideinLog says that the
+	// startd has read this, has told the pool, which would go on matching what it remembers, and is not busy.
 	Draining bool
 }
 
@@ -67,6 +69,8 @@ func (c GlideinConfig) check() error {
 	switch {
 	case !machineName.MatchString(c.Name):
 		return fmt.Errorf("%q is no name of a machine", c.Name)
+	case c.Identity != "" && !machineName.MatchString(c.user()):
+		return fmt.Errorf("%q is nobody that a daemon's name can have in it", c.Identity)
 	case !c.Address.IsValid() || !c.Collector.IsValid():
 		return errors.New("a glidein without an address, or without a pool's")
 	case c.Ports != [2]uint16{} && (c.Ports[0] < 1024 || c.Ports[0] > c.Ports[1]):
@@ -101,8 +105,8 @@ func (c GlideinConfig) Text() (string, error) {
 	set("RELEASE_DIR", "%s", c.Release)
 	set("LOCAL_DIR", "%s", c.Dir)
 	set("GLIDEIN_NAME", "%s", c.Name)
-	set("MASTER_NAME", "%s", c.Name)
-	set("STARTD_NAME", "%s", c.Name)
+	set("MASTER_NAME", "%s", c.daemonName())
+	set("STARTD_NAME", "%s", c.daemonName())
 	set("DEFAULT_DOMAIN_NAME", "%s.glidein", c.Name)
 	set("TRUST_DOMAIN", "%s", domain)
 	set("CONDOR_HOST", "%s", c.Collector.Addr())
@@ -127,6 +131,23 @@ func (c GlideinConfig) Text() (string, error) {
 	return s.String(), nil
 }
 
+// daemonName is what its ads are called in the pool; those of slots have the slot before it. A pool of ours takes an ad only
+// if its name ends so: nobody else's ad can be overwritten then.
+func (c GlideinConfig) daemonName() string {
+	if c.Identity == "" {
+		return c.Name
+	}
+	return c.Name + "@" + c.user()
+}
+
+func (c GlideinConfig) user() string {
+	user, _, _ := strings.Cut(c.Identity, "@")
+	return user
+}
+
+// How long a collector keeps an ad: a startd on a busy machine may be late, and a pool of ours takes none for longer.
+const forgetLeast, forgetMost = 20 * time.Second, 900 * time.Second
+
 type setter func(key, format string, args ...any)
 
 func (c GlideinConfig) slots(set setter) {
@@ -149,26 +170,25 @@ func (c GlideinConfig) times(set setter) {
 	if c.RuntimeAttribute != "" {
 		start += fmt.Sprintf(" && time() + ifThenElse(isUndefined(TARGET.%s), 0, TARGET.%[1]s) <= %d", c.RuntimeAttribute, c.End.Unix())
 	}
-	idle := c.Idle
 	if c.Draining {
-		// A claim whose job has ended is given up when START is false, whatever the schedd has in its queue. That nothing
-		// is claimed is looked at only once in UPDATE_INTERVAL: who cannot wait, ends the master when GlideinLog says
-		// that the startd has read this, and is not busy.
-		start, idle = "False", time.Second
+		// A claim whose job has ended is given up when START is false, whatever the schedd has in its queue.
+		start = "False"
 	}
 	set("START", "%s", start)
-	if idle > 0 {
-		set("STARTD_NOCLAIM_SHUTDOWN", "%d", max(1, int64(idle/time.Second)))
+	if c.Idle > 0 && !c.Draining {
+		set("STARTD_NOCLAIM_SHUTDOWN", "%d", max(1, int64(c.Idle/time.Second)))
 	}
 	seconds := int64(c.Update / time.Second)
 	interval := fmt.Sprintf("$RANDOM_INTEGER(%d, %d)", max(1, seconds*2/3), max(1, seconds*4/3))
 	set("UPDATE_INTERVAL", "%s", interval)
 	set("MASTER_UPDATE_INTERVAL", "%s", interval)
+	// A collector that does not let ads be taken back forgets them by age: not before two updates were missed.
+	set("ClassAdLifetime", "%d", int64(min(max(forgetLeast, 3*c.Update), forgetMost)/time.Second))
 	set("MEASURE", "%d", int64(max(MeasureLeast, c.Measure)/time.Second))
 }
 
 func (c GlideinConfig) advertise(set setter) {
-	names := []string{"GLIDEIN_END"}
+	names := []string{"GLIDEIN_END", "ClassAdLifetime"}
 	for _, name := range slices.Sorted(maps.Keys(c.Attributes)) {
 		set(name, "%s", strings.ReplaceAll(FormatOld(c.Attributes[name]), "$", "$(DOLLAR)"))
 		names = append(names, name)

@@ -23,6 +23,7 @@ type GlideinLog struct {
 	Ended    string    // how the startd ended, once it has
 	Worked   time.Time // when a job was last begun or ended, or seen to run
 	Reread   bool      // the startd has read its configuration again
+	Retold   bool      // and the pool has taken what it says of itself since
 
 	command  string            // which the startd is sending
 	activity map[string]string // :: slot → what it does
@@ -112,6 +113,7 @@ func (l *GlideinLog) hearStartd(line string, now time.Time) {
 		l.Reread = true
 	case l.command == update && line == "SECMAN: startCommand succeeded.":
 		l.Joined, l.Refused, l.Refusals = true, "", 0
+		l.Retold = l.Reread
 	case l.command == update && strings.HasPrefix(line, "ERROR: "):
 		l.Joined, l.words = false, strings.TrimPrefix(line, "ERROR: ")
 		if refusal(line) {

@@ -68,10 +68,10 @@ func TestGlideinTokenOnlyAdvertises(t *testing.T) {
 	p := common(t)
 	thief := stranger(t, p, mint(t, p, time.Hour).Secret())
 
-	if err := advertise(t, thief, "UPDATE_STARTD_AD", startdAd("slot1@glidein")); err != nil {
+	if err := advertise(t, thief, "UPDATE_STARTD_AD", startdAd("slot1@glidein-1")); err != nil {
 		t.Errorf("advertising a startd: %v", err)
 	}
-	if got := names(t, thief, "Machine"); !slices.Contains(got, "slot1@glidein") {
+	if got := names(t, thief, "Machine"); !slices.Contains(got, "slot1@glidein-1") {
 		t.Errorf("startds = %v, want that of the glidein", got)
 	}
 	schedd := Ad{"MyType": "Scheduler", "Name": "thief", "Machine": "thief", "MyAddress": "<127.0.0.1:9>", "ScheddIpAddr": "<127.0.0.1:9>"}
@@ -148,7 +148,7 @@ func TestExpiredTokenIsRefused(t *testing.T) {
 	token := mint(t, p, time.Second)
 	late := stranger(t, p, token.Secret())
 	eventually(t, "expiry", func() (bool, error) { return time.Now().After(token.Expires.Add(time.Second)), nil })
-	if err := advertise(t, late, "UPDATE_STARTD_AD", startdAd("slot1@late")); err == nil {
+	if err := advertise(t, late, "UPDATE_STARTD_AD", startdAd("slot1@late@glidein-1")); err == nil {
 		t.Error("an expired token advertises a startd")
 	}
 	if err := ping(t, late, "ADVERTISE_STARTD"); err == nil {
@@ -192,7 +192,7 @@ func TestTokenClaims(t *testing.T) {
 	if err != nil || token.ID == "" || token.Identity != GlideinIdentity(7) || !slices.Equal(token.Rights, glideinRights) {
 		t.Errorf("token = %+v, %v", token, err)
 	}
-	if err := advertise(t, stranger(t, p, token.Secret()), "UPDATE_STARTD_AD", startdAd("slot1@numbered")); err != nil {
+	if err := advertise(t, stranger(t, p, token.Secret()), "UPDATE_STARTD_AD", startdAd("slot1@numbered@glidein-7")); err != nil {
 		t.Errorf("advertising a startd with it: %v", err)
 	}
 	if token.Expires.Before(from.Add(89*time.Second)) || token.Expires.After(time.Now().Add(91*time.Second)) {

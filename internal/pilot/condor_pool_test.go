@@ -24,7 +24,7 @@ func TestCondorWorkerAndThePoolsRestart(t *testing.T) {
 		o.Condor.Collector, o.Walltime = config.Address.String(), corral.Seconds(3*time.Minute)
 	})
 	place.pool = p
-	minted, err := p.Mint(1, 10*time.Minute)
+	minted, err := p.Mint(7, 10*time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}

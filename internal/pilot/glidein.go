@@ -23,6 +23,7 @@ const (
 	lookSlow   = 500 * time.Millisecond  // otherwise: hundreds of workers may share a machine
 	startMost  = 5 * time.Minute         // for the daemons to ask the pool, on a machine where everything takes long
 	joinTime   = time.Minute             // for the pool to take a worker in that asks; HTCondor itself would try for ever
+	retellTime = 3 * time.Second         // for them to tell the pool that they take no more jobs, which takes a second
 	quitTime   = 1500 * time.Millisecond // for the daemons to end in order, within the supervisor's grace
 	updateMost = 10 * time.Second        // between two words of a worker to the collector: this, or a twentieth of its time; so long it is missing in a pool that was started again
 	// For each process of the machine, so much of the time goes by between two looks of HTCondor at all of them, which take
@@ -52,6 +53,7 @@ type glidein struct {
 	inPool   bool      // as it was when last looked at
 	toldAt   time.Time // of the last word on idleness
 	draining bool
+	drainBy  time.Time // until then it stays to tell the pool so, which would go on matching what it remembers
 	leaving  bool
 	killAt   time.Time // what is left then is killed; zero: we do not leave
 	fault    *word     // why we leave of our own accord
@@ -115,7 +117,7 @@ func (o workerOrder) glideinConfig(now time.Time) condor.GlideinConfig {
 		self = "" // only what jobs could use it for is missing
 	}
 	return condor.GlideinConfig{
-		Dir: filepath.Join(o.Scratch, "condor"), Release: c.Release, Name: machineName(o.ID),
+		Dir: filepath.Join(o.Scratch, "condor"), Release: c.Release, Name: machineName(o.ID), Identity: identity(c.Secret),
 		Collector: c.Pool, Address: c.Address, Ports: c.Ports, CCB: c.Brokers,
 		Cpus: o.CPUs, MemoryMiB: int64(o.MemoryMiB), Static: c.Static,
 		Retire: end.Add(-min(retireMost, o.EndsIn/10)), End: end, Update: max(2*time.Second, min(updateMost, o.EndsIn/20)),
@@ -129,6 +131,16 @@ func (o workerOrder) glideinConfig(now time.Time) condor.GlideinConfig {
 			"CorralDraining": false,
 		},
 	}
+}
+
+// identity is whom a token makes its bearer, "" if it does not say so in a way that we understand.
+func identity(secret string) string {
+	token, err := condor.ParseToken(secret)
+	if err != nil {
+		return ""
+	}
+	user, domain, _ := strings.Cut(token.Identity, "@")
+	return machineName(user) + "@" + domain
 }
 
 // machineName makes a worker's id a name that HTCondor takes.
@@ -216,7 +228,7 @@ func (g *glidein) step(now time.Time) {
 	}
 	switch {
 	case g.ended:
-	case g.draining && g.log.Reread && !g.log.Busy():
+	case g.draining && g.log.Reread && !g.log.Busy() && (g.log.Retold || now.After(g.drainBy)):
 		g.signal(syscall.SIGTERM) // nothing runs, and nothing will
 	case g.log.Ended != "" && !g.endedInOrder():
 		g.leave(word{Error: "its condor_startd " + g.log.Ended + g.because()})
@@ -261,7 +273,7 @@ func (g *glidein) tell(now time.Time) {
 
 // drain has the daemons take no more jobs, and end after those that run.
 func (g *glidein) drain() {
-	g.draining = true
+	g.draining, g.drainBy = true, time.Now().Add(retellTime)
 	g.config.Draining, g.config.Attributes["CorralDraining"] = true, true
 	if err := g.config.Reconfigure(); err != nil {
 		g.leave(word{Left: string(pool.LeaveDrained), Error: "drain: " + err.Error()})

@@ -112,8 +112,8 @@ func (k *keeper) ask(ctx context.Context, c corral.Cluster, live []attempt) {
 	}
 }
 
-// heardWithin is how old a slot's last word may be. A worker speaks at least every 40 s (internal/pilot); one that was killed
-// cannot take back what it said, and a collector would believe it for 15 minutes.
+// heardWithin is how old a slot's last word may be. A worker speaks at least every 14 s (internal/pilot); one that was killed
+// cannot take back what it said, and a collector that is not ours would believe it for 15 minutes.
 const heardWithin = 2 * time.Minute
 
 // slotsOf is true of the slots of a cluster. Their age is for the collector to judge, whose clock dates their words.

@@ -96,8 +96,12 @@ func (w *world) glidein(c corral.Cluster, j corral.Job, secret string, change fu
 	w.t.Helper()
 	w.tags++
 	name := fmt.Sprintf("host-%d", w.tags)
+	token, err := condor.ParseToken(secret)
+	if err != nil {
+		w.t.Fatal(err)
+	}
 	config := condor.GlideinConfig{
-		Dir: filepath.Join(w.dir, name), Release: release, Name: name,
+		Dir: filepath.Join(w.dir, name), Release: release, Name: name, Identity: token.Identity,
 		Collector: netip.MustParseAddrPort(c.Collector), Address: netip.MustParseAddr("127.0.0.1"),
 		Cpus: 2, MemoryMiB: 200, Retire: time.Now().Add(time.Hour), End: time.Now().Add(time.Hour), Update: 2 * time.Second,
 		Attributes: condor.Ad{

@@ -13,6 +13,7 @@ import (
 var slotAttributes = []string{
 	"CorralAttempt", "CorralWorker", "CorralHost", "CorralPID", "CorralCpus", "CorralMemoryMiB", "CorralEnd", "CorralDraining",
 	"AuthenticatedIdentity", "Cpus", "Memory", "PartitionableSlot", "State", "Activity", "DaemonStartTime", "LastHeardFrom",
+	"Name", "DynamicSlot", "ChildName",
 }
 
 // keepLost is how long a worker stays listed that the collector does not name any longer, while its attempt lives. A
@@ -27,12 +28,13 @@ func workersOf(slots []condor.Ad, live []attempt) []corral.Worker {
 		attempts[a.ID] = a
 	}
 	byID := map[string]*corral.Worker{}
+	parts := partsOf(slots)
 	for _, slot := range slots {
 		n, _ := slot.Int("CorralAttempt")
 		id, _ := slot.Text("CorralWorker")
 		a, ok := attempts[corral.JobID(n)]
 		who, _ := slot.Text("AuthenticatedIdentity")
-		if !ok || !strings.HasPrefix(id, a.Tag+"/") || a.identity != "" && who != a.identity {
+		if !ok || !strings.HasPrefix(id, a.Tag+"/") || a.identity != "" && who != a.identity || parts.lacks(slot) {
 			continue
 		}
 		if byID[id] == nil {
@@ -47,6 +49,31 @@ func workersOf(slots []condor.Ad, live []attempt) []corral.Worker {
 	}
 	slices.SortFunc(workers, func(a, b corral.Worker) int { return strings.Compare(a.ID, b.ID) })
 	return workers
+}
+
+// parts are the names of the parts that slots say they are divided into now, by their worker's id. A pool of ours forgets the
+// ad of a part that is no more only by its age.
+type parts map[string][]any
+
+func partsOf(slots []condor.Ad) parts {
+	p := parts{}
+	for _, slot := range slots {
+		if names, ok := slot.Lookup("ChildName"); ok {
+			id, _ := slot.Text("CorralWorker")
+			list, _ := names.([]any)
+			p[id] = append(p[id], list...)
+		}
+	}
+	return p
+}
+
+// lacks reports whether a slot was a part of another, which no longer has it.
+func (p parts) lacks(slot condor.Ad) bool {
+	part, _ := slot.Bool("DynamicSlot")
+	id, _ := slot.Text("CorralWorker")
+	names, told := p[id]
+	name, _ := slot.Text("Name")
+	return part && told && !slices.Contains(names, any(name))
 }
 
 // workerOf reads what all slots of a worker say alike.

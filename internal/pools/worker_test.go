@@ -60,6 +60,14 @@ func TestWorkersOfSlots(t *testing.T) {
 			},
 			[]corral.Worker{worker(func(w *corral.Worker) { w.CPUs, w.MemoryMiB, w.CPUsFree, w.RunningTasks = 4, 1000, 1, 1 })},
 		},
+		"a part that is no more": {
+			[]condor.Ad{
+				slot("tag/0", condor.Ad{"PartitionableSlot": true, "Cpus": int64(1), "ChildName": []any{"slot1_2@x"}}),
+				slot("tag/0", condor.Ad{"Name": "slot1_1@x", "DynamicSlot": true, "State": "Claimed", "Activity": "Busy"}),
+				slot("tag/0", condor.Ad{"Name": "slot1_2@x", "DynamicSlot": true, "State": "Claimed", "Activity": "Busy"}),
+			},
+			[]corral.Worker{worker(func(w *corral.Worker) { w.CPUs, w.MemoryMiB, w.RunningTasks = 2, 200, 1 })},
+		},
 		"all in use": {
 			[]condor.Ad{slot("tag/0", condor.Ad{"PartitionableSlot": true, "Cpus": int64(0), "Memory": int64(0)}), slot("tag/0", busy)},
 			[]corral.Worker{worker(func(w *corral.Worker) { w.CPUsFree, w.RunningTasks = 0, 1 })},

@@ -152,7 +152,7 @@ func (s *site) glidein(name string, cpus int, change func(*condor.GlideinConfig)
 	s.Helper()
 	now := time.Now()
 	c := condor.GlideinConfig{
-		Dir: filepath.Join(s.dir, name), Release: os.Getenv(releaseEnv), Name: name, Collector: s.at, Address: s.at.Addr(),
+		Dir: filepath.Join(s.dir, name), Release: os.Getenv(releaseEnv), Name: name, Identity: condor.GlideinIdentity(1), Collector: s.at, Address: s.at.Addr(),
 		Cpus: cpus, MemoryMiB: int64(cpus) * 128, Idle: 10 * time.Minute, Retire: now.Add(time.Hour), End: now.Add(time.Hour), Update: 2 * time.Second,
 		RuntimeAttribute: "CorralRuntime",
 		Attributes: condor.Ad{

@@ -317,8 +317,8 @@ func startWorker(t *testing.T, pool *condor.Pool, owner condor.Account, release 
 	if err != nil {
 		t.Fatal(err)
 	}
-	config, err := condor.GlideinConfig{Dir: dir, Release: release, Name: "unpacked", Collector: collector, Address: collector.Addr(),
-		Cpus: 1, MemoryMiB: 100, Retire: now.Add(time.Hour), End: now.Add(time.Hour), Update: time.Second}.Prepare(token.Secret())
+	config, err := condor.GlideinConfig{Dir: dir, Release: release, Name: "unpacked", Identity: token.Identity, Collector: collector,
+		Address: collector.Addr(), Cpus: 1, MemoryMiB: 100, Retire: now.Add(time.Hour), End: now.Add(time.Hour), Update: time.Second}.Prepare(token.Secret())
 	if err != nil {
 		t.Fatal(err)
 	}
