@@ -131,7 +131,7 @@ type NewCluster struct {
 	Address   string             `json:"address,omitempty"`   // where the pool listens, IP or IP:PORT; empty: corrald chooses
 	Collector string             `json:"collector,omitempty"` // of somebody else's pool, HOST:PORT
 	Token     string             `json:"token,omitempty"`     // the text of an IDTOKEN for that pool: a secret
-	Schedd    string             `json:"schedd,omitempty"`    // of that pool, by name; empty: the only one there is
+	Schedd    string             `json:"schedd,omitempty"`    // of that pool, by name; empty: the only one there is, else the cluster is FAILED
 }
 
 // StartCluster asks that a cluster is started, or started again.

@@ -34,7 +34,7 @@ func createClusterCommand(p *printer) *cli.Command {
 			&cli.StringFlag{Name: "address", Usage: "the pool listens on `IP[:PORT]` (default: corrald chooses)"},
 			&cli.StringFlag{Name: "collector", Usage: "attach to the pool whose collector is at `HOST:PORT`"},
 			&cli.StringFlag{Name: "token", Usage: "with an IDTOKEN for that pool, in `FILE`"},
-			&cli.StringFlag{Name: "schedd", Usage: "and with its schedd `NAME` (default: the only one there is)"},
+			&cli.StringFlag{Name: "schedd", Usage: "and with its schedd `NAME` (default: the only one there is; of several, one has to be named)"},
 			noWaitFlag(), timeoutFlag(), keyFlag(),
 		},
 		Action: func(c *cli.Context) error { return createCluster(c, p) },

@@ -70,9 +70,16 @@ func (k *keeper) attach(ctx context.Context, c corral.Cluster) (time.Duration, e
 	if err != nil {
 		return 0, k.fail(ctx, c, err)
 	}
-	at := scheddAt(asking, c, tools)
+	name, at, err := findSchedd(asking, c, tools)
+	if err == nil {
+		c.Schedd = name
+		err = k.use(c) // which tells its commands
+	}
+	if err != nil {
+		return 0, k.fail(ctx, c, err)
+	}
 	c, err = k.set(ctx, func(c *corral.Cluster) {
-		c.Version, c.HTCondor, c.ScheddAt = version, ref, at
+		c.Version, c.HTCondor, c.Schedd, c.ScheddAt = version, ref, name, at
 	})
 	if err != nil {
 		return 0, err
@@ -129,18 +136,68 @@ func (k *keeper) meet(ctx context.Context, c corral.Cluster, tools condor.Tools)
 	return version, nil
 }
 
-// scheddAt returns where the schedd of a pool that somebody else runs listens, empty if that is the collector's port, or
-// if the collector does not say: workers behind a broker connect with it for each job.
-func scheddAt(ctx context.Context, c corral.Cluster, tools condor.Tools) string {
+// findSchedd returns the name of the schedd that takes the jobs of a cluster in a pool that somebody else runs, and where it
+// listens, which is empty if that is the collector's port: workers behind a broker connect with it for each job. It is the one
+// that was named, or the only one there is. The error says what there is if it is neither.
+func findSchedd(ctx context.Context, c corral.Cluster, tools condor.Tools) (name, at string, err error) {
+	ads, err := schedds(ctx, c, tools, c.Schedd)
+	switch {
+	case err != nil:
+		return "", "", err
+	case len(ads) == 1 && c.Schedd == "":
+		name, _ = ads[0].Text("Name")
+		return name, scheddAt(c, ads[0]), nil
+	case len(ads) == 1:
+		return c.Schedd, scheddAt(c, ads[0]), nil
+	case c.Schedd != "":
+		if ads, err = schedds(ctx, c, tools, ""); err != nil {
+			return "", "", err
+		}
+	}
+	return "", "", noSchedd(c, ads)
+}
+
+// schedds returns the ads of a pool's schedds, or of those with a name.
+func schedds(ctx context.Context, c corral.Cluster, tools condor.Tools, name string) ([]condor.Ad, error) {
 	args := []string{"-schedd"}
-	if c.Schedd != "" {
-		args = append(args, c.Schedd)
+	if name != "" {
+		args = append(args, name)
 	}
-	ads, err := tools.Query(ctx, "condor_status", args, []string{"MyAddress"})
-	if err != nil || len(ads) != 1 {
-		return ""
+	ads, err := tools.Query(ctx, "condor_status", args, []string{"Name", "MyAddress"})
+	if err != nil {
+		return nil, unmet(c, err)
 	}
-	text, _ := ads[0].Text("MyAddress")
+	return ads, nil
+}
+
+// noSchedd says why none of these schedds takes the jobs of a cluster.
+func noSchedd(c corral.Cluster, ads []condor.Ad) error {
+	const most = 10 // that a sentence names
+	var names []string
+	for _, ad := range ads {
+		name, _ := ad.Text("Name")
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	if len(names) > most {
+		names = append(names[:most], "…")
+	}
+	there := strings.Join(names, ", ")
+	switch {
+	case c.Schedd != "" && len(ads) > 0:
+		return fmt.Errorf("the collector %s names no schedd %s, but %s: when it is there, `corral cluster start %s`", c.Collector, c.Schedd, there, c.Name)
+	case c.Schedd != "":
+		return fmt.Errorf("the collector %s names no schedd %s, nor any other: when it is there, `corral cluster start %s`", c.Collector, c.Schedd, c.Name)
+	case len(ads) == 0:
+		return fmt.Errorf("the collector %s names no schedd, so nobody takes jobs: when there is one, `corral cluster start %s`", c.Collector, c.Name)
+	}
+	return fmt.Errorf("the collector %s names %d schedds, %s: remove the cluster, and create it with --schedd NAME, one of them",
+		c.Collector, len(ads), there)
+}
+
+// scheddAt returns where the schedd of an ad listens, empty if that is the collector's port.
+func scheddAt(c corral.Cluster, ad condor.Ad) string {
+	text, _ := ad.Text("MyAddress")
 	at, err := condor.ParseAddress(text)
 	if err != nil || at.String() == c.Collector {
 		return ""
@@ -158,12 +215,16 @@ func unmet(c corral.Cluster, err error) error {
 }
 
 // wrongElsewhere returns what is wrong with a pool that somebody else runs.
-func (k *keeper) wrongElsewhere(ctx context.Context) string {
+func (k *keeper) wrongElsewhere(ctx context.Context, c corral.Cluster) string {
 	tools, _ := k.commands()
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	if _, err := tools.Query(ctx, "condor_status", []string{"-collector"}, []string{"MyAddress"}); err != nil {
+	ads, err := schedds(ctx, c, tools, c.Schedd)
+	switch {
+	case err != nil:
 		return "the pool's collector does not answer: " + sentence(err)
+	case len(ads) == 0 && c.Schedd != "":
+		return fmt.Sprintf("the pool's collector does not name the schedd %s: jobs are neither taken nor shown until it does", c.Schedd)
 	}
 	return ""
 }

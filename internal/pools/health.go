@@ -27,7 +27,7 @@ func (k *keeper) keep(ctx context.Context, c corral.Cluster) (time.Duration, err
 			return healthIdle, k.note(ctx, sentence(err))
 		}
 	}
-	if err := k.check(ctx); err != nil {
+	if err := k.check(ctx, c); err != nil {
 		return 0, err
 	}
 	live, err := k.attempts(ctx, c)
@@ -55,11 +55,11 @@ func (k *keeper) untilCheck() time.Duration {
 
 // check asks for the daemons from time to time, starts a pool again whose master has died, and keeps the reason of the
 // cluster's row. The master starts the other daemons again.
-func (k *keeper) check(ctx context.Context) error {
+func (k *keeper) check(ctx context.Context, c corral.Cluster) error {
 	if k.untilCheck() > time.Millisecond {
 		return nil
 	}
-	wrong := k.wrong(ctx)
+	wrong := k.wrong(ctx, c)
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -68,10 +68,10 @@ func (k *keeper) check(ctx context.Context) error {
 }
 
 // wrong returns what is wrong with the pool, "" if nothing is.
-func (k *keeper) wrong(ctx context.Context) string {
+func (k *keeper) wrong(ctx context.Context, c corral.Cluster) string {
 	pool := k.own()
 	if pool == nil {
-		return k.wrongElsewhere(ctx)
+		return k.wrongElsewhere(ctx, c)
 	}
 	asking, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
