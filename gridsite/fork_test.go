@@ -95,7 +95,7 @@ func withCommand(t testing.TB, name, script string) gridsite.Conn {
 func kill(t testing.TB, conn gridsite.Conn, id string) {
 	t.Helper()
 	pid, _, _ := strings.Cut(id, ".")
-	res, err := conn.Run(t.Context(), gridsite.Command{Argv: []string{"kill", "-KILL", pid}})
+	res, err := conn.Run(t.Context(), gridsite.Command{Argv: []string{"sh", "-c", "kill -KILL $0", pid}})
 	if err != nil || res.Exit != 0 {
 		t.Fatalf("kill %s: %v %s", id, err, res.Stderr)
 	}
