@@ -104,7 +104,7 @@ func startSSHD() error {
 
 // awaitSSHD waits until the server listens, and has the client know its key.
 func awaitSSHD(port string) error {
-	for by := time.Now().Add(time.Minute); ; {
+	for by := time.Now().Add(patience); ; {
 		conn, err := net.Dial("tcp", "127.0.0.1:"+port)
 		if err == nil {
 			conn.Close()

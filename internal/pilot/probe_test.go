@@ -41,12 +41,12 @@ func TestProbeIsAttended(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ln.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
 	out := new(transcript)
 	ended := make(chan error, 1)
 	go func() {
-		ended <- Probe(ctx, strings.NewReader(`{"collector": "`+ln.Addr().String()+`", "hold_s": 60}`), out)
+		ended <- Probe(ctx, strings.NewReader(`{"collector": "`+ln.Addr().String()+`", "hold_s": 180}`), out)
 	}()
 	f, err := broker.Attend(ctx, out.read)
 	if err != nil {

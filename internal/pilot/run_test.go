@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -66,8 +67,9 @@ const (
 	token = "the-secret-token"
 )
 
-// lease is how long a worker may say nothing, as one of a busy machine does now and then.
-const lease = 10 * time.Second
+// lease is how long a worker may say nothing, as one of a busy machine does now and then. One that is stopped is taken
+// to hang after two thirds of it.
+const lease = 30 * time.Second
 
 // service is corrald as a pilot sees it: a worker port with one cluster behind it, and one attempt.
 type service struct {
@@ -76,14 +78,14 @@ type service struct {
 	socket     string
 	dispatcher *pool.Dispatcher
 	results    chan pool.Result
+	returned   chan struct{} // holds a token for each time that jobs came back without a result
 	stop       func() // ends the port and the dispatcher; for crashes
 
 	mu     sync.Mutex // guards what follows
 	holder string     // of the lease
 	deaf   bool       // no worker is admitted, nor refused
 	phases []string
-	told   []string  // phases with their reasons
-	leftAt time.Time // when it last said that it was leaving
+	told   []string // phases with their reasons
 	visits int
 }
 
@@ -94,7 +96,7 @@ func newService(t *testing.T) *service {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	s := &service{t: t, tag: tag, socket: filepath.Join(dir, "s"), results: make(chan pool.Result, 100)}
+	s := &service{t: t, tag: tag, socket: filepath.Join(dir, "s"), results: make(chan pool.Result, 100), returned: make(chan struct{}, 100)}
 	s.start()
 	t.Cleanup(func() { s.stop() })
 	return s
@@ -103,7 +105,7 @@ func newService(t *testing.T) *service {
 // start opens the port, as a corrald that starts anew does.
 func (s *service) start() {
 	lg := slog.New(slog.NewTextHandler(s.t.Output(), nil))
-	s.dispatcher = pool.NewDispatcher(lg, pool.Config{Lease: lease, Margin: time.Second})
+	s.dispatcher = pool.NewDispatcher(lg, pool.Config{Lease: lease, Margin: time.Second, Heartbeat: 2 * time.Second})
 	s.dispatcher.Attach(1, s)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -154,9 +156,6 @@ func (s *service) Report(_ context.Context, _ corral.JobID, phase, reason string
 	defer s.mu.Unlock()
 	s.told = append(s.told, phase+": "+reason)
 	s.phases = append(s.phases, phase)
-	if phase == "leaving" {
-		s.leftAt = time.Now()
-	}
 	return nil
 }
 
@@ -176,6 +175,7 @@ func (s *service) Finished(results []pool.Result) error {
 
 func (s *service) Returned(keys []pool.Key, started bool, reason string) {
 	s.t.Logf("returned %v, started %v: %s", keys, started, reason)
+	s.returned <- struct{}{}
 }
 
 // workers returns the registered workers once there are n that connected.
@@ -290,7 +290,7 @@ func (s site) startUnder(name string, args ...string) *run {
 		r.exit <- cmd.ProcessState.ExitCode()
 	}()
 	s.t.Cleanup(func() {
-		for _, pid := range sessionOf(cmd.Process.Pid) {
+		for _, pid := range lasting(func() []int { return sessionOf(cmd.Process.Pid) }) {
 			s.t.Errorf("process %d was left: %s", pid, commandLine(pid))
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
@@ -329,6 +329,21 @@ func statOf(pid int) []string {
 }
 
 func alive(pid int) bool { return statOf(pid) != nil }
+
+// lasting returns what find finds once it finds nothing more, or still. On a busy machine a process that was killed may
+// be there for a while.
+func lasting(find func() []int) (pids []int) {
+	for by := time.Now().Add(patience); ; <-time.After(10 * time.Millisecond) {
+		if pids = find(); len(pids) == 0 || time.Now().After(by) {
+			return pids
+		}
+	}
+}
+
+// stays reports whether one of the processes is there and does not end.
+func stays(pids ...int) bool {
+	return len(lasting(func() []int { return slices.DeleteFunc(slices.Clone(pids), func(pid int) bool { return !alive(pid) }) })) > 0
+}
 
 func sessionOf(leader int) (pids []int) {
 	entries, _ := os.ReadDir("/proc")
