@@ -109,7 +109,11 @@ func newCluster(tb testing.TB, cfg Config) *cluster {
 	return newClusterAt(tb, cfg, filepath.Join(dir, "s"))
 }
 
+// newClusterAt has workers keep their tasks through whatever a busy machine does, unless the test has a lease of its own.
 func newClusterAt(tb testing.TB, cfg Config, socket string) *cluster {
+	if cfg.Lease == 0 {
+		cfg.Lease, cfg.Heartbeat = 5*time.Minute, 3*time.Second
+	}
 	c := &cluster{socket: socket, change: make(chan struct{}, 1)}
 	cfg.OnChange = func() {
 		select {
@@ -174,10 +178,13 @@ func (c *cluster) awaitWorkers(tb testing.TB, n int) {
 	})
 }
 
+// patience is for what takes some seconds on a machine that has nothing else to do.
+const patience = 3 * time.Minute
+
 // await polls until what holds.
 func await(tb testing.TB, what string, holds func() bool) {
 	tb.Helper()
-	deadline := time.After(2 * time.Minute)
+	deadline := time.After(patience)
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
 	for !holds() {

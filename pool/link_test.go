@@ -27,16 +27,21 @@ func (c *cluster) dialPilot(t *testing.T, cfg PilotConfig) (l *Link, err error) 
 
 func TestOnePilotHoldsTheLease(t *testing.T) {
 	t.Parallel()
+	usual := NewDispatcher(testLog(t), Config{})
+	t.Cleanup(usual.Close)
+	if lease := usual.cfg.Lease; lease != 15*time.Second {
+		t.Errorf("without another the lease is %v, want 15 s", lease)
+	}
 	c := newCluster(t, Config{})
 	first, err := c.dialPilot(t, c.pilotConfig("one"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if off := first.ClockOffset().Abs(); off > 5*time.Second {
+	if off := first.ClockOffset().Abs(); off > time.Minute { // it is measured with a message that may be late
 		t.Errorf("the clock of this machine is %v off itself", off)
 	}
-	if lease := first.Lease(); lease != 15*time.Second {
-		t.Errorf("the lease is %v, want the default of 15 s", lease)
+	if lease := first.Lease(); lease != c.d.cfg.Lease {
+		t.Errorf("the lease is %v, want %v", lease, c.d.cfg.Lease)
 	}
 	if _, err := c.dialPilot(t, c.pilotConfig("two")); !errors.Is(err, ErrDuplicate) {
 		t.Errorf("a second pilot: %v, want a duplicate", err)

@@ -136,6 +136,16 @@ func (c *cluster) raw(t *testing.T) net.Conn {
 	return nc
 }
 
+// greet is greet with a port that has the time to answer.
+func (c *cluster) greet(t *testing.T, h *hello) (g *greeting, err error) {
+	t.Helper()
+	await(t, "an answer", func() bool {
+		g, err = greet(context.Background(), c.raw(t), h)
+		return err == nil || errors.Is(err, ErrRefused)
+	})
+	return g, err
+}
+
 func frame(t *testing.T, v any) []byte {
 	t.Helper()
 	body, err := json.Marshal(v)
@@ -208,7 +218,7 @@ func TestPortRefusesWithASentence(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			h := goodHello()
 			tt.adapt(h)
-			_, err := greet(context.Background(), c.raw(t), h)
+			_, err := c.greet(t, h)
 			if !errors.Is(err, ErrRefused) || corral.KindOf(err) != tt.kind || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("greet() = %v, want %s with %q", err, tt.kind, tt.want)
 			}
@@ -224,7 +234,7 @@ func TestRegisteredWorkerMustKeepToTheProtocol(t *testing.T) {
 		{Type: typeResults, Results: []report{{N: 1, Result: Result{Status: "great"}}}},
 		{Type: typeHello, Hello: goodHello()},
 	} {
-		g, err := greet(context.Background(), c.raw(t), goodHello())
+		g, err := c.greet(t, goodHello())
 		if err != nil {
 			t.Fatal(err)
 		}
