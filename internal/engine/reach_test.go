@@ -104,9 +104,7 @@ func TestSSHSiteWaitsForLogin(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.siteIs(locked.ID, corral.SiteReady)
-	if got := w.siteNow(locked.ID).Trouble; got != (corral.SiteTrouble{}) {
-		t.Errorf("after the login: %+v", got)
-	}
+	w.until("the trouble to be over after the login", func() bool { return w.siteNow(locked.ID).Trouble == corral.SiteTrouble{} })
 
 	planned := corral.Site{Contact: d.Contact(), Batch: "fork", Root: filepath.Join(w.dir, "planned")}
 	var login *gridsite.LoginError
@@ -161,7 +159,7 @@ func TestLostConnectionIsNoticedAtOnce(t *testing.T) {
 	lost := time.Now()
 	d.Stop()
 	w.until("the trouble", func() bool { return w.siteNow(site.ID).Trouble.Why != "" })
-	if took := time.Since(lost); took > pollNothing/2 {
+	if took := time.Since(lost); took > pollNothing*3/4 {
 		t.Errorf("noticed after %s", took)
 	}
 	d.Start(t)
