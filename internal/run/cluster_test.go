@@ -51,7 +51,7 @@ type embedded struct {
 }
 
 func newEmbedded(t testing.TB, socket string) *embedded {
-	e := &embedded{socket: socket, d: pool.NewDispatcher(quiet(), pool.Config{Lease: 8 * time.Second, Margin: 2 * time.Second})}
+	e := &embedded{socket: socket, d: pool.NewDispatcher(quiet(), pool.Config{Lease: 5 * time.Minute, Heartbeat: 2 * time.Second})} // a busy machine keeps it
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- pool.NewPort(quiet(), e).ServeUnix(ctx, socket) }()
@@ -155,6 +155,11 @@ func TestFilesFlowThroughRun(t *testing.T) {
 	e := newEmbedded(t, socketPath(t))
 	e.worker(t, "w1")
 	e.worker(t, "w2")
+	for end := time.Now().Add(3 * time.Minute); len(e.d.Workers()) < 2; <-time.After(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("the workers are %+v, want two", e.d.Workers())
+		}
+	}
 	w := realWorld(t, e)
 	defer w.stop()
 	source := t.TempDir()
@@ -238,13 +243,13 @@ func TestWorkerKilledInMidTask(t *testing.T) {
 	if err := worker.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	e.worker(t, "w2")
+	e.worker(t, "killed") // which has nothing of what its former self had; that of one who stays away its lease would keep
 	row = w.awaitOver(row.ID)
 	if row.State != corral.RunSucceeded || row.Report.Requeued != 1 || row.Report.RetriesUsed != 0 {
 		t.Fatalf("run is %s: %s, report %+v", row.State, row.Reason, row.Report)
 	}
 	tasks, err := w.manager.Tasks(t.Context(), row.ID)
-	if err != nil || tasks[0].Attempts != 2 || tasks[0].Worker != "tag/w2" {
+	if err != nil || tasks[0].Attempts != 2 || tasks[0].Worker != "tag/killed" {
 		t.Errorf("tasks = %+v, %v", tasks, err)
 	}
 	if got, err := os.ReadFile(filepath.Join(row.Dir, "data", "out")); err != nil || string(got) != "done\n" {
@@ -256,7 +261,7 @@ func TestWorkerKilledInMidTask(t *testing.T) {
 func openPipe(t *testing.T, path string) (*os.File, error) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(time.Minute)
+	deadline := time.After(3 * time.Minute)
 	for {
 		f, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0)
 		if err == nil {
