@@ -35,7 +35,7 @@ func eatenJobs(t *testing.T, fault, reason, lost string) {
 	u := newUser(t, slurm.Environ()[1], "PATH="+bin+":"+strings.TrimPrefix(slurm.Environ()[0], "PATH="))
 	root := u.dir + "/far"
 	u.must("up")
-	u.must("site", "create", "hpc", "--contact", "local:", "--batch", "slurm", "--root", root, "--wait", "--timeout", "3m")
+	u.must("site", "create", "hpc", "--contact", "local:", "--batch", "slurm", "--root", root, "--wait", "--timeout", "5m")
 	node := u.spoil(slurm, 1, root, fault)
 	id := u.must("glidein", "create", "--site", "hpc", "--retries", "5", "-q")
 	u.must("glidein", "wait", id, "--timeout", "10m")
@@ -64,7 +64,7 @@ func eatenJobs(t *testing.T, fault, reason, lost string) {
 			t.Errorf("a worker of %s is registered", node)
 		}
 	}
-	u.must("site", "remove", "hpc", "--wait", "--timeout", "2m")
+	u.must("site", "remove", "hpc", "--wait", "--timeout", "5m")
 	u.must("down")
 }
 
@@ -81,13 +81,13 @@ func TestBrokenNodesJoinNoPool(t *testing.T) {
 	u.env = append(u.env, slurm.Environ()[1], "PATH="+opened()+":"+strings.TrimPrefix(slurm.Environ()[0], "PATH="))
 	u.startPool(t)
 	root := filepath.Join(u.open, "far")
-	u.must("site", "create", "hpc", "--contact", "local:", "--batch", "slurm", "--root", root, "--wait", "--timeout", "3m")
-	u.must("glidein", "create", "--site", "hpc", "--cluster", "mine", "--wait", "--timeout", "3m") // HTCondor's package is there
+	u.must("site", "create", "hpc", "--contact", "local:", "--batch", "slurm", "--root", root, "--wait", "--timeout", "5m")
+	u.must("glidein", "create", "--site", "hpc", "--cluster", "mine", "--wait", "--timeout", "5m") // HTCondor's package is there
 	bad := map[string]string{
 		u.spoil(slurm, 3, root, fullScratch): "disk of " + root,
 		u.spoil(slurm, 4, root, wrongLibc):   "starting HTCondor: ",
 	}
-	a := u.corral("glidein", "create", "--site", "hpc", "--cluster", "mine", "--hosts", "4", "--wait", "--timeout", "3m")
+	a := u.corral("glidein", "create", "--site", "hpc", "--cluster", "mine", "--hosts", "4", "--wait", "--timeout", "5m")
 	g, history := u.glidein("2"), u.must("glidein", "history", "2")
 	if a.code != 0 || g.CPUsNow != 2 || !strings.Contains(a.stderr, "2 of 4 hosts work; ") {
 		t.Errorf("exit code %d, %d cpus: %s", a.code, g.CPUsNow, a.stderr)
@@ -102,6 +102,6 @@ func TestBrokenNodesJoinNoPool(t *testing.T) {
 			t.Errorf("%s is in the pool", host)
 		}
 	}
-	u.must("site", "remove", "hpc", "--wait", "--timeout", "2m")
+	u.must("site", "remove", "hpc", "--wait", "--timeout", "5m")
 	u.must("down")
 }

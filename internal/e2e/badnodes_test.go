@@ -104,7 +104,7 @@ func TestBrokenNodes(t *testing.T) {
 	sshd := u.behindSSH(slurm)
 	root := u.dir + "/far"
 	u.must("up")
-	u.must("site", "create", "hpc", "--contact", sshd.Contact(), "--batch", "slurm", "--root", root, "--wait", "--timeout", "3m")
+	u.must("site", "create", "hpc", "--contact", sshd.Contact(), "--batch", "slurm", "--root", root, "--wait", "--timeout", "5m")
 	bad := map[string]string{ // :: node → what is said of it
 		u.spoil(slurm, 2, root, fullScratch): "disk of " + root,
 		u.spoil(slurm, 3, root, noRoute):     "no route to corrald at tls:",
@@ -112,15 +112,15 @@ func TestBrokenNodes(t *testing.T) {
 	}
 	var ids []string
 	for range corral.AvoidAfter - 1 {
-		ids = append(ids, u.must("glidein", "create", "--site", "hpc", "--hosts", "4", "--walltime", "2m", "-q"))
+		ids = append(ids, u.must("glidein", "create", "--site", "hpc", "--hosts", "4", "--walltime", "10m", "-q"))
 	}
-	last := u.corral("glidein", "create", "--site", "hpc", "--hosts", "4", "--walltime", "2m", "--wait", "--timeout", "3m", "-o", "json")
+	last := u.corral("glidein", "create", "--site", "hpc", "--hosts", "4", "--walltime", "10m", "--wait", "--timeout", "5m", "-o", "json")
 	var g corral.Glidein
 	if err := json.Unmarshal([]byte(last.stdout), &g); err != nil || last.code != 0 || !strings.Contains(last.stderr, g.Losses()) {
 		t.Errorf("create --wait: exit code %d, %v:\n%s%s", last.code, err, last.stdout, last.stderr)
 	}
 	for _, id := range append(ids, strconv.Itoa(int(g.ID))) {
-		u.must("glidein", "wait", id, "--timeout", "3m")
+		u.must("glidein", "wait", id, "--timeout", "5m")
 		g, history := u.glidein(id), u.must("glidein", "history", id)
 		if g.CPUsNow != 1 || !strings.HasPrefix(g.Losses(), "1 of 4 hosts work; ") {
 			t.Errorf("glidein %s has %d cpus, and of its hosts it says %q", id, g.CPUsNow, g.Losses())
@@ -131,7 +131,7 @@ func TestBrokenNodes(t *testing.T) {
 			}
 		}
 	}
-	a := u.corral("glidein", "create", "--site", "hpc", "--hosts", "3", "--walltime", "2m", "--wait", "--timeout", "3m", "-q")
+	a := u.corral("glidein", "create", "--site", "hpc", "--hosts", "3", "--walltime", "10m", "--wait", "--timeout", "5m", "-q")
 	id := strings.TrimSpace(a.stdout)
 	if g := u.glidein(id); a.code != 0 || a.stderr != "" || g.CPUsNow != 3 {
 		t.Errorf("the next one: exit code %d, %d cpus of 3: %s", a.code, g.CPUsNow, a.stderr)
@@ -148,7 +148,7 @@ func TestBrokenNodes(t *testing.T) {
 		}
 	}
 	u.forgive(bad)
-	u.must("site", "remove", "hpc", "--wait", "--timeout", "2m")
+	u.must("site", "remove", "hpc", "--wait", "--timeout", "5m")
 	if left := queue(t, slurm); left != "" {
 		t.Errorf("left in the queue: %s", left)
 	}

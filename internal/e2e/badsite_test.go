@@ -51,7 +51,7 @@ func TestBadSlurm(t *testing.T) {
 		t.Errorf("the sites are %v", sites)
 	}
 	u.wantNothingOf(slurm, root)
-	u.must(create("--account", "corral", "--wait", "--timeout", "2m")...)
+	u.must(create("--account", "corral", "--wait", "--timeout", "5m")...)
 	ask := func(more ...string) []string { return append([]string{"glidein", "create", "--site", "hpc"}, more...) }
 	u.wantNo(3, []string{"queue", `no queue "nowhere"`, "it has "}, ask("--queue", "nowhere")...)
 	u.wantNo(3, []string{"max_walltime_s of queue", "site probe hpc"}, ask("--walltime", "2000h")...)
@@ -65,8 +65,8 @@ func TestBadSlurm(t *testing.T) {
 	hopeless := u.hopeless(slurm)
 	u.surveyed()
 	u.limited()
-	u.wantNo(1, []string{"never starts it: QOSMaxWallDurationPerJobLimit"}, "glidein", "wait", hopeless, "--timeout", "2m")
-	u.must("site", "remove", "hpc", "--wait", "--timeout", "2m")
+	u.wantNo(1, []string{"never starts it: QOSMaxWallDurationPerJobLimit"}, "glidein", "wait", hopeless, "--timeout", "5m")
+	u.must("site", "remove", "hpc", "--wait", "--timeout", "5m")
 	u.wantNothingOf(slurm, root)
 	u.must("down")
 }

@@ -63,7 +63,7 @@ func (u *condorUser) threeGlideins() (ids []string) {
 		ids = append(ids, u.must("glidein", "create", "--site", "here", "--cluster", "mine", "--cpus", "2", "--memory", "1GiB", "--resubmit", "forever", "-q"))
 	}
 	for _, id := range ids {
-		u.must("glidein", "wait", id, "--for", "workers", "--timeout", "3m")
+		u.must("glidein", "wait", id, "--for", "workers", "--timeout", "5m")
 	}
 	return ids
 }

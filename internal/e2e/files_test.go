@@ -34,9 +34,9 @@ func TestSiteWithoutSharedFiles(t *testing.T) {
 	}
 	root := u.dir + "/far"
 	u.must("up")
-	u.must("site", "create", "far", "--contact", sshd.Contact(), "--batch", "fork", "--root", root, "--wait", "--timeout", "2m")
-	u.must("glidein", "create", "--site", "far", "--hosts", "2", "--walltime", "20m", "--wait", "--timeout", "3m")
-	u.must("glidein", "create", "--site", "local", "--wait", "--timeout", "3m")
+	u.must("site", "create", "far", "--contact", sshd.Contact(), "--batch", "fork", "--root", root, "--wait", "--timeout", "5m")
+	u.must("glidein", "create", "--site", "far", "--hosts", "2", "--walltime", "20m", "--wait", "--timeout", "5m")
+	u.must("glidein", "create", "--site", "local", "--wait", "--timeout", "5m")
 	first := steps(30, 200*time.Millisecond)
 	var tasks []task
 	for i, k := range first {
@@ -66,7 +66,7 @@ func TestSiteWithoutSharedFiles(t *testing.T) {
 	if left, _ := filepath.Glob(got.Dir + "/.*"); len(left) > 0 {
 		t.Errorf("left in the run's directory: %v", left)
 	}
-	u.must("site", "remove", "far", "--wait", "--timeout", "2m")
+	u.must("site", "remove", "far", "--wait", "--timeout", "5m")
 	if _, err := os.Stat(root); !os.IsNotExist(err) {
 		t.Errorf("the root is still there: %v", err)
 	}

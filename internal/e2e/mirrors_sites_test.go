@@ -32,7 +32,7 @@ func TestFTPMirror(t *testing.T) {
 	if len(tries) != 2 || !strings.Contains(tries[0], "corrald asked source 1 of 1, which worked: ftp://") {
 		t.Errorf("tries %q, want corrald's by ftp and the site's own", tries)
 	}
-	u.must("site", "remove", "here", "--wait", "--timeout", "3m")
+	u.must("site", "remove", "here", "--wait", "--timeout", "5m")
 }
 
 // giveAway moves the archives of corrald's mirror into a copy of it, and returns this, and one of them.
@@ -93,7 +93,7 @@ func TestSFTPMirror(t *testing.T) {
 	if tries := strings.Join(u.history("here", "fetch"), "\n"); !strings.Contains(tries, "corrald asked source 1 of 1, which worked: "+base) {
 		t.Errorf("tries %s, want one of corrald's by sftp", tries)
 	}
-	u.must("site", "remove", "here", "--wait", "--timeout", "3m")
+	u.must("site", "remove", "here", "--wait", "--timeout", "5m")
 }
 
 // serveFTP runs a real FTP server on dir and returns its URL.

@@ -146,13 +146,13 @@ func TestFourMirrors(t *testing.T) {
 	before := m.sent.Load()
 	u.must("cluster", "create", "default")
 	for range 2 { // pilots transfer nothing
-		u.must("glidein", "create", "--site", "here", "--walltime", "10m", "--wait", "--timeout", "3m")
+		u.must("glidein", "create", "--site", "here", "--walltime", "10m", "--wait", "--timeout", "5m")
 	}
 	if after := m.sent.Load(); after != before {
 		t.Errorf("two pilots transferred %d bytes, want none", after-before)
 	}
-	u.must("site", "remove", "here", "--wait", "--timeout", "3m")
-	u.must("site", "remove", "there", "--wait", "--timeout", "3m")
+	u.must("site", "remove", "here", "--wait", "--timeout", "5m")
+	u.must("site", "remove", "there", "--wait", "--timeout", "5m")
 }
 
 // Nothing works: the site is FAILED with all four reasons, and nothing of the package is on the disk.
@@ -197,7 +197,7 @@ func TestPush(t *testing.T) {
 	if left, _ := filepath.Glob(u.dir + "/here/packages/*.incoming"); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
-	u.must("site", "remove", "here", "--wait", "--timeout", "3m")
+	u.must("site", "remove", "here", "--wait", "--timeout", "5m")
 }
 
 // freeAddress has a port that nobody is given who leaves the choice to the system.

@@ -236,7 +236,7 @@ func TestNamespaces(t *testing.T) {
 					ids = append(ids, s.request(w.mode))
 				}
 				for i, w := range tt.wishes {
-					s.wantWish(w, ids[i], s.corral("glidein", "wait", ids[i], "--timeout", "4m"))
+					s.wantWish(w, ids[i], s.corral("glidein", "wait", ids[i], "--timeout", "5m"))
 				}
 			})
 			if relay := s.corral("glidein", "create", "--site", "node", "--cluster", "mine", "--broker", "relay"); relay.code != 3 || !strings.Contains(relay.stderr, "no relay") {

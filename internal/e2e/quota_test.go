@@ -32,21 +32,21 @@ func TestFullQuota(t *testing.T) {
 	}
 	root := disk + "/root"
 	u.must("up")
-	create := []string{"site", "create", "full", "--contact", "local:", "--batch", "fork", "--root", root, "--wait", "--timeout", "1m"}
+	create := []string{"site", "create", "full", "--contact", "local:", "--batch", "fork", "--root", root, "--wait", "--timeout", "5m"}
 	u.fill(disk, 1<<20)
 	u.wantNo(1, []string{root + " has no room for the pilot binary", "quota exceeded"}, create...)
 	if _, err := os.Stat(root); !os.IsNotExist(err) {
 		t.Errorf("something is at %s: %v", root, err)
 	}
-	u.must("site", "remove", "full", "--wait", "--timeout", "1m")
+	u.must("site", "remove", "full", "--wait", "--timeout", "5m")
 
 	u.free(disk)
 	u.must(create...)
 	size := u.size(root)
-	u.must("site", "remove", "full", "--wait", "--timeout", "1m")
+	u.must("site", "remove", "full", "--wait", "--timeout", "5m")
 	u.fill(disk, size/4*3) // enough for the pilot binary, and not for the package
 	u.wantNo(1, []string{"setup job 1 failed", "unpacking", "quota exceeded"}, create...)
-	u.must("site", "remove", "full", "--wait", "--timeout", "1m")
+	u.must("site", "remove", "full", "--wait", "--timeout", "5m")
 
 	u.free(disk)
 	u.must(create...)
@@ -59,8 +59,8 @@ func TestFullQuota(t *testing.T) {
 	if history := u.must("glidein", "history", id); !strings.Contains(history, "quota exceeded") {
 		t.Errorf("its history does not:\n%s", history)
 	}
-	u.must("glidein", "remove", id, "--wait", "--timeout", "1m")
-	u.must("site", "remove", "full", "--wait", "--timeout", "1m")
+	u.must("glidein", "remove", id, "--wait", "--timeout", "5m")
+	u.must("site", "remove", "full", "--wait", "--timeout", "5m")
 	if left, err := os.ReadDir(disk); err != nil || len(left) != 1 {
 		t.Errorf("left there beside what is not ours: %v, %v", left, err)
 	}

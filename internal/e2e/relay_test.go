@@ -179,7 +179,7 @@ func (h *headed) bothKinds() (embedded, condor string) {
 	embedded = h.must("glidein", "create", "--site", "hpc", "--cpus", "2", "--walltime", "30m", "-q")
 	condor = h.must("glidein", "create", "--site", "hpc", "--cluster", "mine", "--cpus", "2", "--memory", "256MiB", "--walltime", "30m", "-q")
 	for id, say := range map[string]string{embedded: "by relay:10.82.0.1:", condor: "the site's relay connects, at 10.82.0.1:"} {
-		if a := h.corral("glidein", "wait", id, "--timeout", "4m"); a.code != 0 {
+		if a := h.corral("glidein", "wait", id, "--timeout", "5m"); a.code != 0 {
 			h.t.Fatalf("no worker: %+v\n%s", a, h.must("glidein", "history", id))
 		}
 		if said := h.must("glidein", "history", id); !strings.Contains(said, say) {

@@ -58,6 +58,7 @@ func newUser(t testing.TB, env ...string) *user {
 		"PATH=" + bin + ":" + os.Getenv("PATH"), "HOME=" + dir,
 		"XDG_STATE_HOME=" + dir + "/state", "XDG_CACHE_HOME=" + dir + "/cache", "XDG_DATA_HOME=" + dir + "/data", "XDG_RUNTIME_DIR=" + dir + "/run",
 		"GORACE=halt_on_error=1 atexit_sleep_ms=0 log_path=" + dir + "/race",
+		"CORRALD_LEASE=5m", // workers keep their tasks through whatever a busy machine does
 	}, env...)
 	t.Cleanup(u.leave)
 	return u
@@ -137,9 +138,10 @@ func read[T any](u *user, args ...string) T {
 	return v
 }
 
-// until calls ok until it is true; it gives up after patience.
+// until calls ok until it is true; it gives up after patience, which is as long as only what hangs takes, at least.
 func (u *user) until(what string, patience time.Duration, ok func() bool) {
 	u.t.Helper()
+	patience = max(patience, 5*time.Minute)
 	end := time.NewTimer(patience)
 	defer end.Stop()
 	tick := time.NewTicker(50 * time.Millisecond)

@@ -14,7 +14,7 @@ func TestSlurmSurvivesMinuteWithoutSSHD(t *testing.T) {
 	slurm := startSlurm(t)
 	sshd, root := u.eightWorkers(slurm)
 	u.withoutSSHD(sshd, time.Minute, steps(320, 2*time.Second)...)
-	u.must("site", "remove", "hpc", "--wait", "--timeout", "2m")
+	u.must("site", "remove", "hpc", "--wait", "--timeout", "5m")
 	u.wantNothingAt(slurm, sshd, root)
 	u.must("down")
 }

@@ -180,7 +180,7 @@ func TestLateSubmissions(t *testing.T) {
 	}
 	sshd.Start(t)
 	for _, g := range []lateGlidein{free, full, taken} {
-		u.must("glidein", "wait", g.id, "--timeout", "2m")
+		u.must("glidein", "wait", g.id, "--timeout", "5m")
 	}
 
 	late := free.letThrough()

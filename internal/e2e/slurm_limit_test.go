@@ -43,8 +43,8 @@ func TestSlurmLimitOfJobsBindsNoTasks(t *testing.T) {
 	}
 	sshd := u.behindSSH(slurm)
 	u.must("up")
-	u.must("site", "create", "hpc", "--contact", sshd.Contact(), "--batch", "slurm", "--root", u.dir+"/far", "--wait", "--timeout", "3m")
-	u.must("glidein", "create", "--site", "hpc", "--hosts", "4", "--cpus", "2", "--wait", "--timeout", "2m")
+	u.must("site", "create", "hpc", "--contact", sshd.Contact(), "--batch", "slurm", "--root", u.dir+"/far", "--wait", "--timeout", "5m")
+	u.must("glidein", "create", "--site", "hpc", "--hosts", "4", "--cpus", "2", "--wait", "--timeout", "5m")
 	if err := os.Remove(times); err != nil {
 		t.Fatal(err)
 	}

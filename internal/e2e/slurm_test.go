@@ -144,7 +144,7 @@ func TestSlurmSite(t *testing.T) {
 		t.Errorf("workers of %v, want of this machine and four nodes by Slurm's names", hosts)
 	}
 	u.withoutSSHD(sshd, 0, steps(72, 200*time.Millisecond)...)
-	u.must("site", "remove", "hpc", "--wait", "--timeout", "2m")
+	u.must("site", "remove", "hpc", "--wait", "--timeout", "5m")
 	u.wantNothingAt(slurm, sshd, root)
 	u.must("down")
 }
@@ -154,11 +154,11 @@ func (u *user) eightWorkers(slurm *gridsitetest.Slurm) (sshd *gridsitetest.SSHD,
 	u.t.Helper()
 	sshd, root = u.behindSSH(slurm), u.dir+"/far"
 	u.must("up")
-	u.must("site", "create", "hpc", "--contact", sshd.Contact(), "--batch", "slurm", "--root", root, "--wait", "--timeout", "3m")
+	u.must("site", "create", "hpc", "--contact", sshd.Contact(), "--batch", "slurm", "--root", root, "--wait", "--timeout", "5m")
 	for _, hosts := range []string{"2", "2", "2", "1"} {
 		u.must("glidein", "create", "--site", "hpc", "--hosts", hosts, "--walltime", "20m")
 	}
-	u.must("glidein", "create", "--site", "local", "--wait", "--timeout", "3m")
+	u.must("glidein", "create", "--site", "local", "--wait", "--timeout", "5m")
 	u.until("eight workers", 2*time.Minute, func() bool { return len(u.workers()) == 8 })
 	return sshd, root
 }

@@ -86,17 +86,17 @@ func TestSSHSite(t *testing.T) {
 	u.wantRefused("a newline in the root", a.stderr, a.code, 2, "control character")
 	said, code := u.typing("wrong", u.create("--accept-host-key")...)
 	u.wantRefused("a wrong passphrase", said, code, 5, "wrong passphrase")
-	if said, code := u.typing(secret, u.create("--wait", "--timeout", "2m")...); code != 0 {
+	if said, code := u.typing(secret, u.create("--wait", "--timeout", "5m")...); code != 0 {
 		t.Fatalf("site create: exit code %d, and\n%s", code, said)
 	}
 	if known, err := os.ReadFile(u.sshd.SSH("known_hosts")); err != nil || string(known) != u.sshd.KnownLine(t) {
 		t.Errorf("known_hosts is %q (%v)", known, err)
 	}
-	u.must("glidein", "create", "--site", "hpc", "--hosts", "2", "--wait", "--timeout", "3m")
+	u.must("glidein", "create", "--site", "hpc", "--hosts", "2", "--wait", "--timeout", "5m")
 	u.away()
 	u.restarted()
 	u.until("the one login of all commands to be alone", time.Minute, func() bool { return len(u.sshd.Logins()) == 1 })
-	u.must("site", "remove", "hpc", "--wait", "--timeout", "2m")
+	u.must("site", "remove", "hpc", "--wait", "--timeout", "5m")
 	for _, dir := range []string{u.root, filepath.Join(u.sshd.Dir, "home")} {
 		if left := files(t, dir); len(left) != 0 {
 			t.Errorf("left in %s: %v", dir, left)
@@ -118,14 +118,14 @@ func (u *sshUser) away() {
 	done := u.run(run).Tasks.Done
 	waiting := u.must("glidein", "create", "--site", "hpc", "-q")
 	u.until("the trouble to be known", time.Minute, func() bool { return strings.Contains(u.site().Trouble.Why, "refused") })
-	u.must("glidein", "create", "--site", "local", "--wait", "--timeout", "2m")
+	u.must("glidein", "create", "--site", "local", "--wait", "--timeout", "5m")
 	u.let("go")
 	u.until("tasks to go on", time.Minute, func() bool { return u.run(run).Tasks.Done >= done+4 })
 	if s, g := u.site(), u.glidein(waiting); s.State != corral.SiteReady || s.Trouble.LoginNeeded || g.State.Terminal() {
 		u.t.Errorf("meanwhile the site is %s (%+v) and the glidein %s", s.State, s.Trouble, g.State)
 	}
 	u.sshd.Start(u.t)
-	u.must("glidein", "wait", waiting, "--timeout", "3m")
+	u.must("glidein", "wait", waiting, "--timeout", "5m")
 	u.until("the trouble to be over", time.Minute, func() bool { return u.site().Trouble == (corral.SiteTrouble{}) })
 	u.must("runs", "wait", run)
 	if got := u.run(run); got.State != corral.RunSucceeded || got.Report.Requeued != 0 {
