@@ -140,12 +140,12 @@ func until(t *testing.T, is func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	late := time.After(time.Minute)
+	late := time.After(5 * time.Minute)
 	for !is() {
 		select {
 		case <-tick.C:
 		case <-late:
-			t.Fatal("it did not come to that within a minute")
+			t.Fatal("it did not come to that within five minutes")
 		}
 	}
 }
