@@ -79,7 +79,7 @@ type service struct {
 	dispatcher *pool.Dispatcher
 	results    chan pool.Result
 	returned   chan struct{} // holds a token for each time that jobs came back without a result
-	stop       func() // ends the port and the dispatcher; for crashes
+	stop       func()        // ends the port and the dispatcher; for crashes
 
 	mu     sync.Mutex // guards what follows
 	holder string     // of the lease
