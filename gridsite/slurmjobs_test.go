@@ -291,7 +291,7 @@ func TestSlurmEstimate(t *testing.T) {
 	spec := jobSpec("estimate", "true")
 	spec.Queue = "urgent"
 	at, err := s.Estimate(t.Context(), spec)
-	if age := time.Since(at); err != nil || age > time.Minute || age < -time.Hour {
+	if age := time.Since(at); err != nil || age > 10*time.Minute || age < -time.Hour {
 		t.Errorf("Estimate() = %v, %v; want about now", at, err)
 	}
 	if out := s.command("squeue", "-h", "-n", "estimate"); out != "" {

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
@@ -163,7 +162,7 @@ func TestSlurmAccountingHangs(t *testing.T) {
 	s.running(tag)
 	killBatchScript(t, id)
 	gridsitetest.Until(t, "it to be over", func() bool {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), gridsitetest.Patience)
 		defer cancel()
 		jobs, err := s.Poll(ctx, []string{tag})
 		if err != nil {

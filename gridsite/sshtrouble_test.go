@@ -12,6 +12,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/gridsite/gridsitetest"
 )
 
 // Tests of servers and agents that do not do what they should.
@@ -67,7 +68,7 @@ func TestSSHSilentServer(t *testing.T) {
 	if err := <-ran; corral.KindOf(err) != corral.Unavailable || !strings.Contains(err.Error(), "the connection was closed") {
 		t.Errorf("Run = %v, want that it was closed", err)
 	}
-	if took := time.Since(asked); took > 20*time.Second {
+	if took := time.Since(asked); took > gridsitetest.Patience {
 		t.Errorf("they waited %v for the login of another", took)
 	}
 }
@@ -129,8 +130,12 @@ func TestSSHOutputAfterTheExit(t *testing.T) {
 		}
 		c.Close()
 	}
-	res, err := g.open(t).Run(t.Context(), gridsite.Command{Argv: []string{"true"}})
-	if err != nil || string(res.Stdout) != "123456789" {
-		t.Errorf("Run = %+v, %v; want all of its output", res, err)
-	}
+	conn := g.open(t)
+	gridsitetest.Until(t, "all of the output", func() bool { // on a busy machine the server may be silent for too long
+		res, err := conn.Run(t.Context(), gridsite.Command{Argv: []string{"true"}})
+		if err != nil {
+			t.Fatalf("Run = %+v, %v", res, err)
+		}
+		return string(res.Stdout) == "123456789"
+	})
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/gridsite/gridsitetest"
 )
 
 // A stream does not take the place of a command, of which only so many run at once.
@@ -29,7 +30,7 @@ func TestStreamWhoseConnectionIsLost(t *testing.T) {
 	d.Stop()
 	began := time.Now()
 	_, _ = io.ReadAll(s)
-	if err := s.Wait(); corral.KindOf(err) != corral.Unknown || time.Since(began) > time.Minute {
+	if err := s.Wait(); corral.KindOf(err) != corral.Unknown || time.Since(began) > gridsitetest.Patience {
 		t.Errorf("Wait = %v after %v, want that it is unknown what became of it", err, time.Since(began))
 	}
 }
