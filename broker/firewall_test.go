@@ -271,7 +271,7 @@ func TestFirewalls(t *testing.T) {
 			pool, node := netns.New(t, tt.topology)
 			c := Config{Mode: tt.mode, Collector: collector(t, pool)}
 			got := negotiate(t, pool, node, c, !tt.unasked)
-			if got.Took > totalTimeout+2*time.Second {
+			if got.Took > totalTimeout+time.Minute { // a busy machine is late
 				t.Errorf("it took %v", got.Took)
 			}
 			said := got.Refusal
@@ -307,7 +307,7 @@ func TestProbeWithoutLink(t *testing.T) {
 		t.Run(string(tt.topology), func(t *testing.T) {
 			t.Parallel()
 			pool, node := netns.New(t, tt.topology)
-			request := Probe{Collector: collector(t, pool), Hold: corral.Seconds(time.Minute)}
+			request := Probe{Collector: collector(t, pool), Hold: corral.Seconds(4 * time.Minute)}
 			file := "BROKER_TEST_FILE=" + filepath.Join(t.TempDir(), "out")
 			prober, attender := play(t, node, "probe", file), play(t, pool, "attend", file)
 			for _, p := range []program{prober, attender} {

@@ -50,19 +50,29 @@ func always() <-chan struct{} {
 
 func TestTheFirstAddressIsPreferred(t *testing.T) {
 	t.Parallel()
-	second := make(chan struct{})
-	late, now := say(t, testNonce, second, func() {}), say(t, testNonce, always(), func() { close(second) })
-	if got, err := Reach(context.Background(), []string{late, now}, testNonce); got != late || err != nil {
-		t.Errorf("Reach() = %s, %v; want the first, %s, though the second answers sooner", got, err, late)
+	inTime(t, "the first, though the second answers sooner", func() bool {
+		second := make(chan struct{})
+		late, now := say(t, testNonce, second, func() {}), say(t, testNonce, always(), func() { close(second) })
+		got, err := Reach(context.Background(), []string{late, now}, testNonce)
+		return got == late && err == nil
+	})
+	inTime(t, "the second, as the first says nothing, without waiting for that", func() bool {
+		never, now := say(t, testNonce, nil, func() {}), say(t, testNonce, always(), func() {})
+		began := time.Now()
+		got, err := Reach(context.Background(), []string{never, now}, testNonce)
+		return got == now && err == nil && time.Since(began) < dialTimeout
+	})
+}
+
+// inTime tries again what a busy machine may be too late for: the limits are Reach's own, and short.
+func inTime(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for range 20 {
+		if is() {
+			return
+		}
 	}
-	never, now := say(t, testNonce, nil, func() {}), say(t, testNonce, always(), func() {})
-	began := time.Now()
-	if got, err := Reach(context.Background(), []string{never, now}, testNonce); got != now || err != nil {
-		t.Errorf("Reach() = %s, %v; want the second, %s, as the first says nothing", got, err, now)
-	}
-	if took := time.Since(began); took > dialTimeout {
-		t.Errorf("Reach waited %v for the first", took)
-	}
+	t.Errorf("Reach() never returned %s", what)
 }
 
 func TestReachSaysWhatBecameOfEach(t *testing.T) {
@@ -82,13 +92,13 @@ func TestReachSaysWhatBecameOfEach(t *testing.T) {
 
 func TestReachEndsWithItsContext(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
-	defer cancel()
-	began := time.Now()
-	_, err := Reach(ctx, []string{say(t, testNonce, nil, func() {})}, testNonce)
-	if took := time.Since(began); err == nil || took > dialTimeout {
-		t.Errorf("Reach() = %v after %v, want an error at once", err, took)
-	}
+	inTime(t, "an error at once", func() bool {
+		ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+		defer cancel()
+		began := time.Now()
+		_, err := Reach(ctx, []string{say(t, testNonce, nil, func() {})}, testNonce)
+		return err != nil && time.Since(began) < dialTimeout
+	})
 }
 
 func TestNegotiateRefusesWhatIsNoAddress(t *testing.T) {

@@ -218,8 +218,8 @@ func TestSenderLearnsThatNobodyReads(t *testing.T) {
 	}()
 	select {
 	case <-sent:
-	case <-time.After(time.Minute):
-		t.Error("a minute later it still sends")
+	case <-time.After(3 * time.Minute):
+		t.Error("minutes later it still sends")
 	}
 }
 
