@@ -247,7 +247,7 @@ func timeFactor(kind corral.Kind) time.Duration {
 	if kind == corral.Timeout {
 		return 1
 	}
-	return 1000
+	return 3600
 }
 
 func TestWaitRun(t *testing.T) {
