@@ -44,12 +44,15 @@ func playCorrald(args []string) int {
 	if string(mood) == "crowded" && !first(state) {
 		<-time.After(time.Minute) // until it would be too late
 	}
-	lock, err := os.OpenFile(state+"/lock", os.O_CREATE|os.O_RDWR, 0o600)
+	lock, err := os.OpenFile(xdg.Layout{State: state}.Lock(), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return 1
 	}
 	if syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
 		fmt.Fprintln(os.Stderr, "corrald: in use")
+		return 1
+	}
+	if _, err := lock.WriteString(strconv.Itoa(os.Getpid()) + "\n"); err != nil {
 		return 1
 	}
 	if err := os.WriteFile(state+"/corrald.pid", []byte(strconv.Itoa(os.Getpid())+"\n"), 0o600); err != nil {
@@ -63,7 +66,10 @@ func playCorrald(args []string) int {
 	if err != nil {
 		return 1
 	}
-	go http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	go http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, err := os.Stat(state + "/silent"); err == nil {
+			<-r.Context().Done()
+		}
 		_ = json.NewEncoder(w).Encode(api.Health{Status: "ok", Version: version.String() + string(mood)})
 	}))
 	<-ended
@@ -210,6 +216,19 @@ func TestStalePID(t *testing.T) {
 		}
 	}
 	start(t, c)
+}
+
+// A corrald that has no time to answer is running all the same: its files must not be deleted beside it.
+func TestStopEndsWhoDoesNotAnswer(t *testing.T) {
+	c := newCorrald(t)
+	start(t, c)
+	pid := c.PID()
+	if err := os.WriteFile(c.Layout.State+"/silent", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Stop(t.Context()); err != nil || running(pid) {
+		t.Errorf("Stop: %v, still running: %v", err, running(pid))
+	}
 }
 
 // Several at once: one starts it, all find it.
