@@ -26,7 +26,7 @@ var accounting = sync.OnceValues(func() (*gridsitetest.Slurm, error) {
 	if err != nil {
 		return nil, err
 	}
-	atEnd = append(atEnd, slurm.Stop)
+	atEnd(slurm.Stop)
 	me, err := osuser.Current()
 	if err != nil {
 		return nil, err

@@ -27,7 +27,7 @@ var opened = sync.OnceValue(func() string {
 	if err != nil {
 		panic(err)
 	}
-	atEnd = append(atEnd, func() error { return os.RemoveAll(dir) })
+	atEnd(func() error { return os.RemoveAll(dir) })
 	if err := errors.Join(os.CopyFS(dir, os.DirFS(from)), os.Chmod(dir, 0o755)); err != nil {
 		panic(err)
 	}

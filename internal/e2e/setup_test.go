@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -21,8 +22,18 @@ import (
 // bin is the folder of the three programs, with the race detector in the service and the client if it is in the tests.
 var bin string
 
-// atEnd ends what tests of sites share.
-var atEnd []func() error
+// shared is what ends what tests of sites share.
+var shared struct {
+	sync.Mutex
+	ends []func() error
+}
+
+// atEnd has something done when all tests have ended.
+func atEnd(end func() error) {
+	shared.Lock()
+	defer shared.Unlock()
+	shared.ends = append(shared.ends, end)
+}
 
 func TestMain(m *testing.M) {
 	var err error
@@ -30,7 +41,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	status := m.Run()
-	for _, end := range atEnd {
+	for _, end := range shared.ends {
 		if err := end(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			status = 1
