@@ -109,7 +109,7 @@ func TestWorkflows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w, _, err := workflow.Read(bytes.NewReader(document), name, workflow.Options{})
+		w, _, err := workflow.Read(t.Context(), bytes.NewReader(document), name, workflow.Options{})
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}

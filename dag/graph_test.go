@@ -2,6 +2,7 @@ package dag_test
 
 import (
 	"errors"
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -203,8 +204,13 @@ func TestReachesAgreesWithSearch(t *testing.T) {
 				pairs = append(pairs, [2]int{i, j})
 			}
 		}
-		for k, got := range g.Reaches(pairs) {
-			if want := searchPath(g, pairs[k][0], pairs[k][1]); got != want {
+		steps := rapid.SampledFrom([]int{0, 1, 20, math.MaxInt}).Draw(t, "steps")
+		for k, got := range g.Reaches(pairs, steps) {
+			want := dag.Apart
+			if searchPath(g, pairs[k][0], pairs[k][1]) {
+				want = dag.Reached
+			}
+			if got != want && (got != dag.Unknown || steps == math.MaxInt) {
 				t.Fatalf("Reaches(%v) = %v, want %v", pairs[k], got, want)
 			}
 		}
@@ -220,9 +226,29 @@ func TestReachesInALongChain(t *testing.T) {
 		list = append(list, [2]int{i - 1, i})
 		pairs = append(pairs, [2]int{i - 1, n - 1}, [2]int{i, i - 1})
 	}
-	for k, got := range newGraph(t, n, list).Reaches(pairs) {
-		if want := pairs[k][0] < pairs[k][1]; got != want {
+	for k, got := range newGraph(t, n, list).Reaches(pairs, math.MaxInt) {
+		if want := pairs[k][0] < pairs[k][1]; (got == dag.Reached) != want || got == dag.Unknown {
 			t.Errorf("Reaches(%v) = %v, want %v", pairs[k], got, want)
+		}
+	}
+}
+
+// Whoever asks of each node about one near it is answered in about as many steps as there are nodes and edges.
+func TestReachesLooksNearby(t *testing.T) {
+	t.Parallel()
+	const chains, length = 20, 1000
+	var list, pairs [][2]int
+	for i := range chains * length {
+		if i%length > 0 {
+			list = append(list, [2]int{i - 1, i})
+		}
+		if i%length > 1 {
+			pairs = append(pairs, [2]int{i - 2, i})
+		}
+	}
+	for k, got := range newGraph(t, chains*length, list).Reaches(pairs, 5*chains*length) {
+		if got != dag.Reached {
+			t.Fatalf("Reaches(%v) = %v", pairs[k], got)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,8 +12,8 @@ import (
 )
 
 // complete puts together what was read: it resolves names, joins executions to their tasks, and makes
-// the graph.
-func (r *reader) complete() error {
+// the graph. The end of ctx ends it.
+func (r *reader) complete(ctx context.Context) error {
 	r.wf.source.name = r.name
 	if len(r.wf.Tasks) == 0 {
 		return r.errorf("the workflow has no tasks")
@@ -29,6 +30,9 @@ func (r *reader) complete() error {
 	}
 	edges, err := r.edges(index)
 	if err != nil {
+		return err
+	}
+	if err := context.Cause(ctx); err != nil {
 		return err
 	}
 	if r.wf.Graph, err = r.graph(edges); err != nil {
@@ -192,23 +196,32 @@ func (r *reader) orderByFiles() error {
 			}
 		}
 	}
-	var missing [][2]int
+	var missing, made [][2]int // of pairs: those that are no order yet, and the edges to make
 	var first string
-	for k, reached := range r.wf.Graph.Reaches(pairs) {
-		if !reached {
+	for k, reach := range r.wf.Graph.Reaches(pairs, maxWalks*(len(r.wf.Tasks)+r.wf.Graph.Edges())) {
+		if reach == dag.Apart {
 			first = or(first, files[k])
 			missing = append(missing, pairs[k])
 		}
+		if reach != dag.Reached {
+			made = append(made, pairs[k])
+		}
 	}
-	if len(missing) == 0 {
+	if len(made) == 0 {
 		return nil
 	}
-	w, i := missing[0][0], missing[0][1]
-	r.warn(int(r.wf.source.lines[i]), "task %q reads %q, which task %q writes, but does not come after it; it is made its child%s",
-		r.wf.Tasks[i].ID, first, r.wf.Tasks[w].ID, andMore(len(missing)-1))
-	r.wf.Graph, err = r.graph(append(r.wf.edges(), missing...))
+	if len(missing) > 0 {
+		w, i := missing[0][0], missing[0][1]
+		r.warn(int(r.wf.source.lines[i]), "task %q reads %q, which task %q writes, but does not come after it; it is made its child%s",
+			r.wf.Tasks[i].ID, first, r.wf.Tasks[w].ID, andMore(len(missing)-1))
+	}
+	r.wf.Graph, err = r.graph(append(r.wf.edges(), made...))
 	return err
 }
+
+// maxWalks bounds the time to find out which tasks come after those whose files they read, in walks through the graph.
+// What is not known by then becomes an edge without a word: one that is there already in other words changes nothing.
+const maxWalks = 256
 
 func (r *reader) writers() (map[string]int, error) {
 	writer := make(map[string]int) // :: file id → task

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/input"
 )
 
 // A document is a JSON file that is read value by value, never as a whole, so that a large one takes
@@ -33,8 +34,8 @@ type unknownField struct {
 // errUnknown is returned by the callback of object for a key that it does not know.
 var errUnknown = errors.New("unknown field")
 
-func newDocument(r io.Reader, name string, limit int64) *document {
-	lines := &lineReader{r: r, limit: limit}
+func newDocument(r io.Reader, name string, mostOfValue int64) *document {
+	lines := &lineReader{r: r, most: mostOfValue}
 	dec := json.NewDecoder(lines)
 	dec.DisallowUnknownFields() // so that they are noticed; see read
 	return &document{name: name, lines: lines, dec: dec}
@@ -241,9 +242,12 @@ func (d *document) errorf(format string, args ...any) error {
 // broken is the error for what is not JSON or cannot be read.
 func (d *document) broken(err error) error {
 	var syntax *json.SyntaxError
+	var tooLong *input.TooLongError
 	switch {
-	case errors.Is(err, errTooLarge):
-		return corral.ErrorAt(corral.Invalid, d.name, "%w: more than %d MiB", err, d.lines.limit>>20)
+	case errors.Is(err, errLongValue), errors.Is(err, errBlanks):
+		return corral.ErrorAt(corral.Invalid, d.place(d.dec.InputOffset()), "%w", err)
+	case errors.As(err, &tooLong):
+		return corral.ErrorAt(corral.Invalid, d.name, "the workflow is %w", err)
 	case errors.Is(err, io.EOF) && d.lines.read == 0:
 		return corral.ErrorAt(corral.Invalid, d.name, "the file is empty")
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):

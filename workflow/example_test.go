@@ -1,6 +1,7 @@
 package workflow_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -17,11 +18,11 @@ func ExampleRead() {
       {"name": "count", "id": "count", "parents": ["say"], "children": [], "inputFiles": ["words"],
        "x-corral": {"retires": 2}}
     ]}}}`
-	_, _, err := workflow.Read(strings.NewReader(file), "hello.json", workflow.Options{})
+	_, _, err := workflow.Read(context.Background(), strings.NewReader(file), "hello.json", workflow.Options{})
 	fmt.Println(err)
 
 	file = strings.Replace(file, "retires", "retries", 1)
-	wf, _, err := workflow.Read(strings.NewReader(file), "hello.json", workflow.Options{})
+	wf, _, err := workflow.Read(context.Background(), strings.NewReader(file), "hello.json", workflow.Options{})
 	fmt.Println(wf.Name, len(wf.Tasks), wf.Graph.Edges(), err)
 	fmt.Println(wf.Runnable())
 	// Output:

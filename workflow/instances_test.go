@@ -50,7 +50,7 @@ func checkInstances(t *testing.T, dir string, n int) {
 }
 
 func checkInstance(t *testing.T, file string, header, row []string) {
-	wf, warnings, err := workflow.ReadFile(file, workflow.Options{})
+	wf, warnings, err := workflow.ReadFile(t.Context(), file, workflow.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,18 +3,28 @@ package workflow
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
+
+	"github.com/corral-pilot/corral/internal/input"
 )
 
-var errTooLarge = errors.New("the file is too large")
+// maxBlanks is how many blanks may follow each other, in bytes: the decoder keeps them all until a value comes.
+const maxBlanks = 1 << 20
+
+var (
+	errLongValue = errors.New("a value is")
+	errBlanks    = errors.New("more than " + input.Size(maxBlanks) + " of blanks")
+)
 
 // A lineReader passes a text on and can say on which line an offset is, and what stands between two
 // offsets, as long as it is asked for ascending offsets: it keeps the text from the last offset whose
 // position was asked for to what was read.
 type lineReader struct {
 	r      io.Reader
-	limit  int64 // it fails with errTooLarge beyond
+	most   int64 // bytes of a value; it fails with errLongValue beyond
 	read   int64
+	blanks int    // at the end of what was read
 	kept   []byte // kept[drop:] is the text from offset to read
 	drop   int
 	offset int64
@@ -22,16 +32,29 @@ type lineReader struct {
 	begin  int64 // where the line of offset begins
 }
 
+// Read fills p as far as the text goes. The decoder looks through the blanks before a value anew after each Read, and
+// doubles its buffer when that is full: as long as every Read fills it, this takes time in proportion to the blanks; with
+// short Reads it takes their square.
 func (l *lineReader) Read(p []byte) (int, error) {
-	n, err := l.r.Read(p)
+	if int64(len(l.kept)-l.drop) > l.most {
+		return 0, fmt.Errorf("%w %w", errLongValue, &input.TooLongError{Limit: l.most})
+	}
+	n, err := io.ReadFull(l.r, p)
+	if errors.Is(err, io.ErrUnexpectedEOF) && n > 0 {
+		err = nil // the next Read meets whatever ended the text
+	}
 	if l.drop > len(l.kept)/2 { // not more often, so that a byte is moved about once
 		l.kept = l.kept[:copy(l.kept, l.kept[l.drop:])]
 		l.drop = 0
 	}
 	l.kept = append(l.kept, p[:n]...)
 	l.read += int64(n)
-	if l.read > l.limit {
-		return 0, errTooLarge
+	for _, c := range p[:n] {
+		if c != ' ' && c != '\n' && c != '\r' && c != '\t' {
+			l.blanks = 0
+		} else if l.blanks++; l.blanks > maxBlanks {
+			return 0, errBlanks
+		}
 	}
 	return n, err
 }

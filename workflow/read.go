@@ -4,35 +4,46 @@ import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/input"
 )
 
-// DefaultMaxBytes is the size limit of a workflow file, after decompression: a task takes one or two
-// kilobytes, so it is about half a million tasks.
-const DefaultMaxBytes = 1 << 30
+// DefaultMaxBytes is the size limit of a workflow file, before and after decompression. A task takes 500 bytes as Write
+// writes it, and 2300 in the published instances, which are indented: so 800,000 tasks fit either way.
+const DefaultMaxBytes = 2 << 30
+
+// DefaultMaxValue is the size limit of one value in a file, such as a task: the whole of it is in memory at once, several
+// times. A task with 800,000 parents, and a file from each, takes some 50 MB.
+const DefaultMaxValue = 64 << 20
+
+// DefaultMaxTasks is how many tasks a workflow may have: in memory a task takes far more than its shortest text, which
+// the size of the file bounds.
+const DefaultMaxTasks = 2_000_000
 
 // Options say how a file is read. The zero value is right for most.
 type Options struct {
 	Strict   bool  // refuse what is otherwise a warning
-	MaxBytes int64 // size limit after decompression; 0: DefaultMaxBytes
+	MaxBytes int64 // size limit before and after decompression; 0: DefaultMaxBytes
+	MaxValue int64 // size limit of a value; 0: DefaultMaxValue
+	MaxTasks int   // 0: DefaultMaxTasks
 }
 
-// ReadFile reads the workflow in a file, gzip-compressed or not. Its Dir is the directory of the file,
+// ReadFile reads the workflow in a regular file, gzip-compressed or not. Its Dir is the directory of the file,
 // absolute. Errors are as of Read; that includes a file that cannot be opened.
-func ReadFile(path string, opts Options) (*Workflow, []Warning, error) {
-	f, err := os.Open(path)
+func ReadFile(ctx context.Context, path string, opts Options) (*Workflow, []Warning, error) {
+	f, err := input.Open(path)
 	if err != nil {
 		return nil, nil, corral.ErrorAt(corral.Invalid, path, "%w", errors.Unwrap(err)) // without the path, which is the place
 	}
 	defer f.Close()
-	wf, warnings, err := Read(f, path, opts)
+	wf, warnings, err := Read(ctx, f, path, opts)
 	if err != nil {
 		return nil, warnings, err
 	}
@@ -45,28 +56,36 @@ func ReadFile(path string, opts Options) (*Workflow, []Warning, error) {
 }
 
 // Read reads a workflow in WfFormat 1.5, gzip-compressed or not; name is what errors and warnings call
-// it. Every error has kind Invalid and the place name:line, as far as there is a line. Warnings come
-// with the workflow and with an error.
-func Read(r io.Reader, name string, opts Options) (*Workflow, []Warning, error) {
-	text, err := decompressed(r)
+// it. Every error has kind Invalid and the place name:line, as far as there is a line, except after the end of ctx,
+// which ends the reading: then it is ctx's cause. Warnings come with the workflow and with an error.
+func Read(ctx context.Context, r io.Reader, name string, opts Options) (*Workflow, []Warning, error) {
+	limit := orDefault(opts.MaxBytes, DefaultMaxBytes)
+	text, err := decompressed(input.Limit(ctx, r, limit))
 	if err != nil {
 		return nil, nil, corral.ErrorAt(corral.Invalid, name, "decompressing: %w", err)
 	}
-	limit := opts.MaxBytes
-	if limit <= 0 {
-		limit = DefaultMaxBytes
-	}
-	rd := &reader{document: newDocument(text, name, limit), strings: make(map[string]string), wf: &Workflow{}}
+	document := newDocument(input.Limit(ctx, text, limit), name, orDefault(opts.MaxValue, DefaultMaxValue))
+	rd := &reader{document: document, strings: make(map[string]string), wf: &Workflow{}, maxTasks: orDefault(opts.MaxTasks, DefaultMaxTasks)}
 	if err = rd.file(); err == nil {
-		err = rd.complete()
+		err = rd.complete(ctx)
 	}
 	if err == nil && opts.Strict && len(rd.warnings) > 0 {
 		err = corral.ErrorAt(corral.Invalid, rd.warnings[0].Place, "%s", rd.warnings[0].Message)
+	}
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		err = fmt.Errorf("reading %s: %w", name, cause)
 	}
 	if err != nil {
 		return nil, rd.warnings, err
 	}
 	return rd.wf, rd.warnings, nil
+}
+
+func orDefault[N int | int64](n, otherwise N) N {
+	if n <= 0 {
+		return otherwise
+	}
+	return n
 }
 
 func decompressed(r io.Reader) (io.Reader, error) {
@@ -82,6 +101,7 @@ func decompressed(r io.Reader) (io.Reader, error) {
 type reader struct {
 	*document
 	wf       *Workflow
+	maxTasks int
 	warnings []Warning
 	strings  map[string]string // one copy of each id and name, which occur many times
 
@@ -219,6 +239,9 @@ func (r *reader) task(path string) error {
 	if t.ID == "" {
 		return r.at(int32(line), "%s: id is missing", path)
 	}
+	if len(r.wf.Tasks) == r.maxTasks {
+		return r.at(int32(line), "the workflow has more than %d tasks", r.maxTasks)
+	}
 	if err := t.extend(s.Corral); err != nil {
 		return r.at(int32(line), "task %q: %s: %w", t.ID, extensionKey, err)
 	}
@@ -249,6 +272,9 @@ func (r *reader) execution(path string) error {
 	line, err := read(r.document, path, &e)
 	if err != nil {
 		return err
+	}
+	if len(r.runs) == r.maxTasks {
+		return r.at(int32(line), "the workflow has executions of more than %d tasks", r.maxTasks)
 	}
 	e.ID = r.intern(e.ID)
 	if e.Command != nil {

@@ -3,6 +3,7 @@ package workflow_test
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -31,7 +32,7 @@ func task(id, parents, more string) string {
 }
 
 func readString(s string, opts workflow.Options) (*workflow.Workflow, []workflow.Warning, error) {
-	return workflow.Read(strings.NewReader(s), "w.json", opts)
+	return workflow.Read(context.Background(), strings.NewReader(s), "w.json", opts)
 }
 
 func mustRead(t testing.TB, s string) *workflow.Workflow {
@@ -223,8 +224,8 @@ func TestReadLimitsTheSize(t *testing.T) {
 	if err := gz.Close(); err != nil {
 		t.Fatal(err)
 	}
-	_, _, err := workflow.Read(&packed, "w.json.gz", workflow.Options{MaxBytes: 1 << 20})
-	if want := "w.json.gz: the file is too large: more than 1 MiB"; err == nil || err.Error() != want {
+	_, _, err := workflow.Read(t.Context(), &packed, "w.json.gz", workflow.Options{MaxBytes: 1 << 20})
+	if want := "w.json.gz: the workflow is longer than 1 MiB"; err == nil || err.Error() != want {
 		t.Errorf("Read = %v, want %q", err, want)
 	}
 }
@@ -236,7 +237,7 @@ func TestReadFile(t *testing.T) {
 	if err := os.WriteFile(path, []byte(document(task("a", "", ""), "")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	wf, _, err := workflow.ReadFile(path, workflow.Options{})
+	wf, _, err := workflow.ReadFile(t.Context(), path, workflow.Options{})
 	if err != nil || wf.Dir != dir {
 		t.Errorf("ReadFile = %v, Dir %q, want %q", err, wf.Dir, dir)
 	}
@@ -244,7 +245,7 @@ func TestReadFile(t *testing.T) {
 		t.Errorf("Place(0) = %q, want %q", got, want)
 	}
 	gone := filepath.Join(dir, "gone.json")
-	_, _, err = workflow.ReadFile(gone, workflow.Options{})
+	_, _, err = workflow.ReadFile(t.Context(), gone, workflow.Options{})
 	if want := gone + ": no such file or directory"; corral.KindOf(err) != corral.Invalid || err.Error() != want {
 		t.Errorf("ReadFile of a missing file = %v, want %q", err, want)
 	}
@@ -257,7 +258,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(document(`{"id": "a", "children": ["b"]}, {"id": "b", "more": [{}]}`, `{"id": "a", "avgCPU": 3, "coreCount": 2}`)), false)
 	f.Add([]byte("\x1f\x8b junk"), false)
 	f.Fuzz(func(t *testing.T, b []byte, strict bool) {
-		wf, _, err := workflow.Read(bytes.NewReader(b), "w.json", workflow.Options{Strict: strict, MaxBytes: 1 << 20})
+		wf, _, err := workflow.Read(t.Context(), bytes.NewReader(b), "w.json", workflow.Options{Strict: strict, MaxBytes: 1 << 20})
 		var e *corral.Error
 		switch {
 		case err != nil && (!errors.As(err, &e) || e.Kind != corral.Invalid || !strings.HasPrefix(e.Place, "w.json")):
@@ -267,7 +268,7 @@ func FuzzRead(f *testing.F) {
 			if err := workflow.Write(&out, wf); err != nil {
 				t.Fatal(err)
 			}
-			again, warnings, err := workflow.Read(&out, "again", workflow.Options{Strict: true})
+			again, warnings, err := workflow.Read(t.Context(), &out, "again", workflow.Options{Strict: true})
 			if err != nil {
 				t.Fatalf("reading what was written: %v, %v", err, warnings)
 			}

@@ -53,7 +53,7 @@ func TestMemoryPerTask(t *testing.T) {
 	const n = 10_000
 	text := large(t, n)
 	before := heap()
-	wf, _, err := workflow.Read(bytes.NewReader(text), "large", workflow.Options{})
+	wf, _, err := workflow.Read(t.Context(), bytes.NewReader(text), "large", workflow.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func BenchmarkRead100k(b *testing.B) {
 	b.SetBytes(int64(len(text)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, _, err := workflow.Read(bytes.NewReader(text), "large", workflow.Options{}); err != nil {
+		if _, _, err := workflow.Read(b.Context(), bytes.NewReader(text), "large", workflow.Options{}); err != nil {
 			b.Fatal(err)
 		}
 	}

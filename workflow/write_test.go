@@ -37,7 +37,7 @@ func TestWriteRoundTrips(t *testing.T) {
 		if err := validate(schema, "", decode(t, out.Bytes())); err != nil {
 			t.Fatalf("%v in\n%s", err, out.Bytes())
 		}
-		again, warnings, err := workflow.Read(&out, "w.json", workflow.Options{})
+		again, warnings, err := workflow.Read(t.Context(), &out, "w.json", workflow.Options{})
 		if err != nil || len(warnings) > 0 {
 			t.Fatalf("Read: %v, warnings %v", err, warnings)
 		}
@@ -57,7 +57,7 @@ func TestWriteRoundTripsInstances(t *testing.T) {
 		"nextflow/bacass-dirt02-001.json.gz",
 		"pegasus/srasearch/srasearch-chameleon-10a-001.json.gz",
 	} {
-		wf, _, err := workflow.ReadFile(filepath.Join(instances, name), workflow.Options{})
+		wf, _, err := workflow.ReadFile(t.Context(), filepath.Join(instances, name), workflow.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,7 +68,7 @@ func TestWriteRoundTripsInstances(t *testing.T) {
 		if err := validate(schema, "", decode(t, out.Bytes())); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		again, _, err := workflow.Read(&out, name, workflow.Options{Strict: true})
+		again, _, err := workflow.Read(t.Context(), &out, name, workflow.Options{Strict: true})
 		if err != nil {
 			t.Fatal(err)
 		}

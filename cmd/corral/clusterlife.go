@@ -1,7 +1,7 @@
 package main
 
 import (
-	"os"
+	"context"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -79,7 +79,7 @@ func newCluster(c *cli.Context) (n api.NewCluster, err error) {
 		return n, err
 	}
 	if file := c.String("token"); file != "" {
-		n.Token, err = readToken(file)
+		n.Token, err = readToken(c.Context, file)
 	} else if n.Collector != "" {
 		err = corral.ErrorAt(corral.Invalid, "--token", "is missing: which file has an IDTOKEN for the pool at %s?", n.Collector)
 	}
@@ -100,12 +100,8 @@ func release(c *cli.Context) (string, error) {
 }
 
 // readToken reads the text of a token. No message has any of it.
-func readToken(file string) (string, error) {
-	info, err := os.Stat(file)
-	if err == nil && info.Size() > maxTokenFile {
-		return "", corral.ErrorAt(corral.Invalid, "--token", "%s is too long for a token", file)
-	}
-	b, err := os.ReadFile(file)
+func readToken(ctx context.Context, file string) (string, error) {
+	b, err := readAll(ctx, file, nil, maxTokenFile)
 	if err != nil {
 		return "", corral.ErrorAt(corral.Invalid, "--token", "%w", err)
 	}

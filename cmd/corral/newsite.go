@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,11 +13,13 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/token"
 	"github.com/urfave/cli/v2"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/input"
 )
 
 func createSiteCommand(p *printer) *cli.Command {
@@ -128,36 +131,49 @@ func newSite(c *cli.Context, stdin io.Reader) (api.NewSite, error) {
 	if !reflect.DeepEqual(n, api.NewSite{}) || c.NArg() > 0 {
 		return n, corral.ErrorAt(corral.Invalid, "-f", "goes without NAME and flags that say what is in the file")
 	}
-	b, err := readAll(file, stdin)
+	b, err := readAll(c.Context, file, stdin, maxSiteFile)
 	if err != nil {
 		return n, corral.ErrorAt(corral.Invalid, "-f", "%w", err)
 	}
-	n, err = parseSite(file, b)
+	n, err = input.Await(c.Context, func() (api.NewSite, error) { return parseSite(file, b) })
 	n.AcceptHostKey = n.AcceptHostKey || accept && err == nil
 	return n, err
 }
 
-// readAll reads a file, or stdin for -.
-func readAll(file string, stdin io.Reader) ([]byte, error) {
-	if file != "-" {
-		f, err := os.Open(file)
-		if err != nil {
-			return nil, err
+// maxSiteFile is how long a site file may be: reading YAML that is nested deeply takes the square of its length.
+const maxSiteFile = 64 << 10
+
+// readAll reads a file of at most limit bytes, or stdin, unless that is nil, for -. It may be a pipe, such as the shell's <(COMMAND): the
+// end of ctx ends the wait for what comes through it.
+func readAll(ctx context.Context, file string, stdin io.Reader, limit int64) ([]byte, error) {
+	return input.Await(ctx, func() ([]byte, error) {
+		r := stdin
+		if file != "-" || stdin == nil {
+			f, err := os.Open(file)
+			if err != nil {
+				return nil, err
+			}
+			defer f.Close()
+			r = f
 		}
-		defer f.Close()
-		stdin = f
-	}
-	b, err := io.ReadAll(io.LimitReader(stdin, api.MaxBody+1))
-	if err == nil && len(b) > api.MaxBody {
-		err = fmt.Errorf("%s is longer than %d bytes", file, api.MaxBody)
-	}
-	return b, err
+		b, err := input.ReadAll(r, limit)
+		var tooLong *input.TooLongError
+		if errors.As(err, &tooLong) {
+			err = fmt.Errorf("%s is %w", file, err)
+		}
+		return b, err
+	})
 }
 
 // parseSite reads a site file, called name in messages, refusing fields that it does not know. YAML
 // holds JSON.
 func parseSite(name string, b []byte) (n api.NewSite, err error) {
-	b = bytes.TrimPrefix(b, []byte("\ufeff")) // some editors begin with it
+	b = bytes.TrimPrefix(b, []byte("\ufeff"))     // some editors begin with it
+	for _, t := range lexer.Tokenize(string(b)) { // a few, one within the other, stand for more than a memory holds
+		if t.Type == token.AliasType {
+			return api.NewSite{}, corral.ErrorAt(corral.Invalid, name, "[%d:%d] an alias is not read here: write out what it stands for", t.Position.Line, t.Position.Column)
+		}
+	}
 	documents := yaml.NewDecoder(bytes.NewReader(b), yaml.Strict(), yaml.UseJSONUnmarshaler())
 	if err := documents.Decode(&n); err != nil && !errors.Is(err, io.EOF) {
 		return api.NewSite{}, corral.ErrorAt(corral.Invalid, name, "%s", inWords(err))

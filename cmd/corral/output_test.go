@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -115,6 +118,40 @@ func TestSignals(t *testing.T) {
 		var c console
 		if got := run(ctx, []string{"corral", "--server", "unix:/nowhere/at/all", "site", "list"}, stdio{nil, &c.out, &c.err}); got != want || c.err.Len() > 0 {
 			t.Errorf("after %s: exit code %d, stderr %q, want %d and nothing", signal, got, c.err.String(), want)
+		}
+	}
+}
+
+// A silence is a stdin from which nothing comes.
+type silence struct {
+	signal func()
+	over   <-chan struct{}
+}
+
+func (s silence) Read([]byte) (int, error) {
+	s.signal()
+	<-s.over
+	return 0, io.EOF
+}
+
+// A signal ends what reads, too.
+func TestSignalsEndReading(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "w.json")
+	if err := os.WriteFile(file, []byte(`{"name": "w"`+strings.Repeat(" ", 1<<20)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	over := make(chan struct{})
+	defer close(over)
+	for _, args := range [][]string{{"workflow", "validate", file}, {"workflow", "show", file}, {"run", file}, {"site", "create", "-f", "-"}} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		stop := func() { cancel(signalled(syscall.SIGTERM)) }
+		if args[0] != "site" {
+			stop()
+		}
+		var c console
+		if got := run(ctx, append([]string{"corral"}, args...), stdio{silence{stop, over}, &c.out, &c.err}); got != 143 || c.err.Len() > 0 {
+			t.Errorf("corral %s: exit code %d, stderr %q, want 143 and nothing", args, got, c.err.String())
 		}
 	}
 }

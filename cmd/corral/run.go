@@ -93,7 +93,7 @@ func newRun(c *cli.Context, p *printer, file string) (api.NewRun, error) {
 	if n.Labels, err = parseLabels("--label", c.StringSlice("label")); err != nil {
 		return n, err
 	}
-	w, err := readWorkflow(p, file, false)
+	w, err := readWorkflow(c.Context, p, file, false)
 	if err != nil {
 		return n, err
 	}
@@ -180,8 +180,8 @@ func runError(r corral.Run) error {
 }
 
 // readWorkflow reads a workflow file and prints its warnings.
-func readWorkflow(p *printer, file string, strict bool) (*workflow.Workflow, error) {
-	w, warnings, err := workflow.ReadFile(file, workflow.Options{Strict: strict})
+func readWorkflow(ctx context.Context, p *printer, file string, strict bool) (*workflow.Workflow, error) {
+	w, warnings, err := workflow.ReadFile(ctx, file, workflow.Options{Strict: strict})
 	for _, warning := range warnings {
 		p.say("corral: warning: %s", warning)
 	}

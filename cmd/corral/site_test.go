@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -68,9 +69,22 @@ func FuzzParseSite(f *testing.F) {
 	})
 }
 
+// An alias stands for what may stand for aliases: few lines for more than there is room for.
+func TestSiteFilesHaveNoAliases(t *testing.T) {
+	t.Parallel()
+	text := "a: &a [x, x, x, x, x, x, x, x, x]\n"
+	for c := 'b'; c < 'z'; c++ {
+		text += fmt.Sprintf("%c: &%[1]c [*%[2]c, *%[2]c, *%[2]c, *%[2]c, *%[2]c, *%[2]c, *%[2]c, *%[2]c, *%[2]c]\n", c, c-1)
+	}
+	_, err := parseSite("f", []byte(text+"site_options: *y\n"))
+	if want := "f: [2:8] an alias is not read here: write out what it stands for"; corral.KindOf(err) != corral.Invalid || err.Error() != want {
+		t.Errorf("parseSite = %v, want %s", err, want)
+	}
+}
+
 func TestReadAll(t *testing.T) {
 	t.Parallel()
-	got, err := readAll("-", strings.NewReader("name: x"))
+	got, err := readAll(t.Context(), "-", strings.NewReader("name: x"), 7)
 	if err != nil || string(got) != "name: x" {
 		t.Errorf("readAll of stdin = %q, %v", got, err)
 	}
@@ -78,8 +92,10 @@ func TestReadAll(t *testing.T) {
 	if err := os.WriteFile(long, make([]byte, api.MaxBody+1), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := readAll(long, nil); err == nil || !strings.Contains(err.Error(), "is longer than 1048576 bytes") {
-		t.Errorf("readAll of a long file: %v", err)
+	for _, file := range []string{long, "/dev/zero"} {
+		if _, err := readAll(t.Context(), file, nil, api.MaxBody); err == nil || err.Error() != file+" is longer than 1 MiB" {
+			t.Errorf("readAll of a long file: %v", err)
+		}
 	}
 }
 

@@ -15,7 +15,8 @@ import (
 func workflowCommand(p *printer) *cli.Command {
 	return &cli.Command{
 		Name: "workflow", Category: workflows, Usage: "look at workflow files",
-		Description: explained("Workflows are read as WfFormat JSON, 1.4 or 1.5; x-corral in a task adds what WfFormat has no place for. corrald is not asked.", "corral workflow show examples/lambda/workflow.json"),
+		Description: explained("Workflows are read as WfFormat JSON, 1.4 or 1.5; x-corral in a task adds what WfFormat has no place for. "+
+			"A file may be compressed with gzip, and have 2 GiB and 2,000,000 tasks. corrald is not asked.", "corral workflow show examples/lambda/workflow.json"),
 		Subcommands: []*cli.Command{
 			{
 				Name: "show", Usage: "what is in a workflow", ArgsUsage: "FILE",
@@ -43,7 +44,7 @@ func showWorkflow(c *cli.Context, p *printer) error {
 	if err != nil {
 		return err
 	}
-	w, err := readWorkflow(p, file, false)
+	w, err := readWorkflow(c.Context, p, file, false)
 	if err != nil {
 		return err
 	}
@@ -68,7 +69,7 @@ func validateWorkflow(c *cli.Context, p *printer) error {
 	if err != nil {
 		return err
 	}
-	w, err := readWorkflow(p, file, c.Bool("strict"))
+	w, err := readWorkflow(c.Context, p, file, c.Bool("strict"))
 	if err != nil {
 		return err
 	}
@@ -84,7 +85,7 @@ func convertWorkflow(c *cli.Context, p *printer) (err error) {
 	if err != nil {
 		return err
 	}
-	w, err := readWorkflow(p, file, false)
+	w, err := readWorkflow(c.Context, p, file, false)
 	if err != nil {
 		return err
 	}

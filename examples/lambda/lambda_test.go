@@ -95,7 +95,7 @@ func wholeGenome(t *testing.T) string {
 
 func readWorkflow(t *testing.T) *workflow.Workflow {
 	t.Helper()
-	wf, _, err := workflow.ReadFile(WorkflowFile, workflow.Options{Strict: true})
+	wf, _, err := workflow.ReadFile(t.Context(), WorkflowFile, workflow.Options{Strict: true})
 	if err != nil {
 		t.Fatal(err)
 	}

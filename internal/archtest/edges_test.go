@@ -9,7 +9,7 @@ import (
 // layers lists every package, from the centre to the rim. A package imports from lower layers only,
 // never from its own. examples/lambda stands below the demo that shows it.
 var layers = [][]string{
-	{"condor", "dag", "resubmit", "internal/descriptor", "internal/disk", "internal/netns", "internal/netns/door", "internal/node", "internal/programs", "internal/version", "internal/xdg"},
+	{"condor", "dag", "resubmit", "internal/descriptor", "internal/disk", "internal/input", "internal/netns", "internal/netns/door", "internal/node", "internal/programs", "internal/version", "internal/xdg"},
 	{root},
 	{"broker", "broker/relay"},
 	{"api", "gridsite", "internal/order", "internal/runas", "internal/store", "packages", "pool", "workflow"},
@@ -27,6 +27,7 @@ var edges = map[string]map[string]string{
 	"resubmit":            {},
 	"internal/descriptor": {},
 	"internal/disk":       {},
+	"internal/input":      {}, // kinds of errors are for who knows whose input it is
 	"internal/netns":      {},
 	"internal/netns/door": {},
 	"internal/node":       {},
@@ -46,14 +47,14 @@ var edges = map[string]map[string]string{
 	"internal/store": {root: "what it stores", "resubmit": "a policy is stored in columns of its own"},
 	"packages":       {root: "platforms, error kinds"},
 	"pool":           {root: "worker and run ids", "broker": "dials a pilot back", "broker/relay": "one way in", "internal/disk": "removes what tasks leave"},
-	"workflow":       {root: "error kinds, seconds", "dag": "a workflow is a graph of tasks"},
+	"workflow":       {root: "error kinds, seconds", "internal/input": "bounds what it reads", "dag": "a workflow is a graph of tasks"},
 
 	"examples/lambda":          {"dag": "makes a workflow", "workflow": "makes a workflow"},
 	"gridsite/gridsitetest":    {root: "kinds of errors tell whether anything was done", "gridsite": "what every back end must do", "internal/programs": "finds the scripts"},
 	"internal/follow":          {root: "shows runs", "api": "asks corrald"},
 	"internal/personal":        {root: "error kinds", "api": "asks corrald", "internal/descriptor": "what corrald is not to have", "internal/runas": "as whom root starts it", "internal/version": "compares programs", "internal/xdg": "where it lives"},
 	"internal/reconcile":       {root: "the world", "resubmit": "the rule for another attempt"},
-	"internal/run":             {root: "runs", "api": "what a new run is made of", "dag": "ranks, frontier", "internal/disk": "where runs are", "internal/store": "keeps runs", "pool": "runs tasks", "workflow": "what to run"},
+	"internal/run":             {root: "runs", "api": "what a new run is made of", "dag": "ranks, frontier", "internal/disk": "where runs are", "internal/input": "bounds what it reads of a run's directory", "internal/store": "keeps runs", "pool": "runs tasks", "workflow": "what to run"},
 	"internal/schedd":          {root: "runs", "condor": "submits jobs, reads their log", "pool": "parcels, results"},
 	"internal/store/storetest": {"internal/store": "opens a database for a test"},
 	"packages/htcondor":        {root: "error kinds", "packages": "what it builds"},
@@ -82,7 +83,7 @@ var edges = map[string]map[string]string{
 	"internal/server": {root: "nouns", "api": "the contract", "condor": "where it can be", "gridsite": "contacts, batch systems, who is not let in", "internal/run": "starts runs", "internal/store": "everything else", "packages": "orders versions", "resubmit": "reads policies"},
 
 	"cmd/corral": {
-		root: "prints the nouns", "api": "asks corrald", "internal/demo": "verb demo", "internal/follow": "progress",
+		root: "prints the nouns", "api": "asks corrald", "internal/demo": "verb demo", "internal/follow": "progress", "internal/input": "bounds the files that a command names",
 		"internal/personal": "verbs up and down", "internal/version": "--version", "internal/xdg": "default paths",
 		"packages": "describes archives", "packages/htcondor": "verb package build", "workflow": "verb workflow",
 	},

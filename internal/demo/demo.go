@@ -128,8 +128,8 @@ func (d *demo) unpackExample() error {
 }
 
 // decide chooses how many pilots to ask for and predicts what they will do.
-func (d *demo) decide(context.Context) (err error) {
-	d.plan, err = choose(d.workflow(), runtime.NumCPU())
+func (d *demo) decide(ctx context.Context) (err error) {
+	d.plan, err = choose(ctx, d.workflow(), runtime.NumCPU())
 	if err != nil {
 		return err
 	}

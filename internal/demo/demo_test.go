@@ -28,7 +28,7 @@ func TestChoose(t *testing.T) {
 	file := filepath.Join(dir, lambda.WorkflowFile)
 	before := time.Duration(1<<63 - 1)
 	for _, tt := range []struct{ cpus, pilots int }{{1, 2}, {2, 2}, {4, 2}, {5, 2}, {8, 4}, {64, 32}} {
-		p, err := choose(file, tt.cpus)
+		p, err := choose(t.Context(), file, tt.cpus)
 		if err != nil || p.pilots != tt.pilots {
 			t.Fatalf("choose for %d cpus = %d pilots, %v, want %d", tt.cpus, p.pilots, err, tt.pilots)
 		}
@@ -40,7 +40,7 @@ func TestChoose(t *testing.T) {
 		}
 		before = p.makespan
 	}
-	if _, err := choose(filepath.Join(dir, "none.json"), 2); corral.KindOf(err) != corral.Invalid {
+	if _, err := choose(t.Context(), filepath.Join(dir, "none.json"), 2); corral.KindOf(err) != corral.Invalid {
 		t.Errorf("choose without a workflow: %v", err)
 	}
 }

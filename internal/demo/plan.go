@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -20,8 +21,8 @@ type plan struct {
 
 // choose plans for a machine with cpus processors: half of them, but at least two pilots, so that the
 // machine stays usable and the workflow still has something to run side by side.
-func choose(file string, cpus int) (plan, error) {
-	w, _, err := workflow.ReadFile(file, workflow.Options{})
+func choose(ctx context.Context, file string, cpus int) (plan, error) {
+	w, _, err := workflow.ReadFile(ctx, file, workflow.Options{})
 	if err != nil {
 		return plan{}, err
 	}

@@ -49,8 +49,10 @@ type driver struct {
 // next start.
 func (d *driver) drive(ctx context.Context) {
 	d.reread(ctx) // it may have been cancelled before this driver could be told
-	if err := d.open(); err != nil {
-		d.abandon(ctx, err)
+	if err := d.open(ctx); err != nil {
+		if ctx.Err() == nil {
+			d.abandon(ctx, err)
+		}
 		return
 	}
 	for over := false; !over && ctx.Err() == nil; {
@@ -67,11 +69,11 @@ func (d *driver) drive(ctx context.Context) {
 }
 
 // open brings the run's state back.
-func (d *driver) open() error {
+func (d *driver) open(ctx context.Context) error {
 	if err := pool.Sweep(d.row.Dir); err != nil {
 		d.lg.Warn("parcels of a corrald before are left", "error", err)
 	}
-	state, journal, err := openState(d.lg, d.row, time.Now())
+	state, journal, err := openState(ctx, d.lg, d.row, time.Now())
 	if err != nil {
 		return err
 	}

@@ -152,14 +152,14 @@ func TestDamagedJournalLeavesGap(t *testing.T) {
 	if err := os.WriteFile(l.path(journalFile), bytes.Join(lines, nil), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s, j, err := openState(quiet(), row, time.Now())
+	s, j, err := openState(t.Context(), quiet(), row, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := j.close(); err != nil {
 		t.Fatal(err)
 	}
-	again, err := readState(row)
+	again, err := readState(t.Context(), row)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -157,7 +157,7 @@ func (m *Manager) Resume(ctx context.Context, actor string, id corral.RunID) (ro
 	if err != nil {
 		return corral.Run{}, err
 	}
-	tasks, err := m.renew(row)
+	tasks, err := m.renew(ctx, row)
 	if err != nil {
 		return corral.Run{}, err
 	}
@@ -176,9 +176,9 @@ func (m *Manager) Resume(ctx context.Context, actor string, id corral.RunID) (ro
 
 // renew writes into the journal of a run that it is resumed. It comes before the move in the store: a
 // move without it would end again at once, while it alone does nothing.
-func (m *Manager) renew(row corral.Run) (corral.RunTasks, error) {
+func (m *Manager) renew(ctx context.Context, row corral.Run) (corral.RunTasks, error) {
 	now := now()
-	s, j, err := openState(m.lg, row, now)
+	s, j, err := openState(ctx, m.lg, row, now)
 	if err != nil {
 		return corral.RunTasks{}, err
 	}

@@ -63,7 +63,7 @@ func TestExecutedWorkflowHasMeasuredRuntimes(t *testing.T) {
 		w := newWorld(t, c)
 		defer w.stop()
 		row := w.awaitOver(w.create(NewRun{Workflow: document(fan(1, 1)...)}).ID)
-		flow, _, err := workflow.ReadFile(filepath.Join(row.Dir, executedFile), workflow.Options{Strict: true})
+		flow, _, err := workflow.ReadFile(t.Context(), filepath.Join(row.Dir, executedFile), workflow.Options{Strict: true})
 		if err != nil {
 			t.Fatal(err)
 		}

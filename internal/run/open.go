@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,18 +12,20 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/input"
 	"github.com/corral-pilot/corral/pool"
+	"github.com/corral-pilot/corral/workflow"
 )
 
 // loadPlan reads the plan of a run from its directory. That may be gone or full of other things: it is
 // the user's, and a Failed error says so.
-func loadPlan(row corral.Run) (*plan, error) {
+func loadPlan(ctx context.Context, row corral.Run) (*plan, error) {
 	path := layout{row.Dir}.path(workflowFile)
-	document, err := os.ReadFile(path)
+	document, err := input.ReadFile(path, workflow.DefaultMaxBytes)
 	if err != nil {
 		return nil, corral.ErrorAt(corral.Failed, "dir", "reading the run's workflow: %w", err)
 	}
-	p, err := newPlan(path, document, row.Options)
+	p, err := newPlan(ctx, path, document, row.Options)
 	if err != nil {
 		return nil, err
 	}
@@ -31,13 +34,13 @@ func loadPlan(row corral.Run) (*plan, error) {
 }
 
 // readState reads what became of a run that nobody drives now. It changes nothing on disk.
-func readState(row corral.Run) (*state, error) {
-	p, err := loadPlan(row)
+func readState(ctx context.Context, row corral.Run) (*state, error) {
+	p, err := loadPlan(ctx, row)
 	if err != nil {
 		return nil, err
 	}
 	s := newState(p)
-	f, err := os.Open(layout{row.Dir}.path(journalFile))
+	f, err := input.Open(layout{row.Dir}.path(journalFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return s, nil // never started
 	}
@@ -53,8 +56,8 @@ func readState(row corral.Run) (*state, error) {
 
 // openState reads what became of a run and opens its journal for more. Where a piece was cut out of
 // the journal it leaves a gap, so that no number that may have been used there is used again.
-func openState(lg *slog.Logger, row corral.Run, now time.Time) (*state, *journal, error) {
-	p, err := loadPlan(row)
+func openState(ctx context.Context, lg *slog.Logger, row corral.Run, now time.Time) (*state, *journal, error) {
+	p, err := loadPlan(ctx, row)
 	if err != nil {
 		return nil, nil, err
 	}

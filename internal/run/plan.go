@@ -2,6 +2,7 @@ package run
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -33,9 +34,9 @@ type plan struct {
 	clusterOf []int32         // :: task → index in clusters
 }
 
-// newPlan reads the workflow and works out the plan. Errors are Invalid and name their place.
-func newPlan(name string, document []byte, o corral.RunOptions) (*plan, error) {
-	flow, _, err := workflow.Read(bytes.NewReader(document), name, workflow.Options{})
+// newPlan reads the workflow and works out the plan. Errors are Invalid and name their place, but for the end of ctx.
+func newPlan(ctx context.Context, name string, document []byte, o corral.RunOptions) (*plan, error) {
+	flow, _, err := workflow.Read(ctx, bytes.NewReader(document), name, workflow.Options{})
 	if err != nil {
 		return nil, err
 	}

@@ -50,7 +50,7 @@ func (m *Manager) Prepare(ctx context.Context, r NewRun) (*Prepared, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := newPlan(r.WorkflowName, r.Workflow, options)
+	p, err := newPlan(ctx, r.WorkflowName, r.Workflow, options)
 	if err != nil {
 		return nil, err
 	}

@@ -49,7 +49,7 @@ func (m *Manager) look(ctx context.Context, id corral.RunID, fn func(*state)) er
 	if err != nil {
 		return err
 	}
-	s, err := readState(row)
+	s, err := readState(ctx, row)
 	if err != nil {
 		return err
 	}

@@ -112,7 +112,7 @@ func mustPlan(t interface{ Fatal(...any) }, o corral.RunOptions, tasks ...spec) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := newPlan("test.json", document(tasks...), o)
+	p, err := newPlan(context.Background(), "test.json", document(tasks...), o)
 	if err != nil {
 		t.Fatal(err)
 	}

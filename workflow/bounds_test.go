@@ -1,0 +1,162 @@
+package workflow_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"io"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/iotest"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/workflow"
+)
+
+const mib = 1 << 20
+
+// A pieces gives a text in reads of at most 100 bytes, and counts what it gave.
+type pieces struct {
+	io.Reader
+	given int64
+}
+
+func (p *pieces) Read(b []byte) (int, error) {
+	n, err := p.Reader.Read(b[:min(len(b), 100)])
+	p.given += int64(n)
+	return n, err
+}
+
+// fill is n times the byte c.
+func fill(n int64, c byte) io.Reader { return io.LimitReader(filling(c), n) }
+
+type filling byte
+
+func (c filling) Read(b []byte) (int, error) {
+	for i := range b {
+		b[i] = byte(c)
+	}
+	return len(b), nil
+}
+
+// The time that blanks take grows with their number: with its square these four megabytes, which come byte by byte, would
+// take hours.
+func TestReadTakesBlanksInTheirTime(t *testing.T) {
+	t.Parallel()
+	var text bytes.Buffer
+	for i, part := range strings.SplitAfterN(document(task("a", "", ""), ""), ":", 5) {
+		if i > 0 {
+			text.Write(bytes.Repeat([]byte{' '}, mib-10))
+		}
+		text.WriteString(part)
+	}
+	wf, _, err := workflow.Read(t.Context(), iotest.OneByteReader(&text), "w.json", workflow.Options{})
+	if err != nil || len(wf.Tasks) != 1 {
+		t.Errorf("Read = %v", err)
+	}
+}
+
+// A value is in memory as a whole, and so are blanks. What is too long is not read to its end.
+func TestReadBoundsAValue(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		before string
+		fill   byte
+		place  string
+		says   string
+	}{
+		"blanks":             {`{`, ' ', "w.json:1:2", "more than 1 MiB of blanks"},
+		"newlines":           {"{\n", '\n', "w.json:1:2", "more than 1 MiB of blanks"},
+		"a text":             {`{"name": "`, 'x', "w.json:1:9", "a value is longer than 2 MiB"},
+		"an unknown field":   {`{"more": [`, '1', "w.json:1:9", "a value is longer than 2 MiB"},
+		"a task":             {`{"workflow": {"specification": {"tasks": [` + "\n" + `{"id": "`, 'x', "w.json:2:1", "a value is longer than 2 MiB"},
+		"blanks at the end":  {strings.TrimSpace(document(task("a", "", ""), "")), ' ', "", "more than 1 MiB of blanks"},
+		"blanks and nothing": {"", ' ', "w.json:1:1", "more than 1 MiB of blanks"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			text := &pieces{Reader: io.MultiReader(strings.NewReader(c.before), fill(100*mib, c.fill))}
+			_, _, err := workflow.Read(t.Context(), text, "w.json", workflow.Options{MaxValue: 2 * mib})
+			if corral.KindOf(err) != corral.Invalid || !strings.HasPrefix(err.Error(), c.place) ||
+				!strings.HasSuffix(err.Error(), ": "+c.says) {
+				t.Errorf("Read = %v, want %s: %s", err, c.place, c.says)
+			}
+			if text.given > 8*mib {
+				t.Errorf("%d MiB were read", text.given/mib)
+			}
+		})
+	}
+}
+
+// Neither what unpacks to too much nor what unpacks to nothing is read to its end.
+func TestReadBoundsWhatIsCompressed(t *testing.T) {
+	t.Parallel()
+	var bomb, empty bytes.Buffer
+	z := gzip.NewWriter(&bomb)
+	_, err := io.Copy(z, io.MultiReader(strings.NewReader(`{"name": "w", "workflow": {"specification": {"tasks": [`), fill(100*mib, ' ')))
+	if err := errors.Join(err, z.Close(), gzip.NewWriter(&empty).Close()); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = workflow.Read(t.Context(), &bomb, "w.json.gz", workflow.Options{})
+	if want := "w.json.gz:1:56: more than 1 MiB of blanks"; err == nil || err.Error() != want {
+		t.Errorf("Read of blanks = %v, want %s", err, want)
+	}
+	members := bytes.NewReader(bytes.Repeat(empty.Bytes(), 4*mib/empty.Len()))
+	_, _, err = workflow.Read(t.Context(), members, "w.json.gz", workflow.Options{MaxBytes: mib})
+	if want := "w.json.gz: the workflow is longer than 1 MiB"; err == nil || err.Error() != want {
+		t.Errorf("Read of nothing, compressed often = %v, want %s", err, want)
+	}
+}
+
+func TestReadBoundsTheTasks(t *testing.T) {
+	t.Parallel()
+	three := task("a", "", "") + ",\n" + task("b", "", "") + ",\n" + task("c", "", "")
+	for want, text := range map[string]string{
+		"w.json:4: the workflow has more than 2 tasks":               document(three, ""),
+		"w.json:6: the workflow has executions of more than 2 tasks": document(task("a", "", ""), strings.Repeat("{\"id\": \"a\"},\n", 3)),
+	} {
+		if _, _, err := readString(text, workflow.Options{MaxTasks: 2}); corral.KindOf(err) != corral.Invalid || err.Error() != want {
+			t.Errorf("Read = %v, want %s", err, want)
+		}
+	}
+	if _, _, err := readString(document(three, ""), workflow.Options{MaxTasks: 3}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestReadFileRefusesWhatIsNoFile(t *testing.T) {
+	t.Parallel()
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, what := range map[string]string{pipe: "a pipe", "/dev/zero": "a device", t.TempDir(): "a folder"} {
+		_, _, err := workflow.ReadFile(t.Context(), name, workflow.Options{})
+		if want := name + ": it is " + what + ", not a regular file"; corral.KindOf(err) != corral.Invalid || err.Error() != want {
+			t.Errorf("ReadFile = %v, want %s", err, want)
+		}
+	}
+}
+
+var errStop = errors.New("stop")
+
+// Who waits for a document may be gone: then it is not the document that is wrong.
+func TestTheEndOfAContextEndsReading(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	tasks := strings.Repeat(task("a", "", "")+",\n", 1000)
+	text := io.MultiReader(strings.NewReader(document(tasks, "")[:len(tasks)]), stopping{cancel}, fill(100*mib, ' '))
+	_, _, err := workflow.Read(ctx, text, "w.json", workflow.Options{})
+	if !errors.Is(err, errStop) || corral.KindOf(err) != corral.Internal {
+		t.Errorf("Read = %v (%s), want the end of the context", err, corral.KindOf(err))
+	}
+}
+
+// A stopping cancels when it is read.
+type stopping struct{ cancel context.CancelCauseFunc }
+
+func (s stopping) Read([]byte) (int, error) { s.cancel(errStop); return 0, io.EOF }
