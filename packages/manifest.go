@@ -16,11 +16,15 @@ import (
 // ManifestName is the first entry of every archive, and a file of every unpacked package.
 const ManifestName = "manifest.json"
 
+// MaxBytes is how long an archive may be, and the files in it together.
+const MaxBytes = 2 << 30
+
 // Limits on what a package may hold, so that a hostile archive cannot fill a disk or a memory.
 const (
 	maxManifestBytes = 4 << 20
 	maxFiles         = 20_000
-	maxTotalBytes    = 2 << 30
+	maxTotalBytes    = MaxBytes
+	maxTarBytes      = MaxBytes + 256<<20 // with what tar adds to the files: some headers of each, and padding
 )
 
 // digestPrefix names the only hash in use.

@@ -20,15 +20,18 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/input"
 )
 
 // A Package describes one archive. Name, Digest and SizeBytes are all that is needed to fetch and
@@ -47,20 +50,47 @@ func (h Header) describe(digest string, size int64) Package {
 		Digest: digest, SizeBytes: size}
 }
 
-// Inspect reads a whole archive, checks every file in it against its manifest, and describes it. The
-// error is Invalid and names the archive.
-func Inspect(archive string) (Package, error) {
-	f, err := os.Open(archive)
+// Open opens an archive, which must be a regular file of at most MaxBytes. The error is Invalid.
+func Open(archive string) (*os.File, error) {
+	f, err := input.Open(archive)
+	var there *fs.PathError
+	if errors.As(err, &there) {
+		err = there.Err // without the path, which is the place
+	}
 	if err != nil {
-		return Package{}, fmt.Errorf("open package: %w", err)
+		return nil, corral.ErrorAt(corral.Invalid, archive, "%w", err)
+	}
+	info, err := f.Stat()
+	if err == nil && info.Size() > MaxBytes {
+		err = corral.ErrorAt(corral.Invalid, archive, "bad package: %w", &input.TooLongError{Limit: MaxBytes})
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// Inspect reads a whole archive, checks every file in it against its manifest, and describes it. The
+// error is Invalid and names the archive, or is ctx's, whose end ends the reading.
+func Inspect(ctx context.Context, archive string) (Package, error) {
+	f, err := Open(archive)
+	if err != nil {
+		return Package{}, err
 	}
 	defer f.Close()
-	digest, size, err := digestOf(f)
+	digest, size, err := digestOf(input.Limit(ctx, f, MaxBytes))
+	if err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
 	if err != nil {
 		return Package{}, fmt.Errorf("read package: %w", err)
 	}
-	m, err := readArchive(f, func(File, io.Reader) error { return nil })
-	if err != nil {
+	m, err := readArchive(input.Limit(ctx, f, MaxBytes), func(File, io.Reader) error { return nil })
+	switch cause := context.Cause(ctx); {
+	case err != nil && cause != nil:
+		return Package{}, fmt.Errorf("read package: %w", cause)
+	case err != nil:
 		return Package{}, corral.ErrorAt(corral.Invalid, archive, "bad package: %w", err)
 	}
 	return m.Header().describe(digest, size), nil
@@ -69,9 +99,9 @@ func Inspect(archive string) (Package, error) {
 // Peek describes an archive by its manifest alone. It reads only the archive's beginning: the caller
 // must know the digest and that the archive matches it.
 func Peek(archive, digest string) (Package, error) {
-	f, err := os.Open(archive)
+	f, err := Open(archive)
 	if err != nil {
-		return Package{}, fmt.Errorf("open package: %w", err)
+		return Package{}, err
 	}
 	defer f.Close()
 	info, err := f.Stat()
@@ -87,9 +117,9 @@ func Peek(archive, digest string) (Package, error) {
 
 // Verify checks that an archive is p, byte for byte. The error is Failed and names the package.
 func Verify(archive string, p Package) error {
-	f, err := os.Open(archive)
+	f, err := Open(archive)
 	if err != nil {
-		return fmt.Errorf("open package: %w", err)
+		return err
 	}
 	defer f.Close()
 	return verify(f, p)
@@ -101,6 +131,9 @@ func verify(f *os.File, p Package) error {
 		return err
 	}
 	digest, size, err := digestOf(f)
+	if err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
 	if err != nil {
 		return fmt.Errorf("read package: %w", err)
 	}
@@ -111,13 +144,10 @@ func verify(f *os.File, p Package) error {
 	return nil
 }
 
-// digestOf hashes f from where it stands to its end and goes back to its beginning.
-func digestOf(f *os.File) (digest string, size int64, err error) {
+// digestOf hashes what r gives.
+func digestOf(r io.Reader) (digest string, size int64, err error) {
 	h := sha256.New()
-	if size, err = io.Copy(h, f); err != nil {
-		return "", 0, err
-	}
-	_, err = f.Seek(0, io.SeekStart)
+	size, err = io.Copy(h, r)
 	return digestPrefix + hex.EncodeToString(h.Sum(nil)), size, err
 }
 
@@ -127,7 +157,7 @@ func openArchive(r io.Reader) (Manifest, []byte, *tar.Reader, error) {
 	if err != nil {
 		return Manifest{}, nil, nil, fmt.Errorf("not a gzip archive: %w", err)
 	}
-	t := tar.NewReader(z)
+	t := tar.NewReader(input.Limit(context.Background(), z, maxTarBytes))
 	h, err := t.Next()
 	if err != nil {
 		return Manifest{}, nil, nil, fmt.Errorf("not a tar archive: %w", err)

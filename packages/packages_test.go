@@ -400,7 +400,7 @@ func TestChoose(t *testing.T) {
 func TestInspectAndPeekDescribe(t *testing.T) {
 	t.Parallel()
 	archive, p := build(t, pilotHeader, pilotFiles)
-	if got, err := Inspect(archive); err != nil || got != p {
+	if got, err := Inspect(t.Context(), archive); err != nil || got != p {
 		t.Errorf("Inspect = %+v, %v, want %+v", got, err, p)
 	}
 	if got, err := Peek(archive, p.Digest); err != nil || got != p {
@@ -413,7 +413,7 @@ func TestInspectAndPeekDescribe(t *testing.T) {
 	if err := os.WriteFile(junk, []byte("junk"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Inspect(junk); corral.KindOf(err) != corral.Invalid || !strings.Contains(err.Error(), junk) {
+	if _, err := Inspect(t.Context(), junk); corral.KindOf(err) != corral.Invalid || !strings.Contains(err.Error(), junk) {
 		t.Errorf("Inspect(junk) = %v, want Invalid naming it", err)
 	}
 }

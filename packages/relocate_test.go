@@ -56,7 +56,7 @@ func shortDir(t *testing.T) string {
 func TestUnpackRelocatesToItsFolder(t *testing.T) {
 	t.Parallel()
 	archive, p := buildMovable(t)
-	if got, err := Inspect(archive); err != nil || got != p {
+	if got, err := Inspect(t.Context(), archive); err != nil || got != p {
 		t.Errorf("Inspect = %+v, %v, want %+v", got, err, p)
 	}
 	dir := filepath.Join(shortDir(t), "d")

@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/input"
 )
 
 // A PublicKey is what a package's signature is checked with: ed25519: and 32 bytes in base64.
@@ -25,8 +26,8 @@ type PublicKey string
 // keyPrefix names the only kind of signature in use.
 const keyPrefix = "ed25519:"
 
-// maxSignedBytes is how long a signature file may be.
-const maxSignedBytes = 8 << 10
+// MaxSignedBytes is how long a signature file may be.
+const MaxSignedBytes = 8 << 10
 
 // ParsePublicKey checks that s is a well-formed key. The error is Invalid.
 func ParsePublicKey(s string) (PublicKey, error) {
@@ -98,7 +99,7 @@ func (p Package) wellFormed() error {
 	if h.Name() != p.Name {
 		return fmt.Errorf("its parts make the name %s", h.Name())
 	}
-	if p.SizeBytes <= 0 {
+	if p.SizeBytes <= 0 || p.SizeBytes > MaxBytes {
 		return fmt.Errorf("its size is %d bytes", p.SizeBytes)
 	}
 	_, err := HexOf(p.Digest)
@@ -109,7 +110,7 @@ func (p Package) wellFormed() error {
 // The error is Invalid.
 func ReadSigned(r io.Reader) (Signed, error) {
 	var s Signed
-	dec := json.NewDecoder(io.LimitReader(r, maxSignedBytes))
+	dec := json.NewDecoder(io.LimitReader(r, MaxSignedBytes))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&s); err != nil {
 		return Signed{}, corral.Errorf(corral.Invalid, "reading a package's signature: %w", err)
@@ -159,7 +160,7 @@ func LoadSigner(name string) (Signer, error) {
 	if info.Mode().Perm()&0o077 != 0 {
 		return Signer{}, corral.ErrorAt(corral.Invalid, name, "the signing key has mode %04o, want 0600", info.Mode().Perm())
 	}
-	b, err := os.ReadFile(name)
+	b, err := input.ReadFile(name, 64<<10)
 	if err != nil {
 		return Signer{}, fmt.Errorf("reading the signing key: %w", err)
 	}

@@ -70,7 +70,7 @@ func TestSignatureFile(t *testing.T) {
 	}
 	for name, text := range map[string]string{
 		"empty": "", "other": "[]", "more": strings.Replace(string(b), "{", `{"more": 1,`, 1),
-		"name": strings.Replace(string(b), p.Name, "another", 1), "long": strings.Repeat(" ", maxSignedBytes) + string(b),
+		"name": strings.Replace(string(b), p.Name, "another", 1), "long": strings.Repeat(" ", MaxSignedBytes) + string(b),
 	} {
 		if _, err := ReadSigned(strings.NewReader(text)); corral.KindOf(err) != corral.Invalid {
 			t.Errorf("%s: ReadSigned = %v, want Invalid", name, err)

@@ -25,9 +25,9 @@ import (
 // an error of kind Failed, one that requires a program which this machine lacks, or a shorter path than
 // dir's, with one of kind Unsatisfiable, and all leave nothing. What is relocated is so to dir.
 func Unpack(archive string, p Package, dir string) error {
-	f, err := os.Open(archive)
+	f, err := Open(archive)
 	if err != nil {
-		return fmt.Errorf("open package: %w", err)
+		return err
 	}
 	defer f.Close()
 	if err := verify(f, p); err != nil {

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/input"
 	"github.com/corral-pilot/corral/packages"
 )
 
@@ -36,33 +37,37 @@ type Mirror struct {
 }
 
 // Add copies an archive into the mirror, after checking every file in it. Adding it again changes
-// nothing. The error is Invalid if the archive is not a package.
-func (m Mirror) Add(archive string) (packages.Package, error) {
-	return m.put(func(w io.Writer) error {
-		f, err := os.Open(archive)
+// nothing. The error is Invalid if the archive is not a package, and ctx's if that ends before. What has no manifest at
+// its beginning is not copied.
+func (m Mirror) Add(ctx context.Context, archive string) (packages.Package, error) {
+	if _, err := packages.Peek(archive, ""); err != nil {
+		return packages.Package{}, fmt.Errorf("add package: %w", err)
+	}
+	return m.put(ctx, func(w io.Writer) error {
+		f, err := packages.Open(archive)
 		if err != nil {
 			return err
 		}
 		defer f.Close()
-		_, err = io.Copy(w, f)
+		_, err = io.Copy(w, input.Limit(ctx, f, packages.MaxBytes))
 		return err
 	})
 }
 
 // Build makes a package of files, as packages.Build does, right in the mirror.
 func (m Mirror) Build(h packages.Header, files fs.FS) (packages.Package, error) {
-	return m.put(func(w io.Writer) error {
+	return m.put(context.Background(), func(w io.Writer) error {
 		_, err := packages.Build(w, h, files)
 		return err
 	})
 }
 
 // put adds what write writes, under the name that its content gives it.
-func (m Mirror) put(write func(io.Writer) error) (packages.Package, error) {
+func (m Mirror) put(ctx context.Context, write func(io.Writer) error) (packages.Package, error) {
 	if err := os.MkdirAll(m.Dir, 0o755); err != nil {
 		return packages.Package{}, fmt.Errorf("add package: %w", err)
 	}
-	tmp, err := os.CreateTemp(m.Dir, ".add-*")
+	tmp, err := os.CreateTemp(m.Dir, adding+"*")
 	if err != nil {
 		return packages.Package{}, fmt.Errorf("add package: %w", err)
 	}
@@ -74,7 +79,7 @@ func (m Mirror) put(write func(io.Writer) error) (packages.Package, error) {
 	if err != nil {
 		return packages.Package{}, fmt.Errorf("add package: %w", err)
 	}
-	p, err := packages.Inspect(tmp.Name())
+	p, err := packages.Inspect(ctx, tmp.Name())
 	if err != nil {
 		return packages.Package{}, fmt.Errorf("add package: %w", err)
 	}
@@ -86,6 +91,41 @@ func (m Mirror) put(write func(io.Writer) error) (packages.Package, error) {
 		return packages.Package{}, fmt.Errorf("add package %s: %w", p.Name, err)
 	}
 	return p, os.Rename(tmp.Name(), name)
+}
+
+// What is no part of the mirror yet has a name that begins so: an archive that is copied into it, and a folder for one
+// that is fetched. Who made it removes it, unless that is killed.
+const (
+	adding  = ".add-"
+	fetched = ".import-"
+)
+
+// Room makes a folder in the mirror for an archive that is on its way there. Who asked for it removes it.
+func (m Mirror) Room() (dir string, err error) {
+	if err := os.MkdirAll(m.Dir, 0o755); err != nil {
+		return "", fmt.Errorf("making the mirror: %w", err)
+	}
+	if dir, err = os.MkdirTemp(m.Dir, fetched+"*"); err != nil {
+		return "", fmt.Errorf("making room in the mirror: %w", err)
+	}
+	return dir, nil
+}
+
+// Sweep removes what is left in the mirror of who was killed. Nobody may be adding to it.
+func (m Mirror) Sweep() error {
+	entries, err := os.ReadDir(m.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), adding) || strings.HasPrefix(e.Name(), fetched) {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(m.Dir, e.Name())))
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("clearing the mirror: %w", err)
+	}
+	return nil
 }
 
 // Vouch puts the signature of a package, whose archive is there, beside it and into the index. The

@@ -4,16 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 
 	"github.com/hashicorp/go-retryablehttp"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/input"
 )
 
 // openFile always begins at the beginning: a file does not break off.
@@ -21,11 +20,21 @@ func openFile(_ context.Context, u *url.URL, _ Position) (Stream, error) {
 	if u.Host != "" && u.Host != "localhost" {
 		return Stream{}, refusef("a file URL cannot name the host %q", u.Host)
 	}
-	f, err := os.Open(u.Path)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-		return Stream{}, refusef("%v", err)
+	f, err := input.Open(u.Path)
+	if err != nil {
+		return Stream{}, fileError(err)
 	}
-	return Stream{ReadCloser: f}, err
+	return Stream{ReadCloser: f}, nil
+}
+
+// fileError gives an error about a file that will be the same tomorrow the kind that says so: it is not there, is closed
+// to us, or is no regular file.
+func fileError(err error) error {
+	var notFile *input.NotRegularError
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.As(err, &notFile) {
+		return refusef("%v", err)
+	}
+	return err
 }
 
 func (f *Fetcher) openHTTP(ctx context.Context, u *url.URL, at Position) (Stream, error) {
@@ -109,9 +118,10 @@ func (f *Fetcher) readAll(ctx context.Context, u *url.URL, most int64) ([]byte, 
 		return nil, err
 	}
 	defer s.Close()
-	b, err := io.ReadAll(io.LimitReader(s, most+1))
-	if err == nil && int64(len(b)) > most {
-		err = refusef("%s has more than %d bytes", shown(u), most)
+	b, err := input.ReadAll(s, most)
+	var tooLong *input.TooLongError
+	if errors.As(err, &tooLong) {
+		err = refusef("%s is %w", shown(u), tooLong)
 	}
 	return b, err
 }

@@ -71,7 +71,7 @@ func TestMirrorAddsAndLists(t *testing.T) {
 	}
 	other := Mirror{Dir: filepath.Join(t.TempDir(), "other")}
 	for range 2 { // the second time changes nothing
-		if q, err := other.Add(filepath.Join(m.Dir, name)); err != nil || q != p {
+		if q, err := other.Add(t.Context(), filepath.Join(m.Dir, name)); err != nil || q != p {
 			t.Fatalf("Add = %v, %v, want %v", q, err, p)
 		}
 	}
@@ -84,7 +84,7 @@ func TestMirrorAddsAndLists(t *testing.T) {
 	}
 	assertEntries(t, other.Dir, name)
 
-	if _, err := other.Add("staging_test.go"); corral.KindOf(err) != corral.Invalid {
+	if _, err := other.Add(t.Context(), "staging_test.go"); corral.KindOf(err) != corral.Invalid {
 		t.Errorf("Add(not a package) = %v, want Invalid", err)
 	}
 	assertEntries(t, other.Dir, name)

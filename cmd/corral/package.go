@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -10,6 +9,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/packages"
 )
 
 func packageCommand(p *printer) *cli.Command {
@@ -99,7 +99,7 @@ func importPackage(c *cli.Context, p *printer) error {
 		}
 	}
 	if name := c.String("signature"); name != "" {
-		if in.Signature, err = os.ReadFile(name); err != nil {
+		if in.Signature, err = readAll(c.Context, name, nil, packages.MaxSignedBytes); err != nil {
 			return corral.ErrorAt(corral.Invalid, "--signature", "%w", err)
 		}
 	}

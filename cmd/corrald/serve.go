@@ -83,6 +83,9 @@ func assemble(lg *slog.Logger, db *store.DB, s settings, user string) (*daemon, 
 		return nil, err
 	}
 	depot := engine.OpenDepot(s.layout.Cache, signer, s.trusted...)
+	if err := depot.Sweep(); err != nil {
+		return nil, err
+	}
 	if err := depot.AddPilot(s.binary, thisMachine()); err != nil {
 		return nil, err
 	}

@@ -45,7 +45,7 @@ var edges = map[string]map[string]string{
 	"internal/order": {root: "outcomes and durations in the two files"},
 	"internal/runas": {root: "error kinds"},
 	"internal/store": {root: "what it stores", "resubmit": "a policy is stored in columns of its own"},
-	"packages":       {root: "platforms, error kinds"},
+	"packages":       {root: "platforms, error kinds", "internal/input": "bounds archives"},
 	"pool":           {root: "worker and run ids", "broker": "dials a pilot back", "broker/relay": "one way in", "internal/disk": "removes what tasks leave"},
 	"workflow":       {root: "error kinds, seconds", "internal/input": "bounds what it reads", "dag": "a workflow is a graph of tasks"},
 
@@ -58,7 +58,7 @@ var edges = map[string]map[string]string{
 	"internal/schedd":          {root: "runs", "condor": "submits jobs, reads their log", "pool": "parcels, results"},
 	"internal/store/storetest": {"internal/store": "opens a database for a test"},
 	"packages/htcondor":        {root: "error kinds", "packages": "what it builds"},
-	"staging":                  {root: "error kinds", "packages": "what it installs"},
+	"staging":                  {root: "error kinds", "internal/input": "bounds what mirrors give", "packages": "what it installs"},
 
 	"internal/pools": {root: "clusters, workers, tokens", "condor": "runs pools", "internal/run": "queues of clusters", "internal/store": "which pools there are"},
 	"staging/ftp":    {root: "error kinds", "staging": "how it is asked"},

@@ -153,7 +153,10 @@ func (c *Catalog) Import(ctx context.Context, source string, signature []byte, s
 		return corral.Package{}, err
 	}
 	if sign {
-		return c.adopt(at)
+		return c.adopt(ctx, at)
+	}
+	if err := look(at); err != nil {
+		return corral.Package{}, err
 	}
 	s, err := c.signature(ctx, at, signature)
 	if err != nil {
@@ -182,17 +185,29 @@ func sourceURL(source string) (*url.URL, error) {
 	return u, nil
 }
 
+// look reports why a local archive cannot be read, before its signature is looked for.
+func look(at *url.URL) error {
+	if at.Scheme != "file" || at.Host != "" {
+		return nil
+	}
+	f, err := packages.Open(at.Path)
+	if err != nil {
+		return corral.ErrorAt(corral.KindOf(err), "source", "%w", err)
+	}
+	return f.Close()
+}
+
 // adopt signs a local archive.
-func (c *Catalog) adopt(at *url.URL) (corral.Package, error) {
+func (c *Catalog) adopt(ctx context.Context, at *url.URL) (corral.Package, error) {
 	if at.Scheme != "file" {
 		return corral.Package{}, corral.ErrorAt(corral.Invalid, "sign", "only a local archive can be signed here")
 	}
-	if _, err := os.Stat(at.Path); err != nil {
-		return corral.Package{}, corral.ErrorAt(corral.Invalid, "source", "%w", err)
+	p, err := c.depot.mirror.Add(ctx, at.Path)
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		return corral.Package{}, cause
 	}
-	p, err := c.depot.mirror.Add(at.Path)
 	if err != nil {
-		return corral.Package{}, corral.ErrorAt(corral.Invalid, "source", "%w", err)
+		return corral.Package{}, corral.ErrorAt(corral.KindOr(err, corral.Failed), "source", "%w", err)
 	}
 	s := c.depot.signer.Sign(p)
 	return described(s), c.depot.vouch(s)
@@ -211,12 +226,9 @@ func (c *Catalog) signature(ctx context.Context, at *url.URL, given []byte) (pac
 
 // download brings the archive of s, whose signature was checked, from one of the URLs into the mirror.
 func (c *Catalog) download(ctx context.Context, s packages.Signed, urls []string) ([]staging.Try, error) {
-	if err := os.MkdirAll(c.depot.mirror.Dir, 0o755); err != nil {
-		return nil, fmt.Errorf("making the mirror: %w", err)
-	}
-	tmp, err := os.MkdirTemp(c.depot.mirror.Dir, ".import-*")
+	tmp, err := c.depot.mirror.Room()
 	if err != nil {
-		return nil, fmt.Errorf("making room in the mirror: %w", err)
+		return nil, err
 	}
 	defer os.RemoveAll(tmp)
 	archive := filepath.Join(tmp, "archive")
@@ -224,14 +236,14 @@ func (c *Catalog) download(ctx context.Context, s packages.Signed, urls []string
 	if err != nil {
 		return tries, err
 	}
-	p, err := packages.Inspect(archive)
+	p, err := packages.Inspect(ctx, archive)
 	if err != nil {
 		return tries, err
 	}
 	if p != s.Package {
 		return tries, corral.ErrorAt(corral.Forbidden, "package "+s.Name, "the archive calls itself %s", p.Name)
 	}
-	if _, err := c.depot.mirror.Add(archive); err != nil {
+	if _, err := c.depot.mirror.Add(ctx, archive); err != nil {
 		return tries, err
 	}
 	return tries, c.depot.vouch(s)

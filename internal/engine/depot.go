@@ -51,6 +51,9 @@ func OpenDepot(dir string, signer packages.Signer, trusted ...packages.PublicKey
 // Mirror returns corrald's own mirror.
 func (d *Depot) Mirror() staging.Mirror { return d.mirror }
 
+// Sweep removes what corralds that were killed left in the mirror. It is called before the depot is used.
+func (d *Depot) Sweep() error { return d.mirror.Sweep() }
+
 // vouch puts a checked signature into the mirror.
 func (d *Depot) vouch(s packages.Signed) error {
 	d.mu.Lock()

@@ -38,7 +38,7 @@ func (w *world) poolPackage(version, arch, libc string) corral.Package {
 		err = os.WriteFile(archive, b.Bytes(), 0o600)
 	}
 	if err == nil {
-		_, err = depot.mirror.Add(archive)
+		_, err = depot.mirror.Add(w.t.Context(), archive)
 	}
 	s := depot.signer.Sign(p)
 	if err == nil {

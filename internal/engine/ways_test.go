@@ -139,7 +139,7 @@ func TestBinaryOfAnImportedPackage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.mirror.Add(archive); err != nil {
+	if _, err := d.mirror.Add(t.Context(), archive); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/store"
 )
@@ -30,7 +29,7 @@ func (s *Server) healthz(c echo.Context) error {
 func (s *Server) readyz(c echo.Context) error {
 	select {
 	case <-s.stopping:
-		return corral.Errorf(corral.Unavailable, "corrald is stopping")
+		return errStopping
 	default:
 	}
 	err := s.db.View(c.Request().Context(), func(tx *store.Tx) error {

@@ -33,7 +33,11 @@ func (s *Server) importPackage(c echo.Context) error {
 		if k.err != nil {
 			return step[corral.Package]{}, k.err
 		}
-		p, err := s.cfg.Catalog.Import(ctx, in.Source, in.Signature, in.Sign)
+		var p corral.Package
+		err := s.untilStop(ctx, func(ctx context.Context) (err error) {
+			p, err = s.cfg.Catalog.Import(ctx, in.Source, in.Signature, in.Sign)
+			return err
+		})
 		if err != nil {
 			return step[corral.Package]{}, err
 		}

@@ -70,7 +70,7 @@ func TestImportNeedsATrustedSignature(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	file := filepath.Join(f.shelf.dir, "worker.tar.gz")
-	p := must(packages.Inspect(file))(t)
+	p := must(packages.Inspect(t.Context(), file))(t)
 	stranger := must(packages.LoadSigner(filepath.Join(f.shelf.dir, "stranger.key")))(t)
 	encoded := func(s packages.Signed) []byte { return must(s.Encode())(t) }
 	other := f.shelf.friend.Sign(p)

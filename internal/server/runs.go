@@ -33,7 +33,11 @@ func (s *Server) listRuns(c echo.Context) error {
 
 func (s *Server) createRun(c echo.Context) error {
 	return change(s, c, http.StatusCreated, func(ctx context.Context, in api.NewRun) (step[corral.Run], error) {
-		p, err := s.prepareRun(ctx, in)
+		var p *run.Prepared
+		err := s.untilStop(ctx, func(ctx context.Context) (err error) {
+			p, err = s.prepareRun(ctx, in)
+			return err
+		})
 		if err != nil {
 			return step[corral.Run]{}, err
 		}

@@ -217,6 +217,32 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // is still answered.
 func (s *Server) Stop() { s.stopOnce.Do(func() { close(s.stopping) }) }
 
+// errStopping is what those are told that corrald no longer waits for, or works for.
+var errStopping = corral.Errorf(corral.Unavailable, "corrald is stopping")
+
+// untilStop does what may take longer than corrald's end: when corrald stops, work's context ends, and the error is
+// errStopping.
+func (s *Server) untilStop(ctx context.Context, work func(context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	over := make(chan struct{})
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		select {
+		case <-s.stopping:
+			cancel(errStopping)
+		case <-over:
+		}
+	})
+	err := work(ctx)
+	close(over)
+	watch.Wait()
+	if err != nil && errors.Is(context.Cause(ctx), errStopping) {
+		err = errStopping
+	}
+	cancel(nil)
+	return err
+}
+
 // Bounds of a connection.
 const (
 	headerTimeout = 10 * time.Second

@@ -6,7 +6,6 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/store"
 )
@@ -62,7 +61,7 @@ func watch[T any](s *Server, ctx context.Context, t target[T], done func(T) bool
 		case <-recorded:
 		case <-registered:
 		case <-s.stopping:
-			return v, corral.Errorf(corral.Unavailable, "corrald is stopping")
+			return v, errStopping
 		case <-ctx.Done():
 			if ctx.Err() == context.DeadlineExceeded {
 				return v, nil
