@@ -5,8 +5,8 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 	"mime"
 	"net"
 	"net/http"
@@ -17,6 +17,7 @@ import (
 	"github.com/hashicorp/go-retryablehttp"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/input"
 )
 
 // answerTimeout bounds the wait for the beginning of an answer: the longest wait that a request may
@@ -121,6 +122,9 @@ func decode[T any](body []byte, err error) (T, error) {
 	return v, nil
 }
 
+// maxAnswer is how long an answer may be. The longest are logs of tasks.
+const maxAnswer = 1 << 30
+
 // do sends a request and returns the body of its answer. An error answer is returned as *Problem.
 func (c *Client) do(ctx context.Context, do call) ([]byte, error) {
 	ctx, sent := track(ctx)
@@ -133,7 +137,11 @@ func (c *Client) do(ctx context.Context, do call) ([]byte, error) {
 		return nil, c.lost(ctx, do, sent, err)
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
+	body, err := input.ReadAll(resp.Body, maxAnswer)
+	var tooLong *input.TooLongError
+	if errors.As(err, &tooLong) {
+		return nil, c.strange(do, "answered %s %s with something %w", do.method, do.path, tooLong)
+	}
 	if err != nil {
 		sent.unsure.Store(true)
 		return nil, c.lost(ctx, do, sent, err)
@@ -175,9 +183,14 @@ func (c *Client) problem(do call, resp *http.Response, body []byte) error {
 	if media == ProblemMediaType && json.Unmarshal(body, &p) == nil && p.Type != "" {
 		return &p
 	}
+	return c.strange(do, "answered %q to %s %s, which is not how corrald answers", resp.Status, do.method, do.path)
+}
+
+// strange is the error for an answer that cannot be used: nobody knows what became of a change.
+func (c *Client) strange(do call, format string, args ...any) error {
 	kind := corral.Unavailable
 	if do.method != http.MethodGet {
 		kind = corral.Unknown
 	}
-	return corral.ErrorAt(kind, c.server, "answered %q to %s %s, which is not how corrald answers", resp.Status, do.method, do.path)
+	return corral.ErrorAt(kind, c.server, format, args...)
 }

@@ -49,26 +49,49 @@ const maxWords = 4096
 // stdout. The error is a [*Refused] if it said no; any other error means that we do not know whether it did
 // anything: it got no answer, was killed with ctx, or could not be started.
 func (t Tools) Run(ctx context.Context, stdin []byte, tool string, args ...string) ([]byte, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	cmd := t.command(ctx, tool, args...)
 	cmd.Stdin = bytes.NewReader(stdin)
-	var stdout, stderr bytes.Buffer
+	stdout, stderr := output{most: maxOutput, overflow: cancel}, output{most: maxOutput, overflow: cancel}
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
 	if err == nil {
-		return stdout.Bytes(), nil
+		return stdout.text.Bytes(), nil
 	}
-	words := strings.TrimSpace(stderr.String() + "\n" + stdout.String())
+	words := strings.TrimSpace(stderr.text.String() + "\n" + stdout.text.String())
 	words = words[:min(len(words), maxWords)]
 	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
-		return nil, fmt.Errorf("running %s: %w", tool, ctx.Err())
+		return nil, fmt.Errorf("running %s: %w", tool, context.Cause(ctx))
 	case !errors.As(err, &exit), !exit.Exited():
 		return nil, fmt.Errorf("running %s: %w", tool, err)
 	case silence.MatchString(words) && !denied.MatchString(words):
 		return nil, fmt.Errorf("running %s: no answer: %s", tool, words)
 	}
 	return nil, &Refused{Tool: tool, Status: exit.ExitCode(), Words: words}
+}
+
+// maxOutput is how much a command may print on stdout, and on stderr, in bytes: 100,000 ads of jobs with all their
+// attributes. One that prints more is killed.
+const maxOutput = 512 << 20
+
+var errOutput = fmt.Errorf("it printed more than %d MiB", maxOutput>>20)
+
+// output keeps what a command prints, up to most bytes.
+type output struct {
+	most     int
+	text     bytes.Buffer
+	overflow context.CancelCauseFunc
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	if o.text.Len()+len(p) > o.most {
+		o.overflow(errOutput)
+		return 0, errOutput
+	}
+	return o.text.Write(p)
 }
 
 func (t Tools) command(ctx context.Context, tool string, args ...string) *exec.Cmd {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/input"
 )
 
 // Many is what a Batch may offer besides: to do for many jobs, in one round trip, what Batch does for one. Who has a
@@ -171,7 +172,7 @@ func untar(archive []byte, add func(place string, content []byte)) error {
 		if err != nil {
 			return err
 		}
-		content, err := io.ReadAll(r)
+		content, err := input.ReadAll(r, MaxReadMany) // of a file with holes an archive has less than the file
 		if err != nil {
 			return err
 		}

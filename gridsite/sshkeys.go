@@ -9,7 +9,6 @@ import (
 	"io"
 	"io/fs"
 	"net"
-	"os"
 	"sync"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 	"golang.org/x/crypto/ssh/agent"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/input"
 )
 
 // unlocked are the decrypted keys, by what their public halves are on the wire: a connection that is lost can be made
@@ -139,10 +139,13 @@ func (p patient) Write(b []byte) (int, error) {
 	return p.Conn.Write(b)
 }
 
+// maxKeyFile is how long a file with a key may be.
+const maxKeyFile = 1 << 20
+
 // identity reads a key file. An encrypted one is opened only when the server wants a signature, and not at all if the
 // agent has its key; then a public key does, too.
 func (k *keyring) identity(file string, agents []ssh.Signer) (ssh.Signer, error) {
-	content, err := os.ReadFile(file)
+	content, err := input.ReadFile(file, maxKeyFile)
 	if err == nil {
 		var key ssh.Signer
 		if key, err = ssh.ParsePrivateKey(content); err == nil {
@@ -194,7 +197,7 @@ func held(public ssh.PublicKey, agents []ssh.Signer) ssh.Signer {
 }
 
 func readPublicKey(file string) (ssh.PublicKey, error) {
-	line, err := os.ReadFile(file)
+	line, err := input.ReadFile(file, maxKeyFile)
 	if err != nil {
 		return nil, err
 	}

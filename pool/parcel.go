@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+
+	"github.com/corral-pilot/corral/internal/input"
 )
 
 // A parcel is how a job travels to a machine that does not see the run's directory, and what comes back.
@@ -324,8 +326,11 @@ func copyFile(from string, info fs.FileInfo, root *os.Root, name string) error {
 	return root.Chtimes(name, info.ModTime(), info.ModTime())
 }
 
+// maxParcelText is how long either description may be: that of a job of 100,000 tasks stays below it.
+const maxParcelText = 256 << 20
+
 func readJSON(name string, v any) error {
-	text, err := os.ReadFile(name)
+	text, err := input.ReadFile(name, maxParcelText)
 	if err != nil {
 		return err
 	}

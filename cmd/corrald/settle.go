@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/input"
 	"github.com/corral-pilot/corral/internal/personal"
 	"github.com/corral-pilot/corral/internal/runas"
 )
@@ -55,8 +56,11 @@ func settle(s *settings) (name string, err error) {
 	return me, nil // nobody has to have a name
 }
 
+// maxPilot is how long a pilot binary may be: several times what it has.
+const maxPilot = 64 << 20
+
 func readPilot(file string) ([]byte, error) {
-	binary, err := os.ReadFile(file)
+	binary, err := input.ReadFile(file, maxPilot)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, corral.Errorf(corral.Invalid, "there is no pilot binary at %s: build it with `make build`, or name it with --pilot", file)
 	}

@@ -40,13 +40,13 @@ var edges = map[string]map[string]string{
 	"broker":       {root: "broker modes, error kinds"},
 	"broker/relay": {root: "error kinds"},
 
-	"api":            {root: "the nouns double as wire types"},
-	"gridsite":       {root: "platforms"},
+	"api":            {root: "the nouns double as wire types", "internal/input": "bounds answers"},
+	"gridsite":       {root: "platforms", "internal/input": "bounds key files, and what sites send"},
 	"internal/order": {root: "outcomes and durations in the two files"},
 	"internal/runas": {root: "error kinds"},
 	"internal/store": {root: "what it stores", "resubmit": "a policy is stored in columns of its own"},
 	"packages":       {root: "platforms, error kinds", "internal/input": "bounds archives"},
-	"pool":           {root: "worker and run ids", "broker": "dials a pilot back", "broker/relay": "one way in", "internal/disk": "removes what tasks leave"},
+	"pool":           {root: "worker and run ids", "broker": "dials a pilot back", "broker/relay": "one way in", "internal/disk": "removes what tasks leave", "internal/input": "bounds descriptions of jobs"},
 	"workflow":       {root: "error kinds, seconds", "internal/input": "bounds what it reads", "dag": "a workflow is a graph of tasks"},
 
 	"examples/lambda":          {"dag": "makes a workflow", "workflow": "makes a workflow"},
@@ -57,7 +57,7 @@ var edges = map[string]map[string]string{
 	"internal/run":             {root: "runs", "api": "what a new run is made of", "dag": "ranks, frontier", "internal/disk": "where runs are", "internal/input": "bounds what it reads of a run's directory", "internal/store": "keeps runs", "pool": "runs tasks", "workflow": "what to run"},
 	"internal/schedd":          {root: "runs", "condor": "submits jobs, reads their log", "pool": "parcels, results"},
 	"internal/store/storetest": {"internal/store": "opens a database for a test"},
-	"packages/htcondor":        {root: "error kinds", "packages": "what it builds"},
+	"packages/htcondor":        {root: "error kinds", "internal/input": "bounds programs", "packages": "what it builds"},
 	"staging":                  {root: "error kinds", "internal/input": "bounds what mirrors give", "packages": "what it installs"},
 
 	"internal/pools": {root: "clusters, workers, tokens", "condor": "runs pools", "internal/run": "queues of clusters", "internal/store": "which pools there are"},
@@ -88,7 +88,7 @@ var edges = map[string]map[string]string{
 		"packages": "describes archives", "packages/htcondor": "verb package build", "workflow": "verb workflow",
 	},
 	"cmd/corrald": {
-		root: "machine", "api": "paths", "internal/descriptor": "what its jobs are not to have", "internal/engine": "wires it", "internal/node": "machine", "internal/personal": "state file",
+		root: "machine", "api": "paths", "internal/descriptor": "what its jobs are not to have", "internal/engine": "wires it", "internal/input": "bounds the pilot binary", "internal/node": "machine", "internal/personal": "state file",
 		"condor": "commands of a pool, passed on", "gridsite": "ssh files and agent", "internal/pools": "wires it", "internal/schedd": "wires it",
 		"internal/run": "wires it", "internal/runas": "is who it is told to be", "internal/server": "wires it", "internal/store": "wires it",
 		"internal/version": "--version", "internal/xdg": "default paths", "packages": "signing key", "pool": "wires it", "staging": "serves the mirror",

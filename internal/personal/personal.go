@@ -234,13 +234,21 @@ func (c Corrald) awaitStart(ctx context.Context, ended <-chan struct{}, offset i
 	}
 }
 
+// maxLastWords is how much of the log is looked at.
+const maxLastWords = 1 << 20
+
 // lastWords returns the last line of the log, if it was written after offset.
 func (c Corrald) lastWords(offset int64) string {
-	b, err := os.ReadFile(c.Layout.Log())
+	f, err := os.Open(c.Layout.Log())
 	if err != nil {
 		return err.Error()
 	}
-	words := strings.TrimSpace(string(b[min(offset, int64(len(b))):]))
+	defer f.Close()
+	b, err := io.ReadAll(io.NewSectionReader(f, offset, maxLastWords))
+	if err != nil {
+		return err.Error()
+	}
+	words := strings.TrimSpace(string(b))
 	if words == "" {
 		return "it said nothing"
 	}

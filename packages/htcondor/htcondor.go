@@ -27,6 +27,7 @@ import (
 	"strings"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/input"
 	"github.com/corral-pilot/corral/packages"
 )
 
@@ -78,6 +79,9 @@ func find(dir string) (Installation, error) {
 	return i, nil
 }
 
+// maxProgram is how long a program or a library may be; HTCondor's longest, libcondor_utils, has 20 MB.
+const maxProgram = 256 << 20
+
 var versionText = regexp.MustCompile(`\$CondorVersion: ([0-9]+\.[0-9]+\.[0-9]+) `)
 
 // Version returns the version of the HTCondor in dir. It is read from its programs, none of which is run. The
@@ -88,7 +92,7 @@ func Version(dir string) (string, error) {
 			return "", corral.ErrorAt(corral.NotFound, dir, "no HTCondor is there: no program %s", name)
 		}
 	}
-	b, err := os.ReadFile(filepath.Join(dir, "bin/condor_version"))
+	b, err := input.ReadFile(filepath.Join(dir, "bin/condor_version"), maxProgram)
 	if err != nil {
 		return "", corral.ErrorAt(corral.NotFound, dir, "no HTCondor that can be read is there: %w", err)
 	}

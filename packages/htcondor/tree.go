@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/input"
 	"github.com/corral-pilot/corral/packages"
 )
 
@@ -106,7 +107,7 @@ func (i Installation) library(name string) (string, error) {
 
 // addProgram returns the names of the libraries that the program needs. A script needs none.
 func (t *tree) addProgram(name string) (needed []string, err error) {
-	b, err := os.ReadFile(filepath.Join(t.from.Dir, filepath.FromSlash(name)))
+	b, err := input.ReadFile(filepath.Join(t.from.Dir, filepath.FromSlash(name)), maxProgram)
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +128,7 @@ func (t *tree) addProgram(name string) (needed []string, err error) {
 
 // addLibrary returns the names of further libraries.
 func (t *tree) addLibrary(name, file, what string) (needed []string, err error) {
-	b, err := os.ReadFile(file)
+	b, err := input.ReadFile(file, maxProgram)
 	if err != nil {
 		return nil, err
 	}
