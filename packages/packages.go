@@ -50,15 +50,20 @@ func (h Header) describe(digest string, size int64) Package {
 		Digest: digest, SizeBytes: size}
 }
 
-// Open opens an archive, which must be a regular file of at most MaxBytes. The error is Invalid.
+// Open opens an archive. The error is Invalid if there is none, if it may not be read, if it is no regular file, or has
+// more than MaxBytes.
 func Open(archive string) (*os.File, error) {
 	f, err := input.Open(archive)
 	var there *fs.PathError
 	if errors.As(err, &there) {
 		err = there.Err // without the path, which is the place
 	}
-	if err != nil {
+	var special *input.NotRegularError
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission), errors.As(err, &special):
 		return nil, corral.ErrorAt(corral.Invalid, archive, "%w", err)
+	case err != nil:
+		return nil, fmt.Errorf("open package %s: %w", archive, err)
 	}
 	info, err := f.Stat()
 	if err == nil && info.Size() > MaxBytes {
@@ -115,22 +120,32 @@ func Peek(archive, digest string) (Package, error) {
 	return m.Header().describe(digest, info.Size()), nil
 }
 
-// Verify checks that an archive is p, byte for byte. The error is Failed and names the package.
-func Verify(archive string, p Package) error {
-	f, err := Open(archive)
+// Verify checks that an archive is p, byte for byte. The error is Failed and names the package, or is ctx's, whose end
+// ends the reading.
+func Verify(ctx context.Context, archive string, p Package) error {
+	f, err := openAs(archive, p)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	return verify(f, p)
+	return verify(ctx, f, p)
+}
+
+// openAs opens an archive that is to be p: what is wrong with it is wrong with the package, not with a request.
+func openAs(archive string, p Package) (*os.File, error) {
+	f, err := Open(archive)
+	if corral.KindOf(err) == corral.Invalid {
+		err = corral.ErrorAt(corral.Failed, "package "+p.Name, "%w", err)
+	}
+	return f, err
 }
 
 // verify leaves f at its beginning.
-func verify(f *os.File, p Package) error {
+func verify(ctx context.Context, f *os.File, p Package) error {
 	if _, err := HexOf(p.Digest); err != nil {
 		return err
 	}
-	digest, size, err := digestOf(f)
+	digest, size, err := digestOf(input.Limit(ctx, f, MaxBytes))
 	if err == nil {
 		_, err = f.Seek(0, io.SeekStart)
 	}

@@ -157,7 +157,7 @@ func TestUnpackRefusesACorruptPackageByName(t *testing.T) {
 		t.Errorf("Unpack = %v, want Failed naming %s", err, p.Name)
 	}
 	assertEntries(t, parent)
-	if err := Verify(archive, p); corral.KindOf(err) != corral.Failed {
+	if err := Verify(t.Context(), archive, p); corral.KindOf(err) != corral.Failed {
 		t.Errorf("Verify = %v, want Failed", err)
 	}
 }
@@ -406,7 +406,7 @@ func TestInspectAndPeekDescribe(t *testing.T) {
 	if got, err := Peek(archive, p.Digest); err != nil || got != p {
 		t.Errorf("Peek = %+v, %v, want %+v", got, err, p)
 	}
-	if err := Verify(archive, p); err != nil {
+	if err := Verify(t.Context(), archive, p); err != nil {
 		t.Errorf("Verify = %v, want nil", err)
 	}
 	junk := filepath.Join(t.TempDir(), "junk")

@@ -2,6 +2,7 @@ package packages
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -25,12 +26,12 @@ import (
 // an error of kind Failed, one that requires a program which this machine lacks, or a shorter path than
 // dir's, with one of kind Unsatisfiable, and all leave nothing. What is relocated is so to dir.
 func Unpack(archive string, p Package, dir string) error {
-	f, err := Open(archive)
+	f, err := openAs(archive, p)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	if err := verify(f, p); err != nil {
+	if err := verify(context.Background(), f, p); err != nil {
 		return err
 	}
 	tmp, err := os.MkdirTemp(filepath.Dir(dir), ".unpack-")

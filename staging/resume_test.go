@@ -136,7 +136,7 @@ func TestFetchResumes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := packages.Verify(dst, p); err != nil {
+			if err := packages.Verify(t.Context(), dst, p); err != nil {
 				t.Error(err)
 			}
 		})

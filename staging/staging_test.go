@@ -252,7 +252,7 @@ func TestFetchGoesToTheNextMirror(t *testing.T) {
 	if len(tries) != len(want) {
 		t.Errorf("%d tries, want %d", len(tries), len(want))
 	}
-	if err := packages.Verify(dst, p); err != nil {
+	if err := packages.Verify(t.Context(), dst, p); err != nil {
 		t.Error(err)
 	}
 	assertEntries(t, dir, "dst")

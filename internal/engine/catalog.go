@@ -263,7 +263,7 @@ func (c *Catalog) Verify(ctx context.Context, p corral.Package) error {
 	if err != nil {
 		return err
 	}
-	return packages.Verify(archive, s.Package)
+	return packages.Verify(ctx, archive, s.Package)
 }
 
 // Drop removes a package's archive from corrald's own mirror.

@@ -88,7 +88,7 @@ func (s *Server) verifyPackage(c echo.Context) error {
 			err = corral.ErrorAt(corral.Conflict, "package", "package %s is %s", p.Name, p.State)
 		}
 		if err == nil {
-			err = s.cfg.Catalog.Verify(ctx, p)
+			err = s.untilStop(ctx, func(ctx context.Context) error { return s.cfg.Catalog.Verify(ctx, p) })
 		}
 		if err != nil {
 			return step[corral.Package]{}, err

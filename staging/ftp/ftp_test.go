@@ -175,7 +175,7 @@ func TestMirrorBehindFTP(t *testing.T) {
 	if tries, err := f.Fetch(t.Context(), staging.Source{Package: p, URLs: []string{at}}, dst); err != nil || !tries[0].Reached {
 		t.Errorf("Fetch = %v, %v", tries, err)
 	}
-	if err := packages.Verify(dst, p); err != nil {
+	if err := packages.Verify(t.Context(), dst, p); err != nil {
 		t.Error(err)
 	}
 }
