@@ -118,16 +118,20 @@ func (l layout) remove() error {
 	return nil
 }
 
-// purge removes D with all that is the run's, and says what became of it. A D that has no workflow any more has been
-// given to something else since, and its data are not the run's.
+// purge removes D with all that is the run's, and says what became of it. A D without the run's workflow, or with data
+// but without tasks, which go later, has been given to something else since, and its data are not the run's.
 func (l layout) purge() (became string, err error) {
 	names, err := l.names()
 	if err != nil { // a file, say, which is no run's
 		return "", corral.ErrorAt(corral.Failed, "dir", "%w", err)
 	}
-	if len(names) > 0 && !slices.Contains(names, workflowFile) {
-		const another = "its directory stays: %s has no %s, so it is not taken for the run's"
+	lacks := func(name string) bool { return !slices.Contains(names, name) }
+	const another = "its directory stays: %s has no %s, so it is not taken for the run's"
+	switch {
+	case len(names) > 0 && lacks(workflowFile):
 		return fmt.Sprintf(another, l.dir, workflowFile), nil
+	case !lacks(dataDir) && lacks(tasksDir):
+		return fmt.Sprintf(another, l.dir, tasksDir), nil
 	}
 	if err := l.remove(); err != nil {
 		return "", corral.ErrorAt(corral.Failed, "dir", "%w", err)

@@ -374,6 +374,9 @@ func TestPurgeOfWhatIsNotTheRuns(t *testing.T) {
 		for keep, put := range map[string]func(dir string) error{
 			"":      func(dir string) error { return os.WriteFile(dir, nil, 0o600) },
 			dataDir: func(dir string) error { return os.MkdirAll(filepath.Join(dir, dataDir), 0o700) },
+			workflowFile: func(dir string) error { // somebody's next project
+				return errors.Join(os.MkdirAll(filepath.Join(dir, dataDir), 0o700), os.WriteFile(filepath.Join(dir, workflowFile), nil, 0o600))
+			},
 		} {
 			dir := filepath.Join(t.TempDir(), "d")
 			row := w.create(NewRun{Workflow: document(spec{ID: "one", Seconds: 60}), Dir: dir})
