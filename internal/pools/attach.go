@@ -185,7 +185,8 @@ func noSchedd(c corral.Cluster, ads []condor.Ad) error {
 	there := strings.Join(names, ", ")
 	switch {
 	case c.Schedd != "" && len(ads) > 0:
-		return fmt.Errorf("the collector %s names no schedd %s, but %s: when it is there, `corral cluster start %s`", c.Collector, c.Schedd, there, c.Name)
+		return fmt.Errorf("the collector %s names no schedd %s, but %s: when it is there, `corral cluster start %s`; to use another, remove the cluster and create it again",
+			c.Collector, c.Schedd, there, c.Name)
 	case c.Schedd != "":
 		return fmt.Errorf("the collector %s names no schedd %s, nor any other: when it is there, `corral cluster start %s`", c.Collector, c.Schedd, c.Name)
 	case len(ads) == 0:
