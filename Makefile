@@ -1,5 +1,6 @@
-# Corral's commands for people; `make help` lists them. Everything that a target needs it makes itself,
-# and everything it makes is in bin/ or in Go's own caches.
+# Corral's commands for people; `make help` lists them. Everything that a target needs it makes itself, in bin/ and in
+# Go's caches; the tests of real sites fetch theirs into corral-ci in the user's cache (root's: in /var/cache), and
+# install iproute2 and nftables. `make fresh` installs debootstrap.
 
 GO ?= go
 VERSION ?= $(shell git describe --tags --dirty 2>/dev/null)
@@ -25,7 +26,9 @@ site_files = $(shell grep -l '^//go:build sites$$' $(tests))
 site_tests = $(call names_in,$(site_files))
 soak_files = $(shell grep -lE '^//go:build .*soak' $(tests))
 # Those that make networks or mount file systems, which an ordinary user may not.
-refused = $(if $(filter 0,$(shell id -u)),,$(call names_in,$(shell grep -lE '^package netns|/internal/netns"|"mount"' $(site_files))))
+refused = $(if $(filter 0,$(shell id -u)),,$(call names_in,$(shell grep -lE '^package netns|/internal/netns"|newHeaded|"mount"' $(site_files) $(soak_files))))
+run_sites = $(GO) test $(race) -vet=off $(if $(refused),-skip '^($(refused))$$')
+tell_refused = @$(if $(refused),echo "Not run: only root may make networks and mount file systems: $(subst |, ,$(refused))"; exit 1)
 # names_in FILES lists their tests, as go test -run takes them.
 names_in = $(shell awk '/^func Test/ { name = $$2; sub(/[^A-Za-z0-9_].*/, "", name); if (name != "TestMain") print name }' $(1) | paste -sd '|')
 # packages_of FILES, as Go names them.
@@ -35,7 +38,7 @@ properties = $(shell awk '/^func Test/ { name = $$2; sub(/[^A-Za-z0-9_].*/, "", 
 crashes := Kill|Restart|Survives
 crash_files = $(shell grep -lE '^func Test[A-Za-z0-9]*($(crashes))' $(tests))
 
-.PHONY: help build bin/test/plain bin/test/race htcondor slurm demo demo-condor test test-sites fresh test-all test-more test-long test-properties test-crashes test-soak test-fuzz \
+.PHONY: help build bin/test/plain bin/test/race networks htcondor slurm demo demo-condor test test-sites fresh test-all test-more test-long test-properties test-crashes test-soak test-fuzz \
 	test-arm64 bench bench-overheads bench-glideins bench-relay bench-sites lint fmt clean
 
 help: ## list the targets
@@ -70,14 +73,12 @@ test: ## the tests that need only Go, with the race detector where there is a C 
 	@$(if $(compiler),,echo "There is no C compiler (gcc and libc6-dev): the tests run without the race detector.")
 	$(GO) test $(race) -vet=off -shuffle=on -timeout 20m ./...
 
-test-sites: htcondor slurm ## the tests of real sites: HTCondor, Slurm, OpenSSH, FTP, networks with firewalls
-	@$(if $(refused),,scripts/networks)
-	$(GO) test $(race) -tags sites -vet=off -shuffle=on -p 3 -timeout 40m -run '^($(site_tests))$$' \
-		$(if $(refused),-skip '^($(refused))$$') $(call packages_of,$(site_files))
-	@$(if $(refused),echo "Not run, for only root may make networks and mount file systems: $(subst |, ,$(refused))"; exit 1)
+test-sites: htcondor slurm networks ## the tests of real sites: HTCondor, Slurm, OpenSSH, FTP, networks with firewalls
+	$(run_sites) -tags sites -shuffle=on -p 3 -timeout 40m -run '^($(site_tests))$$' $(call packages_of,$(site_files))
+	$(tell_refused)
 
-fresh: ## make demo and make test on a throw-away Debian with nothing but Go, make and git; needs root
-	scripts/fresh
+networks:
+	@$(if $(refused),,scripts/networks)
 
 test-all: test test-sites test-more ## both, and the longer checks, one round each
 
@@ -92,11 +93,13 @@ test-long: ## all rounds of everything that may differ from one to the next; it 
 test-properties: ## CASES of each property: a thousand
 	$(GO) test -timeout 20m -run '^($(properties))$$' $(call packages_of,$(property_files)) -rapid.checks=$(CASES)
 
-test-crashes: htcondor slurm ## what is killed or started again, three times over
-	$(GO) test $(race) -tags sites -count=3 -timeout 60m -run '$(crashes)' $(call packages_of,$(crash_files))
+test-crashes: htcondor slurm networks ## what is killed or started again, three times over
+	$(run_sites) -tags sites -count=3 -timeout 60m -run '$(crashes)' $(call packages_of,$(crash_files))
+	$(tell_refused)
 
-test-soak: htcondor slurm ## outages and limits of real sites, and benchmarks in small, which take minutes
-	$(GO) test $(race) -tags sites,soak -count=$(ROUNDS) -timeout 60m -run '^($(call names_in,$(soak_files)))$$' $(call packages_of,$(soak_files))
+test-soak: htcondor slurm networks ## outages and limits of real sites, and benchmarks in small, which take minutes
+	$(run_sites) -tags sites,soak -count=$(ROUNDS) -timeout 60m -run '^($(call names_in,$(soak_files)))$$' $(call packages_of,$(soak_files))
+	$(tell_refused)
 
 test-fuzz: ## every parser, for FUZZTIME each
 	scripts/fuzz $(FUZZTIME)

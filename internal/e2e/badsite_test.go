@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -121,35 +120,4 @@ func (u *user) limited() {
 		u.t.Errorf("the facts are %+v; want those of the QOS, and what the node said", f)
 	}
 	u.wantNo(3, []string{"max_walltime_s of queue", "30m0s"}, "glidein", "create", "--site", "hpc", "--walltime", "31m")
-}
-
-// A root without room is refused before anything is put there.
-func TestFullDisk(t *testing.T) {
-	t.Parallel()
-	if os.Getuid() != 0 {
-		t.Log("only root may mount a file system that is small")
-		return
-	}
-	u := newUser(t)
-	disk := u.dir + "/disk"
-	if err := os.Mkdir(disk, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", disk).CombinedOutput(); err != nil {
-		t.Fatalf("mount: %v: %s", err, out)
-	}
-	t.Cleanup(func() {
-		if out, err := exec.Command("umount", disk).CombinedOutput(); err != nil {
-			t.Errorf("umount: %v: %s", err, out)
-		}
-	})
-	u.must("up")
-	u.wantNo(3, []string{"root", "only 2 MiB may be written at " + disk}, "site", "create", "small", "--contact", "local:", "--batch", "fork", "--root", disk+"/root")
-	if left, err := os.ReadDir(disk); err != nil || len(left) != 0 {
-		t.Errorf("left there: %v, %v", left, err)
-	}
-	if sites := read[[]corral.Site](u, "site", "list", "--all"); len(sites) != 1 {
-		t.Errorf("the sites are %v", sites)
-	}
-	u.must("down")
 }
