@@ -101,7 +101,7 @@ func newSiteWith(t testing.TB, extra string) *site {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 		defer cancel()
 		if err := s.pool.Stop(ctx); err != nil {
 			t.Error(err)
@@ -125,6 +125,11 @@ func (s *site) explain() {
 		if !strings.HasPrefix(line, "028") {
 			s.Log(line)
 		}
+	}
+	logs, _ := filepath.Glob(filepath.Join(s.dir, "*", "log", "S*Log")) // of the schedd and the startds; never fails
+	for _, name := range logs {
+		text, _ := os.ReadFile(name)
+		s.Logf("%s ends with\n%s", name, text[max(0, len(text)-20_000):])
 	}
 }
 
