@@ -151,7 +151,7 @@ func endsWithoutLeader(t *testing.T, limit time.Duration) bool {
 	}
 	gridsitetest.Until(t, "the job to be ready, or over", func() bool { return there("ready") || there(".corral/status") })
 	pid, _, _ := strings.Cut(id, ".")
-	res, err := conn.Run(t.Context(), gridsite.Command{Argv: []string{"kill", "-KILL", pid}})
+	res, err := conn.Run(t.Context(), gridsite.Command{Argv: []string{"sh", "-c", "kill -KILL $0", pid}})
 	if err != nil {
 		t.Fatal(err)
 	}
