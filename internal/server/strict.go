@@ -22,7 +22,7 @@ import (
 // (encoding/json/v2 will do most of it, once it is no experiment.)
 func strictly(body []byte, v any) error {
 	dec := json.NewDecoder(bytes.NewReader(body))
-	err := object("body", dec, reflect.ValueOf(v).Elem())
+	err := structure("body", dec, reflect.ValueOf(v).Elem())
 	var told *corral.Error
 	switch {
 	case errors.As(err, &told):
@@ -38,12 +38,12 @@ func strictly(body []byte, v any) error {
 	return nil
 }
 
-// object decodes the next value of dec, which messages call place, into a struct. A number that cannot be 0 must be
+// structure decodes the next object of dec, which messages call place, into a struct. A number that cannot be 0 must be
 // there.
-func object(place string, dec *json.Decoder, v reflect.Value) error {
+func structure(place string, dec *json.Decoder, v reflect.Value) error {
 	fields := fieldsOf(v.Type())
 	given := map[string]bool{}
-	err := members(place, dec, func(name string, value json.RawMessage) error {
+	err := object(place, dec, func(name string, value json.RawMessage) error {
 		field, known := fields[name]
 		if !known {
 			return noField(name, fields)
@@ -52,6 +52,9 @@ func object(place string, dec *json.Decoder, v reflect.Value) error {
 			return twice(name)
 		}
 		given[name] = true
+		if string(value) == "null" && field.Type.Kind() != reflect.Pointer {
+			return isNull(name, field)
+		}
 		return fill(name, value, v.FieldByIndex(field.Index))
 	})
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
@@ -73,8 +76,8 @@ func fieldsOf(t reflect.Type) map[string]reflect.StructField {
 	return fields
 }
 
-// members calls each with the members of a JSON object, in their order.
-func members(place string, dec *json.Decoder, each func(name string, value json.RawMessage) error) error {
+// object calls each with the members of a JSON object, in their order.
+func object(place string, dec *json.Decoder, each func(name string, value json.RawMessage) error) error {
 	begin, err := dec.Token()
 	if err != nil {
 		return err
@@ -119,19 +122,19 @@ func fill(place string, value json.RawMessage, v reflect.Value) error {
 	case kind == reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
 		return fill(place, value, v.Elem())
-	case null:
-		return isNull(place, v.Type())
+	case null: // an element, which cannot be left out
+		return corral.ErrorAt(corral.Invalid, place, "null is no value: want %s", wanted(place, v.Type()))
 	case v.Type() == reflect.TypeFor[json.RawMessage]():
 		v.SetBytes(value)
 		return nil
 	case kind == reflect.Int, kind == reflect.Int64:
 		return number(place, value, v)
 	case value[0] == '{' && kind == reflect.Struct && !isTime:
-		return object(place, json.NewDecoder(bytes.NewReader(value)), v)
+		return structure(place, json.NewDecoder(bytes.NewReader(value)), v)
 	case value[0] == '{' && kind == reflect.Map:
-		return dictionary(place, value, v)
+		return mapping(place, value, v)
 	case value[0] == '[' && kind == reflect.Slice:
-		return list(place, value, v)
+		return array(place, value, v)
 	}
 	if json.Unmarshal(value, v.Addr().Interface()) != nil {
 		return corral.ErrorAt(corral.Invalid, place, "want %s, not %s", wanted(place, v.Type()), found(value, v.Type()))
@@ -139,10 +142,10 @@ func fill(place string, value json.RawMessage, v reflect.Value) error {
 	return nil
 }
 
-// dictionary decodes an object into a map.
-func dictionary(place string, value json.RawMessage, v reflect.Value) error {
+// mapping decodes an object into a map.
+func mapping(place string, value json.RawMessage, v reflect.Value) error {
 	v.Set(reflect.MakeMap(v.Type()))
-	return members(place, json.NewDecoder(bytes.NewReader(value)), func(name string, value json.RawMessage) error {
+	return object(place, json.NewDecoder(bytes.NewReader(value)), func(name string, value json.RawMessage) error {
 		key := reflect.ValueOf(name)
 		if v.MapIndex(key).IsValid() {
 			return twice(place + "." + brief(name))
@@ -154,14 +157,15 @@ func dictionary(place string, value json.RawMessage, v reflect.Value) error {
 	})
 }
 
-func list(place string, value json.RawMessage, v reflect.Value) error {
+// array decodes an array into a slice. Messages call its elements place[0], place[1] and so on.
+func array(place string, value json.RawMessage, v reflect.Value) error {
 	var elements []json.RawMessage
 	if err := json.Unmarshal(value, &elements); err != nil {
-		return err // unreachable: it is JSON, and a list
+		return err // unreachable: it is JSON, and an array
 	}
 	v.Set(reflect.MakeSlice(v.Type(), len(elements), len(elements)))
 	for i, element := range elements {
-		if err := fill(place, element, v.Index(i)); err != nil {
+		if err := fill(fmt.Sprintf("%s[%d]", place, i), element, v.Index(i)); err != nil {
 			return err
 		}
 	}
@@ -184,12 +188,13 @@ func number(place string, value json.RawMessage, v reflect.Value) error {
 	return nil
 }
 
-func isNull(place string, t reflect.Type) error {
-	hint := ", or leave it out"
-	if !ranges[place].has(0) {
-		hint = ""
+// isNull says what a field takes instead of null.
+func isNull(name string, field reflect.StructField) error {
+	hint := ""
+	if tag := field.Tag.Get("json"); strings.Contains(tag, ",omitempty") || strings.Contains(tag, ",omitzero") {
+		hint = ", or leave it out"
 	}
-	return corral.ErrorAt(corral.Invalid, place, "null is no value: want %s%s", wanted(place, t), hint)
+	return corral.ErrorAt(corral.Invalid, name, "null is no value: want %s%s", wanted(name, field.Type), hint)
 }
 
 // wanted says what a field of a type takes.
@@ -208,11 +213,11 @@ func wanted(place string, t reflect.Type) string {
 	case reflect.Bool:
 		return "true or false"
 	case reflect.Slice:
-		return "a list"
+		return "an array"
 	case reflect.Struct, reflect.Map:
 		return "an object"
 	}
-	return "text"
+	return "a string"
 }
 
 // found says what is there instead. Text is repeated only where it should be a time: elsewhere it may be a secret.
@@ -221,9 +226,9 @@ func found(value json.RawMessage, t reflect.Type) string {
 	case value[0] == '{':
 		return "an object"
 	case value[0] == '[':
-		return "a list"
+		return "an array"
 	case value[0] == '"' && t != reflect.TypeFor[time.Time]():
-		return "text"
+		return "a string"
 	}
 	return fmt.Sprintf("%.40s", value)
 }

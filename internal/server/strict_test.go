@@ -31,9 +31,9 @@ func TestFieldsAreRead(t *testing.T) {
 		{`"hosts": 1, "labels": {"a": "1", "a": "2"}`, "labels.a", "is given twice"},
 		{`"cpus": 1`, "hosts", "missing: " + hosts},
 		{`"hosts": null`, "hosts", "null is no value: " + hosts},
-		{`"hosts": "2"`, "hosts", hosts + ", not text"},
+		{`"hosts": "2"`, "hosts", hosts + ", not a string"},
 		{`"hosts": true`, "hosts", hosts + ", not true"},
-		{`"hosts": [1]`, "hosts", hosts + ", not a list"},
+		{`"hosts": [1]`, "hosts", hosts + ", not an array"},
 		{`"hosts": 0`, "hosts", "0 is not between 1 and 10000"},
 		{`"hosts": 10001`, "hosts", "10001 is not between 1 and 10000"},
 		{`"hosts": 1e12`, "hosts", "1e12 is not between 1 and 10000"},
@@ -44,19 +44,23 @@ func TestFieldsAreRead(t *testing.T) {
 		{`"hosts": 1, "retries": 1e12`, "retries", "1e12 is not between 0 and 1000"},
 		{`"hosts": 1, "retries": null`, "retries", "null is no value: want a whole number from 0 to 1000, or leave it out"},
 		{`"hosts": 1, "walltime_s": null`, "walltime_s", "null is no value: " + seconds},
-		{`"hosts": 1, "walltime_s": "10m"`, "walltime_s", seconds + ", not text"},
+		{`"hosts": 1, "walltime_s": "10m"`, "walltime_s", seconds + ", not a string"},
 		{`"hosts": 1, "walltime_s": 1e300`, "walltime_s", "1e300 seconds is not between 10s and 8784h0m0s"},
 		{`"hosts": 1, "walltime_s": 1`, "walltime_s", "1s is not between 10s and 8784h0m0s"},
 		{`"hosts": 1, "idle_s": 0.5`, "idle_s", "500ms is not between 1s and 8784h0m0s"},
 		{`"hosts": 1, "overlap_s": -1`, "overlap_s", "-1s is not between 0s and 8784h0m0s"},
 		{`"hosts": 1, "not_before": "tomorrow"`, "not_before", `want a time such as 2026-01-31T08:00:00Z, not "tomorrow"`},
-		{`"hosts": 1, "cluster": null`, "cluster", "null is no value: want text, or leave it out"},
-		{`"hosts": 1, "cluster": 7`, "cluster", "want text, not 7"},
-		{`"hosts": 1, "ccb": "a:1"`, "ccb", "want a list, not text"},
-		{`"hosts": 1, "ccb": ["a:1", null]`, "ccb", "null is no value: want text, or leave it out"},
-		{`"hosts": 1, "labels": {"a": null}`, "labels.a", "null is no value: want text, or leave it out"},
-		{`"hosts": 1, "labels": {"a": 1}`, "labels.a", "want text, not 1"},
-		{`"hosts": 1, "labels": [1]`, "labels", "want an object, not a list"},
+		{`"hosts": 1, "cluster": null`, "cluster", "null is no value: want a string, or leave it out"},
+		{`"hosts": 1, "cluster": 7`, "cluster", "want a string, not 7"},
+		{`"hosts": 1, "ccb": "a:1"`, "ccb", "want an array, not a string"},
+		{`"hosts": 1, "ccb": ["a:1", null]`, "ccb[1]", "null is no value: want a string"},
+		{`"hosts": 1, "ccb": ["a:1", 5]`, "ccb[1]", "want a string, not 5"},
+		{`"hosts": 1, "ccb": null`, "ccb", "null is no value: want an array, or leave it out"},
+		{`"hosts": 1, "not_before": null`, "not_before",
+			"null is no value: want a time such as 2026-01-31T08:00:00Z, or leave it out"},
+		{`"hosts": 1, "labels": {"a": null}`, "labels.a", "null is no value: want a string"},
+		{`"hosts": 1, "labels": {"a": 1}`, "labels.a", "want a string, not 1"},
+		{`"hosts": 1, "labels": [1]`, "labels", "want an object, not an array"},
 		{`"hosts": 1,`, "body", "invalid character '}' looking for beginning of object key string"},
 	} {
 		body := `{"site": "local", ` + tc.fields + `}`
@@ -80,7 +84,7 @@ func TestFieldsOfRuns(t *testing.T) {
 		{`"options": {"retries": 1, "retries": 2}`, "retries", "is given twice"},
 		{`"options": {"Retries": 1}`, "Retries", "there is no such field; retries is one"},
 		{`"options": {"stall_s": 1e9}`, "stall_s", "277777h46m40s is not between 0s and 8784h0m0s"},
-		{`"options": null`, "options", "null is no value: want an object, or leave it out"},
+		{`"options": null`, "options", "null is no value: want an object"},
 		{`"source_dir": "here"`, "source_dir", `"here" is not an absolute path`},
 		{`"dir": "here"`, "dir", `"here" is not an absolute path`},
 		{`"workflow": null`, "workflow", "is given twice"},
@@ -92,7 +96,7 @@ func TestFieldsOfRuns(t *testing.T) {
 		}
 	}
 	status, p, _ := f.send(t, http.MethodPost, "/v1/runs", `{"workflow": null}`)
-	const want = "workflow: null is no value: want a JSON document, or leave it out"
+	const want = "workflow: null is no value: want a JSON document"
 	if status != http.StatusBadRequest || p.Detail != want {
 		t.Errorf("no workflow: %d %s, want 400 %s", status, p.Detail, want)
 	}
