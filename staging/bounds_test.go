@@ -39,8 +39,8 @@ func TestAddCopiesPackagesOnly(t *testing.T) {
 	m := Mirror{Dir: filepath.Join(t.TempDir(), "mirror")}
 	for name, says := range map[string]string{
 		"/dev/zero":                     "it is a device, not a regular file",
-		pipe(t):                         "it is a pipe, not a regular file",
-		t.TempDir():                     "it is a folder, not a regular file",
+		pipe(t):                         "it is a named pipe, not a regular file",
+		t.TempDir():                     "it is a directory, not a regular file",
 		holes(t, "long", 1<<40):         "bad package: longer than 2 GiB",
 		holes(t, "holes", 1<<30):        "bad package: not a gzip archive",
 		filepath.Join(t.TempDir(), "n"): "no such file",
@@ -109,7 +109,7 @@ func TestFetchTakesFilesOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Signature(t.Context(), "file://"+archive); corral.KindOf(err) != corral.Failed || !strings.Contains(err.Error(), "it is a pipe") {
+	if _, err := f.Signature(t.Context(), "file://"+archive); corral.KindOf(err) != corral.Failed || !strings.Contains(err.Error(), "it is a named pipe") {
 		t.Errorf("Signature = %v", err)
 	}
 	if _, err := f.Index(t.Context(), "file://"+dir); corral.KindOf(err) != corral.Failed || !strings.Contains(err.Error(), "it is a device") {

@@ -68,13 +68,13 @@ func TestReadBoundsAValue(t *testing.T) {
 		place  string
 		says   string
 	}{
-		"blanks":             {`{`, ' ', "w.json:1:2", "more than 1 MiB of blanks"},
-		"newlines":           {"{\n", '\n', "w.json:1:2", "more than 1 MiB of blanks"},
+		"blanks":             {`{`, ' ', "w.json:1:2", "more than 1 MiB of whitespace"},
+		"newlines":           {"{\n", '\n', "w.json:1:2", "more than 1 MiB of whitespace"},
 		"a text":             {`{"name": "`, 'x', "w.json:1:9", "a value is longer than 2 MiB"},
 		"an unknown field":   {`{"more": [`, '1', "w.json:1:9", "a value is longer than 2 MiB"},
 		"a task":             {`{"workflow": {"specification": {"tasks": [` + "\n" + `{"id": "`, 'x', "w.json:2:1", "a value is longer than 2 MiB"},
-		"blanks at the end":  {strings.TrimSpace(document(task("a", "", ""), "")), ' ', "", "more than 1 MiB of blanks"},
-		"blanks and nothing": {"", ' ', "w.json:1:1", "more than 1 MiB of blanks"},
+		"blanks at the end":  {strings.TrimSpace(document(task("a", "", ""), "")), ' ', "", "more than 1 MiB of whitespace"},
+		"blanks and nothing": {"", ' ', "w.json:1:1", "more than 1 MiB of whitespace"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -101,7 +101,7 @@ func TestReadBoundsWhatIsCompressed(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _, err = workflow.Read(t.Context(), &bomb, "w.json.gz", workflow.Options{})
-	if want := "w.json.gz:1:56: more than 1 MiB of blanks"; err == nil || err.Error() != want {
+	if want := "w.json.gz:1:56: more than 1 MiB of whitespace"; err == nil || err.Error() != want {
 		t.Errorf("Read of blanks = %v, want %s", err, want)
 	}
 	members := bytes.NewReader(bytes.Repeat(empty.Bytes(), 4*mib/empty.Len()))
@@ -133,7 +133,7 @@ func TestReadFileRefusesWhatIsNoFile(t *testing.T) {
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for name, what := range map[string]string{pipe: "a pipe", "/dev/zero": "a device", t.TempDir(): "a folder"} {
+	for name, what := range map[string]string{pipe: "a named pipe", "/dev/zero": "a device", t.TempDir(): "a directory"} {
 		_, _, err := workflow.ReadFile(t.Context(), name, workflow.Options{})
 		if want := name + ": it is " + what + ", not a regular file"; corral.KindOf(err) != corral.Invalid || err.Error() != want {
 			t.Errorf("ReadFile = %v, want %s", err, want)

@@ -14,7 +14,7 @@ const maxBlanks = 1 << 20
 
 var (
 	errLongValue = errors.New("a value is")
-	errBlanks    = errors.New("more than " + input.Size(maxBlanks) + " of blanks")
+	errBlanks    = errors.New("more than " + input.Size(maxBlanks) + " of whitespace")
 )
 
 // A lineReader passes a text on and can say on which line an offset is, and what stands between two

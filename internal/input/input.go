@@ -70,9 +70,9 @@ func regular(name string, info fs.FileInfo) error {
 	what := "something else"
 	switch mode := info.Mode(); {
 	case mode.IsDir():
-		what = "a folder"
+		what = "a directory"
 	case mode&fs.ModeNamedPipe != 0:
-		what = "a pipe"
+		what = "a named pipe"
 	case mode&fs.ModeSocket != 0:
 		what = "a socket"
 	case mode&fs.ModeDevice != 0:

@@ -26,7 +26,7 @@ func TestOnlyRegularFilesAreOpened(t *testing.T) {
 	}
 	defer l.Close()
 	for name, what := range map[string]string{
-		dir: "a folder", pipe: "a pipe", socket: "a socket", "/dev/zero": "a device", link: "a device",
+		dir: "a directory", pipe: "a named pipe", socket: "a socket", "/dev/zero": "a device", link: "a device",
 	} {
 		want := "open " + name + ": it is " + what + ", not a regular file"
 		if _, err := input.Open(name); err == nil || err.Error() != want {

@@ -30,7 +30,7 @@ func TestImportTakesFilesOnly(t *testing.T) {
 	}
 	for source, says := range map[string]string{
 		"/dev/zero": "it is a device, not a regular file",
-		pipe:        "it is a pipe, not a regular file",
+		pipe:        "it is a named pipe, not a regular file",
 		long:        "bad package: longer than 2 GiB",
 	} {
 		for _, in := range []api.NewPackage{{Source: source, Sign: true}, {Source: "file://" + source, Sign: true},
