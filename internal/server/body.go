@@ -54,10 +54,10 @@ func readBody(c echo.Context) ([]byte, error) {
 			"longer than %d bytes", tooLong.Limit))
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, withStatus(http.StatusRequestTimeout, corral.ErrorAt(corral.Unavailable, "body",
-			"only %s came in the time that it may take; nothing was done, send the request again", part(body, r.ContentLength)))
+			"only %s arrived in time; nothing was done: send the request again", part(body, r.ContentLength)))
 	}
 	return nil, withStatus(http.StatusBadRequest, corral.ErrorAt(corral.Invalid, "body",
-		"it is cut off: %s came (%w); nothing was done, send the request again", part(body, r.ContentLength), err))
+		"it was cut off after %s (%w); nothing was done: send the request again", part(body, r.ContentLength), err))
 }
 
 // part says how much of a body there is.
