@@ -223,7 +223,7 @@ func TestFieldsAreNamedByTheirFlags(t *testing.T) {
 	for _, tt := range []struct{ says, want string }{
 		{"walltime_s: 1s is short", "walltime_s (--walltime): 1s is short"},
 		{"not_before: it is late", "not_before (--not-before): it is late"},
-		{"default_runtime_s: -1s is negative", "default_runtime_s (--default-runtime): -1s is negative"},
+		{"default_runtime_s: -1s is too short", "default_runtime_s (--default-runtime): -1s is too short"},
 		{"memory_mib: 0", "memory_mib (--memory): 0"},
 		{"labels.colour: too long", "labels.colour (--label): too long"},
 		{"site_options[1]: no option", "site_options[1] (--site-opt): no option"},

@@ -23,7 +23,7 @@ const (
 	DefaultRuntime = time.Minute
 )
 
-// NewRun asks for a run.
+// NewRun asks for a run. Who asks has checked that paths are absolute and numbers in their ranges, as internal/server does.
 type NewRun struct {
 	Cluster      corral.ClusterID
 	Workflow     []byte // a WfFormat document
@@ -106,7 +106,7 @@ func (m *Manager) makeHome() {
 	}
 }
 
-// withDefaults fills in what is left out and refuses what makes no sense.
+// withDefaults fills in what is left out and refuses a clustering that there is not.
 func withDefaults(o corral.RunOptions) (corral.RunOptions, error) {
 	if o.Clustering == "" {
 		o.Clustering = clusteringNone
@@ -117,15 +117,8 @@ func withDefaults(o corral.RunOptions) (corral.RunOptions, error) {
 	if o.DefaultRuntime == 0 {
 		o.DefaultRuntime = corral.Seconds(DefaultRuntime)
 	}
-	switch _, err := parseClustering(o.Clustering); {
-	case err != nil:
+	if _, err := parseClustering(o.Clustering); err != nil {
 		return o, corral.ErrorAt(corral.Invalid, "clustering", "%w", err)
-	case o.Retries < 0:
-		return o, corral.ErrorAt(corral.Invalid, "retries", "%d is negative", o.Retries)
-	case o.Stall < 0:
-		return o, corral.ErrorAt(corral.Invalid, "stall_s", "%s is negative", o.Stall)
-	case o.DefaultRuntime < 0:
-		return o, corral.ErrorAt(corral.Invalid, "default_runtime_s", "%s is negative", o.DefaultRuntime)
 	}
 	return o, nil
 }
@@ -135,9 +128,6 @@ func (m *Manager) chooseDir(dir, workflow string) (string, error) {
 	if dir == "" {
 		name := fmt.Sprintf("%s-%s-%s", fileName(workflow), time.Now().UTC().Format("20060102T150405"), strings.ToLower(rand.Text()[:6]))
 		dir = filepath.Join(m.config.Dir, name)
-	}
-	if !filepath.IsAbs(dir) {
-		return "", corral.ErrorAt(corral.Invalid, "dir", "%s is not an absolute path", dir)
 	}
 	dir = filepath.Clean(dir)
 	m.mu.Lock()
