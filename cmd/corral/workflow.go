@@ -15,8 +15,8 @@ import (
 func workflowCommand(p *printer) *cli.Command {
 	return &cli.Command{
 		Name: "workflow", Category: workflows, Usage: "look at workflow files",
-		Description: explained("Workflows are read as WfFormat JSON, 1.4 or 1.5; x-corral in a task adds what WfFormat has no place for. "+
-			"A file may be compressed with gzip, and have 2 GiB and 2,000,000 tasks. corrald is not asked.", "corral workflow show examples/lambda/workflow.json"),
+		Description: explained("Workflows are read as WfFormat 1.5 JSON, gzip-compressed or not, of at most 2 GiB (decompressed) and "+
+			"2,000,000 tasks; x-corral in a task adds what WfFormat has no place for. corrald is not asked.", "corral workflow show examples/lambda/workflow.json"),
 		Subcommands: []*cli.Command{
 			{
 				Name: "show", Usage: "what is in a workflow", ArgsUsage: "FILE",
