@@ -148,11 +148,14 @@ func (c Corrald) examineCorrald(ctx context.Context) Finding {
 	f := Finding{Check: "corrald", OK: true}
 	here := c.Layout
 	c, err := c.Located()
+	if err != nil {
+		f.Found = "not asked: its socket may be somebody else's"
+		return f
+	}
+	answers, silent := c.awaitAnswer(ctx)
 	w, lost := c.lost()
 	switch {
-	case err != nil:
-		f.Found = "not asked: its socket may be somebody else's"
-	case c.Answers(ctx):
+	case answers:
 		f.Found = fmt.Sprintf("process %d answers on %s", c.PID(), c.Layout.Socket)
 		if why := c.Elsewhere(here); why != "" {
 			f.Found += ": " + why
@@ -161,6 +164,8 @@ func (c Corrald) examineCorrald(ctx context.Context) Finding {
 	case lost:
 		f.OK, f.Found = false, fmt.Sprintf("process %d runs, but %s", w.PID, w.gone())
 		f.Advice = w.begin()
+	case silent != 0:
+		f.OK, f.Found, f.Advice = false, fmt.Sprintf("process %d runs but does not answer", silent), patiently(silent)
 	case c.PID() != 0:
 		f.OK, f.Found = false, fmt.Sprintf("process %d has left its pid file but does not answer", c.PID())
 		f.Advice = "it was killed: `corral up` starts it again and takes up what it left; its log is " + c.Layout.Log()

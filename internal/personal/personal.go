@@ -36,10 +36,12 @@ const (
 
 // startTimeout is how long corrald may take until it answers: one that ends is noticed at once, and one on a
 // machine with much else to do, or with a large database to migrate, is worth the wait; faster, how long one that was started by
-// somebody else at the same moment may take longer than ours to fail.
+// somebody else at the same moment may take longer than ours to fail; patience, how long one that has the database is
+// waited for until it answers, or has ended.
 const (
 	startTimeout = 2 * time.Minute
 	faster       = 2 * time.Second
+	patience     = 5 * time.Second
 )
 
 // A Corrald is a user's own corrald, running or not.
@@ -101,6 +103,40 @@ func (c Corrald) Answers(ctx context.Context) bool {
 	return err == nil
 }
 
+// awaitAnswer reports whether it answers. One that has the database and does not is waited for a little, since it may be
+// about to begin, or to end; one that does neither is silent, which is its process.
+func (c Corrald) awaitAnswer(ctx context.Context) (answers bool, silent int) {
+	over := time.After(patience)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if c.Answers(ctx) {
+			return true, 0
+		}
+		if silent = c.holder(); silent == 0 {
+			return false, 0
+		}
+		select {
+		case <-over:
+			return false, silent
+		case <-ctx.Done():
+			return false, silent
+		case <-tick.C:
+		}
+	}
+}
+
+// busy is the error, Unavailable, about the process that has the database and does not answer.
+func (c Corrald) busy(process int) error {
+	if err := c.Lost(); err != nil {
+		return err
+	}
+	return corral.Errorf(corral.Unavailable, "corrald (process %d) runs but does not answer: %s", process, patiently(process))
+}
+
+// patiently is what to do about one that is silent.
+func patiently(process int) string { return fmt.Sprintf("try again, or `kill %d`", process) }
+
 // Exists reports whether it left any state, running or not.
 func (c Corrald) Exists() bool {
 	_, err := os.Stat(c.Layout.State)
@@ -126,8 +162,11 @@ func (c Corrald) Start(ctx context.Context) (started bool, err error) {
 	if _, err := c.Located(); err != nil {
 		return false, err
 	}
-	if c.Answers(ctx) {
+	switch answers, silent := c.awaitAnswer(ctx); {
+	case answers:
 		return false, c.compareUser(ctx)
+	case silent != 0:
+		return false, c.busy(silent)
 	}
 	program, err := findCorrald()
 	if err != nil {
@@ -220,8 +259,8 @@ func (c Corrald) awaitStart(ctx context.Context, ended <-chan struct{}, offset i
 		case <-ended:
 			ended, over = nil, time.After(faster)
 		case <-over:
-			if err := c.Lost(); err != nil {
-				return err
+			if silent := c.holder(); silent != 0 {
+				return c.busy(silent)
 			}
 			return corral.Errorf(corral.Failed, "corrald ended at once: %s", c.lastWords(offset))
 		case <-ctx.Done():

@@ -231,6 +231,30 @@ func TestStopEndsWhoDoesNotAnswer(t *testing.T) {
 	}
 }
 
+// Nor is one beside it started, or is it taken for dead.
+func TestOneThatDoesNotAnswerIsLeftAlone(t *testing.T) {
+	c := newCorrald(t)
+	start(t, c)
+	pid := c.PID()
+	if err := os.WriteFile(c.Layout.State+"/silent", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf("corrald (process %d) runs but does not answer: try again, or `kill %[1]d`", pid)
+	if started, err := c.Start(t.Context()); started || corral.KindOf(err) != corral.Unavailable || err.Error() != want {
+		t.Errorf("Start = %v, %v, want Unavailable: %s", started, err, want)
+	}
+	if b, err := os.ReadFile(c.Layout.Log()); err != nil || len(b) > 0 {
+		t.Errorf("the log says %q (%v): a second one was started", b, err)
+	}
+	f := c.examineCorrald(t.Context())
+	if f.OK || f.Found+": "+f.Advice != strings.NewReplacer("corrald (", "", ") runs", " runs").Replace(want) {
+		t.Errorf("the doctor finds %+v, want %s", f, want)
+	}
+	if !running(pid) || c.PID() != pid {
+		t.Errorf("process %d is there, want %d", c.PID(), pid)
+	}
+}
+
 // Several at once: one starts it, all find it.
 func TestStartTogether(t *testing.T) {
 	c := newCorrald(t)

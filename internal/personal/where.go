@@ -199,13 +199,16 @@ func (c Corrald) holder() int {
 		return 0
 	}
 	defer f.Close() // with a lock that was got after all
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB); !errors.Is(err, unix.EWOULDBLOCK) {
-		return 0
-	}
 	b, err := io.ReadAll(io.LimitReader(f, 32))
 	if err != nil {
 		return 0
 	}
 	pid, _ := strconv.Atoi(strings.TrimSpace(string(b))) // nobody, if it was not written yet
+	if pid <= 1 || !running(pid) {                       // then the lock is not tried, which one that starts may be about to take
+		return 0
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB); !errors.Is(err, unix.EWOULDBLOCK) {
+		return 0
+	}
 	return pid
 }
