@@ -52,7 +52,7 @@ var edges = map[string]map[string]string{
 	"examples/lambda":          {"dag": "makes a workflow", "workflow": "makes a workflow"},
 	"gridsite/gridsitetest":    {root: "kinds of errors tell whether anything was done", "gridsite": "what every back end must do", "internal/programs": "finds the scripts"},
 	"internal/follow":          {root: "shows runs", "api": "asks corrald"},
-	"internal/personal":        {root: "error kinds", "api": "asks corrald", "internal/descriptor": "what corrald is not to have", "internal/runas": "as whom root starts it", "internal/version": "compares programs", "internal/xdg": "where it lives"},
+	"internal/personal":        {root: "error kinds", "api": "asks corrald", "internal/descriptor": "what corrald is not to have", "internal/input": "opens files of a user whom root examines", "internal/runas": "as whom root starts it", "internal/version": "compares programs", "internal/xdg": "where it lives"},
 	"internal/reconcile":       {root: "the world", "resubmit": "the rule for another attempt"},
 	"internal/run":             {root: "runs", "api": "what a new run is made of", "dag": "ranks, frontier", "internal/disk": "where runs are", "internal/input": "bounds what it reads of a run's directory", "internal/store": "keeps runs", "pool": "runs tasks", "workflow": "what to run"},
 	"internal/schedd":          {root: "runs", "condor": "submits jobs, reads their log", "pool": "parcels, results"},

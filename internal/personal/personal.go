@@ -145,7 +145,7 @@ func (c Corrald) Exists() bool {
 
 // PID returns the process id in the pid file, 0 if there is none.
 func (c Corrald) PID() int {
-	b, err := os.ReadFile(c.Layout.PID())
+	b, err := readSmall(c.Layout.PID())
 	if err != nil {
 		return 0
 	}

@@ -2,6 +2,7 @@ package personal
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -216,6 +217,24 @@ func TestStalePID(t *testing.T) {
 		}
 	}
 	start(t, c)
+}
+
+// The pid file is read by root, too, whosever it is: no link is followed, and nobody waited for.
+func TestPIDFileIsNoFile(t *testing.T) {
+	c := newCorrald(t)
+	for name, put := range map[string]func(string) error{
+		"a link": func(at string) error {
+			return errors.Join(os.WriteFile(at+"-elsewhere", []byte("4321\n"), 0o600), os.Symlink(at+"-elsewhere", at))
+		},
+		"a pipe": func(at string) error { return syscall.Mkfifo(at, 0o600) },
+	} {
+		if err := errors.Join(os.MkdirAll(c.Layout.State, 0o700), os.RemoveAll(c.Layout.PID()), put(c.Layout.PID())); err != nil {
+			t.Fatal(err)
+		}
+		if pid := c.PID(); pid != 0 {
+			t.Errorf("%s names process %d, want none", name, pid)
+		}
+	}
 }
 
 // A corrald that has no time to answer is running all the same: its files must not be deleted beside it.

@@ -1,11 +1,13 @@
 package personal
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -74,5 +76,11 @@ func TestKnownHostsAreLookedFor(t *testing.T) {
 	}
 	if f := knownHosts(home); f.OK || f.Advice == "" {
 		t.Errorf("a file that cannot be read: %+v", f)
+	}
+	if err := errors.Join(os.Remove(home+"/.ssh/known_hosts"), syscall.Mkfifo(home+"/.ssh/known_hosts", 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if f := knownHosts(home); f.OK || !strings.Contains(f.Found, "it is a pipe, not a regular file") {
+		t.Errorf("a pipe: %+v", f)
 	}
 }
