@@ -80,7 +80,7 @@ func TestKnownHostsAreLookedFor(t *testing.T) {
 	if err := errors.Join(os.Remove(home+"/.ssh/known_hosts"), syscall.Mkfifo(home+"/.ssh/known_hosts", 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	if f := knownHosts(home); f.OK || !strings.Contains(f.Found, "it is a pipe, not a regular file") {
-		t.Errorf("a pipe: %+v", f)
+	if f := knownHosts(home); f.OK || !strings.Contains(f.Found, "it is a named pipe, not a regular file") {
+		t.Errorf("a named pipe: %+v", f)
 	}
 }
