@@ -23,6 +23,10 @@ func TestUsage(t *testing.T) {
 	if err := os.WriteFile(file, []byte("data"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	everybodys := short(t)
+	if err := os.Chmod(everybodys, 0o777|os.ModeSticky); err != nil {
+		t.Fatal(err)
+	}
 	for _, tt := range []struct {
 		name string
 		args []string
@@ -41,6 +45,8 @@ func TestUsage(t *testing.T) {
 		{"a short lease", []string{"--lease", "10ms"}, 2, "--lease"},
 		{"a loud log", []string{"--log-level", "loud"}, 2, "--log-level"},
 		{"no pilot", []string{"--pilot", "/nowhere/pilot"}, 2, "make build"},
+		{"a socket in everybody's directory", []string{"--pilot", pilot, "--socket", everybodys + "/x"}, 5, "corrald: --socket: " + everybodys + " has mode 1777, "},
+		{"another one", []string{"--pilot", pilot, "--worker-socket", everybodys + "/x"}, 5, "(XDG_RUNTIME_DIR, or --socket and --worker-socket)"},
 		{"a socket that is a file", []string{"--pilot", pilot, "--socket", file}, 1, "no socket"},
 	} {
 		var stderr bytes.Buffer

@@ -30,7 +30,7 @@ func settle(s *settings) (name string, err error) {
 			return "", corral.Errorf(corral.Conflict, "%s is %s's: start corrald with --run-as %s", s.layout.State, owner, owner)
 		}
 	}
-	if err := personal.CheckSockets(s.layout, u); err != nil {
+	if err := personal.CheckSockets(s.layout, u); err != nil { // before anything is made
 		return "", err
 	}
 	if s.binary, err = readPilot(s.pilot); err != nil {
@@ -40,6 +40,9 @@ func settle(s *settings) (name string, err error) {
 		if err := u.Make(dir); err != nil {
 			return "", err
 		}
+	}
+	if err := personal.CheckSockets(s.layout, u); err != nil { // somebody may have been faster to make them
+		return "", err
 	}
 	if err := u.Become(); err != nil {
 		return "", err

@@ -134,9 +134,13 @@ func openFiles() Finding {
 // sockets checks that nobody else can listen where corrald does.
 func (c Corrald) sockets() Finding {
 	f := Finding{Check: "socket directory"}
-	here, err := c.Located()
-	if err != nil {
-		f.Found, f.Advice, _ = strings.Cut(err.Error(), ": ")
+	here, bad, err := c.locate()
+	switch {
+	case err != nil:
+		f.Found, f.Advice = err.Error(), "see whose "+c.Layout.State+" is: it wants a user who exists, and yourself unless you are root"
+		return f
+	case bad.found != "":
+		f.Found, f.Advice = bad.found, bad.advice
 		return f
 	}
 	f.OK, f.Found = true, filepath.Dir(here.Layout.Socket)

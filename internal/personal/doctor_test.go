@@ -2,7 +2,9 @@ package personal
 
 import (
 	"context"
+	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -67,5 +69,18 @@ func TestOtherVersion(t *testing.T) {
 	start(t, c)
 	if f := c.examineCorrald(t.Context()); f.OK || !strings.Contains(f.Found, "-old") {
 		t.Errorf("one of another version: %+v, want not OK", f)
+	}
+}
+
+// What was found may have a colon and a space in it, as a path may.
+func TestFindingIsWhole(t *testing.T) {
+	c := newCorrald(t)
+	dir := filepath.Dir(c.Layout.Socket) + ": here"
+	c.Layout.Socket = dir + "/corrald.sock"
+	if err := errors.Join(os.MkdirAll(dir, 0o700), os.Chmod(dir, 0o770)); err != nil {
+		t.Fatal(err)
+	}
+	if f := c.sockets(); f.OK || !strings.HasPrefix(f.Found, dir+" has mode 0770, ") || !strings.HasPrefix(f.Advice, "chmod 700 "+dir) {
+		t.Errorf("found %+v", f)
 	}
 }

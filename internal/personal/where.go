@@ -20,7 +20,7 @@ import (
 )
 
 // Whereabouts are what a running corrald leaves beside its database: which process it is, and where it listens. Who has
-// another XDG_RUNTIME_DIR than the one that it was started with, or none, as in cron or under sudo, finds it by them.
+// another XDG_RUNTIME_DIR than the one that it was started with, or none, as in cron or under sudo -u, finds it by them.
 type Whereabouts struct {
 	PID    int    `json:"pid"`
 	Socket string `json:"socket"`
@@ -89,6 +89,15 @@ func (c Corrald) is(w Whereabouts) bool {
 // Located returns c with the sockets of the corrald that has its state, wherever that one listens; with those that the
 // environment says if none runs. It is an error, Forbidden, if somebody else could have put them there.
 func (c Corrald) Located() (Corrald, error) {
+	c, bad, err := c.locate()
+	if err == nil && bad.found != "" {
+		err = corral.Errorf(corral.Forbidden, "%s: %s", bad.found, bad.advice)
+	}
+	return c, err
+}
+
+// locate is Located, and leaves it to its caller to say what is bad about the sockets.
+func (c Corrald) locate() (Corrald, danger, error) {
 	if w, ok := c.whereabouts(); ok && w.Socket != c.Layout.Socket && c.is(w) {
 		c.Layout.Socket, c.Layout.Worker = w.Socket, w.Worker
 	}
@@ -98,33 +107,48 @@ func (c Corrald) Located() (Corrald, error) {
 	}
 	_, u, err := whose.user()
 	if err != nil {
-		return c, err
+		return c, danger{}, err
 	}
-	return c, CheckSockets(c.Layout, u)
+	return c, look(c.Layout, u, "name another directory by the XDG variables"), nil
 }
 
-// CheckSockets refuses directories of sockets, and sockets, that are not the user's alone. What is not there yet is.
+// CheckSockets refuses directories of sockets, and sockets, that are not the user's alone, at corrald's option for
+// them. What is not there yet is.
 func CheckSockets(l xdg.Layout, u runas.User) error {
-	for _, socket := range []string{l.Socket, l.Worker} {
-		dir := filepath.Dir(socket)
+	bad := look(l, u, "name another directory (XDG_RUNTIME_DIR, or --socket and --worker-socket)")
+	if bad.found == "" {
+		return nil
+	}
+	return corral.ErrorAt(corral.Forbidden, bad.option, "%s: %s", bad.found, bad.advice)
+}
+
+// A danger is what is bad about a socket, none if nothing was found.
+type danger struct {
+	option        string // of corrald, which names the socket
+	found, advice string
+}
+
+// look looks for a danger at both sockets; another says how to have them elsewhere.
+func look(l xdg.Layout, u runas.User, another string) danger {
+	for _, s := range []struct{ option, socket string }{{"--socket", l.Socket}, {"--worker-socket", l.Worker}} {
+		dir := filepath.Dir(s.socket)
 		if dir == filepath.Clean(l.State) { // a user may keep all of it on another disk
 			if real, err := filepath.EvalSymlinks(dir); err == nil {
 				dir = real
 			}
 		}
-		for _, path := range []string{dir, socket} {
-			if found, advice := unsafe(path, u); found != "" {
-				return corral.Errorf(corral.Forbidden, "%s: %s", found, advice)
+		for _, path := range []string{dir, s.socket} {
+			if found, advice := unsafe(path, u, another); found != "" {
+				return danger{s.option, found, advice}
 			}
 		}
 	}
-	return nil
+	return danger{}
 }
 
 // unsafe says why who uses a directory of sockets, or a socket, may speak to somebody else than the user's corrald, and
 // what to do about it; nothing if that cannot be, or if there is none.
-func unsafe(path string, u runas.User) (found, advice string) {
-	const another = "name another directory by the XDG variables"
+func unsafe(path string, u runas.User, another string) (found, advice string) {
 	var st unix.Stat_t
 	err := unix.Lstat(path, &st)
 	owner, open := int(st.Uid), st.Mode&0o022 != 0
@@ -136,7 +160,7 @@ func unsafe(path string, u runas.User) (found, advice string) {
 	case st.Mode&unix.S_IFMT == unix.S_IFLNK:
 		return path + " is a symbolic link, which may lead anywhere", "remove it, or " + another
 	case owner != os.Geteuid() && !u.Is(owner):
-		found = fmt.Sprintf("%s is %s's, and corrald's sockets are only for their own user", path, runas.Name(owner))
+		found = fmt.Sprintf("%s belongs to %s; only corrald's own user may own it", path, runas.Name(owner))
 		return found, "remove it, or " + another
 	case open && st.Mode&unix.S_ISVTX != 0: // everybody's, as /tmp is
 		return fmt.Sprintf("%s has mode %04o, and is no place for corrald's socket", path, st.Mode&0o7777), another
