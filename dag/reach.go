@@ -76,12 +76,11 @@ func (w *walk) begin(pairs [][2]int, open []int) []int {
 	w.from, w.to = w.place[pairs[open[0]][0]], 0
 	for n, k := range open {
 		from, to := pairs[k][0], pairs[k][1]
-		b, ok := w.bit[from]
-		if !ok {
+		if _, ok := w.bit[from]; !ok {
 			if len(w.bit) == bits.UintSize {
 				return open[:n]
 			}
-			b = uint(len(w.bit))
+			b := uint(len(w.bit))
 			w.bit[from] = b
 			w.reached[from] = 1 << b
 		}

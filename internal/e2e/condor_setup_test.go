@@ -145,3 +145,10 @@ func (u *condorUser) workers() []corral.Worker {
 	u.t.Helper()
 	return read[[]corral.Worker](u.user, "cluster", "workers", "mine")
 }
+
+// atEnd has something done when all tests have ended.
+func atEnd(end func() error) {
+	shared.Lock()
+	defer shared.Unlock()
+	shared.ends = append(shared.ends, end)
+}

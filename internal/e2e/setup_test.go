@@ -28,13 +28,6 @@ var shared struct {
 	ends []func() error
 }
 
-// atEnd has something done when all tests have ended.
-func atEnd(end func() error) {
-	shared.Lock()
-	defer shared.Unlock()
-	shared.ends = append(shared.ends, end)
-}
-
 func TestMain(m *testing.M) {
 	var err error
 	if bin, err = programs.Tested(); err != nil {

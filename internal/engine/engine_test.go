@@ -66,7 +66,6 @@ type world struct {
 	clusters *Clusters // of the engine that was started last
 	current  atomic.Pointer[Clusters]
 	pools    *pools.Pools // nil: there is no cluster of kind condor
-	poolDir  string
 }
 
 func newWorld(t *testing.T) *world {

@@ -50,6 +50,9 @@ func unprivileged() string {
 	return ""
 }
 
+// poolDirs is where the pools of worlds are, and their workers.
+var poolDirs sync.Map // :: *world → string
+
 // pool starts a real HTCondor pool as cluster "mine", for as long as the test runs.
 func (w *world) pool() corral.Cluster {
 	w.t.Helper()
@@ -61,7 +64,7 @@ func (w *world) pool() corral.Cluster {
 	if err := os.Chmod(dir, 0o755); err != nil { // the pool's owner enters it
 		w.t.Fatal(err)
 	}
-	w.poolDir = dir
+	poolDirs.Store(w, dir)
 	w.pools = pools.New(w.lg, w.db, pools.Config{
 		Dir: filepath.Join(dir, "c"), Host: netip.MustParseAddr("127.0.0.1"), Releases: onlyRelease{}, RunAs: unprivileged(),
 		NewQueue: func(corral.Cluster, condor.Tools, string) pools.Queue { return nil },
@@ -143,8 +146,9 @@ func (w *world) workers(c corral.Cluster, j corral.Job, secret string) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	dir, _ := poolDirs.Load(w)
 	config := condor.GlideinConfig{
-		Dir: filepath.Join(w.poolDir, j.Tag), Release: release, Name: "node1", Identity: condor.GlideinIdentity(int64(j.ID)),
+		Dir: filepath.Join(dir.(string), j.Tag), Release: release, Name: "node1", Identity: condor.GlideinIdentity(int64(j.ID)),
 		Collector: netip.MustParseAddrPort(c.Collector), Address: netip.MustParseAddr("127.0.0.1"),
 		Cpus: 2, MemoryMiB: 200, Retire: time.Now().Add(4 * time.Minute), End: time.Now().Add(5 * time.Minute), Update: 2 * time.Second,
 		Attributes: condor.Ad{"CorralCluster": c.Name, "CorralAttempt": int64(j.ID), "CorralWorker": j.Tag + "/0", "CorralHost": "node1", "CorralCpus": 2},

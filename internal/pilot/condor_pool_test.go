@@ -23,7 +23,7 @@ func TestCondorWorkerAndThePoolsRestart(t *testing.T) {
 	place := newCondorSite(t, newService(t), func(o *order.Pilot) {
 		o.Condor.Collector, o.Walltime = config.Address.String(), corral.Seconds(3*time.Minute)
 	})
-	place.pool = p
+	joined.Store(place.root, p)
 	minted, err := p.Mint(7, 10*time.Minute)
 	if err != nil {
 		t.Fatal(err)

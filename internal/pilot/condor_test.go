@@ -24,6 +24,14 @@ import (
 	"github.com/corral-pilot/corral/internal/order"
 )
 
+// joined is which pool a site's workers are to join, by the site's root.
+var joined sync.Map // :: string → *condor.Pool
+
+func (s site) pool() *condor.Pool {
+	p, _ := joined.Load(s.root)
+	return p.(*condor.Pool)
+}
+
 func init() { atEnd = append(atEnd, stopPool) }
 
 // htcondor is a real HTCondor and a pool of it, which the tests share; see needPool.
@@ -157,7 +165,8 @@ func newCondorSite(t *testing.T, s *service, change func(*order.Pilot)) site {
 		t.Fatal(err)
 	}
 	giveAway(t, root)
-	return site{t: t, root: root, dir: dir, as: credential(t), pool: p}
+	joined.Store(root, p)
+	return site{t: t, root: root, dir: dir, as: credential(t)}
 }
 
 // credential is as whom pilots run here; nil: as ourselves.
@@ -221,7 +230,7 @@ func noneBelow(t *testing.T, root string) {
 // slots returns the ads of the workers of a site's pilot.
 func (s site) slots() []condor.Ad {
 	s.t.Helper()
-	ads, err := s.pool.Tools().Query(soon(s.t), "condor_status", []string{"-constraint",
+	ads, err := s.pool().Tools().Query(soon(s.t), "condor_status", []string{"-constraint",
 		"regexp(" + condor.FormatNew("^"+filepath.Base(s.dir)+"/") + ", CorralWorker)"}, nil)
 	if err != nil {
 		s.t.Fatal(err)
@@ -257,21 +266,21 @@ func (s site) jobOf(line string, count int, attributes condor.Ad) int {
 	for i := range procs {
 		procs[i] = condor.Proc{Arguments: []string{"-c", line}, Stdout: "out." + strconv.Itoa(i)}
 	}
-	cluster, err := s.pool.Tools().Submit(soon(s.t), condor.Submit{
+	cluster, err := s.pool().Tools().Submit(soon(s.t), condor.Submit{
 		Dir: dir, Executable: "/bin/sh", Log: filepath.Join(dir, "log"), TransferFiles: "YES", Cpus: 1, MemoryMiB: 20,
 		Requirements: condor.Expr("regexp(" + condor.FormatNew("^"+filepath.Base(s.dir)+"/") + ", TARGET.CorralWorker)"), Attributes: attributes, Procs: procs,
 	})
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.t.Cleanup(func() { _, _ = s.pool.Tools().Run(context.Background(), nil, "condor_rm", strconv.Itoa(cluster)) }) // it may have ended
+	s.t.Cleanup(func() { _, _ = s.pool().Tools().Run(context.Background(), nil, "condor_rm", strconv.Itoa(cluster)) }) // it may have ended
 	return cluster
 }
 
 // states returns HTCondor's states of a cluster's jobs that are still in the queue, by number.
 func (s site) states(cluster int) map[int64]int {
 	s.t.Helper()
-	ads, err := s.pool.Tools().Query(soon(s.t), "condor_q", []string{strconv.Itoa(cluster)}, []string{"JobStatus"})
+	ads, err := s.pool().Tools().Query(soon(s.t), "condor_q", []string{strconv.Itoa(cluster)}, []string{"JobStatus"})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -350,7 +359,7 @@ func (s site) advertises(ad condor.Ad) {
 	}
 	for constraint, want := range map[string]int{"CorralTimeLeft > 60 && CorralTimeLeft < 300": 1, "CorralTimeLeft >= 300": 0} {
 		worker := "CorralWorker == " + condor.FormatNew(filepath.Base(s.dir)+"/0")
-		ads, err := s.pool.Tools().Query(soon(s.t), "condor_status", []string{"-constraint", worker + " && " + constraint}, nil)
+		ads, err := s.pool().Tools().Query(soon(s.t), "condor_status", []string{"-constraint", worker + " && " + constraint}, nil)
 		if err != nil || len(ads) != want {
 			s.t.Errorf("the collector finds it %d times where %s, want %d (%v)", len(ads), constraint, want, err)
 		}

@@ -20,7 +20,6 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/condor"
 	"github.com/corral-pilot/corral/internal/order"
 	"github.com/corral-pilot/corral/internal/programs"
 	"github.com/corral-pilot/corral/pool"
@@ -242,7 +241,6 @@ type site struct {
 	t         *testing.T
 	root, dir string
 	as        *syscall.Credential // as whom pilots run; nil: as ourselves
-	pool      *condor.Pool        // which its workers are to join; nil: the service's
 }
 
 // newSite gives an order for a pilot of one cpu a directory; change may make it another one.
