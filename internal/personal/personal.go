@@ -106,24 +106,17 @@ func (c Corrald) Answers(ctx context.Context) bool {
 // awaitAnswer reports whether it answers. One that has the database and does not is waited for a little, since it may be
 // about to begin, or to end; one that does neither is silent, which is its process.
 func (c Corrald) awaitAnswer(ctx context.Context) (answers bool, silent int) {
-	over := time.After(patience)
+	over := time.Now().Add(patience)
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	for {
-		if c.Answers(ctx) {
-			return true, 0
-		}
-		if silent = c.holder(); silent == 0 {
-			return false, 0
-		}
-		select {
-		case <-over:
+	for !c.Answers(ctx) {
+		silent = c.holder()
+		if silent == 0 || ctx.Err() != nil || time.Now().After(over) {
 			return false, silent
-		case <-ctx.Done():
-			return false, silent
-		case <-tick.C:
 		}
+		<-tick.C
 	}
+	return true, 0
 }
 
 // busy is the error, Unavailable, about the process that has the database and does not answer.

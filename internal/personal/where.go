@@ -20,7 +20,7 @@ import (
 )
 
 // Whereabouts are what a running corrald leaves beside its database: which process it is, and where it listens. Who has
-// another XDG_RUNTIME_DIR than the one that it was started with, or none, as in cron or under sudo -u, finds it by them.
+// another XDG_RUNTIME_DIR than the one that it was started with, or none, as in cron or `sudo -u`, finds it by them.
 type Whereabouts struct {
 	PID    int    `json:"pid"`
 	Socket string `json:"socket"`
@@ -228,7 +228,7 @@ func (c Corrald) holder() int {
 		return 0
 	}
 	pid, _ := strconv.Atoi(strings.TrimSpace(string(b))) // nobody, if it was not written yet
-	if pid <= 1 || !running(pid) {                       // then the lock is not tried, which one that starts may be about to take
+	if pid <= 1 || !running(pid) {                       // then the lock is left to one that may be about to take it
 		return 0
 	}
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB); !errors.Is(err, unix.EWOULDBLOCK) {
