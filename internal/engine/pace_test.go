@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -97,9 +99,11 @@ func TestDrainingIsFollowedAtLeisure(t *testing.T) {
 	}
 	sink := results{make(chan pool.Result, 1)}
 	queue.Attach(1, sink)
+	started := filepath.Join(t.TempDir(), "started")
 	queue.Submit([]pool.Job{{Run: 1, Seq: 1, Dir: t.TempDir(), CPUs: 1, Tasks: []pool.Task{
-		{ID: "long", Attempt: 1, Argv: []string{"sh", "-c", "echo started >&2; sleep 8"}, Estimate: 8 * time.Second}}}})
-	w.untilWorkers("it works", func(workers []corral.Worker) bool { return len(workers) == 1 && workers[0].RunningTasks == 1 })
+		{ID: "long", Attempt: 1, Argv: []string{"sh", "-c", `touch "$0"; sleep 8`, started}, Estimate: 8 * time.Second}}}})
+	// A worker that is asked to drain gives back what has come to it and has not begun.
+	w.untilWorkers("it works", func([]corral.Worker) bool { _, err := os.Stat(started); return err == nil })
 
 	begin, before := time.Now(), polls.Load()
 	w.write(func(tx *store.Tx) error { _, err := tx.AskGlidein(g.ID, corral.AskDrain, "test"); return err })
