@@ -80,6 +80,9 @@ test-sites: htcondor slurm networks ## the tests of real sites: HTCondor, Slurm,
 networks:
 	@$(if $(refused),,scripts/networks)
 
+fresh: ## make demo and make test on a throw-away Debian with nothing but Go, make and git; needs root
+	scripts/fresh
+
 test-all: test test-sites test-more ## both, and the longer checks, one round each
 
 test-more: test-properties test-soak test-fuzz test-arm64 ## the longer checks alone; make -k goes on after a failure
