@@ -32,9 +32,13 @@ func folder(t testing.TB) string {
 	return dir
 }
 
+// patience is more than any wait of these tests takes: a schedd of a busy machine has been seen to answer nobody for
+// two minutes.
+const patience = 10 * time.Minute
+
 func soon(t testing.TB) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute) // a machine may be slow, or busy with other tests
+	ctx, cancel := context.WithTimeout(context.Background(), patience) // a machine may be slow, or busy with other tests
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -51,7 +55,7 @@ func eventually(t testing.TB, what string, done func() bool) {
 		select {
 		case <-time.After(max(20*time.Millisecond, 4*time.Since(from))):
 		case <-ctx.Done():
-			t.Fatalf("%s: not within three minutes", what)
+			t.Fatalf("%s: not within %s", what, patience)
 		}
 	}
 }
