@@ -51,13 +51,15 @@ func TestImportTakesFilesOnly(t *testing.T) {
 func TestImportEndsWithItsClientAndCorrald(t *testing.T) {
 	t.Parallel()
 	f := start(t)
-	asked, over := make(chan struct{}), make(chan struct{})
+	asked := make(chan struct{})
 	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		asked <- struct{}{}
-		<-r.Context().Done() // the import has ended
-		over <- struct{}{}
+		select {
+		case asked <- struct{}{}:
+		case <-r.Context().Done(): // it was asked again, for it had been silent for long
+		}
+		<-r.Context().Done()
 	}))
-	defer silent.Close()
+	defer silent.Close() // which waits for the ends of all requests
 	in := api.NewPackage{Source: silent.URL + "/x.tar.gz", Signature: must(f.shelf.friend.Sign(f.shelf.offered).Encode())(t)}
 	ctx, leave := context.WithCancel(t.Context())
 	for _, end := range []func(){leave, f.server.Stop} {
@@ -68,7 +70,6 @@ func TestImportEndsWithItsClientAndCorrald(t *testing.T) {
 		}()
 		<-asked
 		end()
-		<-over
 		if err := <-answer; err == nil {
 			t.Error("the import succeeded")
 		} else if ctx.Err() == nil && (corral.KindOf(err) != corral.Unavailable || !strings.Contains(err.Error(), "corrald is stopping")) {
