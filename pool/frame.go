@@ -114,10 +114,10 @@ func (c *conn) rouse() {
 	}
 }
 
-// write is the writing goroutine. It closes the connection when it ends.
+// write is the writing goroutine. It closes the connection when it ends: at once if all was written, else a little
+// later, because a peer that closed its end may have said why, and that is still to be read.
 func (c *conn) write() {
 	defer close(c.done)
-	defer c.nc.Close()
 	var spare []byte
 	for range c.wake {
 		c.mu.Lock()
@@ -128,10 +128,12 @@ func (c *conn) write() {
 		if len(batch) > 0 {
 			if err := c.writeOut(batch); err != nil {
 				c.shut()
+				time.AfterFunc(finishTimeout, func() { _ = c.nc.Close() })
 				return
 			}
 		}
 		if closing {
+			_ = c.nc.Close()
 			return
 		}
 		spare = batch
