@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/corral-pilot/corral"
@@ -67,63 +69,91 @@ func wayIn(t *testing.T, w *workerPort, site string) (address, digest string) {
 	return addresses[0], digest
 }
 
+// untilKept repeats a scenario in which a port is free for a moment, until no other program takes it in that moment.
+func untilKept(t *testing.T, scenario func(dir string) (taken bool)) {
+	t.Helper()
+	for scenario(short(t)) {
+		t.Log("another program took the port: once more")
+	}
+}
+
+// wayBack is wayIn for a port that was open before; taken says that another program has opened it since.
+func wayBack(t *testing.T, w *workerPort, site string) (address, digest string, taken bool) {
+	t.Helper()
+	if _, _, err := w.For(corral.Site{Name: site}); errors.Is(err, syscall.EADDRINUSE) {
+		return "", "", true
+	}
+	address, digest = wayIn(t, w, site)
+	return address, digest, false
+}
+
 // The orders of queued pilots name the port and its certificate, so both outlive corrald. This machine
 // needs neither.
 func TestWorkerPortKeepsItsAddress(t *testing.T) {
 	t.Parallel()
-	dir := short(t)
-	w, stop := portIn(t, dir, "127.0.0.1:0")
-	if address, digest := wayIn(t, w, personal.Site); address != "unix:"+xdg.Below(dir).Worker || digest != "" {
-		t.Errorf("the way in from this machine: %s, certificate %q", address, digest)
-	}
-	if w.address != "" {
-		t.Errorf("the TLS port is open at %s, and no site needs it", w.address)
-	}
-	address, digest := wayIn(t, w, "cluster")
-	stop()
-	w, stop = portIn(t, dir, "127.0.0.1:0")
-	if a, d := wayIn(t, w, "cluster"); a != address || d != digest {
-		t.Errorf("after a restart: %s %s, was %s %s", a, d, address, digest)
-	}
-	stop()
+	untilKept(t, func(dir string) bool {
+		w, stop := portIn(t, dir, "127.0.0.1:0")
+		if address, digest := wayIn(t, w, personal.Site); address != "unix:"+xdg.Below(dir).Worker || digest != "" {
+			t.Errorf("the way in from this machine: %s, certificate %q", address, digest)
+		}
+		if w.address != "" {
+			t.Errorf("the TLS port is open at %s, and no site needs it", w.address)
+		}
+		address, digest := wayIn(t, w, "cluster")
+		stop()
+		w, stop = portIn(t, dir, "127.0.0.1:0")
+		defer stop()
+		a, d, taken := wayBack(t, w, "cluster")
+		if !taken && (a != address || d != digest) {
+			t.Errorf("after a restart: %s %s, was %s %s", a, d, address, digest)
+		}
+		return taken
+	})
 }
 
 // Without --worker-listen the port opens on the address on the way to the first site that needs it, keeps that, and
 // follows a machine that has moved.
 func TestWorkerPortChoosesItsAddress(t *testing.T) {
 	t.Parallel()
-	dir := short(t)
 	choose := func(w *workerPort, ip string) {
 		w.local = func(corral.Site) netip.Addr { return netip.MustParseAddr(ip) }
 	}
-	w, stop := portIn(t, dir, "")
-	choose(w, "127.0.0.2")
-	address, _ := wayIn(t, w, "cluster")
-	if !strings.HasPrefix(address, "tls:127.0.0.2:") {
-		t.Errorf("the way in is %s", address)
-	}
-	stop()
-	w, stop = portIn(t, dir, "")
-	choose(w, "127.0.0.3")
-	if a, _ := wayIn(t, w, "other"); a != address {
-		t.Errorf("after a restart: %s, was %s", a, address)
-	}
-	stop()
-	moved := strings.Replace(strings.TrimPrefix(address, "tls:"), "127.0.0.2", "192.0.2.1", 1)
-	if err := os.WriteFile(w.addressFile(), []byte(moved+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	w, err := newWorkerPort(slog.New(slog.DiscardHandler), closed{}, settings{layout: xdg.Below(dir)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	choose(w, "127.0.0.3")
-	if a, _ := wayIn(t, w, "cluster"); a != strings.Replace(address, "127.0.0.2", "127.0.0.3", 1) {
-		t.Errorf("on a machine that has moved: %s, was %s", a, address)
-	}
-	if err := (<-w.opened).Close(); err != nil {
-		t.Error(err)
-	}
+	untilKept(t, func(dir string) bool {
+		w, stop := portIn(t, dir, "")
+		choose(w, "127.0.0.2")
+		address, _ := wayIn(t, w, "cluster")
+		if !strings.HasPrefix(address, "tls:127.0.0.2:") {
+			t.Errorf("the way in is %s", address)
+		}
+		stop()
+		w, stop = portIn(t, dir, "")
+		choose(w, "127.0.0.3")
+		a, _, taken := wayBack(t, w, "other")
+		if !taken && a != address {
+			t.Errorf("after a restart: %s, was %s", a, address)
+		}
+		stop()
+		moved := strings.Replace(strings.TrimPrefix(address, "tls:"), "127.0.0.2", "192.0.2.1", 1)
+		if err := os.WriteFile(w.addressFile(), []byte(moved+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		w, err := newWorkerPort(slog.New(slog.DiscardHandler), closed{}, settings{layout: xdg.Below(dir)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		choose(w, "127.0.0.3")
+		a, _, takenToo := wayBack(t, w, "cluster")
+		if takenToo {
+			return true
+		}
+		if a != strings.Replace(address, "127.0.0.2", "127.0.0.3", 1) {
+			t.Errorf("on a machine that has moved: %s, was %s", a, address)
+		}
+		if err := (<-w.opened).Close(); err != nil {
+			t.Error(err)
+		}
+		return taken
+	})
 }
 
 // Who listens on all addresses tells each site the one on the way to it; all of them is none to dial.
@@ -160,23 +190,29 @@ func TestAdvertised(t *testing.T) {
 // While somebody else has the port, other sites wait for it; corrald itself serves.
 func TestWorkerPortTaken(t *testing.T) {
 	t.Parallel()
-	dir := short(t)
-	w, stop := portIn(t, dir, "127.0.0.1:0")
-	address, _ := wayIn(t, w, "cluster")
-	stop()
-	thief, err := net.Listen("tcp", address[len("tls:"):])
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, _ = portIn(t, dir, "127.0.0.1:0")
-	if a, _, err := w.For(corral.Site{Name: "cluster"}); corral.KindOf(err) != corral.Failed {
-		t.Errorf("the way in is %s (%v), and somebody else listens there", a, err)
-	}
-	wayIn(t, w, personal.Site)
-	thief.Close()
-	if a, _ := wayIn(t, w, "cluster"); a != address {
-		t.Errorf("the way in is %s, was %s", a, address)
-	}
+	untilKept(t, func(dir string) bool {
+		w, stop := portIn(t, dir, "127.0.0.1:0")
+		address, _ := wayIn(t, w, "cluster")
+		stop()
+		thief, err := net.Listen("tcp", address[len("tls:"):])
+		if errors.Is(err, syscall.EADDRINUSE) {
+			return true
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		w, stop = portIn(t, dir, "127.0.0.1:0")
+		defer stop()
+		if a, _, err := w.For(corral.Site{Name: "cluster"}); corral.KindOf(err) != corral.Failed {
+			t.Errorf("the way in is %s (%v), and somebody else listens there", a, err)
+		}
+		wayIn(t, w, personal.Site)
+		thief.Close()
+		a, _, taken := wayBack(t, w, "cluster")
+		if !taken && a != address {
+			t.Errorf("the way in is %s, was %s", a, address)
+		}
+		return taken
+	})
 }
 
 func TestAgain(t *testing.T) {
