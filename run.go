@@ -53,6 +53,21 @@ type RunTasks struct {
 	Skipped int `json:"skipped"` // below a failed task: can never run
 }
 
+// A TaskState says how far a task of a run is. The counts of RunTasks have the same names.
+type TaskState string
+
+const (
+	TaskWaiting TaskState = "waiting" // for a parent
+	TaskReady   TaskState = "ready"   // for a worker
+	TaskRunning TaskState = "running"
+	TaskDone    TaskState = "done"
+	TaskFailed  TaskState = "failed"  // for good
+	TaskSkipped TaskState = "skipped" // below a failed task: can never run
+)
+
+// TaskStates lists all states in their order of life.
+var TaskStates = []TaskState{TaskWaiting, TaskReady, TaskRunning, TaskDone, TaskFailed, TaskSkipped}
+
 // A RunReport compares what a run took with what it could have taken (Juve 2012 §2.8, with the proven
 // bound beside the list schedule). Times are of the last attempt of each task, measured at the worker.
 type RunReport struct {

@@ -176,31 +176,16 @@ type NewRun struct {
 	Labels       map[string]string `json:"labels,omitempty"`
 }
 
-// A TaskState says how far a task of a run is. The counts of corral.RunTasks have the same names.
-type TaskState string
-
-const (
-	TaskWaiting TaskState = "waiting" // for a parent
-	TaskReady   TaskState = "ready"   // for a worker
-	TaskRunning TaskState = "running"
-	TaskDone    TaskState = "done"
-	TaskFailed  TaskState = "failed"  // for good
-	TaskSkipped TaskState = "skipped" // below a failed task: can never run
-)
-
-// TaskStates lists all states in their order of life.
-var TaskStates = []TaskState{TaskWaiting, TaskReady, TaskRunning, TaskDone, TaskFailed, TaskSkipped}
-
 // A Task is one task of a run. Worker, exit status and times are those of its last execution.
 type Task struct {
-	ID         string    `json:"id"` // in the workflow
-	State      TaskState `json:"state"`
-	Attempts   int       `json:"attempts"` // executions begun so far
-	Worker     string    `json:"worker,omitempty"`
-	ExitStatus *int      `json:"exit_status,omitempty"`
-	Reason     string    `json:"reason,omitempty"` // why the last execution was not a success
-	StartedAt  time.Time `json:"started_at,omitzero"`
-	EndedAt    time.Time `json:"ended_at,omitzero"`
+	ID         string           `json:"id"` // in the workflow
+	State      corral.TaskState `json:"state"`
+	Attempts   int              `json:"attempts"` // executions begun so far
+	Worker     string           `json:"worker,omitempty"`
+	ExitStatus *int             `json:"exit_status,omitempty"`
+	Reason     string           `json:"reason,omitempty"` // why the last execution was not a success
+	StartedAt  time.Time        `json:"started_at,omitzero"`
+	EndedAt    time.Time        `json:"ended_at,omitzero"`
 }
 
 // Health is what corrald says of itself.

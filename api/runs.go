@@ -97,7 +97,7 @@ func (c *Client) RunHistory(ctx context.Context, id corral.RunID) ([]corral.Entr
 }
 
 // RunTasks lists the run's tasks in the order of the workflow; states (none: all) narrows it.
-func (c *Client) RunTasks(ctx context.Context, id corral.RunID, states ...TaskState) ([]Task, error) {
+func (c *Client) RunTasks(ctx context.Context, id corral.RunID, states ...corral.TaskState) ([]Task, error) {
 	q := url.Values{}
 	for _, s := range states {
 		q.Add("state", string(s))

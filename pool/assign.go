@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/execution"
 )
 
 // matchLocked gives queued jobs to workers that can take them: to these, or to all.
@@ -63,7 +64,7 @@ func (d *Dispatcher) assignLocked(m *member, taken []*entry) {
 // dispatch sends jobs whose intent is recorded. If their worker cannot take them any more they are
 // queued again.
 func (d *Dispatcher) dispatch(a *assignment) {
-	jobs := make([]*Job, len(a.entries))
+	jobs := make([]*execution.Job, len(a.entries))
 	for i, e := range a.entries {
 		jobs[i] = &e.job
 	}
@@ -120,7 +121,7 @@ func (d *Dispatcher) unassignLocked(a *assignment) {
 }
 
 // failLocked ends a job that no frame can hold.
-func (d *Dispatcher) failLocked(m *member, key Key) {
+func (d *Dispatcher) failLocked(m *member, key execution.Key) {
 	e := m.held[key]
 	if e == nil || d.feeds[key.Run] == nil {
 		return
@@ -132,8 +133,8 @@ func (d *Dispatcher) failLocked(m *member, key Key) {
 	for _, t := range e.job.Tasks {
 		e.mark(t.Index, received)
 		b.entries = append(b.entries, e)
-		b.reports = append(b.reports, report{Result: Result{
-			Key: key, Index: t.Index, Attempt: t.Attempt, Status: Failed, Exit: -1, Worker: m.id,
+		b.reports = append(b.reports, report{Result: execution.Result{
+			Key: key, Index: t.Index, Attempt: t.Attempt, Status: execution.Failed, Exit: -1, Worker: m.id,
 			Reason:    fmt.Sprintf("its job is larger than the %d MiB that can be sent to a worker", maxFrame>>20),
 			StartedAt: now.UTC(), EndedAt: now.UTC(),
 		}})

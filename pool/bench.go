@@ -3,11 +3,12 @@ package pool
 import (
 	"slices"
 	"time"
+
+	"github.com/corral-pilot/corral/internal/execution"
 )
 
 // The terms of the matching.
 const (
-	StartMargin   = 500 * time.Millisecond // beyond a job's estimate, that its worker must have left
 	prefetchWork  = 150 * time.Millisecond // per cpu: work that may wait at a worker
 	prefetchMost  = 64                     // per cpu: jobs that may wait at a worker
 	recallAfter   = time.Second            // a job that has waited at a worker for so long is asked back
@@ -32,7 +33,7 @@ type bench struct {
 }
 
 // left is what an estimate may be at most for a job that starts now.
-func (b *bench) left(now time.Time) time.Duration { return b.endsAt.Sub(now) - StartMargin }
+func (b *bench) left(now time.Time) time.Duration { return b.endsAt.Sub(now) - execution.StartMargin }
 
 // whole is the room of the worker with nothing on it.
 func (b *bench) whole(now time.Time) room { return room{b.cpus, b.memory, b.left(now)} }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/execution"
 )
 
 // journalSink is a sink as a run has one: it writes a line for each event and makes the writes of a
@@ -36,14 +37,14 @@ func newJournalSink(tb testing.TB, want int) *journalSink {
 	return &journalSink{w: bufio.NewWriter(f), want: want, over: make(chan struct{})}
 }
 
-func (s *journalSink) Assigned(worker string, jobs []Key) error {
+func (s *journalSink) Assigned(worker string, jobs []execution.Key) error {
 	for _, k := range jobs {
 		fmt.Fprintf(s.w, `{"assigned":%d,"worker":%q}`+"\n", k.Seq, worker)
 	}
 	return s.w.Flush()
 }
 
-func (s *journalSink) Finished(results []Result) error {
+func (s *journalSink) Finished(results []execution.Result) error {
 	enc := json.NewEncoder(s.w)
 	for i := range results {
 		if err := enc.Encode(&results[i]); err != nil {
@@ -58,14 +59,14 @@ func (s *journalSink) Finished(results []Result) error {
 	return s.w.Flush()
 }
 
-func (s *journalSink) Returned(jobs []Key, started bool, reason string) {
+func (s *journalSink) Returned(jobs []execution.Key, started bool, reason string) {
 	panic(fmt.Sprint("returned: ", jobs, started, reason))
 }
 
-func noop(run corral.RunID, seq int64, dir string) Job {
-	return Job{
+func noop(run corral.RunID, seq int64, dir string) execution.Job {
+	return execution.Job{
 		Run: run, Seq: seq, Dir: dir, CPUs: 1, MemoryMiB: 100,
-		Tasks: []Task{{
+		Tasks: []execution.Task{{
 			Index: int(seq), ID: "t" + strconv.FormatInt(seq, 10), Attempt: 1,
 			Argv: []string{"/bin/true"}, Estimate: time.Second,
 		}},
@@ -108,7 +109,7 @@ func benchNoop(b *testing.B, worker func(c *cluster, id, dir string) *exec.Cmd) 
 	c.awaitWorkers(b, 2)
 	sink := newJournalSink(b, b.N)
 	c.d.Attach(1, sink)
-	jobs := make([]Job, b.N)
+	jobs := make([]execution.Job, b.N)
 	for i := range jobs {
 		jobs[i] = noop(1, int64(i), dir)
 	}
@@ -129,7 +130,7 @@ func benchNoop(b *testing.B, worker func(c *cluster, id, dir string) *exec.Cmd) 
 // BenchmarkBareLoop does for each task what must be done, two at a time, and nothing else.
 func BenchmarkBareLoop(b *testing.B) {
 	dir := runDir(b)
-	next := make(chan Job, 256)
+	next := make(chan execution.Job, 256)
 	var wg sync.WaitGroup
 	self := cpuTime(b, os.Getpid())
 	b.ResetTimer()

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/execution"
 )
 
 // hostRoles are what the test binary may be on a host behind a firewall.
@@ -250,9 +251,9 @@ func newBed(t *testing.T, cfg Config, adapt func(*WorkerConfig)) *bed {
 }
 
 // runOne runs one task and returns its result and its directory.
-func (b *bed) runOne(t *testing.T, task Task) (Result, string) {
+func (b *bed) runOne(t *testing.T, task execution.Task) (execution.Result, string) {
 	t.Helper()
-	b.d.Submit([]Job{{Run: 1, Seq: 1, Dir: b.dir, CPUs: 1, MemoryMiB: 1, Tasks: []Task{task}}})
+	b.d.Submit([]execution.Job{{Run: 1, Seq: 1, Dir: b.dir, CPUs: 1, MemoryMiB: 1, Tasks: []execution.Task{task}}})
 	return b.sink.awaitResults(t, 1)[1], filepath.Join(b.dir, tasksDir, fmt.Sprintf("%s.%d", task.ID, task.Attempt))
 }
 

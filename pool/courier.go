@@ -14,6 +14,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/disk"
+	"github.com/corral-pilot/corral/internal/execution"
 )
 
 // couriers are the connections over which a worker carries files, one for each job at a time.
@@ -118,9 +119,9 @@ func sweepLoads(scratch string) {
 type load struct {
 	w   *worker
 	ctx context.Context // ends when the job must
-	key Key
+	key execution.Key
 	dir string
-	job Job // in a run's directory below dir
+	job execution.Job // in a run's directory below dir
 }
 
 // carryJob runs a job whose run's directory is not seen here: its inputs are fetched, and what each of its tasks
@@ -156,7 +157,7 @@ func (w *worker) failJob(k *work, why string) {
 			return
 		}
 		e.res.StartedAt = time.Now().UTC()
-		e.res.EndedAt, e.res.Status, e.res.Reason = e.res.StartedAt, Failed, clip(why)
+		e.res.EndedAt, e.res.Status, e.res.Reason = e.res.StartedAt, execution.Failed, clip(why)
 		w.finish(k, &e.res, i == len(k.job.Tasks)-1)
 	}
 }
@@ -170,7 +171,7 @@ func (l *load) fetch() (err error) {
 		if err := empty(l.dir); err != nil { // of what a connection that broke has brought
 			return err
 		}
-		c.send(&message{Type: typeFetch, Keys: []Key{l.key}})
+		c.send(&message{Type: typeFetch, Keys: []execution.Key{l.key}})
 		if err := answered(c, typeParcel, nil); err != nil {
 			return err
 		}
@@ -184,14 +185,14 @@ func (l *load) fetch() (err error) {
 }
 
 // deliver brings back what a task left. Without that the task counts as cut.
-func (l *load) deliver(t *Task, r Result) Result {
-	if r.Status == Cut || r.Status == Cancelled {
+func (l *load) deliver(t *execution.Task, r execution.Result) execution.Result {
+	if r.Status == execution.Cut || r.Status == execution.Cancelled {
 		return r
 	}
 	err := l.wrap(t, r)
 	if err == nil {
 		err = l.w.carry(l.ctx, func(c *conn) error {
-			c.send(&message{Type: typeDeliver, Keys: []Key{l.key}})
+			c.send(&message{Type: typeDeliver, Keys: []execution.Key{l.key}})
 			if err := sendParcel(c, l.dir, ParcelResult, ParcelOut); err != nil {
 				return err
 			}
@@ -201,15 +202,15 @@ func (l *load) deliver(t *Task, r Result) Result {
 	switch {
 	case err == nil:
 	case l.ctx.Err() != nil || unwanted(err):
-		r.Status, r.Reason = Cut, clip("its worker stopped before its files were delivered")
+		r.Status, r.Reason = execution.Cut, clip("its worker stopped before its files were delivered")
 	default:
-		r.Status, r.Reason = Failed, clip("its files could not be brought back: "+err.Error())
+		r.Status, r.Reason = execution.Failed, clip("its files could not be brought back: "+err.Error())
 	}
 	return r
 }
 
 // wrap makes the parcel of what a task left.
-func (l *load) wrap(t *Task, r Result) error {
+func (l *load) wrap(t *execution.Task, r execution.Result) error {
 	out := filepath.Join(l.dir, ParcelOut)
 	if err := errors.Join(os.RemoveAll(out), os.Mkdir(out, 0o700)); err != nil {
 		return err
@@ -224,7 +225,7 @@ func (l *load) wrap(t *Task, r Result) error {
 }
 
 // answered waits for an answer of this type; it puts the result that it carries into r, unless that is nil.
-func answered(c *conn, kind string, r *Result) error {
+func answered(c *conn, kind string, r *execution.Result) error {
 	m, err := c.recv(maxFrame)
 	switch {
 	case err != nil:

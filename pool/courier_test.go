@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/execution"
 )
 
 // blind starts a worker as a process that sees an empty directory where dir is, and works in scratch.
@@ -72,7 +73,7 @@ func TestFilesTravelToAWorkerThatDoesNotSeeTheRun(t *testing.T) {
 	bad, lacks := shTask(2, "echo so far; exit 7"), shTask(3, "true")
 	lacks.Inputs = []string{"nowhere"}
 	j.Tasks = append(j.Tasks, bad, lacks)
-	b.d.Submit([]Job{j})
+	b.d.Submit([]execution.Job{j})
 	b.sink.awaitResults(t, 3)
 	results, returned := b.sink.seen()
 	var got []string
@@ -108,7 +109,7 @@ func TestFilesTravelToAWorkerThatDoesNotSeeTheRun(t *testing.T) {
 func TestManyJobsTravelOverFewConnections(t *testing.T) {
 	t.Parallel()
 	b, scratch := newBlindBed(t, Config{})
-	var jobs []Job
+	var jobs []execution.Job
 	for seq := range int64(100) {
 		j := sh(seq, b.dir, fmt.Sprintf("echo %d > o%d", seq, seq))
 		j.Tasks[0].Outputs = []string{fmt.Sprintf("o%d", seq)}
@@ -132,8 +133,8 @@ func TestInputThatCannotTravelFailsItsTask(t *testing.T) {
 	}
 	j := sh(1, b.dir, "true")
 	j.Tasks[0].Inputs = []string{"pipe"}
-	b.d.Submit([]Job{j})
-	if got := b.sink.awaitResults(t, 1)[1]; got.Status != Failed || !strings.Contains(got.Reason, "neither a file nor a directory") {
+	b.d.Submit([]execution.Job{j})
+	if got := b.sink.awaitResults(t, 1)[1]; got.Status != execution.Failed || !strings.Contains(got.Reason, "neither a file nor a directory") {
 		t.Errorf("result = %+v, want a failure that names the pipe", got)
 	}
 	nothingLeft(t, b, scratch)
@@ -143,7 +144,7 @@ func TestCancelledTaskThatTravelledIsKilled(t *testing.T) {
 	t.Parallel()
 	b, scratch := newBlindBed(t, Config{})
 	pid := filepath.Join(t.TempDir(), "pid")
-	b.d.Submit([]Job{sh(1, b.dir, "echo $$ > "+pid+"; sleep 64")})
+	b.d.Submit([]execution.Job{sh(1, b.dir, "echo $$ > "+pid+"; sleep 64")})
 	var started string
 	await(t, "the task to start", func() bool {
 		content, _ := os.ReadFile(pid)
@@ -151,7 +152,7 @@ func TestCancelledTaskThatTravelledIsKilled(t *testing.T) {
 		return started != ""
 	})
 	b.d.Cancel(1)
-	if got := b.sink.awaitResults(t, 1)[1]; got.Status != Cancelled {
+	if got := b.sink.awaitResults(t, 1)[1]; got.Status != execution.Cancelled {
 		t.Errorf("result = %+v, want cancelled", got)
 	}
 	awaitDeath(t, started)
@@ -242,8 +243,8 @@ func TestParcelsOutliveConnections(t *testing.T) {
 	b.data(t, "big", strings.Repeat("0123456789abcdef", 200<<10)) // 3.2 MiB, there and back
 	j := sh(1, b.dir, "cp big out")
 	j.Tasks[0].Inputs, j.Tasks[0].Outputs = []string{"big"}, []string{"out"}
-	b.d.Submit([]Job{j})
-	if got := b.sink.awaitResults(t, 1)[1]; got.Status != Done {
+	b.d.Submit([]execution.Job{j})
+	if got := b.sink.awaitResults(t, 1)[1]; got.Status != execution.Done {
 		t.Errorf("result = %+v, want done", got)
 	}
 	if read(t, b.dir, dataDir, "out") != read(t, b.dir, dataDir, "big") {
@@ -265,7 +266,7 @@ func TestTaskThatTravelledOutlivesItsDispatcher(t *testing.T) {
 	}
 	j := sh(1, b.dir, "cat "+gate+" > out")
 	j.Tasks[0].Outputs = []string{"out"}
-	b.d.Submit([]Job{j})
+	b.d.Submit([]execution.Job{j})
 	open, err := os.OpenFile(gate, os.O_WRONLY, 0) // when the task reads
 	if err != nil {
 		t.Fatal(err)
@@ -274,12 +275,12 @@ func TestTaskThatTravelledOutlivesItsDispatcher(t *testing.T) {
 	next := newClusterAt(t, Config{}, b.socket)
 	sink := newRecorder()
 	next.d.Attach(1, sink)
-	next.d.Expect(1, "tag/0", []Job{j})
+	next.d.Expect(1, "tag/0", []execution.Job{j})
 	if _, err := open.WriteString("after all\n"); err != nil {
 		t.Fatal(err)
 	}
 	open.Close()
-	if got := sink.awaitResults(t, 1)[1]; got.Status != Done {
+	if got := sink.awaitResults(t, 1)[1]; got.Status != execution.Done {
 		t.Errorf("result = %+v, want done", got)
 	}
 	if got := read(t, b.dir, dataDir, "out"); got != "after all\n" {
@@ -293,8 +294,8 @@ func TestIdleCouriersGoAndComeBack(t *testing.T) {
 	t.Parallel()
 	b, scratch := newBlindBed(t, Config{Idle: time.Millisecond})
 	for seq := range int64(5) {
-		b.d.Submit([]Job{sh(seq, b.dir, "sleep 0.05")})
-		if got := b.sink.awaitResults(t, int(seq)+1)[seq]; got.Status != Done {
+		b.d.Submit([]execution.Job{sh(seq, b.dir, "sleep 0.05")})
+		if got := b.sink.awaitResults(t, int(seq)+1)[seq]; got.Status != execution.Done {
 			t.Errorf("result = %+v, want done", got)
 		}
 	}
@@ -331,7 +332,7 @@ func TestWhatTheKilledLeftIsSwept(t *testing.T) {
 func TestNobodyElseGetsAParcel(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		w := s.enter("0", "first", nil)
-		s.d.Submit([]Job{noop(1, 7, t.TempDir())})
+		s.d.Submit([]execution.Job{noop(1, 7, t.TempDir())})
 		w.expect(typeAssign)
 		for _, c := range []struct {
 			id, instance string
@@ -347,14 +348,14 @@ func TestNobodyElseGetsAParcel(t *testing.T) {
 				Version: Version, Role: RoleCourier, Tag: "tag", Token: testToken, ID: "tag/" + c.id, Instance: c.instance, Holder: "pilot", CPUs: 4,
 			})
 			courier.expect(typeWelcome)
-			courier.send(&message{Type: typeFetch, Keys: []Key{{1, c.seq}}})
+			courier.send(&message{Type: typeFetch, Keys: []execution.Key{{Run: 1, Seq: c.seq}}})
 			if m := courier.expect(typeParcel); m.Kind != c.want {
 				t.Errorf("%+v: %q %s", c, m.Kind, m.Reason)
 			}
 			if c.want == "" {
 				continue // what follows is the parcel
 			}
-			courier.send(&message{Type: typeDeliver, Keys: []Key{{1, c.seq}}})
+			courier.send(&message{Type: typeDeliver, Keys: []execution.Key{{Run: 1, Seq: c.seq}}})
 			courier.sendFrame(nil)
 			if m := courier.expect(typeDelivered); m.Kind != c.want {
 				t.Errorf("%+v, delivering: %q %s", c, m.Kind, m.Reason)
@@ -367,12 +368,12 @@ func TestNobodyElseGetsAParcel(t *testing.T) {
 func TestDirectoryOfTheSameNameIsNotTheRuns(t *testing.T) {
 	t.Parallel()
 	b, scratch := newBlindBed(t, Config{})
-	b.d.Submit([]Job{sh(1, b.dir, "mkdir "+b.dir+"/"+dataDir)}) // on the worker's machine
+	b.d.Submit([]execution.Job{sh(1, b.dir, "mkdir "+b.dir+"/"+dataDir)}) // on the worker's machine
 	b.sink.awaitResults(t, 1)
 	j := sh(2, b.dir, "echo here > out")
 	j.Tasks[0].Outputs, j.Mark = []string{"out"}, Mark(b.dir)
-	b.d.Submit([]Job{j})
-	if got := b.sink.awaitResults(t, 2)[2]; got.Status != Done {
+	b.d.Submit([]execution.Job{j})
+	if got := b.sink.awaitResults(t, 2)[2]; got.Status != execution.Done {
 		t.Errorf("result = %+v, want done", got)
 	}
 	if got := read(t, b.dir, dataDir, "out"); got != "here\n" {

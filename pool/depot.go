@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/execution"
 )
 
 // serveCourier hands out the files of jobs that h's worker has, and takes in what became of them, until the
@@ -40,7 +41,7 @@ func (d *Dispatcher) serveCourier(ctx context.Context, c *conn, h *hello) {
 }
 
 // handOut answers with the parcel of a job. An error means that the connection is of no more use.
-func (d *Dispatcher) handOut(ctx context.Context, c *conn, h *hello, key Key) error {
+func (d *Dispatcher) handOut(ctx context.Context, c *conn, h *hello, key execution.Key) error {
 	refuse := func(err error) error {
 		c.send(&message{Type: typeParcel, Kind: corral.KindOf(err), Reason: clip(err.Error())})
 		return nil
@@ -68,7 +69,7 @@ func (d *Dispatcher) handOut(ctx context.Context, c *conn, h *hello, key Key) er
 }
 
 // takeIn receives what became of a task, puts its files where they belong, and answers with its result.
-func (d *Dispatcher) takeIn(ctx context.Context, c *conn, h *hello, key Key) error {
+func (d *Dispatcher) takeIn(ctx context.Context, c *conn, h *hello, key execution.Key) error {
 	refuse := func(err error) error {
 		c.send(&message{Type: typeDelivered, Kind: corral.KindOf(err), Reason: clip(err.Error())})
 		return nil
@@ -111,7 +112,7 @@ func (d *Dispatcher) takeIn(ctx context.Context, c *conn, h *hello, key Key) err
 }
 
 // filesOf is how many files one task of a job brings back at most.
-func filesOf(job Job) int {
+func filesOf(job execution.Job) int {
 	const described, printed, recorded = 1, 2, 1
 	most := 0
 	for i := range job.Tasks {
@@ -125,7 +126,7 @@ func filesOf(job Job) int {
 const SpoolDir = ".parcels"
 
 // spool makes a folder for a parcel, in one that keeps its place there when the parcel is made anew; unspool removes both.
-func spool(job Job) (dir string, err error) {
+func spool(job execution.Job) (dir string, err error) {
 	in := filepath.Join(job.Dir, SpoolDir)
 	for range 10 { // another parcel's end may remove in
 		if err = os.MkdirAll(in, 0o700); err == nil {
@@ -173,12 +174,12 @@ func readable(dir string) error {
 
 // carry returns a job that h's worker has, for whoever carries its files over c: until over is called, a Detach of its
 // run waits, which ends ctx and c.
-func (d *Dispatcher) carry(ctx context.Context, c *conn, h *hello, key Key) (_ context.Context, _ Job, over func(), _ error) {
+func (d *Dispatcher) carry(ctx context.Context, c *conn, h *hello, key execution.Key) (_ context.Context, _ execution.Job, over func(), _ error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	job, err := d.heldByLocked(h, key)
 	if err != nil {
-		return nil, Job{}, nil, err
+		return nil, execution.Job{}, nil, err
 	}
 	f := d.feeds[key.Run] // whose jobs nobody holds once it is gone
 	ctx, cancel := context.WithCancel(ctx)
@@ -194,25 +195,25 @@ func (d *Dispatcher) carry(ctx context.Context, c *conn, h *hello, key Key) (_ c
 }
 
 // heldBy returns a job that h's worker has. It is Unavailable while that may still become known.
-func (d *Dispatcher) heldBy(h *hello, key Key) (Job, error) {
+func (d *Dispatcher) heldBy(h *hello, key execution.Key) (execution.Job, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.heldByLocked(h, key)
 }
 
-func (d *Dispatcher) heldByLocked(h *hello, key Key) (Job, error) {
+func (d *Dispatcher) heldByLocked(h *hello, key execution.Key) (execution.Job, error) {
 	m := d.member(h.ID)
 	switch {
 	case d.closed || m == nil || m.instance == "" || m.strangers[key] != nil && !m.strangers[key].cancelled:
 		if d.closed || time.Now().Before(d.claims) {
-			return Job{}, corral.Errorf(corral.Unavailable, "not yet known what worker %s has", h.ID)
+			return execution.Job{}, corral.Errorf(corral.Unavailable, "not yet known what worker %s has", h.ID)
 		}
 	case m.instance == h.Instance:
 		if e := m.held[key]; e != nil && e.sent && !e.cancelled {
 			return e.job, nil
 		}
 	}
-	return Job{}, corral.Errorf(corral.Conflict, "worker %s does not have job %d of run %d", h.ID, key.Seq, key.Run)
+	return execution.Job{}, corral.Errorf(corral.Conflict, "worker %s does not have job %d of run %d", h.ID, key.Seq, key.Run)
 }
 
 // Passing reports whether the trouble is this machine's, and may be over soon.

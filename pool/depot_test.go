@@ -15,12 +15,13 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/execution"
 )
 
 // Parcels of one run are made and removed side by side; none takes another's folder away.
 func TestParcelsKeepTheirPlace(t *testing.T) {
 	t.Parallel()
-	job := Job{Dir: t.TempDir(), Tasks: []Task{{ID: "t"}}}
+	job := execution.Job{Dir: t.TempDir(), Tasks: []execution.Task{{ID: "t"}}}
 	var couriers sync.WaitGroup
 	for range 4 {
 		couriers.Go(func() {
@@ -83,7 +84,7 @@ func TestParcelOfMoreThanWasAskedFor(t *testing.T) {
 				w := s.enter("0", "first", nil)
 				job := sh(7, runDir(t), "x")
 				job.Tasks[0].Outputs = []string{"a"}
-				s.d.Submit([]Job{job})
+				s.d.Submit([]execution.Job{job})
 				w.expect(typeAssign)
 				c := s.courier("first")
 				c.send(&message{Type: typeDeliver, Keys: keys(7)})
@@ -109,8 +110,8 @@ func TestParcelOfMoreThanWasAskedFor(t *testing.T) {
 func TestOutputOfWhoLostTheJobIsNotPublished(t *testing.T) {
 	t.Parallel()
 	p := newTrip(t)
-	job := Job{Run: 7, Seq: 3, Dir: p.run, Tasks: []Task{{ID: "t", Attempt: 1, Outputs: []string{"a", "b"}}}}
-	done := parcelResult{Tasks: []parcelTask{{Result: Result{Attempt: 1, Status: Done}}}}
+	job := execution.Job{Run: 7, Seq: 3, Dir: p.run, Tasks: []execution.Task{{ID: "t", Attempt: 1, Outputs: []string{"a", "b"}}}}
+	done := parcelResult{Tasks: []parcelTask{{Result: execution.Result{Attempt: 1, Status: execution.Done}}}}
 	if err := errors.Join(Pack(p.parcel, job), os.Mkdir(filepath.Join(p.parcel, ParcelOut), 0o700)); err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +136,7 @@ func TestOutputOfWhoLostTheJobIsNotPublished(t *testing.T) {
 func TestResultsAreTheirSenders(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		w := s.enter("0", "first", nil)
-		s.d.Submit([]Job{long(7), long(8)})
+		s.d.Submit([]execution.Job{long(7), long(8)})
 		w.expect(typeAssign)
 		r := result(1, 7)
 		r.Worker = "somebody else"
@@ -161,7 +162,7 @@ func TestDetachEndsTheCarryingOfFiles(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		w := s.enter("0", "first", nil)
 		job := sh(7, runDir(t), "x")
-		s.d.Submit([]Job{job})
+		s.d.Submit([]execution.Job{job})
 		w.expect(typeAssign)
 		c := s.courier("first")
 		c.send(&message{Type: typeDeliver, Keys: keys(7)})
@@ -188,7 +189,7 @@ func TestPackingStops(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	err := pack(ctx, p.parcel, Job{Dir: p.run, Tasks: []Task{{ID: "t", Inputs: []string{"tree"}}}})
+	err := pack(ctx, p.parcel, execution.Job{Dir: p.run, Tasks: []execution.Task{{ID: "t", Inputs: []string{"tree"}}}})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("packing: %v, want %v", err, context.Canceled)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/execution"
 )
 
 // Config sets the terms of a personal cluster. The zero value is what production uses.
@@ -126,7 +127,7 @@ func (d *Dispatcher) Detach(run corral.RunID) {
 }
 
 // Submit queues jobs of attached runs. The dispatcher owns what jobs point to until they end.
-func (d *Dispatcher) Submit(jobs []Job) {
+func (d *Dispatcher) Submit(jobs []execution.Job) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/corral-pilot/corral/internal/execution"
 )
 
 func TestSinkThatFails(t *testing.T) {
@@ -12,7 +14,7 @@ func TestSinkThatFails(t *testing.T) {
 		a := s.enter("0", "i", nil)
 		s.sink.failNext(2)
 		began := time.Now()
-		s.d.Submit([]Job{long(1)})
+		s.d.Submit([]execution.Job{long(1)})
 		a.take()
 		if took := time.Since(began); took < 2*sinkRest {
 			t.Errorf("sent after %v, want two rests of %v", took, sinkRest)
@@ -31,7 +33,7 @@ func TestSinkThatFails(t *testing.T) {
 func TestSlowSinkDoesNotStopHeartbeats(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		a := s.enter("0", "i", nil)
-		s.d.Submit([]Job{long(1)})
+		s.d.Submit([]execution.Job{long(1)})
 		a.take()
 		s.sink.hold = make(chan struct{})
 		a.done(1, 1)
@@ -45,7 +47,7 @@ func TestSlowSinkDoesNotStopHeartbeats(t *testing.T) {
 func TestCancelReturnsWhatIsQueuedAndKillsTheRest(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		a := s.enter("0", "i", nil)
-		s.d.Submit([]Job{long(1), long(2), long(3), long(4), long(5)})
+		s.d.Submit([]execution.Job{long(1), long(2), long(3), long(4), long(5)})
 		a.take()
 		s.d.Cancel(1)
 		s.returned(returnedJob{5, false, ""})
@@ -57,7 +59,7 @@ func TestCancelReturnsWhatIsQueuedAndKillsTheRest(t *testing.T) {
 		if m := b.expect(typeCancel); len(m.Keys) != 4 {
 			t.Errorf("cancelled %v after the worker came back, want four jobs", m.Keys)
 		}
-		s.d.Submit([]Job{long(6)})
+		s.d.Submit([]execution.Job{long(6)})
 		b.done(1, 1)
 		b.expect(typeAck)
 		if got := b.take(); len(got) != 1 || got[0] != 6 {
@@ -69,7 +71,7 @@ func TestCancelReturnsWhatIsQueuedAndKillsTheRest(t *testing.T) {
 func TestDetachedRunIsForgotten(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		a := s.enter("0", "i", nil)
-		s.d.Submit([]Job{long(1), long(2), long(3), long(4), long(5)})
+		s.d.Submit([]execution.Job{long(1), long(2), long(3), long(4), long(5)})
 		a.take()
 		s.d.Detach(1)
 		if m := a.expect(typeCancel); len(m.Keys) != 4 {
@@ -90,12 +92,12 @@ func TestDetachedRunIsForgotten(t *testing.T) {
 func TestLeavingWorkerHandsBack(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		a := s.enter("0", "i", nil)
-		s.d.Submit([]Job{long(1), long(2), long(3)})
+		s.d.Submit([]execution.Job{long(1), long(2), long(3)})
 		a.take()
 		a.send(&message{Type: typeDraining})
 		a.send(&message{Type: typeReturned, Keys: keys(2)})
 		s.returned(returnedJob{2, false, ""})
-		s.d.Submit([]Job{long(4)})
+		s.d.Submit([]execution.Job{long(4)})
 		a.done(1, 1)
 		a.expect(typeAck)
 		a.send(&message{Type: typeBye})
@@ -109,7 +111,7 @@ func TestLeavingWorkerHandsBack(t *testing.T) {
 func TestJobsThatWaitTooLongAreRecalled(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		a := s.enter("0", "i", nil)
-		var jobs []Job
+		var jobs []execution.Job
 		for seq := range int64(12) {
 			jobs = append(jobs, sh(seq, "/d", "x"))
 			jobs[seq].Tasks[0].Estimate = time.Millisecond
@@ -144,7 +146,7 @@ func TestCommandsAreRememberedForWhoComesBack(t *testing.T) {
 		a.close()
 		b := s.enter("0", "i", nil)
 		b.expect(typeDrain)
-		s.d.Submit([]Job{long(1)})
+		s.d.Submit([]execution.Job{long(1)})
 		s.d.Leave(1)
 		b.expect(typeLeave)
 		if w := s.sink.workersOf(1); len(w) != 0 {
@@ -158,7 +160,7 @@ func TestHandBackOfAClusteredJobKeepsItsResults(t *testing.T) {
 		a := s.enter("0", "i", nil)
 		j := long(1)
 		j.Tasks = append(j.Tasks, shTask(2, "x"), shTask(3, "x"))
-		s.d.Submit([]Job{j})
+		s.d.Submit([]execution.Job{j})
 		a.take()
 		a.done(1, 1)
 		a.expect(typeAck)
@@ -173,12 +175,12 @@ func TestJobTooLargeForAFrameFails(t *testing.T) {
 		a := s.enter("0", "i", nil)
 		j := long(1)
 		j.Tasks[0].Argv = append(j.Tasks[0].Argv, strings.Repeat("x", maxFrame))
-		s.d.Submit([]Job{j, long(2)})
+		s.d.Submit([]execution.Job{j, long(2)})
 		if got := a.take(); len(got) != 1 || got[0] != 2 {
 			t.Errorf("assigned %v, want job 2 only", got)
 		}
 		s.finished(1)
-		if got, _ := s.sink.seen(); got[0].Status != Failed || got[0].Reason == "" {
+		if got, _ := s.sink.seen(); got[0].Status != execution.Failed || got[0].Reason == "" {
 			t.Errorf("result = %+v, want a failure with its reason", got[0])
 		}
 	})
@@ -189,7 +191,7 @@ func TestDetachWhileJobsAreBeingAssigned(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		a := s.enter("0", "i", nil)
 		s.sink.failNext(1)
-		s.d.Submit([]Job{long(1)})
+		s.d.Submit([]execution.Job{long(1)})
 		synctest.Wait() // the sink has failed and is left alone
 		s.d.Detach(1)
 		a.beat(5 * time.Second)
@@ -197,7 +199,7 @@ func TestDetachWhileJobsAreBeingAssigned(t *testing.T) {
 			t.Errorf("Stats() = %+v, want nothing left", st)
 		}
 		s.d.Attach(1, s.sink)
-		s.d.Submit([]Job{long(2)})
+		s.d.Submit([]execution.Job{long(2)})
 		if got := a.take(); len(got) != 1 || got[0] != 2 {
 			t.Errorf("assigned %v, want job 2 of the run's new life", got)
 		}

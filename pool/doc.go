@@ -1,7 +1,7 @@
 // Package pool is the embedded personal cluster: a Dispatcher inside corrald, the worker port through
 // which workers dial in, and the worker that runs tasks as real processes.
 //
-// A Job is what is dispatched: one task, or several that run one after the other. It is queued until
+// A Job (package execution) is what is dispatched: one task, or several that run one after the other. It is queued until
 // a worker with enough free cpus, memory and time takes it; then the worker holds it, waiting
 // (prefetched) or running, until each of its tasks has a Result or it is handed back. A worker is
 // known by its id and by its instance, which changes when its process is started anew. Jobs belong to

@@ -1,6 +1,10 @@
 package pool
 
-import "time"
+import (
+	"time"
+
+	"github.com/corral-pilot/corral/internal/execution"
+)
 
 // A mark says how far the result of one task has come.
 type mark uint8
@@ -13,7 +17,7 @@ const (
 // An entry is a job that the dispatcher has: queued, on its way to a worker, or held by one. The
 // dispatcher's lock guards all of it but job and estimate, which never change once it is queued.
 type entry struct {
-	job      Job
+	job      execution.Job
 	estimate time.Duration // of the whole job
 	arrived  int64         // order of submission; breaks ties of priority
 	index    int           // in its bucket's heap; -1 when it is not queued
@@ -29,7 +33,7 @@ type entry struct {
 	marks     []mark        // of its tasks, once there are results
 }
 
-func newEntry(j Job) *entry { return &entry{job: j, estimate: j.Estimate(), index: -1} }
+func newEntry(j execution.Job) *entry { return &entry{job: j, estimate: j.Estimate(), index: -1} }
 
 // mark notes how far the result of the task with this index has come; it reports whether the job has
 // such a task.

@@ -12,7 +12,7 @@ import (
 
 // environ returns the task's environment and the PATH in it. The worker's own environment is not
 // passed on; what the task asks for wins over the base, and our names over what it asks for.
-func (e *execution) environ() (env []string, path string) {
+func (e *attempt) environ() (env []string, path string) {
 	ours := [...]string{
 		"CORRAL_RUN=" + strconv.FormatInt(int64(e.job.Run), 10),
 		"CORRAL_TASK=" + e.task.ID,

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/corral-pilot/corral/internal/execution"
 )
 
 // An executor runs tasks as processes of this machine.
@@ -22,18 +24,18 @@ type executor struct {
 	paths map[string]string // of commands, by PATH and name
 }
 
-// An execution is one task on its way. Its guard says why it was killed, if it was.
-type execution struct {
+// An attempt is one task on its way. Its guard says why it was killed, if it was.
+type attempt struct {
 	x    *executor
-	job  *Job
-	task *Task
+	job  *execution.Job
+	task *execution.Task
 	dir  taskDir
 	tmp  string // for its temporary files; empty: it makes them in dir
-	res  Result
+	res  execution.Result
 
 	mu    sync.Mutex // guards what follows
 	proc  *process
-	cause Status // why it was killed; a timeout is a failure
+	cause execution.Status // why it was killed; a timeout is a failure
 	why   string
 }
 
@@ -50,16 +52,16 @@ func newExecutor(cfg WorkerConfig, host string) (*executor, error) {
 
 func (x *executor) close() { _ = syscall.Close(x.null) }
 
-// begin prepares the record of an execution.
-func (x *executor) begin(job *Job, task *Task) *execution {
-	return &execution{x: x, job: job, task: task, res: Result{
+// begin prepares the record of an attempt.
+func (x *executor) begin(job *execution.Job, task *execution.Task) *attempt {
+	return &attempt{x: x, job: job, task: task, res: execution.Result{
 		Key: job.Key(), Index: task.Index, Attempt: task.Attempt, Exit: -1, Worker: x.worker,
 	}}
 }
 
 // run runs the task to its end, publishes its outputs for as long as fresh allows it, and leaves its
 // record in its directory.
-func (e *execution) run(fresh func() bool) Result {
+func (e *attempt) run(fresh func() bool) execution.Result {
 	began := time.Now()
 	e.res.StartedAt = began.UTC()
 	err := e.prepareAndWait()
@@ -72,7 +74,7 @@ func (e *execution) run(fresh func() bool) Result {
 	return e.res
 }
 
-func (e *execution) prepareAndWait() error {
+func (e *attempt) prepareAndWait() error {
 	var err error
 	if e.dir, err = newTaskDir(e.job.Dir, e.task); err != nil {
 		return err
@@ -106,17 +108,17 @@ func (e *execution) prepareAndWait() error {
 	return nil
 }
 
-// errKilled says that the execution was stopped; its cause says why.
+// errKilled says that the attempt was stopped; its cause says why.
 var errKilled = errors.New("killed")
 
-func (e *execution) killed() bool {
+func (e *attempt) killed() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.cause != ""
 }
 
-// start starts the process, unless the execution was stopped already.
-func (e *execution) start() error {
+// start starts the process, unless the attempt was stopped already.
+func (e *attempt) start() error {
 	if len(e.task.Argv) == 0 {
 		return errors.New("the task has no command")
 	}
@@ -146,7 +148,7 @@ func (e *execution) start() error {
 }
 
 // stop kills the task, whether or not it has started. The first cause counts.
-func (e *execution) stop(cause Status, why string) {
+func (e *attempt) stop(cause execution.Status, why string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.cause == "" {
@@ -157,33 +159,33 @@ func (e *execution) stop(cause Status, why string) {
 	}
 }
 
-func (e *execution) timeOut() {
+func (e *attempt) timeOut() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.cause == "" {
-		e.cause, e.why = Failed, "timed out after "+e.task.Timeout.String()
+		e.cause, e.why = execution.Failed, "timed out after "+e.task.Timeout.String()
 		e.proc.terminate()
 	}
 }
 
 // conclude sets the status.
-func (e *execution) conclude(err error) {
+func (e *attempt) conclude(err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	switch {
 	case errors.Is(err, errStale):
-		e.res.Status, e.res.Reason = Cut, clip(err.Error())
+		e.res.Status, e.res.Reason = execution.Cut, clip(err.Error())
 	case errors.Is(err, errKilled):
 		e.res.Status, e.res.Reason = e.cause, clip(e.why)
 	case err != nil:
-		e.res.Status, e.res.Reason = Failed, clip(err.Error())
+		e.res.Status, e.res.Reason = execution.Failed, clip(err.Error())
 	default:
-		e.res.Status = Done
+		e.res.Status = execution.Done
 	}
 }
 
 // record leaves what is known in the attempt's directory, for people.
-func (e *execution) record() {
+func (e *attempt) record() {
 	if e.dir.path == "" {
 		return
 	}
@@ -191,7 +193,7 @@ func (e *execution) record() {
 		Task string   `json:"task"`
 		Host string   `json:"host"`
 		Argv []string `json:"argv"`
-		*Result
+		*execution.Result
 	}{e.task.ID, e.x.host, e.task.Argv, &e.res})
 	if err == nil {
 		err = e.dir.write(recordFile, append(b, '\n'))

@@ -10,6 +10,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/corral-pilot/corral/internal/execution"
 )
 
 const (
@@ -186,7 +188,7 @@ func (c *conn) finish() {
 
 // encodeAssign returns assign frames for jobs, in order, none larger than it must be, and the jobs
 // that no frame can hold.
-func encodeAssign(jobs []*Job) (frames [][]byte, tooLarge []*Job) {
+func encodeAssign(jobs []*execution.Job) (frames [][]byte, tooLarge []*execution.Job) {
 	const head, tail = `{"type":"` + typeAssign + `","jobs":[`, `]}`
 	var frame []byte
 	flush := func() {

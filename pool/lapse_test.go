@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/corral-pilot/corral/internal/execution"
 )
 
 // Tests of what a connection that breaks, or a lease that lapses, must not do.
@@ -50,7 +52,7 @@ func stopsWithoutConnection(t *testing.T, lease time.Duration) bool {
 	b := newBed(t, Config{Lease: lease, Margin: time.Minute}, nil)
 	j := sh(1, b.dir, "echo $$ > ../../data/pid; sleep 69")
 	j.Tasks = append(j.Tasks, shTask(2, "true"), shTask(3, "true"))
-	b.d.Submit([]Job{j})
+	b.d.Submit([]execution.Job{j})
 	pid := b.pidUnlessOver(t)
 	if pid == "" {
 		return false
@@ -60,7 +62,7 @@ func stopsWithoutConnection(t *testing.T, lease time.Duration) bool {
 	mend()
 	await(t, "the other tasks' return", func() bool { _, r := b.sink.seen(); return len(r) == 1 })
 	results, returned := b.sink.seen()
-	if len(results) != 1 || results[0].Status != Cut || returned[0].Seq != 1 || returned[0].Started {
+	if len(results) != 1 || results[0].Status != execution.Cut || returned[0].Seq != 1 || returned[0].Started {
 		t.Errorf("results = %+v, returned = %+v: want one cut, the others not started", results, returned)
 	}
 	await(t, "the job to be forgotten", func() bool { return b.d.Stats().Held == 0 })
@@ -88,7 +90,7 @@ func (b *bed) pidUnlessOver(t *testing.T) (pid string) {
 func newWorker(t *testing.T) (*worker, *work) {
 	w := &worker{
 		lg: testLog(t), cfg: workerConfig("tag/0", ""), began: time.Now(),
-		moved: make(chan struct{}, 1), jobs: map[Key]*work{}, unacked: map[int64]*unacked{},
+		moved: make(chan struct{}, 1), jobs: map[execution.Key]*work{}, unacked: map[int64]*unacked{},
 	}
 	k := &work{job: long(1), running: true}
 	w.jobs[k.job.Key()] = k
@@ -160,13 +162,13 @@ func TestWorkerThatLeavesDropsANewConnection(t *testing.T) {
 func TestJobBeingKilledIsNotReturnedBeforeItsWorkerIsBack(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		a := s.enter("0", "i", nil)
-		s.d.Submit([]Job{long(1), long(2)})
+		s.d.Submit([]execution.Job{long(1), long(2)})
 		a.take()
 		a.close()
 		synctest.Wait()
 		s.d.Detach(1)
 		s.d.Attach(1, s.sink)
-		s.d.Expect(1, "tag/0", []Job{long(1), long(2)})
+		s.d.Expect(1, "tag/0", []execution.Job{long(1), long(2)})
 		s.returned()
 		b := s.enter("0", "i", holds(1, 2))
 		if m := b.expect(typeCancel); len(m.Keys) != 2 {
@@ -195,10 +197,10 @@ func (g slowGate) Admit(ctx context.Context, c Credentials) (Admission, error) {
 func TestTimeLeftCountsFromTheHello(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		s.port = NewPort(testLog(t), slowGate{s.port.gate.(*openGate), 5 * time.Second})
-		s.d.Submit([]Job{long(1), long(2)})
+		s.d.Submit([]execution.Job{long(1), long(2)})
 		j := long(3)
 		j.Tasks[0].Estimate = time.Hour - 3*time.Second
-		s.d.Submit([]Job{j})
+		s.d.Submit([]execution.Job{j})
 		a := s.enter("0", "i", nil)
 		if got := a.take(); !slices.Equal(got, []int64{1, 2}) {
 			t.Errorf("assigned %v, want the two jobs that can end in time", got)
@@ -220,7 +222,7 @@ func TestDetachAfterClose(t *testing.T) {
 func TestDispatcherThatStoodStillLosesNobody(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		a := s.enter("0", "i", nil)
-		s.d.Submit([]Job{long(1)})
+		s.d.Submit([]execution.Job{long(1)})
 		a.take()
 		a.close()
 		synctest.Wait()

@@ -8,12 +8,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/execution"
 )
 
 func TestSilentWorkerIsLostAfterLeaseAndMargin(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		a := s.enter("0", "i", nil)
-		s.d.Submit([]Job{long(1)})
+		s.d.Submit([]execution.Job{long(1)})
 		a.take()
 		a.beat(40 * time.Second)
 		s.returned()
@@ -30,7 +31,7 @@ func TestSilentWorkerIsLostAfterLeaseAndMargin(t *testing.T) {
 func TestWorkerThatComesBackInTimeGoesOn(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		a := s.enter("0", "i", nil)
-		s.d.Submit([]Job{long(1), long(2)})
+		s.d.Submit([]execution.Job{long(1), long(2)})
 		a.take()
 		a.close()
 		synctest.Wait()
@@ -55,7 +56,7 @@ func TestWorkerThatComesBackInTimeGoesOn(t *testing.T) {
 func TestJobThatNeverArrivedIsAssignedAgain(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		a := s.enter("0", "i", nil)
-		s.d.Submit([]Job{long(1)})
+		s.d.Submit([]execution.Job{long(1)})
 		a.take()
 		a.close()
 		b := s.enter("0", "i", nil)
@@ -69,7 +70,7 @@ func TestJobThatNeverArrivedIsAssignedAgain(t *testing.T) {
 func TestNewInstanceReturnsTheOldOnesJobs(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		a := s.enter("0", "old", nil)
-		s.d.Submit([]Job{long(1)})
+		s.d.Submit([]execution.Job{long(1)})
 		a.take()
 		b := s.enter("0", "new", nil)
 		s.returned(returnedJob{1, true, ""})
@@ -84,7 +85,7 @@ func TestNewInstanceReturnsTheOldOnesJobs(t *testing.T) {
 func TestStaleResultIsAcknowledgedAndDropped(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		a := s.enter("0", "i", nil)
-		s.d.Submit([]Job{long(1)})
+		s.d.Submit([]execution.Job{long(1)})
 		a.take()
 		pass(30 * time.Second)
 		s.returned(returnedJob{1, true, ""})
@@ -99,8 +100,8 @@ func TestStaleResultIsAcknowledgedAndDropped(t *testing.T) {
 
 func TestExpectedJobs(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
-		s.d.Expect(1, "tag/0", []Job{long(1), long(2), long(3)})
-		s.d.Expect(1, "tag/1", []Job{long(4)})
+		s.d.Expect(1, "tag/0", []execution.Job{long(1), long(2), long(3)})
+		s.d.Expect(1, "tag/1", []execution.Job{long(4)})
 		if w := s.d.Workers(); len(w) != 0 {
 			t.Errorf("a worker that is only expected is listed: %+v", w)
 		}
@@ -124,7 +125,7 @@ func TestJobsMayBeExpectedAfterTheirWorkerRegistered(t *testing.T) {
 		held := holds(1, 3)
 		held.Results = []report{result(9, 2)}
 		a := s.enter("0", "i", held)
-		s.d.Expect(1, "tag/0", []Job{long(1), long(2), long(4)})
+		s.d.Expect(1, "tag/0", []execution.Job{long(1), long(2), long(4)})
 		s.returned(returnedJob{4, true, ""})
 		a.send(&message{Type: typeResults, Results: []report{result(9, 2), result(10, 1)}})
 		a.expect(typeAck)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/execution"
 )
 
 // A session is one connection of an admitted worker or pilot.
@@ -35,12 +36,12 @@ type member struct {
 	done     int // tasks
 
 	bench     bench
-	held      map[Key]*entry // jobs that it has or is about to get
-	strangers map[Key]*entry // jobs that it has and nobody claims (yet)
+	held      map[execution.Key]*entry // jobs that it has or is about to get
+	strangers map[execution.Key]*entry // jobs that it has and nobody claims (yet)
 }
 
 func newMember(id string) *member {
-	return &member{id: id, held: map[Key]*entry{}, strangers: map[Key]*entry{}}
+	return &member{id: id, held: map[execution.Key]*entry{}, strangers: map[execution.Key]*entry{}}
 }
 
 // send sends to the worker if it is connected.
@@ -66,7 +67,7 @@ func (m *member) hangUp() {
 
 // sendCancels tells the worker which of its jobs to kill. Repeating it is harmless.
 func (m *member) sendCancels() {
-	var keys []Key
+	var keys []execution.Key
 	for key, e := range m.held {
 		if e.cancelled && e.sent {
 			keys = append(keys, key)
@@ -142,17 +143,17 @@ func (d *Dispatcher) register(s *session, h *hello, adm Admission, held *message
 
 // reconcileLocked compares what the worker says it has with what it was sent. The worker is right.
 func (d *Dispatcher) reconcileLocked(m *member, held *message, now time.Time) {
-	listed := map[Key]bool{}
+	listed := map[execution.Key]bool{}
 	m.bench.clear()
 	known := m.strangers
-	m.strangers = map[Key]*entry{}
+	m.strangers = map[execution.Key]*entry{}
 	for _, h := range held.Held {
 		listed[h.Key] = true
 		e := m.held[h.Key]
 		if e == nil {
 			e = known[h.Key]
 			if e == nil {
-				e = newEntry(Job{Run: h.Key.Run, Seq: h.Key.Seq, CPUs: h.CPUs, MemoryMiB: h.MemoryMiB})
+				e = newEntry(execution.Job{Run: h.Key.Run, Seq: h.Key.Seq, CPUs: h.CPUs, MemoryMiB: h.MemoryMiB})
 				e.cancelled = !now.Before(d.claims)
 			}
 			m.strangers[h.Key] = e
@@ -234,7 +235,7 @@ func (d *Dispatcher) disownLocked(m *member, run corral.RunID) {
 // Expect says that, before corrald was started again, jobs had been assigned to a worker. Those that
 // it still has go on, or are killed if that was decided before. The others are Returned as started: at
 // once if the worker is here without them, after lease and margin if it does not come back.
-func (d *Dispatcher) Expect(run corral.RunID, worker string, jobs []Job) {
+func (d *Dispatcher) Expect(run corral.RunID, worker string, jobs []execution.Job) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed || d.feeds[run] == nil {

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/corral-pilot/corral/internal/execution"
 	"github.com/corral-pilot/corral/internal/input"
 )
 
@@ -33,8 +34,8 @@ const (
 
 // A parcelJob is the description of a job that travels.
 type parcelJob struct {
-	Job    Job          `json:"job"`
-	Inputs []parcelItem `json:"inputs,omitempty"`
+	Job    execution.Job `json:"job"`
+	Inputs []parcelItem  `json:"inputs,omitempty"`
 }
 
 // A parcelResult is the description of what became of its tasks, as far as they were begun.
@@ -44,8 +45,8 @@ type parcelResult struct {
 }
 
 type parcelTask struct {
-	Result Result       `json:"result"`
-	Files  []parcelItem `json:"files,omitempty"`
+	Result execution.Result `json:"result"`
+	Files  []parcelItem     `json:"files,omitempty"`
 }
 
 // A parcelItem is a file of a task and where it travels.
@@ -58,10 +59,10 @@ type parcelItem struct {
 
 // Pack fills dir, made anew, for a job: what it needs of its run's directory, by links. An input that is missing
 // is left out; the task will say so.
-func Pack(dir string, job Job) error { return pack(context.Background(), dir, job) }
+func Pack(dir string, job execution.Job) error { return pack(context.Background(), dir, job) }
 
 // pack is Pack that stops when ctx ends.
-func pack(ctx context.Context, dir string, job Job) error {
+func pack(ctx context.Context, dir string, job execution.Job) error {
 	if err := os.RemoveAll(dir); err != nil {
 		return err
 	}
@@ -135,41 +136,42 @@ func ExecuteParcel(ctx context.Context, dir, worker string) error {
 }
 
 // unwrap makes a run's directory in dir for the job that travelled there, with its inputs.
-func unwrap(dir string) (Job, error) {
+func unwrap(dir string) (execution.Job, error) {
 	var p parcelJob
 	if err := readJSON(filepath.Join(dir, ParcelJob), &p); err != nil {
-		return Job{}, fmt.Errorf("reading the job: %w", err)
+		return execution.Job{}, fmt.Errorf("reading the job: %w", err)
 	}
 	p.Job.Dir = filepath.Join(dir, "run")
 	if err := os.MkdirAll(filepath.Join(p.Job.Dir, dataDir), 0o700); err != nil {
-		return Job{}, err
+		return execution.Job{}, err
 	}
 	for _, i := range p.Inputs {
 		if err := i.put(filepath.Join(dir, ParcelIn), p.Job.Dir, filepath.Join(dataDir, i.Name)); err != nil {
-			return Job{}, fmt.Errorf("taking input %q: %w", i.Name, err)
+			return execution.Job{}, fmt.Errorf("taking input %q: %w", i.Name, err)
 		}
 	}
 	return p.Job, nil
 }
 
 // runUntil runs a task, which is cut off when ctx ends.
-func (x *executor) runUntil(ctx context.Context, job *Job, task *Task) Result {
+func (x *executor) runUntil(ctx context.Context, job *execution.Job, task *execution.Task) execution.Result {
 	e := x.begin(job, task)
-	stop := context.AfterFunc(ctx, func() { e.stop(Cut, "its worker had to leave: it was asked to") })
+	stop := context.AfterFunc(ctx, func() { e.stop(execution.Cut, "its worker had to leave: it was asked to") })
 	defer stop()
 	return e.run(func() bool { return true })
 }
 
 // collect makes the files of a task travel back: what it printed, its record, and what it published.
-func collect(ctx context.Context, dir string, t *Task, r *Result, n *int) ([]parcelItem, error) {
+func collect(ctx context.Context, dir string, t *execution.Task, r *execution.Result, n *int) ([]parcelItem, error) {
 	run := filepath.Join(dir, "run")
 	var items []parcelItem
-	if r.Status == Done {
+	if r.Status == execution.Done {
 		for _, name := range t.Outputs {
 			items = append(items, parcelItem{Name: name, Data: true})
 		}
 	}
-	for _, name := range []string{t.stdout(), t.stderr(), recordFile} {
+	stdout, stderr := t.Streams()
+	for _, name := range []string{stdout, stderr, recordFile} {
 		if !slices.ContainsFunc(items, func(i parcelItem) bool { return i.Name == name }) {
 			items = append(items, parcelItem{Name: name})
 		}
@@ -217,14 +219,14 @@ var ErrNoResult = errors.New("its executor left no result")
 
 // Unpack puts into the run's directory what came back in dir for a job, and publishes the outputs of tasks that
 // are done. It returns the results of the tasks that were begun. It can be repeated.
-func Unpack(dir string, job Job) ([]Result, error) {
+func Unpack(dir string, job execution.Job) ([]execution.Result, error) {
 	results, _, err := unpack(dir, job, func() bool { return true })
 	return results, err
 }
 
 // unpack is Unpack that publishes for as long as fresh says that it may; trouble is of this side, and has made failures of
 // tasks that are done.
-func unpack(dir string, job Job, fresh func() bool) (results []Result, trouble, err error) {
+func unpack(dir string, job execution.Job, fresh func() bool) (results []execution.Result, trouble, err error) {
 	var back parcelResult
 	if err := readJSON(filepath.Join(dir, ParcelResult), &back); err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", ErrNoResult, err)
@@ -237,8 +239,8 @@ func unpack(dir string, job Job, fresh func() bool) (results []Result, trouble, 
 		}
 		r := back.Tasks[k].Result
 		r.Key = job.Key()
-		if err := unpackTask(filepath.Join(dir, ParcelOut), job.Dir, t, back.Tasks[k], fresh); err != nil && r.Status == Done {
-			r.Status, r.Reason = Failed, clip(err.Error())
+		if err := unpackTask(filepath.Join(dir, ParcelOut), job.Dir, t, back.Tasks[k], fresh); err != nil && r.Status == execution.Done {
+			r.Status, r.Reason = execution.Failed, clip(err.Error())
 			trouble = errors.Join(trouble, err)
 		}
 		results = append(results, r)
@@ -247,7 +249,7 @@ func unpack(dir string, job Job, fresh func() bool) (results []Result, trouble, 
 }
 
 // unpackTask makes the attempt's directory as a worker would have left it.
-func unpackTask(out, run string, t *Task, done parcelTask, fresh func() bool) error {
+func unpackTask(out, run string, t *execution.Task, done parcelTask, fresh func() bool) error {
 	if err := checkNames(t); err != nil {
 		return err
 	}
@@ -259,8 +261,9 @@ func unpackTask(out, run string, t *Task, done parcelTask, fresh func() bool) er
 		_ = d.link(name) // for people; one that is gone since is not missing any more
 	}
 	var errs []error
+	stdout, stderr := t.Streams()
 	for _, i := range done.Files {
-		if !slices.Contains(t.Outputs, i.Name) && i.Name != t.stdout() && i.Name != t.stderr() && i.Name != recordFile {
+		if !slices.Contains(t.Outputs, i.Name) && i.Name != stdout && i.Name != stderr && i.Name != recordFile {
 			continue // nobody asked for it
 		}
 		if err := i.put(out, run, filepath.Join(tasksDir, filepath.Base(d.path), i.Name)); err != nil {
@@ -270,7 +273,7 @@ func unpackTask(out, run string, t *Task, done parcelTask, fresh func() bool) er
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	if done.Result.Status != Done {
+	if done.Result.Status != execution.Done {
 		return nil
 	}
 	return d.publish(fresh)

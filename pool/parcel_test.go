@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/corral-pilot/corral/internal/execution"
 )
 
 // A trip is a run's directory, the folder of a parcel, and one on another machine.
@@ -39,9 +41,9 @@ func send(t *testing.T, from, to string, names ...string) {
 }
 
 // job has a job go there and come back.
-func (p trip) job(ctx context.Context, t *testing.T, tasks ...Task) []Result {
+func (p trip) job(ctx context.Context, t *testing.T, tasks ...execution.Task) []execution.Result {
 	t.Helper()
-	job := Job{Run: 7, Seq: 3, Dir: p.run, CPUs: 2, Tasks: tasks}
+	job := execution.Job{Run: 7, Seq: 3, Dir: p.run, CPUs: 2, Tasks: tasks}
 	if err := Pack(p.parcel, job); err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +52,7 @@ func (p trip) job(ctx context.Context, t *testing.T, tasks ...Task) []Result {
 		t.Fatal(err)
 	}
 	send(t, p.away, p.parcel, ParcelResult, ParcelOut)
-	var results []Result
+	var results []execution.Result
 	for range 2 { // as after a crash in between
 		var err error
 		if results, err = Unpack(p.parcel, job); err != nil {
@@ -72,12 +74,12 @@ func TestParcelBringsBackWhatAWorkerLeaves(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	results := p.job(t.Context(), t, Task{
+	results := p.job(t.Context(), t, execution.Task{
 		Index: 5, ID: "first", Attempt: 2, Estimate: time.Second, Inputs: []string{"in/a.txt", "tree", "in/run.sh"},
 		Outputs: []string{"out/c", "log", "made"}, Stdin: "in/a.txt", Stdout: "log",
 		Argv: []string{"sh", "-c", `cat - tree/x/y >out/c; in/run.sh; echo "$CORRAL_RUN $CORRAL_TASK $CORRAL_ATTEMPT $CORRAL_CPUS"; echo oops >&2; mkdir made; echo 1 >made/one; ln -s one made/link`},
-	}, Task{Index: 6, ID: "second", Attempt: 1, Argv: []string{"false"}, Estimate: time.Second})
-	if len(results) != 2 || results[0].Status != Done || results[0].Worker != "tag/0" || results[0].Key != (Key{7, 3}) || results[1].Status != Failed {
+	}, execution.Task{Index: 6, ID: "second", Attempt: 1, Argv: []string{"false"}, Estimate: time.Second})
+	if len(results) != 2 || results[0].Status != execution.Done || results[0].Worker != "tag/0" || results[0].Key != (execution.Key{Run: 7, Seq: 3}) || results[1].Status != execution.Failed {
 		t.Fatalf("results = %+v", results)
 	}
 	first := filepath.Join(p.run, tasksDir, "first.2")
@@ -113,7 +115,7 @@ func TestFailuresAwayAreTheSame(t *testing.T) {
 				tt.task.ID = "t"
 			}
 			results := p.job(t.Context(), t, tt.task)
-			if len(results) != 1 || results[0].Status != Failed || results[0].Exit != tt.exit || !strings.Contains(results[0].Reason, tt.want) {
+			if len(results) != 1 || results[0].Status != execution.Failed || results[0].Exit != tt.exit || !strings.Contains(results[0].Reason, tt.want) {
 				t.Errorf("results = %+v, want failure with %q and exit %d", results, tt.want, tt.exit)
 			}
 			absent(t, p.run, dataDir, "out")
@@ -138,8 +140,8 @@ func TestParcelThatIsCutOff(t *testing.T) {
 			<-time.After(5 * time.Millisecond)
 		}
 	}()
-	results := p.job(ctx, t, Task{ID: "t", Attempt: 1, Argv: []string{"sh", "-c", "echo >running; sleep 60"}}, Task{Index: 1, ID: "u", Attempt: 1, Argv: []string{"true"}})
-	if len(results) != 1 || results[0].Status != Cut {
+	results := p.job(ctx, t, execution.Task{ID: "t", Attempt: 1, Argv: []string{"sh", "-c", "echo >running; sleep 60"}}, execution.Task{Index: 1, ID: "u", Attempt: 1, Argv: []string{"true"}})
+	if len(results) != 1 || results[0].Status != execution.Cut {
 		t.Errorf("results = %+v, want one that was cut", results)
 	}
 }
@@ -147,9 +149,9 @@ func TestParcelThatIsCutOff(t *testing.T) {
 // TestParcelFromAnEnemy shows what a worker cannot do to the run's directory or beyond.
 func TestParcelFromAnEnemy(t *testing.T) {
 	t.Parallel()
-	task := Task{ID: "t", Attempt: 1, Outputs: []string{"a/b"}}
+	task := execution.Task{ID: "t", Attempt: 1, Outputs: []string{"a/b"}}
 	done := func(items ...parcelItem) parcelResult {
-		return parcelResult{Tasks: []parcelTask{{Result: Result{Attempt: 1, Status: Done}, Files: items}}}
+		return parcelResult{Tasks: []parcelTask{{Result: execution.Result{Attempt: 1, Status: execution.Done}, Files: items}}}
 	}
 	for name, back := range map[string]parcelResult{
 		"file that nobody asked for":  done(parcelItem{Name: "../../x", At: "0"}),
@@ -164,7 +166,7 @@ func TestParcelFromAnEnemy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newTrip(t)
-			job := Job{Run: 7, Seq: 3, Dir: p.run, Tasks: []Task{task}}
+			job := execution.Job{Run: 7, Seq: 3, Dir: p.run, Tasks: []execution.Task{task}}
 			if err := Pack(p.parcel, job); err != nil {
 				t.Fatal(err)
 			}
@@ -177,7 +179,7 @@ func TestParcelFromAnEnemy(t *testing.T) {
 				t.Fatal(err)
 			}
 			results, err := Unpack(p.parcel, job)
-			if err != nil || len(results) != 1 || results[0].Status != Failed || results[0].Reason == "" {
+			if err != nil || len(results) != 1 || results[0].Status != execution.Failed || results[0].Reason == "" {
 				t.Errorf("Unpack() = %+v, %v, want a failure with a reason", results, err)
 			}
 			absent(t, p.run, dataDir, "a/b")
@@ -186,7 +188,7 @@ func TestParcelFromAnEnemy(t *testing.T) {
 		})
 	}
 	p := newTrip(t)
-	if _, err := Unpack(p.parcel, Job{Dir: p.run, Tasks: []Task{task}}); !errors.Is(err, ErrNoResult) {
+	if _, err := Unpack(p.parcel, execution.Job{Dir: p.run, Tasks: []execution.Task{task}}); !errors.Is(err, ErrNoResult) {
 		t.Errorf("Unpack of nothing: %v", err)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/execution"
 )
 
 func TestWorkerPortOverTLS(t *testing.T) {
@@ -49,8 +50,8 @@ func TestWorkerPortOverTLS(t *testing.T) {
 	wc.CertDigest = digest
 	wc.Addresses = append([]string{"unix:/nowhere/at/all"}, wc.Addresses...)
 	b.work(t, wc)
-	b.d.Submit([]Job{sh(1, b.dir, "true")})
-	if got := b.sink.awaitResults(t, 1)[1]; got.Status != Done {
+	b.d.Submit([]execution.Job{sh(1, b.dir, "true")})
+	if got := b.sink.awaitResults(t, 1)[1]; got.Status != execution.Done {
 		t.Errorf("result = %+v, want done", got)
 	}
 
@@ -230,8 +231,8 @@ func TestRegisteredWorkerMustKeepToTheProtocol(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, Config{})
 	for _, m := range []*message{
-		{Type: typeAssign, Jobs: []Job{sh(1, "/d", "x")}},
-		{Type: typeResults, Results: []report{{N: 1, Result: Result{Status: "great"}}}},
+		{Type: typeAssign, Jobs: []execution.Job{sh(1, "/d", "x")}},
+		{Type: typeResults, Results: []report{{N: 1, Result: execution.Result{Status: "great"}}}},
 		{Type: typeHello, Hello: goodHello()},
 	} {
 		g, err := c.greet(t, goodHello())
@@ -270,7 +271,7 @@ func (brokenGate) LoseHost(context.Context, corral.JobID, corral.LostHost) error
 
 func TestEncodeAssignCutsBatches(t *testing.T) {
 	t.Parallel()
-	var jobs []*Job
+	var jobs []*execution.Job
 	for seq := range int64(10) {
 		j := sh(seq, "/d", strings.Repeat("x", 300<<10))
 		jobs = append(jobs, &j)
@@ -279,7 +280,7 @@ func TestEncodeAssignCutsBatches(t *testing.T) {
 	if len(tooLarge) != 0 {
 		t.Errorf("%d jobs are too large", len(tooLarge))
 	}
-	var got []Job
+	var got []execution.Job
 	for _, f := range frames {
 		if len(f) > maxBatch+1000 {
 			t.Errorf("a frame has %d bytes", len(f))
@@ -304,8 +305,8 @@ func FuzzFrames(f *testing.F) {
 	for _, m := range []message{
 		{Type: typeHello, Hello: goodHello()},
 		{Type: typeWelcome, Welcome: &welcome{Now: time.Unix(1, 0), LeaseMS: 1, HeartbeatMS: 1}},
-		{Type: typeHeld, Held: []heldJob{{Key{1, 2}, true, 1, 1}}, Results: []report{result(1, 2)}},
-		{Type: typeAssign, Jobs: []Job{sh(1, "/d", "x")}},
+		{Type: typeHeld, Held: []heldJob{{execution.Key{Run: 1, Seq: 2}, true, 1, 1}}, Results: []report{result(1, 2)}},
+		{Type: typeAssign, Jobs: []execution.Job{sh(1, "/d", "x")}},
 		{Type: typeReturned, Keys: keys(1, 2), Reason: "why"},
 		{Type: typeRefuse, Kind: corral.Conflict, Reason: "no"},
 		{Type: typeCallBack, N: 1, Addresses: []string{"10.0.0.2:40000"}, Nonce: testNonce},

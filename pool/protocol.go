@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/execution"
 )
 
 // Version is the version of the worker protocol. Both ends must have the same.
@@ -93,18 +94,18 @@ const (
 
 // message is the one wire type: which fields count depends on Type, as the table above says.
 type message struct {
-	Type    string      `json:"type"`
-	Hello   *hello      `json:"hello,omitempty"`
-	Welcome *welcome    `json:"welcome,omitempty"`
-	Held    []heldJob   `json:"held,omitempty"`
-	Jobs    []Job       `json:"jobs,omitempty"`
-	Results []report    `json:"results,omitempty"`
-	Keys    []Key       `json:"keys,omitempty"`
-	Numbers []int64     `json:"numbers,omitempty"`
-	N       int64       `json:"n,omitempty"`
-	Phase   string      `json:"phase,omitempty"`
-	Kind    corral.Kind `json:"kind,omitempty"`
-	Reason  string      `json:"reason,omitempty"`
+	Type    string          `json:"type"`
+	Hello   *hello          `json:"hello,omitempty"`
+	Welcome *welcome        `json:"welcome,omitempty"`
+	Held    []heldJob       `json:"held,omitempty"`
+	Jobs    []execution.Job `json:"jobs,omitempty"`
+	Results []report        `json:"results,omitempty"`
+	Keys    []execution.Key `json:"keys,omitempty"`
+	Numbers []int64         `json:"numbers,omitempty"`
+	N       int64           `json:"n,omitempty"`
+	Phase   string          `json:"phase,omitempty"`
+	Kind    corral.Kind     `json:"kind,omitempty"`
+	Reason  string          `json:"reason,omitempty"`
 
 	Addresses []string `json:"addresses,omitempty"`
 	Nonce     string   `json:"nonce,omitempty"`
@@ -137,16 +138,16 @@ type welcome struct {
 
 // heldJob is a job that a worker has, as it tells a dispatcher that may know nothing of it.
 type heldJob struct {
-	Key       Key  `json:"key"`
-	Running   bool `json:"running"` // else it waits
-	CPUs      int  `json:"cpus"`
-	MemoryMiB int  `json:"memory_mib"`
+	Key       execution.Key `json:"key"`
+	Running   bool          `json:"running"` // else it waits
+	CPUs      int           `json:"cpus"`
+	MemoryMiB int           `json:"memory_mib"`
 }
 
 // report is a result under the number that its worker's instance gave it, 1 for the first.
 type report struct {
 	N int64 `json:"n"`
-	Result
+	execution.Result
 }
 
 // errProtocol is what a peer that does not keep to the protocol gets; its connection is closed.
@@ -231,7 +232,7 @@ func heldTrouble(m *message) string {
 	for i := range m.Results {
 		r := &m.Results[i]
 		switch r.Status {
-		case Done, Failed, Cut, Cancelled:
+		case execution.Done, execution.Failed, execution.Cut, execution.Cancelled:
 		default:
 			return fmt.Sprintf("unknown status %.40q", r.Status)
 		}
@@ -242,7 +243,7 @@ func heldTrouble(m *message) string {
 	return ""
 }
 
-func jobsTrouble(jobs []Job) string {
+func jobsTrouble(jobs []execution.Job) string {
 	for i := range jobs {
 		if jobs[i].CPUs < 1 || jobs[i].MemoryMiB < 0 || len(jobs[i].Tasks) == 0 {
 			return "a job of impossible shape"

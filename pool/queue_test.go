@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/execution"
 )
 
 // model is the matching as a pure structure: a queue, benches, and time that the test moves.
@@ -30,10 +31,10 @@ func (m *model) share() int {
 	return (m.q.size + cpus - 1) / max(1, cpus)
 }
 
-func job(seq int64, cpus, memory int, estimate time.Duration) Job {
-	return Job{
+func job(seq int64, cpus, memory int, estimate time.Duration) execution.Job {
+	return execution.Job{
 		Run: corral.RunID(1 + seq%3), Seq: seq, CPUs: cpus, MemoryMiB: memory,
-		Tasks: []Task{{Index: 0, Estimate: estimate}},
+		Tasks: []execution.Task{{Index: 0, Estimate: estimate}},
 	}
 }
 

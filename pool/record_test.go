@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/execution"
 )
 
 // A recorder is a sink that remembers everything, and fails when it is told to.
 type recorder struct {
 	mu       sync.Mutex
-	assigned map[Key][]string // workers, in order
-	results  []Result
+	assigned map[execution.Key][]string // workers, in order
+	results  []execution.Result
 	returned []returnedJob
 	calls    int           // under way; more than one at once is an error
 	overlap  bool          // there were two at once
@@ -28,7 +29,7 @@ type returnedJob struct {
 	Reason  string
 }
 
-func newRecorder() *recorder { return &recorder{assigned: map[Key][]string{}} }
+func newRecorder() *recorder { return &recorder{assigned: map[execution.Key][]string{}} }
 
 func (r *recorder) enter() error {
 	r.mu.Lock()
@@ -48,7 +49,7 @@ func (r *recorder) exit() {
 	r.calls--
 }
 
-func (r *recorder) Assigned(worker string, jobs []Key) error {
+func (r *recorder) Assigned(worker string, jobs []execution.Key) error {
 	defer r.exit()
 	if err := r.enter(); err != nil {
 		return err
@@ -61,7 +62,7 @@ func (r *recorder) Assigned(worker string, jobs []Key) error {
 	return nil
 }
 
-func (r *recorder) Finished(results []Result) error {
+func (r *recorder) Finished(results []execution.Result) error {
 	defer r.exit()
 	if err := r.enter(); err != nil {
 		return err
@@ -72,14 +73,14 @@ func (r *recorder) Finished(results []Result) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, res := range results {
-		if !slices.ContainsFunc(r.results, func(have Result) bool { return have.Key == res.Key && have.Index == res.Index }) {
+		if !slices.ContainsFunc(r.results, func(have execution.Result) bool { return have.Key == res.Key && have.Index == res.Index }) {
 			r.results = append(r.results, res)
 		}
 	}
 	return nil
 }
 
-func (r *recorder) Returned(jobs []Key, started bool, reason string) {
+func (r *recorder) Returned(jobs []execution.Key, started bool, reason string) {
 	defer r.exit()
 	_ = r.enter()
 	r.mu.Lock()
@@ -97,7 +98,7 @@ func (r *recorder) failNext(n int) {
 }
 
 // seen returns copies of what was recorded.
-func (r *recorder) seen() ([]Result, []returnedJob) {
+func (r *recorder) seen() ([]execution.Result, []returnedJob) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.results), slices.Clone(r.returned)
@@ -107,17 +108,17 @@ func (r *recorder) seen() ([]Result, []returnedJob) {
 func (r *recorder) workersOf(seq int64) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Clone(r.assigned[Key{1, seq}])
+	return slices.Clone(r.assigned[execution.Key{Run: 1, Seq: seq}])
 }
 
 // awaitResults waits for n results and returns them by job.
-func (r *recorder) awaitResults(t *testing.T, n int) map[int64]Result {
+func (r *recorder) awaitResults(t *testing.T, n int) map[int64]execution.Result {
 	t.Helper()
 	await(t, "results", func() bool {
 		results, _ := r.seen()
 		return len(results) >= n
 	})
-	byJob := map[int64]Result{}
+	byJob := map[int64]execution.Result{}
 	results, _ := r.seen()
 	for _, res := range results {
 		byJob[res.Key.Seq] = res
@@ -126,21 +127,21 @@ func (r *recorder) awaitResults(t *testing.T, n int) map[int64]Result {
 }
 
 // sh is a job of one task that runs a line of shell.
-func sh(seq int64, dir, line string) Job {
-	return Job{Run: 1, Seq: seq, Dir: dir, CPUs: 1, MemoryMiB: 100, Tasks: []Task{shTask(int(seq), line)}}
+func sh(seq int64, dir, line string) execution.Job {
+	return execution.Job{Run: 1, Seq: seq, Dir: dir, CPUs: 1, MemoryMiB: 100, Tasks: []execution.Task{shTask(int(seq), line)}}
 }
 
-func shTask(index int, line string) Task {
-	return Task{
+func shTask(index int, line string) execution.Task {
+	return execution.Task{
 		Index: index, ID: "task" + string(rune('A'+index)), Attempt: 1,
 		Argv: []string{"sh", "-c", line}, Estimate: time.Second,
 	}
 }
 
-func keys(seqs ...int64) []Key {
-	var all []Key
+func keys(seqs ...int64) []execution.Key {
+	var all []execution.Key
 	for _, seq := range seqs {
-		all = append(all, Key{corral.RunID(1), seq})
+		all = append(all, execution.Key{Run: corral.RunID(1), Seq: seq})
 	}
 	return all
 }

@@ -1,6 +1,10 @@
 package pool
 
-import "time"
+import (
+	"time"
+
+	"github.com/corral-pilot/corral/internal/execution"
+)
 
 // takeResults has the results recorded that a worker sent, and gives it more to do.
 func (d *Dispatcher) takeResults(m *member, s *session, reports []report) {
@@ -49,7 +53,7 @@ func (d *Dispatcher) settleLocked(m *member, r *report, now time.Time) (e *entry
 		d.lg.Warn("result of a task that its job does not have", "worker", m.id, "run", r.Key.Run, "seq", r.Key.Seq)
 		return nil, true
 	}
-	if f := d.feeds[r.Key.Run]; f != nil && (r.Status == Done || r.Status == Failed) {
+	if f := d.feeds[r.Key.Run]; f != nil && (r.Status == execution.Done || r.Status == execution.Failed) {
 		f.pace.observe(r.EndedAt.Sub(r.StartedAt), e.taskEstimate(r.Index))
 	}
 	if e.complete(received) {
@@ -63,7 +67,7 @@ func (d *Dispatcher) settleLocked(m *member, r *report, now time.Time) (e *entry
 func (d *Dispatcher) settleStranger(m *member, r *report, now time.Time) bool {
 	e := m.strangers[r.Key]
 	if e == nil && now.Before(d.claims) {
-		m.strangers[r.Key] = newEntry(Job{Run: r.Key.Run, Seq: r.Key.Seq})
+		m.strangers[r.Key] = newEntry(execution.Job{Run: r.Key.Run, Seq: r.Key.Seq})
 		return false
 	}
 	if e != nil && !e.cancelled {
@@ -112,7 +116,7 @@ func (d *Dispatcher) acknowledge(batches []batch) {
 
 // takeReturned books jobs that a worker hands back. Those that were recalled are queued again, the
 // others go back to their sinks.
-func (d *Dispatcher) takeReturned(m *member, s *session, keys []Key, reason string) {
+func (d *Dispatcher) takeReturned(m *member, s *session, keys []execution.Key, reason string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if m.session != s || d.closed {

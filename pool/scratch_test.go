@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/corral-pilot/corral/internal/execution"
 )
 
 // Each task has a directory for its temporary files that is empty when it starts, and what it leaves
@@ -19,15 +21,15 @@ func TestTemporaryFilesGoWithTheirTask(t *testing.T) {
 	}
 	b := newBed(t, Config{}, func(c *WorkerConfig) { c.Scratch, c.CPUs = base, 2 })
 	script := fmt.Sprintf(`ls -A "$TMPDIR"; mkdir -p "$TMPDIR/d/e"; echo >"$TMPDIR/d/e/f"; case $TMPDIR in '%s'/*) ;; *) exit 3; esac`, base)
-	var tasks []Task
+	var tasks []execution.Task
 	for i := range 3 {
-		tasks = append(tasks, Task{Index: i, ID: fmt.Sprint("t", i), Attempt: 1, Estimate: time.Second, Argv: []string{"sh", "-c", script}})
+		tasks = append(tasks, execution.Task{Index: i, ID: fmt.Sprint("t", i), Attempt: 1, Estimate: time.Second, Argv: []string{"sh", "-c", script}})
 	}
-	b.d.Submit([]Job{{Run: 1, Seq: 1, Dir: b.dir, CPUs: 1, MemoryMiB: 1, Tasks: tasks}})
+	b.d.Submit([]execution.Job{{Run: 1, Seq: 1, Dir: b.dir, CPUs: 1, MemoryMiB: 1, Tasks: tasks}})
 	b.sink.awaitResults(t, len(tasks))
 	results, _ := b.sink.seen()
 	for _, res := range results {
-		if res.Status != Done {
+		if res.Status != execution.Done {
 			t.Errorf("task %d is %s (%s)", res.Index, res.Status, res.Reason)
 		}
 	}

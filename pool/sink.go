@@ -7,7 +7,26 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/execution"
 )
+
+// A Sink is the owner of a run's jobs. Its methods are called from the dispatcher's goroutines, never
+// two at once for one sink, and must not call back into the dispatcher before they return.
+type Sink interface {
+	// Assigned is told before jobs are sent to worker; if it fails they are not sent and stay queued.
+	// This is the recorded intent: after a crash these are the jobs that may be running. A job that
+	// its worker never started may be assigned again, to another: the last one counts.
+	Assigned(worker string, jobs []execution.Key) error
+
+	// Finished is told of results before the worker is told to forget them; if it fails the worker
+	// keeps and repeats them. Repeated results are normal: it must be idempotent.
+	Finished(results []execution.Result) error
+
+	// Returned is told of jobs that no worker has any more and that the dispatcher has forgotten.
+	// started: they may have been running when their worker was lost; else they never started. Tasks
+	// of theirs that were reported Finished before are not affected: "they" are the others.
+	Returned(jobs []execution.Key, started bool, reason string)
+}
 
 // sinkRest is how long a sink that failed is left alone.
 const sinkRest = time.Second
@@ -142,7 +161,7 @@ func (f *feed) deliverAssigned(a *assignment) {
 }
 
 func (f *feed) deliverFinished(batches []batch) {
-	var results []Result
+	var results []execution.Result
 	for _, b := range batches {
 		for i := range b.reports {
 			results = append(results, b.reports[i].Result)
@@ -164,7 +183,7 @@ func (f *feed) deliverFinished(batches []batch) {
 
 // deliverReturned leaves out jobs whose last results were recorded before their return.
 func (f *feed) deliverReturned(h *handBack) {
-	var keys, started []Key
+	var keys, started []execution.Key
 	f.d.mu.Lock()
 	for _, e := range h.entries {
 		switch {
@@ -193,8 +212,8 @@ func (f *feed) rest() {
 	}
 }
 
-func keysOf(entries []*entry) []Key {
-	keys := make([]Key, len(entries))
+func keysOf(entries []*entry) []execution.Key {
+	keys := make([]execution.Key, len(entries))
 	for i, e := range entries {
 		keys[i] = e.job.Key()
 	}

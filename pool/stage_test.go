@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/execution"
 )
 
 // A stage is a dispatcher in a bubble of fake time, with workers that are scripts.
@@ -118,10 +119,10 @@ func (a *actor) done(n, seq int64) {
 }
 
 func result(n, seq int64) report {
-	return report{N: n, Result: Result{Key: Key{1, seq}, Index: int(seq), Attempt: 1, Status: Done}}
+	return report{N: n, Result: execution.Result{Key: execution.Key{Run: 1, Seq: seq}, Index: int(seq), Attempt: 1, Status: execution.Done}}
 }
 
-func long(seq int64) Job {
+func long(seq int64) execution.Job {
 	j := sh(seq, "/d", "x")
 	j.Tasks[0].Estimate = time.Minute
 	return j

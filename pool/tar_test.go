@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/corral-pilot/corral/internal/execution"
 )
 
 // archive makes a tar archive of files and links, in this order.
@@ -40,7 +42,7 @@ func archive(t *testing.T, path string, entries ...tar.Header) {
 func TestArchiveThatWritesThroughItsLinks(t *testing.T) {
 	t.Parallel()
 	p := newTrip(t)
-	job := Job{Run: 7, Seq: 3, Dir: p.run, Tasks: []Task{{ID: "t", Attempt: 1, Outputs: []string{"a/b"}}}}
+	job := execution.Job{Run: 7, Seq: 3, Dir: p.run, Tasks: []execution.Task{{ID: "t", Attempt: 1, Outputs: []string{"a/b"}}}}
 	journal := filepath.Join(p.run, "journal")
 	if err := errors.Join(os.WriteFile(journal, []byte("what was"), 0o600), Pack(p.parcel, job), os.Mkdir(filepath.Join(p.parcel, ParcelOut), 0o700)); err != nil {
 		t.Fatal(err)
@@ -48,12 +50,12 @@ func TestArchiveThatWritesThroughItsLinks(t *testing.T) {
 	archive(t, filepath.Join(p.parcel, ParcelOut, "0"),
 		tar.Header{Typeflag: tar.TypeSymlink, Name: "up", Linkname: "../../../.."},
 		tar.Header{Typeflag: tar.TypeReg, Name: "up/journal"})
-	back := parcelResult{Tasks: []parcelTask{{Result: Result{Attempt: 1, Status: Done}, Files: []parcelItem{{Name: "a/b", At: "0", Tar: true}}}}}
+	back := parcelResult{Tasks: []parcelTask{{Result: execution.Result{Attempt: 1, Status: execution.Done}, Files: []parcelItem{{Name: "a/b", At: "0", Tar: true}}}}}
 	if err := writeJSON(filepath.Join(p.parcel, ParcelResult), back); err != nil {
 		t.Fatal(err)
 	}
 	results, err := Unpack(p.parcel, job)
-	if err != nil || len(results) != 1 || results[0].Status != Failed {
+	if err != nil || len(results) != 1 || results[0].Status != execution.Failed {
 		t.Errorf("Unpack() = %+v, %v, want a failure", results, err)
 	}
 	if got := read(t, journal); got != "what was" {
@@ -74,8 +76,8 @@ func TestFilesAreAsOldWhereTheyTravelled(t *testing.T) {
 	}
 	j := sh(1, b.dir, "stat -L -c %Y file tree/leaf; mkdir there; touch -d @1000 alone there/leaf")
 	j.Tasks[0].Inputs, j.Tasks[0].Outputs = []string{"file", "tree"}, []string{"alone", "there"}
-	b.d.Submit([]Job{j})
-	if got := b.sink.awaitResults(t, 1)[1]; got.Status != Done {
+	b.d.Submit([]execution.Job{j})
+	if got := b.sink.awaitResults(t, 1)[1]; got.Status != execution.Done {
 		t.Fatalf("result = %+v, want done", got)
 	}
 	if got := strings.Fields(read(t, b.dir, tasksDir, j.Tasks[0].ID+".1", "stdout")); len(got) != 2 || got[0] != "981173106" || got[1] != got[0] {

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/corral-pilot/corral/internal/execution"
 )
 
 func TestTaskFromInputsToOutputs(t *testing.T) {
@@ -17,13 +19,13 @@ func TestTaskFromInputsToOutputs(t *testing.T) {
 	b.data(t, "in/a.txt", "alpha\n")
 	b.data(t, "b.txt", "beta\n")
 	b.data(t, "out/c.txt", "left by an attempt that was cut\n")
-	res, dir := b.runOne(t, Task{
+	res, dir := b.runOne(t, execution.Task{
 		Index: 5, ID: "join", Attempt: 2, Estimate: time.Second,
 		Argv:   []string{"sh", "-c", "cat in/a.txt - > out/c.txt; cat b.txt; echo warned >&2"},
 		Inputs: []string{"in/a.txt", "b.txt"}, Outputs: []string{"out/c.txt", "log"},
 		Stdin: "b.txt", Stdout: "log",
 	})
-	if res.Status != Done || res.Exit != 0 || res.Index != 5 || res.Attempt != 2 || res.Worker != "tag/0" || res.Reason != "" {
+	if res.Status != execution.Done || res.Exit != 0 || res.Index != 5 || res.Attempt != 2 || res.Worker != "tag/0" || res.Reason != "" {
 		t.Errorf("result = %+v, want done", res)
 	}
 	if res.EndedAt.Before(res.StartedAt) || res.MaxRSSKiB <= 0 || res.UserCPU+res.SysCPU <= 0 {
@@ -44,7 +46,7 @@ func TestTaskFromInputsToOutputs(t *testing.T) {
 	var rec struct {
 		Task string
 		Host string
-		Result
+		execution.Result
 	}
 	if err := json.Unmarshal([]byte(read(t, dir, recordFile)), &rec); err != nil {
 		t.Fatal(err)
@@ -57,29 +59,29 @@ func TestTaskFromInputsToOutputs(t *testing.T) {
 // A failure is a task that fails, wherever it runs.
 type failure struct {
 	name string
-	task Task
+	task execution.Task
 	want string // in the reason
 	exit int
 }
 
 func failures() []failure {
 	return []failure{
-		{"exit status", Task{Argv: []string{"sh", "-c", "echo x > out; exit 3"}, Outputs: []string{"out"}}, "exit status 3", 3},
-		{"signal", Task{Argv: []string{"sh", "-c", "kill -SEGV $$"}}, "SIGSEGV", -1},
-		{"missing output", Task{Argv: []string{"sh", "-c", "echo x > out"}, Outputs: []string{"out", "gone.txt"}}, `output "gone.txt" is missing`, 0},
-		{"linked output", Task{Argv: []string{"ln", "-s", "stdout", "out"}, Outputs: []string{"out"}}, `output "out" is a symbolic link`, 0},
-		{"pipe for output", Task{Argv: []string{"mkfifo", "out"}, Outputs: []string{"out"}}, `output "out" is neither a file nor a directory`, 0},
-		{"missing input", Task{Argv: []string{"true"}, Inputs: []string{"nowhere.txt"}}, `input "nowhere.txt" is missing`, -1},
-		{"missing stdin", Task{Argv: []string{"true"}, Stdin: "nothing"}, `standard input "nothing"`, -1},
-		{"no such command", Task{Argv: []string{"corral-no-such-command"}}, `command "corral-no-such-command" is not found`, -1},
-		{"not executable", Task{Argv: []string{"./in.txt"}, Inputs: []string{"in.txt"}}, `command "./in.txt" cannot be executed: permission denied`, -1},
-		{"no command", Task{}, "no command", -1},
-		{"output outside", Task{Argv: []string{"true"}, Outputs: []string{"../../evil"}}, "leads out of", -1},
-		{"input outside", Task{Argv: []string{"true"}, Inputs: []string{"/etc/passwd"}}, "leads out of", -1},
-		{"directory outside", Task{ID: "../x", Argv: []string{"true"}}, "cannot be the name of a directory", -1},
-		{"input is output", Task{Argv: []string{"true"}, Inputs: []string{"in.txt"}, Outputs: []string{"in.txt"}}, "both input and output", -1},
-		{"timeout", Task{Argv: []string{"sleep", "60"}, Timeout: 50 * time.Millisecond}, "timed out after 50ms", -1},
-		{"timeout that is ignored politely", Task{Argv: []string{"sh", "-c", "trap 'echo x > out; exit 0' TERM; while :; do sleep 0.01; done"}, Outputs: []string{"out"}, Timeout: 5 * time.Second}, "timed out", 0},
+		{"exit status", execution.Task{Argv: []string{"sh", "-c", "echo x > out; exit 3"}, Outputs: []string{"out"}}, "exit status 3", 3},
+		{"signal", execution.Task{Argv: []string{"sh", "-c", "kill -SEGV $$"}}, "SIGSEGV", -1},
+		{"missing output", execution.Task{Argv: []string{"sh", "-c", "echo x > out"}, Outputs: []string{"out", "gone.txt"}}, `output "gone.txt" is missing`, 0},
+		{"linked output", execution.Task{Argv: []string{"ln", "-s", "stdout", "out"}, Outputs: []string{"out"}}, `output "out" is a symbolic link`, 0},
+		{"pipe for output", execution.Task{Argv: []string{"mkfifo", "out"}, Outputs: []string{"out"}}, `output "out" is neither a file nor a directory`, 0},
+		{"missing input", execution.Task{Argv: []string{"true"}, Inputs: []string{"nowhere.txt"}}, `input "nowhere.txt" is missing`, -1},
+		{"missing stdin", execution.Task{Argv: []string{"true"}, Stdin: "nothing"}, `standard input "nothing"`, -1},
+		{"no such command", execution.Task{Argv: []string{"corral-no-such-command"}}, `command "corral-no-such-command" is not found`, -1},
+		{"not executable", execution.Task{Argv: []string{"./in.txt"}, Inputs: []string{"in.txt"}}, `command "./in.txt" cannot be executed: permission denied`, -1},
+		{"no command", execution.Task{}, "no command", -1},
+		{"output outside", execution.Task{Argv: []string{"true"}, Outputs: []string{"../../evil"}}, "leads out of", -1},
+		{"input outside", execution.Task{Argv: []string{"true"}, Inputs: []string{"/etc/passwd"}}, "leads out of", -1},
+		{"directory outside", execution.Task{ID: "../x", Argv: []string{"true"}}, "cannot be the name of a directory", -1},
+		{"input is output", execution.Task{Argv: []string{"true"}, Inputs: []string{"in.txt"}, Outputs: []string{"in.txt"}}, "both input and output", -1},
+		{"timeout", execution.Task{Argv: []string{"sleep", "60"}, Timeout: 50 * time.Millisecond}, "timed out after 50ms", -1},
+		{"timeout that is ignored politely", execution.Task{Argv: []string{"sh", "-c", "trap 'echo x > out; exit 0' TERM; while :; do sleep 0.01; done"}, Outputs: []string{"out"}, Timeout: 5 * time.Second}, "timed out", 0},
 	}
 }
 
@@ -99,7 +101,7 @@ func TestTaskThatFails(t *testing.T) {
 				b, tt.task.Timeout = newBed(t, Config{}, nil), 2*tt.task.Timeout
 				res, dir = b.runOne(t, tt.task)
 			}
-			if res.Status != Failed || res.Exit != tt.exit || !strings.Contains(res.Reason, tt.want) {
+			if res.Status != execution.Failed || res.Exit != tt.exit || !strings.Contains(res.Reason, tt.want) {
 				t.Errorf("result = %+v, want failure with %q and exit %d", res, tt.want, tt.exit)
 			}
 			absent(t, b.dir, dataDir, "out")
@@ -112,10 +114,10 @@ func TestTaskThatFails(t *testing.T) {
 
 func TestTimeoutKillsTheWholeGroup(t *testing.T) {
 	t.Parallel()
-	var res Result
+	var res execution.Result
 	var dir string
 	for timeout := 2 * time.Second; ; timeout *= 2 { // for sh to have its trap, and its child
-		res, dir = newBed(t, Config{}, nil).runOne(t, Task{
+		res, dir = newBed(t, Config{}, nil).runOne(t, execution.Task{
 			ID: "t", Attempt: 1, Estimate: time.Second, Timeout: timeout,
 			Argv: []string{"sh", "-c", "trap '' TERM; sleep 161 & echo $! > child.new; mv child.new child; wait; wait; sleep 162"},
 		})
@@ -123,7 +125,7 @@ func TestTimeoutKillsTheWholeGroup(t *testing.T) {
 			break
 		}
 	}
-	if res.Status != Failed || res.Signal != "SIGKILL" {
+	if res.Status != execution.Failed || res.Signal != "SIGKILL" {
 		t.Errorf("result = %+v, want failure by SIGKILL", res)
 	}
 	if took := res.EndedAt.Sub(res.StartedAt); took < termGrace {
@@ -135,8 +137,8 @@ func TestTimeoutKillsTheWholeGroup(t *testing.T) {
 func TestGroupDiesWithItsLeader(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, Config{}, nil)
-	res, dir := b.runOne(t, Task{ID: "t", Attempt: 1, Estimate: time.Second, Argv: []string{"sh", "-c", "sleep 63 & echo $! > child"}})
-	if res.Status != Done {
+	res, dir := b.runOne(t, execution.Task{ID: "t", Attempt: 1, Estimate: time.Second, Argv: []string{"sh", "-c", "sleep 63 & echo $! > child"}})
+	if res.Status != execution.Done {
 		t.Errorf("result = %+v, want done", res)
 	}
 	awaitDeath(t, strings.TrimSpace(read(t, dir, "child")))
@@ -157,7 +159,7 @@ func TestEnvironmentIsCleanAndSmall(t *testing.T) {
 	t.Setenv("CORRAL_JOB_TAG", "tag")
 	scratch := t.TempDir()
 	b := newBed(t, Config{}, func(c *WorkerConfig) { c.Scratch = scratch })
-	_, dir := b.runOne(t, Task{
+	_, dir := b.runOne(t, execution.Task{
 		ID: "t", Attempt: 4, Estimate: time.Second, Argv: []string{"env"},
 		Env: []string{"MINE=1", "LANG=xx", "CORRAL_TASK=forged"},
 	})
@@ -193,8 +195,8 @@ func TestDirectoryOfAnInstanceThatDiedIsMadeAnew(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(b.dir, tasksDir, "t.1", "rubbish"), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	res, dir := b.runOne(t, Task{ID: "t", Attempt: 1, Estimate: time.Second, Argv: []string{"ls"}})
-	if got := read(t, dir, "stdout"); res.Status != Done || strings.Contains(got, "rubbish") {
+	res, dir := b.runOne(t, execution.Task{ID: "t", Attempt: 1, Estimate: time.Second, Argv: []string{"ls"}})
+	if got := read(t, dir, "stdout"); res.Status != execution.Done || strings.Contains(got, "rubbish") {
 		t.Errorf("result = %+v, directory has %q", res, got)
 	}
 }
@@ -203,8 +205,8 @@ func TestOutputDirectoryReplacesAnOldOne(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, Config{}, nil)
 	b.data(t, "d/old", "x")
-	res, _ := b.runOne(t, Task{ID: "t", Attempt: 1, Estimate: time.Second, Argv: []string{"sh", "-c", "mkdir d; echo y > d/new"}, Outputs: []string{"d"}})
-	if res.Status != Done || read(t, b.dir, dataDir, "d/new") != "y\n" {
+	res, _ := b.runOne(t, execution.Task{ID: "t", Attempt: 1, Estimate: time.Second, Argv: []string{"sh", "-c", "mkdir d; echo y > d/new"}, Outputs: []string{"d"}})
+	if res.Status != execution.Done || read(t, b.dir, dataDir, "d/new") != "y\n" {
 		t.Errorf("result = %+v", res)
 	}
 	absent(t, b.dir, dataDir, "d/old")
@@ -216,7 +218,7 @@ func TestRecordDoesNotOverwriteAnInput(t *testing.T) {
 	b := newBed(t, Config{}, nil)
 	b.data(t, recordFile, "precious\n")
 	b.data(t, "stdout", "precious\n")
-	b.runOne(t, Task{ID: "t", Attempt: 1, Estimate: time.Second, Argv: []string{"true"}, Inputs: []string{recordFile, "stdout"}})
+	b.runOne(t, execution.Task{ID: "t", Attempt: 1, Estimate: time.Second, Argv: []string{"true"}, Inputs: []string{recordFile, "stdout"}})
 	for _, name := range []string{recordFile, "stdout"} {
 		if got := read(t, b.dir, dataDir, name); got != "precious\n" {
 			t.Errorf("%s = %q after the task", name, got)
@@ -232,12 +234,12 @@ func TestStaleWorkerPublishesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer x.close()
-	j := Job{Run: 1, Seq: 1, Dir: runDir(t), CPUs: 1, Tasks: []Task{{
+	j := execution.Job{Run: 1, Seq: 1, Dir: runDir(t), CPUs: 1, Tasks: []execution.Task{{
 		ID: "t", Attempt: 1, Estimate: time.Second, Argv: []string{"touch", "a", "b"}, Outputs: []string{"a", "b"},
 	}}}
 	checks := 0
 	res := x.begin(&j, &j.Tasks[0]).run(func() bool { checks++; return checks == 1 })
-	if res.Status != Cut || res.Exit != 0 || !strings.Contains(res.Reason, "lease") {
+	if res.Status != execution.Cut || res.Exit != 0 || !strings.Contains(res.Reason, "lease") {
 		t.Errorf("result = %+v, want cut", res)
 	}
 	if _, err := os.Stat(filepath.Join(j.Dir, dataDir, "a")); err != nil {

@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/corral-pilot/corral/internal/disk"
+	"github.com/corral-pilot/corral/internal/execution"
 )
 
 // Names in a run's directory and in an attempt's.
@@ -28,12 +29,12 @@ var errStale = errors.New("the worker had no answer from its dispatcher for long
 type taskDir struct {
 	run  string // D
 	path string
-	task *Task
+	task *execution.Task
 }
 
 // newTaskDir makes the directory afresh and links the inputs into it. Its errors are sentences about
 // the task.
-func newTaskDir(run string, t *Task) (taskDir, error) {
+func newTaskDir(run string, t *execution.Task) (taskDir, error) {
 	d := taskDir{run: run, task: t}
 	if err := checkNames(t); err != nil {
 		return d, err
@@ -56,7 +57,7 @@ func newTaskDir(run string, t *Task) (taskDir, error) {
 }
 
 // checkNames refuses names that lead out of the directories that they are meant for.
-func checkNames(t *Task) error {
+func checkNames(t *execution.Task) error {
 	if !filepath.IsLocal(t.ID) || strings.Contains(t.ID, "/") {
 		return fmt.Errorf("task id %q cannot be the name of a directory", t.ID)
 	}
@@ -67,7 +68,8 @@ func checkNames(t *Task) error {
 			}
 		}
 	}
-	for _, name := range append([]string{t.stdout(), t.stderr()}, t.Outputs...) {
+	stdout, stderr := t.Streams()
+	for _, name := range append([]string{stdout, stderr}, t.Outputs...) {
 		if slices.Contains(t.Inputs, name) {
 			return fmt.Errorf("file %q is both input and output", name)
 		}
@@ -139,7 +141,7 @@ func (d taskDir) create(name string) (int, error) {
 // stdio opens the task's standard input, output and error; null is what stdin is without a file.
 func (d taskDir) stdio(null int) (in, out, err int, trouble error) {
 	in, out, err = null, -1, -1
-	outName, errName := d.task.stdout(), d.task.stderr()
+	outName, errName := d.task.Streams()
 	if name := d.task.Stdin; name != "" {
 		if in, trouble = syscall.Open(d.path+"/"+name, syscall.O_RDONLY|syscall.O_CLOEXEC, 0); trouble != nil {
 			return null, -1, -1, fmt.Errorf("standard input %q: %w", name, trouble)

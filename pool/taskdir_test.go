@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"syscall"
 	"testing"
+
+	"github.com/corral-pilot/corral/internal/execution"
 )
 
 // A directory that its task made read-only is published as it is, though only root could simply rename it.
@@ -32,7 +34,7 @@ func TestReadOnlyDirectoryIsPublished(t *testing.T) {
 			t.Error(err)
 			return
 		}
-		d := taskDir{run: run, path: run + "/tasks/t.1", task: &Task{Outputs: []string{"out"}}}
+		d := taskDir{run: run, path: run + "/tasks/t.1", task: &execution.Task{Outputs: []string{"out"}}}
 		if err := d.publish(func() bool { return true }); err != nil {
 			t.Error(err)
 		}

@@ -1,6 +1,10 @@
 package pool
 
-import "time"
+import (
+	"time"
+
+	"github.com/corral-pilot/corral/internal/execution"
+)
 
 // watch is the dispatcher's own goroutine: what happens by the mere passing of time.
 func (d *Dispatcher) watch() {
@@ -74,7 +78,7 @@ func (m *member) recall(now time.Time) {
 	if len(m.bench.waiting) == 0 || now.Sub(m.bench.waiting[0].begun) < recallAfter {
 		return
 	}
-	var keys []Key
+	var keys []execution.Key
 	for _, e := range m.bench.waiting {
 		if e.sent && !e.recalled && !e.cancelled && m.held[e.job.Key()] == e {
 			e.recalled = true

@@ -6,6 +6,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/corral-pilot/corral/internal/execution"
 )
 
 // A WorkerConfig is what a worker needs to know.
@@ -55,12 +57,12 @@ const (
 
 // work is a job that the worker has.
 type work struct {
-	job       Job
+	job       execution.Job
 	running   bool
 	cancelled bool
-	lapsed    bool       // the lease under which it began is over: it may not publish
-	now       *execution // of the task that runs
-	halt      func()     // ends the carrying of its files; nil: they are not carried
+	lapsed    bool     // the lease under which it began is over: it may not publish
+	now       *attempt // of the task that runs
+	halt      func()   // ends the carrying of its files; nil: they are not carried
 }
 
 // A worker runs jobs and keeps what its dispatcher has not acknowledged.
@@ -85,7 +87,7 @@ type worker struct {
 	leaseFrom  time.Time // zero before the first welcome
 	beatAt     time.Time
 	every      time.Duration // of the main loop's ticker, once there are terms
-	jobs       map[Key]*work
+	jobs       map[execution.Key]*work
 	waiting    []*work
 	usedCPUs   int
 	usedMemory int
@@ -111,7 +113,7 @@ type unacked struct {
 func cutAfter(endsIn time.Duration) time.Duration { return endsIn - min(killGrace, endsIn/10) }
 
 // Longest is the longest estimate of a job that a worker with EndsIn takes when it is new.
-func Longest(endsIn time.Duration) time.Duration { return cutAfter(endsIn) - StartMargin }
+func Longest(endsIn time.Duration) time.Duration { return cutAfter(endsIn) - execution.StartMargin }
 
 // RunWorker dials in and runs the tasks that it is given, until its time is over, it is asked to leave,
 // or it is refused. When it returns nothing of it runs any more. The error is not nil only for
@@ -134,7 +136,7 @@ func RunWorker(ctx context.Context, lg *slog.Logger, cfg WorkerConfig) (LeaveRea
 		lg: lg.With("worker", cfg.ID), cfg: cfg, host: host, exec: x,
 		began: now, cutAt: now.Add(cutAfter(cfg.EndsIn)),
 		asked: make(chan struct{}, 1), moved: make(chan struct{}, 1),
-		jobs: map[Key]*work{}, unacked: map[int64]*unacked{}, idleSince: now,
+		jobs: map[execution.Key]*work{}, unacked: map[int64]*unacked{}, idleSince: now,
 	}
 	defer w.couriers.close()
 	if cfg.Scratch != "" {
@@ -238,18 +240,18 @@ func (w *worker) expireLocked() {
 	if len(w.jobs) > 0 {
 		w.lg.Warn("lease is over: killing tasks", "jobs", len(w.jobs))
 	}
-	w.killLocked(Cut, errStale.Error())
+	w.killLocked(execution.Cut, errStale.Error())
 }
 
 // killLocked ends what runs, and every job with it.
-func (w *worker) killLocked(cause Status, why string) {
+func (w *worker) killLocked(cause execution.Status, why string) {
 	for _, k := range w.jobs {
 		w.stopLocked(k, cause, why)
 	}
 }
 
 // stopLocked ends a job that runs.
-func (w *worker) stopLocked(k *work, cause Status, why string) {
+func (w *worker) stopLocked(k *work, cause execution.Status, why string) {
 	k.cancelled = true
 	if k.now != nil {
 		k.now.stop(cause, why)
@@ -282,7 +284,7 @@ func (w *worker) leave(reason LeaveReason) LeaveReason {
 	w.drain("leaving: " + string(reason))
 	w.mu.Lock()
 	w.leaving = true
-	w.killLocked(Cut, "its worker had to leave: "+string(reason))
+	w.killLocked(execution.Cut, "its worker had to leave: "+string(reason))
 	w.mu.Unlock()
 	w.runner.Wait()
 	patience := time.NewTimer(lastAcks)

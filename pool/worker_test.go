@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/execution"
 )
 
 func TestClusteredJobGoesOnAfterAFailure(t *testing.T) {
@@ -21,7 +22,7 @@ func TestClusteredJobGoesOnAfterAFailure(t *testing.T) {
 	b := newBed(t, Config{}, nil)
 	j := sh(1, b.dir, "exit 1")
 	j.Tasks = append(j.Tasks, shTask(2, "true"), shTask(3, "exit 7"))
-	b.d.Submit([]Job{j})
+	b.d.Submit([]execution.Job{j})
 	b.sink.awaitResults(t, 3)
 	results, returned := b.sink.seen()
 	var got []string
@@ -37,7 +38,7 @@ func TestClusteredJobGoesOnAfterAFailure(t *testing.T) {
 func TestWorkerRunsAsManyAsItHasCPUs(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, Config{}, func(c *WorkerConfig) { c.CPUs = 3 })
-	var jobs []Job
+	var jobs []execution.Job
 	for seq := range int64(9) {
 		// Each task is there while it counts who else is, which none does before three have come.
 		jobs = append(jobs, sh(seq, b.dir, "d=../../data; : > $d/came.$CORRAL_TASK; : > $d/on.$CORRAL_TASK; "+
@@ -62,14 +63,14 @@ func TestManyShortTasksInBatches(t *testing.T) {
 	b.work(t, workerConfig("tag/1", b.address()))
 	b.awaitWorkers(t, 2)
 	const n = 300
-	var jobs []Job
+	var jobs []execution.Job
 	for seq := range int64(n) {
 		jobs = append(jobs, noop(1, seq, b.dir))
 	}
 	b.d.Submit(jobs)
 	results := b.sink.awaitResults(t, n)
 	for seq, r := range results {
-		if r.Status != Done {
+		if r.Status != execution.Done {
 			t.Fatalf("job %d: %+v", seq, r)
 		}
 		if w := b.sink.workersOf(seq); len(w) == 0 || w[len(w)-1] != r.Worker { // one that waited too long went to another
@@ -82,10 +83,10 @@ func TestManyShortTasksInBatches(t *testing.T) {
 func TestCancelledTaskIsKilled(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, Config{}, nil)
-	b.d.Submit([]Job{sh(1, b.dir, "echo $$ > ../../data/pid; sleep 64"), sh(2, b.dir, "true")})
+	b.d.Submit([]execution.Job{sh(1, b.dir, "echo $$ > ../../data/pid; sleep 64"), sh(2, b.dir, "true")})
 	pid := b.awaitPID(t)
 	b.d.Cancel(1)
-	if got := b.sink.awaitResults(t, 1)[1]; got.Status != Cancelled || got.Signal != "SIGKILL" {
+	if got := b.sink.awaitResults(t, 1)[1]; got.Status != execution.Cancelled || got.Signal != "SIGKILL" {
 		t.Errorf("result = %+v, want cancelled", got)
 	}
 	awaitDeath(t, pid)
@@ -119,7 +120,7 @@ func killsWithoutDispatcher(t *testing.T, lease time.Duration) bool {
 	b := newBed(t, Config{Lease: lease}, nil)
 	j := sh(1, b.dir, "echo $$ > ../../data/pid; sleep 65")
 	j.Tasks[0].Outputs = []string{"stdout"}
-	b.d.Submit([]Job{j})
+	b.d.Submit([]execution.Job{j})
 	pid := b.pidUnlessOver(t)
 	b.cluster.stop()
 	if b.over() {
@@ -136,8 +137,8 @@ func killsWithoutDispatcher(t *testing.T, lease time.Duration) bool {
 	again := newClusterAt(t, Config{}, b.socket)
 	sink := newRecorder()
 	again.d.Attach(1, sink)
-	again.d.Expect(1, "tag/0", []Job{j})
-	if got := sink.awaitResults(t, 1)[1]; got.Status != Cut {
+	again.d.Expect(1, "tag/0", []execution.Job{j})
+	if got := sink.awaitResults(t, 1)[1]; got.Status != execution.Cut {
 		t.Errorf("result = %+v, want cut", got)
 	}
 	return true
@@ -146,7 +147,7 @@ func killsWithoutDispatcher(t *testing.T, lease time.Duration) bool {
 func TestRestartOfTheDispatcher(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, Config{}, func(c *WorkerConfig) { c.CPUs = 2 })
-	jobs := []Job{
+	jobs := []execution.Job{
 		sh(1, b.dir, "echo $$ > ../../data/pid; while ! test -e ../../data/go1; do sleep 0.02; done"),
 		sh(2, b.dir, "while ! test -e ../../data/go2; do sleep 0.02; done"),
 	}
@@ -166,7 +167,7 @@ func TestRestartOfTheDispatcher(t *testing.T) {
 	b.sink.awaitResults(t, 1)
 	b.data(t, "go1", "")
 	results := b.sink.awaitResults(t, 2)
-	if results[1].Status != Done || results[2].Status != Done {
+	if results[1].Status != execution.Done || results[2].Status != execution.Done {
 		t.Errorf("results = %+v, want both done", results)
 	}
 	want := []returnedJob{{3, true, "its worker came back without it"}}
@@ -190,7 +191,7 @@ func jobsGoElsewhere(t *testing.T, lease time.Duration) bool {
 	c.d.Attach(1, b.sink)
 	cmd := c.child(t, "tag/0")
 	c.awaitWorkers(t, 1)
-	c.d.Submit([]Job{sh(1, b.dir, "echo $$ > ../../data/pid; sleep 66")})
+	c.d.Submit([]execution.Job{sh(1, b.dir, "echo $$ > ../../data/pid; sleep 66")})
 	pid := b.pidUnlessOver(t)
 	if err := cmd.Process.Signal(syscall.SIGKILL); err != nil {
 		t.Fatal(err)
@@ -210,13 +211,13 @@ func jobsGoElsewhere(t *testing.T, lease time.Duration) bool {
 	c.child(t, "tag/0")
 	j := sh(2, b.dir, "true")
 	j.Tasks[0].Attempt = 2
-	c.d.Submit([]Job{j})
+	c.d.Submit([]execution.Job{j})
 	await(t, "its end", func() bool { results, r := b.sink.seen(); return len(results) == 1 || len(r) > 1 })
 	results, r = b.sink.seen()
-	if len(r) > 1 || results[0].Status == Cut {
+	if len(r) > 1 || results[0].Status == execution.Cut {
 		return false
 	}
-	if got := results[0]; got.Key.Seq != 2 || got.Status != Done {
+	if got := results[0]; got.Key.Seq != 2 || got.Status != execution.Done {
 		t.Errorf("result = %+v, want done", got)
 	}
 	return true
@@ -230,7 +231,7 @@ func TestWorkerDrains(t *testing.T) {
 	j.Tasks[0].Estimate = time.Millisecond // so that others wait behind it
 	other := sh(2, b.dir, "true")
 	other.Tasks[0].Estimate = time.Millisecond
-	b.d.Submit([]Job{j, other})
+	b.d.Submit([]execution.Job{j, other})
 	b.awaitPID(t)
 	close(drain)
 	await(t, "the worker to drain", func() bool { w := b.d.Workers(); return len(w) == 1 && w[0].Draining })
@@ -243,7 +244,7 @@ func TestWorkerDrains(t *testing.T) {
 		t.Errorf("RunWorker() = %v, %v", b.hand.reason, b.hand.err)
 	}
 	results, returned := b.sink.seen()
-	if len(results) != 1 || results[0].Status != Done || !handedBack() || len(returned) == 1 && returned[0] != (returnedJob{2, false, "its worker leaves"}) {
+	if len(results) != 1 || results[0].Status != execution.Done || !handedBack() || len(returned) == 1 && returned[0] != (returnedJob{2, false, "its worker leaves"}) {
 		t.Errorf("results = %+v, returned = %+v", results, returned)
 	}
 	await(t, "the worker to be gone", func() bool { return len(b.d.Workers()) == 0 })
@@ -264,7 +265,7 @@ func leavesBefore(t *testing.T, end time.Duration) bool {
 	long := sh(1, b.dir, "sleep 67")
 	honest := sh(2, b.dir, "sleep 67")
 	honest.Tasks[0].Estimate = 67 * time.Second
-	b.d.Submit([]Job{long, honest})
+	b.d.Submit([]execution.Job{long, honest})
 	<-b.hand.left
 	if took := time.Since(began); took > end+patience || b.hand.reason != LeaveExpired { // busy machines are late
 		t.Errorf("left after %v: %v; want within %v: expired", took, b.hand.reason, end)
@@ -280,7 +281,7 @@ func leavesBefore(t *testing.T, end time.Duration) bool {
 	if len(results) == 0 {
 		return false
 	}
-	if got := results[0]; got.Status != Cut || !strings.Contains(got.Reason, "had to leave") {
+	if got := results[0]; got.Status != execution.Cut || !strings.Contains(got.Reason, "had to leave") {
 		t.Errorf("result = %+v, want cut", got)
 	}
 	return true
@@ -291,7 +292,7 @@ func TestWorkerIsAskedToLeave(t *testing.T) {
 	b := newBed(t, Config{}, nil)
 	j := sh(1, b.dir, "echo $$ > ../../data/pid; sleep 68")
 	j.Tasks = append(j.Tasks, shTask(2, "true"))
-	b.d.Submit([]Job{j})
+	b.d.Submit([]execution.Job{j})
 	b.awaitPID(t)
 	b.d.Leave(1)
 	<-b.hand.left
@@ -300,7 +301,7 @@ func TestWorkerIsAskedToLeave(t *testing.T) {
 	}
 	await(t, "the second task's return", func() bool { _, r := b.sink.seen(); return len(r) == 1 })
 	results, returned := b.sink.seen()
-	if len(results) != 1 || results[0].Status != Cut || len(returned) != 1 || returned[0].Started {
+	if len(results) != 1 || results[0].Status != execution.Cut || len(returned) != 1 || returned[0].Started {
 		t.Errorf("results = %+v, returned = %+v: want one cut, the rest not started", results, returned)
 	}
 }
@@ -317,7 +318,7 @@ func TestWorkerTellsWhenItIsIdle(t *testing.T) {
 	if d := <-told; d <= 0 || d > time.Minute {
 		t.Errorf("idle for %v at first", d)
 	}
-	b.d.Submit([]Job{sh(1, b.dir, "while ! test -e ../../data/go; do sleep 0.02; done")})
+	b.d.Submit([]execution.Job{sh(1, b.dir, "while ! test -e ../../data/go; do sleep 0.02; done")})
 	await(t, "the worker to be busy", func() bool { return <-told == 0 })
 	b.data(t, "go", "")
 	ended := b.sink.awaitResults(t, 1)[1].EndedAt

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"syscall"
 	"time"
+
+	"github.com/corral-pilot/corral/internal/execution"
 )
 
 // startLocked starts what waits, in order, for as long as it fits.
@@ -29,14 +31,14 @@ func (w *worker) startLocked(now time.Time) {
 // runJob runs the tasks of a job in its run's directory or, where that is not seen, in one of the worker's own.
 func (w *worker) runJob(k *work) {
 	if sees(&k.job) {
-		w.runTasks(k, &k.job, func(_ *Task, r Result) Result { return r })
+		w.runTasks(k, &k.job, func(_ *execution.Task, r execution.Result) execution.Result { return r })
 	} else {
 		w.carryJob(k)
 	}
 }
 
 // sees reports whether tasks can work in a job's run's directory from here.
-func sees(j *Job) bool {
+func sees(j *execution.Job) bool {
 	const all = 4 | 2 | 1 // R_OK, W_OK, X_OK
 	return syscall.Access(j.Dir, all) == nil && syscall.Access(j.Dir+"/"+dataDir, all) == nil && (j.Mark == "" || j.Mark == Mark(j.Dir))
 }
@@ -54,7 +56,7 @@ func Mark(run string) string {
 // runTasks runs the tasks of k, which are those of job, one after the other, in job's directory; settle is told of
 // each result and may change it. A task that fails does not keep the next from running; the worker's leaving does,
 // and then they go back.
-func (w *worker) runTasks(k *work, job *Job, settle func(*Task, Result) Result) {
+func (w *worker) runTasks(k *work, job *execution.Job, settle func(*execution.Task, execution.Result) execution.Result) {
 	for i := range job.Tasks {
 		e := w.begin(k, job, i)
 		if e == nil {
@@ -67,7 +69,7 @@ func (w *worker) runTasks(k *work, job *Job, settle func(*Task, Result) Result) 
 }
 
 // begin makes a task of k the one that runs; nil if the job must stop before it.
-func (w *worker) begin(k *work, job *Job, i int) *execution {
+func (w *worker) begin(k *work, job *execution.Job, i int) *attempt {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if k.cancelled || w.leaving || i > 0 && time.Until(w.cutAt) < job.Tasks[i].Estimate {
@@ -87,7 +89,7 @@ func (w *worker) mayPublish(k *work) bool {
 
 // finish books a result; last says that the job is over with it. Without a result the job is over too,
 // and the tasks that it still had were not started.
-func (w *worker) finish(k *work, result *Result, last bool) {
+func (w *worker) finish(k *work, result *execution.Result, last bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if result != nil {
@@ -114,7 +116,7 @@ func (w *worker) finish(k *work, result *Result, last bool) {
 // stoppedLocked hands back what was left of a job. For as long as the dispatcher may lack one of the
 // job's results it must be told again over a new connection, see attach: those results look as if the
 // job went on. Without any, the job is simply not among those that are held.
-func (w *worker) stoppedLocked(keys ...Key) {
+func (w *worker) stoppedLocked(keys ...execution.Key) {
 	for _, u := range w.unacked {
 		u.stopped = u.stopped || slices.Contains(keys, u.Key)
 	}

@@ -7,6 +7,8 @@ import (
 	"os"
 	"slices"
 	"time"
+
+	"github.com/corral-pilot/corral/internal/execution"
 )
 
 // keepConnected connects again and again until ctx ends or the dispatcher refuses for good.
@@ -97,8 +99,8 @@ func (w *worker) attach(g *greeting) {
 }
 
 // stoppedKeysLocked returns the jobs that were stopped half way and have results not acknowledged.
-func (w *worker) stoppedKeysLocked() []Key {
-	var keys []Key
+func (w *worker) stoppedKeysLocked() []execution.Key {
+	var keys []execution.Key
 	for _, u := range w.unacked {
 		if u.stopped && !slices.Contains(keys, u.Key) {
 			keys = append(keys, u.Key)
@@ -159,8 +161,8 @@ func (w *worker) obey(m *message) (first bool) {
 }
 
 // takeLocked takes jobs in, or hands them back at once.
-func (w *worker) takeLocked(jobs []Job) {
-	var back []Key
+func (w *worker) takeLocked(jobs []execution.Job) {
+	var back []execution.Key
 	for i := range jobs {
 		key := jobs[i].Key()
 		switch {
@@ -184,7 +186,7 @@ func (w *worker) takeLocked(jobs []Job) {
 }
 
 // waitingOf returns those of the jobs that have not started.
-func (w *worker) waitingOf(keys []Key) []*work {
+func (w *worker) waitingOf(keys []execution.Key) []*work {
 	var found []*work
 	for _, key := range keys {
 		if k := w.jobs[key]; k != nil && !k.running {
@@ -194,11 +196,11 @@ func (w *worker) waitingOf(keys []Key) []*work {
 	return found
 }
 
-func (w *worker) cancelLocked(keys []Key) {
+func (w *worker) cancelLocked(keys []execution.Key) {
 	w.handBackLocked(w.waitingOf(keys), "cancelled")
 	for _, key := range keys {
 		if k := w.jobs[key]; k != nil {
-			w.stopLocked(k, Cancelled, "its run was cancelled")
+			w.stopLocked(k, execution.Cancelled, "its run was cancelled")
 		}
 	}
 }
@@ -208,7 +210,7 @@ func (w *worker) handBackLocked(jobs []*work, reason string) {
 	if len(jobs) == 0 {
 		return
 	}
-	keys := make([]Key, len(jobs))
+	keys := make([]execution.Key, len(jobs))
 	for i, k := range jobs {
 		keys[i] = k.job.Key()
 		delete(w.jobs, keys[i])

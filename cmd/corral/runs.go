@@ -201,9 +201,9 @@ func cancelRun(c *cli.Context, p *printer, cl *api.Client, id corral.RunID) erro
 }
 
 func listTasks(c *cli.Context, p *printer, cl *api.Client, id corral.RunID) error {
-	var states []api.TaskState
+	var states []corral.TaskState
 	for _, s := range c.StringSlice("state") {
-		states = append(states, api.TaskState(s))
+		states = append(states, corral.TaskState(s))
 	}
 	tasks, err := cl.RunTasks(c.Context, id, states...)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 var layers = [][]string{
 	{"condor", "dag", "resubmit", "internal/descriptor", "internal/disk", "internal/input", "internal/netns", "internal/netns/door", "internal/node", "internal/programs", "internal/version", "internal/xdg"},
 	{root},
-	{"broker", "broker/relay"},
+	{"broker", "broker/relay", "internal/execution"},
 	{"api", "gridsite", "internal/order", "internal/runas", "internal/store", "packages", "pool", "workflow"},
 	{"examples/lambda", "gridsite/gridsitetest", "internal/follow", "internal/personal", "internal/reconcile", "internal/run", "internal/schedd", "internal/store/storetest", "packages/htcondor", "staging"},
 	{"internal/pools", "staging/ftp", "staging/sftp"},
@@ -37,8 +37,9 @@ var edges = map[string]map[string]string{
 
 	root: {"resubmit": "a glidein holds its policy"},
 
-	"broker":       {root: "broker modes, error kinds"},
-	"broker/relay": {root: "error kinds"},
+	"broker":             {root: "broker modes, error kinds"},
+	"broker/relay":       {root: "error kinds"},
+	"internal/execution": {root: "run ids"},
 
 	"api":            {root: "the nouns double as wire types", "internal/input": "bounds answers"},
 	"gridsite":       {root: "platforms", "internal/input": "bounds key files, and what sites send"},
@@ -46,7 +47,7 @@ var edges = map[string]map[string]string{
 	"internal/runas": {root: "error kinds"},
 	"internal/store": {root: "what it stores", "resubmit": "a policy is stored in columns of its own"},
 	"packages":       {root: "platforms, error kinds", "internal/input": "bounds archives"},
-	"pool":           {root: "worker and run ids", "broker": "dials a pilot back", "broker/relay": "one way in", "internal/disk": "removes what tasks leave", "internal/input": "bounds descriptions of jobs"},
+	"pool":           {root: "worker and run ids", "broker": "dials a pilot back", "broker/relay": "one way in", "internal/disk": "removes what tasks leave", "internal/execution": "jobs and their results", "internal/input": "bounds descriptions of jobs"},
 	"workflow":       {root: "error kinds, seconds", "internal/input": "bounds what it reads", "dag": "a workflow is a graph of tasks"},
 
 	"examples/lambda":          {"dag": "makes a workflow", "workflow": "makes a workflow"},
@@ -54,8 +55,8 @@ var edges = map[string]map[string]string{
 	"internal/follow":          {root: "shows runs", "api": "asks corrald"},
 	"internal/personal":        {root: "error kinds", "api": "asks corrald", "internal/descriptor": "what corrald is not to have", "internal/input": "opens files of a user whom root examines", "internal/runas": "as whom root starts it", "internal/version": "compares programs", "internal/xdg": "where it lives"},
 	"internal/reconcile":       {root: "the world", "resubmit": "the rule for another attempt"},
-	"internal/run":             {root: "runs", "api": "what a new run is made of", "dag": "ranks, frontier", "internal/disk": "where runs are", "internal/input": "bounds what it reads of a run's directory", "internal/store": "keeps runs", "pool": "runs tasks", "workflow": "what to run"},
-	"internal/schedd":          {root: "runs", "condor": "submits jobs, reads their log", "pool": "parcels, results"},
+	"internal/run":             {root: "runs", "api": "what a new run is made of", "dag": "ranks, frontier", "internal/disk": "where runs are", "internal/execution": "jobs and their results", "internal/input": "bounds what it reads of a run's directory", "internal/store": "keeps runs", "pool": "runs tasks", "workflow": "what to run"},
+	"internal/schedd":          {root: "runs", "condor": "submits jobs, reads their log", "internal/execution": "jobs and their results", "pool": "parcels, sinks"},
 	"internal/store/storetest": {"internal/store": "opens a database for a test"},
 	"packages/htcondor":        {root: "error kinds", "internal/input": "bounds programs", "packages": "what it builds"},
 	"staging":                  {root: "error kinds", "internal/input": "bounds what mirrors give", "packages": "what it installs"},

@@ -5,15 +5,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/corral-pilot/corral/internal/execution"
 	"github.com/corral-pilot/corral/pool"
 )
 
 // noSink is a run that keeps nothing.
 type noSink struct{}
 
-func (noSink) Assigned(string, []pool.Key) error { return errors.New("keeps nothing") }
-func (noSink) Finished([]pool.Result) error      { return errors.New("keeps nothing") }
-func (noSink) Returned([]pool.Key, bool, string) {}
+func (noSink) Assigned(string, []execution.Key) error { return errors.New("keeps nothing") }
+func (noSink) Finished([]execution.Result) error      { return errors.New("keeps nothing") }
+func (noSink) Returned([]execution.Key, bool, string) {}
 
 // A dispatcher that is being closed may be about to tell of a lost worker: both wait for the lock.
 func TestCloseWhileWorkersAreLost(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/internal/execution"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/pool"
 	"github.com/corral-pilot/corral/resubmit"
@@ -38,18 +39,18 @@ func (b watched) Cancel(ctx context.Context, tag string, grace time.Duration) er
 }
 
 // results is a run's sink that waits for the end of its one task.
-type results struct{ finished chan pool.Result }
+type results struct{ finished chan execution.Result }
 
-func (r results) Assigned(string, []pool.Key) error { return nil }
+func (r results) Assigned(string, []execution.Key) error { return nil }
 
-func (r results) Finished(all []pool.Result) error {
+func (r results) Finished(all []execution.Result) error {
 	for _, one := range all {
 		r.finished <- one
 	}
 	return nil
 }
 
-func (r results) Returned([]pool.Key, bool, string) {}
+func (r results) Returned([]execution.Key, bool, string) {}
 
 // deaf answers no poll.
 type deaf struct {
@@ -97,17 +98,17 @@ func TestDrainingIsFollowedAtLeisure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sink := results{make(chan pool.Result, 1)}
+	sink := results{make(chan execution.Result, 1)}
 	queue.Attach(1, sink)
 	started := filepath.Join(t.TempDir(), "started")
-	queue.Submit([]pool.Job{{Run: 1, Seq: 1, Dir: t.TempDir(), CPUs: 1, Tasks: []pool.Task{
+	queue.Submit([]execution.Job{{Run: 1, Seq: 1, Dir: t.TempDir(), CPUs: 1, Tasks: []execution.Task{
 		{ID: "long", Attempt: 1, Argv: []string{"sh", "-c", `touch "$0"; sleep 8`, started}, Estimate: 8 * time.Second}}}})
 	// A worker that is asked to drain gives back what has come to it and has not begun.
 	w.untilWorkers("it works", func([]corral.Worker) bool { _, err := os.Stat(started); return err == nil })
 
 	begin, before := time.Now(), polls.Load()
 	w.write(func(tx *store.Tx) error { _, err := tx.AskGlidein(g.ID, corral.AskDrain, "test"); return err })
-	if r := <-sink.finished; r.Status != pool.Done {
+	if r := <-sink.finished; r.Status != execution.Done {
 		t.Errorf("the task of a draining worker ended as %s: %s", r.Status, r.Reason)
 	}
 	// Twice as many as the busy pace allows, and for each a step after a record.

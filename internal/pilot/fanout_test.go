@@ -17,8 +17,8 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/condor"
+	"github.com/corral-pilot/corral/internal/execution"
 	"github.com/corral-pilot/corral/internal/order"
-	"github.com/corral-pilot/corral/pool"
 )
 
 // ways is how a pilot starts workers on the other nodes, and how a batch job gets there.
@@ -136,7 +136,7 @@ func TestWorkersServeOnEveryNode(t *testing.T) {
 		seen := map[string]bool{}
 		for range 3 {
 			got := within(t, "a result", s.results)
-			if got.Status != pool.Done {
+			if got.Status != execution.Done {
 				t.Errorf("result = %+v, want done", got)
 			}
 			seen[got.Worker] = true

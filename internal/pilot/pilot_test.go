@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/execution"
 	"github.com/corral-pilot/corral/internal/order"
-	"github.com/corral-pilot/corral/pool"
 )
 
 func TestWorkersServeUntilDrained(t *testing.T) {
@@ -29,7 +29,7 @@ func TestWorkersServeUntilDrained(t *testing.T) {
 		}
 	}
 	s.submit("exit 3", time.Second)
-	if got := within(t, "a result", s.results); got.Status != pool.Failed || got.Exit != 3 {
+	if got := within(t, "a result", s.results); got.Status != execution.Failed || got.Exit != 3 {
 		t.Errorf("result = %+v, want exit 3", got)
 	}
 	file := filepath.Join(t.TempDir(), "pid")
@@ -37,7 +37,7 @@ func TestWorkersServeUntilDrained(t *testing.T) {
 	pidFrom(t, file)
 	s.dispatcher.Drain(7)
 	rep := r.report(0, corral.OutcomeDrained, false)
-	if got := within(t, "a result", s.results); got.Status != pool.Done {
+	if got := within(t, "a result", s.results); got.Status != execution.Done {
 		t.Errorf("result of what ran while draining = %+v, want done", got)
 	}
 	// What does not reach corrald soon is in the report only.
@@ -183,7 +183,7 @@ func cutByWalltime(t *testing.T, walltime time.Duration) bool {
 	}
 	select {
 	case got := <-s.results:
-		if got.Status != pool.Cut {
+		if got.Status != execution.Cut {
 			t.Errorf("result = %+v, want cut", got)
 		}
 		return true
@@ -208,7 +208,7 @@ func (s *service) meet(n int) (last time.Time) {
 	}
 	for range n {
 		got := within(s.t, "a result", s.results)
-		if got.Status != pool.Done {
+		if got.Status != execution.Done {
 			s.t.Errorf("result = %+v, want done", got)
 		}
 		if got.EndedAt.After(last) {
@@ -384,7 +384,7 @@ func TestPilotSurvivesCorrald(t *testing.T) {
 		t.Errorf("worker %d became %d, want the same process", before.PID, after.PID)
 	}
 	s.submit("exit 0", time.Second)
-	if got := within(t, "a result", s.results); got.Status != pool.Done {
+	if got := within(t, "a result", s.results); got.Status != execution.Done {
 		t.Errorf("result = %+v, want done", got)
 	}
 	eventually(t, "the pilot's own link", func() bool { s.dispatcher.Drain(7); return len(r.exit) > 0 })

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/execution"
 	"github.com/corral-pilot/corral/internal/order"
 	"github.com/corral-pilot/corral/internal/programs"
 	"github.com/corral-pilot/corral/pool"
@@ -76,7 +77,7 @@ type service struct {
 	tag        string // of the attempt
 	socket     string
 	dispatcher *pool.Dispatcher
-	results    chan pool.Result
+	results    chan execution.Result
 	returned   chan struct{} // holds a token for each time that jobs came back without a result
 	stop       func()        // ends the port and the dispatcher; for crashes
 
@@ -95,7 +96,7 @@ func newService(t *testing.T) *service {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	s := &service{t: t, tag: tag, socket: filepath.Join(dir, "s"), results: make(chan pool.Result, 100), returned: make(chan struct{}, 100)}
+	s := &service{t: t, tag: tag, socket: filepath.Join(dir, "s"), results: make(chan execution.Result, 100), returned: make(chan struct{}, 100)}
 	s.start()
 	t.Cleanup(func() { s.stop() })
 	return s
@@ -163,16 +164,16 @@ func (s *service) LoseHost(ctx context.Context, attempt corral.JobID, lost corra
 }
 
 // Assigned, Finished and Returned are the sink's.
-func (s *service) Assigned(string, []pool.Key) error { return nil }
+func (s *service) Assigned(string, []execution.Key) error { return nil }
 
-func (s *service) Finished(results []pool.Result) error {
+func (s *service) Finished(results []execution.Result) error {
 	for _, r := range results {
 		s.results <- r
 	}
 	return nil
 }
 
-func (s *service) Returned(keys []pool.Key, started bool, reason string) {
+func (s *service) Returned(keys []execution.Key, started bool, reason string) {
 	s.t.Logf("returned %v, started %v: %s", keys, started, reason)
 	s.returned <- struct{}{}
 }
@@ -200,8 +201,8 @@ func (s *service) submit(line string, estimate time.Duration) (dir string) {
 	if err := os.MkdirAll(filepath.Join(dir, "data"), 0o700); err != nil {
 		s.t.Fatal(err)
 	}
-	s.dispatcher.Submit([]pool.Job{{Run: 1, Seq: time.Now().UnixNano(), Dir: dir, CPUs: 1,
-		Tasks: []pool.Task{{ID: "task", Attempt: 1, Argv: []string{"/bin/sh", "-c", line}, Estimate: estimate}}}})
+	s.dispatcher.Submit([]execution.Job{{Run: 1, Seq: time.Now().UnixNano(), Dir: dir, CPUs: 1,
+		Tasks: []execution.Task{{ID: "task", Attempt: 1, Argv: []string{"/bin/sh", "-c", line}, Estimate: estimate}}}})
 	return dir
 }
 

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral/dag"
-	"github.com/corral-pilot/corral/pool"
+	"github.com/corral-pilot/corral/internal/execution"
 )
 
 // Back-off before a failed task is tried again: the first time at once, since most failures that pass
@@ -105,11 +105,11 @@ func (s *state) finished(o *outcome, at msec) {
 	s.drop(o.Task)
 	s.tally.note(o)
 	switch o.Status {
-	case pool.Done:
+	case execution.Done:
 		s.done(o.Task, at)
-	case pool.Failed:
+	case execution.Failed:
 		s.failed(o, at)
-	case pool.Cut:
+	case execution.Cut:
 		s.cutOff(o, at)
 	default: // cancelled: nobody's fault, and nothing to make up for
 		s.next(o.Task)

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/pool"
 )
 
@@ -221,7 +220,7 @@ func TestFailedTaskIsNamed(t *testing.T) {
 		t.Errorf("reason = %q; stderr %q, %v", row.Reason, text, err)
 	}
 	tasks, err := w.manager.Tasks(t.Context(), row.ID)
-	if err != nil || tasks[0].State != api.TaskFailed || tasks[0].Attempts != 2 || *tasks[0].ExitStatus != 7 || tasks[1].Attempts != 0 {
+	if err != nil || tasks[0].State != corral.TaskFailed || tasks[0].Attempts != 2 || *tasks[0].ExitStatus != 7 || tasks[1].Attempts != 0 {
 		t.Errorf("tasks = %+v, %v", tasks, err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/execution"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/pool"
 )
@@ -189,8 +190,8 @@ func (d *driver) attach() {
 	}
 }
 
-func (d *driver) build(jobs []*job) []pool.Job {
-	built := make([]pool.Job, len(jobs))
+func (d *driver) build(jobs []*job) []execution.Job {
+	built := make([]execution.Job, len(jobs))
 	for k, j := range jobs {
 		built[k] = d.state.poolJob(j)
 	}

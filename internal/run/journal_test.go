@@ -13,14 +13,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/pool"
+	"github.com/corral-pilot/corral/internal/execution"
 )
 
 var sampleRecords = []record{
 	{At: 1000, CPUs: 2},
 	{At: 1001, Met: &meeting{"w1", 2}},
 	{At: 1002, Assigned: &assignment{Seq: 1, Worker: "w1", Parts: []part{{0, 1}, {1, 1}}}},
-	{At: 1003, Finished: &outcome{Seq: 1, Task: 0, Attempt: 1, Status: pool.Failed, Exit: 1, Signal: "SEGV", Reason: "a\nb \"c\"", Worker: "w1", Started: 1002, Ended: 1003, CPU: 4, RSSKiB: 5}},
+	{At: 1003, Finished: &outcome{Seq: 1, Task: 0, Attempt: 1, Status: execution.Failed, Exit: 1, Signal: "SEGV", Reason: "a\nb \"c\"", Worker: "w1", Started: 1002, Ended: 1003, CPU: 4, RSSKiB: 5}},
 	{At: 1004, Returned: &giveback{Seqs: []int64{1}, Started: true, Reason: "lost"}},
 	{At: 1005, Gap: &gap{Seq: 99, Floors: []part{{1, 3}}}},
 	{At: 1006, Resumed: true},
@@ -137,7 +137,7 @@ func TestDamagedJournalLeavesGap(t *testing.T) {
 	}
 	whole := writeJournal(t, l.path(journalFile),
 		record{Assigned: &assignment{Seq: 1, Worker: "w", Parts: []part{{0, 1}}}},
-		record{Finished: &outcome{Seq: 1, Task: 0, Attempt: 1, Status: pool.Done, Started: 1, Ended: 2}},
+		record{Finished: &outcome{Seq: 1, Task: 0, Attempt: 1, Status: execution.Done, Started: 1, Ended: 2}},
 		record{Assigned: &assignment{Seq: 2, Worker: "w", Parts: []part{{1, 1}}}},
 		record{Assigned: &assignment{Seq: 3, Worker: "w", Parts: []part{{2, 1}}}},
 		record{Returned: &giveback{Seqs: []int64{3}, Started: true}},

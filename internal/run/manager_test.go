@@ -13,9 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/execution"
 	"github.com/corral-pilot/corral/internal/store"
-	"github.com/corral-pilot/corral/pool"
 	"github.com/corral-pilot/corral/workflow"
 )
 
@@ -59,7 +58,7 @@ func s(n float64) corral.Seconds { return corral.Seconds(n * float64(time.Second
 func TestExecutedWorkflowHasMeasuredRuntimes(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newSimCluster(oneWorker())
-		c.run = func(pool.Task) (pool.Status, time.Duration) { return pool.Done, 7 * time.Second }
+		c.run = func(execution.Task) (execution.Status, time.Duration) { return execution.Done, 7 * time.Second }
 		w := newWorld(t, c)
 		defer w.stop()
 		row := w.awaitOver(w.create(NewRun{Workflow: document(fan(1, 1)...)}).ID)
@@ -99,11 +98,11 @@ func TestReadyTasksStartByUpwardRank(t *testing.T) {
 func TestRetriesWithBackoffThenFails(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newSimCluster(oneWorker())
-		c.run = func(task pool.Task) (pool.Status, time.Duration) {
+		c.run = func(task execution.Task) (execution.Status, time.Duration) {
 			if task.ID == "m0" {
-				return pool.Failed, time.Second
+				return execution.Failed, time.Second
 			}
-			return pool.Done, time.Second
+			return execution.Done, time.Second
 		}
 		w := newWorld(t, c)
 		defer w.stop()
@@ -151,7 +150,7 @@ func TestLostWorkerCostsNoRetry(t *testing.T) {
 			t.Errorf("run is %s, report %+v", row.State, row.Report)
 		}
 		tasks, err := w.manager.Tasks(t.Context(), row.ID)
-		if err != nil || tasks[0].Attempts != 2 || tasks[0].Worker != "w2" || tasks[0].State != api.TaskDone {
+		if err != nil || tasks[0].Attempts != 2 || tasks[0].Worker != "w2" || tasks[0].State != corral.TaskDone {
 			t.Errorf("tasks = %+v, %v; want the second attempt on w2", tasks, err)
 		}
 	})
@@ -161,7 +160,7 @@ func TestCutTaskWaitsForWorkerThatStaysLonger(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		now := time.Now()
 		c := newSimCluster(&simWorker{id: "w1", cpus: 1, memoryMiB: 1024, endsAt: now.Add(100 * time.Second)})
-		c.run = func(pool.Task) (pool.Status, time.Duration) { return pool.Done, 150 * time.Second }
+		c.run = func(execution.Task) (execution.Status, time.Duration) { return execution.Done, 150 * time.Second }
 		c.extra = []Shape{{Name: "glidein 2 (QUEUED)", CPUs: 1, MemoryMiB: 1024, Left: 105 * time.Second}}
 		w := newWorld(t, c)
 		defer w.stop()
@@ -227,11 +226,11 @@ func count(list []string, of ...string) int {
 func TestResumeOfFailedGivesFreshRetries(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newSimCluster(oneWorker())
-		c.run = func(task pool.Task) (pool.Status, time.Duration) {
+		c.run = func(task execution.Task) (execution.Status, time.Duration) {
 			if task.ID == "a" && task.Attempt < 4 {
-				return pool.Failed, time.Second
+				return execution.Failed, time.Second
 			}
-			return pool.Done, time.Second
+			return execution.Done, time.Second
 		}
 		w := newWorld(t, c)
 		defer w.stop()

@@ -15,7 +15,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/dag"
-	"github.com/corral-pilot/corral/pool"
+	"github.com/corral-pilot/corral/internal/execution"
 	"github.com/corral-pilot/corral/workflow"
 )
 
@@ -140,9 +140,9 @@ func (p *plan) priority(tasks []int32) float64 {
 }
 
 // poolTask returns task i as a worker is given it, without attempt and estimate.
-func (p *plan) poolTask(i int32) pool.Task {
+func (p *plan) poolTask(i int32) execution.Task {
 	t := &p.flow.Tasks[i]
-	made := pool.Task{
+	made := execution.Task{
 		Index: int(i), ID: t.ID, Argv: t.Argv, Inputs: t.Inputs, Outputs: t.Outputs,
 		Stdin: t.Stdin, Stdout: t.Stdout, Stderr: t.Stderr, Timeout: t.Timeout,
 	}

@@ -3,7 +3,7 @@ package run
 import (
 	"time"
 
-	"github.com/corral-pilot/corral/pool"
+	"github.com/corral-pilot/corral/internal/execution"
 )
 
 // A record is one line of the journal: one thing that happened to a run. One of its parts is set, or
@@ -55,21 +55,21 @@ type part struct {
 
 // An outcome is the result of one attempt, as its worker measured it.
 type outcome struct {
-	Seq     int64       `json:"q"`
-	Task    int32       `json:"i"`
-	Attempt int32       `json:"a"`
-	Status  pool.Status `json:"s"`
-	Exit    int         `json:"x,omitempty"`
-	Signal  string      `json:"sig,omitempty"`
-	Reason  string      `json:"why,omitempty"`
-	Worker  string      `json:"w"`
-	Started msec        `json:"b"`
-	Ended   msec        `json:"e"`
-	CPU     msec        `json:"c,omitempty"` // user and system
-	RSSKiB  int64       `json:"m,omitempty"` // largest
+	Seq     int64            `json:"q"`
+	Task    int32            `json:"i"`
+	Attempt int32            `json:"a"`
+	Status  execution.Status `json:"s"`
+	Exit    int              `json:"x,omitempty"`
+	Signal  string           `json:"sig,omitempty"`
+	Reason  string           `json:"why,omitempty"`
+	Worker  string           `json:"w"`
+	Started msec             `json:"b"`
+	Ended   msec             `json:"e"`
+	CPU     msec             `json:"c,omitempty"` // user and system
+	RSSKiB  int64            `json:"m,omitempty"` // largest
 }
 
-func toOutcome(r pool.Result) *outcome {
+func toOutcome(r execution.Result) *outcome {
 	return &outcome{
 		Seq: r.Key.Seq, Task: int32(r.Index), Attempt: int32(r.Attempt),
 		Status: r.Status, Exit: r.Exit, Signal: r.Signal, Reason: r.Reason,

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/corral-pilot/corral/pool"
+	"github.com/corral-pilot/corral/internal/execution"
 )
 
 // release makes jobs of the loose tasks whose time has come, highest upward rank first. A time further
@@ -70,12 +70,12 @@ func (s *state) nextRelease() msec {
 }
 
 // poolJob returns what the cluster is given for a job: the tasks that are still in it.
-func (s *state) poolJob(j *job) pool.Job {
+func (s *state) poolJob(j *job) execution.Job {
 	tasks := s.remaining(j)
-	made := pool.Job{
+	made := execution.Job{
 		Run: s.plan.run, Seq: j.seq, Dir: s.plan.dir, Mark: s.plan.mark,
 		CPUs: j.need.cpus, MemoryMiB: j.need.memoryMiB,
-		Priority: s.plan.priority(tasks), Tasks: make([]pool.Task, len(tasks)),
+		Priority: s.plan.priority(tasks), Tasks: make([]execution.Task, len(tasks)),
 	}
 	for k, i := range tasks {
 		made.Tasks[k] = s.plan.poolTask(i)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/execution"
 	"github.com/corral-pilot/corral/pool"
 )
 
@@ -25,14 +26,14 @@ type simWorker struct {
 // A simCluster is a personal cluster in virtual time: a Queue whose workers only pretend to run. It
 // serves one cluster, and as Clusters it knows no other.
 type simCluster struct {
-	run func(pool.Task) (pool.Status, time.Duration) // what a task does and how long; nil: Done after its estimate
+	run func(execution.Task) (execution.Status, time.Duration) // what a task does and how long; nil: Done after its estimate
 
 	mu       sync.Mutex // guards what follows
 	workers  []*simWorker
 	extra    []Shape // requested
 	sinks    map[corral.RunID]pool.Sink
-	queued   []pool.Job
-	held     map[pool.Key]*simHeld
+	queued   []execution.Job
+	held     map[execution.Key]*simHeld
 	started  []string // ID.ATTEMPT, in order
 	expected []string // ID.ATTEMPT
 	calls    sync.WaitGroup
@@ -40,14 +41,14 @@ type simCluster struct {
 }
 
 type simHeld struct {
-	job    pool.Job
+	job    execution.Job
 	worker *simWorker
 	timer  *time.Timer
 	began  time.Time
 }
 
 func newSimCluster(workers ...*simWorker) *simCluster {
-	c := &simCluster{sinks: map[corral.RunID]pool.Sink{}, held: map[pool.Key]*simHeld{}, order: make(chan struct{}, 1)}
+	c := &simCluster{sinks: map[corral.RunID]pool.Sink{}, held: map[execution.Key]*simHeld{}, order: make(chan struct{}, 1)}
 	c.order <- struct{}{}
 	for _, w := range workers {
 		c.join(w)
@@ -67,7 +68,7 @@ func (c *simCluster) join(w *simWorker) {
 func (c *simCluster) lose(id string) {
 	c.mu.Lock()
 	c.workers = slices.DeleteFunc(c.workers, func(w *simWorker) bool { return w.id == id })
-	var keys []pool.Key
+	var keys []execution.Key
 	for key, h := range c.held {
 		if h.worker.id == id {
 			h.timer.Stop()
@@ -76,10 +77,10 @@ func (c *simCluster) lose(id string) {
 		}
 	}
 	c.mu.Unlock()
-	slices.SortFunc(keys, func(a, b pool.Key) int { return cmp.Compare(a.Seq, b.Seq) })
+	slices.SortFunc(keys, func(a, b execution.Key) int { return cmp.Compare(a.Seq, b.Seq) })
 	c.tell(func() {
 		for _, k := range keys {
-			c.sink(k.Run).Returned([]pool.Key{k}, true, "worker "+id+" was lost")
+			c.sink(k.Run).Returned([]execution.Key{k}, true, "worker "+id+" was lost")
 		}
 	})
 }
@@ -103,9 +104,9 @@ func (c *simCluster) sink(run corral.RunID) pool.Sink {
 // nobody takes nothing: corrald is not there.
 type nobody struct{}
 
-func (nobody) Assigned(string, []pool.Key) error { return errClosed }
-func (nobody) Finished([]pool.Result) error      { return errClosed }
-func (nobody) Returned([]pool.Key, bool, string) {}
+func (nobody) Assigned(string, []execution.Key) error { return errClosed }
+func (nobody) Finished([]execution.Result) error      { return errClosed }
+func (nobody) Returned([]execution.Key, bool, string) {}
 
 // restart forgets what dies with corrald: the queue. Workers go on.
 func (c *simCluster) restart() {
@@ -141,7 +142,7 @@ func (c *simCluster) Detach(run corral.RunID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.sinks, run)
-	c.queued = slices.DeleteFunc(c.queued, func(j pool.Job) bool { return j.Run == run })
+	c.queued = slices.DeleteFunc(c.queued, func(j execution.Job) bool { return j.Run == run })
 	for key, h := range c.held {
 		if key.Run == run {
 			h.timer.Stop()
@@ -151,18 +152,18 @@ func (c *simCluster) Detach(run corral.RunID) {
 	}
 }
 
-func (c *simCluster) Submit(jobs []pool.Job) {
+func (c *simCluster) Submit(jobs []execution.Job) {
 	c.mu.Lock()
 	c.queued = append(c.queued, jobs...)
-	slices.SortStableFunc(c.queued, func(a, b pool.Job) int { return cmp.Compare(b.Priority, a.Priority) })
+	slices.SortStableFunc(c.queued, func(a, b execution.Job) int { return cmp.Compare(b.Priority, a.Priority) })
 	c.mu.Unlock()
 	c.calls.Go(c.match)
 }
 
 func (c *simCluster) Cancel(run corral.RunID) {
 	c.mu.Lock()
-	var gone []pool.Key
-	c.queued = slices.DeleteFunc(c.queued, func(j pool.Job) bool {
+	var gone []execution.Key
+	c.queued = slices.DeleteFunc(c.queued, func(j execution.Job) bool {
 		if j.Run == run {
 			gone = append(gone, j.Key())
 		}
@@ -170,16 +171,16 @@ func (c *simCluster) Cancel(run corral.RunID) {
 	})
 	for key, h := range c.held {
 		if key.Run == run && h.timer.Stop() {
-			c.calls.Go(func() { c.end(h, 0, pool.Cancelled) })
+			c.calls.Go(func() { c.end(h, 0, execution.Cancelled) })
 		}
 	}
 	c.mu.Unlock()
 	c.calls.Go(func() { c.tell(func() { c.sink(run).Returned(gone, false, "cancelled") }) })
 }
 
-func (c *simCluster) Expect(run corral.RunID, worker string, jobs []pool.Job) {
+func (c *simCluster) Expect(run corral.RunID, worker string, jobs []execution.Job) {
 	c.mu.Lock()
-	var gone []pool.Key
+	var gone []execution.Key
 	for _, j := range jobs {
 		for _, t := range j.Tasks {
 			c.expected = append(c.expected, fmt.Sprintf("%s.%d", t.ID, t.Attempt))
@@ -202,7 +203,7 @@ func (c *simCluster) match() {
 			return
 		}
 		c.tell(func() {
-			if c.sink(h.job.Run).Assigned(h.worker.id, []pool.Key{h.job.Key()}) == nil {
+			if c.sink(h.job.Run).Assigned(h.worker.id, []execution.Key{h.job.Key()}) == nil {
 				c.start(h, 0)
 			}
 		})
@@ -230,7 +231,7 @@ func (c *simCluster) pick() *simHeld {
 // start starts task k of a job.
 func (c *simCluster) start(h *simHeld, k int) {
 	task := h.job.Tasks[k]
-	status, took := pool.Done, task.Estimate
+	status, took := execution.Done, task.Estimate
 	if c.run != nil {
 		status, took = c.run(task)
 	}
@@ -240,7 +241,7 @@ func (c *simCluster) start(h *simHeld, k int) {
 		return
 	}
 	if left := time.Until(h.worker.endsAt); !h.worker.endsAt.IsZero() && took > left {
-		status, took = pool.Cut, left
+		status, took = execution.Cut, left
 	}
 	c.started = append(c.started, fmt.Sprintf("%s.%d", task.ID, task.Attempt))
 	h.began = time.Now()
@@ -248,26 +249,26 @@ func (c *simCluster) start(h *simHeld, k int) {
 }
 
 // end ends task k of a job.
-func (c *simCluster) end(h *simHeld, k int, status pool.Status) {
+func (c *simCluster) end(h *simHeld, k int, status execution.Status) {
 	t := h.job.Tasks[k]
-	r := pool.Result{
+	r := execution.Result{
 		Key: h.job.Key(), Index: t.Index, Attempt: t.Attempt, Status: status, Worker: h.worker.id,
 		StartedAt: h.began, EndedAt: time.Now(),
 	}
-	if status == pool.Failed {
+	if status == execution.Failed {
 		r.Exit, r.Reason = 3, "exit status 3"
 	}
 	c.report(h, k, r)
 }
 
 // report tells a result until it is taken, then starts the job's next task or gives the job up.
-func (c *simCluster) report(h *simHeld, k int, r pool.Result) {
+func (c *simCluster) report(h *simHeld, k int, r execution.Result) {
 	var err error
-	c.tell(func() { err = c.sink(h.job.Run).Finished([]pool.Result{r}) })
+	c.tell(func() { err = c.sink(h.job.Run).Finished([]execution.Result{r}) })
 	c.mu.Lock()
 	gone := c.held[h.job.Key()] != h
 	c.mu.Unlock()
-	last := k+1 == len(h.job.Tasks) || r.Status == pool.Cancelled
+	last := k+1 == len(h.job.Tasks) || r.Status == execution.Cancelled
 	switch {
 	case gone:
 		return
@@ -283,7 +284,7 @@ func (c *simCluster) report(h *simHeld, k int, r pool.Result) {
 	h.worker.free += h.job.CPUs
 	c.mu.Unlock()
 	if k+1 < len(h.job.Tasks) {
-		c.tell(func() { c.sink(h.job.Run).Returned([]pool.Key{h.job.Key()}, false, "cancelled") })
+		c.tell(func() { c.sink(h.job.Run).Returned([]execution.Key{h.job.Key()}, false, "cancelled") })
 	}
 	c.match()
 }

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/corral-pilot/corral/pool"
+	"github.com/corral-pilot/corral/internal/execution"
 )
 
 // A sink is a run's pool.Sink: it writes what the cluster tells into the journal, and only then puts it
@@ -43,7 +43,7 @@ func (s *sink) over(seq int64) {
 }
 
 // Assigned implements pool.Sink.
-func (s *sink) Assigned(worker string, jobs []pool.Key) error {
+func (s *sink) Assigned(worker string, jobs []execution.Key) error {
 	at := toMsec(time.Now())
 	records := make([]record, len(jobs))
 	for k, key := range jobs {
@@ -64,7 +64,7 @@ func (s *sink) parts(seq int64) ([]part, bool) {
 }
 
 // Finished implements pool.Sink.
-func (s *sink) Finished(results []pool.Result) error {
+func (s *sink) Finished(results []execution.Result) error {
 	at := toMsec(time.Now())
 	records := make([]record, len(results))
 	for k, r := range results {
@@ -79,7 +79,7 @@ const returnSize = 10_000
 // Returned implements pool.Sink. It cannot refuse: if the journal does, the driver is told all the
 // same, and the record goes in before the next that is taken. After a restart in between the jobs are
 // still as assigned, and will be returned again.
-func (s *sink) Returned(jobs []pool.Key, started bool, reason string) {
+func (s *sink) Returned(jobs []execution.Key, started bool, reason string) {
 	at := toMsec(time.Now())
 	var records []record
 	for part := range slices.Chunk(jobs, returnSize) {

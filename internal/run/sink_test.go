@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral/dag"
-	"github.com/corral-pilot/corral/pool"
+	"github.com/corral-pilot/corral/internal/execution"
 )
 
 // A return cannot be refused, so it must reach the journal before what follows from it: without it the
@@ -26,7 +26,7 @@ func TestReturnThatJournalRefusedIsMadeUpFor(t *testing.T) {
 	defer full.Close()
 	p := mustPlan(t, mustOptions("none"), spec{ID: "one", Seconds: 1})
 	live, sink := newState(p), newSink(quiet(), j)
-	assign := func(worker string) pool.Key {
+	assign := func(worker string) execution.Key {
 		for _, rec := range sink.mail.empty() {
 			live.apply(rec)
 		}
@@ -35,8 +35,8 @@ func TestReturnThatJournalRefusedIsMadeUpFor(t *testing.T) {
 			t.Fatalf("released %v, want one job", jobs)
 		}
 		sink.released(jobs)
-		key := pool.Key{Run: 1, Seq: jobs[0].seq}
-		if err := sink.Assigned(worker, []pool.Key{key}); err != nil {
+		key := execution.Key{Run: 1, Seq: jobs[0].seq}
+		if err := sink.Assigned(worker, []execution.Key{key}); err != nil {
 			t.Fatal(err)
 		}
 		return key
@@ -44,10 +44,10 @@ func TestReturnThatJournalRefusedIsMadeUpFor(t *testing.T) {
 	first := assign("w1")
 	healthy := j.file
 	j.file = full
-	sink.Returned([]pool.Key{first}, true, "w1 was lost")
+	sink.Returned([]execution.Key{first}, true, "w1 was lost")
 	j.file = healthy
 	second := assign("w2")
-	if err := sink.Finished([]pool.Result{{Key: second, Attempt: 2, Status: pool.Done, Worker: "w2"}}); err != nil {
+	if err := sink.Finished([]execution.Result{{Key: second, Attempt: 2, Status: execution.Done, Worker: "w2"}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := j.close(); err != nil {
@@ -71,9 +71,9 @@ func TestReturnOfManyJobsCanBeRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	jobs := make([]pool.Key, 1_000_000)
+	jobs := make([]execution.Key, 1_000_000)
 	for k := range jobs {
-		jobs[k] = pool.Key{Run: 1, Seq: gapSeqs + int64(k)}
+		jobs[k] = execution.Key{Run: 1, Seq: gapSeqs + int64(k)}
 	}
 	newSink(quiet(), j).Returned(jobs, false, "cancelled")
 	if err := j.close(); err != nil {

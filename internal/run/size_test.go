@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/pool"
+	"github.com/corral-pilot/corral/internal/execution"
 )
 
 // wide is a workflow of n tasks that do not depend on each other, like those of a parameter study.
@@ -82,11 +82,11 @@ func BenchmarkEvents(b *testing.B) {
 		jobs := s.release(0, Supply{})
 		sink.released(jobs)
 		for _, j := range jobs {
-			key := pool.Key{Seq: j.seq}
-			if err := sink.Assigned("w", []pool.Key{key}); err != nil {
+			key := execution.Key{Seq: j.seq}
+			if err := sink.Assigned("w", []execution.Key{key}); err != nil {
 				b.Fatal(err)
 			}
-			if err := sink.Finished([]pool.Result{{Key: key, Index: int(j.parts[0].Task), Attempt: 1, Status: pool.Done, Worker: "w"}}); err != nil {
+			if err := sink.Finished([]execution.Result{{Key: key, Index: int(j.parts[0].Task), Attempt: 1, Status: execution.Done, Worker: "w"}}); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/dag"
 )
 
@@ -236,19 +235,19 @@ func (s *state) cpusOf(name string) int {
 }
 
 // status says what task i is doing.
-func (s *state) status(i int32) api.TaskState {
+func (s *state) status(i int32) corral.TaskState {
 	switch s.frontier.State(int(i)) {
 	case dag.Waiting:
-		return api.TaskWaiting
+		return corral.TaskWaiting
 	case dag.Done:
-		return api.TaskDone
+		return corral.TaskDone
 	case dag.Failed:
-		return api.TaskFailed
+		return corral.TaskFailed
 	case dag.Skipped:
-		return api.TaskSkipped
+		return corral.TaskSkipped
 	}
 	if j := s.tasks[i].job; j != nil && j.worker != 0 {
-		return api.TaskRunning
+		return corral.TaskRunning
 	}
-	return api.TaskReady
+	return corral.TaskReady
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/dag"
-	"github.com/corral-pilot/corral/pool"
+	"github.com/corral-pilot/corral/internal/execution"
 )
 
 func mustOptions(clustering string) corral.RunOptions {
@@ -102,12 +102,12 @@ func (m *machine) held() []*job {
 
 func (m *machine) finish(t *rapid.T, j *job) {
 	task := m.s.remaining(j)[0]
-	status := rapid.SampledFrom([]pool.Status{pool.Done, pool.Done, pool.Done, pool.Failed, pool.Cut, pool.Cancelled}).Draw(t, "status")
+	status := rapid.SampledFrom([]execution.Status{execution.Done, execution.Done, execution.Done, execution.Failed, execution.Cut, execution.Cancelled}).Draw(t, "status")
 	r := record{Finished: &outcome{
 		Seq: j.seq, Task: task, Attempt: m.s.tasks[task].attempt, Status: status,
 		Worker: m.s.workers.all[j.worker].name, Started: m.clock, Ended: m.clock + 7,
 	}}
-	m.done[task] = m.done[task] || status == pool.Done
+	m.done[task] = m.done[task] || status == execution.Done
 	m.tell(r)
 	if rapid.Bool().Draw(t, "repeated") {
 		before := m.s.counts()
@@ -194,7 +194,7 @@ func (m *machine) drain(t *rapid.T) {
 		for _, j := range m.held() {
 			for _, task := range m.s.remaining(j) {
 				m.done[task] = true
-				m.tell(record{Finished: &outcome{Seq: j.seq, Task: task, Attempt: m.s.tasks[task].attempt, Status: pool.Done, Started: m.clock, Ended: m.clock}})
+				m.tell(record{Finished: &outcome{Seq: j.seq, Task: task, Attempt: m.s.tasks[task].attempt, Status: execution.Done, Started: m.clock, Ended: m.clock}})
 			}
 		}
 	}
@@ -250,17 +250,17 @@ func TestClusteredJobs(t *testing.T) {
 			t.Errorf("released (-want +got):\n%s", diff)
 		}
 	}
-	ended := func(seq int64, task int32, attempt int32, status pool.Status) {
+	ended := func(seq int64, task int32, attempt int32, status execution.Status) {
 		s.apply(record{Finished: &outcome{Seq: seq, Task: task, Attempt: attempt, Status: status, Started: 1, Ended: 2}})
 	}
 	expect([]string{"a.1"})
-	ended(1, 0, 1, pool.Done)
+	ended(1, 0, 1, execution.Done)
 	expect([]string{"m0.1", "m1.1", "m2.1"}, []string{"m3.1"})
 	s.apply(record{Assigned: &assignment{Seq: 2, Worker: "w"}})
 	s.apply(record{Returned: &giveback{Seqs: []int64{2}}})
 	expect([]string{"m0.1", "m1.1", "m2.1"}) // never started: together, the same attempts
-	ended(4, 1, 1, pool.Done)
-	ended(4, 2, 1, pool.Failed)
+	ended(4, 1, 1, execution.Done)
+	ended(4, 2, 1, execution.Failed)
 	expect([]string{"m1.2"}) // failed: alone
 	s.apply(record{Returned: &giveback{Seqs: []int64{4, 4}, Started: true}})
 	expect([]string{"m2.2"}) // lost: alone
@@ -286,7 +286,7 @@ func TestLostWorkCountsWhatCouldRunAtOnce(t *testing.T) {
 	for seq := range int64(4) { // two run, two are prefetched
 		s.apply(record{At: 1000, Assigned: &assignment{Seq: seq + 1, Worker: "w"}})
 	}
-	s.apply(record{At: 5000, Finished: &outcome{Seq: 1, Task: 0, Attempt: 1, Status: pool.Done, Worker: "w", Started: 1000, Ended: 5000}})
+	s.apply(record{At: 5000, Finished: &outcome{Seq: 1, Task: 0, Attempt: 1, Status: execution.Done, Worker: "w", Started: 1000, Ended: 5000}})
 	s.apply(record{At: 8000, Returned: &giveback{Seqs: []int64{2, 3, 4}, Started: true}})
 	if s.tally.lost != 6*time.Second || s.tally.requeued != 3 {
 		t.Errorf("lost %s in %d tasks, want 2 × 3 s in 3", s.tally.lost, s.tally.requeued)
@@ -298,7 +298,7 @@ func TestFailureNamesOnlyFilesThatAreThere(t *testing.T) {
 	s := newState(mustPlan(t, corral.RunOptions{Clustering: "none"}, spec{ID: "a"}))
 	s.release(0, Supply{})
 	s.apply(record{At: 1000, Assigned: &assignment{Seq: 1, Worker: "w"}})
-	s.apply(record{At: 5000, Finished: &outcome{Seq: 1, Task: 0, Attempt: 1, Status: pool.Failed, Exit: -1, Reason: "no room"}})
+	s.apply(record{At: 5000, Finished: &outcome{Seq: 1, Task: 0, Attempt: 1, Status: execution.Failed, Exit: -1, Reason: "no room"}})
 	const words = "task a failed (no room) in attempt 1"
 	if got := s.failure(func(string) bool { return false }); got != words {
 		t.Errorf("failure() = %q, want %q", got, words)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/execution"
 	"github.com/corral-pilot/corral/pool"
 )
 
@@ -18,12 +19,12 @@ type Queue interface {
 	// Detach forgets the run and its jobs; the sink is not called again.
 	Detach(run corral.RunID)
 	// Submit queues jobs of an attached run.
-	Submit(jobs []pool.Job)
+	Submit(jobs []execution.Job)
 	// Cancel kills what runs of the run and returns all its jobs, through the sink.
 	Cancel(run corral.RunID)
 	// Expect says that worker may have these jobs, from before a restart. If it does not come back
 	// with them in time, they are returned.
-	Expect(run corral.RunID, worker string, jobs []pool.Job)
+	Expect(run corral.RunID, worker string, jobs []execution.Job)
 }
 
 // Clusters finds queues, and says what could take a task.
@@ -54,7 +55,7 @@ type Shape struct {
 func WorkerShape(w corral.Worker, now time.Time) Shape {
 	shape := Shape{Name: workerShape + w.ID, Present: true}
 	if w.Connected && !w.Draining {
-		shape.CPUs, shape.MemoryMiB, shape.Left = w.CPUs, w.MemoryMiB, w.EndsAt.Sub(now)-pool.StartMargin
+		shape.CPUs, shape.MemoryMiB, shape.Left = w.CPUs, w.MemoryMiB, w.EndsAt.Sub(now)-execution.StartMargin
 	}
 	return shape
 }

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/pool"
+	"github.com/corral-pilot/corral/internal/execution"
 )
 
 func TestDistinctTakesTheSame(t *testing.T) {
@@ -38,7 +38,7 @@ func TestDistinctTakesTheSame(t *testing.T) {
 func TestLack(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	small := WorkerShape(corral.Worker{ID: "s", CPUs: 1, MemoryMiB: 8192, Connected: true, EndsAt: now.Add(time.Hour + pool.StartMargin)}, now)
+	small := WorkerShape(corral.Worker{ID: "s", CPUs: 1, MemoryMiB: 8192, Connected: true, EndsAt: now.Add(time.Hour + execution.StartMargin)}, now)
 	wide := WorkerShape(corral.Worker{ID: "w", CPUs: 8, MemoryMiB: 1024, Connected: true, EndsAt: now.Add(time.Hour)}, now)
 	leaving := WorkerShape(corral.Worker{ID: "l", CPUs: 8, MemoryMiB: 8192, EndsAt: now.Add(time.Hour), Connected: true, Draining: true}, now)
 	tests := []struct {

@@ -82,7 +82,7 @@ func (s *state) describe(i int32) api.Task {
 // begun counts the attempts at task i that a worker was given.
 func (s *state) begun(i int32) int {
 	n := int(s.tasks[i].attempt)
-	if state := s.status(i); state == api.TaskReady || state == api.TaskWaiting || state == api.TaskSkipped {
+	if state := s.status(i); state == corral.TaskReady || state == corral.TaskWaiting || state == corral.TaskSkipped {
 		n-- // this one is still to come
 	}
 	return n

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral/condor"
-	"github.com/corral-pilot/corral/pool"
+	"github.com/corral-pilot/corral/internal/execution"
 )
 
 // in is an unfinished job of that number in the queue, "" if there is none.
@@ -39,18 +39,18 @@ func (s *site) tool(name string, args ...string) {
 }
 
 // one is a run on a site with a single job, which has started.
-func (s *site) one(j pool.Job) (*Queue, *recorder) {
+func (s *site) one(j execution.Job) (*Queue, *recorder) {
 	s.Helper()
 	r := newRecorder()
 	q := s.queue()
 	q.Attach(7, r)
-	q.Submit([]pool.Job{j})
+	q.Submit([]execution.Job{j})
 	eventually(s, "start of the job", func() bool { return len(r.workers(j.Seq)) > 0 })
 	return q, r
 }
 
 // result waits for the one result.
-func (s *site) result(r *recorder) pool.Result {
+func (s *site) result(r *recorder) execution.Result {
 	s.Helper()
 	eventually(s, "end of the job", func() bool { return r.ended() > 0 })
 	if len(r.results) != 1 || len(r.returned) > 0 {
@@ -75,7 +75,7 @@ func TestHeldJobHasFailed(t *testing.T) {
 	_, r := s.one(sh(s.runDir(), 7, 1, "sleep 600"))
 	s.tool("condor_hold", "-reason", "not today", s.in(1))
 	res := s.result(r)
-	if res.Status != pool.Failed || !strings.Contains(res.Reason, "not today") || res.Worker != "g/0" {
+	if res.Status != execution.Failed || !strings.Contains(res.Reason, "not today") || res.Worker != "g/0" {
 		t.Errorf("result = %+v, want failure with HTCondor's reason", res)
 	}
 	s.empty()
@@ -88,10 +88,10 @@ func TestJobWithoutExecutorHasFailed(t *testing.T) {
 	r := newRecorder()
 	q := s.queue()
 	q.Attach(7, r)
-	q.Submit([]pool.Job{sh(s.runDir(), 7, 1, "true")})
+	q.Submit([]execution.Job{sh(s.runDir(), 7, 1, "true")})
 	res := s.result(r)
 	t.Log(res.Reason)
-	if res.Status != pool.Failed || !strings.Contains(res.Reason, "/nowhere/pilot") {
+	if res.Status != execution.Failed || !strings.Contains(res.Reason, "/nowhere/pilot") {
 		t.Errorf("result = %+v, want failure that names the pilot", res)
 	}
 	s.empty()
@@ -103,7 +103,7 @@ func TestExecutorThatIsKilled(t *testing.T) {
 	s.glidein("g", 1, nil)
 	_, r := s.one(sh(s.runDir(), 7, 1, "kill -9 $PPID; sleep 60"))
 	res := s.result(r)
-	if res.Status != pool.Failed || res.Reason != "its executor was killed by signal 9 without a result" {
+	if res.Status != execution.Failed || res.Reason != "its executor was killed by signal 9 without a result" {
 		t.Errorf("result = %+v, want failure", res)
 	}
 }
@@ -115,7 +115,7 @@ func TestRemovedJobHasFailed(t *testing.T) {
 	_, r := s.one(sh(s.runDir(), 7, 1, "sleep 600"))
 	s.tool("condor_rm", s.in(1))
 	res := s.result(r)
-	if res.Status != pool.Failed || !strings.Contains(res.Reason, "removed from HTCondor's queue: via condor_rm") {
+	if res.Status != execution.Failed || !strings.Contains(res.Reason, "removed from HTCondor's queue: via condor_rm") {
 		t.Errorf("result = %+v, want failure with HTCondor's reason", res)
 	}
 }
@@ -128,7 +128,7 @@ func TestSecondEndOfAJobIsNoNews(t *testing.T) {
 	r, q := newRecorder(), s.queue()
 	q.Attach(7, r)
 	dir := s.runDir()
-	q.Submit([]pool.Job{sh(dir, 7, 1, "true")})
+	q.Submit([]execution.Job{sh(dir, 7, 1, "true")})
 	eventually(s, "end of the first job", func() bool { return r.done() == 1 })
 	name := filepath.Join(q.cfg.Dir, "7", "log")
 	before, err := os.ReadFile(name)
@@ -148,7 +148,7 @@ func TestSecondEndOfAJobIsNoNews(t *testing.T) {
 	if err := errors.Join(err, log.Close()); err != nil {
 		t.Fatal(err)
 	}
-	q.Submit([]pool.Job{sh(dir, 7, 2, "true")})
+	q.Submit([]execution.Job{sh(dir, 7, 2, "true")})
 	eventually(s, "end of the second job", func() bool { return r.done() >= 2 && len(r.workers(2)) > 0 })
 	s.empty()
 	if len(r.results) != 2 || len(r.returned) > 0 {
@@ -166,7 +166,7 @@ func TestWorkerThatLeavesCutsItsJob(t *testing.T) {
 	}
 	res := s.result(r)
 	t.Log(res.Reason)
-	if res.Status != pool.Cut || !strings.Contains(res.Reason, "had to leave") || !res.EndedAt.After(res.StartedAt) {
+	if res.Status != execution.Cut || !strings.Contains(res.Reason, "had to leave") || !res.EndedAt.After(res.StartedAt) {
 		t.Errorf("result = %+v, want a cut", res)
 	}
 	s.empty()
@@ -181,7 +181,7 @@ func TestWorkerThatVanishesGivesItsJobBack(t *testing.T) {
 	t.Cleanup(q.Close)
 	r := newRecorder()
 	q.Attach(7, r)
-	q.Submit([]pool.Job{sh(dir, 7, 1, "echo $$ >"+dir+"/pid; exec sleep 300")})
+	q.Submit([]execution.Job{sh(dir, 7, 1, "echo $$ >"+dir+"/pid; exec sleep 300")})
 	var pid string
 	eventually(t, "start of the job", func() bool {
 		text, _ := os.ReadFile(filepath.Join(dir, "pid")) // it may not have written it yet
@@ -207,10 +207,10 @@ func TestCancelReturnsEverything(t *testing.T) {
 	s.glidein("g", 1, nil)
 	dir := s.runDir()
 	q, r := s.one(sh(dir, 7, 1, "sleep 600"))
-	q.Submit([]pool.Job{sh(dir, 7, 2, "true"), sh(dir, 7, 3, "true")})
+	q.Submit([]execution.Job{sh(dir, 7, 2, "true"), sh(dir, 7, 3, "true")})
 	q.Cancel(7)
 	eventually(t, "end of the jobs", func() bool { return r.ended() == 3 })
-	if len(r.results) != 1 || r.results[0].Status != pool.Cancelled || r.returned[2] != "false cancelled" || r.returned[3] != "false cancelled" {
+	if len(r.results) != 1 || r.results[0].Status != execution.Cancelled || r.returned[2] != "false cancelled" || r.returned[3] != "false cancelled" {
 		t.Errorf("results = %+v, returned %v", r.results, r.returned)
 	}
 	s.empty()
@@ -225,12 +225,12 @@ func TestSinkThatRefusesIsToldAgain(t *testing.T) {
 	r.refuse = errors.New("disk is full")
 	q := s.queue()
 	q.Attach(7, r)
-	q.Submit([]pool.Job{sh(dir, 7, 1, "true")})
+	q.Submit([]execution.Job{sh(dir, 7, 1, "true")})
 	eventually(t, "two attempts to tell", func() bool { return len(r.workers(1)) > 1 })
 	r.mu.Lock()
 	r.refuse = nil
 	r.mu.Unlock()
-	if res := s.result(r); res.Status != pool.Done {
+	if res := s.result(r); res.Status != execution.Done {
 		t.Errorf("result = %+v, want done", res)
 	}
 }
@@ -250,9 +250,9 @@ func TestClusteredJob(t *testing.T) {
 	r := newRecorder()
 	q := s.queue()
 	q.Attach(7, r)
-	q.Submit([]pool.Job{j})
+	q.Submit([]execution.Job{j})
 	eventually(t, "end of the tasks", func() bool { return r.ended() == 2 })
-	if r.results[0].Status != pool.Done || r.results[1].Status != pool.Failed || r.results[1].Reason != "exit status 3" {
+	if r.results[0].Status != execution.Done || r.results[1].Status != execution.Failed || r.results[1].Reason != "exit status 3" {
 		t.Errorf("results = %+v", r.results)
 	}
 	if got := s.read(dir, "tasks", "t1.1", "stdout"); strings.Count(got, " ") != 2 || strings.HasPrefix(got, " ") {
@@ -289,7 +289,7 @@ func TestMemoryOfJobs(t *testing.T) {
 	s := newSite(t)
 	s.glidein("g", 2, nil)
 	dir := s.runDir()
-	var jobs []pool.Job
+	var jobs []execution.Job
 	for seq, need := range []int{0, 10, 256, 250, 1} {
 		j := sh(dir, 7, int64(seq), "sleep 7") // HTCondor looks every five seconds
 		j.MemoryMiB = need
@@ -300,7 +300,7 @@ func TestMemoryOfJobs(t *testing.T) {
 	q.Attach(7, r)
 	s.all(q, r, jobs...)
 	for _, res := range r.results {
-		if res.Status != pool.Done {
+		if res.Status != execution.Done {
 			t.Errorf("job %d: %s", res.Key.Seq, res.Reason)
 		}
 	}

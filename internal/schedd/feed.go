@@ -10,6 +10,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/condor"
+	"github.com/corral-pilot/corral/internal/execution"
 	"github.com/corral-pilot/corral/pool"
 )
 
@@ -65,7 +66,7 @@ type feed struct {
 
 // A request is something that the run asked for: one field is set.
 type request struct {
-	submit, expect []pool.Job
+	submit, expect []execution.Job
 	cancel         bool
 }
 
@@ -186,7 +187,7 @@ func (f *feed) take() {
 }
 
 // claim makes a job one that the run waits for. It may be known from before a restart.
-func (f *feed) claim(p pool.Job, expected bool) {
+func (f *feed) claim(p execution.Job, expected bool) {
 	f.keep(p.Dir)
 	key := keyOf(p)
 	j := f.jobs[key]

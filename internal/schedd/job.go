@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral/condor"
-	"github.com/corral-pilot/corral/pool"
+	"github.com/corral-pilot/corral/internal/execution"
 )
 
 // jobsDir is the folder of parcels in a run's directory.
@@ -17,7 +17,7 @@ const jobsDir = "jobs"
 
 // A job is one of the run, as far as it is known what the schedd has made of it.
 type job struct {
-	pool.Job
+	execution.Job
 	key      string
 	claimed  bool      // the run waits for it; else it is from before a restart, and Job is empty
 	expected bool      // the run knows that it was started
@@ -58,7 +58,7 @@ const (
 )
 
 // keyOf names a job by what it is: its tasks and their attempts.
-func keyOf(j pool.Job) string {
+func keyOf(j execution.Job) string {
 	h := sha256.New()
 	for i := range j.Tasks {
 		fmt.Fprintf(h, "%d.%d %q\n", j.Tasks[i].Index, j.Tasks[i].Attempt, j.Tasks[i].ID)
@@ -98,10 +98,10 @@ func (j *job) charge() {
 func (j *job) isOver(now time.Time) bool { return j.end != nil && !now.Before(j.end.unless) }
 
 // all returns the same result for each of its tasks.
-func (j *job) all(status pool.Status, reason string, at time.Time) []pool.Result {
-	results := make([]pool.Result, len(j.Tasks))
+func (j *job) all(status execution.Status, reason string, at time.Time) []execution.Result {
+	results := make([]execution.Result, len(j.Tasks))
 	for i, t := range j.Tasks {
-		results[i] = pool.Result{
+		results[i] = execution.Result{
 			Key: j.Key(), Index: t.Index, Attempt: t.Attempt, Status: status, Exit: -1, Reason: reason,
 			Worker: j.worker, StartedAt: j.started, EndedAt: at,
 		}

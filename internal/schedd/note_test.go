@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/corral-pilot/corral/pool"
+	"github.com/corral-pilot/corral/internal/execution"
 )
 
 // A full disk, or whatever else is in the way of the note, is waited for.
@@ -22,12 +22,12 @@ func TestJobWaitsUntilItCanBeNoted(t *testing.T) {
 	}
 	r, q := newRecorder(), s.queue()
 	q.Attach(7, r)
-	q.Submit([]pool.Job{sh(s.runDir(), 7, 1, "true")})
+	q.Submit([]execution.Job{sh(s.runDir(), 7, 1, "true")})
 	eventually(t, "a try", func() bool { return strings.Contains(s.said.String(), "jobs cannot be submitted now") })
 	if err := os.Remove(way); err != nil {
 		t.Fatal(err)
 	}
-	if res := s.result(r); res.Status != pool.Done {
+	if res := s.result(r); res.Status != execution.Done {
 		t.Errorf("result = %+v, want done", res)
 	}
 }
@@ -40,9 +40,9 @@ func TestJobThatCannotBeNotedForLongHasFailed(t *testing.T) {
 	}
 	r, q := newRecorder(), s.impatient()
 	q.Attach(7, r)
-	q.Submit([]pool.Job{sh(s.runDir(), 7, 1, "true")})
+	q.Submit([]execution.Job{sh(s.runDir(), 7, 1, "true")})
 	res := s.result(r)
-	if res.Status != pool.Failed || !strings.HasPrefix(res.Reason, "its job could not be prepared: ") {
+	if res.Status != execution.Failed || !strings.HasPrefix(res.Reason, "its job could not be prepared: ") {
 		t.Errorf("result = %+v, want failure", res)
 	}
 }
@@ -60,9 +60,9 @@ func TestDamagedNoteIsNotReplaced(t *testing.T) {
 	}
 	r, q := newRecorder(), s.impatient()
 	q.Attach(7, r)
-	q.Submit([]pool.Job{sh(s.runDir(), 7, 1, "true")})
+	q.Submit([]execution.Job{sh(s.runDir(), 7, 1, "true")})
 	res := s.result(r)
-	if res.Status != pool.Failed || !strings.Contains(res.Reason, file) {
+	if res.Status != execution.Failed || !strings.Contains(res.Reason, file) {
 		t.Errorf("result = %+v, want failure that names the note", res)
 	}
 	if text := s.read(file); text != "" {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/condor"
+	"github.com/corral-pilot/corral/internal/execution"
 	"github.com/corral-pilot/corral/pool"
 )
 
@@ -87,7 +88,7 @@ func (q *Queue) Detach(run corral.RunID) {
 }
 
 // Submit queues jobs of attached runs.
-func (q *Queue) Submit(jobs []pool.Job) {
+func (q *Queue) Submit(jobs []execution.Job) {
 	for len(jobs) > 0 {
 		run, n := jobs[0].Run, 1
 		for n < len(jobs) && jobs[n].Run == run {
@@ -110,7 +111,7 @@ func (q *Queue) Cancel(run corral.RunID) {
 }
 
 // Expect looks for jobs from before a restart, whichever worker has them now.
-func (q *Queue) Expect(run corral.RunID, _ string, jobs []pool.Job) {
+func (q *Queue) Expect(run corral.RunID, _ string, jobs []execution.Job) {
 	if f := q.feed(run); f != nil {
 		f.ask(request{expect: jobs})
 	}

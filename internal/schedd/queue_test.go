@@ -17,8 +17,8 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/execution"
 	"github.com/corral-pilot/corral/internal/run"
-	"github.com/corral-pilot/corral/pool"
 )
 
 var _ run.Queue = (*Queue)(nil)
@@ -27,7 +27,7 @@ var _ run.Queue = (*Queue)(nil)
 type recorder struct {
 	mu       sync.Mutex // guards what follows
 	assigned map[int64][]string
-	results  []pool.Result
+	results  []execution.Result
 	returned map[int64]string
 	refuse   error // what Assigned and Finished return
 }
@@ -36,7 +36,7 @@ func newRecorder() *recorder {
 	return &recorder{assigned: map[int64][]string{}, returned: map[int64]string{}}
 }
 
-func (r *recorder) Assigned(worker string, jobs []pool.Key) error {
+func (r *recorder) Assigned(worker string, jobs []execution.Key) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, k := range jobs {
@@ -45,7 +45,7 @@ func (r *recorder) Assigned(worker string, jobs []pool.Key) error {
 	return r.refuse
 }
 
-func (r *recorder) Finished(results []pool.Result) error {
+func (r *recorder) Finished(results []execution.Result) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.refuse == nil {
@@ -54,7 +54,7 @@ func (r *recorder) Finished(results []pool.Result) error {
 	return r.refuse
 }
 
-func (r *recorder) Returned(jobs []pool.Key, started bool, reason string) {
+func (r *recorder) Returned(jobs []execution.Key, started bool, reason string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, k := range jobs {
@@ -77,7 +77,7 @@ func (r *recorder) done() int {
 }
 
 // again returns the next attempts at jobs that were returned, as a run does.
-func (r *recorder) again(jobs []pool.Job) (again []pool.Job) {
+func (r *recorder) again(jobs []execution.Job) (again []execution.Job) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for k := range jobs {
@@ -127,8 +127,8 @@ func (s *site) read(elem ...string) string {
 	return string(text)
 }
 
-func sh(dir string, run corral.RunID, seq int64, script string) pool.Job {
-	return pool.Job{Run: run, Seq: seq, Dir: dir, CPUs: 1, MemoryMiB: 10, Tasks: []pool.Task{{
+func sh(dir string, run corral.RunID, seq int64, script string) execution.Job {
+	return execution.Job{Run: run, Seq: seq, Dir: dir, CPUs: 1, MemoryMiB: 10, Tasks: []execution.Task{{
 		Index: int(seq), ID: fmt.Sprintf("t%d", seq), Attempt: 1, Argv: []string{"sh", "-c", script}, Estimate: time.Second,
 	}}}
 }
@@ -144,7 +144,7 @@ func TestRunOfTenJobs(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "data", "in", "a, b"), []byte("alpha\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var jobs []pool.Job
+	var jobs []execution.Job
 	for seq := range int64(10) {
 		j := sh(dir, 7, seq, fmt.Sprintf("cat 'in/a, b' >out/%d; echo from $CORRAL_TASK; echo warned >&2; env >env; pwd", seq))
 		j.Tasks[0].Inputs = []string{"in/a, b"}
@@ -159,7 +159,7 @@ func TestRunOfTenJobs(t *testing.T) {
 	eventually(t, "end of ten jobs", func() bool { return r.ended() == len(jobs) })
 	t.Logf("ten jobs took %v", time.Since(from).Round(time.Millisecond))
 	for _, res := range r.results {
-		if res.Status != pool.Done || res.Worker != "g/0" || res.Key.Run != 7 || res.MaxRSSKiB == 0 || !res.EndedAt.After(res.StartedAt) {
+		if res.Status != execution.Done || res.Worker != "g/0" || res.Key.Run != 7 || res.MaxRSSKiB == 0 || !res.EndedAt.After(res.StartedAt) {
 			t.Errorf("result = %+v, want done on g/0", res)
 		}
 		if got := r.workers(res.Key.Seq); !slices.Equal(got, []string{"g/0"}) {
@@ -188,7 +188,7 @@ func TestRunOfTenJobs(t *testing.T) {
 }
 
 // all submits jobs and waits until they are over.
-func (s *site) all(q *Queue, r *recorder, jobs ...pool.Job) {
+func (s *site) all(q *Queue, r *recorder, jobs ...execution.Job) {
 	s.Helper()
 	q.Submit(jobs)
 	eventually(s, "end of the jobs", func() bool { return r.ended() == len(jobs) })
@@ -250,7 +250,7 @@ func TestScheddKilledInTheMiddle(t *testing.T) {
 	s := newSite(t)
 	s.glidein("g", 2, nil)
 	dir := s.runDir()
-	var jobs []pool.Job
+	var jobs []execution.Job
 	for seq := range int64(8) {
 		jobs = append(jobs, sh(dir, 7, seq, fmt.Sprintf("echo x >>%s/ran.%d; sleep 2", dir, seq)))
 	}
@@ -274,12 +274,12 @@ const twice = 2
 
 // onceEach checks that all jobs are done, and ran once, or once more for each time that HTCondor lost them or, because
 // its schedd was killed so many times, started them again.
-func (s *site) onceEach(r *recorder, dir string, jobs []pool.Job, kills int) {
+func (s *site) onceEach(r *recorder, dir string, jobs []execution.Job, kills int) {
 	s.Helper()
 	seen := map[int64]int{}
 	for _, res := range r.results {
 		seen[res.Key.Seq]++
-		if res.Status != pool.Done {
+		if res.Status != execution.Done {
 			s.Errorf("result = %+v", res)
 		}
 	}
@@ -301,7 +301,7 @@ func TestRestartFindsJobsAgain(t *testing.T) {
 	s := newSite(t)
 	s.glidein("g", 2, nil)
 	dir := s.runDir()
-	var jobs []pool.Job
+	var jobs []execution.Job
 	for seq := range int64(6) {
 		jobs = append(jobs, sh(dir, 7, seq, fmt.Sprintf("echo x >>%s/ran.%d; sleep 1", dir, seq)))
 	}
@@ -313,20 +313,20 @@ func TestRestartFindsJobsAgain(t *testing.T) {
 	eventually(t, "first start", func() bool { return len(r.workers(0)) > 0 })
 	q.Close()
 	known := r.ended()
-	running := slices.DeleteFunc(slices.Clone(jobs), func(j pool.Job) bool { return len(r.workers(j.Seq)) == 0 })
+	running := slices.DeleteFunc(slices.Clone(jobs), func(j execution.Job) bool { return len(r.workers(j.Seq)) == 0 })
 	t.Logf("%d jobs are over, %d were started", known, len(running))
 
 	q = New(s.lg(), Config{Tools: s.pool.Tools(), Dir: filepath.Join(s.dir, "q"), Claim: 20 * time.Second})
 	t.Cleanup(q.Close)
 	q.Attach(7, r)
-	var loose []pool.Job
+	var loose []execution.Job
 	for _, j := range jobs {
 		if len(r.workers(j.Seq)) == 0 {
 			loose = append(loose, j) // the journal has nothing of them
 		}
 	}
-	q.Expect(7, "g/0", slices.DeleteFunc(running, func(j pool.Job) bool {
-		return slices.ContainsFunc(r.results, func(res pool.Result) bool { return res.Key.Seq == j.Seq })
+	q.Expect(7, "g/0", slices.DeleteFunc(running, func(j execution.Job) bool {
+		return slices.ContainsFunc(r.results, func(res execution.Result) bool { return res.Key.Seq == j.Seq })
 	}))
 	q.Submit(loose)
 	eventually(t, "end of the jobs", func() bool { return r.ended() >= len(jobs) })
@@ -344,7 +344,7 @@ func TestExpectedJobThatIsGone(t *testing.T) {
 	r := newRecorder()
 	q := s.queue()
 	q.Attach(7, r)
-	q.Expect(7, "g/0", []pool.Job{sh(dir, 7, 1, "true")})
+	q.Expect(7, "g/0", []execution.Job{sh(dir, 7, 1, "true")})
 	eventually(t, "its return", func() bool { return r.ended() == 1 })
 	if got := r.returned[1]; got != "true its job is not in HTCondor's queue any more" {
 		t.Errorf("returned: %q", got)

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/corral-pilot/corral/pool"
+	"github.com/corral-pilot/corral/internal/execution"
 )
 
 // impatient is a queue that gives refused jobs a second.
@@ -26,7 +26,7 @@ func TestJobsWaitForAFullSchedd(t *testing.T) {
 	s := newSiteWith(t, "MAX_JOBS_SUBMITTED = 2\n")
 	s.glidein("g", 2, nil)
 	dir := s.runDir()
-	var jobs []pool.Job
+	var jobs []execution.Job
 	for seq := range int64(5) {
 		jobs = append(jobs, sh(dir, 7, seq, "sleep 1"))
 	}
@@ -34,7 +34,7 @@ func TestJobsWaitForAFullSchedd(t *testing.T) {
 	q.Attach(7, r)
 	s.all(q, r, jobs...)
 	for _, res := range r.results {
-		if res.Status != pool.Done {
+		if res.Status != execution.Done {
 			t.Errorf("job %d: %s", res.Key.Seq, res.Reason)
 		}
 	}
@@ -49,7 +49,7 @@ SUBMIT_REQUIREMENT_NOTHREE_REASON = "we take no threes"
 `)
 	s.glidein("g", 2, nil)
 	dir := s.runDir()
-	var jobs []pool.Job
+	var jobs []execution.Job
 	for seq := range int64(8) {
 		jobs = append(jobs, sh(dir, 7, seq, "true"))
 	}
@@ -57,7 +57,7 @@ SUBMIT_REQUIREMENT_NOTHREE_REASON = "we take no threes"
 	q.Attach(7, r)
 	s.all(q, r, jobs...)
 	for _, res := range r.results {
-		if bad := res.Key.Seq == 3; bad != (res.Status == pool.Failed) || bad != strings.Contains(res.Reason, "we take no threes") {
+		if bad := res.Key.Seq == 3; bad != (res.Status == execution.Failed) || bad != strings.Contains(res.Reason, "we take no threes") {
 			t.Errorf("job %d: %s, %s", res.Key.Seq, res.Status, res.Reason)
 		}
 	}

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/run"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/internal/store/storetest"
@@ -179,7 +178,7 @@ func TestRunSurvivesScheddAndCorrald(t *testing.T) {
 	for _, task := range tasks {
 		ran := strings.Fields(s.read(s.dir, task.ID))
 		again += max(0, len(ran)-task.Attempts)
-		if len(ran) == 0 || task.State != api.TaskDone {
+		if len(ran) == 0 || task.State != corral.TaskDone {
 			t.Errorf("task %s is %s after %d attempts and ran as %v", task.ID, task.State, task.Attempts, ran)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/corral-pilot/corral/internal/execution"
 	"github.com/corral-pilot/corral/pool"
 )
 
@@ -57,7 +58,7 @@ func (f *feed) tellAssigned(now time.Time) bool {
 
 // tellEnded tells how jobs ended; false if the run could not take note, and then the same is told again.
 func (f *feed) tellEnded(jobs []*job) bool {
-	var results []pool.Result
+	var results []execution.Result
 	back := map[string][]*job{} // :: why → jobs of which something is left
 	for _, j := range jobs {
 		of, why := f.settle(j)
@@ -83,32 +84,32 @@ func (f *feed) tellEnded(jobs []*job) bool {
 
 // settle returns the results of a job that ended, and why the rest of it goes back to the run; "" if there is
 // no rest.
-func (f *feed) settle(j *job) (results []pool.Result, why string) {
+func (f *feed) settle(j *job) (results []execution.Result, why string) {
 	switch j.end.how {
 	case terminated, vanished:
 		return f.unpack(j)
 	case cut:
 		if len(j.Tasks) == 1 && j.worker != "" {
-			return j.all(pool.Cut, j.end.reason, j.end.at), ""
+			return j.all(execution.Cut, j.end.reason, j.end.at), ""
 		}
 		return nil, j.end.reason
 	case lost:
 		return nil, j.end.reason
 	case cancelled:
-		return j.all(pool.Cancelled, j.end.reason, j.end.at), ""
+		return j.all(execution.Cancelled, j.end.reason, j.end.at), ""
 	}
-	return j.all(pool.Failed, j.end.reason, j.end.at), ""
+	return j.all(execution.Failed, j.end.reason, j.end.at), ""
 }
 
 // unpack puts into the run's directory what came back of a job.
-func (f *feed) unpack(j *job) (results []pool.Result, why string) {
+func (f *feed) unpack(j *job) (results []execution.Result, why string) {
 	results, err := pool.Unpack(j.dir(), j.Job)
 	switch {
 	case errors.Is(err, pool.ErrNoResult) && j.end.how == vanished:
 		return nil, j.end.reason
 	case err != nil:
 		reason := sentence(j.end.reason+" without a result", strings.TrimSpace(j.complaint()))
-		return j.all(pool.Failed, reason, j.end.at), ""
+		return j.all(execution.Failed, reason, j.end.at), ""
 	case len(results) < len(j.Tasks):
 		return results, "its executor stopped before its last task"
 	}
@@ -155,8 +156,8 @@ func (f *feed) cancelAll() {
 	}
 }
 
-func keys(jobs []*job) []pool.Key {
-	keys := make([]pool.Key, len(jobs))
+func keys(jobs []*job) []execution.Key {
+	keys := make([]execution.Key, len(jobs))
 	for k, j := range jobs {
 		keys[k] = j.Key()
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/execution"
 	"github.com/corral-pilot/corral/internal/store"
-	"github.com/corral-pilot/corral/pool"
 )
 
 var update = flag.Bool("update", false, "rewrite the answers in docs/api.md")
@@ -159,7 +159,7 @@ func waitForRun(t *testing.T, f *fixture) { must(f.WaitRun(t.Context(), 1, time.
 
 // failTask lets the task fail that was submitted after the run was resumed.
 func failTask(t *testing.T, f *fixture) {
-	f.bench.end(t, <-f.bench.submitted, pool.Failed)
+	f.bench.end(t, <-f.bench.submitted, execution.Failed)
 	waitForRun(t, f)
 }
 

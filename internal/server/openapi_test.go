@@ -155,7 +155,7 @@ var enums = map[string][]string{
 	"PackageState": words(corral.PackageStates),
 	"MirrorState":  words(corral.MirrorStates),
 	"RunState":     words(corral.RunStates),
-	"TaskState":    words(api.TaskStates),
+	"TaskState":    words(corral.TaskStates),
 	"Outcome":      words(corral.Outcomes),
 }
 

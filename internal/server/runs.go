@@ -176,7 +176,7 @@ func (s *Server) runHistory(c echo.Context) error {
 // listTasks answers with a page of a run's tasks; after is the place of a task in the workflow, from 1.
 func (s *Server) listTasks(c echo.Context) error {
 	q := queryOf(c, "after", "limit", "state")
-	page, in := q.page(api.MaxTasks), states(q, api.TaskStates)
+	page, in := q.page(api.MaxTasks), states(q, corral.TaskStates)
 	if q.err != nil {
 		return q.err
 	}
@@ -192,7 +192,7 @@ func (s *Server) listTasks(c echo.Context) error {
 }
 
 // taskPage picks a page of the tasks in one of the states; none means any.
-func taskPage(all []api.Task, page store.Page, in []api.TaskState) api.List[api.Task] {
+func taskPage(all []api.Task, page store.Page, in []corral.TaskState) api.List[api.Task] {
 	var tasks []api.Task
 	last := page.After
 	for i := int(min(page.After, int64(len(all)))); i < len(all); i++ {

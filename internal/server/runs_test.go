@@ -17,6 +17,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/execution"
 	"github.com/corral-pilot/corral/internal/run"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/pool"
@@ -24,18 +25,18 @@ import (
 
 // A bench is a cluster whose one worker takes jobs and does nothing until it is told how they end.
 type bench struct {
-	submitted chan pool.Job
+	submitted chan execution.Job
 
 	mu    sync.Mutex // guards following
 	sinks map[corral.RunID]pool.Sink
-	jobs  map[corral.RunID][]pool.Key
+	jobs  map[corral.RunID][]execution.Key
 }
 
 func newBench() *bench {
 	return &bench{
-		submitted: make(chan pool.Job, 100),
+		submitted: make(chan execution.Job, 100),
 		sinks:     map[corral.RunID]pool.Sink{},
-		jobs:      map[corral.RunID][]pool.Key{},
+		jobs:      map[corral.RunID][]execution.Key{},
 	}
 }
 
@@ -57,7 +58,7 @@ func (b *bench) Detach(id corral.RunID) {
 	delete(b.sinks, id)
 }
 
-func (b *bench) Submit(jobs []pool.Job) {
+func (b *bench) Submit(jobs []execution.Job) {
 	for _, j := range jobs {
 		b.mu.Lock()
 		b.jobs[j.Run] = append(b.jobs[j.Run], j.Key())
@@ -77,16 +78,16 @@ func (b *bench) Cancel(id corral.RunID) {
 	sink.Returned(jobs, false, "cancelled")
 }
 
-func (b *bench) Expect(corral.RunID, string, []pool.Job) {}
+func (b *bench) Expect(corral.RunID, string, []execution.Job) {}
 
 // end lets a job's task end, with a file beside it.
-func (b *bench) end(t *testing.T, j pool.Job, status pool.Status) {
+func (b *bench) end(t *testing.T, j execution.Job, status execution.Status) {
 	t.Helper()
 	b.mu.Lock()
 	sink := b.sinks[j.Run]
 	b.jobs[j.Run] = nil
 	b.mu.Unlock()
-	if err := sink.Assigned("w", []pool.Key{j.Key()}); err != nil {
+	if err := sink.Assigned("w", []execution.Key{j.Key()}); err != nil {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(j.Dir, "tasks", j.Tasks[0].ID+".1")
@@ -94,7 +95,7 @@ func (b *bench) end(t *testing.T, j pool.Job, status pool.Status) {
 		t.Fatal(err)
 	}
 	now := time.Now().UTC()
-	err := sink.Finished([]pool.Result{{Key: j.Key(), Index: j.Tasks[0].Index, Attempt: 1, Status: status, Exit: 3,
+	err := sink.Finished([]execution.Result{{Key: j.Key(), Index: j.Tasks[0].Index, Attempt: 1, Status: status, Exit: 3,
 		Reason: "exit status 3", Worker: "w", StartedAt: now, EndedAt: now}})
 	if err != nil {
 		t.Fatal(err)
@@ -142,13 +143,13 @@ func TestRun(t *testing.T) {
 	job := <-f.bench.submitted
 
 	tasks := must(f.RunTasks(t.Context(), r.ID))(t)
-	if len(tasks) != 2 || tasks[0].ID != "1st%2F" || tasks[1].State != api.TaskWaiting {
+	if len(tasks) != 2 || tasks[0].ID != "1st%2F" || tasks[1].State != corral.TaskWaiting {
 		t.Errorf("tasks %+v", tasks)
 	}
 	_, err := f.RunTaskLog(t.Context(), r.ID, "b", "stderr")
 	wantKind(t, "log of a task that did not run", err, corral.NotFound, "task")
 
-	f.bench.end(t, job, pool.Failed)
+	f.bench.end(t, job, execution.Failed)
 	r = must(f.WaitRun(t.Context(), r.ID, time.Minute))(t)
 	if r.State != corral.RunFailed || r.Tasks.Failed != 1 || r.Tasks.Skipped != 1 {
 		t.Errorf("run %+v, want FAILED with a task skipped", r)
@@ -156,7 +157,7 @@ func TestRun(t *testing.T) {
 	if log, err := f.RunTaskLog(t.Context(), r.ID, "1st%2F", "stderr"); err != nil || string(log) != "oh\n" {
 		t.Errorf("RunTaskLog() = %q, %v", log, err)
 	}
-	failed := must(f.RunTasks(t.Context(), r.ID, api.TaskFailed))(t)
+	failed := must(f.RunTasks(t.Context(), r.ID, corral.TaskFailed))(t)
 	if len(failed) != 1 || failed[0].ExitStatus == nil || *failed[0].ExitStatus != 3 {
 		t.Errorf("failed tasks %+v", failed)
 	}

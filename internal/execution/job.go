@@ -1,4 +1,4 @@
-package pool
+package execution
 
 import (
 	"cmp"
@@ -6,6 +6,10 @@ import (
 
 	"github.com/corral-pilot/corral"
 )
+
+// StartMargin is how much longer than a job's estimate its worker must stay. Whoever decides whether a worker could take a
+// job must allow for it, or the job waits for a worker that will never be given it.
+const StartMargin = 500 * time.Millisecond
 
 // A Task is one process to run, in a fresh directory of its own.
 type Task struct {
@@ -23,9 +27,10 @@ type Task struct {
 	Estimate time.Duration `json:"estimate_ns"`          // assumed runtime; never 0
 }
 
-// stdout and stderr name the files of its output streams.
-func (t *Task) stdout() string { return cmp.Or(t.Stdout, "stdout") }
-func (t *Task) stderr() string { return cmp.Or(t.Stderr, "stderr") }
+// Streams names the files of the task's output streams, in its directory.
+func (t *Task) Streams() (stdout, stderr string) {
+	return cmp.Or(t.Stdout, "stdout"), cmp.Or(t.Stderr, "stderr")
+}
 
 // A Job is what is dispatched to a worker: one task, or several (a clustered job) that run one after
 // the other in the worker's one slot for them. Its tasks do not depend on each other.
@@ -33,7 +38,7 @@ type Job struct {
 	Run       corral.RunID `json:"run"`
 	Seq       int64        `json:"seq"`            // unique within the run, never used again
 	Dir       string       `json:"dir"`            // D, the run's directory, absolute
-	Mark      string       `json:"mark,omitempty"` // of D, see Mark; empty: whatever has its name is taken for it
+	Mark      string       `json:"mark,omitempty"` // of D, see pool.Mark; empty: any directory of that name is taken for it
 	CPUs      int          `json:"cpus"`
 	MemoryMiB int          `json:"memory_mib"`
 	Priority  float64      `json:"-"` // highest first among ready jobs
@@ -83,22 +88,4 @@ type Result struct {
 	UserCPU   time.Duration `json:"user_cpu_ns"`
 	SysCPU    time.Duration `json:"sys_cpu_ns"`
 	MaxRSSKiB int64         `json:"max_rss_kib"` // of one process; Linux counts its worker's at the start too
-}
-
-// A Sink is the owner of a run's jobs. Its methods are called from the dispatcher's goroutines, never
-// two at once for one sink, and must not call back into the dispatcher before they return.
-type Sink interface {
-	// Assigned is told before jobs are sent to worker; if it fails they are not sent and stay queued.
-	// This is the recorded intent: after a crash these are the jobs that may be running. A job that
-	// its worker never started may be assigned again, to another: the last one counts.
-	Assigned(worker string, jobs []Key) error
-
-	// Finished is told of results before the worker is told to forget them; if it fails the worker
-	// keeps and repeats them. Repeated results are normal: it must be idempotent.
-	Finished(results []Result) error
-
-	// Returned is told of jobs that no worker has any more and that the dispatcher has forgotten.
-	// started: they may have been running when their worker was lost; else they never started. Tasks
-	// of theirs that were reported Finished before are not affected: "they" are the others.
-	Returned(jobs []Key, started bool, reason string)
 }
