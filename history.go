@@ -5,12 +5,23 @@ import (
 	"time"
 )
 
+// The objects that have a history.
+const (
+	ObjectSite    = "site"
+	ObjectGlidein = "glidein"
+	ObjectJob     = "job"
+	ObjectCluster = "cluster"
+	ObjectRun     = "run"
+	ObjectPackage = "package"
+	ObjectMirror  = "mirror"
+)
+
 // An Entry is one line of an object's history: what changed, when, and who asked for it.
 type Entry struct {
 	ID     int64     `json:"id"`
 	At     time.Time `json:"at"`
-	Actor  string    `json:"actor"`  // a user, or corrald itself
-	Object string    `json:"object"` // site, glidein, job, cluster, run, package, mirror
+	Actor  string    `json:"actor"` // a user, or corrald itself
+	Object string    `json:"object"`
 	Of     int64     `json:"object_id"`
 	Event  string    `json:"event"`
 	From   string    `json:"from,omitempty"`

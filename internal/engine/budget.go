@@ -81,11 +81,11 @@ func (l *siteLoop) notePruned(ctx context.Context, j corral.Job, id, end string)
 	l.pruned[id] = time.Now()
 	what := "its submission came in twice: the site's job " + id + " "
 	return l.write(ctx, func(tx *store.Tx) error {
-		history, err := tx.History(store.ObjectJob, int64(j.ID), store.Page{})
+		history, err := tx.History(corral.ObjectJob, int64(j.ID), store.Page{})
 		if err != nil || slices.ContainsFunc(history, func(e corral.Entry) bool { return strings.HasPrefix(e.Reason, what) }) {
 			return err // an earlier corrald counted it
 		}
 		l.e.lg.Warn("a job came in twice", "job", j.Tag, "name", j.Name(), "other", id, "it", end)
-		return tx.Log(store.ObjectJob, int64(j.ID), "extra", what+end)
+		return tx.Log(corral.ObjectJob, int64(j.ID), "extra", what+end)
 	})
 }

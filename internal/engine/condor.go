@@ -259,7 +259,7 @@ func (l *siteLoop) renew(ctx context.Context, w reconcile.World, a reconcile.Ren
 
 // noteJob writes a line into a job's history.
 func (l *siteLoop) noteJob(ctx context.Context, job corral.Job, event, reason string) error {
-	return l.write(ctx, func(tx *store.Tx) error { return tx.Log(store.ObjectJob, int64(job.ID), event, reason) })
+	return l.write(ctx, func(tx *store.Tx) error { return tx.Log(corral.ObjectJob, int64(job.ID), event, reason) })
 }
 
 // reportedLog writes what a pilot did into its attempt's history, if it had no link through which it could say so
@@ -274,7 +274,7 @@ func (l *siteLoop) reportedLog(tx *store.Tx, job corral.Job) error {
 	}
 	for _, line := range r.Log[:min(len(r.Log), maxTries)] {
 		line = strings.ToValidUTF8(line[:min(len(line), maxTryBytes)], "?")
-		if err := tx.Log(store.ObjectJob, int64(job.ID), "pilot said", line); err != nil {
+		if err := tx.Log(corral.ObjectJob, int64(job.ID), "pilot said", line); err != nil {
 			return err
 		}
 	}

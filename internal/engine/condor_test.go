@@ -47,7 +47,7 @@ func TestGlideinOfAPool(t *testing.T) {
 	g := w.condorGlidein(s.ID, func(g *corral.Glidein) { g.CCB, g.Slots = []string{"broker:9618"}, corral.SlotsStatic })
 	a := w.queued(g.ID)
 
-	if lines := w.history(store.ObjectGlidein, int64(g.ID)); !slices.Contains(lines, "derive: package "+p.Name+" is being staged") {
+	if lines := w.history(corral.ObjectGlidein, int64(g.ID)); !slices.Contains(lines, "derive: package "+p.Name+" is being staged") {
 		t.Errorf("the glidein's history does not say what it waited for: %q", lines)
 	}
 	jobs := w.jobs(store.JobFilter{Site: s.ID, Kind: corral.SetupJob})
@@ -59,10 +59,10 @@ func TestGlideinOfAPool(t *testing.T) {
 			t.Errorf("package %s is not at the site", digest)
 		}
 	}
-	if lines := w.history(store.ObjectSite, int64(s.ID)); !slices.Contains(lines, "supply: package "+p.Name+" goes by way of push: as corrald was told to") {
+	if lines := w.history(corral.ObjectSite, int64(s.ID)); !slices.Contains(lines, "supply: package "+p.Name+" goes by way of push: as corrald was told to") {
 		t.Errorf("the site's history does not say how the package came: %q", lines)
 	}
-	moves := w.history(store.ObjectSite, int64(s.ID))
+	moves := w.history(corral.ObjectSite, int64(s.ID))
 	if n := slices.IndexFunc(moves, func(l string) bool { return strings.HasPrefix(l, "staged: ") }); n < 0 || slices.ContainsFunc(moves[n+1:], func(l string) bool { return !strings.HasPrefix(l, "supply: ") && !strings.HasPrefix(l, "fetch: ") }) {
 		t.Errorf("the site did not stay READY: %q", moves)
 	}
@@ -244,7 +244,7 @@ func TestTokenIsReplacedInTheQueue(t *testing.T) {
 	}
 	second := replaced(first)
 	w.until("its history says so", func() bool {
-		return slices.Contains(w.history(store.ObjectJob, int64(a.ID)), "token: it was replaced at the site, before it ended")
+		return slices.Contains(w.history(corral.ObjectJob, int64(a.ID)), "token: it was replaced at the site, before it ended")
 	})
 	stop()
 	w.start()
@@ -393,7 +393,7 @@ func TestPoolWithShortTokens(t *testing.T) {
 		}
 		return err
 	})
-	lines := strings.Join(w.history(store.ObjectJob, int64(a.ID)), "\n")
+	lines := strings.Join(w.history(corral.ObjectJob, int64(a.ID)), "\n")
 	if n != 1 || strings.Count(lines, "token: the pool's token for the workers ends at ") != 1 || strings.Count(lines, "token: ") != 1 {
 		t.Errorf("the attempt was given %d tokens; its history:\n%s", n, lines)
 	}
@@ -413,7 +413,7 @@ func TestPoolWithoutTokens(t *testing.T) {
 	other := w.glidein(s.ID, resubmit.Policy{})
 	w.attemptIs(other.ID, corral.JobRunning)
 	a := w.glideinNow(g.ID).Attempts[0]
-	lines := strings.Join(w.history(store.ObjectJob, int64(a.ID)), "\n")
+	lines := strings.Join(w.history(corral.ObjectJob, int64(a.ID)), "\n")
 	if a.State != corral.JobNew || strings.Count(lines, "token: there is no token for the workers: the collector does not answer") != 1 {
 		t.Errorf("the attempt is %s; its history:\n%s", a.State, lines)
 	}

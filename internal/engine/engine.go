@@ -87,7 +87,7 @@ func (e *Engine) Run(ctx context.Context) error {
 		return err
 	}
 	for {
-		changed := e.db.Changed(store.Subject{Object: store.ObjectSite})
+		changed := e.db.Changed(store.Subject{Object: corral.ObjectSite})
 		ids, err := e.sitesToServe(ctx)
 		again := pollNothing
 		if err != nil && ctx.Err() == nil {
@@ -151,8 +151,8 @@ type alarms struct{ recorded, moved, loggedIn, registered, lost <-chan struct{} 
 
 func (l *siteLoop) alarms() alarms {
 	return alarms{
-		recorded:   l.e.db.Changed(store.Subject{Object: store.ObjectSite, ID: int64(l.id)}),
-		moved:      l.e.db.Changed(store.Subject{Object: store.ObjectCluster}),
+		recorded:   l.e.db.Changed(store.Subject{Object: corral.ObjectSite, ID: int64(l.id)}),
+		moved:      l.e.db.Changed(store.Subject{Object: corral.ObjectCluster}),
 		loggedIn:   l.e.logins.next(),
 		registered: l.e.clusters.Changed(),
 		lost:       l.e.cfg.Reach.lost(l.id),

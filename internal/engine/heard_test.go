@@ -32,7 +32,7 @@ func TestPilotWithoutLinkIsHeard(t *testing.T) {
 		}
 		w.write(func(tx *store.Tx) error { _, err := tx.AskGlidein(g.ID, corral.AskCancel, "test"); return err })
 		w.until("the end", func() bool { return w.glideinNow(g.ID).State == corral.GlideinDeleted })
-		lines := w.history(store.ObjectJob, int64(a.ID))
+		lines := w.history(corral.ObjectJob, int64(a.ID))
 		if said := slices.Contains(lines, "pilot said: 2026-11-21T12:00:00Z broker: directly"); said == leased {
 			t.Errorf("leased %t: history %q", leased, lines)
 		}

@@ -226,7 +226,7 @@ func TestLateSubmissionIsCancelled(t *testing.T) {
 	a := w.glideinNow(g.ID).Attempts[0]
 	extra := func() (found []string) {
 		w.view(func(tx *store.Tx) error {
-			entries, err := tx.History(store.ObjectJob, int64(a.ID), store.Page{})
+			entries, err := tx.History(corral.ObjectJob, int64(a.ID), store.Page{})
 			for _, e := range entries {
 				if e.Event == "extra" {
 					found = append(found, e.Reason)
@@ -331,7 +331,7 @@ func TestBadNodesAreAvoided(t *testing.T) {
 	}
 	var said string
 	w.view(func(tx *store.Tx) error {
-		entries, err := tx.History(store.ObjectJob, int64(w.glideinNow(g.ID).Attempts[0].ID), store.Page{})
+		entries, err := tx.History(corral.ObjectJob, int64(w.glideinNow(g.ID).Attempts[0].ID), store.Page{})
 		for _, e := range entries {
 			if e.Event == "avoid" {
 				said = e.Reason

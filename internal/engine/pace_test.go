@@ -204,7 +204,7 @@ func TestJobThatDoesNotEnd(t *testing.T) {
 	})
 	a := w.glideinNow(first.ID).Attempts[0]
 	w.until("its history says why", func() bool {
-		return slices.ContainsFunc(w.history(store.ObjectJob, int64(a.ID)), func(line string) bool { return strings.Contains(line, "its node is silent") })
+		return slices.ContainsFunc(w.history(corral.ObjectJob, int64(a.ID)), func(line string) bool { return strings.Contains(line, "its node is silent") })
 	})
 	second := w.glidein(s.ID, resubmit.Policy{})
 	w.attemptIs(second.ID, corral.JobRunning)
@@ -280,7 +280,7 @@ func TestTroubleThatLastedIsTold(t *testing.T) {
 			t.Errorf("%v, and the site has trouble %+v", err, w.siteNow(s.ID).Trouble)
 		}
 	}
-	if got := w.history(store.ObjectSite, int64(s.ID)); !slices.Equal(got, []string{"create: ", "trouble: over after 1h0m0s: no route to host"}) {
+	if got := w.history(corral.ObjectSite, int64(s.ID)); !slices.Equal(got, []string{"create: ", "trouble: over after 1h0m0s: no route to host"}) {
 		t.Errorf("history says %q", got)
 	}
 }

@@ -171,7 +171,7 @@ func (l *siteLoop) noteRelay(ctx context.Context, w reconcile.World) error {
 		errs := []error{err}
 		for _, g := range w.Glideins {
 			if why != "" && mayRelay(w.Site, g, w.Needs) {
-				errs = append(errs, tx.Log(store.ObjectGlidein, int64(g.ID), "relay", "the site's relay does not run: "+why))
+				errs = append(errs, tx.Log(corral.ObjectGlidein, int64(g.ID), "relay", "the site's relay does not run: "+why))
 			}
 		}
 		return errors.Join(errs...)

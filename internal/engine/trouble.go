@@ -122,7 +122,7 @@ func (l *siteLoop) outOfTrouble(ctx context.Context) error {
 		var was corral.SiteTrouble
 		_, err := tx.SetSite(l.id, func(s *corral.Site) { was, s.Trouble = s.Trouble, corral.SiteTrouble{} })
 		if lasted := tx.Now().Sub(was.Since); err == nil && was.Why != "" && lasted >= toldTrouble {
-			err = tx.Log(store.ObjectSite, int64(l.id), "trouble", fmt.Sprintf("over after %s: %s", lasted.Round(time.Second), was.Why))
+			err = tx.Log(corral.ObjectSite, int64(l.id), "trouble", fmt.Sprintf("over after %s: %s", lasted.Round(time.Second), was.Why))
 		}
 		return err
 	})

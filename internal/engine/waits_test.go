@@ -7,7 +7,6 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
-	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/resubmit"
 )
 
@@ -21,7 +20,7 @@ func TestWhyAnAttemptWaits(t *testing.T) {
 	s := w.site("here")
 	g := w.glidein(s.ID, resubmit.Policy{})
 	a := w.queued(g.ID)
-	before := w.history(store.ObjectJob, int64(a.ID))
+	before := w.history(corral.ObjectJob, int64(a.ID))
 	for _, why := range []string{"Priority", "Resources"} {
 		all.Store("why", why)
 		w.until("the reason is "+why, func() bool {
@@ -29,7 +28,7 @@ func TestWhyAnAttemptWaits(t *testing.T) {
 			return a.Reason == why
 		})
 	}
-	if after := w.history(store.ObjectJob, int64(a.ID)); !slices.Equal(before, after) {
+	if after := w.history(corral.ObjectJob, int64(a.ID)); !slices.Equal(before, after) {
 		t.Errorf("its history grew from %q to %q", before, after)
 	}
 	if state, reason := w.glideinNow(g.ID).Shown(); state != string(corral.JobQueued) || reason != "here says: Resources" {

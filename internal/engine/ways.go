@@ -219,7 +219,7 @@ func (l *siteLoop) succeeds(ctx context.Context, argv ...string) (bool, error) {
 
 // note writes a line into the site's history.
 func (l *siteLoop) note(ctx context.Context, event, reason string) error {
-	return l.write(ctx, func(tx *store.Tx) error { return tx.Log(store.ObjectSite, int64(l.id), event, reason) })
+	return l.write(ctx, func(tx *store.Tx) error { return tx.Log(corral.ObjectSite, int64(l.id), event, reason) })
 }
 
 // Bounds of what a site's report may put into the history.
@@ -237,7 +237,7 @@ func (l *siteLoop) recordTries(tx *store.Tx, who string, tries []order.Try) erro
 		}
 		line := strings.ToValidUTF8(t.Line[:min(len(t.Line), maxTryBytes)], "?")
 		reason := fmt.Sprintf("%ssource %d of %d, which %s: %s", who, i+1, len(tries), verdict, line)
-		if err := tx.Log(store.ObjectSite, int64(l.id), "fetch", reason); err != nil {
+		if err := tx.Log(corral.ObjectSite, int64(l.id), "fetch", reason); err != nil {
 			return err
 		}
 		if t.Mirror == 0 {

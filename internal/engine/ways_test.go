@@ -75,7 +75,7 @@ func TestPushWhenNoMirrorAnswers(t *testing.T) {
 	w.siteIs(s.ID, corral.SiteReady)
 	var ways, tries []string
 	w.view(func(tx *store.Tx) error {
-		entries, err := tx.History(store.ObjectSite, int64(s.ID), store.Page{})
+		entries, err := tx.History(corral.ObjectSite, int64(s.ID), store.Page{})
 		for _, entry := range entries {
 			switch entry.Event {
 			case "supply":

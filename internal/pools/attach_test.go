@@ -61,7 +61,7 @@ func (w *world) over(id corral.ClusterID) (c corral.Cluster, attached string) {
 func (w *world) history(id corral.ClusterID) (h []corral.Entry) {
 	w.t.Helper()
 	err := w.db.View(w.t.Context(), func(tx *store.Tx) (err error) {
-		h, err = tx.History(store.ObjectCluster, int64(id), store.Page{})
+		h, err = tx.History(corral.ObjectCluster, int64(id), store.Page{})
 		return err
 	})
 	if err != nil {

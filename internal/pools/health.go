@@ -114,7 +114,7 @@ func (k *keeper) note(ctx context.Context, wrong string) error {
 			wrong = "all daemons are there again"
 		}
 		k.lg.Info("health of the pool", "is", wrong)
-		return tx.Log(store.ObjectCluster, int64(k.id), "health", wrong)
+		return tx.Log(corral.ObjectCluster, int64(k.id), "health", wrong)
 	})
 	if ctx.Err() != nil {
 		return nil

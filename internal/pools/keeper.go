@@ -119,8 +119,8 @@ const breath = 100 * time.Millisecond
 // run serves the cluster until ctx ends or it is DELETED.
 func (k *keeper) run(ctx context.Context) {
 	for {
-		row := k.p.db.Changed(store.Subject{Object: store.ObjectCluster, ID: int64(k.id)})
-		jobs := k.p.db.Changed(store.Subject{Object: store.ObjectJob})
+		row := k.p.db.Changed(store.Subject{Object: corral.ObjectCluster, ID: int64(k.id)})
+		jobs := k.p.db.Changed(store.Subject{Object: corral.ObjectJob})
 		again, over, err := k.step(ctx)
 		if ctx.Err() != nil || over {
 			return

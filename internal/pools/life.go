@@ -55,7 +55,7 @@ func (k *keeper) started(ctx context.Context, pool string) error {
 		if err != nil || c.State != corral.ClusterStarting {
 			return err // somebody asked for something else meanwhile
 		}
-		if err := tx.Log(store.ObjectCluster, int64(k.id), "pool", pool); err != nil {
+		if err := tx.Log(corral.ObjectCluster, int64(k.id), "pool", pool); err != nil {
 			return err
 		}
 		_, err = tx.MoveCluster(k.id, corral.ClusterStarted, "")

@@ -85,7 +85,7 @@ func (p *Pools) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	for {
-		changed := p.db.Changed(store.Subject{Object: store.ObjectCluster})
+		changed := p.db.Changed(store.Subject{Object: corral.ObjectCluster})
 		var again <-chan time.Time
 		ids, err := p.clusters(ctx)
 		if err != nil && ctx.Err() == nil {

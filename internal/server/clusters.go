@@ -74,7 +74,7 @@ func (s *Server) getCluster(c echo.Context) error {
 	return answerOrWait(s, c, target[corral.Cluster]{
 		load: func(tx *store.Tx) (corral.Cluster, error) { return theCluster(c, tx) },
 		about: func(k corral.Cluster) store.Subject {
-			return store.Subject{Object: store.ObjectCluster, ID: int64(k.ID)}
+			return store.Subject{Object: corral.ObjectCluster, ID: int64(k.ID)}
 		},
 		until: func(list string) (func(corral.Cluster) api.Progress, error) {
 			u, err := api.ParseUntil(list, corral.ClusterStates)

@@ -221,7 +221,7 @@ func (s *Server) getGlidein(c echo.Context) error {
 	return answerOrWait(s, c, target[corral.Glidein]{
 		load: func(tx *store.Tx) (corral.Glidein, error) { return s.theGlidein(c, tx) },
 		about: func(g corral.Glidein) store.Subject {
-			return store.Subject{Object: store.ObjectGlidein, ID: int64(g.ID)}
+			return store.Subject{Object: corral.ObjectGlidein, ID: int64(g.ID)}
 		},
 		until: func(list string) (func(corral.Glidein) api.Progress, error) {
 			u, err := api.ParseUntilGlidein(list)

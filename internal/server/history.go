@@ -22,7 +22,7 @@ type subject struct {
 func jobSubjects(jobs []corral.Job) []subject {
 	var subjects []subject
 	for _, j := range jobs {
-		subjects = append(subjects, subject{store.ObjectJob, int64(j.ID)})
+		subjects = append(subjects, subject{corral.ObjectJob, int64(j.ID)})
 	}
 	return subjects
 }
@@ -59,7 +59,7 @@ func (s *Server) siteHistory(c echo.Context) error {
 			return nil, err
 		}
 		setup, cleanup, err := siteJobs(tx, site.ID)
-		own := subject{store.ObjectSite, int64(site.ID)}
+		own := subject{corral.ObjectSite, int64(site.ID)}
 		return append([]subject{own}, jobSubjects(append(setup, cleanup...))...), err
 	})
 }
@@ -77,7 +77,7 @@ func siteJobs(tx *store.Tx, site corral.SiteID) (setup, cleanup []corral.Job, er
 func (s *Server) glideinHistory(c echo.Context) error {
 	return s.history(c, func(tx *store.Tx) ([]subject, error) {
 		g, err := s.theGlidein(c, tx)
-		own := subject{store.ObjectGlidein, int64(g.ID)}
+		own := subject{corral.ObjectGlidein, int64(g.ID)}
 		return append([]subject{own}, jobSubjects(g.Attempts)...), err
 	})
 }
@@ -85,7 +85,7 @@ func (s *Server) glideinHistory(c echo.Context) error {
 func (s *Server) clusterHistory(c echo.Context) error {
 	return s.history(c, func(tx *store.Tx) ([]subject, error) {
 		cluster, err := theCluster(c, tx)
-		return []subject{{store.ObjectCluster, int64(cluster.ID)}}, err
+		return []subject{{corral.ObjectCluster, int64(cluster.ID)}}, err
 	})
 }
 

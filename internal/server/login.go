@@ -68,7 +68,7 @@ func (s *Server) login(c echo.Context) error {
 	step, err := l.next(ctx, n)
 	if err == nil && step.Done && l.site.ID != 0 {
 		err = s.db.Write(ctx, actor(c), func(tx *store.Tx) error {
-			return tx.Log(store.ObjectSite, int64(l.site.ID), "login", "")
+			return tx.Log(corral.ObjectSite, int64(l.site.ID), "login", "")
 		})
 	}
 	if err != nil {

@@ -150,6 +150,6 @@ func (s *Server) removeMirror(c echo.Context) error {
 func (s *Server) mirrorHistory(c echo.Context) error {
 	return s.history(c, func(tx *store.Tx) ([]subject, error) {
 		m, err := theMirror(c, tx)
-		return []subject{{store.ObjectMirror, int64(m.ID)}}, err
+		return []subject{{corral.ObjectMirror, int64(m.ID)}}, err
 	})
 }

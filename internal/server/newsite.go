@@ -228,7 +228,7 @@ func (s *Server) setSite(c echo.Context) error {
 			if err != nil {
 				return site, err
 			}
-			if err := tx.Log(store.ObjectSite, int64(site.ID), "set", strings.Join(said, ", ")); err != nil {
+			if err := tx.Log(corral.ObjectSite, int64(site.ID), "set", strings.Join(said, ", ")); err != nil {
 				return site, err
 			}
 			if site, err = tx.Site(site.ID); err != nil {

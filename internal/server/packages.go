@@ -94,7 +94,7 @@ func (s *Server) verifyPackage(c echo.Context) error {
 			return step[corral.Package]{}, err
 		}
 		return only(func(tx *store.Tx) (corral.Package, error) {
-			err := tx.Log(store.ObjectPackage, int64(p.ID), "verify", "the signature and every byte are right")
+			err := tx.Log(corral.ObjectPackage, int64(p.ID), "verify", "the signature and every byte are right")
 			return p, err
 		})
 	})
@@ -146,6 +146,6 @@ func madeOfNothing(tx *store.Tx, p corral.Package) error {
 func (s *Server) packageHistory(c echo.Context) error {
 	return s.history(c, func(tx *store.Tx) ([]subject, error) {
 		p, err := thePackage(c, tx)
-		return []subject{{store.ObjectPackage, int64(p.ID)}}, err
+		return []subject{{corral.ObjectPackage, int64(p.ID)}}, err
 	})
 }

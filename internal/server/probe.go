@@ -29,7 +29,7 @@ func (s *Server) probeSite(c echo.Context) error {
 		}
 		return only(func(tx *store.Tx) (api.Probe, error) {
 			for _, said := range inWords(p) {
-				if err := tx.Log(store.ObjectSite, int64(site.ID), "probe", said); err != nil {
+				if err := tx.Log(corral.ObjectSite, int64(site.ID), "probe", said); err != nil {
 					return p, err
 				}
 			}

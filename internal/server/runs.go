@@ -109,7 +109,7 @@ func theRun(c echo.Context, tx *store.Tx) (corral.Run, error) {
 func (s *Server) getRun(c echo.Context) error {
 	return answerOrWait(s, c, target[corral.Run]{
 		load:  func(tx *store.Tx) (corral.Run, error) { return theRun(c, tx) },
-		about: func(r corral.Run) store.Subject { return store.Subject{Object: store.ObjectRun, ID: int64(r.ID)} },
+		about: func(r corral.Run) store.Subject { return store.Subject{Object: corral.ObjectRun, ID: int64(r.ID)} },
 		until: func(list string) (func(corral.Run) api.Progress, error) {
 			u, err := api.ParseUntil(list, corral.RunStates)
 			return u.Run, err
@@ -169,7 +169,7 @@ func (s *Server) removeRun(c echo.Context) error {
 func (s *Server) runHistory(c echo.Context) error {
 	return s.history(c, func(tx *store.Tx) ([]subject, error) {
 		r, err := theRun(c, tx)
-		return []subject{{store.ObjectRun, int64(r.ID)}}, err
+		return []subject{{corral.ObjectRun, int64(r.ID)}}, err
 	})
 }
 

@@ -96,7 +96,7 @@ func (s *Server) getSite(c echo.Context) error {
 			}
 			return withAvoided(tx, site)
 		},
-		about: func(s corral.Site) store.Subject { return store.Subject{Object: store.ObjectSite, ID: int64(s.ID)} },
+		about: func(s corral.Site) store.Subject { return store.Subject{Object: corral.ObjectSite, ID: int64(s.ID)} },
 		until: func(list string) (func(corral.Site) api.Progress, error) {
 			u, err := api.ParseUntil(list, corral.SiteStates)
 			return u.Site, err

@@ -102,7 +102,7 @@ func TestWaitersAreLeftAlone(t *testing.T) {
 		return err
 	})
 	for range 200 {
-		f.write(t, func(tx *store.Tx) error { return tx.Log(store.ObjectGlidein, int64(other.ID), "note", "") })
+		f.write(t, func(tx *store.Tx) error { return tx.Log(corral.ObjectGlidein, int64(other.ID), "note", "") })
 	}
 	must(f.RemoveGlidein(t.Context(), waited.ID, false))(t)
 	if err := <-done; err != nil {

@@ -20,7 +20,7 @@ func TestChangedOnlyIfSomethingChanged(t *testing.T) {
 	}{
 		{"nothing", func(*store.Tx) error { return nil }, false},
 		{"settling what is settled", func(tx *store.Tx) error { _, err := tx.SettleGlidein(g.ID, corral.Lack{}); return err }, false},
-		{"log", func(tx *store.Tx) error { return tx.Log(store.ObjectGlidein, int64(g.ID), "note", "") }, true},
+		{"log", func(tx *store.Tx) error { return tx.Log(corral.ObjectGlidein, int64(g.ID), "note", "") }, true},
 		{"ask", func(tx *store.Tx) error { _, err := tx.AskGlidein(g.ID, corral.AskDrain, ""); return err }, true},
 	} {
 		changed := w.db.Changed(store.Subject{})
@@ -45,15 +45,15 @@ func TestChangedOnlyIfTheSubjectChanged(t *testing.T) {
 		fn      func(*store.Tx) error
 		want    bool
 	}{
-		{"its job moves", store.Subject{store.ObjectGlidein, int64(g.ID)}, func(tx *store.Tx) error { _, err := tx.MoveJob(j.ID, submitted); return err }, true},
-		{"its site's glidein has a job", store.Subject{store.ObjectSite, int64(g.Site)}, func(tx *store.Tx) error { _, err := tx.MoveJob(j.ID, started); return err }, true},
-		{"another glidein is asked", store.Subject{store.ObjectGlidein, int64(g.ID)}, func(tx *store.Tx) error { _, err := tx.AskGlidein(other.ID, corral.AskDrain, ""); return err }, false},
-		{"it is asked", store.Subject{store.ObjectGlidein, int64(g.ID)}, func(tx *store.Tx) error { _, err := tx.AskGlidein(g.ID, corral.AskDrain, ""); return err }, true},
-		{"a cluster is made", store.Subject{store.ObjectSite, int64(g.Site)}, func(tx *store.Tx) error {
+		{"its job moves", store.Subject{corral.ObjectGlidein, int64(g.ID)}, func(tx *store.Tx) error { _, err := tx.MoveJob(j.ID, submitted); return err }, true},
+		{"its site's glidein has a job", store.Subject{corral.ObjectSite, int64(g.Site)}, func(tx *store.Tx) error { _, err := tx.MoveJob(j.ID, started); return err }, true},
+		{"another glidein is asked", store.Subject{corral.ObjectGlidein, int64(g.ID)}, func(tx *store.Tx) error { _, err := tx.AskGlidein(other.ID, corral.AskDrain, ""); return err }, false},
+		{"it is asked", store.Subject{corral.ObjectGlidein, int64(g.ID)}, func(tx *store.Tx) error { _, err := tx.AskGlidein(g.ID, corral.AskDrain, ""); return err }, true},
+		{"a cluster is made", store.Subject{corral.ObjectSite, int64(g.Site)}, func(tx *store.Tx) error {
 			_, err := tx.CreateCluster(corral.Cluster{Name: "second", Owner: "local", Kind: corral.Embedded})
 			return err
 		}, false},
-		{"a site is made, for who waits for any", store.Subject{Object: store.ObjectSite}, func(tx *store.Tx) error {
+		{"a site is made, for who waits for any", store.Subject{Object: corral.ObjectSite}, func(tx *store.Tx) error {
 			_, err := tx.CreateSite(corral.Site{Name: "second", Owner: "local", Contact: "local:", Batch: "fork", Root: "/second"})
 			return err
 		}, true},
@@ -87,7 +87,7 @@ func TestChangedLosesNoWakeUp(t *testing.T) {
 
 func waitForEnd(t *testing.T, db *store.DB, id corral.JobID) {
 	for {
-		changed := db.Changed(store.Subject{Object: store.ObjectJob, ID: int64(id)})
+		changed := db.Changed(store.Subject{Object: corral.ObjectJob, ID: int64(id)})
 		var j corral.Job
 		err := db.View(t.Context(), func(tx *store.Tx) (err error) { j, err = tx.Job(id); return err })
 		if err != nil {

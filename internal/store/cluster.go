@@ -5,7 +5,7 @@ import (
 )
 
 var clusters = table[corral.Cluster]{
-	noun: ObjectCluster,
+	noun: corral.ObjectCluster,
 	name: "clusters",
 	columns: `
 	id,
@@ -41,7 +41,7 @@ var clusters = table[corral.Cluster]{
 		}
 	},
 	about: func(c corral.Cluster) []Subject {
-		return []Subject{{ObjectCluster, int64(c.ID)}}
+		return []Subject{{corral.ObjectCluster, int64(c.ID)}}
 	},
 }
 
@@ -98,7 +98,7 @@ func (t *Tx) MoveCluster(id corral.ClusterID, move corral.ClusterMove, reason st
 	if err := clusters.update(t, c); err != nil {
 		return corral.Cluster{}, err
 	}
-	return c, t.record(corral.Entry{Object: ObjectCluster, Of: int64(id), Event: string(move),
+	return c, t.record(corral.Entry{Object: corral.ObjectCluster, Of: int64(id), Event: string(move),
 		From: string(before.State), To: string(c.State), Reason: reason})
 }
 

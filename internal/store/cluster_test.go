@@ -56,7 +56,7 @@ func TestCluster(t *testing.T) {
 	w.refused(corral.NotFound, func(tx *store.Tx) error { _, err := tx.RemoveCluster(99, ""); return err })
 	want := "create >STARTING, started STARTING>READY, stop READY>STOPPING, stopped STOPPING>STOPPED, start STOPPED>STARTING, " +
 		"fail STARTING>FAILED, remove FAILED>REMOVING, removed REMOVING>DELETED"
-	if got := w.story(store.ObjectCluster, int64(c.ID)); got != want {
+	if got := w.story(corral.ObjectCluster, int64(c.ID)); got != want {
 		t.Errorf("history = %s, want %s", got, want)
 	}
 }
@@ -67,7 +67,7 @@ func TestEmbeddedCluster(t *testing.T) {
 	w := newWorld(t)
 	w.write(func(tx *store.Tx) error { _, err := tx.RemoveCluster(w.cluster.ID, "done"); return err })
 	want := "create >READY, remove READY>REMOVING, removed REMOVING>DELETED"
-	if got := w.story(store.ObjectCluster, int64(w.cluster.ID)); got != want {
+	if got := w.story(corral.ObjectCluster, int64(w.cluster.ID)); got != want {
 		t.Errorf("history = %s, want %s", got, want)
 	}
 }

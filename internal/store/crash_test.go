@@ -66,7 +66,7 @@ func writeUntilKilled(path string, out io.Writer) error {
 		name := fmt.Sprintf("%d-%d", os.Getpid(), n)
 		site := corral.SiteID(write(func(tx *store.Tx) (ack, error) {
 			s, err := tx.CreateSite(newSite(name))
-			return ack{store.ObjectSite, int64(s.ID), "create", "NEW"}, err
+			return ack{corral.ObjectSite, int64(s.ID), "create", "NEW"}, err
 		}))
 		write(moveSite(site, corral.SiteStage, "STAGING"))
 		write(moveSite(site, corral.SiteStaged, "READY"))
@@ -80,7 +80,7 @@ func writeUntilKilled(path string, out io.Writer) error {
 func moveSite(id corral.SiteID, move corral.SiteMove, state string) func(*store.Tx) (ack, error) {
 	return func(tx *store.Tx) (ack, error) {
 		_, err := tx.MoveSite(id, move, "")
-		return ack{store.ObjectSite, int64(id), string(move), state}, err
+		return ack{corral.ObjectSite, int64(id), string(move), state}, err
 	}
 }
 
@@ -93,21 +93,21 @@ func writeGlidein(site corral.SiteID, name string, write func(func(*store.Tx) (a
 		}
 		g, err := tx.CreateGlidein(corral.Glidein{Owner: actor, Site: site, Cluster: c.ID, Hosts: 1, CPUs: 1,
 			Walltime: corral.Seconds(time.Hour)})
-		return ack{store.ObjectGlidein, int64(g.ID), "derive", "WAITING"}, err
+		return ack{corral.ObjectGlidein, int64(g.ID), "derive", "WAITING"}, err
 	}))
 	job := corral.JobID(write(func(tx *store.Tx) (ack, error) {
 		j, err := tx.CreateJob(corral.Job{Kind: corral.PilotJob, Site: site, Glidein: id, Tag: fmt.Sprint(name, "-", id)})
-		return ack{store.ObjectJob, int64(j.ID), "create", "NEW"}, err
+		return ack{corral.ObjectJob, int64(j.ID), "create", "NEW"}, err
 	}))
 	for _, e := range []corral.JobEvent{submitted, started, ended(corral.OutcomeIdle)} {
 		write(func(tx *store.Tx) (ack, error) {
 			j, err := tx.MoveJob(job, e)
-			return ack{store.ObjectJob, int64(job), string(e.Move), string(j.State)}, err
+			return ack{corral.ObjectJob, int64(job), string(e.Move), string(j.State)}, err
 		})
 	}
 	write(func(tx *store.Tx) (ack, error) {
 		g, err := tx.AskGlidein(id, corral.AskDrain, "")
-		return ack{store.ObjectGlidein, int64(id), "derive", string(g.State)}, err
+		return ack{corral.ObjectGlidein, int64(id), "derive", string(g.State)}, err
 	})
 }
 

@@ -43,7 +43,7 @@ type DB struct {
 // glidein, the jobs and glideins of a site). ID 0 stands for all objects of its kind, and the zero
 // Subject for everything.
 type Subject struct {
-	Object string // ObjectSite, …
+	Object string // corral.ObjectSite and its like
 	ID     int64
 }
 

@@ -255,7 +255,7 @@ func TestTransactionHasOneTimeAndOneActor(t *testing.T) {
 		if !s.CreatedAt.Equal(tx.Now()) || s.CreatedAt.Nanosecond()%1e6 != 0 || s.CreatedAt.Location().String() != "UTC" {
 			t.Errorf("created at %v, now %v", s.CreatedAt, tx.Now())
 		}
-		entries, err := tx.History(store.ObjectSite, int64(s.ID), store.Page{})
+		entries, err := tx.History(corral.ObjectSite, int64(s.ID), store.Page{})
 		if len(entries) != 1 || entries[0].Actor != actor || !entries[0].At.Equal(tx.Now()) {
 			t.Errorf("history %v, now %v", entries, tx.Now())
 		}

@@ -9,7 +9,7 @@ import (
 const liveGlidein = "state in ('NEW', 'WAITING', 'ACTIVE', 'REMOVING')"
 
 var glideins = table[corral.Glidein]{
-	noun: ObjectGlidein,
+	noun: corral.ObjectGlidein,
 	name: "glideins",
 	columns: `
 	id,
@@ -84,7 +84,7 @@ var glideins = table[corral.Glidein]{
 		}
 	},
 	about: func(g corral.Glidein) []Subject {
-		return []Subject{{ObjectGlidein, int64(g.ID)}, {ObjectSite, int64(g.Site)}}
+		return []Subject{{corral.ObjectGlidein, int64(g.ID)}, {corral.ObjectSite, int64(g.Site)}}
 	},
 }
 
@@ -204,7 +204,7 @@ func (t *Tx) AskGlidein(id corral.GlideinID, ask corral.Ask, reason string) (cor
 	if err := glideins.update(t, g); err != nil {
 		return corral.Glidein{}, err
 	}
-	err = t.record(corral.Entry{Object: ObjectGlidein, Of: int64(id), Event: string(ask),
+	err = t.record(corral.Entry{Object: corral.ObjectGlidein, Of: int64(id), Event: string(ask),
 		From: string(g.State), To: string(g.State), Reason: reason})
 	if err != nil {
 		return corral.Glidein{}, err
@@ -266,7 +266,7 @@ func (t *Tx) settle(g corral.Glidein, site corral.SiteState, lack corral.Lack) (
 	if state == g.State && reason == g.Reason {
 		return g, nil
 	}
-	entry := corral.Entry{Object: ObjectGlidein, Of: int64(g.ID), Event: "derive",
+	entry := corral.Entry{Object: corral.ObjectGlidein, Of: int64(g.ID), Event: "derive",
 		From: string(g.State), To: string(state), Reason: reason}
 	g.State, g.Reason, g.UpdatedAt = state, reason, t.after(g.UpdatedAt)
 	if err := glideins.update(t, g); err != nil {

@@ -42,7 +42,7 @@ func TestCreateGlideinDerivesItsState(t *testing.T) {
 	if g.State != corral.GlideinWaiting || g.Reason != "to be submitted" || g.Resubmit.Mode != resubmit.Never {
 		t.Errorf("created %+v", g)
 	}
-	if got, want := w.story(store.ObjectGlidein, int64(g.ID)), "create >NEW, derive NEW>WAITING"; got != want {
+	if got, want := w.story(corral.ObjectGlidein, int64(g.ID)), "create >NEW, derive NEW>WAITING"; got != want {
 		t.Errorf("history = %s, want %s", got, want)
 	}
 }
@@ -104,7 +104,7 @@ func TestGlideinFollowsItsAttempts(t *testing.T) {
 	want := "create >NEW, derive NEW>WAITING, " +
 		"derive WAITING>ACTIVE, derive ACTIVE>ACTIVE, derive ACTIVE>ACTIVE, derive ACTIVE>WAITING, " +
 		"derive WAITING>ACTIVE, derive ACTIVE>ACTIVE, derive ACTIVE>ACTIVE, derive ACTIVE>FINISHED"
-	if got := w.story(store.ObjectGlidein, int64(g.ID)); got != want {
+	if got := w.story(corral.ObjectGlidein, int64(g.ID)); got != want {
 		t.Errorf("history = %s, want %s", got, want)
 	}
 }
@@ -138,7 +138,7 @@ func TestAskGlideinOnlyGrows(t *testing.T) {
 	}
 	want := "create >NEW, derive NEW>WAITING, derive WAITING>ACTIVE, derive ACTIVE>ACTIVE, " +
 		"drain ACTIVE>ACTIVE, derive ACTIVE>REMOVING, cancel REMOVING>REMOVING, derive REMOVING>REMOVING, derive REMOVING>DELETED"
-	if got := w.story(store.ObjectGlidein, int64(g.ID)); got != want {
+	if got := w.story(corral.ObjectGlidein, int64(g.ID)); got != want {
 		t.Errorf("history = %s, want %s", got, want)
 	}
 }

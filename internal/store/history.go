@@ -6,17 +6,6 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// The objects that have a history.
-const (
-	ObjectSite    = "site"
-	ObjectGlidein = "glidein"
-	ObjectJob     = "job"
-	ObjectCluster = "cluster"
-	ObjectRun     = "run"
-	ObjectPackage = "package"
-	ObjectMirror  = "mirror"
-)
-
 var entries = table[corral.Entry]{
 	noun: "history entry",
 	name: "history",
@@ -67,25 +56,25 @@ func (t *Tx) Log(object string, id int64, event, reason string) error {
 
 func (t *Tx) stateOf(object string, id int64) (string, error) {
 	switch object {
-	case ObjectSite:
+	case corral.ObjectSite:
 		s, err := t.Site(corral.SiteID(id))
 		return string(s.State), err
-	case ObjectGlidein:
+	case corral.ObjectGlidein:
 		g, err := glideins.one(t, id, "id = ?", id)
 		return string(g.State), err
-	case ObjectJob:
+	case corral.ObjectJob:
 		j, err := t.Job(corral.JobID(id))
 		return string(j.State), err
-	case ObjectCluster:
+	case corral.ObjectCluster:
 		c, err := t.Cluster(corral.ClusterID(id))
 		return string(c.State), err
-	case ObjectRun:
+	case corral.ObjectRun:
 		r, err := t.Run(corral.RunID(id))
 		return string(r.State), err
-	case ObjectPackage:
+	case corral.ObjectPackage:
 		p, err := t.Package(corral.PackageID(id))
 		return string(p.State), err
-	case ObjectMirror:
+	case corral.ObjectMirror:
 		m, err := t.Mirror(corral.MirrorID(id))
 		return string(m.State), err
 	}

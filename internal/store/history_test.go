@@ -20,11 +20,11 @@ func TestLog(t *testing.T) {
 		id     int64
 		state  string
 	}{
-		{store.ObjectSite, int64(w.site.ID), "READY"},
-		{store.ObjectGlidein, int64(g.ID), "ACTIVE"},
-		{store.ObjectJob, int64(j.ID), "NEW"},
-		{store.ObjectCluster, int64(w.cluster.ID), "READY"},
-		{store.ObjectRun, int64(r.ID), "RUNNING"},
+		{corral.ObjectSite, int64(w.site.ID), "READY"},
+		{corral.ObjectGlidein, int64(g.ID), "ACTIVE"},
+		{corral.ObjectJob, int64(j.ID), "NEW"},
+		{corral.ObjectCluster, int64(w.cluster.ID), "READY"},
+		{corral.ObjectRun, int64(r.ID), "RUNNING"},
 	} {
 		w.write(func(tx *store.Tx) error { return tx.Log(c.object, c.id, "note", "by the way") })
 		w.view(func(tx *store.Tx) error {
@@ -48,7 +48,7 @@ func TestHistoryPages(t *testing.T) {
 	w.view(func(tx *store.Tx) error {
 		var page store.Page
 		for page.Limit = 2; ; {
-			entries, err := tx.History(store.ObjectSite, int64(w.site.ID), page)
+			entries, err := tx.History(corral.ObjectSite, int64(w.site.ID), page)
 			if err != nil || len(entries) == 0 {
 				return err
 			}

@@ -22,7 +22,7 @@ const tells = "(outcome in ('expired', 'lost', 'preempted', 'idle') or outcome =
 const siteJob = "kind <> 'pilot'"
 
 var jobs = table[corral.Job]{
-	noun: ObjectJob,
+	noun: corral.ObjectJob,
 	name: "jobs",
 	columns: `
 	id,
@@ -80,7 +80,7 @@ var jobs = table[corral.Job]{
 		}
 	},
 	about: func(j corral.Job) []Subject {
-		return []Subject{{ObjectJob, int64(j.ID)}, {ObjectGlidein, int64(j.Glidein)}, {ObjectSite, int64(j.Site)}}
+		return []Subject{{corral.ObjectJob, int64(j.ID)}, {corral.ObjectGlidein, int64(j.Glidein)}, {corral.ObjectSite, int64(j.Site)}}
 	},
 }
 
@@ -268,7 +268,7 @@ func (t *Tx) LoseHost(id corral.JobID, l corral.LostHost) (corral.Job, error) {
 	if err := jobs.update(t, j); err != nil {
 		return corral.Job{}, err
 	}
-	return j, t.Log(ObjectJob, int64(id), "node failed", fmt.Sprintf("%s; %d of %d hosts are left", l, g.Hosts-len(j.Lost), g.Hosts))
+	return j, t.Log(corral.ObjectJob, int64(id), "node failed", fmt.Sprintf("%s; %d of %d hosts are left", l, g.Hosts-len(j.Lost), g.Hosts))
 }
 
 // MoveJob applies an event to a job and settles its glidein. The event's time is what a site's clock
@@ -356,7 +356,7 @@ func (t *Tx) NoteWorkers(id corral.JobID, n int) (corral.Job, error) {
 	if err := jobs.update(t, j); err != nil {
 		return corral.Job{}, err
 	}
-	return j, t.Log(ObjectJob, int64(id), "workers", fmt.Sprintf("%d registered", n))
+	return j, t.Log(corral.ObjectJob, int64(id), "workers", fmt.Sprintf("%d registered", n))
 }
 
 // saveJob stores j with its line of history, whose event and former state are in e, and settles its
@@ -365,7 +365,7 @@ func (t *Tx) saveJob(j corral.Job, e corral.Entry) error {
 	if err := jobs.update(t, j); err != nil {
 		return err
 	}
-	e.Object, e.Of, e.To = ObjectJob, int64(j.ID), string(j.State)
+	e.Object, e.Of, e.To = corral.ObjectJob, int64(j.ID), string(j.State)
 	if err := t.record(e); err != nil {
 		return err
 	}

@@ -64,7 +64,7 @@ func TestJobKeepsAllFields(t *testing.T) {
 	})
 	story := "create >NEW, submit NEW>SUBMITTED, drain SUBMITTED>SUBMITTED, lease SUBMITTED>SUBMITTED, workers SUBMITTED>SUBMITTED, " +
 		"start SUBMITTED>RUNNING, end RUNNING>ENDED"
-	if got := w.story(store.ObjectJob, int64(j.ID)); got != story {
+	if got := w.story(corral.ObjectJob, int64(j.ID)); got != story {
 		t.Errorf("history = %s, want %s", got, story)
 	}
 }
@@ -221,7 +221,7 @@ func TestLeaseJob(t *testing.T) {
 	w.move(j, ended(corral.OutcomeLost))
 	w.refused(corral.Conflict, lease(j.ID, "node7/123"))
 	want := "create >NEW, submit NEW>SUBMITTED, lease SUBMITTED>SUBMITTED, end SUBMITTED>ENDED"
-	if got := w.story(store.ObjectJob, int64(j.ID)); got != want {
+	if got := w.story(corral.ObjectJob, int64(j.ID)); got != want {
 		t.Errorf("history = %s, want %s", got, want)
 	}
 
@@ -249,7 +249,7 @@ func TestNoteWaits(t *testing.T) {
 	w.write(func(tx *store.Tx) error { _, err := tx.AskJob(j.ID, corral.AskCancel, ""); return err })
 	note("Priority", "Resources")
 	want := "create >NEW, submit NEW>SUBMITTED, queue SUBMITTED>QUEUED, cancel QUEUED>QUEUED"
-	if got := w.story(store.ObjectJob, int64(j.ID)); got != want {
+	if got := w.story(corral.ObjectJob, int64(j.ID)); got != want {
 		t.Errorf("history = %s, want %s", got, want)
 	}
 }
@@ -291,7 +291,7 @@ func TestHostsAreLost(t *testing.T) {
 		t.Errorf("lost %v, want %v", j.Lost, want)
 	}
 	w.view(func(tx *store.Tx) error {
-		entries, err := tx.History(store.ObjectJob, int64(j.ID), store.Page{})
+		entries, err := tx.History(corral.ObjectJob, int64(j.ID), store.Page{})
 		if said := entries[len(entries)-2]; said.Event != "node failed" || said.Reason != "node n2: disk; 2 of 3 hosts are left" {
 			t.Errorf("history says %q: %q", said.Event, said.Reason)
 		}

@@ -205,7 +205,7 @@ func contents(t *testing.T, db *store.DB) string {
 		glideins, err3 := tx.Glideins(store.GlideinFilter{Filter: all})
 		jobs, err4 := tx.Jobs(store.JobFilter{})
 		runs, err5 := tx.Runs(store.RunFilter{Filter: all})
-		history, err6 := tx.History(store.ObjectGlidein, 1, store.Page{})
+		history, err6 := tx.History(corral.ObjectGlidein, 1, store.Page{})
 		packages, err7 := tx.Packages(all)
 		mirrors, err8 := tx.Mirrors(all)
 		for _, list := range []any{sites, clusters, glideins, jobs, runs, history, packages, mirrors} {

@@ -7,7 +7,7 @@ import (
 )
 
 var mirrors = table[corral.Mirror]{
-	noun: ObjectMirror,
+	noun: corral.ObjectMirror,
 	name: "mirrors",
 	columns: `
 	id,
@@ -44,7 +44,7 @@ var mirrors = table[corral.Mirror]{
 		}
 	},
 	about: func(m corral.Mirror) []Subject {
-		return []Subject{{ObjectMirror, int64(m.ID)}}
+		return []Subject{{corral.ObjectMirror, int64(m.ID)}}
 	},
 }
 
@@ -107,7 +107,7 @@ func (t *Tx) CheckMirror(id corral.MirrorID, has []corral.PackageID, problem str
 		return m, err
 	}
 	if news { // a check an hour that says the same is none
-		if err := t.Log(ObjectMirror, int64(id), "check", problem); err != nil {
+		if err := t.Log(corral.ObjectMirror, int64(id), "check", problem); err != nil {
 			return m, err
 		}
 	}
@@ -154,6 +154,6 @@ func (t *Tx) DeleteMirror(id corral.MirrorID, reason string) (corral.Mirror, err
 	if err := mirrors.update(t, m); err != nil {
 		return m, err
 	}
-	return m, t.record(corral.Entry{Object: ObjectMirror, Of: int64(id), Event: "delete",
+	return m, t.record(corral.Entry{Object: corral.ObjectMirror, Of: int64(id), Event: "delete",
 		From: string(corral.MirrorReady), To: string(m.State), Reason: reason})
 }

@@ -105,7 +105,7 @@ func (t *Tx) ForgiveNodes(id corral.SiteID, names ...string) error {
 	if len(said) == 0 {
 		return nil
 	}
-	return t.Log(ObjectSite, int64(id), "forgive", strings.Join(said, "; "))
+	return t.Log(corral.ObjectSite, int64(id), "forgive", strings.Join(said, "; "))
 }
 
 // lastLost returns the host that was lost last on each node of a site that is known, by short name; its zero value where

@@ -70,7 +70,7 @@ func (w *world) forgiven() (said []string) {
 
 func (w *world) forgivenIn(tx *store.Tx) (said []string) {
 	w.t.Helper()
-	entries, err := tx.History(store.ObjectSite, int64(w.site.ID), store.Page{})
+	entries, err := tx.History(corral.ObjectSite, int64(w.site.ID), store.Page{})
 	if err != nil {
 		w.t.Error(err)
 	}

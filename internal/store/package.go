@@ -5,7 +5,7 @@ import (
 )
 
 var catalog = table[corral.Package]{
-	noun: ObjectPackage,
+	noun: corral.ObjectPackage,
 	name: "packages",
 	columns: `
 	id,
@@ -49,7 +49,7 @@ var catalog = table[corral.Package]{
 		}
 	},
 	about: func(p corral.Package) []Subject {
-		return []Subject{{ObjectPackage, int64(p.ID)}}
+		return []Subject{{corral.ObjectPackage, int64(p.ID)}}
 	},
 }
 
@@ -114,6 +114,6 @@ func (t *Tx) DeletePackage(id corral.PackageID, reason string) (corral.Package, 
 	if err := catalog.update(t, p); err != nil {
 		return corral.Package{}, err
 	}
-	return p, t.record(corral.Entry{Object: ObjectPackage, Of: int64(id), Event: "delete",
+	return p, t.record(corral.Entry{Object: corral.ObjectPackage, Of: int64(id), Event: "delete",
 		From: string(corral.PackageReady), To: string(p.State), Reason: reason})
 }

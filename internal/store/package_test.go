@@ -64,7 +64,7 @@ func TestPackageLife(t *testing.T) {
 		if _, err := tx.PackageOf(p.Digest); corral.KindOf(err) != corral.NotFound {
 			t.Errorf("PackageOf a deleted one = %v", err)
 		}
-		history, err2 := tx.History(store.ObjectPackage, int64(p.ID), store.Page{})
+		history, err2 := tx.History(corral.ObjectPackage, int64(p.ID), store.Page{})
 		if len(history) != 2 || history[1].Reason != "old" {
 			t.Errorf("history %+v", history)
 		}
@@ -121,7 +121,7 @@ func TestReplicas(t *testing.T) {
 		if m.Packages != 1 || m.Reason != "" || m.CheckedAt.IsZero() {
 			t.Errorf("mirror %+v", m)
 		}
-		history, _ := tx.History(store.ObjectMirror, int64(one.ID), store.Page{})
+		history, _ := tx.History(corral.ObjectMirror, int64(one.ID), store.Page{})
 		if len(history) != 4 { // created, checked, no answer, well again
 			t.Errorf("history %+v", history)
 		}

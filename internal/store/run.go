@@ -11,7 +11,7 @@ import (
 const liveRun = "state in ('RUNNING', 'CANCELLING')"
 
 var runs = table[corral.Run]{
-	noun: ObjectRun,
+	noun: corral.ObjectRun,
 	name: "runs",
 	columns: `
 	id,
@@ -62,7 +62,7 @@ var runs = table[corral.Run]{
 		}
 	},
 	about: func(r corral.Run) []Subject {
-		return []Subject{{ObjectRun, int64(r.ID)}}
+		return []Subject{{corral.ObjectRun, int64(r.ID)}}
 	},
 }
 
@@ -128,7 +128,7 @@ func (t *Tx) MoveRun(id corral.RunID, move corral.RunMove, reason string) (corra
 	if err := runs.update(t, r); err != nil {
 		return corral.Run{}, err
 	}
-	return r, t.record(corral.Entry{Object: ObjectRun, Of: int64(id), Event: string(move),
+	return r, t.record(corral.Entry{Object: corral.ObjectRun, Of: int64(id), Event: string(move),
 		From: string(before.State), To: string(r.State), Reason: reason})
 }
 

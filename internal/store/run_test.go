@@ -81,7 +81,7 @@ func TestRunMoves(t *testing.T) {
 	w.refused(corral.NotFound, func(tx *store.Tx) error { _, err := tx.SetRun(99, corral.RunTasks{}, nil); return err })
 	want := "create >RUNNING, fail RUNNING>FAILED, resume FAILED>RUNNING, cancel RUNNING>CANCELLING, " +
 		"cancelled CANCELLING>CANCELLED, resume CANCELLED>RUNNING"
-	if got := w.story(store.ObjectRun, int64(r.ID)); got != want {
+	if got := w.story(corral.ObjectRun, int64(r.ID)); got != want {
 		t.Errorf("history = %s, want %s", got, want)
 	}
 }
@@ -98,7 +98,7 @@ func TestNoteRun(t *testing.T) {
 			t.Errorf("noted %+v", r)
 		}
 	}
-	if got, want := w.story(store.ObjectRun, 1), "create >RUNNING"; got != want {
+	if got, want := w.story(corral.ObjectRun, 1), "create >RUNNING"; got != want {
 		t.Errorf("history = %s, want %s", got, want)
 	}
 	w.write(func(tx *store.Tx) error { _, err := tx.MoveRun(1, corral.RunFail, "task a failed"); return err })

@@ -197,7 +197,7 @@ func TestSchemaListsAreThoseOfTheDomain(t *testing.T) {
 		{"runs", "state", words(corral.RunStates)},
 		{"packages", "state", words(corral.PackageStates)},
 		{"mirrors", "state", words(corral.MirrorStates)},
-		{"history", "object", []string{store.ObjectSite, store.ObjectGlidein, store.ObjectJob, store.ObjectCluster, store.ObjectRun, store.ObjectPackage, store.ObjectMirror}},
+		{"history", "object", []string{corral.ObjectSite, corral.ObjectGlidein, corral.ObjectJob, corral.ObjectCluster, corral.ObjectRun, corral.ObjectPackage, corral.ObjectMirror}},
 	} {
 		if diff := cmp.Diff(c.want, listed(t, db, c.table, c.column)); diff != "" {
 			t.Errorf("%s.%s: %s", c.table, c.column, diff)

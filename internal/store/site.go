@@ -9,7 +9,7 @@ import (
 )
 
 var sites = table[corral.Site]{
-	noun: ObjectSite,
+	noun: corral.ObjectSite,
 	name: "sites",
 	columns: `
 	id,
@@ -73,7 +73,7 @@ var sites = table[corral.Site]{
 		}
 	},
 	about: func(s corral.Site) []Subject {
-		return []Subject{{ObjectSite, int64(s.ID)}}
+		return []Subject{{corral.ObjectSite, int64(s.ID)}}
 	},
 }
 
@@ -146,7 +146,7 @@ func (t *Tx) MoveSite(id corral.SiteID, move corral.SiteMove, reason string) (co
 	if err := sites.update(t, s); err != nil {
 		return corral.Site{}, err
 	}
-	err = t.record(corral.Entry{Object: ObjectSite, Of: int64(id), Event: string(move),
+	err = t.record(corral.Entry{Object: corral.ObjectSite, Of: int64(id), Event: string(move),
 		From: string(before.State), To: string(s.State), Reason: reason})
 	if err != nil {
 		return corral.Site{}, err

@@ -77,7 +77,7 @@ func TestMoveSite(t *testing.T) {
 		return err
 	})
 	want := "create >NEW, stage NEW>STAGING, staged STAGING>READY, remove READY>EXITING"
-	if got := w.story(store.ObjectSite, int64(w.site.ID)); got != want {
+	if got := w.story(corral.ObjectSite, int64(w.site.ID)); got != want {
 		t.Errorf("history = %s, want %s", got, want)
 	}
 }
