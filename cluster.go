@@ -65,13 +65,22 @@ type Cluster struct {
 }
 
 // Apply moves the cluster by one event; no other code sets State.
-func (c Cluster) Apply(move ClusterMove, reason string, at time.Time) (Cluster, error) {
-	next, err := ClusterMoves.Next(c.State, move)
+func (c Cluster) Apply(move ClusterMove, reason string, now time.Time) (Cluster, Entry, error) {
+	from := c.State
+	next, err := ClusterMoves.Next(from, move)
 	if err != nil {
-		return c, ErrorAt(Conflict, "cluster "+c.Name, "%w", err)
+		return c, Entry{}, ErrorAt(Conflict, "cluster "+c.Name, "%w", err)
 	}
-	c.State, c.Reason, c.UpdatedAt = next, reason, at
-	return c, nil
+	c.State, c.Reason, c.UpdatedAt = next, reason, latest(now, c.UpdatedAt)
+	return c, Entry{Object: ObjectCluster, Of: int64(c.ID), Event: string(move), From: string(from), To: string(next), Reason: reason}, nil
+}
+
+// Takes returns a Conflict error unless glideins and runs may be given to the cluster.
+func (c Cluster) Takes() error {
+	if c.State != ClusterReady {
+		return Errorf(Conflict, "cluster %s is %s", c.Name, c.State)
+	}
+	return nil
 }
 
 // Idle says, in words that complete "cluster NAME ", why a cluster that is not READY takes nothing, and what to do.

@@ -42,6 +42,11 @@ func ErrorAt(kind Kind, place, format string, args ...any) error {
 	return &Error{Kind: kind, Place: place, Err: fmt.Errorf(format, args...)}
 }
 
+// NoSuch is the error for an object that does not exist; called is what the caller knows it by.
+func NoSuch(object string, called any) error {
+	return Errorf(NotFound, "no %s %v", object, called)
+}
+
 func (e *Error) Error() string {
 	if e.Place == "" {
 		return e.Err.Error()

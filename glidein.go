@@ -67,6 +67,11 @@ const (
 	AskCancel  Ask = "cancel" // leave now
 )
 
+// exceeds reports whether an ask is more than what was asked before: it grows from nothing over drain to cancel.
+func (a Ask) exceeds(before Ask) bool {
+	return a != before && (before == AskNothing || a == AskCancel)
+}
+
 // A Glidein is one provisioning request: hosts × cpus at a site for a walltime, and what to do when
 // that is over. A host runs one worker with CPUs cpus.
 type Glidein struct {
@@ -145,6 +150,57 @@ func (g Glidein) Complete() bool {
 // Terminal reports whether the glidein will never have another attempt.
 func (s GlideinState) Terminal() bool {
 	return s == GlideinFinished || s == GlideinFailed || s == GlideinDeleted
+}
+
+// Ask notes that the glidein shall go. An ask only grows; one that does not, or that comes once the glidein is DELETED,
+// changes nothing and has no entry. The glidein must be settled after it.
+func (g Glidein) Ask(ask Ask, reason string, now time.Time) (Glidein, []Entry) {
+	if g.State == GlideinDeleted || !ask.exceeds(g.Asked) {
+		return g, nil
+	}
+	g.Asked, g.UpdatedAt = ask, latest(now, g.UpdatedAt)
+	return g, []Entry{{Object: ObjectGlidein, Of: int64(g.ID), Event: string(ask), From: string(g.State), To: string(g.State), Reason: reason}}
+}
+
+// Settle brings the glidein's state and reason to what Derive says; without an entry they are that already. Its attempts
+// may be in brief. It is needed after each change of an attempt or of the site, and when time alone changes what Derive
+// says: when a back-off is over, or a start that was planned for later is due.
+func (g Glidein) Settle(site SiteState, held Hold, lack Lack, now time.Time) (Glidein, []Entry) {
+	from := g.State
+	state, reason := g.Derive(site, held, lack, now)
+	if state == from && reason == g.Reason {
+		return g, nil
+	}
+	g.State, g.Reason, g.UpdatedAt = state, reason, latest(now, g.UpdatedAt)
+	return g, []Entry{{Object: ObjectGlidein, Of: int64(g.ID), Event: "derive", From: string(from), To: string(state), Reason: reason}}
+}
+
+// Brief returns the glidein with those of its attempts only that matter for what follows: those that are alive, and those
+// that have ended from the last decisive one on. Of the others it counts how many expired, where the policy does.
+func (g Glidein) Brief() Glidein {
+	last := 0
+	for _, a := range g.Attempts {
+		if a.decides() {
+			last = max(last, a.Number)
+		}
+	}
+	var brief []Job
+	for _, a := range g.Attempts {
+		switch {
+		case a.Live() || a.Number >= last:
+			brief = append(brief, a)
+		case a.Outcome == OutcomeExpired && g.Resubmit.Mode == resubmit.Times:
+			g.EarlierExpired++
+		}
+	}
+	g.Attempts = brief
+	return g
+}
+
+// decides reports whether attempts before this one matter no more for what follows, but for how many of them expired: it
+// has ended, and neither as a duplicate nor in a way that counts for the retries.
+func (j Job) decides() bool {
+	return !j.Live() && j.Outcome != OutcomeDuplicate && j.result() != resubmit.Transient
 }
 
 // Next returns what the policy says after the attempts that have ended, at now. Attempts that were

@@ -16,7 +16,8 @@ const (
 	ObjectMirror  = "mirror"
 )
 
-// An Entry is one line of an object's history: what changed, when, and who asked for it.
+// An Entry is one line of an object's history: what changed, when, and who asked for it. A rule returns the entries of
+// what it changes without ID, At and Actor: those are for whoever records them.
 type Entry struct {
 	ID     int64     `json:"id"`
 	At     time.Time `json:"at"`
@@ -27,6 +28,11 @@ type Entry struct {
 	From   string    `json:"from,omitempty"`
 	To     string    `json:"to"`
 	Reason string    `json:"reason,omitempty"`
+}
+
+// Created is the first line of an object's history.
+func Created(object string, id int64, state string) Entry {
+	return Entry{Object: object, Of: id, Event: "create", To: state}
 }
 
 // A TimelineEvent is one of the nine events of the original's timeline (Juve 2012, fig. 2.5).

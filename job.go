@@ -105,34 +105,131 @@ type JobEvent struct {
 // Live reports whether the job may still have processes at its site.
 func (j Job) Live() bool { return j.State != JobEnded }
 
-// Apply moves the job by one event; no other code sets State. An end that skips the start (the job
+// intended returns the job as NEW, with the number that follows those of its kind among earlier ones.
+func (j Job) intended(earlier []Job, now time.Time) Job {
+	j.ID, j.Number, j.State, j.CreatedAt, j.UpdatedAt = 0, 1, JobNew, now, now
+	for _, e := range earlier {
+		if e.Kind == j.Kind {
+			j.Number = max(j.Number, e.Number+1)
+		}
+	}
+	return j
+}
+
+// Apply moves the job by one event; no other code sets State. The event's time is what a site's clock said: one outside the
+// time between the job's last event and now is moved to its edge, and zero means now. An end that skips the start (the job
 // lived between two polls) leaves StartedAt zero unless the caller sends the start first.
-func (j Job) Apply(e JobEvent) (Job, error) {
+func (j Job) Apply(e JobEvent, now time.Time) (Job, []Entry, error) {
 	next, err := JobMoves.Next(j.State, e.Move)
 	if err != nil {
-		return j, ErrorAt(Conflict, "job "+j.Tag, "%w", err)
+		return j, nil, ErrorAt(Conflict, "job "+j.Tag, "%w", err)
 	}
 	if (e.Move == JobEnd) != (e.Outcome != "") {
-		return j, ErrorAt(Internal, "job "+j.Tag, "%s with outcome %q", e.Move, e.Outcome)
+		return j, nil, ErrorAt(Internal, "job "+j.Tag, "%s with outcome %q", e.Move, e.Outcome)
 	}
+	at, entry := j.within(e.At, now), j.entry(string(e.Move), e.Reason)
 	if e.SiteJobID != "" {
 		j.SiteJobID = e.SiteJobID
 	}
 	switch {
 	case e.Move == JobSubmit:
-		j.SubmittedAt = e.At
+		j.SubmittedAt = at
 	case j.SubmittedAt.IsZero() && e.Move != JobEnd:
 		j.SubmittedAt = j.CreatedAt // the answer was lost: it was asked for then, and may have waited since
 	}
 	switch e.Move {
 	case JobStart:
-		j.StartedAt = e.At
+		j.StartedAt = at
 	case JobEnd:
-		j = j.Lose(e.At, e.Lost...)
-		j.EndedAt, j.Outcome, j.Transient, j.ExitStatus = e.At, e.Outcome, e.Transient, e.ExitStatus
+		j = j.Lose(at, e.Lost...)
+		j.EndedAt, j.Outcome, j.Transient, j.ExitStatus = at, e.Outcome, e.Transient, e.ExitStatus
 	}
-	j.State, j.Reason, j.UpdatedAt = next, e.Reason, e.At
-	return j, nil
+	j.State, j.Reason, j.UpdatedAt = next, e.Reason, latest(now, j.UpdatedAt)
+	entry.To = string(next)
+	return j, []Entry{entry}, nil
+}
+
+// within returns when an event that was reported for happened can have happened to j.
+func (j Job) within(happened, now time.Time) time.Time {
+	now = latest(now, j.UpdatedAt)
+	if happened.IsZero() || happened.After(now) {
+		return now
+	}
+	return latest(happened.UTC().Truncate(time.Millisecond), j.CreatedAt, j.SubmittedAt, j.StartedAt)
+}
+
+// entry is a line of the job's history about something that leaves its state alone.
+func (j Job) entry(event, reason string) Entry {
+	return Entry{Object: ObjectJob, Of: int64(j.ID), Event: event, From: string(j.State), To: string(j.State), Reason: reason}
+}
+
+// Ask notes what is asked of the job. An ask only grows; one that does not, or that comes after the job's end, changes
+// nothing and has no entry.
+func (j Job) Ask(ask Ask, reason string, now time.Time) (Job, []Entry, error) {
+	if !j.Live() || !ask.exceeds(j.Asked) {
+		return j, nil, nil
+	}
+	j.Asked, j.UpdatedAt = ask, latest(now, j.UpdatedAt)
+	return j, []Entry{j.entry(string(ask), reason)}, nil
+}
+
+// Lease gives the attempt's lease to holder, the one pilot process that may start workers. The same holder may ask again.
+// A Conflict error if another holds it, or if the job has ENDED: then another attempt may have taken its place.
+func (j Job) Lease(holder string, now time.Time) (Job, []Entry, error) {
+	switch {
+	case !j.Live():
+		return j, nil, j.over()
+	case j.LeaseHolder == holder && holder != "":
+		return j, nil, nil
+	case j.LeaseHolder != "":
+		return j, nil, Errorf(Conflict, "%s is leased to %s", j.Name(), j.LeaseHolder)
+	case holder == "" || j.Kind != PilotJob:
+		return j, nil, Errorf(Invalid, "%s cannot be leased to %q", j.Name(), holder)
+	}
+	j.LeaseHolder, j.UpdatedAt = holder, latest(now, j.UpdatedAt)
+	return j, []Entry{j.entry("lease", "by "+holder)}, nil
+}
+
+// over is the error for what is asked of a job that has ended.
+func (j Job) over() error { return Errorf(Conflict, "%s has ended: %s", j.Name(), j.Outcome) }
+
+// NoteWaits notes why the job waits in its site's queue; ok is false if that is known. A job that does not wait, or was
+// asked to go, keeps the reason that it has.
+func (j Job) NoteWaits(why string, now time.Time) (_ Job, ok bool) {
+	if j.State != JobQueued || j.Asked != AskNothing || j.Reason == why {
+		return j, false
+	}
+	j.Reason, j.UpdatedAt = why, latest(now, j.UpdatedAt)
+	return j, true
+}
+
+// NoteWorkers notes that n workers of an attempt are registered; the most at once is kept. For a job of another kind, which
+// has no workers, it is an Invalid error.
+func (j Job) NoteWorkers(n int, now time.Time) (Job, []Entry, error) {
+	switch {
+	case n <= j.Workers:
+		return j, nil, nil
+	case j.Kind != PilotJob:
+		return j, nil, Errorf(Invalid, "%s has no workers", j.Name())
+	}
+	j.Workers, j.UpdatedAt = n, latest(now, j.UpdatedAt)
+	return j, []Entry{j.entry("workers", fmt.Sprintf("%d registered", n))}, nil
+}
+
+// LoseHost notes that a live attempt of so many hosts goes on without one of them. What is known may be said again.
+func (j Job) LoseHost(l LostHost, hosts int, now time.Time) (Job, []Entry, error) {
+	switch {
+	case !j.Live():
+		return j, nil, j.over()
+	case l.Host < 0 || l.Host >= hosts:
+		return j, nil, Errorf(Invalid, "%s has %d hosts, and none with number %d", j.Name(), hosts, l.Host)
+	}
+	known := len(j.Lost)
+	if j = j.Lose(now, l); len(j.Lost) == known {
+		return j, nil, nil
+	}
+	j.UpdatedAt = latest(now, j.UpdatedAt)
+	return j, []Entry{j.entry("node failed", fmt.Sprintf("%s; %d of %d hosts are left", l, hosts-len(j.Lost), hosts))}, nil
 }
 
 // Name is how people and logs call the job: "attempt 2 of glidein 7", "setup job of site 1".

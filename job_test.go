@@ -24,7 +24,7 @@ func TestJobLife(t *testing.T) {
 		{Move: corral.JobEnd, At: at(4), Outcome: corral.OutcomeExpired, ExitStatus: &exit, Reason: "walltime"},
 	} {
 		var err error
-		if j, err = j.Apply(e); err != nil {
+		if j, _, err = j.Apply(e, e.At); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -49,7 +49,7 @@ func TestJobRefusesOutcomeWithoutEnd(t *testing.T) {
 		{Move: corral.JobEnd},
 	} {
 		j := corral.Job{Tag: "t", State: corral.JobQueued}
-		if next, err := j.Apply(e); corral.KindOf(err) != corral.Internal || !reflect.DeepEqual(next, j) {
+		if next, _, err := j.Apply(e, noon); corral.KindOf(err) != corral.Internal || !reflect.DeepEqual(next, j) {
 			t.Errorf("Apply(%+v) = %+v, %v; want an internal error and no change", e, next, err)
 		}
 	}
@@ -66,7 +66,7 @@ func TestJobApply(t *testing.T) {
 			if e.Move == corral.JobEnd {
 				e.Outcome = rapid.SampledFrom(corral.Outcomes).Draw(t, "outcome")
 			}
-			next, err := j.Apply(e)
+			next, _, err := j.Apply(e, at)
 			if err == nil && !j.Live() {
 				t.Fatalf("%s leads out of ENDED", e.Move)
 			}
@@ -98,7 +98,7 @@ func TestAdoptedJobHasItsSubmission(t *testing.T) {
 	t.Parallel()
 	for _, move := range []corral.JobMove{corral.JobQueue, corral.JobStart} {
 		j := corral.Job{Tag: "t", State: corral.JobNew, CreatedAt: noon}
-		j, err := j.Apply(corral.JobEvent{Move: move, At: noon.Add(time.Hour), SiteJobID: "7"})
+		j, _, err := j.Apply(corral.JobEvent{Move: move, SiteJobID: "7"}, noon.Add(time.Hour))
 		if err != nil || !j.SubmittedAt.Equal(noon) {
 			t.Errorf("after %s: submitted at %s (%v), want %s", move, j.SubmittedAt, err, noon)
 		}

@@ -109,16 +109,17 @@ type Run struct {
 func (s RunState) Over() bool { return s != RunRunning && s != RunCancelling }
 
 // Apply moves the run by one event; no other code sets State.
-func (r Run) Apply(move RunMove, reason string, at time.Time) (Run, error) {
-	next, err := RunMoves.Next(r.State, move)
+func (r Run) Apply(move RunMove, reason string, now time.Time) (Run, Entry, error) {
+	from := r.State
+	next, err := RunMoves.Next(from, move)
 	if err != nil {
-		return r, ErrorAt(Conflict, "run "+r.Workflow, "%w", err)
+		return r, Entry{}, ErrorAt(Conflict, "run "+r.Workflow, "%w", err)
 	}
-	r.State, r.Reason, r.UpdatedAt = next, reason, at
+	r.State, r.Reason, r.UpdatedAt = next, reason, latest(now, r.UpdatedAt)
 	if next.Over() && next != RunDeleted {
-		r.EndedAt = at
+		r.EndedAt = r.UpdatedAt
 	} else if !next.Over() {
 		r.EndedAt, r.Report = time.Time{}, nil
 	}
-	return r, nil
+	return r, Entry{Object: ObjectRun, Of: int64(r.ID), Event: string(move), From: string(from), To: string(next), Reason: reason}, nil
 }

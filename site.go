@@ -1,8 +1,12 @@
 package corral
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
 	"time"
+
+	"github.com/corral-pilot/corral/resubmit"
 )
 
 // SiteID identifies a site for ever; its name is free again once it is deleted.
@@ -146,15 +150,91 @@ type SiteQueue struct {
 // Terminal reports whether no event can move a site out of s.
 func (s SiteState) Terminal() bool { return s == SiteDeleted }
 
-// Apply moves the site by one event; no other code sets State.
-func (s Site) Apply(move SiteMove, reason string, at time.Time) (Site, error) {
-	next, err := SiteMoves.Next(s.State, move)
+// Apply moves the site by one event; no other code sets State. Its glideins that are not over must be settled after it.
+func (s Site) Apply(move SiteMove, reason string, now time.Time) (Site, Entry, error) {
+	from := s.State
+	next, err := SiteMoves.Next(from, move)
 	if err != nil {
-		return s, ErrorAt(Conflict, "site "+s.Name, "%w", err)
+		return s, Entry{}, ErrorAt(Conflict, "site "+s.Name, "%w", err)
 	}
-	s.State, s.Reason, s.UpdatedAt = next, reason, at
-	if next == SiteDeleted { // nobody wants to get there any more
+	s.State, s.Reason, s.UpdatedAt = next, reason, latest(now, s.UpdatedAt)
+	if next == SiteDeleted { // there is nothing left to be reached
 		s.Trouble, s.RelayTrouble = SiteTrouble{}, ""
 	}
-	return s, nil
+	return s, Entry{Object: ObjectSite, Of: int64(s.ID), Event: string(move), From: string(from), To: string(next), Reason: reason}, nil
+}
+
+// Explain has a site that is being set up or cleaned up say why the job that does it waits, and stop saying so once the
+// job no longer waits; ok is false if there is nothing new to say. The history has no line of it, because the reasons
+// change all day.
+func (s Site) Explain(j Job, now time.Time) (_ Site, ok bool) {
+	waits := fmt.Sprintf("its %s job waits: ", j.Kind)
+	switch {
+	case j.Kind == PilotJob, j.Package != "", s.State != SiteStaging && s.State != SiteRemoving:
+		return s, false
+	case j.State == JobQueued && j.Reason != "":
+		s.Reason = waits + j.Reason
+	case strings.HasPrefix(s.Reason, waits):
+		s.Reason = fmt.Sprintf("its %s job is %s", j.Kind, j.State)
+	default:
+		return s, false
+	}
+	s.UpdatedAt = latest(now, s.UpdatedAt)
+	return s, true
+}
+
+// NewGlidein returns g as it is recorded when it is asked for at the site, for a cluster: with its defaults, and NEW. What
+// is left to the caller is its ID. A Conflict error if the cluster is not READY or the site will never again take a pilot;
+// an Invalid one if the resubmission makes no sense.
+func (s Site) NewGlidein(c Cluster, g Glidein, now time.Time) (Glidein, error) {
+	switch s.State {
+	case SiteFailed, SiteExiting, SiteRemoving, SiteDeleted:
+		return g, Errorf(Conflict, "site %s is %s", s.Name, s.State)
+	}
+	if err := c.Takes(); err != nil {
+		return g, err
+	}
+	if err := g.Resubmit.Validate(); err != nil {
+		return g, ErrorAt(Invalid, "resubmit", "%w", err)
+	}
+	g.Resubmit.Mode = cmp.Or(g.Resubmit.Mode, resubmit.Never)
+	g.QueueLimit = cmp.Or(g.QueueLimit, DefaultQueueTimeout)
+	g.Site, g.SiteName, g.Cluster, g.ClusterName = s.ID, s.Name, c.ID, c.Name
+	g.Asked, g.State, g.Reason, g.CreatedAt, g.UpdatedAt = AskNothing, GlideinNew, "", now, now
+	g.Attempts, g.EarlierExpired, g.WorkersNow, g.CPUsNow = nil, 0, 0, 0
+	return g, nil
+}
+
+// NewAttempt returns j as the recorded intent of another attempt of g, whose attempts may be in brief, at a site with this
+// load. The attempt counts from then on until it has ENDED: its row is the reservation. A Conflict error if the site is
+// DELETED, if the glidein was asked to go or is over (that may have happened since the caller decided), or if the attempt
+// would exceed a limit of the site.
+func (s Site) NewAttempt(g Glidein, load Load, j Job, now time.Time) (Job, error) {
+	full := s.Full(load)
+	switch {
+	case s.State.Terminal():
+		return j, Errorf(Conflict, "site %s is %s", s.Name, s.State)
+	case g.Asked != AskNothing:
+		return j, Errorf(Conflict, "glidein %d was asked to %s", g.ID, g.Asked)
+	case g.State.Terminal():
+		return j, Errorf(Conflict, "glidein %d is %s", g.ID, g.State)
+	case full != "":
+		return j, Errorf(Conflict, "%s", full)
+	}
+	j.Queue = cmp.Or(g.Queue, s.Queue)
+	return j.intended(g.Attempts, now), nil
+}
+
+// NewSiteJob returns j as the recorded intent of another setup or cleanup job; earlier are all jobs of those kinds that
+// the site has had. A Conflict error if the site is DELETED, or if one of the same kind is still alive.
+func (s Site) NewSiteJob(earlier []Job, j Job, now time.Time) (Job, error) {
+	if s.State.Terminal() {
+		return j, Errorf(Conflict, "site %s is %s", s.Name, s.State)
+	}
+	for _, e := range earlier {
+		if e.Kind == j.Kind && e.Live() {
+			return j, Errorf(Conflict, "%s is still %s", e.Name(), e.State)
+		}
+	}
+	return j.intended(earlier, now), nil
 }

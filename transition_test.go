@@ -74,7 +74,7 @@ func allEvents[S, E ~string](moves corral.Table[S, E]) []E {
 func TestDeletedSiteIsInNoTrouble(t *testing.T) {
 	t.Parallel()
 	s := corral.Site{State: corral.SiteReady, Trouble: corral.SiteTrouble{Why: "no route", Since: noon}, RelayTrouble: "no port"}
-	s, err := s.Apply(corral.SiteForget, "gone", noon)
+	s, _, err := s.Apply(corral.SiteForget, "gone", noon)
 	if err != nil || s.Trouble != (corral.SiteTrouble{}) || s.RelayTrouble != "" {
 		t.Errorf("forgotten: %+v, %v", s, err)
 	}
@@ -86,7 +86,7 @@ func TestSiteApply(t *testing.T) {
 		s := corral.Site{Name: "a", State: corral.SiteNew}
 		for range 12 {
 			move := rapid.SampledFrom(allEvents(corral.SiteMoves)).Draw(t, "move")
-			next, err := s.Apply(move, "because", noon)
+			next, _, err := s.Apply(move, "because", noon)
 			switch {
 			case err != nil && (corral.KindOf(err) != corral.Conflict || !cmp.Equal(next, s)):
 				t.Fatalf("refused %s in %s: %v, and %+v became %+v", move, s.State, err, s, next)
@@ -104,7 +104,7 @@ func TestSiteApply(t *testing.T) {
 func TestForcedRemovalIsAlwaysPossible(t *testing.T) {
 	t.Parallel()
 	for _, state := range corral.SiteStates {
-		_, err := corral.Site{State: state}.Apply(corral.SiteForget, "", noon)
+		_, _, err := corral.Site{State: state}.Apply(corral.SiteForget, "", noon)
 		if (err == nil) != (state != corral.SiteDeleted) {
 			t.Errorf("forget in %s: %v", state, err)
 		}
@@ -119,7 +119,7 @@ func TestRunApply(t *testing.T) {
 		for range 12 {
 			at = at.Add(time.Second)
 			move := rapid.SampledFrom(allEvents(corral.RunMoves)).Draw(t, "move")
-			next, err := r.Apply(move, "", at)
+			next, _, err := r.Apply(move, "", at)
 			if err != nil && corral.KindOf(err) != corral.Conflict {
 				t.Fatalf("refused %s in %s: %v", move, r.State, err)
 			}
@@ -137,7 +137,7 @@ func TestRunApply(t *testing.T) {
 func TestRunResumeForgetsTheReport(t *testing.T) {
 	t.Parallel()
 	r := corral.Run{State: corral.RunFailed, EndedAt: noon, Report: &corral.RunReport{}}
-	r, err := r.Apply(corral.RunResume, "", noon)
+	r, _, err := r.Apply(corral.RunResume, "", noon)
 	if err != nil || r.Report != nil || !r.EndedAt.IsZero() {
 		t.Errorf("resumed: %v, report %v, end %s", err, r.Report, r.EndedAt)
 	}

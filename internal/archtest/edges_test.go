@@ -45,7 +45,7 @@ var edges = map[string]map[string]string{
 	"gridsite":       {root: "platforms", "internal/input": "bounds key files, and what sites send"},
 	"internal/order": {root: "outcomes and durations in the two files"},
 	"internal/runas": {root: "error kinds"},
-	"internal/store": {root: "what it stores", "resubmit": "a policy is stored in columns of its own"},
+	"internal/store": {root: "what it stores, and the rules by which it changes"},
 	"packages":       {root: "platforms, error kinds", "internal/input": "bounds archives"},
 	"pool":           {root: "worker and run ids", "broker": "dials a pilot back", "broker/relay": "one way in", "internal/disk": "removes what tasks leave", "internal/execution": "jobs and their results", "internal/input": "bounds descriptions of jobs"},
 	"workflow":       {root: "error kinds, seconds", "internal/input": "bounds what it reads", "dag": "a workflow is a graph of tasks"},

@@ -34,7 +34,7 @@ func TestHopelessAttempt(t *testing.T) {
 	if e.Outcome != corral.OutcomeFailed || e.Transient || e.Reason != "the site took it, and never starts it: PartitionTimeLimit" {
 		t.Errorf("it ended as %s, transient %t: %s", e.Outcome, e.Transient, e.Reason)
 	}
-	over, err := a.Apply(e)
+	over, _, err := a.Apply(e, e.At)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -266,7 +266,7 @@ func TestEvents(t *testing.T) {
 			var moves []corral.JobMove
 			for _, e := range Events(j, tt.s, later) {
 				var err error
-				if j, err = j.Apply(e); err != nil {
+				if j, _, err = j.Apply(e, later); err != nil {
 					t.Fatalf("Apply(%v): %v", e, err)
 				}
 				moves = append(moves, e.Move)

@@ -85,7 +85,7 @@ func TestServingJobsThatWereGivenUp(t *testing.T) {
 		now := s.EndedAt.Add(time.Minute)
 		for _, e := range Events(tt.job, s, now) {
 			var err error
-			if w.Jobs[0], err = w.Jobs[0].Apply(e); err != nil {
+			if w.Jobs[0], _, err = w.Jobs[0].Apply(e, now); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -215,7 +215,7 @@ func (m *Manager) still(ctx context.Context, id corral.RunID, move corral.RunMov
 	if err != nil {
 		return corral.Run{}, err
 	}
-	if _, err := row.Apply(move, "", row.UpdatedAt); err != nil {
+	if _, _, err := row.Apply(move, "", row.UpdatedAt); err != nil {
 		return corral.Run{}, err
 	}
 	if d := m.driver(id); d != nil {

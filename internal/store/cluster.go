@@ -86,7 +86,7 @@ func (t *Tx) MoveCluster(id corral.ClusterID, move corral.ClusterMove, reason st
 	if err != nil {
 		return corral.Cluster{}, err
 	}
-	c, err := before.Apply(move, reason, t.after(before.UpdatedAt))
+	c, entry, err := before.Apply(move, reason, t.now)
 	if err != nil {
 		return corral.Cluster{}, err
 	}
@@ -95,11 +95,7 @@ func (t *Tx) MoveCluster(id corral.ClusterID, move corral.ClusterMove, reason st
 			return corral.Cluster{}, err
 		}
 	}
-	if err := clusters.update(t, c); err != nil {
-		return corral.Cluster{}, err
-	}
-	return c, t.record(corral.Entry{Object: corral.ObjectCluster, Of: int64(id), Event: string(move),
-		From: string(before.State), To: string(c.State), Reason: reason})
+	return c, clusters.save(t, c, entry)
 }
 
 // RemoveCluster asks for the removal of a cluster; an embedded one, which has nothing that could be left, is
@@ -152,16 +148,4 @@ func (t *Tx) unused(c corral.Cluster) error {
 		return corral.Errorf(corral.Conflict, "cluster %s is needed by %d glideins and %d runs: remove and cancel them first", c.Name, live, running)
 	}
 	return nil
-}
-
-// readyCluster returns a cluster that workers and runs may still be given to.
-func (t *Tx) readyCluster(id corral.ClusterID) (corral.Cluster, error) {
-	c, err := t.Cluster(id)
-	if err != nil {
-		return corral.Cluster{}, err
-	}
-	if c.State != corral.ClusterReady {
-		return corral.Cluster{}, corral.Errorf(corral.Conflict, "cluster %s is %s", c.Name, c.State)
-	}
-	return c, nil
 }

@@ -1,8 +1,9 @@
 package store
 
 import (
+	"cmp"
+
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/resubmit"
 )
 
 // liveGlidein is true of a glidein that is not Terminal. The indexes name it in these very words.
@@ -114,35 +115,25 @@ func (f GlideinFilter) conditions() conditions {
 	return c
 }
 
-// CreateGlidein stores g and derives its state at once, so that it leaves NEW in the same transaction;
-// its ID, names, State and times are set here. A Conflict error if its cluster is DELETED or its site
-// will never again take a pilot; an Invalid one if its resubmission makes no sense.
+// CreateGlidein stores g, if corral.Site.NewGlidein lets it, and settles it at once, so that it leaves NEW in the same
+// transaction.
 func (t *Tx) CreateGlidein(g corral.Glidein) (corral.Glidein, error) {
 	site, err := t.Site(g.Site)
 	if err != nil {
 		return corral.Glidein{}, err
 	}
-	switch site.State {
-	case corral.SiteFailed, corral.SiteExiting, corral.SiteRemoving, corral.SiteDeleted:
-		return corral.Glidein{}, corral.Errorf(corral.Conflict, "site %s is %s", site.Name, site.State)
-	}
-	if _, err := t.readyCluster(g.Cluster); err != nil {
+	cluster, err := t.Cluster(g.Cluster)
+	if err != nil {
 		return corral.Glidein{}, err
 	}
-	if err := g.Resubmit.Validate(); err != nil {
-		return corral.Glidein{}, corral.ErrorAt(corral.Invalid, "resubmit", "%w", err)
+	if g, err = site.NewGlidein(cluster, g, t.now); err != nil {
+		return corral.Glidein{}, err
 	}
-	if g.Resubmit.Mode == "" {
-		g.Resubmit.Mode = resubmit.Never
-	}
-	if g.QueueLimit == 0 {
-		g.QueueLimit = corral.DefaultQueueTimeout
-	}
-	g.ID, g.Asked, g.State, g.Reason, g.CreatedAt, g.UpdatedAt = 0, corral.AskNothing, corral.GlideinNew, "", t.now, t.now
+	g.ID = 0
 	if g, err = glideins.create(t, g, string(g.State)); err != nil {
 		return corral.Glidein{}, err
 	}
-	return t.settle(g, site.State, corral.Lack{})
+	return t.settle(g, site, corral.Lack{})
 }
 
 // Glidein returns the glidein with this id, DELETED or not, with its attempts.
@@ -192,51 +183,41 @@ func give(list []corral.Glidein, attempts []corral.Job) {
 	}
 }
 
-// AskGlidein records that a glidein shall go and settles it: without a live attempt it is DELETED at
-// once. An ask only grows, from nothing over drain to cancel; one that does not grow changes nothing,
-// nor does any once the glidein is DELETED. What is asked of its attempts is the engine's to ask.
+// AskGlidein records that a glidein shall go and settles it: without a live attempt it is DELETED at once. An ask that does
+// not grow changes nothing: see corral.Glidein.Ask. What is asked of its attempts is the engine's to ask.
 func (t *Tx) AskGlidein(id corral.GlideinID, ask corral.Ask, reason string) (corral.Glidein, error) {
 	g, err := t.Glidein(id)
-	if err != nil || g.State == corral.GlideinDeleted || !grows(g.Asked, ask) {
-		return g, err
-	}
-	g.Asked, g.UpdatedAt = ask, t.after(g.UpdatedAt)
-	if err := glideins.update(t, g); err != nil {
-		return corral.Glidein{}, err
-	}
-	err = t.record(corral.Entry{Object: corral.ObjectGlidein, Of: int64(id), Event: string(ask),
-		From: string(g.State), To: string(g.State), Reason: reason})
 	if err != nil {
 		return corral.Glidein{}, err
 	}
-	if _, err := t.SettleGlidein(id, corral.Lack{}); err != nil {
+	g, entries := g.Ask(ask, reason, t.now)
+	if len(entries) == 0 {
+		return g, nil
+	}
+	if err := glideins.save(t, g, entries...); err != nil {
 		return corral.Glidein{}, err
 	}
-	return t.Glidein(id)
+	return t.settleAt(g, corral.Lack{})
 }
 
-// grows reports whether ask is more than what was asked before.
-func grows(before, ask corral.Ask) bool {
-	return ask != before && (before == corral.AskNothing || ask == corral.AskCancel)
-}
-
-// SettleGlidein derives a glidein's state and reason at Now. It writes only if one of them changed:
-// time alone can do that, when a back-off or a start that was planned for later is over. What the glidein
-// lacks beside its site the caller has found out; whatever else changes it settles it without, until the next call.
-// What is returned is the glidein in brief.
+// SettleGlidein brings a glidein's state and reason to what follows from everything recorded at Now: see
+// corral.Glidein.Settle. What the glidein lacks beside its site the caller has found out; whatever else changes it settles
+// it without, until the next call. What is returned is the glidein in brief.
 func (t *Tx) SettleGlidein(id corral.GlideinID, lack corral.Lack) (corral.Glidein, error) {
 	g, err := t.GlideinInBrief(id)
 	if err != nil {
 		return corral.Glidein{}, err
 	}
+	return t.settleAt(g, lack)
+}
+
+// settleAt settles a glidein at its site.
+func (t *Tx) settleAt(g corral.Glidein, lack corral.Lack) (corral.Glidein, error) {
 	site, err := t.Site(g.Site)
 	if err != nil {
 		return corral.Glidein{}, err
 	}
-	if lack == (corral.Lack{}) {
-		lack = site.Lack()
-	}
-	return t.settle(g, site.State, lack)
+	return t.settle(g, site, cmp.Or(lack, site.Lack()))
 }
 
 // settleSite settles the glideins of a site that are not over.
@@ -246,7 +227,7 @@ func (t *Tx) settleSite(s corral.Site) error {
 		return err
 	}
 	for _, g := range list {
-		if _, err := t.settle(g, s.State, s.Lack()); err != nil {
+		if _, err := t.settle(g, s, s.Lack()); err != nil {
 			return err
 		}
 	}
@@ -254,23 +235,17 @@ func (t *Tx) settleSite(s corral.Site) error {
 }
 
 // settle is the one place that writes a glidein's state.
-func (t *Tx) settle(g corral.Glidein, site corral.SiteState, lack corral.Lack) (corral.Glidein, error) {
+func (t *Tx) settle(g corral.Glidein, site corral.Site, lack corral.Lack) (corral.Glidein, error) {
 	var held corral.Hold
-	if site == corral.SiteReady && len(g.Live()) == 0 { // else it makes no difference
+	if site.State == corral.SiteReady && len(g.Live()) == 0 { // else it makes no difference
 		var err error
 		if held, err = t.Hold(g.Site); err != nil {
 			return corral.Glidein{}, err
 		}
 	}
-	state, reason := g.Derive(site, held, lack, t.now)
-	if state == g.State && reason == g.Reason {
+	g, entries := g.Settle(site.State, held, lack, t.now)
+	if len(entries) == 0 {
 		return g, nil
 	}
-	entry := corral.Entry{Object: corral.ObjectGlidein, Of: int64(g.ID), Event: "derive",
-		From: string(g.State), To: string(state), Reason: reason}
-	g.State, g.Reason, g.UpdatedAt = state, reason, t.after(g.UpdatedAt)
-	if err := glideins.update(t, g); err != nil {
-		return corral.Glidein{}, err
-	}
-	return g, t.record(entry)
+	return g, glideins.save(t, g, entries...)
 }

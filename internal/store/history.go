@@ -81,11 +81,13 @@ func (t *Tx) stateOf(object string, id int64) (string, error) {
 	return "", corral.Errorf(corral.Internal, "no object is called %q", object)
 }
 
-// record writes an entry at the transaction's time, by its actor.
-func (t *Tx) record(e corral.Entry) error {
-	e.At, e.Actor = t.now, t.actor
-	if _, err := entries.insert(t, e); err != nil {
-		return fmt.Errorf("recording %s of %s %d: %w", e.Event, e.Object, e.Of, err)
+// record writes entries at the transaction's time, by its actor.
+func (t *Tx) record(list ...corral.Entry) error {
+	for _, e := range list {
+		e.At, e.Actor = t.now, t.actor
+		if _, err := entries.insert(t, e); err != nil {
+			return fmt.Errorf("recording %s of %s %d: %w", e.Event, e.Object, e.Of, err)
+		}
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"fmt"
 	"time"
 
@@ -92,85 +91,41 @@ type JobFilter struct {
 	Live    bool // only those that have not ENDED
 }
 
-// CreateJob stores the intent to run j, before its site is told, and settles its glidein. Its ID,
-// Number, State and times are set here; Tag must be new, TokenDigest and TokenEndsAt are kept as given.
-//
-// A Conflict error if the site is DELETED, if its glidein was asked to go or is over (it may have
-// happened since the caller decided), if the attempt would be one above a limit of the site, or if the site
-// has a live setup or cleanup job already. The row is the reservation: it counts until the job has ENDED.
+// CreateJob stores the intent to run j, before its site is told, and settles its glidein. Its ID, Number, State and times
+// are set here; Tag must be new, TokenDigest and TokenEndsAt are kept as given. Whether the site can have it now is for
+// corral.Site.NewAttempt and NewSiteJob to say.
 func (t *Tx) CreateJob(j corral.Job) (corral.Job, error) {
 	site, err := t.Site(j.Site)
 	if err != nil {
 		return corral.Job{}, err
 	}
-	if j.Kind == corral.PilotJob {
-		j.Queue, err = t.mayAttempt(site, j.Glidein)
-	} else {
-		err = t.mayServe(site, j.Kind)
-	}
-	if err != nil {
+	if j, err = t.intend(site, j); err != nil {
 		return corral.Job{}, err
 	}
-	if j.Number, err = t.nextNumber(j); err != nil {
-		return corral.Job{}, err
-	}
-	j.ID, j.State, j.CreatedAt, j.UpdatedAt = 0, corral.JobNew, t.now, t.now
 	if j, err = jobs.create(t, j, string(j.State)); err != nil {
 		return corral.Job{}, err
 	}
 	return j, t.settleOwner(j)
 }
 
-// nextNumber is the number of another job of the same kind for the same owner.
-func (t *Tx) nextNumber(j corral.Job) (n int, err error) {
-	where, args := "glidein_id = ?", []any{j.Glidein}
+// intend loads what the rule for another job wants to know, and asks it.
+func (t *Tx) intend(site corral.Site, j corral.Job) (corral.Job, error) {
 	if j.Kind != corral.PilotJob {
-		where, args = siteJob+" and site_id = ? and kind = ?", []any{j.Site, j.Kind}
+		earlier, err := t.Jobs(JobFilter{Site: site.ID, Kind: j.Kind})
+		if err != nil {
+			return corral.Job{}, err
+		}
+		return site.NewSiteJob(earlier, j, t.now)
 	}
-	if err = t.row("select coalesce(max(number), 0) + 1 from jobs where "+where, args, &n); err != nil {
-		return 0, fmt.Errorf("numbering a %s job: %w", j.Kind, err)
-	}
-	return n, nil
-}
-
-// mayServe returns a Conflict error if the site cannot have another setup or cleanup job now.
-func (t *Tx) mayServe(site corral.Site, kind corral.JobKind) error {
-	if site.State.Terminal() {
-		return corral.Errorf(corral.Conflict, "site %s is %s", site.Name, site.State)
-	}
-	live, err := t.Jobs(JobFilter{Site: site.ID, Kind: kind, Live: true})
+	g, err := t.GlideinInBrief(j.Glidein)
 	if err != nil {
-		return err
-	}
-	if len(live) > 0 {
-		return corral.Errorf(corral.Conflict, "%s is still %s", live[0].Name(), live[0].State)
-	}
-	return nil
-}
-
-// mayAttempt returns the batch system's queue for another attempt of a glidein, or a Conflict error if it cannot have
-// one now.
-func (t *Tx) mayAttempt(site corral.Site, id corral.GlideinID) (queue string, err error) {
-	g, err := glideins.one(t, id, "id = ?", id)
-	if err != nil {
-		return "", err
+		return corral.Job{}, err
 	}
 	load, err := t.load(site.ID)
 	if err != nil {
-		return "", err
+		return corral.Job{}, err
 	}
-	full := site.Full(load)
-	switch {
-	case site.State.Terminal():
-		return "", corral.Errorf(corral.Conflict, "site %s is %s", site.Name, site.State)
-	case g.Asked != corral.AskNothing:
-		return "", corral.Errorf(corral.Conflict, "glidein %d was asked to %s", id, g.Asked)
-	case g.State.Terminal():
-		return "", corral.Errorf(corral.Conflict, "glidein %d is %s", id, g.State)
-	case full != "":
-		return "", corral.Errorf(corral.Conflict, "%s", full)
-	}
-	return cmp.Or(g.Queue, site.Queue), nil
+	return site.NewAttempt(g, load, j, t.now)
 }
 
 // load counts the attempts of a site that are alive.
@@ -245,131 +200,85 @@ func (t *Tx) AttemptsOverSince(site corral.SiteID, since time.Time) ([]corral.Jo
 	return jobs.list(t, c)
 }
 
-// LoseHost records that a live attempt goes on without one of its hosts. What is known already may be said again.
+// LoseHost records that a live attempt goes on without one of its hosts: see corral.Job.LoseHost.
 func (t *Tx) LoseHost(id corral.JobID, l corral.LostHost) (corral.Job, error) {
-	before, err := t.Job(id)
-	if err != nil {
-		return corral.Job{}, err
-	}
-	g, err := glideins.one(t, before.Glidein, "id = ?", before.Glidein)
-	switch {
-	case err != nil:
-		return corral.Job{}, err
-	case !before.Live():
-		return before, corral.Errorf(corral.Conflict, "%s has ended: %s", before.Name(), before.Outcome)
-	case l.Host < 0 || l.Host >= g.Hosts:
-		return before, corral.Errorf(corral.Invalid, "%s has %d hosts, and none with number %d", before.Name(), g.Hosts, l.Host)
-	}
-	j := before.Lose(t.now, l)
-	if len(j.Lost) == len(before.Lost) {
-		return before, nil
-	}
-	j.UpdatedAt = t.after(j.UpdatedAt)
-	if err := jobs.update(t, j); err != nil {
-		return corral.Job{}, err
-	}
-	return j, t.Log(corral.ObjectJob, int64(id), "node failed", fmt.Sprintf("%s; %d of %d hosts are left", l, g.Hosts-len(j.Lost), g.Hosts))
-}
-
-// MoveJob applies an event to a job and settles its glidein. The event's time is what a site's clock
-// said: it is moved to between the job's last event and Now if it lies outside, and is Now if zero.
-func (t *Tx) MoveJob(id corral.JobID, e corral.JobEvent) (corral.Job, error) {
-	before, err := t.Job(id)
-	if err != nil {
-		return corral.Job{}, err
-	}
-	e.At = t.within(before, e.At)
-	j, err := before.Apply(e)
-	if err != nil {
-		return corral.Job{}, err
-	}
-	j.UpdatedAt = t.after(before.UpdatedAt)
-	return j, t.saveJob(j, corral.Entry{Event: string(e.Move), From: string(before.State), Reason: e.Reason})
-}
-
-// within returns when an event that was reported for happened can have happened to j.
-func (t *Tx) within(j corral.Job, happened time.Time) time.Time {
-	now := t.after(j.UpdatedAt)
-	if happened.IsZero() || happened.After(now) {
-		return now
-	}
-	return latest(happened.UTC().Truncate(time.Millisecond), j.CreatedAt, j.SubmittedAt, j.StartedAt)
-}
-
-// AskJob records what is asked of a job. An ask only grows, as for AskGlidein; one that does not grow
-// changes nothing, nor does any once the job has ENDED.
-func (t *Tx) AskJob(id corral.JobID, ask corral.Ask, reason string) (corral.Job, error) {
 	j, err := t.Job(id)
-	if err != nil || !j.Live() || !grows(j.Asked, ask) {
+	if err != nil {
+		return corral.Job{}, err
+	}
+	g, err := glideins.one(t, j.Glidein, "id = ?", j.Glidein)
+	if err != nil {
+		return corral.Job{}, err
+	}
+	j, entries, err := j.LoseHost(l, g.Hosts, t.now)
+	if err != nil || len(entries) == 0 {
 		return j, err
 	}
-	j.Asked, j.UpdatedAt = ask, t.after(j.UpdatedAt)
-	return j, t.saveJob(j, corral.Entry{Event: string(ask), From: string(j.State), Reason: reason})
+	return j, jobs.save(t, j, entries...)
 }
 
-// LeaseJob gives the attempt's lease to holder, the one pilot process that may start workers. The same
-// holder may ask again. A Conflict error if another holds it, or if the job has ENDED: then another
-// attempt may have taken its place.
+// MoveJob applies an event to a job and settles its glidein.
+func (t *Tx) MoveJob(id corral.JobID, e corral.JobEvent) (corral.Job, error) {
+	return t.changeJob(id, func(j corral.Job) (corral.Job, []corral.Entry, error) { return j.Apply(e, t.now) })
+}
+
+// AskJob records what is asked of a job: see corral.Job.Ask.
+func (t *Tx) AskJob(id corral.JobID, ask corral.Ask, reason string) (corral.Job, error) {
+	return t.changeJob(id, func(j corral.Job) (corral.Job, []corral.Entry, error) { return j.Ask(ask, reason, t.now) })
+}
+
+// LeaseJob gives an attempt's lease to holder: see corral.Job.Lease.
 func (t *Tx) LeaseJob(id corral.JobID, holder string) (corral.Job, error) {
+	return t.changeJob(id, func(j corral.Job) (corral.Job, []corral.Entry, error) { return j.Lease(holder, t.now) })
+}
+
+// changeJob stores what a rule makes of a job, if that is anything new, and settles its glidein.
+func (t *Tx) changeJob(id corral.JobID, rule func(corral.Job) (corral.Job, []corral.Entry, error)) (corral.Job, error) {
 	j, err := t.Job(id)
+	if err != nil {
+		return corral.Job{}, err
+	}
+	j, entries, err := rule(j)
 	switch {
 	case err != nil:
 		return corral.Job{}, err
-	case !j.Live():
-		return corral.Job{}, corral.Errorf(corral.Conflict, "%s has ended: %s", j.Name(), j.Outcome)
-	case j.LeaseHolder == holder && holder != "":
+	case len(entries) == 0:
 		return j, nil
-	case j.LeaseHolder != "":
-		return corral.Job{}, corral.Errorf(corral.Conflict, "%s is leased to %s", j.Name(), j.LeaseHolder)
-	case holder == "" || j.Kind != corral.PilotJob:
-		return corral.Job{}, corral.Errorf(corral.Invalid, "%s cannot be leased to %q", j.Name(), holder)
 	}
-	j.LeaseHolder, j.UpdatedAt = holder, t.after(j.UpdatedAt)
-	return j, t.saveJob(j, corral.Entry{Event: "lease", From: string(j.State), Reason: "by " + holder})
+	if err := jobs.save(t, j, entries...); err != nil {
+		return corral.Job{}, err
+	}
+	return j, t.settleOwner(j)
 }
 
-// NoteWaits records why a job waits in its site's queue. Its history has no line of it: the reasons change all day. One
-// that does not wait, or was asked to go, keeps the reason that it has.
+// NoteWaits records why a job waits in its site's queue: see corral.Job.NoteWaits. Its history has no line of it, because
+// the reasons change all day.
 func (t *Tx) NoteWaits(id corral.JobID, why string) (corral.Job, error) {
 	j, err := t.Job(id)
-	if err != nil || j.State != corral.JobQueued || j.Asked != corral.AskNothing || j.Reason == why {
-		return j, err
+	if err != nil {
+		return corral.Job{}, err
 	}
-	j.Reason, j.UpdatedAt = why, t.after(j.UpdatedAt)
+	j, changed := j.NoteWaits(why, t.now)
+	if !changed {
+		return j, nil
+	}
 	if err := jobs.update(t, j); err != nil {
 		return corral.Job{}, err
 	}
 	return j, t.explainSite(j)
 }
 
-// NoteWorkers records that n workers of an attempt are registered; the most at once is kept. Only pilot
-// jobs have workers: for others it is an Invalid error.
+// NoteWorkers records that n workers of an attempt are registered: see corral.Job.NoteWorkers.
 func (t *Tx) NoteWorkers(id corral.JobID, n int) (corral.Job, error) {
 	j, err := t.Job(id)
-	if err != nil || n <= j.Workers {
-		return j, err
-	}
-	if j.Kind != corral.PilotJob {
-		return corral.Job{}, corral.Errorf(corral.Invalid, "%s has no workers", j.Name())
-	}
-	j.Workers, j.UpdatedAt = n, t.after(j.UpdatedAt)
-	if err := jobs.update(t, j); err != nil {
+	if err != nil {
 		return corral.Job{}, err
 	}
-	return j, t.Log(corral.ObjectJob, int64(id), "workers", fmt.Sprintf("%d registered", n))
-}
-
-// saveJob stores j with its line of history, whose event and former state are in e, and settles its
-// glidein.
-func (t *Tx) saveJob(j corral.Job, e corral.Entry) error {
-	if err := jobs.update(t, j); err != nil {
-		return err
+	j, entries, err := j.NoteWorkers(n, t.now)
+	if err != nil || len(entries) == 0 {
+		return j, err
 	}
-	e.Object, e.Of, e.To = corral.ObjectJob, int64(j.ID), string(j.State)
-	if err := t.record(e); err != nil {
-		return err
-	}
-	return t.settleOwner(j)
+	return j, jobs.save(t, j, entries...)
 }
 
 // settleOwner settles the glidein that j is an attempt of, or has its site say what becomes of j.
@@ -379,4 +288,17 @@ func (t *Tx) settleOwner(j corral.Job) error {
 	}
 	_, err := t.SettleGlidein(j.Glidein, corral.Lack{})
 	return err
+}
+
+// explainSite has j's site say why it waits: see corral.Site.Explain.
+func (t *Tx) explainSite(j corral.Job) error {
+	s, err := t.Site(j.Site)
+	if err != nil {
+		return err
+	}
+	s, changed := s.Explain(j, t.now)
+	if !changed {
+		return nil
+	}
+	return sites.update(t, s)
 }

@@ -151,9 +151,6 @@ func (t *Tx) DeleteMirror(id corral.MirrorID, reason string) (corral.Mirror, err
 		return m, err
 	}
 	m.State, m.Reason, m.Packages, m.UpdatedAt = corral.MirrorDeleted, reason, 0, t.after(m.UpdatedAt)
-	if err := mirrors.update(t, m); err != nil {
-		return m, err
-	}
-	return m, t.record(corral.Entry{Object: corral.ObjectMirror, Of: int64(id), Event: "delete",
+	return m, mirrors.save(t, m, corral.Entry{Object: corral.ObjectMirror, Of: int64(id), Event: "delete",
 		From: string(corral.MirrorReady), To: string(m.State), Reason: reason})
 }

@@ -111,9 +111,6 @@ func (t *Tx) DeletePackage(id corral.PackageID, reason string) (corral.Package, 
 	}
 	p.Mirrors = []string{}
 	p.State, p.Reason, p.UpdatedAt = corral.PackageDeleted, reason, t.after(p.UpdatedAt)
-	if err := catalog.update(t, p); err != nil {
-		return corral.Package{}, err
-	}
-	return p, t.record(corral.Entry{Object: corral.ObjectPackage, Of: int64(id), Event: "delete",
+	return p, catalog.save(t, p, corral.Entry{Object: corral.ObjectPackage, Of: int64(id), Event: "delete",
 		From: string(corral.PackageReady), To: string(p.State), Reason: reason})
 }

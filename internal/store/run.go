@@ -77,7 +77,11 @@ type RunFilter struct {
 // CreateRun stores r as RUNNING; its ID, State and times are set here. A Conflict error if its cluster
 // is DELETED, or if its directory is that of a run that is not DELETED.
 func (t *Tx) CreateRun(r corral.Run) (corral.Run, error) {
-	if _, err := t.readyCluster(r.Cluster); err != nil {
+	c, err := t.Cluster(r.Cluster)
+	if err == nil {
+		err = c.Takes()
+	}
+	if err != nil {
 		return corral.Run{}, err
 	}
 	other, err := runs.one(t, r.Dir, "dir = ? and state <> 'DELETED'", r.Dir)
@@ -121,15 +125,11 @@ func (t *Tx) MoveRun(id corral.RunID, move corral.RunMove, reason string) (corra
 	if err != nil {
 		return corral.Run{}, err
 	}
-	r, err := before.Apply(move, reason, t.after(before.UpdatedAt))
+	r, entry, err := before.Apply(move, reason, t.now)
 	if err != nil {
 		return corral.Run{}, err
 	}
-	if err := runs.update(t, r); err != nil {
-		return corral.Run{}, err
-	}
-	return r, t.record(corral.Entry{Object: corral.ObjectRun, Of: int64(id), Event: string(move),
-		From: string(before.State), To: string(r.State), Reason: reason})
+	return r, runs.save(t, r, entry)
 }
 
 // SetRun stores how many tasks are where and, unless it is nil, the report. A run has a report only

@@ -1,9 +1,7 @@
 package store
 
 import (
-	"fmt"
 	"reflect"
-	"strings"
 
 	"github.com/corral-pilot/corral"
 )
@@ -139,41 +137,14 @@ func (t *Tx) MoveSite(id corral.SiteID, move corral.SiteMove, reason string) (co
 	if err != nil {
 		return corral.Site{}, err
 	}
-	s, err := before.Apply(move, reason, t.after(before.UpdatedAt))
+	s, entry, err := before.Apply(move, reason, t.now)
 	if err != nil {
 		return corral.Site{}, err
 	}
-	if err := sites.update(t, s); err != nil {
-		return corral.Site{}, err
-	}
-	err = t.record(corral.Entry{Object: corral.ObjectSite, Of: int64(id), Event: string(move),
-		From: string(before.State), To: string(s.State), Reason: reason})
-	if err != nil {
+	if err := sites.save(t, s, entry); err != nil {
 		return corral.Site{}, err
 	}
 	return s, t.settleSite(s)
-}
-
-// explainSite has a site that is set up or cleaned up say why the job waits that does it, and no longer when that is over.
-// Its history has no line of it, as that of the job.
-func (t *Tx) explainSite(j corral.Job) error {
-	s, err := t.Site(j.Site)
-	if err != nil {
-		return err
-	}
-	waits := fmt.Sprintf("its %s job waits: ", j.Kind)
-	reason := waits + j.Reason
-	switch {
-	case j.Package != "", s.State != corral.SiteStaging && s.State != corral.SiteRemoving:
-		return nil
-	case j.State == corral.JobQueued && j.Reason != "":
-	case strings.HasPrefix(s.Reason, waits):
-		reason = fmt.Sprintf("its %s job is %s", j.Kind, j.State)
-	default:
-		return nil
-	}
-	s.Reason, s.UpdatedAt = reason, t.after(s.UpdatedAt)
-	return sites.update(t, s)
 }
 
 // SetSite lets fn set facts about a site: how to reach it, its root, platform and package, options and limits,

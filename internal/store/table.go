@@ -42,7 +42,7 @@ func (tb table[T]) create(t *Tx, row T, state string) (T, error) {
 	if err != nil {
 		return none, err
 	}
-	if err := t.record(corral.Entry{Object: tb.noun, Of: id, Event: "create", To: state}); err != nil {
+	if err := t.record(corral.Created(tb.noun, id, state)); err != nil {
 		return none, err
 	}
 	row, err = tb.one(t, id, "id = ?", id)
@@ -65,12 +65,20 @@ func (tb table[T]) update(t *Tx, row T) error {
 	return nil
 }
 
+// save stores row, as a rule has changed it, with the lines of history that the rule returned.
+func (tb table[T]) save(t *Tx, row T, entries ...corral.Entry) error {
+	if err := tb.update(t, row); err != nil {
+		return err
+	}
+	return t.record(entries...)
+}
+
 // one returns the row that matches where, or a NotFound error that calls it called.
 func (tb table[T]) one(t *Tx, called any, where string, args ...any) (T, error) {
 	var row T
 	err := t.row("select "+tb.columns+tb.joined+" from "+tb.name+" where "+where, args, tb.fields(&row)...)
 	if errors.Is(err, sql.ErrNoRows) {
-		return row, corral.Errorf(corral.NotFound, "no %s %v", tb.noun, called)
+		return row, corral.NoSuch(tb.noun, called)
 	}
 	if err != nil {
 		return row, fmt.Errorf("reading %s %v: %w", tb.noun, called, err)
