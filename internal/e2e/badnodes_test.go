@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -25,7 +26,6 @@ const (
 	fullScratch = `for job in "$root"/jobs/corral-pilot-*; do
 	mkdir -p "$job/scratch"; mount -t tmpfs -o size=1m,mode=1777 tmpfs "$job/scratch"
 done`
-	noRoute = `shadow 'exec unshare --net "$pilot" "$@"'`
 	// Clocks of a machine's namespaces differ in how long they have been running, but not in what time it is: this node's
 	// words are written over on their way.
 	badClock = `shadow '"$pilot" "$@" | sed -u "s/\"now\":\"20/\"now\":\"19/"'`
@@ -39,6 +39,34 @@ func mayMount(t *testing.T) bool {
 		return false
 	}
 	return true
+}
+
+// noRoute is what is wrong with a node that has no network: its pilots enter an empty one, which is there already, because
+// a kernel that is busy with others takes long to make one.
+func noRoute(t *testing.T) string {
+	t.Helper()
+	keeper := exec.Command("unshare", "--net", "sh", "-c", "echo there; exec cat")
+	in, err := keeper.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := keeper.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := keeper.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		in.Close()
+		if err := keeper.Wait(); err != nil {
+			t.Error(err)
+		}
+	})
+	if said, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+		t.Fatalf("a network namespace: %q, %v", said, err)
+	}
+	return fmt.Sprintf(`shadow 'exec nsenter --net=/proc/%d/ns/net "$pilot" "$@"'`, keeper.Process.Pid)
 }
 
 // spoil has a node of a Slurm, by its number, be one on which something is wrong for jobs of the site with that root. It
@@ -107,7 +135,7 @@ func TestBrokenNodes(t *testing.T) {
 	u.must("site", "create", "hpc", "--contact", sshd.Contact(), "--batch", "slurm", "--root", root, "--wait", "--timeout", "5m")
 	bad := map[string]string{ // :: node → what is said of it
 		u.spoil(slurm, 2, root, fullScratch): "disk of " + root,
-		u.spoil(slurm, 3, root, noRoute):     "no route to corrald at tls:",
+		u.spoil(slurm, 3, root, noRoute(t)):  "no route to corrald at tls:",
 		u.spoil(slurm, 4, root, badClock):    "clock: corrald's is 8",
 	}
 	var ids []string
