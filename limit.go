@@ -20,6 +20,12 @@ func (l Load) Add(j Job) Load {
 	return l
 }
 
+// Without takes back what Add counted.
+func (l Load) Without(j Job) Load {
+	n := Load{}.Add(j)
+	return Load{Queued: l.Queued - n.Queued, Running: l.Running - n.Running}
+}
+
 // Full returns the limit that another attempt at the site would break, for people; empty if none would. Beside the
 // limits that an administrator set, the number of jobs counts that the batch system takes of one user, once a probe has
 // found it out; how many of them run at once is the batch system's affair, for which it has a queue.

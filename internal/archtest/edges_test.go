@@ -14,7 +14,7 @@ var layers = [][]string{
 	{"broker", "broker/relay", "internal/execution"},
 	{"api", "gridsite", "internal/order", "internal/runas", "internal/store", "packages", "pool", "workflow"},
 	{"examples/lambda", "gridsite/gridsitetest", "internal/follow", "internal/personal", "internal/reconcile", "internal/run", "internal/schedd", "internal/store/storetest", "packages/htcondor", "staging"},
-	{"internal/pools", "staging/ftp", "staging/sftp"},
+	{"internal/pools", "internal/recorded", "staging/ftp", "staging/sftp"},
 	{"internal/engine", "internal/pilot"},
 	{"internal/demo", "internal/server"},
 	{"bench", "cmd/corral", "cmd/corrald", "cmd/pilot", "internal/archtest", "internal/e2e"},
@@ -61,6 +61,8 @@ var edges = map[string]map[string]string{
 	"packages/htcondor":        {root: "error kinds", "internal/input": "bounds programs", "packages": "what it builds"},
 	"staging":                  {root: "error kinds", "internal/input": "bounds what mirrors give", "packages": "what it installs"},
 
+	"internal/recorded": {root: "kinds of jobs", "internal/reconcile": "what it makes of rows", "internal/store": "the rows"},
+
 	"internal/pools": {root: "clusters, workers, tokens", "condor": "runs pools", "internal/run": "queues of clusters", "internal/store": "which pools there are"},
 	"staging/ftp":    {root: "error kinds", "staging": "how it is asked"},
 	"staging/sftp":   {root: "error kinds", "gridsite": "the ssh transport", "staging": "how it is asked"},
@@ -68,7 +70,7 @@ var edges = map[string]map[string]string{
 	"internal/engine": {
 		root: "sites, glideins, jobs", "broker": "attends probes", "broker/relay": "corrald's side", "resubmit": "policies", "internal/version": "names the worker package",
 		"gridsite": "submits and follows jobs", "internal/order": "writes orders, reads reports",
-		"internal/reconcile": "decides", "internal/run": "adopts runs", "internal/store": "the world",
+		"internal/reconcile": "decides", "internal/recorded": "reads what is decided about", "internal/run": "adopts runs", "internal/store": "the world",
 		"packages": "builds the worker package", "packages/htcondor": "finds releases", "pool": "counts workers", "staging": "the mirror", "staging/ftp": "what only corrald speaks", "staging/sftp": "likewise",
 	},
 	"internal/pilot": {

@@ -11,6 +11,7 @@ import (
 	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/internal/order"
 	"github.com/corral-pilot/corral/internal/reconcile"
+	"github.com/corral-pilot/corral/internal/recorded"
 	"github.com/corral-pilot/corral/internal/store"
 )
 
@@ -170,33 +171,17 @@ func (l *siteLoop) busy(now time.Time) { l.busyUntil = now.Add(busyFor) }
 
 // load reads everything recorded about the site in one transaction.
 func (l *siteLoop) load(ctx context.Context) (reconcile.World, error) {
-	w := reconcile.World{Hopeless: l.hopeless, Lost: l.lost}
+	var w reconcile.World
 	err := l.e.db.View(ctx, func(tx *store.Tx) (err error) {
-		if w.Site, err = tx.Site(l.id); err != nil {
+		if w, err = recorded.World(tx, l.id); err != nil {
 			return err
-		}
-		if w.Held, err = tx.Hold(l.id); err != nil {
-			return err
-		}
-		if w.Over, err = tx.AttemptsOverSince(l.id, tx.Now().Add(-reconcile.SubmitWindow)); err != nil {
-			return err
-		}
-		if w.Glideins, err = tx.Glideins(store.GlideinFilter{Site: l.id, Live: true, InBrief: true}); err != nil {
-			return err
-		}
-		for _, kind := range []corral.JobKind{corral.SetupJob, corral.CleanupJob} {
-			jobs, err := tx.Jobs(store.JobFilter{Site: l.id, Kind: kind})
-			if err != nil {
-				return err
-			}
-			w.Jobs = append(w.Jobs, jobs...)
 		}
 		return l.loadNeeds(tx, &w)
 	})
 	if err != nil {
 		return w, fmt.Errorf("loading site %d: %w", l.id, err)
 	}
-	w.NoRelay = l.relayLacks(w)
+	w.Hopeless, w.Lost, w.NoRelay = l.hopeless, l.lost, l.relayLacks(w)
 	return w, nil
 }
 

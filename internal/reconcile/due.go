@@ -32,6 +32,9 @@ func siteTimes(now time.Time, w World) []time.Time {
 func glideinTimes(now time.Time, w World) []time.Time {
 	var times []time.Time
 	for _, g := range w.Glideins {
+		if g.State.Terminal() {
+			continue
+		}
 		_, retry, _ := g.Next(now)
 		times = append(times, g.NotBefore, g.Resubmit.Deadline, retry)
 		if live := g.Live(); len(live) > 0 {

@@ -141,7 +141,7 @@ func staging(now time.Time, w World) []Action {
 func stagingTimes(now time.Time, w World) []time.Time {
 	var times []time.Time
 	for _, g := range w.Glideins {
-		if n := w.Needs[g.Cluster]; n.Digest != "" {
+		if n := w.Needs[g.Cluster]; n.Digest != "" && !g.State.Terminal() {
 			if tries, _ := w.stagings(g, n.Digest); len(tries) > 0 {
 				times = append(times, retryAt(now, len(tries), tries[len(tries)-1]))
 			}

@@ -18,13 +18,15 @@ import (
 	"github.com/corral-pilot/corral/resubmit"
 )
 
-// A World is everything recorded about one site.
+// A World is everything recorded about one site. Apply keeps the first block as the store would have it; who runs a world
+// sets the rest.
 type World struct {
 	Site     corral.Site
-	Held     corral.Hold
+	Held     corral.Hold      // follows from Told
+	Told     []corral.Job     // the last attempts that have ended and tell something of the site, in the order of their ends
 	Jobs     []corral.Job     // its setup and cleanup jobs, oldest first
-	Glideins []corral.Glidein // with those of their attempts that matter for what follows; those that are over left out
-	Over     []corral.Job     // its attempts that ended in the last SubmitWindow, whatever became of their glideins
+	Glideins []corral.Glidein // by id, each in brief; those that are over have left, or are about to and do not count
+	Over     []corral.Job     // attempts that have ended, those of them that were asked for in the last SubmitWindow at least
 
 	Needs     map[corral.ClusterID]Need // :: HTCondor cluster of a glidein → what its glideins need
 	Tokens    map[corral.JobID]Token    // :: attempt that waits → the pool token that it surely has
@@ -34,6 +36,8 @@ type World struct {
 
 	Hopeless map[corral.JobID]time.Time  // :: job that waits → since when its site has said that it never starts
 	NoRelay  map[corral.GlideinID]string // :: glidein that needs the site's relay → why that does not run
+
+	index *index // of the first block; nil before the first Apply
 }
 
 // An Action is one thing to do at a site. The engine performs actions in order.
@@ -43,12 +47,15 @@ type Action interface {
 }
 
 type (
-	// Submit asks for a new job: its row is the recorded intent, then the site is called.
+	// Submit asks for a new job: its row is the recorded intent, then the site is called. ID and Tag are left to whoever
+	// performs it.
 	Submit struct {
+		ID      corral.JobID // for Apply; the store numbers jobs itself
+		Tag     string       // unique; the site knows the job by it
 		Kind    corral.JobKind
 		Glidein corral.GlideinID // pilot jobs only
 		Package string           // digest of what a setup job installs; empty: the site's own package
-		Move    corral.SiteMove  // move of the site that belongs to the same intent, if any
+		Move    corral.SiteMove  // of the site, that belongs to the same intent, if any; not with a pilot job
 		Reason  string
 	}
 

@@ -50,9 +50,10 @@ func TestHoldWithoutTheFuture(t *testing.T) {
 	for range corral.HoldAfter {
 		w.attempt(w.createGlidein(w.newGlidein()), submitted, ended(corral.OutcomeFailed))
 	}
-	held := func() (h corral.Hold) {
-		w.view(func(tx *store.Tx) (err error) { h, err = tx.Hold(w.site.ID); return err })
-		return h
+	held := func() corral.Hold {
+		var told []corral.Job
+		w.view(func(tx *store.Tx) (err error) { told, err = tx.Told(w.site.ID); return err })
+		return corral.NewHold(told)
 	}
 	if got := held(); got.Until.IsZero() {
 		t.Errorf("before: %+v", got)

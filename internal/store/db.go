@@ -4,15 +4,16 @@
 // it. There is one writer at a time; readers never wait for it, nor it for them. All rows that one
 // Write leaves carry the same time and the same actor.
 //
-// The invariant: a row never says what the domain forbids. States change only through the Apply and
-// Derive methods of package corral, each change of state leaves a line of history in the same
-// transaction, a glidein's state is derived anew whenever one of its attempts or its site moves, and
-// the schema itself refuses an illegal row, whoever writes it.
+// The invariant: a row never says what the domain forbids. A method that changes something loads rows,
+// asks a rule of package corral, and saves what the rule returns together with its lines of history, in
+// one transaction. A glidein is settled whenever one of its attempts or its site has changed, and the
+// schema itself refuses an illegal row, whoever writes it.
 //
 // A committed Write survives the death of every process at any instant. It does not have to survive a
 // loss of power: then the newest commits may be missing, but the file is whole.
 //
-// The package decides nothing: what to do next is the engine's, who may ask for it the server's.
+// The package decides nothing: what a change does is the root package's to say, what to do next the
+// engine's, who may ask for it the server's.
 package store
 
 import (
@@ -126,12 +127,16 @@ func (d *DB) Close() error {
 // View calls fn with a picture of the database that no Write changes meanwhile. It returns fn's error
 // as it is. Any attempt to write fails. The Tx is of no use after fn returns.
 func (d *DB) View(ctx context.Context, fn func(*Tx) error) error {
+	return d.view(ctx, now(), fn)
+}
+
+func (d *DB) view(ctx context.Context, now time.Time, fn func(*Tx) error) error {
 	tx, err := d.reader.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
 		return corral.Errorf(corral.Unavailable, "beginning to read the database: %w", err)
 	}
 	defer tx.Rollback() // nothing to keep: its error says nothing that matters
-	return fn(&Tx{ctx: ctx, tx: tx, now: now()})
+	return fn(&Tx{ctx: ctx, tx: tx, now: now})
 }
 
 // Write calls fn in the one write transaction and commits what it did on behalf of actor, who must not
@@ -141,6 +146,10 @@ func (d *DB) View(ctx context.Context, fn func(*Tx) error) error {
 //
 // Other Writes wait meanwhile, so fn must not wait for anything but the database, and never call Write.
 func (d *DB) Write(ctx context.Context, actor string, fn func(*Tx) error) error {
+	return d.write(ctx, now(), actor, fn)
+}
+
+func (d *DB) write(ctx context.Context, now time.Time, actor string, fn func(*Tx) error) error {
 	if actor == "" {
 		return corral.Errorf(corral.Internal, "writing without an actor")
 	}
@@ -149,7 +158,7 @@ func (d *DB) Write(ctx context.Context, actor string, fn func(*Tx) error) error 
 		return corral.Errorf(corral.Unavailable, "beginning to write the database: %w", err)
 	}
 	defer tx.Rollback() // does nothing after the commit
-	t := &Tx{ctx: ctx, tx: tx, now: now(), actor: actor, touched: map[Subject]bool{}}
+	t := &Tx{ctx: ctx, tx: tx, now: now, actor: actor, touched: map[Subject]bool{}}
 	if err := fn(t); err != nil {
 		return err
 	}

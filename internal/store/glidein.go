@@ -238,10 +238,11 @@ func (t *Tx) settleSite(s corral.Site) error {
 func (t *Tx) settle(g corral.Glidein, site corral.Site, lack corral.Lack) (corral.Glidein, error) {
 	var held corral.Hold
 	if site.State == corral.SiteReady && len(g.Live()) == 0 { // else it makes no difference
-		var err error
-		if held, err = t.Hold(g.Site); err != nil {
+		told, err := t.Told(g.Site)
+		if err != nil {
 			return corral.Glidein{}, err
 		}
+		held = corral.NewHold(told)
 	}
 	g, entries := g.Settle(site.State, held, lack, t.now)
 	if len(entries) == 0 {

@@ -169,16 +169,15 @@ func (t *Tx) Jobs(f JobFilter) ([]corral.Job, error) {
 	return jobs.list(t, c)
 }
 
-// Hold returns whether a site's circuit breaker keeps attempts from it. What has yet to end, by a clock that was set back
-// since, says nothing.
-func (t *Tx) Hold(site corral.SiteID) (corral.Hold, error) {
-	c := conditions{order: "ended_at_ms desc", limit: corral.HoldHistory}
+// Told lists the last attempts of a site that have ended and tell something of it, the last to end first: as many as a
+// corral.Hold looks at. What has yet to end, by a clock that was set back since, says nothing.
+func (t *Tx) Told(site corral.SiteID) ([]corral.Job, error) {
+	c := conditions{order: "ended_at_ms desc, id desc", limit: corral.HoldHistory}
 	c.add(attemptOver)
 	c.add("site_id = ?", site)
 	c.add("ended_at_ms <= ?", at(&t.now))
 	c.add(tells)
-	recent, err := jobs.list(t, c)
-	return corral.NewHold(recent), err
+	return jobs.list(t, c)
 }
 
 // AttemptsOver lists at most limit of a site's attempts that have ended, the last to end first, without
@@ -191,12 +190,12 @@ func (t *Tx) AttemptsOver(site corral.SiteID, skip, limit int) ([]corral.Job, er
 	return recent[min(skip, len(recent)):], err
 }
 
-// AttemptsOverSince lists a site's attempts that have ended since then.
+// AttemptsOverSince lists a site's attempts that were asked for since then, and have ended, in the order of their requests.
 func (t *Tx) AttemptsOverSince(site corral.SiteID, since time.Time) ([]corral.Job, error) {
-	var c conditions
+	c := conditions{order: "created_at_ms, id"}
 	c.add(attemptOver)
 	c.add("site_id = ?", site)
-	c.add("ended_at_ms >= ?", at(&since))
+	c.add("ended_at_ms >= ? and created_at_ms >= ?", at(&since), at(&since)) // the index has the end, which is no earlier
 	return jobs.list(t, c)
 }
 

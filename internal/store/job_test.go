@@ -358,7 +358,8 @@ func TestHoldSeesWhatTells(t *testing.T) {
 		end(corral.HoldAfter, submitted, ended(corral.OutcomeFailed))
 		j := end(corral.HoldHistory, events...)
 		w.view(func(tx *store.Tx) error {
-			held, err := tx.Hold(g.Site)
+			told, err := tx.Told(g.Site)
+			held := corral.NewHold(told)
 			if seen := !strings.HasPrefix(held.Why, "the last 3 attempts at the site came to nothing"); seen != j.Tells() {
 				t.Errorf("after %+v: %+v, want that it is seen = %t", j, held, j.Tells())
 			}
@@ -372,7 +373,7 @@ func TestAttemptsOverSince(t *testing.T) {
 	w := newWorld(t)
 	over := w.attempt(w.createGlidein(w.newGlidein()), ended(corral.OutcomeFailed)) // its glidein is over, too
 	w.attempt(w.createGlidein(w.newGlidein()))
-	for since, want := range map[time.Time]int{over.EndedAt: 1, over.EndedAt.Add(time.Millisecond): 0} {
+	for since, want := range map[time.Time]int{over.CreatedAt: 1, over.CreatedAt.Add(time.Millisecond): 0} {
 		w.view(func(tx *store.Tx) error {
 			got, err := tx.AttemptsOverSince(w.site.ID, since)
 			if len(got) != want || want > 0 && got[0].ID != over.ID {

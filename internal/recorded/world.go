@@ -1,0 +1,41 @@
+// Package recorded reads from the store what reconcile decides about.
+//
+// It is the one place where rows become a World, so that the engine, which decides, and the property that compares the
+// store with World.Apply read the same. It is apart from both because reconcile knows no store, and the store no decision.
+package recorded
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/reconcile"
+	"github.com/corral-pilot/corral/internal/store"
+)
+
+// World reads what is recorded about a site, as of the transaction's time. What the engine alone knows of it is not set.
+func World(tx *store.Tx, id corral.SiteID) (w reconcile.World, err error) {
+	if w.Site, err = tx.Site(id); err != nil {
+		return w, err
+	}
+	if w.Told, err = tx.Told(id); err != nil {
+		return w, err
+	}
+	w.Held = corral.NewHold(w.Told)
+	slices.Reverse(w.Told)
+	if w.Over, err = tx.AttemptsOverSince(id, tx.Now().Add(-reconcile.SubmitWindow)); err != nil {
+		return w, err
+	}
+	if w.Glideins, err = tx.Glideins(store.GlideinFilter{Site: id, Live: true, InBrief: true}); err != nil {
+		return w, err
+	}
+	for _, kind := range []corral.JobKind{corral.SetupJob, corral.CleanupJob} {
+		jobs, err := tx.Jobs(store.JobFilter{Site: id, Kind: kind})
+		if err != nil {
+			return w, err
+		}
+		w.Jobs = append(w.Jobs, jobs...)
+	}
+	slices.SortFunc(w.Jobs, func(a, b corral.Job) int { return cmp.Compare(a.ID, b.ID) })
+	return w, nil
+}
