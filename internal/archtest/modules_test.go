@@ -18,6 +18,7 @@ type home struct {
 }
 
 var homes = map[string]home{
+	"github.com/cockroachdb/datadriven":     {tests: true, why: "transcripts: commands and what they lead to, read as stories"},
 	"github.com/getkin/kin-openapi":         {tests: true, why: "checks openapi.yaml against the routes that exist"},
 	"github.com/goccy/go-yaml":              {packages: []string{"cmd/corral"}, why: "-o yaml and -f FILE are matters of the command line; the wire is JSON"},
 	"github.com/google/go-cmp":              {tests: true, why: "says how two values differ"},

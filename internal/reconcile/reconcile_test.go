@@ -164,25 +164,6 @@ func TestDecideGlidein(t *testing.T) {
 	}
 }
 
-func TestDecideExitingSite(t *testing.T) {
-	t.Parallel()
-	g := glideinWith(resubmit.Policy{Mode: resubmit.Forever}, alive(1, corral.JobRunning))
-	w := World{Site: corral.Site{State: corral.SiteExiting, PackageDigest: "sha256:…"}, Glideins: []corral.Glidein{g}}
-	if diff := cmp.Diff([]string{"ask cancel"}, kinds(Decide(t0, w))); diff != "" {
-		t.Errorf("first the glidein is asked (-want +got):\n%s", diff)
-	}
-	w.Glideins[0].Asked = corral.AskCancel
-	w.Glideins[0].State, w.Glideins[0].Reason = w.Glideins[0].Derive(corral.SiteExiting, corral.Hold{}, corral.Lack{}, t0)
-	if diff := cmp.Diff([]string{"cancel"}, kinds(Decide(t0, w))); diff != "" {
-		t.Errorf("then its attempt is cancelled (-want +got):\n%s", diff)
-	}
-	w.Glideins[0].Attempts[0] = over(1, corral.OutcomeRemoved)
-	w.Glideins = nil // DELETED ones are left out
-	if diff := cmp.Diff([]string{"submit cleanup"}, kinds(Decide(t0, w))); diff != "" {
-		t.Errorf("then the site is cleaned up (-want +got):\n%s", diff)
-	}
-}
-
 // A forced removal or a failure leaves nothing running at the site.
 func TestDecideGoneSiteCancelsAttempts(t *testing.T) {
 	t.Parallel()

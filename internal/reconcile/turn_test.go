@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/resubmit"
@@ -117,103 +116,26 @@ func TestCircuitBreakerHalfOpen(t *testing.T) {
 	}
 }
 
-// Many glideins at a site with limits, over a while: attempts start and end as they like. Never is a limit exceeded, nor
-// the pace of submissions; who wants an attempt gets it before one that has waited less; and who slept until Due missed nothing.
-func TestTurnsOverTime(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		w := World{Site: corral.Site{Name: "hpc", State: corral.SiteReady, Limits: corral.SiteLimits{
-			MaxQueued: rapid.IntRange(0, 30).Draw(t, "max queued"), MaxRunning: rapid.IntRange(0, 40).Draw(t, "max running")}}}
-		for i := range rapid.IntRange(1, 60).Draw(t, "glideins") {
-			g := wanting(corral.GlideinID(i+1), rapid.IntRange(-5, 5).Draw(t, "created"))
-			g.Walltime = corral.Seconds(time.Hour)
-			w.Glideins = append(w.Glideins, g)
-		}
-		now := t0.Add(10 * time.Second)
-		var asked []time.Time
-		for step := range rapid.IntRange(1, 12).Draw(t, "steps") {
-			submit, _ := turnsOf(now, w)
-			for _, id := range submit {
-				asked = append(asked, now)
-				g := &w.Glideins[id-1]
-				g.Attempts = append(g.Attempts, corral.Job{ID: corral.JobID(len(asked)), Kind: corral.PilotJob, Glidein: id, Number: len(g.Attempts) + 1, State: corral.JobNew, CreatedAt: now})
-			}
-			checkLoad(t, w)
-			checkPace(t, asked)
-			if again, _ := turnsOf(now, w); len(again) > 0 {
-				t.Fatalf("step %d: deciding again at the same time submits %v more", step, again)
-			}
-			due := takeTurns(now, w).next
-			later := now.Add(time.Duration(rapid.Int64Range(0, int64(3*time.Second)).Draw(t, "later")))
-			if submit, _ := turnsOf(later, w); (due.IsZero() || later.Before(due)) && len(submit) > 0 {
-				t.Fatalf("step %d: %v are submitted before they are due", step, submit)
-			}
-			now = later
-			live(t, &w, now)
-		}
-	})
-}
-
-// live lets some attempts start and others end.
-func live(t *rapid.T, w *World, now time.Time) {
-	for i := range w.Glideins {
-		for k := range w.Glideins[i].Attempts {
-			a := &w.Glideins[i].Attempts[k]
-			switch what := rapid.IntRange(0, 3).Draw(t, "what"); {
-			case a.State == corral.JobNew && what == 1:
-				a.State, a.StartedAt = corral.JobRunning, now
-			case a.Live() && what == 2:
-				a.State, a.Outcome, a.EndedAt = corral.JobEnded, corral.OutcomeExpired, now
-				w.Over = append(w.Over, *a)
-			}
-		}
-	}
-}
-
-func checkLoad(t *rapid.T, w World) {
-	var l corral.Load
-	for _, a := range w.attempts() {
-		l = l.Add(a)
-	}
-	if m := w.Site.Limits; m.MaxQueued > 0 && l.Queued > m.MaxQueued || m.MaxRunning > 0 && l.Queued+l.Running > m.MaxRunning {
-		t.Fatalf("%+v is above %+v", l, m)
-	}
-}
-
-// checkPace looks at every stretch of time.
-func checkPace(t *rapid.T, asked []time.Time) {
-	for i := range asked {
-		n, stretch := len(asked)-i, asked[len(asked)-1].Sub(asked[i])
-		if stretch < SubmitWindow && n > SubmitMost {
-			t.Fatalf("%d attempts were asked for in %s, want at most %d", n, stretch, SubmitMost)
-		}
-	}
-}
-
+// Many glideins that want an attempt at once get it at the pace that a site can bear.
 func TestPace(t *testing.T) {
 	t.Parallel()
-	w := World{Site: corral.Site{State: corral.SiteReady}}
-	for i := range 200 {
-		w.Glideins = append(w.Glideins, wanting(corral.GlideinID(i+1), 0))
+	r := readyRig(t, corral.Site{})
+	for range 200 {
+		r.must(CreateGlidein{Glidein: forever()})
 	}
-	begin := t0.Add(time.Minute)
-	now := begin
-	for n := 0; n < 200; {
-		submit, says := turnsOf(now, w)
+	for n := 0; n < 200; r.now = Due(r.now, r.World) {
+		submit, says := turnsOf(r.now, r.World)
 		if len(submit) == 0 || len(submit) > SubmitMost || len(says) > 0 {
-			t.Fatalf("at %s %v are submitted, the others say %v", now, submit, says)
+			t.Fatalf("at %s %v are submitted, the others say %v", r.now, submit, says)
 		}
 		for _, id := range submit {
-			a := alive(1, corral.JobNew)
-			a.CreatedAt = now
-			w.Glideins[id-1].Attempts = []corral.Job{a}
-			w.Glideins[id-1].State, w.Glideins[id-1].Reason = w.Glideins[id-1].Derive(corral.SiteReady, corral.Hold{}, corral.Lack{}, now)
+			r.must(Submit{Kind: corral.PilotJob, Glidein: id})
 		}
-		if n += len(submit); n < 200 {
-			now = Due(now, w)
+		if n += len(submit); n == 200 {
+			break
 		}
 	}
-	if took, want := now.Sub(begin), (200/SubmitMost-1)*SubmitWindow; took != want {
+	if took, want := r.now.Sub(t0), (200/SubmitMost-1)*SubmitWindow; took != want {
 		t.Errorf("200 attempts were asked for in %s, want %s", took, want)
 	}
 }
