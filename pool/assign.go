@@ -6,43 +6,17 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/internal/matching"
 )
 
-// matchLocked gives queued jobs to workers that can take them: to these, or to all.
-func (d *Dispatcher) matchLocked(now time.Time, only ...*member) {
-	if d.queue.size == 0 || d.closed {
+// matchLocked gives queued jobs to workers that can take them: to those with these slots, or to all.
+func (d *Dispatcher) matchLocked(now time.Time, only ...*matching.Slot[*entry]) {
+	if d.closed {
 		return
 	}
-	share := d.share()
-	if only == nil {
-		only = d.members
+	for slot, taken := range d.matcher.Match(now, only...) {
+		d.assignLocked(d.member(slot.ID), taken)
 	}
-	for _, m := range only {
-		if m.session == nil || m.draining {
-			continue
-		}
-		if taken := m.bench.fill(&d.queue, now, share, d.expect); len(taken) > 0 {
-			d.assignLocked(m, taken)
-		}
-	}
-}
-
-// share is how many of the queued jobs there are for each cpu.
-func (d *Dispatcher) share() int {
-	cpus := 0
-	for _, m := range d.members {
-		if m.session != nil && !m.draining {
-			cpus += m.bench.cpus
-		}
-	}
-	return (d.queue.size + cpus - 1) / max(1, cpus)
-}
-
-func (d *Dispatcher) expect(e *entry) time.Duration {
-	if f := d.feeds[e.job.Run]; f != nil {
-		return f.pace.expect(e.estimate)
-	}
-	return e.estimate
 }
 
 // assignLocked books jobs for m and has their intent recorded; dispatch follows.
@@ -71,7 +45,7 @@ func (d *Dispatcher) dispatch(a *assignment) {
 	frames, tooLarge := encodeAssign(jobs)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.member(a.to.id) != a.to || a.to.session == nil || a.to.draining {
+	if d.member(a.to.slot.ID) != a.to || a.to.session == nil || a.to.draining {
 		d.unassignLocked(a)
 		return
 	}
@@ -108,12 +82,12 @@ func (d *Dispatcher) unassignLocked(a *assignment) {
 			continue // its run was detached
 		}
 		delete(a.to.held, e.job.Key())
-		a.to.bench.release(e, now)
+		a.to.slot.Release(&e.match, now)
 		if e.cancelled {
 			cancelled.entries = append(cancelled.entries, e)
 		} else {
 			e.renew()
-			d.queue.restore(e)
+			d.matcher.Restore(&e.match)
 		}
 	}
 	d.returnLocked(cancelled)
@@ -128,13 +102,13 @@ func (d *Dispatcher) failLocked(m *member, key execution.Key) {
 	}
 	delete(m.held, key)
 	now := time.Now()
-	m.bench.release(e, now)
+	m.slot.Release(&e.match, now)
 	b := batch{}
 	for _, t := range e.job.Tasks {
 		e.mark(t.Index, received)
 		b.entries = append(b.entries, e)
 		b.reports = append(b.reports, report{Result: execution.Result{
-			Key: key, Index: t.Index, Attempt: t.Attempt, Status: execution.Failed, Exit: -1, Worker: m.id,
+			Key: key, Index: t.Index, Attempt: t.Attempt, Status: execution.Failed, Exit: -1, Worker: m.slot.ID,
 			Reason:    fmt.Sprintf("its job is larger than the %d MiB that can be sent to a worker", maxFrame>>20),
 			StartedAt: now.UTC(), EndedAt: now.UTC(),
 		}})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/internal/matching"
 )
 
 // Config sets the terms of a personal cluster. The zero value is what production uses.
@@ -52,9 +53,9 @@ type Dispatcher struct {
 
 	mu      sync.Mutex // guards what follows; never held while a Sink is called or a connection written
 	closed  bool
-	queue   queue
+	matcher matching.Matcher[*entry] // a slot is open while its worker is connected and not draining
 	feeds   map[corral.RunID]*feed
-	members []*member // sorted by id
+	members []*member // sorted by the ids of their slots
 	links   map[*session]bool
 	asked   map[corral.JobID]corral.Ask
 	claims  time.Time // until then a worker may hold jobs that are not known yet
@@ -82,7 +83,8 @@ func NewDispatcher(lg *slog.Logger, c Config) *Dispatcher {
 	d := &Dispatcher{
 		lg: lg, cfg: c.withDefaults(),
 		quit: make(chan struct{}), done: make(chan struct{}),
-		feeds: map[corral.RunID]*feed{}, links: map[*session]bool{}, asked: map[corral.JobID]corral.Ask{},
+		matcher: matching.Matcher[*entry]{StartMargin: execution.StartMargin},
+		feeds:   map[corral.RunID]*feed{}, links: map[*session]bool{}, asked: map[corral.JobID]corral.Ask{},
 	}
 	d.stepped = time.Now()
 	d.claims = d.stepped.Add(d.cfg.Lease + d.cfg.Margin)
@@ -110,7 +112,7 @@ func (d *Dispatcher) Detach(run corral.RunID) {
 	f := d.feeds[run]
 	delete(d.feeds, run)
 	if f != nil && !d.closed {
-		d.queue.removeRun(run)
+		d.matcher.Remove(f.jobs)
 		for _, m := range d.members {
 			d.disownLocked(m, run)
 		}
@@ -134,12 +136,13 @@ func (d *Dispatcher) Submit(jobs []execution.Job) {
 		return
 	}
 	for i := range jobs {
-		if d.feeds[jobs[i].Run] == nil {
+		f := d.feeds[jobs[i].Run]
+		if f == nil {
 			d.lg.Error("job of a run that is not attached", "run", jobs[i].Run, "seq", jobs[i].Seq)
 			continue
 		}
 		d.stats.Submitted++
-		d.queue.push(newEntry(jobs[i]))
+		d.matcher.Push(&newEntry(jobs[i], f.jobs).match)
 	}
 	d.matchLocked(time.Now())
 }
@@ -153,7 +156,7 @@ func (d *Dispatcher) Cancel(run corral.RunID) {
 	if f == nil || d.closed {
 		return
 	}
-	if gone := d.queue.removeRun(run); len(gone) > 0 {
+	if gone := d.matcher.Remove(f.jobs); len(gone) > 0 {
 		f.tell(event{returned: &handBack{entries: gone, reason: "cancelled"}})
 	}
 	for _, m := range d.members {
@@ -185,13 +188,13 @@ func (d *Dispatcher) Stats() Stats {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	s := d.stats
-	s.Queued = d.queue.size
+	s.Queued = d.matcher.Queued()
 	for _, m := range d.members {
 		s.Held += len(m.held)
 		if m.instance != "" {
 			s.Workers++
-			s.CPUs += m.bench.cpus
-			s.CPUsFree += max(0, m.bench.cpus-m.bench.usedCPUs)
+			s.CPUs += m.slot.CPUs
+			s.CPUsFree += m.slot.FreeCPUs()
 		}
 	}
 	return s
@@ -209,7 +212,7 @@ func (d *Dispatcher) ask(attempt corral.JobID, ask corral.Ask) {
 	d.asked[attempt] = ask
 	for _, m := range d.members {
 		if m.attempt == attempt {
-			m.drain()
+			d.drainLocked(m)
 			m.send(askMessage(ask))
 		}
 	}
@@ -266,16 +269,18 @@ func (d *Dispatcher) member(id string) *member {
 }
 
 func (d *Dispatcher) find(id string) (int, bool) {
-	return slices.BinarySearchFunc(d.members, id, func(m *member, id string) int { return strings.Compare(m.id, id) })
+	byID := func(m *member, id string) int { return strings.Compare(m.slot.ID, id) }
+	return slices.BinarySearchFunc(d.members, id, byID)
 }
 
 func (d *Dispatcher) insertLocked(m *member) {
-	i, _ := d.find(m.id)
+	i, _ := d.find(m.slot.ID)
 	d.members = slices.Insert(d.members, i, m)
 }
 
 func (d *Dispatcher) dropLocked(m *member) {
-	if i, ok := d.find(m.id); ok && d.members[i] == m {
+	d.matcher.Close(&m.slot)
+	if i, ok := d.find(m.slot.ID); ok && d.members[i] == m {
 		d.members = slices.Delete(d.members, i, i+1)
 	}
 }

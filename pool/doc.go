@@ -18,5 +18,6 @@
 // fetched, and what its tasks leave is delivered, over connections of their own (couriers) that carry nothing else. Nothing
 // of that is kept for the next job.
 //
-// The package serves one machine and small sites. It has no fair share.
+// The package serves one machine and small sites. It has no fair share. Which worker gets which job is decided by
+// internal/matching; what the Dispatcher adds is the protocol and the sinks.
 package pool

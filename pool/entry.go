@@ -1,9 +1,8 @@
 package pool
 
 import (
-	"time"
-
 	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/internal/matching"
 )
 
 // A mark says how far the result of one task has come.
@@ -15,25 +14,32 @@ const (
 )
 
 // An entry is a job that the dispatcher has: queued, on its way to a worker, or held by one. The
-// dispatcher's lock guards all of it but job and estimate, which never change once it is queued.
+// dispatcher's lock guards all of it except job, which does not change once the entry is queued.
 type entry struct {
-	job      execution.Job
-	estimate time.Duration // of the whole job
-	arrived  int64         // order of submission; breaks ties of priority
-	index    int           // in its bucket's heap; -1 when it is not queued
+	job   execution.Job
+	match matching.Job[*entry] // what it is matched by
 
-	overtaken time.Time // when a job behind it first started on a worker that could hold it
-	reserved  *bench    // kept free for it, after it was overtaken for too long
-
-	begun     time.Time     // when it is believed to have started on its worker, or to wait there
-	expected  time.Duration // what the dispatcher thought that it would really take
-	sent      bool          // to the worker that holds it; else its intent is still being recorded
-	recalled  bool          // its worker was asked to hand it back
-	cancelled bool          // its run was cancelled, or nobody claims it
-	marks     []mark        // of its tasks, once there are results
+	sent      bool   // to the worker that holds it; else its intent is still being recorded
+	recalled  bool   // its worker was asked to hand it back
+	cancelled bool   // its run was cancelled, or no sink claims it
+	marks     []mark // of its tasks, once there are results
 }
 
-func newEntry(j execution.Job) *entry { return &entry{job: j, estimate: j.Estimate(), index: -1} }
+// newEntry returns an entry of j, one of the jobs of run; run is nil while no sink claims the job.
+func newEntry(j execution.Job, run *matching.Run[*entry]) *entry {
+	e := &entry{}
+	e.describe(j, run)
+	return e
+}
+
+// describe makes e the entry of j, without results so far. It must not be queued.
+func (e *entry) describe(j execution.Job, run *matching.Run[*entry]) {
+	e.job, e.marks = j, nil
+	e.match = matching.Job[*entry]{
+		Value: e, Run: run, Priority: j.Priority,
+		Needs: matching.Resources{CPUs: j.CPUs, MemoryMiB: j.MemoryMiB, Time: j.Estimate()},
+	}
+}
 
 // mark notes how far the result of the task with this index has come; it reports whether the job has
 // such a task.
@@ -73,5 +79,5 @@ func (e *entry) unrecorded() bool {
 
 // renew makes e as it was before any worker had it.
 func (e *entry) renew() {
-	e.begun, e.expected, e.sent, e.recalled = time.Time{}, 0, false, false
+	e.sent, e.recalled = false, false
 }

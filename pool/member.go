@@ -6,6 +6,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/internal/matching"
 )
 
 // A session is one connection of an admitted worker or pilot.
@@ -19,7 +20,6 @@ type session struct {
 // A member is one instance of a worker, or the place of one that is expected back (then instance is
 // empty). The dispatcher's lock guards it.
 type member struct {
-	id       string
 	instance string
 	retired  []string // earlier instances with this id, which must not come back
 
@@ -35,13 +35,16 @@ type member struct {
 	draining bool
 	done     int // tasks
 
-	bench     bench
+	slot      matching.Slot[*entry]    // its id is the worker's
 	held      map[execution.Key]*entry // jobs that it has or is about to get
 	strangers map[execution.Key]*entry // jobs that it has and nobody claims (yet)
 }
 
 func newMember(id string) *member {
-	return &member{id: id, held: map[execution.Key]*entry{}, strangers: map[execution.Key]*entry{}}
+	return &member{
+		slot: matching.Slot[*entry]{ID: id},
+		held: map[execution.Key]*entry{}, strangers: map[execution.Key]*entry{},
+	}
 }
 
 // send sends to the worker if it is connected.
@@ -51,10 +54,10 @@ func (m *member) send(msg *message) {
 	}
 }
 
-// drain keeps new jobs from the worker.
-func (m *member) drain() {
+// drainLocked keeps new jobs from the worker, for good.
+func (d *Dispatcher) drainLocked(m *member) {
 	m.draining = true
-	m.bench.unkeep()
+	d.matcher.Close(&m.slot)
 }
 
 // hangUp ends the connection; its reading goroutine cleans up after it.
@@ -85,18 +88,18 @@ func (m *member) sendCancels() {
 
 func (m *member) worker() corral.Worker {
 	running := 0
-	for _, e := range m.held {
-		if slices.Contains(m.bench.running, e) {
+	for _, e := range m.slot.Running() {
+		if m.held[e.job.Key()] == e {
 			running++ // of a clustered job one task runs at a time
 		}
 	}
 	return corral.Worker{
-		ID: m.id, Cluster: m.cluster, Glidein: m.glidein, Attempt: m.attempt,
+		ID: m.slot.ID, Cluster: m.cluster, Glidein: m.glidein, Attempt: m.attempt,
 		Host: m.host, PID: m.pid,
-		CPUs: m.bench.cpus, CPUsFree: max(0, m.bench.cpus-m.bench.usedCPUs), MemoryMiB: m.bench.memory,
+		CPUs: m.slot.CPUs, CPUsFree: m.slot.FreeCPUs(), MemoryMiB: m.slot.MemoryMiB,
 		Draining: m.draining, Connected: m.session != nil,
 		RunningTasks: running, DoneTasks: m.done,
-		RegisteredAt: m.registeredAt.UTC(), SeenAt: m.seen.UTC(), EndsAt: m.bench.endsAt.UTC(),
+		RegisteredAt: m.registeredAt.UTC(), SeenAt: m.seen.UTC(), EndsAt: m.slot.EndsAt.UTC(),
 	}
 }
 
@@ -123,28 +126,32 @@ func (d *Dispatcher) register(s *session, h *hello, adm Admission, held *message
 		d.insertLocked(m)
 	}
 	m.hangUp()
+	d.matcher.Close(&m.slot)
 	m.attempt, m.glidein, m.cluster = adm.Attempt, adm.Glidein, adm.Cluster
 	m.host, m.pid, m.session, m.seen = h.Host, h.PID, s, now
-	m.bench.cpus, m.bench.memory = h.CPUs, h.MemoryMiB
-	m.bench.endsAt = s.began.Add(time.Duration(h.LeftMS) * time.Millisecond)
+	m.slot.CPUs, m.slot.MemoryMiB = h.CPUs, h.MemoryMiB
+	m.slot.EndsAt = s.began.Add(time.Duration(h.LeftMS) * time.Millisecond)
 	if m.registeredAt.IsZero() {
 		m.registeredAt = now
 	}
 	d.reconcileLocked(m, held, now)
 	m.instance = h.Instance
 	if ask := d.asked[m.attempt]; ask != corral.AskNothing {
-		m.drain()
+		m.draining = true
 		m.send(askMessage(ask))
 	}
 	m.sendCancels()
-	d.matchLocked(now, m)
+	if !m.draining {
+		d.matcher.Open(&m.slot)
+	}
+	d.matchLocked(now, &m.slot)
 	return m, nil
 }
 
 // reconcileLocked compares what the worker says it has with what it was sent. The worker is right.
 func (d *Dispatcher) reconcileLocked(m *member, held *message, now time.Time) {
 	listed := map[execution.Key]bool{}
-	m.bench.clear()
+	var running, waiting []*matching.Job[*entry]
 	known := m.strangers
 	m.strangers = map[execution.Key]*entry{}
 	for _, h := range held.Held {
@@ -153,16 +160,16 @@ func (d *Dispatcher) reconcileLocked(m *member, held *message, now time.Time) {
 		if e == nil {
 			e = known[h.Key]
 			if e == nil {
-				e = newEntry(execution.Job{Run: h.Key.Run, Seq: h.Key.Seq, CPUs: h.CPUs, MemoryMiB: h.MemoryMiB})
+				e = newEntry(execution.Job{Run: h.Key.Run, Seq: h.Key.Seq, CPUs: h.CPUs, MemoryMiB: h.MemoryMiB}, nil)
 				e.cancelled = !now.Before(d.claims)
 			}
 			m.strangers[h.Key] = e
 		}
 		e.recalled = false
 		if h.Running {
-			m.bench.run(e, now)
+			running = append(running, &e.match)
 		} else {
-			m.bench.waiting = append(m.bench.waiting, e)
+			waiting = append(waiting, &e.match)
 		}
 	}
 	for i := range held.Results {
@@ -171,12 +178,12 @@ func (d *Dispatcher) reconcileLocked(m *member, held *message, now time.Time) {
 	for key, e := range m.held {
 		switch {
 		case !e.sent: // its assignment is still being recorded, and finds this session
-			m.bench.waiting = append(m.bench.waiting, e)
+			waiting = append(waiting, &e.match)
 		case !listed[key] && !e.complete(received):
 			d.missingLocked(m, e)
 		}
 	}
-	m.bench.advance(now)
+	m.slot.Reset(now, running, waiting)
 }
 
 // missingLocked books a job that m was sent and does not have. An instance that was there all the time
@@ -189,7 +196,7 @@ func (d *Dispatcher) missingLocked(m *member, e *entry) {
 		d.returnLocked(&handBack{entries: []*entry{e}, started: true, reason: "its worker came back without it"})
 	case e.marks == nil && !e.cancelled:
 		e.renew()
-		d.queue.restore(e)
+		d.matcher.Restore(&e.match)
 	default:
 		d.returnLocked(&handBack{entries: []*entry{e}, reason: "its worker handed it back"})
 	}
@@ -199,7 +206,6 @@ func (d *Dispatcher) missingLocked(m *member, e *entry) {
 func (d *Dispatcher) loseLocked(m *member, reason string) {
 	d.dropLocked(m)
 	m.hangUp()
-	m.bench.clear()
 	back := &handBack{started: true, reason: reason}
 	for key, e := range m.held {
 		if e.sent { // else its assignment finds the worker gone
@@ -210,7 +216,8 @@ func (d *Dispatcher) loseLocked(m *member, reason string) {
 	d.returnLocked(back)
 	if m.instance != "" {
 		d.stats.Lost++
-		d.lg.Warn("worker lost", "worker", m.id, "instance", m.instance, "jobs", len(back.entries), "reason", reason)
+		d.lg.Warn("worker lost",
+			"worker", m.slot.ID, "instance", m.instance, "jobs", len(back.entries), "reason", reason)
 	}
 }
 
@@ -226,7 +233,7 @@ func (d *Dispatcher) disownLocked(m *member, run corral.RunID) {
 		if e.sent && !e.complete(received) {
 			m.strangers[key] = e
 		} else {
-			m.bench.release(e, now)
+			m.slot.Release(&e.match, now)
 		}
 	}
 	m.sendCancels()
@@ -238,7 +245,8 @@ func (d *Dispatcher) disownLocked(m *member, run corral.RunID) {
 func (d *Dispatcher) Expect(run corral.RunID, worker string, jobs []execution.Job) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.closed || d.feeds[run] == nil {
+	f := d.feeds[run]
+	if d.closed || f == nil {
 		return
 	}
 	m := d.member(worker)
@@ -252,13 +260,13 @@ func (d *Dispatcher) Expect(run corral.RunID, worker string, jobs []execution.Jo
 		key := jobs[i].Key()
 		e := m.strangers[key]
 		switch {
-		case e != nil: // on the bench already, in the shape that the worker told
-			e.job, e.estimate, e.marks = jobs[i], jobs[i].Estimate(), nil
+		case e != nil: // on the slot already, with the needs that the worker told
+			e.describe(jobs[i], f.jobs)
 			delete(m.strangers, key)
 		case m.instance == "":
-			e = newEntry(jobs[i])
+			e = newEntry(jobs[i], f.jobs)
 		default:
-			missing.entries = append(missing.entries, newEntry(jobs[i]))
+			missing.entries = append(missing.entries, newEntry(jobs[i], f.jobs))
 			continue
 		}
 		e.sent = true

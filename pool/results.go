@@ -18,7 +18,7 @@ func (d *Dispatcher) takeResults(m *member, s *session, reports []report) {
 	var drop []int64
 	for i := range reports {
 		r := &reports[i]
-		r.Worker = m.id // whatever it says
+		r.Worker = m.slot.ID // whatever it says
 		e, ok := d.settleLocked(m, r, now)
 		f := d.feeds[r.Key.Run]
 		switch {
@@ -40,7 +40,7 @@ func (d *Dispatcher) takeResults(m *member, s *session, reports []report) {
 	if len(drop) > 0 {
 		s.send(&message{Type: typeAck, Numbers: drop})
 	}
-	d.matchLocked(now, m)
+	d.matchLocked(now, &m.slot)
 }
 
 // settleLocked books one result. It returns the job that it belongs to; without one, drop says
@@ -50,14 +50,15 @@ func (d *Dispatcher) settleLocked(m *member, r *report, now time.Time) (e *entry
 		return nil, d.settleStranger(m, r, now)
 	}
 	if !e.mark(r.Index, received) {
-		d.lg.Warn("result of a task that its job does not have", "worker", m.id, "run", r.Key.Run, "seq", r.Key.Seq)
+		d.lg.Warn("result of a task that its job does not have",
+			"worker", m.slot.ID, "run", r.Key.Run, "seq", r.Key.Seq)
 		return nil, true
 	}
 	if f := d.feeds[r.Key.Run]; f != nil && (r.Status == execution.Done || r.Status == execution.Failed) {
-		f.pace.observe(r.EndedAt.Sub(r.StartedAt), e.taskEstimate(r.Index))
+		f.jobs.Observe(r.EndedAt.Sub(r.StartedAt), e.taskEstimate(r.Index))
 	}
 	if e.complete(received) {
-		m.bench.release(e, now)
+		m.slot.Release(&e.match, now)
 	}
 	return e, false
 }
@@ -67,18 +68,18 @@ func (d *Dispatcher) settleLocked(m *member, r *report, now time.Time) (e *entry
 func (d *Dispatcher) settleStranger(m *member, r *report, now time.Time) bool {
 	e := m.strangers[r.Key]
 	if e == nil && now.Before(d.claims) {
-		m.strangers[r.Key] = newEntry(execution.Job{Run: r.Key.Run, Seq: r.Key.Seq})
+		m.strangers[r.Key] = newEntry(execution.Job{Run: r.Key.Run, Seq: r.Key.Seq}, nil)
 		return false
 	}
 	if e != nil && !e.cancelled {
 		return false
 	}
 	if e != nil && (!e.mark(r.Index, received) || e.complete(received)) {
-		m.bench.release(e, now)
+		m.slot.Release(&e.match, now)
 		delete(m.strangers, r.Key)
 	}
 	d.stats.Stale++
-	d.lg.Info("dropped a result of a job that was given back", "worker", m.id, "run", r.Key.Run,
+	d.lg.Info("dropped a result of a job that was given back", "worker", m.slot.ID, "run", r.Key.Run,
 		"seq", r.Key.Seq, "task", r.Index, "attempt", r.Attempt, "status", r.Status)
 	return true
 }
@@ -126,7 +127,7 @@ func (d *Dispatcher) takeReturned(m *member, s *session, keys []execution.Key, r
 	back := &handBack{reason: reason}
 	for _, key := range keys {
 		if e := m.strangers[key]; e != nil {
-			m.bench.release(e, now)
+			m.slot.Release(&e.match, now)
 			delete(m.strangers, key)
 		}
 		e := m.held[key]
@@ -134,10 +135,10 @@ func (d *Dispatcher) takeReturned(m *member, s *session, keys []execution.Key, r
 			continue
 		}
 		delete(m.held, key)
-		m.bench.release(e, now)
+		m.slot.Release(&e.match, now)
 		if e.recalled && !e.cancelled && e.marks == nil && d.feeds[key.Run] != nil {
 			e.renew()
-			d.queue.restore(e)
+			d.matcher.Restore(&e.match)
 		} else {
 			back.entries = append(back.entries, e)
 		}

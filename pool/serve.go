@@ -30,7 +30,7 @@ func (d *Dispatcher) serveWorker(s *session, h *hello, adm Admission) {
 		return
 	}
 	_ = s.nc.SetReadDeadline(time.Time{})
-	d.lg.Info("worker registered", "worker", m.id, "instance", h.Instance, "host", h.Host, "cpus", h.CPUs,
+	d.lg.Info("worker registered", "worker", m.slot.ID, "instance", h.Instance, "host", h.Host, "cpus", h.CPUs,
 		"held", len(held.Held), "results", len(held.Results))
 	d.cfg.OnChange()
 	if len(held.Results) > 0 {
@@ -40,7 +40,7 @@ func (d *Dispatcher) serveWorker(s *session, h *hello, adm Admission) {
 		err = d.serveOne(m, s)
 	}
 	if !errors.Is(err, io.EOF) {
-		d.lg.Info("worker disconnected", "worker", m.id, "err", err)
+		d.lg.Info("worker disconnected", "worker", m.slot.ID, "err", err)
 	}
 	d.disconnected(m, s)
 	d.cfg.OnChange()
@@ -77,7 +77,7 @@ func (d *Dispatcher) drained(m *member, s *session) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if m.session == s {
-		m.drain()
+		d.drainLocked(m)
 	}
 }
 
@@ -90,7 +90,6 @@ func (d *Dispatcher) farewell(m *member, s *session, reason string) {
 	}
 	d.dropLocked(m)
 	m.session = nil
-	m.bench.clear()
 	back := &handBack{started: true, reason: "its worker left: " + reason}
 	for key, e := range m.held {
 		if e.sent { // those whose results are on their way to the sink are left out there
@@ -99,7 +98,7 @@ func (d *Dispatcher) farewell(m *member, s *session, reason string) {
 		}
 	}
 	d.returnLocked(back)
-	d.lg.Info("worker left", "worker", m.id, "reason", reason, "jobs", len(back.entries))
+	d.lg.Info("worker left", "worker", m.slot.ID, "reason", reason, "jobs", len(back.entries))
 	d.matchLocked(time.Now())
 }
 
@@ -109,7 +108,7 @@ func (d *Dispatcher) disconnected(m *member, s *session) {
 	defer d.mu.Unlock()
 	if m.session == s {
 		m.session = nil
-		m.bench.unkeep()
+		d.matcher.Close(&m.slot)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/internal/matching"
 )
 
 // A Sink is the owner of a run's jobs. Its methods are called from the dispatcher's goroutines, never
@@ -38,7 +39,7 @@ type feed struct {
 	sink Sink
 	lg   *slog.Logger
 	d    *Dispatcher
-	pace pace // guarded by d.mu
+	jobs *matching.Run[*entry] // guarded by d.mu
 
 	carries map[*conn]context.CancelFunc // of couriers at the run's files; guarded by d.mu
 	carried sync.WaitGroup               // of the same
@@ -80,8 +81,9 @@ type handBack struct {
 
 func newFeed(d *Dispatcher, run corral.RunID, sink Sink) *feed {
 	f := &feed{
-		run: run, sink: sink, d: d, lg: d.lg.With("run", run),
-		wake: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}), carries: map[*conn]context.CancelFunc{},
+		run: run, sink: sink, d: d, jobs: &matching.Run[*entry]{}, lg: d.lg.With("run", run),
+		wake: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}),
+		carries: map[*conn]context.CancelFunc{},
 	}
 	go f.loop()
 	return f
@@ -150,9 +152,9 @@ func (f *feed) deliver(e event) {
 }
 
 func (f *feed) deliverAssigned(a *assignment) {
-	err := f.sink.Assigned(a.to.id, keysOf(a.entries))
+	err := f.sink.Assigned(a.to.slot.ID, keysOf(a.entries))
 	if err != nil {
-		f.lg.Error("recording assigned jobs", "worker", a.to.id, "jobs", len(a.entries), "err", err)
+		f.lg.Error("recording assigned jobs", "worker", a.to.slot.ID, "jobs", len(a.entries), "err", err)
 		f.rest()
 		f.d.unassign(a)
 		return

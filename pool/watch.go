@@ -4,12 +4,13 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/internal/matching"
 )
 
 // watch is the dispatcher's own goroutine: what happens by the mere passing of time.
 func (d *Dispatcher) watch() {
 	defer close(d.done)
-	tick := time.NewTicker(min(d.cfg.Heartbeat, recallAfter) / 2)
+	tick := time.NewTicker(min(d.cfg.Heartbeat, matching.RecallAfter) / 2)
 	defer tick.Stop()
 	for {
 		select {
@@ -75,11 +76,8 @@ func (m *member) disclaim() {
 
 // recall asks for the jobs back that wait behind one that takes longer than was thought.
 func (m *member) recall(now time.Time) {
-	if len(m.bench.waiting) == 0 || now.Sub(m.bench.waiting[0].begun) < recallAfter {
-		return
-	}
 	var keys []execution.Key
-	for _, e := range m.bench.waiting {
+	for _, e := range m.slot.Overdue(now) {
 		if e.sent && !e.recalled && !e.cancelled && m.held[e.job.Key()] == e {
 			e.recalled = true
 			keys = append(keys, e.job.Key())

@@ -9,7 +9,7 @@ import (
 // layers lists every package, from the centre to the rim. A package imports from lower layers only,
 // never from its own. examples/lambda stands below the demo that shows it.
 var layers = [][]string{
-	{"condor", "dag", "resubmit", "internal/descriptor", "internal/disk", "internal/input", "internal/netns", "internal/netns/door", "internal/node", "internal/programs", "internal/version", "internal/xdg"},
+	{"condor", "dag", "resubmit", "internal/descriptor", "internal/disk", "internal/input", "internal/matching", "internal/netns", "internal/netns/door", "internal/node", "internal/programs", "internal/version", "internal/xdg"},
 	{root},
 	{"broker", "broker/relay", "internal/execution"},
 	{"api", "gridsite", "internal/order", "internal/runas", "internal/store", "packages", "pool", "workflow"},
@@ -28,6 +28,7 @@ var edges = map[string]map[string]string{
 	"internal/descriptor": {},
 	"internal/disk":       {},
 	"internal/input":      {}, // kinds of errors are for who knows whose input it is
+	"internal/matching":   {},
 	"internal/netns":      {},
 	"internal/netns/door": {},
 	"internal/node":       {},
@@ -47,7 +48,7 @@ var edges = map[string]map[string]string{
 	"internal/runas": {root: "error kinds"},
 	"internal/store": {root: "what it stores, and the rules by which it changes"},
 	"packages":       {root: "platforms, error kinds", "internal/input": "bounds archives"},
-	"pool":           {root: "worker and run ids", "broker": "dials a pilot back", "broker/relay": "one way in", "internal/disk": "removes what tasks leave", "internal/execution": "jobs and their results", "internal/input": "bounds descriptions of jobs"},
+	"pool":           {root: "worker and run ids", "broker": "dials a pilot back", "broker/relay": "one way in", "internal/disk": "removes what tasks leave", "internal/execution": "jobs and their results", "internal/input": "bounds descriptions of jobs", "internal/matching": "which worker gets which job"},
 	"workflow":       {root: "error kinds, seconds", "internal/input": "bounds what it reads", "dag": "a workflow is a graph of tasks"},
 
 	"examples/lambda":          {"dag": "makes a workflow", "workflow": "makes a workflow"},

@@ -1,0 +1,182 @@
+package matching
+
+import (
+	"container/heap"
+	"math"
+	"slices"
+	"sort"
+)
+
+// A queue holds the jobs that no slot has. Jobs of nearly one shape share a bucket, so that the best job for a
+// slot is found by looking at one job per bucket, however many are queued. The buckets are sorted by their
+// first jobs, so that few of them are looked at.
+type queue[T any] struct {
+	buckets map[shape]*bucket[T]
+	sorted  []*bucket[T] // those of the map
+	size    int
+}
+
+// A shape is what the jobs of a bucket have in common: cpus exactly, memory and estimate within one step of a
+// ladder whose steps are an eighth of an octave (9 %) apart. Finer steps would make more buckets to compare;
+// coarser ones would make it more likely that a slot's room ends within a step, where the first job of the
+// bucket does not speak for all.
+type shape struct {
+	cpus         int
+	memory, time int16
+}
+
+func (r Resources) shape() shape {
+	return shape{r.CPUs, step(float64(r.MemoryMiB)), step(r.Time.Seconds() * 1e3)}
+}
+
+func step(x float64) int16 {
+	if x < 1 {
+		return -1
+	}
+	return int16(8 * math.Log2(x))
+}
+
+// add queues a job in the place that its priority and arrival give it.
+func (q *queue[T]) add(j *Job[T]) {
+	if q.buckets == nil {
+		q.buckets = map[shape]*bucket[T]{}
+	}
+	s := j.Needs.shape()
+	b := q.buckets[s]
+	if b == nil {
+		b = &bucket[T]{least: j.Needs}
+		q.buckets[s] = b
+	} else if j.before(b.jobs[0]) {
+		q.unlist(b)
+	}
+	b.least = b.least.least(j.Needs)
+	heap.Push(b, j)
+	if b.jobs[0] == j {
+		q.enlist(b)
+	}
+	j.Run.add(j)
+	q.size++
+}
+
+// remove takes a job out. A bucket that becomes empty is dropped, so that shapes of the past cost nothing.
+func (q *queue[T]) remove(j *Job[T]) {
+	s := j.Needs.shape()
+	b := q.buckets[s]
+	first := b.jobs[0] == j
+	if first {
+		q.unlist(b)
+	}
+	heap.Remove(b, j.heapIndex)
+	switch {
+	case b.Len() == 0:
+		delete(q.buckets, s)
+	case first:
+		q.enlist(b)
+	}
+	j.Run.remove(j)
+	q.size--
+	if o := j.overtaken; o != nil && o.slot != nil {
+		o.slot.unkeep()
+	}
+	j.overtaken = nil
+}
+
+// enlist puts a bucket where its first job belongs. A slice does: moving two thousand pointers takes half a
+// microsecond.
+func (q *queue[T]) enlist(b *bucket[T]) {
+	i := sort.Search(len(q.sorted), func(i int) bool { return b.jobs[0].before(q.sorted[i].jobs[0]) })
+	q.sorted = slices.Insert(q.sorted, i, b)
+}
+
+func (q *queue[T]) unlist(b *bucket[T]) {
+	i := slices.Index(q.sorted, b)
+	q.sorted = slices.Delete(q.sorted, i, i+1)
+}
+
+// best returns the first job in the queue's order that fits free, or nil. Of those before it, passed is the
+// first that does not fit free but would fit whole, the same slot with nothing on it.
+func (q *queue[T]) best(free, whole Resources) (found, passed *Job[T]) {
+	for _, b := range q.sorted {
+		first := b.jobs[0]
+		if found != nil && found.before(first) {
+			break // and before all jobs of this bucket and of those after it
+		}
+		j := b.best(free)
+		if j != nil && (found == nil || j.before(found)) {
+			found = j
+		}
+		if j == first || passed != nil && passed.before(first) {
+			continue
+		}
+		if p := b.best(whole); p != nil && p != j && (passed == nil || p.before(passed)) {
+			passed = p
+		}
+	}
+	if found == nil || passed != nil && !passed.before(found) {
+		passed = nil
+	}
+	return found, passed
+}
+
+// A bucket is a heap of the queued jobs of one shape, first job first.
+type bucket[T any] struct {
+	jobs  []*Job[T]
+	least Resources // no job of the bucket needs less than this
+}
+
+// best returns the first job that fits r, or nil. Unless r ends within the bucket's step of the ladder, either
+// the first job of all fits or none does. If least fits and yet no job does, because those that needed least
+// have gone, least is corrected: otherwise the whole bucket would be searched again whenever a job ends.
+func (b *bucket[T]) best(r Resources) *Job[T] {
+	if !r.holds(b.least) {
+		return nil
+	}
+	if first := b.jobs[0]; r.holds(first.Needs) {
+		return first
+	}
+	least := b.jobs[0].Needs
+	found := b.search(0, r, nil, &least)
+	if found == nil {
+		b.least = least
+	}
+	return found
+}
+
+// search returns the first of found and of the jobs at or below node i of the heap that fit r. It does not look
+// below a job that fits, nor below one that comes after found, since what is below comes later still. If
+// nothing is found it has seen every job, and least is what the least of them need.
+func (b *bucket[T]) search(i int, r Resources, found *Job[T], least *Resources) *Job[T] {
+	if i >= len(b.jobs) || found != nil && !b.jobs[i].before(found) {
+		return found
+	}
+	needs := b.jobs[i].Needs
+	if r.holds(needs) {
+		return b.jobs[i]
+	}
+	*least = least.least(needs)
+	found = b.search(2*i+1, r, found, least)
+	return b.search(2*i+2, r, found, least)
+}
+
+func (b *bucket[T]) Len() int           { return len(b.jobs) }
+func (b *bucket[T]) Less(i, j int) bool { return b.jobs[i].before(b.jobs[j]) }
+
+func (b *bucket[T]) Swap(i, j int) {
+	b.jobs[i], b.jobs[j] = b.jobs[j], b.jobs[i]
+	b.jobs[i].heapIndex, b.jobs[j].heapIndex = i, j
+}
+
+// Push and Pop are container/heap's: at the end of the slice.
+func (b *bucket[T]) Push(x any) {
+	j := x.(*Job[T])
+	j.heapIndex = len(b.jobs)
+	b.jobs = append(b.jobs, j)
+}
+
+func (b *bucket[T]) Pop() any {
+	last := len(b.jobs) - 1
+	j := b.jobs[last]
+	b.jobs[last] = nil
+	b.jobs = b.jobs[:last]
+	return j
+}

@@ -1,0 +1,141 @@
+package matching
+
+import (
+	"slices"
+	"time"
+)
+
+// The terms of prefetching. A round trip to a worker takes up to some 100 ms over a wide-area network: 150 ms
+// of work bridge it, and are too little to matter if another cpu is idle meanwhile. Starting a process takes a
+// millisecond or two, so 64 jobs are about as much work whatever their estimates say.
+const (
+	prefetchWork = 150 * time.Millisecond // per cpu: expected work that may wait at a worker
+	prefetchMost = 64                     // per cpu: jobs that may wait at a worker
+
+	// RecallAfter is how long a job waits at a worker before it is asked back: several times prefetchWork, so
+	// that a job is recalled only if the one before it takes longer than expected.
+	RecallAfter = time.Second
+)
+
+// A Slot is a worker as the matching sees it. The caller sets the exported fields, and changes them only while
+// the slot is closed. A closed slot takes no jobs, but keeps those that it holds.
+type Slot[T any] struct {
+	ID        string // slots are filled in the order of their ids
+	CPUs      int
+	MemoryMiB int
+	EndsAt    time.Time // when the worker stops running jobs
+
+	open       bool
+	usedCPUs   int
+	usedMemory int
+	running    []held[T]
+	waiting    []held[T]
+	keptFor    *Job[T] // the only job that it takes; nil: any
+}
+
+// held is a job on a slot.
+type held[T any] struct {
+	job      *Job[T]
+	begun    time.Time     // when it started as far as is known, or began to wait
+	expected time.Duration // how long it would probably take, when the slot got it
+}
+
+// FreeCPUs returns how many cpus no job uses.
+func (s *Slot[T]) FreeCPUs() int { return max(0, s.CPUs-s.usedCPUs) }
+
+// Running returns the jobs that are believed to run, in the order in which they started.
+func (s *Slot[T]) Running() []T { return values(s.running) }
+
+// Overdue returns the jobs that should be asked back because they wait behind one that takes longer than
+// expected.
+func (s *Slot[T]) Overdue(now time.Time) []T {
+	if len(s.waiting) == 0 || now.Sub(s.waiting[0].begun) < RecallAfter {
+		return nil
+	}
+	return values(s.waiting)
+}
+
+func values[T any](jobs []held[T]) []T {
+	all := make([]T, len(jobs))
+	for i, h := range jobs {
+		all[i] = h.job.Value
+	}
+	return all
+}
+
+// Reset replaces what is believed about the worker of a closed slot by what it says itself: these jobs run there,
+// even if they do not fit, since it may hold what it took under other terms, and those wait in this order.
+func (s *Slot[T]) Reset(now time.Time, running, waiting []*Job[T]) {
+	s.running, s.waiting, s.usedCPUs, s.usedMemory = nil, nil, 0, 0
+	for _, j := range running {
+		s.start(held[T]{j, now, j.expect()})
+	}
+	for _, j := range waiting {
+		s.waiting = append(s.waiting, held[T]{j, now, j.expect()})
+	}
+	s.advance(now)
+}
+
+// Release takes a job off the slot, if it is there, and starts what waits.
+func (s *Slot[T]) Release(j *Job[T], now time.Time) {
+	is := func(h held[T]) bool { return h.job == j }
+	if i := slices.IndexFunc(s.running, is); i >= 0 {
+		s.running = slices.Delete(s.running, i, i+1)
+		s.usedCPUs -= j.Needs.CPUs
+		s.usedMemory -= j.Needs.MemoryMiB
+	} else if i := slices.IndexFunc(s.waiting, is); i >= 0 {
+		s.waiting = slices.Delete(s.waiting, i, i+1)
+	}
+	s.advance(now)
+}
+
+// add puts a job on the slot: it starts if it fits and nothing waits before it.
+func (s *Slot[T]) add(j *Job[T], now time.Time) {
+	s.waiting = append(s.waiting, held[T]{j, now, j.expect()})
+	s.advance(now)
+}
+
+// advance starts what waits, in order, as far as there is room. Whether there is time was decided when the slot
+// took it.
+func (s *Slot[T]) advance(now time.Time) {
+	for len(s.waiting) > 0 {
+		h := s.waiting[0]
+		if s.usedCPUs+h.job.Needs.CPUs > s.CPUs || s.usedMemory+h.job.Needs.MemoryMiB > s.MemoryMiB {
+			return
+		}
+		s.waiting = slices.Delete(s.waiting, 0, 1)
+		h.begun = now
+		s.start(h)
+	}
+}
+
+func (s *Slot[T]) start(h held[T]) {
+	s.running = append(s.running, h)
+	s.usedCPUs += h.job.Needs.CPUs
+	s.usedMemory += h.job.Needs.MemoryMiB
+}
+
+// free is the slot's room for a job that starts at once.
+func (s *Slot[T]) free(left time.Duration) Resources {
+	return Resources{s.CPUs - s.usedCPUs, s.MemoryMiB - s.usedMemory, left}
+}
+
+// soon is the slot's room for a job that waits there: all of it but what is used by jobs that will not end
+// soon. Those are the jobs that were expected to take long, and those that are taking long.
+func (s *Slot[T]) soon(now time.Time, left time.Duration) Resources {
+	r := Resources{s.CPUs, s.MemoryMiB, left - prefetchWork}
+	for _, h := range s.running {
+		if h.expected > prefetchWork || now.Sub(h.begun) > 2*prefetchWork {
+			r.CPUs -= h.job.Needs.CPUs
+			r.MemoryMiB -= h.job.Needs.MemoryMiB
+		}
+	}
+	return r
+}
+
+// unkeep gives up keeping the slot free for a job: another slot may be kept for it.
+func (s *Slot[T]) unkeep() {
+	if s.keptFor != nil {
+		s.keptFor.overtaken.slot, s.keptFor = nil, nil
+	}
+}
