@@ -9,14 +9,12 @@ import (
 // layers lists every package, from the centre to the rim. A package imports from lower layers only,
 // never from its own. examples/lambda stands below the demo that shows it.
 var layers = [][]string{
-	{"condor", "dag", "resubmit", "internal/descriptor", "internal/disk", "internal/input", "internal/matching", "internal/netns", "internal/netns/door", "internal/node", "internal/programs", "internal/version", "internal/xdg"},
+	{"condor", "dag", "internal/descriptor", "internal/disk", "internal/input", "internal/matching", "internal/netns", "internal/netns/door", "internal/node", "internal/programs", "internal/version", "internal/xdg", "resubmit"},
 	{root},
-	{"broker", "broker/relay", "internal/execution"},
-	{"api", "gridsite", "internal/order", "internal/runas", "internal/store", "packages", "pool", "workflow"},
-	{"examples/lambda", "gridsite/gridsitetest", "internal/follow", "internal/personal", "internal/reconcile", "internal/run", "internal/schedd", "internal/store/storetest", "packages/htcondor", "staging"},
-	{"internal/pools", "internal/recorded", "staging/ftp", "staging/sftp"},
-	{"internal/engine", "internal/pilot"},
-	{"internal/demo", "internal/server"},
+	{"api", "broker", "broker/relay", "gridsite", "internal/execution", "internal/order", "internal/reconcile", "internal/runas", "internal/store", "packages", "workflow"},
+	{"examples/lambda", "gridsite/gridsitetest", "internal/follow", "internal/personal", "internal/recorded", "internal/store/storetest", "packages/htcondor", "pool", "staging"},
+	{"internal/demo", "internal/pilot", "internal/run", "internal/schedd", "staging/ftp", "staging/sftp"},
+	{"internal/engine", "internal/pools", "internal/server"},
 	{"bench", "cmd/corral", "cmd/corrald", "cmd/pilot", "internal/archtest", "internal/e2e"},
 }
 
@@ -24,7 +22,6 @@ var layers = [][]string{
 var edges = map[string]map[string]string{
 	"condor":              {}, // HTCondor, and nothing of ours
 	"dag":                 {},
-	"resubmit":            {},
 	"internal/descriptor": {},
 	"internal/disk":       {},
 	"internal/input":      {}, // kinds of errors are for who knows whose input it is
@@ -35,77 +32,122 @@ var edges = map[string]map[string]string{
 	"internal/programs":   {},
 	"internal/version":    {},
 	"internal/xdg":        {},
+	"resubmit":            {},
 
 	root: {"resubmit": "a glidein holds its policy"},
 
+	"api":                {"internal/input": "bounds answers", root: "the nouns double as wire types"},
 	"broker":             {root: "broker modes, error kinds"},
 	"broker/relay":       {root: "error kinds"},
-	"internal/execution": {root: "run ids"},
-
-	"api":            {root: "the nouns double as wire types", "internal/input": "bounds answers"},
-	"gridsite":       {root: "platforms", "internal/input": "bounds key files, and what sites send"},
-	"internal/order": {root: "outcomes and durations in the two files"},
-	"internal/runas": {root: "error kinds"},
-	"internal/store": {root: "what it stores, and the rules by which it changes"},
-	"packages":       {root: "platforms, error kinds", "internal/input": "bounds archives"},
-	"pool":           {root: "worker and run ids", "broker": "dials a pilot back", "broker/relay": "one way in", "internal/disk": "removes what tasks leave", "internal/execution": "jobs and their results", "internal/input": "bounds descriptions of jobs", "internal/matching": "which worker gets which job"},
-	"workflow":       {root: "error kinds, seconds", "internal/input": "bounds what it reads", "dag": "a workflow is a graph of tasks"},
-
-	"examples/lambda":          {"dag": "makes a workflow", "workflow": "makes a workflow"},
-	"gridsite/gridsitetest":    {root: "kinds of errors tell whether anything was done", "gridsite": "what every back end must do", "internal/programs": "finds the scripts"},
-	"internal/follow":          {root: "shows runs", "api": "asks corrald"},
-	"internal/personal":        {root: "error kinds", "api": "asks corrald", "internal/descriptor": "what corrald is not to have", "internal/input": "opens files of a user whom root examines", "internal/runas": "as whom root starts it", "internal/version": "compares programs", "internal/xdg": "where it lives"},
-	"internal/reconcile":       {root: "the world", "resubmit": "the rule for another attempt"},
-	"internal/run":             {root: "runs", "api": "what a new run is made of", "dag": "ranks, frontier", "internal/disk": "where runs are", "internal/execution": "jobs and their results", "internal/input": "bounds what it reads of a run's directory", "internal/store": "keeps runs", "pool": "runs tasks", "workflow": "what to run"},
-	"internal/schedd":          {root: "runs", "condor": "submits jobs, reads their log", "internal/execution": "jobs and their results", "pool": "parcels, sinks"},
-	"internal/store/storetest": {"internal/store": "opens a database for a test"},
-	"packages/htcondor":        {root: "error kinds", "internal/input": "bounds programs", "packages": "what it builds"},
-	"staging":                  {root: "error kinds", "internal/input": "bounds what mirrors give", "packages": "what it installs"},
-
-	"internal/recorded": {root: "kinds of jobs", "internal/reconcile": "what it makes of rows", "internal/store": "the rows"},
-
-	"internal/pools": {root: "clusters, workers, tokens", "condor": "runs pools", "internal/run": "queues of clusters", "internal/store": "which pools there are"},
-	"staging/ftp":    {root: "error kinds", "staging": "how it is asked"},
-	"staging/sftp":   {root: "error kinds", "gridsite": "the ssh transport", "staging": "how it is asked"},
-
-	"internal/engine": {
-		root: "sites, glideins, jobs", "broker": "attends probes", "broker/relay": "corrald's side", "resubmit": "policies", "internal/version": "names the worker package",
-		"gridsite": "submits and follows jobs", "internal/order": "writes orders, reads reports",
-		"internal/reconcile": "decides", "internal/recorded": "reads what is decided about", "internal/run": "adopts runs", "internal/store": "the world",
-		"packages": "builds the worker package", "packages/htcondor": "finds releases", "pool": "counts workers", "staging": "the mirror", "staging/ftp": "what only corrald speaks", "staging/sftp": "likewise",
+	"gridsite":           {"internal/input": "bounds key files, and what sites send", root: "platforms"},
+	"internal/execution": {"dag": "ranks, frontier", root: "counts and reports of runs, workers"},
+	"internal/order":     {root: "outcomes and durations in the two files"},
+	"internal/reconcile": {"resubmit": "the rule for another attempt", root: "the world"},
+	"internal/runas":     {root: "error kinds"},
+	"internal/store":     {root: "what it stores, and the rules by which it changes"},
+	"packages":           {"internal/input": "bounds archives", root: "platforms, error kinds"},
+	"workflow": {
+		"dag": "a workflow is a graph of tasks", "internal/input": "bounds what it reads",
+		root: "error kinds, seconds",
 	},
-	"internal/pilot": {
-		root: "outcomes", "broker": "how the pool reaches a node", "broker/relay": "the head node's side, and a node's", "condor": "reads a worker's ad", "internal/node": "checks the machine", "internal/order": "reads orders, writes reports", "packages": "checks signatures",
-		"pool": "runs workers", "staging": "installs packages",
+
+	"examples/lambda": {"dag": "makes a workflow", "workflow": "makes a workflow"},
+	"gridsite/gridsitetest": {
+		"gridsite": "what every back end must do", "internal/programs": "finds the scripts",
+		root: "kinds of errors tell whether anything was done",
+	},
+	"internal/follow": {"api": "asks corrald", root: "shows runs"},
+	"internal/personal": {
+		"api": "asks corrald", "internal/descriptor": "what corrald is not to have",
+		"internal/input": "opens files of a user whom root examines", "internal/runas": "as whom root starts it",
+		"internal/version": "compares programs", "internal/xdg": "where it lives", root: "error kinds",
+	},
+	"internal/recorded": {
+		"internal/reconcile": "what it makes of rows", "internal/store": "the rows", root: "kinds of jobs",
+	},
+	"internal/store/storetest": {"internal/store": "opens a database for a test"},
+	"packages/htcondor":        {"internal/input": "bounds programs", "packages": "what it builds", root: "error kinds"},
+	"pool": {
+		"broker": "dials a pilot back", "broker/relay": "one way in", "internal/disk": "removes what tasks leave",
+		"internal/execution": "jobs and their results", "internal/input": "bounds descriptions of jobs",
+		"internal/matching": "which worker gets which job", root: "worker and run ids",
+	},
+	"staging": {
+		"internal/input": "bounds what mirrors give", "packages": "what it installs", root: "error kinds",
 	},
 
 	"internal/demo": {
-		root: "shows what it asked for", "api": "asks corrald", "dag": "predicts", "examples/lambda": "its input",
-		"internal/follow": "progress", "internal/personal": "starts corrald", "internal/xdg": "a layout in a temporary folder",
-		"workflow": "reads the example",
+		"api": "asks corrald", "dag": "predicts", "examples/lambda": "its input", "internal/follow": "progress",
+		"internal/personal": "starts corrald", "internal/xdg": "a layout in a temporary folder",
+		"workflow": "reads the example", root: "shows what it asked for",
 	},
-	"internal/server": {root: "nouns", "api": "the contract", "condor": "where it can be", "gridsite": "contacts, batch systems, who is not let in", "internal/run": "starts runs", "internal/store": "everything else", "packages": "orders versions", "resubmit": "reads policies"},
+	"internal/pilot": {
+		"broker": "how the pool reaches a node", "broker/relay": "the head node's side, and a node's",
+		"condor": "reads a worker's ad", "internal/node": "checks the machine",
+		"internal/order": "reads orders, writes reports", "packages": "checks signatures", "pool": "runs workers",
+		"staging": "installs packages", root: "outcomes",
+	},
+	"internal/run": {
+		"api": "what a new run is made of", "internal/disk": "where runs are", "internal/execution": "decides",
+		"internal/input": "bounds what it reads of a run's directory", "internal/store": "keeps runs",
+		"pool": "sinks, marks of directories", "workflow": "what to run", root: "runs",
+	},
+	"internal/schedd": {
+		"condor": "submits jobs, reads their log", "internal/execution": "jobs and their results",
+		"pool": "parcels, sinks", root: "runs",
+	},
+	"staging/ftp":  {"staging": "how it is asked", root: "error kinds"},
+	"staging/sftp": {"gridsite": "the ssh transport", "staging": "how it is asked", root: "error kinds"},
 
-	"cmd/corral": {
-		root: "prints the nouns", "api": "asks corrald", "internal/demo": "verb demo", "internal/follow": "progress", "internal/input": "bounds the files that a command names",
-		"internal/personal": "verbs up and down", "internal/version": "--version", "internal/xdg": "default paths",
-		"packages": "describes archives", "packages/htcondor": "verb package build", "workflow": "verb workflow",
+	"internal/engine": {
+		"broker": "attends probes", "broker/relay": "corrald's side", "gridsite": "submits and follows jobs",
+		"internal/execution": "says what a cluster offers", "internal/order": "writes orders, reads reports",
+		"internal/reconcile": "decides", "internal/recorded": "reads what is decided about",
+		"internal/run": "adopts runs", "internal/store": "the world",
+		"internal/version": "names the worker package", "packages": "builds the worker package",
+		"packages/htcondor": "finds releases", "pool": "counts workers", "resubmit": "policies",
+		"staging": "the mirror", "staging/ftp": "what only corrald speaks", "staging/sftp": "likewise",
+		root: "sites, glideins, jobs",
 	},
-	"cmd/corrald": {
-		root: "machine", "api": "paths", "internal/descriptor": "what its jobs are not to have", "internal/engine": "wires it", "internal/input": "bounds the pilot binary", "internal/node": "machine", "internal/personal": "state file",
-		"condor": "commands of a pool, passed on", "gridsite": "ssh files and agent", "internal/pools": "wires it", "internal/schedd": "wires it",
-		"internal/run": "wires it", "internal/runas": "is who it is told to be", "internal/server": "wires it", "internal/store": "wires it",
-		"internal/version": "--version", "internal/xdg": "default paths", "packages": "signing key", "pool": "wires it", "staging": "serves the mirror",
+	"internal/pools": {
+		"condor": "runs pools", "internal/run": "queues of clusters", "internal/store": "which pools there are",
+		root: "clusters, workers, tokens",
 	},
-	"cmd/pilot": {root: "exit status", "internal/descriptor": "what tasks are not to have", "internal/pilot": "wires it", "internal/version": "--version"},
+	"internal/server": {
+		"api": "the contract", "condor": "where it can be",
+		"gridsite": "contacts, batch systems, who is not let in", "internal/run": "starts runs",
+		"internal/store": "everything else", "packages": "orders versions", "resubmit": "reads policies",
+		root: "nouns",
+	},
 
 	"bench": {
-		root: "runs and their reports", "api": "asks corrald", "broker/relay": "measures it", "dag": "makes workflows", "internal/disk": "where it measures",
-		"gridsite": "simulates a batch system", "internal/engine": "measures its steps", "internal/order": "reads orders, writes reports", "internal/store": "asks for glideins",
-		"packages": "signs a package", "pool": "needs no worker",
-		"internal/personal": "starts corrald", "internal/version": "names what it measured", "internal/xdg": "a layout in a temporary folder", "workflow": "makes workflows",
+		"api": "asks corrald", "broker/relay": "measures it", "dag": "makes workflows",
+		"gridsite": "simulates a batch system", "internal/disk": "where it measures",
+		"internal/engine": "measures its steps", "internal/order": "reads orders, writes reports",
+		"internal/personal": "starts corrald", "internal/store": "asks for glideins",
+		"internal/version": "names what it measured", "internal/xdg": "a layout in a temporary folder",
+		"packages": "signs a package", "pool": "needs no worker", "workflow": "makes workflows",
+		root: "runs and their reports",
 	},
-
+	"cmd/corral": {
+		"api": "asks corrald", "internal/demo": "verb demo", "internal/follow": "progress",
+		"internal/input": "bounds the files that a command names", "internal/personal": "verbs up and down",
+		"internal/version": "--version", "internal/xdg": "default paths", "packages": "describes archives",
+		"packages/htcondor": "verb package build", "workflow": "verb workflow", root: "prints the nouns",
+	},
+	"cmd/corrald": {
+		"api": "paths", "condor": "commands of a pool, passed on", "gridsite": "ssh files and agent",
+		"internal/descriptor": "what its jobs are not to have", "internal/engine": "wires it",
+		"internal/input": "bounds the pilot binary", "internal/node": "machine", "internal/personal": "state file",
+		"internal/pools": "wires it", "internal/run": "wires it", "internal/runas": "is who it is told to be",
+		"internal/schedd": "wires it", "internal/server": "wires it", "internal/store": "wires it",
+		"internal/version": "--version", "internal/xdg": "default paths", "packages": "signing key",
+		"pool": "wires it", "staging": "serves the mirror", root: "machine",
+	},
+	"cmd/pilot": {
+		"internal/descriptor": "what tasks are not to have", "internal/pilot": "wires it",
+		"internal/version": "--version", root: "exit status",
+	},
 	"internal/archtest": {},
 	"internal/e2e":      {},
 }

@@ -91,9 +91,9 @@ func TestGlideinOfAPool(t *testing.T) {
 	if len(got) != 1 || got[0].Attempt != a.ID || got[0].CPUs != 2 || got[0].Cluster != c.ID {
 		t.Errorf("workers %+v", got)
 	}
-	supply, err := w.clusters.Supply(t.Context(), c.ID)
-	if err != nil || supply.CPUs != 2 {
-		t.Errorf("supply %+v (%v), want the 2 cpus that have registered", supply, err)
+	offer, err := w.clusters.Offer(t.Context(), c.ID)
+	if err != nil || offer.CPUs != 2 {
+		t.Errorf("offer %+v (%v), want the 2 cpus that have registered", offer, err)
 	}
 }
 

@@ -6,24 +6,24 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/execution"
 	"github.com/corral-pilot/corral/internal/order"
-	"github.com/corral-pilot/corral/internal/run"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/pool"
 	"github.com/corral-pilot/corral/resubmit"
 )
 
-// Supply says what could take a task: the workers present, and the shapes that glideins will bring.
-func (c *Clusters) Supply(ctx context.Context, id corral.ClusterID) (run.Supply, error) {
+// Offer says what could take a task: the workers present, and those that glideins will bring.
+func (c *Clusters) Offer(ctx context.Context, id corral.ClusterID) (execution.Offer, error) {
 	now := time.Now()
-	var s run.Supply
+	var offer execution.Offer
 	present := map[corral.JobID]int{} // :: attempt → cpus registered
 	for _, w := range c.Workers(id) {
-		s.Shapes = append(s.Shapes, run.WorkerShape(w, now))
+		offer.Capacities = append(offer.Capacities, execution.CapacityOf(w, now))
 		if w.Draining || !w.Connected {
 			continue
 		}
-		s.CPUs += w.CPUs
+		offer.CPUs += w.CPUs
 		present[w.Attempt] += w.CPUs
 	}
 	var glideins []corral.Glidein
@@ -32,21 +32,15 @@ func (c *Clusters) Supply(ctx context.Context, id corral.ClusterID) (run.Supply,
 		return err
 	})
 	if err != nil {
-		return s, fmt.Errorf("listing what is requested for cluster %d: %w", id, err)
+		return offer, fmt.Errorf("listing what is requested for cluster %d: %w", id, err)
 	}
 	for _, g := range glideins {
-		left, ok := toCome(g, present, now)
-		if !ok {
-			continue
+		if left, ok := toCome(g, present, now); ok {
+			c := execution.Capacity{CPUs: g.CPUs, MemoryMiB: g.MemoryMiB, Left: left}
+			offer.Capacities = append(offer.Capacities, c)
 		}
-		s.Shapes = append(s.Shapes, run.Shape{
-			CPUs:      g.CPUs,
-			MemoryMiB: g.MemoryMiB,
-			Left:      left,
-			Name:      fmt.Sprintf("glidein %d (%s: %s)", g.ID, g.State, g.Reason),
-		})
 	}
-	return s, nil
+	return offer, nil
 }
 
 // startUp is how long a pilot may take from its start until its workers may take tasks.

@@ -7,8 +7,8 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// StartMargin is how much longer than a job's estimate its worker must stay. Whoever decides whether a worker could take a
-// job must allow for it, or the job waits for a worker that will never be given it.
+// StartMargin is how much longer than a job's estimate its worker must stay. Whoever decides whether a worker
+// could take a job must allow for it, or the job waits for a worker that will never be given it.
 const StartMargin = 500 * time.Millisecond
 
 // A Task is one process to run, in a fresh directory of its own.
@@ -38,7 +38,7 @@ type Job struct {
 	Run       corral.RunID `json:"run"`
 	Seq       int64        `json:"seq"`            // unique within the run, never used again
 	Dir       string       `json:"dir"`            // D, the run's directory, absolute
-	Mark      string       `json:"mark,omitempty"` // of D, see pool.Mark; empty: any directory of that name is taken for it
+	Mark      string       `json:"mark,omitempty"` // of D, see pool.Mark; empty: any directory of its name will do
 	CPUs      int          `json:"cpus"`
 	MemoryMiB int          `json:"memory_mib"`
 	Priority  float64      `json:"-"` // highest first among ready jobs

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/execution"
 	"github.com/corral-pilot/corral/internal/store"
 )
 
@@ -41,13 +42,23 @@ func TestCancelBeforeDriverStarts(t *testing.T) {
 func TestCancellingWaitsForWorkersOnly(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	d := &driver{queue: newSimCluster(), state: newState(mustPlan(t, mustOptions("none"), spec{ID: "one"})), lookAt: now.Add(lookEvery)}
-	d.row.Tasks = d.state.counts()
-	for state, want := range map[corral.RunState]time.Duration{corral.RunRunning: 0, corral.RunCancelling: lookEvery} {
-		d.row.State = state
-		d.state.loose[0].after, d.stuckSince = toMsec(now), now.Add(-time.Hour)
-		if got := max(0, d.next().Sub(now)); got != want {
-			t.Errorf("a %s run sleeps for %s, want %s", state, got, want)
+	s := newState(mustPlan(t, mustOptions("none"), spec{ID: "one"}, spec{ID: "two"}))
+	s.x.Release(now, execution.Offer{})
+	s.x.Apply(execution.Record{Returned: &execution.Giveback{Seqs: []int64{1}}}) // one may be released, two is out
+	d := &driver{queue: newSimCluster(), state: s, progress: &progress{}}
+	d.progress.row.Tasks = s.x.Counts()
+	d.watch.Judge(now.Add(-time.Hour), execution.Shortage{What: "nothing could run for an hour"})
+	d.watch.Shortage = ""
+	d.watch.Look(now)
+	for _, tt := range []struct {
+		state corral.RunState
+		want  time.Duration
+	}{{corral.RunRunning, 0}, {corral.RunCancelling, time.Second}} {
+		if d.progress.row.State = tt.state; tt.state == corral.RunCancelling {
+			d.stepCancelling(t.Context())
+		}
+		if got := max(0, d.next().Sub(now)); got != tt.want {
+			t.Errorf("a %s run sleeps for %s, want %s", tt.state, got, tt.want)
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/execution"
 	"github.com/corral-pilot/corral/pool"
 )
 
@@ -85,11 +86,11 @@ func (e *embedded) LoseHost(context.Context, corral.JobID, corral.LostHost) erro
 
 func (e *embedded) Queue(corral.ClusterID) (Queue, error) { return e.d, nil }
 
-func (e *embedded) Supply(context.Context, corral.ClusterID) (Supply, error) {
-	var s Supply
+func (e *embedded) Offer(context.Context, corral.ClusterID) (execution.Offer, error) {
+	var s execution.Offer
 	for _, w := range e.d.Workers() {
 		s.CPUs += w.CPUs
-		s.Shapes = append(s.Shapes, WorkerShape(w, time.Now()))
+		s.Capacities = append(s.Capacities, execution.CapacityOf(w, time.Now()))
 	}
 	return s, nil
 }

@@ -8,38 +8,25 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/execution"
-	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/pool"
 )
 
-// Rhythm of a driver.
-const (
-	lookEvery  = time.Second            // for what the cluster has to offer; also the wait after an error
-	saveEvery  = 250 * time.Millisecond // at most this often progress goes to the store
-	submitSize = 1000                   // jobs are built and submitted in such portions
-	actor      = "corrald"              // in the history of runs, for what nobody asked for
-)
+// submitSize bounds the jobs that are completed and submitted at once, so that the first of very many start early.
+const submitSize = 1000
 
 // A driver drives one run. All its fields belong to the goroutine of drive, except for the channels.
 type driver struct {
 	lg       *slog.Logger
-	db       *store.DB
 	clusters Clusters
-	row      corral.Run // as the store has it, but for progress not saved yet
+	progress *progress
 
-	state   *state
-	journal *journal
-	sink    *sink
-	queue   Queue  // nil: the run is not attached yet
-	noQueue string // why not
-
-	supply     Supply          // latest known, distinct
-	here       map[string]bool // the workers in it that are present
-	lookAt     time.Time       // when to look at the supply again
-	shortage   string          // what lacks what, as of the last look
-	stuckSince time.Time       // since nothing runs or could; zero: something does
+	state      *state
+	journal    *journal
+	sink       *sink
+	queue      Queue           // nil: the run is not attached yet
+	noQueue    string          // why not
 	cancelling bool            // the queue was told
-	saveAt     time.Time       // not before this
+	watch      execution.Watch // over what the cluster offers, and whether the run has stalled
 
 	asks   chan func(*state) // questions to be answered by the goroutine
 	cancel chan struct{}     // holds a token once the row is CANCELLING
@@ -49,10 +36,10 @@ type driver struct {
 // drive drives the run until it is over, or until ctx ends: then everything stays as it is for the
 // next start.
 func (d *driver) drive(ctx context.Context) {
-	d.reread(ctx) // it may have been cancelled before this driver could be told
+	d.progress.reread(ctx) // it may have been cancelled before this driver could be told
 	if err := d.open(ctx); err != nil {
 		if ctx.Err() == nil {
-			d.abandon(ctx, err)
+			d.progress.abandon(ctx, err)
 		}
 		return
 	}
@@ -71,14 +58,16 @@ func (d *driver) drive(ctx context.Context) {
 
 // open brings the run's state back.
 func (d *driver) open(ctx context.Context) error {
-	if err := pool.Sweep(d.row.Dir); err != nil {
+	row := d.progress.row
+	if err := pool.Sweep(row.Dir); err != nil {
 		d.lg.Warn("parcels of a corrald before are left", "error", err)
 	}
-	state, journal, err := openState(ctx, d.lg, d.row, time.Now())
+	state, journal, err := openState(ctx, d.lg, row, time.Now())
 	if err != nil {
 		return err
 	}
 	d.state, d.journal, d.sink = state, journal, newSink(d.lg, journal)
+	d.watch.Patience = time.Duration(row.Options.Stall)
 	return nil
 }
 
@@ -86,31 +75,31 @@ func (d *driver) open(ctx context.Context) error {
 // When corrald stops they go on; the closed journal refuses their results until its next start.
 func (d *driver) detach() {
 	if d.queue != nil {
-		d.queue.Detach(d.row.ID)
+		d.queue.Detach(d.progress.row.ID)
 	}
 }
 
 // step does all there is to do at now and reports whether the run is over.
 func (d *driver) step(ctx context.Context, now time.Time) (over bool) {
 	d.read()
-	looked := !now.Before(d.lookAt) || d.isStalled(now)
+	looked := d.watch.Due(now)
 	if looked {
 		d.look(ctx, now)
 	}
 	switch {
-	case d.row.State == corral.RunCancelling:
+	case d.progress.row.State == corral.RunCancelling:
 		over = d.stepCancelling(ctx)
-	case d.state.frontier.Done():
+	case d.state.x.Done():
 		over = d.finish(ctx)
 	default:
 		d.submit(now)
 		if looked {
 			d.judge(now)
 		}
-		over = d.isStalled(now) && d.end(ctx, corral.RunStall, d.shortage)
+		over = d.watch.Stalled(now) && d.end(ctx, corral.RunStall, d.watch.Shortage)
 	}
 	if !over {
-		d.save(ctx, now)
+		d.progress.save(ctx, now, d.state.x.Counts(), d.watch.Shortage)
 	}
 	return over
 }
@@ -118,54 +107,32 @@ func (d *driver) step(ctx context.Context, now time.Time) (over bool) {
 // read applies what the cluster told.
 func (d *driver) read() {
 	for _, rec := range d.sink.mail.empty() {
-		d.state.apply(rec)
-		switch {
-		case rec.Assigned != nil:
-			d.stuckSince = time.Time{}
-		case rec.Finished != nil:
-			d.forget(rec.Finished.Seq)
-		case rec.Returned != nil:
-			for _, seq := range rec.Returned.Seqs {
-				d.forget(seq)
-			}
+		d.sink.over(d.state.x.Apply(rec))
+		if rec.Assigned != nil {
+			d.watch.Move()
 		}
 	}
 }
 
-// forget lets the sink forget a job that the state has forgotten.
-func (d *driver) forget(seq int64) {
-	if d.state.jobs[seq] == nil {
-		d.sink.over(seq)
-	}
-}
-
-// look asks what the cluster has to offer, attaches the run if that is still to be done, and compares.
+// look asks what the cluster has to offer, attaches the run if that is still to be done, and records what is new.
 func (d *driver) look(ctx context.Context, now time.Time) {
-	d.lookAt = now.Add(lookEvery)
+	d.watch.Look(now)
 	d.attach()
-	supply, err := d.clusters.Supply(ctx, d.row.Cluster)
-	if err != nil && corral.KindOf(err) != corral.NotFound { // a cluster that is gone supplies nothing
-		d.lg.Warn("asking for the cluster's supply", "error", err)
+	offer, err := d.clusters.Offer(ctx, d.progress.row.Cluster)
+	if err != nil && corral.KindOf(err) != corral.NotFound { // a cluster that is gone offers nothing
+		d.lg.Warn("asking what the cluster offers", "error", err)
 		return
 	}
-	d.supply, d.here = supply.distinct(), supply.here()
-	var news []record
-	for _, shape := range supply.Shapes {
-		if name := shape.worker(); name != "" && shape.CPUs > 0 && d.state.cpusOf(name) == 0 {
-			news = append(news, record{At: toMsec(now), Met: &meeting{name, shape.CPUs}})
-		}
-	}
-	if supply.CPUs > d.state.tally.cpus {
-		news = append(news, record{At: toMsec(now), CPUs: supply.CPUs})
-	}
+	d.watch.Offer = offer
+	news := d.state.x.News(now, offer)
 	if len(news) == 0 {
 		return
 	}
 	if err := d.journal.append(news...); err != nil {
-		d.lg.Warn("the cluster's supply is not in the journal", "error", err)
+		d.lg.Warn("what the cluster offers is not in the journal", "error", err)
 	}
 	for _, rec := range news {
-		d.state.apply(rec)
+		d.state.x.Apply(rec)
 	}
 }
 
@@ -174,40 +141,30 @@ func (d *driver) attach() {
 	if d.queue != nil {
 		return
 	}
-	queue, err := d.clusters.Queue(d.row.Cluster)
+	id := d.progress.row.ID
+	queue, err := d.clusters.Queue(d.progress.row.Cluster)
 	if err != nil {
 		d.noQueue = fmt.Sprintf("no task can be queued: %v", err)
 		return
 	}
 	d.queue = queue
-	queue.Attach(d.row.ID, d.sink)
-	for worker, jobs := range d.state.expected() {
+	queue.Attach(id, d.sink)
+	for worker, jobs := range d.state.x.Expected() {
 		d.sink.released(jobs)
-		for _, j := range jobs {
-			j.awaited = true
-		}
-		queue.Expect(d.row.ID, worker, d.build(jobs))
+		queue.Expect(id, worker, d.state.plan.complete(jobs))
 	}
-}
-
-func (d *driver) build(jobs []*job) []execution.Job {
-	built := make([]execution.Job, len(jobs))
-	for k, j := range jobs {
-		built[k] = d.state.poolJob(j)
-	}
-	return built
 }
 
 // submit hands the cluster what is ready.
 func (d *driver) submit(now time.Time) {
-	if d.queue == nil || len(d.state.loose) == 0 {
+	if d.queue == nil {
 		return
 	}
-	jobs := d.state.release(toMsec(now), d.supply)
+	jobs := d.state.x.Release(now, d.watch.Offer)
 	d.sink.released(jobs)
 	for len(jobs) > 0 {
 		n := min(len(jobs), submitSize)
-		d.queue.Submit(d.build(jobs[:n]))
+		d.queue.Submit(d.state.plan.complete(jobs[:n]))
 		jobs = jobs[n:]
 	}
 }
@@ -224,44 +181,21 @@ func (d *driver) wait(ctx context.Context, now time.Time) {
 		d.read()
 		ask(d.state)
 	case <-d.cancel:
-		d.cancelled(ctx)
-	}
-}
-
-// cancelled takes over that the run's row is CANCELLING, and why.
-func (d *driver) cancelled(ctx context.Context) {
-	d.row.State = corral.RunCancelling
-	d.reread(ctx)
-}
-
-// reread takes over what the store says of the run's state, and why.
-func (d *driver) reread(ctx context.Context) {
-	err := d.db.View(ctx, func(tx *store.Tx) error {
-		row, err := tx.Run(d.row.ID)
-		if err == nil {
-			d.row.State, d.row.Reason = row.State, row.Reason
-		}
-		return err
-	})
-	if err != nil {
-		d.lg.Warn("reading the state of the run", "error", err)
+		d.progress.cancelled(ctx)
 	}
 }
 
 // next returns the earliest time at which something is due.
 func (d *driver) next() time.Time {
-	next := d.lookAt
-	if d.unsaved() {
-		next = earlier(next, d.saveAt)
+	next := d.watch.Next()
+	if d.progress.unsaved(d.state.x.Counts(), d.watch.Shortage) {
+		next = earlier(next, d.progress.saveAt)
 	}
-	if d.row.State != corral.RunRunning {
-		return next // nothing is released any more
+	if d.progress.row.State != corral.RunRunning || d.queue == nil {
+		return next // nothing is released
 	}
-	if at := d.state.nextRelease(); at != 0 && d.queue != nil {
-		next = earlier(next, at.time())
-	}
-	if !d.stuckSince.IsZero() {
-		next = earlier(next, d.stuckSince.Add(time.Duration(d.row.Options.Stall)))
+	if at, ok := d.state.x.Next(); ok {
+		next = earlier(next, at)
 	}
 	return next
 }
@@ -273,37 +207,27 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// judge compares what was submitted with what the cluster has to offer, and starts or stops the clock
-// of a stall. Without its journal the run gets no further, whatever there is.
+// judge compares what was submitted with what the cluster has to offer. Without its journal the run gets no further,
+// whatever there is.
 func (d *driver) judge(now time.Time) {
-	short := shortage{what: d.noQueue}
-	if err := d.journal.check(toMsec(now)); err != nil {
-		short.what = err.Error()
+	short := execution.Shortage{What: d.noQueue}
+	if err := d.journal.check(now); err != nil {
+		short.What = err.Error()
 	} else if d.queue != nil {
-		short = d.state.shortage(d.supply, d.here)
+		short = d.state.x.Shortage(d.watch.Offer)
 	}
-	d.shortage = short.what
-	switch {
-	case short.able || short.what == "":
-		d.stuckSince = time.Time{}
-	case d.stuckSince.IsZero():
-		d.stuckSince = now
-	}
-}
-
-// isStalled reports whether nothing has run, or could have, for as long as the run allows.
-func (d *driver) isStalled(now time.Time) bool {
-	return !d.stuckSince.IsZero() && now.Sub(d.stuckSince) >= time.Duration(d.row.Options.Stall)
+	d.watch.Judge(now, short)
 }
 
 // stepCancelling has the run's jobs killed and ends the run when none is left.
 func (d *driver) stepCancelling(ctx context.Context) (over bool) {
+	d.watch.Move() // nothing is released any more, so nothing is stuck
 	if d.queue != nil && !d.cancelling {
 		d.cancelling = true
-		d.queue.Cancel(d.row.ID)
+		d.queue.Cancel(d.progress.row.ID)
 	}
-	if d.queue != nil && len(d.state.jobs) > 0 {
+	if d.queue != nil && d.state.x.Jobs() > 0 {
 		return false
 	}
-	return d.end(ctx, corral.RunCancelEnd, d.row.Reason)
+	return d.end(ctx, corral.RunCancelEnd, d.progress.row.Reason)
 }

@@ -13,6 +13,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/corral-pilot/corral/internal/execution"
 )
 
 // The journal is a file of lines: the CRC-32 (Castagnoli) of a record's compact JSON in eight hex
@@ -46,7 +48,9 @@ type journal struct {
 // it. If a record is bad, because its write was interrupted or the file was damaged, it and all behind
 // it are moved to a file of their own beside the journal, and cut is true: records that were acted
 // upon may be missing.
-func openJournal(lg *slog.Logger, path string, now time.Time, replay func(record)) (j *journal, cut bool, err error) {
+func openJournal(
+	lg *slog.Logger, path string, now time.Time, replay func(execution.Record),
+) (j *journal, cut bool, err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, false, fmt.Errorf("opening the run's journal: %w", err)
@@ -55,7 +59,8 @@ func openJournal(lg *slog.Logger, path string, now time.Time, replay func(record
 	if errors.Is(bad, errBad) {
 		cut = true
 		kept := fmt.Sprintf("%s.bad-%s", path, now.UTC().Format("20060102T150405.000"))
-		lg.Warn("journal is cut off at its last good record", "journal", path, "reason", bad, "offset", good, "kept", kept)
+		lg.Warn("journal is cut off at its last good record",
+			"journal", path, "reason", bad, "offset", good, "kept", kept)
 		bad = quarantine(f, good, kept)
 	}
 	if bad != nil {
@@ -67,7 +72,7 @@ func openJournal(lg *slog.Logger, path string, now time.Time, replay func(record
 
 // readJournal calls replay for each record of r up to the first that is bad, and returns the offset
 // behind the last good one. An error is errBad, or r's own.
-func readJournal(r io.Reader, replay func(record)) (good int64, err error) {
+func readJournal(r io.Reader, replay func(execution.Record)) (good int64, err error) {
 	lines := bufio.NewReaderSize(r, 64<<10)
 	for {
 		line, err := readLine(lines)
@@ -106,9 +111,9 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 	}
 }
 
-func decode(line []byte) (record, error) {
+func decode(line []byte) (execution.Record, error) {
 	const head = 9 // eight hex digits and a space
-	var rec record
+	var rec execution.Record
 	if len(line) <= head || line[head-1] != ' ' {
 		return rec, errors.New("no checksum")
 	}
@@ -148,7 +153,7 @@ func quarantine(f *os.File, good int64, name string) error {
 }
 
 // append writes records as one batch. If it fails none of them is in the journal.
-func (j *journal) append(records ...record) error {
+func (j *journal) append(records ...execution.Record) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.file == nil {
@@ -182,14 +187,14 @@ func (j *journal) writeLocked() error {
 
 // check reports why records cannot be written. If the last ones could not it tries again, with one that
 // says nothing.
-func (j *journal) check(now msec) error {
+func (j *journal) check(now time.Time) error {
 	j.mu.Lock()
 	torn := j.torn
 	j.mu.Unlock()
 	if !torn {
 		return nil
 	}
-	return j.append(record{At: now})
+	return j.append(execution.Record{At: execution.ToMsec(now)})
 }
 
 // close closes the file; a later append fails.

@@ -16,19 +16,19 @@ import (
 	"github.com/corral-pilot/corral/internal/execution"
 )
 
-var sampleRecords = []record{
+var sampleRecords = []execution.Record{
 	{At: 1000, CPUs: 2},
-	{At: 1001, Met: &meeting{"w1", 2}},
-	{At: 1002, Assigned: &assignment{Seq: 1, Worker: "w1", Parts: []part{{0, 1}, {1, 1}}}},
-	{At: 1003, Finished: &outcome{Seq: 1, Task: 0, Attempt: 1, Status: execution.Failed, Exit: 1, Signal: "SEGV", Reason: "a\nb \"c\"", Worker: "w1", Started: 1002, Ended: 1003, CPU: 4, RSSKiB: 5}},
-	{At: 1004, Returned: &giveback{Seqs: []int64{1}, Started: true, Reason: "lost"}},
-	{At: 1005, Gap: &gap{Seq: 99, Floors: []part{{1, 3}}}},
+	{At: 1001, Met: &execution.Meeting{Worker: "w1", CPUs: 2}},
+	{At: 1002, Assigned: &execution.Assignment{Seq: 1, Worker: "w1", Parts: []execution.Part{{Task: 0, Attempt: 1}, {Task: 1, Attempt: 1}}}},
+	{At: 1003, Finished: &execution.Outcome{Seq: 1, Task: 0, Attempt: 1, Status: execution.Failed, Exit: 1, Signal: "SEGV", Reason: "a\nb \"c\"", Worker: "w1", Started: 1002, Ended: 1003, CPU: 4, RSSKiB: 5}},
+	{At: 1004, Returned: &execution.Giveback{Seqs: []int64{1}, Started: true, Reason: "lost"}},
+	{At: 1005, Gap: &execution.Gap{Seq: 99, Floors: []execution.Part{{Task: 1, Attempt: 3}}}},
 	{At: 1006, Resumed: true},
 }
 
-func writeJournal(t *testing.T, path string, records ...record) []byte {
+func writeJournal(t *testing.T, path string, records ...execution.Record) []byte {
 	t.Helper()
-	j, cut, err := openJournal(quiet(), path, time.Now(), func(record) {})
+	j, cut, err := openJournal(quiet(), path, time.Now(), func(execution.Record) {})
 	if err != nil || cut {
 		t.Fatalf("openJournal: cut %v, %v", cut, err)
 	}
@@ -42,9 +42,9 @@ func writeJournal(t *testing.T, path string, records ...record) []byte {
 	return text
 }
 
-func replayed(t *testing.T, path string) (records []record, cut bool) {
+func replayed(t *testing.T, path string) (records []execution.Record, cut bool) {
 	t.Helper()
-	j, cut, err := openJournal(quiet(), path, time.Now(), func(r record) { records = append(records, r) })
+	j, cut, err := openJournal(quiet(), path, time.Now(), func(r execution.Record) { records = append(records, r) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,8 +103,8 @@ func TestJournalFindsDamage(t *testing.T) {
 	for at := range whole {
 		text := bytes.Clone(whole)
 		text[at] ^= 1
-		var got []record
-		good, err := readJournal(bytes.NewReader(text), func(r record) { got = append(got, r) })
+		var got []execution.Record
+		good, err := readJournal(bytes.NewReader(text), func(r execution.Record) { got = append(got, r) })
 		line := bytes.Count(whole[:at], []byte("\n"))
 		if !errors.Is(err, errBad) || len(got) != line || good > int64(at) {
 			t.Fatalf("damage at %d: %d records, good up to %d, error %v; want %d records", at, len(got), good, err, line)
@@ -136,12 +136,12 @@ func TestDamagedJournalLeavesGap(t *testing.T) {
 		t.Fatal(err)
 	}
 	whole := writeJournal(t, l.path(journalFile),
-		record{Assigned: &assignment{Seq: 1, Worker: "w", Parts: []part{{0, 1}}}},
-		record{Finished: &outcome{Seq: 1, Task: 0, Attempt: 1, Status: execution.Done, Started: 1, Ended: 2}},
-		record{Assigned: &assignment{Seq: 2, Worker: "w", Parts: []part{{1, 1}}}},
-		record{Assigned: &assignment{Seq: 3, Worker: "w", Parts: []part{{2, 1}}}},
-		record{Returned: &giveback{Seqs: []int64{3}, Started: true}},
-		record{Assigned: &assignment{Seq: 4, Worker: "w", Parts: []part{{2, 2}}}})
+		execution.Record{Assigned: &execution.Assignment{Seq: 1, Worker: "w", Parts: []execution.Part{{Task: 0, Attempt: 1}}}},
+		execution.Record{Finished: &execution.Outcome{Seq: 1, Task: 0, Attempt: 1, Status: execution.Done, Started: 1, Ended: 2}},
+		execution.Record{Assigned: &execution.Assignment{Seq: 2, Worker: "w", Parts: []execution.Part{{Task: 1, Attempt: 1}}}},
+		execution.Record{Assigned: &execution.Assignment{Seq: 3, Worker: "w", Parts: []execution.Part{{Task: 2, Attempt: 1}}}},
+		execution.Record{Returned: &execution.Giveback{Seqs: []int64{3}, Started: true}},
+		execution.Record{Assigned: &execution.Assignment{Seq: 4, Worker: "w", Parts: []execution.Part{{Task: 2, Attempt: 2}}}})
 	for _, attempt := range []string{"a.1", "m0.1", "m1.1", "m1.2", "foreign"} {
 		if err := os.Mkdir(filepath.Join(row.Dir, tasksDir, attempt), 0o700); err != nil {
 			t.Fatal(err)
@@ -164,18 +164,20 @@ func TestDamagedJournalLeavesGap(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, s := range []*state{s, again} {
-		var released []part
-		for _, j := range s.release(1<<50, Supply{}) {
-			released = append(released, j.parts...)
-			if j.seq < gapSeqs {
-				t.Errorf("job number %d may have been used", j.seq)
+		var released []execution.Part
+		for _, j := range s.x.Release(time.UnixMilli(1<<40), execution.Offer{}) {
+			for _, task := range j.Tasks {
+				released = append(released, execution.Part{Task: int32(task.Index), Attempt: int32(task.Attempt)})
+			}
+			if j.Seq < 1<<32 {
+				t.Errorf("job number %d may have been used", j.Seq)
 			}
 		}
-		slices.SortFunc(released, func(a, b part) int { return int(a.Task - b.Task) })
-		if diff := cmp.Diff([]part{{2, 3}, {3, 1}}, released); diff != "" {
+		slices.SortFunc(released, func(a, b execution.Part) int { return int(a.Task - b.Task) })
+		if diff := cmp.Diff([]execution.Part{{Task: 2, Attempt: 3}, {Task: 3, Attempt: 1}}, released); diff != "" {
 			t.Errorf("released (-want +got):\n%s", diff)
 		}
-		if held := s.expected()["w"]; len(held) != 1 || held[0].seq != 2 {
+		if held := s.x.Expected()["w"]; len(held) != 1 || held[0].Seq != 2 {
 			t.Errorf("expected back: %+v, want job 2", held)
 		}
 	}
@@ -202,7 +204,7 @@ func TestJournalWriteFails(t *testing.T) {
 
 func FuzzJournal(f *testing.F) {
 	dir := f.TempDir()
-	j, _, err := openJournal(quiet(), filepath.Join(dir, "journal"), time.Now(), func(record) {})
+	j, _, err := openJournal(quiet(), filepath.Join(dir, "journal"), time.Now(), func(execution.Record) {})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -227,16 +229,19 @@ func FuzzJournal(f *testing.F) {
 			text = sealed(text)
 		}
 		s := newState(p)
-		good, err := readJournal(bytes.NewReader(text), s.apply) // any record, in any order, must not panic
+		good, err := readJournal(bytes.NewReader(text), s.replay) // any record, in any order, must not panic
 		if good < 0 || good > int64(len(text)) || err == nil && good != int64(len(text)) {
 			t.Fatalf("good up to %d of %d, error %v", good, len(text), err)
 		}
 		n := 0
-		again, err := readJournal(bytes.NewReader(text[:good]), func(record) { n++ })
+		again, err := readJournal(bytes.NewReader(text[:good]), func(execution.Record) { n++ })
 		if err != nil || again != good {
 			t.Fatalf("the good part is read up to %d of %d: %v", again, good, err)
 		}
-		checkState(t, s)
+		c := s.x.Counts()
+		if sum := c.Waiting + c.Ready + c.Running + c.Done + c.Failed + c.Skipped; sum != c.Total || c.Ready < 0 {
+			t.Fatalf("counts %+v", c)
+		}
 	})
 }
 

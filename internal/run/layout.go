@@ -58,7 +58,8 @@ func (l layout) claim() error {
 		return corral.ErrorAt(corral.Invalid, "dir", "%w", err)
 	}
 	if len(entries) > 0 {
-		return corral.ErrorAt(corral.Invalid, "dir", "%s is not empty: it has %s; a run needs a directory of its own", l.dir, entries[0].Name())
+		const why = "%s is not empty: it has %s; a run needs a directory of its own"
+		return corral.ErrorAt(corral.Invalid, "dir", why, l.dir, entries[0].Name())
 	}
 	if err := os.WriteFile(l.path(markerFile), nil, 0o600); err != nil {
 		return corral.ErrorAt(corral.Invalid, "dir", "%w", err)

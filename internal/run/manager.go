@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/execution"
 	"github.com/corral-pilot/corral/internal/store"
 )
 
@@ -20,23 +21,22 @@ type Manager struct {
 	lg       *slog.Logger
 	db       *store.DB
 	clusters Clusters
-	config   Config
+	home     home
 
 	changing sync.Mutex     // held while a run is moved from outside: cancelled, resumed, removed
 	running  sync.WaitGroup // of drivers
 
-	mu        sync.Mutex               // guards what follows
-	life      context.Context          // of all drivers; nil before Run
-	drivers   map[corral.RunID]*driver // those that are not gone
-	preparing map[string]bool          // directories of runs that are not started yet
+	mu      sync.Mutex               // guards what follows
+	life    context.Context          // of all drivers; nil before Run
+	drivers map[corral.RunID]*driver // those that are not gone
 }
 
 // NewManager returns a manager that drives nothing before Run. db and clusters stay the caller's and
 // must outlive Run.
 func NewManager(lg *slog.Logger, db *store.DB, clusters Clusters, c Config) *Manager {
 	return &Manager{
-		lg: lg, db: db, clusters: clusters, config: c,
-		drivers: make(map[corral.RunID]*driver), preparing: make(map[string]bool),
+		lg: lg, db: db, clusters: clusters, drivers: make(map[corral.RunID]*driver),
+		home: home{lg: lg, dir: c.Dir, preparing: make(map[string]bool)},
 	}
 }
 
@@ -56,7 +56,7 @@ func (m *Manager) Run(ctx context.Context) error {
 			m.start(row)
 		}
 	}
-	m.removeOrphans(rows)
+	m.home.removeOrphans(rows)
 	<-ctx.Done()
 	m.running.Wait()
 	return nil
@@ -79,7 +79,7 @@ func (m *Manager) Start(id corral.RunID) {
 	if ctx == nil || ctx.Err() != nil {
 		return
 	}
-	row, err := m.row(ctx, id)
+	row, err := readRow(ctx, m.db, id)
 	if err != nil {
 		m.lg.Error("starting a run: it will start with the next corrald", "run", id, "error", err)
 		return
@@ -87,20 +87,20 @@ func (m *Manager) Start(id corral.RunID) {
 	m.start(row)
 }
 
-// start starts the driver of a run unless it has one. That the run is known ends the preparation of
-// its directory.
+// start starts the driver of a run unless it has one. The run is known now, so its directory is no longer being
+// prepared.
 func (m *Manager) start(row corral.Run) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if err := (layout{row.Dir}).finish(); err != nil {
+	if err := m.home.started(layout{row.Dir}); err != nil {
 		m.lg.Warn("a run's directory stays marked as unfinished", "run", row.ID, "error", err)
 	}
-	delete(m.preparing, row.Dir)
 	if m.drivers[row.ID] != nil || row.State.Over() || m.life.Err() != nil {
 		return
 	}
+	lg := m.lg.With("run", row.ID)
 	d := &driver{
-		lg: m.lg.With("run", row.ID), db: m.db, clusters: m.clusters, row: row,
+		lg: lg, clusters: m.clusters, progress: &progress{lg: lg, db: m.db, row: row},
 		asks: make(chan func(*state)), cancel: make(chan struct{}, 1), gone: make(chan struct{}),
 	}
 	m.drivers[row.ID] = d
@@ -119,15 +119,6 @@ func (m *Manager) driver(id corral.RunID) *driver {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.drivers[id]
-}
-
-// row reads a run.
-func (m *Manager) row(ctx context.Context, id corral.RunID) (row corral.Run, err error) {
-	err = m.db.View(ctx, func(tx *store.Tx) error {
-		row, err = tx.Run(id)
-		return err
-	})
-	return row, err
 }
 
 // Cancel kills what runs of a run and ends it as CANCELLED; it returns before that is done. A run that
@@ -182,9 +173,9 @@ func (m *Manager) renew(ctx context.Context, row corral.Run) (corral.RunTasks, e
 	if err != nil {
 		return corral.RunTasks{}, err
 	}
-	rec := record{At: toMsec(now), Resumed: true}
-	s.apply(rec)
-	return s.counts(), errors.Join(j.append(rec), j.close())
+	rec := execution.Record{At: execution.ToMsec(now), Resumed: true}
+	s.x.Apply(rec)
+	return s.x.Counts(), errors.Join(j.append(rec), j.close())
 }
 
 // Remove hides a run that is over. With purge its directory is deleted first, results and all; what
@@ -211,7 +202,7 @@ func (m *Manager) Remove(ctx context.Context, actor string, id corral.RunID, pur
 
 // still returns the row of a run for which move is legal, once nothing drives it any more.
 func (m *Manager) still(ctx context.Context, id corral.RunID, move corral.RunMove) (corral.Run, error) {
-	row, err := m.row(ctx, id)
+	row, err := readRow(ctx, m.db, id)
 	if err != nil {
 		return corral.Run{}, err
 	}

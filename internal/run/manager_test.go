@@ -161,7 +161,7 @@ func TestCutTaskWaitsForWorkerThatStaysLonger(t *testing.T) {
 		now := time.Now()
 		c := newSimCluster(&simWorker{id: "w1", cpus: 1, memoryMiB: 1024, endsAt: now.Add(100 * time.Second)})
 		c.run = func(execution.Task) (execution.Status, time.Duration) { return execution.Done, 150 * time.Second }
-		c.extra = []Shape{{Name: "glidein 2 (QUEUED)", CPUs: 1, MemoryMiB: 1024, Left: 105 * time.Second}}
+		c.extra = []execution.Capacity{{CPUs: 1, MemoryMiB: 1024, Left: 105 * time.Second}}
 		w := newWorld(t, c)
 		defer w.stop()
 		row := w.create(NewRun{Workflow: document(spec{ID: "long", Seconds: 60}), Options: corral.RunOptions{Stall: s(30)}})

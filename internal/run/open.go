@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/execution"
 	"github.com/corral-pilot/corral/internal/input"
 	"github.com/corral-pilot/corral/pool"
 	"github.com/corral-pilot/corral/workflow"
@@ -33,7 +34,7 @@ func loadPlan(ctx context.Context, row corral.Run) (*plan, error) {
 	return p, nil
 }
 
-// readState reads what became of a run that nobody drives now. It changes nothing on disk.
+// readState reads what became of a run that is not driven now. It changes nothing on disk.
 func readState(ctx context.Context, row corral.Run) (*state, error) {
 	p, err := loadPlan(ctx, row)
 	if err != nil {
@@ -48,7 +49,7 @@ func readState(ctx context.Context, row corral.Run) (*state, error) {
 		return nil, fmt.Errorf("opening the run's journal: %w", err)
 	}
 	defer f.Close()
-	if _, err := readJournal(f, s.apply); err != nil && !errors.Is(err, errBad) {
+	if _, err := readJournal(f, s.replay); err != nil && !errors.Is(err, errBad) {
 		return nil, fmt.Errorf("reading the run's journal: %w", err)
 	}
 	return s, nil
@@ -62,7 +63,7 @@ func openState(ctx context.Context, lg *slog.Logger, row corral.Run, now time.Ti
 		return nil, nil, err
 	}
 	s := newState(p)
-	j, cut, err := openJournal(lg, layout{row.Dir}.path(journalFile), now, s.apply)
+	j, cut, err := openJournal(lg, layout{row.Dir}.path(journalFile), now, s.replay)
 	if err != nil || !cut {
 		return s, j, err
 	}
@@ -70,19 +71,16 @@ func openState(ctx context.Context, lg *slog.Logger, row corral.Run, now time.Ti
 	if err != nil {
 		return nil, nil, errors.Join(err, j.close())
 	}
-	left := record{At: toMsec(now), Gap: &gap{Seq: s.nextSeq + gapSeqs, Floors: floors}}
+	left := execution.Record{At: execution.ToMsec(now), Gap: s.x.Gap(floors)}
 	if err := j.append(left); err != nil {
 		return nil, nil, errors.Join(err, j.close())
 	}
-	s.apply(left)
+	s.replay(left)
 	return s, j, nil
 }
 
-// gapSeqs is more than any run has jobs.
-const gapSeqs = 1 << 32
-
 // attemptsOnDisk finds the highest attempt of each task that has a directory.
-func attemptsOnDisk(p *plan) ([]part, error) {
+func attemptsOnDisk(p *plan) ([]execution.Part, error) {
 	entries, err := os.ReadDir(layout{p.dir}.path(tasksDir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("looking for attempts: %w", err)
@@ -95,10 +93,10 @@ func attemptsOnDisk(p *plan) ([]part, error) {
 			highest[name[:dot]] = max(highest[name[:dot]], int32(n))
 		}
 	}
-	var floors []part
+	var floors []execution.Part
 	for i := range p.flow.Tasks {
-		if n := highest[p.id(int32(i))]; n > 0 {
-			floors = append(floors, part{int32(i), n})
+		if n := highest[p.flow.Tasks[i].ID]; n > 0 {
+			floors = append(floors, execution.Part{Task: int32(i), Attempt: n})
 		}
 	}
 	return floors, nil

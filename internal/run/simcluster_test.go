@@ -30,7 +30,7 @@ type simCluster struct {
 
 	mu       sync.Mutex // guards what follows
 	workers  []*simWorker
-	extra    []Shape // requested
+	extra    []execution.Capacity // requested
 	sinks    map[corral.RunID]pool.Sink
 	queued   []execution.Job
 	held     map[execution.Key]*simHeld
@@ -117,17 +117,17 @@ func (c *simCluster) restart() {
 
 func (c *simCluster) Queue(corral.ClusterID) (Queue, error) { return c, nil }
 
-func (c *simCluster) Supply(context.Context, corral.ClusterID) (Supply, error) {
+func (c *simCluster) Offer(context.Context, corral.ClusterID) (execution.Offer, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := Supply{Shapes: slices.Clone(c.extra)}
+	s := execution.Offer{Capacities: slices.Clone(c.extra)}
 	for _, w := range c.workers {
 		s.CPUs += w.cpus
 		endsAt := w.endsAt
 		if endsAt.IsZero() {
 			endsAt = time.Now().Add(1000 * time.Hour)
 		}
-		s.Shapes = append(s.Shapes, WorkerShape(corral.Worker{ID: w.id, CPUs: w.cpus, MemoryMiB: w.memoryMiB, EndsAt: endsAt, Connected: true, Draining: w.draining}, time.Now()))
+		s.Capacities = append(s.Capacities, execution.CapacityOf(corral.Worker{ID: w.id, CPUs: w.cpus, MemoryMiB: w.memoryMiB, EndsAt: endsAt, Connected: true, Draining: w.draining}, time.Now()))
 	}
 	return s, nil
 }

@@ -16,59 +16,66 @@ type sink struct {
 	lg      *slog.Logger
 	journal *journal
 	mail    *mailbox
-	owed    []record // told to the driver, but refused by the journal; the cluster's calls own it
+	owed    []execution.Record // told to the driver, but refused by the journal; the cluster's calls own it
 
-	mu   sync.Mutex       // guards what follows
-	jobs map[int64][]part // :: number of a released job → what it consists of
+	mu   sync.Mutex                 // guards what follows
+	jobs map[int64][]execution.Task // :: number of a released job → its tasks, which the cluster has, too
 }
 
 func newSink(lg *slog.Logger, j *journal) *sink {
-	return &sink{lg: lg, journal: j, mail: newMailbox(), jobs: make(map[int64][]part)}
+	return &sink{lg: lg, journal: j, mail: newMailbox(), jobs: make(map[int64][]execution.Task)}
 }
 
 // released makes jobs known before they are submitted.
-func (s *sink) released(jobs []*job) {
+func (s *sink) released(jobs []execution.Job) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, j := range jobs {
-		s.jobs[j.seq] = j.parts
+		s.jobs[j.Seq] = j.Tasks
 	}
 }
 
-// over forgets jobs that the state has forgotten.
-func (s *sink) over(seq int64) {
+// over forgets jobs that are over.
+func (s *sink) over(seqs []int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.jobs, seq)
+	for _, seq := range seqs {
+		delete(s.jobs, seq)
+	}
 }
 
 // Assigned implements pool.Sink.
 func (s *sink) Assigned(worker string, jobs []execution.Key) error {
-	at := toMsec(time.Now())
-	records := make([]record, len(jobs))
+	at := execution.ToMsec(time.Now())
+	records := make([]execution.Record, len(jobs))
 	for k, key := range jobs {
 		parts, ok := s.parts(key.Seq)
 		if !ok {
 			return fmt.Errorf("job %d of run %d is not known", key.Seq, key.Run)
 		}
-		records[k] = record{At: at, Assigned: &assignment{Seq: key.Seq, Worker: worker, Parts: parts}}
+		records[k] = execution.Record{
+			At: at, Assigned: &execution.Assignment{Seq: key.Seq, Worker: worker, Parts: parts},
+		}
 	}
 	return s.keep(records)
 }
 
-func (s *sink) parts(seq int64) ([]part, bool) {
+func (s *sink) parts(seq int64) (parts []execution.Part, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	parts, ok := s.jobs[seq]
+	tasks, ok := s.jobs[seq]
+	for _, t := range tasks {
+		parts = append(parts, execution.Part{Task: int32(t.Index), Attempt: int32(t.Attempt)})
+	}
 	return parts, ok
 }
 
 // Finished implements pool.Sink.
 func (s *sink) Finished(results []execution.Result) error {
-	at := toMsec(time.Now())
-	records := make([]record, len(results))
+	at := execution.ToMsec(time.Now())
+	records := make([]execution.Record, len(results))
 	for k, r := range results {
-		records[k] = record{At: at, Finished: toOutcome(r)}
+		records[k] = execution.Record{At: at, Finished: execution.ToOutcome(r)}
 	}
 	return s.keep(records)
 }
@@ -80,14 +87,15 @@ const returnSize = 10_000
 // same, and the record goes in before the next that is taken. After a restart in between the jobs are
 // still as assigned, and will be returned again.
 func (s *sink) Returned(jobs []execution.Key, started bool, reason string) {
-	at := toMsec(time.Now())
-	var records []record
+	at := execution.ToMsec(time.Now())
+	var records []execution.Record
 	for part := range slices.Chunk(jobs, returnSize) {
 		seqs := make([]int64, len(part))
 		for k, key := range part {
 			seqs[k] = key.Seq
 		}
-		records = append(records, record{At: at, Returned: &giveback{Seqs: seqs, Started: started, Reason: reason}})
+		back := &execution.Giveback{Seqs: seqs, Started: started, Reason: reason}
+		records = append(records, execution.Record{At: at, Returned: back})
 	}
 	if err := s.keep(records); err != nil {
 		s.lg.Error("return of jobs is not in the journal yet", "jobs", len(jobs), "error", err)
@@ -97,7 +105,7 @@ func (s *sink) Returned(jobs []execution.Key, started bool, reason string) {
 }
 
 // keep writes records into the journal, behind those that are owed to it, and hands them on.
-func (s *sink) keep(records []record) error {
+func (s *sink) keep(records []execution.Record) error {
 	if err := s.journal.append(slices.Concat(s.owed, records)...); err != nil {
 		return err
 	}
@@ -106,17 +114,17 @@ func (s *sink) keep(records []record) error {
 	return nil
 }
 
-// A mailbox is a queue without bound: who puts something in never waits.
+// A mailbox is a queue without bound: putting something in never waits.
 type mailbox struct {
 	filled chan struct{} // holds a token while there may be mail
 
 	mu   sync.Mutex // guards mail
-	mail []record
+	mail []execution.Record
 }
 
 func newMailbox() *mailbox { return &mailbox{filled: make(chan struct{}, 1)} }
 
-func (m *mailbox) put(records []record) {
+func (m *mailbox) put(records []execution.Record) {
 	m.mu.Lock()
 	m.mail = append(m.mail, records...)
 	m.mu.Unlock()
@@ -127,7 +135,7 @@ func (m *mailbox) put(records []record) {
 }
 
 // empty returns all mail, in the order it came.
-func (m *mailbox) empty() []record {
+func (m *mailbox) empty() []execution.Record {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	mail := m.mail

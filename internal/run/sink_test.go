@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/corral-pilot/corral/dag"
+	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/execution"
 )
 
@@ -15,7 +15,7 @@ import (
 func TestReturnThatJournalRefusedIsMadeUpFor(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "journal")
-	j, _, err := openJournal(quiet(), path, time.Now(), func(record) {})
+	j, _, err := openJournal(quiet(), path, time.Now(), func(execution.Record) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,14 +28,14 @@ func TestReturnThatJournalRefusedIsMadeUpFor(t *testing.T) {
 	live, sink := newState(p), newSink(quiet(), j)
 	assign := func(worker string) execution.Key {
 		for _, rec := range sink.mail.empty() {
-			live.apply(rec)
+			live.replay(rec)
 		}
-		jobs := live.release(1<<50, Supply{})
+		jobs := live.x.Release(time.UnixMilli(1<<50), execution.Offer{})
 		if len(jobs) != 1 {
 			t.Fatalf("released %v, want one job", jobs)
 		}
 		sink.released(jobs)
-		key := execution.Key{Run: 1, Seq: jobs[0].seq}
+		key := execution.Key{Run: 1, Seq: jobs[0].Seq}
 		if err := sink.Assigned(worker, []execution.Key{key}); err != nil {
 			t.Fatal(err)
 		}
@@ -56,10 +56,10 @@ func TestReturnThatJournalRefusedIsMadeUpFor(t *testing.T) {
 	again := newState(p)
 	records, _ := replayed(t, path)
 	for _, rec := range records {
-		again.apply(rec)
+		again.replay(rec)
 	}
-	if again.frontier.State(0) != dag.Done || len(again.jobs) > 0 {
-		t.Errorf("after a restart the finished task is %s, with jobs %v", again.frontier.State(0), again.jobs)
+	if state := again.x.Task(0).State; state != corral.TaskDone || again.x.Jobs() > 0 {
+		t.Errorf("after a restart the finished task is %s, with %d jobs", state, again.x.Jobs())
 	}
 }
 
@@ -67,13 +67,13 @@ func TestReturnThatJournalRefusedIsMadeUpFor(t *testing.T) {
 func TestReturnOfManyJobsCanBeRead(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "journal")
-	j, _, err := openJournal(quiet(), path, time.Now(), func(record) {})
+	j, _, err := openJournal(quiet(), path, time.Now(), func(execution.Record) {})
 	if err != nil {
 		t.Fatal(err)
 	}
 	jobs := make([]execution.Key, 1_000_000)
 	for k := range jobs {
-		jobs[k] = execution.Key{Run: 1, Seq: gapSeqs + int64(k)}
+		jobs[k] = execution.Key{Run: 1, Seq: 1<<32 + int64(k)}
 	}
 	newSink(quiet(), j).Returned(jobs, false, "cancelled")
 	if err := j.close(); err != nil {

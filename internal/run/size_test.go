@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"reflect"
 	"runtime"
 	"testing"
+	"time"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/execution"
@@ -39,13 +39,6 @@ func TestJournalSize(t *testing.T) {
 	})
 }
 
-func TestTaskStateSize(t *testing.T) {
-	t.Parallel()
-	if size := reflect.TypeFor[taskState]().Size(); size > 72 {
-		t.Errorf("the state of a task has %d bytes, want at most 72: there may be hundreds of thousands", size)
-	}
-}
-
 // BenchmarkQueued measures the memory that a run takes while its tasks are queued in a dispatcher that
 // has no workers: workflow, plan, state and the dispatcher's queue together.
 func BenchmarkQueued(b *testing.B) {
@@ -74,26 +67,26 @@ func BenchmarkEvents(b *testing.B) {
 	p := mustPlan(b, mustOptions("none"), wide(1000)...)
 	for b.Loop() {
 		s := newState(p)
-		j, _, err := openJournal(quiet(), filepath.Join(b.TempDir(), "journal"), now(), s.apply)
+		j, _, err := openJournal(quiet(), filepath.Join(b.TempDir(), "journal"), now(), s.replay)
 		if err != nil {
 			b.Fatal(err)
 		}
 		sink := newSink(quiet(), j)
-		jobs := s.release(0, Supply{})
+		jobs := s.x.Release(time.UnixMilli(0), execution.Offer{})
 		sink.released(jobs)
 		for _, j := range jobs {
-			key := execution.Key{Seq: j.seq}
+			key := execution.Key{Seq: j.Seq}
 			if err := sink.Assigned("w", []execution.Key{key}); err != nil {
 				b.Fatal(err)
 			}
-			if err := sink.Finished([]execution.Result{{Key: key, Index: int(j.parts[0].Task), Attempt: 1, Status: execution.Done, Worker: "w"}}); err != nil {
+			if err := sink.Finished([]execution.Result{{Key: key, Index: j.Tasks[0].Index, Attempt: 1, Status: execution.Done, Worker: "w"}}); err != nil {
 				b.Fatal(err)
 			}
 		}
 		for _, rec := range sink.mail.empty() {
-			s.apply(rec)
+			s.replay(rec)
 		}
-		if !s.frontier.Done() {
+		if !s.x.Done() {
 			b.Fatal("not done")
 		}
 	}

@@ -9,14 +9,15 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/execution"
 )
 
 func TestStalls(t *testing.T) {
-	minute := Shape{Name: "glidein 7 (WAITING: back-off)", CPUs: 1, MemoryMiB: 4096, Left: time.Minute}
+	minute := execution.Capacity{CPUs: 1, MemoryMiB: 4096, Left: time.Minute}
 	tests := []struct {
 		name     string
 		workers  []*simWorker
-		extra    []Shape
+		extra    []execution.Capacity
 		task     spec
 		sentence string
 	}{
@@ -26,7 +27,7 @@ func TestStalls(t *testing.T) {
 			"task sort_3 needs 65536 MiB; the largest worker here has 2048 MiB"},
 		{"cpus", []*simWorker{oneWorker()}, nil, spec{ID: "wide", CPUs: 4},
 			"task wide needs 4 cpus; the largest worker here has 1"},
-		{"time", nil, []Shape{minute}, spec{ID: "long", Seconds: 90},
+		{"time", nil, []execution.Capacity{minute}, spec{ID: "long", Seconds: 90},
 			"task long needs 1m30s; the worker requested that stays longest has 1m0s left"},
 	}
 	for _, tt := range tests {
@@ -72,7 +73,7 @@ func TestStallClock(t *testing.T) {
 	})
 }
 
-func TestSupplyEndsStall(t *testing.T) {
+func TestOfferEndsStall(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newSimCluster()
 		w := newWorld(t, c)
@@ -81,7 +82,7 @@ func TestSupplyEndsStall(t *testing.T) {
 		timer := time.AfterFunc(50*time.Second, func() {
 			c.mu.Lock()
 			defer c.mu.Unlock()
-			c.extra = []Shape{{Name: "glidein 1 (QUEUED)", CPUs: 1, MemoryMiB: 1, Left: time.Hour}}
+			c.extra = []execution.Capacity{{CPUs: 1, MemoryMiB: 1, Left: time.Hour}}
 		})
 		defer timer.Stop()
 		w.await(row.ID, func(r corral.Run) bool { return r.Reason != "" })
@@ -118,8 +119,8 @@ func (goneCluster) Queue(id corral.ClusterID) (Queue, error) {
 	return nil, corral.Errorf(corral.NotFound, "no cluster %d", id)
 }
 
-func (goneCluster) Supply(_ context.Context, id corral.ClusterID) (Supply, error) {
-	return Supply{}, corral.Errorf(corral.NotFound, "no cluster %d", id)
+func (goneCluster) Offer(_ context.Context, id corral.ClusterID) (execution.Offer, error) {
+	return execution.Offer{}, corral.Errorf(corral.NotFound, "no cluster %d", id)
 }
 
 func TestClusterThatIsGoneStalls(t *testing.T) {

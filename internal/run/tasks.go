@@ -45,7 +45,7 @@ func (m *Manager) look(ctx context.Context, id corral.RunID, fn func(*state)) er
 		case <-d.gone: // it is over, or corrald is stopping
 		}
 	}
-	row, err := m.row(ctx, id)
+	row, err := readRow(ctx, m.db, id)
 	if err != nil {
 		return err
 	}
@@ -55,37 +55,6 @@ func (m *Manager) look(ctx context.Context, id corral.RunID, fn func(*state)) er
 	}
 	fn(s)
 	return nil
-}
-
-// listing describes all tasks.
-func (s *state) listing() []api.Task {
-	all := make([]api.Task, len(s.tasks))
-	for i := range s.tasks {
-		all[i] = s.describe(int32(i))
-	}
-	return all
-}
-
-func (s *state) describe(i int32) api.Task {
-	t := &s.tasks[i]
-	described := api.Task{
-		ID: s.plan.id(i), State: s.status(i), Attempts: s.begun(i), Worker: s.workers.all[t.worker].name,
-		Reason: s.notes[i].reason, StartedAt: t.started.time(), EndedAt: t.ended.time(),
-	}
-	if t.ended != 0 {
-		exit := int(t.exit)
-		described.ExitStatus = &exit
-	}
-	return described
-}
-
-// begun counts the attempts at task i that a worker was given.
-func (s *state) begun(i int32) int {
-	n := int(s.tasks[i].attempt)
-	if state := s.status(i); state == corral.TaskReady || state == corral.TaskWaiting || state == corral.TaskSkipped {
-		n-- // this one is still to come
-	}
-	return n
 }
 
 // Log opens a file that an attempt at a task left: LogStdout, LogStderr or LogRecord. attempt 0 is the
@@ -109,7 +78,7 @@ func (m *Manager) Log(ctx context.Context, id corral.RunID, task string, attempt
 // A place is where a file may be; links that lead out of dir are not followed.
 type place struct{ dir, name string }
 
-// open opens the file. What is not a regular one counts as none: who opens a named pipe waits for ever.
+// open opens the file. What is not a regular one counts as none: opening a named pipe might never return.
 func (p place) open() (*os.File, error) {
 	root, err := os.OpenRoot(p.dir)
 	if err != nil {
@@ -137,19 +106,20 @@ func (s *state) places(task string, attempt int, which string) ([]place, error) 
 	name := which
 	switch which {
 	case LogStdout:
-		name = stream(t.Stdout, LogStdout)
+		name = cmp.Or(t.Stdout, LogStdout)
 	case LogStderr:
-		name = stream(t.Stderr, LogStderr)
+		name = cmp.Or(t.Stderr, LogStderr)
 	case LogRecord:
 	default:
 		return nil, corral.Errorf(corral.Invalid, "%q is none of %s, %s, %s", which, LogStdout, LogStderr, LogRecord)
 	}
+	last := s.x.Task(i).Begun
 	if attempt == 0 {
-		attempt = s.begun(i)
+		attempt = last
 	}
 	l := layout{s.plan.dir}
 	places := []place{{l.attempt(task, attempt), name}}
-	if attempt == s.begun(i) && slices.Contains(t.Outputs, name) {
+	if attempt == last && slices.Contains(t.Outputs, name) {
 		places = append(places, place{l.path(dataDir), name})
 	}
 	return places, nil

@@ -190,7 +190,7 @@ func (w *world) create(r NewRun) corral.Run {
 
 func (w *world) run(id corral.RunID) corral.Run {
 	w.Helper()
-	row, err := w.manager.row(w.Context(), id)
+	row, err := readRow(w.Context(), w.db, id)
 	if err != nil {
 		w.Fatal(err)
 	}

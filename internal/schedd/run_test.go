@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/execution"
 	"github.com/corral-pilot/corral/internal/run"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/internal/store/storetest"
@@ -28,12 +29,12 @@ type corrald struct {
 	stop    func()
 }
 
-// Queue and Supply make it run.Clusters.
+// Queue and Offer make it run.Clusters.
 func (c *corrald) Queue(corral.ClusterID) (run.Queue, error) { return c.queue, nil }
 
-func (c *corrald) Supply(context.Context, corral.ClusterID) (run.Supply, error) {
-	shape := run.Shape{Name: "worker g/0", CPUs: 2, MemoryMiB: 256, Left: time.Hour, Present: true}
-	return run.Supply{CPUs: 2, Shapes: []run.Shape{shape}}, nil
+func (c *corrald) Offer(context.Context, corral.ClusterID) (execution.Offer, error) {
+	shape := execution.Capacity{Worker: "g/0", CPUs: 2, MemoryMiB: 256, Left: time.Hour}
+	return execution.Offer{CPUs: 2, Capacities: []execution.Capacity{shape}}, nil
 }
 
 func newCorrald(s *site) *corrald {

@@ -42,8 +42,8 @@ func newBench() *bench {
 
 func (b *bench) Queue(corral.ClusterID) (run.Queue, error) { return b, nil }
 
-func (b *bench) Supply(context.Context, corral.ClusterID) (run.Supply, error) {
-	return run.Supply{CPUs: 1, Shapes: []run.Shape{{Name: "worker w", CPUs: 1, MemoryMiB: 1024, Left: time.Hour, Present: true}}}, nil
+func (b *bench) Offer(context.Context, corral.ClusterID) (execution.Offer, error) {
+	return execution.Offer{CPUs: 1, Capacities: []execution.Capacity{{Worker: "w", CPUs: 1, MemoryMiB: 1024, Left: time.Hour}}}, nil
 }
 
 func (b *bench) Attach(id corral.RunID, sink pool.Sink) {

@@ -1,0 +1,184 @@
+package execution
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/corral-pilot/corral"
+)
+
+// An Offer is what a cluster has for the tasks of runs now, and what was requested for it.
+type Offer struct {
+	CPUs       int        // of the workers registered now
+	Capacities []Capacity // of the workers present, and of those requested
+}
+
+// A Capacity is what one worker offers to one task.
+type Capacity struct {
+	Worker    string        // the id of the worker, if it is present
+	CPUs      int           // all of the worker's, not only those free now
+	MemoryMiB int           // likewise
+	Left      time.Duration // present: until it leaves; requested: its walltime without the reserve
+}
+
+// CapacityOf returns what a worker that has registered offers. One that is draining or out of touch offers
+// nothing, but it belongs into the offer: what it runs is running.
+func CapacityOf(w corral.Worker, now time.Time) Capacity {
+	c := Capacity{Worker: w.ID}
+	if w.Connected && !w.Draining {
+		c.CPUs, c.MemoryMiB, c.Left = w.CPUs, w.MemoryMiB, w.EndsAt.Sub(now)-StartMargin
+	}
+	return c
+}
+
+// fits reports whether a worker of this capacity could take a job that needs n.
+func (c Capacity) fits(n need) bool {
+	return n.cpus <= c.CPUs && n.memoryMiB <= c.MemoryMiB && n.time <= c.Left
+}
+
+// need is what a worker of this capacity can just be asked for.
+func (c Capacity) need() need { return need{c.CPUs, c.MemoryMiB, c.Left} }
+
+// takes reports whether some worker, present or requested, could take a job that needs n.
+func (o Offer) takes(n need) bool {
+	return slices.ContainsFunc(o.Capacities, func(c Capacity) bool { return c.fits(n) })
+}
+
+// present returns the ids of the workers that are present.
+func (o Offer) present() map[string]bool {
+	ids := make(map[string]bool)
+	for _, c := range o.Capacities {
+		if c.Worker != "" {
+			ids[c.Worker] = true
+		}
+	}
+	return ids
+}
+
+// distinct returns the offer without capacities that another one covers, so that asking it about each of
+// 100,000 jobs stays cheap with hundreds of workers.
+func (o Offer) distinct() Offer {
+	few := Offer{CPUs: o.CPUs}
+	for _, c := range o.Capacities {
+		if !few.takes(c.need()) {
+			kept := slices.DeleteFunc(few.Capacities, func(k Capacity) bool { return c.fits(k.need()) })
+			few.Capacities = append(kept, c)
+		}
+	}
+	return few
+}
+
+// lack says in half a sentence why no worker could take a job that needs n: "needs 65536 MiB; the largest
+// worker here has 2048 MiB". It is for offers of which takes(n) is false.
+func (o Offer) lack(n need) string {
+	if len(o.Capacities) == 0 {
+		return "needs a worker; the cluster has none and none is requested"
+	}
+	most, here := o.most()
+	switch {
+	case most.cpus == 0:
+		return "needs a worker; those here take nothing any more and none is requested"
+	case n.cpus > most.cpus:
+		return fmt.Sprintf("needs %d cpus; the largest worker %s has %d", n.cpus, here, most.cpus)
+	case n.memoryMiB > most.memoryMiB:
+		return fmt.Sprintf("needs %d MiB; the largest worker %s has %d MiB", n.memoryMiB, here, most.memoryMiB)
+	case n.time > most.time:
+		return fmt.Sprintf("needs %s; the worker %s that stays longest has %s left",
+			round(n.time), here, round(most.time))
+	}
+	return fmt.Sprintf("needs %d cpus, %d MiB and %s; no worker %s has all of that together",
+		n.cpus, n.memoryMiB, round(n.time), here)
+}
+
+// most returns the greatest of each quantity that any worker has, and where the workers are: "here", or
+// "requested" if none is present.
+func (o Offer) most() (n need, where string) {
+	where = "requested"
+	for _, c := range o.Capacities {
+		n.cpus = max(n.cpus, c.CPUs)
+		n.memoryMiB = max(n.memoryMiB, c.MemoryMiB)
+		n.time = max(n.time, c.Left)
+		if c.Worker != "" {
+			where = "here"
+		}
+	}
+	return n, where
+}
+
+// round drops what says nothing to a reader: milliseconds of minutes.
+func round(d time.Duration) time.Duration {
+	if d >= 10*time.Second {
+		return d.Round(time.Second)
+	}
+	return d.Round(time.Millisecond)
+}
+
+// A Shortage is what keeps released jobs from running.
+type Shortage struct {
+	Able bool   // some job runs, or could run on a worker that is there or to come
+	What string // which task lacks what, in a sentence; empty: no task lacks anything
+}
+
+// Shortage compares what was released with what a cluster offers. An assigned job whose worker has left counts
+// as one that waits, because the cluster may have queued it again without saying so; one that is awaited is
+// returned if its worker does not come back. It looks at every job: it is for once in a while, not for every
+// event.
+func (x *Execution) Shortage(offer Offer) Shortage {
+	present, few := offer.present(), offer.distinct()
+	_, loose := x.Next()
+	short := Shortage{Able: loose} // a back-off will end
+	var first *entry
+	lacking := int32(0)
+	for _, e := range x.book.entries {
+		held := e.worker != 0 && present[x.roster.workers[e.worker].name]
+		e.awaited = e.awaited && !held
+		if held || e.awaited || few.takes(e.need) {
+			short.Able = true
+			continue
+		}
+		lacking += e.left
+		if first == nil || x.plan.before(e, first) {
+			first = e
+		}
+	}
+	if first != nil {
+		short.What = x.plan.sentence(x.book.remaining(first), few.lack(first.need), int(lacking-first.left))
+	}
+	return short
+}
+
+// before reports whether job a comes before job b: by rank, then by the order of their release.
+func (p *plan) before(a, b *entry) bool {
+	x, y := p.rank[a.tasks[0]], p.rank[b.tasks[0]]
+	return x > y || x == y && a.seq < b.seq
+}
+
+// sentence says that a job of these tasks lacks something, and that so do others.
+func (p *plan) sentence(tasks []int32, lack string, others int) string {
+	what := "task " + p.Tasks[tasks[0]].ID
+	if len(tasks) > 1 {
+		what = fmt.Sprintf("the clustered job of task %s and %d more", p.Tasks[tasks[0]].ID, len(tasks)-1)
+	}
+	switch others {
+	case 0:
+		return fmt.Sprintf("%s %s", what, lack)
+	case 1:
+		return fmt.Sprintf("%s %s; one more task cannot run either", what, lack)
+	}
+	return fmt.Sprintf("%s %s; %d more tasks cannot run either", what, lack, others)
+}
+
+// News returns the records that an offer is worth: the cpus of workers of which they were not known, and how many were
+// registered at once, if there have never been so many.
+func (x *Execution) News(now time.Time, offer Offer) (news []Record) {
+	for _, c := range offer.Capacities {
+		if c.Worker != "" && c.CPUs > 0 && x.roster.workers[x.roster.index[c.Worker]].cpus == 0 {
+			news = append(news, Record{At: ToMsec(now), Met: &Meeting{c.Worker, c.CPUs}})
+		}
+	}
+	if offer.CPUs > x.roster.cpus {
+		news = append(news, Record{At: ToMsec(now), CPUs: offer.CPUs})
+	}
+	return news
+}

@@ -1,0 +1,107 @@
+package execution
+
+import "time"
+
+// A Record is one thing that happened to a run: one line of its journal. One of its parts is set, or none in a
+// record that was only to find out whether it can be written. Tasks are named by their index in the workflow;
+// worker names stand in full, so that a record can be read without those before it. Journals outlive versions
+// of corrald: the JSON names stay.
+type Record struct {
+	At       Msec        `json:"t"`
+	Assigned *Assignment `json:"assigned,omitempty"`
+	Finished *Outcome    `json:"finished,omitempty"`
+	Returned *Giveback   `json:"returned,omitempty"`
+	Gap      *Gap        `json:"gap,omitempty"`
+	Met      *Meeting    `json:"met,omitempty"`
+	CPUs     int         `json:"cpus,omitempty"`    // so many were registered at once, more than ever before
+	Resumed  bool        `json:"resumed,omitempty"` // failed tasks have all their retries again
+}
+
+// Msec is an instant in milliseconds since 1970, UTC; 0 is no instant. Of processor time it is simply milliseconds.
+type Msec int64
+
+// ToMsec returns an instant as records have it.
+func ToMsec(t time.Time) Msec {
+	if t.IsZero() {
+		return 0
+	}
+	return Msec(t.UnixMilli())
+}
+
+// Time returns the instant, the zero time for none.
+func (m Msec) Time() time.Time {
+	if m == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(int64(m)).UTC()
+}
+
+func (m Msec) sub(from Msec) time.Duration { return time.Duration(m-from) * time.Millisecond }
+func (m Msec) add(wait time.Duration) Msec { return m + Msec(wait.Milliseconds()) }
+
+// An Assignment says that a worker is about to be sent a job, and what the job consists of.
+type Assignment struct {
+	Seq    int64  `json:"q"`
+	Worker string `json:"w"`
+	Parts  []Part `json:"p"`
+}
+
+// A Part is one task of a job, and the number of the attempt that the job makes at it.
+type Part struct {
+	Task    int32 `json:"i"`
+	Attempt int32 `json:"a"`
+}
+
+// An Outcome is the result of one attempt, as its worker measured it.
+type Outcome struct {
+	Seq     int64  `json:"q"`
+	Task    int32  `json:"i"`
+	Attempt int32  `json:"a"`
+	Status  Status `json:"s"`
+	Exit    int    `json:"x,omitempty"`
+	Signal  string `json:"sig,omitempty"`
+	Reason  string `json:"why,omitempty"`
+	Worker  string `json:"w"`
+	Started Msec   `json:"b"`
+	Ended   Msec   `json:"e"`
+	CPU     Msec   `json:"c,omitempty"` // user and system
+	RSSKiB  int64  `json:"m,omitempty"` // largest
+}
+
+// ToOutcome returns a result as records have it.
+func ToOutcome(r Result) *Outcome {
+	return &Outcome{
+		Seq: r.Key.Seq, Task: int32(r.Index), Attempt: int32(r.Attempt),
+		Status: r.Status, Exit: r.Exit, Signal: r.Signal, Reason: r.Reason,
+		Worker: r.Worker, Started: ToMsec(r.StartedAt), Ended: ToMsec(r.EndedAt),
+		CPU: Msec((r.UserCPU + r.SysCPU).Milliseconds()), RSSKiB: r.MaxRSSKiB,
+	}
+}
+
+// ran is how long the attempt ran; 0 if it never started.
+func (o *Outcome) ran() time.Duration {
+	if o.Started == 0 {
+		return 0
+	}
+	return max(0, o.Ended.sub(o.Started))
+}
+
+// A Giveback names jobs that no worker has any more.
+type Giveback struct {
+	Seqs    []int64 `json:"q"`
+	Started bool    `json:"started,omitempty"` // they may have been running
+	Reason  string  `json:"why,omitempty"`
+}
+
+// A Meeting says how many cpus a worker has that was not known before.
+type Meeting struct {
+	Worker string `json:"w"`
+	CPUs   int    `json:"c"`
+}
+
+// A Gap stands where a damaged piece of the journal was cut out. Records may be missing there, so numbers that they may
+// have used are never used again.
+type Gap struct {
+	Seq    int64  `json:"q"` // no job before the gap has a higher number
+	Floors []Part `json:"p"` // the highest attempt found on disk, for tasks that have one
+}

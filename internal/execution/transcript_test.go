@@ -1,0 +1,326 @@
+package execution_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"text/tabwriter"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/corral-pilot/corral/dag"
+	"github.com/corral-pilot/corral/internal/execution"
+)
+
+// TestTranscripts plays whole lives of runs, testdata/*.txt. Each command is one event or one question, and
+// what follows ---- is the answer. Instants are told from the beginning of the run; at=TIME moves the clock on.
+// Rewrite the answers with -rewrite, and read what changed.
+//
+//	spec           the workflow: a line for each task, ID [after=(ID, …)] [cpus=N] [memory=MIB] [time=T] [retries=N]
+//	offer          what the cluster has from now on: a line for each worker, ID or "requested"; answers what is news
+//	release        what is given to the cluster now, and when the next task may be released
+//	assign, finish, return, resume   what happens; answers which jobs are over by it
+//	shortage       what lacks what, and whether anything runs or could
+//	restart        replays the journal, or what is left of it, and compares; answers whom it waits for
+//	state, report, journal           how far it is
+func TestTranscripts(t *testing.T) {
+	t.Parallel()
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		r := &transcript{clock: start}
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			var at string
+			if d.MaybeScanArgs(t, "at", &at); at != "" {
+				r.clock = start.Add(duration(t, at))
+			}
+			r.out.Reset()
+			r.play(t, d)
+			return r.out.String()
+		})
+	})
+}
+
+// start is when runs of transcripts begin.
+var start = time.Unix(1e9, 0)
+
+type transcript struct {
+	clock   time.Time
+	spec    execution.Spec
+	index   map[string]int // :: task id → index
+	x       *execution.Execution
+	offer   execution.Offer
+	journal []execution.Record
+	parts   map[int64][]execution.Part // of released jobs
+	workers map[int64]string           // :: job → the worker that was assigned it last
+	out     bytes.Buffer
+}
+
+func (r *transcript) play(t *testing.T, d *datadriven.TestData) {
+	switch d.Cmd {
+	case "spec":
+		r.begin(t, d)
+	case "offer":
+		r.look(t, d)
+	case "release":
+		r.release()
+	case "assign":
+		var seq int64
+		var worker string
+		d.ScanArgs(t, "job", &seq)
+		d.ScanArgs(t, "to", &worker)
+		r.workers[seq] = worker
+		r.apply(execution.Record{Assigned: &execution.Assignment{Seq: seq, Worker: worker, Parts: r.parts[seq]}})
+	case "finish":
+		r.finish(t, d)
+	case "return":
+		back := &execution.Giveback{Started: d.HasArg("started")}
+		jobs, _ := d.Arg("jobs")
+		for _, seq := range jobs.Vals {
+			n, err := strconv.ParseInt(seq, 10, 64)
+			if err != nil {
+				d.Fatalf(t, "%v", err)
+			}
+			back.Seqs = append(back.Seqs, n)
+		}
+		if back.Started {
+			back.Reason = "its worker was lost"
+		}
+		r.apply(execution.Record{Returned: back})
+	case "resume":
+		r.apply(execution.Record{Resumed: true})
+	case "shortage":
+		short := r.x.Shortage(r.offer)
+		fmt.Fprintf(&r.out, "able: %v\n%s", short.Able, line(short.What))
+	case "restart":
+		r.restart(t, d)
+	case "state":
+		r.state()
+	case "report":
+		r.report()
+	case "journal":
+		for _, rec := range r.journal {
+			text, err := json.Marshal(rec)
+			if err != nil {
+				d.Fatalf(t, "%v", err)
+			}
+			fmt.Fprintf(&r.out, "%s\n", text)
+		}
+	default:
+		d.Fatalf(t, "no such command")
+	}
+}
+
+func (r *transcript) begin(t *testing.T, d *datadriven.TestData) {
+	r.index, r.parts, r.workers = map[string]int{}, map[int64][]execution.Part{}, map[int64]string{}
+	d.MaybeScanArgs(t, "groups", &r.spec.Groups)
+	var edges [][2]int
+	for i, l := range strings.Split(d.Input, "\n") {
+		id, args, err := datadriven.ParseLine(l)
+		if err != nil {
+			d.Fatalf(t, "%v", err)
+		}
+		task := execution.TaskSpec{ID: id, CPUs: 1, MemoryMiB: 100, Estimate: 10 * time.Second}
+		for _, a := range args {
+			switch a.Key {
+			case "after":
+				for _, parent := range a.Vals {
+					edges = append(edges, [2]int{r.index[parent], i})
+				}
+			case "cpus":
+				a.Scan(t, 0, &task.CPUs)
+			case "memory":
+				a.Scan(t, 0, &task.MemoryMiB)
+			case "time":
+				task.Estimate = duration(t, a.SingleVal(t))
+			case "retries":
+				a.Scan(t, 0, &task.Retries)
+			}
+		}
+		r.index[id] = i
+		r.spec.Tasks = append(r.spec.Tasks, task)
+	}
+	g, err := dag.New(len(r.spec.Tasks), edges)
+	if err != nil {
+		d.Fatalf(t, "%v", err)
+	}
+	r.spec.Graph = g
+	r.x = execution.New(r.spec)
+}
+
+func (r *transcript) look(t *testing.T, d *datadriven.TestData) {
+	r.offer = execution.Offer{}
+	for l := range strings.FieldsFuncSeq(d.Input, func(c rune) bool { return c == '\n' }) {
+		worker, args, err := datadriven.ParseLine(l)
+		if err != nil {
+			d.Fatalf(t, "%v", err)
+		}
+		c := execution.Capacity{Worker: worker, CPUs: 1, MemoryMiB: 1000, Left: time.Hour}
+		for _, a := range args {
+			switch a.Key {
+			case "cpus":
+				a.Scan(t, 0, &c.CPUs)
+			case "memory":
+				a.Scan(t, 0, &c.MemoryMiB)
+			case "left":
+				c.Left = duration(t, a.SingleVal(t))
+			}
+		}
+		if worker == "requested" {
+			c.Worker = ""
+		} else {
+			r.offer.CPUs += c.CPUs
+		}
+		r.offer.Capacities = append(r.offer.Capacities, c)
+	}
+	for _, news := range r.x.News(r.clock, r.offer) {
+		if news.Met != nil {
+			fmt.Fprintf(&r.out, "met %s: %d cpus\n", news.Met.Worker, news.Met.CPUs)
+		} else {
+			fmt.Fprintf(&r.out, "most cpus so far: %d\n", news.CPUs)
+		}
+		r.apply(news)
+	}
+}
+
+// apply applies a record and writes it into the journal.
+func (r *transcript) apply(rec execution.Record) {
+	rec.At = execution.ToMsec(r.clock)
+	r.journal = append(r.journal, rec)
+	for _, seq := range r.x.Apply(rec) {
+		fmt.Fprintf(&r.out, "job %d is over\n", seq)
+	}
+}
+
+func (r *transcript) release() {
+	table := tabwriter.NewWriter(&r.out, 0, 0, 2, ' ', 0)
+	for _, j := range r.x.Release(r.clock, r.offer) {
+		r.parts[j.Seq] = nil
+		for _, task := range j.Tasks {
+			part := execution.Part{Task: int32(task.Index), Attempt: int32(task.Attempt)}
+			r.parts[j.Seq] = append(r.parts[j.Seq], part)
+		}
+		fmt.Fprintf(table, "job %d\t%s\tcpus %d\tneeds %s\trank %gs\n", j.Seq, attempts(j), j.CPUs, j.Estimate(), j.Priority)
+	}
+	_ = table.Flush()
+	if at, ok := r.x.Next(); ok {
+		fmt.Fprintf(&r.out, "next at %s\n", at.Sub(start))
+	}
+}
+
+// attempts lists the tasks of a job with the numbers of their attempts, as their directories are called.
+func attempts(j execution.Job) string {
+	var names []string
+	for _, t := range j.Tasks {
+		names = append(names, fmt.Sprintf("%s.%d", t.ID, t.Attempt))
+	}
+	return strings.Join(names, " ")
+}
+
+func (r *transcript) finish(t *testing.T, d *datadriven.TestData) {
+	var seq int64
+	var id, ran string
+	status, why := string(execution.Done), ""
+	d.ScanArgs(t, "job", &seq)
+	d.ScanArgs(t, "task", &id)
+	d.ScanArgs(t, "ran", &ran)
+	d.MaybeScanArgs(t, "status", &status)
+	d.MaybeScanArgs(t, "why", &why)
+	task := int32(r.index[id])
+	k := slices.IndexFunc(r.parts[seq], func(p execution.Part) bool { return p.Task == task })
+	if k < 0 {
+		d.Fatalf(t, "task %s is not in job %d", id, seq)
+	}
+	o := &execution.Outcome{
+		Seq: seq, Task: task, Attempt: r.parts[seq][k].Attempt, Status: execution.Status(status), Reason: why,
+		Worker: r.workers[seq], Ended: execution.ToMsec(r.clock), Started: execution.ToMsec(r.clock.Add(-duration(t, ran))),
+	}
+	if status == string(execution.Failed) {
+		o.Exit = 1
+	}
+	r.apply(execution.Record{Finished: o})
+}
+
+// restart replays the journal: it must give the execution that there was, but for the jobs that no worker has.
+// With keep=N only that many records are left of it; floors=(ID.ATTEMPT, …) are the attempts found on disk.
+func (r *transcript) restart(t *testing.T, d *datadriven.TestData) {
+	before := r.x
+	var keep int
+	damaged := d.MaybeScanArgs(t, "keep", &keep)
+	if damaged {
+		r.journal = r.journal[:keep]
+	}
+	r.x = execution.New(r.spec)
+	for _, rec := range r.journal {
+		r.x.Apply(rec)
+	}
+	if damaged {
+		floors, _ := d.Arg("floors")
+		var parts []execution.Part
+		for _, f := range floors.Vals {
+			id, attempt, _ := strings.Cut(f, ".")
+			n, err := strconv.Atoi(attempt)
+			if err != nil {
+				d.Fatalf(t, "%v", err)
+			}
+			parts = append(parts, execution.Part{Task: int32(r.index[id]), Attempt: int32(n)})
+		}
+		r.apply(execution.Record{Gap: r.x.Gap(parts)})
+	} else if diff := cmp.Diff(lasting(r.spec, before), lasting(r.spec, r.x)); diff != "" {
+		d.Fatalf(t, "the replayed execution differs (-live +replayed):\n%s", diff)
+	}
+	expected := r.x.Expected()
+	for _, worker := range slices.Sorted(maps.Keys(expected)) {
+		for _, j := range expected[worker] {
+			fmt.Fprintf(&r.out, "%s may have job %d: %s\n", worker, j.Seq, attempts(j))
+		}
+	}
+}
+
+func (r *transcript) state() {
+	table := tabwriter.NewWriter(&r.out, 0, 0, 2, ' ', 0)
+	for i, task := range r.spec.Tasks {
+		info := r.x.Task(i)
+		fmt.Fprintf(table, "%s\t%s\tattempts %d\t%s\t%s\n", task.ID, info.State, info.Begun, info.Worker, info.Reason)
+	}
+	_ = table.Flush()
+	text := strings.Split(r.out.String(), "\n")
+	r.out.Reset()
+	for _, l := range text {
+		r.out.WriteString(line(strings.TrimRight(l, " ")))
+	}
+	if r.x.Done() {
+		r.out.WriteString("nothing is left to run\n")
+	}
+}
+
+func (r *transcript) report() {
+	rep := r.x.Report(start)
+	s := func(d interface{ Seconds() float64 }) string { return fmt.Sprintf("%gs", d.Seconds()) }
+	fmt.Fprintf(&r.out, "makespan %s, tasks took %s, most cpus %d\n",
+		s(time.Duration(rep.Makespan)), s(time.Duration(rep.TaskTime)), rep.CPUs)
+	fmt.Fprintf(&r.out, "critical path %s, lower bound %s, list schedule %s\n",
+		s(time.Duration(rep.CriticalPath)), s(time.Duration(rep.LowerBound)), s(time.Duration(rep.ListSchedule)))
+	fmt.Fprintf(&r.out, "lost %s, requeued %d, retries %d\n", s(time.Duration(rep.LostWork)), rep.Requeued, rep.RetriesUsed)
+}
+
+// line ends what is not empty with a newline.
+func line(s string) string {
+	if s == "" {
+		return ""
+	}
+	return s + "\n"
+}
+
+func duration(t *testing.T, s string) time.Duration {
+	d, err := time.ParseDuration(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}

@@ -1,0 +1,33 @@
+package run
+
+import (
+	"context"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/pool"
+)
+
+// A Queue takes the jobs of runs: a personal cluster's dispatcher. Its methods may be called from any
+// goroutine, but not from a Sink's.
+type Queue interface {
+	// Attach makes sink the owner of the run's jobs.
+	Attach(run corral.RunID, sink pool.Sink)
+	// Detach forgets the run and its jobs; the sink is not called again.
+	Detach(run corral.RunID)
+	// Submit queues jobs of an attached run.
+	Submit(jobs []execution.Job)
+	// Cancel kills what runs of the run and returns all its jobs, through the sink.
+	Cancel(run corral.RunID)
+	// Expect says that worker may have these jobs, from before a restart. If it does not come back
+	// with them in time, they are returned.
+	Expect(run corral.RunID, worker string, jobs []execution.Job)
+}
+
+// Clusters finds queues, and says what could take a task.
+type Clusters interface {
+	// Queue returns a cluster's queue, NotFound if the cluster is gone.
+	Queue(id corral.ClusterID) (Queue, error)
+	// Offer says what workers a cluster has and expects, NotFound if the cluster is gone.
+	Offer(ctx context.Context, id corral.ClusterID) (execution.Offer, error)
+}
