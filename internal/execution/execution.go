@@ -52,8 +52,9 @@ func (x *Execution) Release(now time.Time, offer Offer) []Job {
 func (x *Execution) split(tasks []int32, offer Offer) (lists [][]int32) {
 	var first []int32
 	for k, i := range tasks {
+		_, waits := x.frontier.ends[i]
 		switch {
-		case !x.idle(i):
+		case waits || !x.idle(i):
 		case x.attempts.tasks[i].attempt == 1 && len(tasks) > 1:
 			first = append(first, i)
 		default:

@@ -19,11 +19,14 @@ type frontier struct {
 	missing []int32   // :: cluster → its tasks that still wait for a parent
 	loose   [][]int32 // lists of tasks to be released together; a list may name tasks that have been released since
 	waiting backoffs
-	latest  Msec // no back-off ends later
+	ends    map[int32]Msec // of tasks that wait there: when that is over; a list that names them does not release them
+	latest  Msec           // no back-off ends later
 }
 
 func newFrontier(p *plan) frontier {
-	f := frontier{plan: p, nodes: dag.NewFrontier(p.Graph), missing: make([]int32, len(p.start)-1)}
+	f := frontier{
+		plan: p, nodes: dag.NewFrontier(p.Graph), missing: make([]int32, len(p.start)-1), ends: map[int32]Msec{},
+	}
 	f.gather()
 	return f
 }
@@ -69,7 +72,7 @@ func (f *frontier) again(i int32, at Msec, wait time.Duration) {
 	}
 	end := at.add(wait)
 	heap.Push(&f.waiting, backoffEnd{i, end})
-	f.latest = max(f.latest, end)
+	f.ends[i], f.latest = end, max(f.latest, end)
 }
 
 // due returns what is loose now and forgets it. A back-off that ends later than any that could begin now was
@@ -80,14 +83,17 @@ func (f *frontier) due(now Msec) [][]int32 {
 	if f.latest > now.add(backoffMax) {
 		for k, b := range f.waiting {
 			if b.at > now.add(backoffMax) {
-				f.waiting[k].at = now
+				f.waiting[k].at, f.ends[b.task] = now, now
 			}
 		}
 		heap.Init(&f.waiting)
 		f.latest = now.add(backoffMax)
 	}
 	for len(f.waiting) > 0 && f.waiting[0].at <= now {
-		due = append(due, []int32{heap.Pop(&f.waiting).(backoffEnd).task})
+		if b := heap.Pop(&f.waiting).(backoffEnd); b.at >= f.ends[b.task] {
+			delete(f.ends, b.task)
+			due = append(due, []int32{b.task})
+		}
 	}
 	return due
 }
