@@ -39,7 +39,10 @@ func (x *Execution) assigned(a *Assignment, at Msec) {
 	if e == nil {
 		return
 	}
-	x.book.assign(e, x.roster.number(a.Worker), at)
+	if e.worker == 0 {
+		x.book.running += int(e.left)
+	}
+	e.worker, e.busyFrom = x.roster.number(a.Worker), at
 	for _, i := range x.book.remaining(e) {
 		x.attempts.tasks[i].worker = e.worker
 	}

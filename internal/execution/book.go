@@ -25,9 +25,8 @@ type entry struct {
 	busyFrom Msec  // when it was assigned, or when the end of a task of it was reported last
 }
 
-func newBook(tasks int) book {
-	return book{entries: make(map[int64]*entry), of: make([]*entry, tasks), nextSeq: 1}
-}
+// inOrder is the order of the jobs' release.
+func inOrder(a, b *entry) int { return cmp.Compare(a.seq, b.seq) }
 
 // enter makes a job of tasks that are in no other.
 func (b *book) enter(seq int64, n need, tasks []int32) *entry {
@@ -70,26 +69,6 @@ func (b *book) leave(i int32, over []int64) []int64 {
 	return append(over, e.seq)
 }
 
-// assign gives a job to a worker.
-func (b *book) assign(e *entry, worker int32, at Msec) {
-	if e.worker == 0 {
-		b.running += int(e.left)
-	}
-	e.worker, e.busyFrom = worker, at
-}
-
-// assigned returns the jobs that may be running, in the order of their release.
-func (b *book) assigned() []*entry {
-	var all []*entry
-	for _, e := range b.entries {
-		if e.worker != 0 {
-			all = append(all, e)
-		}
-	}
-	slices.SortFunc(all, func(a, b *entry) int { return cmp.Compare(a.seq, b.seq) })
-	return all
-}
-
 // A roster numbers the workers that the run met; 0 is none.
 type roster struct {
 	workers []worker
@@ -102,10 +81,6 @@ type worker struct {
 	name  string
 	cpus  int  // 0: not known yet
 	ended Msec // when it reported the end of an attempt last
-}
-
-func newRoster() roster {
-	return roster{workers: []worker{{}}, index: map[string]int32{"": 0}}
 }
 
 func (r *roster) number(name string) int32 {
@@ -121,12 +96,9 @@ func (r *roster) number(name string) int32 {
 // lostWork estimates the work lost in jobs whose workers vanished: as many of each worker's as its cpus could
 // run at once, oldest first, since it last reported the end of a task. The others had not been started.
 func (r *roster) lostWork(jobs []*entry, at Msec) (lost time.Duration) {
-	jobs = slices.Clone(jobs)
-	slices.SortFunc(jobs, func(a, b *entry) int {
-		return cmp.Or(cmp.Compare(a.busyFrom, b.busyFrom), cmp.Compare(a.seq, b.seq))
-	})
+	oldest := func(a, b *entry) int { return cmp.Or(cmp.Compare(a.busyFrom, b.busyFrom), inOrder(a, b)) }
 	used := make(map[int32]int) // :: worker → cpus
-	for _, e := range jobs {
+	for _, e := range slices.SortedFunc(slices.Values(jobs), oldest) {
 		w := &r.workers[e.worker]
 		if used[e.worker] += e.need.cpus; e.worker != 0 && used[e.worker] <= max(w.cpus, e.need.cpus) {
 			lost += at.sub(max(e.busyFrom, w.ended))

@@ -2,6 +2,7 @@ package execution
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -22,7 +23,9 @@ type Execution struct {
 func New(s Spec) *Execution {
 	p := newPlan(s)
 	return &Execution{
-		plan: p, frontier: newFrontier(p), attempts: newAttempts(p), book: newBook(len(s.Tasks)), roster: newRoster(),
+		plan: p, frontier: newFrontier(p), attempts: newAttempts(p),
+		book:   book{entries: map[int64]*entry{}, of: make([]*entry, len(s.Tasks)), nextSeq: 1},
+		roster: roster{workers: []worker{{}}, index: map[string]int32{"": 0}},
 	}
 }
 
@@ -90,7 +93,10 @@ func (x *Execution) Next() (at time.Time, ok bool) {
 // awaited from now on: see Shortage.
 func (x *Execution) Expected() map[string][]Job {
 	jobs := make(map[string][]Job)
-	for _, e := range x.book.assigned() {
+	for _, e := range slices.SortedFunc(maps.Values(x.book.entries), inOrder) {
+		if e.worker == 0 {
+			continue
+		}
 		e.awaited = true
 		name := x.roster.workers[e.worker].name
 		jobs[name] = append(jobs[name], x.attempts.job(e, x.book.remaining(e)))
@@ -158,8 +164,10 @@ func (x *Execution) Report(createdAt time.Time) *corral.RunReport {
 	}
 	created := ToMsec(createdAt)
 	took := make([]time.Duration, len(x.plan.Tasks)) // by the last attempt of each task that is done
+	cpus := make([]int, len(took))
 	var sum time.Duration
 	for i := range took {
+		cpus[i] = x.plan.Tasks[i].CPUs
 		if t := &x.attempts.tasks[i]; x.frontier.state(int32(i)) == dag.Done && t.started != 0 {
 			took[i] = max(0, t.ended.sub(t.started))
 			sum += took[i]
@@ -175,7 +183,6 @@ func (x *Execution) Report(createdAt time.Time) *corral.RunReport {
 		RetriesUsed:    t.retries,
 		WaitForWorkers: corral.Seconds(max(0, t.firstStarted.sub(created))),
 	}
-	cpus := x.plan.cpus()
 	if r.CPUs > 0 {
 		r.LowerBound = corral.Seconds(dag.LowerBound(x.plan.Graph, took, cpus, r.CPUs))
 	}

@@ -86,12 +86,10 @@ func (p *plan) kinds() []int {
 	number := make(map[need]int)
 	for i, t := range p.Tasks {
 		n := need{cpus: t.CPUs, memoryMiB: t.MemoryMiB}
-		k, ok := number[n]
-		if !ok {
-			k = len(number)
-			number[n] = k
+		if _, known := number[n]; !known {
+			number[n] = len(number)
 		}
-		kinds[i] = k
+		kinds[i] = number[n]
 	}
 	return kinds
 }
@@ -103,13 +101,4 @@ func (p *plan) highest(tasks []int32) time.Duration {
 		highest = max(highest, p.rank[i])
 	}
 	return highest
-}
-
-// cpus returns the cpus that each task needs, as the functions of package dag take them.
-func (p *plan) cpus() []int {
-	all := make([]int, len(p.Tasks))
-	for i, t := range p.Tasks {
-		all[i] = t.CPUs
-	}
-	return all
 }

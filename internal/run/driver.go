@@ -171,11 +171,9 @@ func (d *driver) submit(now time.Time) {
 
 // wait sleeps until there may be something to do.
 func (d *driver) wait(ctx context.Context, now time.Time) {
-	timer := time.NewTimer(d.next().Sub(now))
-	defer timer.Stop()
 	select {
 	case <-ctx.Done():
-	case <-timer.C:
+	case <-time.After(d.next().Sub(now)):
 	case <-d.sink.mail.filled:
 	case ask := <-d.asks:
 		d.read()

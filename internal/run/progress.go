@@ -116,10 +116,8 @@ const retryAfter = time.Second
 
 // pause waits before something that failed is tried again.
 func pause(ctx context.Context) {
-	timer := time.NewTimer(retryAfter)
-	defer timer.Stop()
 	select {
 	case <-ctx.Done():
-	case <-timer.C:
+	case <-time.After(retryAfter):
 	}
 }
