@@ -19,7 +19,7 @@ type Execution struct {
 	roster   roster
 }
 
-// New begins an execution. The spec's slices stay the caller's, who must not change them.
+// New begins an execution. The spec's slices stay the caller's and must not change.
 func New(s Spec) *Execution {
 	p := newPlan(s)
 	return &Execution{

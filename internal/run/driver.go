@@ -15,6 +15,11 @@ import (
 const submitSize = 1000
 
 // A driver drives one run. All its fields belong to the goroutine of drive, except for the channels.
+//
+// It is a loop of step and wait. A step does all that can be done at one instant: it applies what the cluster
+// told, looks once a second at what the cluster offers, releases what may run, and saves progress. Then it waits
+// for mail, for a question, or for the next instant at which something is due; an error is retried at the next
+// look. What must not be lost is in the journal before a step sees it, so a driver may be killed anywhere.
 type driver struct {
 	lg       *slog.Logger
 	clusters Clusters
@@ -56,7 +61,7 @@ func (d *driver) drive(ctx context.Context) {
 	}
 }
 
-// open brings the run's state back.
+// open brings the run's state back. The queue comes later, with the first look, because a cluster may not have one yet.
 func (d *driver) open(ctx context.Context) error {
 	row := d.progress.row
 	if err := pool.Sweep(row.Dir); err != nil {
@@ -114,7 +119,8 @@ func (d *driver) read() {
 	}
 }
 
-// look asks what the cluster has to offer, attaches the run if that is still to be done, and records what is new.
+// look asks what the cluster has to offer, attaches the run if that is still to be done, and records what is new. News
+// that the journal refuses is applied all the same: it is found out again after a restart.
 func (d *driver) look(ctx context.Context, now time.Time) {
 	d.watch.Look(now)
 	d.attach()
@@ -155,7 +161,8 @@ func (d *driver) attach() {
 	}
 }
 
-// submit hands the cluster what is ready.
+// submit hands the cluster what is ready. The sink must know the jobs first: the cluster may assign one before
+// Submit returns.
 func (d *driver) submit(now time.Time) {
 	if d.queue == nil {
 		return

@@ -123,7 +123,7 @@ func (l layout) remove() error {
 // but without tasks, which go later, has been given to something else since, and its data are not the run's.
 func (l layout) purge() (became string, err error) {
 	names, err := l.names()
-	if err != nil { // a file, say, which is no run's
+	if err != nil { // a file, say, where the directory was
 		return "", corral.ErrorAt(corral.Failed, "dir", "%w", err)
 	}
 	lacks := func(name string) bool { return !slices.Contains(names, name) }

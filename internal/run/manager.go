@@ -17,6 +17,10 @@ type Config struct {
 }
 
 // A Manager drives all runs of one corrald. Its methods may be called from any goroutine.
+//
+// Each run that is not over has a driver, a goroutine that ends when the run is over or corrald stops. Whoever
+// changes a run from outside moves its row first and then tells the driver; what needs the run at rest, like
+// removing it, waits until its driver is gone.
 type Manager struct {
 	lg       *slog.Logger
 	db       *store.DB

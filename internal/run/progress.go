@@ -15,6 +15,11 @@ const (
 )
 
 // A progress is a run's row, and how far the store knows the run to be. The goroutine of the run's driver owns it.
+//
+// The journal is the truth about tasks; the row's counts only show them to users, so they are written a few
+// times a second and not for each event. The row's state is the other way round: a user may cancel the run in the
+// store at any time, which is why the driver moves the row only from the state that it knows and reads it again
+// when the store refuses.
 type progress struct {
 	lg     *slog.Logger
 	db     *store.DB

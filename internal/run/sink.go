@@ -11,7 +11,10 @@ import (
 )
 
 // A sink is a run's pool.Sink: it writes what the cluster tells into the journal, and only then puts it
-// into the mailbox of the driver. It never waits for the driver.
+// into the mailbox of the driver. It never waits for the driver, so a slow store holds up no worker.
+//
+// It keeps what each released job consists of, because an assignment must be recorded with its parts: after a
+// restart the record alone says which tasks a worker may have.
 type sink struct {
 	lg      *slog.Logger
 	journal *journal
@@ -114,7 +117,8 @@ func (s *sink) keep(records []execution.Record) error {
 	return nil
 }
 
-// A mailbox is a queue without bound: putting something in never waits.
+// A mailbox holds records on their way from the sink to the driver. It is a queue without bound: putting
+// something in never waits.
 type mailbox struct {
 	filled chan struct{} // holds a token while there may be mail
 
