@@ -65,14 +65,14 @@ type Cluster struct {
 }
 
 // Apply moves the cluster by one event; no other code sets State.
-func (c Cluster) Apply(move ClusterMove, reason string, now time.Time) (Cluster, Entry, error) {
+func (c Cluster) Apply(move ClusterMove, reason string, now time.Time) (Cluster, []Entry, error) {
 	from := c.State
 	next, err := ClusterMoves.Next(from, move)
 	if err != nil {
-		return c, Entry{}, ErrorAt(Conflict, "cluster "+c.Name, "%w", err)
+		return c, nil, ErrorAt(Conflict, "cluster "+c.Name, "%w", err)
 	}
 	c.State, c.Reason, c.UpdatedAt = next, reason, latest(now, c.UpdatedAt)
-	return c, Entry{Object: ObjectCluster, Of: int64(c.ID), Event: string(move), From: string(from), To: string(next), Reason: reason}, nil
+	return c, []Entry{{Object: ObjectCluster, Of: int64(c.ID), Event: string(move), From: string(from), To: string(next), Reason: reason}}, nil
 }
 
 // Takes returns a Conflict error unless glideins and runs may be given to the cluster.

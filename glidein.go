@@ -154,12 +154,12 @@ func (s GlideinState) Terminal() bool {
 
 // Ask notes that the glidein shall go. An ask only grows; one that does not, or that comes once the glidein is DELETED,
 // changes nothing and has no entry. The glidein must be settled after it.
-func (g Glidein) Ask(ask Ask, reason string, now time.Time) (Glidein, []Entry) {
+func (g Glidein) Ask(ask Ask, reason string, now time.Time) (Glidein, []Entry, error) {
 	if g.State == GlideinDeleted || !ask.exceeds(g.Asked) {
-		return g, nil
+		return g, nil, nil
 	}
 	g.Asked, g.UpdatedAt = ask, latest(now, g.UpdatedAt)
-	return g, []Entry{{Object: ObjectGlidein, Of: int64(g.ID), Event: string(ask), From: string(g.State), To: string(g.State), Reason: reason}}
+	return g, []Entry{{Object: ObjectGlidein, Of: int64(g.ID), Event: string(ask), From: string(g.State), To: string(g.State), Reason: reason}}, nil
 }
 
 // Settle brings the glidein's state and reason to what Derive says; without an entry they are that already. Its attempts

@@ -109,11 +109,11 @@ type Run struct {
 func (s RunState) Over() bool { return s != RunRunning && s != RunCancelling }
 
 // Apply moves the run by one event; no other code sets State.
-func (r Run) Apply(move RunMove, reason string, now time.Time) (Run, Entry, error) {
+func (r Run) Apply(move RunMove, reason string, now time.Time) (Run, []Entry, error) {
 	from := r.State
 	next, err := RunMoves.Next(from, move)
 	if err != nil {
-		return r, Entry{}, ErrorAt(Conflict, "run "+r.Workflow, "%w", err)
+		return r, nil, ErrorAt(Conflict, "run "+r.Workflow, "%w", err)
 	}
 	r.State, r.Reason, r.UpdatedAt = next, reason, latest(now, r.UpdatedAt)
 	if next.Over() && next != RunDeleted {
@@ -121,5 +121,5 @@ func (r Run) Apply(move RunMove, reason string, now time.Time) (Run, Entry, erro
 	} else if !next.Over() {
 		r.EndedAt, r.Report = time.Time{}, nil
 	}
-	return r, Entry{Object: ObjectRun, Of: int64(r.ID), Event: string(move), From: string(from), To: string(next), Reason: reason}, nil
+	return r, []Entry{{Object: ObjectRun, Of: int64(r.ID), Event: string(move), From: string(from), To: string(next), Reason: reason}}, nil
 }

@@ -151,17 +151,17 @@ type SiteQueue struct {
 func (s SiteState) Terminal() bool { return s == SiteDeleted }
 
 // Apply moves the site by one event; no other code sets State. Its glideins that are not over must be settled after it.
-func (s Site) Apply(move SiteMove, reason string, now time.Time) (Site, Entry, error) {
+func (s Site) Apply(move SiteMove, reason string, now time.Time) (Site, []Entry, error) {
 	from := s.State
 	next, err := SiteMoves.Next(from, move)
 	if err != nil {
-		return s, Entry{}, ErrorAt(Conflict, "site "+s.Name, "%w", err)
+		return s, nil, ErrorAt(Conflict, "site "+s.Name, "%w", err)
 	}
 	s.State, s.Reason, s.UpdatedAt = next, reason, latest(now, s.UpdatedAt)
 	if next == SiteDeleted { // there is nothing left to be reached
 		s.Trouble, s.RelayTrouble = SiteTrouble{}, ""
 	}
-	return s, Entry{Object: ObjectSite, Of: int64(s.ID), Event: string(move), From: string(from), To: string(next), Reason: reason}, nil
+	return s, []Entry{{Object: ObjectSite, Of: int64(s.ID), Event: string(move), From: string(from), To: string(next), Reason: reason}}, nil
 }
 
 // Explain has a site that is being set up or cleaned up say why the job that does it waits, and stop saying so once the

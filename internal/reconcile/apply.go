@@ -77,10 +77,10 @@ func (w *World) Apply(c Change, now time.Time) ([]corral.Entry, error) {
 }
 
 func (a Submit) apply(w *World, now time.Time) ([]corral.Entry, error) {
-	site, moved := w.Site, corral.Entry{}
+	site, entries := w.Site, []corral.Entry(nil)
 	if a.Move != "" {
 		var err error
-		if site, moved, err = site.Apply(a.Move, a.Reason, now); err != nil {
+		if site, entries, err = site.Apply(a.Move, a.Reason, now); err != nil {
 			return nil, err
 		}
 	}
@@ -88,9 +88,8 @@ func (a Submit) apply(w *World, now time.Time) ([]corral.Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	var entries []corral.Entry
 	if a.Move != "" {
-		entries = append([]corral.Entry{moved}, w.moveTo(site, now)...)
+		entries = append(entries, w.moveTo(site, now)...)
 	}
 	j.ID = a.ID
 	w.add(j)
@@ -127,9 +126,9 @@ func (a AskGlidein) apply(w *World, now time.Time) ([]corral.Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	asked, entries := g.Ask(a.Ask, a.Reason, now)
-	if len(entries) == 0 {
-		return nil, nil
+	asked, entries, err := g.Ask(a.Ask, a.Reason, now)
+	if err != nil || len(entries) == 0 {
+		return nil, err
 	}
 	*g = asked
 	return append(entries, w.settle(g, w.Site.Lack(), now)...), nil
@@ -144,11 +143,11 @@ func (a Settle) apply(w *World, now time.Time) ([]corral.Entry, error) {
 }
 
 func (a MoveSite) apply(w *World, now time.Time) ([]corral.Entry, error) {
-	site, moved, err := w.Site.Apply(a.Move, a.Reason, now)
+	site, entries, err := w.Site.Apply(a.Move, a.Reason, now)
 	if err != nil {
 		return nil, err
 	}
-	return append([]corral.Entry{moved}, w.moveTo(site, now)...), nil
+	return append(entries, w.moveTo(site, now)...), nil
 }
 
 // moveTo has the site as it was moved, and settles its glideins.

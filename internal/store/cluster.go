@@ -48,11 +48,10 @@ var clusters = table[corral.Cluster]{
 // CreateCluster stores c, an embedded cluster as READY and another as STARTING; its ID, State and times
 // are set here. A Conflict error if a cluster that is not DELETED has the name.
 func (t *Tx) CreateCluster(c corral.Cluster) (corral.Cluster, error) {
-	other, err := t.ClusterNamed(c.Name)
-	if err == nil {
-		return corral.Cluster{}, corral.Errorf(corral.Conflict, "cluster %q exists already, with id %d", c.Name, other.ID)
-	}
-	if corral.KindOf(err) != corral.NotFound {
+	err := clusters.free(t, func(other corral.Cluster) error {
+		return corral.Errorf(corral.Conflict, "cluster %q exists already, with id %d", c.Name, other.ID)
+	}, "name = ? and state <> 'DELETED'", c.Name)
+	if err != nil {
 		return corral.Cluster{}, err
 	}
 	c.ID, c.State, c.Reason, c.CreatedAt, c.UpdatedAt = 0, corral.ClusterStarting, "", t.now, t.now
@@ -82,20 +81,14 @@ func (t *Tx) Clusters(f Filter) ([]corral.Cluster, error) {
 // MoveCluster applies move to a cluster. A Conflict error if it is to be removed while a glidein or run
 // that is not over still needs it.
 func (t *Tx) MoveCluster(id corral.ClusterID, move corral.ClusterMove, reason string) (corral.Cluster, error) {
-	before, err := t.Cluster(id)
-	if err != nil {
-		return corral.Cluster{}, err
-	}
-	c, entry, err := before.Apply(move, reason, t.now)
-	if err != nil {
-		return corral.Cluster{}, err
-	}
-	if move == corral.ClusterRemove {
-		if err := t.unused(c); err != nil {
-			return corral.Cluster{}, err
+	c, _, err := clusters.change(t, id, func(c corral.Cluster) (corral.Cluster, []corral.Entry, error) {
+		c, entries, err := c.Apply(move, reason, t.now)
+		if err == nil && move == corral.ClusterRemove {
+			err = t.unused(c)
 		}
-	}
-	return c, clusters.save(t, c, entry)
+		return c, entries, err
+	})
+	return c, err
 }
 
 // RemoveCluster asks for the removal of a cluster; an embedded one, which has nothing that could be left, is

@@ -186,18 +186,14 @@ func give(list []corral.Glidein, attempts []corral.Job) {
 // AskGlidein records that a glidein shall go and settles it: without a live attempt it is DELETED at once. An ask that does
 // not grow changes nothing: see corral.Glidein.Ask. What is asked of its attempts is the engine's to ask.
 func (t *Tx) AskGlidein(id corral.GlideinID, ask corral.Ask, reason string) (corral.Glidein, error) {
-	g, err := t.Glidein(id)
+	_, changed, err := glideins.change(t, id, func(g corral.Glidein) (corral.Glidein, []corral.Entry, error) { return g.Ask(ask, reason, t.now) })
+	if err == nil && changed {
+		_, err = t.SettleGlidein(id, corral.Lack{})
+	}
 	if err != nil {
 		return corral.Glidein{}, err
 	}
-	g, entries := g.Ask(ask, reason, t.now)
-	if len(entries) == 0 {
-		return g, nil
-	}
-	if err := glideins.save(t, g, entries...); err != nil {
-		return corral.Glidein{}, err
-	}
-	return t.settleAt(g, corral.Lack{})
+	return t.Glidein(id)
 }
 
 // SettleGlidein brings a glidein's state and reason to what follows from everything recorded at Now: see
@@ -208,11 +204,6 @@ func (t *Tx) SettleGlidein(id corral.GlideinID, lack corral.Lack) (corral.Glidei
 	if err != nil {
 		return corral.Glidein{}, err
 	}
-	return t.settleAt(g, lack)
-}
-
-// settleAt settles a glidein at its site.
-func (t *Tx) settleAt(g corral.Glidein, lack corral.Lack) (corral.Glidein, error) {
 	site, err := t.Site(g.Site)
 	if err != nil {
 		return corral.Glidein{}, err

@@ -201,19 +201,14 @@ func (t *Tx) AttemptsOverSince(site corral.SiteID, since time.Time) ([]corral.Jo
 
 // LoseHost records that a live attempt goes on without one of its hosts: see corral.Job.LoseHost.
 func (t *Tx) LoseHost(id corral.JobID, l corral.LostHost) (corral.Job, error) {
-	j, err := t.Job(id)
-	if err != nil {
-		return corral.Job{}, err
-	}
-	g, err := glideins.one(t, j.Glidein, "id = ?", j.Glidein)
-	if err != nil {
-		return corral.Job{}, err
-	}
-	j, entries, err := j.LoseHost(l, g.Hosts, t.now)
-	if err != nil || len(entries) == 0 {
-		return j, err
-	}
-	return j, jobs.save(t, j, entries...)
+	j, _, err := jobs.change(t, id, func(j corral.Job) (corral.Job, []corral.Entry, error) {
+		g, err := glideins.one(t, j.Glidein, "id = ?", j.Glidein)
+		if err != nil {
+			return j, nil, err
+		}
+		return j.LoseHost(l, g.Hosts, t.now)
+	})
+	return j, err
 }
 
 // MoveJob applies an event to a job and settles its glidein.
@@ -231,21 +226,11 @@ func (t *Tx) LeaseJob(id corral.JobID, holder string) (corral.Job, error) {
 	return t.changeJob(id, func(j corral.Job) (corral.Job, []corral.Entry, error) { return j.Lease(holder, t.now) })
 }
 
-// changeJob stores what a rule makes of a job, if that is anything new, and settles its glidein.
-func (t *Tx) changeJob(id corral.JobID, rule func(corral.Job) (corral.Job, []corral.Entry, error)) (corral.Job, error) {
-	j, err := t.Job(id)
-	if err != nil {
-		return corral.Job{}, err
-	}
-	j, entries, err := rule(j)
-	switch {
-	case err != nil:
-		return corral.Job{}, err
-	case len(entries) == 0:
-		return j, nil
-	}
-	if err := jobs.save(t, j, entries...); err != nil {
-		return corral.Job{}, err
+// changeJob changes a job by a rule, and settles its glidein after that.
+func (t *Tx) changeJob(id corral.JobID, ask rule[corral.Job]) (corral.Job, error) {
+	j, changed, err := jobs.change(t, id, ask)
+	if err != nil || !changed {
+		return j, err
 	}
 	return j, t.settleOwner(j)
 }
@@ -269,15 +254,8 @@ func (t *Tx) NoteWaits(id corral.JobID, why string) (corral.Job, error) {
 
 // NoteWorkers records that n workers of an attempt are registered: see corral.Job.NoteWorkers.
 func (t *Tx) NoteWorkers(id corral.JobID, n int) (corral.Job, error) {
-	j, err := t.Job(id)
-	if err != nil {
-		return corral.Job{}, err
-	}
-	j, entries, err := j.NoteWorkers(n, t.now)
-	if err != nil || len(entries) == 0 {
-		return j, err
-	}
-	return j, jobs.save(t, j, entries...)
+	j, _, err := jobs.change(t, id, func(j corral.Job) (corral.Job, []corral.Entry, error) { return j.NoteWorkers(n, t.now) })
+	return j, err
 }
 
 // settleOwner settles the glidein that j is an attempt of, or has its site say what becomes of j.

@@ -128,13 +128,11 @@ func (t *Tx) setReplicas(id corral.MirrorID, has []corral.PackageID) error {
 
 // MeasureMirror adds a transfer, which ended now, to what is known of a mirror's health.
 func (t *Tx) MeasureMirror(id corral.MirrorID, ok bool, bytes int64, took time.Duration) error {
-	m, err := t.Mirror(id)
-	if err != nil {
-		return err
-	}
-	m.Health = m.Health.After(ok, bytes, took, t.now)
-	m.UpdatedAt = t.after(m.UpdatedAt)
-	return mirrors.update(t, m)
+	_, err := mirrors.set(t, id, func(m *corral.Mirror) error {
+		m.Health, m.UpdatedAt = m.Health.After(ok, bytes, took, t.now), t.after(m.UpdatedAt)
+		return nil
+	})
+	return err
 }
 
 // DeleteMirror moves a mirror from READY to DELETED; it has no package from then on. A Conflict error if

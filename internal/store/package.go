@@ -56,11 +56,10 @@ var catalog = table[corral.Package]{
 // CreatePackage stores p as READY; its ID, State and times are set here. The caller has checked its
 // signature. A Conflict error if a package that is not DELETED has the digest.
 func (t *Tx) CreatePackage(p corral.Package) (corral.Package, error) {
-	other, err := t.PackageOf(p.Digest)
-	if err == nil {
-		return corral.Package{}, corral.Errorf(corral.Conflict, "package %s is in the catalog already, with id %d", other.Name, other.ID)
-	}
-	if corral.KindOf(err) != corral.NotFound {
+	err := catalog.free(t, func(other corral.Package) error {
+		return corral.Errorf(corral.Conflict, "package %s is in the catalog already, with id %d", other.Name, other.ID)
+	}, "digest = ? and state <> 'DELETED'", p.Digest)
+	if err != nil {
 		return corral.Package{}, err
 	}
 	p.ID, p.State, p.Reason, p.CreatedAt, p.UpdatedAt = 0, corral.PackageReady, "", t.now, t.now

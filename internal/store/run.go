@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"encoding/json"
 	"time"
 
@@ -84,11 +85,10 @@ func (t *Tx) CreateRun(r corral.Run) (corral.Run, error) {
 	if err != nil {
 		return corral.Run{}, err
 	}
-	other, err := runs.one(t, r.Dir, "dir = ? and state <> 'DELETED'", r.Dir)
-	if err == nil {
-		return corral.Run{}, corral.Errorf(corral.Conflict, "directory %s is that of run %d", r.Dir, other.ID)
-	}
-	if corral.KindOf(err) != corral.NotFound {
+	err = runs.free(t, func(other corral.Run) error {
+		return corral.Errorf(corral.Conflict, "directory %s is that of run %d", r.Dir, other.ID)
+	}, "dir = ? and state <> 'DELETED'", r.Dir)
+	if err != nil {
 		return corral.Run{}, err
 	}
 	r.ID, r.Report, r.EndedAt = 0, nil, time.Time{}
@@ -121,44 +121,31 @@ func (t *Tx) Runs(f RunFilter) ([]corral.Run, error) {
 
 // MoveRun applies move to a run.
 func (t *Tx) MoveRun(id corral.RunID, move corral.RunMove, reason string) (corral.Run, error) {
-	before, err := t.Run(id)
-	if err != nil {
-		return corral.Run{}, err
-	}
-	r, entry, err := before.Apply(move, reason, t.now)
-	if err != nil {
-		return corral.Run{}, err
-	}
-	return r, runs.save(t, r, entry)
+	r, _, err := runs.change(t, id, func(r corral.Run) (corral.Run, []corral.Entry, error) { return r.Apply(move, reason, t.now) })
+	return r, err
 }
 
 // SetRun stores how many tasks are where and, unless it is nil, the report. A run has a report only
 // once it is over: move it first, in the same transaction; before that it is a Conflict error.
 func (t *Tx) SetRun(id corral.RunID, tasks corral.RunTasks, report *corral.RunReport) (corral.Run, error) {
-	r, err := t.Run(id)
-	if err != nil {
-		return corral.Run{}, err
-	}
-	if report != nil {
-		if !r.State.Over() {
-			return corral.Run{}, corral.Errorf(corral.Conflict, "run %d is %s: too early for its report", id, r.State)
+	return runs.set(t, id, func(r *corral.Run) error {
+		if report != nil && !r.State.Over() {
+			return corral.Errorf(corral.Conflict, "run %d is %s: too early for its report", id, r.State)
 		}
-		r.Report = report
-	}
-	r.Tasks, r.UpdatedAt = tasks, t.after(r.UpdatedAt)
-	return r, runs.update(t, r)
+		r.Report = cmp.Or(report, r.Report)
+		r.Tasks, r.UpdatedAt = tasks, t.after(r.UpdatedAt)
+		return nil
+	})
 }
 
 // NoteRun stores why a RUNNING run gets no further; "" takes it back. It is no move and leaves no
 // history. In another state the reason is that of the last move: a Conflict error.
 func (t *Tx) NoteRun(id corral.RunID, reason string) (corral.Run, error) {
-	r, err := t.Run(id)
-	if err != nil {
-		return corral.Run{}, err
-	}
-	if r.State != corral.RunRunning {
-		return corral.Run{}, corral.Errorf(corral.Conflict, "run %d is %s: its reason is that of its last move", id, r.State)
-	}
-	r.Reason, r.UpdatedAt = reason, t.after(r.UpdatedAt)
-	return r, runs.update(t, r)
+	return runs.set(t, id, func(r *corral.Run) error {
+		if r.State != corral.RunRunning {
+			return corral.Errorf(corral.Conflict, "run %d is %s: its reason is that of its last move", id, r.State)
+		}
+		r.Reason, r.UpdatedAt = reason, t.after(r.UpdatedAt)
+		return nil
+	})
 }

@@ -89,14 +89,9 @@ func (t *Tx) CreateSite(s corral.Site) (corral.Site, error) {
 
 // FreeSiteName returns a Conflict error if a site that is not DELETED has the name.
 func (t *Tx) FreeSiteName(name string) error {
-	other, err := t.SiteNamed(name)
-	switch {
-	case err == nil:
+	return sites.free(t, func(other corral.Site) error {
 		return corral.Errorf(corral.Conflict, "site %q exists already, with id %d", name, other.ID)
-	case corral.KindOf(err) == corral.NotFound:
-		return nil
-	}
-	return err
+	}, "name = ? and state <> 'DELETED'", name)
 }
 
 // Site returns the site with this id, DELETED or not.
@@ -133,15 +128,8 @@ func (t *Tx) SitesToServe() ([]corral.Site, error) {
 // MoveSite applies move to a site. Its glideins that are not over are settled along with it, because
 // their state depends on the site's.
 func (t *Tx) MoveSite(id corral.SiteID, move corral.SiteMove, reason string) (corral.Site, error) {
-	before, err := t.Site(id)
+	s, _, err := sites.change(t, id, func(s corral.Site) (corral.Site, []corral.Entry, error) { return s.Apply(move, reason, t.now) })
 	if err != nil {
-		return corral.Site{}, err
-	}
-	s, entry, err := before.Apply(move, reason, t.now)
-	if err != nil {
-		return corral.Site{}, err
-	}
-	if err := sites.save(t, s, entry); err != nil {
 		return corral.Site{}, err
 	}
 	return s, t.settleSite(s)

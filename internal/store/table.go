@@ -65,6 +65,48 @@ func (tb table[T]) update(t *Tx, row T) error {
 	return nil
 }
 
+// A rule is one of package corral: it returns a noun as it is to be, with the lines of history, or why it must not be.
+// Without lines there is nothing to change.
+type rule[T any] func(T) (T, []corral.Entry, error)
+
+// change saves what a rule makes of the row with this id, and reports whether that is anything new.
+func (tb table[T]) change(t *Tx, id any, ask rule[T]) (row T, changed bool, err error) {
+	var none T
+	before, err := tb.one(t, id, "id = ?", id)
+	if err != nil {
+		return none, false, err
+	}
+	row, lines, err := ask(before)
+	if err != nil || len(lines) == 0 {
+		return row, false, err
+	}
+	return row, true, tb.save(t, row, lines...)
+}
+
+// set lets fn change the row with this id in ways that leave no history.
+func (tb table[T]) set(t *Tx, id any, fn func(*T) error) (T, error) {
+	row, err := tb.one(t, id, "id = ?", id)
+	if err == nil {
+		err = fn(&row)
+	}
+	if err != nil {
+		return *new(T), err
+	}
+	return row, tb.update(t, row)
+}
+
+// free returns the error that says who has it already, if there is a row that matches where.
+func (tb table[T]) free(t *Tx, conflict func(T) error, where string, args ...any) error {
+	other, err := tb.one(t, "", where, args...)
+	switch {
+	case err == nil:
+		return conflict(other)
+	case corral.KindOf(err) == corral.NotFound:
+		return nil
+	}
+	return err
+}
+
 // save stores row, as a rule has changed it, with the lines of history that the rule returned.
 func (tb table[T]) save(t *Tx, row T, entries ...corral.Entry) error {
 	if err := tb.update(t, row); err != nil {
