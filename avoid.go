@@ -32,12 +32,12 @@ func (b BadNode) String() string {
 	return fmt.Sprintf("%s (%d attempts in a row failed on it, the last at %s: %s)", b.Node, b.Attempts, b.Last.UTC().Format(time.RFC3339), b.Why)
 }
 
-// BadNodes returns the nodes of a site of which one attempt after the other had no use, and on which no worker has come to
-// life since; what failed last first. attempts are those that lost hosts; cleared says until when it is forgotten what was
-// lost, by host; nodes is how many there are where the next attempt may go, 0 if that is not known, of which it wants
-// hosts. At most half of the nodes are avoided, and enough are left: where most nodes are bad, something else is, and to
-// name them all would keep an attempt in the queue for ever. For the same reason an attempt says nothing of its nodes if
-// it lost several and no worker of it ever lived.
+// BadNodes returns the nodes of a site of which one attempt after the other had no use, and on which no worker has
+// come to life since; what failed last first. attempts are those that lost hosts; cleared says until when it is
+// forgotten what was lost, by host; nodes is how many there are where the next attempt may go, 0 if that is not
+// known, of which it wants hosts. At most half of the nodes are avoided, and enough are left: where most nodes are
+// bad, something else is, and to name them all would keep an attempt in the queue without end. For the same reason an
+// attempt says nothing of its nodes if it lost several and no worker of it ever lived.
 func BadNodes(attempts []Job, cleared map[string]time.Time, nodes, hosts int, now time.Time) []BadNode {
 	until := map[string]time.Time{} // :: short name → cleared
 	seen := map[string]bool{}

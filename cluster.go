@@ -72,7 +72,8 @@ func (c Cluster) Apply(move ClusterMove, reason string, now time.Time) (Cluster,
 		return c, nil, ErrorAt(Conflict, "cluster "+c.Name, "%w", err)
 	}
 	c.State, c.Reason, c.UpdatedAt = next, reason, latest(now, c.UpdatedAt)
-	return c, []Entry{{Object: ObjectCluster, Of: int64(c.ID), Event: string(move), From: string(from), To: string(next), Reason: reason}}, nil
+	return c, []Entry{{Object: ObjectCluster, Of: int64(c.ID), Event: string(move),
+		From: string(from), To: string(next), Reason: reason}}, nil
 }
 
 // Takes returns a Conflict error unless glideins and runs may be given to the cluster.

@@ -15,8 +15,8 @@ const (
 	Unsatisfiable   Kind = "unsatisfiable"   // cannot be had as asked, now or ever
 	NotFound        Kind = "not-found"       // no such object
 	Conflict        Kind = "conflict"        // the object's state does not allow it
-	Unauthenticated Kind = "unauthenticated" // nobody we know
-	Forbidden       Kind = "forbidden"       // somebody we know who may not
+	Unauthenticated Kind = "unauthenticated" // we do not know who asks
+	Forbidden       Kind = "forbidden"       // we know who asks, and they may not
 	Unavailable     Kind = "unavailable"     // nothing was done; the same request may be repeated
 	Unknown         Kind = "unknown"         // it may or may not have been done; look before repeating
 	Timeout         Kind = "timeout"         // a wait ended before what was waited for

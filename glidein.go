@@ -103,8 +103,8 @@ type Glidein struct {
 	UpdatedAt time.Time         `json:"updated_at"`
 	Attempts  []Job             `json:"attempts,omitempty"` // oldest first
 
-	// EarlierExpired is how many attempts expired that are not among Attempts, of a glidein of which only those were read
-	// that matter for what follows.
+	// EarlierExpired is how many attempts expired that are not among Attempts, of a glidein of which only those were
+	// read that matter for what follows.
 	EarlierExpired int `json:"-"`
 
 	// What is registered in the cluster now; known to corrald only while it runs, never stored.
@@ -159,12 +159,13 @@ func (g Glidein) Ask(ask Ask, reason string, now time.Time) (Glidein, []Entry, e
 		return g, nil, nil
 	}
 	g.Asked, g.UpdatedAt = ask, latest(now, g.UpdatedAt)
-	return g, []Entry{{Object: ObjectGlidein, Of: int64(g.ID), Event: string(ask), From: string(g.State), To: string(g.State), Reason: reason}}, nil
+	return g, []Entry{{Object: ObjectGlidein, Of: int64(g.ID), Event: string(ask),
+		From: string(g.State), To: string(g.State), Reason: reason}}, nil
 }
 
-// Settle brings the glidein's state and reason to what Derive says; without an entry they are that already. Its attempts
-// may be in brief. It is needed after each change of an attempt or of the site, and when time alone changes what Derive
-// says: when a back-off is over, or a start that was planned for later is due.
+// Settle brings the glidein's state and reason to what Derive says; without an entry they are that already. Its
+// attempts may be in brief. It is needed after each change of an attempt or of the site, and when time alone changes
+// what Derive says: when a back-off is over, or a start that was planned for later is due.
 func (g Glidein) Settle(site SiteState, held Hold, lack Lack, now time.Time) (Glidein, []Entry) {
 	from := g.State
 	state, reason := g.Derive(site, held, lack, now)
@@ -172,11 +173,13 @@ func (g Glidein) Settle(site SiteState, held Hold, lack Lack, now time.Time) (Gl
 		return g, nil
 	}
 	g.State, g.Reason, g.UpdatedAt = state, reason, latest(now, g.UpdatedAt)
-	return g, []Entry{{Object: ObjectGlidein, Of: int64(g.ID), Event: "derive", From: string(from), To: string(state), Reason: reason}}
+	return g, []Entry{{Object: ObjectGlidein, Of: int64(g.ID), Event: "derive",
+		From: string(from), To: string(state), Reason: reason}}
 }
 
-// Brief returns the glidein with those of its attempts only that matter for what follows: those that are alive, and those
-// that have ended from the last decisive one on. Of the others it counts how many expired, where the policy does.
+// Brief returns the glidein with those of its attempts only that matter for what follows: those that are alive, and
+// those that have ended from the last decisive one on. Of the others it counts how many expired, where the policy
+// does.
 func (g Glidein) Brief() Glidein {
 	last := 0
 	for _, a := range g.Attempts {
@@ -197,15 +200,15 @@ func (g Glidein) Brief() Glidein {
 	return g
 }
 
-// decides reports whether attempts before this one matter no more for what follows, but for how many of them expired: it
-// has ended, and neither as a duplicate nor in a way that counts for the retries.
+// decides reports whether attempts before this one matter no more for what follows, but for how many of them expired:
+// it has ended, and neither as a duplicate nor in a way that counts for the retries.
 func (j Job) decides() bool {
 	return !j.Live() && j.Outcome != OutcomeDuplicate && j.result() != resubmit.Transient
 }
 
-// Next returns what the policy says after the attempts that have ended, at now. Attempts that were
-// duplicates do not count. Those before the last one that was neither a duplicate nor failed transiently matter no more,
-// but for how many of them expired.
+// Next returns what the policy says after the attempts that have ended, at now. Attempts that were duplicates do not
+// count. Those before the last one that was neither a duplicate nor failed transiently matter no more, but for how
+// many of them expired.
 func (g Glidein) Next(now time.Time) (v resubmit.Verdict, notBefore time.Time, why string) {
 	history, last := resubmit.History{Expired: g.EarlierExpired}, 0
 	for _, a := range g.Attempts {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A Hold keeps attempts from a site: its circuit breaker is open until Until, and then half open: see Trial. The zero Hold
-// keeps nobody.
+// A Hold keeps attempts from a site: its circuit breaker is open until Until, and then half open: see Trial. The zero
+// Hold keeps none.
 type Hold struct {
 	Since time.Time // when the last attempt came to nothing
 	Until time.Time
@@ -15,7 +15,7 @@ type Hold struct {
 }
 
 // A Lack keeps the next attempt of one glidein: something that it needs beside its site is not there. The
-// zero Lack keeps nobody.
+// zero Lack keeps none.
 type Lack struct {
 	Why   string
 	Final bool // nothing is done about it any more: the glidein fails
@@ -35,7 +35,7 @@ const (
 
 // NewHold returns the hold that follows from the last attempts that ended at a site, of whatever
 // glidein, the newest first. A site at which one attempt after the other comes to nothing is broken, and
-// to submit more helps nobody (Juve 2012 part 5.1, T5). Each glidein's own retries do not see that.
+// submitting more does not help (Juve 2012 part 5.1, T5). Each glidein's own retries do not see that.
 func NewHold(recent []Job) Hold {
 	barren := 0
 	var last Job
@@ -60,10 +60,10 @@ func NewHold(recent []Job) Hold {
 	}
 }
 
-// Trial returns why another attempt has to wait at now although Until is over, and until when at most; "" if it has not.
-// One attempt is let through then. Others follow once it has registered workers; if it comes to nothing, the next Hold is
-// a longer one. So that a long queue is no pause for ever, another is let through for each holdMax that passes without
-// an answer. live are the site's live attempts.
+// Trial returns why another attempt has to wait at now although Until is over, and until when at most; "" if it has
+// not. One attempt is let through then. Others follow once it has registered workers; if it comes to nothing, the
+// next Hold is a longer one. So that a long queue does not stop everything, another is let through for each holdMax
+// that passes without an answer. live are the site's live attempts.
 func (h Hold) Trial(now time.Time, live []Job) (why string, until time.Time) {
 	if h.Since.IsZero() {
 		return "", time.Time{}
@@ -84,8 +84,8 @@ func (h Hold) Trial(now time.Time, live []Job) (why string, until time.Time) {
 	return fmt.Sprintf("limit circuit breaker: %s; an attempt of glidein %d is to show whether it works again", h.Why, trial.Glidein), until
 }
 
-// Tells reports whether an ended attempt says something of its site. One does not that somebody wanted to end, or that was
-// refused for good, which is for what was asked.
+// Tells reports whether an ended attempt says something of its site. One does not that somebody wanted to end, or
+// that was refused for good, which is for what was asked.
 func (j Job) Tells() bool {
 	switch j.Outcome {
 	case OutcomeExpired, OutcomeLost, OutcomePreempted, OutcomeIdle:

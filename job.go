@@ -116,9 +116,9 @@ func (j Job) intended(earlier []Job, now time.Time) Job {
 	return j
 }
 
-// Apply moves the job by one event; no other code sets State. The event's time is what a site's clock said: one outside the
-// time between the job's last event and now is moved to its edge, and zero means now. An end that skips the start (the job
-// lived between two polls) leaves StartedAt zero unless the caller sends the start first.
+// Apply moves the job by one event; no other code sets State. The event's time is what a site's clock said: one
+// outside the time between the job's last event and now is moved to its edge, and zero means now. An end that skips
+// the start (the job lived between two polls) leaves StartedAt zero unless the caller sends the start first.
 func (j Job) Apply(e JobEvent, now time.Time) (Job, []Entry, error) {
 	next, err := JobMoves.Next(j.State, e.Move)
 	if err != nil {
@@ -160,7 +160,8 @@ func (j Job) within(happened, now time.Time) time.Time {
 
 // entry is a line of the job's history about something that leaves its state alone.
 func (j Job) entry(event, reason string) Entry {
-	return Entry{Object: ObjectJob, Of: int64(j.ID), Event: event, From: string(j.State), To: string(j.State), Reason: reason}
+	state := string(j.State)
+	return Entry{Object: ObjectJob, Of: int64(j.ID), Event: event, From: state, To: state, Reason: reason}
 }
 
 // Ask notes what is asked of the job. An ask only grows; one that does not, or that comes after the job's end, changes
@@ -173,8 +174,9 @@ func (j Job) Ask(ask Ask, reason string, now time.Time) (Job, []Entry, error) {
 	return j, []Entry{j.entry(string(ask), reason)}, nil
 }
 
-// Lease gives the attempt's lease to holder, the one pilot process that may start workers. The same holder may ask again.
-// A Conflict error if another holds it, or if the job has ENDED: then another attempt may have taken its place.
+// Lease gives the attempt's lease to holder, the one pilot process that may start workers. The same holder may ask
+// again. A Conflict error if another holds it, or if the job has ENDED: then another attempt may have taken its
+// place.
 func (j Job) Lease(holder string, now time.Time) (Job, []Entry, error) {
 	switch {
 	case !j.Live():
@@ -203,8 +205,8 @@ func (j Job) NoteWaits(why string, now time.Time) (_ Job, ok bool) {
 	return j, true
 }
 
-// NoteWorkers notes that n workers of an attempt are registered; the most at once is kept. For a job of another kind, which
-// has no workers, it is an Invalid error.
+// NoteWorkers notes that n workers of an attempt are registered; the most at once is kept. For a job of another kind,
+// which has no workers, it is an Invalid error.
 func (j Job) NoteWorkers(n int, now time.Time) (Job, []Entry, error) {
 	switch {
 	case n <= j.Workers:
@@ -229,7 +231,8 @@ func (j Job) LoseHost(l LostHost, hosts int, now time.Time) (Job, []Entry, error
 		return j, nil, nil
 	}
 	j.UpdatedAt = latest(now, j.UpdatedAt)
-	return j, []Entry{j.entry("node failed", fmt.Sprintf("%s; %d of %d hosts are left", l, hosts-len(j.Lost), hosts))}, nil
+	said := fmt.Sprintf("%s; %d of %d hosts are left", l, hosts-len(j.Lost), hosts)
+	return j, []Entry{j.entry("node failed", said)}, nil
 }
 
 // Name is how people and logs call the job: "attempt 2 of glidein 7", "setup job of site 1".

@@ -92,8 +92,8 @@ func checkJob(t *rapid.T, j corral.Job) {
 	}
 }
 
-// A job whose submission was not answered was submitted when it was asked for, not when it was found: or its wait in the
-// queue would be none.
+// A job whose submission was not answered was submitted when it was asked for, not when it was found: or its wait in
+// the queue would be none.
 func TestAdoptedJobHasItsSubmission(t *testing.T) {
 	t.Parallel()
 	for _, move := range []corral.JobMove{corral.JobQueue, corral.JobStart} {

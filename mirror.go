@@ -37,7 +37,7 @@ type Mirror struct {
 }
 
 // MirrorHealth is what was measured of a mirror, the past counting less and less: half after a
-// HealthHalfLife. The zero value is a mirror that nobody tried.
+// HealthHalfLife. The zero value is a mirror that was never tried.
 type MirrorHealth struct {
 	Successes  float64   `json:"successes"` // transfers that gave the right bytes
 	Failures   float64   `json:"failures"`
@@ -48,7 +48,7 @@ type MirrorHealth struct {
 // HealthHalfLife is how long it takes until what was measured counts half.
 const HealthHalfLife = 24 * time.Hour
 
-// What is assumed of a mirror that nobody tried: one success and one failure at this speed. The first
+// What is assumed of a mirror that was never tried: one success and one failure at this speed. The first
 // measurement counts as much.
 const (
 	priorTries     = 1.0

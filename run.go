@@ -121,5 +121,6 @@ func (r Run) Apply(move RunMove, reason string, now time.Time) (Run, []Entry, er
 	} else if !next.Over() {
 		r.EndedAt, r.Report = time.Time{}, nil
 	}
-	return r, []Entry{{Object: ObjectRun, Of: int64(r.ID), Event: string(move), From: string(from), To: string(next), Reason: reason}}, nil
+	return r, []Entry{{Object: ObjectRun, Of: int64(r.ID), Event: string(move),
+		From: string(from), To: string(next), Reason: reason}}, nil
 }

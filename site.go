@@ -9,7 +9,7 @@ import (
 	"github.com/corral-pilot/corral/resubmit"
 )
 
-// SiteID identifies a site for ever; its name is free again once it is deleted.
+// SiteID identifies a site, also after its end; its name is free again once it is deleted.
 type SiteID int64
 
 // A SiteState says what may be asked of a site.
@@ -82,7 +82,7 @@ type BatchOptions struct {
 	SiteOptions []string `json:"site_options,omitempty"` // lines handed on as they are
 }
 
-// SiteLimits are what an administrator allows Corral at a site; 0 is no limit.
+// SiteLimits are what an administrator allows Corral at a site; 0 means no limit.
 type SiteLimits struct {
 	MaxQueued  int `json:"max_queued,omitempty"`  // attempts that wait in the batch system
 	MaxRunning int `json:"max_running,omitempty"` // attempts that wait or run: each that waits may start at any time
@@ -106,7 +106,7 @@ func (t SiteTrouble) InShort() string {
 	return ""
 }
 
-// Lack is what keeps the next attempts from a site: its trouble, in words for who waits for them.
+// Lack is what keeps the next attempts from a site: its trouble, in words for the people who wait for them.
 func (s Site) Lack() Lack {
 	switch {
 	case s.Trouble.Why == "":
@@ -161,7 +161,8 @@ func (s Site) Apply(move SiteMove, reason string, now time.Time) (Site, []Entry,
 	if next == SiteDeleted { // there is nothing left to be reached
 		s.Trouble, s.RelayTrouble = SiteTrouble{}, ""
 	}
-	return s, []Entry{{Object: ObjectSite, Of: int64(s.ID), Event: string(move), From: string(from), To: string(next), Reason: reason}}, nil
+	return s, []Entry{{Object: ObjectSite, Of: int64(s.ID), Event: string(move),
+		From: string(from), To: string(next), Reason: reason}}, nil
 }
 
 // Explain has a site that is being set up or cleaned up say why the job that does it waits, and stop saying so once the
@@ -183,9 +184,9 @@ func (s Site) Explain(j Job, now time.Time) (_ Site, ok bool) {
 	return s, true
 }
 
-// NewGlidein returns g as it is recorded when it is asked for at the site, for a cluster: with its defaults, and NEW. What
-// is left to the caller is its ID. A Conflict error if the cluster is not READY or the site will never again take a pilot;
-// an Invalid one if the resubmission makes no sense.
+// NewGlidein returns g as it is recorded when it is asked for at the site, for a cluster: with its defaults, and NEW.
+// What is left to the caller is its ID. A Conflict error if the cluster is not READY or the site will never again
+// take a pilot; an Invalid one if the resubmission makes no sense.
 func (s Site) NewGlidein(c Cluster, g Glidein, now time.Time) (Glidein, error) {
 	switch s.State {
 	case SiteFailed, SiteExiting, SiteRemoving, SiteDeleted:
@@ -205,10 +206,10 @@ func (s Site) NewGlidein(c Cluster, g Glidein, now time.Time) (Glidein, error) {
 	return g, nil
 }
 
-// NewAttempt returns j as the recorded intent of another attempt of g, whose attempts may be in brief, at a site with this
-// load. The attempt counts from then on until it has ENDED: its row is the reservation. A Conflict error if the site is
-// DELETED, if the glidein was asked to go or is over (that may have happened since the caller decided), or if the attempt
-// would exceed a limit of the site.
+// NewAttempt returns j as the recorded intent of another attempt of g, whose attempts may be in brief, at a site with
+// this load. The attempt counts from then on until it has ENDED: its row is the reservation. A Conflict error if the
+// site is DELETED, if the glidein was asked to go or is over (that may have happened since the caller decided), or if
+// the attempt would exceed a limit of the site.
 func (s Site) NewAttempt(g Glidein, load Load, j Job, now time.Time) (Job, error) {
 	full := s.Full(load)
 	switch {

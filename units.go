@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// latest returns the last of some times. Rules use it for the time of a change: a clock that was set back must not put an
-// object's times out of order.
+// latest returns the last of some times. Rules use it for the time of a change: a clock that was set back must not
+// put an object's times out of order.
 func latest(times ...time.Time) time.Time {
 	var last time.Time
 	for _, at := range times {

@@ -31,12 +31,14 @@ func (w Wait) Waited(now time.Time) (d time.Duration, censored bool) {
 	return max(0, now.Sub(w.SubmittedAt)), true
 }
 
-// unseen reports whether nobody knows how long the attempt waited: it began between two looks at the queue, or was lost.
+// unseen reports whether it is unknown how long the attempt waited: it began between two looks at the queue, or was
+// lost.
 func (w Wait) unseen() bool {
 	return w.StartedAt.IsZero() && !slices.Contains([]Outcome{"", OutcomeRemoved, OutcomeFailed}, w.Outcome)
 }
 
-// A Quantile is the time within which a share of attempts started. AtLeast says that too few have: it is more than Wait.
+// A Quantile is the time within which a share of attempts started. AtLeast says that too few have: it is more than
+// Wait.
 type Quantile struct {
 	Wait    Seconds `json:"wait_s"`
 	AtLeast bool    `json:"at_least,omitempty"`
@@ -60,11 +62,12 @@ func (s WaitStats) shape() WaitStats {
 	return WaitStats{Queue: s.Queue, Hosts: s.Hosts, CPUs: s.CPUs, Walltime: s.Walltime}
 }
 
-// WaitQuantiles returns statistics of waits by queue and shape, in their order. Those of which nobody knows how long they
-// were are left out.
+// WaitQuantiles returns statistics of waits by queue and shape, in their order. Those of which it is unknown how long
+// they were are left out.
 //
-// To leave out what did not start would make a slow queue look fast: who gives up after an hour never reports a wait of
-// two. Quantiles are therefore Kaplan and Meier's estimate, which counts a censored wait as one that is longer.
+// To leave out what did not start would make a slow queue look fast: a user who gives up after an hour never reports
+// a wait of two. Quantiles are therefore Kaplan and Meier's estimate, which counts a censored wait as one that is
+// longer.
 func WaitQuantiles(waits []Wait, now time.Time) []WaitStats {
 	groups := map[WaitStats][]Wait{}
 	for _, w := range waits {
@@ -111,7 +114,8 @@ func (s WaitStats) measure(waits []Wait, now time.Time) WaitStats {
 	return s
 }
 
-// quantile returns the shortest wait by which a share of all has started, by the product-limit estimate; spans are sorted.
+// quantile returns the shortest wait by which a share of all has started, by the product-limit estimate; spans are
+// sorted.
 func quantile(spans []span, share float64) Quantile {
 	const rounding = 1e-9
 	waiting := 1.0 // the share that still waits

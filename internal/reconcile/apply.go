@@ -53,15 +53,16 @@ type (
 	}
 )
 
-// Apply changes the world as the store changes its rows, by the same rules of package corral, and returns the entries that
-// the store would write into the histories, in its order; they lack an actor. A change that is refused changes nothing and
-// returns the store's error. What has left the world (see World) is NotFound, although the store still has it.
+// Apply changes the world as the store changes its rows, by the same rules of package corral, and returns the entries
+// that the store would write into the histories, in its order; they lack an actor. A change that is refused changes
+// nothing and returns the store's error. What has left the world (see World) is NotFound, although the store still
+// has it.
 //
-// So a simulation runs production's rules: Decide returns actions, Apply records them, a model of the site answers with
-// events. Times are whole milliseconds, as in the store. A change costs O(log n) in the number of glideins and attempts;
-// only a move of the site, which settles all its glideins, costs O(n).
+// So a simulation runs production's rules: Decide returns actions, Apply records them, a model of the site answers
+// with events. Times are whole milliseconds, as in the store. A change costs O(log n) in the number of glideins and
+// attempts; only a move of the site, which settles all its glideins, costs O(n).
 //
-// Apply changes the slices of the world in place: a copy of the struct is no second world.
+// Apply changes the slices of the world in place: a copy of the struct is not a second world.
 func (w *World) Apply(c Change, now time.Time) ([]corral.Entry, error) {
 	if w.index == nil {
 		w.index = newIndex(*w)
@@ -84,7 +85,8 @@ func (a Submit) apply(w *World, now time.Time) ([]corral.Entry, error) {
 			return nil, err
 		}
 	}
-	j, err := w.intend(site, corral.Job{Kind: a.Kind, Site: site.ID, Glidein: a.Glidein, Package: a.Package, Tag: a.Tag}, now)
+	j := corral.Job{Kind: a.Kind, Site: site.ID, Glidein: a.Glidein, Package: a.Package, Tag: a.Tag}
+	j, err := w.intend(site, j, now)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +120,9 @@ func (a Cancel) apply(w *World, now time.Time) ([]corral.Entry, error) {
 }
 
 func (w *World) ask(id corral.JobID, ask corral.Ask, a Action, now time.Time) ([]corral.Entry, error) {
-	return w.settled(id, now, func(j corral.Job) (corral.Job, []corral.Entry, error) { return j.Ask(ask, a.Why(), now) })
+	return w.settled(id, now, func(j corral.Job) (corral.Job, []corral.Entry, error) {
+		return j.Ask(ask, a.Why(), now)
+	})
 }
 
 func (a AskGlidein) apply(w *World, now time.Time) ([]corral.Entry, error) {
@@ -176,15 +180,21 @@ func (e CreateGlidein) apply(w *World, now time.Time) ([]corral.Entry, error) {
 }
 
 func (e MoveJob) apply(w *World, now time.Time) ([]corral.Entry, error) {
-	return w.settled(e.Job, now, func(j corral.Job) (corral.Job, []corral.Entry, error) { return j.Apply(e.Event, now) })
+	return w.settled(e.Job, now, func(j corral.Job) (corral.Job, []corral.Entry, error) {
+		return j.Apply(e.Event, now)
+	})
 }
 
 func (e LeaseJob) apply(w *World, now time.Time) ([]corral.Entry, error) {
-	return w.settled(e.Job, now, func(j corral.Job) (corral.Job, []corral.Entry, error) { return j.Lease(e.Holder, now) })
+	return w.settled(e.Job, now, func(j corral.Job) (corral.Job, []corral.Entry, error) {
+		return j.Lease(e.Holder, now)
+	})
 }
 
 func (e NoteWorkers) apply(w *World, now time.Time) ([]corral.Entry, error) {
-	_, entries, err := w.change(e.Job, func(j corral.Job) (corral.Job, []corral.Entry, error) { return j.NoteWorkers(e.Workers, now) })
+	_, entries, err := w.change(e.Job, func(j corral.Job) (corral.Job, []corral.Entry, error) {
+		return j.NoteWorkers(e.Workers, now)
+	})
 	return entries, err
 }
 

@@ -7,8 +7,9 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// Due returns when time alone will change what Decide says about w: the end of a back-off, a planned
-// start, an overlap, the end of a hold, of the patience with a queue, or of a token, or the pace of submissions. It is zero if only what happens can change it.
+// Due returns when time alone will change what Decide says about w: the end of a back-off, a planned start, an
+// overlap, the end of a hold, of the patience with a queue, or of a token, or the pace of submissions. It is zero if
+// only what happens can change it.
 func Due(now time.Time, w World) time.Time {
 	next := takeTurns(now, w).next
 	for _, at := range slices.Concat(siteTimes(now, w), servingTimes(w), stagingTimes(now, w), glideinTimes(now, w)) {

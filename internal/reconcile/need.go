@@ -21,7 +21,7 @@ type Need struct {
 }
 
 // lack returns what keeps another attempt of g from a site that is ready. The site's own setup job is the
-// site's affair; one for a package that a cluster needs is the glidein's, and fails nobody else.
+// site's affair; one for a package that a cluster needs is the glidein's, and fails no other.
 func (w World) lack(g corral.Glidein) corral.Lack {
 	if w.Lost && w.Site.State == corral.SiteReady {
 		return corral.Lack{Why: "site " + w.Site.Name + " has lost its package, which is staged again first"}

@@ -140,7 +140,8 @@ func TestPackagesOfGlideinsAreNotTheSites(t *testing.T) {
 	}
 }
 
-// A site that has lost its own package is set up again, whatever the clocks of site and corrald say of the setup before.
+// A site that has lost its own package is set up again, whatever the clocks of site and corrald say of the setup
+// before.
 func TestDecideLost(t *testing.T) {
 	t.Parallel()
 	done := corral.Job{Kind: corral.SetupJob, State: corral.JobEnded, Outcome: corral.OutcomeDone, CreatedAt: t0, EndedAt: t0.Add(time.Hour)}

@@ -103,8 +103,8 @@ func servingTimes(w World) []time.Time {
 	return times
 }
 
-// Overdue returns why a live job was cancelled that nobody asked to go: it had waited for too long, and another may
-// be luckier; or its site never starts it, nor another like it.
+// Overdue returns why a live job was cancelled although no user had asked for that: it had waited for too long, and
+// another may be luckier; or its site never starts it, nor another like it.
 func (w World) Overdue(a corral.Job) (why string, hopeless bool) {
 	if a.Asked != corral.AskCancel {
 		return "", false

@@ -3,7 +3,13 @@
 // Two functions carry everything. Events turns what a site and its jobs say into moves of jobs;
 // Decide turns the recorded world into actions. Neither does I/O nor reads a clock, and both may be
 // called again on the same world with the same answer, so a crash between any two steps costs nothing
-// but the step. The engine records the intent of an action before it acts, and a job whose intent is
+// but the step. Due says until when Decide will say the same, unless something happens.
+//
+// What an action or an event does to the recorded world is not decided here: those rules belong to the nouns
+// of package corral. The store follows them in its transactions, and World.Apply in memory, so that a test or a
+// simulation can play whole lives of a site in microseconds; testdata/lives has some to read.
+//
+// The engine records the intent of an action before it acts, and a job whose intent is
 // recorded but whose submission was never answered is looked up by its tag before it is repeated.
 //
 // The invariant: at most one attempt of a glidein is asked for at a time, two only with overlap.
@@ -18,15 +24,15 @@ import (
 	"github.com/corral-pilot/corral/resubmit"
 )
 
-// A World is everything recorded about one site. Apply keeps the first block as the store would have it; who runs a world
-// sets the rest.
+// A World is everything recorded about one site. Apply keeps the first block as the store would have it; the
+// caller sets the rest.
 type World struct {
 	Site     corral.Site
 	Held     corral.Hold      // follows from Told
-	Told     []corral.Job     // the last attempts that have ended and tell something of the site, in the order of their ends
+	Told     []corral.Job     // the last attempts that have ended and tell something of the site, as they ended
 	Jobs     []corral.Job     // its setup and cleanup jobs, oldest first
 	Glideins []corral.Glidein // by id, each in brief; those that are over have left, or are about to and do not count
-	Over     []corral.Job     // attempts that have ended, those of them that were asked for in the last SubmitWindow at least
+	Over     []corral.Job     // attempts that have ended: at least those asked for in the last SubmitWindow
 
 	Needs     map[corral.ClusterID]Need // :: HTCondor cluster of a glidein → what its glideins need
 	Tokens    map[corral.JobID]Token    // :: attempt that waits → the pool token that it surely has
@@ -47,8 +53,8 @@ type Action interface {
 }
 
 type (
-	// Submit asks for a new job: its row is the recorded intent, then the site is called. ID and Tag are left to whoever
-	// performs it.
+	// Submit asks for a new job: its row is the recorded intent, then the site is called. ID and Tag are left to
+	// whoever performs it.
 	Submit struct {
 		ID      corral.JobID // for Apply; the store numbers jobs itself
 		Tag     string       // unique; the site knows the job by it

@@ -11,9 +11,9 @@ import (
 	"github.com/corral-pilot/corral/resubmit"
 )
 
-// Whatever happens at a site, and whatever users ask for: at any time, what is decided, performed and answered comes to rest
-// after a few rounds. Limits and the pace of submissions are kept at each moment, no glidein has more attempts than it may,
-// and time alone changes nothing before Due.
+// Whatever happens at a site, and whatever users ask for: at any time, what is decided, performed and answered comes
+// to rest after a few rounds. Limits and the pace of submissions are kept at each moment, no glidein has more
+// attempts than it may, and time alone changes nothing before Due.
 func TestDecideThenApplyComesToRest(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -38,8 +38,8 @@ func TestDecideThenApplyComesToRest(t *testing.T) {
 	})
 }
 
-// However the attempts at a site come to nothing, hang in its queue, or die, and whatever the clock did: there is always a
-// time, not far away, at which a glidein that waits has its turn. Nothing keeps all others away without end.
+// However the attempts at a site come to nothing, hang in its queue, or die, and whatever the clock did: there is
+// always a time, not far away, at which a glidein that waits has its turn. Nothing keeps all others away without end.
 func TestCircuitBreakerAlwaysTriesAgain(t *testing.T) {
 	t.Parallel()
 	const patience = 2 * time.Hour // after clocks that were set back holds may follow each other

@@ -7,7 +7,8 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A rig runs one world in memory: it performs what Decide says as the engine would, but for the site, which the test plays.
+// A rig runs one world in memory: it performs what Decide says as the engine would, but for the site, which the test
+// plays.
 type rig struct {
 	tb interface {
 		Helper()
@@ -85,8 +86,8 @@ func (r *rig) must(c Change) []corral.Entry {
 	return entries
 }
 
-// perform does one action, but for what the site would say to it. What the site said to those before it may have moved the
-// world on, as in production.
+// perform does one action, but for what the site would say to it. What the site said to those before it may have
+// moved the world on, as in production.
 func (r *rig) perform(a Action) []corral.Entry {
 	r.tb.Helper()
 	switch a := a.(type) {

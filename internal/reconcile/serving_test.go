@@ -15,8 +15,8 @@ func serves(kind corral.JobKind, s corral.JobState) corral.Job {
 	return corral.Job{ID: 5, Kind: kind, Number: 1, State: s, CreatedAt: t0, SubmittedAt: t0, UpdatedAt: t0}
 }
 
-// What holds for attempts holds for setup and cleanup jobs: one that waits for too long is given up, and one of which the
-// site says for a while that it never starts.
+// What holds for attempts holds for setup and cleanup jobs: one that waits for too long is given up, and one of which
+// the site says for a while that it never starts.
 func TestServingJobsAreGivenUp(t *testing.T) {
 	t.Parallel()
 	const week = 7 * 24 * time.Hour

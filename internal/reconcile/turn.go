@@ -7,8 +7,8 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// How fast attempts are submitted to one site: at most SubmitMost in any SubmitWindow. A batch system serves others, too,
-// and many a site's rules forbid to hammer on it.
+// How fast attempts are submitted to one site: at most SubmitMost in any SubmitWindow. A batch system serves others,
+// too, and many a site's rules forbid to hammer on it.
 const (
 	SubmitMost   = 20
 	SubmitWindow = 2 * time.Second
@@ -16,7 +16,7 @@ const (
 
 // turns say which of the glideins that want another attempt get one now.
 type turns struct {
-	submits []Action                         // who has waited longest first
+	submits []Action                         // the one that has waited longest first
 	lacks   map[corral.GlideinID]corral.Lack // of those that must wait for others
 	next    time.Time                        // when time alone gives another its turn; zero: it does not
 }
@@ -33,8 +33,8 @@ type candidate struct {
 	since time.Time
 }
 
-// takeTurns shares out what the site has room for. Who has waited longest comes first: by id, a glidein that is
-// resubmitted for ever would keep all later ones from a site with a limit.
+// takeTurns shares out what the site has room for. The one that has waited longest comes first: by id, a glidein that
+// is resubmitted forever would keep all later ones from a site with a limit.
 func takeTurns(now time.Time, w World) turns {
 	t := turns{lacks: map[corral.GlideinID]corral.Lack{}}
 	wanting := candidates(now, w)
@@ -68,7 +68,7 @@ func takeTurns(now time.Time, w World) turns {
 	return t
 }
 
-// candidates are those that want another attempt now, who has waited longest first.
+// candidates are those that want another attempt now, the one that has waited longest first.
 func candidates(now time.Time, w World) []candidate {
 	var all []candidate
 	for _, g := range w.Glideins {
@@ -106,7 +106,7 @@ func (w World) attempts() []corral.Job {
 }
 
 // pace returns how many attempts may be asked for now, and if it is none, when it is one. It follows from when the last
-// ones were asked for, so that a corrald that was started anew has not forgotten them.
+// ones were asked for, so that a corrald that was restarted has not forgotten them.
 func (w World) pace(now time.Time) (n int, next time.Time) {
 	var asked []time.Time
 	for _, a := range slices.Concat(w.attempts(), w.Over) {

@@ -1,7 +1,8 @@
 // Package recorded reads from the store what reconcile decides about.
 //
-// It is the one place where rows become a World, so that the engine, which decides, and the property that compares the
-// store with World.Apply read the same. It is apart from both because reconcile knows no store, and the store no decision.
+// It is the one place where rows become a World, so that the engine, which decides, and the property that compares
+// the store with World.Apply read the same. It is apart from both because reconcile knows no store, and the store no
+// decision.
 package recorded
 
 import (
@@ -13,7 +14,8 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// World reads what is recorded about a site, as of the transaction's time. What the engine alone knows of it is not set.
+// World reads what is recorded about a site, as of the transaction's time. What the engine alone knows of it is not
+// set.
 func World(tx *store.Tx, id corral.SiteID) (w reconcile.World, err error) {
 	if w.Site, err = tx.Site(id); err != nil {
 		return w, err

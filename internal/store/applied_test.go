@@ -19,8 +19,9 @@ import (
 	"github.com/corral-pilot/corral/resubmit"
 )
 
-// Whatever happens, legal or not, at whatever times: a World that has had it all by Apply is the World that the store has
-// recorded, was refused the same, and says the same for the histories. So what a simulation finds is what the store would do.
+// Whatever happens, legal or not, at whatever times: a World that has had it all by Apply is the World that the store
+// has recorded, was refused the same, and says the same for the histories. So what a simulation finds is what the
+// store would do.
 func TestApplyIsWhatTheStoreDoes(t *testing.T) {
 	t.Parallel()
 	tw := &twins{w: newWorld(t), pilots: map[corral.JobID]bool{}}

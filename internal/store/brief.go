@@ -9,12 +9,12 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// decisive is true of an attempt before which others matter no more for what follows, but for how many of them expired: see
-// corral.Glidein.Next.
+// decisive is true of an attempt before which others matter no more for what follows, but for how many of them
+// expired: see corral.Glidein.Next.
 const decisive = "state = 'ENDED' and outcome not in ('lost', 'preempted', 'duplicate') and not (outcome = 'failed' and transient)"
 
 // GlideinInBrief returns the glidein as Glidein does, but of its attempts only those that matter for what follows: a
-// glidein that is resubmitted for ever has attempts without end.
+// glidein that is resubmitted forever has attempts without end.
 func (t *Tx) GlideinInBrief(id corral.GlideinID) (corral.Glidein, error) {
 	g, err := glideins.one(t, id, "id = ?", id)
 	if err != nil {
@@ -54,8 +54,8 @@ func (t *Tx) addInBrief(list []corral.Glidein, c conditions) error {
 	return t.countExpired(list, ids, c.args)
 }
 
-// countExpired counts the attempts of list that expired and were not read, where the number matters. The query ids selects
-// the list.
+// countExpired counts the attempts of list that expired and were not read, where the number matters. The query ids
+// selects the list.
 func (t *Tx) countExpired(list []corral.Glidein, ids string, args []any) error {
 	all := map[corral.GlideinID]int{}
 	err := t.rows(`

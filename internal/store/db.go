@@ -90,7 +90,7 @@ func (d *DB) open(ctx context.Context, path string) error {
 	return err
 }
 
-// private makes sure that there is a file at path which nobody else may read: it holds digests of
+// private makes sure that there is a file at path that only this user may read: it holds digests of
 // tokens. SQLite gives its -wal and -shm files the same mode.
 func private(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
@@ -139,7 +139,7 @@ func (d *DB) view(ctx context.Context, now time.Time, fn func(*Tx) error) error 
 	return fn(&Tx{ctx: ctx, tx: tx, now: now})
 }
 
-// Write calls fn in the one write transaction and commits what it did on behalf of actor, who must not
+// Write calls fn in the one write transaction and commits what it did on behalf of actor, which must not
 // be empty. If fn returns an error or panics, if a statement of its failed, or if ctx ends first,
 // nothing is changed; fn's error is returned as it is. An Unavailable error means that the database
 // could not begin or commit: nothing was changed either.
@@ -176,7 +176,7 @@ func (d *DB) write(ctx context.Context, now time.Time, actor string, fn func(*Tx
 }
 
 // Changed returns a channel that the next commit of a Write closes, if that Write changed anything about
-// the subject. Who waits for a state of the database takes the channel first, then reads, then waits: a
+// the subject. A caller that waits for a state of the database takes the channel first, then reads, then waits: a
 // change between reading and waiting has closed the channel already and is not missed.
 func (d *DB) Changed(about Subject) <-chan struct{} {
 	d.mu.Lock()

@@ -183,10 +183,12 @@ func give(list []corral.Glidein, attempts []corral.Job) {
 	}
 }
 
-// AskGlidein records that a glidein shall go and settles it: without a live attempt it is DELETED at once. An ask that does
-// not grow changes nothing: see corral.Glidein.Ask. What is asked of its attempts is the engine's to ask.
+// AskGlidein records that a glidein shall go and settles it: without a live attempt it is DELETED at once. An ask
+// that does not grow changes nothing: see corral.Glidein.Ask. What is asked of its attempts is the engine's to ask.
 func (t *Tx) AskGlidein(id corral.GlideinID, ask corral.Ask, reason string) (corral.Glidein, error) {
-	_, changed, err := glideins.change(t, id, func(g corral.Glidein) (corral.Glidein, []corral.Entry, error) { return g.Ask(ask, reason, t.now) })
+	_, changed, err := glideins.change(t, id, func(g corral.Glidein) (corral.Glidein, []corral.Entry, error) {
+		return g.Ask(ask, reason, t.now)
+	})
 	if err == nil && changed {
 		_, err = t.SettleGlidein(id, corral.Lack{})
 	}
@@ -197,8 +199,8 @@ func (t *Tx) AskGlidein(id corral.GlideinID, ask corral.Ask, reason string) (cor
 }
 
 // SettleGlidein brings a glidein's state and reason to what follows from everything recorded at Now: see
-// corral.Glidein.Settle. What the glidein lacks beside its site the caller has found out; whatever else changes it settles
-// it without, until the next call. What is returned is the glidein in brief.
+// corral.Glidein.Settle. What the glidein lacks beside its site the caller has found out; whatever else changes it
+// settles it without, until the next call. What is returned is the glidein in brief.
 func (t *Tx) SettleGlidein(id corral.GlideinID, lack corral.Lack) (corral.Glidein, error) {
 	g, err := t.GlideinInBrief(id)
 	if err != nil {

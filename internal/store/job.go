@@ -91,9 +91,9 @@ type JobFilter struct {
 	Live    bool // only those that have not ENDED
 }
 
-// CreateJob stores the intent to run j, before its site is told, and settles its glidein. Its ID, Number, State and times
-// are set here; Tag must be new, TokenDigest and TokenEndsAt are kept as given. Whether the site can have it now is for
-// corral.Site.NewAttempt and NewSiteJob to say.
+// CreateJob stores the intent to run j, before its site is told, and settles its glidein. Its ID, Number, State and
+// times are set here; Tag must be new, TokenDigest and TokenEndsAt are kept as given. Whether the site can have it
+// now is for corral.Site.NewAttempt and NewSiteJob to say.
 func (t *Tx) CreateJob(j corral.Job) (corral.Job, error) {
 	site, err := t.Site(j.Site)
 	if err != nil {
@@ -190,7 +190,8 @@ func (t *Tx) AttemptsOver(site corral.SiteID, skip, limit int) ([]corral.Job, er
 	return recent[min(skip, len(recent)):], err
 }
 
-// AttemptsOverSince lists a site's attempts that were asked for since then, and have ended, in the order of their requests.
+// AttemptsOverSince lists a site's attempts that were asked for since then, and have ended, in the order of their
+// requests.
 func (t *Tx) AttemptsOverSince(site corral.SiteID, since time.Time) ([]corral.Job, error) {
 	c := conditions{order: "created_at_ms, id"}
 	c.add(attemptOver)
@@ -235,8 +236,8 @@ func (t *Tx) changeJob(id corral.JobID, ask rule[corral.Job]) (corral.Job, error
 	return j, t.settleOwner(j)
 }
 
-// NoteWaits records why a job waits in its site's queue: see corral.Job.NoteWaits. Its history has no line of it, because
-// the reasons change all day.
+// NoteWaits records why a job waits in its site's queue: see corral.Job.NoteWaits. Its history has no line of it,
+// because the reasons change all day.
 func (t *Tx) NoteWaits(id corral.JobID, why string) (corral.Job, error) {
 	j, err := t.Job(id)
 	if err != nil {
@@ -254,7 +255,9 @@ func (t *Tx) NoteWaits(id corral.JobID, why string) (corral.Job, error) {
 
 // NoteWorkers records that n workers of an attempt are registered: see corral.Job.NoteWorkers.
 func (t *Tx) NoteWorkers(id corral.JobID, n int) (corral.Job, error) {
-	j, _, err := jobs.change(t, id, func(j corral.Job) (corral.Job, []corral.Entry, error) { return j.NoteWorkers(n, t.now) })
+	j, _, err := jobs.change(t, id, func(j corral.Job) (corral.Job, []corral.Entry, error) {
+		return j.NoteWorkers(n, t.now)
+	})
 	return j, err
 }
 

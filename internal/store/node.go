@@ -12,8 +12,8 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// BadNodes lists the nodes that an attempt of so many hosts in a site's queue would avoid now, the site's own if none is
-// named.
+// BadNodes lists the nodes that an attempt of so many hosts in a site's queue would avoid now, the site's own if none
+// is named.
 func (t *Tx) BadNodes(site corral.Site, queue string, hosts int) ([]corral.BadNode, error) {
 	losing, err := t.losingJobs(site.ID)
 	if err != nil || len(losing) == 0 {
@@ -74,7 +74,7 @@ func (t *Tx) NoteHosts(site corral.SiteID, hosts map[string]time.Time) error {
 }
 
 // ForgiveNodes forgets what attempts have lost so far on nodes of a site, on all if none is named, and says so in the
-// site's history. A node of which there is nothing to forget stays as it is; one that nobody has heard of is a NotFound
+// site's history. A node of which there is nothing to forget stays as it is; one that was never heard of is a NotFound
 // error.
 func (t *Tx) ForgiveNodes(id corral.SiteID, names ...string) error {
 	last, err := t.lastLost(id)
@@ -108,8 +108,8 @@ func (t *Tx) ForgiveNodes(id corral.SiteID, names ...string) error {
 	return t.Log(corral.ObjectSite, int64(id), "forgive", strings.Join(said, "; "))
 }
 
-// lastLost returns the host that was lost last on each node of a site that is known, by short name; its zero value where
-// that is forgotten, or none was.
+// lastLost returns the host that was lost last on each node of a site that is known, by short name; its zero value
+// where that is forgotten, or none was.
 func (t *Tx) lastLost(site corral.SiteID) (map[string]corral.LostHost, error) {
 	losing, err := t.losingJobs(site)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 )
 
 // AddPoolToken notes that a token was made for an attempt, before anybody is given it. One that the attempt was given
-// before, and is given again, is noted once. Tokens that nobody has to refuse or replace any more are forgotten.
+// before, and is given again, is noted once. Tokens that need not be refused or replaced any more are forgotten.
 func (t *Tx) AddPoolToken(p corral.PoolToken) error {
 	_, err := t.exec("delete from pool_tokens where ends_at_ms <= ? and job_id in (select id from jobs where state = 'ENDED')", at(&t.now))
 	if err != nil {

@@ -104,8 +104,8 @@ func (t *Tx) SiteNamed(name string) (corral.Site, error) {
 	return sites.one(t, name, "name = ? and state <> 'DELETED'", name)
 }
 
-// SiteLastNamed returns the site that has the name now, or, if none has it, the DELETED one that was created last of those
-// that had it.
+// SiteLastNamed returns the site that has the name now, or, if none has it, the DELETED one that was created last of
+// those that had it.
 func (t *Tx) SiteLastNamed(name string) (corral.Site, error) {
 	return sites.one(t, name, "name = ? order by state = 'DELETED', id desc limit 1", name)
 }
@@ -117,8 +117,8 @@ func (t *Tx) Sites(f Filter) ([]corral.Site, error) {
 	return sites.list(t, c)
 }
 
-// SitesToServe lists the sites that may still need something: those that are not DELETED, and DELETED ones that left jobs
-// behind.
+// SitesToServe lists the sites that may still need something: those that are not DELETED, and DELETED ones that left
+// jobs behind.
 func (t *Tx) SitesToServe() ([]corral.Site, error) {
 	var c conditions
 	c.add("(state <> 'DELETED' or id in (select site_id from jobs where " + liveJob + "))")
@@ -128,7 +128,9 @@ func (t *Tx) SitesToServe() ([]corral.Site, error) {
 // MoveSite applies move to a site. Its glideins that are not over are settled along with it, because
 // their state depends on the site's.
 func (t *Tx) MoveSite(id corral.SiteID, move corral.SiteMove, reason string) (corral.Site, error) {
-	s, _, err := sites.change(t, id, func(s corral.Site) (corral.Site, []corral.Entry, error) { return s.Apply(move, reason, t.now) })
+	s, _, err := sites.change(t, id, func(s corral.Site) (corral.Site, []corral.Entry, error) {
+		return s.Apply(move, reason, t.now)
+	})
 	if err != nil {
 		return corral.Site{}, err
 	}

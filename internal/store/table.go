@@ -10,7 +10,7 @@ import (
 )
 
 // A table binds one SQL table to the type of its rows. fields lists where a row's values live, in the
-// order of columns and then of joined: one list for reading and for writing. Who waits for one of the
+// order of columns and then of joined: one list for reading and for writing. Whoever waits for one of the
 // subjects that a row is about is woken when the row is written.
 type table[T any] struct {
 	noun    string // in error messages and in history
@@ -95,7 +95,7 @@ func (tb table[T]) set(t *Tx, id any, fn func(*T) error) (T, error) {
 	return row, tb.update(t, row)
 }
 
-// free returns the error that says who has it already, if there is a row that matches where.
+// free returns what conflict says of the row that matches where; nil if there is none.
 func (tb table[T]) free(t *Tx, conflict func(T) error, where string, args ...any) error {
 	other, err := tb.one(t, "", where, args...)
 	switch {

@@ -15,8 +15,8 @@ type WaitFilter struct {
 	Last int    // at most so many, those that were submitted last; 0: no limit
 }
 
-// Waits lists how long attempts waited in their sites' queues, in the order in which the sites accepted them. Attempts of
-// glideins and sites that are DELETED are among them; those that a site never accepted are not.
+// Waits lists how long attempts waited in their sites' queues, in the order in which the sites accepted them.
+// Attempts of glideins and sites that are DELETED are among them; those that a site never accepted are not.
 func (t *Tx) Waits(f WaitFilter) ([]corral.Wait, error) {
 	c := conditions{order: "submitted_at_ms desc, jobs.id desc", limit: f.Last}
 	c.add("jobs.kind = 'pilot' and submitted_at_ms is not null")
