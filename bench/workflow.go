@@ -4,32 +4,31 @@ import (
 	"bytes"
 	"fmt"
 
-	"github.com/corral-pilot/corral/dag"
 	"github.com/corral-pilot/corral/workflow"
 )
 
 // independent returns a workflow document of n no-op tasks that wait for nothing.
-func independent(n int) ([]byte, error) { return document(n, nil) }
+func independent(n int) ([]byte, error) { return document(n, false) }
 
 // chain returns one of n no-op tasks each of which waits for the one before it.
-func chain(n int) ([]byte, error) {
-	edges := make([][2]int, n-1)
-	for i := range edges {
-		edges[i] = [2]int{i, i + 1}
-	}
-	return document(n, edges)
-}
+func chain(n int) ([]byte, error) { return document(n, true) }
 
-func document(n int, edges [][2]int) ([]byte, error) {
-	wf := &workflow.Workflow{Name: "noop", Tasks: make([]workflow.Task, n)}
-	for i := range wf.Tasks {
-		wf.Tasks[i] = workflow.Task{ID: fmt.Sprintf("t%06d", i), Name: "noop", Argv: noop, CPUs: 1}
+func document(n int, chained bool) ([]byte, error) {
+	wf := &workflow.Workflow{Name: "noop"}
+	b := workflow.NewBuilder(wf, workflow.Options{})
+	id := func(i int) string { return fmt.Sprintf("t%06d", i) }
+	for i := range n {
+		if err := b.Add(workflow.Task{ID: id(i), Name: "noop", Argv: noop}, workflow.Place{}); err != nil {
+			return nil, err
+		}
+		if chained && i > 0 {
+			b.Edge(id(i-1), id(i), workflow.Place{})
+		}
 	}
-	var err error
-	if wf.Graph, err = dag.New(n, edges); err != nil {
+	if err := b.Build(workflow.Place{}); err != nil {
 		return nil, err
 	}
-	var b bytes.Buffer
-	err = workflow.Write(&b, wf)
-	return b.Bytes(), err
+	var text bytes.Buffer
+	err := workflow.Write(&text, wf)
+	return text.Bytes(), err
 }

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"path/filepath"
 	"strings"
@@ -143,13 +144,16 @@ func TestReadFileRefusesWhatIsNoFile(t *testing.T) {
 
 var errStop = errors.New("stop")
 
-// Who waits for a document may be gone: then it is not the document that is wrong.
+// A caller that waits for a document may give up: then it is not the document that is wrong.
 func TestTheEndOfAContextEndsReading(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
-	tasks := strings.Repeat(task("a", "", "")+",\n", 1000)
-	text := io.MultiReader(strings.NewReader(document(tasks, "")[:len(tasks)]), stopping{cancel}, fill(100*mib, ' '))
+	var tasks strings.Builder
+	for i := range 1000 {
+		tasks.WriteString(task(fmt.Sprint("t", i), "", "") + ",\n")
+	}
+	text := io.MultiReader(strings.NewReader(document(tasks.String(), "")[:tasks.Len()]), stopping{cancel}, fill(100*mib, ' '))
 	_, _, err := workflow.Read(ctx, text, "w.json", workflow.Options{})
 	if !errors.Is(err, errStop) || corral.KindOf(err) != corral.Internal {
 		t.Errorf("Read = %v (%s), want the end of the context", err, corral.KindOf(err))

@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,7 +28,7 @@ type document struct {
 // An unknownField is a field that the format does not have, wherever it occurs.
 type unknownField struct {
 	path  string
-	line  int
+	at    Place // of the first one
 	count int
 }
 
@@ -54,13 +55,13 @@ func (d *document) object(path string, field func(key string) error) error {
 		}
 		key := token.(string)
 		if slices.Contains(seen, key) {
-			return d.errorf("%s is given twice", join(path, key))
+			return d.here().Errorf("%s is given twice", join(path, key))
 		}
-		line := d.line()
+		at := d.here()
 		err = field(key)
 		switch {
 		case err == errUnknown:
-			err = d.skip(join(path, key), line)
+			err = d.skip(join(path, key), at)
 		case err == nil:
 			seen = append(seen, key)
 		}
@@ -90,13 +91,25 @@ func (d *document) delim(want json.Delim, path string) error {
 		return d.broken(err)
 	}
 	if token != want {
-		return d.errorf("%s is not %s", or(path, "the document"), map[json.Delim]string{'{': "an object", '[': "an array"}[want])
+		return d.here().Errorf("%s is not %s", cmp.Or(path, "the document"), map[json.Delim]string{'{': "an object", '[': "an array"}[want])
 	}
 	return nil
 }
 
-func (d *document) skip(path string, line int) error {
-	d.noteUnknown(path, line)
+// end checks that nothing follows the document.
+func (d *document) end() error {
+	_, err := d.dec.Token()
+	switch {
+	case errors.Is(err, io.EOF):
+		return nil
+	case err != nil:
+		return d.broken(err)
+	}
+	return d.here().Errorf("there is something after the end of the document")
+}
+
+func (d *document) skip(path string, at Place) error {
+	d.noteUnknown(path, at)
 	var raw json.RawMessage
 	if err := d.dec.Decode(&raw); err != nil {
 		return d.broken(err)
@@ -104,7 +117,7 @@ func (d *document) skip(path string, line int) error {
 	return nil
 }
 
-func (d *document) noteUnknown(path string, line int) {
+func (d *document) noteUnknown(path string, at Place) {
 	for i := range d.unknown {
 		if d.unknown[i].path == path {
 			d.unknown[i].count++
@@ -112,39 +125,38 @@ func (d *document) noteUnknown(path string, line int) {
 		}
 	}
 	if len(d.unknown) < maxUnknown {
-		d.unknown = append(d.unknown, unknownField{path, line, 1})
+		d.unknown = append(d.unknown, unknownField{path, at, 1})
 	}
 }
 
 // maxUnknown bounds how many different unknown fields are told apart: nobody reads more.
 const maxUnknown = 100
 
-// read reads one value into v and returns the line where it begins. Fields of v's structs are all that
+// read reads one value into v and returns the place where it begins. Fields of v's structs are all that
 // is known at path; others are noted.
-func read[T any](d *document, path string, v *T) (line int, err error) {
+func read[T any](d *document, path string, v *T) (at Place, err error) {
 	before := d.dec.InputOffset()
 	err = d.dec.Decode(v)
 	after := d.dec.InputOffset()
 	raw := bytes.TrimLeft(d.lines.between(before, after), " \t\r\n,:")
 	if len(raw) == 0 { // no value was passed: the trouble is with the text
-		return 0, d.broken(err)
+		return Place{}, d.broken(err)
 	}
 	start := after - int64(len(raw))
-	line, _ = d.lines.position(start)
-	if err == nil {
-		return line, nil
+	if at = d.at(start); err == nil {
+		return at, nil
 	}
 	var lenient T // v may be half read
 	if err := json.Unmarshal(raw, &lenient); err != nil {
-		return line, d.mismatch(path, err, raw, reflect.TypeFor[T](), start)
+		return at, d.mismatch(path, err, raw, reflect.TypeFor[T](), start)
 	}
 	*v = lenient
-	d.compare(path, raw, reflect.TypeFor[T](), line)
-	return line, nil
+	d.compare(path, raw, reflect.TypeFor[T](), at)
+	return at, nil
 }
 
 // compare notes the fields of the object raw that a struct type lacks, and so on inside.
-func (d *document) compare(path string, raw json.RawMessage, t reflect.Type, line int) {
+func (d *document) compare(path string, raw json.RawMessage, t reflect.Type, at Place) {
 	var object map[string]json.RawMessage
 	known := fields(t)
 	if known == nil || json.Unmarshal(raw, &object) != nil {
@@ -152,9 +164,9 @@ func (d *document) compare(path string, raw json.RawMessage, t reflect.Type, lin
 	}
 	for _, name := range slices.Sorted(maps.Keys(object)) {
 		if field := known[strings.ToLower(name)]; field == nil {
-			d.noteUnknown(join(path, name), line)
+			d.noteUnknown(join(path, name), at)
 		} else {
-			d.compare(join(path, name), object[name], field, line)
+			d.compare(join(path, name), object[name], field, at)
 		}
 	}
 }
@@ -172,12 +184,11 @@ func (d *document) mismatch(path string, err error, raw json.RawMessage, t refle
 		offset += max(0, bytes.Index(raw[offset:], []byte(`"`+name+`"`)))
 		offset += max(0, bytes.Index(raw[offset:], value))
 	}
-	line, _ := d.lines.position(start + int64(offset))
 	var wrong *json.UnmarshalTypeError
 	if errors.As(err, &wrong) {
 		err = fmt.Errorf("found %s, want %s", wrong.Value, jsonKind(wrong.Type))
 	}
-	return corral.ErrorAt(corral.Invalid, fmt.Sprintf("%s:%d", d.name, line), "%s: %s", path, strings.TrimPrefix(err.Error(), "json: "))
+	return d.at(start+int64(offset)).Errorf("%s: %s", path, strings.TrimPrefix(err.Error(), "json: "))
 }
 
 // culprit returns the first field of the object at the beginning of text that cannot be read, with its
@@ -228,16 +239,14 @@ func jsonKind(t reflect.Type) string {
 	return "a number in range"
 }
 
-// line returns the line of what was just read.
-func (d *document) line() int {
-	line, _ := d.lines.position(d.dec.InputOffset() - 1)
-	return line
+// at is the line of an offset.
+func (d *document) at(offset int64) Place {
+	line, _ := d.lines.position(offset)
+	return Place{d.name, line}
 }
 
-// errorf is an error about what was just read.
-func (d *document) errorf(format string, args ...any) error {
-	return corral.ErrorAt(corral.Invalid, fmt.Sprintf("%s:%d", d.name, d.line()), format, args...)
-}
+// here is the line of what was just read.
+func (d *document) here() Place { return d.at(d.dec.InputOffset() - 1) }
 
 // broken is the error for what is not JSON or cannot be read.
 func (d *document) broken(err error) error {

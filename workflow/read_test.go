@@ -109,8 +109,8 @@ func TestReadRefuses(t *testing.T) {
 		{"tasks of another type", strings.Replace(document(one, ""), "[", "7, [", 1), "w.json:1: workflow.specification.tasks is not an array"},
 		{"field of another type", document(`{"id": "a", "name": "n",`+"\n"+`"parents": 3}`, ""), "w.json:3: workflow.specification.tasks[].parents: found number, want an array"},
 		{"element of another type", document(one, "17"), "w.json:4: workflow.execution.tasks[]: found number, want an object"},
-		{"no id", document(`{"name": "n"}`, ""), "w.json:2: workflow.specification.tasks[]: id is missing"},
-		{"duplicate id", document(one+",\n"+task("b", "", "")+",\n"+one, ""), `w.json:4: task "a": another task, on line 2, has the same id`},
+		{"no id", document(`{"name": "n"}`, ""), "w.json:2: the task has no id"},
+		{"duplicate id", document(one+",\n"+task("b", "", "")+",\n"+one, ""), `w.json:4: task "a": another task has the same id (w.json:2)`},
 		{"missing parent", document(one+",\n"+task("b", `"a", "c"`, ""), ""), `w.json:3: task "b": its parent "c" does not exist`},
 		{"missing child", document(`{"id": "a", "children": ["c"]}`, ""), `w.json:2: task "a": its child "c" does not exist`},
 		{"cycle", document(task("z", "", "")+",\n"+task("a", `"b"`, "")+",\n"+task("b", `"c"`, "")+",\n"+task("c", `"a"`, ""), ""),
@@ -241,7 +241,7 @@ func TestReadFile(t *testing.T) {
 	if err != nil || wf.Dir != dir {
 		t.Errorf("ReadFile = %v, Dir %q, want %q", err, wf.Dir, dir)
 	}
-	if got, want := wf.Place(0), path+":2"; got != want {
+	if got, want := wf.Place(0).String(), path+":2"; got != want {
 		t.Errorf("Place(0) = %q, want %q", got, want)
 	}
 	gone := filepath.Join(dir, "gone.json")

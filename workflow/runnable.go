@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -9,8 +10,6 @@ import (
 	"slices"
 	"strings"
 	"unicode"
-
-	"github.com/corral-pilot/corral"
 )
 
 // Limits of what a task may ask for. They are far above any machine: what exceeds them is a mistake of
@@ -39,7 +38,7 @@ func (w *Workflow) Runnable() error {
 }
 
 func (w *Workflow) taskError(i int, err error) error {
-	return corral.ErrorAt(corral.Invalid, w.Place(i), "task %q: %w", w.Tasks[i].ID, err)
+	return w.Place(i).Errorf("task %q: %w", w.Tasks[i].ID, err)
 }
 
 func (t *Task) runnable() error {
@@ -123,7 +122,7 @@ func (t *Task) checkStreams() error {
 	if t.Stdin != "" && !slices.Contains(t.Inputs, t.Stdin) {
 		return fmt.Errorf("its stdin %q is not among its input files", t.Stdin)
 	}
-	for _, f := range []string{or(t.Stdout, "stdout"), or(t.Stderr, "stderr")} {
+	for _, f := range []string{cmp.Or(t.Stdout, "stdout"), cmp.Or(t.Stderr, "stderr")} {
 		if slices.Contains(t.Inputs, f) {
 			return fmt.Errorf("its output stream would overwrite its input file %q", f)
 		}
@@ -162,11 +161,4 @@ func (w *Workflow) checkNesting() error {
 		}
 	}
 	return nil
-}
-
-func or(s, otherwise string) string {
-	if s == "" {
-		return otherwise
-	}
-	return s
 }

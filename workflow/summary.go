@@ -1,6 +1,11 @@
 package workflow
 
-import "github.com/corral-pilot/corral"
+import (
+	"math"
+	"time"
+
+	"github.com/corral-pilot/corral"
+)
 
 // A Summary is what can be said of a workflow in a few numbers. Times are of estimates; a task without
 // one counts as 0.
@@ -51,3 +56,7 @@ func (w *Workflow) Summary() Summary {
 	s.TotalWork, s.CPUWork = inSeconds(work), inSeconds(cpuWork)
 	return s
 }
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+func inSeconds(ms float64) float64 { return math.Round(ms) / 1000 }

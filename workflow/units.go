@@ -3,9 +3,7 @@ package workflow
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"math"
-	"slices"
 	"strconv"
 	"time"
 )
@@ -53,10 +51,6 @@ func number(b []byte, most float64) (float64, error) {
 	return v, nil
 }
 
-func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-
-func inSeconds(ms float64) float64 { return math.Round(ms) / 1000 }
-
 // timestampLayouts are the forms found in published instances besides RFC 3339.
 var timestampLayouts = []string{
 	time.RFC3339,
@@ -83,5 +77,3 @@ func parseTime(s string) (t time.Time, ok bool) {
 }
 
 func formatTime(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
-
-func sortedKeys(set map[string]bool) []string { return slices.Sorted(maps.Keys(set)) }

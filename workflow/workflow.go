@@ -1,7 +1,7 @@
 package workflow
 
 import (
-	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -25,7 +25,7 @@ type Workflow struct {
 	ExecutedAt time.Time     // its beginning; zero: unknown
 	Machines   []Machine
 
-	source source
+	places []Place // of the tasks; shorter if the workflow was made without a Builder
 }
 
 // A Task is one vertex of a workflow: a process to run.
@@ -91,26 +91,12 @@ type RuntimeSystem struct {
 	URL     string `json:"url,omitempty"`
 }
 
-// A Warning is something odd in a file whose meaning is clear nevertheless.
-type Warning struct {
-	Place   string // file:line
-	Message string
-}
-
-func (w Warning) String() string { return w.Place + ": " + w.Message }
-
-// A source remembers where a workflow was read, for errors that are found later.
-type source struct {
-	name  string
-	lines []int32 // of each task's beginning
-}
-
-// Place says where task i is, in the user's words: file:line if it was read from a file.
-func (w *Workflow) Place(i int) string {
-	if i < len(w.source.lines) {
-		return fmt.Sprintf("%s:%d", w.source.name, w.source.lines[i])
+// Place says where task i stands: in a file if it was read from one, otherwise in the workflow that a program made.
+func (w *Workflow) Place(i int) Place {
+	if i < len(w.places) && w.places[i] != (Place{}) {
+		return w.places[i]
 	}
-	return "workflow " + w.Name
+	return Place{File: "workflow " + w.Name}
 }
 
 // OwnInputs returns the ids of the files that tasks read and none writes, sorted.
@@ -129,7 +115,7 @@ func (w *Workflow) OwnInputs() []string {
 			}
 		}
 	}
-	return sortedKeys(own)
+	return slices.Sorted(maps.Keys(own))
 }
 
 // Estimates returns the estimated runtime of each task, as the functions of package dag take it. A task
@@ -168,7 +154,7 @@ func (w *Workflow) WithExecutions(startedAt time.Time, makespan time.Duration, e
 		}
 	}
 	run.Machines = nil
-	for _, name := range sortedKeys(names) {
+	for _, name := range slices.Sorted(maps.Keys(names)) {
 		run.Machines = append(run.Machines, Machine{Name: name})
 	}
 	return &run

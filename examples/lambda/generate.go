@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/corral-pilot/corral/dag"
 	"github.com/corral-pilot/corral/workflow"
 )
 
@@ -145,30 +144,29 @@ func Generate() ([]byte, error) {
 		Name:        "lambda-spectrum",
 		Description: "k-mer spectrum of the complete genome of Enterobacteria phage lambda (NC_001416), against shuffled genomes",
 		CreatedAt:   time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC),
-		FileSizes:   map[string]int64{},
 	}
-	writer := map[string]int{} // :: file → task that writes it
-	var edges [][2]int
-	for i, s := range steps() {
-		wf.Tasks = append(wf.Tasks, s.task())
-		for _, file := range s.reads {
-			if from, ok := writer[file]; ok {
-				edges = append(edges, [2]int{from, i})
-			} else if err := addInput(wf.FileSizes, file); err != nil {
-				return nil, fmt.Errorf("task %s: %w", s.id, err)
-			}
-		}
-		for _, file := range wf.Tasks[i].Outputs {
-			writer[file] = i
+	b := workflow.NewBuilder(wf, workflow.Options{})
+	b.FileOrder = true
+	for _, s := range steps() {
+		if err := b.Add(s.task(), workflow.Place{}); err != nil {
+			return nil, err
 		}
 	}
-	var err error
-	if wf.Graph, err = dag.New(len(wf.Tasks), edges); err != nil {
+	for _, file := range wf.OwnInputs() {
+		info, err := fs.Stat(FS, file)
+		if err != nil {
+			return nil, err
+		}
+		if err := b.File(file, info.Size(), workflow.Place{}); err != nil {
+			return nil, err
+		}
+	}
+	if err := b.Build(workflow.Place{}); err != nil {
 		return nil, err
 	}
-	var b bytes.Buffer
-	err = workflow.Write(&b, wf)
-	return b.Bytes(), err
+	var document bytes.Buffer
+	err := workflow.Write(&document, wf)
+	return document.Bytes(), err
 }
 
 func (s step) task() workflow.Task {
@@ -185,18 +183,7 @@ func (s step) task() workflow.Task {
 		Outputs:   outputs,
 		Stdin:     s.stdin,
 		Stdout:    s.stdout,
-		CPUs:      1,
 		MemoryMiB: 64,
 		Estimate:  s.estimate,
 	}
-}
-
-// addInput notes the size of one of the workflow's own inputs.
-func addInput(sizes map[string]int64, file string) error {
-	info, err := fs.Stat(FS, file)
-	if err != nil {
-		return err
-	}
-	sizes[file] = info.Size()
-	return nil
 }

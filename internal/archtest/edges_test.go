@@ -51,7 +51,7 @@ var edges = map[string]map[string]string{
 		root: "error kinds, seconds",
 	},
 
-	"examples/lambda": {"dag": "makes a workflow", "workflow": "makes a workflow"},
+	"examples/lambda": {"workflow": "makes a workflow"},
 	"gridsite/gridsitetest": {
 		"gridsite": "what every back end must do", "internal/programs": "finds the scripts",
 		root: "kinds of errors tell whether anything was done",
@@ -121,13 +121,12 @@ var edges = map[string]map[string]string{
 	},
 
 	"bench": {
-		"api": "asks corrald", "broker/relay": "measures it", "dag": "makes workflows",
-		"gridsite": "simulates a batch system", "internal/disk": "where it measures",
-		"internal/engine": "measures its steps", "internal/order": "reads orders, writes reports",
-		"internal/personal": "starts corrald", "internal/store": "asks for glideins",
-		"internal/version": "names what it measured", "internal/xdg": "a layout in a temporary folder",
-		"packages": "signs a package", "pool": "needs no worker", "workflow": "makes workflows",
-		root: "runs and their reports",
+		"api": "asks corrald", "broker/relay": "measures it", "gridsite": "simulates a batch system",
+		"internal/disk": "where it measures", "internal/engine": "measures its steps",
+		"internal/order": "reads orders, writes reports", "internal/personal": "starts corrald",
+		"internal/store": "asks for glideins", "internal/version": "names what it measured",
+		"internal/xdg": "a layout in a temporary folder", "packages": "signs a package", "pool": "needs no worker",
+		"workflow": "makes workflows", root: "runs and their reports",
 	},
 	"cmd/corral": {
 		"api": "asks corrald", "internal/demo": "verb demo", "internal/follow": "progress",

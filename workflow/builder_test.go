@@ -1,0 +1,181 @@
+package workflow_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/workflow"
+)
+
+// A step is one call of a Builder.
+type step func(*workflow.Builder) error
+
+func at(file string, line int) workflow.Place { return workflow.Place{File: file, Line: line} }
+
+func add(t workflow.Task, at workflow.Place) step {
+	return func(b *workflow.Builder) error { return b.Add(t, at) }
+}
+
+func edge(parent, child string, at workflow.Place) step {
+	return func(b *workflow.Builder) error { b.Edge(parent, child, at); return nil }
+}
+
+func file(id string, bytes int64, at workflow.Place) step {
+	return func(b *workflow.Builder) error { return b.File(id, bytes, at) }
+}
+
+// build takes the steps and returns what becomes of them.
+func build(wf *workflow.Workflow, opts workflow.Options, steps ...step) ([]workflow.Warning, error) {
+	b := workflow.NewBuilder(wf, opts)
+	for _, s := range steps {
+		if err := s(b); err != nil {
+			return b.Warnings, err
+		}
+	}
+	return b.Warnings, b.Build(at("end", 9))
+}
+
+// A workflow that no document ever described has all that ranks and a run need.
+func TestBuilderCompletes(t *testing.T) {
+	t.Parallel()
+	wf := &workflow.Workflow{Name: "w"}
+	b := workflow.NewBuilder(wf, workflow.Options{Strict: true})
+	b.FileOrder = true
+	b.Edge("a", "c", workflow.Place{}) // both follow
+	for _, task := range []workflow.Task{
+		{ID: "a", Argv: []string{"true"}, Outputs: []string{"x", "x"}, Estimate: time.Second},
+		{ID: "b", Name: "use", Argv: []string{"true"}, Inputs: []string{"x", "own", "x"}, CPUs: 2, Estimate: 2 * time.Second},
+		{ID: "c", Argv: []string{"true"}},
+	} {
+		if err := b.Add(task, workflow.Place{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if i, ok := b.Index("b"); i != 1 || !ok {
+		t.Errorf(`Index("b") = %d, %v`, i, ok)
+	}
+	if err := b.Build(workflow.Place{}); err != nil {
+		t.Fatal(err)
+	}
+	want := []workflow.Task{
+		{ID: "a", Name: "a", Argv: []string{"true"}, Outputs: []string{"x"}, CPUs: 1, Estimate: time.Second},
+		{ID: "b", Name: "use", Argv: []string{"true"}, Inputs: []string{"x", "own"}, CPUs: 2, Estimate: 2 * time.Second},
+		{ID: "c", Name: "c", Argv: []string{"true"}, CPUs: 1},
+	}
+	if diff := cmp.Diff(want, wf.Tasks); diff != "" {
+		t.Errorf("tasks (-want +got):\n%s", diff)
+	}
+	ranks := wf.Graph.UpwardRanks(wf.Estimates(4 * time.Second))
+	if diff := cmp.Diff([]time.Duration{5 * time.Second, 2 * time.Second, 4 * time.Second}, ranks); diff != "" {
+		t.Errorf("ranks (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"own"}, wf.OwnInputs()); diff != "" {
+		t.Errorf("OwnInputs (-want +got):\n%s", diff)
+	}
+	if err := wf.Runnable(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Errors name the place that the reader gave for what is wrong, whichever file that is in.
+func TestBuilderRefuses(t *testing.T) {
+	t.Parallel()
+	a, b := add(workflow.Task{ID: "a", Outputs: []string{"x"}}, at("f", 1)), add(workflow.Task{ID: "b"}, at("f", 2))
+	for want, steps := range map[string][]step{
+		"end:9: the workflow has no tasks":                                                                 {},
+		"f:3: the task has no id":                                                                          {a, add(workflow.Task{Name: "n"}, at("f", 3))},
+		`g:1: task "a": another task has the same id (f:1)`:                                                {a, b, add(workflow.Task{ID: "a"}, at("g", 1))},
+		"g:1: the workflow has more than 3 tasks":                                                          {a, b, add(workflow.Task{ID: "c"}, at("f", 3)), add(workflow.Task{ID: "d"}, at("g", 1))},
+		`g:1: file "x" is written by two tasks: a and c`:                                                   {a, add(workflow.Task{ID: "c", Outputs: []string{"y", "x"}}, at("g", 1))},
+		"f:7: the file has no id":                                                                          {a, file("", 1, at("f", 7))},
+		`f:8: file "x" is listed twice, with 1 and 2 bytes`:                                                {a, file("x", 1, at("f", 7)), file("x", 2, at("f", 8))},
+		`f:8: task "a": its parent "z" does not exist`:                                                     {edge("z", "a", at("f", 8)), a},
+		`f:8: task "a": its child "z" does not exist`:                                                      {edge("a", "z", at("f", 8)), a},
+		"f:1: the tasks form a cycle: a -> b -> a":                                                         {edge("b", "a", at("f", 8)), a, b, edge("a", "b", at("f", 9))},
+		"f:2: the tasks form a cycle: b -> b":                                                              {a, b, edge("b", "b", at("f", 8))},
+		"g: the tasks form a cycle: c -> d -> c":                                                           {edge("d", "c", at("g", 1)), add(workflow.Task{ID: "c", Outputs: []string{"y"}}, at("g", 0)), add(workflow.Task{ID: "d", Inputs: []string{"y"}}, at("g", 2))},
+		`g:2: task "c" reads "x", which task "a" writes, but does not come after it; it is made its child`: {a, add(workflow.Task{ID: "c", Inputs: []string{"x"}}, at("g", 2))},
+	} {
+		_, err := build(&workflow.Workflow{Name: "w"}, workflow.Options{MaxTasks: 3, Strict: true}, steps...)
+		if corral.KindOf(err) != corral.Invalid || err.Error() != want {
+			t.Errorf("Build = %v, want %s", err, want)
+		}
+	}
+	if _, err := build(&workflow.Workflow{}, workflow.Options{}, a); corral.KindOf(err) != corral.Invalid || err.Error() != "end:9: the workflow has no name" {
+		t.Errorf("Build without a name = %v", err)
+	}
+	_, err := build(&workflow.Workflow{Name: "made"}, workflow.Options{}, add(workflow.Task{ID: "a"}, workflow.Place{}), add(workflow.Task{ID: "a"}, workflow.Place{}))
+	if want := `task "a": another task has the same id (workflow made)`; err == nil || err.Error() != want {
+		t.Errorf("Add = %v, want %s", err, want)
+	}
+}
+
+// A cycle of any length makes a message of bounded length.
+func TestBuilderShowsTheBeginningOfACycle(t *testing.T) {
+	t.Parallel()
+	var steps []step
+	for i := range 1000 {
+		steps = append(steps, add(workflow.Task{ID: fmt.Sprint("t", i)}, at("f", 1)), edge(fmt.Sprint("t", i), fmt.Sprint("t", (i+1)%1000), at("f", 1)))
+	}
+	_, err := build(&workflow.Workflow{Name: "w"}, workflow.Options{}, steps...)
+	if err == nil || !strings.HasSuffix(err.Error(), "t98 -> t99 -> 900 more -> t0") {
+		t.Errorf("Build = %v", err)
+	}
+}
+
+// A task comes after every task that writes what it reads, and after its parents; the order in which a reader found the
+// tasks and the edges does not matter to that.
+func TestBuilderOrders(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 12).Draw(t, "tasks")
+		tasks := make([]workflow.Task, n)
+		var steps []step
+		type pair struct{ parent, child int }
+		var want []pair
+		for i := range tasks {
+			tasks[i] = workflow.Task{ID: fmt.Sprint("t", i), Outputs: []string{fmt.Sprint("f", i)}}
+			for p := range i {
+				switch rapid.IntRange(0, 5).Draw(t, "relation") {
+				case 0:
+					steps = append(steps, edge(fmt.Sprint("t", p), tasks[i].ID, at("f", 1)))
+					want = append(want, pair{p, i})
+				case 1:
+					tasks[i].Inputs = append(tasks[i].Inputs, fmt.Sprint("f", p))
+					want = append(want, pair{p, i})
+				}
+			}
+			steps = append(steps, add(tasks[i], at("f", 1)))
+		}
+		wf := &workflow.Workflow{Name: "w"}
+		if _, err := build(wf, workflow.Options{}, rapid.Permutation(steps).Draw(t, "steps")...); err != nil {
+			t.Fatal(err)
+		}
+		index := func(i int) int {
+			return slices.IndexFunc(wf.Tasks, func(t workflow.Task) bool { return t.ID == fmt.Sprint("t", i) })
+		}
+		place := make([]int, n) // of each task in an order that respects the graph
+		for k, i := range wf.Graph.Order() {
+			place[i] = k
+		}
+		for _, p := range want {
+			if place[index(p.parent)] >= place[index(p.child)] {
+				t.Errorf("t%d does not come before t%d", p.parent, p.child)
+			}
+		}
+		for i := range wf.Tasks { // no edge that nothing asked for
+			for _, c := range wf.Graph.Children(i) {
+				if !slices.ContainsFunc(want, func(p pair) bool { return index(p.parent) == i && index(p.child) == c }) {
+					t.Errorf("the edge %s -> %s comes from nowhere", wf.Tasks[i].ID, wf.Tasks[c].ID)
+				}
+			}
+		}
+	})
+}

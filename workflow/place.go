@@ -1,0 +1,34 @@
+package workflow
+
+import (
+	"fmt"
+
+	"github.com/corral-pilot/corral"
+)
+
+// A Place is where a reader found something, so that a person finds it again. Each task and each edge has its own: a
+// workflow may be written down in several files. The zero Place belongs to what a program made.
+type Place struct {
+	File string // as the user named it
+	Line int    // from 1; 0: the file as a whole
+}
+
+func (p Place) String() string {
+	if p.Line == 0 {
+		return p.File
+	}
+	return fmt.Sprintf("%s:%d", p.File, p.Line)
+}
+
+// Errorf returns an error of kind Invalid about what stands at p.
+func (p Place) Errorf(format string, args ...any) error {
+	return corral.ErrorAt(corral.Invalid, p.String(), format, args...)
+}
+
+// A Warning tells of something odd in a file whose meaning is clear nevertheless.
+type Warning struct {
+	Place   Place
+	Message string
+}
+
+func (w Warning) String() string { return w.Place.String() + ": " + w.Message }
