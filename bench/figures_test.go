@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/corral-pilot/corral/workflow"
+	"github.com/corral-pilot/corral/workflow/wfformat"
 )
 
 func TestParseStat(t *testing.T) {
@@ -109,7 +110,7 @@ func TestWorkflows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w, _, err := workflow.Read(t.Context(), bytes.NewReader(document), name, workflow.Options{})
+		w, _, err := wfformat.Read(t.Context(), bytes.NewReader(document), name, workflow.Options{})
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}

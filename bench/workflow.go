@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/corral-pilot/corral/workflow"
+	"github.com/corral-pilot/corral/workflow/wfformat"
 )
 
 // independent returns a workflow document of n no-op tasks that wait for nothing.
@@ -29,6 +30,6 @@ func document(n int, chained bool) ([]byte, error) {
 		return nil, err
 	}
 	var text bytes.Buffer
-	err := workflow.Write(&text, wf)
+	err := wfformat.Write(&text, wf)
 	return text.Bytes(), err
 }

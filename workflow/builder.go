@@ -133,10 +133,7 @@ func (b *Builder) Intern(s string) string {
 
 // set is list without repetitions, which say nothing in the lists of files.
 func (b *Builder) set(list []string) []string {
-	if len(list) == 0 {
-		return nil
-	}
-	set := make([]string, 0, len(list))
+	set := slices.Grow([]string(nil), len(list))
 	seen := make(map[string]bool, len(list))
 	for _, s := range list {
 		if !seen[s] {

@@ -15,7 +15,7 @@ import (
 // Limits of what a task may ask for. They are far above any machine: what exceeds them is a mistake of
 // units, not a large task.
 const (
-	maxCPUs      = 1 << 16
+	MaxCPUs      = 1 << 16
 	maxMemoryMiB = 1 << 30 // 1 PiB
 	maxRetries   = 1 << 16
 	maxIDBytes   = 200 // a directory is named ID.ATTEMPT, and names end at 255 bytes
@@ -30,7 +30,9 @@ const recordFile = "record.json"
 // first task at fault.
 func (w *Workflow) Runnable() error {
 	for i := range w.Tasks {
-		if err := w.Tasks[i].runnable(); err != nil {
+		t := &w.Tasks[i]
+		err := cmp.Or(t.checkID(), t.checkCommand(), t.checkNeeds(), t.checkFiles(), t.checkStreams())
+		if err != nil {
 			return w.taskError(i, err)
 		}
 	}
@@ -39,20 +41,6 @@ func (w *Workflow) Runnable() error {
 
 func (w *Workflow) taskError(i int, err error) error {
 	return w.Place(i).Errorf("task %q: %w", w.Tasks[i].ID, err)
-}
-
-func (t *Task) runnable() error {
-	return firstOf(t.checkID, t.checkCommand, t.checkNeeds, t.checkFiles, t.checkStreams)
-}
-
-// firstOf returns the error of the first check that fails.
-func firstOf(checks ...func() error) error {
-	for _, check := range checks {
-		if err := check(); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (t *Task) checkID() error {
@@ -67,7 +55,7 @@ func (t *Task) checkID() error {
 
 func (t *Task) checkCommand() error {
 	if len(t.Argv) == 0 || t.Argv[0] == "" {
-		return errors.New("it has no command (execution task: command.program)")
+		return errors.New("it has no command (in WfFormat: command.program of its execution task)")
 	}
 	for _, arg := range t.Argv {
 		if strings.ContainsRune(arg, 0) {
@@ -84,8 +72,8 @@ func (t *Task) checkCommand() error {
 
 func (t *Task) checkNeeds() error {
 	switch {
-	case t.CPUs < 1 || t.CPUs > maxCPUs:
-		return fmt.Errorf("%d cpus, want 1 to %d", t.CPUs, maxCPUs)
+	case t.CPUs < 1 || t.CPUs > MaxCPUs:
+		return fmt.Errorf("%d cpus, want 1 to %d", t.CPUs, MaxCPUs)
 	case t.MemoryMiB < 0 || t.MemoryMiB > maxMemoryMiB:
 		return fmt.Errorf("%d MiB of memory, want at most %d", t.MemoryMiB, maxMemoryMiB)
 	case t.Retries != nil && (*t.Retries < 0 || *t.Retries > maxRetries):

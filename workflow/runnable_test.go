@@ -13,41 +13,58 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-const command = `{"id": "a", "runtimeInSeconds": 0, "command": {"program": "true"}}`
+// runnable returns whether a workflow of the one task can be run. The task stands on line 2.
+func runnable(t *testing.T, task workflow.Task) error {
+	t.Helper()
+	wf := &workflow.Workflow{Name: "w"}
+	if _, err := build(wf, workflow.Options{}, add(task, at("w.json", 2))); err != nil {
+		t.Fatal(err)
+	}
+	return wf.Runnable()
+}
 
 func TestRunnable(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ name, task, execution, want string }{
-		{"fine", task("a", "", `, "inputFiles": ["d/own"], "outputFiles": ["stdout", "d/x"], "x-corral": {"stdin": "d/own", "stderr": "e"}`), command, ""},
-		{"no execution", task("a", "", ""), "", "it has no command (execution task: command.program)"},
-		{"no program", task("a", "", ""), `{"id": "a", "command": {"arguments": ["x"]}}`, "it has no command (execution task: command.program)"},
-		{"zero byte in argument", task("a", "", ""), `{"id": "a", "command": {"program": "x", "arguments": ["\u0000"]}}`, `argument "\x00" contains a zero byte`},
-		{"bad variable", task("a", "", `, "x-corral": {"env": {"A=B": "c"}}`), command, `environment variable "A=B" cannot be set`},
-		{"too much memory", task("a", "", `, "x-corral": {"memory_mib": 99999999999}`), command, "99999999999 MiB of memory, want at most 1073741824"},
-		{"too many retries", task("a", "", `, "x-corral": {"retries": 99999}`), command, "99999 retries, want 0 to 65536"},
-		{"absolute file", task("a", "", `, "inputFiles": ["/etc/passwd"]`), command, `file "/etc/passwd" is outside the run's directory`},
-		{"file above", task("a", "", `, "outputFiles": ["d/../../x"]`), command, `file "d/../../x" is outside the run's directory`},
-		{"empty file name", task("a", "", `, "outputFiles": [""]`), command, `file "" is outside the run's directory`},
-		{"directory itself", task("a", "", `, "outputFiles": ["."]`), command, `file "." is not written in its shortest form, "."`},
-		{"second name", task("a", "", `, "outputFiles": ["./x"]`), command, `file "./x" is not written in its shortest form, "x"`},
-		{"record", task("a", "", `, "outputFiles": ["record.json"]`), command, `file "record.json" has the name of the record that a worker leaves`},
-		{"in place", task("a", "", `, "inputFiles": ["x"], "outputFiles": ["x"]`), command, `file "x" is both its input and its output: a retry would read what the failed try wrote`},
-		{"file as directory", task("a", "", `, "inputFiles": ["x/y/z"], "outputFiles": ["x"]`), command, `file "x/y/z" is below "x", which is a file too`},
-		{"stdin from nowhere", task("a", "", `, "x-corral": {"stdin": "x"}`), command, `its stdin "x" is not among its input files`},
-		{"stdout over input", task("a", "", `, "inputFiles": ["x"], "x-corral": {"stdout": "x"}`), command, `its output stream would overwrite its input file "x"`},
-		{"stderr over input", task("a", "", `, "inputFiles": ["stderr"]`), command, `its output stream would overwrite its input file "stderr"`},
-		{"stdout above", task("a", "", `, "x-corral": {"stdout": "../x"}`), command, `file "../x" is outside the run's directory`},
+	type task = workflow.Task
+	argv, tooMany, x := []string{"true"}, 99999, []string{"x"}
+	for want, task := range map[string]task{
+		"": {
+			Argv: argv, Inputs: []string{"d/own"}, Outputs: []string{"stdout", "d/x"}, Stdin: "d/own", Stderr: "e",
+		},
+		"it has no command (in WfFormat: command.program of its execution task)": {},
+		`argument "\x00" contains a zero byte`:                                   {Argv: []string{"x", "\x00"}},
+		`environment variable "A=B" cannot be set`:                               {Argv: argv, Env: map[string]string{"A=B": "c"}},
+		"99999999999 MiB of memory, want at most 1073741824":                     {Argv: argv, MemoryMiB: 99999999999},
+		"99999 retries, want 0 to 65536":                                         {Argv: argv, Retries: &tooMany},
+		`file "/etc/passwd" is outside the run's directory`:                      {Argv: argv, Inputs: []string{"/etc/passwd"}},
+		`file "d/../../x" is outside the run's directory`:                        {Argv: argv, Outputs: []string{"d/../../x"}},
+		`file "" is outside the run's directory`:                                 {Argv: argv, Outputs: []string{""}},
+		`file "." is not written in its shortest form, "."`:                      {Argv: argv, Outputs: []string{"."}},
+		`file "./x" is not written in its shortest form, "x"`:                    {Argv: argv, Outputs: []string{"./x"}},
+		`file "record.json" has the name of the record that a worker leaves`:     {Argv: argv, Outputs: []string{"record.json"}},
+		`file "x" is both its input and its output: a retry would read what the failed try wrote`: {
+			Argv: argv, Inputs: x, Outputs: x,
+		},
+		`file "x/y/z" is below "x", which is a file too`:            {Argv: argv, Inputs: []string{"x/y/z"}, Outputs: x},
+		`its stdin "x" is not among its input files`:                {Argv: argv, Stdin: "x"},
+		`its output stream would overwrite its input file "x"`:      {Argv: argv, Inputs: x, Stdout: "x"},
+		`its output stream would overwrite its input file "stderr"`: {Argv: argv, Inputs: []string{"stderr"}},
+		`file "../x" is outside the run's directory`:                {Argv: argv, Stdout: "../x"},
 	} {
-		err := mustRead(t, document(c.task, c.execution)).Runnable()
+		task.ID = "a"
+		err := runnable(t, task)
 		var e *corral.Error
 		switch {
-		case c.want == "":
+		case want == "":
 			if err != nil {
-				t.Errorf("%s: %v", c.name, err)
+				t.Errorf("%v, want none", err)
 			}
-		case !errors.As(err, &e) || e.Kind != corral.Invalid || err.Error() != `w.json:2: task "a": `+c.want:
-			t.Errorf("%s:\n got %v\nwant w.json:2: task \"a\": %s", c.name, err, c.want)
+		case !errors.As(err, &e) || e.Kind != corral.Invalid || err.Error() != `w.json:2: task "a": `+want:
+			t.Errorf("\n got %v\nwant w.json:2: task \"a\": %s", err, want)
 		}
+	}
+	if err := runnable(t, task{ID: "a", Argv: []string{"", "x"}}); corral.KindOf(err) != corral.Invalid {
+		t.Errorf("Runnable without a program = %v, want Invalid", err)
 	}
 }
 
@@ -62,17 +79,17 @@ func TestRunnableLooksAtIDs(t *testing.T) {
 		".":                      false,
 		"..":                     false,
 		"a/b":                    false,
-		`a\u0000`:                false,
-		`a\nb`:                   false,
+		"a\x00":                  false,
+		"a\nb":                   false,
 	} {
-		err := mustRead(t, document(task(id, "", ""), strings.Replace(command, `"a"`, `"`+id+`"`, 1))).Runnable()
+		err := runnable(t, workflow.Task{ID: id, Argv: []string{"true"}})
 		if (err == nil) != ok || err != nil && corral.KindOf(err) != corral.Invalid {
 			t.Errorf("Runnable with id %.20q = %v, want ok %v", id, err, ok)
 		}
 	}
 }
 
-func TestRunnableOfWhatWasNotRead(t *testing.T) {
+func TestRunnableOfWhatNoBuilderMade(t *testing.T) {
 	t.Parallel()
 	negative := -1
 	for _, spoil := range []func(*workflow.Task){
@@ -84,25 +101,35 @@ func TestRunnableOfWhatWasNotRead(t *testing.T) {
 		func(t *workflow.Task) { t.Estimate = -time.Second },
 		func(t *workflow.Task) { t.ID = "" },
 	} {
-		wf := mustRead(t, document(task("a", "", ""), command))
+		wf := &workflow.Workflow{Tasks: []workflow.Task{{ID: "a", Argv: []string{"true"}, CPUs: 1}}}
 		spoil(&wf.Tasks[0])
 		if err := wf.Runnable(); corral.KindOf(err) != corral.Invalid {
 			t.Errorf("%+v: Runnable = %v, want Invalid", wf.Tasks[0], err)
 		}
 	}
 	made := &workflow.Workflow{Name: "m", Tasks: []workflow.Task{{ID: "a", CPUs: 1}}}
-	if got, want := fmt.Sprint(made.Runnable()), `workflow m: task "a": it has no command (execution task: command.program)`; got != want {
+	if got, want := fmt.Sprint(made.Runnable()), `workflow m: task "a": it has no command (in WfFormat: command.program of its execution task)`; got != want {
 		t.Errorf("Runnable = %s, want %s", got, want)
 	}
 }
 
 func TestSummary(t *testing.T) {
 	t.Parallel()
-	wf := mustRead(t, document(
-		`{"id": "a", "name": "make", "parents": [], "outputFiles": ["x", "y"]},`+
-			`{"id": "b", "name": "use", "parents": ["a"], "inputFiles": ["x", "own"]},`+
-			`{"id": "c", "name": "use", "parents": ["a"], "inputFiles": ["y", "own"]}`,
-		`{"id": "a", "runtimeInSeconds": 1.5}, {"id": "b", "runtimeInSeconds": 2, "coreCount": 4}`))
+	wf := &workflow.Workflow{Name: "w"}
+	b := workflow.NewBuilder(wf, workflow.Options{})
+	b.FileOrder = true
+	for _, task := range []workflow.Task{
+		{ID: "a", Name: "make", Outputs: []string{"x", "y"}, Estimate: 1500 * time.Millisecond},
+		{ID: "b", Name: "use", Inputs: []string{"x", "own"}, Estimate: 2 * time.Second, CPUs: 4},
+		{ID: "c", Name: "use", Inputs: []string{"y", "own"}},
+	} {
+		if err := b.Add(task, workflow.Place{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := b.Build(workflow.Place{}); err != nil {
+		t.Fatal(err)
+	}
 	want := workflow.Summary{Name: "w", Tasks: 3, Edges: 2, Levels: 2, Width: 2, Transformations: 2, Files: 3, Inputs: 1,
 		CriticalPath: corral.Seconds(3500 * time.Millisecond), TotalWork: 3.5, CPUWork: 9.5, Unestimated: 1}
 	if diff := cmp.Diff(want, wf.Summary()); diff != "" {

@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -40,10 +41,7 @@ func (w *Workflow) Summary() Summary {
 	for i := range w.Tasks {
 		t := &w.Tasks[i]
 		names[t.Name] = true
-		for _, f := range t.Inputs {
-			files[f] = true
-		}
-		for _, f := range t.Outputs {
+		for _, f := range slices.Concat(t.Inputs, t.Outputs) {
 			files[f] = true
 		}
 		work += milliseconds(t.Estimate)

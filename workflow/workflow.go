@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -101,18 +102,15 @@ func (w *Workflow) Place(i int) Place {
 
 // OwnInputs returns the ids of the files that tasks read and none writes, sorted.
 func (w *Workflow) OwnInputs() []string {
-	written := make(map[string]bool)
-	for i := range w.Tasks {
-		for _, f := range w.Tasks[i].Outputs {
-			written[f] = true
-		}
-	}
 	own := make(map[string]bool)
 	for i := range w.Tasks {
 		for _, f := range w.Tasks[i].Inputs {
-			if !written[f] {
-				own[f] = true
-			}
+			own[f] = true
+		}
+	}
+	for i := range w.Tasks {
+		for _, f := range w.Tasks[i].Outputs {
+			delete(own, f)
 		}
 	}
 	return slices.Sorted(maps.Keys(own))
@@ -123,9 +121,7 @@ func (w *Workflow) OwnInputs() []string {
 func (w *Workflow) Estimates(otherwise time.Duration) []time.Duration {
 	all := make([]time.Duration, len(w.Tasks))
 	for i := range w.Tasks {
-		if all[i] = w.Tasks[i].Estimate; all[i] == 0 {
-			all[i] = otherwise
-		}
+		all[i] = cmp.Or(w.Tasks[i].Estimate, otherwise)
 	}
 	return all
 }

@@ -15,6 +15,8 @@ import (
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/follow"
 	"github.com/corral-pilot/corral/workflow"
+	"github.com/corral-pilot/corral/workflow/format"
+	"github.com/corral-pilot/corral/workflow/wfformat"
 )
 
 func runCommand(p *printer) *cli.Command {
@@ -101,7 +103,7 @@ func newRun(c *cli.Context, p *printer, file string) (api.NewRun, error) {
 		return n, err
 	}
 	var document bytes.Buffer // whatever format it was read from, corrald gets WfFormat
-	if err := workflow.Write(&document, w); err != nil {
+	if err := wfformat.Write(&document, w); err != nil {
 		return n, err
 	}
 	n.Workflow, n.SourceDir = document.Bytes(), w.Dir
@@ -181,7 +183,7 @@ func runError(r corral.Run) error {
 
 // readWorkflow reads a workflow file and prints its warnings.
 func readWorkflow(ctx context.Context, p *printer, file string, strict bool) (*workflow.Workflow, error) {
-	w, warnings, err := workflow.ReadFile(ctx, file, workflow.Options{Strict: strict})
+	w, warnings, err := format.ReadFile(ctx, file, workflow.Options{Strict: strict})
 	for _, warning := range warnings {
 		p.say("corral: warning: %s", warning)
 	}

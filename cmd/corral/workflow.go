@@ -9,13 +9,14 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/workflow"
+	"github.com/corral-pilot/corral/workflow/format"
+	"github.com/corral-pilot/corral/workflow/wfformat"
 )
 
 func workflowCommand(p *printer) *cli.Command {
 	return &cli.Command{
 		Name: "workflow", Category: workflows, Usage: "look at workflow files",
-		Description: explained("Workflows are read as WfFormat 1.5 JSON, gzip-compressed or not, of at most 2 GiB (decompressed) and "+
+		Description: explained("Workflows are read as "+format.Names()+", gzip-compressed or not, of at most 2 GiB (decompressed) and "+
 			"2,000,000 tasks; x-corral in a task adds what WfFormat has no place for. corrald is not asked.", "corral workflow show examples/lambda/workflow.json"),
 		Subcommands: []*cli.Command{
 			{
@@ -91,13 +92,13 @@ func convertWorkflow(c *cli.Context, p *printer) (err error) {
 	}
 	out := c.String("out")
 	if out == "" {
-		return workflow.Write(p.out, w)
+		return wfformat.Write(p.out, w)
 	}
 	f, err := os.OpenFile(out, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if err != nil {
 		return corral.ErrorAt(corral.Invalid, "--out", "%w", err)
 	}
-	if err := workflow.Write(f, w); err != nil {
+	if err := wfformat.Write(f, w); err != nil {
 		return err
 	}
 	return f.Close()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral/workflow"
+	"github.com/corral-pilot/corral/workflow/wfformat"
 )
 
 // A step is a task before its place in the graph is known: its parents are the steps that write what
@@ -165,7 +166,7 @@ func Generate() ([]byte, error) {
 		return nil, err
 	}
 	var document bytes.Buffer
-	err := workflow.Write(&document, wf)
+	err := wfformat.Write(&document, wf)
 	return document.Bytes(), err
 }
 

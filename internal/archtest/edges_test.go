@@ -12,9 +12,9 @@ var layers = [][]string{
 	{"condor", "dag", "internal/descriptor", "internal/disk", "internal/input", "internal/matching", "internal/netns", "internal/netns/door", "internal/node", "internal/programs", "internal/version", "internal/xdg", "resubmit"},
 	{root},
 	{"api", "broker", "broker/relay", "gridsite", "internal/execution", "internal/order", "internal/reconcile", "internal/runas", "internal/store", "packages", "workflow"},
-	{"examples/lambda", "gridsite/gridsitetest", "internal/follow", "internal/personal", "internal/recorded", "internal/store/storetest", "packages/htcondor", "pool", "staging"},
-	{"internal/demo", "internal/pilot", "internal/run", "internal/schedd", "staging/ftp", "staging/sftp"},
-	{"internal/engine", "internal/pools", "internal/server"},
+	{"gridsite/gridsitetest", "internal/follow", "internal/personal", "internal/recorded", "internal/store/storetest", "packages/htcondor", "pool", "staging", "workflow/wfformat"},
+	{"examples/lambda", "internal/pilot", "internal/run", "internal/schedd", "staging/ftp", "staging/sftp", "workflow/format"},
+	{"internal/demo", "internal/engine", "internal/pools", "internal/server"},
 	{"bench", "cmd/corral", "cmd/corrald", "cmd/pilot", "internal/archtest", "internal/e2e"},
 }
 
@@ -46,12 +46,8 @@ var edges = map[string]map[string]string{
 	"internal/runas":     {root: "error kinds"},
 	"internal/store":     {root: "what it stores, and the rules by which it changes"},
 	"packages":           {"internal/input": "bounds archives", root: "platforms, error kinds"},
-	"workflow": {
-		"dag": "a workflow is a graph of tasks", "internal/input": "bounds what it reads",
-		root: "error kinds, seconds",
-	},
+	"workflow":           {"dag": "a workflow is a graph of tasks", root: "error kinds, seconds"},
 
-	"examples/lambda": {"workflow": "makes a workflow"},
 	"gridsite/gridsitetest": {
 		"gridsite": "what every back end must do", "internal/programs": "finds the scripts",
 		root: "kinds of errors tell whether anything was done",
@@ -75,12 +71,11 @@ var edges = map[string]map[string]string{
 	"staging": {
 		"internal/input": "bounds what mirrors give", "packages": "what it installs", root: "error kinds",
 	},
-
-	"internal/demo": {
-		"api": "asks corrald", "dag": "predicts", "examples/lambda": "its input", "internal/follow": "progress",
-		"internal/personal": "starts corrald", "internal/xdg": "a layout in a temporary folder",
-		"workflow": "reads the example", root: "shows what it asked for",
+	"workflow/wfformat": {
+		"internal/input": "bounds what it reads", "workflow": "feeds its builder", root: "error kinds",
 	},
+
+	"examples/lambda": {"workflow": "makes a workflow", "workflow/wfformat": "writes it"},
 	"internal/pilot": {
 		"broker": "how the pool reaches a node", "broker/relay": "the head node's side, and a node's",
 		"condor": "reads a worker's ad", "internal/node": "checks the machine",
@@ -90,7 +85,8 @@ var edges = map[string]map[string]string{
 	"internal/run": {
 		"api": "what a new run is made of", "internal/disk": "where runs are", "internal/execution": "decides",
 		"internal/input": "bounds what it reads of a run's directory", "internal/store": "keeps runs",
-		"pool": "sinks, marks of directories", "workflow": "what to run", root: "runs",
+		"pool": "sinks, marks of directories", "workflow": "what to run", "workflow/wfformat": "its document",
+		root: "runs",
 	},
 	"internal/schedd": {
 		"condor": "submits jobs, reads their log", "internal/execution": "jobs and their results",
@@ -98,7 +94,16 @@ var edges = map[string]map[string]string{
 	},
 	"staging/ftp":  {"staging": "how it is asked", root: "error kinds"},
 	"staging/sftp": {"gridsite": "the ssh transport", "staging": "how it is asked", root: "error kinds"},
+	"workflow/format": {
+		"internal/input": "opens and bounds files", "workflow": "what a reader returns",
+		"workflow/wfformat": "one of its formats",
+	},
 
+	"internal/demo": {
+		"api": "asks corrald", "dag": "predicts", "examples/lambda": "its input", "internal/follow": "progress",
+		"internal/personal": "starts corrald", "internal/xdg": "a layout in a temporary folder",
+		"workflow": "says how to read", "workflow/format": "reads the example", root: "shows what it asked for",
+	},
 	"internal/engine": {
 		"broker": "attends probes", "broker/relay": "corrald's side", "gridsite": "submits and follows jobs",
 		"internal/execution": "says what a cluster offers", "internal/order": "writes orders, reads reports",
@@ -126,13 +131,15 @@ var edges = map[string]map[string]string{
 		"internal/order": "reads orders, writes reports", "internal/personal": "starts corrald",
 		"internal/store": "asks for glideins", "internal/version": "names what it measured",
 		"internal/xdg": "a layout in a temporary folder", "packages": "signs a package", "pool": "needs no worker",
-		"workflow": "makes workflows", root: "runs and their reports",
+		"workflow": "makes workflows", "workflow/wfformat": "writes them", root: "runs and their reports",
 	},
 	"cmd/corral": {
 		"api": "asks corrald", "internal/demo": "verb demo", "internal/follow": "progress",
 		"internal/input": "bounds the files that a command names", "internal/personal": "verbs up and down",
 		"internal/version": "--version", "internal/xdg": "default paths", "packages": "describes archives",
-		"packages/htcondor": "verb package build", "workflow": "verb workflow", root: "prints the nouns",
+		"packages/htcondor": "verb package build", "workflow": "verb workflow",
+		"workflow/format": "reads any format", "workflow/wfformat": "writes what it sends",
+		root: "prints the nouns",
 	},
 	"cmd/corrald": {
 		"api": "paths", "condor": "commands of a pool, passed on", "gridsite": "ssh files and agent",

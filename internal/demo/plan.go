@@ -7,6 +7,7 @@ import (
 
 	"github.com/corral-pilot/corral/dag"
 	"github.com/corral-pilot/corral/workflow"
+	"github.com/corral-pilot/corral/workflow/format"
 )
 
 // A plan says how many one-cpu pilots to ask for and what they will need.
@@ -22,7 +23,7 @@ type plan struct {
 // choose plans for a machine with cpus processors: half of them, but at least two pilots, so that the
 // machine stays usable and the workflow still has something to run side by side.
 func choose(ctx context.Context, file string, cpus int) (plan, error) {
-	w, _, err := workflow.ReadFile(ctx, file, workflow.Options{})
+	w, _, err := format.ReadFile(ctx, file, workflow.Options{})
 	if err != nil {
 		return plan{}, err
 	}

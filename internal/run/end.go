@@ -9,6 +9,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/workflow"
+	"github.com/corral-pilot/corral/workflow/wfformat"
 )
 
 // finish ends a run whose tasks are all done, failed or skipped.
@@ -66,5 +67,5 @@ func writeWorkflow(path string, flow *workflow.Workflow) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(workflow.Write(f, flow), f.Close())
+	return errors.Join(wfformat.Write(f, flow), f.Close())
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/corral-pilot/corral/internal/execution"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/workflow"
+	"github.com/corral-pilot/corral/workflow/format"
 )
 
 // bubble runs a test in virtual time.
@@ -62,7 +63,7 @@ func TestExecutedWorkflowHasMeasuredRuntimes(t *testing.T) {
 		w := newWorld(t, c)
 		defer w.stop()
 		row := w.awaitOver(w.create(NewRun{Workflow: document(fan(1, 1)...)}).ID)
-		flow, _, err := workflow.ReadFile(t.Context(), filepath.Join(row.Dir, executedFile), workflow.Options{Strict: true})
+		flow, _, err := format.ReadFile(t.Context(), filepath.Join(row.Dir, executedFile), workflow.Options{Strict: true})
 		if err != nil {
 			t.Fatal(err)
 		}

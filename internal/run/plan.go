@@ -16,6 +16,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/execution"
 	"github.com/corral-pilot/corral/workflow"
+	"github.com/corral-pilot/corral/workflow/wfformat"
 )
 
 // A plan is what never changes of a run: its workflow, where it runs, and what decisions need of both.
@@ -29,7 +30,7 @@ type plan struct {
 
 // newPlan reads the workflow and works out the plan. Errors are Invalid and name their place, but for the end of ctx.
 func newPlan(ctx context.Context, name string, document []byte, o corral.RunOptions) (*plan, error) {
-	flow, _, err := workflow.Read(ctx, bytes.NewReader(document), name, workflow.Options{})
+	flow, _, err := wfformat.Read(ctx, bytes.NewReader(document), name, workflow.Options{})
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
-package workflow_test
+package wfformat_test
 
 import (
+	"compress/gzip"
 	"encoding/csv"
 	"math"
 	"os"
@@ -10,13 +11,14 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral/workflow"
+	"github.com/corral-pilot/corral/workflow/wfformat"
 )
 
 // Published executions of production workflows (WfInstances), each folder with an index of them. Five
 // small ones are in the repository; all 88 may lie beside it.
 const (
 	instances    = "testdata/wfcommons/instances"
-	allInstances = "../../shared/data/wfinstances"
+	allInstances = "../../../shared/data/wfinstances"
 )
 
 // Every published instance reads without error, and with the numbers that its index gives.
@@ -49,8 +51,22 @@ func checkInstances(t *testing.T, dir string, n int) {
 	}
 }
 
+// readInstance reads a compressed file.
+func readInstance(t *testing.T, file string) (*workflow.Workflow, []workflow.Warning, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	text, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return wfformat.Read(t.Context(), text, file, workflow.Options{})
+}
+
 func checkInstance(t *testing.T, file string, header, row []string) {
-	wf, warnings, err := workflow.ReadFile(t.Context(), file, workflow.Options{})
+	wf, warnings, err := readInstance(t, file)
 	if err != nil {
 		t.Fatal(err)
 	}

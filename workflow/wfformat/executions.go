@@ -1,10 +1,12 @@
-package workflow
+package wfformat
 
 import (
 	"fmt"
 	"math"
 	"slices"
 	"time"
+
+	"github.com/corral-pilot/corral/workflow"
 )
 
 // executions are the tasks of workflow.execution as the document lists them. They carry what the format says of a task
@@ -13,11 +15,11 @@ type executions []execution
 
 type execution struct {
 	execTask
-	at Place
+	at workflow.Place
 }
 
 // join completes the tasks, which all have been added, with what their executions say.
-func (x executions) join(b *Builder, wf *Workflow) error {
+func (x executions) join(b *workflow.Builder, wf *workflow.Workflow) error {
 	joined := make([]bool, len(wf.Tasks))
 	for k := range x {
 		e := &x[k]
@@ -38,20 +40,26 @@ func (x executions) join(b *Builder, wf *Workflow) error {
 		}
 		wf.Tasks[i].StartedAt = started
 	}
-	for i := range wf.Tasks {
-		derive(&wf.Tasks[i])
+	for i := range wf.Tasks { // what x-corral did not give follows from what was measured
+		t := &wf.Tasks[i]
+		if t.MemoryMiB == notGiven {
+			t.MemoryMiB = mebibytes(t.MemoryBytes)
+		}
+		if t.Estimate == notGiven {
+			t.Estimate = t.Runtime
+		}
 	}
 	return nil
 }
 
 // apply gives the task what its execution says.
-func (e *execTask) apply(t *Task) error {
+func (e *execTask) apply(t *workflow.Task) error {
 	if c := e.Command; c != nil && (c.Program != "" || len(c.Arguments) > 0) {
 		t.Argv = slices.Concat([]string{c.Program}, c.Arguments)
 	}
 	if e.Cores != nil {
-		if *e.Cores < 1 || *e.Cores > maxCPUs {
-			return fmt.Errorf("coreCount: %v, want 1 to %d", *e.Cores, maxCPUs)
+		if *e.Cores < 1 || *e.Cores > workflow.MaxCPUs {
+			return fmt.Errorf("coreCount: %v, want 1 to %d", *e.Cores, workflow.MaxCPUs)
 		}
 		t.CPUs = int(math.Ceil(*e.Cores))
 	}
@@ -67,16 +75,13 @@ func (e *execTask) apply(t *Task) error {
 	return nil
 }
 
-// Marks of what x-corral did not give, until derive replaces them: 0 says that the value is not known, and then what was
-// measured does not count either.
-const (
-	notGiven         = -1
-	notGivenDuration = time.Duration(-1)
-)
+// notGiven marks the memory and the estimate that x-corral did not give, until join replaces them. 0 will not do: it says
+// that the value is not known, whatever was measured.
+const notGiven = -1
 
 // apply gives the task what x-corral says; a nil extension says nothing.
-func (x *extension) apply(t *Task) error {
-	t.MemoryMiB, t.Estimate = notGiven, notGivenDuration
+func (x *extension) apply(t *workflow.Task) error {
+	t.MemoryMiB, t.Estimate = notGiven, notGiven
 	if x == nil {
 		return nil
 	}
@@ -94,16 +99,6 @@ func (x *extension) apply(t *Task) error {
 	t.Retries, t.Timeout, t.Env = x.Retries, time.Duration(x.Timeout), x.Env
 	t.Stdin, t.Stdout, t.Stderr = x.Stdin, x.Stdout, x.Stderr
 	return nil
-}
-
-// derive fills what x-corral did not give from what was measured.
-func derive(t *Task) {
-	if t.MemoryMiB == notGiven {
-		t.MemoryMiB = mebibytes(t.MemoryBytes)
-	}
-	if t.Estimate == notGivenDuration {
-		t.Estimate = t.Runtime
-	}
 }
 
 // mebibytes rounds up.

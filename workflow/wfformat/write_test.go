@@ -1,4 +1,4 @@
-package workflow_test
+package wfformat_test
 
 import (
 	"bytes"
@@ -19,6 +19,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/dag"
 	"github.com/corral-pilot/corral/workflow"
+	"github.com/corral-pilot/corral/workflow/wfformat"
 )
 
 const schemaFile = "testdata/wfcommons/schema.json"
@@ -31,13 +32,13 @@ func TestWriteRoundTrips(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		wf := drawWorkflow(t)
 		var out bytes.Buffer
-		if err := workflow.Write(&out, wf); err != nil {
+		if err := wfformat.Write(&out, wf); err != nil {
 			t.Fatal(err)
 		}
 		if err := validate(schema, "", decode(t, out.Bytes())); err != nil {
 			t.Fatalf("%v in\n%s", err, out.Bytes())
 		}
-		again, warnings, err := workflow.Read(t.Context(), &out, "w.json", workflow.Options{})
+		again, warnings, err := wfformat.Read(t.Context(), &out, "w.json", workflow.Options{})
 		if err != nil || len(warnings) > 0 {
 			t.Fatalf("Read: %v, warnings %v", err, warnings)
 		}
@@ -57,22 +58,21 @@ func TestWriteRoundTripsInstances(t *testing.T) {
 		"nextflow/bacass-dirt02-001.json.gz",
 		"pegasus/srasearch/srasearch-chameleon-10a-001.json.gz",
 	} {
-		wf, _, err := workflow.ReadFile(t.Context(), filepath.Join(instances, name), workflow.Options{})
+		wf, _, err := readInstance(t, filepath.Join(instances, name))
 		if err != nil {
 			t.Fatal(err)
 		}
 		var out bytes.Buffer
-		if err := workflow.Write(&out, wf); err != nil {
+		if err := wfformat.Write(&out, wf); err != nil {
 			t.Fatal(err)
 		}
 		if err := validate(schema, "", decode(t, out.Bytes())); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		again, _, err := workflow.Read(t.Context(), &out, name, workflow.Options{Strict: true})
+		again, _, err := wfformat.Read(t.Context(), &out, name, workflow.Options{Strict: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		wf.Dir = ""
 		if diff := diffWorkflows(wf, again); diff != "" {
 			t.Errorf("%s: written and read (-want +got):\n%s", name, diff)
 		}
@@ -193,12 +193,12 @@ func TestWriteRefusesWhatTheFormatCannotHold(t *testing.T) {
 	nameless, empty := *wf, *wf
 	nameless.Name, empty.Tasks = "", nil
 	for _, w := range []*workflow.Workflow{&nameless, &empty} {
-		if err := workflow.Write(new(bytes.Buffer), w); corral.KindOf(err) != corral.Invalid {
+		if err := wfformat.Write(new(bytes.Buffer), w); corral.KindOf(err) != corral.Invalid {
 			t.Errorf("Write = %v, want Invalid", err)
 		}
 	}
 	full := errors.New("disk full")
-	if err := workflow.Write(failingWriter{full}, wf); !errors.Is(err, full) {
+	if err := wfformat.Write(failingWriter{full}, wf); !errors.Is(err, full) {
 		t.Errorf("Write = %v, want %v", err, full)
 	}
 }
@@ -216,7 +216,7 @@ func TestWithExecutions(t *testing.T) {
 		t.Errorf("the workflow itself changed: %+v", wf.Tasks)
 	}
 	var out bytes.Buffer
-	if err := workflow.Write(&out, run); err != nil {
+	if err := wfformat.Write(&out, run); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{`"makespanInSeconds": 60`, `"executedAt": "2026-01-02T03:04:05Z"`, `"avgCPU":50`, `{"nodeName":"w1"}`, `"estimate_s":9`, `{"id":"b","runtimeInSeconds":0,`} {

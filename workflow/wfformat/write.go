@@ -1,56 +1,53 @@
-package workflow
+package wfformat
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"io"
 	"maps"
+	"reflect"
 	"slices"
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/workflow"
 )
 
 // Write writes a workflow in WfFormat 1.5, one task or file a line. Reading the result gives the same
 // workflow, but for Dir. It fails with kind Invalid if the format cannot hold it (no name, or no
 // tasks), else with the error of the writer.
-func Write(w io.Writer, wf *Workflow) error {
+func Write(w io.Writer, wf *workflow.Workflow) error {
 	if wf.Name == "" || len(wf.Tasks) == 0 {
 		return corral.Errorf(corral.Invalid, "a workflow file needs a name and at least one task")
 	}
-	buffered := bufio.NewWriterSize(w, 64<<10)
-	p := &printer{w: buffered, enc: json.NewEncoder(buffered)}
+	p := &printer{w: bufio.NewWriterSize(w, 64<<10)}
+	p.enc = json.NewEncoder(p.w)
 	p.enc.SetEscapeHTML(false) // commands are full of < and &
 	p.header(wf)
 	p.specification(wf)
 	p.execution(wf)
 	p.text("}}\n")
-	if p.err != nil {
-		return p.err
-	}
-	return buffered.Flush()
+	return p.w.Flush()
 }
 
-// A printer writes the parts of a file one after the other and remembers the first error.
+// A printer writes the parts of a file one after the other. Its writer remembers the first error until it is flushed;
+// there are no others, because every value that a workflow holds has a JSON form.
 type printer struct {
 	w   *bufio.Writer
 	enc *json.Encoder
-	err error
 }
 
-func (p *printer) text(s string) {
-	if p.err == nil {
-		_, p.err = p.w.WriteString(s)
-	}
-}
+func (p *printer) text(s string) { _, _ = p.w.WriteString(s) }
 
-func (p *printer) value(v any) {
-	if p.err == nil {
-		p.err = p.enc.Encode(v) // with a newline
-	}
-}
+// value ends with a newline.
+func (p *printer) value(v any) { _ = p.enc.Encode(v) }
 
+// field writes a field, unless its value is the zero of its type.
 func (p *printer) field(name string, v any) {
+	if reflect.ValueOf(v).IsZero() {
+		return
+	}
 	p.text(`"` + name + `": `)
 	p.value(v)
 	p.text(",")
@@ -68,36 +65,28 @@ func (p *printer) list(name string, n int, element func(i int) any) {
 	p.text("]")
 }
 
-func (p *printer) header(wf *Workflow) {
+func (p *printer) header(wf *workflow.Workflow) {
 	p.text("{")
 	p.field("name", wf.Name)
-	if wf.Description != "" {
-		p.field("description", wf.Description)
-	}
-	if !wf.CreatedAt.IsZero() {
-		p.field("createdAt", formatTime(wf.CreatedAt))
-	}
-	p.field("schemaVersion", "1.5")
-	if wf.Author != nil {
-		p.field("author", wf.Author)
-	}
-	if wf.System != nil {
-		p.field("runtimeSystem", wf.System)
-	}
+	p.field("description", wf.Description)
+	p.field("createdAt", formatTime(wf.CreatedAt))
+	p.field("schemaVersion", version)
+	p.field("author", wf.Author)
+	p.field("runtimeSystem", wf.System)
 }
 
-func (p *printer) specification(wf *Workflow) {
+func (p *printer) specification(wf *workflow.Workflow) {
 	p.text(`"workflow": {` + "\n" + `"specification": {` + "\n")
 	p.list("tasks", len(wf.Tasks), func(i int) any {
 		t := &wf.Tasks[i]
 		return specTask{
 			Name:     t.Name,
 			ID:       t.ID,
-			Parents:  wf.ids(wf.Graph.Parents(i)),
-			Children: wf.ids(wf.Graph.Children(i)),
+			Parents:  ids(wf, wf.Graph.Parents(i)),
+			Children: ids(wf, wf.Graph.Children(i)),
 			Inputs:   t.Inputs,
 			Outputs:  t.Outputs,
-			Corral:   t.extension(),
+			Corral:   extensionOf(t),
 		}
 	})
 	if wf.FileSizes != nil {
@@ -108,15 +97,11 @@ func (p *printer) specification(wf *Workflow) {
 	p.text("},\n")
 }
 
-func (p *printer) execution(wf *Workflow) {
-	executedAt := wf.ExecutedAt
-	if executedAt.IsZero() {
-		executedAt = time.Unix(0, 0) // the format demands a time
-	}
+func (p *printer) execution(wf *workflow.Workflow) {
 	p.text(`"execution": {`)
-	p.field("makespanInSeconds", seconds(wf.Makespan))
-	p.field("executedAt", formatTime(executedAt))
-	p.list("tasks", len(wf.Tasks), func(i int) any { return wf.Tasks[i].execTask() })
+	p.field("makespanInSeconds", (*seconds)(&wf.Makespan)) // a pointer: 0 is written, too
+	p.field("executedAt", cmp.Or(formatTime(wf.ExecutedAt), formatTime(time.Unix(0, 0))))
+	p.list("tasks", len(wf.Tasks), func(i int) any { return execTaskOf(&wf.Tasks[i]) })
 	if len(wf.Machines) > 0 {
 		p.text(",\n")
 		p.list("machines", len(wf.Machines), func(i int) any { return wf.Machines[i] })
@@ -125,7 +110,7 @@ func (p *printer) execution(wf *Workflow) {
 }
 
 // ids names tasks; the format wants an array, even an empty one.
-func (w *Workflow) ids(tasks []int) []string {
+func ids(w *workflow.Workflow, tasks []int) []string {
 	ids := make([]string, len(tasks))
 	for k, i := range tasks {
 		ids[k] = w.Tasks[i].ID
@@ -134,7 +119,7 @@ func (w *Workflow) ids(tasks []int) []string {
 }
 
 // extension is what x-corral must say of the task, or nil.
-func (t *Task) extension() *extension {
+func extensionOf(t *workflow.Task) *extension {
 	x := extension{
 		Retries: t.Retries,
 		Timeout: seconds(t.Timeout),
@@ -149,35 +134,28 @@ func (t *Task) extension() *extension {
 	if t.Estimate != t.Runtime {
 		x.Estimate = (*seconds)(&t.Estimate)
 	}
-	if x.empty() {
+	if reflect.ValueOf(x).IsZero() {
 		return nil
 	}
 	return &x
 }
 
-func (x *extension) empty() bool {
-	return x.MemoryMiB == nil && x.Estimate == nil && x.Retries == nil && x.Timeout == 0 &&
-		len(x.Env) == 0 && x.Stdin == "" && x.Stdout == "" && x.Stderr == ""
-}
-
-func (t *Task) execTask() execTask {
+func execTaskOf(t *workflow.Task) execTask {
 	cores := float64(t.CPUs)
 	e := execTask{
-		ID:      t.ID,
-		Runtime: seconds(t.Runtime),
-		Cores:   &cores,
-		Read:    amount(t.ReadBytes),
-		Written: amount(t.WrittenBytes),
-		Memory:  amount(t.MemoryBytes),
+		ID:         t.ID,
+		Runtime:    seconds(t.Runtime),
+		ExecutedAt: formatTime(t.StartedAt),
+		Cores:      &cores,
+		Read:       amount(t.ReadBytes),
+		Written:    amount(t.WrittenBytes),
+		Memory:     amount(t.MemoryBytes),
 	}
 	if len(t.Argv) > 0 {
 		e.Command = &command{t.Argv[0], t.Argv[1:]}
 	}
 	if t.Runtime > 0 {
 		e.AvgCPU = 100 * float64(t.CPUTime) / float64(t.Runtime)
-	}
-	if !t.StartedAt.IsZero() {
-		e.ExecutedAt = formatTime(t.StartedAt)
 	}
 	if t.Worker != "" {
 		e.Machines = []string{t.Worker}

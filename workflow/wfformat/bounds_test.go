@@ -1,20 +1,18 @@
-package workflow_test
+package wfformat_test
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"testing/iotest"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/workflow"
+	"github.com/corral-pilot/corral/workflow/wfformat"
 )
 
 const mib = 1 << 20
@@ -54,7 +52,7 @@ func TestReadTakesBlanksInTheirTime(t *testing.T) {
 		}
 		text.WriteString(part)
 	}
-	wf, _, err := workflow.Read(t.Context(), iotest.OneByteReader(&text), "w.json", workflow.Options{})
+	wf, _, err := wfformat.Read(t.Context(), iotest.OneByteReader(&text), "w.json", workflow.Options{})
 	if err != nil || len(wf.Tasks) != 1 {
 		t.Errorf("Read = %v", err)
 	}
@@ -80,7 +78,7 @@ func TestReadBoundsAValue(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			text := &pieces{Reader: io.MultiReader(strings.NewReader(c.before), fill(100*mib, c.fill))}
-			_, _, err := workflow.Read(t.Context(), text, "w.json", workflow.Options{MaxValue: 2 * mib})
+			_, _, err := wfformat.Read(t.Context(), text, "w.json", workflow.Options{MaxValue: 2 * mib})
 			if corral.KindOf(err) != corral.Invalid || !strings.HasPrefix(err.Error(), c.place) ||
 				!strings.HasSuffix(err.Error(), ": "+c.says) {
 				t.Errorf("Read = %v, want %s: %s", err, c.place, c.says)
@@ -89,26 +87,6 @@ func TestReadBoundsAValue(t *testing.T) {
 				t.Errorf("%d MiB were read", text.given/mib)
 			}
 		})
-	}
-}
-
-// Neither what unpacks to too much nor what unpacks to nothing is read to its end.
-func TestReadBoundsWhatIsCompressed(t *testing.T) {
-	t.Parallel()
-	var bomb, empty bytes.Buffer
-	z := gzip.NewWriter(&bomb)
-	_, err := io.Copy(z, io.MultiReader(strings.NewReader(`{"name": "w", "workflow": {"specification": {"tasks": [`), fill(100*mib, ' ')))
-	if err := errors.Join(err, z.Close(), gzip.NewWriter(&empty).Close()); err != nil {
-		t.Fatal(err)
-	}
-	_, _, err = workflow.Read(t.Context(), &bomb, "w.json.gz", workflow.Options{})
-	if want := "w.json.gz:1:56: more than 1 MiB of whitespace"; err == nil || err.Error() != want {
-		t.Errorf("Read of blanks = %v, want %s", err, want)
-	}
-	members := bytes.NewReader(bytes.Repeat(empty.Bytes(), 4*mib/empty.Len()))
-	_, _, err = workflow.Read(t.Context(), members, "w.json.gz", workflow.Options{MaxBytes: mib})
-	if want := "w.json.gz: the workflow is longer than 1 MiB"; err == nil || err.Error() != want {
-		t.Errorf("Read of nothing, compressed often = %v, want %s", err, want)
 	}
 }
 
@@ -128,20 +106,6 @@ func TestReadBoundsTheTasks(t *testing.T) {
 	}
 }
 
-func TestReadFileRefusesWhatIsNoFile(t *testing.T) {
-	t.Parallel()
-	pipe := filepath.Join(t.TempDir(), "pipe")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for name, what := range map[string]string{pipe: "a named pipe", "/dev/zero": "a device", t.TempDir(): "a directory"} {
-		_, _, err := workflow.ReadFile(t.Context(), name, workflow.Options{})
-		if want := name + ": it is " + what + ", not a regular file"; corral.KindOf(err) != corral.Invalid || err.Error() != want {
-			t.Errorf("ReadFile = %v, want %s", err, want)
-		}
-	}
-}
-
 var errStop = errors.New("stop")
 
 // A caller that waits for a document may give up: then it is not the document that is wrong.
@@ -154,7 +118,7 @@ func TestTheEndOfAContextEndsReading(t *testing.T) {
 		tasks.WriteString(task(fmt.Sprint("t", i), "", "") + ",\n")
 	}
 	text := io.MultiReader(strings.NewReader(document(tasks.String(), "")[:tasks.Len()]), stopping{cancel}, fill(100*mib, ' '))
-	_, _, err := workflow.Read(ctx, text, "w.json", workflow.Options{})
+	_, _, err := wfformat.Read(ctx, text, "w.json", workflow.Options{})
 	if !errors.Is(err, errStop) || corral.KindOf(err) != corral.Internal {
 		t.Errorf("Read = %v (%s), want the end of the context", err, corral.KindOf(err))
 	}

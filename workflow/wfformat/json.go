@@ -1,4 +1,4 @@
-package workflow
+package wfformat
 
 import (
 	"bytes"
@@ -46,7 +46,10 @@ type (
 	}
 )
 
-const extensionKey = "x-corral"
+const (
+	version      = "1.5" // of WfFormat
+	extensionKey = "x-corral"
+)
 
 // extension is what WfFormat lacks and a run needs; docs/x-corral.schema.json describes it. A pointer
 // tells what is given as 0 from what is not given.

@@ -1,21 +1,23 @@
-package workflow_test
+package wfformat_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"runtime"
 	"testing"
 
-	"github.com/corral-pilot/corral/dag"
 	"github.com/corral-pilot/corral/workflow"
+	"github.com/corral-pilot/corral/workflow/wfformat"
 )
 
 // large is a workflow file of n tasks, each with a command of five arguments, a script as own input,
 // one or two files from its parents and one output.
 func large(t testing.TB, n int) []byte {
 	t.Helper()
-	wf := &workflow.Workflow{Name: "large", FileSizes: make(map[string]int64)}
-	var edges [][2]int
+	wf := &workflow.Workflow{Name: "large"}
+	b := workflow.NewBuilder(wf, workflow.Options{})
+	b.FileOrder = true
 	for i := range n {
 		out := fmt.Sprintf("data/part.%06d.txt", i)
 		task := workflow.Task{
@@ -24,25 +26,22 @@ func large(t testing.TB, n int) []byte {
 			Argv:      []string{"awk", "-f", "transform.awk", "-v", fmt.Sprintf("n=%d", i), out},
 			Inputs:    []string{"transform.awk"},
 			Outputs:   []string{out},
-			CPUs:      1,
 			MemoryMiB: 64,
 		}
 		for _, p := range []int{i - 1000, i - 1001} {
 			if p >= 0 && i%1000 > 0 {
 				task.Inputs = append(task.Inputs, wf.Tasks[p].Outputs[0])
-				edges = append(edges, [2]int{p, i})
 			}
 		}
-		wf.FileSizes[out] = int64(i)
-		wf.Tasks = append(wf.Tasks, task)
+		if err := errors.Join(b.Add(task, workflow.Place{}), b.File(out, int64(i), workflow.Place{})); err != nil {
+			t.Fatal(err)
+		}
 	}
-	g, err := dag.New(n, edges)
-	if err != nil {
+	if err := b.Build(workflow.Place{}); err != nil {
 		t.Fatal(err)
 	}
-	wf.Graph = g
 	var out bytes.Buffer
-	if err := workflow.Write(&out, wf); err != nil {
+	if err := wfformat.Write(&out, wf); err != nil {
 		t.Fatal(err)
 	}
 	return out.Bytes()
@@ -53,7 +52,7 @@ func TestMemoryPerTask(t *testing.T) {
 	const n = 10_000
 	text := large(t, n)
 	before := heap()
-	wf, _, err := workflow.Read(t.Context(), bytes.NewReader(text), "large", workflow.Options{})
+	wf, _, err := wfformat.Read(t.Context(), bytes.NewReader(text), "large", workflow.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +77,7 @@ func BenchmarkRead100k(b *testing.B) {
 	b.SetBytes(int64(len(text)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, _, err := workflow.Read(b.Context(), bytes.NewReader(text), "large", workflow.Options{}); err != nil {
+		if _, _, err := wfformat.Read(b.Context(), bytes.NewReader(text), "large", workflow.Options{}); err != nil {
 			b.Fatal(err)
 		}
 	}

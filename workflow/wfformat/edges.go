@@ -1,8 +1,10 @@
-package workflow
+package wfformat
 
 import (
 	"cmp"
 	"slices"
+
+	"github.com/corral-pilot/corral/workflow"
 )
 
 // compareLists warns where the lists of parents and those of children disagree. WfFormat says each edge twice; an edge in
@@ -48,5 +50,5 @@ func (r *reader) warnOfMissing(edges, other [][2]int, in, lack string) {
 	}
 	parent, child := only[0][0], only[0][1]
 	r.builder.Warn(r.wf.Place(min(parent, child)), "%s -> %s is in a list of %s but in none of %s; it counts%s",
-		r.wf.Tasks[parent].ID, r.wf.Tasks[child].ID, in, lack, AndMore(len(only)-1))
+		r.wf.Tasks[parent].ID, r.wf.Tasks[child].ID, in, lack, workflow.AndMore(len(only)-1))
 }

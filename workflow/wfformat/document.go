@@ -1,4 +1,4 @@
-package workflow
+package wfformat
 
 import (
 	"bytes"
@@ -14,6 +14,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/input"
+	"github.com/corral-pilot/corral/workflow"
 )
 
 // A document is a JSON file that is read value by value, never as a whole, so that a large one takes
@@ -28,12 +29,15 @@ type document struct {
 // An unknownField is a field that the format does not have, wherever it occurs.
 type unknownField struct {
 	path  string
-	at    Place // of the first one
+	at    workflow.Place // of the first one
 	count int
 }
 
-// errUnknown is returned by the callback of object for a key that it does not know.
-var errUnknown = errors.New("unknown field")
+// A field reads the value that follows, which stands at path.
+type field func(path string) error
+
+// fields are those that an object may have, by their keys.
+type fields map[string]field
 
 func newDocument(r io.Reader, name string, mostOfValue int64) *document {
 	lines := &lineReader{r: r, most: mostOfValue}
@@ -42,47 +46,49 @@ func newDocument(r io.Reader, name string, mostOfValue int64) *document {
 	return &document{name: name, lines: lines, dec: dec}
 }
 
-// object reads an object. field is called for each key and reads its value, or returns errUnknown.
-func (d *document) object(path string, field func(key string) error) error {
-	if err := d.delim('{', path); err != nil {
-		return err
-	}
-	var seen []string
-	for d.dec.More() {
-		token, err := d.dec.Token()
-		if err != nil {
-			return d.broken(err)
-		}
-		key := token.(string)
-		if slices.Contains(seen, key) {
-			return d.here().Errorf("%s is given twice", join(path, key))
-		}
-		at := d.here()
-		err = field(key)
-		switch {
-		case err == errUnknown:
-			err = d.skip(join(path, key), at)
-		case err == nil:
-			seen = append(seen, key)
-		}
-		if err != nil {
+// object reads an object with the known fields, each at most once and in any order. It skips the others, and notes them.
+func (d *document) object(known fields) field {
+	return func(path string) error {
+		if err := d.delim('{', path); err != nil {
 			return err
 		}
+		seen := make(map[string]bool)
+		for d.dec.More() {
+			token, err := d.dec.Token()
+			if err != nil {
+				return d.broken(err)
+			}
+			key := token.(string)
+			next, ok := known[key]
+			switch {
+			case !ok:
+				next = d.skip
+			case seen[key]:
+				return d.here().Errorf("%s is given twice", join(path, key))
+			default:
+				seen[key] = true
+			}
+			if err := next(join(path, key)); err != nil {
+				return err
+			}
+		}
+		return d.delim('}', path)
 	}
-	return d.delim('}', path)
 }
 
-// array reads an array. each is called for every element and reads it.
-func (d *document) array(path string, each func() error) error {
-	if err := d.delim('[', path); err != nil {
-		return err
-	}
-	for d.dec.More() {
-		if err := each(); err != nil {
+// array reads an array, each of its elements with element.
+func (d *document) array(element field) field {
+	return func(path string) error {
+		if err := d.delim('[', path); err != nil {
 			return err
 		}
+		for d.dec.More() {
+			if err := element(path + "[]"); err != nil {
+				return err
+			}
+		}
+		return d.delim(']', path)
 	}
-	return d.delim(']', path)
 }
 
 func (d *document) delim(want json.Delim, path string) error {
@@ -108,16 +114,13 @@ func (d *document) end() error {
 	return d.here().Errorf("there is something after the end of the document")
 }
 
-func (d *document) skip(path string, at Place) error {
-	d.noteUnknown(path, at)
-	var raw json.RawMessage
-	if err := d.dec.Decode(&raw); err != nil {
-		return d.broken(err)
-	}
-	return nil
+// skip passes a value that the format does not have.
+func (d *document) skip(path string) error {
+	d.noteUnknown(path, d.here())
+	return value(d, new(json.RawMessage))(path)
 }
 
-func (d *document) noteUnknown(path string, at Place) {
+func (d *document) noteUnknown(path string, at workflow.Place) {
 	for i := range d.unknown {
 		if d.unknown[i].path == path {
 			d.unknown[i].count++
@@ -134,13 +137,13 @@ const maxUnknown = 100
 
 // read reads one value into v and returns the place where it begins. Fields of v's structs are all that
 // is known at path; others are noted.
-func read[T any](d *document, path string, v *T) (at Place, err error) {
+func read[T any](d *document, path string, v *T) (at workflow.Place, err error) {
 	before := d.dec.InputOffset()
 	err = d.dec.Decode(v)
 	after := d.dec.InputOffset()
 	raw := bytes.TrimLeft(d.lines.between(before, after), " \t\r\n,:")
 	if len(raw) == 0 { // no value was passed: the trouble is with the text
-		return Place{}, d.broken(err)
+		return workflow.Place{}, d.broken(err)
 	}
 	start := after - int64(len(raw))
 	if at = d.at(start); err == nil {
@@ -155,10 +158,18 @@ func read[T any](d *document, path string, v *T) (at Place, err error) {
 	return at, nil
 }
 
+// value reads a value whose place does not matter into v.
+func value[T any](d *document, v *T) field {
+	return func(path string) error {
+		_, err := read(d, path, v)
+		return err
+	}
+}
+
 // compare notes the fields of the object raw that a struct type lacks, and so on inside.
-func (d *document) compare(path string, raw json.RawMessage, t reflect.Type, at Place) {
+func (d *document) compare(path string, raw json.RawMessage, t reflect.Type, at workflow.Place) {
 	var object map[string]json.RawMessage
-	known := fields(t)
+	known := fieldTypes(t)
 	if known == nil || json.Unmarshal(raw, &object) != nil {
 		return
 	}
@@ -195,7 +206,7 @@ func (d *document) mismatch(path string, err error, raw json.RawMessage, t refle
 // value, type and error, or a nil error if there is no object or none of its fields is to blame.
 func culprit(text []byte, t reflect.Type) (name string, value json.RawMessage, field reflect.Type, err error) {
 	var object map[string]json.RawMessage
-	known := fields(t)
+	known := fieldTypes(t)
 	if known == nil || json.NewDecoder(bytes.NewReader(text)).Decode(&object) != nil {
 		return "", nil, nil, nil
 	}
@@ -209,9 +220,9 @@ func culprit(text []byte, t reflect.Type) (name string, value json.RawMessage, f
 	return "", nil, nil, nil
 }
 
-// fields maps the JSON names of a struct's fields, in lower case because encoding/json ignores case, to
+// fieldTypes maps the JSON names of a struct's fields, in lower case because encoding/json ignores case, to
 // their types. It is nil for other types.
-func fields(t reflect.Type) map[string]reflect.Type {
+func fieldTypes(t reflect.Type) map[string]reflect.Type {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
@@ -240,13 +251,13 @@ func jsonKind(t reflect.Type) string {
 }
 
 // at is the line of an offset.
-func (d *document) at(offset int64) Place {
+func (d *document) at(offset int64) workflow.Place {
 	line, _ := d.lines.position(offset)
-	return Place{d.name, line}
+	return workflow.Place{File: d.name, Line: line}
 }
 
 // here is the line of what was just read.
-func (d *document) here() Place { return d.at(d.dec.InputOffset() - 1) }
+func (d *document) here() workflow.Place { return d.at(d.dec.InputOffset() - 1) }
 
 // broken is the error for what is not JSON or cannot be read.
 func (d *document) broken(err error) error {

@@ -1,4 +1,4 @@
-package workflow
+package wfformat
 
 import (
 	"encoding/json"
@@ -13,7 +13,7 @@ import (
 // the same type, and allows no others.
 func TestExtensionMatchesItsSchema(t *testing.T) {
 	t.Parallel()
-	b, err := os.ReadFile("../docs/x-corral.schema.json")
+	b, err := os.ReadFile("../../docs/x-corral.schema.json")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package workflow
+package wfformat
 
 import (
 	"encoding/json"
@@ -76,4 +76,10 @@ func parseTime(s string) (t time.Time, ok bool) {
 	return time.Time{}, false
 }
 
-func formatTime(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
+// formatTime writes a timestamp; the zero time is empty.
+func formatTime(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339Nano)
+}

@@ -1,4 +1,4 @@
-package workflow_test
+package wfformat_test
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/corral-pilot/corral/workflow"
+	"github.com/corral-pilot/corral/workflow/wfformat"
 )
 
 func ExampleRead() {
@@ -18,15 +19,15 @@ func ExampleRead() {
       {"name": "count", "id": "count", "parents": ["say"], "children": [], "inputFiles": ["words"],
        "x-corral": {"retires": 2}}
     ]}}}`
-	_, _, err := workflow.Read(context.Background(), strings.NewReader(file), "hello.json", workflow.Options{})
+	_, _, err := wfformat.Read(context.Background(), strings.NewReader(file), "hello.json", workflow.Options{})
 	fmt.Println(err)
 
 	file = strings.Replace(file, "retires", "retries", 1)
-	wf, _, err := workflow.Read(context.Background(), strings.NewReader(file), "hello.json", workflow.Options{})
+	wf, _, err := wfformat.Read(context.Background(), strings.NewReader(file), "hello.json", workflow.Options{})
 	fmt.Println(wf.Name, len(wf.Tasks), wf.Graph.Edges(), err)
 	fmt.Println(wf.Runnable())
 	// Output:
 	// hello.json:8: workflow.specification.tasks[].x-corral: unknown field "retires"
 	// hello 2 1 <nil>
-	// hello.json:5: task "say": it has no command (execution task: command.program)
+	// hello.json:5: task "say": it has no command (in WfFormat: command.program of its execution task)
 }

@@ -1,0 +1,125 @@
+package format_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/workflow"
+	"github.com/corral-pilot/corral/workflow/format"
+)
+
+const mib = 1 << 20
+
+// small is a file in WfFormat with its only task on line 2.
+const small = `{"name": "w", "schemaVersion": "1.5", "workflow": {"specification": {"tasks": [
+{"name": "a", "id": "a", "parents": [], "children": []}]}}}
+`
+
+// A file is read whatever its name promises and however it is packed; nothing else would say what is wrong with it.
+func TestReadKnowsTheFormat(t *testing.T) {
+	t.Parallel()
+	var packed bytes.Buffer
+	gz := gzip.NewWriter(&packed)
+	_, err := io.WriteString(gz, small)
+	if err := errors.Join(err, gz.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"w.json", "W.JSON", "w.json.gz", "w.gz", "w", "w.txt", ""} {
+		for _, text := range []string{small, "\n " + small, packed.String()} {
+			wf, warnings, err := format.Read(t.Context(), strings.NewReader(text), name, workflow.Options{Strict: true})
+			if err != nil || len(warnings) > 0 || len(wf.Tasks) != 1 {
+				t.Errorf("Read of %q = %v, warnings %v", name, err, warnings)
+			}
+		}
+	}
+	for text, want := range map[string]string{
+		"":                               "w.txt: the file is empty",
+		"x":                              "w.txt:1:1: not JSON: invalid character 'x' looking for beginning of value",
+		"\x1f\x8b junk of ten":           "w.txt: decompressing: gzip: invalid header",
+		"\x1f\x8b":                       "w.txt: decompressing: unexpected EOF",
+		packed.String()[:packed.Len()-9]: "w.txt:2:60: the file ends in the middle of the document",
+	} {
+		_, _, err := format.Read(t.Context(), strings.NewReader(text), "w.txt", workflow.Options{})
+		if corral.KindOf(err) != corral.Invalid || err.Error() != want {
+			t.Errorf("Read of %q = %v, want %s", text, err, want)
+		}
+	}
+}
+
+// Neither what unpacks to too much nor what unpacks to nothing is read to its end.
+func TestReadBoundsWhatIsCompressed(t *testing.T) {
+	t.Parallel()
+	var bomb, empty bytes.Buffer
+	z := gzip.NewWriter(&bomb)
+	_, err := io.Copy(z, strings.NewReader(`{"name": "w", "workflow": {"specification": {"tasks": [`+strings.Repeat(" ", 100*mib)))
+	if err := errors.Join(err, z.Close(), gzip.NewWriter(&empty).Close()); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = format.Read(t.Context(), &bomb, "w.json.gz", workflow.Options{})
+	if want := "w.json.gz:1:56: more than 1 MiB of whitespace"; err == nil || err.Error() != want {
+		t.Errorf("Read of blanks = %v, want %s", err, want)
+	}
+	members := bytes.NewReader(bytes.Repeat(empty.Bytes(), 4*mib/empty.Len()))
+	_, _, err = format.Read(t.Context(), members, "w.json.gz", workflow.Options{MaxBytes: mib})
+	if want := "w.json.gz: the workflow is longer than 1 MiB"; err == nil || err.Error() != want {
+		t.Errorf("Read of nothing, compressed often = %v, want %s", err, want)
+	}
+}
+
+func TestReadFileRefusesWhatIsNoFile(t *testing.T) {
+	t.Parallel()
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, what := range map[string]string{pipe: "a named pipe", "/dev/zero": "a device", t.TempDir(): "a directory"} {
+		_, _, err := format.ReadFile(t.Context(), name, workflow.Options{})
+		if want := name + ": it is " + what + ", not a regular file"; corral.KindOf(err) != corral.Invalid || err.Error() != want {
+			t.Errorf("ReadFile = %v, want %s", err, want)
+		}
+	}
+}
+
+func TestReadLimitsTheSize(t *testing.T) {
+	t.Parallel()
+	var packed bytes.Buffer
+	gz := gzip.NewWriter(&packed)
+	fmt.Fprintf(gz, `{"name": "%s"}`, strings.Repeat("x", 4<<20))
+	if err := gz.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err := format.Read(t.Context(), &packed, "w.json.gz", workflow.Options{MaxBytes: 1 << 20})
+	if want := "w.json.gz: the workflow is longer than 1 MiB"; err == nil || err.Error() != want {
+		t.Errorf("Read = %v, want %q", err, want)
+	}
+}
+
+func TestReadFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "w.json")
+	if err := os.WriteFile(path, []byte(small), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wf, _, err := format.ReadFile(t.Context(), path, workflow.Options{})
+	if err != nil || wf.Dir != dir {
+		t.Errorf("ReadFile = %v, Dir %q, want %q", err, wf.Dir, dir)
+	}
+	if got, want := wf.Place(0).String(), path+":2"; got != want {
+		t.Errorf("Place(0) = %q, want %q", got, want)
+	}
+	gone := filepath.Join(dir, "gone.json")
+	_, _, err = format.ReadFile(t.Context(), gone, workflow.Options{})
+	if want := gone + ": no such file or directory"; corral.KindOf(err) != corral.Invalid || err.Error() != want {
+		t.Errorf("ReadFile of a missing file = %v, want %q", err, want)
+	}
+}

@@ -1,0 +1,151 @@
+package wfformat
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/corral-pilot/corral/workflow"
+)
+
+// A reader walks through one document, field by field, and gives its builder what it finds. The fields of the document
+// may come in any order, so executions and edges wait until all tasks are known.
+type reader struct {
+	doc           *document
+	wf            *workflow.Workflow
+	builder       *workflow.Builder
+	maxExecutions int
+
+	version    string
+	executions executions
+	ofChildren []bool // of each edge: whether a list of children names it, and not one of parents
+}
+
+// read reads the whole document.
+func (r *reader) read() error {
+	if err := r.doc.object(r.format())(""); err != nil {
+		return err
+	}
+	if err := r.doc.end(); err != nil {
+		return err
+	}
+	for _, u := range r.doc.unknown {
+		more := ""
+		if u.count > 1 {
+			more = fmt.Sprintf(" (%d times)", u.count)
+		}
+		r.builder.Warn(u.at, "unknown field %s is ignored%s", u.path, more)
+	}
+	if err := r.checkVersion(); err != nil {
+		return err
+	}
+	if err := r.executions.join(r.builder, r.wf); err != nil {
+		return err
+	}
+	return r.compareLists()
+}
+
+// format is the format from top to bottom: what is read of each field.
+func (r *reader) format() fields {
+	doc, wf := r.doc, r.wf
+	return fields{
+		"name":          value(doc, &wf.Name),
+		"description":   value(doc, &wf.Description),
+		"createdAt":     r.time(&wf.CreatedAt),
+		"schemaVersion": r.schemaVersion,
+		"author":        value(doc, &wf.Author),
+		"runtimeSystem": value(doc, &wf.System),
+		"workflow": doc.object(fields{
+			"specification": doc.object(fields{
+				"tasks": doc.array(r.task),
+				"files": doc.array(r.file),
+			}),
+			"execution": doc.object(fields{
+				"makespanInSeconds": value(doc, (*seconds)(&wf.Makespan)),
+				"executedAt":        r.time(&wf.ExecutedAt),
+				"tasks":             doc.array(r.execution),
+				"machines":          value(doc, &wf.Machines),
+			}),
+		}),
+	}
+}
+
+// schemaVersion refuses another version as soon as it is known, because such a file makes no sense as 1.5.
+func (r *reader) schemaVersion(path string) error {
+	if err := value(r.doc, &r.version)(path); err != nil {
+		return err
+	}
+	return r.checkVersion()
+}
+
+// checkVersion is called at the end, too, in case there was no version.
+func (r *reader) checkVersion() error {
+	if r.version != version {
+		return r.doc.here().Errorf("schemaVersion is %q; only WfFormat %s is read", r.version, version)
+	}
+	return nil
+}
+
+func (r *reader) task(path string) error {
+	var s specTask
+	at, err := read(r.doc, path, &s)
+	if err != nil {
+		return err
+	}
+	t := workflow.Task{ID: s.ID, Name: s.Name, Inputs: s.Inputs, Outputs: s.Outputs}
+	if err := s.Corral.apply(&t); err != nil {
+		return at.Errorf("task %q: %s: %w", t.ID, extensionKey, err)
+	}
+	if err := r.builder.Add(t, at); err != nil {
+		return err
+	}
+	for _, parent := range s.Parents {
+		r.builder.Edge(parent, s.ID, at)
+		r.ofChildren = append(r.ofChildren, false)
+	}
+	for _, child := range s.Children {
+		r.builder.Edge(s.ID, child, at)
+		r.ofChildren = append(r.ofChildren, true)
+	}
+	return nil
+}
+
+func (r *reader) file(path string) error {
+	var f dataFile
+	at, err := read(r.doc, path, &f)
+	if err != nil {
+		return err
+	}
+	return r.builder.File(f.ID, int64(f.Size), at)
+}
+
+func (r *reader) execution(path string) error {
+	var e execTask
+	at, err := read(r.doc, path, &e)
+	if err != nil {
+		return err
+	}
+	if len(r.executions) == r.maxExecutions {
+		return at.Errorf("the workflow has executions of more than %d tasks", r.maxExecutions)
+	}
+	if e.Command != nil {
+		e.Command.Program = r.builder.Intern(e.Command.Program)
+		for i, a := range e.Command.Arguments {
+			e.Command.Arguments[i] = r.builder.Intern(a)
+		}
+	}
+	r.executions = append(r.executions, execution{e, at})
+	return nil
+}
+
+// time reads a timestamp into t. One that is not understood leaves t at zero, with a warning.
+func (r *reader) time(t *time.Time) field {
+	return func(path string) error {
+		var s string
+		at, err := read(r.doc, path, &s)
+		var ok bool
+		if *t, ok = parseTime(s); !ok {
+			r.builder.Warn(at, "%s: %q is not a time that is understood", path, s)
+		}
+		return err
+	}
+}
