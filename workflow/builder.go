@@ -12,8 +12,8 @@ import (
 
 // A Builder makes a workflow out of what a reader finds in a file of some format, or out of what a program says. The
 // caller sets the fields that describe the workflow (its name, author, past execution) itself; tasks, edges and files
-// go through the Builder, in any order: an edge may name a task that is added later. Build then resolves the names, makes
-// the graph and completes the workflow.
+// go through the Builder, in any order: an edge may name a task that is added later. Build then resolves the names,
+// makes the graph and completes the workflow.
 //
 // The Builder does all the checks that do not depend on the format, so every format is refused for the same reasons in
 // the same words: an id missing or given twice, a parent or child that does not exist, a file with two writers or two
@@ -45,8 +45,8 @@ type mention struct {
 
 const missing = -1
 
-// An edge keeps numbers instead of ids: a task may have as many edges as there are tasks, and a number takes a quarter of
-// a string.
+// An edge keeps numbers instead of ids: a task may have as many edges as there are tasks, and a number takes a
+// quarter of a string.
 type edge struct {
 	parent, child int32 // indices in mentions
 	at            Place
@@ -60,8 +60,8 @@ func NewBuilder(wf *Workflow, opts Options) *Builder {
 	}
 }
 
-// Add adds a task. It drops repetitions in the lists of files, and completes what was left out: the name is then the id,
-// and the task needs one cpu. Until Build the caller may still change the task, but not its id and its files.
+// Add adds a task. It drops repetitions in the lists of files, and completes what was left out: the name is then the
+// id, and the task needs one cpu. Until Build the caller may still change the task, but not its id and its files.
 func (b *Builder) Add(t Task, at Place) error {
 	i := len(b.wf.Tasks)
 	if t.ID == "" {
@@ -243,8 +243,8 @@ func (b *Builder) orderByFiles(edges [][2]int) error {
 	}
 	if apart > 0 && !b.FileOrder {
 		w, r := pairs[first][0], pairs[first][1]
-		b.Warn(b.wf.places[r], "task %q reads %q, which task %q writes, but does not come after it; it is made its child%s",
-			b.wf.Tasks[r].ID, files[first], b.wf.Tasks[w].ID, AndMore(apart-1))
+		b.Warn(b.wf.places[r], "task %q reads %q, which task %q writes, but does not come after it; "+
+			"it is made its child%s", b.wf.Tasks[r].ID, files[first], b.wf.Tasks[w].ID, AndMore(apart-1))
 	}
 	var err error
 	b.wf.Graph, err = b.graph(append(edges, made...))

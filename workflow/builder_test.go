@@ -51,7 +51,10 @@ func TestBuilderCompletes(t *testing.T) {
 	b.Edge("a", "c", workflow.Place{}) // both follow
 	for _, task := range []workflow.Task{
 		{ID: "a", Argv: []string{"true"}, Outputs: []string{"x", "x"}, Estimate: time.Second},
-		{ID: "b", Name: "use", Argv: []string{"true"}, Inputs: []string{"x", "own", "x"}, CPUs: 2, Estimate: 2 * time.Second},
+		{
+			ID: "b", Name: "use", Argv: []string{"true"}, Inputs: []string{"x", "own", "x"}, CPUs: 2,
+			Estimate: 2 * time.Second,
+		},
 		{ID: "c", Argv: []string{"true"}},
 	} {
 		if err := b.Add(task, workflow.Place{}); err != nil {
@@ -66,7 +69,10 @@ func TestBuilderCompletes(t *testing.T) {
 	}
 	want := []workflow.Task{
 		{ID: "a", Name: "a", Argv: []string{"true"}, Outputs: []string{"x"}, CPUs: 1, Estimate: time.Second},
-		{ID: "b", Name: "use", Argv: []string{"true"}, Inputs: []string{"x", "own"}, CPUs: 2, Estimate: 2 * time.Second},
+		{
+			ID: "b", Name: "use", Argv: []string{"true"}, Inputs: []string{"x", "own"}, CPUs: 2,
+			Estimate: 2 * time.Second,
+		},
 		{ID: "c", Name: "c", Argv: []string{"true"}, CPUs: 1},
 	}
 	if diff := cmp.Diff(want, wf.Tasks); diff != "" {
@@ -84,34 +90,68 @@ func TestBuilderCompletes(t *testing.T) {
 	}
 }
 
+// task is a step that adds a task which writes the given files.
+func task(id string, at workflow.Place, outputs ...string) step {
+	return add(workflow.Task{ID: id, Outputs: outputs}, at)
+}
+
+// reads is a step that adds a task which reads a file.
+func reads(id, file string, at workflow.Place) step {
+	return add(workflow.Task{ID: id, Inputs: []string{file}}, at)
+}
+
 // Errors name the place that the reader gave for what is wrong, whichever file that is in.
 func TestBuilderRefuses(t *testing.T) {
 	t.Parallel()
-	a, b := add(workflow.Task{ID: "a", Outputs: []string{"x"}}, at("f", 1)), add(workflow.Task{ID: "b"}, at("f", 2))
+	a, b := task("a", at("f", 1), "x"), task("b", at("f", 2))
 	for want, steps := range map[string][]step{
-		"end:9: the workflow has no tasks":                                                                 {},
-		"f:3: the task has no id":                                                                          {a, add(workflow.Task{Name: "n"}, at("f", 3))},
-		`g:1: task "a": another task has the same id (f:1)`:                                                {a, b, add(workflow.Task{ID: "a"}, at("g", 1))},
-		"g:1: the workflow has more than 3 tasks":                                                          {a, b, add(workflow.Task{ID: "c"}, at("f", 3)), add(workflow.Task{ID: "d"}, at("g", 1))},
-		`g:1: file "x" is written by two tasks: a and c`:                                                   {a, add(workflow.Task{ID: "c", Outputs: []string{"y", "x"}}, at("g", 1))},
-		"f:7: the file has no id":                                                                          {a, file("", 1, at("f", 7))},
-		`f:8: file "x" is listed twice, with 1 and 2 bytes`:                                                {a, file("x", 1, at("f", 7)), file("x", 2, at("f", 8))},
-		`f:8: task "a": its parent "z" does not exist`:                                                     {edge("z", "a", at("f", 8)), a},
-		`f:8: task "a": its child "z" does not exist`:                                                      {edge("a", "z", at("f", 8)), a},
-		"f:1: the tasks form a cycle: a -> b -> a":                                                         {edge("b", "a", at("f", 8)), a, b, edge("a", "b", at("f", 9))},
-		"f:2: the tasks form a cycle: b -> b":                                                              {a, b, edge("b", "b", at("f", 8))},
-		"g: the tasks form a cycle: c -> d -> c":                                                           {edge("d", "c", at("g", 1)), add(workflow.Task{ID: "c", Outputs: []string{"y"}}, at("g", 0)), add(workflow.Task{ID: "d", Inputs: []string{"y"}}, at("g", 2))},
-		`g:2: task "c" reads "x", which task "a" writes, but does not come after it; it is made its child`: {a, add(workflow.Task{ID: "c", Inputs: []string{"x"}}, at("g", 2))},
+		"end:9: the workflow has no tasks": {},
+		"f:3: the task has no id":          {a, task("", at("f", 3))},
+		`g:1: task "a": another task has the same id (f:1)`: {
+			a, b, task("a", at("g", 1)),
+		},
+		"g:1: the workflow has more than 3 tasks": {
+			a, b, task("c", at("f", 3)), task("d", at("g", 1)),
+		},
+		`g:1: file "x" is written by two tasks: a and c`: {
+			a, task("c", at("g", 1), "y", "x"),
+		},
+		"f:7: the file has no id": {
+			a, file("", 1, at("f", 7)),
+		},
+		`f:8: file "x" is listed twice, with 1 and 2 bytes`: {
+			a, file("x", 1, at("f", 7)), file("x", 2, at("f", 8)),
+		},
+		`f:8: task "a": its parent "z" does not exist`: {
+			edge("z", "a", at("f", 8)), a,
+		},
+		`f:8: task "a": its child "z" does not exist`: {
+			edge("a", "z", at("f", 8)), a,
+		},
+		"f:1: the tasks form a cycle: a -> b -> a": {
+			edge("b", "a", at("f", 8)), a, b, edge("a", "b", at("f", 9)),
+		},
+		"f:2: the tasks form a cycle: b -> b": {
+			a, b, edge("b", "b", at("f", 8)),
+		},
+		"g: the tasks form a cycle: c -> d -> c": { // the files alone say that d comes after c
+			edge("d", "c", at("g", 1)), task("c", at("g", 0), "y"), reads("d", "y", at("g", 2)),
+		},
+		`g:2: task "c" reads "x", which task "a" writes, but does not come after it; it is made its child`: {
+			a, reads("c", "x", at("g", 2)),
+		},
 	} {
 		_, err := build(&workflow.Workflow{Name: "w"}, workflow.Options{MaxTasks: 3, Strict: true}, steps...)
 		if corral.KindOf(err) != corral.Invalid || err.Error() != want {
 			t.Errorf("Build = %v, want %s", err, want)
 		}
 	}
-	if _, err := build(&workflow.Workflow{}, workflow.Options{}, a); corral.KindOf(err) != corral.Invalid || err.Error() != "end:9: the workflow has no name" {
-		t.Errorf("Build without a name = %v", err)
+	_, err := build(&workflow.Workflow{}, workflow.Options{}, a)
+	if want := "end:9: the workflow has no name"; corral.KindOf(err) != corral.Invalid || err.Error() != want {
+		t.Errorf("Build = %v, want %s", err, want)
 	}
-	_, err := build(&workflow.Workflow{Name: "made"}, workflow.Options{}, add(workflow.Task{ID: "a"}, workflow.Place{}), add(workflow.Task{ID: "a"}, workflow.Place{}))
+	nowhere := workflow.Place{}
+	_, err = build(&workflow.Workflow{Name: "made"}, workflow.Options{}, task("a", nowhere), task("a", nowhere))
 	if want := `task "a": another task has the same id (workflow made)`; err == nil || err.Error() != want {
 		t.Errorf("Add = %v, want %s", err, want)
 	}
@@ -122,7 +162,8 @@ func TestBuilderShowsTheBeginningOfACycle(t *testing.T) {
 	t.Parallel()
 	var steps []step
 	for i := range 1000 {
-		steps = append(steps, add(workflow.Task{ID: fmt.Sprint("t", i)}, at("f", 1)), edge(fmt.Sprint("t", i), fmt.Sprint("t", (i+1)%1000), at("f", 1)))
+		id, next := fmt.Sprint("t", i), fmt.Sprint("t", (i+1)%1000)
+		steps = append(steps, task(id, at("f", 1)), edge(id, next, at("f", 1)))
 	}
 	_, err := build(&workflow.Workflow{Name: "w"}, workflow.Options{}, steps...)
 	if err == nil || !strings.HasSuffix(err.Error(), "t98 -> t99 -> 900 more -> t0") {
@@ -172,7 +213,8 @@ func TestBuilderOrders(t *testing.T) {
 		}
 		for i := range wf.Tasks { // no edge that nothing asked for
 			for _, c := range wf.Graph.Children(i) {
-				if !slices.ContainsFunc(want, func(p pair) bool { return index(p.parent) == i && index(p.child) == c }) {
+				asked := func(p pair) bool { return index(p.parent) == i && index(p.child) == c }
+				if !slices.ContainsFunc(want, asked) {
 					t.Errorf("the edge %s -> %s comes from nowhere", wf.Tasks[i].ID, wf.Tasks[c].ID)
 				}
 			}

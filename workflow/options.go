@@ -1,15 +1,15 @@
 package workflow
 
-// DefaultMaxBytes is the size limit of a workflow file, before and after decompression. A task takes 500 bytes as Corral
-// writes it, and 2300 in the published instances, which are indented: so 800,000 tasks fit either way.
+// DefaultMaxBytes is the size limit of a workflow file, before and after decompression. A task takes 500 bytes as
+// Corral writes it, and 2300 in the published instances, which are indented: so 800,000 tasks fit either way.
 const DefaultMaxBytes = 2 << 30
 
 // DefaultMaxValue is the size limit of one value in a file, such as a task. A reader holds the whole value in memory,
 // several times over. A task with 800,000 parents, and a file from each, takes some 50 MB.
 const DefaultMaxValue = 64 << 20
 
-// DefaultMaxTasks is how many tasks a workflow may have. The size of the file bounds the tasks too little, because a task
-// takes far more memory than its shortest text.
+// DefaultMaxTasks is how many tasks a workflow may have. The size of the file bounds the tasks too little, because a
+// task takes far more memory than its shortest text.
 const DefaultMaxTasks = 2_000_000
 
 // Options say how a file of any format is read. The zero value is right for most.

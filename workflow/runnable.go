@@ -12,8 +12,8 @@ import (
 	"unicode"
 )
 
-// Limits of what a task may ask for. They are far above any machine: what exceeds them is a mistake of
-// units, not a large task.
+// Limits of what a task may ask for. They are far above any machine: a task that exceeds them is not large but has a
+// mistake of units.
 const (
 	MaxCPUs      = 1 << 16
 	maxMemoryMiB = 1 << 30 // 1 PiB
@@ -24,10 +24,13 @@ const (
 // recordFile is what a worker leaves in a task's directory; no file of the task may take its name.
 const recordFile = "record.json"
 
-// Runnable returns nil if the workflow can be run as far as it can be told without a worker: every task
-// has a command, an id that names a directory, needs that make sense, and files that stay below the
-// run's data directory and do not get in each other's way. The error has kind Invalid and names the
-// first task at fault.
+// Runnable returns nil if the workflow can be run, as far as that shows without a worker. Every task needs a command,
+// an id that names a directory, needs that make sense, and files that stay below the run's data directory and do not
+// get in each other's way. The error has kind Invalid and names the first task at fault.
+//
+// The checks are those of a run, not of a format: a task's directory is named by its id; its inputs are linked into
+// that directory before it starts and its outputs taken from there when it has succeeded, each under its file id; and
+// a task that fails is tried again on the same inputs.
 func (w *Workflow) Runnable() error {
 	for i := range w.Tasks {
 		t := &w.Tasks[i]
@@ -47,7 +50,8 @@ func (t *Task) checkID() error {
 	switch {
 	case len(t.ID) > maxIDBytes:
 		return fmt.Errorf("its id has %d bytes, and it names a directory: at most %d", len(t.ID), maxIDBytes)
-	case t.ID == "" || t.ID == "." || t.ID == "..", strings.Contains(t.ID, "/"), strings.ContainsFunc(t.ID, unicode.IsControl):
+	case slices.Contains([]string{"", ".", ".."}, t.ID), strings.Contains(t.ID, "/"),
+		strings.ContainsFunc(t.ID, unicode.IsControl):
 		return errors.New("its id cannot name a directory")
 	}
 	return nil
@@ -92,7 +96,8 @@ func (t *Task) checkFiles() error {
 	}
 	for _, f := range t.Outputs {
 		if slices.Contains(t.Inputs, f) {
-			return fmt.Errorf("file %q is both its input and its output: a retry would read what the failed try wrote", f)
+			return fmt.Errorf("file %q is both its input and its output: "+
+				"a retry would read what the failed try wrote", f)
 		}
 	}
 	return nil
@@ -131,7 +136,8 @@ func checkPath(f string) error {
 	return nil
 }
 
-// checkNesting refuses a file whose name another file needs for a directory.
+// checkNesting refuses a file whose name another file needs for a directory. Only the whole workflow shows it: the two
+// files may belong to different tasks.
 func (w *Workflow) checkNesting() error {
 	files := make(map[string]bool)
 	for i := range w.Tasks {

@@ -25,7 +25,7 @@ type Summary struct {
 	Unestimated     int            `json:"tasks_without_estimate"` // tasks that count as 0
 }
 
-// Summary computes the summary.
+// Summary computes the summary. It takes time in proportion to the tasks and edges.
 func (w *Workflow) Summary() Summary {
 	s := Summary{
 		Name:         w.Name,

@@ -9,7 +9,7 @@ import (
 	"github.com/corral-pilot/corral/dag"
 )
 
-// A Workflow is a graph of tasks. Readers return it complete; nothing changes it afterwards.
+// A Workflow is a graph of tasks. A Builder completes it; nothing changes it afterwards.
 type Workflow struct {
 	Name        string
 	Description string
@@ -31,15 +31,19 @@ type Workflow struct {
 
 // A Task is one vertex of a workflow: a process to run.
 type Task struct {
-	ID        string   // unique in its workflow
-	Name      string   // of its transformation
-	Argv      []string // empty: not known, as in some traces
-	Env       map[string]string
-	Inputs    []string // file ids, each once
-	Outputs   []string
-	Stdin     string // file in the task's directory; "": none
-	Stdout    string // file in the task's directory; "": kept with the attempt
-	Stderr    string
+	ID   string // unique in its workflow
+	Name string // of its transformation
+
+	// The process, and the files that it reads and writes.
+	Argv    []string // empty: not known, as in some traces
+	Env     map[string]string
+	Inputs  []string // file ids, each once
+	Outputs []string
+	Stdin   string // file in the task's directory; "": none
+	Stdout  string // file in the task's directory; "": kept with the attempt
+	Stderr  string
+
+	// What it needs, and how a run treats it.
 	CPUs      int           // at least 1
 	MemoryMiB int           // 0: not known
 	Estimate  time.Duration // of its runtime; 0: not known
@@ -60,7 +64,8 @@ type Execution struct {
 	Worker       string // the machine it ran on
 }
 
-// A Machine is a node that ran tasks. Unknown values are zero.
+// A Machine is a node that ran tasks. Unknown values are zero. It and the types below describe a workflow to people;
+// Corral decides nothing by them, and passes them on under the names that WfFormat gives them.
 type Machine struct {
 	Name        string `json:"nodeName"`
 	System      string `json:"system,omitempty"` // linux, macos or windows

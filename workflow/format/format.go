@@ -70,9 +70,9 @@ func ReadFile(ctx context.Context, path string, opts workflow.Options) (*workflo
 	return wf, warnings, nil
 }
 
-// Read reads a workflow; name tells its format and is what errors and warnings call it. Every error has kind Invalid and
-// the place name:line, as far as there is a line, except after the end of ctx, which ends the reading: then it is ctx's
-// cause. Warnings come with the workflow and with an error.
+// Read reads a workflow; name tells its format and is what errors and warnings call it. Every error has kind Invalid
+// and the place name:line, as far as there is a line, except after the end of ctx, which ends the reading: then it is
+// ctx's cause. Warnings come with the workflow and with an error.
 func Read(ctx context.Context, r io.Reader, name string, opts workflow.Options) (
 	*workflow.Workflow, []workflow.Warning, error,
 ) {

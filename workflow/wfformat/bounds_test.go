@@ -41,8 +41,8 @@ func (c filling) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// The time that blanks take grows with their number: with its square these four megabytes, which come byte by byte, would
-// take hours.
+// The time that blanks take grows with their number: with its square these four megabytes, which come byte by byte,
+// would take hours.
 func TestReadTakesBlanksInTheirTime(t *testing.T) {
 	t.Parallel()
 	var text bytes.Buffer

@@ -17,8 +17,14 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// A document is a JSON file that is read value by value, never as a whole, so that a large one takes
-// little memory and every complaint can name its line.
+// A document is a JSON file that is read value by value, never as a whole, so that a large one takes little memory and
+// every complaint can name its line.
+//
+// It has two levels. The objects and arrays that may be large are walked token by token, each field by the function
+// that its key names (object, array). Below them a value, such as a task, is decoded into a struct at once (read).
+// The strict decoder fails at a field that the struct lacks, and then read looks at the same text again, leniently:
+// this tells an unknown field, which is only noted, from a value of the wrong type, and finds the line of either. A
+// file without such fields pays nothing for it.
 type document struct {
 	name    string
 	dec     *json.Decoder
@@ -46,49 +52,48 @@ func newDocument(r io.Reader, name string, mostOfValue int64) *document {
 	return &document{name: name, lines: lines, dec: dec}
 }
 
-// object reads an object with the known fields, each at most once and in any order. It skips the others, and notes them.
+// object reads an object with the known fields, each at most once and in any order. It skips the others, and notes
+// them.
 func (d *document) object(known fields) field {
 	return func(path string) error {
-		if err := d.delim('{', path); err != nil {
-			return err
-		}
 		seen := make(map[string]bool)
-		for d.dec.More() {
+		return d.within('{', '}', path, func() error {
 			token, err := d.dec.Token()
 			if err != nil {
 				return d.broken(err)
 			}
 			key := token.(string)
-			next, ok := known[key]
-			switch {
-			case !ok:
-				next = d.skip
-			case seen[key]:
+			read, ok := known[key]
+			if !ok {
+				return d.skip(join(path, key))
+			}
+			if seen[key] {
 				return d.here().Errorf("%s is given twice", join(path, key))
-			default:
-				seen[key] = true
 			}
-			if err := next(join(path, key)); err != nil {
-				return err
-			}
-		}
-		return d.delim('}', path)
+			seen[key] = true
+			return read(join(path, key))
+		})
 	}
 }
 
 // array reads an array, each of its elements with element.
 func (d *document) array(element field) field {
 	return func(path string) error {
-		if err := d.delim('[', path); err != nil {
+		return d.within('[', ']', path, func() error { return element(path + "[]") })
+	}
+}
+
+// within calls next as long as there is more between two delimiters.
+func (d *document) within(left, right json.Delim, path string, next func() error) error {
+	if err := d.delim(left, path); err != nil {
+		return err
+	}
+	for d.dec.More() {
+		if err := next(); err != nil {
 			return err
 		}
-		for d.dec.More() {
-			if err := element(path + "[]"); err != nil {
-				return err
-			}
-		}
-		return d.delim(']', path)
 	}
+	return d.delim(right, path)
 }
 
 func (d *document) delim(want json.Delim, path string) error {
@@ -97,7 +102,8 @@ func (d *document) delim(want json.Delim, path string) error {
 		return d.broken(err)
 	}
 	if token != want {
-		return d.here().Errorf("%s is not %s", cmp.Or(path, "the document"), map[json.Delim]string{'{': "an object", '[': "an array"}[want])
+		kind := map[json.Delim]string{'{': "an object", '[': "an array"}[want]
+		return d.here().Errorf("%s is not %s", cmp.Or(path, "the document"), kind)
 	}
 	return nil
 }
@@ -121,22 +127,21 @@ func (d *document) skip(path string) error {
 }
 
 func (d *document) noteUnknown(path string, at workflow.Place) {
-	for i := range d.unknown {
-		if d.unknown[i].path == path {
-			d.unknown[i].count++
-			return
-		}
-	}
-	if len(d.unknown) < maxUnknown {
+	i := slices.IndexFunc(d.unknown, func(u unknownField) bool { return u.path == path })
+	switch {
+	case i >= 0:
+		d.unknown[i].count++
+	case len(d.unknown) < maxUnknown:
 		d.unknown = append(d.unknown, unknownField{path, at, 1})
 	}
 }
 
-// maxUnknown bounds how many different unknown fields are told apart: nobody reads more.
+// maxUnknown bounds how many different unknown fields are told apart. No person reads more, and a hostile file may
+// have a million.
 const maxUnknown = 100
 
-// read reads one value into v and returns the place where it begins. Fields of v's structs are all that
-// is known at path; others are noted.
+// read reads one value into v and returns the place where it begins. The fields of v's structs are all that is known at
+// path; read notes the others.
 func read[T any](d *document, path string, v *T) (at workflow.Place, err error) {
 	before := d.dec.InputOffset()
 	err = d.dec.Decode(v)
@@ -182,8 +187,9 @@ func (d *document) compare(path string, raw json.RawMessage, t reflect.Type, at 
 	}
 }
 
-// mismatch is the error for a value that is good JSON but not what t is read from. The decoder does not
-// always say which field is wrong, so the culprit is looked for, field by field.
+// mismatch is the error for a value that is good JSON but not what t is read from. The decoder does not always say
+// which field is wrong, so mismatch looks for the culprit field by field, and inside it again, until no field of it
+// is to blame.
 func (d *document) mismatch(path string, err error, raw json.RawMessage, t reflect.Type, start int64) error {
 	offset := 0
 	for {
@@ -259,7 +265,7 @@ func (d *document) at(offset int64) workflow.Place {
 // here is the line of what was just read.
 func (d *document) here() workflow.Place { return d.at(d.dec.InputOffset() - 1) }
 
-// broken is the error for what is not JSON or cannot be read.
+// broken is the error for a text that is not JSON, is too long, or cannot be read.
 func (d *document) broken(err error) error {
 	var syntax *json.SyntaxError
 	var tooLong *input.TooLongError

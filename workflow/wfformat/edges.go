@@ -7,9 +7,9 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// compareLists warns where the lists of parents and those of children disagree. WfFormat says each edge twice; an edge in
-// either list counts, so that a task never starts too early. If one kind of list is empty throughout, as in files
-// written by hand, the other one speaks alone.
+// compareLists warns where the lists of parents and those of children disagree. WfFormat says each edge twice; an
+// edge in either list counts, so that a task never starts too early. If one kind of list is empty throughout, as in
+// files written by hand, the other one speaks alone.
 func (r *reader) compareLists() error {
 	edges, err := r.builder.Edges()
 	if err != nil {

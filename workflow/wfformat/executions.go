@@ -52,7 +52,8 @@ func (x executions) join(b *workflow.Builder, wf *workflow.Workflow) error {
 	return nil
 }
 
-// apply gives the task what its execution says.
+// apply gives the task what its execution says. A task runs on whole cpus, so a fraction is rounded up; the time that
+// its processes spent on cpus is the measured share of the runtime.
 func (e *execTask) apply(t *workflow.Task) error {
 	if c := e.Command; c != nil && (c.Program != "" || len(c.Arguments) > 0) {
 		t.Argv = slices.Concat([]string{c.Program}, c.Arguments)
@@ -75,8 +76,8 @@ func (e *execTask) apply(t *workflow.Task) error {
 	return nil
 }
 
-// notGiven marks the memory and the estimate that x-corral did not give, until join replaces them. 0 will not do: it says
-// that the value is not known, whatever was measured.
+// notGiven marks the memory and the estimate that x-corral did not give, until join replaces them. 0 will not do: it
+// says that the value is not known, whatever was measured.
 const notGiven = -1
 
 // apply gives the task what x-corral says; a nil extension says nothing.

@@ -51,8 +51,8 @@ const (
 	extensionKey = "x-corral"
 )
 
-// extension is what WfFormat lacks and a run needs; docs/x-corral.schema.json describes it. A pointer
-// tells what is given as 0 from what is not given.
+// extension is what WfFormat lacks and a run needs; docs/x-corral.schema.json describes it. A pointer tells a field
+// that is given as 0 from one that is not given.
 type extension struct {
 	MemoryMiB *int              `json:"memory_mib,omitempty"`
 	Estimate  *seconds          `json:"estimate_s,omitempty"`
@@ -64,7 +64,8 @@ type extension struct {
 	Stderr    string            `json:"stderr,omitempty"`
 }
 
-// UnmarshalJSON refuses unknown fields, whatever the decoder around it does: the extension is ours.
+// UnmarshalJSON refuses unknown fields, whatever the decoder around it does: the extension is ours, so a field that it
+// does not have is a typing mistake that would run something wrong.
 func (x *extension) UnmarshalJSON(b []byte) error {
 	type plain extension // without this method
 	dec := json.NewDecoder(bytes.NewReader(b))

@@ -17,9 +17,12 @@ var (
 	errBlanks    = errors.New("more than " + input.Size(maxBlanks) + " of whitespace")
 )
 
-// A lineReader passes a text on and can say on which line an offset is, and what stands between two
-// offsets, as long as it is asked for ascending offsets: it keeps the text from the last offset whose
-// position was asked for to what was read.
+// A lineReader passes a text on to the decoder. It can say on which line an offset is, and what stands between two
+// offsets, as long as it is asked for ascending offsets: it keeps the text from the last offset whose position was
+// asked for up to what was read. That is at most one value and what the decoder has read ahead.
+//
+// It is also where the size of a value is bounded. The decoder itself has no bound: it buffers a value until it is
+// complete, and whitespace until a value comes.
 type lineReader struct {
 	r      io.Reader
 	most   int64 // bytes of a value; it fails with errLongValue beyond
@@ -32,9 +35,9 @@ type lineReader struct {
 	begin  int64 // where the line of offset begins
 }
 
-// Read fills p as far as the text goes. The decoder looks through the blanks before a value anew after each Read, and
-// doubles its buffer when that is full: as long as every Read fills it, this takes time in proportion to the blanks; with
-// short Reads it takes their square.
+// Read fills p as far as the text goes. After each Read the decoder looks through all the blanks before a value
+// again, and it doubles its buffer when the buffer is full. As long as every Read fills the buffer, this takes time
+// in proportion to the number of blanks; short Reads would make it the square.
 func (l *lineReader) Read(p []byte) (int, error) {
 	if int64(len(l.kept)-l.drop) > l.most {
 		return 0, fmt.Errorf("%w %w", errLongValue, &input.TooLongError{Limit: l.most})
@@ -59,7 +62,7 @@ func (l *lineReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// position returns line and column of offset, both from 1, and forgets what is before it.
+// position returns line and column of offset, both from 1, and forgets the text before it.
 func (l *lineReader) position(offset int64) (line, column int) {
 	if offset > l.offset {
 		text := l.between(l.offset, offset)

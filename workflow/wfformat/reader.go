@@ -85,6 +85,8 @@ func (r *reader) checkVersion() error {
 	return nil
 }
 
+// task adds a task with its edges in both directions. Whether a list of parents or one of children named an edge is
+// kept for compareLists.
 func (r *reader) task(path string) error {
 	var s specTask
 	at, err := read(r.doc, path, &s)
@@ -118,6 +120,8 @@ func (r *reader) file(path string) error {
 	return r.builder.File(f.ID, int64(f.Size), at)
 }
 
+// execution keeps an execution until its task is known. Programs and arguments are interned: thousands of tasks run the
+// same program, and most arguments are names of files.
 func (r *reader) execution(path string) error {
 	var e execTask
 	at, err := read(r.doc, path, &e)

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// seconds is a duration that the format writes as a number of seconds. Unlike corral.Seconds it keeps
-// nanoseconds (exactly, below 26 days) and refuses negative values: it is read from people's files and
-// measured values must survive being written and read.
+// seconds is a duration that the format writes as a number of seconds. Unlike corral.Seconds it keeps nanoseconds
+// (exactly, below 26 days), because a measured value must survive being written and read; and it refuses negative
+// values, because it is read from people's files.
 type seconds time.Duration
 
 func (s seconds) MarshalJSON() ([]byte, error) {
@@ -51,7 +51,7 @@ func number(b []byte, most float64) (float64, error) {
 	return v, nil
 }
 
-// timestampLayouts are the forms found in published instances besides RFC 3339.
+// timestampLayouts are RFC 3339 and the other forms found in published instances.
 var timestampLayouts = []string{
 	time.RFC3339,
 	"2006-01-02T15:04:05",
@@ -59,8 +59,8 @@ var timestampLayouts = []string{
 	"01-02-06T15:04:05Z",
 }
 
-// parseTime reads a timestamp; without a zone it is taken for UTC. An empty one is the zero time, and
-// so is the Unix epoch, which we write where the format demands a time and none is known.
+// parseTime reads a timestamp; one without a zone is taken for UTC. An empty one is the zero time, and so is the Unix
+// epoch, which Write writes where the format demands a time and none is known.
 func parseTime(s string) (t time.Time, ok bool) {
 	if s == "" {
 		return time.Time{}, true

@@ -2,14 +2,15 @@
 // (workflow.specification), and its commands, cpus and measured runtimes (workflow.execution). Published traces come in
 // it, Corral keeps its runs in it, and corrald accepts no other format: the client converts the rest.
 //
-// A document is read value by value and never held as a whole. What may be large is bounded: the text, each value in it,
-// whitespace, and the number of tasks. So a file of two gigabytes takes the memory of its tasks, and a hostile one is
-// refused before it takes more. Each error and each warning names its line, and the column where the text is not JSON.
+// A document is read value by value and never held as a whole. What may be large is bounded: the text, each value in
+// it, whitespace, and the number of tasks. So a file of two gigabytes takes the memory of its tasks, and a hostile
+// one is refused before it takes more. Each error and each warning names its line, and the column where the text is
+// not JSON.
 //
 // A reader walks the fields and feeds a workflow.Builder, which checks what all formats have in common. Left to this
-// package is what only WfFormat does: it says each edge twice, in lists of parents and of children, which may disagree; it
-// tells of a task in two places, which are joined by its id; it has unknown fields in many files, of which the reader
-// warns. In our own extension an unknown field is an error.
+// package is what only WfFormat does: it says each edge twice, in lists of parents and of children, which may
+// disagree; it tells of a task in two places, which are joined by its id; it has unknown fields in many files, of
+// which the reader warns. In our own extension an unknown field is an error.
 //
 // WfFormat has no place for some of what a run needs. The object x-corral of a specification task holds these things;
 // docs/x-corral.schema.json describes it. The reader does not keep the measured energy and power, or a task's priority,
@@ -27,9 +28,9 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// Read reads a workflow in WfFormat 1.5; name is what errors and warnings call it. Every error has kind Invalid and the
-// place name:line, as far as there is a line, except after the end of ctx, which ends the reading: then it is ctx's cause.
-// Warnings come with the workflow and with an error.
+// Read reads a workflow in WfFormat 1.5; name is what errors and warnings call it. Every error has kind Invalid and
+// the place name:line, as far as there is a line, except after the end of ctx, which ends the reading: then it is
+// ctx's cause. Warnings come with the workflow and with an error.
 func Read(ctx context.Context, text io.Reader, name string, opts workflow.Options) (
 	*workflow.Workflow, []workflow.Warning, error,
 ) {

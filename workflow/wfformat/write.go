@@ -14,9 +14,12 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// Write writes a workflow in WfFormat 1.5, one task or file a line. Reading the result gives the same
-// workflow, but for Dir. It fails with kind Invalid if the format cannot hold it (no name, or no
-// tasks), else with the error of the writer.
+// Write writes a workflow in WfFormat 1.5, one task or file a line, so that a line of the file is a place that errors
+// name and that tools for text can find. Reading the result gives the same workflow, but for Dir. Write fails with kind
+// Invalid if the format cannot hold the workflow (no name, or no tasks), else with the error of the writer.
+//
+// A value that follows from another is left out: x-corral gives memory and estimate only where they differ from the
+// measured values.
 func Write(w io.Writer, wf *workflow.Workflow) error {
 	if wf.Name == "" || len(wf.Tasks) == 0 {
 		return corral.Errorf(corral.Invalid, "a workflow file needs a name and at least one task")
@@ -109,7 +112,7 @@ func (p *printer) execution(wf *workflow.Workflow) {
 	p.text("}\n")
 }
 
-// ids names tasks; the format wants an array, even an empty one.
+// ids names tasks; the format demands an array, even an empty one.
 func ids(w *workflow.Workflow, tasks []int) []string {
 	ids := make([]string, len(tasks))
 	for k, i := range tasks {
