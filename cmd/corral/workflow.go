@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/workflow"
 	"github.com/corral-pilot/corral/workflow/format"
 	"github.com/corral-pilot/corral/workflow/wfformat"
 )
@@ -16,8 +17,9 @@ import (
 func workflowCommand(p *printer) *cli.Command {
 	return &cli.Command{
 		Name: "workflow", Category: workflows, Usage: "look at workflow files",
-		Description: explained("Workflows are read as "+format.Names()+", gzip-compressed or not, of at most 2 GiB (decompressed) and "+
-			"2,000,000 tasks; x-corral in a task adds what WfFormat has no place for. corrald is not asked.", "corral workflow show examples/lambda/workflow.json"),
+		Description: explained("Workflows are read as "+format.Names()+", gzip-compressed or not, of at most 2 GiB "+
+			"(decompressed) and 2,000,000 tasks; x-corral in a task adds what WfFormat has no place for. "+
+			"corrald is not asked.", "corral workflow show examples/lambda/workflow.json"),
 		Subcommands: []*cli.Command{
 			{
 				Name: "show", Usage: "what is in a workflow", ArgsUsage: "FILE",
@@ -40,12 +42,17 @@ func workflowCommand(p *printer) *cli.Command {
 	}
 }
 
-func showWorkflow(c *cli.Context, p *printer) error {
+// workflowArgument reads the workflow file that is the command's one argument.
+func workflowArgument(c *cli.Context, p *printer, strict bool) (*workflow.Workflow, error) {
 	file, err := argument(c, "workflow file")
 	if err != nil {
-		return err
+		return nil, err
 	}
-	w, err := readWorkflow(c.Context, p, file, false)
+	return readWorkflow(c.Context, p, file, strict)
+}
+
+func showWorkflow(c *cli.Context, p *printer) error {
+	w, err := workflowArgument(c, p, false)
 	if err != nil {
 		return err
 	}
@@ -66,27 +73,19 @@ func showWorkflow(c *cli.Context, p *printer) error {
 }
 
 func validateWorkflow(c *cli.Context, p *printer) error {
-	file, err := argument(c, "workflow file")
-	if err != nil {
-		return err
-	}
-	w, err := readWorkflow(c.Context, p, file, c.Bool("strict"))
+	w, err := workflowArgument(c, p, c.Bool("strict"))
 	if err != nil {
 		return err
 	}
 	if err := w.Runnable(); err != nil {
 		return err
 	}
-	p.say("%s: %d tasks, can be run", file, len(w.Tasks))
+	p.say("%s: %d tasks, can be run", c.Args().First(), len(w.Tasks))
 	return nil
 }
 
 func convertWorkflow(c *cli.Context, p *printer) (err error) {
-	file, err := argument(c, "workflow file")
-	if err != nil {
-		return err
-	}
-	w, err := readWorkflow(c.Context, p, file, false)
+	w, err := workflowArgument(c, p, false)
 	if err != nil {
 		return err
 	}
