@@ -4,29 +4,31 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"time"
 
 	"github.com/corral-pilot/corral/condor"
 	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/pool"
 )
 
 // jobsDir is the folder of parcels in a run's directory.
 const jobsDir = "jobs"
 
-// A job is one of the run, as far as it is known what the schedd has made of it.
+// A job is one of the run's jobs, and what is known of its time in the schedd.
 type job struct {
 	execution.Job
 	key      string
-	claimed  bool      // the run waits for it; else it is from before a restart, and Job is empty
+	claimed  bool      // the run waits for it; if not, it is from before a restart, and Job is empty
 	expected bool      // the run knows that it was started
-	refused  time.Time // since when, again and again
+	refused  time.Time // since when it could not be submitted; zero: the last attempt did not fail
 
-	id      condor.JobID // none: not submitted, as far as is known
-	sentAt  time.Time    // when that became known
+	id      condor.JobID // none: not in the schedd, as far as is known
+	sentAt  time.Time    // when id became known
 	worker  string       // that started it; "": none did
-	host    string       // the worker that it was sent to last
+	host    string       // the worker that it was sent to last, whether or not that started it
 	started time.Time
 	told    string // the worker that the run was told
 	end     *ending
@@ -34,13 +36,13 @@ type job struct {
 
 var none condor.JobID
 
-// An ending is how a job's time in the schedd ended, or was ended by us.
+// An ending is how a job's time in the schedd ended, or how we ended it.
 type ending struct {
 	how    how
 	reason string
 	at     time.Time
 
-	// unless is until when another ending may still take its place: HTCondor writes that a job left its worker
+	// unless is until when another ending may still replace this one: HTCondor writes that a job left its worker
 	// before it writes why.
 	unless time.Time
 }
@@ -53,9 +55,12 @@ const (
 	lost                  // its worker is gone
 	failed                // HTCondor could not run it
 	removed               // somebody took it out of the queue
-	vanished              // nobody knows how
-	cancelled             // its run was
+	vanished              // it left the queue, and the log does not say how
+	cancelled             // its run was cancelled
 )
+
+// left reports whether the job has left the schedd's queue; after the other endings it may still be there.
+func (h how) left() bool { return h == terminated || h == removed || h == vanished }
 
 // keyOf names a job by what it is: its tasks and their attempts.
 func keyOf(j execution.Job) string {
@@ -69,22 +74,29 @@ func keyOf(j execution.Job) string {
 // dir is the folder of its parcel.
 func (j *job) dir() string { return filepath.Join(j.Job.Dir, jobsDir, j.key) }
 
-// over notes how it ended. The first ending counts, but for one that HTCondor may still explain.
+// over records how the job ended. The first ending counts, unless HTCondor may still explain it by another.
 func (j *job) over(h how, at time.Time, reason string) {
 	if j.end == nil || !j.end.unless.IsZero() {
 		j.end = &ending{how: h, reason: reason, at: at}
 	}
 }
 
-// left notes that it left its worker, who knows why.
-func (j *job) left(h how, at time.Time, reason string) {
+// explainTime is how long HTCondor has, after the event that a job left its worker, for the one that says why.
+const explainTime = 3 * time.Second
+
+// away records that the job left its worker. Another ending that becomes known within explainTime of now replaces
+// this one.
+func (j *job) away(h how, at time.Time, reason string, now time.Time) {
 	if j.end == nil {
-		j.end = &ending{how: h, reason: reason, at: at, unless: time.Now().Add(explainTime)}
+		j.end = &ending{how: h, reason: reason, at: at, unless: now.Add(explainTime)}
 	}
 }
 
-// charge names a worker, if the journal is to learn that the job may have run and nobody said where: a run counts an
-// attempt as begun only if it was assigned.
+// isOver reports whether it is certain at now how the job ended.
+func (j *job) isOver(now time.Time) bool { return j.end != nil && !now.Before(j.end.unless) }
+
+// charge names a worker for a job that may have run although no event said where: the run's journal counts an
+// attempt as begun only if it was assigned to a worker.
 func (j *job) charge() {
 	switch j.end.how {
 	case terminated, cut, lost, vanished:
@@ -94,17 +106,63 @@ func (j *job) charge() {
 	}
 }
 
-// isOver reports whether it is known at now how it ended.
-func (j *job) isOver(now time.Time) bool { return j.end != nil && !now.Before(j.end.unless) }
+// A delivery is what came back of a job that may have come to its end: the results of the tasks that were begun, or
+// err, with the end of what the executor complained about.
+type delivery struct {
+	results   []execution.Result
+	err       error
+	complaint string
+}
 
-// all returns the same result for each of its tasks.
-func (j *job) all(status execution.Status, reason string, at time.Time) []execution.Result {
+// settle returns the results of a job that is over, and why the rest of it goes back to the run; "" if there is no
+// rest. back is read only after endings that leave a delivery.
+func (j *job) settle(back delivery) (results []execution.Result, why string) {
+	switch j.end.how {
+	case terminated, vanished:
+		return j.deliver(back)
+	case cut:
+		// The worker's own decision: a cut is not the task's doing. Of several tasks it is not known which one ran.
+		if len(j.Tasks) == 1 && j.worker != "" {
+			return j.all(execution.Cut, j.end.reason), ""
+		}
+		return nil, j.end.reason
+	case lost:
+		return nil, j.end.reason
+	case cancelled:
+		return j.all(execution.Cancelled, j.end.reason), ""
+	}
+	return j.all(execution.Failed, j.end.reason), ""
+}
+
+// deliver is settle for a job that may have come to its end.
+func (j *job) deliver(back delivery) (results []execution.Result, why string) {
+	switch {
+	case errors.Is(back.err, pool.ErrNoResult) && j.end.how == vanished:
+		return nil, j.end.reason
+	case back.err != nil:
+		return j.all(execution.Failed, sentence(j.end.reason+" without a result", back.complaint)), ""
+	case len(back.results) < len(j.Tasks):
+		return back.results, "its executor stopped before its last task"
+	}
+	return back.results, ""
+}
+
+// all returns the job's ending, for that reason, as the result of each of its tasks.
+func (j *job) all(status execution.Status, reason string) []execution.Result {
 	results := make([]execution.Result, len(j.Tasks))
 	for i, t := range j.Tasks {
 		results[i] = execution.Result{
 			Key: j.Key(), Index: t.Index, Attempt: t.Attempt, Status: status, Exit: -1, Reason: reason,
-			Worker: j.worker, StartedAt: j.started, EndedAt: at,
+			Worker: j.worker, StartedAt: j.started, EndedAt: j.end.at,
 		}
 	}
 	return results
+}
+
+func keys(jobs []*job) []execution.Key {
+	keys := make([]execution.Key, len(jobs))
+	for k, j := range jobs {
+		keys[k] = j.Key()
+	}
+	return keys
 }

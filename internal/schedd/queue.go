@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -18,15 +19,15 @@ import (
 	"github.com/corral-pilot/corral/pool"
 )
 
-// A Config says which schedd, and where to keep what belongs to its jobs.
+// A Config says which schedd takes the jobs, and where to keep what belongs to them.
 type Config struct {
 	Tools condor.Tools
-	Dir   string // absolute, on a local disk; made if it is not there. Nobody else's
+	Dir   string // absolute, on a local disk, and for nothing else; it is made if it is not there
 
 	// Lease is how long a worker keeps a job whose schedd is away, and the schedd waits for a worker that is; 0: 2 min.
 	Lease time.Duration
-	// Claim is how long runs have to attach themselves and claim their jobs after a restart; 0: 30 s. What nobody
-	// claimed is removed.
+	// Claim is how long runs have to attach themselves and claim their jobs after a restart; 0: 30 s. What no run
+	// has claimed then is removed.
 	Claim time.Duration
 	// Patience is how long jobs that HTCondor refuses are submitted again before they have failed; 0: 5 min.
 	Patience time.Duration
@@ -37,10 +38,10 @@ type Queue struct {
 	lg  *slog.Logger
 	cfg Config
 
-	mu      sync.Mutex // guards what follows
-	feeds   map[corral.RunID]*feed
-	closing map[corral.RunID]*feed // detached, but not cleaned up yet
-	closed  bool
+	mu       sync.Mutex                // guards what follows
+	trackers map[corral.RunID]*tracker // of attached runs
+	closing  map[corral.RunID]*tracker // detached, but not cleaned up yet
+	closed   bool
 
 	quit  context.CancelFunc
 	swept chan struct{} // closed when the goroutine of sweep is gone
@@ -50,7 +51,10 @@ type Queue struct {
 func New(lg *slog.Logger, cfg Config) *Queue {
 	cfg.Lease, cfg.Claim = cmp.Or(cfg.Lease, 2*time.Minute), cmp.Or(cfg.Claim, 30*time.Second)
 	cfg.Patience = cmp.Or(cfg.Patience, 5*time.Minute)
-	q := &Queue{lg: lg, cfg: cfg, feeds: map[corral.RunID]*feed{}, closing: map[corral.RunID]*feed{}, swept: make(chan struct{})}
+	q := &Queue{
+		lg: lg, cfg: cfg, swept: make(chan struct{}),
+		trackers: map[corral.RunID]*tracker{}, closing: map[corral.RunID]*tracker{},
+	}
 	ctx, quit := context.WithCancel(context.Background())
 	q.quit = quit
 	go q.sweep(ctx)
@@ -59,31 +63,44 @@ func New(lg *slog.Logger, cfg Config) *Queue {
 
 // Attach makes sink the owner of the run's jobs, in place of another one.
 func (q *Queue) Attach(run corral.RunID, sink pool.Sink) {
-	if f := q.feed(run); f != nil {
-		f.close()
+	if t := q.tracker(run); t != nil {
+		t.life.close()
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
 		return
 	}
-	f := newFeed(q, run, sink)
-	f.after = q.closing[run]
-	q.feeds[run] = f
-	go f.run()
+	t := newTracker(q, run, sink)
+	if before := q.closing[run]; before != nil {
+		t.life.before = before.life.gone
+	}
+	q.trackers[run] = t
+	go q.serve(t)
+}
+
+// serve runs a tracker, and forgets a run whose files are gone.
+func (q *Queue) serve(t *tracker) {
+	defer close(t.life.gone)
+	t.main()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closing[t.run] == t {
+		delete(q.closing, t.run)
+	}
 }
 
 // Detach forgets the run, removes its jobs from the schedd and deletes their files. It does not wait for HTCondor.
 func (q *Queue) Detach(run corral.RunID) {
 	q.mu.Lock()
-	f := q.feeds[run]
-	delete(q.feeds, run)
-	if f != nil {
-		q.closing[run] = f
+	t := q.trackers[run]
+	delete(q.trackers, run)
+	if t != nil {
+		q.closing[run] = t
 	}
 	q.mu.Unlock()
-	if f != nil {
-		f.detach()
+	if t != nil {
+		t.life.detach()
 	}
 }
 
@@ -94,9 +111,7 @@ func (q *Queue) Submit(jobs []execution.Job) {
 		for n < len(jobs) && jobs[n].Run == run {
 			n++
 		}
-		if f := q.feed(run); f != nil {
-			f.ask(request{submit: slices.Clone(jobs[:n])})
-		} else {
+		if !q.ask(run, request{submit: slices.Clone(jobs[:n])}) {
 			q.lg.Error("jobs of a run that is not attached", "run", run, "jobs", n)
 		}
 		jobs = jobs[n:]
@@ -104,23 +119,26 @@ func (q *Queue) Submit(jobs []execution.Job) {
 }
 
 // Cancel removes the run's jobs from the schedd and returns them all.
-func (q *Queue) Cancel(run corral.RunID) {
-	if f := q.feed(run); f != nil {
-		f.ask(request{cancel: true})
-	}
-}
+func (q *Queue) Cancel(run corral.RunID) { q.ask(run, request{cancel: true}) }
 
 // Expect looks for jobs from before a restart, whichever worker has them now.
 func (q *Queue) Expect(run corral.RunID, _ string, jobs []execution.Job) {
-	if f := q.feed(run); f != nil {
-		f.ask(request{expect: jobs})
-	}
+	q.ask(run, request{expect: jobs})
 }
 
-func (q *Queue) feed(run corral.RunID) *feed {
+// ask has a run's tracker do something; false if there is none.
+func (q *Queue) ask(run corral.RunID, r request) bool {
+	t := q.tracker(run)
+	if t != nil {
+		t.mail.put(r)
+	}
+	return t != nil
+}
+
+func (q *Queue) tracker(run corral.RunID) *tracker {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.feeds[run]
+	return q.trackers[run]
 }
 
 // Close lets go of all runs. Their jobs go on, and are found again by the next Queue with the same Dir.
@@ -129,23 +147,18 @@ func (q *Queue) Close() {
 	<-q.swept
 	q.mu.Lock()
 	q.closed = true
-	var feeds []*feed
-	for _, f := range q.feeds {
-		feeds = append(feeds, f)
-	}
-	for _, f := range q.closing {
-		feeds = append(feeds, f)
-	}
+	trackers := slices.AppendSeq(slices.Collect(maps.Values(q.trackers)), maps.Values(q.closing))
 	q.mu.Unlock()
-	for _, f := range feeds {
-		f.cancel()
+	for _, t := range trackers {
+		t.life.cancel()
 	}
-	for _, f := range feeds {
-		<-f.gone
+	for _, t := range trackers {
+		<-t.life.gone
 	}
 }
 
-// sweep cleans up after runs that were over before the last corrald could.
+// sweep cleans up after runs that ended before the last corrald could. Runs that are still wanted have attached
+// themselves before it begins.
 func (q *Queue) sweep(ctx context.Context) {
 	defer close(q.swept)
 	select {
@@ -164,29 +177,15 @@ func (q *Queue) sweep(ctx context.Context) {
 	}
 }
 
-// abandon cleans up after a run, unless somebody has attached it.
+// abandon cleans up after a run, unless it is attached.
 func (q *Queue) abandon(run corral.RunID) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.feeds[run] != nil || q.closing[run] != nil {
+	if q.trackers[run] != nil || q.closing[run] != nil {
 		return
 	}
-	f := newFeed(q, run, nil)
-	f.release()
-	q.closing[run] = f
-	go f.run()
-}
-
-// cleaned forgets a run whose files are gone.
-func (q *Queue) cleaned(f *feed) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.closing[f.id] == f {
-		delete(q.closing, f.id)
-	}
-}
-
-// bounded is ctx for one command of HTCondor.
-func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, toolTime)
+	t := newTracker(q, run, nil)
+	t.life.release()
+	q.closing[run] = t
+	go q.serve(t)
 }

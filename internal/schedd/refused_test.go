@@ -3,8 +3,6 @@
 package schedd
 
 import (
-	"errors"
-	"log/slog"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -60,22 +58,5 @@ SUBMIT_REQUIREMENT_NOTHREE_REASON = "we take no threes"
 		if bad := res.Key.Seq == 3; bad != (res.Status == execution.Failed) || bad != strings.Contains(res.Reason, "we take no threes") {
 			t.Errorf("job %d: %s, %s", res.Key.Seq, res.Status, res.Reason)
 		}
-	}
-}
-
-// A schedd may be away for days, when its cluster is STOPPED: that is said once, and again when it is back.
-func TestSilenceIsSaidOnce(t *testing.T) {
-	t.Parallel()
-	var said log
-	f := newFeed(&Queue{lg: slog.New(slog.NewTextHandler(&said, nil))}, 7, nil)
-	silence := errors.New("failed to connect")
-	for range 5 {
-		f.answered(silence)
-	}
-	f.answered(nil)
-	f.answered(nil)
-	f.answered(silence)
-	if away, back := strings.Count(said.String(), "does not answer"), strings.Count(said.String(), "answers again"); away != 2 || back != 1 {
-		t.Errorf("away was said %d times and back %d times, want 2 and 1:\n%s", away, back, said.String())
 	}
 }

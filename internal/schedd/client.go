@@ -1,0 +1,86 @@
+package schedd
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/corral-pilot/corral/condor"
+)
+
+// toolTime bounds one command of HTCondor.
+const toolTime = 30 * time.Second
+
+// removeSize is how many jobs one condor_rm names.
+const removeSize = 500
+
+// A client runs HTCondor's commands on the jobs of one run, which it knows by the run's name in the schedd. An error
+// says that the schedd gave no answer: what was asked may have been done or not.
+type client struct {
+	tools condor.Tools
+}
+
+// mine selects a run's jobs.
+func mine(name string) []string {
+	return []string{"-constraint", runAttribute + " =?= " + condor.FormatNew(name)}
+}
+
+// queue returns the ads of the run's jobs that are in the schedd's queue.
+func (c client) queue(ctx context.Context, name string, attributes ...string) ([]condor.Ad, error) {
+	ctx, cancel := context.WithTimeout(ctx, toolTime)
+	defer cancel()
+	return c.tools.Query(ctx, "condor_q", mine(name), attributes)
+}
+
+// submit submits jobs, and returns the cluster that they became. The error may also be that HTCondor refused them.
+func (c client) submit(ctx context.Context, s condor.Submit) (cluster int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, toolTime)
+	defer cancel()
+	return c.tools.Submit(ctx, s)
+}
+
+// remove takes jobs out of the queue. That one is not there is fine.
+func (c client) remove(ctx context.Context, jobs map[condor.JobID]bool) error {
+	ids := make([]string, 0, len(jobs))
+	for id := range jobs {
+		ids = append(ids, id.String())
+	}
+	for part := range slices.Chunk(ids, removeSize) {
+		if err := c.rm(ctx, part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c client) rm(ctx context.Context, which []string) error {
+	ctx, cancel := context.WithTimeout(ctx, toolTime)
+	defer cancel()
+	_, err := c.tools.Run(ctx, nil, "condor_rm", which...)
+	var no *condor.Refused
+	if errors.As(err, &no) {
+		return nil // there is no such job
+	}
+	return err
+}
+
+// removeAll takes all jobs of the run out of the queue, and returns an error also if some are still there. A run
+// without a name has never submitted any.
+func (c client) removeAll(ctx context.Context, name string) error {
+	if name == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, toolTime)
+	defer cancel()
+	if err := c.rm(ctx, mine(name)); err != nil {
+		return err
+	}
+	left, err := c.queue(ctx, name, "JobStatus")
+	for _, ad := range left {
+		if status, _ := ad.Int("JobStatus"); err == nil && status != statusRemoved {
+			err = errors.New("the run's jobs are still in the queue")
+		}
+	}
+	return err
+}

@@ -1,0 +1,84 @@
+package schedd
+
+import (
+	"context"
+	"sync"
+
+	"github.com/corral-pilot/corral/internal/execution"
+)
+
+// A request is something that the run asked for: one field is set.
+type request struct {
+	submit, expect []execution.Job
+	cancel         bool
+}
+
+// A mailbox holds the run's requests until the tracker's goroutine takes them: the run never waits for HTCondor.
+type mailbox struct {
+	filled chan struct{} // has room for one
+
+	mu       sync.Mutex // guards requests
+	requests []request
+}
+
+func (m *mailbox) put(r request) {
+	m.mu.Lock()
+	m.requests = append(m.requests, r)
+	m.mu.Unlock()
+	select {
+	case m.filled <- struct{}{}:
+	default:
+	}
+}
+
+func (m *mailbox) take() []request {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	requests := m.requests
+	m.requests = nil
+	return requests
+}
+
+// A life bounds a tracker's goroutine. It waits until the tracker before it is gone, serves its run until it is
+// detached, then cleans up after the run, and is gone; close ends it at once, wherever it is.
+type life struct {
+	before  <-chan struct{} // gone of an earlier tracker of the run, which has to clean up first; nil: there is none
+	ctx     context.Context // until close
+	cancel  context.CancelFunc
+	serving context.Context // until close or detach
+	release context.CancelFunc
+	done    chan struct{} // closed when the sink is called no more
+	gone    chan struct{} // closed when the goroutine is gone
+}
+
+func newLife() life {
+	l := life{done: make(chan struct{}), gone: make(chan struct{})}
+	l.ctx, l.cancel = context.WithCancel(context.Background())
+	l.serving, l.release = context.WithCancel(l.ctx)
+	return l
+}
+
+// begin waits for the tracker before this one; false if ctx ended first.
+func (l life) begin(ctx context.Context) bool {
+	if l.before == nil {
+		return true
+	}
+	select {
+	case <-l.before:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// close ends the goroutine and waits for it.
+func (l life) close() {
+	l.cancel()
+	<-l.gone
+}
+
+// detach has the goroutine clean up, and waits until the sink is called no more.
+func (l life) detach() {
+	l.release()
+	<-l.done
+}
