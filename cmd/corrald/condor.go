@@ -6,19 +6,19 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/condor"
+	"github.com/corral-pilot/corral/internal/condorpool"
 	"github.com/corral-pilot/corral/internal/engine"
-	"github.com/corral-pilot/corral/internal/pools"
 	"github.com/corral-pilot/corral/internal/schedd"
 	"github.com/corral-pilot/corral/internal/store"
 )
 
 // openPools makes the clusters of kind condor known to all others.
-func openPools(lg *slog.Logger, db *store.DB, s settings, clusters *engine.Clusters, releases pools.Releases) *pools.Pools {
-	p := pools.New(lg, db, pools.Config{
+func openPools(lg *slog.Logger, db *store.DB, s settings, clusters *engine.Clusters, releases condorpool.Releases) *condorpool.Pools {
+	p := condorpool.New(lg, db, condorpool.Config{
 		Dir:      s.layout.Pools(),
 		Host:     s.poolAddress,
 		Releases: releases,
-		NewQueue: func(cluster corral.Cluster, tools condor.Tools, dir string) pools.Queue {
+		NewQueue: func(cluster corral.Cluster, tools condor.Tools, dir string) condorpool.Queue {
 			return schedd.New(lg.With("cluster", cluster.ID), schedd.Config{Tools: tools, Dir: dir})
 		},
 		OnChange: clusters.Notify,

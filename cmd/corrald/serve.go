@@ -12,9 +12,9 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/internal/condorpool"
 	"github.com/corral-pilot/corral/internal/engine"
 	"github.com/corral-pilot/corral/internal/personal"
-	"github.com/corral-pilot/corral/internal/pools"
 	"github.com/corral-pilot/corral/internal/run"
 	"github.com/corral-pilot/corral/internal/server"
 	"github.com/corral-pilot/corral/internal/store"
@@ -69,7 +69,7 @@ type daemon struct {
 	port     *workerPort
 	reach    *engine.Reach
 	mirror   *mirrorPort
-	pools    *pools.Pools
+	pools    *condorpool.Pools
 	api      *server.Server
 }
 

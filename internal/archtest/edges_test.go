@@ -14,7 +14,7 @@ var layers = [][]string{
 	{"api", "broker", "broker/relay", "gridsite", "internal/execution", "internal/order", "internal/reconcile", "internal/runas", "internal/store", "packages", "workflow"},
 	{"gridsite/gridsitetest", "internal/follow", "internal/personal", "internal/recorded", "internal/store/storetest", "packages/htcondor", "pool", "staging", "workflow/wfformat"},
 	{"examples/lambda", "internal/pilot", "internal/run", "internal/schedd", "staging/ftp", "staging/sftp", "workflow/format"},
-	{"internal/demo", "internal/engine", "internal/pools", "internal/server"},
+	{"internal/condorpool", "internal/demo", "internal/engine", "internal/server"},
 	{"bench", "cmd/corral", "cmd/corrald", "cmd/pilot", "internal/archtest", "internal/e2e"},
 }
 
@@ -99,6 +99,10 @@ var edges = map[string]map[string]string{
 		"workflow/wfformat": "one of its formats",
 	},
 
+	"internal/condorpool": {
+		"condor": "runs pools", "internal/run": "queues of clusters", "internal/store": "which pools there are",
+		root: "clusters, workers, tokens",
+	},
 	"internal/demo": {
 		"api": "asks corrald", "dag": "predicts", "examples/lambda": "its input", "internal/follow": "progress",
 		"internal/personal": "starts corrald", "internal/xdg": "a layout in a temporary folder",
@@ -113,10 +117,6 @@ var edges = map[string]map[string]string{
 		"packages/htcondor": "finds releases", "pool": "counts workers", "resubmit": "policies",
 		"staging": "the mirror", "staging/ftp": "what only corrald speaks", "staging/sftp": "likewise",
 		root: "sites, glideins, jobs",
-	},
-	"internal/pools": {
-		"condor": "runs pools", "internal/run": "queues of clusters", "internal/store": "which pools there are",
-		root: "clusters, workers, tokens",
 	},
 	"internal/server": {
 		"api": "the contract", "condor": "where it can be",
@@ -143,9 +143,9 @@ var edges = map[string]map[string]string{
 	},
 	"cmd/corrald": {
 		"api": "paths", "condor": "commands of a pool, passed on", "gridsite": "ssh files and agent",
-		"internal/descriptor": "what its jobs are not to have", "internal/engine": "wires it",
-		"internal/input": "bounds the pilot binary", "internal/node": "machine", "internal/personal": "state file",
-		"internal/pools": "wires it", "internal/run": "wires it", "internal/runas": "is who it is told to be",
+		"internal/condorpool": "wires it", "internal/descriptor": "what its jobs are not to have",
+		"internal/engine": "wires it", "internal/input": "bounds the pilot binary", "internal/node": "machine",
+		"internal/personal": "state file", "internal/run": "wires it", "internal/runas": "is who it is told to be",
 		"internal/schedd": "wires it", "internal/server": "wires it", "internal/store": "wires it",
 		"internal/version": "--version", "internal/xdg": "default paths", "packages": "signing key",
 		"pool": "wires it", "staging": "serves the mirror", root: "machine",

@@ -14,7 +14,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
-	"github.com/corral-pilot/corral/internal/pools"
+	"github.com/corral-pilot/corral/internal/condorpool"
 	"github.com/corral-pilot/corral/internal/programs"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/internal/store/storetest"
@@ -65,7 +65,7 @@ type world struct {
 
 	clusters *Clusters // of the engine that was started last
 	current  atomic.Pointer[Clusters]
-	pools    *pools.Pools // nil: there is no cluster of kind condor
+	pools    *condorpool.Pools // nil: there is no cluster of kind condor
 }
 
 func newWorld(t *testing.T) *world {

@@ -17,7 +17,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/condor"
 	"github.com/corral-pilot/corral/gridsite"
-	"github.com/corral-pilot/corral/internal/pools"
+	"github.com/corral-pilot/corral/internal/condorpool"
 	"github.com/corral-pilot/corral/internal/store"
 )
 
@@ -65,9 +65,9 @@ func (w *world) pool() corral.Cluster {
 		w.t.Fatal(err)
 	}
 	poolDirs.Store(w, dir)
-	w.pools = pools.New(w.lg, w.db, pools.Config{
+	w.pools = condorpool.New(w.lg, w.db, condorpool.Config{
 		Dir: filepath.Join(dir, "c"), Host: netip.MustParseAddr("127.0.0.1"), Releases: onlyRelease{}, RunAs: unprivileged(),
-		NewQueue: func(corral.Cluster, condor.Tools, string) pools.Queue { return nil },
+		NewQueue: func(corral.Cluster, condor.Tools, string) condorpool.Queue { return nil },
 		OnChange: func() {
 			if c := w.current.Load(); c != nil {
 				c.Notify()
@@ -179,4 +179,4 @@ func (w *world) workers(c corral.Cluster, j corral.Job, secret string) {
 	})
 }
 
-var _ Pools = (*pools.Pools)(nil)
+var _ Pools = (*condorpool.Pools)(nil)

@@ -1,4 +1,4 @@
-// Package pools runs the HTCondor pools of the clusters of kind condor, as the store says.
+// Package condorpool runs the HTCondor pools of the clusters of kind condor, as the store says.
 //
 // A cluster's row is the intent: STARTING, STOPPING and REMOVING ask for something, and each step towards
 // it may be repeated after a crash. Every cluster has a goroutine of its own, its keeper, which also looks at
@@ -8,7 +8,7 @@
 //
 // A cluster's folder, Dir/ID, holds the pool, a link to the release that it runs, and, of a pool that somebody
 // else runs, the token that was given for it.
-package pools
+package condorpool
 
 import (
 	"context"

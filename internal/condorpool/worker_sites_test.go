@@ -1,6 +1,6 @@
 //go:build sites
 
-package pools
+package condorpool
 
 import (
 	"syscall"
