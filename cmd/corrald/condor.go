@@ -13,7 +13,7 @@ import (
 )
 
 // openPools makes the clusters of kind condor known to all others.
-func openPools(lg *slog.Logger, db *store.DB, s settings, clusters *engine.Clusters, releases condorpool.Releases) *condorpool.Pools {
+func openPools(lg *slog.Logger, db *store.DB, s settings, clusters *engine.Clusters, releases condorpool.Releases) *condorpool.Keepers {
 	p := condorpool.New(lg, db, condorpool.Config{
 		Dir:      s.layout.Pools(),
 		Host:     s.poolAddress,

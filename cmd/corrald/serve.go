@@ -69,7 +69,7 @@ type daemon struct {
 	port     *workerPort
 	reach    *engine.Reach
 	mirror   *mirrorPort
-	pools    *condorpool.Pools
+	pools    *condorpool.Keepers
 	api      *server.Server
 }
 

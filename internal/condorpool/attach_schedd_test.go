@@ -53,9 +53,9 @@ func TestAttachSaysWhichSchedds(t *testing.T) {
 	secret := w.token(theirs, owner(t))
 	for name, test := range map[string]struct{ collector, schedd, secret, want string }{
 		"several":   {theirs.Collector, "", secret, "names 2 schedds, another@x, " + first + ": remove the cluster, and create it with --schedd NAME"},
-		"wrong":     {theirs.Collector, "third@x", secret, "names no schedd third@x, but another@x, " + first + ": when it is there, `corral cluster start wrong`"},
-		"none":      {none.collector, "", none.secret, "names no schedd, so nobody takes jobs: when there is one, `corral cluster start none`"},
-		"nonenamed": {none.collector, "third@x", none.secret, "names no schedd third@x, nor any other: when it is there, `corral cluster start nonenamed`"},
+		"wrong":     {theirs.Collector, "third@x", secret, "does not name the schedd third@x, but another@x, " + first + ": when it is there, `corral cluster start wrong`"},
+		"none":      {none.collector, "", none.secret, "does not name any schedd, so jobs have nowhere to go: when there is one, `corral cluster start none`"},
+		"nonenamed": {none.collector, "third@x", none.secret, "names neither the schedd third@x nor any other: when it is there, `corral cluster start nonenamed`"},
 	} {
 		c := w.attachedTo(name, test.collector, test.schedd, test.secret)
 		c, _ = w.over(c.ID)
@@ -98,7 +98,7 @@ func (w *world) attachedTo(name, collector, schedd, secret string) (c corral.Clu
 	w.write(func(tx *store.Tx) (err error) {
 		c, err = tx.CreateCluster(corral.Cluster{Name: name, Owner: "local", Kind: corral.Condor, Attached: true, Collector: collector, Schedd: schedd})
 		if err == nil {
-			err = w.pools.PutToken(c.ID, secret)
+			err = w.keepers.PutToken(c.ID, secret)
 		}
 		return err
 	})
@@ -128,7 +128,7 @@ func (w *world) restarted(c corral.Cluster) corral.Cluster {
 // sh runs a command as a shell does that has taken in `corral cluster env`, in a folder with a job in it.
 func (w *world) sh(c corral.Cluster, command string) (string, error) {
 	w.t.Helper()
-	env, err := w.pools.Env(w.t.Context(), c.ID)
+	env, err := w.keepers.Env(w.t.Context(), c.ID)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -168,7 +168,7 @@ type scheddless struct {
 
 func (w *world) scheddless() scheddless {
 	w.t.Helper()
-	address, err := condor.FreeAddress(w.pools.cfg.Host)
+	address, err := condor.FreeAddress(w.keepers.cfg.Host)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ func (w *world) attached(name, collector, secret string) (c corral.Cluster) {
 	w.write(func(tx *store.Tx) (err error) {
 		c, err = tx.CreateCluster(corral.Cluster{Name: name, Owner: "local", Kind: corral.Condor, Attached: true, Collector: collector})
 		if err == nil && secret != "" {
-			err = w.pools.PutToken(c.ID, secret)
+			err = w.keepers.PutToken(c.ID, secret)
 		}
 		return err
 	})
@@ -77,7 +77,7 @@ func (w *world) workerOf(c corral.Cluster) condor.Token {
 	secret := w.mint(c, j)
 	w.glidein(c, j, secret, nil)
 	w.eventually("a worker", func() bool {
-		workers := w.pools.Workers(c.ID)
+		workers := w.keepers.Workers(c.ID)
 		return len(workers) == 1 && workers[0].ID == j.Tag+"/0"
 	})
 	token, err := condor.ParseToken(secret)
@@ -110,11 +110,11 @@ func TestAttachWithoutFetch(t *testing.T) {
 	if w.workerOf(c).Secret() != secret || w.mint(c, w.attempt(c, 1, 1)) != secret {
 		t.Error("workers get another token than the one that was given")
 	}
-	info, err := os.Stat(w.pools.tokenFile(c.ID))
+	info, err := os.Stat(w.keepers.folder(c.ID).in(tokenFile))
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the token's file: %v, %v", info, err)
 	}
-	if len(w.pools.Workers(theirs.ID)) != 0 {
+	if len(w.keepers.Workers(theirs.ID)) != 0 {
 		t.Error("another cluster's worker is listed")
 	}
 }
@@ -136,7 +136,7 @@ func TestWideTokensStayHere(t *testing.T) {
 		if c.State != corral.ClusterReady || !strings.Contains(history, "no glidein can join") || !strings.Contains(history, test.what) {
 			t.Errorf("cluster = %+v\nhistory: %s", c, history)
 		}
-		_, _, err := w.pools.Mint(t.Context(), c.ID, w.attempt(c, 1, 1).ID, time.Hour)
+		_, _, err := w.keepers.Mint(t.Context(), c.ID, w.attempt(c, 1, 1).ID, time.Hour)
 		if corral.KindOf(err) != corral.Forbidden || !strings.Contains(err.Error(), "must not go to a site") {
 			t.Errorf("%s: Mint() = %v, want it forbidden", name, err)
 		}
@@ -151,7 +151,7 @@ func TestWideTokensStayHere(t *testing.T) {
 func TestAttachFetches(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	address, err := condor.FreeAddress(w.pools.cfg.Host)
+	address, err := condor.FreeAddress(w.keepers.cfg.Host)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +195,7 @@ func TestAttachFetches(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.eventually("the reason", func() bool { return strings.Contains(w.cluster(c.ID).Reason, "does not answer") })
-	if workers := w.pools.Workers(c.ID); len(workers) != 1 || workers[0].Connected {
+	if workers := w.keepers.Workers(c.ID); len(workers) != 1 || workers[0].Connected {
 		t.Errorf("workers = %+v, want one that is not connected", workers)
 	}
 	if err := pool.Start(ctx); err != nil {
@@ -203,7 +203,7 @@ func TestAttachFetches(t *testing.T) {
 	}
 	w.eventually("no reason", func() bool { return w.cluster(c.ID).Reason == "" })
 	w.eventually("the worker", func() bool {
-		workers := w.pools.Workers(c.ID)
+		workers := w.keepers.Workers(c.ID)
 		return len(workers) == 1 && workers[0].Connected
 	})
 	w.write(func(tx *store.Tx) error { return force(tx, c.ID) })
@@ -230,7 +230,7 @@ func TestAttachSaysWhyNot(t *testing.T) {
 		}
 		t.Logf("%s: %s", name, c.Reason)
 	}
-	if err := w.pools.PutToken(theirs.ID, "secret"); corral.KindOf(err) != corral.Invalid {
+	if err := w.keepers.PutToken(theirs.ID, "secret"); corral.KindOf(err) != corral.Invalid {
 		t.Errorf("PutToken() of no token: %v", err)
 	}
 }

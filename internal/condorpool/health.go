@@ -1,13 +1,11 @@
 package condorpool
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"time"
 
-	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/condor"
 )
 
 // How often the daemons are asked for.
@@ -17,107 +15,70 @@ const (
 	sickEvery   = time.Second      // while one is missing
 )
 
-// askTime is how long a pool may take to answer a question.
-const askTime = 10 * time.Second
-
-// keep looks after a READY cluster.
-func (k *keeper) keep(ctx context.Context, c corral.Cluster) (time.Duration, error) {
-	if _, ok := k.commands(); !ok {
-		if err := k.adopt(ctx, c); err != nil {
-			return healthIdle, k.note(ctx, sentence(err))
-		}
-	}
-	if err := k.check(ctx, c); err != nil {
-		return 0, err
-	}
-	live, err := k.attempts(ctx, c)
-	if err != nil {
-		return 0, err
-	}
-	told, err := k.guard(ctx, live)
-	if err != nil && ctx.Err() == nil {
-		k.lg.Warn("telling the pool which attempts are alive failed", "err", err)
-		k.sick = true // its health is asked for next; then this is tried again
-	}
-	return min(k.look(ctx, c, live), told, k.untilCheck()), nil
+// A health is what is known of a pool's daemons, and decides when they are asked for again.
+type health struct {
+	checked time.Time // when they were last asked for
+	sick    bool      // one was missing, or something else says that the pool is not well
 }
 
-func (k *keeper) untilCheck() time.Duration {
+// wait returns how long after now the daemons are due to be asked for. own: the pool is ours, and can be started
+// again; busy: attempts are alive.
+func (h health) wait(now time.Time, own, busy bool) time.Duration {
 	every := healthIdle
 	switch {
-	case k.sick && k.own() != nil:
+	case h.sick && own:
 		every = sickEvery
-	case k.sick, k.own() != nil && len(k.view.live) > 0:
+	case h.sick, own && busy:
 		every = healthEvery
 	}
-	return max(time.Until(k.checked.Add(every)), time.Millisecond)
+	return h.checked.Add(every).Sub(now)
 }
 
-// check asks for the daemons from time to time, starts a pool again whose master has died, and keeps the reason of the
-// cluster's row. The master starts the other daemons again.
-func (k *keeper) check(ctx context.Context, c corral.Cluster) error {
-	if k.untilCheck() > time.Millisecond {
-		return nil
-	}
-	wrong := k.wrong(ctx, c)
-	if ctx.Err() != nil {
-		return nil
-	}
-	k.checked, k.sick = time.Now(), wrong != ""
-	return k.note(ctx, wrong)
-}
-
-// wrong returns what is wrong with the pool, "" if nothing is.
-func (k *keeper) wrong(ctx context.Context, c corral.Cluster) string {
-	pool := k.own()
-	if pool == nil {
-		return k.wrongElsewhere(ctx, c)
-	}
-	asking, cancel := context.WithTimeout(ctx, askTime)
-	defer cancel()
-	h, err := pool.Health(asking)
+// diagnose says what is wrong with a pool of ours, "" if nothing is. The master starts the other daemons again; dead
+// says that it is missing itself.
+func diagnose(h condor.Health, err error) (wrong string, dead bool) {
 	switch {
 	case err != nil:
-		return "the collector does not say who is there: " + sentence(err)
+		return "the collector does not say who is there: " + sentence(err), false
 	case h.OK():
-		return ""
+		return "", false
 	case h.Master != 0:
-		return fmt.Sprintf("HTCondor starts again what is missing: %s", strings.ToLower(strings.Join(h.Missing, ", ")))
+		return "HTCondor starts again what is missing: " + strings.ToLower(strings.Join(h.Missing, ", ")), false
 	}
-	if err := k.note(ctx, "the pool's master does not run; it is being started again"); err != nil {
-		return sentence(err)
-	}
-	if err := k.revive(ctx); err != nil {
-		return "the pool does not start again: " + sentence(err)
-	}
-	return ""
+	return "the pool's master does not run; it is being started again", true
 }
 
-// revive starts a pool whose master has died.
-func (k *keeper) revive(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, startTime)
-	defer cancel()
-	return k.own().Start(ctx)
+// maxReason is how long a reason may be, in bytes: HTCondor can be talkative.
+const maxReason = 1000
+
+// sentence is an error on one line.
+func sentence(err error) string {
+	s := strings.Join(strings.Fields(err.Error()), " ")
+	if len(s) > maxReason {
+		s = strings.ToValidUTF8(s[:maxReason], "") + " …"
+	}
+	return s
 }
 
-// note keeps the reason of a READY cluster: what is wrong with its pool, or nothing.
-func (k *keeper) note(ctx context.Context, wrong string) error {
-	err := k.p.db.Write(ctx, Actor, func(tx *store.Tx) error {
-		c, err := tx.Cluster(k.id)
-		if err != nil || c.State != corral.ClusterReady || c.Reason == wrong {
-			return err
-		}
-		if _, err := tx.SetCluster(k.id, func(c *corral.Cluster) { c.Reason = wrong }); err != nil {
-			return err
-		}
-		if wrong == "" {
-			wrong = "all daemons are there again"
-		}
-		k.lg.Info("health of the pool", "is", wrong)
-		return tx.Log(corral.ObjectCluster, int64(k.id), "health", wrong)
-	})
-	if ctx.Err() != nil {
-		return nil
+// told is what a pool of ours was last told of attempts. It bounds how often the pool reads its configuration again,
+// however many attempts come and go: a worker needs longer than that to join.
+type told struct {
+	text string // the file of live attempts that the negotiator has; "": not known
+	at   time.Time
+}
+
+const guardEvery = 500 * time.Millisecond
+
+// wait returns how long after now the pool may be told something again.
+func (t told) wait(now time.Time) time.Duration { return t.at.Add(guardEvery).Sub(now) }
+
+// liveText is the file that admits slots which say they are of one of the attempts, and have shown its token. What a
+// slot says of itself anybody can say; who it is, the collector writes into its ad.
+func liveText(live []attempt) string {
+	pairs := []string{`""`} // no list is ever empty
+	for _, a := range live {
+		pairs = append(pairs, condor.FormatNew(fmt.Sprintf("%d %s", a.ID, a.identity)))
 	}
-	return err
+	const constraint = `member(strcat(CorralAttempt, " ", AuthenticatedIdentity), { %s })`
+	return fmt.Sprintf("NEGOTIATOR_SLOT_CONSTRAINT = "+constraint+"\n", strings.Join(pairs, ", "))
 }

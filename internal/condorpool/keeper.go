@@ -2,10 +2,10 @@ package condorpool
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
-	"path/filepath"
-	"strings"
-	"sync"
+	"net/netip"
+	"os"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -16,101 +16,13 @@ import (
 
 // A keeper keeps one cluster as its row says.
 type keeper struct {
-	p   *Pools
-	lg  *slog.Logger
-	id  corral.ClusterID
-	dir string
-
-	mu      sync.Mutex // guards following
-	begun   bool
-	retired bool          // nobody would close another queue
-	pool    *condor.Pool  // nil until it is found, and for an attached cluster
-	tools   *condor.Tools // nil until the pool is found
-	queue   Queue
-	workers []corral.Worker
-
-	// Of the goroutine of run alone.
-	checked time.Time // when the daemons were last asked for
-	sick    bool      // and whether one was missing
-	view    view
-	live    string    // the text of the file of live attempts that the negotiator has; "": not known
-	told    time.Time // when the pool was last told to read such a file
-}
-
-// begin reports whether the caller is the first, who has to call run.
-func (k *keeper) begin() bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	first := !k.begun
-	k.begun = true
-	return first
-}
-
-func (k *keeper) commands() (condor.Tools, bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.tools == nil {
-		return condor.Tools{}, false
-	}
-	return *k.tools, true
-}
-
-// found notes how the pool is used from now on; pool is nil for one that somebody else runs.
-func (k *keeper) found(pool *condor.Pool, tools condor.Tools) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.pool, k.tools = pool, &tools
-}
-
-// own returns the pool that this keeper runs, nil if there is none.
-func (k *keeper) own() *condor.Pool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.pool
-}
-
-// lost notes that there is no pool to use.
-func (k *keeper) lost() {
-	k.mu.Lock()
-	k.pool, k.tools = nil, nil
-	k.mu.Unlock()
-	k.checked, k.told, k.sick, k.live, k.view = time.Time{}, time.Time{}, false, "", view{}
-	k.show(nil)
-}
-
-// forget closes the queue of a cluster that is removed.
-func (k *keeper) forget() {
-	k.mu.Lock()
-	queue := k.queue
-	k.queue = nil
-	k.mu.Unlock()
-	if queue != nil {
-		queue.Close()
-	}
-}
-
-// retire closes the queue, too, when run has returned. Who has this keeper still, gets no other of it.
-func (k *keeper) retire() {
-	k.mu.Lock()
-	k.retired = true
-	k.mu.Unlock()
-	k.forget()
-}
-
-func (k *keeper) queueOf(c corral.Cluster, tools condor.Tools) (run.Queue, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.retired {
-		return nil, corral.ErrorAt(corral.Unavailable, "cluster "+c.Name, "corrald does not look after it at the moment")
-	}
-	if k.queue == nil {
-		dir := filepath.Join(k.dir, "queue")
-		if err := k.p.makeFolder(dir); err != nil {
-			return nil, corral.ErrorAt(corral.Failed, "cluster "+c.Name, "making the folder of its queue: %w", err)
-		}
-		k.queue = k.p.cfg.NewQueue(c, tools, dir)
-	}
-	return k.queue, nil
+	lg       *slog.Logger
+	cfg      *Config
+	releases *releases
+	row      row
+	dir      folder
+	shared   shared
+	watch    watch // of the goroutine of run alone
 }
 
 // breath is the shortest time between two steps, however much happens at the sites.
@@ -119,14 +31,14 @@ const breath = 100 * time.Millisecond
 // run serves the cluster until ctx ends or it is DELETED.
 func (k *keeper) run(ctx context.Context) {
 	for {
-		row := k.p.db.Changed(store.Subject{Object: corral.ObjectCluster, ID: int64(k.id)})
-		jobs := k.p.db.Changed(store.Subject{Object: corral.ObjectJob})
+		row := k.row.db.Changed(store.Subject{Object: corral.ObjectCluster, ID: int64(k.row.id)})
+		jobs := k.row.db.Changed(store.Subject{Object: corral.ObjectJob})
 		again, over, err := k.step(ctx)
 		if ctx.Err() != nil || over {
 			return
 		}
 		if err != nil {
-			k.lg.Error("keeping a cluster failed", "err", err)
+			k.lg.Error("keeping a cluster failed", "error", err)
 			again = troublePause
 		}
 		var timer <-chan time.Time
@@ -152,17 +64,17 @@ func (k *keeper) run(ctx context.Context) {
 // step does what the row asks for. It says when to look again without a change (0: never), and whether the cluster
 // is over.
 func (k *keeper) step(ctx context.Context) (again time.Duration, over bool, err error) {
-	var c corral.Cluster
-	err = k.p.db.View(ctx, func(tx *store.Tx) (err error) {
-		c, err = tx.Cluster(k.id)
-		return err
-	})
+	c, err := k.row.read(ctx)
 	if err != nil {
 		return 0, false, err
 	}
 	switch c.State {
 	case corral.ClusterStarting:
-		again, err = k.start(ctx, c)
+		begin := k.start
+		if c.Attached {
+			begin = k.attach
+		}
+		err = begin(ctx, c)
 	case corral.ClusterReady:
 		again, err = k.keep(ctx, c)
 	case corral.ClusterStopping:
@@ -177,16 +89,200 @@ func (k *keeper) step(ctx context.Context) (again time.Duration, over bool, err 
 	return again, false, err
 }
 
-// move applies a move, unless somebody asked for something else meanwhile: the next step sees what.
-func (k *keeper) move(ctx context.Context, from corral.ClusterState, move corral.ClusterMove, reason string) error {
-	return k.p.db.Write(ctx, Actor, func(tx *store.Tx) error {
-		c, err := tx.Cluster(k.id)
-		if err != nil || c.State != from {
-			return err
-		}
-		_, err = tx.MoveCluster(k.id, move, reason)
+// How long a pool may take. It starts in a second and stops in less, on a machine with nothing else to do.
+const (
+	startTime = 45 * time.Second
+	stopTime  = 10 * time.Second // then its daemons are killed, which the queue survives
+)
+
+// start starts the pool, or starts it again, and makes the cluster READY or FAILED.
+func (k *keeper) start(ctx context.Context, c corral.Cluster) error {
+	c, err := k.choose(ctx, c)
+	if err != nil {
+		return k.fail(ctx, c, err)
+	}
+	pool, err := k.open(c)
+	if err != nil {
+		return k.fail(ctx, c, err)
+	}
+	live, err := k.row.attempts(ctx, c)
+	if err != nil {
 		return err
+	}
+	if err := k.dir.write(liveFile, liveText(live)); err != nil {
+		return err
+	}
+	from := time.Now()
+	if err := restart(ctx, pool); err != nil {
+		return k.fail(ctx, c, err)
+	}
+	took := time.Since(from).Round(time.Millisecond)
+	k.lg.Info("pool started", "collector", c.Collector, "version", c.Version, "took", took)
+	k.shared.found(pool, pool.Tools())
+	k.releases.prune()
+	line := fmt.Sprintf("HTCondor %s of %s at %s, in %v", c.Version, c.HTCondor, c.Collector, took)
+	return k.row.move(ctx, corral.ClusterStarting, corral.ClusterStarted, "", line)
+}
+
+// choose decides what the pool is made of and where it listens, and records both before anything is started. Both
+// stay the same over restarts: glideins in queues have the address already.
+func (k *keeper) choose(ctx context.Context, c corral.Cluster) (corral.Cluster, error) {
+	ref, version, err := k.releases.link(ctx, c.HTCondor, k.dir)
+	if err != nil {
+		return c, err
+	}
+	address := c.Collector
+	if address == "" {
+		free, err := condor.FreeAddress(k.cfg.Host)
+		if err != nil {
+			return c, err
+		}
+		address = free.String()
+	}
+	return k.row.set(ctx, func(c *corral.Cluster) {
+		c.Collector, c.Version, c.HTCondor = address, version, ref
 	})
+}
+
+// open returns the cluster's own pool, running or not.
+func (k *keeper) open(c corral.Cluster) (*condor.Pool, error) {
+	address, err := netip.ParseAddrPort(c.Collector)
+	if err != nil {
+		return nil, corral.ErrorAt(corral.Invalid, "address "+c.Collector,
+			"is not an IP address with a port, on which a pool could listen")
+	}
+	return condor.NewPool(condor.PoolConfig{
+		Dir:     k.dir.in(poolDir),
+		Release: k.dir.in(releaseLink),
+		Address: address,
+		RunAs:   k.cfg.RunAs,
+		Extra:   "# Which slots may be matched: those of live attempts.\ninclude : " + k.dir.in(liveFile),
+	})
+}
+
+// restart ends what runs of a pool and starts it.
+func restart(ctx context.Context, pool *condor.Pool) error {
+	if err := stop(ctx, pool); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTime)
+	defer cancel()
+	return pool.Start(ctx)
+}
+
+func stop(ctx context.Context, pool *condor.Pool) error {
+	ctx, cancel := context.WithTimeout(ctx, stopTime)
+	defer cancel()
+	return pool.Stop(ctx)
+}
+
+// attach checks that the pool answers and takes the token, and makes the cluster READY or FAILED.
+func (k *keeper) attach(ctx context.Context, c corral.Cluster) error {
+	ref, _, err := k.releases.link(ctx, c.HTCondor, k.dir)
+	if err != nil {
+		return k.fail(ctx, c, err)
+	}
+	asking, cancel := context.WithTimeout(ctx, startTime)
+	defer cancel()
+	r, err := k.use(c)
+	if err != nil {
+		return k.fail(ctx, c, err)
+	}
+	version, err := r.meet(asking)
+	if err != nil {
+		return k.fail(ctx, c, err)
+	}
+	name, at, err := r.findSchedd(asking)
+	if err == nil {
+		c.Schedd = name
+		r, err = k.use(c) // which tells its commands
+	}
+	if err != nil {
+		return k.fail(ctx, c, err)
+	}
+	c, err = k.row.set(ctx, func(c *corral.Cluster) {
+		c.Version, c.HTCondor, c.Schedd, c.ScheddAt = version, ref, name, at
+	})
+	if err != nil {
+		return err
+	}
+	line := fmt.Sprintf("HTCondor %s at %s, of somebody else; %s", version, c.Collector, r.howTokens(asking))
+	return k.row.move(ctx, corral.ClusterStarting, corral.ClusterStarted, "", line)
+}
+
+// use makes the commands on a pool that somebody else runs.
+func (k *keeper) use(c corral.Cluster) (remote, error) {
+	secret, err := k.dir.token()
+	if err != nil {
+		return remote{}, err
+	}
+	tools, err := condor.Attach(condor.RemoteConfig{
+		Dir:       k.dir.in(poolDir),
+		Release:   k.dir.in(releaseLink),
+		Collector: c.Collector,
+		Schedd:    c.Schedd,
+		RunAs:     k.cfg.RunAs,
+	}, secret)
+	if err == nil {
+		k.shared.found(nil, tools)
+	}
+	return remote{c, tools, k.dir}, err
+}
+
+// keep looks after a READY cluster, and returns when to look again.
+func (k *keeper) keep(ctx context.Context, c corral.Cluster) (again time.Duration, err error) {
+	tools, ok := k.shared.commands()
+	if !ok {
+		if tools, err = k.adopt(ctx, c); err != nil {
+			return healthIdle, k.watch.note(ctx, sentence(err))
+		}
+	}
+	return k.watch.step(ctx, c, tools)
+}
+
+// adopt finds the pool of a READY cluster, which an earlier corrald has started.
+func (k *keeper) adopt(ctx context.Context, c corral.Cluster) (condor.Tools, error) {
+	if _, err := os.Stat(k.dir.in(releaseLink)); err != nil { // what it leads to was deleted, or never there
+		if _, _, err := k.releases.link(ctx, c.HTCondor, k.dir); err != nil {
+			return condor.Tools{}, err
+		}
+	}
+	if c.Attached {
+		r, err := k.use(c)
+		return r.tools, err
+	}
+	pool, err := k.open(c)
+	if err != nil {
+		return condor.Tools{}, err
+	}
+	k.shared.found(pool, pool.Tools())
+	return pool.Tools(), nil
+}
+
+// end stops the pool. For a removal it also deletes the folder.
+func (k *keeper) end(ctx context.Context, c corral.Cluster, move corral.ClusterMove) error {
+	// Before a pool has its configuration, nothing of it was started.
+	if _, err := os.Stat(k.dir.in(poolDir + "/condor_config")); err == nil && !c.Attached {
+		pool, err := k.open(c)
+		if err == nil {
+			err = stop(ctx, pool)
+		}
+		if err != nil {
+			return k.fail(ctx, c, err)
+		}
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	k.lost()
+	if move == corral.ClusterRemoved {
+		k.shared.forget()
+		if err := os.RemoveAll(k.dir.path); err != nil {
+			return k.fail(ctx, c, err)
+		}
+		k.releases.prune()
+	}
+	return k.row.move(ctx, c.State, move, "", "")
 }
 
 // fail records why what the row asked for could not be done.
@@ -194,28 +290,23 @@ func (k *keeper) fail(ctx context.Context, c corral.Cluster, why error) error {
 	if ctx.Err() != nil {
 		return nil // corrald ends; the next one tries again
 	}
-	k.lg.Warn("cluster failed", "state", c.State, "err", why)
+	k.lg.Warn("cluster failed", "state", c.State, "error", why)
 	k.lost()
-	return k.move(ctx, c.State, corral.ClusterFail, sentence(why))
+	return k.row.move(ctx, c.State, corral.ClusterFail, sentence(why), "")
 }
 
-// set stores facts about the cluster.
-func (k *keeper) set(ctx context.Context, fn func(*corral.Cluster)) (c corral.Cluster, err error) {
-	err = k.p.db.Write(ctx, Actor, func(tx *store.Tx) (err error) {
-		c, err = tx.SetCluster(k.id, fn)
-		return err
+// lost forgets a pool that is not there to be used.
+func (k *keeper) lost() {
+	k.watch.forget()
+	k.shared.lost()
+}
+
+// queue returns the cluster's job queue.
+func (k *keeper) queue(c corral.Cluster, tools condor.Tools) (run.Queue, error) {
+	return k.shared.jobQueue("cluster "+c.Name, func() (Queue, error) {
+		if err := k.dir.mkdir(queueDir); err != nil {
+			return nil, err
+		}
+		return k.cfg.NewQueue(c, tools, k.dir.in(queueDir)), nil
 	})
-	return c, err
-}
-
-// maxReason is how long a reason may be, in bytes: HTCondor can be talkative.
-const maxReason = 1000
-
-// sentence is an error on one line.
-func sentence(err error) string {
-	s := strings.Join(strings.Fields(err.Error()), " ")
-	if len(s) > maxReason {
-		s = strings.ToValidUTF8(s[:maxReason], "") + " …"
-	}
-	return s
 }

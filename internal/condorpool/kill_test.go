@@ -20,7 +20,7 @@ func TestKilledDaemonsComeBack(t *testing.T) {
 			j := w.attempt(c, 1, 2)
 			secret := w.mint(c, j)
 			w.glidein(c, j, secret, nil)
-			w.eventually("a worker", func() bool { return len(w.pools.Workers(c.ID)) == 1 })
+			w.eventually("a worker", func() bool { return len(w.keepers.Workers(c.ID)) == 1 })
 
 			from := time.Now()
 			killed := w.kill(c, program)[0]
@@ -39,7 +39,7 @@ func TestKilledDaemonsComeBack(t *testing.T) {
 			w.eventually("end of the job", func() bool { return w.gone(c, job) })
 			t.Logf("and done after %v", time.Since(from).Round(time.Millisecond))
 			w.eventually("the worker", func() bool {
-				workers := w.pools.Workers(c.ID)
+				workers := w.keepers.Workers(c.ID)
 				return len(workers) == 1 && workers[0].Connected
 			})
 			w.eventually("health", func() bool { return w.cluster(c.ID).Reason == "" })

@@ -27,19 +27,19 @@ func TestPoolOutlivesCorrald(t *testing.T) {
 	if w.daemon(c, "condor_master") != master {
 		t.Fatal("the pool ended with corrald")
 	}
-	if _, _, err := w.pools.Mint(t.Context(), c.ID, 1, 1); err == nil {
+	if _, _, err := w.keepers.Mint(t.Context(), c.ID, 1, 1); err == nil {
 		t.Error("a token without anybody who keeps the pool")
 	}
 
 	w.begin()
-	w.eventually("adoption", func() bool { _, err := w.pools.Env(t.Context(), c.ID); return err == nil })
+	w.eventually("adoption", func() bool { _, err := w.keepers.Env(t.Context(), c.ID); return err == nil })
 	if w.daemon(c, "condor_master") != master || w.queued(c, job) != 1 {
 		t.Error("the pool was started anew")
 	}
 
 	w.endRun()
-	w.kill(c, "condor_master")                                        // or the machine was started again
-	if err := os.Remove(w.pools.dir(c.ID) + "/release"); err != nil { // and what it led to was cleaned away
+	w.kill(c, "condor_master")                                                  // or the machine was started again
+	if err := os.Remove(w.keepers.folder(c.ID).path + "/release"); err != nil { // and what it led to was cleaned away
 		t.Fatal(err)
 	}
 	w.begin()
@@ -91,7 +91,7 @@ func TestStepsMayBeRepeated(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.RemoveAll(w.pools.dir(c.ID)); err != nil {
+	if err := os.RemoveAll(w.keepers.folder(c.ID).path); err != nil {
 		t.Fatal(err)
 	}
 	w.begin()
@@ -104,7 +104,7 @@ func TestUpgradeKeepsTheQueue(t *testing.T) {
 	w := newWorld(t)
 	c := w.ready("mine")
 	job := w.submit(c)
-	before, err := w.pools.Env(t.Context(), c.ID)
+	before, err := w.keepers.Env(t.Context(), c.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,10 +120,10 @@ func TestUpgradeKeepsTheQueue(t *testing.T) {
 		return err
 	})
 	c = w.await(c.ID, corral.ClusterReady)
-	if link, err := os.Readlink(w.pools.dir(c.ID) + "/release"); err != nil || link != newer || c.HTCondor != newer {
+	if link, err := os.Readlink(w.keepers.folder(c.ID).path + "/release"); err != nil || link != newer || c.HTCondor != newer {
 		t.Errorf("runs %s, %v, and says %s, want %s", link, err, c.HTCondor, newer)
 	}
-	after, err := w.pools.Env(t.Context(), c.ID)
+	after, err := w.keepers.Env(t.Context(), c.ID)
 	if err != nil || strings.Join(after, " ") != strings.Join(before, " ") {
 		t.Errorf("environment %v, before the upgrade %v: %v", after, before, err)
 	}
@@ -171,14 +171,14 @@ func TestEnvIsEnough(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	c := w.ready("mine")
-	env, err := w.pools.Env(t.Context(), c.ID)
+	env, err := w.keepers.Env(t.Context(), c.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
 	j := w.attempt(c, 1, 2)
 	w.glidein(c, j, w.mint(c, j), nil)
 	home := filepath.Join(w.dir, "home")
-	if err := w.pools.makeFolder(home); err != nil {
+	if err := (folder{home, runAs()}).make(); err != nil {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
@@ -238,18 +238,18 @@ func TestQueueIsOne(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	c := w.ready("mine")
-	first, err := w.pools.Queue(c)
+	first, err := w.keepers.Queue(c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.move(c.ID, corral.ClusterStop)
 	w.await(c.ID, corral.ClusterStopped)
-	if _, err := w.pools.Queue(c); corral.KindOf(err) != corral.Conflict {
+	if _, err := w.keepers.Queue(c); corral.KindOf(err) != corral.Conflict {
 		t.Errorf("Queue() of a stopped cluster: %v, want a conflict", err)
 	}
 	w.move(c.ID, corral.ClusterStart)
 	w.await(c.ID, corral.ClusterReady)
-	if again, err := w.pools.Queue(c); err != nil || again != first {
+	if again, err := w.keepers.Queue(c); err != nil || again != first {
 		t.Errorf("Queue() after a restart = %p, %v, want %p", again, err, first)
 	}
 	if first.(*queue).closed {
@@ -268,7 +268,7 @@ func TestRemovalEndsDAGMan(t *testing.T) {
 	w := newWorld(t)
 	c := w.ready("mine")
 	dir := filepath.Join(w.dir, "dag")
-	if err := w.pools.makeFolder(dir); err != nil {
+	if err := (folder{dir, runAs()}).make(); err != nil {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
@@ -294,11 +294,11 @@ func TestRemovalEndsDAGMan(t *testing.T) {
 func TestNoQueueThatNobodyCloses(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	k, c, tools, err := w.pools.ready(t.Context(), w.ready("mine").ID)
+	k, c, tools, err := w.keepers.ready(t.Context(), w.ready("mine").ID)
 	if err != nil {
 		t.Fatal(err)
 	}
-	q, err := k.queueOf(c, tools)
+	q, err := k.queue(c, tools)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -306,8 +306,8 @@ func TestNoQueueThatNobodyCloses(t *testing.T) {
 	if !q.(*queue).closed {
 		t.Error("the queue was not closed with corrald")
 	}
-	if late, err := k.queueOf(c, tools); corral.KindOf(err) != corral.Unavailable {
-		t.Errorf("queueOf() after the end = %v, %v, want unavailable", late, err)
+	if late, err := k.queue(c, tools); corral.KindOf(err) != corral.Unavailable {
+		t.Errorf("queue() after the end = %v, %v, want unavailable", late, err)
 	}
 	w.begin()
 }
@@ -333,8 +333,8 @@ func TestReleasesInUseAreKept(t *testing.T) {
 	w.await(stopped.ID, corral.ClusterStopped)
 	w.endRun()
 	r := &recorder{}
-	w.pools.cfg.Releases = r
-	w.pools.pruneReleases()
+	w.keepers.releases.source = r
+	w.keepers.releases.prune()
 	if !slices.Equal(r.kept, []string{release, release}) {
 		t.Errorf("kept are %q, want %s of both clusters", r.kept, release)
 	}

@@ -74,12 +74,12 @@ func (q *queue) Close() { q.closed = true }
 
 // A world is a store, pools that are kept as it says, and a folder for all.
 type world struct {
-	t      *testing.T
-	dir    string
-	db     *store.DB
-	pools  *Pools
-	endRun func()
-	tags   int
+	t       *testing.T
+	dir     string
+	db      *store.DB
+	keepers *Keepers
+	endRun  func()
+	tags    int
 }
 
 func newWorld(t *testing.T) *world {
@@ -99,7 +99,7 @@ func newWorld(t *testing.T) *world {
 
 // begin starts a corrald's part in it; it is the first, or follows one that was ended.
 func (w *world) begin() {
-	w.pools = New(slog.New(slog.NewTextHandler(w.t.Output(), nil)), w.db, Config{
+	w.keepers = New(slog.New(slog.NewTextHandler(w.t.Output(), nil)), w.db, Config{
 		Dir:      filepath.Join(w.dir, "clusters"),
 		Host:     netip.MustParseAddr("127.0.0.1"),
 		Releases: installed{},
@@ -108,7 +108,7 @@ func (w *world) begin() {
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- w.pools.Run(ctx) }()
+	go func() { done <- w.keepers.Run(ctx) }()
 	w.endRun = func() {
 		cancel()
 		if err := <-done; err != nil {
@@ -277,7 +277,7 @@ func (w *world) eventually(what string, done func() bool) {
 // tools are the commands on a cluster's pool.
 func (w *world) tools(c corral.Cluster) condor.Tools {
 	w.t.Helper()
-	_, _, tools, err := w.pools.ready(w.t.Context(), c.ID)
+	_, _, tools, err := w.keepers.ready(w.t.Context(), c.ID)
 	if err != nil {
 		w.t.Fatal(err)
 	}

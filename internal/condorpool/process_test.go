@@ -45,7 +45,7 @@ func daemons(dir string) []int {
 // daemon returns the process of a pool's daemon, 0 if there is none. A daemon's copies of itself, which answer questions or
 // are about to become another daemon, are none.
 func (w *world) daemon(c corral.Cluster, program string) int {
-	for _, pid := range daemons(w.pools.dir(c.ID) + "/") {
+	for _, pid := range daemons(w.keepers.folder(c.ID).path + "/") {
 		if runs(strconv.Itoa(pid)) == program && runs(parent(pid)) != program {
 			return pid
 		}
@@ -121,7 +121,7 @@ func (w *world) glidein(c corral.Cluster, j corral.Job, secret string, change fu
 		if err != nil {
 			return err
 		}
-		return w.pools.give(name)
+		return give(name, runAs())
 	})
 	if err != nil {
 		w.t.Fatal(err)

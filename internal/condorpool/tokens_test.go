@@ -16,7 +16,7 @@ import (
 
 func (w *world) mint(c corral.Cluster, j corral.Job) string {
 	w.t.Helper()
-	secret, _, err := w.pools.Mint(w.t.Context(), c.ID, j.ID, time.Hour)
+	secret, _, err := w.keepers.Mint(w.t.Context(), c.ID, j.ID, time.Hour)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -73,19 +73,19 @@ func TestOnlyLiveAttemptsGetJobs(t *testing.T) {
 	if w.queued(c, job) != 1 {
 		t.Error("a job ran in a slot of no live attempt")
 	}
-	if workers := w.pools.Workers(c.ID); len(workers) > 0 {
+	if workers := w.keepers.Workers(c.ID); len(workers) > 0 {
 		t.Errorf("workers = %+v, want none", workers)
 	}
 
 	w.glidein(c, live, w.mint(c, live), nil)
-	w.eventually("a worker", func() bool { return len(w.pools.Workers(c.ID)) == 1 })
+	w.eventually("a worker", func() bool { return len(w.keepers.Workers(c.ID)) == 1 })
 	from := time.Now()
 	w.eventually("end of the job", func() bool { return w.queued(c, job) == 0 })
 	t.Logf("a job that waited was done %v after a live attempt's worker was seen", time.Since(from).Round(time.Millisecond))
 
 	// The attempt ends, its slot stays: no further job.
 	w.write(func(tx *store.Tx) error { return end(tx, live.ID) })
-	w.eventually("end of the worker", func() bool { return len(w.pools.Workers(c.ID)) == 0 })
+	w.eventually("end of the worker", func() bool { return len(w.keepers.Workers(c.ID)) == 0 })
 	w.eventually("the negotiator's word", func() bool {
 		return !strings.Contains(w.constraint(c), fmt.Sprintf("%q", fmt.Sprintf("%d %s", live.ID, condor.GlideinIdentity(int64(live.ID)))))
 	})
@@ -182,7 +182,7 @@ func TestMintNotesBeforeItReturns(t *testing.T) {
 		t.Errorf("tokens over = %+v, %v", over, err)
 	}
 	w.begin()
-	if _, _, err := w.pools.Mint(t.Context(), 77, j.ID, time.Hour); corral.KindOf(err) != corral.NotFound {
+	if _, _, err := w.keepers.Mint(t.Context(), 77, j.ID, time.Hour); corral.KindOf(err) != corral.NotFound {
 		t.Errorf("Mint() for no cluster: %v, want not found", err)
 	}
 }

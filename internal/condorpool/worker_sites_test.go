@@ -22,7 +22,7 @@ func TestBusyWorker(t *testing.T) {
 			j := w.attempt(c, 1, 2)
 			w.glidein(c, j, w.mint(c, j), func(g *condor.GlideinConfig) { g.Static = static })
 			is := func(cpus, free, running int) bool {
-				workers := w.pools.Workers(c.ID)
+				workers := w.keepers.Workers(c.ID)
 				return len(workers) == 1 && workers[0].CPUs == cpus && workers[0].CPUsFree == free && workers[0].RunningTasks == running
 			}
 			w.eventually("two free cpus", func() bool { return is(2, 2, 0) })
@@ -34,7 +34,7 @@ func TestBusyWorker(t *testing.T) {
 			w.eventually("one busy cpu", func() bool { return is(2, 1, 1) })
 			// The attempt is over, whatever its slots still say.
 			w.write(func(tx *store.Tx) error { return end(tx, j.ID) })
-			w.eventually("no worker", func() bool { return len(w.pools.Workers(c.ID)) == 0 })
+			w.eventually("no worker", func() bool { return len(w.keepers.Workers(c.ID)) == 0 })
 		})
 	}
 }
@@ -46,7 +46,7 @@ func TestKilledWorkerIsForgotten(t *testing.T) {
 	c := w.ready("mine")
 	j := w.attempt(c, 1, 2)
 	w.glidein(c, j, w.mint(c, j), nil)
-	w.eventually("a worker", func() bool { return len(w.pools.Workers(c.ID)) == 1 })
+	w.eventually("a worker", func() bool { return len(w.keepers.Workers(c.ID)) == 1 })
 	for len(daemons(w.dir+"/host-")) > 0 { // the master would start a startd again
 		for _, pid := range daemons(w.dir + "/host-") {
 			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended

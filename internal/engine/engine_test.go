@@ -65,7 +65,7 @@ type world struct {
 
 	clusters *Clusters // of the engine that was started last
 	current  atomic.Pointer[Clusters]
-	pools    *condorpool.Pools // nil: there is no cluster of kind condor
+	pools    *condorpool.Keepers // nil: there is no cluster of kind condor
 }
 
 func newWorld(t *testing.T) *world {

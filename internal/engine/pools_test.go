@@ -179,4 +179,4 @@ func (w *world) workers(c corral.Cluster, j corral.Job, secret string) {
 	})
 }
 
-var _ Pools = (*condorpool.Pools)(nil)
+var _ Pools = (*condorpool.Keepers)(nil)

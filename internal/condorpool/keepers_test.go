@@ -30,7 +30,7 @@ func TestLifeOfAPool(t *testing.T) {
 	}
 
 	j := w.attempt(c, 1, 2)
-	secret, _, err := w.pools.Mint(t.Context(), c.ID, j.ID, time.Hour)
+	secret, _, err := w.keepers.Mint(t.Context(), c.ID, j.ID, time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func TestLifeOfAPool(t *testing.T) {
 	leave := w.glidein(c, j, secret, nil)
 	var workers []corral.Worker
 	w.eventually("a worker", func() bool {
-		workers = w.pools.Workers(c.ID)
+		workers = w.keepers.Workers(c.ID)
 		return len(workers) == 1
 	})
 	t.Logf("a worker after %v", time.Since(from).Round(time.Millisecond))
@@ -59,7 +59,7 @@ func TestLifeOfAPool(t *testing.T) {
 	if left := daemons(w.dir); len(left) > 0 {
 		t.Errorf("a stopped pool has processes %v", left)
 	}
-	if _, _, err := w.pools.Mint(t.Context(), c.ID, j.ID, time.Hour); corral.KindOf(err) != corral.Conflict {
+	if _, _, err := w.keepers.Mint(t.Context(), c.ID, j.ID, time.Hour); corral.KindOf(err) != corral.Conflict {
 		t.Errorf("Mint() of a stopped cluster: %v, want a conflict", err)
 	}
 	w.move(c.ID, corral.ClusterStart)

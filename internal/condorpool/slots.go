@@ -1,6 +1,7 @@
 package condorpool
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -11,23 +12,24 @@ import (
 
 // slotAttributes are what is asked of each slot.
 var slotAttributes = []string{
-	"CorralAttempt", "CorralWorker", "CorralHost", "CorralPID", "CorralCpus", "CorralMemoryMiB", "CorralEnd", "CorralDraining",
-	"AuthenticatedIdentity", "Cpus", "Memory", "PartitionableSlot", "State", "Activity", "DaemonStartTime", "LastHeardFrom",
-	"Name", "DynamicSlot", "ChildName",
+	"CorralAttempt", "CorralWorker", "CorralHost", "CorralPID", "CorralCpus", "CorralMemoryMiB", "CorralEnd",
+	"CorralDraining", "AuthenticatedIdentity", "Cpus", "Memory", "PartitionableSlot", "State", "Activity",
+	"DaemonStartTime", "LastHeardFrom", "Name", "DynamicSlot", "ChildName",
 }
 
-// keepLost is how long a worker stays listed that the collector does not name any longer, while its attempt lives. A
-// collector that was started again knows nobody until they report.
+// keepLost is how long a worker stays listed that the collector no longer names, while its attempt lives. A collector
+// that was started again knows no worker until it reports.
 const keepLost = 2 * time.Minute
 
-// workersOf returns the workers that slots belong to, by id. Slots that name no live attempt, or a worker that cannot be
-// the attempt's, or that have shown another's token, are nobody's: in a pool that is shared, attempts of other corralds have the same numbers.
+// workersOf returns the workers that slots belong to, by id. Slots do not count that name no live attempt, or a worker
+// that cannot be the attempt's, or that have shown another attempt's token: in a pool that is shared, attempts of
+// other corralds have the same numbers.
 func workersOf(slots []condor.Ad, live []attempt) []corral.Worker {
 	attempts := map[corral.JobID]attempt{}
 	for _, a := range live {
 		attempts[a.ID] = a
 	}
-	byID := map[string]*corral.Worker{}
+	byID := map[string]corral.Worker{}
 	parts := partsOf(slots)
 	for _, slot := range slots {
 		n, _ := slot.Int("CorralAttempt")
@@ -37,22 +39,20 @@ func workersOf(slots []condor.Ad, live []attempt) []corral.Worker {
 		if !ok || !strings.HasPrefix(id, a.Tag+"/") || a.identity != "" && who != a.identity || parts.lacks(slot) {
 			continue
 		}
-		if byID[id] == nil {
-			w := workerOf(slot, id, a)
-			byID[id] = &w
+		w, known := byID[id]
+		if !known {
+			w = workerOf(slot, id, a)
 		}
-		addSlot(byID[id], slot)
+		addSlot(&w, slot)
+		byID[id] = w
 	}
-	var workers []corral.Worker
-	for _, w := range byID {
-		workers = append(workers, *w)
-	}
-	slices.SortFunc(workers, func(a, b corral.Worker) int { return strings.Compare(a.ID, b.ID) })
-	return workers
+	return slices.SortedFunc(maps.Values(byID), byName)
 }
 
-// parts are the names of the parts that slots say they are divided into now, by their worker's id. A pool of ours forgets the
-// ad of a part that is no more only by its age.
+func byName(a, b corral.Worker) int { return strings.Compare(a.ID, b.ID) }
+
+// parts are the names of the parts that slots say they are divided into now, by their worker's id. A pool of ours
+// forgets the ad of a part that no longer exists only by its age.
 type parts map[string][]any
 
 func partsOf(slots []condor.Ad) parts {
@@ -84,7 +84,7 @@ func workerOf(slot condor.Ad, id string, a attempt) corral.Worker {
 	pid, _ := slot.Int("CorralPID")
 	w.PID = int(pid)
 	w.EndsAt = seconds(slot, "CorralEnd")
-	// The worker's own clock: it is right to within what it took to register, or bounded by ours.
+	// The time is the worker's own clock's, which may be wrong: our own clock bounds it.
 	w.RegisteredAt = seconds(slot, "DaemonStartTime")
 	if w.RegisteredAt.Before(a.CreatedAt) {
 		w.RegisteredAt = a.CreatedAt
@@ -108,7 +108,8 @@ func addSlot(w *corral.Worker, slot condor.Ad) {
 	if activity, _ := slot.Text("Activity"); activity == "Busy" && !divided {
 		w.RunningTasks++
 	}
-	// Slots are updated one after another: what they say may be of different moments.
+	// Slots are updated one after another, so their sum may be of different moments. What the worker has in all, each
+	// slot says.
 	if all, ok := slot.Int("CorralCpus"); ok {
 		w.CPUs = int(all)
 		w.CPUsFree = min(w.CPUsFree, w.CPUs)
@@ -126,8 +127,8 @@ func seconds(ad condor.Ad, name string) time.Time {
 	return time.Unix(n, 0).UTC()
 }
 
-// merge returns what is known after the collector named the workers of now, or nobody because it did not answer. Who
-// appeared while it was watched has just registered.
+// merge returns what is known after the collector named some workers at now, or none because it did not answer. A
+// worker that appeared while it was watched has just registered.
 func merge(before, named []corral.Worker, now time.Time, watched bool) []corral.Worker {
 	now = now.UTC().Truncate(time.Millisecond)
 	known := map[string]corral.Worker{}
@@ -152,7 +153,7 @@ func merge(before, named []corral.Worker, now time.Time, watched bool) []corral.
 			after = append(after, w)
 		}
 	}
-	slices.SortFunc(after, func(a, b corral.Worker) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortFunc(after, byName)
 	return after
 }
 

@@ -1,0 +1,231 @@
+package condorpool
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/condor"
+)
+
+// A remote is a pool that somebody else runs, as the user of it whom the token in the cluster's folder names. It is
+// asked how it is, and otherwise left alone.
+type remote struct {
+	c     corral.Cluster
+	tools condor.Tools
+	dir   folder
+}
+
+// workerRights are what a token needs so that workers can join with it.
+var workerRights = []string{"READ", "ADVERTISE_STARTD", "ADVERTISE_MASTER"}
+
+// poolVersion finds the version in an ad's CondorVersion.
+var poolVersion = regexp.MustCompile(`\$CondorVersion: (\d+\.\d+\.\d+)`)
+
+// meet returns the version of the pool's collector. The error says why the pool is of no use: it does not answer, or
+// does not take the token.
+func (r remote) meet(ctx context.Context) (version string, err error) {
+	ads, err := r.tools.Query(ctx, "condor_status", []string{"-collector"}, []string{"CondorVersion", "MyAddress"})
+	if err != nil {
+		return "", r.unmet(err)
+	}
+	for _, ad := range ads {
+		text, _ := ad.Text("CondorVersion")
+		if m := poolVersion.FindStringSubmatch(text); m != nil {
+			version = m[1]
+		}
+	}
+	if version == "" {
+		return "", fmt.Errorf("the collector %s does not say its version", r.c.Collector)
+	}
+	for _, right := range workerRights {
+		if _, err := r.tools.Run(ctx, nil, "condor_ping", "-type", "collector", right); err != nil {
+			return "", fmt.Errorf("the pool's token does not let workers join, which need %s: %w",
+				strings.Join(workerRights, ", "), err)
+		}
+	}
+	return version, nil
+}
+
+// unmet says why a collector did not answer a question.
+func (r remote) unmet(err error) error {
+	var refused *condor.Refused
+	if errors.As(err, &refused) {
+		return fmt.Errorf("the collector %s refuses the token: %w", r.c.Collector, err)
+	}
+	return fmt.Errorf("the collector %s does not answer: %w", r.c.Collector, err)
+}
+
+// findSchedd returns the name of the schedd that takes the cluster's jobs, and where it listens, which is empty if
+// that is the collector's port: workers behind a broker connect with it for each job. It is the schedd that the
+// cluster names, or the only one there is. If it is neither, the error says what there is.
+func (r remote) findSchedd(ctx context.Context) (name, at string, err error) {
+	ads, err := r.schedds(ctx, r.c.Schedd)
+	if err == nil && len(ads) == 1 {
+		return cmp.Or(r.c.Schedd, namesOf(ads)[0]), scheddAt(r.c, ads[0]), nil
+	}
+	if err == nil && r.c.Schedd != "" {
+		ads, err = r.schedds(ctx, "")
+	}
+	if err == nil {
+		err = noSchedd(r.c, namesOf(ads))
+	}
+	return "", "", err
+}
+
+// schedds returns the ads of the pool's schedds, or of those with a name.
+func (r remote) schedds(ctx context.Context, name string) ([]condor.Ad, error) {
+	args := []string{"-schedd"}
+	if name != "" {
+		args = append(args, name)
+	}
+	ads, err := r.tools.Query(ctx, "condor_status", args, []string{"Name", "MyAddress"})
+	if err != nil {
+		return nil, r.unmet(err)
+	}
+	return ads, nil
+}
+
+func namesOf(ads []condor.Ad) []string {
+	names := make([]string, len(ads))
+	for i, ad := range ads {
+		names[i], _ = ad.Text("Name")
+	}
+	return names
+}
+
+// noSchedd says why none of the schedds that a pool has takes the jobs of a cluster.
+func noSchedd(c corral.Cluster, there []string) error {
+	const most = 10 // that a sentence names
+	names := slices.Sorted(slices.Values(there))
+	if len(names) > most {
+		names = append(names[:most], "…")
+	}
+	list, start := strings.Join(names, ", "), "`corral cluster start "+c.Name+"`"
+	switch {
+	case c.Schedd != "" && len(there) > 0:
+		return fmt.Errorf("the collector %s does not name the schedd %s, but %s: when it is there, %s; "+
+			"to use another, remove the cluster and create it again", c.Collector, c.Schedd, list, start)
+	case c.Schedd != "":
+		return fmt.Errorf("the collector %s names neither the schedd %s nor any other: when it is there, %s",
+			c.Collector, c.Schedd, start)
+	case len(there) == 0:
+		return fmt.Errorf("the collector %s does not name any schedd, so jobs have nowhere to go: "+
+			"when there is one, %s", c.Collector, start)
+	}
+	return fmt.Errorf("the collector %s names %d schedds, %s: remove the cluster, and create it with --schedd NAME, "+
+		"one of them", c.Collector, len(there), list)
+}
+
+// scheddAt returns where the schedd of an ad listens, empty if that is the collector's port.
+func scheddAt(c corral.Cluster, ad condor.Ad) string {
+	text, _ := ad.Text("MyAddress")
+	at, err := condor.ParseAddress(text)
+	if err != nil || at.String() == c.Collector {
+		return ""
+	}
+	return at.String()
+}
+
+// diagnose returns what is wrong with the pool, "" if nothing is.
+func (r remote) diagnose(ctx context.Context) string {
+	ads, err := r.schedds(ctx, r.c.Schedd)
+	switch {
+	case err != nil:
+		return "the pool's collector does not answer: " + sentence(err)
+	case len(ads) == 0 && r.c.Schedd != "":
+		return fmt.Sprintf("the pool's collector does not name the schedd %s: jobs are neither taken nor shown until "+
+			"it does", r.c.Schedd)
+	}
+	return ""
+}
+
+// What the history says of the tokens of a pool that somebody else runs.
+const (
+	tokensFetched = "each attempt's workers get a token that the pool's collector makes for them " +
+		"(condor_token_fetch); corrald cannot revoke it"
+	tokensGiven = "the pool makes no token for us, so all workers get the one that was given; corrald cannot revoke it"
+	tokensNone  = "no glidein can join"
+)
+
+// howTokens tries how workers will get their tokens.
+func (r remote) howTokens(ctx context.Context) string {
+	_, why := r.fetch(ctx, time.Minute)
+	if why == nil {
+		return tokensFetched
+	}
+	if _, err := r.given(); err != nil {
+		return tokensNone + ": " + sentence(err)
+	}
+	return tokensGiven + ": " + sentence(why)
+}
+
+// mint returns a token for an attempt's workers: one that the collector makes, or the one that was given.
+func (r remote) mint(ctx context.Context, attempt corral.JobID, lifetime time.Duration) (condor.Token, error) {
+	token, err := r.fetch(ctx, lifetime)
+	var refused *condor.Refused
+	if !errors.As(err, &refused) {
+		return token, err
+	}
+	if token, err = r.given(); err != nil {
+		return condor.Token{}, err
+	}
+	if token.Expires.IsZero() {
+		token.Expires = time.Now().Add(lifetime) // for all that this attempt needs
+	}
+	token.ID = fmt.Sprintf("%s/%d", token.ID, attempt) // one token for many attempts, each of which is noted
+	return token, nil
+}
+
+// fetch has the collector make a token.
+func (r remote) fetch(ctx context.Context, lifetime time.Duration) (condor.Token, error) {
+	seconds := fmt.Sprint(int64((lifetime + time.Second - 1) / time.Second))
+	args := []string{"-type", "COLLECTOR", "-lifetime", seconds}
+	for _, right := range workerRights {
+		args = append(args, "-authz", right)
+	}
+	out, err := r.tools.Run(ctx, nil, "condor_token_fetch", args...)
+	if err != nil {
+		return condor.Token{}, fmt.Errorf("fetching a token for workers: %w", err)
+	}
+	return condor.ParseToken(strings.TrimSpace(string(out)))
+}
+
+// given returns the token that was given for the pool, if workers may have it.
+func (r remote) given() (condor.Token, error) {
+	text, err := r.dir.token()
+	if err != nil {
+		return condor.Token{}, err
+	}
+	token, err := condor.ParseToken(text)
+	if err == nil {
+		err = mayTravel(token)
+	}
+	if err != nil {
+		return condor.Token{}, err
+	}
+	return token, nil
+}
+
+// mayTravel returns an error, of kind Forbidden, for a token that can do more than workers need: whoever steals it from
+// a site could submit jobs in its owner's name.
+func mayTravel(token condor.Token) error {
+	needed := func(right string) bool { return slices.Contains(workerRights, right) }
+	more := slices.DeleteFunc(slices.Clone(token.Rights), needed)
+	what := "is for " + strings.Join(more, ", ") + ", too"
+	switch {
+	case len(token.Rights) == 0:
+		what = "has all rights of its owner"
+	case len(more) == 0:
+		return nil
+	}
+	return corral.Errorf(corral.Forbidden, "the pool's collector makes no tokens for workers, and the one that was "+
+		"given %s, so it must not go to a site: attach with a token that is for no more than %s, or have the pool's "+
+		"owner allow condor_token_fetch", what, strings.Join(workerRights, ", "))
+}
