@@ -19,7 +19,7 @@ func alone(t *testing.T, p *Pool, name string, number int64) (secret string, slo
 		t.Fatal(err)
 	}
 	c := glidein(t, p, name)
-	c.Identity, c.Update = token.Identity, 5*time.Minute
+	c.Identity, c.Times.Update = token.Identity, 5*time.Minute
 	start(t, p, c, token.Secret())
 	eventually(t, name+" in the pool", func() (bool, error) {
 		slots := machine(t, p, name)
@@ -83,7 +83,7 @@ func TestGlideinTokenTouchesNoOtherAds(t *testing.T) {
 		}
 	}
 	job := sh(p, "whole", "exit 0")
-	job.Requirements, job.TransferFiles = `regexp("@victim@", TARGET.Name)`, "YES"
+	job.Requirements, job.Transfer.When = `regexp("@victim@", TARGET.Name)`, "YES"
 	if err := submit(t, p, job); err != nil {
 		t.Fatal(err)
 	}

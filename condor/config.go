@@ -66,7 +66,8 @@ func CheckFolder(path string) error {
 		return fmt.Errorf("HTCondor in %q: no absolute path", path)
 	}
 	if strings.ContainsAny(path, " \t\r\n\\") || strings.Contains(path, "$(") || strings.Contains(path, "$$") {
-		return fmt.Errorf("HTCondor in %q: its configuration cannot name a folder with a blank, a backslash, $( or $$ in it", path)
+		return fmt.Errorf("HTCondor in %q: its configuration cannot name a folder with a blank, a backslash, $( or $$ in it",
+			path)
 	}
 	return nil
 }

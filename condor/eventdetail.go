@@ -67,7 +67,8 @@ func (b body) reason() string {
 	why := ""
 	for _, l := range b[min(1, len(b)):] {
 		switch {
-		case l == "", strings.HasPrefix(l, "("), strings.Contains(l, "  -  "), strings.HasPrefix(l, "Partitionable Resources"),
+		case l == "", strings.HasPrefix(l, "("), strings.Contains(l, "  -  "),
+			strings.HasPrefix(l, "Partitionable Resources"),
 			strings.HasPrefix(l, "Code "), strings.Contains(l, " : "):
 		default:
 			why = strings.TrimPrefix(l, "Reason: ")

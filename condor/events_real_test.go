@@ -31,8 +31,9 @@ UPDATE_INTERVAL = 2
 // sh is a job of /bin/sh.
 func sh(p *Pool, name, script string) Submit {
 	return Submit{
-		Executable: "/bin/sh", Dir: p.config.Dir, Log: "jobs.log", BatchName: name, DiskMiB: 1, MemoryMiB: 10,
-		Procs: []Proc{{Arguments: []string{"-c", script}, Stdout: name + ".out", Stderr: name + ".err"}},
+		Executable: "/bin/sh", Dir: p.config.Dir, Log: "jobs.log", BatchName: name,
+		Request: Request{DiskMiB: 1, MemoryMiB: 10},
+		Procs:   []Proc{{Arguments: []string{"-c", script}, Stdout: name + ".out", Stderr: name + ".err"}},
 	}
 }
 

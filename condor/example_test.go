@@ -37,7 +37,7 @@ func ExampleEvents() {
 
 func ExampleSubmit_WriteTo() {
 	jobs := condor.Submit{
-		Executable: "/bin/echo", Log: "jobs.log", Cpus: 1,
+		Executable: "/bin/echo", Log: "jobs.log", Request: condor.Request{Cpus: 1},
 		Procs: []condor.Proc{
 			{Arguments: []string{"it costs", "5$"}, Stdout: "first"},
 			{Stdout: "second"},

@@ -15,23 +15,43 @@ import (
 	"time"
 )
 
-// A GlideinConfig says what a glidein offers to a pool and when it leaves. A condor_master -f with the
-// configuration made of it is the glidein: it ends when idle for too long or at its end, with what it started.
+// A GlideinConfig says what a glidein offers to a pool and when it leaves. A condor_master -f with the configuration
+// made of it is the glidein: it ends when idle for too long or at its end, with what it started.
 type GlideinConfig struct {
-	Dir     string // its folder on local disk, absolute, of nobody else; Prepare makes it
+	Dir     string // its folder on local disk, absolute, for nothing else; Prepare makes it
 	Release string // HTCondor's folder, absolute, not newer than the pool's: an older pool matches no newer worker
 
-	Name      string         // of the machine in the pool; no two may have the same
-	Identity  string         // whom its token makes it, USER@DOMAIN: its ads have the user in their names. "": not known
-	Collector netip.AddrPort // the pool
-	Address   netip.Addr     // of this machine, where the pool's schedd may reach it
-	Ports     [2]uint16      // the lowest and the highest at which it listens, from 1024 on; zero: any
-	CCB       []string       // HOST:PORT of brokers through which it is reached; none: directly
+	Name     string // of the machine in the pool; no two may have the same
+	Identity string // who its token makes it, USER@DOMAIN: its ads have the user in their names. "": not known
+	Network  GlideinNetwork
 
 	Cpus      int
 	MemoryMiB int64
 	Static    bool // as many slots as Cpus, instead of one that is divided as jobs need
 
+	Times GlideinTimes
+	// RuntimeAttribute names the attribute in which a job says how many seconds it needs. A job that needs longer than
+	// there is until Times.End is not taken. "" or a job without it: taken until Times.Retire.
+	RuntimeAttribute string
+	PIDAttribute     string // in which it says its master's process number; "": not said
+	Attributes       Ad     // what else it says of itself
+
+	// Draining is set, with Reconfigure, when it is to take no more jobs. Whoever has started it ends it when
+	// [GlideinLog] says that the startd has read this, has told the pool, which would go on matching what it remembers,
+	// and is not busy.
+	Draining bool
+}
+
+// A GlideinNetwork says how a glidein and its pool reach each other.
+type GlideinNetwork struct {
+	Collector netip.AddrPort // the pool
+	Address   netip.Addr     // of this machine, where the pool's schedd may reach it
+	Ports     [2]uint16      // the lowest and the highest at which it listens, from 1024 on; zero: any
+	CCB       []string       // HOST:PORT of brokers through which it is reached; none: directly
+}
+
+// GlideinTimes say when a glidein leaves, and how often it does what it does again and again.
+type GlideinTimes struct {
 	Idle time.Duration // leave after so long without a claim; 0: never
 	// Retire is when it takes its last job, and End when it leaves, whatever runs. HTCondor looks at
 	// the clock once in Update.
@@ -39,18 +59,9 @@ type GlideinConfig struct {
 	// Update is how often it says that it is there, a third more or less, so that thousands which started
 	// together do not speak together.
 	Update time.Duration
-	// Measure is how long after one look at what a job takes the next one is due, at least [MeasureLeast]. Each reads all
-	// processes of the machine.
+	// Measure is how long after one look at what a job takes the next one is due, at least [MeasureLeast]. Each look
+	// reads all processes of the machine.
 	Measure time.Duration
-	// RuntimeAttribute names the attribute in which a job says how many seconds it needs. One that needs longer than
-	// there is until End is not taken. "" or a job without it: taken until Retire.
-	RuntimeAttribute string
-	PIDAttribute     string // in which it says its master's process number; "": not said
-	Attributes       Ad     // what else it says of itself
-
-	// Draining is set, with Reconfigure, when it is to take no more jobs. It is ended by who has it, when GlideinLog says that the
-	// startd has read this, has told the pool, which would go on matching what it remembers, and is not busy.
-	Draining bool
 }
 
 // MeasureLeast is how soon a job is noticed that takes more memory than it asked for, on a machine with few processes.
@@ -71,23 +82,24 @@ func (c GlideinConfig) check() error {
 		return fmt.Errorf("%q is no name of a machine", c.Name)
 	case c.Identity != "" && !machineName.MatchString(c.user()):
 		return fmt.Errorf("%q is nobody that a daemon's name can have in it", c.Identity)
-	case !c.Address.IsValid() || !c.Collector.IsValid():
+	case !c.Network.Address.IsValid() || !c.Network.Collector.IsValid():
 		return errors.New("a glidein without an address, or without a pool's")
-	case c.Ports != [2]uint16{} && (c.Ports[0] < 1024 || c.Ports[0] > c.Ports[1]):
-		return fmt.Errorf("ports from %d to %d are none that a user may listen at", c.Ports[0], c.Ports[1])
+	case c.Network.Ports != [2]uint16{} && (c.Network.Ports[0] < 1024 || c.Network.Ports[0] > c.Network.Ports[1]):
+		return fmt.Errorf("ports from %d to %d are none that a user may listen at", c.Network.Ports[0], c.Network.Ports[1])
 	case c.Cpus <= 0 || c.MemoryMiB <= 0:
 		return errors.New("a glidein without cpus or memory")
-	case c.Update < time.Second:
+	case c.Times.Update < time.Second:
 		return errors.New("a glidein that would update its ad all the time")
-	case c.End.IsZero() || c.Retire.After(c.End):
+	case c.Times.End.IsZero() || c.Times.Retire.After(c.Times.End):
 		return errors.New("a glidein that retires after its end")
 	}
-	for _, text := range append([]string{c.RuntimeAttribute, c.PIDAttribute}, slices.Collect(maps.Keys(c.Attributes))...) {
+	names := slices.AppendSeq([]string{c.RuntimeAttribute, c.PIDAttribute}, maps.Keys(c.Attributes))
+	for _, text := range names {
 		if text != "" && !attributeName.MatchString(text) {
 			return fmt.Errorf("%q is no name of an attribute", text)
 		}
 	}
-	for _, broker := range c.CCB {
+	for _, broker := range c.Network.CCB {
 		if strings.ContainsAny(broker, " \t\r\n,$") {
 			return fmt.Errorf("%q is no address of a broker", broker)
 		}
@@ -109,19 +121,19 @@ func (c GlideinConfig) Text() (string, error) {
 	set("STARTD_NAME", "%s", c.daemonName())
 	set("DEFAULT_DOMAIN_NAME", "%s.glidein", c.Name)
 	set("TRUST_DOMAIN", "%s", domain)
-	set("CONDOR_HOST", "%s", c.Collector.Addr())
-	set("COLLECTOR_HOST", "%s", c.Collector)
-	set("NETWORK_INTERFACE", "%s", c.Address)
-	if len(c.CCB) > 0 {
-		set("CCB_ADDRESS", "%s", strings.Join(c.CCB, ", "))
+	set("CONDOR_HOST", "%s", c.Network.Collector.Addr())
+	set("COLLECTOR_HOST", "%s", c.Network.Collector)
+	set("NETWORK_INTERFACE", "%s", c.Network.Address)
+	if len(c.Network.CCB) > 0 {
+		set("CCB_ADDRESS", "%s", strings.Join(c.Network.CCB, ", "))
 	}
-	if c.Ports != [2]uint16{} {
-		set("IN_LOWPORT", "%d", c.Ports[0])
-		set("IN_HIGHPORT", "%d", c.Ports[1])
+	if c.Network.Ports != [2]uint16{} {
+		set("IN_LOWPORT", "%d", c.Network.Ports[0])
+		set("IN_HIGHPORT", "%d", c.Network.Ports[1])
 	}
-	if c.Address == c.Collector.Addr() || c.Collector.Addr().IsLoopback() {
-		// It would take the pool's collector, or what stands for it on this machine, for a daemon of its own family, which
-		// refuses it.
+	if c.Network.Address == c.Network.Collector.Addr() || c.Network.Collector.Addr().IsLoopback() {
+		// It would take the pool's collector, or what stands for it on this machine, for a daemon of its own family,
+		// which refuses it.
 		set("SEC_USE_FAMILY_SESSION", "False")
 	}
 	c.slots(set)
@@ -131,8 +143,8 @@ func (c GlideinConfig) Text() (string, error) {
 	return s.String(), nil
 }
 
-// daemonName is what its ads are called in the pool; those of slots have the slot before it. A pool of ours takes an ad only
-// if its name ends so: nobody else's ad can be overwritten then.
+// daemonName is what its ads are called in the pool; those of slots have the slot before it. A pool of ours takes an
+// ad only if its name ends with the user of its sender's token: then no sender can overwrite another's ad.
 func (c GlideinConfig) daemonName() string {
 	if c.Identity == "" {
 		return c.Name
@@ -165,26 +177,27 @@ func (c GlideinConfig) slots(set setter) {
 }
 
 func (c GlideinConfig) times(set setter) {
-	set("GLIDEIN_END", "%d", c.End.Unix())
-	start := fmt.Sprintf("time() < %d", c.Retire.Unix())
+	set("GLIDEIN_END", "%d", c.Times.End.Unix())
+	start := fmt.Sprintf("time() < %d", c.Times.Retire.Unix())
 	if c.RuntimeAttribute != "" {
-		start += fmt.Sprintf(" && time() + ifThenElse(isUndefined(TARGET.%s), 0, TARGET.%[1]s) <= %d", c.RuntimeAttribute, c.End.Unix())
+		start += fmt.Sprintf(" && time() + ifThenElse(isUndefined(TARGET.%s), 0, TARGET.%[1]s) <= %d",
+			c.RuntimeAttribute, c.Times.End.Unix())
 	}
 	if c.Draining {
 		// A claim whose job has ended is given up when START is false, whatever the schedd has in its queue.
 		start = "False"
 	}
 	set("START", "%s", start)
-	if c.Idle > 0 && !c.Draining {
-		set("STARTD_NOCLAIM_SHUTDOWN", "%d", max(1, int64(c.Idle/time.Second)))
+	if c.Times.Idle > 0 && !c.Draining {
+		set("STARTD_NOCLAIM_SHUTDOWN", "%d", max(1, int64(c.Times.Idle/time.Second)))
 	}
-	seconds := int64(c.Update / time.Second)
+	seconds := int64(c.Times.Update / time.Second)
 	interval := fmt.Sprintf("$RANDOM_INTEGER(%d, %d)", max(1, seconds*2/3), max(1, seconds*4/3))
 	set("UPDATE_INTERVAL", "%s", interval)
 	set("MASTER_UPDATE_INTERVAL", "%s", interval)
 	// A collector that does not let ads be taken back forgets them by age: not before two updates were missed.
-	set("ClassAdLifetime", "%d", int64(min(max(forgetLeast, 3*c.Update), forgetMost)/time.Second))
-	set("MEASURE", "%d", int64(max(MeasureLeast, c.Measure)/time.Second))
+	set("ClassAdLifetime", "%d", int64(min(max(forgetLeast, 3*c.Times.Update), forgetMost)/time.Second))
+	set("MEASURE", "%d", int64(max(MeasureLeast, c.Times.Measure)/time.Second))
 }
 
 func (c GlideinConfig) advertise(set setter) {
@@ -237,10 +250,11 @@ func (c GlideinConfig) Command() (*exec.Cmd, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Tools{Release: c.Release, Config: c.config(), As: me}.command(context.Background(), "condor_master", "-f"), nil
+	tools := Tools{Release: c.Release, Config: c.config(), As: me}
+	return tools.command(context.Background(), "condor_master", "-f"), nil
 }
 
-// Reconfigure writes the configuration anew. The master reads it when it gets SIGHUP, and has its daemons read it.
+// Reconfigure writes the configuration again. The master reads it when it gets SIGHUP, and has its daemons read it.
 func (c GlideinConfig) Reconfigure() error {
 	text, err := c.Text()
 	if err == nil {

@@ -21,10 +21,11 @@ func glidein(t *testing.T, p *Pool, name string) GlideinConfig {
 	t.Helper()
 	now := time.Now()
 	return GlideinConfig{
-		Dir: filepath.Join(folder(t), "glidein"), Release: release, Name: name, Identity: GlideinIdentity(1), Collector: p.config.Address,
-		Address: p.config.Address.Addr(), Cpus: 2, MemoryMiB: 200, Idle: time.Hour, Retire: now.Add(time.Hour),
-		End: now.Add(time.Hour), Update: 2 * time.Second, RuntimeAttribute: "ExpectedRuntime",
-		Attributes: Ad{"GlideinAttempt": `a "7" $(x)`},
+		Dir: filepath.Join(folder(t), "glidein"), Release: release, Name: name, Identity: GlideinIdentity(1),
+		Network: GlideinNetwork{Collector: p.config.Address, Address: p.config.Address.Addr()},
+		Cpus:    2, MemoryMiB: 200,
+		Times:            GlideinTimes{Idle: time.Hour, Retire: now.Add(time.Hour), End: now.Add(time.Hour), Update: 2 * time.Second},
+		RuntimeAttribute: "ExpectedRuntime", Attributes: Ad{"GlideinAttempt": `a "7" $(x)`},
 	}
 }
 
@@ -99,7 +100,7 @@ func TestGlideinRunsJobsThatFit(t *testing.T) {
 	cpus, _ := ads[0].Int("Cpus")
 	memory, _ := ads[0].Int("Memory")
 	end, _ := ads[0].Int("GLIDEIN_END")
-	if len(ads) != 1 || attempt != `a "7" $(x)` || cpus != 2 || memory != 200 || end != c.End.Unix() {
+	if len(ads) != 1 || attempt != `a "7" $(x)` || cpus != 2 || memory != 200 || end != c.Times.End.Unix() {
 		t.Errorf("%d slots; attempt %q, %d cpus, %d MiB, end %d", len(ads), attempt, cpus, memory, end)
 	}
 	long, short := sh(p, "long", "exit 0"), sh(p, "short", "cat in; echo \"$0\" >new")
@@ -107,7 +108,8 @@ func TestGlideinRunsJobsThatFit(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(p.config.Dir, "in"), []byte("sent along"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	short.TransferFiles, short.InputFiles, short.Cpus, short.Attributes = "YES", []string{"in"}, 2, Ad{"ExpectedRuntime": 5}
+	short.Transfer = Transfer{When: "YES", Input: []string{"in"}}
+	short.Request.Cpus, short.Attributes = 2, Ad{"ExpectedRuntime": 5}
 	tooLong, err := p.Tools().Submit(soon(t), long)
 	if err != nil {
 		t.Fatal(err)
@@ -145,8 +147,9 @@ func TestGlideinLeavesByItself(t *testing.T) {
 	p := common(t)
 	atEnd, idle := glidein(t, p, "ends"), glidein(t, p, "idles")
 	atEnd.MemoryMiB, idle.MemoryMiB = 2, 1 // too little for the jobs of other tests
-	atEnd.Retire, atEnd.End, atEnd.Update, atEnd.Static = time.Now(), time.Now().Add(4*time.Second), time.Second, true
-	idle.Idle = 3 * time.Second
+	atEnd.Times = GlideinTimes{Retire: time.Now(), End: time.Now().Add(4 * time.Second), Update: time.Second}
+	atEnd.Static = true
+	idle.Times.Idle = 3 * time.Second
 	_, endOfFirst := start(t, p, atEnd, mint(t, p, time.Hour).Secret())
 	_, endOfSecond := start(t, p, idle, mint(t, p, time.Hour).Secret())
 	for what, ended := range map[string]<-chan error{"at its end": endOfFirst, "idle": endOfSecond} {
@@ -167,9 +170,10 @@ func TestGlideinConfigRefuses(t *testing.T) {
 		t.Errorf("on the pool's own address: %v\n%s", err, text)
 	}
 	elsewhere := good
-	elsewhere.Ports = [2]uint16{40000, 40100}
-	elsewhere.Address, elsewhere.CCB = netip.MustParseAddr("192.0.2.1"), []string{"192.0.2.2:9618"}
-	elsewhere.Collector = netip.MustParseAddrPort("192.0.2.3:9618")
+	elsewhere.Network = GlideinNetwork{
+		Collector: netip.MustParseAddrPort("192.0.2.3:9618"), Address: netip.MustParseAddr("192.0.2.1"),
+		Ports: [2]uint16{40000, 40100}, CCB: []string{"192.0.2.2:9618"},
+	}
 	text, err = elsewhere.Text()
 	if err != nil || strings.Contains(text, "SEC_USE_FAMILY_SESSION") || !slices.Contains(strings.Split(text, "\n"), "CCB_ADDRESS = 192.0.2.2:9618") {
 		t.Errorf("elsewhere: %v\n%s", err, text)
@@ -178,19 +182,19 @@ func TestGlideinConfigRefuses(t *testing.T) {
 		t.Errorf("its ports are not in it:\n%s", text)
 	}
 	for name, change := range map[string]func(c *GlideinConfig){
-		"ports":               func(c *GlideinConfig) { c.Ports = [2]uint16{40100, 40000} },
-		"ports of services":   func(c *GlideinConfig) { c.Ports = [2]uint16{80, 2000} },
+		"ports":               func(c *GlideinConfig) { c.Network.Ports = [2]uint16{40100, 40000} },
+		"ports of services":   func(c *GlideinConfig) { c.Network.Ports = [2]uint16{80, 2000} },
 		"macro in the folder": func(c *GlideinConfig) { c.Dir += "$(x)" },
 		"name of two words":   func(c *GlideinConfig) { c.Name = "a b" },
 		"strange identity":    func(c *GlideinConfig) { c.Identity = "a b@x" },
-		"no address":          func(c *GlideinConfig) { c.Address = netip.Addr{} },
+		"no address":          func(c *GlideinConfig) { c.Network.Address = netip.Addr{} },
 		"no cpus":             func(c *GlideinConfig) { c.Cpus = 0 },
-		"no update":           func(c *GlideinConfig) { c.Update = 0 },
-		"no end":              func(c *GlideinConfig) { c.End = time.Time{} },
-		"late retirement":     func(c *GlideinConfig) { c.Retire = c.End.Add(1) },
+		"no update":           func(c *GlideinConfig) { c.Times.Update = 0 },
+		"no end":              func(c *GlideinConfig) { c.Times.End = time.Time{} },
+		"late retirement":     func(c *GlideinConfig) { c.Times.Retire = c.Times.End.Add(1) },
 		"attribute":           func(c *GlideinConfig) { c.Attributes = Ad{"A = 1\nSTART": true} },
 		"runtime":             func(c *GlideinConfig) { c.RuntimeAttribute = "A || true" },
-		"broker":              func(c *GlideinConfig) { c.CCB = []string{"a\nb"} },
+		"broker":              func(c *GlideinConfig) { c.Network.CCB = []string{"a\nb"} },
 	} {
 		c := good
 		change(&c)

@@ -19,10 +19,10 @@ func TestMemoryThatNobodyAskedFor(t *testing.T) {
 	start(t, p, c, mint(t, p, time.Hour).Secret())
 	const takes = "x=$(head -c 150000000 /dev/zero | tr '\\0' x); sleep " // MemoryUsage is measured every 5 s
 	silent, small, greedy := sh(p, "silent", takes+"12"), sh(p, "small", "sleep 12"), sh(p, "greedy", takes+"300")
-	silent.MemoryMiB, small.MemoryMiB, greedy.MemoryMiB = 0, 1, 20
+	silent.Request.MemoryMiB, small.Request.MemoryMiB, greedy.Request.MemoryMiB = 0, 1, 20
 	names := map[int]string{}
 	for _, job := range []Submit{silent, small, greedy} {
-		job.TransferFiles = "YES"
+		job.Transfer.When = "YES"
 		cluster, err := p.Tools().Submit(soon(t), job)
 		if err != nil {
 			t.Fatal(err)

@@ -22,7 +22,8 @@ func Attach(config RemoteConfig, secret string) (Tools, error) {
 		return Tools{}, fmt.Errorf("attaching to a pool: %w", err)
 	}
 	if config.Collector == "" || strings.ContainsAny(config.Collector+config.Schedd, " \t\r\n,$") {
-		return Tools{}, fmt.Errorf("attaching to a pool: %q and %q are no collector and schedd", config.Collector, config.Schedd)
+		return Tools{}, fmt.Errorf("attaching to a pool: %q and %q are no collector and schedd",
+			config.Collector, config.Schedd)
 	}
 	owner, err := AccountFor(config.RunAs)
 	if err != nil {

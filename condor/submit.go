@@ -17,7 +17,7 @@ import (
 // literally: neither quotes nor dollar signs mean anything to HTCondor. Zero values leave a matter to
 // HTCondor's defaults. Requirements and Rank are expressions.
 type Submit struct {
-	Executable string // on the submit host; see TransferExecutable
+	Executable string // on the submit host; see Transfer.Executable
 	// ExecutableOf names the attribute of the worker's ad that says where the executable is there, in place of
 	// Executable.
 	ExecutableOf string
@@ -28,20 +28,26 @@ type Submit struct {
 	Rank         Expr
 	Priority     int
 
-	Cpus, GPUs         int
-	MemoryMiB, DiskMiB int64
-
-	// TransferExecutable sends the executable along; else it must be on the worker.
-	TransferExecutable bool
-	// TransferFiles is "YES", "NO" or "IF_NEEDED".
-	TransferFiles string
-	InputFiles    []string // sent before the job starts, beside Executable and Stdin
-	// OutputFiles come back when the job ends; nil means all new files of the job's top folder, empty
-	// means none.
-	OutputFiles []string
-	Attributes  Ad // further attributes of the jobs' ads
+	Request    Request
+	Transfer   Transfer
+	Attributes Ad // further attributes of the jobs' ads
 
 	Procs []Proc // at least one
+}
+
+// A Request is what each job of a cluster takes of its worker.
+type Request struct {
+	Cpus, GPUs         int
+	MemoryMiB, DiskMiB int64
+}
+
+// A Transfer says which files HTCondor brings to the worker and back.
+type Transfer struct {
+	When       string   // "YES", "NO", or "IF_NEEDED": if the worker does not have the submit host's file system
+	Executable bool     // the executable too; else it must be on the worker
+	Input      []string // sent before the job starts, beside the executable and Stdin
+	// Output comes back when the job ends; nil means all new files of the job's top folder, empty means none.
+	Output []string
 }
 
 // A Proc is what differs between the jobs of a cluster. Paths are relative to Dir, or else to
@@ -91,20 +97,20 @@ func (s Submit) common(d *description) {
 	if s.ExecutableOf != "" {
 		d.attribute("executable", s.ExecutableOf)
 	}
-	d.expr("transfer_executable", Expr(strconv.FormatBool(s.TransferExecutable)))
+	d.expr("transfer_executable", Expr(strconv.FormatBool(s.Transfer.Executable)))
 	d.word("initialdir", s.Dir)
 	d.word("log", s.Log)
 	d.word("batch_name", s.BatchName)
-	d.expr("should_transfer_files", Expr(s.TransferFiles))
-	d.list("transfer_input_files", s.InputFiles)
-	if s.OutputFiles != nil && len(s.OutputFiles) == 0 {
+	d.expr("should_transfer_files", Expr(s.Transfer.When))
+	d.list("transfer_input_files", s.Transfer.Input)
+	if s.Transfer.Output != nil && len(s.Transfer.Output) == 0 {
 		d.expr("transfer_output_files", `""`)
 	}
-	d.list("transfer_output_files", s.OutputFiles)
-	d.number("request_cpus", int64(s.Cpus), "")
-	d.number("request_gpus", int64(s.GPUs), "")
-	d.number("request_memory", s.MemoryMiB, " MB")
-	d.number("request_disk", s.DiskMiB, " MB")
+	d.list("transfer_output_files", s.Transfer.Output)
+	d.number("request_cpus", int64(s.Request.Cpus), "")
+	d.number("request_gpus", int64(s.Request.GPUs), "")
+	d.number("request_memory", s.Request.MemoryMiB, " MB")
+	d.number("request_disk", s.Request.DiskMiB, " MB")
 	d.number("priority", int64(s.Priority), "")
 	d.expr("requirements", s.Requirements)
 	d.expr("rank", s.Rank)
@@ -139,7 +145,9 @@ func (p Proc) describe(d *description) []line {
 	if p.Dir != "" {
 		lines = append(lines, line{"initialdir", d.plain("initialdir", p.Dir)})
 	}
-	lines = append(lines, line{"input", d.file("input", p.Stdin)}, line{"output", d.file("output", p.Stdout)}, line{"error", d.file("error", p.Stderr)})
+	for _, stream := range [][2]string{{"input", p.Stdin}, {"output", p.Stdout}, {"error", p.Stderr}} {
+		lines = append(lines, line{stream[0], d.file(stream[0], stream[1])})
+	}
 	return append(lines, d.own(p.Attributes)...)
 }
 
@@ -188,8 +196,8 @@ func (d *description) queue(jobs [][]line) {
 	d.text.WriteString(")\n")
 }
 
-// differing returns which of the lines of jobs differ, nil if none do. The first line is one of them, since its quotes make the
-// beginning of a row mean nothing else.
+// differing returns which of the lines of jobs differ, nil if none do. The first line is one of them, since its quotes
+// make the beginning of a row mean nothing else.
 func differing(jobs [][]line) (own []int) {
 	for i, l := range jobs[0] {
 		if slices.ContainsFunc(jobs, func(job []line) bool { return job[i] != l }) {

@@ -20,7 +20,7 @@ func TestSubmitMeansWhatItSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := full()
-	s.InputFiles = nil // condor_submit looks for them, and for the executable
+	s.Transfer.Input = nil // condor_submit looks for them, and for the executable
 	s.Executable = filepath.Join(filepath.Dir(p.config.Dir), "my $run app")
 	if err := os.WriteFile(s.Executable, []byte("#!/bin/sh\n"), 0o755); err != nil {
 		t.Fatal(err)
@@ -115,7 +115,7 @@ func TestRefusedIsNotUnknown(t *testing.T) {
 		err  error
 		said bool
 	}{
-		"no such executable": {submit(t, running, Submit{Executable: "/no/such", TransferExecutable: true, Procs: []Proc{{}}}), true},
+		"no such executable": {submit(t, running, Submit{Executable: "/no/such", Transfer: Transfer{Executable: true}, Procs: []Proc{{}}}), true},
 		"bad requirements":   {submit(t, running, Submit{Executable: "/bin/true", Requirements: "1 +", Procs: []Proc{{}}}), true},
 		"words of the user":  {submit(t, running, Submit{Executable: "/bin/true", Procs: []Proc{{Dir: "/no/connection refused/timeout"}}}), true},
 		"not committed":      {submit(t, picky, Submit{Executable: "/bin/true", Procs: []Proc{{}}}), true},

@@ -13,9 +13,10 @@ import (
 // full has something in every field.
 func full() Submit {
 	return Submit{
-		Executable: "/opt/my app/$run", Dir: "/tmp", Log: "jobs.log", BatchName: "run 7", Requirements: `TARGET.GlideinSite == "here"`,
-		Rank: "Mips", Priority: -3, Cpus: 2, GPUs: 1, MemoryMiB: 512, DiskMiB: 100, TransferFiles: "YES", TransferExecutable: true,
-		InputFiles: []string{"a.in", "$b.in"}, OutputFiles: []string{"a.out"},
+		Executable: "/opt/my app/$run", Dir: "/tmp", Log: "jobs.log", BatchName: "run 7",
+		Requirements: `TARGET.GlideinSite == "here"`, Rank: "Mips", Priority: -3,
+		Request:    Request{Cpus: 2, GPUs: 1, MemoryMiB: 512, DiskMiB: 100},
+		Transfer:   Transfer{When: "YES", Executable: true, Input: []string{"a.in", "$b.in"}, Output: []string{"a.out"}},
 		Attributes: Ad{"CorralRun": "r7", "Limit": int64(3), "Quote": `say "$(hi)"`},
 		Procs: []Proc{
 			{Attributes: Ad{"First": true}, Arguments: []string{"plain", "two  words", "it's", `"q"`, "", "$$(X)", "a,b\tc"}, Environment: map[string]string{"B": "it's b", "A": "1"}, Stdin: "in", Stdout: "0.out", Stderr: "0.err"},
@@ -57,8 +58,8 @@ func TestSubmitRefuses(t *testing.T) {
 		"no name of an attribute":    func(s *Submit) { s.Attributes = Ad{"A = 1\nB": "c"} },
 		"continued line":             func(s *Submit) { s.Log = `log\` },
 		"white space at the end":     func(s *Submit) { s.Log = "log " },
-		"comma in a file":            func(s *Submit) { s.InputFiles = []string{"a,b"} },
-		"file without a name":        func(s *Submit) { s.OutputFiles = []string{""} },
+		"comma in a file":            func(s *Submit) { s.Transfer.Input = []string{"a,b"} },
+		"file without a name":        func(s *Submit) { s.Transfer.Output = []string{""} },
 	}
 	for name, change := range tests {
 		s := full()

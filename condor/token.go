@@ -34,7 +34,8 @@ func (t Token) Secret() string { return t.text }
 
 // LogValue leaves the secret out.
 func (t Token) LogValue() slog.Value {
-	return slog.GroupValue(slog.String("id", t.ID), slog.String("identity", t.Identity), slog.Time("expires", t.Expires))
+	id, identity := slog.String("id", t.ID), slog.String("identity", t.Identity)
+	return slog.GroupValue(id, identity, slog.Time("expires", t.Expires))
 }
 
 // String names the token without the secret.

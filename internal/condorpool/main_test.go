@@ -295,7 +295,10 @@ func (w *world) submit(c corral.Cluster) int {
 }
 
 func (w *world) trySubmit(c corral.Cluster) (int, error) {
-	job := condor.Submit{Executable: "/bin/true", TransferFiles: "YES", Cpus: 1, Procs: []condor.Proc{{}}}
+	job := condor.Submit{
+		Executable: "/bin/true", Request: condor.Request{Cpus: 1}, Transfer: condor.Transfer{When: "YES"},
+		Procs: []condor.Proc{{}},
+	}
 	return w.tools(c).Submit(w.t.Context(), job)
 }
 

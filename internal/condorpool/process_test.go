@@ -102,8 +102,13 @@ func (w *world) glidein(c corral.Cluster, j corral.Job, secret string, change fu
 	}
 	config := condor.GlideinConfig{
 		Dir: filepath.Join(w.dir, name), Release: release, Name: name, Identity: token.Identity,
-		Collector: netip.MustParseAddrPort(c.Collector), Address: netip.MustParseAddr("127.0.0.1"),
-		Cpus: 2, MemoryMiB: 200, Retire: time.Now().Add(time.Hour), End: time.Now().Add(time.Hour), Update: 2 * time.Second,
+		Network: condor.GlideinNetwork{
+			Collector: netip.MustParseAddrPort(c.Collector), Address: netip.MustParseAddr("127.0.0.1"),
+		},
+		Cpus: 2, MemoryMiB: 200,
+		Times: condor.GlideinTimes{
+			Retire: time.Now().Add(time.Hour), End: time.Now().Add(time.Hour), Update: 2 * time.Second,
+		},
 		Attributes: condor.Ad{
 			"CorralCluster": c.Name, "CorralSite": "here", "CorralGlidein": int64(j.Glidein), "CorralAttempt": int64(j.ID),
 			"CorralWorker": j.Tag + "/0", "CorralHost": "node1", "CorralPID": 4711, "CorralCpus": 2, "CorralMemoryMiB": 200,

@@ -26,8 +26,10 @@ func TestBusyWorker(t *testing.T) {
 				return len(workers) == 1 && workers[0].CPUs == cpus && workers[0].CPUsFree == free && workers[0].RunningTasks == running
 			}
 			w.eventually("two free cpus", func() bool { return is(2, 2, 0) })
-			_, err := w.tools(c).Submit(t.Context(), condor.Submit{Executable: "/bin/sleep", TransferFiles: "YES", Cpus: 1,
-				Procs: []condor.Proc{{Arguments: []string{"120"}}}})
+			_, err := w.tools(c).Submit(t.Context(), condor.Submit{
+				Executable: "/bin/sleep", Request: condor.Request{Cpus: 1}, Transfer: condor.Transfer{When: "YES"},
+				Procs: []condor.Proc{{Arguments: []string{"120"}}},
+			})
 			if err != nil {
 				t.Fatal(err)
 			}

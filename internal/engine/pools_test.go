@@ -149,8 +149,13 @@ func (w *world) workers(c corral.Cluster, j corral.Job, secret string) {
 	dir, _ := poolDirs.Load(w)
 	config := condor.GlideinConfig{
 		Dir: filepath.Join(dir.(string), j.Tag), Release: release, Name: "node1", Identity: condor.GlideinIdentity(int64(j.ID)),
-		Collector: netip.MustParseAddrPort(c.Collector), Address: netip.MustParseAddr("127.0.0.1"),
-		Cpus: 2, MemoryMiB: 200, Retire: time.Now().Add(4 * time.Minute), End: time.Now().Add(5 * time.Minute), Update: 2 * time.Second,
+		Network: condor.GlideinNetwork{
+			Collector: netip.MustParseAddrPort(c.Collector), Address: netip.MustParseAddr("127.0.0.1"),
+		},
+		Cpus: 2, MemoryMiB: 200,
+		Times: condor.GlideinTimes{
+			Retire: time.Now().Add(4 * time.Minute), End: time.Now().Add(5 * time.Minute), Update: 2 * time.Second,
+		},
 		Attributes: condor.Ad{"CorralCluster": c.Name, "CorralAttempt": int64(j.ID), "CorralWorker": j.Tag + "/0", "CorralHost": "node1", "CorralCpus": 2},
 	}
 	file, err := config.Prepare(secret)

@@ -267,7 +267,8 @@ func (s site) jobOf(line string, count int, attributes condor.Ad) int {
 		procs[i] = condor.Proc{Arguments: []string{"-c", line}, Stdout: "out." + strconv.Itoa(i)}
 	}
 	cluster, err := s.pool().Tools().Submit(soon(s.t), condor.Submit{
-		Dir: dir, Executable: "/bin/sh", Log: filepath.Join(dir, "log"), TransferFiles: "YES", Cpus: 1, MemoryMiB: 20,
+		Dir: dir, Executable: "/bin/sh", Log: filepath.Join(dir, "log"),
+		Request: condor.Request{Cpus: 1, MemoryMiB: 20}, Transfer: condor.Transfer{When: "YES"},
 		Requirements: condor.Expr("regexp(" + condor.FormatNew("^"+filepath.Base(s.dir)+"/") + ", TARGET.CorralWorker)"), Attributes: attributes, Procs: procs,
 	})
 	if err != nil {

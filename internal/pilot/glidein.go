@@ -118,10 +118,13 @@ func (o workerOrder) glideinConfig(now time.Time) condor.GlideinConfig {
 	}
 	return condor.GlideinConfig{
 		Dir: filepath.Join(o.Scratch, "condor"), Release: c.Release, Name: machineName(o.ID), Identity: identity(c.Secret),
-		Collector: c.Pool, Address: c.Address, Ports: c.Ports, CCB: c.Brokers,
-		Cpus: o.CPUs, MemoryMiB: int64(o.MemoryMiB), Static: c.Static,
-		Retire: end.Add(-min(retireMost, o.EndsIn/10)), End: end, Update: max(2*time.Second, min(updateMost, o.EndsIn/20)),
-		Measure:          time.Duration(len(processIDs())) * measureShare,
+		Network: condor.GlideinNetwork{Collector: c.Pool, Address: c.Address, Ports: c.Ports, CCB: c.Brokers},
+		Cpus:    o.CPUs, MemoryMiB: int64(o.MemoryMiB), Static: c.Static,
+		Times: condor.GlideinTimes{
+			Retire: end.Add(-min(retireMost, o.EndsIn/10)), End: end,
+			Update:  max(2*time.Second, min(updateMost, o.EndsIn/20)),
+			Measure: time.Duration(len(processIDs())) * measureShare,
+		},
 		RuntimeAttribute: "CorralRuntime", PIDAttribute: "CorralPID",
 		Attributes: condor.Ad{
 			"CorralCluster": c.Cluster, "CorralSite": c.Site, "CorralGlidein": int64(c.Glidein), "CorralAttempt": int64(c.Attempt),
@@ -196,7 +199,7 @@ func describeStart(cmd *exec.Cmd, err error) error {
 
 // expect bounds by most, and by half of the time that is left, how long the next step into the pool may take.
 func (g *glidein) expect(most time.Duration) {
-	g.joinTime = min(most, time.Until(g.config.End)/2)
+	g.joinTime = min(most, time.Until(g.config.Times.End)/2)
 	g.joinBy = time.Now().Add(g.joinTime)
 }
 
@@ -245,9 +248,9 @@ func (g *glidein) step(now time.Time) {
 func (g *glidein) unable() string {
 	within := g.joinTime.Round(time.Second)
 	if !g.asked {
-		return fmt.Sprintf("HTCondor's daemons did not ask the pool at %s within %s%s", g.config.Collector, within, g.because())
+		return fmt.Sprintf("HTCondor's daemons did not ask the pool at %s within %s%s", g.config.Network.Collector, within, g.because())
 	}
-	return fmt.Sprintf("the pool at %s did not take it in within %s%s", g.config.Collector, within, g.because())
+	return fmt.Sprintf("the pool at %s did not take it in within %s%s", g.config.Network.Collector, within, g.because())
 }
 
 // tell tells the supervisor what is new about the worker.
@@ -326,7 +329,7 @@ func (g *glidein) lastWord(now time.Time) word {
 		return word{Left: string(pool.LeaveDrained)}
 	case g.status.Signaled():
 		return word{Error: how}
-	case !now.Before(g.config.End.Add(-g.config.Update)) && !g.joined.IsZero():
+	case !now.Before(g.config.Times.End.Add(-g.config.Times.Update)) && !g.joined.IsZero():
 		return word{Left: string(pool.LeaveExpired)}
 	case g.joined.IsZero():
 		return word{Left: leftUnable, Error: how + g.because()}

@@ -27,10 +27,12 @@ const requirements = `TARGET.CorralAttempt =!= undefined && TARGET.CorralPilot =
 func (d description) of(jobs []*job) condor.Submit {
 	s := condor.Submit{
 		ExecutableOf: "CorralPilot", Log: d.log, BatchName: fmt.Sprintf("corral run %d", d.run),
-		Requirements: requirements, Cpus: 1, MemoryMiB: 1, DiskMiB: 1,
-		TransferFiles: "YES",
-		InputFiles:    []string{pool.ParcelJob, pool.ParcelIn},
-		OutputFiles:   []string{pool.ParcelResult, pool.ParcelOut},
+		Requirements: requirements, Request: condor.Request{Cpus: 1, MemoryMiB: 1, DiskMiB: 1},
+		Transfer: condor.Transfer{
+			When:   "YES",
+			Input:  []string{pool.ParcelJob, pool.ParcelIn},
+			Output: []string{pool.ParcelResult, pool.ParcelOut},
+		},
 		Attributes: condor.Ad{
 			runAttribute: d.name, "CorralRun": int64(d.run),
 			"JobLeaseDuration": int64(d.lease.Seconds()),

@@ -161,8 +161,11 @@ func (s *site) glidein(name string, cpus int, change func(*condor.GlideinConfig)
 	s.Helper()
 	now := time.Now()
 	c := condor.GlideinConfig{
-		Dir: filepath.Join(s.dir, name), Release: os.Getenv(releaseEnv), Name: name, Identity: condor.GlideinIdentity(1), Collector: s.at, Address: s.at.Addr(),
-		Cpus: cpus, MemoryMiB: int64(cpus) * 128, Idle: 10 * time.Minute, Retire: now.Add(time.Hour), End: now.Add(time.Hour), Update: 2 * time.Second,
+		Dir: filepath.Join(s.dir, name), Release: os.Getenv(releaseEnv), Name: name, Identity: condor.GlideinIdentity(1),
+		Network: condor.GlideinNetwork{Collector: s.at, Address: s.at.Addr()}, Cpus: cpus, MemoryMiB: int64(cpus) * 128,
+		Times: condor.GlideinTimes{
+			Idle: 10 * time.Minute, Retire: now.Add(time.Hour), End: now.Add(time.Hour), Update: 2 * time.Second,
+		},
 		RuntimeAttribute: "CorralRuntime",
 		Attributes: condor.Ad{
 			"CorralCluster": "default", "CorralSite": "local", "CorralGlidein": 1, "CorralAttempt": 1, "CorralWorker": name + "/0",

@@ -255,8 +255,10 @@ func TestWorkerJoinsPoolAndRunsAJob(t *testing.T) {
 		}
 	}
 	cluster, err := pool.Tools().Submit(soon(t), condor.Submit{
-		Executable: "/bin/sh", Dir: dir, Log: filepath.Join(dir, "log"), Cpus: 1, MemoryMiB: 10, TransferFiles: "YES", OutputFiles: []string{},
-		Procs: []condor.Proc{{Arguments: []string{"-c", "env; ls -l /proc/$PPID/exe"}, Stdout: "out", Stderr: "err"}},
+		Executable: "/bin/sh", Dir: dir, Log: filepath.Join(dir, "log"),
+		Request:  condor.Request{Cpus: 1, MemoryMiB: 10},
+		Transfer: condor.Transfer{When: "YES", Output: []string{}},
+		Procs:    []condor.Proc{{Arguments: []string{"-c", "env; ls -l /proc/$PPID/exe"}, Stdout: "out", Stderr: "err"}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -317,8 +319,11 @@ func startWorker(t *testing.T, pool *condor.Pool, owner condor.Account, release 
 	if err != nil {
 		t.Fatal(err)
 	}
-	config, err := condor.GlideinConfig{Dir: dir, Release: release, Name: "unpacked", Identity: token.Identity, Collector: collector,
-		Address: collector.Addr(), Cpus: 1, MemoryMiB: 100, Retire: now.Add(time.Hour), End: now.Add(time.Hour), Update: time.Second}.Prepare(token.Secret())
+	config, err := condor.GlideinConfig{
+		Dir: dir, Release: release, Name: "unpacked", Identity: token.Identity, Cpus: 1, MemoryMiB: 100,
+		Network: condor.GlideinNetwork{Collector: collector, Address: collector.Addr()},
+		Times:   condor.GlideinTimes{Retire: now.Add(time.Hour), End: now.Add(time.Hour), Update: time.Second},
+	}.Prepare(token.Secret())
 	if err != nil {
 		t.Fatal(err)
 	}
