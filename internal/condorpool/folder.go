@@ -72,7 +72,8 @@ func (f folder) write(name, text string) error {
 	return os.Rename(aside, f.in(name))
 }
 
-// link makes the folder and, at once, the link to the release in it.
+// link makes the folder and, at once, the link to the release in it: a command that starts meanwhile runs the old
+// release or the new one.
 func (f folder) link(release string) error {
 	if err := f.make(); err != nil {
 		return err

@@ -15,7 +15,8 @@ const (
 	sickEvery   = time.Second      // while one is missing
 )
 
-// A health is what is known of a pool's daemons, and decides when they are asked for again.
+// A health is what is known of a pool's daemons, and decides when they are asked for again. A pool of ours is asked
+// more often, because there we can do something: start the master.
 type health struct {
 	checked time.Time // when they were last asked for
 	sick    bool      // one was missing, or something else says that the pool is not well

@@ -14,7 +14,9 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// A keeper keeps one cluster as its row says.
+// A keeper keeps one cluster as its row says: it does one step of the life that the row's state asks for, records the
+// result, and waits for the next change of the row or of an attempt, or until its watch has something to do. Every step
+// may be repeated: a corrald that died in the middle of one leaves the row as it was.
 type keeper struct {
 	lg       *slog.Logger
 	cfg      *Config
@@ -95,7 +97,8 @@ const (
 	stopTime  = 10 * time.Second // then its daemons are killed, which the queue survives
 )
 
-// start starts the pool, or starts it again, and makes the cluster READY or FAILED.
+// start starts the pool, or starts it again, and makes the cluster READY or FAILED. It always stops what runs first:
+// that makes it a restart, and an upgrade if the row names another HTCondor.
 func (k *keeper) start(ctx context.Context, c corral.Cluster) error {
 	c, err := k.choose(ctx, c)
 	if err != nil {
@@ -176,7 +179,9 @@ func stop(ctx context.Context, pool *condor.Pool) error {
 	return pool.Stop(ctx)
 }
 
-// attach checks that the pool answers and takes the token, and makes the cluster READY or FAILED.
+// attach checks that a pool of somebody else answers and takes the token, and makes the cluster READY or FAILED. It
+// looks for what a user would find out only later: whether workers may join, which schedd takes the jobs, and how
+// workers get tokens.
 func (k *keeper) attach(ctx context.Context, c corral.Cluster) error {
 	ref, _, err := k.releases.link(ctx, c.HTCondor, k.dir)
 	if err != nil {
@@ -259,7 +264,7 @@ func (k *keeper) adopt(ctx context.Context, c corral.Cluster) (condor.Tools, err
 	return pool.Tools(), nil
 }
 
-// end stops the pool. For a removal it also deletes the folder.
+// end stops the pool. For a removal it also deletes the folder. A pool that somebody else runs is left alone.
 func (k *keeper) end(ctx context.Context, c corral.Cluster, move corral.ClusterMove) error {
 	// Before a pool has its configuration, nothing of it was started.
 	if _, err := os.Stat(k.dir.in(poolDir + "/condor_config")); err == nil && !c.Attached {

@@ -14,8 +14,8 @@ import (
 	"github.com/corral-pilot/corral/condor"
 )
 
-// A remote is a pool that somebody else runs, as the user of it whom the token in the cluster's folder names. It is
-// asked how it is, and otherwise left alone.
+// A remote is a pool that somebody else runs, as its user whom the token in the cluster's folder names. It is asked how
+// it is, and otherwise left alone: we can neither start it nor have it refuse a token or a slot.
 type remote struct {
 	c     corral.Cluster
 	tools condor.Tools

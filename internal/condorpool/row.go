@@ -24,7 +24,9 @@ func clusters(ctx context.Context, db *store.DB) ([]corral.ClusterID, error) {
 	return ids, err
 }
 
-// A row is what the store has of one cluster: its row, its attempts, and the tokens that they got.
+// A row is what the store has of one cluster: its row, its attempts, and the tokens that they got. Every move is one
+// transaction that looks at the row first: while a keeper was busy with a pool, a user may have asked for something
+// else.
 type row struct {
 	db *store.DB
 	id corral.ClusterID

@@ -8,7 +8,9 @@ import (
 	"github.com/corral-pilot/corral/condor"
 )
 
-// A shared is what other goroutines see of a keeper: how its pool is used, who works in it, and its job queue.
+// A shared is what other goroutines see of a keeper: how its pool is used, which workers it has, and its job queue.
+// Runs hold the queue while the pool is stopped, restarted or upgraded; it is closed when the cluster is removed or
+// corrald ends.
 type shared struct {
 	onChange func() // called after workers have changed
 

@@ -21,6 +21,9 @@ var slotAttributes = []string{
 // that was started again knows no worker until it reports.
 const keepLost = 2 * time.Minute
 
+// The collector names slots; corrald shows workers. Each slot says in attributes of ours which worker of which attempt
+// it belongs to and what that worker has in all, and in HTCondor's own what the slot itself has and does.
+
 // workersOf returns the workers that slots belong to, by id. Slots do not count that name no live attempt, or a worker
 // that cannot be the attempt's, or that have shown another attempt's token: in a pool that is shared, attempts of
 // other corralds have the same numbers.

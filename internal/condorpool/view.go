@@ -22,7 +22,9 @@ const (
 	fastAfterAttempt = time.Minute
 )
 
-// A view is what the keeper knows of the collector's answers, and decides when to ask it next.
+// A view is what the watch knows of the collector's answers, and decides when to ask it next: often while workers are
+// expected or something has just changed, because a run or a user waits for that; now and then otherwise; and never
+// without a live attempt.
 type view struct {
 	asked   time.Time // when the collector was last asked
 	heard   time.Time // when it last answered

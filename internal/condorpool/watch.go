@@ -13,8 +13,12 @@ import (
 // askTime is how long a pool may take to answer a question.
 const askTime = 10 * time.Second
 
-// A watch looks after the pool of a READY cluster: its daemons, who may have jobs, and who is there. It belongs to the
-// keeper's goroutine.
+// A watch looks after the pool of a READY cluster, in this order: whether its daemons run, which attempts may have
+// jobs, and which workers are there. A pool that does not answer is not told anything until it is well again; the
+// workers that were there stay listed for a while. The watch belongs to the keeper's goroutine.
+//
+// READY says that the pool was started, not that it is well: what is wrong stands in the row's reason, and in the
+// history. A cluster does not fail because a daemon died.
 type watch struct {
 	lg     *slog.Logger
 	row    row
@@ -54,7 +58,7 @@ func (w *watch) untilCheck() time.Duration {
 }
 
 // check asks for the daemons if it is time to, starts a pool again whose master has died, and keeps the reason of the
-// cluster's row.
+// cluster's row. A pool that somebody else runs is only asked.
 func (w *watch) check(ctx context.Context, c corral.Cluster, tools condor.Tools) error {
 	if w.untilCheck() > 0 {
 		return nil
@@ -108,6 +112,10 @@ func (w *watch) note(ctx context.Context, wrong string) error {
 
 // guard has a pool of ours match slots of live attempts only, and refuse the tokens of those that are over. It
 // returns when it has more to tell the pool, at the latest.
+//
+// A worker whose attempt has ended could otherwise go on taking jobs, and a token that was stolen from a site could be
+// used as long as it says. Only the negotiator reads the file of live attempts again; to revoke tokens, all daemons
+// read their configuration.
 func (w *watch) guard(ctx context.Context, pool *condor.Pool, live []attempt) (again time.Duration, err error) {
 	if wait := w.told.wait(time.Now()); wait > 0 {
 		return wait, nil
@@ -145,7 +153,8 @@ func (w *watch) revoke(ctx context.Context, pool *condor.Pool) error {
 	return w.row.revoked(ctx, over)
 }
 
-// look asks the collector for workers if it is time to, and returns when that will be next.
+// look asks the collector for workers if it is time to, and returns when that will be next. Workers of an attempt that
+// is over are dropped at once, whatever their slots still say.
 func (w *watch) look(ctx context.Context, c corral.Cluster, tools condor.Tools, live []attempt) time.Duration {
 	if w.view.attempts(live, time.Now()) {
 		w.shared.show(ofAttempts(w.shared.known(), live)) // also when the collector is not asked any longer

@@ -16,7 +16,8 @@ const toolTime = 30 * time.Second
 const removeSize = 500
 
 // A client runs HTCondor's commands on the jobs of one run, which it knows by the run's name in the schedd. An error
-// says that the schedd gave no answer: what was asked may have been done or not.
+// says that the schedd gave no answer: what was asked may have been done or not. That is why every command is one that
+// may be repeated, but for a submission, after which the queue is looked up.
 type client struct {
 	tools condor.Tools
 }
@@ -54,13 +55,14 @@ func (c client) remove(ctx context.Context, jobs map[condor.JobID]bool) error {
 	return nil
 }
 
+// rm runs condor_rm on jobs, named or selected. A refusal says that there is no such job, which is what was wanted.
 func (c client) rm(ctx context.Context, which []string) error {
 	ctx, cancel := context.WithTimeout(ctx, toolTime)
 	defer cancel()
 	_, err := c.tools.Run(ctx, nil, "condor_rm", which...)
 	var no *condor.Refused
 	if errors.As(err, &no) {
-		return nil // there is no such job
+		return nil
 	}
 	return err
 }

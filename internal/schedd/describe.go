@@ -10,7 +10,9 @@ import (
 	"github.com/corral-pilot/corral/pool"
 )
 
-// A description says what all jobs of a run have in common.
+// A description says what all jobs of a run have in common, and makes of it what condor_submit reads. Workers of any
+// site may take a job: what a job needs is said by its requests alone, and the pilot binary, which is on the worker, is
+// its executable. Everything else travels in the job's parcel.
 type description struct {
 	run   corral.RunID
 	name  string        // of the run in the schedd

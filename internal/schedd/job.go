@@ -47,6 +47,7 @@ type ending struct {
 	unless time.Time
 }
 
+// A how is a kind of ending. It decides what the run gets: results, the job back, or both.
 type how int
 
 const (

@@ -7,7 +7,8 @@ import (
 	"github.com/corral-pilot/corral/internal/execution"
 )
 
-// A request is something that the run asked for: one field is set.
+// A request is something that the run asked for: one field is set. Requests are kept in their order, since what is
+// submitted after a cancellation is not cancelled.
 type request struct {
 	submit, expect []execution.Job
 	cancel         bool
@@ -58,7 +59,8 @@ func newLife() life {
 	return l
 }
 
-// begin waits for the tracker before this one; false if ctx ended first.
+// begin waits for the tracker before this one, which is about to remove jobs and files that have the same names as
+// this one's; false if ctx ended first.
 func (l life) begin(ctx context.Context) bool {
 	if l.before == nil {
 		return true

@@ -20,7 +20,8 @@ var queueAttributes = []string{
 	keyAttribute, workerAttribute,
 }
 
-// A lookup is what the schedd's queue had when it was asked.
+// A lookup is what the schedd's queue had when it was asked. The answer may be older than the book: while condor_q ran,
+// jobs started and ended.
 type lookup struct {
 	asked  time.Time
 	unsure bool                  // the book was unsure before

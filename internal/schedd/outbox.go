@@ -23,7 +23,7 @@ type outbox struct {
 // add puts jobs at the end.
 func (o *outbox) add(jobs ...*job) { o.jobs = append(o.jobs, jobs...) }
 
-// putBack puts jobs at the beginning.
+// putBack puts jobs at the beginning. It copies: next hands out parts of the same array.
 func (o *outbox) putBack(jobs []*job) { o.jobs = append(jobs[:len(jobs):len(jobs)], o.jobs...) }
 
 // next takes out the jobs of the next submission.
@@ -63,7 +63,8 @@ func (o *outbox) accepted(jobs []*job) {
 // noRoom is how a schedd says that it has too many jobs now.
 var noRoom = regexp.MustCompile(`exceed MAX_JOBS_\w+|MAX_JOBS_\w+ exceeded`)
 
-// A refusal is what follows for jobs that HTCondor did not take.
+// A refusal is what follows for jobs that HTCondor did not take: halves are tried until the job that spoils the others
+// is alone.
 type refusal int
 
 const (

@@ -33,7 +33,8 @@ type Config struct {
 	Patience time.Duration
 }
 
-// A Queue gives jobs of runs to a schedd. It is a run.Queue.
+// A Queue gives jobs of runs to a schedd. It is a run.Queue. It only keeps the trackers, of which each run has at most
+// one that serves it and, from before, some that clean up one after the other.
 type Queue struct {
 	lg  *slog.Logger
 	cfg Config

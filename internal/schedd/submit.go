@@ -37,7 +37,8 @@ func (t *tracker) postpone(j *job, now time.Time, why error) {
 
 func unprepared(why error) string { return "its job could not be prepared: " + why.Error() }
 
-// submit gives the schedd the jobs that it does not have.
+// submit gives the schedd the jobs that it does not have. While the book is unsure it waits: the schedd may have some
+// of them, and would run them twice.
 func (t *tracker) submit() {
 	for len(t.outbox.jobs) > 0 && !t.book.unsure && t.life.serving.Err() == nil {
 		if time.Now().Before(t.backoff.until) {
@@ -71,7 +72,8 @@ func (t *tracker) pack(batch []*job, now time.Time) (jobs []*job) {
 	return jobs
 }
 
-// send submits jobs; false if nothing more is to be submitted now.
+// send submits jobs; false if nothing more is to be submitted now. There are three answers: HTCondor took them, it
+// refused them and nothing has happened, or it did not answer and may have taken them.
 func (t *tracker) send(jobs []*job) bool {
 	d := description{t.run, t.note.ID, t.log.Path, t.cfg.Lease}
 	cluster, err := t.client.submit(t.life.serving, d.of(jobs))

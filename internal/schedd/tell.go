@@ -44,7 +44,8 @@ func (t *teller) assigned(byWorker map[string][]*job) bool {
 	return true
 }
 
-// ended tells how jobs ended, and buries them; false if the run could not take note.
+// ended tells how jobs ended, and buries them; false if the run could not take note. The results come first:
+// what comes back of a job is then only the tasks that have none.
 func (t *teller) ended(b *book, jobs []*job) bool {
 	var results []execution.Result
 	back := map[string][]*job{} // :: why → jobs of which something is left
@@ -73,7 +74,8 @@ func (t *teller) ended(b *book, jobs []*job) bool {
 	return true
 }
 
-// unpack puts into the run's directory what came back of a job, if something may have.
+// unpack puts into the run's directory what came back of a job, if something may have. It may be repeated: until the
+// run has taken note, the parcel stays.
 func unpack(j *job) (back delivery) {
 	if j.end.how != terminated && j.end.how != vanished {
 		return back

@@ -84,7 +84,8 @@ func (t *tracker) serve() {
 	}
 }
 
-// open brings back what is known of the run's jobs from before.
+// open brings back what is known of the run's jobs from before. The event log is read from its beginning: all that it
+// says is taken in once more, which changes nothing that is known.
 func (t *tracker) open(now time.Time) {
 	t.book.claimBy = now.Add(t.cfg.Claim)
 	t.lookupAt = now.Add(lookupEvery)
@@ -166,7 +167,7 @@ func (t *tracker) read(now time.Time) {
 	}
 }
 
-// grown reports whether a log is not as it was when it was read.
+// grown reports whether a log is not as it was when it was read. To ask for its size is all that a quiet run costs.
 func grown(log condor.LogFile) bool {
 	info, err := os.Stat(log.Path)
 	if err != nil {
@@ -176,7 +177,8 @@ func grown(log condor.LogFile) bool {
 }
 
 // look compares the book with the schedd's queue: before anything is submitted while the book is unsure, and else now
-// and then.
+// and then, because an event may be missing from the log. The log is read between the two halves of the comparison, so
+// that a job which has just left the queue by ending is not taken for one that vanished.
 func (t *tracker) look(now time.Time) {
 	if t.note.ID == "" || !t.book.unsure && (now.Before(t.lookupAt) || len(t.book.jobs) == 0) {
 		return
@@ -219,7 +221,8 @@ func (t *tracker) wait(why string, err error) {
 	}
 }
 
-// cleanUp removes the run's jobs and files as soon as HTCondor answers.
+// cleanUp removes the run's jobs and files as soon as HTCondor answers. The note goes last, with the run's folder: if
+// corrald ends before, the next one finds it and cleans up.
 func (t *tracker) cleanUp() {
 	ctx := t.life.ctx
 	if !t.life.begin(ctx) {
