@@ -9,26 +9,26 @@ import (
 	"syscall"
 )
 
-// An Account is a user of this machine, as whom programs run.
+// An Account is a user of this machine that programs run as.
 type Account struct {
 	Name     string
 	Home     string
 	UID, GID uint32
 }
 
-// ErrRoot says that HTCondor was to run as root, which refuses root's jobs: the setting run_as names
-// somebody else.
+// ErrRoot says that HTCondor was to run as root. It refuses root's jobs, so the setting run_as has to name another
+// user.
 var ErrRoot = errors.New("HTCondor refuses root's jobs: name an unprivileged user (run_as)")
 
-// AccountFor returns the user as whom HTCondor runs: runAs, if this process is root's, and else the user
-// of this process, whom runAs may name too. Root without a runAs, or with itself, gets [ErrRoot].
+// AccountFor returns the user that HTCondor runs as: runAs if this process is root's, and else the user of this
+// process, which runAs may name too. Root without a runAs, or with itself, gets [ErrRoot].
 func AccountFor(runAs string) (Account, error) {
 	me := os.Getuid()
 	if runAs == "" {
 		if me == 0 {
 			return Account{}, ErrRoot
 		}
-		u, err := user.LookupId(strconv.Itoa(me)) // user.Current remembers whom a process was before
+		u, err := user.LookupId(strconv.Itoa(me)) // user.Current remembers the user from before a change
 		if err != nil {
 			return Account{}, fmt.Errorf("HTCondor needs the name of user %d: %w", me, err)
 		}

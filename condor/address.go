@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// ParseAddress returns where a daemon listens, from how it writes that in its ad: <IP:PORT?more>, of which more says
-// what else there is about the way to it.
+// ParseAddress returns where a daemon listens. In an ad that is written <IP:PORT?more>, where more describes other ways
+// to the daemon.
 func ParseAddress(text string) (netip.AddrPort, error) {
 	inside, opened := strings.CutPrefix(text, "<")
 	inside, closed := strings.CutSuffix(inside, ">")
 	where, _, _ := strings.Cut(inside, "?")
 	at, err := netip.ParseAddrPort(where)
 	if !opened || !closed || err != nil {
-		return netip.AddrPort{}, fmt.Errorf("%.100q is no address of a daemon, which is <IP:PORT>", text)
+		return netip.AddrPort{}, fmt.Errorf("there is no address <IP:PORT> of a daemon in %.100q", text)
 	}
 	return at, nil
 }

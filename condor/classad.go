@@ -9,6 +9,11 @@ import (
 	"strings"
 )
 
+// ClassAds have two syntaxes. The old one is a line "name = value" each, as in submit descriptions and configuration,
+// where a backslash in a string is itself; the new one has brackets, semicolons and the escapes of C. HTCondor's
+// commands print a third, JSON, in which expressions hide in strings (classad_json.go). This file writes values in
+// both and reads back the literals of both.
+
 // An Ad is one ClassAd: a map from attribute to value, which is a string, int64, float64, bool, []any of
 // such values, a nested Ad, or an [Expr]. Names are kept as they were written; HTCondor, and the getters,
 // find them whatever their case.
@@ -36,15 +41,15 @@ func (a Ad) Lookup(name string) (any, bool) {
 	return nil, false
 }
 
-// Text returns a string attribute; ok is false if it is absent or no string.
+// Text returns a string attribute; ok is false if it is absent or not a string.
 func (a Ad) Text(name string) (s string, ok bool) {
 	v, _ := a.Lookup(name)
 	s, ok = v.(string)
 	return s, ok
 }
 
-// Int returns a number as an integer, rounded towards zero; ok is false if the attribute is absent, no
-// number, or too large.
+// Int returns a number as an integer, rounded towards zero; ok is false if the attribute is absent, not a number, or
+// too large.
 func (a Ad) Int(name string) (n int64, ok bool) {
 	switch v, _ := a.Lookup(name); v := v.(type) {
 	case int64:
@@ -55,7 +60,7 @@ func (a Ad) Int(name string) (n int64, ok bool) {
 	return 0, false
 }
 
-// Float returns a number; ok is false if the attribute is absent or no number.
+// Float returns a number; ok is false if the attribute is absent or not a number.
 func (a Ad) Float(name string) (f float64, ok bool) {
 	switch v, _ := a.Lookup(name); v := v.(type) {
 	case int64:
@@ -66,7 +71,7 @@ func (a Ad) Float(name string) (f float64, ok bool) {
 	return 0, false
 }
 
-// Bool returns a boolean; ok is false if the attribute is absent or no boolean.
+// Bool returns a boolean; ok is false if the attribute is absent or not a boolean.
 func (a Ad) Bool(name string) (b, ok bool) {
 	v, _ := a.Lookup(name)
 	b, ok = v.(bool)
@@ -170,10 +175,10 @@ func quoteNew(s string) string {
 	return q.String()
 }
 
-// ParseOld reads a value in the old syntax. What is no literal is an [Expr].
+// ParseOld reads a value in the old syntax. What is not a literal becomes an [Expr].
 func ParseOld(s string) any { return parse(s, unquoteOld) }
 
-// ParseNew reads a value in the new syntax. Lists, nested ads and what is no literal are an [Expr].
+// ParseNew reads a value in the new syntax. Lists, nested ads and whatever is not a literal become an [Expr].
 func ParseNew(s string) any { return parse(s, unquoteNew) }
 
 func parse(s string, unquote func(string) (string, bool)) any {

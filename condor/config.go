@@ -11,7 +11,8 @@ import (
 	"strings"
 )
 
-// A PoolConfig says whose pool it is and where.
+// A PoolConfig says whose pool it is and where. The configuration made of it is these few lines, then pool.conf, which
+// all pools have in common and which says why each setting is there, then Extra.
 type PoolConfig struct {
 	Dir     string         // the pool's folder, absolute; made with mode 0700 if it is not there
 	Release string         // HTCondor's folder, absolute
@@ -22,7 +23,7 @@ type PoolConfig struct {
 
 const (
 	domain      = "corral.pool" // of users, files and trust; a name that no network has
-	glideinName = "glidein"     // whom a glidein's token makes it, with a number or without
+	glideinName = "glidein"     // the user that a glidein's token makes it, with a number or without
 )
 
 //go:embed pool.conf
@@ -32,8 +33,8 @@ var poolConf string
 // which could otherwise have a pool's port when it is started again.
 const firstPort, lastPort = 20000, 32767
 
-// FreeAddress returns an address of this machine on which nobody listens now, for a new pool. It is an error
-// if host is not an address of this machine.
+// FreeAddress returns an address of this machine on which nothing listens now, for a new pool. It is an error if host
+// is not an address of this machine.
 func FreeAddress(host netip.Addr) (netip.AddrPort, error) {
 	var err error
 	for range 100 {
@@ -49,7 +50,7 @@ func FreeAddress(host netip.Addr) (netip.AddrPort, error) {
 // check refuses what the daemons could not use.
 func (c PoolConfig) check() error {
 	if !c.Address.IsValid() || c.Address.Port() == 0 || c.Address.Addr().IsUnspecified() {
-		return fmt.Errorf("address of the pool: %s is no address with a port, at which glideins find it", c.Address)
+		return fmt.Errorf("the pool needs an address with a port, at which glideins find it, not %s", c.Address)
 	}
 	return checkFolders(c.Dir, c.Release)
 }
@@ -66,13 +67,13 @@ func CheckFolder(path string) error {
 		return fmt.Errorf("HTCondor in %q: no absolute path", path)
 	}
 	if strings.ContainsAny(path, " \t\r\n\\") || strings.Contains(path, "$(") || strings.Contains(path, "$$") {
-		return fmt.Errorf("HTCondor in %q: its configuration cannot name a folder with a blank, a backslash, $( or $$ in it",
-			path)
+		return fmt.Errorf("HTCondor in %q: its configuration cannot name a folder with a blank, a backslash, "+
+			"$( or $$ in it", path)
 	}
 	return nil
 }
 
-// text is the pool's configuration.
+// text is the pool's configuration. Nothing outside it counts: pool.conf leaves out what the machine has in /etc.
 func (c PoolConfig) text(owner Account) string {
 	var s strings.Builder
 	for _, l := range [][2]string{

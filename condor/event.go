@@ -13,7 +13,7 @@ type JobID struct {
 func (id JobID) String() string { return fmt.Sprintf("%d.%d", id.Cluster, id.Proc) }
 
 // An Event is one record of an event log. The same event may be written twice, after a restart of the
-// schedd for example: who consumes events must reach the same state when one is repeated.
+// schedd for example: whatever consumes events must reach the same state when one is repeated.
 type Event struct {
 	Number int // HTCondor's number of the kind of event
 	Job    JobID

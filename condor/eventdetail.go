@@ -8,6 +8,9 @@ import (
 
 // details reads the bodies of events, by number. A body has the lines of a record, the first one from
 // after the time on.
+//
+// Bodies are written for people, and differ between versions of HTCondor. Each reader takes what it knows by the words
+// before it and leaves out the rest: a detail may lack a field, but no event is lost because a line was added.
 var details = map[int]func(b body) any{
 	0:  func(b body) any { return Submitted{b.after("Job submitted from host: ")} },
 	1:  func(b body) any { return Executing{b.after("Job executing on host: "), b.after("SlotName: ")} },

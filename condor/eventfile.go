@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// A LogPlace is how far somebody has read an event log. Its zero value is the beginning.
+// A LogPlace is how far an event log has been read. Its zero value is the beginning.
 type LogPlace struct {
 	Inode  uint64 `json:"inode"`
 	Offset int64  `json:"offset"`
@@ -97,7 +97,8 @@ func (l *LogFile) read(name string, reference time.Time, yield func(Event, error
 	}
 }
 
-// seek goes to Place, or to the beginning of a file that Place does not belong to.
+// seek goes to Place, or to the beginning of a file that Place does not belong to: another file has the name, or the
+// same one was truncated, perhaps to grow again, so that no line ends where one did.
 func (l *LogFile) seek(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {

@@ -13,11 +13,17 @@ import (
 	"time"
 )
 
-// maxRecord bounds one record, so that a file which is no event log is not read into memory.
+// An event log is text: records that end with a line "...", each with a header that says the kind of event, the job
+// and the time, and a body in lines that differ from kind to kind and from version to version (eventdetail.go).
+// It is read while it is written, and crashes and full disks cut records short. So the reader takes nothing for a
+// record before the line that ends it is there, takes the header of the next record for the end of one that was cut,
+// and goes on after anything else, which it returns as a [BadRecord].
+
+// maxRecord bounds one record, so that a file that is not an event log is not read into memory.
 const maxRecord = 1 << 20
 
-// A BadRecord is a piece of an event log that is no record: cut short by a crash or a full disk, or
-// something else altogether. Reading goes on after it.
+// A BadRecord is a piece of an event log that is not a record: cut short by a crash or a full disk, or something else
+// altogether. Reading goes on after it.
 type BadRecord struct {
 	Offset int64 // where it starts, in bytes from where the reader started
 	Raw    string
@@ -38,9 +44,9 @@ type EventReader struct {
 	offset int64     // where record starts
 }
 
-// NewEventReader reads events from r. Logs say neither a zone nor, in the old format, a year: reference
-// is a time not before the newest record of the log (now, or when the file was last changed) in the zone of whoever
-// writes it. A record in the old format gets the latest year in which it is not after reference by more than a day.
+// NewEventReader reads events from r. Logs say neither a zone nor, in the old format, a year: reference is a time not
+// before the newest record of the log (now, or when the file was last changed) in the zone of the machine that writes
+// it. A record in the old format gets the latest year in which it is not after reference by more than a day.
 func NewEventReader(r io.Reader, reference time.Time) *EventReader {
 	return &EventReader{r: bufio.NewReader(r), zone: reference.Location(), latest: reference}
 }
@@ -48,9 +54,9 @@ func NewEventReader(r io.Reader, reference time.Time) *EventReader {
 // Offset returns where the record starts that Next reads next, in bytes from where r started.
 func (e *EventReader) Offset() int64 { return e.offset }
 
-// Next returns the next event. It returns [io.EOF] where there is no complete record yet, and may be
-// called again when the file has grown; a [*BadRecord] for something that is no record, after which it may be called
-// again; and any other error of the reader below.
+// Next returns the next event. It returns [io.EOF] where there is no complete record yet, and may be called again when
+// the file has grown; a [*BadRecord] for something that is not a record, after which it may be called again; and any
+// other error of the reader below.
 func (e *EventReader) Next() (Event, error) {
 	for {
 		part, err := e.r.ReadSlice('\n')

@@ -9,6 +9,9 @@ import (
 	"syscall"
 )
 
+// What HTCondor reads is made by us, as its owner's: with its keys and tokens HTCondor refuses files that others may
+// read, and where root starts a pool for somebody else, both have to get on with the same folder.
+
 // makeFolder makes a folder that only its owner enters, if it is not there.
 func makeFolder(name string) error {
 	if err := os.Mkdir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -44,8 +47,8 @@ func replaceFor(name, text string, give func(name string) error) error {
 	return os.Rename(f.Name(), name)
 }
 
-// reaches returns an error if a cannot enter path or a folder above it. Only root has to ask: the folders
-// of other people are their own business.
+// reaches returns an error if a cannot enter path or a folder above it. Only root has to ask: any other user runs
+// HTCondor as itself, and finds out at once.
 func (a Account) reaches(path string) error {
 	if !a.foreign() {
 		return nil
@@ -63,7 +66,7 @@ func (a Account) reaches(path string) error {
 			bit = 0o010
 		}
 		if info.Mode()&bit == 0 {
-			return fmt.Errorf("%s is closed to %s, as whom HTCondor runs (run_as)", path, a.Name)
+			return fmt.Errorf("%s is closed to %s, which HTCondor runs as (run_as)", path, a.Name)
 		}
 		if path == filepath.Dir(path) {
 			return nil

@@ -79,13 +79,13 @@ func (c GlideinConfig) check() error {
 	}
 	switch {
 	case !machineName.MatchString(c.Name):
-		return fmt.Errorf("%q is no name of a machine", c.Name)
+		return fmt.Errorf("%q cannot be the name of a machine", c.Name)
 	case c.Identity != "" && !machineName.MatchString(c.user()):
-		return fmt.Errorf("%q is nobody that a daemon's name can have in it", c.Identity)
+		return fmt.Errorf("%q cannot be a user in a daemon's name", c.Identity)
 	case !c.Network.Address.IsValid() || !c.Network.Collector.IsValid():
 		return errors.New("a glidein without an address, or without a pool's")
 	case c.Network.Ports != [2]uint16{} && (c.Network.Ports[0] < 1024 || c.Network.Ports[0] > c.Network.Ports[1]):
-		return fmt.Errorf("ports from %d to %d are none that a user may listen at", c.Network.Ports[0], c.Network.Ports[1])
+		return fmt.Errorf("a user may not listen at ports from %d to %d", c.Network.Ports[0], c.Network.Ports[1])
 	case c.Cpus <= 0 || c.MemoryMiB <= 0:
 		return errors.New("a glidein without cpus or memory")
 	case c.Times.Update < time.Second:
@@ -96,18 +96,19 @@ func (c GlideinConfig) check() error {
 	names := slices.AppendSeq([]string{c.RuntimeAttribute, c.PIDAttribute}, maps.Keys(c.Attributes))
 	for _, text := range names {
 		if text != "" && !attributeName.MatchString(text) {
-			return fmt.Errorf("%q is no name of an attribute", text)
+			return fmt.Errorf("%q cannot be the name of an attribute", text)
 		}
 	}
 	for _, broker := range c.Network.CCB {
 		if strings.ContainsAny(broker, " \t\r\n,$") {
-			return fmt.Errorf("%q is no address of a broker", broker)
+			return fmt.Errorf("%q cannot be the address of a broker", broker)
 		}
 	}
 	return nil
 }
 
-// Text is the glidein's configuration.
+// Text is the glidein's configuration: what differs from glidein to glidein, and then glidein.conf, which all have in
+// common and which says why each setting is there.
 func (c GlideinConfig) Text() (string, error) {
 	if err := c.check(); err != nil {
 		return "", fmt.Errorf("configuring a glidein: %w", err)
@@ -160,8 +161,10 @@ func (c GlideinConfig) user() string {
 // How long a collector keeps an ad: a startd on a busy machine may be late, and a pool of ours takes none for longer.
 const forgetLeast, forgetMost = 20 * time.Second, 900 * time.Second
 
+// A setter writes one line of configuration.
 type setter func(key, format string, args ...any)
 
+// slots are one slot that is divided as jobs need, or one for each processor.
 func (c GlideinConfig) slots(set setter) {
 	set("NUM_CPUS", "%d", c.Cpus)
 	set("MEMORY", "%d", c.MemoryMiB)
@@ -176,6 +179,8 @@ func (c GlideinConfig) slots(set setter) {
 	set("SLOT_TYPE_1_PARTITIONABLE", "True")
 }
 
+// times say when the glidein takes jobs and when it leaves, as expressions that the startd evaluates itself: a glidein
+// whose pool, pilot or network is gone leaves in time all the same.
 func (c GlideinConfig) times(set setter) {
 	set("GLIDEIN_END", "%d", c.Times.End.Unix())
 	start := fmt.Sprintf("time() < %d", c.Times.Retire.Unix())
@@ -200,6 +205,7 @@ func (c GlideinConfig) times(set setter) {
 	set("MEASURE", "%d", int64(max(MeasureLeast, c.Times.Measure)/time.Second))
 }
 
+// advertise says what the glidein says of itself, and leaves out what this release has no program for.
 func (c GlideinConfig) advertise(set setter) {
 	names := []string{"GLIDEIN_END", "ClassAdLifetime"}
 	for _, name := range slices.Sorted(maps.Keys(c.Attributes)) {

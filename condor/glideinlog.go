@@ -13,6 +13,9 @@ import (
 // A GlideinLog follows what the daemons of a glidein on this machine write of themselves. It is how one knows that a
 // glidein is in its pool without asking the pool, which would take a program that glideins do not need. Its methods
 // belong to one goroutine.
+//
+// The lines that count are those of HTCondor's security layer, which names each command before it sends it and then
+// says whether that went well; glidein.conf has the daemons write them.
 type GlideinLog struct {
 	master, startd tail
 
@@ -90,7 +93,8 @@ var (
 	// What is worth being told if all goes wrong.
 	trouble = regexp.MustCompile(`(?i)error|fail|denied|can.?t |cannot|unable|not found|no such`)
 	// What sounds as bad and means nothing in a glidein.
-	harmless = regexp.MustCompile(`passwd_cache|Utmp|hibernation|Failed to request a new token|will try to get a token request|Failed to start non-blocking`)
+	harmless = regexp.MustCompile(`passwd_cache|Utmp|hibernation|Failed to request a new token|` +
+		`will try to get a token request|Failed to start non-blocking`)
 )
 
 func (l *GlideinLog) hearStartd(line string, now time.Time) {
@@ -140,10 +144,11 @@ func (l *GlideinLog) listen(line string) {
 	}
 }
 
-// refusal reports whether an error of a connection says that the other side was there, and that our token is not good
-// enough: none that it knows, or one without the right. Without any token there is no connection.
+// refusal reports whether an error of a connection says that the other side was there and that our token is not good
+// enough: the pool does not know it, or it lacks the right. Without any token there is no connection.
 func refusal(line string) bool {
-	return strings.Contains(line, `Received "DENIED"`) || strings.Contains(line, "AUTHENTICATE:1004:Failed to authenticate using IDTOKENS") ||
+	return strings.Contains(line, `Received "DENIED"`) ||
+		strings.Contains(line, "AUTHENTICATE:1004:Failed to authenticate using IDTOKENS") ||
 		strings.Contains(line, "The security policy is invalid")
 }
 

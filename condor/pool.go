@@ -20,8 +20,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Pool is a personal pool on this machine. Its daemons belong to no process of ours: they go on when it
-// ends, and a new Pool of the same configuration finds them. Its methods may be called at the same time.
+// A Pool is a personal pool on this machine. Its daemons are not children of this process: they go on when it ends,
+// and a new Pool of the same configuration finds them, the master by its pid file and the others by their
+// environment, which names the pool's configuration. Its methods may be called at the same time.
 type Pool struct {
 	config PoolConfig
 	owner  Account
@@ -67,8 +68,8 @@ func (h Health) OK() bool { return h.Master != 0 && len(h.Missing) == 0 }
 // five seconds late.
 var adTypes = []string{"Collector", "Negotiator", "Scheduler"}
 
-// Health asks the pool's collector who is there. An error says that we do not know; a pool that does not
-// run is no error.
+// Health asks the pool's collector which daemons are there. An error says that we do not know; that a pool does not run
+// is not an error.
 func (p *Pool) Health(ctx context.Context) (Health, error) {
 	master, ok := p.master()
 	if !ok {
@@ -132,7 +133,8 @@ func (p *Pool) Start(ctx context.Context) error {
 	return nil
 }
 
-// prepare makes what the daemons expect to be there.
+// prepare makes what the daemons expect to be there. A key and a list of revoked tokens that are there already stay:
+// the tokens that glideins have must go on being good, and bad.
 func (p *Pool) prepare() error {
 	for _, name := range []string{"", "log", "spool", "execute", "run", "lock", "keys", "tokens"} {
 		if err := p.owner.makeFolder(filepath.Join(p.config.Dir, name)); err != nil {
@@ -168,7 +170,7 @@ func (p *Pool) pidfile() string { return filepath.Join(p.config.Dir, "run", "mas
 
 // launch returns when the master has gone to the background.
 func (p *Pool) launch(ctx context.Context) error {
-	// The shared port would try again for ever. Meanwhile the daemons would join the pool that has the port.
+	// The shared port would never stop trying. Meanwhile the daemons would join the pool that has the port.
 	free, err := net.Listen("tcp", p.config.Address.String())
 	if err != nil {
 		return fmt.Errorf("starting the pool: %w", err)
@@ -178,7 +180,8 @@ func (p *Pool) launch(ctx context.Context) error {
 		return fmt.Errorf("starting the pool: %w", err)
 	}
 	_, err = p.tools.Run(ctx, nil, "condor_master", "-pidfile", p.pidfile())
-	if err != nil && !errors.Is(err, exec.ErrWaitDelay) { // a slow machine lets it hold our pipe for longer than Run waits
+	// On a slow machine the master holds our pipe for longer than Run waits.
+	if err != nil && !errors.Is(err, exec.ErrWaitDelay) {
 		return fmt.Errorf("starting the pool: %w%s", err, p.lastWords())
 	}
 	return nil
@@ -199,7 +202,7 @@ func (p *Pool) master() (process, bool) {
 
 // Stop ends the daemons and returns when none is left. The queue stays in the pool's folder, for the next
 // Start. Running jobs are put back into it. Daemons that have not ended when ctx does are killed, which the
-// queue survives too. A pool that does not run is no error.
+// queue survives too. That a pool does not run is not an error.
 func (p *Pool) Stop(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -221,7 +224,8 @@ const killTime = 10 * time.Second
 // endAll is killRest where there is an error already.
 func (p *Pool) endAll(ctx context.Context) { _ = p.killRest(ctx) }
 
-// killRest kills every daemon of the pool, the master first, which would start the others again.
+// killRest kills every daemon of the pool, the master first, which would start the others again. It looks until none is
+// left, because a daemon may start another while it is being looked for.
 func (p *Pool) killRest(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, killTime)
 	defer cancel()

@@ -245,8 +245,8 @@ func TestNewPoolRefuses(t *testing.T) {
 	}{
 		"relative":    {func(c *PoolConfig) { c.Dir = "pool" }, "no absolute path", false},
 		"macro":       {func(c *PoolConfig) { c.Dir += "$(x)" }, "configuration cannot name", false},
-		"no port":     {func(c *PoolConfig) { c.Address = netipAddr("127.0.0.1:0") }, "no address", false},
-		"any address": {func(c *PoolConfig) { c.Address = netipAddr("0.0.0.0:9618") }, "no address", false},
+		"no port":     {func(c *PoolConfig) { c.Address = netipAddr("127.0.0.1:0") }, "needs an address with a port", false},
+		"any address": {func(c *PoolConfig) { c.Address = netipAddr("0.0.0.0:9618") }, "needs an address with a port", false},
 		"no user":     {func(c *PoolConfig) { c.RunAs = "no-such-user" }, "run_as", false},
 		"root":        {func(c *PoolConfig) { c.RunAs = "root" }, "run_as", false},
 		"nobody said": {func(c *PoolConfig) { c.RunAs = "" }, "run_as", true},

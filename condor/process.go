@@ -26,7 +26,7 @@ func poll(ctx context.Context, done func() (bool, error)) error {
 			return nil
 		}
 		select {
-		case <-time.After(max(pollEvery, 2*time.Since(from))): // so that who waits is no burden to whom he waits for
+		case <-time.After(max(pollEvery, 2*time.Since(from))): // so that waiting does not slow down what is waited for
 		case <-ctx.Done():
 			if err != nil {
 				return fmt.Errorf("%w (last: %w)", ctx.Err(), err)
@@ -37,7 +37,7 @@ func poll(ctx context.Context, done func() (bool, error)) error {
 }
 
 // A process is one that was found running. Its descriptor stays with it even if its number is given to
-// another one.
+// another one: so a signal can never hit a process that merely came later.
 type process struct {
 	pid int
 	fd  int
@@ -59,8 +59,7 @@ func open(pid int, is func(pid int) bool) (process, bool) {
 
 func (p process) close() { _ = unix.Close(p.fd) }
 
-// ended reports whether the process has ended, also if nobody has waited for it yet: an init that is slow
-// to, leaves it there as a zombie.
+// ended reports whether the process has ended, even if it is still there as a zombie: an init may be slow to reap it.
 func (p process) ended() bool {
 	fds := []unix.PollFd{{Fd: int32(p.fd), Events: unix.POLLIN}}
 	n, err := unix.Poll(fds, 0)
@@ -79,11 +78,12 @@ func (p process) signal(s unix.Signal) error {
 // daemons are the programs of a pool that outlive whoever started them.
 var daemons = []string{
 	"condor_master", "condor_shared_port", "condor_collector", "condor_negotiator", "condor_schedd",
-	"condor_startd", "condor_shadow", "condor_procd", "condor_gridmanager", "condor_starter", "condor_c-gahp", "condor_dagman",
+	"condor_startd", "condor_shadow", "condor_procd", "condor_gridmanager", "condor_starter", "condor_c-gahp",
+	"condor_dagman",
 }
 
-// running returns the daemons whose configuration is the file config; the caller closes them. A shell of
-// somebody who uses the pool has the same environment, and is none.
+// running returns the daemons whose configuration is the file config; the caller closes them. The shell of a user of
+// the pool has the same environment, and is left out.
 func running(config string) []process {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// A RemoteConfig says how to use a pool that somebody else runs.
+// A RemoteConfig says how to use a pool that somebody else runs: with a token, as the user whom it names, and with none
+// of what this machine may be configured with for another pool.
 type RemoteConfig struct {
 	Dir       string // a folder for the configuration and the token, absolute; made with mode 0700
 	Release   string // HTCondor's folder, absolute
@@ -55,7 +56,7 @@ LOG = $(LOCAL_DIR)
 LOCAL_CONFIG_DIR =
 COLLECTOR_HOST = %s
 %s
-# The pool has to prove itself too, and nothing is told to who listens on the way.
+# The pool has to prove itself too, and nobody on the way can listen.
 SEC_DEFAULT_AUTHENTICATION = REQUIRED
 SEC_DEFAULT_AUTHENTICATION_METHODS = IDTOKENS
 SEC_DEFAULT_INTEGRITY = REQUIRED

@@ -11,6 +11,9 @@ import (
 	"time"
 )
 
+// HTCondor has no list of revoked tokens, but an expression over the claims of each token that is shown, which a daemon
+// reads with its configuration. So the list is kept in the comments of the file that has the expression.
+
 // revokedFile is a part of the pool's configuration. It has a comment "# revoked ID UNIX-TIME" for each revoked
 // token, with the time when it expires by itself (0: never), and the expression made of them.
 const revokedFile = "revoked.conf"
@@ -62,7 +65,7 @@ func revoked(before string, now time.Time, tokens []Token) (string, error) {
 	}
 	for _, t := range tokens {
 		if !tokenID.MatchString(t.ID) {
-			return "", fmt.Errorf("%q is no token's id", t.ID)
+			return "", fmt.Errorf("%q cannot be a token's id", t.ID)
 		}
 		unix := int64(0)
 		if !t.Expires.IsZero() {
@@ -77,7 +80,7 @@ func revoked(before string, now time.Time, tokens []Token) (string, error) {
 	for i, id := range order {
 		order[i] = quoteNew(id)
 	}
-	// Without an entry the list has one that no token's id is: the expression must not be empty.
+	// The last entry cannot be a token's id. It is there because the list must not be empty.
 	fmt.Fprintf(&s, "SEC_TOKEN_REVOCATION_EXPR = member(jti, { %s })\n", strings.Join(append(order, `""`), ", "))
 	return s.String(), nil
 }
@@ -88,7 +91,8 @@ func expression(text string) string {
 	return strings.TrimSpace(value)
 }
 
-// awaitRevoked returns when the collector, which all glideins talk to, has the expression.
+// awaitRevoked returns when the collector, which all glideins talk to, has the expression: condor_reconfig only asks
+// the daemons to read it, and returns before they have.
 func (p *Pool) awaitRevoked(ctx context.Context, want string) error {
 	return poll(ctx, func() (bool, error) {
 		out, err := p.tools.Run(ctx, nil, "condor_config_val", "-collector", "SEC_TOKEN_REVOCATION_EXPR")

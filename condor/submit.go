@@ -13,6 +13,11 @@ import (
 	"strings"
 )
 
+// condor_submit reads a language of macros, in which dollar signs, quotes, commas, white space at the ends of lines
+// and backslashes mean something, and something else in each command. What is written here means nothing but itself:
+// each kind of value has one way into the text, and what no way can hold is refused before HTCondor sees any of it.
+// Jobs that differ become rows of a table, so that thousands of them take one submission.
+
 // A Submit describes one cluster of jobs for condor_submit, in the vanilla universe. Every text is taken
 // literally: neither quotes nor dollar signs mean anything to HTCondor. Zero values leave a matter to
 // HTCondor's defaults. Requirements and Rank are expressions.

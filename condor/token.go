@@ -19,8 +19,8 @@ import (
 	"time"
 )
 
-// A Token is an IDTOKEN: who holds its text is Identity to the pool, until Expires or until its ID is
-// revoked, and has at most the rights that it names. It never appears in logs.
+// A Token is an IDTOKEN: whoever holds its text is Identity to the pool, until Expires or until its ID is revoked, and
+// has at most the rights that it names. The text never appears in logs.
 type Token struct {
 	ID       string // HTCondor's jti
 	Identity string
@@ -52,9 +52,9 @@ var glideinRights = []string{"ADVERTISE_STARTD", "ADVERTISE_MASTER", "READ"}
 // writes into the ads of its daemons.
 func GlideinIdentity(n int64) string { return fmt.Sprintf("%s-%d@%s", glideinName, n, domain) }
 
-// Mint makes a token for the glidein with a number, valid for lifetime, which is rounded up to a second. It asks nobody:
-// who has the pool's key can sign for it, and HTCondor's own condor_token_create takes 40 ms of a processor, which is
-// much for one of hundreds.
+// Mint makes a token for the glidein with a number, valid for lifetime, which is rounded up to a second. No daemon is
+// asked: whoever has the pool's key can sign. HTCondor's own condor_token_create would take 40 ms of a processor, which
+// is much for one of hundreds.
 func (p *Pool) Mint(n int64, lifetime time.Duration) (Token, error) {
 	if lifetime <= 0 {
 		return Token{}, errors.New("minting a token: its lifetime is over before it begins")
@@ -95,7 +95,8 @@ type claims struct {
 }
 
 // sign returns the token's text, signed as HTCondor does: the file of the pool's key is scrambled and ends at the first
-// NUL, twice the key is the secret, and what signs is derived from that.
+// NUL, twice the key is the secret, and what signs is derived from that. That a real collector takes such tokens is
+// tested (TestTokenClaims); a token is otherwise an ordinary JSON Web Token.
 func (c claims) sign(file []byte) (string, error) {
 	for i := range file {
 		file[i] ^= [...]byte{0xde, 0xad, 0xbe, 0xef}[i%4]

@@ -15,7 +15,8 @@ import (
 	"time"
 )
 
-// Tools runs the commands of a release on one pool, as one user.
+// Tools runs the commands of a release on one pool, as one user. HTCondor's own libraries are not linked: its commands
+// are the interface that stays the same from version to version.
 type Tools struct {
 	Release string  // the folder with bin, sbin, libexec and lib
 	Config  string  // the file that CONDOR_CONFIG names
@@ -36,8 +37,9 @@ func (r *Refused) Error() string {
 // silence is how commands say that they got no answer, so that we do not know. What a user may have written comes
 // only after one of the signs at which it stops looking. That a submission was not committed is an answer if a reason
 // follows.
-var silence = regexp.MustCompile(`(?im)^[^"'/=(\n]*(failed to connect|can.?t connect|unable to connect|couldn.?t contact|failed to fetch ads` +
-	`|communication error|can.?t find address|timed? ?out|\(null\)|CEDAR:\d+|SECMAN:\d+|failed to commit[^\n]*\z|connection (closed|refused|reset))`)
+var silence = regexp.MustCompile(`(?im)^[^"'/=(\n]*(failed to connect|can.?t connect|unable to connect` +
+	`|couldn.?t contact|failed to fetch ads|communication error|can.?t find address|timed? ?out` +
+	`|\(null\)|CEDAR:\d+|SECMAN:\d+|failed to commit[^\n]*\z|connection (closed|refused|reset))`)
 
 // denied is how they say that the other side knows us and will not: an answer, whatever else they print.
 var denied = regexp.MustCompile(`(?i)denied|not authorized|authorization failed|AUTHENTICATE:1003|SECMAN:2010`)
@@ -104,8 +106,8 @@ func (t Tools) command(ctx context.Context, tool string, args ...string) *exec.C
 	return cmd
 }
 
-// ownEnviron is this process's environment without what configures HTCondor: we may be a job of another
-// pool, or somebody's who uses one.
+// ownEnviron is this process's environment without what configures HTCondor: we may be a job of another pool, or run in
+// the shell of a user of one.
 func ownEnviron() []string {
 	return slices.DeleteFunc(os.Environ(), func(v string) bool {
 		return strings.HasPrefix(v, "_CONDOR_") || strings.HasPrefix(v, "CONDOR_")
@@ -149,8 +151,7 @@ func (t Tools) Query(ctx context.Context, tool string, args, attributes []string
 }
 
 // Submit submits the jobs and returns the cluster they are; its processes are numbered from 0 in the order
-// of s.Procs. After an error that is no [*Refused], look in the queue for s.Attributes before
-// submitting again.
+// of s.Procs. After an error that is not a [*Refused], look in the queue for s.Attributes before submitting again.
 func (t Tools) Submit(ctx context.Context, s Submit) (cluster int, err error) {
 	var text bytes.Buffer
 	if _, err := s.WriteTo(&text); err != nil {
@@ -163,7 +164,7 @@ func (t Tools) Submit(ctx context.Context, s Submit) (cluster int, err error) {
 	first, _, _ := strings.Cut(strings.TrimSpace(string(out)), ".") // "7.0 - 7.99"
 	cluster, err = strconv.Atoi(first)
 	if err != nil {
-		return 0, fmt.Errorf("reading what condor_submit printed: %q is no job", out)
+		return 0, fmt.Errorf("reading what condor_submit printed: %q is not a job", out)
 	}
 	return cluster, nil
 }
