@@ -78,7 +78,7 @@ var edges = map[string]map[string]string{
 	"examples/lambda": {"workflow": "makes a workflow", "workflow/wfformat": "writes it"},
 	"internal/pilot": {
 		"broker": "how the pool reaches a node", "broker/relay": "the head node's side, and a node's",
-		"condor": "reads a worker's ad", "internal/node": "checks the machine",
+		"condor": "reads a worker's ad", "internal/node": "checks the machine, and measures it",
 		"internal/order": "reads orders, writes reports", "packages": "checks signatures", "pool": "runs workers",
 		"staging": "installs packages", root: "outcomes",
 	},

@@ -1,5 +1,6 @@
-// Package node says what the machine that we run on has for tasks. Corrald gives it out for sites without
-// a batch system, and a pilot checks it before it starts workers: both must count the same.
+// Package node says what the machine that this program runs on has for tasks: memory, free disk, a C library, the speed
+// of a core. Corrald reports it for sites without a batch system, and a pilot checks it before it starts workers: both
+// must count the same. Nothing here looks at another machine.
 package node
 
 import (
@@ -12,7 +13,7 @@ import (
 )
 
 // MemoryMiB is how much memory this process and its children may use: the machine's, or less if a
-// control group of ours limits it. sys is the file system that has proc and sys.
+// control group that the process is in limits it. sys is the file system that has proc and sys.
 func MemoryMiB(sys fs.FS) (int, error) {
 	info, err := fs.ReadFile(sys, "proc/meminfo")
 	if err != nil {
@@ -53,7 +54,7 @@ func groupLimit(sys fs.FS, group []byte) int {
 	for ; dir != "sys/fs" && dir != "."; dir = path.Dir(dir) {
 		b, err := fs.ReadFile(sys, path.Join(dir, "memory.max"))
 		if err != nil {
-			continue // the top has none, and without the controller nobody has
+			continue // the top has none, and without the controller no group has one
 		}
 		if n, err := strconv.ParseUint(strings.TrimSpace(string(b)), 10, 63); err == nil { // else "max"
 			limit = min(limit, int(n>>20))

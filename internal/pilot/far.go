@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral/broker"
+	"github.com/corral-pilot/corral/internal/node"
 )
 
 const (
@@ -153,7 +154,7 @@ func (s *supervisor) greet(w *worker, h hello) {
 		ours = now.Add(s.link.ClockOffset())
 	}
 	order, err := s.hostOrder(w, now)
-	if bad := checkClock(ours.Sub(h.Now)); bad != nil {
+	if bad := node.CheckClock(ours.Sub(h.Now)); bad != nil {
 		err = bad
 	}
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral/condor"
+	"github.com/corral-pilot/corral/internal/node"
 	"github.com/corral-pilot/corral/pool"
 )
 
@@ -129,7 +130,7 @@ func (o workerOrder) glideinConfig(now time.Time) condor.GlideinConfig {
 		Attributes: condor.Ad{
 			"CorralCluster": c.Cluster, "CorralSite": c.Site, "CorralGlidein": int64(c.Glidein), "CorralAttempt": int64(c.Attempt),
 			"CorralWorker": o.ID, "CorralHost": c.Host, "CorralPilot": strings.TrimSuffix(self, " (deleted)"),
-			"CorralLibc": libc(), "CorralSpeed": speed(), "CorralCpus": int64(o.CPUs), "CorralMemoryMiB": int64(o.MemoryMiB),
+			"CorralLibc": node.Libc(), "CorralSpeed": node.Speed(), "CorralCpus": int64(o.CPUs), "CorralMemoryMiB": int64(o.MemoryMiB),
 			"CorralEnd": end.Unix(), "CorralTimeLeft": condor.Expr("CorralEnd - time()"), // for whoever asks, at that time
 			"CorralDraining": false,
 		},

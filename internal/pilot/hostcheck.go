@@ -13,6 +13,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/broker"
+	"github.com/corral-pilot/corral/internal/node"
 )
 
 const (
@@ -30,7 +31,7 @@ func (h *host) check(ctx context.Context) error {
 	if err := os.MkdirAll(o.Scratch, 0o700); err != nil {
 		return fmt.Errorf("scratch: %w", err)
 	}
-	if err := checkNode(o.Scratch, o.MemoryMiB); err != nil {
+	if err := node.Check(o.Scratch, o.MemoryMiB); err != nil {
 		return err
 	}
 	if o.Condor != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/node"
 	"github.com/corral-pilot/corral/pool"
 )
 
@@ -60,7 +61,7 @@ func (s *supervisor) connected(d dialed) {
 		s.fail(false, d.err.Error())
 	case d.link != nil:
 		s.link = d.link
-		if err := checkClock(d.link.ClockOffset()); err != nil {
+		if err := node.CheckClock(d.link.ClockOffset()); err != nil {
 			s.failHere(err.Error())
 			return
 		}

@@ -9,13 +9,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/corral-pilot/corral/internal/node"
 	"github.com/corral-pilot/corral/internal/order"
 	"github.com/corral-pilot/corral/pool"
 )
 
 // probeNode looks at this node as a pilot would, with all of corrald's addresses at the same time.
 func probeNode(ctx context.Context, p order.NodeProbe, out io.Writer) error {
-	n := order.Node{Libc: libc()}
+	n := order.Node{Libc: node.Libc()}
 	n.Host, _ = os.Hostname() // for people
 	errs := make([]error, len(p.Addresses))
 	var dials sync.WaitGroup

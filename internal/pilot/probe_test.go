@@ -13,6 +13,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/broker"
+	"github.com/corral-pilot/corral/internal/node"
 	"github.com/corral-pilot/corral/internal/order"
 )
 
@@ -93,7 +94,7 @@ func TestProbeOfNode(t *testing.T) {
 		if err := Probe(t.Context(), strings.NewReader(`{"node":{"addresses":`+addresses+`}}`), &out); err != nil {
 			t.Fatal(err)
 		}
-		if err := json.Unmarshal(out.Bytes(), &n); err != nil || n.Reached != want || (n.Trouble == "") != (want != "") || n.Libc != libc() || n.Now.Before(began) {
+		if err := json.Unmarshal(out.Bytes(), &n); err != nil || n.Reached != want || (n.Trouble == "") != (want != "") || n.Libc != node.Libc() || n.Now.Before(began) {
 			t.Errorf("of %s: %s, %v; want %q reached", addresses, out.Bytes(), err, want)
 		}
 	}

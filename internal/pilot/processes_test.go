@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -33,6 +34,16 @@ func TestParseStat(t *testing.T) {
 	if parent, group, ok := statOf(os.Getpid()); !ok || parent != os.Getppid() || group != syscall.Getpgrp() {
 		t.Errorf("statOf(self) = %d, %d, %v, want %d, %d", parent, group, ok, os.Getppid(), syscall.Getpgrp())
 	}
+}
+
+func FuzzStat(f *testing.F) {
+	f.Add("1 (sh) S 0 1 1")
+	f.Add("1 () ) Z")
+	f.Fuzz(func(t *testing.T, stat string) {
+		if parent, _, ok := parseStat(stat); ok && parent == 0 && !strings.Contains(stat, "0") {
+			t.Errorf("parseStat(%q) = %d, which is not in it", stat, parent)
+		}
+	})
 }
 
 // Of two workers, 20 and 30, the first has died. Of the second's task 31 one process, 33, has lost its

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/node"
 	"github.com/corral-pilot/corral/internal/order"
 	"github.com/corral-pilot/corral/pool"
 )
@@ -123,7 +124,7 @@ func (s *supervisor) serve(ctx context.Context, started time.Time) order.Report 
 			s.lg.Warn("the scratch directory was left", "error", err)
 		}
 	}()
-	if err := checkNode(scratch, s.memoryHere()); err != nil {
+	if err := node.Check(scratch, s.memoryHere()); err != nil {
 		return unfit(s.me, err)
 	}
 	seeking, cancel := context.WithCancel(ctx)

@@ -1,4 +1,4 @@
-package pilot
+package node
 
 import (
 	"bytes"
@@ -6,11 +6,8 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
-
-	"github.com/corral-pilot/corral/internal/node"
 )
 
 const (
@@ -19,13 +16,13 @@ const (
 	minFreeMiB = 100
 
 	// clockTolerance is how far the node's clock may be from corrald's. Records carry times of both,
-	// and certificates are checked against the node's.
+	// and the node checks certificates against its own clock.
 	clockTolerance = time.Minute
 )
 
-// checkNode looks at what every task needs, before anything is started. The error names the check and
-// what it found.
-func checkNode(scratch string, memoryMiB int) error {
+// Check looks at what every task needs of this node, before anything is started: a scratch directory that keeps what is
+// written, free disk, and memory. The error names the check and what it found.
+func Check(scratch string, memoryMiB int) error {
 	if err := checkScratch(scratch); err != nil {
 		return fmt.Errorf("scratch: %w", err)
 	}
@@ -36,7 +33,7 @@ func checkNode(scratch string, memoryMiB int) error {
 	if err != nil {
 		return fmt.Errorf("disk of %s: %w", scratch, err)
 	}
-	have, err := node.MemoryMiB(os.DirFS("/"))
+	have, err := MemoryMiB(os.DirFS("/"))
 	if err == nil {
 		err = checkAtLeast(have, memoryMiB)
 	}
@@ -46,7 +43,15 @@ func checkNode(scratch string, memoryMiB int) error {
 	return nil
 }
 
-// checkScratch writes a file and reads it back.
+// CheckClock judges a node's clock by how far corrald's is ahead of it.
+func CheckClock(offset time.Duration) error {
+	if offset.Abs() > clockTolerance {
+		return fmt.Errorf("clock: corrald's is %s ahead, more than %s", offset.Round(time.Second), clockTolerance)
+	}
+	return nil
+}
+
+// checkScratch writes a file and reads it back: some network file systems accept a write and lose it.
 func checkScratch(dir string) error {
 	name := filepath.Join(dir, ".check")
 	defer os.Remove(name)
@@ -68,19 +73,13 @@ func checkAtLeast(haveMiB, wantMiB int) error {
 	return nil
 }
 
-// checkClock takes how far corrald's clock is ahead of ours.
-func checkClock(offset time.Duration) error {
-	if offset.Abs() > clockTolerance {
-		return fmt.Errorf("clock: corrald's is %s ahead, more than %s", offset.Round(time.Second), clockTolerance)
-	}
-	return nil
-}
-
-// freeMiB is what an ordinary user may still write below dir.
+// freeMiB is what an ordinary user may still write below dir. A file system may claim more blocks than an int64 counts
+// in bytes.
 func freeMiB(dir string) (int, error) {
-	var st unix.Statfs_t
-	if err := unix.Statfs(dir, &st); err != nil {
+	var st syscall.Statfs_t
+	if err := syscall.Statfs(dir, &st); err != nil {
 		return 0, err
 	}
-	return int(min(st.Bavail, math.MaxInt64/uint64(st.Bsize)) * uint64(st.Bsize) >> 20), nil
+	block := uint64(st.Bsize)
+	return int(min(st.Bavail, math.MaxInt64/block) * block >> 20), nil
 }

@@ -1,4 +1,4 @@
-package pilot
+package node
 
 import (
 	"os"
@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestCheckNode(t *testing.T) {
+func TestCheck(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
@@ -26,9 +26,9 @@ func TestCheckNode(t *testing.T) {
 		{"memory", t.TempDir(), 1 << 30, "memory: "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			err := checkNode(c.scratch, c.memory)
+			err := Check(c.scratch, c.memory)
 			if (err == nil) != (c.want == "") || err != nil && !strings.HasPrefix(err.Error(), c.want) {
-				t.Errorf("checkNode = %v, want %q", err, c.want)
+				t.Errorf("Check = %v, want %q", err, c.want)
 			}
 		})
 	}
@@ -38,8 +38,8 @@ func TestCheckClock(t *testing.T) {
 	t.Parallel()
 	for offset, ok := range map[time.Duration]bool{0: true, 59 * time.Second: true, -59 * time.Second: true,
 		61 * time.Second: false, -time.Hour: false} {
-		if err := checkClock(offset); (err == nil) != ok {
-			t.Errorf("checkClock(%s) = %v, want ok %v", offset, err, ok)
+		if err := CheckClock(offset); (err == nil) != ok {
+			t.Errorf("CheckClock(%s) = %v, want ok %v", offset, err, ok)
 		}
 	}
 }
@@ -52,14 +52,4 @@ func TestCheckAtLeast(t *testing.T) {
 	if err := checkAtLeast(99, 100); err == nil {
 		t.Error("checkAtLeast(99, 100) = nil")
 	}
-}
-
-func FuzzStat(f *testing.F) {
-	f.Add("1 (sh) S 0 1 1")
-	f.Add("1 () ) Z")
-	f.Fuzz(func(t *testing.T, stat string) {
-		if parent, _, ok := parseStat(stat); ok && parent == 0 && !strings.Contains(stat, "0") {
-			t.Errorf("parseStat(%q) = %d, which is not in it", stat, parent)
-		}
-	})
 }

@@ -1,4 +1,4 @@
-package pilot
+package node
 
 import (
 	"os/exec"
@@ -8,15 +8,15 @@ import (
 )
 
 const (
-	speedTime  = 50 * time.Millisecond // for all of the measure
+	speedTime  = 50 * time.Millisecond // for the whole measurement
 	speedSteps = 100_000               // in one round
 )
 
-// speed measures one core: how many million steps of a fixed loop it does in a second. A step is a 64-bit
+// Speed measures one core: how many million steps of a fixed loop it does in a second. A step is a 64-bit
 // multiplication and shift, a dependent load from a table of 32 KiB, and a multiplication and an addition of floats:
-// what tasks do between their misses of the cache. It is the best of the rounds that fit into the time, so that other
-// processes of the node count little.
-func speed() float64 {
+// what tasks do between their cache misses. The best of the rounds that fit into the time counts, so that other
+// processes of the node make little difference.
+func Speed() float64 {
 	var table [4096]uint64
 	for i := range table {
 		table[i] = uint64(i) * 0x9e3779b97f4a7c15
@@ -32,13 +32,13 @@ func speed() float64 {
 		best = min(best, time.Since(from))
 	}
 	if f < 0 {
-		return 0 // unreachable, but the compiler does not know: the loop has a result
+		return 0 // unreachable, but the compiler does not know, so it cannot drop the loop
 	}
 	return float64(speedSteps) / float64(best.Nanoseconds()) * 1e3
 }
 
-// libc names the C library of this machine as sites are asked for it: glibcX.Y, musl or unknown.
-func libc() string {
+// Libc names the C library of this machine in the words of a site's platform: glibcX.Y, musl or unknown.
+func Libc() string {
 	if out, err := exec.Command("getconf", "GNU_LIBC_VERSION").Output(); err == nil {
 		return "glibc" + strings.TrimPrefix(strings.TrimSpace(string(out)), "glibc ")
 	}
