@@ -16,7 +16,9 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/descriptor"
+	"github.com/corral-pilot/corral/internal/order"
 	"github.com/corral-pilot/corral/internal/pilot"
+	"github.com/corral-pilot/corral/internal/pilot/sitejob"
 	"github.com/corral-pilot/corral/internal/version"
 )
 
@@ -60,9 +62,9 @@ func app(stdout, stderr io.Writer) *cli.App {
 		Description: "Exit status: 0 done, or left as asked; 1 failed; 2 usage; 3 another pilot has the\n" +
 			"attempt's lease; 4 the site took the node back.",
 		Commands: []*cli.Command{
-			job("setup", "installs the worker package, once", pilot.Setup, lg),
+			job("setup", "installs the worker package, once", sitejob.Setup, lg),
 			job("run", "holds the node and runs workers until it must leave", pilot.Run, lg),
-			job("cleanup", "removes everything below the site's root but this job's directory", pilot.Cleanup, lg),
+			job("cleanup", "removes everything below the site's root but this job's directory", sitejob.Cleanup, lg),
 			probe(stdout),
 			relay(lg),
 			{
@@ -84,7 +86,11 @@ func app(stdout, stderr io.Writer) *cli.App {
 	}
 }
 
-func job(name, text string, do pilot.Job, lg *slog.Logger) *cli.Command {
+// A doer does what the order in dir asks, leaves its report there and returns it. An error means that there is no order, or
+// that the report could not be written.
+type doer func(ctx context.Context, lg *slog.Logger, dir string) (order.Report, error)
+
+func job(name, text string, do doer, lg *slog.Logger) *cli.Command {
 	return &cli.Command{
 		Name: name, Usage: text, OnUsageError: usage,
 		Description: "Example: pilot " + name + " --dir /scratch/corral/jobs/TAG",

@@ -13,7 +13,7 @@ var layers = [][]string{
 	{root},
 	{"api", "broker", "broker/relay", "gridsite", "internal/execution", "internal/order", "internal/reconcile", "internal/runas", "internal/store", "packages", "workflow"},
 	{"gridsite/gridsitetest", "internal/follow", "internal/personal", "internal/recorded", "internal/store/storetest", "packages/htcondor", "pool", "staging", "workflow/wfformat"},
-	{"examples/lambda", "internal/pilot", "internal/run", "internal/schedd", "staging/ftp", "staging/sftp", "workflow/format"},
+	{"examples/lambda", "internal/pilot", "internal/pilot/sitejob", "internal/run", "internal/schedd", "staging/ftp", "staging/sftp", "workflow/format"},
 	{"internal/condorpool", "internal/demo", "internal/engine", "internal/server"},
 	{"bench", "cmd/corral", "cmd/corrald", "cmd/pilot", "internal/archtest", "internal/e2e"},
 }
@@ -78,8 +78,13 @@ var edges = map[string]map[string]string{
 	"examples/lambda": {"workflow": "makes a workflow", "workflow/wfformat": "writes it"},
 	"internal/pilot": {
 		"broker": "how the pool reaches a node", "broker/relay": "the head node's side, and a node's",
-		"condor": "reads a worker's ad", "internal/node": "checks the machine, and measures it",
-		"internal/order": "reads orders, writes reports", "packages": "checks signatures", "pool": "runs workers",
+		"condor": "reads a worker's ad", "internal/disk": "removes what tasks leave",
+		"internal/node": "checks the machine, and measures it", "internal/order": "reads orders, writes reports",
+		"packages": "names a package's folder", "pool": "runs workers",
+		"staging": "finds a package's folder, and keeps it", root: "outcomes",
+	},
+	"internal/pilot/sitejob": {
+		"internal/order": "reads orders, writes reports", "packages": "checks signatures",
 		"staging": "installs packages", root: "outcomes",
 	},
 	"internal/run": {
@@ -151,8 +156,9 @@ var edges = map[string]map[string]string{
 		"pool": "wires it", "staging": "serves the mirror", root: "machine",
 	},
 	"cmd/pilot": {
-		"internal/descriptor": "what tasks are not to have", "internal/pilot": "wires it",
-		"internal/version": "--version", root: "exit status",
+		"internal/descriptor": "what tasks are not to have", "internal/order": "how a job ended",
+		"internal/pilot": "wires it", "internal/pilot/sitejob": "wires it", "internal/version": "--version",
+		root: "exit status",
 	},
 	"internal/archtest": {},
 	"internal/e2e":      {},

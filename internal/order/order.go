@@ -146,6 +146,11 @@ func Decode(b []byte) (Order, error) {
 	return o, nil
 }
 
+// Refuse is the report of a job that was started with an order for another kind of job.
+func (o Order) Refuse(want string) Report {
+	return Report{Outcome: corral.OutcomeFailed, Reason: fmt.Sprintf("the order of %s asks for no %s", o.Tag, want)}
+}
+
 // Encode writes an order.
 func (o Order) Encode() ([]byte, error) { return json.MarshalIndent(o, "", "  ") }
 

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral/condor"
+	"github.com/corral-pilot/corral/internal/disk"
 	"github.com/corral-pilot/corral/internal/node"
 	"github.com/corral-pilot/corral/pool"
 )
@@ -70,7 +71,7 @@ func (o workerOrder) serveCondor(ctx context.Context, lg *slog.Logger, drain <-c
 	signal.Notify(children, syscall.SIGCHLD)
 	defer signal.Stop(children)
 	// What an earlier process of this worker left must not be taken for ours.
-	err := removeTree(g.config.Dir)
+	err := disk.RemoveAll(g.config.Dir)
 	if err == nil {
 		_, err = g.config.Prepare(o.Condor.Secret)
 	}

@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/corral-pilot/corral/internal/disk"
 	"github.com/corral-pilot/corral/pool"
 )
 
@@ -117,7 +118,7 @@ func (h *host) serve(ctx context.Context) word {
 	checked := make(chan error, 1)
 	go func() { checked <- h.check(fit) }()
 	defer func() {
-		if err := removeTree(h.order.Scratch); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := disk.RemoveAll(h.order.Scratch); err != nil {
 			h.lg.Warn("the scratch directory was left", "error", err)
 		}
 	}()

@@ -16,38 +16,7 @@
 // in mid-run neither ends early nor overruns its walltime.
 package pilot
 
-import (
-	"context"
-	"fmt"
-	"log/slog"
-	"os"
-	"time"
-
-	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/internal/order"
-)
-
-// A Job does what the order in a directory asks, leaves the report there and returns it. An error
-// means that there is no order for this kind of job, or that the report could not be written; the
-// report is valid even then unless its Outcome is empty.
-type Job func(ctx context.Context, lg *slog.Logger, dir string) (order.Report, error)
-
-// perform reads the order, does it, and writes the report.
-func perform(dir string, do func(order.Order) order.Report) (order.Report, error) {
-	started := time.Now()
-	o, err := order.Read(dir)
-	if err != nil {
-		return order.Report{}, err
-	}
-	r := do(o)
-	r.StartedAt, r.EndedAt = started.UTC(), time.Now().UTC()
-	return r, order.WriteReport(dir, r)
-}
-
-// wrongOrder says that an order is for another kind of job.
-func wrongOrder(tag, want string) order.Report {
-	return order.Report{Outcome: corral.OutcomeFailed, Reason: fmt.Sprintf("the order of %s asks for no %s", tag, want)}
-}
+import "os"
 
 // hostName names this node in reports and leases.
 func hostName() string {

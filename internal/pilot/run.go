@@ -38,7 +38,7 @@ func Run(ctx context.Context, lg *slog.Logger, dir string) (order.Report, error)
 	var r order.Report
 	switch {
 	case o.Pilot == nil || o.Pilot.Hosts < 1 || o.Pilot.CPUs < 1 || o.Pilot.Walltime <= 0:
-		r = wrongOrder(o.Tag, "pilot with a host, a cpu and a walltime")
+		r = o.Refuse("pilot with a host, a cpu and a walltime")
 	case errors.Is(leased, errLeased):
 		r = order.Report{Outcome: corral.OutcomeDuplicate, Reason: leased.Error()}
 		dir = filepath.Join(dir, "duplicate-"+me.ID)

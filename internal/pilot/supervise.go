@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/disk"
 	"github.com/corral-pilot/corral/internal/node"
 	"github.com/corral-pilot/corral/internal/order"
 	"github.com/corral-pilot/corral/pool"
@@ -120,7 +121,7 @@ func (s *supervisor) serve(ctx context.Context, started time.Time) order.Report 
 		return unfit(s.me, err)
 	}
 	defer func() {
-		if err := removeTree(scratch); err != nil {
+		if err := disk.RemoveAll(scratch); err != nil {
 			s.lg.Warn("the scratch directory was left", "error", err)
 		}
 	}()

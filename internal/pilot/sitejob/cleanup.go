@@ -1,4 +1,4 @@
-package pilot
+package sitejob
 
 import (
 	"context"
@@ -16,17 +16,16 @@ import (
 	"github.com/corral-pilot/corral/internal/order"
 )
 
-// jobsDir is the folder below a site's root that holds the directories of the jobs, each named by its
-// tag.
+// jobsDir is the folder below a site's root that holds the jobs' directories, each named by the job's tag.
 const jobsDir = "jobs"
 
-// Cleanup is the cleanup job: it removes everything below the site's root but its own directory,
-// root/jobs/TAG, which corrald removes after it has read the report. It never leaves the root, through
-// links or otherwise. What cannot be removed is listed in the report's log, and then the job failed.
+// Cleanup removes everything below the site's root except the job's own directory, root/jobs/TAG, which corrald removes
+// once it has read the report. It never leaves the root, not through links either. If something cannot be removed the
+// job fails, and the report's log lists each such thing with the reason.
 func Cleanup(ctx context.Context, lg *slog.Logger, dir string) (order.Report, error) {
 	return perform(dir, func(o order.Order) order.Report {
 		if o.Cleanup == nil {
-			return wrongOrder(o.Tag, "cleanup")
+			return o.Refuse("cleanup")
 		}
 		return sweep(ctx, lg, o)
 	})
@@ -54,15 +53,16 @@ func sweep(ctx context.Context, lg *slog.Logger, o order.Order) order.Report {
 	return r
 }
 
-// A sweeper empties a directory.
+// A sweeper empties a directory. It goes through os.Root, which follows no link out of the directory, whatever a task has
+// put there in the meantime.
 type sweeper struct {
 	root *os.Root
 	keep string   // below root; slash-separated
 	left []string // what could not be removed, and why
-	busy bool     // something was in use, and may be removed later
+	busy bool     // something was in use; a later cleanup may remove it
 }
 
-// empty removes what is in dir but keep and the directories above it.
+// empty removes everything in dir except keep and the directories above keep.
 func (s *sweeper) empty(ctx context.Context, dir string) {
 	entries, err := fs.ReadDir(s.root.FS(), dir)
 	if err != nil {
@@ -83,8 +83,8 @@ func (s *sweeper) empty(ctx context.Context, dir string) {
 	}
 }
 
-// remove tries twice: tasks leave directories without write permission, which only root removes at
-// once.
+// remove tries twice: tasks leave directories without write permission, from which only root removes anything before
+// their modes are changed.
 func (s *sweeper) remove(name string) {
 	if s.root.RemoveAll(name) == nil {
 		return
@@ -95,8 +95,8 @@ func (s *sweeper) remove(name string) {
 	}
 }
 
-// unlockTree makes the directories at and below name ours to change. What fails here fails again, with
-// its reason, when it is removed.
+// unlockTree gives us write permission for the directories at and below name. Whatever fails here fails again, with its
+// reason, when it is removed.
 func (s *sweeper) unlockTree(name string) {
 	info, err := s.root.Lstat(name)
 	if err != nil || !info.IsDir() {
@@ -114,21 +114,11 @@ func (s *sweeper) unlockTree(name string) {
 	}
 }
 
-// removeTree removes dir and all below it, whatever modes tasks gave their directories.
-func removeTree(dir string) error {
-	root, err := os.OpenRoot(filepath.Dir(dir))
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	s := sweeper{root: root}
-	if s.remove(filepath.Base(dir)); len(s.left) > 0 {
-		return errors.New(s.left[0])
-	}
-	return nil
-}
-
+// note takes down what stays. It is busy if a later cleanup may find it free: something has it mounted or open, a process
+// still wrote there, or the time ran out.
 func (s *sweeper) note(name string, err error) {
 	s.left = append(s.left, name+": "+err.Error())
-	s.busy = s.busy || errors.Is(err, syscall.EBUSY) || errors.Is(err, syscall.ENOTEMPTY) || errors.Is(err, context.Canceled)
+	for _, passing := range []error{syscall.EBUSY, syscall.ENOTEMPTY, context.Canceled} {
+		s.busy = s.busy || errors.Is(err, passing)
+	}
 }

@@ -1,4 +1,4 @@
-package pilot
+package sitejob
 
 import (
 	"net/http"

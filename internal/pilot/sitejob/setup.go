@@ -1,4 +1,4 @@
-package pilot
+package sitejob
 
 import (
 	"context"
@@ -15,12 +15,13 @@ import (
 	"github.com/corral-pilot/corral/staging"
 )
 
-// Setup is the setup job: it installs the worker package below the site's root. Each mirror that was
-// tried is in the report.
+// Setup installs the worker package that the order names below the site's root. The report lists each mirror that was
+// tried, with what came of it: corrald learns from it which mirrors are worth asking. A failure is transient if
+// another try at the same site may succeed, as after a network error; a package that no mirror has stays missing.
 func Setup(ctx context.Context, lg *slog.Logger, dir string) (order.Report, error) {
 	return perform(dir, func(o order.Order) order.Report {
 		if o.Setup == nil {
-			return wrongOrder(o.Tag, "setup")
+			return o.Refuse("setup")
 		}
 		return install(ctx, lg, o)
 	})
@@ -28,7 +29,7 @@ func Setup(ctx context.Context, lg *slog.Logger, dir string) (order.Report, erro
 
 func install(ctx context.Context, lg *slog.Logger, o order.Order) order.Report {
 	p, err := signed(o.Setup)
-	if err != nil { // nothing was asked for
+	if err != nil { // before any mirror is asked
 		return order.Report{Outcome: corral.OutcomeFailed, Reason: err.Error()}
 	}
 	src := staging.Source{Package: p}
@@ -51,7 +52,7 @@ func install(ctx context.Context, lg *slog.Logger, o order.Order) order.Report {
 	return r
 }
 
-// signed returns the package that is asked for, if somebody vouches for it whom the order trusts.
+// signed returns the package that the order asks for, if one of the keys that the order trusts signed it.
 func signed(s *order.Setup) (packages.Package, error) {
 	p := packages.Package{Name: s.Package, What: s.What, Version: s.Version, Platform: s.Platform,
 		Digest: s.Digest, SizeBytes: s.SizeBytes}
@@ -73,6 +74,7 @@ func fetcher(lg *slog.Logger, s *order.Setup) *staging.Fetcher {
 	return f
 }
 
+// told puts the fetcher's tries, which are in the order of the sources, into the report's words.
 func told(sources []order.Source, tries []staging.Try) []order.Try {
 	var told []order.Try
 	for i, t := range tries {
@@ -82,7 +84,8 @@ func told(sources []order.Source, tries []staging.Try) []order.Try {
 	return told
 }
 
-// prune keeps the site's cache below its limit. That it cannot is no reason for a site to fail.
+// prune brings the site's cache below its limit. It leaves the package that was just installed, and those that the order
+// says other pilots need. A failure is logged and does not fail the setup: the site then only holds more than it should.
 func prune(lg *slog.Logger, o order.Order, keep string) (log []string) {
 	if o.Setup.CacheBytes == 0 {
 		return nil
@@ -95,7 +98,7 @@ func prune(lg *slog.Logger, o order.Order, keep string) (log []string) {
 	}
 	gone, err := staging.Prune(o.Root, o.Setup.CacheBytes, stay...)
 	if err != nil {
-		lg.Warn("pruning failed", "err", err)
+		lg.Warn("pruning failed", "error", err)
 		log = append(log, err.Error())
 	}
 	if len(gone) > 0 {
@@ -103,7 +106,8 @@ func prune(lg *slog.Logger, o order.Order, keep string) (log []string) {
 		for _, dir := range gone {
 			names = append(names, filepath.Base(dir))
 		}
-		log = append(log, fmt.Sprintf("removed %d packages that were used longest ago: %s", len(gone), strings.Join(names, ", ")))
+		log = append(log, fmt.Sprintf("removed the %d least recently used packages: %s",
+			len(gone), strings.Join(names, ", ")))
 	}
 	return log
 }
