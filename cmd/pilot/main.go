@@ -18,6 +18,7 @@ import (
 	"github.com/corral-pilot/corral/internal/descriptor"
 	"github.com/corral-pilot/corral/internal/order"
 	"github.com/corral-pilot/corral/internal/pilot"
+	"github.com/corral-pilot/corral/internal/pilot/process"
 	"github.com/corral-pilot/corral/internal/pilot/sitejob"
 	"github.com/corral-pilot/corral/internal/version"
 )
@@ -68,12 +69,12 @@ func app(stdout, stderr io.Writer) *cli.App {
 			probe(stdout),
 			relay(lg),
 			{
-				Name: pilot.WorkerCommand, Hidden: true, OnUsageError: usage,
+				Name: process.WorkerCommand, Hidden: true, OnUsageError: usage,
 				Usage:  "is started by run: one worker",
 				Action: func(c *cli.Context) error { return pilot.Worker(c.Context, lg) },
 			},
 			{
-				Name: pilot.HostCommand, Hidden: true, OnUsageError: usage,
+				Name: process.HostCommand, Hidden: true, OnUsageError: usage,
 				Usage:  "is started by run on another node of its job: one worker, and what it leaves there",
 				Action: func(c *cli.Context) error { return pilot.Host(c.Context, lg, os.Stdin, stdout) },
 			},

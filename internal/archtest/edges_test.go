@@ -12,7 +12,7 @@ var layers = [][]string{
 	{"condor", "dag", "internal/descriptor", "internal/disk", "internal/input", "internal/matching", "internal/netns", "internal/netns/door", "internal/node", "internal/programs", "internal/version", "internal/xdg", "resubmit"},
 	{root},
 	{"api", "broker", "broker/relay", "gridsite", "internal/execution", "internal/order", "internal/reconcile", "internal/runas", "internal/store", "packages", "workflow"},
-	{"gridsite/gridsitetest", "internal/follow", "internal/personal", "internal/recorded", "internal/store/storetest", "packages/htcondor", "pool", "staging", "workflow/wfformat"},
+	{"gridsite/gridsitetest", "internal/follow", "internal/personal", "internal/pilot/process", "internal/recorded", "internal/store/storetest", "packages/htcondor", "pool", "staging", "workflow/wfformat"},
 	{"examples/lambda", "internal/pilot", "internal/pilot/sitejob", "internal/run", "internal/schedd", "staging/ftp", "staging/sftp", "workflow/format"},
 	{"internal/condorpool", "internal/demo", "internal/engine", "internal/server"},
 	{"bench", "cmd/corral", "cmd/corrald", "cmd/pilot", "internal/archtest", "internal/e2e"},
@@ -58,6 +58,9 @@ var edges = map[string]map[string]string{
 		"internal/input": "opens files of a user whom root examines", "internal/runas": "as whom root starts it",
 		"internal/version": "compares programs", "internal/xdg": "where it lives", root: "error kinds",
 	},
+	"internal/pilot/process": {
+		"internal/order": "what a worker of an HTCondor pool is told", root: "error kinds",
+	},
 	"internal/recorded": {
 		"internal/reconcile": "what it makes of rows", "internal/store": "the rows", root: "kinds of jobs",
 	},
@@ -80,7 +83,7 @@ var edges = map[string]map[string]string{
 		"broker": "how the pool reaches a node", "broker/relay": "the head node's side, and a node's",
 		"condor": "reads a worker's ad", "internal/disk": "removes what tasks leave",
 		"internal/node": "checks the machine, and measures it", "internal/order": "reads orders, writes reports",
-		"packages": "names a package's folder", "pool": "runs workers",
+		"internal/pilot/process": "starts workers", "packages": "names a package's folder", "pool": "runs workers",
 		"staging": "finds a package's folder, and keeps it", root: "outcomes",
 	},
 	"internal/pilot/sitejob": {
@@ -157,8 +160,8 @@ var edges = map[string]map[string]string{
 	},
 	"cmd/pilot": {
 		"internal/descriptor": "what tasks are not to have", "internal/order": "how a job ended",
-		"internal/pilot": "wires it", "internal/pilot/sitejob": "wires it", "internal/version": "--version",
-		root: "exit status",
+		"internal/pilot": "wires it", "internal/pilot/process": "names of commands",
+		"internal/pilot/sitejob": "wires it", "internal/version": "--version", root: "exit status",
 	},
 	"internal/archtest": {},
 	"internal/e2e":      {},

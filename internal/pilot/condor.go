@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,25 +14,13 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/broker"
 	"github.com/corral-pilot/corral/internal/order"
+	"github.com/corral-pilot/corral/internal/pilot/process"
 	"github.com/corral-pilot/corral/packages"
 	"github.com/corral-pilot/corral/staging"
 )
 
 // linkWait is how long workers of an HTCondor pool wait for corrald to be reached, whom they can do without.
 const linkWait = 2 * time.Second
-
-// A joinOrder is what a worker of an HTCondor pool needs to know beside its own order.
-type joinOrder struct {
-	order.Condor
-	Secret  string         `json:"secret"`  // the pool's token
-	Release string         `json:"release"` // HTCondor's folder
-	Pool    netip.AddrPort `json:"pool"`    // Collector
-	Address netip.Addr     `json:"address"` // of this node
-	Ports   [2]uint16      `json:"ports"`   // of Address; zero: any
-	Brokers []string       `json:"brokers"` // HOST:PORT
-	Through []string       `json:"through"` // relays, HOST:PORT; none: Pool is reached without
-	Host    string         `json:"host"`
-}
 
 // A joining is how far a supervisor is on its way into an HTCondor pool.
 type joining struct {
@@ -177,7 +164,7 @@ func (s *supervisor) mayStart() bool {
 
 // orderToJoin is what a worker that is about to start needs for the HTCondor pool; nil for corrald's own. The token is
 // read anew each time: corrald replaces it while it waits.
-func (s *supervisor) orderToJoin() (*joinOrder, error) {
+func (s *supervisor) orderToJoin() (*process.JoinOrder, error) {
 	j := s.joining
 	if j == nil {
 		return nil, nil
@@ -189,7 +176,7 @@ func (s *supervisor) orderToJoin() (*joinOrder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the token for the pool: %w", err)
 	}
-	return &joinOrder{
+	return &process.JoinOrder{
 		Condor: *s.order.Condor, Secret: strings.TrimSpace(string(secret)), Release: j.release, Pool: j.choice.Collector,
 		Address: j.choice.Address, Ports: j.ports, Brokers: j.choice.Brokers, Through: j.choice.Relays, Host: s.me.Host,
 	}, nil

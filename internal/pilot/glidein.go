@@ -17,6 +17,7 @@ import (
 	"github.com/corral-pilot/corral/condor"
 	"github.com/corral-pilot/corral/internal/disk"
 	"github.com/corral-pilot/corral/internal/node"
+	"github.com/corral-pilot/corral/internal/pilot/process"
 	"github.com/corral-pilot/corral/pool"
 )
 
@@ -34,14 +35,11 @@ const (
 	retireMost   = 30 * time.Second // before its end a worker takes no more jobs: this, or a tenth of its time
 )
 
-// leftUnable is the last word of a worker that cannot join the pool from this node.
-const leftUnable = "unable"
-
 // A glidein is a worker of an HTCondor pool: a condor_master, its descendants, and what is known of them. This process
 // is their subreaper, so that whatever loses its parent stays ours to end.
 type glidein struct {
 	lg     *slog.Logger
-	out    *speaker
+	out    *process.Speaker
 	config condor.GlideinConfig
 	log    *condor.GlideinLog
 	master int  // process number
@@ -57,15 +55,15 @@ type glidein struct {
 	draining bool
 	drainBy  time.Time // until then it stays to tell the pool so, which would go on matching what it remembers
 	leaving  bool
-	killAt   time.Time // what is left then is killed; zero: we do not leave
-	fault    *word     // why we leave of our own accord
+	killAt   time.Time     // what is left then is killed; zero: we do not leave
+	fault    *process.Word // why we leave of our own accord
 }
 
 // serveCondor joins an HTCondor pool, and returns the worker's last word. When it returns nothing of it runs any more.
-func (o workerOrder) serveCondor(ctx context.Context, lg *slog.Logger, drain <-chan struct{}, out *speaker) word {
-	g := &glidein{lg: lg, out: out, config: o.glideinConfig(time.Now())}
-	if err := adoptOrphans(); err != nil {
-		return word{Left: leftUnable, Error: err.Error()}
+func serveCondor(ctx context.Context, lg *slog.Logger, o process.Order, drain <-chan struct{}, out *process.Speaker) process.Word {
+	g := &glidein{lg: lg, out: out, config: glideinConfig(o, time.Now())}
+	if err := process.AdoptOrphans(); err != nil {
+		return process.Word{Left: process.LeftUnable, Error: err.Error()}
 	}
 	children := make(chan os.Signal, 1)
 	signal.Notify(children, syscall.SIGCHLD)
@@ -80,9 +78,9 @@ func (o workerOrder) serveCondor(ctx context.Context, lg *slog.Logger, drain <-c
 	}
 	switch {
 	case errors.Is(err, condor.ErrRoot): // on every node
-		return word{Left: string(pool.LeaveRefused), Error: "the pilot runs as root: " + err.Error()}
+		return process.Word{Left: string(pool.LeaveRefused), Error: "the pilot runs as root: " + err.Error()}
 	case err != nil:
-		return word{Left: leftUnable, Error: "starting HTCondor: " + err.Error()}
+		return process.Word{Left: process.LeftUnable, Error: "starting HTCondor: " + err.Error()}
 	}
 	defer g.log.Close()
 	ticker := time.NewTicker(lookGap)
@@ -97,12 +95,12 @@ func (o workerOrder) serveCondor(ctx context.Context, lg *slog.Logger, drain <-c
 			g.drain()
 		case <-stop:
 			stop = nil
-			g.leave(word{Left: string(pool.LeaveAsked)})
+			g.leave(process.Word{Left: string(pool.LeaveAsked)})
 		}
 		g.step(time.Now())
 		ticker.Reset(g.pace())
 	}
-	g.endAll()
+	process.EndDescendants()
 	g.log.Look(time.Now())
 	last := g.lastWord(time.Now())
 	if last.Error != "" { // the logs are removed; our own is kept
@@ -112,7 +110,7 @@ func (o workerOrder) serveCondor(ctx context.Context, lg *slog.Logger, drain <-c
 }
 
 // glideinConfig is the worker's offer to the pool.
-func (o workerOrder) glideinConfig(now time.Time) condor.GlideinConfig {
+func glideinConfig(o process.Order, now time.Time) condor.GlideinConfig {
 	c, end := o.Condor, now.Add(o.EndsIn)
 	self, err := os.Executable()
 	if err != nil {
@@ -125,7 +123,7 @@ func (o workerOrder) glideinConfig(now time.Time) condor.GlideinConfig {
 		Times: condor.GlideinTimes{
 			Retire: end.Add(-min(retireMost, o.EndsIn/10)), End: end,
 			Update:  max(2*time.Second, min(updateMost, o.EndsIn/20)),
-			Measure: time.Duration(len(processIDs())) * measureShare,
+			Measure: time.Duration(len(process.IDs())) * measureShare,
 		},
 		RuntimeAttribute: "CorralRuntime", PIDAttribute: "CorralPID",
 		Attributes: condor.Ad{
@@ -215,7 +213,7 @@ func (g *glidein) pace() time.Duration {
 
 // step does whatever is due.
 func (g *glidein) step(now time.Time) {
-	for pid, status := range reap() {
+	for pid, status := range process.Reap() {
 		if pid == g.master {
 			g.ended, g.status = true, status
 		}
@@ -227,7 +225,7 @@ func (g *glidein) step(now time.Time) {
 	}
 	if g.leaving {
 		if now.After(g.killAt) {
-			killStrays(nil)
+			process.KillDescendants()
 		}
 		return
 	}
@@ -236,11 +234,11 @@ func (g *glidein) step(now time.Time) {
 	case g.draining && g.log.Reread && !g.log.Busy() && (g.log.Retold || now.After(g.drainBy)):
 		g.signal(syscall.SIGTERM) // nothing runs, and nothing will
 	case g.log.Ended != "" && !g.endedInOrder():
-		g.leave(word{Error: "its condor_startd " + g.log.Ended + g.because()})
+		g.leave(process.Word{Error: "its condor_startd " + g.log.Ended + g.because()})
 	case g.log.Refused != "" && (g.joined.IsZero() || g.log.Refusals > 1):
-		g.leave(word{Left: string(pool.LeaveRefused), Error: "the pool refused the token: " + g.log.Refused})
+		g.leave(process.Word{Left: string(pool.LeaveRefused), Error: "the pool refused the token: " + g.log.Refused})
 	case g.joined.IsZero() && !g.log.Joined && now.After(g.joinBy):
-		g.leave(word{Left: leftUnable, Error: g.unable()})
+		g.leave(process.Word{Left: process.LeftUnable, Error: g.unable()})
 	default:
 		g.tell(now)
 	}
@@ -261,10 +259,10 @@ func (g *glidein) tell(now time.Time) {
 		if g.joined.IsZero() {
 			g.joined = now
 		}
-		_ = g.out.say(word{Registered: true}) // if the supervisor is gone, obey notices
+		_ = g.out.Say(process.Word{Registered: true}) // if the supervisor is gone, obey notices
 	}
 	g.inPool = g.log.Joined
-	if !g.inPool || now.Sub(g.toldAt) < wordGap {
+	if !g.inPool || now.Sub(g.toldAt) < process.WordGap {
 		return
 	}
 	g.toldAt = now
@@ -273,7 +271,7 @@ func (g *glidein) tell(now time.Time) {
 		since = g.log.Worked
 	}
 	idle := now.Sub(since)
-	_ = g.out.say(word{Idle: &idle})
+	_ = g.out.Say(process.Word{Idle: &idle})
 }
 
 // drain has the daemons take no more jobs, and end after those that run.
@@ -281,14 +279,14 @@ func (g *glidein) drain() {
 	g.draining, g.drainBy = true, time.Now().Add(retellTime)
 	g.config.Draining, g.config.Attributes["CorralDraining"] = true, true
 	if err := g.config.Reconfigure(); err != nil {
-		g.leave(word{Left: string(pool.LeaveDrained), Error: "drain: " + err.Error()})
+		g.leave(process.Word{Left: string(pool.LeaveDrained), Error: "drain: " + err.Error()})
 		return
 	}
 	g.signal(syscall.SIGHUP)
 }
 
 // leave ends the daemons at once. Jobs go back to the queue.
-func (g *glidein) leave(why word) {
+func (g *glidein) leave(why process.Word) {
 	if g.leaving {
 		return
 	}
@@ -302,41 +300,27 @@ func (g *glidein) signal(s syscall.Signal) {
 	}
 }
 
-// endAll ends what the master left behind.
-func (g *glidein) endAll() {
-	deadline := time.Now().Add(sweepTime)
-	ticker := time.NewTicker(tick / 10)
-	defer ticker.Stop()
-	for !killStrays(nil) && time.Now().Before(deadline) {
-		<-ticker.C
-		reap()
-	}
-}
-
 // endedInOrder reports whether the startd ended as it should when it is drained or its time is over.
 func (g *glidein) endedInOrder() bool {
 	return strings.HasSuffix(g.log.Ended, "exited with status 0")
 }
 
 // lastWord says why the worker left, once its master has ended.
-func (g *glidein) lastWord(now time.Time) word {
-	how := fmt.Sprintf("condor_master ended with status %d", g.status.ExitStatus())
-	if g.status.Signaled() {
-		how = fmt.Sprintf("condor_master died of signal %d (%s)", g.status.Signal(), g.status.Signal())
-	}
+func (g *glidein) lastWord(now time.Time) process.Word {
+	how := process.Ending("condor_master", g.status)
 	switch {
 	case g.fault != nil:
 		return *g.fault
 	case g.draining:
-		return word{Left: string(pool.LeaveDrained)}
+		return process.Word{Left: string(pool.LeaveDrained)}
 	case g.status.Signaled():
-		return word{Error: how}
+		return process.Word{Error: how}
 	case !now.Before(g.config.Times.End.Add(-g.config.Times.Update)) && !g.joined.IsZero():
-		return word{Left: string(pool.LeaveExpired)}
+		return process.Word{Left: string(pool.LeaveExpired)}
 	case g.joined.IsZero():
-		return word{Left: leftUnable, Error: how + g.because()}
+		return process.Word{Left: process.LeftUnable, Error: how + g.because()}
 	}
-	return word{Error: how + g.because()}
+	return process.Word{Error: how + g.because()}
 }
 
 // because is the last thing that HTCondor complained of, to be put behind a sentence.

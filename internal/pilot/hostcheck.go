@@ -14,6 +14,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/broker"
 	"github.com/corral-pilot/corral/internal/node"
+	"github.com/corral-pilot/corral/internal/pilot/process"
 )
 
 const (
@@ -102,34 +103,20 @@ func (h *host) join(ctx context.Context) error {
 	if n.err != nil {
 		return fmt.Errorf("no way to the pool: %w", n.err)
 	}
-	h.say(word{Note: "broker: " + n.choice.Reason + "; measured: " + strings.Join(n.choice.Measured, "; ")})
+	h.pipe.Say(process.Word{Note: "broker: " + n.choice.Reason + "; measured: " + strings.Join(n.choice.Measured, "; ")})
 	j.Pool, j.Address, j.Brokers, j.Through = n.choice.Collector, n.choice.Address, n.choice.Brokers, n.choice.Relays
 	return nil
 }
 
-// A callBack is what a host asks its supervisor: that corrald dials the host's addresses.
-type callBack struct {
-	Addresses []string `json:"addresses"`
-	Nonce     string   `json:"nonce"`
-}
-
-// A calledBack is corrald's answer.
-type calledBack struct {
-	Nonce   string      `json:"nonce"`
-	Reached string      `json:"reached,omitempty"`
-	Kind    corral.Kind `json:"kind,omitempty"` // of the error, if it is one
-	Reason  string      `json:"reason,omitempty"`
-}
-
 // callBacks are a host's questions whether corrald reaches it, one after the other.
 type callBacks struct {
-	say     func(word)
-	answers chan calledBack
+	say     func(process.Word)
+	answers chan process.CalledBack
 }
 
 // ask is a broker.CallBack.
 func (c *callBacks) ask(ctx context.Context, addresses []string, nonce string) (string, error) {
-	c.say(word{CallBack: &callBack{Addresses: addresses, Nonce: nonce}})
+	c.say(process.Word{CallBack: &process.CallBack{Addresses: addresses, Nonce: nonce}})
 	for {
 		select {
 		case a := <-c.answers:
@@ -147,7 +134,7 @@ func (c *callBacks) ask(ctx context.Context, addresses []string, nonce string) (
 }
 
 // answer passes an answer to who asked; one that nobody waits for any more is dropped.
-func (c *callBacks) answer(a calledBack) {
+func (c *callBacks) answer(a process.CalledBack) {
 	select {
 	case <-c.answers:
 	default:
@@ -156,12 +143,12 @@ func (c *callBacks) answer(a calledBack) {
 }
 
 // answerTo asks corrald what a host wants to know.
-func answerTo(q callBack, ask broker.CallBack) calledBack {
+func answerTo(q process.CallBack, ask broker.CallBack) process.CalledBack {
 	ctx, cancel := context.WithTimeout(context.Background(), askTime)
 	defer cancel()
 	reached, err := ask(ctx, q.Addresses, q.Nonce)
 	if err != nil {
-		return calledBack{Nonce: q.Nonce, Kind: corral.KindOf(err), Reason: err.Error()}
+		return process.CalledBack{Nonce: q.Nonce, Kind: corral.KindOf(err), Reason: err.Error()}
 	}
-	return calledBack{Nonce: q.Nonce, Reached: reached}
+	return process.CalledBack{Nonce: q.Nonce, Reached: reached}
 }

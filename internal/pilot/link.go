@@ -8,6 +8,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/node"
+	"github.com/corral-pilot/corral/internal/pilot/process"
 	"github.com/corral-pilot/corral/pool"
 )
 
@@ -138,5 +139,5 @@ var departures = map[string]departure{
 	string(pool.LeaveExpired): {outcome: corral.OutcomeExpired, reason: "the walltime is over"},
 	string(pool.LeaveDrained): {outcome: corral.OutcomeDrained, reason: "asked to drain"},
 	string(pool.LeaveAsked):   {outcome: corral.OutcomeRemoved, reason: "asked to leave"},
-	leftTerminated:            {outcome: corral.OutcomePreempted, reason: "a signal ended the workers"},
+	process.LeftTerminated:    {outcome: corral.OutcomePreempted, reason: "a signal ended the workers"},
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/corral-pilot/corral/broker/relay"
+	"github.com/corral-pilot/corral/internal/pilot/process"
 )
 
 // relayFile is where a relay notes its port, below the site's root.
@@ -31,13 +32,13 @@ func poolThrough(tag, token string) func(context.Context, string) (net.Conn, err
 }
 
 // serveRelayed joins an HTCondor pool whose place on this node a relay takes.
-func (o workerOrder) serveRelayed(ctx context.Context, lg *slog.Logger, drain <-chan struct{}, out *speaker) word {
+func serveRelayed(ctx context.Context, lg *slog.Logger, o process.Order, drain <-chan struct{}, out *process.Speaker) process.Word {
 	f, err := relay.Forward(lg, o.Condor.Pool, o.Condor.Through, relay.NewRequest(relay.Pool, o.Tag, o.Token))
 	if err != nil {
-		return word{Left: leftUnable, Error: err.Error()}
+		return process.Word{Left: process.LeftUnable, Error: err.Error()}
 	}
 	defer f.Close()
-	return o.serveCondor(ctx, lg, drain, out)
+	return serveCondor(ctx, lg, o, drain, out)
 }
 
 // stdio is a process's input and output as one.

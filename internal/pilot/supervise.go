@@ -18,13 +18,13 @@ import (
 	"github.com/corral-pilot/corral/internal/disk"
 	"github.com/corral-pilot/corral/internal/node"
 	"github.com/corral-pilot/corral/internal/order"
+	"github.com/corral-pilot/corral/internal/pilot/process"
 	"github.com/corral-pilot/corral/pool"
 )
 
 const (
 	tick        = 250 * time.Millisecond // between two looks at clock, job directory and parent
 	grace       = 2 * time.Second        // from telling workers to leave now until they are killed
-	sweepTime   = 5 * time.Second        // for what was killed to be gone
 	reportTime  = 500 * time.Millisecond // for words to reach corrald; the walltime's reserve must last
 	routeWait   = 5 * time.Minute        // for corrald to answer at first, at most half of the walltime
 	awayAfter   = 3 * time.Second        // without word of an idle worker it has lost its dispatcher
@@ -52,7 +52,7 @@ type supervisor struct {
 	order order.Pilot
 	me    holder
 
-	fanout  fanout
+	fanout  process.Fanout
 	lost    []corral.LostHost
 	answers chan answered
 
@@ -62,14 +62,11 @@ type supervisor struct {
 	link    *pool.Link
 	joining *joining // the HTCondor pool; nil: corrald's own
 	workers []*worker
-	stepped time.Time  // when step was called last
-	dirty   bool       // a worker's process ended, and it may have left strays
+	group   *process.Group
 	going   *departure // nil while we stay
 	log     []string
 
-	heard chan said
-	done  chan struct{} // closed when nobody receives from heard any more
-	ears  sync.WaitGroup
+	done chan struct{} // closed when nobody receives from answers any more
 
 	saying  sync.WaitGroup     // to corrald
 	telling context.Context    // of what corrald must know
@@ -78,20 +75,28 @@ type supervisor struct {
 
 func newSupervisor(lg *slog.Logger, dir string, o order.Order, me holder) *supervisor {
 	s := &supervisor{lg: lg, dir: dir, root: o.Root, tag: o.Tag, order: *o.Pilot, me: me, parent: os.Getppid(),
-		heard: make(chan said), done: make(chan struct{}), answers: make(chan answered)}
+		group: process.NewGroup(), done: make(chan struct{}), answers: make(chan answered)}
 	s.telling, s.hush = context.WithCancel(context.Background())
 	return s
 }
 
 // assign says which node has which worker: without nodes of a batch system all are here.
-func (s *supervisor) assign(f fanout) {
-	s.fanout, s.me.Host = f, f.here()
+func (s *supervisor) assign(f process.Fanout) {
+	s.fanout = f
+	if len(f.Nodes) > 0 { // else others could not be told to avoid it
+		s.me.Host = f.Nodes[0]
+	}
 	for i := range s.order.Hosts {
-		if f.others() && i >= len(f.nodes) {
-			s.lost = append(s.lost, corral.LostHost{Host: i, Why: fmt.Sprintf("the batch system gave %d nodes for %d hosts", len(f.nodes), s.order.Hosts)})
+		w := &worker{number: i, id: fmt.Sprintf("%s/%d", s.tag, i)}
+		switch {
+		case i == 0 || len(f.Nodes) < 2:
+		case i < len(f.Nodes):
+			w.node = f.Nodes[i]
+		default:
+			s.lost = append(s.lost, corral.LostHost{Host: i, Why: fmt.Sprintf("the batch system gave %d nodes for %d hosts", len(f.Nodes), s.order.Hosts)})
 			continue
 		}
-		s.workers = append(s.workers, &worker{number: i, id: fmt.Sprintf("%s/%d", s.tag, i), node: f.node(i)})
+		s.workers = append(s.workers, w)
 	}
 }
 
@@ -111,13 +116,13 @@ func (s *supervisor) serve(ctx context.Context, started time.Time) order.Report 
 	walltime := time.Duration(s.order.Walltime)
 	s.end = started.Add(walltime - order.Reserve(walltime))
 	s.routeBy = started.Add(min(routeWait, walltime/2))
-	f, err := findNodes(os.Getenv, s.order.Hosts, s.order.CPUs)
+	f, err := process.FindFanout(os.Getenv, s.order.Hosts, s.order.CPUs)
 	if err != nil {
 		return order.Report{Outcome: corral.OutcomeFailed, Reason: err.Error()}
 	}
 	s.assign(f)
 	scratch := filepath.Join(s.dir, scratchDir)
-	if err := errors.Join(adoptOrphans(), os.MkdirAll(scratch, 0o700)); err != nil {
+	if err := errors.Join(process.AdoptOrphans(), os.MkdirAll(scratch, 0o700)); err != nil {
 		return unfit(s.me, err)
 	}
 	defer func() {
@@ -158,8 +163,8 @@ func (s *supervisor) watch(ctx context.Context, pending <-chan dialed) {
 		select {
 		case <-children:
 		case <-ticker.C:
-		case w := <-s.heard:
-			s.hear(w)
+		case h := <-s.group.Heard():
+			s.hear(h)
 		case d := <-pending:
 			pending = nil // closed: there is nothing more to come
 			s.connected(d)
@@ -168,7 +173,7 @@ func (s *supervisor) watch(ctx context.Context, pending <-chan dialed) {
 		case c := <-s.commands():
 			s.command(c)
 		case a := <-s.answers:
-			a.to.tell(ask{CalledBack: &a.answer})
+			a.to.Tell(process.Ask{CalledBack: &a.answer})
 		case <-stop:
 			stop = nil
 			s.leaveNow(corral.OutcomePreempted, context.Cause(ctx).Error())
@@ -180,20 +185,17 @@ func (s *supervisor) watch(ctx context.Context, pending <-chan dialed) {
 // step does whatever is due.
 func (s *supervisor) step(now time.Time) {
 	s.collect()
-	s.killHung(now.Sub(s.stepped))
-	s.stepped = now
-	s.beat(now)
-	if s.dirty {
-		s.dirty = !killStrays(s.pids())
-	}
+	s.killHung(now)
+	s.group.Beat(now)
+	clear := s.group.KillStrays()
 	s.consider(now)
 	if s.going == nil {
 		s.startNegotiation(now)
-		s.startWorkers(now)
-	} else if k := s.going.killAt; !k.IsZero() && now.After(k) {
-		for _, w := range s.workers {
-			w.kill()
+		if clear {
+			s.startWorkers(now)
 		}
+	} else if k := s.going.killAt; !k.IsZero() && now.After(k) {
+		s.group.Kill()
 	}
 }
 
@@ -225,9 +227,7 @@ func (s *supervisor) drain(o corral.Outcome, reason string) {
 		return
 	}
 	s.going = &departure{outcome: o, reason: reason}
-	for _, w := range s.workers {
-		w.tell(ask{Drain: true})
-	}
+	s.group.Tell(process.Ask{Drain: true})
 }
 
 // leaveNow decides to leave at once. A pilot that was draining keeps its outcome at the end of its
@@ -244,9 +244,7 @@ func (s *supervisor) leaveNow(o corral.Outcome, reason string) {
 		d.killAt = time.Now().Add(order.Reserve(time.Duration(s.order.Walltime)) / 2)
 	}
 	s.going = &d
-	for _, w := range s.workers {
-		w.tell(ask{Leave: true})
-	}
+	s.group.Tell(process.Ask{Leave: true})
 }
 
 func (s *supervisor) fail(transient bool, reason string) {
@@ -262,30 +260,19 @@ func (s *supervisor) failHere(why string) {
 }
 
 // over reports whether we leave and nothing keeps us. What cannot be killed, because it hangs in the
-// kernel, keeps us no longer than sweepTime: the report matters more.
+// kernel, keeps us no longer than SweepTime: the report matters more.
 func (s *supervisor) over(now time.Time) bool {
 	if s.going == nil {
 		return false
 	}
 	k := s.going.killAt
-	return len(s.pids()) == 0 && !s.dirty || !k.IsZero() && now.After(k.Add(sweepTime))
+	return s.group.Empty() || !k.IsZero() && now.After(k.Add(process.SweepTime))
 }
 
-// endChildren kills what is left of our descendants and collects the listeners of the workers.
+// endChildren kills what is left of our descendants.
 func (s *supervisor) endChildren() {
 	close(s.done)
-	for _, w := range s.workers {
-		w.hangUp()
-	}
-	s.ears.Wait()
-	deadline := time.Now().Add(sweepTime)
-	ticker := time.NewTicker(tick / 10)
-	defer ticker.Stop()
-	for !killStrays(nil) && time.Now().Before(deadline) {
-		<-ticker.C
-		reap()
-	}
-	if left := lookAround().strays(os.Getpid(), nil); len(left) > 0 {
+	if left := s.group.End(); len(left) > 0 {
 		s.note("processes that could not be killed: %v", left)
 	}
 }

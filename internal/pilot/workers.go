@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/corral-pilot/corral/internal/pilot/process"
 	"github.com/corral-pilot/corral/pool"
 )
 
@@ -14,41 +15,23 @@ import (
 type worker struct {
 	number    int // of its host
 	id        string
-	node      string    // another than this one; empty: this one
-	child     *child    // nil: no process
-	notBefore time.Time // of the next start
-	deaths    int       // of its processes in a row, none of which registered
+	node      string         // another than this one; empty: this one
+	child     *process.Child // nil: no process
+	notBefore time.Time      // of the next start
+	deaths    int            // of its processes in a row, none of which registered
 
 	registeredAt time.Time // last; zero: not yet
 	idleSince    time.Time // zero: it works
 	idleToldAt   time.Time
 
-	left   bool // it needs no process any more
-	reason word // why
-}
-
-func (w *worker) tell(a ask) {
-	if w.child != nil {
-		w.child.tell(a)
-	}
-}
-
-func (w *worker) kill() {
-	if w.child != nil {
-		w.child.kill()
-	}
-}
-
-func (w *worker) hangUp() {
-	if w.child != nil {
-		w.child.close()
-	}
+	left   bool         // it needs no process any more
+	reason process.Word // why
 }
 
 // startWorkers starts the workers that have no process, once nothing is left of the last one: what a
 // dead worker's tasks still do must not meet the same tasks being done again.
 func (s *supervisor) startWorkers(now time.Time) {
-	if s.dirty || !s.mayStart() {
+	if !s.mayStart() {
 		return
 	}
 	for _, w := range s.workers {
@@ -71,20 +54,14 @@ func (s *supervisor) startWorker(w *worker, now time.Time) error {
 		return err
 	}
 	w.child, w.registeredAt, w.idleSince = c, time.Time{}, time.Time{}
-	s.ears.Go(func() { c.listen(s.heard, s.done) })
-	if c.far != nil {
-		s.ears.Go(c.far.listen)
-		s.note("worker %s is started on node %s by %s, process %d", w.id, w.node, c.far.way, c.pid)
-		return nil
-	}
-	s.note("worker %s started as process %d", w.id, c.pid)
+	s.note("worker %s is started %s", w.id, c)
 	return nil
 }
 
 // startProcess starts a worker process here, or what starts a host there.
-func (s *supervisor) startProcess(w *worker, now time.Time) (*child, error) {
+func (s *supervisor) startProcess(w *worker, now time.Time) (*process.Child, error) {
 	if w.node != "" {
-		return startFar(s.fanout, w.node)
+		return s.group.StartFar(s.fanout, w.node)
 	}
 	if err := os.MkdirAll(s.scratchOf(w), 0o700); err != nil {
 		return nil, err
@@ -93,14 +70,14 @@ func (s *supervisor) startProcess(w *worker, now time.Time) (*child, error) {
 	if err != nil {
 		return nil, err
 	}
-	return startChild(o)
+	return s.group.Start(o)
 }
 
 func (s *supervisor) scratchOf(w *worker) string {
 	return filepath.Join(s.dir, scratchDir, filepath.Base(w.id))
 }
 
-func (s *supervisor) workerOrder(w *worker, now time.Time) (workerOrder, error) {
+func (s *supervisor) workerOrder(w *worker, now time.Time) (process.Order, error) {
 	join, err := s.orderToJoin()
 	host := w.node
 	if host == "" {
@@ -109,7 +86,7 @@ func (s *supervisor) workerOrder(w *worker, now time.Time) (workerOrder, error) 
 	if join != nil {
 		join.Host = host
 	}
-	return workerOrder{
+	return process.Order{
 		ID: w.id, Tag: s.tag, Token: s.order.Token, Holder: s.me.ID, Host: host,
 		Addresses: s.order.Addresses, CertDigest: s.order.CertDigest,
 		CPUs: s.order.CPUs, MemoryMiB: s.order.MemoryMiB,
@@ -117,29 +94,23 @@ func (s *supervisor) workerOrder(w *worker, now time.Time) (workerOrder, error) 
 	}, err
 }
 
-// killHung kills workers that have not said a word for too long, after passed more of our time. A
-// process that is stopped, or hangs, does not kill its tasks when its lease is over; the dispatcher will
-// have others do them soon after that. Time in which we were stopped ourselves, as all of a job's
-// processes may be, does not count.
-func (s *supervisor) killHung(passed time.Duration) {
-	for _, w := range s.workers {
-		limit := s.hungAfter()
-		switch {
-		case w.child == nil:
-			continue
-		case w.child.far != nil && w.child.spoken:
-			limit = farSilence // its host sees to the worker itself
-		case w.child.far != nil:
-			limit = farStart
-		case !w.child.spoken:
-			continue
-		}
-		if w.child.hangs(passed, limit) {
-			s.note("worker %s said nothing for %s and is killed", w.id, limit)
-			w.child.last = word{Error: fmt.Sprintf("said nothing for %s", limit)}
-			w.child.kill()
+// killHung kills workers that have not said a word for too long.
+func (s *supervisor) killHung(now time.Time) {
+	for _, c := range s.group.KillHung(now, s.hungAfter()) {
+		if w := s.workerOf(c); w != nil {
+			s.note("worker %s %s and is killed", w.id, c.Last.Error)
 		}
 	}
+}
+
+// workerOf returns the worker whose process c is.
+func (s *supervisor) workerOf(c *process.Child) *worker {
+	for _, w := range s.workers {
+		if w.child == c {
+			return w
+		}
+	}
+	return nil
 }
 
 // hungAfter is how long a worker may say nothing.
@@ -151,24 +122,17 @@ func (s *supervisor) hungAfter() time.Duration {
 }
 
 // hear takes in what a worker's process said.
-func (s *supervisor) hear(h said) {
-	if h.word == nil {
-		h.by.silent = true
+func (s *supervisor) hear(h process.Said) {
+	if !s.group.Note(h) {
 		return
 	}
-	h.by.spoken, h.by.quiet = true, 0
-	for _, w := range s.workers {
-		if w.child == h.by {
-			w.hear(*h.word, time.Now())
-			s.hearHost(w, *h.word)
-		}
+	if w := s.workerOf(h.By); w != nil {
+		w.hear(*h.Word, time.Now())
+		s.hearHost(w, *h.Word)
 	}
 }
 
-func (w *worker) hear(said word, now time.Time) {
-	if (said.Left != "" || said.Error != "") && w.child.last.Left != leftUnable { // as we have found out ourselves
-		w.child.last = said
-	}
+func (w *worker) hear(said process.Word, now time.Time) {
 	if said.Registered {
 		w.registeredAt, w.deaths = now, 0
 	}
@@ -194,19 +158,10 @@ func (w *worker) idleFor(limit time.Duration, now time.Time) bool {
 	return now.Sub(w.idleSince) >= limit && now.Sub(w.registeredAt) >= limit
 }
 
-// collect reaps what has ended and buries the workers' processes among it.
+// collect buries the workers' processes that have ended.
 func (s *supervisor) collect() {
-	for pid, status := range reap() {
-		for _, w := range s.workers {
-			if w.child != nil && w.child.pid == pid {
-				w.child.ended, w.child.status = true, status
-			}
-		}
-	}
-	for _, w := range s.workers {
-		if w.child != nil && w.child.gone() {
-			s.bury(w)
-		}
+	for _, c := range s.group.Collect() {
+		s.bury(s.workerOf(c))
 	}
 }
 
@@ -214,17 +169,16 @@ func (s *supervisor) collect() {
 // said them, has left; another died.
 func (s *supervisor) bury(w *worker) {
 	c := w.child
-	c.close()
-	w.child, s.dirty = nil, true
-	if c.last.Left != "" {
-		w.left, w.reason = true, c.last
-		s.note("worker %s left: %s %s", w.id, c.last.Left, c.last.Error)
-		if c.last.Error != "" {
+	w.child = nil
+	if c.Last.Left != "" {
+		w.left, w.reason = true, c.Last
+		s.note("worker %s left: %s %s", w.id, c.Last.Left, c.Last.Error)
+		if c.Last.Error != "" {
 			s.lose(w)
 		}
 		return
 	}
-	s.died(w, c.obituary())
+	s.died(w, c.Obituary())
 }
 
 // died counts a death, and gives the worker up when there were too many.
@@ -232,21 +186,10 @@ func (s *supervisor) died(w *worker, how string) {
 	s.say("worker died", fmt.Sprintf("worker %s %s", w.id, how))
 	if w.deaths++; w.deaths > maxDeaths {
 		w.left = true
-		w.reason = word{Error: fmt.Sprintf("%s, %d times in a row without having registered", how, w.deaths)}
+		w.reason = process.Word{Error: fmt.Sprintf("%s, %d times in a row without having registered", how, w.deaths)}
 		s.note("worker %s given up", w.id)
 		s.lose(w)
 	}
-}
-
-// pids returns the worker processes that are not buried yet.
-func (s *supervisor) pids() map[int]bool {
-	pids := map[int]bool{}
-	for _, w := range s.workers {
-		if w.child != nil {
-			pids[w.child.pid] = true
-		}
-	}
-	return pids
 }
 
 func (s *supervisor) allLeft() bool {

@@ -1,4 +1,4 @@
-package pilot
+package process
 
 import (
 	"slices"
@@ -6,33 +6,31 @@ import (
 	"testing"
 )
 
-func TestFindNodes(t *testing.T) {
+func TestFindFanout(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		nodes, way string
 		hosts      int
-		want       []string // "": this node
-		says       string   // of the error
+		want       []string
+		says       string // of the error
 	}{
-		{"", "", 2, []string{"", ""}, ""},
-		{"n1", "", 2, []string{"", ""}, ""},
-		{"n1 n2 n3", "ssh", 3, []string{"", "n2", "n3"}, ""},
-		{" n1\tn2.example.org \n", "ssh", 2, []string{"", "n2.example.org"}, ""},
-		{"n1 n2 n3", "ssh", 2, []string{"", "n2"}, ""},
+		{"", "", 2, []string{}, ""},
+		{"n1", "", 2, []string{"n1"}, ""},
+		{"n1 n2 n3", "ssh", 3, []string{"n1", "n2", "n3"}, ""},
+		{" n1\tn2.example.org \n", "ssh", 2, []string{"n1", "n2.example.org"}, ""},
+		{"n1 n2 n3", "ssh", 2, []string{"n1", "n2"}, ""},
 		{"n1 n2", "rsh", 2, nil, `CORRAL_FANOUT="rsh": want srun or ssh`},
 		{"n1 -oProxyCommand=x", "ssh", 2, nil, "is not the name of a node"},
 		{"n1 n2,n3", "srun", 2, nil, "is not the name of a node"},
 		{"n1 $(x)", "ssh", 2, nil, "is not the name of a node"},
 	} {
 		env := map[string]string{nodesVariable: c.nodes, fanoutVariable: c.way}
-		f, err := findNodes(func(name string) string { return env[name] }, c.hosts, 1)
+		f, err := FindFanout(func(name string) string { return env[name] }, c.hosts, 1)
 		if (err != nil) != (c.says != "") || err != nil && !strings.Contains(err.Error(), c.says) {
-			t.Errorf("findNodes(%q, %q): %v, want %q", c.nodes, c.way, err, c.says)
+			t.Errorf("FindFanout(%q, %q): %v, want %q", c.nodes, c.way, err, c.says)
 		}
-		for i, want := range c.want {
-			if got := f.node(i); got != want {
-				t.Errorf("findNodes(%q): worker %d is on %q, want %q", c.nodes, i, got, want)
-			}
+		if err == nil && !slices.Equal(f.Nodes, c.want) {
+			t.Errorf("FindFanout(%q): the nodes are %q, want %q", c.nodes, f.Nodes, c.want)
 		}
 	}
 }
@@ -40,7 +38,7 @@ func TestFindNodes(t *testing.T) {
 // What the user or the site chose is in no line that a shell reads.
 func TestCommandToAnotherNode(t *testing.T) {
 	t.Parallel()
-	f := fanout{nodes: []string{"n1", "n2"}, way: "ssh", program: "/it's $HOME/pilot", cpus: 3}
+	f := Fanout{Nodes: []string{"n1", "n2"}, way: "ssh", program: "/it's $HOME/pilot", cpus: 3}
 	argv, first := f.command("n2")
 	if first != "/it's $HOME/pilot\n" || !slices.Equal(argv[len(argv)-3:], []string{"--", "n2", overSSH}) {
 		t.Errorf("by ssh: %q after %q", argv, first)

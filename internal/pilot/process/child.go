@@ -1,0 +1,189 @@
+package process
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// WorkerCommand is the argument with which this program is started as a worker.
+const WorkerCommand = "worker"
+
+// What a worker inherits: its end of the socket pair and, from a host, the host's lock. The lock lasts as long as either
+// of the two processes.
+const supervisorFD, lockFD = 3, 4
+
+const (
+	// WordGap is between two words of a worker, and between two asks that a host hears.
+	WordGap = time.Second
+	askTime = time.Second // for a child to take an ask
+)
+
+// A Child is a worker process, or the srun or ssh that leads to a host on another node. Its fields belong to the goroutine
+// that has the Group.
+type Child struct {
+	PID  int
+	Last Word // its last word, if it said one; or what the supervisor found wrong with it
+
+	far  *far // nil: a worker process on this node
+	conn net.Conn
+	enc  *json.Encoder
+
+	spoken bool          // it has said a word
+	quiet  time.Duration // since its last word, without the time in which this process was stopped itself
+
+	ended  bool // the process has been reaped, with status
+	status syscall.WaitStatus
+	silent bool // its stream has ended: it has said everything
+}
+
+// String tells people where the child is.
+func (c *Child) String() string {
+	if c.far != nil {
+		return fmt.Sprintf("on node %s by %s, process %d", c.far.node, c.far.way, c.PID)
+	}
+	return fmt.Sprintf("as process %d", c.PID)
+}
+
+// startChild starts a worker process in a process group of its own and gives it its order. The worker holds the files in
+// held open for as long as it lives. The caller must run listen.
+func startChild(o Order, held ...*os.File) (*Child, error) {
+	ours, theirs, err := socketPair()
+	if err != nil {
+		return nil, fmt.Errorf("start worker: %w", err)
+	}
+	defer theirs.Close()
+	cmd := &exec.Cmd{
+		Path:        "/proc/self/exe", // this very program, even if its package was removed in the meantime
+		Args:        []string{"pilot", WorkerCommand},
+		Dir:         o.Scratch,
+		Stdout:      os.Stderr, // the job's log
+		Stderr:      os.Stderr,
+		ExtraFiles:  append([]*os.File{theirs}, held...),
+		SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
+	}
+	if err := cmd.Start(); err != nil {
+		ours.Close()
+		return nil, fmt.Errorf("start worker: %w", err)
+	}
+	c := &Child{PID: cmd.Process.Pid, conn: ours, enc: json.NewEncoder(ours)}
+	_ = cmd.Process.Release() // Reap waits for it, as for every other child
+	c.Tell(Ask{Order: &o})
+	return c, nil
+}
+
+// Tell sends an ask. A worker that does not take it is dead or hangs, which Group.Collect and Group.KillHung find out.
+func (c *Child) Tell(a Ask) {
+	_ = c.conn.SetWriteDeadline(time.Now().Add(askTime))
+	_ = c.enc.Encode(a)
+}
+
+// Kill ends the child's process group. Its tasks have groups of their own and become strays.
+func (c *Child) Kill() {
+	if !c.ended { // else another process may have the number by now
+		_ = syscall.Kill(-c.PID, syscall.SIGKILL)
+	}
+}
+
+// hangs adds the time that passed, and reports whether the child has not said a word for limit. The next look then begins
+// to count at zero. A look that comes late adds one WordGap only: a machine, or a batch system, that stops all
+// processes of a job stops the child's words too, and that must not cost it its life.
+func (c *Child) hangs(passed, limit time.Duration) bool {
+	if c.quiet += min(passed, WordGap); c.ended || c.quiet <= limit {
+		return false
+	}
+	c.quiet = 0
+	return true
+}
+
+// patience is how long the child may say nothing; local is the limit for a worker of this node. A host sees to its worker
+// itself, so that only the way to it is watched; a worker process may take long to begin on a busy machine, and nothing
+// waits for it yet.
+func (c *Child) patience(local time.Duration) (limit time.Duration, watched bool) {
+	switch {
+	case c.far == nil:
+		return local, c.spoken
+	case c.spoken:
+		return farSilence, true
+	}
+	return farStart, true
+}
+
+// listen sends what the child says to to, and a nil word after the last one, unless done is closed first.
+func (c *Child) listen(to chan<- Said, done <-chan struct{}) {
+	in := bufio.NewReader(c.conn)
+	if c.far != nil {
+		skipTo(in, hostMark)
+	}
+	dec := json.NewDecoder(in)
+	for more := true; more; {
+		w := new(Word)
+		if more = dec.Decode(w) == nil; !more {
+			w = nil
+			c.awaitPrinted(done)
+		}
+		select {
+		case to <- Said{c, w}:
+		case <-done:
+			return
+		}
+	}
+}
+
+// close ends the conversation.
+func (c *Child) close() {
+	c.conn.Close()
+	if c.far != nil {
+		c.far.stderr.Close()
+	}
+}
+
+// gone reports whether nothing more will come of the child: it has ended, and all of its words were heard.
+func (c *Child) gone() bool { return c.ended && c.silent }
+
+// Obituary says how a child ended that did not leave of its own accord.
+func (c *Child) Obituary() string {
+	switch {
+	case c.far != nil && c.Last.Error != "":
+		return c.Last.Error // the words of its host
+	case c.far != nil:
+		return c.far.obituary(c.status)
+	case c.Last.Error != "":
+		return "died: " + c.Last.Error
+	}
+	return Ending("", c.status)
+}
+
+// Ending says how a process ended, in the words of its wait status, after the process's name.
+func Ending(name string, status syscall.WaitStatus) string {
+	if name != "" {
+		name += " "
+	}
+	if status.Signaled() {
+		return fmt.Sprintf("%sdied of signal %d (%s)", name, status.Signal(), status.Signal())
+	}
+	return fmt.Sprintf("%sended with status %d", name, status.ExitStatus())
+}
+
+// socketPair returns a connection and the file of its other end, for a child.
+func socketPair() (ours net.Conn, theirs *os.File, err error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, os.NewSyscallError("socketpair", err)
+	}
+	file := os.NewFile(uintptr(fds[0]), "worker")
+	theirs = os.NewFile(uintptr(fds[1]), "supervisor")
+	ours, err = net.FileConn(file)
+	if err = errors.Join(err, file.Close()); err != nil {
+		theirs.Close()
+	}
+	return ours, theirs, err
+}

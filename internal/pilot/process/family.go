@@ -1,0 +1,149 @@
+package process
+
+import (
+	"errors"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// SweepTime is for killed processes to be gone. What hangs in the kernel for longer cannot be waited for.
+const SweepTime = 5 * time.Second
+
+// sweepGap is between two looks at what is left.
+const sweepGap = 25 * time.Millisecond
+
+// AdoptOrphans makes this process the parent of every descendant whose own parent dies.
+func AdoptOrphans() error {
+	return os.NewSyscallError("prctl", unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
+}
+
+// Reap collects every child that has ended, our own and adopted ones alike, and returns the statuses by
+// process id. Nothing else in this process may wait for a child.
+func Reap() map[int]syscall.WaitStatus {
+	ended := map[int]syscall.WaitStatus{}
+	for {
+		var status syscall.WaitStatus
+		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, nil)
+		if errors.Is(err, syscall.EINTR) {
+			continue
+		}
+		if err != nil || pid <= 0 {
+			return ended
+		}
+		ended[pid] = status
+	}
+}
+
+// KillDescendants sends SIGKILL to every process that descends from this one, once.
+func KillDescendants() { killStrays(nil) }
+
+// EndDescendants kills every process that descends from this one until none is there, for SweepTime at most. It returns
+// those that are left.
+func EndDescendants() (left []int) {
+	deadline := time.Now().Add(SweepTime)
+	ticker := time.NewTicker(sweepGap)
+	defer ticker.Stop()
+	for {
+		if left = killStrays(nil); len(left) == 0 || time.Now().After(deadline) {
+			return left
+		}
+		<-ticker.C
+		Reap()
+	}
+}
+
+// killStrays sends SIGKILL to all strays and returns them. It has to be called until there are none: a process may fork
+// between being seen and being killed.
+func killStrays(keep map[int]bool) []int {
+	found := lookAround().strays(os.Getpid(), keep)
+	for _, pid := range found {
+		_ = syscall.Kill(pid, syscall.SIGKILL) // it may be gone by now
+	}
+	return found
+}
+
+// A family is the processes of this machine as they descend from each other. It has no zombies: their parents, or this
+// process, will collect them.
+type family struct {
+	children map[int][]int
+	group    map[int]int // :: process → its process group
+}
+
+func lookAround() family {
+	f := family{children: map[int][]int{}, group: map[int]int{}}
+	for _, pid := range IDs() {
+		if parent, group, ok := statOf(pid); ok {
+			f.children[parent] = append(f.children[parent], pid)
+			f.group[pid] = group
+		}
+	}
+	return f
+}
+
+// strays returns the descendants of root that are neither in keep, nor descend from a process in keep, nor belong to the
+// process group of one that does. The groups count because some processes of a running task may have lost their parents
+// and descend only from root by now; what a task puts into another session and then orphans is beyond telling apart from
+// a dead worker's leavings.
+func (f family) strays(root int, keep map[int]bool) []int {
+	kept := map[int]bool{} // groups
+	for queue := slices.Collect(maps.Keys(keep)); len(queue) > 0; queue = queue[1:] {
+		if group, ok := f.group[queue[0]]; ok {
+			kept[group] = true
+		}
+		queue = append(queue, f.children[queue[0]]...)
+	}
+	var found []int
+	for queue := f.children[root]; len(queue) > 0; queue = queue[1:] {
+		if pid := queue[0]; !keep[pid] && !kept[f.group[pid]] {
+			found = append(found, pid)
+			queue = append(queue, f.children[pid]...)
+		}
+	}
+	return found
+}
+
+// IDs returns the numbers of the machine's processes.
+func IDs() []int {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer dir.Close()
+	names, _ := dir.Readdirnames(-1) // the names read before an error are as good as any snapshot
+	var pids []int
+	for _, name := range names {
+		if pid, err := strconv.Atoi(name); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// statOf returns parent and process group of a process; not ok if it has ended.
+func statOf(pid int) (parent, group int, ok bool) {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return 0, 0, false
+	}
+	return parseStat(string(b))
+}
+
+// parseStat reads state, parent and process group from a line of /proc/PID/stat. The program's name, in
+// parentheses, may hold anything, even parentheses and blanks.
+func parseStat(stat string) (parent, group int, ok bool) {
+	end := strings.LastIndexByte(stat, ')')
+	f := strings.Fields(stat[end+1:])
+	if end < 0 || len(f) < 3 || f[0] == "Z" || f[0] == "X" {
+		return 0, 0, false
+	}
+	parent, errParent := strconv.Atoi(f[1])
+	group, errGroup := strconv.Atoi(f[2])
+	return parent, group, errParent == nil && errGroup == nil
+}

@@ -1,0 +1,108 @@
+package process
+
+import (
+	"net/netip"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/order"
+)
+
+// An Ask is what a supervisor tells a worker, or a worker's host: first its order, later to drain or to leave. The end of
+// the stream also means leave: the supervisor is gone. A host hears an empty ask now and then, which shows it that
+// the supervisor is there.
+type Ask struct {
+	Order      *Order      `json:"order,omitempty"`
+	Host       *HostOrder  `json:"host,omitempty"`
+	Drain      bool        `json:"drain,omitempty"` // finish what runs, then leave
+	Leave      bool        `json:"leave,omitempty"` // leave now
+	CalledBack *CalledBack `json:"called_back,omitempty"`
+}
+
+// An Order is all that a worker needs to know.
+type Order struct {
+	ID         string        `json:"id"`
+	Tag        string        `json:"tag"`
+	Token      string        `json:"token"`
+	Holder     string        `json:"holder"`
+	Host       string        `json:"host"` // the batch system's name of the node, if it has one
+	Addresses  []string      `json:"addresses"`
+	CertDigest string        `json:"cert_digest"`
+	CPUs       int           `json:"cpus"`
+	MemoryMiB  int           `json:"memory_mib"`
+	EndsIn     time.Duration `json:"ends_in_ns"` // a duration, because the two may not agree on the time
+	Scratch    string        `json:"scratch"`
+	Condor     *JoinOrder    `json:"condor,omitempty"` // join an HTCondor pool; nil: serve corrald's own dispatcher
+}
+
+// A JoinOrder is what a worker of an HTCondor pool needs to know beside its order.
+type JoinOrder struct {
+	order.Condor
+	Secret  string         `json:"secret"`  // the pool's token
+	Release string         `json:"release"` // HTCondor's folder
+	Pool    netip.AddrPort `json:"pool"`    // the address of Collector that answered
+	Address netip.Addr     `json:"address"` // of this node
+	Ports   [2]uint16      `json:"ports"`   // of Address; zero: any
+	Brokers []string       `json:"brokers"` // HOST:PORT
+	Through []string       `json:"through"` // relays, HOST:PORT; none: Pool is reached directly
+	Host    string         `json:"host"`
+}
+
+// A HostOrder is a worker's order on another node than the supervisor's.
+type HostOrder struct {
+	Order
+	Dir       string            `json:"dir"`    // of the job; every node must see it
+	Linked    bool              `json:"linked"` // the supervisor can ask corrald to call back
+	HungAfter time.Duration     `json:"hung_after_ns"`
+	Env       map[string]string `json:"env"` // variables of the first node that tasks and daemons need here too
+}
+
+// Last words of a worker beside those that package pool knows.
+const (
+	// LeftTerminated says that the site, not the supervisor, told the worker to go: a batch system may signal
+	// every process of a job.
+	LeftTerminated = "terminated"
+	// LeftUnable says that no worker can serve on this node.
+	LeftUnable = "unable"
+)
+
+// A Word is what a worker tells its supervisor; it says an empty one each second to show that it runs. Left makes it the last
+// word, with an Error if something was wrong. An Error without Left is how the worker died; another start may do
+// better.
+type Word struct {
+	Registered bool `json:"registered,omitempty"` // again, if it was before
+	// Idle is how long the worker has had nothing to do, 0 when it has something. The worker says it about every second
+	// while it is idle and has its dispatcher.
+	Idle  *time.Duration `json:"idle_ns,omitempty"`
+	Left  string         `json:"left,omitempty"`
+	Error string         `json:"error,omitempty"`
+
+	// What only a host says.
+	Hello    *Hello    `json:"hello,omitempty"` // its first word
+	Note     string    `json:"note,omitempty"`  // for the log
+	CallBack *CallBack `json:"call_back,omitempty"`
+}
+
+// Last reports whether nothing follows the word.
+func (w Word) Last() bool { return w.Left != "" || w.Error != "" }
+
+// A Hello is how a host begins.
+type Hello struct {
+	Now  time.Time `json:"now"` // by its clock
+	Host string    `json:"host"`
+	PID  int       `json:"pid"`
+}
+
+// A CallBack is what a host asks its supervisor for: that corrald dials the host's addresses.
+type CallBack struct {
+	Addresses []string `json:"addresses"`
+	Nonce     string   `json:"nonce"`
+}
+
+// A CalledBack is corrald's answer to a CallBack.
+type CalledBack struct {
+	Nonce   string      `json:"nonce"`
+	Reached string      `json:"reached,omitempty"`
+	Kind    corral.Kind `json:"kind,omitempty"` // of the error, if it is one
+	Reason  string      `json:"reason,omitempty"`
+}
