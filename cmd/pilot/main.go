@@ -18,6 +18,7 @@ import (
 	"github.com/corral-pilot/corral/internal/descriptor"
 	"github.com/corral-pilot/corral/internal/order"
 	"github.com/corral-pilot/corral/internal/pilot"
+	"github.com/corral-pilot/corral/internal/pilot/condorworker"
 	"github.com/corral-pilot/corral/internal/pilot/process"
 	"github.com/corral-pilot/corral/internal/pilot/sitejob"
 	"github.com/corral-pilot/corral/internal/version"
@@ -79,16 +80,16 @@ func app(stdout, stderr io.Writer) *cli.App {
 				Action: func(c *cli.Context) error { return pilot.Host(c.Context, lg, os.Stdin, stdout) },
 			},
 			{
-				Name: pilot.TaskCommand, Hidden: true, OnUsageError: usage,
+				Name: condorworker.TaskCommand, Hidden: true, OnUsageError: usage,
 				Usage:  "is started by HTCondor: the executor of a job",
-				Action: func(c *cli.Context) error { return pilot.Task(c.Context) },
+				Action: func(c *cli.Context) error { return condorworker.Task(c.Context) },
 			},
 		},
 	}
 }
 
-// A doer does what the order in dir asks, leaves its report there and returns it. An error means that there is no order, or
-// that the report could not be written.
+// A doer does what the order in dir asks, leaves its report there and returns it. An error means that there is no
+// order, or that the report could not be written.
 type doer func(ctx context.Context, lg *slog.Logger, dir string) (order.Report, error)
 
 func job(name, text string, do doer, lg *slog.Logger) *cli.Command {

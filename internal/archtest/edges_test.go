@@ -13,8 +13,8 @@ var layers = [][]string{
 	{root},
 	{"api", "broker", "broker/relay", "gridsite", "internal/execution", "internal/order", "internal/reconcile", "internal/runas", "internal/store", "packages", "workflow"},
 	{"gridsite/gridsitetest", "internal/follow", "internal/personal", "internal/pilot/process", "internal/recorded", "internal/store/storetest", "packages/htcondor", "pool", "staging", "workflow/wfformat"},
-	{"examples/lambda", "internal/pilot", "internal/pilot/sitejob", "internal/run", "internal/schedd", "staging/ftp", "staging/sftp", "workflow/format"},
-	{"internal/condorpool", "internal/demo", "internal/engine", "internal/server"},
+	{"examples/lambda", "internal/pilot/condorworker", "internal/pilot/sitejob", "internal/run", "internal/schedd", "staging/ftp", "staging/sftp", "workflow/format"},
+	{"internal/condorpool", "internal/demo", "internal/engine", "internal/pilot", "internal/server"},
 	{"bench", "cmd/corral", "cmd/corrald", "cmd/pilot", "internal/archtest", "internal/e2e"},
 }
 
@@ -79,12 +79,12 @@ var edges = map[string]map[string]string{
 	},
 
 	"examples/lambda": {"workflow": "makes a workflow", "workflow/wfformat": "writes it"},
-	"internal/pilot": {
-		"broker": "how the pool reaches a node", "broker/relay": "the head node's side, and a node's",
-		"condor": "reads a worker's ad", "internal/disk": "removes what tasks leave",
-		"internal/node": "checks the machine, and measures it", "internal/order": "reads orders, writes reports",
-		"internal/pilot/process": "starts workers", "packages": "names a package's folder", "pool": "runs workers",
-		"staging": "finds a package's folder, and keeps it", root: "outcomes",
+	"internal/pilot/condorworker": {
+		"broker": "how the pool reaches a node", "broker/relay": "a node's side",
+		"condor": "runs a worker's daemons", "internal/disk": "removes what jobs leave",
+		"internal/node": "measures the machine for the worker's ad", "internal/order": "what to join",
+		"internal/pilot/process": "orders and words of workers", "packages": "names a package",
+		"pool": "why workers leave, and the tasks of jobs", "staging": "finds a package", root: "error kinds",
 	},
 	"internal/pilot/sitejob": {
 		"internal/order": "reads orders, writes reports", "packages": "checks signatures",
@@ -126,6 +126,13 @@ var edges = map[string]map[string]string{
 		"staging": "the mirror", "staging/ftp": "what only corrald speaks", "staging/sftp": "likewise",
 		root: "sites, glideins, jobs",
 	},
+	"internal/pilot": {
+		"broker": "calls a node back for its host", "broker/relay": "the head node's side",
+		"internal/disk": "removes what tasks leave", "internal/node": "checks the machine",
+		"internal/order": "reads orders, writes reports", "internal/pilot/condorworker": "a kind of workers",
+		"internal/pilot/process": "starts workers", "pool": "the other kind of workers, and the link to corrald",
+		"staging": "keeps packages that are in use", root: "outcomes",
+	},
 	"internal/server": {
 		"api": "the contract", "condor": "where it can be",
 		"gridsite": "contacts, batch systems, who is not let in", "internal/run": "starts runs",
@@ -160,8 +167,9 @@ var edges = map[string]map[string]string{
 	},
 	"cmd/pilot": {
 		"internal/descriptor": "what tasks are not to have", "internal/order": "how a job ended",
-		"internal/pilot": "wires it", "internal/pilot/process": "names of commands",
-		"internal/pilot/sitejob": "wires it", "internal/version": "--version", root: "exit status",
+		"internal/pilot": "wires it", "internal/pilot/condorworker": "the program of jobs",
+		"internal/pilot/process": "names of commands", "internal/pilot/sitejob": "wires it",
+		"internal/version": "--version", root: "exit status",
 	},
 	"internal/archtest": {},
 	"internal/e2e":      {},

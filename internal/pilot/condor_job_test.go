@@ -100,7 +100,8 @@ func TestCondorJobThatNeedsLongerIsNotTaken(t *testing.T) {
 	r.report(0, corral.OutcomeRemoved, false)
 }
 
-// Without control groups nothing keeps a job from taking memory: it is put on hold when it was seen to have more than its slot.
+// Without control groups nothing keeps a job from taking memory: it is put on hold when it was seen to have more than
+// its slot.
 func TestCondorJobThatTakesTooMuchMemoryIsHeld(t *testing.T) {
 	t.Parallel()
 	s := newService(t)

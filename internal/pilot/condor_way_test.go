@@ -20,7 +20,8 @@ import (
 	"github.com/corral-pilot/corral/internal/order"
 )
 
-// That corrald reaches a node says nothing of a schedd that is elsewhere: jobs must come without anybody having dialled.
+// That corrald reaches a node says nothing of a schedd that is elsewhere: jobs must come without anybody having
+// dialled.
 func TestCondorWorkerOfAnAttachedPoolIsReachedByItsBroker(t *testing.T) {
 	t.Parallel()
 	for name, attached := range map[string]bool{"the pool is ours": false, "it is attached": true} {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/corral-pilot/corral/broker"
 	"github.com/corral-pilot/corral/internal/node"
+	"github.com/corral-pilot/corral/internal/pilot/condorworker"
 	"github.com/corral-pilot/corral/internal/pilot/process"
 )
 
@@ -16,7 +17,7 @@ func (s *supervisor) hearHost(w *worker, said process.Word) {
 	case said.Note != "":
 		s.note("worker %s on node %s: %s", w.id, w.node, said.Note)
 	case said.CallBack != nil:
-		by, q, ask := w.child, *said.CallBack, broker.CallBack(notAtSchedd)
+		by, q, ask := w.child, *said.CallBack, broker.CallBack(condorworker.NotAtSchedd)
 		if s.link != nil {
 			ask = s.link.CallBack
 		}

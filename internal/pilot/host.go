@@ -15,20 +15,21 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral/internal/disk"
+	"github.com/corral-pilot/corral/internal/pilot/condorworker"
 	"github.com/corral-pilot/corral/internal/pilot/process"
 	"github.com/corral-pilot/corral/pool"
 )
 
 const (
 	hostSilence = time.Minute             // without an ask for so long, a host takes its supervisor for lost
-	hostGrace   = 1750 * time.Millisecond // from telling the worker to leave to killing it; less than the supervisor's grace
+	hostGrace   = 1750 * time.Millisecond // from telling the worker to leave to killing it; less than grace
 	hostLock    = 20 * time.Second        // for an earlier host of the same worker to be gone
 )
 
-// A host is what runs on every node of a job but the first: it checks the node, keeps one worker process there, and ends
-// what that leaves behind. It is to its worker what the supervisor is to those of its own node, and decides nothing else:
-// when it returns the worker is over, and the supervisor says whether another host follows. Once it has returned,
-// no process that descends from it is left, whatever became of the supervisor.
+// A host is what runs on every node of a job but the first: it checks the node, keeps one worker process there, and
+// ends what that leaves behind. It is to its worker what the supervisor is to those of its own node, and decides
+// nothing else: when it returns the worker is over, and the supervisor says whether another host follows. Once it has
+// returned, no process that descends from it is left, whatever became of the supervisor.
 type host struct {
 	lg     *slog.Logger
 	order  process.HostOrder
@@ -212,8 +213,8 @@ func (h *host) unfit(err error) process.Word {
 }
 
 // lockWorker waits until no earlier host of the same worker is on this machine, nor its worker. A host that lost its
-// supervisor may still be clearing away; the tasks that it kills must not meet themselves being done again. The lock is a
-// name in the kernel, which leaves nothing behind: when its holders die it is free.
+// supervisor may still be clearing away; the tasks that it kills must not meet themselves being done again. The lock is
+// a name in the kernel, which leaves nothing behind: when its holders die it is free.
 func lockWorker(ctx context.Context, holder, id string) (*os.File, error) {
 	name := "@corral-" + holder + "-" + filepath.Base(id)
 	again := time.NewTicker(tick)
@@ -235,11 +236,11 @@ func lockWorker(ctx context.Context, holder, id string) (*os.File, error) {
 	}
 }
 
-// carried are the variables that a host takes over from the first node: those that tasks get, and the one by which a site
-// limits ports.
+// carried are the variables that a host takes over from the first node: those that tasks get, and the one by which a
+// site limits ports.
 func carried() map[string]string {
 	env := map[string]string{}
-	for _, name := range strings.Fields("PATH LANG CORRAL_JOB_TAG CORRAL_JOB_DIR " + portsVariable) {
+	for _, name := range strings.Fields("PATH LANG CORRAL_JOB_TAG CORRAL_JOB_DIR " + condorworker.PortsVariable) {
 		if value, ok := os.LookupEnv(name); ok {
 			env[name] = value
 		}

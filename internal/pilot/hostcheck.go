@@ -14,11 +14,12 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/broker"
 	"github.com/corral-pilot/corral/internal/node"
+	"github.com/corral-pilot/corral/internal/pilot/condorworker"
 	"github.com/corral-pilot/corral/internal/pilot/process"
 )
 
 const (
-	hostRoute = 30 * time.Second // at most, for the cluster to be reached from another node: the first one has just reached it
+	hostRoute = 30 * time.Second // for corrald to be reached, at most: the first node has just reached it
 	routeTry  = 5 * time.Second
 	askTime   = 10 * time.Second // for corrald to say whether it reaches a node
 )
@@ -49,7 +50,8 @@ func checkVisible(dir, holderID string) error {
 	}
 	var there holder
 	if err := json.Unmarshal(b, &there); err != nil || there.ID != holderID {
-		return fmt.Errorf("another pilot's is: %w", errors.Join(err, errors.New(describeHolder(filepath.Join(dir, leaseDir)))))
+		other := errors.New(describeHolder(filepath.Join(dir, leaseDir)))
+		return fmt.Errorf("another pilot's is: %w", errors.Join(err, other))
 	}
 	return nil
 }
@@ -90,22 +92,15 @@ func dialAddress(ctx context.Context, address string) error {
 
 // join finds out how the HTCondor pool reaches this node.
 func (h *host) join(ctx context.Context) error {
-	j := h.order.Condor
-	if _, err := os.Stat(filepath.Join(j.Release, "sbin", "condor_master")); err != nil {
-		return fmt.Errorf("package %s is not visible there: %w", j.Package, err)
-	}
-	c := broker.Config{Mode: j.Broker, Collector: j.Collector, CCB: j.CCB, Schedd: j.Schedd, Streams: j.Streams, Ports: j.Ports}
-	c.Relays, c.DialRelay = j.Relays, poolThrough(h.order.Tag, h.order.Token)
+	var ask broker.CallBack
 	if h.order.Linked {
-		c.CallBack = h.called.ask
+		ask = h.called.ask
 	}
-	n := negotiate(ctx, c, time.Now().Add(min(joinTime, h.order.EndsIn/2)))
-	if n.err != nil {
-		return fmt.Errorf("no way to the pool: %w", n.err)
+	choice, err := condorworker.FindWay(ctx, &h.order.Order, ask)
+	if err == nil {
+		h.pipe.Say(process.Word{Note: "broker: " + choice.Reason + "; " + condorworker.Measured(choice)})
 	}
-	h.pipe.Say(process.Word{Note: "broker: " + n.choice.Reason + "; measured: " + strings.Join(n.choice.Measured, "; ")})
-	j.Pool, j.Address, j.Brokers, j.Through = n.choice.Collector, n.choice.Address, n.choice.Brokers, n.choice.Relays
-	return nil
+	return err
 }
 
 // callBacks are a host's questions whether corrald reaches it, one after the other.

@@ -7,7 +7,8 @@ import (
 	"github.com/corral-pilot/corral/pool"
 )
 
-// A node is named where its only worker, or the last of them, has failed, and not for what another node would do as well.
+// A node is named where its only worker, or the last of them, has failed, and not for what another node would do as
+// well.
 func TestBlamedNode(t *testing.T) {
 	t.Parallel()
 	broken, serves, refused := process.Word{Left: process.LeftUnable, Error: "disk"}, process.Word{}, process.Word{Left: string(pool.LeaveRefused), Error: "no token"}

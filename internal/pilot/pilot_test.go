@@ -158,8 +158,8 @@ func TestLeavesBeforeItsWalltime(t *testing.T) {
 	}
 }
 
-// cutByWalltime has a task run when its pilot's walltime ends. It reports whether the pilot had the time to begin it, and
-// its worker the time to say that it was cut.
+// cutByWalltime has a task run when its pilot's walltime ends. It reports whether the pilot had the time to begin it,
+// and its worker the time to say that it was cut.
 func cutByWalltime(t *testing.T, walltime time.Duration) bool {
 	t.Helper()
 	s := newService(t)
@@ -198,8 +198,8 @@ func cutByWalltime(t *testing.T, walltime time.Duration) bool {
 // idle is how long a pilot has nothing to do before it leaves.
 const idle = 5 * time.Second
 
-// meet has n workers do a task each, which ends when all of them have begun: none is idle until then. It returns when the
-// last of them ended.
+// meet has n workers do a task each, which ends when all of them have begun: none is idle until then. It returns when
+// the last of them ended.
 func (s *service) meet(n int) (last time.Time) {
 	s.t.Helper()
 	met := s.t.TempDir()

@@ -4,12 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"os"
 	"time"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/broker"
 	"github.com/corral-pilot/corral/internal/order"
+	"github.com/corral-pilot/corral/internal/pilot/condorworker"
 )
 
 const (
@@ -36,7 +36,7 @@ func Probe(ctx context.Context, request io.Reader, out io.Writer) error {
 	if p.Node != nil {
 		return probeNode(ctx, *p.Node, out)
 	}
-	p.Ports, _ = parsePorts(os.Getenv(portsVariable)) // pilots go on without those that they cannot read
+	p.Ports, _ = condorworker.SitePorts() // pilots go on without a range that they cannot read
 	p.Hold = max(0, min(p.Hold, maxHold))
 	return p.Run(ctx, out)
 }

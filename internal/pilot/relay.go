@@ -4,12 +4,10 @@ import (
 	"context"
 	"io"
 	"log/slog"
-	"net"
 	"os"
 	"path/filepath"
 
 	"github.com/corral-pilot/corral/broker/relay"
-	"github.com/corral-pilot/corral/internal/pilot/process"
 )
 
 // relayFile is where a relay notes its port, below the site's root.
@@ -22,23 +20,6 @@ func Relay(ctx context.Context, lg *slog.Logger, root string, stdin io.Reader, s
 		return err
 	}
 	return relay.Run(ctx, lg, filepath.Join(root, relayFile), stdio{stdin, stdout})
-}
-
-// poolThrough returns what connects an attempt with its HTCondor pool through a relay.
-func poolThrough(tag, token string) func(context.Context, string) (net.Conn, error) {
-	return func(ctx context.Context, address string) (net.Conn, error) {
-		return relay.Dial(ctx, address, relay.NewRequest(relay.Pool, tag, token))
-	}
-}
-
-// serveRelayed joins an HTCondor pool whose place on this node a relay takes.
-func serveRelayed(ctx context.Context, lg *slog.Logger, o process.Order, drain <-chan struct{}, out *process.Speaker) process.Word {
-	f, err := relay.Forward(lg, o.Condor.Pool, o.Condor.Through, relay.NewRequest(relay.Pool, o.Tag, o.Token))
-	if err != nil {
-		return process.Word{Left: process.LeftUnable, Error: err.Error()}
-	}
-	defer f.Close()
-	return serveCondor(ctx, lg, o, drain, out)
 }
 
 // stdio is a process's input and output as one.

@@ -48,7 +48,7 @@ func Run(ctx context.Context, lg *slog.Logger, dir string) (order.Report, error)
 	default:
 		defer usePackage(lg, o.Root)()
 		s := newSupervisor(lg.With("attempt", o.Tag), dir, o, me)
-		r = s.serve(ctx, started)
+		r = s.serve(ctx, o, started)
 	}
 	r.StartedAt, r.EndedAt = started.UTC(), time.Now().UTC()
 	return r, errors.Join(err, order.WriteReport(dir, r))

@@ -18,6 +18,7 @@ import (
 	"github.com/corral-pilot/corral/internal/disk"
 	"github.com/corral-pilot/corral/internal/node"
 	"github.com/corral-pilot/corral/internal/order"
+	"github.com/corral-pilot/corral/internal/pilot/condorworker"
 	"github.com/corral-pilot/corral/internal/pilot/process"
 	"github.com/corral-pilot/corral/pool"
 )
@@ -60,7 +61,8 @@ type supervisor struct {
 	end     time.Time // the workers must have left; the reserve follows
 	routeBy time.Time // corrald must have answered
 	link    *pool.Link
-	joining *joining // the HTCondor pool; nil: corrald's own
+	seeking context.Context       // bounds the search for ways to corrald and into a pool
+	joining *condorworker.Joining // the HTCondor pool; nil: corrald's own
 	workers []*worker
 	group   *process.Group
 	going   *departure // nil while we stay
@@ -112,7 +114,7 @@ func (s *supervisor) memoryHere() int {
 }
 
 // serve does the whole pilot job, which began at started.
-func (s *supervisor) serve(ctx context.Context, started time.Time) order.Report {
+func (s *supervisor) serve(ctx context.Context, o order.Order, started time.Time) order.Report {
 	walltime := time.Duration(s.order.Walltime)
 	s.end = started.Add(walltime - order.Reserve(walltime))
 	s.routeBy = started.Add(min(routeWait, walltime/2))
@@ -136,12 +138,18 @@ func (s *supervisor) serve(ctx context.Context, started time.Time) order.Report 
 	seeking, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if s.order.Condor != nil {
-		if err := s.prepareJoining(seeking, started); err != nil {
+		ports, err := condorworker.SitePorts()
+		if err != nil {
+			s.note("%v", err)
+		}
+		if s.joining, err = condorworker.NewJoining(o, ports, started); err != nil {
 			return s.unprepared(err)
 		}
-		defer s.joining.close()
+		defer use(s.lg, s.joining.Release)()
+		defer s.joining.Close()
 	}
 	pending := s.dial(seeking)
+	s.seeking = seeking
 	s.watch(ctx, pending)
 	cancel()
 	s.endChildren()
@@ -168,8 +176,8 @@ func (s *supervisor) watch(ctx context.Context, pending <-chan dialed) {
 		case d := <-pending:
 			pending = nil // closed: there is nothing more to come
 			s.connected(d)
-		case n := <-s.negotiations():
-			s.takeChoice(n)
+		case w := <-s.joining.Found():
+			s.takeWay(w)
 		case c := <-s.commands():
 			s.command(c)
 		case a := <-s.answers:
@@ -190,7 +198,7 @@ func (s *supervisor) step(now time.Time) {
 	clear := s.group.KillStrays()
 	s.consider(now)
 	if s.going == nil {
-		s.startNegotiation(now)
+		s.seekPool(now)
 		if clear {
 			s.startWorkers(now)
 		}

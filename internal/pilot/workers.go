@@ -78,13 +78,14 @@ func (s *supervisor) scratchOf(w *worker) string {
 }
 
 func (s *supervisor) workerOrder(w *worker, now time.Time) (process.Order, error) {
-	join, err := s.orderToJoin()
 	host := w.node
 	if host == "" {
 		host = s.me.Host
 	}
-	if join != nil {
-		join.Host = host
+	var join *process.JoinOrder
+	var err error
+	if s.joining != nil {
+		join, err = s.joining.Order(s.dir, host)
 	}
 	return process.Order{
 		ID: w.id, Tag: s.tag, Token: s.order.Token, Holder: s.me.ID, Host: host,

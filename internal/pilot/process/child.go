@@ -17,8 +17,8 @@ import (
 // WorkerCommand is the argument with which this program is started as a worker.
 const WorkerCommand = "worker"
 
-// What a worker inherits: its end of the socket pair and, from a host, the host's lock. The lock lasts as long as either
-// of the two processes.
+// What a worker inherits: its end of the socket pair and, from a host, the host's lock. The lock lasts as long as
+// either of the two processes.
 const supervisorFD, lockFD = 3, 4
 
 const (
@@ -27,8 +27,8 @@ const (
 	askTime = time.Second // for a child to take an ask
 )
 
-// A Child is a worker process, or the srun or ssh that leads to a host on another node. Its fields belong to the goroutine
-// that has the Group.
+// A Child is a worker process, or the srun or ssh that leads to a host on another node. Its fields belong to the
+// goroutine that has the Group.
 type Child struct {
 	PID  int
 	Last Word // its last word, if it said one; or what the supervisor found wrong with it
@@ -53,8 +53,8 @@ func (c *Child) String() string {
 	return fmt.Sprintf("as process %d", c.PID)
 }
 
-// startChild starts a worker process in a process group of its own and gives it its order. The worker holds the files in
-// held open for as long as it lives. The caller must run listen.
+// startChild starts a worker process in a process group of its own and gives it its order. The worker holds the files
+// in held open for as long as it lives. The caller must run listen.
 func startChild(o Order, held ...*os.File) (*Child, error) {
 	ours, theirs, err := socketPair()
 	if err != nil {
@@ -93,8 +93,8 @@ func (c *Child) Kill() {
 	}
 }
 
-// hangs adds the time that passed, and reports whether the child has not said a word for limit. The next look then begins
-// to count at zero. A look that comes late adds one WordGap only: a machine, or a batch system, that stops all
+// hangs adds the time that passed, and reports whether the child has not said a word for limit. The next look then
+// begins to count at zero. A look that comes late adds one WordGap only: a machine, or a batch system, that stops all
 // processes of a job stops the child's words too, and that must not cost it its life.
 func (c *Child) hangs(passed, limit time.Duration) bool {
 	if c.quiet += min(passed, WordGap); c.ended || c.quiet <= limit {
@@ -104,9 +104,9 @@ func (c *Child) hangs(passed, limit time.Duration) bool {
 	return true
 }
 
-// patience is how long the child may say nothing; local is the limit for a worker of this node. A host sees to its worker
-// itself, so that only the way to it is watched; a worker process may take long to begin on a busy machine, and nothing
-// waits for it yet.
+// patience is how long the child may say nothing; local is the limit for a worker of this node. A host sees to its
+// worker itself, so that only the way to it is watched; a worker process may take long to begin on a busy machine, and
+// nothing waits for it yet.
 func (c *Child) patience(local time.Duration) (limit time.Duration, watched bool) {
 	switch {
 	case c.far == nil:

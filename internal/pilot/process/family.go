@@ -87,10 +87,10 @@ func lookAround() family {
 	return f
 }
 
-// strays returns the descendants of root that are neither in keep, nor descend from a process in keep, nor belong to the
-// process group of one that does. The groups count because some processes of a running task may have lost their parents
-// and descend only from root by now; what a task puts into another session and then orphans is beyond telling apart from
-// a dead worker's leavings.
+// strays returns the descendants of root that are neither in keep, nor descend from a process in keep, nor belong to
+// the process group of one that does. The groups count because some processes of a running task may have lost their
+// parents and descend only from root by now; what a task puts into another session and then orphans is beyond telling
+// apart from a dead worker's leavings.
 func (f family) strays(root int, keep map[int]bool) []int {
 	kept := map[int]bool{} // groups
 	for queue := slices.Collect(maps.Keys(keep)); len(queue) > 0; queue = queue[1:] {

@@ -19,8 +19,8 @@ const (
 	fanoutVariable = "CORRAL_FANOUT" // srun or ssh
 )
 
-// A Fanout starts this program on the other nodes of the batch job. Nothing that a user or a site chose is in a line that
-// a shell reads: srun takes an argument vector, and ssh gets one constant line (overSSH).
+// A Fanout starts this program on the other nodes of the batch job. Nothing that a user or a site chose is in a line
+// that a shell reads: srun takes an argument vector, and ssh gets one constant line (overSSH).
 type Fanout struct {
 	Nodes   []string // of the job, this one first; fewer than two: there are no others
 	way     string   // srun or ssh
@@ -32,8 +32,8 @@ type Fanout struct {
 // nodeName is what a batch system may call a node. Other names get nowhere near a command line.
 var nodeName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
-// FindFanout reads from the environment what the batch system says of the job's nodes, and takes the first hosts of them.
-// It may run a command, so it must be called before anything in this process reaps.
+// FindFanout reads from the environment what the batch system says of the job's nodes, and takes the first hosts of
+// them. It may run a command, so it must be called before anything in this process reaps.
 func FindFanout(getenv func(string) string, hosts, cpus int) (Fanout, error) {
 	f := Fanout{Nodes: strings.Fields(getenv(nodesVariable)), way: getenv(fanoutVariable), cpus: cpus}
 	if len(f.Nodes) > hosts {
@@ -61,8 +61,8 @@ func FindFanout(getenv func(string) string, hosts, cpus int) (Fanout, error) {
 	return f, fmt.Errorf("%s=%.60q: want srun or ssh", fanoutVariable, f.way)
 }
 
-// overSSH makes a login shell of any kind become the program whose path is the first line of stdin, so that no path needs
-// to be quoted.
+// overSSH makes a login shell of any kind become the program whose path is the first line of stdin, so that no path
+// needs to be quoted.
 const overSSH = `exec /bin/sh -c 'IFS= read -r program && exec "$program" ` + HostCommand + `'`
 
 // command is what starts this program as a host on a node, and what its stdin must begin with.

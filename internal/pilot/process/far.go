@@ -20,9 +20,9 @@ const (
 	lastLines  = 5                      // of it that are remembered
 )
 
-// far is what a child has besides a process if a host on another node is at its other end. Login shells, prologues and srun
-// itself print on both streams: on stdout everything before hostMark is skipped, and what comes on stderr goes to the
-// job's log, its last lines being all there is to say when the way to the host breaks.
+// far is what a child has besides a process if a host on another node is at its other end. Login shells, prologues and
+// srun itself print on both streams: on stdout everything before hostMark is skipped, and what comes on stderr goes to
+// the job's log, its last lines being all there is to say when the way to the host breaks.
 type far struct {
 	way, node string
 	beatAt    time.Time     // of the last ask
@@ -33,7 +33,8 @@ type far struct {
 	lines []string   // the last of stderr that are not a worker's log
 }
 
-// startFar starts a host on a node. The caller must run both listen methods, and give the order when it has heard a Hello.
+// startFar starts a host on a node. The caller must run both listen methods, and give the order when it has heard a
+// Hello.
 func startFar(f Fanout, node string) (*Child, error) {
 	argv, first := f.command(node)
 	path, err := exec.LookPath(argv[0])
@@ -107,8 +108,8 @@ func (f *far) obituary(status syscall.WaitStatus) string {
 	return Ending(f.way, status) + ": " + printed
 }
 
-// awaitPrinted waits until everything that srun or ssh printed has been read, but not for long: another process may hold
-// the pipe open.
+// awaitPrinted waits until everything that srun or ssh printed has been read, but not for long: another process may
+// hold the pipe open.
 func (c *Child) awaitPrinted(done <-chan struct{}) {
 	if c.far == nil {
 		return

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// A Group is the children of this process. It starts them, hears all of them in one channel, notices their ends, and kills
-// what those leave behind. Its methods belong to one goroutine, which receives from Heard and calls the others between;
-// all of them take what there is and return at once, except End.
+// A Group is the children of this process. It starts them, hears all of them in one channel, notices their ends, and
+// kills what those leave behind. Its methods belong to one goroutine, which receives from Heard and calls the others
+// between; all of them take what there is and return at once, except End.
 type Group struct {
 	children []*Child
 	dirty    bool      // a child has ended, and may have left strays
@@ -51,8 +51,8 @@ func (g *Group) add(c *Child, err error) (*Child, error) {
 // Heard delivers what the children say. Each of it must be given to Note.
 func (g *Group) Heard() <-chan Said { return g.heard }
 
-// Note records that a child has spoken, and keeps its last word. What the owner found wrong with the child before, so that it
-// asked it to leave, is not replaced by the child's own good-bye. It reports whether there is a word.
+// Note records that a child has spoken, and keeps its last word. What the owner found wrong with the child before, so
+// that it asked it to leave, is not replaced by the child's own good-bye. It reports whether there is a word.
 func (g *Group) Note(s Said) bool {
 	if s.Word == nil {
 		s.By.silent = true
@@ -84,9 +84,9 @@ func (g *Group) Collect() (gone []*Child) {
 	return gone
 }
 
-// KillHung kills the children that have not said a word for too long, and returns them; local is the limit for a worker of
-// this node. A worker that is stopped, or hangs, does not kill its tasks when its lease is over, and soon after that the
-// dispatcher gives them to others.
+// KillHung kills the children that have not said a word for too long, and returns them; local is the limit for a worker
+// of this node. A worker that is stopped, or hangs, does not kill its tasks when its lease is over, and soon after that
+// the dispatcher gives them to others.
 func (g *Group) KillHung(now time.Time, local time.Duration) (hung []*Child) {
 	passed := now.Sub(g.lookedAt)
 	g.lookedAt = now
@@ -110,8 +110,9 @@ func (g *Group) Beat(now time.Time) {
 	}
 }
 
-// KillStrays kills what ended children have left behind, and reports whether nothing of that is there. Until then no worker
-// may start in their place: the tasks of a dead worker, which still run, must not meet themselves being done again.
+// KillStrays kills what ended children have left behind, and reports whether nothing of that is there. Until then no
+// worker may start in their place: the tasks of a dead worker, which still run, must not meet themselves being done
+// again.
 func (g *Group) KillStrays() (none bool) {
 	if g.dirty {
 		keep := map[int]bool{}
@@ -140,8 +141,8 @@ func (g *Group) Kill() {
 	}
 }
 
-// End kills every process that descends from this one, and waits for what listens to the children. It returns the processes
-// that could not be killed.
+// End kills every process that descends from this one, and waits for what listens to the children. It returns the
+// processes that could not be killed.
 func (g *Group) End() (left []int) {
 	close(g.done)
 	for _, c := range g.children {

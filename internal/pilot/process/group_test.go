@@ -33,8 +33,8 @@ func TestSilentNode(t *testing.T) {
 	}
 }
 
-// How long a child may be silent depends on what it is, and on whether it has ever spoken. Time in which this process did
-// not look, because it was stopped, does not count.
+// How long a child may be silent depends on what it is, and on whether it has ever spoken. Time in which this process
+// did not look, because it was stopped, does not count.
 func TestWhichChildrenHang(t *testing.T) {
 	t.Parallel()
 	const local = 5 * time.Second

@@ -8,8 +8,8 @@ import (
 	"github.com/corral-pilot/corral/internal/order"
 )
 
-// An Ask is what a supervisor tells a worker, or a worker's host: first its order, later to drain or to leave. The end of
-// the stream also means leave: the supervisor is gone. A host hears an empty ask now and then, which shows it that
+// An Ask is what a supervisor tells a worker, or a worker's host: first its order, later to drain or to leave. The end
+// of the stream also means leave: the supervisor is gone. A host hears an empty ask now and then, which shows it that
 // the supervisor is there.
 type Ask struct {
 	Order      *Order      `json:"order,omitempty"`
@@ -66,9 +66,9 @@ const (
 	LeftUnable = "unable"
 )
 
-// A Word is what a worker tells its supervisor; it says an empty one each second to show that it runs. Left makes it the last
-// word, with an Error if something was wrong. An Error without Left is how the worker died; another start may do
-// better.
+// A Word is what a worker tells its supervisor; it says an empty one each second to show that it runs. Left makes it
+// the last word, with an Error if something was wrong. An Error without Left is how the worker died; another start may
+// do better.
 type Word struct {
 	Registered bool `json:"registered,omitempty"` // again, if it was before
 	// Idle is how long the worker has had nothing to do, 0 when it has something. The worker says it about every second

@@ -27,7 +27,10 @@ type Pipe struct {
 
 // NewPipe begins to listen at in and to write to out. The caller ends it with Conclude.
 func NewPipe(in io.Reader, out io.Writer) *Pipe {
-	p := &Pipe{Asks: make(chan Ask), words: make(chan Word, pipeWords), written: make(chan struct{}), done: make(chan struct{})}
+	p := &Pipe{
+		Asks: make(chan Ask), words: make(chan Word, pipeWords),
+		written: make(chan struct{}), done: make(chan struct{}),
+	}
 	go p.hear(in)
 	go p.write(out)
 	return p
@@ -41,8 +44,8 @@ func (p *Pipe) Say(w Word) {
 	}
 }
 
-// Conclude has the last word written, unless the supervisor takes nothing any more. Words that are said later, by a check
-// that was cut short, are lost.
+// Conclude has the last word written, unless the supervisor takes nothing any more. Words that are said later, by a
+// check that was cut short, are lost.
 func (p *Pipe) Conclude(last Word) {
 	close(p.done)
 	patience := time.NewTimer(reportTime)

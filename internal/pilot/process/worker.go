@@ -16,9 +16,9 @@ import (
 // sayTime is for the supervisor to take a word: a worker that waits for it keeps no lease.
 const sayTime = 200 * time.Millisecond
 
-// Work is the worker process: it takes the order from the process that started it, has serve serve, and says its last word.
-// serve's ctx ends when the worker must leave at once, because the supervisor asked for it or is gone, or because ctx
-// ended; drain is closed when it is to finish what runs. Meanwhile Work shows the supervisor that the process runs.
+// Work is the worker process: it takes the order from the process that started it, has serve serve, and says its last
+// word. serve's ctx ends when the worker must leave at once, because the supervisor asked for it or is gone, or because
+// ctx ended; drain is closed when it is to finish what runs. Meanwhile Work shows the supervisor that the process runs.
 func Work(ctx context.Context, serve func(context.Context, Order, <-chan struct{}, *Speaker) Word) error {
 	ignored := make(chan os.Signal, 1)
 	signal.Notify(ignored, syscall.SIGPIPE) // from a log that ends before this process, together with srun or ssh
@@ -87,8 +87,8 @@ type Speaker struct {
 	conn net.Conn
 }
 
-// Say sends a word. If a stopped supervisor leaves no room for it the word is dropped. Half a word would spoil those that
-// follow, so nothing follows it.
+// Say sends a word. If a stopped supervisor leaves no room for it the word is dropped. Half a word would spoil those
+// that follow, so nothing follows it.
 func (s *Speaker) Say(w Word) error {
 	b, err := json.Marshal(w)
 	if err != nil {

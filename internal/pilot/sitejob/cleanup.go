@@ -53,8 +53,8 @@ func sweep(ctx context.Context, lg *slog.Logger, o order.Order) order.Report {
 	return r
 }
 
-// A sweeper empties a directory. It goes through os.Root, which follows no link out of the directory, whatever a task has
-// put there in the meantime.
+// A sweeper empties a directory. It goes through os.Root, which follows no link out of the directory, whatever a task
+// has put there in the meantime.
 type sweeper struct {
 	root *os.Root
 	keep string   // below root; slash-separated
@@ -114,8 +114,8 @@ func (s *sweeper) unlockTree(name string) {
 	}
 }
 
-// note takes down what stays. It is busy if a later cleanup may find it free: something has it mounted or open, a process
-// still wrote there, or the time ran out.
+// note takes down what stays. It is busy if a later cleanup may find it free: something has it mounted or open, a
+// process still wrote there, or the time ran out.
 func (s *sweeper) note(name string, err error) {
 	s.left = append(s.left, name+": "+err.Error())
 	for _, passing := range []error{syscall.EBUSY, syscall.ENOTEMPTY, context.Canceled} {

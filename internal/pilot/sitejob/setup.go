@@ -84,15 +84,17 @@ func told(sources []order.Source, tries []staging.Try) []order.Try {
 	return told
 }
 
-// prune brings the site's cache below its limit. It leaves the package that was just installed, and those that the order
-// says other pilots need. A failure is logged and does not fail the setup: the site then only holds more than it should.
+// prune brings the site's cache below its limit. It leaves the package that was just installed, and those that the
+// order says other pilots need. A failure is logged and does not fail the setup: the site then only holds more than it
+// should.
 func prune(lg *slog.Logger, o order.Order, keep string) (log []string) {
 	if o.Setup.CacheBytes == 0 {
 		return nil
 	}
 	stay := []string{keep}
 	for _, digest := range o.Setup.Keep {
-		if dir, err := staging.Dir(o.Root, packages.Package{Digest: digest}); err == nil { // else there is no such directory
+		dir, err := staging.Dir(o.Root, packages.Package{Digest: digest})
+		if err == nil { // else there is no such directory
 			stay = append(stay, dir)
 		}
 	}

@@ -1,4 +1,4 @@
-package pilot
+package condorworker
 
 import (
 	"context"
@@ -15,17 +15,17 @@ import (
 	"github.com/corral-pilot/corral/pool"
 )
 
-// TaskCommand is the pilot's command for the executor of a job in HTCondor.
+// TaskCommand is the argument with which an HTCondor job starts this program.
 const TaskCommand = "task"
 
-// Task is the executor inside an HTCondor job: it runs the tasks of the job in the folder that HTCondor made
-// for it, as a worker of a personal cluster does. What it leaves there HTCondor brings back.
+// Task is the program of an HTCondor job: it runs the tasks that the job carries, in the folder that HTCondor made for
+// it, as a worker of a personal cluster does. HTCondor brings back what it leaves there.
 func Task(ctx context.Context) error {
 	dir := os.Getenv("_CONDOR_SCRATCH_DIR")
 	if dir == "" {
 		return errors.New("pilot task runs inside an HTCondor job only: _CONDOR_SCRATCH_DIR is not set")
 	}
-	// HTCondor holds a job without what it should bring back; so there is something, whatever happens.
+	// HTCondor holds a job if a file that it should bring back is missing; so there is one, whatever happens.
 	if err := os.Mkdir(filepath.Join(dir, pool.ParcelOut), 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return err
 	}
@@ -45,11 +45,11 @@ func Task(ctx context.Context) error {
 	return pool.ExecuteParcel(ctx, dir, worker)
 }
 
-// parentEvery is how often the executor looks whether HTCondor's side of it is still there.
+// parentEvery is how often Task looks whether the job's starter is still there.
 const parentEvery = time.Second
 
-// leaveWithParent cancels when the parent is gone: a starter that was killed kills nobody, and the run will have
-// the tasks done elsewhere.
+// leaveWithParent cancels when the parent is gone: a starter that was killed does not end its job, and the run will
+// have the tasks done elsewhere.
 func leaveWithParent(ctx context.Context, cancel context.CancelFunc) {
 	parent := os.Getppid()
 	tick := time.NewTicker(parentEvery)
@@ -64,27 +64,27 @@ func leaveWithParent(ctx context.Context, cancel context.CancelFunc) {
 	cancel()
 }
 
-// workerName reads how the worker is called from its ad.
+// workerName reads the worker's id from the ad of its slot.
 func workerName(file string) (string, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return "", fmt.Errorf("reading the worker's ad: %w", err)
 	}
 	for line := range strings.Lines(string(text)) {
-		if name, value, ok := strings.Cut(line, "="); ok && strings.TrimSpace(name) == "CorralWorker" {
+		if name, value, ok := strings.Cut(line, "="); ok && strings.TrimSpace(name) == workerAttribute {
 			if worker, ok := condor.ParseOld(strings.TrimSpace(value)).(string); ok {
 				return worker, nil
 			}
 		}
 	}
-	return "", fmt.Errorf("the worker's ad %s does not say how the worker is called (CorralWorker)", file)
+	return "", fmt.Errorf("the worker's ad %s does not name the worker (%s)", file, workerAttribute)
 }
 
-// home sets what HTCondor leaves out of a job's environment and a worker of a personal cluster has.
+// home sets the variables that HTCondor leaves out of a job's environment and that a worker of a personal cluster has.
 func home() error {
 	u, err := user.LookupId(strconv.Itoa(os.Getuid()))
 	if err != nil {
-		return nil // somebody without a name has no home either
+		return nil // a user without a name has no home either
 	}
 	for name, value := range map[string]string{"HOME": u.HomeDir, "USER": u.Username} {
 		if os.Getenv(name) == "" {

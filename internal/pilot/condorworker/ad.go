@@ -1,0 +1,76 @@
+package condorworker
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/corral-pilot/corral/condor"
+	"github.com/corral-pilot/corral/internal/node"
+	"github.com/corral-pilot/corral/internal/pilot/process"
+)
+
+// workerAttribute names the attribute of a worker's ad that has its id. Task reads it inside a job.
+const workerAttribute = "CorralWorker"
+
+const (
+	// updateMost is between two words of a worker to the collector: this, or a twentieth of its time. After a pool has
+	// started again it misses the worker for so long.
+	updateMost = 10 * time.Second
+	updateMin  = 2 * time.Second
+	retireMost = 30 * time.Second // before its end a worker takes no more jobs: this, or a tenth of its time
+	// measureShare is, for each process of the machine, the time between two looks of HTCondor at all of them. A look
+	// takes some 25 µs for each; on a machine that is full of workers they would otherwise do nothing else.
+	measureShare = 40 * time.Millisecond
+)
+
+// offer is what the worker offers to the pool. Draining is false until drain makes it true.
+func offer(o process.Order, now time.Time) condor.GlideinConfig {
+	c, end := o.Condor, now.Add(o.EndsIn)
+	self, err := os.Executable()
+	if err != nil {
+		self = "" // jobs then miss only the path by which they could call this program
+	}
+	return condor.GlideinConfig{
+		Dir: filepath.Join(o.Scratch, "condor"), Release: c.Release,
+		Name: machineName(o.ID), Identity: identity(c.Secret),
+		Network: condor.GlideinNetwork{Collector: c.Pool, Address: c.Address, Ports: c.Ports, CCB: c.Brokers},
+		Cpus:    o.CPUs, MemoryMiB: int64(o.MemoryMiB), Static: c.Static,
+		Times: condor.GlideinTimes{
+			Retire: end.Add(-min(retireMost, o.EndsIn/10)), End: end,
+			Update:  max(updateMin, min(updateMost, o.EndsIn/20)),
+			Measure: time.Duration(len(process.IDs())) * measureShare,
+		},
+		RuntimeAttribute: "CorralRuntime", PIDAttribute: "CorralPID",
+		Attributes: condor.Ad{
+			"CorralCluster": c.Cluster, "CorralSite": c.Site,
+			"CorralGlidein": int64(c.Glidein), "CorralAttempt": int64(c.Attempt),
+			workerAttribute: o.ID, "CorralHost": c.Host, "CorralPilot": strings.TrimSuffix(self, " (deleted)"),
+			"CorralLibc": node.Libc(), "CorralSpeed": node.Speed(),
+			"CorralCpus": int64(o.CPUs), "CorralMemoryMiB": int64(o.MemoryMiB),
+			// The time left is computed by whatever asks, when it asks.
+			"CorralEnd": end.Unix(), "CorralTimeLeft": condor.Expr("CorralEnd - time()"), "CorralDraining": false,
+		},
+	}
+}
+
+// identity is the user that a token makes its bearer; "" if it does not say so in a way that we understand.
+func identity(secret string) string {
+	token, err := condor.ParseToken(secret)
+	if err != nil {
+		return ""
+	}
+	user, domain, _ := strings.Cut(token.Identity, "@")
+	return machineName(user) + "@" + domain
+}
+
+// machineName makes a worker's id a name that HTCondor takes.
+func machineName(id string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '_' {
+			return r
+		}
+		return '-'
+	}, id)
+}
