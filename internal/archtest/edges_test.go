@@ -12,9 +12,10 @@ var layers = [][]string{
 	{"condor", "dag", "internal/descriptor", "internal/disk", "internal/input", "internal/matching", "internal/netns", "internal/netns/door", "internal/node", "internal/programs", "internal/version", "internal/xdg", "resubmit"},
 	{root},
 	{"api", "broker", "broker/relay", "gridsite", "internal/execution", "internal/order", "internal/reconcile", "internal/runas", "internal/store", "packages", "workflow"},
-	{"gridsite/gridsitetest", "internal/follow", "internal/personal", "internal/pilot/process", "internal/recorded", "internal/store/storetest", "packages/htcondor", "pool", "staging", "workflow/wfformat"},
-	{"examples/lambda", "internal/pilot/condorworker", "internal/pilot/sitejob", "internal/run", "internal/schedd", "staging/ftp", "staging/sftp", "workflow/format"},
-	{"internal/condorpool", "internal/demo", "internal/engine", "internal/pilot", "internal/server"},
+	{"gridsite/gridsitetest", "internal/follow", "internal/personal", "internal/pilot/attempt", "internal/recorded", "internal/store/storetest", "packages/htcondor", "pool", "staging", "workflow/wfformat"},
+	{"examples/lambda", "internal/pilot/process", "internal/pilot/sitejob", "internal/run", "internal/schedd", "staging/ftp", "staging/sftp", "workflow/format"},
+	{"internal/condorpool", "internal/demo", "internal/engine", "internal/pilot/condorworker", "internal/server"},
+	{"internal/pilot"},
 	{"bench", "cmd/corral", "cmd/corrald", "cmd/pilot", "internal/archtest", "internal/e2e"},
 }
 
@@ -58,8 +59,8 @@ var edges = map[string]map[string]string{
 		"internal/input": "opens files of a user whom root examines", "internal/runas": "as whom root starts it",
 		"internal/version": "compares programs", "internal/xdg": "where it lives", root: "error kinds",
 	},
-	"internal/pilot/process": {
-		"internal/order": "what a worker of an HTCondor pool is told", root: "error kinds",
+	"internal/pilot/attempt": {
+		"internal/order": "what was ordered, and what is reported", root: "outcomes, lost hosts",
 	},
 	"internal/recorded": {
 		"internal/reconcile": "what it makes of rows", "internal/store": "the rows", root: "kinds of jobs",
@@ -79,12 +80,9 @@ var edges = map[string]map[string]string{
 	},
 
 	"examples/lambda": {"workflow": "makes a workflow", "workflow/wfformat": "writes it"},
-	"internal/pilot/condorworker": {
-		"broker": "how the pool reaches a node", "broker/relay": "a node's side",
-		"condor": "runs a worker's daemons", "internal/disk": "removes what jobs leave",
-		"internal/node": "measures the machine for the worker's ad", "internal/order": "what to join",
-		"internal/pilot/process": "orders and words of workers", "packages": "names a package",
-		"pool": "why workers leave, and the tasks of jobs", "staging": "finds a package", root: "error kinds",
+	"internal/pilot/process": {
+		"internal/order":         "what a worker of an HTCondor pool is told",
+		"internal/pilot/attempt": "why workers leave", root: "error kinds",
 	},
 	"internal/pilot/sitejob": {
 		"internal/order": "reads orders, writes reports", "packages": "checks signatures",
@@ -126,18 +124,28 @@ var edges = map[string]map[string]string{
 		"staging": "the mirror", "staging/ftp": "what only corrald speaks", "staging/sftp": "likewise",
 		root: "sites, glideins, jobs",
 	},
-	"internal/pilot": {
-		"broker": "calls a node back for its host", "broker/relay": "the head node's side",
-		"internal/disk": "removes what tasks leave", "internal/node": "checks the machine",
-		"internal/order": "reads orders, writes reports", "internal/pilot/condorworker": "a kind of workers",
-		"internal/pilot/process": "starts workers", "pool": "the other kind of workers, and the link to corrald",
-		"staging": "keeps packages that are in use", root: "outcomes",
+	"internal/pilot/condorworker": {
+		"broker": "how the pool reaches a node", "broker/relay": "a node's side",
+		"condor": "runs a worker's daemons", "internal/disk": "removes what jobs leave",
+		"internal/node": "measures the machine for the worker's ad", "internal/order": "what to join",
+		"internal/pilot/attempt": "why workers leave", "internal/pilot/process": "orders and words of workers",
+		"packages": "names a package", "pool": "the tasks of jobs", "staging": "finds a package",
+		root: "error kinds",
 	},
 	"internal/server": {
 		"api": "the contract", "condor": "where it can be",
 		"gridsite": "contacts, batch systems, who is not let in", "internal/run": "starts runs",
 		"internal/store": "everything else", "packages": "orders versions", "resubmit": "reads policies",
 		root: "nouns",
+	},
+
+	"internal/pilot": {
+		"broker": "calls a node back for its host", "broker/relay": "the head node's side",
+		"internal/disk": "removes what tasks leave", "internal/node": "checks the machine",
+		"internal/order": "reads orders, writes reports", "internal/pilot/attempt": "decides",
+		"internal/pilot/condorworker": "a kind of workers", "internal/pilot/process": "starts workers",
+		"pool": "the other kind of workers, and the link to corrald", "staging": "keeps packages that are in use",
+		root: "outcomes",
 	},
 
 	"bench": {

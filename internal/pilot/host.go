@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral/internal/disk"
+	"github.com/corral-pilot/corral/internal/pilot/attempt"
 	"github.com/corral-pilot/corral/internal/pilot/condorworker"
 	"github.com/corral-pilot/corral/internal/pilot/process"
-	"github.com/corral-pilot/corral/pool"
 )
 
 const (
@@ -64,7 +64,7 @@ func Host(ctx context.Context, lg *slog.Logger, in io.Reader, out io.Writer) err
 func (h *host) serve(ctx context.Context) process.Word {
 	h.pipe.Say(process.Word{Hello: &process.Hello{Now: time.Now(), Host: hostName(), PID: os.Getpid()}})
 	if !h.takeOrder(ctx) {
-		return process.Word{Left: string(pool.LeaveAsked)}
+		return process.Word{Left: attempt.LeftAsked}
 	}
 	for name, value := range h.order.Env {
 		_ = os.Setenv(name, value) // fails only for a name that no environment has
@@ -142,7 +142,7 @@ func (h *host) watch(ctx context.Context, checked <-chan error, lock *os.File) p
 			h.obey(a, ok)
 		case <-stop:
 			stop = nil
-			h.leave(process.Word{Left: process.LeftTerminated})
+			h.leave(process.Word{Left: attempt.LeftTerminated})
 		}
 		over = h.step(time.Now())
 		if h.child == nil && !h.killAt.IsZero() {
@@ -154,7 +154,7 @@ func (h *host) watch(ctx context.Context, checked <-chan error, lock *os.File) p
 		last = process.Word{Error: h.child.Obituary()}
 	}
 	if ctx.Err() != nil {
-		last.Left = process.LeftTerminated
+		last.Left = attempt.LeftTerminated
 	}
 	return last
 }
@@ -181,13 +181,13 @@ func (h *host) obey(a process.Ask, ok bool) {
 	h.quiet = 0
 	switch {
 	case !ok, a.Leave:
-		h.leave(process.Word{Left: string(pool.LeaveAsked)})
+		h.leave(process.Word{Left: attempt.LeftAsked})
 	case a.CalledBack != nil:
 		h.called.answer(*a.CalledBack)
 	case a.Drain && h.child != nil:
 		h.child.Tell(a)
 	case a.Drain: // nothing runs yet
-		h.leave(process.Word{Left: string(pool.LeaveDrained)})
+		h.leave(process.Word{Left: attempt.LeftDrained})
 	}
 }
 
@@ -209,7 +209,7 @@ func (h *host) pass(s process.Said) {
 
 // unfit is the last word of a host whose node cannot have a worker.
 func (h *host) unfit(err error) process.Word {
-	return process.Word{Left: process.LeftUnable, Error: err.Error()}
+	return process.Word{Left: attempt.LeftUnable, Error: err.Error()}
 }
 
 // lockWorker waits until no earlier host of the same worker is on this machine, nor its worker. A host that lost its

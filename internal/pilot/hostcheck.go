@@ -21,7 +21,6 @@ import (
 const (
 	hostRoute = 30 * time.Second // for corrald to be reached, at most: the first node has just reached it
 	routeTry  = 5 * time.Second
-	askTime   = 10 * time.Second // for corrald to say whether it reaches a node
 )
 
 // check looks at what the worker needs of this node.
@@ -135,15 +134,4 @@ func (c *callBacks) answer(a process.CalledBack) {
 	default:
 	}
 	c.answers <- a
-}
-
-// answerTo asks corrald what a host wants to know.
-func answerTo(q process.CallBack, ask broker.CallBack) process.CalledBack {
-	ctx, cancel := context.WithTimeout(context.Background(), askTime)
-	defer cancel()
-	reached, err := ask(ctx, q.Addresses, q.Nonce)
-	if err != nil {
-		return process.CalledBack{Nonce: q.Nonce, Kind: corral.KindOf(err), Reason: err.Error()}
-	}
-	return process.CalledBack{Nonce: q.Nonce, Reached: reached}
 }

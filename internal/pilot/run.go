@@ -11,6 +11,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/order"
+	"github.com/corral-pilot/corral/internal/pilot/attempt"
 )
 
 // scratchDir in the job's directory holds the workers' own files. It is there and not in $TMPDIR so
@@ -44,18 +45,12 @@ func Run(ctx context.Context, lg *slog.Logger, dir string) (order.Report, error)
 		dir = filepath.Join(dir, "duplicate-"+me.ID)
 		err = os.Mkdir(dir, 0o700)
 	case leased != nil:
-		r = unfit(me, leased)
+		r = attempt.Unfit(me.Host, leased.Error())
 	default:
 		defer usePackage(lg, o.Root)()
 		s := newSupervisor(lg.With("attempt", o.Tag), dir, o, me)
-		r = s.serve(ctx, o, started)
+		r = s.serve(ctx, started)
 	}
 	r.StartedAt, r.EndedAt = started.UTC(), time.Now().UTC()
 	return r, errors.Join(err, order.WriteReport(dir, r))
-}
-
-// unfit reports that this node cannot run a pilot; another may.
-func unfit(me holder, err error) order.Report {
-	lost := corral.LostHost{Node: me.Host, Why: err.Error()}
-	return order.Report{Outcome: corral.OutcomeFailed, Transient: true, Reason: lost.String(), Lost: []corral.LostHost{lost}}
 }

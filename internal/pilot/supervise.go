@@ -9,8 +9,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -18,6 +16,7 @@ import (
 	"github.com/corral-pilot/corral/internal/disk"
 	"github.com/corral-pilot/corral/internal/node"
 	"github.com/corral-pilot/corral/internal/order"
+	"github.com/corral-pilot/corral/internal/pilot/attempt"
 	"github.com/corral-pilot/corral/internal/pilot/condorworker"
 	"github.com/corral-pilot/corral/internal/pilot/process"
 	"github.com/corral-pilot/corral/pool"
@@ -25,271 +24,268 @@ import (
 
 const (
 	tick        = 250 * time.Millisecond // between two looks at clock, job directory and parent
-	grace       = 2 * time.Second        // from telling workers to leave now until they are killed
-	reportTime  = 500 * time.Millisecond // for words to reach corrald; the walltime's reserve must last
-	routeWait   = 5 * time.Minute        // for corrald to answer at first, at most half of the walltime
-	awayAfter   = 3 * time.Second        // without word of an idle worker it has lost its dispatcher
-	hungLeast   = 5 * time.Second        // without a word of a worker it hangs: this, or two thirds of the lease if that is longer
-	hungCondor  = 30 * time.Second       // likewise, in an HTCondor pool: its jobs hang on no lease of ours
-	restartGap  = time.Second            // between two starts of the same worker
-	maxDeaths   = 3                      // restarts in a row of a worker that did not register in between
+	hungLeast   = 5 * time.Second        // a worker that says nothing for so long hangs, or for two thirds of its lease
+	hungCondor  = 30 * time.Second       // likewise in an HTCondor pool, whose jobs depend on no lease of corrald's
 	maxLogLines = 200
 )
 
-// A departure is the decision to leave.
-type departure struct {
-	outcome   corral.Outcome
-	transient bool
-	reason    string
-	killAt    time.Time // kill the workers that are still there; zero: they may finish their tasks
-}
-
-// A supervisor runs one attempt on one node. Its fields belong to the goroutine that called serve.
+// A supervisor runs one attempt, from its batch job's first node. It has the parts talk to each other: the children say
+// words, corrald asks, time goes by, the site takes the node back; each of these goes to the roster and the stay
+// (package attempt), and step does what they decide. Its fields belong to the goroutine that called serve.
 type supervisor struct {
-	lg    *slog.Logger
-	dir   string
-	root  string // of the site
-	tag   string
-	order order.Pilot
-	me    holder
+	lg     *slog.Logger
+	dir    string // of the job
+	order  order.Order
+	me     holder
+	parent int // the process that started this one: the batch system's
+	log    logbook
 
-	fanout  process.Fanout
-	lost    []corral.LostHost
-	answers chan answered
+	fanout process.Fanout
+	group  *process.Group
+	serves map[*process.Child]*attempt.Worker
+	roster *attempt.Roster
+	stay   *attempt.Stay
+	told   attempt.Phase // what the workers were told of the stay
 
-	parent  int       // the process that started us; the batch system's
-	end     time.Time // the workers must have left; the reserve follows
-	routeBy time.Time // corrald must have answered
-	link    *pool.Link
-	seeking context.Context       // bounds the search for ways to corrald and into a pool
+	up      *uplink
 	joining *condorworker.Joining // the HTCondor pool; nil: corrald's own
-	workers []*worker
-	group   *process.Group
-	going   *departure // nil while we stay
-	log     []string
-
-	done chan struct{} // closed when nobody receives from answers any more
-
-	saying  sync.WaitGroup     // to corrald
-	telling context.Context    // of what corrald must know
-	hush    context.CancelFunc // ends it
 }
 
 func newSupervisor(lg *slog.Logger, dir string, o order.Order, me holder) *supervisor {
-	s := &supervisor{lg: lg, dir: dir, root: o.Root, tag: o.Tag, order: *o.Pilot, me: me, parent: os.Getppid(),
-		group: process.NewGroup(), done: make(chan struct{}), answers: make(chan answered)}
-	s.telling, s.hush = context.WithCancel(context.Background())
-	return s
-}
-
-// assign says which node has which worker: without nodes of a batch system all are here.
-func (s *supervisor) assign(f process.Fanout) {
-	s.fanout = f
-	if len(f.Nodes) > 0 { // else others could not be told to avoid it
-		s.me.Host = f.Nodes[0]
+	return &supervisor{
+		lg: lg, dir: dir, order: o, me: me, parent: os.Getppid(), log: logbook{lg: lg},
+		group: process.NewGroup(), serves: map[*process.Child]*attempt.Worker{},
 	}
-	for i := range s.order.Hosts {
-		w := &worker{number: i, id: fmt.Sprintf("%s/%d", s.tag, i)}
-		switch {
-		case i == 0 || len(f.Nodes) < 2:
-		case i < len(f.Nodes):
-			w.node = f.Nodes[i]
-		default:
-			s.lost = append(s.lost, corral.LostHost{Host: i, Why: fmt.Sprintf("the batch system gave %d nodes for %d hosts", len(f.Nodes), s.order.Hosts)})
-			continue
-		}
-		s.workers = append(s.workers, w)
-	}
-}
-
-// memoryHere is how much memory the workers of this node take.
-func (s *supervisor) memoryHere() int {
-	mib := 0
-	for _, w := range s.workers {
-		if w.node == "" {
-			mib += s.order.MemoryMiB
-		}
-	}
-	return mib
 }
 
 // serve does the whole pilot job, which began at started.
-func (s *supervisor) serve(ctx context.Context, o order.Order, started time.Time) order.Report {
-	walltime := time.Duration(s.order.Walltime)
-	s.end = started.Add(walltime - order.Reserve(walltime))
-	s.routeBy = started.Add(min(routeWait, walltime/2))
-	f, err := process.FindFanout(os.Getenv, s.order.Hosts, s.order.CPUs)
+func (s *supervisor) serve(ctx context.Context, started time.Time) order.Report {
+	p := s.order.Pilot
+	fanout, err := process.FindFanout(os.Getenv, p.Hosts, p.CPUs)
 	if err != nil {
 		return order.Report{Outcome: corral.OutcomeFailed, Reason: err.Error()}
 	}
-	s.assign(f)
+	if s.fanout = fanout; len(fanout.Nodes) > 0 { // only by this name can another attempt ask not to get this node
+		s.me.Host = fanout.Nodes[0]
+	}
+	s.stay = attempt.NewStay(started, time.Duration(p.Walltime))
+	s.roster = attempt.NewRoster(s.order.Tag, *p, fanout.Nodes, s.me.Host)
 	scratch := filepath.Join(s.dir, scratchDir)
 	if err := errors.Join(process.AdoptOrphans(), os.MkdirAll(scratch, 0o700)); err != nil {
-		return unfit(s.me, err)
+		return attempt.Unfit(s.me.Host, err.Error())
 	}
 	defer func() {
 		if err := disk.RemoveAll(scratch); err != nil {
 			s.lg.Warn("the scratch directory was left", "error", err)
 		}
 	}()
-	if err := node.Check(scratch, s.memoryHere()); err != nil {
-		return unfit(s.me, err)
+	if err := node.Check(scratch, s.roster.Here()*p.MemoryMiB); err != nil {
+		return attempt.Unfit(s.me.Host, err.Error())
 	}
-	seeking, cancel := context.WithCancel(ctx)
-	defer cancel()
-	if s.order.Condor != nil {
-		ports, err := condorworker.SitePorts()
-		if err != nil {
-			s.note("%v", err)
-		}
-		if s.joining, err = condorworker.NewJoining(o, ports, started); err != nil {
-			return s.unprepared(err)
+	if p.Condor != nil {
+		if err := s.findPackage(started); errors.Is(err, condorworker.ErrNotInstalled) {
+			// A setup job may install it before the next attempt.
+			return order.Report{
+				Outcome: corral.OutcomeFailed, Transient: true, Reason: err.Error(), Missing: p.Condor.Digest,
+			}
+		} else if err != nil {
+			return order.Report{Outcome: corral.OutcomeFailed, Reason: err.Error()}
 		}
 		defer use(s.lg, s.joining.Release)()
 		defer s.joining.Close()
 	}
-	pending := s.dial(seeking)
-	s.seeking = seeking
-	s.watch(ctx, pending)
+	s.up = newUplink(s.lg, pool.PilotConfig{
+		Tag: s.order.Tag, Token: p.Token, Holder: s.me.ID, Host: s.me.Host, PID: os.Getpid(),
+		Addresses: p.Addresses, CertDigest: p.CertDigest,
+	})
+	seeking, cancel := context.WithCancel(ctx) // ways to corrald and into the pool
+	defer cancel()
+	go s.up.dial(seeking)
+	s.watch(seeking)
 	cancel()
-	s.endChildren()
-	s.sumUp()
-	s.say("leaving", fmt.Sprintf("%s: %s", s.going.outcome, s.going.reason))
-	s.hangUp(pending)
-	return order.Report{Outcome: s.going.outcome, Transient: s.going.transient, Reason: s.going.reason, Lost: s.lost, Log: s.log}
+	if left := s.group.End(); len(left) > 0 {
+		s.log.note("processes that could not be killed: %v", left)
+	}
+	r := s.stay.Report(s.roster)
+	s.say("leaving", fmt.Sprintf("%s: %s", r.Outcome, r.Reason))
+	s.up.close()
+	r.Log = s.log.lines
+	return r
 }
 
-// watch returns when it is decided why we leave, and every worker is gone.
-func (s *supervisor) watch(ctx context.Context, pending <-chan dialed) {
+// findPackage prepares for workers of an HTCondor pool.
+func (s *supervisor) findPackage(started time.Time) error {
+	ports, err := condorworker.SitePorts()
+	if err != nil {
+		s.log.note("%v", err)
+	}
+	s.joining, err = condorworker.NewJoining(s.order, ports, started)
+	return err
+}
+
+// watch returns when it is decided why the pilot leaves, and every worker is gone. One event after the other comes in,
+// and after each of them step does what has become due.
+func (s *supervisor) watch(ctx context.Context) {
 	children := make(chan os.Signal, 1)
 	signal.Notify(children, syscall.SIGCHLD)
 	defer signal.Stop(children)
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
-	stop := ctx.Done()
-	for !s.over(time.Now()) {
+	stop, dialing := ctx.Done(), s.up.dialing
+	for !s.stay.Over(time.Now(), s.group.Empty()) {
 		select {
 		case <-children:
 		case <-ticker.C:
 		case h := <-s.group.Heard():
-			s.hear(h)
-		case d := <-pending:
-			pending = nil // closed: there is nothing more to come
-			s.connected(d)
+			if w := s.serves[h.By]; s.group.Note(h) && w != nil {
+				s.hear(h.By, w, *h.Word)
+			}
+		case d := <-dialing:
+			dialing = nil // nothing more comes through it
+			s.reached(d)
 		case w := <-s.joining.Found():
 			s.takeWay(w)
-		case c := <-s.commands():
+		case c := <-s.up.commands():
 			s.command(c)
-		case a := <-s.answers:
+		case a := <-s.up.answers:
 			a.to.Tell(process.Ask{CalledBack: &a.answer})
 		case <-stop:
 			stop = nil
-			s.leaveNow(corral.OutcomePreempted, context.Cause(ctx).Error())
+			s.stay.Leave(time.Now(), corral.OutcomePreempted, context.Cause(ctx).Error())
 		}
-		s.step(time.Now())
+		s.step(ctx, time.Now())
 	}
 }
 
-// step does whatever is due.
-func (s *supervisor) step(now time.Time) {
-	s.collect()
-	s.killHung(now)
+// step does whatever is due: it buries children, looks for a reason to leave, has the workers follow what was decided,
+// and starts those that have no process.
+func (s *supervisor) step(ctx context.Context, now time.Time) {
+	for _, c := range s.group.Collect() {
+		s.bury(c)
+	}
+	for _, c := range s.group.KillHung(now, s.hungAfter()) {
+		s.log.note("worker %s %s and is killed", s.serves[c].ID, c.Last.Error)
+	}
 	s.group.Beat(now)
 	clear := s.group.KillStrays()
-	s.consider(now)
-	if s.going == nil {
-		s.seekPool(now)
-		if clear {
-			s.startWorkers(now)
-		}
-	} else if k := s.going.killAt; !k.IsZero() && now.After(k) {
-		s.group.Kill()
+	s.stay.Consider(now, s.look(), s.roster)
+	phase := s.stay.Phase()
+	if phase != s.told {
+		s.told = phase
+		s.group.Tell(following(phase))
 	}
-}
-
-// consider looks for a reason to leave.
-func (s *supervisor) consider(now time.Time) {
-	if s.going != nil && !s.going.killAt.IsZero() {
-		return
-	}
-	_, err := os.Stat(filepath.Join(s.dir, leaseDir))
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		s.leaveNow(corral.OutcomePreempted, "the job's directory is gone")
-	case os.Getppid() != s.parent:
-		s.leaveNow(corral.OutcomePreempted, "the process that started the pilot is gone")
-	case s.link == nil && s.joining == nil && now.After(s.routeBy):
-		s.failHere("no route to corrald at " + strings.Join(s.order.Addresses, ", "))
-	case !now.Before(s.end):
-		s.leaveNow(corral.OutcomeExpired, "the walltime is over")
-	case s.going == nil && s.allLeft():
-		s.conclude()
-	case s.going == nil && s.idle(now):
-		s.drain(corral.OutcomeIdle, "no task for "+s.order.Idle.String())
+	case s.stay.KillDue(now):
+		s.group.Kill()
+	case phase != attempt.Staying:
+	case s.joining != nil && s.joining.Due(now, s.up.link != nil):
+		s.joining.Begin(ctx, s.up.callBack())
+	case clear && s.mayStart():
+		s.start(now)
 	}
 }
 
-// drain decides to leave when the tasks that run are finished.
-func (s *supervisor) drain(o corral.Outcome, reason string) {
-	if s.going != nil {
+// look looks at what only the supervisor sees.
+func (s *supervisor) look() (see attempt.Sight) {
+	_, err := os.Stat(filepath.Join(s.dir, leaseDir))
+	see.DirGone, see.ParentGone = errors.Is(err, fs.ErrNotExist), os.Getppid() != s.parent
+	if s.up.link == nil && s.joining == nil {
+		see.Unreached = s.order.Pilot.Addresses
+	}
+	return see
+}
+
+// following is what a worker is told of a phase.
+func following(p attempt.Phase) process.Ask {
+	return process.Ask{Drain: p == attempt.Draining, Leave: p == attempt.Leaving}
+}
+
+// mayStart reports whether the workers have what they need: a route to corrald, under whose lease they serve; or the
+// way into the HTCondor pool.
+func (s *supervisor) mayStart() bool {
+	if s.joining == nil {
+		return s.up.link != nil
+	}
+	return s.joining.Ready()
+}
+
+// hungAfter is how long a worker of this node may say nothing.
+func (s *supervisor) hungAfter() time.Duration {
+	if s.joining == nil && s.up.link != nil {
+		return max(hungLeast, 2*s.up.link.Lease()/3)
+	}
+	return hungCondor
+}
+
+// reached takes in the result of dialing. To be admitted is to hold the attempt's lease at corrald, and only then
+// does corrald's own pool get workers: without a route they could not serve anyway.
+func (s *supervisor) reached(d dialed) {
+	now := time.Now()
+	switch {
+	case errors.Is(d.err, pool.ErrDuplicate):
+		s.stay.Leave(now, corral.OutcomeDuplicate, d.err.Error())
+	case d.err != nil:
+		s.stay.Fail(now, false, d.err.Error())
+	case d.link != nil:
+		s.up.link = d.link
+		if err := node.CheckClock(d.link.ClockOffset()); err != nil {
+			s.stay.FailHere(now, s.roster, err.Error())
+			return
+		}
+		s.say("pilot started", "on "+s.me.Host+", by "+d.link.By())
+		for _, l := range s.roster.Lost() { // before corrald could be told
+			s.up.loseHost(l)
+		}
+	}
+}
+
+// command does what corrald asks.
+func (s *supervisor) command(c pool.Command) {
+	switch c {
+	case pool.CommandDrain:
+		s.stay.Drain(corral.OutcomeDrained, "asked to drain")
+	case pool.CommandLeave:
+		s.stay.Leave(time.Now(), corral.OutcomeRemoved, "asked to leave")
+	}
+}
+
+// takeWay takes in how the HTCondor pool reaches this node.
+func (s *supervisor) takeWay(w condorworker.Way) {
+	measured := condorworker.Measured(w.Choice)
+	switch {
+	case w.Err == nil:
+		s.joining.Take(w.Choice)
+		s.say("broker", w.Choice.Reason+"; "+measured)
 		return
-	}
-	s.going = &departure{outcome: o, reason: reason}
-	s.group.Tell(process.Ask{Drain: true})
-}
-
-// leaveNow decides to leave at once. A pilot that was draining keeps its outcome at the end of its
-// time, for that is what was asked of it.
-func (s *supervisor) leaveNow(o corral.Outcome, reason string) {
-	d := departure{outcome: o, reason: reason, killAt: time.Now().Add(grace)}
-	if s.going != nil && !s.going.killAt.IsZero() {
+	case s.stay.Phase() != attempt.Staying:
 		return
+	case len(w.Choice.Measured) > 0:
+		s.say("broker", "no way to the pool was found; "+measured)
 	}
-	if s.going != nil && o == corral.OutcomeExpired {
-		d.outcome, d.reason = s.going.outcome, s.going.reason+"; what still ran was cut at the end of the walltime"
-	}
-	if o == corral.OutcomeExpired {
-		d.killAt = time.Now().Add(order.Reserve(time.Duration(s.order.Walltime)) / 2)
-	}
-	s.going = &d
-	s.group.Tell(process.Ask{Leave: true})
-}
-
-func (s *supervisor) fail(transient bool, reason string) {
-	s.leaveNow(corral.OutcomeFailed, reason)
-	s.going.transient = transient
-}
-
-// failHere is fail for something that another node may have.
-func (s *supervisor) failHere(why string) {
-	r := unfit(s.me, errors.New(why))
-	s.lost = r.Lost
-	s.fail(r.Transient, r.Reason)
-}
-
-// over reports whether we leave and nothing keeps us. What cannot be killed, because it hangs in the
-// kernel, keeps us no longer than SweepTime: the report matters more.
-func (s *supervisor) over(now time.Time) bool {
-	if s.going == nil {
-		return false
-	}
-	k := s.going.killAt
-	return s.group.Empty() || !k.IsZero() && now.After(k.Add(process.SweepTime))
-}
-
-// endChildren kills what is left of our descendants.
-func (s *supervisor) endChildren() {
-	close(s.done)
-	if left := s.group.End(); len(left) > 0 {
-		s.note("processes that could not be killed: %v", left)
+	if corral.KindOf(w.Err) == corral.Unavailable {
+		s.stay.FailHere(time.Now(), s.roster, w.Err.Error())
+	} else {
+		s.stay.Fail(time.Now(), false, w.Err.Error())
 	}
 }
 
-// note writes a line of the report's log, and of our own.
-func (s *supervisor) note(format string, args ...any) {
+// say notes a phase and tells corrald of it.
+func (s *supervisor) say(phase, reason string) {
+	s.log.note("%s: %s", phase, reason)
+	s.up.report(phase, reason)
+}
+
+// A logbook has the lines of the report's log.
+type logbook struct {
+	lg    *slog.Logger
+	lines []string
+}
+
+// note writes a line of the report's log, and of this process's own.
+func (l *logbook) note(format string, args ...any) {
 	line := fmt.Sprintf(format, args...)
-	s.lg.Info("pilot", "what", line)
-	if len(s.log) < maxLogLines {
-		s.log = append(s.log, time.Now().UTC().Format(time.RFC3339)+" "+line)
+	l.lg.Info("pilot", "what", line)
+	if len(l.lines) < maxLogLines {
+		l.lines = append(l.lines, time.Now().UTC().Format(time.RFC3339)+" "+line)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/corral-pilot/corral/internal/pilot/attempt"
 	"github.com/corral-pilot/corral/internal/pilot/condorworker"
 	"github.com/corral-pilot/corral/internal/pilot/process"
 	"github.com/corral-pilot/corral/pool"
@@ -34,7 +35,7 @@ func servePool(
 		Registered: func() { _ = out.Say(process.Word{Registered: true}) },
 		Idle:       func(idle time.Duration) { _ = out.Say(process.Word{Idle: &idle}) },
 	})
-	last := process.Word{Left: string(reason)}
+	last := process.Word{Left: attempt.Left(reason)} // they have the same names
 	if err != nil {
 		last.Error = err.Error()
 	}

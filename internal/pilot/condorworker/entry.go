@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral/condor"
+	"github.com/corral-pilot/corral/internal/pilot/attempt"
 	"github.com/corral-pilot/corral/internal/pilot/process"
-	"github.com/corral-pilot/corral/pool"
 )
 
 const (
@@ -59,13 +59,13 @@ func (e *entry) fault(log *condor.GlideinLog, collector string, now time.Time) *
 	case log.Ended != "" && !strings.HasSuffix(log.Ended, "exited with status 0"): // as at its end, or after a drain
 		return &process.Word{Error: "its condor_startd " + log.Ended}
 	case log.Refused != "" && (e.joined.IsZero() || log.Refusals > 1):
-		return &process.Word{Left: string(pool.LeaveRefused), Error: "the pool refused the token: " + log.Refused}
+		return &process.Word{Left: attempt.LeftRefused, Error: "the pool refused the token: " + log.Refused}
 	case !e.joined.IsZero() || !now.After(e.by):
 		return nil
 	case !e.asked:
-		return &process.Word{Left: process.LeftUnable,
+		return &process.Word{Left: attempt.LeftUnable,
 			Error: fmt.Sprintf("HTCondor's daemons did not ask the pool at %s within %s", collector, within)}
 	}
-	return &process.Word{Left: process.LeftUnable,
+	return &process.Word{Left: attempt.LeftUnable,
 		Error: fmt.Sprintf("the pool at %s did not take it in within %s", collector, within)}
 }

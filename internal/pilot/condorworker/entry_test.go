@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral/condor"
+	"github.com/corral-pilot/corral/internal/pilot/attempt"
 	"github.com/corral-pilot/corral/internal/pilot/process"
-	"github.com/corral-pilot/corral/pool"
 )
 
 // What the daemons of a worker that has an hour log, and what follows: nothing, or why it leaves.
@@ -24,17 +24,17 @@ func TestEntry(t *testing.T) {
 	ended := func(how string) condor.GlideinLog { return condor.GlideinLog{Asked: true, Joined: true, Ended: how} }
 	for name, c := range map[string]struct {
 		looks []look
-		left  string
+		left  attempt.Left
 		says  string // "": the worker stays
 	}{
 		"joins":                  {[]look{{time.Second, asked}, {time.Hour / 2, joined}}, "", ""},
-		"does not ask":           {[]look{{startMost + time.Second, condor.GlideinLog{}}}, process.LeftUnable, "did not ask the pool at p:1 within 5m0s"},
+		"does not ask":           {[]look{{startMost + time.Second, condor.GlideinLog{}}}, attempt.LeftUnable, "did not ask the pool at p:1 within 5m0s"},
 		"asks late":              {[]look{{startMost, asked}, {startMost + joinTime, asked}}, "", ""},
-		"is not answered":        {[]look{{0, asked}, {joinTime + time.Second, asked}}, process.LeftUnable, "did not take it in within 1m0s"},
+		"is not answered":        {[]look{{0, asked}, {joinTime + time.Second, asked}}, attempt.LeftUnable, "did not take it in within 1m0s"},
 		"is missed by its pool":  {[]look{{0, joined}, {time.Hour / 2, asked}}, "", ""},
-		"is refused":             {[]look{{0, refused(1)}}, string(pool.LeaveRefused), "refused the token: DENIED"},
+		"is refused":             {[]look{{0, refused(1)}}, attempt.LeftRefused, "refused the token: DENIED"},
 		"is refused later, once": {[]look{{0, joined}, {time.Minute, refused(1)}}, "", ""},
-		"is refused later":       {[]look{{0, joined}, {time.Minute, refused(2)}}, string(pool.LeaveRefused), "refused the token: DENIED"},
+		"is refused later":       {[]look{{0, joined}, {time.Minute, refused(2)}}, attempt.LeftRefused, "refused the token: DENIED"},
 		"startd is killed":       {[]look{{0, ended("died due to signal 9")}}, "", "its condor_startd died due to signal 9"},
 		"startd ends in order":   {[]look{{0, ended("exited with status 0")}}, "", ""},
 	} {

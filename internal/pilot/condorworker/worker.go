@@ -17,8 +17,8 @@ import (
 	"github.com/corral-pilot/corral/broker/relay"
 	"github.com/corral-pilot/corral/condor"
 	"github.com/corral-pilot/corral/internal/disk"
+	"github.com/corral-pilot/corral/internal/pilot/attempt"
 	"github.com/corral-pilot/corral/internal/pilot/process"
-	"github.com/corral-pilot/corral/pool"
 )
 
 const (
@@ -56,12 +56,12 @@ func Serve(
 	if through := o.Condor.Through; len(through) > 0 {
 		f, err := relay.Forward(lg, o.Condor.Pool, through, relay.NewRequest(relay.Pool, o.Tag, o.Token))
 		if err != nil {
-			return process.Word{Left: process.LeftUnable, Error: err.Error()}
+			return process.Word{Left: attempt.LeftUnable, Error: err.Error()}
 		}
 		defer f.Close()
 	}
 	if err := process.AdoptOrphans(); err != nil {
-		return process.Word{Left: process.LeftUnable, Error: err.Error()}
+		return process.Word{Left: attempt.LeftUnable, Error: err.Error()}
 	}
 	children := make(chan os.Signal, 1)
 	signal.Notify(children, syscall.SIGCHLD)
@@ -70,9 +70,9 @@ func Serve(
 	err := w.start(o.Condor.Secret)
 	switch {
 	case errors.Is(err, condor.ErrRoot): // which it is on every node
-		return process.Word{Left: string(pool.LeaveRefused), Error: "the pilot runs as root: " + err.Error()}
+		return process.Word{Left: attempt.LeftRefused, Error: "the pilot runs as root: " + err.Error()}
 	case err != nil:
-		return process.Word{Left: process.LeftUnable, Error: "starting HTCondor: " + err.Error()}
+		return process.Word{Left: attempt.LeftUnable, Error: "starting HTCondor: " + err.Error()}
 	}
 	defer w.log.Close()
 	w.watch(ctx, children, drain)
@@ -99,7 +99,7 @@ func (w *worker) watch(ctx context.Context, children <-chan os.Signal, drain <-c
 			w.drain(time.Now())
 		case <-stop:
 			stop = nil
-			w.leave(time.Now(), process.Word{Left: string(pool.LeaveAsked)})
+			w.leave(time.Now(), process.Word{Left: attempt.LeftAsked})
 		}
 		w.step(time.Now())
 		ticker.Reset(w.pace())
@@ -180,7 +180,7 @@ func (w *worker) step(now time.Time) {
 	case w.draining && w.log.Reread && !w.log.Busy() && (w.log.Retold || now.After(w.drainBy)):
 		w.signal(syscall.SIGTERM) // nothing runs, and nothing will
 	case fault != nil:
-		if fault.Left != string(pool.LeaveRefused) {
+		if fault.Left != attempt.LeftRefused {
 			fault.Error += w.because()
 		}
 		w.leave(now, *fault)
@@ -211,7 +211,7 @@ func (w *worker) drain(now time.Time) {
 	w.draining, w.drainBy = true, now.Add(retellTime)
 	w.config.Draining, w.config.Attributes["CorralDraining"] = true, true
 	if err := w.config.Reconfigure(); err != nil {
-		w.leave(now, process.Word{Left: string(pool.LeaveDrained), Error: "drain: " + err.Error()})
+		w.leave(now, process.Word{Left: attempt.LeftDrained, Error: "drain: " + err.Error()})
 		return
 	}
 	w.signal(syscall.SIGHUP)
@@ -240,13 +240,13 @@ func (w *worker) lastWord(now time.Time) process.Word {
 	case w.fault != nil:
 		return *w.fault
 	case w.draining:
-		return process.Word{Left: string(pool.LeaveDrained)}
+		return process.Word{Left: attempt.LeftDrained}
 	case w.killed:
 		return process.Word{Error: w.ended}
 	case joined && !now.Before(w.config.Times.End.Add(-w.config.Times.Update)):
-		return process.Word{Left: string(pool.LeaveExpired)}
+		return process.Word{Left: attempt.LeftExpired}
 	case !joined:
-		return process.Word{Left: process.LeftUnable, Error: w.ended + w.because()}
+		return process.Word{Left: attempt.LeftUnable, Error: w.ended + w.because()}
 	}
 	return process.Word{Error: w.ended + w.because()}
 }

@@ -11,10 +11,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-)
 
-// SweepTime is for killed processes to be gone. What hangs in the kernel for longer cannot be waited for.
-const SweepTime = 5 * time.Second
+	"github.com/corral-pilot/corral/internal/pilot/attempt"
+)
 
 // sweepGap is between two looks at what is left.
 const sweepGap = 25 * time.Millisecond
@@ -44,10 +43,10 @@ func Reap() map[int]syscall.WaitStatus {
 // KillDescendants sends SIGKILL to every process that descends from this one, once.
 func KillDescendants() { killStrays(nil) }
 
-// EndDescendants kills every process that descends from this one until none is there, for SweepTime at most. It returns
-// those that are left.
+// EndDescendants kills every process that descends from this one until none is there, for attempt.SweepTime at most. It
+// returns those that are left.
 func EndDescendants() (left []int) {
-	deadline := time.Now().Add(SweepTime)
+	deadline := time.Now().Add(attempt.SweepTime)
 	ticker := time.NewTicker(sweepGap)
 	defer ticker.Stop()
 	for {

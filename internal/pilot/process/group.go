@@ -4,6 +4,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/corral-pilot/corral/internal/pilot/attempt"
 )
 
 // A Group is the children of this process. It starts them, hears all of them in one channel, notices their ends, and
@@ -59,7 +61,7 @@ func (g *Group) Note(s Said) bool {
 		return false
 	}
 	s.By.spoken, s.By.quiet = true, 0
-	if s.Word.Last() && s.By.Last.Left != LeftUnable {
+	if s.Word.Last() && s.By.Last.Left != attempt.LeftUnable {
 		s.By.Last = *s.Word
 	}
 	return true

@@ -6,6 +6,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/order"
+	"github.com/corral-pilot/corral/internal/pilot/attempt"
 )
 
 // An Ask is what a supervisor tells a worker, or a worker's host: first its order, later to drain or to leave. The end
@@ -57,15 +58,6 @@ type HostOrder struct {
 	Env       map[string]string `json:"env"` // variables of the first node that tasks and daemons need here too
 }
 
-// Last words of a worker beside those that package pool knows.
-const (
-	// LeftTerminated says that the site, not the supervisor, told the worker to go: a batch system may signal
-	// every process of a job.
-	LeftTerminated = "terminated"
-	// LeftUnable says that no worker can serve on this node.
-	LeftUnable = "unable"
-)
-
 // A Word is what a worker tells its supervisor; it says an empty one each second to show that it runs. Left makes it
 // the last word, with an Error if something was wrong. An Error without Left is how the worker died; another start may
 // do better.
@@ -74,7 +66,7 @@ type Word struct {
 	// Idle is how long the worker has had nothing to do, 0 when it has something. The worker says it about every second
 	// while it is idle and has its dispatcher.
 	Idle  *time.Duration `json:"idle_ns,omitempty"`
-	Left  string         `json:"left,omitempty"`
+	Left  attempt.Left   `json:"left,omitempty"`
 	Error string         `json:"error,omitempty"`
 
 	// What only a host says.

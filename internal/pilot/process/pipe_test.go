@@ -6,12 +6,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/corral-pilot/corral/internal/pilot/attempt"
 )
 
 // A host ends with its last word, though nothing takes it, and though a check that was cut short has more to say.
 func TestHostsLastWord(t *testing.T) {
 	t.Parallel()
-	last := Word{Left: LeftUnable, Error: "no route"}
+	last := Word{Left: attempt.LeftUnable, Error: "no route"}
 	in, open := io.Pipe()
 	defer open.Close()
 	nobody, out := io.Pipe()

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/corral-pilot/corral/internal/pilot/attempt"
 )
 
 // sayTime is for the supervisor to take a word: a worker that waits for it keeps no lease.
@@ -42,7 +44,7 @@ func Work(ctx context.Context, serve func(context.Context, Order, <-chan struct{
 	go out.beat(serving)
 	last := serve(serving, *first.Order, drain, out)
 	if ctx.Err() != nil {
-		last.Left = LeftTerminated
+		last.Left = attempt.LeftTerminated
 	}
 	err = out.Say(last)
 	if last.Error != "" {

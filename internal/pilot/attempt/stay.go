@@ -1,0 +1,183 @@
+package attempt
+
+import (
+	"strings"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/order"
+)
+
+// A Phase is how far a pilot has come towards its departure.
+type Phase int
+
+const (
+	Staying  Phase = iota // workers are started as they are due
+	Draining              // workers finish their tasks
+	Leaving               // workers leave at once; at KillAt they are killed
+)
+
+// A Stay is how long a pilot may stay, and how it ends. The first reason to drain is kept, and so is the first reason
+// to leave at once. A later one changes nothing, so that the report says what began the end.
+type Stay struct {
+	End     time.Time // the workers must have left
+	RouteBy time.Time // corrald must have answered
+	reserve time.Duration
+
+	outcome   corral.Outcome // empty: the pilot stays
+	transient bool
+	reason    string
+	killAt    time.Time // zero: the pilot stays, or drains
+}
+
+// NewStay returns the stay of a pilot with that walltime. Its end leaves a reserve in which the pilot can go in order,
+// so that the batch system never has to end it.
+func NewStay(started time.Time, walltime time.Duration) *Stay {
+	reserve := order.Reserve(walltime)
+	return &Stay{
+		End:     started.Add(walltime - reserve),
+		RouteBy: started.Add(min(routeWait, walltime/2)),
+		reserve: reserve,
+	}
+}
+
+// Phase returns how far the departure has come.
+func (s *Stay) Phase() Phase {
+	switch {
+	case s.outcome == "":
+		return Staying
+	case s.killAt.IsZero():
+		return Draining
+	}
+	return Leaving
+}
+
+// Drain decides to leave when the tasks that run are finished.
+func (s *Stay) Drain(o corral.Outcome, reason string) {
+	if s.Phase() == Staying {
+		s.outcome, s.reason = o, reason
+	}
+}
+
+// Leave decides to leave at once. A pilot that was draining when its time ended keeps its outcome: it has done what it
+// was asked to do, and its reason says that something was cut. At the end of its time there is half of the reserve to
+// leave in, which may be more than Grace.
+func (s *Stay) Leave(now time.Time, o corral.Outcome, reason string) {
+	if s.Phase() == Leaving {
+		return
+	}
+	drained := s.Phase() == Draining
+	s.killAt = now.Add(Grace)
+	if o == corral.OutcomeExpired {
+		s.killAt = now.Add(s.reserve / 2)
+		if drained {
+			s.reason += "; what still ran was cut at the end of the walltime"
+			return
+		}
+	}
+	s.outcome, s.reason = o, reason
+}
+
+// Fail decides to leave at once because the pilot cannot do its work. Transient says that another attempt may.
+func (s *Stay) Fail(now time.Time, transient bool, reason string) {
+	if s.Phase() != Leaving {
+		s.Leave(now, corral.OutcomeFailed, reason)
+		s.transient = transient
+	}
+}
+
+// FailHere is Fail for a reason that another node may not have. The node counts as lost.
+func (s *Stay) FailHere(now time.Time, r *Roster, why string) {
+	if s.Phase() != Leaving {
+		unfit := Unfit(r.here, why)
+		r.lost = unfit.Lost
+		s.Fail(now, unfit.Transient, unfit.Reason)
+	}
+}
+
+// Unfit reports that a node cannot run a pilot; another may.
+func Unfit(node, why string) order.Report {
+	lost := corral.LostHost{Node: node, Why: why}
+	return order.Report{
+		Outcome: corral.OutcomeFailed, Transient: true, Reason: lost.String(), Lost: []corral.LostHost{lost},
+	}
+}
+
+// A Sight is what a supervisor sees when it looks around.
+type Sight struct {
+	DirGone    bool     // somebody removed the job's directory
+	ParentGone bool     // the process that started the supervisor, the batch system's, has ended
+	Unreached  []string // addresses of corrald, while none of them has answered and the workers need it
+}
+
+// Consider looks for a reason to leave.
+func (s *Stay) Consider(now time.Time, see Sight, r *Roster) {
+	if s.Phase() == Leaving {
+		return
+	}
+	switch {
+	case see.DirGone:
+		s.Leave(now, corral.OutcomePreempted, "the job's directory is gone")
+	case see.ParentGone:
+		s.Leave(now, corral.OutcomePreempted, "the process that started the pilot is gone")
+	case len(see.Unreached) > 0 && now.After(s.RouteBy):
+		s.FailHere(now, r, "no route to corrald at "+strings.Join(see.Unreached, ", "))
+	case !now.Before(s.End):
+		s.Leave(now, corral.OutcomeExpired, "the walltime is over")
+	case s.Phase() == Draining:
+	case r.allLeft():
+		s.conclude(now, r)
+	case r.idle(now):
+		s.Drain(corral.OutcomeIdle, "no task for "+r.limit.String())
+	}
+}
+
+// departures is what becomes of a pilot whose workers left of their own accord.
+var departures = map[Left]struct {
+	outcome corral.Outcome
+	reason  string
+}{
+	LeftExpired:    {corral.OutcomeExpired, "the walltime is over"},
+	LeftDrained:    {corral.OutcomeDrained, "asked to drain"},
+	LeftAsked:      {corral.OutcomeRemoved, "asked to leave"},
+	LeftTerminated: {corral.OutcomePreempted, "a signal ended the workers"},
+}
+
+// conclude decides to leave because every worker has. Workers that failed do not speak for the pilot unless all of them
+// did.
+func (s *Stay) conclude(now time.Time, r *Roster) {
+	last := r.Workers[0]
+	for _, w := range r.Workers {
+		if w.trouble == "" {
+			last = w
+		}
+	}
+	if last.trouble != "" {
+		s.Fail(now, last.left != LeftRefused, "every worker failed: "+last.trouble)
+		return
+	}
+	if why, ok := departures[last.left]; ok {
+		s.Leave(now, why.outcome, why.reason)
+		return
+	}
+	s.Fail(now, true, "every worker left without a known reason: "+string(last.left))
+}
+
+// KillDue reports whether workers that are still there are to be killed.
+func (s *Stay) KillDue(now time.Time) bool { return s.Phase() == Leaving && now.After(s.killAt) }
+
+// Over reports whether the pilot leaves and nothing keeps it; empty: no worker process is left, and nothing that one
+// left behind. What cannot be killed keeps the pilot no longer than SweepTime: the report matters more.
+func (s *Stay) Over(now time.Time, empty bool) bool {
+	return s.Phase() != Staying && empty || s.Phase() == Leaving && now.After(s.killAt.Add(SweepTime))
+}
+
+// Report says how the stay ended. If only some of the hosts served, the reason says so and why the first of the others
+// did not.
+func (s *Stay) Report(r *Roster) order.Report {
+	reason := s.reason
+	if s.outcome != corral.OutcomeFailed {
+		reason += r.shortfall()
+	}
+	return order.Report{Outcome: s.outcome, Transient: s.transient, Reason: reason, Lost: r.lost}
+}

@@ -1,0 +1,94 @@
+package attempt
+
+import (
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral"
+)
+
+// What happens to a pilot that has 100 s, one thing after the other; how it leaves then, and when what is left is
+// killed.
+func TestDeparture(t *testing.T) {
+	t.Parallel()
+	type all []func(*Stay, *Roster)
+	drain := func(s *Stay, _ *Roster) { s.Drain(corral.OutcomeDrained, "asked to drain") }
+	leave := func(now float64) func(*Stay, *Roster) {
+		return func(s *Stay, _ *Roster) { s.Leave(at(now), corral.OutcomeRemoved, "asked to leave") }
+	}
+	look := func(now float64, see Sight) func(*Stay, *Roster) {
+		return func(s *Stay, r *Roster) { s.Consider(at(now), see, r) }
+	}
+	left := func(i int, left Left, trouble string) func(*Stay, *Roster) {
+		return func(_ *Stay, r *Roster) { r.Leave(r.Workers[i], left, trouble) }
+	}
+	here := func(s *Stay, r *Roster) { s.FailHere(at(1), r, "no disk") }
+	quiet := look(1, Sight{})
+	for name, c := range map[string]struct {
+		events    all
+		outcome   corral.Outcome // empty: it stays
+		transient bool
+		reason    string
+		killAt    float64 // 0: never
+	}{
+		"nothing":           {all{quiet, look(94, Sight{})}, "", false, "", 0},
+		"its time ends":     {all{look(95, Sight{})}, corral.OutcomeExpired, false, "the walltime is over", 97.5},
+		"asked to drain":    {all{drain}, corral.OutcomeDrained, false, "asked to drain", 0},
+		"drain, then leave": {all{drain, leave(5)}, corral.OutcomeRemoved, false, "asked to leave", 7},
+		"leave, then drain": {all{leave(5), drain}, corral.OutcomeRemoved, false, "asked to leave", 7},
+		"leave twice":       {all{leave(5), leave(6)}, corral.OutcomeRemoved, false, "asked to leave", 7},
+		"time ends while leaving": {all{leave(94.5), look(95, Sight{})},
+			corral.OutcomeRemoved, false, "asked to leave", 96.5},
+		"time ends while draining": {all{drain, look(95, Sight{})}, corral.OutcomeDrained, false,
+			"asked to drain; what still ran was cut at the end of the walltime", 97.5},
+		"directory gone": {all{look(1, Sight{DirGone: true})},
+			corral.OutcomePreempted, false, "the job's directory is gone", 3},
+		"parent gone while draining": {all{drain, look(1, Sight{ParentGone: true})}, corral.OutcomePreempted, false,
+			"the process that started the pilot is gone", 3},
+		"no route yet": {all{look(50, Sight{Unreached: []string{"a", "b"}})}, "", false, "", 0},
+		"no route": {all{look(50.5, Sight{Unreached: []string{"a", "b"}})},
+			corral.OutcomeFailed, true, "node n1: no route to corrald at a, b", 52.5},
+		"node unfit":               {all{here}, corral.OutcomeFailed, true, "node n1: no disk", 3},
+		"node unfit while leaving": {all{leave(1), here}, corral.OutcomeRemoved, false, "asked to leave", 3},
+		"one worker left":          {all{left(0, LeftDrained, ""), quiet}, "", false, "", 0},
+		"all workers left": {all{left(0, LeftExpired, ""), left(1, LeftDrained, ""), quiet},
+			corral.OutcomeDrained, false, "asked to drain", 3},
+		"all signalled": {all{left(0, LeftTerminated, ""), left(1, LeftTerminated, ""), quiet},
+			corral.OutcomePreempted, false, "a signal ended the workers", 3},
+		"one failed, one left": {all{left(0, LeftExpired, ""), left(1, LeftUnable, "disk"), quiet},
+			corral.OutcomeExpired, false, "the walltime is over (1 of 2 hosts served; host 1: disk)", 3.5},
+		"all failed": {all{left(0, LeftUnable, "disk"), left(1, LeftUnable, "disk"), quiet},
+			corral.OutcomeFailed, true, "every worker failed: disk", 3},
+		"all refused": {all{left(0, LeftRefused, "token"), left(1, LeftRefused, "token"), quiet},
+			corral.OutcomeFailed, false, "every worker failed: token", 3},
+	} {
+		s, r := NewStay(start, 100*time.Second), roster(2)
+		for _, do := range c.events {
+			do(s, r)
+		}
+		got := s.Report(r)
+		if got.Outcome != c.outcome || got.Transient != c.transient || got.Reason != c.reason {
+			t.Errorf("%s: %+v, want %q, transient %v: %s", name, got, c.outcome, c.transient, c.reason)
+		}
+		if s.KillDue(at(c.killAt)) || s.KillDue(at(c.killAt+0.001)) != (c.killAt > 0) {
+			t.Errorf("%s: workers are killed after %s, want %v", name, s.killAt.Sub(start), c.killAt)
+		}
+	}
+}
+
+// What keeps a pilot that is to leave: its workers, and what they left behind; but not what cannot be killed.
+func TestOver(t *testing.T) {
+	t.Parallel()
+	s := NewStay(start, time.Hour)
+	if s.Over(at(1), true) {
+		t.Error("a pilot that stays is over when it has no process")
+	}
+	s.Drain(corral.OutcomeIdle, "no task")
+	if s.Over(at(1000), false) || !s.Over(at(1), true) {
+		t.Error("a pilot that drains is not over exactly when nothing is left")
+	}
+	s.Leave(at(10), corral.OutcomeRemoved, "asked to leave")
+	if s.Over(at(10+2+5), false) || !s.Over(at(10+2+5.1), false) || !s.Over(at(10), true) {
+		t.Error("a pilot that leaves is not over when nothing is left, or 5 s after it killed what is")
+	}
+}

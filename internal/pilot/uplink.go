@@ -1,0 +1,164 @@
+package pilot
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/broker"
+	"github.com/corral-pilot/corral/internal/pilot/process"
+	"github.com/corral-pilot/corral/pool"
+)
+
+const (
+	// redialGap is between two attempts to reach corrald for the first time; later the link sees to that. It doubles up
+	// to redialMost, because workers of an HTCondor pool may do without corrald for days.
+	redialGap, redialMost = time.Second, 10 * time.Second
+	reportTime            = 500 * time.Millisecond // for words to reach corrald; they must not use up the reserve
+	askTime               = 10 * time.Second       // for corrald to say whether it reaches a node
+)
+
+// An uplink is a supervisor's conversation with corrald. The supervisor never waits for corrald: what it says goes out
+// in the background, what it hears comes through channels, and until corrald has been reached it says nothing. Its
+// methods belong to the supervisor's goroutine.
+type uplink struct {
+	lg      *slog.Logger
+	config  pool.PilotConfig
+	link    *pool.Link  // nil: not reached yet
+	dialing chan dialed // closed when dialing is over
+
+	saying  sync.WaitGroup
+	lasting context.Context // of what corrald must hear
+	hush    context.CancelFunc
+	answers chan answered
+	done    chan struct{} // closed when nothing receives from answers any longer
+}
+
+// dialed is the end of dialing: a link, or why there is none.
+type dialed struct {
+	link *pool.Link
+	err  error
+}
+
+// answered is corrald's answer to a host that wants to be called back.
+type answered struct {
+	to     *process.Child
+	answer process.CalledBack
+}
+
+func newUplink(lg *slog.Logger, config pool.PilotConfig) *uplink {
+	u := &uplink{
+		lg: lg, config: config,
+		dialing: make(chan dialed, 1), answers: make(chan answered), done: make(chan struct{}),
+	}
+	u.lasting, u.hush = context.WithCancel(context.Background())
+	return u
+}
+
+// dial tries to reach corrald until it is admitted or refused, or ctx ends. The result comes through dialing, which is
+// closed then.
+func (u *uplink) dial(ctx context.Context) {
+	defer close(u.dialing)
+	link, err := pool.DialPilot(ctx, u.lg, u.config)
+	for gap := redialGap; err != nil && !errors.Is(err, pool.ErrRefused); gap = min(2*gap, redialMost) {
+		u.lg.Warn("no route to corrald yet", "error", err)
+		retry := time.NewTimer(gap)
+		select {
+		case <-ctx.Done():
+			retry.Stop()
+			return
+		case <-retry.C:
+		}
+		link, err = pool.DialPilot(ctx, u.lg, u.config)
+	}
+	u.dialing <- dialed{link, err}
+}
+
+// commands returns what corrald asks of the pilot; nil while there is no link.
+func (u *uplink) commands() <-chan pool.Command {
+	if u.link == nil {
+		return nil
+	}
+	return u.link.Commands()
+}
+
+// now is the time by corrald's clock, once it is known.
+func (u *uplink) now() time.Time {
+	if u.link == nil {
+		return time.Now()
+	}
+	return time.Now().Add(u.link.ClockOffset())
+}
+
+// report tells corrald a phase of the pilot. It is lost if corrald cannot be reached soon; the pilot's report has the
+// same words.
+func (u *uplink) report(phase, reason string) {
+	if u.link == nil {
+		return
+	}
+	u.saying.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), reportTime)
+		defer cancel()
+		if err := u.link.Report(ctx, phase, reason); err != nil {
+			u.lg.Info("corrald was not told", "phase", phase, "error", err)
+		}
+	})
+}
+
+// loseHost tells corrald of a host that is lost, as soon as corrald can be reached: somebody may wait for the host.
+func (u *uplink) loseHost(l corral.LostHost) {
+	if u.link == nil {
+		return
+	}
+	u.saying.Go(func() {
+		if err := u.link.LoseHost(u.lasting, l); err != nil {
+			u.lg.Info("corrald was not told", "lost", l, "error", err)
+		}
+	})
+}
+
+// callBack is how corrald can be asked to dial this pilot's nodes; nil while there is no link.
+func (u *uplink) callBack() broker.CallBack {
+	if u.link == nil {
+		return nil
+	}
+	return u.link.CallBack
+}
+
+// ask asks for a host whether corrald reaches it. The answer comes through answers.
+func (u *uplink) ask(by *process.Child, q process.CallBack, ask broker.CallBack) {
+	u.saying.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), askTime)
+		defer cancel()
+		reached, err := ask(ctx, q.Addresses, q.Nonce)
+		a := process.CalledBack{Nonce: q.Nonce, Reached: reached}
+		if err != nil {
+			a = process.CalledBack{Nonce: q.Nonce, Kind: corral.KindOf(err), Reason: err.Error()}
+		}
+		select {
+		case u.answers <- answered{by, a}:
+		case <-u.done:
+		}
+	})
+}
+
+// close waits a moment for what is still being said, and ends the link, or the attempt to make one, whose context must
+// have ended.
+func (u *uplink) close() {
+	close(u.done)
+	for d := range u.dialing {
+		if d.link != nil && d.link != u.link {
+			d.link.Close()
+		}
+	}
+	patience := time.AfterFunc(reportTime, u.hush)
+	u.saying.Wait()
+	patience.Stop()
+	u.hush()
+	if u.link != nil {
+		u.link.Close()
+	}
+}
