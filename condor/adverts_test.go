@@ -8,11 +8,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/corral-pilot/corral/condor/classad"
+	"github.com/corral-pilot/corral/condor/eventlog"
 )
 
 // alone starts a glidein with a token of its own that speaks up once in minutes only, so that what somebody does to its ads
 // lasts for as long as a test looks. It returns its slot's ad.
-func alone(t *testing.T, p *Pool, name string, number int64) (secret string, slot Ad) {
+func alone(t *testing.T, p *Pool, name string, number int64) (secret string, slot classad.Ad) {
 	t.Helper()
 	token, err := p.Mint(number, time.Hour)
 	if err != nil {
@@ -41,29 +44,29 @@ func TestGlideinTokenTouchesNoOtherAds(t *testing.T) {
 	thief := stranger(t, p, secret)
 	name, _ := slot.Text("Name")
 	address, _ := slot.Text("MyAddress")
-	forged := func(of any) Ad {
+	forged := func(of any) classad.Ad {
 		ad := startdAd("x")
 		ad["Name"], ad["MyAddress"], ad["StartdIpAddr"] = of, address, address
 		return ad
 	}
 	// Where the collector looks whether it takes an ad there is a TARGET, and where it files it there is none.
-	twofold := Expr(fmt.Sprintf(`ifThenElse(isUndefined(TARGET.COLLECTOR_REQUIREMENTS), %s, "x@glidein-1")`, FormatNew(name)))
+	twofold := classad.Expr(fmt.Sprintf(`ifThenElse(isUndefined(TARGET.COLLECTOR_REQUIREMENTS), %s, "x@glidein-1")`, classad.FormatNew(name)))
 	nameless := forged(name)
 	delete(nameless, "Name")
 	nameless["Machine"] = name
 	for i, attack := range []struct {
 		what, command string
-		ad            Ad
+		ad            classad.Ad
 	}{
-		{"takes back all slots", "INVALIDATE_STARTD_ADS", Ad{"MyType": "Query", "TargetType": "Machine", "Requirements": true}},
-		{"takes back all startds", "INVALIDATE_STARTD_ADS", Ad{"MyType": "Query", "TargetType": "StartD", "Requirements": true}},
-		{"takes back all masters", "INVALIDATE_MASTER_ADS", Ad{"MyType": "Query", "TargetType": "DaemonMaster", "Requirements": true}},
-		{"takes back one slot", "INVALIDATE_STARTD_ADS", Ad{"MyType": "Query", "TargetType": "Machine", "Requirements": true, "Name": name, "MyAddress": address}},
+		{"takes back all slots", "INVALIDATE_STARTD_ADS", classad.Ad{"MyType": "Query", "TargetType": "Machine", "Requirements": true}},
+		{"takes back all startds", "INVALIDATE_STARTD_ADS", classad.Ad{"MyType": "Query", "TargetType": "StartD", "Requirements": true}},
+		{"takes back all masters", "INVALIDATE_MASTER_ADS", classad.Ad{"MyType": "Query", "TargetType": "DaemonMaster", "Requirements": true}},
+		{"takes back one slot", "INVALIDATE_STARTD_ADS", classad.Ad{"MyType": "Query", "TargetType": "Machine", "Requirements": true, "Name": name, "MyAddress": address}},
 		{"overwrites a slot", "UPDATE_STARTD_AD", forged(name)},
-		{"overwrites a slot by an expression", "UPDATE_STARTD_AD", forged(Expr("strcat(" + FormatNew(name) + `, "")`))},
+		{"overwrites a slot by an expression", "UPDATE_STARTD_AD", forged(classad.Expr("strcat(" + classad.FormatNew(name) + `, "")`))},
 		{"overwrites a slot by a twofold name", "UPDATE_STARTD_AD", forged(twofold)},
 		{"overwrites a slot without a name", "UPDATE_STARTD_AD", nameless},
-		{"overwrites a master", "UPDATE_MASTER_AD", Ad{"MyType": "DaemonMaster", "Name": "victim@glidein-2", "Machine": "x", "MyAddress": address}},
+		{"overwrites a master", "UPDATE_MASTER_AD", classad.Ad{"MyType": "DaemonMaster", "Name": "victim@glidein-2", "Machine": "x", "MyAddress": address}},
 	} {
 		if err := advertise(t, thief, attack.command, attack.ad); err != nil {
 			t.Logf("%s: %v", attack.what, err)
@@ -87,10 +90,10 @@ func TestGlideinTokenTouchesNoOtherAds(t *testing.T) {
 	if err := submit(t, p, job); err != nil {
 		t.Fatal(err)
 	}
-	log := LogFile{Path: filepath.Join(p.config.Dir, "jobs.log")}
+	log := eventlog.File{Path: filepath.Join(p.config.Dir, "jobs.log")}
 	eventually(t, "end of the victim's job", func() (bool, error) {
 		for event := range log.New(time.Now()) {
-			if _, ok := event.Detail.(Terminated); ok {
+			if _, ok := event.Detail.(eventlog.Terminated); ok {
 				return true, nil
 			}
 		}
@@ -102,7 +105,7 @@ func TestGlideinTokenTouchesNoOtherAds(t *testing.T) {
 func senders(t *testing.T, p *Pool, kind, name string) string {
 	t.Helper()
 	ads, err := p.Tools().Query(soon(t), "condor_status", []string{"-any", "-constraint",
-		"MyType == " + FormatNew(kind) + " && Name == " + FormatNew(name)}, []string{"AuthenticatedIdentity"})
+		"MyType == " + classad.FormatNew(kind) + " && Name == " + classad.FormatNew(name)}, []string{"AuthenticatedIdentity"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,14 +129,14 @@ func TestThiefsAdsDoNotStay(t *testing.T) {
 	}{
 		{"ClassAdLifetime", 900, true},
 		{"ClassAdLifetime", 1000, false},
-		{"ClassAdLifetime", Expr("30 * 3600"), false},
+		{"ClassAdLifetime", classad.Expr("30 * 3600"), false},
 		{"LastHeardFrom", 4000000000, false},
-		{"LastHeardFrom", Expr("ifThenElse(isUndefined(TARGET.COLLECTOR_REQUIREMENTS), 4000000000, undefined)"), false},
+		{"LastHeardFrom", classad.Expr("ifThenElse(isUndefined(TARGET.COLLECTOR_REQUIREMENTS), 4000000000, undefined)"), false},
 	} {
 		name, last := fmt.Sprintf("slot%d@stays@glidein-1", i), fmt.Sprintf("slot%d@last@glidein-1", i)
 		ad := startdAd(name)
 		ad[test.attribute] = test.value
-		for _, ad := range []Ad{ad, startdAd(last)} {
+		for _, ad := range []classad.Ad{ad, startdAd(last)} {
 			if err := advertise(t, thief, "UPDATE_STARTD_AD", ad); err != nil {
 				t.Fatal(err)
 			}

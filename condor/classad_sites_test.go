@@ -7,13 +7,15 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
+
+	"github.com/corral-pilot/corral/condor/classad"
 )
 
 // TestQueriesOfTheRealPool keeps what the real tools print as golden files, and reads both.
 func TestQueriesOfTheRealPool(t *testing.T) {
 	t.Parallel()
 	p := common(t)
-	job := Submit{Executable: "/bin/true", Requirements: "false && Cpus > 1", Attributes: Ad{"Text": `a "b" \c`}, Procs: []Proc{{}}}
+	job := Submit{Executable: "/bin/true", Requirements: "false && Cpus > 1", Attributes: classad.Ad{"Text": `a "b" \c`}, Procs: []Proc{{}}}
 	cluster, err := p.Tools().Submit(soon(t), job)
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +48,7 @@ func TestQueriesOfTheRealPool(t *testing.T) {
 
 func checkQuery(t *testing.T, file string, text []byte) {
 	t.Helper()
-	ads, err := ParseAds(text)
+	ads, err := classad.ParseAds(text)
 	if err != nil {
 		t.Fatalf("%s: %v", file, err)
 	}
@@ -55,7 +57,7 @@ func checkQuery(t *testing.T, file string, text []byte) {
 		cmd, _ := ads[0].Text("Cmd")
 		text, _ := ads[0].Text("Text")
 		status, ok := ads[0].Int("JobStatus")
-		if _, isExpr := ads[0]["Requirements"].(Expr); cmd != "/bin/true" || status != 1 || !ok || !isExpr || text != `a "b" \c` {
+		if _, isExpr := ads[0]["Requirements"].(classad.Expr); cmd != "/bin/true" || status != 1 || !ok || !isExpr || text != `a "b" \c` {
 			t.Errorf("%s: Cmd = %q, JobStatus = %d, Text = %q, Requirements = %v", file, cmd, status, text, ads[0]["Requirements"])
 		}
 	case "condor_status.json":

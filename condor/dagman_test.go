@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/corral-pilot/corral/condor/eventlog"
 )
 
 // TestDAGManRuns hands the pool over to another scheduler of HTCondor's.
@@ -43,11 +45,11 @@ func TestDAGManRuns(t *testing.T) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("condor_submit_dag: %v\n%s", err, out)
 	}
-	log := LogFile{Path: filepath.Join(dir, "two.dag.dagman.log")}
+	log := eventlog.File{Path: filepath.Join(dir, "two.dag.dagman.log")}
 	eventually(t, "end of the DAG", func() (bool, error) {
 		for event := range log.New(time.Now()) {
-			if end, ok := event.Detail.(Terminated); ok {
-				if end != (Terminated{}) {
+			if end, ok := event.Detail.(eventlog.Terminated); ok {
+				if end != (eventlog.Terminated{}) {
 					t.Errorf("DAGMan ended with %+v", end)
 				}
 				return true, nil

@@ -1,11 +1,10 @@
-// Package condor speaks HTCondor's languages: ClassAds, event logs, submit descriptions, configuration,
-// tokens and command lines. It runs a personal pool as an ordinary user and knows nothing of Corral.
+// Package condor speaks HTCondor's languages: submit descriptions, configuration, tokens and command lines; its
+// sub-packages speak ClassAds and event logs. It runs a personal pool as an ordinary user and knows nothing of Corral.
 //
 // Vocabulary. A release is a folder with HTCondor's bin, sbin, libexec and lib. A [Pool] is a folder with
 // the configuration, queue and logs of one personal pool, whose daemons (master, shared port, collector,
 // negotiator, schedd) share one TCP port. [Tools] runs a release's commands on a pool. A [Token] lets a
-// glidein, which runs on a machine that is not ours, advertise itself to the pool, and do nothing else. An [Ad]
-// is a ClassAd; an [Event] is a record of the log that HTCondor keeps of a job.
+// glidein, which runs on a machine that is not ours, advertise itself to the pool, and do nothing else.
 //
 // The invariant: what HTCondor said is not mixed up with what we do not know. A command that says no
 // returns a [*Refused] with HTCondor's own words; after every other error of a command that changes
@@ -16,8 +15,8 @@
 // A pool: pool.go starts, stops and examines the daemons, process.go finds them, config.go and pool.conf configure
 // them, and remote.go uses a pool that somebody else runs. Who may do what: token.go makes tokens, revoke.go has a pool
 // refuse them, account.go and files.go run and write as another user. A worker: glidein.go and glidein.conf configure
-// it, and glideinlog.go follows what its daemons write. Jobs: tools.go runs the commands, submit.go describes what they
-// submit, event.go, eventlog.go, eventdetail.go and eventfile.go read what becomes of it.
+// it, and glideinlog.go follows what its daemons write. Jobs: tools.go runs the commands, and submit.go describes what
+// they submit.
 //
 // What was met with the real programs, and the test of each, is in docs/condor-traps.md.
 package condor

@@ -13,6 +13,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/corral-pilot/corral/condor/classad"
+	"github.com/corral-pilot/corral/condor/eventlog"
 )
 
 // withStartd makes a pool that runs jobs itself, as nobody else's glidein is here.
@@ -41,14 +44,14 @@ func sh(p *Pool, name, script string) Submit {
 func TestEventsOfRealJobs(t *testing.T) {
 	t.Parallel()
 	p := common(t)
-	log := LogFile{Path: filepath.Join(p.config.Dir, "jobs.log")}
+	log := eventlog.File{Path: filepath.Join(p.config.Dir, "jobs.log")}
 
 	jobs := map[string]Submit{
 		"ok": sh(p, "ok", "exit 0"), "fails": sh(p, "fails", "exit 3"), "killed": sh(p, "killed", "kill -9 $$"),
 		"held": sh(p, "held", "exit 0"), "removed": sh(p, "removed", "exit 0"),
 	}
 	held := jobs["held"]
-	held.Attributes = Ad{"OnExitHold": true, "OnExitHoldReason": "because of \"this\"", "OnExitHoldSubCode": 7}
+	held.Attributes = classad.Ad{"OnExitHold": true, "OnExitHoldReason": "because of \"this\"", "OnExitHoldSubCode": 7}
 	jobs["held"] = held
 	removed := jobs["removed"]
 	removed.Requirements = "false"
@@ -105,22 +108,22 @@ func ended(got map[string][]string) (n int) {
 	return n
 }
 
-func describe(e Event) string {
+func describe(e eventlog.Event) string {
 	switch d := e.Detail.(type) {
-	case Submitted:
+	case eventlog.Submitted:
 		return "submitted"
-	case Executing:
+	case eventlog.Executing:
 		return "executing"
-	case Terminated:
+	case eventlog.Terminated:
 		if d.Signal != 0 {
 			return fmt.Sprintf("signal %d", d.Signal)
 		}
 		return fmt.Sprintf("returned %d", d.ReturnValue)
-	case Held:
+	case eventlog.Held:
 		return fmt.Sprintf("held: %s (%d.%d)", d.Reason, d.Code, d.Subcode)
-	case Aborted:
+	case eventlog.Aborted:
 		return "aborted: " + d.Reason
-	case Evicted:
+	case eventlog.Evicted:
 		return "evicted: " + d.Reason
 	}
 	return ""
@@ -136,7 +139,7 @@ func saveLog(t *testing.T, path string) {
 	text = regexp.MustCompile(`127\.0\.0\.1:\d+`).ReplaceAll(text, []byte("127.0.0.1:9618"))
 	text = regexp.MustCompile(`/tmp/condor-test-\d+`).ReplaceAll(text, []byte("/home/user"))
 	text = regexp.MustCompile(`(schedd|startd)_\d+_[0-9a-f]+`).ReplaceAll(text, []byte("${1}_1_0"))
-	if err := os.WriteFile(filepath.Join("testdata", "events.log"), text, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join("eventlog", "testdata", "events.log"), text, 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -154,13 +157,13 @@ func TestArgumentsArriveAsGiven(t *testing.T) {
 	if _, err := p.Tools().Submit(soon(t), job); err != nil {
 		t.Fatal(err)
 	}
-	log := LogFile{Path: filepath.Join(p.config.Dir, "args.log")}
+	log := eventlog.File{Path: filepath.Join(p.config.Dir, "args.log")}
 	eventually(t, "end of the job", func() (bool, error) {
 		for event, err := range log.New(time.Now()) {
 			switch d := event.Detail.(type) {
-			case Terminated:
+			case eventlog.Terminated:
 				return true, err
-			case Held:
+			case eventlog.Held:
 				t.Fatal(d)
 			}
 		}

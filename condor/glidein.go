@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/corral-pilot/corral/condor/classad"
 )
 
 // A GlideinConfig says what a glidein offers to a pool and when it leaves. A condor_master -f with the configuration
@@ -33,8 +35,8 @@ type GlideinConfig struct {
 	// RuntimeAttribute names the attribute in which a job says how many seconds it needs. A job that needs longer than
 	// there is until Times.End is not taken. "" or a job without it: taken until Times.Retire.
 	RuntimeAttribute string
-	PIDAttribute     string // in which it says its master's process number; "": not said
-	Attributes       Ad     // what else it says of itself
+	PIDAttribute     string     // in which it says its master's process number; "": not said
+	Attributes       classad.Ad // what else it says of itself
 
 	// Draining is set, with Reconfigure, when it is to take no more jobs. Whoever has started it ends it when
 	// [GlideinLog] says that the startd has read this, has told the pool, which would go on matching what it remembers,
@@ -209,7 +211,7 @@ func (c GlideinConfig) times(set setter) {
 func (c GlideinConfig) advertise(set setter) {
 	names := []string{"GLIDEIN_END", "ClassAdLifetime"}
 	for _, name := range slices.Sorted(maps.Keys(c.Attributes)) {
-		set(name, "%s", strings.ReplaceAll(FormatOld(c.Attributes[name]), "$", "$(DOLLAR)"))
+		set(name, "%s", strings.ReplaceAll(classad.FormatOld(c.Attributes[name]), "$", "$(DOLLAR)"))
 		names = append(names, name)
 	}
 	if c.PIDAttribute != "" {

@@ -14,6 +14,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/corral-pilot/corral/condor/classad"
+	"github.com/corral-pilot/corral/condor/eventlog"
 )
 
 // glidein is one for the pool, that lives for as long as the test.
@@ -25,7 +28,7 @@ func glidein(t *testing.T, p *Pool, name string) GlideinConfig {
 		Network: GlideinNetwork{Collector: p.config.Address, Address: p.config.Address.Addr()},
 		Cpus:    2, MemoryMiB: 200,
 		Times:            GlideinTimes{Idle: time.Hour, Retire: now.Add(time.Hour), End: now.Add(time.Hour), Update: 2 * time.Second},
-		RuntimeAttribute: "ExpectedRuntime", Attributes: Ad{"GlideinAttempt": `a "7" $(x)`},
+		RuntimeAttribute: "ExpectedRuntime", Attributes: classad.Ad{"GlideinAttempt": `a "7" $(x)`},
 	}
 }
 
@@ -74,10 +77,10 @@ func start(t *testing.T, p *Pool, c GlideinConfig, secret string) (*exec.Cmd, <-
 }
 
 // machine returns the ads of a glidein's slots.
-func machine(t *testing.T, p *Pool, name string) []Ad {
+func machine(t *testing.T, p *Pool, name string) []classad.Ad {
 	t.Helper()
-	ads, err := p.Tools().Query(soon(t), "condor_status", []string{"-constraint", "Machine == " + FormatNew(name) + " || GLIDEIN_NAME == " + FormatNew(name) +
-		" || regexp(" + FormatNew("@"+name) + ", Name)"}, nil)
+	ads, err := p.Tools().Query(soon(t), "condor_status", []string{"-constraint", "Machine == " + classad.FormatNew(name) + " || GLIDEIN_NAME == " + classad.FormatNew(name) +
+		" || regexp(" + classad.FormatNew("@"+name) + ", Name)"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +93,7 @@ func TestGlideinRunsJobsThatFit(t *testing.T) {
 	c := glidein(t, p, "fits")
 	from := time.Now()
 	cmd, ended := start(t, p, c, mint(t, p, time.Hour).Secret())
-	var ads []Ad
+	var ads []classad.Ad
 	eventually(t, "the glidein's ad", func() (bool, error) {
 		ads = machine(t, p, "fits")
 		return len(ads) > 0, nil
@@ -104,12 +107,12 @@ func TestGlideinRunsJobsThatFit(t *testing.T) {
 		t.Errorf("%d slots; attempt %q, %d cpus, %d MiB, end %d", len(ads), attempt, cpus, memory, end)
 	}
 	long, short := sh(p, "long", "exit 0"), sh(p, "short", "cat in; echo \"$0\" >new")
-	long.Attributes = Ad{"ExpectedRuntime": 7200}
+	long.Attributes = classad.Ad{"ExpectedRuntime": 7200}
 	if err := os.WriteFile(filepath.Join(p.config.Dir, "in"), []byte("sent along"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	short.Transfer = Transfer{When: "YES", Input: []string{"in"}}
-	short.Request.Cpus, short.Attributes = 2, Ad{"ExpectedRuntime": 5}
+	short.Request.Cpus, short.Attributes = 2, classad.Ad{"ExpectedRuntime": 5}
 	tooLong, err := p.Tools().Submit(soon(t), long)
 	if err != nil {
 		t.Fatal(err)
@@ -118,10 +121,10 @@ func TestGlideinRunsJobsThatFit(t *testing.T) {
 	if err := submit(t, p, short); err != nil {
 		t.Fatal(err)
 	}
-	log := LogFile{Path: filepath.Join(p.config.Dir, "jobs.log")}
+	log := eventlog.File{Path: filepath.Join(p.config.Dir, "jobs.log")}
 	eventually(t, "end of the short job", func() (bool, error) {
 		for event := range log.New(time.Now()) {
-			if _, ok := event.Detail.(Terminated); ok {
+			if _, ok := event.Detail.(eventlog.Terminated); ok {
 				return true, nil
 			}
 		}
@@ -192,7 +195,7 @@ func TestGlideinConfigRefuses(t *testing.T) {
 		"no update":           func(c *GlideinConfig) { c.Times.Update = 0 },
 		"no end":              func(c *GlideinConfig) { c.Times.End = time.Time{} },
 		"late retirement":     func(c *GlideinConfig) { c.Times.Retire = c.Times.End.Add(1) },
-		"attribute":           func(c *GlideinConfig) { c.Attributes = Ad{"A = 1\nSTART": true} },
+		"attribute":           func(c *GlideinConfig) { c.Attributes = classad.Ad{"A = 1\nSTART": true} },
 		"runtime":             func(c *GlideinConfig) { c.RuntimeAttribute = "A || true" },
 		"broker":              func(c *GlideinConfig) { c.Network.CCB = []string{"a\nb"} },
 	} {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/corral-pilot/corral/condor/eventlog"
 )
 
 // TestMemoryThatNobodyAskedFor runs the same job with and without a request: HTCondor takes the size of the program's
@@ -29,14 +31,14 @@ func TestMemoryThatNobodyAskedFor(t *testing.T) {
 		}
 		names[cluster] = job.BatchName
 	}
-	log, ends := LogFile{Path: filepath.Join(p.config.Dir, "jobs.log")}, map[string]string{}
+	log, ends := eventlog.File{Path: filepath.Join(p.config.Dir, "jobs.log")}, map[string]string{}
 	eventually(t, "the ends of all jobs", func() (bool, error) {
 		for event, err := range log.New(time.Now()) {
 			if err != nil {
 				return false, err
 			}
 			switch event.Detail.(type) {
-			case Held, Terminated:
+			case eventlog.Held, eventlog.Terminated:
 				ends[names[event.Job.Cluster]] = describe(event)
 			}
 		}

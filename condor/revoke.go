@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/corral-pilot/corral/condor/classad"
 )
 
 // HTCondor has no list of revoked tokens, but an expression over the claims of each token that is shown, which a daemon
@@ -78,7 +80,7 @@ func revoked(before string, now time.Time, tokens []Token) (string, error) {
 		fmt.Fprintf(&s, "# revoked %s %d\n", id, expires[id])
 	}
 	for i, id := range order {
-		order[i] = quoteNew(id)
+		order[i] = classad.FormatNew(id)
 	}
 	// The last entry cannot be a token's id. It is there because the list must not be empty.
 	fmt.Fprintf(&s, "SEC_TOKEN_REVOCATION_EXPR = member(jti, { %s })\n", strings.Join(append(order, `""`), ", "))

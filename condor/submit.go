@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/corral-pilot/corral/condor/classad"
 )
 
 // condor_submit reads a language of macros, in which dollar signs, quotes, commas, white space at the ends of lines
@@ -29,13 +31,13 @@ type Submit struct {
 	Dir          string // what relative paths are relative to; by default condor_submit's own folder
 	Log          string // the event log
 	BatchName    string // what condor_q shows
-	Requirements Expr
-	Rank         Expr
+	Requirements classad.Expr
+	Rank         classad.Expr
 	Priority     int
 
 	Request    Request
 	Transfer   Transfer
-	Attributes Ad // further attributes of the jobs' ads
+	Attributes classad.Ad // further attributes of the jobs' ads
 
 	Procs []Proc // at least one
 }
@@ -62,7 +64,7 @@ type Proc struct {
 	Environment           map[string]string
 	Stdin, Stdout, Stderr string
 	Dir                   string // in place of Submit.Dir
-	Attributes            Ad
+	Attributes            classad.Ad
 }
 
 // ErrUnquotable is wrapped by errors about a text that no submit description can hold.
@@ -102,11 +104,11 @@ func (s Submit) common(d *description) {
 	if s.ExecutableOf != "" {
 		d.attribute("executable", s.ExecutableOf)
 	}
-	d.expr("transfer_executable", Expr(strconv.FormatBool(s.Transfer.Executable)))
+	d.expr("transfer_executable", classad.Expr(strconv.FormatBool(s.Transfer.Executable)))
 	d.word("initialdir", s.Dir)
 	d.word("log", s.Log)
 	d.word("batch_name", s.BatchName)
-	d.expr("should_transfer_files", Expr(s.Transfer.When))
+	d.expr("should_transfer_files", classad.Expr(s.Transfer.When))
 	d.list("transfer_input_files", s.Transfer.Input)
 	if s.Transfer.Output != nil && len(s.Transfer.Output) == 0 {
 		d.expr("transfer_output_files", `""`)
@@ -125,11 +127,11 @@ func (s Submit) common(d *description) {
 
 // varying returns every attribute that some job has for itself, as those have it that do not: all jobs have the same
 // lines.
-func (s Submit) varying() Ad {
-	all := Ad{}
+func (s Submit) varying() classad.Ad {
+	all := classad.Ad{}
 	for _, p := range s.Procs {
 		for name := range p.Attributes {
-			all[name] = Undefined
+			all[name] = classad.Undefined
 			if common, ok := s.Attributes[name]; ok {
 				all[name] = common
 			}
@@ -145,7 +147,7 @@ type line struct{ key, value string }
 func (p Proc) describe(d *description) []line {
 	lines := []line{
 		{"arguments", doubleQuote(d.args(p.Arguments))},
-		{"My.Environment", literal(quoteOld(d.env(p.Environment)))},
+		{"My.Environment", literal(classad.FormatOld(d.env(p.Environment)))},
 	}
 	if p.Dir != "" {
 		lines = append(lines, line{"initialdir", d.plain("initialdir", p.Dir)})
@@ -223,7 +225,7 @@ type description struct {
 
 func (d *description) line(key, value string) { fmt.Fprintf(&d.text, "%s = %s\n", key, value) }
 
-func (d *description) expr(key string, e Expr) {
+func (d *description) expr(key string, e classad.Expr) {
 	if e != "" {
 		d.line(key, d.oneLine(key, string(e)))
 	}
@@ -264,21 +266,21 @@ func (d *description) list(key string, names []string) {
 	d.line(key, strings.Join(quoted, ", "))
 }
 
-func (d *description) attributes(ad Ad) {
+func (d *description) attributes(ad classad.Ad) {
 	for _, l := range d.own(ad) {
 		d.line(l.key, l.value)
 	}
 }
 
-func (d *description) own(ad Ad) (lines []line) {
+func (d *description) own(ad classad.Ad) (lines []line) {
 	for _, name := range slices.Sorted(maps.Keys(ad)) {
 		if !attributeName.MatchString(name) {
 			d.refuse("attribute", name)
 			continue
 		}
-		value := FormatOld(ad[name])
+		value := classad.FormatOld(ad[name])
 		if text, ok := ad[name].(string); ok {
-			value = FormatOld(d.oneLine(name, text))
+			value = classad.FormatOld(d.oneLine(name, text))
 		}
 		lines = append(lines, line{"My." + name, literal(value)})
 	}

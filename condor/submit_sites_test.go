@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/corral-pilot/corral/condor/classad"
 )
 
 // TestSubmitMeansWhatItSays has the real condor_submit make ads of a description, without a schedd.
@@ -42,9 +44,9 @@ func TestSubmitMeansWhatItSays(t *testing.T) {
 	if strings.Contains(strings.ToLower(string(out)), "deprecated") {
 		t.Errorf("condor_submit warns:\n%s", out)
 	}
-	want := Ad{
+	want := classad.Ad{
 		"Cmd": s.Executable, "Iwd": "/tmp", "UserLog": "/tmp/jobs.log", "JobBatchName": "run 7", "RequestCpus": int64(2),
-		"RequestGPUs": int64(1), "RequestMemory": int64(512), "RequestDisk": int64(102400), "JobPrio": int64(-3), "Rank": Expr("Mips"),
+		"RequestGPUs": int64(1), "RequestMemory": int64(512), "RequestDisk": int64(102400), "JobPrio": int64(-3), "Rank": classad.Expr("Mips"),
 		"Arguments": `plain two'  'words it''''s "q" '' $$(DOLLARDOLLAR)(X) a,b'` + "\t'c", "Environment": `A=1 B='it''s b'`, "First": true,
 		"In": "in", "Out": "0.out", "Err": "0.err",
 		"CorralRun": "r7", "Limit": int64(3), "Quote": `say "$(hi)"`, "TransferOutput": "a.out", "JobUniverse": int64(5),
@@ -55,8 +57,8 @@ func TestSubmitMeansWhatItSays(t *testing.T) {
 			t.Errorf("%s = %#v, want %#v", name, got, want[name])
 		}
 	}
-	second := Ad{"Arguments": "", "Environment": "", "In": "/dev/null", "Out": "/dev/null", "Err": "/dev/null",
-		"Task": "second", "First": Undefined, "CorralRun": "r7"}
+	second := classad.Ad{"Arguments": "", "Environment": "", "In": "/dev/null", "Out": "/dev/null", "Err": "/dev/null",
+		"Task": "second", "First": classad.Undefined, "CorralRun": "r7"}
 	for name, want := range second {
 		if got, _ := ads[1].Lookup(name); got != want {
 			t.Errorf("second job: %s = %#v, want %#v", name, got, want)
@@ -65,16 +67,16 @@ func TestSubmitMeansWhatItSays(t *testing.T) {
 }
 
 // dryAds reads what condor_submit -dry-run prints of each job: the changes of its ad, and then the whole ad.
-func dryAds(out string) []Ad {
-	var ads []Ad
+func dryAds(out string) []classad.Ad {
+	var ads []classad.Ad
 	for _, block := range strings.Split(out, "\n** Proc ")[1:] {
-		ad := Ad{}
+		ad := classad.Ad{}
 		for line := range strings.Lines(block) {
 			if strings.TrimSpace(line) == "" {
 				break
 			}
 			if name, value, ok := strings.Cut(line, " = "); ok {
-				ad[name] = ParseOld(value)
+				ad[name] = classad.ParseOld(value)
 			}
 		}
 		ads = append(ads, ad)

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/corral-pilot/corral/condor/classad"
 )
 
 // full has something in every field.
@@ -17,10 +19,10 @@ func full() Submit {
 		Requirements: `TARGET.GlideinSite == "here"`, Rank: "Mips", Priority: -3,
 		Request:    Request{Cpus: 2, GPUs: 1, MemoryMiB: 512, DiskMiB: 100},
 		Transfer:   Transfer{When: "YES", Executable: true, Input: []string{"a.in", "$b.in"}, Output: []string{"a.out"}},
-		Attributes: Ad{"CorralRun": "r7", "Limit": int64(3), "Quote": `say "$(hi)"`},
+		Attributes: classad.Ad{"CorralRun": "r7", "Limit": int64(3), "Quote": `say "$(hi)"`},
 		Procs: []Proc{
-			{Attributes: Ad{"First": true}, Arguments: []string{"plain", "two  words", "it's", `"q"`, "", "$$(X)", "a,b\tc"}, Environment: map[string]string{"B": "it's b", "A": "1"}, Stdin: "in", Stdout: "0.out", Stderr: "0.err"},
-			{Attributes: Ad{"Task": "second"}},
+			{Attributes: classad.Ad{"First": true}, Arguments: []string{"plain", "two  words", "it's", `"q"`, "", "$$(X)", "a,b\tc"}, Environment: map[string]string{"B": "it's b", "A": "1"}, Stdin: "in", Stdout: "0.out", Stderr: "0.err"},
+			{Attributes: classad.Ad{"Task": "second"}},
 		},
 	}
 }
@@ -54,8 +56,8 @@ func TestSubmitRefuses(t *testing.T) {
 		"line break in the env":      func(s *Submit) { s.Procs[0].Environment = map[string]string{"A": "b\nc"} },
 		"no name of a variable":      func(s *Submit) { s.Procs[0].Environment = map[string]string{"A B": "c"} },
 		"line break in requirements": func(s *Submit) { s.Requirements = "true\nqueue" },
-		"line break in an attribute": func(s *Submit) { s.Attributes = Ad{"A": "b\nc"} },
-		"no name of an attribute":    func(s *Submit) { s.Attributes = Ad{"A = 1\nB": "c"} },
+		"line break in an attribute": func(s *Submit) { s.Attributes = classad.Ad{"A": "b\nc"} },
+		"no name of an attribute":    func(s *Submit) { s.Attributes = classad.Ad{"A = 1\nB": "c"} },
 		"continued line":             func(s *Submit) { s.Log = `log\` },
 		"white space at the end":     func(s *Submit) { s.Log = "log " },
 		"comma in a file":            func(s *Submit) { s.Transfer.Input = []string{"a,b"} },

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/corral-pilot/corral/condor/classad"
 )
 
 // stranger returns tools of somebody who has nothing of the pool but a token's text.
@@ -36,22 +38,22 @@ func mint(t *testing.T, p *Pool, lifetime time.Duration) Token {
 }
 
 // advertise sends an ad to the collector as a daemon does.
-func advertise(t *testing.T, tools Tools, command string, ad Ad) error {
+func advertise(t *testing.T, tools Tools, command string, ad classad.Ad) error {
 	t.Helper()
 	_, err := tools.Run(soon(t), []byte(ad.String()), "condor_advertise", "-tcp", command)
 	return err
 }
 
 // startdAd is of a slot that is not there, and for which no job of other tests is meant.
-func startdAd(name string) Ad {
-	return Ad{"MyType": "Machine", "Name": name, "Machine": name, "State": "Unclaimed", "Activity": "Idle",
+func startdAd(name string) classad.Ad {
+	return classad.Ad{"MyType": "Machine", "Name": name, "Machine": name, "State": "Unclaimed", "Activity": "Idle",
 		"MyAddress": "<127.0.0.1:9>", "StartdIpAddr": "<127.0.0.1:9>", "Cpus": 1, "Memory": 100, "Requirements": false}
 }
 
 // names returns the names of the ads of a kind.
 func names(t *testing.T, tools Tools, kind string) []string {
 	t.Helper()
-	ads, err := tools.Query(soon(t), "condor_status", []string{"-any", "-constraint", "MyType == " + FormatNew(kind)}, []string{"Name"})
+	ads, err := tools.Query(soon(t), "condor_status", []string{"-any", "-constraint", "MyType == " + classad.FormatNew(kind)}, []string{"Name"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +76,7 @@ func TestGlideinTokenOnlyAdvertises(t *testing.T) {
 	if got := names(t, thief, "Machine"); !slices.Contains(got, "slot1@glidein-1") {
 		t.Errorf("startds = %v, want that of the glidein", got)
 	}
-	schedd := Ad{"MyType": "Scheduler", "Name": "thief", "Machine": "thief", "MyAddress": "<127.0.0.1:9>", "ScheddIpAddr": "<127.0.0.1:9>"}
+	schedd := classad.Ad{"MyType": "Scheduler", "Name": "thief", "Machine": "thief", "MyAddress": "<127.0.0.1:9>", "ScheddIpAddr": "<127.0.0.1:9>"}
 	if err := advertise(t, thief, "UPDATE_SCHEDD_AD", schedd); err == nil {
 		t.Error("a glidein's token advertises a schedd")
 	}

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/corral-pilot/corral/condor/classad"
 )
 
 // Tools runs the commands of a release on one pool, as one user. HTCondor's own libraries are not linked: its commands
@@ -138,7 +140,7 @@ func (t Tools) Env() []string {
 
 // Query runs condor_q, condor_status or condor_history with -json and returns the ads. Without attributes
 // they are whole.
-func (t Tools) Query(ctx context.Context, tool string, args, attributes []string) ([]Ad, error) {
+func (t Tools) Query(ctx context.Context, tool string, args, attributes []string) ([]classad.Ad, error) {
 	args = append([]string{"-json"}, args...)
 	if len(attributes) > 0 {
 		args = append(args, "-attributes", strings.Join(attributes, ","))
@@ -147,7 +149,7 @@ func (t Tools) Query(ctx context.Context, tool string, args, attributes []string
 	if err != nil {
 		return nil, err
 	}
-	return ParseAds(out)
+	return classad.ParseAds(out)
 }
 
 // Submit submits the jobs and returns the cluster they are; its processes are numbered from 0 in the order

@@ -9,8 +9,8 @@ import (
 // layers lists every package, from the centre to the rim. A package imports from lower layers only,
 // never from its own. examples/lambda stands below the demo that shows it.
 var layers = [][]string{
-	{"condor", "dag", "internal/descriptor", "internal/disk", "internal/input", "internal/matching", "internal/netns", "internal/netns/door", "internal/node", "internal/programs", "internal/version", "internal/xdg", "resubmit"},
-	{root},
+	{"condor/classad", "dag", "internal/descriptor", "internal/disk", "internal/input", "internal/matching", "internal/netns", "internal/netns/door", "internal/node", "internal/programs", "internal/version", "internal/xdg", "resubmit"},
+	{"condor", "condor/eventlog", root},
 	{"api", "broker", "broker/relay", "gridsite", "internal/execution", "internal/order", "internal/reconcile", "internal/runas", "internal/store", "packages", "workflow"},
 	{"gridsite/gridsitetest", "internal/follow", "internal/personal", "internal/pilot/attempt", "internal/recorded", "internal/store/storetest", "packages/htcondor", "pool", "staging", "workflow/wfformat"},
 	{"examples/lambda", "internal/pilot/process", "internal/pilot/sitejob", "internal/run", "internal/schedd", "staging/ftp", "staging/sftp", "workflow/format"},
@@ -21,7 +21,7 @@ var layers = [][]string{
 
 // edges lists, for each package, what it may import of ours and why. What is not here is not allowed.
 var edges = map[string]map[string]string{
-	"condor":              {}, // HTCondor, and nothing of ours
+	"condor/classad":      {},
 	"dag":                 {},
 	"internal/descriptor": {},
 	"internal/disk":       {},
@@ -32,10 +32,12 @@ var edges = map[string]map[string]string{
 	"internal/node":       {},
 	"internal/programs":   {},
 	"internal/version":    {},
-	"internal/xdg":        {},
+	"internal/xdg":        {}, // HTCondor, and nothing of ours.
 	"resubmit":            {},
 
-	root: {"resubmit": "a glidein holds its policy"},
+	"condor":          {"condor/classad": "ads of jobs and daemons"}, // HTCondor, and nothing of ours
+	"condor/eventlog": {"condor/classad": "ads in events"},
+	root:              {"resubmit": "a glidein holds its policy"},
 
 	"api":                {"internal/input": "bounds answers", root: "the nouns double as wire types"},
 	"broker":             {root: "broker modes, error kinds"},
@@ -95,8 +97,8 @@ var edges = map[string]map[string]string{
 		root: "runs",
 	},
 	"internal/schedd": {
-		"condor": "submits jobs, reads their log", "internal/execution": "jobs and their results",
-		"pool": "parcels, sinks", root: "runs",
+		"condor": "submits jobs", "condor/classad": "jobs in the queue", "condor/eventlog": "what becomes of jobs",
+		"internal/execution": "jobs and their results", "pool": "parcels, sinks", root: "runs",
 	},
 	"staging/ftp":  {"staging": "how it is asked", root: "error kinds"},
 	"staging/sftp": {"gridsite": "the ssh transport", "staging": "how it is asked", root: "error kinds"},
@@ -106,8 +108,8 @@ var edges = map[string]map[string]string{
 	},
 
 	"internal/condorpool": {
-		"condor": "runs pools", "internal/run": "queues of clusters", "internal/store": "which pools there are",
-		root: "clusters, workers, tokens",
+		"condor": "runs pools", "condor/classad": "slots, schedds", "internal/run": "queues of clusters",
+		"internal/store": "which pools there are", root: "clusters, workers, tokens",
 	},
 	"internal/demo": {
 		"api": "asks corrald", "dag": "predicts", "examples/lambda": "its input", "internal/follow": "progress",
@@ -141,11 +143,11 @@ var edges = map[string]map[string]string{
 
 	"internal/pilot": {
 		"broker": "calls a node back for its host", "broker/relay": "the head node's side",
-		"internal/disk": "removes what tasks leave", "internal/node": "checks the machine",
-		"internal/order": "reads orders, writes reports", "internal/pilot/attempt": "decides",
-		"internal/pilot/condorworker": "a kind of workers", "internal/pilot/process": "starts workers",
-		"pool": "the other kind of workers, and the link to corrald", "staging": "keeps packages that are in use",
-		root: "outcomes",
+		"condor/classad": "reads a worker's ad", "internal/disk": "removes what tasks leave",
+		"internal/node": "checks the machine", "internal/order": "reads orders, writes reports",
+		"internal/pilot/attempt": "decides", "internal/pilot/condorworker": "a kind of workers",
+		"internal/pilot/process": "starts workers", "pool": "the other kind of workers, and the link to corrald",
+		"staging": "keeps packages that are in use", root: "outcomes",
 	},
 
 	"bench": {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral/condor"
+	"github.com/corral-pilot/corral/condor/classad"
 )
 
 // How often the daemons are asked for.
@@ -78,7 +79,7 @@ func (t told) wait(now time.Time) time.Duration { return t.at.Add(guardEvery).Su
 func liveText(live []attempt) string {
 	pairs := []string{`""`} // no list is ever empty
 	for _, a := range live {
-		pairs = append(pairs, condor.FormatNew(fmt.Sprintf("%d %s", a.ID, a.identity)))
+		pairs = append(pairs, classad.FormatNew(fmt.Sprintf("%d %s", a.ID, a.identity)))
 	}
 	const constraint = `member(strcat(CorralAttempt, " ", AuthenticatedIdentity), { %s })`
 	return fmt.Sprintf("NEGOTIATOR_SLOT_CONSTRAINT = "+constraint+"\n", strings.Join(pairs, ", "))

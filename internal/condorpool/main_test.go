@@ -17,6 +17,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/condor"
+	"github.com/corral-pilot/corral/condor/classad"
 	"github.com/corral-pilot/corral/internal/run"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/internal/store/storetest"
@@ -318,6 +319,6 @@ func (w *world) gone(c corral.Cluster, cluster int) bool {
 	return err == nil && len(ads) == 0
 }
 
-func (w *world) jobs(c corral.Cluster, cluster int) ([]condor.Ad, error) {
+func (w *world) jobs(c corral.Cluster, cluster int) ([]classad.Ad, error) {
 	return w.tools(c).Query(w.t.Context(), "condor_q", []string{fmt.Sprint(cluster)}, []string{"ClusterId", "JobStatus"})
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/condor"
+	"github.com/corral-pilot/corral/condor/classad"
 )
 
 // daemons returns the processes of HTCondor, zombies left out, whose CONDOR_CONFIG begins with dir. Commands that a keeper
@@ -109,7 +110,7 @@ func (w *world) glidein(c corral.Cluster, j corral.Job, secret string, change fu
 		Times: condor.GlideinTimes{
 			Retire: time.Now().Add(time.Hour), End: time.Now().Add(time.Hour), Update: 2 * time.Second,
 		},
-		Attributes: condor.Ad{
+		Attributes: classad.Ad{
 			"CorralCluster": c.Name, "CorralSite": "here", "CorralGlidein": int64(j.Glidein), "CorralAttempt": int64(j.ID),
 			"CorralWorker": j.Tag + "/0", "CorralHost": "node1", "CorralPID": 4711, "CorralCpus": 2, "CorralMemoryMiB": 200,
 			"CorralEnd": time.Now().Add(time.Hour).Unix(), "CorralDraining": false,

@@ -12,6 +12,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/condor"
+	"github.com/corral-pilot/corral/condor/classad"
 )
 
 // A remote is a pool that somebody else runs, as its user whom the token in the cluster's folder names. It is asked how
@@ -80,7 +81,7 @@ func (r remote) findSchedd(ctx context.Context) (name, at string, err error) {
 }
 
 // schedds returns the ads of the pool's schedds, or of those with a name.
-func (r remote) schedds(ctx context.Context, name string) ([]condor.Ad, error) {
+func (r remote) schedds(ctx context.Context, name string) ([]classad.Ad, error) {
 	args := []string{"-schedd"}
 	if name != "" {
 		args = append(args, name)
@@ -92,7 +93,7 @@ func (r remote) schedds(ctx context.Context, name string) ([]condor.Ad, error) {
 	return ads, nil
 }
 
-func namesOf(ads []condor.Ad) []string {
+func namesOf(ads []classad.Ad) []string {
 	names := make([]string, len(ads))
 	for i, ad := range ads {
 		names[i], _ = ad.Text("Name")
@@ -124,7 +125,7 @@ func noSchedd(c corral.Cluster, there []string) error {
 }
 
 // scheddAt returns where the schedd of an ad listens, empty if that is the collector's port.
-func scheddAt(c corral.Cluster, ad condor.Ad) string {
+func scheddAt(c corral.Cluster, ad classad.Ad) string {
 	text, _ := ad.Text("MyAddress")
 	at, err := condor.ParseAddress(text)
 	if err != nil || at.String() == c.Collector {

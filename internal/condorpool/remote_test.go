@@ -7,6 +7,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/condor"
+	"github.com/corral-pilot/corral/condor/classad"
 )
 
 func TestTokensThatMayGoToASite(t *testing.T) {
@@ -50,7 +51,7 @@ func TestScheddAt(t *testing.T) {
 		"<192.0.2.1:40000?x=y>":       "192.0.2.1:40000",
 		"nowhere":                     "",
 	} {
-		if got := scheddAt(c, condor.Ad{"MyAddress": address}); got != want {
+		if got := scheddAt(c, classad.Ad{"MyAddress": address}); got != want {
 			t.Errorf("scheddAt(%s) = %q, want %q", address, got, want)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/condor"
+	"github.com/corral-pilot/corral/condor/classad"
 )
 
 // slotAttributes are what is asked of each slot.
@@ -27,7 +27,7 @@ const keepLost = 2 * time.Minute
 // workersOf returns the workers that slots belong to, by id. Slots do not count that name no live attempt, or a worker
 // that cannot be the attempt's, or that have shown another attempt's token: in a pool that is shared, attempts of
 // other corralds have the same numbers.
-func workersOf(slots []condor.Ad, live []attempt) []corral.Worker {
+func workersOf(slots []classad.Ad, live []attempt) []corral.Worker {
 	attempts := map[corral.JobID]attempt{}
 	for _, a := range live {
 		attempts[a.ID] = a
@@ -58,7 +58,7 @@ func byName(a, b corral.Worker) int { return strings.Compare(a.ID, b.ID) }
 // forgets the ad of a part that no longer exists only by its age.
 type parts map[string][]any
 
-func partsOf(slots []condor.Ad) parts {
+func partsOf(slots []classad.Ad) parts {
 	p := parts{}
 	for _, slot := range slots {
 		if names, ok := slot.Lookup("ChildName"); ok {
@@ -71,7 +71,7 @@ func partsOf(slots []condor.Ad) parts {
 }
 
 // lacks reports whether a slot was a part of another, which no longer has it.
-func (p parts) lacks(slot condor.Ad) bool {
+func (p parts) lacks(slot classad.Ad) bool {
 	part, _ := slot.Bool("DynamicSlot")
 	id, _ := slot.Text("CorralWorker")
 	names, told := p[id]
@@ -80,7 +80,7 @@ func (p parts) lacks(slot condor.Ad) bool {
 }
 
 // workerOf reads what all slots of a worker say alike.
-func workerOf(slot condor.Ad, id string, a attempt) corral.Worker {
+func workerOf(slot classad.Ad, id string, a attempt) corral.Worker {
 	w := corral.Worker{ID: id, Cluster: a.cluster, Glidein: a.Glidein, Attempt: a.ID, Connected: true}
 	w.Host, _ = slot.Text("CorralHost")
 	w.Draining, _ = slot.Bool("CorralDraining")
@@ -99,7 +99,7 @@ func workerOf(slot condor.Ad, id string, a attempt) corral.Worker {
 }
 
 // addSlot adds what one slot has. A slot that is divided says what is left of it; its parts say what they took.
-func addSlot(w *corral.Worker, slot condor.Ad) {
+func addSlot(w *corral.Worker, slot classad.Ad) {
 	cpus, _ := slot.Int("Cpus")
 	memory, _ := slot.Int("Memory")
 	w.CPUs += int(cpus)
@@ -122,7 +122,7 @@ func addSlot(w *corral.Worker, slot condor.Ad) {
 	}
 }
 
-func seconds(ad condor.Ad, name string) time.Time {
+func seconds(ad classad.Ad, name string) time.Time {
 	n, ok := ad.Int(name)
 	if !ok || n <= 0 {
 		return time.Time{}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/condor"
+	"github.com/corral-pilot/corral/condor/classad"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -19,8 +19,8 @@ func someAttempt(id corral.JobID, tag string, hosts int) attempt {
 }
 
 // slot is an ad of a worker's slot, with changes.
-func slot(worker string, changes condor.Ad) condor.Ad {
-	ad := condor.Ad{"CorralAttempt": int64(7), "CorralWorker": worker, "CorralHost": "n1", "CorralPID": int64(42), "CorralEnd": at(3600),
+func slot(worker string, changes classad.Ad) classad.Ad {
+	ad := classad.Ad{"CorralAttempt": int64(7), "CorralWorker": worker, "CorralHost": "n1", "CorralPID": int64(42), "CorralEnd": at(3600),
 		"CorralDraining": false, "State": "Unclaimed", "Activity": "Idle", "Cpus": int64(1), "Memory": int64(100),
 		"AuthenticatedIdentity": "me", "DaemonStartTime": at(10), "LastHeardFrom": at(20)}
 	for name, value := range changes {
@@ -38,57 +38,57 @@ func TestWorkersOfSlots(t *testing.T) {
 		change(&w)
 		return w
 	}
-	busy := condor.Ad{"State": "Claimed", "Activity": "Busy"}
+	busy := classad.Ad{"State": "Claimed", "Activity": "Busy"}
 	tests := map[string]struct {
-		slots []condor.Ad
+		slots []classad.Ad
 		want  []corral.Worker
 	}{
 		"nothing": {nil, nil},
 		"one slot": {
-			[]condor.Ad{slot("tag/0", nil)},
+			[]classad.Ad{slot("tag/0", nil)},
 			[]corral.Worker{base},
 		},
 		"two static slots, one busy": {
-			[]condor.Ad{slot("tag/0", nil), slot("tag/0", busy)},
+			[]classad.Ad{slot("tag/0", nil), slot("tag/0", busy)},
 			[]corral.Worker{worker(func(w *corral.Worker) { w.CPUs, w.MemoryMiB, w.RunningTasks = 2, 200, 1 })},
 		},
 		"divided, two parts, one of them claimed and idle": {
-			[]condor.Ad{
-				slot("tag/0", condor.Ad{"PartitionableSlot": true, "Cpus": int64(1), "Memory": int64(700)}),
-				slot("tag/0", condor.Ad{"State": "Claimed", "Activity": "Busy", "Cpus": int64(2), "Memory": int64(200)}),
-				slot("tag/0", condor.Ad{"State": "Claimed"}),
+			[]classad.Ad{
+				slot("tag/0", classad.Ad{"PartitionableSlot": true, "Cpus": int64(1), "Memory": int64(700)}),
+				slot("tag/0", classad.Ad{"State": "Claimed", "Activity": "Busy", "Cpus": int64(2), "Memory": int64(200)}),
+				slot("tag/0", classad.Ad{"State": "Claimed"}),
 			},
 			[]corral.Worker{worker(func(w *corral.Worker) { w.CPUs, w.MemoryMiB, w.CPUsFree, w.RunningTasks = 4, 1000, 1, 1 })},
 		},
 		"a part that is no more": {
-			[]condor.Ad{
-				slot("tag/0", condor.Ad{"PartitionableSlot": true, "Cpus": int64(1), "ChildName": []any{"slot1_2@x"}}),
-				slot("tag/0", condor.Ad{"Name": "slot1_1@x", "DynamicSlot": true, "State": "Claimed", "Activity": "Busy"}),
-				slot("tag/0", condor.Ad{"Name": "slot1_2@x", "DynamicSlot": true, "State": "Claimed", "Activity": "Busy"}),
+			[]classad.Ad{
+				slot("tag/0", classad.Ad{"PartitionableSlot": true, "Cpus": int64(1), "ChildName": []any{"slot1_2@x"}}),
+				slot("tag/0", classad.Ad{"Name": "slot1_1@x", "DynamicSlot": true, "State": "Claimed", "Activity": "Busy"}),
+				slot("tag/0", classad.Ad{"Name": "slot1_2@x", "DynamicSlot": true, "State": "Claimed", "Activity": "Busy"}),
 			},
 			[]corral.Worker{worker(func(w *corral.Worker) { w.CPUs, w.MemoryMiB, w.RunningTasks = 2, 200, 1 })},
 		},
 		"all in use": {
-			[]condor.Ad{slot("tag/0", condor.Ad{"PartitionableSlot": true, "Cpus": int64(0), "Memory": int64(0)}), slot("tag/0", busy)},
+			[]classad.Ad{slot("tag/0", classad.Ad{"PartitionableSlot": true, "Cpus": int64(0), "Memory": int64(0)}), slot("tag/0", busy)},
 			[]corral.Worker{worker(func(w *corral.Worker) { w.CPUsFree, w.RunningTasks = 0, 1 })},
 		},
 		"what is left was updated later than what was taken": {
-			[]condor.Ad{slot("tag/0", condor.Ad{"PartitionableSlot": true, "Cpus": int64(2), "CorralCpus": int64(2)}),
-				slot("tag/0", condor.Ad{"State": "Claimed", "Activity": "Busy", "CorralCpus": int64(2), "CorralMemoryMiB": int64(150)})},
+			[]classad.Ad{slot("tag/0", classad.Ad{"PartitionableSlot": true, "Cpus": int64(2), "CorralCpus": int64(2)}),
+				slot("tag/0", classad.Ad{"State": "Claimed", "Activity": "Busy", "CorralCpus": int64(2), "CorralMemoryMiB": int64(150)})},
 			[]corral.Worker{worker(func(w *corral.Worker) { w.CPUs, w.CPUsFree, w.MemoryMiB, w.RunningTasks = 2, 2, 150, 1 })},
 		},
 		"two hosts, of which one drains": {
-			[]condor.Ad{slot("tag/1", condor.Ad{"CorralDraining": true, "CorralHost": "n2"}), slot("tag/0", nil)},
+			[]classad.Ad{slot("tag/1", classad.Ad{"CorralDraining": true, "CorralHost": "n2"}), slot("tag/0", nil)},
 			[]corral.Worker{base, worker(func(w *corral.Worker) { w.ID, w.Host, w.Draining = "tag/1", "n2", true })},
 		},
 		"a clock that is behind, and one that is ahead": {
-			[]condor.Ad{slot("tag/0", condor.Ad{"DaemonStartTime": at(-500)}), slot("tag/1", condor.Ad{"DaemonStartTime": at(500)})},
+			[]classad.Ad{slot("tag/0", classad.Ad{"DaemonStartTime": at(-500)}), slot("tag/1", classad.Ad{"DaemonStartTime": at(500)})},
 			[]corral.Worker{worker(func(w *corral.Worker) { w.RegisteredAt = noon }),
 				worker(func(w *corral.Worker) { w.ID, w.RegisteredAt = "tag/1", noon.Add(20*time.Second) })},
 		},
 		"of an attempt that is over, of another corrald's, or with another token": {
-			[]condor.Ad{slot("tag/0", condor.Ad{"CorralAttempt": int64(6)}), slot("other/0", nil), slot("tag", nil), {},
-				slot("tag/0", condor.Ad{"AuthenticatedIdentity": "you"})},
+			[]classad.Ad{slot("tag/0", classad.Ad{"CorralAttempt": int64(6)}), slot("other/0", nil), slot("tag", nil), {},
+				slot("tag/0", classad.Ad{"AuthenticatedIdentity": "you"})},
 			nil,
 		},
 	}

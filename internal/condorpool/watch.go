@@ -8,6 +8,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/condor"
+	"github.com/corral-pilot/corral/condor/classad"
 )
 
 // askTime is how long a pool may take to answer a question.
@@ -196,5 +197,5 @@ const heardWithin = 2 * time.Minute
 // slotsOf is true of the slots of a cluster. Their age is for the collector to judge, whose clock dates their words.
 func slotsOf(cluster string, within time.Duration) string {
 	return fmt.Sprintf("CorralCluster == %s && CorralAttempt isnt undefined && LastHeardFrom >= time() - %d",
-		condor.FormatNew(cluster), int64(within/time.Second))
+		classad.FormatNew(cluster), int64(within/time.Second))
 }

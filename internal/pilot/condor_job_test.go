@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/condor"
+	"github.com/corral-pilot/corral/condor/classad"
 	"github.com/corral-pilot/corral/internal/order"
 )
 
@@ -90,8 +90,8 @@ func TestCondorJobThatNeedsLongerIsNotTaken(t *testing.T) {
 	place := newCondorSite(t, s, nil)
 	r := place.start()
 	place.inPool(1)
-	long := place.jobOf("exit 0", 1, condor.Ad{"CorralRuntime": 3600.0})
-	short := place.jobOf("exit 0", 1, condor.Ad{"CorralRuntime": 5.0})
+	long := place.jobOf("exit 0", 1, classad.Ad{"CorralRuntime": 3600.0})
+	short := place.jobOf("exit 0", 1, classad.Ad{"CorralRuntime": 5.0})
 	eventually(t, "the end of the short job", func() bool { return len(place.states(short)) == 0 })
 	if place.states(long)[jobIdle] != 1 {
 		t.Error("a job that needs longer than the worker stays was started")

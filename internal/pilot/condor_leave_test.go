@@ -15,7 +15,8 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/condor"
+	"github.com/corral-pilot/corral/condor/classad"
+	"github.com/corral-pilot/corral/condor/eventlog"
 	"github.com/corral-pilot/corral/internal/order"
 )
 
@@ -23,7 +24,7 @@ import (
 // may still come to nothing.
 func (s site) executing(n int) {
 	s.t.Helper()
-	eventually(s.t, strconv.Itoa(n)+" running jobs", func() bool { return len(events[condor.Executing](s)) == n })
+	eventually(s.t, strconv.Itoa(n)+" running jobs", func() bool { return len(events[eventlog.Executing](s)) == n })
 }
 
 func TestCondorWorkerDrains(t *testing.T) {
@@ -61,8 +62,8 @@ func TestCondorWorkerDrains(t *testing.T) {
 				t.Fatal(err)
 			}
 			r.report(0, corral.OutcomeDrained, false)
-			ends := events[condor.Terminated](place)
-			if starts := events[condor.Executing](place); len(starts) != 2 || len(ends) != 2 {
+			ends := events[eventlog.Terminated](place)
+			if starts := events[eventlog.Executing](place); len(starts) != 2 || len(ends) != 2 {
 				t.Fatalf("%d jobs were started and %d ended, want 2: those that ran", len(starts), len(ends))
 			}
 			t.Logf("left %s after its last job", time.Since(ends[1]).Round(time.Millisecond))
@@ -80,7 +81,7 @@ func TestCondorWorkerDrains(t *testing.T) {
 // events returns the times of those events of the site's jobs that are of one kind.
 func events[Kind any](s site) (times []time.Time) {
 	s.t.Helper()
-	log := condor.LogFile{Path: filepath.Join(s.root, "submitted", "log")}
+	log := eventlog.File{Path: filepath.Join(s.root, "submitted", "log")}
 	for e, err := range log.New(time.Now()) {
 		if err != nil {
 			s.t.Fatal(err)
@@ -122,7 +123,7 @@ func TestCondorJobsGoBackToTheQueue(t *testing.T) {
 			r := place.start()
 			place.inPool(1)
 			// Of a job whose starter went without a word the schedd keeps the claim for as long as this lease.
-			lease := condor.Ad{"JobLeaseDuration": int64(20)}
+			lease := classad.Ad{"JobLeaseDuration": int64(20)}
 			cluster := place.jobOf("mkdir -p locked/in; chmod 555 locked; "+escaping(filepath.Join(place.dir, "pid")), 1, lease)
 			place.executing(1)
 			escaped := pidFrom(t, filepath.Join(place.dir, "pid"))

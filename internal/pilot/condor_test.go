@@ -21,6 +21,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/condor"
+	"github.com/corral-pilot/corral/condor/classad"
 	"github.com/corral-pilot/corral/internal/order"
 )
 
@@ -228,10 +229,10 @@ func noneBelow(t *testing.T, root string) {
 }
 
 // slots returns the ads of the workers of a site's pilot.
-func (s site) slots() []condor.Ad {
+func (s site) slots() []classad.Ad {
 	s.t.Helper()
 	ads, err := s.pool().Tools().Query(soon(s.t), "condor_status", []string{"-constraint",
-		"regexp(" + condor.FormatNew("^"+filepath.Base(s.dir)+"/") + ", CorralWorker)"}, nil)
+		"regexp(" + classad.FormatNew("^"+filepath.Base(s.dir)+"/") + ", CorralWorker)"}, nil)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -239,7 +240,7 @@ func (s site) slots() []condor.Ad {
 }
 
 // inPool waits until n slots of the site's pilot are in the pool.
-func (s site) inPool(n int) (ads []condor.Ad) {
+func (s site) inPool(n int) (ads []classad.Ad) {
 	s.t.Helper()
 	eventually(s.t, strconv.Itoa(n)+" slots in the pool", func() bool {
 		ads = s.slots()
@@ -255,7 +256,7 @@ func (s site) job(line string, count int) int {
 }
 
 // jobOf is job with attributes.
-func (s site) jobOf(line string, count int, attributes condor.Ad) int {
+func (s site) jobOf(line string, count int, attributes classad.Ad) int {
 	s.t.Helper()
 	dir := filepath.Join(s.root, "submitted")
 	if err := os.MkdirAll(dir, 0o777); err != nil {
@@ -269,7 +270,7 @@ func (s site) jobOf(line string, count int, attributes condor.Ad) int {
 	cluster, err := s.pool().Tools().Submit(soon(s.t), condor.Submit{
 		Dir: dir, Executable: "/bin/sh", Log: filepath.Join(dir, "log"),
 		Request: condor.Request{Cpus: 1, MemoryMiB: 20}, Transfer: condor.Transfer{When: "YES"},
-		Requirements: condor.Expr("regexp(" + condor.FormatNew("^"+filepath.Base(s.dir)+"/") + ", TARGET.CorralWorker)"), Attributes: attributes, Procs: procs,
+		Requirements: classad.Expr("regexp(" + classad.FormatNew("^"+filepath.Base(s.dir)+"/") + ", TARGET.CorralWorker)"), Attributes: attributes, Procs: procs,
 	})
 	if err != nil {
 		s.t.Fatal(err)
@@ -331,7 +332,7 @@ func TestCondorWorkerServesUntilIdle(t *testing.T) {
 }
 
 // advertises checks what a worker of newCondorSite's order says of itself.
-func (s site) advertises(ad condor.Ad) {
+func (s site) advertises(ad classad.Ad) {
 	s.t.Helper()
 	for name, want := range map[string]any{
 		"Cpus": int64(2), "Memory": int64(300), "CorralCluster": "mine", "CorralSite": "here", "CorralGlidein": int64(3), "CorralAttempt": int64(7),
@@ -359,7 +360,7 @@ func (s site) advertises(ad condor.Ad) {
 		s.t.Errorf("it ends in %s", left)
 	}
 	for constraint, want := range map[string]int{"CorralTimeLeft > 60 && CorralTimeLeft < 300": 1, "CorralTimeLeft >= 300": 0} {
-		worker := "CorralWorker == " + condor.FormatNew(filepath.Base(s.dir)+"/0")
+		worker := "CorralWorker == " + classad.FormatNew(filepath.Base(s.dir)+"/0")
 		ads, err := s.pool().Tools().Query(soon(s.t), "condor_status", []string{"-constraint", worker + " && " + constraint}, nil)
 		if err != nil || len(ads) != want {
 			s.t.Errorf("the collector finds it %d times where %s, want %d (%v)", len(ads), constraint, want, err)

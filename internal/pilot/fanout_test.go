@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/condor"
+	"github.com/corral-pilot/corral/condor/eventlog"
 	"github.com/corral-pilot/corral/internal/execution"
 	"github.com/corral-pilot/corral/internal/order"
 )
@@ -400,7 +400,7 @@ func TestCondorWorkersServeOnEveryNode(t *testing.T) {
 	if log := strings.Join(rep.Log, "\n"); strings.Count(log, "measured: collector") != 2 {
 		t.Errorf("log %s does not say what both nodes measured", log)
 	}
-	if ends := events[condor.Terminated](place); len(ends) != 4 {
+	if ends := events[eventlog.Terminated](place); len(ends) != 4 {
 		t.Errorf("%d jobs of cluster %d ended, want 4", len(ends), cluster)
 	}
 }

@@ -3,7 +3,7 @@ package schedd
 import (
 	"time"
 
-	"github.com/corral-pilot/corral/condor"
+	"github.com/corral-pilot/corral/condor/eventlog"
 	"github.com/corral-pilot/corral/internal/execution"
 )
 
@@ -13,18 +13,18 @@ import (
 //
 // Facts come from the event log (events.go) and from the schedd's queue (lookup.go). Each may come twice, or late.
 type book struct {
-	jobs    map[string]*job       // :: key → job
-	byID    map[condor.JobID]*job // those that are in the schedd, as far as is known
-	touched map[*job]bool         // there may be something to tell the run about them
-	leaving map[condor.JobID]bool // the run does not wait for them: they are to be removed from the schedd
-	claimBy time.Time             // until then the run may claim jobs from before a restart; zero: no longer
-	unsure  bool                  // the schedd may have jobs that are not in byID: nothing is submitted meanwhile
+	jobs    map[string]*job         // :: key → job
+	byID    map[eventlog.JobID]*job // those that are in the schedd, as far as is known
+	touched map[*job]bool           // there may be something to tell the run about them
+	leaving map[eventlog.JobID]bool // the run does not wait for them: they are to be removed from the schedd
+	claimBy time.Time               // until then the run may claim jobs from before a restart; zero: no longer
+	unsure  bool                    // the schedd may have jobs that are not in byID: nothing is submitted meanwhile
 }
 
 func newBook() book {
 	return book{
-		jobs: map[string]*job{}, byID: map[condor.JobID]*job{},
-		touched: map[*job]bool{}, leaving: map[condor.JobID]bool{},
+		jobs: map[string]*job{}, byID: map[eventlog.JobID]*job{},
+		touched: map[*job]bool{}, leaving: map[eventlog.JobID]bool{},
 	}
 }
 
@@ -54,7 +54,7 @@ func (b *book) waits(j *job) bool { return b.jobs[j.key] == j && j.id == none &&
 
 // submitted records that the schedd has a job with a key, and returns that job if the book has it under this id.
 // A second job with the same key is in the queue when the answer to a submission was lost: it has to leave.
-func (b *book) submitted(key string, id condor.JobID, now time.Time) *job {
+func (b *book) submitted(key string, id eventlog.JobID, now time.Time) *job {
 	j := b.jobs[key]
 	switch {
 	case key == "" || j == nil && now.After(b.claimBy):

@@ -11,7 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/corral-pilot/corral/condor"
+	"github.com/corral-pilot/corral/condor/classad"
+	"github.com/corral-pilot/corral/condor/eventlog"
 	"github.com/corral-pilot/corral/internal/execution"
 	"github.com/corral-pilot/corral/pool"
 )
@@ -27,7 +28,7 @@ func task(seq int64) execution.Job {
 }
 
 // id is the number that the schedd of these tests gives to job seq.
-func id(seq int64) condor.JobID { return condor.JobID{Cluster: int(seq)} }
+func id(seq int64) eventlog.JobID { return eventlog.JobID{Cluster: int(seq)} }
 
 // bookOf returns a book with jobs that were claimed, submitted and accepted at noon.
 func bookOf(seqs ...int64) *book {
@@ -40,18 +41,18 @@ func bookOf(seqs ...int64) *book {
 }
 
 // An event of job seq, so many seconds after noon.
-func event(seq int64, second int, detail any) condor.Event {
-	return condor.Event{Job: id(seq), Time: at(second), Detail: detail}
+func event(seq int64, second int, detail any) eventlog.Event {
+	return eventlog.Event{Job: id(seq), Time: at(second), Detail: detail}
 }
 
-func startEvent(seq int64, second int, worker string) condor.Event {
-	ad := condor.Ad{"TriggerEventTypeNumber": int64(executeEvent), workerAttribute: worker}
-	return event(seq, second, condor.JobAd{Ad: ad})
+func startEvent(seq int64, second int, worker string) eventlog.Event {
+	ad := classad.Ad{"TriggerEventTypeNumber": int64(executeEvent), workerAttribute: worker}
+	return event(seq, second, eventlog.JobAd{Ad: ad})
 }
 
 // ad is job seq in the queue.
-func ad(seq, status, starts int64, more condor.Ad) condor.Ad {
-	ad := condor.Ad{"ClusterId": seq, "ProcId": int64(0), "JobStatus": status, "NumJobStarts": starts}
+func ad(seq, status, starts int64, more classad.Ad) classad.Ad {
+	ad := classad.Ad{"ClusterId": seq, "ProcId": int64(0), "JobStatus": status, "NumJobStarts": starts}
 	ad[keyAttribute] = keyOf(task(seq))
 	maps.Copy(ad, more)
 	return ad
@@ -78,16 +79,16 @@ func (b *book) fates() map[int64]string {
 }
 
 func TestWhatEventsMean(t *testing.T) {
-	type events []condor.Event
+	type events []eventlog.Event
 	var (
 		started  = startEvent(1, 1, "g/0")
-		evicted  = event(1, 2, condor.Evicted{Reason: "Error from slot1@g: it is 12 o'clock."})
-		ended    = event(1, 2, condor.Terminated{ReturnValue: 0})
-		held     = event(1, 2, condor.Held{Reason: "no disk"})
-		shadow   = event(1, 2, condor.ShadowException{Message: "no"})
-		condorRm = event(1, 2, condor.Aborted{Reason: "via condor_rm (by user nobody)"})
-		killed   = event(1, 2, condor.Terminated{Signal: 9})
-		gone     = event(1, 2, condor.ReconnectFailed{})
+		evicted  = event(1, 2, eventlog.Evicted{Reason: "Error from slot1@g: it is 12 o'clock."})
+		ended    = event(1, 2, eventlog.Terminated{ReturnValue: 0})
+		held     = event(1, 2, eventlog.Held{Reason: "no disk"})
+		shadow   = event(1, 2, eventlog.ShadowException{Message: "no"})
+		condorRm = event(1, 2, eventlog.Aborted{Reason: "via condor_rm (by user nobody)"})
+		killed   = event(1, 2, eventlog.Terminated{Signal: 9})
+		gone     = event(1, 2, eventlog.ReconnectFailed{})
 	)
 	for name, test := range map[string]struct {
 		events events
@@ -107,8 +108,8 @@ func TestWhatEventsMean(t *testing.T) {
 			events{condorRm},
 			"removed its job was removed from HTCondor's queue: via condor_rm (by user nobody)",
 		},
-		"of another job": {events{event(2, 2, condor.Terminated{})}, "idle"},
-		"of no interest": {events{event(1, 2, condor.ImageSize{})}, "idle"},
+		"of another job": {events{event(2, 2, eventlog.Terminated{})}, "idle"},
+		"of no interest": {events{event(1, 2, eventlog.ImageSize{})}, "idle"},
 	} {
 		b := bookOf(1)
 		for range 2 { // an event that comes again changes nothing
@@ -125,8 +126,8 @@ func TestWhatEventsMean(t *testing.T) {
 // TestSubmitEvents: the log may say first that the schedd has a job, because condor_submit gave no answer or corrald
 // was started again.
 func TestSubmitEvents(t *testing.T) {
-	submit := func(key string, n int64) condor.Event {
-		return event(n, 0, condor.JobAd{Ad: condor.Ad{"TriggerEventTypeNumber": int64(submitEvent), keyAttribute: key}})
+	submit := func(key string, n int64) eventlog.Event {
+		return event(n, 0, eventlog.JobAd{Ad: classad.Ad{"TriggerEventTypeNumber": int64(submitEvent), keyAttribute: key}})
 	}
 	b := bookOf()
 	j := b.claim(task(1), false)
@@ -151,16 +152,16 @@ func TestSubmitEvents(t *testing.T) {
 
 func TestWhatTheQueueMeans(t *testing.T) {
 	late := noon.Add(time.Minute)
-	type ads []condor.Ad
-	held := ad(1, statusHeld, 1, condor.Ad{"HoldReason": "no pilot"})
-	twin := ad(1, statusIdle, 0, condor.Ad{"ProcId": int64(1)})
+	type ads []classad.Ad
+	held := ad(1, statusHeld, 1, classad.Ad{"HoldReason": "no pilot"})
+	twin := ad(1, statusIdle, 0, classad.Ad{"ProcId": int64(1)})
 	for name, test := range map[string]struct {
 		ads  ads
 		want string
 	}{
 		"idle":            {ads{ad(1, statusIdle, 0, nil)}, "idle"},
-		"runs":            {ads{ad(1, statusRunning, 1, condor.Ad{workerAttribute: "g/0"})}, "runs on g/0"},
-		"about to run":    {ads{ad(1, statusRunning, 0, condor.Ad{workerAttribute: "g/0"})}, "idle"},
+		"runs":            {ads{ad(1, statusRunning, 1, classad.Ad{workerAttribute: "g/0"})}, "runs on g/0"},
+		"about to run":    {ads{ad(1, statusRunning, 0, classad.Ad{workerAttribute: "g/0"})}, "idle"},
 		"back in it":      {ads{ad(1, statusIdle, 1, nil)}, "lost its worker is lost"},
 		"held":            {ads{held}, "failed HTCondor could not run its job: no pilot"},
 		"about to leave":  {ads{ad(1, statusRemoved, 1, nil)}, "idle"},
@@ -172,7 +173,7 @@ func TestWhatTheQueueMeans(t *testing.T) {
 		if got := b.fates()[1]; got != test.want {
 			t.Errorf("%s: %s, want %s", name, got, test.want)
 		}
-		if want := name == "only one of two"; b.leaving[condor.JobID{Cluster: 1, Proc: 1}] != want {
+		if want := name == "only one of two"; b.leaving[eventlog.JobID{Cluster: 1, Proc: 1}] != want {
 			t.Errorf("%s: leaving %v", name, b.leaving)
 		}
 	}
@@ -187,7 +188,7 @@ func TestLookupAfterARestart(t *testing.T) {
 	if b.claim(task(3), false) == nil || !b.unsure {
 		t.Fatalf("unsure %v, want that the queue is looked up before job 3 is submitted", b.unsure)
 	}
-	b.missed(b.found([]condor.Ad{ad(1, statusIdle, 0, nil), ad(4, statusIdle, 0, nil)}, noon, noon), noon)
+	b.missed(b.found([]classad.Ad{ad(1, statusIdle, 0, nil), ad(4, statusIdle, 0, nil)}, noon, noon), noon)
 	const vanished = "vanished its job is not in HTCondor's queue any more"
 	want := map[int64]string{0: "idle", 1: "idle", 2: vanished, 3: "waits"} // 0: job 4, which no run has claimed
 	if diff := cmp.Diff(want, b.fates()); diff != "" || b.unsure {
@@ -198,10 +199,10 @@ func TestLookupAfterARestart(t *testing.T) {
 		t.Errorf("leaving %v before the run had its time to claim them", b.leaving)
 	}
 	b.disown(at(30))
-	if !maps.Equal(b.leaving, map[condor.JobID]bool{id(4): true}) {
+	if !maps.Equal(b.leaving, map[eventlog.JobID]bool{id(4): true}) {
 		t.Errorf("leaving %v, want %v", b.leaving, id(4))
 	}
-	if b.found([]condor.Ad{ad(5, statusIdle, 0, nil)}, at(40), at(40)); !b.leaving[id(5)] {
+	if b.found([]classad.Ad{ad(5, statusIdle, 0, nil)}, at(40), at(40)); !b.leaving[id(5)] {
 		t.Errorf("leaving %v, want the unknown job among them", b.leaving)
 	}
 }
@@ -218,7 +219,7 @@ func TestMissedJobsAreThoseFromBefore(t *testing.T) {
 func TestCancelledJobs(t *testing.T) {
 	b := bookOf(1, 2, 3)
 	b.event(startEvent(2, 1, "g/0"), at(1))
-	b.event(event(3, 1, condor.Terminated{}), at(1))
+	b.event(event(3, 1, eventlog.Terminated{}), at(1))
 	if waiting := b.cancel(at(2)); len(waiting) != 1 || waiting[0].Seq != 1 {
 		t.Errorf("waiting = %+v, want job 1", waiting)
 	}
@@ -226,11 +227,11 @@ func TestCancelledJobs(t *testing.T) {
 	if diff := cmp.Diff(want, b.fates()); diff != "" {
 		t.Errorf("jobs (-want +got):\n%s", diff)
 	}
-	b.event(event(2, 3, condor.Aborted{}), at(3)) // of our condor_rm
+	b.event(event(2, 3, eventlog.Aborted{}), at(3)) // of our condor_rm
 	for _, j := range b.ended(at(3)) {
 		b.bury(j)
 	}
-	if len(b.jobs) > 0 || !maps.Equal(b.leaving, map[condor.JobID]bool{id(2): true}) {
+	if len(b.jobs) > 0 || !maps.Equal(b.leaving, map[eventlog.JobID]bool{id(2): true}) {
 		t.Errorf("jobs %v, leaving %v: one that ended left by itself", b.fates(), b.leaving)
 	}
 	// The run is resumed, with the same attempt at what never started.
@@ -242,12 +243,12 @@ func TestCancelledJobs(t *testing.T) {
 // TestRemovedJobOfAResumedRun: the log says only after the run was resumed that the job was removed, or before.
 func TestRemovedJobOfAResumedRun(t *testing.T) {
 	b := bookOf(1)
-	b.event(event(1, 1, condor.Aborted{}), at(1))
+	b.event(event(1, 1, eventlog.Aborted{}), at(1))
 	if fresh := b.claim(task(1), false); fresh == nil || fresh.end != nil {
 		t.Errorf("claim() = %+v, want a new job", fresh)
 	}
 	b = bookOf(1)
-	b.event(event(1, 1, condor.Aborted{}), at(1))
+	b.event(event(1, 1, eventlog.Aborted{}), at(1))
 	if fresh := b.claim(task(1), true); fresh != nil || len(b.ended(at(1))) != 1 {
 		t.Errorf("claim() = %+v, want the end of the job that was expected", fresh)
 	}
@@ -258,7 +259,7 @@ func TestAssignments(t *testing.T) {
 	b.event(startEvent(1, 1, "g/0"), at(1))
 	b.event(startEvent(2, 1, "g/0"), at(1))
 	b.event(startEvent(3, 1, "h/0"), at(1))
-	b.event(event(4, 1, condor.Terminated{}), at(1)) // where, the log did not say
+	b.event(event(4, 1, eventlog.Terminated{}), at(1)) // where, the log did not say
 	told := map[string]int{}
 	for worker, jobs := range b.assignments(at(1)) {
 		told[worker] = len(jobs)
@@ -277,7 +278,7 @@ func TestAssignments(t *testing.T) {
 // TestEndsAreToldOnceTheyAreCertain: an eviction may still be explained.
 func TestEndsAreToldOnceTheyAreCertain(t *testing.T) {
 	b := bookOf(1)
-	b.event(event(1, 1, condor.Evicted{}), at(1))
+	b.event(event(1, 1, eventlog.Evicted{}), at(1))
 	if early := b.ended(at(3)); len(early) > 0 || len(b.touched) != 1 {
 		t.Errorf("ended = %v, touched %v, want to wait for %v", early, b.touched, explainTime)
 	}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral/condor"
+	"github.com/corral-pilot/corral/condor/classad"
+	"github.com/corral-pilot/corral/condor/eventlog"
 )
 
 // toolTime bounds one command of HTCondor.
@@ -24,11 +26,11 @@ type client struct {
 
 // mine selects a run's jobs.
 func mine(name string) []string {
-	return []string{"-constraint", runAttribute + " =?= " + condor.FormatNew(name)}
+	return []string{"-constraint", runAttribute + " =?= " + classad.FormatNew(name)}
 }
 
 // queue returns the ads of the run's jobs that are in the schedd's queue.
-func (c client) queue(ctx context.Context, name string, attributes ...string) ([]condor.Ad, error) {
+func (c client) queue(ctx context.Context, name string, attributes ...string) ([]classad.Ad, error) {
 	ctx, cancel := context.WithTimeout(ctx, toolTime)
 	defer cancel()
 	return c.tools.Query(ctx, "condor_q", mine(name), attributes)
@@ -42,7 +44,7 @@ func (c client) submit(ctx context.Context, s condor.Submit) (cluster int, err e
 }
 
 // remove takes jobs out of the queue. That one is not there is fine.
-func (c client) remove(ctx context.Context, jobs map[condor.JobID]bool) error {
+func (c client) remove(ctx context.Context, jobs map[eventlog.JobID]bool) error {
 	ids := make([]string, 0, len(jobs))
 	for id := range jobs {
 		ids = append(ids, id.String())

@@ -7,6 +7,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/condor"
+	"github.com/corral-pilot/corral/condor/classad"
 	"github.com/corral-pilot/corral/pool"
 )
 
@@ -35,7 +36,7 @@ func (d description) of(jobs []*job) condor.Submit {
 			Input:  []string{pool.ParcelJob, pool.ParcelIn},
 			Output: []string{pool.ParcelResult, pool.ParcelOut},
 		},
-		Attributes: condor.Ad{
+		Attributes: classad.Ad{
 			runAttribute: d.name, "CorralRun": int64(d.run),
 			"JobLeaseDuration": int64(d.lease.Seconds()),
 			"JobMachineAttrs":  "CorralWorker", "JobAdInformationAttrs": keyAttribute + " " + workerAttribute,
@@ -44,7 +45,7 @@ func (d description) of(jobs []*job) condor.Submit {
 	for _, j := range jobs {
 		s.Procs = append(s.Procs, condor.Proc{
 			Arguments: []string{"task"}, Dir: j.dir(), Stderr: stderrFile,
-			Attributes: condor.Ad{
+			Attributes: classad.Ad{
 				keyAttribute: j.key, "CorralSeq": j.Seq, "CorralTask": j.Tasks[0].ID,
 				"CorralRuntime": j.Estimate().Seconds(), "JobPrio": priority(j.Priority),
 				"RequestCpus": int64(max(1, j.CPUs)), "RequestMemory": memory(j.MemoryMiB),
@@ -62,12 +63,12 @@ const workerMiB = `ifThenElse(TARGET.SlotType =?= "Static", TARGET.Memory, %s)`
 
 // memory is what a job asks for. HTCondor holds a job that takes more, so it asks for what its tasks need and for the
 // executor, if the worker has that much; tasks that do not say get the share of the job's cpus.
-func memory(need int) condor.Expr {
+func memory(need int) classad.Expr {
 	if need == 0 {
-		return condor.Expr(fmt.Sprintf(workerMiB, "TARGET.CorralMemoryMiB * RequestCpus / TARGET.CorralCpus"))
+		return classad.Expr(fmt.Sprintf(workerMiB, "TARGET.CorralMemoryMiB * RequestCpus / TARGET.CorralCpus"))
 	}
 	most := fmt.Sprintf(workerMiB, "TARGET.CorralMemoryMiB")
-	return condor.Expr(fmt.Sprintf("max({%d, min({%d, %s})})", need, need+executorMiB, most))
+	return classad.Expr(fmt.Sprintf("max({%d, min({%d, %s})})", need, need+executorMiB, most))
 }
 
 // priority is an upward rank in whole seconds, which is enough of an order.

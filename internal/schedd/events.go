@@ -6,7 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/corral-pilot/corral/condor"
+	"github.com/corral-pilot/corral/condor/classad"
+	"github.com/corral-pilot/corral/condor/eventlog"
 )
 
 // Names of attributes in the ads of jobs and events.
@@ -24,8 +25,8 @@ const (
 
 // event takes in one event of the log. The log's own events name a job only by its id; which key that is, and which
 // worker started it, is in an event of kind JobAd that follows them.
-func (b *book) event(e condor.Event, now time.Time) {
-	if ad, ok := e.Detail.(condor.JobAd); ok {
+func (b *book) event(e eventlog.Event, now time.Time) {
+	if ad, ok := e.Detail.(eventlog.JobAd); ok {
 		b.adEvent(e, ad.Ad, now)
 		return
 	}
@@ -35,25 +36,25 @@ func (b *book) event(e condor.Event, now time.Time) {
 	}
 	b.touched[j] = true
 	switch d := e.Detail.(type) {
-	case condor.Terminated:
+	case eventlog.Terminated:
 		j.over(terminated, e.Time, terminatedReason(d))
-	case condor.Evicted:
+	case eventlog.Evicted:
 		j.away(cut, e.Time, sentence("its worker had to leave", d.Reason), now)
-	case condor.ReconnectFailed:
+	case eventlog.ReconnectFailed:
 		j.over(lost, e.Time, sentence("its worker is lost", d.Reason))
-	case condor.ShadowException:
+	case eventlog.ShadowException:
 		if j.worker != "" { // a job that was not started HTCondor starts elsewhere
 			j.over(lost, e.Time, sentence("HTCondor lost it", d.Message))
 		}
-	case condor.Held:
+	case eventlog.Held:
 		j.over(failed, e.Time, sentence(couldNotRun, d.Reason))
-	case condor.Aborted:
+	case eventlog.Aborted:
 		j.over(removed, e.Time, sentence("its job was removed from HTCondor's queue", d.Reason))
 	}
 }
 
 // adEvent takes in which job an event was about, or where it started.
-func (b *book) adEvent(e condor.Event, ad condor.Ad, now time.Time) {
+func (b *book) adEvent(e eventlog.Event, ad classad.Ad, now time.Time) {
 	key, _ := ad.Text(keyAttribute)
 	trigger, _ := ad.Int("TriggerEventTypeNumber")
 	if trigger == submitEvent {
@@ -86,7 +87,7 @@ func sentence(what, why string) string {
 	return what + ": " + strings.TrimSuffix(why, ".")
 }
 
-func terminatedReason(t condor.Terminated) string {
+func terminatedReason(t eventlog.Terminated) string {
 	if t.Signal != 0 {
 		return fmt.Sprintf("its executor was killed by signal %d", t.Signal)
 	}

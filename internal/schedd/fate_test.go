@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral/condor"
+	"github.com/corral-pilot/corral/condor/eventlog"
 	"github.com/corral-pilot/corral/internal/execution"
 )
 
@@ -26,7 +27,7 @@ func (s *site) in(seq int64) string {
 	for _, ad := range ads {
 		cluster, _ := ad.Int("ClusterId")
 		proc, _ := ad.Int("ProcId")
-		return condor.JobID{Cluster: int(cluster), Proc: int(proc)}.String()
+		return eventlog.JobID{Cluster: int(cluster), Proc: int(proc)}.String()
 	}
 	return ""
 }

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/corral-pilot/corral/condor"
+	"github.com/corral-pilot/corral/condor/eventlog"
 	"github.com/corral-pilot/corral/internal/execution"
 	"github.com/corral-pilot/corral/pool"
 )
@@ -25,16 +25,16 @@ type job struct {
 	expected bool      // the run knows that it was started
 	refused  time.Time // since when it could not be submitted; zero: the last attempt did not fail
 
-	id      condor.JobID // none: not in the schedd, as far as is known
-	sentAt  time.Time    // when id became known
-	worker  string       // that started it; "": none did
-	host    string       // the worker that it was sent to last, whether or not that started it
+	id      eventlog.JobID // none: not in the schedd, as far as is known
+	sentAt  time.Time      // when id became known
+	worker  string         // that started it; "": none did
+	host    string         // the worker that it was sent to last, whether or not that started it
 	started time.Time
 	told    string // the worker that the run was told
 	end     *ending
 }
 
-var none condor.JobID
+var none eventlog.JobID
 
 // An ending is how a job's time in the schedd ended, or how we ended it.
 type ending struct {

@@ -3,7 +3,8 @@ package schedd
 import (
 	"time"
 
-	"github.com/corral-pilot/corral/condor"
+	"github.com/corral-pilot/corral/condor/classad"
+	"github.com/corral-pilot/corral/condor/eventlog"
 )
 
 // HTCondor's numbers of what a job is doing.
@@ -24,19 +25,19 @@ var queueAttributes = []string{
 // jobs started and ended.
 type lookup struct {
 	asked  time.Time
-	unsure bool                  // the book was unsure before
-	here   map[condor.JobID]bool // what the queue has
+	unsure bool                    // the book was unsure before
+	here   map[eventlog.JobID]bool // what the queue has
 }
 
 // found takes in the ads of the run's jobs in the queue, which was asked for them at asked. Before missed can judge
 // the jobs that are not among them, the log has to be read: a job that ended meanwhile said so before it left.
-func (b *book) found(ads []condor.Ad, asked, now time.Time) lookup {
-	l := lookup{asked: asked, unsure: b.unsure, here: map[condor.JobID]bool{}}
+func (b *book) found(ads []classad.Ad, asked, now time.Time) lookup {
+	l := lookup{asked: asked, unsure: b.unsure, here: map[eventlog.JobID]bool{}}
 	b.unsure = false
 	for _, ad := range ads {
 		cluster, _ := ad.Int("ClusterId")
 		proc, _ := ad.Int("ProcId")
-		id := condor.JobID{Cluster: int(cluster), Proc: int(proc)}
+		id := eventlog.JobID{Cluster: int(cluster), Proc: int(proc)}
 		l.here[id] = true
 		if status, _ := ad.Int("JobStatus"); status != statusRemoved {
 			b.inQueue(ad, id, status, now)
@@ -46,7 +47,7 @@ func (b *book) found(ads []condor.Ad, asked, now time.Time) lookup {
 }
 
 // inQueue takes in one job of the queue.
-func (b *book) inQueue(ad condor.Ad, id condor.JobID, status int64, now time.Time) {
+func (b *book) inQueue(ad classad.Ad, id eventlog.JobID, status int64, now time.Time) {
 	key, _ := ad.Text(keyAttribute)
 	j := b.submitted(key, id, now)
 	if j == nil {

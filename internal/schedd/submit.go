@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral/condor"
+	"github.com/corral-pilot/corral/condor/eventlog"
 	"github.com/corral-pilot/corral/pool"
 )
 
@@ -82,7 +83,7 @@ func (t *tracker) send(jobs []*job) bool {
 	case err == nil:
 		t.outbox.accepted(jobs)
 		for k, j := range jobs {
-			t.book.submitted(j.key, condor.JobID{Cluster: cluster, Proc: k}, time.Now())
+			t.book.submitted(j.key, eventlog.JobID{Cluster: cluster, Proc: k}, time.Now())
 		}
 		t.answered(nil)
 		t.backoff.said = ""

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/condor"
+	"github.com/corral-pilot/corral/condor/eventlog"
 	"github.com/corral-pilot/corral/internal/execution"
 	"github.com/corral-pilot/corral/pool"
 )
@@ -34,7 +34,7 @@ type tracker struct {
 
 	client   client
 	note     note
-	log      condor.LogFile // the jobs' events
+	log      eventlog.File // the jobs' events
 	book     book
 	outbox   outbox
 	teller   teller
@@ -50,7 +50,7 @@ func newTracker(q *Queue, run corral.RunID, sink pool.Sink) *tracker {
 		life: newLife(), mail: mailbox{filled: make(chan struct{}, 1)},
 		client: client{q.cfg.Tools},
 		note:   note{path: filepath.Join(dir, "run.json")},
-		log:    condor.LogFile{Path: filepath.Join(dir, "log")},
+		log:    eventlog.File{Path: filepath.Join(dir, "log")},
 		book:   newBook(),
 		outbox: outbox{size: submitSize, patience: q.cfg.Patience},
 		teller: teller{lg: lg, sink: sink},
@@ -153,7 +153,7 @@ func (t *tracker) read(now time.Time) {
 		return
 	}
 	for event, err := range t.log.New(now) {
-		var bad *condor.BadRecord
+		var bad *eventlog.BadRecord
 		switch {
 		case errors.As(err, &bad):
 			t.lg.Warn("event log is damaged", "error", err)
@@ -168,7 +168,7 @@ func (t *tracker) read(now time.Time) {
 }
 
 // grown reports whether a log is not as it was when it was read. To ask for its size is all that a quiet run costs.
-func grown(log condor.LogFile) bool {
+func grown(log eventlog.File) bool {
 	info, err := os.Stat(log.Path)
 	if err != nil {
 		return false

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral/condor"
+	"github.com/corral-pilot/corral/condor/classad"
 )
 
 // folder returns a short path, which is removed when the test ends: a socket's path has at most 107 bytes.
@@ -167,7 +168,7 @@ func (s *site) glidein(name string, cpus int, change func(*condor.GlideinConfig)
 			Idle: 10 * time.Minute, Retire: now.Add(time.Hour), End: now.Add(time.Hour), Update: 2 * time.Second,
 		},
 		RuntimeAttribute: "CorralRuntime",
-		Attributes: condor.Ad{
+		Attributes: classad.Ad{
 			"CorralCluster": "default", "CorralSite": "local", "CorralGlidein": 1, "CorralAttempt": 1, "CorralWorker": name + "/0",
 			"CorralHost": name, "CorralPilot": os.Getenv(pilotEnv), "CorralCpus": cpus, "CorralMemoryMiB": cpus * 128,
 		},

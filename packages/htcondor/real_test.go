@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral/condor"
+	"github.com/corral-pilot/corral/condor/eventlog"
 	"github.com/corral-pilot/corral/internal/programs"
 	"github.com/corral-pilot/corral/packages"
 )
@@ -263,11 +264,11 @@ func TestWorkerJoinsPoolAndRunsAJob(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log := condor.LogFile{Path: filepath.Join(dir, "log")}
+	log := eventlog.File{Path: filepath.Join(dir, "log")}
 	eventually(t, fmt.Sprintf("end of job %d", cluster), func() bool {
 		for event := range log.New(time.Now()) {
-			if end, ok := event.Detail.(condor.Terminated); ok {
-				if end != (condor.Terminated{}) {
+			if end, ok := event.Detail.(eventlog.Terminated); ok {
+				if end != (eventlog.Terminated{}) {
 					t.Errorf("the job ended with %+v", end)
 				}
 				return true

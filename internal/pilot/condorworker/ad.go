@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral/condor"
+	"github.com/corral-pilot/corral/condor/classad"
 	"github.com/corral-pilot/corral/internal/node"
 	"github.com/corral-pilot/corral/internal/pilot/process"
 )
@@ -43,14 +44,14 @@ func offer(o process.Order, now time.Time) condor.GlideinConfig {
 			Measure: time.Duration(len(process.IDs())) * measureShare,
 		},
 		RuntimeAttribute: "CorralRuntime", PIDAttribute: "CorralPID",
-		Attributes: condor.Ad{
+		Attributes: classad.Ad{
 			"CorralCluster": c.Cluster, "CorralSite": c.Site,
 			"CorralGlidein": int64(c.Glidein), "CorralAttempt": int64(c.Attempt),
 			workerAttribute: o.ID, "CorralHost": c.Host, "CorralPilot": strings.TrimSuffix(self, " (deleted)"),
 			"CorralLibc": node.Libc(), "CorralSpeed": node.Speed(),
 			"CorralCpus": int64(o.CPUs), "CorralMemoryMiB": int64(o.MemoryMiB),
 			// The time left is computed by whatever asks, when it asks.
-			"CorralEnd": end.Unix(), "CorralTimeLeft": condor.Expr("CorralEnd - time()"), "CorralDraining": false,
+			"CorralEnd": end.Unix(), "CorralTimeLeft": classad.Expr("CorralEnd - time()"), "CorralDraining": false,
 		},
 	}
 }

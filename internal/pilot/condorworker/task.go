@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/corral-pilot/corral/condor"
+	"github.com/corral-pilot/corral/condor/classad"
 	"github.com/corral-pilot/corral/pool"
 )
 
@@ -72,7 +72,7 @@ func workerName(file string) (string, error) {
 	}
 	for line := range strings.Lines(string(text)) {
 		if name, value, ok := strings.Cut(line, "="); ok && strings.TrimSpace(name) == workerAttribute {
-			if worker, ok := condor.ParseOld(strings.TrimSpace(value)).(string); ok {
+			if worker, ok := classad.ParseOld(strings.TrimSpace(value)).(string); ok {
 				return worker, nil
 			}
 		}

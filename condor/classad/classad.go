@@ -1,4 +1,11 @@
-package condor
+// Package classad reads and writes ClassAds, in which HTCondor says everything of jobs, slots and daemons: an [Ad] is a
+// list of named values, of which some are expressions that only HTCondor evaluates.
+//
+// ClassAds have two syntaxes. The old one is a line "name = value" each, as in submit descriptions and configuration,
+// where a backslash in a string is itself; the new one has brackets, semicolons and the escapes of C. HTCondor's
+// commands print a third, JSON, in which expressions hide in strings. The package writes values in the first two and
+// reads back their literals; of JSON it reads what commands print.
+package classad
 
 import (
 	"fmt"
@@ -8,11 +15,6 @@ import (
 	"strconv"
 	"strings"
 )
-
-// ClassAds have two syntaxes. The old one is a line "name = value" each, as in submit descriptions and configuration,
-// where a backslash in a string is itself; the new one has brackets, semicolons and the escapes of C. HTCondor's
-// commands print a third, JSON, in which expressions hide in strings (classad_json.go). This file writes values in
-// both and reads back the literals of both.
 
 // An Ad is one ClassAd: a map from attribute to value, which is a string, int64, float64, bool, []any of
 // such values, a nested Ad, or an [Expr]. Names are kept as they were written; HTCondor, and the getters,

@@ -1,4 +1,4 @@
-package condor
+package eventlog
 
 import (
 	"bytes"
@@ -13,24 +13,24 @@ import (
 	"time"
 )
 
-// A LogPlace is how far an event log has been read. Its zero value is the beginning.
-type LogPlace struct {
+// A Place is how far an event log has been read. Its zero value is the beginning.
+type Place struct {
 	Inode  uint64 `json:"inode"`
 	Offset int64  `json:"offset"`
 }
 
-// A LogFile follows an event log in a file that is written to, perhaps rotated (to Path.old, Path.1, …)
+// A File follows an event log in a file that is written to, perhaps rotated (to Path.old, Path.1, …)
 // and perhaps truncated. Keep Place after each event: what came before it is not read again, unless the file
 // was truncated, when all that is in it is.
-type LogFile struct {
+type File struct {
 	Path  string
-	Place LogPlace
+	Place Place
 }
 
 // New returns the events that were written since Place, and moves Place on with each. The end of the
-// sequence is the end of what is complete; see [EventReader.Next] for the errors, and [NewEventReader] for
+// sequence is the end of what is complete; see [Reader.Next] for the errors, and [NewReader] for
 // reference. A file that does not exist yet has no events.
-func (l *LogFile) New(reference time.Time) iter.Seq2[Event, error] {
+func (l *File) New(reference time.Time) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		goOn := true
 		if rotated := l.rotated(); rotated != "" {
@@ -43,7 +43,7 @@ func (l *LogFile) New(reference time.Time) iter.Seq2[Event, error] {
 }
 
 // rotated returns the name that the file at Place has now, if it is no longer Path.
-func (l *LogFile) rotated() string {
+func (l *File) rotated() string {
 	if l.Place.Inode == 0 || l.Place.Inode == inode(l.Path) {
 		return ""
 	}
@@ -65,7 +65,7 @@ func inode(name string) uint64 {
 }
 
 // read yields what is new in the file of that name; it reports whether to go on.
-func (l *LogFile) read(name string, reference time.Time, yield func(Event, error) bool) bool {
+func (l *File) read(name string, reference time.Time, yield func(Event, error) bool) bool {
 	f, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return true
@@ -77,7 +77,7 @@ func (l *LogFile) read(name string, reference time.Time, yield func(Event, error
 	if err := l.seek(f); err != nil {
 		return yield(Event{}, fmt.Errorf("reading event log %s: %w", name, err))
 	}
-	start, reader := l.Place.Offset, NewEventReader(f, reference)
+	start, reader := l.Place.Offset, NewReader(f, reference)
 	for {
 		event, err := reader.Next()
 		if errors.Is(err, io.EOF) {
@@ -99,14 +99,14 @@ func (l *LogFile) read(name string, reference time.Time, yield func(Event, error
 
 // seek goes to Place, or to the beginning of a file that Place does not belong to: another file has the name, or the
 // same one was truncated, perhaps to grow again, so that no line ends where one did.
-func (l *LogFile) seek(f *os.File) error {
+func (l *File) seek(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err
 	}
 	here := info.Sys().(*syscall.Stat_t).Ino
 	if here != l.Place.Inode || info.Size() < l.Place.Offset || !endsLine(f, l.Place.Offset) {
-		l.Place = LogPlace{Inode: here}
+		l.Place = Place{Inode: here}
 	}
 	_, err = f.Seek(l.Place.Offset, io.SeekStart)
 	return err

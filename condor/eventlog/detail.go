@@ -1,9 +1,11 @@
-package condor
+package eventlog
 
 import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/corral-pilot/corral/condor/classad"
 )
 
 // details reads the bodies of events, by number. A body has the lines of a record, the first one from
@@ -122,10 +124,10 @@ func reconnectFailed(b body) any {
 }
 
 func jobAd(b body) any {
-	ad := Ad{}
+	ad := classad.Ad{}
 	for _, l := range b[min(1, len(b)):] {
 		if name, value, ok := strings.Cut(l, "="); ok {
-			ad[strings.TrimSpace(name)] = ParseNew(value)
+			ad[strings.TrimSpace(name)] = classad.ParseNew(value)
 		}
 	}
 	return JobAd{ad}

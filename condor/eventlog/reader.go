@@ -1,4 +1,4 @@
-package condor
+package eventlog
 
 import (
 	"bufio"
@@ -12,12 +12,6 @@ import (
 	"strings"
 	"time"
 )
-
-// An event log is text: records that end with a line "...", each with a header that says the kind of event, the job
-// and the time, and a body in lines that differ from kind to kind and from version to version (eventdetail.go).
-// It is read while it is written, and crashes and full disks cut records short. So the reader takes nothing for a
-// record before the line that ends it is there, takes the header of the next record for the end of one that was cut,
-// and goes on after anything else, which it returns as a [BadRecord].
 
 // maxRecord bounds one record, so that a file that is not an event log is not read into memory.
 const maxRecord = 1 << 20
@@ -34,8 +28,8 @@ func (e *BadRecord) Error() string {
 	return fmt.Sprintf("event log at byte %d: %s: %.60q", e.Offset, e.Why, e.Raw)
 }
 
-// An EventReader reads an event log that may still be written to.
-type EventReader struct {
+// A Reader reads an event log that may still be written to.
+type Reader struct {
 	r      *bufio.Reader
 	zone   *time.Location
 	latest time.Time // the reference
@@ -44,20 +38,20 @@ type EventReader struct {
 	offset int64     // where record starts
 }
 
-// NewEventReader reads events from r. Logs say neither a zone nor, in the old format, a year: reference is a time not
+// NewReader reads events from r. Logs say neither a zone nor, in the old format, a year: reference is a time not
 // before the newest record of the log (now, or when the file was last changed) in the zone of the machine that writes
 // it. A record in the old format gets the latest year in which it is not after reference by more than a day.
-func NewEventReader(r io.Reader, reference time.Time) *EventReader {
-	return &EventReader{r: bufio.NewReader(r), zone: reference.Location(), latest: reference}
+func NewReader(r io.Reader, reference time.Time) *Reader {
+	return &Reader{r: bufio.NewReader(r), zone: reference.Location(), latest: reference}
 }
 
 // Offset returns where the record starts that Next reads next, in bytes from where r started.
-func (e *EventReader) Offset() int64 { return e.offset }
+func (e *Reader) Offset() int64 { return e.offset }
 
 // Next returns the next event. It returns [io.EOF] where there is no complete record yet, and may be called again when
 // the file has grown; a [*BadRecord] for something that is not a record, after which it may be called again; and any
 // other error of the reader below.
-func (e *EventReader) Next() (Event, error) {
+func (e *Reader) Next() (Event, error) {
 	for {
 		part, err := e.r.ReadSlice('\n')
 		e.line = append(e.line, part...)
@@ -78,7 +72,7 @@ func (e *EventReader) Next() (Event, error) {
 }
 
 // take adds the complete line to the record; done reports whether that ended one.
-func (e *EventReader) take() (event Event, done bool, err error) {
+func (e *Reader) take() (event Event, done bool, err error) {
 	line := e.line
 	e.line = nil
 	switch {
@@ -100,23 +94,23 @@ func (e *EventReader) take() (event Event, done bool, err error) {
 }
 
 // skip forgets the record.
-func (e *EventReader) skip() {
+func (e *Reader) skip() {
 	e.offset += int64(len(e.record))
 	e.record = nil
 }
 
-func (e *EventReader) bad(why string) error {
+func (e *Reader) bad(why string) error {
 	err := &BadRecord{Offset: e.offset, Raw: string(e.record), Why: why}
 	e.skip()
 	return err
 }
 
-// Events returns the events of a log that is not written to any longer; see [NewEventReader] for
+// Events returns the events of a log that is not written to any longer; see [NewReader] for
 // reference. With an error comes no event; after a [*BadRecord] others follow. A last record that was
 // cut short is a [*BadRecord].
 func Events(r io.Reader, reference time.Time) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		reader := NewEventReader(r, reference)
+		reader := NewReader(r, reference)
 		for {
 			event, err := reader.Next()
 			if errors.Is(err, io.EOF) {

@@ -1,8 +1,18 @@
-package condor
+// Package eventlog reads the logs in which HTCondor says what becomes of jobs. An [Event] is one record; a [File]
+// follows a log that is still written to, and a [Reader] reads any.
+//
+// An event log is text: records that end with a line "...", each with a header that says the kind of event, the job and
+// the time, and a body in lines that differ from kind to kind and from version to version. It is read while it is
+// written, and crashes and full disks cut records short. So the reader takes nothing for a record before the line that
+// ends it is there, takes the header of the next record for the end of one that was cut, and goes on after anything
+// else, which it returns as a [BadRecord]. Kinds of events that it does not know pass through as they were written.
+package eventlog
 
 import (
 	"fmt"
 	"time"
+
+	"github.com/corral-pilot/corral/condor/classad"
 )
 
 // A JobID names a job in its schedd's queue: the cluster that one submission made, and the process in it.
@@ -62,5 +72,5 @@ type (
 	// GridDown: the other batch system does not answer (20, 26).
 	GridDown struct{ Resource string }
 	// JobAd: attributes of the job at the time of the event before (28).
-	JobAd struct{ Ad Ad }
+	JobAd struct{ Ad classad.Ad }
 )

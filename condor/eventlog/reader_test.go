@@ -1,4 +1,4 @@
-package condor
+package eventlog
 
 import (
 	"bytes"
@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/corral-pilot/corral/condor/classad"
 )
 
 // newYear is the reference of most tests: shortly after a year began.
@@ -82,7 +84,7 @@ func TestEventDetails(t *testing.T) {
 		"025 T Grid Resource Back Up\n    GridResource: batch slurm":                                                                GridUp{"batch slurm"},
 		"026 T Detected Down Grid Resource\n    GridResource: batch slurm":                                                          GridDown{"batch slurm"},
 		"027 T Job submitted to grid resource\n    GridResource: batch slurm\n    GridJobId: batch slurm 7":                         GridSubmitted{"batch slurm", "batch slurm 7"},
-		"028 T Job ad information event triggered.\nProc = 0\nEventDescription = \"a \\\"b\\\"\"\nSize = 1.5\nOK = true\nE = A + B": JobAd{Ad{"Proc": int64(0), "EventDescription": `a "b"`, "Size": 1.5, "OK": true, "E": Expr("A + B")}},
+		"028 T Job ad information event triggered.\nProc = 0\nEventDescription = \"a \\\"b\\\"\"\nSize = 1.5\nOK = true\nE = A + B": JobAd{classad.Ad{"Proc": int64(0), "EventDescription": `a "b"`, "Size": 1.5, "OK": true, "E": classad.Expr("A + B")}},
 		"099 T Something new\n\tof the future":                                                                                      nil,
 	}
 	for text, want := range tests {
@@ -142,7 +144,7 @@ func TestReaderResumes(t *testing.T) {
 		t.Fatal(bad)
 	}
 	var grown bytes.Buffer
-	reader := NewEventReader(&grown, newYear)
+	reader := NewReader(&grown, newYear)
 	var got []Event
 	for _, c := range text {
 		grown.WriteByte(c)
@@ -179,8 +181,8 @@ func TestEventsGolden(t *testing.T) {
 	for _, e := range events {
 		kinds[fmt.Sprintf("%T", e.Detail)]++
 	}
-	delete(kinds, "condor.ImageSize") // as often as the starter found time for it
-	want := map[string]int{"condor.Submitted": 5, "condor.Executing": 4, "condor.Terminated": 3, "condor.Held": 1, "condor.Aborted": 1}
+	delete(kinds, "eventlog.ImageSize") // as often as the starter found time for it
+	want := map[string]int{"eventlog.Submitted": 5, "eventlog.Executing": 4, "eventlog.Terminated": 3, "eventlog.Held": 1, "eventlog.Aborted": 1}
 	if diff := cmp.Diff(want, kinds); diff != "" {
 		t.Error(diff)
 	}
@@ -189,7 +191,7 @@ func TestEventsGolden(t *testing.T) {
 func TestLogFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "log")
-	log := LogFile{Path: path}
+	log := File{Path: path}
 	record := func(cluster int) string {
 		return fmt.Sprintf("000 (%d.0.0) 2026-01-02 00:00:00 Job submitted from host: <a>\n...\n", cluster)
 	}
@@ -213,7 +215,7 @@ func TestLogFile(t *testing.T) {
 				t.Fatalf("%s: %v", what, err)
 			}
 			got = append(got, event.Job.Cluster)
-			log = LogFile{Path: path, Place: log.Place} // as if we were restarted here
+			log = File{Path: path, Place: log.Place} // as if we were restarted here
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s: %s", what, diff)
