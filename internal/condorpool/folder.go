@@ -60,7 +60,7 @@ func give(name, runAs string) error {
 	return os.Lchown(name, int(owner.UID), int(owner.GID))
 }
 
-// write replaces a file in the folder, at once.
+// write replaces a file in the folder, at once: whatever reads it finds the old text or the new.
 func (f folder) write(name, text string) error {
 	aside := f.in(name + ".new")
 	if err := os.WriteFile(aside, []byte(text), 0o600); err != nil {
@@ -88,14 +88,7 @@ func (f folder) link(release string) error {
 	return os.Rename(aside, f.in(releaseLink))
 }
 
-// putToken makes the folder with a token in it.
-func (f folder) putToken(secret string) error {
-	if err := f.make(); err != nil {
-		return err
-	}
-	return f.write(tokenFile, secret+"\n")
-}
-
+// token is what was given to attach to a pool that somebody else runs.
 func (f folder) token() (string, error) {
 	text, err := os.ReadFile(f.in(tokenFile))
 	if errors.Is(err, fs.ErrNotExist) {

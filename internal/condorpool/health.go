@@ -63,12 +63,13 @@ func sentence(err error) string {
 }
 
 // told is what a pool of ours was last told of attempts. It bounds how often the pool reads its configuration again,
-// however many attempts come and go: a worker needs longer than that to join.
+// however many attempts come and go.
 type told struct {
 	text string // the file of live attempts that the negotiator has; "": not known
 	at   time.Time
 }
 
+// guardEvery is the shortest time between two readings. A worker needs longer than that to join, so none waits for it.
 const guardEvery = 500 * time.Millisecond
 
 // wait returns how long after now the pool may be told something again.

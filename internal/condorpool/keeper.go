@@ -33,6 +33,7 @@ const breath = 100 * time.Millisecond
 // run serves the cluster until ctx ends or it is DELETED.
 func (k *keeper) run(ctx context.Context) {
 	for {
+		// Asked for before the step reads the store, so that no change falls between the two.
 		row := k.row.db.Changed(store.Subject{Object: corral.ObjectCluster, ID: int64(k.row.id)})
 		jobs := k.row.db.Changed(store.Subject{Object: corral.ObjectJob})
 		again, over, err := k.step(ctx)
@@ -55,6 +56,7 @@ func (k *keeper) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
+		// Changes tend to come in swarms: hundreds of attempts begin or end together.
 		select {
 		case <-time.After(breath):
 		case <-ctx.Done():
@@ -245,7 +247,8 @@ func (k *keeper) keep(ctx context.Context, c corral.Cluster) (again time.Duratio
 	return k.watch.step(ctx, c, tools)
 }
 
-// adopt finds the pool of a READY cluster, which an earlier corrald has started.
+// adopt finds the pool of a READY cluster, which an earlier corrald has started. Nothing is asked of the pool:
+// whether it runs is the next check's to say.
 func (k *keeper) adopt(ctx context.Context, c corral.Cluster) (condor.Tools, error) {
 	if _, err := os.Stat(k.dir.in(releaseLink)); err != nil { // what it leads to was deleted, or never there
 		if _, _, err := k.releases.link(ctx, c.HTCondor, k.dir); err != nil {
@@ -290,7 +293,8 @@ func (k *keeper) end(ctx context.Context, c corral.Cluster, move corral.ClusterM
 	return k.row.move(ctx, c.State, move, "", "")
 }
 
-// fail records why what the row asked for could not be done.
+// fail records why what the row asked for could not be done. The cluster waits in FAILED until somebody asks for
+// something else: a pool that does not start is not tried again and again.
 func (k *keeper) fail(ctx context.Context, c corral.Cluster, why error) error {
 	if ctx.Err() != nil {
 		return nil // corrald ends; the next one tries again

@@ -66,7 +66,9 @@ type Config struct {
 	RunAs    string // for tests that root runs: whose pools are; see [condor.AccountFor]. corrald leaves it empty
 }
 
-// Keepers keep the HTCondor pools of one corrald. Their methods may be called at the same time.
+// Keepers keep the HTCondor pools of one corrald. Their methods may be called at the same time. They see to it that
+// each cluster has one keeper, whose goroutine Run starts, and forget it when its cluster is DELETED. A keeper may be
+// there before its goroutine: the queue of a READY cluster may be asked for before Run has seen the cluster.
 type Keepers struct {
 	lg       *slog.Logger
 	db       *store.DB
@@ -159,8 +161,9 @@ func (p *Keepers) Workers(id corral.ClusterID) []corral.Worker {
 	return k.shared.known()
 }
 
-// ready returns the keeper of a READY cluster and the commands on its pool. Otherwise the error is Unavailable if
-// it is worth asking again soon, and a Conflict if somebody has to start the cluster first.
+// ready is what everything that uses a pool begins with. It returns the keeper of a READY cluster and the commands on
+// its pool. Otherwise the error is Unavailable if it is worth asking again soon, and a Conflict if somebody has to
+// start the cluster first.
 func (p *Keepers) ready(ctx context.Context, id corral.ClusterID) (*keeper, corral.Cluster, condor.Tools, error) {
 	c, err := row{p.db, id}.read(ctx)
 	if err != nil {
@@ -215,7 +218,12 @@ func (p *Keepers) PutToken(id corral.ClusterID, secret string) error {
 	if _, err := condor.ParseToken(secret); err != nil {
 		return corral.ErrorAt(corral.Invalid, "token", "is not a token of HTCondor: %w", err)
 	}
-	if err := p.folder(id).putToken(secret); err != nil {
+	dir := p.folder(id)
+	err := dir.make()
+	if err == nil {
+		err = dir.write(tokenFile, secret+"\n")
+	}
+	if err != nil {
 		return corral.Errorf(corral.Failed, "keeping the token of a pool: %w", err)
 	}
 	return nil
@@ -250,7 +258,8 @@ func (p *Keepers) Mint(
 	return token.Secret(), token.Expires, nil
 }
 
-// mintKind says whether it is worth asking again for a token that could not be made.
+// mintKind says whether it is worth asking again for a token that could not be made: not if there will be none, or if
+// the pool has refused; but if it did not answer.
 func mintKind(err error) corral.Kind {
 	var refused *condor.Refused
 	switch {

@@ -198,7 +198,8 @@ func (r remote) fetch(ctx context.Context, lifetime time.Duration) (condor.Token
 	return condor.ParseToken(strings.TrimSpace(string(out)))
 }
 
-// given returns the token that was given for the pool, if workers may have it.
+// given returns the token that was given for the pool, if workers may have it. A pool of another owner may be set up so
+// that its collector makes tokens for nobody else: then this is all there is.
 func (r remote) given() (condor.Token, error) {
 	text, err := r.dir.token()
 	if err != nil {

@@ -68,7 +68,7 @@ func (r row) move(ctx context.Context, from corral.ClusterState, move corral.Clu
 }
 
 // health keeps the reason of a READY cluster: what is wrong with its pool, or nothing. It returns what was written
-// into the history, "" if that is no news.
+// into the history, "" if nothing was because the same was wrong before.
 func (r row) health(ctx context.Context, wrong string) (news string, err error) {
 	err = r.db.Write(ctx, Actor, func(tx *store.Tx) error {
 		c, err := tx.Cluster(r.id)
@@ -104,7 +104,8 @@ func (r row) attempts(ctx context.Context, c corral.Cluster) (live []attempt, er
 	return live, err
 }
 
-// attemptsOf returns the live attempts of glideins. In a pool of ours their workers show tokens of their own.
+// attemptsOf returns the live attempts of glideins. In a pool of ours the workers of each show a token of their own, by
+// which the collector knows them; in others all may have the same one, and may be anybody to us.
 func attemptsOf(c corral.Cluster, glideins []corral.Glidein) (live []attempt) {
 	for _, g := range glideins {
 		for _, j := range g.Live() {

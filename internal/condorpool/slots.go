@@ -98,7 +98,8 @@ func workerOf(slot classad.Ad, id string, a attempt) corral.Worker {
 	return w
 }
 
-// addSlot adds what one slot has. A slot that is divided says what is left of it; its parts say what they took.
+// addSlot adds what one slot has. A slot that is divided says what is left of it; its parts say what they took. A part
+// that is claimed and idle waits for the next job of its schedd: it is neither free nor busy.
 func addSlot(w *corral.Worker, slot classad.Ad) {
 	cpus, _ := slot.Int("Cpus")
 	memory, _ := slot.Int("Memory")
@@ -131,7 +132,8 @@ func seconds(ad classad.Ad, name string) time.Time {
 }
 
 // merge returns what is known after the collector named some workers at now, or none because it did not answer. A
-// worker that appeared while it was watched has just registered.
+// worker that appeared while it was watched has just registered: that is more exact than the time in its ad, which is
+// whole seconds of another machine's clock.
 func merge(before, named []corral.Worker, now time.Time, watched bool) []corral.Worker {
 	now = now.UTC().Truncate(time.Millisecond)
 	known := map[string]corral.Worker{}

@@ -47,7 +47,8 @@ func (v *view) attempts(live []attempt, now time.Time) (changed bool) {
 }
 
 // answered takes in that the collector was asked, until now, for so long. It reports whether the answers are so close
-// together that a worker which was not in the last one has just registered.
+// together that a worker which was not in the last one has just registered. A collector that takes long is asked less
+// often, so that asking never takes most of its time.
 func (v *view) answered(ok bool, now time.Time, took time.Duration) (watched bool) {
 	watched = now.Sub(v.heard) < 2*lookSlow
 	v.asked, v.silent = now, !ok

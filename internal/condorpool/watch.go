@@ -136,7 +136,8 @@ func (w *watch) guard(ctx context.Context, pool *condor.Pool, live []attempt) (a
 	return healthIdle, w.revoke(ctx, pool)
 }
 
-// revoke has the pool refuse the tokens of attempts that are over, and records that it does.
+// revoke has the pool refuse the tokens of attempts that are over, and records that it does. If corrald ends between
+// the two, they are revoked once more, which changes nothing.
 func (w *watch) revoke(ctx context.Context, pool *condor.Pool) error {
 	over, now, err := w.row.tokensOver(ctx)
 	if err != nil || len(over) == 0 {

@@ -116,30 +116,19 @@ type delivery struct {
 }
 
 // settle returns the results of a job that is over, and why the rest of it goes back to the run; "" if there is no
-// rest. back is read only after endings that leave a delivery.
+// rest. back is what came back after the job terminated or vanished; after other endings nothing does.
 func (j *job) settle(back delivery) (results []execution.Result, why string) {
-	switch j.end.how {
-	case terminated, vanished:
-		return j.deliver(back)
-	case cut:
-		// The worker's own decision: a cut is not the task's doing. Of several tasks it is not known which one ran.
-		if len(j.Tasks) == 1 && j.worker != "" {
-			return j.all(execution.Cut, j.end.reason), ""
-		}
+	switch how := j.end.how; {
+	case how == lost, how == vanished && errors.Is(back.err, pool.ErrNoResult):
 		return nil, j.end.reason
-	case lost:
+	case how == cut && (len(j.Tasks) > 1 || j.worker == ""): // it is not known which task was cut, or whether any was
 		return nil, j.end.reason
-	case cancelled:
+	case how == cut:
+		return j.all(execution.Cut, j.end.reason), ""
+	case how == cancelled:
 		return j.all(execution.Cancelled, j.end.reason), ""
-	}
-	return j.all(execution.Failed, j.end.reason), ""
-}
-
-// deliver is settle for a job that may have come to its end.
-func (j *job) deliver(back delivery) (results []execution.Result, why string) {
-	switch {
-	case errors.Is(back.err, pool.ErrNoResult) && j.end.how == vanished:
-		return nil, j.end.reason
+	case how == failed, how == removed:
+		return j.all(execution.Failed, j.end.reason), ""
 	case back.err != nil:
 		return j.all(execution.Failed, sentence(j.end.reason+" without a result", back.complaint)), ""
 	case len(back.results) < len(j.Tasks):

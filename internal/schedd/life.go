@@ -41,12 +41,12 @@ func (m *mailbox) take() []request {
 }
 
 // A life bounds a tracker's goroutine. It waits until the tracker before it is gone, serves its run until it is
-// detached, then cleans up after the run, and is gone; close ends it at once, wherever it is.
+// released, then cleans up after the run, and is gone; cancel ends it at once, wherever it is.
 type life struct {
 	before  <-chan struct{} // gone of an earlier tracker of the run, which has to clean up first; nil: there is none
-	ctx     context.Context // until close
+	ctx     context.Context // until cancel
 	cancel  context.CancelFunc
-	serving context.Context // until close or detach
+	serving context.Context // until cancel or release
 	release context.CancelFunc
 	done    chan struct{} // closed when the sink is called no more
 	gone    chan struct{} // closed when the goroutine is gone
@@ -71,16 +71,4 @@ func (l life) begin(ctx context.Context) bool {
 	case <-ctx.Done():
 		return false
 	}
-}
-
-// close ends the goroutine and waits for it.
-func (l life) close() {
-	l.cancel()
-	<-l.gone
-}
-
-// detach has the goroutine clean up, and waits until the sink is called no more.
-func (l life) detach() {
-	l.release()
-	<-l.done
 }

@@ -65,7 +65,8 @@ func New(lg *slog.Logger, cfg Config) *Queue {
 // Attach makes sink the owner of the run's jobs, in place of another one.
 func (q *Queue) Attach(run corral.RunID, sink pool.Sink) {
 	if t := q.tracker(run); t != nil {
-		t.life.close()
+		t.life.cancel()
+		<-t.life.gone
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -101,7 +102,8 @@ func (q *Queue) Detach(run corral.RunID) {
 	}
 	q.mu.Unlock()
 	if t != nil {
-		t.life.detach()
+		t.life.release()
+		<-t.life.done
 	}
 }
 

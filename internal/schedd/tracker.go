@@ -66,7 +66,7 @@ func (t *tracker) main() {
 	}
 }
 
-// serve serves the run until it is detached.
+// serve serves the run until it is released.
 func (t *tracker) serve() {
 	if !t.life.begin(t.life.serving) {
 		return
