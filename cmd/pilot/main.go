@@ -69,30 +69,27 @@ func app(stdout, stderr io.Writer) *cli.App {
 			job("cleanup", "removes everything below the site's root but this job's directory", sitejob.Cleanup, lg),
 			probe(stdout),
 			relay(lg),
-			{
-				Name: process.WorkerCommand, Hidden: true, OnUsageError: usage,
-				Usage:  "is started by run: one worker",
-				Action: func(c *cli.Context) error { return pilot.Worker(c.Context, lg) },
-			},
-			{
-				Name: process.HostCommand, Hidden: true, OnUsageError: usage,
-				Usage:  "is started by run on another node of its job: one worker, and what it leaves there",
-				Action: func(c *cli.Context) error { return pilot.Host(c.Context, lg, os.Stdin, stdout) },
-			},
-			{
-				Name: condorworker.TaskCommand, Hidden: true, OnUsageError: usage,
-				Usage:  "is started by HTCondor: the executor of a job",
-				Action: func(c *cli.Context) error { return condorworker.Task(c.Context) },
-			},
+			hidden(process.WorkerCommand, "is started by run: one worker",
+				func(ctx context.Context) error { return pilot.Worker(ctx, lg) }),
+			hidden(process.HostCommand, "is started by run on another node of its job: one worker, and what it leaves there",
+				func(ctx context.Context) error { return pilot.Host(ctx, lg, os.Stdin, stdout) }),
+			hidden(condorworker.TaskCommand, "is started by HTCondor: the program of a job", condorworker.Task),
 		},
 	}
 }
 
-// A doer does what the order in dir asks, leaves its report there and returns it. An error means that there is no
-// order, or that the report could not be written.
-type doer func(ctx context.Context, lg *slog.Logger, dir string) (order.Report, error)
+// hidden is a command that only programs start.
+func hidden(name, text string, do func(context.Context) error) *cli.Command {
+	return &cli.Command{
+		Name: name, Hidden: true, OnUsageError: usage, Usage: text,
+		Action: func(c *cli.Context) error { return do(c.Context) },
+	}
+}
 
-func job(name, text string, do doer, lg *slog.Logger) *cli.Command {
+// job is the command of a job: do does what the order in a directory asks, leaves its report there and returns it.
+func job(
+	name, text string, do func(context.Context, *slog.Logger, string) (order.Report, error), lg *slog.Logger,
+) *cli.Command {
 	return &cli.Command{
 		Name: name, Usage: text, OnUsageError: usage,
 		Description: "Example: pilot " + name + " --dir /scratch/corral/jobs/TAG",

@@ -83,7 +83,7 @@ var edges = map[string]map[string]string{
 
 	"examples/lambda": {"workflow": "makes a workflow", "workflow/wfformat": "writes it"},
 	"internal/pilot/process": {
-		"internal/order":         "what a worker of an HTCondor pool is told",
+		"broker": "how a pool reaches a node", "internal/order": "what a worker of an HTCondor pool is told",
 		"internal/pilot/attempt": "why workers leave", root: "error kinds",
 	},
 	"internal/pilot/sitejob": {
@@ -128,11 +128,11 @@ var edges = map[string]map[string]string{
 	},
 	"internal/pilot/condorworker": {
 		"broker": "how the pool reaches a node", "broker/relay": "a node's side",
-		"condor": "runs a worker's daemons", "internal/disk": "removes what jobs leave",
-		"internal/node": "measures the machine for the worker's ad", "internal/order": "what to join",
-		"internal/pilot/attempt": "why workers leave", "internal/pilot/process": "orders and words of workers",
-		"packages": "names a package", "pool": "the tasks of jobs", "staging": "finds a package",
-		root: "error kinds",
+		"condor": "runs a worker's daemons", "condor/classad": "the attributes of a slot",
+		"internal/disk": "removes what jobs leave", "internal/node": "measures the machine for the worker's ad",
+		"internal/order": "what to join", "internal/pilot/attempt": "why workers leave",
+		"internal/pilot/process": "orders and words of workers", "packages": "names a package",
+		"pool": "the tasks of jobs", "staging": "finds a package", root: "error kinds",
 	},
 	"internal/server": {
 		"api": "the contract", "condor": "where it can be",

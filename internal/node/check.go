@@ -27,17 +27,11 @@ func Check(scratch string, memoryMiB int) error {
 		return fmt.Errorf("scratch: %w", err)
 	}
 	free, err := freeMiB(scratch)
-	if err == nil {
-		err = checkAtLeast(free, minFreeMiB)
-	}
-	if err != nil {
+	if err = checkAtLeast(free, minFreeMiB, err); err != nil {
 		return fmt.Errorf("disk of %s: %w", scratch, err)
 	}
 	have, err := MemoryMiB(os.DirFS("/"))
-	if err == nil {
-		err = checkAtLeast(have, memoryMiB)
-	}
-	if err != nil {
+	if err = checkAtLeast(have, memoryMiB, err); err != nil {
 		return fmt.Errorf("memory: %w", err)
 	}
 	return nil
@@ -66,11 +60,12 @@ func checkScratch(dir string) error {
 	return err
 }
 
-func checkAtLeast(haveMiB, wantMiB int) error {
-	if haveMiB < wantMiB {
-		return fmt.Errorf("%d MiB, less than %d MiB", haveMiB, wantMiB)
+// checkAtLeast judges what was measured, unless that failed with err.
+func checkAtLeast(haveMiB, wantMiB int, err error) error {
+	if err == nil && haveMiB < wantMiB {
+		err = fmt.Errorf("%d MiB, less than %d MiB", haveMiB, wantMiB)
 	}
-	return nil
+	return err
 }
 
 // freeMiB is what an ordinary user may still write below dir. A file system may claim more blocks than an int64 counts

@@ -46,10 +46,10 @@ func TestCheckClock(t *testing.T) {
 
 func TestCheckAtLeast(t *testing.T) {
 	t.Parallel()
-	if err := checkAtLeast(100, 100); err != nil {
-		t.Errorf("checkAtLeast(100, 100) = %v", err)
+	if err := checkAtLeast(100, 100, nil); err != nil {
+		t.Errorf("checkAtLeast(100, 100, nil) = %v", err)
 	}
-	if err := checkAtLeast(99, 100); err == nil {
-		t.Error("checkAtLeast(99, 100) = nil")
+	if err := checkAtLeast(99, 100, nil); err == nil {
+		t.Error("checkAtLeast(99, 100, nil) = nil")
 	}
 }

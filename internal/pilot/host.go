@@ -22,7 +22,7 @@ import (
 
 const (
 	hostSilence = time.Minute             // without an ask for so long, a host takes its supervisor for lost
-	hostGrace   = 1750 * time.Millisecond // from telling the worker to leave to killing it; less than grace
+	hostGrace   = 1750 * time.Millisecond // from telling the worker to leave to killing it; less than attempt.Grace
 	hostLock    = 20 * time.Second        // for an earlier host of the same worker to be gone
 )
 
@@ -35,8 +35,8 @@ type host struct {
 	order  process.HostOrder
 	pipe   *process.Pipe // to and from the supervisor
 	group  *process.Group
-	child  *process.Child // nil: not started yet, or never
-	called *callBacks
+	child  *process.Child          // nil: not started yet, or never
+	called chan process.CalledBack // the last answer to callBack
 
 	quiet   time.Duration // since the last ask, without the time in which this process was stopped
 	stepped time.Time
@@ -50,8 +50,9 @@ func Host(ctx context.Context, lg *slog.Logger, in io.Reader, out io.Writer) err
 	ignored := make(chan os.Signal, 1)
 	signal.Notify(ignored, syscall.SIGPIPE) // from a supervisor that is gone; there is still work to do here
 	defer signal.Stop(ignored)
-	h := &host{lg: lg, pipe: process.NewPipe(in, out), group: process.NewGroup()}
-	h.called = &callBacks{say: h.pipe.Say, answers: make(chan process.CalledBack, 1)}
+	h := &host{
+		lg: lg, pipe: process.NewPipe(in, out), group: process.NewGroup(), called: make(chan process.CalledBack, 1),
+	}
 	last := h.serve(ctx)
 	h.pipe.Conclude(last)
 	if last.Error != "" {
@@ -60,7 +61,8 @@ func Host(ctx context.Context, lg *slog.Logger, in io.Reader, out io.Writer) err
 	return nil
 }
 
-// serve returns the host's last word.
+// serve returns the host's last word. It begins with the time by its clock, and waits for its order. Then it takes the
+// lock of its worker, and checks the node while it already listens to the supervisor.
 func (h *host) serve(ctx context.Context) process.Word {
 	h.pipe.Say(process.Word{Hello: &process.Hello{Now: time.Now(), Host: hostName(), PID: os.Getpid()}})
 	if !h.takeOrder(ctx) {
@@ -91,10 +93,11 @@ func (h *host) serve(ctx context.Context) process.Word {
 	return last
 }
 
-// takeOrder waits for the order; not ok: there will be none.
+// takeOrder waits for the order; not ok: there will be none. Empty asks, which only show that the supervisor is there,
+// may come before it.
 func (h *host) takeOrder(ctx context.Context) (ok bool) {
-	patience := time.NewTimer(hostSilence)
-	defer patience.Stop()
+	ctx, cancel := context.WithTimeout(ctx, hostSilence)
+	defer cancel()
 	for {
 		select {
 		case a, more := <-h.pipe.Asks:
@@ -105,27 +108,24 @@ func (h *host) takeOrder(ctx context.Context) (ok bool) {
 			if !more || a.Leave {
 				return false
 			}
-		case <-patience.C:
-			return false
 		case <-ctx.Done():
 			return false
 		}
 	}
 }
 
-// watch returns the host's last word, when the worker is gone or will not be started.
+// watch returns the host's last word, when the worker is gone or will not be started. A signal of the site outweighs
+// what the worker said: it may have left because of the same signal.
 func (h *host) watch(ctx context.Context, checked <-chan error, lock *os.File) process.Word {
 	children := make(chan os.Signal, 1)
 	signal.Notify(children, syscall.SIGCHLD)
 	defer signal.Stop(children)
-	ticker := time.NewTicker(tick)
-	defer ticker.Stop()
 	stop, asks := ctx.Done(), h.pipe.Asks
 	h.stepped = time.Now()
 	for over := false; !over; {
 		select {
 		case <-children:
-		case <-ticker.C:
+		case <-time.After(tick):
 		case err := <-checked:
 			if err == nil && h.killAt.IsZero() {
 				h.child, err = h.group.Start(h.order.Order, lock) // which the worker then holds too
@@ -159,7 +159,8 @@ func (h *host) watch(ctx context.Context, checked <-chan error, lock *os.File) p
 	return last
 }
 
-// step does whatever is due, and reports whether the worker is gone.
+// step does whatever is due, and reports whether the worker is gone. A supervisor that is stopped, and not gone, cannot
+// be told from one that the network has cut off; either way its tasks may soon be done elsewhere.
 func (h *host) step(now time.Time) (over bool) {
 	h.quiet += min(now.Sub(h.stepped), process.WordGap)
 	h.stepped = now
@@ -176,14 +177,18 @@ func (h *host) step(now time.Time) (over bool) {
 	return over
 }
 
-// obey does what the supervisor asks; not ok: the supervisor is gone.
+// obey does what the supervisor asks; not ok: the supervisor is gone. Whatever it asks shows that it is there.
 func (h *host) obey(a process.Ask, ok bool) {
 	h.quiet = 0
 	switch {
 	case !ok, a.Leave:
 		h.leave(process.Word{Left: attempt.LeftAsked})
 	case a.CalledBack != nil:
-		h.called.answer(*a.CalledBack)
+		select { // nothing waits for an answer that is still there
+		case <-h.called:
+		default:
+		}
+		h.called <- *a.CalledBack
 	case a.Drain && h.child != nil:
 		h.child.Tell(a)
 	case a.Drain: // nothing runs yet
@@ -191,7 +196,7 @@ func (h *host) obey(a process.Ask, ok bool) {
 	}
 }
 
-// leave ends the worker soon.
+// leave has the worker leave, and gives it hostGrace for that. The first reason is kept.
 func (h *host) leave(why process.Word) {
 	if !h.killAt.IsZero() {
 		return
@@ -217,8 +222,6 @@ func (h *host) unfit(err error) process.Word {
 // a name in the kernel, which leaves nothing behind: when its holders die it is free.
 func lockWorker(ctx context.Context, holder, id string) (*os.File, error) {
 	name := "@corral-" + holder + "-" + filepath.Base(id)
-	again := time.NewTicker(tick)
-	defer again.Stop()
 	for by := time.Now().Add(hostLock); ; {
 		l, err := net.ListenUnix("unix", &net.UnixAddr{Name: name, Net: "unix"})
 		if err == nil {
@@ -229,7 +232,7 @@ func lockWorker(ctx context.Context, holder, id string) (*os.File, error) {
 			return nil, fmt.Errorf("an earlier process of worker %s is still there: %w", id, err)
 		}
 		select {
-		case <-again.C:
+		case <-time.After(tick):
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}

@@ -23,7 +23,8 @@ const (
 	routeTry  = 5 * time.Second
 )
 
-// check looks at what the worker needs of this node.
+// check looks at what the worker needs of this node: the job's directory, space, memory, and a way to its cluster. The
+// error names what is missing, and the node then never has a worker.
 func (h *host) check(ctx context.Context) error {
 	o := &h.order
 	if err := checkVisible(o.Dir, o.Holder); err != nil {
@@ -35,32 +36,31 @@ func (h *host) check(ctx context.Context) error {
 	if err := node.Check(o.Scratch, o.MemoryMiB); err != nil {
 		return err
 	}
-	if o.Condor != nil {
+	if o.Join != nil {
 		return h.join(ctx)
 	}
 	return checkRoute(ctx, o.Addresses, min(hostRoute, o.EndsIn/4))
 }
 
-// checkVisible checks that dir is the first node's, by the lease that is held there.
+// checkVisible checks that dir is the first node's, by the lease that is held there: two nodes may each have a local
+// directory of the same name, and nothing that a worker leaves in the wrong one is found again.
 func checkVisible(dir, holderID string) error {
-	b, err := os.ReadFile(filepath.Join(dir, leaseDir, "holder.json"))
+	b, err := os.ReadFile(filepath.Join(dir, leaseDir, holderFile))
 	if err != nil {
 		return err
 	}
 	var there holder
-	if err := json.Unmarshal(b, &there); err != nil || there.ID != holderID {
-		other := errors.New(describeHolder(filepath.Join(dir, leaseDir)))
-		return fmt.Errorf("another pilot's is: %w", errors.Join(err, other))
+	if json.Unmarshal(b, &there) != nil || there.ID != holderID {
+		return fmt.Errorf("another pilot's is: %s", describeHolder(filepath.Join(dir, leaseDir)))
 	}
 	return nil
 }
 
-// checkRoute connects to one of corrald's addresses and hangs up; within bounds how often it tries.
+// checkRoute connects to one of corrald's addresses and hangs up, which tells whether the network lets workers of this
+// node through; the worker itself proves who it is. It tries again until within is over.
 func checkRoute(ctx context.Context, addresses []string, within time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	again := time.NewTicker(redialGap)
-	defer again.Stop()
 	for {
 		err := errors.New("it has no address")
 		for _, address := range addresses {
@@ -69,13 +69,14 @@ func checkRoute(ctx context.Context, addresses []string, within time.Duration) e
 			}
 		}
 		select {
-		case <-again.C:
+		case <-time.After(redialGap):
 		case <-ctx.Done():
 			return fmt.Errorf("no route to corrald at %s: %w", strings.Join(addresses, ", "), err)
 		}
 	}
 }
 
+// dialAddress connects to an address of the worker port, or to a relay that leads there.
 func dialAddress(ctx context.Context, address string) error {
 	d := net.Dialer{Timeout: routeTry}
 	network, where := "tcp", strings.TrimPrefix(strings.TrimPrefix(address, "tls:"), "relay:")
@@ -89,11 +90,12 @@ func dialAddress(ctx context.Context, address string) error {
 	return conn.Close()
 }
 
-// join finds out how the HTCondor pool reaches this node.
+// join finds out how the HTCondor pool reaches this node, which may differ from node to node: the first one may have an
+// address that the others lack. What was measured goes into the report's log.
 func (h *host) join(ctx context.Context) error {
 	var ask broker.CallBack
 	if h.order.Linked {
-		ask = h.called.ask
+		ask = h.callBack
 	}
 	choice, err := condorworker.FindWay(ctx, &h.order.Order, ask)
 	if err == nil {
@@ -102,20 +104,15 @@ func (h *host) join(ctx context.Context) error {
 	return err
 }
 
-// callBacks are a host's questions whether corrald reaches it, one after the other.
-type callBacks struct {
-	say     func(process.Word)
-	answers chan process.CalledBack
-}
-
-// ask is a broker.CallBack.
-func (c *callBacks) ask(ctx context.Context, addresses []string, nonce string) (string, error) {
-	c.say(process.Word{CallBack: &process.CallBack{Addresses: addresses, Nonce: nonce}})
+// callBack is a broker.CallBack: it asks corrald through the supervisor, one question after the other. An answer that
+// comes too late has the nonce of another question.
+func (h *host) callBack(ctx context.Context, addresses []string, nonce string) (string, error) {
+	h.pipe.Say(process.Word{CallBack: &process.CallBack{Addresses: addresses, Nonce: nonce}})
 	for {
 		select {
-		case a := <-c.answers:
+		case a := <-h.called:
 			if a.Nonce != nonce {
-				continue // too late
+				continue
 			}
 			if a.Kind != "" {
 				return "", corral.Errorf(a.Kind, "%s", a.Reason)
@@ -125,13 +122,4 @@ func (c *callBacks) ask(ctx context.Context, addresses []string, nonce string) (
 			return "", ctx.Err()
 		}
 	}
-}
-
-// answer passes an answer to who asked; one that nobody waits for any more is dropped.
-func (c *callBacks) answer(a process.CalledBack) {
-	select {
-	case <-c.answers:
-	default:
-	}
-	c.answers <- a
 }

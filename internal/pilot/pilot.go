@@ -1,28 +1,25 @@
-// Package pilot is what runs at a site: the setup job, the pilot job and the cleanup job.
+// Package pilot is the pilot job: what holds a site's nodes for an attempt, and runs workers there until it must leave.
 //
-// A job finds its order in its directory and leaves its report there (package order). A pilot job is one supervisor
-// process that takes the attempt's lease, starts one worker process for each host it was asked for, and watches them;
-// on the other nodes of a batch job there is a host process between it and the worker. It decides why and when the
-// pilot leaves. The workers serve one of two kinds of clusters: corrald's own dispatcher, to which they connect and
-// whose tasks they run, which is package pool's business; or an HTCondor pool, with a condor_master each. Supervisor
-// and worker talk over a socket pair: the token is never in an argument, an environment variable or a file of the
-// supervisor's making.
+// A job finds its order in its directory and leaves its report there (package order). The life of an attempt:
 //
-// The invariants: at most one supervisor of an attempt ever starts workers (the lease), and when a
-// supervisor has reported, no process that descends from it is left. For the second it makes itself
-// the reaper of its orphans, so that what a killed worker leaves behind stays its descendant.
+//  1. Run takes the attempt's lease, a directory that only one process can make. Whichever comes second reports
+//     a duplicate and touches nothing.
+//  2. The supervisor checks its node, finds the other nodes of the batch job, and dials corrald. Corrald gives it the
+//     lease in its own books, and from then on passes on what users ask for: drain, leave.
+//  3. It starts a worker for each host that it was asked for: a process of its own on its node, and on each other node
+//     a host (Host), which srun or ssh starts there and which keeps a worker in turn.
+//  4. The workers serve a personal cluster, which sends them tasks: corrald's own dispatcher (package pool) or an
+//     HTCondor pool (condorworker). Workers that die are started again; hosts that cannot serve are lost, and the
+//     others go on.
+//  5. It leaves when it is asked to, when nothing is left to do, when its walltime ends, or when the site takes
+//     the node back. Everything that descends from it is ended, its scratch directory is removed, and then it reports.
 //
-// Time left is counted on the monotonic clock from the supervisor's start: a node whose clock is set
-// in mid-run neither ends early nor overruns its walltime.
+// The work is divided so: package attempt decides, package process has the processes and the words between them,
+// condorworker knows HTCondor, and here is what connects them: supervisor, uplink to corrald, host, lease. The jobs
+// that look after a site are in sitejob. Probe and Relay are commands that corrald starts at a site without a job.
+//
+// The invariants: at most one supervisor of an attempt ever starts workers, and when it has reported, no process that
+// descends from it is left. The token is never in an argument, an environment variable or a file of the supervisor's
+// making. Time left is counted on the monotonic clock from the supervisor's start: a node whose clock is set in mid-run
+// neither ends a pilot early nor lets it overrun its walltime.
 package pilot
-
-import "os"
-
-// hostName names this node in reports and leases.
-func hostName() string {
-	name, err := os.Hostname()
-	if err != nil {
-		return "unknown"
-	}
-	return name
-}

@@ -3,13 +3,19 @@ package pilot
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
+	"os"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/broker"
+	"github.com/corral-pilot/corral/internal/node"
 	"github.com/corral-pilot/corral/internal/order"
 	"github.com/corral-pilot/corral/internal/pilot/condorworker"
+	"github.com/corral-pilot/corral/pool"
 )
 
 const (
@@ -24,8 +30,9 @@ type probe struct {
 	Node         *order.NodeProbe `json:"node,omitempty"` // the machine itself, and the way to corrald
 }
 
-// Probe looks at the machine that it runs on, as the probe says that it reads from request. It writes to out an
-// order.Node, or what broker.Attend reads.
+// Probe looks at the machine that it runs on, as a probe that it reads from request says. It writes to out an
+// order.Node, or what broker.Attend reads. Corrald starts it at a site before any pilot, to learn what pilots would
+// find there.
 func Probe(ctx context.Context, request io.Reader, out io.Writer) error {
 	p := probe{Probe: broker.Probe{Hold: defaultHold}}
 	dec := json.NewDecoder(io.LimitReader(request, maxRequest))
@@ -39,4 +46,26 @@ func Probe(ctx context.Context, request io.Reader, out io.Writer) error {
 	p.Ports, _ = condorworker.SitePorts() // pilots go on without a range that they cannot read
 	p.Hold = max(0, min(p.Hold, maxHold))
 	return p.Run(ctx, out)
+}
+
+// probeNode looks at this node as a pilot would. It tries all of corrald's addresses at the same time, and names the
+// first in the list that answered.
+func probeNode(ctx context.Context, p order.NodeProbe, out io.Writer) error {
+	n := order.Node{Libc: node.Libc()}
+	n.Host, _ = os.Hostname() // for people
+	errs := make([]error, len(p.Addresses))
+	var dials sync.WaitGroup
+	for i, address := range p.Addresses {
+		dials.Go(func() { errs[i] = pool.Reach(ctx, address, p.CertDigest) })
+	}
+	dials.Wait()
+	if i := slices.Index(errs, nil); i >= 0 {
+		n.Reached = p.Addresses[i]
+	} else if err := errors.Join(errs...); err != nil {
+		n.Trouble = err.Error()
+	} else {
+		n.Trouble = "corrald has no address"
+	}
+	n.Now = time.Now().UTC()
+	return json.NewEncoder(out).Encode(n)
 }

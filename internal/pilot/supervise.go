@@ -29,9 +29,10 @@ const (
 	maxLogLines = 200
 )
 
-// A supervisor runs one attempt, from its batch job's first node. It has the parts talk to each other: the children say
-// words, corrald asks, time goes by, the site takes the node back; each of these goes to the roster and the stay
-// (package attempt), and step does what they decide. Its fields belong to the goroutine that called serve.
+// A supervisor runs one attempt, from its batch job's first node. It connects the parts: children say words, corrald
+// asks, time goes by, the site takes the node back. Each of these events goes to the roster and the stay (package
+// attempt), and then step does what they have decided. Its fields belong to the goroutine that called serve; the other
+// goroutines, those of the group, the uplink and the joining, send it what they have through channels.
 type supervisor struct {
 	lg     *slog.Logger
 	dir    string // of the job
@@ -51,14 +52,8 @@ type supervisor struct {
 	joining *condorworker.Joining // the HTCondor pool; nil: corrald's own
 }
 
-func newSupervisor(lg *slog.Logger, dir string, o order.Order, me holder) *supervisor {
-	return &supervisor{
-		lg: lg, dir: dir, order: o, me: me, parent: os.Getppid(), log: logbook{lg: lg},
-		group: process.NewGroup(), serves: map[*process.Child]*attempt.Worker{},
-	}
-}
-
-// serve does the whole pilot job, which began at started.
+// serve does the whole pilot job, which began at started. What makes the node unfit ends it before anything was
+// started; what only another attempt may have is reported as transient.
 func (s *supervisor) serve(ctx context.Context, started time.Time) order.Report {
 	p := s.order.Pilot
 	fanout, err := process.FindFanout(os.Getenv, p.Hosts, p.CPUs)
@@ -83,13 +78,12 @@ func (s *supervisor) serve(ctx context.Context, started time.Time) order.Report 
 		return attempt.Unfit(s.me.Host, err.Error())
 	}
 	if p.Condor != nil {
-		if err := s.findPackage(started); errors.Is(err, condorworker.ErrNotInstalled) {
-			// A setup job may install it before the next attempt.
-			return order.Report{
-				Outcome: corral.OutcomeFailed, Transient: true, Reason: err.Error(), Missing: p.Condor.Digest,
+		if err := s.findPackage(started); err != nil {
+			r := order.Report{Outcome: corral.OutcomeFailed, Reason: err.Error()}
+			if errors.Is(err, condorworker.ErrNotInstalled) { // a setup job may install it before the next attempt
+				r.Transient, r.Missing = true, p.Condor.Digest
 			}
-		} else if err != nil {
-			return order.Report{Outcome: corral.OutcomeFailed, Reason: err.Error()}
+			return r
 		}
 		defer use(s.lg, s.joining.Release)()
 		defer s.joining.Close()
@@ -98,7 +92,8 @@ func (s *supervisor) serve(ctx context.Context, started time.Time) order.Report 
 		Tag: s.order.Tag, Token: p.Token, Holder: s.me.ID, Host: s.me.Host, PID: os.Getpid(),
 		Addresses: p.Addresses, CertDigest: p.CertDigest,
 	})
-	seeking, cancel := context.WithCancel(ctx) // ways to corrald and into the pool
+	// What follows has an end that step decides about. The ways to corrald and into the pool are sought meanwhile.
+	seeking, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go s.up.dial(seeking)
 	s.watch(seeking)
@@ -106,6 +101,7 @@ func (s *supervisor) serve(ctx context.Context, started time.Time) order.Report 
 	if left := s.group.End(); len(left) > 0 {
 		s.log.note("processes that could not be killed: %v", left)
 	}
+	// Only now is it true that the pilot has left: nothing of it runs any longer.
 	r := s.stay.Report(s.roster)
 	s.say("leaving", fmt.Sprintf("%s: %s", r.Outcome, r.Reason))
 	s.up.close()
@@ -113,7 +109,7 @@ func (s *supervisor) serve(ctx context.Context, started time.Time) order.Report 
 	return r
 }
 
-// findPackage prepares for workers of an HTCondor pool.
+// findPackage prepares for workers of an HTCondor pool. A range of ports that cannot be read is noted and not used.
 func (s *supervisor) findPackage(started time.Time) error {
 	ports, err := condorworker.SitePorts()
 	if err != nil {
@@ -129,13 +125,11 @@ func (s *supervisor) watch(ctx context.Context) {
 	children := make(chan os.Signal, 1)
 	signal.Notify(children, syscall.SIGCHLD)
 	defer signal.Stop(children)
-	ticker := time.NewTicker(tick)
-	defer ticker.Stop()
 	stop, dialing := ctx.Done(), s.up.dialing
 	for !s.stay.Over(time.Now(), s.group.Empty()) {
 		select {
 		case <-children:
-		case <-ticker.C:
+		case <-time.After(tick):
 		case h := <-s.group.Heard():
 			if w := s.serves[h.By]; s.group.Note(h) && w != nil {
 				s.hear(h.By, w, *h.Word)
@@ -145,7 +139,7 @@ func (s *supervisor) watch(ctx context.Context) {
 			s.reached(d)
 		case w := <-s.joining.Found():
 			s.takeWay(w)
-		case c := <-s.up.commands():
+		case c := <-s.up.commands:
 			s.command(c)
 		case a := <-s.up.answers:
 			a.to.Tell(process.Ask{CalledBack: &a.answer})
@@ -158,7 +152,8 @@ func (s *supervisor) watch(ctx context.Context) {
 }
 
 // step does whatever is due: it buries children, looks for a reason to leave, has the workers follow what was decided,
-// and starts those that have no process.
+// and starts those that have no process. It starts none as long as something is left of an earlier worker, whose tasks
+// the dispatcher may by now have given to others.
 func (s *supervisor) step(ctx context.Context, now time.Time) {
 	for _, c := range s.group.Collect() {
 		s.bury(c)
@@ -178,14 +173,18 @@ func (s *supervisor) step(ctx context.Context, now time.Time) {
 	case s.stay.KillDue(now):
 		s.group.Kill()
 	case phase != attempt.Staying:
-	case s.joining != nil && s.joining.Due(now, s.up.link != nil):
-		s.joining.Begin(ctx, s.up.callBack())
-	case clear && s.mayStart():
+	case s.joining == nil && s.up.link == nil: // there is no lease yet under which workers could serve
+	case s.joining != nil && s.joining.Choice == nil: // nor a way into the pool
+		if s.joining.Due(now, s.up.link != nil) {
+			s.joining.Begin(ctx, s.up.callBack)
+		}
+	case clear:
 		s.start(now)
 	}
 }
 
-// look looks at what only the supervisor sees.
+// look looks at what only the supervisor sees. The lease stands for the job's directory: whoever removes it, as a
+// cleanup job does, wants the pilot gone. A pilot in an HTCondor pool does not need a route to corrald.
 func (s *supervisor) look() (see attempt.Sight) {
 	_, err := os.Stat(filepath.Join(s.dir, leaseDir))
 	see.DirGone, see.ParentGone = errors.Is(err, fs.ErrNotExist), os.Getppid() != s.parent
@@ -195,21 +194,14 @@ func (s *supervisor) look() (see attempt.Sight) {
 	return see
 }
 
-// following is what a worker is told of a phase.
+// following is what a worker is told of a phase. Workers hear each phase once, when it is decided; a host that says
+// hello later hears it then.
 func following(p attempt.Phase) process.Ask {
 	return process.Ask{Drain: p == attempt.Draining, Leave: p == attempt.Leaving}
 }
 
-// mayStart reports whether the workers have what they need: a route to corrald, under whose lease they serve; or the
-// way into the HTCondor pool.
-func (s *supervisor) mayStart() bool {
-	if s.joining == nil {
-		return s.up.link != nil
-	}
-	return s.joining.Ready()
-}
-
-// hungAfter is how long a worker of this node may say nothing.
+// hungAfter is how long a worker may say nothing. It is killed before corrald's dispatcher, after a whole lease, gives
+// its tasks to others.
 func (s *supervisor) hungAfter() time.Duration {
 	if s.joining == nil && s.up.link != nil {
 		return max(hungLeast, 2*s.up.link.Lease()/3)
@@ -227,19 +219,19 @@ func (s *supervisor) reached(d dialed) {
 	case d.err != nil:
 		s.stay.Fail(now, false, d.err.Error())
 	case d.link != nil:
-		s.up.link = d.link
-		if err := node.CheckClock(d.link.ClockOffset()); err != nil {
+		s.up.use(d.link)
+		if err := node.CheckClock(s.up.ahead); err != nil {
 			s.stay.FailHere(now, s.roster, err.Error())
 			return
 		}
 		s.say("pilot started", "on "+s.me.Host+", by "+d.link.By())
-		for _, l := range s.roster.Lost() { // before corrald could be told
+		for _, l := range s.roster.Lost { // before corrald could be told
 			s.up.loseHost(l)
 		}
 	}
 }
 
-// command does what corrald asks.
+// command does what corrald asks. A second drain, or a drain after a leave, changes nothing.
 func (s *supervisor) command(c pool.Command) {
 	switch c {
 	case pool.CommandDrain:
@@ -249,12 +241,13 @@ func (s *supervisor) command(c pool.Command) {
 	}
 }
 
-// takeWay takes in how the HTCondor pool reaches this node.
+// takeWay takes in how the HTCondor pool reaches this node. Without a way the pilot fails; what may pass, or be
+// different on another node, is no reason not to try again.
 func (s *supervisor) takeWay(w condorworker.Way) {
 	measured := condorworker.Measured(w.Choice)
 	switch {
 	case w.Err == nil:
-		s.joining.Take(w.Choice)
+		s.joining.Choice = &w.Choice
 		s.say("broker", w.Choice.Reason+"; "+measured)
 		return
 	case s.stay.Phase() != attempt.Staying:
@@ -269,13 +262,14 @@ func (s *supervisor) takeWay(w condorworker.Way) {
 	}
 }
 
-// say notes a phase and tells corrald of it.
+// say notes what became of the pilot and tells corrald: the history of the attempt has these words.
 func (s *supervisor) say(phase, reason string) {
 	s.log.note("%s: %s", phase, reason)
 	s.up.report(phase, reason)
 }
 
-// A logbook has the lines of the report's log.
+// A logbook has the lines of the report's log. It ends at maxLogLines, since what goes wrong again and again has said
+// so by then, and corrald keeps every report.
 type logbook struct {
 	lg    *slog.Logger
 	lines []string

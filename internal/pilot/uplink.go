@@ -27,14 +27,18 @@ const (
 type uplink struct {
 	lg      *slog.Logger
 	config  pool.PilotConfig
-	link    *pool.Link  // nil: not reached yet
 	dialing chan dialed // closed when dialing is over
 
+	// What follows is nil, or zero, until corrald has been reached.
+	link     *pool.Link
+	commands <-chan pool.Command
+	callBack broker.CallBack // has corrald dial this pilot's nodes
+	ahead    time.Duration   // of corrald's clock
+
 	saying  sync.WaitGroup
-	lasting context.Context // of what corrald must hear
+	lasting context.Context // of what is said until corrald has heard it; ended by hush
 	hush    context.CancelFunc
 	answers chan answered
-	done    chan struct{} // closed when nothing receives from answers any longer
 }
 
 // dialed is the end of dialing: a link, or why there is none.
@@ -50,10 +54,7 @@ type answered struct {
 }
 
 func newUplink(lg *slog.Logger, config pool.PilotConfig) *uplink {
-	u := &uplink{
-		lg: lg, config: config,
-		dialing: make(chan dialed, 1), answers: make(chan answered), done: make(chan struct{}),
-	}
+	u := &uplink{lg: lg, config: config, dialing: make(chan dialed, 1), answers: make(chan answered)}
 	u.lasting, u.hush = context.WithCancel(context.Background())
 	return u
 }
@@ -62,35 +63,24 @@ func newUplink(lg *slog.Logger, config pool.PilotConfig) *uplink {
 // closed then.
 func (u *uplink) dial(ctx context.Context) {
 	defer close(u.dialing)
-	link, err := pool.DialPilot(ctx, u.lg, u.config)
-	for gap := redialGap; err != nil && !errors.Is(err, pool.ErrRefused); gap = min(2*gap, redialMost) {
+	for gap := redialGap; ; gap = min(2*gap, redialMost) {
+		link, err := pool.DialPilot(ctx, u.lg, u.config)
+		if err == nil || errors.Is(err, pool.ErrRefused) {
+			u.dialing <- dialed{link, err}
+			return
+		}
 		u.lg.Warn("no route to corrald yet", "error", err)
-		retry := time.NewTimer(gap)
 		select {
 		case <-ctx.Done():
-			retry.Stop()
 			return
-		case <-retry.C:
+		case <-time.After(gap):
 		}
-		link, err = pool.DialPilot(ctx, u.lg, u.config)
 	}
-	u.dialing <- dialed{link, err}
 }
 
-// commands returns what corrald asks of the pilot; nil while there is no link.
-func (u *uplink) commands() <-chan pool.Command {
-	if u.link == nil {
-		return nil
-	}
-	return u.link.Commands()
-}
-
-// now is the time by corrald's clock, once it is known.
-func (u *uplink) now() time.Time {
-	if u.link == nil {
-		return time.Now()
-	}
-	return time.Now().Add(u.link.ClockOffset())
+// use makes a link the way to corrald. The link sees to it itself that it stays, whatever becomes of connections.
+func (u *uplink) use(link *pool.Link) {
+	u.link, u.commands, u.callBack, u.ahead = link, link.Commands(), link.CallBack, link.ClockOffset()
 }
 
 // report tells corrald a phase of the pilot. It is lost if corrald cannot be reached soon; the pilot's report has the
@@ -108,7 +98,8 @@ func (u *uplink) report(phase, reason string) {
 	})
 }
 
-// loseHost tells corrald of a host that is lost, as soon as corrald can be reached: somebody may wait for the host.
+// loseHost tells corrald of a host that is lost, as soon as corrald can be reached: a workflow may be waiting for as
+// many hosts as were asked for.
 func (u *uplink) loseHost(l corral.LostHost) {
 	if u.link == nil {
 		return
@@ -120,18 +111,10 @@ func (u *uplink) loseHost(l corral.LostHost) {
 	})
 }
 
-// callBack is how corrald can be asked to dial this pilot's nodes; nil while there is no link.
-func (u *uplink) callBack() broker.CallBack {
-	if u.link == nil {
-		return nil
-	}
-	return u.link.CallBack
-}
-
 // ask asks for a host whether corrald reaches it. The answer comes through answers.
 func (u *uplink) ask(by *process.Child, q process.CallBack, ask broker.CallBack) {
 	u.saying.Go(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), askTime)
+		ctx, cancel := context.WithTimeout(u.lasting, askTime)
 		defer cancel()
 		reached, err := ask(ctx, q.Addresses, q.Nonce)
 		a := process.CalledBack{Nonce: q.Nonce, Reached: reached}
@@ -140,7 +123,7 @@ func (u *uplink) ask(by *process.Child, q process.CallBack, ask broker.CallBack)
 		}
 		select {
 		case u.answers <- answered{by, a}:
-		case <-u.done:
+		case <-u.lasting.Done():
 		}
 	})
 }
@@ -148,7 +131,6 @@ func (u *uplink) ask(by *process.Child, q process.CallBack, ask broker.CallBack)
 // close waits a moment for what is still being said, and ends the link, or the attempt to make one, whose context must
 // have ended.
 func (u *uplink) close() {
-	close(u.done)
 	for d := range u.dialing {
 		if d.link != nil && d.link != u.link {
 			d.link.Close()

@@ -1,6 +1,7 @@
 package pilot
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"time"
@@ -12,6 +13,9 @@ import (
 	"github.com/corral-pilot/corral/internal/pilot/condorworker"
 	"github.com/corral-pilot/corral/internal/pilot/process"
 )
+
+// What the supervisor does for its workers. The roster has a worker for each host, for as long as the pilot stays; a
+// child is one process that serves it, or the way to a host that has one, and s.serves says which child is whose.
 
 // start starts the workers that are due. A worker on another node gets its order when its host has said hello.
 func (s *supervisor) start(now time.Time) {
@@ -27,6 +31,8 @@ func (s *supervisor) start(now time.Time) {
 	}
 }
 
+// startProcess starts a worker process here, or what starts a host there. The worker's scratch directory is made by
+// whoever starts the process, so that it is there before anything else.
 func (s *supervisor) startProcess(w *attempt.Worker, now time.Time) (*process.Child, error) {
 	if w.Node != "" {
 		return s.group.StartFar(s.fanout, w.Node)
@@ -46,18 +52,15 @@ func scratchOf(dir string, w *attempt.Worker) string {
 	return filepath.Join(dir, scratchDir, filepath.Base(w.ID))
 }
 
+// workerOrder is the order of a worker that is started now. It has the time that is left and not the time of day at
+// which that ends, for the clocks of nodes differ. It fails while there is no token for the HTCondor pool.
 func (s *supervisor) workerOrder(w *attempt.Worker, now time.Time) (o process.Order, err error) {
-	p := s.order.Pilot
 	o = process.Order{
-		ID: w.ID, Tag: s.order.Tag, Token: p.Token, Holder: s.me.ID, Host: w.Node,
-		Addresses: p.Addresses, CertDigest: p.CertDigest, CPUs: p.CPUs, MemoryMiB: p.MemoryMiB,
+		Pilot: *s.order.Pilot, ID: w.ID, Tag: s.order.Tag, Holder: s.me.ID, Host: cmp.Or(w.Node, s.me.Host),
 		EndsIn: s.stay.End.Sub(now), Scratch: scratchOf(s.dir, w),
 	}
-	if o.Host == "" {
-		o.Host = s.me.Host
-	}
 	if s.joining != nil {
-		o.Condor, err = s.joining.Order(s.dir, o.Host)
+		o.Join, err = s.joining.Order(s.dir)
 	}
 	return o, err
 }
@@ -75,7 +78,7 @@ func (s *supervisor) hear(c *process.Child, w *attempt.Worker, said process.Word
 	case said.Note != "":
 		s.log.note("worker %s on node %s: %s", w.ID, w.Node, said.Note)
 	case said.CallBack != nil:
-		ask := s.up.callBack()
+		ask := s.up.callBack
 		if ask == nil {
 			ask = broker.CallBack(condorworker.NotAtSchedd)
 		}
@@ -83,10 +86,12 @@ func (s *supervisor) hear(c *process.Child, w *attempt.Worker, said process.Word
 	}
 }
 
-// greet gives a host its order, unless its clock is wrong.
+// greet gives a host its order, unless its clock is wrong. The clock is compared with corrald's as far as that is
+// known, since both write times into the same records. A host that comes late hears at once what the pilot has decided.
 func (s *supervisor) greet(c *process.Child, w *attempt.Worker, h process.Hello) {
-	o, err := s.workerOrder(w, time.Now())
-	if bad := node.CheckClock(s.up.now().Sub(h.Now)); bad != nil {
+	now := time.Now()
+	o, err := s.workerOrder(w, now)
+	if bad := node.CheckClock(now.Add(s.up.ahead).Sub(h.Now)); bad != nil {
 		err = bad
 	}
 	if err != nil {
@@ -119,6 +124,7 @@ func (s *supervisor) bury(c *process.Child) {
 	}
 }
 
+// died takes in that a worker's process ended without a good reason, or could not be started.
 func (s *supervisor) died(w *attempt.Worker, how string) {
 	s.say("worker died", "worker "+w.ID+" "+how)
 	if lost := s.roster.Die(w, how); lost != nil {

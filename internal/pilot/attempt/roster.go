@@ -1,6 +1,7 @@
 package attempt
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -11,10 +12,10 @@ import (
 // A Roster is the workers of a pilot and the hosts that it has lost.
 type Roster struct {
 	Workers []*Worker
-	lost    []corral.LostHost
-	hosts   int            // that the pilot was asked for
-	here    string         // the batch system's name of the supervisor's node, if it has one
-	limit   corral.Seconds // of idleness; 0: none
+	Lost    []corral.LostHost // hosts that have no worker any more, or never had one
+	hosts   int               // that the pilot was asked for
+	here    string            // the batch system's name of the supervisor's node, if it has one
+	limit   corral.Seconds    // of idleness; 0: none
 }
 
 // A Worker is one of the hosts that the pilot was asked for, and what became of the processes that served it.
@@ -42,33 +43,35 @@ func NewRoster(tag string, p order.Pilot, nodes []string, here string) *Roster {
 	r := &Roster{hosts: p.Hosts, here: here, limit: p.Idle}
 	for i := range p.Hosts {
 		w := &Worker{number: i, ID: fmt.Sprintf("%s/%d", tag, i)}
-		switch {
-		case i == 0 || len(nodes) < 2: // here
-		case i < len(nodes):
+		if i > 0 && len(nodes) > 1 {
+			if i >= len(nodes) {
+				why := fmt.Sprintf("the batch system gave %d nodes for %d hosts", len(nodes), p.Hosts)
+				r.Lost = append(r.Lost, corral.LostHost{Host: i, Why: why})
+				continue
+			}
 			w.Node = nodes[i]
-		default:
-			why := fmt.Sprintf("the batch system gave %d nodes for %d hosts", len(nodes), p.Hosts)
-			r.lost = append(r.lost, corral.LostHost{Host: i, Why: why})
-			continue
 		}
 		r.Workers = append(r.Workers, w)
 	}
 	return r
 }
 
-// Here counts the workers of the supervisor's node.
-func (r *Roster) Here() int {
-	n := 0
+func (r *Roster) count(is func(*Worker) bool) (n int) {
 	for _, w := range r.Workers {
-		if w.Node == "" {
+		if is(w) {
 			n++
 		}
 	}
 	return n
 }
 
-// Lost returns the hosts that have no worker any more, or never had one.
-func (r *Roster) Lost() []corral.LostHost { return r.lost }
+// Here counts the workers of the supervisor's node.
+func (r *Roster) Here() int { return r.count(func(w *Worker) bool { return w.Node == "" }) }
+
+// Serving counts the workers that did not fail.
+func (r *Roster) Serving() int { return r.count(func(w *Worker) bool { return w.trouble == "" }) }
+
+func (r *Roster) allLeft() bool { return r.count(func(w *Worker) bool { return !w.done }) == 0 }
 
 // Due returns the workers to start now. Each of them is due again after a gap, should the start fail. On another node
 // the gap doubles with each death: a hiccup of the network must not cost the pilot a node.
@@ -124,7 +127,7 @@ func (r *Roster) Die(w *Worker, how string) *corral.LostHost {
 
 func (r *Roster) lose(w *Worker) *corral.LostHost {
 	l := corral.LostHost{Host: w.number, Node: r.blamed(w), Why: w.trouble}
-	r.lost = append(r.lost, l)
+	r.Lost = append(r.Lost, l)
 	return &l
 }
 
@@ -134,26 +137,10 @@ func (r *Roster) blamed(w *Worker) string {
 	if w.left == LeftRefused {
 		return ""
 	}
-	for _, other := range r.Workers {
-		if other.Node == w.Node && other.trouble == "" {
-			return ""
-		}
+	if r.count(func(other *Worker) bool { return other.Node == w.Node && other.trouble == "" }) > 0 {
+		return ""
 	}
-	if w.Node == "" {
-		return r.here
-	}
-	return w.Node
-}
-
-// Serving counts the workers that did not fail.
-func (r *Roster) Serving() int {
-	n := 0
-	for _, w := range r.Workers {
-		if w.trouble == "" {
-			n++
-		}
-	}
-	return n
+	return cmp.Or(w.Node, r.here)
 }
 
 // Remaining says for people how many hosts are left.
@@ -163,34 +150,16 @@ func (r *Roster) Remaining() string {
 
 // shortfall says, behind a reason, that not all hosts served; empty: all did, or none.
 func (r *Roster) shortfall() string {
-	if len(r.lost) == 0 || r.Serving() == 0 {
+	if len(r.Lost) == 0 || r.Serving() == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" (%d of %d hosts served; %s)", r.Serving(), r.hosts, r.lost[0])
-}
-
-func (r *Roster) allLeft() bool {
-	for _, w := range r.Workers {
-		if !w.done {
-			return false
-		}
-	}
-	return true
+	return fmt.Sprintf(" (%d of %d hosts served; %s)", r.Serving(), r.hosts, r.Lost[0])
 }
 
 // idle reports whether every worker that is still to serve has had nothing to do for as long as the order allows.
 func (r *Roster) idle(now time.Time) bool {
-	limit, serving := time.Duration(r.limit), 0
-	for _, w := range r.Workers {
-		if w.done {
-			continue
-		}
-		if !w.idleFor(limit, now) {
-			return false
-		}
-		serving++
-	}
-	return limit > 0 && serving > 0
+	limit := time.Duration(r.limit)
+	return limit > 0 && !r.allLeft() && r.count(func(w *Worker) bool { return !w.done && !w.idleFor(limit, now) }) == 0
 }
 
 // idleFor reports whether the worker has had nothing to do for limit. That counts from when it last registered: a

@@ -39,7 +39,7 @@ func TestWhichNodeHasWhichWorker(t *testing.T) {
 		if !slices.Equal(nodes, c.nodes) || c.roster.Here() != c.here {
 			t.Errorf("%s: workers on %q, %d here; want %q, %d", name, nodes, c.roster.Here(), c.nodes, c.here)
 		}
-		if lost := c.roster.Lost(); (len(lost) > 0) != (c.lost != "") || len(lost) > 0 && lost[0].String() != c.lost {
+		if lost := c.roster.Lost; (len(lost) > 0) != (c.lost != "") || len(lost) > 0 && lost[0].String() != c.lost {
 			t.Errorf("%s: lost %v, want %q", name, lost, c.lost)
 		}
 	}

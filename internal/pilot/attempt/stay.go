@@ -24,10 +24,8 @@ type Stay struct {
 	RouteBy time.Time // corrald must have answered
 	reserve time.Duration
 
-	outcome   corral.Outcome // empty: the pilot stays
-	transient bool
-	reason    string
-	killAt    time.Time // zero: the pilot stays, or drains
+	report order.Report // without an outcome: the pilot stays
+	killAt time.Time    // zero: the pilot stays, or drains
 }
 
 // NewStay returns the stay of a pilot with that walltime. Its end leaves a reserve in which the pilot can go in order,
@@ -44,7 +42,7 @@ func NewStay(started time.Time, walltime time.Duration) *Stay {
 // Phase returns how far the departure has come.
 func (s *Stay) Phase() Phase {
 	switch {
-	case s.outcome == "":
+	case s.report.Outcome == "":
 		return Staying
 	case s.killAt.IsZero():
 		return Draining
@@ -55,7 +53,7 @@ func (s *Stay) Phase() Phase {
 // Drain decides to leave when the tasks that run are finished.
 func (s *Stay) Drain(o corral.Outcome, reason string) {
 	if s.Phase() == Staying {
-		s.outcome, s.reason = o, reason
+		s.report.Outcome, s.report.Reason = o, reason
 	}
 }
 
@@ -71,27 +69,27 @@ func (s *Stay) Leave(now time.Time, o corral.Outcome, reason string) {
 	if o == corral.OutcomeExpired {
 		s.killAt = now.Add(s.reserve / 2)
 		if drained {
-			s.reason += "; what still ran was cut at the end of the walltime"
+			s.report.Reason += "; what still ran was cut at the end of the walltime"
 			return
 		}
 	}
-	s.outcome, s.reason = o, reason
+	s.report.Outcome, s.report.Reason = o, reason
 }
 
 // Fail decides to leave at once because the pilot cannot do its work. Transient says that another attempt may.
 func (s *Stay) Fail(now time.Time, transient bool, reason string) {
 	if s.Phase() != Leaving {
 		s.Leave(now, corral.OutcomeFailed, reason)
-		s.transient = transient
+		s.report.Transient = transient
 	}
 }
 
 // FailHere is Fail for a reason that another node may not have. The node counts as lost.
 func (s *Stay) FailHere(now time.Time, r *Roster, why string) {
 	if s.Phase() != Leaving {
-		unfit := Unfit(r.here, why)
-		r.lost = unfit.Lost
-		s.Fail(now, unfit.Transient, unfit.Reason)
+		s.Fail(now, true, why)
+		s.report = Unfit(r.here, why)
+		r.Lost = s.report.Lost
 	}
 }
 
@@ -133,14 +131,11 @@ func (s *Stay) Consider(now time.Time, see Sight, r *Roster) {
 }
 
 // departures is what becomes of a pilot whose workers left of their own accord.
-var departures = map[Left]struct {
-	outcome corral.Outcome
-	reason  string
-}{
-	LeftExpired:    {corral.OutcomeExpired, "the walltime is over"},
-	LeftDrained:    {corral.OutcomeDrained, "asked to drain"},
-	LeftAsked:      {corral.OutcomeRemoved, "asked to leave"},
-	LeftTerminated: {corral.OutcomePreempted, "a signal ended the workers"},
+var departures = map[Left]order.Report{
+	LeftExpired:    {Outcome: corral.OutcomeExpired, Reason: "the walltime is over"},
+	LeftDrained:    {Outcome: corral.OutcomeDrained, Reason: "asked to drain"},
+	LeftAsked:      {Outcome: corral.OutcomeRemoved, Reason: "asked to leave"},
+	LeftTerminated: {Outcome: corral.OutcomePreempted, Reason: "a signal ended the workers"},
 }
 
 // conclude decides to leave because every worker has. Workers that failed do not speak for the pilot unless all of them
@@ -157,7 +152,7 @@ func (s *Stay) conclude(now time.Time, r *Roster) {
 		return
 	}
 	if why, ok := departures[last.left]; ok {
-		s.Leave(now, why.outcome, why.reason)
+		s.Leave(now, why.Outcome, why.Reason)
 		return
 	}
 	s.Fail(now, true, "every worker left without a known reason: "+string(last.left))
@@ -175,9 +170,10 @@ func (s *Stay) Over(now time.Time, empty bool) bool {
 // Report says how the stay ended. If only some of the hosts served, the reason says so and why the first of the others
 // did not.
 func (s *Stay) Report(r *Roster) order.Report {
-	reason := s.reason
-	if s.outcome != corral.OutcomeFailed {
-		reason += r.shortfall()
+	report := s.report
+	if report.Outcome != corral.OutcomeFailed {
+		report.Reason += r.shortfall()
 	}
-	return order.Report{Outcome: s.outcome, Transient: s.transient, Reason: reason, Lost: r.lost}
+	report.Lost = r.Lost
+	return report
 }

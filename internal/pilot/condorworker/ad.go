@@ -26,17 +26,16 @@ const (
 	measureShare = 40 * time.Millisecond
 )
 
-// offer is what the worker offers to the pool. Draining is false until drain makes it true.
+// offer is what the worker offers to the pool, and what its ad says besides HTCondor's own attributes: where it belongs
+// in corrald's books, so that corrald can count workers by asking the pool; and what a workflow may want to choose by,
+// the C library, the speed of a core, the time that is left. CorralDraining is true from drain on.
 func offer(o process.Order, now time.Time) condor.GlideinConfig {
-	c, end := o.Condor, now.Add(o.EndsIn)
-	self, err := os.Executable()
-	if err != nil {
-		self = "" // jobs then miss only the path by which they could call this program
-	}
+	c, j, end := o.Condor, o.Join, now.Add(o.EndsIn)
+	self, _ := os.Executable() // without it jobs miss only the path by which they could call this program
 	return condor.GlideinConfig{
-		Dir: filepath.Join(o.Scratch, "condor"), Release: c.Release,
-		Name: machineName(o.ID), Identity: identity(c.Secret),
-		Network: condor.GlideinNetwork{Collector: c.Pool, Address: c.Address, Ports: c.Ports, CCB: c.Brokers},
+		Dir: filepath.Join(o.Scratch, "condor"), Release: j.Release,
+		Name: machineName(o.ID), Identity: identity(j.Secret),
+		Network: condor.GlideinNetwork{Collector: j.Way.Collector, Address: j.Way.Address, Ports: j.Ports, CCB: j.Way.Brokers},
 		Cpus:    o.CPUs, MemoryMiB: int64(o.MemoryMiB), Static: c.Static,
 		Times: condor.GlideinTimes{
 			Retire: end.Add(-min(retireMost, o.EndsIn/10)), End: end,
@@ -47,7 +46,7 @@ func offer(o process.Order, now time.Time) condor.GlideinConfig {
 		Attributes: classad.Ad{
 			"CorralCluster": c.Cluster, "CorralSite": c.Site,
 			"CorralGlidein": int64(c.Glidein), "CorralAttempt": int64(c.Attempt),
-			workerAttribute: o.ID, "CorralHost": c.Host, "CorralPilot": strings.TrimSuffix(self, " (deleted)"),
+			workerAttribute: o.ID, "CorralHost": o.Host, "CorralPilot": strings.TrimSuffix(self, " (deleted)"),
 			"CorralLibc": node.Libc(), "CorralSpeed": node.Speed(),
 			"CorralCpus": int64(o.CPUs), "CorralMemoryMiB": int64(o.MemoryMiB),
 			// The time left is computed by whatever asks, when it asks.

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -28,7 +29,7 @@ const (
 
 // A Joining is a supervisor's way into an HTCondor pool, as far as it has been found. First there is the installed
 // package (NewJoining); then Begin measures in the background how the pool can reach this node; Found delivers the
-// result, which goes to Take; from then on there are orders for workers. Its methods belong to one goroutine.
+// result; once its owner has set Choice there are orders for workers. Its methods belong to one goroutine.
 type Joining struct {
 	Release string // HTCondor's folder
 	order   order.Order
@@ -39,7 +40,7 @@ type Joining struct {
 	begun  bool
 	search sync.WaitGroup
 	found  chan Way
-	choice *broker.Choice // nil: not known yet
+	Choice *broker.Choice // how the pool reaches this node; nil: not known yet
 }
 
 // A Way is how the pool reaches a node, or why it cannot.
@@ -81,11 +82,10 @@ func (j *Joining) Due(now time.Time, linked bool) bool {
 // Begin starts to find out how the pool can reach this node. CallBack asks corrald to dial it, and is nil if corrald
 // was not reached. The end of ctx ends the search. Close waits for it.
 func (j *Joining) Begin(ctx context.Context, callBack broker.CallBack) {
-	c := request(*j.order.Pilot.Condor, j.ports, j.order.Tag, j.order.Pilot.Token)
-	c.CallBack = callBack
 	if j.order.Pilot.Condor.Attached {
-		c.CallBack = NotAtSchedd
+		callBack = NotAtSchedd
 	}
+	c := request(j.order.Tag, *j.order.Pilot, j.ports, callBack)
 	j.begun = true
 	j.search.Go(func() { j.found <- negotiate(ctx, c, j.wayBy) })
 }
@@ -98,18 +98,12 @@ func (j *Joining) Found() <-chan Way {
 	return j.found
 }
 
-// Take records how the pool reaches this node.
-func (j *Joining) Take(c broker.Choice) { j.choice = &c }
-
-// Ready reports whether workers can be given orders.
-func (j *Joining) Ready() bool { return j.choice != nil }
-
 // Close waits for the search, whose ctx must have ended.
 func (j *Joining) Close() { j.search.Wait() }
 
 // Order is what a worker that is about to start needs for the pool; dir is the job's directory. The token is read each
 // time: corrald replaces it while the job is queued.
-func (j *Joining) Order(dir, host string) (*process.JoinOrder, error) {
+func (j *Joining) Order(dir string) (*process.Join, error) {
 	secret, err := os.ReadFile(filepath.Join(dir, order.PoolToken))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, errors.New("no token for the pool came with the order")
@@ -117,62 +111,51 @@ func (j *Joining) Order(dir, host string) (*process.JoinOrder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the token for the pool: %w", err)
 	}
-	o := &process.JoinOrder{
-		Condor: *j.order.Pilot.Condor, Secret: strings.TrimSpace(string(secret)),
-		Release: j.Release, Ports: j.ports, Host: host,
-	}
-	follow(o, *j.choice)
-	return o, nil
+	return &process.Join{
+		Secret: strings.TrimSpace(string(secret)), Release: j.Release, Ports: j.ports, Way: *j.Choice,
+	}, nil
 }
 
 // FindWay is what a host does instead: with the order of its worker it finds how the pool reaches its own node, and
 // puts that into the order.
 func FindWay(ctx context.Context, o *process.Order, callBack broker.CallBack) (broker.Choice, error) {
-	j := o.Condor
-	if err := hasMaster(j.Release); err != nil {
-		return broker.Choice{}, fmt.Errorf("package %s is not visible there: %w", j.Package, err)
+	if err := hasMaster(o.Join.Release); err != nil {
+		return broker.Choice{}, fmt.Errorf("package %s is not visible there: %w", o.Condor.Package, err)
 	}
-	c := request(j.Condor, j.Ports, o.Tag, o.Token)
-	c.CallBack = callBack
+	c := request(o.Tag, o.Pilot, o.Join.Ports, callBack)
 	way := negotiate(ctx, c, time.Now().Add(min(joinTime, o.EndsIn/2)))
 	if way.Err != nil {
 		return way.Choice, fmt.Errorf("no way to the pool: %w", way.Err)
 	}
-	follow(j, way.Choice)
+	o.Join.Way = way.Choice
 	return way.Choice, nil
-}
-
-// follow has a worker go the way that was found.
-func follow(j *process.JoinOrder, c broker.Choice) {
-	j.Pool, j.Address, j.Brokers, j.Through = c.Collector, c.Address, c.Brokers, c.Relays
 }
 
 // Measured says what was measured, for people.
 func Measured(c broker.Choice) string { return "measured: " + strings.Join(c.Measured, "; ") }
 
 // request is what to measure for the pool of an order.
-func request(c order.Condor, ports [2]uint16, tag, token string) broker.Config {
+func request(tag string, p order.Pilot, ports [2]uint16, callBack broker.CallBack) broker.Config {
+	c := p.Condor
 	return broker.Config{
 		Mode: c.Broker, Collector: c.Collector, CCB: c.CCB, Schedd: c.Schedd, Streams: c.Streams, Ports: ports,
-		Relays: c.Relays,
+		CallBack: callBack, Relays: c.Relays,
 		DialRelay: func(ctx context.Context, address string) (net.Conn, error) {
-			return relay.Dial(ctx, address, relay.NewRequest(relay.Pool, tag, token))
+			return relay.Dial(ctx, address, relay.NewRequest(relay.Pool, tag, p.Token))
 		},
 	}
 }
 
 // negotiate tries until by, as long as another try may help: a pool that is being restarted must not cost an attempt
-// its place.
+// the node for which it has waited in the batch queue.
 func negotiate(ctx context.Context, c broker.Config, by time.Time) (w Way) {
-	again := time.NewTicker(tryGap)
-	defer again.Stop()
 	for {
 		w.Choice, w.Err = broker.Negotiate(ctx, c)
 		if w.Err == nil || corral.KindOf(w.Err) != corral.Unavailable || time.Now().After(by) {
 			return w
 		}
 		select {
-		case <-again.C:
+		case <-time.After(tryGap):
 		case <-ctx.Done():
 			return w
 		}
@@ -184,4 +167,25 @@ func negotiate(ctx context.Context, c broker.Config, by time.Time) (w Way) {
 func NotAtSchedd(context.Context, []string, string) (string, error) {
 	return "", corral.Errorf(corral.Unavailable,
 		"the schedd of an attached pool may be elsewhere than corrald, which would dial")
+}
+
+// PortsVariable is the environment variable by which sites of the grid tell programs at which ports others may connect
+// to them, as LOW,HIGH.
+const PortsVariable = "GLOBUS_TCP_PORT_RANGE"
+
+// SitePorts returns the lowest and the highest port that the site lets others reach; zero: any. With an error, which
+// says what the site should have written, the ports are zero too: a pilot goes on without them.
+func SitePorts() ([2]uint16, error) { return parsePorts(os.Getenv(PortsVariable)) }
+
+func parsePorts(text string) (ports [2]uint16, err error) {
+	if text == "" {
+		return ports, nil
+	}
+	low, high, _ := strings.Cut(text, ",")
+	from, err1 := strconv.ParseUint(strings.TrimSpace(low), 10, 16)
+	to, err2 := strconv.ParseUint(strings.TrimSpace(high), 10, 16)
+	if err1 != nil || err2 != nil || from < 1024 || from > to {
+		return ports, fmt.Errorf("%s=%.40q is not used: want LOW,HIGH from 1024 on", PortsVariable, text)
+	}
+	return [2]uint16{uint16(from), uint16(to)}, nil
 }

@@ -52,13 +52,11 @@ const parentEvery = time.Second
 // have the tasks done elsewhere.
 func leaveWithParent(ctx context.Context, cancel context.CancelFunc) {
 	parent := os.Getppid()
-	tick := time.NewTicker(parentEvery)
-	defer tick.Stop()
 	for os.Getppid() == parent {
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
+		case <-time.After(parentEvery):
 		}
 	}
 	cancel()
@@ -88,10 +86,8 @@ func home() error {
 	}
 	for name, value := range map[string]string{"HOME": u.HomeDir, "USER": u.Username} {
 		if os.Getenv(name) == "" {
-			if err := os.Setenv(name, value); err != nil {
-				return err
-			}
+			err = errors.Join(err, os.Setenv(name, value))
 		}
 	}
-	return nil
+	return err
 }

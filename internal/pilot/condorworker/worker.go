@@ -32,7 +32,7 @@ const (
 // whatever loses its parent stays ours to end.
 type worker struct {
 	lg     *slog.Logger
-	out    *process.Speaker
+	out    *process.Pipe
 	config condor.GlideinConfig
 	log    *condor.GlideinLog
 	master int    // process number
@@ -51,23 +51,20 @@ type worker struct {
 // Serve joins the HTCondor pool that the order names, and returns the worker's last word. If a relay stands between
 // this node and the pool, a forwarder on this node takes the pool's place.
 func Serve(
-	ctx context.Context, lg *slog.Logger, o process.Order, drain <-chan struct{}, out *process.Speaker,
+	ctx context.Context, lg *slog.Logger, o process.Order, drain <-chan struct{}, out *process.Pipe,
 ) process.Word {
-	if through := o.Condor.Through; len(through) > 0 {
-		f, err := relay.Forward(lg, o.Condor.Pool, through, relay.NewRequest(relay.Pool, o.Tag, o.Token))
+	if way := o.Join.Way; len(way.Relays) > 0 {
+		f, err := relay.Forward(lg, way.Collector, way.Relays, relay.NewRequest(relay.Pool, o.Tag, o.Token))
 		if err != nil {
 			return process.Word{Left: attempt.LeftUnable, Error: err.Error()}
 		}
 		defer f.Close()
 	}
-	if err := process.AdoptOrphans(); err != nil {
-		return process.Word{Left: attempt.LeftUnable, Error: err.Error()}
-	}
 	children := make(chan os.Signal, 1)
 	signal.Notify(children, syscall.SIGCHLD)
 	defer signal.Stop(children)
 	w := &worker{lg: lg, out: out, config: offer(o, time.Now())}
-	err := w.start(o.Condor.Secret)
+	err := w.start(o.Join.Secret)
 	switch {
 	case errors.Is(err, condor.ErrRoot): // which it is on every node
 		return process.Word{Left: attempt.LeftRefused, Error: "the pilot runs as root: " + err.Error()}
@@ -85,15 +82,14 @@ func Serve(
 	return last
 }
 
-// watch returns when the master has ended.
+// watch returns when the master has ended. That is the only end there is: a worker that is to leave signals the master,
+// and waits for it like for one that ends by itself.
 func (w *worker) watch(ctx context.Context, children <-chan os.Signal, drain <-chan struct{}) {
-	ticker := time.NewTicker(lookGap)
-	defer ticker.Stop()
 	stop := ctx.Done()
 	for w.ended == "" {
 		select {
 		case <-children:
-		case <-ticker.C:
+		case <-time.After(w.pace()):
 		case <-drain:
 			drain = nil
 			w.drain(time.Now())
@@ -102,7 +98,6 @@ func (w *worker) watch(ctx context.Context, children <-chan os.Signal, drain <-c
 			w.leave(time.Now(), process.Word{Left: attempt.LeftAsked})
 		}
 		w.step(time.Now())
-		ticker.Reset(w.pace())
 	}
 }
 
@@ -110,12 +105,11 @@ func (w *worker) watch(ctx context.Context, children <-chan os.Signal, drain <-c
 // signals it when the thread that started it ends. The goroutine below keeps its thread to itself and never returns, so
 // that the thread lasts as long as the process.
 func (w *worker) start(secret string) error {
-	// What an earlier process of this worker left must not be taken for ours.
-	err := disk.RemoveAll(w.config.Dir)
-	if err == nil {
-		_, err = w.config.Prepare(secret)
+	// What an earlier process of this worker left must not be taken for this one's.
+	if err := errors.Join(process.AdoptOrphans(), disk.RemoveAll(w.config.Dir)); err != nil {
+		return err
 	}
-	if err != nil {
+	if _, err := w.config.Prepare(secret); err != nil {
 		return err
 	}
 	cmd, err := w.config.Command()
@@ -164,10 +158,11 @@ func (w *worker) pace() time.Duration {
 	return lookGap
 }
 
-// step does whatever is due.
+// step does whatever is due. Faults are looked for only in a worker that means to stay: one that drains ends as soon as
+// nothing runs, and one that leaves is killed when its time to do so in order is over.
 func (w *worker) step(now time.Time) {
 	if status, ok := process.Reap()[w.master]; ok {
-		w.ended, w.killed = process.Ending("condor_master", status), status.Signaled()
+		w.ended, w.killed = "condor_master "+process.Ending(status), status.Signaled()
 	}
 	w.log.Look(now)
 	registered := w.entry.note(w.log, now)
@@ -189,10 +184,11 @@ func (w *worker) step(now time.Time) {
 	}
 }
 
-// tell tells the supervisor what is new about the worker.
+// tell tells the supervisor what is new about the worker. It has been idle since its last job ended, or since it
+// joined.
 func (w *worker) tell(registered bool, now time.Time) {
 	if registered {
-		_ = w.out.Say(process.Word{Registered: true}) // if the supervisor is gone, ctx ends
+		w.out.Say(process.Word{Registered: true})
 	}
 	if !w.entry.in || now.Sub(w.toldAt) < process.WordGap {
 		return
@@ -203,7 +199,7 @@ func (w *worker) tell(registered bool, now time.Time) {
 		since = w.log.Worked
 	}
 	idle := now.Sub(since)
-	_ = w.out.Say(process.Word{Idle: &idle})
+	w.out.Say(process.Word{Idle: &idle})
 }
 
 // drain has the daemons take no more jobs. step ends them after the jobs that run.
@@ -226,6 +222,8 @@ func (w *worker) leave(now time.Time, why process.Word) {
 	w.signal(syscall.SIGQUIT)
 }
 
+// signal signals the master: SIGHUP has the daemons read their configuration again, SIGTERM ends them in order, SIGQUIT
+// at once.
 func (w *worker) signal(s syscall.Signal) {
 	if w.ended == "" { // else another process may have the number by now
 		_ = syscall.Kill(w.master, s)
@@ -253,13 +251,14 @@ func (w *worker) lastWord(now time.Time) process.Word {
 
 // because is the last thing that HTCondor complained of, to be put behind a sentence.
 func (w *worker) because() string {
-	if words := w.log.Words(); words != "" {
-		return ": " + words
+	words := w.log.Words()
+	if words == "" {
+		b, _ := os.ReadFile(w.errorFile()) // without one there is nothing to say
+		lines := strings.Split(strings.TrimSpace(string(b)), "\n")
+		words = lines[len(lines)-1]
 	}
-	b, err := os.ReadFile(w.errorFile())
-	lines := strings.Split(strings.TrimSpace(string(b)), "\n")
-	if words := lines[len(lines)-1]; err == nil && words != "" {
-		return ": " + words
+	if words == "" {
+		return ""
 	}
-	return ""
+	return ": " + words
 }

@@ -56,27 +56,38 @@ func (c *Child) String() string {
 // startChild starts a worker process in a process group of its own and gives it its order. The worker holds the files
 // in held open for as long as it lives. The caller must run listen.
 func startChild(o Order, held ...*os.File) (*Child, error) {
-	ours, theirs, err := socketPair()
+	c, err := launch(func(theirs *os.File) *exec.Cmd {
+		return &exec.Cmd{
+			Path:       "/proc/self/exe", // this very program, even if its package was removed in the meantime
+			Args:       []string{"pilot", WorkerCommand},
+			Dir:        o.Scratch,
+			Stdout:     os.Stderr, // the job's log
+			Stderr:     os.Stderr,
+			ExtraFiles: append([]*os.File{theirs}, held...),
+		}
+	})
 	if err != nil {
 		return nil, fmt.Errorf("start worker: %w", err)
 	}
-	defer theirs.Close()
-	cmd := &exec.Cmd{
-		Path:        "/proc/self/exe", // this very program, even if its package was removed in the meantime
-		Args:        []string{"pilot", WorkerCommand},
-		Dir:         o.Scratch,
-		Stdout:      os.Stderr, // the job's log
-		Stderr:      os.Stderr,
-		ExtraFiles:  append([]*os.File{theirs}, held...),
-		SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
+	c.Tell(Ask{Order: &o})
+	return c, nil
+}
+
+// launch starts a command in a process group of its own, at the other end of a socket pair.
+func launch(command func(theirs *os.File) *exec.Cmd) (*Child, error) {
+	ours, theirs, err := socketPair()
+	if err != nil {
+		return nil, err
 	}
+	defer theirs.Close()
+	cmd := command(theirs)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		ours.Close()
-		return nil, fmt.Errorf("start worker: %w", err)
+		return nil, err
 	}
 	c := &Child{PID: cmd.Process.Pid, conn: ours, enc: json.NewEncoder(ours)}
 	_ = cmd.Process.Release() // Reap waits for it, as for every other child
-	c.Tell(Ask{Order: &o})
 	return c, nil
 }
 
@@ -93,40 +104,34 @@ func (c *Child) Kill() {
 	}
 }
 
-// hangs adds the time that passed, and reports whether the child has not said a word for limit. The next look then
-// begins to count at zero. A look that comes late adds one WordGap only: a machine, or a batch system, that stops all
-// processes of a job stops the child's words too, and that must not cost it its life.
-func (c *Child) hangs(passed, limit time.Duration) bool {
-	if c.quiet += min(passed, WordGap); c.ended || c.quiet <= limit {
-		return false
+// hangs adds the time that passed, and reports whether the child has not said a word for limit, which is local for a
+// worker of this node. The next look then begins to count at zero. A look that comes late adds one WordGap only: a
+// machine, or a batch system, that stops all processes of a job stops the child's words too, and that must not cost it
+// its life. A host sees to its worker itself, so that only the way to it is watched. A worker process may take long to
+// begin on a busy machine, and nothing waits for it yet.
+func (c *Child) hangs(passed, local time.Duration) (limit time.Duration, hangs bool) {
+	switch limit = local; {
+	case c.far == nil && !c.spoken, c.ended:
+		return limit, false
+	case c.far != nil && c.spoken:
+		limit = farSilence
+	case c.far != nil:
+		limit = farStart
+	}
+	if c.quiet += min(passed, WordGap); c.quiet <= limit {
+		return limit, false
 	}
 	c.quiet = 0
-	return true
-}
-
-// patience is how long the child may say nothing; local is the limit for a worker of this node. A host sees to its
-// worker itself, so that only the way to it is watched; a worker process may take long to begin on a busy machine, and
-// nothing waits for it yet.
-func (c *Child) patience(local time.Duration) (limit time.Duration, watched bool) {
-	switch {
-	case c.far == nil:
-		return local, c.spoken
-	case c.spoken:
-		return farSilence, true
-	}
-	return farStart, true
+	return limit, true
 }
 
 // listen sends what the child says to to, and a nil word after the last one, unless done is closed first.
 func (c *Child) listen(to chan<- Said, done <-chan struct{}) {
 	in := bufio.NewReader(c.conn)
-	if c.far != nil {
-		skipTo(in, hostMark)
-	}
+	skipTo(in, mark)
 	dec := json.NewDecoder(in)
-	for more := true; more; {
-		w := new(Word)
-		if more = dec.Decode(w) == nil; !more {
+	for w := new(Word); w != nil; {
+		if w = new(Word); dec.Decode(w) != nil {
 			w = nil
 			c.awaitPrinted(done)
 		}
@@ -159,18 +164,15 @@ func (c *Child) Obituary() string {
 	case c.Last.Error != "":
 		return "died: " + c.Last.Error
 	}
-	return Ending("", c.status)
+	return Ending(c.status)
 }
 
-// Ending says how a process ended, in the words of its wait status, after the process's name.
-func Ending(name string, status syscall.WaitStatus) string {
-	if name != "" {
-		name += " "
-	}
+// Ending says how a process ended.
+func Ending(status syscall.WaitStatus) string {
 	if status.Signaled() {
-		return fmt.Sprintf("%sdied of signal %d (%s)", name, status.Signal(), status.Signal())
+		return fmt.Sprintf("died of signal %d (%s)", status.Signal(), status.Signal())
 	}
-	return fmt.Sprintf("%sended with status %d", name, status.ExitStatus())
+	return fmt.Sprintf("ended with status %d", status.ExitStatus())
 }
 
 // socketPair returns a connection and the file of its other end, for a child.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,13 +48,11 @@ func KillDescendants() { killStrays(nil) }
 // returns those that are left.
 func EndDescendants() (left []int) {
 	deadline := time.Now().Add(attempt.SweepTime)
-	ticker := time.NewTicker(sweepGap)
-	defer ticker.Stop()
 	for {
 		if left = killStrays(nil); len(left) == 0 || time.Now().After(deadline) {
 			return left
 		}
-		<-ticker.C
+		<-time.After(sweepGap)
 		Reap()
 	}
 }
@@ -110,15 +109,10 @@ func (f family) strays(root int, keep map[int]bool) []int {
 
 // IDs returns the numbers of the machine's processes.
 func IDs() []int {
-	dir, err := os.Open("/proc")
-	if err != nil {
-		return nil
-	}
-	defer dir.Close()
-	names, _ := dir.Readdirnames(-1) // the names read before an error are as good as any snapshot
+	dirs, _ := filepath.Glob("/proc/[1-9]*") // its only error is a bad pattern
 	var pids []int
-	for _, name := range names {
-		if pid, err := strconv.Atoi(name); err == nil {
+	for _, dir := range dirs {
+		if pid, err := strconv.Atoi(filepath.Base(dir)); err == nil {
 			pids = append(pids, pid)
 		}
 	}

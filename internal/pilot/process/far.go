@@ -3,9 +3,11 @@ package process
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -21,7 +23,7 @@ const (
 )
 
 // far is what a child has besides a process if a host on another node is at its other end. Login shells, prologues and
-// srun itself print on both streams: on stdout everything before hostMark is skipped, and what comes on stderr goes to
+// srun itself print on both streams: on stdout everything before mark is skipped, and what comes on stderr goes to
 // the job's log, its last lines being all there is to say when the way to the host breaks.
 type far struct {
 	way, node string
@@ -46,25 +48,15 @@ func startFar(f Fanout, node string) (*Child, error) {
 		return nil, err
 	}
 	defer printed.Close()
-	ours, theirs, err := socketPair()
+	c, err := launch(func(theirs *os.File) *exec.Cmd {
+		return &exec.Cmd{Path: path, Args: argv, Stdin: theirs, Stdout: theirs, Stderr: printed}
+	})
 	if err != nil {
 		stderr.Close()
 		return nil, err
 	}
-	defer theirs.Close()
-	cmd := &exec.Cmd{
-		Path: path, Args: argv, Stdin: theirs, Stdout: theirs, Stderr: printed,
-		SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
-	}
-	if err := cmd.Start(); err != nil {
-		ours.Close()
-		stderr.Close()
-		return nil, err
-	}
-	there := &far{way: f.way, node: node, stderr: stderr, read: make(chan struct{})}
-	c := &Child{PID: cmd.Process.Pid, conn: ours, enc: json.NewEncoder(ours), far: there}
-	_ = cmd.Process.Release()        // Reap waits for it
-	_, _ = ours.Write([]byte(first)) // it fits; a process that has already ended leaves its status
+	c.far = &far{way: f.way, node: node, stderr: stderr, read: make(chan struct{})}
+	_, _ = c.conn.Write([]byte(first)) // it fits; a process that has already ended leaves its status
 	return c, nil
 }
 
@@ -98,14 +90,11 @@ func (f *far) remember(line string) {
 func (f *far) obituary(status syscall.WaitStatus) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	printed := strings.Join(f.lines, "; ")
-	if len(printed) > maxPrinted {
-		printed = strings.ToValidUTF8(printed[:maxPrinted], "")
-	}
+	how, printed := f.way+" "+Ending(status), strings.Join(f.lines, "; ")
 	if printed == "" {
-		return Ending(f.way, status)
+		return how
 	}
-	return Ending(f.way, status) + ": " + printed
+	return how + ": " + strings.ToValidUTF8(printed[:min(len(printed), maxPrinted)], "")
 }
 
 // awaitPrinted waits until everything that srun or ssh printed has been read, but not for long: another process may
@@ -114,11 +103,9 @@ func (c *Child) awaitPrinted(done <-chan struct{}) {
 	if c.far == nil {
 		return
 	}
-	patience := time.NewTimer(farPrinted)
-	defer patience.Stop()
 	select {
 	case <-c.far.read:
-	case <-patience.C:
+	case <-time.After(farPrinted):
 	case <-done:
 	}
 }
@@ -131,4 +118,72 @@ func skipTo(in *bufio.Reader, line string) {
 			return
 		}
 	}
+}
+
+// HostCommand is the argument with which srun or ssh starts this program on another node of the job.
+const HostCommand = "host"
+
+// How the batch system's dialect tells a job on which nodes it runs, the first node first, and what starts a program on
+// the others.
+const (
+	nodesVariable  = "CORRAL_NODES"  // names with blanks between
+	fanoutVariable = "CORRAL_FANOUT" // srun or ssh
+)
+
+// A Fanout starts this program on the other nodes of the batch job. Nothing that a user or a site chose is in a line
+// that a shell reads: srun takes an argument vector, and ssh gets one constant line (overSSH).
+type Fanout struct {
+	Nodes   []string // of the job, this one first; fewer than two: there are no others
+	way     string   // srun or ssh
+	program string   // this one, by a path that every node must see
+	overlap bool     // srun needs --overlap, which versions before 20.11 do not know
+	cpus    int      // of each node
+}
+
+// nodeName is what a batch system may call a node. Other names get nowhere near a command line.
+var nodeName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+
+// FindFanout reads from the environment what the batch system says of the job's nodes, and takes the first hosts of
+// them. It may run a command, so it must be called before anything in this process reaps.
+func FindFanout(getenv func(string) string, hosts, cpus int) (Fanout, error) {
+	f := Fanout{Nodes: strings.Fields(getenv(nodesVariable)), way: getenv(fanoutVariable), cpus: cpus}
+	if len(f.Nodes) > hosts {
+		f.Nodes = f.Nodes[:hosts]
+	}
+	if len(f.Nodes) < 2 {
+		return f, nil
+	}
+	for _, node := range f.Nodes {
+		if !nodeName.MatchString(node) {
+			return f, fmt.Errorf("%s: %.60q is not the name of a node", nodesVariable, node)
+		}
+	}
+	self, err := os.Executable()
+	f.program = strings.TrimSuffix(self, " (deleted)")
+	if f.way == "srun" { // without one no other node can serve; the attempt to start a host there says so
+		help, _ := exec.Command("srun", "--help").Output()
+		f.overlap = strings.Contains(string(help), "--overlap")
+	} else if f.way != "ssh" {
+		return f, fmt.Errorf("%s=%.60q: want srun or ssh", fanoutVariable, f.way)
+	}
+	return f, err
+}
+
+// overSSH makes a login shell of any kind become the program whose path is the first line of stdin, so that no path
+// needs to be quoted.
+const overSSH = `exec /bin/sh -c 'IFS= read -r program && exec "$program" ` + HostCommand + `'`
+
+// command is what starts this program as a host on a node, and what its stdin must begin with.
+func (f Fanout) command(node string) (argv []string, first string) {
+	if f.way == "ssh" {
+		return []string{"ssh", "-T", "-S", "none", "-o", "BatchMode=yes", "-o", "ClearAllForwardings=yes",
+			"-o", "ForwardAgent=no", "-o", "ConnectTimeout=30", "-o", "ServerAliveInterval=10",
+			"-o", "ServerAliveCountMax=3", "-o", "LogLevel=ERROR", "--", node, overSSH}, f.program + "\n"
+	}
+	argv = []string{"srun", "--quiet", "--nodes=1", "--ntasks=1", "--nodelist=" + node,
+		"--cpus-per-task=" + strconv.Itoa(f.cpus), "--mpi=none", "--export=ALL"}
+	if f.overlap {
+		argv = append(argv, "--overlap")
+	}
+	return append(argv, f.program, HostCommand), ""
 }

@@ -93,7 +93,7 @@ func (g *Group) KillHung(now time.Time, local time.Duration) (hung []*Child) {
 	passed := now.Sub(g.lookedAt)
 	g.lookedAt = now
 	for _, c := range g.children {
-		if limit, watched := c.patience(local); watched && c.hangs(passed, limit) {
+		if limit, hangs := c.hangs(passed, local); hangs {
 			c.Last = Word{Error: "said nothing for " + limit.String()}
 			c.Kill()
 			hung = append(hung, c)

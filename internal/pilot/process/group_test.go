@@ -50,7 +50,7 @@ func TestWhichChildrenHang(t *testing.T) {
 	} {
 		hung := 0
 		for look := 1; look <= 200 && hung == 0; look++ {
-			if limit, watched := c.child.patience(local); watched && c.child.hangs(time.Second, limit) {
+			if _, hangs := c.child.hangs(time.Second, local); hangs {
 				hung = look
 			}
 		}
@@ -58,7 +58,7 @@ func TestWhichChildrenHang(t *testing.T) {
 			t.Errorf("%s: it hangs after look %d, want %d", name, hung, c.looks)
 		}
 	}
-	if c := (Child{spoken: true}); c.hangs(time.Hour, local) {
+	if _, hangs := (&Child{spoken: true}).hangs(time.Hour, local); hangs {
 		t.Error("it hangs, though this process did not look for an hour")
 	}
 }

@@ -1,10 +1,10 @@
 package process
 
 import (
-	"net/netip"
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/broker"
 	"github.com/corral-pilot/corral/internal/order"
 	"github.com/corral-pilot/corral/internal/pilot/attempt"
 )
@@ -20,33 +20,24 @@ type Ask struct {
 	CalledBack *CalledBack `json:"called_back,omitempty"`
 }
 
-// An Order is all that a worker needs to know.
+// An Order is all that a worker needs to know: the pilot's order, and its own part.
 type Order struct {
-	ID         string        `json:"id"`
-	Tag        string        `json:"tag"`
-	Token      string        `json:"token"`
-	Holder     string        `json:"holder"`
-	Host       string        `json:"host"` // the batch system's name of the node, if it has one
-	Addresses  []string      `json:"addresses"`
-	CertDigest string        `json:"cert_digest"`
-	CPUs       int           `json:"cpus"`
-	MemoryMiB  int           `json:"memory_mib"`
-	EndsIn     time.Duration `json:"ends_in_ns"` // a duration, because the two may not agree on the time
-	Scratch    string        `json:"scratch"`
-	Condor     *JoinOrder    `json:"condor,omitempty"` // join an HTCondor pool; nil: serve corrald's own dispatcher
+	order.Pilot
+	ID      string        `json:"id"`
+	Tag     string        `json:"tag"`
+	Holder  string        `json:"holder"`
+	Host    string        `json:"host"`       // the batch system's name of the node, if it has one
+	EndsIn  time.Duration `json:"ends_in_ns"` // a duration, because the two may not agree on the time
+	Scratch string        `json:"scratch"`
+	Join    *Join         `json:"join,omitempty"` // nil: serve corrald's own dispatcher
 }
 
-// A JoinOrder is what a worker of an HTCondor pool needs to know beside its order.
-type JoinOrder struct {
-	order.Condor
-	Secret  string         `json:"secret"`  // the pool's token
-	Release string         `json:"release"` // HTCondor's folder
-	Pool    netip.AddrPort `json:"pool"`    // the address of Collector that answered
-	Address netip.Addr     `json:"address"` // of this node
-	Ports   [2]uint16      `json:"ports"`   // of Address; zero: any
-	Brokers []string       `json:"brokers"` // HOST:PORT
-	Through []string       `json:"through"` // relays, HOST:PORT; none: Pool is reached directly
-	Host    string         `json:"host"`
+// A Join is what a worker of an HTCondor pool needs to know beside what the pilot's order says of the pool.
+type Join struct {
+	Secret  string        `json:"secret"`  // the pool's token
+	Release string        `json:"release"` // HTCondor's folder
+	Ports   [2]uint16     `json:"ports"`   // of this node at which others may connect; zero: any
+	Way     broker.Choice `json:"way"`     // how the pool reaches this node
 }
 
 // A HostOrder is a worker's order on another node than the supervisor's.

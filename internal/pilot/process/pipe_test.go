@@ -39,7 +39,7 @@ func TestHostsLastWord(t *testing.T) {
 	p.Conclude(last)
 	p.Say(Word{Note: "late"})
 	<-p.written
-	dec := json.NewDecoder(strings.NewReader(heard.String()[len(hostMark)+1:]))
+	dec := json.NewDecoder(strings.NewReader(heard.String()[len(mark)+1:]))
 	var said []Word
 	for dec.More() {
 		var w Word

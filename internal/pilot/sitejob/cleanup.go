@@ -31,6 +31,8 @@ func Cleanup(ctx context.Context, lg *slog.Logger, dir string) (order.Report, er
 	})
 }
 
+// sweep does a cleanup order. It refuses a tag that is not a plain file name: the sweeper would keep another directory
+// than this job's.
 func sweep(ctx context.Context, lg *slog.Logger, o order.Order) order.Report {
 	if o.Tag != filepath.Base(o.Tag) || o.Tag == ".." || o.Tag == "." {
 		return order.Report{Outcome: corral.OutcomeFailed, Reason: fmt.Sprintf("tag %q is not a file name", o.Tag)}
@@ -58,7 +60,7 @@ func sweep(ctx context.Context, lg *slog.Logger, o order.Order) order.Report {
 type sweeper struct {
 	root *os.Root
 	keep string   // below root; slash-separated
-	left []string // what could not be removed, and why
+	left []string // what could not be removed, and why, one line each
 	busy bool     // something was in use; a later cleanup may remove it
 }
 
@@ -118,7 +120,6 @@ func (s *sweeper) unlockTree(name string) {
 // process still wrote there, or the time ran out.
 func (s *sweeper) note(name string, err error) {
 	s.left = append(s.left, name+": "+err.Error())
-	for _, passing := range []error{syscall.EBUSY, syscall.ENOTEMPTY, context.Canceled} {
-		s.busy = s.busy || errors.Is(err, passing)
-	}
+	s.busy = s.busy || errors.Is(err, syscall.EBUSY) || errors.Is(err, syscall.ENOTEMPTY) ||
+		errors.Is(err, context.Canceled)
 }

@@ -1,12 +1,11 @@
 package sitejob
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -27,6 +26,8 @@ func Setup(ctx context.Context, lg *slog.Logger, dir string) (order.Report, erro
 	})
 }
 
+// install does a setup order. It asks the mirrors in the order of the list, and stops at the first that gives the right
+// bytes. If the package is installed already it asks none.
 func install(ctx context.Context, lg *slog.Logger, o order.Order) order.Report {
 	p, err := signed(o.Setup)
 	if err != nil { // before any mirror is asked
@@ -36,7 +37,10 @@ func install(ctx context.Context, lg *slog.Logger, o order.Order) order.Report {
 	for _, s := range o.Setup.Sources {
 		src.URLs = append(src.URLs, s.URL)
 	}
-	dir, tries, err := fetcher(lg, o.Setup).Install(ctx, o.Root, src)
+	f := staging.NewFetcher(lg)
+	f.Pace.BytesPerS = cmp.Or(o.Setup.BytesPerS, f.Pace.BytesPerS)
+	f.Pace.Window = cmp.Or(time.Duration(o.Setup.Window), f.Pace.Window)
+	dir, tries, err := f.Install(ctx, o.Root, src)
 	r := order.Report{Outcome: corral.OutcomeDone, Tries: told(o.Setup.Sources, tries)}
 	switch {
 	case err != nil:
@@ -61,17 +65,6 @@ func signed(s *order.Setup) (packages.Package, error) {
 		trusted = append(trusted, packages.PublicKey(k))
 	}
 	return p, packages.Signed{Package: p, Key: packages.PublicKey(s.Key), Signature: s.Signature}.Check(trusted)
-}
-
-func fetcher(lg *slog.Logger, s *order.Setup) *staging.Fetcher {
-	f := staging.NewFetcher(lg)
-	if s.BytesPerS > 0 {
-		f.Pace.BytesPerS = s.BytesPerS
-	}
-	if s.Window > 0 {
-		f.Pace.Window = time.Duration(s.Window)
-	}
-	return f
 }
 
 // told puts the fetcher's tries, which are in the order of the sources, into the report's words.
@@ -103,13 +96,8 @@ func prune(lg *slog.Logger, o order.Order, keep string) (log []string) {
 		lg.Warn("pruning failed", "error", err)
 		log = append(log, err.Error())
 	}
-	if len(gone) > 0 {
-		var names []string
-		for _, dir := range gone {
-			names = append(names, filepath.Base(dir))
-		}
-		log = append(log, fmt.Sprintf("removed the %d least recently used packages: %s",
-			len(gone), strings.Join(names, ", ")))
+	for _, dir := range gone {
+		log = append(log, "removed the least recently used package, "+filepath.Base(dir))
 	}
 	return log
 }
