@@ -1,5 +1,6 @@
-// Command pilot is what runs at a site: the setup job, the pilot job, the cleanup job. Everything it
-// needs is in order.json in its directory, and what became of it in report.json there.
+// Command pilot is what runs at a site: the setup job, the pilot job, the cleanup job. Such a job finds everything that
+// it needs in order.json in its directory, and leaves in report.json there what became of it. The same program is what
+// those jobs start themselves (worker, host, task) and what corrald starts without a job (probe, relay).
 package main
 
 import (
@@ -35,7 +36,7 @@ const (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	if err := descriptor.CloseOnExec(); err != nil { // what a batch system left open is not for tasks
-		fmt.Fprintln(os.Stderr, "pilot:", err) // they run all the same
+		fmt.Fprintln(os.Stderr, "pilot:", err) // tasks run all the same
 	}
 	err := app(os.Stdout, os.Stderr).RunContext(ctx, os.Args)
 	stop()
@@ -71,7 +72,7 @@ func app(stdout, stderr io.Writer) *cli.App {
 			relay(lg),
 			hidden(process.WorkerCommand, "is started by run: one worker",
 				func(ctx context.Context) error { return pilot.Worker(ctx, lg) }),
-			hidden(process.HostCommand, "is started by run on another node of its job: one worker, and what it leaves there",
+			hidden(process.HostCommand, "is started by run on another node of its job: keeps one worker there",
 				func(ctx context.Context) error { return pilot.Host(ctx, lg, os.Stdin, stdout) }),
 			hidden(condorworker.TaskCommand, "is started by HTCondor: the program of a job", condorworker.Task),
 		},
@@ -136,11 +137,13 @@ func relay(lg *slog.Logger) *cli.Command {
 	return &cli.Command{
 		Name: "relay", OnUsageError: usage,
 		Usage: "connects nodes of the site with corrald, through its own standard input and output",
-		Description: "It is started on the head node by corrald, through ssh, while glideins need it (--broker relay, or auto\n" +
-			"where nodes have no other way). It listens for worker nodes, and speaks to nobody else.\n" +
+		Description: "Corrald starts it on the head node, through ssh, while glideins need it (--broker relay, or\n" +
+			"auto where nodes have no other way). It listens for worker nodes and for nothing else.\n" +
 			"Example: pilot relay --root /scratch/corral",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "root", Required: true, Usage: "the site's `DIRECTORY`, where the relay notes its port"},
+			&cli.StringFlag{
+				Name: "root", Required: true, Usage: "the site's `DIRECTORY`, where the relay notes its port",
+			},
 		},
 		Action: func(c *cli.Context) error {
 			return pilot.Relay(c.Context, lg, c.String("root"), os.Stdin, os.Stdout)

@@ -241,8 +241,8 @@ func (s *supervisor) command(c pool.Command) {
 	}
 }
 
-// takeWay takes in how the HTCondor pool reaches this node. Without a way the pilot fails; what may pass, or be
-// different on another node, is no reason not to try again.
+// takeWay takes in how the HTCondor pool reaches this node. Without a way the pilot fails; another attempt is worth it
+// if the reason may pass, or may not hold on another node.
 func (s *supervisor) takeWay(w condorworker.Way) {
 	measured := condorworker.Measured(w.Choice)
 	switch {
