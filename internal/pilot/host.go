@@ -40,6 +40,7 @@ type host struct {
 
 	quiet   time.Duration // since the last ask, without the time in which this process was stopped
 	stepped time.Time
+	beatAt  time.Time    // when the last empty word was said
 	killAt  time.Time    // zero: the host stays
 	why     process.Word // the host's own reason to leave
 }
@@ -170,6 +171,10 @@ func (h *host) step(now time.Time) (over bool) {
 	}
 	for _, c := range h.group.KillHung(now, h.order.HungAfter) {
 		h.pipe.Say(process.Word{Note: c.Last.Error + " and is killed"})
+	}
+	if h.child == nil && now.Sub(h.beatAt) >= process.WordGap { // checks take longer than the supervisor bears silence
+		h.beatAt = now
+		h.pipe.Say(process.Word{})
 	}
 	if !h.killAt.IsZero() && now.After(h.killAt) {
 		h.group.Kill()
