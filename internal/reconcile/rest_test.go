@@ -49,6 +49,7 @@ func TestCircuitBreakerAlwaysTriesAgain(t *testing.T) {
 			b.now = b.now.Add(time.Duration(rapid.Int64Range(0, int64(5*time.Minute/time.Millisecond)).Draw(t, "later")) * time.Millisecond)
 			if rapid.IntRange(0, 4).Draw(t, "the clock is set back") == 0 {
 				b.now = b.now.Add(-time.Duration(rapid.Int64Range(0, int64(48*time.Hour/time.Millisecond)).Draw(t, "by")) * time.Millisecond)
+				b.asked = nil // the pace is that of one clock
 			}
 			b.must(CreateGlidein{Glidein: forever()})
 			b.rest()
