@@ -61,8 +61,8 @@ func (c *Client) ProbeSite(ctx context.Context, ref string, n NewProbe) (Probe, 
 	return create[Probe](ctx, c, sitePath(ref)+"/probe", "", n)
 }
 
-// ForgiveNodes has attempts avoid these nodes of the site no more, or none if none is named, and what failed on them so far
-// count no more. Repeating it is harmless.
+// ForgiveNodes has attempts avoid these nodes of the site no more, or none if none is named, and what failed on them
+// so far count no more. Repeating it is harmless.
 func (c *Client) ForgiveNodes(ctx context.Context, ref string, nodes ...string) (corral.Site, error) {
 	return create[corral.Site](ctx, c, sitePath(ref)+"/forgive", "", NewForgiveness{Nodes: nodes})
 }

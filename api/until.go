@@ -31,8 +31,8 @@ func ParseUntil[S ~string](list string, known []S, also ...string) (Until, error
 	return u, nil
 }
 
-// ParseUntilGlidein reads a list of what a wait for a glidein takes: its own states, those of its furthest attempt, which
-// are what people are shown of an ACTIVE one, and UntilWorkers.
+// ParseUntilGlidein reads a list of what a wait for a glidein takes: its own states, those of its furthest attempt,
+// which are what people are shown of an ACTIVE one, and UntilWorkers.
 func ParseUntilGlidein(list string) (Until, error) {
 	return ParseUntil(list, corral.GlideinStates, UntilWorkers, string(corral.JobSubmitted), string(corral.JobQueued), string(corral.JobRunning))
 }

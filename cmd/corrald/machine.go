@@ -7,8 +7,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/node"
-	"github.com/corral-pilot/corral/internal/server"
 )
 
 // thisMachine is the architecture of this machine as uname -m names it.
@@ -20,11 +20,11 @@ func thisMachine() string {
 	return strings.TrimRight(string(u.Machine[:]), "\x00")
 }
 
-// machineShape is what the batch system fork gives out: all of this machine.
-func machineShape() server.Shape {
-	s := server.Shape{CPUs: runtime.NumCPU()}
+// wholeMachine is this machine as a queue: the batch system fork gives out all of it.
+func wholeMachine() corral.SiteQueue {
+	q := corral.SiteQueue{CPUs: runtime.NumCPU()}
 	if mib, err := node.MemoryMiB(os.DirFS("/")); err == nil {
-		s.MemoryMiB = mib
+		q.MemoryMiB = mib
 	}
-	return s
+	return q
 }

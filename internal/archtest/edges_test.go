@@ -12,8 +12,8 @@ var layers = [][]string{
 	{"condor/classad", "dag", "internal/descriptor", "internal/disk", "internal/input", "internal/matching", "internal/netns", "internal/netns/door", "internal/node", "internal/programs", "internal/version", "internal/xdg", "resubmit"},
 	{"condor", "condor/eventlog", root},
 	{"api", "broker", "broker/relay", "gridsite", "internal/execution", "internal/order", "internal/reconcile", "internal/runas", "internal/store", "packages", "workflow"},
-	{"gridsite/gridsitetest", "internal/follow", "internal/personal", "internal/pilot/attempt", "internal/recorded", "internal/store/storetest", "packages/htcondor", "pool", "staging", "workflow/wfformat"},
-	{"examples/lambda", "internal/pilot/process", "internal/pilot/sitejob", "internal/run", "internal/schedd", "staging/ftp", "staging/sftp", "workflow/format"},
+	{"gridsite/gridsitetest", "internal/follow", "internal/login", "internal/personal", "internal/pilot/attempt", "internal/recorded", "internal/request", "internal/store/storetest", "packages/htcondor", "pool", "staging", "workflow/wfformat"},
+	{"examples/lambda", "internal/pilot/process", "internal/pilot/sitejob", "internal/rest", "internal/run", "internal/schedd", "staging/ftp", "staging/sftp", "workflow/format"},
 	{"internal/condorpool", "internal/demo", "internal/engine", "internal/pilot/condorworker", "internal/server"},
 	{"internal/pilot"},
 	{"bench", "cmd/corral", "cmd/corrald", "cmd/pilot", "internal/archtest", "internal/e2e"},
@@ -56,6 +56,9 @@ var edges = map[string]map[string]string{
 		root: "kinds of errors tell whether anything was done",
 	},
 	"internal/follow": {"api": "asks corrald", root: "shows runs"},
+	"internal/login": {
+		"api": "questions on the wire", "gridsite": "questions of a login", root: "which site, error kinds",
+	},
 	"internal/personal": {
 		"api": "asks corrald", "internal/descriptor": "what corrald is not to have",
 		"internal/input": "opens files of a user whom root examines", "internal/runas": "as whom root starts it",
@@ -66,6 +69,10 @@ var edges = map[string]map[string]string{
 	},
 	"internal/recorded": {
 		"internal/reconcile": "what it makes of rows", "internal/store": "the rows", root: "kinds of jobs",
+	},
+	"internal/request": {
+		"api": "what a request is", "gridsite": "contacts, batch systems", "resubmit": "reads policies",
+		root: "nouns, error kinds",
 	},
 	"internal/store/storetest": {"internal/store": "opens a database for a test"},
 	"packages/htcondor":        {"internal/input": "bounds programs", "packages": "what it builds", root: "error kinds"},
@@ -89,6 +96,10 @@ var edges = map[string]map[string]string{
 	"internal/pilot/sitejob": {
 		"internal/order": "reads orders, writes reports", "packages": "checks signatures",
 		"staging": "installs packages", root: "outcomes",
+	},
+	"internal/rest": {
+		"api": "problems, lists, waits", "internal/request": "reads bodies and queries",
+		"internal/store": "a change is a transaction", root: "error kinds",
 	},
 	"internal/run": {
 		"api": "what a new run is made of", "internal/disk": "where runs are", "internal/execution": "decides",
@@ -135,10 +146,10 @@ var edges = map[string]map[string]string{
 		"pool": "the tasks of jobs", "staging": "finds a package", root: "error kinds",
 	},
 	"internal/server": {
-		"api": "the contract", "condor": "where it can be",
-		"gridsite": "contacts, batch systems, who is not let in", "internal/run": "starts runs",
-		"internal/store": "everything else", "packages": "orders versions", "resubmit": "reads policies",
-		root: "nouns",
+		"api": "the contract", "condor": "where it can be", "gridsite": "contacts, whom a site does not let in",
+		"internal/login": "keeps logins", "internal/request": "judges requests",
+		"internal/rest": "answers requests", "internal/run": "starts runs", "internal/store": "everything else",
+		"packages": "orders versions", root: "nouns",
 	},
 
 	"internal/pilot": {

@@ -26,7 +26,7 @@ var homes = map[string]home{
 	"github.com/hashicorp/yamux":            {packages: []string{"broker/relay"}, why: "many connections over one; both ends are ours"},
 	"github.com/jedib0t/go-pretty/v6":       {packages: []string{"cmd/corral"}, why: "tables for people"},
 	"github.com/jlaffaye/ftp":               {packages: []string{"staging/ftp"}, why: "FTP, which the pilot must not carry"},
-	"github.com/labstack/echo/v4":           {packages: []string{"internal/server"}, why: "routes; one home, so that the next major version is a local change"},
+	"github.com/labstack/echo/v4":           {packages: []string{"internal/rest"}, why: "routes; one home, so that the next major version is a local change"},
 	"github.com/pkg/sftp":                   {packages: []string{"staging/sftp"}, why: "SFTP over a channel of the ssh transport"},
 	"github.com/rogpeppe/go-internal":       {tests: true, why: "scripts that run the programs"},
 	"github.com/urfave/cli/v2":              {packages: []string{"cmd/corral", "cmd/corrald", "cmd/pilot"}, why: "flags and help belong to programs"},

@@ -2,121 +2,146 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"net/http"
-	"strconv"
+	"net"
+	"path/filepath"
 	"strings"
-
-	"github.com/labstack/echo/v4"
+	"syscall"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/request"
+	"github.com/corral-pilot/corral/internal/rest"
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-func (s *Server) listClusters(c echo.Context) error {
-	q := queryOf(c, "all", "after", "limit")
-	f := q.filter()
-	if q.err != nil {
-		return q.err
-	}
-	return read(s, c, func(tx *store.Tx) (api.List[corral.Cluster], error) {
-		clusters, err := tx.Clusters(store.Filter{All: f.All, Page: oneMore(f.Page)})
-		return listOf(clusters, f.Limit, func(c corral.Cluster) int64 { return int64(c.ID) }), err
-	})
+// clusterHandlers answer requests about clusters.
+type clusterHandlers struct {
+	rest.Resource[corral.Cluster]
+	workers  Workers
+	pools    Pools
+	releases Releases
+	refused  error // why there are no clusters of kind condor here; nil: there may be
 }
 
-func (s *Server) createCluster(c echo.Context) error {
-	return change(s, c, http.StatusCreated, func(ctx context.Context, in api.NewCluster) (step[corral.Cluster], error) {
-		k, err := s.newCluster(ctx, in, actor(c))
-		if err != nil {
-			return step[corral.Cluster]{}, err
+func newClusters(a *rest.Adapter, workers Workers, cfg Config) *clusterHandlers {
+	return &clusterHandlers{workers: workers, pools: cfg.Pools, releases: cfg.Releases, refused: cfg.CondorRefused,
+		Resource: rest.Resource[corral.Cluster]{
+			Adapter: a,
+			Object:  corral.ObjectCluster,
+			ID:      func(k corral.Cluster) int64 { return int64(k.ID) },
+			Find: func(c *rest.Call, tx *store.Tx) (corral.Cluster, error) {
+				return clusterNamed(tx, c.Param("cluster"))
+			},
+			Progress: func(list string) (func(corral.Cluster) api.Progress, error) {
+				u, err := api.ParseUntil(list, corral.ClusterStates)
+				return u.Cluster, err
+			},
+		}}
+}
+
+func (h *clusterHandlers) routes() []rest.Route {
+	return []rest.Route{
+		rest.Get("/v1/clusters", h.list, listing...),
+		rest.Post("/v1/clusters", h.create),
+		rest.Get("/v1/clusters/:cluster", h.Get, waiting...),
+		rest.Delete("/v1/clusters/:cluster", h.remove),
+		rest.Post("/v1/clusters/:cluster/start", h.start),
+		rest.Post("/v1/clusters/:cluster/stop", h.stop),
+		rest.Get("/v1/clusters/:cluster/env", h.env),
+		rest.Get("/v1/clusters/:cluster/history", h.History, paging...),
+		rest.Get("/v1/clusters/:cluster/workers", h.registered),
+	}
+}
+
+func (h *clusterHandlers) list(c *rest.Call) error {
+	return h.Page(c, (*store.Tx).Clusters)
+}
+
+func (h *clusterHandlers) create(c *rest.Call) error {
+	return rest.Create(h.Adapter, c, func(ctx context.Context, in api.NewCluster) (rest.Step[corral.Cluster], error) {
+		k, err := request.Cluster(in)
+		k.Owner = c.Actor()
+		if err == nil && k.Kind == corral.Condor {
+			_, err = h.canRun(ctx, k.HTCondor)
 		}
-		return only(func(tx *store.Tx) (corral.Cluster, error) {
+		if err == nil && in.Address != "" {
+			k.Collector, err = listenable(ctx, k.Collector)
+		}
+		if err != nil {
+			return rest.Step[corral.Cluster]{}, err
+		}
+		return rest.Only(func(tx *store.Tx) (corral.Cluster, error) {
 			created, err := tx.CreateCluster(k)
 			if err != nil || !created.Attached {
-				return created, placed(corral.Conflict, "name", err)
+				return created, rest.Placed(corral.Conflict, "name", err)
 			}
-			// Under the id that it has from here on, and before the commit: whoever sees the row finds the token.
-			return created, s.cfg.Pools.PutToken(created.ID, in.Token)
+			// Under the id that it has from here on, and before the commit: whatever sees the row finds the token.
+			return created, h.pools.PutToken(created.ID, in.Token)
 		})
 	})
 }
 
-// clusterNamed finds a cluster by name or id.
-func clusterNamed(tx *store.Tx, place, ref string) (corral.Cluster, error) {
-	if !digits.MatchString(ref) {
-		cluster, err := tx.ClusterNamed(ref)
-		return cluster, missing(place, err)
+// canRun returns the version of htcondor, or why this corrald cannot have a pool that is made of it.
+func (h *clusterHandlers) canRun(ctx context.Context, htcondor string) (version string, err error) {
+	if h.refused != nil {
+		return "", h.refused
 	}
-	id, err := strconv.ParseInt(ref, 10, 64)
+	_, version, err = h.releases.Release(ctx, htcondor)
+	return version, err
+}
+
+// listenable returns address, with a free port in place of port 0, if a pool can listen there.
+func listenable(ctx context.Context, address string) (string, error) {
+	var config net.ListenConfig
+	l, err := config.Listen(ctx, "tcp", address)
 	if err != nil {
-		return corral.Cluster{}, corral.ErrorAt(corral.NotFound, place, "%s is not an id", ref)
+		kind := corral.Unsatisfiable
+		if errors.Is(err, syscall.EADDRINUSE) { // which may end
+			kind = corral.Conflict
+		}
+		return "", corral.ErrorAt(kind, "address", "no pool can listen there: %w", err)
 	}
-	cluster, err := tx.Cluster(corral.ClusterID(id))
-	return cluster, missing(place, err)
+	return l.Addr().String(), l.Close()
 }
 
-// clusterID finds the id of the cluster that a parameter names.
-func clusterID(tx *store.Tx) func(ref string) (corral.ClusterID, error) {
-	return func(ref string) (corral.ClusterID, error) {
-		cluster, err := clusterNamed(tx, "cluster", ref)
-		return cluster.ID, err
+// ready refuses a cluster that cannot be used now.
+func ready(k corral.Cluster) error {
+	if k.State != corral.ClusterReady {
+		return corral.ErrorAt(corral.Conflict, "cluster", "%s %s", k.Name, k.Idle())
 	}
+	return nil
 }
 
-// theCluster finds the cluster that the path names.
-func theCluster(c echo.Context, tx *store.Tx) (corral.Cluster, error) {
-	return clusterNamed(tx, "cluster", pathParam(c, "cluster"))
-}
-
-func (s *Server) getCluster(c echo.Context) error {
-	return answerOrWait(s, c, target[corral.Cluster]{
-		load: func(tx *store.Tx) (corral.Cluster, error) { return theCluster(c, tx) },
-		about: func(k corral.Cluster) store.Subject {
-			return store.Subject{Object: corral.ObjectCluster, ID: int64(k.ID)}
-		},
-		until: func(list string) (func(corral.Cluster) api.Progress, error) {
-			u, err := api.ParseUntil(list, corral.ClusterStates)
-			return u.Cluster, err
-		},
-	})
-}
-
-func (s *Server) clusterWorkers(c echo.Context) error {
-	if q := queryOf(c); q.err != nil {
-		return q.err
-	}
-	return read(s, c, func(tx *store.Tx) (api.List[corral.Worker], error) {
-		cluster, err := theCluster(c, tx)
+func (h *clusterHandlers) registered(c *rest.Call) error {
+	return rest.Read(h.Adapter, c, func(tx *store.Tx) (api.List[corral.Worker], error) {
+		cluster, err := h.Find(c, tx)
 		if err != nil {
 			return api.List[corral.Worker]{}, err
 		}
-		return whole(s.workers.Workers(cluster.ID), ""), nil
+		return rest.Whole(h.workers.Workers(cluster.ID), ""), nil
 	})
 }
 
-func (s *Server) removeCluster(c echo.Context) error {
-	if q := queryOf(c); q.err != nil {
-		return q.err
-	}
-	return change(s, c, http.StatusOK, func(context.Context, none) (step[corral.Cluster], error) {
-		return only(func(tx *store.Tx) (corral.Cluster, error) {
-			cluster, err := theCluster(c, tx)
-			if err != nil || cluster.State == corral.ClusterDeleted || cluster.State == corral.ClusterRemoving {
-				return cluster, err
-			}
-			if err := unused(tx, cluster); err != nil {
-				return cluster, err
-			}
-			return tx.RemoveCluster(cluster.ID, "removal was asked for")
-		})
+func (h *clusterHandlers) remove(c *rest.Call) error {
+	return h.Alter(c, func(tx *store.Tx, k corral.Cluster) (corral.Cluster, error) {
+		if k.State == corral.ClusterDeleted || k.State == corral.ClusterRemoving {
+			return k, nil
+		}
+		if err := unused(tx, k); err != nil {
+			return k, err
+		}
+		return tx.RemoveCluster(k.ID, "removal was asked for")
 	})
 }
+
+// unfinished are the states of runs that need their cluster.
+var unfinished = []corral.RunState{corral.RunRunning, corral.RunCancelling}
 
 // unused is a Conflict that names what still needs the cluster.
 func unused(tx *store.Tx, cluster corral.Cluster) error {
-	glideins, err := tx.Glideins(store.GlideinFilter{Cluster: cluster.ID, Live: true})
+	users, err := liveGlideins(tx, cluster.ID)
 	if err != nil {
 		return err
 	}
@@ -124,18 +149,52 @@ func unused(tx *store.Tx, cluster corral.Cluster) error {
 	if err != nil {
 		return err
 	}
-	var users []string
-	for _, g := range glideins {
-		users = append(users, fmt.Sprintf("glidein %d", g.ID))
-	}
 	for _, r := range runs {
 		users = append(users, fmt.Sprintf("run %d", r.ID))
 	}
 	if len(users) == 0 {
 		return nil
 	}
-	return corral.Errorf(corral.Conflict, "cluster %s is needed by %s: remove glideins (`corral glidein remove`) and cancel runs (`corral runs cancel`) first", cluster.Name, strings.Join(users, ", "))
+	return corral.Errorf(corral.Conflict, "cluster %s is needed by %s: remove glideins (`corral glidein remove`) "+
+		"and cancel runs (`corral runs cancel`) first", cluster.Name, strings.Join(users, ", "))
 }
 
-// unfinished are the states of runs that need their cluster.
-var unfinished = []corral.RunState{corral.RunRunning, corral.RunCancelling}
+// liveGlideins names the glideins of a cluster that may still have workers.
+func liveGlideins(tx *store.Tx, id corral.ClusterID) (names []string, err error) {
+	glideins, err := tx.Glideins(store.GlideinFilter{Cluster: id, Live: true})
+	for _, g := range glideins {
+		names = append(names, fmt.Sprintf("glidein %d", g.ID))
+	}
+	return names, err
+}
+
+// env answers with what a program needs in its environment to use the cluster.
+func (h *clusterHandlers) env(c *rest.Call) error {
+	ctx := c.Context()
+	k, err := h.Load(ctx, c)
+	if err == nil {
+		err = ready(k)
+	}
+	assignments := []string{"CORRAL_CLUSTER=" + k.Name}
+	if err == nil && k.Kind == corral.Condor {
+		assignments, err = h.pools.Env(ctx, k.ID)
+	}
+	if err != nil {
+		return err
+	}
+	return c.JSON(envOf(assignments))
+}
+
+// envOf sorts assignments NAME=value into variables and folders.
+func envOf(assignments []string) api.Env {
+	env := api.Env{Variables: []api.Variable{}, Path: []string{}}
+	for _, a := range assignments {
+		name, value, _ := strings.Cut(a, "=")
+		if name == "PATH" {
+			env.Path = filepath.SplitList(value)
+			continue
+		}
+		env.Variables = append(env.Variables, api.Variable{Name: name, Value: value})
+	}
+	return env
+}

@@ -428,7 +428,7 @@ func TestGlideinOfACondorCluster(t *testing.T) {
 		_, err := f.CreateGlidein(t.Context(), bad, "")
 		wantKind(t, tc.name, err, tc.kind, tc.place)
 	}
-	f.unfit = corral.ErrorAt(corral.Unsatisfiable, "cluster", "no worker package of HTCondor runs on linux x86_64 musl")
+	f.drawer.unfit = corral.ErrorAt(corral.Unsatisfiable, "cluster", "no worker package of HTCondor runs on linux x86_64 musl")
 	_, err = f.CreateGlidein(t.Context(), in, "")
 	wantKind(t, "no package for the site", err, corral.Unsatisfiable, "cluster")
 	embedded := small()

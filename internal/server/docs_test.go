@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"net/http/httptest"
 	"os"
 	"regexp"
@@ -32,7 +33,7 @@ func TestRoutesAreDocumented(t *testing.T) {
 		sections = append(sections, m[1])
 	}
 	slices.Sort(sections)
-	if diff := cmp.Diff(start(t).server.Routes(), sections); diff != "" {
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(start(t).server.Routes())), sections); diff != "" {
 		t.Errorf("sections (-routes +docs/api.md):\n%s", diff)
 	}
 }

@@ -2,192 +2,81 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
-	"net/http"
-	"net/netip"
-	"strings"
+	"slices"
 	"time"
-
-	"github.com/labstack/echo/v4"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/condor"
+	"github.com/corral-pilot/corral/internal/request"
+	"github.com/corral-pilot/corral/internal/rest"
 	"github.com/corral-pilot/corral/internal/store"
-	"github.com/corral-pilot/corral/resubmit"
 )
 
-func (s *Server) listGlideins(c echo.Context) error {
-	q := queryOf(c, "all", "after", "limit", "label", "site", "cluster")
-	f := store.GlideinFilter{Filter: q.filter(), Labels: q.labels()}
-	if q.err != nil {
-		return q.err
+// glideinHandlers answer requests about glideins.
+type glideinHandlers struct {
+	rest.Resource[corral.Glidein]
+	workers  Workers
+	machine  corral.SiteQueue
+	releases Releases
+	sites    Sites
+}
+
+func newGlideins(a *rest.Adapter, workers Workers, cfg Config) *glideinHandlers {
+	return &glideinHandlers{workers: workers, machine: cfg.Machine, releases: cfg.Releases, sites: cfg.Sites,
+		Resource: rest.Resource[corral.Glidein]{
+			Adapter: a,
+			Object:  corral.ObjectGlidein,
+			ID:      func(g corral.Glidein) int64 { return int64(g.ID) },
+			Find: func(c *rest.Call, tx *store.Tx) (corral.Glidein, error) {
+				id, err := idParam[corral.GlideinID](c)
+				if err != nil {
+					return corral.Glidein{}, err
+				}
+				g, err := tx.Glidein(id)
+				return present(workers, g)[0], rest.Missing("id", err)
+			},
+			Progress: func(list string) (func(corral.Glidein) api.Progress, error) {
+				u, err := api.ParseUntilGlidein(list)
+				return u.Glidein, err
+			},
+		}}
+}
+
+func (h *glideinHandlers) routes() []rest.Route {
+	return []rest.Route{
+		rest.Get("/v1/glideins", h.list, slices.Concat(listing, []string{"label", "site", "cluster"})...),
+		rest.Post("/v1/glideins", h.create),
+		rest.Get("/v1/glideins/:id", h.Get, waiting...),
+		rest.Delete("/v1/glideins/:id", h.remove, "now"),
+		rest.Get("/v1/glideins/:id/history", h.history, paging...),
+		rest.Get("/v1/glideins/:id/timeline", h.timeline),
+		rest.Get("/v1/glideins/:id/log", h.log, "attempt", "file"),
 	}
-	limit := f.Limit
-	f.Page = oneMore(f.Page)
-	return read(s, c, func(tx *store.Tx) (list api.List[corral.Glidein], err error) {
-		if f.Site, err = optional(q, "site", siteID(tx)); err != nil {
-			return list, err
+}
+
+func (h *glideinHandlers) list(c *rest.Call) error {
+	labels := c.Query.Labels()
+	return h.Page(c, func(tx *store.Tx, f store.Filter) (glideins []corral.Glidein, err error) {
+		narrow := store.GlideinFilter{Filter: f, Labels: labels}
+		if narrow.Site, err = siteFilter(tx, c.Query); err != nil {
+			return nil, err
 		}
-		if f.Cluster, err = optional(q, "cluster", clusterID(tx)); err != nil {
-			return list, err
+		if narrow.Cluster, err = clusterFilter(tx, c.Query); err != nil {
+			return nil, err
 		}
-		glideins, err := tx.Glideins(f)
-		s.present(glideins)
-		return listOf(glideins, limit, func(g corral.Glidein) int64 { return int64(g.ID) }), err
+		glideins, err = tx.Glideins(narrow)
+		return present(h.workers, glideins...), err
 	})
 }
 
-func (s *Server) createGlidein(c echo.Context) error {
-	return change(s, c, http.StatusCreated, func(ctx context.Context, in api.NewGlidein) (step[corral.Glidein], error) {
-		g, err := newGlidein(in, actor(c), time.Now())
-		if err == nil {
-			err = s.canJoin(ctx, in)
-		}
-		if err != nil {
-			return step[corral.Glidein]{}, err
-		}
-		return only(func(tx *store.Tx) (corral.Glidein, error) {
-			if err := s.place(tx, in, &g); err != nil {
-				return g, err
-			}
-			created, err := tx.CreateGlidein(g)
-			return created, placed(corral.Conflict, "site", err)
-		})
-	})
-}
-
-// newGlidein is the part of a glidein that needs no look at the store.
-func newGlidein(in api.NewGlidein, owner string, now time.Time) (corral.Glidein, error) {
-	if err := checkGlidein(in, now); err != nil {
-		return corral.Glidein{}, err
-	}
-	policy, err := resubmit.Parse(in.Resubmit)
-	if err != nil {
-		return corral.Glidein{}, corral.ErrorAt(corral.Invalid, "resubmit", "%w", err)
-	}
-	if policy.Mode == resubmit.Until && !policy.Deadline.After(now) {
-		return corral.Glidein{}, corral.ErrorAt(corral.Invalid, "resubmit", "%s is over", policy)
-	}
-	policy.Retries = in.Retries
-	g := corral.Glidein{
-		Owner:      owner,
-		Hosts:      in.Hosts,
-		CPUs:       in.CPUs,
-		MemoryMiB:  in.MemoryMiB,
-		GPUs:       in.GPUs,
-		Walltime:   in.Walltime,
-		Idle:       in.Idle,
-		Overlap:    in.Overlap,
-		QueueLimit: in.QueueLimit,
-		Resubmit:   policy,
-		Labels:     in.Labels,
-
-		BatchOptions: in.BatchOptions,
-	}
-	if !in.NotBefore.IsZero() {
-		g.NotBefore = in.NotBefore.UTC().Truncate(time.Millisecond)
-	}
-	return g, nil
-}
-
-// whereOf finds the site and the cluster that a glidein is asked of.
-func whereOf(tx *store.Tx, in api.NewGlidein) (site corral.Site, cluster corral.Cluster, err error) {
-	if site, err = siteNamed(tx, "site", in.Site); err != nil {
-		return site, cluster, err
-	}
-	if cluster, err = clusterNamed(tx, "cluster", orDefault(in.Cluster, defaultCluster)); err != nil {
-		return site, cluster, err
-	}
-	if cluster.State != corral.ClusterReady {
-		err = corral.ErrorAt(corral.Conflict, "cluster", "%s %s", cluster.Name, cluster.Idle())
-	}
-	return site, cluster, err
-}
-
-// canJoin reports why no worker at the glidein's site could join its cluster.
-func (s *Server) canJoin(ctx context.Context, in api.NewGlidein) error {
-	var site corral.Site
-	var cluster corral.Cluster
-	err := s.db.View(ctx, func(tx *store.Tx) (err error) {
-		site, cluster, err = whereOf(tx, in)
-		return err
-	})
-	if err != nil || cluster.Kind != corral.Condor {
-		return err
-	}
-	if err := condor.CheckFolder(site.Root); err != nil {
-		return corral.ErrorAt(corral.Unsatisfiable, "site", "the root of %s cannot have workers of kind %s: %w", site.Name, cluster.Kind, err)
-	}
-	return s.cfg.CheckGlidein(ctx, site, cluster)
-}
-
-// place finds the glidein's site and cluster and checks that they can give what is asked for.
-func (s *Server) place(tx *store.Tx, in api.NewGlidein, g *corral.Glidein) error {
-	site, cluster, err := whereOf(tx, in)
-	if err != nil {
-		return err
-	}
-	g.Site, g.Cluster = site.ID, cluster.ID
-	if err := relayable(in, site, cluster); err != nil {
-		return err
-	}
-	if err := connections(in, cluster, g); err != nil {
-		return err
-	}
-	return s.fits(site, g)
-}
-
-// connections sets how the pool of a condor cluster reaches the glidein's workers, and what they offer; it
-// refuses what an embedded one has no use for.
-func connections(in api.NewGlidein, cluster corral.Cluster, g *corral.Glidein) error {
-	if cluster.Kind == corral.Condor {
-		g.Broker, g.CCB = orDefault(in.Broker, corral.BrokerAuto), in.CCB
-		g.Slots = orDefault(in.Slots, corral.SlotsPartitionable)
-		return nil
-	}
-	var k checker
-	none := fmt.Sprintf("workers dial out to cluster %s of kind %s: it has no", cluster.Name, cluster.Kind)
-	k.unsatisfiable(in.Broker == corral.BrokerCCB, "broker", "%s %s", none, in.Broker)
-	k.unsatisfiable(len(in.CCB) > 0, "ccb", "%s %s", none, corral.BrokerCCB)
-	k.unsatisfiable(in.Slots != "", "slots", "workers of cluster %s of kind %s have no slots", cluster.Name, cluster.Kind)
-	g.Broker = in.Broker
-	return k.err
-}
-
-// relayable refuses a relay where none can be, before each attempt fails with that and the site's circuit breaker opens.
-// HTCondor's daemons name their pool's address to workers, which must find it there on their own node.
-func relayable(in api.NewGlidein, site corral.Site, cluster corral.Cluster) error {
-	if in.Broker != corral.BrokerRelay {
-		return nil
-	}
-	var k checker
-	pool, err := netip.ParseAddrPort(cluster.Collector)
-	k.unsatisfiable(!strings.HasPrefix(site.Contact, "ssh:"), "broker", "site %s is not reached by ssh: there is no relay, and none is needed", site.Name)
-	k.unsatisfiable(cluster.Attached, "broker", "a relay leads to pools that corrald runs, and cluster %s is attached", cluster.Name)
-	k.unsatisfiable(err == nil && !pool.Addr().IsLoopback(), "broker",
-		"a relay can stand for a pool that listens on 127.0.0.1, and that of cluster %s listens on %s: make a cluster with --address 127.0.0.1", cluster.Name, pool)
-	return k.err
-}
-
-// theGlidein finds the glidein that the path names, with what is registered of it now.
-func (s *Server) theGlidein(c echo.Context, tx *store.Tx) (corral.Glidein, error) {
-	id, err := idParam[corral.GlideinID](c)
-	if err != nil {
-		return corral.Glidein{}, err
-	}
-	g, err := tx.Glidein(id)
-	if err != nil {
-		return g, missing("id", err)
-	}
-	return s.presentOne(g), nil
-}
-
-// present fills in what is registered of the glideins now.
-func (s *Server) present(glideins []corral.Glidein) {
+// present fills in what is registered of the glideins now. Each cluster is asked once, however many of its glideins are
+// listed.
+func present(workers Workers, glideins ...corral.Glidein) []corral.Glidein {
 	type sum struct{ workers, cpus int }
 	asked := map[corral.ClusterID]bool{}
 	sums := map[corral.GlideinID]sum{}
@@ -196,7 +85,7 @@ func (s *Server) present(glideins []corral.Glidein) {
 			continue
 		}
 		asked[g.Cluster] = true
-		for _, w := range s.workers.Workers(g.Cluster) {
+		for _, w := range workers.Workers(g.Cluster) {
 			if was := sums[w.Glidein]; w.Connected {
 				sums[w.Glidein] = sum{was.workers + 1, was.cpus + w.CPUs}
 			}
@@ -204,85 +93,124 @@ func (s *Server) present(glideins []corral.Glidein) {
 	}
 	for i := range glideins {
 		g := &glideins[i]
-		if g.State.Terminal() { // no attempt is alive: whoever is listed is about to be found gone
-			continue
+		if !g.State.Terminal() { // else no attempt is alive, and workers still listed are about to be found gone
+			g.WorkersNow, g.CPUsNow = sums[g.ID].workers, sums[g.ID].cpus
 		}
-		g.WorkersNow, g.CPUsNow = sums[g.ID].workers, sums[g.ID].cpus
 	}
+	return glideins
 }
 
-func (s *Server) presentOne(g corral.Glidein) corral.Glidein {
-	one := []corral.Glidein{g}
-	s.present(one)
-	return one[0]
-}
-
-func (s *Server) getGlidein(c echo.Context) error {
-	return answerOrWait(s, c, target[corral.Glidein]{
-		load: func(tx *store.Tx) (corral.Glidein, error) { return s.theGlidein(c, tx) },
-		about: func(g corral.Glidein) store.Subject {
-			return store.Subject{Object: corral.ObjectGlidein, ID: int64(g.ID)}
-		},
-		until: func(list string) (func(corral.Glidein) api.Progress, error) {
-			u, err := api.ParseUntilGlidein(list)
-			return u.Glidein, err
-		},
-	})
-}
-
-func (s *Server) removeGlidein(c echo.Context) error {
-	q := queryOf(c, "now")
-	ask := corral.AskDrain
-	if q.flag("now") {
-		ask = corral.AskCancel
-	}
-	if q.err != nil {
-		return q.err
-	}
-	return change(s, c, http.StatusOK, func(context.Context, none) (step[corral.Glidein], error) {
-		return only(func(tx *store.Tx) (corral.Glidein, error) {
-			g, err := s.theGlidein(c, tx)
+func (h *glideinHandlers) create(c *rest.Call) error {
+	return rest.Create(h.Adapter, c, func(ctx context.Context, in api.NewGlidein) (rest.Step[corral.Glidein], error) {
+		g, err := request.Glidein(in, time.Now())
+		g.Owner = c.Actor()
+		if err == nil {
+			err = h.canJoin(ctx, in)
+		}
+		if err != nil {
+			return rest.Step[corral.Glidein]{}, err
+		}
+		return rest.Only(func(tx *store.Tx) (corral.Glidein, error) {
+			site, cluster, err := whereOf(tx, in)
+			if err == nil {
+				err = request.Place(&g, site, cluster, h.machine)
+			}
 			if err != nil {
 				return g, err
 			}
-			g, err = tx.AskGlidein(g.ID, ask, "removal was asked for")
-			return s.presentOne(g), err
+			created, err := tx.CreateGlidein(g)
+			return created, rest.Placed(corral.Conflict, "site", err)
 		})
 	})
 }
 
-// glideinLog answers with a file that an attempt left. The order is not among them: it has the token.
-func (s *Server) glideinLog(c echo.Context) error {
-	q := queryOf(c, "attempt", "file")
-	number, file := q.number("attempt"), q.oneOf("file", "stdout", "stderr", "report.json")
-	if q.err != nil {
-		return q.err
+// whereOf finds the site and the cluster that a glidein is asked of.
+func whereOf(tx *store.Tx, in api.NewGlidein) (site corral.Site, cluster corral.Cluster, err error) {
+	if site, err = siteNamed(tx, in.Site); err != nil {
+		return site, cluster, err
 	}
-	job, err := s.theAttempt(c, int(number))
+	if cluster, err = clusterNamed(tx, cmp.Or(in.Cluster, defaultCluster)); err != nil {
+		return site, cluster, err
+	}
+	return site, cluster, ready(cluster)
+}
+
+// canJoin reports why no worker at the glidein's site could join its cluster. It runs outside the transaction because
+// it looks at packages, too.
+func (h *glideinHandlers) canJoin(ctx context.Context, in api.NewGlidein) error {
+	var site corral.Site
+	var cluster corral.Cluster
+	err := h.DB.View(ctx, func(tx *store.Tx) (err error) {
+		site, cluster, err = whereOf(tx, in)
+		return err
+	})
+	if err != nil || cluster.Kind != corral.Condor {
+		return err
+	}
+	if err := condor.CheckFolder(site.Root); err != nil {
+		return corral.ErrorAt(corral.Unsatisfiable, "site", "the root of %s cannot have workers of kind %s: %w",
+			site.Name, cluster.Kind, err)
+	}
+	return h.releases.CheckGlidein(ctx, site, cluster)
+}
+
+// remove asks a glidein to go: its workers finish what they run, or with now drop it.
+func (h *glideinHandlers) remove(c *rest.Call) error {
+	ask := corral.AskDrain
+	if c.Query.Flag("now") {
+		ask = corral.AskCancel
+	}
+	if err := c.Query.Err(); err != nil {
+		return err
+	}
+	return h.Alter(c, func(tx *store.Tx, g corral.Glidein) (corral.Glidein, error) {
+		g, err := tx.AskGlidein(g.ID, ask, "removal was asked for")
+		return present(h.workers, g)[0], err
+	})
+}
+
+func (h *glideinHandlers) history(c *rest.Call) error {
+	return h.Histories(c, func(tx *store.Tx) ([]store.Subject, error) {
+		g, err := h.Find(c, tx)
+		return append([]store.Subject{h.Subject(g)}, jobSubjects(g.Attempts)...), err
+	})
+}
+
+// timeline answers with the events of the glidein's attempts, between those of its site's setup and cleanup.
+func (h *glideinHandlers) timeline(c *rest.Call) error {
+	return timelines(h.Adapter, c, func(tx *store.Tx) ([]corral.Job, error) {
+		g, err := h.Find(c, tx)
+		if err != nil {
+			return nil, err
+		}
+		setup, cleanup, err := siteJobs(tx, g.Site)
+		return slices.Concat(setup, g.Attempts, cleanup), err
+	})
+}
+
+// log answers with a file that an attempt left. The order is not among them because it has the token.
+func (h *glideinHandlers) log(c *rest.Call) error {
+	number, file := c.Query.Number("attempt"), c.Query.OneOf("file", "stdout", "stderr", "report.json")
+	if err := c.Query.Err(); err != nil {
+		return err
+	}
+	ctx := c.Context()
+	g, err := h.Load(ctx, c)
 	if err != nil {
 		return err
 	}
-	content, err := s.cfg.JobFile(c.Request().Context(), job, file)
+	job, err := attemptOf(g, int(number))
+	if err != nil {
+		return err
+	}
+	content, err := h.sites.JobFile(ctx, job, file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return corral.ErrorAt(corral.NotFound, "file", "%s left no %s", job.Name(), file)
 	}
 	if err != nil {
 		return err
 	}
-	return sendFile(c, bytes.NewReader(content))
-}
-
-// theAttempt finds an attempt, by its number, of the glidein that the path names.
-func (s *Server) theAttempt(c echo.Context, number int) (job corral.Job, err error) {
-	err = s.db.View(c.Request().Context(), func(tx *store.Tx) error {
-		g, err := s.theGlidein(c, tx)
-		if err != nil {
-			return err
-		}
-		job, err = attemptOf(g, number)
-		return err
-	})
-	return job, err
+	return c.File(bytes.NewReader(content))
 }
 
 // attemptOf returns an attempt by its number; 0 is the last.

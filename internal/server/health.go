@@ -2,49 +2,47 @@ package server
 
 import (
 	_ "embed"
-	"net/http"
-
-	"github.com/labstack/echo/v4"
 
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/rest"
 	"github.com/corral-pilot/corral/internal/store"
 )
 
 //go:embed openapi.yaml
 var openAPI []byte
 
-func (s *Server) health() api.Health {
-	return api.Health{Status: "ok", Version: s.cfg.Version, User: s.cfg.User}
+// healthHandlers answer requests about corrald itself.
+type healthHandlers struct {
+	*rest.Adapter
+	health api.Health
 }
 
-// healthz says that the process answers at all.
-func (s *Server) healthz(c echo.Context) error {
-	if q := queryOf(c); q.err != nil {
-		return q.err
-	}
-	return c.JSON(http.StatusOK, s.health())
+func newHealth(a *rest.Adapter, cfg Config) *healthHandlers {
+	return &healthHandlers{a, api.Health{Status: "ok", Version: cfg.Version, User: cfg.User}}
 }
 
-// readyz says that requests will be served: the database answers and nobody has asked to stop.
-func (s *Server) readyz(c echo.Context) error {
-	select {
-	case <-s.stopping:
-		return errStopping
-	default:
+func (h *healthHandlers) routes() []rest.Route {
+	return []rest.Route{
+		rest.Get("/healthz", h.alive),
+		rest.Get("/readyz", h.ready),
+		rest.Get("/openapi.yaml", h.openapi),
 	}
-	err := s.db.View(c.Request().Context(), func(tx *store.Tx) error {
+}
+
+// alive says that the process answers at all.
+func (h *healthHandlers) alive(c *rest.Call) error { return c.JSON(h.health) }
+
+// ready says that requests will be served: the database answers, and corrald has not been asked to stop.
+func (h *healthHandlers) ready(c *rest.Call) error {
+	if h.Life.Err() != nil {
+		return rest.ErrStopping
+	}
+	return rest.Read(h.Adapter, c, func(tx *store.Tx) (api.Health, error) {
 		_, err := tx.Sites(store.Filter{Page: store.Page{Limit: 1}})
-		return err
+		return h.health, err
 	})
-	if err != nil {
-		return err
-	}
-	return s.healthz(c)
 }
 
-func (s *Server) openapi(c echo.Context) error {
-	if q := queryOf(c); q.err != nil {
-		return q.err
-	}
-	return c.Blob(http.StatusOK, "application/yaml", openAPI)
+func (h *healthHandlers) openapi(c *rest.Call) error {
+	return c.Document("application/yaml", openAPI)
 }

@@ -2,69 +2,68 @@ package server
 
 import (
 	"context"
-	"net/http"
-	"net/url"
-	"path"
-	"slices"
-	"strconv"
-
-	"github.com/labstack/echo/v4"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/request"
+	"github.com/corral-pilot/corral/internal/rest"
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-func (s *Server) listMirrors(c echo.Context) error {
-	q := queryOf(c, "all", "after", "limit")
-	f := q.filter()
-	if q.err != nil {
-		return q.err
-	}
-	return read(s, c, func(tx *store.Tx) (api.List[corral.Mirror], error) {
-		mirrors, err := tx.Mirrors(store.Filter{All: f.All, Page: oneMore(f.Page)})
-		return listOf(mirrors, f.Limit, func(m corral.Mirror) int64 { return int64(m.ID) }), err
-	})
+// mirrorHandlers answer requests about mirrors of worker packages.
+type mirrorHandlers struct {
+	rest.Resource[corral.Mirror]
+	catalog Catalog
 }
 
-// mirrorURL refuses what is no mirror's directory.
-func (k *checker) mirrorURL(place, raw string) {
-	u, err := url.Parse(raw)
-	if err != nil {
-		k.invalid(true, place, "it is not a URL") // its text may hold a password
-		return
-	}
-	isFile := u.Scheme == "file"
-	k.invalid(!slices.Contains([]string{"http", "https", "ftp", "sftp", "file"}, u.Scheme), place, "the scheme is none of http, https, ftp, sftp, file")
-	k.invalid(!isFile && u.Hostname() == "", place, "it names no host")
-	k.invalid(isFile && (u.Host != "" || !path.IsAbs(u.Path)), place, "a file URL has an absolute path and no host: file:///DIR")
-	k.invalid(u.RawQuery != "" || u.Fragment != "", place, "a mirror's directory has neither query nor fragment")
-	_, password := u.User.Password()
-	k.invalid(password, place, "a password would be shown to everybody who lists mirrors")
+func newMirrors(a *rest.Adapter, cfg Config) *mirrorHandlers {
+	return &mirrorHandlers{catalog: cfg.Catalog, Resource: rest.Resource[corral.Mirror]{
+		Adapter: a,
+		Object:  corral.ObjectMirror,
+		ID:      func(m corral.Mirror) int64 { return int64(m.ID) },
+		Find: func(c *rest.Call, tx *store.Tx) (corral.Mirror, error) {
+			return referred("mirror", c.Param("mirror"), tx.Mirror, tx.MirrorNamed)
+		},
+	}}
 }
 
-func (s *Server) addMirror(c echo.Context) error {
-	return change(s, c, http.StatusCreated, func(ctx context.Context, in api.NewMirror) (step[corral.Mirror], error) {
-		var k checker
-		k.name("name", in.Name)
-		k.mirrorURL("url", in.URL)
-		if k.err != nil {
-			return step[corral.Mirror]{}, k.err
+func (h *mirrorHandlers) routes() []rest.Route {
+	return []rest.Route{
+		rest.Get("/v1/mirrors", h.list, listing...),
+		rest.Post("/v1/mirrors", h.create),
+		rest.Get("/v1/mirrors/:mirror", h.Get),
+		rest.Delete("/v1/mirrors/:mirror", h.remove),
+		rest.Post("/v1/mirrors/:mirror/check", h.check),
+		rest.Get("/v1/mirrors/:mirror/history", h.History, paging...),
+	}
+}
+
+func (h *mirrorHandlers) list(c *rest.Call) error {
+	return h.Page(c, (*store.Tx).Mirrors)
+}
+
+// create adds a mirror and looks at its index. A mirror whose index cannot be read is added all the same, with the
+// problem as its reason: it may only be down just now.
+func (h *mirrorHandlers) create(c *rest.Call) error {
+	return rest.Create(h.Adapter, c, func(ctx context.Context, in api.NewMirror) (rest.Step[corral.Mirror], error) {
+		if err := request.CheckMirror(in); err != nil {
+			return rest.Step[corral.Mirror]{}, err
 		}
-		m := corral.Mirror{Name: in.Name, URL: in.URL, Owner: actor(c)}
-		offer, problem := s.cfg.Catalog.Check(ctx, m)
-		return only(func(tx *store.Tx) (corral.Mirror, error) {
+		m := corral.Mirror{Name: in.Name, URL: in.URL, Owner: c.Actor()}
+		offer, problem := h.catalog.Check(ctx, m)
+		return rest.Only(func(tx *store.Tx) (corral.Mirror, error) {
 			m, err := tx.CreateMirror(m)
 			if err != nil {
-				return m, placed(corral.Conflict, "name", err)
+				return m, rest.Placed(corral.Conflict, "name", err)
 			}
 			return checked(c, tx, m, offer, problem)
 		})
 	})
 }
 
-// checked records a look at a mirror. What it offers that the catalog lacks is in it from now on.
-func checked(c echo.Context, tx *store.Tx, m corral.Mirror, offer []corral.Package, problem error) (corral.Mirror, error) {
+// checked records a look at a mirror. What it offers that the catalog lacks is in the catalog from now on.
+func checked(c *rest.Call, tx *store.Tx, m corral.Mirror, offer []corral.Package,
+	problem error) (corral.Mirror, error) {
 	if problem != nil {
 		return tx.CheckMirror(m.ID, nil, problem.Error())
 	}
@@ -72,7 +71,7 @@ func checked(c echo.Context, tx *store.Tx, m corral.Mirror, offer []corral.Packa
 	for _, p := range offer {
 		known, err := tx.PackageOf(p.Digest)
 		if corral.KindOf(err) == corral.NotFound {
-			p.Owner = actor(c)
+			p.Owner = c.Actor()
 			known, err = tx.CreatePackage(p)
 		}
 		if err != nil {
@@ -83,22 +82,15 @@ func checked(c echo.Context, tx *store.Tx, m corral.Mirror, offer []corral.Packa
 	return tx.CheckMirror(m.ID, has, "")
 }
 
-func (s *Server) checkMirror(c echo.Context) error {
-	if q := queryOf(c); q.err != nil {
-		return q.err
-	}
-	return change(s, c, http.StatusOK, func(ctx context.Context, _ none) (step[corral.Mirror], error) {
-		var m corral.Mirror
-		err := s.db.View(ctx, func(tx *store.Tx) (err error) {
-			m, err = theMirror(c, tx)
-			return err
-		})
+func (h *mirrorHandlers) check(c *rest.Call) error {
+	return rest.Change(h.Adapter, c, func(ctx context.Context, _ rest.None) (rest.Step[corral.Mirror], error) {
+		m, err := h.Load(ctx, c)
 		if err != nil {
-			return step[corral.Mirror]{}, err
+			return rest.Step[corral.Mirror]{}, err
 		}
-		offer, problem := s.cfg.Catalog.Check(ctx, m)
-		return only(func(tx *store.Tx) (corral.Mirror, error) {
-			m, err := theMirror(c, tx)
+		offer, problem := h.catalog.Check(ctx, m)
+		return rest.Only(func(tx *store.Tx) (corral.Mirror, error) {
+			m, err := h.Find(c, tx)
 			if err == nil && m.State == corral.MirrorDeleted {
 				err = corral.ErrorAt(corral.Conflict, "mirror", "mirror %s is %s", m.Name, m.State)
 			}
@@ -110,46 +102,11 @@ func (s *Server) checkMirror(c echo.Context) error {
 	})
 }
 
-// theMirror finds the mirror that the path names, by name or id.
-func theMirror(c echo.Context, tx *store.Tx) (corral.Mirror, error) {
-	ref := pathParam(c, "mirror")
-	if !digits.MatchString(ref) {
-		m, err := tx.MirrorNamed(ref)
-		return m, missing("mirror", err)
-	}
-	id, err := strconv.ParseInt(ref, 10, 64)
-	if err != nil {
-		return corral.Mirror{}, corral.ErrorAt(corral.NotFound, "mirror", "%s is not an id", ref)
-	}
-	m, err := tx.Mirror(corral.MirrorID(id))
-	return m, missing("mirror", err)
-}
-
-func (s *Server) getMirror(c echo.Context) error {
-	if q := queryOf(c); q.err != nil {
-		return q.err
-	}
-	return read(s, c, func(tx *store.Tx) (corral.Mirror, error) { return theMirror(c, tx) })
-}
-
-func (s *Server) removeMirror(c echo.Context) error {
-	if q := queryOf(c); q.err != nil {
-		return q.err
-	}
-	return change(s, c, http.StatusOK, func(context.Context, none) (step[corral.Mirror], error) {
-		return only(func(tx *store.Tx) (corral.Mirror, error) {
-			m, err := theMirror(c, tx)
-			if err != nil || m.State == corral.MirrorDeleted {
-				return m, err
-			}
-			return tx.DeleteMirror(m.ID, "removal was asked for")
-		})
-	})
-}
-
-func (s *Server) mirrorHistory(c echo.Context) error {
-	return s.history(c, func(tx *store.Tx) ([]subject, error) {
-		m, err := theMirror(c, tx)
-		return []subject{{corral.ObjectMirror, int64(m.ID)}}, err
+func (h *mirrorHandlers) remove(c *rest.Call) error {
+	return h.Alter(c, func(tx *store.Tx, m corral.Mirror) (corral.Mirror, error) {
+		if m.State == corral.MirrorDeleted {
+			return m, nil
+		}
+		return tx.DeleteMirror(m.ID, "removal was asked for")
 	})
 }

@@ -2,112 +2,98 @@ package server
 
 import (
 	"context"
-	"net/http"
-	"strconv"
 	"strings"
-
-	"github.com/labstack/echo/v4"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/request"
+	"github.com/corral-pilot/corral/internal/rest"
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-func (s *Server) listPackages(c echo.Context) error {
-	q := queryOf(c, "all", "after", "limit")
-	f := q.filter()
-	if q.err != nil {
-		return q.err
-	}
-	return read(s, c, func(tx *store.Tx) (api.List[corral.Package], error) {
-		packages, err := tx.Packages(store.Filter{All: f.All, Page: oneMore(f.Page)})
-		return listOf(packages, f.Limit, func(p corral.Package) int64 { return int64(p.ID) }), err
-	})
+// packageHandlers answer requests about worker packages.
+type packageHandlers struct {
+	rest.Resource[corral.Package]
+	catalog Catalog
 }
 
-func (s *Server) importPackage(c echo.Context) error {
-	return change(s, c, http.StatusCreated, func(ctx context.Context, in api.NewPackage) (step[corral.Package], error) {
-		var k checker
-		k.invalid(in.Source == "", "source", "missing")
-		k.invalid(in.Sign && in.Signature != nil, "sign", "the package has a signature already")
-		if k.err != nil {
-			return step[corral.Package]{}, k.err
+func newPackages(a *rest.Adapter, cfg Config) *packageHandlers {
+	return &packageHandlers{catalog: cfg.Catalog, Resource: rest.Resource[corral.Package]{
+		Adapter: a,
+		Object:  corral.ObjectPackage,
+		ID:      func(p corral.Package) int64 { return int64(p.ID) },
+		Find: func(c *rest.Call, tx *store.Tx) (corral.Package, error) {
+			byName := tx.PackageNamed
+			ref := c.Param("package")
+			if strings.HasPrefix(ref, "sha256:") {
+				byName = tx.PackageOf
+			}
+			return referred("package", ref, tx.Package, byName)
+		},
+	}}
+}
+
+func (h *packageHandlers) routes() []rest.Route {
+	return []rest.Route{
+		rest.Get("/v1/packages", h.list, listing...),
+		rest.Post("/v1/packages", h.create),
+		rest.Get("/v1/packages/:package", h.Get),
+		rest.Delete("/v1/packages/:package", h.remove),
+		rest.Post("/v1/packages/:package/verify", h.verify),
+		rest.Get("/v1/packages/:package/history", h.History, paging...),
+	}
+}
+
+func (h *packageHandlers) list(c *rest.Call) error {
+	return h.Page(c, (*store.Tx).Packages)
+}
+
+// create imports a package. Its archive is in corrald's mirror before its row is in the store, because sites may
+// fetch it as soon as there is the row.
+func (h *packageHandlers) create(c *rest.Call) error {
+	return rest.Create(h.Adapter, c, func(ctx context.Context, in api.NewPackage) (rest.Step[corral.Package], error) {
+		if err := request.CheckPackage(in); err != nil {
+			return rest.Step[corral.Package]{}, err
 		}
 		var p corral.Package
-		err := s.untilStop(ctx, func(ctx context.Context) (err error) {
-			p, err = s.cfg.Catalog.Import(ctx, in.Source, in.Signature, in.Sign)
+		err := h.UntilStop(ctx, func(ctx context.Context) (err error) {
+			p, err = h.catalog.Import(ctx, in.Source, in.Signature, in.Sign)
 			return err
 		})
 		if err != nil {
-			return step[corral.Package]{}, err
+			return rest.Step[corral.Package]{}, err
 		}
-		return only(func(tx *store.Tx) (corral.Package, error) {
-			p.Owner = actor(c)
+		return rest.Only(func(tx *store.Tx) (corral.Package, error) {
+			p.Owner = c.Actor()
 			created, err := tx.CreatePackage(p)
-			return created, placed(corral.Conflict, "source", err)
+			return created, rest.Placed(corral.Conflict, "source", err)
 		})
 	})
 }
 
-// thePackage finds the package that the path names, by id, digest or name.
-func thePackage(c echo.Context, tx *store.Tx) (p corral.Package, err error) {
-	ref := pathParam(c, "package")
-	switch {
-	case digits.MatchString(ref):
-		id, errID := strconv.ParseInt(ref, 10, 64)
-		if errID != nil {
-			return p, corral.ErrorAt(corral.NotFound, "package", "%s is not an id", ref)
-		}
-		p, err = tx.Package(corral.PackageID(id))
-	case strings.HasPrefix(ref, "sha256:"):
-		p, err = tx.PackageOf(ref)
-	default:
-		p, err = tx.PackageNamed(ref)
-	}
-	return p, missing("package", err)
-}
-
-func (s *Server) getPackage(c echo.Context) error {
-	if q := queryOf(c); q.err != nil {
-		return q.err
-	}
-	return read(s, c, func(tx *store.Tx) (corral.Package, error) { return thePackage(c, tx) })
-}
-
-func (s *Server) verifyPackage(c echo.Context) error {
-	if q := queryOf(c); q.err != nil {
-		return q.err
-	}
-	return change(s, c, http.StatusOK, func(ctx context.Context, _ none) (step[corral.Package], error) {
-		var p corral.Package
-		err := s.db.View(ctx, func(tx *store.Tx) (err error) {
-			p, err = thePackage(c, tx)
-			return err
-		})
+func (h *packageHandlers) verify(c *rest.Call) error {
+	return rest.Change(h.Adapter, c, func(ctx context.Context, _ rest.None) (rest.Step[corral.Package], error) {
+		p, err := h.Load(ctx, c)
 		if err == nil && p.State == corral.PackageDeleted {
 			err = corral.ErrorAt(corral.Conflict, "package", "package %s is %s", p.Name, p.State)
 		}
 		if err == nil {
-			err = s.untilStop(ctx, func(ctx context.Context) error { return s.cfg.Catalog.Verify(ctx, p) })
+			err = h.UntilStop(ctx, func(ctx context.Context) error { return h.catalog.Verify(ctx, p) })
 		}
 		if err != nil {
-			return step[corral.Package]{}, err
+			return rest.Step[corral.Package]{}, err
 		}
-		return only(func(tx *store.Tx) (corral.Package, error) {
-			err := tx.Log(corral.ObjectPackage, int64(p.ID), "verify", "the signature and every byte are right")
-			return p, err
+		return rest.Only(func(tx *store.Tx) (corral.Package, error) {
+			return p, tx.Log(corral.ObjectPackage, int64(p.ID), "verify", "the signature and every byte are right")
 		})
 	})
 }
 
-func (s *Server) removePackage(c echo.Context) error {
-	if q := queryOf(c); q.err != nil {
-		return q.err
-	}
-	return change(s, c, http.StatusOK, func(context.Context, none) (step[corral.Package], error) {
-		return step[corral.Package]{
-			write: func(tx *store.Tx) (corral.Package, error) {
-				p, err := thePackage(c, tx)
+func (h *packageHandlers) remove(c *rest.Call) error {
+	return rest.Change(h.Adapter, c, func(context.Context, rest.None) (rest.Step[corral.Package], error) {
+		return rest.Step[corral.Package]{
+			Write: func(tx *store.Tx) (corral.Package, error) {
+				p, err := h.Find(c, tx)
 				if err != nil || p.State == corral.PackageDeleted {
 					return p, err
 				}
@@ -116,9 +102,9 @@ func (s *Server) removePackage(c echo.Context) error {
 				}
 				return tx.DeletePackage(p.ID, "removal was asked for")
 			},
-			done: func(p corral.Package) {
-				if err := s.cfg.Catalog.Drop(p); err != nil {
-					s.lg.Warn("removing a package's archive failed", "package", p.Name, "err", err)
+			Done: func(p corral.Package) {
+				if err := h.catalog.Drop(p); err != nil {
+					h.Log.Warn("removing a package's archive failed", "package", p.Name, "error", err)
 				}
 			},
 		}, nil
@@ -140,12 +126,6 @@ func madeOfNothing(tx *store.Tx, p corral.Package) error {
 	if len(users) == 0 {
 		return nil
 	}
-	return corral.ErrorAt(corral.Conflict, "package", "%s is what %s is made of: upgrade or remove that first", p.Name, strings.Join(users, ", "))
-}
-
-func (s *Server) packageHistory(c echo.Context) error {
-	return s.history(c, func(tx *store.Tx) ([]subject, error) {
-		p, err := thePackage(c, tx)
-		return []subject{{corral.ObjectPackage, int64(p.ID)}}, err
-	})
+	return corral.ErrorAt(corral.Conflict, "package",
+		"%s is what %s is made of: upgrade or remove that first", p.Name, strings.Join(users, ", "))
 }

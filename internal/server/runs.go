@@ -1,67 +1,109 @@
 package server
 
 import (
+	"cmp"
 	"context"
-	"net/http"
 	"slices"
 	"strconv"
 
-	"github.com/labstack/echo/v4"
-
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/request"
+	"github.com/corral-pilot/corral/internal/rest"
 	"github.com/corral-pilot/corral/internal/run"
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-func (s *Server) listRuns(c echo.Context) error {
-	q := queryOf(c, "all", "after", "limit", "label", "cluster", "state")
-	f := store.RunFilter{Filter: q.filter(), Labels: q.labels(), States: states(q, corral.RunStates)}
-	if q.err != nil {
-		return q.err
+// runHandlers answer requests about runs and their tasks.
+type runHandlers struct {
+	rest.Resource[corral.Run]
+	runs *run.Manager
+}
+
+func newRuns(a *rest.Adapter, runs *run.Manager) *runHandlers {
+	return &runHandlers{runs: runs, Resource: rest.Resource[corral.Run]{
+		Adapter: a,
+		Object:  corral.ObjectRun,
+		ID:      func(r corral.Run) int64 { return int64(r.ID) },
+		Find: func(c *rest.Call, tx *store.Tx) (corral.Run, error) {
+			id, err := idParam[corral.RunID](c)
+			if err != nil {
+				return corral.Run{}, err
+			}
+			r, err := tx.Run(id)
+			return r, rest.Missing("id", err)
+		},
+		Progress: func(list string) (func(corral.Run) api.Progress, error) {
+			u, err := api.ParseUntil(list, corral.RunStates)
+			return u.Run, err
+		},
+	}}
+}
+
+func (h *runHandlers) routes() []rest.Route {
+	return []rest.Route{
+		rest.Get("/v1/runs", h.list, slices.Concat(listing, []string{"label", "cluster", "state"})...),
+		rest.Post("/v1/runs", h.create).WithBody(api.MaxRunBody), // the workflow is in it
+		rest.Get("/v1/runs/:id", h.Get, waiting...),
+		rest.Delete("/v1/runs/:id", h.remove, "purge"),
+		rest.Post("/v1/runs/:id/cancel", h.cancel),
+		rest.Post("/v1/runs/:id/resume", h.resume),
+		rest.Get("/v1/runs/:id/history", h.History, paging...),
+		rest.Get("/v1/runs/:id/tasks", h.tasks, slices.Concat(paging, []string{"state"})...),
+		rest.Get("/v1/runs/:id/tasks/:task/log", h.log, "file"),
 	}
-	limit := f.Limit
-	f.Page = oneMore(f.Page)
-	return read(s, c, func(tx *store.Tx) (list api.List[corral.Run], err error) {
-		if f.Cluster, err = optional(q, "cluster", clusterID(tx)); err != nil {
-			return list, err
+}
+
+func (h *runHandlers) list(c *rest.Call) error {
+	labels, in := c.Query.Labels(), request.States(c.Query, corral.RunStates)
+	return h.Page(c, func(tx *store.Tx, f store.Filter) (runs []corral.Run, err error) {
+		narrow := store.RunFilter{Filter: f, Labels: labels, States: in}
+		if narrow.Cluster, err = clusterFilter(tx, c.Query); err != nil {
+			return nil, err
 		}
-		runs, err := tx.Runs(f)
-		return listOf(runs, limit, func(r corral.Run) int64 { return int64(r.ID) }), err
+		return tx.Runs(narrow)
 	})
 }
 
-func (s *Server) createRun(c echo.Context) error {
-	return change(s, c, http.StatusCreated, func(ctx context.Context, in api.NewRun) (step[corral.Run], error) {
+// create lays a run out on disk, then records it, then starts it. A crash in between leaves a folder without a run,
+// which internal/run removes, or a recorded run that was not started, which it starts.
+func (h *runHandlers) create(c *rest.Call) error {
+	return rest.Create(h.Adapter, c, func(ctx context.Context, in api.NewRun) (rest.Step[corral.Run], error) {
 		var p *run.Prepared
-		err := s.untilStop(ctx, func(ctx context.Context) (err error) {
-			p, err = s.prepareRun(ctx, in)
+		err := h.UntilStop(ctx, func(ctx context.Context) (err error) {
+			p, err = h.prepare(ctx, in)
 			return err
 		})
 		if err != nil {
-			return step[corral.Run]{}, err
+			return rest.Step[corral.Run]{}, err
 		}
-		return step[corral.Run]{
-			write: p.Insert,
-			done:  func(r corral.Run) { s.runs.Start(r.ID) },
-			undo:  func() { s.discardRun(p) },
+		return rest.Step[corral.Run]{
+			Write: p.Insert,
+			Done:  func(r corral.Run) { h.runs.Start(r.ID) },
+			Undo: func() {
+				if err := p.Discard(); err != nil {
+					h.Log.Error("removing what was prepared for a run failed", "error", err)
+				}
+			},
 		}, nil
 	})
 }
 
-// prepareRun checks a request for a run and lays the run out on disk.
-func (s *Server) prepareRun(ctx context.Context, in api.NewRun) (*run.Prepared, error) {
-	if err := checkRun(in); err != nil {
+// prepare checks a request for a run and lays the run out on disk.
+func (h *runHandlers) prepare(ctx context.Context, in api.NewRun) (*run.Prepared, error) {
+	if err := request.CheckRun(in); err != nil {
 		return nil, err
 	}
-	cluster, err := s.clusterFor(ctx, in.Cluster)
+	cluster, err := rest.View(ctx, h.DB, func(tx *store.Tx) (corral.Cluster, error) {
+		return clusterNamed(tx, cmp.Or(in.Cluster, defaultCluster))
+	})
 	if err != nil {
 		return nil, err
 	}
-	return s.runs.Prepare(ctx, run.NewRun{
-		Cluster:      cluster,
+	return h.runs.Prepare(ctx, run.NewRun{
+		Cluster:      cluster.ID,
 		Workflow:     in.Workflow,
-		WorkflowName: orDefault(in.WorkflowName, "workflow"),
+		WorkflowName: cmp.Or(in.WorkflowName, "workflow"),
 		SourceDir:    in.SourceDir,
 		Dir:          in.Dir,
 		Options:      in.Options,
@@ -69,126 +111,61 @@ func (s *Server) prepareRun(ctx context.Context, in api.NewRun) (*run.Prepared, 
 	})
 }
 
-// checkRun checks what internal/run does not.
-func checkRun(in api.NewRun) error {
-	var k checker
-	k.invalid(len(in.Workflow) == 0, "workflow", "missing")
-	k.text("workflow_name", in.WorkflowName)
-	k.absolute("source_dir", in.SourceDir)
-	k.absolute("dir", in.Dir)
-	k.labels(in.Labels)
-	return k.err
-}
-
-// clusterFor finds the cluster of a new run.
-func (s *Server) clusterFor(ctx context.Context, ref string) (id corral.ClusterID, err error) {
-	err = s.db.View(ctx, func(tx *store.Tx) error {
-		cluster, err := clusterNamed(tx, "cluster", orDefault(ref, defaultCluster))
-		id = cluster.ID
-		return err
-	})
-	return id, err
-}
-
-func (s *Server) discardRun(p *run.Prepared) {
-	if err := p.Discard(); err != nil {
-		s.lg.Error("removing what was prepared for a run failed", "err", err)
-	}
-}
-
-// theRun finds the run that the path names.
-func theRun(c echo.Context, tx *store.Tx) (corral.Run, error) {
-	id, err := idParam[corral.RunID](c)
-	if err != nil {
-		return corral.Run{}, err
-	}
-	r, err := tx.Run(id)
-	return r, missing("id", err)
-}
-
-func (s *Server) getRun(c echo.Context) error {
-	return answerOrWait(s, c, target[corral.Run]{
-		load:  func(tx *store.Tx) (corral.Run, error) { return theRun(c, tx) },
-		about: func(r corral.Run) store.Subject { return store.Subject{Object: corral.ObjectRun, ID: int64(r.ID)} },
-		until: func(list string) (func(corral.Run) api.Progress, error) {
-			u, err := api.ParseUntil(list, corral.RunStates)
-			return u.Run, err
-		},
-	})
-}
-
-// moveRun is a change that internal/run commits by itself, because it touches the run's journal or
-// directory too; the answer is kept right after it. Between the two corrald may die, so that a move
-// must be harmless to repeat: a run whose state is one of already is answered as it is.
-func (s *Server) moveRun(c echo.Context, move func(context.Context, corral.RunID) (corral.Run, error), already ...corral.RunState) error {
-	return change(s, c, http.StatusOK, func(ctx context.Context, _ none) (step[corral.Run], error) {
-		var r corral.Run
-		err := s.db.View(ctx, func(tx *store.Tx) (err error) {
-			r, err = theRun(c, tx)
-			return err
-		})
+// move is a change that internal/run commits by itself, because it touches the run's journal or directory too; the
+// answer is kept right after it. corrald may die between the two, so a move must be harmless to repeat: a run that is
+// in one of the states already is answered as it is.
+func (h *runHandlers) move(c *rest.Call, move func(context.Context, corral.RunID) (corral.Run, error),
+	already ...corral.RunState) error {
+	return rest.Change(h.Adapter, c, func(ctx context.Context, _ rest.None) (rest.Step[corral.Run], error) {
+		r, err := h.Load(ctx, c)
 		if err == nil && !slices.Contains(already, r.State) {
 			r, err = move(ctx, r.ID)
 		}
 		if err != nil {
-			return step[corral.Run]{}, err
+			return rest.Step[corral.Run]{}, err
 		}
-		return only(func(*store.Tx) (corral.Run, error) { return r, nil })
+		return rest.Only(func(*store.Tx) (corral.Run, error) { return r, nil })
 	})
 }
 
-func (s *Server) cancelRun(c echo.Context) error {
-	if q := queryOf(c); q.err != nil {
-		return q.err
-	}
-	return s.moveRun(c, func(ctx context.Context, id corral.RunID) (corral.Run, error) {
-		return s.runs.Cancel(ctx, actor(c), id)
+func (h *runHandlers) cancel(c *rest.Call) error {
+	return h.move(c, func(ctx context.Context, id corral.RunID) (corral.Run, error) {
+		return h.runs.Cancel(ctx, c.Actor(), id)
 	}, corral.RunCancelling, corral.RunCancelled)
 }
 
-func (s *Server) resumeRun(c echo.Context) error {
-	if q := queryOf(c); q.err != nil {
-		return q.err
-	}
-	return s.moveRun(c, func(ctx context.Context, id corral.RunID) (corral.Run, error) {
-		return s.runs.Resume(ctx, actor(c), id)
+func (h *runHandlers) resume(c *rest.Call) error {
+	return h.move(c, func(ctx context.Context, id corral.RunID) (corral.Run, error) {
+		return h.runs.Resume(ctx, c.Actor(), id)
 	}, corral.RunRunning)
 }
 
-func (s *Server) removeRun(c echo.Context) error {
-	q := queryOf(c, "purge")
-	purge := q.flag("purge")
-	if q.err != nil {
-		return q.err
+func (h *runHandlers) remove(c *rest.Call) error {
+	purge := c.Query.Flag("purge")
+	if err := c.Query.Err(); err != nil {
+		return err
 	}
-	return s.moveRun(c, func(ctx context.Context, id corral.RunID) (corral.Run, error) {
-		return s.runs.Remove(ctx, actor(c), id, purge)
+	return h.move(c, func(ctx context.Context, id corral.RunID) (corral.Run, error) {
+		return h.runs.Remove(ctx, c.Actor(), id, purge)
 	}, corral.RunDeleted)
 }
 
-func (s *Server) runHistory(c echo.Context) error {
-	return s.history(c, func(tx *store.Tx) ([]subject, error) {
-		r, err := theRun(c, tx)
-		return []subject{{corral.ObjectRun, int64(r.ID)}}, err
-	})
-}
-
-// listTasks answers with a page of a run's tasks; after is the place of a task in the workflow, from 1.
-func (s *Server) listTasks(c echo.Context) error {
-	q := queryOf(c, "after", "limit", "state")
-	page, in := q.page(api.MaxTasks), states(q, corral.TaskStates)
-	if q.err != nil {
-		return q.err
+// tasks answers with a page of a run's tasks; after is the place of a task in the workflow, from 1.
+func (h *runHandlers) tasks(c *rest.Call) error {
+	after, limit := c.Query.Page(api.MaxTasks)
+	in := request.States(c.Query, corral.TaskStates)
+	if err := c.Query.Err(); err != nil {
+		return err
 	}
 	id, err := idParam[corral.RunID](c)
 	if err != nil {
 		return err
 	}
-	all, err := s.runs.Tasks(c.Request().Context(), id)
+	all, err := h.runs.Tasks(c.Context(), id)
 	if err != nil {
-		return missing("id", err)
+		return rest.Missing("id", err)
 	}
-	return c.JSON(http.StatusOK, taskPage(all, page, in))
+	return c.JSON(taskPage(all, store.Page{After: after, Limit: limit}, in))
 }
 
 // taskPage picks a page of the tasks in one of the states; none means any.
@@ -200,27 +177,27 @@ func taskPage(all []api.Task, page store.Page, in []corral.TaskState) api.List[a
 			continue
 		}
 		if len(tasks) == page.Limit {
-			return whole(tasks, strconv.FormatInt(last, 10))
+			return rest.Whole(tasks, strconv.FormatInt(last, 10))
 		}
 		tasks, last = append(tasks, all[i]), int64(i+1)
 	}
-	return whole(tasks, "")
+	return rest.Whole(tasks, "")
 }
 
-func (s *Server) taskLog(c echo.Context) error {
-	q := queryOf(c, "file")
-	file := q.oneOf("file", run.LogStdout, run.LogStderr, run.LogRecord)
-	if q.err != nil {
-		return q.err
+// log answers with a file that a task's last execution left.
+func (h *runHandlers) log(c *rest.Call) error {
+	file := c.Query.OneOf("file", run.LogStdout, run.LogStderr, run.LogRecord)
+	if err := c.Query.Err(); err != nil {
+		return err
 	}
 	id, err := idParam[corral.RunID](c)
 	if err != nil {
 		return err
 	}
-	f, err := s.runs.Log(c.Request().Context(), id, pathParam(c, "task"), 0, file)
+	f, err := h.runs.Log(c.Context(), id, c.Param("task"), 0, file)
 	if err != nil {
-		return missing("task", err)
+		return rest.Missing("task", err)
 	}
 	defer f.Close()
-	return sendFile(c, f)
+	return c.File(f)
 }

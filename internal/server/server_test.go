@@ -69,6 +69,7 @@ type drawer struct {
 	tokens   map[corral.ClusterID]string
 	full     error             // what PutToken says
 	releases map[string]string // ref → version
+	unfit    error             // what CheckGlidein says
 }
 
 func (d *drawer) PutToken(id corral.ClusterID, secret string) error {
@@ -95,29 +96,83 @@ func (d *drawer) Release(_ context.Context, ref string) (dir, version string, er
 	return "/srv/htcondor", version, nil
 }
 
-// A fixture is a server on a real store, behind a Unix socket, with the real client.
-type fixture struct {
-	*api.Client
-	db        *store.DB
-	crowd     *crowd
-	bench     *bench
-	server    *server.Server
-	shelf     *shelf
-	drawer    *drawer
-	config    server.Config
+func (d *drawer) CheckGlidein(context.Context, corral.Site, corral.Cluster) error { return d.unfit }
+
+// far is what sites say when corrald goes there; real ones, with an sshd and a Slurm, are in internal/e2e.
+type far struct {
 	files     map[string]string // what attempts left, by TAG/NAME
 	bad       error             // what CheckSite says
 	checked   []corral.Site     // by CheckSite
 	meanwhile func()            // what happens while CheckSite asks; nil: nothing
 	stranger  error             // what CheckSite says of a host key that is not accepted
-	unfit     error             // what CheckGlidein says
 	unwell    error             // what ProbeNetwork says
 	ill       error             // what Survey says
-	log       *bytes.Buffer
 	login     func(context.Context, corral.Site, gridsite.Asker) error
 }
 
-var machine = server.Shape{CPUs: 4, MemoryMiB: 8192}
+// sites are the way there.
+type sites struct{ *far }
+
+func (s sites) ExpandRoot(_ context.Context, site corral.Site, _ bool) (string, error) {
+	return strings.Replace(site.Root, "$HOME", "/home/ann", 1), nil
+}
+
+func (s sites) CheckSite(_ context.Context, site corral.Site, accept bool) error {
+	s.checked = append(s.checked, site)
+	if s.meanwhile != nil {
+		s.meanwhile()
+	}
+	if s.stranger != nil && !accept {
+		return s.stranger
+	}
+	return s.bad
+}
+
+// Facts tells nothing: what a batch system says of itself is for package request's tests.
+func (s sites) Facts(context.Context, corral.Site) (corral.SiteFacts, error) {
+	return corral.SiteFacts{}, nil
+}
+
+func (s sites) Survey(context.Context, corral.Site) (corral.SiteFacts, error) {
+	yes := true
+	return corral.SiteFacts{At: time.Now().UTC(), Batch: "slurm 22.05.8", Outbound: &yes, Shared: &yes, FreeMiB: 81920, MaxJobs: 2,
+		Queues: []corral.SiteQueue{{Name: "short", Default: true, MaxWalltime: corral.Seconds(time.Hour), Nodes: 8, CPUs: 4, MemoryMiB: 8192}},
+	}, s.ill
+}
+
+func (s sites) ProbeNetwork(_ context.Context, site corral.Site, cluster corral.Cluster) (corral.NetworkProbe, error) {
+	return corral.NetworkProbe{Site: site.Name, Cluster: cluster.Name, Broker: corral.BrokerCCB,
+		Reason:   "the pool's side could not connect to this node: 10.1.4.7:40213: timed out; the collector is its broker",
+		Measured: []string{"collector 192.0.2.1:9618: reached from 10.1.4.7 in 0.4 ms", "this node, from the pool's side: 10.1.4.7:40213: timed out"}}, s.unwell
+}
+
+func (s sites) Login(ctx context.Context, site corral.Site, ask gridsite.Asker, _ bool) error {
+	return s.login(ctx, site, ask)
+}
+
+func (s sites) JobFile(_ context.Context, job corral.Job, name string) ([]byte, error) {
+	content, ok := s.files[job.Tag+"/"+name]
+	if !ok {
+		return nil, fs.ErrNotExist
+	}
+	return []byte(content), nil
+}
+
+// A fixture is a server on a real store, behind a Unix socket, with the real client.
+type fixture struct {
+	*api.Client
+	db     *store.DB
+	crowd  *crowd
+	bench  *bench
+	server *server.Server
+	shelf  *shelf
+	drawer *drawer
+	*far
+	config server.Config
+	log    *bytes.Buffer
+}
+
+var machine = corral.SiteQueue{CPUs: 4, MemoryMiB: 8192}
 
 func start(t testing.TB) *fixture {
 	t.Helper()
@@ -126,7 +181,7 @@ func start(t testing.TB) *fixture {
 		crowd:  &crowd{changed: make(chan struct{})},
 		bench:  newBench(),
 		shelf:  newShelf(t),
-		files:  map[string]string{},
+		far:    &far{files: map[string]string{}},
 		drawer: &drawer{tokens: map[corral.ClusterID]string{}, releases: map[string]string{}},
 		log:    &bytes.Buffer{},
 	}
@@ -134,45 +189,12 @@ func start(t testing.TB) *fixture {
 		Version:  "test",
 		User:     "nobody",
 		Machine:  machine,
+		Roots:    "/srv/sites",
+		Reach:    sites{f.far},
+		Sites:    sites{f.far},
 		Catalog:  f.shelf.catalog(f.db),
-		SiteRoot: func(name string) string { return "/srv/sites/" + name },
-		CheckSite: func(_ context.Context, site corral.Site, accept bool) error {
-			f.checked = append(f.checked, site)
-			if f.meanwhile != nil {
-				f.meanwhile()
-			}
-			if f.stranger != nil && !accept {
-				return f.stranger
-			}
-			return f.bad
-		},
-		ExpandRoot: func(_ context.Context, site corral.Site, _ bool) (string, error) {
-			return strings.Replace(site.Root, "$HOME", "/home/ann", 1), nil
-		},
 		Releases: f.drawer,
 		Pools:    f.drawer,
-		Survey: func(context.Context, corral.Site) (corral.SiteFacts, error) {
-			yes := true
-			return corral.SiteFacts{At: time.Now().UTC(), Batch: "slurm 22.05.8", Outbound: &yes, Shared: &yes, FreeMiB: 81920, MaxJobs: 2,
-				Queues: []corral.SiteQueue{{Name: "short", Default: true, MaxWalltime: corral.Seconds(time.Hour), Nodes: 8, CPUs: 4, MemoryMiB: 8192}},
-			}, f.ill
-		},
-		ProbeNetwork: func(_ context.Context, site corral.Site, cluster corral.Cluster) (corral.NetworkProbe, error) {
-			return corral.NetworkProbe{Site: site.Name, Cluster: cluster.Name, Broker: corral.BrokerCCB,
-				Reason:   "the pool's side could not connect to this node: 10.1.4.7:40213: timed out; the collector is its broker",
-				Measured: []string{"collector 192.0.2.1:9618: reached from 10.1.4.7 in 0.4 ms", "this node, from the pool's side: 10.1.4.7:40213: timed out"}}, f.unwell
-		},
-		Login: func(ctx context.Context, site corral.Site, ask gridsite.Asker, _ bool) error {
-			return f.login(ctx, site, ask)
-		},
-		CheckGlidein: func(context.Context, corral.Site, corral.Cluster) error { return f.unfit },
-		JobFile: func(_ context.Context, job corral.Job, name string) ([]byte, error) {
-			content, ok := f.files[job.Tag+"/"+name]
-			if !ok {
-				return nil, fs.ErrNotExist
-			}
-			return []byte(content), nil
-		},
 	}
 	f.server = server.New(slog.New(slog.NewTextHandler(f.log, nil)), f.db, newRuns(t, f.db, f.bench), f.crowd, f.config)
 	socket := filepath.Join(t.TempDir(), "s")

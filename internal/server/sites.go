@@ -2,139 +2,155 @@ package server
 
 import (
 	"context"
-	"net/http"
-	"strconv"
 	"strings"
-
-	"github.com/labstack/echo/v4"
+	"time"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/request"
+	"github.com/corral-pilot/corral/internal/rest"
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-func (s *Server) listSites(c echo.Context) error {
-	q := queryOf(c, "all", "after", "limit")
-	f := q.filter()
-	if q.err != nil {
-		return q.err
+// siteHandlers answer requests about sites.
+type siteHandlers struct {
+	rest.Resource[corral.Site]                            // by what its path names now
+	record                     rest.Resource[corral.Site] // for those that only look: also a site that is gone
+	reach                      Reach
+	sites                      Sites
+	roots                      string // the folder of sites here that are created without a root
+}
+
+func newSites(a *rest.Adapter, cfg Config) *siteHandlers {
+	r := rest.Resource[corral.Site]{
+		Adapter: a,
+		Object:  corral.ObjectSite,
+		ID:      func(s corral.Site) int64 { return int64(s.ID) },
+		Find:    func(c *rest.Call, tx *store.Tx) (corral.Site, error) { return siteNamed(tx, c.Param("site")) },
+		Progress: func(list string) (func(corral.Site) api.Progress, error) {
+			u, err := api.ParseUntil(list, corral.SiteStates)
+			return u.Site, err
+		},
 	}
-	return read(s, c, func(tx *store.Tx) (api.List[corral.Site], error) {
-		sites, err := tx.Sites(store.Filter{All: f.All, Page: oneMore(f.Page)})
+	record := r
+	record.Find = func(c *rest.Call, tx *store.Tx) (corral.Site, error) {
+		site, err := siteOnRecord(c, tx)
+		if err != nil {
+			return site, err
+		}
+		return withAvoided(tx, site)
+	}
+	return &siteHandlers{Resource: r, record: record, reach: cfg.Reach, sites: cfg.Sites, roots: cfg.Roots}
+}
+
+func (h *siteHandlers) routes() []rest.Route {
+	return []rest.Route{
+		rest.Get("/v1/sites", h.list, listing...),
+		rest.Post("/v1/sites", h.create),
+		rest.Get("/v1/sites/:site", h.record.Get, waiting...),
+		rest.Patch("/v1/sites/:site", h.set),
+		rest.Delete("/v1/sites/:site", h.remove, "force"),
+		rest.Post("/v1/sites/:site/probe", h.probe),
+		rest.Post("/v1/sites/:site/forgive", h.forgive),
+		rest.Get("/v1/sites/:site/history", h.history, paging...),
+		rest.Get("/v1/sites/:site/timeline", h.timeline),
+		rest.Get("/v1/sites/:site/waits", h.waits),
+	}
+}
+
+// siteOnRecord finds the site that the path names for a request that only looks: if no site has the name now, the last
+// one that had it.
+func siteOnRecord(c *rest.Call, tx *store.Tx) (corral.Site, error) {
+	return referred("site", c.Param("site"), tx.Site, tx.SiteLastNamed)
+}
+
+// withAvoided is the site with the nodes that the next attempt there avoids.
+func withAvoided(tx *store.Tx, site corral.Site) (corral.Site, error) {
+	if site.State.Terminal() {
+		return site, nil
+	}
+	var err error
+	site.Avoided, err = tx.BadNodes(site, "", 1)
+	return site, err
+}
+
+func (h *siteHandlers) list(c *rest.Call) error {
+	return h.Page(c, func(tx *store.Tx, f store.Filter) ([]corral.Site, error) {
+		sites, err := tx.Sites(f)
 		for i := range sites {
 			if err == nil {
 				sites[i], err = withAvoided(tx, sites[i])
 			}
 		}
-		return listOf(sites, f.Limit, func(s corral.Site) int64 { return int64(s.ID) }), err
+		return sites, err
 	})
 }
 
-// rootIsFree refuses a root in or around that of another site: a cleanup job removes all of its own.
-func rootIsFree(tx *store.Tx, site corral.Site) error {
-	others, err := tx.Sites(store.Filter{})
-	if err != nil {
-		return err
-	}
-	for _, o := range others {
-		if o.Contact == site.Contact && o.Name != site.Name && (within(o.Root, site.Root) || within(site.Root, o.Root)) {
-			return corral.ErrorAt(corral.Conflict, "root", "%s and the root %s of site %s would hold one another", site.Root, o.Root, o.Name)
+// set changes options and limits of a site. The site is asked about new options before they are recorded, outside the
+// transaction: so the step refuses them if somebody else changed the site in between.
+func (h *siteHandlers) set(c *rest.Call) error {
+	return rest.Change(h.Adapter, c, func(ctx context.Context, in api.SetSite) (rest.Step[corral.Site], error) {
+		site, err := h.Load(ctx, c)
+		if err != nil {
+			return rest.Step[corral.Site]{}, err
 		}
-	}
-	return nil
-}
-
-// within reports whether path is dir or below it; both are clean.
-func within(path, dir string) bool {
-	return path == dir || strings.HasPrefix(path, dir+"/")
-}
-
-// siteNamed finds a site by name or id.
-func siteNamed(tx *store.Tx, place, ref string) (corral.Site, error) {
-	if !digits.MatchString(ref) {
-		site, err := tx.SiteNamed(ref)
-		return site, missing(place, err)
-	}
-	id, err := strconv.ParseInt(ref, 10, 64)
-	if err != nil {
-		return corral.Site{}, corral.ErrorAt(corral.NotFound, place, "%s is not an id", ref)
-	}
-	site, err := tx.Site(corral.SiteID(id))
-	return site, missing(place, err)
-}
-
-// siteID finds the id of the site that a parameter names.
-func siteID(tx *store.Tx) func(ref string) (corral.SiteID, error) {
-	return func(ref string) (corral.SiteID, error) {
-		site, err := siteNamed(tx, "site", ref)
-		return site.ID, err
-	}
-}
-
-// theSite finds the site that the path names.
-func theSite(c echo.Context, tx *store.Tx) (corral.Site, error) {
-	return siteNamed(tx, "site", pathParam(c, "site"))
-}
-
-// siteOnRecord finds the site that the path names for who only looks: where no site has that name any more, the last one
-// that had it.
-func siteOnRecord(c echo.Context, tx *store.Tx) (corral.Site, error) {
-	ref := pathParam(c, "site")
-	if digits.MatchString(ref) {
-		return siteNamed(tx, "site", ref)
-	}
-	site, err := tx.SiteLastNamed(ref)
-	return site, missing("site", err)
-}
-
-func (s *Server) getSite(c echo.Context) error {
-	return answerOrWait(s, c, target[corral.Site]{
-		load: func(tx *store.Tx) (corral.Site, error) {
-			site, err := siteOnRecord(c, tx)
+		facts, err := h.checkSet(ctx, site, in)
+		if err != nil {
+			return rest.Step[corral.Site]{}, entry(err)
+		}
+		return rest.Only(func(tx *store.Tx) (corral.Site, error) {
+			if err := stillAs(tx, site, in); err != nil {
+				return site, err
+			}
+			said := request.Set(&site, in)
+			_, err := tx.SetSite(site.ID, func(s *corral.Site) {
+				request.Set(s, in)
+				if facts != nil {
+					s.Facts = facts
+				}
+			})
 			if err != nil {
+				return site, err
+			}
+			if err := tx.Log(corral.ObjectSite, int64(site.ID), "set", strings.Join(said, ", ")); err != nil {
+				return site, err
+			}
+			if site, err = tx.Site(site.ID); err != nil {
 				return site, err
 			}
 			return withAvoided(tx, site)
-		},
-		about: func(s corral.Site) store.Subject { return store.Subject{Object: corral.ObjectSite, ID: int64(s.ID)} },
-		until: func(list string) (func(corral.Site) api.Progress, error) {
-			u, err := api.ParseUntil(list, corral.SiteStates)
-			return u.Site, err
-		},
-	})
-}
-
-func (s *Server) removeSite(c echo.Context) error {
-	q := queryOf(c, "force")
-	force := q.flag("force")
-	if q.err != nil {
-		return q.err
-	}
-	return change(s, c, http.StatusOK, func(context.Context, none) (step[corral.Site], error) {
-		return only(func(tx *store.Tx) (corral.Site, error) {
-			site, err := theSite(c, tx)
-			if err != nil {
-				return site, err
-			}
-			return removeSite(tx, site, force)
 		})
 	})
 }
 
-// removeSite asks for the site's removal, or forgets it. What is on its way already is left alone.
-func removeSite(tx *store.Tx, site corral.Site, force bool) (corral.Site, error) {
-	switch {
-	case site.State == corral.SiteDeleted:
-		return site, nil
-	case force:
-		return forgetSite(tx, site)
-	case site.State == corral.SiteExiting || site.State == corral.SiteRemoving:
-		return site, nil
+// settable refuses changes of a site that is gone.
+func settable(site corral.Site) error {
+	if site.State == corral.SiteDeleted {
+		return corral.ErrorAt(corral.Conflict, "site", "%s is %s", site.Name, site.State)
 	}
-	return tx.MoveSite(site.ID, corral.SiteRemove, "removal was asked for")
+	return nil
 }
 
-// forgetSite deletes the record; the site's glideins are asked to go, as far as they still hear it.
+// remove asks for the site's removal or, by force, forgets it. A removal that is on its way already is left alone.
+func (h *siteHandlers) remove(c *rest.Call) error {
+	force := c.Query.Flag("force")
+	if err := c.Query.Err(); err != nil {
+		return err
+	}
+	return h.Alter(c, func(tx *store.Tx, site corral.Site) (corral.Site, error) {
+		switch {
+		case site.State == corral.SiteDeleted:
+			return site, nil
+		case force:
+			return forgetSite(tx, site)
+		case site.State == corral.SiteExiting || site.State == corral.SiteRemoving:
+			return site, nil
+		}
+		return tx.MoveSite(site.ID, corral.SiteRemove, "removal was asked for")
+	})
+}
+
+// forgetSite deletes the record; the site's glideins are asked to go, as far as they can still be reached.
 func forgetSite(tx *store.Tx, site corral.Site) (corral.Site, error) {
 	const reason = "the site was removed by force"
 	glideins, err := tx.Glideins(store.GlideinFilter{Site: site.ID, Live: true})
@@ -147,4 +163,87 @@ func forgetSite(tx *store.Tx, site corral.Site) (corral.Site, error) {
 		}
 	}
 	return tx.MoveSite(site.ID, corral.SiteForget, "removed by force; what the site keeps stays there")
+}
+
+// forgive lets attempts use nodes again that they avoid.
+func (h *siteHandlers) forgive(c *rest.Call) error {
+	return rest.Change(h.Adapter, c, func(_ context.Context, in api.NewForgiveness) (rest.Step[corral.Site], error) {
+		if err := request.CheckForgiveness(in); err != nil {
+			return rest.Step[corral.Site]{}, err
+		}
+		return rest.Only(func(tx *store.Tx) (corral.Site, error) {
+			site, err := h.Find(c, tx)
+			if err == nil {
+				err = settable(site)
+			}
+			if err == nil {
+				err = rest.Missing("nodes", tx.ForgiveNodes(site.ID, in.Nodes...))
+			}
+			if err != nil {
+				return site, err
+			}
+			return withAvoided(tx, site)
+		})
+	})
+}
+
+func (h *siteHandlers) history(c *rest.Call) error {
+	return h.Histories(c, func(tx *store.Tx) ([]store.Subject, error) {
+		site, err := siteOnRecord(c, tx)
+		if err != nil {
+			return nil, err
+		}
+		setup, cleanup, err := siteJobs(tx, site.ID)
+		return append([]store.Subject{h.Subject(site)}, jobSubjects(append(setup, cleanup...))...), err
+	})
+}
+
+// siteJobs returns the site's setup jobs and cleanup jobs.
+func siteJobs(tx *store.Tx, site corral.SiteID) (setup, cleanup []corral.Job, err error) {
+	setup, err = tx.Jobs(store.JobFilter{Site: site, Kind: corral.SetupJob})
+	if err != nil {
+		return nil, nil, err
+	}
+	cleanup, err = tx.Jobs(store.JobFilter{Site: site, Kind: corral.CleanupJob})
+	return setup, cleanup, err
+}
+
+func (h *siteHandlers) timeline(c *rest.Call) error {
+	return timelines(h.Adapter, c, func(tx *store.Tx) ([]corral.Job, error) {
+		site, err := siteOnRecord(c, tx)
+		if err != nil {
+			return nil, err
+		}
+		return tx.Jobs(store.JobFilter{Site: site.ID})
+	})
+}
+
+// maxWaits is how many attempts, the last ones, are evidence of how long a site makes its users wait.
+const maxWaits = 10_000
+
+func (h *siteHandlers) waits(c *rest.Call) error {
+	return rest.Read(h.Adapter, c, func(tx *store.Tx) (api.List[corral.WaitStats], error) {
+		site, err := siteOnRecord(c, tx)
+		if err != nil {
+			return api.List[corral.WaitStats]{}, err
+		}
+		waits, err := tx.Waits(store.WaitFilter{Name: site.Name, Last: maxWaits})
+		return rest.Whole(corral.WaitQuantiles(waits, time.Now()), ""), err
+	})
+}
+
+// timelines answers with the events that the jobs of find have reached.
+func timelines(a *rest.Adapter, c *rest.Call, find func(*store.Tx) ([]corral.Job, error)) error {
+	return rest.Read(a, c, func(tx *store.Tx) (api.List[corral.TimelineEvent], error) {
+		jobs, err := find(tx)
+		return rest.Whole(corral.Timeline(jobs...), ""), err
+	})
+}
+
+func jobSubjects(jobs []corral.Job) []store.Subject {
+	var subjects []store.Subject
+	for _, j := range jobs {
+		subjects = append(subjects, store.Subject{Object: corral.ObjectJob, ID: int64(j.ID)})
+	}
+	return subjects
 }

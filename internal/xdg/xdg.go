@@ -106,8 +106,8 @@ func (l Layout) Downloads() string { return l.Cache + "-downloads" }
 // Pools is the parent of the folders of HTCondor pools.
 func (l Layout) Pools() string { return filepath.Join(l.State, "pools") }
 
-// SiteRoot is the default root directory of a site on this machine.
-func (l Layout) SiteRoot(name string) string { return filepath.Join(l.Cache, "sites", name) }
+// Sites is the folder in which sites on this machine have their roots by default.
+func (l Layout) Sites() string { return filepath.Join(l.Cache, "sites") }
 
 // Runs is the default parent of run directories.
 func (l Layout) Runs() string { return filepath.Join(l.Data, "runs") }

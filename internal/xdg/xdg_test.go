@@ -59,7 +59,7 @@ func TestEverythingIsBelow(t *testing.T) {
 	l := Below("/tmp/x")
 	for path, dir := range map[string]string{
 		l.Database(): l.State, l.Key(): l.State, l.PID(): l.State, l.Whereabouts(): l.State, l.Lock(): l.State, l.Log(): l.State, l.Certificate(): l.State, l.Pools(): l.State,
-		l.SiteRoot("a"): l.Cache, l.Runs(): l.Data, l.Socket: "/tmp/x/run", l.Worker: "/tmp/x/run", l.State: "/tmp/x",
+		l.Sites(): l.Cache, l.Runs(): l.Data, l.Socket: "/tmp/x/run", l.Worker: "/tmp/x/run", l.State: "/tmp/x",
 	} {
 		if below, err := filepath.Rel(dir, path); err != nil || strings.HasPrefix(below, "..") {
 			t.Errorf("%s is not below %s", path, dir)

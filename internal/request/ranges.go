@@ -1,4 +1,4 @@
-package server
+package request
 
 import (
 	"encoding/json"
@@ -15,10 +15,14 @@ type bounds struct {
 	orZero      bool // 0 is allowed, too: it stands for none, or for a default
 }
 
-// maxSpan is how long a walltime may be, and how far ahead a start may be planned.
-const maxSpan = corral.Seconds(366 * 24 * time.Hour)
+// maxSpan is the longest walltime, and the furthest ahead that a start may be planned.
+const (
+	maxSpan  = corral.Seconds(366 * 24 * time.Hour)
+	maxSpanS = float64(maxSpan) / float64(time.Second)
+)
 
-// ranges :: number of a request, by its name in JSON → what it may be. openapi.yaml says the same.
+// ranges :: number of a request, by its name in JSON → what it may be. A name means the same in every request, so that
+// one table serves all of them. openapi.yaml says the same.
 var ranges = map[string]bounds{
 	"hosts":             {least: 1, most: 10_000},
 	"cpus":              {least: 1, most: 1 << 16},
@@ -35,25 +39,24 @@ var ranges = map[string]bounds{
 	"max_running":       {most: 1_000_000},
 }
 
-const maxSpanS = float64(maxSpan) / float64(time.Second)
-
 func (b bounds) has(n float64) bool { return n >= b.least && n <= b.most || b.orZero && n == 0 }
 
 func (b bounds) String() string {
-	s := "from " + digitsOf(b.least) + " to " + digitsOf(b.most)
+	s := "from " + plain(b.least) + " to " + plain(b.most)
 	if b.orZero {
 		return "that is 0, or " + s
 	}
 	return s
 }
 
-func digitsOf(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
+// plain writes a number without an exponent.
+func plain(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
 
-// outside says that a value is; v is what it was read into, unless err kept it from that. People read spans of time
-// as durations.
+// outside says that a value is not in the range. v is what the value was read into, unless err kept it from that. Spans
+// of time are shown as durations, which people read more easily than seconds.
 func (b bounds) outside(place string, v reflect.Value, value json.RawMessage, err error) error {
 	span, isSpan := v.Interface().(corral.Seconds)
-	least, most, got := digitsOf(b.least), digitsOf(b.most), string(value)
+	least, most, got := plain(b.least), plain(b.most), string(value)
 	if isSpan {
 		least, most = asSpan(b.least).String(), asSpan(b.most).String()
 		got += " seconds"

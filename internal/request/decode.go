@@ -1,4 +1,4 @@
-package server
+package request
 
 import (
 	"bytes"
@@ -16,11 +16,14 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// strictly decodes exactly one JSON object into the struct that v points to. By itself encoding/json takes a name in
-// any case and the last of two values of one name, and makes 0 or "" of null; none of that is meant by who sends it.
-// Its errors name the field. It takes time in proportion to the body, and goes no deeper than the struct does.
-// (encoding/json/v2 will do most of it, once it is no experiment.)
-func strictly(body []byte, v any) error {
+// Decode reads exactly one JSON object into the struct that v points to. It is stricter than encoding/json, which takes
+// a name in any case, keeps the last of two values of one name, and makes 0 or "" of null: a client that sends one of
+// these has made a mistake. The error names the field.
+//
+// Decode walks down the struct's type and lets json.Decoder split each object into raw values, so that it takes time in
+// proportion to the body and goes no deeper than the struct does, whatever nesting arrives. (encoding/json/v2 will do
+// most of it once it is no longer an experiment.)
+func Decode(body []byte, v any) error {
 	dec := json.NewDecoder(bytes.NewReader(body))
 	err := structure("body", dec, reflect.ValueOf(v).Elem())
 	var told *corral.Error
@@ -38,8 +41,8 @@ func strictly(body []byte, v any) error {
 	return nil
 }
 
-// structure decodes the next object of dec, which messages call place, into a struct. A number that cannot be 0 must be
-// there.
+// structure decodes the next object of dec, which messages call place, into a struct. A number whose range excludes 0
+// must be there: without this a missing one would pass as 0.
 func structure(place string, dec *json.Decoder, v reflect.Value) error {
 	fields := fieldsOf(v.Type())
 	given := map[string]bool{}
@@ -65,7 +68,7 @@ func structure(place string, dec *json.Decoder, v reflect.Value) error {
 	return err
 }
 
-// fieldsOf returns the fields of a struct by their names in JSON.
+// fieldsOf returns the fields of a struct by their names in JSON; those of embedded structs count as its own.
 func fieldsOf(t reflect.Type) map[string]reflect.StructField {
 	fields := map[string]reflect.StructField{}
 	for _, f := range reflect.VisibleFields(t) {
@@ -94,7 +97,7 @@ func object(place string, dec *json.Decoder, each func(name string, value json.R
 		if err := dec.Decode(&value); err != nil {
 			return err
 		}
-		if err := each(name.(string), value); err != nil { // of a name the decoder makes nothing else
+		if err := each(name.(string), value); err != nil { // the decoder returns a member's name as a string or fails
 			return err
 		}
 	}
@@ -113,7 +116,8 @@ func noField(name string, fields map[string]reflect.StructField) error {
 	return corral.ErrorAt(corral.Invalid, brief(name), "there is no such field")
 }
 
-// fill decodes a value, which messages call place, into v. Where v is a pointer null is as good as nothing.
+// fill decodes a value, which messages call place, into v. Only where v is a pointer does null mean the same as leaving
+// the field out.
 func fill(place string, value json.RawMessage, v reflect.Value) error {
 	null := string(value) == "null"
 	switch kind, isTime := v.Kind(), v.Type() == reflect.TypeFor[time.Time](); {
@@ -123,7 +127,7 @@ func fill(place string, value json.RawMessage, v reflect.Value) error {
 		v.Set(reflect.New(v.Type().Elem()))
 		return fill(place, value, v.Elem())
 	case null: // an element, which cannot be left out
-		return corral.ErrorAt(corral.Invalid, place, "null is no value: want %s", wanted(place, v.Type()))
+		return corral.ErrorAt(corral.Invalid, place, "null is not allowed: want %s", wanted(place, v.Type()))
 	case v.Type() == reflect.TypeFor[json.RawMessage]():
 		v.SetBytes(value)
 		return nil
@@ -172,7 +176,8 @@ func array(place string, value json.RawMessage, v reflect.Value) error {
 	return nil
 }
 
-// number decodes a whole number, or a number of seconds, that must be in the range that its name has.
+// number decodes a whole number, or a number of seconds, and checks it against the range of the field's name. It reads
+// the number as a float first, so that 1e300 is told to be out of range rather than not to be a number.
 func number(place string, value json.RawMessage, v reflect.Value) error {
 	r := ranges[place]
 	n, noNumber := strconv.ParseFloat(string(value), 64)
@@ -183,7 +188,8 @@ func number(place string, value json.RawMessage, v reflect.Value) error {
 	case tooLarge || !r.has(n):
 		return r.outside(place, v, value, err)
 	case err != nil:
-		return corral.ErrorAt(corral.Invalid, place, "want %s in digits alone, not %.40s", wanted(place, v.Type()), value)
+		return corral.ErrorAt(corral.Invalid, place,
+			"want %s in digits alone, not %.40s", wanted(place, v.Type()), value)
 	}
 	return nil
 }
@@ -194,7 +200,7 @@ func isNull(name string, field reflect.StructField) error {
 	if tag := field.Tag.Get("json"); strings.Contains(tag, ",omitempty") || strings.Contains(tag, ",omitzero") {
 		hint = ", or leave it out"
 	}
-	return corral.ErrorAt(corral.Invalid, name, "null is no value: want %s%s", wanted(name, field.Type), hint)
+	return corral.ErrorAt(corral.Invalid, name, "null is not allowed: want %s%s", wanted(name, field.Type), hint)
 }
 
 // wanted says what a field of a type takes.
@@ -220,7 +226,7 @@ func wanted(place string, t reflect.Type) string {
 	return "a string"
 }
 
-// found says what is there instead. Text is repeated only where it should be a time: elsewhere it may be a secret.
+// found says what a field has instead. It repeats text only where the field takes a time: any other may be a secret.
 func found(value json.RawMessage, t reflect.Type) string {
 	switch {
 	case value[0] == '{':
@@ -232,3 +238,6 @@ func found(value json.RawMessage, t reflect.Type) string {
 	}
 	return fmt.Sprintf("%.40s", value)
 }
+
+// brief is a name that a client made up, cut to what fits into a message.
+func brief(name string) string { return fmt.Sprintf("%.80s", name) }

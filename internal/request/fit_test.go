@@ -1,4 +1,4 @@
-package server
+package request
 
 import (
 	"strings"
@@ -74,7 +74,7 @@ func TestGlideinIsWithinLimits(t *testing.T) {
 		if tt.ask != nil {
 			tt.ask(&g)
 		}
-		refusedAt(t, tt.name, (&Server{}).fits(site, &g), tt.place, tt.says)
+		refusedAt(t, tt.name, Fit(&g, site, corral.SiteQueue{}), tt.place, tt.says)
 		if tt.place == "" && g.MemoryMiB != tt.memory {
 			t.Errorf("%s: %d MiB, want %d", tt.name, g.MemoryMiB, tt.memory)
 		}
@@ -103,7 +103,7 @@ func refusedAt(t *testing.T, name string, err error, place string, says []string
 // A machine that is reached by ssh has limits of its own, not those of the one that corrald is on.
 func TestGlideinIsWithinMachine(t *testing.T) {
 	t.Parallel()
-	s := &Server{cfg: Config{Machine: Shape{CPUs: 2, MemoryMiB: 2000}}}
+	machine := corral.SiteQueue{CPUs: 2, MemoryMiB: 2000}
 	here := corral.Site{Name: "here", Contact: localContact, Batch: "fork"}
 	far := corral.Site{Name: "far", Contact: "ssh://far", Batch: "fork", Facts: &corral.SiteFacts{Queues: []corral.SiteQueue{{Name: "fork", CPUs: 8, MemoryMiB: 16_000}}}}
 	unknown := corral.Site{Name: "new", Contact: "ssh://new", Batch: "fork"}
@@ -125,7 +125,7 @@ func TestGlideinIsWithinMachine(t *testing.T) {
 		{name: "queue", site: unknown, g: corral.Glidein{Hosts: 1, CPUs: 1, BatchOptions: corral.BatchOptions{Queue: "q"}}, place: "queue", says: "fork has none"},
 		{name: "gpus", site: here, g: corral.Glidein{Hosts: 1, CPUs: 1, GPUs: 1}, place: "gpus", says: "fork has none"},
 	} {
-		err := s.fits(tt.site, &tt.g)
+		err := Fit(&tt.g, tt.site, machine)
 		refusedAt(t, tt.name, err, tt.place, []string{tt.says})
 		if tt.place == "" && tt.g.MemoryMiB != tt.memory {
 			t.Errorf("%s: %d MiB, want %d", tt.name, tt.g.MemoryMiB, tt.memory)
@@ -139,11 +139,11 @@ func TestSiteIsOpen(t *testing.T) {
 	site := surveyed()
 	facts := site.Facts
 	facts.Queues[0].Closed = `there is no QOS "lnog"`
-	if err := open(site, facts); corral.KindOf(err) != corral.Unsatisfiable || !strings.Contains(err.Error(), `queue normal`) || !strings.Contains(err.Error(), `there is no QOS "lnog"`) {
+	if err := CheckQueues(site); corral.KindOf(err) != corral.Unsatisfiable || !strings.Contains(err.Error(), `queue normal`) || !strings.Contains(err.Error(), `there is no QOS "lnog"`) {
 		t.Errorf("a closed default queue: %v", err)
 	}
 	site.Queue = "normal,gpu"
-	if err := open(site, facts); err != nil {
+	if err := CheckQueues(site); err != nil {
 		t.Errorf("one of two queues is open: %v", err)
 	}
 }

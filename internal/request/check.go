@@ -1,0 +1,151 @@
+package request
+
+import (
+	"net"
+	"net/url"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+)
+
+// Limits of what may be asked for, beside the ranges of numbers.
+const (
+	maxLabels   = 64
+	maxText     = 256 // bytes of a label's value and of what is meant for a batch system
+	maxForgiven = 1000
+)
+
+// A name is told from an id by its form, so that a route can take either: an id is digits alone, and a name never is.
+var (
+	nameRule = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
+	keyRule  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]{0,62}$`)
+	hostRule = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._:-]{0,253}[A-Za-z0-9])?$`)
+	idRule   = regexp.MustCompile(`^[0-9]+$`)
+)
+
+// IsID reports whether ref, which names an object in a path or a field, is an id rather than a name.
+func IsID(ref string) bool { return idRule.MatchString(ref) }
+
+// A checker keeps the first thing that is wrong with a request, so that its rules read as a list.
+type checker struct{ err error }
+
+func (k *checker) invalid(bad bool, place, format string, args ...any) {
+	if bad {
+		k.keep(corral.ErrorAt(corral.Invalid, place, format, args...))
+	}
+}
+
+func (k *checker) unsatisfiable(bad bool, place, format string, args ...any) {
+	if bad {
+		k.keep(corral.ErrorAt(corral.Unsatisfiable, place, format, args...))
+	}
+}
+
+// keep keeps an error that itself says what is wrong.
+func (k *checker) keep(err error) {
+	if k.err == nil {
+		k.err = err
+	}
+}
+
+// name checks the name of a site, cluster or mirror.
+func (k *checker) name(place, name string) {
+	k.invalid(!nameRule.MatchString(name), place,
+		"%.80q is not a name: want 1 to 63 of a-z, 0-9, '.', '_' and '-', the first a letter or digit", name)
+	k.invalid(IsID(name), place, "%q is a number, which would be taken for an id", name)
+}
+
+// absolute checks a path on this machine, if there is one.
+func (k *checker) absolute(place, path string) {
+	k.invalid(path != "" && !filepath.IsAbs(path), place, "%.80q is not an absolute path", path)
+}
+
+// text checks a word that is handed to a batch system.
+func (k *checker) text(place, s string) {
+	k.invalid(len(s) > maxText || strings.ContainsFunc(s, unicode.IsControl), place,
+		"want at most %d bytes without control characters", maxText)
+}
+
+// oneOf checks a choice; none is left to the default.
+func oneOf[S ~string](k *checker, place string, choice S, legal []S) {
+	k.invalid(choice != "" && !slices.Contains(legal, choice), place, "%.80q is none of %s", choice, words(legal))
+}
+
+// words lists what there is to choose from.
+func words[S ~string](known []S) string {
+	var all []string
+	for _, w := range known {
+		all = append(all, string(w))
+	}
+	return strings.Join(all, ", ")
+}
+
+func (k *checker) labels(labels map[string]string) {
+	k.invalid(len(labels) > maxLabels, "labels", "%d are more than %d", len(labels), maxLabels)
+	for key, value := range labels {
+		k.invalid(!keyRule.MatchString(key), "labels",
+			"%.80q is not a key: want 1 to 63 letters, digits, '.', '_', '/' and '-', the first a letter or digit", key)
+		k.text("labels."+key, value)
+	}
+}
+
+// hostPort checks an address that somebody dials.
+func (k *checker) hostPort(place, address string) {
+	host, port, err := net.SplitHostPort(address)
+	n, _ := strconv.ParseUint(port, 10, 16)
+	k.invalid(err != nil || n == 0 || !hostRule.MatchString(host), place, "%.80q is not HOST:PORT", address)
+}
+
+// CheckRun checks what internal/run leaves to its callers; the workflow it reads itself.
+func CheckRun(in api.NewRun) error {
+	var k checker
+	k.invalid(len(in.Workflow) == 0, "workflow", "missing")
+	k.text("workflow_name", in.WorkflowName)
+	k.absolute("source_dir", in.SourceDir)
+	k.absolute("dir", in.Dir)
+	k.labels(in.Labels)
+	return k.err
+}
+
+// CheckPackage checks a request for the import of a package; where its source leads shows when it is read.
+func CheckPackage(in api.NewPackage) error {
+	var k checker
+	k.invalid(in.Source == "", "source", "missing")
+	k.invalid(in.Sign && in.Signature != nil, "sign", "the package has a signature already")
+	return k.err
+}
+
+// CheckForgiveness checks a request to forgive nodes.
+func CheckForgiveness(in api.NewForgiveness) error {
+	var k checker
+	k.invalid(len(in.Nodes) > maxForgiven, "nodes", "%d are more than %d", len(in.Nodes), maxForgiven)
+	return k.err
+}
+
+// CheckMirror checks a request for a mirror. No message repeats the URL, which may hold a password.
+func CheckMirror(in api.NewMirror) error {
+	var k checker
+	k.name("name", in.Name)
+	u, err := url.Parse(in.URL)
+	if err != nil {
+		k.invalid(true, "url", "it is not a URL")
+		return k.err
+	}
+	isFile := u.Scheme == "file"
+	k.invalid(!slices.Contains([]string{"http", "https", "ftp", "sftp", "file"}, u.Scheme), "url",
+		"the scheme is none of http, https, ftp, sftp, file")
+	k.invalid(!isFile && u.Hostname() == "", "url", "it names no host")
+	k.invalid(isFile && (u.Host != "" || !path.IsAbs(u.Path)), "url",
+		"a file URL has an absolute path and no host: file:///DIR")
+	k.invalid(u.RawQuery != "" || u.Fragment != "", "url", "a mirror's directory has neither query nor fragment")
+	_, password := u.User.Password()
+	k.invalid(password, "url", "a password would be shown to everybody who lists mirrors")
+	return k.err
+}

@@ -1,0 +1,147 @@
+package request
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/gridsite"
+)
+
+const (
+	forkBatch      = "fork"
+	maxSiteOptions = 64
+	maxRoot        = 1024 // bytes: what is put below it must have room in a path of 4096
+	maxFileName    = 255  // bytes, of most file systems
+)
+
+// variableRoot is a root that begins with a variable of the site, which only a login there can expand.
+var variableRoot = regexp.MustCompile(`^\$[A-Za-z_][A-Za-z0-9_]*(/|$)`)
+
+// Site returns the site that is asked for. A site that asks for no root gets one in the folder here if it is on this
+// machine, and below the user's home directory elsewhere; a root that begins with a variable stays as it is until
+// somebody has looked at the site (CheckRoot).
+func Site(in api.NewSite, here string) (corral.Site, error) {
+	var k checker
+	k.name("name", in.Name)
+	contact, err := gridsite.ParseContact(in.Contact)
+	k.keep(err)
+	site := corral.Site{
+		Name: in.Name, Contact: contact.String(), Batch: in.Batch, HeadBatch: cmp.Or(in.HeadBatch, forkBatch),
+		BatchOptions: in.BatchOptions, Limits: corral.SiteLimits{MaxQueued: in.MaxQueued, MaxRunning: in.MaxRunning},
+	}
+	k.dialect("batch", site.Batch)
+	k.dialect("head_batch", site.HeadBatch)
+	k.keep(CheckOptions(site))
+	site.Root = k.root(in, contact, here)
+	return site, k.err
+}
+
+// root returns the clean directory that is to be the site's alone.
+func (k *checker) root(in api.NewSite, contact gridsite.Contact, here string) string {
+	root := in.Root
+	switch {
+	case root != "":
+	case contact.Transport == "ssh":
+		root = "$HOME/.corral-" + in.Name
+	default:
+		root = filepath.Join(here, in.Name)
+	}
+	clean := path.Clean(root)
+	k.keep(CheckRoot(clean))
+	if variableRoot.MatchString(clean) && contact.Transport == "ssh" {
+		return clean
+	}
+	k.invalid(!path.IsAbs(root) || clean == "/", "root", "%.80q is not an absolute path below /", root)
+	return clean
+}
+
+// CheckRoot checks a root, which is a clean path, for what no file system would do with it.
+func CheckRoot(root string) error {
+	var k checker
+	k.invalid(strings.ContainsFunc(root, unicode.IsControl), "root", "%.80q has a control character in it", root)
+	k.invalid(strings.ContainsRune(root, utf8.RuneError), "root", "%.80q is not in UTF-8", root) // JSON has put that in
+	k.invalid(len(root) > maxRoot, "root", "it has %d bytes, and %d is the most", len(root), maxRoot)
+	for name := range strings.SplitSeq(root, "/") {
+		k.invalid(len(name) > maxFileName, "root",
+			"a name in it, %.20s…, has %d bytes, and %d is the most", name, len(name), maxFileName)
+	}
+	return k.err
+}
+
+func (k *checker) dialect(place, name string) {
+	known := gridsite.Dialects()
+	k.invalid(!slices.Contains(known, name), place,
+		"%.80q is not supported; what is: %s", name, strings.Join(known, ", "))
+}
+
+// CheckOptions checks the batch options of a site: their form, and that its batch system has such options at all.
+func CheckOptions(site corral.Site) error {
+	var k checker
+	k.options(site.BatchOptions)
+	k.optionsOf(site.Batch, site.BatchOptions)
+	return k.err
+}
+
+// options checks words that are handed to a batch system.
+func (k *checker) options(o corral.BatchOptions) {
+	k.text("queue", o.Queue)
+	k.text("account", o.Account)
+	k.text("qos", o.QOS)
+	k.text("constraint", o.Constraint)
+	k.invalid(len(o.SiteOptions) > maxSiteOptions, "site_options",
+		"%d are more than %d", len(o.SiteOptions), maxSiteOptions)
+	for _, line := range o.SiteOptions {
+		k.text("site_options", line)
+		k.invalid(strings.TrimSpace(line) == "", "site_options", "a line is empty")
+	}
+}
+
+// optionsOf refuses options that the batch system does not have.
+func (k *checker) optionsOf(batch string, o corral.BatchOptions) {
+	if batch != forkBatch {
+		return
+	}
+	const no = "the batch system fork has none"
+	k.unsatisfiable(o.Queue != "", "queue", no)
+	k.unsatisfiable(o.Account != "", "account", no)
+	k.unsatisfiable(o.QOS != "", "qos", no)
+	k.unsatisfiable(o.Constraint != "", "constraint", no)
+	k.unsatisfiable(len(o.SiteOptions) != 0, "site_options", no)
+}
+
+// Set changes the site as asked and returns what it has set, in words for the site's history; none: nothing was asked.
+func Set(site *corral.Site, in api.SetSite) (said []string) {
+	assign(&said, "queue", &site.Queue, in.Queue)
+	assign(&said, "account", &site.Account, in.Account)
+	assign(&said, "qos", &site.QOS, in.QOS)
+	assign(&said, "constraint", &site.Constraint, in.Constraint)
+	assign(&said, "site_options", &site.SiteOptions, in.SiteOptions)
+	assign(&said, "max_queued", &site.Limits.MaxQueued, in.MaxQueued)
+	assign(&said, "max_running", &site.Limits.MaxRunning, in.MaxRunning)
+	return said
+}
+
+func assign[T any](said *[]string, name string, to, from *T) {
+	if from != nil {
+		*to = *from
+		*said = append(*said, name+" "+inQuotes(*from))
+	}
+}
+
+// inQuotes writes a value so that an empty one can be seen.
+func inQuotes(v any) string {
+	if n, ok := v.(int); ok {
+		return strconv.Itoa(n)
+	}
+	return fmt.Sprintf("%q", v)
+}

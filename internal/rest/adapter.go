@@ -1,0 +1,175 @@
+package rest
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/store"
+)
+
+// An Adapter turns what a route does into a transaction and its outcome into an answer. All routes share one.
+type Adapter struct {
+	Log  *slog.Logger
+	DB   *store.DB
+	Life context.Context // ends when corrald stops, with the cause ErrStopping
+
+	// Registered returns a channel that is closed when a worker comes or goes next.
+	Registered func() <-chan struct{}
+}
+
+// ErrStopping is the error of everything that corrald no longer waits for or works on because it stops.
+var ErrStopping = corral.Errorf(corral.Unavailable, "corrald is stopping")
+
+// A Step is a change in two parts. Whatever takes long or may fail for reasons outside the store was
+// done before there is a Step.
+type Step[Out any] struct {
+	Write func(tx *store.Tx) (Out, error) // the change itself; what it returns is the answer
+	Done  func(Out)                       // after the commit; nil: nothing
+	Undo  func()                          // instead of Done, if there is no commit; nil: nothing
+}
+
+// Only is a Step that consists of its transaction.
+func Only[Out any](write func(*store.Tx) (Out, error)) (Step[Out], error) {
+	return Step[Out]{Write: write}, nil
+}
+
+// View returns what look finds in one consistent view of the store.
+func View[Out any](ctx context.Context, db *store.DB, look func(*store.Tx) (Out, error)) (out Out, err error) {
+	err = db.View(ctx, func(tx *store.Tx) (err error) {
+		out, err = look(tx)
+		return err
+	})
+	return out, err
+}
+
+// Read answers with what look finds in one consistent view of the store.
+func Read[Out any](a *Adapter, c *Call, look func(*store.Tx) (Out, error)) error {
+	out, err := View(c.Context(), a.DB, look)
+	if err != nil {
+		return err
+	}
+	return c.JSON(out)
+}
+
+// Create is Change for a request that creates an object.
+func Create[In, Out any](a *Adapter, c *Call, prepare func(context.Context, In) (Step[Out], error)) error {
+	return perform(a, c, http.StatusCreated, prepare)
+}
+
+// Change decodes a request, lets prepare look at it, performs the step, and answers with what the step returns. A
+// request whose key has an answer already gets that answer, and nothing is done.
+//
+// prepare may ask a site or read an archive, so it runs outside the transaction, which must be short: there is one
+// writer. What prepare has looked at may have changed meanwhile, so the step checks again what must still hold.
+func Change[In, Out any](a *Adapter, c *Call, prepare func(context.Context, In) (Step[Out], error)) error {
+	return perform(a, c, http.StatusOK, prepare)
+}
+
+func perform[In, Out any](a *Adapter, c *Call, status int,
+	prepare func(context.Context, In) (Step[Out], error)) error {
+	var in In
+	body, err := Decode(c, &in)
+	if err != nil {
+		return err
+	}
+	key, err := onceKey(c, body)
+	if err != nil {
+		return err
+	}
+	answer, kept, err := a.kept(c.Context(), key)
+	if err == nil && !kept {
+		var st Step[Out]
+		if st, err = prepare(c.Context(), in); err == nil {
+			answer, err = commit(c.Context(), a, status, key, st)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return c.echo.JSONBlob(answer.Status, answer.Body)
+}
+
+var errNotKept = errors.New("no answer is kept under this key")
+
+// kept returns the answer that is kept under the key. It looks before anything is prepared, so that a repetition costs
+// nothing and is not refused for what has changed since.
+func (a *Adapter) kept(ctx context.Context, key store.OnceKey) (answer store.Answer, kept bool, err error) {
+	if key.Key == "" {
+		return answer, false, nil
+	}
+	err = a.DB.Write(ctx, key.Actor, func(tx *store.Tx) (err error) {
+		answer, kept, err = tx.Once(key, func() (store.Answer, error) { return store.Answer{}, errNotKept })
+		return err
+	})
+	if errors.Is(err, errNotKept) {
+		err = nil
+	}
+	return answer, kept, err
+}
+
+// commit runs a step and keeps its answer in one transaction. Two requests with one key may both have got this far;
+// the transaction lets the first one through and gives the second its answer.
+func commit[Out any](ctx context.Context, a *Adapter, status int, key store.OnceKey,
+	st Step[Out]) (store.Answer, error) {
+	var out Out
+	var answer store.Answer
+	var kept bool
+	err := a.DB.Write(ctx, key.Actor, func(tx *store.Tx) (err error) {
+		answer, kept, err = tx.Once(key, func() (store.Answer, error) {
+			if out, err = st.Write(tx); err != nil {
+				return store.Answer{}, err
+			}
+			body, err := json.Marshal(out)
+			return store.Answer{Status: status, Body: append(body, '\n')}, err
+		})
+		return err
+	})
+	switch {
+	case err == nil && !kept && st.Done != nil:
+		st.Done(out)
+	case (err != nil || kept) && st.Undo != nil:
+		st.Undo()
+	}
+	return answer, err
+}
+
+// UntilStop does work that may take longer than corrald has until its end: when corrald stops, work's context ends, and
+// the error is ErrStopping.
+func (a *Adapter) UntilStop(ctx context.Context, work func(context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(a.Life, func() { cancel(ErrStopping) })()
+	err := work(ctx)
+	if err != nil && errors.Is(context.Cause(ctx), ErrStopping) {
+		return ErrStopping
+	}
+	return err
+}
+
+// onceKey returns the request's idempotency key and what it binds: method, target and body.
+func onceKey(c *Call, body []byte) (store.OnceKey, error) {
+	r := c.echo.Request()
+	keys := r.Header.Values(api.KeyHeader)
+	if len(keys) == 0 {
+		return store.OnceKey{Actor: c.Actor()}, nil
+	}
+	if len(keys) > 1 {
+		return store.OnceKey{}, corral.ErrorAt(corral.Invalid, api.KeyHeader,
+			"is given %d times; give it once", len(keys))
+	}
+	if err := api.CheckKey(api.KeyHeader, keys[0]); err != nil {
+		return store.OnceKey{}, err
+	}
+	h := sha256.New()
+	fmt.Fprintf(h, "%s %s\n", r.Method, r.URL.RequestURI())
+	h.Write(body)
+	return store.OnceKey{Actor: c.Actor(), Key: keys[0], Request: hex.EncodeToString(h.Sum(nil))}, nil
+}

@@ -1,0 +1,92 @@
+package rest
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/url"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/request"
+)
+
+// A Route is one operation of the API: what its requests look like, and what answers them.
+type Route struct {
+	Method, Path string   // /v1/sites/:site has the parameter site
+	Parameters   []string // that the query may have; any other is refused before answer is called
+
+	answer  func(*Call) error
+	maxBody int64 // bytes
+}
+
+// Get is a route that changes nothing.
+func Get(path string, answer func(*Call) error, parameters ...string) Route {
+	return Route{http.MethodGet, path, parameters, answer, api.MaxBody}
+}
+
+// Post is a route that creates something, or sets something going.
+func Post(path string, answer func(*Call) error) Route {
+	return Route{http.MethodPost, path, nil, answer, api.MaxBody}
+}
+
+// Patch is a route that changes fields of an object.
+func Patch(path string, answer func(*Call) error) Route {
+	return Route{http.MethodPatch, path, nil, answer, api.MaxBody}
+}
+
+// Delete is a route that removes an object.
+func Delete(path string, answer func(*Call) error, parameters ...string) Route {
+	return Route{http.MethodDelete, path, parameters, answer, api.MaxBody}
+}
+
+// WithBody is the route with bodies of so many bytes at most.
+func (r Route) WithBody(most int64) Route {
+	r.maxBody = most
+	return r
+}
+
+// A Call is one request to a route.
+type Call struct {
+	Query *request.Query
+
+	echo    echo.Context
+	maxBody int64
+}
+
+// personalActor is who asks in personal mode: the socket lets only the user in.
+const personalActor = "local"
+
+// Context ends when the client goes away.
+func (c *Call) Context() context.Context { return c.echo.Request().Context() }
+
+// Actor returns who asks.
+func (c *Call) Actor() string { return personalActor }
+
+// Param returns a parameter of the path. Echo leaves escapes in it if the path was written in an unusual way.
+func (c *Call) Param(name string) string {
+	v := c.echo.Param(name)
+	if c.echo.Request().URL.RawPath == "" {
+		return v
+	}
+	if plain, err := url.PathUnescape(v); err == nil {
+		return plain
+	}
+	return v // unreachable: net/http refuses a path with a bad escape
+}
+
+// JSON answers with v.
+func (c *Call) JSON(v any) error { return c.echo.JSON(http.StatusOK, v) }
+
+// Document answers with a document of ours.
+func (c *Call) Document(media string, content []byte) error {
+	return c.echo.Blob(http.StatusOK, media, content)
+}
+
+// File answers with a file that a process left. The file may be anything, HTML with scripts included, so the header
+// keeps browsers from guessing what it is.
+func (c *Call) File(content io.Reader) error {
+	c.echo.Response().Header().Set("X-Content-Type-Options", "nosniff")
+	return c.echo.Stream(http.StatusOK, echo.MIMETextPlainCharsetUTF8, content)
+}

@@ -1,0 +1,101 @@
+package rest
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/request"
+)
+
+// A Router is an http.Handler that answers by its routes.
+type Router struct {
+	lg          *slog.Logger
+	echo        *echo.Echo
+	bodyTimeout time.Duration
+}
+
+// NewRouter returns a router. A request's body may take bodyTimeout (0: 30 s), and a second more for each MiB of it.
+func NewRouter(lg *slog.Logger, bodyTimeout time.Duration, routes []Route) *Router {
+	rt := &Router{lg: lg, echo: echo.New(), bodyTimeout: bodyTimeout}
+	rt.echo.HTTPErrorHandler = rt.writeProblem
+	rt.echo.Use(rt.observe)
+	for _, r := range routes {
+		rt.echo.Add(r.Method, r.Path, r.handle)
+	}
+	return rt
+}
+
+// handle reads the query, of which nothing may be unknown, and answers.
+func (r Route) handle(c echo.Context) error {
+	q := request.ReadQuery(c.Request().URL.RawQuery, r.Parameters...)
+	if q.Err() != nil {
+		return q.Err()
+	}
+	return r.answer(&Call{Query: q, echo: c, maxBody: r.maxBody})
+}
+
+// ServeHTTP answers one request.
+func (rt *Router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	bound(w, r, rt.bodyTimeout)
+	rt.echo.ServeHTTP(w, r)
+}
+
+// observe writes the error of a handler as its answer, and logs each request that may have changed something or met a
+// defect. A panic is a defect. Reads are not logged: clients that wait send them all the time.
+func (rt *Router) observe(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		begin := time.Now()
+		err := recovered(next, c)
+		if err != nil {
+			c.Error(err)
+		}
+		rt.logRequest(c, err, time.Since(begin))
+		return nil
+	}
+}
+
+// recovered calls next and makes an error of a panic.
+func recovered(next echo.HandlerFunc, c echo.Context) (err error) {
+	defer func() {
+		switch p := recover(); p {
+		case nil:
+		case http.ErrAbortHandler: // net/http's own way to say: drop this connection
+			panic(p)
+		default:
+			err = corral.Errorf(corral.Internal, "panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return next(c)
+}
+
+func (rt *Router) logRequest(c echo.Context, err error, took time.Duration) {
+	r := c.Request()
+	attrs := []any{"method", r.Method, "path", r.URL.Path, "status", c.Response().Status,
+		"took_ms", took.Milliseconds(), "actor", personalActor}
+	if key := r.Header.Get(api.KeyHeader); key != "" {
+		attrs = append(attrs, "key", key)
+	}
+	if err != nil {
+		attrs = append(attrs, "error", err)
+	}
+	gone := errors.Is(err, context.Canceled)
+	switch {
+	case corral.KindOf(err) == corral.Internal && !isRouting(err) && !gone:
+		rt.lg.Error("request failed", attrs...)
+	case r.Method != http.MethodGet:
+		rt.lg.Info("request", attrs...)
+	}
+}
+
+func isRouting(err error) bool {
+	var routing *echo.HTTPError
+	return errors.As(err, &routing)
+}

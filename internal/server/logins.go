@@ -1,0 +1,108 @@
+package server
+
+import (
+	"context"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/internal/login"
+	"github.com/corral-pilot/corral/internal/rest"
+	"github.com/corral-pilot/corral/internal/store"
+)
+
+// loginHandlers answer requests of people who log in at a site.
+type loginHandlers struct {
+	*rest.Adapter
+	sites    Sites
+	sessions *login.Sessions
+}
+
+func newLogins(a *rest.Adapter, cfg Config, sessions *login.Sessions) *loginHandlers {
+	return &loginHandlers{a, cfg.Sites, sessions}
+}
+
+func (h *loginHandlers) routes() []rest.Route {
+	return []rest.Route{rest.Post("/v1/logins", h.step)}
+}
+
+// step answers with the first question that a login raises, takes its answers, and so on until the login is over. It
+// goes past the records of answered requests, because those keep a digest of the body: a digest of a passphrase is
+// nothing to keep.
+func (h *loginHandlers) step(c *rest.Call) error {
+	var in api.NewLogin
+	if _, err := rest.Decode(c, &in); err != nil {
+		return err
+	}
+	ctx := c.Context()
+	s, n, err := h.session(ctx, in)
+	if err != nil {
+		return err
+	}
+	if in.Cancel {
+		s.Cancel()
+		return c.JSON(api.Login{})
+	}
+	if n > 0 {
+		if err := s.Answer(n, in.Answers); err != nil {
+			return err
+		}
+	}
+	next, err := s.Next(ctx, n)
+	if err == nil && next.Done && s.Site.ID != 0 {
+		err = h.DB.Write(ctx, c.Actor(), func(tx *store.Tx) error {
+			return tx.Log(corral.ObjectSite, int64(s.Site.ID), "login", "")
+		})
+	}
+	if err != nil {
+		return entry(err)
+	}
+	return c.JSON(next)
+}
+
+// session begins a login, or finds the one that the request goes on with and the number of the question it answers. A
+// login that has begun outlives the request, but not the server.
+func (h *loginHandlers) session(ctx context.Context, in api.NewLogin) (s *login.Session, n int, err error) {
+	if in.Session != "" {
+		if in.Site != "" || in.Contact != "" || in.AcceptHostKey {
+			return nil, 0, corral.ErrorAt(corral.Invalid, "session",
+				"cannot be given with site, contact or accept_host_key")
+		}
+		return h.sessions.Find(in.Session)
+	}
+	if in.Cancel || in.Answers != nil {
+		return nil, 0, corral.ErrorAt(corral.Invalid, "session", "missing: which login is that for?")
+	}
+	site, err := h.where(ctx, in)
+	if err != nil {
+		return nil, 0, err
+	}
+	return h.sessions.Begin(h.Life, site, func(ctx context.Context, ask gridsite.Asker) error {
+		return h.sites.Login(ctx, site, ask, in.AcceptHostKey)
+	}), 0, nil
+}
+
+// where finds the site, or makes one of a contact.
+func (h *loginHandlers) where(ctx context.Context, in api.NewLogin) (site corral.Site, err error) {
+	if (in.Site == "") == (in.Contact == "") {
+		return site, corral.ErrorAt(corral.Invalid, "site", "want either site or contact")
+	}
+	site.Contact = in.Contact
+	if in.Site != "" {
+		site, err = rest.View(ctx, h.DB, func(tx *store.Tx) (corral.Site, error) { return siteNamed(tx, in.Site) })
+		if err != nil {
+			return site, err
+		}
+	}
+	contact, err := gridsite.ParseContact(site.Contact)
+	switch {
+	case err != nil:
+		return site, err
+	case contact.Transport != "ssh":
+		return site, corral.ErrorAt(corral.Unsatisfiable, "site", "%s needs no login", site.Contact)
+	case site.State == corral.SiteDeleted:
+		return site, settable(site)
+	}
+	site.Contact = contact.String()
+	return site, nil
+}

@@ -1,0 +1,250 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"reflect"
+	"strings"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/internal/request"
+	"github.com/corral-pilot/corral/internal/rest"
+	"github.com/corral-pilot/corral/internal/store"
+)
+
+// This file has the requests for which somebody goes to the site: a site is looked at before it is created, before its
+// options change, and when a probe is asked for.
+
+func (h *siteHandlers) create(c *rest.Call) error {
+	return rest.Create(h.Adapter, c, func(ctx context.Context, in api.NewSite) (rest.Step[corral.Site], error) {
+		site, err := request.Site(in, h.roots)
+		site.Owner = c.Actor()
+		if err == nil { // before a person is asked for a password
+			err = h.DB.View(ctx, func(tx *store.Tx) error { return isFree(tx, site) })
+		}
+		if err == nil {
+			site, err = h.visited(ctx, site, in.AcceptHostKey)
+		}
+		if err != nil {
+			return rest.Step[corral.Site]{}, entry(err)
+		}
+		return rest.Only(func(tx *store.Tx) (corral.Site, error) {
+			if err := isFree(tx, site); err != nil {
+				return site, err
+			}
+			return tx.CreateSite(site)
+		})
+	})
+}
+
+// isFree refuses a site with the name of another, or with a root in or around another's: a cleanup job removes all that
+// is below its site's root.
+func isFree(tx *store.Tx, site corral.Site) error {
+	if err := tx.FreeSiteName(site.Name); err != nil {
+		return rest.Placed(corral.Conflict, "name", err)
+	}
+	others, err := tx.Sites(store.Filter{})
+	if err != nil {
+		return err
+	}
+	for _, o := range others {
+		if o.Contact == site.Contact && o.Name != site.Name &&
+			(within(o.Root, site.Root) || within(site.Root, o.Root)) {
+			return corral.ErrorAt(corral.Conflict, "root", "%s and the root %s of site %s would hold one another",
+				site.Root, o.Root, o.Name)
+		}
+	}
+	return nil
+}
+
+// within reports whether path is dir or below it; both are clean.
+func within(path, dir string) bool {
+	return path == dir || strings.HasPrefix(path, dir+"/")
+}
+
+// visited is the site with its root as it is there, and with what its batch system says of itself, so that even the
+// first glidein is checked; or the reason why it cannot be a site.
+func (h *siteHandlers) visited(ctx context.Context, site corral.Site, acceptHostKey bool) (corral.Site, error) {
+	var err error
+	if strings.HasPrefix(site.Root, "$") {
+		if site.Root, err = h.reach.ExpandRoot(ctx, site, acceptHostKey); err == nil {
+			err = request.CheckRoot(site.Root)
+		}
+	}
+	if err == nil {
+		err = h.reach.CheckSite(ctx, site, acceptHostKey)
+	}
+	if err == nil {
+		site.Facts, err = h.facts(ctx, site)
+	}
+	if err != nil || site.Facts == nil {
+		return site, err
+	}
+	if err := request.CheckRoom(site); err != nil {
+		return site, err
+	}
+	return site, request.CheckQueues(site)
+}
+
+// facts asks a site what its batch system has; nil: it does not tell.
+func (h *siteHandlers) facts(ctx context.Context, site corral.Site) (*corral.SiteFacts, error) {
+	facts, err := h.reach.Facts(ctx, site)
+	if err != nil || facts.At.IsZero() {
+		return nil, err
+	}
+	return &facts, nil
+}
+
+// checkSet checks a change of a site. For options that change it asks the site what they would give: what the user may
+// have depends on account and QOS. It returns those facts, nil if the options stay; what was seen of a node stays true.
+func (h *siteHandlers) checkSet(ctx context.Context, site corral.Site, in api.SetSite) (*corral.SiteFacts, error) {
+	before := site
+	if said := request.Set(&site, in); len(said) == 0 {
+		return nil, corral.ErrorAt(corral.Invalid, "body", "nothing to change is in it")
+	}
+	if err := settable(site); err != nil {
+		return nil, err
+	}
+	if err := request.CheckOptions(site); err != nil || reflect.DeepEqual(before.BatchOptions, site.BatchOptions) {
+		return nil, err
+	}
+	if err := h.reach.CheckSite(ctx, site, false); err != nil {
+		return nil, err
+	}
+	facts, err := h.facts(ctx, site)
+	if err != nil || facts == nil {
+		return nil, err
+	}
+	if before.Facts != nil {
+		facts.Outbound, facts.Shared, facts.Node = before.Facts.Outbound, before.Facts.Shared, before.Facts.Node
+	}
+	site.Facts = facts
+	return facts, request.CheckQueues(site)
+}
+
+// stillAs reports whether the site is still as it was when the change was checked: its options work together or not at
+// all. Limits alone need no such check.
+func stillAs(tx *store.Tx, checked corral.Site, in api.SetSite) error {
+	now, err := tx.Site(checked.ID)
+	if err != nil {
+		return err
+	}
+	if err := settable(now); err != nil {
+		return err
+	}
+	in.MaxQueued, in.MaxRunning = nil, nil
+	same := reflect.DeepEqual(now.BatchOptions, checked.BatchOptions) && reflect.DeepEqual(now.Facts, checked.Facts)
+	if in != (api.SetSite{}) && !same {
+		return corral.ErrorAt(corral.Unavailable, "site",
+			"somebody else changed or probed %s at this moment: nothing was done, send the request again", now.Name)
+	}
+	return nil
+}
+
+func (h *siteHandlers) probe(c *rest.Call) error {
+	return rest.Change(h.Adapter, c, func(ctx context.Context, in api.NewProbe) (rest.Step[api.Probe], error) {
+		var site corral.Site
+		var cluster corral.Cluster
+		err := h.DB.View(ctx, func(tx *store.Tx) (err error) {
+			if site, err = h.Find(c, tx); err == nil {
+				cluster, err = probed(tx, site, in)
+			}
+			return err
+		})
+		if err != nil {
+			return rest.Step[api.Probe]{}, err
+		}
+		p, err := h.look(ctx, site, cluster)
+		if err != nil {
+			return rest.Step[api.Probe]{}, entry(err)
+		}
+		return rest.Only(func(tx *store.Tx) (api.Probe, error) {
+			for _, said := range inWords(p) {
+				if err := tx.Log(corral.ObjectSite, int64(site.ID), "probe", said); err != nil {
+					return p, err
+				}
+			}
+			now, err := tx.Site(site.ID)
+			p.Platform = now.Platform
+			return p, err
+		})
+	})
+}
+
+// look finds out what the site is like, and how the cluster's pool would reach workers there unless the cluster is
+// none.
+func (h *siteHandlers) look(ctx context.Context, site corral.Site, cluster corral.Cluster) (p api.Probe, err error) {
+	p.Site = site.Name
+	if p.Facts, err = h.sites.Survey(ctx, site); err != nil || cluster.ID == 0 {
+		return p, err
+	}
+	network, err := h.sites.ProbeNetwork(ctx, site, cluster)
+	p.Network = &network
+	return p, err
+}
+
+// inWords is a probe as histories have it.
+func inWords(p api.Probe) []string {
+	said := p.Facts.Batch
+	var queues []string
+	for _, q := range p.Facts.Queues {
+		queues = append(queues, q.Name)
+	}
+	if len(queues) > 0 {
+		said += ", queues: " + strings.Join(queues, ", ")
+	}
+	if p.Network == nil {
+		return []string{said}
+	}
+	return []string{said, p.Network.String()}
+}
+
+// probed finds the cluster for which the network of a probe is to be measured, none if that was not asked for, and
+// refuses what cannot be probed.
+func probed(tx *store.Tx, site corral.Site, in api.NewProbe) (cluster corral.Cluster, err error) {
+	if !in.Network {
+		if in.Cluster != "" {
+			return cluster, corral.ErrorAt(corral.Invalid, "cluster", "needs network as well")
+		}
+		return cluster, settable(site)
+	}
+	if cluster, err = clusterNamed(tx, cmp.Or(in.Cluster, defaultCluster)); err != nil {
+		return cluster, err
+	}
+	switch {
+	case cluster.Kind != corral.Condor:
+		err = corral.ErrorAt(corral.Unsatisfiable, "cluster", "cluster %s is %s, which has no firewall to negotiate "+
+			"with: its workers connect to corrald", cluster.Name, cluster.Kind)
+	case cluster.State != corral.ClusterReady:
+		err = corral.ErrorAt(corral.Conflict, "cluster", "cluster %s is %s, not %s",
+			cluster.Name, cluster.State, corral.ClusterReady)
+	case site.State != corral.SiteReady:
+		err = corral.ErrorAt(corral.Conflict, "site", "site %s is %s, not %s", site.Name, site.State, corral.SiteReady)
+	}
+	return cluster, err
+}
+
+// entry is the error of a site that did not let corrald in, at the field that would help. A site that does not answer
+// is told by a status of its own: corrald itself is well, and repeating the request at once, as clients do after a
+// 503, would be of no use.
+func entry(err error) error {
+	var key *gridsite.HostKeyError
+	var login *gridsite.LoginError
+	switch {
+	case errors.As(err, &key) && key.Problem == gridsite.HostKeyUnknown:
+		return corral.ErrorAt(corral.Forbidden, "accept_host_key", "%w", key)
+	case errors.As(err, &key):
+		return corral.ErrorAt(corral.Forbidden, "contact", "%w", key)
+	case errors.As(err, &login) && login.Answerable:
+		return corral.ErrorAt(corral.Forbidden, "login", "%w", login)
+	case errors.As(err, &login):
+		return corral.ErrorAt(corral.Forbidden, "contact", "%w", login)
+	case corral.KindOf(err) == corral.Unavailable:
+		return rest.WithStatus(http.StatusBadGateway, err)
+	}
+	return err
+}
