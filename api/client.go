@@ -48,7 +48,8 @@ func New(server string) (*Client, error) {
 	}
 	u, err := url.Parse(base)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, corral.ErrorAt(corral.Invalid, "server", "%q is none of unix:PATH, http://HOST, https://HOST", server)
+		return nil, corral.ErrorAt(corral.Invalid, "server",
+			"%q is none of unix:PATH, http://HOST, https://HOST", server)
 	}
 	return &Client{server: server, base: base, http: newRetrying(transport)}, nil
 }
@@ -70,7 +71,8 @@ func get[T any](ctx context.Context, c *Client, path string, query url.Values) (
 	return decode[T](c.do(ctx, call{method: http.MethodGet, path: path, query: query}))
 }
 
-// change changes something, under a random key unless the call has one.
+// change changes something, under a random key unless the call has one: so the repetitions that the client itself sends
+// are safe even where the caller does not care for keys.
 func change[T any](ctx context.Context, c *Client, do call) (T, error) {
 	if do.key == "" {
 		do.key = rand.Text()
@@ -82,17 +84,32 @@ func change[T any](ctx context.Context, c *Client, do call) (T, error) {
 	return decode[T](c.do(ctx, do))
 }
 
-// create posts a request.
-func create[T any](ctx context.Context, c *Client, path, key string, request any) (T, error) {
-	body, err := json.Marshal(request)
-	if err != nil {
+// send makes request the body of a change.
+func send[T any](ctx context.Context, c *Client, do call, request any) (T, error) {
+	var err error
+	if do.body, err = json.Marshal(request); err != nil {
 		var none T
 		return none, fmt.Errorf("encoding the request: %w", err)
 	}
-	return change[T](ctx, c, call{method: http.MethodPost, path: path, key: key, body: body})
+	return change[T](ctx, c, do)
 }
 
-// list reads all pages of a list.
+// create posts a request.
+func create[T any](ctx context.Context, c *Client, path, key string, request any) (T, error) {
+	return send[T](ctx, c, call{method: http.MethodPost, path: path, key: key}, request)
+}
+
+// act posts to a path that is the whole request: an object, and a verb below it.
+func act[T any](ctx context.Context, c *Client, path string) (T, error) {
+	return change[T](ctx, c, call{method: http.MethodPost, path: path})
+}
+
+// remove asks for the removal of an object.
+func remove[T any](ctx context.Context, c *Client, path string, query url.Values) (T, error) {
+	return change[T](ctx, c, call{method: http.MethodDelete, path: path, query: query})
+}
+
+// list reads all pages of a list. Each page is a view of its own: what is created meanwhile may be on the last one.
 func list[T any](ctx context.Context, c *Client, path string, query url.Values) ([]T, error) {
 	all := []T{} // an empty list is [] in JSON, never null
 	if query == nil {
@@ -175,8 +192,8 @@ func (c *Client) request(ctx context.Context, do call) (*retryablehttp.Request, 
 	return req, nil
 }
 
-// problem reads an error answer. One that is no problem document did not come from corrald, so that
-// nobody knows what became of a change.
+// problem reads an error answer. One that is not a problem document did not come from corrald but from something in
+// between, a proxy for example, so whether a change was made is not known.
 func (c *Client) problem(do call, resp *http.Response, body []byte) error {
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	var p Problem
@@ -186,7 +203,7 @@ func (c *Client) problem(do call, resp *http.Response, body []byte) error {
 	return c.strange(do, "answered %q to %s %s, which is not how corrald answers", resp.Status, do.method, do.path)
 }
 
-// strange is the error for an answer that cannot be used: nobody knows what became of a change.
+// strange is the error for an answer that cannot be used: whether a change was made is not known.
 func (c *Client) strange(do call, format string, args ...any) error {
 	kind := corral.Unavailable
 	if do.method != http.MethodGet {

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"net/http"
 	"net/url"
 	"time"
 
@@ -46,7 +45,7 @@ func (c *Client) StartCluster(ctx context.Context, ref string, s StartCluster) (
 
 // StopCluster ends the daemons of a condor cluster. Its queue is kept.
 func (c *Client) StopCluster(ctx context.Context, ref string) (corral.Cluster, error) {
-	return change[corral.Cluster](ctx, c, call{method: http.MethodPost, path: clusterPath(ref) + "/stop"})
+	return act[corral.Cluster](ctx, c, clusterPath(ref)+"/stop")
 }
 
 // ClusterEnv returns what a program's environment needs to use the cluster.
@@ -57,7 +56,7 @@ func (c *Client) ClusterEnv(ctx context.Context, ref string) (Env, error) {
 // RemoveCluster removes a cluster: an embedded one at once, one of kind condor with its daemons, its queue
 // and its folder after the answer. While glideins or runs use it that is a Conflict which names them.
 func (c *Client) RemoveCluster(ctx context.Context, ref string) (corral.Cluster, error) {
-	return change[corral.Cluster](ctx, c, call{method: http.MethodDelete, path: clusterPath(ref)})
+	return remove[corral.Cluster](ctx, c, clusterPath(ref), nil)
 }
 
 // ClusterHistory returns what happened to the cluster, oldest first.

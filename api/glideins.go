@@ -32,7 +32,8 @@ func (c *Client) Glidein(ctx context.Context, id corral.GlideinID) (corral.Glide
 // WaitGlidein returns the glidein once it has what until lists, separated by commas: states, or
 // UntilWorkers. A glidein that is over before that is an error of kind Failed; timeout (0: none) one
 // of kind Timeout. The glidein is returned beside such an error.
-func (c *Client) WaitGlidein(ctx context.Context, id corral.GlideinID, until string, timeout time.Duration) (corral.Glidein, error) {
+func (c *Client) WaitGlidein(ctx context.Context, id corral.GlideinID, until string,
+	timeout time.Duration) (corral.Glidein, error) {
 	u, err := ParseUntilGlidein(until)
 	if err != nil {
 		return corral.Glidein{}, err
@@ -43,7 +44,7 @@ func (c *Client) WaitGlidein(ctx context.Context, id corral.GlideinID, until str
 // RemoveGlidein asks the glidein to go: its workers finish what they run, or with now drop it.
 // Repeating it is harmless.
 func (c *Client) RemoveGlidein(ctx context.Context, id corral.GlideinID, now bool) (corral.Glidein, error) {
-	return change[corral.Glidein](ctx, c, call{method: http.MethodDelete, path: glideinPath(id), query: flag("now", now)})
+	return remove[corral.Glidein](ctx, c, glideinPath(id), flag("now", now))
 }
 
 // GlideinHistory returns what happened to the glidein and to its attempts, oldest first.

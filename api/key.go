@@ -15,7 +15,7 @@ func CheckKey(place, key string) error {
 	case key == "":
 		return corral.ErrorAt(corral.Invalid, place, "is empty: "+want, MaxKey)
 	case len(key) > MaxKey || strings.ContainsFunc(key, unprintable) || strings.TrimSpace(key) != key:
-		return corral.ErrorAt(corral.Invalid, place, "%+.40q is no key: "+want, key, MaxKey)
+		return corral.ErrorAt(corral.Invalid, place, "%+.40q is not a key: "+want, key, MaxKey)
 	}
 	return nil
 }

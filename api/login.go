@@ -20,7 +20,8 @@ func (c *Client) LoginStep(ctx context.Context, n NewLogin) (Login, error) {
 
 // Login logs in at the site, or the contact, that where names, with the answers of ask. Corrald holds the connection
 // from then on. An error of ask ends the login.
-func (c *Client) Login(ctx context.Context, where NewLogin, ask func(context.Context, LoginQuestion) ([]string, error)) error {
+func (c *Client) Login(ctx context.Context, where NewLogin,
+	ask func(context.Context, LoginQuestion) ([]string, error)) error {
 	step, err := c.LoginStep(ctx, where)
 	for err == nil && !step.Done {
 		if step.Question == nil {
@@ -36,7 +37,7 @@ func (c *Client) Login(ctx context.Context, where NewLogin, ask func(context.Con
 	return err
 }
 
-// cancelLogin tells corrald that nobody answers. Untold, it notices after some minutes.
+// cancelLogin tells corrald that no answer will come; otherwise corrald waits for one for some minutes.
 func (c *Client) cancelLogin(ctx context.Context, session string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()

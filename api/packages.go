@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"net/http"
 	"net/url"
 
 	"github.com/corral-pilot/corral"
@@ -10,9 +9,9 @@ import (
 
 func packagePath(ref string) string { return "/v1/packages/" + url.PathEscape(ref) }
 
-// ImportPackage brings an archive into corrald's mirror and its package into the catalog. A package
-// that nobody signed whom corrald trusts is an error of kind Forbidden which names it. An empty key is
-// replaced by a random one.
+// ImportPackage brings an archive into corrald's mirror and its package into the catalog. A package without the
+// signature of a key that corrald trusts is an error of kind Forbidden which names it. An empty key is replaced by a
+// random one.
 func (c *Client) ImportPackage(ctx context.Context, n NewPackage, key string) (corral.Package, error) {
 	return create[corral.Package](ctx, c, "/v1/packages", key, n)
 }
@@ -31,13 +30,13 @@ func (c *Client) Package(ctx context.Context, ref string) (corral.Package, error
 // VerifyPackage has corrald check a package's signature and archive. A package that is not what it
 // should be is an error of kind Failed or Forbidden which names it.
 func (c *Client) VerifyPackage(ctx context.Context, ref string) (corral.Package, error) {
-	return change[corral.Package](ctx, c, call{method: http.MethodPost, path: packagePath(ref) + "/verify"})
+	return act[corral.Package](ctx, c, packagePath(ref)+"/verify")
 }
 
 // RemovePackage removes a package from the catalog and from corrald's mirror. While sites use it that
 // is a Conflict.
 func (c *Client) RemovePackage(ctx context.Context, ref string) (corral.Package, error) {
-	return change[corral.Package](ctx, c, call{method: http.MethodDelete, path: packagePath(ref)})
+	return remove[corral.Package](ctx, c, packagePath(ref), nil)
 }
 
 // PackageHistory returns what happened to the package, oldest first.
@@ -66,12 +65,12 @@ func (c *Client) Mirror(ctx context.Context, ref string) (corral.Mirror, error) 
 
 // CheckMirror reads the mirror's index again. What is wrong with it is the mirror's reason.
 func (c *Client) CheckMirror(ctx context.Context, ref string) (corral.Mirror, error) {
-	return change[corral.Mirror](ctx, c, call{method: http.MethodPost, path: mirrorPath(ref) + "/check"})
+	return act[corral.Mirror](ctx, c, mirrorPath(ref)+"/check")
 }
 
 // RemoveMirror forgets a mirror. The packages it had stay in the catalog.
 func (c *Client) RemoveMirror(ctx context.Context, ref string) (corral.Mirror, error) {
-	return change[corral.Mirror](ctx, c, call{method: http.MethodDelete, path: mirrorPath(ref)})
+	return remove[corral.Mirror](ctx, c, mirrorPath(ref), nil)
 }
 
 // MirrorHistory returns what happened to the mirror, oldest first.

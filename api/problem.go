@@ -29,7 +29,7 @@ var table = []row{
 	{corral.NotFound, http.StatusNotFound, 4, "There is no such thing"},
 	{corral.Conflict, http.StatusConflict, 1, "The present state does not allow it"},
 	{corral.Unauthenticated, http.StatusUnauthorized, 5, "Who is asking?"},
-	{corral.Forbidden, http.StatusForbidden, 5, "It is not allowed to who is asking"},
+	{corral.Forbidden, http.StatusForbidden, 5, "The asker is not allowed to do this"},
 	{corral.Unavailable, http.StatusServiceUnavailable, 6, "Nothing was done; the same request may be repeated"},
 	{corral.Unknown, http.StatusGatewayTimeout, 6, "It may or may not have been done"},
 	{corral.Timeout, http.StatusRequestTimeout, 124, "The wait timed out"},

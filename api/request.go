@@ -29,14 +29,20 @@ type List[T any] struct {
 
 // NewSite asks for a site. Its batch options are those of each glidein that says nothing else.
 type NewSite struct {
-	Name                string `json:"name"`
-	Contact             string `json:"contact"`              // local:, ssh://[user@]host[:port]
-	Batch               string `json:"batch"`                // what queues pilots there: fork, slurm
-	HeadBatch           string `json:"head_batch,omitempty"` // what runs setup and cleanup jobs; empty: fork
-	Root                string `json:"root,omitempty"`       // absolute, or $VARIABLE/… of a site that ssh reaches; empty: corrald chooses
-	MaxQueued           int    `json:"max_queued,omitempty"` // attempts that wait in the batch system at once; 0: no limit
-	MaxRunning          int    `json:"max_running,omitempty"`
-	AcceptHostKey       bool   `json:"accept_host_key,omitempty"` // trust the key that a host shows for the first time
+	Name      string `json:"name"`
+	Contact   string `json:"contact"`              // local:, ssh://[user@]host[:port]
+	Batch     string `json:"batch"`                // what queues pilots there: fork, slurm
+	HeadBatch string `json:"head_batch,omitempty"` // what runs setup and cleanup jobs; empty: fork
+
+	// Root is absolute, or $VARIABLE/… of a site that ssh reaches; empty: corrald chooses.
+	Root string `json:"root,omitempty"`
+
+	// MaxQueued and MaxRunning are how many attempts may wait in the batch system, or wait and run, at once; 0: no
+	// limit.
+	MaxQueued  int `json:"max_queued,omitempty"`
+	MaxRunning int `json:"max_running,omitempty"`
+
+	AcceptHostKey       bool `json:"accept_host_key,omitempty"` // trust the key that a host shows for the first time
 	corral.BatchOptions `yaml:",inline"`
 }
 
@@ -58,7 +64,7 @@ type NewLogin struct {
 	AcceptHostKey bool     `json:"accept_host_key,omitempty"` // of a host that is not known
 	Session       string   `json:"session,omitempty"`         // of the question that is answered
 	Answers       []string `json:"answers,omitempty"`         // one for each of its prompts
-	Cancel        bool     `json:"cancel,omitempty"`          // instead: nobody answers
+	Cancel        bool     `json:"cancel,omitempty"`          // instead of answering: end the login
 }
 
 // A Login is how far a login is: it wants answers, or it is done.
@@ -88,8 +94,10 @@ type NewForgiveness struct {
 
 // NewProbe asks what a site is like, and with Network how its workers would be reached.
 type NewProbe struct {
-	Network bool   `json:"network,omitempty"`
-	Cluster string `json:"cluster,omitempty"` // whose pool would reach them, of kind condor, by name or id; empty: default
+	Network bool `json:"network,omitempty"`
+
+	// Cluster is the one whose pool would reach them, of kind condor, by name or id; empty: default.
+	Cluster string `json:"cluster,omitempty"`
 }
 
 // A Probe is what was found out about a site.
@@ -102,36 +110,57 @@ type Probe struct {
 
 // NewGlidein asks for hosts × cpus at a site for a walltime.
 type NewGlidein struct {
-	Site      string            `json:"site"`              // name or id
-	Cluster   string            `json:"cluster,omitempty"` // name or id; empty: default
-	Hosts     int               `json:"hosts"`
-	CPUs      int               `json:"cpus"`                 // of each host
-	MemoryMiB int               `json:"memory_mib,omitempty"` // of each host; 0: machine × cpus ÷ the machine's cpus
-	GPUs      int               `json:"gpus,omitempty"`       // of each host
-	Walltime  corral.Seconds    `json:"walltime_s"`
-	Idle      corral.Seconds    `json:"idle_s,omitempty"`    // leave after so long without work; 0: never
-	Overlap   corral.Seconds    `json:"overlap_s,omitempty"` // submit the next attempt so long before the last one ends
-	NotBefore time.Time         `json:"not_before,omitzero"`
-	Resubmit  string            `json:"resubmit,omitempty"` // never, N, until=TIME, forever; empty: never
-	Retries   int               `json:"retries,omitempty"`  // for attempts in a row that were lost or failed transiently
-	Labels    map[string]string `json:"labels,omitempty"`
+	Site      string         `json:"site"`              // name or id
+	Cluster   string         `json:"cluster,omitempty"` // name or id; empty: default
+	Hosts     int            `json:"hosts"`
+	CPUs      int            `json:"cpus"`                 // of each host
+	MemoryMiB int            `json:"memory_mib,omitempty"` // of each host; 0: machine × cpus ÷ the machine's cpus
+	GPUs      int            `json:"gpus,omitempty"`       // of each host
+	Walltime  corral.Seconds `json:"walltime_s"`
+	Idle      corral.Seconds `json:"idle_s,omitempty"` // leave after so long without work; 0: never
+	NotBefore time.Time      `json:"not_before,omitzero"`
+
+	// QueueLimit is how long an attempt may wait in the site's queue before it is cancelled; 0: a week.
+	QueueLimit corral.Seconds `json:"queue_timeout_s,omitempty"`
+
+	Labels map[string]string `json:"labels,omitempty"`
+	Resubmission
+	PoolOptions
 	corral.BatchOptions
-	QueueLimit corral.Seconds    `json:"queue_timeout_s,omitempty"` // cancel an attempt that waits longer in the site's queue; 0: a week
-	Broker     corral.BrokerMode `json:"broker,omitempty"`          // of a condor cluster; empty: auto
-	CCB        []string          `json:"ccb,omitempty"`             // of a condor cluster: brokers, HOST:PORT; none: the pool's collector
-	Slots      corral.SlotMode   `json:"slots,omitempty"`           // of a condor cluster; empty: partitionable
 }
 
-// NewCluster asks for a personal cluster. What follows Kind is for kind condor only; with Collector,
-// Corral attaches to a pool that somebody else runs.
+// Resubmission says when attempts of a glidein follow one another.
+type Resubmission struct {
+	Resubmit string         `json:"resubmit,omitempty"`  // never, N, until=TIME, forever; empty: never
+	Retries  int            `json:"retries,omitempty"`   // for attempts in a row that were lost or failed transiently
+	Overlap  corral.Seconds `json:"overlap_s,omitempty"` // submit the next so long before the last one ends
+}
+
+// PoolOptions say how workers join the pool of a cluster of kind condor; other clusters have no use for them.
+type PoolOptions struct {
+	Broker corral.BrokerMode `json:"broker,omitempty"` // empty: auto
+	CCB    []string          `json:"ccb,omitempty"`    // brokers, HOST:PORT; none: the pool's collector
+	Slots  corral.SlotMode   `json:"slots,omitempty"`  // empty: partitionable
+}
+
+// NewCluster asks for a personal cluster. What follows Kind is for kind condor only.
 type NewCluster struct {
-	Name      string             `json:"name"`
-	Kind      corral.ClusterKind `json:"kind"`
-	HTCondor  string             `json:"htcondor,omitempty"`  // what its pool and tools are made of: a package's name, or an absolute folder; empty: the newest there is
-	Address   string             `json:"address,omitempty"`   // where the pool listens, IP or IP:PORT; empty: corrald chooses
-	Collector string             `json:"collector,omitempty"` // of somebody else's pool, HOST:PORT
-	Token     string             `json:"token,omitempty"`     // the text of an IDTOKEN for that pool: a secret
-	Schedd    string             `json:"schedd,omitempty"`    // of that pool, by name; empty: the only one there is, else the cluster is FAILED
+	Name string             `json:"name"`
+	Kind corral.ClusterKind `json:"kind"`
+
+	// HTCondor is what the cluster's pool and tools are made of: the name of a package, or an absolute folder; empty:
+	// the newest there is.
+	HTCondor string `json:"htcondor,omitempty"`
+
+	// Address is where a pool that corrald runs listens, IP or IP:PORT; empty: corrald chooses.
+	Address string `json:"address,omitempty"`
+
+	// Collector, HOST:PORT, is that of a pool that somebody else runs; Corral attaches to it. Token is the text of an
+	// IDTOKEN for that pool: a secret. Schedd is one of that pool, by name; empty: the only one there is, and if there
+	// are several the cluster is FAILED.
+	Collector string `json:"collector,omitempty"`
+	Token     string `json:"token,omitempty"`
+	Schedd    string `json:"schedd,omitempty"`
 }
 
 // StartCluster asks that a cluster is started, or started again.
@@ -154,9 +183,13 @@ type Variable struct {
 
 // NewPackage asks that an archive is imported.
 type NewPackage struct {
-	Source    string          `json:"source"`              // absolute path on corrald's host, or URL with http, https, ftp, sftp or file
-	Signature json.RawMessage `json:"signature,omitempty"` // content of the signature file; absent: it is beside the archive
-	Sign      bool            `json:"sign,omitempty"`      // have corrald sign a local archive with its own key
+	// Source is an absolute path on corrald's host, or a URL with http, https, ftp, sftp or file.
+	Source string `json:"source"`
+
+	// Signature is the content of the signature file; absent: that file is beside the archive.
+	Signature json.RawMessage `json:"signature,omitempty"`
+
+	Sign bool `json:"sign,omitempty"` // have corrald sign a local archive with its own key
 }
 
 // NewMirror tells of a mirror.
@@ -165,13 +198,13 @@ type NewMirror struct {
 	URL  string `json:"url"` // of its directory: http, https, ftp, sftp or file
 }
 
-// NewRun asks for a run of a workflow on a cluster.
+// NewRun asks for a run of a workflow on a cluster. Paths are absolute, on corrald's host.
 type NewRun struct {
 	Cluster      string            `json:"cluster,omitempty"` // name or id; empty: default
 	Workflow     json.RawMessage   `json:"workflow"`          // a WfFormat document
-	WorkflowName string            `json:"workflow_name"`     // the file it came from: messages about the document start with it
-	SourceDir    string            `json:"source_dir"`        // absolute, on corrald's host: the workflow's own inputs are beside it
-	Dir          string            `json:"dir,omitempty"`     // absolute, on corrald's host; empty: corrald chooses
+	WorkflowName string            `json:"workflow_name"`     // its file: messages about the document start with it
+	SourceDir    string            `json:"source_dir"`        // the workflow's own inputs are in it
+	Dir          string            `json:"dir,omitempty"`     // of the run; empty: corrald chooses
 	Options      corral.RunOptions `json:"options"`           // an absent or zero option has its default
 	Labels       map[string]string `json:"labels,omitempty"`
 }

@@ -33,7 +33,7 @@ func newRetrying(transport *http.Transport) *retryablehttp.Client {
 		RetryWaitMax: waitMax,
 		CheckRetry:   checkRetry,
 		ErrorHandler: retryablehttp.PassthroughErrorHandler,
-		// Without the answer, so that nobody's Retry-After makes a command hang.
+		// Without the answer, so that a Retry-After, whoever sent it, cannot make a command hang.
 		Backoff: func(lo, hi time.Duration, n int, _ *http.Response) time.Duration {
 			return retryablehttp.DefaultBackoff(lo, hi, n, nil)
 		},

@@ -78,17 +78,17 @@ func (c *Client) WaitRun(ctx context.Context, id corral.RunID, timeout time.Dura
 
 // CancelRun kills the run's tasks; finished ones stay finished, and the run may be resumed.
 func (c *Client) CancelRun(ctx context.Context, id corral.RunID) (corral.Run, error) {
-	return change[corral.Run](ctx, c, call{method: http.MethodPost, path: runPath(id) + "/cancel"})
+	return act[corral.Run](ctx, c, runPath(id)+"/cancel")
 }
 
 // ResumeRun lets a run that failed, stalled or was cancelled go on where it stood.
 func (c *Client) ResumeRun(ctx context.Context, id corral.RunID) (corral.Run, error) {
-	return change[corral.Run](ctx, c, call{method: http.MethodPost, path: runPath(id) + "/resume"})
+	return act[corral.Run](ctx, c, runPath(id)+"/resume")
 }
 
 // RemoveRun hides the record of a run that is over; with purge its directory is deleted, results too.
 func (c *Client) RemoveRun(ctx context.Context, id corral.RunID, purge bool) (corral.Run, error) {
-	return change[corral.Run](ctx, c, call{method: http.MethodDelete, path: runPath(id), query: flag("purge", purge)})
+	return remove[corral.Run](ctx, c, runPath(id), flag("purge", purge))
 }
 
 // RunHistory returns what happened to the run, oldest first.

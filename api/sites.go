@@ -2,8 +2,6 @@ package api
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/url"
 	"time"
@@ -41,17 +39,13 @@ func (c *Client) WaitSite(ctx context.Context, ref, until string, timeout time.D
 
 // SetSite changes limits and options of a site, for the attempts that follow.
 func (c *Client) SetSite(ctx context.Context, ref string, s SetSite) (corral.Site, error) {
-	body, err := json.Marshal(s)
-	if err != nil {
-		return corral.Site{}, fmt.Errorf("encoding the request: %w", err)
-	}
-	return change[corral.Site](ctx, c, call{method: http.MethodPatch, path: sitePath(ref), body: body})
+	return send[corral.Site](ctx, c, call{method: http.MethodPatch, path: sitePath(ref)}, s)
 }
 
 // RemoveSite asks that the site's glideins go, then everything that Corral put there, then the record.
 // With force the record goes at once, and what the site keeps stays there. Repeating it is harmless.
 func (c *Client) RemoveSite(ctx context.Context, ref string, force bool) (corral.Site, error) {
-	return change[corral.Site](ctx, c, call{method: http.MethodDelete, path: sitePath(ref), query: flag("force", force)})
+	return remove[corral.Site](ctx, c, sitePath(ref), flag("force", force))
 }
 
 // ProbeSite finds out what the site is like, which is stored with it and checks what is asked of it from then on. At a
@@ -61,8 +55,8 @@ func (c *Client) ProbeSite(ctx context.Context, ref string, n NewProbe) (Probe, 
 	return create[Probe](ctx, c, sitePath(ref)+"/probe", "", n)
 }
 
-// ForgiveNodes has attempts avoid these nodes of the site no more, or none if none is named, and what failed on them
-// so far count no more. Repeating it is harmless.
+// ForgiveNodes lets attempts use these nodes of the site again, or all of its nodes if none is named: what has failed
+// on them so far no longer counts. Repeating it is harmless.
 func (c *Client) ForgiveNodes(ctx context.Context, ref string, nodes ...string) (corral.Site, error) {
 	return create[corral.Site](ctx, c, sitePath(ref)+"/forgive", "", NewForgiveness{Nodes: nodes})
 }

@@ -34,7 +34,8 @@ func ParseUntil[S ~string](list string, known []S, also ...string) (Until, error
 // ParseUntilGlidein reads a list of what a wait for a glidein takes: its own states, those of its furthest attempt,
 // which are what people are shown of an ACTIVE one, and UntilWorkers.
 func ParseUntilGlidein(list string) (Until, error) {
-	return ParseUntil(list, corral.GlideinStates, UntilWorkers, string(corral.JobSubmitted), string(corral.JobQueued), string(corral.JobRunning))
+	return ParseUntil(list, corral.GlideinStates,
+		UntilWorkers, string(corral.JobSubmitted), string(corral.JobQueued), string(corral.JobRunning))
 }
 
 // Late is the error of a wait for which the time was over.
@@ -56,7 +57,7 @@ func (u Until) vain(p Progress) error {
 
 func (u Until) String() string { return strings.Join(u, " or ") }
 
-// rounded leaves out digits of a wait that nobody asked for.
+// rounded leaves out digits of a wait that are of no use to people.
 func rounded(d time.Duration) time.Duration {
 	if d < time.Second {
 		return d.Round(time.Millisecond)
@@ -101,7 +102,8 @@ func (u Until) Cluster(k corral.Cluster) Progress {
 // Glidein returns the progress of a glidein. Its workers count even if they are more than asked for.
 func (u Until) Glidein(g corral.Glidein) Progress {
 	state, reason := g.Shown()
-	met := slices.Contains(u, UntilWorkers) && g.Complete() || slices.Contains(u, string(g.State)) || slices.Contains(u, state)
+	met := slices.Contains(u, UntilWorkers) && g.Complete() ||
+		slices.Contains(u, string(g.State)) || slices.Contains(u, state)
 	return Progress{met, g.State.Terminal(), is(fmt.Sprintf("glidein %d", g.ID), state, reason)}
 }
 

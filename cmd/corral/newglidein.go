@@ -75,11 +75,13 @@ func newGlidein(c *cli.Context) (api.NewGlidein, error) {
 	n := api.NewGlidein{
 		Site: c.String("site"), Cluster: c.String("cluster"),
 		Hosts: c.Int("hosts"), CPUs: c.Int("cpus"), GPUs: c.Int("gpus"),
-		Walltime: corral.Seconds(c.Duration("walltime")), Idle: corral.Seconds(c.Duration("idle")), Overlap: corral.Seconds(c.Duration("overlap")),
-		Resubmit: c.String("resubmit"), Retries: c.Int("retries"),
-		BatchOptions: batchOptions(c),
+		Walltime: corral.Seconds(c.Duration("walltime")), Idle: corral.Seconds(c.Duration("idle")),
 		QueueLimit:   corral.Seconds(c.Duration("queue-timeout")),
-		Broker:       corral.BrokerMode(c.String("broker")), CCB: c.StringSlice("ccb"), Slots: corral.SlotMode(c.String("slots")),
+		BatchOptions: batchOptions(c),
+		Resubmission: api.Resubmission{Resubmit: c.String("resubmit"), Retries: c.Int("retries"),
+			Overlap: corral.Seconds(c.Duration("overlap"))},
+		PoolOptions: api.PoolOptions{Broker: corral.BrokerMode(c.String("broker")), CCB: c.StringSlice("ccb"),
+			Slots: corral.SlotMode(c.String("slots"))},
 	}
 	if n.Site == "" {
 		return n, corral.ErrorAt(corral.Invalid, "--site", "is missing: at which site? `corral site list` has them")
