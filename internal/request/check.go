@@ -36,12 +36,14 @@ func IsID(ref string) bool { return idRule.MatchString(ref) }
 // A checker keeps the first thing that is wrong with a request, so that its rules read as a list.
 type checker struct{ err error }
 
+// invalid refuses what no corrald would take: the request must change.
 func (k *checker) invalid(bad bool, place, format string, args ...any) {
 	if bad {
 		k.keep(corral.ErrorAt(corral.Invalid, place, format, args...))
 	}
 }
 
+// unsatisfiable refuses what another site or cluster, or this one at another time, could give.
 func (k *checker) unsatisfiable(bad bool, place, format string, args ...any) {
 	if bad {
 		k.keep(corral.ErrorAt(corral.Unsatisfiable, place, format, args...))
@@ -67,7 +69,8 @@ func (k *checker) absolute(place, path string) {
 	k.invalid(path != "" && !filepath.IsAbs(path), place, "%.80q is not an absolute path", path)
 }
 
-// text checks a word that is handed to a batch system.
+// text checks a word that is handed to a batch system or shown to people. A control character could end the line it
+// stands in, or make a terminal do something.
 func (k *checker) text(place, s string) {
 	k.invalid(len(s) > maxText || strings.ContainsFunc(s, unicode.IsControl), place,
 		"want at most %d bytes without control characters", maxText)
@@ -87,6 +90,7 @@ func words[S ~string](known []S) string {
 	return strings.Join(all, ", ")
 }
 
+// labels checks labels: a key has no = in it, which a query puts between key and value; a value is any text.
 func (k *checker) labels(labels map[string]string) {
 	k.invalid(len(labels) > maxLabels, "labels", "%d are more than %d", len(labels), maxLabels)
 	for key, value := range labels {
@@ -96,7 +100,8 @@ func (k *checker) labels(labels map[string]string) {
 	}
 }
 
-// hostPort checks an address that somebody dials.
+// hostPort checks an address that somebody dials. Only its form: whether the name resolves may differ between corrald's
+// host and the node that dials.
 func (k *checker) hostPort(place, address string) {
 	host, port, err := net.SplitHostPort(address)
 	n, _ := strconv.ParseUint(port, 10, 16)
@@ -129,7 +134,8 @@ func CheckForgiveness(in api.NewForgiveness) error {
 	return k.err
 }
 
-// CheckMirror checks a request for a mirror. No message repeats the URL, which may hold a password.
+// CheckMirror checks a request for a mirror, whose URL is that of a folder: packages are below it, so it has neither
+// query nor fragment. No message repeats the URL, which may hold a password.
 func CheckMirror(in api.NewMirror) error {
 	var k checker
 	k.name("name", in.Name)

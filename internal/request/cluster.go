@@ -63,7 +63,8 @@ func (k *checker) owned(in api.NewCluster) (address string) {
 	return a.String()
 }
 
-// attached checks what is said of a pool that somebody else runs.
+// attached checks what is said of a pool that somebody else runs. The schedd's name becomes a word of HTCondor's
+// configuration, where a blank or a quote would end it.
 func (k *checker) attached(in api.NewCluster) {
 	k.invalid(in.Address != "", "address",
 		"cannot be given with collector: the pool listens where those who run it have said")
@@ -83,7 +84,8 @@ func CheckStart(in api.StartCluster) error {
 	return k.err
 }
 
-// htcondor checks what a pool is to be made of; nothing is the newest there is.
+// htcondor checks what a pool is to be made of; nothing is the newest there is. A relative folder is refused, because
+// corrald's own folder means nothing to the client.
 func (k *checker) htcondor(ref string) {
 	folder := filepath.IsAbs(ref) && filepath.Clean(ref) != "/" && !strings.ContainsFunc(ref, unicode.IsControl)
 	k.invalid(ref != "" && !folder && !packageRule.MatchString(ref), "htcondor",

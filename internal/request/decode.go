@@ -79,7 +79,9 @@ func fieldsOf(t reflect.Type) map[string]reflect.StructField {
 	return fields
 }
 
-// object calls each with the members of a JSON object, in their order.
+// object calls each with the members of a JSON object, in their order. Each value arrives raw: json.Decoder has checked
+// that it is JSON, whatever is nested in it, but nothing has been made of it. So a value of the wrong type can be told
+// from one that is not JSON, and is refused without descending into it.
 func object(place string, dec *json.Decoder, each func(name string, value json.RawMessage) error) error {
 	begin, err := dec.Token()
 	if err != nil {
@@ -105,8 +107,12 @@ func object(place string, dec *json.Decoder, each func(name string, value json.R
 	return err
 }
 
+// twice refuses the second value of a name. encoding/json would take the last one, and another reader of the same
+// request, a proxy or an audit, might take the first.
 func twice(place string) error { return corral.ErrorAt(corral.Invalid, place, "is given twice") }
 
+// noField refuses a name that is no field's. The likeliest mistake is a wrong case, so the right name is in the
+// message.
 func noField(name string, fields map[string]reflect.StructField) error {
 	for known := range fields {
 		if strings.EqualFold(name, known) {
@@ -116,7 +122,9 @@ func noField(name string, fields map[string]reflect.StructField) error {
 	return corral.ErrorAt(corral.Invalid, brief(name), "there is no such field")
 }
 
-// fill decodes a value, which messages call place, into v. Only where v is a pointer does null mean the same as leaving
+// fill decodes a value, which messages call place, into v. Objects and arrays it takes apart itself, to find names that
+// are given twice and to name the element that is wrong; what has no parts it leaves to encoding/json, whose messages
+// speak of Go's types, and so says itself what was wanted. Only where v is a pointer does null mean the same as leaving
 // the field out.
 func fill(place string, value json.RawMessage, v reflect.Value) error {
 	null := string(value) == "null"
@@ -146,7 +154,7 @@ func fill(place string, value json.RawMessage, v reflect.Value) error {
 	return nil
 }
 
-// mapping decodes an object into a map.
+// mapping decodes an object into a map, such as labels. Messages call its elements place.KEY.
 func mapping(place string, value json.RawMessage, v reflect.Value) error {
 	v.Set(reflect.MakeMap(v.Type()))
 	return object(place, json.NewDecoder(bytes.NewReader(value)), func(name string, value json.RawMessage) error {
@@ -194,7 +202,8 @@ func number(place string, value json.RawMessage, v reflect.Value) error {
 	return nil
 }
 
-// isNull says what a field takes instead of null.
+// isNull says what a field takes instead of null. A field with omitempty may be left out, which is what a client that
+// sends null has in mind more often than not.
 func isNull(name string, field reflect.StructField) error {
 	hint := ""
 	if tag := field.Tag.Get("json"); strings.Contains(tag, ",omitempty") || strings.Contains(tag, ",omitzero") {
@@ -203,7 +212,8 @@ func isNull(name string, field reflect.StructField) error {
 	return corral.ErrorAt(corral.Invalid, name, "null is not allowed: want %s%s", wanted(name, field.Type), hint)
 }
 
-// wanted says what a field of a type takes.
+// wanted says what a field of a type takes, in JSON's words rather than Go's, and with the range of a number: a person
+// who reads the message should need no other page to mend the request.
 func wanted(place string, t reflect.Type) string {
 	switch t {
 	case reflect.TypeFor[json.RawMessage]():

@@ -10,6 +10,10 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
+// What a site can give is known from its facts, which a survey of its batch system has found: queues with their limits,
+// the memory that a cpu comes with, and whether worker nodes see the site's root. Facts may be absent or old, so each
+// check says of when they are, and what is not known refuses nothing.
+
 const localContact = "local:"
 
 // leastFreeMiB is what a site's root must have room for: a worker package, twice, and what jobs write.
@@ -87,14 +91,17 @@ func fitMachine(g *corral.Glidein, site corral.Site, machine corral.SiteQueue) e
 	k.unsatisfiable(g.Hosts*g.MemoryMiB > machine.MemoryMiB && machine.MemoryMiB > 0, "memory_mib",
 		"%d hosts with %d MiB each; %s, which all of them are, has %d MiB",
 		g.Hosts, g.MemoryMiB, what, machine.MemoryMiB)
-	if g.MemoryMiB == 0 { // a share by cpus; of more cpus than there are, by those
+	// Without a number of its own each host gets its share of the memory by its cpus. Where the hosts together want
+	// more cpus than there are, the shares are of what they want, so that they still sum to the machine's memory.
+	if g.MemoryMiB == 0 {
 		g.MemoryMiB = max(1, machine.MemoryMiB*g.CPUs/max(machine.CPUs, g.WantCPUs()))
 	}
 	return k.err
 }
 
-// queuesOf returns the queues that a job with these options may start in, none if the site's are not known. One that
-// the site does not have is an Unsatisfiable error.
+// queuesOf returns the queues that a job with these options may start in, none if the site's are not known: those that
+// the options name, which may be several with commas between them as Slurm takes them, else the site's own, else its
+// default queue. One that the site does not have is an Unsatisfiable error that lists those it has.
 func queuesOf(site corral.Site, o corral.BatchOptions) ([]corral.SiteQueue, error) {
 	if site.Facts == nil || len(site.Facts.Queues) == 0 {
 		return nil, nil
@@ -139,7 +146,8 @@ func asOf(site corral.Site) string {
 	return fmt.Sprintf("as of %s; corral site probe %s looks again", site.Facts.At.Format(time.RFC3339), site.Name)
 }
 
-// share is the memory of so many cpus in whichever of the queues has the least; 0 if one does not say.
+// share is the memory of so many cpus in whichever of the queues has the least; 0 if one does not say. The batch system
+// chooses the queue later, so a glidein may count only on what all of them have.
 func share(queues []corral.SiteQueue, cpus int) int {
 	least := queues[0].CPUMemoryMiB
 	for _, q := range queues {
@@ -148,8 +156,9 @@ func share(queues []corral.SiteQueue, cpus int) int {
 	return least * cpus
 }
 
-// overLimit reports the first limit of a queue that the glidein is over. The walltime and the number of nodes depend
-// on account and QOS, too: with others than the site's own, only the batch system knows.
+// overLimit reports the first limit of a queue that the glidein is over. A limit of 0 is not known, and refuses
+// nothing. The walltime and the number of nodes depend on account and QOS, too: with others than the site's own, only
+// the batch system knows.
 func overLimit(site corral.Site, q corral.SiteQueue, g corral.Glidein) error {
 	var k checker
 	queue := q.Name

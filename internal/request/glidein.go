@@ -38,7 +38,8 @@ func Glidein(in api.NewGlidein, now time.Time) (corral.Glidein, error) {
 	return g, k.err
 }
 
-// policy reads for how long attempts follow each other.
+// policy reads for how long attempts follow each other. A deadline that is over would make a glidein that ends before
+// it begins.
 func (k *checker) policy(in api.NewGlidein, now time.Time) resubmit.Policy {
 	policy, err := resubmit.Parse(in.Resubmit)
 	k.invalid(err != nil, "resubmit", "%w", err)

@@ -41,7 +41,7 @@ func ReadQuery(raw string, known ...string) *Query {
 	return q
 }
 
-// unreadable returns the name of the first parameter that cannot be read.
+// unreadable returns the name of the first parameter that cannot be read, which url.ParseQuery does not tell.
 func unreadable(raw string) string {
 	for pair := range strings.SplitSeq(raw, "&") {
 		if _, err := url.ParseQuery(pair); err != nil {
@@ -103,7 +103,8 @@ func (q *Query) OneOf(name string, legal ...string) string {
 	return v
 }
 
-// Labels reads label=KEY=VALUE, any number of times.
+// Labels reads label=KEY=VALUE, any number of times: an object must have all of the labels. So a key with two values
+// could match nothing, and is a mistake.
 func (q *Query) Labels() map[string]string {
 	labels := map[string]string{}
 	for _, pair := range q.values["label"] {
@@ -119,7 +120,7 @@ func (q *Query) Labels() map[string]string {
 	return labels
 }
 
-// States reads state=STATE, any number of times.
+// States reads state=STATE, any number of times: an object must be in one of the states.
 func States[S ~string](q *Query, known []S) []S {
 	var in []S
 	for _, v := range q.values["state"] {

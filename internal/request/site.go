@@ -46,7 +46,8 @@ func Site(in api.NewSite, here string) (corral.Site, error) {
 	return site, k.err
 }
 
-// root returns the clean directory that is to be the site's alone.
+// root returns the clean directory that is to be the site's alone: everything below it is removed with the site. That
+// is why it is never /. It is clean, so that roots of sites can be compared by their names.
 func (k *checker) root(in api.NewSite, contact gridsite.Contact, here string) string {
 	root := in.Root
 	switch {
@@ -78,6 +79,7 @@ func CheckRoot(root string) error {
 	return k.err
 }
 
+// dialect checks the name of a batch system.
 func (k *checker) dialect(place, name string) {
 	known := gridsite.Dialects()
 	k.invalid(!slices.Contains(known, name), place,
@@ -92,7 +94,8 @@ func CheckOptions(site corral.Site) error {
 	return k.err
 }
 
-// options checks words that are handed to a batch system.
+// options checks words that are handed to a batch system. They end up in lines of a job's script, where a control
+// character would begin another line; what they mean is the batch system's to judge.
 func (k *checker) options(o corral.BatchOptions) {
 	k.text("queue", o.Queue)
 	k.text("account", o.Account)
@@ -106,7 +109,8 @@ func (k *checker) options(o corral.BatchOptions) {
 	}
 }
 
-// optionsOf refuses options that the batch system does not have.
+// optionsOf refuses options that the batch system does not have. fork, which has no queues, would ignore them, and a
+// person who asks for an account or a queue expects it to count.
 func (k *checker) optionsOf(batch string, o corral.BatchOptions) {
 	if batch != forkBatch {
 		return
@@ -131,6 +135,7 @@ func Set(site *corral.Site, in api.SetSite) (said []string) {
 	return said
 }
 
+// assign sets what is asked for, which a pointer tells from what is not: an empty queue is a legal value.
 func assign[T any](said *[]string, name string, to, from *T) {
 	if from != nil {
 		*to = *from

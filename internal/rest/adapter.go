@@ -168,6 +168,8 @@ func onceKey(c *Call, body []byte) (store.OnceKey, error) {
 	if err := api.CheckKey(api.KeyHeader, keys[0]); err != nil {
 		return store.OnceKey{}, err
 	}
+	// The digest tells a repetition from another request under the same key without keeping bodies, which may be
+	// secret.
 	h := sha256.New()
 	fmt.Fprintf(h, "%s %s\n", r.Method, r.URL.RequestURI())
 	h.Write(body)

@@ -6,6 +6,16 @@
 // its history. The routes themselves, and what they mean, are package server's; what a request may say is package
 // request's.
 //
+// How a request moves:
+//
+//	Router ─► Route: is the query known? ─► Call ─► handler
+//	    Read:    one View of the store ─► JSON
+//	    Get:     with ?wait= a View after each commit about the object, until it is there ─► JSON
+//	    Change:  body ─► key ─► is an answer kept? ─► prepare ─► Step in one transaction, with its answer ─► JSON
+//	    error:   from wherever ─► Router ─► problem document, and at most one line in the log
+//
+// A client that waits is woken by the next commit about the object or by the next worker, never by a clock.
+//
 // The one invariant: a Change is one transaction with its history and with the answer that the idempotency key keeps. A
 // client that got an answer finds the change after any crash; one that got none may repeat the request under its key.
 //

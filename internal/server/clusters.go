@@ -17,6 +17,10 @@ import (
 )
 
 // clusterHandlers answer requests about clusters.
+//
+// A cluster of kind embedded needs nothing but its row: corrald itself dispatches its tasks. One of kind condor is a
+// pool of HTCondor's daemons, which package pools keeps as its row says, or a pool that somebody else runs and
+// corrald is attached to. The handlers only move rows; whether a pool has followed shows in the row's state.
 type clusterHandlers struct {
 	rest.Resource[corral.Cluster]
 	workers  Workers
@@ -59,6 +63,9 @@ func (h *clusterHandlers) list(c *rest.Call) error {
 	return h.Page(c, (*store.Tx).Clusters)
 }
 
+// create makes a cluster. A pool starts after the answer, so whatever would keep it from starting for good is looked
+// for before: here is the last moment at which a person is still waiting to be told. The row of an attached pool and
+// its token are one change: whatever sees the row finds the token.
 func (h *clusterHandlers) create(c *rest.Call) error {
 	return rest.Create(h.Adapter, c, func(ctx context.Context, in api.NewCluster) (rest.Step[corral.Cluster], error) {
 		k, err := request.Cluster(in)
@@ -77,13 +84,13 @@ func (h *clusterHandlers) create(c *rest.Call) error {
 			if err != nil || !created.Attached {
 				return created, rest.Placed(corral.Conflict, "name", err)
 			}
-			// Under the id that it has from here on, and before the commit: whatever sees the row finds the token.
 			return created, h.pools.PutToken(created.ID, in.Token)
 		})
 	})
 }
 
-// canRun returns the version of htcondor, or why this corrald cannot have a pool that is made of it.
+// canRun returns the version of the HTCondor that htcondor refers to, as Releases takes it, or why this corrald cannot
+// have a pool of it.
 func (h *clusterHandlers) canRun(ctx context.Context, htcondor string) (version string, err error) {
 	if h.refused != nil {
 		return "", h.refused
@@ -92,7 +99,9 @@ func (h *clusterHandlers) canRun(ctx context.Context, htcondor string) (version 
 	return version, err
 }
 
-// listenable returns address, with a free port in place of port 0, if a pool can listen there.
+// listenable finds out by listening, since only the kernel knows which addresses and ports can be had. Between this
+// and the pool's start somebody else may take the port; then the cluster says so when it starts. It returns address,
+// with a free port in place of port 0, if a pool can listen there.
 func listenable(ctx context.Context, address string) (string, error) {
 	var config net.ListenConfig
 	l, err := config.Listen(ctx, "tcp", address)
@@ -106,7 +115,7 @@ func listenable(ctx context.Context, address string) (string, error) {
 	return l.Addr().String(), l.Close()
 }
 
-// ready refuses a cluster that cannot be used now.
+// ready refuses a cluster that cannot be used now. The cluster itself says what people should do about it (Idle).
 func ready(k corral.Cluster) error {
 	if k.State != corral.ClusterReady {
 		return corral.ErrorAt(corral.Conflict, "cluster", "%s %s", k.Name, k.Idle())
@@ -114,6 +123,8 @@ func ready(k corral.Cluster) error {
 	return nil
 }
 
+// registered answers with the workers in the cluster now. They are in no table: a worker is there as long as its
+// connection is, or as long as the pool's collector lists it.
 func (h *clusterHandlers) registered(c *rest.Call) error {
 	return rest.Read(h.Adapter, c, func(tx *store.Tx) (api.List[corral.Worker], error) {
 		cluster, err := h.Find(c, tx)
@@ -124,6 +135,8 @@ func (h *clusterHandlers) registered(c *rest.Call) error {
 	})
 }
 
+// remove removes a cluster that nothing needs: an embedded one at once, a pool with its daemons after the answer. A
+// cluster that is going already is answered as it is, so that a repetition is harmless.
 func (h *clusterHandlers) remove(c *rest.Call) error {
 	return h.Alter(c, func(tx *store.Tx, k corral.Cluster) (corral.Cluster, error) {
 		if k.State == corral.ClusterDeleted || k.State == corral.ClusterRemoving {
@@ -136,10 +149,12 @@ func (h *clusterHandlers) remove(c *rest.Call) error {
 	})
 }
 
-// unfinished are the states of runs that need their cluster.
+// unfinished are the states of runs that need their cluster. One that failed or stalled can be resumed, which takes its
+// cluster, too; but that may never happen, so such a run does not keep the cluster.
 var unfinished = []corral.RunState{corral.RunRunning, corral.RunCancelling}
 
-// unused is a Conflict that names what still needs the cluster.
+// unused is a Conflict that names what still needs the cluster, with the commands that end it: glideins would have no
+// pool to join, and runs no queue for their tasks.
 func unused(tx *store.Tx, cluster corral.Cluster) error {
 	users, err := liveGlideins(tx, cluster.ID)
 	if err != nil {
@@ -185,7 +200,8 @@ func (h *clusterHandlers) env(c *rest.Call) error {
 	return c.JSON(envOf(assignments))
 }
 
-// envOf sorts assignments NAME=value into variables and folders.
+// envOf sorts assignments NAME=value into variables and folders: the folders are to come before those that PATH has
+// where the client is, which corrald does not know.
 func envOf(assignments []string) api.Env {
 	env := api.Env{Variables: []api.Variable{}, Path: []string{}}
 	for _, a := range assignments {

@@ -1,18 +1,30 @@
-// Package server answers the REST requests of package api from the store.
+// Package server answers the REST requests of package api: it has the routes, and what each of them does.
 //
-// Each kind of object has its handlers (siteHandlers, glideinHandlers, …), which list their routes in one table and
-// know only what they need beside the store. What all kinds have in common, resource answers: a list, one object, a
-// wait for its state, its history. What a request may say is package request's to judge.
+// Each kind of object has its handlers, which list their routes in one table and know only what they need beside the
+// store. A handler is one call of package rest: a Read of what is there, or a Change of it. What all kinds have in
+// common, a list, one object, a wait for its state, its history, rest.Resource answers. What a request may say is
+// package request's to judge.
 //
-// A handler is one call of the adapter: read for what only looks, change for what changes something. The adapter
-// decodes strictly, carries the idempotency key into the transaction, encodes, and leaves every error to one place,
-// which writes it as a problem document. A client that waits for workers or for a state is woken by the next commit
-// about the object or by the cluster's next worker, never by a clock.
+//	sites.go      rows of sites; visit.go has the requests for which corrald goes to the site before it answers
+//	glideins.go   rows of glideins, with what is registered of them now
+//	clusters.go   rows of clusters; pools.go starts, upgrades and stops those of kind condor
+//	packages.go   the catalog of worker packages; mirrors.go, where their archives come from
+//	runs.go       hands over to package run
+//	logins.go     hands over to package login
+//	health.go     corrald itself, and its contract, openapi.yaml
+//	reference.go  finds what a path, a parameter or a field names
+//	config.go     what the server needs of others
 //
-// The one invariant: a change is one transaction with its history and with the answer that the idempotency key keeps. A
-// client that got an answer finds the change after any crash; one that got none may repeat the request under its key.
-// (Cancelling, resuming and removing a run are internal/run's own transactions: they are harmless to repeat instead.)
+// The server decides nothing about sites and jobs. It records what was asked, and the engine, woken by the same
+// commit, does it. What can be known to be wrong is refused in the answer, because that is the last moment at which a
+// person is there to read it. So a change has two parts. First, outside of any transaction, comes what takes long or
+// asks somebody else: a site, a mirror, a port. Then comes the transaction, which looks again at what must still
+// hold, writes the row with its history, and keeps the answer under the request's key. Each change is harmless to
+// repeat: an object that is on its way already to where the request wants it is answered as it is.
 //
-// The server decides nothing about sites and jobs. It records what was asked, and the engine, woken by the same commit,
-// does it.
+// The one invariant: a change is in the store before its answer is on the wire. (Cancelling, resuming and removing a
+// run are package run's own transactions, right before the one that keeps the answer.)
+//
+// A new route is a line in a table and a handler, its operation in openapi.yaml, a method of api.Client and a section
+// of docs/api.md. Tests compare the four.
 package server

@@ -18,6 +18,10 @@ import (
 )
 
 // glideinHandlers answer requests about glideins.
+//
+// A request for a glidein becomes a row, which the engine turns into attempts. What is known to be impossible is
+// refused here, where a person waits for the answer; later each attempt would fail with it, after a wait in the
+// site's queue.
 type glideinHandlers struct {
 	rest.Resource[corral.Glidein]
 	workers  Workers
@@ -59,6 +63,8 @@ func (h *glideinHandlers) routes() []rest.Route {
 	}
 }
 
+// list answers with a page of glideins. A site or a cluster that narrows the list may be named by name or id, as in a
+// path, which takes a look at the store: so it is found in the same view as the glideins.
 func (h *glideinHandlers) list(c *rest.Call) error {
 	labels := c.Query.Labels()
 	return h.Page(c, func(tx *store.Tx, f store.Filter) (glideins []corral.Glidein, err error) {
@@ -74,8 +80,8 @@ func (h *glideinHandlers) list(c *rest.Call) error {
 	})
 }
 
-// present fills in what is registered of the glideins now. Each cluster is asked once, however many of its glideins are
-// listed.
+// present fills in what is registered of the glideins now, which is never stored: it would be wrong after a crash.
+// Each cluster is asked once, however many of its glideins are listed.
 func present(workers Workers, glideins ...corral.Glidein) []corral.Glidein {
 	type sum struct{ workers, cpus int }
 	asked := map[corral.ClusterID]bool{}
@@ -100,6 +106,9 @@ func present(workers Workers, glideins ...corral.Glidein) []corral.Glidein {
 	return glideins
 }
 
+// create checks a glidein in three parts: what the request says by itself; whether there is a package for its
+// workers, outside the transaction; and, in the transaction that creates the glidein, what its site and cluster can
+// give, so that neither can go in between.
 func (h *glideinHandlers) create(c *rest.Call) error {
 	return rest.Create(h.Adapter, c, func(ctx context.Context, in api.NewGlidein) (rest.Step[corral.Glidein], error) {
 		g, err := request.Glidein(in, time.Now())
@@ -124,7 +133,8 @@ func (h *glideinHandlers) create(c *rest.Call) error {
 	})
 }
 
-// whereOf finds the site and the cluster that a glidein is asked of.
+// whereOf finds the site and the cluster that a glidein is asked of. The site need not be READY: the glidein waits
+// until it is. A cluster that is not ready is refused, because a stopped pool comes back only when somebody starts it.
 func whereOf(tx *store.Tx, in api.NewGlidein) (site corral.Site, cluster corral.Cluster, err error) {
 	if site, err = siteNamed(tx, in.Site); err != nil {
 		return site, cluster, err
@@ -135,8 +145,7 @@ func whereOf(tx *store.Tx, in api.NewGlidein) (site corral.Site, cluster corral.
 	return site, cluster, ready(cluster)
 }
 
-// canJoin reports why no worker at the glidein's site could join its cluster. It runs outside the transaction because
-// it looks at packages, too.
+// canJoin reports why no worker at the glidein's site could join its cluster. An embedded cluster takes any worker.
 func (h *glideinHandlers) canJoin(ctx context.Context, in api.NewGlidein) error {
 	var site corral.Site
 	var cluster corral.Cluster
@@ -154,7 +163,8 @@ func (h *glideinHandlers) canJoin(ctx context.Context, in api.NewGlidein) error 
 	return h.releases.CheckGlidein(ctx, site, cluster)
 }
 
-// remove asks a glidein to go: its workers finish what they run, or with now drop it.
+// remove asks a glidein to go: its workers finish what they run, or with now drop it. An ask only grows: whoever asks
+// to drain a glidein that is being cancelled changes nothing.
 func (h *glideinHandlers) remove(c *rest.Call) error {
 	ask := corral.AskDrain
 	if c.Query.Flag("now") {
@@ -169,6 +179,7 @@ func (h *glideinHandlers) remove(c *rest.Call) error {
 	})
 }
 
+// history answers with what happened to the glidein and to its attempts, which only together tell its story.
 func (h *glideinHandlers) history(c *rest.Call) error {
 	return h.Histories(c, func(tx *store.Tx) ([]store.Subject, error) {
 		g, err := h.Find(c, tx)
@@ -188,12 +199,14 @@ func (h *glideinHandlers) timeline(c *rest.Call) error {
 	})
 }
 
-// log answers with a file that an attempt left. The order is not among them because it has the token.
+// log answers with a file that an attempt left in its folder at the site, which corrald has to reach for it. The
+// order is not among them because it has the token.
 func (h *glideinHandlers) log(c *rest.Call) error {
 	number, file := c.Query.Number("attempt"), c.Query.OneOf("file", "stdout", "stderr", "report.json")
 	if err := c.Query.Err(); err != nil {
 		return err
 	}
+	// The glidein is read first, and the view closed: reaching the site may take a minute.
 	ctx := c.Context()
 	g, err := h.Load(ctx, c)
 	if err != nil {
@@ -213,7 +226,7 @@ func (h *glideinHandlers) log(c *rest.Call) error {
 	return c.File(bytes.NewReader(content))
 }
 
-// attemptOf returns an attempt by its number; 0 is the last.
+// attemptOf returns an attempt by its number, which counts from 1 over the glidein's whole life; 0 is the last.
 func attemptOf(g corral.Glidein, number int) (corral.Job, error) {
 	for i := len(g.Attempts) - 1; i >= 0; i-- {
 		if number == 0 || g.Attempts[i].Number == number {

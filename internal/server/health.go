@@ -11,7 +11,7 @@ import (
 //go:embed openapi.yaml
 var openAPI []byte
 
-// healthHandlers answer requests about corrald itself.
+// healthHandlers answer requests about corrald itself, from supervisors such as systemd as well as from people.
 type healthHandlers struct {
 	*rest.Adapter
 	health api.Health
@@ -43,6 +43,7 @@ func (h *healthHandlers) ready(c *rest.Call) error {
 	})
 }
 
+// openapi answers with the contract in a form for machines. A test holds the routes to it.
 func (h *healthHandlers) openapi(c *rest.Call) error {
 	return c.Document("application/yaml", openAPI)
 }

@@ -11,7 +11,9 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// loginHandlers answer requests of people who log in at a site.
+// loginHandlers answer requests of people who log in at a site. A person logs in where keys alone do not open the
+// site; corrald holds the connection from then on, and works through it until it breaks. One route does all: it
+// begins a login and goes on with one, and its answers are the questions.
 type loginHandlers struct {
 	*rest.Adapter
 	sites    Sites
@@ -43,11 +45,13 @@ func (h *loginHandlers) step(c *rest.Call) error {
 		s.Cancel()
 		return c.JSON(api.Login{})
 	}
-	if n > 0 {
+	if n > 0 { // the request goes on with a login
 		if err := s.Answer(n, in.Answers); err != nil {
 			return err
 		}
 	}
+	// A login at a site is in the site's history, one at a contact nowhere. An entry more is harmless if the last
+	// request is repeated.
 	next, err := s.Next(ctx, n)
 	if err == nil && next.Done && s.Site.ID != 0 {
 		err = h.DB.Write(ctx, c.Actor(), func(tx *store.Tx) error {
@@ -82,7 +86,7 @@ func (h *loginHandlers) session(ctx context.Context, in api.NewLogin) (s *login.
 	}), 0, nil
 }
 
-// where finds the site, or makes one of a contact.
+// where finds the site, or makes one of a contact: a person may have to log in before a site can be created.
 func (h *loginHandlers) where(ctx context.Context, in api.NewLogin) (site corral.Site, err error) {
 	if (in.Site == "") == (in.Contact == "") {
 		return site, corral.ErrorAt(corral.Invalid, "site", "want either site or contact")

@@ -10,7 +10,8 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// mirrorHandlers answer requests about mirrors of worker packages.
+// mirrorHandlers answer requests about mirrors of worker packages. A mirror is a folder behind a URL, with an index
+// of the packages in it; those that a trusted key signed come into the catalog and stay there.
 type mirrorHandlers struct {
 	rest.Resource[corral.Mirror]
 	catalog Catalog
@@ -61,7 +62,8 @@ func (h *mirrorHandlers) create(c *rest.Call) error {
 	})
 }
 
-// checked records a look at a mirror. What it offers that the catalog lacks is in the catalog from now on.
+// checked records a look at a mirror. What it offers that the catalog lacks is in the catalog from now on, by its
+// digest: the same archive at two mirrors is one package.
 func checked(c *rest.Call, tx *store.Tx, m corral.Mirror, offer []corral.Package,
 	problem error) (corral.Mirror, error) {
 	if problem != nil {
@@ -82,6 +84,8 @@ func checked(c *rest.Call, tx *store.Tx, m corral.Mirror, offer []corral.Package
 	return tx.CheckMirror(m.ID, has, "")
 }
 
+// check reads the mirror's index again. What is wrong with the index becomes the mirror's reason, and the packages that
+// are known to be there stay: the request has done what it was for.
 func (h *mirrorHandlers) check(c *rest.Call) error {
 	return rest.Change(h.Adapter, c, func(ctx context.Context, _ rest.None) (rest.Step[corral.Mirror], error) {
 		m, err := h.Load(ctx, c)
@@ -89,6 +93,7 @@ func (h *mirrorHandlers) check(c *rest.Call) error {
 			return rest.Step[corral.Mirror]{}, err
 		}
 		offer, problem := h.catalog.Check(ctx, m)
+		// The mirror may have been removed while its index was read.
 		return rest.Only(func(tx *store.Tx) (corral.Mirror, error) {
 			m, err := h.Find(c, tx)
 			if err == nil && m.State == corral.MirrorDeleted {
@@ -102,6 +107,7 @@ func (h *mirrorHandlers) check(c *rest.Call) error {
 	})
 }
 
+// remove forgets a mirror. Its packages stay in the catalog.
 func (h *mirrorHandlers) remove(c *rest.Call) error {
 	return h.Alter(c, func(tx *store.Tx, m corral.Mirror) (corral.Mirror, error) {
 		if m.State == corral.MirrorDeleted {

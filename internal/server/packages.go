@@ -11,7 +11,8 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// packageHandlers answer requests about worker packages.
+// packageHandlers answer requests about worker packages. A package is found by id, by digest, or by name; of several
+// with one name the newest.
 type packageHandlers struct {
 	rest.Resource[corral.Package]
 	catalog Catalog
@@ -71,6 +72,8 @@ func (h *packageHandlers) create(c *rest.Call) error {
 	})
 }
 
+// verify reads every byte of a package again, and notes in its history that all is well. A package that is not what it
+// should be is an error, and stays in the catalog. That takes a while for a large archive, so it ends with corrald.
 func (h *packageHandlers) verify(c *rest.Call) error {
 	return rest.Change(h.Adapter, c, func(ctx context.Context, _ rest.None) (rest.Step[corral.Package], error) {
 		p, err := h.Load(ctx, c)
@@ -89,6 +92,8 @@ func (h *packageHandlers) verify(c *rest.Call) error {
 	})
 }
 
+// remove removes a package that nothing needs. Its archive goes after the commit: an archive without a row is litter, a
+// row without its archive would be a promise that cannot be kept.
 func (h *packageHandlers) remove(c *rest.Call) error {
 	return rest.Change(h.Adapter, c, func(context.Context, rest.None) (rest.Step[corral.Package], error) {
 		return rest.Step[corral.Package]{
@@ -111,7 +116,9 @@ func (h *packageHandlers) remove(c *rest.Call) error {
 	})
 }
 
-// madeOfNothing is a Conflict that names the clusters that are made of the package: they could not be started again.
+// madeOfNothing is a Conflict that names the clusters that are made of the package: they could not be started again. A
+// cluster of the newest HTCondor names no package, so any other will do for it. That no site uses the package the store
+// itself makes sure.
 func madeOfNothing(tx *store.Tx, p corral.Package) error {
 	clusters, err := tx.Clusters(store.Filter{})
 	if err != nil {

@@ -16,7 +16,8 @@ import (
 // workerPackage is what packages of HTCondor's workers are called.
 const workerPackage = "htcondor"
 
-// start starts a cluster's pool, or starts again one that runs: with another HTCondor if one is named.
+// start starts a cluster's pool, or starts again one that runs: with another HTCondor if one is named. That is also how
+// a pool is upgraded. As in create, what would keep the pool from starting is looked for before the answer.
 func (h *clusterHandlers) start(c *rest.Call) error {
 	return rest.Change(h.Adapter, c, func(ctx context.Context, in api.StartCluster) (rest.Step[corral.Cluster], error) {
 		if err := request.CheckStart(in); err != nil {
@@ -46,7 +47,7 @@ func (h *clusterHandlers) start(c *rest.Call) error {
 	})
 }
 
-// madeOf is what a cluster is made of once it is started as asked.
+// madeOf is what a cluster is made of once it is started as asked; empty: the newest HTCondor there is, at each start.
 func madeOf(k corral.Cluster, in api.StartCluster) string {
 	if in.Newest {
 		return ""
@@ -93,12 +94,15 @@ func start(tx *store.Tx, k corral.Cluster, in api.StartCluster) (corral.Cluster,
 	if of != k.HTCondor {
 		reason += ", of " + cmp.Or(of, "the newest HTCondor")
 	}
+	// The move comes first because it may be refused: a pool that is stopping or being removed keeps what it is made
+	// of.
 	if _, err := tx.MoveCluster(k.ID, corral.ClusterStart, reason); err != nil {
 		return k, err
 	}
 	return tx.SetCluster(k.ID, func(k *corral.Cluster) { k.HTCondor = of })
 }
 
+// stop asks that a pool's daemons end. Its queue is kept. A pool that stops or has stopped is answered as it is.
 func (h *clusterHandlers) stop(c *rest.Call) error {
 	return h.Alter(c, func(tx *store.Tx, k corral.Cluster) (corral.Cluster, error) {
 		err := hasDaemons(k)

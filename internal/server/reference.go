@@ -29,10 +29,12 @@ func referred[ID ~int64, T any](place, ref string,
 	return v, rest.Missing(place, err)
 }
 
+// siteNamed finds a site by its name or id. The name of a DELETED site is free again, so only its id finds it.
 func siteNamed(tx *store.Tx, ref string) (corral.Site, error) {
 	return referred("site", ref, tx.Site, tx.SiteNamed)
 }
 
+// clusterNamed finds a cluster by its name or id.
 func clusterNamed(tx *store.Tx, ref string) (corral.Cluster, error) {
 	return referred("cluster", ref, tx.Cluster, tx.ClusterNamed)
 }

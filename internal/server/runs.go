@@ -15,6 +15,9 @@ import (
 )
 
 // runHandlers answer requests about runs and their tasks.
+//
+// Runs are package run's: their rows follow from journals that it writes. So a handler checks what a request says and
+// hands it on, and reads tasks from package run rather than from the store.
 type runHandlers struct {
 	rest.Resource[corral.Run]
 	runs *run.Manager
@@ -89,7 +92,8 @@ func (h *runHandlers) create(c *rest.Call) error {
 	})
 }
 
-// prepare checks a request for a run and lays the run out on disk.
+// prepare checks a request for a run and lays the run out on disk. Reading a large workflow takes a while, so it ends
+// when corrald stops.
 func (h *runHandlers) prepare(ctx context.Context, in api.NewRun) (*run.Prepared, error) {
 	if err := request.CheckRun(in); err != nil {
 		return nil, err
@@ -128,18 +132,21 @@ func (h *runHandlers) move(c *rest.Call, move func(context.Context, corral.RunID
 	})
 }
 
+// cancel kills the run's tasks. Finished ones stay finished, and the run can be resumed.
 func (h *runHandlers) cancel(c *rest.Call) error {
 	return h.move(c, func(ctx context.Context, id corral.RunID) (corral.Run, error) {
 		return h.runs.Cancel(ctx, c.Actor(), id)
 	}, corral.RunCancelling, corral.RunCancelled)
 }
 
+// resume lets a run go on from where it stood when it failed, stalled or was cancelled.
 func (h *runHandlers) resume(c *rest.Call) error {
 	return h.move(c, func(ctx context.Context, id corral.RunID) (corral.Run, error) {
 		return h.runs.Resume(ctx, c.Actor(), id)
 	}, corral.RunRunning)
 }
 
+// remove hides the record of a run that is over; with purge its directory goes, too.
 func (h *runHandlers) remove(c *rest.Call) error {
 	purge := c.Query.Flag("purge")
 	if err := c.Query.Err(); err != nil {
@@ -150,7 +157,8 @@ func (h *runHandlers) remove(c *rest.Call) error {
 	}, corral.RunDeleted)
 }
 
-// tasks answers with a page of a run's tasks; after is the place of a task in the workflow, from 1.
+// tasks answers with a page of a run's tasks; after is the place of a task in the workflow, from 1. Each page reads the
+// whole journal, so its limit is higher than that of other lists.
 func (h *runHandlers) tasks(c *rest.Call) error {
 	after, limit := c.Query.Page(api.MaxTasks)
 	in := request.States(c.Query, corral.TaskStates)
@@ -168,7 +176,9 @@ func (h *runHandlers) tasks(c *rest.Call) error {
 	return c.JSON(taskPage(all, store.Page{After: after, Limit: limit}, in))
 }
 
-// taskPage picks a page of the tasks in one of the states; none means any.
+// taskPage picks a page of the tasks in one of the states; none means any. A page ends with the place of its last
+// task in the whole workflow, not among those in the states: tasks change their states between two pages, their
+// places never.
 func taskPage(all []api.Task, page store.Page, in []corral.TaskState) api.List[api.Task] {
 	var tasks []api.Task
 	last := page.After
@@ -184,7 +194,7 @@ func taskPage(all []api.Task, page store.Page, in []corral.TaskState) api.List[a
 	return rest.Whole(tasks, "")
 }
 
-// log answers with a file that a task's last execution left.
+// log answers with a file that a task's last execution left in the run's directory on corrald's host.
 func (h *runHandlers) log(c *rest.Call) error {
 	file := c.Query.OneOf("file", run.LogStdout, run.LogStderr, run.LogRecord)
 	if err := c.Query.Err(); err != nil {

@@ -62,8 +62,9 @@ const (
 	stopGrace     = 10 * time.Second // for requests that are being answered when corrald stops
 )
 
-// Serve answers on l until ctx ends, lets the requests that it is answering finish, and returns when
-// no goroutine of it is left. It closes l.
+// Serve answers on l until ctx ends. Then it first ends the waits, which would keep their requests open for up to a
+// minute, and only then shuts down: that is why a Server has a Stop of its own. It lets the requests that it is
+// answering finish, and returns when no goroutine of it is left. It closes l.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	hs := &http.Server{
 		Handler:           s,

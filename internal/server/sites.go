@@ -12,7 +12,10 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// siteHandlers answer requests about sites.
+// siteHandlers answer requests about sites. The requests for which corrald goes to the site are in visit.go.
+//
+// What happens at a site is the engine's: a site that is created gets a setup job, one whose removal was asked for a
+// cleanup job, both after the answer. Here the row is created or moved, and what was asked for is in its history.
 type siteHandlers struct {
 	rest.Resource[corral.Site]                            // by what its path names now
 	record                     rest.Resource[corral.Site] // for those that only look: also a site that is gone
@@ -64,7 +67,8 @@ func siteOnRecord(c *rest.Call, tx *store.Tx) (corral.Site, error) {
 	return referred("site", c.Param("site"), tx.Site, tx.SiteLastNamed)
 }
 
-// withAvoided is the site with the nodes that the next attempt there avoids.
+// withAvoided is the site with the nodes that the next attempt there avoids. That follows from what attempts have
+// lost on them, and from the time; it is not stored.
 func withAvoided(tx *store.Tx, site corral.Site) (corral.Site, error) {
 	if site.State.Terminal() {
 		return site, nil
@@ -86,8 +90,8 @@ func (h *siteHandlers) list(c *rest.Call) error {
 	})
 }
 
-// set changes options and limits of a site. The site is asked about new options before they are recorded, outside the
-// transaction: so the step refuses them if somebody else changed the site in between.
+// set changes options and limits of a site, for the attempts that follow. The site is asked about new options before
+// they are recorded, outside the transaction: so the step refuses them if somebody else changed the site in between.
 func (h *siteHandlers) set(c *rest.Call) error {
 	return rest.Change(h.Adapter, c, func(ctx context.Context, in api.SetSite) (rest.Step[corral.Site], error) {
 		site, err := h.Load(ctx, c)
@@ -102,6 +106,7 @@ func (h *siteHandlers) set(c *rest.Call) error {
 			if err := stillAs(tx, site, in); err != nil {
 				return site, err
 			}
+			// Set is called on the copy for its words, and then on the row as it is inside the store.
 			said := request.Set(&site, in)
 			_, err := tx.SetSite(site.ID, func(s *corral.Site) {
 				request.Set(s, in)
@@ -131,7 +136,8 @@ func settable(site corral.Site) error {
 	return nil
 }
 
-// remove asks for the site's removal or, by force, forgets it. A removal that is on its way already is left alone.
+// remove asks for the site's removal or, by force, forgets it: a site that does not answer any more would otherwise
+// keep its record for good. A removal that is on its way already is left alone.
 func (h *siteHandlers) remove(c *rest.Call) error {
 	force := c.Query.Flag("force")
 	if err := c.Query.Err(); err != nil {
@@ -150,7 +156,8 @@ func (h *siteHandlers) remove(c *rest.Call) error {
 	})
 }
 
-// forgetSite deletes the record; the site's glideins are asked to go, as far as they can still be reached.
+// forgetSite deletes the record and notes in its history that what is at the site stays there; the site's glideins
+// are asked to go, as far as they can still be reached.
 func forgetSite(tx *store.Tx, site corral.Site) (corral.Site, error) {
 	const reason = "the site was removed by force"
 	glideins, err := tx.Glideins(store.GlideinFilter{Site: site.ID, Live: true})
@@ -165,7 +172,7 @@ func forgetSite(tx *store.Tx, site corral.Site) (corral.Site, error) {
 	return tx.MoveSite(site.ID, corral.SiteForget, "removed by force; what the site keeps stays there")
 }
 
-// forgive lets attempts use nodes again that they avoid.
+// forgive lets attempts use nodes again that they avoid, which people ask for once they have mended a node.
 func (h *siteHandlers) forgive(c *rest.Call) error {
 	return rest.Change(h.Adapter, c, func(_ context.Context, in api.NewForgiveness) (rest.Step[corral.Site], error) {
 		if err := request.CheckForgiveness(in); err != nil {
@@ -187,6 +194,8 @@ func (h *siteHandlers) forgive(c *rest.Call) error {
 	})
 }
 
+// history answers with what happened to the site and to its setup and cleanup jobs. The attempts of its glideins are in
+// the glideins' histories.
 func (h *siteHandlers) history(c *rest.Call) error {
 	return h.Histories(c, func(tx *store.Tx) ([]store.Subject, error) {
 		site, err := siteOnRecord(c, tx)
@@ -198,7 +207,7 @@ func (h *siteHandlers) history(c *rest.Call) error {
 	})
 }
 
-// siteJobs returns the site's setup jobs and cleanup jobs.
+// siteJobs returns the site's setup jobs and cleanup jobs, which belong to no glidein.
 func siteJobs(tx *store.Tx, site corral.SiteID) (setup, cleanup []corral.Job, err error) {
 	setup, err = tx.Jobs(store.JobFilter{Site: site, Kind: corral.SetupJob})
 	if err != nil {
@@ -208,6 +217,7 @@ func siteJobs(tx *store.Tx, site corral.SiteID) (setup, cleanup []corral.Job, er
 	return setup, cleanup, err
 }
 
+// timeline answers with the events of all jobs at the site, attempts included.
 func (h *siteHandlers) timeline(c *rest.Call) error {
 	return timelines(h.Adapter, c, func(tx *store.Tx) ([]corral.Job, error) {
 		site, err := siteOnRecord(c, tx)
@@ -221,6 +231,8 @@ func (h *siteHandlers) timeline(c *rest.Call) error {
 // maxWaits is how many attempts, the last ones, are evidence of how long a site makes its users wait.
 const maxWaits = 10_000
 
+// waits answers with how long attempts waited in the site's queues. Sites that had the name before count as well: they
+// were most likely the same machine, removed and created again.
 func (h *siteHandlers) waits(c *rest.Call) error {
 	return rest.Read(h.Adapter, c, func(tx *store.Tx) (api.List[corral.WaitStats], error) {
 		site, err := siteOnRecord(c, tx)
@@ -232,7 +244,8 @@ func (h *siteHandlers) waits(c *rest.Call) error {
 	})
 }
 
-// timelines answers with the events that the jobs of find have reached.
+// timelines answers with the events that the jobs of find have reached. They come from the times in the jobs' rows: a
+// timeline has no table of its own.
 func timelines(a *rest.Adapter, c *rest.Call, find func(*store.Tx) ([]corral.Job, error)) error {
 	return rest.Read(a, c, func(tx *store.Tx) (api.List[corral.TimelineEvent], error) {
 		jobs, err := find(tx)

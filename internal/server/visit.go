@@ -19,11 +19,14 @@ import (
 // This file has the requests for which somebody goes to the site: a site is looked at before it is created, before its
 // options change, and when a probe is asked for.
 
+// create makes a site. The site is visited before there is a row, so that a contact, a root or an option that does not
+// work is an answer to the person who asked and leaves nothing behind. Before that, the store is asked whether name and
+// root are free: the visit may cost the person a password. In the transaction both are looked at once more.
 func (h *siteHandlers) create(c *rest.Call) error {
 	return rest.Create(h.Adapter, c, func(ctx context.Context, in api.NewSite) (rest.Step[corral.Site], error) {
 		site, err := request.Site(in, h.roots)
 		site.Owner = c.Actor()
-		if err == nil { // before a person is asked for a password
+		if err == nil {
 			err = h.DB.View(ctx, func(tx *store.Tx) error { return isFree(tx, site) })
 		}
 		if err == nil {
@@ -61,7 +64,8 @@ func isFree(tx *store.Tx, site corral.Site) error {
 	return nil
 }
 
-// within reports whether path is dir or below it; both are clean.
+// within reports whether path is dir or below it; both are clean. Symbolic links at the site do not
+// show from here.
 func within(path, dir string) bool {
 	return path == dir || strings.HasPrefix(path, dir+"/")
 }
@@ -90,7 +94,7 @@ func (h *siteHandlers) visited(ctx context.Context, site corral.Site, acceptHost
 	return site, request.CheckQueues(site)
 }
 
-// facts asks a site what its batch system has; nil: it does not tell.
+// facts asks a site what its batch system has; nil: it does not tell, and then nothing is refused for want of it.
 func (h *siteHandlers) facts(ctx context.Context, site corral.Site) (*corral.SiteFacts, error) {
 	facts, err := h.reach.Facts(ctx, site)
 	if err != nil || facts.At.IsZero() {
@@ -112,6 +116,7 @@ func (h *siteHandlers) checkSet(ctx context.Context, site corral.Site, in api.Se
 	if err := request.CheckOptions(site); err != nil || reflect.DeepEqual(before.BatchOptions, site.BatchOptions) {
 		return nil, err
 	}
+	// A host key that is new by now is not accepted on the quiet: the site had another when it was created.
 	if err := h.reach.CheckSite(ctx, site, false); err != nil {
 		return nil, err
 	}
@@ -145,6 +150,8 @@ func stillAs(tx *store.Tx, checked corral.Site, in api.SetSite) error {
 	return nil
 }
 
+// probe looks at a site for a person and records what was seen, the words in the site's history and the facts with the
+// site, where they check what is asked of it from then on.
 func (h *siteHandlers) probe(c *rest.Call) error {
 	return rest.Change(h.Adapter, c, func(ctx context.Context, in api.NewProbe) (rest.Step[api.Probe], error) {
 		var site corral.Site
@@ -168,6 +175,7 @@ func (h *siteHandlers) probe(c *rest.Call) error {
 					return p, err
 				}
 			}
+			// The platform is found by the setup job, which may have ended while the site was looked at.
 			now, err := tx.Site(site.ID)
 			p.Platform = now.Platform
 			return p, err
@@ -187,7 +195,8 @@ func (h *siteHandlers) look(ctx context.Context, site corral.Site, cluster corra
 	return p, err
 }
 
-// inWords is a probe as histories have it.
+// inWords is a probe as histories have it: a line for what the batch system says of itself, and one for the network if
+// that was measured.
 func inWords(p api.Probe) []string {
 	said := p.Facts.Batch
 	var queues []string
