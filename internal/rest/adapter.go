@@ -84,7 +84,7 @@ func perform[In, Out any](a *Adapter, c *Call, status int,
 	if err != nil {
 		return err
 	}
-	answer, kept, err := a.kept(c.Context(), key)
+	answer, kept, err := kept(c.Context(), a.DB, key)
 	if err == nil && !kept {
 		var st Step[Out]
 		if st, err = prepare(c.Context(), in); err == nil {
@@ -101,11 +101,11 @@ var errNotKept = errors.New("no answer is kept under this key")
 
 // kept returns the answer that is kept under the key. It looks before anything is prepared, so that a repetition costs
 // nothing and is not refused for what has changed since.
-func (a *Adapter) kept(ctx context.Context, key store.OnceKey) (answer store.Answer, kept bool, err error) {
+func kept(ctx context.Context, db *store.DB, key store.OnceKey) (answer store.Answer, kept bool, err error) {
 	if key.Key == "" {
 		return answer, false, nil
 	}
-	err = a.DB.Write(ctx, key.Actor, func(tx *store.Tx) (err error) {
+	err = db.Write(ctx, key.Actor, func(tx *store.Tx) (err error) {
 		answer, kept, err = tx.Once(key, func() (store.Answer, error) { return store.Answer{}, errNotKept })
 		return err
 	})

@@ -19,8 +19,7 @@ import (
 type siteHandlers struct {
 	rest.Resource[corral.Site]                            // by what its path names now
 	record                     rest.Resource[corral.Site] // for those that only look: also a site that is gone
-	reach                      Reach
-	sites                      Sites
+	visitor                    visitor
 	roots                      string // the folder of sites here that are created without a root
 }
 
@@ -43,7 +42,7 @@ func newSites(a *rest.Adapter, cfg Config) *siteHandlers {
 		}
 		return withAvoided(tx, site)
 	}
-	return &siteHandlers{Resource: r, record: record, reach: cfg.Reach, sites: cfg.Sites, roots: cfg.Roots}
+	return &siteHandlers{Resource: r, record: record, visitor: visitor{cfg.Reach, cfg.Sites}, roots: cfg.Roots}
 }
 
 func (h *siteHandlers) routes() []rest.Route {
@@ -98,7 +97,7 @@ func (h *siteHandlers) set(c *rest.Call) error {
 		if err != nil {
 			return rest.Step[corral.Site]{}, err
 		}
-		facts, err := h.checkSet(ctx, site, in)
+		facts, err := h.visitor.checkSet(ctx, site, in)
 		if err != nil {
 			return rest.Step[corral.Site]{}, entry(err)
 		}

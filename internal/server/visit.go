@@ -16,8 +16,13 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// This file has the requests for which somebody goes to the site: a site is looked at before it is created, before its
-// options change, and when a probe is asked for.
+// A visitor goes to sites for requests that have to know something of them first: a site is looked at before it is
+// created, before its options change, and when a probe is asked for. Everything that may take minutes or wants a person
+// is here; no transaction is open meanwhile.
+type visitor struct {
+	reach Reach
+	sites Sites
+}
 
 // create makes a site. The site is visited before there is a row, so that a contact, a root or an option that does not
 // work is an answer to the person who asked and leaves nothing behind. Before that, the store is asked whether name and
@@ -30,7 +35,7 @@ func (h *siteHandlers) create(c *rest.Call) error {
 			err = h.DB.View(ctx, func(tx *store.Tx) error { return isFree(tx, site) })
 		}
 		if err == nil {
-			site, err = h.visited(ctx, site, in.AcceptHostKey)
+			site, err = h.visitor.visited(ctx, site, in.AcceptHostKey)
 		}
 		if err != nil {
 			return rest.Step[corral.Site]{}, entry(err)
@@ -72,18 +77,18 @@ func within(path, dir string) bool {
 
 // visited is the site with its root as it is there, and with what its batch system says of itself, so that even the
 // first glidein is checked; or the reason why it cannot be a site.
-func (h *siteHandlers) visited(ctx context.Context, site corral.Site, acceptHostKey bool) (corral.Site, error) {
+func (v visitor) visited(ctx context.Context, site corral.Site, acceptHostKey bool) (corral.Site, error) {
 	var err error
 	if strings.HasPrefix(site.Root, "$") {
-		if site.Root, err = h.reach.ExpandRoot(ctx, site, acceptHostKey); err == nil {
+		if site.Root, err = v.reach.ExpandRoot(ctx, site, acceptHostKey); err == nil {
 			err = request.CheckRoot(site.Root)
 		}
 	}
 	if err == nil {
-		err = h.reach.CheckSite(ctx, site, acceptHostKey)
+		err = v.reach.CheckSite(ctx, site, acceptHostKey)
 	}
 	if err == nil {
-		site.Facts, err = h.facts(ctx, site)
+		site.Facts, err = v.facts(ctx, site)
 	}
 	if err != nil || site.Facts == nil {
 		return site, err
@@ -95,8 +100,8 @@ func (h *siteHandlers) visited(ctx context.Context, site corral.Site, acceptHost
 }
 
 // facts asks a site what its batch system has; nil: it does not tell, and then nothing is refused for want of it.
-func (h *siteHandlers) facts(ctx context.Context, site corral.Site) (*corral.SiteFacts, error) {
-	facts, err := h.reach.Facts(ctx, site)
+func (v visitor) facts(ctx context.Context, site corral.Site) (*corral.SiteFacts, error) {
+	facts, err := v.reach.Facts(ctx, site)
 	if err != nil || facts.At.IsZero() {
 		return nil, err
 	}
@@ -105,7 +110,7 @@ func (h *siteHandlers) facts(ctx context.Context, site corral.Site) (*corral.Sit
 
 // checkSet checks a change of a site. For options that change it asks the site what they would give: what the user may
 // have depends on account and QOS. It returns those facts, nil if the options stay; what was seen of a node stays true.
-func (h *siteHandlers) checkSet(ctx context.Context, site corral.Site, in api.SetSite) (*corral.SiteFacts, error) {
+func (v visitor) checkSet(ctx context.Context, site corral.Site, in api.SetSite) (*corral.SiteFacts, error) {
 	before := site
 	if said := request.Set(&site, in); len(said) == 0 {
 		return nil, corral.ErrorAt(corral.Invalid, "body", "nothing to change is in it")
@@ -117,10 +122,10 @@ func (h *siteHandlers) checkSet(ctx context.Context, site corral.Site, in api.Se
 		return nil, err
 	}
 	// A host key that is new by now is not accepted on the quiet: the site had another when it was created.
-	if err := h.reach.CheckSite(ctx, site, false); err != nil {
+	if err := v.reach.CheckSite(ctx, site, false); err != nil {
 		return nil, err
 	}
-	facts, err := h.facts(ctx, site)
+	facts, err := v.facts(ctx, site)
 	if err != nil || facts == nil {
 		return nil, err
 	}
@@ -165,7 +170,7 @@ func (h *siteHandlers) probe(c *rest.Call) error {
 		if err != nil {
 			return rest.Step[api.Probe]{}, err
 		}
-		p, err := h.look(ctx, site, cluster)
+		p, err := h.visitor.look(ctx, site, cluster)
 		if err != nil {
 			return rest.Step[api.Probe]{}, entry(err)
 		}
@@ -185,12 +190,12 @@ func (h *siteHandlers) probe(c *rest.Call) error {
 
 // look finds out what the site is like, and how the cluster's pool would reach workers there unless the cluster is
 // none.
-func (h *siteHandlers) look(ctx context.Context, site corral.Site, cluster corral.Cluster) (p api.Probe, err error) {
+func (v visitor) look(ctx context.Context, site corral.Site, cluster corral.Cluster) (p api.Probe, err error) {
 	p.Site = site.Name
-	if p.Facts, err = h.sites.Survey(ctx, site); err != nil || cluster.ID == 0 {
+	if p.Facts, err = v.sites.Survey(ctx, site); err != nil || cluster.ID == 0 {
 		return p, err
 	}
-	network, err := h.sites.ProbeNetwork(ctx, site, cluster)
+	network, err := v.sites.ProbeNetwork(ctx, site, cluster)
 	p.Network = &network
 	return p, err
 }
