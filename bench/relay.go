@@ -16,6 +16,7 @@ import (
 
 	"github.com/corral-pilot/corral/broker/relay"
 	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/gridsite/ssh"
 )
 
 const (
@@ -217,16 +218,16 @@ func pour(ctx context.Context, w way, what byte) error {
 }
 
 // openSSHD starts scripts/sshd and returns a connection with it, and what ends both.
-func openSSHD(dir string, stderr io.Writer) (conn *gridsite.SSH, end func(), err error) {
+func openSSHD(dir string, stderr io.Writer) (conn *ssh.Conn, end func(), err error) {
 	tools, err := exec.Command("scripts/sshd", "--fetch").Output()
 	if err != nil {
 		return nil, nil, fmt.Errorf("fetching sshd (bench runs in the project's folder): %w", err)
 	}
-	ssh := filepath.Join(dir, ".ssh")
-	if err := os.Mkdir(ssh, 0o700); err != nil {
+	keys := filepath.Join(dir, ".ssh")
+	if err := os.Mkdir(keys, 0o700); err != nil {
 		return nil, nil, err
 	}
-	for _, key := range []string{filepath.Join(ssh, "id_ed25519"), filepath.Join(dir, "hostkey")} {
+	for _, key := range []string{filepath.Join(keys, "id_ed25519"), filepath.Join(dir, "hostkey")} {
 		if err := exec.Command(strings.TrimSpace(string(tools))+"/ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key).Run(); err != nil {
 			return nil, nil, fmt.Errorf("making a key: %w", err)
 		}
@@ -238,10 +239,10 @@ func openSSHD(dir string, stderr io.Writer) (conn *gridsite.SSH, end func(), err
 	address := free.Addr().String()
 	free.Close()
 	_, port, _ := net.SplitHostPort(address)
-	mine, err := os.ReadFile(filepath.Join(ssh, "id_ed25519.pub"))
+	mine, err := os.ReadFile(filepath.Join(keys, "id_ed25519.pub"))
 	host, hostErr := os.ReadFile(filepath.Join(dir, "hostkey.pub"))
 	if err := errors.Join(err, hostErr, os.WriteFile(filepath.Join(dir, "authorized_keys"), mine, 0o600),
-		os.WriteFile(filepath.Join(ssh, "known_hosts"), fmt.Appendf(nil, "[127.0.0.1]:%s %s", port, host), 0o600)); err != nil {
+		os.WriteFile(filepath.Join(keys, "known_hosts"), fmt.Appendf(nil, "[127.0.0.1]:%s %s", port, host), 0o600)); err != nil {
 		return nil, nil, err
 	}
 	sshd := exec.Command("scripts/sshd", dir, port, "LogLevel ERROR")
@@ -250,7 +251,7 @@ func openSSHD(dir string, stderr io.Writer) (conn *gridsite.SSH, end func(), err
 		return nil, nil, err
 	}
 	stop := func() { _ = sshd.Process.Kill(); _ = sshd.Wait() }
-	if conn, err = gridsite.NewSSH("ssh://"+address, gridsite.SSHOptions{Home: dir}); err == nil {
+	if conn, err = ssh.New("ssh://"+address, ssh.Options{Home: dir}); err == nil {
 		err = connectSoon(conn)
 	}
 	if err != nil {
@@ -261,13 +262,13 @@ func openSSHD(dir string, stderr io.Writer) (conn *gridsite.SSH, end func(), err
 }
 
 // connectSoon waits for the server to listen.
-func connectSoon(conn *gridsite.SSH) error {
+func connectSoon(conn *ssh.Conn) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		err := conn.Connect(ctx)
+		err := conn.Connect(ctx, false)
 		if err == nil || ctx.Err() != nil {
 			return err
 		}

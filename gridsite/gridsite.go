@@ -1,21 +1,26 @@
-// Package gridsite reaches a site and its batch system.
+// Package gridsite is the contract between Corral and a site: how the site is reached, and how its batch system is spoken to.
 //
-// A transport (Conn: local, ssh) runs commands and writes files at the site. A batch dialect
-// (Batch: fork, slurm) submits and follows jobs with nothing but a Conn, so that
-// each transport goes with each dialect. Every job carries a tag, which is ours and unique; the site
-// has its own id for it. gridsitetest holds the tests that every combination passes.
+//	Conn   a transport: runs commands and writes files at the site     gridsite/local, gridsite/ssh
+//	Batch  a dialect: submits and follows jobs                         gridsite/fork, gridsite/slurm
 //
-// The one invariant: "it refused" and "we do not know" are different results. What may have happened
-// at the site is looked up by its tag, never guessed, and never simply done again.
+// A dialect has nothing but a Conn and a directory, so each transport goes with each dialect. Every job carries a tag, which
+// is ours and unique; the site has its own id for it. Backends joins transports and dialects; who wires them decides which
+// there are. gridsitetest holds the tests that every combination passes.
+//
+// The one invariant: "it refused" and "we do not know" are different results. What may have happened at the site is looked
+// up by its tag, never guessed, and never simply done again.
 //
 // How often to ask, when to retry and what an end means is decided elsewhere.
 package gridsite
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"io/fs"
 	"time"
+
+	"github.com/corral-pilot/corral"
 )
 
 // A Command is an argument vector to run at a site, never a line for a shell.
@@ -29,6 +34,17 @@ type Result struct {
 	Exit           int // exit status; 128+n if signal n ended it
 	Stdout, Stderr []byte
 }
+
+// MaxOutput is how much a command may write to stdout, and to stderr, in bytes. A transport kills one that writes more,
+// with ErrOutput: what a site sends must not exhaust the service.
+const MaxOutput = 16 << 20
+
+// ErrOutput is why a command that writes too much is killed.
+var ErrOutput = fmt.Errorf("more than %d bytes of output", MaxOutput)
+
+// Linger is how long a transport waits for a command's output to close once the command itself is over: a process that it
+// left in the background may hold that open without end.
+const Linger = 2 * time.Second
 
 // A Conn reaches one site: the transport. A non-zero exit is a Result, not an error: an error means
 // that we do not know what happened at the site. Its methods may be called from several goroutines at
@@ -56,10 +72,8 @@ type JobSpec struct {
 	Walltime  time.Duration // 0: the site's default
 	GPUs      int           // per host
 
-	// What a batch system may be told besides; one that knows no such thing leaves it out.
-	Queue, Account, QOS, Constraint string
-	Lines                           []string // of its own language, handed on as they are
-	Exclude                         []string // nodes to keep off
+	corral.BatchOptions          // a batch system that has no such thing leaves it out
+	Exclude             []string // nodes to keep off
 }
 
 // NodeFile is what of a job's directory may say, as Exclude does, on which node the job began.
@@ -131,18 +145,6 @@ type Batch interface {
 
 	// Forget removes what the site keeps of an ended job.
 	Forget(ctx context.Context, tag string) error
-}
-
-// A Checker is a Batch that can say whether it would take a job, without taking it.
-type Checker interface {
-	// Check returns a *Refused with the site's own words if it would not.
-	Check(ctx context.Context, spec JobSpec) error
-}
-
-// An Estimator is a Batch that can say when it would start a job.
-type Estimator interface {
-	// Estimate returns the zero time if the site does not say.
-	Estimate(ctx context.Context, spec JobSpec) (time.Time, error)
 }
 
 // Refused is a site's definite no: nothing was done. Its text is the site's own.

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/gridsite/gridsitetest"
 )
 
 // A real shell must hand back every argument vector exactly as it was quoted.
@@ -17,7 +18,7 @@ func TestQuoteRoundTrip(t *testing.T) {
 		var argvs [][]string
 		var script strings.Builder
 		for range 20 {
-			argv := rapid.SliceOfN(word, 1, 5).Draw(t, "argv")
+			argv := rapid.SliceOfN(gridsitetest.Word, 1, 5).Draw(t, "argv")
 			argvs = append(argvs, argv)
 			script.WriteString(`printf '%s\000' ` + gridsite.QuoteArgv(argv) + "\n")
 		}
@@ -34,19 +35,4 @@ func TestQuoteRoundTrip(t *testing.T) {
 			t.Fatalf("the shell saw (-want +got):\n%s", diff)
 		}
 	})
-}
-
-// What the shell says of a command that it cannot run is about that, and not all of the line.
-func TestRemoteLineOfWhatIsNotThere(t *testing.T) {
-	t.Parallel()
-	line, err := gridsite.RemoteLine("mark", []string{"/no/such/program", "its argument"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), "sh", "-c", line)
-	var said strings.Builder
-	cmd.Stderr = &said
-	if err := cmd.Run(); cmd.ProcessState.ExitCode() != 127 || !strings.Contains(said.String(), "not found") || strings.Contains(said.String(), "argument") {
-		t.Errorf("%v: it said %q", err, said.String())
-	}
 }

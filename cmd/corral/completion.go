@@ -57,11 +57,10 @@ func completionCommand(p *printer) *cli.Command {
 	}
 }
 
-var batchSystems = []string{"fork", "slurm"}
-
 // choices are the values of flags that have few.
 var choices = map[string][]string{
-	"output": forms, "contact": {"local:", "ssh://"}, "batch": batchSystems, "head-batch": batchSystems, "kind": {string(corral.Embedded), string(corral.Condor)},
+	"output": forms, "contact": {"local:", "ssh://"},
+	"batch": corral.BatchSystemNames(), "head-batch": corral.BatchSystemNames(), "kind": {string(corral.Embedded), string(corral.Condor)},
 	"resubmit": {"never", "forever", "until="}, "broker": {"auto", "none", "ccb", "relay"}, "slots": {"partitionable", "static"}, "clustering": {"none", "horizontal="},
 }
 

@@ -33,8 +33,8 @@ func createSiteCommand(p *printer) *cli.Command {
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "f", Usage: "read the site from `FILE`, - for stdin"},
 			&cli.StringFlag{Name: "contact", Usage: "how to reach it, as `URL`: local: or ssh://[user@]host[:port]"},
-			&cli.StringFlag{Name: "batch", Usage: "the batch `SYSTEM` for pilots: fork or slurm"},
-			&cli.StringFlag{Name: "head-batch", Usage: "the batch `SYSTEM` for setup and cleanup (default: fork, on the head node)"},
+			&cli.StringFlag{Name: "batch", Usage: "the batch `SYSTEM` for pilots: " + strings.Join(corral.BatchSystemNames(), " or ")},
+			&cli.StringFlag{Name: "head-batch", Usage: "the batch `SYSTEM` for setup and cleanup (default: " + corral.ForkBatch + ", on the head node)"},
 			&cli.StringFlag{Name: "root", Usage: "`DIR` there that is ours alone (default: one that corrald chooses, through ssh $HOME/.corral-NAME)"},
 			acceptHostKeyFlag(),
 			waitFlag("it is READY"), timeoutFlag(), keyFlag(),
@@ -53,12 +53,23 @@ func siteFlags() []cli.Flag {
 // batchFlags are the options of a batch system, which sites and glideins have.
 func batchFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "queue", Usage: "`QUEUE` or partition of the batch system"},
-		&cli.StringFlag{Name: "account", Usage: "`ACCOUNT` to charge"},
-		&cli.StringFlag{Name: "qos", Usage: "quality of service `QOS` of the batch system"},
-		&cli.StringFlag{Name: "constraint", Usage: "only nodes with these `FEATURES`, as the batch system writes them"},
-		&cli.StringSliceFlag{Name: "site-opt", Usage: "`LINE` for the batch system, as it is; may be repeated"},
+		&cli.StringFlag{Name: "queue", Usage: "`QUEUE` of the batch system" + calledThere("queue")},
+		&cli.StringFlag{Name: "account", Usage: "`ACCOUNT` to charge" + calledThere("account")},
+		&cli.StringFlag{Name: "qos", Usage: "quality of service `QOS` of the batch system" + calledThere("qos")},
+		&cli.StringFlag{Name: "constraint", Usage: "only nodes with these `FEATURES`, as the batch system writes them" + calledThere("constraint")},
+		&cli.StringSliceFlag{Name: "site-opt", Usage: "`LINE` for the batch system, as it is; may be repeated" + calledThere("site_options")},
 	}
+}
+
+// calledThere says what the batch systems call an option that they have.
+func calledThere(option string) string {
+	var words []string
+	for _, b := range corral.BatchSystems {
+		if word := b.Options[option]; word != "" {
+			words = append(words, b.Name+": "+word)
+		}
+	}
+	return " (" + strings.Join(words, "; ") + ")"
 }
 
 func batchOptions(c *cli.Context) corral.BatchOptions {

@@ -11,7 +11,6 @@ import (
 	"sync"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/internal/condorpool"
 	"github.com/corral-pilot/corral/internal/engine"
 	"github.com/corral-pilot/corral/internal/personal"
@@ -99,9 +98,10 @@ func assemble(lg *slog.Logger, db *store.DB, s settings, user string) (*daemon, 
 		return nil, err
 	}
 	s.supply.ServedAt = mirror.url(s.mirrorAdvertise)
-	reach := engine.NewReach(gridsite.SSHOptions{AgentSocket: os.Getenv("SSH_AUTH_SOCK")})
+	reach := engine.NewReach(backends())
 	port.local = reach.LocalIP
-	eng := engine.New(lg, db, clusters, engine.Config{Key: key, Depot: depot, Address: port, Supply: s.supply, Reach: reach})
+	cfg := engine.Config{Key: key, Depot: depot, Address: port, Supply: s.supply, Reach: reach, Schemes: schemes()}
+	eng := engine.New(lg, db, clusters, cfg)
 	condors := openPools(lg, db, s, clusters, eng.Catalog())
 	runs := run.NewManager(lg, db, clusters, run.Config{Dir: s.layout.Runs()})
 	return &daemon{

@@ -67,7 +67,7 @@ func TestOutage(t *testing.T, f Fixture, o Outage) {
 func (s *site) memoryLost(o Outage) {
 	s.Helper()
 	s.submit("old", "touch done; exit 6")
-	s.submitSpec(gridsite.JobSpec{Tag: "waiting", Argv: []string{"/bin/true"}, Queue: s.Held})
+	s.submitSpec(gridsite.JobSpec{Tag: "waiting", Argv: []string{"/bin/true"}, BatchOptions: corral.BatchOptions{Queue: s.Held}})
 	s.awaitFile("old", "done")
 	s.await("its end", func() bool { return len(s.processes("old")) == 0 })
 	o.Forget(s.T)

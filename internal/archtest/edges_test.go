@@ -12,9 +12,9 @@ var layers = [][]string{
 	{"condor/classad", "dag", "internal/descriptor", "internal/disk", "internal/input", "internal/matching", "internal/netns", "internal/netns/door", "internal/node", "internal/programs", "internal/version", "internal/xdg", "resubmit"},
 	{"condor", "condor/eventlog", root},
 	{"api", "broker", "broker/relay", "gridsite", "internal/execution", "internal/order", "internal/reconcile", "internal/runas", "internal/store", "packages", "workflow"},
-	{"gridsite/gridsitetest", "internal/follow", "internal/login", "internal/personal", "internal/pilot/attempt", "internal/recorded", "internal/request", "internal/store/storetest", "packages/htcondor", "pool", "staging", "workflow/wfformat"},
-	{"examples/lambda", "internal/pilot/process", "internal/pilot/sitejob", "internal/rest", "internal/run", "internal/schedd", "staging/ftp", "staging/sftp", "workflow/format"},
-	{"internal/condorpool", "internal/demo", "internal/engine", "internal/pilot/condorworker", "internal/server"},
+	{"gridsite/jobdir", "gridsite/local", "gridsite/ssh", "gridsite/survey", "internal/follow", "internal/login", "internal/personal", "internal/pilot/attempt", "internal/recorded", "internal/request", "internal/store/storetest", "packages/htcondor", "pool", "staging", "workflow/wfformat"},
+	{"examples/lambda", "gridsite/fork", "gridsite/slurm", "internal/pilot/process", "internal/pilot/sitejob", "internal/rest", "internal/run", "internal/schedd", "staging/ftp", "staging/sftp", "workflow/format"},
+	{"gridsite/gridsitetest", "internal/condorpool", "internal/demo", "internal/engine", "internal/pilot/condorworker", "internal/server"},
 	{"internal/pilot"},
 	{"bench", "cmd/corral", "cmd/corrald", "cmd/pilot", "internal/archtest", "internal/e2e"},
 }
@@ -42,7 +42,7 @@ var edges = map[string]map[string]string{
 	"api":                {"internal/input": "bounds answers", root: "the nouns double as wire types"},
 	"broker":             {root: "broker modes, error kinds"},
 	"broker/relay":       {root: "error kinds"},
-	"gridsite":           {"internal/input": "bounds key files, and what sites send", root: "platforms"},
+	"gridsite":           {root: "the nouns, error kinds"},
 	"internal/execution": {"dag": "ranks, frontier", root: "counts and reports of runs, workers"},
 	"internal/order":     {root: "outcomes and durations in the two files"},
 	"internal/reconcile": {"resubmit": "the rule for another attempt", root: "the world"},
@@ -51,10 +51,12 @@ var edges = map[string]map[string]string{
 	"packages":           {"internal/input": "bounds archives", root: "platforms, error kinds"},
 	"workflow":           {"dag": "a workflow is a graph of tasks", root: "error kinds, seconds"},
 
-	"gridsite/gridsitetest": {
-		"gridsite": "what every back end must do", "internal/programs": "finds the scripts",
-		root: "kinds of errors tell whether anything was done",
+	"gridsite/jobdir": {
+		"gridsite": "the contract", "internal/input": "bounds what sites send", root: "error kinds",
 	},
+	"gridsite/local":  {"gridsite": "the contract", root: "error kinds"},
+	"gridsite/ssh":    {"gridsite": "the contract", "internal/input": "bounds key files", root: "error kinds"},
+	"gridsite/survey": {"gridsite": "the contract", root: "facts of sites"},
 	"internal/follow": {"api": "asks corrald", root: "shows runs"},
 	"internal/login": {
 		"api": "questions on the wire", "gridsite": "questions of a login", root: "which site, error kinds",
@@ -89,6 +91,14 @@ var edges = map[string]map[string]string{
 	},
 
 	"examples/lambda": {"workflow": "makes a workflow", "workflow/wfformat": "writes it"},
+	"gridsite/fork": {
+		"gridsite": "the contract", "gridsite/jobdir": "where its jobs are",
+		"gridsite/survey": "what the machine has", root: "error kinds",
+	},
+	"gridsite/slurm": {
+		"gridsite": "the contract", "gridsite/jobdir": "where its jobs are",
+		"gridsite/survey": "what the cluster has", root: "what its options are called",
+	},
 	"internal/pilot/process": {
 		"broker": "how a pool reaches a node", "internal/order": "what a worker of an HTCondor pool is told",
 		"internal/pilot/attempt": "why workers leave", root: "error kinds",
@@ -111,13 +121,21 @@ var edges = map[string]map[string]string{
 		"condor": "submits jobs", "condor/classad": "jobs in the queue", "condor/eventlog": "what becomes of jobs",
 		"internal/execution": "jobs and their results", "pool": "parcels, sinks", root: "runs",
 	},
-	"staging/ftp":  {"staging": "how it is asked", root: "error kinds"},
-	"staging/sftp": {"gridsite": "the ssh transport", "staging": "how it is asked", root: "error kinds"},
+	"staging/ftp": {"staging": "how it is asked", root: "error kinds"},
+	"staging/sftp": {
+		"gridsite": "who is not let in", "gridsite/ssh": "the transport", "staging": "how it is asked",
+		root: "error kinds",
+	},
 	"workflow/format": {
 		"internal/input": "opens and bounds files", "workflow": "what a reader returns",
 		"workflow/wfformat": "one of its formats",
 	},
 
+	"gridsite/gridsitetest": {
+		"gridsite": "what every back end must do", "gridsite/fork": "runs jobs on this machine",
+		"gridsite/local": "reaches this machine", "internal/programs": "finds the scripts",
+		root: "kinds of errors tell whether anything was done",
+	},
 	"internal/condorpool": {
 		"condor": "runs pools", "condor/classad": "slots, schedds", "internal/run": "queues of clusters",
 		"internal/store": "which pools there are", root: "clusters, workers, tokens",
@@ -129,13 +147,12 @@ var edges = map[string]map[string]string{
 	},
 	"internal/engine": {
 		"broker": "attends probes", "broker/relay": "corrald's side", "gridsite": "submits and follows jobs",
-		"internal/execution": "says what a cluster offers", "internal/order": "writes orders, reads reports",
-		"internal/reconcile": "decides", "internal/recorded": "reads what is decided about",
-		"internal/run": "adopts runs", "internal/store": "the world",
-		"internal/version": "names the worker package", "packages": "builds the worker package",
-		"packages/htcondor": "finds releases", "pool": "counts workers", "resubmit": "policies",
-		"staging": "the mirror", "staging/ftp": "what only corrald speaks", "staging/sftp": "likewise",
-		root: "sites, glideins, jobs",
+		"gridsite/jobdir": "where tokens are replaced", "internal/execution": "says what a cluster offers",
+		"internal/order": "writes orders, reads reports", "internal/reconcile": "decides",
+		"internal/recorded": "reads what is decided about", "internal/run": "adopts runs",
+		"internal/store": "the world", "internal/version": "names the worker package",
+		"packages": "builds the worker package", "packages/htcondor": "finds releases", "pool": "counts workers",
+		"resubmit": "policies", "staging": "the mirror", root: "sites, glideins, jobs",
 	},
 	"internal/pilot/condorworker": {
 		"broker": "how the pool reaches a node", "broker/relay": "a node's side",
@@ -163,11 +180,12 @@ var edges = map[string]map[string]string{
 
 	"bench": {
 		"api": "asks corrald", "broker/relay": "measures it", "gridsite": "simulates a batch system",
-		"internal/disk": "where it measures", "internal/engine": "measures its steps",
-		"internal/order": "reads orders, writes reports", "internal/personal": "starts corrald",
-		"internal/store": "asks for glideins", "internal/version": "names what it measured",
-		"internal/xdg": "a layout in a temporary folder", "packages": "signs a package", "pool": "needs no worker",
-		"workflow": "makes workflows", "workflow/wfformat": "writes them", root: "runs and their reports",
+		"gridsite/local": "its site", "gridsite/ssh": "carries a relay", "internal/disk": "where it measures",
+		"internal/engine": "measures its steps", "internal/order": "reads orders, writes reports",
+		"internal/personal": "starts corrald", "internal/store": "asks for glideins",
+		"internal/version": "names what it measured", "internal/xdg": "a layout in a temporary folder",
+		"packages": "signs a package", "pool": "needs no worker", "workflow": "makes workflows",
+		"workflow/wfformat": "writes them", root: "runs and their reports",
 	},
 	"cmd/corral": {
 		"api": "asks corrald", "internal/demo": "verb demo", "internal/follow": "progress",
@@ -178,13 +196,15 @@ var edges = map[string]map[string]string{
 		root: "prints the nouns",
 	},
 	"cmd/corrald": {
-		"api": "paths", "condor": "commands of a pool, passed on", "gridsite": "ssh files and agent",
-		"internal/condorpool": "wires it", "internal/descriptor": "what its jobs are not to have",
-		"internal/engine": "wires it", "internal/input": "bounds the pilot binary", "internal/node": "machine",
-		"internal/personal": "state file", "internal/run": "wires it", "internal/runas": "is who it is told to be",
-		"internal/schedd": "wires it", "internal/server": "wires it", "internal/store": "wires it",
-		"internal/version": "--version", "internal/xdg": "default paths", "packages": "signing key",
-		"pool": "wires it", "staging": "serves the mirror", root: "machine",
+		"api": "paths", "condor": "commands of a pool, passed on", "gridsite": "its own address",
+		"gridsite/fork": "wires it", "gridsite/local": "wires it", "gridsite/slurm": "wires it",
+		"gridsite/ssh": "wires it", "internal/condorpool": "wires it",
+		"internal/descriptor": "what its jobs are not to have", "internal/engine": "wires it",
+		"internal/input": "bounds the pilot binary", "internal/node": "machine", "internal/personal": "state file",
+		"internal/run": "wires it", "internal/runas": "is who it is told to be", "internal/schedd": "wires it",
+		"internal/server": "wires it", "internal/store": "wires it", "internal/version": "--version",
+		"internal/xdg": "default paths", "packages": "signing key", "pool": "wires it",
+		"staging": "serves the mirror", "staging/ftp": "wires it", "staging/sftp": "wires it", root: "machine",
 	},
 	"cmd/pilot": {
 		"internal/descriptor": "what tasks are not to have", "internal/order": "how a job ended",

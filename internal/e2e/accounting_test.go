@@ -17,6 +17,8 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/gridsite/gridsitetest"
+	"github.com/corral-pilot/corral/gridsite/local"
+	"github.com/corral-pilot/corral/gridsite/slurm"
 )
 
 // accounting is the one Slurm of the tests of this package that keeps accounts, and enforces what they may. The user is
@@ -59,12 +61,8 @@ func startAccounting(t testing.TB) *gridsitetest.Slurm {
 // What the user may on another cluster that is in the same books is nothing here.
 func TestSlurmAccountsOfAnotherCluster(t *testing.T) {
 	t.Parallel()
-	slurm := startAccounting(t)
-	local, err := gridsite.Dial(t.Context(), "local:")
-	if err != nil {
-		t.Fatal(err)
-	}
-	facts, err := gridsite.NewSlurm(slurm.On(local), t.TempDir()).Survey(t.Context(), corral.BatchOptions{Account: "theirs"})
+	cluster := startAccounting(t)
+	facts, err := slurm.New(cluster.On(local.Conn{}), t.TempDir()).Survey(t.Context(), corral.BatchOptions{Account: "theirs"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,33 +76,33 @@ func TestSlurmAccountsOfAnotherCluster(t *testing.T) {
 // How a job ended that could not leave its status, and that the queue has forgotten, Slurm's accounting says.
 func TestSlurmAccountingHasTheLastWord(t *testing.T) {
 	t.Parallel()
-	slurm := startAccounting(t)
+	cluster := startAccounting(t)
 	dir := t.TempDir()
-	forgetful := forgetfulNode(t, slurm, dir)
-	nodes := strings.Fields(say(t, slurm, "sinfo", "-h", "-N", "-p", "normal", "-o", "%N"))
+	forgetful := forgetfulNode(t, cluster, dir)
+	nodes := strings.Fields(say(t, cluster, "sinfo", "-h", "-N", "-p", "normal", "-o", "%N"))
 	jobs := map[string]*endedJob{
 		"killed":    {node: nodes[1], says: "FAILED", want: gridsite.ByDisappeared},
 		"cancelled": {node: nodes[2], says: "CANCELLED by", want: gridsite.BySite},
 		"crashed":   {node: nodes[3], says: "NODE_FAIL", want: gridsite.ByNode},
 	}
 	for name, j := range jobs {
-		j.Slurm = gridsite.NewSlurm(forgetful, filepath.Join(dir, name))
+		j.Batch = slurm.New(forgetful, filepath.Join(dir, name))
 		j.start(t, name)
 	}
-	say(t, slurm, "scancel", "--batch", "--signal=KILL", jobs["killed"].id)
+	say(t, cluster, "scancel", "--batch", "--signal=KILL", jobs["killed"].id)
 	if err := os.Rename(filepath.Join(dir, "cancelled"), filepath.Join(dir, "away")); err != nil { // its file server is
 		t.Fatal(err)
 	}
-	say(t, slurm, "scancel", jobs["cancelled"].id)
+	say(t, cluster, "scancel", jobs["cancelled"].id)
 	nodesUp.Lock()
 	defer nodesUp.Unlock()
-	say(t, slurm, "scontrol", "update", "NodeName="+nodes[3], "State=DOWN", "Reason=test")
+	say(t, cluster, "scontrol", "update", "NodeName="+nodes[3], "State=DOWN", "Reason=test")
 	for name, j := range jobs {
 		gridsitetest.Until(t, name+" to be "+j.says, func() bool {
-			return strings.HasPrefix(say(t, slurm, "sacct", "-nPX", "-j", j.id, "-o", "State"), j.says)
+			return strings.HasPrefix(say(t, cluster, "sacct", "-nPX", "-j", j.id, "-o", "State"), j.says)
 		})
 	}
-	_ = slurm.Command("scontrol", "update", "NodeName="+nodes[3], "State=RESUME").Run() // it may have come back by itself
+	_ = cluster.Command("scontrol", "update", "NodeName="+nodes[3], "State=RESUME").Run() // it may have come back by itself
 	if err := errors.Join(os.Rename(filepath.Join(dir, "away"), filepath.Join(dir, "cancelled")), os.WriteFile(filepath.Join(dir, "forget"), nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +116,7 @@ func TestSlurmAccountingHasTheLastWord(t *testing.T) {
 
 // An endedJob is one on a node of its own, and what is said of its end.
 type endedJob struct {
-	*gridsite.Slurm
+	*slurm.Batch
 	id, node, says string
 	want           gridsite.Killed
 }
@@ -126,7 +124,8 @@ type endedJob struct {
 // start waits until the job runs.
 func (j *endedJob) start(t testing.TB, name string) {
 	t.Helper()
-	spec := gridsite.JobSpec{Tag: name, Argv: []string{"/bin/sleep", "1000"}, Hosts: 1, CPUs: 1, Walltime: 10 * time.Minute, Queue: "urgent", Lines: []string{"--nodelist=" + j.node}}
+	spec := gridsite.JobSpec{Tag: name, Argv: []string{"/bin/sleep", "1000"}, Hosts: 1, CPUs: 1, Walltime: 10 * time.Minute,
+		BatchOptions: corral.BatchOptions{Queue: "urgent", SiteOptions: []string{"--nodelist=" + j.node}}}
 	id, err := j.Submit(t.Context(), spec)
 	if err != nil {
 		t.Fatal(err)
@@ -146,16 +145,12 @@ func (j *endedJob) start(t testing.TB, name string) {
 // forgetfulNode is a head node whose squeue knows no job any more once there is a file "forget" in dir.
 func forgetfulNode(t testing.TB, slurm *gridsitetest.Slurm, dir string) gridsite.Conn {
 	t.Helper()
-	local, err := gridsite.Dial(t.Context(), "local:")
-	if err != nil {
-		t.Fatal(err)
-	}
 	script := fmt.Sprintf("#!/bin/sh\n[ ! -e %s/forget ] || exit 0\nexec %s \"$@\"\n", dir, slurm.Command("squeue").Path)
 	if err := os.WriteFile(filepath.Join(dir, "squeue"), []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	path, _ := strings.CutPrefix(slurm.Environ()[0], "PATH=")
-	return besides{slurm.On(local), "PATH=" + dir + ":" + path}
+	return besides{slurm.On(local.Conn{}), "PATH=" + dir + ":" + path}
 }
 
 // besides is a site with another environment.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -12,13 +13,10 @@ import (
 	"sync"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/internal/version"
 	"github.com/corral-pilot/corral/packages"
 	"github.com/corral-pilot/corral/staging"
-	"github.com/corral-pilot/corral/staging/ftp"
-	"github.com/corral-pilot/corral/staging/sftp"
 )
 
 // A Catalog knows all worker packages and where they are: the store's packages, mirrors and replicas,
@@ -31,9 +29,9 @@ type Catalog struct {
 	releases sync.Mutex // one at a time unpacks a release
 }
 
-func newCatalog(lg *slog.Logger, db *store.DB, d *Depot, pace staging.Pace, ssh gridsite.SSHOptions) *Catalog {
+func newCatalog(lg *slog.Logger, db *store.DB, d *Depot, pace staging.Pace, schemes map[string]staging.Open) *Catalog {
 	f := staging.NewFetcher(lg)
-	f.Open["ftp"], f.Open["sftp"] = ftp.Open, sftp.Opener(ssh)
+	maps.Copy(f.Open, schemes)
 	if pace != (staging.Pace{}) {
 		f.Pace = pace
 	}

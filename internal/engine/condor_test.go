@@ -19,6 +19,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/condor"
 	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/gridsite/jobdir"
 	"github.com/corral-pilot/corral/internal/order"
 	"github.com/corral-pilot/corral/internal/reconcile"
 	"github.com/corral-pilot/corral/internal/store"
@@ -114,7 +115,7 @@ func TestLostPackageIsStagedAgain(t *testing.T) {
 		err = os.RemoveAll(dir)
 	}
 	if err == nil {
-		err = order.WriteReport(gridsite.JobDir(s.Root, a.Tag), order.Report{Outcome: corral.OutcomeFailed, Transient: true, Reason: "it is not installed", Missing: p.Digest})
+		err = order.WriteReport(jobdir.Path(s.Root, a.Tag), order.Report{Outcome: corral.OutcomeFailed, Transient: true, Reason: "it is not installed", Missing: p.Digest})
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -20,19 +20,22 @@ import (
 	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/internal/reconcile"
 	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/staging"
 )
 
 // Actor is the name under which corrald itself changes things.
 const Actor = "corrald"
 
-// Config says where the engine's collaborators are. All fields but Supply, Tokens, Reach and Open are required.
+// Config says where the engine's collaborators are. All fields but Supply, Tokens, Reach, Schemes and Open are required.
 type Config struct {
 	Key     Key                 // makes the attempts' tokens
 	Depot   *Depot              // where worker packages and pilot binaries come from
 	Address Address             // where workers dial in
 	Supply  Supply              // how packages get to sites
 	Tokens  reconcile.Lifetimes // of tokens for HTCondor pools; the zero value means the usual ones
-	Reach   *Reach              // the connections to sites; nil: its own, with the user's ssh files
+	Reach   *Reach              // the connections to sites; nil: it has no backends
+
+	Schemes map[string]staging.Open // how mirrors are read with other URLs than http, https and file
 
 	// Open reaches a site, in place of Reach: a simulated one, say.
 	Open func(context.Context, corral.Site) (gridsite.Access, error)
@@ -62,13 +65,13 @@ func New(lg *slog.Logger, db *store.DB, clusters *Clusters, cfg Config) *Engine 
 		cfg.Tokens = usualTokens
 	}
 	if cfg.Reach == nil {
-		cfg.Reach = NewReach(gridsite.SSHOptions{})
+		cfg.Reach = NewReach(gridsite.Backends{})
 	}
 	cfg.Reach.owner = cfg.Key.owner()
 	if cfg.Open == nil {
 		cfg.Open = cfg.Reach.Open
 	}
-	return &Engine{lg: lg, db: db, clusters: clusters, cfg: cfg, open: cfg.Open, catalog: newCatalog(lg, db, cfg.Depot, cfg.Supply.Pace, cfg.Reach.options)}
+	return &Engine{lg: lg, db: db, clusters: clusters, cfg: cfg, open: cfg.Open, catalog: newCatalog(lg, db, cfg.Depot, cfg.Supply.Pace, cfg.Schemes)}
 }
 
 // Catalog returns what the engine knows of packages.

@@ -14,6 +14,10 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/gridsite/fork"
+	"github.com/corral-pilot/corral/gridsite/local"
+	"github.com/corral-pilot/corral/gridsite/slurm"
+	"github.com/corral-pilot/corral/gridsite/ssh"
 	"github.com/corral-pilot/corral/internal/condorpool"
 	"github.com/corral-pilot/corral/internal/programs"
 	"github.com/corral-pilot/corral/internal/store"
@@ -80,12 +84,26 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	w := &world{t: t, db: storetest.OpenTest(t), dir: dir, lg: slog.New(slog.NewTextHandler(testWriter{t}, nil))}
-	w.cfg = Config{Key: key, Depot: depot, Address: unixSocket(filepath.Join(dir, "w")), Reach: NewReach(gridsite.SSHOptions{})}
+	w.cfg = Config{Key: key, Depot: depot, Address: unixSocket(filepath.Join(dir, "w")), Reach: NewReach(backends(""))}
 	w.write(func(tx *store.Tx) error {
 		_, err := tx.CreateCluster(corral.Cluster{Name: "default", Owner: "local", Kind: corral.Embedded})
 		return err
 	})
 	return w
+}
+
+// backends are those of corrald, with the ssh files of a home directory; empty: one's own.
+func backends(home string) gridsite.Backends {
+	return gridsite.Backends{
+		Transports: map[string]func(contact string) (gridsite.Conn, error){
+			"local": func(string) (gridsite.Conn, error) { return local.Conn{}, nil },
+			"ssh":   func(contact string) (gridsite.Conn, error) { return ssh.New(contact, ssh.Options{Home: home}) },
+		},
+		Dialects: map[string]func(conn gridsite.Conn, root string) gridsite.Batch{
+			"fork":  func(conn gridsite.Conn, root string) gridsite.Batch { return fork.New(conn, root) },
+			"slurm": func(conn gridsite.Conn, root string) gridsite.Batch { return slurm.New(conn, root) },
+		},
+	}
 }
 
 type unixSocket string
@@ -484,7 +502,7 @@ func TestGlideinSaysThatItsSiteIsInTrouble(t *testing.T) {
 	e.open = func(ctx context.Context, s corral.Site) (gridsite.Access, error) {
 		a, err := e.cfg.Reach.Open(ctx, s)
 		conn := cable{a.Conn, &gone}
-		fork := gridsite.NewFork(conn, s.Root)
+		fork := fork.New(conn, s.Root)
 		return gridsite.Access{Conn: conn, Pilots: fork, Head: fork}, err
 	}
 	runEngine(t, e)

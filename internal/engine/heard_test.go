@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/gridsite/jobdir"
 	"github.com/corral-pilot/corral/internal/order"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/resubmit"
@@ -25,7 +25,7 @@ func TestPilotWithoutLinkIsHeard(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		dir := gridsite.JobDir(w.siteNow(1).Root, a.Tag)
+		dir := jobdir.Path(w.siteNow(1).Root, a.Tag)
 		err := order.WriteReport(dir, order.Report{Outcome: corral.OutcomeIdle, Reason: "idle for 1m", Log: []string{"2026-11-21T12:00:00Z broker: directly"}})
 		if err != nil {
 			t.Fatal(err)

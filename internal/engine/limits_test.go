@@ -16,6 +16,8 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/gridsite/fork"
+	"github.com/corral-pilot/corral/gridsite/local"
 	"github.com/corral-pilot/corral/internal/order"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/resubmit"
@@ -83,12 +85,8 @@ func (a asked) Run(ctx context.Context, c gridsite.Command) (gridsite.Result, er
 
 // counting reaches sites on this machine by connections whose commands are counted.
 func counting(commands *atomic.Int32) opener {
-	return func(ctx context.Context, s corral.Site) (gridsite.Access, error) {
-		conn, err := gridsite.Dial(ctx, s.Contact)
-		if err != nil {
-			return gridsite.Access{}, err
-		}
-		return gridsite.NewAccess(asked{conn, commands}, s)
+	return func(_ context.Context, s corral.Site) (gridsite.Access, error) {
+		return backends("").Access(asked{local.Conn{}, commands}, s)
 	}
 }
 
@@ -241,7 +239,7 @@ func TestLateSubmissionIsCancelled(t *testing.T) {
 	if diff := cmp.Diff([]string{twice + "4710 ended by itself", twice + "4711 was cancelled"}, extra()); diff != "" {
 		t.Errorf("history (-want +got): %s", diff)
 	}
-	fork := gridsite.NewFork(w.dial(), s.Root)
+	fork := fork.New(local.Conn{}, s.Root)
 	jobs, err := fork.Poll(t.Context(), []string{"late", a.Tag})
 	if err != nil || jobs["late"].Phase != gridsite.Ended || jobs[a.Tag].Phase != gridsite.Running {
 		t.Fatalf("the site has %+v (%v)", jobs, err)
@@ -269,16 +267,6 @@ func TestLateSubmissionIsCancelled(t *testing.T) {
 	if now := w.glideinNow(g.ID).Attempts; len(now) != 1 || now[0].State != corral.JobRunning || len(w.clusters.Workers(1)) != 1 {
 		t.Errorf("attempts %+v, workers %+v, want one of each", now, w.clusters.Workers(1))
 	}
-}
-
-// dial is a connection of the test's own.
-func (w *world) dial() gridsite.Conn {
-	w.t.Helper()
-	conn, err := gridsite.Dial(w.t.Context(), "local:")
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return conn
 }
 
 // keen is a batch system that does not know the nodes by the names that it is given.

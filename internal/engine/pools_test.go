@@ -17,7 +17,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/condor"
 	"github.com/corral-pilot/corral/condor/classad"
-	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/gridsite/jobdir"
 	"github.com/corral-pilot/corral/internal/condorpool"
 	"github.com/corral-pilot/corral/internal/store"
 )
@@ -133,7 +133,7 @@ func (w *world) condorGlidein(site corral.SiteID, change func(*corral.Glidein)) 
 // given reads a file that an attempt was given.
 func (w *world) given(j corral.Job, name string) []byte {
 	w.t.Helper()
-	b, err := os.ReadFile(filepath.Join(gridsite.JobDir(filepath.Join(w.dir, "here"), j.Tag), name))
+	b, err := os.ReadFile(filepath.Join(jobdir.Path(filepath.Join(w.dir, "here"), j.Tag), name))
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/gridsite/jobdir"
 	"github.com/corral-pilot/corral/internal/store"
 )
 
@@ -30,7 +31,7 @@ func (q queue) Submit(ctx context.Context, spec gridsite.JobSpec) (string, error
 	if filepath.Base(spec.Argv[1]) != "run" {
 		return q.Batch.Submit(ctx, spec)
 	}
-	dir := gridsite.JobDir(q.root, spec.Tag)
+	dir := jobdir.Path(q.root, spec.Tag)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err
 	}

@@ -19,11 +19,11 @@ const keptForSite = 10 * time.Minute
 // A Reach is how corrald gets to sites. It holds one connection for each ssh site, over which all that is done there
 // goes, for as long as corrald runs.
 type Reach struct {
-	options gridsite.SSHOptions
-	owner   string // of the roots of our sites
+	backends gridsite.Backends
+	owner    string // of the roots of our sites
 
 	mu    sync.Mutex // guards sites
-	sites map[reached]*gridsite.SSH
+	sites map[reached]connection
 }
 
 // reached names a connection: a site's name may be used again, for another place. A site that is to be created has no
@@ -33,34 +33,37 @@ type reached struct {
 	contact string
 }
 
-// NewReach returns a Reach that logs in with these files and this agent.
-func NewReach(options gridsite.SSHOptions) *Reach {
-	return &Reach{options: options, sites: map[reached]*gridsite.SSH{}}
+// A connection is a Conn that is held for its site.
+type connection interface {
+	gridsite.Conn
+	gridsite.Remote
+	gridsite.Streamer
+}
+
+// NewReach returns a Reach that speaks to sites with these backends.
+func NewReach(backends gridsite.Backends) *Reach {
+	return &Reach{backends: backends, sites: map[reached]connection{}}
 }
 
 // Open reaches a site and its batch systems. To close what it returns closes nothing that others use.
-func (r *Reach) Open(ctx context.Context, site corral.Site) (gridsite.Access, error) {
-	conn, err := r.conn(ctx, site)
+func (r *Reach) Open(_ context.Context, site corral.Site) (gridsite.Access, error) {
+	conn, err := r.conn(site)
 	if err != nil {
 		return gridsite.Access{}, err
 	}
-	return gridsite.NewAccess(conn, site)
+	return r.backends.Access(conn, site)
 }
 
 // conn returns the way to a site, which is tried once it is used.
-func (r *Reach) conn(ctx context.Context, site corral.Site) (gridsite.Conn, error) {
-	contact, err := gridsite.ParseContact(site.Contact)
+func (r *Reach) conn(site corral.Site) (gridsite.Conn, error) {
+	c, err := r.remote(site)
+	if c != nil {
+		return shared{c}, err
+	}
 	if err != nil {
 		return nil, err
 	}
-	if contact.Transport != "ssh" {
-		return gridsite.Dial(ctx, site.Contact)
-	}
-	s, err := r.ssh(site)
-	if err != nil {
-		return nil, err
-	}
-	return shared{s}, nil
+	return r.backends.Dial(site.Contact)
 }
 
 // enter reaches a site that somebody is busy with: it is tried now, whatever became of the last attempt.
@@ -73,13 +76,8 @@ func (r *Reach) enter(ctx context.Context, site corral.Site, acceptHostKey bool)
 	if !ok {
 		return access, nil
 	}
-	if acceptHostKey {
-		err = s.AcceptHostKey(ctx)
-	} else {
-		err = s.Connect(ctx)
-	}
-	if err != nil {
-		r.giveUp(site, s.SSH)
+	if err = s.Connect(ctx, acceptHostKey); err != nil {
+		r.giveUp(site, s.connection)
 		return access, corral.ErrorAt(corral.Unavailable, "contact", "%w", err)
 	}
 	return access, nil
@@ -88,7 +86,7 @@ func (r *Reach) enter(ctx context.Context, site corral.Site, acceptHostKey bool)
 // Login logs in at a site with the answers of a person, and holds the connection; with those of a site that is to be
 // created it waits for it. The person may accept the key of an unknown host, too.
 func (r *Reach) Login(ctx context.Context, site corral.Site, ask gridsite.Asker, acceptHostKey bool) error {
-	conn, err := r.conn(ctx, site)
+	conn, err := r.conn(site)
 	if err != nil {
 		return err
 	}
@@ -97,20 +95,20 @@ func (r *Reach) Login(ctx context.Context, site corral.Site, ask gridsite.Asker,
 		return corral.ErrorAt(corral.Invalid, "contact", "%s is this machine, where nobody logs in", site.Contact)
 	}
 	if acceptHostKey {
-		err = s.AcceptHostKey(ctx)
+		err = s.Connect(ctx, true)
 	}
 	var login *gridsite.LoginError
 	if !acceptHostKey || errors.As(err, &login) { // the host is known by now, and asks
-		err = s.SSH.Login(ctx, ask)
+		err = s.Login(ctx, ask)
 	}
 	if err != nil {
-		r.giveUp(site, s.SSH)
+		r.giveUp(site, s.connection)
 	}
 	return err
 }
 
-// ssh returns the site's connection, which logs in once it is used.
-func (r *Reach) ssh(site corral.Site) (*gridsite.SSH, error) {
+// remote returns the site's connection, which logs in once it is used; nil if its transport holds none.
+func (r *Reach) remote(site corral.Site) (connection, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	key, before := reached{site.ID, site.Contact}, reached{0, site.Contact}
@@ -122,8 +120,8 @@ func (r *Reach) ssh(site corral.Site) (*gridsite.SSH, error) {
 		r.sites[key] = s
 		return s, nil
 	}
-	s, err := gridsite.NewSSH(site.Contact, r.options)
-	if err != nil {
+	s, err := r.another(site)
+	if s == nil || err != nil {
 		return nil, err
 	}
 	r.sites[key] = s
@@ -133,13 +131,18 @@ func (r *Reach) ssh(site corral.Site) (*gridsite.SSH, error) {
 	return s, nil
 }
 
-// another returns a second connection to an ssh site, which whoever asks for it closes.
-func (r *Reach) another(site corral.Site) (*gridsite.SSH, error) {
-	return gridsite.NewSSH(site.Contact, r.options)
+// another returns a second connection to a site, which whoever asks for it closes; nil if its transport holds none.
+func (r *Reach) another(site corral.Site) (connection, error) {
+	conn, err := r.backends.Dial(site.Contact)
+	if err != nil {
+		return nil, err
+	}
+	s, _ := conn.(connection)
+	return s, nil
 }
 
 // giveUp closes a connection that waits for its site to be created, unless it is that site's by now.
-func (r *Reach) giveUp(site corral.Site, s *gridsite.SSH) {
+func (r *Reach) giveUp(site corral.Site, s connection) {
 	r.mu.Lock()
 	key := reached{0, site.Contact}
 	ours := site.ID == 0 && r.sites[key] == s
@@ -154,13 +157,8 @@ func (r *Reach) giveUp(site corral.Site, s *gridsite.SSH) {
 
 // stands reports whether the way to a site is open already.
 func (r *Reach) stands(site corral.Site) bool {
-	if c, err := gridsite.ParseContact(site.Contact); err != nil || c.Transport != "ssh" {
-		return true
-	}
-	r.mu.Lock()
-	s := r.sites[reached{site.ID, site.Contact}]
-	r.mu.Unlock()
-	return s != nil && s.Stands()
+	s, err := r.remote(site)
+	return err != nil || s == nil || s.Stands()
 }
 
 // lost is closed when the connection that stands to a site has ended; nil if there is none.
@@ -197,7 +195,7 @@ func (r *Reach) closeAll(chosen func(reached) bool) {
 }
 
 // shared is a connection that others use too.
-type shared struct{ *gridsite.SSH }
+type shared struct{ connection }
 
 func (shared) Close() error { return nil }
 

@@ -29,7 +29,7 @@ func TestSSHSiteIsChecked(t *testing.T) {
 	d.Write(t, file, "")
 	good := filepath.Join(base, "it's a $ROOT", "site")
 	check := func(root string, accept bool) error {
-		reach := NewReach(gridsite.SSHOptions{Home: d.Home})
+		reach := NewReach(backends(d.Home))
 		defer reach.Close()
 		return reach.CheckSite(t.Context(), corral.Site{Contact: d.Contact(), Batch: "fork", Root: root}, accept)
 	}
@@ -79,7 +79,7 @@ func TestSSHSiteWaitsForLogin(t *testing.T) {
 	d := gridsitetest.StartSSHD(t)
 	d.Authorize(t, d.NewKey(t, "secret"))
 	w := newWorld(t)
-	w.cfg.Reach = NewReach(gridsite.SSHOptions{Home: d.Home})
+	w.cfg.Reach = NewReach(backends(d.Home))
 	t.Cleanup(func() { w.cfg.Reach.Close() })
 	clusters := NewClusters(w.lg, w.db, pool.Config{})
 	t.Cleanup(clusters.Close)
@@ -125,7 +125,7 @@ func TestSSHSiteWaitsForLogin(t *testing.T) {
 
 	stop()
 	w.cfg.Reach.Close()
-	w.cfg.Reach = NewReach(gridsite.SSHOptions{Home: d.Home}) // which has no open key
+	w.cfg.Reach = NewReach(backends(d.Home)) // which has no open key
 	e = New(w.lg, w.db, clusters, w.cfg)
 	runEngine(t, e)
 	w.until("the idle site to need a login", func() bool { return w.siteNow(locked.ID).Trouble.LoginNeeded })
@@ -144,7 +144,7 @@ func TestLostConnectionIsNoticedAtOnce(t *testing.T) {
 	d := gridsitetest.StartSSHD(t)
 	d.Authorize(t, d.NewKey(t, ""))
 	w := newWorld(t)
-	w.cfg.Reach = NewReach(gridsite.SSHOptions{Home: d.Home})
+	w.cfg.Reach = NewReach(backends(d.Home))
 	t.Cleanup(func() { w.cfg.Reach.Close() })
 	clusters := NewClusters(w.lg, w.db, pool.Config{})
 	t.Cleanup(clusters.Close)

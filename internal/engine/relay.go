@@ -33,7 +33,7 @@ type siteRelay struct {
 	cancel context.CancelFunc
 	ended  chan struct{}
 	again  chan struct{} // has one when the site is back: then the pause before the next try is over
-	own    *gridsite.SSH // nil: its session is one of the site's connection
+	own    connection    // nil: its session is one of the site's connection
 
 	mu        sync.Mutex // guards following
 	addresses []string   // HOST:PORT, of the last one; none: it never began

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/gridsite/gridsitetest"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/packages"
@@ -24,7 +23,7 @@ import (
 func (w *world) through(lines ...string) (s corral.Site, dir string) {
 	w.t.Helper()
 	sshd := gridsitetest.StartSSHD(w.t, lines...)
-	w.cfg.Reach = NewReach(gridsite.SSHOptions{Home: sshd.Home})
+	w.cfg.Reach = NewReach(backends(sshd.Home))
 	w.t.Cleanup(w.cfg.Reach.Close)
 	w.start()
 	w.write(func(tx *store.Tx) (err error) {
@@ -32,7 +31,7 @@ func (w *world) through(lines ...string) (s corral.Site, dir string) {
 		return err
 	})
 	w.t.Cleanup(func() {
-		own := NewReach(gridsite.SSHOptions{Home: sshd.Home}) // the engine closes its connection when the site is gone
+		own := NewReach(backends(sshd.Home)) // the engine closes its connection when the site is gone
 		defer own.Close()
 		w.removeOver(own, s.ID)
 	})

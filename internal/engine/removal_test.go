@@ -29,7 +29,7 @@ func TestRootIsOursAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	check := func(root string) error {
-		return NewReach(gridsite.SSHOptions{}).CheckSite(context.Background(), corral.Site{Name: "here", Contact: "local:", Batch: "fork", Root: root}, false)
+		return NewReach(backends("")).CheckSite(context.Background(), corral.Site{Name: "here", Contact: "local:", Batch: "fork", Root: root}, false)
 	}
 	err := check(home)
 	var e *corral.Error
@@ -68,7 +68,7 @@ func TestRootOfAnotherCorrald(t *testing.T) {
 	w.start()
 	s := w.site("here")
 	w.siteIs(s.ID, corral.SiteReady)
-	other := NewReach(gridsite.SSHOptions{})
+	other := NewReach(backends(""))
 	other.owner = Key("of another").owner()
 	for _, root := range []string{s.Root, filepath.Join(s.Root, "below", "it")} {
 		err := other.CheckSite(t.Context(), corral.Site{Contact: "local:", Batch: "fork", Root: root}, false)

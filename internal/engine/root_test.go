@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/gridsite/gridsitetest"
 )
 
@@ -14,7 +13,7 @@ import (
 func TestRootWithAVariableOfTheSite(t *testing.T) {
 	t.Parallel()
 	d := gridsitetest.StartSSHD(t, "SetEnv SCRATCH=/big/ann RELATIVE=big/ann ALL=/")
-	reach := NewReach(gridsite.SSHOptions{Home: d.Home})
+	reach := NewReach(backends(d.Home))
 	defer reach.Close()
 	for _, tt := range []struct {
 		root, want string

@@ -64,13 +64,10 @@ func (r *Reach) Facts(ctx context.Context, site corral.Site) (corral.SiteFacts, 
 // LocalIP returns the address that this machine has on the way to the nodes of a site, as far as that can be told
 // without asking one of them.
 func (r *Reach) LocalIP(site corral.Site) netip.Addr {
-	contact, err := gridsite.ParseContact(site.Contact)
-	if err == nil && contact.Transport == "ssh" {
-		if s, err := r.ssh(site); err == nil {
-			return s.LocalIP()
-		}
+	if s, err := r.remote(site); s != nil && err == nil {
+		return s.LocalIP()
 	}
-	if site.Batch == "fork" { // its node is this machine
+	if site.Batch == corral.ForkBatch { // its node is this machine
 		return netip.AddrFrom4([4]byte{127, 0, 0, 1})
 	}
 	return gridsite.LocalIP()

@@ -22,7 +22,7 @@ func SetUp(ctx context.Context, cl *api.Client) (corral.Site, error) {
 	}
 	site, err := cl.Site(ctx, Site)
 	if corral.KindOf(err) == corral.NotFound || site.State == corral.SiteDeleted {
-		_, err = cl.CreateSite(ctx, api.NewSite{Name: Site, Contact: "local:", Batch: "fork"}, "")
+		_, err = cl.CreateSite(ctx, api.NewSite{Name: Site, Contact: "local:", Batch: corral.ForkBatch}, "")
 	}
 	if err := unlessThere(err); err != nil {
 		return corral.Site{}, fmt.Errorf("making site %s: %w", Site, err)

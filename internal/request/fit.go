@@ -49,7 +49,7 @@ func CheckQueues(site corral.Site) error {
 // Fit gives the glidein the memory that it did not ask for, and reports why its site cannot give what it asks for, as
 // far as the site's facts say. The check is worth it because a batch system may take a job that it will never start.
 func Fit(g *corral.Glidein, site corral.Site, machine corral.SiteQueue) error {
-	if site.Batch == forkBatch {
+	if site.Batch == corral.ForkBatch {
 		return fitMachine(g, site, machine)
 	}
 	if f := site.Facts; f != nil && f.Shared != nil && !*f.Shared { // each attempt would fail with this

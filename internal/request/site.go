@@ -6,7 +6,6 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -18,7 +17,6 @@ import (
 )
 
 const (
-	forkBatch      = "fork"
 	maxSiteOptions = 64
 	maxRoot        = 1024 // bytes: what is put below it must have room in a path of 4096
 	maxFileName    = 255  // bytes, of most file systems
@@ -36,7 +34,7 @@ func Site(in api.NewSite, here string) (corral.Site, error) {
 	contact, err := gridsite.ParseContact(in.Contact)
 	k.keep(err)
 	site := corral.Site{
-		Name: in.Name, Contact: contact.String(), Batch: in.Batch, HeadBatch: cmp.Or(in.HeadBatch, forkBatch),
+		Name: in.Name, Contact: contact.String(), Batch: in.Batch, HeadBatch: cmp.Or(in.HeadBatch, corral.ForkBatch),
 		BatchOptions: in.BatchOptions, Limits: corral.SiteLimits{MaxQueued: in.MaxQueued, MaxRunning: in.MaxRunning},
 	}
 	k.dialect("batch", site.Batch)
@@ -81,9 +79,8 @@ func CheckRoot(root string) error {
 
 // dialect checks the name of a batch system.
 func (k *checker) dialect(place, name string) {
-	known := gridsite.Dialects()
-	k.invalid(!slices.Contains(known, name), place,
-		"%.80q is not supported; what is: %s", name, strings.Join(known, ", "))
+	_, err := corral.BatchSystemNamed(name)
+	k.invalid(err != nil, place, "%v", err)
 }
 
 // CheckOptions checks the batch options of a site: their form, and that its batch system has such options at all.
@@ -112,15 +109,13 @@ func (k *checker) options(o corral.BatchOptions) {
 // optionsOf refuses options that the batch system does not have. fork, which has no queues, would ignore them, and a
 // person who asks for an account or a queue expects it to count.
 func (k *checker) optionsOf(batch string, o corral.BatchOptions) {
-	if batch != forkBatch {
+	system, err := corral.BatchSystemNamed(batch)
+	if err != nil { // dialect says so
 		return
 	}
-	const no = "the batch system fork has none"
-	k.unsatisfiable(o.Queue != "", "queue", no)
-	k.unsatisfiable(o.Account != "", "account", no)
-	k.unsatisfiable(o.QOS != "", "qos", no)
-	k.unsatisfiable(o.Constraint != "", "constraint", no)
-	k.unsatisfiable(len(o.SiteOptions) != 0, "site_options", no)
+	for _, place := range system.Lacks(o) {
+		k.unsatisfiable(true, place, "the batch system %s has none", batch)
+	}
 }
 
 // Set changes the site as asked and returns what it has set, in words for the site's history; none: nothing was asked.

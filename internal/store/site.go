@@ -81,7 +81,7 @@ func (t *Tx) CreateSite(s corral.Site) (corral.Site, error) {
 		return corral.Site{}, err
 	}
 	if s.HeadBatch == "" {
-		s.HeadBatch = "fork"
+		s.HeadBatch = corral.ForkBatch
 	}
 	s.ID, s.State, s.Reason, s.CreatedAt, s.UpdatedAt = 0, corral.SiteNew, "", t.now, t.now
 	return sites.create(t, s, string(s.State))

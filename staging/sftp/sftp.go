@@ -19,6 +19,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/gridsite/ssh"
 	"github.com/corral-pilot/corral/staging"
 )
 
@@ -27,9 +28,9 @@ const ahead = 1 << 20
 
 // Opener returns a staging.Open for URLs like sftp://ann@host:22/srv/corral, whose path is absolute, or below the login
 // directory if it begins with /~/ . It can begin anywhere in a file; what a file's version is, its size and time say.
-func Opener(options gridsite.SSHOptions) staging.Open {
+func Opener(options ssh.Options) staging.Open {
 	return func(ctx context.Context, u *url.URL, at staging.Position) (staging.Stream, error) {
-		conn, err := gridsite.NewSSH((&url.URL{Scheme: "ssh", User: u.User, Host: u.Host}).String(), options)
+		conn, err := ssh.New((&url.URL{Scheme: "ssh", User: u.User, Host: u.Host}).String(), options)
 		if err != nil {
 			return staging.Stream{}, refused(err)
 		}
@@ -41,7 +42,7 @@ func Opener(options gridsite.SSHOptions) staging.Open {
 	}
 }
 
-func open(ctx context.Context, conn *gridsite.SSH, u *url.URL, at staging.Position) (staging.Stream, error) {
+func open(ctx context.Context, conn *ssh.Conn, u *url.URL, at staging.Position) (staging.Stream, error) {
 	channel, err := conn.Subsystem(ctx, "sftp")
 	if err != nil {
 		return staging.Stream{}, err
@@ -83,7 +84,7 @@ type stream struct {
 	ahead  *bufio.Reader
 	file   *sftp.File
 	client *sftp.Client
-	conn   *gridsite.SSH
+	conn   *ssh.Conn
 }
 
 func (s *stream) Read(b []byte) (int, error) { return s.ahead.Read(b) }

@@ -14,8 +14,8 @@ import (
 	"testing/fstest"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/gridsite/gridsitetest"
+	"github.com/corral-pilot/corral/gridsite/ssh"
 	"github.com/corral-pilot/corral/packages"
 	"github.com/corral-pilot/corral/staging"
 	"github.com/corral-pilot/corral/staging/sftp"
@@ -39,7 +39,7 @@ func TestOpen(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return sftp.Opener(gridsite.SSHOptions{Home: home})(t.Context(), u, at)
+		return sftp.Opener(ssh.Options{Home: home})(t.Context(), u, at)
 	}
 	content := bytes.Repeat([]byte("0123456789"), 500_000)
 	file := filepath.Join(t.TempDir(), "file")
@@ -93,7 +93,7 @@ func TestUnknownHost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sftp.Opener(gridsite.SSHOptions{Home: home})(t.Context(), u, staging.Position{}); corral.KindOf(err) != corral.Failed {
+	if _, err := sftp.Opener(ssh.Options{Home: home})(t.Context(), u, staging.Position{}); corral.KindOf(err) != corral.Failed {
 		t.Errorf("Open = %v, want it Failed", err)
 	}
 }
@@ -105,7 +105,7 @@ func TestServerWithoutSFTP(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sftp.Opener(gridsite.SSHOptions{Home: home})(t.Context(), u, staging.Position{}); corral.KindOf(err) != corral.Failed || !strings.Contains(err.Error(), "no sftp") {
+	if _, err := sftp.Opener(ssh.Options{Home: home})(t.Context(), u, staging.Position{}); corral.KindOf(err) != corral.Failed || !strings.Contains(err.Error(), "no sftp") {
 		t.Errorf("Open = %v, want it Failed: the server has no sftp", err)
 	}
 }
@@ -128,7 +128,7 @@ func TestMirrorBehindSFTP(t *testing.T) {
 	}
 	base, home := serve(t, internalSFTP)
 	f := staging.NewFetcher(slog.New(slog.DiscardHandler))
-	f.Open["sftp"] = sftp.Opener(gridsite.SSHOptions{Home: home})
+	f.Open["sftp"] = sftp.Opener(ssh.Options{Home: home})
 	index, err := f.Index(t.Context(), base+m.Dir)
 	if err != nil || len(index) != 1 || index[0].Check([]packages.PublicKey{signer.Public()}) != nil {
 		t.Fatalf("Index = %v, %v, want the signed package", index, err)

@@ -1,0 +1,20 @@
+package main
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/corral-pilot/corral"
+)
+
+// What users are told of is what corrald speaks to, no more and no less.
+func TestEveryBatchSystemIsWired(t *testing.T) {
+	t.Parallel()
+	wired := slices.Sorted(maps.Keys(backends().Dialects))
+	if diff := cmp.Diff(slices.Sorted(slices.Values(corral.BatchSystemNames())), wired); diff != "" {
+		t.Errorf("corral.BatchSystems and backends differ (-table +wired):\n%s", diff)
+	}
+}

@@ -1,0 +1,69 @@
+package gridsite
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/corral-pilot/corral"
+)
+
+// Backends are the constructors of transports and dialects, by the names that contacts and corral.BatchSystems have for
+// them. The program that speaks to sites wires them, so that others, which only name them, link none of them.
+type Backends struct {
+	Transports map[string]func(contact string) (Conn, error)
+
+	// Dialects make a batch system of the way to its site and a directory there that is ours alone: its state, and the
+	// directories of its jobs, are below it.
+	Dialects map[string]func(conn Conn, root string) Batch
+}
+
+// Dial returns the transport that a contact names. Nothing is sent before its first use.
+func (b Backends) Dial(contact string) (Conn, error) {
+	c, err := ParseContact(contact)
+	if err != nil {
+		return nil, err
+	}
+	dial, ok := b.Transports[c.Transport]
+	if !ok {
+		return nil, corral.ErrorAt(corral.Invalid, "contact", "no transport %s is in this program", c.Transport)
+	}
+	return dial(contact)
+}
+
+// An Access is a site that is reached: the way there, and the batch systems that are used through it.
+type Access struct {
+	Conn   Conn
+	Pilots Batch // queues pilots
+	Head   Batch // runs setup and cleanup jobs; the same value as Pilots if one batch system does both
+}
+
+// Access joins conn with the dialects that the site names. The caller closes conn after the last use of both.
+func (b Backends) Access(conn Conn, site corral.Site) (Access, error) {
+	pilots, err := b.batch("batch", site.Batch, conn, site.Root)
+	if err != nil {
+		return Access{}, err
+	}
+	a := Access{Conn: conn, Pilots: pilots, Head: pilots}
+	if site.HeadBatch != "" && site.HeadBatch != site.Batch {
+		a.Head, err = b.batch("head_batch", site.HeadBatch, conn, site.Root)
+	}
+	return a, err
+}
+
+func (b Backends) batch(place, name string, conn Conn, root string) (Batch, error) {
+	dialect, ok := b.Dialects[name]
+	if !ok {
+		known := strings.Join(slices.Sorted(maps.Keys(b.Dialects)), ", ")
+		return nil, corral.ErrorAt(corral.Invalid, place, "%.80q is not supported; what is: %s", name, known)
+	}
+	return dialect(conn, root), nil
+}
+
+// Batch returns the batch system for jobs of a kind.
+func (a Access) Batch(kind corral.JobKind) Batch {
+	if kind == corral.PilotJob {
+		return a.Pilots
+	}
+	return a.Head
+}

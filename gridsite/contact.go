@@ -1,0 +1,73 @@
+package gridsite
+
+import (
+	"math"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/corral-pilot/corral"
+)
+
+// A Contact says how a site is reached.
+type Contact struct {
+	Transport        string // local, ssh
+	User, Host, Port string // of ssh; user and port may be empty
+}
+
+// ParseContact reads "local:" or "ssh://[user@]host[:port]". A contact that is not one is a corral.Invalid error.
+func ParseContact(text string) (Contact, error) {
+	invalid := func(format string, args ...any) (Contact, error) {
+		return Contact{}, corral.ErrorAt(corral.Invalid, "contact", format, args...)
+	}
+	if text == "local:" {
+		return Contact{Transport: "local"}, nil
+	}
+	if hasPassword(text) { // first, because all others repeat the text
+		return invalid("a password does not belong into a contact: use a key, or an agent, or log in with `corral site login`")
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "ssh" || u.Hostname() == "" || u.Path+u.RawQuery+u.Fragment != "" {
+		return invalid("%.80q: want local: or ssh://[user@]host[:port]", text)
+	}
+	c := Contact{Transport: "ssh", User: u.User.Username(), Host: u.Hostname(), Port: u.Port()}
+	for _, word := range []string{c.User, c.Host} {
+		if strings.HasPrefix(word, "-") || strings.ContainsFunc(word, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) {
+			return invalid("%.80q: %q is no name", text, word)
+		}
+	}
+	if n, err := strconv.Atoi(c.Port); c.Port != "" && (err != nil || n < 1 || n > math.MaxUint16) {
+		return invalid("%.80q: %s is no port: want 1 to %d", text, c.Port, math.MaxUint16)
+	}
+	return c, nil
+}
+
+// hasPassword reports whether there is a password in a contact, well formed or not.
+func hasPassword(contact string) bool {
+	_, rest, found := strings.Cut(contact, "//")
+	if !found {
+		rest = contact
+	}
+	user, _, found := strings.Cut(rest, "@")
+	return found && strings.Contains(user, ":")
+}
+
+// String is the contact as a user writes it.
+func (c Contact) String() string {
+	if c.Transport == "local" {
+		return "local:"
+	}
+	u := url.URL{Scheme: "ssh", Host: c.Host}
+	if c.User != "" {
+		u.User = url.User(c.User)
+	}
+	switch {
+	case c.Port != "":
+		u.Host = net.JoinHostPort(c.Host, c.Port)
+	case strings.Contains(c.Host, ":"):
+		u.Host = "[" + c.Host + "]"
+	}
+	return u.String()
+}

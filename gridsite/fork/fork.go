@@ -1,0 +1,192 @@
+// Package fork is the batch system of a machine that has none: each job is started at once, as a session of processes of
+// its own. All state is in the jobs' directories, kept by POSIX shell scripts at the site (see jobdir/lib.sh), so any
+// client over any transport can follow a job that another one submitted.
+//
+// A process escapes Cancel only by both leaving the job's session and removing CORRAL_JOB_DIR from its environment. With a
+// home directory that several machines share, a job can be cancelled only through the machine that it runs on; on the
+// others Poll reports it running until its walltime is over.
+package fork
+
+import (
+	"context"
+	"crypto/rand"
+	"embed"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/gridsite/jobdir"
+	"github.com/corral-pilot/corral/gridsite/survey"
+)
+
+// usualGrace is how long what a job leaves running, or a job whose walltime is over, has between SIGTERM and SIGKILL.
+const usualGrace = 5 * time.Second
+
+// atOnce is how many jobs of one machine are ended at a time: looking through all of its processes costs something.
+const atOnce = "8"
+
+//go:embed *.sh
+var scripts embed.FS
+
+//go:embed survey.sh
+var surveyScript string
+
+var (
+	submitScript = jobdir.Script([]string{"build"}, scripts, "submit")
+	runScript    = jobdir.Script(nil, scripts, "run")
+	pollScript   = jobdir.Script(nil, scripts, "poll")
+	cancelScript = jobdir.Script(nil, scripts, "cancel")
+	eachScript   = jobdir.Script([]string{"each"}, scripts)
+)
+
+// Batch runs the jobs of one site. Hosts, CPUs and MemoryMiB of a JobSpec are not enforced; the job's process runs once.
+type Batch struct {
+	jobdir.Dirs
+	conn  gridsite.Conn
+	grace time.Duration
+}
+
+// New follows the jobs below root, an absolute path at the site that is ours alone; it need not exist. The caller closes
+// conn after the last use of the Batch.
+func New(conn gridsite.Conn, root string) *Batch {
+	return &Batch{Dirs: jobdir.At(conn, root, nil), conn: conn, grace: usualGrace}
+}
+
+// Submit starts the job, unless one was started under the tag before: at most one ever is. A submission that was broken
+// off before its start is completed, from its own script and files.
+func (b *Batch) Submit(ctx context.Context, spec gridsite.JobSpec) (string, error) {
+	if err := errors.Join(b.Admits(spec.Tag), jobdir.CheckSpec(spec)); err != nil {
+		return "", err
+	}
+	files, dir, err := jobdir.Archive(spec.Tag, jobdir.Files(spec, runScript))
+	if err != nil {
+		return "", err
+	}
+	out, err := b.Run(ctx, submitScript, files, spec.Tag, dir, jobdir.Seconds(spec.Walltime), jobdir.Seconds(b.grace))
+	if err != nil {
+		return "", fmt.Errorf("submitting %s: %w", spec.Tag, err)
+	}
+	id := strings.TrimSuffix(string(out), "\n")
+	if !idPattern.MatchString(id) {
+		return "", corral.Errorf(corral.Unknown, "submitting %s: the site answered %q", spec.Tag, out)
+	}
+	return id, nil
+}
+
+// idPattern matches the leader's pid and its start time in ticks since boot, so that a pid that the system gave away again
+// is not mistaken; "unstarted.0" is the id of a job that was cancelled before it had a leader.
+var idPattern = regexp.MustCompile(`^([0-9]+\.[0-9]+|unstarted\.0)$`)
+
+// Poll asks for all tags with one command. A job whose leader vanished without leaving a status is ended completely before
+// it is reported, as ByDisappeared with an unknown exit status.
+func (b *Batch) Poll(ctx context.Context, tags []string) (map[string]gridsite.JobStatus, error) {
+	if err := b.Admits(tags...); err != nil {
+		return nil, err
+	}
+	out, err := b.Run(ctx, pollScript, jobdir.Lines(tags))
+	if err != nil {
+		return nil, fmt.Errorf("polling: %w", err)
+	}
+	jobs, err := parsePoll(out)
+	if err != nil {
+		return nil, corral.Errorf(corral.Unknown, "polling: %w", err)
+	}
+	return jobs, nil
+}
+
+// Cancel fails if a process of the job resists SIGKILL for 10 s.
+func (b *Batch) Cancel(ctx context.Context, tag string, grace time.Duration) error {
+	return b.perform(ctx, "cancelling", cancelScript, tag, jobdir.Seconds(grace))
+}
+
+// CancelMany ends some jobs at a time.
+func (b *Batch) CancelMany(ctx context.Context, tags []string, grace time.Duration) error {
+	return b.Each(ctx, "cancelling", eachScript, tags, atOnce, cancelScript, jobdir.Seconds(grace))
+}
+
+// Forget refuses a job that has not ended. With the last job it removes root, if nothing else is in it.
+func (b *Batch) Forget(ctx context.Context, tag string) error {
+	return b.perform(ctx, "forgetting", jobdir.Forget, tag, rand.Text())
+}
+
+// ForgetMany forgets some jobs at a time.
+func (b *Batch) ForgetMany(ctx context.Context, tags []string) error {
+	return b.Each(ctx, "forgetting", eachScript, tags, atOnce, jobdir.Forget, rand.Text())
+}
+
+// perform runs a script that prints nothing.
+func (b *Batch) perform(ctx context.Context, what, script, tag, arg string) error {
+	if err := b.Admits(tag); err != nil {
+		return err
+	}
+	if _, err := b.Run(ctx, script, nil, tag, arg); err != nil {
+		return fmt.Errorf("%s %s: %w", what, tag, err)
+	}
+	return nil
+}
+
+// parsePoll reads what poll.sh prints. It takes nothing that is not whole, because an answer that was cut short must not
+// look like jobs that the site does not know.
+func parsePoll(out []byte) (map[string]gridsite.JobStatus, error) {
+	body, ok := strings.CutSuffix(string(out), "end\n")
+	if !ok || len(body) > 0 && body[len(body)-1] != '\n' {
+		return nil, fmt.Errorf("the answer was cut short")
+	}
+	jobs := map[string]gridsite.JobStatus{}
+	for line := range strings.Lines(body) {
+		job, err := parseStatus(strings.Fields(line))
+		if err != nil {
+			return nil, fmt.Errorf("line %q: %w", line, err)
+		}
+		jobs[job.Tag] = job
+	}
+	return jobs, nil
+}
+
+// parseStatus reads TAG ID running STARTED, or TAG ID ended STARTED ENDED EXIT KILLED.
+func parseStatus(fields []string) (job gridsite.JobStatus, err error) {
+	phases := map[int]gridsite.Phase{4: gridsite.Running, 7: gridsite.Ended}
+	phase, ok := phases[len(fields)]
+	if !ok || fields[2] != string(phase) || !jobdir.IsTag(fields[0]) || !idPattern.MatchString(fields[1]) {
+		return job, fmt.Errorf("not a job's status")
+	}
+	job = gridsite.JobStatus{Tag: fields[0], ID: fields[1], Phase: phase}
+	if job.StartedAt, err = jobdir.ParseTime(fields[3]); err != nil || phase == gridsite.Running {
+		return job, err
+	}
+	return job, jobdir.ParseEnd(&job, fields[4:])
+}
+
+// Survey says of the machine what a batch system would of its queue.
+func (b *Batch) Survey(ctx context.Context, _ corral.BatchOptions) (corral.SiteFacts, error) {
+	said, facts, err := survey.Ask(ctx, b.conn, b.Root(), "", surveyScript)
+	if err != nil {
+		return facts, err
+	}
+	facts.Batch = "fork"
+	q := corral.SiteQueue{Name: "fork", Default: true, Nodes: 1}
+	for _, m := range []struct {
+		section, what string
+		to            *int
+	}{{"cpus", "the number of cpus", &q.CPUs}, {"memory", "the memory", &q.MemoryMiB}} {
+		out, err := said.Of(m.section)
+		if err == nil {
+			if *m.to, err = strconv.Atoi(out); err != nil || *m.to < 0 {
+				*m.to, err = 0, fmt.Errorf("the machine said %q", gridsite.OneLine(out))
+			}
+		}
+		if err != nil {
+			survey.Note(&facts, m.what, err)
+		}
+	}
+	if q.CPUs > 0 {
+		q.CPUMemoryMiB = q.MemoryMiB / q.CPUs
+	}
+	facts.Queues = []corral.SiteQueue{q}
+	return facts, nil
+}

@@ -1,0 +1,35 @@
+package fork_test
+
+import (
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/corral-pilot/corral/gridsite/gridsitetest"
+)
+
+// The scripts must mean the same to every POSIX shell: a site's sh may be any of these. The one that
+// is called sh is always tried, others where they are installed.
+func TestForkConformance(t *testing.T) {
+	t.Parallel()
+	tried := map[string]bool{}
+	for _, name := range []string{"sh", "dash", "bash", "busybox"} {
+		path, err := exec.LookPath(name)
+		if err != nil && name != "sh" {
+			continue
+		}
+		shell, err := filepath.EvalSymlinks(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tried[shell] {
+			continue
+		}
+		tried[shell] = true
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			conn := gridsitetest.WithShell(t, shell)
+			gridsitetest.Test(t, func(t testing.TB) gridsitetest.Fixture { return gridsitetest.OpenFork(t, conn) })
+		})
+	}
+}

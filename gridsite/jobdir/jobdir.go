@@ -1,0 +1,261 @@
+// Package jobdir keeps the directories of jobs at a site that has a shell and a file system, for every dialect of such a
+// site: fork, slurm, and those to come.
+//
+// Each job has a directory of its own, ROOT/jobs/TAG. Its files, and the scripts that look after the job (lib.sh says
+// which), travel as one tar archive; the directory is built aside and published by a rename, so what stands under a tag is
+// complete. The job leaves its status there. That is why how a job ended is known without the memory of any batch system,
+// and why every client, over every transport, can take up what another one began.
+//
+// A script is sent with its library before it and gets the site's root as first argument. It answers with its exit status:
+// Dirs.Run says what each of them means.
+package jobdir
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"crypto/rand"
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/gridsite"
+)
+
+// Control is the part of a job's directory that is ours; lib.sh says what is in it.
+const Control = ".corral"
+
+// MaxRead is how much of a job's file Read returns, in bytes.
+const MaxRead = 8 << 20
+
+// Exit statuses of scripts that are not failures but answers.
+const (
+	ExitRefused = 3
+	exitNoFile  = 4
+)
+
+//go:embed *.sh
+var scripts embed.FS
+
+// Script joins the library that every script needs, scripts of this package, and scripts of a dialect's own, by name.
+func Script(shared []string, own embed.FS, names ...string) string {
+	var b strings.Builder
+	add := func(from embed.FS, names ...string) {
+		for _, name := range names {
+			text, err := from.ReadFile(name + ".sh")
+			if err != nil {
+				panic(err) // unreachable: the names are constants of our packages
+			}
+			b.Write(text)
+		}
+	}
+	add(scripts, append([]string{"lib"}, shared...)...)
+	add(own, names...)
+	return b.String()
+}
+
+var readScript = Script([]string{"read"}, scripts)
+
+// Forget is the script that removes the directory of a job that has ended, and with the last one the root if nothing else
+// is in it. Its arguments are the root, the tag and a nonce.
+var Forget = Script([]string{"forget"}, scripts)
+
+// Path returns where a job's directory is below a site's root. It is there until the job is forgotten.
+func Path(root, tag string) string { return path.Join(root, "jobs", tag) }
+
+// Dirs are the directories of the jobs below one root.
+type Dirs struct {
+	conn   gridsite.Conn
+	root   string
+	answer Answer
+}
+
+// An Answer is the error that an exit status of a dialect's scripts stands for; nil if it has no meaning of its own.
+type Answer func(status int, stderr []byte) error
+
+// At returns the directories below root, an absolute path at the site that is ours alone; it need not exist. The caller
+// closes conn after the last use.
+func At(conn gridsite.Conn, root string, answer Answer) Dirs {
+	return Dirs{conn: conn, root: path.Clean(root), answer: answer}
+}
+
+// Root returns the directory that they are below.
+func (d Dirs) Root() string { return d.root }
+
+// tagPattern admits what every batch system takes as a job name and a shell as a plain word.
+var tagPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
+
+// IsTag reports whether a word may be a tag.
+func IsTag(word string) bool { return tagPattern.MatchString(word) }
+
+// Admits returns a corral.Invalid error unless the root and all tags can be used.
+func (d Dirs) Admits(tags ...string) error {
+	if !path.IsAbs(d.root) || d.root == "/" || strings.ContainsAny(d.root, "\n\x00") {
+		return corral.ErrorAt(corral.Invalid, "root", "%q: want an absolute path, other than /, without a newline", d.root)
+	}
+	for _, tag := range tags {
+		if !IsTag(tag) {
+			return corral.ErrorAt(corral.Invalid, "tag", "%q: want letters, digits, '.', '_' and '-'", tag)
+		}
+	}
+	return nil
+}
+
+// Run runs a script at the site, with root as its first argument, and returns what it printed. Exit 3 is the site's no,
+// in the words that the script left on stderr; 4 says that there is no such file; every other status that the dialect's
+// Answer gives no meaning is an error after which we do not know what happened.
+func (d Dirs) Run(ctx context.Context, script string, stdin io.Reader, args ...string) ([]byte, error) {
+	argv := append([]string{"sh", "-c", script, "corral", d.root}, args...)
+	res, err := d.conn.Run(ctx, gridsite.Command{Argv: argv, Stdin: stdin})
+	if err == nil && res.Exit != 0 && d.answer != nil {
+		err = d.answer(res.Exit, res.Stderr)
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case res.Exit == ExitRefused:
+		return nil, refusal(res.Stderr)
+	case res.Exit == exitNoFile:
+		return nil, fs.ErrNotExist
+	case res.Exit != 0:
+		return nil, corral.Errorf(corral.Unknown, "exit status %d: %s", res.Exit, gridsite.LastLine(res.Stderr))
+	}
+	return res.Stdout, nil
+}
+
+// refusal is the site's no. Space and quota may be there again later; permissions do not mend themselves.
+func refusal(stderr []byte) *gridsite.Refused {
+	for _, passing := range []string{"No space left", "quota exceeded", "has not ended", "removed meanwhile"} {
+		if line := LineWith(stderr, passing); line != "" {
+			return &gridsite.Refused{Text: line, Transient: true}
+		}
+	}
+	return &gridsite.Refused{Text: gridsite.LastLine(stderr)}
+}
+
+// LineWith is the first line of what a command said on stderr that has a word in it; the lines after it may say less.
+func LineWith(stderr []byte, word string) string {
+	for line := range strings.Lines(string(stderr)) {
+		if strings.Contains(line, word) {
+			return strings.TrimSpace(gridsite.Printable(line))
+		}
+	}
+	return ""
+}
+
+// Read returns at most 8 MiB, the last ones of a longer file. A name that would leave the job's directory is a
+// corral.Invalid error.
+func (d Dirs) Read(ctx context.Context, tag, name string) ([]byte, error) {
+	if err := errors.Join(d.Admits(tag), checkName(name)); err != nil {
+		return nil, err
+	}
+	out, err := d.Run(ctx, readScript, nil, tag, name, strconv.Itoa(MaxRead))
+	if err != nil {
+		return nil, fmt.Errorf("reading %s of %s: %w", name, tag, err)
+	}
+	return out, nil
+}
+
+// CheckSpec returns a corral.Invalid error for a job that cannot have a directory or a command here.
+func CheckSpec(spec gridsite.JobSpec) error {
+	if len(spec.Argv) == 0 || !path.IsAbs(spec.Argv[0]) {
+		return corral.ErrorAt(corral.Invalid, "argv", "%q: want an absolute path first", spec.Argv)
+	}
+	if slices.ContainsFunc(spec.Argv, func(arg string) bool { return strings.ContainsRune(arg, 0) }) {
+		return corral.ErrorAt(corral.Invalid, "argv", "%q: no argument may hold a NUL", spec.Argv)
+	}
+	if spec.Walltime < 0 {
+		return corral.ErrorAt(corral.Invalid, "walltime", "%v is negative", spec.Walltime)
+	}
+	for name := range spec.Files {
+		if err := checkName(name); err != nil {
+			return err
+		}
+		if slices.Contains([]string{"stdout", "stderr", Control}, strings.Split(path.Clean(name), "/")[0]) {
+			return corral.ErrorAt(corral.Invalid, "files", "%q is a name of ours", name)
+		}
+	}
+	return nil
+}
+
+// checkName admits names of files that stay within the job's directory.
+func checkName(name string) error {
+	if !filepath.IsLocal(name) || strings.ContainsRune(name, 0) {
+		return corral.ErrorAt(corral.Invalid, "file", "%q is not a name within the job's directory", name)
+	}
+	return nil
+}
+
+// Unknown is a file that the site's scripts overwrite in place, so that a full disk cannot swallow what they say.
+func Unknown(fields string) []byte { return fmt.Appendf(nil, "%-120s\n", fields) }
+
+// Files is what stands in a job's directory before the start. run is the script that looks after the job.
+func Files(spec gridsite.JobSpec, run string) map[string][]byte {
+	files := map[string][]byte{
+		"stdout":                nil,
+		"stderr":                nil,
+		Control + "/run":        []byte(run),
+		Control + "/script":     []byte("set -- " + gridsite.QuoteArgv(spec.Argv) + "\n"),
+		Control + "/log":        nil,
+		Control + "/job":        Unknown("- -"),
+		Control + "/ended-by":   Unknown("-"),
+		Control + "/ending":     Unknown("- -"),
+		Control + "/status.new": Unknown("-"),
+	}
+	maps.Copy(files, spec.Files)
+	return files
+}
+
+// Archive packs a job's directory with these files for build.sh, and returns the name that it has in the archive, which
+// is its first one at the site.
+func Archive(tag string, files map[string][]byte) (archive io.Reader, dir string, err error) {
+	dir = ".new," + tag + "," + rand.Text()
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	add := func(h tar.Header, content []byte) error {
+		h.Size = int64(len(content))
+		if err := w.WriteHeader(&h); err != nil {
+			return corral.ErrorAt(corral.Invalid, "files", "%q: %w", h.Name, err)
+		}
+		_, err := w.Write(content)
+		return err
+	}
+	for _, name := range parents(files) {
+		if err := add(tar.Header{Typeflag: tar.TypeDir, Name: path.Join(dir, name) + "/", Mode: 0o700}, nil); err != nil {
+			return nil, "", err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if err := add(tar.Header{Typeflag: tar.TypeReg, Name: path.Join(dir, name), Mode: 0o600}, files[name]); err != nil {
+			return nil, "", err
+		}
+	}
+	return &b, dir, w.Close()
+}
+
+// parents lists all directories that files are in, each after the one that it is in.
+func parents(files map[string][]byte) []string {
+	dirs := map[string]bool{}
+	for name := range files {
+		for dir := path.Dir(name); !dirs[dir]; dir = path.Dir(dir) {
+			dirs[dir] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(dirs))
+}
+
+// Seconds is d in whole seconds, rounded up, as sleep(1) takes it everywhere.
+func Seconds(d time.Duration) string {
+	return strconv.FormatInt(int64((max(d, 0)+time.Second-1)/time.Second), 10)
+}

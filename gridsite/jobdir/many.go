@@ -1,0 +1,118 @@
+package jobdir
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/internal/input"
+)
+
+var readManyScript = Script([]string{"readmany"}, scripts)
+
+// plainName admits names of files that a shell takes as plain words.
+var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+
+// Lines is each word on a line of its own, as scripts read tags.
+func Lines(words []string) io.Reader {
+	return strings.NewReader(strings.Join(words, "\n") + "\n")
+}
+
+// Each runs a script that does something for every tag. The script prints TAG WHY for each one for which it did not, then
+// "end"; what is the word for it in errors.
+func (d Dirs) Each(ctx context.Context, what, script string, tags []string, args ...string) error {
+	if err := d.Admits(tags...); err != nil {
+		return err
+	}
+	out, err := d.Run(ctx, script, Lines(tags), args...)
+	if err != nil {
+		return fmt.Errorf("%s %d jobs: %w", what, len(tags), err)
+	}
+	body, ok := bytes.CutSuffix(out, []byte("end\n"))
+	if !ok {
+		return corral.Errorf(corral.Unknown, "%s %d jobs: the answer was cut short", what, len(tags))
+	}
+	var errs []error
+	for line := range strings.Lines(string(body)) {
+		tag, why, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if strings.HasSuffix(why, "has not ended") {
+			errs = append(errs, fmt.Errorf("%s %s: %w", what, tag, &gridsite.Refused{Text: why, Transient: true}))
+		} else {
+			errs = append(errs, corral.Errorf(corral.Unknown, "%s %s: %s", what, tag, why))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// ReadMany asks for all files with one command.
+func (d Dirs) ReadMany(ctx context.Context, tags, names []string) (map[string]map[string][]byte, error) {
+	if err := d.Admits(tags...); err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		if !plainName.MatchString(name) {
+			return nil, corral.ErrorAt(corral.Invalid, "file", "%q is not a plain name", name)
+		}
+	}
+	args := append([]string{strconv.Itoa(gridsite.MaxReadMany / 512)}, names...)
+	out, err := d.Run(ctx, readManyScript, Lines(tags), args...)
+	if err != nil {
+		return nil, fmt.Errorf("reading files of %d jobs: %w", len(tags), err)
+	}
+	files, err := parseMany(out)
+	if err != nil {
+		return nil, corral.Errorf(corral.Unknown, "reading files of %d jobs: %w", len(tags), err)
+	}
+	return files, nil
+}
+
+// parseMany reads what readmany.sh prints, and takes nothing that is not whole.
+func parseMany(out []byte) (map[string]map[string][]byte, error) {
+	files := map[string]map[string][]byte{}
+	add := func(place string, content []byte) {
+		tag, name, _ := strings.Cut(place, "/")
+		if files[tag] == nil {
+			files[tag] = map[string][]byte{}
+		}
+		files[tag][name] = content
+	}
+	for {
+		line, rest, ok := bytes.Cut(out, []byte("\n"))
+		switch {
+		case string(line) == "end" && ok && len(rest) == 0:
+			return files, nil
+		case string(line) == "tar" && bytes.HasSuffix(rest, []byte("end\n")):
+			return files, untar(rest, add)
+		case !ok || len(rest) < gridsite.MaxReadMany || !bytes.ContainsRune(line, '/'):
+			return nil, errors.New("the answer was cut short")
+		}
+		add(string(line), rest[:gridsite.MaxReadMany])
+		out = rest[gridsite.MaxReadMany:]
+	}
+}
+
+func untar(archive []byte, add func(place string, content []byte)) error {
+	r := tar.NewReader(bytes.NewReader(archive))
+	for {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		content, err := input.ReadAll(r, gridsite.MaxReadMany) // an archive has less than the file if that has holes
+		if err != nil {
+			return err
+		}
+		add(h.Name, content)
+	}
+}

@@ -1,0 +1,116 @@
+// Package local is the transport to the machine that we run on: a command is a process group, a file is written here.
+package local
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/gridsite"
+)
+
+// Conn runs commands and writes files on this machine.
+type Conn struct{}
+
+// Close has nothing to close.
+func (Conn) Close() error { return nil }
+
+// Run runs the command in a process group of its own, which is killed as a whole when ctx ends.
+func (Conn) Run(ctx context.Context, c gridsite.Command) (gridsite.Result, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stdout, stderr := &output{overflow: cancel}, &output{overflow: cancel}
+	cmd := exec.CommandContext(ctx, c.Argv[0], c.Argv[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Stdin, stdout, stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = gridsite.Linger
+	if err := cmd.Start(); err != nil {
+		return notStarted(ctx, c.Argv[0], err)
+	}
+	err := cmd.Wait()
+	if ctx.Err() != nil && err != nil {
+		return gridsite.Result{}, corral.Errorf(corral.Unknown, "running %s: %w", c.Argv[0], context.Cause(ctx))
+	}
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) && !errors.Is(err, exec.ErrWaitDelay) {
+		return gridsite.Result{}, corral.Errorf(corral.Unknown, "running %s: %w", c.Argv[0], err)
+	}
+	return gridsite.Result{Exit: exitStatus(cmd.ProcessState), Stdout: stdout.Bytes(), Stderr: stderr.Bytes()}, nil
+}
+
+// notStarted is the result of a command that could not be started: what a shell says of one that is
+// missing or not executable, and otherwise an error that promises that nothing was done.
+func notStarted(ctx context.Context, name string, err error) (gridsite.Result, error) {
+	switch {
+	case ctx.Err() != nil:
+		err = context.Cause(ctx)
+	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
+		return gridsite.Result{Exit: 127, Stderr: []byte(err.Error() + "\n")}, nil
+	case errors.Is(err, fs.ErrPermission):
+		return gridsite.Result{Exit: 126, Stderr: []byte(err.Error() + "\n")}, nil
+	}
+	return gridsite.Result{}, corral.Errorf(corral.Unavailable, "starting %s: %w", name, err)
+}
+
+// exitStatus is the status of an ended process as a shell would tell it.
+func exitStatus(p *os.ProcessState) int {
+	if w, ok := p.Sys().(syscall.WaitStatus); ok && w.Signaled() {
+		return 128 + int(w.Signal())
+	}
+	return p.ExitCode()
+}
+
+// output keeps what a command writes, and ends the command when that is more than MaxOutput.
+type output struct {
+	bytes.Buffer
+	overflow context.CancelCauseFunc
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	if o.Len()+len(p) > gridsite.MaxOutput {
+		o.overflow(gridsite.ErrOutput)
+		return 0, gridsite.ErrOutput
+	}
+	return o.Buffer.Write(p)
+}
+
+// ReadFrom hides the buffer's own, which knows no limit.
+func (o *output) ReadFrom(r io.Reader) (int64, error) {
+	return io.Copy(struct{ io.Writer }{o}, r)
+}
+
+// Put writes through a temporary file in the same directory. After an error path holds what it held
+// before, and the temporary file is gone.
+func (Conn) Put(ctx context.Context, path string, mode fs.FileMode, r io.Reader) error {
+	tmp, err := os.CreateTemp(filepath.Dir(path), ".corral-put-*")
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	_, err = io.Copy(tmp, readerFunc(func(p []byte) (int, error) {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		return r.Read(p)
+	}))
+	err = errors.Join(err, tmp.Chmod(mode.Perm()), tmp.Close())
+	if err == nil {
+		err = os.Rename(tmp.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", path, errors.Join(err, os.Remove(tmp.Name())))
+	}
+	return nil
+}
+
+type readerFunc func(p []byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }

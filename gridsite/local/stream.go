@@ -1,0 +1,78 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os/exec"
+	"syscall"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/gridsite"
+)
+
+// stream is a process group on this machine.
+type stream struct {
+	io.ReadCloser  // stdout
+	io.WriteCloser // stdin
+	cancel         context.CancelFunc
+	ended          chan struct{} // closed once err is set
+	err            error
+}
+
+// Stream starts the command in a process group of its own.
+func (Conn) Stream(ctx context.Context, c gridsite.Command) (gridsite.Stream, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	cmd := exec.CommandContext(ctx, c.Argv[0], c.Argv[1:]...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = gridsite.Linger
+	said := &gridsite.Complaint{}
+	cmd.Stderr = said
+	stdin, err := cmd.StdinPipe()
+	if err == nil {
+		pr, pw := io.Pipe()
+		cmd.Stdout = pw
+		s := &stream{ReadCloser: pr, WriteCloser: stdin, cancel: cancel, ended: make(chan struct{})}
+		if err = cmd.Start(); err == nil {
+			go func() {
+				s.err = s.outcome(ctx, c.Argv[0], cmd.Wait(), said)
+				pw.Close()
+				close(s.ended)
+			}()
+			return s, nil
+		}
+	}
+	cancel()
+	return nil, corral.Errorf(corral.Unavailable, "starting %s: %w", c.Argv[0], err)
+}
+
+// outcome is what Wait returns after the process's own end.
+func (s *stream) outcome(ctx context.Context, name string, err error, said *gridsite.Complaint) error {
+	var exit *exec.ExitError
+	switch {
+	case err == nil, errors.Is(err, exec.ErrWaitDelay), errors.Is(err, fs.ErrClosed), errors.Is(err, io.ErrClosedPipe):
+		return nil
+	case ctx.Err() != nil:
+		return fmt.Errorf("%s: %w", name, context.Cause(ctx))
+	case errors.As(err, &exit):
+		return said.Failure(name, exitStatus(exit.ProcessState))
+	}
+	return corral.Errorf(corral.Unknown, "%s: %w", name, err)
+}
+
+func (s *stream) Wait() error {
+	<-s.ended
+	return s.err
+}
+
+// Close kills what is left of the command.
+func (s *stream) Close() error {
+	_ = s.WriteCloser.Close()
+	_ = s.ReadCloser.Close()
+	s.cancel()
+	<-s.ended
+	return nil
+}

@@ -1,0 +1,57 @@
+package gridsite
+
+import (
+	"context"
+	"time"
+
+	"github.com/corral-pilot/corral"
+)
+
+// What not every batch system can do is a small interface of its own. Code that wants one asks the Batch for it, and does
+// without where it is missing.
+
+// A Checker is a Batch that can say whether it would take a job, without taking it. Without it bad options show with the
+// first pilot.
+type Checker interface {
+	// Check returns a *Refused with the site's own words if it would not.
+	Check(ctx context.Context, spec JobSpec) error
+}
+
+// An Estimator is a Batch that can say when it would start a job.
+type Estimator interface {
+	// Estimate returns the zero time if the site does not say.
+	Estimate(ctx context.Context, spec JobSpec) (time.Time, error)
+}
+
+// Many does for many jobs, in one round trip, what Batch does for one. Without it reading, cancelling and forgetting cost
+// a command for each job.
+type Many interface {
+	// ReadMany returns files of jobs' directories, by tag and name. One that is not there is absent; of one longer than
+	// MaxReadMany it is the end.
+	ReadMany(ctx context.Context, tags, names []string) (map[string]map[string][]byte, error)
+
+	// CancelMany does what Cancel does for each, and returns when that is done for all. The error says which were not
+	// ended, and why; the others were.
+	CancelMany(ctx context.Context, tags []string, grace time.Duration) error
+
+	// ForgetMany does what Forget does for each. The error says what stays, and why.
+	ForgetMany(ctx context.Context, tags []string) error
+}
+
+// A Pruner is a Batch in which a tag may have more than one job: see JobStatus.Extra. A Batch that ever says so must be one.
+type Pruner interface {
+	// CancelJobs ends jobs by the site's own ids, and leaves other jobs under their tags alone.
+	CancelJobs(ctx context.Context, ids []string) error
+}
+
+// MaxReadMany is how much of one file ReadMany returns, in bytes.
+const MaxReadMany = 128 * 512
+
+// A Surveyor is a Batch that can say what it has and what it allows. Without it nothing is known of queues and limits. The
+// answer has no Outbound and no Shared: those are seen from a node.
+type Surveyor interface {
+	// Survey finds out, in one command at the site, what pilots with these options may have there. What it cannot find
+	// out is in the answer's Notes, and its numbers are then 0. An error is one of the way to the site, or
+	// says that this batch system does not answer there.
+	Survey(ctx context.Context, options corral.BatchOptions) (corral.SiteFacts, error)
+}

@@ -1,0 +1,197 @@
+// Package slurm is the batch system of that name, asked with its own commands on a head node: sbatch, squeue, scancel, and
+// sacct where it answers. The jobs' directories are below root, on a file system that head and nodes share. There our
+// batch script leaves how a job ended, so nobody else needs to remember it.
+//
+// Of several jobs under a tag one at most ever starts its command (lib.sh). Slurm ends what a job leaves running after a
+// SIGKILL of our batch script; it can do that only with cgroups.
+package slurm
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"embed"
+	"fmt"
+	"maps"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/gridsite/jobdir"
+)
+
+// usualGrace is how long what a job leaves running, or a job whose walltime is over, has between SIGTERM and SIGKILL.
+const usualGrace = 5 * time.Second
+
+// Exit statuses of scripts that did nothing.
+const (
+	exitAway = 5 // Slurm was not reached
+	exitNone = 6 // there is no Slurm
+)
+
+//go:embed *.sh
+var scripts embed.FS
+
+//go:embed path.sh
+var pathScript string
+
+//go:embed survey.sh
+var surveyScript string
+
+// onHead is a script for the head node, with the libraries that it needs before it.
+func onHead(names ...string) string {
+	return jobdir.Script(nil, scripts, append([]string{"path", "lib", "head"}, names...)...)
+}
+
+var (
+	submitScript = jobdir.Script([]string{"build"}, scripts, "path", "lib", "head", "offers", "submit")
+	runScript    = jobdir.Script(nil, scripts, "path", "lib", "run")
+	pollScript   = onHead("poll")
+	lostScript   = onHead("lost")
+	cancelScript = onHead("cancel")
+	forgetScript = onHead("forget")
+	tryScript    = onHead("offers", "try")
+	endScript    = onHead("end")
+)
+
+// Batch submits and follows the jobs of one site.
+type Batch struct {
+	jobdir.Dirs
+	conn  gridsite.Conn
+	grace time.Duration
+}
+
+// New follows the jobs below root, an absolute path at the site that is ours alone and that its nodes share; it need not
+// exist. The caller closes conn after the last use of the Batch.
+func New(conn gridsite.Conn, root string) *Batch {
+	return &Batch{Dirs: jobdir.At(conn, root, answer), conn: conn, grace: usualGrace}
+}
+
+// Submit queues the job, unless one was queued under the tag before: two at once may queue two, of which one runs.
+func (b *Batch) Submit(ctx context.Context, spec gridsite.JobSpec) (string, error) {
+	options, err := b.options(spec)
+	if err != nil {
+		return "", err
+	}
+	files, dir, err := jobdir.Archive(spec.Tag, b.files(spec))
+	if err != nil {
+		return "", err
+	}
+	args := append([]string{spec.Tag, dir, strconv.Itoa(spec.GPUs)}, options...)
+	out, err := b.Run(ctx, submitScript, files, args...)
+	if err != nil {
+		return "", fmt.Errorf("submitting %s: %w", spec.Tag, err)
+	}
+	id := strings.TrimSuffix(string(out), "\n")
+	if !idPattern.MatchString(id) {
+		return "", corral.Errorf(corral.Unknown, "submitting %s: the site answered %q", spec.Tag, out)
+	}
+	return id, nil
+}
+
+// idPattern is the number that Slurm gave to the job; "unstarted" for one that was cancelled before it had one.
+var idPattern = regexp.MustCompile(`^([0-9]+|unstarted)$`)
+
+// Poll asks squeue once for all jobs. Only for jobs that are gone without having left their status Slurm is asked
+// again, for its own last word, and that is kept.
+func (b *Batch) Poll(ctx context.Context, tags []string) (map[string]gridsite.JobStatus, error) {
+	if err := b.Admits(tags...); err != nil {
+		return nil, err
+	}
+	out, err := b.Run(ctx, pollScript, jobdir.Lines(tags))
+	if err != nil {
+		return nil, fmt.Errorf("polling: %w", err)
+	}
+	seen, err := parseSight(out)
+	if err != nil {
+		return nil, corral.Errorf(corral.Unknown, "polling: %w", err)
+	}
+	if gone := seen.gone(tags); len(gone) > 0 {
+		out, err := b.Run(ctx, lostScript, jobdir.Lines(gone))
+		if err != nil {
+			return nil, fmt.Errorf("asking what became of %d jobs: %w", len(gone), err)
+		}
+		late, err := parseSight(out)
+		if err != nil {
+			return nil, corral.Errorf(corral.Unknown, "asking what became of %d jobs: %w", len(gone), err)
+		}
+		maps.Copy(seen.jobs, late.jobs)
+	}
+	jobs := map[string]gridsite.JobStatus{}
+	for _, tag := range tags {
+		if job, ok := seen.status(tag); ok {
+			jobs[tag] = job
+		}
+	}
+	return jobs, nil
+}
+
+// Cancel ends all jobs under the tag. Those that wait leave the queue at once.
+func (b *Batch) Cancel(ctx context.Context, tag string, grace time.Duration) error {
+	return b.CancelMany(ctx, []string{tag}, grace)
+}
+
+// CancelMany ends jobs with one command at the site, and asks squeue for all of them together.
+func (b *Batch) CancelMany(ctx context.Context, tags []string, grace time.Duration) error {
+	return b.Each(ctx, "cancelling", cancelScript, tags, jobdir.Seconds(grace))
+}
+
+// CancelJobs asks Slurm to end jobs, and does not wait until they have ended.
+func (b *Batch) CancelJobs(ctx context.Context, ids []string) error {
+	for _, id := range ids {
+		if !idPattern.MatchString(id) {
+			return corral.ErrorAt(corral.Invalid, "id", "%q is no id of a job", id)
+		}
+	}
+	if _, err := b.Run(ctx, endScript, nil, ids...); err != nil {
+		return fmt.Errorf("cancelling jobs: %w", err)
+	}
+	return nil
+}
+
+// Forget refuses a job that has not ended. With the last job it removes root, if nothing else is in it.
+func (b *Batch) Forget(ctx context.Context, tag string) error {
+	return b.ForgetMany(ctx, []string{tag})
+}
+
+// ForgetMany forgets jobs with one command at the site.
+func (b *Batch) ForgetMany(ctx context.Context, tags []string) error {
+	return b.Each(ctx, "forgetting", forgetScript, tags, jobdir.Forget, rand.Text())
+}
+
+// Check asks Slurm whether it would take the job.
+func (b *Batch) Check(ctx context.Context, spec gridsite.JobSpec) error {
+	_, err := b.Estimate(ctx, spec)
+	return err
+}
+
+// Estimate asks Slurm when it would start the job if it were submitted now. Zero: it does not say.
+func (b *Batch) Estimate(ctx context.Context, spec gridsite.JobSpec) (time.Time, error) {
+	options, err := b.options(spec)
+	if err != nil {
+		return time.Time{}, err
+	}
+	args := append([]string{spec.Tag, strconv.Itoa(spec.GPUs)}, options...)
+	out, err := b.Run(ctx, tryScript, bytes.NewReader(b.files(spec)[jobdir.Control+"/batch"]), args...)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("trying a job like %s: %w", spec.Tag, err)
+	}
+	return parseEstimate(out)
+}
+
+// answer says what the exit statuses of our scripts mean.
+func answer(status int, stderr []byte) error {
+	switch status {
+	case jobdir.ExitRefused:
+		return refusal(stderr)
+	case exitAway:
+		return corral.Errorf(corral.Unavailable, "Slurm is not reached from the head node: %s", gridsite.LastLine(stderr))
+	case exitNone:
+		return corral.Errorf(corral.Unsatisfiable, "there is no sbatch on the head node, not even for a login shell, whose PATH is %s:"+
+			" is it the right host?", gridsite.LastLine(stderr))
+	}
+	return nil
+}

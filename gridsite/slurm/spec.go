@@ -1,0 +1,134 @@
+package slurm
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/gridsite/jobdir"
+)
+
+// directive begins a line of a batch script that sbatch reads.
+const directive = "#SBATCH"
+
+// options are the arguments of sbatch for a job. Those that not every version has are added at the site.
+func (b *Batch) options(spec gridsite.JobSpec) ([]string, error) {
+	if err := errors.Join(b.Admits(spec.Tag), jobdir.CheckSpec(spec), check(spec)); err != nil {
+		return nil, err
+	}
+	options := []string{
+		"--job-name=" + spec.Tag,
+		"--comment=" + spec.Tag,
+		"--nodes=" + strconv.Itoa(max(spec.Hosts, 1)),
+		"--ntasks-per-node=1",
+		"--cpus-per-task=" + strconv.Itoa(max(spec.CPUs, 1)),
+		"--export=ALL",
+		"--output=" + outputPath(path.Join(jobdir.Path(b.Root(), spec.Tag), jobdir.Control, "log")),
+		"--open-mode=append",
+	}
+	add := func(name, value string) {
+		if value != "" {
+			options = append(options, "--"+name+"="+value)
+		}
+	}
+	add("time", timeLimit(spec.Walltime))
+	if spec.MemoryMiB > 0 {
+		add("mem", strconv.Itoa(spec.MemoryMiB)+"M")
+	}
+	system, err := corral.BatchSystemNamed("slurm")
+	if err != nil {
+		return nil, err // unreachable: the table has every dialect
+	}
+	for _, name := range corral.BatchOptionNames {
+		if flag := system.Options[name]; flag != directive {
+			for _, value := range spec.Of(name) {
+				options = append(options, flag+"="+value)
+			}
+		}
+	}
+	add("exclude", strings.Join(spec.Exclude, ","))
+	return options, nil
+}
+
+// outputPath is a path for --output, in which Slurm replaces what follows a '%', and drops backslashes.
+func outputPath(name string) string {
+	if strings.Contains(name, `\`) {
+		return "/dev/null"
+	}
+	return strings.ReplaceAll(name, "%", "%%")
+}
+
+// timeLimit is D-HH:MM:SS. Slurm counts whole minutes and rounds up; to the second the batch script keeps to it.
+func timeLimit(d time.Duration) string {
+	if d <= 0 {
+		return ""
+	}
+	n := int64((d + time.Second - 1) / time.Second)
+	return fmt.Sprintf("%d-%02d:%02d:%02d", n/86400, n/3600%24, n/60%60, n%60)
+}
+
+// notOneJob are options with which sbatch does not queue one job on this cluster and return: they may stand anywhere in
+// a line, and be cut short.
+var notOneJob = regexp.MustCompile(`(^|\s)(-a|--ar|-W|--wait(=|\s|$)|--te|-M|--clusters|hetjob|packjob)`)
+
+// check looks at what becomes an argument or a line of a script: nothing in it may begin another one.
+func check(spec gridsite.JobSpec) error {
+	var errs []error
+	word := func(place, value string) {
+		if strings.ContainsAny(value, "\n\r\x00") {
+			errs = append(errs, corral.ErrorAt(corral.Invalid, place, "%q: no newline may be in it", value))
+		}
+	}
+	word("queue", spec.Queue)
+	word("account", spec.Account)
+	word("qos", spec.QOS)
+	word("constraint", spec.Constraint)
+	for i, line := range spec.SiteOptions {
+		place := fmt.Sprintf("site_options[%d]", i)
+		word(place, line)
+		comment := strings.HasPrefix(line, "#") && !strings.HasPrefix(line, directive)
+		if option := notOneJob.FindString(line); option != "" && !comment {
+			errs = append(errs, corral.ErrorAt(corral.Invalid, place, "%q: a pilot is one job of this cluster, which %s would change", line, strings.TrimSpace(option)))
+		}
+	}
+	for i, node := range spec.Exclude {
+		if !nodeName.MatchString(node) {
+			errs = append(errs, corral.ErrorAt(corral.Invalid, fmt.Sprintf("exclude[%d]", i), "%q is no name of a node", node))
+		}
+	}
+	if spec.GPUs < 0 {
+		errs = append(errs, corral.ErrorAt(corral.Invalid, "gpus", "%d is negative", spec.GPUs))
+	}
+	return errors.Join(errs...)
+}
+
+var nodeName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+
+// files is what stands in the job's directory before the start.
+func (b *Batch) files(spec gridsite.JobSpec) map[string][]byte {
+	files := jobdir.Files(spec, runScript)
+	files[jobdir.Control+"/id"] = jobdir.Unknown("-")
+	files[jobdir.Control+"/batch"] = b.batchScript(spec)
+	return files
+}
+
+// batchScript runs run.sh. A line of the user's is a comment to the shell, and an option to sbatch.
+func (b *Batch) batchScript(spec gridsite.JobSpec) []byte {
+	var text strings.Builder
+	text.WriteString("#!/bin/sh\n")
+	for _, line := range spec.SiteOptions {
+		if !strings.HasPrefix(line, "#") {
+			text.WriteString(directive + " ")
+		}
+		text.WriteString(line + "\n")
+	}
+	dir := jobdir.Path(b.Root(), spec.Tag)
+	text.WriteString("exec " + gridsite.QuoteArgv([]string{"/bin/sh", path.Join(dir, jobdir.Control, "run"), dir, jobdir.Seconds(spec.Walltime), jobdir.Seconds(b.grace)}) + "\n")
+	return []byte(text.String())
+}

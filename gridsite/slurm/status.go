@@ -1,0 +1,246 @@
+package slurm
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/gridsite/jobdir"
+)
+
+// A queuedJob is a line of squeue.
+type queuedJob struct{ id, state, why string }
+
+// waiting and ended are what squeue calls a job that does not hold its nodes yet, and one that is over. In every other
+// state, also one that only later versions have, it runs, or almost: of a live job it must never be said that it is over.
+var (
+	waiting = []string{"PENDING", "CONFIGURING", "EXPEDITING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD"}
+	ended   = []string{"BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "REVOKED", "TIMEOUT"}
+)
+
+// holds reports whether a job that has not ended has its nodes.
+func (j queuedJob) holds() bool { return !slices.Contains(waiting, j.state) }
+
+// A record is what the directory of a job says.
+type record struct {
+	id      string    // of the job that started; else of the one that was submitted; empty: neither is known
+	started time.Time // by the batch script
+	status  *gridsite.JobStatus
+}
+
+// A sight is what one look at a site saw.
+type sight struct {
+	queue map[string][]queuedJob // what has not ended, by name, the oldest first
+	past  map[string][]string    // the ids of what has, by name
+	jobs  map[string]record      // by tag
+}
+
+// parseSlurm reads what poll.sh and lost.sh print, and takes nothing that is not whole.
+func parseSight(out []byte) (sight, error) {
+	seen := sight{queue: map[string][]queuedJob{}, past: map[string][]string{}, jobs: map[string]record{}}
+	body, ok := bytes.CutSuffix(out, []byte("end\n"))
+	_, dirs, found := strings.Cut("\n"+string(body), "\njobs\n")
+	if !ok || !found {
+		return seen, fmt.Errorf("the answer was cut short")
+	}
+	queue, _, _ := strings.Cut(string(body), "\njobs\n")
+	for line := range strings.Lines(queue) {
+		line, why, _ := strings.Cut(strings.TrimSpace(line), "|")
+		f := strings.Fields(line)
+		switch {
+		case len(f) != 3 || !idPattern.MatchString(f[0]):
+		case slices.Contains(ended, f[1]):
+			seen.past[f[2]] = append(seen.past[f[2]], f[0])
+		default:
+			seen.queue[f[2]] = append(seen.queue[f[2]], queuedJob{f[0], f[1], why})
+		}
+	}
+	for _, jobs := range seen.queue {
+		slices.SortFunc(jobs, func(a, b queuedJob) int { return number(a.id) - number(b.id) })
+	}
+	for line := range strings.Lines(dirs) {
+		if err := seen.read(strings.Fields(line)); err != nil {
+			return seen, fmt.Errorf("line %q: %w", line, err)
+		}
+	}
+	return seen, nil
+}
+
+func number(id string) int {
+	n, _ := strconv.Atoi(id) // idPattern matched it
+	return n
+}
+
+// read reads TAG ID STARTED -, or TAG ID STARTED STARTED ENDED EXIT KILLED.
+func (v sight) read(f []string) (err error) {
+	if len(f) != 4 && len(f) != 7 || !jobdir.IsTag(f[0]) || f[1] != "-" && !idPattern.MatchString(f[1]) {
+		return fmt.Errorf("not what a job's directory says")
+	}
+	var dir record
+	if f[1] != "-" {
+		dir.id = f[1]
+	}
+	if dir.started, err = orZero(f[2]); err != nil {
+		return err
+	}
+	if len(f) == 7 {
+		job := gridsite.JobStatus{Tag: f[0], ID: dir.id, Phase: gridsite.Ended}
+		if job.StartedAt, err = orZero(f[3]); err != nil {
+			return err
+		}
+		if err = jobdir.ParseEnd(&job, f[4:]); err != nil {
+			return err
+		}
+		dir.status = &job
+	}
+	v.jobs[f[0]] = dir
+	return nil
+}
+
+func orZero(text string) (time.Time, error) {
+	if text == "-" {
+		return time.Time{}, nil
+	}
+	return jobdir.ParseTime(text)
+}
+
+// gone lists TAG ID of the jobs that the site had and that neither the queue has nor a status speaks of. One that ran
+// and waits again is among them: it will not run again.
+func (v sight) gone(tags []string) []string {
+	var gone []string
+	for _, tag := range tags {
+		dir, ok := v.jobs[tag]
+		if !ok || dir.id == "" || dir.status != nil {
+			continue
+		}
+		alive := slices.ContainsFunc(v.queue[tag], func(j queuedJob) bool {
+			return dir.started.IsZero() || j.id == dir.id && j.holds()
+		})
+		if !alive {
+			gone = append(gone, tag+" "+dir.id)
+		}
+	}
+	return gone
+}
+
+// status says what is known of the jobs under a tag.
+func (v sight) status(tag string) (gridsite.JobStatus, bool) {
+	dir := v.jobs[tag]
+	job := gridsite.JobStatus{Tag: tag, ID: dir.id, Phase: gridsite.Queued}
+	live := v.queue[tag]
+	switch {
+	case dir.status != nil:
+		job = *dir.status
+	case !dir.started.IsZero():
+		job.Phase, job.StartedAt = gridsite.Running, dir.started
+	case len(live) > 0:
+		first := dir.foremost(live)
+		_, known := v.jobs[tag]
+		if first.holds() {
+			if !known { // without its directory it ends at once
+				return job, false
+			}
+			job.Phase = gridsite.Running
+		} else {
+			job.Waits, job.Never = waits(first.why)
+		}
+		job.ID = first.id
+	case dir.id == "":
+		return job, false
+	}
+	starting := dir.status == nil && dir.started.IsZero()
+	for _, j := range live {
+		// Of those that Slurm has started only one begins, and it may be any.
+		if j.id != job.ID && j.state != "COMPLETING" && !(starting && j.holds()) {
+			job.Extra = append(job.Extra, j.id)
+		}
+	}
+	for _, id := range v.past[tag] {
+		if job.ID != "" && id != job.ID {
+			job.Past = append(job.Past, id)
+		}
+	}
+	return job, true
+}
+
+// foremost is the job that counts while none has begun: one that Slurm has started, then the one that was submitted last
+// under the tag, then the oldest.
+func (r record) foremost(live []queuedJob) queuedJob {
+	rank := func(j queuedJob) int {
+		rank := 0
+		if j.holds() && j.state != "COMPLETING" {
+			rank += 2
+		}
+		if j.id == r.id {
+			rank++
+		}
+		return rank
+	}
+	return slices.MaxFunc(live, func(a, b queuedJob) int { return rank(a) - rank(b) })
+}
+
+// neverStarts matches reasons for which Slurm keeps a job that it has taken: what was asked for breaks a rule of the partition,
+// the association or the QOS, and no end of other jobs changes that. PartitionNodeLimit is not among them: old versions
+// say so while nodes are down.
+var neverStarts = regexp.MustCompile(`^(PartitionTimeLimit|BadConstraints|InvalidAccount|InvalidQOS|AccountNotAllowed|QOSNotAllowed|` +
+	`DependencyNeverSatisfied|DeadLine|MaxMemPerLimit|(Assoc|QOS)Max\w+Per(Job|Node)(Limit)?|QOSMin\w+)$| (not permitted to|can't) use this partition`)
+
+// waits reads the reason that squeue gives for a job that waits. It is None until Slurm has looked at the job.
+func waits(reason string) (why string, never bool) {
+	if reason == "None" {
+		return "", false
+	}
+	return gridsite.OneLine(reason), neverStarts.MatchString(reason)
+}
+
+// passingWords are words of refusals that a later submission may not meet.
+var passingWords = []string{
+	"SubmitJob", "temporarily unable", "temporarily unavailable", "not available (inactive or drain)",
+	"down, drained or reserved", "removed meanwhile", "try again later",
+}
+
+// refusal is Slurm's no, in its words: "sbatch: error: Batch job submission failed: X", and before that often the
+// name of the limit, or a sentence of the site's.
+func refusal(stderr []byte) *gridsite.Refused {
+	for _, full := range []string{"No space left", "quota exceeded"} { // of the job's directory: then tar says a lot
+		if line := jobdir.LineWith(stderr, full); line != "" {
+			return &gridsite.Refused{Text: line, Transient: true}
+		}
+	}
+	var words []string
+	for line := range strings.Lines(gridsite.Printable(string(stderr))) {
+		line = strings.TrimSpace(line)
+		for _, prefix := range []string{"sbatch: ", "error: ", "Batch job submission failed: ", "allocation failure: "} {
+			line = strings.TrimPrefix(line, prefix)
+		}
+		if line != "" && !slices.Contains(words, line) {
+			words = append(words, line)
+		}
+	}
+	no := &gridsite.Refused{Text: strings.Join(words, "; ")}
+	for _, passing := range passingWords {
+		no.Transient = no.Transient || strings.Contains(no.Text, passing)
+	}
+	return no
+}
+
+var startAt = regexp.MustCompile(`to start at ([0-9T:-]+)`)
+
+// parseEstimate reads "Job 7 to start at 2026-11-22T02:58:00 using ...", in UTC.
+func parseEstimate(out []byte) (time.Time, error) {
+	m := startAt.FindSubmatch(out)
+	if m == nil {
+		return time.Time{}, nil
+	}
+	at, err := time.Parse("2006-01-02T15:04:05", string(m[1]))
+	if err != nil {
+		return time.Time{}, corral.Errorf(corral.Unknown, "the start that Slurm estimates: %w", err)
+	}
+	return at, nil
+}

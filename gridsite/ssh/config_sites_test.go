@@ -1,0 +1,87 @@
+//go:build sites
+
+package ssh_test
+
+import (
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/gridsite/gridsitetest"
+)
+
+// What the user's configuration says for the first host that matches counts, as for ssh.
+func TestSSHConfigOrder(t *testing.T) {
+	t.Parallel()
+	d := startSSHD(t)
+	d.write(d.SSH("config"), strings.Join([]string{
+		"# a comment", "", "Host !hpc *.example", "  Port 1",
+		"host other hp? !hpx", "\tHOSTNAME 127.0.0.1", "\tport=" + d.Port, "\tUserKnownHostsFile " + d.SSH("none") + " %d/.ssh/known_hosts",
+		"Host hpc", "  Port 2", "Match all", "  Port 3", "Host *", "  Port 4", "",
+	}, "\n"))
+	expectOutput(t, d.openAt("ssh://hpc"), "echo ok", "ok\n")
+	expectOutput(t, d.openAt("ssh://"+me(t)+"@hpc"), "id -un", me(t)+"\n")
+}
+
+// Who is not let in learns what Corral did not follow: the reason may be there.
+// What the user changes counts from the next login on.
+func TestSSHConfigIsReadForEachLogin(t *testing.T) {
+	t.Parallel()
+	d := startSSHD(t)
+	d.Authorize(t, d.NewKey(t, ""))
+	d.write(d.SSH("config"), "Host hpc\nHostName 127.0.0.1\nPort 1\n")
+	conn := d.openAt("ssh://hpc")
+	if err := conn.Connect(t.Context(), false); err == nil || !strings.Contains(err.Error(), "127.0.0.1:1: connect: connection refused") {
+		t.Fatalf("Connect = %v, want that port 1 refuses", err)
+	}
+	d.write(d.SSH("config"), "Host hpc\nHostName 127.0.0.1\nPort "+d.Port+"\n")
+	if err := conn.Connect(t.Context(), false); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSSHConfigNotFollowed(t *testing.T) {
+	t.Parallel()
+	d := startSSHD(t)
+	d.write(d.SSH("config"), "Include more\nMatch exec true\n  User somebody\n")
+	expectOutput(t, d.open(), "echo ok", "ok\n")
+	d.newKey("id_ed25519", "")
+	err := d.open().Connect(t.Context(), false)
+	for _, want := range []string{"Include in " + d.SSH("config") + ":1", "Match in " + d.SSH("config") + ":2"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Connect = %v, want %q", err, want)
+		}
+	}
+}
+
+// A command at the site gets every argument vector exactly.
+func TestSSHQuoting(t *testing.T) {
+	t.Parallel()
+	conn := startSSHD(t).open()
+	rapid.Check(t, func(r *rapid.T) {
+		args := rapid.SliceOfN(gridsitetest.Word, 1, 20).Draw(r, "args")
+		res, err := conn.Run(t.Context(), gridsite.Command{Argv: append([]string{"sh", "-c", printArgs, "sh"}, args...)})
+		if err != nil || res.Exit != 0 {
+			r.Fatalf("exit %d, %v: %s", res.Exit, err, res.Stderr)
+		}
+		expectArgs(r, res.Stdout, args)
+	})
+}
+
+// What a login shell says before the command is not the command's; one that does not run it is no answer.
+func TestSSHLoginShellTalks(t *testing.T) {
+	t.Parallel()
+	talks := startSSHD(t, `ForceCommand echo welcome; echo "$SSH_ORIGINAL_COMMAND"; echo beware >&2; eval "$SSH_ORIGINAL_COMMAND"`)
+	res, err := talks.open().Run(t.Context(), gridsite.Command{Argv: []string{"sh", "-c", "echo out; echo err >&2; exit 3"}})
+	if err != nil || res.Exit != 3 || string(res.Stdout) != "out\n" || string(res.Stderr) != "err\n" {
+		t.Errorf("Run = %d %q %q, %v", res.Exit, res.Stdout, res.Stderr, err)
+	}
+	refuses := startSSHD(t, "ForceCommand echo This account is not available; exit 1")
+	_, err = refuses.open().Run(t.Context(), gridsite.Command{Argv: []string{"true"}})
+	if corral.KindOf(err) != corral.Unavailable || !strings.Contains(err.Error(), "This account is not available") {
+		t.Errorf("Run = %v, want the login shell's own words", err)
+	}
+}

@@ -1,0 +1,201 @@
+package ssh
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/crypto/ssh/knownhosts"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/gridsite"
+)
+
+// hostKeys decides whether a host is the one that it says it is.
+type hostKeys struct {
+	hop        hop
+	files      []string
+	callback   ssh.HostKeyCallback
+	algorithms []string              // to ask the host for: a key of another type than the known ones proves nothing
+	known      []knownhosts.KnownKey // the host's own, not its authorities'
+	refused    *gridsite.HostKeyError
+	accept     bool   // of a host that no file knows
+	accepted   []byte // the key that was, which is shown again when a connection is old
+}
+
+func readHostKeys(h hop, accept bool) (*hostKeys, error) {
+	k := &hostKeys{hop: h, accept: accept}
+	for _, file := range h.knownHosts {
+		if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
+			k.files = append(k.files, file)
+		}
+	}
+	var err error
+	if k.callback, err = knownhosts.New(k.files...); err != nil {
+		return nil, corral.Errorf(corral.Invalid, "reading known hosts: %w", err)
+	}
+	var unknown *knownhosts.KeyError
+	if !errors.As(k.callback(h.address(), &net.TCPAddr{}, nobodysKey{}), &unknown) {
+		return k, nil
+	}
+	for _, known := range unknown.Want {
+		if isAuthority(known) {
+			k.algorithms = append(k.algorithms, certificateAlgorithms...)
+			continue
+		}
+		k.known = append(k.known, known)
+		k.algorithms = append(k.algorithms, algorithmsOf(known.Key.Type())...)
+	}
+	if k.algorithms = unique(k.algorithms); len(k.known) == 0 {
+		k.algorithms = nil // a host that has no certificate yet may show any key
+	}
+	return k, nil
+}
+
+// nobodysKey is a key that no file knows, so that all keys known for a host are told.
+type nobodysKey struct{}
+
+func (nobodysKey) Type() string                        { return "none" }
+func (nobodysKey) Marshal() []byte                     { return []byte("none") }
+func (nobodysKey) Verify([]byte, *ssh.Signature) error { return errors.New("not a key") }
+
+// isAuthority reports whether a line of a file is of a certificate authority.
+func isAuthority(known knownhosts.KnownKey) bool {
+	f, err := os.Open(known.Filename)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	for n := 1; lines.Scan(); n++ {
+		if n == known.Line {
+			return strings.HasPrefix(strings.TrimSpace(lines.Text()), "@cert-authority")
+		}
+	}
+	return false
+}
+
+// certificateAlgorithms are those of host certificates, any of which an authority may have signed.
+var certificateAlgorithms = []string{
+	ssh.CertAlgoED25519v01, ssh.CertAlgoECDSA256v01, ssh.CertAlgoECDSA384v01, ssh.CertAlgoECDSA521v01,
+	ssh.CertAlgoRSASHA512v01, ssh.CertAlgoRSASHA256v01,
+}
+
+func algorithmsOf(keyType string) []string {
+	if keyType == ssh.KeyAlgoRSA {
+		return []string{ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256}
+	}
+	return []string{keyType}
+}
+
+func unique(words []string) []string {
+	var found []string
+	for _, w := range words {
+		if !slices.Contains(found, w) {
+			found = append(found, w)
+		}
+	}
+	return found
+}
+
+// check is the callback at each login.
+func (k *hostKeys) check(name string, remote net.Addr, key ssh.PublicKey) error {
+	err := k.callback(name, remote, key)
+	var vain error
+	if cert, ok := key.(*ssh.Certificate); ok {
+		key = cert.Key // what ssh-keygen -l prints, and what a file without its authority can hold
+		vain, err = err, k.checkParts(name, remote, cert, err)
+	}
+	if err == nil {
+		return nil
+	}
+	k.refused = &gridsite.HostKeyError{
+		Problem: gridsite.HostKeyUnknown, User: k.hop.user, Address: k.hop.address(), Type: key.Type(), Fingerprint: ssh.FingerprintSHA256(key),
+		Certificate: vain, Files: k.hop.knownHosts,
+	}
+	var revoked *knownhosts.RevokedError
+	if errors.As(err, &revoked) {
+		k.refused.Problem, k.refused.Known = gridsite.HostKeyRevoked, []string{place(revoked.Revoked)}
+	} else if len(k.known) > 0 {
+		k.refused.Problem, k.refused.Known = gridsite.HostKeyChanged, k.places()
+	}
+	if k.refused.Problem == gridsite.HostKeyUnknown && k.accept {
+		k.refused = nil
+		return k.remember(key)
+	}
+	return k.refused
+}
+
+// checkParts looks at what a certificate is made of. Its authority, or the key itself, may be revoked, and a key whose
+// certificate does not count, for the reason vain, may be known all the same.
+func (k *hostKeys) checkParts(name string, remote net.Addr, cert *ssh.Certificate, vain error) error {
+	var revoked *knownhosts.RevokedError
+	if err := k.callback(name, remote, cert.SignatureKey); errors.As(err, &revoked) {
+		return err
+	}
+	if err := k.callback(name, remote, cert.Key); vain != nil || errors.As(err, &revoked) {
+		return err
+	}
+	return nil
+}
+
+// remember writes the key of an unknown host into the user's own file.
+func (k *hostKeys) remember(key ssh.PublicKey) error {
+	if bytes.Equal(k.accepted, key.Marshal()) {
+		return nil
+	}
+	file := k.hop.knownHosts[0]
+	before, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("keeping the host key: %w", err)
+	}
+	line := knownhosts.Line([]string{k.hop.address()}, key) + "\n"
+	if len(before) > 0 && before[len(before)-1] != '\n' {
+		line = "\n" + line
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return fmt.Errorf("keeping the host key: %w", err)
+	}
+	f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("keeping the host key: %w", err)
+	}
+	_, err = f.WriteString(line)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("keeping the host key: %w", err)
+	}
+	k.accepted = key.Marshal()
+	return nil
+}
+
+func (k *hostKeys) places() []string {
+	var places []string
+	for _, known := range k.known {
+		places = append(places, place(known))
+	}
+	return places
+}
+
+func place(k knownhosts.KnownKey) string {
+	return fmt.Sprintf("%s:%d %s", k.Filename, k.Line, ssh.FingerprintSHA256(k.Key))
+}
+
+// explain turns the error of a login into the one of the host key, if it was that.
+func (k *hostKeys) explain(err error) error {
+	var negotiation *ssh.AlgorithmNegotiationError
+	switch {
+	case k.refused != nil:
+		return k.refused
+	case errors.As(err, &negotiation) && len(k.known) > 0 && strings.Contains(err.Error(), "host key"):
+		return &gridsite.HostKeyError{Problem: gridsite.HostKeyChanged, User: k.hop.user, Address: k.hop.address(), Known: k.places(), Files: k.hop.knownHosts}
+	}
+	return err
+}

@@ -1,0 +1,318 @@
+package ssh
+
+import (
+	"bytes"
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"sync"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/crypto/ssh/agent"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/internal/input"
+)
+
+// unlocked are the decrypted keys, by what their public halves are on the wire: a connection that is lost can be made
+// anew without a person.
+type unlocked struct {
+	mu   sync.Mutex
+	keys map[string]ssh.Signer
+}
+
+func (u *unlocked) get(public ssh.PublicKey) (ssh.Signer, bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	key, ok := u.keys[string(public.Marshal())]
+	return key, ok
+}
+
+func (u *unlocked) put(key ssh.Signer) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.keys == nil {
+		u.keys = map[string]ssh.Signer{}
+	}
+	u.keys[string(key.PublicKey().Marshal())] = key
+}
+
+// A keyring is what one login may try.
+type keyring struct {
+	site     *Conn
+	hop      hop
+	ctx      context.Context // of the login, for what is asked in the middle of it
+	clock    *time.Timer     // which stands still meanwhile
+	keys     []ssh.Signer
+	tried    []string
+	problems []error
+	ask      gridsite.Asker // nil: nobody is there
+	offered  []string
+	stuck    bool // a key was wanted that did not open, or a question was not answered
+}
+
+// keyring collects the keys for a host: certificates first, then key files, then what else the agent has. Those that
+// only a person can open come after all others, because the first one that the host likes decides.
+func (s *Conn) keyring(ctx context.Context, h hop, clock *time.Timer, ask gridsite.Asker) (*keyring, error) {
+	k := &keyring{site: s, hop: h, ctx: ctx, clock: clock, ask: ask}
+	agents := k.agentKeys()
+	var own []named
+	for _, file := range h.identities {
+		key, err := k.identity(file, agents)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && !h.explicit:
+		case err != nil:
+			k.problems = append(k.problems, err)
+		default:
+			_, shut := key.(locked)
+			own = append(own, named{key, file, shut})
+		}
+	}
+	certified, err := k.certified(own)
+	if err != nil {
+		return nil, err
+	}
+	all := append(certified, own...)
+	if !h.identitiesOnly {
+		for _, key := range agents {
+			all = append(all, named{Signer: key, from: "agent"})
+		}
+	}
+	for _, shut := range []bool{false, true} {
+		for _, key := range all {
+			if key.shut == shut {
+				k.add(key)
+			}
+		}
+	}
+	return k, nil
+}
+
+// add takes a key once: a server ends the login after some that it does not know.
+func (k *keyring) add(key named) {
+	blob := key.PublicKey().Marshal()
+	for _, other := range k.keys {
+		if bytes.Equal(other.PublicKey().Marshal(), blob) {
+			return
+		}
+	}
+	k.keys = append(k.keys, key)
+	k.tried = append(k.tried, fmt.Sprintf("%s %s (%s)", key.PublicKey().Type(), ssh.FingerprintSHA256(key.PublicKey()), key.from))
+}
+
+func (k *keyring) signers() ([]ssh.Signer, error) { return k.keys, nil }
+
+// agentKeys asks the agent, which may sign with them as long as the login takes. One that does not answer is a problem,
+// but other keys may do.
+func (k *keyring) agentKeys() []ssh.Signer {
+	socket := k.site.options.AgentSocket
+	if socket == "" {
+		return nil
+	}
+	conn, err := (&net.Dialer{}).DialContext(k.ctx, "unix", socket)
+	var keys []ssh.Signer
+	if err == nil {
+		context.AfterFunc(k.ctx, func() { conn.Close() })
+		keys, err = agent.NewClient(patient{conn, k.site.timing.agent}).Signers()
+	}
+	if err != nil {
+		k.problems = append(k.problems, fmt.Errorf("the ssh agent at %s does not answer: %w", socket, err))
+	}
+	return keys
+}
+
+// patient is a connection with somebody who has so much time to answer what is written.
+type patient struct {
+	net.Conn
+	patience time.Duration
+}
+
+func (p patient) Write(b []byte) (int, error) {
+	if err := p.SetDeadline(time.Now().Add(p.patience)); err != nil {
+		return 0, err
+	}
+	return p.Conn.Write(b)
+}
+
+// maxKeyFile is how long a file with a key may be.
+const maxKeyFile = 1 << 20
+
+// identity reads a key file. An encrypted one is opened only when the server wants a signature, and not at all if the
+// agent has its key; then a public key does, too.
+func (k *keyring) identity(file string, agents []ssh.Signer) (ssh.Signer, error) {
+	content, err := input.ReadFile(file, maxKeyFile)
+	if err == nil {
+		var key ssh.Signer
+		if key, err = ssh.ParsePrivateKey(content); err == nil {
+			return key, nil
+		}
+		err = fmt.Errorf("%s: %w", file, err)
+	}
+	var missing *ssh.PassphraseMissingError
+	shut := errors.As(err, &missing)
+	public, unknown := publicHalf(file, content, missing)
+	if unknown == nil {
+		if key := held(public, agents); key != nil {
+			return key, nil
+		}
+		if open, ok := k.site.keys.get(public); ok {
+			return open, nil
+		}
+	}
+	switch {
+	case shut && unknown == nil:
+		return locked{public: public, open: func() (ssh.Signer, error) { return k.unlock(file, content) }}, nil
+	case shut:
+		return nil, fmt.Errorf("%s is encrypted, and its public key is not beside it: %w", file, unknown)
+	case unknown == nil:
+		return nil, fmt.Errorf("no agent has the private key of %s: %w", file, err)
+	}
+	return nil, err
+}
+
+// publicHalf finds the public key of a key file: in it, if it is encrypted or no more than that, or beside it.
+func publicHalf(file string, content []byte, missing *ssh.PassphraseMissingError) (ssh.PublicKey, error) {
+	if missing != nil && missing.PublicKey != nil { // older formats hide it
+		return missing.PublicKey, nil
+	}
+	if key, _, _, _, err := ssh.ParseAuthorizedKey(content); err == nil {
+		return key, nil
+	}
+	return readPublicKey(file + ".pub")
+}
+
+// held returns the private half of a key that an agent has, nil if none has it.
+func held(public ssh.PublicKey, agents []ssh.Signer) ssh.Signer {
+	for _, a := range agents {
+		if bytes.Equal(a.PublicKey().Marshal(), public.Marshal()) {
+			return a
+		}
+	}
+	return nil
+}
+
+func readPublicKey(file string) (ssh.PublicKey, error) {
+	line, err := input.ReadFile(file, maxKeyFile)
+	if err != nil {
+		return nil, err
+	}
+	key, _, _, _, err := ssh.ParseAuthorizedKey(line)
+	return key, err
+}
+
+// unlock asks for the passphrase of a key.
+func (k *keyring) unlock(file string, content []byte) (ssh.Signer, error) {
+	key, err := func() (ssh.Signer, error) {
+		if k.ask == nil {
+			return nil, fmt.Errorf("%s: it needs a passphrase, and nobody is here to give it: log in with `corral site login`, or put the key into an ssh agent", file)
+		}
+		answers, err := k.put(gridsite.Question{Name: k.who(), Prompts: []gridsite.Prompt{{Text: "passphrase of " + file + ": "}}})
+		if err != nil {
+			return nil, fmt.Errorf("%s: asking for its passphrase: %w", file, err)
+		}
+		key, err := ssh.ParsePrivateKeyWithPassphrase(content, []byte(answers[0]))
+		if errors.Is(err, x509.IncorrectPasswordError) {
+			return nil, fmt.Errorf("%s: wrong passphrase", file)
+		}
+		return key, err
+	}()
+	if err != nil {
+		k.problems, k.stuck = append(k.problems, err), true
+		return nil, err
+	}
+	k.site.keys.put(key)
+	return key, nil
+}
+
+// certified joins each certificate with the key that it is for. KEY-cert.pub belongs to KEY without a word.
+func (k *keyring) certified(own []named) ([]named, error) {
+	var found []named
+	add := func(cert *ssh.Certificate, file string, key named) error {
+		signer, err := ssh.NewCertSigner(cert, key)
+		if err != nil {
+			return err
+		}
+		found = append(found, named{signer, file, key.shut})
+		return nil
+	}
+	for _, key := range own {
+		file := key.from + "-cert.pub"
+		cert, err := readCertificate(file)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			err = add(cert, file, key)
+		}
+		if err != nil { // the key may do without
+			k.problems = append(k.problems, fmt.Errorf("%s: %w", file, err))
+		}
+	}
+	for _, file := range k.hop.certificates {
+		cert, err := readCertificate(file)
+		if err != nil {
+			return nil, corral.ErrorAt(corral.Invalid, file, "%w", err)
+		}
+		for _, key := range own {
+			if bytes.Equal(cert.Key.Marshal(), key.PublicKey().Marshal()) {
+				if err := add(cert, file, key); err != nil {
+					return nil, corral.ErrorAt(corral.Invalid, file, "%w", err)
+				}
+			}
+		}
+	}
+	return found, nil
+}
+
+func readCertificate(file string) (*ssh.Certificate, error) {
+	key, err := readPublicKey(file)
+	if err != nil {
+		return nil, err
+	}
+	cert, ok := key.(*ssh.Certificate)
+	if !ok {
+		return nil, errors.New("this is no certificate")
+	}
+	return cert, nil
+}
+
+// named is a key with where it is from.
+type named struct {
+	ssh.Signer
+	from string
+	shut bool // only a person can open it
+}
+
+// SignWithAlgorithm passes on what the embedded interface hides: with RSA the server chooses the algorithm.
+func (n named) SignWithAlgorithm(rand io.Reader, data []byte, algorithm string) (*ssh.Signature, error) {
+	if key, ok := n.Signer.(ssh.AlgorithmSigner); ok {
+		return key.SignWithAlgorithm(rand, data, algorithm)
+	}
+	return n.Signer.Sign(rand, data)
+}
+
+// locked is an encrypted key, which is opened for its first signature.
+type locked struct {
+	public ssh.PublicKey
+	open   func() (ssh.Signer, error)
+}
+
+func (l locked) PublicKey() ssh.PublicKey { return l.public }
+
+func (l locked) Sign(rand io.Reader, data []byte) (*ssh.Signature, error) {
+	return l.SignWithAlgorithm(rand, data, "")
+}
+
+func (l locked) SignWithAlgorithm(rand io.Reader, data []byte, algorithm string) (*ssh.Signature, error) {
+	key, err := l.open()
+	if err != nil {
+		return nil, err
+	}
+	return named{Signer: key}.SignWithAlgorithm(rand, data, algorithm)
+}

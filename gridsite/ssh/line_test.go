@@ -1,0 +1,44 @@
+package ssh_test
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/corral-pilot/corral/gridsite/ssh"
+)
+
+// A csh that is not a tcsh takes no word of more than 1024 bytes.
+func TestSSHLongLines(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat(`it's a \ long! word`+"\n", 2000) + "."
+	line, err := ssh.RemoteLine("mark", []string{"printf", "%s", long})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, words, _ := strings.Cut(line, " sh '")
+	for word := range strings.SplitSeq(words, "' '") {
+		if len(word) > 1024 {
+			t.Fatalf("a word of %d bytes: %.80s", len(word), word)
+		}
+	}
+	out, err := exec.Command("sh", "-c", line).Output()
+	if _, said, _ := strings.Cut(string(out), "mark\n"); err != nil || said != long {
+		t.Errorf("%d bytes came through, %v; want %d", len(said), err, len(long))
+	}
+}
+
+// What the shell says of a command that it cannot run is about that, and not all of the line.
+func TestRemoteLineOfWhatIsNotThere(t *testing.T) {
+	t.Parallel()
+	line, err := ssh.RemoteLine("mark", []string{"/no/such/program", "its argument"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", line)
+	var said strings.Builder
+	cmd.Stderr = &said
+	if err := cmd.Run(); cmd.ProcessState.ExitCode() != 127 || !strings.Contains(said.String(), "not found") || strings.Contains(said.String(), "argument") {
+		t.Errorf("%v: it said %q", err, said.String())
+	}
+}

@@ -1,0 +1,41 @@
+package ssh
+
+import (
+	"testing"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// deaf is a connection that opens no channel and does not say so. Package ssh's is, to who asks for one just when it is
+// lost: the request is noted after all that were open have been told, and is sent before writing fails.
+type deaf struct {
+	ssh.Conn
+	asked chan struct{}
+}
+
+func (d deaf) OpenChannel(string, []byte) (ssh.Channel, <-chan *ssh.Request, error) {
+	close(d.asked)
+	select {}
+}
+
+func TestSessionOnALostConnection(t *testing.T) {
+	t.Parallel()
+	asked := make(chan struct{})
+	c := &connection{clients: []*ssh.Client{{Conn: deaf{asked: asked}}}, lost: make(chan struct{})}
+	opened := make(chan error, 1)
+	go func() {
+		_, err := c.session(t.Context())
+		opened <- err
+	}()
+	<-asked
+	close(c.lost)
+	select {
+	case err := <-opened:
+		if err == nil {
+			t.Error("a lost connection opened a session")
+		}
+	case <-time.After(3 * time.Minute):
+		t.Error("who asks a lost connection for a session waits for ever")
+	}
+}

@@ -1,0 +1,145 @@
+package ssh
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"syscall"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/gridsite"
+)
+
+// help is what a person adds to a login.
+type help struct {
+	ask           gridsite.Asker // nil: nobody is there
+	acceptHostKey bool
+}
+
+// Login logs in with the help of a person, unless the connection stands. Commands do not wait for the person. What is
+// answered is forgotten, but for keys: they stay open, so that a connection that is lost can be made anew alone.
+func (s *Conn) Login(ctx context.Context, ask gridsite.Asker) error {
+	select {
+	case s.link.asking <- struct{}{}:
+		defer func() { <-s.link.asking }()
+	default:
+		return corral.ErrorAt(corral.Conflict, s.contact, "somebody is logging in already")
+	}
+	if s.Stands() {
+		return nil
+	}
+	c, err := s.dial(ctx, help{ask: ask})
+	s.link.turn <- struct{}{}
+	defer func() { <-s.link.turn }()
+	switch {
+	case err != nil && s.Stands():
+		return nil
+	case err != nil:
+		return s.refused(ctx, err)
+	case s.link.life.Err() != nil:
+		c.close()
+		return s.unavailable("%w", errClosed)
+	case s.Stands():
+		c.close()
+	default:
+		s.use(c)
+	}
+	return nil
+}
+
+// Stands reports whether there is a connection. It waits for nobody's login.
+func (s *Conn) Stands() bool { return s.link.standing() != nil }
+
+// Lost is closed when the connection that stands has ended; nil if there is none.
+func (s *Conn) Lost() <-chan struct{} {
+	if c := s.link.standing(); c != nil {
+		return c.lost
+	}
+	return nil
+}
+
+// methods are the ways to log in, in the order in which they are tried; questions only where somebody answers.
+func (k *keyring) methods() []ssh.AuthMethod {
+	methods := []ssh.AuthMethod{ssh.PublicKeysCallback(k.signers)}
+	if k.ask != nil {
+		methods = append(methods, ssh.KeyboardInteractive(k.challenge), ssh.PasswordCallback(k.password))
+	}
+	return methods
+}
+
+// notice remembers what else the host would take.
+func (k *keyring) notice(c *ssh.ClientAuthContext) (ssh.AuthMethod, error) {
+	k.offered = append(k.offered, c.AllowedMethods...)
+	return nil, nil
+}
+
+// put asks a person; the clock of the login stands still meanwhile.
+func (k *keyring) put(q gridsite.Question) ([]string, error) {
+	k.clock.Stop()
+	defer k.clock.Reset(k.site.timing.dial)
+	answers, err := k.ask(k.ctx, q)
+	if err == nil && len(answers) != len(q.Prompts) {
+		err = fmt.Errorf("%d answers to %d questions", len(answers), len(q.Prompts))
+	}
+	return answers, err
+}
+
+// challenge passes the questions of keyboard-interactive on.
+func (k *keyring) challenge(name, instruction string, prompts []string, echos []bool) ([]string, error) {
+	if len(prompts) == 0 {
+		return nil, nil
+	}
+	q := gridsite.Question{Name: k.who(), Instruction: strings.TrimSpace(gridsite.Printable(name + "\n" + instruction))}
+	for i, p := range prompts {
+		q.Prompts = append(q.Prompts, gridsite.Prompt{Text: gridsite.Printable(p), Echo: echos[i]})
+	}
+	answers, err := k.put(q)
+	return answers, k.unanswered(err)
+}
+
+func (k *keyring) password() (string, error) {
+	answers, err := k.put(gridsite.Question{Name: k.who(), Prompts: []gridsite.Prompt{{Text: k.who() + "'s password: "}}})
+	if err != nil {
+		return "", k.unanswered(err)
+	}
+	return answers[0], nil
+}
+
+func (k *keyring) who() string { return k.hop.user + "@" + k.hop.host }
+
+// unanswered notes that a question got no answer.
+func (k *keyring) unanswered(err error) error {
+	if err == nil {
+		return nil
+	}
+	err = fmt.Errorf("its question was not answered: %w", err)
+	k.problems, k.stuck = append(k.problems, err), true
+	return err
+}
+
+// explain adds to the error of a login what was tried, if the server said no.
+func (k *keyring) explain(err error) error {
+	denied := strings.Contains(err.Error(), "unable to authenticate") || strings.Contains(err.Error(), "Too many authentication failures")
+	switch {
+	case denied || k.stuck:
+	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
+		return fmt.Errorf("%s hangs up before the login: it may have too many at once, or let in nobody from here: %w", k.hop.address(), err)
+	default:
+		return fmt.Errorf("%s: %w", k.hop.address(), err)
+	}
+	e := &gridsite.LoginError{User: k.hop.user, Address: k.hop.address(), Tried: k.tried, Problems: k.problems, Err: err}
+	asks := slices.Contains(k.offered, "keyboard-interactive") || slices.Contains(k.offered, "password")
+	e.Answerable = k.stuck || asks
+	switch {
+	case asks && k.ask == nil:
+		e.Problems = append(e.Problems, errors.New("it asks for a password or a code"))
+	case asks && !k.stuck:
+		e.Problems = append(e.Problems, errors.New("it did not take the answers"))
+	}
+	return e
+}

@@ -1,0 +1,171 @@
+package ssh
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/gridsite"
+)
+
+// maxGreeting is how much a login shell may print before the command begins, in bytes.
+const maxGreeting = 1 << 20
+
+// sshStream is a command on a session of its own. It does not count among the commands that run at once: it is there
+// for hours.
+type sshStream struct {
+	*channel
+	site  *Conn
+	out   *bufio.Reader // from where the command's own begins
+	pid   chan string   // the command's, once it has begun
+	stop  func() bool   // no longer ends it with its context
+	once  sync.Once
+	heard chan struct{} // closed once stderr has ended
+	ended chan struct{} // closed once err is set
+	err   error
+}
+
+// lastWords is how long what a command said on stderr may take to arrive after its exit status, since what it left
+// running may keep stderr open for ever; and how long a command may go on after the end of its input.
+const lastWords = 2 * time.Second
+
+// Stream starts the command over the site's connection, below the user's login shell as Run does.
+func (s *Conn) Stream(ctx context.Context, cmd gridsite.Command) (gridsite.Stream, error) {
+	mark := rand.Text()
+	line, err := remoteLine(mark, cmd.Argv)
+	if err != nil {
+		return nil, err
+	}
+	c, err := s.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.stay()
+	st := &sshStream{
+		channel: c, site: s, out: bufio.NewReaderSize(c.Channel, 64<<10), pid: make(chan string, 1),
+		heard: make(chan struct{}), ended: make(chan struct{}),
+	}
+	said := &gridsite.Complaint{}
+	began := make(chan error, 1)
+	go func() { began <- st.begin(line, mark, said) }()
+	select {
+	case err = <-began:
+	case <-time.After(s.timing.dial):
+		err = noShell(s.timing.dial)
+	case <-ctx.Done():
+		err = corral.Errorf(corral.Unknown, "%w", context.Cause(ctx))
+	}
+	if err != nil {
+		c.abandon()
+		return nil, fmt.Errorf("%s: starting %s: %w", s.contact, cmd.Argv[0], err)
+	}
+	go st.await(cmd.Argv[0], said)
+	st.stop = context.AfterFunc(ctx, st.finish)
+	return st, nil
+}
+
+// begin sends the command and reads up to where its own output begins.
+func (st *sshStream) begin(line, mark string, said *gridsite.Complaint) error {
+	ok, err := st.SendRequest("exec", true, ssh.Marshal(struct{ Line string }{line}))
+	if err != nil {
+		return errLost
+	}
+	if !ok {
+		return corral.Errorf(corral.Unavailable, "the server runs no commands for this user")
+	}
+	go func() {
+		defer close(st.heard)
+		stderr := bufio.NewReader(st.Stderr())
+		if pid, err := skipTo(stderr, mark); err == nil {
+			st.pid <- strings.TrimSpace(pid)
+			_, _ = io.Copy(said, stderr)
+		}
+	}()
+	_, err = skipTo(st.out, mark)
+	switch {
+	case errors.Is(err, errGreeting):
+		return err
+	case err != nil:
+		status, ended := exitOf(st.requests)
+		if !ended {
+			return errLost
+		}
+		return corral.Errorf(corral.Unavailable, "the login shell ended, with exit status %d, before the command began", status)
+	}
+	return nil
+}
+
+var errGreeting = corral.Errorf(corral.Unavailable, "the login shell printed more than %d bytes of output before the command", maxGreeting)
+
+// skipTo reads lines up to the one that begins with mark, and returns the rest of that.
+func skipTo(r *bufio.Reader, mark string) (rest string, err error) {
+	for read := 0; read < maxGreeting; {
+		line, err := r.ReadSlice('\n')
+		read += len(line)
+		if err != nil && err != bufio.ErrBufferFull {
+			return "", err
+		}
+		if rest, ok := strings.CutPrefix(string(line), mark); ok {
+			return rest, nil
+		}
+	}
+	return "", errGreeting
+}
+
+// await waits for the end of the command, or of the connection.
+func (st *sshStream) await(name string, said *gridsite.Complaint) {
+	defer close(st.ended)
+	status, ended := exitOf(st.requests)
+	go ssh.DiscardRequests(st.requests)
+	if !ended {
+		st.err = errLost
+		return
+	}
+	select {
+	case <-st.heard:
+	case <-time.After(lastWords):
+	}
+	st.err = said.Failure(name, status)
+}
+
+func (st *sshStream) Read(p []byte) (int, error) { return st.out.Read(p) }
+
+func (st *sshStream) Wait() error {
+	<-st.ended
+	return st.err
+}
+
+// Close ends the command's input. What goes on all the same is killed.
+func (st *sshStream) Close() error {
+	st.stop()
+	go st.finish()
+	return nil
+}
+
+// finish ends the command's input, and then the command.
+func (st *sshStream) finish() {
+	st.once.Do(func() {
+		_ = st.CloseWrite()
+		select {
+		case <-st.ended:
+		case <-time.After(lastWords):
+			ctx, cancel := context.WithTimeout(context.Background(), st.site.timing.kill)
+			defer cancel()
+			select {
+			case pid := <-st.pid:
+				st.kill(ctx, pid)
+			case <-ctx.Done():
+			}
+		}
+		_ = st.channel.Close()
+	})
+}
