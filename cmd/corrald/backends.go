@@ -1,6 +1,7 @@
 package main
 
 import (
+	"log/slog"
 	"os"
 
 	"github.com/corral-pilot/corral"
@@ -15,15 +16,17 @@ import (
 )
 
 // login says as whom corrald logs in: with the files of its user, and the agent that it was started with.
-func login() ssh.Options { return ssh.Options{AgentSocket: os.Getenv("SSH_AUTH_SOCK")} }
+func login(lg *slog.Logger) ssh.Options {
+	return ssh.Options{AgentSocket: os.Getenv("SSH_AUTH_SOCK"), Log: lg}
+}
 
 // backends are what this corrald speaks to sites with: a transport for each kind of contact, and a dialect for each of
 // corral.BatchSystems.
-func backends() gridsite.Backends {
+func backends(lg *slog.Logger) gridsite.Backends {
 	return gridsite.Backends{
 		Transports: map[string]func(contact string) (gridsite.Conn, error){
 			"local": func(string) (gridsite.Conn, error) { return local.Conn{}, nil },
-			"ssh":   func(contact string) (gridsite.Conn, error) { return ssh.New(contact, login()) },
+			"ssh":   func(contact string) (gridsite.Conn, error) { return ssh.New(contact, login(lg)) },
 		},
 		Dialects: map[string]func(conn gridsite.Conn, root string) gridsite.Batch{
 			corral.ForkBatch: func(conn gridsite.Conn, root string) gridsite.Batch { return fork.New(conn, root) },
@@ -33,6 +36,6 @@ func backends() gridsite.Backends {
 }
 
 // schemes are how corrald reads mirrors that pilots do not read.
-func schemes() map[string]staging.Open {
-	return map[string]staging.Open{"ftp": ftp.Open, "sftp": sftp.Opener(login())}
+func schemes(lg *slog.Logger) map[string]staging.Open {
+	return map[string]staging.Open{"ftp": ftp.Open, "sftp": sftp.Opener(login(lg))}
 }

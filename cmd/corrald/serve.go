@@ -98,9 +98,9 @@ func assemble(lg *slog.Logger, db *store.DB, s settings, user string) (*daemon, 
 		return nil, err
 	}
 	s.supply.ServedAt = mirror.url(s.mirrorAdvertise)
-	reach := engine.NewReach(backends())
+	reach := engine.NewReach(backends(lg))
 	port.local = reach.LocalIP
-	cfg := engine.Config{Key: key, Depot: depot, Address: port, Supply: s.supply, Reach: reach, Schemes: schemes()}
+	cfg := engine.Config{Key: key, Depot: depot, Address: port, Supply: s.supply, Reach: reach, Schemes: schemes(lg)}
 	eng := engine.New(lg, db, clusters, cfg)
 	condors := openPools(lg, db, s, clusters, eng.Catalog())
 	runs := run.NewManager(lg, db, clusters, run.Config{Dir: s.layout.Runs()})

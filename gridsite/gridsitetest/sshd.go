@@ -39,7 +39,7 @@ func sshdScript() (string, error) {
 	return filepath.Join(root, "scripts", "sshd"), err
 }
 
-// openSSH is the folder of ssh-keygen and ssh-agent. The server is at hand, too.
+// openSSH is the folder of ssh, ssh-keygen and ssh-agent, and the last one in PATH from then on. The server is at hand, too.
 var openSSH = sync.OnceValues(func() (string, error) {
 	script, err := sshdScript()
 	if err != nil {
@@ -51,7 +51,8 @@ var openSSH = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%s --fetch: %w", script, err)
 	}
-	return strings.TrimSpace(string(out)), nil
+	bin := strings.TrimSpace(string(out))
+	return bin, os.Setenv("PATH", os.Getenv("PATH")+string(filepath.ListSeparator)+bin) // for who runs ssh
 })
 
 // OpenSSH is one of its commands.

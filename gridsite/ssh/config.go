@@ -1,23 +1,25 @@
 package ssh
 
 import (
-	"bufio"
+	"bytes"
 	"cmp"
+	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"net"
 	"net/url"
 	"os"
+	"os/exec"
 	"os/user"
-	"path"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/internal/input"
 )
 
 // An address is how the user names a host. user and port may be empty.
@@ -35,251 +37,176 @@ type hop struct {
 
 func (h hop) address() string { return net.JoinHostPort(h.host, h.port) }
 
-// sshConfig is the part of ~/.ssh/config that Corral follows.
-type sshConfig struct {
-	file, home string
-	settings   []setting
-	ignored    []string // what it does not follow, in words
+// A config is the user's ~/.ssh/config. The ssh command reads it for us (ssh -G), so Include, Match and every pattern mean
+// what they mean to ssh. Without that command, or without the file, the usual settings hold.
+type config struct {
+	home    string
+	ignored []string // what of it Corral does not follow, in words
 }
 
-// A setting is one line of the file, under the patterns of its Host.
-type setting struct {
-	line     int
-	patterns []string // nil: for every host
-	keyword  string   // in lower case
-	args     []string
-}
+func (c *config) file() string { return filepath.Join(c.home, ".ssh", "config") }
 
-// followed are the keywords that we act on.
-var followed = []string{"certificatefile", "hostname", "identitiesonly", "identityfile", "port", "proxycommand", "proxyjump", "user", "userknownhostsfile"}
+const (
+	maxConfig  = 1 << 20          // bytes
+	configTime = 10 * time.Second // for ssh to read it: a command of a Match may not end
+)
 
-// missed are those that change where or how to log in, which we do not act on.
-var missed = []string{"hostkeyalias", "identityagent", "pkcs11provider"}
-
-// readSSHConfig reads the file, if it is there. Include, and what is under a Match, is not followed.
-func readSSHConfig(file, home string) (*sshConfig, error) {
-	c := &sshConfig{file: file, home: home}
-	f, err := os.Open(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return c, nil
-	}
-	if err != nil {
-		return nil, corral.Errorf(corral.Invalid, "reading the ssh configuration: %w", err)
-	}
-	defer f.Close()
-	return c, c.parse(f)
-}
-
-func (c *sshConfig) parse(r io.Reader) error {
-	var patterns []string
-	inMatch := false
-	lines := bufio.NewScanner(r)
-	for n := 1; lines.Scan(); n++ {
-		words, err := configWords(lines.Text())
-		if len(words) == 0 {
-			continue
-		}
-		keyword, args := strings.ToLower(words[0]), words[1:]
-		ours := keyword == "host" || !inMatch && slices.Contains(followed, keyword)
-		switch {
-		case err != nil && ours:
-			return corral.ErrorAt(corral.Invalid, c.at(n), "%w", err)
-		case len(args) == 0 && err == nil:
-			return corral.ErrorAt(corral.Invalid, c.at(n), "%s has no value", words[0])
-		case keyword == "host":
-			patterns, inMatch = args, false
-		case keyword == "match":
-			inMatch = true
-			c.ignored = append(c.ignored, "Match in "+c.at(n))
-		case inMatch: // not followed
-		case keyword == "include", slices.Contains(missed, keyword):
-			c.ignored = append(c.ignored, words[0]+" in "+c.at(n))
-		case ours:
-			c.settings = append(c.settings, setting{n, patterns, keyword, args})
-		}
-	}
-	if err := lines.Err(); err != nil {
-		return corral.Errorf(corral.Invalid, "reading %s: %w", c.file, err)
-	}
-	return nil
-}
-
-func (c *sshConfig) at(line int) string { return fmt.Sprintf("%s:%d", c.file, line) }
-
-// configWords splits a line of the file: a keyword, perhaps '=', and arguments, which may be in quotes. It returns those
-// before an error, too.
-func configWords(line string) (words []string, err error) {
-	for rest := strings.TrimSpace(line); rest != "" && rest[0] != '#'; {
-		ends := " \t"
-		if len(words) == 0 {
-			ends += "="
-		}
-		var word string
-		for rest != "" && !strings.Contains(ends, rest[:1]) {
-			part, after := rest[:1], rest[1:]
-			if part == `"` || part == "'" {
-				closed := false
-				if part, after, closed = strings.Cut(after, part); !closed {
-					return words, errors.New("a quote is not closed")
-				}
-			}
-			word, rest = word+part, after
-		}
-		words = append(words, word)
-		rest = strings.TrimSpace(rest)
-		if len(words) == 1 {
-			rest = strings.TrimSpace(strings.TrimPrefix(rest, "="))
-		}
-	}
-	return words, nil
-}
-
-// applies reports whether the setting is for the host that the user named so.
-func (s setting) applies(name string) bool {
-	found := s.patterns == nil
-	for _, p := range s.patterns {
-		negated := strings.HasPrefix(p, "!")
-		if ok, _ := path.Match(escapeClasses.Replace(strings.TrimPrefix(p, "!")), name); ok {
-			if negated {
-				return false
-			}
-			found = true
-		}
-	}
-	return found
-}
-
-// escapeClasses leaves of path.Match's patterns '*' and '?', which are ssh's.
-var escapeClasses = strings.NewReplacer(`[`, `\[`, `\`, `\\`)
-
-// all returns every setting of the keyword for the host, in the order of the file.
-func (c *sshConfig) all(name, keyword string) []setting {
-	var found []setting
-	for _, s := range c.settings {
-		if s.keyword == keyword && s.applies(name) {
-			found = append(found, s)
-		}
-	}
-	return found
-}
-
-// first returns the value that counts, which is the first one; empty if there is none.
-func (c *sshConfig) first(name, keyword string) string {
-	if found := c.all(name, keyword); len(found) > 0 {
-		return found[0].args[0]
-	}
-	return ""
-}
+// usual stands after the user's own lines, of which the first one counts: what ssh still says of these two keywords tells
+// that the user said nothing.
+const usual = "\nMatch all\nIdentityFile none\nUserKnownHostsFile none\n"
 
 // route lists the hosts to log in at, one through the other, to to itself last.
-func (c *sshConfig) route(to address) ([]hop, error) {
+func (c *config) route(ctx context.Context, to address) ([]hop, error) {
+	last, said, err := c.resolve(ctx, to)
+	if err != nil {
+		return nil, err
+	}
 	var hops []hop
-	for _, jump := range strings.Split(c.first(to.name, "proxyjump"), ",") {
-		if jump == "" || strings.EqualFold(jump, "none") {
-			continue
-		}
-		u, err := url.Parse("ssh://" + strings.TrimPrefix(jump, "ssh://"))
+	for _, jump := range said.jumps() {
+		u, err := url.Parse("ssh://" + jump)
 		if err != nil || u.Hostname() == "" {
-			return nil, corral.ErrorAt(corral.Invalid, c.file, "ProxyJump %q: want [user@]host[:port]", jump)
+			return nil, corral.ErrorAt(corral.Invalid, c.file(), "ProxyJump %q: want [user@]host[:port]", jump)
 		}
-		if further := c.first(u.Hostname(), "proxyjump"); further != "" && !strings.EqualFold(further, "none") {
-			c.ignored = append(c.ignored, "ProxyJump of "+u.Hostname()+", which is itself jumped over")
-		}
-		h, err := c.resolve(address{u.User.Username(), u.Hostname(), u.Port()})
+		h, said, err := c.resolve(ctx, address{u.User.Username(), u.Hostname(), u.Port()})
 		if err != nil {
 			return nil, err
 		}
+		if said.jumps() != nil {
+			c.ignored = append(c.ignored, "ProxyJump of "+u.Hostname()+", which is itself jumped over")
+		}
 		hops = append(hops, h)
 	}
-	h, err := c.resolve(to)
-	return append(hops, h), err
+	return append(hops, last), nil
 }
 
 // resolve finds what is needed to log in at a host.
-func (c *sshConfig) resolve(a address) (hop, error) {
-	if command := c.all(a.name, "proxycommand"); len(command) > 0 && command[0].args[0] != "none" {
-		return hop{}, corral.ErrorAt(corral.Invalid, c.at(command[0].line), "ProxyCommand is not supported: use ProxyJump")
+func (c *config) resolve(ctx context.Context, a address) (hop, settings, error) {
+	said, err := c.ask(ctx, a)
+	if err != nil {
+		return hop{}, nil, err
+	}
+	if command := said.first("proxycommand"); command != "" {
+		return hop{}, nil, corral.ErrorAt(corral.Invalid, c.file(), "ProxyCommand of %s is not supported: use ProxyJump", a.name)
+	}
+	for keyword, usual := range map[string]string{"HostKeyAlias": "", "IdentityAgent": "SSH_AUTH_SOCK", "PKCS11Provider": ""} {
+		if value := said.first(strings.ToLower(keyword)); value != "" && value != usual {
+			c.ignored = append(c.ignored, keyword+" of "+a.name)
+		}
 	}
 	h := hop{
-		user: cmp.Or(a.user, c.first(a.name, "user")),
-		port: cmp.Or(a.port, c.first(a.name, "port"), "22"),
-		host: strings.ReplaceAll(cmp.Or(c.first(a.name, "hostname"), a.name), "%h", a.name),
+		user: cmp.Or(said.first("user"), a.user),
+		port: cmp.Or(said.first("port"), a.port, "22"),
+		host: cmp.Or(said.first("hostname"), a.name),
 
-		identitiesOnly: strings.EqualFold(c.first(a.name, "identitiesonly"), "yes"),
-	}
-	if n, err := strconv.Atoi(h.port); err != nil || n < 1 || n > 65535 {
-		return hop{}, corral.ErrorAt(corral.Invalid, c.file, "%q is no port", h.port)
+		identitiesOnly: said.first("identitiesonly") == "yes",
 	}
 	if h.user == "" {
 		me, err := user.LookupId(strconv.Itoa(os.Getuid())) // user.Current remembers who we were before
 		if err != nil {
-			return hop{}, corral.ErrorAt(corral.Invalid, "contact", "no user name: %w", err)
+			return hop{}, nil, corral.ErrorAt(corral.Invalid, "contact", "no user name: %w", err)
 		}
 		h.user = me.Username
 	}
-	var errs [3]error
-	h.identities, errs[0] = c.files(a.name, "identityfile", h)
-	h.certificates, errs[1] = c.files(a.name, "certificatefile", h)
-	h.knownHosts, errs[2] = c.files(a.name, "userknownhostsfile", h)
+	h.identities = c.files(said["identityfile"], a, h)
+	h.certificates = c.files(said["certificatefile"], a, h)
+	h.knownHosts = c.files(strings.Fields(said.first("userknownhostsfile")), a, h)
 	h.explicit = len(h.identities) > 0
-	dir := filepath.Join(c.home, ".ssh")
 	if !h.explicit {
-		h.identities = []string{filepath.Join(dir, "id_ed25519"), filepath.Join(dir, "id_ecdsa"), filepath.Join(dir, "id_rsa")}
+		h.identities = c.files([]string{"~/.ssh/id_ed25519", "~/.ssh/id_ecdsa", "~/.ssh/id_rsa"}, a, h)
 	}
 	if len(h.knownHosts) == 0 {
-		h.knownHosts = []string{filepath.Join(dir, "known_hosts"), filepath.Join(dir, "known_hosts2")}
+		h.knownHosts = c.files([]string{"~/.ssh/known_hosts", "~/.ssh/known_hosts2"}, a, h)
 	}
 	h.knownHosts = append(h.knownHosts, "/etc/ssh/ssh_known_hosts")
-	return h, errors.Join(errs[:]...)
+	return h, said, nil
 }
 
-// files returns the files that the settings name: all of those for keys, the first setting's of known hosts.
-func (c *sshConfig) files(name, keyword string, h hop) ([]string, error) {
+// files are those that words name. ssh leaves it to us to expand '~' and the tokens of ssh_config(5) that commonly are in
+// the name of a file.
+func (c *config) files(words []string, a address, h hop) []string {
+	tokens := strings.NewReplacer("%%", "%", "%d", c.home, "%h", h.host, "%p", h.port, "%r", h.user, "%n", a.name)
 	var files []string
-	for _, s := range c.all(name, keyword) {
-		args := s.args
-		if keyword != "userknownhostsfile" {
-			args = args[:1]
-		} else if files != nil {
-			break
+	for _, word := range words {
+		if word == "none" {
+			continue
 		}
-		for _, arg := range args {
-			file, err := c.expand(arg, h)
-			if err != nil {
-				return nil, corral.ErrorAt(corral.Invalid, c.at(s.line), "%w", err)
-			}
-			if arg != "none" {
-				files = append(files, file)
-			}
+		if rest, ok := strings.CutPrefix(word, "~/"); ok {
+			word = "%d/" + rest
 		}
+		file := tokens.Replace(word)
+		if !filepath.IsAbs(file) { // corrald has no directory that the user would think of
+			file = filepath.Join(c.home, file)
+		}
+		files = append(files, file)
 	}
-	return files, nil
+	return files
 }
 
-// expand replaces '~' and the tokens of ssh_config(5) that a file name commonly has.
-func (c *sshConfig) expand(name string, h hop) (string, error) {
-	if rest, ok := strings.CutPrefix(name, "~/"); ok {
-		name = filepath.Join(c.home, rest)
+// settings are what ssh -G says of a host: the values of each keyword, in order.
+type settings map[string][]string
+
+// first returns the first value of a keyword; empty if there is none, or if it is "none".
+func (s settings) first(keyword string) string {
+	if values := s[keyword]; len(values) > 0 && !strings.EqualFold(values[0], "none") {
+		return values[0]
 	}
-	var b strings.Builder
-	for rest := name; ; {
-		before, after, found := strings.Cut(rest, "%")
-		b.WriteString(before)
-		if !found {
-			break
-		}
-		token := "%"
-		if after != "" {
-			token, rest = after[:1], after[1:]
-		}
-		value, ok := map[string]string{"%": "%", "d": c.home, "h": h.host, "p": h.port, "r": h.user}[token]
-		if !ok || after == "" {
-			return "", fmt.Errorf("%q: only %%%%, %%d, %%h, %%p and %%r are supported", name)
-		}
-		b.WriteString(value)
+	return ""
+}
+
+// jumps are the hosts in front of this one.
+func (s settings) jumps() []string {
+	if jumps := s.first("proxyjump"); jumps != "" {
+		return strings.Split(jumps, ",")
 	}
-	if !filepath.IsAbs(b.String()) {
-		return filepath.Join(c.home, b.String()), nil // corrald has no directory that the user would think of
+	return nil
+}
+
+// ask has ssh read the file, which is not needed and may be changed at any time, for one host.
+func (c *config) ask(ctx context.Context, a address) (settings, error) {
+	text, err := input.ReadFile(c.file(), maxConfig)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, corral.Errorf(corral.Invalid, "reading the ssh configuration: %w", err)
 	}
-	return b.String(), nil
+	ssh, err := exec.LookPath("ssh")
+	if err != nil {
+		c.ignored = append(c.ignored, c.file()+", because this machine has no ssh command to read it")
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, configTime)
+	defer cancel()
+	args := []string{"-G", "-F", "/dev/stdin"}
+	if a.user != "" {
+		args = append(args, "-l", a.user)
+	}
+	if a.port != "" {
+		args = append(args, "-p", a.port)
+	}
+	cmd := exec.CommandContext(ctx, ssh, append(args, "--", a.name)...)
+	cmd.Stdin = io.MultiReader(bytes.NewReader(text), strings.NewReader(usual))
+	cmd.WaitDelay = gridsite.Linger
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	out, err := cmd.Output()
+	if ctx.Err() != nil {
+		return nil, corral.ErrorAt(corral.Unavailable, c.file(), "ssh does not read it within %v: %w", configTime, context.Cause(ctx))
+	}
+	if err != nil {
+		why, _, _ := strings.Cut(gridsite.Printable(said.String()), "\n")
+		why = strings.ReplaceAll(why, "/dev/stdin", c.file())
+		return nil, corral.Errorf(corral.Invalid, "ssh does not take the configuration: %s (%w)", why, err)
+	}
+	return parseSettings(out), nil
+}
+
+// parseSettings reads what ssh -G prints: a keyword in lower case and its value, a line for each.
+func parseSettings(out []byte) settings {
+	s := settings{}
+	for line := range strings.Lines(string(out)) {
+		keyword, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		s[keyword] = append(s[keyword], value)
+	}
+	return s
 }

@@ -45,7 +45,7 @@ func (u *unlocked) put(key ssh.Signer) {
 
 // A keyring is what one login may try.
 type keyring struct {
-	site     *Conn
+	dialer   *dialer
 	hop      hop
 	ctx      context.Context // of the login, for what is asked in the middle of it
 	clock    *time.Timer     // which stands still meanwhile
@@ -59,8 +59,8 @@ type keyring struct {
 
 // keyring collects the keys for a host: certificates first, then key files, then what else the agent has. Those that
 // only a person can open come after all others, because the first one that the host likes decides.
-func (s *Conn) keyring(ctx context.Context, h hop, clock *time.Timer, ask gridsite.Asker) (*keyring, error) {
-	k := &keyring{site: s, hop: h, ctx: ctx, clock: clock, ask: ask}
+func (d *dialer) keyring(ctx context.Context, h hop, clock *time.Timer, ask gridsite.Asker) (*keyring, error) {
+	k := &keyring{dialer: d, hop: h, ctx: ctx, clock: clock, ask: ask}
 	agents := k.agentKeys()
 	var own []named
 	for _, file := range h.identities {
@@ -111,7 +111,7 @@ func (k *keyring) signers() ([]ssh.Signer, error) { return k.keys, nil }
 // agentKeys asks the agent, which may sign with them as long as the login takes. One that does not answer is a problem,
 // but other keys may do.
 func (k *keyring) agentKeys() []ssh.Signer {
-	socket := k.site.options.AgentSocket
+	socket := k.dialer.options.AgentSocket
 	if socket == "" {
 		return nil
 	}
@@ -119,7 +119,7 @@ func (k *keyring) agentKeys() []ssh.Signer {
 	var keys []ssh.Signer
 	if err == nil {
 		context.AfterFunc(k.ctx, func() { conn.Close() })
-		keys, err = agent.NewClient(patient{conn, k.site.timing.agent}).Signers()
+		keys, err = agent.NewClient(patient{conn, k.dialer.timing.agent}).Signers()
 	}
 	if err != nil {
 		k.problems = append(k.problems, fmt.Errorf("the ssh agent at %s does not answer: %w", socket, err))
@@ -161,7 +161,7 @@ func (k *keyring) identity(file string, agents []ssh.Signer) (ssh.Signer, error)
 		if key := held(public, agents); key != nil {
 			return key, nil
 		}
-		if open, ok := k.site.keys.get(public); ok {
+		if open, ok := k.dialer.keys.get(public); ok {
 			return open, nil
 		}
 	}
@@ -226,7 +226,7 @@ func (k *keyring) unlock(file string, content []byte) (ssh.Signer, error) {
 		k.problems, k.stuck = append(k.problems, err), true
 		return nil, err
 	}
-	k.site.keys.put(key)
+	k.dialer.keys.put(key)
 	return key, nil
 }
 

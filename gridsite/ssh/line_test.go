@@ -5,6 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/corral-pilot/corral/gridsite/gridsitetest"
 	"github.com/corral-pilot/corral/gridsite/ssh"
 )
 
@@ -40,5 +44,40 @@ func TestRemoteLineOfWhatIsNotThere(t *testing.T) {
 	cmd.Stderr = &said
 	if err := cmd.Run(); cmd.ProcessState.ExitCode() != 127 || !strings.Contains(said.String(), "not found") || strings.Contains(said.String(), "argument") {
 		t.Errorf("%v: it said %q", err, said.String())
+	}
+}
+
+const printArgs = `printf '%s\000' "$@"`
+
+func expectArgs(t *rapid.T, out []byte, want []string) {
+	got := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Fatalf("the command saw (-want +got):\n%s", diff)
+	}
+}
+
+// The line means the same to any login shell that is installed.
+func TestSSHQuotingForLoginShells(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"sh", "dash", "bash", "zsh", "ksh", "mksh", "csh", "tcsh", "fish"} {
+		shell, err := exec.LookPath(name)
+		if err != nil && name != "sh" {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rapid.Check(t, func(r *rapid.T) {
+				args := rapid.SliceOfN(gridsitetest.Word, 1, 20).Draw(r, "args")
+				line, err := ssh.RemoteLine("mark", append([]string{"sh", "-c", printArgs, "sh"}, args...))
+				if err != nil {
+					r.Fatal(err)
+				}
+				out, err := exec.Command(shell, "-c", line).Output()
+				if err != nil {
+					r.Fatal(err)
+				}
+				expectArgs(r, []byte(strings.TrimPrefix(string(out), "\nmark\n")), args)
+			})
+		})
 	}
 }

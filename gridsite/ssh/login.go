@@ -1,7 +1,6 @@
 package ssh
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,57 +10,8 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
-	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
 )
-
-// help is what a person adds to a login.
-type help struct {
-	ask           gridsite.Asker // nil: nobody is there
-	acceptHostKey bool
-}
-
-// Login logs in with the help of a person, unless the connection stands. Commands do not wait for the person. What is
-// answered is forgotten, but for keys: they stay open, so that a connection that is lost can be made anew alone.
-func (s *Conn) Login(ctx context.Context, ask gridsite.Asker) error {
-	select {
-	case s.link.asking <- struct{}{}:
-		defer func() { <-s.link.asking }()
-	default:
-		return corral.ErrorAt(corral.Conflict, s.contact, "somebody is logging in already")
-	}
-	if s.Stands() {
-		return nil
-	}
-	c, err := s.dial(ctx, help{ask: ask})
-	s.link.turn <- struct{}{}
-	defer func() { <-s.link.turn }()
-	switch {
-	case err != nil && s.Stands():
-		return nil
-	case err != nil:
-		return s.refused(ctx, err)
-	case s.link.life.Err() != nil:
-		c.close()
-		return s.unavailable("%w", errClosed)
-	case s.Stands():
-		c.close()
-	default:
-		s.use(c)
-	}
-	return nil
-}
-
-// Stands reports whether there is a connection. It waits for nobody's login.
-func (s *Conn) Stands() bool { return s.link.standing() != nil }
-
-// Lost is closed when the connection that stands has ended; nil if there is none.
-func (s *Conn) Lost() <-chan struct{} {
-	if c := s.link.standing(); c != nil {
-		return c.lost
-	}
-	return nil
-}
 
 // methods are the ways to log in, in the order in which they are tried; questions only where somebody answers.
 func (k *keyring) methods() []ssh.AuthMethod {
@@ -81,7 +31,7 @@ func (k *keyring) notice(c *ssh.ClientAuthContext) (ssh.AuthMethod, error) {
 // put asks a person; the clock of the login stands still meanwhile.
 func (k *keyring) put(q gridsite.Question) ([]string, error) {
 	k.clock.Stop()
-	defer k.clock.Reset(k.site.timing.dial)
+	defer k.clock.Reset(k.dialer.timing.dial)
 	answers, err := k.ask(k.ctx, q)
 	if err == nil && len(answers) != len(q.Prompts) {
 		err = fmt.Errorf("%d answers to %d questions", len(answers), len(q.Prompts))

@@ -280,7 +280,7 @@ func TestSSHProxyJump(t *testing.T) {
 	inner.write(inner.SSH("gate key"), string(key))
 	inner.write(inner.SSH("config"), strings.Join([]string{
 		"Host gate", "  HostName = 127.0.0.1", "  Port " + gate.Port, `  IdentityFile "~/.ssh/gate key"`,
-		"Host hpc*", "  HostName 127.0.0.1", "  Port " + inner.Port, "  ProxyJump '" + me(t) + "@gate',gate",
+		"Host hpc*", "  HostName 127.0.0.1", "  Port " + inner.Port, "  ProxyJump " + me(t) + "@gate,gate",
 		"Host away", "  HostName 127.0.0.1", "  Port 1", "  ProxyJump gate",
 		"Host *", "  User " + me(t), "",
 	}, "\n"))

@@ -93,9 +93,9 @@ func noShell(patience time.Duration) error {
 	return corral.Errorf(corral.Unknown, "the login shell does not begin it within %v: something in its profile (~/.profile, ~/.bashrc) waits, or the home directory does not answer", patience)
 }
 
-// kill ends a command that has begun; one that has not, within timing.kill, is left to itself.
-func (s *Conn) kill(c *channel, e *execution) {
-	ctx, cancel := context.WithTimeout(context.Background(), s.timing.kill)
+// end kills a command that has begun; one that has not, within patience, is left to itself.
+func (e *execution) end(c *channel, patience time.Duration) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if pid := e.stderr.pid(ctx); pid != "" {
 		c.kill(ctx, pid)

@@ -20,18 +20,18 @@ import (
 // maxGreeting is how much a login shell may print before the command begins, in bytes.
 const maxGreeting = 1 << 20
 
-// sshStream is a command on a session of its own. It does not count among the commands that run at once: it is there
+// stream is a command on a session of its own. It does not count among the commands that run at once: it is there
 // for hours.
-type sshStream struct {
+type stream struct {
 	*channel
-	site  *Conn
-	out   *bufio.Reader // from where the command's own begins
-	pid   chan string   // the command's, once it has begun
-	stop  func() bool   // no longer ends it with its context
-	once  sync.Once
-	heard chan struct{} // closed once stderr has ended
-	ended chan struct{} // closed once err is set
-	err   error
+	timing *timing
+	out    *bufio.Reader // from where the command's own begins
+	pid    chan string   // the command's, once it has begun
+	stop   func() bool   // no longer ends it with its context
+	once   sync.Once
+	heard  chan struct{} // closed once stderr has ended
+	ended  chan struct{} // closed once err is set
+	err    error
 }
 
 // lastWords is how long what a command said on stderr may take to arrive after its exit status, since what it left
@@ -39,19 +39,19 @@ type sshStream struct {
 const lastWords = 2 * time.Second
 
 // Stream starts the command over the site's connection, below the user's login shell as Run does.
-func (s *Conn) Stream(ctx context.Context, cmd gridsite.Command) (gridsite.Stream, error) {
+func (c *Conn) Stream(ctx context.Context, cmd gridsite.Command) (gridsite.Stream, error) {
 	mark := rand.Text()
 	line, err := remoteLine(mark, cmd.Argv)
 	if err != nil {
 		return nil, err
 	}
-	c, err := s.open(ctx)
+	ch, err := c.sessions.open(ctx)
 	if err != nil {
 		return nil, err
 	}
-	s.stay()
-	st := &sshStream{
-		channel: c, site: s, out: bufio.NewReaderSize(c.Channel, 64<<10), pid: make(chan string, 1),
+	c.sessions.stay()
+	st := &stream{
+		channel: ch, timing: c.timing, out: bufio.NewReaderSize(ch.Channel, 64<<10), pid: make(chan string, 1),
 		heard: make(chan struct{}), ended: make(chan struct{}),
 	}
 	said := &gridsite.Complaint{}
@@ -59,14 +59,14 @@ func (s *Conn) Stream(ctx context.Context, cmd gridsite.Command) (gridsite.Strea
 	go func() { began <- st.begin(line, mark, said) }()
 	select {
 	case err = <-began:
-	case <-time.After(s.timing.dial):
-		err = noShell(s.timing.dial)
+	case <-time.After(c.timing.dial):
+		err = noShell(c.timing.dial)
 	case <-ctx.Done():
 		err = corral.Errorf(corral.Unknown, "%w", context.Cause(ctx))
 	}
 	if err != nil {
-		c.abandon()
-		return nil, fmt.Errorf("%s: starting %s: %w", s.contact, cmd.Argv[0], err)
+		ch.abandon()
+		return nil, fmt.Errorf("%s: starting %s: %w", c.site, cmd.Argv[0], err)
 	}
 	go st.await(cmd.Argv[0], said)
 	st.stop = context.AfterFunc(ctx, st.finish)
@@ -74,7 +74,7 @@ func (s *Conn) Stream(ctx context.Context, cmd gridsite.Command) (gridsite.Strea
 }
 
 // begin sends the command and reads up to where its own output begins.
-func (st *sshStream) begin(line, mark string, said *gridsite.Complaint) error {
+func (st *stream) begin(line, mark string, said *gridsite.Complaint) error {
 	ok, err := st.SendRequest("exec", true, ssh.Marshal(struct{ Line string }{line}))
 	if err != nil {
 		return errLost
@@ -122,7 +122,7 @@ func skipTo(r *bufio.Reader, mark string) (rest string, err error) {
 }
 
 // await waits for the end of the command, or of the connection.
-func (st *sshStream) await(name string, said *gridsite.Complaint) {
+func (st *stream) await(name string, said *gridsite.Complaint) {
 	defer close(st.ended)
 	status, ended := exitOf(st.requests)
 	go ssh.DiscardRequests(st.requests)
@@ -137,28 +137,28 @@ func (st *sshStream) await(name string, said *gridsite.Complaint) {
 	st.err = said.Failure(name, status)
 }
 
-func (st *sshStream) Read(p []byte) (int, error) { return st.out.Read(p) }
+func (st *stream) Read(p []byte) (int, error) { return st.out.Read(p) }
 
-func (st *sshStream) Wait() error {
+func (st *stream) Wait() error {
 	<-st.ended
 	return st.err
 }
 
 // Close ends the command's input. What goes on all the same is killed.
-func (st *sshStream) Close() error {
+func (st *stream) Close() error {
 	st.stop()
 	go st.finish()
 	return nil
 }
 
 // finish ends the command's input, and then the command.
-func (st *sshStream) finish() {
+func (st *stream) finish() {
 	st.once.Do(func() {
 		_ = st.CloseWrite()
 		select {
 		case <-st.ended:
 		case <-time.After(lastWords):
-			ctx, cancel := context.WithTimeout(context.Background(), st.site.timing.kill)
+			ctx, cancel := context.WithTimeout(context.Background(), st.timing.kill)
 			defer cancel()
 			select {
 			case pid := <-st.pid:

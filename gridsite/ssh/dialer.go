@@ -1,0 +1,117 @@
+package ssh
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/corral-pilot/corral/gridsite"
+)
+
+// A dialer logs in at the site, through the hosts in front of it, as the user's own files say.
+type dialer struct {
+	to      address
+	options Options
+	timing  *timing
+	keys    unlocked
+	told    sync.Once // of what is not followed
+}
+
+// help is what a person adds to a login.
+type help struct {
+	ask           gridsite.Asker // nil: nobody is there
+	acceptHostKey bool
+}
+
+// route reads from the user's configuration which hosts lead to the site, itself the last, and what of it is not followed.
+func (d *dialer) route(ctx context.Context) (path []hop, ignored []string, err error) {
+	c := config{home: d.options.Home}
+	path, err = c.route(ctx, d.to)
+	return path, c.ignored, err
+}
+
+// dial logs in at one host of the path after the other.
+func (d *dialer) dial(ctx context.Context, by help) (*connection, error) {
+	path, ignored, err := d.route(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(ignored) > 0 && d.options.Log != nil {
+		d.told.Do(func() {
+			d.options.Log.Warn("the ssh configuration is not followed in all", "host", d.to.name, "ignored", ignored)
+		})
+	}
+	c := &connection{path: path, lost: make(chan struct{})}
+	for _, h := range path {
+		client, err := d.login(ctx, h, c, by)
+		if err != nil {
+			c.close()
+			if len(ignored) > 0 { // it may be why
+				err = fmt.Errorf("%w (Corral does not follow %s)", err, strings.Join(ignored, ", "))
+			}
+			return nil, err
+		}
+		c.clients = append(c.clients, client)
+	}
+	return c, nil
+}
+
+// login reaches one host, through the last one of c, within timing.dial; what a person takes to answer does not count.
+func (d *dialer) login(ctx context.Context, h hop, c *connection, by help) (*ssh.Client, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	clock := time.AfterFunc(d.timing.dial, func() { cancel(fmt.Errorf("%s: no answer within %v", h.address(), d.timing.dial)) })
+	defer clock.Stop()
+	conn, err := d.reach(ctx, h, c)
+	if err == nil {
+		var client *ssh.Client
+		if client, err = d.greet(ctx, h, conn, clock, by); err == nil {
+			return client, nil
+		}
+		conn.Close()
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause // what it made of the connection says less
+	}
+	return nil, err
+}
+
+// reach connects with a host, through the last one of c.
+func (d *dialer) reach(ctx context.Context, h hop, c *connection) (net.Conn, error) {
+	before := len(c.clients)
+	if before == 0 {
+		return (&net.Dialer{}).DialContext(ctx, "tcp", h.address())
+	}
+	conn, err := c.site().DialContext(ctx, "tcp", h.address())
+	if err != nil {
+		return nil, fmt.Errorf("%s does not connect us with %s: %w", c.path[before-1].address(), h.address(), err)
+	}
+	return conn, nil
+}
+
+// greet shows who we are at the other end of conn, and sees who that is.
+func (d *dialer) greet(ctx context.Context, h hop, conn net.Conn, clock *time.Timer, by help) (*ssh.Client, error) {
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
+	keys, err := d.keyring(ctx, h, clock, by.ask)
+	if err != nil {
+		return nil, err
+	}
+	hostKeys, err := readHostKeys(h, by.acceptHostKey)
+	if err != nil {
+		return nil, err
+	}
+	sshConn, channels, requests, err := ssh.NewClientConn(conn, h.address(), &ssh.ClientConfig{
+		User: h.user, Auth: keys.methods(), AuthCallback: keys.notice,
+		HostKeyCallback: hostKeys.check, HostKeyAlgorithms: hostKeys.algorithms,
+	})
+	if err != nil {
+		return nil, hostKeys.explain(keys.explain(err))
+	}
+	return ssh.NewClient(sshConn, channels, requests), nil
+}

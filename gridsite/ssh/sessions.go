@@ -1,0 +1,161 @@
+package ssh
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// maxSessions is how many commands run at once over one connection. OpenSSH's sshd allows 10 unless its administrator
+// says otherwise; the others are for the kill of what was cancelled.
+const maxSessions = 8
+
+// sessions are the connection's, of which a server admits only so many.
+type sessions struct {
+	site   site
+	link   *link
+	timing *timing
+	gate   chan struct{} // one place for each command that runs
+	inside atomic.Int32  // of those how many have a session
+	freed  chan struct{} // has something when a command has ended
+}
+
+// A channel is one session at the site.
+type channel struct {
+	ssh.Channel
+	requests <-chan *ssh.Request
+	on       *connection
+}
+
+// Pauses between two attempts to open a session that the server refuses: it may admit fewer than we think, and counts
+// one as open for a moment after its end. While none of our commands has one, that is borne for timing.refused.
+const (
+	minRefused = 20 * time.Millisecond
+	maxRefused = time.Second
+)
+
+// open opens a session as soon as there may be one more. The caller gives its place back, with leave or stay. Nothing
+// has been done at the site before, so a connection that turns out to be lost is made anew, once.
+func (s *sessions) open(ctx context.Context) (_ *channel, err error) {
+	select {
+	case s.gate <- struct{}{}:
+	case <-ctx.Done():
+		return nil, s.site.unavailable("waiting for other commands: %w", context.Cause(ctx))
+	}
+	defer func() {
+		if err != nil {
+			<-s.gate
+		}
+	}()
+	pause, alone, again := minRefused, time.Duration(0), false
+	for {
+		c, err := s.link.connected(ctx, false, help{})
+		if err != nil {
+			return nil, err
+		}
+		session, err := c.session(ctx)
+		var refused *ssh.OpenChannelError
+		switch {
+		case err == nil:
+			s.inside.Add(1)
+			return session, nil
+		case ctx.Err() != nil:
+			return nil, s.site.unavailable("opening a session: %w", err)
+		case again && !errors.As(err, &refused):
+			h := c.path[len(c.path)-1]
+			return nil, s.site.unavailable("%s lets %s in and then ends the connection: may that user log in there?", h.address(), h.user)
+		case alone > s.timing.refused:
+			return nil, s.site.unavailable("opening a session: the server admits no more of them (its MaxSessions): %w", err)
+		case !errors.As(err, &refused):
+			again = true
+			c.close()
+			<-c.lost
+			continue
+		}
+		if alone += pause; s.inside.Load() > 0 {
+			alone = 0
+		}
+		select {
+		case <-ctx.Done():
+		case <-s.freed:
+			pause = minRefused / 2
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, maxRefused)
+	}
+}
+
+// stay gives back the place of a command whose session remains open, and is not waited for.
+func (s *sessions) stay() {
+	s.inside.Add(-1)
+	<-s.gate
+}
+
+// leave closes a session that open opened, and lets in who waits for one.
+func (s *sessions) leave(c *channel) {
+	_ = c.Close()
+	s.stay()
+	select {
+	case s.freed <- struct{}{}:
+	default: // somebody is told already
+	}
+}
+
+// session opens one more session on the connection. Package ssh may wait for ever for the answer of one that is just
+// being lost.
+func (c *connection) session(ctx context.Context) (*channel, error) {
+	type opened struct {
+		*channel
+		err error
+	}
+	answer := make(chan opened, 1)
+	go func() {
+		ch, requests, err := c.site().OpenChannel("session", nil)
+		answer <- opened{&channel{ch, requests, c}, err}
+	}()
+	select {
+	case o := <-answer:
+		return o.channel, o.err
+	case <-c.lost:
+		return nil, errors.New("the connection was lost")
+	case <-ctx.Done():
+		go func() {
+			if o := <-answer; o.err == nil {
+				o.Close()
+			}
+		}()
+		return nil, context.Cause(ctx)
+	}
+}
+
+// abandon closes the channel of a command that has not begun. A server ends a session only once its process has gone.
+func (c *channel) abandon() {
+	_, _ = c.SendRequest("signal", false, ssh.Marshal(struct{ Name string }{"KILL"}))
+	_ = c.Close()
+}
+
+// kill ends a command that is not wanted any longer. The server is asked to, and where it does not pass signals on, as
+// OpenSSH's for root, the process group is killed by a command of its own.
+func (c *channel) kill(ctx context.Context, pid string) {
+	_, _ = c.SendRequest("signal", false, ssh.Marshal(struct{ Name string }{"KILL"}))
+	session, err := c.on.session(ctx)
+	if err != nil {
+		return
+	}
+	defer session.Close()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		ok, err := session.SendRequest("exec", true, ssh.Marshal(struct{ Line string }{"kill -9 -" + pid}))
+		if ok && err == nil {
+			exitOf(session.requests)
+		}
+	}()
+	select {
+	case <-ended:
+	case <-ctx.Done():
+	}
+}
