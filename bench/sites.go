@@ -18,6 +18,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/gridsite/headnode"
 	"github.com/corral-pilot/corral/gridsite/local"
 	"github.com/corral-pilot/corral/internal/engine"
 	"github.com/corral-pilot/corral/internal/store"
@@ -154,8 +155,8 @@ func inYard(ctx context.Context, dir string, do func(*yard) error) (err error) {
 	return do(y)
 }
 
-func (y *yard) open(context.Context, corral.Site) (gridsite.Access, error) {
-	return gridsite.Access{Conn: local.Conn{}, Pilots: y.sim, Head: y.sim}, nil
+func (y *yard) open(_ context.Context, site corral.Site) (gridsite.Access, error) {
+	return gridsite.Access{Head: headnode.New(local.Conn{}, site.Root), Pilots: y.sim, Setup: y.sim}, nil
 }
 
 func (y *yard) setUp(ctx context.Context, root string) error {

@@ -16,6 +16,9 @@ type Backends struct {
 	// Dialects make a batch system of the way to its site and a directory there that is ours alone: its state, and the
 	// directories of its jobs, are below it.
 	Dialects map[string]func(conn Conn, root string) Batch
+
+	// Head makes what stages at sites with a Conn. Closing it closes the Conn.
+	Head func(conn Conn, root string) Head
 }
 
 // Dial returns the transport that a contact names. Nothing is sent before its first use.
@@ -31,22 +34,22 @@ func (b Backends) Dial(contact string) (Conn, error) {
 	return dial(contact)
 }
 
-// An Access is a site that is reached: the way there, and the batch systems that are used through it.
+// An Access is a site that is reached. Its Head is closed after the last use of all three.
 type Access struct {
-	Conn   Conn
+	Head   Head
 	Pilots Batch // queues pilots
-	Head   Batch // runs setup and cleanup jobs; the same value as Pilots if one batch system does both
+	Setup  Batch // runs setup and cleanup jobs; the same value as Pilots if one batch system does both
 }
 
-// Access joins conn with the dialects that the site names. The caller closes conn after the last use of both.
+// Access joins conn with the dialects that the site names.
 func (b Backends) Access(conn Conn, site corral.Site) (Access, error) {
 	pilots, err := b.batch("batch", site.Batch, conn, site.Root)
 	if err != nil {
 		return Access{}, err
 	}
-	a := Access{Conn: conn, Pilots: pilots, Head: pilots}
+	a := Access{Head: b.Head(conn, site.Root), Pilots: pilots, Setup: pilots}
 	if site.HeadBatch != "" && site.HeadBatch != site.Batch {
-		a.Head, err = b.batch("head_batch", site.HeadBatch, conn, site.Root)
+		a.Setup, err = b.batch("head_batch", site.HeadBatch, conn, site.Root)
 	}
 	return a, err
 }
@@ -65,5 +68,5 @@ func (a Access) Batch(kind corral.JobKind) Batch {
 	if kind == corral.PilotJob {
 		return a.Pilots
 	}
-	return a.Head
+	return a.Setup
 }

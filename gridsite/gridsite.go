@@ -2,9 +2,11 @@
 //
 //	Conn   a transport: runs commands and writes files at the site     gridsite/local, gridsite/ssh
 //	Batch  a dialect: submits and follows jobs                         gridsite/fork, gridsite/slurm
+//	Head   answers for the site, and brings what jobs need there       gridsite/headnode
 //
-// A dialect has nothing but a Conn and a directory, so each transport goes with each dialect. Every job carries a tag, which
-// is ours and unique; the site has its own id for it. Backends joins transports and dialects; who wires them decides which
+// Above this package a site is an Access: a Head and its batch systems. These here are made of a Conn and a directory, so
+// each transport goes with each dialect; a batch service that is reached in another way needs no Conn. Every job carries a
+// tag, which is ours and unique; the site has its own id for it. Backends joins the parts; whoever wires it decides which
 // there are. gridsitetest holds the tests that every combination passes.
 //
 // The one invariant: "it refused" and "we do not know" are different results. What may have happened at the site is looked
@@ -64,7 +66,8 @@ type Conn interface {
 // starts a program on the others: srun or ssh.
 type JobSpec struct {
 	Tag       string            // unique; letters, digits, '.', '_', '-'; the batch system shows it back
-	Argv      []string          // an absolute path first; run in the job's own directory at the site
+	Program   string            // of ours, by its name below the site's root, with Argv as its arguments; empty: Argv has all
+	Argv      []string          // without a Program an absolute path first; run in the job's own directory at the site
 	Files     map[string][]byte // private files (0600) that stand in that directory before the job starts
 	Hosts     int
 	CPUs      int           // per host

@@ -7,6 +7,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/gridsite/fork"
+	"github.com/corral-pilot/corral/gridsite/headnode"
 	"github.com/corral-pilot/corral/gridsite/local"
 	"github.com/corral-pilot/corral/gridsite/slurm"
 	"github.com/corral-pilot/corral/gridsite/ssh"
@@ -32,6 +33,7 @@ func backends(lg *slog.Logger) gridsite.Backends {
 			corral.ForkBatch: func(conn gridsite.Conn, root string) gridsite.Batch { return fork.New(conn, root) },
 			"slurm":          func(conn gridsite.Conn, root string) gridsite.Batch { return slurm.New(conn, root) },
 		},
+		Head: func(conn gridsite.Conn, root string) gridsite.Head { return headnode.New(conn, root) },
 	}
 }
 

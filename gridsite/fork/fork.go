@@ -11,7 +11,6 @@ import (
 	"context"
 	"crypto/rand"
 	"embed"
-	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -60,10 +59,10 @@ func New(conn gridsite.Conn, root string) *Batch {
 // Submit starts the job, unless one was started under the tag before: at most one ever is. A submission that was broken
 // off before its start is completed, from its own script and files.
 func (b *Batch) Submit(ctx context.Context, spec gridsite.JobSpec) (string, error) {
-	if err := errors.Join(b.Admits(spec.Tag), jobdir.CheckSpec(spec)); err != nil {
+	if err := b.CheckSpec(spec); err != nil {
 		return "", err
 	}
-	files, dir, err := jobdir.Archive(spec.Tag, jobdir.Files(spec, runScript))
+	files, dir, err := jobdir.Archive(spec.Tag, b.Files(spec, runScript))
 	if err != nil {
 		return "", err
 	}
@@ -101,7 +100,7 @@ func (b *Batch) Poll(ctx context.Context, tags []string) (map[string]gridsite.Jo
 
 // Cancel fails if a process of the job resists SIGKILL for 10 s.
 func (b *Batch) Cancel(ctx context.Context, tag string, grace time.Duration) error {
-	return b.perform(ctx, "cancelling", cancelScript, tag, jobdir.Seconds(grace))
+	return b.CancelMany(ctx, []string{tag}, grace)
 }
 
 // CancelMany ends some jobs at a time.
@@ -111,23 +110,12 @@ func (b *Batch) CancelMany(ctx context.Context, tags []string, grace time.Durati
 
 // Forget refuses a job that has not ended. With the last job it removes root, if nothing else is in it.
 func (b *Batch) Forget(ctx context.Context, tag string) error {
-	return b.perform(ctx, "forgetting", jobdir.Forget, tag, rand.Text())
+	return b.ForgetMany(ctx, []string{tag})
 }
 
 // ForgetMany forgets some jobs at a time.
 func (b *Batch) ForgetMany(ctx context.Context, tags []string) error {
 	return b.Each(ctx, "forgetting", eachScript, tags, atOnce, jobdir.Forget, rand.Text())
-}
-
-// perform runs a script that prints nothing.
-func (b *Batch) perform(ctx context.Context, what, script, tag, arg string) error {
-	if err := b.Admits(tag); err != nil {
-		return err
-	}
-	if _, err := b.Run(ctx, script, nil, tag, arg); err != nil {
-		return fmt.Errorf("%s %s: %w", what, tag, err)
-	}
-	return nil
 }
 
 // parsePoll reads what poll.sh prints. It takes nothing that is not whole, because an answer that was cut short must not

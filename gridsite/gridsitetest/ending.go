@@ -54,7 +54,7 @@ func cancelDaemons(s *site) {
 	s.await("its five processes", func() bool { return len(s.sleepers()) >= 5 })
 	s.cancel("job", time.Minute)
 	s.expectCancelled("job")
-	s.expectNone("cancelled", s.sleepers())
+	s.at.expectNone("cancelled", s.sleepers())
 }
 
 func cancelResisting(s *site) {
@@ -96,7 +96,7 @@ func killedByWalltime(s *site) {
 func leftInBackground(s *site) {
 	s.submit("job", s.sleep+" & setsid "+s.sleep+" & exit 3")
 	s.expectEnd(s.ended("job"), 3, gridsite.NotKilled)
-	s.expectNone("reported as ended", s.sleepers())
+	s.at.expectNone("reported as ended", s.sleepers())
 }
 
 // leaderKilled: what the crash leaves behind must be gone before the job is reported as ended.
@@ -108,5 +108,5 @@ func leaderKilled(s *site) {
 	if job.Killed != gridsite.ByDisappeared || job.Exit != nil || job.ID != id || job.EndedAt.IsZero() {
 		s.Errorf("job ended as %+v, want it disappeared", job)
 	}
-	s.expectNone("reported as ended", s.sleepers())
+	s.at.expectNone("reported as ended", s.sleepers())
 }

@@ -86,7 +86,7 @@ func finishZero(s *site) {
 	if job.StartedAt.IsZero() || job.EndedAt.Before(job.StartedAt) {
 		s.Errorf("started %v, ended %v", job.StartedAt, job.EndedAt)
 	}
-	if age := s.now().Sub(job.StartedAt); age < -time.Second || age > s.Patience+time.Minute {
+	if age := s.at.now().Sub(job.StartedAt); age < -time.Second || age > s.Patience+time.Minute {
 		s.Errorf("started %v ago by the site's clock", age)
 	}
 }
@@ -130,12 +130,12 @@ func namesPassUnharmed(s *site) {
 }
 
 func cleanEnvironment(s *site) {
-	s.submit("job", "env; touch ready; "+s.untilReleased())
+	s.submit("job", "env; touch ready; "+s.at.untilReleased())
 	s.awaitFile("job", "ready")
 	if len(s.processes("job")) == 0 {
 		s.Error("the job does not carry its mark")
 	}
-	s.release()
+	s.at.release()
 	s.ended("job")
 	if out := s.read("job", "stdout"); !strings.Contains(out, "PATH=") || strings.Contains(out, "LC_ALL=") {
 		s.Errorf("its environment is %s", out)
@@ -143,13 +143,13 @@ func cleanEnvironment(s *site) {
 }
 
 func findByTag(s *site) {
-	id := s.submit("wanted", s.untilReleased())
+	id := s.submit("wanted", s.at.untilReleased())
 	s.submit("wanted-2", "exit 0")
 	job := s.running("wanted")
 	if job.ID != id || job.Exit != nil || !job.EndedAt.IsZero() {
 		s.Errorf("polled %+v, want %s running", job, id)
 	}
-	s.release()
+	s.at.release()
 	s.ended("wanted")
 	s.ended("wanted-2")
 }
@@ -194,12 +194,12 @@ func twentyJobs(s *site) {
 }
 
 func submitTwice(s *site) {
-	first := s.submit("job", "echo started; "+s.untilReleased())
+	first := s.submit("job", "echo started; "+s.at.untilReleased())
 	s.running("job")
 	if second := s.submit("job", "echo another"); second != first {
 		s.Errorf("the second submission is %q, the first %q", second, first)
 	}
-	s.release()
+	s.at.release()
 	s.ended("job")
 	if third := s.submit("job", "echo third"); third != first {
 		s.Errorf("submitted after the end as %q, the first was %q", third, first)
@@ -208,13 +208,13 @@ func submitTwice(s *site) {
 }
 
 func clientOpenedAnew(s *site) {
-	id := s.submit("job", s.untilReleased()+"; exit 4")
+	id := s.submit("job", s.at.untilReleased()+"; exit 4")
 	s.running("job")
 	s.batch = s.Open()
 	if job := s.running("job"); job.ID != id {
 		s.Errorf("a new client sees %q, want %q", job.ID, id)
 	}
-	s.release()
+	s.at.release()
 	s.await("the job's end", func() bool { return len(s.processes("job")) == 0 })
 	s.batch = s.Open()
 	s.expectEnd(s.ended("job"), 4, gridsite.NotKilled)
@@ -239,13 +239,13 @@ func read(s *site) {
 
 func forgetLeavesNothing(s *site) {
 	s.submit("job", "mkdir -p d/e; chmod 0 d; touch .hidden")
-	s.submit("job2", s.untilReleased())
+	s.submit("job2", s.at.untilReleased())
 	s.running("job2")
 	var no *gridsite.Refused
 	if err := s.batch.Forget(s.Context(), s.full("job2")); !errors.As(err, &no) {
 		s.Errorf("Forget of a running job: %v, want it refused", err)
 	}
-	s.release()
+	s.at.release()
 	for _, tag := range []string{"job", "job2", "unknown"} {
 		if tag != "unknown" {
 			s.ended(tag)
@@ -257,7 +257,7 @@ func forgetLeavesNothing(s *site) {
 	if jobs := s.poll("job", "job2"); len(jobs) != 0 {
 		s.Errorf("still known: %v", jobs)
 	}
-	if res := s.sh(`find "$1"`, s.Root); len(res.Stdout) != 0 {
+	if res := s.at.sh(`find "$1"`, s.Root); len(res.Stdout) != 0 {
 		s.Errorf("left below the root:\n%s", res.Stdout)
 	}
 }

@@ -2,85 +2,91 @@ package gridsitetest
 
 import (
 	"context"
-	"os"
-	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/corral-pilot/corral/gridsite"
-	"github.com/corral-pilot/corral/gridsite/fork"
-	"github.com/corral-pilot/corral/gridsite/local"
 )
 
-// OpenFork is a Fixture of batch fork behind any transport to this machine.
-func OpenFork(t testing.TB, conn gridsite.Conn) Fixture {
-	root := filepath.Join(t.TempDir(), "a 'root' of \"$HOME\" é `id`")
-	return Fixture{
-		Conn:     conn,
-		Open:     func() gridsite.Batch { return fork.New(conn, root) },
-		Root:     root,
-		Walltime: Walltime,
-		Patience: Patience,
-		Crash:    func(t testing.TB, id string) { Kill(t, conn, id) },
+// A machine is where the jobs of a test run, looked at beside the batch system.
+type machine struct {
+	*testing.T
+	conn gridsite.Conn
+	flag string // a file that lets go what waits for it
+}
+
+// everyProcess prints arguments and environment of all processes at the site that we may look at,
+// each under the name of its file. What to look for is not in it, so that it cannot find itself.
+const everyProcess = `head -n 99999 /proc/[0-9]*/cmdline /proc/[0-9]*/environ 2>/dev/null | tr '\000' '\n'`
+
+// heading begins the name of a file, of which the process id is the next part.
+const heading = "==> /proc/"
+
+// find lists the pids of the live processes with this line in their arguments or environment. It does not use the
+// dialect's own means of looking, so that it can contradict them.
+func (m machine) find(line string) []string {
+	m.Helper()
+	text := string(m.sh(everyProcess).Stdout)
+	if !strings.Contains(text, heading) {
+		m.Fatal("no process at the site may be looked at")
 	}
-}
-
-// Walltime is a short one in which a job begins even on a busy machine.
-const Walltime = 5 * time.Second
-
-// Kill ends the leader of a fork job, whose pid its id begins with.
-func Kill(t testing.TB, conn gridsite.Conn, id string) {
-	t.Helper()
-	pid, _, _ := strings.Cut(id, ".")
-	res, err := conn.Run(t.Context(), gridsite.Command{Argv: []string{"sh", "-c", "kill -KILL $0", pid}})
-	if err != nil || res.Exit != 0 {
-		t.Fatalf("kill %s: %v %s", id, err, res.Stderr)
-	}
-}
-
-// InPath is a machine with other commands in the front of its PATH.
-type InPath struct {
-	gridsite.Conn
-	Bin string // their folder
-}
-
-// Run runs it with that PATH.
-func (p InPath) Run(ctx context.Context, cmd gridsite.Command) (gridsite.Result, error) {
-	cmd.Argv = append([]string{"env", "PATH=" + p.Bin + ":" + os.Getenv("PATH")}, cmd.Argv...)
-	return p.Conn.Run(ctx, cmd)
-}
-
-// WithShell is this machine with another program as sh.
-func WithShell(t testing.TB, shell string) InPath {
-	t.Helper()
-	bin := t.TempDir()
-	if err := os.Symlink(shell, filepath.Join(bin, "sh")); err != nil {
-		t.Fatal(err)
-	}
-	return InPath{local.Conn{}, bin}
-}
-
-// WithCommand is this machine with one command replaced by a script.
-func WithCommand(t testing.TB, name, script string) InPath {
-	t.Helper()
-	bin := t.TempDir()
-	if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	return InPath{local.Conn{}, bin}
-}
-
-// Await polls until the job has ended, and returns its status.
-func Await(t testing.TB, batch gridsite.Batch, tag string) (job gridsite.JobStatus) {
-	t.Helper()
-	Until(t, tag+" to end", func() bool {
-		jobs, err := batch.Poll(t.Context(), []string{tag})
-		if err != nil {
-			t.Fatal(err)
+	var pids []string
+	for at := 0; ; at++ {
+		found := strings.Index(text[at:], "\n"+line+"\n")
+		if found < 0 {
+			return pids
 		}
-		job = jobs[tag]
-		return job.Phase == gridsite.Ended
-	})
-	return job
+		at += found
+		file := text[strings.LastIndex(text[:at+1], heading)+len(heading):]
+		pid, _, _ := strings.Cut(file, "/")
+		pids = append(pids, pid)
+	}
+}
+
+func (m machine) expectNone(what string, pids []string) {
+	m.Helper()
+	if len(pids) > 0 {
+		m.Errorf("%s: left are %v", what, pids)
+	}
+}
+
+// untilReleased is a script that ends once the test has called release.
+func (m machine) untilReleased() string {
+	return "while [ ! -e " + gridsite.Quote(m.flag) + " ]; do sleep 0.05; done"
+}
+
+func (m machine) release() {
+	m.Helper()
+	m.Cleanup(func() { m.sh(`rm -f "$1"`, m.flag) })
+	if res := m.sh(`: >"$1"`, m.flag); res.Exit != 0 {
+		m.Fatalf("release: %s", res.Stderr)
+	}
+}
+
+// sh runs a script at the site, beside the batch system.
+func (m machine) sh(script string, args ...string) gridsite.Result {
+	m.Helper()
+	argv := append([]string{"sh", "-c", script, "sh"}, args...)
+	res, err := m.conn.Run(m.cleanupContext(), gridsite.Command{Argv: argv})
+	if err != nil {
+		m.Fatalf("run at the site: %v", err)
+	}
+	return res
+}
+
+// cleanupContext serves the clean-up of a test too, when its own context is over.
+func (m machine) cleanupContext() context.Context {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(m.Context()), Patience)
+	m.Cleanup(cancel)
+	return ctx
+}
+
+func (m machine) now() time.Time {
+	sec, err := strconv.ParseInt(strings.TrimSpace(string(m.sh("date +%s").Stdout)), 10, 64)
+	if err != nil {
+		m.Fatalf("date at the site: %v", err)
+	}
+	return time.Unix(sec, 0)
 }

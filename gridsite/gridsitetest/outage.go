@@ -19,7 +19,7 @@ type Outage struct {
 // TestOutage shows that no job is lost, doubled or said to have ended while the server is away.
 func TestOutage(t *testing.T, f Fixture, o Outage) {
 	s := newSite(t, f)
-	s.submit("job", s.untilReleased()+"; exit 4")
+	s.submit("job", s.at.untilReleased()+"; exit 4")
 	id := s.running("job").ID
 	s.submit("ended", "touch done; exit 5")
 	s.awaitFile("ended", "done")
@@ -35,7 +35,7 @@ func TestOutage(t *testing.T, f Fixture, o Outage) {
 	_, err := s.batch.Poll(t.Context(), []string{s.full("job"), s.full("ended")})
 	s.expectNoAnswer("Poll", err)
 	s.expectNoAnswer("Submit", <-submitted)
-	s.release()
+	s.at.release()
 	s.await("the job's end", func() bool { return len(s.processes("job")) == 0 })
 	o.Start(t)
 
@@ -55,7 +55,7 @@ func TestOutage(t *testing.T, f Fixture, o Outage) {
 		}
 	}
 	s.expectEnd(s.ended("late"), 0, gridsite.NotKilled)
-	if got := string(s.sh(`cat "$1"; rm "$1"`, s.Root+".late").Stdout); got != "started\n" {
+	if got := string(s.at.sh(`cat "$1"; rm "$1"`, s.Root+".late").Stdout); got != "started\n" {
 		t.Errorf("the late job said %q, want that it started once", got)
 	}
 	if o.Forget != nil {

@@ -1,7 +1,6 @@
 package gridsitetest
 
 import (
-	"context"
 	"math/rand/v2"
 	"strconv"
 	"strings"
@@ -16,6 +15,7 @@ type site struct {
 	*testing.T
 	Fixture
 	batch   gridsite.Batch
+	at      machine  // where its jobs run
 	nonce   string   // ends every tag, so that tests at once do not meet
 	seconds string   // an argument of sleep(1) that only this test uses, years long
 	sleep   string   // the command for it
@@ -24,7 +24,8 @@ type site struct {
 
 func newSite(t *testing.T, f Fixture) *site {
 	seconds := strconv.Itoa(1e9 + rand.IntN(1e9))
-	s := &site{T: t, Fixture: f, batch: f.Open(), nonce: seconds, seconds: seconds, sleep: "sleep " + seconds}
+	at := machine{t, f.Conn, f.Root + ".released"}
+	s := &site{T: t, Fixture: f, batch: f.Open(), at: at, nonce: seconds, seconds: seconds, sleep: "sleep " + seconds}
 	t.Cleanup(s.sweep)
 	return s
 }
@@ -103,7 +104,7 @@ func (s *site) cancel(tag string, grace time.Duration) {
 	if err := s.batch.Cancel(s.Context(), s.full(tag), grace); err != nil {
 		s.Fatalf("Cancel(%s): %v", tag, err)
 	}
-	s.expectNone("Cancel returned", s.processes(tag))
+	s.at.expectNone("Cancel returned", s.processes(tag))
 }
 
 // ended waits for the job's end and returns its status.
@@ -160,43 +161,29 @@ func (s *site) awaitFile(tag, name string) {
 	})
 }
 
-// untilReleased is a script that ends once the test has called release.
-func (s *site) untilReleased() string {
-	return "while [ ! -e " + gridsite.Quote(s.flag()) + " ]; do sleep 0.05; done"
-}
-
-func (s *site) release() {
+// processes lists the live processes of a job that carry its mark, keepers included.
+func (s *site) processes(tag string) []string {
 	s.Helper()
-	s.Cleanup(func() { s.sh(`rm -f "$1"`, s.flag()) })
-	if res := s.sh(`: >"$1"`, s.flag()); res.Exit != 0 {
-		s.Fatalf("release: %s", res.Stderr)
-	}
+	return s.at.find("CORRAL_JOB_TAG=" + s.full(tag))
 }
 
-func (s *site) flag() string { return s.Root + ".released" }
-
-// sh runs a script at the site, beside the batch system.
-func (s *site) sh(script string, args ...string) gridsite.Result {
+// sleepers lists the live processes that any job of this test put to sleep with s.sleep, whatever
+// became of their session and environment.
+func (s *site) sleepers() []string {
 	s.Helper()
-	argv := append([]string{"sh", "-c", script, "sh"}, args...)
-	res, err := s.Conn.Run(s.cleanupContext(), gridsite.Command{Argv: argv})
-	if err != nil {
-		s.Fatalf("run at the site: %v", err)
-	}
-	return res
+	return s.at.find(s.seconds)
 }
 
-// cleanupContext serves the clean-up of a test too, when its own context is over.
-func (s *site) cleanupContext() context.Context {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.Context()), Patience)
-	s.Cleanup(cancel)
-	return ctx
-}
-
-func (s *site) now() time.Time {
-	sec, err := strconv.ParseInt(strings.TrimSpace(string(s.sh("date +%s").Stdout)), 10, 64)
-	if err != nil {
-		s.Fatalf("date at the site: %v", err)
+// sweep is the end of each test: it ends what a failed test left, and shows that an orderly one left
+// nothing.
+func (s *site) sweep() {
+	for _, tag := range s.tags {
+		if s.Failed() {
+			if err := s.batch.Cancel(s.at.cleanupContext(), s.full(tag), 0); err != nil {
+				s.Errorf("Cancel(%s): %v", tag, err)
+			}
+		}
+		s.await("every process of "+tag+" to go", func() bool { return len(s.processes(tag)) == 0 })
 	}
-	return time.Unix(sec, 0)
+	s.at.expectNone("after the test", s.sleepers())
 }

@@ -167,13 +167,25 @@ func (d Dirs) Read(ctx context.Context, tag, name string) ([]byte, error) {
 	return out, nil
 }
 
-// CheckSpec returns a corral.Invalid error for a job that cannot have a directory or a command here.
-func CheckSpec(spec gridsite.JobSpec) error {
-	if len(spec.Argv) == 0 || !path.IsAbs(spec.Argv[0]) {
-		return corral.ErrorAt(corral.Invalid, "argv", "%q: want an absolute path first", spec.Argv)
+// argv is the job's whole argument vector.
+func (d Dirs) argv(spec gridsite.JobSpec) []string {
+	if spec.Program == "" {
+		return spec.Argv
 	}
-	if slices.ContainsFunc(spec.Argv, func(arg string) bool { return strings.ContainsRune(arg, 0) }) {
-		return corral.ErrorAt(corral.Invalid, "argv", "%q: no argument may hold a NUL", spec.Argv)
+	return append([]string{path.Join(d.root, spec.Program)}, spec.Argv...)
+}
+
+// CheckSpec returns a corral.Invalid error for a job that cannot have a directory or a command here.
+func (d Dirs) CheckSpec(spec gridsite.JobSpec) error {
+	if err := d.Admits(spec.Tag); err != nil {
+		return err
+	}
+	argv := d.argv(spec)
+	if len(argv) == 0 || !path.IsAbs(argv[0]) {
+		return corral.ErrorAt(corral.Invalid, "argv", "%q: want an absolute path first", argv)
+	}
+	if slices.ContainsFunc(argv, func(arg string) bool { return strings.ContainsRune(arg, 0) }) {
+		return corral.ErrorAt(corral.Invalid, "argv", "%q: no argument may hold a NUL", argv)
 	}
 	if spec.Walltime < 0 {
 		return corral.ErrorAt(corral.Invalid, "walltime", "%v is negative", spec.Walltime)
@@ -201,12 +213,12 @@ func checkName(name string) error {
 func Unknown(fields string) []byte { return fmt.Appendf(nil, "%-120s\n", fields) }
 
 // Files is what stands in a job's directory before the start. run is the script that looks after the job.
-func Files(spec gridsite.JobSpec, run string) map[string][]byte {
+func (d Dirs) Files(spec gridsite.JobSpec, run string) map[string][]byte {
 	files := map[string][]byte{
 		"stdout":                nil,
 		"stderr":                nil,
 		Control + "/run":        []byte(run),
-		Control + "/script":     []byte("set -- " + gridsite.QuoteArgv(spec.Argv) + "\n"),
+		Control + "/script":     []byte("set -- " + gridsite.QuoteArgv(d.argv(spec)) + "\n"),
 		Control + "/log":        nil,
 		Control + "/job":        Unknown("- -"),
 		Control + "/ended-by":   Unknown("-"),

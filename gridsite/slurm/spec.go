@@ -19,7 +19,7 @@ const directive = "#SBATCH"
 
 // options are the arguments of sbatch for a job. Those that not every version has are added at the site.
 func (b *Batch) options(spec gridsite.JobSpec) ([]string, error) {
-	if err := errors.Join(b.Admits(spec.Tag), jobdir.CheckSpec(spec), check(spec)); err != nil {
+	if err := errors.Join(b.CheckSpec(spec), check(spec)); err != nil {
 		return nil, err
 	}
 	options := []string{
@@ -112,7 +112,7 @@ var nodeName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
 // files is what stands in the job's directory before the start.
 func (b *Batch) files(spec gridsite.JobSpec) map[string][]byte {
-	files := jobdir.Files(spec, runScript)
+	files := b.Files(spec, runScript)
 	files[jobdir.Control+"/id"] = jobdir.Unknown("-")
 	files[jobdir.Control+"/batch"] = b.batchScript(spec)
 	return files

@@ -13,7 +13,7 @@ var layers = [][]string{
 	{"condor", "condor/eventlog", root},
 	{"api", "broker", "broker/relay", "gridsite", "internal/execution", "internal/order", "internal/reconcile", "internal/runas", "internal/store", "packages", "workflow"},
 	{"gridsite/jobdir", "gridsite/local", "gridsite/ssh", "gridsite/survey", "internal/follow", "internal/login", "internal/personal", "internal/pilot/attempt", "internal/recorded", "internal/request", "internal/store/storetest", "packages/htcondor", "pool", "staging", "workflow/wfformat"},
-	{"examples/lambda", "gridsite/fork", "gridsite/slurm", "internal/pilot/process", "internal/pilot/sitejob", "internal/rest", "internal/run", "internal/schedd", "staging/ftp", "staging/sftp", "workflow/format"},
+	{"examples/lambda", "gridsite/fork", "gridsite/headnode", "gridsite/slurm", "internal/pilot/process", "internal/pilot/sitejob", "internal/rest", "internal/run", "internal/schedd", "staging/ftp", "staging/sftp", "workflow/format"},
 	{"gridsite/gridsitetest", "internal/condorpool", "internal/demo", "internal/engine", "internal/pilot/condorworker", "internal/server"},
 	{"internal/pilot"},
 	{"bench", "cmd/corral", "cmd/corrald", "cmd/pilot", "internal/archtest", "internal/e2e"},
@@ -95,6 +95,9 @@ var edges = map[string]map[string]string{
 		"gridsite": "the contract", "gridsite/jobdir": "where its jobs are",
 		"gridsite/survey": "what the machine has", root: "error kinds",
 	},
+	"gridsite/headnode": {
+		"gridsite": "the contract", "gridsite/jobdir": "where tokens are replaced", root: "platforms, error kinds",
+	},
 	"gridsite/slurm": {
 		"gridsite": "the contract", "gridsite/jobdir": "where its jobs are",
 		"gridsite/survey": "what the cluster has", root: "what its options are called",
@@ -147,12 +150,12 @@ var edges = map[string]map[string]string{
 	},
 	"internal/engine": {
 		"broker": "attends probes", "broker/relay": "corrald's side", "gridsite": "submits and follows jobs",
-		"gridsite/jobdir": "where tokens are replaced", "internal/execution": "says what a cluster offers",
-		"internal/order": "writes orders, reads reports", "internal/reconcile": "decides",
-		"internal/recorded": "reads what is decided about", "internal/run": "adopts runs",
-		"internal/store": "the world", "internal/version": "names the worker package",
-		"packages": "builds the worker package", "packages/htcondor": "finds releases", "pool": "counts workers",
-		"resubmit": "policies", "staging": "the mirror", root: "sites, glideins, jobs",
+		"internal/execution": "says what a cluster offers", "internal/order": "writes orders, reads reports",
+		"internal/reconcile": "decides", "internal/recorded": "reads what is decided about",
+		"internal/run": "adopts runs", "internal/store": "the world",
+		"internal/version": "names the worker package", "packages": "builds the worker package",
+		"packages/htcondor": "finds releases", "pool": "counts workers", "resubmit": "policies",
+		"staging": "the mirror", root: "sites, glideins, jobs",
 	},
 	"internal/pilot/condorworker": {
 		"broker": "how the pool reaches a node", "broker/relay": "a node's side",
@@ -180,12 +183,12 @@ var edges = map[string]map[string]string{
 
 	"bench": {
 		"api": "asks corrald", "broker/relay": "measures it", "gridsite": "simulates a batch system",
-		"gridsite/local": "its site", "gridsite/ssh": "carries a relay", "internal/disk": "where it measures",
-		"internal/engine": "measures its steps", "internal/order": "reads orders, writes reports",
-		"internal/personal": "starts corrald", "internal/store": "asks for glideins",
-		"internal/version": "names what it measured", "internal/xdg": "a layout in a temporary folder",
-		"packages": "signs a package", "pool": "needs no worker", "workflow": "makes workflows",
-		"workflow/wfformat": "writes them", root: "runs and their reports",
+		"gridsite/headnode": "its site", "gridsite/local": "reaches it", "gridsite/ssh": "carries a relay",
+		"internal/disk": "where it measures", "internal/engine": "measures its steps",
+		"internal/order": "reads orders, writes reports", "internal/personal": "starts corrald",
+		"internal/store": "asks for glideins", "internal/version": "names what it measured",
+		"internal/xdg": "a layout in a temporary folder", "packages": "signs a package", "pool": "needs no worker",
+		"workflow": "makes workflows", "workflow/wfformat": "writes them", root: "runs and their reports",
 	},
 	"cmd/corral": {
 		"api": "asks corrald", "internal/demo": "verb demo", "internal/follow": "progress",
@@ -197,8 +200,8 @@ var edges = map[string]map[string]string{
 	},
 	"cmd/corrald": {
 		"api": "paths", "condor": "commands of a pool, passed on", "gridsite": "its own address",
-		"gridsite/fork": "wires it", "gridsite/local": "wires it", "gridsite/slurm": "wires it",
-		"gridsite/ssh": "wires it", "internal/condorpool": "wires it",
+		"gridsite/fork": "wires it", "gridsite/headnode": "wires it", "gridsite/local": "wires it",
+		"gridsite/slurm": "wires it", "gridsite/ssh": "wires it", "internal/condorpool": "wires it",
 		"internal/descriptor": "what its jobs are not to have", "internal/engine": "wires it",
 		"internal/input": "bounds the pilot binary", "internal/node": "machine", "internal/personal": "state file",
 		"internal/run": "wires it", "internal/runas": "is who it is told to be", "internal/schedd": "wires it",

@@ -221,31 +221,25 @@ func (l *siteLoop) ask(ctx context.Context, site corral.Site, job corral.Job, as
 	})
 }
 
-// sweepScript removes the root $1: all that is left there after a cleanup job; without one, when $2 is
-// empty, only what carries our mark.
-const sweepScript = `
-[ -n "$2" ] || [ -e "$1/` + rootMark + `" ] || exit 0
-rm -rf -- "$1"
-`
-
 // sweep removes the root directory with the cleanup job's own remains, then forgets the site.
 func (l *siteLoop) sweep(ctx context.Context, site corral.Site) error {
 	if err := l.open(ctx, site); err != nil {
 		return err
 	}
-	res, err := l.access.Conn.Run(ctx, gridsite.Command{Argv: []string{"sh", "-c", sweepScript, "sweep", site.Root, site.PackageDigest}})
+	err := l.access.Head.Sweep(ctx, site.PackageDigest != "")
+	var no *gridsite.Refused
 	switch {
+	case errors.As(err, &no):
+		return l.moveSite(ctx, corral.SiteFail, "removing "+site.Root+": "+no.Text)
 	case err != nil:
 		return fmt.Errorf("removing %s: %w", site.Root, err)
-	case res.Exit != 0:
-		return l.moveSite(ctx, corral.SiteFail, "removing "+site.Root+": "+lastLine(res.Stderr))
 	}
 	return l.moveSite(ctx, corral.SiteUnstaged, "")
 }
 
 // open connects to the site unless that is done.
 func (l *siteLoop) open(ctx context.Context, site corral.Site) error {
-	if l.access.Conn != nil {
+	if l.access.Head != nil {
 		return nil
 	}
 	access, err := l.e.open(ctx, site)
@@ -257,8 +251,8 @@ func (l *siteLoop) open(ctx context.Context, site corral.Site) error {
 }
 
 func (l *siteLoop) close() {
-	if l.access.Conn != nil {
-		_ = l.access.Conn.Close() // nothing was left to be written
+	if l.access.Head != nil {
+		_ = l.access.Head.Close() // nothing was left to be written
 		l.access = gridsite.Access{}
 	}
 }

@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path"
 	"strings"
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/gridsite/jobdir"
 	"github.com/corral-pilot/corral/internal/order"
 	"github.com/corral-pilot/corral/internal/reconcile"
 	"github.com/corral-pilot/corral/internal/store"
@@ -249,8 +247,7 @@ func (l *siteLoop) renew(ctx context.Context, w reconcile.World, a reconcile.Ren
 	if err := l.open(ctx, w.Site); err != nil {
 		return err
 	}
-	place := path.Join(jobdir.Path(w.Site.Root, a.Job.Tag), order.PoolToken)
-	if err := l.access.Conn.Put(ctx, place, 0o600, strings.NewReader(secret)); err != nil {
+	if err := l.access.Head.Replace(ctx, a.Job.Tag, order.PoolToken, []byte(secret)); err != nil {
 		return fmt.Errorf("replacing the token of %s: %w", a.Job.Name(), err)
 	}
 	l.placed[a.Job.ID] = time.Now().UTC()

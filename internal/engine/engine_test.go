@@ -15,6 +15,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/gridsite/fork"
+	"github.com/corral-pilot/corral/gridsite/headnode"
 	"github.com/corral-pilot/corral/gridsite/local"
 	"github.com/corral-pilot/corral/gridsite/slurm"
 	"github.com/corral-pilot/corral/gridsite/ssh"
@@ -103,6 +104,7 @@ func backends(home string) gridsite.Backends {
 			"fork":  func(conn gridsite.Conn, root string) gridsite.Batch { return fork.New(conn, root) },
 			"slurm": func(conn gridsite.Conn, root string) gridsite.Batch { return slurm.New(conn, root) },
 		},
+		Head: func(conn gridsite.Conn, root string) gridsite.Head { return headnode.New(conn, root) },
 	}
 }
 
@@ -137,7 +139,7 @@ func (w *world) start() (stop func()) {
 		engine.open = func(ctx context.Context, s corral.Site) (gridsite.Access, error) {
 			a, err := engine.cfg.Reach.Open(ctx, s)
 			if err == nil {
-				a.Pilots, a.Head = w.fault(a.Pilots), w.fault(a.Head)
+				a.Pilots, a.Setup = w.fault(a.Pilots), w.fault(a.Setup)
 			}
 			return a, err
 		}
@@ -190,7 +192,7 @@ func (w *world) removeOver(reach *Reach, id corral.SiteID) {
 		w.t.Error(err)
 		return
 	}
-	defer access.Conn.Close()
+	defer access.Head.Close()
 	for _, j := range w.jobs(store.JobFilter{Site: id}) {
 		if err := access.Batch(j.Kind).Cancel(context.Background(), j.Tag, time.Second); err != nil {
 			w.t.Errorf("cancelling %s: %v", j.Tag, err)
@@ -499,11 +501,8 @@ func TestGlideinSaysThatItsSiteIsInTrouble(t *testing.T) {
 	t.Cleanup(clusters.Close)
 	e := New(w.lg, w.db, clusters, w.cfg)
 	var gone atomic.Bool
-	e.open = func(ctx context.Context, s corral.Site) (gridsite.Access, error) {
-		a, err := e.cfg.Reach.Open(ctx, s)
-		conn := cable{a.Conn, &gone}
-		fork := fork.New(conn, s.Root)
-		return gridsite.Access{Conn: conn, Pilots: fork, Head: fork}, err
+	e.open = func(_ context.Context, s corral.Site) (gridsite.Access, error) {
+		return backends("").Access(cable{local.Conn{}, &gone}, s)
 	}
 	runEngine(t, e)
 	s := w.site("here")

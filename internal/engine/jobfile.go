@@ -22,7 +22,7 @@ func (e *Engine) JobFile(ctx context.Context, job corral.Job, name string) ([]by
 	if err != nil {
 		return nil, fmt.Errorf("reaching site %s: %w", site.Name, err)
 	}
-	defer access.Conn.Close()
+	defer access.Head.Close()
 	if site.State == corral.SiteDeleted { // nobody else closes it
 		defer e.cfg.Reach.Leave(site.ID)
 	}

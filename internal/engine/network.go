@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"strings"
 	"time"
 
@@ -14,8 +13,6 @@ import (
 	"github.com/corral-pilot/corral/broker"
 	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/internal/store"
-	"github.com/corral-pilot/corral/packages"
-	"github.com/corral-pilot/corral/staging"
 )
 
 const (
@@ -71,7 +68,7 @@ func (e *Engine) probe(ctx context.Context, site corral.Site, spec gridsite.JobS
 	if err != nil {
 		return fmt.Errorf("reaching site %s: %w", site.Name, err)
 	}
-	defer access.Conn.Close()
+	defer access.Head.Close()
 	setOptions(&spec, site, corral.BatchOptions{})
 	e.probing.Store(spec.Tag, true)
 	defer e.probing.Delete(spec.Tag)
@@ -100,7 +97,7 @@ func (e *Engine) probe(ctx context.Context, site corral.Site, spec gridsite.JobS
 
 // probeSpec describes the job, which the pilot of the site's package does.
 func probeSpec(site corral.Site, cluster corral.Cluster) (gridsite.JobSpec, error) {
-	dir, err := staging.Dir(site.Root, packages.Package{Name: site.Package, Digest: site.PackageDigest})
+	pilot, err := pilotProgram(site)
 	if err != nil {
 		return gridsite.JobSpec{}, err
 	}
@@ -109,8 +106,8 @@ func probeSpec(site corral.Site, cluster corral.Cluster) (gridsite.JobSpec, erro
 		return gridsite.JobSpec{}, fmt.Errorf("encoding a probe: %w", err) // unreachable: it has only strings and a number
 	}
 	return gridsite.JobSpec{
-		Tag:  newTag("probe"),
-		Argv: []string{path.Join(dir, pilotInPackage), "probe", "--request", probeRequest}, Files: map[string][]byte{probeRequest: request},
+		Tag: newTag("probe"), Program: pilot,
+		Argv: []string{"probe", "--request", probeRequest}, Files: map[string][]byte{probeRequest: request},
 		Hosts: 1, CPUs: 1, Walltime: probeWalltime,
 	}, nil
 }
@@ -118,27 +115,34 @@ func probeSpec(site corral.Site, cluster corral.Cluster) (gridsite.JobSpec, erro
 // errMute is of a probe that complained of nothing.
 var errMute = errors.New("it wrote no reason")
 
+// errUnseen is of a probe whose program the node does not see, as the shell says by its exit status.
+var errUnseen = errors.New("the node does not see its program")
+
 // A probeOutput is what a probe has written so far.
 type probeOutput struct {
 	batch gridsite.Batch
 	tag   string
-	ended bool // when it was read last
+	job   gridsite.JobStatus // when it was read last
 }
 
 // read fails once the probe has ended and everybody has seen all that it wrote.
 func (o *probeOutput) read(ctx context.Context) ([]byte, error) {
-	if o.ended {
+	if o.job.Phase == gridsite.Ended {
 		said, err := o.batch.Read(ctx, o.tag, "stderr")
-		if len(said) == 0 && (err == nil || errors.Is(err, fs.ErrNotExist)) {
-			return nil, corral.Errorf(corral.Failed, "the probe ended before it had measured: %w", errMute)
+		why := errMute
+		if len(said) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
+			why = errors.Join(errors.New(lastLine(said)), err)
 		}
-		return nil, errors.Join(corral.Errorf(corral.Failed, "the probe ended before it had measured: %s", lastLine(said)), err)
+		if o.job.Exit != nil && *o.job.Exit == exitNotFound {
+			why = fmt.Errorf("%w: %w", errUnseen, why)
+		}
+		return nil, corral.Errorf(corral.Failed, "the probe ended before it had measured: %w", why)
 	}
 	known, err := o.batch.Poll(ctx, []string{o.tag})
 	if err != nil {
 		return nil, err
 	}
-	o.ended = known[o.tag].Phase == gridsite.Ended
+	o.job = known[o.tag]
 	text, err := o.batch.Read(ctx, o.tag, "stdout")
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

@@ -28,7 +28,7 @@ func queues(dir string) func(gridsite.Batch) gridsite.Batch {
 }
 
 func (q queue) Submit(ctx context.Context, spec gridsite.JobSpec) (string, error) {
-	if filepath.Base(spec.Argv[1]) != "run" {
+	if spec.Argv[0] != "run" {
 		return q.Batch.Submit(ctx, spec)
 	}
 	dir := jobdir.Path(q.root, spec.Tag)

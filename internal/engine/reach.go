@@ -45,25 +45,19 @@ func NewReach(backends gridsite.Backends) *Reach {
 	return &Reach{backends: backends, sites: map[reached]connection{}}
 }
 
-// Open reaches a site and its batch systems. To close what it returns closes nothing that others use.
+// Open reaches a site. To close what it returns closes nothing that others use.
 func (r *Reach) Open(_ context.Context, site corral.Site) (gridsite.Access, error) {
-	conn, err := r.conn(site)
+	c, err := r.remote(site)
 	if err != nil {
 		return gridsite.Access{}, err
 	}
+	var conn gridsite.Conn = shared{c}
+	if c == nil {
+		if conn, err = r.backends.Dial(site.Contact); err != nil {
+			return gridsite.Access{}, err
+		}
+	}
 	return r.backends.Access(conn, site)
-}
-
-// conn returns the way to a site, which is tried once it is used.
-func (r *Reach) conn(site corral.Site) (gridsite.Conn, error) {
-	c, err := r.remote(site)
-	if c != nil {
-		return shared{c}, err
-	}
-	if err != nil {
-		return nil, err
-	}
-	return r.backends.Dial(site.Contact)
 }
 
 // enter reaches a site that somebody is busy with: it is tried now, whatever became of the last attempt.
@@ -72,12 +66,12 @@ func (r *Reach) enter(ctx context.Context, site corral.Site, acceptHostKey bool)
 	if err != nil {
 		return access, err
 	}
-	s, ok := access.Conn.(shared)
-	if !ok {
-		return access, nil
+	c, err := r.remote(site)
+	if c == nil || err != nil {
+		return access, err
 	}
-	if err = s.Connect(ctx, acceptHostKey); err != nil {
-		r.giveUp(site, s.connection)
+	if err = c.Connect(ctx, acceptHostKey); err != nil {
+		r.giveUp(site, c)
 		return access, corral.ErrorAt(corral.Unavailable, "contact", "%w", err)
 	}
 	return access, nil
@@ -86,12 +80,11 @@ func (r *Reach) enter(ctx context.Context, site corral.Site, acceptHostKey bool)
 // Login logs in at a site with the answers of a person, and holds the connection; with those of a site that is to be
 // created it waits for it. The person may accept the key of an unknown host, too.
 func (r *Reach) Login(ctx context.Context, site corral.Site, ask gridsite.Asker, acceptHostKey bool) error {
-	conn, err := r.conn(site)
+	s, err := r.remote(site)
 	if err != nil {
 		return err
 	}
-	s, ok := conn.(shared)
-	if !ok {
+	if s == nil {
 		return corral.ErrorAt(corral.Invalid, "contact", "%s is this machine, where nobody logs in", site.Contact)
 	}
 	if acceptHostKey {
@@ -102,7 +95,7 @@ func (r *Reach) Login(ctx context.Context, site corral.Site, ask gridsite.Asker,
 		err = s.Login(ctx, ask)
 	}
 	if err != nil {
-		r.giveUp(site, s.connection)
+		r.giveUp(site, s)
 	}
 	return err
 }
@@ -120,8 +113,9 @@ func (r *Reach) remote(site corral.Site) (connection, error) {
 		r.sites[key] = s
 		return s, nil
 	}
-	s, err := r.another(site)
-	if s == nil || err != nil {
+	conn, err := r.backends.Dial(site.Contact)
+	s, held := conn.(connection)
+	if !held || err != nil {
 		return nil, err
 	}
 	r.sites[key] = s
@@ -131,14 +125,13 @@ func (r *Reach) remote(site corral.Site) (connection, error) {
 	return s, nil
 }
 
-// another returns a second connection to a site, which whoever asks for it closes; nil if its transport holds none.
-func (r *Reach) another(site corral.Site) (connection, error) {
+// another returns the head of a site on a second connection, which whoever asks for it closes.
+func (r *Reach) another(site corral.Site) (gridsite.Head, error) {
 	conn, err := r.backends.Dial(site.Contact)
 	if err != nil {
 		return nil, err
 	}
-	s, _ := conn.(connection)
-	return s, nil
+	return r.backends.Head(conn, site.Root), nil
 }
 
 // giveUp closes a connection that waits for its site to be created, unless it is that site's by now.
@@ -209,8 +202,8 @@ func (r *Reach) CheckSite(ctx context.Context, site corral.Site, acceptHostKey b
 	if err != nil {
 		return err
 	}
-	defer access.Conn.Close()
-	why, err := checkRoot(ctx, access.Conn, site, r.owner)
+	defer access.Head.Close()
+	why, err := r.checkRoot(ctx, access.Head, site)
 	if err != nil {
 		return corral.ErrorAt(corral.Unavailable, "contact", "reaching %s: %w", site.Contact, err)
 	}

@@ -33,7 +33,7 @@ type siteRelay struct {
 	cancel context.CancelFunc
 	ended  chan struct{}
 	again  chan struct{} // has one when the site is back: then the pause before the next try is over
-	own    connection    // nil: its session is one of the site's connection
+	own    gridsite.Head // nil: its session is one of the site's connection
 
 	mu        sync.Mutex // guards following
 	addresses []string   // HOST:PORT, of the last one; none: it never began
@@ -266,32 +266,23 @@ func (r *siteRelay) serve(ctx context.Context) error {
 	return errors.Join(corral.Errorf(corral.Unavailable, "the connection with the relay ended"), stdio.Wait())
 }
 
-// start starts the command on the site's connection, and where that has no session to spare, on one of its own.
+// start starts the program on the site's connection, and where that has no session to spare, on one of its own.
 func (r *siteRelay) start(ctx context.Context) (gridsite.Stream, error) {
-	pilot, err := pilotPath(r.site)
-	if err != nil {
-		return nil, err
-	}
-	cmd := gridsite.Command{Argv: []string{pilot, "relay", "--root", r.site.Root}}
 	if r.own != nil {
-		return r.startAlone(ctx, cmd)
+		return r.startAlone(ctx)
 	}
 	access, err := r.e.open(ctx, r.site)
 	if err != nil {
 		return nil, fmt.Errorf("reaching the site: %w", err)
 	}
-	defer access.Conn.Close()
-	conn, ok := access.Conn.(gridsite.Streamer)
-	if !ok {
-		return nil, corral.Errorf(corral.Unsatisfiable, "a site with contact %s can have no relay", r.site.Contact)
-	}
-	stdio, err := conn.Stream(ctx, cmd)
+	defer access.Head.Close()
+	stdio, err := r.startOn(ctx, access.Head)
 	if err != nil {
 		return nil, err
 	}
 	beside, cancel := context.WithTimeout(ctx, relayRoomTime)
 	defer cancel()
-	_, err = access.Conn.Run(beside, gridsite.Command{Argv: []string{"true"}})
+	err = access.Head.Ping(beside)
 	if beside.Err() == nil || corral.KindOf(err) != corral.Unavailable { // it began, or else the connection is lost, and the stream with it
 		return stdio, nil
 	}
@@ -299,11 +290,23 @@ func (r *siteRelay) start(ctx context.Context) (gridsite.Stream, error) {
 	if r.own, err = r.e.cfg.Reach.another(r.site); err != nil {
 		return nil, err
 	}
-	return r.startAlone(ctx, cmd)
+	return r.startAlone(ctx)
 }
 
-func (r *siteRelay) startAlone(ctx context.Context, cmd gridsite.Command) (gridsite.Stream, error) {
-	stdio, err := r.own.Stream(ctx, cmd)
+func (r *siteRelay) startOn(ctx context.Context, head gridsite.Head) (gridsite.Stream, error) {
+	pilot, err := pilotProgram(r.site)
+	if err != nil {
+		return nil, err
+	}
+	runner, ok := head.(gridsite.Runner)
+	if !ok {
+		return nil, corral.Errorf(corral.Unsatisfiable, "a site with contact %s can have no relay", r.site.Contact)
+	}
+	return runner.Start(ctx, pilot, "relay", "--root", r.site.Root)
+}
+
+func (r *siteRelay) startAlone(ctx context.Context) (gridsite.Stream, error) {
+	stdio, err := r.startOn(ctx, r.own)
 	var login *gridsite.LoginError
 	if errors.As(err, &login) {
 		return nil, corral.Errorf(corral.Unavailable, "the sshd there has one session for each connection, commands and the relay need two (MaxSessions 2 in its sshd_config),"+

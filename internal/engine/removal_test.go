@@ -96,7 +96,7 @@ func TestPurgedSiteIsStagedAgain(t *testing.T) {
 	if jobs := w.jobs(store.JobFilter{Site: s.ID, Kind: corral.SetupJob}); len(jobs) != 2 {
 		t.Errorf("%d setup jobs, want two", len(jobs))
 	}
-	if _, err := os.Stat(filepath.Join(s.Root, rootMark)); err != nil {
+	if _, err := os.Stat(filepath.Join(s.Root, ".corral-site")); err != nil {
 		t.Errorf("the root has no mark any more: %v", err)
 	}
 }

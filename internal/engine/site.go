@@ -23,7 +23,7 @@ type siteLoop struct {
 	e  *Engine
 	id corral.SiteID
 
-	access gridsite.Access // without Conn while closed
+	access gridsite.Access // without Head while closed
 
 	recorded     bool      // in the present step, so that more may be due at once
 	commands     int       // run at the site in the present step
@@ -248,7 +248,7 @@ func (l *siteLoop) poll(ctx context.Context, site corral.Site, live []corral.Job
 	for _, part := range []struct {
 		batch gridsite.Batch
 		tags  []string
-	}{{l.access.Pilots, pilots}, {l.access.Head, others}} {
+	}{{l.access.Pilots, pilots}, {l.access.Setup, others}} {
 		if len(part.tags) == 0 {
 			continue
 		}

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -44,9 +44,9 @@ func (l *siteLoop) prepare(ctx context.Context, site corral.Site, a reconcile.Su
 		return site, err
 	}
 	if a.Kind == corral.CleanupJob {
-		return site, l.boot(ctx, site)
+		return site, l.boot(ctx, site, true)
 	}
-	why, err := checkRoot(ctx, l.access.Conn, site, l.e.cfg.Reach.owner) // it may have become somebody else's since it was chosen
+	why, err := l.e.cfg.Reach.checkRoot(ctx, l.access.Head, site) // it may have become somebody else's since it was chosen
 	if err != nil {
 		return site, fmt.Errorf("looking at %s: %w", site.Root, err)
 	}
@@ -57,8 +57,8 @@ func (l *siteLoop) prepare(ctx context.Context, site corral.Site, a reconcile.Su
 	if err != nil {
 		return site, err
 	}
-	if err := l.boot(ctx, facts); err != nil {
-		return site, l.unboot(ctx, site, err)
+	if err := l.boot(ctx, facts, site.PackageDigest != ""); err != nil {
+		return site, err
 	}
 	err = l.write(ctx, func(tx *store.Tx) (err error) {
 		site, err = tx.SetSite(site.ID, func(s *corral.Site) {
@@ -71,7 +71,7 @@ func (l *siteLoop) prepare(ctx context.Context, site corral.Site, a reconcile.Su
 
 // survey asks the site what it is and chooses its package.
 func (l *siteLoop) survey(ctx context.Context, site corral.Site) (corral.Site, error) {
-	platform, err := gridsite.FindPlatform(ctx, l.access.Conn)
+	platform, err := l.access.Head.Platform(ctx)
 	if err != nil {
 		return site, fmt.Errorf("finding the platform of site %s: %w", site.Name, err)
 	}
@@ -95,11 +95,11 @@ func (l *siteLoop) lookForPackage(ctx context.Context, site corral.Site) error {
 	if err := l.open(ctx, site); err != nil {
 		return err
 	}
-	pilot, err := pilotPath(site)
+	pilot, err := pilotProgram(site)
 	if err != nil {
 		return err
 	}
-	there, err := l.succeeds(ctx, "test", "-x", pilot)
+	there, err := l.access.Head.Has(ctx, pilot, true)
 	if err != nil {
 		return err
 	}
@@ -107,70 +107,16 @@ func (l *siteLoop) lookForPackage(ctx context.Context, site corral.Site) error {
 	return nil
 }
 
-// pilotPath is where pilots of the site find their program.
-func pilotPath(site corral.Site) (string, error) {
-	dir, err := staging.Dir(site.Root, packages.Package{Name: site.Package, Digest: site.PackageDigest})
+// pilotProgram is the program of the site's pilots, by its name below the root.
+func pilotProgram(site corral.Site) (string, error) {
+	dir, err := staging.Dir("", packages.Package{Name: site.Package, Digest: site.PackageDigest})
 	return path.Join(dir, pilotInPackage), err
 }
 
-// bootScript makes the root $1 with its mark, which names the owner $3, and the directory $2 below it.
-const bootScript = `
-umask 077
-mkdir -p -- "$1" &&
-	printf '%s\n' "Corral removes all of this directory together with the site that it belongs to." "owner: $3" >"$1/` + rootMark + `" &&
-	mkdir -p -- "$2"
-`
-
-// boot puts the pilot binary where the setup and cleanup jobs find it, unless it is there.
-func (l *siteLoop) boot(ctx context.Context, site corral.Site) error {
-	there, err := l.succeeds(ctx, "test", "-x", bootPath(site))
-	if there || err != nil {
-		return err
-	}
-	dir := path.Dir(bootPath(site))
-	made, err := l.access.Conn.Run(ctx, gridsite.Command{Argv: []string{"sh", "-c", bootScript, "boot", site.Root, dir, l.e.cfg.Reach.owner}})
-	switch {
-	case err != nil:
-		return fmt.Errorf("making %s: %w", dir, err)
-	case made.Exit != 0:
-		return hopeless("making " + dir + ": " + lastLine(made.Stderr))
-	}
-	f, err := l.pilotBinary(ctx, site)
-	if err != nil {
-		return fmt.Errorf("opening the pilot binary: %w", err)
-	}
-	defer f.Close()
-	err = l.access.Conn.Put(ctx, bootPath(site), 0o700, f)
-	switch {
-	case err != nil && isFull(err):
-		words := strings.Split(lastLine([]byte(err.Error())), ": ")
-		return hopeless(site.Root + " has no room for the pilot binary: " + words[len(words)-1])
-	case err != nil:
-		return fmt.Errorf("putting the pilot binary there: %w", err)
-	}
-	return nil
-}
-
-// isFull reports whether an error has the words of a site whose disk, or whose quota, is full.
-func isFull(err error) bool {
-	said := strings.ToLower(err.Error())
-	return strings.Contains(said, "no space left") || strings.Contains(said, "quota exceeded")
-}
-
-// unbootScript removes the root $1 if it has our mark, or if that had no room any more.
-const unbootScript = `
-if [ -s "$1/` + rootMark + `" ]; then rm -rf -- "$1"; else rm -f -- "$1/` + rootMark + `"; rmdir -- "$1" 2>/dev/null || [ ! -e "$1" ]; fi
-`
-
-// unboot leaves nothing of a root that was just made, where that is hopeless, and returns why it is.
-func (l *siteLoop) unboot(ctx context.Context, site corral.Site, why error) error {
-	if !errors.As(why, new(hopeless)) || site.PackageDigest != "" {
-		return why
-	}
-	if left, err := l.access.Conn.Run(ctx, gridsite.Command{Argv: []string{"sh", "-c", unbootScript, "unboot", site.Root}}); err != nil || left.Exit != 0 {
-		l.e.lg.Warn("something is left of a root", "site", site.Name, "root", site.Root, "err", err, "said", lastLine(left.Stderr))
-	}
-	return why
+// boot puts the pilot binary where the setup and cleanup jobs find it, unless it is there. before: the root was ours.
+func (l *siteLoop) boot(ctx context.Context, site corral.Site, before bool) error {
+	claim := gridsite.Claim{Owner: l.e.cfg.Reach.owner, Before: before}
+	return hopelessly(l.access.Head.Boot(ctx, bootProgram(site), claim, func() (io.ReadCloser, error) { return l.pilotBinary(ctx, site) }))
 }
 
 // pilotBinary opens the pilot of the site's package.
@@ -189,6 +135,14 @@ func (l *siteLoop) pilotBinary(ctx context.Context, site corral.Site) (*os.File,
 type hopeless string
 
 func (h hopeless) Error() string { return string(h) }
+
+// hopelessly makes what the site refused hopeless.
+func hopelessly(err error) error {
+	if errors.As(err, new(*gridsite.Refused)) {
+		return hopeless(err.Error())
+	}
+	return err
+}
 
 // unusable fails the site if err says that its own setup or cleanup is hopeless.
 func (l *siteLoop) unusable(ctx context.Context, err error) error {
@@ -219,10 +173,10 @@ func (l *siteLoop) unsendable(ctx context.Context, job corral.Job, err error) er
 	return l.unusable(ctx, err)
 }
 
-// bootPath is where the pilot binary of the setup and cleanup jobs is; the digest of its package is in
+// bootProgram is the program of the setup and cleanup jobs, by its name below the root; the digest of its package is in
 // it, so that a new release puts its own beside an old one.
-func bootPath(site corral.Site) string {
-	return path.Join(site.Root, "boot", site.PackageDigest[len("sha256:"):][:16], "pilot")
+func bootProgram(site corral.Site) string {
+	return path.Join("boot", site.PackageDigest[len("sha256:"):][:16], "pilot")
 }
 
 // spec describes a job to its site: the pilot binary with the verb of its kind, and its order.
@@ -234,10 +188,10 @@ func (l *siteLoop) spec(ctx context.Context, w reconcile.World, job corral.Job) 
 	var err error
 	switch job.Kind {
 	case corral.SetupJob:
-		s.Argv = []string{bootPath(w.Site), "setup"}
+		s.Program, s.Argv = bootProgram(w.Site), []string{"setup"}
 		o.Setup, err = l.setupOrder(ctx, w, job.Package)
 	case corral.CleanupJob:
-		s.Argv = []string{bootPath(w.Site), "cleanup"}
+		s.Program, s.Argv = bootProgram(w.Site), []string{"cleanup"}
 		o.Cleanup = &order.Cleanup{}
 	case corral.PilotJob:
 		err = l.pilotSpec(ctx, w, job, &s, &o)
@@ -258,7 +212,7 @@ func (l *siteLoop) setupOrder(ctx context.Context, w reconcile.World, digest str
 	site := w.Site
 	if digest == "" {
 		digest = site.PackageDigest
-	} else if err := l.boot(ctx, site); err != nil { // sites purge what nobody has used for long
+	} else if err := l.boot(ctx, site, true); err != nil { // sites purge what nobody has used for long
 		return nil, err
 	}
 	p, mirrors, err := l.e.catalog.of(ctx, digest)
@@ -268,7 +222,7 @@ func (l *siteLoop) setupOrder(ctx context.Context, w reconcile.World, digest str
 	if err != nil {
 		return nil, err
 	}
-	sources, err := l.supply(ctx, site, p, mirrors)
+	sources, err := l.supply(ctx, p, mirrors)
 	if err != nil {
 		return nil, err
 	}
@@ -311,7 +265,7 @@ func (l *siteLoop) pilotSpec(ctx context.Context, w reconcile.World, job corral.
 	if g == nil {
 		return corral.Errorf(corral.NotFound, "%s has no glidein any more", job.Name())
 	}
-	pilot, err := pilotPath(w.Site)
+	pilot, err := pilotProgram(w.Site)
 	if err != nil {
 		return err
 	}
@@ -326,7 +280,7 @@ func (l *siteLoop) pilotSpec(ctx context.Context, w reconcile.World, job corral.
 	for _, r := range relays {
 		addresses = append(addresses, "relay:"+r)
 	}
-	s.Argv = []string{pilot, "run"}
+	s.Program, s.Argv = pilot, []string{"run"}
 	s.Hosts, s.CPUs, s.GPUs, s.MemoryMiB, s.Walltime = g.Hosts, g.CPUs, g.GPUs, g.MemoryMiB, time.Duration(g.Walltime)
 	setOptions(s, w.Site, g.BatchOptions)
 	o.Pilot = &order.Pilot{

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"path"
 	"reflect"
 	"slices"
 	"strings"
@@ -17,14 +16,11 @@ import (
 	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/internal/order"
 	"github.com/corral-pilot/corral/internal/store"
-	"github.com/corral-pilot/corral/packages"
-	"github.com/corral-pilot/corral/staging"
 )
 
 const (
 	outputGap  = 200 * time.Millisecond // between two looks at what a probe has written
 	clockSlack = 5 * time.Second        // by which a node's clock may seem to be off: its file server may hide a line so long
-	unseen     = "corral: this node does not see the site's root"
 )
 
 // Survey finds out what a site is like and records it. At a READY one a small job looks at a node, too, unless the
@@ -78,7 +74,7 @@ func surveyHead(ctx context.Context, site corral.Site, open opener) (corral.Site
 	if err != nil {
 		return corral.SiteFacts{}, fmt.Errorf("reaching site %s: %w", site.Name, err)
 	}
-	defer access.Conn.Close()
+	defer access.Head.Close()
 	s, ok := access.Pilots.(gridsite.Surveyor)
 	if !ok {
 		return corral.SiteFacts{At: time.Now().UTC(), Batch: site.Batch, Notes: []string{"the queues are not known: " + site.Batch + " is not asked for them"}}, nil
@@ -107,13 +103,8 @@ func (e *Engine) surveyNode(ctx context.Context, site corral.Site, facts *corral
 	return e.probe(ctx, site, spec, func(output probeReader) error { return attendNode(ctx, output, site, facts) })
 }
 
-// nodeProbeScript lets the pilot $1 look at the node. Where it is not to be seen, the site's root is not.
-const nodeProbeScript = `[ -x "$1" ] || { echo "` + unseen + `"; exit 1; }
-exec "$1" probe --request "$2"
-`
-
 func nodeProbeSpec(site corral.Site, p order.NodeProbe) (gridsite.JobSpec, error) {
-	dir, err := staging.Dir(site.Root, packages.Package{Name: site.Package, Digest: site.PackageDigest})
+	pilot, err := pilotProgram(site)
 	if err != nil {
 		return gridsite.JobSpec{}, err
 	}
@@ -122,8 +113,7 @@ func nodeProbeSpec(site corral.Site, p order.NodeProbe) (gridsite.JobSpec, error
 		return gridsite.JobSpec{}, fmt.Errorf("encoding a probe: %w", err) // unreachable: it has only strings
 	}
 	return gridsite.JobSpec{
-		Tag:   newTag("probe"),
-		Argv:  []string{"/bin/sh", "-c", nodeProbeScript, "probe", path.Join(dir, pilotInPackage), probeRequest},
+		Tag: newTag("probe"), Program: pilot, Argv: []string{"probe", "--request", probeRequest},
 		Files: map[string][]byte{probeRequest: request}, Hosts: 1, CPUs: 1, Walltime: probeWalltime,
 	}, nil
 }
@@ -139,7 +129,7 @@ func attendNode(ctx context.Context, output probeReader, site corral.Site, facts
 		text, err := output(ctx)
 		wrote = wrote || len(text) > 0
 		switch {
-		case bytes.Contains(text, []byte(unseen)):
+		case errors.Is(err, errUnseen):
 			facts.Shared = new(bool)
 			return corral.Errorf(corral.Failed, "the node does not see %s, where its pilots would be", site.Root)
 		case errors.Is(err, errMute) && !wrote:

@@ -139,7 +139,7 @@ func (l *siteLoop) knock(ctx context.Context, site corral.Site) error {
 	if err := l.open(ctx, site); err != nil {
 		return err
 	}
-	if _, err := l.access.Conn.Run(ctx, gridsite.Command{Argv: []string{"true"}}); err != nil {
+	if err := l.access.Head.Ping(ctx); err != nil {
 		return fmt.Errorf("reaching site %s: %w", site.Name, err)
 	}
 	return nil

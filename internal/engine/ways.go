@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/url"
 	"os"
 	"path"
@@ -11,7 +12,6 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/internal/order"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/packages"
@@ -124,7 +124,7 @@ func forSite(sources []order.Source) []order.Source {
 
 // supply chooses the way of a package to the site, does corrald's part of it, and returns what the
 // setup job is to try. The choice is written to the site's history.
-func (l *siteLoop) supply(ctx context.Context, site corral.Site, s packages.Signed, mirrors []corral.Mirror) ([]order.Source, error) {
+func (l *siteLoop) supply(ctx context.Context, s packages.Signed, mirrors []corral.Mirror) ([]order.Source, error) {
 	all, err := mirrorSources(s, mirrors)
 	if err != nil {
 		return nil, err
@@ -145,7 +145,7 @@ func (l *siteLoop) supply(ctx context.Context, site corral.Site, s packages.Sign
 	if err != nil {
 		return nil, err
 	}
-	visible, err := l.succeeds(ctx, "test", "-r", archive)
+	visible, err := l.access.Head.Sees(ctx, archive)
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +162,7 @@ func (l *siteLoop) supply(ctx context.Context, site corral.Site, s packages.Sign
 	if here != nil {
 		return nil, hopeless("package " + s.Name + " cannot be pushed: " + here.Error())
 	}
-	return l.push(ctx, site, s, archive)
+	return l.push(ctx, s, archive)
 }
 
 // ensure fetches the archive if corrald has lost it. What the mirrors did is written down; that none
@@ -177,44 +177,20 @@ func (l *siteLoop) ensure(ctx context.Context, s packages.Signed) (missing, err 
 
 // push sends the archive through the transport, to where the setup job takes it from, unless the
 // package is installed there.
-func (l *siteLoop) push(ctx context.Context, site corral.Site, s packages.Signed, archive string) ([]order.Source, error) {
-	incoming, err := staging.Incoming(site.Root, s.Package)
+func (l *siteLoop) push(ctx context.Context, s packages.Signed, archive string) ([]order.Source, error) {
+	incoming, err := staging.Incoming("", s.Package)
 	if err != nil {
 		return nil, err
 	}
-	dir, err := staging.Dir(site.Root, s.Package)
+	dir, err := staging.Dir("", s.Package)
 	if err != nil {
 		return nil, err
 	}
-	source := []order.Source{{URL: (&url.URL{Scheme: "file", Path: incoming}).String()}}
-	if there, err := l.succeeds(ctx, "test", "-f", path.Join(dir, packages.ManifestName)); there || err != nil {
-		return source, err
-	}
-	made, err := l.access.Conn.Run(ctx, gridsite.Command{Argv: []string{"mkdir", "-p", "--", path.Dir(incoming)}})
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("making %s: %w", path.Dir(incoming), err)
-	case made.Exit != 0:
-		return nil, hopeless("making " + path.Dir(incoming) + ": " + lastLine(made.Stderr))
-	}
-	f, err := os.Open(archive)
+	at, err := l.access.Head.Push(ctx, incoming, path.Join(dir, packages.ManifestName), func() (io.ReadCloser, error) { return os.Open(archive) })
 	if err != nil {
-		return nil, err
+		return nil, hopelessly(fmt.Errorf("pushing package %s: %w", s.Name, err))
 	}
-	defer f.Close()
-	if err := l.access.Conn.Put(ctx, incoming, 0o600, f); err != nil {
-		return nil, fmt.Errorf("pushing package %s: %w", s.Name, err)
-	}
-	return source, nil
-}
-
-// succeeds runs a test at the site.
-func (l *siteLoop) succeeds(ctx context.Context, argv ...string) (bool, error) {
-	r, err := l.access.Conn.Run(ctx, gridsite.Command{Argv: argv})
-	if err != nil {
-		return false, fmt.Errorf("running %s at the site: %w", argv[0], err)
-	}
-	return r.Exit == 0, nil
+	return []order.Source{{URL: at}}, nil
 }
 
 // note writes a line into the site's history.

@@ -94,14 +94,14 @@ func CheckOptions(site corral.Site) error {
 // options checks words that are handed to a batch system. They end up in lines of a job's script, where a control
 // character would begin another line; what they mean is the batch system's to judge.
 func (k *checker) options(o corral.BatchOptions) {
-	k.text("queue", o.Queue)
-	k.text("account", o.Account)
-	k.text("qos", o.QOS)
-	k.text("constraint", o.Constraint)
+	for _, name := range corral.BatchOptionNames {
+		for _, value := range o.Of(name) {
+			k.text(name, value)
+		}
+	}
 	k.invalid(len(o.SiteOptions) > maxSiteOptions, "site_options",
 		"%d are more than %d", len(o.SiteOptions), maxSiteOptions)
 	for _, line := range o.SiteOptions {
-		k.text("site_options", line)
 		k.invalid(strings.TrimSpace(line) == "", "site_options", "a line is empty")
 	}
 }

@@ -1,29 +1,14 @@
-package gridsite
+package headnode
 
 import (
-	"context"
-	_ "embed"
-	"fmt"
 	"strings"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/gridsite"
 )
 
-//go:embed platform.sh
-var platformScript string
-
-// FindPlatform asks a site what worker packages must be made for. It needs nothing there but a POSIX
-// shell: no binary of ours can be sent before the answer is known.
-func FindPlatform(ctx context.Context, conn Conn) (corral.Platform, error) {
-	res, err := conn.Run(ctx, Command{Argv: []string{"sh", "-c", platformScript}})
-	if err != nil {
-		return corral.Platform{}, fmt.Errorf("asking for the platform: %w", err)
-	}
-	return parsePlatform(res)
-}
-
 // parsePlatform reads the three lines of platform.sh: kernel, machine, libc.
-func parsePlatform(res Result) (corral.Platform, error) {
+func parsePlatform(res gridsite.Result) (corral.Platform, error) {
 	lines := strings.Split(strings.TrimSpace(string(res.Stdout)), "\n")
 	if res.Exit != 0 || len(lines) != 3 {
 		return corral.Platform{}, corral.Errorf(corral.Failed, "the site does not say what it is: exit status %d, %q, %q", res.Exit, res.Stdout, res.Stderr)

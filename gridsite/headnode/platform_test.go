@@ -1,9 +1,10 @@
-package gridsite
+package headnode
 
 import (
 	"testing"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/gridsite"
 )
 
 func TestParsePlatform(t *testing.T) {
@@ -18,12 +19,12 @@ func TestParsePlatform(t *testing.T) {
 		{"Linux\namd64\nunknown\n", corral.Platform{OS: "linux", Arch: "x86_64", Libc: "unknown"}},
 	}
 	for _, tt := range tests {
-		got, err := parsePlatform(Result{Stdout: []byte(tt.out)})
+		got, err := parsePlatform(gridsite.Result{Stdout: []byte(tt.out)})
 		if err != nil || got != tt.want {
 			t.Errorf("parsePlatform(%q) = %v, %v, want %v", tt.out, got, err, tt.want)
 		}
 	}
-	for _, bad := range []Result{{Exit: 1}, {Stdout: []byte("Linux\n")}, {Stdout: []byte("a\nb\nc\nd\n")}} {
+	for _, bad := range []gridsite.Result{{Exit: 1}, {Stdout: []byte("Linux\n")}, {Stdout: []byte("a\nb\nc\nd\n")}} {
 		if got, err := parsePlatform(bad); err == nil {
 			t.Errorf("parsePlatform(%+v) = %v, want an error", bad, got)
 		}

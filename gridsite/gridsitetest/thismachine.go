@@ -1,0 +1,86 @@
+package gridsitetest
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/gridsite/fork"
+	"github.com/corral-pilot/corral/gridsite/local"
+)
+
+// OpenFork is a Fixture of batch fork behind any transport to this machine.
+func OpenFork(t testing.TB, conn gridsite.Conn) Fixture {
+	root := filepath.Join(t.TempDir(), "a 'root' of \"$HOME\" é `id`")
+	return Fixture{
+		Conn:     conn,
+		Open:     func() gridsite.Batch { return fork.New(conn, root) },
+		Root:     root,
+		Walltime: Walltime,
+		Patience: Patience,
+		Crash:    func(t testing.TB, id string) { Kill(t, conn, id) },
+	}
+}
+
+// Walltime is a short one in which a job begins even on a busy machine.
+const Walltime = 5 * time.Second
+
+// Kill ends the leader of a fork job, whose pid its id begins with.
+func Kill(t testing.TB, conn gridsite.Conn, id string) {
+	t.Helper()
+	pid, _, _ := strings.Cut(id, ".")
+	res, err := conn.Run(t.Context(), gridsite.Command{Argv: []string{"sh", "-c", "kill -KILL $0", pid}})
+	if err != nil || res.Exit != 0 {
+		t.Fatalf("kill %s: %v %s", id, err, res.Stderr)
+	}
+}
+
+// InPath is a machine with other commands in the front of its PATH.
+type InPath struct {
+	gridsite.Conn
+	Bin string // their folder
+}
+
+// Run runs it with that PATH.
+func (p InPath) Run(ctx context.Context, cmd gridsite.Command) (gridsite.Result, error) {
+	cmd.Argv = append([]string{"env", "PATH=" + p.Bin + ":" + os.Getenv("PATH")}, cmd.Argv...)
+	return p.Conn.Run(ctx, cmd)
+}
+
+// WithShell is this machine with another program as sh.
+func WithShell(t testing.TB, shell string) InPath {
+	t.Helper()
+	bin := t.TempDir()
+	if err := os.Symlink(shell, filepath.Join(bin, "sh")); err != nil {
+		t.Fatal(err)
+	}
+	return InPath{local.Conn{}, bin}
+}
+
+// WithCommand is this machine with one command replaced by a script.
+func WithCommand(t testing.TB, name, script string) InPath {
+	t.Helper()
+	bin := t.TempDir()
+	if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return InPath{local.Conn{}, bin}
+}
+
+// Await polls until the job has ended, and returns its status.
+func Await(t testing.TB, batch gridsite.Batch, tag string) (job gridsite.JobStatus) {
+	t.Helper()
+	Until(t, tag+" to end", func() bool {
+		jobs, err := batch.Poll(t.Context(), []string{tag})
+		if err != nil {
+			t.Fatal(err)
+		}
+		job = jobs[tag]
+		return job.Phase == gridsite.Ended
+	})
+	return job
+}

@@ -1,0 +1,195 @@
+// Package headnode stages what jobs need at a site that has a head node with a shell, and a file system that its worker
+// nodes see too. It needs nothing there but a Conn; what must be done in one go is a small POSIX script (lib.sh).
+//
+// At the top of the root is its mark, .corral-site, which says whose it is. A root is claimed only where nothing of others
+// is, because removing the site removes the root with all that is in it.
+package headnode
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"path"
+	"strings"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/gridsite/jobdir"
+)
+
+// Node is the head node of one site, and the root there.
+type Node struct {
+	conn gridsite.Conn
+	root string
+}
+
+// New stages below root, an absolute path at the site. Close closes conn.
+func New(conn gridsite.Conn, root string) *Node { return &Node{conn, path.Clean(root)} }
+
+//go:embed *.sh
+var scripts embed.FS
+
+// script is one of this package's.
+func script(name string) string {
+	text, err := scripts.ReadFile(name + ".sh")
+	if err != nil {
+		panic(err) // unreachable: the names are constants of this package
+	}
+	return string(text)
+}
+
+// run runs a script with the root as its first argument.
+func (n *Node) run(ctx context.Context, name string, args ...string) error {
+	return n.try(ctx, append([]string{"sh", "-c", script("lib") + script(name), name, n.root}, args...)...)
+}
+
+// try runs a command. Its failure is a *Refused with its last words.
+func (n *Node) try(ctx context.Context, argv ...string) error {
+	res, err := n.conn.Run(ctx, gridsite.Command{Argv: argv})
+	if err == nil && res.Exit != 0 {
+		return &gridsite.Refused{Text: gridsite.LastLine(append(res.Stdout, res.Stderr...))}
+	}
+	return err
+}
+
+// flag is how a script is told yes or no.
+func flag(yes bool) string {
+	if yes {
+		return "yes"
+	}
+	return ""
+}
+
+// Check makes and removes a directory in the nearest ancestor of the root that exists.
+func (n *Node) Check(ctx context.Context, c gridsite.Claim) error {
+	return n.run(ctx, "check", c.Owner, flag(c.Before))
+}
+
+// Boot needs room for the mark and the program.
+func (n *Node) Boot(ctx context.Context, program string, c gridsite.Claim, open func() (io.ReadCloser, error)) error {
+	if there, err := n.Has(ctx, program, true); there || err != nil {
+		return err
+	}
+	dir := path.Join(n.root, path.Dir(program))
+	err := n.run(ctx, "boot", dir, c.Owner)
+	if err != nil {
+		err = fmt.Errorf("making %s: %w", dir, err)
+	} else if err = n.put(ctx, program, 0o700, open); isFull(err) {
+		words := strings.Split(gridsite.LastLine([]byte(err.Error())), ": ")
+		err = fmt.Errorf("%s has no room for the pilot binary: %w", n.root, &gridsite.Refused{Text: words[len(words)-1]})
+	}
+	if c.Before || !errors.As(err, new(*gridsite.Refused)) {
+		return err
+	}
+	if left := n.run(ctx, "abandon"); left != nil {
+		err = fmt.Errorf("%w (and something is left there: %w)", err, left)
+	}
+	return err
+}
+
+// isFull reports whether an error has the words of a site whose disk, or whose quota, is full.
+func isFull(err error) bool {
+	if err == nil {
+		return false
+	}
+	said := strings.ToLower(err.Error())
+	return strings.Contains(said, "no space left") || strings.Contains(said, "quota exceeded")
+}
+
+// put writes a file below the root.
+func (n *Node) put(ctx context.Context, name string, mode fs.FileMode, open func() (io.ReadCloser, error)) error {
+	f, err := open()
+	if err != nil {
+		return fmt.Errorf("opening what belongs to %s: %w", name, err)
+	}
+	defer f.Close()
+	return n.conn.Put(ctx, path.Join(n.root, name), mode, f)
+}
+
+// Push leaves the archive beside where the package will be.
+func (n *Node) Push(ctx context.Context, name, unless string, open func() (io.ReadCloser, error)) (string, error) {
+	file := path.Join(n.root, name)
+	at := (&url.URL{Scheme: "file", Path: file}).String()
+	if there, err := n.Has(ctx, unless, false); there || err != nil {
+		return at, err
+	}
+	if err := n.try(ctx, "mkdir", "-p", "--", path.Dir(file)); err != nil {
+		return "", fmt.Errorf("making %s: %w", path.Dir(file), err)
+	}
+	return at, n.put(ctx, name, 0o600, open)
+}
+
+// Replace writes into the job's directory.
+func (n *Node) Replace(ctx context.Context, tag, name string, content []byte) error {
+	return n.conn.Put(ctx, path.Join(jobdir.Path(n.root, tag), name), 0o600, bytes.NewReader(content))
+}
+
+// Sweep leaves an unmarked root alone that was never ours.
+func (n *Node) Sweep(ctx context.Context, before bool) error {
+	return n.run(ctx, "sweep", flag(before))
+}
+
+// Platform needs nothing there but a POSIX shell: no binary of ours can be sent before the answer is known.
+func (n *Node) Platform(ctx context.Context) (corral.Platform, error) {
+	res, err := n.conn.Run(ctx, gridsite.Command{Argv: []string{"sh", "-c", script("platform")}})
+	if err != nil {
+		return corral.Platform{}, fmt.Errorf("asking for the platform: %w", err)
+	}
+	return parsePlatform(res)
+}
+
+// Has tests the head node's own file system.
+func (n *Node) Has(ctx context.Context, name string, program bool) (bool, error) {
+	kind := "-f"
+	if program {
+		kind = "-x"
+	}
+	return n.test(ctx, kind, path.Join(n.root, name))
+}
+
+// Sees is true for a head node that is the machine that we run on, or that shares a file system with it.
+func (n *Node) Sees(ctx context.Context, file string) (bool, error) { return n.test(ctx, "-r", file) }
+
+func (n *Node) test(ctx context.Context, args ...string) (bool, error) {
+	res, err := n.conn.Run(ctx, gridsite.Command{Argv: append([]string{"test"}, args...)})
+	if err != nil {
+		return false, fmt.Errorf("running test at the site: %w", err)
+	}
+	return res.Exit == 0, nil
+}
+
+// Ping runs true there.
+func (n *Node) Ping(ctx context.Context) error {
+	_, err := n.conn.Run(ctx, gridsite.Command{Argv: []string{"true"}})
+	return err
+}
+
+// Close closes the Conn.
+func (n *Node) Close() error { return n.conn.Close() }
+
+// Start runs a program with live input and output, if the Conn can do that.
+func (n *Node) Start(ctx context.Context, program string, args ...string) (gridsite.Stream, error) {
+	conn, ok := n.conn.(gridsite.Streamer)
+	if !ok {
+		return nil, corral.Errorf(corral.Unsatisfiable, "the way there holds no program with live input and output")
+	}
+	return conn.Stream(ctx, gridsite.Command{Argv: append([]string{path.Join(n.root, program)}, args...)})
+}
+
+// Expand asks a login shell.
+func (n *Node) Expand(ctx context.Context, variable string) (string, error) {
+	mark := rand.Text() // what stands before it is the profile's
+	argv := []string{"sh", "-lc", `printf %s "$1"; printenv "$2"`, "sh", mark, variable}
+	res, err := n.conn.Run(ctx, gridsite.Command{Argv: argv})
+	if err != nil || res.Exit != 0 {
+		return "", err
+	}
+	_, value, _ := strings.Cut(string(res.Stdout), mark)
+	return strings.TrimSuffix(value, "\n"), nil
+}
