@@ -2,7 +2,8 @@ package corral
 
 import "strings"
 
-// ForkBatch is the batch system of a machine that has none. It runs setup and cleanup jobs unless a site says otherwise.
+// ForkBatch is the batch system of a machine that has none. It runs setup and cleanup jobs unless a site says
+// otherwise.
 const ForkBatch = "fork"
 
 // A BatchSystem is what users are told of one that Corral speaks to. Help, completion, the checks of requests and the
@@ -10,7 +11,7 @@ const ForkBatch = "fork"
 type BatchSystem struct {
 	Name    string
 	Help    string            // completes "NAME ..."
-	Options map[string]string // :: JSON name of a field of BatchOptions → what the system calls it; absent: it has no such thing
+	Options map[string]string // :: JSON name of a field of BatchOptions → what the system calls it
 }
 
 // BatchSystems lists those that there are, in the order in which help names them.
@@ -18,7 +19,8 @@ var BatchSystems = []BatchSystem{
 	{Name: ForkBatch, Help: "starts each job at once on the machine itself"},
 	{Name: "slurm", Help: "is asked with its own commands, on a head node that shares a file system with the nodes",
 		Options: map[string]string{
-			"queue": "--partition", "account": "--account", "qos": "--qos", "constraint": "--constraint", "site_options": "#SBATCH",
+			"queue": "--partition", "account": "--account", "qos": "--qos", "constraint": "--constraint",
+			"site_options": "#SBATCH",
 		}},
 }
 
@@ -31,14 +33,16 @@ func BatchSystemNames() []string {
 	return names
 }
 
-// BatchSystemNamed returns the one with the name. One that is not known is an Invalid error, which lists those that are.
+// BatchSystemNamed returns the one with the name. One that is not known is an Invalid error, which lists those that
+// are.
 func BatchSystemNamed(name string) (BatchSystem, error) {
 	for _, b := range BatchSystems {
 		if b.Name == name {
 			return b, nil
 		}
 	}
-	return BatchSystem{}, Errorf(Invalid, "%.80q is not supported; what is: %s", name, strings.Join(BatchSystemNames(), ", "))
+	known := strings.Join(BatchSystemNames(), ", ")
+	return BatchSystem{}, Errorf(Invalid, "%.80q is not supported; what is: %s", name, known)
 }
 
 // BatchOptionNames are the JSON names of the fields of BatchOptions.
@@ -46,7 +50,9 @@ var BatchOptionNames = []string{"queue", "account", "qos", "constraint", "site_o
 
 // Of returns the values of the option with this JSON name, none if it is not set.
 func (o BatchOptions) Of(name string) []string {
-	value, known := map[string]string{"queue": o.Queue, "account": o.Account, "qos": o.QOS, "constraint": o.Constraint}[name]
+	value, known := map[string]string{
+		"queue": o.Queue, "account": o.Account, "qos": o.QOS, "constraint": o.Constraint,
+	}[name]
 	switch {
 	case !known:
 		return o.SiteOptions

@@ -26,7 +26,8 @@ func ParseContact(text string) (Contact, error) {
 		return Contact{Transport: "local"}, nil
 	}
 	if hasPassword(text) { // first, because all others repeat the text
-		return invalid("a password does not belong into a contact: use a key, or an agent, or log in with `corral site login`")
+		return invalid("a password does not belong in a contact: use a key, or an agent, or log in with" +
+			" `corral site login`")
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "ssh" || u.Hostname() == "" || u.Path+u.RawQuery+u.Fragment != "" {
@@ -34,12 +35,13 @@ func ParseContact(text string) (Contact, error) {
 	}
 	c := Contact{Transport: "ssh", User: u.User.Username(), Host: u.Hostname(), Port: u.Port()}
 	for _, word := range []string{c.User, c.Host} {
-		if strings.HasPrefix(word, "-") || strings.ContainsFunc(word, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) {
-			return invalid("%.80q: %q is no name", text, word)
+		blank := strings.ContainsFunc(word, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
+		if blank || strings.HasPrefix(word, "-") {
+			return invalid("%.80q: %q is not a name", text, word)
 		}
 	}
 	if n, err := strconv.Atoi(c.Port); c.Port != "" && (err != nil || n < 1 || n > math.MaxUint16) {
-		return invalid("%.80q: %s is no port: want 1 to %d", text, c.Port, math.MaxUint16)
+		return invalid("%.80q: %s is not a port: want 1 to %d", text, c.Port, math.MaxUint16)
 	}
 	return c, nil
 }

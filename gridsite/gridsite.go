@@ -1,16 +1,17 @@
-// Package gridsite is the contract between Corral and a site: how the site is reached, and how its batch system is spoken to.
+// Package gridsite is the contract between Corral and a site: how the site is reached, and how its batch system is
+// spoken to.
 //
 //	Conn   a transport: runs commands and writes files at the site     gridsite/local, gridsite/ssh
 //	Batch  a dialect: submits and follows jobs                         gridsite/fork, gridsite/slurm
 //	Head   answers for the site, and brings what jobs need there       gridsite/headnode
 //
-// Above this package a site is an Access: a Head and its batch systems. These here are made of a Conn and a directory, so
-// each transport goes with each dialect; a batch service that is reached in another way needs no Conn. Every job carries a
-// tag, which is ours and unique; the site has its own id for it. Backends joins the parts; whoever wires it decides which
-// there are. gridsitetest holds the tests that every combination passes.
+// Above this package a site is an Access: a Head and its batch systems. These here are made of a Conn and a directory,
+// so each transport goes with each dialect; a batch service that is reached in another way needs no Conn. Every job
+// carries a tag, which is ours and unique; the site has its own id for it. Backends joins the parts; whoever wires it
+// decides which there are. gridsitetest holds the tests that every combination passes.
 //
-// The one invariant: "it refused" and "we do not know" are different results. What may have happened at the site is looked
-// up by its tag, never guessed, and never simply done again.
+// The one invariant: "it refused" and "we do not know" are different results. What may have happened at the site is
+// looked up by its tag, never guessed, and never simply done again.
 //
 // How often to ask, when to retry and what an end means is decided elsewhere.
 package gridsite
@@ -44,8 +45,8 @@ const MaxOutput = 16 << 20
 // ErrOutput is why a command that writes too much is killed.
 var ErrOutput = fmt.Errorf("more than %d bytes of output", MaxOutput)
 
-// Linger is how long a transport waits for a command's output to close once the command itself is over: a process that it
-// left in the background may hold that open without end.
+// Linger is how long a transport waits for a command's output to close once the command itself is over: a process that
+// it left in the background may hold that open without end.
 const Linger = 2 * time.Second
 
 // A Conn reaches one site: the transport. A non-zero exit is a Result, not an error: an error means
@@ -66,7 +67,7 @@ type Conn interface {
 // starts a program on the others: srun or ssh.
 type JobSpec struct {
 	Tag       string            // unique; letters, digits, '.', '_', '-'; the batch system shows it back
-	Program   string            // of ours, by its name below the site's root, with Argv as its arguments; empty: Argv has all
+	Program   string            // one of ours below the site's root, with Argv as its arguments; empty: Argv has all
 	Argv      []string          // without a Program an absolute path first; run in the job's own directory at the site
 	Files     map[string][]byte // private files (0600) that stand in that directory before the job starts
 	Hosts     int
@@ -101,14 +102,14 @@ type JobStatus struct {
 	StartedAt time.Time
 	EndedAt   time.Time
 
-	// Waits is why a queued job has not started, in the batch system's own words; empty: it does not say. Never means that
-	// by its present rules it will not: Waits names what forbids it.
+	// Waits is why a queued job has not started, in the batch system's own words; empty: it does not say. Never means
+	// that by its present rules it will not: Waits names what forbids it.
 	Waits string
 	Never bool
 
-	// Extra are the ids of further jobs under the tag that have not ended: a submission whose answer was lost may come in
-	// after it was repeated. What is said above is of the one job that counts: that runs, or else that was there first.
-	// A Batch that ever says so is a Pruner.
+	// Extra are the ids of further jobs under the tag that have not ended: a submission whose answer was lost may come
+	// in after it was repeated. What is said above is of the one job that counts: that runs, or else that was there
+	// first. A Batch that ever says so is a Pruner.
 	Extra []string
 	Past  []string // those that have ended, while the batch system remembers them
 }
@@ -139,7 +140,7 @@ type Batch interface {
 	Poll(ctx context.Context, tags []string) (map[string]JobStatus, error)
 
 	// Cancel ends the job and everything it started: politely, then after grace by force. It returns
-	// once nothing of it is left. Cancelling what has ended, or never was, is no error.
+	// once nothing of it is left. Cancelling a job that has ended, or never was, is not an error.
 	Cancel(ctx context.Context, tag string, grace time.Duration) error
 
 	// Read returns a file of the job's directory at the site: stdout, stderr, or one that the job

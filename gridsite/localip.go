@@ -5,10 +5,11 @@ import (
 	"net/netip"
 )
 
-// anywhere is an address that nobody has: the way there is the way to most of the world.
+// anywhere is an address that no machine has. The way there is the way to most of the world.
 const anywhere = "192.0.2.1:9"
 
-// LocalIP returns the address that this machine has on the way to most of the world; a loopback address if there is none.
+// LocalIP returns the address that this machine has on the way to most of the world; a loopback address if there is
+// none.
 func LocalIP() netip.Addr { return LocalIPTo(anywhere) }
 
 // LocalIPTo returns the address that this machine has on the way to a host:port. Nothing is sent.

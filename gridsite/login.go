@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// A Remote is a Conn over one connection, which is made at its first use and made again when it was lost. Making it is a
-// login: it may need a person's help. After a login that failed it makes a pause and says the same again meanwhile, as a
-// *Paused: a site in trouble is not pressed.
+// A Remote is a Conn over one connection, which is made at its first use and made again when it was lost. Making it is
+// a login: it may need a person's help. After a login that failed it makes a pause and says the same again meanwhile,
+// as a *Paused: a site in trouble is not pressed.
 type Remote interface {
 	// Connect logs in now, unless the connection stands, without regard to failures before. If the host is one that no
 	// file knows, and acceptHostKey is set, its key is taken for its own and written into the user's known_hosts.
@@ -43,7 +43,7 @@ type Question struct {
 // A Prompt is one line to be answered.
 type Prompt struct {
 	Text string
-	Echo bool // the answer is no secret
+	Echo bool // the answer need not be hidden
 }
 
 // LoginError is a host that did not let us in.
@@ -51,7 +51,7 @@ type LoginError struct {
 	User, Address string
 	Tried         []string // FINGERPRINT (where from)
 	Problems      []error  // with keys that could not be used, and with questions that were not answered
-	Answerable    bool     // a person could get in: the host asks questions, or would accept a key that needs a passphrase
+	Answerable    bool     // a person could get in: the host asks questions, or would take a locked key
 	Err           error    // the server's answer
 }
 
@@ -108,15 +108,18 @@ func (e *HostKeyError) Error() string {
 	if e.Certificate != nil {
 		shown += fmt.Sprintf(" (%v)", e.Certificate)
 	}
+	known := strings.Join(e.Known, ", ")
 	switch e.Problem {
 	case HostKeyUnknown:
 		host, port, _ := net.SplitHostPort(e.Address)
-		return fmt.Sprintf("%s, which is not known: compare it with what the site publishes, then accept it with --accept-host-key, or log in once with `ssh -p %s %s@%s`, which adds it to %s",
+		return fmt.Sprintf("%s, which is not known: compare it with what the site publishes, then accept it"+
+			" with --accept-host-key, or log in once with `ssh -p %s %s@%s`, which adds it to %s",
 			shown, port, e.User, host, e.Files[0])
 	case HostKeyRevoked:
-		return fmt.Sprintf("%s, which is revoked in %s: do not log in there, ask the site", shown, strings.Join(e.Known, ", "))
+		return fmt.Sprintf("%s, which is revoked in %s: do not log in there, ask the site", shown, known)
 	default:
-		return fmt.Sprintf("%s, but known is %s: somebody may be in between. If the site says that its key is new, remove the old one with `ssh-keygen -R %s -f %s`",
-			shown, strings.Join(e.Known, ", "), Quote(e.Name), Quote(e.Files[0]))
+		return fmt.Sprintf("%s, but known is %s: somebody may be in between. If the site says that its key is new,"+
+			" remove the old one with `ssh-keygen -R %s -f %s`",
+			shown, known, Quote(e.Name), Quote(e.Files[0]))
 	}
 }

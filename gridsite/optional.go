@@ -7,11 +7,11 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// What not every batch system can do is a small interface of its own. Code that wants one asks the Batch for it, and does
-// without where it is missing.
+// What not every batch system can do is a small interface of its own. Code that wants one asks the Batch for it, and
+// does without where it is missing.
 
-// A Checker is a Batch that can say whether it would take a job, without taking it. Without it bad options show with the
-// first pilot.
+// A Checker is a Batch that can say whether it would take a job, without taking it. Without it bad options show with
+// the first pilot.
 type Checker interface {
 	// Check returns a *Refused with the site's own words if it would not.
 	Check(ctx context.Context, spec JobSpec) error
@@ -23,8 +23,8 @@ type Estimator interface {
 	Estimate(ctx context.Context, spec JobSpec) (time.Time, error)
 }
 
-// Many does for many jobs, in one round trip, what Batch does for one. Without it reading, cancelling and forgetting cost
-// a command for each job.
+// Many does for many jobs, in one round trip, what Batch does for one. Without it reading, cancelling and forgetting
+// cost a command for each job.
 type Many interface {
 	// ReadMany returns files of jobs' directories, by tag and name. One that is not there is absent; of one longer than
 	// MaxReadMany it is the end.
@@ -38,7 +38,8 @@ type Many interface {
 	ForgetMany(ctx context.Context, tags []string) error
 }
 
-// A Pruner is a Batch in which a tag may have more than one job: see JobStatus.Extra. A Batch that ever says so must be one.
+// A Pruner is a Batch in which a tag may have more than one job: see JobStatus.Extra. A Batch that ever says so must be
+// one.
 type Pruner interface {
 	// CancelJobs ends jobs by the site's own ids, and leaves other jobs under their tags alone.
 	CancelJobs(ctx context.Context, ids []string) error
@@ -47,8 +48,8 @@ type Pruner interface {
 // MaxReadMany is how much of one file ReadMany returns, in bytes.
 const MaxReadMany = 128 * 512
 
-// A Surveyor is a Batch that can say what it has and what it allows. Without it nothing is known of queues and limits. The
-// answer has no Outbound and no Shared: those are seen from a node.
+// A Surveyor is a Batch that can say what it has and what it allows. Without it nothing is known of queues and limits.
+// The answer has no Outbound and no Shared: those are seen from a node.
 type Surveyor interface {
 	// Survey finds out, in one command at the site, what pilots with these options may have there. What it cannot find
 	// out is in the answer's Notes, and its numbers are then 0. An error is one of the way to the site, or

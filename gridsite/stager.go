@@ -7,20 +7,20 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A Stager keeps, below the root of one site, what jobs there need beside their own files: programs, packages, and tokens
-// that are replaced while a job waits. All names are relative to the root. A *Refused is a definite no, which only a change
-// at the site can lift: a root that is somebody else's, or a disk that is full.
+// A Stager keeps, below the root of one site, what jobs there need beside their own files: programs, packages, and
+// tokens that are replaced while a job waits. All names are relative to the root. A *Refused is a definite no, which
+// only a change at the site can lift: a root that is somebody else's, or a disk that is full.
 type Stager interface {
-	// Check refuses a root that is, or is in, that of another owner, or that has something in it and is not marked as ours.
-	// It leaves nothing there.
+	// Check refuses a root that is, or is in, that of another owner, or that has something in it and is not marked as
+	// ours. It leaves nothing there.
 	Check(ctx context.Context, c Claim) error
 
-	// Boot brings a program, which open opens, unless it is there. It claims the root first; if it is refused, nothing is
-	// left of a root that was not ours before.
+	// Boot brings a program, which open opens, unless it is there. It claims the root first; if it is refused, nothing
+	// is left of a root that was not ours before.
 	Boot(ctx context.Context, program string, c Claim, open func() (io.ReadCloser, error)) error
 
-	// Push brings the archive of a package, unless the site has the file that unless names, and returns the URL under which
-	// jobs there find it.
+	// Push brings the archive of a package, unless the site has the file that unless names, and returns the URL under
+	// which jobs there find it.
 	Push(ctx context.Context, name, unless string, open func() (io.ReadCloser, error)) (url string, err error)
 
 	// Replace replaces a file of a job that has not ended.

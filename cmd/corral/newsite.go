@@ -26,7 +26,7 @@ func createSiteCommand(p *printer) *cli.Command {
 	return &cli.Command{
 		Name: "create", Usage: "add a site and set it up", ArgsUsage: "NAME",
 		Description: explained("The site is reached, its root looked at and its batch system asked before anything is kept of it. The files that ssh uses, ~/.ssh/config among them, are used as they are; a host that nobody knows is refused without --accept-host-key; on a terminal, what the site asks of a person is asked. "+
-			"A root may begin with a variable of the site in single quotes, as '$SCRATCH/corral' does. With -f the site is read from a YAML or JSON file, with the names of the REST API.",
+			"A root may begin with a variable of the site in single quotes, as '$SCRATCH/corral' does. With -f the site is read from a YAML or JSON file, with the names of the REST API. "+batchHelp(),
 			"corral site create here --contact local: --batch fork --wait\n"+
 				"corral site create hpc --contact ssh://ann@hpc --batch slurm --max-running 4\n"+
 				"corral site create -f site.yaml"),
@@ -59,6 +59,15 @@ func batchFlags() []cli.Flag {
 		&cli.StringFlag{Name: "constraint", Usage: "only nodes with these `FEATURES`, as the batch system writes them" + calledThere("constraint")},
 		&cli.StringSliceFlag{Name: "site-opt", Usage: "`LINE` for the batch system, as it is; may be repeated" + calledThere("site_options")},
 	}
+}
+
+// batchHelp says in a sentence each what the batch systems are.
+func batchHelp() string {
+	help := "Batch systems:"
+	for _, b := range corral.BatchSystems {
+		help += " " + b.Name + " " + b.Help + ";"
+	}
+	return strings.TrimSuffix(help, ";") + "."
 }
 
 // calledThere says what the batch systems call an option that they have.

@@ -1,10 +1,10 @@
-// Package fork is the batch system of a machine that has none: each job is started at once, as a session of processes of
-// its own. All state is in the jobs' directories, kept by POSIX shell scripts at the site (see jobdir/lib.sh), so any
-// client over any transport can follow a job that another one submitted.
+// Package fork is the batch system of a machine that has none: each job is started at once, as a session of processes
+// of its own. All state is in the jobs' directories, kept by POSIX shell scripts at the site (see jobdir/lib.sh), so
+// any client over any transport can follow a job that another one submitted.
 //
-// A process escapes Cancel only by both leaving the job's session and removing CORRAL_JOB_DIR from its environment. With a
-// home directory that several machines share, a job can be cancelled only through the machine that it runs on; on the
-// others Poll reports it running until its walltime is over.
+// A process escapes Cancel only by both leaving the job's session and removing CORRAL_JOB_DIR from its environment.
+// With a home directory that several machines share, a job can be cancelled only through the machine that it runs on;
+// on the others Poll reports it running until its walltime is over.
 package fork
 
 import (
@@ -43,15 +43,16 @@ var (
 	eachScript   = jobdir.Script([]string{"each"}, scripts)
 )
 
-// Batch runs the jobs of one site. Hosts, CPUs and MemoryMiB of a JobSpec are not enforced; the job's process runs once.
+// Batch runs the jobs of one site. Hosts, CPUs and MemoryMiB of a JobSpec are not enforced; the job's process runs
+// once.
 type Batch struct {
 	jobdir.Dirs
 	conn  gridsite.Conn
 	grace time.Duration
 }
 
-// New follows the jobs below root, an absolute path at the site that is ours alone; it need not exist. The caller closes
-// conn after the last use of the Batch.
+// New follows the jobs below root, an absolute path at the site that is ours alone; it need not exist. The caller
+// closes conn after the last use of the Batch.
 func New(conn gridsite.Conn, root string) *Batch {
 	return &Batch{Dirs: jobdir.At(conn, root, nil), conn: conn, grace: usualGrace}
 }
@@ -77,12 +78,12 @@ func (b *Batch) Submit(ctx context.Context, spec gridsite.JobSpec) (string, erro
 	return id, nil
 }
 
-// idPattern matches the leader's pid and its start time in ticks since boot, so that a pid that the system gave away again
-// is not mistaken; "unstarted.0" is the id of a job that was cancelled before it had a leader.
+// idPattern matches the leader's pid and its start time in ticks since boot, so that a pid that the system gave away
+// again is not mistaken; "unstarted.0" is the id of a job that was cancelled before it had a leader.
 var idPattern = regexp.MustCompile(`^([0-9]+\.[0-9]+|unstarted\.0)$`)
 
-// Poll asks for all tags with one command. A job whose leader vanished without leaving a status is ended completely before
-// it is reported, as ByDisappeared with an unknown exit status.
+// Poll asks for all tags with one command. A job whose leader vanished without leaving a status is ended completely
+// before it is reported, as ByDisappeared with an unknown exit status.
 func (b *Batch) Poll(ctx context.Context, tags []string) (map[string]gridsite.JobStatus, error) {
 	if err := b.Admits(tags...); err != nil {
 		return nil, err
@@ -118,8 +119,8 @@ func (b *Batch) ForgetMany(ctx context.Context, tags []string) error {
 	return b.Each(ctx, "forgetting", eachScript, tags, atOnce, jobdir.Forget, rand.Text())
 }
 
-// parsePoll reads what poll.sh prints. It takes nothing that is not whole, because an answer that was cut short must not
-// look like jobs that the site does not know.
+// parsePoll reads what poll.sh prints. It takes nothing that is not whole, because an answer that was cut short must
+// not look like jobs that the site does not know.
 func parsePoll(out []byte) (map[string]gridsite.JobStatus, error) {
 	body, ok := strings.CutSuffix(string(out), "end\n")
 	if !ok || len(body) > 0 && body[len(body)-1] != '\n' {

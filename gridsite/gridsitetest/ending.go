@@ -18,7 +18,8 @@ const stubborn = `trap '' TERM HUP INT; touch ready; while :; do sleep 60; done`
 const polite = `trap 'touch asked; exit 9' TERM; touch ready; while :; do sleep 0.1; done`
 
 func cancelQueued(s *site) {
-	spec := gridsite.JobSpec{Tag: "job", Argv: []string{"/bin/sh", "-c", s.sleep}, BatchOptions: corral.BatchOptions{Queue: s.Held}}
+	spec := gridsite.JobSpec{Tag: "job", Argv: []string{"/bin/sh", "-c", s.sleep},
+		BatchOptions: corral.BatchOptions{Queue: s.Held}}
 	s.submitSpec(spec)
 	if job := s.poll("job")["job"]; s.Held != "" && (job.Phase != gridsite.Queued || !job.StartedAt.IsZero()) {
 		s.Errorf("polled %+v, want it queued", job)

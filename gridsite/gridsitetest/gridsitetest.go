@@ -33,7 +33,7 @@ type Fixture struct {
 	// Patience is how long a change may take to show.
 	Patience time.Duration
 
-	// Held is a queue whose jobs wait for ever; empty if the system starts every job at once.
+	// Held is a queue whose jobs never start; empty if the system starts every job at once.
 	Held string
 
 	// Crash ends the site's own process that watches over the job, with SIGKILL.
@@ -113,8 +113,9 @@ func outputComesBack(s *site) {
 func namesPassUnharmed(s *site) {
 	const awkward = " a  'b' \"c\" $HOME `id` $(id) \\ \n -n é * ; & | "
 	spec := gridsite.JobSpec{
-		Tag:   "Job_1.a-b",
-		Argv:  []string{"/bin/sh", "-c", `printf '%s|' "$@"; pwd; cat <"$3"; ls -l`, "sh", awkward, "", "-it's $x", "--"},
+		Tag: "Job_1.a-b",
+		Argv: []string{"/bin/sh", "-c", `printf '%s|' "$@"; pwd; cat <"$3"; ls -l`, "sh", awkward, "", "-it's $x",
+			"--"},
 		Files: map[string][]byte{"-it's $x": []byte("its\x00content\n")},
 	}
 	s.submitSpec(spec)

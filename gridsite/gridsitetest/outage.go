@@ -26,7 +26,8 @@ func TestOutage(t *testing.T, f Fixture, o Outage) {
 
 	o.Stop(t)
 	s.tags = append(s.tags, "late")
-	late := gridsite.JobSpec{Tag: s.full("late"), Argv: []string{"/bin/sh", "-c", "echo started >>" + gridsite.Quote(s.Root+".late")}}
+	late := gridsite.JobSpec{Tag: s.full("late"), Argv: []string{"/bin/sh", "-c", "echo started >>" +
+		gridsite.Quote(s.Root+".late")}}
 	submitted := make(chan error)
 	go func() { // such commands take their time
 		_, err := s.batch.Submit(t.Context(), late)
@@ -67,7 +68,8 @@ func TestOutage(t *testing.T, f Fixture, o Outage) {
 func (s *site) memoryLost(o Outage) {
 	s.Helper()
 	s.submit("old", "touch done; exit 6")
-	s.submitSpec(gridsite.JobSpec{Tag: "waiting", Argv: []string{"/bin/true"}, BatchOptions: corral.BatchOptions{Queue: s.Held}})
+	s.submitSpec(gridsite.JobSpec{Tag: "waiting", Argv: []string{"/bin/true"},
+		BatchOptions: corral.BatchOptions{Queue: s.Held}})
 	s.awaitFile("old", "done")
 	s.await("its end", func() bool { return len(s.processes("old")) == 0 })
 	o.Forget(s.T)

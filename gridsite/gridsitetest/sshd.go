@@ -20,8 +20,8 @@ import (
 	"github.com/corral-pilot/corral/internal/programs"
 )
 
-// An SSHD is a real OpenSSH server on a loopback port, made by scripts/sshd, with the home directory of a user who knows
-// it and is known to it. Who logs in to root's has DIR/home as home directory.
+// An SSHD is a real OpenSSH server on a loopback port, made by scripts/sshd, with the home directory of a user who
+// knows it and is known to it. A login as root has DIR/home as its home directory.
 type SSHD struct {
 	Dir  string // the server's
 	Home string // the user's, with .ssh
@@ -39,7 +39,8 @@ func sshdScript() (string, error) {
 	return filepath.Join(root, "scripts", "sshd"), err
 }
 
-// openSSH is the folder of ssh, ssh-keygen and ssh-agent, and the last one in PATH from then on. The server is at hand, too.
+// openSSH is the folder of ssh, ssh-keygen and ssh-agent, and the last one in PATH from then on. The server is at hand,
+// too.
 var openSSH = sync.OnceValues(func() (string, error) {
 	script, err := sshdScript()
 	if err != nil {
@@ -52,7 +53,7 @@ var openSSH = sync.OnceValues(func() (string, error) {
 		return "", fmt.Errorf("%s --fetch: %w", script, err)
 	}
 	bin := strings.TrimSpace(string(out))
-	return bin, os.Setenv("PATH", os.Getenv("PATH")+string(filepath.ListSeparator)+bin) // for who runs ssh
+	return bin, os.Setenv("PATH", os.Getenv("PATH")+string(filepath.ListSeparator)+bin) // for code that runs ssh
 })
 
 // OpenSSH is one of its commands.
@@ -75,7 +76,9 @@ func StartSSHD(t testing.TB, lines ...string) *SSHD {
 	d.Authorize(t, d.NewKey(t, ""))
 	var err error
 	for range 10 { // somebody else may have the port
-		d.Port = strconv.Itoa(10000 + rand.IntN(10000)) // that nobody is given who leaves the choice to the system, nor a pool or a relay
+		// The system gives no port of this range to a program that leaves the choice to it, and no pool or relay has
+		// one.
+		d.Port = strconv.Itoa(10000 + rand.IntN(10000))
 		if err = d.start(); err == nil {
 			break
 		}
@@ -126,7 +129,7 @@ func (d *SSHD) KnownLine(t testing.TB) string {
 	return fmt.Sprintf("[127.0.0.1]:%s %s %s\n", d.Port, key[0], key[1])
 }
 
-// NewKey makes the user's key anew, and returns its public half.
+// NewKey replaces the user's key and returns its public half.
 func (d *SSHD) NewKey(t testing.TB, passphrase string) string {
 	t.Helper()
 	return d.NewKeyFile(t, "id_ed25519", passphrase)
@@ -161,7 +164,7 @@ func Keygen(t testing.TB, args ...string) string {
 	return string(out)
 }
 
-// Authorize lets in who has one of these keys, and nobody else.
+// Authorize lets in a user who has one of these keys, and no other.
 func (d *SSHD) Authorize(t testing.TB, public ...string) {
 	t.Helper()
 	d.Write(t, filepath.Join(d.Dir, "authorized_keys"), strings.Join(public, "\n"))
@@ -233,8 +236,8 @@ func (d *SSHD) Logins() []int {
 	return pids
 }
 
-// Stop kills the server and its connections. What runs below them goes on. The server is halted before: nobody may be
-// let in by it who is not among its connections yet.
+// Stop kills the server and its connections. What runs below them goes on. The server is halted before,
+// so that it lets nobody in meanwhile who is not among its connections yet.
 func (d *SSHD) Stop() {
 	if d.cmd.Process.Signal(syscall.SIGSTOP) == nil { // else it has ended, and its number may be another's
 		d.halted()
@@ -251,7 +254,8 @@ func (d *SSHD) halted() {
 	pid := d.cmd.Process.Pid
 	for end := time.Now().Add(Patience); time.Now().Before(end); {
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		if _, state, _ := bytes.Cut(stat, []byte(") ")); err != nil || !bytes.ContainsAny(state[:min(1, len(state))], "RSD") {
+		if _, state, _ := bytes.Cut(stat, []byte(") ")); err != nil || !bytes.ContainsAny(state[:min(1, len(state))],
+			"RSD") {
 			return
 		}
 		<-time.After(time.Millisecond)

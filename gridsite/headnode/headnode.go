@@ -1,8 +1,8 @@
 // Package headnode stages what jobs need at a site that has a head node with a shell, and a file system that its worker
 // nodes see too. It needs nothing there but a Conn; what must be done in one go is a small POSIX script (lib.sh).
 //
-// At the top of the root is its mark, .corral-site, which says whose it is. A root is claimed only where nothing of others
-// is, because removing the site removes the root with all that is in it.
+// At the top of the root is its mark, .corral-site, which says whose it is. A root is claimed only where nothing of
+// others is, because removing the site removes the root with all that is in it.
 package headnode
 
 import (
@@ -82,7 +82,8 @@ func (n *Node) Boot(ctx context.Context, program string, c gridsite.Claim, open 
 		err = fmt.Errorf("making %s: %w", dir, err)
 	} else if err = n.put(ctx, program, 0o700, open); isFull(err) {
 		words := strings.Split(gridsite.LastLine([]byte(err.Error())), ": ")
-		err = fmt.Errorf("%s has no room for the pilot binary: %w", n.root, &gridsite.Refused{Text: words[len(words)-1]})
+		err = fmt.Errorf("%s has no room for the pilot binary: %w", n.root,
+			&gridsite.Refused{Text: words[len(words)-1]})
 	}
 	if c.Before || !errors.As(err, new(*gridsite.Refused)) {
 		return err

@@ -1,13 +1,13 @@
-// Package jobdir keeps the directories of jobs at a site that has a shell and a file system, for every dialect of such a
-// site: fork, slurm, and those to come.
+// Package jobdir keeps the directories of jobs at a site that has a shell and a file system, for every dialect of such
+// a site: fork, slurm, and those to come.
 //
 // Each job has a directory of its own, ROOT/jobs/TAG. Its files, and the scripts that look after the job (lib.sh says
-// which), travel as one tar archive; the directory is built aside and published by a rename, so what stands under a tag is
-// complete. The job leaves its status there. That is why how a job ended is known without the memory of any batch system,
-// and why every client, over every transport, can take up what another one began.
+// which), travel as one tar archive; the directory is built aside and published by a rename, so what stands under a tag
+// is complete. The job leaves its status there. That is why how a job ended is known without the memory of any batch
+// system, and why every client, over every transport, can take up what another one began.
 //
-// A script is sent with its library before it and gets the site's root as first argument. It answers with its exit status:
-// Dirs.Run says what each of them means.
+// A script is sent with its library before it and gets the site's root as first argument. It answers with its exit
+// status: Dirs.Run says what each of them means.
 package jobdir
 
 import (
@@ -67,8 +67,8 @@ func Script(shared []string, own embed.FS, names ...string) string {
 
 var readScript = Script([]string{"read"}, scripts)
 
-// Forget is the script that removes the directory of a job that has ended, and with the last one the root if nothing else
-// is in it. Its arguments are the root, the tag and a nonce.
+// Forget is the script that removes the directory of a job that has ended, and with the last one the root if nothing
+// else is in it. Its arguments are the root, the tag and a nonce.
 var Forget = Script([]string{"forget"}, scripts)
 
 // Path returns where a job's directory is below a site's root. It is there until the job is forgotten.
@@ -102,7 +102,8 @@ func IsTag(word string) bool { return tagPattern.MatchString(word) }
 // Admits returns a corral.Invalid error unless the root and all tags can be used.
 func (d Dirs) Admits(tags ...string) error {
 	if !path.IsAbs(d.root) || d.root == "/" || strings.ContainsAny(d.root, "\n\x00") {
-		return corral.ErrorAt(corral.Invalid, "root", "%q: want an absolute path, other than /, without a newline", d.root)
+		return corral.ErrorAt(corral.Invalid, "root", "%q: want an absolute path, other than /, without a newline",
+			d.root)
 	}
 	for _, tag := range tags {
 		if !IsTag(tag) {
@@ -244,12 +245,14 @@ func Archive(tag string, files map[string][]byte) (archive io.Reader, dir string
 		return err
 	}
 	for _, name := range parents(files) {
-		if err := add(tar.Header{Typeflag: tar.TypeDir, Name: path.Join(dir, name) + "/", Mode: 0o700}, nil); err != nil {
+		if err := add(tar.Header{Typeflag: tar.TypeDir, Name: path.Join(dir, name) + "/", Mode: 0o700},
+			nil); err != nil {
 			return nil, "", err
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if err := add(tar.Header{Typeflag: tar.TypeReg, Name: path.Join(dir, name), Mode: 0o600}, files[name]); err != nil {
+		if err := add(tar.Header{Typeflag: tar.TypeReg, Name: path.Join(dir, name), Mode: 0o600},
+			files[name]); err != nil {
 			return nil, "", err
 		}
 	}

@@ -26,8 +26,8 @@ func Lines(words []string) io.Reader {
 	return strings.NewReader(strings.Join(words, "\n") + "\n")
 }
 
-// Each runs a script that does something for every tag. The script prints TAG WHY for each one for which it did not, then
-// "end"; what is the word for it in errors.
+// Each runs a script that does something for every tag. The script prints TAG WHY for each one for which it did not,
+// then "end"; what is the word for it in errors.
 func (d Dirs) Each(ctx context.Context, what, script string, tags []string, args ...string) error {
 	if err := d.Admits(tags...); err != nil {
 		return err

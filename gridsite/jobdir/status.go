@@ -49,7 +49,8 @@ func parseExit(s string) (*int, error) {
 
 func parseKilled(s string) (gridsite.Killed, error) {
 	switch k := gridsite.Killed(s); k {
-	case gridsite.ByWalltime, gridsite.ByCancel, gridsite.ByDisappeared, gridsite.ByPreemption, gridsite.ByNode, gridsite.BySite:
+	case gridsite.ByWalltime, gridsite.ByCancel, gridsite.ByDisappeared, gridsite.ByPreemption, gridsite.ByNode,
+		gridsite.BySite:
 		return k, nil
 	case "-":
 		return gridsite.NotKilled, nil

@@ -1,9 +1,9 @@
-// Package slurm is the batch system of that name, asked with its own commands on a head node: sbatch, squeue, scancel, and
-// sacct where it answers. The jobs' directories are below root, on a file system that head and nodes share. There our
-// batch script leaves how a job ended, so nobody else needs to remember it.
+// Package slurm is the batch system of that name, asked with its own commands on a head node: sbatch, squeue, scancel,
+// and sacct where it answers. The jobs' directories are below root, on a file system that head and nodes share. There
+// our batch script leaves how a job ended, so nobody else needs to remember it.
 //
-// Of several jobs under a tag one at most ever starts its command (lib.sh). Slurm ends what a job leaves running after a
-// SIGKILL of our batch script; it can do that only with cgroups.
+// Of several jobs under a tag one at most ever starts its command (lib.sh). Slurm ends what a job leaves running after
+// a SIGKILL of our batch script; it can do that only with cgroups.
 package slurm
 
 import (
@@ -64,8 +64,8 @@ type Batch struct {
 	grace time.Duration
 }
 
-// New follows the jobs below root, an absolute path at the site that is ours alone and that its nodes share; it need not
-// exist. The caller closes conn after the last use of the Batch.
+// New follows the jobs below root, an absolute path at the site that is ours alone and that its nodes share; it need
+// not exist. The caller closes conn after the last use of the Batch.
 func New(conn gridsite.Conn, root string) *Batch {
 	return &Batch{Dirs: jobdir.At(conn, root, answer), conn: conn, grace: usualGrace}
 }
@@ -143,7 +143,7 @@ func (b *Batch) CancelMany(ctx context.Context, tags []string, grace time.Durati
 func (b *Batch) CancelJobs(ctx context.Context, ids []string) error {
 	for _, id := range ids {
 		if !idPattern.MatchString(id) {
-			return corral.ErrorAt(corral.Invalid, "id", "%q is no id of a job", id)
+			return corral.ErrorAt(corral.Invalid, "id", "%q is not the id of a job", id)
 		}
 	}
 	if _, err := b.Run(ctx, endScript, nil, ids...); err != nil {
@@ -188,10 +188,12 @@ func answer(status int, stderr []byte) error {
 	case jobdir.ExitRefused:
 		return refusal(stderr)
 	case exitAway:
-		return corral.Errorf(corral.Unavailable, "Slurm is not reached from the head node: %s", gridsite.LastLine(stderr))
+		return corral.Errorf(corral.Unavailable, "Slurm is not reached from the head node: %s",
+			gridsite.LastLine(stderr))
 	case exitNone:
-		return corral.Errorf(corral.Unsatisfiable, "there is no sbatch on the head node, not even for a login shell, whose PATH is %s:"+
-			" is it the right host?", gridsite.LastLine(stderr))
+		return corral.Errorf(corral.Unsatisfiable,
+			"there is no sbatch on the head node, not even for a login shell, whose PATH is %s:"+
+				" is it the right host?", gridsite.LastLine(stderr))
 	}
 	return nil
 }

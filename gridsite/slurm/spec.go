@@ -94,12 +94,14 @@ func check(spec gridsite.JobSpec) error {
 		word(place, line)
 		comment := strings.HasPrefix(line, "#") && !strings.HasPrefix(line, directive)
 		if option := notOneJob.FindString(line); option != "" && !comment {
-			errs = append(errs, corral.ErrorAt(corral.Invalid, place, "%q: a pilot is one job of this cluster, which %s would change", line, strings.TrimSpace(option)))
+			errs = append(errs, corral.ErrorAt(corral.Invalid, place,
+				"%q: a pilot is one job of this cluster, which %s would change", line, strings.TrimSpace(option)))
 		}
 	}
 	for i, node := range spec.Exclude {
 		if !nodeName.MatchString(node) {
-			errs = append(errs, corral.ErrorAt(corral.Invalid, fmt.Sprintf("exclude[%d]", i), "%q is no name of a node", node))
+			errs = append(errs, corral.ErrorAt(corral.Invalid, fmt.Sprintf("exclude[%d]", i),
+				"%q is not the name of a node", node))
 		}
 	}
 	if spec.GPUs < 0 {
@@ -129,6 +131,7 @@ func (b *Batch) batchScript(spec gridsite.JobSpec) []byte {
 		text.WriteString(line + "\n")
 	}
 	dir := jobdir.Path(b.Root(), spec.Tag)
-	text.WriteString("exec " + gridsite.QuoteArgv([]string{"/bin/sh", path.Join(dir, jobdir.Control, "run"), dir, jobdir.Seconds(spec.Walltime), jobdir.Seconds(b.grace)}) + "\n")
+	text.WriteString("exec " + gridsite.QuoteArgv([]string{"/bin/sh", path.Join(dir, jobdir.Control, "run"), dir,
+		jobdir.Seconds(spec.Walltime), jobdir.Seconds(b.grace)}) + "\n")
 	return []byte(text.String())
 }

@@ -18,10 +18,13 @@ import (
 type queuedJob struct{ id, state, why string }
 
 // waiting and ended are what squeue calls a job that does not hold its nodes yet, and one that is over. In every other
-// state, also one that only later versions have, it runs, or almost: of a live job it must never be said that it is over.
+// state, also one that only later versions have, it runs, or almost: of a live job it must never be said that it is
+// over.
 var (
-	waiting = []string{"PENDING", "CONFIGURING", "EXPEDITING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD"}
-	ended   = []string{"BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "REVOKED", "TIMEOUT"}
+	waiting = []string{"PENDING", "CONFIGURING", "EXPEDITING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED",
+		"SPECIAL_EXIT", "RESV_DEL_HOLD"}
+	ended = []string{"BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY",
+		"PREEMPTED", "REVOKED", "TIMEOUT"}
 )
 
 // holds reports whether a job that has not ended has its nodes.
@@ -169,8 +172,8 @@ func (v sight) status(tag string) (gridsite.JobStatus, bool) {
 	return job, true
 }
 
-// foremost is the job that counts while none has begun: one that Slurm has started, then the one that was submitted last
-// under the tag, then the oldest.
+// foremost is the job that counts while none has begun: one that Slurm has started, then the one that was submitted
+// last under the tag, then the oldest.
 func (r record) foremost(live []queuedJob) queuedJob {
 	rank := func(j queuedJob) int {
 		rank := 0
@@ -185,11 +188,13 @@ func (r record) foremost(live []queuedJob) queuedJob {
 	return slices.MaxFunc(live, func(a, b queuedJob) int { return rank(a) - rank(b) })
 }
 
-// neverStarts matches reasons for which Slurm keeps a job that it has taken: what was asked for breaks a rule of the partition,
-// the association or the QOS, and no end of other jobs changes that. PartitionNodeLimit is not among them: old versions
-// say so while nodes are down.
-var neverStarts = regexp.MustCompile(`^(PartitionTimeLimit|BadConstraints|InvalidAccount|InvalidQOS|AccountNotAllowed|QOSNotAllowed|` +
-	`DependencyNeverSatisfied|DeadLine|MaxMemPerLimit|(Assoc|QOS)Max\w+Per(Job|Node)(Limit)?|QOSMin\w+)$| (not permitted to|can't) use this partition`)
+// neverStarts matches reasons for which Slurm keeps a job that it has taken: what was asked for breaks a rule of the
+// partition, the association or the QOS, and no end of other jobs changes that. PartitionNodeLimit is not among them:
+// old versions say so while nodes are down.
+var neverStarts = regexp.MustCompile(`^(PartitionTimeLimit|BadConstraints|InvalidAccount|InvalidQOS|` +
+	`AccountNotAllowed|QOSNotAllowed|DependencyNeverSatisfied|DeadLine|MaxMemPerLimit|` +
+	`(Assoc|QOS)Max\w+Per(Job|Node)(Limit)?|QOSMin\w+)$|` +
+	` (not permitted to|can't) use this partition`)
 
 // waits reads the reason that squeue gives for a job that waits. It is None until Slurm has looked at the job.
 func waits(reason string) (why string, never bool) {
@@ -216,7 +221,8 @@ func refusal(stderr []byte) *gridsite.Refused {
 	var words []string
 	for line := range strings.Lines(gridsite.Printable(string(stderr))) {
 		line = strings.TrimSpace(line)
-		for _, prefix := range []string{"sbatch: ", "error: ", "Batch job submission failed: ", "allocation failure: "} {
+		for _, prefix := range []string{"sbatch: ", "error: ", "Batch job submission failed: ",
+			"allocation failure: "} {
 			line = strings.TrimPrefix(line, prefix)
 		}
 		if line != "" && !slices.Contains(words, line) {

@@ -102,7 +102,10 @@ func parsePartition(line string) (partition, error) {
 	for _, limit := range []struct {
 		name string
 		to   *int
-	}{{"MaxNodes", &p.MaxNodes}, {"TotalNodes", &p.Nodes}, {"MaxCPUsPerNode", &p.nodeCPUs}, {"MaxMemPerNode", &p.nodeMemoryMiB}, {"DefMemPerCPU", &p.CPUMemoryMiB}} {
+	}{
+		{"MaxNodes", &p.MaxNodes}, {"TotalNodes", &p.Nodes}, {"MaxCPUsPerNode", &p.nodeCPUs},
+		{"MaxMemPerNode", &p.nodeMemoryMiB}, {"DefMemPerCPU", &p.CPUMemoryMiB},
+	} {
 		if *limit.to, err = count(values[limit.name]); err != nil {
 			return p, fmt.Errorf("%s of partition %s: %w", limit.name, p.Name, err)
 		}
@@ -121,7 +124,7 @@ func count(s string) (int, error) {
 	}
 	n, err := strconv.ParseUint(s, 10, 31)
 	if err != nil {
-		return 0, fmt.Errorf("%q is no number", gridsite.OneLine(s))
+		return 0, fmt.Errorf("%q is not a number", gridsite.OneLine(s))
 	}
 	return int(n), nil
 }
@@ -136,7 +139,7 @@ func timeOf(s string) (corral.Seconds, error) {
 	}
 	f := span.FindStringSubmatch(s)
 	if f == nil {
-		return 0, fmt.Errorf("%q is no time", gridsite.OneLine(s))
+		return 0, fmt.Errorf("%q is not a time", gridsite.OneLine(s))
 	}
 	var span time.Duration
 	for i, unit := range []time.Duration{24 * time.Hour, time.Hour, time.Minute, time.Second} {
@@ -200,7 +203,7 @@ func gpus(gres string) int {
 	return sum
 }
 
-// atMost is the smaller of two numbers of which 0 is no limit.
+// atMost is the smaller of two numbers; 0 means no limit.
 func atMost[N int | corral.Seconds](n, limit N) N {
 	if limit == 0 || n != 0 && n < limit {
 		return n

@@ -150,12 +150,12 @@ func TestSurveyOfSilentSlurm(t *testing.T) {
 		"": "does not say what it is like",
 		"MARK begin version\n\nMARK end version 127 sh: 1: sinfo: not found\n": "sinfo: not found",
 		"MARK begin version\nslurm 20.02\nMARK end version 0 \nMARK begin partitions\nMARK end partitions 1 slurm_load_partitions: Unable to contact slurm controller (connect failure)\n":                                   "Unable to contact",
-		"MARK begin version\nslurm 20.02\nMARK end version 0 \nMARK begin partitions\nPartitionName=a MaxTime=soon\nMARK end partitions 0 \n":                                                                                `MaxTime of partition a: "soon" is no time`,
+		"MARK begin version\nslurm 20.02\nMARK end version 0 \nMARK begin partitions\nPartitionName=a MaxTime=soon\nMARK end partitions 0 \n":                                                                                `MaxTime of partition a: "soon" is not a time`,
 		"MARK begin version\nslurm 20.02\nMARK end version 0 \nMARK begin partitions\nPartitionName=a MaxTime=1:00:00 MaxNodes=-1\nMARK end partitions 0 \n":                                                                 "MaxNodes of partition a",
 		"MARK begin version\nslurm 20.02\nMARK end version 0 \nMARK begin partitions\nNodeName=a\nMARK end partitions 0 \n":                                                                                                  "no partition is in",
 		"MARK begin version\nslurm 20.02\nMARK end version 0 \nMARK begin partitions\nPartitionName=a\n(cut off)":                                                                                                            "scontrol: no answer",
 		"MARK begin version\nslurm 20.02\nMARK end version 0 \nMARK begin partitions\nMARK end partitions 124 ":                                                                                                              "within 20 s",
-		"MARK begin version\nslurm 20.02\nMARK end version 0 \nMARK begin partitions\nPartitionName=a MaxTime=UNLIMITED MaxNodes=99999999999\nMARK end partitions 0 \nMARK begin nodes\na|1|2|(null)|1\nMARK end nodes 0 \n": "is no number",
+		"MARK begin version\nslurm 20.02\nMARK end version 0 \nMARK begin partitions\nPartitionName=a MaxTime=UNLIMITED MaxNodes=99999999999\nMARK end partitions 0 \nMARK begin nodes\na|1|2|(null)|1\nMARK end nodes 0 \n": "is not a number",
 	} {
 		_, err := New(transcript{out: out}, "/srv/site").Survey(t.Context(), corral.BatchOptions{})
 		if corral.KindOf(err) != corral.Failed || !strings.Contains(err.Error(), want) {

@@ -11,7 +11,7 @@ import (
 	"github.com/corral-pilot/corral/gridsite/survey"
 )
 
-// A policy is what an association, or a QOS, of Slurm's accounting allows; nil is no limit.
+// A policy is what an association, or a QOS, of Slurm's accounting allows; nil means no limit.
 type policy struct {
 	maxJobs, maxSubmit    *limit // of the user, running, and waiting or running
 	maxWalltime, maxNodes *limit // of one job
@@ -138,7 +138,8 @@ func limitsEnforced(said survey.Sections) (bool, error) {
 
 // allowed returns what holds for a job in the partition, and which of the partition's own limits do not; found is
 // false if the user has no association for it.
-func allowed(p *partition, options corral.BatchOptions, associations []association, qualities map[string]qualityOfService) (held policy, beyond []string, found bool) {
+func allowed(p *partition, options corral.BatchOptions, associations []association,
+	qualities map[string]qualityOfService) (held policy, beyond []string, found bool) {
 	of := func(partition string) int {
 		return slices.IndexFunc(associations, func(a association) bool {
 			return strings.EqualFold(a.account, options.Account) && a.partition == partition
@@ -179,7 +180,8 @@ func (p *partition) limit(held policy, beyond []string) {
 	p.Closed = held.closed()
 }
 
-// parseAssociations reads sacctmgr -nP show assoc: account, partition, then what parsePolicy reads, all QOS, the default.
+// parseAssociations reads sacctmgr -nP show assoc: account, partition, then what parsePolicy reads, all QOS, the
+// default.
 func parseAssociations(out string) ([]association, error) {
 	var all []association
 	for line := range strings.Lines(out) {
@@ -208,7 +210,8 @@ func parseQualities(out string) (map[string]qualityOfService, error) {
 		if len(f) != 6 || f[0] == "" {
 			return nil, fmt.Errorf("sacctmgr said %q of a QOS", gridsite.OneLine(line))
 		}
-		p, err := parsePolicy(f[2:], [4]string{"MaxJobsPerUser", "MaxSubmitJobsPerUser", "MaxWall", "MaxNodes"}, "QOS "+f[0])
+		p, err := parsePolicy(f[2:], [4]string{"MaxJobsPerUser", "MaxSubmitJobsPerUser", "MaxWall", "MaxNodes"},
+			"QOS "+f[0])
 		if err != nil {
 			return nil, err
 		}

@@ -37,8 +37,8 @@ type hop struct {
 
 func (h hop) address() string { return net.JoinHostPort(h.host, h.port) }
 
-// A config is the user's ~/.ssh/config. The ssh command reads it for us (ssh -G), so Include, Match and every pattern mean
-// what they mean to ssh. Without that command, or without the file, the usual settings hold.
+// A config is the user's ~/.ssh/config. The ssh command reads it for us (ssh -G), so Include, Match and every pattern
+// mean what they mean to ssh. Without that command, or without the file, the usual settings hold.
 type config struct {
 	home    string
 	ignored []string // what of it Corral does not follow, in words
@@ -51,8 +51,8 @@ const (
 	configTime = 10 * time.Second // for ssh to read it: a command of a Match may not end
 )
 
-// usual stands after the user's own lines, of which the first one counts: what ssh still says of these two keywords tells
-// that the user said nothing.
+// usual stands after the user's own lines, of which the first one counts: what ssh still says of these two keywords
+// tells that the user said nothing.
 const usual = "\nMatch all\nIdentityFile none\nUserKnownHostsFile none\n"
 
 // route lists the hosts to log in at, one through the other, to to itself last.
@@ -86,9 +86,11 @@ func (c *config) resolve(ctx context.Context, a address) (hop, settings, error) 
 		return hop{}, nil, err
 	}
 	if command := said.first("proxycommand"); command != "" {
-		return hop{}, nil, corral.ErrorAt(corral.Invalid, c.file(), "ProxyCommand of %s is not supported: use ProxyJump", a.name)
+		return hop{}, nil, corral.ErrorAt(corral.Invalid, c.file(),
+			"ProxyCommand of %s is not supported: use ProxyJump", a.name)
 	}
-	for keyword, usual := range map[string]string{"HostKeyAlias": "", "IdentityAgent": "SSH_AUTH_SOCK", "PKCS11Provider": ""} {
+	for keyword, usual := range map[string]string{"HostKeyAlias": "", "IdentityAgent": "SSH_AUTH_SOCK",
+		"PKCS11Provider": ""} {
 		if value := said.first(strings.ToLower(keyword)); value != "" && value != usual {
 			c.ignored = append(c.ignored, keyword+" of "+a.name)
 		}
@@ -121,8 +123,8 @@ func (c *config) resolve(ctx context.Context, a address) (hop, settings, error) 
 	return h, said, nil
 }
 
-// files are those that words name. ssh leaves it to us to expand '~' and the tokens of ssh_config(5) that commonly are in
-// the name of a file.
+// files are those that words name. ssh leaves it to us to expand '~' and the tokens of ssh_config(5) that commonly are
+// in the name of a file.
 func (c *config) files(words []string, a address, h hop) []string {
 	tokens := strings.NewReplacer("%%", "%", "%d", c.home, "%h", h.host, "%p", h.port, "%r", h.user, "%n", a.name)
 	var files []string
@@ -191,7 +193,8 @@ func (c *config) ask(ctx context.Context, a address) (settings, error) {
 	cmd.Stderr = &said
 	out, err := cmd.Output()
 	if ctx.Err() != nil {
-		return nil, corral.ErrorAt(corral.Unavailable, c.file(), "ssh does not read it within %v: %w", configTime, context.Cause(ctx))
+		return nil, corral.ErrorAt(corral.Unavailable, c.file(), "ssh does not read it within %v: %w", configTime,
+			context.Cause(ctx))
 	}
 	if err != nil {
 		why, _, _ := strings.Cut(gridsite.Printable(said.String()), "\n")

@@ -24,11 +24,12 @@ type dialer struct {
 
 // help is what a person adds to a login.
 type help struct {
-	ask           gridsite.Asker // nil: nobody is there
+	ask           gridsite.Asker // nil: no person is there
 	acceptHostKey bool
 }
 
-// route reads from the user's configuration which hosts lead to the site, itself the last, and what of it is not followed.
+// route reads from the user's configuration which hosts lead to the site, itself the last, and what of it is not
+// followed.
 func (d *dialer) route(ctx context.Context) (path []hop, ignored []string, err error) {
 	c := config{home: d.options.Home}
 	path, err = c.route(ctx, d.to)
@@ -65,7 +66,8 @@ func (d *dialer) dial(ctx context.Context, by help) (*connection, error) {
 func (d *dialer) login(ctx context.Context, h hop, c *connection, by help) (*ssh.Client, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	clock := time.AfterFunc(d.timing.dial, func() { cancel(fmt.Errorf("%s: no answer within %v", h.address(), d.timing.dial)) })
+	late := fmt.Errorf("%s: no answer within %v", h.address(), d.timing.dial)
+	clock := time.AfterFunc(d.timing.dial, func() { cancel(late) })
 	defer clock.Stop()
 	conn, err := d.reach(ctx, h, c)
 	if err == nil {

@@ -118,7 +118,8 @@ func (k *hostKeys) check(name string, remote net.Addr, key ssh.PublicKey) error 
 		return nil
 	}
 	k.refused = &gridsite.HostKeyError{
-		Problem: gridsite.HostKeyUnknown, User: k.hop.user, Address: k.hop.address(), Type: key.Type(), Fingerprint: ssh.FingerprintSHA256(key),
+		Problem: gridsite.HostKeyUnknown, User: k.hop.user, Address: k.hop.address(), Name: k.name(), Type: key.Type(),
+		Fingerprint: ssh.FingerprintSHA256(key),
 		Certificate: vain, Files: k.hop.knownHosts,
 	}
 	var revoked *knownhosts.RevokedError
@@ -176,6 +177,9 @@ func (k *hostKeys) remember(key ssh.PublicKey) error {
 	return nil
 }
 
+// name is what known_hosts calls the host.
+func (k *hostKeys) name() string { return knownhosts.Normalize(k.hop.address()) }
+
 func (k *hostKeys) places() []string {
 	var places []string
 	for _, known := range k.known {
@@ -195,7 +199,10 @@ func (k *hostKeys) explain(err error) error {
 	case k.refused != nil:
 		return k.refused
 	case errors.As(err, &negotiation) && len(k.known) > 0 && strings.Contains(err.Error(), "host key"):
-		return &gridsite.HostKeyError{Problem: gridsite.HostKeyChanged, User: k.hop.user, Address: k.hop.address(), Known: k.places(), Files: k.hop.knownHosts}
+		return &gridsite.HostKeyError{
+			Problem: gridsite.HostKeyChanged, User: k.hop.user, Address: k.hop.address(), Name: k.name(),
+			Known: k.places(), Files: k.hop.knownHosts,
+		}
 	}
 	return err
 }

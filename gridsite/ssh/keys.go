@@ -20,8 +20,8 @@ import (
 	"github.com/corral-pilot/corral/internal/input"
 )
 
-// unlocked are the decrypted keys, by what their public halves are on the wire: a connection that is lost can be made
-// anew without a person.
+// unlocked are the decrypted keys, by what their public halves are on the wire: a connection that was lost can be
+// made again without a person.
 type unlocked struct {
 	mu   sync.Mutex
 	keys map[string]ssh.Signer
@@ -52,7 +52,7 @@ type keyring struct {
 	keys     []ssh.Signer
 	tried    []string
 	problems []error
-	ask      gridsite.Asker // nil: nobody is there
+	ask      gridsite.Asker // nil: no person is there
 	offered  []string
 	stuck    bool // a key was wanted that did not open, or a question was not answered
 }
@@ -103,7 +103,8 @@ func (k *keyring) add(key named) {
 		}
 	}
 	k.keys = append(k.keys, key)
-	k.tried = append(k.tried, fmt.Sprintf("%s %s (%s)", key.PublicKey().Type(), ssh.FingerprintSHA256(key.PublicKey()), key.from))
+	k.tried = append(k.tried, fmt.Sprintf("%s %s (%s)", key.PublicKey().Type(), ssh.FingerprintSHA256(key.PublicKey()),
+		key.from))
 }
 
 func (k *keyring) signers() ([]ssh.Signer, error) { return k.keys, nil }
@@ -127,7 +128,7 @@ func (k *keyring) agentKeys() []ssh.Signer {
 	return keys
 }
 
-// patient is a connection with somebody who has so much time to answer what is written.
+// patient is a connection whose other end has so much time to answer each write.
 type patient struct {
 	net.Conn
 	patience time.Duration
@@ -210,9 +211,11 @@ func readPublicKey(file string) (ssh.PublicKey, error) {
 func (k *keyring) unlock(file string, content []byte) (ssh.Signer, error) {
 	key, err := func() (ssh.Signer, error) {
 		if k.ask == nil {
-			return nil, fmt.Errorf("%s: it needs a passphrase, and nobody is here to give it: log in with `corral site login`, or put the key into an ssh agent", file)
+			return nil, fmt.Errorf("%s: it needs a passphrase, and nobody is here to give it: log in with"+
+				" `corral site login`, or put the key into an ssh agent", file)
 		}
-		answers, err := k.put(gridsite.Question{Name: k.who(), Prompts: []gridsite.Prompt{{Text: "passphrase of " + file + ": "}}})
+		prompt := gridsite.Prompt{Text: "passphrase of " + file + ": "}
+		answers, err := k.put(gridsite.Question{Name: k.who(), Prompts: []gridsite.Prompt{prompt}})
 		if err != nil {
 			return nil, fmt.Errorf("%s: asking for its passphrase: %w", file, err)
 		}
@@ -277,7 +280,7 @@ func readCertificate(file string) (*ssh.Certificate, error) {
 	}
 	cert, ok := key.(*ssh.Certificate)
 	if !ok {
-		return nil, errors.New("this is no certificate")
+		return nil, errors.New("this is not a certificate")
 	}
 	return cert, nil
 }

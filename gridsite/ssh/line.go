@@ -22,7 +22,8 @@ func remoteLine(mark string, argv []string) (string, error) {
 	posix := "echo; echo " + mark + "; { echo; echo " + mark + " $$; } >&2; exec " + gridsite.QuoteArgv(argv)
 	line := `exec /bin/sh -c 'eval "$(printf %b "$@")"' sh '` + octal(posix) + `'`
 	if len(line) > maxLine {
-		return "", corral.ErrorAt(corral.Invalid, "argv", "%s: %d bytes are too long for a command line", argv[0], len(line))
+		return "", corral.ErrorAt(corral.Invalid, "argv", "%s: %d bytes are too long for a command line", argv[0],
+			len(line))
 	}
 	return line, nil
 }

@@ -22,7 +22,8 @@ type link struct {
 	end     context.CancelFunc
 	current atomic.Pointer[connection] // set by whoever has the turn
 	asking  chan struct{}              // held by whoever logs in with the help of a person
-	turn    chan struct{}              // held by whoever looks at the fields below, for as long as a login without one takes
+	// held by whoever looks at the fields below, for as long as a login without one takes
+	turn    chan struct{}
 	failure error
 	pause   time.Duration
 	retryAt time.Time
@@ -122,7 +123,7 @@ func (l *link) paused() error {
 }
 
 // failed sets the time of the next attempt: after a pause that doubles, with jitter; a long one where a person has to
-// do something, because a server may lock out who fails too often.
+// do something, because a server may lock out a user who fails too often.
 func (l *link) failed(err error) {
 	l.failure = err
 	l.pause = min(max(2*l.pause, l.timing.minPause), l.timing.maxPause)
@@ -143,7 +144,7 @@ func isClosed(c chan struct{}) bool {
 	}
 }
 
-// keepAlive closes a connection that does not answer any longer, so that who waits on it learns it.
+// keepAlive closes a connection that has stopped answering, so that all that wait on it learn it.
 func (c *connection) keepAlive(t *timing) {
 	tick := time.NewTicker(t.keepalive)
 	defer tick.Stop()

@@ -53,7 +53,8 @@ func (k *keyring) challenge(name, instruction string, prompts []string, echos []
 }
 
 func (k *keyring) password() (string, error) {
-	answers, err := k.put(gridsite.Question{Name: k.who(), Prompts: []gridsite.Prompt{{Text: k.who() + "'s password: "}}})
+	prompt := gridsite.Prompt{Text: k.who() + "'s password: "}
+	answers, err := k.put(gridsite.Question{Name: k.who(), Prompts: []gridsite.Prompt{prompt}})
 	if err != nil {
 		return "", k.unanswered(err)
 	}
@@ -74,15 +75,18 @@ func (k *keyring) unanswered(err error) error {
 
 // explain adds to the error of a login what was tried, if the server said no.
 func (k *keyring) explain(err error) error {
-	denied := strings.Contains(err.Error(), "unable to authenticate") || strings.Contains(err.Error(), "Too many authentication failures")
+	denied := strings.Contains(err.Error(), "unable to authenticate") ||
+		strings.Contains(err.Error(), "Too many authentication failures")
 	switch {
 	case denied || k.stuck:
 	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
-		return fmt.Errorf("%s hangs up before the login: it may have too many at once, or let in nobody from here: %w", k.hop.address(), err)
+		return fmt.Errorf("%s hangs up before the login: it may have too many at once, or let in nobody from here: %w",
+			k.hop.address(), err)
 	default:
 		return fmt.Errorf("%s: %w", k.hop.address(), err)
 	}
-	e := &gridsite.LoginError{User: k.hop.user, Address: k.hop.address(), Tried: k.tried, Problems: k.problems, Err: err}
+	e := &gridsite.LoginError{User: k.hop.user, Address: k.hop.address(), Tried: k.tried, Problems: k.problems,
+		Err: err}
 	asks := slices.Contains(k.offered, "keyboard-interactive") || slices.Contains(k.offered, "password")
 	e.Answerable = k.stuck || asks
 	switch {

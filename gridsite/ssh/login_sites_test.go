@@ -51,7 +51,7 @@ func TestSSHHostKeys(t *testing.T) {
 
 	d.write(known, "# a comment\n"+otherLine)
 	e := hostKeyError(t, d.open(), gridsite.HostKeyChanged)
-	for _, want := range []string{fingerprint, known + ":2 " + xssh.FingerprintSHA256(other), "ssh-keygen -R"} {
+	for _, want := range []string{fingerprint, known + ":2 " + xssh.FingerprintSHA256(other), "ssh-keygen -R '[127.0.0.1]:" + d.Port + "' "} {
 		if !strings.Contains(e.Error(), want) {
 			t.Errorf("changed: %v, want %q in it", e, want)
 		}

@@ -53,14 +53,15 @@ func (e *execution) perform(line string, stdin io.Reader) (gridsite.Result, erro
 	}
 	stdout, stderr := e.stdout.content(), e.stderr.content()
 	if !e.hasBegun() {
-		return gridsite.Result{}, corral.Errorf(corral.Unavailable, "the login shell ended, with exit status %d, before the command began: %s",
+		return gridsite.Result{}, corral.Errorf(corral.Unavailable,
+			"the login shell ended, with exit status %d, before the command began: %s",
 			status, gridsite.LastLine(append(stdout, stderr...)))
 	}
 	return gridsite.Result{Exit: status, Stdout: stdout, Stderr: stderr}, nil
 }
 
-// linger waits until all output is there. The exit status may be faster than what was printed before; but what a process
-// in the background holds open, and writes nothing to, ends never.
+// linger waits until all output is there. The exit status may be faster than what was printed before; but what a
+// process in the background holds open, and writes nothing to, ends never.
 func (e *execution) linger(copies *sync.WaitGroup) {
 	copied := make(chan struct{})
 	go func() { copies.Wait(); close(copied) }()
@@ -80,7 +81,8 @@ func (e *execution) linger(copies *sync.WaitGroup) {
 	}
 }
 
-// hasBegun reports whether the command has: one mark is enough, since a profile may have sent the other stream elsewhere.
+// hasBegun reports whether the command has: one mark is enough, since a profile may have sent the other stream
+// elsewhere.
 func (e *execution) hasBegun() bool { return e.stdout.hasBegun() || e.stderr.hasBegun() }
 
 // printed is how much of the command's output is there.
@@ -90,7 +92,9 @@ var errLost = corral.Errorf(corral.Unknown, "the connection was lost before the 
 
 // noShell says that a login shell did not come to the command.
 func noShell(patience time.Duration) error {
-	return corral.Errorf(corral.Unknown, "the login shell does not begin it within %v: something in its profile (~/.profile, ~/.bashrc) waits, or the home directory does not answer", patience)
+	return corral.Errorf(corral.Unknown,
+		"the login shell does not begin it within %v: something in its profile (~/.profile, ~/.bashrc) waits,"+
+			" or the home directory does not answer", patience)
 }
 
 // end kills a command that has begun; one that has not, within patience, is left to itself.
@@ -102,8 +106,8 @@ func (e *execution) end(c *channel, patience time.Duration) {
 	}
 }
 
-// send copies stdin to the command. One that ends early reads no more of it, which is no error; a source that breaks
-// must not look to the command like one that is complete.
+// send copies stdin to the command. One that ends early reads no more of it, which is not an error; a source that
+// breaks must not look to the command like one that is complete.
 func (e *execution) send(stdin io.Reader) {
 	if stdin != nil {
 		src := &source{r: stdin}
@@ -176,7 +180,8 @@ type marked struct {
 }
 
 func newMarked(mark string, overflow context.CancelCauseFunc) *marked {
-	return &marked{line: regexp.MustCompile(`(?m)^` + mark + `(?: ([0-9]+))?\n`), overflow: overflow, began: make(chan struct{})}
+	return &marked{line: regexp.MustCompile(`(?m)^` + mark + `(?: ([0-9]+))?\n`), overflow: overflow,
+		began: make(chan struct{})}
 }
 
 func (m *marked) hasBegun() bool {

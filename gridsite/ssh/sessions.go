@@ -38,7 +38,7 @@ const (
 )
 
 // open opens a session as soon as there may be one more. The caller gives its place back, with leave or stay. Nothing
-// has been done at the site before, so a connection that turns out to be lost is made anew, once.
+// has been done at the site before, so a connection that turns out to be lost is made again, once.
 func (s *sessions) open(ctx context.Context) (_ *channel, err error) {
 	select {
 	case s.gate <- struct{}{}:
@@ -66,9 +66,11 @@ func (s *sessions) open(ctx context.Context) (_ *channel, err error) {
 			return nil, s.site.unavailable("opening a session: %w", err)
 		case again && !errors.As(err, &refused):
 			h := c.path[len(c.path)-1]
-			return nil, s.site.unavailable("%s lets %s in and then ends the connection: may that user log in there?", h.address(), h.user)
+			return nil, s.site.unavailable("%s lets %s in and then ends the connection: may that user log in there?",
+				h.address(), h.user)
 		case alone > s.timing.refused:
-			return nil, s.site.unavailable("opening a session: the server admits no more of them (its MaxSessions): %w", err)
+			return nil, s.site.unavailable("opening a session: the server admits no more of them (its MaxSessions): %w",
+				err)
 		case !errors.As(err, &refused):
 			again = true
 			c.close()
@@ -94,7 +96,7 @@ func (s *sessions) stay() {
 	<-s.gate
 }
 
-// leave closes a session that open opened, and lets in who waits for one.
+// leave closes a session that open opened, and lets in a command that waits for one.
 func (s *sessions) leave(c *channel) {
 	_ = c.Close()
 	s.stay()
@@ -104,7 +106,7 @@ func (s *sessions) leave(c *channel) {
 	}
 }
 
-// session opens one more session on the connection. Package ssh may wait for ever for the answer of one that is just
+// session opens one more session on the connection. Package ssh may wait without end for the answer of one that is just
 // being lost.
 func (c *connection) session(ctx context.Context) (*channel, error) {
 	type opened struct {

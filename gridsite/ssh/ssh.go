@@ -2,12 +2,12 @@
 //
 //	Conn ── sessions: which command may have a session, and when
 //	  └─ link: the connection that stands, and the pause after a login that failed
-//	      └─ dialer: logs in at one host after the other, with the user's own keys, agent, known_hosts and ssh_config
+//	      └─ dialer: logs in at one host after the other, with the user's keys, agent, known_hosts and ssh_config
 //
-// A command is one line for the user's login shell, whatever that is (line.go), and begins where a random mark is printed:
-// what stands before is the login shell's. A command that was not sent is corral.Unavailable, with a *HostKeyError or
-// *LoginError of package gridsite in its chain if a person must do something; one that was sent and did not report its end
-// is corral.Unknown. ADR 34 has the reasons.
+// A command is one line for the user's login shell, whatever that is (line.go), and begins where a random mark is
+// printed: what stands before is the login shell's. A command that was not sent is corral.Unavailable, with a
+// *HostKeyError or *LoginError of package gridsite in its chain if a person must do something; one that was sent and
+// did not report its end is corral.Unknown. ADR 34 has the reasons.
 package ssh
 
 import (
@@ -73,14 +73,16 @@ func New(contact string, options Options) (*Conn, error) {
 	}
 	c := &Conn{site: site(contact), timing: &timing{
 		dial: 30 * time.Second, agent: 10 * time.Second, keepalive: 15 * time.Second, answer: 45 * time.Second,
-		refused: 30 * time.Second, kill: 5 * time.Second, minPause: time.Second, maxPause: time.Minute, loginPause: 5 * time.Minute,
+		refused: 30 * time.Second, kill: 5 * time.Second, minPause: time.Second, maxPause: time.Minute,
+		loginPause: 5 * time.Minute,
 	}}
 	c.link = link{
 		site: c.site, timing: c.timing, turn: make(chan struct{}, 1), asking: make(chan struct{}, 1),
 		dialer: dialer{to: address{to.User, to.Host, to.Port}, options: options, timing: c.timing},
 	}
 	c.link.life, c.link.end = context.WithCancel(context.Background())
-	c.sessions = sessions{site: c.site, link: &c.link, timing: c.timing, gate: make(chan struct{}, maxSessions), freed: make(chan struct{}, 1)}
+	c.sessions = sessions{site: c.site, link: &c.link, timing: c.timing, gate: make(chan struct{}, maxSessions),
+		freed: make(chan struct{}, 1)}
 	if _, _, err := c.link.dialer.route(context.Background()); err != nil {
 		return nil, err
 	}
@@ -134,7 +136,8 @@ func (c *Conn) Run(ctx context.Context, cmd gridsite.Command) (gridsite.Result, 
 
 const (
 	writeScript  = `umask 077; set -C; cat >"$1"`
-	finishScript = `{ [ ! -d "$3" ] || { echo "$3: Is a directory" >&2; exit 1; }; } && chmod "$2" "$1" && mv -f -- "$1" "$3"`
+	finishScript = `{ [ ! -d "$3" ] || { echo "$3: Is a directory" >&2; exit 1; }; } &&
+		chmod "$2" "$1" && mv -f -- "$1" "$3"`
 )
 
 // Put sends the file into a temporary one beside it, and renames that only once all of it has arrived. What a lost

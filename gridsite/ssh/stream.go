@@ -35,7 +35,7 @@ type stream struct {
 }
 
 // lastWords is how long what a command said on stderr may take to arrive after its exit status, since what it left
-// running may keep stderr open for ever; and how long a command may go on after the end of its input.
+// running may keep stderr open without end; and how long a command may go on after the end of its input.
 const lastWords = 2 * time.Second
 
 // Stream starts the command over the site's connection, below the user's login shell as Run does.
@@ -99,12 +99,14 @@ func (st *stream) begin(line, mark string, said *gridsite.Complaint) error {
 		if !ended {
 			return errLost
 		}
-		return corral.Errorf(corral.Unavailable, "the login shell ended, with exit status %d, before the command began", status)
+		return corral.Errorf(corral.Unavailable, "the login shell ended, with exit status %d, before the command began",
+			status)
 	}
 	return nil
 }
 
-var errGreeting = corral.Errorf(corral.Unavailable, "the login shell printed more than %d bytes of output before the command", maxGreeting)
+var errGreeting = corral.Errorf(corral.Unavailable,
+	"the login shell printed more than %d bytes of output before the command", maxGreeting)
 
 // skipTo reads lines up to the one that begins with mark, and returns the rest of that.
 func skipTo(r *bufio.Reader, mark string) (rest string, err error) {

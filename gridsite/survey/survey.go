@@ -1,8 +1,8 @@
 // Package survey asks a site, with one command, what it has and what it allows, for every dialect that can say so.
 //
-// A survey is a shell script: what all surveys share (lib.sh) and then the dialect's own. It prints sections, each between
-// marks that nobody else prints; a section that is missing or was cut short leaves a note among the facts and no guess. The
-// space at the root is read here, because it needs no batch system; the dialect reads its own sections.
+// A survey is a shell script: what all surveys share (lib.sh) and then the dialect's own. It prints sections, each
+// between marks that nobody else prints; a section that is missing or was cut short leaves a note among the facts and
+// no guess. The space at the root is read here, because it needs no batch system; the dialect reads its own sections.
 package survey
 
 import (
@@ -71,7 +71,8 @@ func parseSections(out []byte, mark string) Sections {
 			name, text = f[1], nil
 		case f[0] == "end" && len(f) == 4 && f[1] == name && name != "":
 			if exit, err := strconv.Atoi(f[2]); err == nil {
-				all[name] = section{out: strings.TrimSpace(strings.Join(text, "\n")), exit: exit, why: gridsite.OneLine(f[3])}
+				all[name] = section{out: strings.TrimSpace(strings.Join(text, "\n")), exit: exit,
+					why: gridsite.OneLine(f[3])}
 			}
 			name = ""
 		}
@@ -116,7 +117,7 @@ func surveySpace(said Sections, facts *corral.SiteFacts) {
 	if quota.exit == 127 || quota.out == "" { // most sites have none
 		return
 	}
-	// quota's exit status is 1 for somebody who is over it
+	// quota's exit status is 1 for a user who is over it
 	left, ok, err := parseQuota(quota.out, device)
 	switch {
 	case err != nil:
@@ -157,7 +158,8 @@ func parseQuota(out, device string) (leftKiB int64, ok bool, err error) {
 	leftKiB = math.MaxInt64
 	for line := range strings.Lines(out) {
 		line = strings.TrimSuffix(line, "\n")
-		if head := strings.TrimSpace(line); head == "" || strings.HasPrefix(head, "Disk quotas for ") || strings.HasPrefix(head, "Filesystem ") {
+		if head := strings.TrimSpace(line); head == "" || strings.HasPrefix(head, "Disk quotas for ") ||
+			strings.HasPrefix(head, "Filesystem ") {
 			continue
 		}
 		f := quotaLine.FindStringSubmatch(line)
