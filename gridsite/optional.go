@@ -17,12 +17,6 @@ type Checker interface {
 	Check(ctx context.Context, spec JobSpec) error
 }
 
-// An Estimator is a Batch that can say when it would start a job.
-type Estimator interface {
-	// Estimate returns the zero time if the site does not say.
-	Estimate(ctx context.Context, spec JobSpec) (time.Time, error)
-}
-
 // Many does for many jobs, in one round trip, what Batch does for one. Without it reading, cancelling and forgetting
 // cost a command for each job.
 type Many interface {

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/gridsite/jobdir"
 )
@@ -234,19 +233,4 @@ func refusal(stderr []byte) *gridsite.Refused {
 		no.Transient = no.Transient || strings.Contains(no.Text, passing)
 	}
 	return no
-}
-
-var startAt = regexp.MustCompile(`to start at ([0-9T:-]+)`)
-
-// parseEstimate reads "Job 7 to start at 2026-11-22T02:58:00 using ...", in UTC.
-func parseEstimate(out []byte) (time.Time, error) {
-	m := startAt.FindSubmatch(out)
-	if m == nil {
-		return time.Time{}, nil
-	}
-	at, err := time.Parse("2006-01-02T15:04:05", string(m[1]))
-	if err != nil {
-		return time.Time{}, corral.Errorf(corral.Unknown, "the start that Slurm estimates: %w", err)
-	}
-	return at, nil
 }
