@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"regexp"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/urfave/cli/v2"
@@ -66,7 +68,6 @@ func newApp(p *printer) *cli.App {
 	app := &cli.App{
 		Name:            "corral",
 		HelpName:        "corral",
-		Usage:           "pilot jobs for scientific workflows",
 		HideHelp:        true, // help is ours: see printHelp
 		HideVersion:     true,
 		HideHelpCommand: true,
@@ -88,29 +89,40 @@ func newApp(p *printer) *cli.App {
 		doctorCommand(p), completionCommand(p), helpCommand(p, app), versionCommand(p),
 	}
 	for _, c := range app.Commands {
-		finish(app, c)
+		finish(app, c, app.Name)
 	}
 	return app
 }
 
 func globalFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "server", EnvVars: []string{"CORRAL_SERVER"}, Usage: "corrald to talk to, as `URL`: unix:PATH, http://HOST or https://HOST (default: your own, which corral up starts)"},
+		&cli.StringFlag{Name: "server", EnvVars: []string{"CORRAL_SERVER"}, Usage: "corrald to talk to, as `URL`: " +
+			"unix:PATH, http://HOST or https://HOST (default: your own, which corral up starts)"},
 		&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "table", Usage: "`FORM` of what is printed: table, json or yaml"},
 		&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "print bare ids, or names, only"},
 	}
 }
 
-// finish gives a command what all commands have: usage errors of our kind, our help, and for a noun
-// the answer to a missing verb.
-func finish(app *cli.App, c *cli.Command) {
+// finish gives a command what all commands have: its help, usage errors of our kind, a check of its words, and for a
+// noun the answer to a missing verb.
+func finish(app *cli.App, c *cli.Command, parent string) {
+	name := parent + " " + c.Name
+	describe(name, c)
 	c.OnUsageError = usageError
 	c.HideHelp, c.HideHelpCommand = true, true
-	if len(c.Subcommands) > 0 {
-		c.Action = func(ctx *cli.Context) error { return noCommand(ctx, app, c) }
+	if len(c.Subcommands) == 0 {
+		act := c.Action
+		c.Action = func(ctx *cli.Context) error {
+			if err := checkLine(ctx); err != nil { // not in Before: what a flag says of its own value comes first
+				return err
+			}
+			return act(ctx)
+		}
+		return
 	}
+	c.Action = func(ctx *cli.Context) error { return noCommand(ctx, app, c) }
 	for _, sub := range c.Subcommands {
-		finish(app, sub)
+		finish(app, sub, name)
 	}
 }
 
@@ -130,15 +142,11 @@ func notValue(flags []cli.Flag, name, value string, err error) error {
 	if i < 0 {
 		return err
 	}
-	dashes := "--"
-	if len(name) == 1 {
-		dashes = "-"
-	}
 	switch flags[i].(type) {
 	case *cli.DurationFlag:
-		return fmt.Errorf("%s%s: %s is no duration: want one such as 90s, 5m or 2h30m", dashes, name, value)
+		return fmt.Errorf("%s: %s is not a duration: want one such as 90s, 5m or 2h30m", dashed(name), value)
 	case *cli.IntFlag:
-		return fmt.Errorf("%s%s: %s is no whole number", dashes, name, value)
+		return fmt.Errorf("%s: %s is not a whole number", dashed(name), value)
 	}
 	return err
 }
@@ -167,20 +175,27 @@ func unknownCommand(parent string, among []*cli.Command, name string) error {
 	return corral.Errorf(corral.Invalid, "there is no command %q; see `%s --help`", name, parent)
 }
 
-// argument returns the command's one argument, called name in messages.
-func argument(c *cli.Context, name string) (string, error) {
-	if c.NArg() != 1 {
-		return "", corral.Errorf(corral.Invalid, "want one %s, got %d arguments; see `%s --help`", name, c.NArg(), c.Command.HelpName)
+// checkLine checks, before the command does anything, that its arguments are as many as help says, and that its flags
+// go together.
+func checkLine(c *cli.Context) error {
+	least, most := 0, 0
+	for word := range strings.FieldsSeq(c.Command.ArgsUsage) {
+		switch {
+		case strings.HasSuffix(word, "…"): // any number; where there must be one, labels may name it
+			most = math.MaxInt
+		case word[0] == '[':
+			most++
+		default:
+			least, most = least+1, most+1
+		}
 	}
-	return c.Args().First(), nil
-}
-
-// noArguments refuses arguments of a command that takes none.
-func noArguments(c *cli.Context) error {
-	if c.NArg() != 0 {
+	switch n := c.NArg(); {
+	case most == 0 && n > 0:
 		return corral.Errorf(corral.Invalid, "unexpected argument %q; see `%s --help`", c.Args().First(), c.Command.HelpName)
+	case n < least || n > most:
+		return corral.Errorf(corral.Invalid, "want %s, got %d arguments; see `%s --help`", c.Command.ArgsUsage, n, c.Command.HelpName)
 	}
-	return nil
+	return checkWait(c)
 }
 
 // The groups in which help lists commands.
@@ -210,7 +225,8 @@ func connectTo(server string) (*api.Client, error) {
 		return nil, err
 	}
 	if _, err := os.Stat(corrald.Layout.Socket); err != nil {
-		return nil, corral.Errorf(corral.Unavailable, "no corrald runs here (no socket at %s): start one with `corral up`, or name one with --server", corrald.Layout.Socket)
+		const how = "no corrald runs here (no socket at %s): start one with `corral up`, or name one with --server"
+		return nil, corral.Errorf(corral.Unavailable, how, corrald.Layout.Socket)
 	}
 	return corrald.Client()
 }

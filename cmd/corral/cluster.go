@@ -11,95 +11,46 @@ import (
 	"github.com/corral-pilot/corral/api"
 )
 
+var clusters = noun[string]{"cluster", named}
+
 func clusterCommand(p *printer) *cli.Command {
 	return &cli.Command{
-		Name: "cluster", Category: resources, Usage: "personal clusters, which workers join",
-		Description: explained("A personal cluster is the pool that workers join and that runs the tasks: corrald's own, or an HTCondor pool.",
-			"corral cluster create mine --kind condor\ncorral cluster workers mine"),
+		Name: "cluster", Category: resources,
 		Subcommands: []*cli.Command{
 			createClusterCommand(p),
-			{
-				Name: "list", Usage: "list clusters", Description: explained("", "corral cluster list"),
-				Flags:  []cli.Flag{allFlag()},
-				Action: func(c *cli.Context) error { return listClusters(c, p) },
-			},
-			clusterVerb("show", "show a cluster", func(c *cli.Context, cl *api.Client, ref string) error {
-				k, err := cl.Cluster(c.Context, ref)
-				if err != nil {
-					return err
-				}
-				return show(p, k, clusterTable)
-			}),
-			clusterVerb("workers", "list the workers that are registered now", func(c *cli.Context, cl *api.Client, ref string) error {
-				workers, err := cl.Workers(c.Context, ref)
-				if err != nil {
-					return err
-				}
-				return list(p, workers, workerTable)
-			}),
-			clusterVerb("history", "what happened to a cluster, and when", func(c *cli.Context, cl *api.Client, ref string) error {
-				entries, err := cl.ClusterHistory(c.Context, ref)
-				if err != nil {
-					return err
-				}
-				return list(p, entries, entryTable)
-			}),
+			listVerb(p, (*api.Client).Clusters, clusterTable),
+			clusters.verb("show", printing((*api.Client).Cluster, one(p, clusterTable))),
+			clusters.verb("workers", printing((*api.Client).Workers, many(p, workerTable))),
+			clusters.verb("history", printing((*api.Client).ClusterHistory, many(p, entryTable))),
 			envClusterCommand(p),
-			startClusterCommand(p, "start", "start a condor cluster that is stopped or failed"),
-			startClusterCommand(p, "restart", "start a condor cluster again; its queue is kept"),
+			startClusterCommand(p, "start"),
+			startClusterCommand(p, "restart"),
 			upgradeClusterCommand(p),
-			stopClusterCommand(p),
-			removeClusterCommand(p),
+			moveVerb(p, "stop", corral.ClusterStopped, (*api.Client).StopCluster, "it is STOPPED"),
+			moveVerb(p, "remove", corral.ClusterDeleted, (*api.Client).RemoveCluster, "nothing of it is left"),
 		},
 	}
 }
 
-// clusterVerb is a command that takes one cluster and nothing else.
-func clusterVerb(name, usage string, do func(*cli.Context, *api.Client, string) error) *cli.Command {
-	return &cli.Command{
-		Name: name, Usage: usage, ArgsUsage: "CLUSTER",
-		Description: explained("", "corral cluster "+name+" default"),
-		Action:      func(c *cli.Context) error { return onCluster(c, do) },
-	}
-}
-
-// onCluster does something with the cluster that the command line names.
-func onCluster(c *cli.Context, do func(*cli.Context, *api.Client, string) error) error {
-	ref, err := argument(c, "cluster")
-	if err != nil {
-		return err
-	}
-	cl, err := connect(c)
-	if err != nil {
-		return err
-	}
-	return do(c, cl, ref)
-}
-
+// envClusterCommand prints lines for a shell. A shell gives eval the status of the last line, so what fails says false.
 func envClusterCommand(p *printer) *cli.Command {
-	return &cli.Command{
-		Name: "env", Usage: "print what makes a cluster a shell's own", ArgsUsage: "CLUSTER",
-		Description: explained("The lines are for sh. After them corral takes the cluster unless told otherwise, and of a condor cluster condor_submit, condor_submit_dag, condor_q, condor_status and all the rest work on its pool. If the cluster cannot be used the only line is false, so that eval fails, too.",
-			`eval "$(corral cluster env mine)" && condor_status`),
-		Action: func(c *cli.Context) error {
-			err := onCluster(c, func(c *cli.Context, cl *api.Client, ref string) error {
-				env, err := cl.ClusterEnv(c.Context, ref)
-				if err != nil {
-					return err
-				}
-				if p.format != formTable {
-					return p.encode(env)
-				}
-				_, err = fmt.Fprint(p.out, shellLines(env))
-				return err
-			})
-			if err != nil && p.format == formTable { // a shell gives eval the status of the last line
-				_, errPrint := fmt.Fprintln(p.out, "false")
-				err = errors.Join(err, errPrint)
-			}
-			return err
-		},
+	env := clusters.verb("env", printing((*api.Client).ClusterEnv, func(env api.Env) error {
+		if p.format != formTable {
+			return p.encode(env)
+		}
+		_, err := fmt.Fprint(p.out, shellLines(env))
+		return err
+	}))
+	print := env.Action
+	env.Action = func(c *cli.Context) error {
+		err := print(c)
+		if err != nil && p.format == formTable {
+			_, errPrint := fmt.Fprintln(p.out, "false")
+			err = errors.Join(err, errPrint)
+		}
+		return err
 	}
+	return env
 }
 
 // shellLines are the lines by which a POSIX shell takes over an environment.
@@ -126,21 +77,6 @@ func quoted(s string) string {
 		return s
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
-
-func listClusters(c *cli.Context, p *printer) error {
-	if err := noArguments(c); err != nil {
-		return err
-	}
-	cl, err := connect(c)
-	if err != nil {
-		return err
-	}
-	clusters, err := cl.Clusters(c.Context, api.Filter{All: c.Bool("all")})
-	if err != nil {
-		return err
-	}
-	return list(p, clusters, clusterTable)
 }
 
 var clusterTable = listing[corral.Cluster]{

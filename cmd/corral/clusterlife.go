@@ -2,10 +2,9 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -19,22 +18,22 @@ const poolPackage = "htcondor-pool"
 // maxTokenFile is how long a file may be that is read as a token.
 const maxTokenFile = 64 << 10
 
-func htcondorFlag(otherwise string) cli.Flag {
-	return &cli.StringFlag{Name: "htcondor", Usage: "make the pool of `WHAT`: a package of what=" + poolPackage + ", or a folder (default: " + otherwise + ")"}
+func htcondorFlag() cli.Flag {
+	return &cli.StringFlag{Name: "htcondor",
+		Usage: "make the pool of `WHAT`: a package of what=" + poolPackage + ", or a folder (default: the newest there is)"}
 }
 
 func createClusterCommand(p *printer) *cli.Command {
 	return &cli.Command{
-		Name: "create", Usage: "make a personal cluster", ArgsUsage: "NAME",
-		Description: explained("One of kind condor is an HTCondor pool of your own, or, with --collector and --token, one that somebody else runs and that workers are to join. It returns when the pool takes jobs; if that fails the exit code is 1, and the cluster stays, FAILED.",
-			"corral cluster create small --kind embedded\ncorral cluster create mine --kind condor\ncorral cluster create theirs --kind condor --collector cm:9618 --token FILE"),
+		Name: "create",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "kind", Value: string(corral.Embedded), Usage: "`KIND` of engine: embedded or condor"},
-			htcondorFlag("the newest there is"),
+			htcondorFlag(),
 			&cli.StringFlag{Name: "address", Usage: "the pool listens on `IP[:PORT]` (default: corrald chooses)"},
 			&cli.StringFlag{Name: "collector", Usage: "attach to the pool whose collector is at `HOST:PORT`"},
 			&cli.StringFlag{Name: "token", Usage: "with an IDTOKEN for that pool, in `FILE`"},
-			&cli.StringFlag{Name: "schedd", Usage: "and with its schedd `NAME` (default: the only one there is; of several, one has to be named)"},
+			&cli.StringFlag{Name: "schedd",
+				Usage: "and with its schedd `NAME` (default: the only one there is; of several, one has to be named)"},
 			noWaitFlag(), timeoutFlag(), keyFlag(),
 		},
 		Action: func(c *cli.Context) error { return createCluster(c, p) },
@@ -46,10 +45,6 @@ func createCluster(c *cli.Context, p *printer) error {
 	if err != nil {
 		return err
 	}
-	wait, d, err := waits(c)
-	if err != nil {
-		return err
-	}
 	cl, err := connect(c)
 	if err != nil {
 		return err
@@ -58,10 +53,7 @@ func createCluster(c *cli.Context, p *printer) error {
 	if err != nil {
 		return err
 	}
-	if !wait {
-		return show(p, k, clusterTable)
-	}
-	if k, err = awaitCluster(c, cl, k, corral.ClusterReady, d); err != nil {
+	if k, err = awaitCluster(c, cl, k, corral.ClusterReady); err != nil {
 		p.say("cluster %s stays: see `corral cluster history %s`, or `corral cluster remove %s`", k.Name, k.Name, k.Name)
 		return err
 	}
@@ -70,10 +62,7 @@ func createCluster(c *cli.Context, p *printer) error {
 
 // newCluster reads the request from the flags. What corrald checks is not checked here.
 func newCluster(c *cli.Context) (n api.NewCluster, err error) {
-	if n.Name, err = argument(c, "cluster name"); err != nil {
-		return n, err
-	}
-	n.Kind = corral.ClusterKind(c.String("kind"))
+	n.Name, n.Kind = c.Args().First(), corral.ClusterKind(c.String("kind"))
 	n.Address, n.Collector, n.Schedd = c.String("address"), c.String("collector"), c.String("schedd")
 	if n.HTCondor, err = release(c); err != nil {
 		return n, err
@@ -113,88 +102,55 @@ func readToken(ctx context.Context, file string) (string, error) {
 }
 
 // startClusterCommand is start, or restart, which are the same to corrald.
-func startClusterCommand(p *printer, name, usage string) *cli.Command {
-	return &cli.Command{
-		Name: name, Usage: usage, ArgsUsage: "CLUSTER",
-		Description: explained("It returns when the pool takes jobs. Jobs that run when it ends are put back into the queue.", "corral cluster "+name+" mine"),
-		Flags:       []cli.Flag{waitFlag("it is READY: the default"), noWaitFlag(), timeoutFlag()},
-		Action: func(c *cli.Context) error {
-			return moveCluster(c, p, corral.ClusterReady, func(cl *api.Client, ref string) (corral.Cluster, error) {
-				return cl.StartCluster(c.Context, ref, api.StartCluster{})
-			})
-		},
+func startClusterCommand(p *printer, name string) *cli.Command {
+	start := func(cl *api.Client, ctx context.Context, ref string) (corral.Cluster, error) {
+		return cl.StartCluster(ctx, ref, api.StartCluster{})
 	}
+	return moveVerb(p, name, corral.ClusterReady, start, "it is READY")
 }
 
 func upgradeClusterCommand(p *printer) *cli.Command {
-	return &cli.Command{
-		Name: "upgrade", Usage: "start a condor cluster again, made of another HTCondor", ArgsUsage: "CLUSTER",
-		Description: explained("Its queue is kept. Workers that are there go on; a worker must not be newer than its pool, so upgrade the pool first.",
-			"corral cluster upgrade mine\ncorral cluster upgrade mine --htcondor /opt/htcondor-24"),
-		Flags: []cli.Flag{htcondorFlag("the newest there is"), noWaitFlag(), timeoutFlag()},
-		Action: func(c *cli.Context) error {
-			of, err := release(c)
-			if err != nil {
-				return err
-			}
-			return moveCluster(c, p, corral.ClusterReady, func(cl *api.Client, ref string) (corral.Cluster, error) {
-				return cl.StartCluster(c.Context, ref, api.StartCluster{HTCondor: of, Newest: of == ""})
-			})
-		},
-	}
-}
-
-func stopClusterCommand(p *printer) *cli.Command {
-	return &cli.Command{
-		Name: "stop", Usage: "end the daemons of a condor cluster; its queue is kept", ArgsUsage: "CLUSTER",
-		Description: explained("Workers find nobody until it is started again.", "corral cluster stop mine"),
-		Flags:       []cli.Flag{waitFlag("it is STOPPED: the default"), noWaitFlag(), timeoutFlag()},
-		Action: func(c *cli.Context) error {
-			return moveCluster(c, p, corral.ClusterStopped, func(cl *api.Client, ref string) (corral.Cluster, error) {
-				return cl.StopCluster(c.Context, ref)
-			})
-		},
-	}
-}
-
-func removeClusterCommand(p *printer) *cli.Command {
-	return &cli.Command{
-		Name: "remove", Usage: "remove a cluster that nothing uses", ArgsUsage: "CLUSTER",
-		Description: explained("Of a condor cluster the daemons end, and its folder goes, with the jobs in its queue. A pool that somebody else runs is only forgotten.", "corral cluster remove mine"),
-		Flags:       []cli.Flag{waitFlag("nothing of it is left: the default"), noWaitFlag(), timeoutFlag()},
-		Action: func(c *cli.Context) error {
-			return moveCluster(c, p, corral.ClusterDeleted, func(cl *api.Client, ref string) (corral.Cluster, error) {
-				return cl.RemoveCluster(c.Context, ref)
-			})
-		},
-	}
-}
-
-// moveCluster asks something of the cluster that the command line names, and waits until it is done.
-func moveCluster(c *cli.Context, p *printer, until corral.ClusterState, ask func(*api.Client, string) (corral.Cluster, error)) error {
-	wait, d, err := waits(c)
-	if err != nil {
-		return err
-	}
-	return onCluster(c, func(c *cli.Context, cl *api.Client, ref string) error {
-		k, err := ask(cl, ref)
-		if err == nil && wait {
-			k, err = awaitCluster(c, cl, k, until, d)
-		}
+	return clusters.verb("upgrade", func(c *cli.Context, cl *api.Client, ref string) error {
+		of, err := release(c)
 		if err != nil {
 			return err
 		}
-		return show(p, k, clusterTable)
-	})
+		return move(c, p, cl, corral.ClusterReady, func() (corral.Cluster, error) {
+			return cl.StartCluster(c.Context, ref, api.StartCluster{HTCondor: of, Newest: of == ""})
+		})
+	}, htcondorFlag(), noWaitFlag(), timeoutFlag())
 }
 
-func awaitCluster(c *cli.Context, cl *api.Client, k corral.Cluster, until corral.ClusterState, d time.Duration) (corral.Cluster, error) {
-	if k.State == until {
+// moveVerb asks something of a cluster and waits until it is done.
+func moveVerb(
+	p *printer, name string, until corral.ClusterState,
+	ask func(*api.Client, context.Context, string) (corral.Cluster, error), done string,
+) *cli.Command {
+	return clusters.verb(name, func(c *cli.Context, cl *api.Client, ref string) error {
+		return move(c, p, cl, until, func() (corral.Cluster, error) { return ask(cl, c.Context, ref) })
+	}, waitFlag(done+": the default"), noWaitFlag(), timeoutFlag())
+}
+
+func move(
+	c *cli.Context, p *printer, cl *api.Client, until corral.ClusterState, ask func() (corral.Cluster, error),
+) error {
+	k, err := ask()
+	if err == nil {
+		k, err = awaitCluster(c, cl, k, until)
+	}
+	if err != nil {
+		return err
+	}
+	return show(p, k, clusterTable)
+}
+
+// awaitCluster waits for a state of a cluster, unless --no-wait says otherwise.
+func awaitCluster(c *cli.Context, cl *api.Client, k corral.Cluster, until corral.ClusterState) (corral.Cluster, error) {
+	if k.State == until || c.Bool("no-wait") {
 		return k, nil
 	}
-	id := strconv.FormatInt(int64(k.ID), 10)
-	name := k.Name
-	k, err := cl.WaitCluster(c.Context, id, string(until), d)
+	id, name := fmt.Sprint(k.ID), k.Name
+	k, err := cl.WaitCluster(c.Context, id, string(until), c.Duration("timeout"))
 	if err != nil {
 		k.Name = name // an answer that did not come has none
 		return k, about{"/v1/clusters/" + id, err}

@@ -40,18 +40,14 @@ compdef _corral corral
 
 func completionCommand(p *printer) *cli.Command {
 	return &cli.Command{
-		Name: "completion", Category: setUp, Usage: "print the completion script of a shell", ArgsUsage: "bash|zsh",
-		Description: explained("It completes commands, flags, and the names and ids of what corrald has.", `eval "$(corral completion bash)"`),
+		Name: "completion", Category: setUp,
 		Action: func(c *cli.Context) error {
-			shell, err := argument(c, "shell")
-			if err != nil {
-				return err
-			}
+			shell := c.Args().First()
 			script, ok := completions[shell]
 			if !ok {
 				return corral.ErrorAt(corral.Invalid, "shell", "%q is none of bash, zsh", shell)
 			}
-			_, err = fmt.Fprint(p.out, script)
+			_, err := fmt.Fprint(p.out, script)
 			return err
 		},
 	}
@@ -62,6 +58,7 @@ var choices = map[string][]string{
 	"output": forms, "contact": {"local:", "ssh://"},
 	"batch": corral.BatchSystemNames(), "head-batch": corral.BatchSystemNames(), "kind": {string(corral.Embedded), string(corral.Condor)},
 	"resubmit": {"never", "forever", "until="}, "broker": {"auto", "none", "ccb", "relay"}, "slots": {"partitionable", "static"}, "clustering": {"none", "horizontal="},
+	"shell": {"bash", "zsh"},
 }
 
 // complete prints what the last of words may become, one a line.
@@ -81,15 +78,11 @@ func complete(ctx context.Context, app *cli.App, words []string, out io.Writer) 
 func candidates(ctx context.Context, l *line, last string) (found []string) {
 	switch {
 	case l.wanting != nil:
-		name := l.wanting.Names()[0]
-		if known := choices[name]; known != nil {
-			return known
-		}
-		return existing(ctx, l, strings.ToUpper(name))
+		return valuesOf(ctx, l, l.wanting.Names()[0])
 	case strings.HasPrefix(last, "-"):
 		for _, f := range append(l.ownFlag, l.globalSet...) {
 			for _, name := range f.Names() {
-				found = append(found, strings.Repeat("-", min(2, len(name)))+name)
+				found = append(found, dashed(name))
 			}
 		}
 		return append(found, "--help", "-h")
@@ -107,18 +100,23 @@ func candidates(ctx context.Context, l *line, last string) (found []string) {
 // argumentsOf returns what the command at the end of the line may take as an argument.
 func argumentsOf(ctx context.Context, l *line) []string {
 	c := l.path[len(l.path)-1]
-	kind, _, _ := strings.Cut(strings.TrimSuffix(c.ArgsUsage, "…"), " [")
-	switch {
-	case strings.Contains(kind, "|"):
-		return strings.Split(kind, "|")
-	case kind == "ID":
+	kind, _, _ := strings.Cut(strings.Trim(c.ArgsUsage, "[…"), " [")
+	if kind == "ID" {
 		kind = "GLIDEIN"
+	}
+	return valuesOf(ctx, l, strings.ToLower(kind))
+}
+
+// valuesOf returns the values of a flag, or of a kind of argument: few that are known, or what corrald has.
+func valuesOf(ctx context.Context, l *line, kind string) []string {
+	if known := choices[kind]; known != nil {
+		return known
 	}
 	return existing(ctx, l, kind)
 }
 
-// existing returns the names or ids that corrald has of a kind of object, as help calls it. Nothing is
-// better than a wait here.
+// existing returns the names or ids that corrald has of a kind of object, within a second: without an
+// answer there is nothing to complete.
 func existing(ctx context.Context, l *line, kind string) (found []string) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -145,29 +143,29 @@ func serverOf(l *line) string {
 
 func namesOf(ctx context.Context, cl *api.Client, kind string) (found []string) {
 	switch kind {
-	case "SITE":
+	case "site":
 		sites, _ := cl.Sites(ctx, api.Filter{})
 		for _, s := range sites {
 			found = append(found, s.Name)
 		}
-	case "CLUSTER":
+	case "cluster":
 		clusters, _ := cl.Clusters(ctx, api.Filter{})
 		for _, k := range clusters {
 			found = append(found, k.Name)
 		}
-	case "HTCONDOR":
+	case "htcondor":
 		packages, _ := cl.Packages(ctx, api.Filter{})
 		for _, p := range packages {
 			if p.What == poolPackage {
 				found = append(found, p.Name)
 			}
 		}
-	case "GLIDEIN":
+	case "glidein":
 		glideins, _ := cl.Glideins(ctx, api.Filter{})
 		for _, g := range glideins {
 			found = append(found, strconv.FormatInt(int64(g.ID), 10))
 		}
-	case "RUN":
+	case "run":
 		runs, _ := cl.Runs(ctx, api.Filter{})
 		for _, r := range runs {
 			found = append(found, strconv.FormatInt(int64(r.ID), 10))

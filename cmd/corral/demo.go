@@ -12,9 +12,7 @@ import (
 
 func demoCommand(p *printer) *cli.Command {
 	return &cli.Command{
-		Name: "demo", Category: start, Usage: "the main job end to end, on a private corrald",
-		Description: explained("It sets up a site on this machine, asks for pilots, runs the k-mer spectrum of the lambda phage genome on them, compares the result with that of a single pass, and removes everything again. With --kind condor it starts an HTCondor pool for the pilots, of packages that it makes of Debian's; HTCondor refuses root's jobs, so root's corrald runs as nobody then. What is running besides is not touched.",
-			"corral demo\ncorral demo --kind condor"),
+		Name: "demo", Category: start,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "kind", Value: string(corral.Embedded), Usage: "`KIND` of personal cluster: embedded or condor"},
 			&cli.BoolFlag{Name: "keep", Usage: "keep the run directory"},
@@ -26,9 +24,6 @@ func demoCommand(p *printer) *cli.Command {
 }
 
 func playDemo(c *cli.Context, p *printer) error {
-	if err := noArguments(c); err != nil {
-		return err
-	}
 	kind := corral.ClusterKind(c.String("kind"))
 	if kind != corral.Embedded && kind != corral.Condor {
 		return corral.ErrorAt(corral.Invalid, "--kind", "%q is not supported; what is: %s, %s", kind, corral.Embedded, corral.Condor)

@@ -10,16 +10,12 @@ import (
 
 func doctorCommand(p *printer) *cli.Command {
 	return &cli.Command{
-		Name: "doctor", Category: setUp, Usage: "check the set-up and say what to do about each finding",
-		Description: explained("Exit code 1 if something must be mended; the findings are printed in any case.", "corral doctor"),
-		Action:      func(c *cli.Context) error { return doctor(c, p) },
+		Name: "doctor", Category: setUp,
+		Action: func(c *cli.Context) error { return doctor(c, p) },
 	}
 }
 
 func doctor(c *cli.Context, p *printer) error {
-	if err := noArguments(c); err != nil {
-		return err
-	}
 	layout, err := xdg.Find()
 	if err != nil {
 		return err

@@ -17,7 +17,8 @@ import (
 
 func keyFlag() cli.Flag {
 	return &cli.StringFlag{
-		Name: "key", Usage: "idempotency `KEY`: the command given again with the same key does it once, and prints the same",
+		Name:   "key",
+		Usage:  "idempotency `KEY`: the command given again with the same key does it once, and prints the same",
 		Action: func(_ *cli.Context, key string) error { return api.CheckKey("--key", key) }, // before that of the command
 	}
 }
@@ -26,12 +27,23 @@ func allFlag() cli.Flag {
 	return &cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Usage: "deleted ones too"}
 }
 
-func labelFlag() cli.Flag {
-	return &cli.StringSliceFlag{Name: "label", Usage: "give it the label `K=V`; may be repeated"}
+// labelsFlag is a flag for labels, which labelsOf reads.
+func labelsFlag(name, usage string) cli.Flag {
+	return &cli.StringSliceFlag{Name: name, Usage: usage, Action: func(_ *cli.Context, pairs []string) error {
+		_, err := parseLabels(dashed(name), pairs)
+		return err
+	}}
 }
 
+func labelFlag() cli.Flag { return labelsFlag("label", "give it the label `K=V`; may be repeated") }
 func filterFlag() cli.Flag {
-	return &cli.StringSliceFlag{Name: "l", Usage: "only those with the label `K=V`; may be repeated"}
+	return labelsFlag("l", "only those with the label `K=V`; may be repeated")
+}
+
+// labelsOf returns the labels that were given to a flag, which has checked them.
+func labelsOf(c *cli.Context, name string) map[string]string {
+	m, _ := parseLabels("", c.StringSlice(name))
+	return m
 }
 
 func waitFlag(until string) cli.Flag {
@@ -51,33 +63,26 @@ func siteFlag() cli.Flag {
 }
 
 func clusterFlag() cli.Flag {
-	return &cli.StringFlag{Name: "cluster", Aliases: []string{"c"}, EnvVars: []string{"CORRAL_CLUSTER"}, Usage: "personal `CLUSTER`, by name or id (default: default)"}
+	return &cli.StringFlag{Name: "cluster", Aliases: []string{"c"}, EnvVars: []string{"CORRAL_CLUSTER"},
+		Usage: "personal `CLUSTER`, by name or id (default: default)"}
 }
 
-// timeout reads --timeout, which goes with a wait only; 0 is none.
-func timeout(c *cli.Context, waits bool) (time.Duration, error) {
-	d := c.Duration("timeout")
+// checkWait checks --timeout, which goes with a wait only: some commands wait with --wait, others unless --no-wait is
+// given, and a few always.
+func checkWait(c *cli.Context) error {
+	noWait, d := c.Bool("no-wait"), c.Duration("timeout")
+	asked := lookup(c.Command.Flags, "wait") != nil && lookup(c.Command.Flags, "no-wait") == nil
 	switch {
+	case c.Bool("wait") && noWait:
+		return corral.ErrorAt(corral.Invalid, "--wait", "goes without --no-wait")
 	case d < 0:
-		return 0, corral.ErrorAt(corral.Invalid, "--timeout", "%s is negative", d)
-	case d > 0 && !waits:
-		return 0, corral.ErrorAt(corral.Invalid, "--timeout", "goes with --wait")
+		return corral.ErrorAt(corral.Invalid, "--timeout", "%s is negative", d)
+	case d > 0 && noWait:
+		return corral.ErrorAt(corral.Invalid, "--timeout", "goes without --no-wait")
+	case d > 0 && asked && !c.Bool("wait"):
+		return corral.ErrorAt(corral.Invalid, "--timeout", "goes with --wait")
 	}
-	return d, nil
-}
-
-// waits reads --no-wait and --timeout of a command that waits unless it is told not to.
-func waits(c *cli.Context) (wait bool, d time.Duration, err error) {
-	wait, d = !c.Bool("no-wait"), c.Duration("timeout")
-	switch {
-	case c.Bool("wait") && !wait:
-		err = corral.ErrorAt(corral.Invalid, "--wait", "goes without --no-wait")
-	case d < 0:
-		err = corral.ErrorAt(corral.Invalid, "--timeout", "%s is negative", d)
-	case d > 0 && !wait:
-		err = corral.ErrorAt(corral.Invalid, "--timeout", "goes without --no-wait")
-	}
-	return wait, d, err
+	return nil
 }
 
 // parseLabels reads the k=v pairs that were given to a flag, called flag in messages. Of a key that is
@@ -137,24 +142,4 @@ func parseTime(place, s string) (time.Time, error) {
 		return time.Time{}, corral.ErrorAt(corral.Invalid, place, "%q is not a time such as 2026-01-31T08:00:00Z", s)
 	}
 	return t.UTC(), nil
-}
-
-// parseID reads the id of a glidein or run.
-func parseID[T ~int64](noun, s string) (T, error) {
-	n, err := strconv.ParseInt(s, 10, 64)
-	if err != nil || n < 1 {
-		return 0, corral.ErrorAt(corral.Invalid, noun, "%q is not an id: want a number such as 7", s)
-	}
-	return T(n), nil
-}
-
-func parseIDs[T ~int64](noun string, args []string) (ids []T, err error) {
-	for _, arg := range args {
-		id, err := parseID[T](noun, arg)
-		if err != nil {
-			return nil, err
-		}
-		ids = append(ids, id)
-	}
-	return ids, nil
 }

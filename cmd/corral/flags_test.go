@@ -97,15 +97,14 @@ func TestParseTime(t *testing.T) {
 	}
 }
 
-func TestParseIDs(t *testing.T) {
+func TestNumbered(t *testing.T) {
 	t.Parallel()
-	got, err := parseIDs[corral.RunID]("run", []string{"3", "12"})
-	if diff := cmp.Diff([]corral.RunID{3, 12}, got); err != nil || diff != "" {
-		t.Errorf("parseIDs: %v (-want +got):\n%s", err, diff)
+	if got, err := numbered[corral.RunID]("run", "12"); err != nil || got != 12 {
+		t.Errorf("numbered = %v, %v, want 12", got, err)
 	}
 	for _, bad := range []string{"", "0", "-1", "x", "1.5", "99999999999999999999"} {
-		if got, err := parseIDs[corral.RunID]("run", []string{"3", bad}); corral.KindOf(err) != corral.Invalid {
-			t.Errorf("parseIDs(%q) = %v, %v, want an Invalid error", bad, got, err)
+		if got, err := numbered[corral.RunID]("run", bad); corral.KindOf(err) != corral.Invalid {
+			t.Errorf("numbered(%q) = %v, %v, want an Invalid error", bad, got, err)
 		}
 	}
 }

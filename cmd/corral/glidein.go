@@ -14,111 +14,46 @@ import (
 	"github.com/corral-pilot/corral/internal/follow"
 )
 
+var glideins = noun[corral.GlideinID]{"glidein", numbered[corral.GlideinID]}
+
 func glideinCommand(p *printer) *cli.Command {
 	return &cli.Command{
 		Name: "glidein", Category: resources,
-		Usage:       "requests for processors at a site",
-		Description: explained("A glidein asks a site's batch system for hosts; a pilot job holds them and runs one worker on each, which joins a personal cluster.", "corral glidein create --site local --hosts 2 --wait"),
 		Subcommands: []*cli.Command{
 			createGlideinCommand(p),
+			listVerb(p, (*api.Client).Glideins, glideinTable, filterFlag(), siteFlag(), clusterFlag()),
+			glideins.verb("show", printing((*api.Client).Glidein, func(g corral.Glidein) error { return showGlidein(p, g) })),
 			{
-				Name: "list", Usage: "list glideins", Description: explained("", "corral glidein list -l project=lambda"),
-				Flags:  []cli.Flag{allFlag(), filterFlag(), siteFlag(), clusterFlag()},
-				Action: func(c *cli.Context) error { return listGlideins(c, p) },
+				Name: "wait",
+				Flags: []cli.Flag{
+					&cli.StringFlag{Name: "for", Value: api.UntilWorkers, Usage: "wait for `WHAT`: workers, " +
+						"or states separated by commas (QUEUED, RUNNING, FINISHED, FAILED, …)"},
+					filterFlag(), timeoutFlag(),
+				},
+				Action: func(c *cli.Context) error { return waitGlideins(c, p) },
 			},
-			glideinVerb("show", "show a glidein and its attempts", "corral glidein show 7", nil, func(c *cli.Context, cl *api.Client, id corral.GlideinID) error {
-				g, err := cl.Glidein(c.Context, id)
-				if err != nil {
-					return err
-				}
-				return showGlidein(p, g)
-			}),
-			waitGlideinCommand(p),
-			glideinVerb("history", "what happened to a glidein and its attempts", "corral glidein history 7", nil, func(c *cli.Context, cl *api.Client, id corral.GlideinID) error {
+			glideins.verb("history", func(c *cli.Context, cl *api.Client, id corral.GlideinID) error {
 				return glideinHistory(c, p, cl, id)
 			}),
-			glideinVerb("log", "what a pilot wrote", "corral glidein log 7 --attempt 1 --file report.json", []cli.Flag{
-				&cli.IntFlag{Name: "attempt", Usage: "of attempt `N` (default: the last)"},
-				&cli.StringFlag{Name: "file", Value: "stderr", Usage: "`FILE`: stdout, stderr or report.json"},
-			}, func(c *cli.Context, cl *api.Client, id corral.GlideinID) error {
+			glideins.verb("log", func(c *cli.Context, cl *api.Client, id corral.GlideinID) error {
 				b, err := cl.GlideinLog(c.Context, id, c.Int("attempt"), c.String("file"))
 				if err == nil {
 					_, err = p.out.Write(b)
 				}
 				return err
-			}),
-			removeGlideinCommand(p),
+			},
+				&cli.IntFlag{Name: "attempt", Usage: "of attempt `N` (default: the last)"},
+				&cli.StringFlag{Name: "file", Value: "stderr", Usage: "`FILE`: stdout, stderr or report.json"}),
+			{
+				Name: "remove",
+				Flags: []cli.Flag{
+					&cli.BoolFlag{Name: "now", Usage: "do not let tasks finish"},
+					waitFlag("nothing of it is left"), timeoutFlag(), filterFlag(),
+				},
+				Action: func(c *cli.Context) error { return removeGlideins(c, p) },
+			},
 		},
 	}
-}
-
-func waitGlideinCommand(p *printer) *cli.Command {
-	return &cli.Command{
-		Name: "wait", Usage: "wait for the workers of glideins, or for states", ArgsUsage: "ID…",
-		Description: explained("A glidein that is over before it has what is waited for ends the wait with exit code 1.",
-			"corral glidein wait 7 --timeout 10m\ncorral glidein wait -l project=lambda --for FINISHED,FAILED"),
-		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "for", Value: api.UntilWorkers, Usage: "wait for `WHAT`: workers, or states separated by commas (QUEUED, RUNNING, FINISHED, FAILED, …)"},
-			filterFlag(), timeoutFlag(),
-		},
-		Action: func(c *cli.Context) error { return waitGlideins(c, p) },
-	}
-}
-
-func removeGlideinCommand(p *printer) *cli.Command {
-	return &cli.Command{
-		Name: "remove", Usage: "let glideins go", ArgsUsage: "ID…",
-		Description: explained("Workers finish the tasks that they run; with --now they drop them, and the tasks run again elsewhere. Repeating it is harmless.",
-			"corral glidein remove 7 --wait\ncorral glidein remove -l project=lambda"),
-		Flags: []cli.Flag{
-			&cli.BoolFlag{Name: "now", Usage: "do not let tasks finish"},
-			waitFlag("nothing of it is left"), timeoutFlag(), filterFlag(),
-		},
-		Action: func(c *cli.Context) error { return removeGlideins(c, p) },
-	}
-}
-
-// glideinVerb is a command that takes one glidein.
-func glideinVerb(name, usage, example string, flags []cli.Flag, do func(*cli.Context, *api.Client, corral.GlideinID) error) *cli.Command {
-	return &cli.Command{
-		Name: name, Usage: usage, ArgsUsage: "ID", Flags: flags,
-		Description: explained("", example),
-		Action: func(c *cli.Context) error {
-			arg, err := argument(c, "glidein id")
-			if err != nil {
-				return err
-			}
-			id, err := parseID[corral.GlideinID]("glidein", arg)
-			if err != nil {
-				return err
-			}
-			cl, err := connect(c)
-			if err != nil {
-				return err
-			}
-			return do(c, cl, id)
-		},
-	}
-}
-
-func listGlideins(c *cli.Context, p *printer) error {
-	if err := noArguments(c); err != nil {
-		return err
-	}
-	f := api.Filter{All: c.Bool("all"), Site: c.String("site"), Cluster: c.String("cluster")}
-	var err error
-	if f.Labels, err = parseLabels("-l", c.StringSlice("l")); err != nil {
-		return err
-	}
-	cl, err := connect(c)
-	if err != nil {
-		return err
-	}
-	glideins, err := cl.Glideins(c.Context, f)
-	if err != nil {
-		return err
-	}
-	return list(p, glideins, glideinTable)
 }
 
 func showGlidein(p *printer, g corral.Glidein) error {
@@ -151,10 +86,6 @@ func waitGlideins(c *cli.Context, p *printer) error {
 	if err != nil {
 		return err
 	}
-	d, err := timeout(c, true)
-	if err != nil {
-		return err
-	}
 	if _, err := api.ParseUntilGlidein(c.String("for")); err != nil {
 		return err
 	}
@@ -167,9 +98,9 @@ func waitGlideins(c *cli.Context, p *printer) error {
 		return err
 	}
 	if len(ids) == 0 {
-		return corral.Errorf(corral.NotFound, "no glidein has the label %s", labels(which.labels))
+		return which.none("glidein")
 	}
-	glideins, err := awaitGlideins(c, p, cl, ids, follow.Wait{Until: c.String("for"), Timeout: d})
+	glideins, err := awaitGlideins(c, p, cl, ids, c.String("for"))
 	if err != nil {
 		return err
 	}
@@ -178,10 +109,6 @@ func waitGlideins(c *cli.Context, p *printer) error {
 
 func removeGlideins(c *cli.Context, p *printer) error {
 	which, err := chosen[corral.GlideinID](c, "glidein")
-	if err != nil {
-		return err
-	}
-	d, err := timeout(c, c.Bool("wait"))
 	if err != nil {
 		return err
 	}
@@ -202,7 +129,7 @@ func removeGlideins(c *cli.Context, p *printer) error {
 		removed = append(removed, g)
 	}
 	if c.Bool("wait") {
-		if removed, err = awaitGlideins(c, p, cl, ids, follow.Wait{Until: string(corral.GlideinDeleted), Timeout: d}); err != nil {
+		if removed, err = awaitGlideins(c, p, cl, ids, string(corral.GlideinDeleted)); err != nil {
 			return err
 		}
 	}
@@ -211,12 +138,12 @@ func removeGlideins(c *cli.Context, p *printer) error {
 
 // awaitGlideins shows one glidein after the other until each has what is waited for; the timeout is for
 // all of them.
-func awaitGlideins(c *cli.Context, p *printer, cl *api.Client, ids []corral.GlideinID, wait follow.Wait) ([]corral.Glidein, error) {
-	left := countDown(wait.Timeout)
-	glideins := []corral.Glidein{}
+func awaitGlideins(
+	c *cli.Context, p *printer, cl *api.Client, ids []corral.GlideinID, until string,
+) (glideins []corral.Glidein, err error) {
+	left := countDown(c.Duration("timeout"))
 	for _, id := range ids {
-		wait.Timeout = left()
-		g, err := p.follow(c.Context, cl, id, wait)
+		g, err := p.follow(c.Context, cl, id, follow.Wait{Until: until, Timeout: left()})
 		if err != nil {
 			return nil, about{fmt.Sprintf("/v1/glideins/%d", id), err}
 		}
@@ -227,10 +154,11 @@ func awaitGlideins(c *cli.Context, p *printer, cl *api.Client, ids []corral.Glid
 
 // follow waits for a glidein and shows it meanwhile.
 func (p *printer) follow(ctx context.Context, cl *api.Client, id corral.GlideinID, wait follow.Wait) (corral.Glidein, error) {
+	view := follow.NewGlideinView(p.err, lookOf(p.err))
 	if p.quiet {
-		return follow.Glidein(ctx, cl, id, wait, follow.NewGlideinView(io.Discard, follow.Look{}))
+		view = follow.NewGlideinView(io.Discard, follow.Look{})
 	}
-	return follow.Glidein(ctx, cl, id, wait, follow.NewGlideinView(p.err, lookOf(p.err)))
+	return follow.Glidein(ctx, cl, id, wait, view)
 }
 
 // glideinsOf returns the glideins that were chosen; by labels it may be none.

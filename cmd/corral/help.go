@@ -1,14 +1,25 @@
 package main
 
+// Help is written as people read it, in help.txt: for each command a heading with its arguments, a line that says what
+// it does, what else there is to say, and examples. The same arguments are what checkArguments counts and what
+// completion completes, so help cannot promise others than the command takes.
+//
+// The layout is ours because package cli does not wrap the explanation of a flag into its column: with it, lines are
+// longer than a terminal.
+
 import (
+	"cmp"
+	_ "embed"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/corral-pilot/corral/internal/version"
+	"github.com/corral-pilot/corral/workflow/format"
 )
 
 // helpWidth is the width that help is laid out for: a terminal as narrow as they come.
@@ -24,120 +35,92 @@ EXIT CODES
     4  not found                143  terminated
 `
 
-// examples heads the examples in a command's description.
-const examples = "\n\nEXAMPLE\n"
+//go:embed help.txt
+var manual string
 
-// explained is the description of a command: what there is to say beyond its usage line, and an
-// example, which every command has.
-func explained(text, example string) string {
-	return text + examples + "  " + strings.ReplaceAll(example, "\n", "\n  ")
+// describe gives the command of a name, such as corral site show, what help.txt says of it.
+func describe(name string, c *cli.Command) {
+	for section := range strings.SplitSeq(manual, "# ") {
+		heading, rest, _ := strings.Cut(section, "\n")
+		arguments, ok := strings.CutPrefix(heading, name)
+		if !ok || arguments != strings.ToUpper(arguments) { // that of a verb of this noun
+			continue
+		}
+		c.ArgsUsage = strings.TrimSpace(arguments)
+		c.Usage, c.Description, _ = strings.Cut(rest, "\n")
+		c.Description = strings.Replace(strings.TrimRight(c.Description, "\n"), "FORMATS", format.Names(), 1)
+	}
 }
 
 // printHelp explains the command at the end of path, or the program if path is empty.
 func printHelp(w io.Writer, app *cli.App, path []*cli.Command) {
-	h := &helpPage{}
-	c := &cli.Command{Usage: app.Usage, Subcommands: app.Commands, Description: explained("", "corral demo\ncorral up && corral glidein create --site local --hosts 2 --wait")}
-	name := app.Name
+	name, c := app.Name, &cli.Command{Subcommands: app.Commands}
+	describe(name, c)
 	for _, c = range path {
 		name += " " + c.Name
 	}
-	h.heading(name, c)
-	h.commands(c.Subcommands)
-	h.flags("FLAGS", c.Flags)
-	h.flags("FLAGS OF EVERY COMMAND, BEFORE OR AFTER IT", slices.Concat(app.Flags, []cli.Flag{
-		&cli.BoolFlag{Name: "help", Aliases: []string{"h"}, Usage: "explain the command"},
-	}))
-	h.b.WriteString(exitCodes)
-	io.WriteString(w, h.b.String())
-}
-
-// A helpPage is help under construction.
-type helpPage struct{ b strings.Builder }
-
-func (h *helpPage) heading(name string, c *cli.Command) {
-	usage := name
-	switch {
-	case len(c.Subcommands) > 0:
-		usage += " COMMAND"
-	case c.ArgsUsage != "":
-		usage += " " + c.ArgsUsage
+	synopsis := name
+	if len(c.Subcommands) > 0 {
+		synopsis += " COMMAND"
+	}
+	if c.ArgsUsage != "" {
+		synopsis += " " + c.ArgsUsage
 	}
 	if len(c.Flags) > 0 {
-		usage += " [FLAGS]"
+		synopsis += " [FLAGS]"
 	}
-	fmt.Fprintf(&h.b, "%s: %s\n\nUSAGE\n  %s\n", name, c.Usage, usage)
-	text, example, _ := strings.Cut(c.Description, examples)
-	if text != "" {
-		h.b.WriteString("\n")
-		for line := range strings.Lines(text) {
-			h.b.WriteString(strings.Join(wrapped(strings.TrimSpace(line), helpWidth), "\n") + "\n")
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s\n\nUSAGE\n  %s\n%s\n", name, c.Usage, synopsis, c.Description)
+	for i, sub := range c.Subcommands {
+		if i == 0 || sub.Category != c.Subcommands[i-1].Category {
+			fmt.Fprintf(&b, "\n%s\n", strings.ToUpper(cmp.Or(sub.Category, "commands")))
 		}
+		helpEntry(&b, "  "+sub.Name, 14, sub.Usage)
 	}
-	if example != "" {
-		h.b.WriteString(examples[1:] + example + "\n")
-	}
+	helpFlags(&b, "FLAGS", c.Flags)
+	helpFlags(&b, "FLAGS OF EVERY COMMAND, BEFORE OR AFTER IT", append(slices.Clone(app.Flags), cli.HelpFlag))
+	io.WriteString(w, b.String()+exitCodes)
 }
 
-func (h *helpPage) commands(all []*cli.Command) {
-	for i, c := range all {
-		if i == 0 || c.Category != all[i-1].Category {
-			heading := "COMMANDS"
-			if c.Category != "" {
-				heading = strings.ToUpper(c.Category)
-			}
-			fmt.Fprintf(&h.b, "\n%s\n", heading)
-		}
-		h.entry("  "+c.Name, 14, c.Usage)
+func helpFlags(b *strings.Builder, heading string, flags []cli.Flag) {
+	if len(flags) > 0 {
+		fmt.Fprintf(b, "\n%s\n", heading)
 	}
-}
-
-func (h *helpPage) flags(heading string, flags []cli.Flag) {
-	if len(flags) == 0 {
-		return
-	}
-	fmt.Fprintf(&h.b, "\n%s\n", heading)
 	for _, f := range flags {
 		head, text := described(f.(cli.DocGenerationFlag))
-		h.entry("  "+head, 22, text)
+		helpEntry(b, "  "+head, 22, text)
 	}
 }
 
-// entry writes head, and text in a column of its own from indent on.
-func (h *helpPage) entry(head string, indent int, text string) {
-	lines := wrapped(text, helpWidth-indent)
+// helpEntry writes head, and text in a column of its own from indent on.
+func helpEntry(b *strings.Builder, head string, indent int, text string) {
 	if len(head)+2 > indent {
-		h.b.WriteString(head + "\n")
+		b.WriteString(head + "\n")
 		head = ""
 	}
-	for _, line := range lines {
-		fmt.Fprintf(&h.b, "%-*s%s\n", indent, head, line)
-		head = ""
+	line := fmt.Sprintf("%-*s", indent-1, head)
+	for _, word := range strings.Fields(text) {
+		if utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > helpWidth {
+			b.WriteString(line + "\n")
+			line = strings.Repeat(" ", indent-1)
+		}
+		line += " " + word
 	}
+	b.WriteString(line + "\n")
 }
 
-// described returns how a flag is written, and what it means with its default and its variable.
+// described returns how a flag is written, the short name first, and what it means with its default and its variable.
 func described(f cli.DocGenerationFlag) (head, text string) {
-	names := f.Names()
-	head = "--" + names[0]
-	if len(names[0]) == 1 {
-		head = "-" + names[0]
+	for _, name := range f.Names() {
+		head = dashed(name) + ", " + head
 	}
-	if len(names) > 1 {
-		head = "-" + names[1] + ", " + head
-	}
-	text = f.GetUsage()
-	before, rest, quoted := strings.Cut(text, "`")
-	placeholder, after, _ := strings.Cut(rest, "`")
-	if quoted {
-		text = before + placeholder + after
-	}
+	head = strings.TrimSuffix(head, ", ")
+	text = strings.ReplaceAll(f.GetUsage(), "`", "")
 	if f.TakesValue() {
-		if !quoted {
-			placeholder = strings.ToUpper(names[0])
-		}
-		head += " " + placeholder
-		if d := plainDefault(f); d != "" && !strings.Contains(text, "default") {
-			text += " (default: " + d + ")"
+		head += " " + strings.Split(f.GetUsage(), "`")[1]
+		value := short(strings.Trim(f.GetDefaultText(), `"`))
+		if !slices.Contains([]string{"", "0", "0s", "[]"}, value) && !strings.Contains(text, "default") {
+			text += " (default: " + value + ")"
 		}
 	}
 	if vars := f.GetEnvVars(); len(vars) > 0 {
@@ -146,36 +129,12 @@ func described(f cli.DocGenerationFlag) (head, text string) {
 	return head, text
 }
 
-// plainDefault is a flag's default value as one writes it, nothing if that says nothing.
-func plainDefault(f cli.DocGenerationFlag) string {
-	d := short(strings.Trim(f.GetDefaultText(), `"`))
-	if d == "0" || d == "0s" || d == "false" || d == "[]" {
-		return ""
-	}
-	return d
-}
-
-// wrapped breaks text into lines of at most width characters.
-func wrapped(text string, width int) []string {
-	lines := []string{""}
-	for _, word := range strings.Fields(text) {
-		last := &lines[len(lines)-1]
-		switch {
-		case *last == "":
-			*last = word
-		case len([]rune(*last))+1+len([]rune(word)) > width:
-			lines = append(lines, word)
-		default:
-			*last += " " + word
-		}
-	}
-	return lines
-}
+// dashed is the name of a flag as it is written.
+func dashed(name string) string { return strings.Repeat("-", min(2, len(name))) + name }
 
 func helpCommand(p *printer, app *cli.App) *cli.Command {
 	return &cli.Command{
-		Name: "help", Category: setUp, Usage: "explain a command", ArgsUsage: "[COMMAND]…",
-		Description: explained("", "corral help glidein create"),
+		Name: "help", Category: setUp,
 		Action: func(c *cli.Context) error {
 			var path []*cli.Command
 			among, name := app.Commands, app.Name
@@ -194,12 +153,8 @@ func helpCommand(p *printer, app *cli.App) *cli.Command {
 
 func versionCommand(p *printer) *cli.Command {
 	return &cli.Command{
-		Name: "version", Category: setUp, Usage: "print the version of this program",
-		Description: explained("", "corral version"),
+		Name: "version", Category: setUp,
 		Action: func(c *cli.Context) error {
-			if err := noArguments(c); err != nil {
-				return err
-			}
 			if p.format != formTable {
 				return p.encode(map[string]string{"version": version.String()})
 			}
@@ -207,36 +162,4 @@ func versionCommand(p *printer) *cli.Command {
 			return err
 		},
 	}
-}
-
-// nearest returns the name among commands that was probably meant by name, or "".
-func nearest(among []*cli.Command, name string) string {
-	best, least := "", 3 // more than two slips is another word
-	for _, c := range among {
-		if d := distance(c.Name, name); d < least && d <= (len(c.Name)+1)/2 {
-			best, least = c.Name, d
-		}
-	}
-	return best
-}
-
-// distance is how many letters to put in, leave out or change to make b of a.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			changed := diagonal
-			if a[i] != b[j] {
-				changed++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(changed, row[j+1]+1, row[j]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -121,3 +121,21 @@ func TestNearest(t *testing.T) {
 		}
 	}
 }
+
+// Every section of help.txt is of a command that there is.
+func TestManualHasNoOthers(t *testing.T) {
+	t.Parallel()
+	known := map[string]bool{}
+	everyCommand(func(_ *cli.App, path []*cli.Command) {
+		name := "corral"
+		for _, c := range path {
+			name += " " + c.Name
+		}
+		known[name] = true
+	})
+	for _, heading := range regexp.MustCompile(`(?m)^# ([a-z ]*[a-z])`).FindAllStringSubmatch(manual, -1) {
+		if !known[heading[1]] {
+			t.Errorf("help.txt explains %q, which is not a command", heading[1])
+		}
+	}
+}

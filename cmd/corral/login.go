@@ -16,29 +16,15 @@ import (
 )
 
 func loginSiteCommand(p *printer) *cli.Command {
-	return &cli.Command{
-		Name: "login", Usage: "log in at a site that asks a person", ArgsUsage: "SITE",
-		Description: explained("What the site asks is asked on the terminal: the passphrase of a key, a password, a one-time code. Answers go to corrald and are kept nowhere; it holds the connection, and keys stay open until it ends. When the connection is lost and cannot be made anew without a person, the site says \"login needed\"; its pilots go on meanwhile. "+
-			"The exit code is 5 if the site lets nobody in.",
-			"corral site login hpc"),
-		Flags:  []cli.Flag{acceptHostKeyFlag()},
-		Action: func(c *cli.Context) error { return loginSite(c, p) },
-	}
+	return sites.verb("login", func(c *cli.Context, cl *api.Client, ref string) error { return loginSite(c, p, cl, ref) },
+		acceptHostKeyFlag())
 }
 
 func acceptHostKeyFlag() *cli.BoolFlag {
 	return &cli.BoolFlag{Name: "accept-host-key", Usage: "trust the key of a host that is not known yet, and write it into known_hosts"}
 }
 
-func loginSite(c *cli.Context, p *printer) error {
-	ref, err := argument(c, "site")
-	if err != nil {
-		return err
-	}
-	cl, err := connect(c)
-	if err != nil {
-		return err
-	}
+func loginSite(c *cli.Context, p *printer, cl *api.Client, ref string) error {
 	s, err := cl.Site(c.Context, ref)
 	if err != nil {
 		return err

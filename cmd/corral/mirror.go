@@ -9,80 +9,42 @@ import (
 	"github.com/corral-pilot/corral/api"
 )
 
+var mirrors = noun[string]{"mirror", named}
+
 func mirrorCommand(p *printer) *cli.Command {
 	return &cli.Command{
-		Name: "mirror", Category: resources, Usage: "servers and directories that have worker packages",
-		Description: explained("A mirror is a copy of corrald's own directory of packages that sites can reach.", "corral mirror list"),
+		Name: "mirror", Category: resources,
 		Subcommands: []*cli.Command{
 			{
-				Name: "add", Usage: "add a mirror and read its index", ArgsUsage: "NAME URL",
-				Description: explained("A mirror is a copy of corrald's directory mirror behind any http, https, ftp or sftp server, or a directory (file:///DIR).",
-					"corral mirror add campus https://www.example.org/corral"),
-				Flags:  []cli.Flag{keyFlag()},
+				Name: "add", Flags: []cli.Flag{keyFlag()},
 				Action: func(c *cli.Context) error { return addMirror(c, p) },
 			},
-			{
-				Name: "list", Usage: "list mirrors", Description: explained("", "corral mirror list"),
-				Flags:  []cli.Flag{allFlag()},
-				Action: func(c *cli.Context) error { return listMirrors(c, p) },
-			},
-			refVerb("mirror", "check", "read a mirror's index again", func(c *cli.Context, cl *api.Client, ref string) error {
-				m, err := cl.CheckMirror(c.Context, ref)
-				return checkedMirror(p, m, err)
-			}),
-			refVerb("mirror", "remove", "forget a mirror", func(c *cli.Context, cl *api.Client, ref string) error {
-				m, err := cl.RemoveMirror(c.Context, ref)
-				if err != nil {
-					return err
+			listVerb(p, (*api.Client).Mirrors, mirrorTable),
+			mirrors.verb("check", printing((*api.Client).CheckMirror, func(m corral.Mirror) error {
+				if m.Reason != "" { // its index cannot be read
+					return corral.ErrorAt(corral.Failed, "mirror "+m.Name, "%s", m.Reason)
 				}
 				return show(p, m, mirrorTable)
-			}),
+			})),
+			mirrors.verb("remove", printing((*api.Client).RemoveMirror, one(p, mirrorTable))),
 		},
 	}
 }
 
+// addMirror adds a mirror, even one whose index cannot be read: its server may be down just now.
 func addMirror(c *cli.Context, p *printer) error {
-	if c.NArg() != 2 {
-		return corral.Errorf(corral.Invalid, "want a name and a URL, got %d arguments; see `%s --help`", c.NArg(), c.Command.HelpName)
-	}
 	cl, err := connect(c)
 	if err != nil {
 		return err
 	}
 	m, err := cl.AddMirror(c.Context, api.NewMirror{Name: c.Args().Get(0), URL: c.Args().Get(1)}, c.String("key"))
-	if err == nil && m.Reason != "" { // it is added nevertheless: the server may be down just now
-		p.say("mirror %s is added, but: %s", m.Name, m.Reason)
-	}
-	if err != nil {
-		return err
-	}
-	return show(p, m, mirrorTable)
-}
-
-// checkedMirror shows a mirror; one whose index cannot be read is a failure.
-func checkedMirror(p *printer, m corral.Mirror, err error) error {
 	if err != nil {
 		return err
 	}
 	if m.Reason != "" {
-		return corral.ErrorAt(corral.Failed, "mirror "+m.Name, "%s", m.Reason)
+		p.say("mirror %s is added, but: %s", m.Name, m.Reason)
 	}
 	return show(p, m, mirrorTable)
-}
-
-func listMirrors(c *cli.Context, p *printer) error {
-	if err := noArguments(c); err != nil {
-		return err
-	}
-	cl, err := connect(c)
-	if err != nil {
-		return err
-	}
-	all, err := cl.Mirrors(c.Context, api.Filter{All: c.Bool("all")})
-	if err != nil {
-		return err
-	}
-	return list(p, all, mirrorTable)
 }
 
 var mirrorTable = listing[corral.Mirror]{

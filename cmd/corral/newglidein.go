@@ -14,12 +14,7 @@ import (
 
 func createGlideinCommand(p *printer) *cli.Command {
 	return &cli.Command{
-		Name: "create", Usage: "request hosts × cpus at a site",
-		Description: explained("With --wait it returns when the cpus of the registered workers sum to hosts × cpus, which is later than that the job runs. Hosts that turn out to be broken are not waited for: which, and why, is said.",
-			"corral glidein create --site local --hosts 2 --walltime 1h --idle 5m --wait\n"+
-				"corral glidein create --site local --cluster mine --cpus 8 --slots static\n"+
-				"corral glidein create --site hpc --hosts 4 --cpus 2 --queue short --wait\n"+
-				"id=$(corral glidein create --site local --key pilots-of-today -q)"),
+		Name: "create",
 		Flags: slices.Concat([]cli.Flag{
 			siteFlag(), clusterFlag(),
 			&cli.IntFlag{Name: "hosts", Value: 1, Usage: "`N` hosts; each runs one worker"},
@@ -45,14 +40,7 @@ func createGlideinCommand(p *printer) *cli.Command {
 }
 
 func createGlidein(c *cli.Context, p *printer) error {
-	if err := noArguments(c); err != nil {
-		return err
-	}
 	n, err := newGlidein(c)
-	if err != nil {
-		return err
-	}
-	d, err := timeout(c, c.Bool("wait"))
 	if err != nil {
 		return err
 	}
@@ -61,13 +49,13 @@ func createGlidein(c *cli.Context, p *printer) error {
 		return err
 	}
 	g, err := cl.CreateGlidein(c.Context, n, c.String("key"))
-	if err != nil || !c.Bool("wait") {
-		if err != nil {
-			return err
-		}
-		return show(p, g, glideinTable)
+	switch {
+	case err != nil:
+		return err
+	case c.Bool("wait"):
+		return waitForWorkers(c, p, cl, g)
 	}
-	return waitForWorkers(c, p, cl, g, d)
+	return show(p, g, glideinTable)
 }
 
 // newGlidein reads the request from the flags. What corrald checks is not checked here.
@@ -93,17 +81,17 @@ func newGlidein(c *cli.Context) (api.NewGlidein, error) {
 	if n.NotBefore, err = parseTime("--not-before", c.String("not-before")); err != nil {
 		return n, err
 	}
-	n.Labels, err = parseLabels("--label", c.StringSlice("label"))
-	return n, err
+	n.Labels = labelsOf(c, "label")
+	return n, nil
 }
 
 // waitForWorkers shows the glidein once its workers are registered. Its id is told in any case: what was
 // asked for stays when the wait is in vain.
-func waitForWorkers(c *cli.Context, p *printer, cl *api.Client, g corral.Glidein, d time.Duration) error {
+func waitForWorkers(c *cli.Context, p *printer, cl *api.Client, g corral.Glidein) error {
 	if p.quiet {
 		fmt.Fprintln(p.out, g.ID)
 	}
-	ready, err := p.follow(c.Context, cl, g.ID, follow.Wait{Until: api.UntilWorkers, Timeout: d})
+	ready, err := p.follow(c.Context, cl, g.ID, follow.Wait{Until: api.UntilWorkers, Timeout: c.Duration("timeout")})
 	if err != nil {
 		p.say("glidein %d stays: see `corral glidein history %d`, or `corral glidein remove %d`", g.ID, g.ID, g.ID)
 		return about{fmt.Sprintf("/v1/glideins/%d", g.ID), err}

@@ -24,16 +24,11 @@ import (
 
 func createSiteCommand(p *printer) *cli.Command {
 	return &cli.Command{
-		Name: "create", Usage: "add a site and set it up", ArgsUsage: "NAME",
-		Description: explained("The site is reached, its root looked at and its batch system asked before anything is kept of it. The files that ssh uses, ~/.ssh/config among them, are used as they are; a host that nobody knows is refused without --accept-host-key; on a terminal, what the site asks of a person is asked. "+
-			"A root may begin with a variable of the site in single quotes, as '$SCRATCH/corral' does. With -f the site is read from a YAML or JSON file, with the names of the REST API. "+batchHelp(),
-			"corral site create here --contact local: --batch fork --wait\n"+
-				"corral site create hpc --contact ssh://ann@hpc --batch slurm --max-running 4\n"+
-				"corral site create -f site.yaml"),
+		Name: "create",
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "f", Usage: "read the site from `FILE`, - for stdin"},
 			&cli.StringFlag{Name: "contact", Usage: "how to reach it, as `URL`: local: or ssh://[user@]host[:port]"},
-			&cli.StringFlag{Name: "batch", Usage: "the batch `SYSTEM` for pilots: " + strings.Join(corral.BatchSystemNames(), " or ")},
+			&cli.StringFlag{Name: "batch", Usage: "the batch `SYSTEM` for pilots: " + batchHelp()},
 			&cli.StringFlag{Name: "head-batch", Usage: "the batch `SYSTEM` for setup and cleanup (default: " + corral.ForkBatch + ", on the head node)"},
 			&cli.StringFlag{Name: "root", Usage: "`DIR` there that is ours alone (default: one that corrald chooses, through ssh $HOME/.corral-NAME)"},
 			acceptHostKeyFlag(),
@@ -61,13 +56,13 @@ func batchFlags() []cli.Flag {
 	}
 }
 
-// batchHelp says in a sentence each what the batch systems are.
+// batchHelp says what each batch system is.
 func batchHelp() string {
-	help := "Batch systems:"
+	var words []string
 	for _, b := range corral.BatchSystems {
-		help += " " + b.Name + " " + b.Help + ";"
+		words = append(words, b.Name+", which "+b.Help)
 	}
-	return strings.TrimSuffix(help, ";") + "."
+	return strings.Join(words, "; or ")
 }
 
 // calledThere says what the batch systems call an option that they have.
@@ -93,10 +88,6 @@ func createSite(c *cli.Context, p *printer) error {
 	if err != nil {
 		return err
 	}
-	d, err := timeout(c, c.Bool("wait"))
-	if err != nil {
-		return err
-	}
 	cl, err := connect(c)
 	if err != nil {
 		return err
@@ -116,7 +107,7 @@ func createSite(c *cli.Context, p *printer) error {
 	}
 	if c.Bool("wait") {
 		name := s.Name
-		if s, err = awaitSite(c, cl, s, corral.SiteReady, d); err != nil {
+		if s, err = awaitSite(c, cl, s, corral.SiteReady); err != nil {
 			p.say("site %s stays: see `corral site history %s`, or `corral site remove %s`", name, name, name)
 			return err
 		}
@@ -139,14 +130,13 @@ func newSite(c *cli.Context, stdin io.Reader) (api.NewSite, error) {
 	}
 	file, accept := c.String("f"), c.Bool("accept-host-key")
 	if file == "" {
-		name, err := argument(c, "site name")
-		n.Name, n.AcceptHostKey = name, accept
-		for _, flag := range []string{"contact", "batch"} {
-			if c.String(flag) == "" && err == nil {
-				err = corral.ErrorAt(corral.Invalid, "--"+flag, "is missing: see `corral site create --help`")
+		n.Name, n.AcceptHostKey = c.Args().First(), accept
+		for _, given := range []struct{ what, value string }{{"NAME", n.Name}, {"--contact", n.Contact}, {"--batch", n.Batch}} {
+			if given.value == "" {
+				return n, corral.ErrorAt(corral.Invalid, given.what, "is missing: see `corral site create --help`")
 			}
 		}
-		return n, err
+		return n, nil
 	}
 	if !reflect.DeepEqual(n, api.NewSite{}) || c.NArg() > 0 {
 		return n, corral.ErrorAt(corral.Invalid, "-f", "goes without NAME and flags that say what is in the file")
@@ -261,20 +251,10 @@ func madeInto(b []byte, field reflect.StructField) *token.Token {
 }
 
 func setSiteCommand(p *printer) *cli.Command {
-	return &cli.Command{
-		Name: "set", Usage: "change limits and options of a site", ArgsUsage: "SITE",
-		Description: explained("It holds for the attempts that follow; what no flag names stays. An empty value takes an option away, 0 a limit.",
-			"corral site set hpc --max-queued 2 --queue long\ncorral site set hpc --max-running 0 --account ''"),
-		Flags:  siteFlags(),
-		Action: func(c *cli.Context) error { return setSite(c, p) },
-	}
+	return &cli.Command{Name: "set", Flags: siteFlags(), Action: func(c *cli.Context) error { return setSite(c, p) }}
 }
 
 func setSite(c *cli.Context, p *printer) error {
-	ref, err := argument(c, "site")
-	if err != nil {
-		return err
-	}
 	in := siteChange(c)
 	if in == (api.SetSite{}) {
 		return corral.Errorf(corral.Invalid, "nothing to change; see `%s --help`", c.Command.HelpName)
@@ -283,7 +263,7 @@ func setSite(c *cli.Context, p *printer) error {
 	if err != nil {
 		return err
 	}
-	s, err := cl.SetSite(c.Context, ref, in)
+	s, err := cl.SetSite(c.Context, c.Args().First(), in)
 	if err != nil {
 		return err
 	}

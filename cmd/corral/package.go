@@ -12,20 +12,15 @@ import (
 	"github.com/corral-pilot/corral/packages"
 )
 
+var catalog = noun[string]{"package", named}
+
 func packageCommand(p *printer) *cli.Command {
 	return &cli.Command{
-		Name: "package", Category: resources, Usage: "worker packages, which sites need before workers can run there",
-		Description: explained("A worker package is the bundle of programs that a site needs before workers can run there.", "corral package list"),
+		Name: "package", Category: resources,
 		Subcommands: []*cli.Command{
+			listVerb(p, (*api.Client).Packages, packageTable),
 			{
-				Name: "list", Usage: "list packages", Description: explained("", "corral package list"),
-				Flags:  []cli.Flag{allFlag()},
-				Action: func(c *cli.Context) error { return listPackages(c, p) },
-			},
-			{
-				Name: "import", Usage: "bring an archive into the catalog", ArgsUsage: "FILE|URL",
-				Description: explained("The archive must be signed with a key that corrald trusts, or be signed here with --sign.",
-					"corral package import ./htcondor-23.9.6.tar.gz --signature ./htcondor.sig"),
+				Name: "import",
 				Flags: []cli.Flag{
 					&cli.StringFlag{Name: "signature", Usage: "`FILE` with the signature (default: FILE.sig or URL.sig)"},
 					&cli.BoolFlag{Name: "sign", Usage: "have corrald sign a local archive with its own key: you vouch for it"},
@@ -34,65 +29,19 @@ func packageCommand(p *printer) *cli.Command {
 				Action: func(c *cli.Context) error { return importPackage(c, p) },
 			},
 			packageBuildCommand(p),
-			refVerb("package", "verify", "check the signature and every byte", func(c *cli.Context, cl *api.Client, ref string) error {
-				k, err := cl.VerifyPackage(c.Context, ref)
-				if err != nil {
-					return err
-				}
+			catalog.verb("verify", printing((*api.Client).VerifyPackage, func(k corral.Package) error {
 				p.say("package %s is what %s signed", k.Name, k.Key)
 				return show(p, k, packageTable)
-			}),
-			refVerb("package", "remove", "remove a package that no site uses", func(c *cli.Context, cl *api.Client, ref string) error {
-				k, err := cl.RemovePackage(c.Context, ref)
-				if err != nil {
-					return err
-				}
-				return show(p, k, packageTable)
-			}),
+			})),
+			catalog.verb("remove", printing((*api.Client).RemovePackage, one(p, packageTable))),
 		},
 	}
-}
-
-// refVerb is a verb with one argument that names an object.
-func refVerb(noun, name, usage string, do func(*cli.Context, *api.Client, string) error) *cli.Command {
-	return &cli.Command{
-		Name: name, Usage: usage, ArgsUsage: strings.ToUpper(noun),
-		Description: explained("", "corral "+noun+" "+name+" 1"),
-		Action: func(c *cli.Context) error {
-			ref, err := argument(c, noun)
-			if err != nil {
-				return err
-			}
-			cl, err := connect(c)
-			if err != nil {
-				return err
-			}
-			return do(c, cl, ref)
-		},
-	}
-}
-
-func listPackages(c *cli.Context, p *printer) error {
-	if err := noArguments(c); err != nil {
-		return err
-	}
-	cl, err := connect(c)
-	if err != nil {
-		return err
-	}
-	all, err := cl.Packages(c.Context, api.Filter{All: c.Bool("all")})
-	if err != nil {
-		return err
-	}
-	return list(p, all, packageTable)
 }
 
 func importPackage(c *cli.Context, p *printer) error {
-	source, err := argument(c, "archive")
-	if err != nil {
-		return err
-	}
+	source := c.Args().First()
 	in := api.NewPackage{Source: source, Sign: c.Bool("sign")}
+	var err error
 	if !strings.Contains(source, "://") {
 		if in.Source, err = filepath.Abs(source); err != nil {
 			return fmt.Errorf("finding %s: %w", source, err)

@@ -17,10 +17,7 @@ import (
 
 func packageBuildCommand(p *printer) *cli.Command {
 	return &cli.Command{
-		Name: "build", Usage: "make the packages of an HTCondor for the catalog",
-		Description: explained("Two packages come of an HTCondor: htcondor, which workers run, and htcondor-pool, for clusters of kind condor. "+
-			"Both have all libraries that they need and run on any Linux of this machine's architecture. Root is not needed.",
-			"corral package build --from-debian trixie\ncorral package build --from /usr --out . --no-import"),
+		Name: "build",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "from-debian", Value: "trixie", Usage: "take it from the packages of the `SUITE` of Debian, on the mirror that this machine's apt uses"},
 			&cli.StringFlag{Name: "from", Usage: "take the HTCondor that is installed in `DIR`, with bin, sbin and libexec/condor"},
@@ -32,9 +29,7 @@ func packageBuildCommand(p *printer) *cli.Command {
 }
 
 func buildPackages(c *cli.Context, p *printer) error {
-	switch err := noArguments(c); {
-	case err != nil:
-		return err
+	switch {
 	case c.IsSet("from") && c.IsSet("from-debian"):
 		return corral.ErrorAt(corral.Invalid, "--from", "it is one or the other: --from or --from-debian")
 	case c.Bool("no-import") && c.String("out") == "":

@@ -11,31 +11,15 @@ import (
 )
 
 func probeSiteCommand(p *printer) *cli.Command {
-	return &cli.Command{
-		Name: "probe", Usage: "find out what a site is like", ArgsUsage: "SITE",
-		Description: explained("It asks the head node for the batch system, its queues with their limits, and the space below the site's root; a small job looks whether worker nodes see that root and reach corrald. What is found stays with the site: a glidein over a limit is refused from then on.\n"+
-			"With --network another small job dials the pool of a condor cluster, and is dialled by corrald, as its pilots would be: what is printed is what --broker auto would choose there, and why. The exit code is 3 if no worker could be reached. The jobs are gone when it returns.",
-			"corral site probe hpc\ncorral site probe campus --network --cluster mine"),
-		Flags: []cli.Flag{
-			&cli.BoolFlag{Name: "network", Usage: "measure the network between the site and a condor cluster, too"},
-			clusterFlag(),
-		},
-		Action: func(c *cli.Context) error { return probeSite(c, p) },
-	}
+	return sites.verb("probe", func(c *cli.Context, cl *api.Client, ref string) error { return probeSite(c, p, cl, ref) },
+		&cli.BoolFlag{Name: "network", Usage: "measure the network between the site and a condor cluster, too"},
+		clusterFlag())
 }
 
-func probeSite(c *cli.Context, p *printer) error {
-	ref, err := argument(c, "site")
-	if err != nil {
-		return err
-	}
+func probeSite(c *cli.Context, p *printer, cl *api.Client, ref string) error {
 	n := api.NewProbe{Network: c.Bool("network")}
 	if n.Network {
 		n.Cluster = c.String("cluster")
-	}
-	cl, err := connect(c)
-	if err != nil {
-		return err
 	}
 	probe, err := cl.ProbeSite(c.Context, ref, n)
 	if err != nil {

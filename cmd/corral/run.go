@@ -21,9 +21,7 @@ import (
 
 func runCommand(p *printer) *cli.Command {
 	return &cli.Command{
-		Name: "run", Category: workflows, Usage: "run a workflow on a cluster and follow it", ArgsUsage: "WORKFLOW",
-		Description: explained("corrald owns the run: Ctrl-C only stops following it. Exit code 0 only if every task succeeded, 3 if no worker could ever take what was ready.",
-			"corral run examples/lambda/workflow.json --clustering horizontal=4\nid=$(corral run workflow.json --detach -q) && corral runs wait $id"),
+		Name: "run", Category: workflows,
 		Flags: []cli.Flag{
 			clusterFlag(),
 			&cli.BoolFlag{Name: "detach", Aliases: []string{"d"}, Usage: "do not follow it"},
@@ -40,15 +38,7 @@ func runCommand(p *printer) *cli.Command {
 }
 
 func runWorkflow(c *cli.Context, p *printer) error {
-	file, err := argument(c, "workflow")
-	if err != nil {
-		return err
-	}
-	request, err := newRun(c, p, file)
-	if err != nil {
-		return err
-	}
-	d, err := timeout(c, true)
+	request, err := newRun(c, p, c.Args().First())
 	if err != nil {
 		return err
 	}
@@ -67,7 +57,7 @@ func runWorkflow(c *cli.Context, p *printer) error {
 	if p.quiet {
 		fmt.Fprintln(p.out, r.ID) // whatever becomes of it
 	}
-	r, err = followRun(c, p, cl, r, d)
+	r, err = followRun(c, p, cl, r, c.Duration("timeout"))
 	if err != nil {
 		return err
 	}
@@ -80,7 +70,7 @@ func runWorkflow(c *cli.Context, p *printer) error {
 // newRun reads the workflow, says what is odd about it, and makes the request.
 func newRun(c *cli.Context, p *printer, file string) (api.NewRun, error) {
 	n := api.NewRun{
-		Cluster: c.String("cluster"), WorkflowName: file, Dir: c.String("dir"),
+		Cluster: c.String("cluster"), WorkflowName: file, Dir: c.String("dir"), Labels: labelsOf(c, "label"),
 		Options: corral.RunOptions{
 			Clustering: c.String("clustering"), Retries: c.Int("retries"),
 			Stall: corral.Seconds(c.Duration("stall")), DefaultRuntime: corral.Seconds(c.Duration("default-runtime")),
@@ -90,10 +80,6 @@ func newRun(c *cli.Context, p *printer, file string) (api.NewRun, error) {
 		if d <= 0 {
 			return n, corral.ErrorAt(corral.Invalid, flag, "%s is not a positive duration", d)
 		}
-	}
-	var err error
-	if n.Labels, err = parseLabels("--label", c.StringSlice("label")); err != nil {
-		return n, err
 	}
 	w, err := readWorkflow(c.Context, p, file, false)
 	if err != nil {

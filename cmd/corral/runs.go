@@ -13,97 +13,39 @@ import (
 	"github.com/corral-pilot/corral/api"
 )
 
+var runs = noun[corral.RunID]{"run", numbered[corral.RunID]}
+
 func runsCommand(p *printer) *cli.Command {
 	return &cli.Command{
-		Name: "runs", Category: workflows, Usage: "runs of workflows",
-		Description: explained("A run is one execution of a workflow on a cluster. corrald drives it; it goes on without you.", "corral runs list"),
+		Name: "runs", Category: workflows,
 		Subcommands: []*cli.Command{
+			listVerb(p, (*api.Client).Runs, runTable, filterFlag(), clusterFlag()),
+			runs.verb("show", printing((*api.Client).Run, func(r corral.Run) error { return showRun(p, r) })),
 			{
-				Name: "list", Usage: "list runs", Description: explained("", "corral runs list -l project=lambda"),
-				Flags:  []cli.Flag{allFlag(), filterFlag(), clusterFlag()},
-				Action: func(c *cli.Context) error { return listRuns(c, p) },
+				Name: "wait", Flags: []cli.Flag{filterFlag(), timeoutFlag()},
+				Action: func(c *cli.Context) error { return waitRuns(c, p) },
 			},
-			runsVerb("show", "show a run and its report", nil, func(c *cli.Context, cl *api.Client, id corral.RunID) error {
-				r, err := cl.Run(c.Context, id)
-				if err != nil {
-					return err
-				}
-				return showRun(p, r)
-			}),
+			runs.verb("cancel", func(c *cli.Context, cl *api.Client, id corral.RunID) error {
+				return cancelRun(c, p, cl, id)
+			}, waitFlag("no task runs any more"), timeoutFlag()),
+			runs.verb("resume", printing((*api.Client).ResumeRun, one(p, runTable))),
+			runs.verb("tasks", func(c *cli.Context, cl *api.Client, id corral.RunID) error {
+				return listTasks(c, p, cl, id)
+			}, &cli.StringSliceFlag{Name: "state",
+				Usage: "only those in `STATE`: waiting, ready, running, done, failed or skipped; may be repeated"}),
+			runs.verb("log", func(c *cli.Context, cl *api.Client, id corral.RunID) error {
+				return runLog(c, p, cl, id)
+			}, &cli.StringFlag{Name: "file", Value: "stderr",
+				Usage: "`FILE` of the task's last attempt: stdout, stderr or record.json"}),
 			{
-				Name: "wait", Usage: "follow runs until they are over", ArgsUsage: "RUN…",
-				Description: explained("Exit codes as of corral run: 0 only if every task of every run succeeded.", "corral runs wait 3\ncorral runs wait -l project=lambda --timeout 1h"),
-				Flags:       []cli.Flag{filterFlag(), timeoutFlag()},
-				Action:      func(c *cli.Context) error { return waitRuns(c, p) },
-			},
-			runsVerb("cancel", "kill a run's tasks; finished ones stay finished", []cli.Flag{waitFlag("no task runs any more"), timeoutFlag()},
-				func(c *cli.Context, cl *api.Client, id corral.RunID) error { return cancelRun(c, p, cl, id) }),
-			runsVerb("resume", "let a run that failed, stalled or was cancelled go on", nil, func(c *cli.Context, cl *api.Client, id corral.RunID) error {
-				r, err := cl.ResumeRun(c.Context, id)
-				if err != nil {
-					return err
-				}
-				return show(p, r, runTable)
-			}),
-			runsVerb("tasks", "list a run's tasks", []cli.Flag{&cli.StringSliceFlag{Name: "state", Usage: "only those in `STATE`: waiting, ready, running, done, failed or skipped; may be repeated"}},
-				func(c *cli.Context, cl *api.Client, id corral.RunID) error { return listTasks(c, p, cl, id) }),
-			{
-				Name: "log", Usage: "what happened to a run, or what one of its tasks wrote", ArgsUsage: "RUN [TASK]",
-				Description: explained("", "corral runs log 3 count.07 --file stdout"),
-				Flags:       []cli.Flag{&cli.StringFlag{Name: "file", Value: "stderr", Usage: "`FILE` of the task's last attempt: stdout, stderr or record.json"}},
-				Action:      func(c *cli.Context) error { return runLog(c, p) },
-			},
-			{
-				Name: "remove", Usage: "hide the records of runs that are over", ArgsUsage: "RUN…",
-				Description: explained("", "corral runs remove 3 --purge"),
-				Flags:       []cli.Flag{&cli.BoolFlag{Name: "purge", Usage: "delete their directories, results too"}, filterFlag()},
-				Action:      func(c *cli.Context) error { return removeRuns(c, p) },
+				Name: "remove",
+				Flags: []cli.Flag{
+					&cli.BoolFlag{Name: "purge", Usage: "delete their directories, results too"}, filterFlag(),
+				},
+				Action: func(c *cli.Context) error { return removeRuns(c, p) },
 			},
 		},
 	}
-}
-
-// runsVerb is a command that takes one run.
-func runsVerb(name, usage string, flags []cli.Flag, do func(*cli.Context, *api.Client, corral.RunID) error) *cli.Command {
-	return &cli.Command{
-		Name: name, Usage: usage, ArgsUsage: "RUN", Flags: flags,
-		Description: explained("", "corral runs "+name+" 3"),
-		Action: func(c *cli.Context) error {
-			arg, err := argument(c, "run id")
-			if err != nil {
-				return err
-			}
-			id, err := parseID[corral.RunID]("run", arg)
-			if err != nil {
-				return err
-			}
-			cl, err := connect(c)
-			if err != nil {
-				return err
-			}
-			return do(c, cl, id)
-		},
-	}
-}
-
-func listRuns(c *cli.Context, p *printer) error {
-	if err := noArguments(c); err != nil {
-		return err
-	}
-	f := api.Filter{All: c.Bool("all"), Cluster: c.String("cluster")}
-	var err error
-	if f.Labels, err = parseLabels("-l", c.StringSlice("l")); err != nil {
-		return err
-	}
-	cl, err := connect(c)
-	if err != nil {
-		return err
-	}
-	runs, err := cl.Runs(c.Context, f)
-	if err != nil {
-		return err
-	}
-	return list(p, runs, runTable)
 }
 
 // runsOf returns the runs that were chosen; by labels it may be none.
@@ -127,10 +69,6 @@ func waitRuns(c *cli.Context, p *printer) error {
 	if err != nil {
 		return err
 	}
-	d, err := timeout(c, true)
-	if err != nil {
-		return err
-	}
 	cl, err := connect(c)
 	if err != nil {
 		return err
@@ -140,9 +78,9 @@ func waitRuns(c *cli.Context, p *printer) error {
 		return err
 	}
 	if len(runs) == 0 {
-		return corral.Errorf(corral.NotFound, "no run has the label %s", labels(which.labels))
+		return which.none("run")
 	}
-	left := countDown(d)
+	left := countDown(c.Duration("timeout"))
 	var worst error
 	for i, r := range runs {
 		runs[i], err = followRun(c, p, cl, r, left())
@@ -184,16 +122,12 @@ func removeRuns(c *cli.Context, p *printer) error {
 }
 
 func cancelRun(c *cli.Context, p *printer, cl *api.Client, id corral.RunID) error {
-	d, err := timeout(c, c.Bool("wait"))
-	if err != nil {
-		return err
-	}
 	r, err := cl.CancelRun(c.Context, id)
 	if err != nil {
 		return err
 	}
 	if c.Bool("wait") {
-		if r, err = cl.WaitRun(c.Context, id, d); err != nil {
+		if r, err = cl.WaitRun(c.Context, id, c.Duration("timeout")); err != nil {
 			return about{fmt.Sprintf("/v1/runs/%d", id), err}
 		}
 	}
@@ -212,24 +146,9 @@ func listTasks(c *cli.Context, p *printer, cl *api.Client, id corral.RunID) erro
 	return list(p, tasks, taskTable)
 }
 
-func runLog(c *cli.Context, p *printer) error {
-	if c.NArg() != 1 && c.NArg() != 2 {
-		return corral.Errorf(corral.Invalid, "want RUN [TASK], got %d arguments; see `%s --help`", c.NArg(), c.Command.HelpName)
-	}
-	id, err := parseID[corral.RunID]("run", c.Args().First())
-	if err != nil {
-		return err
-	}
-	cl, err := connect(c)
-	if err != nil {
-		return err
-	}
+func runLog(c *cli.Context, p *printer, cl *api.Client, id corral.RunID) error {
 	if c.NArg() == 1 {
-		entries, err := cl.RunHistory(c.Context, id)
-		if err != nil {
-			return err
-		}
-		return list(p, entries, entryTable)
+		return printing((*api.Client).RunHistory, many(p, entryTable))(c, cl, id)
 	}
 	b, err := cl.RunTaskLog(c.Context, id, c.Args().Get(1), c.String("file"))
 	if err == nil {

@@ -12,115 +12,41 @@ import (
 	"github.com/corral-pilot/corral/api"
 )
 
+var sites = noun[string]{"site", named}
+
 func siteCommand(p *printer) *cli.Command {
 	return &cli.Command{
-		Name: "site", Category: resources, Usage: "places that can run batch jobs",
-		Description: explained("A site is a contact (how to reach it) and a batch system. Its setup job installs the worker package there, its cleanup job removes all of it.", "corral site show local"),
+		Name: "site", Category: resources,
 		Subcommands: []*cli.Command{
 			createSiteCommand(p),
 			setSiteCommand(p),
 			loginSiteCommand(p),
-			{
-				Name: "list", Usage: "list sites", Description: explained("", "corral site list -o json"),
-				Flags:  []cli.Flag{allFlag()},
-				Action: func(c *cli.Context) error { return listSites(c, p) },
-			},
-			siteVerb("show", "show a site", "corral site show local", func(c *cli.Context, cl *api.Client, ref string) error {
-				s, err := cl.Site(c.Context, ref)
+			listVerb(p, (*api.Client).Sites, siteTable),
+			sites.verb("show", printing((*api.Client).Site, func(s corral.Site) error { return showSite(p, s) })),
+			sites.verb("history", printing((*api.Client).SiteHistory, many(p, entryTable))),
+			sites.verb("waits", printing((*api.Client).SiteWaits, many(p, waitsTable))),
+			probeSiteCommand(p),
+			sites.verb("forgive", func(c *cli.Context, cl *api.Client, ref string) error {
+				s, err := cl.ForgiveNodes(c.Context, ref, c.Args().Tail()...)
 				if err != nil {
 					return err
 				}
 				return showSite(p, s)
 			}),
-			siteVerb("history", "what happened to a site, and when", "corral site history local", func(c *cli.Context, cl *api.Client, ref string) error {
-				entries, err := cl.SiteHistory(c.Context, ref)
-				if err != nil {
-					return err
-				}
-				return list(p, entries, entryTable)
-			}),
-			siteVerb("waits", "how long attempts waited in a site's queues", "corral site waits hpc -o json", func(c *cli.Context, cl *api.Client, ref string) error {
-				waits, err := cl.SiteWaits(c.Context, ref)
-				if err != nil {
-					return err
-				}
-				return list(p, waits, waitsTable)
-			}),
-			probeSiteCommand(p),
-			{
-				Name: "forgive", Usage: "have attempts avoid nodes of a site no more", ArgsUsage: "SITE [NODE]…",
-				Description: explained("A node on which one attempt after the other failed is avoided for a day, where the batch system can do that; `site show` lists those. What failed so far on the nodes that are named, or on all, is forgotten. Attempts that wait in the queue already keep off them still.",
-					"corral site forgive hpc node17\ncorral site forgive hpc"),
-				Action: func(c *cli.Context) error { return forgiveNodes(c, p) },
-			},
-			{
-				Name: "remove", Usage: "remove a site: its glideins, what we put there, its record", ArgsUsage: "SITE",
-				Description: explained("", "corral site remove here --wait --timeout 5m"),
-				Flags: []cli.Flag{
-					&cli.BoolFlag{Name: "force", Usage: "forget it at once, whatever it still keeps"},
-					waitFlag("it is DELETED"), timeoutFlag(),
-				},
-				Action: func(c *cli.Context) error { return removeSite(c, p) },
-			},
+			sites.verb("remove", func(c *cli.Context, cl *api.Client, ref string) error { return removeSite(c, p, cl, ref) },
+				&cli.BoolFlag{Name: "force", Usage: "forget it at once, whatever it still keeps"},
+				waitFlag("it is DELETED"), timeoutFlag()),
 		},
 	}
 }
 
-// siteVerb is a command that takes one site.
-func siteVerb(name, usage, example string, do func(*cli.Context, *api.Client, string) error) *cli.Command {
-	return &cli.Command{
-		Name: name, Usage: usage, ArgsUsage: "SITE", Description: explained("", example),
-		Action: func(c *cli.Context) error {
-			ref, err := argument(c, "site")
-			if err != nil {
-				return err
-			}
-			cl, err := connect(c)
-			if err != nil {
-				return err
-			}
-			return do(c, cl, ref)
-		},
-	}
-}
-
-func awaitSite(c *cli.Context, cl *api.Client, s corral.Site, until corral.SiteState, d time.Duration) (corral.Site, error) {
-	id := strconv.FormatInt(int64(s.ID), 10)
-	s, err := cl.WaitSite(c.Context, id, string(until), d)
+func awaitSite(c *cli.Context, cl *api.Client, s corral.Site, until corral.SiteState) (corral.Site, error) {
+	id := fmt.Sprint(s.ID)
+	s, err := cl.WaitSite(c.Context, id, string(until), c.Duration("timeout"))
 	if err != nil {
 		return s, about{"/v1/sites/" + id, err}
 	}
 	return s, nil
-}
-
-func listSites(c *cli.Context, p *printer) error {
-	if err := noArguments(c); err != nil {
-		return err
-	}
-	cl, err := connect(c)
-	if err != nil {
-		return err
-	}
-	sites, err := cl.Sites(c.Context, api.Filter{All: c.Bool("all")})
-	if err != nil {
-		return err
-	}
-	return list(p, sites, siteTable)
-}
-
-func forgiveNodes(c *cli.Context, p *printer) error {
-	if c.NArg() == 0 {
-		return corral.Errorf(corral.Invalid, "want SITE [NODE]…, got no arguments; see `%s --help`", c.Command.HelpName)
-	}
-	cl, err := connect(c)
-	if err != nil {
-		return err
-	}
-	s, err := cl.ForgiveNodes(c.Context, c.Args().First(), c.Args().Tail()...)
-	if err != nil {
-		return err
-	}
-	return showSite(p, s)
 }
 
 // showSite prints a site, and for people below it the nodes that the next attempts avoid.
@@ -143,19 +69,7 @@ var avoidedTable = listing[corral.BadNode]{
 	},
 }
 
-func removeSite(c *cli.Context, p *printer) error {
-	ref, err := argument(c, "site")
-	if err != nil {
-		return err
-	}
-	d, err := timeout(c, c.Bool("wait"))
-	if err != nil {
-		return err
-	}
-	cl, err := connect(c)
-	if err != nil {
-		return err
-	}
+func removeSite(c *cli.Context, p *printer, cl *api.Client, ref string) error {
 	s, err := cl.RemoveSite(c.Context, ref, c.Bool("force"))
 	if err != nil {
 		return err
@@ -165,7 +79,7 @@ func removeSite(c *cli.Context, p *printer) error {
 	}
 	if c.Bool("wait") && s.State != corral.SiteDeleted {
 		name := s.Name
-		if s, err = awaitSite(c, cl, s, corral.SiteDeleted, d); err != nil {
+		if s, err = awaitSite(c, cl, s, corral.SiteDeleted); err != nil {
 			if corral.KindOf(err) != corral.Failed {
 				p.say("the removal of site %s goes on: see `corral site show %s`", name, name)
 			}

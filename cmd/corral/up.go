@@ -14,9 +14,7 @@ import (
 
 func upCommand(p *printer) *cli.Command {
 	return &cli.Command{
-		Name: "up", Category: start, Usage: "start a personal corrald in the background",
-		Description: explained("It listens on a Unix socket and begins with site local and cluster default. Where it keeps its files the XDG variables say. Repeating it is harmless, also from cron or through `sudo -u USER`, where XDG_RUNTIME_DIR is not set; `sudo corral up` starts root's own. One that was killed takes up what it left. Root's corrald runs as root, without HTCondor, unless --run-as names another user, as whom everything then runs.",
-			"corral up && corral glidein create --site local --wait"),
+		Name: "up", Category: start,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "run-as", EnvVars: []string{"CORRAL_RUN_AS"}, Usage: "root's corrald runs as `USER` from the first; later it is remembered"},
 		},
@@ -25,9 +23,6 @@ func upCommand(p *printer) *cli.Command {
 }
 
 func up(c *cli.Context, p *printer) error {
-	if err := noArguments(c); err != nil {
-		return err
-	}
 	layout, err := xdg.Find()
 	if err != nil {
 		return err
@@ -66,9 +61,7 @@ func up(c *cli.Context, p *printer) error {
 
 func downCommand(p *printer) *cli.Command {
 	return &cli.Command{
-		Name: "down", Category: start, Usage: "end the personal corrald and remove all it made but results",
-		Description: explained("Glideins finish the tasks that they run, sites are cleaned up, pools end with the jobs in their queues, then corrald, its state, cache and socket go. Run directories stay unless --purge, which deletes what runs made, also in directories chosen with --dir. Other files there stay and are named. A directory whose run was already removed with `corral runs remove` stays, too. With unfinished runs or queued jobs it refuses, with exit code 1. With exit code 6 a site did not answer, or a pool did not end: what is left is listed.",
-			"corral down\ncorral down --force --purge"),
+		Name: "down", Category: start,
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "force", Usage: "cancel unfinished runs, and forget queued jobs"},
 			&cli.BoolFlag{Name: "purge", Usage: "delete run directories too, also those of --dir"},
@@ -78,9 +71,6 @@ func downCommand(p *printer) *cli.Command {
 }
 
 func down(c *cli.Context, p *printer) error {
-	if err := noArguments(c); err != nil {
-		return err
-	}
 	layout, err := xdg.Find()
 	if err != nil {
 		return err

@@ -9,50 +9,28 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/workflow"
-	"github.com/corral-pilot/corral/workflow/format"
 	"github.com/corral-pilot/corral/workflow/wfformat"
 )
 
 func workflowCommand(p *printer) *cli.Command {
 	return &cli.Command{
-		Name: "workflow", Category: workflows, Usage: "look at workflow files",
-		Description: explained("Workflows are read as "+format.Names()+", gzip-compressed or not, of at most 2 GiB "+
-			"(decompressed) and 2,000,000 tasks; x-corral in a task adds what WfFormat has no place for. "+
-			"corrald is not asked.", "corral workflow show examples/lambda/workflow.json"),
+		Name: "workflow", Category: workflows,
 		Subcommands: []*cli.Command{
+			{Name: "show", Action: func(c *cli.Context) error { return showWorkflow(c, p) }},
 			{
-				Name: "show", Usage: "what is in a workflow", ArgsUsage: "FILE",
-				Description: explained("", "corral workflow show examples/lambda/workflow.json -o json"),
-				Action:      func(c *cli.Context) error { return showWorkflow(c, p) },
+				Name: "validate", Flags: []cli.Flag{&cli.BoolFlag{Name: "strict", Usage: "refuse unknown fields, too"}},
+				Action: func(c *cli.Context) error { return validateWorkflow(c, p) },
 			},
 			{
-				Name: "validate", Usage: "check that a workflow can be run", ArgsUsage: "FILE",
-				Description: explained("", "corral workflow validate examples/lambda/workflow.json --strict"),
-				Flags:       []cli.Flag{&cli.BoolFlag{Name: "strict", Usage: "refuse unknown fields, too"}},
-				Action:      func(c *cli.Context) error { return validateWorkflow(c, p) },
-			},
-			{
-				Name: "convert", Usage: "write a workflow as WfFormat 1.5", ArgsUsage: "FILE",
-				Description: explained("", "corral workflow convert examples/lambda/workflow.json --out new.json"),
-				Flags:       []cli.Flag{&cli.StringFlag{Name: "out", Usage: "`FILE` to write (default: stdout)"}},
-				Action:      func(c *cli.Context) error { return convertWorkflow(c, p) },
+				Name: "convert", Flags: []cli.Flag{&cli.StringFlag{Name: "out", Usage: "`FILE` to write (default: stdout)"}},
+				Action: func(c *cli.Context) error { return convertWorkflow(c, p) },
 			},
 		},
 	}
 }
 
-// workflowArgument reads the workflow file that is the command's one argument.
-func workflowArgument(c *cli.Context, p *printer, strict bool) (*workflow.Workflow, error) {
-	file, err := argument(c, "workflow file")
-	if err != nil {
-		return nil, err
-	}
-	return readWorkflow(c.Context, p, file, strict)
-}
-
 func showWorkflow(c *cli.Context, p *printer) error {
-	w, err := workflowArgument(c, p, false)
+	w, err := readWorkflow(c.Context, p, c.Args().First(), false)
 	if err != nil {
 		return err
 	}
@@ -73,7 +51,7 @@ func showWorkflow(c *cli.Context, p *printer) error {
 }
 
 func validateWorkflow(c *cli.Context, p *printer) error {
-	w, err := workflowArgument(c, p, c.Bool("strict"))
+	w, err := readWorkflow(c.Context, p, c.Args().First(), c.Bool("strict"))
 	if err != nil {
 		return err
 	}
@@ -85,7 +63,7 @@ func validateWorkflow(c *cli.Context, p *printer) error {
 }
 
 func convertWorkflow(c *cli.Context, p *printer) (err error) {
-	w, err := workflowArgument(c, p, false)
+	w, err := readWorkflow(c.Context, p, c.Args().First(), false)
 	if err != nil {
 		return err
 	}
