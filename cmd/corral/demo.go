@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"io"
 	"os"
 
@@ -17,7 +18,8 @@ func demoCommand(p *printer) *cli.Command {
 			&cli.StringFlag{Name: "kind", Value: string(corral.Embedded), Usage: "`KIND` of personal cluster: embedded or condor"},
 			&cli.BoolFlag{Name: "keep", Usage: "keep the run directory"},
 			&cli.StringFlag{Name: "from", Usage: "with --kind condor: take the HTCondor that is installed in `DIR`, not Debian's"},
-			&cli.StringFlag{Name: "run-as", EnvVars: []string{"CORRAL_RUN_AS"}, Usage: "root's corrald runs as `USER` (default: root; with --kind condor nobody)"},
+			&cli.StringFlag{Name: "run-as", EnvVars: []string{"CORRAL_RUN_AS"},
+				Usage: "root's corrald runs as `USER` (default: root; with --kind condor nobody)"},
 		},
 		Action: func(c *cli.Context) error { return playDemo(c, p) },
 	}
@@ -42,8 +44,13 @@ func playDemo(c *cli.Context, p *printer) error {
 	case !p.forPeople():
 		out = p.err
 	}
-	source := condorSource{installed: c.String("from")}
-	r, err := demo.Run(c.Context, demo.Config{Out: out, Look: lookOf(out), Keep: c.Bool("keep"), Kind: kind, RunAs: runAs, Packages: source.put})
+	packages := func(ctx context.Context, dir string, say func(string)) error {
+		_, err := htcondorSource{installed: c.String("from"), suite: newestSuite}.pack(ctx, dir, say)
+		return err
+	}
+	r, err := demo.Run(c.Context, demo.Config{
+		Out: out, Look: lookOf(out), Keep: c.Bool("keep"), Kind: kind, RunAs: runAs, Packages: packages,
+	})
 	if err != nil || p.forPeople() {
 		return err
 	}

@@ -15,11 +15,15 @@ import (
 	packaging "github.com/corral-pilot/corral/packages/htcondor"
 )
 
+// newestSuite is the newest stable Debian that has HTCondor.
+const newestSuite = "trixie"
+
 func packageBuildCommand(p *printer) *cli.Command {
 	return &cli.Command{
 		Name: "build",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "from-debian", Value: "trixie", Usage: "take it from the packages of the `SUITE` of Debian, on the mirror that this machine's apt uses"},
+			&cli.StringFlag{Name: "from-debian", Value: newestSuite,
+				Usage: "take it from the packages of the `SUITE` of Debian, on the mirror that this machine's apt uses"},
 			&cli.StringFlag{Name: "from", Usage: "take the HTCondor that is installed in `DIR`, with bin, sbin and libexec/condor"},
 			&cli.StringFlag{Name: "out", Usage: "keep the archives in `DIR`"},
 			&cli.BoolFlag{Name: "no-import", Usage: "leave the catalog as it is"},
@@ -52,7 +56,8 @@ func buildPackages(c *cli.Context, p *printer) error {
 	if c.String("out") == "" {
 		defer os.RemoveAll(out)
 	}
-	built, err := buildBoth(c, p, out)
+	source := htcondorSource{installed: c.String("from"), suite: c.String("from-debian")}
+	built, err := source.pack(c.Context, out, func(step string) { p.say("%s", step) })
 	if err != nil {
 		return err
 	}
@@ -94,20 +99,24 @@ type builtPackage struct {
 	File string `json:"file"`
 }
 
-func buildBoth(c *cli.Context, p *printer, out string) ([]builtPackage, error) {
+// An htcondorSource is where packages of HTCondor are made from: an installation in a folder, or else a suite of Debian,
+// whose packages are unpacked without being installed.
+type htcondorSource struct{ installed, suite string }
+
+// pack makes both packages of an HTCondor as files of out, and says what it does.
+func (s htcondorSource) pack(ctx context.Context, out string, say func(string)) (built []builtPackage, err error) {
 	scratch, err := os.MkdirTemp("", "corral-htcondor-")
 	if err != nil {
 		return nil, fmt.Errorf("making a folder to unpack in: %w", err)
 	}
 	defer os.RemoveAll(scratch)
-	from, err := installation(c, p, scratch)
+	from, err := s.find(ctx, scratch, say)
 	if err != nil {
 		return nil, err
 	}
-	var built []builtPackage
 	for _, what := range []string{packaging.Worker, packaging.Pool} {
-		p.say("packing %s of HTCondor %s", what, from.Version)
-		b, err := packInto(c.Context, from, what, out)
+		say(fmt.Sprintf("packing %s of HTCondor %s", what, from.Version))
+		b, err := packInto(ctx, from, what, out)
 		if err != nil {
 			return nil, err
 		}
@@ -116,10 +125,10 @@ func buildBoth(c *cli.Context, p *printer, out string) ([]builtPackage, error) {
 	return built, nil
 }
 
-// installation returns the HTCondor that the flags ask for; one that is not installed is unpacked in scratch.
-func installation(c *cli.Context, p *printer, scratch string) (packaging.Installation, error) {
-	if from := c.String("from"); c.IsSet("from") {
-		dir, err := filepath.Abs(from)
+// find returns the HTCondor; one that is not installed is unpacked in scratch.
+func (s htcondorSource) find(ctx context.Context, scratch string, say func(string)) (packaging.Installation, error) {
+	if s.installed != "" {
+		dir, err := filepath.Abs(s.installed)
 		if err != nil {
 			return packaging.Installation{}, corral.ErrorAt(corral.Invalid, "--from", "%w", err)
 		}
@@ -129,9 +138,8 @@ func installation(c *cli.Context, p *printer, scratch string) (packaging.Install
 	if err != nil {
 		return packaging.Installation{}, err
 	}
-	d := packaging.Debian{Suite: c.String("from-debian"), Cache: filepath.Join(layout.Downloads(), "debian"),
-		Progress: func(step string) { p.say("%s", step) }}
-	return d.Unpack(c.Context, scratch)
+	d := packaging.Debian{Suite: s.suite, Cache: filepath.Join(layout.Downloads(), "debian"), Progress: say}
+	return d.Unpack(ctx, scratch)
 }
 
 // packInto makes the package as a file of out that has its name, whole or not at all.

@@ -13,7 +13,9 @@ import (
 )
 
 // openPools makes the clusters of kind condor known to all others.
-func openPools(lg *slog.Logger, db *store.DB, s settings, clusters *engine.Clusters, releases condorpool.Releases) *condorpool.Keepers {
+func openPools(
+	lg *slog.Logger, db *store.DB, s settings, clusters *engine.Clusters, releases condorpool.Releases,
+) *condorpool.Keepers {
 	p := condorpool.New(lg, db, condorpool.Config{
 		Dir:      s.layout.Pools(),
 		Host:     s.poolAddress,
@@ -27,10 +29,11 @@ func openPools(lg *slog.Logger, db *store.DB, s settings, clusters *engine.Clust
 	return p
 }
 
-// condorRefused says why this corrald can have no HTCondor.
+// condorRefused says why this corrald cannot have HTCondor pools.
 func condorRefused() error {
 	if os.Getuid() != 0 {
 		return nil
 	}
-	return corral.Errorf(corral.Unsatisfiable, "corrald runs as root, whose jobs HTCondor refuses: start it with --run-as USER")
+	return corral.Errorf(corral.Unsatisfiable,
+		"corrald runs as root, whose jobs HTCondor refuses: start it with --run-as USER")
 }

@@ -1,5 +1,10 @@
 // Command corrald is the service: it keeps sites, glideins, clusters and runs as they were asked to
 // be, and answers the REST API. One process serves one user (personal mode), on a Unix socket.
+//
+// It starts in three steps. newSettings checks the flags and touches nothing. settle makes the directories while the
+// process may still be root's, and then becomes the user for good. serve opens the store, whose lock makes this the only
+// corrald of that state, assembles the parts, and runs them until a signal comes; then they end in the reverse order of
+// their need.
 package main
 
 import (
@@ -9,6 +14,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -20,13 +26,12 @@ import (
 	"github.com/corral-pilot/corral/internal/engine"
 	"github.com/corral-pilot/corral/internal/version"
 	"github.com/corral-pilot/corral/internal/xdg"
-	"github.com/corral-pilot/corral/staging"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := descriptor.CloseOnExec(); err != nil { // what somebody gave us is not for jobs
+	if err := descriptor.CloseOnExec(); err != nil { // what this process inherited is not for jobs
 		fmt.Fprintln(os.Stderr, "corrald: "+err.Error())
 		os.Exit(api.ExitCode(err))
 	}
@@ -67,26 +72,43 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
+// flags are corrald's, each with a variable of its own: CORRALD_ and its name.
 func flags(l xdg.Layout) []cli.Flag {
-	return []cli.Flag{
-		&cli.StringFlag{Name: "state", Value: l.State, EnvVars: []string{"CORRALD_STATE"}, Usage: "`DIR` for the database, keys and pid file"},
-		&cli.StringFlag{Name: "cache", Value: l.Cache, EnvVars: []string{"CORRALD_CACHE"}, Usage: "`DIR` for worker packages and the roots of local sites"},
-		&cli.StringFlag{Name: "data", Value: l.Data, EnvVars: []string{"CORRALD_DATA"}, Usage: "`DIR` for run directories"},
-		&cli.StringFlag{Name: "socket", Value: l.Socket, EnvVars: []string{"CORRALD_SOCKET"}, Usage: "Unix socket of the API"},
-		&cli.StringFlag{Name: "worker-socket", Value: l.Worker, EnvVars: []string{"CORRALD_WORKER_SOCKET"}, Usage: "Unix socket for workers on this machine"},
-		&cli.StringFlag{Name: "worker-listen", EnvVars: []string{"CORRALD_WORKER_LISTEN"}, Usage: "`HOST:PORT` of the worker port, opened for the first site other than local (default: this machine's address on the way to that site; corral site probe says whether nodes reach it)"},
-		&cli.StringFlag{Name: "advertise", EnvVars: []string{"CORRALD_ADVERTISE"}, Usage: "`HOST[:PORT]` under which sites reach the worker port (default: where it listens; of all addresses, the one on the way to each site)"},
-		&cli.StringFlag{Name: "run-as", EnvVars: []string{"CORRALD_RUN_AS", "CORRAL_RUN_AS"}, Usage: "root's corrald runs as `USER`, with all it starts; HTCondor needs that"},
-		&cli.StringFlag{Name: "pool-address", Value: "127.0.0.1", EnvVars: []string{"CORRALD_POOL_ADDRESS"}, Usage: "`IP` on which new HTCondor pools listen, if their cluster names none; workers of other machines must reach it"},
-		&cli.StringFlag{Name: "pilot", EnvVars: []string{"CORRALD_PILOT"}, Usage: "pilot binary for this machine's architecture (default: the one beside corrald)"},
-		&cli.StringFlag{Name: "supply", Value: string(engine.WayAuto), EnvVars: []string{"CORRALD_SUPPLY"}, Usage: "how packages get to sites: local, mirrors, push, or auto for the first of them that is open"},
-		&cli.StringSliceFlag{Name: "trust-key", EnvVars: []string{"CORRALD_TRUST_KEY"}, Usage: "`ed25519:KEY` whose packages sites may run, beside corrald's own; may be repeated"},
-		&cli.Int64Flag{Name: "mirror-floor", Value: staging.DefaultPace.BytesPerS, EnvVars: []string{"CORRALD_MIRROR_FLOOR"}, Usage: "`BYTES` a second below which a mirror is given up"},
-		&cli.DurationFlag{Name: "mirror-window", Value: staging.DefaultPace.Window, EnvVars: []string{"CORRALD_MIRROR_WINDOW"}, Usage: "over how long that is measured"},
-		&cli.Int64Flag{Name: "site-cache", Value: 4 << 30, EnvVars: []string{"CORRALD_SITE_CACHE"}, Usage: "`BYTES` of packages kept at a site; those used longest ago go first (0: no limit)"},
-		&cli.StringFlag{Name: "mirror-listen", EnvVars: []string{"CORRALD_MIRROR_LISTEN"}, Usage: "serve corrald's packages by HTTP, read-only, on `HOST:PORT` (default: not)"},
-		&cli.StringFlag{Name: "mirror-advertise", EnvVars: []string{"CORRALD_MIRROR_ADVERTISE"}, Usage: "`HOST[:PORT]` under which sites reach --mirror-listen (default: what it listens on)"},
-		&cli.DurationFlag{Name: "lease", Value: 15 * time.Second, EnvVars: []string{"CORRALD_LEASE"}, Usage: "how long a silent worker keeps its tasks"},
-		&cli.StringFlag{Name: "log-level", Value: "info", EnvVars: []string{"CORRALD_LOG_LEVEL"}, Usage: "debug, info, warn or error"},
+	text := func(name, value, usage string) cli.Flag {
+		return &cli.StringFlag{Name: name, Value: value, EnvVars: variables(name), Usage: usage}
 	}
+	return []cli.Flag{
+		text("state", l.State, "`DIR` for the database, keys and pid file"),
+		text("cache", l.Cache, "`DIR` for worker packages and the roots of local sites"),
+		text("data", l.Data, "`DIR` for run directories"),
+		text("socket", l.Socket, "Unix socket of the API"),
+		text("worker-socket", l.Worker, "Unix socket for workers on this machine"),
+		text("worker-listen", "", "`HOST:PORT` of the worker port, opened for the first site other than local "+
+			"(default: this machine's address on the way to that site; corral site probe says whether nodes reach it)"),
+		text("advertise", "", "`HOST[:PORT]` under which sites reach the worker port "+
+			"(default: where it listens; if that is every address, the one on the way to each site)"),
+		text("run-as", "", "root's corrald runs as `USER`, with all it starts; HTCondor needs that"),
+		text("pool-address", "127.0.0.1", "`IP` on which new HTCondor pools listen, if their cluster names none; "+
+			"workers of other machines must reach it"),
+		text("pilot", "", "pilot binary for this machine's architecture (default: the one beside corrald)"),
+		text("supply", string(engine.WayAuto), "how packages get to sites: local, mirrors, push, "+
+			"or auto for the first of them that is open"),
+		&cli.StringSliceFlag{Name: "trust-key", EnvVars: variables("trust-key"),
+			Usage: "`ed25519:KEY` whose packages sites may run, beside corrald's own; may be repeated"},
+		text("mirror-listen", "", "serve corrald's packages by HTTP, read-only, on `HOST:PORT` (default: not)"),
+		text("mirror-advertise", "", "`HOST[:PORT]` under which sites reach --mirror-listen "+
+			"(default: what it listens on)"),
+		&cli.DurationFlag{Name: "lease", Value: 15 * time.Second, EnvVars: variables("lease"),
+			Usage: "how long a silent worker keeps its tasks"},
+		text("log-level", "info", "debug, info, warn or error"),
+	}
+}
+
+// variables are those that set a flag in the environment. The user is corral's to know, too.
+func variables(flag string) []string {
+	name := strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+	if flag == "run-as" {
+		return []string{"CORRALD_" + name, "CORRAL_" + name}
+	}
+	return []string{"CORRALD_" + name}
 }

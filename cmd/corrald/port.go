@@ -69,8 +69,8 @@ func newWorkerPort(lg *slog.Logger, gate pool.Gate, s settings) (*workerPort, er
 	return w, nil
 }
 
-// again is where to listen if that was before at last: where the flag says, but on what was chosen then, if the flag
-// leaves the choice.
+// again returns where to listen after a restart: where the flag says, except that a port which the flag leaves open is
+// the one of before, since the orders of queued pilots name it.
 func again(flag, before string) string {
 	if flag == "" {
 		return before
@@ -127,7 +127,7 @@ func (w *workerPort) serveTLS(ctx context.Context) error {
 
 // openAgain opens the TCP port at the address that it had before, as soon as that is free.
 func (w *workerPort) openAgain(ctx context.Context) {
-	const pause = time.Second // a pilot that finds nobody tries again after about two
+	const pause = time.Second // a pilot that gets no answer tries again after about two
 	tick := time.NewTicker(pause)
 	defer tick.Stop()
 	for logged := false; ; logged = true {
@@ -136,7 +136,7 @@ func (w *workerPort) openAgain(ctx context.Context) {
 			return
 		}
 		if !logged {
-			w.lg.Error("worker port stays closed; pilots of sites other than local cannot come in", "err", err)
+			w.lg.Error("worker port stays closed; pilots of sites other than local cannot come in", "error", err)
 		}
 		select {
 		case <-tick.C:
@@ -159,7 +159,7 @@ func (w *workerPort) For(site corral.Site) (addresses []string, certDigest strin
 	return []string{"tls:" + address}, digest, nil
 }
 
-// dialable is an address as others dial it: in the place of one that stands for all of this machine's, the local one.
+// dialable returns an address as others dial it: the local one in place of one that stands for all of this machine's.
 func dialable(address string, local func() netip.Addr) string {
 	a, err := netip.ParseAddrPort(address)
 	if err != nil || !a.Addr().IsUnspecified() { // a name, or one of them
@@ -182,7 +182,7 @@ func (w *workerPort) Dial(ctx context.Context) (net.Conn, error) {
 var _ engine.Address = (*workerPort)(nil)
 
 // open opens the TCP port unless it is open, and returns the address that sites dial and the digest of
-// the certificate. What it listens on, if nobody says, is the address on the way to the first site that needs it.
+// the certificate. Without a flag it listens on the address on the way to the first site that needs it.
 func (w *workerPort) open(site corral.Site) (address, digest string, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -220,14 +220,14 @@ func (w *workerPort) open(site corral.Site) (address, digest string, err error) 
 
 func (w *workerPort) keepAddress(bound string) error {
 	file := w.addressFile()
-	if err := errors.Join(os.WriteFile(file+".new", []byte(bound+"\n"), 0o600), os.Rename(file+".new", file)); err != nil {
+	err := errors.Join(os.WriteFile(file+".new", []byte(bound+"\n"), 0o600), os.Rename(file+".new", file))
+	if err != nil {
 		return fmt.Errorf("keeping the worker port's address: %w", err)
 	}
 	return nil
 }
 
-// advertised is the address for sites: what the administrator says, with the bound port if that says
-// none.
+// advertised returns the address for sites: the administrator's, with the bound port if it has none.
 func advertised(advertise string, bound net.Addr) string {
 	if advertise == "" {
 		return bound.String()

@@ -72,6 +72,7 @@ type daemon struct {
 	api      *server.Server
 }
 
+// assemble makes the parts, and does not start any. The order is that of their need: what a part is given exists.
 func assemble(lg *slog.Logger, db *store.DB, s settings, user string) (*daemon, error) {
 	key, err := engine.LoadKey(s.layout.Key())
 	if err != nil {
@@ -100,8 +101,9 @@ func assemble(lg *slog.Logger, db *store.DB, s settings, user string) (*daemon, 
 	s.supply.ServedAt = mirror.url(s.mirrorAdvertise)
 	reach := engine.NewReach(backends(lg))
 	port.local = reach.LocalIP
-	cfg := engine.Config{Key: key, Depot: depot, Address: port, Supply: s.supply, Reach: reach, Schemes: schemes(lg)}
-	eng := engine.New(lg, db, clusters, cfg)
+	eng := engine.New(lg, db, clusters, engine.Config{
+		Key: key, Depot: depot, Address: port, Supply: s.supply, Reach: reach, Schemes: schemes(lg),
+	})
 	condors := openPools(lg, db, s, clusters, eng.Catalog())
 	runs := run.NewManager(lg, db, clusters, run.Config{Dir: s.layout.Runs()})
 	return &daemon{
@@ -127,7 +129,8 @@ func assemble(lg *slog.Logger, db *store.DB, s settings, user string) (*daemon, 
 	}, nil
 }
 
-// serve runs the parts until ctx ends or one of them fails.
+// serve runs the parts until ctx ends or one of them fails. The API ends first, on ctx; the parts have a context of their
+// own, so that requests which are being answered still find them.
 func (d *daemon) serve(ctx context.Context, api net.Listener) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

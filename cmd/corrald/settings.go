@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -17,7 +18,6 @@ import (
 	"github.com/corral-pilot/corral/internal/engine"
 	"github.com/corral-pilot/corral/internal/xdg"
 	"github.com/corral-pilot/corral/packages"
-	"github.com/corral-pilot/corral/staging"
 )
 
 // settings are corrald's flags, checked.
@@ -38,6 +38,7 @@ type settings struct {
 	supply                        engine.Supply
 }
 
+// newSettings reads the flags and refuses what cannot work, before anything is made.
 func newSettings(c *cli.Context) (settings, error) {
 	s := settings{
 		layout: xdg.Layout{
@@ -53,18 +54,8 @@ func newSettings(c *cli.Context) (settings, error) {
 	if c.NArg() > 0 {
 		return s, corral.Errorf(corral.Invalid, "unexpected argument %q", c.Args().First())
 	}
-	for _, p := range []struct{ flag, path string }{
-		{"--state", s.layout.State}, {"--cache", s.layout.Cache}, {"--data", s.layout.Data},
-		{"--socket", s.layout.Socket}, {"--worker-socket", s.layout.Worker},
-	} {
-		if !filepath.IsAbs(p.path) {
-			return s, corral.ErrorAt(corral.Invalid, p.flag, "%q is not an absolute path", p.path)
-		}
-	}
-	for _, p := range []struct{ flag, path string }{{"--socket", s.layout.Socket}, {"--worker-socket", s.layout.Worker}} {
-		if len(p.path) > xdg.MaxSocketPath {
-			return s, corral.ErrorAt(corral.Invalid, p.flag, "%q is longer than a socket's path may be, %d bytes", p.path, xdg.MaxSocketPath)
-		}
+	if err := checkPaths(s.layout); err != nil {
+		return s, err
 	}
 	if _, _, err := net.SplitHostPort(s.listen); err != nil && s.listen != "" {
 		return s, corral.ErrorAt(corral.Invalid, "--worker-listen", "%w", err)
@@ -74,7 +65,8 @@ func newSettings(c *cli.Context) (settings, error) {
 		return s, err
 	}
 	if s.poolAddress, err = netip.ParseAddr(c.String("pool-address")); err != nil || s.poolAddress.IsUnspecified() {
-		return s, corral.ErrorAt(corral.Invalid, "--pool-address", "want an IP address of this machine, such as 127.0.0.1")
+		const want = "want an IP address of this machine, such as 127.0.0.1"
+		return s, corral.ErrorAt(corral.Invalid, "--pool-address", want)
 	}
 	if s.lease < time.Second {
 		return s, corral.ErrorAt(corral.Invalid, "--lease", "%s is shorter than 1s", s.lease)
@@ -106,6 +98,27 @@ func checkAdvertised(flag, address string) error {
 	return nil
 }
 
+// checkPaths refuses paths that depend on where corrald is started, and sockets that cannot be.
+func checkPaths(l xdg.Layout) error {
+	for _, p := range []struct{ flag, path string }{
+		{"--state", l.State}, {"--cache", l.Cache}, {"--data", l.Data},
+		{"--socket", l.Socket}, {"--worker-socket", l.Worker},
+	} {
+		if !filepath.IsAbs(p.path) {
+			return corral.ErrorAt(corral.Invalid, p.flag, "%q is not an absolute path", p.path)
+		}
+		if strings.HasSuffix(p.flag, "socket") && len(p.path) > xdg.MaxSocketPath {
+			const long = "%q is longer than a socket's path may be, %d bytes"
+			return corral.ErrorAt(corral.Invalid, p.flag, long, p.path, xdg.MaxSocketPath)
+		}
+	}
+	return nil
+}
+
+// siteCache is how many bytes of packages stay at a site: several versions of the largest one. Those used longest ago
+// go first.
+const siteCache = 4 << 30
+
 // findSupply reads how packages get to sites and whom they must be from.
 func (s *settings) findSupply(c *cli.Context) error {
 	s.mirrorListen, s.mirrorAdvertise = c.String("mirror-listen"), c.String("mirror-advertise")
@@ -124,16 +137,9 @@ func (s *settings) findSupply(c *cli.Context) error {
 		}
 		s.trusted = append(s.trusted, key)
 	}
-	s.supply = engine.Supply{
-		Way:        engine.Way(c.String("supply")),
-		Pace:       staging.Pace{BytesPerS: c.Int64("mirror-floor"), Window: c.Duration("mirror-window")},
-		CacheBytes: c.Int64("site-cache"),
-	}
+	s.supply = engine.Supply{Way: engine.Way(c.String("supply")), CacheBytes: siteCache}
 	if !slices.Contains(engine.Ways, s.supply.Way) {
 		return corral.ErrorAt(corral.Invalid, "--supply", "%q is none of %v", s.supply.Way, engine.Ways)
-	}
-	if s.supply.Pace.BytesPerS < 1 || s.supply.Pace.Window < 100*time.Millisecond || s.supply.CacheBytes < 0 {
-		return corral.ErrorAt(corral.Invalid, "--mirror-floor, --mirror-window, --site-cache", "want at least 1 byte/s, 100ms and 0 bytes")
 	}
 	return nil
 }

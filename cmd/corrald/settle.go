@@ -14,8 +14,9 @@ import (
 	"github.com/corral-pilot/corral/internal/runas"
 )
 
-// settle makes corrald's directories, reads the pilot binary, and then is the user who was asked for, for
-// good. It returns the name of the user whose process this is now.
+// settle makes corrald's directories, reads the pilot binary, and then becomes the user that was asked for, for
+// good. It returns the name of the user whose process this is now. The sockets' directories are checked twice: before
+// anything is made, and again in case another user made them in the meantime.
 func settle(s *settings) (name string, err error) {
 	u, err := runas.Find(s.runAs)
 	if err != nil {
@@ -27,10 +28,10 @@ func settle(s *settings) (name string, err error) {
 			return "", err
 		}
 		if owner != "" {
-			return "", corral.Errorf(corral.Conflict, "%s is %s's: start corrald with --run-as %s", s.layout.State, owner, owner)
+			return "", corral.Errorf(corral.Conflict, "%s is %s's: start corrald with --run-as %[2]s", s.layout.State, owner)
 		}
 	}
-	if err := personal.CheckSockets(s.layout, u); err != nil { // before anything is made
+	if err := personal.CheckSockets(s.layout, u); err != nil {
 		return "", err
 	}
 	if s.binary, err = readPilot(s.pilot); err != nil {
@@ -41,7 +42,7 @@ func settle(s *settings) (name string, err error) {
 			return "", err
 		}
 	}
-	if err := personal.CheckSockets(s.layout, u); err != nil { // somebody may have been faster to make them
+	if err := personal.CheckSockets(s.layout, u); err != nil {
 		return "", err
 	}
 	if err := u.Become(); err != nil {
@@ -56,7 +57,7 @@ func settle(s *settings) (name string, err error) {
 	if found, err := user.LookupId(me); err == nil { // user.Current remembers who we were
 		return found.Username, nil
 	}
-	return me, nil // nobody has to have a name
+	return me, nil // a user need not have a name
 }
 
 // maxPilot is how long a pilot binary may be: several times what it has.
@@ -65,7 +66,8 @@ const maxPilot = 64 << 20
 func readPilot(file string) ([]byte, error) {
 	binary, err := input.ReadFile(file, maxPilot)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, corral.Errorf(corral.Invalid, "there is no pilot binary at %s: build it with `make build`, or name it with --pilot", file)
+		const how = "there is no pilot binary at %s: build it with `make build`, or name it with --pilot"
+		return nil, corral.Errorf(corral.Invalid, how, file)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the pilot binary: %w", err)
