@@ -17,13 +17,13 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/embedded/dispatch"
 	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/gridsite/headnode"
 	"github.com/corral-pilot/corral/gridsite/local"
 	"github.com/corral-pilot/corral/internal/engine"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/packages"
-	embedded "github.com/corral-pilot/corral/pool"
 )
 
 // steadyTime is how long the attempts are watched while nothing happens, for each of them.
@@ -142,7 +142,7 @@ func inYard(ctx context.Context, dir string, do func(*yard) error) (err error) {
 	defer func() { err = errors.Join(err, db.Close()) }()
 	y := &yard{db: db, sim: newSimulated(), steps: &steps{Handler: slog.NewTextHandler(os.Stderr, nil)}}
 	lg := slog.New(y.steps)
-	clusters := engine.NewClusters(lg, db, embedded.Config{})
+	clusters := engine.NewClusters(lg, db, dispatch.Config{})
 	defer clusters.Close()
 	e := engine.New(lg, db, clusters, engine.Config{Key: key, Depot: depot, Address: nowhere{}, Open: y.open})
 	running, stop := context.WithCancel(ctx)

@@ -16,10 +16,12 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/broker"
+	"github.com/corral-pilot/corral/embedded/port"
+	"github.com/corral-pilot/corral/embedded/wire"
 	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/internal/engine"
 	"github.com/corral-pilot/corral/internal/personal"
-	"github.com/corral-pilot/corral/pool"
 )
 
 // A workerPort is where workers dial in: a Unix socket for site local, and for all other sites a TCP
@@ -28,7 +30,7 @@ import (
 // address, those pilots wait, and so do other sites; site local is served.
 type workerPort struct {
 	lg        *slog.Logger
-	port      *pool.Port
+	port      *port.Port
 	socket    string
 	advertise string
 	dir       string            // holds the certificate and the address
@@ -46,10 +48,10 @@ type workerPort struct {
 	digest  string
 }
 
-func newWorkerPort(lg *slog.Logger, gate pool.Gate, s settings) (*workerPort, error) {
+func newWorkerPort(lg *slog.Logger, gate port.Gate, s settings) (*workerPort, error) {
 	w := &workerPort{
 		lg:        lg,
-		port:      pool.NewPort(lg, gate),
+		port:      port.New(lg, gate, broker.Reach),
 		socket:    s.layout.Worker,
 		listen:    s.listen,
 		advertise: s.advertise,
@@ -192,7 +194,7 @@ func (w *workerPort) open(site corral.Site) (address, digest string, err error) 
 	if err := os.MkdirAll(w.dir, 0o700); err != nil {
 		return "", "", fmt.Errorf("making the worker port's directory: %w", err)
 	}
-	cert, err := pool.LoadOrCreateCertificate(w.dir)
+	cert, err := wire.LoadOrCreateCertificate(w.dir)
 	if err != nil {
 		return "", "", err
 	}

@@ -13,13 +13,13 @@ import (
 	"testing"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/embedded/port"
 	"github.com/corral-pilot/corral/internal/personal"
 	"github.com/corral-pilot/corral/internal/xdg"
-	"github.com/corral-pilot/corral/pool"
 )
 
 // closed is a gate that nobody comes through.
-type closed struct{ pool.Gate }
+type closed struct{ port.Gate }
 
 // portIn returns a worker port with its files below dir, and serves it until the test ends or stop.
 func portIn(t *testing.T, dir, listen string) (w *workerPort, stop func()) {

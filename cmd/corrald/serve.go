@@ -11,6 +11,8 @@ import (
 	"sync"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/embedded/dispatch"
+	"github.com/corral-pilot/corral/embedded/port"
 	"github.com/corral-pilot/corral/internal/condorpool"
 	"github.com/corral-pilot/corral/internal/engine"
 	"github.com/corral-pilot/corral/internal/personal"
@@ -19,7 +21,6 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/internal/version"
 	"github.com/corral-pilot/corral/packages"
-	"github.com/corral-pilot/corral/pool"
 )
 
 // serve runs corrald until ctx ends. Its parts end in the reverse order of their need: first the API,
@@ -45,7 +46,7 @@ func serve(ctx context.Context, lg *slog.Logger, s settings) error {
 	}
 	defer d.clusters.Close()
 	defer d.reach.Close()
-	listener, err := pool.ListenUnix(s.layout.Socket)
+	listener, err := port.ListenUnix(s.layout.Socket)
 	if err != nil {
 		return corral.ErrorAt(corral.KindOf(err), "--socket", "%w", err)
 	}
@@ -89,7 +90,7 @@ func assemble(lg *slog.Logger, db *store.DB, s settings, user string) (*daemon, 
 	if err := depot.AddPilot(s.binary, thisMachine()); err != nil {
 		return nil, err
 	}
-	clusters := engine.NewClusters(lg, db, pool.Config{Lease: s.lease})
+	clusters := engine.NewClusters(lg, db, dispatch.Config{Lease: s.lease})
 	port, err := newWorkerPort(lg, clusters, s)
 	if err != nil {
 		return nil, err

@@ -9,13 +9,15 @@ import (
 // layers lists every package, from the centre to the rim. A package imports from lower layers only,
 // never from its own. examples/lambda stands below the demo that shows it.
 var layers = [][]string{
-	{"condor/classad", "dag", "internal/descriptor", "internal/disk", "internal/input", "internal/matching", "internal/netns", "internal/netns/door", "internal/node", "internal/programs", "internal/version", "internal/xdg", "resubmit"},
+	{"condor/classad", "dag", "embedded", "internal/descriptor", "internal/disk", "internal/input", "internal/matching", "internal/netns", "internal/netns/door", "internal/node", "internal/programs", "internal/version", "internal/xdg", "resubmit"},
 	{"condor", "condor/eventlog", root},
 	{"api", "broker", "broker/relay", "gridsite", "internal/execution", "internal/order", "internal/reconcile", "internal/runas", "internal/store", "packages", "workflow"},
-	{"gridsite/jobdir", "gridsite/local", "gridsite/ssh", "gridsite/survey", "internal/follow", "internal/login", "internal/personal", "internal/pilot/attempt", "internal/recorded", "internal/request", "internal/store/storetest", "packages/htcondor", "pool", "staging", "workflow/wfformat"},
-	{"examples/lambda", "gridsite/fork", "gridsite/headnode", "gridsite/slurm", "internal/pilot/process", "internal/pilot/sitejob", "internal/rest", "internal/run", "internal/schedd", "staging/ftp", "staging/sftp", "workflow/format"},
-	{"gridsite/gridsitetest", "internal/condorpool", "internal/demo", "internal/engine", "internal/pilot/condorworker", "internal/server"},
-	{"internal/pilot"},
+	{"embedded/wire", "gridsite/jobdir", "gridsite/local", "gridsite/ssh", "gridsite/survey", "internal/follow", "internal/login", "internal/personal", "internal/pilot/attempt", "internal/recorded", "internal/request", "internal/store/storetest", "packages/htcondor", "staging", "workflow/wfformat"},
+	{"embedded/executor", "embedded/link", "examples/lambda", "gridsite/fork", "gridsite/headnode", "gridsite/slurm", "internal/pilot/process", "internal/pilot/sitejob", "internal/rest", "staging/ftp", "staging/sftp", "workflow/format"},
+	{"embedded/parcel", "gridsite/gridsitetest", "internal/demo"},
+	{"embedded/dispatch", "embedded/worker", "internal/pilot/condorworker"},
+	{"embedded/port", "internal/pilot", "internal/run", "internal/schedd"},
+	{"internal/condorpool", "internal/engine", "internal/server"},
 	{"bench", "cmd/corral", "cmd/corrald", "cmd/pilot", "internal/archtest", "internal/e2e"},
 }
 
@@ -23,6 +25,7 @@ var layers = [][]string{
 var edges = map[string]map[string]string{
 	"condor/classad":      {},
 	"dag":                 {},
+	"embedded":            {}, // its tests are of all its rooms together
 	"internal/descriptor": {},
 	"internal/disk":       {},
 	"internal/input":      {}, // kinds of errors are for who knows whose input it is
@@ -51,6 +54,10 @@ var edges = map[string]map[string]string{
 	"packages":           {"internal/input": "bounds archives", root: "platforms, error kinds"},
 	"workflow":           {"dag": "a workflow is a graph of tasks", root: "error kinds, seconds"},
 
+	"embedded/wire": {
+		"broker/relay": "one way in", "internal/execution": "jobs and their results",
+		root: "error kinds, lost hosts",
+	},
 	"gridsite/jobdir": {
 		"gridsite": "the contract", "internal/input": "bounds what sites send", root: "error kinds",
 	},
@@ -78,11 +85,6 @@ var edges = map[string]map[string]string{
 	},
 	"internal/store/storetest": {"internal/store": "opens a database for a test"},
 	"packages/htcondor":        {"internal/input": "bounds programs", "packages": "what it builds", root: "error kinds"},
-	"pool": {
-		"broker": "dials a pilot back", "broker/relay": "one way in", "internal/disk": "removes what tasks leave",
-		"internal/execution": "jobs and their results", "internal/input": "bounds descriptions of jobs",
-		"internal/matching": "which worker gets which job", root: "worker and run ids",
-	},
 	"staging": {
 		"internal/input": "bounds what mirrors give", "packages": "what it installs", root: "error kinds",
 	},
@@ -90,6 +92,11 @@ var edges = map[string]map[string]string{
 		"internal/input": "bounds what it reads", "workflow": "feeds its builder", root: "error kinds",
 	},
 
+	"embedded/executor": {
+		"embedded/wire": "reasons that fit into a message", "internal/disk": "removes what tasks leave",
+		"internal/execution": "jobs and their results", root: "error kinds",
+	},
+	"embedded/link":   {"embedded/wire": "dials in", root: "lost hosts, error kinds"},
 	"examples/lambda": {"workflow": "makes a workflow", "workflow/wfformat": "writes it"},
 	"gridsite/fork": {
 		"gridsite": "the contract", "gridsite/jobdir": "where its jobs are",
@@ -114,16 +121,6 @@ var edges = map[string]map[string]string{
 		"api": "problems, lists, waits", "internal/request": "reads bodies and queries",
 		"internal/store": "a change is a transaction", root: "error kinds",
 	},
-	"internal/run": {
-		"api": "what a new run is made of", "internal/disk": "where runs are", "internal/execution": "decides",
-		"internal/input": "bounds what it reads of a run's directory", "internal/store": "keeps runs",
-		"pool": "sinks, marks of directories", "workflow": "what to run", "workflow/wfformat": "its document",
-		root: "runs",
-	},
-	"internal/schedd": {
-		"condor": "submits jobs", "condor/classad": "jobs in the queue", "condor/eventlog": "what becomes of jobs",
-		"internal/execution": "jobs and their results", "pool": "parcels, sinks", root: "runs",
-	},
 	"staging/ftp": {"staging": "how it is asked", root: "error kinds"},
 	"staging/sftp": {
 		"gridsite": "who is not let in", "gridsite/ssh": "the transport", "staging": "how it is asked",
@@ -134,36 +131,77 @@ var edges = map[string]map[string]string{
 		"workflow/wfformat": "one of its formats",
 	},
 
+	"embedded/parcel": {
+		"embedded/executor": "runs tasks away from their run, and lays out their directories",
+		"embedded/wire":     "carries parcels", "internal/execution": "jobs and their results",
+		"internal/input": "bounds descriptions of jobs",
+	},
 	"gridsite/gridsitetest": {
 		"gridsite": "what every back end must do", "gridsite/fork": "runs jobs on this machine",
 		"gridsite/local": "reaches this machine", "internal/programs": "finds the scripts",
 		root: "kinds of errors tell whether anything was done",
-	},
-	"internal/condorpool": {
-		"condor": "runs pools", "condor/classad": "slots, schedds", "internal/run": "queues of clusters",
-		"internal/store": "which pools there are", root: "clusters, workers, tokens",
 	},
 	"internal/demo": {
 		"api": "asks corrald", "dag": "predicts", "examples/lambda": "its input", "internal/follow": "progress",
 		"internal/personal": "starts corrald", "internal/xdg": "a layout in a temporary folder",
 		"workflow": "says how to read", "workflow/format": "reads the example", root: "shows what it asked for",
 	},
-	"internal/engine": {
-		"broker": "attends probes", "broker/relay": "corrald's side", "gridsite": "submits and follows jobs",
-		"internal/execution": "says what a cluster offers", "internal/order": "writes orders, reads reports",
-		"internal/reconcile": "decides", "internal/recorded": "reads what is decided about",
-		"internal/run": "adopts runs", "internal/store": "the world",
-		"internal/version": "names the worker package", "packages": "builds the worker package",
-		"packages/htcondor": "finds releases", "pool": "counts workers", "resubmit": "policies",
-		"staging": "the mirror", root: "sites, glideins, jobs",
+
+	"embedded/dispatch": {
+		"embedded/executor": "what a stale worker may not do", "embedded/parcel": "files that travel",
+		"embedded/wire": "speaks with workers", "internal/execution": "jobs and their results",
+		"internal/matching": "which worker gets which job", root: "worker and run ids",
+	},
+	"embedded/worker": {
+		"embedded/executor": "runs tasks", "embedded/parcel": "files that travel", "embedded/wire": "dials in",
+		"internal/disk": "removes what parcels leave", "internal/execution": "jobs and their results",
+		root: "error kinds",
 	},
 	"internal/pilot/condorworker": {
 		"broker": "how the pool reaches a node", "broker/relay": "a node's side",
 		"condor": "runs a worker's daemons", "condor/classad": "the attributes of a slot",
-		"internal/disk": "removes what jobs leave", "internal/node": "measures the machine for the worker's ad",
-		"internal/order": "what to join", "internal/pilot/attempt": "why workers leave",
-		"internal/pilot/process": "orders and words of workers", "packages": "names a package",
-		"pool": "the tasks of jobs", "staging": "finds a package", root: "error kinds",
+		"embedded/parcel": "the tasks of jobs", "internal/disk": "removes what jobs leave",
+		"internal/node": "measures the machine for the worker's ad", "internal/order": "what to join",
+		"internal/pilot/attempt": "why workers leave", "internal/pilot/process": "orders and words of workers",
+		"packages": "names a package", "staging": "finds a package", root: "error kinds",
+	},
+
+	"embedded/port": {"embedded/dispatch": "leads workers there", "embedded/wire": "admits", root: "attempts"},
+	"internal/pilot": {
+		"broker": "calls a node back for its host", "broker/relay": "the head node's side",
+		"embedded/link": "to corrald", "embedded/wire": "how dialling fails",
+		"embedded/worker": "the other kind of workers", "internal/disk": "removes what tasks leave",
+		"internal/node": "checks the machine", "internal/order": "reads orders, writes reports",
+		"internal/pilot/attempt": "decides", "internal/pilot/condorworker": "a kind of workers",
+		"internal/pilot/process": "starts workers", "staging": "keeps packages that are in use", root: "outcomes",
+	},
+	"internal/run": {
+		"api": "what a new run is made of", "embedded/dispatch": "sinks",
+		"embedded/executor": "marks of directories", "embedded/parcel": "spools in runs' directories",
+		"internal/disk": "where runs are", "internal/execution": "decides",
+		"internal/input": "bounds what it reads of a run's directory", "internal/store": "keeps runs",
+		"workflow": "what to run", "workflow/wfformat": "its document", root: "runs",
+	},
+	"internal/schedd": {
+		"condor": "submits jobs", "condor/classad": "jobs in the queue", "condor/eventlog": "what becomes of jobs",
+		"embedded/dispatch": "sinks", "embedded/parcel": "the files of jobs",
+		"internal/execution": "jobs and their results", root: "runs",
+	},
+
+	"internal/condorpool": {
+		"condor": "runs pools", "condor/classad": "slots, schedds", "internal/run": "queues of clusters",
+		"internal/store": "which pools there are", root: "clusters, workers, tokens",
+	},
+	"internal/engine": {
+		"broker": "attends probes", "broker/relay": "corrald's side", "embedded/dispatch": "counts workers",
+		"embedded/port": "decides who is admitted", "embedded/wire": "roles",
+		"embedded/worker": "how long a job of a worker may be", "gridsite": "submits and follows jobs",
+		"internal/execution": "says what a cluster offers", "internal/order": "writes orders, reads reports",
+		"internal/reconcile": "decides", "internal/recorded": "reads what is decided about",
+		"internal/run": "adopts runs", "internal/store": "the world",
+		"internal/version": "names the worker package", "packages": "builds the worker package",
+		"packages/htcondor": "finds releases", "resubmit": "policies", "staging": "the mirror",
+		root: "sites, glideins, jobs",
 	},
 	"internal/server": {
 		"api": "the contract", "condor": "where it can be", "gridsite": "contacts, whom a site does not let in",
@@ -172,22 +210,14 @@ var edges = map[string]map[string]string{
 		"packages": "orders versions", root: "nouns",
 	},
 
-	"internal/pilot": {
-		"broker": "calls a node back for its host", "broker/relay": "the head node's side",
-		"condor/classad": "reads a worker's ad", "internal/disk": "removes what tasks leave",
-		"internal/node": "checks the machine", "internal/order": "reads orders, writes reports",
-		"internal/pilot/attempt": "decides", "internal/pilot/condorworker": "a kind of workers",
-		"internal/pilot/process": "starts workers", "pool": "the other kind of workers, and the link to corrald",
-		"staging": "keeps packages that are in use", root: "outcomes",
-	},
-
 	"bench": {
-		"api": "asks corrald", "broker/relay": "measures it", "gridsite": "simulates a batch system",
+		"api": "asks corrald", "broker/relay": "measures it",
+		"embedded/dispatch": "terms of clusters without workers", "gridsite": "simulates a batch system",
 		"gridsite/headnode": "its site", "gridsite/local": "reaches it", "gridsite/ssh": "carries a relay",
 		"internal/disk": "where it measures", "internal/engine": "measures its steps",
 		"internal/order": "reads orders, writes reports", "internal/personal": "starts corrald",
 		"internal/store": "asks for glideins", "internal/version": "names what it measured",
-		"internal/xdg": "a layout in a temporary folder", "packages": "signs a package", "pool": "needs no worker",
+		"internal/xdg": "a layout in a temporary folder", "packages": "signs a package",
 		"workflow": "makes workflows", "workflow/wfformat": "writes them", root: "runs and their reports",
 	},
 	"cmd/corral": {
@@ -199,15 +229,17 @@ var edges = map[string]map[string]string{
 		root: "prints the nouns",
 	},
 	"cmd/corrald": {
-		"api": "paths", "condor": "commands of a pool, passed on", "gridsite": "its own address",
-		"gridsite/fork": "wires it", "gridsite/headnode": "wires it", "gridsite/local": "wires it",
-		"gridsite/slurm": "wires it", "gridsite/ssh": "wires it", "internal/condorpool": "wires it",
+		"api": "paths", "broker": "calls pilots back", "condor": "commands of a pool, passed on",
+		"embedded/dispatch": "terms of clusters", "embedded/port": "wires it",
+		"embedded/wire": "the port's certificate", "gridsite": "its own address", "gridsite/fork": "wires it",
+		"gridsite/headnode": "wires it", "gridsite/local": "wires it", "gridsite/slurm": "wires it",
+		"gridsite/ssh": "wires it", "internal/condorpool": "wires it",
 		"internal/descriptor": "what its jobs are not to have", "internal/engine": "wires it",
 		"internal/input": "bounds the pilot binary", "internal/node": "machine", "internal/personal": "state file",
 		"internal/run": "wires it", "internal/runas": "is who it is told to be", "internal/schedd": "wires it",
 		"internal/server": "wires it", "internal/store": "wires it", "internal/version": "--version",
-		"internal/xdg": "default paths", "packages": "signing key", "pool": "wires it",
-		"staging": "serves the mirror", "staging/ftp": "wires it", "staging/sftp": "wires it", root: "machine",
+		"internal/xdg": "default paths", "packages": "signing key", "staging": "serves the mirror",
+		"staging/ftp": "wires it", "staging/sftp": "wires it", root: "machine",
 	},
 	"cmd/pilot": {
 		"internal/descriptor": "what tasks are not to have", "internal/order": "how a job ended",

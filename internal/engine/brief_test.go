@@ -11,10 +11,10 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/embedded/dispatch"
 	"github.com/corral-pilot/corral/internal/reconcile"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/internal/store/storetest"
-	"github.com/corral-pilot/corral/pool"
 	"github.com/corral-pilot/corral/resubmit"
 )
 
@@ -42,7 +42,7 @@ func newLongLives(t testing.TB) *longLives {
 		return err
 	})
 	lg := slog.New(slog.DiscardHandler)
-	e := New(lg, l.db, NewClusters(lg, l.db, pool.Config{}), Config{Depot: depot})
+	e := New(lg, l.db, NewClusters(lg, l.db, dispatch.Config{}), Config{Depot: depot})
 	l.loop = newSiteLoop(e, 1)
 	return l
 }

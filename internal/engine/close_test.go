@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/corral-pilot/corral/embedded/dispatch"
 	"github.com/corral-pilot/corral/internal/execution"
-	"github.com/corral-pilot/corral/pool"
 )
 
 // noSink is a run that keeps nothing.
@@ -20,7 +20,7 @@ func (noSink) Returned([]execution.Key, bool, string) {}
 func TestCloseWhileWorkersAreLost(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	clusters := NewClusters(w.lg, w.db, pool.Config{Lease: time.Millisecond, Margin: time.Millisecond})
+	clusters := NewClusters(w.lg, w.db, dispatch.Config{Lease: time.Millisecond, Margin: time.Millisecond})
 	d := clusters.dispatcher(1)
 	d.Attach(1, noSink{})
 	ended := make(chan struct{})

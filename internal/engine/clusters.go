@@ -8,9 +8,11 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/embedded/dispatch"
+	"github.com/corral-pilot/corral/embedded/port"
+	"github.com/corral-pilot/corral/embedded/wire"
 	"github.com/corral-pilot/corral/internal/run"
 	"github.com/corral-pilot/corral/internal/store"
-	"github.com/corral-pilot/corral/pool"
 )
 
 // Pools are the HTCondor pools of clusters of kind condor.
@@ -28,29 +30,31 @@ type Pools interface {
 }
 
 // Clusters is what runs and glideins see of the personal clusters, of both kinds. It holds the
-// dispatchers, to which the workers of embedded clusters and the pilots of all clusters have a link, and is
+// dispatchers of the embedded clusters and the links of the pilots of all clusters, and is
 // the gate of the worker port: who may come in is decided here, from what is recorded.
 type Clusters struct {
 	lg    *slog.Logger
 	db    *store.DB
-	cfg   pool.Config
-	pools Pools // nil: there are none
+	cfg   dispatch.Config
+	links *port.Links // of the pilots of all clusters
+	pools Pools       // nil: there are none
 
 	mu          sync.Mutex // guards following
-	dispatchers map[corral.ClusterID]*pool.Dispatcher
+	dispatchers map[corral.ClusterID]*dispatch.Dispatcher
 	changed     chan struct{} // closed and replaced when workers come or go
 }
 
 // NewClusters returns the set of clusters, of which none is a pool of HTCondor's before UsePools;
 // cfg.OnChange is taken over.
-func NewClusters(lg *slog.Logger, db *store.DB, cfg pool.Config) *Clusters {
+func NewClusters(lg *slog.Logger, db *store.DB, cfg dispatch.Config) *Clusters {
 	c := &Clusters{
 		lg:          lg,
 		db:          db,
-		dispatchers: map[corral.ClusterID]*pool.Dispatcher{},
+		links:       port.NewLinks(cfg.Terms()),
+		dispatchers: map[corral.ClusterID]*dispatch.Dispatcher{},
 		changed:     make(chan struct{}),
 	}
-	cfg.OnChange = c.Notify
+	cfg.OnChange, cfg.Asked = c.Notify, c.links.Asked
 	c.cfg = cfg
 	return c
 }
@@ -74,20 +78,21 @@ func (c *Clusters) Notify() {
 	c.changed = make(chan struct{})
 }
 
-// Close ends all dispatchers; workers notice and try to come back. It holds no lock while it waits for
+// Close ends all dispatchers and links; workers and pilots notice and try to come back. It holds no lock while it waits for
 // them, since they may be about to notify.
 func (c *Clusters) Close() {
+	c.links.Close()
 	for _, d := range c.all() {
 		d.Close()
 	}
 }
 
-func (c *Clusters) dispatcher(id corral.ClusterID) *pool.Dispatcher {
+func (c *Clusters) dispatcher(id corral.ClusterID) *dispatch.Dispatcher {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	d := c.dispatchers[id]
 	if d == nil {
-		d = pool.NewDispatcher(c.lg.With("cluster", id), c.cfg)
+		d = dispatch.New(c.lg.With("cluster", id), c.cfg)
 		c.dispatchers[id] = d
 	}
 	return d
@@ -129,13 +134,17 @@ func (c *Clusters) Workers(id corral.ClusterID) []corral.Worker {
 
 // dispatched returns the workers that take their tasks from corrald.
 func (c *Clusters) dispatched(id corral.ClusterID) []corral.Worker {
-	c.mu.Lock()
-	d := c.dispatchers[id]
-	c.mu.Unlock()
-	if d == nil {
-		return nil // nobody has dialled in yet
+	if d := c.existing(id); d != nil {
+		return d.Workers()
 	}
-	return d.Workers()
+	return nil // no worker has dialled in yet
+}
+
+// existing returns the dispatcher of a cluster, or nil if nothing has needed one so far.
+func (c *Clusters) existing(id corral.ClusterID) *dispatch.Dispatcher {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.dispatchers[id]
 }
 
 // registered returns the workers of each attempt that are in the clusters of glideins now.
@@ -167,23 +176,26 @@ func (c *Clusters) mint(ctx context.Context, cluster corral.ClusterID, attempt c
 // drain asks the pilot and the workers of an attempt to finish what they run and leave, now or when they
 // dial in next. The workers of an HTCondor pool are told by their pilot.
 func (c *Clusters) drain(cluster corral.ClusterID, attempt corral.JobID) {
-	c.dispatcher(cluster).Drain(attempt)
+	c.links.Ask(attempt, corral.AskDrain)
+	if d := c.existing(cluster); d != nil {
+		d.Ask(attempt, corral.AskDrain)
+	}
 }
 
-func (c *Clusters) all() []*pool.Dispatcher {
+func (c *Clusters) all() []*dispatch.Dispatcher {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	all := make([]*pool.Dispatcher, 0, len(c.dispatchers))
+	all := make([]*dispatch.Dispatcher, 0, len(c.dispatchers))
 	for _, d := range c.dispatchers {
 		all = append(all, d)
 	}
 	return all
 }
 
-// Admit implements pool.Gate: the token must be that of the attempt that is named, not expired, and
+// Admit implements port.Gate: the token must be that of the attempt that is named, not expired, and
 // the attempt alive; a worker must belong to the pilot that holds the attempt's lease, and to a cluster
 // that is embedded. Pilots of all clusters come in, to be told to drain and to tell what they do.
-func (c *Clusters) Admit(ctx context.Context, cred pool.Credentials) (pool.Admission, error) {
+func (c *Clusters) Admit(ctx context.Context, cred port.Credentials) (port.Admission, error) {
 	var (
 		job     corral.Job
 		g       corral.Glidein
@@ -202,22 +214,26 @@ func (c *Clusters) Admit(ctx context.Context, cred pool.Credentials) (pool.Admis
 		return err
 	})
 	if corral.KindOf(err) == corral.NotFound {
-		return pool.Admission{}, corral.ErrorAt(corral.Unauthenticated, "attempt "+cred.Tag, "is not known here")
+		return port.Admission{}, corral.ErrorAt(corral.Unauthenticated, "attempt "+cred.Tag, "is not known here")
 	}
 	if err != nil {
-		return pool.Admission{}, err
+		return port.Admission{}, err
 	}
 	if err := mayEnter(job, cred, now); err != nil {
-		return pool.Admission{}, err
+		return port.Admission{}, err
 	}
-	if cluster.Kind == corral.Condor && cred.Role != pool.RolePilot {
-		return pool.Admission{}, corral.ErrorAt(corral.Forbidden, "attempt "+cred.Tag, "its workers join the HTCondor pool of cluster %s, not corrald", cluster.Name)
+	in := port.Admission{Attempt: job.ID, Hosts: g.Hosts, Glidein: g.ID, Cluster: g.Cluster, Links: c.links}
+	switch {
+	case cluster.Kind != corral.Condor:
+		in.Dispatcher = c.dispatcher(g.Cluster)
+	case cred.Role != wire.RolePilot:
+		return port.Admission{}, corral.ErrorAt(corral.Forbidden, "attempt "+cred.Tag, "its workers join the HTCondor pool of cluster %s, not corrald", cluster.Name)
 	}
-	return pool.Admission{Attempt: job.ID, Hosts: g.Hosts, Glidein: g.ID, Cluster: g.Cluster, Dispatcher: c.dispatcher(g.Cluster)}, nil
+	return in, nil
 }
 
 // mayEnter is the decision of Admit.
-func mayEnter(job corral.Job, cred pool.Credentials, now time.Time) error {
+func mayEnter(job corral.Job, cred port.Credentials, now time.Time) error {
 	place := "attempt " + job.Tag
 	switch {
 	case subtle.ConstantTimeCompare([]byte(job.TokenDigest), []byte(cred.TokenDigest)) != 1:
@@ -226,13 +242,13 @@ func mayEnter(job corral.Job, cred pool.Credentials, now time.Time) error {
 		return corral.ErrorAt(corral.Unauthenticated, place, "the token expired at %s", job.TokenEndsAt.Format(time.RFC3339))
 	case !job.Live():
 		return corral.ErrorAt(corral.Forbidden, place, "ended as %s", job.Outcome)
-	case cred.Role != pool.RolePilot && (job.LeaseHolder == "" || cred.Holder != job.LeaseHolder):
+	case cred.Role != wire.RolePilot && (job.LeaseHolder == "" || cred.Holder != job.LeaseHolder):
 		return corral.ErrorAt(corral.Forbidden, place, "its lease is not held by this worker's pilot")
 	}
 	return nil
 }
 
-// Lease implements pool.Gate: the first holder gets the attempt for good.
+// Lease implements port.Gate: the first holder gets the attempt for good.
 func (c *Clusters) Lease(ctx context.Context, attempt corral.JobID, holder string) error {
 	return c.db.Write(ctx, Actor, func(tx *store.Tx) error {
 		_, err := tx.LeaseJob(attempt, holder)
@@ -240,7 +256,7 @@ func (c *Clusters) Lease(ctx context.Context, attempt corral.JobID, holder strin
 	})
 }
 
-// LoseHost implements pool.Gate.
+// LoseHost implements port.Gate.
 func (c *Clusters) LoseHost(ctx context.Context, attempt corral.JobID, lost corral.LostHost) error {
 	defer c.Notify()
 	return c.db.Write(ctx, Actor, func(tx *store.Tx) error {
@@ -249,7 +265,7 @@ func (c *Clusters) LoseHost(ctx context.Context, attempt corral.JobID, lost corr
 	})
 }
 
-// Report implements pool.Gate: what a pilot says of itself becomes a line of the attempt's history.
+// Report implements port.Gate: what a pilot says of itself becomes a line of the attempt's history.
 func (c *Clusters) Report(ctx context.Context, attempt corral.JobID, phase, reason string) error {
 	defer c.Notify()
 	return c.db.Write(ctx, Actor, func(tx *store.Tx) error {

@@ -18,6 +18,8 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/condor"
+	"github.com/corral-pilot/corral/embedded/port"
+	"github.com/corral-pilot/corral/embedded/wire"
 	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/gridsite/jobdir"
 	"github.com/corral-pilot/corral/internal/order"
@@ -25,7 +27,6 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/packages"
 	"github.com/corral-pilot/corral/packages/htcondor"
-	"github.com/corral-pilot/corral/pool"
 	"github.com/corral-pilot/corral/resubmit"
 	"github.com/corral-pilot/corral/staging"
 )
@@ -429,14 +430,14 @@ func TestAdmitOfAPool(t *testing.T) {
 	w.fault = queues(w.dir)
 	w.start()
 	a := w.queued(w.condorGlidein(w.site("here").ID, nil).ID)
-	cred := pool.Credentials{Tag: a.Tag, TokenDigest: a.TokenDigest, Role: pool.RolePilot, Holder: "pilot"}
+	cred := port.Credentials{Tag: a.Tag, TokenDigest: a.TokenDigest, Role: wire.RolePilot, Holder: "pilot"}
 	if _, err := w.clusters.Admit(t.Context(), cred); err != nil {
 		t.Errorf("the pilot: %v", err)
 	}
 	if err := w.clusters.Lease(t.Context(), a.ID, "pilot"); err != nil {
 		t.Fatal(err)
 	}
-	cred.Role = pool.RoleWorker
+	cred.Role = wire.RoleWorker
 	if _, err := w.clusters.Admit(t.Context(), cred); corral.KindOf(err) != corral.Forbidden || !strings.Contains(err.Error(), "mine") {
 		t.Errorf("a worker: %v, want it forbidden", err)
 	}

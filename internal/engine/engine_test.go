@@ -13,6 +13,9 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/broker"
+	"github.com/corral-pilot/corral/embedded/dispatch"
+	"github.com/corral-pilot/corral/embedded/port"
 	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/gridsite/fork"
 	"github.com/corral-pilot/corral/gridsite/headnode"
@@ -24,7 +27,6 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/internal/store/storetest"
 	"github.com/corral-pilot/corral/packages"
-	"github.com/corral-pilot/corral/pool"
 	"github.com/corral-pilot/corral/resubmit"
 )
 
@@ -128,7 +130,7 @@ func (w testWriter) Write(b []byte) (int, error) {
 // start runs an engine, until the returned function is called or the test ends.
 func (w *world) start() (stop func()) {
 	// Workers keep their tasks through whatever a busy machine does.
-	clusters := NewClusters(w.lg, w.db, pool.Config{Lease: 5 * time.Minute, Heartbeat: 3 * time.Second})
+	clusters := NewClusters(w.lg, w.db, dispatch.Config{Lease: 5 * time.Minute, Heartbeat: 3 * time.Second})
 	w.clusters = clusters
 	if w.pools != nil {
 		clusters.UsePools(w.pools)
@@ -148,7 +150,7 @@ func (w *world) start() (stop func()) {
 	done := make(chan struct{}, 2)
 	go func() { _ = engine.Run(ctx); done <- struct{}{} }()
 	go func() {
-		_ = pool.NewPort(w.lg, clusters).ServeUnix(ctx, string(w.cfg.Address.(unixSocket)))
+		_ = port.New(w.lg, clusters, broker.Reach).ServeUnix(ctx, string(w.cfg.Address.(unixSocket)))
 		done <- struct{}{}
 	}()
 	stopped := false
@@ -454,7 +456,7 @@ func answer(err error) func(context.Context, gridsite.Batch, gridsite.JobSpec) (
 func TestTroubleStaysAtItsSite(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	clusters := NewClusters(w.lg, w.db, pool.Config{})
+	clusters := NewClusters(w.lg, w.db, dispatch.Config{})
 	t.Cleanup(clusters.Close)
 	e := New(w.lg, w.db, clusters, w.cfg)
 	var back atomic.Bool
@@ -497,7 +499,7 @@ func (c cable) Run(ctx context.Context, cmd gridsite.Command) (gridsite.Result, 
 func TestGlideinSaysThatItsSiteIsInTrouble(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	clusters := NewClusters(w.lg, w.db, pool.Config{})
+	clusters := NewClusters(w.lg, w.db, dispatch.Config{})
 	t.Cleanup(clusters.Close)
 	e := New(w.lg, w.db, clusters, w.cfg)
 	var gone atomic.Bool

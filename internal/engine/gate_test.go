@@ -7,8 +7,10 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/embedded/dispatch"
+	"github.com/corral-pilot/corral/embedded/port"
+	"github.com/corral-pilot/corral/embedded/wire"
 	"github.com/corral-pilot/corral/internal/store"
-	"github.com/corral-pilot/corral/pool"
 	"github.com/corral-pilot/corral/resubmit"
 )
 
@@ -16,7 +18,7 @@ import (
 func TestAdmit(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	clusters := NewClusters(w.lg, w.db, pool.Config{})
+	clusters := NewClusters(w.lg, w.db, dispatch.Config{})
 	t.Cleanup(clusters.Close)
 	attempt := func(name string, endsAt time.Time) (j corral.Job) {
 		w.write(func(tx *store.Tx) error {
@@ -49,24 +51,24 @@ func TestAdmit(t *testing.T) {
 		_, err := tx.MoveJob(over.ID, corral.JobEvent{Move: corral.JobEnd, At: time.Now(), Outcome: corral.OutcomeRemoved})
 		return err
 	})
-	credentials := func(tag, tokenOf string, role pool.Role, holder string) pool.Credentials {
-		return pool.Credentials{Tag: tag, TokenDigest: w.cfg.Key.Token(tokenOf).Digest(), Role: role, Holder: holder}
+	credentials := func(tag, tokenOf string, role wire.Role, holder string) port.Credentials {
+		return port.Credentials{Tag: tag, TokenDigest: w.cfg.Key.Token(tokenOf).Digest(), Role: role, Holder: holder}
 	}
 	tests := []struct {
 		name string
-		cred pool.Credentials
+		cred port.Credentials
 		kind corral.Kind
 		says string
 	}{
-		{"a worker of the pilot that holds the lease", credentials(good.Tag, good.Tag, pool.RoleWorker, "pilot-a"), "", ""},
-		{"a pilot that asks for the lease", credentials(good.Tag, good.Tag, pool.RolePilot, "pilot-b"), "", ""},
-		{"a wrong token", credentials(good.Tag, "nonsense", pool.RoleWorker, "pilot-a"), corral.Unauthenticated, "not this attempt's"},
-		{"another attempt's token", credentials(good.Tag, other.Tag, pool.RoleWorker, "pilot-a"), corral.Unauthenticated, "not this attempt's"},
-		{"an expired token", credentials(expired.Tag, expired.Tag, pool.RolePilot, "pilot-a"), corral.Unauthenticated, "expired at"},
-		{"an unknown attempt", credentials("corral-pilot-none", good.Tag, pool.RolePilot, "pilot-a"), corral.Unauthenticated, "not known"},
-		{"an attempt that is over", credentials(over.Tag, over.Tag, pool.RolePilot, "pilot-a"), corral.Forbidden, "ended as removed"},
-		{"a worker of another pilot", credentials(good.Tag, good.Tag, pool.RoleWorker, "pilot-b"), corral.Forbidden, "lease"},
-		{"a worker before any lease", credentials(other.Tag, other.Tag, pool.RoleWorker, ""), corral.Forbidden, "lease"},
+		{"a worker of the pilot that holds the lease", credentials(good.Tag, good.Tag, wire.RoleWorker, "pilot-a"), "", ""},
+		{"a pilot that asks for the lease", credentials(good.Tag, good.Tag, wire.RolePilot, "pilot-b"), "", ""},
+		{"a wrong token", credentials(good.Tag, "nonsense", wire.RoleWorker, "pilot-a"), corral.Unauthenticated, "not this attempt's"},
+		{"another attempt's token", credentials(good.Tag, other.Tag, wire.RoleWorker, "pilot-a"), corral.Unauthenticated, "not this attempt's"},
+		{"an expired token", credentials(expired.Tag, expired.Tag, wire.RolePilot, "pilot-a"), corral.Unauthenticated, "expired at"},
+		{"an unknown attempt", credentials("corral-pilot-none", good.Tag, wire.RolePilot, "pilot-a"), corral.Unauthenticated, "not known"},
+		{"an attempt that is over", credentials(over.Tag, over.Tag, wire.RolePilot, "pilot-a"), corral.Forbidden, "ended as removed"},
+		{"a worker of another pilot", credentials(good.Tag, good.Tag, wire.RoleWorker, "pilot-b"), corral.Forbidden, "lease"},
+		{"a worker before any lease", credentials(other.Tag, other.Tag, wire.RoleWorker, ""), corral.Forbidden, "lease"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -87,7 +89,7 @@ func TestLeaseIsForOne(t *testing.T) {
 	g := w.glidein(w.site("here").ID, resubmit.Policy{})
 	w.until("the lease is taken", func() bool { a := w.glideinNow(g.ID).Attempts; return len(a) == 1 && a[0].LeaseHolder != "" })
 	a := w.glideinNow(g.ID).Attempts[0]
-	clusters := NewClusters(w.lg, w.db, pool.Config{})
+	clusters := NewClusters(w.lg, w.db, dispatch.Config{})
 	t.Cleanup(clusters.Close)
 	if err := clusters.Lease(context.Background(), a.ID, a.LeaseHolder); err != nil {
 		t.Errorf("the holder asks again: %v", err)

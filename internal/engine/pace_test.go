@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/embedded/dispatch"
 	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/internal/execution"
 	"github.com/corral-pilot/corral/internal/store"
-	"github.com/corral-pilot/corral/pool"
 	"github.com/corral-pilot/corral/resubmit"
 )
 
@@ -261,7 +261,7 @@ func TestUnansweredSince(t *testing.T) {
 func TestTroubleThatLastedIsTold(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	e := New(w.lg, w.db, NewClusters(w.lg, w.db, pool.Config{}), w.cfg)
+	e := New(w.lg, w.db, NewClusters(w.lg, w.db, dispatch.Config{}), w.cfg)
 	var s corral.Site
 	w.write(func(tx *store.Tx) (err error) {
 		s, err = tx.CreateSite(corral.Site{Name: "hpc", Owner: "local", Contact: "ssh://hpc", Batch: "fork", Root: "/r"})

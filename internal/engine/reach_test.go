@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/embedded/dispatch"
 	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/gridsite/gridsitetest"
 	"github.com/corral-pilot/corral/internal/store"
-	"github.com/corral-pilot/corral/pool"
 )
 
 // A site that cannot be used says why in a sentence, and nothing is left of the attempt.
@@ -81,7 +81,7 @@ func TestSSHSiteWaitsForLogin(t *testing.T) {
 	w := newWorld(t)
 	w.cfg.Reach = NewReach(backends(d.Home))
 	t.Cleanup(func() { w.cfg.Reach.Close() })
-	clusters := NewClusters(w.lg, w.db, pool.Config{})
+	clusters := NewClusters(w.lg, w.db, dispatch.Config{})
 	t.Cleanup(clusters.Close)
 	e := New(w.lg, w.db, clusters, w.cfg)
 	stop := runEngine(t, e)
@@ -146,7 +146,7 @@ func TestLostConnectionIsNoticedAtOnce(t *testing.T) {
 	w := newWorld(t)
 	w.cfg.Reach = NewReach(backends(d.Home))
 	t.Cleanup(func() { w.cfg.Reach.Close() })
-	clusters := NewClusters(w.lg, w.db, pool.Config{})
+	clusters := NewClusters(w.lg, w.db, dispatch.Config{})
 	t.Cleanup(clusters.Close)
 	runEngine(t, New(w.lg, w.db, clusters, w.cfg))
 	var site corral.Site

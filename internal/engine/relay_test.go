@@ -7,9 +7,9 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/broker/relay"
+	"github.com/corral-pilot/corral/embedded/dispatch"
 	"github.com/corral-pilot/corral/internal/reconcile"
 	"github.com/corral-pilot/corral/internal/store"
-	"github.com/corral-pilot/corral/pool"
 )
 
 func TestWhoMayHaveARelay(t *testing.T) {
@@ -53,7 +53,7 @@ func TestWhoMayHaveARelay(t *testing.T) {
 func TestWhoComesThroughARelay(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	clusters := NewClusters(w.lg, w.db, pool.Config{})
+	clusters := NewClusters(w.lg, w.db, dispatch.Config{})
 	const token = Token("secret")
 	var site, other corral.Site
 	tags := map[string]corral.Job{}

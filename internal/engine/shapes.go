@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/embedded/worker"
 	"github.com/corral-pilot/corral/internal/execution"
 	"github.com/corral-pilot/corral/internal/order"
 	"github.com/corral-pilot/corral/internal/store"
-	"github.com/corral-pilot/corral/pool"
 	"github.com/corral-pilot/corral/resubmit"
 )
 
@@ -67,6 +67,6 @@ func toCome(g corral.Glidein, present map[corral.JobID]int, now time.Time) (left
 	if verdict, _, _ := g.NextIfExpired(now); verdict == resubmit.Again {
 		stays = walltime
 	}
-	left = pool.Longest(stays-order.Reserve(walltime)) - startUp
+	left = worker.Longest(stays-order.Reserve(walltime)) - startUp
 	return left, left > 0
 }

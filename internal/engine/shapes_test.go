@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/embedded/worker"
 	"github.com/corral-pilot/corral/internal/order"
-	"github.com/corral-pilot/corral/pool"
 	"github.com/corral-pilot/corral/resubmit"
 )
 
@@ -46,7 +46,7 @@ func TestToCome(t *testing.T) {
 	} {
 		g := corral.Glidein{ID: 7, State: corral.GlideinWaiting, Hosts: 2, CPUs: 1, Walltime: corral.Seconds(walltime), Resubmit: tt.policy, Attempts: tt.attempts}
 		got, ok := toCome(g, tt.present, now)
-		if want := pool.Longest(tt.want-order.Reserve(walltime)) - startUp; ok != (tt.want > 0) || ok && got != want {
+		if want := worker.Longest(tt.want-order.Reserve(walltime)) - startUp; ok != (tt.want > 0) || ok && got != want {
 			t.Errorf("%s: %s, %t; want %s", tt.name, got, ok, want)
 		}
 		for _, gone := range []func(*corral.Glidein){

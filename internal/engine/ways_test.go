@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/embedded/dispatch"
 	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/internal/store"
-	"github.com/corral-pilot/corral/pool"
 )
 
 func TestChooseWay(t *testing.T) {
@@ -44,7 +44,7 @@ func (elsewhere) Sees(context.Context, string) (bool, error) { return false, nil
 func TestPushWhenNoMirrorAnswers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	clusters := NewClusters(w.lg, w.db, pool.Config{})
+	clusters := NewClusters(w.lg, w.db, dispatch.Config{})
 	t.Cleanup(clusters.Close)
 	e := New(w.lg, w.db, clusters, w.cfg)
 	e.open = func(ctx context.Context, s corral.Site) (gridsite.Access, error) {

@@ -38,7 +38,7 @@ type Job struct {
 	Run       corral.RunID `json:"run"`
 	Seq       int64        `json:"seq"`            // unique within the run, never used again
 	Dir       string       `json:"dir"`            // D, the run's directory, absolute
-	Mark      string       `json:"mark,omitempty"` // of D, see pool.Mark; empty: any directory of its name will do
+	Mark      string       `json:"mark,omitempty"` // of D, see executor.Mark; empty: any directory of its name will do
 	CPUs      int          `json:"cpus"`
 	MemoryMiB int          `json:"memory_mib"`
 	Priority  float64      `json:"-"` // highest first among ready jobs

@@ -12,10 +12,10 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/broker"
+	"github.com/corral-pilot/corral/embedded/wire"
 	"github.com/corral-pilot/corral/internal/node"
 	"github.com/corral-pilot/corral/internal/order"
 	"github.com/corral-pilot/corral/internal/pilot/condorworker"
-	"github.com/corral-pilot/corral/pool"
 )
 
 const (
@@ -56,7 +56,7 @@ func probeNode(ctx context.Context, p order.NodeProbe, out io.Writer) error {
 	errs := make([]error, len(p.Addresses))
 	var dials sync.WaitGroup
 	for i, address := range p.Addresses {
-		dials.Go(func() { errs[i] = pool.Reach(ctx, address, p.CertDigest) })
+		dials.Go(func() { errs[i] = wire.Reach(ctx, address, p.CertDigest) })
 	}
 	dials.Wait()
 	if i := slices.Index(errs, nil); i >= 0 {

@@ -20,10 +20,13 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/broker"
+	"github.com/corral-pilot/corral/embedded/dispatch"
+	"github.com/corral-pilot/corral/embedded/port"
+	"github.com/corral-pilot/corral/embedded/wire"
 	"github.com/corral-pilot/corral/internal/execution"
 	"github.com/corral-pilot/corral/internal/order"
 	"github.com/corral-pilot/corral/internal/programs"
-	"github.com/corral-pilot/corral/pool"
 )
 
 // program is the pilot, built once for all tests.
@@ -76,7 +79,7 @@ type service struct {
 	t          *testing.T
 	tag        string // of the attempt
 	socket     string
-	dispatcher *pool.Dispatcher
+	dispatcher *asked
 	results    chan execution.Result
 	returned   chan struct{} // holds a token for each time that jobs came back without a result
 	stop       func()        // ends the port and the dispatcher; for crashes
@@ -87,6 +90,20 @@ type service struct {
 	phases []string
 	told   []string // phases with their reasons
 	visits int
+}
+
+// asked is a dispatcher with the links of its pilots, which are asked the same.
+type asked struct {
+	*dispatch.Dispatcher
+	links *port.Links
+}
+
+func (a *asked) Drain(attempt corral.JobID) { a.ask(attempt, corral.AskDrain) }
+func (a *asked) Leave(attempt corral.JobID) { a.ask(attempt, corral.AskCancel) }
+
+func (a *asked) ask(attempt corral.JobID, ask corral.Ask) {
+	a.links.Ask(attempt, ask)
+	a.Ask(attempt, ask)
 }
 
 func newService(t *testing.T) *service {
@@ -105,11 +122,14 @@ func newService(t *testing.T) *service {
 // start opens the port, as a corrald that starts anew does.
 func (s *service) start() {
 	lg := slog.New(slog.NewTextHandler(s.t.Output(), nil))
-	s.dispatcher = pool.NewDispatcher(lg, pool.Config{Lease: lease, Margin: time.Second, Heartbeat: 2 * time.Second})
+	cfg := dispatch.Config{Lease: lease, Margin: time.Second, Heartbeat: 2 * time.Second}
+	links := port.NewLinks(cfg.Terms())
+	cfg.Asked = links.Asked
+	s.dispatcher = &asked{dispatch.New(lg, cfg), links}
 	s.dispatcher.Attach(1, s)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- pool.NewPort(lg, s).ServeUnix(ctx, s.socket) }()
+	go func() { done <- port.New(lg, s, broker.Reach).ServeUnix(ctx, s.socket) }()
 	eventually(s.t, "the port", func() bool { // else giveAway might find no socket, and pilots of others had no route
 		_, err := os.Stat(s.socket)
 		return err == nil
@@ -119,26 +139,27 @@ func (s *service) start() {
 		if err := <-done; err != nil {
 			s.t.Error(err)
 		}
+		s.dispatcher.links.Close()
 		s.dispatcher.Close()
 	})
 }
 
 // Admit, Lease and Report are the gate's.
-func (s *service) Admit(_ context.Context, c pool.Credentials) (pool.Admission, error) {
+func (s *service) Admit(_ context.Context, c port.Credentials) (port.Admission, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.deaf && c.Role == pool.RoleWorker {
-		return pool.Admission{}, corral.Errorf(corral.Unavailable, "not now")
+	if s.deaf && c.Role == wire.RoleWorker {
+		return port.Admission{}, corral.Errorf(corral.Unavailable, "not now")
 	}
 	s.visits++
 	digest := sha256.Sum256([]byte(token))
 	if c.Tag != s.tag || c.TokenDigest != hex.EncodeToString(digest[:]) {
-		return pool.Admission{}, corral.Errorf(corral.Unauthenticated, "the token is not this attempt's")
+		return port.Admission{}, corral.Errorf(corral.Unauthenticated, "the token is not this attempt's")
 	}
-	if c.Role == pool.RoleWorker && c.Holder != s.holder {
-		return pool.Admission{}, corral.Errorf(corral.Forbidden, "its lease is held by another pilot")
+	if c.Role == wire.RoleWorker && c.Holder != s.holder {
+		return port.Admission{}, corral.Errorf(corral.Forbidden, "its lease is held by another pilot")
 	}
-	return pool.Admission{Attempt: 7, Glidein: 3, Cluster: 1, Dispatcher: s.dispatcher}, nil
+	return port.Admission{Attempt: 7, Glidein: 3, Cluster: 1, Links: s.dispatcher.links, Dispatcher: s.dispatcher.Dispatcher}, nil
 }
 
 func (s *service) Lease(_ context.Context, _ corral.JobID, holder string) error {

@@ -13,13 +13,14 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/embedded/link"
+	"github.com/corral-pilot/corral/embedded/wire"
 	"github.com/corral-pilot/corral/internal/disk"
 	"github.com/corral-pilot/corral/internal/node"
 	"github.com/corral-pilot/corral/internal/order"
 	"github.com/corral-pilot/corral/internal/pilot/attempt"
 	"github.com/corral-pilot/corral/internal/pilot/condorworker"
 	"github.com/corral-pilot/corral/internal/pilot/process"
-	"github.com/corral-pilot/corral/pool"
 )
 
 const (
@@ -88,7 +89,7 @@ func (s *supervisor) serve(ctx context.Context, started time.Time) order.Report 
 		defer use(s.lg, s.joining.Release)()
 		defer s.joining.Close()
 	}
-	s.up = newUplink(s.lg, pool.PilotConfig{
+	s.up = newUplink(s.lg, link.Config{
 		Tag: s.order.Tag, Token: p.Token, Holder: s.me.ID, Host: s.me.Host, PID: os.Getpid(),
 		Addresses: p.Addresses, CertDigest: p.CertDigest,
 	})
@@ -214,7 +215,7 @@ func (s *supervisor) hungAfter() time.Duration {
 func (s *supervisor) reached(d dialed) {
 	now := time.Now()
 	switch {
-	case errors.Is(d.err, pool.ErrDuplicate):
+	case errors.Is(d.err, wire.ErrDuplicate):
 		s.stay.Leave(now, corral.OutcomeDuplicate, d.err.Error())
 	case d.err != nil:
 		s.stay.Fail(now, false, d.err.Error())
@@ -232,11 +233,11 @@ func (s *supervisor) reached(d dialed) {
 }
 
 // command does what corrald asks. A second drain, or a drain after a leave, changes nothing.
-func (s *supervisor) command(c pool.Command) {
+func (s *supervisor) command(c link.Command) {
 	switch c {
-	case pool.CommandDrain:
+	case link.Drain:
 		s.stay.Drain(corral.OutcomeDrained, "asked to drain")
-	case pool.CommandLeave:
+	case link.Leave:
 		s.stay.Leave(time.Now(), corral.OutcomeRemoved, "asked to leave")
 	}
 }

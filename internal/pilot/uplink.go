@@ -9,8 +9,9 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/broker"
+	"github.com/corral-pilot/corral/embedded/link"
+	"github.com/corral-pilot/corral/embedded/wire"
 	"github.com/corral-pilot/corral/internal/pilot/process"
-	"github.com/corral-pilot/corral/pool"
 )
 
 const (
@@ -26,12 +27,12 @@ const (
 // methods belong to the supervisor's goroutine.
 type uplink struct {
 	lg      *slog.Logger
-	config  pool.PilotConfig
+	config  link.Config
 	dialing chan dialed // closed when dialing is over
 
 	// What follows is nil, or zero, until corrald has been reached.
-	link     *pool.Link
-	commands <-chan pool.Command
+	link     *link.Link
+	commands <-chan link.Command
 	callBack broker.CallBack // has corrald dial this pilot's nodes
 	ahead    time.Duration   // of corrald's clock
 
@@ -43,7 +44,7 @@ type uplink struct {
 
 // dialed is the end of dialing: a link, or why there is none.
 type dialed struct {
-	link *pool.Link
+	link *link.Link
 	err  error
 }
 
@@ -53,7 +54,7 @@ type answered struct {
 	answer process.CalledBack
 }
 
-func newUplink(lg *slog.Logger, config pool.PilotConfig) *uplink {
+func newUplink(lg *slog.Logger, config link.Config) *uplink {
 	u := &uplink{lg: lg, config: config, dialing: make(chan dialed, 1), answers: make(chan answered)}
 	u.lasting, u.hush = context.WithCancel(context.Background())
 	return u
@@ -64,8 +65,8 @@ func newUplink(lg *slog.Logger, config pool.PilotConfig) *uplink {
 func (u *uplink) dial(ctx context.Context) {
 	defer close(u.dialing)
 	for gap := redialGap; ; gap = min(2*gap, redialMost) {
-		link, err := pool.DialPilot(ctx, u.lg, u.config)
-		if err == nil || errors.Is(err, pool.ErrRefused) {
+		link, err := link.Dial(ctx, u.lg, u.config)
+		if err == nil || errors.Is(err, wire.ErrRefused) {
 			u.dialing <- dialed{link, err}
 			return
 		}
@@ -79,7 +80,7 @@ func (u *uplink) dial(ctx context.Context) {
 }
 
 // use makes a link the way to corrald. The link sees to it itself that it stays, whatever becomes of connections.
-func (u *uplink) use(link *pool.Link) {
+func (u *uplink) use(link *link.Link) {
 	u.link, u.commands, u.callBack, u.ahead = link, link.Commands(), link.CallBack, link.ClockOffset()
 }
 

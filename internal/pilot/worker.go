@@ -5,10 +5,10 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/corral-pilot/corral/embedded/worker"
 	"github.com/corral-pilot/corral/internal/pilot/attempt"
 	"github.com/corral-pilot/corral/internal/pilot/condorworker"
 	"github.com/corral-pilot/corral/internal/pilot/process"
-	"github.com/corral-pilot/corral/pool"
 )
 
 // Worker is the worker process. It serves a personal cluster of either kind, as its order says, and leaves at once when
@@ -19,7 +19,7 @@ func Worker(ctx context.Context, lg *slog.Logger) error {
 		if o.Join != nil {
 			return condorworker.Serve(ctx, lg, o, drain, out)
 		}
-		reason, err := pool.RunWorker(ctx, lg, pool.WorkerConfig{
+		reason, err := worker.Run(ctx, lg, worker.Config{
 			ID: o.ID, Instance: newHolder().ID, Host: o.Host, Holder: o.Holder, Tag: o.Tag, Token: o.Token,
 			Addresses: o.Addresses, CertDigest: o.CertDigest, CPUs: o.CPUs, MemoryMiB: o.MemoryMiB,
 			EndsIn: o.EndsIn, Scratch: o.Scratch, Drain: drain,

@@ -17,8 +17,10 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/embedded/dispatch"
+	"github.com/corral-pilot/corral/embedded/port"
+	"github.com/corral-pilot/corral/embedded/worker"
 	"github.com/corral-pilot/corral/internal/execution"
-	"github.com/corral-pilot/corral/pool"
 )
 
 // Tests with the embedded personal cluster: its dispatcher behind a real socket, its workers, and tasks
@@ -27,7 +29,7 @@ import (
 // TestMain lets the test binary be a worker: a process that a test can kill.
 func TestMain(m *testing.M) {
 	if address := os.Getenv("RUN_TEST_WORKER"); address != "" {
-		if _, err := pool.RunWorker(context.Background(), slog.New(slog.DiscardHandler), workerConfig("killed", address)); err != nil {
+		if _, err := worker.Run(context.Background(), slog.New(slog.DiscardHandler), workerConfig("killed", address)); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -36,8 +38,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func workerConfig(id, address string) pool.WorkerConfig {
-	return pool.WorkerConfig{
+func workerConfig(id, address string) worker.Config {
+	return worker.Config{
 		ID: "tag/" + id, Instance: rand.Text(), Holder: "pilot", Tag: "tag", Token: "secret",
 		Addresses: []string{address}, CPUs: 1, MemoryMiB: 1000, EndsIn: time.Hour,
 	}
@@ -46,15 +48,18 @@ func workerConfig(id, address string) pool.WorkerConfig {
 // An embedded cluster is a dispatcher behind a Unix socket; as Clusters it knows no other.
 type embedded struct {
 	socket string
-	d      *pool.Dispatcher
+	d      *dispatch.Dispatcher
 	stop   func()
 }
 
+// terms are ones that a busy machine keeps.
+var terms = dispatch.Config{Lease: 5 * time.Minute, Heartbeat: 2 * time.Second}
+
 func newEmbedded(t testing.TB, socket string) *embedded {
-	e := &embedded{socket: socket, d: pool.NewDispatcher(quiet(), pool.Config{Lease: 5 * time.Minute, Heartbeat: 2 * time.Second})} // a busy machine keeps it
+	e := &embedded{socket: socket, d: dispatch.New(quiet(), terms)}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- pool.NewPort(quiet(), e).ServeUnix(ctx, socket) }()
+	go func() { ended <- port.New(quiet(), e, nil).ServeUnix(ctx, socket) }()
 	e.stop = sync.OnceFunc(func() {
 		e.d.Close()
 		cancel()
@@ -76,8 +81,8 @@ func socketPath(t testing.TB) string {
 	return filepath.Join(dir, "s")
 }
 
-func (e *embedded) Admit(context.Context, pool.Credentials) (pool.Admission, error) {
-	return pool.Admission{Attempt: 1, Glidein: 1, Cluster: 1, Dispatcher: e.d}, nil
+func (e *embedded) Admit(context.Context, port.Credentials) (port.Admission, error) {
+	return port.Admission{Attempt: 1, Glidein: 1, Cluster: 1, Links: port.NewLinks(terms.Terms()), Dispatcher: e.d}, nil
 }
 func (e *embedded) Lease(context.Context, corral.JobID, string) error          { return nil }
 func (e *embedded) Report(context.Context, corral.JobID, string, string) error { return nil }
@@ -100,7 +105,7 @@ func (e *embedded) worker(t testing.TB, id string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		_, err := pool.RunWorker(ctx, quiet(), workerConfig(id, "unix:"+e.socket))
+		_, err := worker.Run(ctx, quiet(), workerConfig(id, "unix:"+e.socket))
 		ended <- err
 	}()
 	t.Cleanup(func() {

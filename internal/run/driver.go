@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/embedded/parcel"
 	"github.com/corral-pilot/corral/internal/execution"
-	"github.com/corral-pilot/corral/pool"
 )
 
 // submitSize bounds the jobs that are completed and submitted at once, so that the first of very many start early.
@@ -64,7 +64,7 @@ func (d *driver) drive(ctx context.Context) {
 // open brings the run's state back. The queue comes later, with the first look, because a cluster may not have one yet.
 func (d *driver) open(ctx context.Context) error {
 	row := d.progress.row
-	if err := pool.Sweep(row.Dir); err != nil {
+	if err := parcel.Sweep(row.Dir); err != nil {
 		d.lg.Warn("parcels of a corrald before are left", "error", err)
 	}
 	state, journal, err := openState(ctx, d.lg, row, time.Now())

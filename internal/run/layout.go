@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/embedded/parcel"
 	"github.com/corral-pilot/corral/internal/disk"
-	"github.com/corral-pilot/corral/pool"
 )
 
 // A layout is a run's directory D. Everything in it is ours or the run's tasks'; what lies there
@@ -102,7 +102,7 @@ func (l layout) finish() error {
 // remove deletes what is the run's, the workflow and the marker last, and D itself if nothing else is in it. To repeat
 // it is safe; so is a D that is gone.
 func (l layout) remove() error {
-	names := []string{executedFile, reportFile, dataDir, tasksDir, journalFile, pool.SpoolDir}
+	names := []string{executedFile, reportFile, dataDir, tasksDir, journalFile, parcel.SpoolDir}
 	bad, err := filepath.Glob(escapeGlob(l.path(journalFile)) + ".bad-*")
 	if err != nil {
 		return err // unreachable: the pattern is well formed

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/embedded/executor"
 	"github.com/corral-pilot/corral/internal/execution"
 	"github.com/corral-pilot/corral/internal/input"
-	"github.com/corral-pilot/corral/pool"
 	"github.com/corral-pilot/corral/workflow"
 )
 
@@ -30,7 +30,7 @@ func loadPlan(ctx context.Context, row corral.Run) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.run, p.dir, p.mark = row.ID, row.Dir, pool.Mark(row.Dir)
+	p.run, p.dir, p.mark = row.ID, row.Dir, executor.Mark(row.Dir)
 	return p, nil
 }
 

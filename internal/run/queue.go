@@ -4,15 +4,15 @@ import (
 	"context"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/embedded/dispatch"
 	"github.com/corral-pilot/corral/internal/execution"
-	"github.com/corral-pilot/corral/pool"
 )
 
 // A Queue takes the jobs of runs: a personal cluster's dispatcher. Its methods may be called from any
 // goroutine, but not from a Sink's.
 type Queue interface {
 	// Attach makes sink the owner of the run's jobs.
-	Attach(run corral.RunID, sink pool.Sink)
+	Attach(run corral.RunID, sink dispatch.Sink)
 	// Detach forgets the run and its jobs; the sink is not called again.
 	Detach(run corral.RunID)
 	// Submit queues jobs of an attached run.

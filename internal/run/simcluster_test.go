@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/embedded/dispatch"
 	"github.com/corral-pilot/corral/internal/execution"
-	"github.com/corral-pilot/corral/pool"
 )
 
 // A simWorker is a worker of a simCluster.
@@ -31,7 +31,7 @@ type simCluster struct {
 	mu       sync.Mutex // guards what follows
 	workers  []*simWorker
 	extra    []execution.Capacity // requested
-	sinks    map[corral.RunID]pool.Sink
+	sinks    map[corral.RunID]dispatch.Sink
 	queued   []execution.Job
 	held     map[execution.Key]*simHeld
 	started  []string // ID.ATTEMPT, in order
@@ -48,7 +48,7 @@ type simHeld struct {
 }
 
 func newSimCluster(workers ...*simWorker) *simCluster {
-	c := &simCluster{sinks: map[corral.RunID]pool.Sink{}, held: map[execution.Key]*simHeld{}, order: make(chan struct{}, 1)}
+	c := &simCluster{sinks: map[corral.RunID]dispatch.Sink{}, held: map[execution.Key]*simHeld{}, order: make(chan struct{}, 1)}
 	c.order <- struct{}{}
 	for _, w := range workers {
 		c.join(w)
@@ -92,7 +92,7 @@ func (c *simCluster) tell(call func()) {
 	call()
 }
 
-func (c *simCluster) sink(run corral.RunID) pool.Sink {
+func (c *simCluster) sink(run corral.RunID) dispatch.Sink {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if s := c.sinks[run]; s != nil {
@@ -112,7 +112,7 @@ func (nobody) Returned([]execution.Key, bool, string) {}
 func (c *simCluster) restart() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.queued, c.sinks = nil, map[corral.RunID]pool.Sink{}
+	c.queued, c.sinks = nil, map[corral.RunID]dispatch.Sink{}
 }
 
 func (c *simCluster) Queue(corral.ClusterID) (Queue, error) { return c, nil }
@@ -132,7 +132,7 @@ func (c *simCluster) Offer(context.Context, corral.ClusterID) (execution.Offer, 
 	return s, nil
 }
 
-func (c *simCluster) Attach(run corral.RunID, sink pool.Sink) {
+func (c *simCluster) Attach(run corral.RunID, sink dispatch.Sink) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.sinks[run] = sink

@@ -8,7 +8,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/condor"
 	"github.com/corral-pilot/corral/condor/classad"
-	"github.com/corral-pilot/corral/pool"
+	"github.com/corral-pilot/corral/embedded/parcel"
 )
 
 // A description says what all jobs of a run have in common, and makes of it what condor_submit reads. Workers of any
@@ -33,8 +33,8 @@ func (d description) of(jobs []*job) condor.Submit {
 		Requirements: requirements, Request: condor.Request{Cpus: 1, MemoryMiB: 1, DiskMiB: 1},
 		Transfer: condor.Transfer{
 			When:   "YES",
-			Input:  []string{pool.ParcelJob, pool.ParcelIn},
-			Output: []string{pool.ParcelResult, pool.ParcelOut},
+			Input:  []string{parcel.JobFile, parcel.InDir},
+			Output: []string{parcel.ResultFile, parcel.OutDir},
 		},
 		Attributes: classad.Ad{
 			runAttribute: d.name, "CorralRun": int64(d.run),

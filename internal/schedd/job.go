@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral/condor/eventlog"
+	"github.com/corral-pilot/corral/embedded/parcel"
 	"github.com/corral-pilot/corral/internal/execution"
-	"github.com/corral-pilot/corral/pool"
 )
 
 // jobsDir is the folder of parcels in a run's directory.
@@ -119,7 +119,7 @@ type delivery struct {
 // rest. back is what came back after the job terminated or vanished; after other endings nothing does.
 func (j *job) settle(back delivery) (results []execution.Result, why string) {
 	switch how := j.end.how; {
-	case how == lost, how == vanished && errors.Is(back.err, pool.ErrNoResult):
+	case how == lost, how == vanished && errors.Is(back.err, parcel.ErrNoResult):
 		return nil, j.end.reason
 	case how == cut && (len(j.Tasks) > 1 || j.worker == ""): // it is not known which task was cut, or whether any was
 		return nil, j.end.reason

@@ -15,8 +15,8 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/condor"
+	"github.com/corral-pilot/corral/embedded/dispatch"
 	"github.com/corral-pilot/corral/internal/execution"
-	"github.com/corral-pilot/corral/pool"
 )
 
 // A Config says which schedd takes the jobs, and where to keep what belongs to them.
@@ -63,7 +63,7 @@ func New(lg *slog.Logger, cfg Config) *Queue {
 }
 
 // Attach makes sink the owner of the run's jobs, in place of another one.
-func (q *Queue) Attach(run corral.RunID, sink pool.Sink) {
+func (q *Queue) Attach(run corral.RunID, sink dispatch.Sink) {
 	if t := q.tracker(run); t != nil {
 		t.life.cancel()
 		<-t.life.gone

@@ -1,12 +1,13 @@
 package schedd
 
 import (
+	"context"
 	"errors"
 	"time"
 
 	"github.com/corral-pilot/corral/condor"
 	"github.com/corral-pilot/corral/condor/eventlog"
-	"github.com/corral-pilot/corral/pool"
+	"github.com/corral-pilot/corral/embedded/parcel"
 )
 
 // noted reports whether there is a note by which jobs that are submitted now are found again, and tries to make one.
@@ -58,10 +59,10 @@ func (t *tracker) pack(batch []*job, now time.Time) (jobs []*job) {
 		if !t.book.waits(j) {
 			continue
 		}
-		switch err := pool.Pack(j.dir(), j.Job); {
+		switch err := parcel.Pack(context.Background(), j.dir(), j.Job); {
 		case err == nil:
 			jobs = append(jobs, j)
-		case pool.Passing(err):
+		case parcel.Passing(err):
 			t.outbox.putBack(batch[k+1:])
 			t.postpone(j, now, err)
 			t.wait(notNow, err)

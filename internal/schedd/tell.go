@@ -5,8 +5,9 @@ import (
 	"os"
 	"time"
 
+	"github.com/corral-pilot/corral/embedded/dispatch"
+	"github.com/corral-pilot/corral/embedded/parcel"
 	"github.com/corral-pilot/corral/internal/execution"
-	"github.com/corral-pilot/corral/pool"
 )
 
 // sinkRest is for a sink that failed.
@@ -16,7 +17,7 @@ const sinkRest = time.Second
 // could not take note of is told again, in full.
 type teller struct {
 	lg     *slog.Logger
-	sink   pool.Sink
+	sink   dispatch.Sink
 	restAt time.Time // the sink is not called before
 }
 
@@ -80,7 +81,7 @@ func unpack(j *job) (back delivery) {
 	if j.end.how != terminated && j.end.how != vanished {
 		return back
 	}
-	if back.results, back.err = pool.Unpack(j.dir(), j.Job); back.err != nil {
+	if back.results, back.err = parcel.Unpack(j.dir(), j.Job); back.err != nil {
 		back.complaint = complaint(j.dir())
 	}
 	return back

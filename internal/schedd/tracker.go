@@ -11,8 +11,8 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/condor/eventlog"
+	"github.com/corral-pilot/corral/embedded/dispatch"
 	"github.com/corral-pilot/corral/internal/execution"
-	"github.com/corral-pilot/corral/pool"
 )
 
 // Rhythm of a tracker.
@@ -42,7 +42,7 @@ type tracker struct {
 	lookupAt time.Time // the next look at the queue
 }
 
-func newTracker(q *Queue, run corral.RunID, sink pool.Sink) *tracker {
+func newTracker(q *Queue, run corral.RunID, sink dispatch.Sink) *tracker {
 	dir := filepath.Join(q.cfg.Dir, strconv.FormatInt(int64(run), 10))
 	lg := q.lg.With("run", run)
 	return &tracker{

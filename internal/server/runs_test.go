@@ -17,10 +17,10 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/embedded/dispatch"
 	"github.com/corral-pilot/corral/internal/execution"
 	"github.com/corral-pilot/corral/internal/run"
 	"github.com/corral-pilot/corral/internal/store"
-	"github.com/corral-pilot/corral/pool"
 )
 
 // A bench is a cluster whose one worker takes jobs and does nothing until it is told how they end.
@@ -28,14 +28,14 @@ type bench struct {
 	submitted chan execution.Job
 
 	mu    sync.Mutex // guards following
-	sinks map[corral.RunID]pool.Sink
+	sinks map[corral.RunID]dispatch.Sink
 	jobs  map[corral.RunID][]execution.Key
 }
 
 func newBench() *bench {
 	return &bench{
 		submitted: make(chan execution.Job, 100),
-		sinks:     map[corral.RunID]pool.Sink{},
+		sinks:     map[corral.RunID]dispatch.Sink{},
 		jobs:      map[corral.RunID][]execution.Key{},
 	}
 }
@@ -46,7 +46,7 @@ func (b *bench) Offer(context.Context, corral.ClusterID) (execution.Offer, error
 	return execution.Offer{CPUs: 1, Capacities: []execution.Capacity{{Worker: "w", CPUs: 1, MemoryMiB: 1024, Left: time.Hour}}}, nil
 }
 
-func (b *bench) Attach(id corral.RunID, sink pool.Sink) {
+func (b *bench) Attach(id corral.RunID, sink dispatch.Sink) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.sinks[id] = sink

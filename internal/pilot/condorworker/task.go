@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral/condor/classad"
-	"github.com/corral-pilot/corral/pool"
+	"github.com/corral-pilot/corral/embedded/parcel"
 )
 
 // TaskCommand is the argument with which an HTCondor job starts this program.
@@ -26,10 +26,10 @@ func Task(ctx context.Context) error {
 		return errors.New("pilot task runs inside an HTCondor job only: _CONDOR_SCRATCH_DIR is not set")
 	}
 	// HTCondor holds a job if a file that it should bring back is missing; so there is one, whatever happens.
-	if err := os.Mkdir(filepath.Join(dir, pool.ParcelOut), 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+	if err := os.Mkdir(filepath.Join(dir, parcel.OutDir), 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(dir, pool.ParcelResult), nil, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, parcel.ResultFile), nil, 0o600); err != nil {
 		return err
 	}
 	worker, err := workerName(os.Getenv("_CONDOR_MACHINE_AD"))
@@ -42,7 +42,7 @@ func Task(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go leaveWithParent(ctx, cancel)
-	return pool.ExecuteParcel(ctx, dir, worker)
+	return parcel.Execute(ctx, dir, worker)
 }
 
 // parentEvery is how often Task looks whether the job's starter is still there.

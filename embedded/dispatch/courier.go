@@ -1,0 +1,166 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"time"
+
+	"github.com/corral-pilot/corral/embedded/executor"
+	"github.com/corral-pilot/corral/embedded/parcel"
+	"github.com/corral-pilot/corral/embedded/wire"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/execution"
+)
+
+// A courier is a connection over which the files of jobs travel that an instance of a worker has.
+type courier struct {
+	*wire.Conn
+	d                *Dispatcher
+	worker, instance string
+}
+
+// ServeCourier hands out the files of jobs that an instance of a worker has, and takes in what became of them, until
+// the connection ends. The caller closes nc.
+func (d *Dispatcher) ServeCourier(ctx context.Context, nc *wire.Conn, worker, instance string) {
+	c := &courier{nc, d, worker, instance}
+	for {
+		_ = c.Net.SetReadDeadline(time.Now().Add(d.cfg.Idle)) // the port has places for so many only
+		m, err := c.Recv(wire.MaxHello)
+		if err != nil {
+			return
+		}
+		switch m.Type {
+		case wire.TypeFetch:
+			err = c.handOut(ctx, m.Keys[0])
+		case wire.TypeDeliver:
+			err = c.takeIn(ctx, m.Keys[0])
+		default:
+			d.lg.Info("courier disconnected", "worker", worker, "sent", m.Type)
+			return
+		}
+		if err != nil {
+			d.lg.Info("courier disconnected", "worker", worker, "error", err)
+			return
+		}
+	}
+}
+
+// handOut answers with the parcel of a job. An error means that the connection is of no more use.
+func (c *courier) handOut(ctx context.Context, key execution.Key) error {
+	refuse := func(err error) error {
+		c.Send(&wire.Message{Type: wire.TypeParcel, Kind: corral.KindOf(err), Reason: wire.Clip(err.Error())})
+		return nil
+	}
+	ctx, job, over, err := c.carry(ctx, key)
+	if err != nil {
+		return refuse(err)
+	}
+	defer over()
+	dir, err := parcel.Spool(job)
+	if err != nil {
+		return refuse(corral.Errorf(corral.Unavailable, "making room for a parcel: %w", err))
+	}
+	defer parcel.Unspool(dir)
+	switch err := errors.Join(parcel.Pack(ctx, dir, job), parcel.Readable(filepath.Join(dir, parcel.InDir))); {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil && parcel.Passing(err):
+		return refuse(corral.Errorf(corral.Unavailable, "%w", err))
+	case err != nil:
+		return refuse(corral.Errorf(corral.Failed, "%w", err))
+	}
+	c.Send(&wire.Message{Type: wire.TypeParcel})
+	return parcel.Send(c.Conn, dir, parcel.JobFile, parcel.InDir)
+}
+
+// takeIn receives what became of a task, puts its files where they belong, and answers with its result.
+func (c *courier) takeIn(ctx context.Context, key execution.Key) error {
+	refuse := func(err error) error {
+		c.Send(&wire.Message{Type: wire.TypeDelivered, Kind: corral.KindOf(err), Reason: wire.Clip(err.Error())})
+		return nil
+	}
+	_, job, over, err := c.carry(ctx, key)
+	if err != nil {
+		return errors.Join(refuse(err), (&wire.BulkReader{Conn: c.Conn}).Finish())
+	}
+	defer over()
+	dir, err := parcel.Spool(job)
+	if err != nil {
+		return err
+	}
+	defer parcel.Unspool(dir)
+	if err := parcel.Receive(c.Conn, dir, parcel.FilesOf(job)); err != nil {
+		return err
+	}
+	held := func() bool { // it may have been given back meanwhile
+		_, err = c.held(key)
+		return err == nil
+	}
+	if !held() {
+		return refuse(err)
+	}
+	results, trouble, broken := parcel.UnpackWhile(dir, job, held)
+	switch {
+	case broken != nil:
+		return broken
+	case errors.Is(trouble, executor.ErrStale):
+		return refuse(err)
+	case parcel.Passing(trouble):
+		return refuse(corral.Errorf(corral.Unavailable, "%w", trouble))
+	}
+	m := &wire.Message{Type: wire.TypeDelivered}
+	for _, r := range results {
+		m.Results = append(m.Results, wire.Report{Result: r})
+	}
+	c.Send(m)
+	return nil
+}
+
+// carry returns a job that c's worker has, whose files are to travel over c: until over is called, a Detach of its
+// run waits, which ends ctx and c.
+func (c *courier) carry(
+	ctx context.Context, key execution.Key,
+) (_ context.Context, _ execution.Job, over func(), _ error) {
+	d := c.d
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	job, err := c.heldLocked(key)
+	if err != nil {
+		return nil, execution.Job{}, nil, err
+	}
+	f := d.feeds[key.Run] // whose jobs nobody holds once it is gone
+	ctx, cancel := context.WithCancel(ctx)
+	f.carries[c.Conn] = cancel
+	f.carried.Add(1)
+	return ctx, job, func() {
+		cancel()
+		d.mu.Lock()
+		delete(f.carries, c.Conn)
+		d.mu.Unlock()
+		f.carried.Done()
+	}, nil
+}
+
+// held returns a job that c's worker has. It is Unavailable while that may still become known.
+func (c *courier) held(key execution.Key) (execution.Job, error) {
+	c.d.mu.Lock()
+	defer c.d.mu.Unlock()
+	return c.heldLocked(key)
+}
+
+func (c *courier) heldLocked(key execution.Key) (execution.Job, error) {
+	d, m := c.d, c.d.member(c.worker)
+	switch {
+	case d.closed || m == nil || m.instance == "" || m.strangers[key] != nil && !m.strangers[key].cancelled:
+		if d.closed || time.Now().Before(d.claims) {
+			return execution.Job{}, corral.Errorf(corral.Unavailable, "not yet known what worker %s has", c.worker)
+		}
+	case m.instance == c.instance:
+		if e := m.held[key]; e != nil && e.sent && !e.cancelled {
+			return e.job, nil
+		}
+	}
+	return execution.Job{}, corral.Errorf(corral.Conflict, "worker %s does not have job %d of run %d", c.worker, key.Seq, key.Run)
+}

@@ -1,0 +1,285 @@
+// Package dispatch gives the jobs of runs to the workers of one embedded cluster.
+//
+// The Dispatcher holds a matching.Matcher under its lock, which decides which worker gets which job. What it adds is
+// bookkeeping on both sides. A member is an instance of a worker with the jobs that it has; a feed calls a run's sink
+// in order, from one goroutine, so that a slow journal holds up neither heartbeats nor other runs. An assignment goes
+// from the matcher to the feed (the intent is recorded), and from there to the worker (dispatch). A result goes from
+// the worker to the feed (it is recorded), and only then is it acknowledged. Either way a crash between two steps
+// leaves something that is repeated, and never something that is lost.
+package dispatch
+
+import (
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/corral-pilot/corral/embedded/wire"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/internal/matching"
+)
+
+// Config sets the terms of a personal cluster. The zero value is what production uses.
+type Config struct {
+	Lease     time.Duration // how long a worker keeps its tasks without an answer; 0: 15 s
+	Margin    time.Duration // beyond the lease, before its jobs are given back; 0: 5 s
+	Heartbeat time.Duration // between signs of life; 0: a fifth of the lease
+	Idle      time.Duration // how long a courier may have nothing to carry before it must dial in anew; 0: 10 s
+
+	// OnChange is called when a worker registered, was lost, left, or changed in another way that
+	// Workers shows, except for what it runs. It must not block. Nil: nobody wants to know.
+	OnChange func()
+
+	// Asked says what was asked of an attempt, for its workers that register. Nil: nothing was.
+	Asked func(corral.JobID) corral.Ask
+}
+
+// Terms are what those who dial in are told of c.
+func (c Config) Terms() wire.Terms {
+	c = c.withDefaults()
+	return wire.Terms{Lease: c.Lease, Heartbeat: c.Heartbeat}
+}
+
+func (c Config) withDefaults() Config {
+	if c.Lease <= 0 {
+		c.Lease = 15 * time.Second
+	}
+	if c.Margin <= 0 {
+		c.Margin = 5 * time.Second
+	}
+	if c.Heartbeat <= 0 {
+		c.Heartbeat = c.Lease / 5
+	}
+	if c.Idle <= 0 {
+		c.Idle = 10 * time.Second
+	}
+	if c.OnChange == nil {
+		c.OnChange = func() {}
+	}
+	if c.Asked == nil {
+		c.Asked = func(corral.JobID) corral.Ask { return corral.AskNothing }
+	}
+	return c
+}
+
+// A Dispatcher matches the jobs of runs to the workers of one personal cluster. Its methods may be
+// called from any goroutine, but not from within a Sink's method.
+type Dispatcher struct {
+	lg   *slog.Logger
+	cfg  Config
+	quit chan struct{}
+	done chan struct{}
+
+	mu      sync.Mutex // guards what follows; never held while a Sink is called or a connection written
+	closed  bool
+	matcher matching.Matcher[*entry] // a slot is open while its worker is connected and not draining
+	feeds   map[corral.RunID]*feed
+	members []*member // sorted by the ids of their slots
+	claims  time.Time // until then a worker may hold jobs that are not known yet
+	stepped time.Time // when step was called last
+	stats   Stats
+}
+
+// Stats are counts of what is in a dispatcher now and of what went through it since it was made.
+type Stats struct {
+	Queued   int `json:"queued"` // jobs that no worker has
+	Held     int `json:"held"`   // jobs that a worker has, or is about to get
+	Workers  int `json:"workers"`
+	CPUs     int `json:"cpus"`
+	CPUsFree int `json:"cpus_free"`
+
+	Submitted int64 `json:"submitted_total"` // jobs
+	Assigned  int64 `json:"assigned_total"`  // jobs sent; one may be sent more than once
+	Results   int64 `json:"results_total"`   // recorded
+	Stale     int64 `json:"stale_total"`     // results of jobs that had been given back: dropped
+	Lost      int64 `json:"lost_total"`      // workers that vanished
+}
+
+// New starts a dispatcher with no workers and no runs. The caller must Close it.
+func New(lg *slog.Logger, c Config) *Dispatcher {
+	d := &Dispatcher{
+		lg: lg, cfg: c.withDefaults(),
+		quit: make(chan struct{}), done: make(chan struct{}),
+		matcher: matching.Matcher[*entry]{StartMargin: execution.StartMargin},
+		feeds:   map[corral.RunID]*feed{},
+	}
+	d.stepped = time.Now()
+	d.claims = d.stepped.Add(d.cfg.Lease + d.cfg.Margin)
+	go d.watch()
+	return d
+}
+
+// Attach makes sink the owner of a run's jobs, until Detach. A run has one sink at a time.
+func (d *Dispatcher) Attach(run corral.RunID, sink Sink) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return
+	}
+	if d.feeds[run] != nil {
+		panic("embedded: a run has two sinks")
+	}
+	d.feeds[run] = newFeed(d, run, sink)
+}
+
+// Detach ends the dispatcher's dealings with a run: its queued jobs are forgotten, those that workers
+// have are killed, and once Detach has returned its sink is not called any more, nor its files touched.
+func (d *Dispatcher) Detach(run corral.RunID) {
+	d.mu.Lock()
+	f := d.feeds[run]
+	delete(d.feeds, run)
+	if f != nil && !d.closed {
+		d.matcher.Remove(f.jobs)
+		for _, m := range d.members {
+			d.disownLocked(m, run)
+		}
+		for c, cancel := range f.carries {
+			cancel()
+			_ = c.Net.Close()
+		}
+	}
+	d.mu.Unlock()
+	if f != nil {
+		f.stop()
+		f.carried.Wait()
+	}
+}
+
+// Submit queues jobs of attached runs. The dispatcher owns what jobs point to until they end.
+func (d *Dispatcher) Submit(jobs []execution.Job) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return
+	}
+	for i := range jobs {
+		f := d.feeds[jobs[i].Run]
+		if f == nil {
+			d.lg.Error("job of a run that is not attached", "run", jobs[i].Run, "seq", jobs[i].Seq)
+			continue
+		}
+		d.stats.Submitted++
+		d.matcher.Push(&newEntry(jobs[i], f.jobs).match)
+	}
+	d.matchLocked(time.Now())
+}
+
+// Cancel drops the run's queued jobs (they are Returned, not started) and kills those that run: their
+// results come with status Cancelled.
+func (d *Dispatcher) Cancel(run corral.RunID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	f := d.feeds[run]
+	if f == nil || d.closed {
+		return
+	}
+	if gone := d.matcher.Remove(f.jobs); len(gone) > 0 {
+		f.tell(event{returned: &handBack{entries: gone, reason: "cancelled"}})
+	}
+	for _, m := range d.members {
+		for key, e := range m.held {
+			if key.Run == run {
+				e.cancelled = true
+			}
+		}
+		m.sendCancels()
+	}
+}
+
+// Workers returns the workers that are registered, sorted by id. One that lost its connection is among
+// them, not connected, until its lease is over.
+func (d *Dispatcher) Workers() []corral.Worker {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	workers := make([]corral.Worker, 0, len(d.members))
+	for _, m := range d.members {
+		if m.instance != "" {
+			workers = append(workers, m.worker())
+		}
+	}
+	return workers
+}
+
+// Stats returns the counts as they are now.
+func (d *Dispatcher) Stats() Stats {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s := d.stats
+	s.Queued = d.matcher.Queued()
+	for _, m := range d.members {
+		s.Held += len(m.held)
+		if m.instance != "" {
+			s.Workers++
+			s.CPUs += m.slot.CPUs
+			s.CPUsFree += m.slot.FreeCPUs()
+		}
+	}
+	return s
+}
+
+// Ask has the attempt's workers that are connected drain or leave. Those that come later are told what Config.Asked
+// says, which must know of it by now.
+func (d *Dispatcher) Ask(attempt corral.JobID, ask corral.Ask) {
+	d.mu.Lock()
+	for _, m := range d.members {
+		if m.about.Attempt == attempt {
+			d.drainLocked(m)
+			m.send(wire.AskMessage(ask))
+		}
+	}
+	d.mu.Unlock()
+	d.cfg.OnChange()
+}
+
+// Close ends all connections and waits until no sink is being called. Workers keep their tasks and
+// look for the dispatcher's successor until their leases are over.
+func (d *Dispatcher) Close() {
+	d.mu.Lock()
+	if d.closed {
+		d.mu.Unlock()
+		return
+	}
+	d.closed = true
+	var feeds []*feed
+	for _, f := range d.feeds {
+		feeds = append(feeds, f)
+	}
+	clear(d.feeds) // a Detach that comes later finds nothing to stop
+	for _, m := range d.members {
+		m.hangUp()
+	}
+	d.mu.Unlock()
+	for _, f := range feeds {
+		f.stop()
+	}
+	close(d.quit)
+	<-d.done
+}
+
+// member returns the worker with this id, or nil.
+func (d *Dispatcher) member(id string) *member {
+	if i, ok := d.find(id); ok {
+		return d.members[i]
+	}
+	return nil
+}
+
+func (d *Dispatcher) find(id string) (int, bool) {
+	byID := func(m *member, id string) int { return strings.Compare(m.slot.ID, id) }
+	return slices.BinarySearchFunc(d.members, id, byID)
+}
+
+func (d *Dispatcher) insertLocked(m *member) {
+	i, _ := d.find(m.slot.ID)
+	d.members = slices.Insert(d.members, i, m)
+}
+
+func (d *Dispatcher) dropLocked(m *member) {
+	d.matcher.Close(&m.slot)
+	if i, ok := d.find(m.slot.ID); ok && d.members[i] == m {
+		d.members = slices.Delete(d.members, i, i+1)
+	}
+}

@@ -1,0 +1,255 @@
+package dispatch
+
+import (
+	"slices"
+	"time"
+
+	"github.com/corral-pilot/corral/embedded/wire"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/internal/matching"
+)
+
+// A member is one instance of a worker, or the place of one that is expected back (then instance is
+// empty). The dispatcher's lock guards it.
+type member struct {
+	instance string
+	retired  []string      // earlier instances with this id, which must not come back
+	about    corral.Worker // what is told of it; what slot and conn know is filled in when it is
+	conn     *wire.Conn    // nil while it is not connected
+
+	slot      matching.Slot[*entry]    // its id is the worker's
+	held      map[execution.Key]*entry // jobs that it has or is about to get
+	strangers map[execution.Key]*entry // jobs that it has and nobody claims (yet)
+}
+
+func newMember(id string) *member {
+	return &member{
+		slot: matching.Slot[*entry]{ID: id},
+		held: map[execution.Key]*entry{}, strangers: map[execution.Key]*entry{},
+	}
+}
+
+// send sends to the worker if it is connected.
+func (m *member) send(msg *wire.Message) {
+	if m.conn != nil {
+		m.conn.Send(msg)
+	}
+}
+
+// drainLocked keeps new jobs from the worker, for good.
+func (d *Dispatcher) drainLocked(m *member) {
+	m.about.Draining = true
+	d.matcher.Close(&m.slot)
+}
+
+// hangUp ends the connection; its reading goroutine cleans up after it.
+func (m *member) hangUp() {
+	if m.conn != nil {
+		_ = m.conn.Net.Close()
+		m.conn = nil
+	}
+}
+
+// sendCancels tells the worker which of its jobs to kill. Repeating it is harmless.
+func (m *member) sendCancels() {
+	var keys []execution.Key
+	for key, e := range m.held {
+		if e.cancelled && e.sent {
+			keys = append(keys, key)
+		}
+	}
+	for key, e := range m.strangers {
+		if e.cancelled {
+			keys = append(keys, key)
+		}
+	}
+	if len(keys) > 0 {
+		m.send(&wire.Message{Type: wire.TypeCancel, Keys: keys})
+	}
+}
+
+func (m *member) worker() corral.Worker {
+	running := 0
+	for _, e := range m.slot.Running() {
+		if m.held[e.job.Key()] == e {
+			running++ // of a clustered job one task runs at a time
+		}
+	}
+	w := m.about
+	w.CPUsFree, w.RunningTasks, w.Connected = m.slot.FreeCPUs(), running, m.conn != nil
+	w.RegisteredAt, w.SeenAt, w.EndsAt = w.RegisteredAt.UTC(), w.SeenAt.UTC(), w.EndsAt.UTC()
+	return w
+}
+
+// register makes an instance of a worker a member, connected through c, with what it said it holds.
+func (d *Dispatcher) register(c *wire.Conn, instance string, about corral.Worker, held *wire.Message) (*member, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return nil, corral.Errorf(corral.Unavailable, "the dispatcher is closing")
+	}
+	now := time.Now()
+	m := d.member(about.ID)
+	switch {
+	case m == nil:
+		m = newMember(about.ID)
+		d.insertLocked(m)
+	case slices.Contains(m.retired, instance):
+		return nil, corral.Errorf(corral.Conflict, "worker %s was started again since; this instance must end", about.ID)
+	case m.instance != "" && m.instance != instance:
+		d.loseLocked(m, "its worker was started again")
+		old := m
+		m = newMember(about.ID)
+		m.retired = append(old.retired, old.instance)
+		d.insertLocked(m)
+	}
+	m.hangUp()
+	d.matcher.Close(&m.slot)
+	about.RegisteredAt, about.SeenAt, about.Draining, about.DoneTasks = m.about.RegisteredAt, now, m.about.Draining, m.about.DoneTasks
+	if about.RegisteredAt.IsZero() {
+		about.RegisteredAt = now
+	}
+	m.about, m.conn = about, c
+	m.slot.CPUs, m.slot.MemoryMiB, m.slot.EndsAt = about.CPUs, about.MemoryMiB, about.EndsAt
+	d.reconcileLocked(m, held, now)
+	m.instance = instance
+	if ask := d.cfg.Asked(m.about.Attempt); ask != corral.AskNothing {
+		m.about.Draining = true
+		m.send(wire.AskMessage(ask))
+	}
+	m.sendCancels()
+	if !m.about.Draining {
+		d.matcher.Open(&m.slot)
+	}
+	d.matchLocked(now, &m.slot)
+	return m, nil
+}
+
+// reconcileLocked compares what the worker says it has with what it was sent. The worker is right.
+func (d *Dispatcher) reconcileLocked(m *member, held *wire.Message, now time.Time) {
+	listed := map[execution.Key]bool{}
+	var running, waiting []*matching.Job[*entry]
+	known := m.strangers
+	m.strangers = map[execution.Key]*entry{}
+	for _, h := range held.Held {
+		listed[h.Key] = true
+		e := m.held[h.Key]
+		if e == nil {
+			e = known[h.Key]
+			if e == nil {
+				e = newEntry(execution.Job{Run: h.Key.Run, Seq: h.Key.Seq, CPUs: h.CPUs, MemoryMiB: h.MemoryMiB}, nil)
+				e.cancelled = !now.Before(d.claims)
+			}
+			m.strangers[h.Key] = e
+		}
+		e.recalled = false
+		if h.Running {
+			running = append(running, &e.match)
+		} else {
+			waiting = append(waiting, &e.match)
+		}
+	}
+	for i := range held.Results {
+		listed[held.Results[i].Key] = true
+	}
+	for key, e := range m.held {
+		switch {
+		case !e.sent: // its assignment is still being recorded, and finds this session
+			waiting = append(waiting, &e.match)
+		case !listed[key] && !e.complete(received):
+			d.missingLocked(m, e)
+		}
+	}
+	m.slot.Reset(now, running, waiting)
+}
+
+// missingLocked books a job that m was sent and does not have. An instance that was there all the time
+// never got it, or had handed it back; of one that a predecessor of this dispatcher knew, that cannot
+// be told.
+func (d *Dispatcher) missingLocked(m *member, e *entry) {
+	delete(m.held, e.job.Key())
+	switch {
+	case m.instance == "":
+		d.returnLocked(&handBack{entries: []*entry{e}, started: true, reason: "its worker came back without it"})
+	case e.marks == nil && !e.cancelled:
+		e.renew()
+		d.matcher.Restore(&e.match)
+	default:
+		d.returnLocked(&handBack{entries: []*entry{e}, reason: "its worker handed it back"})
+	}
+}
+
+// loseLocked gives up a worker: what it was sent goes back to the sinks.
+func (d *Dispatcher) loseLocked(m *member, reason string) {
+	d.dropLocked(m)
+	m.hangUp()
+	back := &handBack{started: true, reason: reason}
+	for key, e := range m.held {
+		if e.sent { // else its assignment finds the worker gone
+			back.entries = append(back.entries, e)
+			delete(m.held, key)
+		}
+	}
+	d.returnLocked(back)
+	if m.instance != "" {
+		d.stats.Lost++
+		d.lg.Warn("worker lost",
+			"worker", m.slot.ID, "instance", m.instance, "jobs", len(back.entries), "reason", reason)
+	}
+}
+
+// disownLocked has m kill the jobs of a run that is nobody's any more.
+func (d *Dispatcher) disownLocked(m *member, run corral.RunID) {
+	now := time.Now()
+	for key, e := range m.held {
+		if key.Run != run {
+			continue
+		}
+		delete(m.held, key)
+		e.cancelled = true
+		if e.sent && !e.complete(received) {
+			m.strangers[key] = e
+		} else {
+			m.slot.Release(&e.match, now)
+		}
+	}
+	m.sendCancels()
+}
+
+// Expect says that, before corrald was started again, jobs had been assigned to a worker. Those that
+// it still has go on, or are killed if that was decided before. The others are Returned as started: at
+// once if the worker is here without them, after lease and margin if it does not come back.
+func (d *Dispatcher) Expect(run corral.RunID, worker string, jobs []execution.Job) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	f := d.feeds[run]
+	if d.closed || f == nil {
+		return
+	}
+	m := d.member(worker)
+	if m == nil {
+		m = newMember(worker)
+		m.about.SeenAt = time.Now()
+		d.insertLocked(m)
+	}
+	missing := &handBack{started: true, reason: "its worker came back without it"}
+	for i := range jobs {
+		key := jobs[i].Key()
+		e := m.strangers[key]
+		switch {
+		case e != nil: // on the slot already, with the needs that the worker told
+			e.describe(jobs[i], f.jobs)
+			delete(m.strangers, key)
+		case m.instance == "":
+			e = newEntry(jobs[i], f.jobs)
+		default:
+			missing.entries = append(missing.entries, newEntry(jobs[i], f.jobs))
+			continue
+		}
+		e.sent = true
+		m.held[key] = e
+	}
+	d.returnLocked(missing)
+}

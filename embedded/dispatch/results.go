@@ -1,0 +1,150 @@
+package dispatch
+
+import (
+	"time"
+
+	"github.com/corral-pilot/corral/embedded/wire"
+
+	"github.com/corral-pilot/corral/internal/execution"
+)
+
+// takeResults has the results recorded that a worker sent, and gives it more to do.
+func (d *Dispatcher) takeResults(m *member, c *wire.Conn, reports []wire.Report) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if m.conn != c || d.closed {
+		return
+	}
+	now := time.Now()
+	byFeed := map[*feed]*batch{}
+	var drop []int64
+	for i := range reports {
+		r := &reports[i]
+		r.Worker = m.slot.ID // whatever it says
+		e, ok := d.settleLocked(m, r, now)
+		f := d.feeds[r.Key.Run]
+		switch {
+		case e != nil && f != nil:
+			b := byFeed[f]
+			if b == nil {
+				b = &batch{from: m}
+				byFeed[f] = b
+			}
+			b.reports = append(b.reports, *r)
+			b.entries = append(b.entries, e)
+		case ok:
+			drop = append(drop, r.N)
+		}
+	}
+	for f, b := range byFeed {
+		f.tell(event{finished: []batch{*b}})
+	}
+	if len(drop) > 0 {
+		c.Send(&wire.Message{Type: wire.TypeAck, Numbers: drop})
+	}
+	d.matchLocked(now, &m.slot)
+}
+
+// settleLocked books one result. It returns the job that it belongs to; without one, drop says
+// whether the worker shall forget the result: not if a restarted corrald may still claim it.
+func (d *Dispatcher) settleLocked(m *member, r *wire.Report, now time.Time) (e *entry, drop bool) {
+	if e = m.held[r.Key]; e == nil {
+		return nil, d.settleStranger(m, r, now)
+	}
+	if !e.mark(r.Index, received) {
+		d.lg.Warn("result of a task that its job does not have",
+			"worker", m.slot.ID, "run", r.Key.Run, "seq", r.Key.Seq)
+		return nil, true
+	}
+	if f := d.feeds[r.Key.Run]; f != nil && (r.Status == execution.Done || r.Status == execution.Failed) {
+		f.jobs.Observe(r.EndedAt.Sub(r.StartedAt), e.taskEstimate(r.Index))
+	}
+	if e.complete(received) {
+		m.slot.Release(&e.match, now)
+	}
+	return e, false
+}
+
+// settleStranger books a result of a job that m does not hold as far as is known. It reports whether
+// the worker shall forget the result.
+func (d *Dispatcher) settleStranger(m *member, r *wire.Report, now time.Time) bool {
+	e := m.strangers[r.Key]
+	if e == nil && now.Before(d.claims) {
+		m.strangers[r.Key] = newEntry(execution.Job{Run: r.Key.Run, Seq: r.Key.Seq}, nil)
+		return false
+	}
+	if e != nil && !e.cancelled {
+		return false
+	}
+	if e != nil && (!e.mark(r.Index, received) || e.complete(received)) {
+		m.slot.Release(&e.match, now)
+		delete(m.strangers, r.Key)
+	}
+	d.stats.Stale++
+	d.lg.Info("dropped a result of a job that was given back", "worker", m.slot.ID, "run", r.Key.Run,
+		"seq", r.Key.Seq, "task", r.Index, "attempt", r.Attempt, "status", r.Status)
+	return true
+}
+
+func (e *entry) taskEstimate(index int) time.Duration {
+	for i := range e.job.Tasks {
+		if e.job.Tasks[i].Index == index {
+			return e.job.Tasks[i].Estimate
+		}
+	}
+	return 0
+}
+
+// acknowledge forgets jobs whose results are recorded, and has their workers forget the results.
+func (d *Dispatcher) acknowledge(batches []batch) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, b := range batches {
+		numbers := make([]int64, len(b.reports))
+		for i := range b.reports {
+			r, e := &b.reports[i], b.entries[i]
+			numbers[i] = r.N
+			e.mark(r.Index, recorded)
+			if b.from != nil && e.complete(recorded) && b.from.held[r.Key] == e {
+				delete(b.from.held, r.Key)
+				b.from.about.DoneTasks += len(e.job.Tasks)
+			}
+		}
+		d.stats.Results += int64(len(b.reports))
+		if b.from != nil {
+			b.from.send(&wire.Message{Type: wire.TypeAck, Numbers: numbers})
+		}
+	}
+}
+
+// takeReturned books jobs that a worker hands back. Those that were recalled are queued again, the
+// others go back to their sinks.
+func (d *Dispatcher) takeReturned(m *member, c *wire.Conn, keys []execution.Key, reason string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if m.conn != c || d.closed {
+		return
+	}
+	now := time.Now()
+	back := &handBack{reason: reason}
+	for _, key := range keys {
+		if e := m.strangers[key]; e != nil {
+			m.slot.Release(&e.match, now)
+			delete(m.strangers, key)
+		}
+		e := m.held[key]
+		if e == nil {
+			continue
+		}
+		delete(m.held, key)
+		m.slot.Release(&e.match, now)
+		if e.recalled && !e.cancelled && e.marks == nil && d.feeds[key.Run] != nil {
+			e.renew()
+			d.matcher.Restore(&e.match)
+		} else {
+			back.entries = append(back.entries, e)
+		}
+	}
+	d.returnLocked(back)
+	d.matchLocked(now)
+}

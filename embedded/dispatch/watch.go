@@ -1,0 +1,100 @@
+package dispatch
+
+import (
+	"time"
+
+	"github.com/corral-pilot/corral/embedded/wire"
+
+	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/internal/matching"
+)
+
+// watch is the dispatcher's own goroutine: what happens by the mere passing of time.
+func (d *Dispatcher) watch() {
+	defer close(d.done)
+	tick := time.NewTicker(min(d.cfg.Heartbeat, matching.RecallAfter) / 2)
+	defer tick.Stop()
+	for {
+		select {
+		case <-d.quit:
+			return
+		case now := <-tick.C:
+			if d.step(now) {
+				d.cfg.OnChange()
+			}
+		}
+	}
+}
+
+// step does all that is due at now; it reports whether Workers changed.
+func (d *Dispatcher) step(now time.Time) (changed bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return false
+	}
+	d.forgiveLocked(now)
+	var lost []*member
+	for _, m := range d.members {
+		if now.Sub(m.about.SeenAt) > d.cfg.Lease+d.cfg.Margin {
+			lost = append(lost, m)
+			continue
+		}
+		if now.After(d.claims) {
+			m.disclaim()
+		}
+		m.recall(now)
+	}
+	for _, m := range lost {
+		d.loseLocked(m, "no sign of life of its worker for longer than its lease")
+	}
+	d.matchLocked(now)
+	return len(lost) > 0
+}
+
+// forgiveLocked leaves out of account the time in which this process stood still: nobody was answered
+// then, and what workers sent meanwhile is yet to be read.
+func (d *Dispatcher) forgiveLocked(now time.Time) {
+	if still := now.Sub(d.stepped); still > d.cfg.Margin {
+		for _, m := range d.members {
+			m.about.SeenAt = m.about.SeenAt.Add(still)
+		}
+		d.claims = d.claims.Add(still)
+	}
+	d.stepped = now
+}
+
+// disclaim has the worker kill jobs that nobody claimed in time.
+func (m *member) disclaim() {
+	found := false
+	for _, e := range m.strangers {
+		found = found || !e.cancelled
+		e.cancelled = true
+	}
+	if found {
+		m.sendCancels()
+	}
+}
+
+// recall asks for the jobs back that wait behind one that takes longer than was thought.
+func (m *member) recall(now time.Time) {
+	var keys []execution.Key
+	for _, e := range m.slot.Overdue(now) {
+		if e.sent && !e.recalled && !e.cancelled && m.held[e.job.Key()] == e {
+			e.recalled = true
+			keys = append(keys, e.job.Key())
+		}
+	}
+	if len(keys) > 0 {
+		m.send(&wire.Message{Type: wire.TypeRecall, Keys: keys})
+	}
+}
+
+// touch notes a sign of life.
+func (d *Dispatcher) touch(m *member, c *wire.Conn) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if m.conn == c {
+		m.about.SeenAt = time.Now()
+	}
+}

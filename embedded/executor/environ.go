@@ -1,0 +1,97 @@
+package executor
+
+import (
+	"cmp"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/corral-pilot/corral"
+)
+
+// environ returns the task's environment and the PATH in it. The worker's own environment is not
+// passed on; what the task asks for wins over the base, and our names over what it asks for.
+func (e *Attempt) environ() (env []string, path string) {
+	ours := [...]string{
+		"CORRAL_RUN=" + strconv.FormatInt(int64(e.job.Run), 10),
+		"CORRAL_TASK=" + e.task.ID,
+		"CORRAL_ATTEMPT=" + strconv.Itoa(e.task.Attempt),
+		"CORRAL_CPUS=" + strconv.Itoa(e.job.CPUs),
+		"TMPDIR=" + cmp.Or(e.tmp, e.dir.Path),
+	}
+	env = make([]string, 0, len(ours)+len(e.x.base)+len(e.task.Env))
+	env = append(env, ours[:4]...)
+	for _, from := range [][]string{e.task.Env, ours[4:], e.x.base} {
+		for _, kv := range from {
+			if !defines(env, kv) {
+				env = append(env, kv)
+			}
+		}
+	}
+	for _, kv := range env {
+		if value, ok := strings.CutPrefix(kv, "PATH="); ok {
+			path = value
+		}
+	}
+	return env, path
+}
+
+// defines reports whether env has a value for the name of kv.
+func defines(env []string, kv string) bool {
+	name, _, _ := strings.Cut(kv, "=")
+	for _, have := range env {
+		if len(have) > len(name) && have[len(name)] == '=' && have[:len(name)] == name {
+			return true
+		}
+	}
+	return false
+}
+
+// baseEnv is what every task gets of the worker's environment: where commands are, who it runs as, the
+// language of its messages, and the marks by which the site finds the processes of a batch job.
+func baseEnv() []string {
+	var env []string
+	for _, kv := range [][2]string{
+		{"PATH", "/usr/local/bin:/usr/bin:/bin"}, {"HOME", "/"}, {"USER", ""}, {"LANG", "C.UTF-8"},
+		{"CORRAL_JOB_TAG", ""}, {"CORRAL_JOB_DIR", ""},
+	} {
+		value := os.Getenv(kv[0])
+		if value == "" {
+			value = kv[1]
+		}
+		if value != "" {
+			env = append(env, kv[0]+"="+value)
+		}
+	}
+	return env
+}
+
+// lookPath finds a command. A name with a slash is one of the task's directory, or absolute.
+func (x *Executor) lookPath(name, path string) (string, error) {
+	if strings.Contains(name, "/") {
+		return name, nil
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if found, ok := x.paths[path+"\x00"+name]; ok {
+		return found, nil
+	}
+	const execute = 0x1
+	for dir := range strings.SplitSeq(path, ":") {
+		file := dir + "/" + name
+		var st syscall.Stat_t
+		if dir != "" && syscall.Stat(file, &st) == nil && st.Mode&syscall.S_IFMT == syscall.S_IFREG && syscall.Access(file, execute) == nil {
+			x.paths[path+"\x00"+name] = file
+			return file, nil
+		}
+	}
+	return "", corral.Errorf(corral.NotFound, "command %q is not found in %s", name, path)
+}
+
+// forget drops what lookPath found.
+func (x *Executor) forget(name, path string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	delete(x.paths, path+"\x00"+name)
+}

@@ -1,0 +1,233 @@
+// Package executor runs the tasks of jobs as processes of this machine, each in a directory of its own below its run's.
+//
+// A task sees its inputs as symbolic links, writes where it likes in its directory, and its outputs are renamed into
+// the run's data when it has ended well: so an output is there whole or not at all, whatever kills the task. Each
+// publication asks whether the worker may still publish, since another worker may have the job by then. The task's
+// process leads a process group, which is killed with it: nothing of a task outlives it but what left its group.
+//
+// It is meant for tasks of a millisecond: one fork, one wait and plain system calls for each, no goroutine, no pipe.
+package executor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/corral-pilot/corral/embedded/wire"
+
+	"github.com/corral-pilot/corral/internal/execution"
+)
+
+// An Executor runs tasks as processes of this machine.
+type Executor struct {
+	worker  string // its id
+	host    string
+	base    []string // environment of every task
+	null    int      // /dev/null
+	scratch scratch
+
+	mu    sync.Mutex        // guards paths
+	paths map[string]string // of commands, by PATH and name
+}
+
+// An Attempt is one task on its way. Its guard says why it was killed, if it was.
+type Attempt struct {
+	x    *Executor
+	job  *execution.Job
+	task *execution.Task
+	dir  taskDir
+	tmp  string // for its temporary files; empty: it makes them in dir
+	res  execution.Result
+
+	mu    sync.Mutex // guards what follows
+	proc  *process
+	cause execution.Status // why it was killed; a timeout is a failure
+	why   string
+}
+
+// New returns an executor of the worker with this id; scratch is a directory of it alone, for its tasks' TMPDIRs,
+// or empty: they are in their own directories then.
+func New(worker, host, scratchDir string) (*Executor, error) {
+	null, err := syscall.Open(os.DevNull, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("opening %s: %w", os.DevNull, err)
+	}
+	return &Executor{
+		worker: worker, host: host, null: null, scratch: scratch{base: scratchDir},
+		base: baseEnv(), paths: map[string]string{},
+	}, nil
+}
+
+// Close frees what New opened.
+func (x *Executor) Close() { _ = syscall.Close(x.null) }
+
+// Begin prepares the record of an attempt.
+func (x *Executor) Begin(job *execution.Job, task *execution.Task) *Attempt {
+	return &Attempt{x: x, job: job, task: task, res: execution.Result{
+		Key: job.Key(), Index: task.Index, Attempt: task.Attempt, Exit: -1, Worker: x.worker,
+	}}
+}
+
+// Run runs the task to its end, publishes its outputs for as long as fresh allows it, and leaves its
+// record in its directory.
+func (e *Attempt) Run(fresh func() bool) execution.Result {
+	began := time.Now()
+	e.res.StartedAt = began.UTC()
+	err := e.prepareAndWait()
+	if err == nil {
+		err = e.dir.Publish(fresh)
+	}
+	e.conclude(err)
+	e.res.EndedAt = e.res.StartedAt.Add(time.Since(began))
+	e.record()
+	return e.res
+}
+
+func (e *Attempt) prepareAndWait() error {
+	var err error
+	if e.dir, err = newTaskDir(e.job.Dir, e.task); err != nil {
+		return err
+	}
+	e.tmp = e.x.scratch.take()
+	defer func() { e.x.scratch.give(e.tmp) }()
+	if err := e.start(); err != nil {
+		return err
+	}
+	if e.task.Timeout > 0 {
+		t := time.AfterFunc(e.task.Timeout, e.timeOut)
+		defer t.Stop()
+	}
+	status, usage := e.proc.wait()
+	e.res.UserCPU = time.Duration(usage.Utime.Nano())
+	e.res.SysCPU = time.Duration(usage.Stime.Nano())
+	e.res.MaxRSSKiB = usage.Maxrss
+	if !status.Signaled() {
+		e.res.Exit = status.ExitStatus()
+	} else {
+		e.res.Signal = signalName(status.Signal())
+	}
+	switch {
+	case e.killed():
+		return errKilled // whatever the task made of the signal
+	case status.Signaled():
+		return errors.New("killed by " + e.res.Signal)
+	case e.res.Exit != 0:
+		return fmt.Errorf("exit status %d", e.res.Exit)
+	}
+	return nil
+}
+
+// errKilled says that the attempt was stopped; its cause says why.
+var errKilled = errors.New("killed")
+
+func (e *Attempt) killed() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.cause != ""
+}
+
+// start starts the process, unless the attempt was stopped already.
+func (e *Attempt) start() error {
+	if len(e.task.Argv) == 0 {
+		return errors.New("the task has no command")
+	}
+	in, out, serr, err := e.dir.stdio(e.x.null)
+	if err != nil {
+		return err
+	}
+	defer closeStdio(e.x.null, in, out, serr)
+	env, path := e.environ()
+	command, err := e.x.lookPath(e.task.Argv[0], path)
+	if err != nil {
+		return err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.cause != "" {
+		return errKilled
+	}
+	e.proc, err = startProcess(command, e.task.Argv, &syscall.ProcAttr{
+		Dir: e.dir.Path, Env: env, Files: []uintptr{uintptr(in), uintptr(out), uintptr(serr)},
+	})
+	if err != nil {
+		e.x.forget(e.task.Argv[0], path)
+		return fmt.Errorf("command %q cannot be executed: %w", e.task.Argv[0], err)
+	}
+	return nil
+}
+
+// Stop kills the task, whether or not it has started. The first cause counts.
+func (e *Attempt) Stop(cause execution.Status, why string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.cause == "" {
+		e.cause, e.why = cause, why
+	}
+	if e.proc != nil {
+		e.proc.signal(syscall.SIGKILL)
+	}
+}
+
+func (e *Attempt) timeOut() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.cause == "" {
+		e.cause, e.why = execution.Failed, "timed out after "+e.task.Timeout.String()
+		e.proc.terminate()
+	}
+}
+
+// conclude sets the status.
+func (e *Attempt) conclude(err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch {
+	case errors.Is(err, ErrStale):
+		e.res.Status, e.res.Reason = execution.Cut, wire.Clip(err.Error())
+	case errors.Is(err, errKilled):
+		e.res.Status, e.res.Reason = e.cause, wire.Clip(e.why)
+	case err != nil:
+		e.res.Status, e.res.Reason = execution.Failed, wire.Clip(err.Error())
+	default:
+		e.res.Status = execution.Done
+	}
+}
+
+// record leaves what is known in the attempt's directory, for people.
+func (e *Attempt) record() {
+	if e.dir.Path == "" {
+		return
+	}
+	b, err := json.Marshal(struct {
+		Task string   `json:"task"`
+		Host string   `json:"host"`
+		Argv []string `json:"argv"`
+		*execution.Result
+	}{e.task.ID, e.x.host, e.task.Argv, &e.res})
+	if err == nil {
+		err = e.dir.write(RecordFile, append(b, '\n'))
+	}
+	if err != nil && e.res.Reason == "" {
+		e.res.Reason = wire.Clip("its record could not be written: " + err.Error())
+	}
+}
+
+// RunUntil runs a task, which is cut off when ctx ends.
+func (x *Executor) RunUntil(ctx context.Context, job *execution.Job, task *execution.Task) execution.Result {
+	e := x.Begin(job, task)
+	stop := context.AfterFunc(ctx, func() { e.Stop(execution.Cut, "its worker had to leave: it was asked to") })
+	defer stop()
+	return e.Run(func() bool { return true })
+}
+
+// Fail ends an attempt that could not be started.
+func (e *Attempt) Fail(why string) execution.Result {
+	e.res.StartedAt = time.Now().UTC()
+	e.res.EndedAt, e.res.Status, e.res.Reason = e.res.StartedAt, execution.Failed, wire.Clip(why)
+	return e.res
+}

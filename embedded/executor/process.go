@@ -1,0 +1,88 @@
+package executor
+
+import (
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+	"unsafe"
+)
+
+// termGrace is how long a task that timed out has after SIGTERM.
+const termGrace = 2 * time.Second
+
+// A process is a running task: the leader of a process group of its own.
+type process struct {
+	pid int
+
+	mu   sync.Mutex // guards gone
+	gone bool       // reaped: its number may belong to somebody else
+}
+
+// startProcess starts argv in dir with files as its standard input, output and error. It is meant to be
+// cheap: no goroutine, no pipe but the one that tells whether exec worked. The kernel kills the
+// process should this one die first (strictly: its thread, but Go keeps those); the rest of its group
+// is left to whoever supervises the worker.
+func startProcess(path string, argv []string, attr *syscall.ProcAttr) (*process, error) {
+	attr.Sys = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	pid, err := syscall.ForkExec(path, argv, attr)
+	if err != nil {
+		return nil, err
+	}
+	return &process{pid: pid}, nil
+}
+
+// wait waits for the process to end and kills what is left of its group. It does so before it reaps
+// the leader, while nobody else can have the group's number.
+func (p *process) wait() (syscall.WaitStatus, syscall.Rusage) {
+	for awaitExit(p.pid) == syscall.EINTR {
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_ = syscall.Kill(-p.pid, syscall.SIGKILL)
+	var status syscall.WaitStatus
+	var usage syscall.Rusage
+	for {
+		if _, err := syscall.Wait4(p.pid, &status, 0, &usage); err != syscall.EINTR {
+			break
+		}
+	}
+	p.gone = true
+	return status, usage
+}
+
+// awaitExit waits until the child has ended and leaves it to be reaped.
+func awaitExit(pid int) syscall.Errno {
+	const pPID, wExited, wNoWait = 1, 0x4, 0x1000000
+	_, _, errno := syscall.Syscall6(syscall.SYS_WAITID, pPID, uintptr(pid), uintptr(unsafe.Pointer(nil)), wExited|wNoWait, 0, 0)
+	return errno
+}
+
+// signal sends sig to the whole group, unless the process is gone.
+func (p *process) signal(sig syscall.Signal) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.gone {
+		_ = syscall.Kill(-p.pid, sig) // it may have ended just now
+	}
+}
+
+// terminate asks the group to end and kills it after a grace.
+func (p *process) terminate() {
+	p.signal(syscall.SIGTERM)
+	time.AfterFunc(termGrace, func() { p.signal(syscall.SIGKILL) })
+}
+
+// signalName returns the usual name of a signal.
+func signalName(s syscall.Signal) string {
+	names := map[syscall.Signal]string{
+		syscall.SIGHUP: "SIGHUP", syscall.SIGINT: "SIGINT", syscall.SIGQUIT: "SIGQUIT", syscall.SIGILL: "SIGILL",
+		syscall.SIGABRT: "SIGABRT", syscall.SIGBUS: "SIGBUS", syscall.SIGFPE: "SIGFPE", syscall.SIGKILL: "SIGKILL",
+		syscall.SIGSEGV: "SIGSEGV", syscall.SIGPIPE: "SIGPIPE", syscall.SIGALRM: "SIGALRM", syscall.SIGTERM: "SIGTERM",
+		syscall.SIGUSR1: "SIGUSR1", syscall.SIGUSR2: "SIGUSR2", syscall.SIGXCPU: "SIGXCPU", syscall.SIGXFSZ: "SIGXFSZ",
+	}
+	if name, ok := names[s]; ok {
+		return name
+	}
+	return "signal " + strconv.Itoa(int(s))
+}

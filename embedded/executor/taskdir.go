@@ -1,0 +1,280 @@
+package executor
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/corral-pilot/corral/internal/disk"
+	"github.com/corral-pilot/corral/internal/execution"
+)
+
+// Names in a run's directory and in an attempt's.
+const (
+	DataDir    = "data"
+	TasksDir   = "tasks"
+	RecordFile = "record.json"
+)
+
+// ErrStale says that the worker may not publish any more.
+var ErrStale = errors.New("the worker had no answer from its dispatcher for longer than its lease")
+
+// A taskDir is the directory of one attempt of a task: D/tasks/ID.ATTEMPT. Its methods use plain
+// system calls: they run once for each task of a millisecond.
+type taskDir struct {
+	run  string // D
+	Path string
+	task *execution.Task
+}
+
+// newTaskDir makes the directory afresh and links the inputs into it. Its errors are sentences about
+// the task.
+func newTaskDir(run string, t *execution.Task) (taskDir, error) {
+	d, err := BareTaskDir(run, t)
+	if err != nil {
+		return d, err
+	}
+	for _, name := range t.Inputs {
+		if err := d.Link(name); err != nil {
+			return d, err
+		}
+	}
+	for _, name := range t.Outputs {
+		if err := d.parents(name); err != nil {
+			return d, err
+		}
+	}
+	return d, nil
+}
+
+// BareTaskDir makes the directory afresh, without inputs.
+func BareTaskDir(run string, t *execution.Task) (taskDir, error) {
+	d := taskDir{run: run, task: t}
+	if err := checkNames(t); err != nil {
+		return d, err
+	}
+	d.Path = run + "/" + TasksDir + "/" + t.ID + "." + strconv.Itoa(t.Attempt)
+	if err := d.make(); err != nil {
+		return d, fmt.Errorf("making the task's directory: %w", err)
+	}
+	return d, nil
+}
+
+// checkNames refuses names that lead out of the directories that they are meant for.
+func checkNames(t *execution.Task) error {
+	if !filepath.IsLocal(t.ID) || strings.Contains(t.ID, "/") {
+		return fmt.Errorf("task id %q cannot be the name of a directory", t.ID)
+	}
+	for _, names := range [][]string{t.Inputs, t.Outputs, {t.Stdin, t.Stdout, t.Stderr}} {
+		for _, name := range names {
+			if name != "" && !filepath.IsLocal(name) {
+				return fmt.Errorf("file name %q leads out of the task's directory", name)
+			}
+		}
+	}
+	stdout, stderr := t.Streams()
+	for _, name := range append([]string{stdout, stderr}, t.Outputs...) {
+		if slices.Contains(t.Inputs, name) {
+			return fmt.Errorf("file %q is both input and output", name)
+		}
+	}
+	return nil
+}
+
+// make makes the directory itself. One that is there is of an instance that died: it goes.
+func (d taskDir) make() error {
+	err := syscall.Mkdir(d.Path, 0o777)
+	switch err {
+	case syscall.ENOENT: // the first task of the run
+		if err := syscall.Mkdir(d.run+"/"+TasksDir, 0o777); err != nil && err != syscall.EEXIST {
+			return &os.PathError{Op: "mkdir", Path: d.run + "/" + TasksDir, Err: err}
+		}
+		err = syscall.Mkdir(d.Path, 0o777)
+	case syscall.EEXIST:
+		if err := disk.RemoveAll(d.Path); err != nil {
+			return err
+		}
+		err = syscall.Mkdir(d.Path, 0o777)
+	}
+	if err != nil {
+		return &os.PathError{Op: "mkdir", Path: d.Path, Err: err}
+	}
+	return nil
+}
+
+// Link makes an input visible under its name, by a relative symbolic link.
+func (d taskDir) Link(name string) error {
+	if err := d.parents(name); err != nil {
+		return err
+	}
+	up := strings.Repeat("../", 2+strings.Count(filepath.Clean(name), "/"))
+	at := d.Path + "/" + name
+	if err := syscall.Symlink(up+DataDir+"/"+name, at); err != nil && err != syscall.EEXIST {
+		return fmt.Errorf("linking input %q: %w", name, err)
+	}
+	var st syscall.Stat_t
+	if err := syscall.Stat(at, &st); err != nil {
+		return fmt.Errorf("input %q is missing: %w", name, err)
+	}
+	return nil
+}
+
+// parents makes the directories that name has below the task's.
+func (d taskDir) parents(name string) error {
+	if !strings.Contains(name, "/") {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(d.Path+"/"+name), 0o777); err != nil {
+		return fmt.Errorf("making the directory of %q: %w", name, err)
+	}
+	return nil
+}
+
+// create opens a new file of the task for writing, but not what a link leads to.
+func (d taskDir) create(name string) (int, error) {
+	if err := d.parents(name); err != nil {
+		return -1, err
+	}
+	fd, err := syscall.Open(d.Path+"/"+name, syscall.O_WRONLY|syscall.O_CREAT|syscall.O_TRUNC|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0o666)
+	if err != nil {
+		return -1, fmt.Errorf("creating %q: %w", name, err)
+	}
+	return fd, nil
+}
+
+// stdio opens the task's standard input, output and error; null is what stdin is without a file.
+func (d taskDir) stdio(null int) (in, out, err int, trouble error) {
+	in, out, err = null, -1, -1
+	outName, errName := d.task.Streams()
+	if name := d.task.Stdin; name != "" {
+		if in, trouble = syscall.Open(d.Path+"/"+name, syscall.O_RDONLY|syscall.O_CLOEXEC, 0); trouble != nil {
+			return null, -1, -1, fmt.Errorf("standard input %q: %w", name, trouble)
+		}
+	}
+	if out, trouble = d.create(outName); trouble == nil {
+		if err = out; errName != outName {
+			err, trouble = d.create(errName)
+		}
+	}
+	if trouble != nil {
+		closeStdio(null, in, out, err)
+		return null, -1, -1, trouble
+	}
+	return in, out, err, nil
+}
+
+// closeStdio closes what stdio opened.
+func closeStdio(null, in, out, err int) {
+	if in != null {
+		_ = syscall.Close(in)
+	}
+	if out >= 0 {
+		_ = syscall.Close(out)
+	}
+	if err >= 0 && err != out {
+		_ = syscall.Close(err)
+	}
+}
+
+// Publish renames the outputs into D/data, if all are there and for as long as fresh says that this
+// worker still may: errStale if not. An output that an attempt before left there is replaced.
+func (d taskDir) Publish(fresh func() bool) error {
+	var st syscall.Stat_t
+	for _, name := range d.task.Outputs {
+		if err := syscall.Lstat(d.Path+"/"+name, &st); err != nil {
+			return fmt.Errorf("output %q is missing: %w", name, err)
+		}
+		switch st.Mode & syscall.S_IFMT {
+		case syscall.S_IFREG, syscall.S_IFDIR:
+		case syscall.S_IFLNK:
+			return fmt.Errorf("output %q is a symbolic link, which would lead nowhere", name)
+		default: // who reads a named pipe waits for ever
+			return fmt.Errorf("output %q is neither a file nor a directory", name)
+		}
+	}
+	for _, name := range d.task.Outputs {
+		if !fresh() {
+			return ErrStale
+		}
+		if err := d.move(name); err != nil {
+			return fmt.Errorf("publishing output %q: %w", name, err)
+		}
+	}
+	if !fresh() {
+		return ErrStale
+	}
+	return nil
+}
+
+// move renames one output to its place in D/data.
+func (d taskDir) move(name string) error {
+	from, to := d.Path+"/"+name, d.run+"/"+DataDir+"/"+name
+	err := syscall.Rename(from, to)
+	switch err {
+	case nil:
+		return nil
+	case syscall.ENOENT:
+		if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
+			return err
+		}
+	case syscall.ENOTEMPTY, syscall.EEXIST, syscall.EISDIR, syscall.ENOTDIR: // directories are not replaced by renaming
+		if err := disk.RemoveAll(to); err != nil {
+			return err
+		}
+	case syscall.EACCES:
+		mode, ok := unlock(from)
+		if !ok {
+			return err
+		}
+		if err := d.move(name); err != nil {
+			return err
+		}
+		return syscall.Chmod(to, mode)
+	default:
+		return err
+	}
+	return syscall.Rename(from, to)
+}
+
+// unlock makes a directory writable that its task made read-only, and returns the mode that it had: as it was, nobody but
+// root could give it another parent.
+func unlock(dir string) (mode uint32, ok bool) {
+	var st syscall.Stat_t
+	if syscall.Lstat(dir, &st) != nil || st.Mode&syscall.S_IFMT != syscall.S_IFDIR || st.Mode&0o200 != 0 {
+		return 0, false
+	}
+	mode = st.Mode & 0o7777
+	return mode, syscall.Chmod(dir, mode|0o200) == nil
+}
+
+// write writes a small file of ours into the directory, in place of what has its name there.
+func (d taskDir) write(name string, content []byte) error {
+	_ = syscall.Unlink(d.Path + "/" + name) // mostly there is none
+	fd, err := d.create(name)
+	if err != nil {
+		return err
+	}
+	_, err = syscall.Write(fd, content)
+	return errors.Join(err, syscall.Close(fd))
+}
+
+// Sees reports whether tasks can work in a job's run's directory from here.
+func Sees(j *execution.Job) bool {
+	const all = 4 | 2 | 1 // R_OK, W_OK, X_OK
+	return syscall.Access(j.Dir, all) == nil && syscall.Access(j.Dir+"/"+DataDir, all) == nil && (j.Mark == "" || j.Mark == Mark(j.Dir))
+}
+
+// Mark tells a run's directory from what has the same name on another machine, such as the directory of another run. It is
+// the same wherever a file system is mounted; where it is not, files travel that need not. It is empty if there is none.
+func Mark(run string) string {
+	var dir, data syscall.Stat_t
+	if syscall.Stat(run, &dir) != nil || syscall.Stat(run+"/"+DataDir, &data) != nil {
+		return ""
+	}
+	return fmt.Sprintf("%d/%d", dir.Ino, data.Ino)
+}

@@ -1,0 +1,144 @@
+package embedded_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/corral-pilot/corral/embedded/dispatch"
+	"github.com/corral-pilot/corral/embedded/executor"
+	"github.com/corral-pilot/corral/embedded/port"
+	"github.com/corral-pilot/corral/embedded/wire"
+
+	"github.com/corral-pilot/corral/internal/execution"
+)
+
+// Tests of what a connection that breaks, or a lease that lapses, must not do.
+
+// cut breaks the worker's connection and keeps it from coming back until mend is called.
+func (c *cluster) cut(t *testing.T) (mend func()) {
+	t.Helper()
+	hidden := c.socket + ".hidden"
+	if err := os.Rename(c.socket, hidden); err != nil {
+		t.Fatal(err)
+	}
+	c.taps.closeAll()
+	return func() {
+		if err := os.Rename(hidden, c.socket); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A clustered job that was stopped half way while its worker had no connection: nobody would ever run
+// its other tasks, had they not been handed back when the worker returned.
+func TestClusteredJobStoppedWithoutConnection(t *testing.T) {
+	t.Parallel()
+	for lease := 400 * time.Millisecond; !stopsWithoutConnection(t, lease); lease *= 4 { // as a busy machine may need
+		t.Logf("the lease of %v was over before the task had begun", lease)
+	}
+}
+
+// stopsWithoutConnection reports whether the lease lasted until the job's first task had begun.
+func stopsWithoutConnection(t *testing.T, lease time.Duration) bool {
+	t.Helper()
+	b := newBed(t, dispatch.Config{Lease: lease, Margin: time.Minute}, nil)
+	j := sh(1, b.dir, "echo $$ > ../../data/pid; sleep 69")
+	j.Tasks = append(j.Tasks, shTask(2, "true"), shTask(3, "true"))
+	b.d.Submit([]execution.Job{j})
+	pid := b.pidUnlessOver(t)
+	if pid == "" {
+		return false
+	}
+	mend := b.cut(t)
+	awaitDeath(t, pid)
+	mend()
+	await(t, "the other tasks' return", func() bool { _, r := b.sink.seen(); return len(r) == 1 })
+	results, returned := b.sink.seen()
+	if len(results) != 1 || results[0].Status != execution.Cut || returned[0].Seq != 1 || returned[0].Started {
+		t.Errorf("results = %+v, returned = %+v: want one cut, the others not started", results, returned)
+	}
+	await(t, "the job to be forgotten", func() bool { return b.d.Stats().Held == 0 })
+	return true
+}
+
+// over reports whether the sink has heard the end of a job.
+func (b *bed) over() bool {
+	results, returned := b.sink.seen()
+	return len(results)+len(returned) > 0
+}
+
+// pidUnlessOver is awaitPID for a job that may end before it has told; then it returns "".
+func (b *bed) pidUnlessOver(t *testing.T) (pid string) {
+	t.Helper()
+	await(t, "the task to start, or to end", func() bool {
+		content, _ := os.ReadFile(filepath.Join(b.dir, executor.DataDir, "pid"))
+		pid = strings.TrimSpace(string(content))
+		return pid != "" || b.over()
+	})
+	return pid
+}
+
+// A job of a run that ended and was resumed, on a worker without connection: it may still be running.
+func TestJobBeingKilledIsNotReturnedBeforeItsWorkerIsBack(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		a := s.enter("0", "i", nil)
+		s.d.Submit([]execution.Job{long(1), long(2)})
+		a.take()
+		a.Close()
+		synctest.Wait()
+		s.d.Detach(1)
+		s.d.Attach(1, s.sink)
+		s.d.Expect(1, "tag/0", []execution.Job{long(1), long(2)})
+		s.returned()
+		b := s.enter("0", "i", holds(1, 2))
+		if m := b.expect(wire.TypeCancel); len(m.Keys) != 2 {
+			t.Errorf("cancelled %v, want two jobs", m.Keys)
+		}
+		b.Send(&wire.Message{Type: wire.TypeReturned, Keys: keys(1)})
+		b.done(1, 2)
+		b.expect(wire.TypeAck)
+		s.returned(returnedJob{1, false, ""})
+		s.finished(1)
+	})
+}
+
+// slowGate takes its time.
+type slowGate struct {
+	*openGate
+	takes time.Duration
+}
+
+func (g slowGate) Admit(ctx context.Context, c port.Credentials) (port.Admission, error) {
+	pass(g.takes)
+	return g.openGate.Admit(ctx, c)
+}
+
+// The time that a worker has left runs while it is being admitted.
+func TestTimeLeftCountsFromTheHello(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		s.door = open(s.ctx, port.New(testLog(t), slowGate{s.gate, 5 * time.Second}, nil))
+		s.d.Submit([]execution.Job{long(1), long(2)})
+		j := long(3)
+		j.Tasks[0].Estimate = time.Hour - 3*time.Second
+		s.d.Submit([]execution.Job{j})
+		a := s.enter("0", "i", nil)
+		if got := a.take(); !slices.Equal(got, []int64{1, 2}) {
+			t.Errorf("assigned %v, want the two jobs that can end in time", got)
+		}
+	})
+}
+
+func TestDetachAfterClose(t *testing.T) {
+	t.Parallel()
+	d := dispatch.New(testLog(t), dispatch.Config{})
+	d.Attach(1, newRecorder())
+	d.Close()
+	d.Detach(1)
+	d.Close()
+}

@@ -1,0 +1,361 @@
+// Package parcel carries the files of a job to a machine that does not see its run's directory, and back.
+//
+// A parcel is how a job travels to a machine that does not see the run's directory, and what comes back.
+// The sender has [Pack] fill a folder: the job's description, and in/ with its inputs. On the other
+// machine, in a folder with the same two, [Execute] runs the tasks as a worker does, and leaves the
+// description of what became of them, and out/ with their files. Once these two are back in the first folder,
+// [Unpack] puts them where a worker would have.
+//
+// Regular files travel as they are, under a number for a name; directories as tar archives.
+// HTCondor transfers the folders of its jobs itself; couriers of embedded workers use [Send] and [Receive].
+//
+// What comes back comes from a machine that may be hostile: names are checked against what the job asked for, and
+// nothing is written through a link that leads out of the run's directory.
+package parcel
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"github.com/corral-pilot/corral/embedded/executor"
+	"github.com/corral-pilot/corral/embedded/wire"
+
+	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/internal/input"
+)
+
+// Names in the folder of a parcel.
+const (
+	JobFile    = "job.json"
+	InDir      = "in"
+	ResultFile = "result.json"
+	OutDir     = "out"
+)
+
+// A sentJob is the description of a job that travels.
+type sentJob struct {
+	Job    execution.Job `json:"job"`
+	Inputs []item        `json:"inputs,omitempty"`
+}
+
+// A sentResult is the description of what became of its tasks, as far as they were begun.
+type sentResult struct {
+	Worker string     `json:"worker"`
+	Tasks  []sentTask `json:"tasks"`
+}
+
+type sentTask struct {
+	Result execution.Result `json:"result"`
+	Files  []item           `json:"files,omitempty"`
+}
+
+// An item is a file of a task and where it travels.
+type item struct {
+	Name string `json:"name"`           // for the task
+	At   string `json:"at"`             // in in/ or out/
+	Tar  bool   `json:"tar,omitempty"`  // it is a directory
+	Data bool   `json:"data,omitempty"` // it is an output that was published
+}
+
+// Pack fills dir, made anew, for a job: what it needs of its run's directory, by links. An input that is missing
+// is left out; the task will say so.
+//
+// It stops when ctx ends.
+func Pack(ctx context.Context, dir string, job execution.Job) error {
+	if err := os.RemoveAll(dir); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Join(dir, InDir), 0o700); err != nil {
+		return err
+	}
+	p := sentJob{Job: job}
+	packed := map[string]bool{}
+	for i := range job.Tasks {
+		for _, name := range job.Tasks[i].Inputs {
+			if packed[name] || !filepath.IsLocal(name) { // the task will say that too
+				continue
+			}
+			packed[name] = true
+			item := item{Name: name, At: strconv.Itoa(len(p.Inputs))}
+			if ok, err := item.pack(ctx, filepath.Join(job.Dir, executor.DataDir, name), filepath.Join(dir, InDir)); err != nil {
+				return fmt.Errorf("packing input %q: %w", name, err)
+			} else if ok {
+				p.Inputs = append(p.Inputs, item)
+			}
+		}
+	}
+	return writeJSON(filepath.Join(dir, JobFile), p)
+}
+
+// pack makes file from travel in dir; false if there is none.
+func (i *item) pack(ctx context.Context, from, dir string) (bool, error) {
+	info, err := os.Stat(from)
+	if err != nil {
+		return false, nil // whatever it is, its task says it better
+	}
+	to := filepath.Join(dir, i.At)
+	switch i.Tar = info.IsDir(); {
+	case i.Tar:
+		return true, tarFolder(ctx, from, to)
+	case !info.Mode().IsRegular(): // who reads a named pipe waits for ever
+		return false, fmt.Errorf("%s is neither a file nor a directory", from)
+	}
+	return true, os.Symlink(from, to)
+}
+
+// Execute runs the tasks of the job in dir one after the other, as a worker of that name would. When ctx
+// ends, the task that runs is cut off, and the others are not begun.
+func Execute(ctx context.Context, dir, worker string) error {
+	job, err := Unwrap(dir)
+	if err != nil {
+		return err
+	}
+	host, _ := os.Hostname() // for people
+	tmp := filepath.Join(dir, "tmp")
+	x, err := executor.New(worker, host, tmp)
+	if err != nil {
+		return err
+	}
+	defer x.Close()
+	if err := errors.Join(os.MkdirAll(tmp, 0o700), os.MkdirAll(filepath.Join(dir, OutDir), 0o700)); err != nil {
+		return err
+	}
+	back := sentResult{Worker: worker}
+	collected := 0
+	for i := range job.Tasks {
+		if ctx.Err() != nil {
+			break
+		}
+		done := sentTask{Result: x.RunUntil(ctx, &job, &job.Tasks[i])}
+		if done.Files, err = collect(context.WithoutCancel(ctx), dir, &job.Tasks[i], &done.Result, &collected); err != nil {
+			return err
+		}
+		back.Tasks = append(back.Tasks, done)
+	}
+	return writeJSON(filepath.Join(dir, ResultFile), back)
+}
+
+// Unwrap makes a run's directory in dir for the job that travelled there, with its inputs.
+func Unwrap(dir string) (execution.Job, error) {
+	var p sentJob
+	if err := readJSON(filepath.Join(dir, JobFile), &p); err != nil {
+		return execution.Job{}, fmt.Errorf("reading the job: %w", err)
+	}
+	p.Job.Dir = filepath.Join(dir, "run")
+	if err := os.MkdirAll(filepath.Join(p.Job.Dir, executor.DataDir), 0o700); err != nil {
+		return execution.Job{}, err
+	}
+	for _, i := range p.Inputs {
+		if err := i.put(filepath.Join(dir, InDir), p.Job.Dir, filepath.Join(executor.DataDir, i.Name)); err != nil {
+			return execution.Job{}, fmt.Errorf("taking input %q: %w", i.Name, err)
+		}
+	}
+	return p.Job, nil
+}
+
+// collect makes the files of a task travel back: what it printed, its record, and what it published.
+func collect(ctx context.Context, dir string, t *execution.Task, r *execution.Result, n *int) ([]item, error) {
+	run := filepath.Join(dir, "run")
+	var items []item
+	if r.Status == execution.Done {
+		for _, name := range t.Outputs {
+			items = append(items, item{Name: name, Data: true})
+		}
+	}
+	stdout, stderr := t.Streams()
+	for _, name := range []string{stdout, stderr, executor.RecordFile} {
+		if !slices.ContainsFunc(items, func(i item) bool { return i.Name == name }) {
+			items = append(items, item{Name: name})
+		}
+	}
+	kept := items[:0]
+	for _, i := range items {
+		from := filepath.Join(run, executor.TasksDir, t.ID+"."+strconv.Itoa(t.Attempt), i.Name)
+		if i.Data {
+			from = filepath.Join(run, executor.DataDir, i.Name)
+		}
+		i.At = strconv.Itoa(*n)
+		ok, err := i.collect(ctx, from, filepath.Join(dir, OutDir))
+		if err != nil {
+			return nil, fmt.Errorf("collecting %q of task %s: %w", i.Name, t.ID, err)
+		}
+		if ok {
+			*n++
+			kept = append(kept, i)
+		}
+	}
+	return kept, nil
+}
+
+// collect moves a file; what is neither a file nor a directory stays, as does what is not there.
+func (i *item) collect(ctx context.Context, from, dir string) (bool, error) {
+	if !filepath.IsLocal(i.Name) {
+		return false, nil // the task was refused for it
+	}
+	info, err := os.Lstat(from)
+	to := filepath.Join(dir, i.At)
+	switch {
+	case err != nil:
+		return false, nil // a task that did not start has printed nothing
+	case info.IsDir():
+		i.Tar = true
+		return true, tarFolder(ctx, from, to)
+	case !info.Mode().IsRegular():
+		return false, nil
+	}
+	return true, os.Rename(from, to)
+}
+
+// ErrNoResult says that a parcel came back without a description of what became of its tasks.
+var ErrNoResult = errors.New("its executor left no result")
+
+// Unpack puts into the run's directory what came back in dir for a job, and publishes the outputs of tasks that
+// are done. It returns the results of the tasks that were begun. It can be repeated.
+func Unpack(dir string, job execution.Job) ([]execution.Result, error) {
+	results, _, err := UnpackWhile(dir, job, func() bool { return true })
+	return results, err
+}
+
+// UnpackWhile is Unpack that publishes for as long as fresh says that it may; trouble is of this side, and has made failures of
+// tasks that are done.
+func UnpackWhile(dir string, job execution.Job, fresh func() bool) (results []execution.Result, trouble, err error) {
+	var back sentResult
+	if err := readJSON(filepath.Join(dir, ResultFile), &back); err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", ErrNoResult, err)
+	}
+	for i := range job.Tasks {
+		t := &job.Tasks[i]
+		k := slices.IndexFunc(back.Tasks, func(d sentTask) bool { return d.Result.Index == t.Index && d.Result.Attempt == t.Attempt })
+		if k < 0 {
+			continue
+		}
+		r := back.Tasks[k].Result
+		r.Key = job.Key()
+		if err := unpackTask(filepath.Join(dir, OutDir), job.Dir, t, back.Tasks[k], fresh); err != nil && r.Status == execution.Done {
+			r.Status, r.Reason = execution.Failed, wire.Clip(err.Error())
+			trouble = errors.Join(trouble, err)
+		}
+		results = append(results, r)
+	}
+	return results, trouble, nil
+}
+
+// unpackTask makes the attempt's directory as a worker would have left it.
+func unpackTask(out, run string, t *execution.Task, done sentTask, fresh func() bool) error {
+	d, err := executor.BareTaskDir(run, t)
+	if err != nil {
+		return err
+	}
+	for _, name := range t.Inputs {
+		_ = d.Link(name) // for people; one that is gone since is not missing any more
+	}
+	var errs []error
+	stdout, stderr := t.Streams()
+	for _, i := range done.Files {
+		if !slices.Contains(t.Outputs, i.Name) && i.Name != stdout && i.Name != stderr && i.Name != executor.RecordFile {
+			continue // nobody asked for it
+		}
+		if err := i.put(out, run, filepath.Join(executor.TasksDir, filepath.Base(d.Path), i.Name)); err != nil {
+			errs = append(errs, fmt.Errorf("taking %q: %w", i.Name, err))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	if done.Result.Status != execution.Done {
+		return nil
+	}
+	return d.Publish(fresh)
+}
+
+// put puts what travelled in dir to its place, a name below base that no link leads out of. What travelled stays
+// where it is.
+func (i *item) put(dir, base, name string) error {
+	if i.At != filepath.Base(i.At) || !filepath.IsLocal(i.At) {
+		return fmt.Errorf("%q is no name of a file that travels", i.At)
+	}
+	root, err := os.OpenRoot(base)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if err := root.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+		return err
+	}
+	from := filepath.Join(dir, i.At)
+	if i.Tar {
+		return untarFolder(from, root, name)
+	}
+	info, err := os.Lstat(from)
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%q is no regular file", i.At)
+	}
+	if near, err := filepath.Rel(base, from); err == nil && filepath.IsLocal(near) && root.Link(near, name) == nil {
+		return nil
+	}
+	return copyFile(from, info, root, name)
+}
+
+// copyFile is for file systems without hard links, and for a name that is there: what has it goes, as it may be a link.
+func copyFile(from string, info fs.FileInfo, root *os.Root, name string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	_ = root.Remove(name) // mostly there is none
+	out, err := root.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_EXCL, info.Mode().Perm())
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	if err := errors.Join(err, out.Close()); err != nil {
+		return err
+	}
+	return root.Chtimes(name, info.ModTime(), info.ModTime())
+}
+
+// maxParcelText is how long either description may be: that of a job of 100,000 tasks stays below it.
+const maxParcelText = 256 << 20
+
+func readJSON(name string, v any) error {
+	text, err := input.ReadFile(name, maxParcelText)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(text, v)
+}
+
+func writeJSON(name string, v any) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(name, text, 0o600)
+}
+
+// Wrap makes the parcel of what one task of the job that travelled to dir left there.
+func Wrap(ctx context.Context, dir, worker string, t *execution.Task, r execution.Result) error {
+	out := filepath.Join(dir, OutDir)
+	if err := errors.Join(os.RemoveAll(out), os.Mkdir(out, 0o700)); err != nil {
+		return err
+	}
+	n := 0
+	files, err := collect(ctx, dir, t, &r, &n)
+	if err != nil {
+		return err
+	}
+	back := sentResult{Worker: worker, Tasks: []sentTask{{Result: r, Files: files}}}
+	return writeJSON(filepath.Join(dir, ResultFile), back)
+}

@@ -1,0 +1,82 @@
+package parcel
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+
+	"github.com/corral-pilot/corral/internal/execution"
+)
+
+// FilesOf is how many files one task of a job brings back at most.
+func FilesOf(job execution.Job) int {
+	const described, printed, recorded = 1, 2, 1
+	most := 0
+	for i := range job.Tasks {
+		most = max(most, len(job.Tasks[i].Outputs))
+	}
+	return described + printed + recorded + most
+}
+
+// SpoolDir is the folder in a run's directory, while there are any, of the parcels on their way: links to the run's files
+// can be made there.
+const SpoolDir = ".parcels"
+
+// Spool makes a folder for a parcel, in one that keeps its place there when the parcel is made anew; unspool removes both.
+func Spool(job execution.Job) (dir string, err error) {
+	in := filepath.Join(job.Dir, SpoolDir)
+	for range 10 { // another parcel's end may remove in
+		if err = os.Mkdir(in, 0o700); err == nil || errors.Is(err, fs.ErrExist) {
+			dir, err = os.MkdirTemp(in, "")
+		}
+		switch {
+		case err == nil:
+			dir = filepath.Join(dir, "parcel")
+			return dir, os.Mkdir(dir, 0o700)
+		case !errors.Is(err, fs.ErrNotExist):
+			return "", err
+		}
+	}
+	return "", err
+}
+
+// Unspool removes a folder that Spool made.
+func Unspool(dir string) {
+	place := filepath.Dir(dir)
+	_ = os.RemoveAll(place)            // what stays goes with Sweep
+	_ = os.Remove(filepath.Dir(place)) // unless others are in it
+}
+
+// Sweep removes the parcels from a run's directory that a dispatcher which was killed has left there. The run must have
+// no dispatcher.
+func Sweep(run string) error { return os.RemoveAll(filepath.Join(run, SpoolDir)) }
+
+// Readable says of which file of a folder that is not so.
+func Readable(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		f, err := os.Open(filepath.Join(dir, e.Name()))
+		if err != nil {
+			if to, e := os.Readlink(filepath.Join(dir, e.Name())); e == nil {
+				return fmt.Errorf("reading input %s: %w", to, errors.Unwrap(err))
+			}
+			return err
+		}
+		f.Close()
+	}
+	return nil
+}
+
+// Passing reports whether the trouble is this machine's, and may be over soon.
+func Passing(err error) bool {
+	return slices.ContainsFunc([]error{syscall.ENOSPC, syscall.EDQUOT, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM}, func(e error) bool {
+		return errors.Is(err, e)
+	})
+}

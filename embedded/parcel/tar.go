@@ -1,0 +1,134 @@
+package parcel
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// tarFolder writes all that is in a folder into an archive: files, folders, and symbolic links as they are. It stops when
+// ctx ends.
+func tarFolder(ctx context.Context, folder, archive string) error {
+	out, err := os.OpenFile(archive, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	w := tar.NewWriter(out)
+	if folder, err = filepath.EvalSymlinks(folder); err == nil { // WalkDir does not follow the first link
+		err = filepath.WalkDir(folder, func(at string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			return tarEntry(ctx, w, folder, at, d)
+		})
+	}
+	return errors.Join(err, w.Close(), out.Close())
+}
+
+func tarEntry(ctx context.Context, w *tar.Writer, folder, at string, d fs.DirEntry) error {
+	info, err := d.Info()
+	if err != nil {
+		return err
+	}
+	target := ""
+	switch info.Mode().Type() {
+	case 0, fs.ModeDir:
+	case fs.ModeSymlink:
+		if target, err = os.Readlink(at); err != nil {
+			return err
+		}
+	default:
+		return nil // who reads a named pipe waits for ever
+	}
+	h, err := tar.FileInfoHeader(info, target)
+	if err != nil {
+		return err
+	}
+	if h.Name, err = filepath.Rel(folder, at); err != nil {
+		return err
+	}
+	h.Uname, h.Gname = "", ""
+	if err := w.WriteHeader(h); err != nil || !info.Mode().IsRegular() {
+		return err
+	}
+	in, err := os.Open(at)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	_, err = io.Copy(w, reader{ctx, in})
+	return err
+}
+
+// A reader reads until ctx ends.
+type reader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (r reader) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.r.Read(p)
+}
+
+// untarFolder makes a folder of an archive. Nothing is written where a link leads out of root, nor where one of the
+// archive's own leads out of the folder.
+func untarFolder(archive string, root *os.Root, name string) error {
+	in, err := os.Open(archive)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	if err := root.MkdirAll(name, 0o777); err != nil {
+		return err
+	}
+	folder, err := root.OpenRoot(name)
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	r := tar.NewReader(in)
+	for {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if !filepath.IsLocal(h.Name) {
+			return fmt.Errorf("%q leads out of its folder", h.Name)
+		}
+		if err := untarEntry(r, h, folder, h.Name); err != nil {
+			return err
+		}
+	}
+}
+
+// untarEntry makes what an archive has next. Files are as old as they were, for tasks that ask which of two is newer.
+func untarEntry(r io.Reader, h *tar.Header, root *os.Root, at string) error {
+	switch h.Typeflag {
+	case tar.TypeDir:
+		return root.MkdirAll(at, 0o777)
+	case tar.TypeSymlink:
+		return root.Symlink(h.Linkname, at)
+	case tar.TypeReg:
+		out, err := root.OpenFile(at, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, h.FileInfo().Mode().Perm())
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(out, r)
+		if err := errors.Join(err, out.Close()); err != nil {
+			return err
+		}
+		return root.Chtimes(at, h.ModTime, h.ModTime)
+	}
+	return nil
+}

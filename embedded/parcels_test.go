@@ -1,0 +1,156 @@
+package embedded_test
+
+import (
+	"archive/tar"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/corral-pilot/corral/embedded/parcel"
+	"github.com/corral-pilot/corral/embedded/wire"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/execution"
+)
+
+// Parcels of one run are made and removed side by side; none takes another's folder away.
+func TestParcelsKeepTheirPlace(t *testing.T) {
+	t.Parallel()
+	job := execution.Job{Dir: t.TempDir(), Tasks: []execution.Task{{ID: "t"}}}
+	var couriers sync.WaitGroup
+	for range 4 {
+		couriers.Go(func() {
+			for range 300 {
+				dir, err := parcel.Spool(job)
+				if err = errors.Join(err, parcel.Pack(t.Context(), dir, job)); err != nil {
+					t.Error(err)
+					return
+				}
+				parcel.Unspool(dir)
+			}
+		})
+	}
+	couriers.Wait()
+	if _, err := os.Stat(filepath.Join(job.Dir, parcel.SpoolDir)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("left behind: %v", err)
+	}
+}
+
+// courierHello is that of a courier of worker 0.
+func courierHello(instance string) *wire.Hello {
+	return &wire.Hello{Version: wire.Version, Role: wire.RoleCourier, Tag: "tag", Token: testToken, ID: "tag/0", Instance: instance, Holder: "pilot", CPUs: 4}
+}
+
+// courier dials in as one of worker 0.
+func (s *stage) courier(instance string) *actor {
+	a := s.greet(courierHello(instance))
+	a.expect(wire.TypeWelcome)
+	return a
+}
+
+// However many files are carried, workers find places at the port; a courier too many comes again later.
+func TestCouriersLeavePlacesToWorkers(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		const most = 1024
+		for range most - 1 {
+			s.courier("first")
+		}
+		last := s.courier("first")
+		if m := s.greet(courierHello("first")).expect(wire.TypeRefuse); m.Kind != corral.Unavailable {
+			t.Errorf("refused as %s: %s", m.Kind, m.Reason)
+		}
+		s.enter("0", "first", nil)
+		last.Close()
+		synctest.Wait()
+		s.courier("first")
+	})
+}
+
+// What a confused worker brings does not fill corrald's memory, nor its disk with files that nobody asked for.
+func TestParcelOfMoreThanWasAskedFor(t *testing.T) {
+	for name, files := range map[string]map[string]int64{
+		"description": {parcel.ResultFile: wire.MaxDescription + 1},
+		"files":       {"out/0": 1, "out/1": 1, "out/2": 1, "out/3": 1, "out/4": 1, "out/5": 1},
+		"folders":     {"out/a/b": 1},
+		"ways out":    {"../out": 1},
+		"other roots": {"/out": 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onStage(t, func(t *testing.T, s *stage) {
+				w := s.enter("0", "first", nil)
+				job := sh(7, runDir(t), "x")
+				job.Tasks[0].Outputs = []string{"a"}
+				s.d.Submit([]execution.Job{job})
+				w.expect(wire.TypeAssign)
+				c := s.courier("first")
+				c.Send(&wire.Message{Type: wire.TypeDeliver, Keys: keys(7)})
+				to := tar.NewWriter(wire.BulkWriter{Conn: c.Conn})
+				for name, size := range files {
+					if err := to.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o600, Size: size}); err != nil {
+						t.Fatal(err)
+					}
+					if size == 1 {
+						_, _ = to.Write([]byte("x"))
+					}
+				}
+				_ = to.Flush()
+				if m, err := c.Recv(wire.MaxFrame); !errors.Is(err, io.EOF) {
+					t.Errorf("answer is %+v, %v, want the end", m, err)
+				}
+			})
+		})
+	}
+}
+
+// A result is that of the worker that sends it, and has a reason that can be kept.
+func TestResultsAreTheirSenders(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		w := s.enter("0", "first", nil)
+		s.d.Submit([]execution.Job{long(7), long(8)})
+		w.expect(wire.TypeAssign)
+		r := result(1, 7)
+		r.Worker = "somebody else"
+		w.Send(&wire.Message{Type: wire.TypeResults, Results: []wire.Report{r}})
+		s.finished(1)
+		if got, _ := s.sink.seen(); got[0].Worker != "tag/0" {
+			t.Errorf("the worker is %q", got[0].Worker)
+		}
+		w.expect(wire.TypeAck)
+		r = result(2, 8)
+		r.Reason = strings.Repeat("x", 1<<20)
+		w.Send(&wire.Message{Type: wire.TypeResults, Results: []wire.Report{r}})
+		_ = w.Net.SetReadDeadline(time.Now().Add(time.Minute))
+		if m, err := w.Recv(wire.MaxFrame); !errors.Is(err, io.EOF) {
+			t.Errorf("answer is %+v, %v, want the end", m, err)
+		}
+		synctest.Wait()
+	})
+}
+
+// Nobody is at a run's files any more once it is detached: they may go.
+func TestDetachEndsTheCarryingOfFiles(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		w := s.enter("0", "first", nil)
+		job := sh(7, runDir(t), "x")
+		s.d.Submit([]execution.Job{job})
+		w.expect(wire.TypeAssign)
+		c := s.courier("first")
+		c.Send(&wire.Message{Type: wire.TypeDeliver, Keys: keys(7)})
+		to := tar.NewWriter(wire.BulkWriter{Conn: c.Conn})
+		if err := to.WriteHeader(&tar.Header{Name: "out/0", Mode: 0o600, Size: 1 << 30}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if _, err := os.Stat(filepath.Join(job.Dir, parcel.SpoolDir)); err != nil {
+			t.Fatal(err)
+		}
+		s.d.Detach(1)
+		absent(t, job.Dir, parcel.SpoolDir)
+	})
+}

@@ -1,0 +1,93 @@
+package port
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/corral-pilot/corral/embedded/wire"
+
+	"github.com/corral-pilot/corral"
+)
+
+// A pilot may have this machine dial its node, which must not make a port scanner of it: see ADR 27.
+const (
+	maxCalls     = 128                    // at a time, of all pilots
+	callInterval = 500 * time.Millisecond // between two calls for one attempt, when each of its hosts has had one
+)
+
+// callBacks bounds the calls that pilots ask for.
+type callBacks struct {
+	slots chan struct{} // one for each call
+
+	mu   sync.Mutex                 // guards what follows
+	used map[corral.JobID]time.Time // until when the calls of an attempt last, at one each callInterval; not past
+}
+
+func newCallBacks() callBacks {
+	return callBacks{slots: make(chan struct{}, maxCalls), used: map[corral.JobID]time.Time{}}
+}
+
+// admit reports whether the attempt may have a call now. The hosts of one start at the same time, and each asks once.
+func (c *callBacks) admit(attempt corral.JobID, hosts int, now time.Time) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for a, t := range c.used {
+		if !t.After(now) {
+			delete(c.used, a)
+		}
+	}
+	until, busy := c.used[attempt]
+	if !busy {
+		until = now
+	}
+	if until.Sub(now) > time.Duration(hosts-1)*callInterval {
+		return false
+	}
+	c.used[attempt] = until.Add(callInterval)
+	return true
+}
+
+// callBack dials the addresses that a pilot names and returns the answer.
+func (p *Port) callBack(ctx context.Context, c *wire.Conn, adm Admission, m *wire.Message) *wire.Message {
+	answer := &wire.Message{Type: wire.TypeCalled, N: m.N}
+	reached, err := p.call(ctx, c, adm, m)
+	if err != nil {
+		p.lg.Info("a pilot is not reached", "attempt", adm.Attempt, "addresses", m.Addresses, "error", err)
+		answer.Kind, answer.Reason = corral.KindOf(err), wire.Clip(err.Error())
+		return answer
+	}
+	answer.Addresses = []string{reached}
+	return answer
+}
+
+func (p *Port) call(ctx context.Context, c *wire.Conn, adm Admission, m *wire.Message) (string, error) {
+	if !isLocal(c.Net.RemoteAddr()) {
+		for _, address := range m.Addresses {
+			if ap, err := netip.ParseAddrPort(address); err == nil && ap.Addr().Unmap().IsLoopback() {
+				return "", corral.Errorf(corral.Forbidden, "%s is not at another machine's pilot", address)
+			}
+		}
+	}
+	if !p.calls.admit(adm.Attempt, max(1, adm.Hosts), time.Now()) {
+		return "", corral.Errorf(corral.Unavailable, "the hosts of this attempt were called back less than %v ago", callInterval)
+	}
+	select {
+	case p.calls.slots <- struct{}{}:
+		defer func() { <-p.calls.slots }()
+	case <-ctx.Done():
+		return "", corral.Errorf(corral.Unavailable, "the connection ends")
+	}
+	return p.reach(ctx, m.Addresses, m.Nonce)
+}
+
+// isLocal reports whether a peer is on this machine as far as its address says.
+func isLocal(a net.Addr) bool {
+	if a.Network() == "unix" {
+		return true
+	}
+	ap, err := netip.ParseAddrPort(a.String())
+	return err == nil && ap.Addr().Unmap().IsLoopback()
+}

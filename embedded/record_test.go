@@ -1,0 +1,147 @@
+package embedded_test
+
+import (
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/execution"
+)
+
+// A recorder is a sink that remembers everything, and fails when it is told to.
+type recorder struct {
+	mu       sync.Mutex
+	assigned map[execution.Key][]string // workers, in order
+	results  []execution.Result
+	returned []returnedJob
+	calls    int           // under way; more than one at once is an error
+	overlap  bool          // there were two at once
+	fail     int           // so many calls of Assigned and Finished will fail
+	hold     chan struct{} // Finished waits for it, if it is there
+}
+
+type returnedJob struct {
+	Seq     int64
+	Started bool
+	Reason  string
+}
+
+func newRecorder() *recorder { return &recorder{assigned: map[execution.Key][]string{}} }
+
+func (r *recorder) enter() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.calls++
+	r.overlap = r.overlap || r.calls > 1
+	if r.fail > 0 {
+		r.fail--
+		return errors.New("the journal is full")
+	}
+	return nil
+}
+
+func (r *recorder) exit() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.calls--
+}
+
+func (r *recorder) Assigned(worker string, jobs []execution.Key) error {
+	defer r.exit()
+	if err := r.enter(); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, k := range jobs {
+		r.assigned[k] = append(r.assigned[k], worker)
+	}
+	return nil
+}
+
+func (r *recorder) Finished(results []execution.Result) error {
+	defer r.exit()
+	if err := r.enter(); err != nil {
+		return err
+	}
+	if r.hold != nil {
+		<-r.hold
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, res := range results {
+		if !slices.ContainsFunc(r.results, func(have execution.Result) bool { return have.Key == res.Key && have.Index == res.Index }) {
+			r.results = append(r.results, res)
+		}
+	}
+	return nil
+}
+
+func (r *recorder) Returned(jobs []execution.Key, started bool, reason string) {
+	defer r.exit()
+	_ = r.enter()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, k := range jobs {
+		r.returned = append(r.returned, returnedJob{k.Seq, started, reason})
+	}
+}
+
+// failNext makes the next n calls fail.
+func (r *recorder) failNext(n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.fail = n
+}
+
+// seen returns copies of what was recorded.
+func (r *recorder) seen() ([]execution.Result, []returnedJob) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.results), slices.Clone(r.returned)
+}
+
+// workersOf returns the workers that a job was assigned to.
+func (r *recorder) workersOf(seq int64) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.assigned[execution.Key{Run: 1, Seq: seq}])
+}
+
+// awaitResults waits for n results and returns them by job.
+func (r *recorder) awaitResults(t *testing.T, n int) map[int64]execution.Result {
+	t.Helper()
+	await(t, "results", func() bool {
+		results, _ := r.seen()
+		return len(results) >= n
+	})
+	byJob := map[int64]execution.Result{}
+	results, _ := r.seen()
+	for _, res := range results {
+		byJob[res.Key.Seq] = res
+	}
+	return byJob
+}
+
+// sh is a job of one task that runs a line of shell.
+func sh(seq int64, dir, line string) execution.Job {
+	return execution.Job{Run: 1, Seq: seq, Dir: dir, CPUs: 1, MemoryMiB: 100, Tasks: []execution.Task{shTask(int(seq), line)}}
+}
+
+func shTask(index int, line string) execution.Task {
+	return execution.Task{
+		Index: index, ID: "task" + string(rune('A'+index)), Attempt: 1,
+		Argv: []string{"sh", "-c", line}, Estimate: time.Second,
+	}
+}
+
+func keys(seqs ...int64) []execution.Key {
+	var all []execution.Key
+	for _, seq := range seqs {
+		all = append(all, execution.Key{Run: corral.RunID(1), Seq: seq})
+	}
+	return all
+}

@@ -1,0 +1,87 @@
+package wire
+
+import (
+	"errors"
+	"io"
+	"net"
+	"time"
+)
+
+const (
+	maxChunk       = 256 << 10        // bytes of a raw frame
+	MaxDescription = 2 * MaxFrame     // bytes: of a job that fits into a frame, with the list of its files
+	bulkTimeout    = 60 * time.Second // a peer that sends nothing of what it began for so long is gone
+)
+
+// A BulkWriter sends what is written as raw frames. It waits while the peer is behind.
+type BulkWriter struct{ Conn *Conn }
+
+// Write sends p; it fails once the connection is closed.
+func (b BulkWriter) Write(p []byte) (int, error) {
+	for sent := 0; sent < len(p); {
+		chunk := p[sent:min(len(p), sent+maxChunk)]
+		if err := b.Conn.sendBulk(chunk); err != nil {
+			return sent, err
+		}
+		sent += len(chunk)
+	}
+	return len(p), nil
+}
+
+// Close sends the frame that ends the others.
+func (b BulkWriter) Close() error { return b.Conn.sendBulk(nil) }
+
+// sendBulk queues a raw frame as soon as little waits to be written: memory is for many couriers.
+func (c *Conn) sendBulk(body []byte) error {
+	c.mu.Lock()
+	for len(c.out) > maxChunk && !c.closing {
+		c.room.Wait()
+	}
+	closing := c.closing
+	c.mu.Unlock()
+	if closing {
+		return net.ErrClosed
+	}
+	c.SendFrame(body)
+	return nil
+}
+
+// A BulkReader reads the bytes of raw frames, up to the one that ends them.
+type BulkReader struct {
+	Conn *Conn
+	rest []byte
+	over bool
+}
+
+// Read reads what the peer writes; a connection that ends before the last frame is an error.
+func (b *BulkReader) Read(p []byte) (int, error) {
+	for len(b.rest) == 0 {
+		if b.over {
+			return 0, io.EOF
+		}
+		_ = b.Conn.Net.SetReadDeadline(time.Now().Add(bulkTimeout))
+		frame, err := readFrame(b.Conn.br, b.Conn.in, maxChunk)
+		if err != nil {
+			return 0, NoEOF(err)
+		}
+		b.Conn.in, b.rest, b.over = frame, frame, len(frame) == 0
+	}
+	n := copy(p, b.rest)
+	b.rest = b.rest[n:]
+	return n, nil
+}
+
+// Finish reads what an archive has behind its end, so that the next message can be read.
+func (b *BulkReader) Finish() error {
+	_, err := io.Copy(io.Discard, b)
+	_ = b.Conn.Net.SetReadDeadline(time.Time{})
+	return err
+}
+
+// NoEOF returns err, but io.ErrUnexpectedEOF for the end of a connection where an answer was to come.
+func NoEOF(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}

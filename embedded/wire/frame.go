@@ -1,0 +1,239 @@
+package wire
+
+import (
+	"bufio"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/execution"
+)
+
+const (
+	writeTimeout  = 30 * time.Second // a peer that does not read a writePiece for so long is gone
+	writePiece    = 64 << 10         // bytes: at 2 KiB/s a slow way with many connections is still one
+	finishTimeout = 2 * time.Second  // to read the last words
+	maxUnsent     = 64 << 20         // bytes; a peer this far behind is cut off
+)
+
+// A Conn carries messages over one connection. Sending never blocks: messages are encoded into a
+// buffer that one goroutine writes, so that all that were sent during one write leave together
+// with the next. One goroutine at a time may receive.
+type Conn struct {
+	Net net.Conn
+	br  *bufio.Reader
+	in  []byte // the last frame; reused
+
+	wake chan struct{} // something to write, or closing
+	done chan struct{} // closed when the writing goroutine is gone
+
+	mu      sync.Mutex // guards what follows
+	out     []byte
+	closing bool
+	room    sync.Cond // of mu: out is shorter than it was, or the connection is closing
+}
+
+// NewConn takes nc over. The caller must close it with Close or Finish.
+func NewConn(nc net.Conn) *Conn {
+	c := &Conn{
+		Net: nc, br: bufio.NewReaderSize(nc, 64<<10),
+		wake: make(chan struct{}, 1), done: make(chan struct{}),
+	}
+	c.room.L = &c.mu
+	go c.write()
+	return c
+}
+
+// Recv returns the next message; it refuses frames of more than limit bytes before reading them.
+// The error is io.EOF only between frames.
+func (c *Conn) Recv(limit int) (*Message, error) {
+	frame, err := readFrame(c.br, c.in, limit)
+	if err != nil {
+		return nil, err
+	}
+	if cap(frame) <= maxBatch {
+		c.in = frame // one huge frame must not be held for ever
+	}
+	return decode(frame)
+}
+
+// readFrame reads one frame into buf or, if that is too small, a larger one.
+func readFrame(r io.Reader, buf []byte, limit int) ([]byte, error) {
+	var head [4]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		return nil, err
+	}
+	n := int(binary.BigEndian.Uint32(head[:]))
+	if n > limit {
+		return nil, fmt.Errorf("%w: a frame of %d bytes where %d are allowed", ErrProtocol, n, limit)
+	}
+	if cap(buf) < n {
+		buf = make([]byte, n, max(n, 4<<10))
+	}
+	buf = buf[:n]
+	if _, err := io.ReadFull(r, buf); err != nil {
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		return nil, err
+	}
+	return buf, nil
+}
+
+// Send queues m. On a connection that is closed it does nothing: the reader learns of the end.
+func (c *Conn) Send(m *Message) {
+	b, err := json.Marshal(m)
+	if err != nil {
+		panic("embedded: a message that JSON cannot hold: " + err.Error()) // unreachable: no such field
+	}
+	c.SendFrame(b)
+}
+
+// SendFrame queues one message that is already encoded.
+func (c *Conn) SendFrame(body []byte) {
+	c.mu.Lock()
+	if !c.closing && len(body) <= MaxFrame {
+		c.out = binary.BigEndian.AppendUint32(c.out, uint32(len(body)))
+		c.out = append(c.out, body...)
+	}
+	behind := len(c.out) > maxUnsent
+	c.mu.Unlock()
+	if behind {
+		_ = c.Net.Close() // the reader fails, and its owner cleans up
+	}
+	c.rouse()
+}
+
+func (c *Conn) rouse() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// write is the writing goroutine. It closes the connection when it ends: at once if all was written, else a little
+// later, because a peer that closed its end may have said why, and that is still to be read.
+func (c *Conn) write() {
+	defer close(c.done)
+	var spare []byte
+	for range c.wake {
+		c.mu.Lock()
+		batch, closing := c.out, c.closing
+		c.out = spare[:0]
+		c.mu.Unlock()
+		c.room.Broadcast()
+		if len(batch) > 0 {
+			if err := c.writeOut(batch); err != nil {
+				c.shut()
+				time.AfterFunc(finishTimeout, func() { _ = c.Net.Close() })
+				return
+			}
+		}
+		if closing {
+			_ = c.Net.Close()
+			return
+		}
+		spare = batch
+		if cap(spare) > maxBatch {
+			spare = nil
+		}
+	}
+}
+
+// writeOut writes a batch, each piece of which may take its time.
+func (c *Conn) writeOut(batch []byte) error {
+	for len(batch) > 0 {
+		c.mu.Lock()
+		if !c.closing { // else what is left has its time
+			_ = c.Net.SetWriteDeadline(time.Now().Add(writeTimeout))
+		}
+		c.mu.Unlock()
+		n, err := c.Net.Write(batch[:min(len(batch), writePiece)])
+		if err != nil {
+			return err
+		}
+		batch = batch[n:]
+	}
+	return nil
+}
+
+// shut makes later sends do nothing and tells the writing goroutine to end, before long.
+func (c *Conn) shut() {
+	c.mu.Lock()
+	if !c.closing {
+		c.closing = true
+		_ = c.Net.SetWriteDeadline(time.Now().Add(finishTimeout))
+	}
+	c.mu.Unlock()
+	c.room.Broadcast()
+	c.rouse()
+}
+
+// Close ends the connection now and waits for its goroutine. It may be called more than once.
+func (c *Conn) Close() {
+	_ = c.Net.Close()
+	c.Finish()
+}
+
+// Finish writes out what was sent, ends the connection and waits for its goroutine.
+func (c *Conn) Finish() {
+	c.shut()
+	<-c.done
+}
+
+// EncodeAssign returns assign frames for jobs, in order, none larger than it must be, and the jobs
+// that no frame can hold.
+func EncodeAssign(jobs []*execution.Job) (frames [][]byte, tooLarge []*execution.Job) {
+	const head, tail = `{"type":"` + TypeAssign + `","jobs":[`, `]}`
+	var frame []byte
+	flush := func() {
+		if frame != nil {
+			frames = append(frames, append(frame, tail...))
+		}
+		frame = nil
+	}
+	for _, j := range jobs {
+		b, err := json.Marshal(j)
+		if err != nil || len(b) > MaxFrame-len(head)-len(tail) {
+			tooLarge = append(tooLarge, j)
+			continue
+		}
+		if len(frame)+len(b) > maxBatch {
+			flush()
+		}
+		if frame == nil {
+			frame = append(make([]byte, 0, len(head)+len(tail)+len(b)*2), head...)
+		} else {
+			frame = append(frame, ',')
+		}
+		frame = append(frame, b...)
+	}
+	flush()
+	return frames, tooLarge
+}
+
+// Refuse tells the peer why and closes the connection. Errors that are not meant for others stay here.
+func Refuse(c *Conn, err error) {
+	m := &Message{Type: TypeRefuse, Kind: corral.KindOf(err), Reason: Clip(err.Error())}
+	if m.Kind == corral.Internal {
+		m.Kind, m.Reason = corral.Unavailable, "the service has an error of its own; see its log"
+	}
+	c.Send(m)
+	c.Finish()
+}
+
+// Clip keeps reasons within what the protocol allows, and on one line, as whoever shows them wants it.
+func Clip(reason string) string {
+	reason = strings.ReplaceAll(strings.TrimSpace(reason), "\n", "; ")
+	if len(reason) > maxReasonLen {
+		return reason[:maxReasonLen]
+	}
+	return reason
+}

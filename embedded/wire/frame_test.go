@@ -1,0 +1,58 @@
+package wire
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A peer behind a slow way gets all of what is sent, however long that takes; one that reads nothing is given up.
+func TestSlowIsNotGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ours, theirs := net.Pipe()
+		c := NewConn(ours)
+		defer c.Close()
+		body := bytes.Repeat([]byte("x"), 1<<20)
+		began := time.Now()
+		c.SendFrame(body)
+		for left := len(body) + 4; left > 0; {
+			time.Sleep(writeTimeout / 2)
+			n, err := io.ReadFull(theirs, make([]byte, min(left, writePiece)))
+			if err != nil {
+				t.Fatalf("%v after %v, %d bytes to go", err, time.Since(began), left)
+			}
+			left -= n
+		}
+		c.SendFrame(body)
+		time.Sleep(writeTimeout + time.Second)
+		if _, err := theirs.Read(make([]byte, 1)); err != io.EOF {
+			t.Errorf("reading after %v: %v, want the end", writeTimeout, err)
+		}
+	})
+}
+
+// Who ends a connection does not wait for a slow peer for long, whatever is still to be written.
+func TestEndOfASlowConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ours, theirs := net.Pipe()
+		c := NewConn(ours)
+		c.SendFrame(make([]byte, 1<<20))
+		var peer sync.WaitGroup
+		defer peer.Wait()
+		peer.Go(func() {
+			for err := error(nil); err == nil; {
+				time.Sleep(time.Second)
+				_, err = io.ReadFull(theirs, make([]byte, writePiece))
+			}
+		})
+		began := time.Now()
+		c.Finish()
+		if took := time.Since(began); took > finishTimeout {
+			t.Errorf("finish took %v, want %v at most", took, finishTimeout)
+		}
+	})
+}

@@ -1,0 +1,228 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/corral-pilot/corral/embedded/executor"
+	"github.com/corral-pilot/corral/embedded/parcel"
+	"github.com/corral-pilot/corral/embedded/wire"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/disk"
+	"github.com/corral-pilot/corral/internal/execution"
+)
+
+// couriers are the connections over which a worker carries files, one for each job at a time.
+type couriers struct {
+	mu     sync.Mutex // guards what follows
+	idle   []*wire.Greeting
+	closed bool
+}
+
+// take returns one that is idle, or nil.
+func (c *couriers) take() *wire.Greeting {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.idle) == 0 {
+		return nil
+	}
+	g := c.idle[len(c.idle)-1]
+	c.idle = c.idle[:len(c.idle)-1]
+	return g
+}
+
+// give keeps g for the next job.
+func (c *couriers) give(g *wire.Greeting) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		g.Close()
+		return
+	}
+	c.idle = append(c.idle, g)
+}
+
+func (c *couriers) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	for _, g := range c.idle {
+		g.Close()
+	}
+	c.idle = nil
+}
+
+// carry does something over a courier's connection, again if that breaks, until ctx ends, the dispatcher says no, or
+// a file of this machine makes trouble.
+func (w *worker) carry(ctx context.Context, do func(*wire.Conn) error) error {
+	var b wire.Backoff
+	for {
+		reused, err := w.tryCarry(ctx, do)
+		var here *fs.PathError
+		switch {
+		case err == nil || unwanted(err) || corral.KindOf(err) == corral.Failed || errors.As(err, &here):
+			return err
+		case reused && ctx.Err() == nil && corral.KindOf(err) != corral.Unavailable: // it was idle for too long
+			continue
+		}
+		w.lg.Debug("files not carried", "error", err)
+		if !b.Wait(ctx) {
+			return ctx.Err()
+		}
+	}
+}
+
+// unwanted reports whether the dispatcher does not count on this worker for the job any more.
+func unwanted(err error) bool {
+	return errors.Is(err, wire.ErrRefused) || corral.KindOf(err) == corral.Conflict
+}
+
+// tryCarry does it over one connection, which may be one that was used before.
+func (w *worker) tryCarry(ctx context.Context, do func(*wire.Conn) error) (reused bool, err error) {
+	g := w.couriers.take()
+	if reused = g != nil; !reused {
+		h := w.hello()
+		h.Role = wire.RoleCourier
+		if g, err = wire.Dial(ctx, w.cfg.Addresses, w.cfg.CertDigest, h); err != nil {
+			return false, err
+		}
+	}
+	stop := context.AfterFunc(ctx, func() { _ = g.Net.Close() })
+	err = do(g.Conn)
+	if !stop() || err != nil {
+		g.Close()
+		return reused, err
+	}
+	w.couriers.give(g)
+	return reused, nil
+}
+
+// loadPrefix begins the names of the folders in a worker's scratch that have files of its jobs.
+const loadPrefix = "parcel-"
+
+// sweepLoads removes what an instance that died has left in a worker's scratch. What cannot be removed goes with that.
+func sweepLoads(scratch string) {
+	entries, _ := os.ReadDir(scratch) // without one there is nothing
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), loadPrefix) {
+			_ = disk.RemoveAll(filepath.Join(scratch, e.Name()))
+		}
+	}
+}
+
+// A load is a job whose files travelled, with the folder that they are in.
+type load struct {
+	w   *worker
+	ctx context.Context // ends when the job must
+	key execution.Key
+	dir string
+	job execution.Job // in a run's directory below dir
+}
+
+// carryJob runs a job whose run's directory is not seen here: its inputs are fetched, and what each of its tasks
+// leaves is delivered before its result is.
+func (w *worker) carryJob(k *work) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	w.mu.Lock()
+	k.halt = cancel
+	if k.cancelled {
+		cancel()
+	}
+	w.mu.Unlock()
+	l := &load{w: w, ctx: ctx, key: k.job.Key()}
+	err := l.fetch()
+	defer func() { _ = disk.RemoveAll(l.dir) }() // what stays goes with the scratch
+	switch {
+	case err == nil:
+		w.runTasks(k, &l.job, l.deliver)
+	case ctx.Err() != nil || unwanted(err):
+		w.finish(k, nil, false)
+	default:
+		w.failJob(k, "its files could not be brought to "+w.host+": "+err.Error())
+	}
+}
+
+// failJob books all tasks of a job as failed that could not be started.
+func (w *worker) failJob(k *work, why string) {
+	for i := range k.job.Tasks {
+		e := w.begin(k, &k.job, i)
+		if e == nil {
+			w.finish(k, nil, false)
+			return
+		}
+		result := e.Fail(why)
+		w.finish(k, &result, i == len(k.job.Tasks)-1)
+	}
+}
+
+// fetch brings the job's inputs, and makes what a run's directory has of them.
+func (l *load) fetch() (err error) {
+	if l.dir, err = os.MkdirTemp(l.w.cfg.Scratch, loadPrefix); err != nil {
+		return err
+	}
+	err = l.w.carry(l.ctx, func(c *wire.Conn) error {
+		if err := executor.Empty(l.dir); err != nil { // of what a connection that broke has brought
+			return err
+		}
+		c.Send(&wire.Message{Type: wire.TypeFetch, Keys: []execution.Key{l.key}})
+		if err := answered(c, wire.TypeParcel, nil); err != nil {
+			return err
+		}
+		return parcel.Receive(c, l.dir, math.MaxInt)
+	})
+	if err != nil {
+		return err
+	}
+	l.job, err = parcel.Unwrap(l.dir)
+	return err
+}
+
+// deliver brings back what a task left. Without that the task counts as cut.
+func (l *load) deliver(t *execution.Task, r execution.Result) execution.Result {
+	if r.Status == execution.Cut || r.Status == execution.Cancelled {
+		return r
+	}
+	err := parcel.Wrap(l.ctx, l.dir, l.w.cfg.ID, t, r)
+	if err == nil {
+		err = l.w.carry(l.ctx, func(c *wire.Conn) error {
+			c.Send(&wire.Message{Type: wire.TypeDeliver, Keys: []execution.Key{l.key}})
+			if err := parcel.Send(c, l.dir, parcel.ResultFile, parcel.OutDir); err != nil {
+				return err
+			}
+			return answered(c, wire.TypeDelivered, &r)
+		})
+	}
+	switch {
+	case err == nil:
+	case l.ctx.Err() != nil || unwanted(err):
+		r.Status, r.Reason = execution.Cut, wire.Clip("its worker stopped before its files were delivered")
+	default:
+		r.Status, r.Reason = execution.Failed, wire.Clip("its files could not be brought back: "+err.Error())
+	}
+	return r
+}
+
+// answered waits for an answer of this type; it puts the result that it carries into r, unless that is nil.
+func answered(c *wire.Conn, kind string, r *execution.Result) error {
+	m, err := c.Recv(wire.MaxFrame)
+	switch {
+	case err != nil:
+		return wire.NoEOF(err)
+	case m.Type != kind || m.Kind == "" && r != nil && len(m.Results) != 1:
+		return fmt.Errorf("%w: %s instead of %s", wire.ErrProtocol, m.Type, kind)
+	case m.Kind != "":
+		return corral.Errorf(m.Kind, "%s", m.Reason)
+	case r != nil:
+		*r = m.Results[0].Result
+	}
+	return nil
+}

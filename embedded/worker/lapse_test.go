@@ -1,0 +1,89 @@
+package worker
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/corral-pilot/corral/embedded/wire"
+	"github.com/corral-pilot/corral/internal/execution"
+)
+
+// newWorker returns a worker that nothing drives, with a job that runs.
+func newWorker(t *testing.T) (*worker, *work) {
+	w := &worker{
+		lg: slog.New(slog.DiscardHandler), cfg: Config{ID: "tag/0", CPUs: 1, MemoryMiB: 1000}, began: time.Now(),
+		moved: make(chan struct{}, 1), jobs: map[execution.Key]*work{}, unacked: map[int64]*unacked{},
+	}
+	k := &work{job: longJob(1), running: true}
+	w.jobs[k.job.Key()] = k
+	return w, k
+}
+
+// dialled returns the greeting of a connection that was just made; what is sent over it goes nowhere.
+func dialled(t *testing.T) *wire.Greeting {
+	ours, theirs := net.Pipe()
+	far := wire.NewConn(theirs)
+	go func() {
+		for {
+			if _, err := far.Recv(wire.MaxFrame); err != nil {
+				return
+			}
+		}
+	}()
+	t.Cleanup(far.Close)
+	return &wire.Greeting{Conn: wire.NewConn(ours), Terms: &wire.Welcome{LeaseMS: 15000, HeartbeatMS: 3000}, SentAt: time.Now()}
+}
+
+// A worker that was stopped for longer than its lease may have a new connection before it notices. The
+// new lease is not for the old jobs: others may be doing them.
+func TestNewLeaseIsNotForJobsOfTheOld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, old := newWorker(t)
+		attach := func() {
+			g := dialled(t)
+			w.attach(g)
+			w.detach(g.Conn)
+			g.Close()
+		}
+		attach()
+		time.Sleep(14 * time.Second)
+		attach()
+		if !w.mayPublish(old) {
+			t.Error("a worker that came back in time may not publish")
+		}
+		time.Sleep(16 * time.Second)
+		attach()
+		k := &work{job: longJob(2), running: true}
+		if w.mayPublish(old) || !w.mayPublish(k) {
+			t.Errorf("may publish what began before the lapse: %v, after it: %v", w.mayPublish(old), w.mayPublish(k))
+		}
+		if !old.cancelled {
+			t.Error("the job goes on")
+		}
+	})
+}
+
+func TestWorkerThatLeavesDropsANewConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, _ := newWorker(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		served := make(chan error, 1)
+		go func() { served <- w.serve(ctx, dialled(t)) }()
+		synctest.Wait()
+		cancel()
+		synctest.Wait()
+		select {
+		case <-served:
+		default:
+			t.Error("it is still served")
+		}
+	})
+}
+
+func longJob(seq int64) execution.Job {
+	return execution.Job{Run: 1, Seq: seq, Dir: "/d", CPUs: 1, MemoryMiB: 100, Tasks: []execution.Task{{ID: "t", Estimate: time.Minute}}}
+}
