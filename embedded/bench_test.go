@@ -14,9 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/corral-pilot/corral/embedded/dispatch"
-
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/embedded/dispatch"
 	"github.com/corral-pilot/corral/internal/execution"
 )
 

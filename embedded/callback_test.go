@@ -11,9 +11,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/corral-pilot/corral/embedded/dispatch"
-
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/embedded/dispatch"
 )
 
 const testNonce = "0123456789abcdef"

@@ -14,13 +14,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/broker"
 	"github.com/corral-pilot/corral/embedded/dispatch"
 	"github.com/corral-pilot/corral/embedded/executor"
 	"github.com/corral-pilot/corral/embedded/port"
 	"github.com/corral-pilot/corral/embedded/worker"
-
-	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/broker"
 	"github.com/corral-pilot/corral/internal/execution"
 )
 

@@ -13,14 +13,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/embedded/dispatch"
 	"github.com/corral-pilot/corral/embedded/executor"
 	"github.com/corral-pilot/corral/embedded/parcel"
 	"github.com/corral-pilot/corral/embedded/wire"
-
-	"github.com/google/go-cmp/cmp"
-
-	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/execution"
 )
 

@@ -16,13 +16,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/broker"
 	"github.com/corral-pilot/corral/embedded/dispatch"
 	"github.com/corral-pilot/corral/embedded/link"
 	"github.com/corral-pilot/corral/embedded/port"
 	"github.com/corral-pilot/corral/embedded/wire"
-
-	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/broker"
 	"github.com/corral-pilot/corral/internal/netns"
 )
 

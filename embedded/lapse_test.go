@@ -14,7 +14,6 @@ import (
 	"github.com/corral-pilot/corral/embedded/executor"
 	"github.com/corral-pilot/corral/embedded/port"
 	"github.com/corral-pilot/corral/embedded/wire"
-
 	"github.com/corral-pilot/corral/internal/execution"
 )
 

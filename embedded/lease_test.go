@@ -5,11 +5,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/corral-pilot/corral/embedded/wire"
-
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/embedded/wire"
 	"github.com/corral-pilot/corral/internal/execution"
 )
 

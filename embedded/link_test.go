@@ -7,11 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/embedded/dispatch"
 	"github.com/corral-pilot/corral/embedded/link"
 	"github.com/corral-pilot/corral/embedded/wire"
-
-	"github.com/corral-pilot/corral"
 )
 
 func (c *cluster) pilotConfig(holder string) link.Config {

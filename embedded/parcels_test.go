@@ -12,10 +12,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/embedded/parcel"
 	"github.com/corral-pilot/corral/embedded/wire"
-
-	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/execution"
 )
 

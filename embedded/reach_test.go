@@ -7,10 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/embedded/port"
 	"github.com/corral-pilot/corral/embedded/wire"
-
-	"github.com/corral-pilot/corral"
 )
 
 func TestReach(t *testing.T) {

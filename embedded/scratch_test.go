@@ -10,7 +10,6 @@ import (
 	"github.com/corral-pilot/corral/embedded/dispatch"
 	"github.com/corral-pilot/corral/embedded/executor"
 	"github.com/corral-pilot/corral/embedded/worker"
-
 	"github.com/corral-pilot/corral/internal/execution"
 )
 

@@ -8,12 +8,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/corral-pilot/corral/embedded/dispatch"
 	"github.com/corral-pilot/corral/embedded/port"
 	"github.com/corral-pilot/corral/embedded/wire"
-
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/corral-pilot/corral/internal/execution"
 )
 

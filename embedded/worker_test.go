@@ -11,14 +11,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/embedded/dispatch"
 	"github.com/corral-pilot/corral/embedded/executor"
 	"github.com/corral-pilot/corral/embedded/wire"
 	"github.com/corral-pilot/corral/embedded/worker"
-
-	"github.com/google/go-cmp/cmp"
-
-	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/execution"
 )
 

@@ -6,11 +6,10 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/embedded/executor"
 	"github.com/corral-pilot/corral/embedded/parcel"
 	"github.com/corral-pilot/corral/embedded/wire"
-
-	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/execution"
 )
 

@@ -15,9 +15,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/corral-pilot/corral/embedded/wire"
-
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/embedded/wire"
 	"github.com/corral-pilot/corral/internal/execution"
 	"github.com/corral-pilot/corral/internal/matching"
 )

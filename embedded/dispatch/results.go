@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral/embedded/wire"
-
 	"github.com/corral-pilot/corral/internal/execution"
 )
 

@@ -6,9 +6,8 @@ import (
 	"io"
 	"time"
 
-	"github.com/corral-pilot/corral/embedded/wire"
-
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/embedded/wire"
 )
 
 // ServeWorker serves an instance of an admitted worker until its connection ends. The caller closes c.

@@ -19,7 +19,6 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral/embedded/wire"
-
 	"github.com/corral-pilot/corral/internal/execution"
 )
 

@@ -11,9 +11,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/corral-pilot/corral/embedded/wire"
-
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/embedded/wire"
 )
 
 // A Config is what a pilot needs to reach its dispatcher.

@@ -27,7 +27,6 @@ import (
 
 	"github.com/corral-pilot/corral/embedded/executor"
 	"github.com/corral-pilot/corral/embedded/wire"
-
 	"github.com/corral-pilot/corral/internal/execution"
 	"github.com/corral-pilot/corral/internal/input"
 )

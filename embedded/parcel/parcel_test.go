@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/corral-pilot/corral/embedded/executor"
-
 	"github.com/corral-pilot/corral/internal/execution"
 )
 

@@ -7,9 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/corral-pilot/corral/embedded/wire"
-
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/embedded/wire"
 )
 
 // A pilot may have this machine dial its node, which must not make a port scanner of it: see ADR 27.

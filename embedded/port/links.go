@@ -3,9 +3,8 @@ package port
 import (
 	"sync"
 
-	"github.com/corral-pilot/corral/embedded/wire"
-
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/embedded/wire"
 )
 
 // Links are the connections of pilots, of embedded and of HTCondor clusters, and what was asked of their attempts:

@@ -4,9 +4,8 @@ import (
 	"context"
 	"sync"
 
-	"github.com/corral-pilot/corral/embedded/wire"
-
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/embedded/wire"
 )
 
 // servePilot serves an admitted pilot until its connection ends. The caller closes c.

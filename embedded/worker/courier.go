@@ -11,11 +11,10 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/embedded/executor"
 	"github.com/corral-pilot/corral/embedded/parcel"
 	"github.com/corral-pilot/corral/embedded/wire"
-
-	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/disk"
 	"github.com/corral-pilot/corral/internal/execution"
 )

@@ -18,7 +18,6 @@ import (
 
 	"github.com/corral-pilot/corral/embedded/executor"
 	"github.com/corral-pilot/corral/embedded/wire"
-
 	"github.com/corral-pilot/corral/internal/execution"
 )
 
