@@ -98,7 +98,8 @@ func globalFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "server", EnvVars: []string{"CORRAL_SERVER"}, Usage: "corrald to talk to, as `URL`: " +
 			"unix:PATH, http://HOST or https://HOST (default: your own, which corral up starts)"},
-		&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "table", Usage: "`FORM` of what is printed: table, json or yaml"},
+		&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "table",
+			Usage: "`FORM` of what is printed: table, json or yaml"},
 		&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "print bare ids, or names, only"},
 	}
 }
@@ -191,9 +192,11 @@ func checkLine(c *cli.Context) error {
 	}
 	switch n := c.NArg(); {
 	case most == 0 && n > 0:
-		return corral.Errorf(corral.Invalid, "unexpected argument %q; see `%s --help`", c.Args().First(), c.Command.HelpName)
+		return corral.Errorf(corral.Invalid, "unexpected argument %q; see `%s --help`", c.Args().First(),
+			c.Command.HelpName)
 	case n < least || n > most:
-		return corral.Errorf(corral.Invalid, "want %s, got %d arguments; see `%s --help`", c.Command.ArgsUsage, n, c.Command.HelpName)
+		return corral.Errorf(corral.Invalid, "want %s, got %d arguments; see `%s --help`", c.Command.ArgsUsage, n,
+			c.Command.HelpName)
 	}
 	return checkWait(c)
 }

@@ -56,7 +56,8 @@ func (l *line) take(args []string) (rest []string) {
 	case len(word) > 1 && word[0] == '-':
 		return l.takeFlag(word, rest)
 	}
-	if i := slices.IndexFunc(l.commands, func(c *cli.Command) bool { return c.HasName(word) }); i >= 0 && len(l.positional) == 0 {
+	i := slices.IndexFunc(l.commands, func(c *cli.Command) bool { return c.HasName(word) })
+	if i >= 0 && len(l.positional) == 0 {
 		l.path = append(l.path, l.commands[i])
 		l.ownFlag, l.commands = l.commands[i].Flags, l.commands[i].Subcommands
 		return rest

@@ -20,14 +20,16 @@ const maxTokenFile = 64 << 10
 
 func htcondorFlag() cli.Flag {
 	return &cli.StringFlag{Name: "htcondor",
-		Usage: "make the pool of `WHAT`: a package of what=" + poolPackage + ", or a folder (default: the newest there is)"}
+		Usage: "make the pool of `WHAT`: a package of what=" + poolPackage + ", or a folder " +
+			"(default: the newest there is)"}
 }
 
 func createClusterCommand(p *printer) *cli.Command {
 	return &cli.Command{
 		Name: "create",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "kind", Value: string(corral.Embedded), Usage: "`KIND` of engine: embedded or condor"},
+			&cli.StringFlag{Name: "kind", Value: string(corral.Embedded),
+				Usage: "`KIND` of engine: embedded or condor"},
 			htcondorFlag(),
 			&cli.StringFlag{Name: "address", Usage: "the pool listens on `IP[:PORT]` (default: corrald chooses)"},
 			&cli.StringFlag{Name: "collector", Usage: "attach to the pool whose collector is at `HOST:PORT`"},
@@ -54,7 +56,8 @@ func createCluster(c *cli.Context, p *printer) error {
 		return err
 	}
 	if k, err = awaitCluster(c, cl, k, corral.ClusterReady); err != nil {
-		p.say("cluster %s stays: see `corral cluster history %s`, or `corral cluster remove %s`", k.Name, k.Name, k.Name)
+		p.say("cluster %s stays: see `corral cluster history %s`, or `corral cluster remove %s`", k.Name, k.Name,
+			k.Name)
 		return err
 	}
 	return show(p, k, clusterTable)
@@ -70,7 +73,8 @@ func newCluster(c *cli.Context) (n api.NewCluster, err error) {
 	if file := c.String("token"); file != "" {
 		n.Token, err = readToken(c.Context, file)
 	} else if n.Collector != "" {
-		err = corral.ErrorAt(corral.Invalid, "--token", "is missing: which file has an IDTOKEN for the pool at %s?", n.Collector)
+		err = corral.ErrorAt(corral.Invalid, "--token", "is missing: which file has an IDTOKEN for the pool at %s?",
+			n.Collector)
 	}
 	return n, err
 }

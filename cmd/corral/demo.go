@@ -15,9 +15,11 @@ func demoCommand(p *printer) *cli.Command {
 	return &cli.Command{
 		Name: "demo", Category: start,
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "kind", Value: string(corral.Embedded), Usage: "`KIND` of personal cluster: embedded or condor"},
+			&cli.StringFlag{Name: "kind", Value: string(corral.Embedded),
+				Usage: "`KIND` of personal cluster: embedded or condor"},
 			&cli.BoolFlag{Name: "keep", Usage: "keep the run directory"},
-			&cli.StringFlag{Name: "from", Usage: "with --kind condor: take the HTCondor that is installed in `DIR`, not Debian's"},
+			&cli.StringFlag{Name: "from",
+				Usage: "with --kind condor: take the HTCondor that is installed in `DIR`, not Debian's"},
 			&cli.StringFlag{Name: "run-as", EnvVars: []string{"CORRAL_RUN_AS"},
 				Usage: "root's corrald runs as `USER` (default: root; with --kind condor nobody)"},
 		},
@@ -28,7 +30,8 @@ func demoCommand(p *printer) *cli.Command {
 func playDemo(c *cli.Context, p *printer) error {
 	kind := corral.ClusterKind(c.String("kind"))
 	if kind != corral.Embedded && kind != corral.Condor {
-		return corral.ErrorAt(corral.Invalid, "--kind", "%q is not supported; what is: %s, %s", kind, corral.Embedded, corral.Condor)
+		return corral.ErrorAt(corral.Invalid, "--kind", "%q is not supported; what is: %s, %s", kind, corral.Embedded,
+			corral.Condor)
 	}
 	if kind != corral.Condor && c.IsSet("from") {
 		return corral.ErrorAt(corral.Invalid, "--from", "is for --kind condor")

@@ -17,9 +17,10 @@ import (
 
 func keyFlag() cli.Flag {
 	return &cli.StringFlag{
-		Name:   "key",
-		Usage:  "idempotency `KEY`: the command given again with the same key does it once, and prints the same",
-		Action: func(_ *cli.Context, key string) error { return api.CheckKey("--key", key) }, // before that of the command
+		Name:  "key",
+		Usage: "idempotency `KEY`: the command given again with the same key does it once, and prints the same",
+		// before that of the command
+		Action: func(_ *cli.Context, key string) error { return api.CheckKey("--key", key) },
 	}
 }
 

@@ -22,7 +22,8 @@ func glideinCommand(p *printer) *cli.Command {
 		Subcommands: []*cli.Command{
 			createGlideinCommand(p),
 			listVerb(p, (*api.Client).Glideins, glideinTable, filterFlag(), siteFlag(), clusterFlag()),
-			glideins.verb("show", printing((*api.Client).Glidein, func(g corral.Glidein) error { return showGlidein(p, g) })),
+			glideins.verb("show",
+				printing((*api.Client).Glidein, func(g corral.Glidein) error { return showGlidein(p, g) })),
 			{
 				Name: "wait",
 				Flags: []cli.Flag{
@@ -153,7 +154,9 @@ func awaitGlideins(
 }
 
 // follow waits for a glidein and shows it meanwhile.
-func (p *printer) follow(ctx context.Context, cl *api.Client, id corral.GlideinID, wait follow.Wait) (corral.Glidein, error) {
+func (p *printer) follow(
+	ctx context.Context, cl *api.Client, id corral.GlideinID, wait follow.Wait,
+) (corral.Glidein, error) {
 	view := follow.NewGlideinView(p.err, lookOf(p.err))
 	if p.quiet {
 		view = follow.NewGlideinView(io.Discard, follow.Look{})

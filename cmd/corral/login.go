@@ -16,12 +16,14 @@ import (
 )
 
 func loginSiteCommand(p *printer) *cli.Command {
-	return sites.verb("login", func(c *cli.Context, cl *api.Client, ref string) error { return loginSite(c, p, cl, ref) },
+	return sites.verb("login",
+		func(c *cli.Context, cl *api.Client, ref string) error { return loginSite(c, p, cl, ref) },
 		acceptHostKeyFlag())
 }
 
 func acceptHostKeyFlag() *cli.BoolFlag {
-	return &cli.BoolFlag{Name: "accept-host-key", Usage: "trust the key of a host that is not known yet, and write it into known_hosts"}
+	return &cli.BoolFlag{Name: "accept-host-key",
+		Usage: "trust the key of a host that is not known yet, and write it into known_hosts"}
 }
 
 func loginSite(c *cli.Context, p *printer, cl *api.Client, ref string) error {
@@ -31,7 +33,8 @@ func loginSite(c *cli.Context, p *printer, cl *api.Client, ref string) error {
 	}
 	var who person // without a question there need be none
 	defer who.close()
-	if err := cl.Login(c.Context, api.NewLogin{Site: ref, AcceptHostKey: c.Bool("accept-host-key")}, who.ask); err != nil {
+	n := api.NewLogin{Site: ref, AcceptHostKey: c.Bool("accept-host-key")}
+	if err := cl.Login(c.Context, n, who.ask); err != nil {
 		return err
 	}
 	p.say("corrald is logged in at %s", s.Contact)

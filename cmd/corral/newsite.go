@@ -41,7 +41,8 @@ func createSiteCommand(p *printer) *cli.Command {
 // siteFlags are what may be changed of a site later.
 func siteFlags() []cli.Flag {
 	return append(batchFlags(),
-		&cli.IntFlag{Name: "max-queued", Usage: "let at most `N` attempts wait in its batch system at once (default: 0, no limit)"},
+		&cli.IntFlag{Name: "max-queued",
+			Usage: "let at most `N` attempts wait in its batch system at once (default: 0, no limit)"},
 		&cli.IntFlag{Name: "max-running", Usage: "let at most `N` attempts wait or run (default: 0, no limit)"})
 }
 
@@ -131,7 +132,8 @@ func newSite(c *cli.Context, stdin io.Reader) (api.NewSite, error) {
 	file, accept := c.String("f"), c.Bool("accept-host-key")
 	if file == "" {
 		n.Name, n.AcceptHostKey = c.Args().First(), accept
-		for _, given := range []struct{ what, value string }{{"NAME", n.Name}, {"--contact", n.Contact}, {"--batch", n.Batch}} {
+		for _, given := range []struct{ what, value string }{{"NAME", n.Name}, {"--contact", n.Contact},
+			{"--batch", n.Batch}} {
 			if given.value == "" {
 				return n, corral.ErrorAt(corral.Invalid, given.what, "is missing: see `corral site create --help`")
 			}
@@ -153,8 +155,8 @@ func newSite(c *cli.Context, stdin io.Reader) (api.NewSite, error) {
 // maxSiteFile is how long a site file may be: reading YAML that is nested deeply takes the square of its length.
 const maxSiteFile = 64 << 10
 
-// readAll reads a file of at most limit bytes, or stdin, unless that is nil, for -. It may be a pipe, such as the shell's <(COMMAND): the
-// end of ctx ends the wait for what comes through it.
+// readAll reads a file of at most limit bytes, or stdin, unless that is nil, for -. It may be a pipe, such as the
+// shell's <(COMMAND): the end of ctx ends the wait for what comes through it.
 func readAll(ctx context.Context, file string, stdin io.Reader, limit int64) ([]byte, error) {
 	return input.Await(ctx, func() ([]byte, error) {
 		r := stdin
@@ -181,7 +183,8 @@ func parseSite(name string, b []byte) (n api.NewSite, err error) {
 	b = bytes.TrimPrefix(b, []byte("\ufeff"))     // some editors begin with it
 	for _, t := range lexer.Tokenize(string(b)) { // a few, one within the other, stand for more than a memory holds
 		if t.Type == token.AliasType {
-			return api.NewSite{}, corral.ErrorAt(corral.Invalid, name, "[%d:%d] an alias is not read here: write out what it stands for", t.Position.Line, t.Position.Column)
+			return api.NewSite{}, corral.ErrorAt(corral.Invalid, name,
+				"[%d:%d] an alias is not read here: write out what it stands for", t.Position.Line, t.Position.Column)
 		}
 	}
 	documents := yaml.NewDecoder(bytes.NewReader(b), yaml.Strict(), yaml.UseJSONUnmarshaler())
@@ -272,7 +275,8 @@ func setSite(c *cli.Context, p *printer) error {
 
 // siteChange is what the flags say, of those that were given.
 func siteChange(c *cli.Context) (in api.SetSite) {
-	for name, to := range map[string]**string{"queue": &in.Queue, "account": &in.Account, "qos": &in.QOS, "constraint": &in.Constraint} {
+	for name, to := range map[string]**string{"queue": &in.Queue, "account": &in.Account, "qos": &in.QOS,
+		"constraint": &in.Constraint} {
 		if c.IsSet(name) {
 			value := c.String(name)
 			*to = &value

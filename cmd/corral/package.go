@@ -22,8 +22,10 @@ func packageCommand(p *printer) *cli.Command {
 			{
 				Name: "import",
 				Flags: []cli.Flag{
-					&cli.StringFlag{Name: "signature", Usage: "`FILE` with the signature (default: FILE.sig or URL.sig)"},
-					&cli.BoolFlag{Name: "sign", Usage: "have corrald sign a local archive with its own key: you vouch for it"},
+					&cli.StringFlag{Name: "signature",
+						Usage: "`FILE` with the signature (default: FILE.sig or URL.sig)"},
+					&cli.BoolFlag{Name: "sign",
+						Usage: "have corrald sign a local archive with its own key: you vouch for it"},
 					keyFlag(),
 				},
 				Action: func(c *cli.Context) error { return importPackage(c, p) },

@@ -24,7 +24,8 @@ func packageBuildCommand(p *printer) *cli.Command {
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "from-debian", Value: newestSuite,
 				Usage: "take it from the packages of the `SUITE` of Debian, on the mirror that this machine's apt uses"},
-			&cli.StringFlag{Name: "from", Usage: "take the HTCondor that is installed in `DIR`, with bin, sbin and libexec/condor"},
+			&cli.StringFlag{Name: "from",
+				Usage: "take the HTCondor that is installed in `DIR`, with bin, sbin and libexec/condor"},
 			&cli.StringFlag{Name: "out", Usage: "keep the archives in `DIR`"},
 			&cli.BoolFlag{Name: "no-import", Usage: "leave the catalog as it is"},
 		},
@@ -99,8 +100,8 @@ type builtPackage struct {
 	File string `json:"file"`
 }
 
-// An htcondorSource is where packages of HTCondor are made from: an installation in a folder, or else a suite of Debian,
-// whose packages are unpacked without being installed.
+// An htcondorSource is where packages of HTCondor are made from: an installation in a folder, or else a suite of
+// Debian, whose packages are unpacked without being installed.
 type htcondorSource struct{ installed, suite string }
 
 // pack makes both packages of an HTCondor as files of out, and says what it does.

@@ -26,10 +26,14 @@ func runCommand(p *printer) *cli.Command {
 			clusterFlag(),
 			&cli.BoolFlag{Name: "detach", Aliases: []string{"d"}, Usage: "do not follow it"},
 			&cli.BoolFlag{Name: "cancel-on-interrupt", Usage: "Ctrl-C cancels the run"},
-			&cli.StringFlag{Name: "clustering", Value: "none", Usage: "`HOW` tasks become jobs: none (one each) or horizontal=N (those of a level in at most N)"},
-			&cli.IntFlag{Name: "retries", Value: 2, Usage: "run a task that fails up to `N` times more, unless the task says otherwise"},
-			&cli.DurationFlag{Name: "stall", Value: 5 * time.Minute, Usage: "end with exit code 3 when nothing could take what is ready for `D`"},
-			&cli.DurationFlag{Name: "default-runtime", Value: time.Minute, Usage: "assume `D` for a task without an estimate"},
+			&cli.StringFlag{Name: "clustering", Value: "none",
+				Usage: "`HOW` tasks become jobs: none (one each) or horizontal=N (those of a level in at most N)"},
+			&cli.IntFlag{Name: "retries", Value: 2,
+				Usage: "run a task that fails up to `N` times more, unless the task says otherwise"},
+			&cli.DurationFlag{Name: "stall", Value: 5 * time.Minute,
+				Usage: "end with exit code 3 when nothing could take what is ready for `D`"},
+			&cli.DurationFlag{Name: "default-runtime", Value: time.Minute,
+				Usage: "assume `D` for a task without an estimate"},
 			&cli.StringFlag{Name: "dir", Usage: "run directory `DIR` on corrald's host; must not exist or be empty (default: below the XDG data directory)"},
 			labelFlag(), keyFlag(), timeoutFlag(),
 		},
@@ -76,7 +80,8 @@ func newRun(c *cli.Context, p *printer, file string) (api.NewRun, error) {
 			Stall: corral.Seconds(c.Duration("stall")), DefaultRuntime: corral.Seconds(c.Duration("default-runtime")),
 		},
 	}
-	for flag, d := range map[string]corral.Seconds{"--stall": n.Options.Stall, "--default-runtime": n.Options.DefaultRuntime} {
+	for flag, d := range map[string]corral.Seconds{"--stall": n.Options.Stall,
+		"--default-runtime": n.Options.DefaultRuntime} {
 		if d <= 0 {
 			return n, corral.ErrorAt(corral.Invalid, flag, "%s is not a positive duration", d)
 		}
@@ -117,7 +122,8 @@ func followRun(c *cli.Context, p *printer, cl *api.Client, r corral.Run, d time.
 	case err != nil && c.Context.Err() != nil:
 		return r, interruptRun(c, p, cl, r)
 	case errors.Is(err, context.DeadlineExceeded):
-		err = corral.Errorf(corral.Timeout, "run %d is still %s after %s; it goes on", r.ID, r.State, c.Duration("timeout"))
+		err = corral.Errorf(corral.Timeout, "run %d is still %s after %s; it goes on", r.ID, r.State,
+			c.Duration("timeout"))
 	case err == nil:
 		if err = runError(r); err != nil && p.forPeople() {
 			_ = showRun(p, r) // what is wrong with stdout, stderr will hardly tell
@@ -135,7 +141,8 @@ func interruptRun(c *cli.Context, p *printer, cl *api.Client, r corral.Run) erro
 		fmt.Fprint(p.err, "\r\x1b[K") // where the terminal has echoed ^C
 	}
 	if !c.Bool("cancel-on-interrupt") {
-		p.say("run %d goes on by itself; follow it with `corral runs wait %d`, end it with `corral runs cancel %d`", r.ID, r.ID, r.ID)
+		p.say("run %d goes on by itself; follow it with `corral runs wait %d`, end it with `corral runs cancel %d`",
+			r.ID, r.ID, r.ID)
 		return c.Context.Err()
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Context), time.Minute)

@@ -177,12 +177,15 @@ func printReport(p *printer, r corral.RunReport, whole bool) {
 	})
 	if whole {
 		t.AppendRows([]table.Row{
-			{"lower bound", d(r.LowerBound), fmt.Sprintf("makespan is %.2f × max(critical path %s, work ÷ cpus)", r.OverBound, d(r.CriticalPath))},
-			{"list schedule", d(r.ListSchedule), fmt.Sprintf("makespan is %.2f × highest rank first, no overhead", r.OverList)},
+			{"lower bound", d(r.LowerBound),
+				fmt.Sprintf("makespan is %.2f × max(critical path %s, work ÷ cpus)", r.OverBound, d(r.CriticalPath))},
+			{"list schedule", d(r.ListSchedule),
+				fmt.Sprintf("makespan is %.2f × highest rank first, no overhead", r.OverList)},
 		})
 	}
 	if r.LostWork > 0 || r.Requeued > 0 || r.RetriesUsed > 0 {
-		t.AppendRow(table.Row{"lost work", d(r.LostWork), fmt.Sprintf("%d requeued, %d retries used", r.Requeued, r.RetriesUsed)})
+		t.AppendRow(table.Row{"lost work", d(r.LostWork),
+			fmt.Sprintf("%d requeued, %d retries used", r.Requeued, r.RetriesUsed)})
 	}
 	p.render(t)
 }

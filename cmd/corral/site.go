@@ -33,7 +33,8 @@ func siteCommand(p *printer) *cli.Command {
 				}
 				return showSite(p, s)
 			}),
-			sites.verb("remove", func(c *cli.Context, cl *api.Client, ref string) error { return removeSite(c, p, cl, ref) },
+			sites.verb("remove",
+				func(c *cli.Context, cl *api.Client, ref string) error { return removeSite(c, p, cl, ref) },
 				&cli.BoolFlag{Name: "force", Usage: "forget it at once, whatever it still keeps"},
 				waitFlag("it is DELETED"), timeoutFlag()),
 		},

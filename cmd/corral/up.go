@@ -16,7 +16,8 @@ func upCommand(p *printer) *cli.Command {
 	return &cli.Command{
 		Name: "up", Category: start,
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "run-as", EnvVars: []string{"CORRAL_RUN_AS"}, Usage: "root's corrald runs as `USER` from the first; later it is remembered"},
+			&cli.StringFlag{Name: "run-as", EnvVars: []string{"CORRAL_RUN_AS"},
+				Usage: "root's corrald runs as `USER` from the first; later it is remembered"},
 		},
 		Action: func(c *cli.Context) error { return up(c, p) },
 	}

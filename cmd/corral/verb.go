@@ -76,14 +76,16 @@ func many[T any](p *printer, l listing[T]) func([]T) error {
 func listVerb[T any](
 	p *printer, ask func(*api.Client, context.Context, api.Filter) ([]T, error), l listing[T], flags ...cli.Flag,
 ) *cli.Command {
-	return &cli.Command{Name: "list", Flags: append([]cli.Flag{allFlag()}, flags...), Action: func(c *cli.Context) error {
-		cl, err := connect(c)
-		if err != nil {
-			return err
-		}
-		f := api.Filter{All: c.Bool("all"), Site: c.String("site"), Cluster: c.String("cluster"), Labels: labelsOf(c, "l")}
-		return printing(ask, many(p, l))(c, cl, f)
-	}}
+	return &cli.Command{Name: "list", Flags: append([]cli.Flag{allFlag()}, flags...),
+		Action: func(c *cli.Context) error {
+			cl, err := connect(c)
+			if err != nil {
+				return err
+			}
+			f := api.Filter{All: c.Bool("all"), Site: c.String("site"), Cluster: c.String("cluster"),
+				Labels: labelsOf(c, "l")}
+			return printing(ask, many(p, l))(c, cl, f)
+		}}
 }
 
 // A choice is which objects a command line names: by id, or by labels.
@@ -96,7 +98,8 @@ type choice[T ~int64] struct {
 func chosen[T ~int64](c *cli.Context, noun string) (which choice[T], err error) {
 	which.labels = labelsOf(c, "l")
 	if (c.NArg() > 0) == (len(which.labels) > 0) {
-		return which, corral.Errorf(corral.Invalid, "want either %s ids or -l k=v; see `%s --help`", noun, c.Command.HelpName)
+		return which, corral.Errorf(corral.Invalid, "want either %s ids or -l k=v; see `%s --help`", noun,
+			c.Command.HelpName)
 	}
 	for _, arg := range c.Args().Slice() {
 		id, err := numbered[T](noun, arg)

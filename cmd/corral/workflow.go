@@ -22,7 +22,8 @@ func workflowCommand(p *printer) *cli.Command {
 				Action: func(c *cli.Context) error { return validateWorkflow(c, p) },
 			},
 			{
-				Name: "convert", Flags: []cli.Flag{&cli.StringFlag{Name: "out", Usage: "`FILE` to write (default: stdout)"}},
+				Name: "convert", Flags: []cli.Flag{&cli.StringFlag{Name: "out",
+					Usage: "`FILE` to write (default: stdout)"}},
 				Action: func(c *cli.Context) error { return convertWorkflow(c, p) },
 			},
 		},

@@ -2,9 +2,9 @@
 // be, and answers the REST API. One process serves one user (personal mode), on a Unix socket.
 //
 // It starts in three steps. newSettings checks the flags and touches nothing. settle makes the directories while the
-// process may still be root's, and then becomes the user for good. serve opens the store, whose lock makes this the only
-// corrald of that state, assembles the parts, and runs them until a signal comes; then they end in the reverse order of
-// their need.
+// process may still be root's, and then becomes the user for good. serve opens the store, whose lock makes this the
+// only corrald of that state, assembles the parts, and runs them until a signal comes; then they end in the reverse
+// order of their need.
 package main
 
 import (

@@ -130,8 +130,8 @@ func assemble(lg *slog.Logger, db *store.DB, s settings, user string) (*daemon, 
 	}, nil
 }
 
-// serve runs the parts until ctx ends or one of them fails. The API ends first, on ctx; the parts have a context of their
-// own, so that requests which are being answered still find them.
+// serve runs the parts until ctx ends or one of them fails. The API ends first, on ctx; the parts have a context of
+// their own, so that requests which are being answered still find them.
 func (d *daemon) serve(ctx context.Context, api net.Listener) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -28,7 +28,8 @@ func settle(s *settings) (name string, err error) {
 			return "", err
 		}
 		if owner != "" {
-			return "", corral.Errorf(corral.Conflict, "%s is %s's: start corrald with --run-as %[2]s", s.layout.State, owner)
+			return "", corral.Errorf(corral.Conflict, "%s is %s's: start corrald with --run-as %[2]s", s.layout.State,
+				owner)
 		}
 	}
 	if err := personal.CheckSockets(s.layout, u); err != nil {

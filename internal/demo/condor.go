@@ -17,20 +17,20 @@ const pool = "pool"
 
 // fetchPackages has the packages of HTCondor put into the demo's directory, where corrald can read them.
 func (d *demo) fetchPackages(ctx context.Context) error {
-	d.doing("making packages of HTCondor")
+	d.out.doing("making packages of HTCondor")
 	began := time.Now()
 	dir := d.packages()
 	if err := errors.Join(os.Mkdir(dir, 0o700), os.Chmod(dir, 0o755)); err != nil {
 		return fmt.Errorf("making a directory for packages: %w", err)
 	}
-	if err := d.cfg.Packages(ctx, dir, d.doing); err != nil {
+	if err := d.cfg.Packages(ctx, dir, d.out.doing); err != nil {
 		return err
 	}
 	files, err := os.ReadDir(dir)
 	if err != nil {
 		return fmt.Errorf("looking for packages: %w", err)
 	}
-	print := d.first("packages")
+	print := d.out.first("packages")
 	for _, f := range files {
 		info, err := f.Info()
 		if err != nil {
@@ -38,7 +38,7 @@ func (d *demo) fetchPackages(ctx context.Context) error {
 		}
 		print("%s, %.1f MiB", f.Name(), float64(info.Size())/(1<<20))
 	}
-	d.more("were there after %s", round(time.Since(began)))
+	d.out.more("were there after %s", round(time.Since(began)))
 	return nil
 }
 
@@ -46,7 +46,7 @@ func (d *demo) packages() string { return filepath.Join(d.dir, "packages") }
 
 // startPool makes a cluster of kind condor.
 func (d *demo) startPool(ctx context.Context) error {
-	d.doing("starting an HTCondor pool")
+	d.out.doing("starting an HTCondor pool")
 	files, err := filepath.Glob(filepath.Join(d.packages(), "*"))
 	if err != nil {
 		return fmt.Errorf("looking for packages: %w", err) // unreachable: the pattern is well formed
@@ -65,7 +65,8 @@ func (d *demo) startPool(ctx context.Context) error {
 		return err
 	}
 	d.cluster = pool
-	d.say("pool", "HTCondor %s listens on %s, %s after it was asked for", k.Version, k.Collector, round(time.Since(began)))
+	d.out.say("pool", "HTCondor %s listens on %s, %s after it was asked for", k.Version, k.Collector,
+		round(time.Since(began)))
 	return nil
 }
 

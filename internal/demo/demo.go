@@ -3,6 +3,9 @@
 //
 // Everything happens below one temporary directory and through the same API that everybody uses. What
 // a demo says it has measured; where it predicts it says so, and puts the outcome beside it.
+//
+// The steps stand in Run, in their order; each is a few calls of the client, and what it shows goes to the stage
+// (stage.go), which knows terminals. A step that fails ends the demo, and abandon takes down whatever was started.
 package demo
 
 import (
@@ -38,7 +41,7 @@ type Config struct {
 
 // A demo is one run of it. Its methods are its steps.
 type demo struct {
-	stage
+	out     stage
 	cfg     Config
 	dir     string
 	corrald personal.Corrald
@@ -63,9 +66,9 @@ func Run(ctx context.Context, cfg Config) (corral.Run, error) {
 	if err != nil {
 		return corral.Run{}, fmt.Errorf("making a temporary directory: %w", err)
 	}
-	d := &demo{stage: newStage(cfg.Out, cfg.Look), cfg: cfg, dir: dir, cluster: personal.Cluster,
+	d := &demo{out: newStage(cfg.Out, cfg.Look), cfg: cfg, dir: dir, cluster: personal.Cluster,
 		corrald: personal.Corrald{Layout: xdg.Below(dir), RunAs: cfg.RunAs}}
-	d.title("Corral: the k-mer spectrum of the lambda phage genome, on pilots", "all of it below "+dir)
+	d.out.title("Corral: the k-mer spectrum of the lambda phage genome, on pilots", "all of it below "+dir)
 	began := time.Now()
 	steps := []func(context.Context) error{d.up, d.decide, d.provision, d.execute, d.check, d.down, d.nothingLeft}
 	if cfg.Kind == corral.Condor {
@@ -78,7 +81,7 @@ func Run(ctx context.Context, cfg Config) (corral.Run, error) {
 			return d.run, err
 		}
 	}
-	d.title("Done in "+round(time.Since(began))+".", "")
+	d.out.title("Done in "+round(time.Since(began))+".", "")
 	return d.run, nil
 }
 
@@ -86,7 +89,7 @@ func (d *demo) workflow() string { return filepath.Join(d.dir, "lambda", lambda.
 
 // up starts the private corrald and unpacks the example.
 func (d *demo) up(ctx context.Context) error {
-	d.doing("starting corrald, and the setup job of site " + personal.Site)
+	d.out.doing("starting corrald, and the setup job of site " + personal.Site)
 	began := time.Now()
 	if err := d.unpackExample(); err != nil {
 		return fmt.Errorf("unpacking the example: %w", err)
@@ -101,10 +104,11 @@ func (d *demo) up(ctx context.Context) error {
 	if d.site, err = personal.SetUp(ctx, d.cl); err != nil {
 		return err
 	}
-	d.say("site", "%s is %s, %s after the start of a private corrald", d.site.Name, d.site.State, round(time.Since(began)))
-	d.more("its setup job installed %s", d.site.Package)
+	d.out.say("site", "%s is %s, %s after the start of a private corrald", d.site.Name, d.site.State,
+		round(time.Since(began)))
+	d.out.more("its setup job installed %s", d.site.Package)
 	if d.cfg.RunAs != "" {
-		d.more("root's corrald, and all that it starts, runs as %s", d.cfg.RunAs)
+		d.out.more("root's corrald, and all that it starts, runs as %s", d.cfg.RunAs)
 	}
 	return nil
 }
@@ -133,17 +137,19 @@ func (d *demo) decide(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	d.say("plan", "%d tasks, %s of work by its estimates, critical path %s", d.plan.tasks, round(d.plan.work), round(d.plan.path))
-	d.more("%d pilots of one cpu, %s: makespan %s predicted", d.plan.pilots, d.plan.reason, round(d.plan.makespan))
+	d.out.say("plan", "%d tasks, %s of work by its estimates, critical path %s", d.plan.tasks, round(d.plan.work),
+		round(d.plan.path))
+	d.out.more("%d pilots of one cpu, %s: makespan %s predicted", d.plan.pilots, d.plan.reason, round(d.plan.makespan))
 	if d.cfg.Kind == corral.Condor {
-		d.more("without HTCondor's own time, a second or two a job: tasks of a level become %d jobs at most", jobsOfLevel(d.plan))
+		d.out.more("without HTCondor's own time, a second or two a job: tasks of a level become %d jobs at most",
+			jobsOfLevel(d.plan))
 	}
 	return nil
 }
 
 // provision asks for the pilots and waits for their workers.
 func (d *demo) provision(ctx context.Context) (err error) {
-	d.doing(fmt.Sprintf("waiting for %d workers", d.plan.pilots))
+	d.out.doing(fmt.Sprintf("waiting for %d workers", d.plan.pilots))
 	d.glidein, err = d.cl.CreateGlidein(ctx, api.NewGlidein{
 		Site: personal.Site, Cluster: d.cluster, Hosts: d.plan.pilots, CPUs: 1,
 		Walltime: corral.Seconds(walltime), Idle: corral.Seconds(patience),
@@ -158,7 +164,7 @@ func (d *demo) provision(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	print := d.first("pilots")
+	print := d.out.first("pilots")
 	for i, w := range workers {
 		print("worker %d registered after %s: process %d on %s, %d MiB",
 			i, round(w.RegisteredAt.Sub(d.glidein.CreatedAt)), w.PID, w.Host, w.MemoryMiB)
@@ -179,7 +185,7 @@ func (d *demo) execute(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if d.run, err = follow.Run(ctx, d.cl, d.run, d.view(d.cl, d.plan.makespan)); err != nil {
+	if d.run, err = follow.Run(ctx, d.cl, d.run, d.out.view(d.cl, d.plan.makespan)); err != nil {
 		return err
 	}
 	if d.run.State != corral.RunSucceeded {
@@ -197,12 +203,14 @@ func (d *demo) execute(ctx context.Context) error {
 func (d *demo) outcome(tasks []api.Task) {
 	r := *d.run.Report
 	s := func(v corral.Seconds) string { return round(time.Duration(v)) }
-	d.say("workflow", "%d of %d tasks done in %s; predicted was %s", d.run.Tasks.Done, d.run.Tasks.Total, s(r.Makespan), round(d.plan.makespan))
-	d.more("task time %s, %.2f × the estimates; parallelism %.2f on %d cpus", s(r.TaskTime), ratio(r.TaskTime, d.plan.work), r.Parallelism, r.CPUs)
-	d.more("%.2f × the lower bound, %s = max(critical path, work ÷ cpus)", r.OverBound, s(r.LowerBound))
-	d.more("%.2f × the list schedule of the measured times, %s", r.OverList, s(r.ListSchedule))
+	d.out.say("workflow", "%d of %d tasks done in %s; predicted was %s", d.run.Tasks.Done, d.run.Tasks.Total,
+		s(r.Makespan), round(d.plan.makespan))
+	d.out.more("task time %s, %.2f × the estimates; parallelism %.2f on %d cpus", s(r.TaskTime),
+		ratio(r.TaskTime, d.plan.work), r.Parallelism, r.CPUs)
+	d.out.more("%.2f × the lower bound, %s = max(critical path, work ÷ cpus)", r.OverBound, s(r.LowerBound))
+	d.out.more("%.2f × the list schedule of the measured times, %s", r.OverList, s(r.ListSchedule))
 	chart := follow.Chart{Tasks: tasks, From: d.run.CreatedAt, To: d.run.EndedAt, Now: d.run.EndedAt}
-	d.draw(chart.Draw(d.look, indent)...)
+	d.out.draw(chart.Draw(d.out.look, indent)...)
 }
 
 func ratio(took corral.Seconds, estimate time.Duration) float64 {
@@ -211,7 +219,7 @@ func ratio(took corral.Seconds, estimate time.Duration) float64 {
 
 // check compares the workflow's report with the one that a single pass over the genome gives.
 func (d *demo) check(context.Context) error {
-	d.doing("computing the result again in a single pass")
+	d.out.doing("computing the result again in a single pass")
 	got, err := os.ReadFile(filepath.Join(d.run.Dir, "data", lambda.ReportFile))
 	if err != nil {
 		return fmt.Errorf("reading the result: %w", err)
@@ -221,9 +229,10 @@ func (d *demo) check(context.Context) error {
 		return fmt.Errorf("computing the result in a single pass: %w", err)
 	}
 	if string(got) != want {
-		return corral.Errorf(corral.Failed, "the workflow's report differs from that of a single pass over the genome:\n%s\nwant\n%s", got, want)
+		return corral.Errorf(corral.Failed,
+			"the workflow's report differs from that of a single pass over the genome:\n%s\nwant\n%s", got, want)
 	}
-	d.result(string(got))
+	d.out.result(string(got))
 	return nil
 }
 
@@ -231,19 +240,19 @@ func (d *demo) check(context.Context) error {
 // looking at, if corrald has been there.
 func (d *demo) abandon(ctx context.Context) {
 	useless := ctx.Err() != nil || !d.corrald.Exists()
-	d.doing("taking everything down")
+	d.out.doing("taking everything down")
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 	err := d.takeDown(ctx)
 	switch {
 	case err != nil:
-		d.say("left", "taking it down failed: %v", err)
-		d.more("files are below %s; the log is %s", d.dir, d.corrald.Layout.Log())
+		d.out.say("left", "taking it down failed: %v", err)
+		d.out.more("files are below %s; the log is %s", d.dir, d.corrald.Layout.Log())
 	case useless && os.RemoveAll(d.dir) == nil:
-		d.say("left", "nothing: everything was taken down, that folder is removed")
+		d.out.say("left", "nothing: everything was taken down, that folder is removed")
 	default:
-		d.say("left", "no process; files are below %s", d.dir)
-		d.more("the log of corrald is %s", d.corrald.Layout.Log())
+		d.out.say("left", "no process; files are below %s", d.dir)
+		d.out.more("the log of corrald is %s", d.corrald.Layout.Log())
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 
 // down removes what is at the site, shows the nine events, and ends corrald.
 func (d *demo) down(ctx context.Context) error {
-	d.doing("draining the pilots, and the cleanup job of site " + d.site.Name)
+	d.out.doing("draining the pilots, and the cleanup job of site " + d.site.Name)
 	done, err := personal.TakeDown(ctx, d.cl, personal.Down{})
 	if err != nil {
 		return err
@@ -26,7 +26,7 @@ func (d *demo) down(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.timeline(events)
+	d.out.timeline(events)
 	d.cl.Close()
 	return d.corrald.Stop(ctx)
 }
@@ -40,13 +40,13 @@ func (d *demo) nothingLeft(context.Context) error {
 		return corral.Errorf(corral.Failed, "the site's directory %s is still there", d.site.Root)
 	}
 	if d.cfg.Keep {
-		d.say("left", "no process, nothing at the site; kept is %s", d.run.Dir)
+		d.out.say("left", "no process, nothing at the site; kept is %s", d.run.Dir)
 		return d.corrald.Erase(false)
 	}
 	if err := os.RemoveAll(d.dir); err != nil {
 		return fmt.Errorf("removing %s: %w", d.dir, err)
 	}
-	d.say("left", "no process, nothing at the site, and that folder is removed")
+	d.out.say("left", "no process, nothing at the site, and that folder is removed")
 	return nil
 }
 

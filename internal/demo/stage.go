@@ -40,7 +40,8 @@ func (s *stage) title(text, rest string) {
 // doing tells what a step waits for, on a terminal, until something is said.
 func (s *stage) doing(what string) {
 	if s.look.Live() {
-		s.region.Draw("", s.look.Line(follow.Span{Colour: follow.Faint, Text: strings.Repeat(" ", indent) + what + " …"}))
+		s.region.Draw("",
+			s.look.Line(follow.Span{Colour: follow.Faint, Text: strings.Repeat(" ", indent) + what + " …"}))
 	}
 }
 
@@ -124,7 +125,8 @@ func (s *stage) result(report string) {
 		s.draw(s.text.Line(follow.Span{Text: "  " + l})) // its tables are as wide as a terminal
 	}
 	if rest := len(lines) - shown; rest > 0 {
-		s.draw(s.text.Line(follow.Span{Colour: follow.Faint, Text: fmt.Sprintf("  … and %d lines more; corral demo --keep keeps them", rest)}))
+		s.draw(s.text.Line(follow.Span{Colour: follow.Faint,
+			Text: fmt.Sprintf("  … and %d lines more; corral demo --keep keeps them", rest)}))
 	}
 }
 

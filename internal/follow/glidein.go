@@ -21,7 +21,9 @@ const glance = time.Second
 
 // Glidein shows a glidein on view until it has what is waited for, and returns it. Its errors are those of
 // api.Client.WaitGlidein, and so is the glidein beside them.
-func Glidein(ctx context.Context, cl *api.Client, id corral.GlideinID, wait Wait, view *GlideinView) (corral.Glidein, error) {
+func Glidein(
+	ctx context.Context, cl *api.Client, id corral.GlideinID, wait Wait, view *GlideinView,
+) (corral.Glidein, error) {
 	defer view.Close()
 	until, err := api.ParseUntilGlidein(wait.Until)
 	if err != nil {

@@ -35,12 +35,12 @@ func Examine(ctx context.Context, c Corrald) []Finding {
 		writable("state directory", c.Layout.State),
 		writable("cache directory", c.Layout.Cache),
 		writable("data directory", c.Layout.Data),
-		c.sockets(),
+		sockets(c),
 		openFiles(),
-		c.examineCorrald(ctx),
-		c.examineHTCondor(ctx),
-		c.sshAgent(ctx),
-		knownHosts(c.home()),
+		examineCorrald(ctx, c),
+		examineHTCondor(ctx, c),
+		sshAgent(ctx, c),
+		knownHosts(home(c)),
 		gssapi(),
 	}
 }
@@ -132,7 +132,7 @@ func openFiles() Finding {
 }
 
 // sockets checks that nobody else can listen where corrald does.
-func (c Corrald) sockets() Finding {
+func sockets(c Corrald) Finding {
 	f := Finding{Check: "socket directory"}
 	here, bad, err := c.locate()
 	switch {
@@ -148,7 +148,7 @@ func (c Corrald) sockets() Finding {
 }
 
 // examineCorrald checks that what runs answers, and that nothing is left of one that died.
-func (c Corrald) examineCorrald(ctx context.Context) Finding {
+func examineCorrald(ctx context.Context, c Corrald) Finding {
 	f := Finding{Check: "corrald", OK: true}
 	here := c.Layout
 	c, err := c.Located()
@@ -157,14 +157,14 @@ func (c Corrald) examineCorrald(ctx context.Context) Finding {
 		return f
 	}
 	answers, silent := c.awaitAnswer(ctx)
-	w, lost := c.lost()
+	w, lost := stateDir(c.Layout).lost()
 	switch {
 	case answers:
 		f.Found = fmt.Sprintf("process %d answers on %s", c.PID(), c.Layout.Socket)
 		if why := c.Elsewhere(here); why != "" {
 			f.Found += ": " + why
 		}
-		c.compareVersion(ctx, &f)
+		compareVersion(ctx, c, &f)
 	case lost:
 		f.OK, f.Found = false, fmt.Sprintf("process %d runs, but %s", w.PID, w.gone())
 		f.Advice = w.begin()
@@ -179,7 +179,7 @@ func (c Corrald) examineCorrald(ctx context.Context) Finding {
 	return f
 }
 
-func (c Corrald) compareVersion(ctx context.Context, f *Finding) {
+func compareVersion(ctx context.Context, c Corrald, f *Finding) {
 	cl, err := c.Client()
 	if err != nil {
 		return

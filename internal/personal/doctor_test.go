@@ -62,12 +62,12 @@ func TestPilotBelongsBesideCorrald(t *testing.T) {
 func TestOtherVersion(t *testing.T) {
 	c := newCorrald(t)
 	start(t, c)
-	if f := c.examineCorrald(t.Context()); !f.OK {
+	if f := examineCorrald(t.Context(), c); !f.OK {
 		t.Errorf("one of the same version: %+v, want OK", f)
 	}
 	c = newCorrald(t).inMood(t, "-old")
 	start(t, c)
-	if f := c.examineCorrald(t.Context()); f.OK || !strings.Contains(f.Found, "-old") {
+	if f := examineCorrald(t.Context(), c); f.OK || !strings.Contains(f.Found, "-old") {
 		t.Errorf("one of another version: %+v, want not OK", f)
 	}
 }
@@ -80,7 +80,7 @@ func TestFindingIsWhole(t *testing.T) {
 	if err := errors.Join(os.MkdirAll(dir, 0o700), os.Chmod(dir, 0o770)); err != nil {
 		t.Fatal(err)
 	}
-	if f := c.sockets(); f.OK || !strings.HasPrefix(f.Found, dir+" has mode 0770, ") || !strings.HasPrefix(f.Advice, "chmod 700 "+dir) {
+	if f := sockets(c); f.OK || !strings.HasPrefix(f.Found, dir+" has mode 0770, ") || !strings.HasPrefix(f.Advice, "chmod 700 "+dir) {
 		t.Errorf("found %+v", f)
 	}
 }

@@ -18,10 +18,10 @@ const (
 )
 
 // examineHTCondor checks what clusters of kind condor need. Without one, nothing of it has to be there.
-func (c Corrald) examineHTCondor(ctx context.Context) Finding {
+func examineHTCondor(ctx context.Context, c Corrald) Finding {
 	f := Finding{Check: "HTCondor", OK: true}
 	if !c.Answers(ctx) {
-		if os.Getuid() == 0 && c.RunAs == "" && c.owner() == "" {
+		if os.Getuid() == 0 && c.RunAs == "" && stateDir(c.Layout).owner() == "" {
 			f.Found, f.Advice = "not for root", "for condor clusters: `corral up --run-as USER`"
 			return f
 		}

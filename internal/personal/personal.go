@@ -1,8 +1,14 @@
 // Package personal starts and ends a user's own corrald: one process in the background, on a Unix
 // socket, with its files where package xdg says.
 //
-// The pid file names the process; whether it is ours and alive is asked over the socket, since a pid
-// alone may be anybody's.
+// Nothing here is remembered between two calls; each asks the machine. Three traces tell what runs: the lock on the
+// database, which the kernel drops with its process (stateDir.holder), the note of where it listens (Whereabouts), and
+// its answer on the socket (Corrald.Answers). A process id from a file is never trusted alone, since by now it may be
+// any process; nor is a socket, since another user may have put it there (Located).
+//
+// The rooms of the package: a Corrald starts, stops and is erased (personal.go); where it listens and who could
+// pretend to be it (where.go); what a new one begins with and how everything is taken down (setup.go, queued.go,
+// purge.go); the checks of `corral doctor`, which change nothing (doctor.go, htcondor.go, ssh.go).
 package personal
 
 import (
@@ -34,14 +40,14 @@ const (
 	Cluster = "default"
 )
 
-// startTimeout is how long corrald may take until it answers: one that ends is noticed at once, and one on a
-// machine with much else to do, or with a large database to migrate, is worth the wait; faster, how long one that was started by
-// somebody else at the same moment may take longer than ours to fail; patience, how long one that has the database is
-// waited for until it answers, or has ended.
 const (
+	// startTimeout is how long corrald may take until it answers. An end is noticed at once; a busy machine, or a large
+	// database to migrate, is worth the wait.
 	startTimeout = 2 * time.Minute
-	faster       = 2 * time.Second
-	patience     = 5 * time.Second
+	// faster is how much longer another corrald, started at the same moment, may take to answer than ours to fail.
+	faster = 2 * time.Second
+	// patience is how long a corrald that has the database may take until it answers, or has ended.
+	patience = 5 * time.Second
 )
 
 // A Corrald is a user's own corrald, running or not.
@@ -53,7 +59,8 @@ type Corrald struct {
 // args tells corrald its layout, so that it never depends on whose environment it inherits.
 func (c Corrald) args(runAs string) []string {
 	l := c.Layout
-	return []string{"--state", l.State, "--cache", l.Cache, "--data", l.Data, "--socket", l.Socket, "--worker-socket", l.Worker, "--run-as", runAs}
+	return []string{"--state", l.State, "--cache", l.Cache, "--data", l.Data, "--socket", l.Socket, "--worker-socket",
+		l.Worker, "--run-as", runAs}
 }
 
 // user returns the user as whom corrald has to run. One that has run here before has left its state to
@@ -103,14 +110,14 @@ func (c Corrald) Answers(ctx context.Context) bool {
 	return err == nil
 }
 
-// awaitAnswer reports whether it answers. One that has the database and does not is waited for a little, since it may be
-// about to begin, or to end; one that does neither is silent, which is its process.
+// awaitAnswer reports whether it answers. It waits a little for a corrald that has the database and does not answer,
+// since that may be about to begin, or to end; silent is the process of one that does neither.
 func (c Corrald) awaitAnswer(ctx context.Context) (answers bool, silent int) {
 	over := time.Now().Add(patience)
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for !c.Answers(ctx) {
-		silent = c.holder()
+		silent = stateDir(c.Layout).holder()
 		if silent == 0 || ctx.Err() != nil || time.Now().After(over) {
 			return false, silent
 		}
@@ -124,7 +131,8 @@ func (c Corrald) busy(process int) error {
 	if err := c.Lost(); err != nil {
 		return err
 	}
-	return corral.Errorf(corral.Unavailable, "corrald (process %d) runs but does not answer: %s", process, patiently(process))
+	return corral.Errorf(corral.Unavailable, "corrald (process %d) runs but does not answer: %s", process,
+		patiently(process))
 }
 
 // patiently is what to do about one that is silent.
@@ -169,12 +177,13 @@ func (c Corrald) Start(ctx context.Context) (started bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	log, before, err := c.openLog(u)
+	log, before, err := openLog(c.Layout, u)
 	if err != nil {
 		return false, err
 	}
 	defer log.Close()
-	if err := descriptor.CloseOnExec(); err != nil { // a lock that a script holds while we run is not for as long as corrald runs
+	// a lock that a script holds while we run is not for as long as corrald runs
+	if err := descriptor.CloseOnExec(); err != nil {
 		return false, err
 	}
 	cmd := exec.Command(program, c.args(name)...)
@@ -200,15 +209,15 @@ func (c Corrald) Start(ctx context.Context) (started bool, err error) {
 
 // openLog makes the directories and opens the log, and says where it ends. Whose state it is may have put
 // something else in its place, which root must not write to.
-func (c Corrald) openLog(u runas.User) (log *os.File, size int64, err error) {
-	dirs := c.Layout.Dirs()
+func openLog(l xdg.Layout, u runas.User) (log *os.File, size int64, err error) {
+	dirs := l.Dirs()
 	slices.Reverse(dirs) // the state's is last: where it is, corrald has been
 	for _, dir := range dirs {
 		if err := u.Make(dir); err != nil {
 			return nil, 0, err
 		}
 	}
-	log, err = os.OpenFile(c.Layout.Log(), os.O_CREATE|os.O_APPEND|os.O_WRONLY|syscall.O_NOFOLLOW, 0o600)
+	log, err = os.OpenFile(l.Log(), os.O_CREATE|os.O_APPEND|os.O_WRONLY|syscall.O_NOFOLLOW, 0o600)
 	if err == nil {
 		size, err = log.Seek(0, io.SeekEnd)
 		err = errors.Join(err, u.Own(log))
@@ -223,7 +232,8 @@ func (c Corrald) openLog(u runas.User) (log *os.File, size int64, err error) {
 func (c Corrald) compareUser(ctx context.Context) error {
 	user, err := c.User(ctx)
 	if err == nil && c.RunAs != "" && user != c.RunAs {
-		err = corral.ErrorAt(corral.Conflict, "--run-as", "corrald (process %d) runs already, as %s: end it with `corral down` first", c.PID(), user)
+		err = corral.ErrorAt(corral.Conflict, "--run-as",
+			"corrald (process %d) runs already, as %s: end it with `corral down` first", c.PID(), user)
 	}
 	return err
 }
@@ -252,10 +262,10 @@ func (c Corrald) awaitStart(ctx context.Context, ended <-chan struct{}, offset i
 		case <-ended:
 			ended, over = nil, time.After(faster)
 		case <-over:
-			if silent := c.holder(); silent != 0 {
+			if silent := stateDir(c.Layout).holder(); silent != 0 {
 				return c.busy(silent)
 			}
-			return corral.Errorf(corral.Failed, "corrald ended at once: %s", c.lastWords(offset))
+			return corral.Errorf(corral.Failed, "corrald ended at once: %s", lastWords(c.Layout.Log(), offset))
 		case <-ctx.Done():
 			return corral.Errorf(corral.Unavailable, "corrald does not answer; its log is %s", c.Layout.Log())
 		case <-tick.C:
@@ -270,8 +280,8 @@ func (c Corrald) awaitStart(ctx context.Context, ended <-chan struct{}, offset i
 const maxLastWords = 1 << 20
 
 // lastWords returns the last line of the log, if it was written after offset.
-func (c Corrald) lastWords(offset int64) string {
-	f, err := os.Open(c.Layout.Log())
+func lastWords(log string, offset int64) string {
+	f, err := os.Open(log)
 	if err != nil {
 		return err.Error()
 	}
@@ -298,7 +308,8 @@ func findCorrald() (string, error) {
 	}
 	program, err := exec.LookPath("corrald")
 	if err != nil {
-		return "", corral.Errorf(corral.Invalid, "there is no corrald beside this program or on the PATH: build it with `make build`")
+		return "", corral.Errorf(corral.Invalid,
+			"there is no corrald beside this program or on the PATH: build it with `make build`")
 	}
 	return filepath.Abs(program)
 }
@@ -306,11 +317,12 @@ func findCorrald() (string, error) {
 // Stop ends corrald with SIGTERM and returns once its socket is gone and its process has ended.
 func (c Corrald) Stop(ctx context.Context) error {
 	pid := c.PID()
-	if pid == 0 || (pid != c.holder() && !c.Answers(ctx)) { // one that is busy may be silent
+	if pid == 0 || (pid != stateDir(c.Layout).holder() && !c.Answers(ctx)) { // one that is busy may be silent
 		return nil
 	}
-	if owner, err := runas.Owner(fmt.Sprintf("/proc/%d", pid)); err != nil || owner != c.owner() {
-		return corral.Errorf(corral.Failed, "%s says that corrald is process %d, which is somebody else's: end corrald by hand", c.Layout.PID(), pid)
+	if owner, err := runas.Owner(fmt.Sprintf("/proc/%d", pid)); err != nil || owner != stateDir(c.Layout).owner() {
+		return corral.Errorf(corral.Failed,
+			"%s says that corrald is process %d, which is somebody else's: end corrald by hand", c.Layout.PID(), pid)
 	}
 	if err := syscall.Kill(pid, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return fmt.Errorf("ending corrald (process %d): %w", pid, err)
@@ -328,8 +340,8 @@ func (c Corrald) Stop(ctx context.Context) error {
 }
 
 // owner returns whose state it is, "" if it is ours.
-func (c Corrald) owner() string {
-	name, _ := runas.Owner(c.Layout.State)
+func (s stateDir) owner() string {
+	name, _ := runas.Owner(s.State)
 	return name
 }
 

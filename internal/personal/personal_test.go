@@ -182,7 +182,7 @@ func TestStartAfterCrash(t *testing.T) {
 	if c.Answers(t.Context()) || c.PID() != first {
 		t.Fatalf("after a crash it answers, or its pid file says %d, want %d", c.PID(), first)
 	}
-	if f := c.examineCorrald(t.Context()); f.OK || !strings.Contains(f.Advice, "corral up") {
+	if f := examineCorrald(t.Context(), c); f.OK || !strings.Contains(f.Advice, "corral up") {
 		t.Errorf("the doctor finds %+v, want advice to start it", f)
 	}
 	start(t, c)
@@ -265,7 +265,7 @@ func TestOneThatDoesNotAnswerIsLeftAlone(t *testing.T) {
 	if b, err := os.ReadFile(c.Layout.Log()); err != nil || len(b) > 0 {
 		t.Errorf("the log says %q (%v): a second one was started", b, err)
 	}
-	f := c.examineCorrald(t.Context())
+	f := examineCorrald(t.Context(), c)
 	if f.OK || f.Found+": "+f.Advice != strings.NewReplacer("corrald (", "", ") runs", " runs").Replace(want) {
 		t.Errorf("the doctor finds %+v, want %s", f, want)
 	}

@@ -28,7 +28,8 @@ func (c Corrald) Queued(ctx context.Context, cl *api.Client) (jobs []string, err
 		}
 		ids, err := c.queued(ctx, cl, k)
 		if err != nil {
-			return nil, corral.Errorf(corral.Unknown, "the queue of cluster %s does not answer (--force does not ask): %w", k.Name, err)
+			return nil, corral.Errorf(corral.Unknown,
+				"the queue of cluster %s does not answer (--force does not ask): %w", k.Name, err)
 		}
 		const named = 5
 		if len(ids) > named {

@@ -69,7 +69,8 @@ func TakeDown(ctx context.Context, cl *api.Client, how Down) (t TakenDown, err e
 			return t, err
 		}
 		if len(jobs) > 0 {
-			return t, corral.Errorf(corral.Conflict, "queued jobs: %s: wait for them, remove them, or use --force", strings.Join(jobs, ", "))
+			return t, corral.Errorf(corral.Conflict, "queued jobs: %s: wait for them, remove them, or use --force",
+				strings.Join(jobs, ", "))
 		}
 	}
 	glideins, err := cl.Glideins(ctx, api.Filter{})
@@ -104,10 +105,12 @@ func endRuns(ctx context.Context, cl *api.Client, how Down) (cancelled []corral.
 		for _, r := range runs {
 			names = append(names, fmt.Sprintf("%d (%s)", r.ID, r.Workflow))
 		}
-		return nil, corral.Errorf(corral.Conflict, "unfinished runs: %s: wait for them, cancel them, or use --force", strings.Join(names, ", "))
+		return nil, corral.Errorf(corral.Conflict, "unfinished runs: %s: wait for them, cancel them, or use --force",
+			strings.Join(names, ", "))
 	}
 	for _, r := range runs {
-		if _, err := cl.CancelRun(ctx, r.ID); err != nil && corral.KindOf(err) != corral.Conflict { // it ended meanwhile
+		// it ended meanwhile
+		if _, err := cl.CancelRun(ctx, r.ID); err != nil && corral.KindOf(err) != corral.Conflict {
 			return cancelled, err
 		}
 		if _, err := cl.WaitRun(ctx, r.ID, how.Patience); err != nil {
@@ -166,7 +169,8 @@ func removeClusters(ctx context.Context, cl *api.Client, patience time.Duration)
 		case ctx.Err() != nil:
 			return left, ctx.Err()
 		case err != nil:
-			left = append(left, fmt.Sprintf("the pool of cluster %s (collector %s) did not end: %v", k.Name, k.Collector, err))
+			left = append(left,
+				fmt.Sprintf("the pool of cluster %s (collector %s) did not end: %v", k.Name, k.Collector, err))
 		}
 	}
 	return left, nil

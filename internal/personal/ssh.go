@@ -16,12 +16,13 @@ import (
 )
 
 // noAgent is what to do without an agent.
-const noAgent = "for sites behind ssh: keys in files do as well; one with a passphrase wants `corral site login SITE` each time corrald starts, or an agent at that time"
+const noAgent = "for sites behind ssh: keys in files do as well; " +
+	"one with a passphrase wants `corral site login SITE` each time corrald starts, or an agent at that time"
 
 // sshAgent looks for the agent that corrald asks for keys: the one that it was started with, or would be now.
-func (c Corrald) sshAgent(ctx context.Context) Finding {
+func sshAgent(ctx context.Context, c Corrald) Finding {
 	f := Finding{Check: "ssh agent", OK: true}
-	if owner := c.owner(); owner != "" {
+	if owner := stateDir(c.Layout).owner(); owner != "" {
 		f.Found, f.Advice = "none: corrald runs as "+owner, noAgent
 		return f
 	}
@@ -69,8 +70,8 @@ func startedWith(pid int, name string) (value string, known bool) {
 }
 
 // home is the home directory of the user as whom corrald runs, in which its ssh files are.
-func (c Corrald) home() string {
-	if owner := c.owner(); owner != "" {
+func home(c Corrald) string {
+	if owner := stateDir(c.Layout).owner(); owner != "" {
 		if u, err := user.Lookup(owner); err == nil {
 			return u.HomeDir
 		}

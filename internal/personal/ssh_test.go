@@ -14,7 +14,7 @@ import (
 func TestSSHAgentIsFound(t *testing.T) {
 	c := newCorrald(t)
 	t.Setenv("SSH_AUTH_SOCK", "")
-	if f := c.sshAgent(t.Context()); !f.OK || f.Found != "none" || f.Advice == "" {
+	if f := sshAgent(t.Context(), c); !f.OK || f.Found != "none" || f.Advice == "" {
 		t.Errorf("without an agent: %+v", f)
 	}
 	dir, err := os.MkdirTemp("/tmp", "a") // a socket's path must be short
@@ -24,7 +24,7 @@ func TestSSHAgentIsFound(t *testing.T) {
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	socket := filepath.Join(dir, "s")
 	t.Setenv("SSH_AUTH_SOCK", socket)
-	if f := c.sshAgent(t.Context()); !strings.HasPrefix(f.Found, "does not answer: ") || f.Advice == "" {
+	if f := sshAgent(t.Context(), c); !strings.HasPrefix(f.Found, "does not answer: ") || f.Advice == "" {
 		t.Errorf("with an agent that is gone: %+v", f)
 	}
 	l, err := net.Listen("unix", socket)
@@ -32,7 +32,7 @@ func TestSSHAgentIsFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	if f := c.sshAgent(t.Context()); !f.OK || f.Found != "answers on "+socket {
+	if f := sshAgent(t.Context(), c); !f.OK || f.Found != "answers on "+socket {
 		t.Errorf("with an agent: %+v", f)
 	}
 }
@@ -42,12 +42,12 @@ func TestAgentOfCorraldIsAnother(t *testing.T) {
 	c := newCorrald(t)
 	t.Setenv("SSH_AUTH_SOCK", "")
 	start(t, c)
-	if f := c.sshAgent(t.Context()); !f.OK || f.Found != "none" {
+	if f := sshAgent(t.Context(), c); !f.OK || f.Found != "none" {
 		t.Errorf("neither has one: %+v", f)
 	}
 	t.Setenv("SSH_AUTH_SOCK", "/run/new")
 	again := fmt.Sprintf("kill %d", c.PID())
-	if f := c.sshAgent(t.Context()); !f.OK || f.Found != "corrald was started without one, here is /run/new" || !strings.Contains(f.Advice, again) {
+	if f := sshAgent(t.Context(), c); !f.OK || f.Found != "corrald was started without one, here is /run/new" || !strings.Contains(f.Advice, again) {
 		t.Errorf("a new one: %+v, want %s", f, again)
 	}
 	if err := c.Stop(t.Context()); err != nil {
@@ -56,11 +56,11 @@ func TestAgentOfCorraldIsAnother(t *testing.T) {
 	t.Setenv("SSH_AUTH_SOCK", "/run/old")
 	start(t, c)
 	t.Setenv("SSH_AUTH_SOCK", "/run/new")
-	if f := c.sshAgent(t.Context()); !f.OK || f.Found != "corrald was started with /run/old, here is /run/new" || f.Advice == "" {
+	if f := sshAgent(t.Context(), c); !f.OK || f.Found != "corrald was started with /run/old, here is /run/new" || f.Advice == "" {
 		t.Errorf("another one: %+v", f)
 	}
 	t.Setenv("SSH_AUTH_SOCK", "")
-	if f := c.sshAgent(t.Context()); !strings.HasPrefix(f.Found, "does not answer: ") || f.Advice == "" {
+	if f := sshAgent(t.Context(), c); !strings.HasPrefix(f.Found, "does not answer: ") || f.Advice == "" {
 		t.Errorf("its own, which is gone: %+v", f)
 	}
 }

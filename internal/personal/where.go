@@ -40,9 +40,12 @@ func (w Whereabouts) Write(l xdg.Layout) error {
 	return nil
 }
 
+// A stateDir is what corrald leaves in its state directory while it runs: a lock on the database, and where it listens.
+type stateDir xdg.Layout
+
 // whereabouts reads what the last corrald left; ok is false if it left nothing, or ended.
-func (c Corrald) whereabouts() (w Whereabouts, ok bool) {
-	b, err := readSmall(c.Layout.Whereabouts())
+func (s stateDir) whereabouts() (w Whereabouts, ok bool) {
+	b, err := readSmall(xdg.Layout(s).Whereabouts())
 	if err != nil || json.Unmarshal(b, &w) != nil {
 		return w, false
 	}
@@ -66,9 +69,9 @@ func openState(name string) (*os.File, error) {
 
 // is reports whether the very process listens there, as the user whose state it is. A process id alone may be
 // anybody's by now, and so may a socket.
-func (c Corrald) is(w Whereabouts) bool {
+func (s stateDir) is(w Whereabouts) bool {
 	var state unix.Stat_t
-	if unix.Stat(c.Layout.State, &state) != nil {
+	if unix.Stat(s.State, &state) != nil {
 		return false
 	}
 	conn, err := net.Dial("unix", w.Socket)
@@ -82,7 +85,10 @@ func (c Corrald) is(w Whereabouts) bool {
 	}
 	var peer *unix.Ucred
 	var failed error
-	err = raw.Control(func(fd uintptr) { peer, failed = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
+	err = raw.Control(func(fd uintptr) {
+		peer,
+			failed = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+	})
 	return errors.Join(err, failed) == nil && int(peer.Pid) == w.PID && peer.Uid == state.Uid
 }
 
@@ -98,11 +104,11 @@ func (c Corrald) Located() (Corrald, error) {
 
 // locate is Located, and leaves it to its caller to say what is bad about the sockets.
 func (c Corrald) locate() (Corrald, danger, error) {
-	if w, ok := c.whereabouts(); ok && w.Socket != c.Layout.Socket && c.is(w) {
+	if w, ok := stateDir(c.Layout).whereabouts(); ok && w.Socket != c.Layout.Socket && stateDir(c.Layout).is(w) {
 		c.Layout.Socket, c.Layout.Worker = w.Socket, w.Worker
 	}
 	whose := c
-	if owner := c.owner(); owner != "" && os.Getuid() == 0 { // whoever else --run-as names
+	if owner := stateDir(c.Layout).owner(); owner != "" && os.Getuid() == 0 { // whoever else --run-as names
 		whose.RunAs = owner
 	}
 	_, u, err := whose.user()
@@ -192,16 +198,16 @@ const runtimeVariable = "XDG_RUNTIME_DIR"
 
 // Lost is an error, Unavailable, if it runs and nobody can reach it.
 func (c Corrald) Lost() error {
-	if w, lost := c.lost(); lost {
+	if w, lost := stateDir(c.Layout).lost(); lost {
 		return corral.Errorf(corral.Unavailable, "corrald (process %d) runs, but %s: %s", w.PID, w.gone(), w.begin())
 	}
 	return nil
 }
 
 // lost reports whether it runs, but its socket is gone, and where that was.
-func (c Corrald) lost() (w Whereabouts, lost bool) {
-	w, ok := c.whereabouts()
-	if !ok || c.holder() != w.PID {
+func (s stateDir) lost() (w Whereabouts, lost bool) {
+	w, ok := s.whereabouts()
+	if !ok || s.holder() != w.PID {
 		return w, false
 	}
 	_, err := os.Lstat(w.Socket)
@@ -217,8 +223,8 @@ func (w Whereabouts) begin() string {
 
 // holder returns which process has the database: the lock on it goes with its process, and the file says which that is.
 // It is 0 if none has.
-func (c Corrald) holder() int {
-	f, err := openState(c.Layout.Lock())
+func (s stateDir) holder() int {
+	f, err := openState(xdg.Layout(s).Lock())
 	if err != nil {
 		return 0
 	}
