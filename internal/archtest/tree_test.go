@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -25,6 +26,7 @@ type sourceFile struct {
 	name   string // below the top, with slashes
 	pkg    string // its folder
 	isTest bool
+	text   []byte
 	ast    *ast.File
 }
 
@@ -43,7 +45,11 @@ var tree = sync.OnceValues(func() ([]sourceFile, error) {
 		if d.IsDir() || path.Ext(name) != ".go" {
 			return nil
 		}
-		parsed, err := parser.ParseFile(fileSet, name, nil, parser.ParseComments|parser.SkipObjectResolution)
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		parsed, err := parser.ParseFile(fileSet, name, text, parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
 			return err
 		}
@@ -52,7 +58,7 @@ var tree = sync.OnceValues(func() ([]sourceFile, error) {
 			return err
 		}
 		below = filepath.ToSlash(below)
-		files = append(files, sourceFile{below, path.Dir(below), strings.HasSuffix(below, "_test.go"), parsed})
+		files = append(files, sourceFile{below, path.Dir(below), strings.HasSuffix(below, "_test.go"), text, parsed})
 		return nil
 	})
 	return files, err
