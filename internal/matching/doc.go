@@ -1,5 +1,5 @@
 // Package matching decides which queued job each worker of a personal cluster gets. It does no I/O, reads no
-// clock and starts nothing: the dispatcher in package pool calls it under its lock with the real time, a
+// clock and starts nothing: the embedded dispatcher calls it under its lock with the real time, a
 // simulator may call it with virtual time, and both get the same decisions. Nothing here is safe for concurrent
 // use.
 //

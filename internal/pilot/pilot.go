@@ -8,7 +8,7 @@
 //     lease in its own books, and from then on passes on what users ask for: drain, leave.
 //  3. It starts a worker for each host that it was asked for: a process of its own on its node, and on each other node
 //     a host (Host), which srun or ssh starts there and which keeps a worker in turn.
-//  4. The workers serve a personal cluster, which sends them tasks: corrald's own dispatcher (package pool) or an
+//  4. The workers serve a personal cluster, which sends them tasks: corrald's own dispatcher (package embedded) or an
 //     HTCondor pool (condorworker). Workers that die are started again; hosts that cannot serve are lost, and the
 //     others go on.
 //  5. It leaves when it is asked to, when nothing is left to do, when its walltime ends, or when the site takes

@@ -10,7 +10,7 @@ import (
 	"github.com/corral-pilot/corral/internal/execution"
 )
 
-// A sink is a run's pool.Sink: it writes what the cluster tells into the journal, and only then puts it
+// A sink is a run's dispatch.Sink: it writes what the cluster tells into the journal, and only then puts it
 // into the mailbox of the driver. It never waits for the driver, so a slow store holds up no worker.
 //
 // It keeps what each released job consists of, because an assignment must be recorded with its parts: after a
@@ -47,7 +47,7 @@ func (s *sink) over(seqs []int64) {
 	}
 }
 
-// Assigned implements pool.Sink.
+// Assigned implements dispatch.Sink.
 func (s *sink) Assigned(worker string, jobs []execution.Key) error {
 	at := execution.ToMsec(time.Now())
 	records := make([]execution.Record, len(jobs))
@@ -73,7 +73,7 @@ func (s *sink) parts(seq int64) (parts []execution.Part, ok bool) {
 	return parts, ok
 }
 
-// Finished implements pool.Sink.
+// Finished implements dispatch.Sink.
 func (s *sink) Finished(results []execution.Result) error {
 	at := execution.ToMsec(time.Now())
 	records := make([]execution.Record, len(results))
@@ -86,7 +86,7 @@ func (s *sink) Finished(results []execution.Result) error {
 // returnSize bounds the jobs in one record of a return, so that its line stays far below lineMax.
 const returnSize = 10_000
 
-// Returned implements pool.Sink. It cannot refuse: if the journal does, the driver is told all the
+// Returned implements dispatch.Sink. It cannot refuse: if the journal does, the driver is told all the
 // same, and the record goes in before the next that is taken. After a restart in between the jobs are
 // still as assigned, and will be returned again.
 func (s *sink) Returned(jobs []execution.Key, started bool, reason string) {

@@ -19,7 +19,7 @@ import (
 // clusterHandlers answer requests about clusters.
 //
 // A cluster of kind embedded needs nothing but its row: corrald itself dispatches its tasks. One of kind condor is a
-// pool of HTCondor's daemons, which package pools keeps as its row says, or a pool that somebody else runs and
+// pool of HTCondor's daemons, which package condorpool keeps as its row says, or a pool that somebody else runs and
 // corrald is attached to. The handlers only move rows; whether a pool has followed shows in the row's state.
 type clusterHandlers struct {
 	rest.Resource[corral.Cluster]

@@ -13,7 +13,7 @@ package attempt
 
 import "time"
 
-// A Left says why a worker left of its own accord; package pool's LeaveReasons are the first four.
+// A Left says why a worker left of its own accord; embedded/worker's Reasons are the first four.
 type Left string
 
 const (
