@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -74,7 +73,8 @@ func (s *condorStand) start(ctx context.Context, p condorPlan) error {
 		return err
 	}
 	fmt.Fprintln(p.stderr, "building HTCondor's packages")
-	build := exec.CommandContext(ctx, filepath.Join(p.bin, "corral"), "--server", "unix:"+s.corrald.Layout.Socket, "-q", "package", "build")
+	server := "unix:" + s.corrald.Layout.Socket
+	build := exec.CommandContext(ctx, filepath.Join(p.bin, "corral"), "--server", server, "-q", "package", "build")
 	build.Stderr = p.stderr
 	if err := build.Run(); err != nil {
 		return fmt.Errorf("corral package build: %w", err)
@@ -131,13 +131,18 @@ func (s *condorStand) condor(ctx context.Context, argv ...string) ([]byte, error
 
 // allocate asks for one slot at a site and waits for it.
 func (s *condorStand) allocate(ctx context.Context, site corral.Site) (corral.Glidein, error) {
-	g, err := s.cl.CreateGlidein(ctx, api.NewGlidein{
-		Site: site.Name, Cluster: pool, Hosts: 1, CPUs: 1, MemoryMiB: 1024, Walltime: corral.Seconds(walltime),
-	}, "")
+	g, err := s.askSlot(ctx, site, 1024)
 	if err != nil {
 		return g, err
 	}
 	return s.cl.WaitGlidein(ctx, g.ID, api.UntilWorkers, patience)
+}
+
+// askSlot asks for a glidein of one slot.
+func (s *condorStand) askSlot(ctx context.Context, site corral.Site, mib int) (corral.Glidein, error) {
+	return s.cl.CreateGlidein(ctx, api.NewGlidein{
+		Site: site.Name, Cluster: pool, Hosts: 1, CPUs: 1, MemoryMiB: mib, Walltime: corral.Seconds(walltime),
+	}, "")
 }
 
 func (s *condorStand) removeGlidein(ctx context.Context, g corral.Glidein) error {
@@ -162,7 +167,9 @@ func (s *condorStand) runNoop(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r, err := s.cl.CreateRun(ctx, api.NewRun{Cluster: pool, Workflow: json.RawMessage(document), WorkflowName: "noop.json", SourceDir: s.dir}, "")
+	n := request(document, "")
+	n.Cluster, n.SourceDir = pool, s.dir
+	r, err := s.cl.CreateRun(ctx, n, "")
 	if err != nil {
 		return err
 	}
@@ -172,15 +179,22 @@ func (s *condorStand) runNoop(ctx context.Context) error {
 	return err
 }
 
-// submitNoop runs /bin/true by condor_submit and returns when the log says that it has ended.
-func (s *condorStand) submitNoop(ctx context.Context, round int) error {
-	log := fmt.Sprintf("noop%d.log", round)
-	description := fmt.Sprintf("executable = /bin/true\ntransfer_executable = false\nshould_transfer_files = YES\nrequest_cpus = 1\nrequest_memory = 64\nlog = %s\nqueue\n", log)
-	name := filepath.Join(s.dir, fmt.Sprintf("noop%d.sub", round))
+// submit gives n jobs that run /bin/true, of so much memory each, to condor_submit; their events go to log.
+func (s *condorStand) submit(ctx context.Context, log string, mib, n int) error {
+	name := filepath.Join(s.dir, log+".sub")
+	description := fmt.Sprintf("executable = /bin/true\ntransfer_executable = false\nshould_transfer_files = YES\n"+
+		"request_cpus = 1\nrequest_memory = %d\nlog = %s\nqueue %d\n", mib, log, n)
 	if err := os.WriteFile(name, []byte(description), 0o644); err != nil {
 		return err
 	}
-	if _, err := s.condor(ctx, "condor_submit", "-terse", name); err != nil {
+	_, err := s.condor(ctx, "condor_submit", "-terse", name)
+	return err
+}
+
+// submitNoop runs /bin/true by condor_submit and returns when the log says that it has ended.
+func (s *condorStand) submitNoop(ctx context.Context, round int) error {
+	log := fmt.Sprintf("noop%d.log", round)
+	if err := s.submit(ctx, log, 64, 1); err != nil {
 		return err
 	}
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -199,13 +213,4 @@ func (s *condorStand) submitNoop(ctx context.Context, round int) error {
 }
 
 // takeDown ends everything that the stand started.
-func (s *condorStand) takeDown() error {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	var err error
-	if s.cl != nil && s.corrald.Answers(ctx) {
-		_, err = personal.TakeDown(ctx, s.cl, personal.Down{Force: true})
-		s.cl.Close()
-	}
-	return errors.Join(err, s.corrald.Stop(ctx))
-}
+func (s *condorStand) takeDown() error { return endCorrald(s.corrald, s.cl) }

@@ -58,7 +58,7 @@ func (c *crowd) measure(ctx context.Context, s *condorStand, site corral.Site, c
 	from := time.Now()
 	var all []corral.Glidein
 	for range count {
-		g, err := s.cl.CreateGlidein(ctx, api.NewGlidein{Site: site.Name, Cluster: pool, Hosts: 1, CPUs: 1, MemoryMiB: 64, Walltime: corral.Seconds(walltime)}, "")
+		g, err := s.askSlot(ctx, site, 64)
 		if err != nil {
 			return err
 		}
@@ -74,7 +74,10 @@ func (c *crowd) measure(ctx context.Context, s *condorStand, site corral.Site, c
 	c.memory = memoryBelow(s.corrald.Layout.Cache)
 	c.jobs = count * crowdJobs
 	from = time.Now()
-	if err := s.submitNoops(ctx, c.jobs); err != nil {
+	if err := s.submit(ctx, "crowd.log", 16, c.jobs); err != nil {
+		return err
+	}
+	if _, err := s.condor(ctx, "condor_wait", "crowd.log"); err != nil {
 		return err
 	}
 	c.done = time.Since(from)
@@ -93,20 +96,6 @@ func (c *crowd) measure(ctx context.Context, s *condorStand, site corral.Site, c
 	return nil
 }
 
-// submitNoops submits n no-op jobs and waits for the end of all.
-func (s *condorStand) submitNoops(ctx context.Context, n int) error {
-	name := filepath.Join(s.dir, "crowd.sub")
-	description := fmt.Sprintf("executable = /bin/true\ntransfer_executable = false\nshould_transfer_files = YES\nrequest_memory = 16\nlog = crowd.log\nqueue %d\n", n)
-	if err := os.WriteFile(name, []byte(description), 0o644); err != nil {
-		return err
-	}
-	if _, err := s.condor(ctx, "condor_submit", "-terse", name); err != nil {
-		return err
-	}
-	_, err := s.condor(ctx, "condor_wait", "crowd.log")
-	return err
-}
-
 // memoryBelow sums the proportional memory of the processes whose program, or a file that they were started
 // with, is below dir: pilots and what they started there. :: program → KiB
 func memoryBelow(dir string) map[string]int64 {
@@ -119,8 +108,7 @@ func memoryBelow(dir string) map[string]int64 {
 		}
 		for line := range strings.Lines(read(filepath.Join(p, "smaps_rollup"))) {
 			if rest, ok := strings.CutPrefix(line, "Pss:"); ok {
-				kib, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")), 10, 64)
-				if err == nil {
+				if kib, err := strconv.ParseInt(strings.Trim(rest, " \tkB\n"), 10, 64); err == nil {
 					sums[filepath.Base(program)] += kib
 				}
 			}
@@ -136,7 +124,10 @@ func (c crowd) markdown() string {
 		{"what", "measured"},
 		{"all requests answered", c.answered.Round(10 * time.Millisecond).String()},
 		{"all slots registered", c.registered.Round(10 * time.Millisecond).String()},
-		{fmt.Sprintf("%d no-op jobs by condor_submit", c.jobs), fmt.Sprintf("%s, %.1f/s", c.done.Round(10*time.Millisecond), float64(c.jobs)/c.done.Seconds())},
+		{
+			fmt.Sprintf("%d no-op jobs by condor_submit", c.jobs),
+			fmt.Sprintf("%s, %.1f/s", c.done.Round(10*time.Millisecond), float64(c.jobs)/c.done.Seconds()),
+		},
 		{"all removed", c.left.Round(10 * time.Millisecond).String()},
 	}
 	var sum int64

@@ -8,8 +8,8 @@
 //
 // It uses a private corrald below a temporary directory, through the API that everybody uses, and
 // leaves nothing behind. `bench limit` measures the bare loop alone, `bench overheads` what Corral adds
-// around an HTCondor pool's jobs, `bench glideins` many glideins in one pool, `bench sites` many attempts at one site, and
-// `bench relay` connections through a relay and ssh.
+// around an HTCondor pool's jobs, `bench glideins` many glideins in one pool, `bench sites` many attempts
+// at one site, and `bench relay` connections through a relay and ssh.
 package main
 
 import (

@@ -51,7 +51,8 @@ func (p plan) measureRelay(ctx context.Context, dir string, stdout, stderr io.Wr
 	if err != nil {
 		return err
 	}
-	stdio, err := conn.Stream(ctx, gridsite.Command{Argv: []string{filepath.Join(bin, "pilot"), "relay", "--root", dir}})
+	argv := []string{filepath.Join(bin, "pilot"), "relay", "--root", dir}
+	stdio, err := conn.Stream(ctx, gridsite.Command{Argv: argv})
 	if err != nil {
 		return err
 	}
@@ -106,9 +107,9 @@ func (p plan) compareWays(ctx context.Context, direct, through way, stdout io.Wr
 	}{
 		{"a connection and its first answer, median of 300", firstAnswer},
 		{"a message of 64 bytes there and back, median of 2,000", roundTrip},
-		{"from a node to corrald, one connection", func(ctx context.Context, w way) (string, error) { return flow(ctx, w, 't', 1) }},
-		{"from corrald to a node, one connection", func(ctx context.Context, w way) (string, error) { return flow(ctx, w, 'g', 1) }},
-		{"from nodes to corrald, eight connections together", func(ctx context.Context, w way) (string, error) { return flow(ctx, w, 't', 8) }},
+		{"from a node to corrald, one connection", flow('t', 1)},
+		{"from corrald to a node, one connection", flow('g', 1)},
+		{"from nodes to corrald, eight connections together", flow('t', 8)},
 	} {
 		row := []string{m.name}
 		for _, w := range []way{direct, through} {
@@ -122,11 +123,7 @@ func (p plan) compareWays(ctx context.Context, direct, through way, stdout io.Wr
 	}
 	var text strings.Builder
 	table(&text, rows)
-	_, err := io.WriteString(stdout, text.String())
-	if p.out != "" {
-		err = errors.Join(err, os.WriteFile(p.out, []byte(text.String()), 0o644))
-	}
-	return err
+	return p.publish(text.String(), stdout)
 }
 
 func firstAnswer(ctx context.Context, w way) (string, error) {
@@ -183,15 +180,17 @@ func median(took []time.Duration) string {
 }
 
 // flow measures how much goes through n connections at once.
-func flow(ctx context.Context, w way, what byte, n int) (string, error) {
-	var all sync.WaitGroup
-	errs := make([]error, n)
-	began := time.Now()
-	for i := range n {
-		all.Go(func() { errs[i] = pour(ctx, w, what) })
+func flow(what byte, n int) func(context.Context, way) (string, error) {
+	return func(ctx context.Context, w way) (string, error) {
+		var all sync.WaitGroup
+		errs := make([]error, n)
+		began := time.Now()
+		for i := range n {
+			all.Go(func() { errs[i] = pour(ctx, w, what) })
+		}
+		all.Wait()
+		return fmt.Sprintf("%.0f MB/s", float64(n)*relayBytes/1e6/time.Since(began).Seconds()), errors.Join(errs...)
 	}
-	all.Wait()
-	return fmt.Sprintf("%.0f MB/s", float64(n)*relayBytes/1e6/time.Since(began).Seconds()), errors.Join(errs...)
 }
 
 func pour(ctx context.Context, w way, what byte) error {

@@ -133,16 +133,20 @@ func request(document []byte, clustering string) api.NewRun {
 	}
 }
 
-// takeDown ends everything that the stand started, with force if it does not go by itself.
-func (s *stand) takeDown() error {
+// endCorrald removes what a corrald keeps, and ends it; cl is nil if there was no time to make it.
+func endCorrald(corrald personal.Corrald, cl *api.Client) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	var err error
-	if s.corrald.Answers(ctx) && s.cl != nil {
-		_, err = personal.TakeDown(ctx, s.cl, personal.Down{Force: true})
-		s.cl.Close()
+	if cl != nil && corrald.Answers(ctx) {
+		_, err = personal.TakeDown(ctx, cl, personal.Down{Force: true})
+		cl.Close()
 	}
-	err = errors.Join(err, s.corrald.Stop(ctx))
+	return errors.Join(err, corrald.Stop(ctx))
+}
+
+// takeDown ends everything that the stand started, with force if it does not go by itself.
+func (s *stand) takeDown() error {
+	err := endCorrald(s.corrald, s.cl)
 	for _, p := range slices.Concat(s.pilots, s.workers, []process{s.self}) {
 		if p.alive() {
 			err = errors.Join(err, fmt.Errorf("process %d had to be killed", p.pid), syscall.Kill(p.pid, syscall.SIGKILL))

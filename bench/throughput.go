@@ -102,38 +102,34 @@ func (r rig) round(ctx context.Context, t *throughput, document []byte) error {
 }
 
 // ratios compares the rates of two sides, round by round.
-func ratios(of, to []sample) spread {
-	var all spread
-	for i := range of {
-		all = append(all, of[i].rate()/to[i].rate())
-	}
-	return all
-}
+func ratios(of, to []sample) spread { return quotients(rates(of), rates(to)) }
 
 // thrifts compares what a task costs on two sides in processor time, round by round: where processors
 // are what is short, it is the ratio of the rates, and other people's load hardly changes it.
-func thrifts(of, to []sample) spread {
-	var all spread
-	mine, theirs := costs(of, cost.sum), costs(to, cost.sum)
-	for i := range mine {
-		all = append(all, theirs[i]/mine[i])
+func thrifts(of, to []sample) spread { return quotients(costs(to, cost.sum), costs(of, cost.sum)) }
+
+func quotients(of, by spread) (all spread) {
+	for i := range of {
+		all = append(all, of[i]/by[i])
 	}
 	return all
 }
 
-func rates(of []sample) spread {
-	var all spread
-	for _, s := range of {
-		all = append(all, s.rate())
-	}
-	return all
-}
+func rates(of []sample) spread { return figures(of, sample.rate) }
 
 // costs returns what one part, or all of them together, took for each task, in µs.
 func costs(of []sample, cost func(cost) time.Duration) spread {
-	var all spread
+	return figures(of, func(s sample) float64 { return float64(cost(s.cost).Nanoseconds()) / 1e3 / float64(s.tasks) })
+}
+
+// perTask is milliseconds from one task to the next.
+func perTask(of []sample) spread {
+	return figures(of, func(s sample) float64 { return s.span.Seconds() * 1e3 / float64(s.tasks) })
+}
+
+func figures(of []sample, figure func(sample) float64) (all spread) {
 	for _, s := range of {
-		all = append(all, float64(cost(s.cost).Nanoseconds())/1e3/float64(s.tasks))
+		all = append(all, figure(s))
 	}
 	return all
 }
@@ -160,13 +156,4 @@ func (r rig) latency(ctx context.Context, hops, rounds int) (l latency, err erro
 	}
 	r.say("chain: %.2f ms a hop", perTask(l.corral).median())
 	return l, nil
-}
-
-// perTask is milliseconds from one task to the next.
-func perTask(of []sample) spread {
-	var all spread
-	for _, s := range of {
-		all = append(all, s.span.Seconds()*1e3/float64(s.tasks))
-	}
-	return all
 }
