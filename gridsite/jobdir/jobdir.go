@@ -168,12 +168,12 @@ func (d Dirs) Read(ctx context.Context, tag, name string) ([]byte, error) {
 	return out, nil
 }
 
-// argv is the job's whole argument vector.
-func (d Dirs) argv(spec gridsite.JobSpec) []string {
+// wholeArgv is the argument vector of a job, with the path of its program below the root.
+func wholeArgv(root string, spec gridsite.JobSpec) []string {
 	if spec.Program == "" {
 		return spec.Argv
 	}
-	return append([]string{path.Join(d.root, spec.Program)}, spec.Argv...)
+	return append([]string{path.Join(root, spec.Program)}, spec.Argv...)
 }
 
 // CheckSpec returns a corral.Invalid error for a job that cannot have a directory or a command here.
@@ -181,7 +181,7 @@ func (d Dirs) CheckSpec(spec gridsite.JobSpec) error {
 	if err := d.Admits(spec.Tag); err != nil {
 		return err
 	}
-	argv := d.argv(spec)
+	argv := wholeArgv(d.root, spec)
 	if len(argv) == 0 || !path.IsAbs(argv[0]) {
 		return corral.ErrorAt(corral.Invalid, "argv", "%q: want an absolute path first", argv)
 	}
@@ -219,7 +219,7 @@ func (d Dirs) Files(spec gridsite.JobSpec, run string) map[string][]byte {
 		"stdout":                nil,
 		"stderr":                nil,
 		Control + "/run":        []byte(run),
-		Control + "/script":     []byte("set -- " + gridsite.QuoteArgv(d.argv(spec)) + "\n"),
+		Control + "/script":     []byte("set -- " + gridsite.QuoteArgv(wholeArgv(d.root, spec)) + "\n"),
 		Control + "/log":        nil,
 		Control + "/job":        Unknown("- -"),
 		Control + "/ended-by":   Unknown("-"),
