@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"math"
 	"os"
 	"path/filepath"
@@ -21,6 +22,9 @@ import (
 
 // couriers are the connections over which a worker carries files, one for each job at a time.
 type couriers struct {
+	lg   *slog.Logger
+	dial func(context.Context, wire.Role) (*wire.Greeting, error)
+
 	mu     sync.Mutex // guards what follows
 	idle   []*wire.Greeting
 	closed bool
@@ -61,10 +65,10 @@ func (c *couriers) close() {
 
 // carry does something over a courier's connection, again if that breaks, until ctx ends, the dispatcher says no, or
 // a file of this machine makes trouble.
-func (w *worker) carry(ctx context.Context, do func(*wire.Conn) error) error {
+func (c *couriers) carry(ctx context.Context, do func(*wire.Conn) error) error {
 	var b wire.Backoff
 	for {
-		reused, err := w.tryCarry(ctx, do)
+		reused, err := c.tryCarry(ctx, do)
 		var here *fs.PathError
 		switch {
 		case err == nil || unwanted(err) || corral.KindOf(err) == corral.Failed || errors.As(err, &here):
@@ -72,7 +76,7 @@ func (w *worker) carry(ctx context.Context, do func(*wire.Conn) error) error {
 		case reused && ctx.Err() == nil && corral.KindOf(err) != corral.Unavailable: // it was idle for too long
 			continue
 		}
-		w.lg.Debug("files not carried", "error", err)
+		c.lg.Debug("files not carried", "error", err)
 		if !b.Wait(ctx) {
 			return ctx.Err()
 		}
@@ -85,12 +89,10 @@ func unwanted(err error) bool {
 }
 
 // tryCarry does it over one connection, which may be one that was used before.
-func (w *worker) tryCarry(ctx context.Context, do func(*wire.Conn) error) (reused bool, err error) {
-	g := w.couriers.take()
+func (c *couriers) tryCarry(ctx context.Context, do func(*wire.Conn) error) (reused bool, err error) {
+	g := c.take()
 	if reused = g != nil; !reused {
-		h := w.hello()
-		h.Role = wire.RoleCourier
-		if g, err = wire.Dial(ctx, w.cfg.Addresses, w.cfg.CertDigest, h); err != nil {
+		if g, err = c.dial(ctx, wire.RoleCourier); err != nil {
 			return false, err
 		}
 	}
@@ -100,7 +102,7 @@ func (w *worker) tryCarry(ctx context.Context, do func(*wire.Conn) error) (reuse
 		g.Close()
 		return reused, err
 	}
-	w.couriers.give(g)
+	c.give(g)
 	return reused, nil
 }
 
@@ -126,40 +128,27 @@ type load struct {
 	job execution.Job // in a run's directory below dir
 }
 
-// carryJob runs a job whose run's directory is not seen here: its inputs are fetched, and what each of its tasks
+// carry runs a job whose run's directory is not seen here: its inputs are fetched, and what each of its tasks
 // leaves is delivered before its result is.
-func (w *worker) carryJob(k *work) {
+func (k *work) carry() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	w.mu.Lock()
+	k.w.mu.Lock()
 	k.halt = cancel
 	if k.cancelled {
 		cancel()
 	}
-	w.mu.Unlock()
-	l := &load{w: w, ctx: ctx, key: k.job.Key()}
+	k.w.mu.Unlock()
+	l := &load{w: k.w, ctx: ctx, key: k.job.Key()}
 	err := l.fetch()
 	defer func() { _ = disk.RemoveAll(l.dir) }() // what stays goes with the scratch
 	switch {
 	case err == nil:
-		w.runTasks(k, &l.job, l.deliver)
+		k.runTasks(&l.job, l.deliver)
 	case ctx.Err() != nil || unwanted(err):
-		w.finish(k, nil, false)
+		k.finish(nil, false)
 	default:
-		w.failJob(k, "its files could not be brought to "+w.host+": "+err.Error())
-	}
-}
-
-// failJob books all tasks of a job as failed that could not be started.
-func (w *worker) failJob(k *work, why string) {
-	for i := range k.job.Tasks {
-		e := w.begin(k, &k.job, i)
-		if e == nil {
-			w.finish(k, nil, false)
-			return
-		}
-		result := e.Fail(why)
-		w.finish(k, &result, i == len(k.job.Tasks)-1)
+		k.fail("its files could not be brought to " + k.w.cfg.Host + ": " + err.Error())
 	}
 }
 
@@ -168,7 +157,7 @@ func (l *load) fetch() (err error) {
 	if l.dir, err = os.MkdirTemp(l.w.cfg.Scratch, loadPrefix); err != nil {
 		return err
 	}
-	err = l.w.carry(l.ctx, func(c *wire.Conn) error {
+	err = l.w.couriers.carry(l.ctx, func(c *wire.Conn) error {
 		if err := executor.Empty(l.dir); err != nil { // of what a connection that broke has brought
 			return err
 		}
@@ -192,7 +181,7 @@ func (l *load) deliver(t *execution.Task, r execution.Result) execution.Result {
 	}
 	err := parcel.Wrap(l.ctx, l.dir, l.w.cfg.ID, t, r)
 	if err == nil {
-		err = l.w.carry(l.ctx, func(c *wire.Conn) error {
+		err = l.w.couriers.carry(l.ctx, func(c *wire.Conn) error {
 			c.Send(&wire.Message{Type: wire.TypeDeliver, Keys: []execution.Key{l.key}})
 			if err := parcel.Send(c, l.dir, parcel.ResultFile, parcel.OutDir); err != nil {
 				return err

@@ -15,11 +15,13 @@ import (
 // newWorker returns a worker that nothing drives, with a job that runs.
 func newWorker(t *testing.T) (*worker, *work) {
 	w := &worker{
-		lg: slog.New(slog.DiscardHandler), cfg: Config{ID: "tag/0", CPUs: 1, MemoryMiB: 1000}, began: time.Now(),
-		moved: make(chan struct{}, 1), jobs: map[execution.Key]*work{}, unacked: map[int64]*unacked{},
+		lg: slog.New(slog.DiscardHandler), cfg: Config{ID: "tag/0", CPUs: 1, MemoryMiB: 1000},
+		lease: lease{began: time.Now()}, moved: make(chan struct{}, 1),
+		jobs: jobs{all: map[execution.Key]*work{}}, results: results{unacked: map[int64]*unacked{}},
 	}
-	k := &work{job: longJob(1), running: true}
-	w.jobs[k.job.Key()] = k
+	k := &work{w: w, job: longJob(1)}
+	w.jobs.add(k)
+	w.jobs.start()
 	return w, k
 }
 
@@ -52,14 +54,14 @@ func TestNewLeaseIsNotForJobsOfTheOld(t *testing.T) {
 		attach()
 		time.Sleep(14 * time.Second)
 		attach()
-		if !w.mayPublish(old) {
+		if !old.mayPublish() {
 			t.Error("a worker that came back in time may not publish")
 		}
 		time.Sleep(16 * time.Second)
 		attach()
-		k := &work{job: longJob(2), running: true}
-		if w.mayPublish(old) || !w.mayPublish(k) {
-			t.Errorf("may publish what began before the lapse: %v, after it: %v", w.mayPublish(old), w.mayPublish(k))
+		k := &work{w: w, job: longJob(2), running: true}
+		if old.mayPublish() || !k.mayPublish() {
+			t.Errorf("may publish what began before the lapse: %v, after it: %v", old.mayPublish(), k.mayPublish())
 		}
 		if !old.cancelled {
 			t.Error("the job goes on")

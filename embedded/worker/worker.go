@@ -66,58 +66,33 @@ const (
 	idleTick     = time.Second            // between two calls of Idle
 )
 
-// work is a job that the worker has.
-type work struct {
-	job       execution.Job
-	running   bool
-	cancelled bool
-	lapsed    bool              // the lease under which it began is over: it may not publish
-	now       *executor.Attempt // of the task that runs
-	halt      func()            // ends the carrying of its files; nil: they are not carried
-}
+// A phase says how a worker comes to its end.
+type phase uint8
 
-// A worker runs jobs and keeps what its dispatcher has not acknowledged.
+const (
+	taking   phase = iota // jobs
+	draining              // takes nothing more; what runs goes on
+	leaving               // no task may start any more
+)
+
+// A worker has jobs, and the results that its dispatcher has not acknowledged.
 type worker struct {
-	lg     *slog.Logger
-	cfg    Config
-	host   string
-	exec   *executor.Executor
-	began  time.Time // heartbeats are numbered by the time since
-	cutAt  time.Time // when what runs is killed
-	asked  chan struct{}
-	moved  chan struct{} // holds a token when there is something for the main loop to look at
-	runner sync.WaitGroup
-
+	lg       *slog.Logger
+	cfg      Config
+	exec     *executor.Executor
+	cutAt    time.Time     // when what runs is killed
+	asked    chan struct{} // holds a token when the dispatcher has asked to leave
+	moved    chan struct{} // holds a token when there is something for the main loop to look at
+	runners  sync.WaitGroup
 	couriers couriers
 
-	mu         sync.Mutex // guards what follows
-	conn       *wire.Conn // nil while there is none
-	registered bool       // over conn
-	lease      time.Duration
-	heartbeat  time.Duration
-	leaseFrom  time.Time // zero before the first welcome
-	beatAt     time.Time
-	every      time.Duration // of the main loop's ticker, once there are terms
-	jobs       map[execution.Key]*work
-	waiting    []*work
-	usedCPUs   int
-	usedMemory int
-	unacked    map[int64]*unacked
-	fresh      []wire.Report // not sent yet
-	flushing   bool          // a timer will send them
-	lastN      int64
-	draining   bool
-	leaving    bool // no task may start any more
-	idleSince  time.Time
-	toldIdle   time.Time // when Idle was last called with how long
-	toldBusy   bool
-}
-
-// unacked is a result that the dispatcher may not have recorded.
-type unacked struct {
-	wire.Report
-	sentAt  time.Time // zero: not yet
-	stopped bool      // its job was stopped before its last task
+	mu      sync.Mutex // guards what follows
+	line    line
+	lease   lease
+	jobs    jobs
+	results results
+	idle    idleWatch
+	phase   phase
 }
 
 // cutAfter is how long a worker that has to leave in endsIn lets tasks run.
@@ -133,22 +108,23 @@ func Longest(endsIn time.Duration) time.Duration { return cutAfter(endsIn) - exe
 // Without its dispatcher it keeps its tasks for the lease, then kills them; it looks for a dispatcher
 // until its end.
 func Run(ctx context.Context, lg *slog.Logger, cfg Config) (Reason, error) {
-	host := cfg.Host
-	if host == "" {
-		host, _ = os.Hostname() // a worker without it is as good
+	if cfg.Host == "" {
+		cfg.Host, _ = os.Hostname() // a worker without it is as good
 	}
-	x, err := executor.New(cfg.ID, host, cfg.Scratch)
+	x, err := executor.New(cfg.ID, cfg.Host, cfg.Scratch)
 	if err != nil {
 		return Expired, err
 	}
 	defer x.Close()
 	now := time.Now()
 	w := &worker{
-		lg: lg.With("worker", cfg.ID), cfg: cfg, host: host, exec: x,
-		began: now, cutAt: now.Add(cutAfter(cfg.EndsIn)),
+		lg: lg.With("worker", cfg.ID), cfg: cfg, exec: x, cutAt: now.Add(cutAfter(cfg.EndsIn)),
 		asked: make(chan struct{}, 1), moved: make(chan struct{}, 1),
-		jobs: map[execution.Key]*work{}, unacked: map[int64]*unacked{}, idleSince: now,
+		lease: lease{began: now}, idle: idleWatch{since: now},
+		jobs:    jobs{all: map[execution.Key]*work{}},
+		results: results{unacked: map[int64]*unacked{}},
 	}
+	w.couriers.lg, w.couriers.dial = w.lg, w.dial
 	defer w.couriers.close()
 	if cfg.Scratch != "" {
 		sweepLoads(cfg.Scratch)
@@ -181,7 +157,9 @@ func (w *worker) run(ctx context.Context) (Reason, error) {
 			return Refused, err
 		case <-drain:
 			drain = nil
-			w.drain("asked by its pilot")
+			w.mu.Lock()
+			w.drainLocked("asked by its pilot")
+			w.mu.Unlock()
 		case <-w.moved:
 		case <-tick.C:
 		}
@@ -194,17 +172,22 @@ func (w *worker) run(ctx context.Context) (Reason, error) {
 // step does what is due at now; it reports whether the worker has drained.
 func (w *worker) step(now time.Time, tick *time.Ticker) (drained bool) {
 	w.mu.Lock()
-	if every := min(workerTick, w.heartbeat/2); w.heartbeat > 0 && every != w.every {
-		w.every = every
-		tick.Reset(every)
+	tick.Reset(w.lease.tick())
+	if w.line.conn != nil && w.lease.beatDue(now) {
+		w.line.send(w.lease.beat(now))
 	}
-	if w.conn != nil && now.Sub(w.beatAt) >= w.heartbeat {
-		w.beatLocked(now)
+	if w.lease.over(now) {
+		w.expireLocked()
 	}
-	w.checkLeaseLocked(now)
-	w.repeatLocked(now)
-	drained = w.draining && len(w.jobs) == 0 && len(w.unacked) == 0
-	idle, tell := w.idleLocked(now)
+	if w.line.registered && w.results.late(now, 2*w.lease.terms.Heartbeat) {
+		w.line.sendResults(w.results.all(now))
+	}
+	drained = w.phase != taking && len(w.jobs.all) == 0 && len(w.results.unacked) == 0
+	var idle time.Duration
+	var tell bool
+	if w.line.registered {
+		idle, tell = w.idle.look(now, len(w.jobs.all))
+	}
 	w.mu.Unlock()
 	if tell && w.cfg.Idle != nil {
 		w.cfg.Idle(idle)
@@ -212,92 +195,48 @@ func (w *worker) step(now time.Time, tick *time.Ticker) (drained bool) {
 	return drained
 }
 
-// idleLocked says whether Idle should be called now, and with what.
-func (w *worker) idleLocked(now time.Time) (idle time.Duration, tell bool) {
-	if !w.registered {
-		return 0, false
-	}
-	if len(w.jobs) > 0 {
-		tell = !w.toldBusy
-		w.toldBusy, w.toldIdle = true, time.Time{}
-		return 0, tell
-	}
-	if now.Sub(w.toldIdle) < idleTick {
-		return 0, false
-	}
-	w.toldBusy, w.toldIdle = false, now
-	return max(now.Sub(w.idleSince), time.Nanosecond), true
-}
-
-// checkLeaseLocked gives everything up if the lease is over.
-func (w *worker) checkLeaseLocked(now time.Time) {
-	if !w.leaseFrom.IsZero() && now.Sub(w.leaseFrom) > w.lease {
-		w.expireLocked()
-	}
-}
-
 // expireLocked gives up everything, as the dispatcher soon will: the lease is over.
 func (w *worker) expireLocked() {
-	if w.conn != nil {
-		_ = w.conn.Net.Close() // silent for so long: another connection may work
+	if w.line.conn != nil {
+		_ = w.line.conn.Net.Close() // silent for so long: another connection may work
 	}
-	for _, k := range w.waiting {
-		delete(w.jobs, k.job.Key())
-	}
-	w.waiting = nil
-	for _, k := range w.jobs {
+	w.jobs.giveUp(w.jobs.waiting)
+	for _, k := range w.jobs.all {
 		k.lapsed = true
 	}
-	if len(w.jobs) > 0 {
-		w.lg.Warn("lease is over: killing tasks", "jobs", len(w.jobs))
+	if len(w.jobs.all) > 0 {
+		w.lg.Warn("lease is over: killing tasks", "jobs", len(w.jobs.all))
 	}
 	w.killLocked(execution.Cut, executor.ErrStale.Error())
 }
 
 // killLocked ends what runs, and every job with it.
 func (w *worker) killLocked(cause execution.Status, why string) {
-	for _, k := range w.jobs {
-		w.stopLocked(k, cause, why)
+	for _, k := range w.jobs.all {
+		k.stopLocked(cause, why)
 	}
 }
 
-// stopLocked ends a job that runs.
-func (w *worker) stopLocked(k *work, cause execution.Status, why string) {
-	k.cancelled = true
-	if k.now != nil {
-		k.now.Stop(cause, why)
-	}
-	if k.halt != nil {
-		k.halt()
-	}
-}
-
-// drain takes nothing more and hands back what has not started.
-func (w *worker) drain(reason string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.drainLocked(reason)
-}
-
+// drainLocked takes nothing more and hands back what has not started.
 func (w *worker) drainLocked(reason string) {
-	if w.draining {
+	if w.phase != taking {
 		return
 	}
-	w.draining = true
-	w.sendLocked(&wire.Message{Type: wire.TypeDraining, Reason: reason})
-	w.handBackLocked(w.waiting, "its worker leaves")
+	w.phase = draining
+	w.line.send(&wire.Message{Type: wire.TypeDraining, Reason: reason})
+	w.handBackLocked(w.jobs.waiting, "its worker leaves")
 	w.rouse()
 }
 
 // leave kills what runs, tells the dispatcher, and waits until nothing is left.
 func (w *worker) leave(reason Reason) Reason {
 	w.lg.Info("leaving", "reason", reason)
-	w.drain("leaving: " + string(reason))
 	w.mu.Lock()
-	w.leaving = true
+	w.drainLocked("leaving: " + string(reason))
+	w.phase = leaving
 	w.killLocked(execution.Cut, "its worker had to leave: "+string(reason))
 	w.mu.Unlock()
-	w.runner.Wait()
+	w.runners.Wait()
 	patience := time.NewTimer(lastAcks)
 	defer patience.Stop()
 	for w.unsettled() {
@@ -309,8 +248,8 @@ func (w *worker) leave(reason Reason) Reason {
 		break
 	}
 	w.mu.Lock()
-	c := w.conn
-	w.sendLocked(&wire.Message{Type: wire.TypeBye, Reason: string(reason)})
+	c := w.line.conn
+	w.line.send(&wire.Message{Type: wire.TypeBye, Reason: string(reason)})
 	w.mu.Unlock()
 	if c != nil {
 		c.Finish()
@@ -323,7 +262,7 @@ func (w *worker) unsettled() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.flushLocked()
-	return w.conn != nil && len(w.unacked) > 0
+	return w.line.conn != nil && len(w.results.unacked) > 0
 }
 
 // rouse has the main loop look again.

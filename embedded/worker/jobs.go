@@ -1,0 +1,90 @@
+package worker
+
+import (
+	"slices"
+
+	"github.com/corral-pilot/corral/embedded/wire"
+	"github.com/corral-pilot/corral/internal/execution"
+)
+
+// jobs are those that the worker has: some run, the others wait, in the order in which they came.
+type jobs struct {
+	all       map[execution.Key]*work
+	waiting   []*work
+	cpus      int // of those that run
+	memoryMiB int // likewise
+}
+
+// add takes in a job, which waits.
+func (j *jobs) add(k *work) {
+	j.all[k.job.Key()] = k
+	j.waiting = append(j.waiting, k)
+}
+
+// next returns the job to start next on a machine of this size, or nil: none waits, or the first one has no room. What
+// is larger than the machine starts alone.
+func (j *jobs) next(cpus, memoryMiB int) *work {
+	if len(j.waiting) == 0 {
+		return nil
+	}
+	k := j.waiting[0]
+	if j.cpus > 0 && (j.cpus+k.job.CPUs > cpus || j.memoryMiB+k.job.MemoryMiB > memoryMiB) {
+		return nil
+	}
+	return k
+}
+
+// start books that the job which waits first runs.
+func (j *jobs) start() {
+	k := j.waiting[0]
+	j.waiting = j.waiting[1:]
+	k.running = true
+	j.cpus += k.job.CPUs
+	j.memoryMiB += k.job.MemoryMiB
+}
+
+// over forgets a job that ran.
+func (j *jobs) over(k *work) {
+	delete(j.all, k.job.Key())
+	j.cpus -= k.job.CPUs
+	j.memoryMiB -= k.job.MemoryMiB
+}
+
+// notStarted returns those of the jobs that wait.
+func (j *jobs) notStarted(keys []execution.Key) []*work {
+	var found []*work
+	for _, key := range keys {
+		if k := j.all[key]; k != nil && !k.running {
+			found = append(found, k)
+		}
+	}
+	return found
+}
+
+// giveUp forgets jobs that wait, and returns their keys.
+func (j *jobs) giveUp(these []*work) []execution.Key {
+	keys := make([]execution.Key, len(these))
+	for i, k := range these {
+		keys[i] = k.job.Key()
+		delete(j.all, keys[i])
+	}
+	j.waiting = slices.DeleteFunc(slices.Clone(j.waiting), func(k *work) bool { return j.all[k.job.Key()] != k })
+	return keys
+}
+
+// held lists the jobs, those that wait in their order.
+func (j *jobs) held() []wire.HeldJob {
+	var held []wire.HeldJob
+	list := func(k *work) {
+		held = append(held, wire.HeldJob{Key: k.job.Key(), Running: k.running, CPUs: k.job.CPUs, MemoryMiB: k.job.MemoryMiB})
+	}
+	for _, k := range j.all {
+		if k.running {
+			list(k)
+		}
+	}
+	for _, k := range j.waiting {
+		list(k)
+	}
+	return held
+}

@@ -1,0 +1,150 @@
+package worker
+
+import (
+	"time"
+
+	"github.com/corral-pilot/corral/embedded/executor"
+	"github.com/corral-pilot/corral/embedded/wire"
+	"github.com/corral-pilot/corral/internal/execution"
+)
+
+// work is a job that the worker has. Its worker's lock guards all of it except job, which does not change.
+type work struct {
+	w         *worker
+	job       execution.Job
+	running   bool // else it waits
+	cancelled bool
+	lapsed    bool              // the lease under which it began is over: it may not publish
+	now       *executor.Attempt // of the task that runs
+	halt      func()            // ends the carrying of its files; nil: they are not carried
+}
+
+// startLocked starts what waits, in order, for as long as it fits.
+func (w *worker) startLocked(now time.Time) {
+	for w.phase != leaving {
+		k := w.jobs.next(w.cfg.CPUs, w.cfg.MemoryMiB)
+		switch {
+		case k == nil:
+			return
+		case w.cutAt.Sub(now) < k.job.Estimate():
+			w.handBackLocked([]*work{k}, "its worker has too little time left")
+		default:
+			w.jobs.start()
+			w.runners.Go(k.run)
+		}
+	}
+}
+
+// stoppedLocked hands back what was left of jobs that were stopped half way.
+func (w *worker) stoppedLocked(keys ...execution.Key) {
+	w.results.stop(keys)
+	w.line.send(&wire.Message{Type: wire.TypeReturned, Keys: keys, Reason: "its worker stopped before its last task"})
+}
+
+// endedLocked notes when the worker has no job left.
+func (w *worker) endedLocked() {
+	if len(w.jobs.all) > 0 {
+		return
+	}
+	w.idle.since = time.Now()
+	if w.phase != taking {
+		w.rouse()
+	}
+}
+
+// run runs the tasks of the job in its run's directory or, where that is not seen, in one of the worker's own.
+func (k *work) run() {
+	if executor.Sees(&k.job) {
+		k.runTasks(&k.job, func(_ *execution.Task, r execution.Result) execution.Result { return r })
+	} else {
+		k.carry()
+	}
+}
+
+// runTasks runs the tasks of k, which are those of job, one after the other, in job's directory; settle is told of
+// each result and may change it. A task that fails does not keep the next from running. If the worker leaves, the
+// others go back.
+func (k *work) runTasks(job *execution.Job, settle func(*execution.Task, execution.Result) execution.Result) {
+	for i := range job.Tasks {
+		e := k.begin(job, i)
+		if e == nil {
+			k.finish(nil, false)
+			return
+		}
+		result := settle(&job.Tasks[i], e.Run(k.mayPublish))
+		k.finish(&result, i == len(job.Tasks)-1)
+	}
+}
+
+// fail books all tasks of the job as failed, since they could not be started.
+func (k *work) fail(why string) {
+	for i := range k.job.Tasks {
+		e := k.begin(&k.job, i)
+		if e == nil {
+			k.finish(nil, false)
+			return
+		}
+		result := e.Fail(why)
+		k.finish(&result, i == len(k.job.Tasks)-1)
+	}
+}
+
+// begin makes a task of k the one that runs; nil if the job must stop before it.
+func (k *work) begin(job *execution.Job, i int) *executor.Attempt {
+	k.w.mu.Lock()
+	defer k.w.mu.Unlock()
+	if k.cancelled || k.w.phase == leaving || i > 0 && time.Until(k.w.cutAt) < job.Tasks[i].Estimate {
+		return nil
+	}
+	k.now = k.w.exec.Begin(job, &job.Tasks[i])
+	return k.now
+}
+
+// mayPublish reports whether the lease under which k began still lasts: the dispatcher waits for this worker.
+func (k *work) mayPublish() bool {
+	k.w.mu.Lock()
+	defer k.w.mu.Unlock()
+	return !k.lapsed && k.w.lease.lasts(time.Now())
+}
+
+// finish books a result; last says that the job is over with it. Without a result the job is over too,
+// and the tasks that it still had were not started. Results wait a little for others, while there is more to run.
+func (k *work) finish(result *execution.Result, last bool) {
+	w := k.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if result != nil {
+		w.results.add(*result)
+	}
+	if last || result == nil {
+		w.jobs.over(k)
+		w.startLocked(time.Now())
+		w.endedLocked()
+	}
+	switch {
+	case result == nil:
+		w.flushLocked()
+		w.stoppedLocked(k.job.Key())
+	case len(w.jobs.waiting) == 0 || len(w.results.fresh) >= resultsBatch:
+		w.flushLocked()
+	case !w.results.flushing:
+		w.results.flushing = true
+		time.AfterFunc(resultsDelay, func() {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.results.flushing = false
+			w.flushLocked()
+		})
+	}
+}
+
+// stopLocked ends a job that runs.
+func (k *work) stopLocked(cause execution.Status, why string) {
+	k.cancelled = true
+	if k.now != nil {
+		k.now.Stop(cause, why)
+	}
+	if k.halt != nil {
+		k.halt()
+	}
+}
