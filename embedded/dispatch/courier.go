@@ -150,7 +150,7 @@ func (c *courier) held(key execution.Key) (execution.Job, error) {
 }
 
 func (c *courier) heldLocked(key execution.Key) (execution.Job, error) {
-	d, m := c.d, c.d.member(c.worker)
+	d, m := c.d, c.d.members.get(c.worker)
 	switch {
 	case d.closed || m == nil || m.instance == "" || m.strangers[key] != nil && !m.strangers[key].cancelled:
 		if d.closed || time.Now().Before(d.claims) {

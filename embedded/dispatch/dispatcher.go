@@ -10,8 +10,6 @@ package dispatch
 
 import (
 	"log/slog"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -76,7 +74,7 @@ type Dispatcher struct {
 	closed  bool
 	matcher matching.Matcher[*entry] // a slot is open while its worker is connected and not draining
 	feeds   map[corral.RunID]*feed
-	members []*member // sorted by the ids of their slots
+	members roster
 	claims  time.Time // until then a worker may hold jobs that are not known yet
 	stepped time.Time // when step was called last
 	stats   Stats
@@ -132,8 +130,9 @@ func (d *Dispatcher) Detach(run corral.RunID) {
 	delete(d.feeds, run)
 	if f != nil && !d.closed {
 		d.matcher.Remove(f.jobs)
+		now := time.Now()
 		for _, m := range d.members {
-			d.disownLocked(m, run)
+			m.disown(run, now)
 		}
 		for c, cancel := range f.carries {
 			cancel()
@@ -256,29 +255,4 @@ func (d *Dispatcher) Close() {
 	}
 	close(d.quit)
 	<-d.done
-}
-
-// member returns the worker with this id, or nil.
-func (d *Dispatcher) member(id string) *member {
-	if i, ok := d.find(id); ok {
-		return d.members[i]
-	}
-	return nil
-}
-
-func (d *Dispatcher) find(id string) (int, bool) {
-	byID := func(m *member, id string) int { return strings.Compare(m.slot.ID, id) }
-	return slices.BinarySearchFunc(d.members, id, byID)
-}
-
-func (d *Dispatcher) insertLocked(m *member) {
-	i, _ := d.find(m.slot.ID)
-	d.members = slices.Insert(d.members, i, m)
-}
-
-func (d *Dispatcher) dropLocked(m *member) {
-	d.matcher.Close(&m.slot)
-	if i, ok := d.find(m.slot.ID); ok && d.members[i] == m {
-		d.members = slices.Delete(d.members, i, i+1)
-	}
 }

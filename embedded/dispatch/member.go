@@ -69,6 +69,23 @@ func (m *member) sendCancels() {
 	}
 }
 
+// disown has the worker kill the jobs of a run that has no sink any more.
+func (m *member) disown(run corral.RunID, now time.Time) {
+	for key, e := range m.held {
+		if key.Run != run {
+			continue
+		}
+		delete(m.held, key)
+		e.cancelled = true
+		if e.sent && !e.complete(received) {
+			m.strangers[key] = e
+		} else {
+			m.slot.Release(&e.match, now)
+		}
+	}
+	m.sendCancels()
+}
+
 func (m *member) worker() corral.Worker {
 	running := 0
 	for _, e := range m.slot.Running() {
@@ -83,26 +100,24 @@ func (m *member) worker() corral.Worker {
 }
 
 // register makes an instance of a worker a member, connected through c, with what it said it holds.
-func (d *Dispatcher) register(c *wire.Conn, instance string, about corral.Worker, held *wire.Message) (*member, error) {
+func (d *Dispatcher) register(c *wire.Conn, instance string, about corral.Worker, held *wire.Message) (*session, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
 		return nil, corral.Errorf(corral.Unavailable, "the dispatcher is closing")
 	}
 	now := time.Now()
-	m := d.member(about.ID)
+	m := d.members.get(about.ID)
 	switch {
 	case m == nil:
-		m = newMember(about.ID)
-		d.insertLocked(m)
+		m = d.members.add(about.ID)
 	case slices.Contains(m.retired, instance):
 		return nil, corral.Errorf(corral.Conflict, "worker %s was started again since; this instance must end", about.ID)
 	case m.instance != "" && m.instance != instance:
 		d.loseLocked(m, "its worker was started again")
 		old := m
-		m = newMember(about.ID)
+		m = d.members.add(about.ID)
 		m.retired = append(old.retired, old.instance)
-		d.insertLocked(m)
 	}
 	m.hangUp()
 	d.matcher.Close(&m.slot)
@@ -112,7 +127,8 @@ func (d *Dispatcher) register(c *wire.Conn, instance string, about corral.Worker
 	}
 	m.about, m.conn = about, c
 	m.slot.CPUs, m.slot.MemoryMiB, m.slot.EndsAt = about.CPUs, about.MemoryMiB, about.EndsAt
-	d.reconcileLocked(m, held, now)
+	s := &session{d, m, c}
+	s.reconcileLocked(held, now)
 	m.instance = instance
 	if ask := d.cfg.Asked(m.about.Attempt); ask != corral.AskNothing {
 		m.about.Draining = true
@@ -123,66 +139,13 @@ func (d *Dispatcher) register(c *wire.Conn, instance string, about corral.Worker
 		d.matcher.Open(&m.slot)
 	}
 	d.matchLocked(now, &m.slot)
-	return m, nil
-}
-
-// reconcileLocked compares what the worker says it has with what it was sent. The worker is right.
-func (d *Dispatcher) reconcileLocked(m *member, held *wire.Message, now time.Time) {
-	listed := map[execution.Key]bool{}
-	var running, waiting []*matching.Job[*entry]
-	known := m.strangers
-	m.strangers = map[execution.Key]*entry{}
-	for _, h := range held.Held {
-		listed[h.Key] = true
-		e := m.held[h.Key]
-		if e == nil {
-			e = known[h.Key]
-			if e == nil {
-				e = newEntry(execution.Job{Run: h.Key.Run, Seq: h.Key.Seq, CPUs: h.CPUs, MemoryMiB: h.MemoryMiB}, nil)
-				e.cancelled = !now.Before(d.claims)
-			}
-			m.strangers[h.Key] = e
-		}
-		e.recalled = false
-		if h.Running {
-			running = append(running, &e.match)
-		} else {
-			waiting = append(waiting, &e.match)
-		}
-	}
-	for i := range held.Results {
-		listed[held.Results[i].Key] = true
-	}
-	for key, e := range m.held {
-		switch {
-		case !e.sent: // its assignment is still being recorded, and finds this session
-			waiting = append(waiting, &e.match)
-		case !listed[key] && !e.complete(received):
-			d.missingLocked(m, e)
-		}
-	}
-	m.slot.Reset(now, running, waiting)
-}
-
-// missingLocked books a job that m was sent and does not have. An instance that was there all the time
-// never got it, or had handed it back; of one that a predecessor of this dispatcher knew, that cannot
-// be told.
-func (d *Dispatcher) missingLocked(m *member, e *entry) {
-	delete(m.held, e.job.Key())
-	switch {
-	case m.instance == "":
-		d.returnLocked(&handBack{entries: []*entry{e}, started: true, reason: "its worker came back without it"})
-	case e.marks == nil && !e.cancelled:
-		e.renew()
-		d.matcher.Restore(&e.match)
-	default:
-		d.returnLocked(&handBack{entries: []*entry{e}, reason: "its worker handed it back"})
-	}
+	return s, nil
 }
 
 // loseLocked gives up a worker: what it was sent goes back to the sinks.
 func (d *Dispatcher) loseLocked(m *member, reason string) {
-	d.dropLocked(m)
+	d.matcher.Close(&m.slot)
+	d.members.drop(m)
 	m.hangUp()
 	back := &handBack{started: true, reason: reason}
 	for key, e := range m.held {
@@ -199,24 +162,6 @@ func (d *Dispatcher) loseLocked(m *member, reason string) {
 	}
 }
 
-// disownLocked has m kill the jobs of a run that is nobody's any more.
-func (d *Dispatcher) disownLocked(m *member, run corral.RunID) {
-	now := time.Now()
-	for key, e := range m.held {
-		if key.Run != run {
-			continue
-		}
-		delete(m.held, key)
-		e.cancelled = true
-		if e.sent && !e.complete(received) {
-			m.strangers[key] = e
-		} else {
-			m.slot.Release(&e.match, now)
-		}
-	}
-	m.sendCancels()
-}
-
 // Expect says that, before corrald was started again, jobs had been assigned to a worker. Those that
 // it still has go on, or are killed if that was decided before. The others are Returned as started: at
 // once if the worker is here without them, after lease and margin if it does not come back.
@@ -227,11 +172,10 @@ func (d *Dispatcher) Expect(run corral.RunID, worker string, jobs []execution.Jo
 	if d.closed || f == nil {
 		return
 	}
-	m := d.member(worker)
+	m := d.members.get(worker)
 	if m == nil {
-		m = newMember(worker)
+		m = d.members.add(worker)
 		m.about.SeenAt = time.Now()
-		d.insertLocked(m)
 	}
 	missing := &handBack{started: true, reason: "its worker came back without it"}
 	for i := range jobs {

@@ -8,10 +8,11 @@ import (
 )
 
 // takeResults has the results recorded that a worker sent, and gives it more to do.
-func (d *Dispatcher) takeResults(m *member, c *wire.Conn, reports []wire.Report) {
+func (s *session) takeResults(reports []wire.Report) {
+	d, m := s.d, s.m
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if m.conn != c || d.closed {
+	if !s.currentLocked() || d.closed {
 		return
 	}
 	now := time.Now()
@@ -20,7 +21,7 @@ func (d *Dispatcher) takeResults(m *member, c *wire.Conn, reports []wire.Report)
 	for i := range reports {
 		r := &reports[i]
 		r.Worker = m.slot.ID // whatever it says
-		e, ok := d.settleLocked(m, r, now)
+		e, ok := s.settleLocked(r, now)
 		f := d.feeds[r.Key.Run]
 		switch {
 		case e != nil && f != nil:
@@ -39,16 +40,17 @@ func (d *Dispatcher) takeResults(m *member, c *wire.Conn, reports []wire.Report)
 		f.tell(event{finished: []batch{*b}})
 	}
 	if len(drop) > 0 {
-		c.Send(&wire.Message{Type: wire.TypeAck, Numbers: drop})
+		s.conn.Send(&wire.Message{Type: wire.TypeAck, Numbers: drop})
 	}
 	d.matchLocked(now, &m.slot)
 }
 
 // settleLocked books one result. It returns the job that it belongs to; without one, drop says
 // whether the worker shall forget the result: not if a restarted corrald may still claim it.
-func (d *Dispatcher) settleLocked(m *member, r *wire.Report, now time.Time) (e *entry, drop bool) {
+func (s *session) settleLocked(r *wire.Report, now time.Time) (e *entry, drop bool) {
+	d, m := s.d, s.m
 	if e = m.held[r.Key]; e == nil {
-		return nil, d.settleStranger(m, r, now)
+		return nil, s.settleStranger(r, now)
 	}
 	if !e.mark(r.Index, received) {
 		d.lg.Warn("result of a task that its job does not have",
@@ -64,9 +66,10 @@ func (d *Dispatcher) settleLocked(m *member, r *wire.Report, now time.Time) (e *
 	return e, false
 }
 
-// settleStranger books a result of a job that m does not hold as far as is known. It reports whether
+// settleStranger books a result of a job that the worker does not hold as far as is known. It reports whether
 // the worker shall forget the result.
-func (d *Dispatcher) settleStranger(m *member, r *wire.Report, now time.Time) bool {
+func (s *session) settleStranger(r *wire.Report, now time.Time) bool {
+	d, m := s.d, s.m
 	e := m.strangers[r.Key]
 	if e == nil && now.Before(d.claims) {
 		m.strangers[r.Key] = newEntry(execution.Job{Run: r.Key.Run, Seq: r.Key.Seq}, nil)
@@ -94,34 +97,13 @@ func (e *entry) taskEstimate(index int) time.Duration {
 	return 0
 }
 
-// acknowledge forgets jobs whose results are recorded, and has their workers forget the results.
-func (d *Dispatcher) acknowledge(batches []batch) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, b := range batches {
-		numbers := make([]int64, len(b.reports))
-		for i := range b.reports {
-			r, e := &b.reports[i], b.entries[i]
-			numbers[i] = r.N
-			e.mark(r.Index, recorded)
-			if b.from != nil && e.complete(recorded) && b.from.held[r.Key] == e {
-				delete(b.from.held, r.Key)
-				b.from.about.DoneTasks += len(e.job.Tasks)
-			}
-		}
-		d.stats.Results += int64(len(b.reports))
-		if b.from != nil {
-			b.from.send(&wire.Message{Type: wire.TypeAck, Numbers: numbers})
-		}
-	}
-}
-
 // takeReturned books jobs that a worker hands back. Those that were recalled are queued again, the
 // others go back to their sinks.
-func (d *Dispatcher) takeReturned(m *member, c *wire.Conn, keys []execution.Key, reason string) {
+func (s *session) takeReturned(keys []execution.Key, reason string) {
+	d, m := s.d, s.m
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if m.conn != c || d.closed {
+	if !s.currentLocked() || d.closed {
 		return
 	}
 	now := time.Now()

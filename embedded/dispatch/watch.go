@@ -88,12 +88,3 @@ func (m *member) recall(now time.Time) {
 		m.send(&wire.Message{Type: wire.TypeRecall, Keys: keys})
 	}
 }
-
-// touch notes a sign of life.
-func (d *Dispatcher) touch(m *member, c *wire.Conn) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if m.conn == c {
-		m.about.SeenAt = time.Now()
-	}
-}

@@ -1,0 +1,37 @@
+package dispatch
+
+import (
+	"slices"
+	"strings"
+)
+
+// A roster has the members, sorted by the ids of their slots.
+type roster []*member
+
+// get returns the member with this id, or nil.
+func (r roster) get(id string) *member {
+	if i, ok := r.find(id); ok {
+		return r[i]
+	}
+	return nil
+}
+
+func (r roster) find(id string) (int, bool) {
+	byID := func(m *member, id string) int { return strings.Compare(m.slot.ID, id) }
+	return slices.BinarySearchFunc(r, id, byID)
+}
+
+// add adds a new member with this id.
+func (r *roster) add(id string) *member {
+	m := newMember(id)
+	i, _ := r.find(id)
+	*r = slices.Insert(*r, i, m)
+	return m
+}
+
+// drop takes m out, unless another has its place.
+func (r *roster) drop(m *member) {
+	if i, ok := r.find(m.slot.ID); ok && (*r)[i] == m {
+		*r = slices.Delete(*r, i, i+1)
+	}
+}
