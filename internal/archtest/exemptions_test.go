@@ -6,12 +6,8 @@ var exemptions = map[string]string{
 	"type api.Client":        "a method for each call of the REST interface",
 	"type internal/store.Tx": "a method for each thing that is read or changed in a transaction; the rules are the root's",
 
-	"type embedded/dispatch.Dispatcher": "to be taken apart: members, claims and results are nouns of their own",
-	"type embedded/worker.worker":       "to be taken apart: its lease, its link and its results are nouns of their own",
-	"type gridsite/slurm.Batch":         "to be taken apart: its survey is a noun of its own",
-	"type internal/engine.siteLoop":     "to be taken apart: packages, the way to the site and the relay leave it",
+	"type internal/engine.siteLoop": "to be taken apart: packages, the way to the site and the relay leave it",
 
-	"package bench":           "to lose what docs/bench does not cite",
 	"package cmd/corral":      "a file for each noun of the command line, which share their flags and tables",
 	"package internal/engine": "to be taken apart: packages for sites, the way there, and the gate leave it",
 	"package internal/store":  "a file for each table; it shrinks with the rules that leave it",
