@@ -1,5 +1,9 @@
 package main
 
+// The parser of package cli wants the flags of a command right after its name. People write them anywhere, so a line is
+// sorted first: flags of every command, the command, its own flags, its arguments. The same sorting tells completion
+// what may come next.
+
 import (
 	"slices"
 	"strings"

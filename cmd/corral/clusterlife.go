@@ -1,5 +1,8 @@
 package main
 
+// What changes a cluster takes a while, since daemons start or end, and is waited for unless --no-wait is given: people
+// go on with the pool. corrald does the work, and goes on with it when the wait ends early.
+
 import (
 	"context"
 	"fmt"

@@ -1,11 +1,14 @@
 package main
 
+// Completion is dynamic: the shell runs this program with the words of the line so far (completeWord), and it prints
+// what the last word may become. Commands and flags come from the same tree that runs them, the kinds of arguments from
+// help.txt, and names and ids from corrald, if one answers within a second.
+
 import (
 	"context"
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 
@@ -141,34 +144,36 @@ func serverOf(l *line) string {
 	return os.Getenv("CORRAL_SERVER")
 }
 
-func namesOf(ctx context.Context, cl *api.Client, kind string) (found []string) {
+// namesOf asks for the objects of a kind; what cannot be asked is not completed.
+func namesOf(ctx context.Context, cl *api.Client, kind string) []string {
 	switch kind {
 	case "site":
-		sites, _ := cl.Sites(ctx, api.Filter{})
-		for _, s := range sites {
-			found = append(found, s.Name)
-		}
+		return idsOf(ctx, cl.Sites, siteTable.id)
 	case "cluster":
-		clusters, _ := cl.Clusters(ctx, api.Filter{})
-		for _, k := range clusters {
-			found = append(found, k.Name)
-		}
-	case "htcondor":
-		packages, _ := cl.Packages(ctx, api.Filter{})
-		for _, p := range packages {
-			if p.What == poolPackage {
-				found = append(found, p.Name)
-			}
-		}
+		return idsOf(ctx, cl.Clusters, clusterTable.id)
 	case "glidein":
-		glideins, _ := cl.Glideins(ctx, api.Filter{})
-		for _, g := range glideins {
-			found = append(found, strconv.FormatInt(int64(g.ID), 10))
-		}
+		return idsOf(ctx, cl.Glideins, glideinTable.id)
 	case "run":
-		runs, _ := cl.Runs(ctx, api.Filter{})
-		for _, r := range runs {
-			found = append(found, strconv.FormatInt(int64(r.ID), 10))
+		return idsOf(ctx, cl.Runs, runTable.id)
+	case "htcondor":
+		return idsOf(ctx, cl.Packages, func(k corral.Package) string {
+			if k.What != poolPackage {
+				return ""
+			}
+			return k.Name
+		})
+	}
+	return nil
+}
+
+// idsOf returns what objects are called; one without an id is left out.
+func idsOf[T any](
+	ctx context.Context, ask func(context.Context, api.Filter) ([]T, error), id func(T) string,
+) (found []string) {
+	all, _ := ask(ctx, api.Filter{})
+	for _, v := range all {
+		if name := id(v); name != "" {
+			found = append(found, name)
 		}
 	}
 	return found

@@ -1,5 +1,9 @@
 package main
 
+// A site is made from flags or from a file, with the same fields. corrald checks the values; this file checks what only
+// the command line can know: that what is needed is there, and that a YAML file means what its author wrote. Where YAML
+// would turn an account 0123 into the number 83, the file is refused instead.
+
 import (
 	"bytes"
 	"context"

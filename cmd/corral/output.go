@@ -1,5 +1,8 @@
 package main
 
+// Everything is printed in one of three ways: a table for people, JSON or YAML with the names of the REST API, or bare
+// ids with --quiet. Data goes to stdout and everything else to stderr, so a script can rely on either form.
+
 import (
 	"encoding/json"
 	"errors"

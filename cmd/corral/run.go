@@ -1,5 +1,9 @@
 package main
 
+// run reads the workflow here, so that what is wrong with a file is said beside the file, and gives corrald the
+// document. corrald owns the run from then on; this command follows it, and its exit code is the run's. What ends the
+// command early, a signal or --timeout, leaves the run alone unless --cancel-on-interrupt says otherwise.
+
 import (
 	"bytes"
 	"context"

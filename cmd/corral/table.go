@@ -1,5 +1,8 @@
 package main
 
+// A listing says once, for each type, what people see of it: the columns of a list, and with its details the lines of a
+// single object. Empty columns and lines are left out.
+
 import (
 	"fmt"
 	"math"

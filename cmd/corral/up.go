@@ -1,5 +1,10 @@
 package main
 
+// up and down begin and end a personal corrald. up starts one unless it answers, and then makes what a new one begins
+// with; both halves may be repeated. down takes away in the order of need: runs and pilots, sites and clusters, which
+// only corrald can clean up, then corrald itself, and last its files. A corrald that died is therefore started again
+// before it is taken down.
+
 import (
 	"context"
 	"strings"
@@ -81,26 +86,15 @@ func down(c *cli.Context, p *printer) error {
 		p.say("no corrald has been here: nothing to do")
 		return nil
 	}
-	// One that died left jobs that only it knows: it is started again to take them down.
 	if _, err := corrald.Start(c.Context); err != nil {
 		return err
 	}
 	if corrald, err = corrald.Located(); err != nil { // what it is erased with, too
 		return err
 	}
-	done, err := takeDown(c.Context, corrald, c.Bool("force"))
+	done, err := takeDown(c, p, corrald)
 	if err != nil {
 		return err
-	}
-	if c.Bool("purge") {
-		kept, left, err := purge(c.Context, corrald)
-		if err != nil {
-			return err
-		}
-		for _, k := range kept {
-			p.say("%s", k)
-		}
-		done.Left = append(done.Left, left...)
 	}
 	if err := stopAndErase(c.Context, corrald, c.Bool("purge")); err != nil {
 		return err
@@ -112,22 +106,23 @@ func down(c *cli.Context, p *printer) error {
 	return nil
 }
 
-func takeDown(ctx context.Context, corrald personal.Corrald, force bool) (personal.TakenDown, error) {
+// takeDown removes what corrald keeps at sites and in clusters, and with --purge the directories of runs.
+func takeDown(c *cli.Context, p *printer, corrald personal.Corrald) (done personal.TakenDown, err error) {
 	cl, err := corrald.Client()
 	if err != nil {
-		return personal.TakenDown{}, err
+		return done, err
 	}
 	defer cl.Close()
-	return personal.TakeDown(ctx, cl, personal.Down{Force: force, Queued: corrald.Queued})
-}
-
-func purge(ctx context.Context, corrald personal.Corrald) (kept, left []string, err error) {
-	cl, err := corrald.Client()
-	if err != nil {
-		return nil, nil, err
+	done, err = personal.TakeDown(c.Context, cl, personal.Down{Force: c.Bool("force"), Queued: corrald.Queued})
+	if err != nil || !c.Bool("purge") {
+		return done, err
 	}
-	defer cl.Close()
-	return personal.Purge(ctx, cl, corrald.Layout.Data)
+	kept, left, err := personal.Purge(c.Context, cl, corrald.Layout.Data)
+	for _, k := range kept {
+		p.say("%s", k)
+	}
+	done.Left = append(done.Left, left...)
+	return done, err
 }
 
 func stopAndErase(ctx context.Context, corrald personal.Corrald, purge bool) error {
