@@ -54,7 +54,8 @@ func (p *person) open() error {
 	}
 	file, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
 	if err != nil {
-		return corral.ErrorAt(corral.Forbidden, "login", "there is no terminal to ask on: give the command in one, or start corrald with an ssh agent that has the key")
+		return corral.ErrorAt(corral.Forbidden, "login", "there is no terminal to ask on: "+
+			"give the command in one, or start corrald with an ssh agent that has the key")
 	}
 	p.file, p.lines = file, bufio.NewReader(file)
 	return nil

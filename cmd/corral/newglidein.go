@@ -33,10 +33,12 @@ func createGlideinCommand(p *printer) *cli.Command {
 		}, batchFlags(), []cli.Flag{
 			&cli.DurationFlag{Name: "queue-timeout", Value: time.Duration(corral.DefaultQueueTimeout),
 				Usage: "cancel an attempt that waits longer than `D` in the site's queue"},
-			&cli.StringFlag{Name: "broker", Value: string(corral.BrokerAuto), Usage: "connect workers and cluster by `WHAT`: auto, none, ccb (condor clusters only) or relay (ssh sites only)"},
+			&cli.StringFlag{Name: "broker", Value: string(corral.BrokerAuto), Usage: "connect workers and cluster by " +
+				"`WHAT`: auto, none, ccb (condor clusters only) or relay (ssh sites only)"},
 			&cli.StringSliceFlag{Name: "ccb",
 				Usage: "broker at `HOST:PORT`; may be repeated (default: the pool's collector)"},
-			&cli.StringFlag{Name: "slots", Usage: "a worker of a condor cluster offers its cpus as `HOW`: partitionable or static (default: partitionable)"},
+			&cli.StringFlag{Name: "slots", Usage: "a worker of a condor cluster offers its cpus as `HOW`: " +
+				"partitionable or static (default: partitionable)"},
 			labelFlag(), keyFlag(),
 			waitFlag("its workers are registered"), timeoutFlag(),
 		}),

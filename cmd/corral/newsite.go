@@ -83,7 +83,8 @@ func calledThere(option string) string {
 
 func batchOptions(c *cli.Context) corral.BatchOptions {
 	return corral.BatchOptions{
-		Queue: c.String("queue"), Account: c.String("account"), QOS: c.String("qos"), Constraint: c.String("constraint"),
+		Queue: c.String("queue"), Account: c.String("account"), QOS: c.String("qos"),
+		Constraint:  c.String("constraint"),
 		SiteOptions: c.StringSlice("site-opt"),
 	}
 }
@@ -130,7 +131,8 @@ func asksAPerson(err error) bool {
 // goes with a file.
 func newSite(c *cli.Context, stdin io.Reader) (api.NewSite, error) {
 	n := api.NewSite{
-		Contact: c.String("contact"), Batch: c.String("batch"), HeadBatch: c.String("head-batch"), Root: c.String("root"),
+		Contact: c.String("contact"), Batch: c.String("batch"), HeadBatch: c.String("head-batch"),
+		Root:      c.String("root"),
 		MaxQueued: c.Int("max-queued"), MaxRunning: c.Int("max-running"), BatchOptions: batchOptions(c),
 	}
 	file, accept := c.String("f"), c.Bool("accept-host-key")
@@ -225,7 +227,8 @@ func inWords(err error) string {
 // wanted says what belongs into the place of a token.
 func wanted(at *token.Token, kind reflect.Kind) string {
 	what := map[reflect.Kind]string{
-		reflect.String: "text: put it in quotes", reflect.Bool: "true or false", reflect.Int: "a whole number", reflect.Slice: "a list",
+		reflect.String: "text: put it in quotes", reflect.Bool: "true or false", reflect.Int: "a whole number",
+		reflect.Slice: "a list",
 	}[kind]
 	return fmt.Sprintf("[%d:%d] want %s", at.Position.Line, at.Position.Column, what)
 }

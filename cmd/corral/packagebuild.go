@@ -23,7 +23,7 @@ func packageBuildCommand(p *printer) *cli.Command {
 		Name: "build",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "from-debian", Value: newestSuite,
-				Usage: "take it from the packages of the `SUITE` of Debian, on the mirror that this machine's apt uses"},
+				Usage: "take it from Debian's `SUITE`, on the mirror that this machine's apt uses"},
 			&cli.StringFlag{Name: "from",
 				Usage: "take the HTCondor that is installed in `DIR`, with bin, sbin and libexec/condor"},
 			&cli.StringFlag{Name: "out", Usage: "keep the archives in `DIR`"},

@@ -38,7 +38,8 @@ func runCommand(p *printer) *cli.Command {
 				Usage: "end with exit code 3 when nothing could take what is ready for `D`"},
 			&cli.DurationFlag{Name: "default-runtime", Value: time.Minute,
 				Usage: "assume `D` for a task without an estimate"},
-			&cli.StringFlag{Name: "dir", Usage: "run directory `DIR` on corrald's host; must not exist or be empty (default: below the XDG data directory)"},
+			&cli.StringFlag{Name: "dir", Usage: "run directory `DIR` on corrald's host; must not exist or be empty " +
+				"(default: below the XDG data directory)"},
 			labelFlag(), keyFlag(), timeoutFlag(),
 		},
 		Action: func(c *cli.Context) error { return runWorkflow(c, p) },
