@@ -129,7 +129,7 @@ func (c *courier) carry(
 	if err != nil {
 		return nil, execution.Job{}, nil, err
 	}
-	f := d.feeds[key.Run] // whose jobs nobody holds once it is gone
+	f := d.feeds[key.Run] // there is one: without it no worker holds its jobs
 	ctx, cancel := context.WithCancel(ctx)
 	f.carries[c.Conn] = cancel
 	f.carried.Add(1)
@@ -161,5 +161,6 @@ func (c *courier) heldLocked(key execution.Key) (execution.Job, error) {
 			return e.job, nil
 		}
 	}
-	return execution.Job{}, corral.Errorf(corral.Conflict, "worker %s does not have job %d of run %d", c.worker, key.Seq, key.Run)
+	return execution.Job{}, corral.Errorf(corral.Conflict,
+		"worker %s does not have job %d of run %d", c.worker, key.Seq, key.Run)
 }

@@ -24,17 +24,17 @@ type Config struct {
 	Lease     time.Duration // how long a worker keeps its tasks without an answer; 0: 15 s
 	Margin    time.Duration // beyond the lease, before its jobs are given back; 0: 5 s
 	Heartbeat time.Duration // between signs of life; 0: a fifth of the lease
-	Idle      time.Duration // how long a courier may have nothing to carry before it must dial in anew; 0: 10 s
+	Idle      time.Duration // how long a courier may have nothing to carry before it must dial in again; 0: 10 s
 
 	// OnChange is called when a worker registered, was lost, left, or changed in another way that
-	// Workers shows, except for what it runs. It must not block. Nil: nobody wants to know.
+	// Workers shows, except for what it runs. It must not block. Nil: nothing is called.
 	OnChange func()
 
 	// Asked says what was asked of an attempt, for its workers that register. Nil: nothing was.
 	Asked func(corral.JobID) corral.Ask
 }
 
-// Terms are what those who dial in are told of c.
+// Terms are those that c has for workers and pilots.
 func (c Config) Terms() wire.Terms {
 	c = c.withDefaults()
 	return wire.Terms{Lease: c.Lease, Heartbeat: c.Heartbeat}

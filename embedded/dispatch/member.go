@@ -20,7 +20,7 @@ type member struct {
 
 	slot      matching.Slot[*entry]    // its id is the worker's
 	held      map[execution.Key]*entry // jobs that it has or is about to get
-	strangers map[execution.Key]*entry // jobs that it has and nobody claims (yet)
+	strangers map[execution.Key]*entry // jobs that it has and no run claims (yet)
 }
 
 func newMember(id string) *member {
@@ -100,7 +100,9 @@ func (m *member) worker() corral.Worker {
 }
 
 // register makes an instance of a worker a member, connected through c, with what it said it holds.
-func (d *Dispatcher) register(c *wire.Conn, instance string, about corral.Worker, held *wire.Message) (*session, error) {
+func (d *Dispatcher) register(
+	c *wire.Conn, instance string, about corral.Worker, held *wire.Message,
+) (*session, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
@@ -112,7 +114,8 @@ func (d *Dispatcher) register(c *wire.Conn, instance string, about corral.Worker
 	case m == nil:
 		m = d.members.add(about.ID)
 	case slices.Contains(m.retired, instance):
-		return nil, corral.Errorf(corral.Conflict, "worker %s was started again since; this instance must end", about.ID)
+		return nil, corral.Errorf(corral.Conflict,
+			"worker %s was started again since; this instance must end", about.ID)
 	case m.instance != "" && m.instance != instance:
 		d.loseLocked(m, "its worker was started again")
 		old := m
@@ -121,7 +124,8 @@ func (d *Dispatcher) register(c *wire.Conn, instance string, about corral.Worker
 	}
 	m.hangUp()
 	d.matcher.Close(&m.slot)
-	about.RegisteredAt, about.SeenAt, about.Draining, about.DoneTasks = m.about.RegisteredAt, now, m.about.Draining, m.about.DoneTasks
+	about.RegisteredAt, about.SeenAt = m.about.RegisteredAt, now
+	about.Draining, about.DoneTasks = m.about.Draining, m.about.DoneTasks
 	if about.RegisteredAt.IsZero() {
 		about.RegisteredAt = now
 	}

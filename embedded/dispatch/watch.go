@@ -51,7 +51,7 @@ func (d *Dispatcher) step(now time.Time) (changed bool) {
 	return len(lost) > 0
 }
 
-// forgiveLocked leaves out of account the time in which this process stood still: nobody was answered
+// forgiveLocked leaves out of account the time in which this process stood still: no worker was answered
 // then, and what workers sent meanwhile is yet to be read.
 func (d *Dispatcher) forgiveLocked(now time.Time) {
 	if still := now.Sub(d.stepped); still > d.cfg.Margin {
@@ -63,7 +63,7 @@ func (d *Dispatcher) forgiveLocked(now time.Time) {
 	d.stepped = now
 }
 
-// disclaim has the worker kill jobs that nobody claimed in time.
+// disclaim has the worker kill jobs that no run claimed in time.
 func (m *member) disclaim() {
 	found := false
 	for _, e := range m.strangers {

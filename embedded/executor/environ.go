@@ -48,7 +48,7 @@ func defines(env []string, kv string) bool {
 	return false
 }
 
-// baseEnv is what every task gets of the worker's environment: where commands are, who it runs as, the
+// baseEnv is what every task gets of the worker's environment: where commands are, its user, the
 // language of its messages, and the marks by which the site finds the processes of a batch job.
 func baseEnv() []string {
 	var env []string
@@ -81,7 +81,8 @@ func (x *Executor) lookPath(name, path string) (string, error) {
 	for dir := range strings.SplitSeq(path, ":") {
 		file := dir + "/" + name
 		var st syscall.Stat_t
-		if dir != "" && syscall.Stat(file, &st) == nil && st.Mode&syscall.S_IFMT == syscall.S_IFREG && syscall.Access(file, execute) == nil {
+		if dir != "" && syscall.Stat(file, &st) == nil && st.Mode&syscall.S_IFMT == syscall.S_IFREG &&
+			syscall.Access(file, execute) == nil {
 			x.paths[path+"\x00"+name] = file
 			return file, nil
 		}

@@ -16,7 +16,7 @@ type process struct {
 	pid int
 
 	mu   sync.Mutex // guards gone
-	gone bool       // reaped: its number may belong to somebody else
+	gone bool       // reaped: its number may be another process's by now
 }
 
 // startProcess starts argv in dir with files as its standard input, output and error. It is meant to be
@@ -33,7 +33,7 @@ func startProcess(path string, argv []string, attr *syscall.ProcAttr) (*process,
 }
 
 // wait waits for the process to end and kills what is left of its group. It does so before it reaps
-// the leader, while nobody else can have the group's number.
+// the leader, while no other group can have its number.
 func (p *process) wait() (syscall.WaitStatus, syscall.Rusage) {
 	for awaitExit(p.pid) == syscall.EINTR {
 	}
@@ -54,7 +54,8 @@ func (p *process) wait() (syscall.WaitStatus, syscall.Rusage) {
 // awaitExit waits until the child has ended and leaves it to be reaped.
 func awaitExit(pid int) syscall.Errno {
 	const pPID, wExited, wNoWait = 1, 0x4, 0x1000000
-	_, _, errno := syscall.Syscall6(syscall.SYS_WAITID, pPID, uintptr(pid), uintptr(unsafe.Pointer(nil)), wExited|wNoWait, 0, 0)
+	_, _, errno := syscall.Syscall6(
+		syscall.SYS_WAITID, pPID, uintptr(pid), uintptr(unsafe.Pointer(nil)), wExited|wNoWait, 0, 0)
 	return errno
 }
 

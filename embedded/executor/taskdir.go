@@ -140,7 +140,8 @@ func (d taskDir) create(name string) (int, error) {
 	if err := d.parents(name); err != nil {
 		return -1, err
 	}
-	fd, err := syscall.Open(d.Path+"/"+name, syscall.O_WRONLY|syscall.O_CREAT|syscall.O_TRUNC|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0o666)
+	const mode = syscall.O_WRONLY | syscall.O_CREAT | syscall.O_TRUNC | syscall.O_NOFOLLOW | syscall.O_CLOEXEC
+	fd, err := syscall.Open(d.Path+"/"+name, mode, 0o666)
 	if err != nil {
 		return -1, fmt.Errorf("creating %q: %w", name, err)
 	}
@@ -193,7 +194,7 @@ func (d taskDir) Publish(fresh func() bool) error {
 		case syscall.S_IFREG, syscall.S_IFDIR:
 		case syscall.S_IFLNK:
 			return fmt.Errorf("output %q is a symbolic link, which would lead nowhere", name)
-		default: // who reads a named pipe waits for ever
+		default: // whatever reads a named pipe may wait without end
 			return fmt.Errorf("output %q is neither a file nor a directory", name)
 		}
 	}
@@ -241,8 +242,8 @@ func (d taskDir) move(name string) error {
 	return syscall.Rename(from, to)
 }
 
-// unlock makes a directory writable that its task made read-only, and returns the mode that it had: as it was, nobody but
-// root could give it another parent.
+// unlock makes a directory writable that its task made read-only, and returns the mode that it had: only root can give
+// a read-only directory another parent.
 func unlock(dir string) (mode uint32, ok bool) {
 	var st syscall.Stat_t
 	if syscall.Lstat(dir, &st) != nil || st.Mode&syscall.S_IFMT != syscall.S_IFDIR || st.Mode&0o200 != 0 {
@@ -266,11 +267,13 @@ func (d taskDir) write(name string, content []byte) error {
 // Sees reports whether tasks can work in a job's run's directory from here.
 func Sees(j *execution.Job) bool {
 	const all = 4 | 2 | 1 // R_OK, W_OK, X_OK
-	return syscall.Access(j.Dir, all) == nil && syscall.Access(j.Dir+"/"+DataDir, all) == nil && (j.Mark == "" || j.Mark == Mark(j.Dir))
+	return syscall.Access(j.Dir, all) == nil && syscall.Access(j.Dir+"/"+DataDir, all) == nil &&
+		(j.Mark == "" || j.Mark == Mark(j.Dir))
 }
 
-// Mark tells a run's directory from what has the same name on another machine, such as the directory of another run. It is
-// the same wherever a file system is mounted; where it is not, files travel that need not. It is empty if there is none.
+// Mark tells a run's directory from what has the same name on another machine, such as the directory of another run. It
+// is the same wherever most file systems are mounted; where it differs, files travel although they need not. It is
+// empty if there is no such directory.
 func Mark(run string) string {
 	var dir, data syscall.Stat_t
 	if syscall.Stat(run, &dir) != nil || syscall.Stat(run+"/"+DataDir, &data) != nil {

@@ -74,7 +74,8 @@ func Dial(ctx context.Context, lg *slog.Logger, cfg Config) (*Link, error) {
 
 func (c Config) hello() *wire.Hello {
 	return &wire.Hello{
-		Version: wire.Version, Role: wire.RolePilot, Tag: c.Tag, Token: c.Token, Holder: c.Holder, Host: c.Host, PID: c.PID,
+		Version: wire.Version, Role: wire.RolePilot, Tag: c.Tag, Token: c.Token,
+		Holder: c.Holder, Host: c.Host, PID: c.PID,
 	}
 }
 
@@ -257,7 +258,7 @@ func (l *Link) answered(m *wire.Message) {
 	}
 }
 
-// command passes a command on, unless it is no news: a dispatcher repeats itself to who comes back.
+// command passes a command on, unless the pilot heard it before: the port repeats it over each new connection.
 // There is always room, since only leave follows drain.
 func (l *Link) command(c Command) {
 	if l.heard == Leave || l.heard == c {

@@ -64,10 +64,8 @@ type item struct {
 	Data bool   `json:"data,omitempty"` // it is an output that was published
 }
 
-// Pack fills dir, made anew, for a job: what it needs of its run's directory, by links. An input that is missing
-// is left out; the task will say so.
-//
-// It stops when ctx ends.
+// Pack makes dir, in place of what is there, and fills it for a job: with links to what the job needs of its run's
+// directory. An input that is missing is left out; the task will say so. It stops when ctx ends.
 func Pack(ctx context.Context, dir string, job execution.Job) error {
 	if err := os.RemoveAll(dir); err != nil {
 		return err
@@ -84,7 +82,8 @@ func Pack(ctx context.Context, dir string, job execution.Job) error {
 			}
 			packed[name] = true
 			item := item{Name: name, At: strconv.Itoa(len(p.Inputs))}
-			if ok, err := item.pack(ctx, filepath.Join(job.Dir, executor.DataDir, name), filepath.Join(dir, InDir)); err != nil {
+			from := filepath.Join(job.Dir, executor.DataDir, name)
+			if ok, err := item.pack(ctx, from, filepath.Join(dir, InDir)); err != nil {
 				return fmt.Errorf("packing input %q: %w", name, err)
 			} else if ok {
 				p.Inputs = append(p.Inputs, item)
@@ -104,7 +103,7 @@ func (i *item) pack(ctx context.Context, from, dir string) (bool, error) {
 	switch i.Tar = info.IsDir(); {
 	case i.Tar:
 		return true, tarFolder(ctx, from, to)
-	case !info.Mode().IsRegular(): // who reads a named pipe waits for ever
+	case !info.Mode().IsRegular(): // whatever reads a named pipe may wait without end
 		return false, fmt.Errorf("%s is neither a file nor a directory", from)
 	}
 	return true, os.Symlink(from, to)
@@ -134,7 +133,8 @@ func Execute(ctx context.Context, dir, worker string) error {
 			break
 		}
 		done := sentTask{Result: x.RunUntil(ctx, &job, &job.Tasks[i])}
-		if done.Files, err = collect(context.WithoutCancel(ctx), dir, &job.Tasks[i], &done.Result, &collected); err != nil {
+		done.Files, err = collect(context.WithoutCancel(ctx), dir, &job.Tasks[i], &done.Result, &collected)
+		if err != nil {
 			return err
 		}
 		back.Tasks = append(back.Tasks, done)
@@ -223,8 +223,8 @@ func Unpack(dir string, job execution.Job) ([]execution.Result, error) {
 	return results, err
 }
 
-// UnpackWhile is Unpack that publishes for as long as fresh says that it may; trouble is of this side, and has made failures of
-// tasks that are done.
+// UnpackWhile is Unpack that publishes for as long as fresh says that it may; trouble is of this side, and has made
+// failures of tasks that are done.
 func UnpackWhile(dir string, job execution.Job, fresh func() bool) (results []execution.Result, trouble, err error) {
 	var back sentResult
 	if err := readJSON(filepath.Join(dir, ResultFile), &back); err != nil {
@@ -232,13 +232,16 @@ func UnpackWhile(dir string, job execution.Job, fresh func() bool) (results []ex
 	}
 	for i := range job.Tasks {
 		t := &job.Tasks[i]
-		k := slices.IndexFunc(back.Tasks, func(d sentTask) bool { return d.Result.Index == t.Index && d.Result.Attempt == t.Attempt })
+		k := slices.IndexFunc(back.Tasks, func(d sentTask) bool {
+			return d.Result.Index == t.Index && d.Result.Attempt == t.Attempt
+		})
 		if k < 0 {
 			continue
 		}
 		r := back.Tasks[k].Result
 		r.Key = job.Key()
-		if err := unpackTask(filepath.Join(dir, OutDir), job.Dir, t, back.Tasks[k], fresh); err != nil && r.Status == execution.Done {
+		err := unpackTask(filepath.Join(dir, OutDir), job.Dir, t, back.Tasks[k], fresh)
+		if err != nil && r.Status == execution.Done {
 			r.Status, r.Reason = execution.Failed, wire.Clip(err.Error())
 			trouble = errors.Join(trouble, err)
 		}
@@ -259,8 +262,9 @@ func unpackTask(out, run string, t *execution.Task, done sentTask, fresh func() 
 	var errs []error
 	stdout, stderr := t.Streams()
 	for _, i := range done.Files {
-		if !slices.Contains(t.Outputs, i.Name) && i.Name != stdout && i.Name != stderr && i.Name != executor.RecordFile {
-			continue // nobody asked for it
+		wanted := append([]string{stdout, stderr, executor.RecordFile}, t.Outputs...)
+		if !slices.Contains(wanted, i.Name) {
+			continue // the job did not ask for it
 		}
 		if err := i.put(out, run, filepath.Join(executor.TasksDir, filepath.Base(d.Path), i.Name)); err != nil {
 			errs = append(errs, fmt.Errorf("taking %q: %w", i.Name, err))

@@ -22,11 +22,12 @@ func FilesOf(job execution.Job) int {
 	return described + printed + recorded + most
 }
 
-// SpoolDir is the folder in a run's directory, while there are any, of the parcels on their way: links to the run's files
-// can be made there.
+// SpoolDir is the folder in a run's directory, while there are any, of the parcels on their way. It is there because
+// only the same file system lets links to the run's files be made.
 const SpoolDir = ".parcels"
 
-// Spool makes a folder for a parcel, in one that keeps its place there when the parcel is made anew; unspool removes both.
+// Spool makes a folder for a parcel, in one that keeps its place when Pack makes the folder again; Unspool removes
+// both.
 func Spool(job execution.Job) (dir string, err error) {
 	in := filepath.Join(job.Dir, SpoolDir)
 	for range 10 { // another parcel's end may remove in
@@ -76,7 +77,6 @@ func Readable(dir string) error {
 
 // Passing reports whether the trouble is this machine's, and may be over soon.
 func Passing(err error) bool {
-	return slices.ContainsFunc([]error{syscall.ENOSPC, syscall.EDQUOT, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM}, func(e error) bool {
-		return errors.Is(err, e)
-	})
+	short := []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM}
+	return slices.ContainsFunc(short, func(e error) bool { return errors.Is(err, e) })
 }

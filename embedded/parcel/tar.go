@@ -11,8 +11,8 @@ import (
 	"path/filepath"
 )
 
-// tarFolder writes all that is in a folder into an archive: files, folders, and symbolic links as they are. It stops when
-// ctx ends.
+// tarFolder writes all that is in a folder into an archive: files, folders, and symbolic links as they are. It stops
+// when ctx ends.
 func tarFolder(ctx context.Context, folder, archive string) error {
 	out, err := os.OpenFile(archive, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -43,7 +43,7 @@ func tarEntry(ctx context.Context, w *tar.Writer, folder, at string, d fs.DirEnt
 			return err
 		}
 	default:
-		return nil // who reads a named pipe waits for ever
+		return nil // whatever reads a named pipe may wait without end
 	}
 	h, err := tar.FileInfoHeader(info, target)
 	if err != nil {

@@ -42,7 +42,9 @@ func tarFile(w *tar.Writer, path, name string) error {
 	if err != nil {
 		return err
 	}
-	h := &tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: int64(info.Mode().Perm()), Size: info.Size(), ModTime: info.ModTime()}
+	h := &tar.Header{
+		Name: name, Typeflag: tar.TypeReg, Mode: int64(info.Mode().Perm()), Size: info.Size(), ModTime: info.ModTime(),
+	}
 	if err := w.WriteHeader(h); err != nil {
 		return err
 	}
@@ -71,10 +73,12 @@ func Receive(c *wire.Conn, dir string, most int) error {
 		switch {
 		case h.Typeflag != tar.TypeReg:
 			return fmt.Errorf("%w: %q in a parcel is no file", wire.ErrProtocol, h.Name)
-		case most == 0 || folder == "" && h.Size > wire.MaxDescription || folder != "" && h.Name != filepath.Base(folder)+"/"+file:
+		case most == 0 || folder == "" && h.Size > wire.MaxDescription ||
+			folder != "" && h.Name != filepath.Base(folder)+"/"+file:
 			return fmt.Errorf("%w: a parcel with more than was asked for", wire.ErrProtocol)
 		}
-		if err := errors.Join(root.MkdirAll(filepath.Dir(h.Name), 0o700), untarEntry(archive, h, root, h.Name)); err != nil {
+		err = errors.Join(root.MkdirAll(filepath.Dir(h.Name), 0o700), untarEntry(archive, h, root, h.Name))
+		if err != nil {
 			return err
 		}
 	}

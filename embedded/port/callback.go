@@ -71,7 +71,8 @@ func (p *Port) call(ctx context.Context, c *wire.Conn, adm Admission, m *wire.Me
 		}
 	}
 	if !p.calls.admit(adm.Attempt, max(1, adm.Hosts), time.Now()) {
-		return "", corral.Errorf(corral.Unavailable, "the hosts of this attempt were called back less than %v ago", callInterval)
+		return "", corral.Errorf(corral.Unavailable,
+			"the hosts of this attempt were called back less than %v ago", callInterval)
 	}
 	select {
 	case p.calls.slots <- struct{}{}:

@@ -31,7 +31,7 @@ const (
 	maxCouriers    = 1024 // of them: workers and pilots must find places while many files are carried
 )
 
-// Credentials are what somebody who dials in shows.
+// Credentials are what a hello shows.
 type Credentials struct {
 	Role        wire.Role
 	Tag         string // of the attempt
@@ -39,7 +39,7 @@ type Credentials struct {
 	Holder      string // the pilot process that says it has the attempt's lease
 }
 
-// An Admission says what somebody who was admitted belongs to.
+// An Admission says what the sender of a hello belongs to.
 type Admission struct {
 	Attempt    corral.JobID
 	Hosts      int // of the attempt, each of which has a worker; 0: one
@@ -49,8 +49,8 @@ type Admission struct {
 	Dispatcher *dispatch.Dispatcher // that a worker takes its jobs from; nil for pilots of HTCondor clusters
 }
 
-// A Gate knows the attempts. Its errors are corral.Errors: their sentences are sent to who dialled in,
-// who gives up on Unauthenticated, Forbidden, Conflict and Invalid, and tries again otherwise.
+// A Gate knows the attempts. Its errors are corral.Errors: their sentences are sent to the peer,
+// which gives up on Unauthenticated, Forbidden, Conflict and Invalid, and tries again otherwise.
 type Gate interface {
 	// Admit checks the token, comparing digests in constant time, and that the Holder of a worker and of its
 	// couriers has the attempt's lease.
@@ -89,7 +89,7 @@ func New(lg *slog.Logger, gate Gate, reach Reacher) *Port {
 }
 
 // ServeUnix serves on a Unix socket that only this user can connect to, until ctx is done; then the
-// socket is removed and all connections are closed. A socket that nobody serves is replaced.
+// socket is removed and all connections are closed. A socket that no process serves is replaced.
 func (p *Port) ServeUnix(ctx context.Context, path string) error {
 	ln, err := ListenUnix(path)
 	if err != nil {
@@ -100,8 +100,8 @@ func (p *Port) ServeUnix(ctx context.Context, path string) error {
 }
 
 // ListenUnix opens a Unix socket that only this user can connect to. The socket is made under another
-// name first, so that it is never there with a wider mode. One that nobody serves is replaced; one that
-// somebody serves, or a file that is no socket, is a Conflict. The caller removes it at the end.
+// name first, so that it is never there with a wider mode. One that no process serves is replaced; one
+// that a process serves, or a file that is not a socket, is a Conflict. The caller removes it at the end.
 func ListenUnix(path string) (net.Listener, error) {
 	if nc, err := net.Dial("unix", path); err == nil {
 		nc.Close()
@@ -130,8 +130,8 @@ func ListenUnix(path string) (net.Listener, error) {
 	return ln, nil
 }
 
-// ListenTLS opens a TLS 1.3 listener for Serve and returns the digest of its certificate, which who
-// dials in must know.
+// ListenTLS opens a TLS 1.3 listener for Serve and returns the digest of its certificate, which
+// peers must know.
 func (p *Port) ListenTLS(addr string, cert tls.Certificate) (net.Listener, string, error) {
 	ln, err := tls.Listen("tcp", addr, &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS13})
 	if err != nil {
@@ -233,7 +233,8 @@ func (p *Port) serveConn(ctx context.Context, nc net.Conn) {
 
 func (p *Port) admit(ctx context.Context, h *wire.Hello) (Admission, error) {
 	if h.Version != wire.Version {
-		return Admission{}, corral.Errorf(corral.Invalid, "version %d of the worker protocol is not spoken here, only %d", h.Version, wire.Version)
+		return Admission{}, corral.Errorf(corral.Invalid,
+			"version %d of the worker protocol is not spoken here, only %d", h.Version, wire.Version)
 	}
 	ctx, cancel := context.WithTimeout(ctx, wire.AdmitTimeout)
 	defer cancel()

@@ -22,7 +22,7 @@ import (
 const certFile = "worker-port.pem"
 
 // LoadOrCreateCertificate returns the worker port's certificate from dir, or makes one there, with dir
-// if need be: who dials in pins its digest, so it must outlive corrald. The file is private (0600).
+// if need be: peers pin its digest, so it must outlive corrald. The file is private (0600).
 func LoadOrCreateCertificate(dir string) (tls.Certificate, error) {
 	path := filepath.Join(dir, certFile)
 	if pair, err := os.ReadFile(path); err == nil {
@@ -45,8 +45,8 @@ func LoadOrCreateCertificate(dir string) (tls.Certificate, error) {
 	return tls.X509KeyPair(pair, pair)
 }
 
-// createCertificate returns a self-signed certificate and its key. Nobody looks at its names and
-// times: what counts is its digest.
+// createCertificate returns a self-signed certificate and its key. Its names and
+// times do not count, only its digest does.
 func createCertificate(now time.Time) ([]byte, error) {
 	public, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -72,7 +72,7 @@ func createCertificate(now time.Time) ([]byte, error) {
 	return append(pair, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})...), nil
 }
 
-// CertDigest returns the digest that who dials in must know: sha256:HEX of the certificate's DER.
+// CertDigest returns the digest that peers must know: sha256:HEX of the certificate's DER.
 func CertDigest(cert tls.Certificate) string { return digestOf(cert.Certificate[0]) }
 
 func digestOf(der []byte) string {

@@ -150,7 +150,8 @@ func Refusal(role Role, m *Message) error {
 // A Backoff is the waiting time between attempts to connect. The zero value is ready.
 type Backoff struct{ next time.Duration }
 
-// Forgive starts anew after a connection that lasted: one that always breaks at once is a failure too.
+// Forgive starts from the shortest wait again after a connection that lasted: one that always breaks at once is a
+// failure too.
 func (b *Backoff) Forgive(lasted time.Duration) {
 	if lasted > backoffMost {
 		b.next = 0

@@ -59,7 +59,7 @@ func (c *Conn) Recv(limit int) (*Message, error) {
 		return nil, err
 	}
 	if cap(frame) <= maxBatch {
-		c.in = frame // one huge frame must not be held for ever
+		c.in = frame // one huge frame must not stay in memory for the rest
 	}
 	return decode(frame)
 }

@@ -5,8 +5,8 @@
 // never blocks and never fails: what cannot be sent shows as the end of the connection at its reader, so that one place
 // of each side cleans up. Messages are checked when they are decoded; after that their receiver relies on them.
 //
-// Both sides are honest about time, not in agreement about it: a message carries durations, never a time of day that
-// the other side would compare with its own clock. (Welcome tells the time for people, who read both logs.)
+// The two sides' clocks need not agree: what is due is told as a duration. Welcome tells the time of day only so that a
+// pilot can report how far its clock is off.
 package wire
 
 import (
@@ -30,7 +30,7 @@ const Version = 2
 //	hello      dials       hello                          the first frame, at most 4 KiB: who dials in, and its token
 //	welcome    dispatcher  welcome                        admitted; the terms
 //	refuse     dispatcher  kind, reason                   not admitted, or no longer; the connection is closed
-//	held       worker      held, results                  follows welcome: the jobs it has, and what was not acknowledged
+//	held       worker      held, results                  follows welcome: the jobs it has, results not acknowledged
 //	heartbeat  both roles  n                              alive; starts lease number n
 //	pong       dispatcher  n                              lease number n is granted, counted from its heartbeat
 //	assign     dispatcher  jobs                           take these, in this order
@@ -85,7 +85,7 @@ const (
 // Limits of the protocol. A batch is cut so that its frame stays far below maxFrame.
 const (
 	MaxFrame     = 16 << 20 // bytes in any frame
-	MaxHello     = 4 << 10  // bytes in the first frame of somebody not yet admitted
+	MaxHello     = 4 << 10  // bytes in the first frame, before the sender is admitted
 	maxBatch     = 1 << 20  // bytes of jobs in one assign frame, unless one job alone is larger
 	MaxResults   = 2048     // results in one frame
 	maxName      = 512      // bytes in an id, tag, holder, host
@@ -138,13 +138,13 @@ type Hello struct {
 	LeftMS    int64  `json:"left_ms,omitempty"` // until it stops running tasks
 }
 
-// Terms are what a dispatcher and those who dial in agree on.
+// Terms are what a dispatcher and those who dial in agree on: how long silence may last.
 type Terms struct {
 	Lease     time.Duration // how long a worker keeps its tasks without an answer
 	Heartbeat time.Duration // between signs of life
 }
 
-// Welcome returns the message that admits somebody, and tells the terms.
+// Welcome returns the message that admits the sender of a hello and tells the terms.
 func (t Terms) Welcome(now time.Time) *Message {
 	return &Message{Type: TypeWelcome, Welcome: &Welcome{
 		Now: now.UTC(), LeaseMS: t.Lease.Milliseconds(), HeartbeatMS: t.Heartbeat.Milliseconds(),

@@ -76,7 +76,9 @@ func (j *jobs) giveUp(these []*work) []execution.Key {
 func (j *jobs) held() []wire.HeldJob {
 	var held []wire.HeldJob
 	list := func(k *work) {
-		held = append(held, wire.HeldJob{Key: k.job.Key(), Running: k.running, CPUs: k.job.CPUs, MemoryMiB: k.job.MemoryMiB})
+		held = append(held, wire.HeldJob{
+			Key: k.job.Key(), Running: k.running, CPUs: k.job.CPUs, MemoryMiB: k.job.MemoryMiB,
+		})
 	}
 	for _, k := range j.all {
 		if k.running {

@@ -37,10 +37,10 @@ type Config struct {
 	Scratch string        // a directory of this worker alone, for its tasks' TMPDIRs; empty: their own directories
 
 	// Idle is called when the worker has registered and about every second from then on while it has
-	// nothing to do, with how long that has been; and with 0 when it has something. Nil: nobody asks.
+	// nothing to do, with how long that has been; and with 0 when it has something. Nil: nothing is called.
 	Idle func(time.Duration)
 
-	// Registered is called each time that a dispatcher has taken the worker in. Nil: nobody asks.
+	// Registered is called each time that a dispatcher has taken the worker in. Nil: nothing is called.
 	Registered func()
 
 	// Drain asks, when it is closed, to finish what runs and then leave. It may be nil.
@@ -58,7 +58,7 @@ const (
 )
 
 const (
-	killGrace    = 2 * time.Second        // before EndsIn, at most a tenth of it: tasks are killed, and the worker leaves
+	killGrace    = 2 * time.Second        // before EndsIn, at most a tenth of it: tasks are killed
 	lastAcks     = time.Second            // how long a worker that leaves waits for its last results to be recorded
 	resultsDelay = 5 * time.Millisecond   // that a result waits for others, while there is more to run
 	resultsBatch = 64                     // or until there are so many
