@@ -117,11 +117,7 @@ func (u *user) withoutSSHD(sshd *gridsitetest.SSHD, lasts time.Duration, tasks .
 	}
 	wantOutputs(u.t, got.Dir, len(tasks))
 	u.wantShared(run, workers)
-	for _, g := range read[[]corral.Glidein](u, "glidein", "list") {
-		if len(g.Attempts) != 1 || g.Attempts[0].State != corral.JobRunning {
-			u.t.Errorf("glidein %d has the attempts %+v, want one that runs", g.ID, g.Attempts)
-		}
-	}
+	u.wantAttemptsThatRun()
 }
 
 func (u *user) site(name string) corral.Site {
@@ -262,4 +258,22 @@ func login(t testing.TB) string {
 		t.Fatal(err)
 	}
 	return me.Username
+}
+
+// wantAttemptsThatRun checks that each glidein has one attempt, and that it runs: workers may be registered a moment
+// before the site's next poll says so.
+func (u *user) wantAttemptsThatRun() {
+	u.t.Helper()
+	var all []corral.Glidein
+	u.until("attempts to be seen running", 5*time.Minute, func() bool {
+		all = read[[]corral.Glidein](u, "glidein", "list")
+		return !slices.ContainsFunc(all, func(g corral.Glidein) bool {
+			return len(g.Attempts) == 1 && g.Attempts[0].Live() && g.Attempts[0].State != corral.JobRunning
+		})
+	})
+	for _, g := range all {
+		if len(g.Attempts) != 1 || g.Attempts[0].State != corral.JobRunning {
+			u.t.Errorf("glidein %d has the attempts %+v, want one that runs", g.ID, g.Attempts)
+		}
+	}
 }

@@ -137,11 +137,7 @@ func (u *sshUser) away() {
 // wantOneAttempt checks that no glidein was lost or doubled.
 func (u *sshUser) wantOneAttempt() {
 	u.t.Helper()
-	for _, g := range read[[]corral.Glidein](u.user, "glidein", "list") {
-		if len(g.Attempts) != 1 || g.Attempts[0].State != corral.JobRunning {
-			u.t.Errorf("glidein %d has the attempts %+v, want one that runs", g.ID, g.Attempts)
-		}
-	}
+	u.wantAttemptsThatRun()
 	if n := len(u.workers()); n != 4 {
 		u.t.Errorf("%d workers, want 4", n)
 	}
