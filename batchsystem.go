@@ -1,6 +1,9 @@
 package corral
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // ForkBatch is the batch system of a machine that has none. It runs setup and cleanup jobs unless a site says
 // otherwise.
@@ -36,39 +39,33 @@ func BatchSystemNames() []string {
 // BatchSystemNamed returns the one with the name. One that is not known is an Invalid error, which lists those that
 // are.
 func BatchSystemNamed(name string) (BatchSystem, error) {
-	for _, b := range BatchSystems {
-		if b.Name == name {
-			return b, nil
-		}
+	if i := slices.IndexFunc(BatchSystems, func(b BatchSystem) bool { return b.Name == name }); i >= 0 {
+		return BatchSystems[i], nil
 	}
 	known := strings.Join(BatchSystemNames(), ", ")
 	return BatchSystem{}, Errorf(Invalid, "%.80q is not supported; what is: %s", name, known)
 }
 
-// BatchOptionNames are the JSON names of the fields of BatchOptions.
-var BatchOptionNames = []string{"queue", "account", "qos", "constraint", "site_options"}
+// A BatchOption is one of BatchOptions: the JSON name of its field there, and its value.
+type BatchOption struct{ Name, Value string }
 
-// Of returns the values of the option with this JSON name, none if it is not set.
-func (o BatchOptions) Of(name string) []string {
-	value, known := map[string]string{
-		"queue": o.Queue, "account": o.Account, "qos": o.QOS, "constraint": o.Constraint,
-	}[name]
-	switch {
-	case !known:
-		return o.SiteOptions
-	case value == "":
-		return nil
+// Given lists the options that are set. Each line of the site options is one.
+func (o BatchOptions) Given() []BatchOption {
+	all := []BatchOption{{"queue", o.Queue}, {"account", o.Account}, {"qos", o.QOS}, {"constraint", o.Constraint}}
+	all = slices.DeleteFunc(all, func(b BatchOption) bool { return b.Value == "" })
+	for _, line := range o.SiteOptions {
+		all = append(all, BatchOption{"site_options", line})
 	}
-	return []string{value}
+	return all
 }
 
 // Lacks returns the JSON names of the options that are set and of which the batch system has none.
 func (b BatchSystem) Lacks(o BatchOptions) []string {
 	var lacks []string
-	for _, name := range BatchOptionNames {
-		if b.Options[name] == "" && len(o.Of(name)) > 0 {
-			lacks = append(lacks, name)
+	for _, given := range o.Given() {
+		if b.Options[given.Name] == "" {
+			lacks = append(lacks, given.Name)
 		}
 	}
-	return lacks
+	return slices.Compact(lacks)
 }

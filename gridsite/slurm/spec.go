@@ -45,11 +45,9 @@ func (b *Batch) options(spec gridsite.JobSpec) ([]string, error) {
 	if err != nil {
 		return nil, err // unreachable: the table has every dialect
 	}
-	for _, name := range corral.BatchOptionNames {
-		if flag := system.Options[name]; flag != directive {
-			for _, value := range spec.Of(name) {
-				options = append(options, flag+"="+value)
-			}
+	for _, given := range spec.Given() {
+		if flag := system.Options[given.Name]; flag != directive {
+			options = append(options, flag+"="+given.Value)
 		}
 	}
 	add("exclude", strings.Join(spec.Exclude, ","))
@@ -80,18 +78,13 @@ var notOneJob = regexp.MustCompile(`(^|\s)(-a|--ar|-W|--wait(=|\s|$)|--te|-M|--c
 // check looks at what becomes an argument or a line of a script: nothing in it may begin another one.
 func check(spec gridsite.JobSpec) error {
 	var errs []error
-	word := func(place, value string) {
-		if strings.ContainsAny(value, "\n\r\x00") {
-			errs = append(errs, corral.ErrorAt(corral.Invalid, place, "%q: no newline may be in it", value))
+	for _, given := range spec.Given() {
+		if strings.ContainsAny(given.Value, "\n\r\x00") {
+			errs = append(errs, corral.ErrorAt(corral.Invalid, given.Name, "%q: no newline may be in it", given.Value))
 		}
 	}
-	word("queue", spec.Queue)
-	word("account", spec.Account)
-	word("qos", spec.QOS)
-	word("constraint", spec.Constraint)
 	for i, line := range spec.SiteOptions {
 		place := fmt.Sprintf("site_options[%d]", i)
-		word(place, line)
 		comment := strings.HasPrefix(line, "#") && !strings.HasPrefix(line, directive)
 		if option := notOneJob.FindString(line); option != "" && !comment {
 			errs = append(errs, corral.ErrorAt(corral.Invalid, place,

@@ -94,10 +94,8 @@ func CheckOptions(site corral.Site) error {
 // options checks words that are handed to a batch system. They end up in lines of a job's script, where a control
 // character would begin another line; what they mean is the batch system's to judge.
 func (k *checker) options(o corral.BatchOptions) {
-	for _, name := range corral.BatchOptionNames {
-		for _, value := range o.Of(name) {
-			k.text(name, value)
-		}
+	for _, given := range o.Given() {
+		k.text(given.Name, given.Value)
 	}
 	k.invalid(len(o.SiteOptions) > maxSiteOptions, "site_options",
 		"%d are more than %d", len(o.SiteOptions), maxSiteOptions)
