@@ -29,7 +29,8 @@ type BadNode struct {
 }
 
 func (b BadNode) String() string {
-	return fmt.Sprintf("%s (%d attempts in a row failed on it, the last at %s: %s)", b.Node, b.Attempts, b.Last.UTC().Format(time.RFC3339), b.Why)
+	return fmt.Sprintf("%s (%d attempts in a row failed on it, the last at %s: %s)",
+		b.Node, b.Attempts, b.Last.UTC().Format(time.RFC3339), b.Why)
 }
 
 // BadNodes returns the nodes of a site of which one attempt after the other had no use, and on which no worker has
@@ -62,7 +63,9 @@ func BadNodes(attempts []Job, cleared map[string]time.Time, nodes, hosts int, no
 	var bad []BadNode
 	for short, all := range lost {
 		seen[short] = true
-		counted := slices.DeleteFunc(all, func(l LostHost) bool { return now.Sub(l.At) >= AvoidFor || !l.At.After(until[short]) })
+		counted := slices.DeleteFunc(all, func(l LostHost) bool {
+			return now.Sub(l.At) >= AvoidFor || !l.At.After(until[short])
+		})
 		if len(counted) >= AvoidAfter {
 			bad = append(bad, badNode(counted))
 		}

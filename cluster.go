@@ -55,8 +55,8 @@ type Cluster struct {
 	Attached  bool         `json:"attached,omitempty"`       // somebody else runs the pool
 	Collector string       `json:"collector,omitempty"`      // of the pool, HOST:PORT
 	Schedd    string       `json:"schedd,omitempty"`         // of an attached pool: its name; empty: not found yet
-	ScheddAt  string       `json:"schedd_address,omitempty"` // of an attached pool: where its schedd listens, HOST:PORT, if that is not the collector's port
-	HTCondor  string       `json:"htcondor,omitempty"`       // what the pool and its tools are made of: a package's name, or a folder
+	ScheddAt  string       `json:"schedd_address,omitempty"` // of an attached pool: HOST:PORT; empty: the collector's
+	HTCondor  string       `json:"htcondor,omitempty"`       // that the pool is made of: a package's name, or a folder
 	Version   string       `json:"version,omitempty"`        // of the pool's HTCondor, once that is known
 	State     ClusterState `json:"state"`
 	Reason    string       `json:"reason,omitempty"`

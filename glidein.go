@@ -1,6 +1,7 @@
 package corral
 
 import (
+	"cmp"
 	"fmt"
 	"hash/fnv"
 	"math"
@@ -114,15 +115,8 @@ type Glidein struct {
 
 // LatestStart is when an attempt is given up that has not started.
 func (g Glidein) LatestStart(a Job) time.Time {
-	limit := g.QueueLimit
-	if limit == 0 {
-		limit = DefaultQueueTimeout
-	}
-	return a.CreatedAt.Add(time.Duration(limit))
+	return a.CreatedAt.Add(time.Duration(cmp.Or(g.QueueLimit, DefaultQueueTimeout)))
 }
-
-// WantCPUs is how many cpus the workers of one attempt sum to.
-func (g Glidein) WantCPUs() int { return g.Hosts * g.CPUs }
 
 // Losses says which hosts the furthest live attempt does without, and why; empty if it has all.
 func (g Glidein) Losses() string {

@@ -89,7 +89,9 @@ func Phases(events []TimelineEvent) []Phase {
 	var found []Phase
 	for _, to := range events {
 		for _, p := range phases {
-			i := slices.IndexFunc(events, func(from TimelineEvent) bool { return from.Job == to.Job && from.Name == p.from })
+			i := slices.IndexFunc(events, func(from TimelineEvent) bool {
+				return from.Job == to.Job && from.Name == p.from
+			})
 			if p.to == to.Name && i >= 0 {
 				found = append(found, Phase{p.name, to.Job, events[i], to})
 			}

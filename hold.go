@@ -81,7 +81,8 @@ func (h Hold) Trial(now time.Time, live []Job) (why string, until time.Time) {
 	if trial.CreatedAt.IsZero() || !now.Before(until) || until.Sub(now) > 2*holdMax { // the clock was set back
 		return "", time.Time{}
 	}
-	return fmt.Sprintf("limit circuit breaker: %s; an attempt of glidein %d is to show whether it works again", h.Why, trial.Glidein), until
+	const said = "limit circuit breaker: %s; an attempt of glidein %d is to show whether it works again"
+	return fmt.Sprintf(said, h.Why, trial.Glidein), until
 }
 
 // Tells reports whether an ended attempt says something of its site. One does not that somebody wanted to end, or

@@ -69,7 +69,7 @@ type Job struct {
 	Number      int        `json:"number"`               // 1 for the first of its kind for its owner
 	Tag         string     `json:"tag"`                  // unique; the batch system shows it back
 	SiteJobID   string     `json:"site_job_id,omitempty"`
-	Package     string     `json:"package_digest,omitempty"` // setup jobs: what they install beside the site's own package; empty: that
+	Package     string     `json:"package_digest,omitempty"` // setup jobs: installed beside the site's own; empty: that
 	State       JobState   `json:"state"`
 	Outcome     Outcome    `json:"outcome,omitempty"` // set exactly when ENDED
 	Transient   bool       `json:"transient,omitempty"`
@@ -78,7 +78,7 @@ type Job struct {
 	Asked       Ask        `json:"asked,omitempty"`      // what was asked of it since: drain, cancel
 	Workers     int        `json:"workers,omitempty"`    // most workers that were registered at once
 	Lost        []LostHost `json:"lost_hosts,omitempty"` // pilot jobs: hosts that it has to do without
-	Queue       string     `json:"-"`                    // attempts: the batch system's queue that was asked for; empty: its default
+	Queue       string     `json:"-"`                    // attempts: asked for at the batch system; empty: its default
 	LeaseHolder string     `json:"-"`                    // the one pilot process that may start workers
 	TokenDigest string     `json:"-"`                    // SHA-256 of the token its workers authenticate with, hex
 	TokenEndsAt time.Time  `json:"-"`

@@ -33,7 +33,8 @@ func (s Site) Full(l Load) string {
 	live := l.Queued + l.Running
 	switch {
 	case s.Limits.MaxRunning > 0 && live >= s.Limits.MaxRunning:
-		return fmt.Sprintf("limit max_running of site %s: %d of %d attempts wait or run", s.Name, live, s.Limits.MaxRunning)
+		return fmt.Sprintf("limit max_running of site %s: %d of %d attempts wait or run",
+			s.Name, live, s.Limits.MaxRunning)
 	case s.Facts != nil && s.Facts.MaxSubmit > 0 && live >= s.Facts.MaxSubmit:
 		return fmt.Sprintf("limit max_submit of site %s: %d of %d jobs wait or run", s.Name, live, s.Facts.MaxSubmit)
 	case s.Limits.MaxQueued > 0 && l.Queued >= s.Limits.MaxQueued:

@@ -69,7 +69,7 @@ type Site struct {
 	Limits       SiteLimits  `json:"limits"`
 	Facts        *SiteFacts  `json:"facts,omitempty"`         // what a probe found; nil: none was made
 	Trouble      SiteTrouble `json:"trouble,omitzero"`        // what keeps corrald from the site at present
-	RelayTrouble string      `json:"relay_trouble,omitempty"` // why the relay does not run that pilots there are to have
+	RelayTrouble string      `json:"relay_trouble,omitempty"` // why the relay for pilots there does not run
 	Avoided      []BadNode   `json:"avoided_nodes,omitempty"` // by attempts of one host; those of many may avoid fewer
 }
 
@@ -124,10 +124,10 @@ type SiteFacts struct {
 	Queues    []SiteQueue `json:"queues,omitempty"`
 	MaxJobs   int         `json:"max_jobs,omitempty"`   // of one user, running; 0: no limit is known
 	MaxSubmit int         `json:"max_submit,omitempty"` // of one user, queued and running; 0: no limit is known
-	Outbound  *bool       `json:"outbound,omitempty"`   // worker nodes reach corrald's worker port; nil: not measured
+	Outbound  *bool       `json:"outbound,omitempty"`   // nodes reach corrald's worker port; nil: not measured
 	Shared    *bool       `json:"shared,omitempty"`     // worker nodes see the site's root; nil: not measured
-	Node      string      `json:"node,omitempty"`       // one that was looked at: its C library, and what it sees; empty: none was
-	FreeMiB   int64       `json:"free_mib"`             // that may be written where the root is or will be; -1: not known
+	Node      string      `json:"node,omitempty"`       // whose C library and view were looked at; empty: none's
+	FreeMiB   int64       `json:"free_mib"`             // that may be written at the root; -1: not known
 	QuotaMiB  int64       `json:"quota_mib,omitempty"`  // what a quota still allows; 0: none is known
 	Notes     []string    `json:"notes,omitempty"`      // what could not be found out, and why
 }
@@ -144,7 +144,8 @@ type SiteQueue struct {
 	MemoryMiB   int     `json:"memory_mib,omitempty"` // of its largest node
 	GPUs        int     `json:"gpus,omitempty"`       // of its largest node
 
-	CPUMemoryMiB int `json:"cpu_memory_mib,omitempty"` // for each cpu, where nothing else is asked for; any of its nodes has it
+	// CPUMemoryMiB is what each cpu comes with where nothing else is asked for; any of the queue's nodes has it.
+	CPUMemoryMiB int `json:"cpu_memory_mib,omitempty"`
 }
 
 // Terminal reports whether no event can move a site out of s.

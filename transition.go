@@ -25,23 +25,31 @@ func (t Table[S, E]) Next(from S, event E) (S, error) {
 
 // SiteMoves is the life of a site.
 var SiteMoves = Table[SiteState, SiteMove]{
-	{[]SiteState{SiteNew, SiteReady}, SiteStage, SiteStaging, "the setup job was asked for: the site is new, or has lost its package"},
+	{[]SiteState{SiteNew, SiteReady}, SiteStage, SiteStaging,
+		"the setup job was asked for: the site is new, or has lost its package"},
 	{[]SiteState{SiteStaging}, SiteStaged, SiteReady, "the setup job installed the worker package"},
-	{[]SiteState{SiteNew, SiteStaging, SiteReady, SiteExiting, SiteRemoving}, SiteFail, SiteFailed, "setup or cleanup failed for good; the reason is kept"},
-	{[]SiteState{SiteNew, SiteStaging, SiteReady, SiteFailed}, SiteRemove, SiteExiting, "removal was asked for; its glideins are removed first"},
+	{[]SiteState{SiteNew, SiteStaging, SiteReady, SiteExiting, SiteRemoving}, SiteFail, SiteFailed,
+		"setup or cleanup failed for good; the reason is kept"},
+	{[]SiteState{SiteNew, SiteStaging, SiteReady, SiteFailed}, SiteRemove, SiteExiting,
+		"removal was asked for; its glideins are removed first"},
 	{[]SiteState{SiteExiting}, SiteEmptied, SiteRemoving, "the last glidein is gone; the cleanup job was asked for"},
 	{[]SiteState{SiteRemoving}, SiteUnstaged, SiteDeleted, "the cleanup job removed everything"},
-	{[]SiteState{SiteNew, SiteStaging, SiteReady, SiteExiting, SiteRemoving, SiteFailed}, SiteForget, SiteDeleted, "forced removal: the record goes, what the site still keeps is listed as left behind"},
+	{[]SiteState{SiteNew, SiteStaging, SiteReady, SiteExiting, SiteRemoving, SiteFailed}, SiteForget, SiteDeleted,
+		"forced removal: the record goes, what the site still keeps is listed as left behind"},
 }
 
 // ClusterMoves is the life of a cluster. An embedded one takes only remove and removed, at once.
 var ClusterMoves = Table[ClusterState, ClusterMove]{
-	{[]ClusterState{ClusterReady, ClusterStopped, ClusterFailed}, ClusterStart, ClusterStarting, "starting, or starting again, was asked for"},
+	{[]ClusterState{ClusterReady, ClusterStopped, ClusterFailed}, ClusterStart, ClusterStarting,
+		"starting, or starting again, was asked for"},
 	{[]ClusterState{ClusterStarting}, ClusterStarted, ClusterReady, "the pool answers"},
-	{[]ClusterState{ClusterStarting, ClusterReady, ClusterFailed}, ClusterStop, ClusterStopping, "stopping was asked for"},
+	{[]ClusterState{ClusterStarting, ClusterReady, ClusterFailed}, ClusterStop, ClusterStopping,
+		"stopping was asked for"},
 	{[]ClusterState{ClusterStopping}, ClusterStopEnd, ClusterStopped, "no daemon is left; the queue is kept"},
-	{[]ClusterState{ClusterStarting, ClusterStopping, ClusterRemoving}, ClusterFail, ClusterFailed, "it could not be done; the reason is kept"},
-	{[]ClusterState{ClusterStarting, ClusterReady, ClusterStopping, ClusterStopped, ClusterFailed}, ClusterRemove, ClusterRemoving, "removal was asked for"},
+	{[]ClusterState{ClusterStarting, ClusterStopping, ClusterRemoving}, ClusterFail, ClusterFailed,
+		"it could not be done; the reason is kept"},
+	{[]ClusterState{ClusterStarting, ClusterReady, ClusterStopping, ClusterStopped, ClusterFailed},
+		ClusterRemove, ClusterRemoving, "removal was asked for"},
 	{[]ClusterState{ClusterRemoving}, ClusterRemoved, ClusterDeleted, "no daemon and no file is left"},
 }
 
@@ -60,6 +68,8 @@ var RunMoves = Table[RunState, RunMove]{
 	{[]RunState{RunRunning}, RunStall, RunStalled, "no present or requested worker could ever take what is ready"},
 	{[]RunState{RunRunning}, RunCancel, RunCancelling, "cancelling was asked for; running tasks are killed"},
 	{[]RunState{RunCancelling}, RunCancelEnd, RunCancelled, "no task runs any more"},
-	{[]RunState{RunFailed, RunStalled, RunCancelled}, RunResume, RunRunning, "resuming was asked for: finished tasks stay finished"},
-	{[]RunState{RunSucceeded, RunFailed, RunStalled, RunCancelled}, RunRemove, RunDeleted, "the record is hidden; its directory was deleted if that was asked"},
+	{[]RunState{RunFailed, RunStalled, RunCancelled}, RunResume, RunRunning,
+		"resuming was asked for: finished tasks stay finished"},
+	{[]RunState{RunSucceeded, RunFailed, RunStalled, RunCancelled}, RunRemove, RunDeleted,
+		"the record is hidden; its directory was deleted if that was asked"},
 }

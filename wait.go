@@ -51,15 +51,10 @@ type WaitStats struct {
 	CPUs     int      `json:"cpus"` // of each host
 	Walltime Seconds  `json:"walltime_s"`
 	Count    int      `json:"count"`    // attempts that the site accepted, of known wait
-	Censored int      `json:"censored"` // of these, those that did not start: their waits count as longer than they were
+	Censored int      `json:"censored"` // of these, those that did not start: they would have waited for longer
 	Median   Quantile `json:"median"`
 	P90      Quantile `json:"p90"`
 	Max      Seconds  `json:"max_s"` // of those that started
-}
-
-// shape is what waits are compared within.
-func (s WaitStats) shape() WaitStats {
-	return WaitStats{Queue: s.Queue, Hosts: s.Hosts, CPUs: s.CPUs, Walltime: s.Walltime}
 }
 
 // WaitQuantiles returns statistics of waits by queue and shape, in their order. Those of which it is unknown how long
@@ -69,7 +64,7 @@ func (s WaitStats) shape() WaitStats {
 // a wait of two. Quantiles are therefore Kaplan and Meier's estimate, which counts a censored wait as one that is
 // longer.
 func WaitQuantiles(waits []Wait, now time.Time) []WaitStats {
-	groups := map[WaitStats][]Wait{}
+	groups := map[WaitStats][]Wait{} // :: shape → its waits
 	for _, w := range waits {
 		if w.unseen() {
 			continue
@@ -82,7 +77,8 @@ func WaitQuantiles(waits []Wait, now time.Time) []WaitStats {
 		all = append(all, s.measure(group, now))
 	}
 	slices.SortFunc(all, func(a, b WaitStats) int {
-		return cmp.Or(cmp.Compare(a.Queue, b.Queue), a.Hosts-b.Hosts, a.CPUs-b.CPUs, cmp.Compare(a.Walltime, b.Walltime))
+		return cmp.Or(
+			cmp.Compare(a.Queue, b.Queue), a.Hosts-b.Hosts, a.CPUs-b.CPUs, cmp.Compare(a.Walltime, b.Walltime))
 	})
 	return all
 }
@@ -93,8 +89,8 @@ type span struct {
 	censored bool
 }
 
+// measure completes s, which is a shape so far, by the waits of that shape.
 func (s WaitStats) measure(waits []Wait, now time.Time) WaitStats {
-	s = s.shape()
 	spans := make([]span, len(waits))
 	for i, w := range waits {
 		spans[i].d, spans[i].censored = w.Waited(now)

@@ -163,7 +163,8 @@ func (p Policy) Next(history History, now time.Time, jitter float64) (v Verdict,
 	case Transient:
 		failures := history.Failures
 		if failures > p.Retries {
-			return Fail, time.Time{}, fmt.Sprintf("%d attempts in a row failed, %d retries allowed", failures, p.Retries)
+			why = fmt.Sprintf("%d attempts in a row failed, %d retries allowed", failures, p.Retries)
+			return Fail, time.Time{}, why
 		}
 		notBefore = history.Last.EndedAt.Add(backoff(failures, jitter))
 		if notBefore.Sub(now) > 2*BackoffMax { // no back-off is so long: the clock was set back

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -107,11 +108,11 @@ func started(j corral.Job, s Sighting, now time.Time) []corral.JobEvent {
 	if j.State == corral.JobRunning || s.StartedAt.IsZero() && s.Phase == Ended {
 		return nil
 	}
-	return []corral.JobEvent{{Move: corral.JobStart, At: orElse(s.StartedAt, now), SiteJobID: s.ID}}
+	return []corral.JobEvent{{Move: corral.JobStart, At: cmp.Or(s.StartedAt, now), SiteJobID: s.ID}}
 }
 
 func ending(j corral.Job, s Sighting, now time.Time) corral.JobEvent {
-	e := corral.JobEvent{Move: corral.JobEnd, At: orElse(s.EndedAt, now), SiteJobID: s.ID, ExitStatus: s.Exit}
+	e := corral.JobEvent{Move: corral.JobEnd, At: cmp.Or(s.EndedAt, now), SiteJobID: s.ID, ExitStatus: s.Exit}
 	e.Outcome, e.Transient, e.Reason = outcome(j, s)
 	late := now.Sub(e.At)
 	switch {
@@ -184,11 +185,4 @@ func noReport(s Sighting) string {
 		reason += "; its last word: " + line
 	}
 	return reason
-}
-
-func orElse(t, fallback time.Time) time.Time {
-	if t.IsZero() {
-		return fallback
-	}
-	return t
 }

@@ -54,7 +54,8 @@ func (w World) lacksOfCluster(g corral.Glidein) corral.Lack {
 	case done:
 		return corral.Lack{}
 	case exhausted(tries):
-		return corral.Lack{Why: fmt.Sprintf("package %s could not be staged: %s", n.Package, reasons(tries)), Final: true}
+		why := fmt.Sprintf("package %s could not be staged: %s", n.Package, reasons(tries))
+		return corral.Lack{Why: why, Final: true}
 	}
 	why := "package " + n.Package + " is being staged"
 	if n := len(tries); n > 0 && tries[n-1].State == corral.JobQueued && tries[n-1].Reason != "" {
@@ -126,12 +127,15 @@ func staging(now time.Time, w World) []Action {
 		}
 	}
 	for _, g := range w.Glideins {
-		n := w.Needs[g.Cluster]
-		if lack := w.lacksOfCluster(g); lack.Why == "" || lack.Final || n.Digest == "" || n.Cluster.State != corral.ClusterReady || !wantsPackage(now, g) {
+		n, lack := w.Needs[g.Cluster], w.lacksOfCluster(g)
+		if lack.Why == "" || lack.Final || n.Digest == "" || n.Cluster.State != corral.ClusterReady ||
+			!wantsPackage(now, g) {
 			continue
 		}
-		if tries, _ := w.stagings(g, n.Digest); len(tries) == 0 || !now.Before(retryAt(now, len(tries), tries[len(tries)-1])) {
-			return []Action{Submit{Kind: corral.SetupJob, Package: n.Digest, Reason: fmt.Sprintf("glidein %d needs package %s", g.ID, n.Package)}}
+		tries, _ := w.stagings(g, n.Digest)
+		if len(tries) == 0 || !now.Before(retryAt(now, len(tries), tries[len(tries)-1])) {
+			why := fmt.Sprintf("glidein %d needs package %s", g.ID, n.Package)
+			return []Action{Submit{Kind: corral.SetupJob, Package: n.Digest, Reason: why}}
 		}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -37,7 +38,7 @@ func (l Lifetimes) renewAt(g corral.Glidein, a corral.Job, t Token) time.Time {
 	if t.Ends.IsZero() || !start.Add(grain).Before(g.LatestStart(a)) {
 		return time.Time{}
 	}
-	at, since := start.Add(-l.Renew), orElse(t.Since, a.CreatedAt)
+	at, since := start.Add(-l.Renew), cmp.Or(t.Since, a.CreatedAt)
 	earliest := since.Add(max(grain, min(l.Renew, t.Ends.Sub(since)/2)))
 	if at.Before(earliest) {
 		return earliest

@@ -140,7 +140,8 @@ func site(now time.Time, w World) []Action {
 		return siteJob(now, w, corral.SetupJob, MoveSite{Move: corral.SiteStaged})
 	case corral.SiteReady:
 		if w.Lost && !slices.ContainsFunc(w.Jobs, corral.Job.Live) { // there is one setup job at a time
-			return []Action{Submit{Kind: corral.SetupJob, Move: corral.SiteStage, Reason: "the site has lost its package"}}
+			const lost = "the site has lost its package"
+			return []Action{Submit{Kind: corral.SetupJob, Move: corral.SiteStage, Reason: lost}}
 		}
 		return staging(now, w)
 	case corral.SiteExiting:
@@ -160,6 +161,7 @@ func site(now time.Time, w World) []Action {
 // the failure of the site.
 func siteJob(now time.Time, w World, kind corral.JobKind, next Action) []Action {
 	tries, last := lastOf(w.Jobs, kind)
+	ended := fmt.Sprintf("%s job %d %s: %s", kind, last.Number, last.Outcome, last.Reason)
 	switch {
 	case tries == 0:
 		return []Action{Submit{Kind: kind, Reason: "none was submitted yet"}}
@@ -175,9 +177,9 @@ func siteJob(now time.Time, w World, kind corral.JobKind, next Action) []Action 
 		if now.Before(retryAt(now, tries, last)) {
 			return nil
 		}
-		return []Action{Submit{Kind: kind, Reason: fmt.Sprintf("%s job %d %s: %s", kind, last.Number, last.Outcome, last.Reason)}}
+		return []Action{Submit{Kind: kind, Reason: ended}}
 	}
-	return []Action{MoveSite{corral.SiteFail, fmt.Sprintf("%s job %d %s: %s", kind, last.Number, last.Outcome, last.Reason)}}
+	return []Action{MoveSite{corral.SiteFail, ended}}
 }
 
 // retryAt is when a setup or cleanup job that ended as the last of so many tries may be followed by another.
@@ -261,33 +263,22 @@ func glidein(now time.Time, w World, g corral.Glidein, turns turns) []Action {
 
 // attempt decides about one live attempt.
 func attempt(now time.Time, w World, g corral.Glidein, a corral.Job) []Action {
-	ask := max(askRank(g.Asked), askRank(a.Asked))
-	gone := w.Site.State == corral.SiteFailed || w.Site.State == corral.SiteDeleted
-	switch {
-	case gone:
+	asked := func(ask corral.Ask) bool { return g.Asked == ask || a.Asked == ask }
+	switch drain := asked(corral.AskDrain); {
+	case w.Site.State == corral.SiteFailed, w.Site.State == corral.SiteDeleted:
 		return []Action{Cancel{a, "the site is " + string(w.Site.State)}}
-	case ask == askRank(corral.AskCancel):
+	case asked(corral.AskCancel):
 		return []Action{Cancel{a, "asked to cancel"}}
-	case ask == askRank(corral.AskDrain) && a.State == corral.JobRunning && a.LeaseHolder != "":
+	case drain && a.State == corral.JobRunning && a.LeaseHolder != "":
 		return []Action{Drain{a}}
-	case ask == askRank(corral.AskDrain) && a.Workers > 0: // its jobs go back into the pool's queue
+	case drain && a.Workers > 0: // its jobs go back into the pool's queue
 		return []Action{Cancel{a, "asked to drain, and its pilot has no link through which it could be told"}}
-	case ask == askRank(corral.AskDrain):
+	case drain:
 		return []Action{Cancel{a, "asked to drain before its pilot came"}}
 	case a.State != corral.JobRunning:
 		return waiting(now, w, g, a)
 	}
 	return nil
-}
-
-func askRank(a corral.Ask) int {
-	switch a {
-	case corral.AskDrain:
-		return 1
-	case corral.AskCancel:
-		return 2
-	}
-	return 0
 }
 
 // wantsAttempt reports whether another attempt is to be submitted as soon as there is room for it, and why.
@@ -316,7 +307,8 @@ func wantsOverlap(now time.Time, g corral.Glidein, live []corral.Job) (bool, str
 		return false, ""
 	}
 	verdict, notBefore, why := g.NextIfExpired(now)
-	return verdict == resubmit.Again && !now.Before(notBefore), fmt.Sprintf("%s, overlapping attempt %d", why, live[0].Number)
+	why = fmt.Sprintf("%s, overlapping attempt %d", why, live[0].Number)
+	return verdict == resubmit.Again && !now.Before(notBefore), why
 }
 
 // overlapAt is when the successor of a running attempt is to be submitted.

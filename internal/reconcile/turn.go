@@ -62,7 +62,8 @@ func takeTurns(now time.Time, w World) turns {
 			t.submits = append(t.submits, Submit{Kind: corral.PilotJob, Glidein: c.g.ID, Reason: c.why})
 			load.Queued++
 			room--
-			trial, trialEnds = w.Held.Trial(now, append(live, corral.Job{Kind: corral.PilotJob, Glidein: c.g.ID, State: corral.JobNew, CreatedAt: now}))
+			next := corral.Job{Kind: corral.PilotJob, Glidein: c.g.ID, State: corral.JobNew, CreatedAt: now}
+			trial, trialEnds = w.Held.Trial(now, append(live, next))
 		}
 	}
 	return t

@@ -94,7 +94,7 @@ func fitMachine(g *corral.Glidein, site corral.Site, machine corral.SiteQueue) e
 	// Without a number of its own each host gets its share of the memory by its cpus. Where the hosts together want
 	// more cpus than there are, the shares are of what they want, so that they still sum to the machine's memory.
 	if g.MemoryMiB == 0 {
-		g.MemoryMiB = max(1, machine.MemoryMiB*g.CPUs/max(machine.CPUs, g.WantCPUs()))
+		g.MemoryMiB = max(1, machine.MemoryMiB*g.CPUs/max(machine.CPUs, g.Hosts*g.CPUs))
 	}
 	return k.err
 }
