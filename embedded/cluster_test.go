@@ -328,6 +328,9 @@ func newBed(t *testing.T, cfg dispatch.Config, adapt func(*worker.Config)) *bed 
 	return b
 }
 
+// idle reports whether no worker has a job any more.
+func (b *bed) idle() bool { _, held := b.d.Load(); return held == 0 }
+
 // runOne runs one task and returns its result and its directory.
 func (b *bed) runOne(t *testing.T, task execution.Task) (execution.Result, string) {
 	t.Helper()

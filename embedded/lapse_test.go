@@ -62,7 +62,7 @@ func stopsWithoutConnection(t *testing.T, lease time.Duration) bool {
 	if len(results) != 1 || results[0].Status != execution.Cut || returned[0].Seq != 1 || returned[0].Started {
 		t.Errorf("results = %+v, returned = %+v: want one cut, the others not started", results, returned)
 	}
-	await(t, "the job to be forgotten", func() bool { return b.d.Stats().Held == 0 })
+	await(t, "the job to be forgotten", b.idle)
 	return true
 }
 

@@ -50,6 +50,15 @@ func (s *stage) open() {
 	s.d.Attach(1, s.sink)
 }
 
+// empty checks that no job is left, neither queued nor on the one worker of four cpus.
+func (s *stage) empty() {
+	s.t.Helper()
+	queued, held := s.d.Load()
+	if w := s.d.Workers(); queued != 0 || held != 0 || len(w) != 1 || w[0].CPUsFree != 4 {
+		s.t.Errorf("%d jobs are queued, %d held, workers %+v: want nothing left", queued, held, w)
+	}
+}
+
 // An actor plays a worker.
 type actor struct {
 	*wire.Conn

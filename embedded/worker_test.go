@@ -36,7 +36,7 @@ func TestClusteredJobGoesOnAfterAFailure(t *testing.T) {
 	if diff := cmp.Diff([]string{"1 failed 1", "2 done 0", "3 failed 7"}, got); diff != "" || len(returned) > 0 {
 		t.Errorf("results (-want +got):\n%s\nreturned: %v", diff, returned)
 	}
-	await(t, "the job to be forgotten", func() bool { return b.d.Stats().Held == 0 })
+	await(t, "the job to be forgotten", b.idle)
 }
 
 func TestWorkerRunsAsManyAsItHasCPUs(t *testing.T) {
@@ -81,7 +81,7 @@ func TestManyShortTasksInBatches(t *testing.T) {
 			t.Errorf("job %d ran on %s, its intents say %v", seq, r.Worker, w)
 		}
 	}
-	await(t, "everything to be forgotten", func() bool { return b.d.Stats().Held == 0 })
+	await(t, "everything to be forgotten", b.idle)
 }
 
 func TestCancelledTaskIsKilled(t *testing.T) {
@@ -240,7 +240,11 @@ func TestWorkerDrains(t *testing.T) {
 	close(drain)
 	await(t, "the worker to drain", func() bool { w := b.d.Workers(); return len(w) == 1 && w[0].Draining })
 	// Where the first has taken its time to begin, the other has been asked back before, and waits in the queue.
-	handedBack := func() bool { _, r := b.sink.seen(); return len(r) == 1 || b.d.Stats().Queued == 1 }
+	handedBack := func() bool {
+		_, r := b.sink.seen()
+		queued, _ := b.d.Load()
+		return len(r) == 1 || queued == 1
+	}
 	await(t, "job 2 to be handed back", handedBack)
 	b.data(t, "go", "")
 	<-b.hand.left

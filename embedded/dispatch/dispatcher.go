@@ -9,6 +9,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"log/slog"
 	"sync"
 	"time"
@@ -41,18 +42,10 @@ func (c Config) Terms() wire.Terms {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Lease <= 0 {
-		c.Lease = 15 * time.Second
-	}
-	if c.Margin <= 0 {
-		c.Margin = 5 * time.Second
-	}
-	if c.Heartbeat <= 0 {
-		c.Heartbeat = c.Lease / 5
-	}
-	if c.Idle <= 0 {
-		c.Idle = 10 * time.Second
-	}
+	c.Lease = cmp.Or(c.Lease, 15*time.Second)
+	c.Margin = cmp.Or(c.Margin, 5*time.Second)
+	c.Heartbeat = cmp.Or(c.Heartbeat, c.Lease/5)
+	c.Idle = cmp.Or(c.Idle, 10*time.Second)
 	if c.OnChange == nil {
 		c.OnChange = func() {}
 	}
@@ -77,22 +70,6 @@ type Dispatcher struct {
 	members roster
 	claims  time.Time // until then a worker may hold jobs that are not known yet
 	stepped time.Time // when step was called last
-	stats   Stats
-}
-
-// Stats are counts of what is in a dispatcher now and of what went through it since it was made.
-type Stats struct {
-	Queued   int `json:"queued"` // jobs that no worker has
-	Held     int `json:"held"`   // jobs that a worker has, or is about to get
-	Workers  int `json:"workers"`
-	CPUs     int `json:"cpus"`
-	CPUsFree int `json:"cpus_free"`
-
-	Submitted int64 `json:"submitted_total"` // jobs
-	Assigned  int64 `json:"assigned_total"`  // jobs sent; one may be sent more than once
-	Results   int64 `json:"results_total"`   // recorded
-	Stale     int64 `json:"stale_total"`     // results of jobs that had been given back: dropped
-	Lost      int64 `json:"lost_total"`      // workers that vanished
 }
 
 // New starts a dispatcher with no workers and no runs. The caller must Close it.
@@ -159,7 +136,6 @@ func (d *Dispatcher) Submit(jobs []execution.Job) {
 			d.lg.Error("job of a run that is not attached", "run", jobs[i].Run, "seq", jobs[i].Seq)
 			continue
 		}
-		d.stats.Submitted++
 		d.matcher.Push(&newEntry(jobs[i], f.jobs).match)
 	}
 	d.matchLocked(time.Now())
@@ -201,21 +177,14 @@ func (d *Dispatcher) Workers() []corral.Worker {
 	return workers
 }
 
-// Stats returns the counts as they are now.
-func (d *Dispatcher) Stats() Stats {
+// Load returns how many jobs no worker has, and how many one has or is about to get.
+func (d *Dispatcher) Load() (queued, held int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	s := d.stats
-	s.Queued = d.matcher.Queued()
 	for _, m := range d.members {
-		s.Held += len(m.held)
-		if m.instance != "" {
-			s.Workers++
-			s.CPUs += m.slot.CPUs
-			s.CPUsFree += m.slot.FreeCPUs()
-		}
+		held += len(m.held)
 	}
-	return s
+	return d.matcher.Queued(), held
 }
 
 // Ask has the attempt's workers that are connected drain or leave. Those that come later are told what Config.Asked

@@ -160,7 +160,6 @@ func (d *Dispatcher) loseLocked(m *member, reason string) {
 	}
 	d.returnLocked(back)
 	if m.instance != "" {
-		d.stats.Lost++
 		d.lg.Warn("worker lost",
 			"worker", m.slot.ID, "instance", m.instance, "jobs", len(back.entries), "reason", reason)
 	}

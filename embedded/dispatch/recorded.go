@@ -31,7 +31,6 @@ func (f *feed) dispatch(a *assignment) {
 			a.to.strangers[e.job.Key()] = e
 		}
 	}
-	d.stats.Assigned += int64(len(a.entries) - len(tooLarge))
 	for _, frame := range frames {
 		a.to.conn.SendFrame(frame)
 	}
@@ -107,7 +106,6 @@ func (f *feed) acknowledge(batches []batch) {
 				b.from.about.DoneTasks += len(e.job.Tasks)
 			}
 		}
-		d.stats.Results += int64(len(b.reports))
 		if b.from != nil {
 			b.from.send(&wire.Message{Type: wire.TypeAck, Numbers: numbers})
 		}

@@ -82,7 +82,6 @@ func (s *session) settleStranger(r *wire.Report, now time.Time) bool {
 		m.slot.Release(&e.match, now)
 		delete(m.strangers, r.Key)
 	}
-	d.stats.Stale++
 	d.lg.Info("dropped a result of a job that was given back", "worker", m.slot.ID, "run", r.Key.Run,
 		"seq", r.Key.Seq, "task", r.Index, "attempt", r.Attempt, "status", r.Status)
 	return true
