@@ -1,11 +1,14 @@
 package executor
 
 import (
+	"cmp"
+	"errors"
 	"strconv"
 	"sync"
 	"syscall"
 	"time"
-	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 // termGrace is how long a task that timed out has after SIGTERM.
@@ -35,7 +38,7 @@ func startProcess(path string, argv []string, attr *syscall.ProcAttr) (*process,
 // wait waits for the process to end and kills what is left of its group. It does so before it reaps
 // the leader, while no other group can have its number.
 func (p *process) wait() (syscall.WaitStatus, syscall.Rusage) {
-	for awaitExit(p.pid) == syscall.EINTR {
+	for errors.Is(unix.Waitid(unix.P_PID, p.pid, nil, unix.WEXITED|unix.WNOWAIT, nil), syscall.EINTR) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -49,14 +52,6 @@ func (p *process) wait() (syscall.WaitStatus, syscall.Rusage) {
 	}
 	p.gone = true
 	return status, usage
-}
-
-// awaitExit waits until the child has ended and leaves it to be reaped.
-func awaitExit(pid int) syscall.Errno {
-	const pPID, wExited, wNoWait = 1, 0x4, 0x1000000
-	_, _, errno := syscall.Syscall6(
-		syscall.SYS_WAITID, pPID, uintptr(pid), uintptr(unsafe.Pointer(nil)), wExited|wNoWait, 0, 0)
-	return errno
 }
 
 // signal sends sig to the whole group, unless the process is gone.
@@ -76,14 +71,5 @@ func (p *process) terminate() {
 
 // signalName returns the usual name of a signal.
 func signalName(s syscall.Signal) string {
-	names := map[syscall.Signal]string{
-		syscall.SIGHUP: "SIGHUP", syscall.SIGINT: "SIGINT", syscall.SIGQUIT: "SIGQUIT", syscall.SIGILL: "SIGILL",
-		syscall.SIGABRT: "SIGABRT", syscall.SIGBUS: "SIGBUS", syscall.SIGFPE: "SIGFPE", syscall.SIGKILL: "SIGKILL",
-		syscall.SIGSEGV: "SIGSEGV", syscall.SIGPIPE: "SIGPIPE", syscall.SIGALRM: "SIGALRM", syscall.SIGTERM: "SIGTERM",
-		syscall.SIGUSR1: "SIGUSR1", syscall.SIGUSR2: "SIGUSR2", syscall.SIGXCPU: "SIGXCPU", syscall.SIGXFSZ: "SIGXFSZ",
-	}
-	if name, ok := names[s]; ok {
-		return name
-	}
-	return "signal " + strconv.Itoa(int(s))
+	return cmp.Or(unix.SignalName(s), "signal "+strconv.Itoa(int(s)))
 }
