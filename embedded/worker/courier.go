@@ -69,9 +69,9 @@ func (c *couriers) carry(ctx context.Context, do func(*wire.Conn) error) error {
 	var b wire.Backoff
 	for {
 		reused, err := c.tryCarry(ctx, do)
-		var here *fs.PathError
+		_, here := errors.AsType[*fs.PathError](err)
 		switch {
-		case err == nil || unwanted(err) || corral.KindOf(err) == corral.Failed || errors.As(err, &here):
+		case err == nil || unwanted(err) || corral.KindOf(err) == corral.Failed || here:
 			return err
 		case reused && ctx.Err() == nil && corral.KindOf(err) != corral.Unavailable: // it was idle for too long
 			continue

@@ -1,7 +1,6 @@
 package ssh
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -42,8 +41,8 @@ func readHostKeys(h hop, accept bool) (*hostKeys, error) {
 	if k.callback, err = knownhosts.New(k.files...); err != nil {
 		return nil, corral.Errorf(corral.Invalid, "reading known hosts: %w", err)
 	}
-	var unknown *knownhosts.KeyError
-	if !errors.As(k.callback(h.address(), &net.TCPAddr{}, nobodysKey{}), &unknown) {
+	unknown, ok := errors.AsType[*knownhosts.KeyError](k.callback(h.address(), &net.TCPAddr{}, nobodysKey{}))
+	if !ok {
 		return k, nil
 	}
 	for _, known := range unknown.Want {
@@ -69,18 +68,9 @@ func (nobodysKey) Verify([]byte, *ssh.Signature) error { return errors.New("not 
 
 // isAuthority reports whether a line of a file is of a certificate authority.
 func isAuthority(known knownhosts.KnownKey) bool {
-	f, err := os.Open(known.Filename)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	lines := bufio.NewScanner(f)
-	for n := 1; lines.Scan(); n++ {
-		if n == known.Line {
-			return strings.HasPrefix(strings.TrimSpace(lines.Text()), "@cert-authority")
-		}
-	}
-	return false
+	text, _ := os.ReadFile(known.Filename) // one that can no longer be read has no such line
+	lines := strings.Split(string(text), "\n")
+	return known.Line <= len(lines) && strings.HasPrefix(strings.TrimSpace(lines[known.Line-1]), "@cert-authority")
 }
 
 // certificateAlgorithms are those of host certificates, any of which an authority may have signed.
@@ -122,15 +112,17 @@ func (k *hostKeys) check(name string, remote net.Addr, key ssh.PublicKey) error 
 		Fingerprint: ssh.FingerprintSHA256(key),
 		Certificate: vain, Files: k.hop.knownHosts,
 	}
-	var revoked *knownhosts.RevokedError
-	if errors.As(err, &revoked) {
+	if revoked, ok := errors.AsType[*knownhosts.RevokedError](err); ok {
 		k.refused.Problem, k.refused.Known = gridsite.HostKeyRevoked, []string{place(revoked.Revoked)}
 	} else if len(k.known) > 0 {
 		k.refused.Problem, k.refused.Known = gridsite.HostKeyChanged, k.places()
 	}
 	if k.refused.Problem == gridsite.HostKeyUnknown && k.accept {
 		k.refused = nil
-		return k.remember(key)
+		if err := k.remember(key); err != nil {
+			return fmt.Errorf("keeping the host key: %w", err)
+		}
+		return nil
 	}
 	return k.refused
 }
@@ -156,25 +148,22 @@ func (k *hostKeys) remember(key ssh.PublicKey) error {
 	file := k.hop.knownHosts[0]
 	before, err := os.ReadFile(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("keeping the host key: %w", err)
+		return err
 	}
 	line := knownhosts.Line([]string{k.hop.address()}, key) + "\n"
 	if len(before) > 0 && before[len(before)-1] != '\n' {
 		line = "\n" + line
 	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return fmt.Errorf("keeping the host key: %w", err)
+		return err
 	}
 	f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
-		return fmt.Errorf("keeping the host key: %w", err)
-	}
-	_, err = f.WriteString(line)
-	if err := errors.Join(err, f.Close()); err != nil {
-		return fmt.Errorf("keeping the host key: %w", err)
+		return err
 	}
 	k.accepted = key.Marshal()
-	return nil
+	_, err = f.WriteString(line)
+	return errors.Join(err, f.Close())
 }
 
 // name is what known_hosts calls the host.
@@ -194,11 +183,11 @@ func place(k knownhosts.KnownKey) string {
 
 // explain turns the error of a login into the one of the host key, if it was that.
 func (k *hostKeys) explain(err error) error {
-	var negotiation *ssh.AlgorithmNegotiationError
+	_, negotiation := errors.AsType[*ssh.AlgorithmNegotiationError](err)
 	switch {
 	case k.refused != nil:
 		return k.refused
-	case errors.As(err, &negotiation) && len(k.known) > 0 && strings.Contains(err.Error(), "host key"):
+	case negotiation && len(k.known) > 0 && strings.Contains(err.Error(), "host key"):
 		return &gridsite.HostKeyError{
 			Problem: gridsite.HostKeyChanged, User: k.hop.user, Address: k.hop.address(), Name: k.name(),
 			Known: k.places(), Files: k.hop.knownHosts,

@@ -96,18 +96,13 @@ func (d *dialer) keyring(ctx context.Context, h hop, clock *time.Timer, ask grid
 
 // add takes a key once: a server ends the login after some that it does not know.
 func (k *keyring) add(key named) {
-	blob := key.PublicKey().Marshal()
-	for _, other := range k.keys {
-		if bytes.Equal(other.PublicKey().Marshal(), blob) {
-			return
-		}
+	if held(key.PublicKey(), k.keys) != nil {
+		return
 	}
 	k.keys = append(k.keys, key)
 	k.tried = append(k.tried, fmt.Sprintf("%s %s (%s)", key.PublicKey().Type(), ssh.FingerprintSHA256(key.PublicKey()),
 		key.from))
 }
-
-func (k *keyring) signers() ([]ssh.Signer, error) { return k.keys, nil }
 
 // agentKeys asks the agent, which may sign with them as long as the login takes. One that does not answer is a problem,
 // but other keys may do.
@@ -155,8 +150,7 @@ func (k *keyring) identity(file string, agents []ssh.Signer) (ssh.Signer, error)
 		}
 		err = fmt.Errorf("%s: %w", file, err)
 	}
-	var missing *ssh.PassphraseMissingError
-	shut := errors.As(err, &missing)
+	missing, shut := errors.AsType[*ssh.PassphraseMissingError](err)
 	public, unknown := publicHalf(file, content, missing)
 	if unknown == nil {
 		if key := held(public, agents); key != nil {
@@ -188,11 +182,11 @@ func publicHalf(file string, content []byte, missing *ssh.PassphraseMissingError
 	return readPublicKey(file + ".pub")
 }
 
-// held returns the private half of a key that an agent has, nil if none has it.
-func held(public ssh.PublicKey, agents []ssh.Signer) ssh.Signer {
-	for _, a := range agents {
-		if bytes.Equal(a.PublicKey().Marshal(), public.Marshal()) {
-			return a
+// held returns the one of some keys that has this public half; nil: none has it.
+func held(public ssh.PublicKey, keys []ssh.Signer) ssh.Signer {
+	for _, key := range keys {
+		if bytes.Equal(key.PublicKey().Marshal(), public.Marshal()) {
+			return key
 		}
 	}
 	return nil

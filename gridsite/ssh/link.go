@@ -128,8 +128,7 @@ func (l *link) failed(err error) {
 	l.failure = err
 	l.pause = min(max(2*l.pause, l.timing.minPause), l.timing.maxPause)
 	pause := l.pause
-	var login *gridsite.LoginError
-	if errors.As(err, &login) {
+	if _, denied := errors.AsType[*gridsite.LoginError](err); denied {
 		pause = l.timing.loginPause
 	}
 	l.retryAt = time.Now().Add(pause + rand.N(pause/4+1))

@@ -15,7 +15,7 @@ import (
 
 // methods are the ways to log in, in the order in which they are tried; questions only where somebody answers.
 func (k *keyring) methods() []ssh.AuthMethod {
-	methods := []ssh.AuthMethod{ssh.PublicKeysCallback(k.signers)}
+	methods := []ssh.AuthMethod{ssh.PublicKeys(k.keys...)}
 	if k.ask != nil {
 		methods = append(methods, ssh.KeyboardInteractive(k.challenge), ssh.PasswordCallback(k.password))
 	}

@@ -17,8 +17,7 @@ import (
 
 // An execution is one command on one channel of the connection. stdout and stderr begin at mark.
 type execution struct {
-	ssh.Channel
-	requests       <-chan *ssh.Request
+	*channel
 	stdout, stderr *marked
 	fail           context.CancelCauseFunc // ends the context that run is under
 }
@@ -27,19 +26,14 @@ type execution struct {
 func startExecution(ctx context.Context, c *channel, mark string) (context.Context, *execution) {
 	ctx, fail := context.WithCancelCause(ctx)
 	return ctx, &execution{
-		Channel: c.Channel, requests: c.requests, fail: fail,
-		stdout: newMarked(mark, fail), stderr: newMarked(mark, fail),
+		channel: c, stdout: newMarked(mark, fail), stderr: newMarked(mark, fail), fail: fail,
 	}
 }
 
 // perform returns the command's result once it has ended, or the channel has.
 func (e *execution) perform(line string, stdin io.Reader) (gridsite.Result, error) {
-	ok, err := e.SendRequest("exec", true, ssh.Marshal(struct{ Line string }{line}))
-	if err != nil {
-		return gridsite.Result{}, errLost
-	}
-	if !ok {
-		return gridsite.Result{}, corral.Errorf(corral.Unavailable, "the server runs no commands for this user")
+	if err := e.exec(line); err != nil {
+		return gridsite.Result{}, err
 	}
 	var copies sync.WaitGroup
 	copies.Go(func() { e.send(stdin) })
@@ -98,11 +92,11 @@ func noShell(patience time.Duration) error {
 }
 
 // end kills a command that has begun; one that has not, within patience, is left to itself.
-func (e *execution) end(c *channel, patience time.Duration) {
+func (e *execution) end(patience time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if pid := e.stderr.pid(ctx); pid != "" {
-		c.kill(ctx, pid)
+		e.kill(ctx, pid)
 	}
 }
 
@@ -184,14 +178,7 @@ func newMarked(mark string, overflow context.CancelCauseFunc) *marked {
 		began: make(chan struct{})}
 }
 
-func (m *marked) hasBegun() bool {
-	select {
-	case <-m.began:
-		return true
-	default:
-		return false
-	}
-}
+func (m *marked) hasBegun() bool { return isClosed(m.began) }
 
 func (m *marked) Write(p []byte) (int, error) {
 	m.mu.Lock()

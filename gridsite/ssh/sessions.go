@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/crypto/ssh"
+
+	"github.com/corral-pilot/corral"
 )
 
 // maxSessions is how many commands run at once over one connection. OpenSSH's sshd allows 10 unless its administrator
@@ -57,21 +59,21 @@ func (s *sessions) open(ctx context.Context) (_ *channel, err error) {
 			return nil, err
 		}
 		session, err := c.session(ctx)
-		var refused *ssh.OpenChannelError
+		_, refused := errors.AsType[*ssh.OpenChannelError](err)
 		switch {
 		case err == nil:
 			s.inside.Add(1)
 			return session, nil
 		case ctx.Err() != nil:
 			return nil, s.site.unavailable("opening a session: %w", err)
-		case again && !errors.As(err, &refused):
+		case again && !refused:
 			h := c.path[len(c.path)-1]
 			return nil, s.site.unavailable("%s lets %s in and then ends the connection: may that user log in there?",
 				h.address(), h.user)
 		case alone > s.timing.refused:
 			return nil, s.site.unavailable("opening a session: the server admits no more of them (its MaxSessions): %w",
 				err)
-		case !errors.As(err, &refused):
+		case !refused:
 			again = true
 			c.close()
 			<-c.lost
@@ -133,16 +135,33 @@ func (c *connection) session(ctx context.Context) (*channel, error) {
 	}
 }
 
+// exec has the server run a line in the user's login shell.
+func (c *channel) exec(line string) error {
+	ok, err := c.SendRequest("exec", true, ssh.Marshal(struct{ Line string }{line}))
+	if err != nil {
+		return errLost
+	}
+	if !ok {
+		return corral.Errorf(corral.Unavailable, "the server runs no commands for this user")
+	}
+	return nil
+}
+
 // abandon closes the channel of a command that has not begun. A server ends a session only once its process has gone.
 func (c *channel) abandon() {
-	_, _ = c.SendRequest("signal", false, ssh.Marshal(struct{ Name string }{"KILL"}))
+	c.signal()
 	_ = c.Close()
+}
+
+// signal asks the server to kill the command.
+func (c *channel) signal() {
+	_, _ = c.SendRequest("signal", false, ssh.Marshal(struct{ Name string }{"KILL"}))
 }
 
 // kill ends a command that is not wanted any longer. The server is asked to, and where it does not pass signals on, as
 // OpenSSH's for root, the process group is killed by a command of its own.
 func (c *channel) kill(ctx context.Context, pid string) {
-	_, _ = c.SendRequest("signal", false, ssh.Marshal(struct{ Name string }{"KILL"}))
+	c.signal()
 	session, err := c.on.session(ctx)
 	if err != nil {
 		return
@@ -151,8 +170,7 @@ func (c *channel) kill(ctx context.Context, pid string) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		ok, err := session.SendRequest("exec", true, ssh.Marshal(struct{ Line string }{"kill -9 -" + pid}))
-		if ok && err == nil {
+		if session.exec("kill -9 -"+pid) == nil {
 			exitOf(session.requests)
 		}
 	}()

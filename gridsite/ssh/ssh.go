@@ -123,7 +123,7 @@ func (c *Conn) Run(ctx context.Context, cmd gridsite.Command) (gridsite.Result, 
 	select {
 	case o = <-ended:
 	case <-runCtx.Done():
-		e.end(ch, c.timing.kill)
+		e.end(c.timing.kill)
 	}
 	if runCtx.Err() != nil {
 		o.err = corral.Errorf(corral.Unknown, "%w", context.Cause(runCtx))

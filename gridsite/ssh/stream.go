@@ -75,12 +75,8 @@ func (c *Conn) Stream(ctx context.Context, cmd gridsite.Command) (gridsite.Strea
 
 // begin sends the command and reads up to where its own output begins.
 func (st *stream) begin(line, mark string, said *gridsite.Complaint) error {
-	ok, err := st.SendRequest("exec", true, ssh.Marshal(struct{ Line string }{line}))
-	if err != nil {
-		return errLost
-	}
-	if !ok {
-		return corral.Errorf(corral.Unavailable, "the server runs no commands for this user")
+	if err := st.exec(line); err != nil {
+		return err
 	}
 	go func() {
 		defer close(st.heard)
@@ -90,7 +86,7 @@ func (st *stream) begin(line, mark string, said *gridsite.Complaint) error {
 			_, _ = io.Copy(said, stderr)
 		}
 	}()
-	_, err = skipTo(st.out, mark)
+	_, err := skipTo(st.out, mark)
 	switch {
 	case errors.Is(err, errGreeting):
 		return err
