@@ -1,7 +1,6 @@
 package gridsitetest
 
 import (
-	"errors"
 	"strings"
 	"time"
 
@@ -24,10 +23,7 @@ func cancelQueued(s *site) {
 	if job := s.poll("job")["job"]; s.Held != "" && (job.Phase != gridsite.Queued || !job.StartedAt.IsZero()) {
 		s.Errorf("polled %+v, want it queued", job)
 	}
-	var no *gridsite.Refused
-	if err := s.batch.Forget(s.Context(), s.full("job")); !errors.As(err, &no) {
-		s.Errorf("Forget of a job that waits: %v, want it refused", err)
-	}
+	s.expectUnforgotten("job")
 	s.cancel("job", time.Minute)
 	s.expectCancelled("job")
 	if again := s.submitSpec(spec); again == "" || len(s.processes("job")) > 0 {
@@ -52,7 +48,7 @@ func cancelDaemons(s *site) {
 		env -i PATH="$PATH" SLEEP &
 		(cp "$(command -v sleep)" 's) S 1 1 1' && exec './s) S 1 1 1' `+s.seconds+`) &
 		SLEEP`, "SLEEP", s.sleep))
-	s.await("its five processes", func() bool { return len(s.sleepers()) >= 5 })
+	Until(s, "its five processes", func() bool { return len(s.sleepers()) >= 5 })
 	s.cancel("job", time.Minute)
 	s.expectCancelled("job")
 	s.at.expectNone("cancelled", s.sleepers())
@@ -77,17 +73,17 @@ func cancelEnded(s *site) {
 }
 
 func killedByWalltime(s *site) {
-	for walltime := s.Walltime; ; walltime *= 2 { // on a busy machine a job may need more to be ready
+	for walltime := Walltime; ; walltime *= 2 { // on a busy machine a job may need more to be ready
 		tag := "job-" + walltime.String()
 		s.submitSpec(gridsite.JobSpec{Tag: tag, Argv: []string{"/bin/sh", "-c", polite}, Walltime: walltime})
 		job := s.ended(tag)
 		if job.Killed != gridsite.ByWalltime {
 			s.Errorf("job ended as %+v, want it killed by the walltime", job)
 		}
-		if ran := job.EndedAt.Sub(job.StartedAt); ran < walltime-time.Second || ran > walltime+s.Patience {
+		if ran := job.EndedAt.Sub(job.StartedAt); ran < walltime-time.Second || ran > walltime+Patience {
 			s.Errorf("it ran for %v, its walltime is %v", ran, walltime)
 		}
-		if _, err := s.batch.Read(s.Context(), s.full(tag), "asked"); err == nil || walltime > s.Patience {
+		if _, err := s.batch.Read(s.Context(), s.full(tag), "asked"); err == nil || walltime > Patience {
 			s.expectFile(tag, "asked", "")
 			return
 		}

@@ -27,12 +27,6 @@ type Fixture struct {
 	// '$' in its name.
 	Root string
 
-	// Walltime is the shortest one that the system enforces, which may then take Patience.
-	Walltime time.Duration
-
-	// Patience is how long a change may take to show.
-	Patience time.Duration
-
 	// Held is a queue whose jobs never start; empty if the system starts every job at once.
 	Held string
 
@@ -86,7 +80,7 @@ func finishZero(s *site) {
 	if job.StartedAt.IsZero() || job.EndedAt.Before(job.StartedAt) {
 		s.Errorf("started %v, ended %v", job.StartedAt, job.EndedAt)
 	}
-	if age := s.at.now().Sub(job.StartedAt); age < -time.Second || age > s.Patience+time.Minute {
+	if age := s.at.now().Sub(job.StartedAt); age < -time.Second || age > Patience+time.Minute {
 		s.Errorf("started %v ago by the site's clock", age)
 	}
 }
@@ -169,7 +163,7 @@ func pollUnknown(s *site) {
 
 func endBetweenPolls(s *site) {
 	s.submit("job", "exit 5")
-	s.await("the job's end, without a poll", func() bool { return len(s.processes("job")) == 0 })
+	Until(s, "the job's end, without a poll", func() bool { return len(s.processes("job")) == 0 })
 	s.expectEnd(s.ended("job"), 5, gridsite.NotKilled)
 }
 
@@ -179,7 +173,7 @@ func twentyJobs(s *site) {
 		tags = append(tags, fmt.Sprintf("job-%d", i))
 		s.submit(tags[i], fmt.Sprintf("exit %d", i))
 	}
-	s.await("the end of 20 jobs", func() bool {
+	Until(s, "the end of 20 jobs", func() bool {
 		jobs := s.poll(tags...)
 		for _, tag := range tags {
 			if jobs[tag].Phase != gridsite.Ended {
@@ -216,7 +210,7 @@ func clientOpenedAnew(s *site) {
 		s.Errorf("a new client sees %q, want %q", job.ID, id)
 	}
 	s.at.release()
-	s.await("the job's end", func() bool { return len(s.processes("job")) == 0 })
+	Until(s, "the job's end", func() bool { return len(s.processes("job")) == 0 })
 	s.batch = s.Open()
 	s.expectEnd(s.ended("job"), 4, gridsite.NotKilled)
 }
@@ -242,10 +236,7 @@ func forgetLeavesNothing(s *site) {
 	s.submit("job", "mkdir -p d/e; chmod 0 d; touch .hidden")
 	s.submit("job2", s.at.untilReleased())
 	s.running("job2")
-	var no *gridsite.Refused
-	if err := s.batch.Forget(s.Context(), s.full("job2")); !errors.As(err, &no) {
-		s.Errorf("Forget of a running job: %v, want it refused", err)
-	}
+	s.expectUnforgotten("job2")
 	s.at.release()
 	for _, tag := range []string{"job", "job2", "unknown"} {
 		if tag != "unknown" {

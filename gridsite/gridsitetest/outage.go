@@ -37,10 +37,10 @@ func TestOutage(t *testing.T, f Fixture, o Outage) {
 	s.expectNoAnswer("Poll", err)
 	s.expectNoAnswer("Submit", <-submitted)
 	s.at.release()
-	s.await("the job's end", func() bool { return len(s.processes("job")) == 0 })
+	Until(s, "the job's end", func() bool { return len(s.processes("job")) == 0 })
 	o.Start(t)
 
-	s.await("the server to answer", func() bool {
+	Until(s, "the server to answer", func() bool {
 		_, err := s.batch.Poll(t.Context(), nil)
 		return err == nil
 	})
@@ -71,7 +71,7 @@ func (s *site) memoryLost(o Outage) {
 	s.submitSpec(gridsite.JobSpec{Tag: "waiting", Argv: []string{"/bin/true"},
 		BatchOptions: corral.BatchOptions{Queue: s.Held}})
 	s.awaitFile("old", "done")
-	s.await("its end", func() bool { return len(s.processes("old")) == 0 })
+	Until(s, "its end", func() bool { return len(s.processes("old")) == 0 })
 	o.Forget(s.T)
 	s.expectEnd(s.ended("old"), 6, gridsite.NotKilled)
 	if job := s.ended("waiting"); s.Held != "" && (job.Killed != gridsite.ByDisappeared || !job.StartedAt.IsZero()) {
@@ -81,9 +81,9 @@ func (s *site) memoryLost(o Outage) {
 
 func (s *site) expectNoAnswer(what string, err error) {
 	s.Helper()
-	var no *gridsite.Refused
+	_, refused := errors.AsType[*gridsite.Refused](err)
 	kind := corral.KindOf(err)
-	if err == nil || errors.As(err, &no) || kind != corral.Unavailable && kind != corral.Unknown {
+	if err == nil || refused || kind != corral.Unavailable && kind != corral.Unknown {
 		s.Errorf("%s without a server: %v (%v), want that nothing is known", what, err, kind)
 	}
 }

@@ -1,6 +1,7 @@
 package gridsitetest
 
 import (
+	"errors"
 	"math/rand/v2"
 	"strconv"
 	"strings"
@@ -33,25 +34,14 @@ func newSite(t *testing.T, f Fixture) *site {
 // full is the tag under which the site knows a job of this test. Everywhere else tags are short.
 func (s *site) full(tag string) string { return tag + "." + s.nonce }
 
-// await asks until done reports true, and gives up after Patience.
-func (s *site) await(what string, done func() bool) {
-	s.Helper()
-	until(s, s.Patience+s.Walltime, what, done)
-}
-
 // Patience is how long tests wait for what comes on a machine that is slow, or busy with other tests.
 const Patience = 3 * time.Minute
 
-// Until asks until done reports true, for as long as Patience.
+// Until asks until done reports true, for as long as Patience. It asks less often as it goes on: the processor is for
+// what is waited for.
 func Until(t testing.TB, what string, done func() bool) {
 	t.Helper()
-	until(t, Patience, what, done)
-}
-
-// until asks less often as it goes on: the processor is for what is waited for.
-func until(t testing.TB, patience time.Duration, what string, done func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(Patience)
 	for pause := 10 * time.Millisecond; !done(); pause = min(pause*3/2, 300*time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited in vain for %s", what)
@@ -115,7 +105,7 @@ func (s *site) running(tag string) gridsite.JobStatus { return s.reached(tag, gr
 
 func (s *site) reached(tag string, want gridsite.Phase) (job gridsite.JobStatus) {
 	s.Helper()
-	s.await(tag+" to be "+string(want), func() bool {
+	Until(s, tag+" to be "+string(want), func() bool {
 		job = s.poll(tag)[tag]
 		return job.Phase == want
 	})
@@ -133,6 +123,15 @@ func (s *site) expectCancelled(tag string) {
 	s.Helper()
 	if job := s.ended(tag); job.Killed != gridsite.ByCancel {
 		s.Errorf("%s ended as %+v, want it cancelled", tag, job)
+	}
+}
+
+// expectUnforgotten: a job that has not ended keeps its directory.
+func (s *site) expectUnforgotten(tag string) {
+	s.Helper()
+	err := s.batch.Forget(s.Context(), s.full(tag))
+	if _, refused := errors.AsType[*gridsite.Refused](err); !refused {
+		s.Errorf("Forget of %s, which has not ended: %v, want it refused", tag, err)
 	}
 }
 
@@ -155,7 +154,7 @@ func (s *site) expectFile(tag, name, want string) {
 // awaitFile waits until the job has made a file in its directory.
 func (s *site) awaitFile(tag, name string) {
 	s.Helper()
-	s.await(name+" of "+tag, func() bool {
+	Until(s, name+" of "+tag, func() bool {
 		_, err := s.batch.Read(s.Context(), s.full(tag), name)
 		return err == nil
 	})
@@ -183,7 +182,7 @@ func (s *site) sweep() {
 				s.Errorf("Cancel(%s): %v", tag, err)
 			}
 		}
-		s.await("every process of "+tag+" to go", func() bool { return len(s.processes(tag)) == 0 })
+		Until(s, "every process of "+tag+" to go", func() bool { return len(s.processes(tag)) == 0 })
 	}
 	s.at.expectNone("after the test", s.sleepers())
 }

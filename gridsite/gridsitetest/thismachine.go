@@ -17,16 +17,14 @@ import (
 func OpenFork(t testing.TB, conn gridsite.Conn) Fixture {
 	root := filepath.Join(t.TempDir(), "a 'root' of \"$HOME\" é `id`")
 	return Fixture{
-		Conn:     conn,
-		Open:     func() gridsite.Batch { return fork.New(conn, root) },
-		Root:     root,
-		Walltime: Walltime,
-		Patience: Patience,
-		Crash:    func(t testing.TB, id string) { Kill(t, conn, id) },
+		Conn:  conn,
+		Open:  func() gridsite.Batch { return fork.New(conn, root) },
+		Root:  root,
+		Crash: func(t testing.TB, id string) { Kill(t, conn, id) },
 	}
 }
 
-// Walltime is a short one in which a job begins even on a busy machine.
+// Walltime is a short one that every system enforces, and in which a job begins even on a busy machine.
 const Walltime = 5 * time.Second
 
 // Kill ends the leader of a fork job, whose pid its id begins with.

@@ -43,13 +43,11 @@ func TestSlurmConformance(t *testing.T) {
 func openSlurm(t testing.TB, conn gridsite.Conn) gridsitetest.Fixture {
 	root := filepath.Join(t.TempDir(), "a 'root' of \"$HOME\" é `id` 100%j")
 	return gridsitetest.Fixture{
-		Conn:     conn,
-		Open:     func() gridsite.Batch { return slurm.New(conn, root) },
-		Root:     root,
-		Walltime: gridsitetest.Walltime,
-		Patience: gridsitetest.Patience,
-		Held:     "held",
-		Crash:    killBatchScript,
+		Conn:  conn,
+		Open:  func() gridsite.Batch { return slurm.New(conn, root) },
+		Root:  root,
+		Held:  "held",
+		Crash: killBatchScript,
 	}
 }
 
