@@ -199,8 +199,7 @@ func (b *Builder) Build(end Place) error {
 // graph makes the graph, or an error that shows the cycle.
 func (b *Builder) graph(edges [][2]int) (*dag.Graph, error) {
 	g, err := dag.New(len(b.wf.Tasks), edges)
-	var cycle *dag.CycleError
-	if errors.As(err, &cycle) {
+	if cycle, ok := errors.AsType[*dag.CycleError](err); ok {
 		return nil, b.wf.places[cycle.Cycle[0]].Errorf("%s", b.showCycle(cycle.Cycle))
 	}
 	return g, err

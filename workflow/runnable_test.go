@@ -142,7 +142,4 @@ func TestSummary(t *testing.T) {
 	if diff := cmp.Diff(estimates, wf.Estimates(time.Minute)); diff != "" {
 		t.Errorf("Estimates (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]int{1, 4, 1}, wf.CPUs()); diff != "" {
-		t.Errorf("CPUs (-want +got):\n%s", diff)
-	}
 }

@@ -131,15 +131,6 @@ func (w *Workflow) Estimates(otherwise time.Duration) []time.Duration {
 	return all
 }
 
-// CPUs returns the cpus that each task needs, as the functions of package dag take them.
-func (w *Workflow) CPUs() []int {
-	all := make([]int, len(w.Tasks))
-	for i := range w.Tasks {
-		all[i] = w.Tasks[i].CPUs
-	}
-	return all
-}
-
 // WithExecutions returns a copy of w that tells of a finished run of it: executions[i] replaces what
 // was known of task i, and is zero if it did not run. The machines become those that the executions
 // name. Estimates stay as they were. w is not changed; the copies share what neither changes.

@@ -33,7 +33,8 @@ var (
 // IsID reports whether ref, which names an object in a path or a field, is an id rather than a name.
 func IsID(ref string) bool { return idRule.MatchString(ref) }
 
-// A checker keeps the first thing that is wrong with a request, so that its rules read as a list.
+// A checker keeps the first thing that is wrong with a request, so that its rules read as a list: each says what would
+// be bad, where, and what the client is told.
 type checker struct{ err error }
 
 // invalid refuses what no corrald would take: the request must change.

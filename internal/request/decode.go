@@ -26,9 +26,8 @@ import (
 func Decode(body []byte, v any) error {
 	dec := json.NewDecoder(bytes.NewReader(body))
 	err := structure("body", dec, reflect.ValueOf(v).Elem())
-	var told *corral.Error
-	switch {
-	case errors.As(err, &told):
+	switch _, told := errors.AsType[*corral.Error](err); {
+	case told:
 		return err
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return corral.ErrorAt(corral.Invalid, "body", "ends before the JSON value does")

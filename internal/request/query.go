@@ -1,6 +1,7 @@
 package request
 
 import (
+	"cmp"
 	"maps"
 	"net/url"
 	"slices"
@@ -8,15 +9,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
 )
 
 // A Query reads the parameters of a request. It keeps the first thing that is wrong with them, so that a handler reads
 // all it wants and then asks Err once. A parameter that is absent reads as its default.
 type Query struct {
-	values url.Values
-	err    error
+	values  url.Values
+	checker checker
 }
 
 // repeatable are the parameters that may be given any number of times.
@@ -28,15 +28,13 @@ func ReadQuery(raw string, known ...string) *Query {
 	values, err := url.ParseQuery(raw)
 	q := &Query{values: values}
 	if err != nil {
-		q.fail(unreadable(raw), "%w", err)
+		q.checker.invalid(true, unreadable(raw), "%w", err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		switch times := len(values[name]); {
-		case !slices.Contains(known, name):
-			q.fail(brief(name), "there is no such parameter here")
-		case times > 1 && !slices.Contains(repeatable, name):
-			q.fail(name, "is given %d times; give it once", times)
-		}
+		times := len(values[name])
+		q.checker.invalid(!slices.Contains(known, name), brief(name), "there is no such parameter here")
+		q.checker.invalid(times > 1 && !slices.Contains(repeatable, name), name,
+			"is given %d times; give it once", times)
 	}
 	return q
 }
@@ -52,14 +50,8 @@ func unreadable(raw string) string {
 	return "query" // each can be read by itself: there are too many
 }
 
-func (q *Query) fail(place, format string, args ...any) {
-	if q.err == nil {
-		q.err = corral.ErrorAt(corral.Invalid, place, format, args...)
-	}
-}
-
 // Err returns the first thing that is wrong with what has been read so far.
-func (q *Query) Err() error { return q.err }
+func (q *Query) Err() error { return q.checker.err }
 
 // Has reports whether the parameter is there.
 func (q *Query) Has(name string) bool { return q.values.Has(name) }
@@ -73,9 +65,7 @@ func (q *Query) Flag(name string) bool {
 		return false
 	}
 	set, err := strconv.ParseBool(q.Text(name))
-	if err != nil {
-		q.fail(name, "%q is neither true nor false", q.Text(name))
-	}
+	q.checker.invalid(err != nil, name, "%q is neither true nor false", q.Text(name))
 	return set
 }
 
@@ -85,9 +75,7 @@ func (q *Query) Number(name string) int64 {
 		return 0
 	}
 	n, err := strconv.ParseInt(q.Text(name), 10, 64)
-	if err != nil || n < 0 {
-		q.fail(name, "%q is not a whole number of at least 0", q.Text(name))
-	}
+	q.checker.invalid(err != nil || n < 0, name, "%q is not a whole number of at least 0", q.Text(name))
 	return n
 }
 
@@ -97,9 +85,7 @@ func (q *Query) OneOf(name string, legal ...string) string {
 		return legal[0]
 	}
 	v := q.Text(name)
-	if !slices.Contains(legal, v) {
-		q.fail(name, "%q is none of %s", v, strings.Join(legal, ", "))
-	}
+	q.checker.invalid(!slices.Contains(legal, v), name, "%q is none of %s", v, strings.Join(legal, ", "))
 	return v
 }
 
@@ -109,12 +95,9 @@ func (q *Query) Labels() map[string]string {
 	labels := map[string]string{}
 	for _, pair := range q.values["label"] {
 		k, v, ok := strings.Cut(pair, "=")
-		if !ok || k == "" {
-			q.fail("label", "%q is not KEY=VALUE", pair)
-		}
-		if _, twice := labels[k]; twice {
-			q.fail("label", "%.80q is given more than once; give it once", k)
-		}
+		_, twice := labels[k]
+		q.checker.invalid(!ok || k == "", "label", "%q is not KEY=VALUE", pair)
+		q.checker.invalid(twice, "label", "%.80q is given more than once; give it once", k)
 		labels[k] = v
 	}
 	return labels
@@ -124,9 +107,8 @@ func (q *Query) Labels() map[string]string {
 func States[S ~string](q *Query, known []S) []S {
 	var in []S
 	for _, v := range q.values["state"] {
-		if !slices.Contains(known, S(v)) {
-			q.fail("state", "%q is not a state; the states are %v", v, known)
-		}
+		q.checker.invalid(!slices.Contains(known, S(v)), "state",
+			"%q is not a state; the states are %v", v, known)
 		in = append(in, S(v))
 	}
 	return in
@@ -135,13 +117,8 @@ func States[S ~string](q *Query, known []S) []S {
 // Page reads after and limit, which is most if absent.
 func (q *Query) Page(most int) (after int64, limit int) {
 	after, limit = q.Number("after"), int(q.Number("limit"))
-	if limit > most {
-		q.fail("limit", "%d is more than %d", limit, most)
-	}
-	if limit == 0 {
-		limit = most
-	}
-	return after, limit
+	q.checker.invalid(limit > most, "limit", "%d is more than %d", limit, most)
+	return after, cmp.Or(limit, most)
 }
 
 // Timeout reads timeout_s: how long a wait may take; absent or longer than api.MaxWait is that.
@@ -151,7 +128,7 @@ func (q *Query) Timeout() time.Duration {
 	}
 	s, err := strconv.ParseFloat(q.Text("timeout_s"), 64)
 	if err != nil || !(s >= 0) { // not s < 0: NaN
-		q.fail("timeout_s", "%q is not a number of seconds of at least 0", q.Text("timeout_s"))
+		q.checker.invalid(true, "timeout_s", "%q is not a number of seconds of at least 0", q.Text("timeout_s"))
 		return 0
 	}
 	return time.Duration(min(s, api.MaxWait.Seconds()) * float64(time.Second))

@@ -201,8 +201,7 @@ func (d *document) mismatch(path string, err error, raw json.RawMessage, t refle
 		offset += max(0, bytes.Index(raw[offset:], []byte(`"`+name+`"`)))
 		offset += max(0, bytes.Index(raw[offset:], value))
 	}
-	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		err = fmt.Errorf("found %s, want %s", wrong.Value, jsonKind(wrong.Type))
 	}
 	return d.at(start+int64(offset)).Errorf("%s: %s", path, strings.TrimPrefix(err.Error(), "json: "))
@@ -267,18 +266,18 @@ func (d *document) here() workflow.Place { return d.at(d.dec.InputOffset() - 1) 
 
 // broken is the error for a text that is not JSON, is too long, or cannot be read.
 func (d *document) broken(err error) error {
-	var syntax *json.SyntaxError
-	var tooLong *input.TooLongError
+	syntax, isSyntax := errors.AsType[*json.SyntaxError](err)
+	_, isTooLong := errors.AsType[*input.TooLongError](err)
 	switch {
 	case errors.Is(err, errLongValue), errors.Is(err, errBlanks):
 		return corral.ErrorAt(corral.Invalid, d.place(d.dec.InputOffset()), "%w", err)
-	case errors.As(err, &tooLong):
+	case isTooLong:
 		return corral.ErrorAt(corral.Invalid, d.name, "the workflow is %w", err)
 	case errors.Is(err, io.EOF) && d.lines.read == 0:
 		return corral.ErrorAt(corral.Invalid, d.name, "the file is empty")
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return corral.ErrorAt(corral.Invalid, d.place(d.lines.read-1), "the file ends in the middle of the document")
-	case errors.As(err, &syntax):
+	case isSyntax:
 		return corral.ErrorAt(corral.Invalid, d.place(d.syntaxOffset(syntax)), "not JSON: %w", err)
 	}
 	return corral.ErrorAt(corral.Invalid, d.name, "reading: %w", err)
@@ -298,8 +297,7 @@ func (d *document) syntaxOffset(err *json.SyntaxError) int64 {
 		return base
 	}
 	rest, _ := io.ReadAll(d.dec.Buffered()) // a bytes.Reader: never fails
-	var again *json.SyntaxError
-	if errors.As(json.Unmarshal(rest, new(json.RawMessage)), &again) {
+	if again, ok := errors.AsType[*json.SyntaxError](json.Unmarshal(rest, new(json.RawMessage))); ok {
 		return base + again.Offset - 1
 	}
 	return base
