@@ -18,7 +18,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -318,15 +317,7 @@ func copyFile(from string, info fs.FileInfo, root *os.Root, name string) error {
 	}
 	defer in.Close()
 	_ = root.Remove(name) // mostly there is none
-	out, err := root.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_EXCL, info.Mode().Perm())
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, in)
-	if err := errors.Join(err, out.Close()); err != nil {
-		return err
-	}
-	return root.Chtimes(name, info.ModTime(), info.ModTime())
+	return write(root, name, os.O_EXCL, info, in)
 }
 
 // maxParcelText is how long either description may be: that of a job of 100,000 tasks stays below it.

@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
+
+	"github.com/corral-pilot/corral/internal/input"
 )
 
 // tarFolder writes all that is in a folder into an archive: files, folders, and symbolic links as they are. It stops
@@ -61,21 +64,8 @@ func tarEntry(ctx context.Context, w *tar.Writer, folder, at string, d fs.DirEnt
 		return err
 	}
 	defer in.Close()
-	_, err = io.Copy(w, reader{ctx, in})
+	_, err = io.Copy(w, input.Limit(ctx, in, math.MaxInt64-1))
 	return err
-}
-
-// A reader reads until ctx ends.
-type reader struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (r reader) Read(p []byte) (int, error) {
-	if err := r.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return r.r.Read(p)
 }
 
 // untarFolder makes a folder of an archive. Nothing is written where a link leads out of root, nor where one of the
@@ -112,7 +102,7 @@ func untarFolder(archive string, root *os.Root, name string) error {
 	}
 }
 
-// untarEntry makes what an archive has next. Files are as old as they were, for tasks that ask which of two is newer.
+// untarEntry makes what an archive has next.
 func untarEntry(r io.Reader, h *tar.Header, root *os.Root, at string) error {
 	switch h.Typeflag {
 	case tar.TypeDir:
@@ -120,15 +110,21 @@ func untarEntry(r io.Reader, h *tar.Header, root *os.Root, at string) error {
 	case tar.TypeSymlink:
 		return root.Symlink(h.Linkname, at)
 	case tar.TypeReg:
-		out, err := root.OpenFile(at, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, h.FileInfo().Mode().Perm())
-		if err != nil {
-			return err
-		}
-		_, err = io.Copy(out, r)
-		if err := errors.Join(err, out.Close()); err != nil {
-			return err
-		}
-		return root.Chtimes(at, h.ModTime, h.ModTime)
+		return write(root, at, os.O_TRUNC, h.FileInfo(), r)
 	}
 	return nil
+}
+
+// write writes what r gives to a file with the mode that info has. The file is as old as info says, for tasks that ask
+// which of two is newer. how is what becomes of a file that is there.
+func write(root *os.Root, name string, how int, info fs.FileInfo, r io.Reader) error {
+	out, err := root.OpenFile(name, os.O_CREATE|os.O_WRONLY|how, info.Mode().Perm())
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, r)
+	if err := errors.Join(err, out.Close()); err != nil {
+		return err
+	}
+	return root.Chtimes(name, info.ModTime(), info.ModTime())
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/internal/input"
 )
 
 // Conn runs commands and writes files on this machine.
@@ -23,16 +25,13 @@ type Conn struct{}
 // Close has nothing to close.
 func (Conn) Close() error { return nil }
 
-// Run runs the command in a process group of its own, which is killed as a whole when ctx ends.
+// Run runs the command in a process group of its own. The end of ctx, or too much output, kills the group.
 func (Conn) Run(ctx context.Context, c gridsite.Command) (gridsite.Result, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	stdout, stderr := &output{overflow: cancel}, &output{overflow: cancel}
-	cmd := exec.CommandContext(ctx, c.Argv[0], c.Argv[1:]...)
+	cmd := command(ctx, c.Argv)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Stdin, stdout, stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = gridsite.Linger
 	if err := cmd.Start(); err != nil {
 		return notStarted(ctx, c.Argv[0], err)
 	}
@@ -40,11 +39,19 @@ func (Conn) Run(ctx context.Context, c gridsite.Command) (gridsite.Result, error
 	if ctx.Err() != nil && err != nil {
 		return gridsite.Result{}, corral.Errorf(corral.Unknown, "running %s: %w", c.Argv[0], context.Cause(ctx))
 	}
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) && !errors.Is(err, exec.ErrWaitDelay) {
+	if _, ended := errors.AsType[*exec.ExitError](err); err != nil && !ended && !errors.Is(err, exec.ErrWaitDelay) {
 		return gridsite.Result{}, corral.Errorf(corral.Unknown, "running %s: %w", c.Argv[0], err)
 	}
 	return gridsite.Result{Exit: exitStatus(cmd.ProcessState), Stdout: stdout.Bytes(), Stderr: stderr.Bytes()}, nil
+}
+
+// command is one that makes a process group of its own, which is killed as a whole when ctx ends.
+func command(ctx context.Context, argv []string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = gridsite.Linger
+	return cmd
 }
 
 // notStarted is the result of a command that could not be started: what a shell says of one that is
@@ -95,12 +102,7 @@ func (Conn) Put(ctx context.Context, path string, mode fs.FileMode, r io.Reader)
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
-	_, err = io.Copy(tmp, readerFunc(func(p []byte) (int, error) {
-		if err := ctx.Err(); err != nil {
-			return 0, err
-		}
-		return r.Read(p)
-	}))
+	_, err = io.Copy(tmp, input.Limit(ctx, r, math.MaxInt64-1))
 	err = errors.Join(err, tmp.Chmod(mode.Perm()), tmp.Close())
 	if err == nil {
 		err = os.Rename(tmp.Name(), path)
@@ -110,7 +112,3 @@ func (Conn) Put(ctx context.Context, path string, mode fs.FileMode, r io.Reader)
 	}
 	return nil
 }
-
-type readerFunc func(p []byte) (int, error)
-
-func (f readerFunc) Read(p []byte) (int, error) { return f(p) }

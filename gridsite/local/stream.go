@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"os/exec"
-	"syscall"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
@@ -25,10 +24,7 @@ type stream struct {
 // Stream starts the command in a process group of its own.
 func (Conn) Stream(ctx context.Context, c gridsite.Command) (gridsite.Stream, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	cmd := exec.CommandContext(ctx, c.Argv[0], c.Argv[1:]...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = gridsite.Linger
+	cmd := command(ctx, c.Argv)
 	said := &gridsite.Complaint{}
 	cmd.Stderr = said
 	stdin, err := cmd.StdinPipe()
@@ -51,13 +47,13 @@ func (Conn) Stream(ctx context.Context, c gridsite.Command) (gridsite.Stream, er
 
 // outcome is what Wait returns after the process's own end.
 func (s *stream) outcome(ctx context.Context, name string, err error, said *gridsite.Complaint) error {
-	var exit *exec.ExitError
+	exit, ended := errors.AsType[*exec.ExitError](err)
 	switch {
 	case err == nil, errors.Is(err, exec.ErrWaitDelay), errors.Is(err, fs.ErrClosed), errors.Is(err, io.ErrClosedPipe):
 		return nil
 	case ctx.Err() != nil:
 		return fmt.Errorf("%s: %w", name, context.Cause(ctx))
-	case errors.As(err, &exit):
+	case ended:
 		return said.Failure(name, exitStatus(exit.ProcessState))
 	}
 	return corral.Errorf(corral.Unknown, "%s: %w", name, err)

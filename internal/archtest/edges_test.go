@@ -61,7 +61,9 @@ var edges = map[string]map[string]string{
 	"gridsite/jobdir": {
 		"gridsite": "the contract", "internal/input": "bounds what sites send", root: "error kinds",
 	},
-	"gridsite/local":  {"gridsite": "the contract", root: "error kinds"},
+	"gridsite/local": {
+		"gridsite": "the contract", "internal/input": "ends what is written with its context", root: "error kinds",
+	},
 	"gridsite/ssh":    {"gridsite": "the contract", "internal/input": "bounds key files", root: "error kinds"},
 	"gridsite/survey": {"gridsite": "the contract", root: "facts of sites"},
 	"internal/follow": {"api": "asks corrald", root: "shows runs"},
