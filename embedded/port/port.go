@@ -24,6 +24,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/embedded/dispatch"
 	"github.com/corral-pilot/corral/embedded/wire"
+	"github.com/corral-pilot/corral/internal/pause"
 )
 
 const (
@@ -162,9 +163,10 @@ func (p *Port) Serve(ctx context.Context, ln net.Listener) error {
 			if ctx.Err() != nil {
 				return nil
 			}
-			if !pause(ctx, err) {
+			if _, passes := errors.AsType[net.Error](err); !passes || errors.Is(err, net.ErrClosed) {
 				return fmt.Errorf("accepting workers: %w", err)
 			}
+			pause.For(ctx, acceptGap)
 			continue
 		}
 		conns.Go(func() {
@@ -174,21 +176,8 @@ func (p *Port) Serve(ctx context.Context, ln net.Listener) error {
 	}
 }
 
-// pause waits after an error of Accept that may pass (no file descriptor is free, the peer is gone
-// already); it reports false for one that stays.
-func pause(ctx context.Context, err error) bool {
-	var ne net.Error
-	if !errors.As(err, &ne) || errors.Is(err, net.ErrClosed) {
-		return false
-	}
-	t := time.NewTimer(100 * time.Millisecond)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
-	return true
-}
+// acceptGap is for an error of Accept to pass: no file descriptor is free, or the peer is gone already.
+const acceptGap = 100 * time.Millisecond
 
 // serveConn serves one connection to its end.
 func (p *Port) serveConn(ctx context.Context, nc net.Conn) {

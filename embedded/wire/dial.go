@@ -12,6 +12,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/broker/relay"
+	"github.com/corral-pilot/corral/internal/pause"
 )
 
 // Errors of dialling in that repeating does not help.
@@ -162,14 +163,7 @@ func (b *Backoff) Forgive(lasted time.Duration) {
 // that was started again do not come back in step. It reports false if ctx ended.
 func (b *Backoff) Wait(ctx context.Context) bool {
 	b.next = min(max(backoffFirst, 2*b.next), backoffMost)
-	t := time.NewTimer(b.next/2 + rand.N(b.next/2))
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return pause.For(ctx, b.next/2+rand.N(b.next/2))
 }
 
 // Reach connects to the worker port at unix:PATH or tls:HOST:PORT, makes sure that it is the one with the

@@ -9,7 +9,7 @@ import (
 // layers lists every package, from the centre to the rim. A package imports from lower layers only,
 // never from its own. examples/lambda stands below the demo that shows it.
 var layers = [][]string{
-	{"condor/classad", "dag", "embedded", "internal/descriptor", "internal/disk", "internal/input", "internal/matching", "internal/netns", "internal/netns/door", "internal/node", "internal/programs", "internal/version", "internal/xdg", "resubmit"},
+	{"condor/classad", "dag", "embedded", "internal/descriptor", "internal/disk", "internal/input", "internal/matching", "internal/netns", "internal/netns/door", "internal/node", "internal/pause", "internal/programs", "internal/version", "internal/xdg", "resubmit"},
 	{"condor", "condor/eventlog", root},
 	{"api", "broker", "broker/relay", "gridsite", "internal/execution", "internal/order", "internal/reconcile", "internal/runas", "internal/store", "packages", "workflow"},
 	{"embedded/wire", "gridsite/jobdir", "gridsite/local", "gridsite/ssh", "gridsite/survey", "internal/follow", "internal/login", "internal/personal", "internal/pilot/attempt", "internal/recorded", "internal/request", "internal/store/storetest", "packages/htcondor", "staging", "workflow/wfformat"},
@@ -33,6 +33,7 @@ var edges = map[string]map[string]string{
 	"internal/netns":      {},
 	"internal/netns/door": {},
 	"internal/node":       {},
+	"internal/pause":      {},
 	"internal/programs":   {},
 	"internal/version":    {},
 	"internal/xdg":        {}, // HTCondor, and nothing of ours.
@@ -56,7 +57,7 @@ var edges = map[string]map[string]string{
 
 	"embedded/wire": {
 		"broker/relay": "one way in", "internal/execution": "jobs and their results",
-		root: "error kinds, lost hosts",
+		"internal/pause": "before another try", root: "error kinds, lost hosts",
 	},
 	"gridsite/jobdir": {
 		"gridsite": "the contract", "internal/input": "bounds what sites send", root: "error kinds",
@@ -113,7 +114,8 @@ var edges = map[string]map[string]string{
 	},
 	"internal/pilot/process": {
 		"broker": "how a pool reaches a node", "internal/order": "what a worker of an HTCondor pool is told",
-		"internal/pilot/attempt": "why workers leave", root: "error kinds",
+		"internal/pause": "between signs of life", "internal/pilot/attempt": "why workers leave",
+		root: "error kinds",
 	},
 	"internal/pilot/sitejob": {
 		"internal/order": "reads orders, writes reports", "packages": "checks signatures",
@@ -164,25 +166,30 @@ var edges = map[string]map[string]string{
 		"condor": "runs a worker's daemons", "condor/classad": "the attributes of a slot",
 		"embedded/parcel": "the tasks of jobs", "internal/disk": "removes what jobs leave",
 		"internal/node": "measures the machine for the worker's ad", "internal/order": "what to join",
+		"internal/pause":         "before another try",
 		"internal/pilot/attempt": "why workers leave", "internal/pilot/process": "orders and words of workers",
 		"packages": "names a package", "staging": "finds a package", root: "error kinds",
 	},
 
-	"embedded/port": {"embedded/dispatch": "leads workers there", "embedded/wire": "admits", root: "attempts"},
+	"embedded/port": {
+		"embedded/dispatch": "leads workers there", "embedded/wire": "admits",
+		"internal/pause": "before another try", root: "attempts",
+	},
 	"internal/pilot": {
 		"broker": "calls a node back for its host", "broker/relay": "the head node's side",
 		"embedded/link": "to corrald", "embedded/wire": "how dialling fails",
 		"embedded/worker": "the other kind of workers", "internal/disk": "removes what tasks leave",
 		"internal/node": "checks the machine", "internal/order": "reads orders, writes reports",
-		"internal/pilot/attempt": "decides", "internal/pilot/condorworker": "a kind of workers",
+		"internal/pause": "before another try", "internal/pilot/attempt": "decides", "internal/pilot/condorworker": "a kind of workers",
 		"internal/pilot/process": "starts workers", "staging": "keeps packages that are in use", root: "outcomes",
 	},
 	"internal/run": {
 		"api": "what a new run is made of", "embedded/dispatch": "sinks",
 		"embedded/executor": "marks of directories", "embedded/parcel": "spools in runs' directories",
 		"internal/disk": "where runs are", "internal/execution": "decides",
-		"internal/input": "bounds what it reads of a run's directory", "internal/store": "keeps runs",
-		"workflow": "what to run", "workflow/wfformat": "its document", root: "runs",
+		"internal/input": "bounds what it reads of a run's directory", "internal/pause": "before another try",
+		"internal/store": "keeps runs",
+		"workflow":       "what to run", "workflow/wfformat": "its document", root: "runs",
 	},
 	"internal/schedd": {
 		"condor": "submits jobs", "condor/classad": "jobs in the queue", "condor/eventlog": "what becomes of jobs",

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral/internal/disk"
+	"github.com/corral-pilot/corral/internal/pause"
 	"github.com/corral-pilot/corral/internal/pilot/attempt"
 	"github.com/corral-pilot/corral/internal/pilot/condorworker"
 	"github.com/corral-pilot/corral/internal/pilot/process"
@@ -236,9 +237,7 @@ func lockWorker(ctx context.Context, holder, id string) (*os.File, error) {
 		if !errors.Is(err, syscall.EADDRINUSE) || time.Now().After(by) {
 			return nil, fmt.Errorf("an earlier process of worker %s is still there: %w", id, err)
 		}
-		select {
-		case <-time.After(tick):
-		case <-ctx.Done():
+		if !pause.For(ctx, tick) {
 			return nil, ctx.Err()
 		}
 	}

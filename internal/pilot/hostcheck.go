@@ -14,6 +14,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/broker"
 	"github.com/corral-pilot/corral/internal/node"
+	"github.com/corral-pilot/corral/internal/pause"
 	"github.com/corral-pilot/corral/internal/pilot/condorworker"
 	"github.com/corral-pilot/corral/internal/pilot/process"
 )
@@ -68,9 +69,7 @@ func checkRoute(ctx context.Context, addresses []string, within time.Duration) e
 				return nil
 			}
 		}
-		select {
-		case <-time.After(redialGap):
-		case <-ctx.Done():
+		if !pause.For(ctx, redialGap) {
 			return fmt.Errorf("no route to corrald at %s: %w", strings.Join(addresses, ", "), err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/corral-pilot/corral/broker"
 	"github.com/corral-pilot/corral/embedded/link"
 	"github.com/corral-pilot/corral/embedded/wire"
+	"github.com/corral-pilot/corral/internal/pause"
 	"github.com/corral-pilot/corral/internal/pilot/process"
 )
 
@@ -71,10 +72,8 @@ func (u *uplink) dial(ctx context.Context) {
 			return
 		}
 		u.lg.Warn("no route to corrald yet", "error", err)
-		select {
-		case <-ctx.Done():
+		if !pause.For(ctx, gap) {
 			return
-		case <-time.After(gap):
 		}
 	}
 }

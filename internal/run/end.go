@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/pause"
 	"github.com/corral-pilot/corral/workflow"
 	"github.com/corral-pilot/corral/workflow/wfformat"
 )
@@ -43,7 +44,7 @@ func (d *driver) end(ctx context.Context, move corral.RunMove, reason string) (o
 		return false
 	}
 	d.lg.Error("ending the run", "error", err)
-	pause(ctx)
+	pause.For(ctx, retryAfter)
 	return false
 }
 

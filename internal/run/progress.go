@@ -6,12 +6,14 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/pause"
 	"github.com/corral-pilot/corral/internal/store"
 )
 
 const (
-	saveEvery = 250 * time.Millisecond // at most this often progress goes to the store
-	actor     = "corrald"              // in the history of runs, for what no user asked for
+	saveEvery  = 250 * time.Millisecond // at most this often progress goes to the store
+	retryAfter = time.Second            // that something which failed is left alone before it is tried again
+	actor      = "corrald"              // in the history of runs, for what no user asked for
 )
 
 // A progress is a run's row, and how far the store knows the run to be. The goroutine of the run's driver owns it.
@@ -112,17 +114,6 @@ func (p *progress) abandon(ctx context.Context, why error) {
 			move = corral.RunCancelEnd // cancelled meanwhile
 		}
 		p.lg.Error("ending the run", "error", err)
-		pause(ctx)
-	}
-}
-
-// retryAfter is how long something that failed is left alone before it is tried again.
-const retryAfter = time.Second
-
-// pause waits before something that failed is tried again.
-func pause(ctx context.Context) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(retryAfter):
+		pause.For(ctx, retryAfter)
 	}
 }

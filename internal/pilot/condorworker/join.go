@@ -17,6 +17,7 @@ import (
 	"github.com/corral-pilot/corral/broker"
 	"github.com/corral-pilot/corral/broker/relay"
 	"github.com/corral-pilot/corral/internal/order"
+	"github.com/corral-pilot/corral/internal/pause"
 	"github.com/corral-pilot/corral/internal/pilot/process"
 	"github.com/corral-pilot/corral/packages"
 	"github.com/corral-pilot/corral/staging"
@@ -151,12 +152,8 @@ func request(tag string, p order.Pilot, ports [2]uint16, callBack broker.CallBac
 func negotiate(ctx context.Context, c broker.Config, by time.Time) (w Way) {
 	for {
 		w.Choice, w.Err = broker.Negotiate(ctx, c)
-		if w.Err == nil || corral.KindOf(w.Err) != corral.Unavailable || time.Now().After(by) {
-			return w
-		}
-		select {
-		case <-time.After(tryGap):
-		case <-ctx.Done():
+		again := corral.KindOf(w.Err) == corral.Unavailable && !time.Now().After(by)
+		if !again || !pause.For(ctx, tryGap) {
 			return w
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/corral-pilot/corral/condor/classad"
 	"github.com/corral-pilot/corral/embedded/parcel"
+	"github.com/corral-pilot/corral/internal/pause"
 )
 
 // TaskCommand is the argument with which an HTCondor job starts this program.
@@ -52,12 +53,7 @@ const parentEvery = time.Second
 // have the tasks done elsewhere.
 func leaveWithParent(ctx context.Context, cancel context.CancelFunc) {
 	parent := os.Getppid()
-	for os.Getppid() == parent {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(parentEvery):
-		}
+	for os.Getppid() == parent && pause.For(ctx, parentEvery) {
 	}
 	cancel()
 }

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/corral-pilot/corral/internal/pause"
 	"github.com/corral-pilot/corral/internal/pilot/attempt"
 )
 
@@ -164,11 +165,7 @@ func (p *Pipe) obey(drain chan<- struct{}, leave context.CancelFunc) {
 
 // beat shows that the process runs, until ctx ends.
 func (p *Pipe) beat(ctx context.Context) {
-	for ctx.Err() == nil {
+	for more := true; more; more = pause.For(ctx, WordGap) {
 		p.Say(Word{})
-		select {
-		case <-time.After(WordGap):
-		case <-ctx.Done():
-		}
 	}
 }
