@@ -106,7 +106,7 @@ func assemble(lg *slog.Logger, db *store.DB, s settings, user string) (*daemon, 
 		Key: key, Depot: depot, Address: port, Supply: s.supply, Reach: reach, Schemes: schemes(lg),
 	})
 	condors := openPools(lg, db, s, clusters, eng.Catalog())
-	runs := run.NewManager(lg, db, clusters, run.Config{Dir: s.layout.Runs()})
+	runs := run.NewManager(lg, db, clusters, s.layout.Runs())
 	return &daemon{
 		clusters: clusters,
 		engine:   eng,

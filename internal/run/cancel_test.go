@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/execution"
 	"github.com/corral-pilot/corral/internal/store"
 )
@@ -17,7 +18,7 @@ func TestCancelBeforeDriverStarts(t *testing.T) {
 		w := newWorld(t, c)
 		defer w.stop()
 		synctest.Wait() // its manager has looked for runs to drive
-		p, err := w.manager.Prepare(t.Context(), NewRun{Cluster: w.cluster, Workflow: document(fan(3, 1)...)})
+		p, err := w.manager.Prepare(t.Context(), w.cluster, api.NewRun{Workflow: document(fan(3, 1)...)})
 		if err != nil {
 			t.Fatal(err)
 		}

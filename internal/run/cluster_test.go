@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/embedded/dispatch"
 	"github.com/corral-pilot/corral/embedded/port"
 	"github.com/corral-pilot/corral/embedded/worker"
@@ -178,7 +179,7 @@ func TestFilesFlowThroughRun(t *testing.T) {
 		tasks = append(tasks, spec{ID: "up" + in, After: []string{"split"}, In: []string{in}, Out: []string{out}, Argv: sh("tr a-z A-Z < " + in + " > " + out + "; echo to stderr >&2"), Seconds: 1})
 		join.In, join.After = append(join.In, out), append(join.After, "up"+in)
 	}
-	row := w.create(NewRun{Workflow: document(append(tasks, join)...), SourceDir: source, Options: corral.RunOptions{Clustering: "horizontal=2"}})
+	row := w.create(api.NewRun{Workflow: document(append(tasks, join)...), SourceDir: source, Options: corral.RunOptions{Clustering: "horizontal=2"}})
 	row = w.awaitOver(row.ID)
 	if row.State != corral.RunSucceeded {
 		t.Fatalf("run is %s: %s", row.State, row.Reason)
@@ -215,7 +216,7 @@ func TestFailedTaskIsNamed(t *testing.T) {
 	e.worker(t, "w1")
 	w := realWorld(t, e)
 	defer w.stop()
-	row := w.create(NewRun{Options: corral.RunOptions{Retries: 1}, Workflow: document(
+	row := w.create(api.NewRun{Options: corral.RunOptions{Retries: 1}, Workflow: document(
 		spec{ID: "bad", Argv: sh("echo no >&2; exit 7"), Seconds: 1}, spec{ID: "below", After: []string{"bad"}, Seconds: 1}, spec{ID: "good", Seconds: 1})})
 	row = w.awaitOver(row.ID)
 	if want := (corral.RunTasks{Total: 3, Done: 1, Failed: 1, Skipped: 1}); row.State != corral.RunFailed || row.Tasks != want {
@@ -239,7 +240,7 @@ func TestWorkerKilledInMidTask(t *testing.T) {
 	defer w.stop()
 	begun := filepath.Join(t.TempDir(), "begun")
 	script := fmt.Sprintf("if mkfifo %[1]s; then exec cat %[1]s; fi; echo done > out", begun)
-	row := w.create(NewRun{Workflow: document(spec{ID: "long", Out: []string{"out"}, Argv: sh(script), Seconds: 1})})
+	row := w.create(api.NewRun{Workflow: document(spec{ID: "long", Out: []string{"out"}, Argv: sh(script), Seconds: 1})})
 	pipe, err := openPipe(t, begun) // its reader is the first attempt
 	if err != nil {
 		t.Fatal(err)
@@ -298,7 +299,7 @@ func TestRestartWithRealWorkers(t *testing.T) {
 		}
 		tasks = append(tasks, s)
 	}
-	row := w.create(NewRun{Workflow: document(tasks...)})
+	row := w.create(api.NewRun{Workflow: document(tasks...)})
 	for _, done := range []int{10, 25, 40} {
 		w.await(row.ID, func(r corral.Run) bool { return r.Tasks.Done >= done })
 		w.stop()
@@ -330,7 +331,7 @@ func TestCancelKillsRealTasks(t *testing.T) {
 	w := realWorld(t, e)
 	defer w.stop()
 	begun := filepath.Join(t.TempDir(), "begun")
-	row := w.create(NewRun{Workflow: document(
+	row := w.create(api.NewRun{Workflow: document(
 		spec{ID: "first", Argv: sh(fmt.Sprintf("mkfifo %[1]s && exec cat %[1]s", begun)), Seconds: 9},
 		spec{ID: "second", Seconds: 1}, spec{ID: "third", After: []string{"first"}, Seconds: 1})})
 	pipe, err := openPipe(t, begun)

@@ -3,7 +3,6 @@ package run
 import (
 	"bufio"
 	"bytes"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"strconv"
 	"sync"
 	"time"
 
@@ -117,24 +117,18 @@ func decode(line []byte) (execution.Record, error) {
 	if len(line) <= head || line[head-1] != ' ' {
 		return rec, errors.New("no checksum")
 	}
-	var sum [4]byte
-	if _, err := hex.Decode(sum[:], line[:head-1]); err != nil {
+	sum, err := strconv.ParseUint(string(line[:head-1]), 16, 32)
+	if err != nil {
 		return rec, errors.New("no checksum")
 	}
 	body := line[head : len(line)-1]
-	if !bytes.Equal(sum[:], checksum(body)) {
+	if uint32(sum) != checksum(body) {
 		return rec, errors.New("wrong checksum")
 	}
-	if err := json.Unmarshal(body, &rec); err != nil {
-		return rec, err
-	}
-	return rec, nil
+	return rec, json.Unmarshal(body, &rec)
 }
 
-func checksum(body []byte) []byte {
-	s := crc32.Checksum(body, crcTable)
-	return []byte{byte(s >> 24), byte(s >> 16), byte(s >> 8), byte(s)}
-}
+func checksum(body []byte) uint32 { return crc32.Checksum(body, crcTable) }
 
 // quarantine copies what follows offset good of f to a new file and cuts it off.
 func quarantine(f *os.File, good int64, name string) error {
@@ -165,10 +159,7 @@ func (j *journal) append(records ...execution.Record) error {
 		if err != nil {
 			return fmt.Errorf("encoding a record: %w", err)
 		}
-		j.buf.WriteString(hex.EncodeToString(checksum(body)))
-		j.buf.WriteByte(' ')
-		j.buf.Write(body)
-		j.buf.WriteByte('\n')
+		fmt.Fprintf(&j.buf, "%08x %s\n", checksum(body), body)
 	}
 	return j.writeLocked()
 }

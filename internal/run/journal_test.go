@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/embedded/executor"
 	"github.com/corral-pilot/corral/internal/execution"
 )
 
@@ -143,7 +144,7 @@ func TestDamagedJournalLeavesGap(t *testing.T) {
 		execution.Record{Returned: &execution.Giveback{Seqs: []int64{3}, Started: true}},
 		execution.Record{Assigned: &execution.Assignment{Seq: 4, Worker: "w", Parts: []execution.Part{{Task: 2, Attempt: 2}}}})
 	for _, attempt := range []string{"a.1", "m0.1", "m1.1", "m1.2", "foreign"} {
-		if err := os.Mkdir(filepath.Join(row.Dir, tasksDir, attempt), 0o700); err != nil {
+		if err := os.Mkdir(filepath.Join(row.Dir, executor.TasksDir, attempt), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -250,7 +251,7 @@ func sealed(text []byte) []byte {
 	var lines []byte
 	for body := range bytes.Lines(text) {
 		body = bytes.TrimSuffix(body, []byte("\n"))
-		lines = fmt.Appendf(lines, "%x %s\n", checksum(body), body)
+		lines = fmt.Appendf(lines, "%08x %s\n", checksum(body), body)
 	}
 	return lines
 }

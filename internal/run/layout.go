@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/embedded/executor"
 	"github.com/corral-pilot/corral/embedded/parcel"
 	"github.com/corral-pilot/corral/internal/disk"
 )
@@ -23,8 +24,6 @@ const (
 	executedFile = "workflow-executed.json"
 	reportFile   = "report.json"
 	journalFile  = "journal"
-	dataDir      = "data"
-	tasksDir     = "tasks"
 	markerFile   = ".unfinished" // from before the first file until the run is started
 )
 
@@ -32,7 +31,7 @@ func (l layout) path(name string) string { return filepath.Join(l.dir, name) }
 
 // attempt returns the directory of an attempt at a task.
 func (l layout) attempt(task string, number int) string {
-	return filepath.Join(l.dir, tasksDir, fmt.Sprintf("%s.%d", task, number))
+	return filepath.Join(l.dir, executor.TasksDir, fmt.Sprintf("%s.%d", task, number))
 }
 
 // create makes the directory with the workflow and links to its own inputs. D must be new or empty. If
@@ -68,13 +67,13 @@ func (l layout) claim() error {
 }
 
 func (l layout) fill(workflow []byte, links []link) error {
-	for _, dir := range []string{dataDir, tasksDir} {
+	for _, dir := range []string{executor.DataDir, executor.TasksDir} {
 		if err := os.Mkdir(l.path(dir), 0o700); err != nil {
 			return err
 		}
 	}
 	for _, k := range links {
-		name := filepath.Join(l.dir, dataDir, k.name)
+		name := filepath.Join(l.dir, executor.DataDir, k.name)
 		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 			return err
 		}
@@ -102,7 +101,7 @@ func (l layout) finish() error {
 // remove deletes what is the run's, the workflow and the marker last, and D itself if nothing else is in it. To repeat
 // it is safe; so is a D that is gone.
 func (l layout) remove() error {
-	names := []string{executedFile, reportFile, dataDir, tasksDir, journalFile, parcel.SpoolDir}
+	names := []string{executedFile, reportFile, executor.DataDir, executor.TasksDir, journalFile, parcel.SpoolDir}
 	bad, err := filepath.Glob(escapeGlob(l.path(journalFile)) + ".bad-*")
 	if err != nil {
 		return err // unreachable: the pattern is well formed
@@ -131,8 +130,8 @@ func (l layout) purge() (became string, err error) {
 	switch {
 	case len(names) > 0 && lacks(workflowFile):
 		return fmt.Sprintf(another, l.dir, workflowFile), nil
-	case !lacks(dataDir) && lacks(tasksDir):
-		return fmt.Sprintf(another, l.dir, tasksDir), nil
+	case !lacks(executor.DataDir) && lacks(executor.TasksDir):
+		return fmt.Sprintf(another, l.dir, executor.TasksDir), nil
 	}
 	if err := l.remove(); err != nil {
 		return "", corral.ErrorAt(corral.Failed, "dir", "%w", err)

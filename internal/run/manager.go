@@ -11,11 +11,6 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// Config holds what a Manager may be told.
-type Config struct {
-	Dir string // absolute: parent of the directories of runs that name none; made when needed
-}
-
 // A Manager drives all runs of one corrald. Its methods may be called from any goroutine.
 //
 // Each run that is not over has a driver, a goroutine that ends when the run is over or corrald stops. Whoever
@@ -35,12 +30,12 @@ type Manager struct {
 	drivers map[corral.RunID]*driver // those that are not gone
 }
 
-// NewManager returns a manager that drives nothing before Run. db and clusters stay the caller's and
-// must outlive Run.
-func NewManager(lg *slog.Logger, db *store.DB, clusters Clusters, c Config) *Manager {
+// NewManager returns a manager that drives nothing before Run. db and clusters stay the caller's and must outlive Run.
+// dir, an absolute path, is the parent of the directories of runs that name none; it is made when it is needed.
+func NewManager(lg *slog.Logger, db *store.DB, clusters Clusters, dir string) *Manager {
 	return &Manager{
 		lg: lg, db: db, clusters: clusters, drivers: make(map[corral.RunID]*driver),
-		home: home{lg: lg, dir: c.Dir, preparing: make(map[string]bool)},
+		home: home{lg: lg, dir: dir, preparing: make(map[string]bool)},
 	}
 }
 

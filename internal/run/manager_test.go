@@ -13,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/embedded/executor"
 	"github.com/corral-pilot/corral/internal/execution"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/workflow"
@@ -33,7 +35,7 @@ func TestRunSucceeds(t *testing.T) {
 		c := newSimCluster(&simWorker{id: "w1", cpus: 2, memoryMiB: 2048})
 		w := newWorld(t, c)
 		defer w.stop()
-		row := w.create(NewRun{Workflow: document(fan(4, 10)...)})
+		row := w.create(api.NewRun{Workflow: document(fan(4, 10)...)})
 		if row.State != corral.RunRunning || row.Tasks.Total != 6 || row.Owner != "local" {
 			t.Errorf("created run = %+v", row)
 		}
@@ -62,7 +64,7 @@ func TestExecutedWorkflowHasMeasuredRuntimes(t *testing.T) {
 		c.run = func(execution.Task) (execution.Status, time.Duration) { return execution.Done, 7 * time.Second }
 		w := newWorld(t, c)
 		defer w.stop()
-		row := w.awaitOver(w.create(NewRun{Workflow: document(fan(1, 1)...)}).ID)
+		row := w.awaitOver(w.create(api.NewRun{Workflow: document(fan(1, 1)...)}).ID)
 		flow, _, err := format.ReadFile(t.Context(), filepath.Join(row.Dir, executedFile), workflow.Options{Strict: true})
 		if err != nil {
 			t.Fatal(err)
@@ -83,7 +85,7 @@ func TestReadyTasksStartByUpwardRank(t *testing.T) {
 		c := newSimCluster(oneWorker())
 		w := newWorld(t, c)
 		defer w.stop()
-		w.awaitOver(w.create(NewRun{Workflow: document(
+		w.awaitOver(w.create(api.NewRun{Workflow: document(
 			spec{ID: "short", Seconds: 1},
 			spec{ID: "long", Seconds: 2}, spec{ID: "below", After: []string{"long"}, Seconds: 30},
 			spec{ID: "middle", Seconds: 20},
@@ -107,7 +109,7 @@ func TestRetriesWithBackoffThenFails(t *testing.T) {
 		}
 		w := newWorld(t, c)
 		defer w.stop()
-		row := w.create(NewRun{Workflow: document(fan(2, 1)...), Options: corral.RunOptions{Retries: 3}})
+		row := w.create(api.NewRun{Workflow: document(fan(2, 1)...), Options: corral.RunOptions{Retries: 3}})
 		began := time.Now()
 		stderr := filepath.Join(row.Dir, "tasks", "m0.4", "stderr") // as a worker would
 		if err := errors.Join(os.MkdirAll(filepath.Dir(stderr), 0o700), os.WriteFile(stderr, nil, 0o600)); err != nil {
@@ -140,7 +142,7 @@ func TestLostWorkerCostsNoRetry(t *testing.T) {
 		c := newSimCluster(oneWorker())
 		w := newWorld(t, c)
 		defer w.stop()
-		row := w.create(NewRun{Workflow: document(spec{ID: "one", Seconds: 60})})
+		row := w.create(api.NewRun{Workflow: document(spec{ID: "one", Seconds: 60})})
 		timer := time.AfterFunc(20*time.Second, func() {
 			c.lose("w1")
 			c.join(&simWorker{id: "w2", cpus: 1, memoryMiB: 2048})
@@ -165,7 +167,7 @@ func TestCutTaskWaitsForWorkerThatStaysLonger(t *testing.T) {
 		c.extra = []execution.Capacity{{CPUs: 1, MemoryMiB: 1024, Left: 105 * time.Second}}
 		w := newWorld(t, c)
 		defer w.stop()
-		row := w.create(NewRun{Workflow: document(spec{ID: "long", Seconds: 60}), Options: corral.RunOptions{Stall: s(30)}})
+		row := w.create(api.NewRun{Workflow: document(spec{ID: "long", Seconds: 60}), Options: corral.RunOptions{Stall: s(30)}})
 		row = w.awaitOver(row.ID)
 		if row.State != corral.RunStalled || !strings.Contains(row.Reason, "needs 1m50s") {
 			t.Errorf("run is %s: %s; want it to need more than the 100 s that it ran", row.State, row.Reason)
@@ -181,7 +183,7 @@ func TestCancelAndResume(t *testing.T) {
 		c := newSimCluster(oneWorker())
 		w := newWorld(t, c)
 		defer w.stop()
-		row := w.create(NewRun{Workflow: document(fan(3, 60)...)})
+		row := w.create(api.NewRun{Workflow: document(fan(3, 60)...)})
 		w.await(row.ID, func(r corral.Run) bool { return r.Tasks.Done == 2 && r.Tasks.Running == 1 })
 		row, err := w.manager.Cancel(t.Context(), "ann", row.ID)
 		if err != nil || row.State != corral.RunCancelling {
@@ -235,7 +237,7 @@ func TestResumeOfFailedGivesFreshRetries(t *testing.T) {
 		}
 		w := newWorld(t, c)
 		defer w.stop()
-		row := w.create(NewRun{Workflow: document(fan(2, 1)...), Options: corral.RunOptions{Retries: 1, Clustering: "horizontal=1"}})
+		row := w.create(api.NewRun{Workflow: document(fan(2, 1)...), Options: corral.RunOptions{Retries: 1, Clustering: "horizontal=1"}})
 		if row = w.awaitOver(row.ID); row.State != corral.RunFailed || row.Tasks.Skipped != 3 {
 			t.Fatalf("run is %s, tasks %+v", row.State, row.Tasks)
 		}
@@ -258,7 +260,7 @@ func TestRestartResumesByItself(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newSimCluster(&simWorker{id: "w1", cpus: 2, memoryMiB: 2048})
 		w := newWorld(t, c)
-		row := w.create(NewRun{Workflow: document(fan(6, 10)...), Options: corral.RunOptions{Clustering: "horizontal=3"}})
+		row := w.create(api.NewRun{Workflow: document(fan(6, 10)...), Options: corral.RunOptions{Clustering: "horizontal=3"}})
 		w.await(row.ID, func(r corral.Run) bool { return r.Tasks.Done == 3 })
 		w.stop()
 		c.restart()
@@ -283,7 +285,7 @@ func TestRestartWhileCancelling(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newSimCluster(oneWorker())
 		w := newWorld(t, c)
-		row := w.create(NewRun{Workflow: document(fan(3, 60)...)})
+		row := w.create(api.NewRun{Workflow: document(fan(3, 60)...)})
 		w.await(row.ID, func(r corral.Run) bool { return r.Tasks.Running == 1 })
 		w.stop()
 		c.restart()
@@ -304,11 +306,11 @@ func TestRemove(t *testing.T) {
 		c := newSimCluster(oneWorker())
 		w := newWorld(t, c)
 		defer w.stop()
-		kept := w.create(NewRun{Workflow: document(spec{ID: "one", Seconds: 60})})
+		kept := w.create(api.NewRun{Workflow: document(spec{ID: "one", Seconds: 60})})
 		if _, err := w.manager.Remove(t.Context(), "ann", kept.ID, true); corral.KindOf(err) != corral.Conflict {
 			t.Errorf("removing a running run: %v, want a conflict", err)
 		}
-		purged := w.create(NewRun{Workflow: document(spec{ID: "one", Seconds: 60}), Dir: filepath.Join(t.TempDir(), "d")})
+		purged := w.create(api.NewRun{Workflow: document(spec{ID: "one", Seconds: 60}), Dir: filepath.Join(t.TempDir(), "d")})
 		w.awaitOver(kept.ID)
 		w.awaitOver(purged.ID)
 		foreign := filepath.Join(purged.Dir, "notes.txt")
@@ -335,7 +337,7 @@ func TestRemove(t *testing.T) {
 func TestUnreadableDirectoryFailsRun(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, newSimCluster())
-		row := w.create(NewRun{Workflow: document(spec{ID: "one"})})
+		row := w.create(api.NewRun{Workflow: document(spec{ID: "one"})})
 		w.stop()
 		path := filepath.Join(row.Dir, workflowFile)
 		text, err := os.ReadFile(path)
@@ -372,14 +374,14 @@ func TestPurgeOfWhatIsNotTheRuns(t *testing.T) {
 		w := newWorld(t, newSimCluster(oneWorker()))
 		defer w.stop()
 		for keep, put := range map[string]func(dir string) error{
-			"":      func(dir string) error { return os.WriteFile(dir, nil, 0o600) },
-			dataDir: func(dir string) error { return os.MkdirAll(filepath.Join(dir, dataDir), 0o700) },
+			"":               func(dir string) error { return os.WriteFile(dir, nil, 0o600) },
+			executor.DataDir: func(dir string) error { return os.MkdirAll(filepath.Join(dir, executor.DataDir), 0o700) },
 			workflowFile: func(dir string) error { // somebody's next project
-				return errors.Join(os.MkdirAll(filepath.Join(dir, dataDir), 0o700), os.WriteFile(filepath.Join(dir, workflowFile), nil, 0o600))
+				return errors.Join(os.MkdirAll(filepath.Join(dir, executor.DataDir), 0o700), os.WriteFile(filepath.Join(dir, workflowFile), nil, 0o600))
 			},
 		} {
 			dir := filepath.Join(t.TempDir(), "d")
-			row := w.create(NewRun{Workflow: document(spec{ID: "one", Seconds: 60}), Dir: dir})
+			row := w.create(api.NewRun{Workflow: document(spec{ID: "one", Seconds: 60}), Dir: dir})
 			w.awaitOver(row.ID)
 			if err := errors.Join(os.RemoveAll(dir), put(dir)); err != nil {
 				t.Fatal(err)

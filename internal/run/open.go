@@ -81,7 +81,7 @@ func openState(ctx context.Context, lg *slog.Logger, row corral.Run, now time.Ti
 
 // attemptsOnDisk finds the highest attempt of each task that has a directory.
 func attemptsOnDisk(p *plan) ([]execution.Part, error) {
-	entries, err := os.ReadDir(layout{p.dir}.path(tasksDir))
+	entries, err := os.ReadDir(layout{p.dir}.path(executor.TasksDir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("looking for attempts: %w", err)
 	}

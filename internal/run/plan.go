@@ -123,8 +123,7 @@ func ownInputs(flow *workflow.Workflow, dir string) ([]link, error) {
 
 // reason is the last part of an error of package os: what the path is has been said already.
 func reason(err error) string {
-	var path *os.PathError
-	if errors.As(err, &path) {
+	if path, ok := errors.AsType[*os.PathError](err); ok {
 		return path.Err.Error()
 	}
 	return err.Error()

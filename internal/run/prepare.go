@@ -1,32 +1,22 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/store"
 )
 
 // Defaults of options that a request leaves out.
 const (
-	DefaultStall   = 5 * time.Minute
-	DefaultRuntime = time.Minute
+	defaultStall   = corral.Seconds(5 * time.Minute)
+	defaultRuntime = corral.Seconds(time.Minute)
 )
-
-// NewRun asks for a run. The caller has checked that paths are absolute and numbers in their ranges, as
-// internal/server does.
-type NewRun struct {
-	Cluster      corral.ClusterID
-	Workflow     []byte // a WfFormat document
-	WorkflowName string // the file it came from, for messages
-	SourceDir    string // absolute: the workflow's own inputs are resolved here
-	Dir          string // absolute: the run's directory, new or empty; empty: one is chosen below Config.Dir
-	Options      corral.RunOptions
-	Labels       map[string]string
-}
 
 // A Prepared is a run that is checked and laid out on disk, but has no row yet. Its directory
 // carries a marker until the run is started.
@@ -36,10 +26,11 @@ type Prepared struct {
 	layout  layout
 }
 
-// Prepare checks all that is asked for, then makes the run's directory. What is wrong with the request
-// is an Invalid error, and nothing was made. The caller must end with Insert, committed, and Start, or
-// with Discard.
-func (m *Manager) Prepare(ctx context.Context, r NewRun) (*Prepared, error) {
+// Prepare checks all that is asked for, then makes the run's directory: the one that the request names, which must be
+// new or empty, or one in the manager's home. What is wrong with the request is an Invalid error, and nothing was made.
+// The caller has found the cluster, and checked that paths are absolute and numbers in their ranges. It must end with
+// Insert, committed, and Start, or with Discard.
+func (m *Manager) Prepare(ctx context.Context, cluster corral.ClusterID, r api.NewRun) (*Prepared, error) {
 	options, err := withDefaults(r.Options)
 	if err != nil {
 		return nil, err
@@ -62,7 +53,7 @@ func (m *Manager) Prepare(ctx context.Context, r NewRun) (*Prepared, error) {
 		return nil, err
 	}
 	return &Prepared{manager: m, layout: l, row: corral.Run{
-		Cluster: r.Cluster, Workflow: p.flow.Name, Dir: dir, Options: options, Labels: r.Labels,
+		Cluster: cluster, Workflow: p.flow.Name, Dir: dir, Options: options, Labels: r.Labels,
 		Tasks: newState(p).x.Counts(),
 	}}, nil
 }
@@ -89,15 +80,9 @@ func (m *Manager) layOut(ctx context.Context, l layout, workflow []byte, links [
 
 // withDefaults fills in what is left out and refuses a clustering that does not exist.
 func withDefaults(o corral.RunOptions) (corral.RunOptions, error) {
-	if o.Clustering == "" {
-		o.Clustering = clusteringNone
-	}
-	if o.Stall == 0 {
-		o.Stall = corral.Seconds(DefaultStall)
-	}
-	if o.DefaultRuntime == 0 {
-		o.DefaultRuntime = corral.Seconds(DefaultRuntime)
-	}
+	o.Clustering = cmp.Or(o.Clustering, clusteringNone)
+	o.Stall = cmp.Or(o.Stall, defaultStall)
+	o.DefaultRuntime = cmp.Or(o.DefaultRuntime, defaultRuntime)
 	if _, err := parseClustering(o.Clustering); err != nil {
 		return o, corral.ErrorAt(corral.Invalid, "clustering", "%w", err)
 	}

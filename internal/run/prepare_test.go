@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/disk"
 	"github.com/corral-pilot/corral/internal/store"
 )
@@ -27,23 +28,23 @@ func TestPrepareRefuses(t *testing.T) {
 	plain := document(spec{ID: "one"})
 	tests := []struct {
 		name string
-		req  NewRun
+		req  api.NewRun
 		want string
 	}{
-		{"junk", NewRun{WorkflowName: "w.json", Workflow: bytes.Repeat([]byte("x"), 10<<20)}, "w.json:1"},
-		{"no task", NewRun{Workflow: []byte(`{}`)}, ""},
-		{"cycle", NewRun{Workflow: document(spec{ID: "a", After: []string{"b"}}, spec{ID: "b", After: []string{"a"}})}, "cycle"},
-		{"not runnable", NewRun{Workflow: document(spec{ID: "a", In: []string{"../x"}})}, "outside the run's directory"},
-		{"missing inputs", NewRun{Workflow: good, SourceDir: full}, "in.txt (no such file or directory), sub/more.txt (no such file"},
-		{"relative source", NewRun{Workflow: good, SourceDir: "here"}, "source_dir"},
-		{"full dir", NewRun{Workflow: plain, Dir: full}, full + " is not empty: it has x"},
-		{"file for a dir", NewRun{Workflow: plain, Dir: filepath.Join(full, "x")}, "not a directory"},
-		{"clustering", NewRun{Workflow: plain, Options: corral.RunOptions{Clustering: "vertical"}}, "clustering"},
-		{"no groups", NewRun{Workflow: plain, Options: corral.RunOptions{Clustering: "horizontal=0"}}, "clustering"},
+		{"junk", api.NewRun{WorkflowName: "w.json", Workflow: bytes.Repeat([]byte("x"), 10<<20)}, "w.json:1"},
+		{"no task", api.NewRun{Workflow: []byte(`{}`)}, ""},
+		{"cycle", api.NewRun{Workflow: document(spec{ID: "a", After: []string{"b"}}, spec{ID: "b", After: []string{"a"}})}, "cycle"},
+		{"not runnable", api.NewRun{Workflow: document(spec{ID: "a", In: []string{"../x"}})}, "outside the run's directory"},
+		{"missing inputs", api.NewRun{Workflow: good, SourceDir: full}, "in.txt (no such file or directory), sub/more.txt (no such file"},
+		{"relative source", api.NewRun{Workflow: good, SourceDir: "here"}, "source_dir"},
+		{"full dir", api.NewRun{Workflow: plain, Dir: full}, full + " is not empty: it has x"},
+		{"file for a dir", api.NewRun{Workflow: plain, Dir: filepath.Join(full, "x")}, "not a directory"},
+		{"clustering", api.NewRun{Workflow: plain, Options: corral.RunOptions{Clustering: "vertical"}}, "clustering"},
+		{"no groups", api.NewRun{Workflow: plain, Options: corral.RunOptions{Clustering: "horizontal=0"}}, "clustering"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := w.manager.Prepare(t.Context(), tt.req)
+			_, err := w.manager.Prepare(t.Context(), w.cluster, tt.req)
 			if corral.KindOf(err) != corral.Invalid || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("Prepare: %v (%s), want invalid with %q", err, corral.KindOf(err), tt.want)
 			}
@@ -72,7 +73,7 @@ func TestPrepareLaysOut(t *testing.T) {
 		}
 		text := document(spec{ID: "one", In: []string{"in.txt", "sub/more.txt"}, Out: []string{"out"}},
 			spec{ID: "two", After: []string{"one"}, In: []string{"out"}})
-		row := w.create(NewRun{Workflow: text, SourceDir: source, Labels: map[string]string{"k": "v"}})
+		row := w.create(api.NewRun{Workflow: text, SourceDir: source, Labels: map[string]string{"k": "v"}})
 		if !strings.HasPrefix(row.Dir, w.dir+"/test-") {
 			t.Errorf("directory %s is not below %s", row.Dir, w.dir)
 		}
@@ -106,12 +107,12 @@ func TestPreparedIsDiscarded(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, newSimCluster())
 		defer w.stop()
-		r := NewRun{Workflow: document(spec{ID: "one"}), Dir: filepath.Join(t.TempDir(), "d")}
-		p, err := w.manager.Prepare(t.Context(), r)
+		r := api.NewRun{Workflow: document(spec{ID: "one"}), Dir: filepath.Join(t.TempDir(), "d")}
+		p, err := w.manager.Prepare(t.Context(), w.cluster, r)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.manager.Prepare(t.Context(), r); corral.KindOf(err) != corral.Conflict {
+		if _, err := w.manager.Prepare(t.Context(), w.cluster, r); corral.KindOf(err) != corral.Conflict {
 			t.Errorf("the same directory twice: %v, want a conflict", err)
 		}
 		if err := p.Discard(); err != nil {
@@ -143,12 +144,11 @@ func TestUnfinishedDirectories(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newSimCluster(oneWorker())
 		w := newWorld(t, c)
-		elsewhere := NewRun{Workflow: document(spec{ID: "one"}), Dir: filepath.Join(t.TempDir(), "d")}
-		known := NewRun{Workflow: document(spec{ID: "two"}), Dir: filepath.Join(t.TempDir(), "k")}
+		elsewhere := api.NewRun{Workflow: document(spec{ID: "one"}), Dir: filepath.Join(t.TempDir(), "d")}
+		known := api.NewRun{Workflow: document(spec{ID: "two"}), Dir: filepath.Join(t.TempDir(), "k")}
 		var prepared []*Prepared
-		for _, r := range []NewRun{{Workflow: document(spec{ID: "orphan"})}, elsewhere, known} {
-			r.Cluster = w.cluster
-			p, err := w.manager.Prepare(t.Context(), r)
+		for _, r := range []api.NewRun{{Workflow: document(spec{ID: "orphan"})}, elsewhere, known} {
+			p, err := w.manager.Prepare(t.Context(), w.cluster, r)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -177,7 +177,7 @@ func TestUnfinishedDirectories(t *testing.T) {
 		if again.State != corral.RunSucceeded {
 			t.Errorf("the run in a directory that was begun before is %s: %s", again.State, again.Reason)
 		}
-		if _, err := w.manager.Prepare(t.Context(), known); corral.KindOf(err) != corral.Invalid {
+		if _, err := w.manager.Prepare(t.Context(), w.cluster, known); corral.KindOf(err) != corral.Invalid {
 			t.Errorf("a directory that is a run's: %v", err)
 		}
 	})
@@ -187,13 +187,13 @@ func TestUnfinishedDirectoryOfKnownRunIsKept(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, newSimCluster())
 		defer func() { w.stop() }()
-		row := w.create(NewRun{Workflow: document(spec{ID: "one"}), Dir: filepath.Join(t.TempDir(), "d")})
+		row := w.create(api.NewRun{Workflow: document(spec{ID: "one"}), Dir: filepath.Join(t.TempDir(), "d")})
 		synctest.Wait() // until the marker is removed
 		marker := filepath.Join(row.Dir, markerFile)
 		if err := os.WriteFile(marker, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, err := w.manager.Prepare(t.Context(), NewRun{Workflow: document(spec{ID: "two"}), Dir: row.Dir})
+		_, err := w.manager.Prepare(t.Context(), w.cluster, api.NewRun{Workflow: document(spec{ID: "two"}), Dir: row.Dir})
 		if corral.KindOf(err) != corral.Conflict {
 			t.Errorf("Prepare: %v, want a conflict", err)
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/execution"
 )
 
@@ -28,7 +29,7 @@ func TestJournalSize(t *testing.T) {
 		c := newSimCluster(&simWorker{id: "corral-7f3a9c-g12-a1/0", cpus: 8, memoryMiB: 2048})
 		w := newWorld(t, c)
 		defer w.stop()
-		row := w.awaitOver(w.create(NewRun{Workflow: document(wide(tasks)...)}).ID)
+		row := w.awaitOver(w.create(api.NewRun{Workflow: document(wide(tasks)...)}).ID)
 		info, err := os.Stat(filepath.Join(row.Dir, journalFile))
 		if err != nil || row.State != corral.RunSucceeded {
 			t.Fatalf("run is %s, %v", row.State, err)
@@ -47,7 +48,7 @@ func BenchmarkQueued(b *testing.B) {
 	for b.Loop() {
 		before := heap()
 		w := realWorld(b, newEmbedded(b, socketPath(b)))
-		row := w.create(NewRun{Workflow: document})
+		row := w.create(api.NewRun{Workflow: document})
 		w.await(row.ID, func(r corral.Run) bool { return r.Reason != "" })
 		b.ReportMetric(float64(heap()-before)/tasks, "B/task")
 		w.stop()

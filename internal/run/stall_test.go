@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/execution"
 )
 
@@ -38,7 +39,7 @@ func TestStalls(t *testing.T) {
 				w := newWorld(t, c)
 				defer w.stop()
 				began := time.Now()
-				row := w.create(NewRun{Workflow: document(tt.task), Options: corral.RunOptions{Stall: s(60)}})
+				row := w.create(api.NewRun{Workflow: document(tt.task), Options: corral.RunOptions{Stall: s(60)}})
 				w.await(row.ID, func(r corral.Run) bool { return r.State == corral.RunRunning && r.Reason == tt.sentence })
 				if took := time.Since(began); took > 2*time.Second {
 					t.Errorf("the reason was shown after %s", took)
@@ -61,7 +62,7 @@ func TestStallClock(t *testing.T) {
 		w := newWorld(t, c)
 		defer w.stop()
 		began := time.Now()
-		row := w.create(NewRun{Options: corral.RunOptions{Stall: s(60)}, Workflow: document(
+		row := w.create(api.NewRun{Options: corral.RunOptions{Stall: s(60)}, Workflow: document(
 			spec{ID: "huge", MemoryMiB: 1 << 20, Seconds: 500}, spec{ID: "fits", Seconds: 100}, spec{ID: "too", Seconds: 100})})
 		row = w.awaitOver(row.ID)
 		if took := time.Since(began); row.State != corral.RunStalled || took < 260*time.Second || took > 263*time.Second {
@@ -78,7 +79,7 @@ func TestOfferEndsStall(t *testing.T) {
 		c := newSimCluster()
 		w := newWorld(t, c)
 		defer w.stop()
-		row := w.create(NewRun{Workflow: document(spec{ID: "one", Seconds: 1}), Options: corral.RunOptions{Stall: s(60)}})
+		row := w.create(api.NewRun{Workflow: document(spec{ID: "one", Seconds: 1}), Options: corral.RunOptions{Stall: s(60)}})
 		timer := time.AfterFunc(50*time.Second, func() {
 			c.mu.Lock()
 			defer c.mu.Unlock()
@@ -101,7 +102,7 @@ func TestTaskOnDrainingWorkerIsNoStall(t *testing.T) {
 		c := newSimCluster(worker)
 		w := newWorld(t, c)
 		defer w.stop()
-		row := w.create(NewRun{Workflow: document(spec{ID: "long", Seconds: 1200}), Options: corral.RunOptions{Stall: s(60)}})
+		row := w.create(api.NewRun{Workflow: document(spec{ID: "long", Seconds: 1200}), Options: corral.RunOptions{Stall: s(60)}})
 		w.await(row.ID, func(r corral.Run) bool { return r.Tasks.Running == 1 })
 		c.mu.Lock()
 		worker.draining = true
@@ -127,7 +128,7 @@ func TestClusterThatIsGoneStalls(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, goneCluster{})
 		defer w.stop()
-		row := w.awaitOver(w.create(NewRun{Workflow: document(fan(2, 1)...), Options: corral.RunOptions{Stall: s(60)}}).ID)
+		row := w.awaitOver(w.create(api.NewRun{Workflow: document(fan(2, 1)...), Options: corral.RunOptions{Stall: s(60)}}).ID)
 		if want := "no task can be queued: no cluster 1"; row.State != corral.RunStalled || row.Reason != want {
 			t.Errorf("run is %s: %q, want STALLED: %q", row.State, row.Reason, want)
 		}
@@ -148,7 +149,7 @@ func TestJournalThatTakesNothingStalls(t *testing.T) {
 				c := newSimCluster(oneWorker())
 				w := newWorld(t, c)
 				defer w.stop()
-				row := w.create(NewRun{Workflow: document(fan(2, 10)...), Options: corral.RunOptions{Stall: s(60)}})
+				row := w.create(api.NewRun{Workflow: document(fan(2, 10)...), Options: corral.RunOptions{Stall: s(60)}})
 				w.await(row.ID, func(r corral.Run) bool { return r.Tasks.Running == 1 })
 				if err := w.manager.look(t.Context(), row.ID, func(*state) {}); err != nil { // it is open
 					t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/embedded/executor"
 )
 
 // The files that can be had of an attempt.
@@ -120,7 +121,7 @@ func (s *state) places(task string, attempt int, which string) ([]place, error) 
 	l := layout{s.plan.dir}
 	places := []place{{l.attempt(task, attempt), name}}
 	if attempt == last && slices.Contains(t.Outputs, name) {
-		places = append(places, place{l.path(dataDir), name})
+		places = append(places, place{l.path(executor.DataDir), name})
 	}
 	return places, nil
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/internal/store/storetest"
 )
@@ -158,7 +159,7 @@ func (w *world) write(fn func(*store.Tx) error) {
 // start makes a manager on the same store and directories, as a corrald that was started again.
 func (w *world) start() {
 	ctx, cancel := context.WithCancel(w.Context())
-	m := NewManager(quiet(), w.db, w.clusters, Config{Dir: w.dir})
+	m := NewManager(quiet(), w.db, w.clusters, w.dir)
 	ended := make(chan error, 1)
 	go func() { ended <- m.Run(ctx) }()
 	w.manager = m
@@ -172,10 +173,9 @@ func (w *world) start() {
 }
 
 // create prepares, inserts and starts a run.
-func (w *world) create(r NewRun) corral.Run {
+func (w *world) create(r api.NewRun) corral.Run {
 	w.Helper()
-	r.Cluster = w.cluster
-	p, err := w.manager.Prepare(w.Context(), r)
+	p, err := w.manager.Prepare(w.Context(), w.cluster, r)
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/execution"
 	"github.com/corral-pilot/corral/internal/run"
 	"github.com/corral-pilot/corral/internal/store"
@@ -58,7 +59,7 @@ func (c *corrald) write(fn func(*store.Tx) error) {
 func (c *corrald) start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	c.queue = New(c.lg(), Config{Tools: c.pool.Tools(), Dir: filepath.Join(c.dir, "q"), Lease: 21 * time.Second})
-	c.manager = run.NewManager(c.lg(), c.db, c, run.Config{Dir: filepath.Join(c.dir, "runs")})
+	c.manager = run.NewManager(c.lg(), c.db, c, filepath.Join(c.dir, "runs"))
 	ended := make(chan error, 1)
 	go func() { ended <- c.manager.Run(ctx) }()
 	queue := c.queue
@@ -76,7 +77,7 @@ func (c *corrald) start() {
 // begin starts a run.
 func (c *corrald) begin(document []byte, options corral.RunOptions) corral.Run {
 	c.Helper()
-	p, err := c.manager.Prepare(soon(c), run.NewRun{Cluster: c.cluster, Workflow: document, WorkflowName: "test.json", SourceDir: c.dir, Options: options})
+	p, err := c.manager.Prepare(soon(c), c.cluster, api.NewRun{Workflow: document, WorkflowName: "test.json", SourceDir: c.dir, Options: options})
 	if err != nil {
 		c.Fatal(err)
 	}

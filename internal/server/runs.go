@@ -104,15 +104,8 @@ func (h *runHandlers) prepare(ctx context.Context, in api.NewRun) (*run.Prepared
 	if err != nil {
 		return nil, err
 	}
-	return h.runs.Prepare(ctx, run.NewRun{
-		Cluster:      cluster.ID,
-		Workflow:     in.Workflow,
-		WorkflowName: cmp.Or(in.WorkflowName, "workflow"),
-		SourceDir:    in.SourceDir,
-		Dir:          in.Dir,
-		Options:      in.Options,
-		Labels:       in.Labels,
-	})
+	in.WorkflowName = cmp.Or(in.WorkflowName, "workflow")
+	return h.runs.Prepare(ctx, cluster.ID, in)
 }
 
 // move is a change that internal/run commits by itself, because it touches the run's journal or directory too; the

@@ -105,7 +105,7 @@ func (b *bench) end(t *testing.T, j execution.Job, status execution.Status) {
 // newRuns starts a manager of runs that ends with the test.
 func newRuns(t testing.TB, db *store.DB, clusters run.Clusters) *run.Manager {
 	t.Helper()
-	m := run.NewManager(slog.New(slog.DiscardHandler), db, clusters, run.Config{Dir: filepath.Join(t.TempDir(), "runs")})
+	m := run.NewManager(slog.New(slog.DiscardHandler), db, clusters, filepath.Join(t.TempDir(), "runs"))
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := later(func() error { return m.Run(ctx) })
 	t.Cleanup(func() {
