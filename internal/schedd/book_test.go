@@ -78,6 +78,10 @@ func (b *book) fates() map[int64]string {
 	return fates
 }
 
+// noWorker is why HTCondor holds a job whose schedd was killed while the job's shadow started: by then the schedd has
+// forgotten the worker whose ad names the executor.
+const noWorker = "Cannot expand $$ expression (CorralPilot)."
+
 func TestWhatEventsMean(t *testing.T) {
 	type events []eventlog.Event
 	var (
@@ -85,6 +89,7 @@ func TestWhatEventsMean(t *testing.T) {
 		evicted  = event(1, 2, eventlog.Evicted{Reason: "Error from slot1@g: it is 12 o'clock."})
 		ended    = event(1, 2, eventlog.Terminated{ReturnValue: 0})
 		held     = event(1, 2, eventlog.Held{Reason: "no disk"})
+		unmade   = event(1, 2, eventlog.Held{Reason: noWorker})
 		shadow   = event(1, 2, eventlog.ShadowException{Message: "no"})
 		condorRm = event(1, 2, eventlog.Aborted{Reason: "via condor_rm (by user nobody)"})
 		killed   = event(1, 2, eventlog.Terminated{Signal: 9})
@@ -102,6 +107,7 @@ func TestWhatEventsMean(t *testing.T) {
 		"evicted":            {events{evicted}, "cut its worker had to leave: it is 12 o'clock"},
 		"explained":          {events{evicted, gone}, "lost its worker is lost"},
 		"the first end":      {events{held, ended}, "failed HTCondor could not run its job: no disk"},
+		"without its worker": {events{unmade}, "lost its worker is lost: " + strings.TrimSuffix(noWorker, ".")},
 		"never started":      {events{shadow}, "idle"},
 		"lost by its shadow": {events{started, shadow}, "lost HTCondor lost it: no"},
 		"removed": {
@@ -159,11 +165,15 @@ func TestWhatTheQueueMeans(t *testing.T) {
 		ads  ads
 		want string
 	}{
-		"idle":            {ads{ad(1, statusIdle, 0, nil)}, "idle"},
-		"runs":            {ads{ad(1, statusRunning, 1, classad.Ad{workerAttribute: "g/0"})}, "runs on g/0"},
-		"about to run":    {ads{ad(1, statusRunning, 0, classad.Ad{workerAttribute: "g/0"})}, "idle"},
-		"back in it":      {ads{ad(1, statusIdle, 1, nil)}, "lost its worker is lost"},
-		"held":            {ads{held}, "failed HTCondor could not run its job: no pilot"},
+		"idle":         {ads{ad(1, statusIdle, 0, nil)}, "idle"},
+		"runs":         {ads{ad(1, statusRunning, 1, classad.Ad{workerAttribute: "g/0"})}, "runs on g/0"},
+		"about to run": {ads{ad(1, statusRunning, 0, classad.Ad{workerAttribute: "g/0"})}, "idle"},
+		"back in it":   {ads{ad(1, statusIdle, 1, nil)}, "lost its worker is lost"},
+		"held":         {ads{held}, "failed HTCondor could not run its job: no pilot"},
+		"held without its worker": {
+			ads{ad(1, statusHeld, 0, classad.Ad{"HoldReason": noWorker})},
+			"lost its worker is lost: " + strings.TrimSuffix(noWorker, "."),
+		},
 		"about to leave":  {ads{ad(1, statusRemoved, 1, nil)}, "idle"},
 		"not in it":       {nil, "vanished its job is gone from HTCondor's queue"},
 		"only one of two": {ads{ad(1, statusIdle, 0, nil), twin}, "idle"},

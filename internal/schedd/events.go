@@ -47,7 +47,7 @@ func (b *book) event(e eventlog.Event, now time.Time) {
 			j.over(lost, e.Time, sentence("HTCondor lost it", d.Message))
 		}
 	case eventlog.Held:
-		j.over(failed, e.Time, sentence(couldNotRun, d.Reason))
+		j.held(e.Time, d.Reason)
 	case eventlog.Aborted:
 		j.over(removed, e.Time, sentence("its job was removed from HTCondor's queue", d.Reason))
 	}
@@ -72,8 +72,16 @@ func (b *book) adEvent(e eventlog.Event, ad classad.Ad, now time.Time) {
 	}
 }
 
-// couldNotRun is what a job's hold means to a run: a task never waits for somebody to release it.
-const couldNotRun = "HTCondor could not run its job"
+// held records that HTCondor holds the job. To a run that is its end: a task never waits for somebody to release it. The
+// task has failed, unless the schedd was killed while it started the job: then it has forgotten the worker, whose ad
+// names the executor, and the task could not help that.
+func (j *job) held(at time.Time, why string) {
+	if strings.Contains(why, "Cannot expand $$") {
+		j.over(lost, at, sentence("its worker is lost", why))
+		return
+	}
+	j.over(failed, at, sentence("HTCondor could not run its job", why))
+}
 
 // prefix is what the schedd puts before a worker's reason: the slot's name, which users see elsewhere and without
 // HTCondor's noise.

@@ -62,7 +62,7 @@ func (b *book) inQueue(ad classad.Ad, id eventlog.JobID, status int64, now time.
 	reason, _ := ad.Text("HoldReason")
 	switch {
 	case status == statusHeld:
-		j.over(failed, now, sentence(couldNotRun, reason))
+		j.held(now, reason)
 	case status == statusRunning && starts > 0:
 		b.started(j, worker, time.Unix(at, 0))
 	case status == statusIdle && starts > 0: // HTCondor will not start it again (requirements)
