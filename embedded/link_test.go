@@ -93,11 +93,11 @@ func TestPilotHearsCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.gate.ask(corral.AskDrain)
-	if got := <-l.Commands(); got != link.Drain {
+	if got := <-l.Commands(); got != corral.AskDrain {
 		t.Errorf("command = %q, want drain", got)
 	}
 	c.gate.ask(corral.AskCancel)
-	if got := <-l.Commands(); got != link.Leave {
+	if got := <-l.Commands(); got != corral.AskCancel {
 		t.Errorf("command = %q, want leave", got)
 	}
 }
@@ -118,7 +118,7 @@ func TestPilotThatIsNotWantedAnyMoreLeaves(t *testing.T) {
 	await(t, "the command to leave", func() bool {
 		select {
 		case got := <-l.Commands():
-			return got == link.Leave
+			return got == corral.AskCancel
 		default:
 			again.taps.closeAll()
 			return false

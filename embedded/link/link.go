@@ -25,14 +25,6 @@ type Config struct {
 	CertDigest string   // sha256:HEX of the worker port's certificate, for tls addresses
 }
 
-// A Command is what a dispatcher asks of a pilot.
-type Command string
-
-const (
-	Drain Command = "drain" // finish what runs, then leave
-	Leave Command = "leave" // leave now
-)
-
 // A Link connects a pilot with its dispatcher, again and again until Close.
 type Link struct {
 	lg     *slog.Logger
@@ -43,8 +35,8 @@ type Link struct {
 
 	cancel   context.CancelFunc
 	done     chan struct{} // closed when the link's goroutines are gone
-	commands chan Command
-	heard    Command // the last one; belongs to the goroutine of keep
+	commands chan corral.Ask
+	heard    corral.Ask // the last one; belongs to the goroutine of keep
 
 	mu      sync.Mutex    // guards what follows
 	conn    *wire.Conn    // nil while there is none
@@ -66,7 +58,7 @@ func Dial(ctx context.Context, lg *slog.Logger, cfg Config) (*Link, error) {
 		lg: lg, cfg: cfg, by: g.By, cancel: cancel, done: make(chan struct{}),
 		offset:   g.Terms.Now.Sub(g.SentAt.Add(g.GotAt.Sub(g.SentAt) / 2)),
 		lease:    time.Duration(g.Terms.LeaseMS) * time.Millisecond,
-		commands: make(chan Command, 2), changed: make(chan struct{}), answers: map[int64]chan *wire.Message{},
+		commands: make(chan corral.Ask, 2), changed: make(chan struct{}), answers: map[int64]chan *wire.Message{},
 	}
 	go l.keep(life, g)
 	return l, nil
@@ -90,9 +82,9 @@ func (l *Link) By() string { return l.by }
 // link was made.
 func (l *Link) Lease() time.Duration { return l.lease }
 
-// Commands returns what the dispatcher asks, each command once; nothing follows Leave, which is
-// also what a pilot hears that the dispatcher refuses later on. The channel is never closed.
-func (l *Link) Commands() <-chan Command { return l.commands }
+// Commands returns what the dispatcher asks of the attempt, each ask once; nothing follows AskCancel, which is also what
+// a pilot hears that the dispatcher refuses later on. The channel is never closed.
+func (l *Link) Commands() <-chan corral.Ask { return l.commands }
 
 // Report tells how the attempt is doing and waits until that is recorded, over a new connection if
 // must be, for as long as ctx lasts.
@@ -186,7 +178,7 @@ func (l *Link) keep(ctx context.Context, g *wire.Greeting) {
 			g, err = wire.Dial(ctx, l.cfg.Addresses, l.cfg.CertDigest, l.cfg.hello())
 			if errors.Is(err, wire.ErrRefused) {
 				l.lg.Warn("pilot is not wanted any more", "tag", l.cfg.Tag, "error", err)
-				l.command(Leave)
+				l.command(corral.AskCancel)
 				return
 			}
 		}
@@ -208,9 +200,9 @@ func (l *Link) serve(ctx context.Context, g *wire.Greeting) {
 		}
 		switch m.Type {
 		case wire.TypeDrain:
-			l.command(Drain)
+			l.command(corral.AskDrain)
 		case wire.TypeLeave:
-			l.command(Leave)
+			l.command(corral.AskCancel)
 		case wire.TypeReported, wire.TypeCalled:
 			l.answered(m)
 		}
@@ -260,10 +252,10 @@ func (l *Link) answered(m *wire.Message) {
 
 // command passes a command on, unless the pilot heard it before: the port repeats it over each new connection.
 // There is always room, since only leave follows drain.
-func (l *Link) command(c Command) {
-	if l.heard == Leave || l.heard == c {
+func (l *Link) command(ask corral.Ask) {
+	if l.heard == corral.AskCancel || l.heard == ask {
 		return
 	}
-	l.heard = c
-	l.commands <- c
+	l.heard = ask
+	l.commands <- ask
 }

@@ -233,11 +233,11 @@ func (s *supervisor) reached(d dialed) {
 }
 
 // command does what corrald asks. A second drain, or a drain after a leave, changes nothing.
-func (s *supervisor) command(c link.Command) {
-	switch c {
-	case link.Drain:
+func (s *supervisor) command(ask corral.Ask) {
+	switch ask {
+	case corral.AskDrain:
 		s.stay.Drain(corral.OutcomeDrained, "asked to drain")
-	case link.Leave:
+	case corral.AskCancel:
 		s.stay.Leave(time.Now(), corral.OutcomeRemoved, "asked to leave")
 	}
 }

@@ -33,7 +33,7 @@ type uplink struct {
 
 	// What follows is nil, or zero, until corrald has been reached.
 	link     *link.Link
-	commands <-chan link.Command
+	commands <-chan corral.Ask
 	callBack broker.CallBack // has corrald dial this pilot's nodes
 	ahead    time.Duration   // of corrald's clock
 
