@@ -48,10 +48,7 @@ func (d *Dispatcher) ServeCourier(ctx context.Context, nc *wire.Conn, worker, in
 
 // handOut answers with the parcel of a job. An error means that the connection is of no more use.
 func (c *courier) handOut(ctx context.Context, key execution.Key) error {
-	refuse := func(err error) error {
-		c.Send(&wire.Message{Type: wire.TypeParcel, Kind: corral.KindOf(err), Reason: wire.Clip(err.Error())})
-		return nil
-	}
+	refuse := func(err error) error { return c.refuse(wire.TypeParcel, err) }
 	ctx, job, over, err := c.carry(ctx, key)
 	if err != nil {
 		return refuse(err)
@@ -76,10 +73,7 @@ func (c *courier) handOut(ctx context.Context, key execution.Key) error {
 
 // takeIn receives what became of a task, puts its files where they belong, and answers with its result.
 func (c *courier) takeIn(ctx context.Context, key execution.Key) error {
-	refuse := func(err error) error {
-		c.Send(&wire.Message{Type: wire.TypeDelivered, Kind: corral.KindOf(err), Reason: wire.Clip(err.Error())})
-		return nil
-	}
+	refuse := func(err error) error { return c.refuse(wire.TypeDelivered, err) }
 	_, job, over, err := c.carry(ctx, key)
 	if err != nil {
 		return errors.Join(refuse(err), (&wire.BulkReader{Conn: c.Conn}).Finish())
@@ -114,6 +108,12 @@ func (c *courier) takeIn(ctx context.Context, key execution.Key) error {
 		m.Results = append(m.Results, wire.Report{Result: r})
 	}
 	c.Send(m)
+	return nil
+}
+
+// refuse answers with why there is nothing else to answer with. The connection stays.
+func (c *courier) refuse(answer string, err error) error {
+	c.Send(&wire.Message{Type: answer, Kind: corral.KindOf(err), Reason: wire.Clip(err.Error())})
 	return nil
 }
 

@@ -3,6 +3,7 @@ package executor
 import (
 	"cmp"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -40,12 +41,8 @@ func (e *Attempt) environ() (env []string, path string) {
 // defines reports whether env has a value for the name of kv.
 func defines(env []string, kv string) bool {
 	name, _, _ := strings.Cut(kv, "=")
-	for _, have := range env {
-		if len(have) > len(name) && have[len(name)] == '=' && have[:len(name)] == name {
-			return true
-		}
-	}
-	return false
+	name += "="
+	return slices.ContainsFunc(env, func(have string) bool { return strings.HasPrefix(have, name) })
 }
 
 // baseEnv is what every task gets of the worker's environment: where commands are, its user, the
@@ -56,11 +53,7 @@ func baseEnv() []string {
 		{"PATH", "/usr/local/bin:/usr/bin:/bin"}, {"HOME", "/"}, {"USER", ""}, {"LANG", "C.UTF-8"},
 		{"CORRAL_JOB_TAG", ""}, {"CORRAL_JOB_DIR", ""},
 	} {
-		value := os.Getenv(kv[0])
-		if value == "" {
-			value = kv[1]
-		}
-		if value != "" {
+		if value := cmp.Or(os.Getenv(kv[0]), kv[1]); value != "" {
 			env = append(env, kv[0]+"="+value)
 		}
 	}
