@@ -99,13 +99,9 @@ func (h headNode) Run(ctx context.Context, cmd gridsite.Command) (gridsite.Resul
 	return h.Conn.Run(ctx, cmd)
 }
 
-// StopController ends slurmctld, as an orderly restart does, and leaves the nodes with their jobs.
-func (s *Slurm) StopController() error { return s.endController(syscall.SIGTERM) }
-
-// KillController ends slurmctld before it can do anything about it.
-func (s *Slurm) KillController() error { return s.endController(syscall.SIGKILL) }
-
-func (s *Slurm) endController(signal syscall.Signal) error {
+// EndController ends slurmctld, and leaves the nodes with their jobs: with SIGTERM as an orderly restart does, with
+// SIGKILL before it can do anything about it.
+func (s *Slurm) EndController(signal syscall.Signal) error {
 	text, err := os.ReadFile(filepath.Join(s.Dir, "run", "slurmctld.pid"))
 	if err != nil {
 		return err

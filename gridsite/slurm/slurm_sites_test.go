@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/corral-pilot/corral/gridsite"
@@ -116,7 +117,7 @@ func TestSlurmOutage(t *testing.T) {
 		}
 	}
 	stop := func(t testing.TB) {
-		if err := cluster.StopController(); err != nil {
+		if err := cluster.EndController(syscall.SIGTERM); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -167,7 +167,7 @@ func TestLateSubmissions(t *testing.T) {
 		u.must("site", "create", site, "--contact", sshd.Contact(), "--batch", "slurm", "--root", u.dir+"/"+site)
 	}
 	free, full := u.submitLate(slurm, "free", 1, 1), u.submitLate(slurm, "full", 2, 2)
-	if err := slurm.KillController(); err != nil {
+	if err := slurm.EndController(syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	if err := slurm.Start(); err != nil {
