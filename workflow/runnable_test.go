@@ -143,3 +143,28 @@ func TestSummary(t *testing.T) {
 		t.Errorf("Estimates (-want +got):\n%s", diff)
 	}
 }
+
+func TestWithExecutions(t *testing.T) {
+	t.Parallel()
+	wf := &workflow.Workflow{
+		Name: "w", Machines: []workflow.Machine{{Name: "of another run"}},
+		Tasks: []workflow.Task{{ID: "a", Estimate: time.Minute, Execution: workflow.Execution{Runtime: time.Hour}}, {ID: "b"}, {ID: "c"}},
+	}
+	began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	ran := []workflow.Execution{{Runtime: time.Second, Worker: "n2"}, {}, {Runtime: 2 * time.Second, Worker: "n1"}}
+	got := wf.WithExecutions(began, 3*time.Second, ran)
+	if !got.ExecutedAt.Equal(began) || got.Makespan != 3*time.Second || got.Tasks[0].Estimate != time.Minute {
+		t.Errorf("WithExecutions = %+v, want the beginning and the makespan of the run, and estimates as they were", got)
+	}
+	for i := range ran {
+		if got.Tasks[i].Execution != ran[i] {
+			t.Errorf("execution of task %s is %+v, want %+v", got.Tasks[i].ID, got.Tasks[i].Execution, ran[i])
+		}
+	}
+	if diff := cmp.Diff([]workflow.Machine{{Name: "n1"}, {Name: "n2"}}, got.Machines); diff != "" {
+		t.Errorf("machines (-want +got):\n%s", diff)
+	}
+	if wf.Makespan != 0 || wf.Tasks[0].Runtime != time.Hour || wf.Machines[0].Name != "of another run" {
+		t.Errorf("the workflow itself was changed: %+v", wf)
+	}
+}
