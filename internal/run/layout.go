@@ -102,12 +102,14 @@ func (l layout) finish() error {
 // it is safe; so is a D that is gone.
 func (l layout) remove() error {
 	names := []string{executedFile, reportFile, executor.DataDir, executor.TasksDir, journalFile, parcel.SpoolDir}
-	bad, err := filepath.Glob(escapeGlob(l.path(journalFile)) + ".bad-*")
+	there, err := l.names()
 	if err != nil {
-		return err // unreachable: the pattern is well formed
+		return err
 	}
-	for _, path := range bad {
-		names = append(names, filepath.Base(path))
+	for _, name := range there {
+		if strings.HasPrefix(name, journalFile+".bad-") {
+			names = append(names, name)
+		}
 	}
 	for _, name := range append(names, workflowFile, markerFile) {
 		if err := disk.RemoveAll(l.path(name)); err != nil {
@@ -158,11 +160,6 @@ func (l layout) names() (names []string, err error) {
 		names = append(names, e.Name())
 	}
 	return names, err
-}
-
-// escapeGlob makes a path match only itself.
-func escapeGlob(path string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
 // A link is one of the workflow's own inputs: its name below D/data, and the file it stands for.

@@ -2,6 +2,7 @@ package run
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -366,6 +367,55 @@ func TestUnreadableDirectoryFailsRun(t *testing.T) {
 			t.Errorf("run is %s: %s", row.State, row.Reason)
 		}
 	})
+}
+
+// A purge says what it leaves, and takes the pieces that were cut out of a journal with it, whatever the path is.
+func TestPurgeSaysWhatStays(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		foreign []string
+		want    string
+	}{
+		{nil, "its directory was deleted"},
+		{[]string{"notes"}, "its directory stays: DIR has notes, which is not the run's"},
+		{[]string{"a", "b", "c"}, "its directory stays: DIR has a and 2 more, which are not the run's"},
+	} {
+		l := layout{filepath.Join(t.TempDir(), "[d]*")}
+		if err := l.create([]byte("{}"), []link{{"sub/in.txt", "/dev/null"}}); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range append(tt.foreign, journalFile, journalFile+".bad-20260102T030405.000") {
+			if err := os.WriteFile(l.path(name), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := l.purge()
+		if got = strings.ReplaceAll(got, l.dir, "DIR"); err != nil || got != tt.want {
+			t.Errorf("purge beside %q = %q, %v, want %q", tt.foreign, got, err, tt.want)
+		}
+		if left, err := l.names(); err != nil || !slices.Equal(left, tt.foreign) {
+			t.Errorf("purge beside %q left %q (%v)", tt.foreign, left, err)
+		}
+	}
+}
+
+// What is wrong with the place of a directory is said before anything is made there.
+func TestCreateRefuses(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for dir, want := range map[string]corral.Kind{file: corral.Invalid, filepath.Join(file, "d"): corral.Invalid} {
+		if err := (layout{dir}).create(nil, nil); corral.KindOf(err) != want {
+			t.Errorf("create at %s = %v, want it %s", dir, err, want)
+		}
+	}
+	twice := layout{filepath.Join(t.TempDir(), "d")}
+	err := twice.create(nil, []link{{"in", "/a"}, {"in", "/b"}})
+	if _, gone := os.Stat(twice.dir); corral.KindOf(err) != corral.Failed || !errors.Is(gone, fs.ErrNotExist) {
+		t.Errorf("create that cannot be completed = %v, and left %v; want it failed and nothing left", err, gone)
+	}
 }
 
 // What has taken the place of a run's directory is not the run's.
