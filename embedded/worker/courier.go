@@ -144,11 +144,14 @@ func (k *work) carry() {
 	defer func() { _ = disk.RemoveAll(l.dir) }() // what stays goes with the scratch
 	switch {
 	case err == nil:
-		k.runTasks(&l.job, l.deliver)
+		k.each(&l.job, func(e *executor.Attempt, t *execution.Task) execution.Result {
+			return l.deliver(t, e.Run(k.mayPublish))
+		})
 	case ctx.Err() != nil || unwanted(err):
 		k.finish(nil, false)
 	default:
-		k.fail("its files could not be brought to " + k.w.cfg.Host + ": " + err.Error())
+		why := "its files could not be brought to " + k.w.cfg.Host + ": " + err.Error()
+		k.each(&k.job, func(e *executor.Attempt, _ *execution.Task) execution.Result { return e.Fail(why) })
 	}
 }
 

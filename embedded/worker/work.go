@@ -55,37 +55,23 @@ func (w *worker) endedLocked() {
 // run runs the tasks of the job in its run's directory or, where that is not seen, in one of the worker's own.
 func (k *work) run() {
 	if executor.Sees(&k.job) {
-		k.runTasks(&k.job, func(_ *execution.Task, r execution.Result) execution.Result { return r })
+		k.each(&k.job, func(e *executor.Attempt, _ *execution.Task) execution.Result { return e.Run(k.mayPublish) })
 	} else {
 		k.carry()
 	}
 }
 
-// runTasks runs the tasks of k, which are those of job, one after the other, in job's directory; settle is told of
-// each result and may change it. A task that fails does not keep the next from running. If the worker leaves, the
-// others go back.
-func (k *work) runTasks(job *execution.Job, settle func(*execution.Task, execution.Result) execution.Result) {
+// each does something with the tasks of k, which are those of job, one after the other, in job's directory, and books
+// the results. A task that fails does not keep the next from running. If the worker leaves, the others go back.
+func (k *work) each(job *execution.Job, do func(*executor.Attempt, *execution.Task) execution.Result) {
 	for i := range job.Tasks {
 		e := k.begin(job, i)
 		if e == nil {
 			k.finish(nil, false)
 			return
 		}
-		result := settle(&job.Tasks[i], e.Run(k.mayPublish))
+		result := do(e, &job.Tasks[i])
 		k.finish(&result, i == len(job.Tasks)-1)
-	}
-}
-
-// fail books all tasks of the job as failed, since they could not be started.
-func (k *work) fail(why string) {
-	for i := range k.job.Tasks {
-		e := k.begin(&k.job, i)
-		if e == nil {
-			k.finish(nil, false)
-			return
-		}
-		result := e.Fail(why)
-		k.finish(&result, i == len(k.job.Tasks)-1)
 	}
 }
 
