@@ -1,12 +1,24 @@
 package fork_test
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
 
 	"github.com/corral-pilot/corral/gridsite/gridsitetest"
+	"github.com/corral-pilot/corral/gridsite/local"
 )
+
+// withShell is this machine with another program as sh.
+func withShell(t testing.TB, shell string) gridsitetest.InPath {
+	t.Helper()
+	bin := t.TempDir()
+	if err := os.Symlink(shell, filepath.Join(bin, "sh")); err != nil {
+		t.Fatal(err)
+	}
+	return gridsitetest.InPath{Conn: local.Conn{}, Bin: bin}
+}
 
 // The scripts must mean the same to every POSIX shell: a site's sh may be any of these. The one that
 // is called sh is always tried, others where they are installed.
@@ -28,7 +40,7 @@ func TestForkConformance(t *testing.T) {
 		tried[shell] = true
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			conn := gridsitetest.WithShell(t, shell)
+			conn := withShell(t, shell)
 			gridsitetest.Test(t, func(t testing.TB) gridsitetest.Fixture { return gridsitetest.OpenFork(t, conn) })
 		})
 	}

@@ -66,7 +66,7 @@ func TestReadMany(t *testing.T) {
 		}
 		t.Run(shell, func(t *testing.T) {
 			t.Parallel()
-			c := &countingConn{Conn: gridsitetest.WithShell(t, path)}
+			c := &countingConn{Conn: withShell(t, path)}
 			f, tags := manyOf(t, c, map[string]string{
 				"both":    `echo '{"a": 1}' >report.json; printf 'one\ntwo' >&2`,
 				"stderr":  `echo "it's \$HOME" >&2`,

@@ -49,16 +49,6 @@ func (p InPath) Run(ctx context.Context, cmd gridsite.Command) (gridsite.Result,
 	return p.Conn.Run(ctx, cmd)
 }
 
-// WithShell is this machine with another program as sh.
-func WithShell(t testing.TB, shell string) InPath {
-	t.Helper()
-	bin := t.TempDir()
-	if err := os.Symlink(shell, filepath.Join(bin, "sh")); err != nil {
-		t.Fatal(err)
-	}
-	return InPath{local.Conn{}, bin}
-}
-
 // WithCommand is this machine with one command replaced by a script.
 func WithCommand(t testing.TB, name, script string) InPath {
 	t.Helper()

@@ -12,10 +12,15 @@ import (
 )
 
 // A policy is what an association, or a QOS, of Slurm's accounting allows; nil means no limit.
-type policy struct {
-	maxJobs, maxSubmit    *limit // of the user, running, and waiting or running
-	maxWalltime, maxNodes *limit // of one job
-}
+type policy [4]*limit
+
+// What a policy limits: the user's jobs that run, and those that wait or run; the time and the nodes of one job.
+const (
+	maxJobs = iota
+	maxSubmit
+	maxWalltime
+	maxNodes
+)
 
 // A limit may be 0: then no job may start.
 type limit struct {
@@ -34,15 +39,15 @@ func (l *limit) value() int64 {
 // over returns p with the limits of weaker where p has none: it is how Slurm goes from the QOS of a partition to that
 // of the job, and to the association.
 func (p policy) over(weaker policy) policy {
-	return policy{
-		maxJobs: cmp.Or(p.maxJobs, weaker.maxJobs), maxSubmit: cmp.Or(p.maxSubmit, weaker.maxSubmit),
-		maxWalltime: cmp.Or(p.maxWalltime, weaker.maxWalltime), maxNodes: cmp.Or(p.maxNodes, weaker.maxNodes),
+	for i := range p {
+		p[i] = cmp.Or(p[i], weaker[i])
 	}
+	return p
 }
 
 // closed names the limit that keeps every job from starting; empty if none does.
 func (p policy) closed() string {
-	for _, l := range []*limit{p.maxJobs, p.maxSubmit, p.maxWalltime, p.maxNodes} {
+	for _, l := range p {
 		if l != nil && l.most == 0 {
 			return l.name + " is 0"
 		}
@@ -111,7 +116,7 @@ func addUser(said survey.Sections, options corral.BatchOptions, partitions []par
 		}
 		p.limit(held, beyond)
 		if p.Name == options.Queue || options.Queue == "" && p.Default {
-			facts.MaxJobs, facts.MaxSubmit = int(held.maxJobs.value()), int(held.maxSubmit.value())
+			facts.MaxJobs, facts.MaxSubmit = int(held[maxJobs].value()), int(held[maxSubmit].value())
 		}
 	}
 	return nil
@@ -175,8 +180,8 @@ func (p *partition) limit(held policy, beyond []string) {
 	if slices.Contains(beyond, "PartitionMaxNodes") {
 		p.MaxNodes = 0
 	}
-	p.MaxWalltime = atMost(corral.Seconds(held.maxWalltime.value()), p.MaxWalltime)
-	p.MaxNodes = atMost(int(held.maxNodes.value()), p.MaxNodes)
+	p.MaxWalltime = atMost(corral.Seconds(held[maxWalltime].value()), p.MaxWalltime)
+	p.MaxNodes = atMost(int(held[maxNodes].value()), p.MaxNodes)
 	p.Closed = held.closed()
 }
 
@@ -221,14 +226,13 @@ func parseQualities(out string) (map[string]qualityOfService, error) {
 }
 
 // parsePolicy reads limits of jobs, of submitted ones, of walltime, and of TRES, which have these names.
-func parsePolicy(f []string, names [4]string, whose string) (policy, error) {
+func parsePolicy(f []string, names [4]string, whose string) (limits policy, err error) {
 	nodes := ""
 	for one := range strings.SplitSeq(f[3], ",") {
 		if n, ok := strings.CutPrefix(one, "node="); ok {
 			nodes = n
 		}
 	}
-	var limits [4]*limit
 	for i, text := range []string{f[0], f[1], f[2], nodes} {
 		if text == "-1" || slices.Contains(noLimit, text) {
 			continue
@@ -236,7 +240,7 @@ func parsePolicy(f []string, names [4]string, whose string) (policy, error) {
 		name := names[i] + " of " + whose
 		n, err := count(text)
 		most := int64(n)
-		if i == 2 {
+		if i == maxWalltime {
 			var d corral.Seconds
 			d, err = timeOf(text)
 			most = int64(d)
@@ -246,5 +250,5 @@ func parsePolicy(f []string, names [4]string, whose string) (policy, error) {
 		}
 		limits[i] = &limit{most, name}
 	}
-	return policy{maxJobs: limits[0], maxSubmit: limits[1], maxWalltime: limits[2], maxNodes: limits[3]}, nil
+	return limits, nil
 }
