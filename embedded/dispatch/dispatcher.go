@@ -11,6 +11,8 @@ package dispatch
 import (
 	"cmp"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -210,10 +212,7 @@ func (d *Dispatcher) Close() {
 		return
 	}
 	d.closed = true
-	var feeds []*feed
-	for _, f := range d.feeds {
-		feeds = append(feeds, f)
-	}
+	feeds := slices.Collect(maps.Values(d.feeds))
 	clear(d.feeds) // a Detach that comes later finds nothing to stop
 	for _, m := range d.members {
 		m.hangUp()

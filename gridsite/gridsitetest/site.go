@@ -1,6 +1,7 @@
 package gridsitetest
 
 import (
+	"cmp"
 	"errors"
 	"math/rand/v2"
 	"strconv"
@@ -60,9 +61,7 @@ func (s *site) submit(tag, script string) string {
 func (s *site) submitSpec(spec gridsite.JobSpec) string {
 	s.Helper()
 	spec.Hosts, spec.CPUs = 1, 1
-	if spec.Walltime == 0 {
-		spec.Walltime = time.Hour
-	}
+	spec.Walltime = cmp.Or(spec.Walltime, time.Hour)
 	s.tags = append(s.tags, spec.Tag)
 	spec.Tag = s.full(spec.Tag)
 	id, err := s.batch.Submit(s.Context(), spec)

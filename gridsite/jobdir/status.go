@@ -43,8 +43,7 @@ func parseExit(s string) (*int, error) {
 	if err != nil {
 		return nil, fmt.Errorf("exit status: %w", err)
 	}
-	exit := int(n)
-	return &exit, nil
+	return new(int(n)), nil
 }
 
 func parseKilled(s string) (gridsite.Killed, error) {

@@ -7,6 +7,7 @@ package survey
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	_ "embed"
@@ -172,10 +173,7 @@ func parseQuota(out, device string) (leftKiB int64, ok bool, err error) {
 				return 0, false, fmt.Errorf("quota said %q", gridsite.OneLine(line))
 			}
 		}
-		limit := n[2]
-		if limit == 0 {
-			limit = n[1]
-		}
+		limit := cmp.Or(n[2], n[1])
 		if f[1] == device && limit > 0 {
 			leftKiB, ok = min(leftKiB, max(0, limit-n[0])), true
 		}

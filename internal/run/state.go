@@ -33,8 +33,7 @@ func (s *state) listing() []api.Task {
 			Reason: t.Reason, StartedAt: t.StartedAt, EndedAt: t.EndedAt,
 		}
 		if !t.EndedAt.IsZero() {
-			exit := t.Exit
-			all[i].ExitStatus = &exit
+			all[i].ExitStatus = new(t.Exit)
 		}
 	}
 	return all
@@ -66,10 +65,7 @@ func (s *state) failure(exists func(path string) bool) string {
 		return ""
 	}
 	t, task := s.x.Task(failed[0]), &s.plan.flow.Tasks[failed[0]]
-	how := t.Reason
-	if how == "" {
-		how = fmt.Sprintf("exit status %d", t.Exit)
-	}
+	how := cmp.Or(t.Reason, fmt.Sprintf("exit status %d", t.Exit))
 	text := fmt.Sprintf("task %s failed (%s) in attempt %d", task.ID, how, t.Begun)
 	stderr := layout{s.plan.dir}.attempt(task.ID, t.Begun) + "/" + cmp.Or(task.Stderr, LogStderr)
 	if exists(stderr) {

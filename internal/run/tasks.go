@@ -115,9 +115,7 @@ func (s *state) places(task string, attempt int, which string) ([]place, error) 
 		return nil, corral.Errorf(corral.Invalid, "%q is none of %s, %s, %s", which, LogStdout, LogStderr, LogRecord)
 	}
 	last := s.x.Task(i).Begun
-	if attempt == 0 {
-		attempt = last
-	}
+	attempt = cmp.Or(attempt, last)
 	l := layout{s.plan.dir}
 	places := []place{{l.attempt(task, attempt), name}}
 	if attempt == last && slices.Contains(t.Outputs, name) {
