@@ -7,7 +7,8 @@ import (
 	"github.com/corral-pilot/corral/internal/matching"
 )
 
-// matchLocked gives queued jobs to workers that can take them: to those with these slots, or to all.
+// matchLocked gives queued jobs to workers that can take them: to those with these slots, or to all. It is called after
+// whatever may have made room or brought jobs; to name the slots that have changed saves a look at all of them.
 func (d *Dispatcher) matchLocked(now time.Time, only ...*matching.Slot[*entry]) {
 	if d.closed {
 		return
@@ -17,7 +18,9 @@ func (d *Dispatcher) matchLocked(now time.Time, only ...*matching.Slot[*entry]) 
 	}
 }
 
-// assignLocked books jobs for m and has their intent recorded; dispatch follows.
+// assignLocked books jobs for m and has their intent recorded. Nothing is sent yet: the feed calls the run's sink and
+// then feed.dispatch, which finds out whether m can still take the jobs. Jobs in a row that have the same run are
+// recorded together, which keeps their order and costs one write for all of them.
 func (d *Dispatcher) assignLocked(m *member, taken []*entry) {
 	var byRun []*assignment // of jobs in a row that have the same run
 	for _, e := range taken {
@@ -33,7 +36,8 @@ func (d *Dispatcher) assignLocked(m *member, taken []*entry) {
 	}
 }
 
-// returnLocked tells the sinks of jobs that no worker has any more.
+// returnLocked tells the sinks of jobs that no worker has any more, each sink of its own run's. A run that has been
+// detached meanwhile is not told.
 func (d *Dispatcher) returnLocked(h *handBack) {
 	byRun := map[corral.RunID]*handBack{}
 	for _, e := range h.entries {

@@ -13,7 +13,9 @@ import (
 	"github.com/corral-pilot/corral/internal/execution"
 )
 
-// A courier is a connection over which the files of jobs travel that an instance of a worker has.
+// A courier is a connection over which the files of jobs travel that an instance of a worker has. It serves one job at
+// a time, in either direction, and nothing else goes over it: a large file holds up neither heartbeats nor results. A
+// worker opens as many as it has jobs with files on their way.
 type courier struct {
 	*wire.Conn
 	d                *Dispatcher
@@ -21,7 +23,8 @@ type courier struct {
 }
 
 // ServeCourier hands out the files of jobs that an instance of a worker has, and takes in what became of them, until
-// the connection ends. The caller closes nc.
+// the connection ends. The caller closes nc. An error in the middle of a parcel ends the connection, because the two
+// sides no longer agree on what comes next; a refusal before it does not.
 func (d *Dispatcher) ServeCourier(ctx context.Context, nc *wire.Conn, worker, instance string) {
 	c := &courier{nc, d, worker, instance}
 	for {
@@ -46,7 +49,9 @@ func (d *Dispatcher) ServeCourier(ctx context.Context, nc *wire.Conn, worker, in
 	}
 }
 
-// handOut answers with the parcel of a job. An error means that the connection is of no more use.
+// handOut answers with the parcel of a job, or with why there is none: Unavailable if another try may help, since the
+// disk is full, say; Failed if an input cannot be read, which then fails the task. An error means that the connection
+// is of no more use.
 func (c *courier) handOut(ctx context.Context, key execution.Key) error {
 	refuse := func(err error) error { return c.refuse(wire.TypeParcel, err) }
 	ctx, job, over, err := c.carry(ctx, key)
@@ -72,6 +77,11 @@ func (c *courier) handOut(ctx context.Context, key execution.Key) error {
 }
 
 // takeIn receives what became of a task, puts its files where they belong, and answers with its result.
+//
+// The job may be given back while its files are still on their way, and be done elsewhere. So the files are first
+// received into a folder of their own; whether the worker still has the job is asked again then, and before each output
+// that is published. A parcel that is refused before it is read must be read to its end all the same, or the next
+// message could not be found.
 func (c *courier) takeIn(ctx context.Context, key execution.Key) error {
 	refuse := func(err error) error { return c.refuse(wire.TypeDelivered, err) }
 	_, job, over, err := c.carry(ctx, key)
@@ -149,6 +159,9 @@ func (c *courier) held(key execution.Key) (execution.Job, error) {
 	return c.heldLocked(key)
 }
 
+// heldLocked returns a job that c's worker has. After a restart of corrald that is not known until the worker has said
+// what it holds and the run has claimed it: for so long the answer is Unavailable, and later Conflict, which makes the
+// worker give up.
 func (c *courier) heldLocked(key execution.Key) (execution.Job, error) {
 	d, m := c.d, c.d.members.get(c.worker)
 	switch {

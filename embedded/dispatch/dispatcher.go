@@ -57,8 +57,12 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// A Dispatcher matches the jobs of runs to the workers of one personal cluster. Its methods may be
-// called from any goroutine, but not from within a Sink's method.
+// A Dispatcher matches the jobs of runs to the workers of one personal cluster. Its methods may be called from any
+// goroutine, but not from within a Sink's method.
+//
+// One lock guards everything that is decided. It is held for short whiles only: sinks and connections, which may be
+// slow, are never waited for under it. Each run has a goroutine that calls its sink (feed), each connection one that
+// reads it (ServeWorker) and one that writes (wire.Conn), and watch does what the time brings.
 type Dispatcher struct {
 	lg   *slog.Logger
 	cfg  Config
@@ -88,7 +92,8 @@ func New(lg *slog.Logger, c Config) *Dispatcher {
 	return d
 }
 
-// Attach makes sink the owner of a run's jobs, until Detach. A run has one sink at a time.
+// Attach makes sink the owner of a run's jobs, until Detach. A run has one sink at a time; a second one is a defect of
+// the caller and panics.
 func (d *Dispatcher) Attach(run corral.RunID, sink Sink) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -101,8 +106,9 @@ func (d *Dispatcher) Attach(run corral.RunID, sink Sink) {
 	d.feeds[run] = newFeed(d, run, sink)
 }
 
-// Detach ends the dispatcher's dealings with a run: its queued jobs are forgotten, those that workers
-// have are killed, and once Detach has returned its sink is not called any more, nor its files touched.
+// Detach ends the dispatcher's dealings with a run: its queued jobs are forgotten, and those that workers have are
+// killed. Once Detach has returned the sink is not called any more, and the files of the run are not touched: it waits
+// for a call that is under way, and ends the connections of couriers that are at those files.
 func (d *Dispatcher) Detach(run corral.RunID) {
 	d.mu.Lock()
 	f := d.feeds[run]
@@ -203,8 +209,8 @@ func (d *Dispatcher) Ask(attempt corral.JobID, ask corral.Ask) {
 	d.cfg.OnChange()
 }
 
-// Close ends all connections and waits until no sink is being called. Workers keep their tasks and
-// look for the dispatcher's successor until their leases are over.
+// Close ends all connections and waits until no sink is being called. It tells workers nothing: they keep their tasks
+// and look for the dispatcher's successor until their leases are over, so that a restart of corrald costs no work.
 func (d *Dispatcher) Close() {
 	d.mu.Lock()
 	if d.closed {

@@ -5,7 +5,8 @@ import (
 	"github.com/corral-pilot/corral/internal/matching"
 )
 
-// A mark says how far the result of one task has come.
+// A mark says how far the result of one task has come. A result is received, then recorded by the sink, and only then
+// acknowledged; a job is over for its worker's slot with the first, and for the books with the second.
 type mark uint8
 
 const (
@@ -25,7 +26,8 @@ type entry struct {
 	marks     []mark // of its tasks, once there are results
 }
 
-// newEntry returns an entry of j, one of the jobs of run; run is nil while no sink claims the job.
+// newEntry returns an entry of j, one of the jobs of run. run is nil while no sink claims the job, as after a restart,
+// when a worker may tell of a job before its run is attached.
 func newEntry(j execution.Job, run *matching.Run[*entry]) *entry {
 	e := &entry{}
 	e.describe(j, run)
@@ -57,7 +59,7 @@ func (e *entry) mark(index int, m mark) bool {
 	return false
 }
 
-// complete reports whether the results of all its tasks have come as far as m.
+// complete reports whether the results of all its tasks have come as far as m. Without any result it is not.
 func (e *entry) complete(m mark) bool {
 	for _, have := range e.marks {
 		if have&m == 0 {
@@ -67,7 +69,8 @@ func (e *entry) complete(m mark) bool {
 	return e.marks != nil
 }
 
-// unrecorded reports whether a result came that the sink has not recorded.
+// unrecorded reports whether a result came that the sink has not recorded. Then the task has run, whatever the worker
+// says of the job afterwards.
 func (e *entry) unrecorded() bool {
 	for _, have := range e.marks {
 		if have&received != 0 && have&recorded == 0 {

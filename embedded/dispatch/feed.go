@@ -15,8 +15,9 @@ import (
 // sinkRest is how long a sink that failed is left alone.
 const sinkRest = time.Second
 
-// A feed calls one run's sink from one goroutine of its own, in the order of the events, so that a
-// slow journal holds up neither heartbeats nor other runs.
+// A feed calls one run's sink from one goroutine of its own, in the order of the events, so that a slow journal holds
+// up neither heartbeats nor other runs. It also keeps what the dispatcher has of the run: the queued jobs, and the
+// couriers that are at the run's files.
 type feed struct {
 	run  corral.RunID
 	sink Sink
@@ -72,7 +73,8 @@ func newFeed(d *Dispatcher, run corral.RunID, sink Sink) *feed {
 	return f
 }
 
-// tell queues an event. Results join those that are queued already: one call for all of them.
+// tell queues an event, in any number, and never waits. Results join those that are queued already, so that a journal
+// that is behind catches up with one call for all of them.
 func (f *feed) tell(e event) {
 	f.mu.Lock()
 	if n := len(f.events); n > 0 && e.finished != nil && f.events[n-1].finished != nil {
@@ -114,6 +116,7 @@ func (f *feed) loop() {
 	}
 }
 
+// stopped reports whether no more events may be delivered.
 func (f *feed) stopped() bool {
 	select {
 	case <-f.quit:
@@ -134,6 +137,8 @@ func (f *feed) deliver(e event) {
 	}
 }
 
+// deliverAssigned has jobs recorded as assigned, and then sent. If the sink refuses they go back into the queue after a
+// rest, because to match them again at once would only be refused again.
 func (f *feed) deliverAssigned(a *assignment) {
 	err := f.sink.Assigned(a.to.slot.ID, keysOf(a.entries))
 	if err != nil {
@@ -145,6 +150,8 @@ func (f *feed) deliverAssigned(a *assignment) {
 	f.dispatch(a)
 }
 
+// deliverFinished has results recorded, and then acknowledged. If the sink refuses, the workers keep the results and
+// send them again; only those that the dispatcher made itself are repeated here.
 func (f *feed) deliverFinished(batches []batch) {
 	var results []execution.Result
 	for _, b := range batches {
@@ -166,7 +173,8 @@ func (f *feed) deliverFinished(batches []batch) {
 	}
 }
 
-// deliverReturned leaves out jobs whose last results were recorded before their return.
+// deliverReturned tells of jobs that have come back, those that may have run apart from those that have not: the former
+// cost an attempt. A job whose last result was recorded before its return is over, and is left out.
 func (f *feed) deliverReturned(h *handBack) {
 	var keys, started []execution.Key
 	f.d.mu.Lock()
@@ -188,6 +196,7 @@ func (f *feed) deliverReturned(h *handBack) {
 	}
 }
 
+// rest gives a sink that failed some time.
 func (f *feed) rest() {
 	t := time.NewTimer(sinkRest)
 	defer t.Stop()

@@ -10,8 +10,12 @@ import (
 	"github.com/corral-pilot/corral/internal/matching"
 )
 
-// A member is one instance of a worker, or the place of one that is expected back (then instance is
-// empty). The dispatcher's lock guards it.
+// A member is one instance of a worker, or the place of one that is expected back (then instance is empty). The
+// dispatcher's lock guards it.
+//
+// The worker's own word about what it has is the truth; held is what the dispatcher believes. Each connection begins
+// with a comparison of the two (reconcileLocked). strangers are on the slot like the others, because they use the
+// worker's cpus; they become held when a run claims them (Expect), or are killed when none does in time.
 type member struct {
 	instance string
 	retired  []string      // earlier instances with this id, which must not come back
@@ -69,7 +73,8 @@ func (m *member) sendCancels() {
 	}
 }
 
-// disown has the worker kill the jobs of a run that has no sink any more.
+// disown has the worker kill the jobs of a run that has no sink any more. Until it says that they are gone they stay on
+// its slot as strangers, since their processes may still run.
 func (m *member) disown(run corral.RunID, now time.Time) {
 	for key, e := range m.held {
 		if key.Run != run {
@@ -99,7 +104,9 @@ func (m *member) worker() corral.Worker {
 	return w
 }
 
-// register makes an instance of a worker a member, connected through c, with what it said it holds.
+// register makes an instance of a worker a member, connected through c, with what it said it holds. An id that comes
+// with another instance is a worker that was started again: what the earlier instance had is lost, and if that comes
+// back, it is turned away, or two workers of one id would get the same jobs.
 func (d *Dispatcher) register(
 	c *wire.Conn, instance string, about corral.Worker, held *wire.Message,
 ) (*session, error) {
@@ -146,7 +153,8 @@ func (d *Dispatcher) register(
 	return s, nil
 }
 
-// loseLocked gives up a worker: what it was sent goes back to the sinks.
+// loseLocked gives up a worker: what it was sent goes back to the sinks as started. What was booked for it and not sent
+// yet is still with its feed, which finds the worker gone and queues it again.
 func (d *Dispatcher) loseLocked(m *member, reason string) {
 	d.matcher.Close(&m.slot)
 	d.members.drop(m)

@@ -8,8 +8,9 @@ import (
 	"github.com/corral-pilot/corral/internal/execution"
 )
 
-// dispatch sends jobs whose intent is recorded. If their worker cannot take them any more they are
-// queued again.
+// dispatch sends jobs whose intent is recorded. Between the two the worker may have left or begun to drain: then the
+// jobs are queued again, and the record is superseded by the next. The run may have been detached, too: its jobs are
+// sent nevertheless, since the worker's slot counts them, and cancelled right behind.
 func (f *feed) dispatch(a *assignment) {
 	d := f.d
 	jobs := make([]*execution.Job, len(a.entries))
@@ -47,6 +48,8 @@ func (f *feed) unassign(a *assignment) {
 	f.unassignLocked(a)
 }
 
+// unassignLocked takes jobs back that were booked for a worker and not sent. They have lost nothing, and get their old
+// places in the queue; those that were cancelled meanwhile go back to their sink.
 func (f *feed) unassignLocked(a *assignment) {
 	d := f.d
 	now := time.Now()
@@ -68,7 +71,8 @@ func (f *feed) unassignLocked(a *assignment) {
 	d.matchLocked(now)
 }
 
-// failLocked ends a job that no frame can hold.
+// failLocked ends a job that no frame can hold. It could never be sent, so its tasks fail with that reason, as if a
+// worker had said so.
 func (f *feed) failLocked(m *member, key execution.Key) {
 	e := m.held[key]
 	if e == nil || f.d.feeds[key.Run] != f {
@@ -90,7 +94,8 @@ func (f *feed) failLocked(m *member, key execution.Key) {
 	f.tell(event{finished: []batch{b}})
 }
 
-// acknowledge forgets jobs whose results are recorded, and has their workers forget the results.
+// acknowledge forgets jobs whose results are recorded, and has their workers forget the results. Until then a result
+// may come any number of times.
 func (f *feed) acknowledge(batches []batch) {
 	d := f.d
 	d.mu.Lock()

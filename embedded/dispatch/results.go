@@ -7,7 +7,9 @@ import (
 	"github.com/corral-pilot/corral/internal/execution"
 )
 
-// takeResults has the results recorded that a worker sent, and gives it more to do.
+// takeResults has the results recorded that a worker sent, and gives it more to do. All results of one message go to
+// each run's feed as one batch. Those that belong to no job any more are acknowledged at once, or the worker would send
+// them for as long as it lives.
 func (s *session) takeResults(reports []wire.Report) {
 	d, m := s.d, s.m
 	d.mu.Lock()
@@ -66,8 +68,9 @@ func (s *session) settleLocked(r *wire.Report, now time.Time) (e *entry, drop bo
 	return e, false
 }
 
-// settleStranger books a result of a job that the worker does not hold as far as is known. It reports whether
-// the worker shall forget the result.
+// settleStranger books a result of a job that the worker does not hold as far as is known, and reports whether the
+// worker shall forget it. Shortly after a restart the run of such a job may still claim it, so the result is left with
+// the worker, which sends it again. Later it is stale: the job was given back and is done elsewhere.
 func (s *session) settleStranger(r *wire.Report, now time.Time) bool {
 	d, m := s.d, s.m
 	e := m.strangers[r.Key]
@@ -87,6 +90,7 @@ func (s *session) settleStranger(r *wire.Report, now time.Time) bool {
 	return true
 }
 
+// taskEstimate is the assumed runtime of the task with this index.
 func (e *entry) taskEstimate(index int) time.Duration {
 	for i := range e.job.Tasks {
 		if e.job.Tasks[i].Index == index {
@@ -96,8 +100,8 @@ func (e *entry) taskEstimate(index int) time.Duration {
 	return 0
 }
 
-// takeReturned books jobs that a worker hands back. Those that were recalled are queued again, the
-// others go back to their sinks.
+// takeReturned books jobs that a worker hands back. Those that were recalled, and of which nothing has run, are queued
+// again in their old places, perhaps for another worker; the others go back to their sinks.
 func (s *session) takeReturned(keys []execution.Key, reason string) {
 	d, m := s.d, s.m
 	d.mu.Lock()

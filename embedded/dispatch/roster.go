@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// A roster has the members, sorted by the ids of their slots.
+// A roster has the members, sorted by the ids of their slots: hundreds at most, so a slice that is searched by halves
+// does, and Workers lists them in order.
 type roster []*member
 
 // get returns the member with this id, or nil.
@@ -16,6 +17,7 @@ func (r roster) get(id string) *member {
 	return nil
 }
 
+// find returns where the member with this id is, or would be.
 func (r roster) find(id string) (int, bool) {
 	byID := func(m *member, id string) int { return strings.Compare(m.slot.ID, id) }
 	return slices.BinarySearchFunc(r, id, byID)

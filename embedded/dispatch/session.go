@@ -12,7 +12,9 @@ import (
 	"github.com/corral-pilot/corral/internal/matching"
 )
 
-// ServeWorker serves an instance of an admitted worker until its connection ends. The caller closes c.
+// ServeWorker serves an instance of an admitted worker until its connection ends. The caller closes c. The first
+// message says what the worker holds, and which results it has not heard of; only after that is it registered and given
+// jobs.
 func (d *Dispatcher) ServeWorker(c *wire.Conn, instance string, about corral.Worker) {
 	held, err := c.Recv(wire.MaxFrame)
 	if err != nil || held.Type != wire.TypeHeld {
@@ -86,7 +88,8 @@ func (s *session) drained() {
 	}
 }
 
-// farewell books that a worker left in good order.
+// farewell books that a worker left in good order: it has killed what ran and holds nothing any more, so its jobs need
+// not wait for its lease to end.
 func (s *session) farewell(reason string) {
 	d, m := s.d, s.m
 	d.mu.Lock()
@@ -109,7 +112,8 @@ func (s *session) farewell(reason string) {
 	d.matchLocked(time.Now())
 }
 
-// end books the end of a connection without farewell: the worker may come back.
+// end books the end of a connection without farewell. The worker may come back and go on, for as long as its lease
+// lasts; until then it only gets no new jobs.
 func (s *session) end() {
 	s.d.mu.Lock()
 	defer s.d.mu.Unlock()
@@ -128,7 +132,9 @@ func (s *session) touch() {
 	}
 }
 
-// reconcileLocked compares what the worker says it has with what it was sent. The worker is right.
+// reconcileLocked compares what the worker says it has with what it was sent. The worker is right. Jobs that it has and
+// is not known to have become strangers, cancelled at once unless a run may still claim them. Jobs that it lacks are
+// judged by missingLocked. In the end its slot is filled with what runs and what waits there.
 func (s *session) reconcileLocked(held *wire.Message, now time.Time) {
 	m := s.m
 	listed := map[execution.Key]bool{}

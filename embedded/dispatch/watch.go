@@ -8,7 +8,8 @@ import (
 	"github.com/corral-pilot/corral/internal/matching"
 )
 
-// watch is the dispatcher's own goroutine: what happens by the mere passing of time.
+// watch is the dispatcher's own goroutine: it looks at the clock often enough for leases and for recalls, and does what
+// the mere passing of time demands.
 func (d *Dispatcher) watch() {
 	defer close(d.done)
 	tick := time.NewTicker(min(d.cfg.Heartbeat, matching.RecallAfter) / 2)
@@ -25,7 +26,8 @@ func (d *Dispatcher) watch() {
 	}
 }
 
-// step does all that is due at now; it reports whether Workers changed.
+// step does all that is due at now, and reports whether Workers changed. A worker that was silent for lease and margin
+// is given up: by then it has killed its tasks, because its own lease began earlier and has no margin.
 func (d *Dispatcher) step(now time.Time) (changed bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -63,7 +65,7 @@ func (d *Dispatcher) forgiveLocked(now time.Time) {
 	d.stepped = now
 }
 
-// disclaim has the worker kill jobs that no run claimed in time.
+// disclaim has the worker kill jobs that no run claimed in time: their run is over, or never was this cluster's.
 func (m *member) disclaim() {
 	found := false
 	for _, e := range m.strangers {

@@ -25,7 +25,9 @@ import (
 // An address is how the user names a host. user and port may be empty.
 type address struct{ user, name, port string }
 
-// A hop is a host to log in at, with what the user's configuration says of it.
+// A hop is a host to log in at, with what the user's configuration says of it. All paths are absolute and expanded. Of
+// the files, the ones that do not exist are left to whoever reads them: a usual identity may be missing, one that the
+// user named may not.
 type hop struct {
 	user, host, port string
 	identities       []string // private key files
@@ -38,7 +40,8 @@ type hop struct {
 func (h hop) address() string { return net.JoinHostPort(h.host, h.port) }
 
 // A config is the user's ~/.ssh/config. The ssh command reads it for us (ssh -G), so Include, Match and every pattern
-// mean what they mean to ssh. Without that command, or without the file, the usual settings hold.
+// mean what they mean to ssh, in whatever version the user has. Without that command, or without the file, the usual
+// settings hold. The file is read again for each connection: it may change while corrald runs for weeks.
 type config struct {
 	home    string
 	ignored []string // what of it Corral does not follow, in words
@@ -51,11 +54,14 @@ const (
 	configTime = 10 * time.Second // for ssh to read it: a command of a Match may not end
 )
 
-// usual stands after the user's own lines, of which the first one counts: what ssh still says of these two keywords
-// tells that the user said nothing.
+// usual stands after the user's own lines. ssh takes the first value that it meets for a keyword, so "none" comes out
+// only where the user has said nothing of it. That tells the user's own identities from the ones that ssh assumes,
+// which ssh -G would list alike.
 const usual = "\nMatch all\nIdentityFile none\nUserKnownHostsFile none\n"
 
-// route lists the hosts to log in at, one through the other, to to itself last.
+// route lists the hosts to log in at, one through the other; to itself is the last. ProxyJump lists all of them in
+// order. A host that is jumped over is taken as the configuration describes it, except that it is not reached through
+// another jump in turn: ssh would do that, and c.ignored says that Corral does not.
 func (c *config) route(ctx context.Context, to address) ([]hop, error) {
 	last, said, err := c.resolve(ctx, to)
 	if err != nil {
@@ -79,7 +85,9 @@ func (c *config) route(ctx context.Context, to address) ([]hop, error) {
 	return append(hops, last), nil
 }
 
-// resolve finds what is needed to log in at a host.
+// resolve finds what is needed to log in at a host. ProxyCommand is refused, because without it the connection would go
+// elsewhere than the user wants. Other keywords that are not followed only make a login fail, or succeed with another
+// key; they are noted in c.ignored, which is told with the failure.
 func (c *config) resolve(ctx context.Context, a address) (hop, settings, error) {
 	said, err := c.ask(ctx, a)
 	if err != nil {
@@ -123,8 +131,8 @@ func (c *config) resolve(ctx context.Context, a address) (hop, settings, error) 
 	return h, said, nil
 }
 
-// files are those that words name. ssh leaves it to us to expand '~' and the tokens of ssh_config(5) that commonly are
-// in the name of a file.
+// files are those that words name, as absolute paths. ssh -G leaves it to the caller to expand '~' and the tokens of
+// ssh_config(5); these are the ones that are common in names of files. "none" names no file.
 func (c *config) files(words []string, a address, h hop) []string {
 	tokens := strings.NewReplacer("%%", "%", "%d", c.home, "%h", h.host, "%p", h.port, "%r", h.user, "%n", a.name)
 	var files []string
@@ -144,7 +152,8 @@ func (c *config) files(words []string, a address, h hop) []string {
 	return files
 }
 
-// settings are what ssh -G says of a host: the values of each keyword, in order.
+// settings are what ssh -G says of a host: the values of each keyword, in order. A keyword that may be given several
+// times, such as IdentityFile, has several; all others have one, which may hold several words.
 type settings map[string][]string
 
 // first returns the first value of a keyword; empty if there is none, or if it is "none".
@@ -163,7 +172,9 @@ func (s settings) jumps() []string {
 	return nil
 }
 
-// ask has ssh read the file, which is not needed and may be changed at any time, for one host.
+// ask has ssh read the file for one host. Nothing is cached: ssh reads it in a few milliseconds, and a login takes far
+// longer. The text goes through stdin, so that the lines of usual can stand after it; ssh then calls the file
+// /dev/stdin in its complaints, which is put right.
 func (c *config) ask(ctx context.Context, a address) (settings, error) {
 	text, err := input.ReadFile(c.file(), maxConfig)
 	switch {

@@ -13,7 +13,8 @@ import (
 	"github.com/corral-pilot/corral/gridsite"
 )
 
-// A dialer logs in at the site, through the hosts in front of it, as the user's own files say.
+// A dialer logs in at the site, through the hosts in front of it, as the user's own files say. It keeps what outlives
+// one login: the keys that a person has unlocked, and that the user has been told once which settings are not followed.
 type dialer struct {
 	to      address
 	options Options
@@ -22,21 +23,24 @@ type dialer struct {
 	told    sync.Once // of what is not followed
 }
 
-// help is what a person adds to a login.
+// help is what a person adds to a login: answers to questions, and the word that an unknown host may be trusted. The
+// zero help is what a reconnection in the background has.
 type help struct {
 	ask           gridsite.Asker // nil: no person is there
 	acceptHostKey bool
 }
 
-// route reads from the user's configuration which hosts lead to the site, itself the last, and what of it is not
-// followed.
+// route reads from the user's configuration which hosts lead to the site, itself the last, and what of the
+// configuration is not followed.
 func (d *dialer) route(ctx context.Context) (path []hop, ignored []string, err error) {
 	c := config{home: d.options.Home}
 	path, err = c.route(ctx, d.to)
 	return path, c.ignored, err
 }
 
-// dial logs in at one host of the path after the other.
+// dial logs in at one host of the path after the other, each through a channel of the one before. If one of them
+// refuses, those before are left in order. What of the configuration was not followed is added to the error, because it
+// may be the reason.
 func (d *dialer) dial(ctx context.Context, by help) (*connection, error) {
 	path, ignored, err := d.route(ctx)
 	if err != nil {
@@ -62,7 +66,9 @@ func (d *dialer) dial(ctx context.Context, by help) (*connection, error) {
 	return c, nil
 }
 
-// login reaches one host, through the last one of c, within timing.dial; what a person takes to answer does not count.
+// login reaches one host, through the last one of c, within timing.dial. The clock is stopped while a person answers,
+// since people look for their telephones. When it runs out, its cause replaces the error of the connection that was
+// closed under the login, which would only say that it was closed.
 func (d *dialer) login(ctx context.Context, h hop, c *connection, by help) (*ssh.Client, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -83,7 +89,7 @@ func (d *dialer) login(ctx context.Context, h hop, c *connection, by help) (*ssh
 	return nil, err
 }
 
-// reach connects with a host, through the last one of c.
+// reach connects with a host: directly with the first one, and from then on through a channel of the last one of c.
 func (d *dialer) reach(ctx context.Context, h hop, c *connection) (net.Conn, error) {
 	before := len(c.clients)
 	if before == 0 {
@@ -96,7 +102,9 @@ func (d *dialer) reach(ctx context.Context, h hop, c *connection) (net.Conn, err
 	return conn, nil
 }
 
-// greet shows who we are at the other end of conn, and sees who that is.
+// greet runs the handshake over conn: it shows who we are at the other end, and sees who that is. Package ssh knows no
+// context, so the end of ctx closes conn under it. Both sides explain an error themselves, because package ssh wraps
+// theirs into text: the host key first, since without a host that is trusted no key was even tried.
 func (d *dialer) greet(ctx context.Context, h hop, conn net.Conn, clock *time.Timer, by help) (*ssh.Client, error) {
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()

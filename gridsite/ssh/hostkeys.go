@@ -18,7 +18,10 @@ import (
 	"github.com/corral-pilot/corral/gridsite"
 )
 
-// hostKeys decides whether a host is the one that it says it is.
+// hostKeys decides whether a host is the one that it says it is, by the files that ssh itself uses. Package knownhosts
+// reads them and compares; what it leaves to us is to ask the host for a key of a type that is known, to look at the
+// parts of a certificate, to accept an unknown host if a person has said so, and to say in each case what is wrong and
+// what to do about it. One value serves one login.
 type hostKeys struct {
 	hop        hop
 	files      []string
@@ -30,6 +33,10 @@ type hostKeys struct {
 	accepted   []byte // the key that was, which is shown again when a connection is old
 }
 
+// readHostKeys reads the files that there are for a host. A host may have keys of several types, and shows one of those
+// that the client asks for. If it were asked for another type than the file has, an honest host would look like a
+// changed one; so the types that are known come first. They are learned by asking for a key that cannot be known: the
+// error lists those that would have done.
 func readHostKeys(h hop, accept bool) (*hostKeys, error) {
 	k := &hostKeys{hop: h, accept: accept}
 	for _, file := range h.knownHosts {
@@ -59,14 +66,15 @@ func readHostKeys(h hop, accept bool) (*hostKeys, error) {
 	return k, nil
 }
 
-// nobodysKey is a key that no file knows, so that all keys known for a host are told.
+// nobodysKey is a key that no file has. To check it makes package knownhosts tell all keys that are known for a host.
 type nobodysKey struct{}
 
 func (nobodysKey) Type() string                        { return "none" }
 func (nobodysKey) Marshal() []byte                     { return []byte("none") }
 func (nobodysKey) Verify([]byte, *ssh.Signature) error { return errors.New("not a key") }
 
-// isAuthority reports whether a line of a file is of a certificate authority.
+// isAuthority reports whether a line of a file is that of a certificate authority, which package knownhosts does not
+// tell. Such a key never comes from the host itself, so its type says nothing of what to ask the host for.
 func isAuthority(known knownhosts.KnownKey) bool {
 	text, _ := os.ReadFile(known.Filename) // one that can no longer be read has no such line
 	lines := strings.Split(string(text), "\n")
@@ -79,6 +87,8 @@ var certificateAlgorithms = []string{
 	ssh.CertAlgoRSASHA512v01, ssh.CertAlgoRSASHA256v01,
 }
 
+// algorithmsOf lists the signature algorithms of a type of key. With RSA they are not the type's own name: SHA-1, which
+// that stands for, is refused today.
 func algorithmsOf(keyType string) []string {
 	if keyType == ssh.KeyAlgoRSA {
 		return []string{ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256}
@@ -86,6 +96,7 @@ func algorithmsOf(keyType string) []string {
 	return []string{keyType}
 }
 
+// unique drops repetitions and keeps the order, which is that of preference.
 func unique(words []string) []string {
 	var found []string
 	for _, w := range words {
@@ -96,7 +107,9 @@ func unique(words []string) []string {
 	return found
 }
 
-// check is the callback at each login.
+// check is the callback at each login, and again when the keys of a long connection are renewed. The refusal is kept,
+// because package ssh turns the error of a callback into text. A certificate is shown to people as the key in it: that
+// is what ssh-keygen -l prints, and what a file without its authority can hold.
 func (k *hostKeys) check(name string, remote net.Addr, key ssh.PublicKey) error {
 	err := k.callback(name, remote, key)
 	var vain error
@@ -140,7 +153,9 @@ func (k *hostKeys) checkParts(name string, remote net.Addr, cert *ssh.Certificat
 	return nil
 }
 
-// remember writes the key of an unknown host into the user's own file.
+// remember writes the key of an unknown host into the user's own file, as ssh does after "yes". A last line without its
+// end gets one first, or the new line would become part of it. A key that was accepted in this login is not written
+// again when it is shown once more.
 func (k *hostKeys) remember(key ssh.PublicKey) error {
 	if bytes.Equal(k.accepted, key.Marshal()) {
 		return nil
@@ -181,7 +196,8 @@ func place(k knownhosts.KnownKey) string {
 	return fmt.Sprintf("%s:%d %s", k.Filename, k.Line, ssh.FingerprintSHA256(k.Key))
 }
 
-// explain turns the error of a login into the one of the host key, if it was that.
+// explain turns the error of a login into the one of the host key, if it was that. A host that has no key of any known
+// type fails before the callback is asked, in the negotiation: to the user it is a changed host all the same.
 func (k *hostKeys) explain(err error) error {
 	_, negotiation := errors.AsType[*ssh.AlgorithmNegotiationError](err)
 	switch {

@@ -20,8 +20,9 @@ import (
 	"github.com/corral-pilot/corral/internal/input"
 )
 
-// unlocked are the decrypted keys, by what their public halves are on the wire: a connection that was lost can be
-// made again without a person.
+// unlocked are the decrypted keys, by what their public halves are on the wire. They stay in memory for as long as
+// corrald runs, so that a connection that was lost at night can be made again without a person; passphrases are not
+// kept.
 type unlocked struct {
 	mu   sync.Mutex
 	keys map[string]ssh.Signer
@@ -43,7 +44,9 @@ func (u *unlocked) put(key ssh.Signer) {
 	u.keys[string(key.PublicKey().Marshal())] = key
 }
 
-// A keyring is what one login may try.
+// A keyring is what one login may try, and what came of it. Package ssh tells only that none of it did; the keyring
+// notes each key that was offered and each that could not be used, so that the error can say so. Its ctx is that of the
+// login, kept for callbacks of package ssh, which get none.
 type keyring struct {
 	dialer   *dialer
 	hop      hop
@@ -57,8 +60,10 @@ type keyring struct {
 	stuck    bool // a key was wanted that did not open, or a question was not answered
 }
 
-// keyring collects the keys for a host: certificates first, then key files, then what else the agent has. Those that
-// only a person can open come after all others, because the first one that the host likes decides.
+// keyring collects the keys for a host: certificates first, then key files, then what else the agent has. Keys that
+// only a person can open come after all others: the server names the first one that it likes, and asking a person for a
+// passphrase is only worth it if nothing else would do. Each key that fails costs one of the tries that a server
+// allows, often six.
 func (d *dialer) keyring(ctx context.Context, h hop, clock *time.Timer, ask gridsite.Asker) (*keyring, error) {
 	k := &keyring{dialer: d, hop: h, ctx: ctx, clock: clock, ask: ask}
 	agents := k.agentKeys()
@@ -94,7 +99,8 @@ func (d *dialer) keyring(ctx context.Context, h hop, clock *time.Timer, ask grid
 	return k, nil
 }
 
-// add takes a key once: a server ends the login after some that it does not know.
+// add takes a key once: an agent often has the key of a file, too, and a server ends the login after some keys that it
+// does not know. A certificate differs from its key on the wire, so both are tried.
 func (k *keyring) add(key named) {
 	if held(key.PublicKey(), k.keys) != nil {
 		return
@@ -104,8 +110,8 @@ func (k *keyring) add(key named) {
 		key.from))
 }
 
-// agentKeys asks the agent, which may sign with them as long as the login takes. One that does not answer is a problem,
-// but other keys may do.
+// agentKeys asks the agent for its keys. The connection stays open until the login is over, because the agent signs
+// with them over it. An agent that does not answer is a problem that is told with a failure; other keys may do.
 func (k *keyring) agentKeys() []ssh.Signer {
 	socket := k.dialer.options.AgentSocket
 	if socket == "" {
@@ -123,7 +129,8 @@ func (k *keyring) agentKeys() []ssh.Signer {
 	return keys
 }
 
-// patient is a connection whose other end has so much time to answer each write.
+// patient is a connection whose other end has so much time to answer each write: the protocol of the agent is questions
+// and answers, and one that hangs would hold up the login without end.
 type patient struct {
 	net.Conn
 	patience time.Duration
@@ -139,8 +146,9 @@ func (p patient) Write(b []byte) (int, error) {
 // maxKeyFile is how long a file with a key may be.
 const maxKeyFile = 1 << 20
 
-// identity reads a key file. An encrypted one is opened only when the server wants a signature, and not at all if the
-// agent has its key; then a public key does, too.
+// identity reads a key file. What it returns may be the file's own key; the agent's, if the agent has the same one, for
+// then nobody needs to be asked; one that was unlocked before; or a locked one, which asks for its passphrase only when
+// the server wants a signature. A file with a public key alone does if the agent has the private half, as ssh allows.
 func (k *keyring) identity(file string, agents []ssh.Signer) (ssh.Signer, error) {
 	content, err := input.ReadFile(file, maxKeyFile)
 	if err == nil {
@@ -171,7 +179,8 @@ func (k *keyring) identity(file string, agents []ssh.Signer) (ssh.Signer, error)
 	return nil, err
 }
 
-// publicHalf finds the public key of a key file: in it, if it is encrypted or no more than that, or beside it.
+// publicHalf finds the public key of a key file: in it, if it is encrypted in today's format or no more than that, or
+// in the file beside it, as ssh-keygen writes it.
 func publicHalf(file string, content []byte, missing *ssh.PassphraseMissingError) (ssh.PublicKey, error) {
 	if missing != nil && missing.PublicKey != nil { // older formats hide it
 		return missing.PublicKey, nil
@@ -192,6 +201,7 @@ func held(public ssh.PublicKey, keys []ssh.Signer) ssh.Signer {
 	return nil
 }
 
+// readPublicKey reads a file with one public key, or one certificate, as ssh-keygen writes it.
 func readPublicKey(file string) (ssh.PublicKey, error) {
 	line, err := input.ReadFile(file, maxKeyFile)
 	if err != nil {
@@ -201,7 +211,9 @@ func readPublicKey(file string) (ssh.PublicKey, error) {
 	return key, err
 }
 
-// unlock asks for the passphrase of a key.
+// unlock asks for the passphrase of a key. It is called in the middle of a login, when the server has said that it
+// would take the key. A failure ends the use of this key only; that it happened marks the login as one in which a
+// person could help.
 func (k *keyring) unlock(file string, content []byte) (ssh.Signer, error) {
 	key, err := func() (ssh.Signer, error) {
 		if k.ask == nil {
@@ -227,7 +239,8 @@ func (k *keyring) unlock(file string, content []byte) (ssh.Signer, error) {
 	return key, nil
 }
 
-// certified joins each certificate with the key that it is for. KEY-cert.pub belongs to KEY without a word.
+// certified joins each certificate with the key that it is for. KEY-cert.pub belongs to KEY without being named, and a
+// mistake in it is only a problem; one that the configuration names must be there and must be sound.
 func (k *keyring) certified(own []named) ([]named, error) {
 	var found []named
 	add := func(cert *ssh.Certificate, file string, key named) error {
@@ -267,6 +280,7 @@ func (k *keyring) certified(own []named) ([]named, error) {
 	return found, nil
 }
 
+// readCertificate reads a certificate; a file with a plain public key is an error.
 func readCertificate(file string) (*ssh.Certificate, error) {
 	key, err := readPublicKey(file)
 	if err != nil {
@@ -294,7 +308,8 @@ func (n named) SignWithAlgorithm(rand io.Reader, data []byte, algorithm string) 
 	return n.Signer.Sign(rand, data)
 }
 
-// locked is an encrypted key, which is opened for its first signature.
+// locked is an encrypted key, which is opened for its first signature. Its public half is enough to ask the server
+// whether it would take the key.
 type locked struct {
 	public ssh.PublicKey
 	open   func() (ssh.Signer, error)

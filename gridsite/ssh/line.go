@@ -12,9 +12,14 @@ import (
 // maxLine is what Linux admits as one argument, which a remote line is for the login shell.
 const maxLine = 128<<10 - 1
 
-// remoteLine makes a line for a login shell, which may be csh or fish as well as a POSIX shell, that becomes exactly
-// this argument vector without leaving a shell behind. Before that it prints mark on stdout, and mark and its process
-// id on stderr, on lines of their own: what stands before is the login shell's, which may not have ended its last line.
+// remoteLine makes a line for a login shell that becomes exactly this argument vector without leaving a shell behind.
+// The login shell may be csh or fish as well as a POSIX shell; all of them agree on what stands between single quotes,
+// if it has no quote, backslash, exclamation mark or control character. So the command, quoted for a POSIX shell,
+// travels with these in octal, and printf in /bin/sh turns it back.
+//
+// Before the command begins the line prints mark on stdout, and mark and its process id on stderr, each on a line of
+// its own: what stands before is the login shell's, which may not have ended its last line. exec keeps the process id,
+// so the id is the command's.
 func remoteLine(mark string, argv []string) (string, error) {
 	if len(argv) == 0 || slices.ContainsFunc(argv, func(arg string) bool { return strings.ContainsRune(arg, 0) }) {
 		return "", corral.ErrorAt(corral.Invalid, "argv", "%q: want a command, without a NUL", argv)

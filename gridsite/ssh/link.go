@@ -14,6 +14,11 @@ import (
 )
 
 // A link is the connection to a site, if there is one, and what became of the last attempt to make one.
+//
+// Two tokens keep logins apart. Whoever has the turn may log in without a person, and owns the fields below it;
+// commands that find no connection queue for it, so that a hundred of them make one login and not a hundred. A login
+// with a person takes the token asking instead, for minutes perhaps, and the turn only at its end: meanwhile commands
+// may fail, but none of them waits for a person.
 type link struct {
 	site    site
 	timing  *timing
@@ -31,7 +36,8 @@ type link struct {
 
 var errClosed = errors.New("the connection was closed")
 
-// A connection is a login to the site, and those to the hosts that it goes through, the first one first.
+// A connection is a login to the site, and the logins at the hosts that it goes through, the first one first. Each of
+// them holds up those behind it: when one ends, all do, and lost is closed.
 type connection struct {
 	path    []hop
 	clients []*ssh.Client // of as many of them as let us in
@@ -40,14 +46,16 @@ type connection struct {
 
 func (c *connection) site() *ssh.Client { return c.clients[len(c.clients)-1] }
 
-// close begins with the one that holds the socket: the others cannot be blocked by it then.
+// close begins with the login that holds the socket: the others go through it, and closing them first could block on a
+// network that is gone.
 func (c *connection) close() {
 	for _, client := range c.clients {
 		_ = client.Close()
 	}
 }
 
-// Connect logs in, as gridsite.Remote says. Run does so too when it has to.
+// Connect logs in, as gridsite.Remote says, and without regard to the pause after a failure: a user who asks for it has
+// changed something. Run logs in too when it has to.
 func (c *Conn) Connect(ctx context.Context, acceptHostKey bool) error {
 	_, err := c.link.connected(ctx, true, help{acceptHostKey: acceptHostKey})
 	return err
@@ -68,7 +76,9 @@ func (c *Conn) Lost() <-chan struct{} {
 	return nil
 }
 
-// connected returns the connection, and makes it if need be.
+// connected returns the connection, and makes it if there is none. Within the pause after a failure it returns that
+// failure again, unless a user wants a try atOnce: a site in trouble, or one that counts failed logins, must not be
+// asked by each of the engine's commands.
 func (l *link) connected(ctx context.Context, atOnce bool, by help) (*connection, error) {
 	select {
 	case l.turn <- struct{}{}:
@@ -100,7 +110,8 @@ func (l *link) standing() *connection {
 	return nil
 }
 
-// use makes c the connection.
+// use makes c the connection. Two goroutines belong to it: one waits for its end and closes what is left of it, the
+// other finds out when it is dead without having ended. Both are gone once lost is closed.
 func (l *link) use(c *connection) {
 	l.current.Store(c)
 	l.failure, l.pause, l.retryAt = nil, 0, time.Time{}
@@ -108,7 +119,8 @@ func (l *link) use(c *connection) {
 	go c.keepAlive(l.timing)
 }
 
-// refused notes that a login failed, unless it was given up.
+// refused notes that a login failed, and returns the failure with the time of the next attempt. A login that was given
+// up by the caller, or by Close, says nothing of the site and begins no pause.
 func (l *link) refused(ctx context.Context, err error) error {
 	if ctx.Err() != nil || l.life.Err() != nil {
 		return l.site.unavailable("%w", err)
@@ -122,8 +134,9 @@ func (l *link) paused() error {
 	return l.site.unavailable("%w", &gridsite.Paused{Until: l.retryAt, Err: l.failure})
 }
 
-// failed sets the time of the next attempt: after a pause that doubles, with jitter; a long one where a person has to
-// do something, because a server may lock out a user who fails too often.
+// failed sets the time of the next attempt: after a pause that doubles up to maxPause, with jitter so that sites behind
+// one login host are not tried in step; after the long loginPause where a person has to do something, because a server
+// may lock out a user who fails too often.
 func (l *link) failed(err error) {
 	l.failure = err
 	l.pause = min(max(2*l.pause, l.timing.minPause), l.timing.maxPause)
@@ -134,6 +147,7 @@ func (l *link) failed(err error) {
 	l.retryAt = time.Now().Add(pause + rand.N(pause/4+1))
 }
 
+// isClosed reports whether a channel that only ever gets closed has been.
 func isClosed(c chan struct{}) bool {
 	select {
 	case <-c:
@@ -143,7 +157,8 @@ func isClosed(c chan struct{}) bool {
 	}
 }
 
-// keepAlive closes a connection that has stopped answering, so that all that wait on it learn it.
+// keepAlive closes a connection that has stopped answering, so that everything that waits on it hears of that. A
+// machine that loses its network, or sleeps, sends no end; TCP alone would take many minutes to notice.
 func (c *connection) keepAlive(t *timing) {
 	tick := time.NewTicker(t.keepalive)
 	defer tick.Stop()
@@ -163,7 +178,7 @@ func (c *connection) keepAlive(t *timing) {
 	}
 }
 
-// dial logs in, until the link is closed.
+// dial logs in, until the caller gives up or the link is closed.
 func (l *link) dial(ctx context.Context, by help) (*connection, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -172,7 +187,9 @@ func (l *link) dial(ctx context.Context, by help) (*connection, error) {
 	return l.dialer.dial(ctx, by)
 }
 
-// login logs in with the help of a person, unless the connection stands. Nothing else waits for the person.
+// login logs in with the help of a person, unless the connection stands. It dials without the turn, so that nothing
+// else waits for the person, and takes the turn to bring in the result. By then another login may have succeeded: its
+// connection is kept and this one closed.
 func (l *link) login(ctx context.Context, ask gridsite.Asker) error {
 	select {
 	case l.asking <- struct{}{}:
@@ -202,7 +219,8 @@ func (l *link) login(ctx context.Context, ask gridsite.Asker) error {
 	return nil
 }
 
-// close may be called while commands run, and while somebody logs in.
+// close ends the link; it may be called while commands run, and while somebody logs in. To end life makes a login under
+// way fail; the turn is then free, and no later one begins.
 func (l *link) close() error {
 	l.end()
 	l.turn <- struct{}{}

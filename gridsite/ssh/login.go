@@ -13,7 +13,8 @@ import (
 	"github.com/corral-pilot/corral/gridsite"
 )
 
-// methods are the ways to log in, in the order in which they are tried; questions only where somebody answers.
+// methods are the ways to log in, in the order in which they are tried: keys first, then questions, but only where a
+// person is there to answer. Without one they would fail, and each costs one of the tries that a server allows.
 func (k *keyring) methods() []ssh.AuthMethod {
 	methods := []ssh.AuthMethod{ssh.PublicKeys(k.keys...)}
 	if k.ask != nil {
@@ -22,13 +23,15 @@ func (k *keyring) methods() []ssh.AuthMethod {
 	return methods
 }
 
-// notice remembers what else the host would take.
+// notice remembers which methods the server offered after a try that failed. It chooses none itself. From them explain
+// concludes whether a person could get in.
 func (k *keyring) notice(c *ssh.ClientAuthContext) (ssh.AuthMethod, error) {
 	k.offered = append(k.offered, c.AllowedMethods...)
 	return nil, nil
 }
 
-// put asks a person; the clock of the login stands still meanwhile.
+// put asks a person; the clock of the login stands still meanwhile. It starts with its full time again afterwards: the
+// server has just shown that it is there.
 func (k *keyring) put(q gridsite.Question) ([]string, error) {
 	k.clock.Stop()
 	defer k.clock.Reset(k.dialer.timing.dial)
@@ -39,7 +42,8 @@ func (k *keyring) put(q gridsite.Question) ([]string, error) {
 	return answers, err
 }
 
-// challenge passes the questions of keyboard-interactive on.
+// challenge passes the questions of keyboard-interactive on. A server may send a round without a question, to show a
+// text; there is nothing to answer then, and the text is not worth a person's attention.
 func (k *keyring) challenge(name, instruction string, prompts []string, echos []bool) ([]string, error) {
 	if len(prompts) == 0 {
 		return nil, nil
@@ -52,6 +56,8 @@ func (k *keyring) challenge(name, instruction string, prompts []string, echos []
 	return answers, k.unanswered(err)
 }
 
+// password asks for a password, the last method that is tried: a server that has keyboard-interactive asks for the same
+// there, in its own words.
 func (k *keyring) password() (string, error) {
 	prompt := gridsite.Prompt{Text: k.who() + "'s password: "}
 	answers, err := k.put(gridsite.Question{Name: k.who(), Prompts: []gridsite.Prompt{prompt}})
@@ -61,6 +67,7 @@ func (k *keyring) password() (string, error) {
 	return answers[0], nil
 }
 
+// who is the user and host that a question is about, since there may be several hosts on the way.
 func (k *keyring) who() string { return k.hop.user + "@" + k.hop.host }
 
 // unanswered notes that a question got no answer.
@@ -73,7 +80,9 @@ func (k *keyring) unanswered(err error) error {
 	return err
 }
 
-// explain adds to the error of a login what was tried, if the server said no.
+// explain adds to the error of a login what was tried, if the server said no. Package ssh has no type for that, only
+// these words. A server that hangs up before is another thing: sshd does so when too many logins are under way, or when
+// a firewall lets nobody in.
 func (k *keyring) explain(err error) error {
 	denied := strings.Contains(err.Error(), "unable to authenticate") ||
 		strings.Contains(err.Error(), "Too many authentication failures")

@@ -15,7 +15,9 @@ import (
 	"github.com/corral-pilot/corral/gridsite"
 )
 
-// An execution is one command on one channel of the connection. stdout and stderr begin at mark.
+// An execution is one command on one channel of the connection. stdout and stderr begin at mark. It runs under a
+// context of its own, which ends early for any of four reasons: the caller's ends, the login shell does not come to the
+// command, stdin breaks, or the output is too much. fail says which.
 type execution struct {
 	*channel
 	stdout, stderr *marked
@@ -30,7 +32,9 @@ func startExecution(ctx context.Context, c *channel, mark string) (context.Conte
 	}
 }
 
-// perform returns the command's result once it has ended, or the channel has.
+// perform returns the command's result once it has ended, or the channel has. The exit status comes as a request of the
+// server, beside the output. Without a status the connection was lost, and what became of the command is not known;
+// with one but without a mark the login shell itself ended, so nothing was done.
 func (e *execution) perform(line string, stdin io.Reader) (gridsite.Result, error) {
 	if err := e.exec(line); err != nil {
 		return gridsite.Result{}, err
@@ -54,8 +58,9 @@ func (e *execution) perform(line string, stdin io.Reader) (gridsite.Result, erro
 	return gridsite.Result{Exit: status, Stdout: stdout, Stderr: stderr}, nil
 }
 
-// linger waits until all output is there. The exit status may be faster than what was printed before; but what a
-// process in the background holds open, and writes nothing to, ends never.
+// linger waits until all output is there. The exit status may arrive before what was printed, on its own path through
+// the server. A process in the background may hold the output open without end, so what counts is that nothing new has
+// come for gridsite.Linger.
 func (e *execution) linger(copies *sync.WaitGroup) {
 	copied := make(chan struct{})
 	go func() { copies.Wait(); close(copied) }()
@@ -75,11 +80,11 @@ func (e *execution) linger(copies *sync.WaitGroup) {
 	}
 }
 
-// hasBegun reports whether the command has: one mark is enough, since a profile may have sent the other stream
+// hasBegun reports whether the command has: one mark is enough, because a profile may have sent the other stream
 // elsewhere.
 func (e *execution) hasBegun() bool { return e.stdout.hasBegun() || e.stderr.hasBegun() }
 
-// printed is how much of the command's output is there.
+// printed is how much of the command's output has arrived, in bytes.
 func (e *execution) printed() int { return e.stdout.len() + e.stderr.len() }
 
 var errLost = corral.Errorf(corral.Unknown, "the connection was lost before the command ended")
@@ -100,8 +105,9 @@ func (e *execution) end(patience time.Duration) {
 	}
 }
 
-// send copies stdin to the command. One that ends early reads no more of it, which is not an error; a source that
-// breaks must not look to the command like one that is complete.
+// send copies stdin to the command. A command that ends early reads no more of it, which is not an error. If the source
+// breaks, its end is not sent: a file that is half there must not look to the command like one that is complete, so the
+// command is killed instead.
 func (e *execution) send(stdin io.Reader) {
 	if stdin != nil {
 		src := &source{r: stdin}
@@ -161,8 +167,9 @@ var signals = map[string]int{
 	"PIPE": 13, "ALRM": 14, "TERM": 15,
 }
 
-// marked keeps what a command writes after the line that begins with mark, and ends the command when that is more
-// than MaxOutput.
+// marked keeps what a command writes after the line that begins with mark, and ends the command when that is more than
+// MaxOutput. Until the line has come, data holds what the login shell says; then it is dropped, and what follows is the
+// command's own.
 type marked struct {
 	line     *regexp.Regexp
 	overflow context.CancelCauseFunc
@@ -214,7 +221,7 @@ func (m *marked) len() int {
 	return m.data.Len()
 }
 
-// pid waits for the process id that the line says; empty if ctx ends before.
+// pid waits for the process id that the line of the mark says; it is empty if ctx ends before.
 func (m *marked) pid(ctx context.Context) string {
 	select {
 	case <-m.began:

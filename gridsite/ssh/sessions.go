@@ -15,7 +15,8 @@ import (
 // says otherwise; the others are for the kill of what was cancelled.
 const maxSessions = 8
 
-// sessions are the connection's, of which a server admits only so many.
+// sessions are the connection's, of which a server admits only so many. Commands queue at the gate; a stream passes it
+// like a command and then gives its place back, since it stays for hours.
 type sessions struct {
 	site   site
 	link   *link
@@ -39,8 +40,12 @@ const (
 	maxRefused = time.Second
 )
 
-// open opens a session as soon as there may be one more. The caller gives its place back, with leave or stay. Nothing
-// has been done at the site before, so a connection that turns out to be lost is made again, once.
+// open opens a session as soon as there may be one more. The caller gives its place back, with leave or stay.
+//
+// Two things may go wrong, and look alike at first. A server that admits no further session says so, and is asked again
+// in a while: as soon as one of our own has ended, or after a pause. A connection that is dead, and has not been
+// noticed yet, fails in another way: nothing has been done at the site so far, so it is made again, once. If that fails
+// in the same way, the server lets this user in and then ends everything.
 func (s *sessions) open(ctx context.Context) (_ *channel, err error) {
 	select {
 	case s.gate <- struct{}{}:
@@ -92,13 +97,14 @@ func (s *sessions) open(ctx context.Context) (_ *channel, err error) {
 	}
 }
 
-// stay gives back the place of a command whose session remains open, and is not waited for.
+// stay gives back the place of a command whose session remains open, so that no other command waits for its end.
 func (s *sessions) stay() {
 	s.inside.Add(-1)
 	<-s.gate
 }
 
-// leave closes a session that open opened, and lets in a command that waits for one.
+// leave closes a session that open opened, and lets in a command that waits for one. A server counts the session for a
+// moment longer; the command that is let in then makes a short pause and asks again.
 func (s *sessions) leave(c *channel) {
 	_ = c.Close()
 	s.stay()
@@ -108,8 +114,8 @@ func (s *sessions) leave(c *channel) {
 	}
 }
 
-// session opens one more session on the connection. Package ssh may wait without end for the answer of one that is just
-// being lost.
+// session opens one more session on the connection. Package ssh may wait without end for the answer of a connection
+// that is just being lost, so it asks in a goroutine; a session that is answered after nobody wants it is closed.
 func (c *connection) session(ctx context.Context) (*channel, error) {
 	type opened struct {
 		*channel
@@ -147,7 +153,8 @@ func (c *channel) exec(line string) error {
 	return nil
 }
 
-// abandon closes the channel of a command that has not begun. A server ends a session only once its process has gone.
+// abandon closes the channel of a command that has not begun, so that its process id is not known. A server ends a
+// session only once its process has gone, which is why the signal comes first.
 func (c *channel) abandon() {
 	c.signal()
 	_ = c.Close()
@@ -158,8 +165,9 @@ func (c *channel) signal() {
 	_, _ = c.SendRequest("signal", false, ssh.Marshal(struct{ Name string }{"KILL"}))
 }
 
-// kill ends a command that is not wanted any longer. The server is asked to, and where it does not pass signals on, as
-// OpenSSH's for root, the process group is killed by a command of its own.
+// kill ends a command that is not wanted any longer. The server is asked to. OpenSSH passes signals on only for
+// ordinary users, and older versions for none, so a command of its own kills the process group, too: the login shell
+// has become the command and leads that group.
 func (c *channel) kill(ctx context.Context, pid string) {
 	c.signal()
 	session, err := c.on.session(ctx)

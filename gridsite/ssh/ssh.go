@@ -35,7 +35,8 @@ type Options struct {
 	Log         *slog.Logger // is told once what of the user's configuration is not followed; nil: nobody is
 }
 
-// Conn is the transport to one site. Over its one connection run at most 8 commands at once; more wait.
+// Conn is the transport to one site. Over its one connection run at most 8 commands at once; more wait. It reconnects
+// by itself whenever a command needs the site, as far as no person is needed for that.
 type Conn struct {
 	site     site
 	link     link
@@ -43,7 +44,7 @@ type Conn struct {
 	timing   *timing
 }
 
-// A site is the contact by which the user knows it.
+// A site is the contact by which the user knows it. It stands in front of every error.
 type site string
 
 // unavailable is the error of what did not reach the site.
@@ -51,7 +52,9 @@ func (s site) unavailable(format string, args ...any) error {
 	return corral.ErrorAt(corral.Unavailable, string(s), format, args...)
 }
 
-// timing is what tests shorten.
+// timing is what tests shorten: for one login; for an answer of the agent; between two signs of life, and for the
+// answer to one; for a server that admits no session; for a kill; and the pauses between logins, the last one where a
+// person has to do something.
 type timing struct {
 	dial, agent, keepalive, answer, refused, kill, minPause, maxPause, loginPause time.Duration
 }
@@ -91,6 +94,9 @@ func New(contact string, options Options) (*Conn, error) {
 
 // Run runs the command below the user's login shell, whatever that is and whatever it says first. When ctx ends, the
 // command's process group is killed.
+//
+// A command whose line was sent and that did not report its end is Unknown: it may have done anything. One whose login
+// shell never came to it within timing.dial is Unknown too, because the shell may still come to it.
 func (c *Conn) Run(ctx context.Context, cmd gridsite.Command) (gridsite.Result, error) {
 	mark := rand.Text()
 	line, err := remoteLine(mark, cmd.Argv)
@@ -159,7 +165,7 @@ func (c *Conn) Put(ctx context.Context, path string, mode fs.FileMode, r io.Read
 	return fmt.Errorf("writing %s: %w", path, err)
 }
 
-// script runs a shell script that has nothing to say unless it fails.
+// script runs a shell script that prints nothing of interest unless it fails.
 func (c *Conn) script(ctx context.Context, stdin io.Reader, script string, args ...string) error {
 	res, err := c.Run(ctx, gridsite.Command{Argv: append([]string{"sh", "-c", script, "sh"}, args...), Stdin: stdin})
 	if err == nil && res.Exit != 0 {
@@ -169,7 +175,7 @@ func (c *Conn) script(ctx context.Context, stdin io.Reader, script string, args 
 }
 
 // LocalIP returns the address that this machine has on the way to the site, or to the host in front of it that is
-// jumped over.
+// jumped over. Pilots of a site behind the same network as this machine can dial it.
 func (c *Conn) LocalIP() netip.Addr {
 	if conn := c.link.standing(); conn != nil {
 		return gridsite.LocalIPTo(conn.path[0].address())

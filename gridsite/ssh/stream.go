@@ -20,8 +20,9 @@ import (
 // maxGreeting is how much a login shell may print before the command begins, in bytes.
 const maxGreeting = 1 << 20
 
-// stream is a command on a session of its own. It does not count among the commands that run at once: it is there
-// for hours.
+// stream is a command on a session of its own. It does not count among the commands that run at once, because it is
+// there for hours. Unlike Run it hands the command's output on as it comes; so the greeting of the login shell is read
+// off first, on each of the two streams by itself.
 type stream struct {
 	*channel
 	timing *timing
@@ -73,7 +74,9 @@ func (c *Conn) Stream(ctx context.Context, cmd gridsite.Command) (gridsite.Strea
 	return st, nil
 }
 
-// begin sends the command and reads up to where its own output begins.
+// begin sends the command and reads up to where its own output begins. stderr is read in the background for as long as
+// it lasts: its mark brings the process id, which is needed to kill the command, and its last words are the reason when
+// it fails.
 func (st *stream) begin(line, mark string, said *gridsite.Complaint) error {
 	if err := st.exec(line); err != nil {
 		return err
@@ -104,7 +107,8 @@ func (st *stream) begin(line, mark string, said *gridsite.Complaint) error {
 var errGreeting = corral.Errorf(corral.Unavailable,
 	"the login shell printed more than %d bytes of output before the command", maxGreeting)
 
-// skipTo reads lines up to the one that begins with mark, and returns the rest of that.
+// skipTo reads lines up to the one that begins with mark, and returns the rest of that line. A shell that greets
+// without end is given up after maxGreeting.
 func skipTo(r *bufio.Reader, mark string) (rest string, err error) {
 	for read := 0; read < maxGreeting; {
 		line, err := r.ReadSlice('\n')
@@ -149,7 +153,8 @@ func (st *stream) Close() error {
 	return nil
 }
 
-// finish ends the command's input, and then the command.
+// finish ends the command's input, and then the command: first by the end of its input, which programs of ours take as
+// the order to leave, then after lastWords by a kill. It runs once, whether the stream was closed or its context ended.
 func (st *stream) finish() {
 	st.once.Do(func() {
 		_ = st.CloseWrite()
