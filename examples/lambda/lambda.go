@@ -7,9 +7,14 @@
 // chance alone made the words. A word that crosses the border of two chunks is counted once, in the
 // chunk where it starts: chunks overlap by 11 letters.
 //
-// FS holds the workflow file and, beside it, its inputs. Generate is where the workflow file comes
-// from; Expected computes the same report in a single pass, without the workflow and without its
-// tools, so that a run can be checked: the two are equal, byte by byte.
+// FS holds the workflow file and, beside it, its inputs; generate_test.go is where the workflow file comes from.
+// Expected computes the same report in a single pass, without the workflow and without its tools, so that a run can be
+// checked: the two are equal, byte by byte.
+//
+// The two ways share nothing but the numbers below and the table of enzymes. The workflow sorts the words of each chunk
+// and merges sorted tables, as its tools do best; the single pass (singlepass.go) has an array with an entry for each
+// possible word, of which there are 4¹² at most. Chance is the same in both, because both shuffle with the same
+// generator of random numbers from the same seeds, which are the numbers of the control tasks.
 package lambda
 
 import (
@@ -36,7 +41,6 @@ const (
 	longest  = 12 // letters of the longest words
 	shown    = 8  // letters of the words that the report lists
 	listed   = 10 // most frequent words in the report
-	chunks   = 16 // a power of two: the merge tree is binary
 	controls = 16 // tasks of the control experiment
 	shuffles = 3  // genomes that each of them shuffles
 )

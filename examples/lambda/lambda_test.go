@@ -22,7 +22,7 @@ import (
 var update = flag.Bool("update", false, "write workflow.json anew")
 
 func TestWorkflowFileIsGenerated(t *testing.T) {
-	want, err := Generate()
+	want, err := generate()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func TestWorkflowFileIsGenerated(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s is not what Generate makes; run the test with -update (-want +got):\n%s", WorkflowFile, diff)
+		t.Errorf("%s is not what generate makes; run the test with -update (-want +got):\n%s", WorkflowFile, diff)
 	}
 }
 

@@ -100,7 +100,7 @@ var edges = map[string]map[string]string{
 		"internal/execution": "jobs and their results", root: "error kinds",
 	},
 	"embedded/link":   {"embedded/wire": "dials in", root: "lost hosts, error kinds"},
-	"examples/lambda": {"workflow": "makes a workflow", "workflow/wfformat": "writes it"},
+	"examples/lambda": {}, // its test makes the workflow
 	"gridsite/fork": {
 		"gridsite": "the contract", "gridsite/jobdir": "where its jobs are",
 		"gridsite/survey": "what the machine has", root: "error kinds",

@@ -12,6 +12,9 @@ import (
 	"github.com/corral-pilot/corral/workflow/wfformat"
 )
 
+// chunks are what the genome is cut into: a power of two, so that the merge tree is binary.
+const chunks = 16
+
 // A step is a task before its place in the graph is known: its parents are the steps that write what
 // it reads.
 type step struct {
@@ -138,9 +141,9 @@ func reportSteps() []step {
 	}
 }
 
-// Generate returns the workflow file. It is deterministic. Files that tasks write have no size, and
+// generate returns the workflow file. It is deterministic. Files that tasks write have no size, and
 // tasks no runtime: only a run could tell.
-func Generate() ([]byte, error) {
+func generate() ([]byte, error) {
 	wf := &workflow.Workflow{
 		Name:        "lambda-spectrum",
 		Description: "k-mer spectrum of the complete genome of Enterobacteria phage lambda (NC_001416), against shuffled genomes",
