@@ -120,11 +120,11 @@ bench-overheads: build ## what Corral adds around an HTCondor pool's jobs, besid
 bench-glideins: build ## 200 glideins in one HTCondor pool: time, memory, jobs a second
 	$(GO) run ./bench glideins
 
-bench-relay: build ## connections through a relay and ssh, beside connections without
-	$(GO) run ./bench relay
+bench-relay: ## connections through a relay and ssh, beside connections without
+	$(GO) test ./bench -run '^$$' -bench Relay
 
 bench-sites: ## 1,000 attempts at one simulated site: commands, time and memory of a tick
-	$(GO) run ./bench sites
+	$(GO) test ./bench -run '^$$' -bench Sites -benchtime 1000x
 
 lint: ## format, vet, staticcheck, go.mod, and the architecture as tests
 	@unformatted=$$(gofmt -l $(go_files)); [ -z "$$unformatted" ] || { echo "not formatted (make fmt):"; echo "$$unformatted"; exit 1; }

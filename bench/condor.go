@@ -1,10 +1,13 @@
 package main
 
+// What is measured around an HTCondor pool needs a corrald of its own, with the packages made and one pool started.
+// Jobs are given to that pool in two ways, beside each other: as a workflow of Corral's, and by condor_submit with the
+// environment that `corral cluster env` prints. Both run /bin/true, so all that is measured is what happens around it.
+
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,8 +16,6 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
-	"github.com/corral-pilot/corral/internal/personal"
-	"github.com/corral-pilot/corral/internal/xdg"
 )
 
 // pool is the name of the condor cluster that is measured.
@@ -23,56 +24,38 @@ const pool = "bench"
 // unprivileged is as whom root measures: HTCondor refuses root's jobs.
 const unprivileged = "nobody"
 
-// A condorPlan says how a corrald with an HTCondor cluster is to be started.
-type condorPlan struct {
-	dir    string
-	env    []string // for corrald
-	bin    string
-	stderr io.Writer
-}
-
-// A condorStand is a private corrald with an HTCondor cluster, both packages in its catalog.
+// A condorStand is a service with an HTCondor cluster, both packages in its catalog.
 type condorStand struct {
-	corrald personal.Corrald
-	cl      *api.Client
+	service
 	cluster corral.Cluster
 	started time.Duration // how long the pool took
 	dir     string        // for jobs, open to corrald's user
 	env     []string      // for HTCondor's commands
 }
 
-// onCondor starts a stand, calls do and takes the stand down again.
-func onCondor(ctx context.Context, p condorPlan, do func(*condorStand) error) (err error) {
-	for _, assignment := range p.env {
-		name, value, _ := strings.Cut(assignment, "=")
-		if err := os.Setenv(name, value); err != nil {
-			return err
-		}
-		defer os.Unsetenv(name)
-	}
-	s := &condorStand{corrald: personal.Corrald{Layout: xdg.Below(p.dir)}, dir: filepath.Join(p.dir, "jobs")}
+// onCondor starts a stand below dir, calls do and takes the stand down again.
+func (p plan) onCondor(ctx context.Context, dir string, do func(*condorStand) error) (err error) {
+	runAs := ""
 	if os.Getuid() == 0 {
-		s.corrald.RunAs = unprivileged
+		runAs = unprivileged
 	}
-	defer func() { err = errors.Join(err, s.takeDown()) }()
-	if err := s.start(ctx, p); err != nil {
+	s := &condorStand{service: newService(dir, runAs), dir: filepath.Join(dir, "jobs")}
+	defer func() { err = errors.Join(err, s.end()) }()
+	if err := openFolders(dir, s.dir); err != nil {
+		return err
+	}
+	if err := s.start(ctx); err != nil {
+		return err
+	}
+	if err := s.startPool(ctx, p); err != nil {
 		return err
 	}
 	return do(s)
 }
 
-func (s *condorStand) start(ctx context.Context, p condorPlan) error {
-	if err := openFolders(p.dir, s.dir); err != nil {
-		return err
-	}
-	if _, err := s.corrald.Start(ctx); err != nil {
-		return err
-	}
-	var err error
-	if s.cl, err = s.corrald.Client(); err != nil {
-		return err
-	}
-	fmt.Fprintln(p.stderr, "building HTCondor's packages")
+// startPool has the packages made, and then the cluster, whose environment it remembers.
+func (s *condorStand) startPool(ctx context.Context, p plan) error {
+	p.say("building HTCondor's packages")
 	server := "unix:" + s.corrald.Layout.Socket
 	build := exec.CommandContext(ctx, filepath.Join(p.bin, "corral"), "--server", server, "-q", "package", "build")
 	build.Stderr = p.stderr
@@ -80,7 +63,8 @@ func (s *condorStand) start(ctx context.Context, p condorPlan) error {
 		return fmt.Errorf("corral package build: %w", err)
 	}
 	from := time.Now()
-	if _, err := s.cl.CreateCluster(ctx, api.NewCluster{Name: pool, Kind: corral.Condor}, ""); err != nil {
+	_, err := s.cl.CreateCluster(ctx, api.NewCluster{Name: pool, Kind: corral.Condor}, "")
+	if err != nil {
 		return err
 	}
 	if s.cluster, err = s.cl.WaitCluster(ctx, pool, string(corral.ClusterReady), patience); err != nil {
@@ -145,6 +129,7 @@ func (s *condorStand) askSlot(ctx context.Context, site corral.Site, mib int) (c
 	}, "")
 }
 
+// removeGlidein ends a glidein at once and returns when nothing of it is left.
 func (s *condorStand) removeGlidein(ctx context.Context, g corral.Glidein) error {
 	if _, err := s.cl.RemoveGlidein(ctx, g.ID, true); err != nil {
 		return err
@@ -153,6 +138,7 @@ func (s *condorStand) removeGlidein(ctx context.Context, g corral.Glidein) error
 	return err
 }
 
+// removeSite returns when the cleanup job has removed everything at the site.
 func (s *condorStand) removeSite(ctx context.Context, site corral.Site) error {
 	if _, err := s.cl.RemoveSite(ctx, site.Name, false); err != nil {
 		return err
@@ -182,13 +168,17 @@ func (s *condorStand) runNoop(ctx context.Context) error {
 // submit gives n jobs that run /bin/true, of so much memory each, to condor_submit; their events go to log.
 func (s *condorStand) submit(ctx context.Context, log string, mib, n int) error {
 	name := filepath.Join(s.dir, log+".sub")
-	description := fmt.Sprintf("executable = /bin/true\ntransfer_executable = false\nshould_transfer_files = YES\n"+
-		"request_cpus = 1\nrequest_memory = %d\nlog = %s\nqueue %d\n", mib, log, n)
-	if err := os.WriteFile(name, []byte(description), 0o644); err != nil {
+	if err := os.WriteFile(name, noopJobs(log, mib, n), 0o644); err != nil {
 		return err
 	}
 	_, err := s.condor(ctx, "condor_submit", "-terse", name)
 	return err
+}
+
+// noopJobs describes n jobs for condor_submit.
+func noopJobs(log string, mib, n int) []byte {
+	return fmt.Appendf(nil, "executable = /bin/true\ntransfer_executable = false\nshould_transfer_files = YES\n"+
+		"request_cpus = 1\nrequest_memory = %d\nlog = %s\nqueue %d\n", mib, log, n)
 }
 
 // submitNoop runs /bin/true by condor_submit and returns when the log says that it has ended.
@@ -211,6 +201,3 @@ func (s *condorStand) submitNoop(ctx context.Context, round int) error {
 		}
 	}
 }
-
-// takeDown ends everything that the stand started.
-func (s *condorStand) takeDown() error { return endCorrald(s.corrald, s.cl) }

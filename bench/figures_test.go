@@ -137,8 +137,9 @@ func TestMachine(t *testing.T) {
 	if got := modelOf("processor\t: 0\nmodel name\t: Abacus 9\n"); got != "Abacus 9" {
 		t.Errorf("modelOf = %q", got)
 	}
-	if m := thisMachine(t.TempDir()); m.cpus < 1 || m.kernel == "" || m.fileSystem == "unknown" || m.load[0] == "" {
-		t.Errorf("this machine: %+v", m)
+	m := thisMachine(t.TempDir())
+	if m.fileSystem == "unknown" || m.load == "" || strings.Contains(m.String(), "Linux ,") {
+		t.Errorf("this machine: %s", m)
 	}
 }
 

@@ -1,9 +1,11 @@
 package main
 
+// Many glideins of one slot each join one pool, all on this machine. What is measured is how long they take, and what
+// each of them costs: its memory is proportional (PSS), so that pages which many processes share are counted once.
+
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -28,15 +30,15 @@ type crowd struct {
 	left       time.Duration    // from the first removal until all are gone
 }
 
-// measureGlideins has many one-slot glideins join one pool, gives them jobs, and prints the table.
-func (p plan) measureGlideins(ctx context.Context, dir string, stdout, stderr io.Writer) error {
+// measureGlideins has many one-slot glideins join one pool, gives them jobs, and publishes the table.
+func (p plan) measureGlideins(ctx context.Context, dir string) error {
 	if err := usePrograms(p.bin); err != nil {
 		return err
 	}
 	m := thisMachine(dir)
 	var c crowd
 	var version string
-	err := onCondor(ctx, condorPlan{filepath.Join(dir, "g"), nil, p.bin, stderr}, func(s *condorStand) error {
+	err := p.onCondor(ctx, filepath.Join(dir, "g"), func(s *condorStand) error {
 		version = s.cluster.Version
 		site, first, _, err := s.setUp(ctx, 0) // so that nothing has to be staged any more
 		if err != nil {
@@ -50,10 +52,10 @@ func (p plan) measureGlideins(ctx context.Context, dir string, stdout, stderr io
 	if err != nil {
 		return err
 	}
-	m.load[1] = loadNow()
-	return p.publish(fmt.Sprintf("%s; HTCondor %s\n\n%s", m, version, c.markdown()), stdout)
+	return p.publish(m, fmt.Sprintf("; HTCondor %s\n\n%s", version, c.markdown()))
 }
 
+// measure has the crowd come, work and go. It waits for each glidein in turn, since the last one counts.
 func (c *crowd) measure(ctx context.Context, s *condorStand, site corral.Site, count int) error {
 	from := time.Now()
 	var all []corral.Glidein
@@ -117,6 +119,7 @@ func memoryBelow(dir string) map[string]int64 {
 	return sums
 }
 
+// markdown is the report. Programs that are not a glidein's, such as the shells of the site, are left out.
 func (c crowd) markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d glideins of one slot in one pool, all on this machine:\n\n", c.glideins)

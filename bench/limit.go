@@ -1,5 +1,12 @@
 package main
 
+// The bare loop is the yardstick: what nobody can leave out of a task, done with as little as possible around it. It
+// makes system calls where package os would do more than one, because a yardstick that dawdles flatters what is
+// measured by it.
+//
+// Each of the loops that work side by side is a process of its own, this program under another name (loopCommand),
+// which tells on stdout when it is ready and at last what it has used.
+
 import (
 	"bytes"
 	"context"
@@ -54,6 +61,7 @@ func limit(ctx context.Context, below string, n, wide int) (s sample, err error)
 // loops are the processes of a limit that is being measured.
 type loops []*bareLoop
 
+// A bareLoop is one of the processes, and what it says.
 type bareLoop struct {
 	cmd *exec.Cmd
 	out io.ReadCloser
@@ -126,7 +134,8 @@ func loop(dir string, tokens *os.File, out io.Writer) error {
 // tellUsage says how much processor time this process and its children took.
 func tellUsage(out io.Writer) error {
 	var self, children syscall.Rusage
-	if err := errors.Join(syscall.Getrusage(syscall.RUSAGE_SELF, &self), syscall.Getrusage(syscall.RUSAGE_CHILDREN, &children)); err != nil {
+	if err := errors.Join(syscall.Getrusage(syscall.RUSAGE_SELF, &self),
+		syscall.Getrusage(syscall.RUSAGE_CHILDREN, &children)); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintln(out, self.Utime.Nano()+self.Stime.Nano(), children.Utime.Nano()+children.Stime.Nano())
@@ -161,6 +170,7 @@ func bareTask(dir string, null int, record []byte) error {
 	return bareRecord(dir+"/record.json", record)
 }
 
+// bareRecord writes the record that a worker leaves with each task.
 func bareRecord(name string, record []byte) error {
 	fd, err := create(name)
 	if err != nil {
@@ -170,23 +180,24 @@ func bareRecord(name string, record []byte) error {
 	return errors.Join(err, syscall.Close(fd))
 }
 
+// create makes a file for writing and returns its descriptor.
 func create(name string) (int, error) {
 	return syscall.Open(name, syscall.O_WRONLY|syscall.O_CREAT|syscall.O_TRUNC|syscall.O_CLOEXEC, 0o666)
 }
 
-// limitAlone measures the bare loop a few times and nothing else.
-func limitAlone(ctx context.Context, dir string, tasks int, stdout io.Writer) error {
+// measureLimit measures the bare loop a few times and nothing else.
+func (p plan) measureLimit(ctx context.Context, dir string) error {
 	var rates spread
-	for range defaultPairs {
-		s, err := limit(ctx, dir, tasks, width)
+	for range p.rounds {
+		s, err := limit(ctx, dir, p.tasks, width)
 		if err != nil {
 			return err
 		}
 		rates = append(rates, s.rate())
-		fmt.Fprintf(stdout, "%d tasks, %d wide, in %s: %.0f tasks/s, %s of processor time a task\n",
-			tasks, width, s.span.Round(time.Millisecond), s.rate(), s.each(s.cost.sum()))
+		fmt.Fprintf(p.stdout, "%d tasks, %d wide, in %s: %.0f tasks/s, %s of processor time a task\n",
+			p.tasks, width, s.span.Round(time.Millisecond), s.rate(), s.each(s.cost.sum()))
 	}
-	_, err := fmt.Fprintf(stdout, "median %.0f tasks/s\n", rates.median())
+	_, err := fmt.Fprintf(p.stdout, "median %.0f tasks/s\n", rates.median())
 	return err
 }
 

@@ -1,5 +1,7 @@
 package main
 
+// A figure without its machine says nothing, so every report begins with it. What cannot be read is left out of it.
+
 import (
 	"fmt"
 	"os"
@@ -11,25 +13,24 @@ import (
 	"github.com/corral-pilot/corral/internal/version"
 )
 
-// A machine is where and with what was measured.
+// A machine is where and with what is measured, and when that began.
 type machine struct {
-	at         time.Time
-	corral     string
-	golang     string
-	cpus       int
-	model      string
-	kernel     string
 	fileSystem string
-	load       [2]string // before and after
+	load       string
+	at         time.Time
 }
 
-// thisMachine describes the machine; dir is on the file system that is measured.
+// thisMachine is this one, before anything is measured; dir is on the file system that will be.
 func thisMachine(dir string) machine {
-	return machine{
-		at: time.Now().UTC(), corral: version.String(), golang: runtime.Version(), cpus: runtime.NumCPU(),
-		model: modelOf(read("/proc/cpuinfo")), kernel: strings.TrimSpace(read("/proc/sys/kernel/osrelease")),
-		fileSystem: fileSystemOf(read("/proc/self/mounts"), dir), load: [2]string{loadNow()},
-	}
+	return machine{fileSystem: fileSystemOf(read("/proc/self/mounts"), dir), load: loadNow(), at: time.Now().UTC()}
+}
+
+// String describes the machine once everything is measured: the load afterwards is part of it.
+func (m machine) String() string {
+	return fmt.Sprintf("corral %s, %s; %d cpus (%s), Linux %s, %s; load %s before, %s after; %s",
+		version.String(), runtime.Version(), runtime.NumCPU(), modelOf(read("/proc/cpuinfo")),
+		strings.TrimSpace(read("/proc/sys/kernel/osrelease")), m.fileSystem, m.load, loadNow(),
+		m.at.Format("2006-01-02 15:04 UTC"))
 }
 
 // read returns what a file of the kernel says, or nothing: a report without it is as good.
@@ -38,11 +39,13 @@ func read(name string) string {
 	return string(b)
 }
 
+// loadNow is the load of the last minute.
 func loadNow() string {
 	load, _, _ := strings.Cut(read("/proc/loadavg"), " ")
 	return load
 }
 
+// modelOf returns the name of the first processor, or where the kernel has none the architecture.
 func modelOf(cpuinfo string) string {
 	for line := range strings.Lines(cpuinfo) {
 		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
@@ -65,9 +68,4 @@ func fileSystemOf(mounts, dir string) string {
 		}
 	}
 	return found
-}
-
-func (m machine) String() string {
-	return fmt.Sprintf("corral %s, %s; %d cpus (%s), Linux %s, %s; load %s before, %s after; %s",
-		m.corral, m.golang, m.cpus, m.model, m.kernel, m.fileSystem, m.load[0], m.load[1], m.at.Format("2006-01-02 15:04 UTC"))
 }

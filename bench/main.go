@@ -8,8 +8,15 @@
 //
 // It uses a private corrald below a temporary directory, through the API that everybody uses, and
 // leaves nothing behind. `bench limit` measures the bare loop alone, `bench overheads` what Corral adds
-// around an HTCondor pool's jobs, `bench glideins` many glideins in one pool, `bench sites` many attempts
-// at one site, and `bench relay` connections through a relay and ssh.
+// around an HTCondor pool's jobs, and `bench glideins` many glideins in one pool.
+//
+// What needs no programs is measured by Go's own benchmarks, which are among the tests: many attempts at one site
+// (BenchmarkSites) and connections through a relay and ssh (BenchmarkRelay).
+//
+// A measurement is either of times (a sample), of which the report takes ratios and medians, or of memory. How they
+// are taken is in throughput.go (the turns of the sides that are compared), limit.go (the bare loop), stand.go and
+// condor.go (Corral, with embedded workers and with an HTCondor pool); what is made of them in sample.go and report.go,
+// which are pure.
 package main
 
 import (
@@ -20,7 +27,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"slices"
 	"syscall"
 
 	"github.com/corral-pilot/corral/internal/disk"
@@ -28,13 +34,12 @@ import (
 
 // Defaults that keep a whole run below four minutes; limitSpan lowers tasks on a slow machine.
 const (
-	defaultTasks  = 20_000
-	defaultPairs  = 3
-	defaultHops   = 500
-	defaultQueued = 100_000
-	defaultRounds = 10
-	defaultCount  = 200
-	sitesCount    = 1000
+	defaultTasks    = 20_000
+	defaultRounds   = 3
+	overheadsRounds = 10
+	defaultHops     = 500
+	defaultQueued   = 100_000
+	defaultCount    = 200
 )
 
 // Width is how many tasks run at once: in the bare loop, and as pilots of one cpu.
@@ -43,14 +48,15 @@ const width = 2
 // A plan says what to measure and where.
 type plan struct {
 	tasks  int    // at most so many in each measurement of throughput
-	pairs  int    // measurements of throughput
+	rounds int    // in which the sides that are compared take turns
 	hops   int    // tasks in the dependent chain
 	queued int    // tasks in corrald's memory
-	rounds int    // of overheads
-	count  int    // of glideins in one pool, or at one site
+	count  int    // of glideins in one pool
 	dir    string // parent of the temporary directory: its file system is what is measured
-	bin    string // where corrald and pilot are
+	bin    string // where corral, corrald and pilot are
 	out    string // a file for the report; empty: standard output alone
+
+	stdout, stderr io.Writer // the report; what goes on meanwhile
 }
 
 func main() {
@@ -64,27 +70,15 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if len(args) == 2 && args[0] == loopCommand {
 		return report(stderr, loop(args[1], os.Stdin, stdout))
 	}
-	p, what, err := parse(args, stderr)
+	measure, args := verbOf(args)
+	p, err := parse(measure, args, stdout, stderr)
 	if err != nil {
 		return 2 // flag has said why
 	}
-	return report(stderr, p.inside(func(dir string) error {
-		switch what {
-		case "limit":
-			return limitAlone(ctx, dir, p.tasks, stdout)
-		case "overheads":
-			return p.measureOverheads(ctx, dir, stdout, stderr)
-		case "glideins":
-			return p.measureGlideins(ctx, dir, stdout, stderr)
-		case "sites":
-			return p.measureSites(ctx, dir, stdout)
-		case "relay":
-			return p.measureRelay(ctx, dir, stdout, stderr)
-		}
-		return p.measure(ctx, dir, stdout, stderr)
-	}))
+	return report(stderr, p.inside(func(dir string) error { return verbs[measure](p, ctx, dir) }))
 }
 
+// report prints an error, if there is one, and returns the exit code.
 func report(stderr io.Writer, err error) int {
 	if err == nil {
 		return 0
@@ -93,38 +87,60 @@ func report(stderr io.Writer, err error) int {
 	return 1
 }
 
-// verbs are what may be measured instead of tasks.
-var verbs = []string{"limit", "overheads", "glideins", "sites", "relay"}
+// verbs are what may be measured: nothing else is named, the tasks.
+var verbs = map[string]func(p plan, ctx context.Context, dir string) error{
+	"":          plan.measureTasks,
+	"limit":     plan.measureLimit,
+	"overheads": plan.measureOverheads,
+	"glideins":  plan.measureGlideins,
+}
 
-// parse reads the command line; what is one of verbs, or empty.
-func parse(args []string, stderr io.Writer) (p plan, what string, err error) {
-	if len(args) > 0 && slices.Contains(verbs, args[0]) {
-		what, args = args[0], args[1:]
+// verbOf returns the verb with which args begin, empty if they begin with none, and the others.
+func verbOf(args []string) (verb string, rest []string) {
+	if len(args) > 0 && verbs[args[0]] != nil {
+		return args[0], args[1:]
 	}
-	count := defaultCount
-	if what == "sites" {
-		count = sitesCount
+	return "", args
+}
+
+// parse reads the flags of a verb.
+func parse(verb string, args []string, stdout, stderr io.Writer) (plan, error) {
+	rounds := defaultRounds
+	if verb == "overheads" {
+		rounds = overheadsRounds
 	}
+	p := plan{stdout: stdout, stderr: stderr}
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.SetOutput(stderr)
 	f.IntVar(&p.tasks, "tasks", defaultTasks, "at most so many tasks in each measurement of throughput")
-	f.IntVar(&p.pairs, "pairs", defaultPairs, "measurements of throughput")
+	f.IntVar(&p.rounds, "rounds", rounds, "how often each measurement is taken")
 	f.IntVar(&p.hops, "hops", defaultHops, "tasks in the dependent chain")
 	f.IntVar(&p.queued, "queued", defaultQueued, "tasks to queue for the measurement of memory")
-	f.IntVar(&p.rounds, "rounds", defaultRounds, "rounds of overheads")
-	f.IntVar(&p.count, "count", count, "glideins in one pool, or attempts at one site")
+	f.IntVar(&p.count, "count", defaultCount, "glideins in one pool")
 	f.StringVar(&p.dir, "dir", os.TempDir(), "`directory` to work below; its file system is measured")
 	f.StringVar(&p.bin, "bin", "bin", "`directory` with corrald and pilot")
 	f.StringVar(&p.out, "out", "", "write the report to `file`, too")
 	if err := f.Parse(args); err != nil {
-		return p, what, err
+		return p, err
 	}
-	if f.NArg() > 0 || min(p.tasks, p.pairs, p.hops, p.queued, p.rounds, p.count) < 1 {
-		fmt.Fprintln(stderr, "usage: bench [limit|overheads|glideins|sites|relay] [flags]; all numbers are at least 1")
+	if f.NArg() > 0 || min(p.tasks, p.rounds, p.hops, p.queued, p.count) < 1 {
+		fmt.Fprintln(stderr, "usage: bench [limit|overheads|glideins] [flags]; all numbers are at least 1")
 		f.PrintDefaults()
-		return p, what, flag.ErrHelp
+		return p, flag.ErrHelp
 	}
-	return p, what, nil
+	return p, nil
+}
+
+// say tells what goes on.
+func (p plan) say(format string, args ...any) { fmt.Fprintf(p.stderr, "bench: "+format+"\n", args...) }
+
+// publish prints a report of what was measured, and writes it to the file of the plan if there is one.
+func (p plan) publish(m machine, text string) error {
+	text = m.String() + text
+	if _, err := io.WriteString(p.stdout, text); err != nil || p.out == "" {
+		return err
+	}
+	return os.WriteFile(p.out, []byte(text), 0o666)
 }
 
 // inside calls do with a temporary directory, which is gone afterwards. Nothing in it is deleted before

@@ -1,10 +1,13 @@
 package main
 
+// The thesis's tables 2.1 and 2.2 say how long a user waits for what is not work: setup, allocation, a no-op job,
+// cleanup. The same is measured here, against the same words, at sites on this machine. There is a cold setup, for
+// which packages come by HTTP, and a warm one, for which they are where the site can read them.
+
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -25,7 +28,7 @@ type overheads struct {
 	cleanup spread // removal of a site, with all that is there
 	job     spread // a no-op workflow on a standing glidein
 	bare    spread // a no-op job by condor_submit on the same slot
-	version string // of the HTCondor
+	version string // of HTCondor
 }
 
 // The thesis's means, for the table: their sites were far away, in queues of others.
@@ -36,44 +39,48 @@ const (
 	thesisJob        = "1.6–2.2"
 )
 
-// measureOverheads takes rounds of everything and returns the table.
-func (p plan) measureOverheads(ctx context.Context, dir string, stdout, stderr io.Writer) error {
+// byHTTP has a corrald serve packages by HTTP, also to sites on its own machine.
+var byHTTP = map[string]string{"CORRALD_SUPPLY": "mirrors", "CORRALD_MIRROR_LISTEN": "127.0.0.1:0"}
+
+// measureOverheads takes rounds of everything and publishes the table.
+func (p plan) measureOverheads(ctx context.Context, dir string) error {
 	if err := usePrograms(p.bin); err != nil {
 		return err
 	}
 	m := thisMachine(dir)
 	var o overheads
-	for _, way := range []struct {
-		name string
-		env  []string
-		do   func(context.Context, *condorStand, int) error
-	}{
-		{"cold", []string{"CORRALD_SUPPLY=mirrors", "CORRALD_MIRROR_LISTEN=127.0.0.1:0"}, o.coldRound},
-		{"warm", nil, o.warmRound},
-	} {
-		if err := onCondor(ctx, condorPlan{filepath.Join(dir, way.name), way.env, p.bin, stderr}, func(s *condorStand) error {
-			o.cluster, o.version = append(o.cluster, s.started.Seconds()), s.cluster.Version
-			for i := range p.rounds {
-				fmt.Fprintf(stderr, "%s round %d of %d\n", way.name, i+1, p.rounds)
-				if err := way.do(ctx, s, i); err != nil {
-					return fmt.Errorf("%s round %d: %w", way.name, i+1, err)
-				}
-			}
-			return nil
-		}); err != nil {
+	for name, value := range byHTTP {
+		if err := os.Setenv(name, value); err != nil {
 			return err
 		}
 	}
-	m.load[1] = loadNow()
-	return p.publish(fmt.Sprintf("%s; HTCondor %s\n\n%s", m, o.version, o.markdown()), stdout)
-}
-
-// publish prints a report and, if asked to, writes it to a file.
-func (p plan) publish(text string, stdout io.Writer) error {
-	if _, err := io.WriteString(stdout, text); err != nil || p.out == "" {
+	err := p.takeRounds(ctx, filepath.Join(dir, "cold"), &o, o.coldRound)
+	for name := range byHTTP {
+		err = errors.Join(err, os.Unsetenv(name))
+	}
+	if err == nil {
+		err = p.takeRounds(ctx, filepath.Join(dir, "warm"), &o, o.warmRound)
+	}
+	if err != nil {
 		return err
 	}
-	return os.WriteFile(p.out, []byte(text), 0o666)
+	return p.publish(m, fmt.Sprintf("; HTCondor %s\n\n%s", o.version, o.markdown()))
+}
+
+// takeRounds calls round again and again on a stand of its own.
+func (p plan) takeRounds(
+	ctx context.Context, dir string, o *overheads, round func(context.Context, *condorStand, int) error,
+) error {
+	return p.onCondor(ctx, dir, func(s *condorStand) error {
+		o.cluster, o.version = append(o.cluster, s.started.Seconds()), s.cluster.Version
+		for i := range p.rounds {
+			p.say("%s round %d of %d", filepath.Base(dir), i+1, p.rounds)
+			if err := round(ctx, s, i); err != nil {
+				return fmt.Errorf("%s round %d: %w", filepath.Base(dir), i+1, err)
+			}
+		}
+		return nil
+	})
 }
 
 // coldRound measures the setup of a new site, with all that its first glidein needs there.
@@ -125,6 +132,7 @@ func clocked(s *spread, do func() error) error {
 	return err
 }
 
+// markdown is the report, beside what the thesis has.
 func (o overheads) markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Overheads on a cluster of kind condor, seconds, %d rounds:\n\n", len(o.warm))
@@ -149,7 +157,9 @@ func (o overheads) markdown() string {
 }
 
 // setUp makes a site and waits until all is there that a glidein's pilot needs. took leaves the pilot out.
-func (s *condorStand) setUp(ctx context.Context, round int) (site corral.Site, g corral.Glidein, took time.Duration, err error) {
+func (s *condorStand) setUp(
+	ctx context.Context, round int,
+) (site corral.Site, g corral.Glidein, took time.Duration, err error) {
 	from := time.Now()
 	name := fmt.Sprintf("bench%d", round)
 	if site, err = s.cl.CreateSite(ctx, api.NewSite{Name: name, Contact: "local:", Batch: "fork"}, ""); err != nil {

@@ -1,5 +1,8 @@
 package main
 
+// Processor time and memory are read from /proc. Unlike a profile that costs the process nothing, and it works for
+// processes of other programs, HTCondor's among them.
+
 import (
 	"fmt"
 	"os"
@@ -87,6 +90,7 @@ func memoryOf(pid int) (memory, error) {
 	return parseStatus(string(b))
 }
 
+// parseStatus reads the two lines of /proc/PID/status that have the memory.
 func parseStatus(text string) (m memory, err error) {
 	for line := range strings.Lines(text) {
 		name, value, _ := strings.Cut(line, ":")

@@ -1,5 +1,9 @@
 package main
 
+// How much memory does a task take that waits in corrald? A corrald without workers gets a run with very many tasks;
+// its resident memory before and after, divided by their number, is the answer. When it has queued all of them it
+// cannot say, so that is taken to be when it falls quiet.
+
 import (
 	"context"
 	"errors"

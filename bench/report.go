@@ -1,10 +1,11 @@
 package main
 
+// Reports are Markdown, for docs/bench, and their tables are laid out so that people can read them in a terminal.
+
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,33 +13,28 @@ import (
 	"unicode/utf8"
 )
 
-// results are all that was measured.
+// results are all that is measured of tasks.
 type results struct {
-	machine    machine
 	throughput throughput
 	latency    latency
 	queued     queued
 }
 
-// measure measures everything, prints the report and, if asked to, writes it to a file.
-func (p plan) measure(ctx context.Context, dir string, stdout, stderr io.Writer) error {
+// measureTasks measures everything of tasks and publishes it.
+func (p plan) measureTasks(ctx context.Context, dir string) error {
 	if err := usePrograms(p.bin); err != nil {
 		return err
 	}
-	r := results{machine: thisMachine(dir)}
-	if err := r.measureRuns(ctx, p, dir, stderr); err != nil {
+	m := thisMachine(dir)
+	var r results
+	if err := r.measureRuns(ctx, p, dir); err != nil {
 		return err
 	}
 	var err error
 	if r.queued, err = measureQueued(ctx, filepath.Join(dir, "q"), p.queued); err != nil {
 		return err
 	}
-	r.machine.load[1] = loadNow()
-	text := r.markdown()
-	if _, err := io.WriteString(stdout, text); err != nil || p.out == "" {
-		return err
-	}
-	return os.WriteFile(p.out, []byte(text), 0o666)
+	return p.publish(m, "\n\n"+r.markdown())
 }
 
 // usePrograms puts corrald and pilot first on the PATH, where a stand looks for them.
@@ -54,7 +50,7 @@ func usePrograms(bin string) error {
 }
 
 // measureRuns measures what needs pilots.
-func (r *results) measureRuns(ctx context.Context, p plan, dir string, stderr io.Writer) (err error) {
+func (r *results) measureRuns(ctx context.Context, p plan, dir string) (err error) {
 	s, err := newStand(ctx, filepath.Join(dir, "s"))
 	defer func() { err = errors.Join(err, s.takeDown()) }()
 	if err != nil {
@@ -63,18 +59,17 @@ func (r *results) measureRuns(ctx context.Context, p plan, dir string, stderr io
 	if err := s.provision(ctx, width); err != nil {
 		return err
 	}
-	g := rig{dir, s, stderr}
-	if r.throughput, err = g.throughput(ctx, p.tasks, p.pairs); err != nil {
+	g := rig{p, dir, s}
+	if r.throughput, err = g.throughput(ctx); err != nil {
 		return err
 	}
-	r.latency, err = g.latency(ctx, p.hops, p.pairs)
+	r.latency, err = g.latency(ctx)
 	return err
 }
 
 // markdown is the report. Its tables are readable as they are.
 func (r results) markdown() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n\n", r.machine)
 	t := r.throughput
 	n := len(t.limit)
 	fmt.Fprintf(&b, "%d independent no-op tasks (/bin/true), %d wide, %d rounds:\n\n", t.tasks, width, n)
@@ -118,10 +113,12 @@ func (t throughput) costTable() [][]string {
 	return rows
 }
 
+// markdown is the report of what is queued.
 func (q queued) markdown() string {
 	const mib = 1 << 10 // KiB
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d tasks queued in corrald, no worker (workflow of %.1f MB):\n\n", q.tasks, float64(q.document)/1e6)
+	fmt.Fprintf(&b, "%d tasks queued in corrald, no worker (workflow of %.1f MB):\n\n", q.tasks,
+		float64(q.document)/1e6)
 	table(&b, [][]string{
 		{"what", "measured"},
 		{"request to answer", q.answered.Round(time.Millisecond).String()},

@@ -1,5 +1,9 @@
 package main
 
+// What measurements are made of: samples, processor time by the kind of process that used it, and spreads of figures.
+// All of it is arithmetic. A figure is reported as median and range: with a handful of rounds a mean says less, since
+// one round that something else has disturbed moves it.
+
 import (
 	"fmt"
 	"slices"
@@ -18,11 +22,14 @@ const (
 	parts
 )
 
-var partNames = [parts]string{"tasks (fork, exec, exit)", "bare loop / workers", "pilot", "corrald", "shells of the site"}
+var partNames = [parts]string{
+	"tasks (fork, exec, exit)", "bare loop / workers", "pilot", "corrald", "shells of the site",
+}
 
 // A cost is processor time by part.
 type cost [parts]time.Duration
 
+// sum is what all parts spent together.
 func (c cost) sum() (sum time.Duration) {
 	for _, d := range c {
 		sum += d
@@ -56,6 +63,7 @@ func (s sample) each(d time.Duration) time.Duration {
 // A spread is the same thing measured several times.
 type spread []float64
 
+// sorted is a copy in ascending order.
 func (s spread) sorted() spread { return slices.Sorted(slices.Values(s)) }
 
 // median is the middle value, the mean of the two of them if their number is even.

@@ -7,7 +7,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -22,7 +21,7 @@ func TestWholeBenchmark(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	args := []string{"-bin", bin, "-dir", dir, "-out", out, "-tasks", "30", "-pairs", "2", "-hops", "4", "-queued", "200"}
+	args := []string{"-bin", bin, "-dir", dir, "-out", out, "-tasks", "30", "-rounds", "2", "-hops", "4", "-queued", "200"}
 	var stdout, stderr bytes.Buffer
 	if code := execute(t.Context(), args, &stdout, &stderr); code != 0 {
 		t.Fatalf("exit code %d:\n%s", code, &stderr)
@@ -56,28 +55,16 @@ func (w interruptWriter) Write(p []byte) (int, error) {
 // In small: however many jobs there are, submitted or ended at once, no tick asks the site for more than three things.
 func TestCommandsOfATick(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	var stdout, stderr bytes.Buffer
-	if code := execute(t.Context(), []string{"sites", "-dir", dir, "-count", "104"}, &stdout, &stderr); code != 0 {
-		t.Fatalf("exit code %d:\n%s", code, &stderr)
-	}
-	phases := 0
-	for line := range strings.Lines(stdout.String()) {
-		cells := strings.Split(line, "|")
-		if len(cells) != 11 || strings.Contains(line, "---") || strings.Contains(line, "phase") {
-			continue
+	phases := measureSites(t, t.TempDir(), 104)
+	for _, ph := range phases {
+		if n := most(ph.steps, func(s step) int { return s.commands }); n > 3 {
+			t.Errorf("%s: %d commands in a tick", ph.name, n)
 		}
-		phases++
-		commands := strings.TrimSpace(cells[5])
-		if n, err := strconv.Atoi(commands); err != nil || n > 3 {
-			t.Errorf("%s commands in a tick: %s", commands, line)
-		}
-		if strings.Contains(line, "all end at once") && !strings.Contains(line, " 2 read") {
-			t.Errorf("104 jobs ended, and were not read with two commands: %s", line)
+		if ph.name == "all end at once" && ph.commands["read"] != 2 {
+			t.Errorf("104 jobs ended, and were not read with two commands: %v", ph.commands)
 		}
 	}
-	if phases != 4 {
-		t.Errorf("%d phases:\n%s", phases, &stdout)
+	if len(phases) != 4 {
+		t.Errorf("%d phases: %+v", len(phases), phases)
 	}
-	wantNothingLeft(t, dir)
 }

@@ -1,5 +1,9 @@
 package main
 
+// A stand is what is measured: the programs as users have them, started below a temporary directory and driven through
+// the API. Which processes belong to it is found out once its workers are registered, so that their processor time can
+// be read from /proc before and after a run.
+
 import (
 	"context"
 	"errors"
@@ -20,10 +24,41 @@ const (
 	patience = 2 * time.Minute  // for any one thing to happen
 )
 
-// A stand is a private corrald with site and cluster, all below one directory, and its pilots.
-type stand struct {
+// A service is a private corrald, all of it below one directory.
+type service struct {
 	corrald personal.Corrald
-	cl      *api.Client
+	cl      *api.Client // nil until it is started
+}
+
+// newService is a corrald that is not started yet; root's runs as runAs, unless that is empty.
+func newService(dir, runAs string) service {
+	return service{corrald: personal.Corrald{Layout: xdg.Below(dir), RunAs: runAs}}
+}
+
+// start starts it. The caller must end it, also when there is an error.
+func (s *service) start(ctx context.Context) error {
+	if _, err := s.corrald.Start(ctx); err != nil {
+		return err
+	}
+	var err error
+	s.cl, err = s.corrald.Client()
+	return err
+}
+
+// end removes what the corrald keeps, and ends it.
+func (s *service) end() (err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if s.cl != nil && s.corrald.Answers(ctx) {
+		_, err = personal.TakeDown(ctx, s.cl, personal.Down{Force: true})
+		s.cl.Close()
+	}
+	return errors.Join(err, s.corrald.Stop(ctx))
+}
+
+// A stand is a service with the site and the cluster of every new corrald, and its pilots.
+type stand struct {
+	service
 	self    process // corrald
 	pilots  []process
 	workers []process
@@ -31,18 +66,15 @@ type stand struct {
 
 // newStand starts a corrald below dir. The caller must take it down, also when there is an error.
 func newStand(ctx context.Context, dir string) (*stand, error) {
-	s := &stand{corrald: personal.Corrald{Layout: xdg.Below(dir)}}
-	if _, err := s.corrald.Start(ctx); err != nil {
+	s := &stand{service: newService(dir, "")}
+	if err := s.start(ctx); err != nil {
+		return s, err
+	}
+	if _, err := personal.SetUp(ctx, s.cl); err != nil {
 		return s, err
 	}
 	var err error
-	if s.self, _, err = processOf(s.corrald.PID()); err != nil {
-		return s, err
-	}
-	if s.cl, err = s.corrald.Client(); err != nil {
-		return s, err
-	}
-	_, err = personal.SetUp(ctx, s.cl)
+	s.self, _, err = processOf(s.corrald.PID())
 	return s, err
 }
 
@@ -116,7 +148,8 @@ func (s *stand) run(ctx context.Context, document []byte, tasks int, clustering 
 		return m, err
 	}
 	if run.State != corral.RunSucceeded || run.Tasks.Done != tasks || run.Report == nil {
-		return m, corral.Errorf(corral.Failed, "run %d is %s with %d of %d tasks done: %s", run.ID, run.State, run.Tasks.Done, tasks, run.Reason)
+		return m, corral.Errorf(corral.Failed, "run %d is %s with %d of %d tasks done: %s", run.ID, run.State,
+			run.Tasks.Done, tasks, run.Reason)
 	}
 	after, err := s.spent()
 	if err != nil {
@@ -126,6 +159,7 @@ func (s *stand) run(ctx context.Context, document []byte, tasks int, clustering 
 	return sample{tasks: tasks, span: span, cost: after.minus(before)}, nil
 }
 
+// request asks for a run of a workflow that has no input files.
 func request(document []byte, clustering string) api.NewRun {
 	return api.NewRun{
 		Cluster: personal.Cluster, Workflow: document, WorkflowName: "noop.json", SourceDir: os.TempDir(),
@@ -133,23 +167,13 @@ func request(document []byte, clustering string) api.NewRun {
 	}
 }
 
-// endCorrald removes what a corrald keeps, and ends it; cl is nil if there was no time to make it.
-func endCorrald(corrald personal.Corrald, cl *api.Client) (err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	if cl != nil && corrald.Answers(ctx) {
-		_, err = personal.TakeDown(ctx, cl, personal.Down{Force: true})
-		cl.Close()
-	}
-	return errors.Join(err, corrald.Stop(ctx))
-}
-
 // takeDown ends everything that the stand started, with force if it does not go by itself.
 func (s *stand) takeDown() error {
-	err := endCorrald(s.corrald, s.cl)
+	err := s.end()
 	for _, p := range slices.Concat(s.pilots, s.workers, []process{s.self}) {
 		if p.alive() {
-			err = errors.Join(err, fmt.Errorf("process %d had to be killed", p.pid), syscall.Kill(p.pid, syscall.SIGKILL))
+			err = errors.Join(err, fmt.Errorf("process %d had to be killed", p.pid),
+				syscall.Kill(p.pid, syscall.SIGKILL))
 		}
 	}
 	return err

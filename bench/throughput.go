@@ -1,10 +1,14 @@
 package main
 
+// Corral and the bare loop are compared in rounds. The machine's speed changes from one minute to the next, so figures
+// of different minutes are never compared: a ratio is taken of neighbours, within one round, and the report has the
+// median of the ratios and not the ratio of the medians.
+
 import (
 	"context"
 	"fmt"
-	"io"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -33,19 +37,47 @@ type throughput struct {
 	clustered  []sample
 }
 
-// A rig is what measurements need: a directory, Corral, and a place to say what goes on.
+// A rig is what the measurements of tasks need: the plan, a directory, and Corral.
 type rig struct {
-	dir    string
-	stand  *stand
-	stderr io.Writer
+	plan
+	dir   string
+	stand *stand
 }
 
-func (r rig) say(format string, args ...any) { fmt.Fprintf(r.stderr, "bench: "+format+"\n", args...) }
+// A side is one of those that are compared: it takes one measurement.
+type side func() (sample, error)
 
-// throughput measures rounds of at most so many independent tasks; at least one, and then until
-// roundsSpan is over.
-func (r rig) throughput(ctx context.Context, most, rounds int) (t throughput, err error) {
-	if t.tasks, err = r.warmUp(ctx, most); err != nil {
+// turns has the sides take turns, one measurement of each in a round, and returns what each measured, round by round.
+// Another round follows while more, which is told what there is so far, says so. Each measurement begins on a disk that
+// has nothing left to do for the one before.
+func turns(more func(measured [][]sample) bool, sides ...side) ([][]sample, error) {
+	measured := make([][]sample, len(sides))
+	for more(measured) {
+		for i, measure := range sides {
+			syscall.Sync()
+			s, err := measure()
+			if err != nil {
+				return nil, err
+			}
+			measured[i] = append(measured[i], s)
+		}
+	}
+	return measured, nil
+}
+
+// bare runs so many tasks in bare loops, wide of them side by side.
+func (r rig) bare(ctx context.Context, tasks, wide int) side {
+	return func() (sample, error) { return limit(ctx, r.dir, tasks, wide) }
+}
+
+// through runs a workflow of so many tasks on the stand.
+func (r rig) through(ctx context.Context, document []byte, tasks int, clustering string) side {
+	return func() (sample, error) { return r.stand.run(ctx, document, tasks, clustering) }
+}
+
+// throughput measures rounds of independent tasks: at least one, and then until roundsSpan is over.
+func (r rig) throughput(ctx context.Context) (t throughput, err error) {
+	if t.tasks, err = r.warmUp(ctx); err != nil {
 		return t, err
 	}
 	t.clustering = "horizontal=" + strconv.Itoa(max(width, t.tasks/perJob))
@@ -57,19 +89,34 @@ func (r rig) throughput(ctx context.Context, most, rounds int) (t throughput, er
 		return t, err
 	}
 	began := time.Now()
-	for i := 0; i < rounds && time.Since(began) < roundsSpan; i++ {
-		if err := r.round(ctx, &t, document); err != nil {
-			return t, err
+	measured, err := turns(func(m [][]sample) bool {
+		done := len(m[0])
+		if done > 0 {
+			r.say("round %d, tasks/s of bare loop, corral, %s: %s", done, t.clustering, lastRound(m))
 		}
-		l, c, h := t.limit[i].rate(), t.corral[i].rate(), t.clustered[i].rate()
-		r.say("round %d: bare loop %.0f, corral %.0f (%.2f), %s %.0f (%.2f) tasks/s", i+1, l, c, c/l, t.clustering, h, h/l)
+		return done == 0 || done < r.rounds && time.Since(began) < roundsSpan
+	}, r.bare(ctx, t.tasks, width), r.through(ctx, document, t.tasks, "none"),
+		r.through(ctx, document, t.tasks, t.clustering))
+	if err != nil {
+		return t, err
 	}
+	t.limit, t.corral, t.clustered = measured[0], measured[1], measured[2]
 	return t, nil
 }
 
+// lastRound is the rate of each side in the last round, and its ratio to that of the first side.
+func lastRound(measured [][]sample) string {
+	var words []string
+	for _, side := range measured {
+		i := len(side) - 1
+		words = append(words, fmt.Sprintf("%.0f (%.2f)", side[i].rate(), side[i].rate()/measured[0][i].rate()))
+	}
+	return strings.Join(words, ", ")
+}
+
 // warmUp has both sides run some tasks, and returns how many a measurement should have.
-func (r rig) warmUp(ctx context.Context, most int) (int, error) {
-	n := min(most, warmUp)
+func (r rig) warmUp(ctx context.Context) (int, error) {
+	n := min(r.tasks, warmUp)
 	document, err := independent(n)
 	if err != nil {
 		return 0, err
@@ -78,27 +125,7 @@ func (r rig) warmUp(ctx context.Context, most int) (int, error) {
 		return 0, err
 	}
 	s, err := limit(ctx, r.dir, n, width)
-	return min(most, max(n, int(s.rate()*limitSpan.Seconds()))), err
-}
-
-// round measures all three, each on a disk that has nothing left to do for the one before.
-func (r rig) round(ctx context.Context, t *throughput, document []byte) error {
-	for _, m := range []struct {
-		into    *[]sample
-		measure func() (sample, error)
-	}{
-		{&t.limit, func() (sample, error) { return limit(ctx, r.dir, t.tasks, width) }},
-		{&t.corral, func() (sample, error) { return r.stand.run(ctx, document, t.tasks, "none") }},
-		{&t.clustered, func() (sample, error) { return r.stand.run(ctx, document, t.tasks, t.clustering) }},
-	} {
-		syscall.Sync()
-		s, err := m.measure()
-		if err != nil {
-			return err
-		}
-		*m.into = append(*m.into, s)
-	}
-	return nil
+	return min(r.tasks, max(n, int(s.rate()*limitSpan.Seconds()))), err
 }
 
 // ratios compares the rates of two sides, round by round.
@@ -108,6 +135,7 @@ func ratios(of, to []sample) spread { return quotients(rates(of), rates(to)) }
 // are what is short, it is the ratio of the rates, and other people's load hardly changes it.
 func thrifts(of, to []sample) spread { return quotients(costs(to, cost.sum), costs(of, cost.sum)) }
 
+// quotients divides figures of the same rounds.
 func quotients(of, by spread) (all spread) {
 	for i := range of {
 		all = append(all, of[i]/by[i])
@@ -115,6 +143,7 @@ func quotients(of, by spread) (all spread) {
 	return all
 }
 
+// rates returns tasks per second.
 func rates(of []sample) spread { return figures(of, sample.rate) }
 
 // costs returns what one part, or all of them together, took for each task, in µs.
@@ -127,6 +156,7 @@ func perTask(of []sample) spread {
 	return figures(of, func(s sample) float64 { return s.span.Seconds() * 1e3 / float64(s.tasks) })
 }
 
+// figures returns one figure of each sample.
 func figures(of []sample, figure func(sample) float64) (all spread) {
 	for _, s := range of {
 		all = append(all, figure(s))
@@ -138,22 +168,17 @@ func figures(of []sample, figure func(sample) float64) (all spread) {
 type latency struct{ limit, corral []sample }
 
 // latency runs chains of no-op tasks, and as many tasks in one bare loop.
-func (r rig) latency(ctx context.Context, hops, rounds int) (l latency, err error) {
-	document, err := chain(hops)
+func (r rig) latency(ctx context.Context) (l latency, err error) {
+	document, err := chain(r.hops)
 	if err != nil {
 		return l, err
 	}
-	for range rounds {
-		bare, err := limit(ctx, r.dir, hops, 1)
-		if err != nil {
-			return l, err
-		}
-		through, err := r.stand.run(ctx, document, hops, "none")
-		if err != nil {
-			return l, err
-		}
-		l.limit, l.corral = append(l.limit, bare), append(l.corral, through)
+	measured, err := turns(func(m [][]sample) bool { return len(m[0]) < r.rounds },
+		r.bare(ctx, r.hops, 1), r.through(ctx, document, r.hops, "none"))
+	if err != nil {
+		return l, err
 	}
+	l.limit, l.corral = measured[0], measured[1]
 	r.say("chain: %.2f ms a hop", perTask(l.corral).median())
 	return l, nil
 }

@@ -14,6 +14,7 @@ func independent(n int) ([]byte, error) { return document(n, false) }
 // chain returns one of n no-op tasks each of which waits for the one before it.
 func chain(n int) ([]byte, error) { return document(n, true) }
 
+// document makes the workflow with the Builder that all readers of formats use, and writes it as corrald gets it.
 func document(n int, chained bool) ([]byte, error) {
 	wf := &workflow.Workflow{Name: "noop"}
 	b := workflow.NewBuilder(wf, workflow.Options{})

@@ -220,13 +220,8 @@ var edges = map[string]map[string]string{
 	},
 
 	"bench": {
-		"api": "asks corrald", "broker/relay": "measures it",
-		"embedded/dispatch": "terms of clusters without workers", "gridsite": "simulates a batch system",
-		"gridsite/headnode": "its site", "gridsite/local": "reaches it", "gridsite/ssh": "carries a relay",
-		"internal/disk": "where it measures", "internal/engine": "measures its steps",
-		"internal/order": "reads orders, writes reports", "internal/personal": "starts corrald",
-		"internal/store": "asks for glideins", "internal/version": "names what it measured",
-		"internal/xdg": "a layout in a temporary folder", "packages": "signs a package",
+		"api": "asks corrald", "internal/disk": "where it measures", "internal/personal": "starts corrald",
+		"internal/version": "names what it measured", "internal/xdg": "a layout in a temporary folder",
 		"workflow": "makes workflows", "workflow/wfformat": "writes them", root: "runs and their reports",
 	},
 	"cmd/corral": {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -14,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -106,19 +106,26 @@ func (nowhere) For(corral.Site) ([]string, string, error) {
 
 func (nowhere) Dial(context.Context) (net.Conn, error) { return nil, net.ErrClosed }
 
-// measureSites has many attempts at one simulated site queue, run and end, and prints the table.
-func (p plan) measureSites(ctx context.Context, dir string, stdout io.Writer) error {
+// BenchmarkSites has b.N attempts at one simulated site queue, run and end, and logs the table of their phases.
+// -benchtime 1000x is a thousand of them.
+func BenchmarkSites(b *testing.B) {
+	dir := b.TempDir()
 	m := thisMachine(dir)
-	var phases []phase
-	err := inYard(ctx, dir, func(y *yard) (err error) {
-		phases, err = y.measure(ctx, p.count)
+	phases := measureSites(b, dir, b.N)
+	b.Logf("\n%s\n\n%s", m, sitesTable(b.N, phases))
+}
+
+// measureSites has so many attempts live at one simulated site, below dir.
+func measureSites(t testing.TB, dir string, count int) (phases []phase) {
+	t.Helper()
+	err := inYard(t.Context(), dir, func(y *yard) (err error) {
+		phases, err = y.measure(t.Context(), count)
 		return err
 	})
 	if err != nil {
-		return err
+		t.Fatal(err)
 	}
-	m.load[1] = loadNow()
-	return p.publish(fmt.Sprintf("%s\n\n%s", m, sitesTable(p.count, phases)), stdout)
+	return phases
 }
 
 // inYard calls do with an engine that runs.
@@ -240,7 +247,10 @@ func (y *yard) measure(ctx context.Context, count int) (phases []phase, err erro
 func (y *yard) request(ctx context.Context, count int) error {
 	return y.db.Write(ctx, "bench", func(tx *store.Tx) error {
 		for range count {
-			_, err := tx.CreateGlidein(corral.Glidein{Owner: "bench", Site: y.site.ID, Cluster: 1, Hosts: 1, CPUs: 1, MemoryMiB: 1, Walltime: corral.Seconds(24 * time.Hour)})
+			_, err := tx.CreateGlidein(corral.Glidein{
+				Owner: "bench", Site: y.site.ID, Cluster: 1, Hosts: 1, CPUs: 1, MemoryMiB: 1,
+				Walltime: corral.Seconds(24 * time.Hour),
+			})
 			if err != nil {
 				return err
 			}
