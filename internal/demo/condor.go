@@ -42,6 +42,7 @@ func (d *demo) fetchPackages(ctx context.Context) error {
 	return nil
 }
 
+// packages is the folder of the archives of HTCondor.
 func (d *demo) packages() string { return filepath.Join(d.dir, "packages") }
 
 // startPool makes a cluster of kind condor.

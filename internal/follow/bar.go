@@ -1,7 +1,6 @@
 package follow
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -15,10 +14,10 @@ type bar struct {
 	region *Region
 }
 
-func (b *bar) Show(_ context.Context, r corral.Run, now time.Time) {
-	b.region.Draw(Progress(b.look, fmt.Sprintf("run %d ", r.ID), r, now)...)
-}
+// Show draws the run over what was drawn before.
+func (b *bar) Show(r corral.Run, now time.Time) { b.region.Draw(progress(b.look, r, now)...) }
 
+// Close leaves the last state on the screen.
 func (b *bar) Close() { b.region.Keep() }
 
 // mostBar is how long a bar becomes on a wide terminal, leastBar how short one still says something.
@@ -27,10 +26,10 @@ const (
 	leastBar = 10
 )
 
-// Progress draws how far a run, called head, is at now: a line with a bar, and one with its reason if it
-// has one.
-func Progress(look Look, head string, r corral.Run, now time.Time) []string {
-	tail := fmt.Sprintf(" %d/%d", r.Tasks.Done, r.Tasks.Total)
+// progress draws how far a run is at now: a line with a bar, and one with its reason if it has one. The bar gets the
+// room that the words leave, and where that is too little to say anything there is none.
+func progress(look Look, r corral.Run, now time.Time) []string {
+	head, tail := fmt.Sprintf("run %d ", r.ID), fmt.Sprintf(" %d/%d", r.Tasks.Done, r.Tasks.Total)
 	colour := Good
 	switch {
 	case r.State == corral.RunRunning:
@@ -43,7 +42,7 @@ func Progress(look Look, head string, r corral.Run, now time.Time) []string {
 	if r.Tasks.Failed > 0 {
 		tail += fmt.Sprintf(", %d failed", r.Tasks.Failed)
 	}
-	tail += "  " + Elapsed(r, now)
+	tail += "  " + elapsed(r, now)
 	length := min(look.Columns()-len(head)-len(tail), mostBar)
 	done, todo := "", ""
 	if length >= leastBar {
@@ -57,8 +56,8 @@ func Progress(look Look, head string, r corral.Run, now time.Time) []string {
 	return all
 }
 
-// Elapsed is for how long a run has gone on, or went on.
-func Elapsed(r corral.Run, now time.Time) string {
+// elapsed is for how long a run has gone on, or went on.
+func elapsed(r corral.Run, now time.Time) string {
 	if r.State.Over() && !r.EndedAt.IsZero() {
 		return max(r.EndedAt.Sub(r.CreatedAt), 0).Round(100 * time.Millisecond).String()
 	}

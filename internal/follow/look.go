@@ -28,7 +28,7 @@ func (l Look) Columns() int {
 // A Colour is the number of a terminal's SGR colour or weight; the terminal's theme says what it is.
 type Colour string
 
-// The colours that are used; inks are for telling things of one sort apart.
+// The colours that are used.
 const (
 	Plain Colour = ""
 	Bold  Colour = "1"
@@ -37,8 +37,6 @@ const (
 	Bad   Colour = "31"
 	Note  Colour = "33"
 )
-
-var inks = []Colour{"36", "33", "32", "35", "34", "96", "93", "92", "95", "94"}
 
 // A Span is a piece of a line in one colour.
 type Span struct {
