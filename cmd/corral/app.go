@@ -1,5 +1,12 @@
 package main
 
+// A command line becomes an exit code in run. The words are first sorted (args.go), since package cli wants them in one
+// order only; then package cli parses flags, and the action of the command does the work. What goes wrong anywhere is
+// one error value: run prints it, and its kind is the exit code, by the table in package api.
+//
+// Commands are literals of cli.Command in the file of their noun. They hold flags and an action; what their help says
+// is in help.txt, which finish joins with them.
+
 import (
 	"context"
 	"errors"
@@ -64,6 +71,8 @@ func run(ctx context.Context, args []string, std stdio) int {
 	return api.ExitCode(err)
 }
 
+// newApp builds the tree of commands. It is built for every command line, because package cli keeps the values of flags
+// in it. Help and errors of package cli are switched off: both are ours.
 func newApp(p *printer) *cli.App {
 	app := &cli.App{
 		Name:            "corral",
@@ -94,6 +103,7 @@ func newApp(p *printer) *cli.App {
 	return app
 }
 
+// globalFlags are the flags of every command, which may be given before its name or after it.
 func globalFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "server", EnvVars: []string{"CORRAL_SERVER"}, Usage: "corrald to talk to, as `URL`: " +
@@ -130,6 +140,8 @@ func finish(app *cli.App, c *cli.Command, parent string) {
 // badValue is how package flag says it.
 var badValue = regexp.MustCompile(`(?s)^invalid value (".*") for flag -(\S+): `)
 
+// usageError makes an error of package flag, about a flag that is not known or whose value cannot be read, one of kind
+// Invalid, in our words.
 func usageError(c *cli.Context, err error, _ bool) error {
 	if m := badValue.FindStringSubmatch(err.Error()); m != nil {
 		err = notValue(c.Command.Flags, m[2], m[1], err)
@@ -169,6 +181,7 @@ func noCommand(c *cli.Context, app *cli.App, noun *cli.Command) error {
 	return corral.Errorf(corral.Invalid, "`%s` wants one of these verbs", c.Command.HelpName)
 }
 
+// unknownCommand is the error about a name that no command has; a likely slip gets the right name as advice.
 func unknownCommand(parent string, among []*cli.Command, name string) error {
 	if near := nearest(among, name); near != "" {
 		return corral.Errorf(corral.Invalid, "there is no command %q; did you mean `%s %s`?", name, parent, near)
@@ -212,6 +225,8 @@ const (
 // connect returns a client for the corrald that the command line names, or for the personal one.
 func connect(c *cli.Context) (*api.Client, error) { return connectTo(c.String("server")) }
 
+// connectTo returns a client for a server, which is empty for the personal corrald of the user. That one is looked for
+// here, without a connection, so that the error says how to start it rather than that a socket is missing.
 func connectTo(server string) (*api.Client, error) {
 	if server != "" {
 		return api.New(server)

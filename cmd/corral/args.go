@@ -70,6 +70,8 @@ func (l *line) take(args []string) (rest []string) {
 	return rest
 }
 
+// takeFlag consumes a flag with its value. Its own command is asked first what the flag is, then the global flags; one
+// that neither knows is left to package cli, which complains about it.
 func (l *line) takeFlag(word string, rest []string) []string {
 	name, _, hasValue := strings.Cut(strings.TrimLeft(word, "-"), "=")
 	into, flag := &l.flags, lookup(l.ownFlag, name)
@@ -97,6 +99,7 @@ func (l *line) takeFlag(word string, rest []string) []string {
 	return rest[1:]
 }
 
+// lookup returns the flag that has a name, or nil.
 func lookup(flags []cli.Flag, name string) cli.Flag {
 	i := slices.IndexFunc(flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), name) })
 	if i < 0 {
@@ -105,6 +108,7 @@ func lookup(flags []cli.Flag, name string) cli.Flag {
 	return flags[i]
 }
 
+// wantsValue reports whether the word after a flag is its value.
 func wantsValue(f cli.Flag) bool {
 	_, isBool := f.(*cli.BoolFlag)
 	return !isBool

@@ -11,8 +11,9 @@ import (
 	"github.com/corral-pilot/corral/api"
 )
 
-var clusters = noun[string]{"cluster", named}
+var clusters = noun[string]{name: "cluster", key: named}
 
+// clusterCommand has the verbs of clusters. Those that change one are in clusterlife.go.
 func clusterCommand(p *printer) *cli.Command {
 	return &cli.Command{
 		Name: "cluster", Category: resources,
@@ -65,20 +66,19 @@ func shellLines(env api.Env) string {
 	return b.String()
 }
 
-// plainInShell are the characters besides letters and digits that mean nothing to a shell.
-const plainInShell = "_-./:,+@%"
+// plainInShell are the characters that mean nothing to a shell.
+const plainInShell = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:,+@%"
 
 // quoted writes s as one word of a POSIX shell.
 func quoted(s string) string {
-	special := func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune(plainInShell, r))
-	}
-	if s != "" && !strings.ContainsFunc(s, special) {
+	if s != "" && strings.Trim(s, plainInShell) == "" {
 		return s
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
+// clusterTable leaves out what only clusters of kind condor have where there are none of them, as every table leaves
+// out empty columns.
 var clusterTable = listing[corral.Cluster]{
 	id:   func(k corral.Cluster) string { return k.Name },
 	none: "no clusters; make one with `corral cluster create NAME`",
@@ -110,6 +110,7 @@ func whose(k corral.Cluster) string {
 	return "here, as daemons of its own"
 }
 
+// workerTable shows the workers that are registered now, with what is free of each.
 var workerTable = listing[corral.Worker]{
 	id:   func(w corral.Worker) string { return w.ID },
 	none: "no workers; ask for some with `corral glidein create --site local --wait`",
@@ -124,6 +125,7 @@ var workerTable = listing[corral.Worker]{
 	},
 }
 
+// workerState is the first of these words that is true: a worker that does not answer may still have tasks.
 func workerState(w corral.Worker) string {
 	switch {
 	case !w.Connected:

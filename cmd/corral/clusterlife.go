@@ -21,12 +21,15 @@ const poolPackage = "htcondor-pool"
 // maxTokenFile is how long a file may be that is read as a token.
 const maxTokenFile = 64 << 10
 
+// htcondorFlag says of what a pool is made: when it is created, and when it is upgraded.
 func htcondorFlag() cli.Flag {
 	return &cli.StringFlag{Name: "htcondor",
 		Usage: "make the pool of `WHAT`: a package of what=" + poolPackage + ", or a folder " +
 			"(default: the newest there is)"}
 }
 
+// createClusterCommand makes a cluster: in corrald, as daemons of its own, or attached to somebody's pool. The flags
+// after --kind are for kind condor; corrald refuses those that do not go together.
 func createClusterCommand(p *printer) *cli.Command {
 	return &cli.Command{
 		Name: "create",
@@ -45,6 +48,7 @@ func createClusterCommand(p *printer) *cli.Command {
 	}
 }
 
+// createCluster waits until the new cluster can be used, and says what to do with one that does not become so.
 func createCluster(c *cli.Context, p *printer) error {
 	n, err := newCluster(c)
 	if err != nil {
@@ -116,6 +120,7 @@ func startClusterCommand(p *printer, name string) *cli.Command {
 	return moveVerb(p, name, corral.ClusterReady, start, "it is READY")
 }
 
+// upgradeClusterCommand starts a pool with another HTCondor, the newest one if none is named.
 func upgradeClusterCommand(p *printer) *cli.Command {
 	return clusters.verb("upgrade", func(c *cli.Context, cl *api.Client, ref string) error {
 		of, err := release(c)
@@ -138,6 +143,7 @@ func moveVerb(
 	}, waitFlag(done+": the default"), noWaitFlag(), timeoutFlag())
 }
 
+// move asks for a change of a cluster, waits for its end and shows the cluster.
 func move(
 	c *cli.Context, p *printer, cl *api.Client, until corral.ClusterState, ask func() (corral.Cluster, error),
 ) error {

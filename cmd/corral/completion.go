@@ -27,7 +27,8 @@ const completeWord = "__complete"
 var completions = map[string]string{
 	"bash": `_corral() {
 	local IFS=$'\n'
-	COMPREPLY=($(compgen -W "$("${COMP_WORDS[0]}" ` + completeWord + ` "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)" -- "${COMP_WORDS[COMP_CWORD]}"))
+	local found="$("${COMP_WORDS[0]}" ` + completeWord + ` "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)"
+	COMPREPLY=($(compgen -W "$found" -- "${COMP_WORDS[COMP_CWORD]}"))
 }
 complete -o bashdefault -o default -F _corral corral
 `,
@@ -41,6 +42,7 @@ compdef _corral corral
 `,
 }
 
+// completionCommand prints the script that a user's shell reads at its start.
 func completionCommand(p *printer) *cli.Command {
 	return &cli.Command{
 		Name: "completion", Category: setUp,
@@ -58,10 +60,10 @@ func completionCommand(p *printer) *cli.Command {
 
 // choices are the values of flags that have few.
 var choices = map[string][]string{
-	"output": forms, "contact": {"local:", "ssh://"},
-	"batch": corral.BatchSystemNames(), "head-batch": corral.BatchSystemNames(), "kind": {string(corral.Embedded), string(corral.Condor)},
-	"resubmit": {"never", "forever", "until="}, "broker": {"auto", "none", "ccb", "relay"}, "slots": {"partitionable", "static"}, "clustering": {"none", "horizontal="},
-	"shell": {"bash", "zsh"},
+	"output": forms, "contact": {"local:", "ssh://"}, "kind": {string(corral.Embedded), string(corral.Condor)},
+	"batch": corral.BatchSystemNames(), "head-batch": corral.BatchSystemNames(),
+	"resubmit": {"never", "forever", "until="}, "broker": {"auto", "none", "ccb", "relay"},
+	"slots": {"partitionable", "static"}, "clustering": {"none", "horizontal="}, "shell": {"bash", "zsh"},
 }
 
 // complete prints what the last of words may become, one a line.
@@ -78,6 +80,8 @@ func complete(ctx context.Context, app *cli.App, words []string, out io.Writer) 
 	}
 }
 
+// candidates returns what the next word of a line may be, whether or not it begins with last: a value of the flag
+// before it, a flag, a command, or an argument.
 func candidates(ctx context.Context, l *line, last string) (found []string) {
 	switch {
 	case l.wanting != nil:

@@ -1,5 +1,8 @@
 package main
 
+// The demo itself is package demo. This file adds what only the command line knows: where it is shown, and how to get
+// an HTCondor for --kind condor.
+
 import (
 	"context"
 	"io"
@@ -27,6 +30,8 @@ func demoCommand(p *printer) *cli.Command {
 	}
 }
 
+// playDemo shows the demo on stdout, which is what people ask for; with -o json it goes to stderr, and stdout gets the
+// run. Root cannot have HTCondor run its jobs, so its corrald runs as nobody there.
 func playDemo(c *cli.Context, p *printer) error {
 	kind := corral.ClusterKind(c.String("kind"))
 	if kind != corral.Embedded && kind != corral.Condor {

@@ -1,5 +1,8 @@
 package main
 
+// doctor prints what package personal finds about the set-up. It needs no corrald, changes nothing, and fails if one of
+// the findings does.
+
 import (
 	"github.com/urfave/cli/v2"
 
@@ -15,6 +18,7 @@ func doctorCommand(p *printer) *cli.Command {
 	}
 }
 
+// doctor prints all findings and then fails with the first bad one, which the table has shown already.
 func doctor(c *cli.Context, p *printer) error {
 	layout, err := xdg.Find()
 	if err != nil {

@@ -15,6 +15,8 @@ import (
 
 // The flags that several commands have. Each command gets its own: the parser keeps values in them.
 
+// keyFlag is for every command that creates something: a script that repeats it with the same key creates nothing
+// twice.
 func keyFlag() cli.Flag {
 	return &cli.StringFlag{
 		Name:  "key",
@@ -24,6 +26,7 @@ func keyFlag() cli.Flag {
 	}
 }
 
+// allFlag is for every list.
 func allFlag() cli.Flag {
 	return &cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Usage: "deleted ones too"}
 }
@@ -36,6 +39,7 @@ func labelsFlag(name, usage string) cli.Flag {
 	}}
 }
 
+// labelFlag gives labels to a new object; filterFlag chooses objects by theirs.
 func labelFlag() cli.Flag { return labelsFlag("label", "give it the label `K=V`; may be repeated") }
 func filterFlag() cli.Flag {
 	return labelsFlag("l", "only those with the label `K=V`; may be repeated")
@@ -47,6 +51,7 @@ func labelsOf(c *cli.Context, name string) map[string]string {
 	return m
 }
 
+// waitFlag, noWaitFlag and timeoutFlag say how long a command waits; checkWait says which go together.
 func waitFlag(until string) cli.Flag {
 	return &cli.BoolFlag{Name: "wait", Usage: "return when " + until}
 }
@@ -129,6 +134,7 @@ func parseMiB(place, s string) (int, error) {
 	return int(math.Ceil(n * sizeUnits[i].mib)), nil
 }
 
+// notSize is the error about what is no size.
 func notSize(place, s string) error {
 	return corral.ErrorAt(corral.Invalid, place, "%q is not a size such as 512MiB or 4GiB", s)
 }

@@ -1,5 +1,8 @@
 package main
 
+// A glidein is known by its id. What is created is in newglidein.go; here are the verbs on glideins that exist. wait
+// and remove take several, and labels: a script that asked for a dozen need not remember their ids.
+
 import (
 	"context"
 	"fmt"
@@ -14,8 +17,10 @@ import (
 	"github.com/corral-pilot/corral/internal/follow"
 )
 
-var glideins = noun[corral.GlideinID]{"glidein", numbered[corral.GlideinID]}
+var glideins = noun[corral.GlideinID]{"glidein", numbered[corral.GlideinID], idsOfAll((*api.Client).Glideins,
+	func(g corral.Glidein) corral.GlideinID { return g.ID })}
 
+// glideinCommand has the verbs of glideins.
 func glideinCommand(p *printer) *cli.Command {
 	return &cli.Command{
 		Name: "glidein", Category: resources,
@@ -24,15 +29,10 @@ func glideinCommand(p *printer) *cli.Command {
 			listVerb(p, (*api.Client).Glideins, glideinTable, filterFlag(), siteFlag(), clusterFlag()),
 			glideins.verb("show",
 				printing((*api.Client).Glidein, func(g corral.Glidein) error { return showGlidein(p, g) })),
-			{
-				Name: "wait",
-				Flags: []cli.Flag{
-					&cli.StringFlag{Name: "for", Value: api.UntilWorkers, Usage: "wait for `WHAT`: workers, " +
-						"or states separated by commas (QUEUED, RUNNING, FINISHED, FAILED, …)"},
-					filterFlag(), timeoutFlag(),
-				},
-				Action: func(c *cli.Context) error { return waitGlideins(c, p) },
-			},
+			glideins.several("wait",
+				func(c *cli.Context, cl *api.Client, which choice[corral.GlideinID]) error {
+					return waitGlideins(c, p, cl, which)
+				}, untilFlag(), filterFlag(), timeoutFlag()),
 			glideins.verb("history", func(c *cli.Context, cl *api.Client, id corral.GlideinID) error {
 				return glideinHistory(c, p, cl, id)
 			}),
@@ -45,18 +45,26 @@ func glideinCommand(p *printer) *cli.Command {
 			},
 				&cli.IntFlag{Name: "attempt", Usage: "of attempt `N` (default: the last)"},
 				&cli.StringFlag{Name: "file", Value: "stderr", Usage: "`FILE`: stdout, stderr or report.json"}),
-			{
-				Name: "remove",
-				Flags: []cli.Flag{
-					&cli.BoolFlag{Name: "now", Usage: "do not let tasks finish"},
-					waitFlag("nothing of it is left"), timeoutFlag(), filterFlag(),
-				},
-				Action: func(c *cli.Context) error { return removeGlideins(c, p) },
-			},
+			glideins.several("remove",
+				func(c *cli.Context, cl *api.Client, which choice[corral.GlideinID]) error {
+					return removeGlideins(c, p, cl, which)
+				}, &cli.BoolFlag{Name: "now", Usage: "do not let tasks finish"},
+				waitFlag("nothing of it is left"), timeoutFlag(), filterFlag()),
 		},
 	}
 }
 
+// untilFlag says what to wait for.
+func untilFlag() cli.Flag {
+	return &cli.StringFlag{Name: "for", Value: api.UntilWorkers, Usage: "wait for `WHAT`: workers, " +
+		"or states separated by commas (QUEUED, RUNNING, FINISHED, FAILED, …)",
+		Action: func(_ *cli.Context, until string) error {
+			_, err := api.ParseUntilGlidein(until)
+			return err
+		}}
+}
+
+// showGlidein prints a glidein, and for people its attempts below it.
 func showGlidein(p *printer, g corral.Glidein) error {
 	if err := show(p, g, glideinTable); err != nil || !p.forPeople() || len(g.Attempts) == 0 {
 		return err
@@ -82,47 +90,22 @@ func glideinHistory(c *cli.Context, p *printer, cl *api.Client, id corral.Glidei
 	return list(p, entries, entryTable)
 }
 
-func waitGlideins(c *cli.Context, p *printer) error {
-	which, err := chosen[corral.GlideinID](c, "glidein")
+// waitGlideins fails with the first glidein that can no longer become what it is waited for.
+func waitGlideins(c *cli.Context, p *printer, cl *api.Client, which choice[corral.GlideinID]) error {
+	if len(which.ids) == 0 {
+		return which.none()
+	}
+	glideins, err := awaitGlideins(c, p, cl, which.ids, c.String("for"))
 	if err != nil {
 		return err
 	}
-	if _, err := api.ParseUntilGlidein(c.String("for")); err != nil {
-		return err
-	}
-	cl, err := connect(c)
-	if err != nil {
-		return err
-	}
-	ids, err := glideinsOf(c, cl, which)
-	if err != nil {
-		return err
-	}
-	if len(ids) == 0 {
-		return which.none("glidein")
-	}
-	glideins, err := awaitGlideins(c, p, cl, ids, c.String("for"))
-	if err != nil {
-		return err
-	}
-	return showEach(p, glideins, len(which.labels) == 0, glideinTable)
+	return showEach(p, glideins, which.alone(), glideinTable)
 }
 
-func removeGlideins(c *cli.Context, p *printer) error {
-	which, err := chosen[corral.GlideinID](c, "glidein")
-	if err != nil {
-		return err
-	}
-	cl, err := connect(c)
-	if err != nil {
-		return err
-	}
-	ids, err := glideinsOf(c, cl, which)
-	if err != nil {
-		return err
-	}
+// removeGlideins asks all of them to go before it waits for the first, so that they drain side by side.
+func removeGlideins(c *cli.Context, p *printer, cl *api.Client, which choice[corral.GlideinID]) error {
 	removed := []corral.Glidein{}
-	for _, id := range ids {
+	for _, id := range which.ids {
 		g, err := cl.RemoveGlidein(c.Context, id, c.Bool("now"))
 		if err != nil {
 			return err
@@ -130,11 +113,12 @@ func removeGlideins(c *cli.Context, p *printer) error {
 		removed = append(removed, g)
 	}
 	if c.Bool("wait") {
-		if removed, err = awaitGlideins(c, p, cl, ids, string(corral.GlideinDeleted)); err != nil {
+		var err error
+		if removed, err = awaitGlideins(c, p, cl, which.ids, string(corral.GlideinDeleted)); err != nil {
 			return err
 		}
 	}
-	return showEach(p, removed, len(which.labels) == 0, glideinTable)
+	return showEach(p, removed, which.alone(), glideinTable)
 }
 
 // awaitGlideins shows one glidein after the other until each has what is waited for; the timeout is for
@@ -164,18 +148,7 @@ func (p *printer) follow(
 	return follow.Glidein(ctx, cl, id, wait, view)
 }
 
-// glideinsOf returns the glideins that were chosen; by labels it may be none.
-func glideinsOf(c *cli.Context, cl *api.Client, which choice[corral.GlideinID]) (ids []corral.GlideinID, err error) {
-	if len(which.labels) == 0 {
-		return which.ids, nil
-	}
-	glideins, err := cl.Glideins(c.Context, api.Filter{Labels: which.labels})
-	for _, g := range glideins {
-		ids = append(ids, g.ID)
-	}
-	return ids, err
-}
-
+// glideinTable shows the state of the furthest attempt in place of ACTIVE, which says little.
 var glideinTable = listing[corral.Glidein]{
 	id:   func(g corral.Glidein) string { return strconv.FormatInt(int64(g.ID), 10) },
 	none: "no glideins; ask for one with `corral glidein create --site local`",
@@ -217,6 +190,7 @@ func after(d corral.Seconds) string {
 	return "after " + short(d.String())
 }
 
+// attemptTable shows the pilot jobs of one glidein, the oldest first.
 var attemptTable = listing[corral.Job]{
 	id: func(j corral.Job) string { return j.Tag },
 	columns: []column[corral.Job]{

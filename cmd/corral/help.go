@@ -82,6 +82,7 @@ func printHelp(w io.Writer, app *cli.App, path []*cli.Command) {
 	io.WriteString(w, b.String()+exitCodes)
 }
 
+// helpFlags writes a heading and an entry for each flag, or nothing if there are none.
 func helpFlags(b *strings.Builder, heading string, flags []cli.Flag) {
 	if len(flags) > 0 {
 		fmt.Fprintf(b, "\n%s\n", heading)
@@ -132,6 +133,7 @@ func described(f cli.DocGenerationFlag) (head, text string) {
 // dashed is the name of a flag as it is written.
 func dashed(name string) string { return strings.Repeat("-", min(2, len(name))) + name }
 
+// helpCommand prints the help of the command whose path is its arguments, as --help behind them does.
 func helpCommand(p *printer, app *cli.App) *cli.Command {
 	return &cli.Command{
 		Name: "help", Category: setUp,
@@ -151,6 +153,7 @@ func helpCommand(p *printer, app *cli.App) *cli.Command {
 	}
 }
 
+// versionCommand prints the version of this program, not that of corrald, which doctor compares with it.
 func versionCommand(p *printer) *cli.Command {
 	return &cli.Command{
 		Name: "version", Category: setUp,

@@ -1,5 +1,11 @@
 package main
 
+// Some sites ask a person: for a password, a one-time code, the passphrase of a key. corrald holds the connection and
+// passes on the questions; this file asks them on the terminal and passes back the answers, which are kept nowhere.
+//
+// The terminal is /dev/tty and not stdin, so that `corral site create -f -` may read the site from a pipe and still
+// ask.
+
 import (
 	"bufio"
 	"context"
@@ -21,11 +27,13 @@ func loginSiteCommand(p *printer) *cli.Command {
 		acceptHostKeyFlag())
 }
 
+// acceptHostKeyFlag is for the first contact with a host. Without it, a key that is not in known_hosts is refused.
 func acceptHostKeyFlag() *cli.BoolFlag {
 	return &cli.BoolFlag{Name: "accept-host-key",
 		Usage: "trust the key of a host that is not known yet, and write it into known_hosts"}
 }
 
+// loginSite has corrald log in, and asks the person what the site wants to know.
 func loginSite(c *cli.Context, p *printer, cl *api.Client, ref string) error {
 	s, err := cl.Site(c.Context, ref)
 	if err != nil {
@@ -61,6 +69,7 @@ func (p *person) open() error {
 	return nil
 }
 
+// close closes the terminal, if it was opened.
 func (p *person) close() {
 	if p.file != nil {
 		_ = p.file.Close() // nothing is left to be written

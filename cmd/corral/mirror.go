@@ -1,5 +1,8 @@
 package main
 
+// A mirror is a server with worker packages that corrald reads. Its index may be out of reach when it is added, and
+// come back later: only check, which is asked just to find that out, calls it an error.
+
 import (
 	"fmt"
 
@@ -9,7 +12,7 @@ import (
 	"github.com/corral-pilot/corral/api"
 )
 
-var mirrors = noun[string]{"mirror", named}
+var mirrors = noun[string]{name: "mirror", key: named}
 
 func mirrorCommand(p *printer) *cli.Command {
 	return &cli.Command{

@@ -1,5 +1,8 @@
 package main
 
+// A command that does not exist is most often one with a slip of the finger. The distance between two words is that of
+// Levenshtein (1966): the least number of letters to put in, leave out or change.
+
 import "github.com/urfave/cli/v2"
 
 // nearest returns the name among commands that was probably meant by name, or "".

@@ -1,5 +1,8 @@
 package main
 
+// A request for a glidein is read from flags. Only what the command line alone can get wrong is checked here, such as a
+// size without a unit; limits and options of the site are corrald's to know.
+
 import (
 	"fmt"
 	"slices"
@@ -12,6 +15,7 @@ import (
 	"github.com/corral-pilot/corral/internal/follow"
 )
 
+// createGlideinCommand asks a site for workers. One host for an hour is what it asks for where nothing else is said.
 func createGlideinCommand(p *printer) *cli.Command {
 	return &cli.Command{
 		Name: "create",
@@ -46,6 +50,7 @@ func createGlideinCommand(p *printer) *cli.Command {
 	}
 }
 
+// createGlidein prints the new glidein, or with --wait the one whose workers are registered.
 func createGlidein(c *cli.Context, p *printer) error {
 	n, err := newGlidein(c)
 	if err != nil {

@@ -33,8 +33,10 @@ func createSiteCommand(p *printer) *cli.Command {
 			&cli.StringFlag{Name: "f", Usage: "read the site from `FILE`, - for stdin"},
 			&cli.StringFlag{Name: "contact", Usage: "how to reach it, as `URL`: local: or ssh://[user@]host[:port]"},
 			&cli.StringFlag{Name: "batch", Usage: "the batch `SYSTEM` for pilots: " + batchHelp()},
-			&cli.StringFlag{Name: "head-batch", Usage: "the batch `SYSTEM` for setup and cleanup (default: " + corral.ForkBatch + ", on the head node)"},
-			&cli.StringFlag{Name: "root", Usage: "`DIR` there that is ours alone (default: one that corrald chooses, through ssh $HOME/.corral-NAME)"},
+			&cli.StringFlag{Name: "head-batch", Usage: "the batch `SYSTEM` for setup and cleanup (default: " +
+				corral.ForkBatch + ", on the head node)"},
+			&cli.StringFlag{Name: "root", Usage: "`DIR` there that is ours alone " +
+				"(default: one that corrald chooses, through ssh $HOME/.corral-NAME)"},
 			acceptHostKeyFlag(),
 			waitFlag("it is READY"), timeoutFlag(), keyFlag(),
 		}, siteFlags()...),
@@ -56,8 +58,10 @@ func batchFlags() []cli.Flag {
 		&cli.StringFlag{Name: "queue", Usage: "`QUEUE` of the batch system" + calledThere("queue")},
 		&cli.StringFlag{Name: "account", Usage: "`ACCOUNT` to charge" + calledThere("account")},
 		&cli.StringFlag{Name: "qos", Usage: "quality of service `QOS` of the batch system" + calledThere("qos")},
-		&cli.StringFlag{Name: "constraint", Usage: "only nodes with these `FEATURES`, as the batch system writes them" + calledThere("constraint")},
-		&cli.StringSliceFlag{Name: "site-opt", Usage: "`LINE` for the batch system, as it is; may be repeated" + calledThere("site_options")},
+		&cli.StringFlag{Name: "constraint",
+			Usage: "only nodes with these `FEATURES`, as the batch system writes them" + calledThere("constraint")},
+		&cli.StringSliceFlag{Name: "site-opt",
+			Usage: "`LINE` for the batch system, as it is; may be repeated" + calledThere("site_options")},
 	}
 }
 
@@ -81,6 +85,7 @@ func calledThere(option string) string {
 	return " (" + strings.Join(words, "; ") + ")"
 }
 
+// batchOptions reads batchFlags.
 func batchOptions(c *cli.Context) corral.BatchOptions {
 	return corral.BatchOptions{
 		Queue: c.String("queue"), Account: c.String("account"), QOS: c.String("qos"),
@@ -89,6 +94,8 @@ func batchOptions(c *cli.Context) corral.BatchOptions {
 	}
 }
 
+// createSite creates the site. If it wants to know something of a person, the person is asked, and then the site is
+// created: what corrald refused before has left nothing behind.
 func createSite(c *cli.Context, p *printer) error {
 	n, err := newSite(c, p.in)
 	if err != nil {
@@ -264,6 +271,7 @@ func setSiteCommand(p *printer) *cli.Command {
 	return &cli.Command{Name: "set", Flags: siteFlags(), Action: func(c *cli.Context) error { return setSite(c, p) }}
 }
 
+// setSite changes the options that were given, and leaves the others.
 func setSite(c *cli.Context, p *printer) error {
 	in := siteChange(c)
 	if in == (api.SetSite{}) {

@@ -38,6 +38,7 @@ type printer struct {
 	flags  []cli.Flag // of the command that runs
 }
 
+// configure reads the global flags; it runs before any command does.
 func (p *printer) configure(c *cli.Context) error {
 	format := c.String("output")
 	if !slices.Contains(forms, format) {

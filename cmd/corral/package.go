@@ -1,5 +1,8 @@
 package main
 
+// Packages are what sites install: HTCondor's daemons for workers, and HTCondor itself for pools. Here are the verbs on
+// corrald's catalog; packagebuild.go makes packages of HTCondor.
+
 import (
 	"fmt"
 	"path/filepath"
@@ -12,7 +15,7 @@ import (
 	"github.com/corral-pilot/corral/packages"
 )
 
-var catalog = noun[string]{"package", named}
+var catalog = noun[string]{name: "package", key: named}
 
 func packageCommand(p *printer) *cli.Command {
 	return &cli.Command{
@@ -40,6 +43,7 @@ func packageCommand(p *printer) *cli.Command {
 	}
 }
 
+// importPackage names the archive to corrald, which reads it by itself: a path is one on corrald's host.
 func importPackage(c *cli.Context, p *printer) error {
 	source := c.Args().First()
 	in := api.NewPackage{Source: source, Sign: c.Bool("sign")}
@@ -65,6 +69,7 @@ func importPackage(c *cli.Context, p *printer) error {
 	return show(p, k, packageTable)
 }
 
+// packageTable shows as much of a digest and of a key as tells them apart.
 var packageTable = listing[corral.Package]{
 	id:   func(k corral.Package) string { return fmt.Sprint(k.ID) },
 	none: "no packages; bring one in with `corral package import FILE`, or make HTCondor's with `corral package build`",

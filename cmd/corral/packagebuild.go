@@ -1,5 +1,9 @@
 package main
 
+// Packages of HTCondor are made on the user's machine, from Debian's packages or from an HTCondor that is installed,
+// and without root. Both archives are made in a folder, which is a temporary one unless --out names it, and corrald
+// then imports them and signs them with its own key.
+
 import (
 	"context"
 	"fmt"
@@ -33,6 +37,7 @@ func packageBuildCommand(p *printer) *cli.Command {
 	}
 }
 
+// buildPackages asks for corrald before it begins, since what follows takes a minute and downloads HTCondor.
 func buildPackages(c *cli.Context, p *printer) error {
 	switch {
 	case c.IsSet("from") && c.IsSet("from-debian"):

@@ -1,5 +1,8 @@
 package main
 
+// probe has corrald look at a site: its batch system and queues, one of its nodes, and with --network the way between
+// its nodes and a pool. What it finds is kept with the site, and printed here in up to three tables.
+
 import (
 	"fmt"
 	"strings"
@@ -17,6 +20,8 @@ func probeSiteCommand(p *printer) *cli.Command {
 		clusterFlag())
 }
 
+// probeSite prints what was found. That nothing connects a pool with the site's nodes is an answer, and an error too:
+// no glidein of that cluster could work there.
 func probeSite(c *cli.Context, p *printer, cl *api.Client, ref string) error {
 	n := api.NewProbe{Network: c.Bool("network")}
 	if n.Network {
@@ -32,6 +37,7 @@ func probeSite(c *cli.Context, p *printer, cl *api.Client, ref string) error {
 	return shown{corral.Errorf(corral.Unsatisfiable, "site %s: %s", probe.Site, probe.Network)}
 }
 
+// showProbe prints a probe, and for people the queues and the network below it.
 func showProbe(p *printer, probe api.Probe) error {
 	if err := show(p, probe, probeTable); err != nil || !p.forPeople() {
 		return err
@@ -89,6 +95,7 @@ func atMost(f corral.SiteFacts) string {
 	return strings.Join(limits, ", ")
 }
 
+// measured is the answer to a question that only a job on a node could answer.
 func measured(found *bool) string {
 	switch {
 	case found == nil:

@@ -46,6 +46,8 @@ func runCommand(p *printer) *cli.Command {
 	}
 }
 
+// runWorkflow begins the run and follows it. Its id goes out first with -q: a script has it, whatever becomes of the
+// run.
 func runWorkflow(c *cli.Context, p *printer) error {
 	request, err := newRun(c, p, c.Args().First())
 	if err != nil {

@@ -1,5 +1,8 @@
 package main
 
+// The verbs on runs that exist. A run belongs to corrald, so each of them may be given from anywhere and at any time;
+// wait follows a run exactly as `corral run` does (run.go), and gives the same exit code.
+
 import (
 	"fmt"
 	"path/filepath"
@@ -13,7 +16,8 @@ import (
 	"github.com/corral-pilot/corral/api"
 )
 
-var runs = noun[corral.RunID]{"run", numbered[corral.RunID]}
+var runs = noun[corral.RunID]{"run", numbered[corral.RunID], idsOfAll((*api.Client).Runs,
+	func(r corral.Run) corral.RunID { return r.ID })}
 
 func runsCommand(p *printer) *cli.Command {
 	return &cli.Command{
@@ -21,10 +25,10 @@ func runsCommand(p *printer) *cli.Command {
 		Subcommands: []*cli.Command{
 			listVerb(p, (*api.Client).Runs, runTable, filterFlag(), clusterFlag()),
 			runs.verb("show", printing((*api.Client).Run, func(r corral.Run) error { return showRun(p, r) })),
-			{
-				Name: "wait", Flags: []cli.Flag{filterFlag(), timeoutFlag()},
-				Action: func(c *cli.Context) error { return waitRuns(c, p) },
-			},
+			runs.several("wait",
+				func(c *cli.Context, cl *api.Client, which choice[corral.RunID]) error {
+					return waitRuns(c, p, cl, which)
+				}, filterFlag(), timeoutFlag()),
 			runs.verb("cancel", func(c *cli.Context, cl *api.Client, id corral.RunID) error {
 				return cancelRun(c, p, cl, id)
 			}, waitFlag("no task runs any more"), timeoutFlag()),
@@ -37,23 +41,18 @@ func runsCommand(p *printer) *cli.Command {
 				return runLog(c, p, cl, id)
 			}, &cli.StringFlag{Name: "file", Value: "stderr",
 				Usage: "`FILE` of the task's last attempt: stdout, stderr or record.json"}),
-			{
-				Name: "remove",
-				Flags: []cli.Flag{
-					&cli.BoolFlag{Name: "purge", Usage: "delete their directories, results too"}, filterFlag(),
-				},
-				Action: func(c *cli.Context) error { return removeRuns(c, p) },
-			},
+			runs.several("remove",
+				func(c *cli.Context, cl *api.Client, which choice[corral.RunID]) error {
+					return removeRuns(c, p, cl, which)
+				}, &cli.BoolFlag{Name: "purge", Usage: "delete their directories, results too"}, filterFlag()),
 		},
 	}
 }
 
-// runsOf returns the runs that were chosen; by labels it may be none.
-func runsOf(c *cli.Context, cl *api.Client, which choice[corral.RunID]) (runs []corral.Run, err error) {
-	if len(which.labels) > 0 {
-		return cl.Runs(c.Context, api.Filter{Labels: which.labels})
-	}
-	for _, id := range which.ids {
+// runsOf returns the runs with these ids. An id that no run has ends a command before it waits or removes anything.
+func runsOf(c *cli.Context, cl *api.Client, ids []corral.RunID) ([]corral.Run, error) {
+	runs := []corral.Run{} // in JSON none are [], never null
+	for _, id := range ids {
 		r, err := cl.Run(c.Context, id)
 		if err != nil {
 			return nil, err
@@ -64,21 +63,13 @@ func runsOf(c *cli.Context, cl *api.Client, which choice[corral.RunID]) (runs []
 }
 
 // waitRuns follows one run after the other to its end and then tells of the first that did not succeed.
-func waitRuns(c *cli.Context, p *printer) error {
-	which, err := chosen[corral.RunID](c, "run")
+func waitRuns(c *cli.Context, p *printer, cl *api.Client, which choice[corral.RunID]) error {
+	if len(which.ids) == 0 {
+		return which.none()
+	}
+	runs, err := runsOf(c, cl, which.ids)
 	if err != nil {
 		return err
-	}
-	cl, err := connect(c)
-	if err != nil {
-		return err
-	}
-	runs, err := runsOf(c, cl, which)
-	if err != nil {
-		return err
-	}
-	if len(runs) == 0 {
-		return which.none("run")
 	}
 	left := countDown(c.Duration("timeout"))
 	var worst error
@@ -91,25 +82,18 @@ func waitRuns(c *cli.Context, p *printer) error {
 			worst = err
 		}
 	}
-	switch alone := len(which.labels) == 0 && len(runs) == 1; {
+	switch {
 	case worst != nil:
 		return worst
-	case alone:
+	case which.alone():
 		return showRun(p, runs[0])
 	}
 	return list(p, runs, runTable)
 }
 
-func removeRuns(c *cli.Context, p *printer) error {
-	which, err := chosen[corral.RunID](c, "run")
-	if err != nil {
-		return err
-	}
-	cl, err := connect(c)
-	if err != nil {
-		return err
-	}
-	runs, err := runsOf(c, cl, which)
+// removeRuns removes the records, and with --purge the directories. corrald refuses for a run that is not over.
+func removeRuns(c *cli.Context, p *printer, cl *api.Client, which choice[corral.RunID]) error {
+	runs, err := runsOf(c, cl, which.ids)
 	if err != nil {
 		return err
 	}
@@ -118,9 +102,10 @@ func removeRuns(c *cli.Context, p *printer) error {
 			return err
 		}
 	}
-	return showEach(p, runs, len(which.labels) == 0, runTable)
+	return showEach(p, runs, which.alone(), runTable)
 }
 
+// cancelRun kills the run's tasks; with --wait it returns when they have ended.
 func cancelRun(c *cli.Context, p *printer, cl *api.Client, id corral.RunID) error {
 	r, err := cl.CancelRun(c.Context, id)
 	if err != nil {
@@ -146,6 +131,7 @@ func listTasks(c *cli.Context, p *printer, cl *api.Client, id corral.RunID) erro
 	return list(p, tasks, taskTable)
 }
 
+// runLog prints what a task has written, or without a task what happened to the run.
 func runLog(c *cli.Context, p *printer, cl *api.Client, id corral.RunID) error {
 	if c.NArg() == 1 {
 		return printing((*api.Client).RunHistory, many(p, entryTable))(c, cl, id)
@@ -190,6 +176,7 @@ func printReport(p *printer, r corral.RunReport, whole bool) {
 	p.render(t)
 }
 
+// runTable shows where the results are only for a single run: the path is long.
 var runTable = listing[corral.Run]{
 	id:   func(r corral.Run) string { return strconv.FormatInt(int64(r.ID), 10) },
 	none: "no runs; begin one with `corral run WORKFLOW`",
@@ -210,6 +197,7 @@ var runTable = listing[corral.Run]{
 	},
 }
 
+// taskTable shows each task with its last execution.
 var taskTable = listing[api.Task]{
 	id:   func(t api.Task) string { return t.ID },
 	none: "no tasks in that state",
@@ -231,6 +219,7 @@ func exitStatus(status *int) string {
 	return fmt.Sprint(*status)
 }
 
+// took is how long the last execution of a task ran, empty unless it is over.
 func took(t api.Task) string {
 	if t.EndedAt.IsZero() || t.StartedAt.IsZero() {
 		return ""

@@ -1,5 +1,8 @@
 package main
 
+// The verbs on sites, except those that create and change one (newsite.go), look at it (probe.go) and log in there
+// (login.go), with the tables of what corrald knows of a site.
+
 import (
 	"fmt"
 	"strconv"
@@ -12,7 +15,7 @@ import (
 	"github.com/corral-pilot/corral/api"
 )
 
-var sites = noun[string]{"site", named}
+var sites = noun[string]{name: "site", key: named}
 
 func siteCommand(p *printer) *cli.Command {
 	return &cli.Command{
@@ -41,6 +44,7 @@ func siteCommand(p *printer) *cli.Command {
 	}
 }
 
+// awaitSite waits for a state of the site, by its id: another site may get its name meanwhile.
 func awaitSite(c *cli.Context, cl *api.Client, s corral.Site, until corral.SiteState) (corral.Site, error) {
 	id := fmt.Sprint(s.ID)
 	s, err := cl.WaitSite(c.Context, id, string(until), c.Duration("timeout"))
@@ -70,6 +74,7 @@ var avoidedTable = listing[corral.BadNode]{
 	},
 }
 
+// removeSite has corrald clean up the site. A removal goes on when the wait for it ends early.
 func removeSite(c *cli.Context, p *printer, cl *api.Client, ref string) error {
 	s, err := cl.RemoveSite(c.Context, ref, c.Bool("force"))
 	if err != nil {
@@ -90,6 +95,7 @@ func removeSite(c *cli.Context, p *printer, cl *api.Client, ref string) error {
 	return show(p, s, siteTable)
 }
 
+// siteTable shows, in the state, whether the site can be reached; how it is set up is among the details.
 var siteTable = listing[corral.Site]{
 	id:   func(s corral.Site) string { return s.Name },
 	none: "no sites; add one with `corral site create NAME --contact local: --batch fork`",
@@ -140,6 +146,8 @@ func siteReason(s corral.Site) any {
 	return s.Reason
 }
 
+// waitsTable shows how long attempts waited in the queue, by queue and shape. Of attempts that have not started, only
+// that they waited at least so long is known.
 var waitsTable = listing[corral.WaitStats]{
 	id: func(w corral.WaitStats) string {
 		return fmt.Sprintf("%s %d×%d %s", w.Queue, w.Hosts, w.CPUs, short(w.Walltime.String()))
@@ -176,6 +184,7 @@ func platform(p corral.Platform) string {
 	return fmt.Sprintf("%s %s %s", p.OS, p.Arch, p.Libc)
 }
 
+// entryTable shows histories of all kinds of objects.
 var entryTable = listing[corral.Entry]{
 	id:   func(e corral.Entry) string { return strconv.FormatInt(e.ID, 10) },
 	none: "nothing happened yet",

@@ -72,12 +72,13 @@ func show[T any](p *printer, v T, l listing[T]) error {
 
 // showEach prints several objects: one that was named alone as itself, others as a list.
 func showEach[T any](p *printer, items []T, alone bool, l listing[T]) error {
-	if alone && len(items) == 1 {
+	if alone {
 		return show(p, items[0], l)
 	}
 	return list(p, items, l)
 }
 
+// newTable returns a table without borders, with two blanks between columns.
 func newTable(header table.Row) table.Writer {
 	t := table.NewWriter()
 	style := table.StyleDefault
@@ -109,6 +110,7 @@ func (p *printer) renderTo(t table.Writer, width int) {
 	}
 }
 
+// cut shortens a line to a width, and shows that it did.
 func cut(line string, width int) string {
 	if r := []rune(line); len(r) > width {
 		return string(r[:width-1]) + "…"

@@ -28,6 +28,7 @@ func upCommand(p *printer) *cli.Command {
 	}
 }
 
+// up starts corrald unless it runs, makes its first site and cluster unless they exist, and says which of it was new.
 func up(c *cli.Context, p *printer) error {
 	layout, err := xdg.Find()
 	if err != nil {
@@ -76,6 +77,8 @@ func downCommand(p *printer) *cli.Command {
 	}
 }
 
+// down takes everything away. If something at a site could not be removed it names that, and fails with exit code 6
+// after all else is gone.
 func down(c *cli.Context, p *printer) error {
 	layout, err := xdg.Find()
 	if err != nil {
@@ -125,6 +128,7 @@ func takeDown(c *cli.Context, p *printer, corrald personal.Corrald) (done person
 	return done, err
 }
 
+// stopAndErase ends corrald and deletes its files. Half a minute is long: everything that takes time is over by then.
 func stopAndErase(ctx context.Context, corrald personal.Corrald, purge bool) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()

@@ -19,15 +19,31 @@ import (
 	"github.com/corral-pilot/corral/api"
 )
 
-// A noun is what a kind of object is called on the command line, and how an argument names one: key reads that.
+// A noun is what a kind of object is called on the command line, and how an argument names one: key reads that. Of a
+// kind that has labels, find returns the keys of the objects that pass a filter.
 type noun[K any] struct {
 	name string
 	key  func(noun, argument string) (K, error)
+	find func(context.Context, *api.Client, api.Filter) ([]K, error)
 }
 
-// named and numbered are the keys of nouns with names, which may be ids too, and of those with ids only.
+// idsOfAll makes a noun's find of the client's method that lists the objects.
+func idsOfAll[K, T any](
+	ask func(*api.Client, context.Context, api.Filter) ([]T, error), id func(T) K,
+) func(context.Context, *api.Client, api.Filter) ([]K, error) {
+	return func(ctx context.Context, cl *api.Client, f api.Filter) (ids []K, err error) {
+		all, err := ask(cl, ctx, f)
+		for _, v := range all {
+			ids = append(ids, id(v))
+		}
+		return ids, err
+	}
+}
+
+// named is the key of nouns with names. An id is one too: corrald takes either.
 func named(_, argument string) (string, error) { return argument, nil }
 
+// numbered is the key of nouns that have ids only.
 func numbered[T ~int64](noun, argument string) (T, error) {
 	n, err := strconv.ParseInt(argument, 10, 64)
 	if err != nil || n < 1 {
@@ -88,32 +104,49 @@ func listVerb[T any](
 		}}
 }
 
-// A choice is which objects a command line names: by id, or by labels.
-type choice[T ~int64] struct {
-	ids    []T
-	labels map[string]string
+// A choice is the objects that a command line names: by ids, or by labels.
+type choice[K any] struct {
+	noun   string
+	ids    []K               // of those that labels name, too
+	labels map[string]string // empty: they were named by ids
 }
 
-// chosen reads the choice: either arguments or -l.
-func chosen[T ~int64](c *cli.Context, noun string) (which choice[T], err error) {
-	which.labels = labelsOf(c, "l")
-	if (c.NArg() > 0) == (len(which.labels) > 0) {
-		return which, corral.Errorf(corral.Invalid, "want either %s ids or -l k=v; see `%s --help`", noun,
-			c.Command.HelpName)
-	}
-	for _, arg := range c.Args().Slice() {
-		id, err := numbered[T](noun, arg)
-		if err != nil {
-			return which, err
-		}
-		which.ids = append(which.ids, id)
-	}
-	return which, nil
-}
+// alone reports whether one object was named by its id. It is shown as itself, not as a list.
+func (w choice[K]) alone() bool { return len(w.labels) == 0 && len(w.ids) == 1 }
 
 // none is the error of a wait for objects by labels that no object has.
-func (w choice[T]) none(noun string) error {
-	return corral.Errorf(corral.NotFound, "no %s has the label %s", noun, labels(w.labels))
+func (w choice[K]) none() error {
+	return corral.Errorf(corral.NotFound, "no %s has the label %s", w.noun, labels(w.labels))
+}
+
+// several is a command on the objects that its arguments name, or else -l. Those with a label may be none.
+func (n noun[K]) several(
+	name string, do func(*cli.Context, *api.Client, choice[K]) error, flags ...cli.Flag,
+) *cli.Command {
+	return &cli.Command{Name: name, Flags: flags, Action: func(c *cli.Context) error {
+		which := choice[K]{noun: n.name, labels: labelsOf(c, "l")}
+		if (c.NArg() > 0) == (len(which.labels) > 0) {
+			return corral.Errorf(corral.Invalid, "want either %s ids or -l k=v; see `%s --help`", n.name,
+				c.Command.HelpName)
+		}
+		for _, arg := range c.Args().Slice() {
+			id, err := n.key(n.name, arg)
+			if err != nil {
+				return err
+			}
+			which.ids = append(which.ids, id)
+		}
+		cl, err := connect(c)
+		if err != nil {
+			return err
+		}
+		if len(which.labels) > 0 {
+			if which.ids, err = n.find(c.Context, cl, api.Filter{Labels: which.labels}); err != nil {
+				return err
+			}
+		}
+		return do(c, cl, which)
+	}}
 }
 
 // countDown returns a function that says how much of d is left, never 0; it is 0 (no limit) always if d is. The time

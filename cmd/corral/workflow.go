@@ -1,5 +1,7 @@
 package main
 
+// The verbs on workflow files need no corrald: the formats are read here, as `corral run` reads them.
+
 import (
 	"fmt"
 	"os"
@@ -30,6 +32,7 @@ func workflowCommand(p *printer) *cli.Command {
 	}
 }
 
+// showWorkflow prints how large a workflow is, how wide, and how long at the least.
 func showWorkflow(c *cli.Context, p *printer) error {
 	w, err := readWorkflow(c.Context, p, c.Args().First(), false)
 	if err != nil {
@@ -51,6 +54,7 @@ func showWorkflow(c *cli.Context, p *printer) error {
 	return nil
 }
 
+// validateWorkflow fails for a file that cannot be read and for a workflow that cannot be run.
 func validateWorkflow(c *cli.Context, p *printer) error {
 	w, err := readWorkflow(c.Context, p, c.Args().First(), c.Bool("strict"))
 	if err != nil {
@@ -63,6 +67,7 @@ func validateWorkflow(c *cli.Context, p *printer) error {
 	return nil
 }
 
+// convertWorkflow writes WfFormat. It replaces no file: --out must name a new one.
 func convertWorkflow(c *cli.Context, p *printer) (err error) {
 	w, err := readWorkflow(c.Context, p, c.Args().First(), false)
 	if err != nil {

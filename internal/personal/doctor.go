@@ -137,7 +137,8 @@ func sockets(c Corrald) Finding {
 	here, bad, err := c.locate()
 	switch {
 	case err != nil:
-		f.Found, f.Advice = err.Error(), "see whose "+c.Layout.State+" is: it wants a user who exists, and yourself unless you are root"
+		f.Found = err.Error()
+		f.Advice = "see who owns " + c.Layout.State + ": it must be a user that exists, and you unless you are root"
 		return f
 	case bad.found != "":
 		f.Found, f.Advice = bad.found, bad.advice

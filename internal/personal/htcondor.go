@@ -17,6 +17,9 @@ const (
 	poolPackage   = "htcondor-pool"
 )
 
+// buildPackages is what to do where packages are missing.
+const buildPackages = "`corral package build --from-debian trixie` makes the packages"
+
 // examineHTCondor checks what clusters of kind condor need. Without one, nothing of it has to be there.
 func examineHTCondor(ctx context.Context, c Corrald) Finding {
 	f := Finding{Check: "HTCondor", OK: true}
@@ -35,7 +38,8 @@ func examineHTCondor(ctx context.Context, c Corrald) Finding {
 	}
 	defer cl.Close()
 	if user, err := c.User(ctx); err == nil && user == "root" {
-		f.Found, f.Advice = "corrald runs as root, whose jobs HTCondor refuses", "for condor clusters: `corral down`, then `corral up --run-as USER`"
+		f.Found = "corrald runs as root, whose jobs HTCondor refuses"
+		f.Advice = "for condor clusters: `corral down`, then `corral up --run-as USER`"
 		return f
 	}
 	if err := condorFindings(ctx, cl, &f); err != nil {
@@ -68,9 +72,9 @@ func condorFindings(ctx context.Context, cl *api.Client, f *Finding) error {
 	case len(failed) > 0:
 		f.OK, f.Advice = false, "mend it and `corral cluster start` it, or remove it"
 	case len(workers) == 0 && used:
-		f.OK, f.Advice = false, "no site can join a condor cluster: `corral package build --from-debian trixie` makes the packages"
+		f.OK, f.Advice = false, "no site can join a condor cluster: "+buildPackages
 	case len(workers) == 0 || len(pools) == 0:
-		f.Advice = "for condor clusters: `corral package build --from-debian trixie` makes the packages"
+		f.Advice = "for condor clusters: " + buildPackages
 	}
 	return nil
 }

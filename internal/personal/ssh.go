@@ -40,7 +40,8 @@ func sshAgent(ctx context.Context, c Corrald) Finding {
 			before = "without one"
 		}
 		f.Found = "corrald was started " + before + ", here is " + here
-		f.Advice = fmt.Sprintf("to use the one that is here: `kill %d`, and once it has ended `corral up`, which takes up what it left", c.PID())
+		f.Advice = fmt.Sprintf("to use the one that is here: `kill %d`, and once it has ended `corral up`, "+
+			"which takes up what it left", c.PID())
 		return f
 	case socket == "":
 		f.Found, f.Advice = "none", noAgent
@@ -90,9 +91,11 @@ func knownHosts(home string) Finding {
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		f.Found, f.Advice = "no "+file, "a site's first contact wants `corral site create --accept-host-key`, or a login with ssh before"
+		f.Found = "no " + file
+		f.Advice = "a site's first contact wants `corral site create --accept-host-key`, or a login with ssh before"
 	case err != nil:
-		f.OK, f.Found, f.Advice = false, err.Error(), "make it a file that you can read: no site behind ssh is reached without it"
+		f.OK, f.Found = false, err.Error()
+		f.Advice = "make it a file that you can read: no site behind ssh is reached without it"
 	default:
 		f.Found = file
 	}
@@ -103,6 +106,7 @@ func knownHosts(home string) Finding {
 func gssapi() Finding {
 	return Finding{
 		Check: "ssh by GSSAPI", OK: true, Found: "not supported",
-		Advice: "where a site lets in by Kerberos tickets only: use a key or a certificate, or `corral site login SITE` if it asks for a password",
+		Advice: "where a site lets in by Kerberos tickets only: use a key or a certificate, " +
+			"or `corral site login SITE` if it asks for a password",
 	}
 }
