@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/corral-pilot/corral/internal/programs"
 )
 
 // TestMain lets the test program be the bare loop that it starts, without the second that the race
@@ -45,6 +47,37 @@ func TestLimitAlone(t *testing.T) {
 	wantNothingLeft(t, dir)
 }
 
+// A whole benchmark in small: it reports everything and leaves nothing.
+func TestWholeBenchmark(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "report.md")
+	dir := t.TempDir()
+	var stdout, stderr bytes.Buffer
+	if code := execute(t.Context(), append(small(t, dir), "-out", out), &stdout, &stderr); code != 0 {
+		t.Fatalf("exit code %d:\n%s", code, &stderr)
+	}
+	for _, want := range []string{
+		"30 independent", "| **corral ÷ bare loop**", "| corrald ", "A chain of 4", "200 tasks queued", "| growth per task",
+	} {
+		if !strings.Contains(stdout.String(), want) {
+			t.Errorf("the report lacks %q:\n%s", want, &stdout)
+		}
+	}
+	if written, err := os.ReadFile(out); err != nil || !bytes.Equal(written, stdout.Bytes()) {
+		t.Errorf("-out has %q (%v), want what was printed", written, err)
+	}
+	wantNothingLeft(t, dir)
+}
+
+// small is the command line of a benchmark below dir that takes two seconds.
+func small(t *testing.T, dir string) []string {
+	t.Helper()
+	bin, err := programs.Plain()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []string{"-bin", bin, "-dir", dir, "-tasks", "30", "-rounds", "1", "-hops", "4", "-queued", "200"}
+}
+
 func TestUsage(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"-tasks", "0"}, {"surplus"}, {"-nonsense"}} {
@@ -53,7 +86,8 @@ func TestUsage(t *testing.T) {
 		}
 	}
 	var stderr bytes.Buffer
-	if code := execute(t.Context(), []string{"-bin", t.TempDir(), "-dir", t.TempDir()}, new(bytes.Buffer), &stderr); code != 1 {
+	args := []string{"-bin", t.TempDir(), "-dir", t.TempDir()}
+	if code := execute(t.Context(), args, new(bytes.Buffer), &stderr); code != 1 {
 		t.Errorf("without programs: exit code %d, want 1", code)
 	}
 	if !strings.Contains(stderr.String(), "make build") {
