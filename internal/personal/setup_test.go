@@ -25,9 +25,11 @@ type service struct {
 	glideins []corral.Glidein
 	runs     []corral.Run
 	packages []corral.Package
-	silent   bool // sites do not go
-	stubborn bool // pools do not end
-	raced    bool // somebody else creates things at the same moment
+	silent   bool                    // sites do not go
+	stubborn bool                    // pools do not end
+	raced    bool                    // somebody else creates things at the same moment
+	refused  map[string]*api.Problem // by path: what is answered instead
+	tools    string                  // the folder of a pool's programs
 }
 
 func (s *service) client(t *testing.T) *api.Client {
@@ -49,13 +51,10 @@ func (s *service) answer(w http.ResponseWriter, r *http.Request) {
 		s.changes = append(s.changes, r.Method+" "+r.URL.RequestURI())
 	}
 	var answer any
-	switch noun, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/v1/"), "/"); {
-	case r.Method == http.MethodPost && rest == "":
-		answer = s.create(noun)
-	case rest == "":
-		answer = s.list(noun)
-	default:
-		answer = s.one(noun, r)
+	if p := s.refused[r.URL.Path]; p != nil {
+		answer = p
+	} else {
+		answer = s.find(r)
 	}
 	if answer == nil {
 		answer = api.ProblemOf(corral.Errorf(corral.NotFound, "no such thing"))
@@ -65,6 +64,17 @@ func (s *service) answer(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(p.Status)
 	}
 	_ = json.NewEncoder(w).Encode(answer)
+}
+
+func (s *service) find(r *http.Request) any {
+	switch noun, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/v1/"), "/"); {
+	case r.Method == http.MethodPost && rest == "":
+		return s.create(noun)
+	case rest == "":
+		return s.list(noun)
+	default:
+		return s.one(noun, r)
+	}
 }
 
 func (s *service) create(noun string) any {
@@ -104,6 +114,8 @@ func (s *service) one(noun string, r *http.Request) any {
 			site.State = corral.SiteDeleted
 		}
 		return site
+	case strings.HasSuffix(r.URL.Path, "/env"):
+		return api.Env{Path: []string{s.tools}, Variables: []api.Variable{{Name: "CONDOR_CONFIG", Value: "/mine"}}}
 	case noun == "clusters" && len(s.clusters) > 0:
 		cluster := s.clusters[0]
 		if r.URL.Query().Get("wait") == string(corral.ClusterDeleted) && !s.stubborn {
@@ -113,7 +125,7 @@ func (s *service) one(noun string, r *http.Request) any {
 	case noun == "glideins":
 		return s.glideins[0]
 	case noun == "runs":
-		return corral.Run{ID: s.runs[0].ID, State: corral.RunCancelled}
+		return corral.Run{ID: s.runs[0].ID, State: corral.RunCancelled, Reason: "kept: notes.txt"}
 	}
 	return nil
 }
