@@ -43,7 +43,7 @@ func progress(look Look, r corral.Run, now time.Time) []string {
 		tail += fmt.Sprintf(", %d failed", r.Tasks.Failed)
 	}
 	tail += "  " + elapsed(r, now)
-	length := min(look.Columns()-len(head)-len(tail), mostBar)
+	length := min(look.columns()-len(head)-len(tail), mostBar)
 	done, todo := "", ""
 	if length >= leastBar {
 		filled := length * r.Tasks.Done / max(r.Tasks.Total, 1)

@@ -193,3 +193,20 @@ func TestRunStopsWithItsContext(t *testing.T) {
 		t.Errorf("Run = run %d, %v, closed %v, want run 7, canceled and a closed view", got.ID, err, view.closed)
 	}
 }
+
+// What corrald says in the middle of a run ends the showing, not the run.
+func TestRunEndsWithAnError(t *testing.T) {
+	t.Parallel()
+	far := httptest.NewServer(http.NotFoundHandler())
+	defer far.Close()
+	cl, err := api.New(far.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	var view recorder
+	running := moment(corral.RunRunning, 1, 1, 0, "")
+	if got, err := follow.Run(t.Context(), cl, running, &view); err == nil || got.ID != 7 || !view.closed {
+		t.Errorf("Run = run %d, %v, closed %v, want run 7, an error and a closed view", got.ID, err, view.closed)
+	}
+}

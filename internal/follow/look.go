@@ -14,16 +14,8 @@ type Look struct {
 // Live reports whether what was drawn may be drawn over.
 func (l Look) Live() bool { return l.Width != nil }
 
-// plainWidth is how wide lines are that nobody sees on a terminal.
-const plainWidth = 80
-
-// Columns is how many characters fit on a line.
-func (l Look) Columns() int {
-	if l.Width == nil {
-		return plainWidth
-	}
-	return max(l.Width()-1, 1) // the last column makes some terminals wrap
-}
+// columns is how many characters fit on a line of a terminal, whose last column makes some of them wrap.
+func (l Look) columns() int { return max(l.Width()-1, 1) }
 
 // A Colour is the number of a terminal's SGR colour or weight; the terminal's theme says what it is.
 type Colour string
@@ -69,8 +61,8 @@ func (l Look) room(spans []Span) (n int, long bool) {
 	for _, s := range spans {
 		n += utf8.RuneCountInString(s.Text)
 	}
-	if l.Live() && n > l.Columns() {
-		return l.Columns() - 1, true
+	if l.Live() && n > l.columns() {
+		return l.columns() - 1, true
 	}
 	return n, false
 }
