@@ -44,25 +44,15 @@ func createClusterCommand(p *printer) *cli.Command {
 				Usage: "and with its schedd `NAME` (default: the only one there is; of several, one has to be named)"},
 			noWaitFlag(), timeoutFlag(), keyFlag(),
 		},
-		Action: func(c *cli.Context) error { return createCluster(c, p) },
+		Action: creating(newCluster, (*api.Client).CreateCluster,
+			func(c *cli.Context, cl *api.Client, k corral.Cluster) error { return newIsReady(c, p, cl, k) }),
 	}
 }
 
-// createCluster waits until the new cluster can be used, and says what to do with one that does not become so.
-func createCluster(c *cli.Context, p *printer) error {
-	n, err := newCluster(c)
+// newIsReady shows a new cluster once it can be used, and says what to do with one that does not become so.
+func newIsReady(c *cli.Context, p *printer, cl *api.Client, k corral.Cluster) error {
+	k, err := awaitCluster(c, cl, k, corral.ClusterReady)
 	if err != nil {
-		return err
-	}
-	cl, err := connect(c)
-	if err != nil {
-		return err
-	}
-	k, err := cl.CreateCluster(c.Context, n, c.String("key"))
-	if err != nil {
-		return err
-	}
-	if k, err = awaitCluster(c, cl, k, corral.ClusterReady); err != nil {
 		p.say("cluster %s stays: see `corral cluster history %s`, or `corral cluster remove %s`", k.Name, k.Name,
 			k.Name)
 		return err

@@ -20,7 +20,8 @@ func mirrorCommand(p *printer) *cli.Command {
 		Subcommands: []*cli.Command{
 			{
 				Name: "add", Flags: []cli.Flag{keyFlag()},
-				Action: func(c *cli.Context) error { return addMirror(c, p) },
+				Action: creating(newMirror, (*api.Client).AddMirror,
+					func(_ *cli.Context, _ *api.Client, m corral.Mirror) error { return showNewMirror(p, m) }),
 			},
 			listVerb(p, (*api.Client).Mirrors, mirrorTable),
 			mirrors.verb("check", printing((*api.Client).CheckMirror, func(m corral.Mirror) error {
@@ -34,16 +35,12 @@ func mirrorCommand(p *printer) *cli.Command {
 	}
 }
 
-// addMirror adds a mirror, even one whose index cannot be read: its server may be down just now.
-func addMirror(c *cli.Context, p *printer) error {
-	cl, err := connect(c)
-	if err != nil {
-		return err
-	}
-	m, err := cl.AddMirror(c.Context, api.NewMirror{Name: c.Args().Get(0), URL: c.Args().Get(1)}, c.String("key"))
-	if err != nil {
-		return err
-	}
+func newMirror(c *cli.Context) (api.NewMirror, error) {
+	return api.NewMirror{Name: c.Args().Get(0), URL: c.Args().Get(1)}, nil
+}
+
+// showNewMirror shows a mirror, even one whose index cannot be read: its server may be down just now.
+func showNewMirror(p *printer, m corral.Mirror) error {
 	if m.Reason != "" {
 		p.say("mirror %s is added, but: %s", m.Name, m.Reason)
 	}

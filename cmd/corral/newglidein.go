@@ -46,28 +46,14 @@ func createGlideinCommand(p *printer) *cli.Command {
 			labelFlag(), keyFlag(),
 			waitFlag("its workers are registered"), timeoutFlag(),
 		}),
-		Action: func(c *cli.Context) error { return createGlidein(c, p) },
+		Action: creating(newGlidein, (*api.Client).CreateGlidein,
+			func(c *cli.Context, cl *api.Client, g corral.Glidein) error {
+				if c.Bool("wait") {
+					return waitForWorkers(c, p, cl, g)
+				}
+				return show(p, g, glideinTable)
+			}),
 	}
-}
-
-// createGlidein prints the new glidein, or with --wait the one whose workers are registered.
-func createGlidein(c *cli.Context, p *printer) error {
-	n, err := newGlidein(c)
-	if err != nil {
-		return err
-	}
-	cl, err := connect(c)
-	if err != nil {
-		return err
-	}
-	g, err := cl.CreateGlidein(c.Context, n, c.String("key"))
-	switch {
-	case err != nil:
-		return err
-	case c.Bool("wait"):
-		return waitForWorkers(c, p, cl, g)
-	}
-	return show(p, g, glideinTable)
 }
 
 // newGlidein reads the request from the flags. What corrald checks is not checked here.

@@ -31,7 +31,8 @@ func packageCommand(p *printer) *cli.Command {
 						Usage: "have corrald sign a local archive with its own key: you vouch for it"},
 					keyFlag(),
 				},
-				Action: func(c *cli.Context) error { return importPackage(c, p) },
+				Action: creating(newPackage, (*api.Client).ImportPackage,
+					func(_ *cli.Context, _ *api.Client, k corral.Package) error { return show(p, k, packageTable) }),
 			},
 			packageBuildCommand(p),
 			catalog.verb("verify", printing((*api.Client).VerifyPackage, func(k corral.Package) error {
@@ -43,30 +44,20 @@ func packageCommand(p *printer) *cli.Command {
 	}
 }
 
-// importPackage names the archive to corrald, which reads it by itself: a path is one on corrald's host.
-func importPackage(c *cli.Context, p *printer) error {
-	source := c.Args().First()
-	in := api.NewPackage{Source: source, Sign: c.Bool("sign")}
-	var err error
-	if !strings.Contains(source, "://") {
-		if in.Source, err = filepath.Abs(source); err != nil {
-			return fmt.Errorf("finding %s: %w", source, err)
+// newPackage names the archive to corrald, which reads it by itself: a path is one on corrald's host.
+func newPackage(c *cli.Context) (in api.NewPackage, err error) {
+	in.Source, in.Sign = c.Args().First(), c.Bool("sign")
+	if !strings.Contains(in.Source, "://") {
+		if in.Source, err = filepath.Abs(in.Source); err != nil {
+			return in, fmt.Errorf("finding %s: %w", c.Args().First(), err)
 		}
 	}
 	if name := c.String("signature"); name != "" {
 		if in.Signature, err = readAll(c.Context, name, nil, packages.MaxSignedBytes); err != nil {
-			return corral.ErrorAt(corral.Invalid, "--signature", "%w", err)
+			return in, corral.ErrorAt(corral.Invalid, "--signature", "%w", err)
 		}
 	}
-	cl, err := connect(c)
-	if err != nil {
-		return err
-	}
-	k, err := cl.ImportPackage(c.Context, in, c.String("key"))
-	if err != nil {
-		return err
-	}
-	return show(p, k, packageTable)
+	return in, nil
 }
 
 // packageTable shows as much of a digest and of a key as tells them apart.

@@ -42,25 +42,15 @@ func runCommand(p *printer) *cli.Command {
 				"(default: below the XDG data directory)"},
 			labelFlag(), keyFlag(), timeoutFlag(),
 		},
-		Action: func(c *cli.Context) error { return runWorkflow(c, p) },
+		Action: creating(func(c *cli.Context) (api.NewRun, error) { return newRun(c, p, c.Args().First()) },
+			(*api.Client).CreateRun,
+			func(c *cli.Context, cl *api.Client, r corral.Run) error { return beginRun(c, p, cl, r) }),
 	}
 }
 
-// runWorkflow begins the run and follows it. Its id goes out first with -q: a script has it, whatever becomes of the
-// run.
-func runWorkflow(c *cli.Context, p *printer) error {
-	request, err := newRun(c, p, c.Args().First())
-	if err != nil {
-		return err
-	}
-	cl, err := connect(c)
-	if err != nil {
-		return err
-	}
-	r, err := cl.CreateRun(c.Context, request, c.String("key"))
-	if err != nil {
-		return err
-	}
+// beginRun follows a new run to its end, unless it is to be left alone. Its id goes out first with -q: a script has it,
+// whatever becomes of the run.
+func beginRun(c *cli.Context, p *printer, cl *api.Client, r corral.Run) error {
 	if c.Bool("detach") {
 		p.say("run %d goes on by itself; follow it with `corral runs wait %d`", r.ID, r.ID)
 		return show(p, r, runTable)
@@ -68,12 +58,9 @@ func runWorkflow(c *cli.Context, p *printer) error {
 	if p.quiet {
 		fmt.Fprintln(p.out, r.ID) // whatever becomes of it
 	}
-	r, err = followRun(c, p, cl, r, c.Duration("timeout"))
-	if err != nil {
+	r, err := followRun(c, p, cl, r, c.Duration("timeout"))
+	if err != nil || p.quiet {
 		return err
-	}
-	if p.quiet {
-		return nil
 	}
 	return showRun(p, r)
 }

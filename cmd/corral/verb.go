@@ -1,9 +1,9 @@
 package main
 
-// Most verbs have one of three shapes. A list asks corrald for the objects that pass the filter of its flags; a verb on
+// Most verbs have one of four shapes. A list asks corrald for the objects that pass the filter of its flags; a verb on
 // one object asks with the name or the id that is its argument; both print the answer by the table of its type. A verb
-// on several objects takes their ids, or labels. What is left, and changes something or waits for it, is in the file of
-// its noun.
+// on several objects takes their ids, or labels. A verb that makes an object reads the request from its flags. What is
+// left, and changes something or waits for it, is in the file of its noun.
 //
 // All words are checked before corrald is asked, so that a wrong line gets the same answer whether one runs or not:
 // their number by checkLine, values by their flags, and what remains by the verb before it connects.
@@ -77,6 +77,29 @@ func printing[K, T any](
 			return err
 		}
 		return print(answer)
+	}
+}
+
+// creating is what a verb does that makes an object: read makes the request of the command line, before corrald is
+// looked for; create sends it, under the key of --key; then goes on with the new object.
+func creating[In, Out any](
+	read func(*cli.Context) (In, error), create func(*api.Client, context.Context, In, string) (Out, error),
+	then func(*cli.Context, *api.Client, Out) error,
+) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		in, err := read(c)
+		if err != nil {
+			return err
+		}
+		cl, err := connect(c)
+		if err != nil {
+			return err
+		}
+		out, err := create(cl, c.Context, in, c.String("key"))
+		if err != nil {
+			return err
+		}
+		return then(c, cl, out)
 	}
 }
 

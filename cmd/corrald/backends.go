@@ -1,5 +1,9 @@
 package main
 
+// What corrald speaks to sites with is chosen here and nowhere else: a transport by the scheme of a site's contact, and
+// a dialect by the name of its batch system. The engine knows neither; a new batch system is a package of its own, a
+// line here, and a line in corral.BatchSystems, which help and completion read.
+
 import (
 	"log/slog"
 	"os"

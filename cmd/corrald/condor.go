@@ -1,5 +1,8 @@
 package main
 
+// A cluster of kind condor is an HTCondor pool: a keeper of its daemons, and a queue that runs give jobs to. Both live
+// in packages that know nothing of each other; they are joined here, since only corrald has both.
+
 import (
 	"log/slog"
 	"os"

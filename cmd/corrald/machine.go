@@ -1,5 +1,8 @@
 package main
 
+// What this machine is to the site local: its architecture, for the pilot that runs here, and its size, which the batch
+// system fork hands out whole.
+
 import (
 	"os"
 	"runtime"

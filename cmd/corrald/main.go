@@ -28,6 +28,8 @@ import (
 	"github.com/corral-pilot/corral/internal/xdg"
 )
 
+// main first sees to it that what it inherited, such as a lock that a script holds, is not inherited by jobs in turn:
+// they may outlive the script by days.
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -1,5 +1,8 @@
 package main
 
+// Sites fetch packages from corrald's own mirror in one of three ways. This is the one by HTTP, which is off unless
+// --mirror-listen turns it on: it needs no password, because archives are public and every site checks signatures.
+
 import (
 	"context"
 	"errors"

@@ -1,5 +1,13 @@
 package main
 
+// Workers dial in, and never the other way round, since nodes of a site are often behind a firewall. There are two
+// doors: a Unix socket for workers on this machine, which only their user may open, and for all others TCP with TLS,
+// whose certificate is corrald's own; its digest travels in each pilot's order.
+//
+// The TCP door opens late, because most set-ups never need it, and once open it must not move: pilots that wait in a
+// queue for days hold its address. Hence it is written down, and after a restart the same address is tried until it is
+// free.
+
 import (
 	"context"
 	"errors"
@@ -48,6 +56,7 @@ type workerPort struct {
 	digest  string
 }
 
+// newWorkerPort makes the port, closed. An address that was kept is opened again by serve.
 func newWorkerPort(lg *slog.Logger, gate port.Gate, s settings) (*workerPort, error) {
 	w := &workerPort{
 		lg:        lg,
@@ -87,6 +96,7 @@ func again(flag, before string) string {
 	return net.JoinHostPort(host, port)
 }
 
+// addressFile keeps where the TCP port listened last.
 func (w *workerPort) addressFile() string { return filepath.Join(w.dir, "address") }
 
 // serve answers workers until ctx ends.
@@ -214,12 +224,14 @@ func (w *workerPort) open(site corral.Site) (address, digest string, err error) 
 	if err := w.keepAddress(bound.String()); err != nil {
 		return "", "", errors.Join(err, l.Close())
 	}
+	// never blocks: there is room for the only listener
 	w.opened <- l
 	w.address, w.bound, w.digest = advertised(w.advertise, bound), bound.String(), digest
 	w.lg.Info("worker port is open", "listen", bound.String(), "advertise", w.address)
 	return w.address, w.digest, nil
 }
 
+// keepAddress writes the address down, whole or not at all.
 func (w *workerPort) keepAddress(bound string) error {
 	file := w.addressFile()
 	err := errors.Join(os.WriteFile(file+".new", []byte(bound+"\n"), 0o600), os.Rename(file+".new", file))

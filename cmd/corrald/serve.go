@@ -1,5 +1,12 @@
 package main
 
+// A daemon is assembled before any part of it runs: each part is given what it needs when it is made, and the order of
+// making is that of need. Parts run side by side until corrald is to end. Then the API stops taking requests, answers
+// what it has begun, and only after it the other parts end, so that no request finds one of them gone.
+//
+// The database is opened first and closed last. Its lock is what makes this the only corrald of the state, so whatever
+// writes into the state directory comes after it.
+
 import (
 	"context"
 	"errors"

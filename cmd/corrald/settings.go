@@ -1,5 +1,8 @@
 package main
 
+// Flags are checked as far as that is possible without touching anything: a corrald that cannot work says so before it
+// has made a directory or changed its user. Each error names the flag.
+
 import (
 	"log/slog"
 	"net"
@@ -80,6 +83,7 @@ func newSettings(c *cli.Context) (settings, error) {
 	return s, s.findPilot()
 }
 
+// hostName is what a name in --advertise may consist of.
 var hostName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9.])?$`)
 
 // checkAdvertised checks what sites would be told to dial, before pilots look for it in vain.

@@ -1,5 +1,9 @@
 package main
 
+// Root's corrald gives up root before it opens anything of its own. What needs root comes first: the directories of its
+// user are made, and the pilot binary is read, which may be where only root can read. After that there is no way back:
+// no file is opened and no job is started as root.
+
 import (
 	"errors"
 	"fmt"
@@ -64,6 +68,7 @@ func settle(s *settings) (name string, err error) {
 // maxPilot is how long a pilot binary may be: several times what it has.
 const maxPilot = 64 << 20
 
+// readPilot reads the binary that is handed to sites; without one, no site can be set up.
 func readPilot(file string) ([]byte, error) {
 	binary, err := input.ReadFile(file, maxPilot)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -33,6 +33,8 @@ const (
 	exitPreempted = 4
 )
 
+// main ends with the exit status of the command. The signals that it takes for an end are those with which batch
+// systems announce one: what the command then still does, such as to let tasks finish, is its own matter.
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	if err := descriptor.CloseOnExec(); err != nil { // what a batch system left open is not for tasks
@@ -51,6 +53,9 @@ func main() {
 	os.Exit(exitFailed)
 }
 
+// app has a command for each kind of job, which a batch system starts, and those that only our programs start. A job's
+// command line names a directory and no more: the order in it stays with the job, while every user of the node could
+// read a command line.
 func app(stdout, stderr io.Writer) *cli.App {
 	lg := slog.New(slog.NewTextHandler(stderr, nil))
 	return &cli.App{
@@ -111,6 +116,8 @@ func job(
 	}
 }
 
+// probe answers what corrald wants to know about a node, as JSON. A job has its request in a file; through ssh it comes
+// on standard input.
 func probe(stdout io.Writer) *cli.Command {
 	return &cli.Command{
 		Name: "probe", OnUsageError: usage,
@@ -133,6 +140,7 @@ func probe(stdout io.Writer) *cli.Command {
 	}
 }
 
+// relay runs for as long as its standard input is open, which ends with corrald's connection: no relay is left behind.
 func relay(lg *slog.Logger) *cli.Command {
 	return &cli.Command{
 		Name: "relay", OnUsageError: usage,
@@ -151,6 +159,7 @@ func relay(lg *slog.Logger) *cli.Command {
 	}
 }
 
+// usage makes what package cli says of a command line an error with the exit status for it.
 func usage(_ *cli.Context, err error, _ bool) error { return cli.Exit(err.Error(), exitUsage) }
 
 // exitStatus is nil for an outcome that was asked for.

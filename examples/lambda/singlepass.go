@@ -67,6 +67,7 @@ func readFASTA(r io.Reader) ([]byte, error) {
 	return codes, nil
 }
 
+// appendCodes appends the codes of a line's letters. A letter that is no base has the code unknown, which ends a word.
 func appendCodes(codes []byte, s string) []byte {
 	for i := range len(s) {
 		if c := strings.IndexByte(letters, s[i]); c >= 0 {
@@ -109,6 +110,7 @@ func count(genome []byte, k int) []wordCount {
 	return counts
 }
 
+// spell is the word as letters.
 func spell(word, k int) string {
 	b := make([]byte, k)
 	for i := k - 1; i >= 0; i-- {
@@ -146,6 +148,7 @@ func shuffle(s []byte, random int) int {
 	return random
 }
 
+// different returns how many different canonical words of k letters the genome has.
 func different(genome []byte, k int) int {
 	seen := make([]bool, 1<<(2*k))
 	n := 0
@@ -158,6 +161,7 @@ func different(genome []byte, k int) int {
 	return n
 }
 
+// writeHead writes the title, the share of G and C, and the head of the table of word lengths.
 func writeHead(w io.Writer, bases []wordCount) {
 	all, gc := 0, 0
 	for _, c := range bases {
@@ -172,6 +176,7 @@ func writeHead(w io.Writer, bases []wordCount) {
 	fmt.Fprintf(w, "%4s%10s%11s%11s%8s%8s\n", "k", "words", "different", "shuffled", "once", "most")
 }
 
+// writeSpectrum writes the line of the words of one length.
 func writeSpectrum(w io.Writer, k int, counts []wordCount, chance float64) {
 	words, once, most := 0, 0, 0
 	for _, c := range counts {
@@ -184,6 +189,7 @@ func writeSpectrum(w io.Writer, k int, counts []wordCount, chance float64) {
 	fmt.Fprintf(w, "%4d%10d%11d%11.1f%8d%8d\n", k, words, len(counts), chance, once, most)
 }
 
+// writeMostFrequent lists the words that occur most often; among equals in alphabetical order.
 func writeMostFrequent(w io.Writer, counts []wordCount) {
 	fmt.Fprintf(w, "\nMost frequent words of %d letters\n", shown)
 	ranked := slices.SortedStableFunc(slices.Values(counts), func(a, b wordCount) int {
@@ -194,6 +200,7 @@ func writeMostFrequent(w io.Writer, counts []wordCount) {
 	}
 }
 
+// writeHistogram writes how many words occur once, twice and so on.
 func writeHistogram(w io.Writer, counts []wordCount) {
 	fmt.Fprintf(w, "\nWords of %d letters by how often they occur\n", shown)
 	words := map[int]int{}

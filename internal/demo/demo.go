@@ -132,7 +132,8 @@ func (d *demo) unpackExample() error {
 	})
 }
 
-// decide chooses how many pilots to ask for and predicts what they will do.
+// decide chooses how many pilots to ask for and predicts what they will do. It is said before anything runs, so that
+// the outcome can be held against it.
 func (d *demo) decide(ctx context.Context) (err error) {
 	d.plan, err = choose(ctx, d.workflow(), runtime.NumCPU())
 	if err != nil {
@@ -148,7 +149,8 @@ func (d *demo) decide(ctx context.Context) (err error) {
 	return nil
 }
 
-// provision asks for the pilots and waits for their workers.
+// provision asks for the pilots and waits for their workers. They leave by themselves when nothing has come for a
+// while, should the demo be killed.
 func (d *demo) provision(ctx context.Context) (err error) {
 	d.out.doing(fmt.Sprintf("waiting for %d workers", d.plan.pilots))
 	d.glidein, err = d.cl.CreateGlidein(ctx, api.NewGlidein{
@@ -213,7 +215,8 @@ func ratio(took corral.Seconds, estimate time.Duration) float64 {
 	return float64(took) / float64(max(estimate, 1))
 }
 
-// check compares the workflow's report with the one that a single pass over the genome gives.
+// check compares the workflow's report with the one that a single pass over the genome gives. A demo that only ran, and
+// computed nonsense, would fail here.
 func (d *demo) check(context.Context) error {
 	d.out.doing("computing the result again in a single pass")
 	got, err := os.ReadFile(filepath.Join(d.run.Dir, "data", lambda.ReportFile))
@@ -232,8 +235,8 @@ func (d *demo) check(context.Context) error {
 	return nil
 }
 
-// abandon takes down what a failed or interrupted demo started. The files of one that failed stay, for
-// looking at, if corrald has been there.
+// abandon takes down what a failed or interrupted demo started. It has a context of its own, since the demo's may be
+// over. The files of one that failed stay, for looking at, if corrald has been there.
 func (d *demo) abandon(ctx context.Context) {
 	useless := ctx.Err() != nil || !d.corrald.Exists()
 	d.out.doing("taking everything down")

@@ -12,7 +12,8 @@ import (
 	"github.com/corral-pilot/corral/internal/personal"
 )
 
-// down removes what is at the site, shows the nine events, and ends corrald.
+// down removes what is at the site, shows the nine events, and ends corrald. The events are asked for in between: the
+// last of them is the end of the cleanup job, and without corrald there is nobody to ask.
 func (d *demo) down(ctx context.Context) error {
 	d.out.doing("draining the pilots, and the cleanup job of site " + d.site.Name)
 	done, err := personal.TakeDown(ctx, d.cl, personal.Down{})
@@ -31,7 +32,8 @@ func (d *demo) down(ctx context.Context) error {
 	return d.corrald.Stop(ctx)
 }
 
-// nothingLeft looks for processes and files that should be gone, then removes the directory.
+// nothingLeft looks for processes and files that should be gone, then removes the directory. It asks the machine and
+// not corrald, which has ended and would say that all is well.
 func (d *demo) nothingLeft(context.Context) error {
 	if left := processesBelow(d.dir); len(left) > 0 {
 		return corral.Errorf(corral.Failed, "processes of the demo are still there: %v", left)

@@ -117,6 +117,7 @@ func whyNotWritable(dir string) string {
 	return ""
 }
 
+// openFiles checks the limit of open files, of which each connection of a worker takes one.
 func openFiles() Finding {
 	f := Finding{Check: "open files"}
 	var limit unix.Rlimit
@@ -180,6 +181,7 @@ func examineCorrald(ctx context.Context, c Corrald) Finding {
 	return f
 }
 
+// compareVersion finds out whether the corrald that answers is of this program's version.
 func compareVersion(ctx context.Context, c Corrald, f *Finding) {
 	cl, err := c.Client()
 	if err != nil {

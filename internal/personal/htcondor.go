@@ -48,6 +48,8 @@ func examineHTCondor(ctx context.Context, c Corrald) Finding {
 	return f
 }
 
+// condorFindings looks at the packages and the clusters that corrald has. Without packages a condor cluster cannot be
+// used; that matters only where there is one.
 func condorFindings(ctx context.Context, cl *api.Client, f *Finding) error {
 	all, err := cl.Packages(ctx, api.Filter{})
 	if err != nil {
@@ -89,6 +91,7 @@ func versions(all []corral.Package, what string) (of []string) {
 	return of
 }
 
+// orNone joins the words of a list for people.
 func orNone(list []string) string {
 	if len(list) == 0 {
 		return "none"

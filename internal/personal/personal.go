@@ -157,12 +157,16 @@ func (c Corrald) PID() int {
 	return pid
 }
 
-// Start starts corrald in the background, unless it answers already, and returns once it does; started
-// is false if another one was faster. The process outlives this one.
+// Start starts corrald in the background, unless it answers already, and returns once it does; started is false if
+// another one was faster. The process outlives this one.
+//
+// Two calls at the same moment both start a corrald. The lock on the database lets only one of them serve; the other
+// process ends by itself or is killed here, and both calls return with the one that serves.
 func (c Corrald) Start(ctx context.Context) (started bool, err error) {
 	if _, err := c.Located(); err != nil {
 		return false, err
 	}
+	// one that answers is all that is wanted; one that has the database and is silent must not get a second beside it
 	switch answers, silent := c.awaitAnswer(ctx); {
 	case answers:
 		return false, c.compareUser(ctx)
@@ -186,6 +190,7 @@ func (c Corrald) Start(ctx context.Context) (started bool, err error) {
 	if err := descriptor.CloseOnExec(); err != nil {
 		return false, err
 	}
+	// a session of its own: the end of the terminal, or Ctrl-C in it, is not for corrald
 	cmd := exec.Command(program, c.args(name)...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = "/", log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -249,8 +254,9 @@ func (c Corrald) User(ctx context.Context) (string, error) {
 	return h.User, err
 }
 
-// awaitStart returns once corrald answers, or after it has ended with its last words, which begin in the
-// log at offset. One may have ended because another was faster: that one is waited for a little.
+// awaitStart returns once corrald answers, or after it has ended, with its last words, which begin in the log at
+// offset. It may have ended because another was faster, which then answers a little later: that one is waited for, too,
+// before the end counts as a failure.
 func (c Corrald) awaitStart(ctx context.Context, ended <-chan struct{}, offset int64) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -314,7 +320,9 @@ func findCorrald() (string, error) {
 	return filepath.Abs(program)
 }
 
-// Stop ends corrald with SIGTERM and returns once its socket is gone and its process has ended.
+// Stop ends corrald with SIGTERM and returns once its process has ended. That its number is still corrald's shows in
+// the lock that it holds, or in an answer; and it must be the process of the user whose state it is. Without any of
+// these nothing is killed.
 func (c Corrald) Stop(ctx context.Context) error {
 	pid := c.PID()
 	if pid == 0 || (pid != stateDir(c.Layout).holder() && !c.Answers(ctx)) { // one that is busy may be silent

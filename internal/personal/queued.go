@@ -15,8 +15,8 @@ import (
 // askTime is how long a pool's queue may take to answer.
 const askTime = 20 * time.Second
 
-// Queued names the jobs in the queues of our pools: after all runs are over, those that people submitted
-// themselves. Of an attached pool, which goes on, nothing is asked.
+// Queued names the jobs in the queues of our pools. It is asked when all runs are over, so these are jobs that people
+// submitted themselves, which would be lost with the pool. An attached pool goes on without Corral and is not asked.
 func (c Corrald) Queued(ctx context.Context, cl *api.Client) (jobs []string, err error) {
 	clusters, err := cl.Clusters(ctx, api.Filter{})
 	if err != nil {

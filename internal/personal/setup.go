@@ -10,8 +10,9 @@ import (
 	"github.com/corral-pilot/corral/api"
 )
 
-// SetUp makes the cluster and the site that a personal corrald has from the start, where they are
-// missing, and returns once the site is READY.
+// SetUp makes the cluster and the site that a personal corrald has from the start, where they are missing, and returns
+// once the site is READY. It may be called again, and by several programs at once: who comes second finds what the
+// first made.
 func SetUp(ctx context.Context, cl *api.Client) (corral.Site, error) {
 	_, err := cl.Cluster(ctx, Cluster)
 	if corral.KindOf(err) == corral.NotFound {
@@ -53,9 +54,13 @@ type TakenDown struct {
 	Left      []string // what could not be removed, one line each
 }
 
-// TakeDown removes everything that corrald keeps at sites and in clusters. With unfinished runs or queued jobs
-// it refuses, with a Conflict that names them, unless it is forced to. A site that does not answer is
-// forgotten, and what it keeps is listed.
+// TakeDown removes everything that corrald keeps at sites and in clusters. With unfinished runs or queued jobs it
+// refuses, with a Conflict that names them, unless it is forced to. A site that does not answer is forgotten, and what
+// it keeps is listed.
+//
+// The order is that of need: what uses workers goes first, then the workers, then the sites, whose cleanup jobs need
+// corrald, and at last the clusters that the workers were in. All sites are asked before the first is waited for, and
+// so are all clusters.
 func TakeDown(ctx context.Context, cl *api.Client, how Down) (t TakenDown, err error) {
 	if how.Patience == 0 {
 		how.Patience = time.Minute

@@ -19,7 +19,8 @@ import (
 const noAgent = "for sites behind ssh: keys in files do as well; " +
 	"one with a passphrase wants `corral site login SITE` each time corrald starts, or an agent at that time"
 
-// sshAgent looks for the agent that corrald asks for keys: the one that it was started with, or would be now.
+// sshAgent looks for the agent that corrald asks for keys: the one that it was started with, or would be now. An agent
+// that was started later is not corrald's, however well ssh itself works with it.
 func sshAgent(ctx context.Context, c Corrald) Finding {
 	f := Finding{Check: "ssh agent", OK: true}
 	if owner := stateDir(c.Layout).owner(); owner != "" {

@@ -63,6 +63,8 @@ func readSmall(name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, 8<<10))
 }
 
+// openState opens a file of the state for reading. It neither follows a link nor waits for what may be a pipe: the
+// state may be another user's, and root looks at it.
 func openState(name string) (*os.File, error) {
 	return os.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 }
@@ -152,8 +154,12 @@ func look(l xdg.Layout, u runas.User, another string) danger {
 	return danger{}
 }
 
-// unsafe says why who uses a directory of sockets, or a socket, may speak to somebody else than the user's corrald, and
-// what to do about it; nothing if that cannot be, or if there is none.
+// unsafe says why a program that uses a directory of sockets, or a socket, may come to speak with somebody else than
+// the user's corrald, and what to do about it; nothing if that cannot be, or if the path is not there.
+//
+// Whoever may write into the directory may put a socket of theirs there, and whoever owns a link decides where it
+// leads. So the path must be no link, it must belong to the user or to us, and nobody else may write there. The sticky
+// bit does not help: in /tmp anybody may be the first to make the socket.
 func unsafe(path string, u runas.User, another string) (found, advice string) {
 	var st unix.Stat_t
 	err := unix.Lstat(path, &st)
@@ -177,7 +183,8 @@ func unsafe(path string, u runas.User, another string) (found, advice string) {
 	return "", ""
 }
 
-// Elsewhere says why it listens elsewhere than another layout has it, "" if it does not. Both are of one state.
+// Elsewhere says why it listens elsewhere than another layout has it, "" if it does not. Both are of one state. The
+// reason is nearly always that XDG_RUNTIME_DIR is not what it was when corrald was started.
 func (c Corrald) Elsewhere(than xdg.Layout) string {
 	there, known := startedWith(c.PID(), runtimeVariable)
 	here := os.Getenv(runtimeVariable)
@@ -194,6 +201,8 @@ func (c Corrald) Elsewhere(than xdg.Layout) string {
 	return fmt.Sprintf("%s was %s when it was started, and is %s here", runtimeVariable, there, here)
 }
 
+// runtimeVariable is where sockets are, unless options say otherwise. It is the one variable of those that say where
+// things are which is often missing: cron, su and sudo do not set it.
 const runtimeVariable = "XDG_RUNTIME_DIR"
 
 // Lost is an error, Unavailable, if it runs and nobody can reach it.
@@ -214,6 +223,7 @@ func (s stateDir) lost() (w Whereabouts, lost bool) {
 	return w, err != nil
 }
 
+// gone says what happened to the socket of one that is lost.
 func (w Whereabouts) gone() string { return "its socket " + w.Socket + " is gone, as after a logout" }
 
 // begin is what to do about one that is lost.
@@ -222,7 +232,8 @@ func (w Whereabouts) begin() string {
 }
 
 // holder returns which process has the database: the lock on it goes with its process, and the file says which that is.
-// It is 0 if none has.
+// It is 0 if none has. To ask means to try for the lock, so it is asked for, shared and without waiting, only while the
+// process that the file names is there: a corrald that is just starting must not find the lock taken by a question.
 func (s stateDir) holder() int {
 	f, err := openState(xdg.Layout(s).Lock())
 	if err != nil {
