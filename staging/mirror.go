@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/disk"
 	"github.com/corral-pilot/corral/internal/input"
 	"github.com/corral-pilot/corral/packages"
 )
@@ -62,7 +63,8 @@ func (m Mirror) Build(h packages.Header, files fs.FS) (packages.Package, error) 
 	})
 }
 
-// put adds what write writes, under the name that its content gives it.
+// put adds what write writes, under the name that its content gives it. It is written under another name first,
+// checked, and then renamed, so that a server never sends half an archive.
 func (m Mirror) put(ctx context.Context, write func(io.Writer) error) (packages.Package, error) {
 	if err := os.MkdirAll(m.Dir, 0o755); err != nil {
 		return packages.Package{}, fmt.Errorf("add package: %w", err)
@@ -83,7 +85,7 @@ func (m Mirror) put(ctx context.Context, write func(io.Writer) error) (packages.
 	if err != nil {
 		return packages.Package{}, fmt.Errorf("add package: %w", err)
 	}
-	name, err := m.path(p)
+	name, err := m.Path(p)
 	if err != nil {
 		return packages.Package{}, err // unreachable: Inspect made the digest
 	}
@@ -93,14 +95,14 @@ func (m Mirror) put(ctx context.Context, write func(io.Writer) error) (packages.
 	return p, os.Rename(tmp.Name(), name)
 }
 
-// What is no part of the mirror yet has a name that begins so: an archive that is copied into it, and a folder for one
-// that is fetched. Who made it removes it, unless that is killed.
+// What is not part of the mirror yet has a name that begins so: an archive that is being copied into it, and a folder
+// for one that is being fetched. Its maker removes it, unless the process is killed first.
 const (
 	adding  = ".add-"
 	fetched = ".import-"
 )
 
-// Room makes a folder in the mirror for an archive that is on its way there. Who asked for it removes it.
+// Room makes a folder in the mirror for an archive that is on its way there. The caller removes it.
 func (m Mirror) Room() (dir string, err error) {
 	if err := os.MkdirAll(m.Dir, 0o755); err != nil {
 		return "", fmt.Errorf("making the mirror: %w", err)
@@ -111,7 +113,7 @@ func (m Mirror) Room() (dir string, err error) {
 	return dir, nil
 }
 
-// Sweep removes what is left in the mirror of who was killed. Nobody may be adding to it.
+// Sweep removes what processes that were killed have left in the mirror. Nothing may be added to it at the same time.
 func (m Mirror) Sweep() error {
 	entries, err := os.ReadDir(m.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -131,7 +133,7 @@ func (m Mirror) Sweep() error {
 // Vouch puts the signature of a package, whose archive is there, beside it and into the index. The
 // caller has checked it, and does not call Vouch or Remove at the same time again.
 func (m Mirror) Vouch(s packages.Signed) error {
-	name, err := m.path(s.Package)
+	name, err := m.Path(s.Package)
 	if err != nil {
 		return err
 	}
@@ -139,21 +141,13 @@ func (m Mirror) Vouch(s packages.Signed) error {
 	if err != nil {
 		return err // unreachable: Signed has no value that JSON lacks
 	}
-	if err := replace(name+packages.SignatureSuffix, b); err != nil {
+	if err := disk.Replace(name+packages.SignatureSuffix, b, 0o644); err != nil {
 		return fmt.Errorf("signing package %s: %w", s.Name, err)
 	}
 	return m.writeIndex()
 }
 
-// replace writes a file that anybody may read, whole or not at all.
-func replace(name string, b []byte) error {
-	tmp := filepath.Join(filepath.Dir(name), "."+filepath.Base(name))
-	if err := os.WriteFile(tmp, b, 0o644); err != nil {
-		return err
-	}
-	return os.Rename(tmp, name)
-}
-
+// writeIndex brings the index up to the signatures that are there.
 func (m Mirror) writeIndex() error {
 	all, err := m.Index()
 	if err != nil {
@@ -163,7 +157,7 @@ func (m Mirror) writeIndex() error {
 	if err != nil {
 		return err // unreachable: as in Vouch
 	}
-	if err := replace(filepath.Join(m.Dir, IndexName), append(b, '\n')); err != nil {
+	if err := disk.Replace(filepath.Join(m.Dir, IndexName), append(b, '\n'), 0o644); err != nil {
 		return fmt.Errorf("writing the mirror's index: %w", err)
 	}
 	return nil
@@ -195,8 +189,8 @@ func readSignature(name string) (packages.Signed, error) {
 	return packages.ReadSigned(f)
 }
 
-// Index reads the index of the mirror at base, of which nothing is believed: its signatures are for
-// the caller to check. The error's kind is that of Open.
+// Index reads the index of the mirror at base. Nothing in it is to be believed before the caller has checked its
+// signatures. The error's kind is that of Open.
 func (f *Fetcher) Index(ctx context.Context, base string) ([]packages.Signed, error) {
 	u, err := url.Parse(base)
 	if err != nil {
@@ -259,7 +253,7 @@ func (m Mirror) List() ([]packages.Package, error) {
 
 // URL returns the file URL of a package, for sites that share corrald's file system.
 func (m Mirror) URL(p packages.Package) (string, error) {
-	name, err := m.path(p)
+	name, err := m.Path(p)
 	if err != nil {
 		return "", err
 	}
@@ -273,7 +267,9 @@ func FileName(p packages.Package) (string, error) {
 	return digits + archiveSuffix, err
 }
 
-func (m Mirror) path(p packages.Package) (string, error) {
+// Path returns the file that is p's archive, if the mirror has it. The error is Invalid if the digest is not well
+// formed.
+func (m Mirror) Path(p packages.Package) (string, error) {
 	name, err := FileName(p)
 	return filepath.Join(m.Dir, name), err
 }
@@ -288,7 +284,7 @@ func (m Mirror) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	base := path.Base(r.URL.Path)
 	digits, isArchive := strings.CutSuffix(strings.TrimSuffix(base, packages.SignatureSuffix), archiveSuffix)
-	name, err := m.path(packages.Package{Digest: "sha256:" + digits})
+	name, err := m.Path(packages.Package{Digest: "sha256:" + digits})
 	known := isArchive && err == nil || base == IndexName
 	if !known {
 		http.NotFound(w, r)
@@ -305,7 +301,7 @@ func (m Mirror) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "reading the package", http.StatusInternalServerError)
 		return
 	}
-	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Type", "application/json") // of signatures and the index
 	if filepath.Join(m.Dir, base) == name {
 		w.Header().Set("ETag", `"`+digits+`"`) // the content never changes under its name
 		w.Header().Set("Content-Type", "application/gzip")
@@ -315,7 +311,7 @@ func (m Mirror) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // Has reports whether the archive of p is in the mirror, by its name and size.
 func (m Mirror) Has(p packages.Package) bool {
-	name, err := m.path(p)
+	name, err := m.Path(p)
 	if err != nil {
 		return false
 	}
@@ -323,12 +319,9 @@ func (m Mirror) Has(p packages.Package) bool {
 	return err == nil && info.Size() == p.SizeBytes
 }
 
-// Path returns the file that is p's archive, if the mirror has it.
-func (m Mirror) Path(p packages.Package) (string, error) { return m.path(p) }
-
 // Remove deletes a package from the mirror; removing what is not there is no error.
 func (m Mirror) Remove(p packages.Package) error {
-	name, err := m.path(p)
+	name, err := m.Path(p)
 	if err != nil {
 		return err
 	}

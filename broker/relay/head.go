@@ -12,7 +12,6 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +19,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/yamux"
+
+	"github.com/corral-pilot/corral/internal/disk"
 )
 
 // hello is the first line that the head node writes.
@@ -28,7 +29,8 @@ type hello struct {
 	Addresses []netip.AddrPort `json:"addresses"`
 }
 
-// A place is what a relay leaves for the next one at the site: orders of pilots name its port.
+// A place is what a relay leaves for the next one at the site. The orders of pilots that wait in the queue name its
+// port, so the next relay has to listen there too.
 type place struct {
 	Host string   `json:"host"`
 	Port int      `json:"port"`
@@ -61,14 +63,14 @@ func Run(ctx context.Context, lg *slog.Logger, file string, stdio io.ReadWriteCl
 	lg.Info("the relay listens", "addresses", addresses)
 	stop := context.AfterFunc(ctx, func() { ln.Close() })
 	defer stop()
-	go func() { <-mux.CloseChan(); ln.Close() }()
+	go func() { <-mux.CloseChan(); ln.Close() }() // the ssh connection is gone, and corrald with it
 	slots := make(chan struct{}, maxStreams)
 	for {
 		nc, err := ln.Accept()
 		if errors.Is(err, net.ErrClosed) {
 			return nil
 		}
-		if err != nil { // too many files
+		if err != nil { // this process has too many files open, which passes
 			lg.Warn("the relay takes no connection", "error", err)
 			time.Sleep(100 * time.Millisecond)
 			continue
@@ -82,8 +84,8 @@ func Run(ctx context.Context, lg *slog.Logger, file string, stdio io.ReadWriteCl
 	}
 }
 
-// pass carries one connection to corrald, once it asks for something. One that does not, or is refused, is closed: it
-// would take a place for as long as whoever made it likes.
+// pass carries one connection to corrald, once it has asked for something. A connection that asks for nothing, or is
+// refused, is closed: it would otherwise take a place for as long as its maker likes.
 func pass(mux *yamux.Session, nc net.Conn) {
 	defer nc.Close()
 	_ = nc.SetDeadline(time.Now().Add(openTime))
@@ -117,7 +119,7 @@ func listen(ctx context.Context, file string) (net.Listener, error) {
 	host, _ := os.Hostname()
 	var before place
 	if b, err := os.ReadFile(file); err == nil {
-		_ = json.Unmarshal(b, &before) // who cannot be read had no port
+		_ = json.Unmarshal(b, &before) // a note that cannot be read counts as none
 	}
 	if before.Host == host {
 		before.end()
@@ -127,8 +129,8 @@ func listen(ctx context.Context, file string) (net.Listener, error) {
 	if before.Port != 0 {
 		ln, err = again(ctx, before.Port)
 	}
-	if errors.Is(err, syscall.EADDRINUSE) { // there was none, or it is somebody else's by now
-		ln, err = anew()
+	if errors.Is(err, syscall.EADDRINUSE) { // there was no port, or another program has it by now
+		ln, err = listenAnywhere()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("listening for worker nodes: %w", err)
@@ -141,7 +143,7 @@ func listen(ctx context.Context, file string) (net.Listener, error) {
 	return ln, nil
 }
 
-// again opens the port of a relay that is about to leave it.
+// again opens the port of a relay that is about to leave it, and waits for that for at most takeOverTime.
 func again(ctx context.Context, port int) (net.Listener, error) {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
@@ -157,8 +159,8 @@ func again(ctx context.Context, port int) (net.Listener, error) {
 // otherwise have it before the next relay does.
 const firstPort, lastPort = 20000, 32767
 
-// anew opens a port for a site's first relay.
-func anew() (net.Listener, error) {
+// listenAnywhere opens a port for a site's first relay.
+func listenAnywhere() (net.Listener, error) {
 	for range 20 {
 		if ln, err := net.Listen("tcp", ":"+strconv.Itoa(firstPort+rand.N(lastPort-firstPort+1))); err == nil {
 			return ln, nil
@@ -167,24 +169,24 @@ func anew() (net.Listener, error) {
 	return net.Listen("tcp", ":0")
 }
 
-// end ends the process that wrote p, if it is still that one.
+// end ends the process that wrote p. Its number may be another process's by now, which the arguments show.
 func (p place) end() {
 	args, err := os.ReadFile("/proc/" + strconv.Itoa(p.PID) + "/cmdline")
 	if err != nil || p.PID == os.Getpid() || len(p.Args) == 0 {
 		return
 	}
 	if bytes.Equal(args, []byte(strings.Join(p.Args, "\x00")+"\x00")) {
-		_ = syscall.Kill(p.PID, syscall.SIGTERM) // one that has just ended is no trouble
+		_ = syscall.Kill(p.PID, syscall.SIGTERM) // fails if it has just ended by itself
 	}
 }
 
+// write leaves p in file for the next relay.
 func (p place) write(file string) error {
 	b, err := json.Marshal(p)
 	if err != nil {
 		return err // unreachable: p has only strings and numbers
 	}
-	tmp := filepath.Join(filepath.Dir(file), "."+filepath.Base(file)+".new")
-	if err := errors.Join(os.WriteFile(tmp, b, 0o600), os.Rename(tmp, file)); err != nil {
+	if err := disk.Replace(file, b, 0o600); err != nil {
 		return fmt.Errorf("noting the relay's port: %w", err)
 	}
 	return nil
@@ -211,6 +213,7 @@ func inside(ln net.Listener) ([]netip.AddrPort, error) {
 	return found[:min(len(found), maxAddresses)], nil
 }
 
+// rank orders addresses: private ones before public ones.
 func rank(a netip.Addr) int {
 	if a.IsPrivate() {
 		return 0

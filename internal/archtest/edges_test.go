@@ -45,13 +45,13 @@ var edges = map[string]map[string]string{
 
 	"api":                {"internal/input": "bounds answers", root: "the nouns double as wire types"},
 	"broker":             {root: "broker modes, error kinds"},
-	"broker/relay":       {root: "error kinds"},
+	"broker/relay":       {"internal/disk": "replaces the note of its port", root: "error kinds"},
 	"gridsite":           {root: "the nouns, error kinds"},
 	"internal/execution": {"dag": "ranks, frontier", root: "counts and reports of runs, workers"},
-	"internal/order":     {root: "outcomes and durations in the two files"},
+	"internal/order":     {"internal/disk": "replaces reports", root: "outcomes and durations in the two files"},
 	"internal/reconcile": {"resubmit": "the rule for another attempt", root: "the world"},
 	"internal/runas":     {root: "error kinds"},
-	"internal/store":     {root: "what it stores, and the rules by which it changes"},
+	"internal/store":     {"internal/disk": "locks the database", root: "what it stores, and the rules by which it changes"},
 	"packages":           {"internal/input": "bounds archives", root: "platforms, error kinds"},
 	"workflow":           {"dag": "a workflow is a graph of tasks", root: "error kinds, seconds"},
 
@@ -87,9 +87,13 @@ var edges = map[string]map[string]string{
 		root: "nouns, error kinds",
 	},
 	"internal/store/storetest": {"internal/store": "opens a database for a test"},
-	"packages/htcondor":        {"internal/input": "bounds programs", "packages": "what it builds", root: "error kinds"},
+	"packages/htcondor": {
+		"internal/disk": "locks its cache", "internal/input": "bounds programs", "packages": "what it builds",
+		root: "error kinds",
+	},
 	"staging": {
-		"internal/input": "bounds what mirrors give", "packages": "what it installs", root: "error kinds",
+		"internal/disk": "replaces indexes and signatures", "internal/input": "bounds what mirrors give",
+		"packages": "what it installs", root: "error kinds",
 	},
 	"workflow/wfformat": {
 		"internal/input": "bounds what it reads", "workflow": "feeds its builder", root: "error kinds",

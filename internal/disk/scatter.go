@@ -1,4 +1,5 @@
-// Package disk knows what file systems make of many files, and of those that tasks leave.
+// Package disk does with files what the standard library leaves out: it replaces one at once and waits for a lock,
+// spreads many files over a file system, and removes what tasks have left read-only.
 package disk
 
 import (

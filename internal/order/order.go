@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/disk"
 )
 
 // Names of the files in a job's directory.
@@ -51,7 +52,8 @@ type Setup struct {
 	BytesPerS  int64           `json:"bytes_per_s,omitempty"`       // the least that a mirror must send; 0: the default
 	Window     corral.Seconds  `json:"window_s,omitempty"`          // in each window of this length; 0: the default
 	CacheBytes int64           `json:"cache_limit_bytes,omitempty"` // of the packages at the site; 0: no limit
-	Keep       []string        `json:"keep,omitempty"`              // digests of others that pilots need, whatever the limit
+	// Keep has the digests of other packages that pilots need, whatever the limit.
+	Keep []string `json:"keep,omitempty"`
 }
 
 // A Source is a place that is said to have the package.
@@ -64,7 +66,7 @@ type Source struct {
 type Try struct {
 	Mirror  corral.MirrorID `json:"mirror_id,omitempty"`
 	OK      bool            `json:"ok"`
-	Reached bool            `json:"reached"` // somebody answered
+	Reached bool            `json:"reached"` // a server answered
 	Bytes   int64           `json:"bytes"`
 	Took    corral.Seconds  `json:"took_s"`
 	Line    string          `json:"line"` // for people: where, and what came of it
@@ -72,15 +74,17 @@ type Try struct {
 
 // Pilot asks for workers.
 type Pilot struct {
-	Token      string         `json:"token"`
-	Addresses  []string       `json:"addresses"`             // unix:PATH, tls:HOST:PORT or relay:HOST:PORT, in the order to try
-	CertDigest string         `json:"cert_digest,omitempty"` // sha256:HEX of the worker port's certificate
-	Hosts      int            `json:"hosts"`                 // workers: one on each of the batch job's nodes, or all on this machine
-	CPUs       int            `json:"cpus"`                  // of each worker
-	MemoryMiB  int            `json:"memory_mib"`            // of each worker
-	Walltime   corral.Seconds `json:"walltime_s"`            // counted from the pilot's start
-	Idle       corral.Seconds `json:"idle_s,omitempty"`      // 0: never leave for want of work
-	Condor     *Condor        `json:"condor,omitempty"`      // workers join an HTCondor pool; nil: corrald's own
+	Token string `json:"token"`
+	// Addresses are unix:PATH, tls:HOST:PORT or relay:HOST:PORT, in the order to try.
+	Addresses  []string `json:"addresses"`
+	CertDigest string   `json:"cert_digest,omitempty"` // sha256:HEX of the worker port's certificate
+	// Hosts is how many workers there are: one on each of the batch job's nodes, or all on this machine.
+	Hosts     int            `json:"hosts"`
+	CPUs      int            `json:"cpus"`             // of each worker
+	MemoryMiB int            `json:"memory_mib"`       // of each worker
+	Walltime  corral.Seconds `json:"walltime_s"`       // counted from the pilot's start
+	Idle      corral.Seconds `json:"idle_s,omitempty"` // 0: never leave for want of work
+	Condor    *Condor        `json:"condor,omitempty"` // workers join an HTCondor pool; nil: corrald's own
 }
 
 // Condor is what workers of an HTCondor pool need beside the token in the file PoolToken.
@@ -89,16 +93,17 @@ type Condor struct {
 	Digest    string            `json:"digest"`    // and digest; it was installed by a setup job
 	Collector string            `json:"collector"` // HOST:PORT
 	Broker    corral.BrokerMode `json:"broker"`
-	CCB       []string          `json:"ccb,omitempty"`      // HOST:PORT; none: the collector
-	Relays    []string          `json:"relays,omitempty"`   // HOST:PORT of the site's relay; none: there is none
-	Schedd    string            `json:"schedd,omitempty"`   // HOST:PORT; empty: behind the collector's port
-	Streams   bool              `json:"streams,omitempty"`  // the pool's brokers pass streams on
-	Attached  bool              `json:"attached,omitempty"` // somebody else runs the pool, and its schedd may be elsewhere than corrald
-	Static    bool              `json:"static,omitempty"`
-	Cluster   string            `json:"cluster"` // what the workers' ads say of themselves
-	Site      string            `json:"site"`
-	Glidein   corral.GlideinID  `json:"glidein_id"`
-	Attempt   corral.JobID      `json:"attempt_id"`
+	CCB       []string          `json:"ccb,omitempty"`     // HOST:PORT; none: the collector
+	Relays    []string          `json:"relays,omitempty"`  // HOST:PORT of the site's relay; empty without a relay
+	Schedd    string            `json:"schedd,omitempty"`  // HOST:PORT; empty: behind the collector's port
+	Streams   bool              `json:"streams,omitempty"` // the pool's brokers pass streams on
+	// Attached says that somebody else runs the pool, whose schedd may be elsewhere than corrald.
+	Attached bool             `json:"attached,omitempty"`
+	Static   bool             `json:"static,omitempty"`
+	Cluster  string           `json:"cluster"` // what the workers' ads say of themselves
+	Site     string           `json:"site"`
+	Glidein  corral.GlideinID `json:"glidein_id"`
+	Attempt  corral.JobID     `json:"attempt_id"`
 }
 
 // Cleanup asks that everything below Root but the job's own directory is removed.
@@ -112,9 +117,10 @@ type Report struct {
 	Lost      []corral.LostHost `json:"lost_hosts,omitempty"` // of a pilot: those without which it failed, or went on
 	StartedAt time.Time         `json:"started_at"`
 	EndedAt   time.Time         `json:"ended_at"`
-	Tries     []Try             `json:"tries,omitempty"`   // of a setup job: the sources that were asked
-	Missing   string            `json:"missing,omitempty"` // of a pilot: digest of the package that it did not find installed
-	Log       []string          `json:"log,omitempty"`     // what else there is to say, one line each
+	Tries     []Try             `json:"tries,omitempty"` // of a setup job: the sources that were asked
+	// Missing is, from a pilot, the digest of the package that it did not find installed.
+	Missing string   `json:"missing,omitempty"`
+	Log     []string `json:"log,omitempty"` // what else there is to say, one line each
 }
 
 // Read reads the order in dir and checks that it is whole.
@@ -160,11 +166,10 @@ func WriteReport(dir string, r Report) error {
 	if err != nil {
 		return err // unreachable: Report has no value that JSON lacks
 	}
-	tmp := filepath.Join(dir, "."+ReportFile)
-	if err := os.WriteFile(tmp, b, 0o600); err != nil {
+	if err := disk.Replace(filepath.Join(dir, ReportFile), b, 0o600); err != nil {
 		return fmt.Errorf("write report: %w", err)
 	}
-	return os.Rename(tmp, filepath.Join(dir, ReportFile))
+	return nil
 }
 
 // MaxReason is how long a report's reason may be, in bytes; a longer one is cut.

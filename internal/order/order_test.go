@@ -27,10 +27,21 @@ func TestOrderComesBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := Decode(b)
-		if diff := cmp.Diff(o, got); err != nil || diff != "" {
-			t.Errorf("Decode of Encode (-want +got, %v):\n%s", err, diff)
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, File), b, 0o600); err != nil {
+			t.Fatal(err)
 		}
+		got, err := Read(dir)
+		if diff := cmp.Diff(o, got); err != nil || diff != "" {
+			t.Errorf("Read of Encode (-want +got, %v):\n%s", err, diff)
+		}
+	}
+}
+
+func TestReadOfNothing(t *testing.T) {
+	t.Parallel()
+	if o, err := Read(t.TempDir()); err == nil {
+		t.Errorf("Read of a folder without an order = %+v", o)
 	}
 }
 
@@ -59,6 +70,9 @@ func TestReportComesBack(t *testing.T) {
 		StartedAt: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), EndedAt: time.Date(2026, 1, 2, 3, 4, 6, 0, time.UTC)}
 	if err := WriteReport(dir, want); err != nil {
 		t.Fatal(err)
+	}
+	if err := WriteReport(filepath.Join(dir, "none"), want); err == nil {
+		t.Error("a report was written in a folder that is not there")
 	}
 	b, err := os.ReadFile(filepath.Join(dir, ReportFile))
 	if err != nil {

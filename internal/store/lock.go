@@ -8,10 +8,10 @@ import (
 	"io"
 	"os"
 	"strconv"
-	"syscall"
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/disk"
 )
 
 // lockPatience is how long a lock may outlive the process that took it: until each child that was
@@ -26,9 +26,11 @@ func lockFile(ctx context.Context, path string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("locking database: %w", err)
 	}
-	if err := flock(ctx, f); err != nil {
+	patience, cancel := context.WithTimeout(ctx, lockPatience)
+	defer cancel()
+	if err := disk.Lock(patience, f); err != nil {
 		defer f.Close()
-		if errors.Is(err, syscall.EWOULDBLOCK) {
+		if patience.Err() != nil {
 			return nil, corral.Errorf(corral.Conflict, "database %s is in use by process %s", path, holder(f))
 		}
 		return nil, fmt.Errorf("locking database %s: %w", path, err)
@@ -39,25 +41,7 @@ func lockFile(ctx context.Context, path string) (*os.File, error) {
 	return f, nil
 }
 
-// flock locks f; EWOULDBLOCK if somebody has had it for all of lockPatience.
-func flock(ctx context.Context, f *os.File) error {
-	ctx, cancel := context.WithTimeout(ctx, lockPatience)
-	defer cancel()
-	tick := time.NewTicker(lockPatience / 50)
-	defer tick.Stop()
-	for {
-		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if !errors.Is(err, syscall.EWOULDBLOCK) {
-			return err
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return err
-		}
-	}
-}
-
+// writePID leaves the process's number in the lock file, for the message to the next process that wants the lock.
 func writePID(f *os.File) error {
 	_, err := f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
 	return err

@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io"
@@ -22,6 +23,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/disk"
 )
 
 // A Debian is where Debian's packages come from: the mirror that this machine's apt uses, whatever suite that
@@ -48,17 +50,17 @@ var suitePattern = regexp.MustCompile(`^[a-z][a-z0-9-]{0,30}$`)
 // still the newest come from Cache, and without a network if the last time was today. The error is Unsatisfiable
 // if this machine lacks a tool, and says what to do.
 func (d Debian) Unpack(ctx context.Context, dir string) (Installation, error) {
-	arch := map[string]string{"amd64": "amd64", "arm64": "arm64"}[runtime.GOARCH]
-	if arch == "" {
+	if Arch() == "" {
 		return Installation{}, corral.Errorf(corral.Unsatisfiable, "Debian has no HTCondor for %s", runtime.GOARCH)
 	}
 	if !suitePattern.MatchString(d.Suite) {
-		return Installation{}, corral.ErrorAt(corral.Invalid, "suite", "%q is no name of a suite of Debian; trixie is one", d.Suite)
+		return Installation{}, corral.ErrorAt(corral.Invalid, "suite",
+			"%q is no name of a suite of Debian; trixie is one", d.Suite)
 	}
 	if err := tools(); err != nil {
 		return Installation{}, err
 	}
-	debs, err := d.fetch(ctx, arch)
+	debs, err := d.fetch(ctx)
 	if err != nil {
 		return Installation{}, fmt.Errorf("fetching HTCondor from Debian %s: %w", d.Suite, err)
 	}
@@ -69,6 +71,7 @@ func (d Debian) Unpack(ctx context.Context, dir string) (Installation, error) {
 	return find(filepath.Join(dir, "usr"))
 }
 
+// say tells what is being done, if somebody wants to know.
 func (d Debian) say(format string, args ...any) {
 	if d.Progress != nil {
 		d.Progress(fmt.Sprintf(format, args...))
@@ -79,27 +82,32 @@ func (d Debian) say(format string, args ...any) {
 func tools() error {
 	for _, tool := range []string{"apt-get", "dpkg-deb"} {
 		if _, err := exec.LookPath(tool); err != nil {
-			return corral.Errorf(corral.Unsatisfiable, "this machine has no %s, which Debian and its descendants have: "+
-				"build on one of those, or from an installed HTCondor with --from DIR", tool)
+			return corral.Errorf(corral.Unsatisfiable, "this machine has no %s, which Debian and its descendants "+
+				"have: build on one of those, or from an installed HTCondor with --from DIR", tool)
 		}
 	}
 	if _, err := os.Stat(keyring); err != nil {
-		return corral.Errorf(corral.Unsatisfiable, "this machine has no %s: install the package debian-archive-keyring", keyring)
+		return corral.Errorf(corral.Unsatisfiable,
+			"this machine has no %s: install the package debian-archive-keyring", keyring)
 	}
 	return nil
 }
 
 // fetch returns the files of all packages that HTCondor depends on, in the cache.
-func (d Debian) fetch(ctx context.Context, arch string) ([]string, error) {
+func (d Debian) fetch(ctx context.Context) ([]string, error) {
+	arch := runtime.GOARCH // Debian calls its architectures as Go does
 	a := apt{dir: filepath.Join(d.Cache, d.Suite+"-"+arch), arch: arch}
 	if err := os.MkdirAll(a.dir, 0o755); err != nil {
 		return nil, err
 	}
-	unlock, err := lock(ctx, filepath.Join(a.dir, "lock"))
+	lock, err := os.OpenFile(filepath.Join(a.dir, "lock"), os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return nil, err
 	}
-	defer unlock()
+	defer lock.Close()
+	if err := disk.Lock(ctx, lock); err != nil { // another build with this cache
+		return nil, err
+	}
 	if debs := a.recent(); debs != nil {
 		d.say("all packages were downloaded within a day")
 		return debs, nil
@@ -110,7 +118,8 @@ func (d Debian) fetch(ctx context.Context, arch string) ([]string, error) {
 	d.say("reading what Debian %s has", d.Suite)
 	if err := a.run(ctx, io.Discard, "update"); err != nil {
 		if strings.Contains(err.Error(), "does not have a Release file") {
-			err = corral.Errorf(corral.Unsatisfiable, "this machine's mirror of Debian has no suite of that name; trixie is one")
+			err = corral.Errorf(corral.Unsatisfiable,
+				"this machine's mirror of Debian has no suite of that name; trixie is one")
 		}
 		return nil, err
 	}
@@ -128,7 +137,7 @@ func (d Debian) fetch(ctx context.Context, arch string) ([]string, error) {
 	return debs, a.remember(debs)
 }
 
-// remember notes what was downloaded, by names in the cache: the way there may be another one's own, and be gone tomorrow.
+// remember notes what was downloaded, by names in the cache: the cache may be reached by another path tomorrow.
 func (a apt) remember(debs []string) error {
 	names := make([]string, len(debs))
 	for i, deb := range debs {
@@ -159,33 +168,16 @@ func (a apt) recent() []string {
 	return debs
 }
 
-// lock takes the file's lock, for which it waits.
-func lock(ctx context.Context, name string) (unlock func(), err error) {
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o644)
-	if err != nil {
-		return nil, err
-	}
-	for {
-		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
-			break
-		}
-		select {
-		case <-ctx.Done():
-			return nil, errors.Join(context.Cause(ctx), f.Close())
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return func() { f.Close() }, nil
-}
+// aptConf is apt's configuration. DIR, ARCH and USER stand in it for what differs.
+//
+//go:embed apt.conf
+var aptConf string
 
 // An apt runs apt-get with all of its state below dir.
 type apt struct{ dir, arch string }
 
-// configure writes apt's configuration anew: the machine's mirror may have changed.
+// configure writes apt's configuration, each time, because the machine's mirror may have changed. All of apt's state is
+// below dir, so that nothing of the machine's own packages is read or changed, and root is not needed.
 func (a apt) configure(ctx context.Context, suite string) error {
 	site, err := mirror(ctx)
 	if err != nil {
@@ -201,31 +193,7 @@ func (a apt) configure(ctx context.Context, suite string) error {
 		return err
 	}
 	source := fmt.Sprintf("deb [arch=%s signed-by=%s] %s %s main\n", a.arch, keyring, site, suite)
-	// What the machine has apt do after an update is about the machine's own packages.
-	config := fmt.Sprintf(`#clear APT::Update::Pre-Invoke;
-#clear APT::Update::Post-Invoke;
-#clear APT::Update::Post-Invoke-Success;
-#clear DPkg::Pre-Invoke;
-#clear DPkg::Post-Invoke;
-Dir::Etc::SourceList "%[1]s/sources.list";
-Dir::Etc::SourceParts "%[1]s/empty";
-Dir::Etc::Preferences "/dev/null";
-Dir::Etc::PreferencesParts "%[1]s/empty";
-Dir::State "%[1]s";
-Dir::State::Lists "%[1]s/lists";
-Dir::State::Status "%[1]s/status";
-Dir::Cache "%[1]s/cache";
-Dir::Cache::Archives "%[1]s/debs";
-APT::Architecture "%[2]s";
-APT::Architectures "%[2]s";
-APT::Install-Recommends "false";
-APT::Sandbox::User "%[3]s";
-Acquire::Languages "none";
-Acquire::IndexTargets::deb::DEP-11::DefaultEnabled "false";
-Acquire::Retries "3";
-Acquire::http::Timeout "30";
-Debug::NoLocking "true";
-`, a.dir, a.arch, me.Username)
+	config := strings.NewReplacer("@DIR@", a.dir, "@ARCH@", a.arch, "@USER@", me.Username).Replace(aptConf)
 	for name, text := range map[string]string{"apt.conf": config, "sources.list": source, "status": ""} {
 		if err := os.WriteFile(filepath.Join(a.dir, name), []byte(text), 0o644); err != nil {
 			return err
@@ -234,7 +202,8 @@ Debug::NoLocking "true";
 	return nil
 }
 
-// mirror returns where this machine's apt gets Debian from, by its settings alone: it may have no lists of packages.
+// mirror returns where this machine's apt gets Debian from. Only apt's settings are asked: the machine may have no
+// lists of packages, as containers often have none.
 func mirror(ctx context.Context) (string, error) {
 	out, err := exec.CommandContext(ctx, "apt-get", "indextargets", "--no-release-info",
 		"--format", "$(SITE)", "Identifier: Packages").Output()
@@ -253,7 +222,8 @@ func mirror(ctx context.Context) (string, error) {
 // run runs apt-get. The error has apt's own words.
 func (a apt) run(ctx context.Context, stdout io.Writer, args ...string) error {
 	var words bytes.Buffer
-	c := exec.CommandContext(ctx, "apt-get", append([]string{"-q", "-y", "-c", filepath.Join(a.dir, "apt.conf")}, args...)...)
+	args = append([]string{"-q", "-y", "-c", filepath.Join(a.dir, "apt.conf")}, args...)
+	c := exec.CommandContext(ctx, "apt-get", args...)
 	c.Env = append(os.Environ(), "LC_ALL=C")
 	c.Stdout, c.Stderr = stdout, &words
 	// apt ends what it has started when it is asked to.
@@ -274,8 +244,9 @@ var archiveURI = regexp.MustCompile(`^'[^']*' (\S+\.deb) `)
 // that it had of older versions.
 func (a apt) downloaded(ctx context.Context) ([]string, error) {
 	var out bytes.Buffer
-	// With another folder for archives all are still to be fetched, and named.
-	if err := a.run(ctx, &out, "install", "--print-uris", "-o", "Dir::Cache::Archives="+filepath.Join(a.dir, "empty"), "condor"); err != nil {
+	// apt names only what it would fetch. With an empty folder for archives that is everything.
+	elsewhere := "Dir::Cache::Archives=" + filepath.Join(a.dir, "empty")
+	if err := a.run(ctx, &out, "install", "--print-uris", "-o", elsewhere, "condor"); err != nil {
 		return nil, err
 	}
 	var debs []string
@@ -298,7 +269,8 @@ func (a apt) downloaded(ctx context.Context) ([]string, error) {
 	return debs, nil
 }
 
-// unpackAll unpacks what can be of use of all packages, several at once: unpacking is mostly decompressing.
+// unpackAll unpacks what can be of use of all packages, as many at once as there are processors: unpacking is mostly
+// decompressing.
 func unpackAll(ctx context.Context, debs []string, dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -327,9 +299,10 @@ func unpackAll(ctx context.Context, debs []string, dir string) error {
 	return errors.Join(errs...)
 }
 
-// unneeded are large packages that HTCondor depends on and that no program in our packages needs: languages, and what makes a
-// system of it all.
-var unneeded = regexp.MustCompile(`^(perl|libperl|libdate-manip|python|libpython|libjs-|tzdata|debconf|dpkg_|passwd_|login|tar_|openssl_|coreutils|bash_)`)
+// unneeded are large packages that HTCondor depends on and that no program in our packages needs: languages, and what
+// makes a bootable system.
+var unneeded = regexp.MustCompile(`^(perl|libperl|libdate-manip|python|libpython|libjs-|tzdata|debconf|dpkg_|` +
+	`passwd_|login|tar_|openssl_|coreutils|bash_)`)
 
 // unpack takes HTCondor's programs and all libraries out of a package.
 func unpack(ctx context.Context, deb string, root *os.Root) error {
@@ -357,9 +330,11 @@ func unpack(ctx context.Context, deb string, root *os.Root) error {
 	return errors.Join(errTar, errRest)
 }
 
-// wanted are HTCondor's programs, and libraries.
-var wanted = regexp.MustCompile(`^usr/(s?bin/(condor_|classad_)[^/]*|libexec/condor/[^/]*|lib/([a-z0-9_]+-linux-gnu/)?(condor/)?[^/]*\.so[^/]*)$`)
+// wanted are HTCondor's programs, and all libraries.
+var wanted = regexp.MustCompile(`^usr/(s?bin/(condor_|classad_)[^/]*|libexec/condor/[^/]*|` +
+	`lib/([a-z0-9_]+-linux-gnu/)?(condor/)?[^/]*\.so[^/]*)$`)
 
+// extract writes the wanted files of a tar archive below root, which keeps their names from leading out of it.
 func extract(tarball io.Reader, root *os.Root) error {
 	t := tar.NewReader(tarball)
 	for {
