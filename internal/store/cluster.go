@@ -7,37 +7,22 @@ import (
 var clusters = table[corral.Cluster]{
 	noun: corral.ObjectCluster,
 	name: "clusters",
-	columns: `
-	id,
-	name,
-	owner,
-	kind,
-	attached,
-	collector,
-	schedd,
-	schedd_address,
-	htcondor,
-	version,
-	state,
-	reason,
-	created_at_ms,
-	updated_at_ms`,
-	fields: func(c *corral.Cluster) []any {
-		return []any{
-			orNull(&c.ID),
-			&c.Name,
-			&c.Owner,
-			&c.Kind,
-			&c.Attached,
-			&c.Collector,
-			&c.Schedd,
-			&c.ScheddAt,
-			&c.HTCondor,
-			&c.Version,
-			&c.State,
-			&c.Reason,
-			at(&c.CreatedAt),
-			at(&c.UpdatedAt),
+	columns: func(c *corral.Cluster) []column {
+		return []column{
+			{"id", orNull(&c.ID)},
+			{"name", &c.Name},
+			{"owner", &c.Owner},
+			{"kind", &c.Kind},
+			{"attached", &c.Attached},
+			{"collector", &c.Collector},
+			{"schedd", &c.Schedd},
+			{"schedd_address", &c.ScheddAt},
+			{"htcondor", &c.HTCondor},
+			{"version", &c.Version},
+			{"state", &c.State},
+			{"reason", &c.Reason},
+			{"created_at_ms", at(&c.CreatedAt)},
+			{"updated_at_ms", at(&c.UpdatedAt)},
 		}
 	},
 	about: func(c corral.Cluster) []Subject {
@@ -73,9 +58,7 @@ func (t *Tx) ClusterNamed(name string) (corral.Cluster, error) {
 
 // Clusters lists clusters.
 func (t *Tx) Clusters(f Filter) ([]corral.Cluster, error) {
-	var c conditions
-	c.filter(f)
-	return clusters.list(t, c)
+	return clusters.filtered(t, f)
 }
 
 // MoveCluster applies move to a cluster. A Conflict error if it is to be removed while a glidein or run
@@ -104,20 +87,9 @@ func (t *Tx) RemoveCluster(id corral.ClusterID, reason string) (corral.Cluster, 
 // SetCluster lets fn set facts about a cluster: its collector, what it is made of and its version, and the
 // reason for its state. It is a defect if fn changes anything else: then nothing is stored.
 func (t *Tx) SetCluster(id corral.ClusterID, fn func(*corral.Cluster)) (corral.Cluster, error) {
-	before, err := t.Cluster(id)
-	if err != nil {
-		return corral.Cluster{}, err
-	}
-	c := before
-	fn(&c)
-	if clusterWithoutFacts(c) != clusterWithoutFacts(before) {
-		return corral.Cluster{}, corral.Errorf(corral.Internal, "setting facts of cluster %d changes what is no fact", id)
-	}
-	if c == before {
-		return c, nil
-	}
-	c.UpdatedAt = t.after(before.UpdatedAt)
-	return c, clusters.update(t, c)
+	return clusters.setFacts(t, id, fn, clusterWithoutFacts, func(c *corral.Cluster) {
+		c.UpdatedAt = t.after(c.UpdatedAt)
+	})
 }
 
 // clusterWithoutFacts returns what SetCluster must leave alone.
@@ -126,7 +98,9 @@ func clusterWithoutFacts(c corral.Cluster) corral.Cluster {
 	return c
 }
 
-// unused returns a Conflict error that counts what still needs the cluster.
+// unused returns a Conflict error that counts what still needs the cluster; nil if nothing does. It is asked in the
+// transaction that removes the cluster, and CreateGlidein and CreateRun look at the cluster's state in theirs: so
+// nothing can come to need a cluster while it goes.
 func (t *Tx) unused(c corral.Cluster) error {
 	var live, running int
 	err := t.row(`
@@ -138,7 +112,8 @@ func (t *Tx) unused(c corral.Cluster) error {
 		return err
 	}
 	if live+running > 0 {
-		return corral.Errorf(corral.Conflict, "cluster %s is needed by %d glideins and %d runs: remove and cancel them first", c.Name, live, running)
+		return corral.Errorf(corral.Conflict,
+			"cluster %s is needed by %d glideins and %d runs: remove and cancel them first", c.Name, live, running)
 	}
 	return nil
 }

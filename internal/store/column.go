@@ -13,7 +13,8 @@ import (
 // The types below stand between a field and its column, in both directions: one list of them serves
 // reading and writing. Fields that need no translation stand in that list as plain pointers.
 
-// stamp keeps a time as integer milliseconds since 1970 UTC; the zero time is null.
+// stamp keeps a time as integer milliseconds since 1970 UTC; the zero time is null. Integers compare and sort in SQL as
+// the times do, whatever text format a driver would choose.
 type stamp struct{ t *time.Time }
 
 func at(t *time.Time) stamp { return stamp{t} }
@@ -75,7 +76,8 @@ func (o optional[T]) Scan(src any) error {
 	return err
 }
 
-// document keeps a value as JSON text; a nil map or pointer is null.
+// document keeps a value as JSON text: maps, lists and structs that are only ever read as a whole, or with SQLite's
+// json_each. A nil map or pointer is null.
 type document[T any] struct{ v *T }
 
 func asJSON[T any](v *T) document[T] { return document[T]{v} }

@@ -14,6 +14,19 @@
 //
 // The package decides nothing: what a change does is the root package's to say, what to do next the
 // engine's, who may ask for it the server's.
+//
+// # How it works
+//
+// Each kind of object has a file with its table: one list that says which column holds which field (see table).
+// A method that changes an object is load, rule, save; table.change does these three beats, and the rule is a method of
+// the object, such as corral.Job.Lease. Whoever waits for a change asks Changed for a channel, which the commit of the
+// next Write about that subject closes: nothing in corrald polls the store.
+//
+// # Where to look
+//
+// The file and its connections: db.go, lock.go (one process at a time) and migrate.go (schema versions). Transactions:
+// tx.go. Rows: table.go, column.go (how a Go value becomes a column) and filter.go (what a list selects). Glideins with
+// endless attempts are read in brief: brief.go. Requests that may come twice: once.go.
 package store
 
 import (
@@ -48,7 +61,8 @@ type Subject struct {
 	ID     int64
 }
 
-// readers is how many Views may read at the same time; more wait.
+// readers is how many Views may read at the same time; more of them wait. A View takes milliseconds, and a reader that
+// waits on another one costs less than a connection with its own cache.
 const readers = 4
 
 // busyTimeout covers what the one writer and the file lock do not: a person looking into the file with
@@ -100,10 +114,13 @@ func private(path string) error {
 	return errors.Join(f.Chmod(0o600), f.Close())
 }
 
-// pool prepares connections to the file at path.
+// pool prepares connections to the file at path. In WAL mode readers and the writer do not wait for each other, and
+// with synchronous(NORMAL) a commit is in the file's log when it returns, though perhaps not on the disk yet: that is
+// what the package promises, and it saves a sync for each commit.
 func pool(path string, connections int, option string) (*sql.DB, error) {
-	name := fmt.Sprintf("file:%s?_pragma=busy_timeout(%d)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)&_pragma=foreign_keys(1)&%s",
-		(&url.URL{Path: path}).EscapedPath(), busyTimeout.Milliseconds(), option)
+	const uri = "file:%s?_pragma=busy_timeout(%d)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)" +
+		"&_pragma=foreign_keys(1)&%s"
+	name := fmt.Sprintf(uri, (&url.URL{Path: path}).EscapedPath(), busyTimeout.Milliseconds(), option)
 	p, err := sql.Open("sqlite", name) // registered by the import of modernc.org/sqlite
 	if err != nil {
 		return nil, fmt.Errorf("opening database %s: %w", path, err)
@@ -189,6 +206,8 @@ func (d *DB) Changed(about Subject) <-chan struct{} {
 	return c
 }
 
+// notify wakes the callers that wait for one of the subjects. A channel is closed once and then forgotten: the next
+// caller of Changed gets another one.
 func (d *DB) notify(touched map[Subject]bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -200,5 +219,6 @@ func (d *DB) notify(touched map[Subject]bool) {
 	}
 }
 
-// now is the time as the database keeps it.
+// now is the time as the database keeps it: whole milliseconds of UTC, so that what was written and what is read again
+// are equal.
 func now() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }

@@ -16,7 +16,8 @@ type Filter struct {
 	Page
 }
 
-// conditions collects the terms of a where clause. Values always travel as parameters.
+// conditions collects the terms of a where clause, all of which have to be true. Values always travel as parameters, so
+// that no text from a user becomes SQL.
 type conditions struct {
 	terms []string
 	args  []any
@@ -43,7 +44,7 @@ func (c *conditions) page(p Page) {
 	c.limit = p.Limit
 }
 
-// labels asks for every pair of wanted.
+// labels asks for every pair of wanted: the column labels is a JSON object.
 func (c *conditions) labels(wanted map[string]string) {
 	for key, value := range wanted {
 		c.add("exists (select 1 from json_each(labels) as pair where pair.key = ? and pair.value = ?)", key, value)

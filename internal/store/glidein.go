@@ -6,82 +6,48 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// liveGlidein is true of a glidein that is not Terminal. The indexes name it in these very words.
+// liveGlidein is true of a glidein that is not Terminal. The indexes name it in these very words: SQLite uses a partial
+// index only for a query that repeats the condition of the index.
 const liveGlidein = "state in ('NEW', 'WAITING', 'ACTIVE', 'REMOVING')"
 
 var glideins = table[corral.Glidein]{
 	noun: corral.ObjectGlidein,
 	name: "glideins",
-	columns: `
-	id,
-	owner,
-	site_id,
-	cluster_id,
-	hosts,
-	cpus,
-	memory_mib,
-	gpus,
-	queue,
-	account,
-	qos,
-	features,
-	site_options,
-	walltime_ms,
-	idle_ms,
-	overlap_ms,
-	queue_timeout_ms,
-	broker,
-	ccb,
-	slots,
-	not_before_at_ms,
-	resubmit_mode,
-	resubmit_limit,
-	resubmit_deadline_at_ms,
-	retries,
-	labels,
-	asked,
-	state,
-	reason,
-	created_at_ms,
-	updated_at_ms`,
-	joined: `,
-	(select name from sites where sites.id = site_id),
-	(select name from clusters where clusters.id = cluster_id)`,
-	fields: func(g *corral.Glidein) []any {
-		return []any{
-			orNull(&g.ID),
-			&g.Owner,
-			&g.Site,
-			&g.Cluster,
-			&g.Hosts,
-			&g.CPUs,
-			&g.MemoryMiB,
-			&g.GPUs,
-			&g.Queue,
-			&g.Account,
-			&g.QOS,
-			&g.Constraint,
-			asJSON(&g.SiteOptions),
-			ms(&g.Walltime),
-			ms(&g.Idle),
-			ms(&g.Overlap),
-			ms(&g.QueueLimit),
-			&g.Broker,
-			asJSON(&g.CCB),
-			&g.Slots,
-			at(&g.NotBefore),
-			&g.Resubmit.Mode,
-			&g.Resubmit.Limit,
-			at(&g.Resubmit.Deadline),
-			&g.Resubmit.Retries,
-			asJSON(&g.Labels),
-			&g.Asked,
-			&g.State,
-			&g.Reason,
-			at(&g.CreatedAt),
-			at(&g.UpdatedAt),
-			&g.SiteName,
-			&g.ClusterName,
+	columns: func(g *corral.Glidein) []column {
+		return []column{
+			{"id", orNull(&g.ID)},
+			{"owner", &g.Owner},
+			{"site_id", &g.Site},
+			{"cluster_id", &g.Cluster},
+			{"hosts", &g.Hosts},
+			{"cpus", &g.CPUs},
+			{"memory_mib", &g.MemoryMiB},
+			{"gpus", &g.GPUs},
+			{"queue", &g.Queue},
+			{"account", &g.Account},
+			{"qos", &g.QOS},
+			{"features", &g.Constraint},
+			{"site_options", asJSON(&g.SiteOptions)},
+			{"walltime_ms", ms(&g.Walltime)},
+			{"idle_ms", ms(&g.Idle)},
+			{"overlap_ms", ms(&g.Overlap)},
+			{"queue_timeout_ms", ms(&g.QueueLimit)},
+			{"broker", &g.Broker},
+			{"ccb", asJSON(&g.CCB)},
+			{"slots", &g.Slots},
+			{"not_before_at_ms", at(&g.NotBefore)},
+			{"resubmit_mode", &g.Resubmit.Mode},
+			{"resubmit_limit", &g.Resubmit.Limit},
+			{"resubmit_deadline_at_ms", at(&g.Resubmit.Deadline)},
+			{"retries", &g.Resubmit.Retries},
+			{"labels", asJSON(&g.Labels)},
+			{"asked", &g.Asked},
+			{"state", &g.State},
+			{"reason", &g.Reason},
+			{"created_at_ms", at(&g.CreatedAt)},
+			{"updated_at_ms", at(&g.UpdatedAt)},
+			{"(select name from sites where sites.id = site_id)", &g.SiteName},
+			{"(select name from clusters where clusters.id = cluster_id)", &g.ClusterName},
 		}
 	},
 	about: func(g corral.Glidein) []Subject {
@@ -213,7 +179,7 @@ func (t *Tx) SettleGlidein(id corral.GlideinID, lack corral.Lack) (corral.Glidei
 	return t.settle(g, site, cmp.Or(lack, site.Lack()))
 }
 
-// settleSite settles the glideins of a site that are not over.
+// settleSite settles the glideins of a site that are not over, because what a site is decides whether they may submit.
 func (t *Tx) settleSite(s corral.Site) error {
 	list, err := t.Glideins(GlideinFilter{Site: s.ID, Live: true, InBrief: true})
 	if err != nil {
@@ -227,10 +193,11 @@ func (t *Tx) settleSite(s corral.Site) error {
 	return nil
 }
 
-// settle is the one place that writes a glidein's state.
+// settle is the one place that writes a glidein's state. The site's circuit breaker counts only where it can stop
+// another attempt: at a site that is READY, for a glidein without a live attempt.
 func (t *Tx) settle(g corral.Glidein, site corral.Site, lack corral.Lack) (corral.Glidein, error) {
 	var held corral.Hold
-	if site.State == corral.SiteReady && len(g.Live()) == 0 { // else it makes no difference
+	if site.State == corral.SiteReady && len(g.Live()) == 0 {
 		told, err := t.Told(g.Site)
 		if err != nil {
 			return corral.Glidein{}, err

@@ -1,35 +1,29 @@
 package store
 
 import (
+	"database/sql"
+	"errors"
 	"fmt"
 
 	"github.com/corral-pilot/corral"
 )
 
+// The history is append-only: an entry for each move of an object and for each thing worth telling that is no move.
+// Entries have an order of their own, by id, and the time and the actor of the transaction that wrote them.
 var entries = table[corral.Entry]{
 	noun: "history entry",
 	name: "history",
-	columns: `
-	id,
-	at_ms,
-	actor,
-	object,
-	object_id,
-	event,
-	from_state,
-	to_state,
-	reason`,
-	fields: func(e *corral.Entry) []any {
-		return []any{
-			orNull(&e.ID),
-			at(&e.At),
-			&e.Actor,
-			&e.Object,
-			&e.Of,
-			&e.Event,
-			&e.From,
-			&e.To,
-			&e.Reason,
+	columns: func(e *corral.Entry) []column {
+		return []column{
+			{"id", orNull(&e.ID)},
+			{"at_ms", at(&e.At)},
+			{"actor", &e.Actor},
+			{"object", &e.Object},
+			{"object_id", &e.Of},
+			{"event", &e.Event},
+			{"from_state", &e.From},
+			{"to_state", &e.To},
+			{"reason", &e.Reason},
 		}
 	},
 }
@@ -54,31 +48,27 @@ func (t *Tx) Log(object string, id int64, event, reason string) error {
 	return t.record(corral.Entry{Object: object, Of: id, Event: event, From: state, To: state, Reason: reason})
 }
 
-func (t *Tx) stateOf(object string, id int64) (string, error) {
-	switch object {
-	case corral.ObjectSite:
-		s, err := t.Site(corral.SiteID(id))
-		return string(s.State), err
-	case corral.ObjectGlidein:
-		g, err := glideins.one(t, id, "id = ?", id)
-		return string(g.State), err
-	case corral.ObjectJob:
-		j, err := t.Job(corral.JobID(id))
-		return string(j.State), err
-	case corral.ObjectCluster:
-		c, err := t.Cluster(corral.ClusterID(id))
-		return string(c.State), err
-	case corral.ObjectRun:
-		r, err := t.Run(corral.RunID(id))
-		return string(r.State), err
-	case corral.ObjectPackage:
-		p, err := t.Package(corral.PackageID(id))
-		return string(p.State), err
-	case corral.ObjectMirror:
-		m, err := t.Mirror(corral.MirrorID(id))
-		return string(m.State), err
+// stateful has the tables of the objects that have a state, by what history calls them.
+var stateful = map[string]string{
+	corral.ObjectSite:    sites.name,
+	corral.ObjectGlidein: glideins.name,
+	corral.ObjectJob:     jobs.name,
+	corral.ObjectCluster: clusters.name,
+	corral.ObjectRun:     runs.name,
+	corral.ObjectPackage: catalog.name,
+	corral.ObjectMirror:  mirrors.name,
+}
+
+func (t *Tx) stateOf(object string, id int64) (state string, err error) {
+	table, known := stateful[object]
+	if !known {
+		return "", corral.Errorf(corral.Internal, "no object is called %q", object)
 	}
-	return "", corral.Errorf(corral.Internal, "no object is called %q", object)
+	err = t.row("select state from "+table+" where id = ?", []any{id}, &state)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", corral.NoSuch(object, id)
+	}
+	return state, err
 }
 
 // record writes entries at the transaction's time, by its actor.

@@ -7,6 +7,9 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
+// Conditions that are written out below have partial indexes in the migrations, which SQLite uses only for a query that
+// repeats them word by word. explain_test.go checks that every query which corrald repeats has its index.
+
 // liveJob is true of a job that may still have processes at its site. The index names it in these very
 // words.
 const liveJob = "state <> 'ENDED'"
@@ -15,7 +18,8 @@ const liveJob = "state <> 'ENDED'"
 const attemptOver = "kind = 'pilot' and state = 'ENDED'"
 
 // tells is true of an attempt that has ended and says something of its site: see corral.Job.Tells.
-const tells = "(outcome in ('expired', 'lost', 'preempted', 'idle') or outcome = 'failed' and (transient or submitted_at_ms is not null))"
+const tells = "(outcome in ('expired', 'lost', 'preempted', 'idle')" +
+	" or outcome = 'failed' and (transient or submitted_at_ms is not null))"
 
 // siteJob is true of a setup or cleanup job. The index names it in these very words.
 const siteJob = "kind <> 'pilot'"
@@ -23,63 +27,41 @@ const siteJob = "kind <> 'pilot'"
 var jobs = table[corral.Job]{
 	noun: corral.ObjectJob,
 	name: "jobs",
-	columns: `
-	id,
-	kind,
-	site_id,
-	glidein_id,
-	number,
-	tag,
-	site_job_id,
-	package_digest,
-	state,
-	outcome,
-	transient,
-	exit_status,
-	reason,
-	asked,
-	workers,
-	lost,
-	queue,
-	lease_holder,
-	token_digest,
-	token_ends_at_ms,
-	created_at_ms,
-	submitted_at_ms,
-	started_at_ms,
-	ended_at_ms,
-	updated_at_ms`,
-	fields: func(j *corral.Job) []any {
-		return []any{
-			orNull(&j.ID),
-			&j.Kind,
-			&j.Site,
-			orNull(&j.Glidein),
-			&j.Number,
-			&j.Tag,
-			&j.SiteJobID,
-			&j.Package,
-			&j.State,
-			orNull(&j.Outcome),
-			&j.Transient,
-			&j.ExitStatus,
-			&j.Reason,
-			&j.Asked,
-			&j.Workers,
-			asJSON(&j.Lost),
-			&j.Queue,
-			&j.LeaseHolder,
-			&j.TokenDigest,
-			at(&j.TokenEndsAt),
-			at(&j.CreatedAt),
-			at(&j.SubmittedAt),
-			at(&j.StartedAt),
-			at(&j.EndedAt),
-			at(&j.UpdatedAt),
+	columns: func(j *corral.Job) []column {
+		return []column{
+			{"id", orNull(&j.ID)},
+			{"kind", &j.Kind},
+			{"site_id", &j.Site},
+			{"glidein_id", orNull(&j.Glidein)},
+			{"number", &j.Number},
+			{"tag", &j.Tag},
+			{"site_job_id", &j.SiteJobID},
+			{"package_digest", &j.Package},
+			{"state", &j.State},
+			{"outcome", orNull(&j.Outcome)},
+			{"transient", &j.Transient},
+			{"exit_status", &j.ExitStatus},
+			{"reason", &j.Reason},
+			{"asked", &j.Asked},
+			{"workers", &j.Workers},
+			{"lost", asJSON(&j.Lost)},
+			{"queue", &j.Queue},
+			{"lease_holder", &j.LeaseHolder},
+			{"token_digest", &j.TokenDigest},
+			{"token_ends_at_ms", at(&j.TokenEndsAt)},
+			{"created_at_ms", at(&j.CreatedAt)},
+			{"submitted_at_ms", at(&j.SubmittedAt)},
+			{"started_at_ms", at(&j.StartedAt)},
+			{"ended_at_ms", at(&j.EndedAt)},
+			{"updated_at_ms", at(&j.UpdatedAt)},
 		}
 	},
 	about: func(j corral.Job) []Subject {
-		return []Subject{{corral.ObjectJob, int64(j.ID)}, {corral.ObjectGlidein, int64(j.Glidein)}, {corral.ObjectSite, int64(j.Site)}}
+		return []Subject{
+			{corral.ObjectJob, int64(j.ID)},
+			{corral.ObjectGlidein, int64(j.Glidein)},
+			{corral.ObjectSite, int64(j.Site)},
+		}
 	},
 }
 
@@ -108,7 +90,8 @@ func (t *Tx) CreateJob(j corral.Job) (corral.Job, error) {
 	return j, t.settleOwner(j)
 }
 
-// intend loads what the rule for another job wants to know, and asks it.
+// intend loads what the rule for another job wants to know, and asks it: for an attempt its glidein and how many
+// attempts the site has, for a setup or cleanup job the earlier ones of its kind.
 func (t *Tx) intend(site corral.Site, j corral.Job) (corral.Job, error) {
 	if j.Kind != corral.PilotJob {
 		earlier, err := t.Jobs(JobFilter{Site: site.ID, Kind: j.Kind})
@@ -130,8 +113,12 @@ func (t *Tx) intend(site corral.Site, j corral.Job) (corral.Job, error) {
 
 // load counts the attempts of a site that are alive.
 func (t *Tx) load(site corral.SiteID) (l corral.Load, err error) {
-	err = t.row("select count(*) filter (where state <> 'RUNNING'), count(*) filter (where state = 'RUNNING') from jobs"+
-		" where site_id = ? and kind = 'pilot' and "+liveJob, []any{site}, &l.Queued, &l.Running)
+	err = t.row(`
+		select
+			count(*) filter (where state <> 'RUNNING'),
+			count(*) filter (where state = 'RUNNING')
+		from jobs
+		where site_id = ? and kind = 'pilot' and `+liveJob, []any{site}, &l.Queued, &l.Running)
 	if err != nil {
 		return l, fmt.Errorf("counting attempts of site %d: %w", site, err)
 	}
@@ -196,7 +183,8 @@ func (t *Tx) AttemptsOverSince(site corral.SiteID, since time.Time) ([]corral.Jo
 	c := conditions{order: "created_at_ms, id"}
 	c.add(attemptOver)
 	c.add("site_id = ?", site)
-	c.add("ended_at_ms >= ? and created_at_ms >= ?", at(&since), at(&since)) // the index has the end, which is no earlier
+	// An attempt ends no earlier than it was asked for, so the first condition only lets the index of ends be used.
+	c.add("ended_at_ms >= ? and created_at_ms >= ?", at(&since), at(&since))
 	return jobs.list(t, c)
 }
 

@@ -78,6 +78,7 @@ func schemaVersion(ctx context.Context, db *sql.DB, path string) (int, error) {
 	return version, nil
 }
 
+// step runs one migration and counts the version up, both or neither.
 func step(ctx context.Context, db *sql.DB, script string, version int) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {

@@ -9,38 +9,22 @@ import (
 var mirrors = table[corral.Mirror]{
 	noun: corral.ObjectMirror,
 	name: "mirrors",
-	columns: `
-	id,
-	name,
-	owner,
-	url,
-	state,
-	reason,
-	successes,
-	failures,
-	bytes_per_s,
-	measured_at_ms,
-	checked_at_ms,
-	created_at_ms,
-	updated_at_ms`,
-	joined: `,
-	(select count(*) from replicas where mirror_id = mirrors.id)`,
-	fields: func(m *corral.Mirror) []any {
-		return []any{
-			orNull(&m.ID),
-			&m.Name,
-			&m.Owner,
-			&m.URL,
-			&m.State,
-			&m.Reason,
-			&m.Health.Successes,
-			&m.Health.Failures,
-			&m.Health.BytesPerS,
-			at(&m.Health.MeasuredAt),
-			at(&m.CheckedAt),
-			at(&m.CreatedAt),
-			at(&m.UpdatedAt),
-			&m.Packages,
+	columns: func(m *corral.Mirror) []column {
+		return []column{
+			{"id", orNull(&m.ID)},
+			{"name", &m.Name},
+			{"owner", &m.Owner},
+			{"url", &m.URL},
+			{"state", &m.State},
+			{"reason", &m.Reason},
+			{"successes", &m.Health.Successes},
+			{"failures", &m.Health.Failures},
+			{"bytes_per_s", &m.Health.BytesPerS},
+			{"measured_at_ms", at(&m.Health.MeasuredAt)},
+			{"checked_at_ms", at(&m.CheckedAt)},
+			{"created_at_ms", at(&m.CreatedAt)},
+			{"updated_at_ms", at(&m.UpdatedAt)},
+			{"(select count(*) from replicas where mirror_id = mirrors.id)", &m.Packages},
 		}
 	},
 	about: func(m corral.Mirror) []Subject {
@@ -51,16 +35,16 @@ var mirrors = table[corral.Mirror]{
 // CreateMirror stores m as READY; its ID, State, health and times are set here. A Conflict error if a
 // mirror that is not DELETED has the name or the URL.
 func (t *Tx) CreateMirror(m corral.Mirror) (corral.Mirror, error) {
-	others, err := t.Mirrors(Filter{})
+	err := mirrors.free(t, func(other corral.Mirror) error {
+		return corral.Errorf(corral.Conflict, "mirror %q has that name or URL already, with id %d",
+			other.Name, other.ID)
+	}, "(name = ? or url = ?) and state <> 'DELETED' order by id limit 1", m.Name, m.URL)
 	if err != nil {
 		return corral.Mirror{}, err
 	}
-	for _, other := range others {
-		if other.Name == m.Name || other.URL == m.URL {
-			return corral.Mirror{}, corral.Errorf(corral.Conflict, "mirror %q has that name or URL already, with id %d", other.Name, other.ID)
-		}
+	m = corral.Mirror{
+		Name: m.Name, Owner: m.Owner, URL: m.URL, State: corral.MirrorReady, CreatedAt: t.now, UpdatedAt: t.now,
 	}
-	m = corral.Mirror{Name: m.Name, Owner: m.Owner, URL: m.URL, State: corral.MirrorReady, CreatedAt: t.now, UpdatedAt: t.now}
 	return mirrors.create(t, m, string(m.State))
 }
 
@@ -76,9 +60,7 @@ func (t *Tx) MirrorNamed(name string) (corral.Mirror, error) {
 
 // Mirrors lists mirrors.
 func (t *Tx) Mirrors(f Filter) ([]corral.Mirror, error) {
-	var c conditions
-	c.filter(f)
-	return mirrors.list(t, c)
+	return mirrors.filtered(t, f)
 }
 
 // MirrorsOf lists the mirrors that say they have a package.
@@ -106,7 +88,7 @@ func (t *Tx) CheckMirror(id corral.MirrorID, has []corral.PackageID, problem str
 	if err := mirrors.update(t, m); err != nil {
 		return m, err
 	}
-	if news { // a check an hour that says the same is none
+	if news { // the history does not repeat, check after check, that nothing has changed
 		if err := t.Log(corral.ObjectMirror, int64(id), "check", problem); err != nil {
 			return m, err
 		}
@@ -114,6 +96,7 @@ func (t *Tx) CheckMirror(id corral.MirrorID, has []corral.PackageID, problem str
 	return t.Mirror(id)
 }
 
+// setReplicas replaces the list of packages that a mirror has. A package may be named twice: indexes are not ours.
 func (t *Tx) setReplicas(id corral.MirrorID, has []corral.PackageID) error {
 	if _, err := t.exec("delete from replicas where mirror_id = ?", id); err != nil {
 		return err

@@ -12,6 +12,10 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
+// An attempt goes on without hosts that fail, and says which: what they were is in the jobs that lost them, and nowhere
+// else. A table of nodes has only until when what was lost there is forgotten, because workers have come to life there
+// since, or because a person has said so. Nodes are compared by their short names, as sites write them both ways.
+
 // BadNodes lists the nodes that an attempt of so many hosts in a site's queue would avoid now, the site's own if none
 // is named.
 func (t *Tx) BadNodes(site corral.Site, queue string, hosts int) ([]corral.BadNode, error) {
@@ -137,7 +141,7 @@ func (t *Tx) lastLost(site corral.SiteID) (map[string]corral.LostHost, error) {
 	return last, nil
 }
 
-// strangeNode is the error for a node of which nothing is known at a site.
+// strangeNode is the error for a node of which nothing is known at a site. It names the nodes that could be meant.
 func (t *Tx) strangeNode(id corral.SiteID, name string) error {
 	site, err := t.Site(id)
 	if err != nil {
@@ -151,6 +155,7 @@ func (t *Tx) strangeNode(id corral.SiteID, name string) error {
 	for _, b := range bad {
 		avoided = append(avoided, b.Node)
 	}
-	return corral.Errorf(corral.NotFound, "nothing is known of a node %.80q at site %s; those that are avoided there: %s",
+	return corral.Errorf(corral.NotFound,
+		"nothing is known of a node %.80q at site %s; those that are avoided there: %s",
 		name, site.Name, cmp.Or(strings.Join(avoided, ", "), "none"))
 }

@@ -9,6 +9,9 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
+// A client that does not get an answer sends its request again, with the same Idempotency-Key. The answer is in the
+// same transaction as the change: there is no moment at which a crash leaves one without the other.
+
 // keepAnswers is how long a key is remembered.
 const keepAnswers = 30 * 24 * time.Hour
 

@@ -4,48 +4,31 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
+// The catalog has the packages that sites may be given; which mirrors have which of them is in the table replicas. A
+// package is known by its digest. Names may repeat: every build of a version has the same one.
 var catalog = table[corral.Package]{
 	noun: corral.ObjectPackage,
 	name: "packages",
-	columns: `
-	id,
-	name,
-	owner,
-	what,
-	version,
-	os,
-	arch,
-	libc,
-	digest,
-	size_bytes,
-	key,
-	signature,
-	state,
-	reason,
-	created_at_ms,
-	updated_at_ms`,
-	joined: `,
-	(select json_group_array(m.name order by m.id) from replicas as r join mirrors as m on m.id = r.mirror_id
-		where r.package_id = packages.id and m.state <> 'DELETED')`,
-	fields: func(p *corral.Package) []any {
-		return []any{
-			orNull(&p.ID),
-			&p.Name,
-			&p.Owner,
-			&p.What,
-			&p.Version,
-			&p.Platform.OS,
-			&p.Platform.Arch,
-			&p.Platform.Libc,
-			&p.Digest,
-			&p.SizeBytes,
-			&p.Key,
-			&p.Signature,
-			&p.State,
-			&p.Reason,
-			at(&p.CreatedAt),
-			at(&p.UpdatedAt),
-			asJSON(&p.Mirrors),
+	columns: func(p *corral.Package) []column {
+		return []column{
+			{"id", orNull(&p.ID)},
+			{"name", &p.Name},
+			{"owner", &p.Owner},
+			{"what", &p.What},
+			{"version", &p.Version},
+			{"os", &p.Platform.OS},
+			{"arch", &p.Platform.Arch},
+			{"libc", &p.Platform.Libc},
+			{"digest", &p.Digest},
+			{"size_bytes", &p.SizeBytes},
+			{"key", &p.Key},
+			{"signature", &p.Signature},
+			{"state", &p.State},
+			{"reason", &p.Reason},
+			{"created_at_ms", at(&p.CreatedAt)},
+			{"updated_at_ms", at(&p.UpdatedAt)},
+			{`(select json_group_array(m.name order by m.id) from replicas as r join mirrors as m on m.id = r.mirror_id
+				where r.package_id = packages.id and m.state <> 'DELETED')`, asJSON(&p.Mirrors)},
 		}
 	},
 	about: func(p corral.Package) []Subject {
@@ -83,9 +66,7 @@ func (t *Tx) PackageNamed(name string) (corral.Package, error) {
 
 // Packages lists packages.
 func (t *Tx) Packages(f Filter) ([]corral.Package, error) {
-	var c conditions
-	c.filter(f)
-	return catalog.list(t, c)
+	return catalog.filtered(t, f)
 }
 
 // DeletePackage moves a package from READY to DELETED; no mirror has it from then on. A Conflict error
@@ -99,7 +80,8 @@ func (t *Tx) DeletePackage(id corral.PackageID, reason string) (corral.Package, 
 		return corral.Package{}, corral.Errorf(corral.Conflict, "package %s is %s", p.Name, p.State)
 	}
 	var users int
-	if err := t.row("select count(*) from sites where package_digest = ? and state <> 'DELETED'", []any{p.Digest}, &users); err != nil {
+	const query = "select count(*) from sites where package_digest = ? and state <> 'DELETED'"
+	if err := t.row(query, []any{p.Digest}, &users); err != nil {
 		return corral.Package{}, err
 	}
 	if users > 0 {

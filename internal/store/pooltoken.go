@@ -7,14 +7,22 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// AddPoolToken notes that a token was made for an attempt, before anybody is given it. One that the attempt was given
-// before, and is given again, is noted once. Tokens that need not be refused or replaced any more are forgotten.
+// The workers of an attempt join an HTCondor pool with a token. The table has no token, only its id and its end: what
+// is needed to replace a token before it ends while its attempt is queued, and to have the pool refuse it when the
+// attempt is over and the token would still be good.
+
+// AddPoolToken notes that a token was made for an attempt, before it is given to anybody. A token that the attempt is
+// given again is noted once. Tokens that need not be refused or replaced any more are forgotten.
 func (t *Tx) AddPoolToken(p corral.PoolToken) error {
-	_, err := t.exec("delete from pool_tokens where ends_at_ms <= ? and job_id in (select id from jobs where state = 'ENDED')", at(&t.now))
+	_, err := t.exec(`
+		delete from pool_tokens
+		where ends_at_ms <= ? and job_id in (select id from jobs where state = 'ENDED')`, at(&t.now))
 	if err != nil {
 		return fmt.Errorf("forgetting tokens that are over: %w", err)
 	}
-	_, err = t.exec("insert into pool_tokens (id, cluster_id, job_id, ends_at_ms) values (?, ?, ?, ?) on conflict (id) do update set ends_at_ms = excluded.ends_at_ms",
+	_, err = t.exec(`
+		insert into pool_tokens (id, cluster_id, job_id, ends_at_ms) values (?, ?, ?, ?)
+		on conflict (id) do update set ends_at_ms = excluded.ends_at_ms`,
 		p.ID, p.Cluster, p.Attempt, at(&p.EndsAt))
 	if err != nil {
 		return fmt.Errorf("noting a pool's token: %w", err)
@@ -40,7 +48,10 @@ func (t *Tx) PoolTokensOver(cluster corral.ClusterID) ([]corral.PoolToken, error
 // poolTokens lists tokens, each joined with its attempt.
 func (t *Tx) poolTokens(which string, args ...any) ([]corral.PoolToken, error) {
 	var tokens []corral.PoolToken
-	query := "select pool_tokens.id, cluster_id, job_id, ends_at_ms from pool_tokens join jobs on jobs.id = job_id" + which
+	query := `
+		select pool_tokens.id, cluster_id, job_id, ends_at_ms
+		from pool_tokens
+		join jobs on jobs.id = job_id` + which
 	err := t.rows(query, args, func(rows *sql.Rows) error {
 		var p corral.PoolToken
 		err := rows.Scan(&p.ID, &p.Cluster, &p.Attempt, at(&p.EndsAt))

@@ -7,6 +7,9 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
+// A probe is a short job that looks at a site and belongs to no glidein. Its tag is noted before the site is told, and
+// forgotten when nothing of the job is left: after a crash the tags say what to look for.
+
 // AddProbe notes that a job under this tag is about to look at a site. A Conflict error unless the site is READY.
 func (t *Tx) AddProbe(site corral.SiteID, tag string) error {
 	s, err := t.Site(site)

@@ -8,58 +8,38 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
+// A run's tasks are not here: internal/run keeps them in the journal of the run's directory, and stores what lists and
+// waits need, which is how many tasks are in which state and, once the run is over, its report.
+
 // liveRun is true of a run that is not Over. The index names it in these very words.
 const liveRun = "state in ('RUNNING', 'CANCELLING')"
 
 var runs = table[corral.Run]{
 	noun: corral.ObjectRun,
 	name: "runs",
-	columns: `
-	id,
-	owner,
-	cluster_id,
-	workflow,
-	dir,
-	options,
-	labels,
-	state,
-	reason,
-	tasks_total,
-	tasks_waiting,
-	tasks_ready,
-	tasks_running,
-	tasks_done,
-	tasks_failed,
-	tasks_skipped,
-	report,
-	created_at_ms,
-	ended_at_ms,
-	updated_at_ms`,
-	joined: `,
-	(select name from clusters where clusters.id = cluster_id)`,
-	fields: func(r *corral.Run) []any {
-		return []any{
-			orNull(&r.ID),
-			&r.Owner,
-			&r.Cluster,
-			&r.Workflow,
-			&r.Dir,
-			asJSON(&r.Options),
-			asJSON(&r.Labels),
-			&r.State,
-			&r.Reason,
-			&r.Tasks.Total,
-			&r.Tasks.Waiting,
-			&r.Tasks.Ready,
-			&r.Tasks.Running,
-			&r.Tasks.Done,
-			&r.Tasks.Failed,
-			&r.Tasks.Skipped,
-			asJSON(&r.Report),
-			at(&r.CreatedAt),
-			at(&r.EndedAt),
-			at(&r.UpdatedAt),
-			&r.ClusterName,
+	columns: func(r *corral.Run) []column {
+		return []column{
+			{"id", orNull(&r.ID)},
+			{"owner", &r.Owner},
+			{"cluster_id", &r.Cluster},
+			{"workflow", &r.Workflow},
+			{"dir", &r.Dir},
+			{"options", asJSON(&r.Options)},
+			{"labels", asJSON(&r.Labels)},
+			{"state", &r.State},
+			{"reason", &r.Reason},
+			{"tasks_total", &r.Tasks.Total},
+			{"tasks_waiting", &r.Tasks.Waiting},
+			{"tasks_ready", &r.Tasks.Ready},
+			{"tasks_running", &r.Tasks.Running},
+			{"tasks_done", &r.Tasks.Done},
+			{"tasks_failed", &r.Tasks.Failed},
+			{"tasks_skipped", &r.Tasks.Skipped},
+			{"report", asJSON(&r.Report)},
+			{"created_at_ms", at(&r.CreatedAt)},
+			{"ended_at_ms", at(&r.EndedAt)},
+			{"updated_at_ms", at(&r.UpdatedAt)},
+			{"(select name from clusters where clusters.id = cluster_id)", &r.ClusterName},
 		}
 	},
 	about: func(r corral.Run) []Subject {

@@ -1,73 +1,42 @@
 package store
 
 import (
-	"reflect"
-
 	"github.com/corral-pilot/corral"
 )
 
 var sites = table[corral.Site]{
 	noun: corral.ObjectSite,
 	name: "sites",
-	columns: `
-	id,
-	name,
-	owner,
-	contact,
-	batch,
-	root,
-	os,
-	arch,
-	libc,
-	package,
-	package_digest,
-	head_batch,
-	queue,
-	account,
-	qos,
-	features,
-	site_options,
-	max_queued,
-	max_running,
-	facts,
-	login_needed,
-	trouble,
-	trouble_at_ms,
-	relay_trouble,
-	state,
-	reason,
-	created_at_ms,
-	updated_at_ms`,
-	fields: func(s *corral.Site) []any {
-		return []any{
-			orNull(&s.ID),
-			&s.Name,
-			&s.Owner,
-			&s.Contact,
-			&s.Batch,
-			&s.Root,
-			&s.Platform.OS,
-			&s.Platform.Arch,
-			&s.Platform.Libc,
-			&s.Package,
-			&s.PackageDigest,
-			&s.HeadBatch,
-			&s.Queue,
-			&s.Account,
-			&s.QOS,
-			&s.Constraint,
-			asJSON(&s.SiteOptions),
-			&s.Limits.MaxQueued,
-			&s.Limits.MaxRunning,
-			asJSON(&s.Facts),
-			&s.Trouble.LoginNeeded,
-			&s.Trouble.Why,
-			at(&s.Trouble.Since),
-			&s.RelayTrouble,
-			&s.State,
-			&s.Reason,
-			at(&s.CreatedAt),
-			at(&s.UpdatedAt),
+	columns: func(s *corral.Site) []column {
+		return []column{
+			{"id", orNull(&s.ID)},
+			{"name", &s.Name},
+			{"owner", &s.Owner},
+			{"contact", &s.Contact},
+			{"batch", &s.Batch},
+			{"root", &s.Root},
+			{"os", &s.Platform.OS},
+			{"arch", &s.Platform.Arch},
+			{"libc", &s.Platform.Libc},
+			{"package", &s.Package},
+			{"package_digest", &s.PackageDigest},
+			{"head_batch", &s.HeadBatch},
+			{"queue", &s.Queue},
+			{"account", &s.Account},
+			{"qos", &s.QOS},
+			{"features", &s.Constraint},
+			{"site_options", asJSON(&s.SiteOptions)},
+			{"max_queued", &s.Limits.MaxQueued},
+			{"max_running", &s.Limits.MaxRunning},
+			{"facts", asJSON(&s.Facts)},
+			{"login_needed", &s.Trouble.LoginNeeded},
+			{"trouble", &s.Trouble.Why},
+			{"trouble_at_ms", at(&s.Trouble.Since)},
+			{"relay_trouble", &s.RelayTrouble},
+			{"state", &s.State},
+			{"reason", &s.Reason},
+			{"created_at_ms", at(&s.CreatedAt)},
+			{"updated_at_ms", at(&s.UpdatedAt)},
 		}
 	},
 	about: func(s corral.Site) []Subject {
@@ -112,9 +81,7 @@ func (t *Tx) SiteLastNamed(name string) (corral.Site, error) {
 
 // Sites lists sites.
 func (t *Tx) Sites(f Filter) ([]corral.Site, error) {
-	var c conditions
-	c.filter(f)
-	return sites.list(t, c)
+	return sites.filtered(t, f)
 }
 
 // SitesToServe lists the sites that may still need something: those that are not DELETED, and DELETED ones that left
@@ -141,23 +108,13 @@ func (t *Tx) MoveSite(id corral.SiteID, move corral.SiteMove, reason string) (co
 // what a probe found, and what keeps corrald from it. It is a defect if fn changes the ID, Name, Owner, State,
 // Reason or times: then nothing is stored.
 func (t *Tx) SetSite(id corral.SiteID, fn func(*corral.Site)) (corral.Site, error) {
-	before, err := t.Site(id)
-	if err != nil {
-		return corral.Site{}, err
-	}
-	s := before
-	fn(&s)
-	if !reflect.DeepEqual(withoutFacts(s), withoutFacts(before)) {
-		return corral.Site{}, corral.Errorf(corral.Internal, "setting facts of site %d changes what is no fact", id)
-	}
-	if reflect.DeepEqual(s, before) {
-		return s, nil
-	}
-	s.UpdatedAt = t.after(before.UpdatedAt)
-	return s, sites.update(t, s)
+	return sites.setFacts(t, id, fn, siteWithoutFacts, func(s *corral.Site) { s.UpdatedAt = t.after(s.UpdatedAt) })
 }
 
-// withoutFacts returns what SetSite must leave alone.
-func withoutFacts(s corral.Site) corral.Site {
-	return corral.Site{ID: s.ID, Name: s.Name, Owner: s.Owner, State: s.State, Reason: s.Reason, CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt}
+// siteWithoutFacts returns what SetSite must leave alone.
+func siteWithoutFacts(s corral.Site) corral.Site {
+	return corral.Site{
+		ID: s.ID, Name: s.Name, Owner: s.Owner, State: s.State, Reason: s.Reason,
+		CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt,
+	}
 }

@@ -4,35 +4,64 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/corral-pilot/corral"
 )
 
-// A table binds one SQL table to the type of its rows. fields lists where a row's values live, in the
-// order of columns and then of joined: one list for reading and for writing. Whoever waits for one of the
-// subjects that a row is about is woken when the row is written.
+// A table binds one SQL table to the type of its rows. Its columns say, in one list for reading and for writing, where
+// the values of a row live. Writing a row wakes the callers that wait for one of the subjects that the row is about.
 type table[T any] struct {
 	noun    string // in error messages and in history
 	name    string
-	columns string // stored; the id is the first
-	joined  string // read along with them: expressions, a comma before each
-	fields  func(*T) []any
+	columns func(*T) []column // the id is the first
 	about   func(T) []Subject
 }
 
-// width is how many columns are stored.
-func (tb table[T]) width() int { return strings.Count(tb.columns, ",") + 1 }
+// A column is a column of a table with the field that has its value: a pointer, or one of the types in column.go. A
+// name in parentheses is an expression over other tables, which is read along with the row and never written.
+type column struct {
+	name  string
+	field any
+}
+
+// namesOf lists columns as SQL does.
+func namesOf(columns []column) string {
+	list := make([]string, len(columns))
+	for i, c := range columns {
+		list[i] = c.name
+	}
+	return strings.Join(list, ", ")
+}
+
+func fieldsOf(columns []column) []any {
+	list := make([]any, len(columns))
+	for i, c := range columns {
+		list[i] = c.field
+	}
+	return list
+}
+
+// stored returns the columns that are written.
+func (tb table[T]) stored(row *T) []column {
+	return slices.DeleteFunc(tb.columns(row), func(c column) bool { return strings.HasPrefix(c.name, "(") })
+}
 
 // insert stores a new row and returns its id.
 func (tb table[T]) insert(t *Tx, row T) (int64, error) {
-	marks := strings.Repeat(", ?", tb.width())[2:]
-	result, err := t.exec("insert into "+tb.name+" ("+tb.columns+") values ("+marks+")", tb.fields(&row)[:tb.width()]...)
+	columns := tb.stored(&row)
+	query := "insert into " + tb.name + " (" + namesOf(columns) + ") values (" + marks(columns) + ")"
+	result, err := t.exec(query, fieldsOf(columns)...)
 	if err != nil {
 		return 0, fmt.Errorf("inserting a %s: %w", tb.noun, err)
 	}
 	return result.LastInsertId()
 }
+
+// marks lists a parameter for each column.
+func marks(columns []column) string { return strings.Repeat(", ?", len(columns))[2:] }
 
 // create stores a new object in its first state, with the first line of its history, and returns it as
 // it was stored: times and durations are whole milliseconds from then on.
@@ -52,13 +81,13 @@ func (tb table[T]) create(t *Tx, row T, state string) (T, error) {
 	return row, err
 }
 
-// update stores row in place of the one that has its id.
+// update stores row in place of the one that has its id. The id itself is not set: SQLite would look for rows that
+// refer to it.
 func (tb table[T]) update(t *Tx, row T) error {
-	fields := tb.fields(&row)[:tb.width()]
-	_, columns, _ := strings.Cut(tb.columns, ",") // not the id: to set it costs a look for rows that refer to it
-	marks := strings.Repeat(", ?", tb.width()-1)[2:]
-	_, err := t.exec("update "+tb.name+" set ("+columns+") = ("+marks+") where id = ?", append(fields[1:], fields[0])...)
-	if err != nil {
+	all := tb.stored(&row)
+	id, columns := all[0], all[1:]
+	query := "update " + tb.name + " set (" + namesOf(columns) + ") = (" + marks(columns) + ") where id = ?"
+	if _, err := t.exec(query, append(fieldsOf(columns), id.field)...); err != nil {
 		return fmt.Errorf("updating a %s: %w", tb.noun, err)
 	}
 	t.touch(tb.about(row))
@@ -95,6 +124,25 @@ func (tb table[T]) set(t *Tx, id any, fn func(*T) error) (T, error) {
 	return row, tb.update(t, row)
 }
 
+// setFacts lets fn set facts about the row with this id; changed notes the time, if fn has changed any. It is a defect
+// if fn changes what rest leaves of the row, which is not a fact: then nothing is stored.
+func (tb table[T]) setFacts(t *Tx, id any, fn func(*T), rest func(T) T, changed func(*T)) (T, error) {
+	before, err := tb.one(t, id, "id = ?", id)
+	if err != nil {
+		return *new(T), err
+	}
+	row := before
+	fn(&row)
+	switch {
+	case !reflect.DeepEqual(rest(row), rest(before)):
+		return *new(T), corral.Errorf(corral.Internal, "setting facts of %s %v changes what is no fact", tb.noun, id)
+	case reflect.DeepEqual(row, before):
+		return row, nil
+	}
+	changed(&row)
+	return row, tb.update(t, row)
+}
+
 // free returns what conflict says of the row that matches where; nil if there is none.
 func (tb table[T]) free(t *Tx, conflict func(T) error, where string, args ...any) error {
 	other, err := tb.one(t, "", where, args...)
@@ -118,7 +166,8 @@ func (tb table[T]) save(t *Tx, row T, entries ...corral.Entry) error {
 // one returns the row that matches where, or a NotFound error that calls it called.
 func (tb table[T]) one(t *Tx, called any, where string, args ...any) (T, error) {
 	var row T
-	err := t.row("select "+tb.columns+tb.joined+" from "+tb.name+" where "+where, args, tb.fields(&row)...)
+	columns := tb.columns(&row)
+	err := t.row("select "+namesOf(columns)+" from "+tb.name+" where "+where, args, fieldsOf(columns)...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return row, corral.NoSuch(tb.noun, called)
 	}
@@ -128,13 +177,20 @@ func (tb table[T]) one(t *Tx, called any, where string, args ...any) (T, error) 
 	return row, nil
 }
 
+// filtered returns the rows that f selects.
+func (tb table[T]) filtered(t *Tx, f Filter) ([]T, error) {
+	var c conditions
+	c.filter(f)
+	return tb.list(t, c)
+}
+
 // list returns the rows that c selects.
 func (tb table[T]) list(t *Tx, c conditions) ([]T, error) {
 	var list []T
-	query := "select " + tb.columns + tb.joined + " from " + tb.name + c.clause()
+	query := "select " + namesOf(tb.columns(new(T))) + " from " + tb.name + c.clause()
 	err := t.rows(query, c.args, func(rows *sql.Rows) error {
 		list = append(list, *new(T))
-		return rows.Scan(tb.fields(&list[len(list)-1])...)
+		return rows.Scan(fieldsOf(tb.columns(&list[len(list)-1]))...)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("listing %s: %w", tb.name, err)

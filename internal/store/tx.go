@@ -32,7 +32,7 @@ func (t *Tx) Now() time.Time { return t.now }
 // Actor returns on whose behalf the transaction writes; "" in a View.
 func (t *Tx) Actor() string { return t.actor }
 
-// touch notes what was written about.
+// touch notes what was written about, for notify: the object itself, and every object of its kind.
 func (t *Tx) touch(subjects []Subject) {
 	for _, s := range subjects {
 		t.touched[s] = true
@@ -74,7 +74,8 @@ func (t *Tx) rows(query string, args []any, scan func(*sql.Rows) error) error {
 	return t.fail(rows.Err())
 }
 
-// fail notes a failure of the database and returns it, as Unavailable if it may pass.
+// fail notes a failure of the database and returns it, as Unavailable if it may pass. The note keeps Write from
+// committing: a caller that goes on after an error of the database would otherwise leave half of a change.
 func (t *Tx) fail(err error) error {
 	if err != nil && mayPass(t.ctx, err) {
 		err = &corral.Error{Kind: corral.Unavailable, Err: err}

@@ -15,6 +15,9 @@ type WaitFilter struct {
 	Last int    // at most so many, those that were submitted last; 0: no limit
 }
 
+// Past waits are what estimates of future ones are made from: with the site, queue and shape of the attempt, because
+// larger and longer jobs wait longer.
+
 // Waits lists how long attempts waited in their sites' queues, in the order in which the sites accepted them.
 // Attempts of glideins and sites that are DELETED are among them; those that a site never accepted are not.
 func (t *Tx) Waits(f WaitFilter) ([]corral.Wait, error) {
@@ -42,7 +45,8 @@ func (t *Tx) Waits(f WaitFilter) ([]corral.Wait, error) {
 		join glideins on glideins.id = glidein_id
 		join sites on sites.id = jobs.site_id`+c.clause(), c.args, func(rows *sql.Rows) error {
 		var w corral.Wait
-		err := rows.Scan(&w.Site, &w.Queue, &w.Hosts, &w.CPUs, ms(&w.Walltime), at(&w.SubmittedAt), at(&w.StartedAt), at(&w.EndedAt), orNull(&w.Outcome))
+		err := rows.Scan(&w.Site, &w.Queue, &w.Hosts, &w.CPUs, ms(&w.Walltime),
+			at(&w.SubmittedAt), at(&w.StartedAt), at(&w.EndedAt), orNull(&w.Outcome))
 		list = append(list, w)
 		return err
 	})
