@@ -50,6 +50,7 @@ func AccountFor(runAs string) (Account, error) {
 	return a, nil
 }
 
+// account reads the numbers of a user.
 func account(u *user.User) (Account, error) {
 	uid, err1 := strconv.ParseUint(u.Uid, 10, 32)
 	gid, err2 := strconv.ParseUint(u.Gid, 10, 32)

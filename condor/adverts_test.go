@@ -13,8 +13,8 @@ import (
 	"github.com/corral-pilot/corral/condor/eventlog"
 )
 
-// alone starts a glidein with a token of its own that speaks up once in minutes only, so that what somebody does to its ads
-// lasts for as long as a test looks. It returns its slot's ad.
+// alone starts a glidein with a token of its own that speaks up once in minutes only, so that what somebody does to
+// its ads lasts for as long as a test looks. It returns its slot's ad.
 func alone(t *testing.T, p *Pool, name string, number int64) (secret string, slot classad.Ad) {
 	t.Helper()
 	token, err := p.Mint(number, time.Hour)

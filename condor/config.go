@@ -76,7 +76,7 @@ func CheckFolder(path string) error {
 // text is the pool's configuration. Nothing outside it counts: pool.conf leaves out what the machine has in /etc.
 func (c PoolConfig) text(owner Account) string {
 	var s strings.Builder
-	for _, l := range [][2]string{
+	s.WriteString(settings([]line{
 		{"RELEASE_DIR", c.Release},
 		{"LOCAL_DIR", c.Dir},
 		{"DEFAULT_DOMAIN_NAME", domain},
@@ -86,12 +86,19 @@ func (c PoolConfig) text(owner Account) string {
 		{"COLLECTOR_HOST", c.Address.String()},
 		{"NETWORK_INTERFACE", c.Address.Addr().String()},
 		{"SHARED_PORT_PORT", fmt.Sprint(c.Address.Port())},
-	} {
-		fmt.Fprintf(&s, "%s = %s\n", l[0], l[1])
-	}
+	}))
 	fmt.Fprintf(&s, "\n%s\ninclude : %s\n", poolConf, filepath.Join(c.Dir, revokedFile))
 	if c.Extra != "" {
 		fmt.Fprintf(&s, "\n# --- What was added for this pool.\n%s\n", strings.TrimRight(c.Extra, "\n"))
+	}
+	return s.String()
+}
+
+// settings writes lines of configuration.
+func settings(lines []line) string {
+	var s strings.Builder
+	for _, l := range lines {
+		fmt.Fprintf(&s, "%s = %s\n", l.key, l.value)
 	}
 	return s.String()
 }

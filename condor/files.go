@@ -9,39 +9,30 @@ import (
 	"syscall"
 )
 
-// What HTCondor reads is made by us, as its owner's: with its keys and tokens HTCondor refuses files that others may
-// read, and where root starts a pool for somebody else, both have to get on with the same folder.
+// HTCondor refuses files with keys and tokens that others may read, so all that it reads is made by us, as its owner's:
+// where root starts a pool for somebody else, both have to get on with the same folder.
 
-// makeFolder makes a folder that only its owner enters, if it is not there.
-func makeFolder(name string) error {
+// self is the user of this process, whatever the name.
+func self() Account { return Account{UID: uint32(os.Getuid())} }
+
+// MakeFolder makes a folder that only a enters, if it is not there.
+func (a Account) MakeFolder(name string) error {
 	if err := os.Mkdir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return nil
+	return a.give(name)
 }
 
-func (a Account) makeFolder(name string) error {
-	return errors.Join(makeFolder(name), a.give(name))
-}
-
-// replace writes a file that only its owner reads, at once: a daemon reads the old text or the new. The
-// name under which it is written first begins with a dot, as HTCondor takes all other files of a folder of
-// tokens for tokens.
-func replace(name, text string) error {
-	return replaceFor(name, text, func(string) error { return nil })
-}
-
-// replace is replace of a file that is a's.
-func (a Account) replace(name, text string) error { return replaceFor(name, text, a.give) }
-
-func replaceFor(name, text string, give func(name string) error) error {
+// Replace writes a file of a's that only a reads, at once: a daemon reads the old text or the new. The name under which
+// it is written first begins with a dot, because HTCondor takes every other file in a folder of tokens for a token.
+func (a Account) Replace(name, text string) error {
 	f, err := os.CreateTemp(filepath.Dir(name), ".new-*") // of mode 0600
 	if err != nil {
 		return err
 	}
 	defer os.Remove(f.Name()) // fails when all went well
 	_, err = f.WriteString(text)
-	if err := errors.Join(err, f.Sync(), f.Close(), give(f.Name())); err != nil {
+	if err := errors.Join(err, f.Sync(), f.Close(), a.give(f.Name())); err != nil {
 		return err
 	}
 	return os.Rename(f.Name(), name)

@@ -75,6 +75,8 @@ var glideinConf string
 // machineName is what HTCondor and a domain's name both take.
 var machineName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]*$`)
 
+// check refuses what the daemons could not use, or what could be read as more than a value: a configuration file is
+// macros, and the names come from requests.
 func (c GlideinConfig) check() error {
 	if err := checkFolders(c.Dir, c.Release); err != nil {
 		return err
@@ -155,6 +157,7 @@ func (c GlideinConfig) daemonName() string {
 	return c.Name + "@" + c.user()
 }
 
+// user is the part of the identity that daemons' names end with.
 func (c GlideinConfig) user() string {
 	user, _, _ := strings.Cut(c.Identity, "@")
 	return user
@@ -239,11 +242,11 @@ func (c GlideinConfig) Prepare(secret string) (config string, err error) {
 		return "", err
 	}
 	for _, name := range []string{"", "log", "spool", "execute", "lock", "tokens"} {
-		if err := makeFolder(filepath.Join(c.Dir, name)); err != nil {
+		if err := self().MakeFolder(filepath.Join(c.Dir, name)); err != nil {
 			return "", fmt.Errorf("preparing a glidein: %w", err)
 		}
 	}
-	if err := errors.Join(replace(c.config(), text), c.Renew(secret)); err != nil {
+	if err := errors.Join(self().Replace(c.config(), text), c.Renew(secret)); err != nil {
 		return "", fmt.Errorf("preparing a glidein: %w", err)
 	}
 	return c.config(), nil
@@ -266,12 +269,12 @@ func (c GlideinConfig) Command() (*exec.Cmd, error) {
 func (c GlideinConfig) Reconfigure() error {
 	text, err := c.Text()
 	if err == nil {
-		err = replace(c.config(), text)
+		err = self().Replace(c.config(), text)
 	}
 	return err
 }
 
 // Renew replaces the glidein's token. It is used for sessions that are opened from then on.
 func (c GlideinConfig) Renew(secret string) error {
-	return replace(filepath.Join(c.Dir, "tokens", "pool"), secret+"\n")
+	return self().Replace(filepath.Join(c.Dir, "tokens", "pool"), secret+"\n")
 }

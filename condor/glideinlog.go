@@ -97,6 +97,7 @@ var (
 		`will try to get a token request|Failed to start non-blocking`)
 )
 
+// hearStartd takes in one line of the startd's log: which command it sends, how that went, and what its slots do.
 func (l *GlideinLog) hearStartd(line string, now time.Time) {
 	const update = "UPDATE_STARTD_AD"
 	if m := sending.FindStringSubmatch(line); m != nil {
@@ -130,6 +131,7 @@ func (l *GlideinLog) hearStartd(line string, now time.Time) {
 	}
 }
 
+// hearMaster takes in one line of the master's log: it alone says how a startd that was killed has ended.
 func (l *GlideinLog) hearMaster(line string) {
 	if m := gone.FindStringSubmatch(line); m != nil {
 		l.Ended = m[1]
@@ -138,6 +140,7 @@ func (l *GlideinLog) hearMaster(line string) {
 	l.listen(line)
 }
 
+// listen keeps a line that says that something went wrong.
 func (l *GlideinLog) listen(line string) {
 	if trouble.MatchString(line) && !harmless.MatchString(line) && !strings.Contains(line, "PERMISSION GRANTED") {
 		l.words = line
@@ -186,6 +189,7 @@ func (t *tail) lines() func(yield func(string) bool) {
 	}
 }
 
+// open opens the log, which a daemon that has just been started may not have made yet.
 func (t *tail) open() bool {
 	if t.file == nil {
 		if f, err := os.Open(t.path); err == nil {

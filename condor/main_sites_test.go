@@ -162,8 +162,9 @@ func startPool(t testing.TB) *Pool {
 	return p
 }
 
-// soon is a context for what should take a second or two, and more on a machine that is slow or busy with other tests: a
-// claim that a busy startd does not answer in time is tried again when its slot has told of itself anew, after five minutes.
+// soon is a context for what should take a second or two, and more on a machine that is slow or busy with other
+// tests: a claim that a busy startd does not answer in time is tried again when its slot has told of itself anew,
+// after five minutes.
 func soon(t testing.TB) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)

@@ -28,7 +28,7 @@ type Pool struct {
 	owner  Account
 	tools  Tools
 
-	mu sync.Mutex // held by whoever starts, stops or configures the daemons
+	mu sync.Mutex // held while the daemons are started, stopped or configured
 }
 
 // NewPool returns the pool of that configuration, running or not. It changes nothing.
@@ -51,9 +51,6 @@ func NewPool(config PoolConfig) (*Pool, error) {
 
 // Tools returns the commands on this pool, as its owner.
 func (p *Pool) Tools() Tools { return p.tools }
-
-// Env returns what other programs need to use the pool; see [Tools.Env].
-func (p *Pool) Env() []string { return p.tools.Env() }
 
 // A Health is how a pool is.
 type Health struct {
@@ -127,7 +124,7 @@ func (p *Pool) Start(ctx context.Context) error {
 	})
 	if err != nil {
 		why := p.lastWords()
-		p.endAll(context.WithoutCancel(ctx))
+		_ = p.killRest(context.WithoutCancel(ctx)) // why it did not start says more
 		return fmt.Errorf("starting the pool: no %s yet: %w%s", strings.Join(h.Missing, ", "), err, why)
 	}
 	return nil
@@ -137,7 +134,7 @@ func (p *Pool) Start(ctx context.Context) error {
 // the tokens that glideins have must go on being good, and bad.
 func (p *Pool) prepare() error {
 	for _, name := range []string{"", "log", "spool", "execute", "run", "lock", "keys", "tokens"} {
-		if err := p.owner.makeFolder(filepath.Join(p.config.Dir, name)); err != nil {
+		if err := p.owner.MakeFolder(filepath.Join(p.config.Dir, name)); err != nil {
 			return err
 		}
 	}
@@ -154,7 +151,7 @@ func (p *Pool) prepare() error {
 	if err := p.writeNew(revokedFile, none); err != nil {
 		return err
 	}
-	return p.owner.replace(p.tools.Config, p.config.text(p.owner))
+	return p.owner.Replace(p.tools.Config, p.config.text(p.owner))
 }
 
 // writeNew writes a file of the pool, if there is none.
@@ -163,7 +160,7 @@ func (p *Pool) writeNew(name, text string) error {
 	if isFile(name) {
 		return nil
 	}
-	return p.owner.replace(name, text)
+	return p.owner.Replace(name, text)
 }
 
 func (p *Pool) pidfile() string { return filepath.Join(p.config.Dir, "run", "master.pid") }
@@ -220,9 +217,6 @@ func (p *Pool) Stop(ctx context.Context) error {
 // killTime is for the kernel to end what was killed; only a process that hangs in a dead file system takes
 // longer.
 const killTime = 10 * time.Second
-
-// endAll is killRest where there is an error already.
-func (p *Pool) endAll(ctx context.Context) { _ = p.killRest(ctx) }
 
 // killRest kills every daemon of the pool, the master first, which would start the others again. It looks until none is
 // left, because a daemon may start another while it is being looked for.

@@ -46,12 +46,13 @@ func TestPoolIsPrivate(t *testing.T) {
 	}
 }
 
-// TestToolsLeaveNoTraces shows where the folder is by which a tool proves whose it is: one that is killed leaves it there.
+// TestToolsLeaveNoTraces shows where the folder is by which a tool proves whose it is: one that is killed leaves it
+// there.
 func TestToolsLeaveNoTraces(t *testing.T) {
 	t.Parallel()
 	p := common(t)
 	cmd := p.Tools().command(soon(t), "condor_ping", "-debug", "-type", "schedd", "WRITE")
-	cmd.Env = append(p.Env(), "_CONDOR_TOOL_DEBUG=D_SECURITY:2")
+	cmd.Env = append(p.tools.env(), "_CONDOR_TOOL_DEBUG=D_SECURITY:2")
 	out, err := cmd.CombinedOutput()
 	if want := "used dir " + p.config.Dir + "/lock/FS_"; err != nil || !strings.Contains(string(out), want) {
 		t.Errorf("condor_ping: %v, want %q in what it says:\n%s", err, want, out)
@@ -269,7 +270,7 @@ func TestEnvUsesThePool(t *testing.T) {
 	t.Parallel()
 	p := common(t)
 	cmd := p.Tools().command(soon(t), "condor_config_val", "SCHEDD_INTERVAL")
-	cmd.Env = p.Env()
+	cmd.Env = p.tools.env()
 	out, err := cmd.Output()
 	if err != nil || strings.TrimSpace(string(out)) != "2" {
 		t.Errorf("condor_config_val SCHEDD_INTERVAL = %q, %v, want 2", out, err)

@@ -102,6 +102,8 @@ func running(config string) []process {
 	return found
 }
 
+// isDaemon reports whether a process is a daemon whose configuration is the file config: by its program, and by the
+// environment that it was started with.
 func isDaemon(pid int, config string) bool {
 	dir := filepath.Join("/proc", strconv.Itoa(pid))
 	exe, err := os.Readlink(filepath.Join(dir, "exe"))

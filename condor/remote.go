@@ -1,10 +1,14 @@
 package condor
 
 import (
+	_ "embed"
 	"fmt"
 	"path/filepath"
 	"strings"
 )
+
+//go:embed remote.conf
+var remoteConf string
 
 // A RemoteConfig says how to use a pool that somebody else runs: with a token, as the user whom it names, and with none
 // of what this machine may be configured with for another pool.
@@ -32,40 +36,23 @@ func Attach(config RemoteConfig, secret string) (Tools, error) {
 	}
 	tools := Tools{Release: config.Release, Config: filepath.Join(config.Dir, "condor_config"), As: owner}
 	for _, name := range []string{"", "tokens"} {
-		if err := owner.makeFolder(filepath.Join(config.Dir, name)); err != nil {
+		if err := owner.MakeFolder(filepath.Join(config.Dir, name)); err != nil {
 			return Tools{}, fmt.Errorf("attaching to a pool: %w", err)
 		}
 	}
 	for name, text := range map[string]string{"condor_config": config.text(), "tokens/pool": secret + "\n"} {
-		if err := owner.replace(filepath.Join(config.Dir, name), text); err != nil {
+		if err := owner.Replace(filepath.Join(config.Dir, name), text); err != nil {
 			return Tools{}, fmt.Errorf("attaching to a pool: %w", err)
 		}
 	}
 	return tools, nil
 }
 
+// text is the configuration of the commands: where the pool is, and that they show a token and nothing else.
 func (c RemoteConfig) text() string {
-	schedd := ""
+	lines := []line{{"RELEASE_DIR", c.Release}, {"LOCAL_DIR", c.Dir}, {"COLLECTOR_HOST", c.Collector}}
 	if c.Schedd != "" {
-		schedd = "SCHEDD_HOST = " + c.Schedd
+		lines = append(lines, line{"SCHEDD_HOST", c.Schedd})
 	}
-	return fmt.Sprintf(`RELEASE_DIR = %s
-LOCAL_DIR = %s
-LOG = $(LOCAL_DIR)
-# What a machine has in /etc is about another pool.
-LOCAL_CONFIG_DIR =
-COLLECTOR_HOST = %s
-%s
-# The pool has to prove itself too, and nobody on the way can listen.
-SEC_DEFAULT_AUTHENTICATION = REQUIRED
-SEC_DEFAULT_AUTHENTICATION_METHODS = IDTOKENS
-SEC_DEFAULT_INTEGRITY = REQUIRED
-SEC_DEFAULT_ENCRYPTION = REQUIRED
-SEC_TOKEN_DIRECTORY = $(LOCAL_DIR)/tokens
-SEC_TOKEN_SYSTEM_DIRECTORY = $(LOCAL_DIR)/tokens
-# No key: the token is all that we have.
-SEC_PASSWORD_DIRECTORY = $(LOCAL_DIR)/tokens/none
-SEC_TOKEN_POOL_SIGNING_KEY_FILE = $(LOCAL_DIR)/tokens/none/POOL
-SEC_ENABLE_TOKEN_REQUEST = False
-`, c.Release, c.Dir, c.Collector, schedd)
+	return settings(lines) + "\n" + remoteConf
 }

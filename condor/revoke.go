@@ -40,7 +40,7 @@ func (p *Pool) Revoke(ctx context.Context, now time.Time, tokens ...Token) error
 	if err != nil {
 		return fmt.Errorf("revoking tokens: %w", err)
 	}
-	if err := p.owner.replace(file, text); err != nil {
+	if err := p.owner.Replace(file, text); err != nil {
 		return fmt.Errorf("revoking tokens: %w", err)
 	}
 	if _, err := p.tools.Run(ctx, nil, "condor_reconfig"); err != nil {

@@ -98,6 +98,7 @@ func (s Submit) WriteTo(w io.Writer) (int64, error) {
 	return int64(n), err
 }
 
+// common writes what all jobs of the cluster share.
 func (s Submit) common(d *description) {
 	d.expr("universe", "vanilla")
 	d.word("executable", s.Executable)
@@ -140,7 +141,7 @@ func (s Submit) varying() classad.Ad {
 	return all
 }
 
-// A line of a description says one thing of a job.
+// A line of a description says one thing of a job; one of a configuration sets one value.
 type line struct{ key, value string }
 
 // describe returns every line of a job, also the empty ones: all jobs have the same keys, in the same order.
@@ -252,6 +253,7 @@ func (d *description) number(key string, n int64, unit string) {
 	}
 }
 
+// list writes names with commas between them. No way of writing a name keeps a comma in it from being one of these.
 func (d *description) list(key string, names []string) {
 	if len(names) == 0 {
 		return
@@ -324,6 +326,7 @@ func (d *description) args(args []string) string {
 	return strings.Join(quoted, " ")
 }
 
+// env is the new syntax of environments: as that of arguments, with NAME= before each value.
 func (d *description) env(env map[string]string) string {
 	var quoted []string
 	for _, name := range slices.Sorted(maps.Keys(env)) {
@@ -336,6 +339,7 @@ func (d *description) env(env map[string]string) string {
 	return strings.Join(quoted, " ")
 }
 
+// singleQuote writes one argument: in quotes only where a blank or a quote would otherwise end it.
 func singleQuote(s string) string {
 	if s != "" && !strings.ContainsAny(s, " \t'") {
 		return s

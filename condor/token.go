@@ -11,7 +11,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,12 +30,6 @@ type Token struct {
 
 // Secret returns the text, to be written into a file of mode 0600 in the SEC_TOKEN_DIRECTORY of a glidein.
 func (t Token) Secret() string { return t.text }
-
-// LogValue leaves the secret out.
-func (t Token) LogValue() slog.Value {
-	id, identity := slog.String("id", t.ID), slog.String("identity", t.Identity)
-	return slog.GroupValue(id, identity, slog.Time("expires", t.Expires))
-}
 
 // String names the token without the secret.
 func (t Token) String() string { return "token " + t.ID + " of " + t.Identity }
@@ -84,7 +77,7 @@ const signingKey = "POOL"
 // scopePrefix stands before each right in a token's scope.
 const scopePrefix = "condor:/"
 
-// claims are what a token says.
+// claims are what a token says, by the names of RFC 7519 and, for the rights, RFC 8693.
 type claims struct {
 	ID       string `json:"jti"`
 	Issuer   string `json:"iss"`

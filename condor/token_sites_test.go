@@ -3,6 +3,7 @@
 package condor
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -40,7 +41,11 @@ func mint(t *testing.T, p *Pool, lifetime time.Duration) Token {
 // advertise sends an ad to the collector as a daemon does.
 func advertise(t *testing.T, tools Tools, command string, ad classad.Ad) error {
 	t.Helper()
-	_, err := tools.Run(soon(t), []byte(ad.String()), "condor_advertise", "-tcp", command)
+	var text bytes.Buffer
+	for name, value := range ad {
+		fmt.Fprintf(&text, "%s = %s\n", name, classad.FormatOld(value))
+	}
+	_, err := tools.Run(soon(t), text.Bytes(), "condor_advertise", "-tcp", command)
 	return err
 }
 
@@ -107,8 +112,8 @@ func TestGlideinTokenOnlyAdvertises(t *testing.T) {
 	}
 }
 
-// TestReadShowsNoClaims has a thief read all that the collector knows of workers. Who has a claim's id may give the worker
-// jobs; the collector keeps it for the negotiator.
+// TestReadShowsNoClaims has a thief read all that the collector knows of workers. Who has a claim's id may give the
+// worker jobs; the collector keeps it for the negotiator.
 func TestReadShowsNoClaims(t *testing.T) {
 	t.Parallel()
 	p := common(t)
@@ -126,8 +131,8 @@ func TestReadShowsNoClaims(t *testing.T) {
 	isRefused(t, "NEGOTIATOR", func() error { return ping(t, thief, "NEGOTIATOR") }) // who gets them
 }
 
-// claim is what every claim's id looks like: its worker's address, when that began, a number and a secret. In a PublicClaimId
-// three dots stand for the secret.
+// claim is what every claim's id looks like: its worker's address, when that began, a number and a secret. In a
+// PublicClaimId three dots stand for the secret.
 var claim = regexp.MustCompile(`<[0-9.]+:[0-9]+[^>]*>#[0-9]+#[0-9]+#[^.]`)
 
 func ping(t *testing.T, tools Tools, right string) error {

@@ -98,9 +98,11 @@ func (o *output) Write(p []byte) (int, error) {
 	return o.text.Write(p)
 }
 
+// command is a command of the release on the pool, that has not been started. HTCondor looks at USER and LOGNAME, so
+// they have to name the user as whom it runs.
 func (t Tools) command(ctx context.Context, tool string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, t.path(tool), args...)
-	cmd.Env = append(ownEnviron(), t.Env()...)
+	cmd.Env = append(ownEnviron(), t.env()...)
 	cmd.Env = append(cmd.Env, "HOME="+t.As.Home, "USER="+t.As.Name, "LOGNAME="+t.As.Name)
 	cmd.Dir = filepath.Dir(t.Config) // our own folder may be closed to As
 	cmd.SysProcAttr = t.As.attributes()
@@ -129,8 +131,8 @@ func isFile(name string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// Env returns what any other program needs to run HTCondor's commands on the pool, as "NAME=value".
-func (t Tools) Env() []string {
+// env returns what a program needs to run HTCondor's commands on the pool, as "NAME=value".
+func (t Tools) env() []string {
 	path := filepath.Join(t.Release, "bin") + ":" + filepath.Join(t.Release, "sbin")
 	if p := os.Getenv("PATH"); p != "" {
 		path += ":" + p

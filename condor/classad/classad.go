@@ -62,32 +62,11 @@ func (a Ad) Int(name string) (n int64, ok bool) {
 	return 0, false
 }
 
-// Float returns a number; ok is false if the attribute is absent or not a number.
-func (a Ad) Float(name string) (f float64, ok bool) {
-	switch v, _ := a.Lookup(name); v := v.(type) {
-	case int64:
-		return float64(v), true
-	case float64:
-		return v, true
-	}
-	return 0, false
-}
-
 // Bool returns a boolean; ok is false if the attribute is absent or not a boolean.
 func (a Ad) Bool(name string) (b, ok bool) {
 	v, _ := a.Lookup(name)
 	b, ok = v.(bool)
 	return b, ok
-}
-
-// String writes the ad in the old syntax, an attribute a line in the order of the names, as
-// condor_advertise reads it.
-func (a Ad) String() string {
-	var s strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(a)) {
-		fmt.Fprintf(&s, "%s = %s\n", name, FormatOld(a[name]))
-	}
-	return s.String()
 }
 
 // FormatOld writes a value as an expression in the old syntax, which submit descriptions, configuration
@@ -98,6 +77,8 @@ func FormatOld(v any) string { return format(v, quoteOld) }
 // FormatNew writes a value as an expression in the new syntax, which nested ads and -constraint use.
 func FormatNew(v any) string { return format(v, quoteNew) }
 
+// format writes a value with one syntax's strings, also within lists and ads. What is not the value of an ad is
+// undefined.
 func format(v any, quote func(string) string) string {
 	switch v := v.(type) {
 	case string:
@@ -183,6 +164,7 @@ func ParseOld(s string) any { return parse(s, unquoteOld) }
 // ParseNew reads a value in the new syntax. Lists, nested ads and whatever is not a literal become an [Expr].
 func ParseNew(s string) any { return parse(s, unquoteNew) }
 
+// parse reads a value: a word that has a meaning, a string, a number, or else an expression.
 func parse(s string, unquote func(string) (string, bool)) any {
 	s = strings.TrimSpace(s)
 	switch strings.ToLower(s) {
@@ -245,7 +227,7 @@ func unquoteNew(s string) (text string, ok bool) {
 	return out.String(), true
 }
 
-// within returns what stands between double quotes.
+// within returns what stands between double quotes; ok is false if the text does not begin and end with them.
 func within(s string) (inner string, ok bool) {
 	if len(s) < 2 || s[0] != '"' || s[len(s)-1] != '"' {
 		return "", false

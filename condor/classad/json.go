@@ -30,6 +30,7 @@ func ParseAds(out []byte) ([]Ad, error) {
 	return ads, nil
 }
 
+// adFromJSON turns a JSON object into an ad.
 func adFromJSON(raw map[string]any) Ad {
 	ad := make(Ad, len(raw))
 	for name, v := range raw {
@@ -38,6 +39,8 @@ func adFromJSON(raw map[string]any) Ad {
 	return ad
 }
 
+// valueFromJSON turns a value of JSON into one of an ad. Numbers stay integers if they are written as such: a job's
+// id that became a float could lose its last digits.
 func valueFromJSON(v any) any {
 	switch v := v.(type) {
 	case string:

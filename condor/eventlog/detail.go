@@ -2,7 +2,6 @@ package eventlog
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/corral-pilot/corral/condor/classad"
@@ -18,20 +17,10 @@ var details = map[int]func(b body) any{
 	1:  func(b body) any { return Executing{b.after("Job executing on host: "), b.after("SlotName: ")} },
 	4:  func(b body) any { return Evicted{b.reason()} },
 	5:  terminated,
-	6:  imageSize,
 	7:  func(b body) any { return ShadowException{b.line(1)} },
 	9:  func(b body) any { return Aborted{b.line(1)} },
 	12: held,
-	13: func(b body) any { return Released{b.line(1)} },
-	17: func(b body) any { return GridSubmitted{b.after("RM-Contact: "), b.after("JM-Contact: ")} },
-	19: func(b body) any { return GridUp{b.after("RM-Contact: ")} },
-	20: func(b body) any { return GridDown{b.after("RM-Contact: ")} },
-	22: func(b body) any { return Disconnected{b.line(1), b.after("Trying to reconnect to ")} },
-	23: func(b body) any { return Reconnected{b.after("Job reconnected to ")} },
 	24: reconnectFailed,
-	25: func(b body) any { return GridUp{b.after("GridResource: ")} },
-	26: func(b body) any { return GridDown{b.after("GridResource: ")} },
-	27: func(b body) any { return GridSubmitted{b.after("GridResource: "), b.after("GridJobId: ")} },
 	28: jobAd,
 }
 
@@ -53,17 +42,6 @@ func (b body) after(prefix string) string {
 		}
 	}
 	return ""
-}
-
-// amount returns the number of the line "NUMBER  -  what".
-func (b body) amount(what string) int64 {
-	for _, l := range b {
-		if number, label, ok := strings.Cut(l, "  -  "); ok && strings.HasPrefix(label, what) {
-			n, _ := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
-			return n
-		}
-	}
-	return 0
 }
 
 // reason returns the last line that is a sentence, not a flag, a table or an amount: where old and new
@@ -92,6 +70,7 @@ func (b body) scanLine(format string, values ...any) bool {
 	return false
 }
 
+// terminated reads the return value or the signal; nil if the body has neither.
 func terminated(b body) any {
 	var t Terminated
 	if b.scanLine("(1) Normal termination (return value %d)", &t.ReturnValue) ||
@@ -101,14 +80,7 @@ func terminated(b body) any {
 	return nil // it ended, but the record does not say how
 }
 
-func imageSize(b body) any {
-	var i ImageSize
-	i.SizeKiB, _ = strconv.ParseInt(b.after("Image size of job updated: "), 10, 64)
-	i.MemoryMiB = b.amount("MemoryUsage of job (MB)")
-	i.ResidentKiB = b.amount("ResidentSetSize of job (KB)")
-	return i
-}
-
+// held reads why a job waits. Old versions leave out the code, and some holds have a code alone.
 func held(b body) any {
 	h := Held{Reason: b.line(1)}
 	if strings.HasPrefix(h.Reason, "Code ") {

@@ -45,8 +45,6 @@ type (
 	Terminated struct {
 		ReturnValue, Signal int
 	}
-	// ImageSize: what the job uses (6). MemoryMiB and ResidentKiB are 0 where the log does not say.
-	ImageSize struct{ SizeKiB, MemoryMiB, ResidentKiB int64 }
 	// ShadowException: the schedd's side of a running job failed (7); the job is idle again.
 	ShadowException struct{ Message string }
 	// Aborted: the job was removed from the queue (9).
@@ -57,20 +55,8 @@ type (
 		Reason        string
 		Code, Subcode int
 	}
-	// Released: the job is idle again after a hold (13).
-	Released struct{ Reason string }
-	// Disconnected: the schedd lost the worker, and tries to reach it again (22).
-	Disconnected struct{ Reason, Worker string }
-	// Reconnected: it did (23).
-	Reconnected struct{ Worker string }
-	// ReconnectFailed: it gave up; the job is idle again (24).
+	// ReconnectFailed: the schedd lost the worker and did not reach it again (24); the job is idle again.
 	ReconnectFailed struct{ Reason, Worker string }
-	// GridSubmitted: the job is in the queue of another batch system (17, 27).
-	GridSubmitted struct{ Resource, ID string }
-	// GridUp: the other batch system answers again (19, 25).
-	GridUp struct{ Resource string }
-	// GridDown: the other batch system does not answer (20, 26).
-	GridDown struct{ Resource string }
 	// JobAd: attributes of the job at the time of the event before (28).
 	JobAd struct{ Ad classad.Ad }
 )

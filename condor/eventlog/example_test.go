@@ -1,22 +1,30 @@
 package eventlog_test
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
 	"github.com/corral-pilot/corral/condor/eventlog"
 )
 
-func ExampleEvents() {
+func ExampleReader() {
 	log := `000 (012.000.000) 2026-11-21 04:00:45.158 Job submitted from host: <192.0.2.1:9618>
 ...
+012 (012.000.000) 2026-11-21 04:0
 012 (012.000.000) 2026-11-21 04:00:49.453 Job was held.
 	Error from slot1@node: no such file
 	Code 13 Subcode 2
 ...
-012 (012.000.000) 2026-11-21 04:0`
-	for event, err := range eventlog.Events(strings.NewReader(log), time.Now()) {
+005 (012.000.000) 2026-11-21 04:0`
+	reader := eventlog.NewReader(strings.NewReader(log), time.Now())
+	for {
+		event, err := reader.Next()
+		if errors.Is(err, io.EOF) {
+			return // the last record is not complete yet
+		}
 		if err != nil {
 			fmt.Println(err)
 			continue
@@ -30,6 +38,6 @@ func ExampleEvents() {
 	}
 	// Output:
 	// 12.0 is in the queue of <192.0.2.1:9618>
+	// event log at byte 88: cut short by the next record: "012 (012.000.000) 2026-11-21 04:0\n"
 	// 12.0 waits for somebody: Error from slot1@node: no such file
-	// event log at byte 204: cut short by the end of the log: "012 (012.000.000) 2026-11-21 04:0"
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"regexp"
 	"strconv"
 	"strings"
@@ -99,33 +98,11 @@ func (e *Reader) skip() {
 	e.record = nil
 }
 
+// bad returns the record as one that is none, and goes on after it.
 func (e *Reader) bad(why string) error {
 	err := &BadRecord{Offset: e.offset, Raw: string(e.record), Why: why}
 	e.skip()
 	return err
-}
-
-// Events returns the events of a log that is not written to any longer; see [NewReader] for
-// reference. With an error comes no event; after a [*BadRecord] others follow. A last record that was
-// cut short is a [*BadRecord].
-func Events(r io.Reader, reference time.Time) iter.Seq2[Event, error] {
-	return func(yield func(Event, error) bool) {
-		reader := NewReader(r, reference)
-		for {
-			event, err := reader.Next()
-			if errors.Is(err, io.EOF) {
-				reader.record = append(reader.record, reader.line...)
-				if len(bytes.TrimSpace(reader.record)) > 0 {
-					yield(Event{}, reader.bad("cut short by the end of the log"))
-				}
-				return
-			}
-			var bad *BadRecord
-			if !yield(event, err) || err != nil && !errors.As(err, &bad) {
-				return
-			}
-		}
-	}
 }
 
 // header is how every version starts a record: number, job, and date and time in one of two formats,
@@ -172,6 +149,8 @@ func lines(first, rest string) body {
 	return b
 }
 
+// parseTime reads the three formats of dates that versions of HTCondor write. The oldest has no year: then it is the
+// latest year in which the time is not after latest by more than a day.
 func parseTime(date, clock string, zone *time.Location, latest time.Time) (time.Time, error) {
 	switch len(date) {
 	case len("2006-01-02"):

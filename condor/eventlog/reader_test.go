@@ -21,14 +21,18 @@ var newYear = time.Date(2026, 1, 2, 12, 0, 0, 0, time.FixedZone("CET", 3600))
 
 // collect reads a log; the errors are in their place as text.
 func collect(text string, reference time.Time) (events []Event, bad []string) {
-	for event, err := range Events(strings.NewReader(text), reference) {
-		if err != nil {
+	reader := NewReader(strings.NewReader(text), reference)
+	for {
+		event, err := reader.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return events, bad
+		case err != nil:
 			bad = append(bad, err.Error())
-			continue
+		default:
+			events = append(events, event)
 		}
-		events = append(events, event)
 	}
-	return events, bad
 }
 
 func TestEventTimes(t *testing.T) {
@@ -69,21 +73,11 @@ func TestEventDetails(t *testing.T) {
 		"005 T Job terminated.\n\t(1) Normal termination (return value 3)":                                                                                Terminated{ReturnValue: 3},
 		"005 T Job terminated.\n\t(0) Abnormal termination (signal 11)\n\t(1) Corefile in: /x":                                                            Terminated{Signal: 11},
 		"005 T Job terminated.": nil,
-		"006 T Image size of job updated: 125\n\t6  -  MemoryUsage of job (MB)\n\t5696  -  ResidentSetSize of job (KB)": ImageSize{125, 6, 5696},
-		"006 T Image size of job updated: 9":                                                                                        ImageSize{SizeKiB: 9},
 		"007 T Shadow exception!\n\tCan no longer talk\n\t0  -  Run Bytes Sent By Job":                                              ShadowException{"Can no longer talk"},
 		"009 T Job was aborted by the user.\n\tvia condor_rm (by user x)":                                                           Aborted{"via condor_rm (by user x)"},
 		"012 T Job was held.\n\tError from slot1@x: no such file\n\tCode 13 Subcode 2":                                              Held{"Error from slot1@x: no such file", 13, 2},
 		"012 T Job was held.\n\tCode 1 Subcode 0":                                                                                   Held{"", 1, 0},
-		"013 T Job was released.\n\tvia condor_release":                                                                             Released{"via condor_release"},
-		"017 T Job submitted to Globus\n    RM-Contact: h/jobmanager\n    JM-Contact: https://h:1/2/":                               GridSubmitted{"h/jobmanager", "https://h:1/2/"},
-		"020 T Detected Down Globus Resource\n    RM-Contact: h":                                                                    GridDown{"h"},
-		"022 T Job disconnected, attempting to reconnect\n    Socket closed\n    Trying to reconnect to slot1@x <1.2.3.4:5>":        Disconnected{"Socket closed", "slot1@x <1.2.3.4:5>"},
-		"023 T Job reconnected to slot1@x\n    startd address: <1.2.3.4:5>\n    starter address: <1.2.3.4:6>":                       Reconnected{"slot1@x"},
 		"024 T Job reconnection failed\n    Job lease expired\n    Can not reconnect to slot1@x, rescheduling job":                  ReconnectFailed{"Job lease expired", "slot1@x"},
-		"025 T Grid Resource Back Up\n    GridResource: batch slurm":                                                                GridUp{"batch slurm"},
-		"026 T Detected Down Grid Resource\n    GridResource: batch slurm":                                                          GridDown{"batch slurm"},
-		"027 T Job submitted to grid resource\n    GridResource: batch slurm\n    GridJobId: batch slurm 7":                         GridSubmitted{"batch slurm", "batch slurm 7"},
 		"028 T Job ad information event triggered.\nProc = 0\nEventDescription = \"a \\\"b\\\"\"\nSize = 1.5\nOK = true\nE = A + B": JobAd{classad.Ad{"Proc": int64(0), "EventDescription": `a "b"`, "Size": 1.5, "OK": true, "E": classad.Expr("A + B")}},
 		"099 T Something new\n\tof the future":                                                                                      nil,
 	}
@@ -114,8 +108,8 @@ func TestEventsGoOnAfterDamage(t *testing.T) {
 		"empty":            {"", 0, ""},
 		"whole":            {good + good, 2, ""},
 		"windows":          {strings.ReplaceAll(good, "\n", "\r\n") + good, 2, ""},
-		"half a line":      {good + "005 (1.0.0) 2026-", 1, "cut short by the end"},
-		"half a record":    {good + "005 (1.0.0) 2026-01-02 00:00:00 Job terminated.\n\t(1) Norm", 1, "cut short by the end"},
+		"half a line":      {good + "005 (1.0.0) 2026-", 1, ""},
+		"half a record":    {good + "005 (1.0.0) 2026-01-02 00:00:00 Job terminated.\n\t(1) Norm", 1, ""},
 		"no end":           {strings.TrimSuffix(good, "...\n") + good, 1, "cut short by the next"},
 		"garbage":          {"\x00\x00garbage\n...\n" + good, 1, "starts like this"},
 		"lone end":         {"...\n" + good, 1, "starts like this"},
@@ -181,7 +175,7 @@ func TestEventsGolden(t *testing.T) {
 	for _, e := range events {
 		kinds[fmt.Sprintf("%T", e.Detail)]++
 	}
-	delete(kinds, "eventlog.ImageSize") // as often as the starter found time for it
+	delete(kinds, "<nil>") // such as the size of a job, which is written as often as the starter finds time for it
 	want := map[string]int{"eventlog.Submitted": 5, "eventlog.Executing": 4, "eventlog.Terminated": 3, "eventlog.Held": 1, "eventlog.Aborted": 1}
 	if diff := cmp.Diff(want, kinds); diff != "" {
 		t.Error(diff)
@@ -262,9 +256,16 @@ func FuzzEvents(f *testing.F) {
 	f.Add("000 (1.0.0) 2026-01-02 00:00:00 \n...\n...\n000 (1.0.0) 2026-01-02 00:00:00 x")
 	f.Fuzz(func(t *testing.T, text string) {
 		size := 0
-		for event, err := range Events(strings.NewReader(text), newYear) {
+		reader := NewReader(strings.NewReader(text), newYear)
+		for {
+			event, err := reader.Next()
 			var bad *BadRecord
 			switch {
+			case errors.Is(err, io.EOF):
+				if size > len(text) {
+					t.Errorf("%d bytes of records in %d bytes", size, len(text))
+				}
+				return
 			case errors.As(err, &bad):
 				size += len(bad.Raw)
 			case err != nil:
@@ -272,9 +273,6 @@ func FuzzEvents(f *testing.F) {
 			default:
 				size += len(event.Raw)
 			}
-		}
-		if size > len(text) {
-			t.Errorf("%d bytes of records in %d bytes", size, len(text))
 		}
 	})
 }

@@ -15,7 +15,6 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/condor"
-	"github.com/corral-pilot/corral/condor/classad"
 	"github.com/corral-pilot/corral/internal/store"
 )
 
@@ -44,9 +43,14 @@ func TestAttachSaysWhichSchedds(t *testing.T) {
 	w := newWorld(t)
 	theirs := w.ready("theirs")
 	first := w.schedds(theirs)[0]
-	other := classad.Ad{"MyType": "Scheduler", "Name": "another@x", "Machine": "x", "MyAddress": "<127.0.0.1:9>", "ScheddIpAddr": "<127.0.0.1:9>",
-		"ClassAdLifetime": 600}
-	if _, err := w.tools(theirs).Run(t.Context(), []byte(other.String()), "condor_advertise", "-tcp", "UPDATE_SCHEDD_AD"); err != nil {
+	const other = `MyType = "Scheduler"
+Name = "another@x"
+Machine = "x"
+MyAddress = "<127.0.0.1:9>"
+ScheddIpAddr = "<127.0.0.1:9>"
+ClassAdLifetime = 600
+`
+	if _, err := w.tools(theirs).Run(t.Context(), []byte(other), "condor_advertise", "-tcp", "UPDATE_SCHEDD_AD"); err != nil {
 		t.Fatal(err)
 	}
 	w.eventually("two schedds", func() bool { return len(w.schedds(theirs)) == 2 })

@@ -32,7 +32,7 @@ const (
 	liveFile    = "live.conf" // a part of the pool's configuration: which attempts' slots the negotiator may match
 )
 
-// make makes the folder.
+// make makes the folder. Only its parent may be entered by everybody.
 func (f folder) make() error {
 	if err := os.MkdirAll(filepath.Dir(f.path), 0o755); err != nil {
 		return err
@@ -42,34 +42,20 @@ func (f folder) make() error {
 
 // mkdir makes a folder in it that only the pool's owner enters, if it is not there.
 func (f folder) mkdir(name string) error {
-	if err := os.Mkdir(f.in(name), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
+	owner, err := condor.AccountFor(f.runAs)
+	if err == nil {
+		err = owner.MakeFolder(f.in(name))
 	}
-	return give(f.in(name), f.runAs)
-}
-
-// give makes a file the pool owner's, who is not the user of this process only where root runs tests.
-func give(name, runAs string) error {
-	if runAs == "" {
-		return nil
-	}
-	owner, err := condor.AccountFor(runAs)
-	if err != nil {
-		return err
-	}
-	return os.Lchown(name, int(owner.UID), int(owner.GID))
+	return err
 }
 
 // write replaces a file in the folder, at once: whatever reads it finds the old text or the new.
 func (f folder) write(name, text string) error {
-	aside := f.in(name + ".new")
-	if err := os.WriteFile(aside, []byte(text), 0o600); err != nil {
-		return err
+	owner, err := condor.AccountFor(f.runAs)
+	if err == nil {
+		err = owner.Replace(f.in(name), text)
 	}
-	if err := give(aside, f.runAs); err != nil {
-		return err
-	}
-	return os.Rename(aside, f.in(name))
+	return err
 }
 
 // link makes the folder and, at once, the link to the release in it: a command that starts meanwhile runs the old

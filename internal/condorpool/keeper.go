@@ -149,7 +149,8 @@ func (k *keeper) choose(ctx context.Context, c corral.Cluster) (corral.Cluster, 
 	})
 }
 
-// open returns the cluster's own pool, running or not.
+// open returns the cluster's own pool, running or not. It is made from the row and the folder alone, so the next
+// corrald gets the same pool.
 func (k *keeper) open(c corral.Cluster) (*condor.Pool, error) {
 	address, err := netip.ParseAddrPort(c.Collector)
 	if err != nil {
@@ -175,6 +176,7 @@ func restart(ctx context.Context, pool *condor.Pool) error {
 	return pool.Start(ctx)
 }
 
+// stop ends a pool within stopTime. What has not ended then is killed.
 func stop(ctx context.Context, pool *condor.Pool) error {
 	ctx, cancel := context.WithTimeout(ctx, stopTime)
 	defer cancel()

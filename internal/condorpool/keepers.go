@@ -75,7 +75,7 @@ type Keepers struct {
 	cfg      Config
 	releases *releases
 
-	mu      sync.Mutex // guards following
+	mu      sync.Mutex // guards keepers
 	keepers map[corral.ClusterID]*keeper
 }
 
@@ -145,6 +145,7 @@ func (p *Keepers) keeper(id corral.ClusterID) *keeper {
 	return k
 }
 
+// folder is a cluster's, by its id: names of clusters may be used again.
 func (p *Keepers) folder(id corral.ClusterID) folder {
 	return folder{filepath.Join(p.cfg.Dir, strconv.FormatInt(int64(id), 10)), p.cfg.RunAs}
 }

@@ -123,16 +123,16 @@ func (w *world) glidein(c corral.Cluster, j corral.Job, secret string, change fu
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	owner, err := condor.AccountFor(runAs())
+	if err != nil {
+		w.t.Fatal(err)
+	}
 	err = filepath.WalkDir(config.Dir, func(name string, _ fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		return give(name, runAs())
+		return os.Lchown(name, int(owner.UID), int(owner.GID))
 	})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	owner, err := condor.AccountFor(runAs())
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -93,6 +93,7 @@ func (r remote) schedds(ctx context.Context, name string) ([]classad.Ad, error) 
 	return ads, nil
 }
 
+// namesOf returns the names of daemons, in the order of their ads.
 func namesOf(ads []classad.Ad) []string {
 	names := make([]string, len(ads))
 	for i, ad := range ads {

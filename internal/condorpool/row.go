@@ -32,6 +32,7 @@ type row struct {
 	id corral.ClusterID
 }
 
+// read returns the row as it is now.
 func (r row) read(ctx context.Context) (c corral.Cluster, err error) {
 	err = r.db.View(ctx, func(tx *store.Tx) (err error) {
 		c, err = tx.Cluster(r.id)
@@ -119,6 +120,7 @@ func attemptsOf(c corral.Cluster, glideins []corral.Glidein) (live []attempt) {
 	return live
 }
 
+// addToken notes that a token was made, before anybody gets it.
 func (r row) addToken(ctx context.Context, t corral.PoolToken) error {
 	return r.db.Write(ctx, Actor, func(tx *store.Tx) error { return tx.AddPoolToken(t) })
 }

@@ -14,7 +14,7 @@ import (
 type shared struct {
 	onChange func() // called after workers have changed
 
-	mu      sync.Mutex // guards following
+	mu      sync.Mutex // guards all that follows
 	begun   bool
 	retired bool          // another queue would never be closed
 	pool    *condor.Pool  // nil until it is found, and where somebody else runs it

@@ -52,12 +52,14 @@ func workersOf(slots []classad.Ad, live []attempt) []corral.Worker {
 	return slices.SortedFunc(maps.Values(byID), byName)
 }
 
+// byName orders workers as lists show them.
 func byName(a, b corral.Worker) int { return strings.Compare(a.ID, b.ID) }
 
 // parts are the names of the parts that slots say they are divided into now, by their worker's id. A pool of ours
 // forgets the ad of a part that no longer exists only by its age.
 type parts map[string][]any
 
+// partsOf collects the names from the slots that are divided.
 func partsOf(slots []classad.Ad) parts {
 	p := parts{}
 	for _, slot := range slots {
@@ -123,6 +125,7 @@ func addSlot(w *corral.Worker, slot classad.Ad) {
 	}
 }
 
+// seconds reads a Unix time; the zero time if the ad has none.
 func seconds(ad classad.Ad, name string) time.Time {
 	n, ok := ad.Int(name)
 	if !ok || n <= 0 {

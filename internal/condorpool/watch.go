@@ -54,6 +54,7 @@ func (w *watch) step(ctx context.Context, c corral.Cluster, tools condor.Tools) 
 	return max(again, time.Millisecond), nil
 }
 
+// untilCheck returns how long it is until the daemons are asked for.
 func (w *watch) untilCheck() time.Duration {
 	return w.health.wait(time.Now(), w.shared.own() != nil, len(w.view.live) > 0)
 }

@@ -350,10 +350,10 @@ func (s site) advertises(ad classad.Ad) {
 	if libc, _ := ad.Text("CorralLibc"); libc == "" || libc == "unknown" {
 		s.t.Errorf("CorralLibc = %q", libc)
 	}
-	if speed, _ := ad.Float("CorralSpeed"); speed < 1 || speed > 10_000 {
+	if speed, _ := ad.Int("CorralSpeed"); speed < 1 || speed > 10_000 {
 		s.t.Errorf("CorralSpeed = %v million steps a second", speed)
 	} else {
-		s.t.Logf("speed %.1f", speed)
+		s.t.Logf("speed %d", speed)
 	}
 	end, _ := ad.Int("CorralEnd")
 	if left := time.Until(time.Unix(end, 0)); left < time.Minute || left > 5*time.Minute-order.Reserve(5*time.Minute) {

@@ -21,6 +21,7 @@ type book struct {
 	unsure  bool                    // the schedd may have jobs that are not in byID: nothing is submitted meanwhile
 }
 
+// newBook returns a book without jobs. What is known is learnt from the note, the event log and the queue.
 func newBook() book {
 	return book{
 		jobs: map[string]*job{}, byID: map[eventlog.JobID]*job{},
@@ -158,6 +159,7 @@ func (b *book) disown(now time.Time) {
 	}
 }
 
+// forget drops a job from everything but leaving: what has to leave the queue is removed whether it is known or not.
 func (b *book) forget(j *job) {
 	delete(b.jobs, j.key)
 	delete(b.byID, j.id)

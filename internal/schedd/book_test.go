@@ -115,7 +115,7 @@ func TestWhatEventsMean(t *testing.T) {
 			"removed its job was removed from HTCondor's queue: via condor_rm (by user nobody)",
 		},
 		"of another job": {events{event(2, 2, eventlog.Terminated{})}, "idle"},
-		"of no interest": {events{event(1, 2, eventlog.ImageSize{})}, "idle"},
+		"of no interest": {events{event(1, 2, eventlog.Submitted{})}, "idle"},
 	} {
 		b := bookOf(1)
 		for range 2 { // an event that comes again changes nothing

@@ -149,6 +149,7 @@ func (j *job) all(status execution.Status, reason string) []execution.Result {
 	return results
 }
 
+// keys returns the names by which the run knows jobs.
 func keys(jobs []*job) []execution.Key {
 	keys := make([]execution.Key, len(jobs))
 	for k, j := range jobs {

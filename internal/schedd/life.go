@@ -22,6 +22,7 @@ type mailbox struct {
 	requests []request
 }
 
+// put leaves a request and wakes the tracker, without waiting for it.
 func (m *mailbox) put(r request) {
 	m.mu.Lock()
 	m.requests = append(m.requests, r)
@@ -32,6 +33,7 @@ func (m *mailbox) put(r request) {
 	}
 }
 
+// take empties the mailbox.
 func (m *mailbox) take() []request {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -52,6 +54,7 @@ type life struct {
 	gone    chan struct{} // closed when the goroutine is gone
 }
 
+// newLife returns a life that has not begun. To cancel it also releases it.
 func newLife() life {
 	l := life{done: make(chan struct{}), gone: make(chan struct{})}
 	l.ctx, l.cancel = context.WithCancel(context.Background())

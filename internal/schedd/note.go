@@ -86,6 +86,7 @@ func (n *note) write() error {
 	return errors.Join(syncFolder(dir), syncFolder(filepath.Dir(dir)))
 }
 
+// syncFolder puts a folder's list of names on the disk: a file that was renamed is not there without it.
 func syncFolder(name string) error {
 	dir, err := os.Open(name)
 	if err != nil {

@@ -89,11 +89,9 @@ func (o *outbox) refused(jobs []*job, err error, now time.Time) refusal {
 		o.putBack(jobs)
 		return halve
 	}
-	j := jobs[0]
-	if errors.Is(err, condor.ErrUnquotable) || !j.refused.IsZero() && now.Sub(j.refused) >= o.patience {
+	if errors.Is(err, condor.ErrUnquotable) || !o.postpone(jobs[0], now) {
 		return giveUp
 	}
-	o.add(j)
 	return later
 }
 

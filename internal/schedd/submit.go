@@ -37,6 +37,7 @@ func (t *tracker) postpone(j *job, now time.Time, why error) {
 	}
 }
 
+// unprepared is the reason of a job that failed on our side, before HTCondor saw it.
 func unprepared(why error) string { return "its job could not be prepared: " + why.Error() }
 
 // submit gives the schedd the jobs that it does not have. While the book is unsure it waits: the schedd may have some

@@ -42,6 +42,7 @@ type tracker struct {
 	lookupAt time.Time // the next look at the queue
 }
 
+// newTracker returns a tracker that knows nothing of its run yet; its goroutine has not been started.
 func newTracker(q *Queue, run corral.RunID, sink dispatch.Sink) *tracker {
 	dir := filepath.Join(q.cfg.Dir, strconv.FormatInt(int64(run), 10))
 	lg := q.lg.With("run", run)
@@ -120,6 +121,7 @@ func (t *tracker) take(now time.Time) {
 	}
 }
 
+// claim makes j a job that the run waits for, and queues it if the schedd does not have it.
 func (t *tracker) claim(j execution.Job, expected bool) {
 	t.keepNote(j.Dir)
 	if fresh := t.book.claim(j, expected); fresh != nil {
@@ -127,6 +129,7 @@ func (t *tracker) claim(j execution.Job, expected bool) {
 	}
 }
 
+// keepNote sees to it that there is a note before a job of the run is submitted.
 func (t *tracker) keepNote(dir string) {
 	if t.note.keep(dir) {
 		t.book.unsure = true // the note names jobs that the book does not have

@@ -184,9 +184,8 @@ func (s *site) glidein(name string, cpus int, change func(*condor.GlideinConfig)
 	if err != nil {
 		s.Fatal(err)
 	}
-	tools := condor.Tools{Release: c.Release, Config: config}
 	cmd := exec.Command(filepath.Join(c.Release, "sbin", "condor_master"), "-f")
-	cmd.Env = append(os.Environ(), tools.Env()...)
+	cmd.Env = append(os.Environ(), "CONDOR_CONFIG="+config)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		s.Fatal(err)
