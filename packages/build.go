@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -14,7 +15,8 @@ import (
 
 // Build writes to w the package of all regular files in files. The same header and files give the same
 // bytes: times and owners are left out, the order is that of the names, and modes become 0755 if
-// anybody may execute the file and 0644 otherwise. It reads every file twice. The error is Invalid if
+// anybody may execute the file and 0644 otherwise. It reads every file twice, first for the manifest, which comes
+// before the files in the archive, and then for the archive. The error is Invalid if
 // the header is not well formed, or files holds a link, a device or more than a package may hold, or
 // no placeholder where it is to be relocated.
 func Build(w io.Writer, h Header, files fs.FS, relocations ...Relocation) (Package, error) {
@@ -29,6 +31,7 @@ func Build(w io.Writer, h Header, files fs.FS, relocations ...Relocation) (Packa
 	return h.describe(digestPrefix+hex.EncodeToString(sum.Sum(nil)), int64(size)), nil
 }
 
+// A counter counts the bytes that are written to it.
 type counter int64
 
 func (c *counter) Write(b []byte) (int, error) {
@@ -38,8 +41,7 @@ func (c *counter) Write(b []byte) (int, error) {
 
 // listFiles makes the manifest of files.
 func listFiles(h Header, files fs.FS, relocations []Relocation) (Manifest, error) {
-	m := Manifest{What: h.What, Version: h.Version, OS: h.Platform.OS, Arch: h.Platform.Arch, Libc: h.Platform.Libc, Requires: h.Requires,
-		Relocations: relocations}
+	m := Manifest{Header: h, Relocations: relocations}
 	err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -65,6 +67,7 @@ func listFiles(h Header, files fs.FS, relocations []Relocation) (Manifest, error
 	return m, nil
 }
 
+// checkPlaceholders refuses a file in which a place to relocate holds anything else, such as a part of the program.
 func checkPlaceholders(files fs.FS, name string, places []Relocation) error {
 	f, err := files.Open(name)
 	if err != nil {
@@ -81,6 +84,7 @@ func checkPlaceholders(files fs.FS, name string, places []Relocation) error {
 	return nil
 }
 
+// fileEntry describes one file for the manifest.
 func fileEntry(files fs.FS, name string) (File, error) {
 	f, err := files.Open(name)
 	if err != nil {
@@ -95,9 +99,8 @@ func fileEntry(files fs.FS, name string) (File, error) {
 	if info.Mode()&0o111 != 0 {
 		mode = 0o755
 	}
-	sum := sha256.New()
-	size, err := io.Copy(sum, f)
-	return File{Path: name, Mode: mode, Size: size, SHA256: hex.EncodeToString(sum.Sum(nil))}, err
+	sum, size, err := sumOf(f)
+	return File{Path: name, Mode: mode, Size: size, SHA256: sum}, err
 }
 
 // level compresses fast rather than well: the pilot's package is made at the start of a new build, and is
@@ -105,6 +108,7 @@ func fileEntry(files fs.FS, name string) (File, error) {
 // 1 0.5 s and 11.9 MB, level 6 1.8 s and 10.7 MB.
 const level = 3
 
+// writeArchive writes the manifest and then the files, in the manifest's order.
 func writeArchive(w io.Writer, m Manifest, files fs.FS) error {
 	z, err := gzip.NewWriterLevel(w, level)
 	if err != nil {
@@ -146,12 +150,9 @@ func writeEntry(t *tar.Writer, want File, files fs.FS) error {
 	if err := t.WriteHeader(entry(want)); err != nil {
 		return err
 	}
-	sum := sha256.New()
-	if _, err := io.Copy(io.MultiWriter(t, sum), f); err != nil {
-		return err
+	got, _, err := sumOf(io.TeeReader(f, t))
+	if err == nil && got != want.SHA256 {
+		err = errors.New("changed while the package was built")
 	}
-	if got := hex.EncodeToString(sum.Sum(nil)); got != want.SHA256 {
-		return fmt.Errorf("changed while the package was built")
-	}
-	return nil
+	return err
 }

@@ -55,7 +55,8 @@ func misfit(have, need corral.Platform) string {
 	return "needs " + need.Libc
 }
 
-// preference orders packages that all fit, the best last. The digest makes the order total.
+// preference orders packages that all fit, the best last: the newest, then the one closest to the site's libc. The
+// digest makes the order total, so that the same catalog always gives the same package.
 func preference(a, b Package) int {
 	va, _ := glibcVersion(a.Platform.Libc)
 	vb, _ := glibcVersion(b.Platform.Libc)
@@ -76,6 +77,7 @@ func closeness(libc string) int {
 	return 1
 }
 
+// glibcVersion returns the version of a platform's glibc; false if the platform has another libc.
 func glibcVersion(libc string) (string, bool) { return strings.CutPrefix(libc, "glibc") }
 
 func describeLibc(libc string) string {

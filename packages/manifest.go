@@ -33,10 +33,11 @@ const digestPrefix = "sha256:"
 // A Header says what a package is and where it runs. Platform.Libc is what the files need: static,
 // musl, or the oldest glibc that will do (glibc2.28).
 type Header struct {
-	What     string          // corral-pilot, htcondor
-	Version  string          // 0.1.0
-	Platform corral.Platform // linux, x86_64 or aarch64, static
-	Requires []string        // programs that the site must have, by the names that are looked up in PATH
+	What            string `json:"name"`    // corral-pilot, htcondor
+	Version         string `json:"version"` // 0.1.0
+	corral.Platform        // linux, x86_64 or aarch64, static
+	// Requires has programs that the site must have, by the names that are looked up in PATH.
+	Requires []string `json:"requires,omitempty"`
 }
 
 // Name returns the package's full name: what-version-arch-os-libc.
@@ -44,6 +45,8 @@ func (h Header) Name() string {
 	return strings.Join([]string{h.What, h.Version, h.Platform.Arch, h.Platform.OS, h.Platform.Libc}, "-")
 }
 
+// Names become parts of file names and of lines that are signed, so that they have no separators, blanks or line
+// breaks.
 var (
 	whatPattern    = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,63}$`)
 	versionPattern = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z.+~-]{0,63}$`)
@@ -75,16 +78,11 @@ func (h Header) validate() error {
 	return nil
 }
 
-// A Manifest lists what is in a package. It is the archive's first entry.
+// A Manifest lists what is in a package. It is the archive's first entry, in which the header's fields stand beside the
+// others.
 type Manifest struct {
-	What     string   `json:"name"`
-	Version  string   `json:"version"`
-	OS       string   `json:"os"`
-	Arch     string   `json:"arch"`
-	Libc     string   `json:"libc"`
-	Requires []string `json:"requires,omitempty"` // programs that the site must have
-	Files    []File   `json:"files"`              // in the order of the archive
-
+	Header
+	Files       []File       `json:"files"` // in the order of the archive
 	Relocations []Relocation `json:"relocations,omitempty"`
 }
 
@@ -115,12 +113,6 @@ func (m *Mode) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// Header returns what the manifest says the package is.
-func (m Manifest) Header() Header {
-	return Header{What: m.What, Version: m.Version,
-		Platform: corral.Platform{OS: m.OS, Arch: m.Arch, Libc: m.Libc}, Requires: m.Requires}
-}
-
 // Missing returns which of the programs that the package requires look does not find; look is
 // exec.LookPath or the like.
 func (h Header) Missing(look func(program string) (path string, err error)) []string {
@@ -144,8 +136,9 @@ func parseManifest(b []byte) (Manifest, error) {
 	return m, m.validate()
 }
 
+// validate checks all that a manifest can promise before a file of the package is read.
 func (m Manifest) validate() error {
-	if err := m.Header().validate(); err != nil {
+	if err := m.Header.validate(); err != nil {
 		return err
 	}
 	if len(m.Files) == 0 || len(m.Files) > maxFiles {
@@ -168,9 +161,10 @@ func (m Manifest) validate() error {
 	return m.validateRelocations()
 }
 
+// validate refuses a path that could lead out of the package's directory, and what no file has.
 func (f File) validate() error {
 	switch sum, err := hex.DecodeString(f.SHA256); {
-	case !fs.ValidPath(f.Path) || f.Path == "." || path.Clean(f.Path) != f.Path || strings.ContainsAny(f.Path, "\\\x00"):
+	case !fs.ValidPath(f.Path), f.Path == ".", path.Clean(f.Path) != f.Path, strings.ContainsAny(f.Path, "\\\x00"):
 		return fmt.Errorf("file name %q is not a plain path below the package", f.Path)
 	case f.Mode != 0o644 && f.Mode != 0o755:
 		return fmt.Errorf("file %q: mode %04o is neither 0644 nor 0755", f.Path, uint32(f.Mode))

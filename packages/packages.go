@@ -14,6 +14,12 @@
 // does not exist.
 //
 // Where packages come from is the business of package staging.
+//
+// # Where to look
+//
+// manifest.go has the format: what a manifest may say. build.go writes archives, this file reads and checks them, and
+// unpack.go makes a directory of one, which relocate.go tells where it is. sign.go makes and checks the signatures
+// without which no site takes a package, and choose.go finds the package for a platform.
 package packages
 
 import (
@@ -50,8 +56,8 @@ func (h Header) describe(digest string, size int64) Package {
 		Digest: digest, SizeBytes: size}
 }
 
-// Open opens an archive. The error is Invalid if there is none, if it may not be read, if it is no regular file, or has
-// more than MaxBytes.
+// Open opens an archive. The error is Invalid if the file does not exist, may not be read, is not a regular file, or
+// has more than MaxBytes.
 func Open(archive string) (*os.File, error) {
 	f, err := input.Open(archive)
 	var there *fs.PathError
@@ -84,12 +90,9 @@ func Inspect(ctx context.Context, archive string) (Package, error) {
 		return Package{}, err
 	}
 	defer f.Close()
-	digest, size, err := digestOf(input.Limit(ctx, f, MaxBytes))
-	if err == nil {
-		_, err = f.Seek(0, io.SeekStart)
-	}
+	digest, size, err := digestOf(ctx, f)
 	if err != nil {
-		return Package{}, fmt.Errorf("read package: %w", err)
+		return Package{}, err
 	}
 	m, err := readArchive(input.Limit(ctx, f, MaxBytes), func(File, io.Reader) error { return nil })
 	switch cause := context.Cause(ctx); {
@@ -98,7 +101,7 @@ func Inspect(ctx context.Context, archive string) (Package, error) {
 	case err != nil:
 		return Package{}, corral.ErrorAt(corral.Invalid, archive, "bad package: %w", err)
 	}
-	return m.Header().describe(digest, size), nil
+	return m.Header.describe(digest, size), nil
 }
 
 // Peek describes an archive by its manifest alone. It reads only the archive's beginning: the caller
@@ -117,7 +120,7 @@ func Peek(archive, digest string) (Package, error) {
 	if err != nil {
 		return Package{}, corral.ErrorAt(corral.Invalid, archive, "bad package: %w", err)
 	}
-	return m.Header().describe(digest, info.Size()), nil
+	return m.Header.describe(digest, info.Size()), nil
 }
 
 // Verify checks that an archive is p, byte for byte. The error is Failed and names the package, or is ctx's, whose end
@@ -140,17 +143,14 @@ func openAs(archive string, p Package) (*os.File, error) {
 	return f, err
 }
 
-// verify leaves f at its beginning.
+// verify checks that f is p, and leaves f at its beginning.
 func verify(ctx context.Context, f *os.File, p Package) error {
 	if _, err := HexOf(p.Digest); err != nil {
 		return err
 	}
-	digest, size, err := digestOf(input.Limit(ctx, f, MaxBytes))
-	if err == nil {
-		_, err = f.Seek(0, io.SeekStart)
-	}
+	digest, size, err := digestOf(ctx, f)
 	if err != nil {
-		return fmt.Errorf("read package: %w", err)
+		return err
 	}
 	if digest != p.Digest {
 		return corral.ErrorAt(corral.Failed, "package "+p.Name, "corrupt: its %d bytes have digest %s, not %s",
@@ -159,14 +159,27 @@ func verify(ctx context.Context, f *os.File, p Package) error {
 	return nil
 }
 
-// digestOf hashes what r gives.
-func digestOf(r io.Reader) (digest string, size int64, err error) {
-	h := sha256.New()
-	size, err = io.Copy(h, r)
-	return digestPrefix + hex.EncodeToString(h.Sum(nil)), size, err
+// digestOf hashes an archive, and leaves it at its beginning.
+func digestOf(ctx context.Context, f *os.File) (digest string, size int64, err error) {
+	sum, size, err := sumOf(input.Limit(ctx, f, MaxBytes))
+	if err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		return "", 0, fmt.Errorf("read package: %w", err)
+	}
+	return digestPrefix + sum, size, nil
 }
 
-// openArchive reads as far as the manifest, and returns it decoded and raw.
+// sumOf returns the SHA-256, in hex, of what r gives, and how many bytes that is.
+func sumOf(r io.Reader) (sum string, size int64, err error) {
+	h := sha256.New()
+	size, err = io.Copy(h, r)
+	return hex.EncodeToString(h.Sum(nil)), size, err
+}
+
+// openArchive reads as far as the manifest, and returns it decoded and raw, with a reader of the files that follow. A
+// gzip stream may unpack to a thousand times its length, so what comes out of it is bounded too.
 func openArchive(r io.Reader) (Manifest, []byte, *tar.Reader, error) {
 	z, err := gzip.NewReader(r)
 	if err != nil {
@@ -178,7 +191,8 @@ func openArchive(r io.Reader) (Manifest, []byte, *tar.Reader, error) {
 		return Manifest{}, nil, nil, fmt.Errorf("not a tar archive: %w", err)
 	}
 	if h.Name != ManifestName || h.Typeflag != tar.TypeReg || h.Size > maxManifestBytes {
-		return Manifest{}, nil, nil, fmt.Errorf("first entry %q is not a %s of at most %d bytes", h.Name, ManifestName, maxManifestBytes)
+		return Manifest{}, nil, nil, fmt.Errorf("first entry %q is not a %s of at most %d bytes",
+			h.Name, ManifestName, maxManifestBytes)
 	}
 	raw, err := io.ReadAll(t)
 	if err != nil {

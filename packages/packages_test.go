@@ -469,3 +469,66 @@ func TestUnpackRefusesWhatTheMachineLacks(t *testing.T) {
 		t.Errorf("Build with a path for a program = %v, want Invalid", err)
 	}
 }
+
+func TestArchivesThatAreNone(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	_, p := build(t, pilotHeader, pilotFiles)
+	junk, huge := filepath.Join(dir, "junk"), filepath.Join(dir, "huge")
+	if err := errors.Join(os.WriteFile(junk, []byte("junk"), 0o600), os.WriteFile(huge, nil, 0o600), os.Truncate(huge, MaxBytes+1)); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		junk: "not a gzip archive", huge: "longer than 2 GiB", dir: "a directory", filepath.Join(dir, "none"): "no such file",
+	} {
+		for does, peek := range map[string]func() error{
+			"Peek":    func() error { _, err := Peek(name, p.Digest); return err },
+			"Inspect": func() error { _, err := Inspect(t.Context(), name); return err },
+		} {
+			if err := peek(); corral.KindOf(err) != corral.Invalid || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), name) {
+				t.Errorf("%s(%s) = %v, want Invalid with %q", does, name, err, want)
+			}
+		}
+	}
+	if err := Verify(t.Context(), junk, p); corral.KindOf(err) != corral.Failed || !strings.Contains(err.Error(), "corrupt: its 4 bytes") {
+		t.Errorf("Verify(junk) = %v, want Failed", err)
+	}
+	if err := Verify(t.Context(), filepath.Join(dir, "none"), p); corral.KindOf(err) != corral.Failed || !strings.Contains(err.Error(), p.Name) {
+		t.Errorf("Verify of nothing = %v, want Failed naming the package", err)
+	}
+	p.Digest = "md5:1"
+	if err := Verify(t.Context(), junk, p); corral.KindOf(err) != corral.Invalid {
+		t.Errorf("Verify by a digest of another kind = %v, want Invalid", err)
+	}
+}
+
+// A growing file system has a longer file each time that it is opened.
+type growing struct {
+	fstest.MapFS
+	opened int
+}
+
+func (g *growing) Open(name string) (fs.File, error) {
+	if name != "log" {
+		return g.MapFS.Open(name)
+	}
+	g.opened++
+	return fstest.MapFS{"log": {Data: bytes.Repeat([]byte("x"), g.opened)}}.Open(name)
+}
+
+func TestBuildRefusesFilesThatChange(t *testing.T) {
+	t.Parallel()
+	files := &growing{MapFS: fstest.MapFS{"log": {Data: []byte("x")}}}
+	if _, err := Build(io.Discard, pilotHeader, files); err == nil || !strings.Contains(err.Error(), `file "log"`) {
+		t.Errorf("Build of a file that grows meanwhile = %v, want an error that names it", err)
+	}
+}
+
+func TestChooseSaysWhatAPackageNeeds(t *testing.T) {
+	t.Parallel()
+	musl := Package{Name: "p-musl", Version: "1", Platform: corral.Platform{OS: "linux", Arch: "x86_64", Libc: "musl"}}
+	_, err := Choose(corral.Platform{OS: "linux", Arch: "x86_64", Libc: "glibc2.36"}, []Package{musl})
+	if corral.KindOf(err) != corral.Unsatisfiable || !strings.Contains(err.Error(), "p-musl needs musl") {
+		t.Errorf("Choose = %v, want Unsatisfiable and why", err)
+	}
+}

@@ -43,6 +43,7 @@ func Placeholder(length int) []byte {
 	return b
 }
 
+// validate refuses a place that is not within a program of the package, or names a file that the package lacks.
 func (r Relocation) validate(files map[string]File) error {
 	f, ok := files[r.File]
 	switch _, text := files[r.Text]; {
@@ -53,7 +54,8 @@ func (r Relocation) validate(files map[string]File) error {
 	case r.Length < minPlaceBytes || r.Length > maxPlaceBytes:
 		return fmt.Errorf("relocation in %q: %d bytes; want %d to %d", r.File, r.Length, minPlaceBytes, maxPlaceBytes)
 	case r.Offset < 0 || r.Offset > f.Size-r.Length:
-		return fmt.Errorf("relocation in %q: %d bytes at offset %d are outside its %d", r.File, r.Length, r.Offset, f.Size)
+		return fmt.Errorf("relocation in %q: %d bytes at offset %d are outside its %d",
+			r.File, r.Length, r.Offset, f.Size)
 	case !text:
 		return fmt.Errorf("relocation in %q: it names %q, which is not in the package", r.File, r.Text)
 	}
@@ -94,7 +96,8 @@ func (m Manifest) places() map[string][]Relocation {
 	return by
 }
 
-// A blanked reader reads a file with the placeholders in its places, whatever they hold.
+// A blanked reader reads a file with the placeholders in its places, whatever they hold. So the digest in the
+// manifest is also that of a file that was relocated, and an unpacked package can be checked against its manifest.
 type blanked struct {
 	io.Reader
 	at      int64 // in the file
@@ -130,6 +133,7 @@ func relocate(root *os.Root, m Manifest, dir string) error {
 	return nil
 }
 
+// relocateFile writes the paths into one program.
 func relocateFile(root *os.Root, file string, places []Relocation, dir string) error {
 	f, err := root.OpenFile(file, os.O_WRONLY, 0)
 	if err != nil {
@@ -138,9 +142,8 @@ func relocateFile(root *os.Root, file string, places []Relocation, dir string) e
 	for _, place := range places {
 		text := filepath.Join(dir, filepath.FromSlash(place.Text))
 		if room := int(place.Length) - 1; len(text) > room {
-			return errors.Join(f.Close(), corral.Errorf(corral.Unsatisfiable,
-				"program %q can name a file by at most %d bytes, and %s has %d: unpack it in a folder with a shorter path",
-				file, room, text, len(text)))
+			return errors.Join(f.Close(), corral.Errorf(corral.Unsatisfiable, "program %q can name a file by at most "+
+				"%d bytes, and %s has %d: unpack it in a folder with a shorter path", file, room, text, len(text)))
 		}
 		b := make([]byte, place.Length)
 		copy(b, text)

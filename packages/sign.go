@@ -35,16 +35,18 @@ func ParsePublicKey(s string) (PublicKey, error) {
 	return PublicKey(s), err
 }
 
+// raw returns the key in the form that it is checked with.
 func (k PublicKey) raw() (ed25519.PublicKey, error) {
 	digits, ok := strings.CutPrefix(string(k), keyPrefix)
 	raw, err := base64.StdEncoding.Strict().DecodeString(digits)
 	if !ok || err != nil || len(raw) != ed25519.PublicKeySize {
-		return nil, corral.Errorf(corral.Invalid, "key %.80q is not %s and %d bytes in base64", string(k), keyPrefix, ed25519.PublicKeySize)
+		return nil, corral.Errorf(corral.Invalid, "key %.80q is not %s and %d bytes in base64",
+			string(k), keyPrefix, ed25519.PublicKeySize)
 	}
 	return raw, nil
 }
 
-// A Signed is a package with the word of somebody for it. As JSON it is the detached signature that
+// A Signed is a package for which the holder of a key vouches. As JSON it is the detached signature that
 // stands beside an archive, in a file with SignatureSuffix.
 type Signed struct {
 	Package
@@ -67,7 +69,7 @@ func statement(p Package) []byte {
 }
 
 // Check reports whether one of the trusted keys signed the package. The error is Forbidden and names
-// the package: unsigned, signed by a key that nobody here trusts, or not what was signed.
+// the package: it is not signed, it is signed with a key that is not trusted here, or it is not what was signed.
 func (s Signed) Check(trusted []PublicKey) error {
 	place := "package " + s.Name
 	if err := s.wellFormed(); err != nil {
@@ -112,10 +114,11 @@ func ReadSigned(r io.Reader) (Signed, error) {
 	var s Signed
 	dec := json.NewDecoder(io.LimitReader(r, MaxSignedBytes))
 	dec.DisallowUnknownFields()
-	if err := dec.Decode(&s); err != nil {
-		return Signed{}, corral.Errorf(corral.Invalid, "reading a package's signature: %w", err)
+	err := dec.Decode(&s)
+	if err == nil {
+		err = s.wellFormed()
 	}
-	if err := s.wellFormed(); err != nil {
+	if err != nil {
 		return Signed{}, corral.Errorf(corral.Invalid, "reading a package's signature: %w", err)
 	}
 	return s, nil
@@ -139,16 +142,17 @@ func (s Signer) Public() PublicKey {
 	return PublicKey(keyPrefix + base64.StdEncoding.EncodeToString(public))
 }
 
-// Sign vouches for p. Who calls it has inspected the archive.
+// Sign vouches for p. The caller has inspected the archive.
 func (s Signer) Sign(p Package) Signed {
-	return Signed{Package: p, Key: s.Public(), Signature: base64.StdEncoding.EncodeToString(ed25519.Sign(s.key, statement(p)))}
+	signature := base64.StdEncoding.EncodeToString(ed25519.Sign(s.key, statement(p)))
+	return Signed{Package: p, Key: s.Public(), Signature: signature}
 }
 
 // seedType is the PEM type of the key file, which holds the key's seed.
 const seedType = "CORRAL PACKAGE SIGNING KEY"
 
 // LoadSigner reads the private key in the file name, or makes one there that only its owner can read.
-// A file that others can read is refused: who has the key can have anything run at every site.
+// A file that others can read is refused: the holder of the key can have anything run at every site.
 func LoadSigner(name string) (Signer, error) {
 	info, err := os.Stat(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -158,7 +162,8 @@ func LoadSigner(name string) (Signer, error) {
 		return Signer{}, fmt.Errorf("reading the signing key: %w", err)
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		return Signer{}, corral.ErrorAt(corral.Invalid, name, "the signing key has mode %04o, want 0600", info.Mode().Perm())
+		return Signer{}, corral.ErrorAt(corral.Invalid, name, "the signing key has mode %04o, want 0600",
+			info.Mode().Perm())
 	}
 	b, err := input.ReadFile(name, 64<<10)
 	if err != nil {

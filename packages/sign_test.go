@@ -125,3 +125,16 @@ func TestSigningKeyIsPrivateAndStays(t *testing.T) {
 		t.Errorf("LoadSigner of something else = %v, want Invalid", err)
 	}
 }
+
+func TestParsePublicKey(t *testing.T) {
+	t.Parallel()
+	public := signer(t).Public()
+	if got, err := ParsePublicKey(string(public)); got != public || err != nil {
+		t.Errorf("ParsePublicKey(%s) = %s, %v", public, got, err)
+	}
+	for _, bad := range []string{"", "ed25519:", "ed25519:AAAA", strings.Replace(string(public), "ed25519:", "rsa:", 1), string(public) + "="} {
+		if _, err := ParsePublicKey(bad); corral.KindOf(err) != corral.Invalid {
+			t.Errorf("ParsePublicKey(%q) = %v, want Invalid", bad, err)
+		}
+	}
+}

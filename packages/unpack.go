@@ -3,8 +3,6 @@ package packages
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -21,7 +19,7 @@ import (
 
 // Unpack checks that archive is p and unpacks it as the directory dir, whose parent must exist. The
 // files are written to a sibling of dir that then takes its name at once, so dir is whole or absent,
-// and of several that do it at the same time one wins and the others find its work. If dir is there
+// and of several processes that do it at the same time one wins and the others find its work. If dir is there
 // already it must hold the same package. A package that is not what it says is refused by name with
 // an error of kind Failed, one that requires a program which this machine lacks, or a shorter path than
 // dir's, with one of kind Unsatisfiable, and all leave nothing. What is relocated is so to dir.
@@ -60,11 +58,12 @@ func extract(archive io.Reader, p Package, dir, final string) error {
 	if err != nil {
 		return corral.ErrorAt(corral.Failed, "package "+p.Name, "unpacking: %w", err)
 	}
-	if got := m.Header().Name(); got != p.Name {
+	if got := m.Header.Name(); got != p.Name {
 		return corral.ErrorAt(corral.Failed, "package "+p.Name, "its manifest calls it %s", got)
 	}
-	if missing := m.Header().Missing(exec.LookPath); len(missing) > 0 {
-		return corral.ErrorAt(corral.Unsatisfiable, "package "+p.Name, "it needs %s, which this machine lacks", strings.Join(missing, ", "))
+	if missing := m.Header.Missing(exec.LookPath); len(missing) > 0 {
+		return corral.ErrorAt(corral.Unsatisfiable, "package "+p.Name, "it needs %s, which this machine lacks",
+			strings.Join(missing, ", "))
 	}
 	if err := relocate(root, m, final); err != nil {
 		return fmt.Errorf("unpack package %s: %w", p.Name, err)
@@ -72,6 +71,7 @@ func extract(archive io.Reader, p Package, dir, final string) error {
 	return root.Chmod(".", 0o755)
 }
 
+// write makes one file of the package. The root keeps a path from leading out of it, whatever links are there.
 func write(root *os.Root, f File, content io.Reader) error {
 	if err := root.MkdirAll(path.Dir(f.Path), 0o755); err != nil {
 		return err
@@ -85,7 +85,8 @@ func write(root *os.Root, f File, content io.Reader) error {
 	return errors.Join(err, out.Chmod(fs.FileMode(f.Mode)), out.Close())
 }
 
-// settle gives the unpacked tmp its final name, unless somebody else was faster.
+// settle gives the unpacked tmp its final name, unless another process was faster. A directory cannot be renamed onto
+// one that has files, so at most one process succeeds; the others compare what is there with their own work.
 func settle(tmp string, p Package, dir string) error {
 	err := os.Rename(tmp, dir)
 	if err == nil {
@@ -102,9 +103,9 @@ func settle(tmp string, p Package, dir string) error {
 	return nil
 }
 
-// Check reports whether dir holds a whole package, every file as the manifest says and relocated to
-// where it is, and which. Sites
-// purge files that nobody has read for long, so that an unpacked package may lose parts of itself.
+// Check reports whether dir holds a whole package, every file as the manifest says and relocated to where it is, and
+// returns which package it is. Sites purge files that have not been read for long, so that an unpacked package may lose
+// parts of itself.
 // The error is fs.ErrNotExist if there is nothing at all.
 func Check(dir string) (Header, error) {
 	root, err := os.OpenRoot(dir)
@@ -126,9 +127,10 @@ func Check(dir string) (Header, error) {
 			return Header{}, corral.ErrorAt(corral.Failed, dir, "damaged package: file %q: %v", f.Path, err)
 		}
 	}
-	return m.Header(), nil
+	return m.Header, nil
 }
 
+// checkFile compares one unpacked file with the manifest.
 func checkFile(root *os.Root, want File, places []Relocation) error {
 	f, err := root.Open(want.Path)
 	if err != nil {
@@ -140,13 +142,14 @@ func checkFile(root *os.Root, want File, places []Relocation) error {
 		return err
 	}
 	if info.Mode() != fs.FileMode(want.Mode) || info.Size() != want.Size {
-		return fmt.Errorf("is %s with %d bytes, not %s with %d", info.Mode(), info.Size(), fs.FileMode(want.Mode), want.Size)
+		return fmt.Errorf("is %s with %d bytes, not %s with %d",
+			info.Mode(), info.Size(), fs.FileMode(want.Mode), want.Size)
 	}
-	sum := sha256.New()
-	if _, err := io.Copy(sum, &blanked{Reader: f, places: places}); err != nil {
+	got, _, err := sumOf(&blanked{Reader: f, places: places})
+	if err != nil {
 		return err
 	}
-	if got := hex.EncodeToString(sum.Sum(nil)); got != want.SHA256 {
+	if got != want.SHA256 {
 		return fmt.Errorf("sha256 is %s, not %s", got, want.SHA256)
 	}
 	for _, place := range places {

@@ -9,17 +9,22 @@ import (
 	"slices"
 )
 
+// The functions below change how programs and libraries are loaded, as patchelf(1) does, in the three ways that
+// packages need and no others. The format is described in elf(5) and in the System V ABI, chapters 4 and 5;
+// debug/elf, of the standard library, has its types and constants but only reads.
+
 // An image is an ELF file of 64 bits, little endian, with the tables in it that say how it is loaded.
 type image struct {
 	raw      []byte
 	head     elf.Header64
-	segments []elf.Prog64
-	sections []elf.Section64
-	dynamic  []elf.Dyn64
+	segments []elf.Prog64    // what of the file is loaded, and where
+	sections []elf.Section64 // for tools that show or change programs; may be missing
+	dynamic  []elf.Dyn64     // for the loader: which libraries it needs, and where it looks
 }
 
 var errDamaged = errors.New("damaged ELF file")
 
+// parse reads the tables of a file. A program without a dynamic section is linked statically.
 func parse(b []byte) (*image, error) {
 	m := &image{raw: b}
 	if len(b) < 64 || string(b[:4]) != elf.ELFMAG || b[4] != byte(elf.ELFCLASS64) || b[5] != byte(elf.ELFDATA2LSB) {
@@ -30,7 +35,8 @@ func parse(b []byte) (*image, error) {
 	}
 	m.segments = make([]elf.Prog64, m.head.Phnum)
 	m.sections = make([]elf.Section64, m.head.Shnum)
-	if err := errors.Join(m.read(m.head.Phoff, 56*uint64(m.head.Phnum), m.segments), m.read(m.head.Shoff, 64*uint64(m.head.Shnum), m.sections)); err != nil {
+	err := m.read(m.head.Phoff, m.segmentsSize(), m.segments)
+	if err = errors.Join(err, m.read(m.head.Shoff, m.sectionsSize(), m.sections)); err != nil {
 		return nil, err
 	}
 	if s := m.segment(elf.PT_DYNAMIC); s != nil {
@@ -43,6 +49,10 @@ func parse(b []byte) (*image, error) {
 	return m, nil
 }
 
+// segmentsSize and sectionsSize are how long the two tables are, in bytes.
+func (m *image) segmentsSize() uint64 { return 56 * uint64(m.head.Phnum) }
+func (m *image) sectionsSize() uint64 { return 64 * uint64(m.head.Shnum) }
+
 // read decodes size bytes at offset into v.
 func (m *image) read(offset, size uint64, v any) error {
 	b, err := m.bytes(offset, size)
@@ -53,6 +63,7 @@ func (m *image) read(offset, size uint64, v any) error {
 	return err
 }
 
+// bytes returns size bytes of the file from offset on. Both may come from a damaged file.
 func (m *image) bytes(offset, size uint64) ([]byte, error) {
 	if end := uint64(len(m.raw)); offset > end || size > end-offset {
 		return nil, errDamaged
@@ -76,6 +87,7 @@ func (m *image) encode() ([]byte, error) {
 	return m.raw, err
 }
 
+// segment returns the first segment of a kind; nil without one.
 func (m *image) segment(kind elf.ProgType) *elf.Prog64 {
 	for i := range m.segments {
 		if elf.ProgType(m.segments[i].Type) == kind {
@@ -85,6 +97,7 @@ func (m *image) segment(kind elf.ProgType) *elf.Prog64 {
 	return nil
 }
 
+// entry returns the first entry of the dynamic section with a tag; nil without one.
 func (m *image) entry(tag elf.DynTag) *elf.Dyn64 {
 	for i := range m.dynamic {
 		if elf.DynTag(m.dynamic[i].Tag) == tag {
@@ -127,9 +140,13 @@ func withoutRunPath(library []byte) ([]byte, error) {
 	return m.encode()
 }
 
-// relink returns the program with loader in place of the path of its loader, and the offset where that is;
-// it looks for libraries in rpath first. Both need more room than there is, so that a segment is added at the end,
-// with the names of libraries too. Its place in the table of segments is that of a note, which nothing reads.
+// relink returns the program with loader in place of the path of its loader, and the offset where that is; it looks for
+// libraries in rpath first.
+//
+// Both texts need more room than the file has for them, and nothing in it can be moved, because programs name places by
+// their addresses. So a segment is added at the end, with the loader's path, a copy of the table of names, and rpath
+// behind it; then the entries that lead to the loader's path and to the names are changed. The table of segments cannot
+// grow either: the new one takes the place of a note, which says how the program was built and which nothing reads.
 func relink(program, loader []byte, rpath string) (out []byte, at int64, err error) {
 	m, err := parse(program)
 	if err != nil {
@@ -195,13 +212,15 @@ func (m *image) add(content []byte) (elf.Prog64, error) {
 }
 
 // dropAdded takes what an earlier relink has added off the file, and returns its place in the table of segments;
-// -1 if there is nothing such. It is known by having the loader's path, the names, and nothing else.
+// -1 if there is none. So a package can be made of an unpacked one without growing. An added segment is known by having
+// the loader's path, the names, and nothing else.
 func (m *image) dropAdded() int {
 	interpreter, size := m.segment(elf.PT_INTERP), m.entry(elf.DT_STRSZ)
+	tables := max(m.head.Shoff+m.sectionsSize(), m.head.Phoff+m.segmentsSize()) // where both end
 	for i, s := range m.segments {
 		if elf.ProgType(s.Type) == elf.PT_LOAD && s.Vaddr == interpreter.Vaddr && s.Off == interpreter.Off &&
 			s.Filesz == interpreter.Filesz+size.Val && m.entry(elf.DT_STRTAB).Val == s.Vaddr+interpreter.Filesz &&
-			s.Off+s.Filesz == uint64(len(m.raw)) && s.Off >= m.head.Shoff+64*uint64(m.head.Shnum) && s.Off >= m.head.Phoff+56*uint64(m.head.Phnum) {
+			s.Off+s.Filesz == uint64(len(m.raw)) && s.Off >= tables {
 			m.raw, m.segments[i].Type = m.raw[:s.Off], uint32(elf.PT_NULL)
 			return i
 		}
@@ -233,22 +252,20 @@ func (m *image) moveSection(address uint64, s elf.Prog64, from, size int) {
 // sortSegments puts the table into the order that loaders want: what tells of the table and the loader first,
 // then what is loaded by address.
 func (m *image) sortSegments() {
-	rank := func(s elf.Prog64) int {
+	rank := func(s elf.Prog64) (kind int, address uint64) {
 		switch elf.ProgType(s.Type) {
 		case elf.PT_PHDR:
-			return 0
+			return 0, 0
 		case elf.PT_INTERP:
-			return 1
+			return 1, 0
 		case elf.PT_LOAD:
-			return 2
+			return 2, s.Vaddr
 		}
-		return 3
+		return 3, 0
 	}
 	slices.SortStableFunc(m.segments, func(a, b elf.Prog64) int {
-		byRank := cmp.Compare(rank(a), rank(b))
-		if byRank == 0 && rank(a) == 2 {
-			return cmp.Compare(a.Vaddr, b.Vaddr)
-		}
-		return byRank
+		kindA, addressA := rank(a)
+		kindB, addressB := rank(b)
+		return cmp.Or(cmp.Compare(kindA, kindB), cmp.Compare(addressA, addressB))
 	})
 }

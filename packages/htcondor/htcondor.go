@@ -9,6 +9,14 @@
 // a pool and its users run. An unpacked package is a release folder for package condor.
 //
 // No program is run to make them but apt-get and dpkg-deb; root is not needed.
+//
+// # How it works
+//
+// An [Installation] is found by looking (htcondor.go), or a [Debian] is asked for one (debian.go): apt, with a state of
+// its own in which nothing is installed, downloads HTCondor with everything that it depends on, and the programs and
+// libraries are unpacked into a folder. From there both ways are one. A tree (tree.go) takes the programs, follows the
+// names of the libraries that each file needs, and some that HTCondor opens by name. Programs are changed on the way
+// (elf.go): they get a DT_RPATH relative to themselves, and a place for the path of their loader.
 package htcondor
 
 import (
@@ -58,7 +66,8 @@ func Find(dir string) (Installation, error) {
 	return i, nil
 }
 
-// find describes the HTCondor in dir with the libraries of dir alone.
+// find describes the HTCondor in dir with the libraries of dir alone. Releases and distributions have different names
+// for the folders of libraries, and all of them are tried.
 func find(dir string) (Installation, error) {
 	v, err := Version(dir)
 	if err != nil {
@@ -88,7 +97,7 @@ var versionText = regexp.MustCompile(`\$CondorVersion: ([0-9]+\.[0-9]+\.[0-9]+) 
 // error is NotFound, and names what is missing, if there is no HTCondor in dir.
 func Version(dir string) (string, error) {
 	for _, name := range []string{"sbin/condor_master", "bin/condor_version"} {
-		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
+		if !executable(filepath.Join(dir, name)) {
 			return "", corral.ErrorAt(corral.NotFound, dir, "no HTCondor is there: no program %s", name)
 		}
 	}
@@ -103,7 +112,8 @@ func Version(dir string) (string, error) {
 	return string(found[1]), nil
 }
 
-// platform returns the machine that a program is for, and the path of its loader.
+// platform returns the machine that a program is for, by uname's name, and the path of its loader: what an ELF file
+// calls its interpreter.
 func platform(program string) (arch, interpreter string, err error) {
 	f, err := elf.Open(program)
 	if err != nil {
@@ -131,14 +141,15 @@ func machineLibraries(arch string) []string {
 	var dirs []string
 	confs, _ := filepath.Glob("/etc/ld.so.conf.d/*.conf") // the pattern is well formed
 	for _, name := range append(confs, "/etc/ld.so.conf") {
-		b, _ := os.ReadFile(name) // a folder more or less: what is missing is named in the end
+		b, _ := os.ReadFile(name) // if that fails, a library may not be found, and the error names it
 		for line := range strings.Lines(string(b)) {
 			if dir := strings.TrimSpace(line); filepath.IsAbs(dir) {
 				dirs = append(dirs, dir)
 			}
 		}
 	}
-	return append(dirs, "/lib/"+arch+"-linux-gnu", "/usr/lib/"+arch+"-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib")
+	gnu := arch + "-linux-gnu"
+	return append(dirs, "/lib/"+gnu, "/usr/lib/"+gnu, "/lib64", "/usr/lib64", "/lib", "/usr/lib")
 }
 
 // Arch is what uname -m calls this machine; "" if no packages are made for it.
@@ -161,11 +172,14 @@ func (i Installation) Pack(w io.Writer, what string) (packages.Package, error) {
 	if err != nil {
 		return packages.Package{}, corral.ErrorAt(corral.KindOr(err, corral.Failed), "packing "+what, "%w", err)
 	}
-	h := packages.Header{What: what, Version: i.Version, Platform: corral.Platform{OS: "linux", Arch: i.Arch, Libc: packages.Static}}
+	h := packages.Header{
+		What: what, Version: i.Version,
+		Platform: corral.Platform{OS: "linux", Arch: i.Arch, Libc: packages.Static},
+	}
 	return packages.Build(w, h, os.DirFS(dir), t.relocations...)
 }
 
-// What a worker runs. condor_version says what an unpacked package is.
+// What a worker runs. condor_version is there because it says what an unpacked package is.
 var workerPrograms = []string{
 	"bin/condor_version",
 	"libexec/condor/condor_chirp",
@@ -201,15 +215,17 @@ func (i Installation) programs(what string) ([]string, error) {
 	return names, nil
 }
 
-// ours reports whether a program is HTCondor's, for /usr has many, and of use without what a machine's
-// administrator sets up: neither clouds nor containers.
+// ours reports whether a program is HTCondor's, as /usr has many others, and of use without what a machine's
+// administrator sets up: programs for clouds and containers are left out.
 func ours(folder, name string) bool {
-	if slices.Contains([]string{"condor_annex", "htcondor_docker_test", "classad_functional_tester"}, name) || strings.Contains(name, ".so") {
+	others := []string{"condor_annex", "htcondor_docker_test", "classad_functional_tester"}
+	if slices.Contains(others, name) || strings.Contains(name, ".so") {
 		return false
 	}
 	return folder == "libexec/condor" || strings.HasPrefix(name, "condor_") || strings.HasPrefix(name, "classad_")
 }
 
+// executable reports whether there is a file of this name that can be run.
 func executable(name string) bool {
 	info, err := os.Stat(name)
 	return err == nil && info.Mode().IsRegular() && info.Mode()&fs.FileMode(0o111) != 0

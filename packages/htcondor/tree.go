@@ -16,7 +16,8 @@ import (
 	"github.com/corral-pilot/corral/packages"
 )
 
-// placeBytes is the room for the path of the loader. Nobody keeps packages below paths of half a kilobyte.
+// placeBytes is the room for the path of the loader. Paths of half a kilobyte are longer than any that sites have
+// shown.
 const placeBytes = 512
 
 // Libraries that are opened by name while a program runs, so that none names them as needed. HTCondor's are
@@ -55,7 +56,8 @@ type tree struct {
 	relocations []packages.Relocation
 }
 
-// fill brings the programs into the tree, and all libraries that they need.
+// fill brings the programs into the tree, and all libraries that they need. The list of what is needed grows while it
+// is gone through. What libc opens by itself comes first and may be missing.
 func (t *tree) fill(programs []string, what string) error {
 	needed := slices.Sorted(maps.Keys(openedByLibc))
 	optional := len(needed)
@@ -88,7 +90,7 @@ func (t *tree) fill(programs []string, what string) error {
 	return nil
 }
 
-// library returns the file of a library.
+// library returns the file of a library for the installation's machine: a system may have libraries for others too.
 func (i Installation) library(name string) (string, error) {
 	for _, dir := range i.libraries {
 		file := filepath.Join(dir, name)
@@ -102,10 +104,12 @@ func (i Installation) library(name string) (string, error) {
 			return file, nil
 		}
 	}
-	return "", corral.Errorf(corral.NotFound, "library %s is in none of %s", name, strings.Join(slices.Compact(slices.Clone(i.libraries)), ", "))
+	return "", corral.Errorf(corral.NotFound, "library %s is in none of %s", name,
+		strings.Join(slices.Compact(slices.Clone(i.libraries)), ", "))
 }
 
-// addProgram returns the names of the libraries that the program needs. A script needs none.
+// addProgram brings a program into the tree, changed so that it finds the tree's loader and libraries, and returns the
+// names of the libraries that it needs. A script needs none.
 func (t *tree) addProgram(name string) (needed []string, err error) {
 	b, err := input.ReadFile(filepath.Join(t.from.Dir, filepath.FromSlash(name)), maxProgram)
 	if err != nil {
@@ -122,11 +126,13 @@ func (t *tree) addProgram(name string) (needed []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	t.relocations = append(t.relocations, packages.Relocation{File: name, Offset: at, Length: placeBytes, Text: "lib/" + t.from.loader})
+	t.relocations = append(t.relocations, packages.Relocation{
+		File: name, Offset: at, Length: placeBytes, Text: "lib/" + t.from.loader,
+	})
 	return needed, t.write(name, b)
 }
 
-// addLibrary returns the names of further libraries.
+// addLibrary brings a library into the tree and returns the names of those that it needs in turn.
 func (t *tree) addLibrary(name, file, what string) (needed []string, err error) {
 	b, err := input.ReadFile(file, maxProgram)
 	if err != nil {
@@ -162,6 +168,7 @@ func (t *tree) opened(library []byte, what string) []string {
 	return names
 }
 
+// neededBy returns the names of the libraries that a program or library needs.
 func neededBy(b []byte) ([]string, error) {
 	f, err := elf.NewFile(bytes.NewReader(b))
 	if err != nil {
