@@ -1,11 +1,25 @@
-// Package broker finds out how the schedd of an HTCondor pool can reach the workers of a node: directly,
-// by a broker to which the worker keeps a connection (CCB), or through a relay on the site's head node. It measures from
-// the node, where the pilot runs: can the collector be reached, and from which local address; which of the
-// brokers; by the site's relay; and, by asking somebody at the pool's side to dial, can the node be reached. What was measured
-// is decided on by one pure function, decide.
+// Package broker finds out how the schedd of an HTCondor pool can reach the workers of a node. There are three ways:
+//
+//   - directly: the schedd dials the worker;
+//   - by a broker (CCB): the worker keeps a connection to the broker, which asks it to dial the schedd;
+//   - through a relay on the site's head node, which carries connections over ssh (package relay).
+//
+// # How it works
+//
+// The pilot measures from the node, all at the same time and within a few seconds (measure.go): which of the
+// collector, the brokers, the schedd and the relay it can dial, and from which local address; and, because only the
+// pool's side can say so, whether the node can be dialled. For that the node listens and sends a nonce to whoever
+// connects, and the pool's side dials the addresses that it is told and says which one sent the nonce (reach.go). The
+// nonce tells the node from another machine that has the same private address at the pool's side.
+//
+// What was measured, the Findings, is decided on by one pure function (decide.go). It also says in words what is in the
+// way, and what would work, because the person who reads it can often open a port, and only has to know which.
+//
+// Where no pilot has a link to corrald yet, a Probe does the same through a job's output (probe.go).
 package broker
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -16,8 +30,8 @@ import (
 
 // A CallBack asks the pool's side to dial addresses, each IP:PORT of a listener that sends nonce and a
 // newline to whoever connects, and returns the one that was reached. An error of kind corral.Failed says
-// that they were dialled and none was reached, and what became of each; any other error, that nobody
-// could be asked.
+// that they were dialled and none was reached, and what became of each; any other error says that the pool's
+// side could not be asked.
 type CallBack func(ctx context.Context, addresses []string, nonce string) (reached string, err error)
 
 // Config says what to measure.
@@ -28,21 +42,24 @@ type Config struct {
 	Schedd    string            // HOST:PORT; empty: behind the collector's port, as in a pool of ours
 	Streams   bool              // the brokers pass streams on (HTCondor 25.12 and newer)
 	Ports     [2]uint16         // the lowest and the highest at which this node may be dialled; zero: any
-	CallBack  CallBack          // nil: nobody can be asked
+	CallBack  CallBack          // nil: the pool's side cannot be asked
 
-	Relays    []string                                                    // HOST:PORT of the site's relay; none: there is none
-	DialRelay func(ctx context.Context, address string) (net.Conn, error) // connects with the pool through one of Relays
+	// Relays are the addresses of the site's relay, HOST:PORT; empty if the site has none.
+	Relays []string
+	// DialRelay connects with the pool through the relay at one of these addresses.
+	DialRelay func(ctx context.Context, address string) (net.Conn, error)
 }
 
 // A Choice says how the pool reaches the workers of this node.
 type Choice struct {
-	Way       corral.BrokerMode // BrokerNone: directly; BrokerCCB; or BrokerRelay, with which the collector is the broker
-	Address   netip.Addr        // of this node, which the worker is to use
-	Collector netip.AddrPort    // which of its addresses answered to Address
-	Brokers   []string          // unless directly: those that answered, HOST:PORT
-	Relays    []string          // for BrokerRelay: those that answered, HOST:PORT
-	Reason    string            // one sentence
-	Measured  []string          // one line for each thing that was measured
+	// Way is BrokerNone, which is directly, BrokerCCB, or BrokerRelay, with which the collector is the broker.
+	Way       corral.BrokerMode
+	Address   netip.Addr     // of this node, which the worker is to use
+	Collector netip.AddrPort // which of its addresses answered to Address
+	Brokers   []string       // unless directly: those that answered, HOST:PORT
+	Relays    []string       // for BrokerRelay: those that answered, HOST:PORT
+	Reason    string         // one sentence
+	Measured  []string       // one line for each thing that was measured
 }
 
 // Negotiate measures and decides; it takes some milliseconds, or a few seconds where something does not
@@ -61,21 +78,17 @@ func Negotiate(ctx context.Context, c Config) (Choice, error) {
 func (f Findings) Decide(mode corral.BrokerMode) (Choice, error) {
 	choice, err := decide(mode, f)
 	if err != nil {
-		return Choice{Measured: f.Lines()}, corral.ErrorAt(corral.KindOf(err), "--broker "+string(orAuto(mode)), "%w", err)
+		err = corral.ErrorAt(corral.KindOf(err), "--broker "+string(orAuto(mode)), "%w", err)
+		return Choice{Measured: f.Lines()}, err
 	}
-	if choice.Way != corral.BrokerRelay { // which says it itself
+	if choice.Way != corral.BrokerRelay { // that way names the collector itself: the relay stands for it
 		choice.Collector = f.Collector.Remote
 	}
 	choice.Measured = f.Lines()
 	return choice, nil
 }
 
-func orAuto(mode corral.BrokerMode) corral.BrokerMode {
-	if mode == "" {
-		return corral.BrokerAuto
-	}
-	return mode
-}
+func orAuto(mode corral.BrokerMode) corral.BrokerMode { return cmp.Or(mode, corral.BrokerAuto) }
 
 // Lines says what was measured, for people.
 func (f Findings) Lines() []string {

@@ -15,7 +15,7 @@ type Findings struct {
 	Brokers   []Target `json:"brokers,omitempty"` // none: the collector is the only one
 	Schedd    Target   `json:"schedd,omitzero"`   // none: behind the collector's port
 	Streams   bool     `json:"streams,omitempty"` // the brokers pass streams on
-	Relays    []Target `json:"relays,omitempty"`  // the site's relay, by each of its addresses; none: there is none
+	Relays    []Target `json:"relays,omitempty"`  // the site's relay, by each of its addresses; empty without a relay
 	Node      Node     `json:"node"`
 }
 
@@ -31,8 +31,8 @@ type Target struct {
 // Reached reports whether a connection was made.
 func (t Target) Reached() bool { return t.Local.IsValid() }
 
-// mayPass reports whether t, which was not reached, may be when it is tried again: a machine that restarts looks like
-// one behind a firewall.
+// mayPass reports whether t, which was not reached, may be reached when it is tried again. A machine that restarts
+// looks like one behind a firewall; only a missing route, or a name that does not exist, is taken for final.
 func (t Target) mayPass() bool { return t.Trouble != noRoute && t.Trouble != unknownName }
 
 // kindOf returns the kind of an error that some target was not reached, one of which would do.
@@ -59,10 +59,16 @@ func (n Node) address() (netip.Addr, bool) {
 
 // decide returns how the pool reaches workers of a node of which f is known, or why none may be started
 // there. It is pure.
+//
+// Asked for auto it prefers the direct way, which needs no third party, then a broker, which costs a connection for
+// each worker, then the relay, through whose one connection all bytes go. Asked for one way it returns that way, or
+// an error that says why it would not work and what would. A way that cannot work is refused before a worker starts:
+// HTCondor itself would start it, and its jobs would wait without a reason.
 func decide(mode corral.BrokerMode, f Findings) (Choice, error) {
 	mode = orAuto(mode)
 	if !slices.Contains(corral.BrokerModes, mode) {
-		return Choice{}, corral.Errorf(corral.Unsatisfiable, "there is no such way; choose one of auto, none, ccb and relay")
+		return Choice{}, corral.Errorf(corral.Unsatisfiable,
+			"there is no such way; choose one of auto, none, ccb and relay")
 	}
 	relay, noRelay := f.relay()
 	if mode == corral.BrokerRelay {
@@ -72,7 +78,8 @@ func decide(mode corral.BrokerMode, f Findings) (Choice, error) {
 	if !f.Collector.Reached() {
 		why := f.cutOff(noRelay)
 		if mode == corral.BrokerAuto && noRelay == nil {
-			relay.Reason = fmt.Sprintf("the pool's collector %s is not reached from here (%s); %s", f.Collector.Address, f.Collector.Trouble, relay.Reason)
+			relay.Reason = fmt.Sprintf("the pool's collector %s is not reached from here (%s); %s",
+				f.Collector.Address, f.Collector.Trouble, relay.Reason)
 			return relay, nil
 		}
 		return Choice{}, why
@@ -85,7 +92,7 @@ func decide(mode corral.BrokerMode, f Findings) (Choice, error) {
 	}
 	switch mode {
 	case corral.BrokerNone:
-		if notDirect != "" && !f.Node.Asked { // then it is not known better than by who asked for it
+		if notDirect != "" && !f.Node.Asked { // the person who asked for this way may know more than was measured
 			return Choice{Way: corral.BrokerNone, Address: f.Collector.Local, Reason: "asked for; " + notDirect}, nil
 		}
 		if notDirect != "" {
@@ -99,8 +106,8 @@ func decide(mode corral.BrokerMode, f Findings) (Choice, error) {
 	if notDirect == "" {
 		return direct, nil
 	}
-	// At a loopback address of this node, where nobody reaches us from the pool's side, it is not the pool that answers,
-	// but what stands for it: another pilot's relay. With CCB our connections would end with that one.
+	// Where the pool's side does not reach this node, what answers at a loopback address is not the pool but what
+	// stands for it, another pilot's relay. With CCB our connections would end when that pilot does.
 	if noRelay == nil && (noBroker != nil || f.Collector.Remote.Addr().IsLoopback()) {
 		relay.Reason = notDirect + "; " + relay.Reason
 		return relay, nil
@@ -112,16 +119,18 @@ func decide(mode corral.BrokerMode, f Findings) (Choice, error) {
 	return ccb, nil
 }
 
-// relay returns the way through the site's relay, or why there is none.
+// relay returns the way through the site's relay, or why there is none. On the node the pilot listens where the pool
+// does, and passes each connection on: so this works only for a pool at a loopback address.
 func (f Findings) relay() (Choice, error) {
 	if len(f.Relays) == 0 {
-		return Choice{}, corral.Errorf(corral.Unsatisfiable, "it would need a relay through the site's connection, and there is none here: only sites with an ssh contact have one")
+		return Choice{}, corral.Errorf(corral.Unsatisfiable, "it would need a relay through the site's connection, "+
+			"and there is none here: only sites with an ssh contact have one")
 	}
-	// HTCondor's daemons tell one another where the pool is, and so a worker must find it at the same address as they do.
+	// HTCondor's daemons tell each other where the pool is, so a worker must find it at the same address as they do.
 	pool, err := netip.ParseAddrPort(f.Collector.Address)
 	if err != nil || !pool.Addr().IsLoopback() {
-		return Choice{}, corral.Errorf(corral.Unsatisfiable,
-			"the site's relay can stand for a pool that listens on 127.0.0.1, where it takes its place on the node, and this one listens on %s", f.Collector.Address)
+		return Choice{}, corral.Errorf(corral.Unsatisfiable, "the site's relay can stand for a pool that listens on "+
+			"127.0.0.1, where it takes its place on the node, and this one listens on %s", f.Collector.Address)
 	}
 	c := Choice{Way: corral.BrokerRelay, Collector: pool, Brokers: []string{f.Collector.Address}}
 	var dead []string
@@ -136,7 +145,8 @@ func (f Findings) relay() (Choice, error) {
 		c.Relays = append(c.Relays, r.Address)
 	}
 	if len(c.Relays) == 0 {
-		return Choice{}, corral.Errorf(kindOf(f.Relays...), "the site's relay does not connect this node with the pool (%s)", strings.Join(dead, "; "))
+		return Choice{}, corral.Errorf(kindOf(f.Relays...),
+			"the site's relay does not connect this node with the pool (%s)", strings.Join(dead, "; "))
 	}
 	c.Reason = "the site's relay connects, at " + strings.Join(c.Relays, ", ")
 	return c, nil
@@ -149,8 +159,8 @@ const bothPrivate = "CCB alone cannot serve when both sides are private, as it o
 func (f Findings) cutOff(noRelay error) error {
 	t := f.Collector
 	if t.Trouble == refused && len(f.Relays) == 0 {
-		return corral.Errorf(kindOf(t), "nobody listens at the pool's collector %s (%s): the pool is down, or a firewall says no in its place",
-			t.Address, refused)
+		return corral.Errorf(kindOf(t), "nobody listens at the pool's collector %s (%s): "+
+			"the pool is down, or a firewall says no in its place", t.Address, refused)
 	}
 	unless := ""
 	if t.mayPass() {
@@ -160,11 +170,12 @@ func (f Findings) cutOff(noRelay error) error {
 	if f.Node.Reached != "" {
 		also = "the pool's side does reach this node, at " + f.Node.Reached
 	}
-	return corral.Errorf(kindOf(append([]Target{t}, f.Relays...)...), "this node could not connect to the pool's collector %s (%s), which a worker must to join the pool; %s%s; %s",
+	return corral.Errorf(kindOf(append([]Target{t}, f.Relays...)...),
+		"this node could not connect to the pool's collector %s (%s), which a worker must to join the pool; %s%s; %s",
 		t.Address, t.Trouble, unless, instead(noRelay), also)
 }
 
-// instead says what of a relay.
+// instead says whether a relay would work, and if not, why not.
 func instead(noRelay error) string {
 	if noRelay == nil {
 		return "--broker relay would work"
@@ -172,7 +183,7 @@ func instead(noRelay error) string {
 	return noRelay.Error()
 }
 
-// direct returns the way without broker, or why there is none.
+// direct returns the way without a broker, or why there is none in the second result.
 func (f Findings) direct() (Choice, string) {
 	addr, reached := f.Node.address()
 	switch {
@@ -181,8 +192,8 @@ func (f Findings) direct() (Choice, string) {
 	case !reached:
 		return Choice{}, "the pool's side could not connect to this node: " + f.Node.Trouble
 	case addr.Is4() != f.Collector.Local.Is4(): // a worker that is bound to one cannot use the other
-		return Choice{}, fmt.Sprintf("the pool's side reached this node at %s only, which reaches the collector from %s",
-			f.Node.Reached, f.Collector.Local)
+		return Choice{}, fmt.Sprintf("the pool's side reached this node at %s only, "+
+			"which reaches the collector from %s", f.Node.Reached, f.Collector.Local)
 	}
 	return Choice{
 		Way: corral.BrokerNone, Address: addr,
@@ -190,15 +201,17 @@ func (f Findings) direct() (Choice, string) {
 	}, ""
 }
 
-// ccb returns the way by brokers, or why there is none.
+// ccb returns the way by brokers, or why there is none. A broker has one side dial the other, so the worker must reach
+// the schedd, unless the brokers pass streams on.
 func (f Findings) ccb(noRelay error) (Choice, error) {
 	c := Choice{Way: corral.BrokerCCB, Address: f.Collector.Local}
 	if f.Schedd.Trouble != "" && !f.Streams {
 		unless := ""
-		if !f.Node.Asked { // by whom the schedd is: only a person knows
+		if !f.Node.Asked { // only a person knows whether the schedd's side reaches the node
 			unless = "; --broker none, if you know that it does connect to this node"
 		}
-		return Choice{}, corral.Errorf(kindOf(f.Schedd), "this node could not connect to the pool's schedd %s either (%s); %s; %s%s",
+		return Choice{}, corral.Errorf(kindOf(f.Schedd),
+			"this node could not connect to the pool's schedd %s either (%s); %s; %s%s",
 			f.Schedd.Address, f.Schedd.Trouble, bothPrivate, instead(noRelay), unless)
 	}
 	if len(f.Brokers) == 0 {
@@ -214,8 +227,8 @@ func (f Findings) ccb(noRelay error) (Choice, error) {
 		}
 	}
 	if len(c.Brokers) == 0 {
-		return Choice{}, corral.Errorf(kindOf(f.Brokers...),
-			"this node could not connect to any CCB broker (%s); without --ccb the collector would be the broker, and it answers", strings.Join(dead, "; "))
+		return Choice{}, corral.Errorf(kindOf(f.Brokers...), "this node could not connect to any CCB broker (%s); "+
+			"without --ccb the collector would be the broker, and it answers", strings.Join(dead, "; "))
 	}
 	c.Reason = "broker " + strings.Join(c.Brokers, ", ") + " answers"
 	if len(dead) > 0 {

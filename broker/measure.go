@@ -72,10 +72,11 @@ func (c Config) check() error {
 // dial connects to address and hangs up.
 func dial(ctx context.Context, address string) Target {
 	d := net.Dialer{Timeout: dialTimeout}
-	return dialBy(ctx, func(ctx context.Context, address string) (net.Conn, error) { return d.DialContext(ctx, "tcp", address) }, address)
+	tcp := func(ctx context.Context, address string) (net.Conn, error) { return d.DialContext(ctx, "tcp", address) }
+	return dialBy(ctx, tcp, address)
 }
 
-// dialBy connects to address by a way of its own.
+// dialBy connects to address by a given way, and hangs up.
 func dialBy(ctx context.Context, way func(context.Context, string) (net.Conn, error), address string) Target {
 	began := time.Now()
 	nc, err := way(ctx, address)
@@ -84,10 +85,14 @@ func dialBy(ctx context.Context, way func(context.Context, string) (net.Conn, er
 	}
 	defer nc.Close()
 	took := time.Since(began)
-	return Target{Address: address, Local: endOf(nc.LocalAddr()).Addr(), Remote: endOf(nc.RemoteAddr()), TookMS: float64(took.Microseconds()) / 1000}
+	return Target{
+		Address: address, Local: endOf(nc.LocalAddr()).Addr(), Remote: endOf(nc.RemoteAddr()),
+		TookMS: float64(took.Microseconds()) / 1000,
+	}
 }
 
-// endOf returns the address of one end of a connection.
+// endOf returns the address of one end of a connection; an IPv4 address in IPv6 notation becomes plain IPv4, so that
+// addresses compare.
 func endOf(a net.Addr) netip.AddrPort {
 	ap, err := netip.ParseAddrPort(a.String())
 	if err != nil {
@@ -103,15 +108,15 @@ const (
 	unknownName = "the name is not known"
 )
 
-// trouble says in a few words why a connection was not made: for a firewall's sake it matters whether
-// somebody said no.
+// trouble says in a few words why a connection was not made. A refusal differs from silence: where something says no,
+// a machine is there, and where nothing answers, it may be a firewall that drops packets.
 func trouble(err error) string {
 	var dns *net.DNSError
 	var ne net.Error
 	switch {
 	case errors.As(err, &dns) && dns.IsNotFound:
 		return unknownName
-	case errors.As(err, &dns): // what became of the question says nothing of whom it was about
+	case errors.As(err, &dns): // the name's server is in trouble, which says nothing about the machine of that name
 		return "looking up its name: " + dns.Err
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return refused
@@ -125,7 +130,8 @@ func trouble(err error) string {
 	return err.Error()
 }
 
-// beCalled listens at this node's addresses and asks the pool's side to dial them.
+// beCalled listens at this node's addresses and asks the pool's side to dial them. The listeners are closed when it
+// returns.
 func (c Config) beCalled(ctx context.Context) Node {
 	switch {
 	case c.Mode == corral.BrokerCCB, c.Mode == corral.BrokerRelay:
@@ -159,7 +165,7 @@ func (n Node) called(reached string, err error) Node {
 	return n
 }
 
-// An invitation is what a CallBack needs to know.
+// An invitation is what a CallBack needs to know, and the listeners that answer it.
 type invitation struct {
 	Addresses []string `json:"addresses"` // IP:PORT; listeners that send Nonce
 	Nonce     string   `json:"nonce"`
@@ -174,7 +180,9 @@ type invitation struct {
 func invite(ctx context.Context, c Config) *invitation {
 	random := make([]byte, 16)
 	_, _ = rand.Read(random) // never fails
-	inv := &invitation{Nonce: hex.EncodeToString(random), Trouble: "this node has no address at which it could be reached"}
+	inv := &invitation{
+		Nonce: hex.EncodeToString(random), Trouble: "this node has no address at which it could be reached",
+	}
 	for _, addr := range candidates(ctx, c.Collector) {
 		ln, err := listenIn(addr, c.Ports)
 		if err != nil {
@@ -191,7 +199,8 @@ func invite(ctx context.Context, c Config) *invitation {
 	return inv
 }
 
-// listenIn listens at a port of addr that is one of ports.
+// listenIn listens at a port of addr that is one of ports. Sites open a range of ports in their firewalls, so only
+// these show what a worker, which listens in the same range, would meet.
 func listenIn(addr netip.Addr, ports [2]uint16) (net.Listener, error) {
 	if ports == [2]uint16{} {
 		return net.Listen("tcp", netip.AddrPortFrom(addr, 0).String())
@@ -260,7 +269,8 @@ func candidates(ctx context.Context, collector string) []netip.Addr {
 	return found
 }
 
-// source returns the address from which this node would send to remote; nothing is sent.
+// source returns the address from which this node would send to remote: to connect a UDP socket looks up the route and
+// sends nothing.
 func source(ctx context.Context, remote string) netip.Addr {
 	var d net.Dialer
 	nc, err := d.DialContext(ctx, "udp", remote)

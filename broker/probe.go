@@ -12,16 +12,16 @@ import (
 
 const pollInterval = 200 * time.Millisecond // of a probe's output, at a site that may be far
 
-// A Probe measures a node on which no glidein is, and so no link to corrald: what it has to say it
-// writes, as two lines of JSON, and corrald, which reads them as the site's transport allows, dials the
-// node by itself (see Attend).
+// A Probe measures a node on which no glidein runs, so that there is no link to corrald either. It writes what it has
+// to say as two lines of JSON; corrald reads them as the site's transport allows, and dials the node by itself (see
+// Attend).
 type Probe struct {
 	Collector string   `json:"collector"` // this and the next three as in Config
 	CCB       []string `json:"ccb,omitempty"`
 	Schedd    string   `json:"schedd,omitempty"`
 	Streams   bool     `json:"streams,omitempty"`
 
-	Ports [2]uint16      `json:"-"`      // as in Config; who runs the probe knows them
+	Ports [2]uint16      `json:"-"`      // as in Config; the pilot that runs the probe knows them
 	Hold  corral.Seconds `json:"hold_s"` // how long the node can still be dialled once it has measured
 }
 
@@ -78,8 +78,11 @@ func Attend(ctx context.Context, output func(context.Context) ([]byte, error)) (
 	return f, nil
 }
 
-// await returns the first line of a probe that is the one.
-func await(ctx context.Context, output func(context.Context) ([]byte, error), is func(probeLine) bool) (probeLine, error) {
+// await returns the first whole line of a probe that is the one. Batch systems put lines of their own into a job's
+// output; these are not JSON of this form and are skipped.
+func await(
+	ctx context.Context, output func(context.Context) ([]byte, error), is func(probeLine) bool,
+) (probeLine, error) {
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for {

@@ -54,24 +54,28 @@ func Reach(ctx context.Context, addresses []string, nonce string) (string, error
 	return "", corral.Errorf(corral.Failed, "%s", strings.Join(troubles, "; "))
 }
 
+// checkReach refuses what a pilot, which anybody may be at a site, could abuse to have corrald dial: names, broadcast
+// addresses, ports of services, and too many of them.
 func checkReach(addresses []string, nonce string) error {
 	switch {
 	case len(addresses) == 0 || len(addresses) > maxAddresses:
-		return corral.Errorf(corral.Invalid, "%d addresses to dial, where 1 to %d are allowed", len(addresses), maxAddresses)
+		return corral.Errorf(corral.Invalid, "%d addresses to dial, where 1 to %d are allowed",
+			len(addresses), maxAddresses)
 	case len(nonce) < minNonce || len(nonce) > maxNonce:
-		return corral.Errorf(corral.Invalid, "a nonce of %d bytes, where %d to %d are allowed", len(nonce), minNonce, maxNonce)
+		return corral.Errorf(corral.Invalid, "a nonce of %d bytes, where %d to %d are allowed",
+			len(nonce), minNonce, maxNonce)
 	}
 	for _, address := range addresses {
 		ap, err := netip.ParseAddrPort(address)
 		if a := ap.Addr().Unmap(); err != nil || ap.Port() < lowestPort || !a.IsGlobalUnicast() && !a.IsLoopback() {
-			return corral.Errorf(corral.Invalid, "%.60q is not to be dialled: want the number of one machine and a port from %d on",
-				address, lowestPort)
+			return corral.Errorf(corral.Invalid,
+				"%.60q is not to be dialled: want the number of one machine and a port from %d on", address, lowestPort)
 		}
 	}
 	return nil
 }
 
-// hear connects to address and waits for nonce; the answer is empty if it came, else says why not.
+// hear connects to address and waits for nonce. It returns "" if the nonce came, and otherwise why it did not.
 func hear(ctx context.Context, address, nonce string) string {
 	var d net.Dialer
 	nc, err := d.DialContext(ctx, "tcp", address)

@@ -17,7 +17,8 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// Dial has the relay at address, HOST:PORT, make the connection that r asks for.
+// Dial has the relay at address, HOST:PORT, make the connection that r asks for. The error has the kind and the words
+// of corrald's answer, where there was one; it is Unavailable if asking again may help.
 func Dial(ctx context.Context, address string, r Request) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, openTime)
 	defer cancel()
@@ -39,7 +40,8 @@ func Dial(ctx context.Context, address string, r Request) (net.Conn, error) {
 	return nc, nil
 }
 
-// A Forwarder stands on a worker node for what is at the other end of a relay.
+// A Forwarder stands on a worker node for what is at the other end of a relay: programs on the node connect to its
+// address, and each connection goes through the relay.
 type Forwarder struct {
 	lg     *slog.Logger
 	ln     net.Listener
@@ -59,7 +61,8 @@ func Forward(lg *slog.Logger, at netip.AddrPort, relays []string, r Request) (*F
 	lc := net.ListenConfig{Control: shareable}
 	ln, err := lc.Listen(context.Background(), "tcp", at.String())
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, corral.Errorf(corral.Failed, "another program has %s of this node, at which HTCondor would find its pool", at)
+		return nil, corral.Errorf(corral.Failed,
+			"another program has %s of this node, at which HTCondor would find its pool", at)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("listening for this node's HTCondor: %w", err)
@@ -70,6 +73,7 @@ func Forward(lg *slog.Logger, at netip.AddrPort, relays []string, r Request) (*F
 	return f, nil
 }
 
+// shareable lets several forwarders listen at one address: each pilot on a node has its own, and all lead to the pool.
 func shareable(_, _ string, c syscall.RawConn) error {
 	var failed error
 	err := c.Control(func(fd uintptr) {
@@ -85,13 +89,14 @@ func (f *Forwarder) Close() {
 	f.open.Wait()
 }
 
+// accept passes on connections until the listener is closed.
 func (f *Forwarder) accept() {
 	for {
 		nc, err := f.ln.Accept()
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
-		if err != nil { // too many files
+		if err != nil { // this process has too many files open, which passes
 			time.Sleep(100 * time.Millisecond)
 			continue
 		}
@@ -99,6 +104,7 @@ func (f *Forwarder) accept() {
 	}
 }
 
+// pass connects one program of the node through the relay. A connection that the relay does not make is closed.
 func (f *Forwarder) pass(nc net.Conn) {
 	defer nc.Close()
 	to, err := f.dial()
@@ -113,7 +119,8 @@ func (f *Forwarder) pass(nc net.Conn) {
 	join(nc, to)
 }
 
-// dial tries the relays, first that which answered last.
+// dial tries the addresses of the relay, first the one that answered last time: a head node has addresses that its
+// nodes cannot reach, and to wait for those once is enough.
 func (f *Forwarder) dial() (net.Conn, error) {
 	f.mu.Lock()
 	first := f.last

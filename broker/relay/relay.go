@@ -7,8 +7,16 @@
 // decides nothing. corrald (Open, Session.Serve) reads the request at the beginning of each stream, has a Gate decide
 // about it, and answers before it copies, so that a worker learns in words why it was not connected.
 //
-// A request names one of two targets and never an address, and proves that who makes it has the token of an attempt,
-// which itself does not travel: the way from a node to its head node is not encrypted.
+// A request names one of two targets and never an address, so that a relay leads nowhere else. It proves that its maker
+// has the token of an attempt, and the token itself does not travel: the way from a node to its head node is not
+// encrypted.
+//
+// # The protocol
+//
+// The head node first writes one line of JSON, its version and addresses. After that the command's stdio carries
+// multiplexed streams (yamux), one for each connection. A stream begins with the worker's request, one line of text,
+// and corrald's answer, one line too: "ok", or "no", the kind of the error and its words. From then on it is the
+// connection's bytes in both directions, and each direction ends by itself, as TCP's do.
 package relay
 
 import (
@@ -51,8 +59,9 @@ func NewRequest(target Target, tag, token string) Request {
 	return Request{Target: target, Tag: tag, Proof: Proof(hex.EncodeToString(digest[:]), target, tag)}
 }
 
-// Proof is what who knows a token, by its SHA-256 in hex, shows instead. It is good for the one target of the one
-// attempt: who overhears it on the site's network may knock at that door too, where the token is asked for.
+// Proof is what the holder of a token, here by its SHA-256 in hex, shows instead of the token: an HMAC of the target
+// and the attempt's tag. It is good for that target and that attempt alone. Whoever overhears it on the site's
+// network may knock at the same door, where the token itself is asked for.
 func Proof(tokenDigest string, target Target, tag string) string {
 	m := hmac.New(sha256.New, []byte(tokenDigest))
 	fmt.Fprintf(m, "corral relay %s %s", target, tag)
@@ -68,7 +77,7 @@ const (
 	maxLine    = 1024             // of a request or an answer, in bytes
 	maxStreams = 4096             // at one relay
 	openTime   = 15 * time.Second // for a request, and what it asks for
-	goneTime   = 5 * time.Second  // after which an end that said its last, and reads nothing, is taken for gone
+	goneTime   = 5 * time.Second  // after which an end that sends no more, and reads nothing, is taken for gone
 )
 
 // requestForm is a line of a request: version, target, tag, proof.
@@ -79,6 +88,7 @@ func (r Request) encode() string {
 	return fmt.Sprintf("corral-relay/1 %s %s %s\n", r.Target, r.Tag, r.Proof)
 }
 
+// readRequest reads the line that a stream begins with. The error is Invalid for anything that is not a request.
 func readRequest(r io.Reader) (Request, error) {
 	line, err := readLine(r)
 	if err != nil {
@@ -94,7 +104,7 @@ func readRequest(r io.Reader) (Request, error) {
 // admitted is the answer to a request that is granted.
 const admitted = "ok"
 
-// answer returns the line that tells how a request ended.
+// answer returns the line that tells the worker whether its request is granted, and if not, why.
 func answer(err error) string {
 	if err == nil {
 		return admitted + "\n"
@@ -127,7 +137,7 @@ func readAnswer(r io.Reader) error {
 	return corral.Errorf(corral.Unavailable, "%s", why)
 }
 
-// readLine reads up to the next newline and no byte more: what follows is somebody else's.
+// readLine reads up to the next newline and not a byte more: what follows belongs to the connection.
 func readLine(r io.Reader) (string, error) {
 	var line []byte
 	one := make([]byte, 1)
@@ -143,8 +153,8 @@ func readLine(r io.Reader) (string, error) {
 	return "", corral.Errorf(corral.Invalid, "a line of more than %d bytes", maxLine)
 }
 
-// multiplexing is how streams share the command's stdio. A link that is slow, or full, is not lost: pings wait behind
-// what is under way.
+// multiplexing is how streams share the command's stdio. A link that is slow, or full, must not be taken for lost:
+// pings wait behind the bytes that are under way, so there is a minute for them.
 func multiplexing() *yamux.Config {
 	c := yamux.DefaultConfig()
 	c.AcceptBacklog = maxStreams
@@ -164,7 +174,7 @@ func join(a, b net.Conn) {
 		if err == nil {
 			err = closeWrite(to)
 		}
-		if err != nil { // neither can be of any more use
+		if err != nil { // one side is gone, so the other is of no more use
 			a.Close()
 			b.Close()
 		}
@@ -184,8 +194,9 @@ func closeWrite(c net.Conn) error {
 	return c.Close() // unreachable: TCP and tubes can
 }
 
-// A tube is a stream. That its other end is gone, streams have no word for: they say that nothing more comes, and that may
-// be all. So who says this and then does not read is gone.
+// A tube is a stream that notices when its other end is gone. A stream can only say that nothing more comes, which is
+// also what an end says that goes on reading. So an end that has said it gets a deadline for each write: if it reads
+// nothing for goneTime, it is gone.
 type tube struct {
 	*yamux.Stream
 	silent atomic.Bool // nothing more comes

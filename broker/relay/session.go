@@ -21,8 +21,8 @@ const (
 	helloTime    = 30 * time.Second
 )
 
-// A Gate decides about requests. It returns the connection that was asked for; of its error, which must not say more
-// than who asks may know, the kind and the sentence are told.
+// A Gate decides about requests. It returns the connection that was asked for. Its error is told to the worker, kind
+// and words, so it must not say more than anybody at the site may know.
 type Gate func(context.Context, Request) (net.Conn, error)
 
 // A Session is corrald's side of a relay.
@@ -31,7 +31,8 @@ type Session struct {
 	mux       *yamux.Session
 }
 
-// Open greets the relay at the other end of stdio, which it takes over.
+// Open takes over stdio, at the other end of which a relay was started, and waits for the relay's greeting. The error
+// is Failed if something else is there; stdio is closed then.
 func Open(ctx context.Context, stdio io.ReadWriteCloser) (*Session, error) {
 	ctx, cancel := context.WithTimeout(ctx, helloTime)
 	defer cancel()
@@ -47,7 +48,8 @@ func Open(ctx context.Context, stdio io.ReadWriteCloser) (*Session, error) {
 		return nil, fmt.Errorf("the relay did not begin: %w", err)
 	}
 	var h hello
-	if err := json.Unmarshal(line, &h); err != nil || h.Relay != 1 || len(h.Addresses) == 0 || len(h.Addresses) > maxAddresses {
+	err = json.Unmarshal(line, &h)
+	if err != nil || h.Relay != 1 || len(h.Addresses) == 0 || len(h.Addresses) > maxAddresses {
 		stdio.Close()
 		return nil, corral.Errorf(corral.Failed, "%.80q is not how a relay begins", line)
 	}
@@ -86,7 +88,7 @@ func (s *Session) Serve(ctx context.Context, gate Gate) {
 	}
 }
 
-// serve does what one stream asks for.
+// serve does what one stream asks for, and returns when the connection is over.
 func serve(ctx context.Context, st *tube, gate Gate) {
 	defer st.Close()
 	_ = st.SetDeadline(time.Now().Add(openTime))
@@ -101,6 +103,7 @@ func serve(ctx context.Context, st *tube, gate Gate) {
 	join(st, to)
 }
 
+// admit reads a stream's request and has the gate decide about it.
 func admit(ctx context.Context, st net.Conn, gate Gate) (net.Conn, error) {
 	r, err := readRequest(st)
 	if err != nil {
