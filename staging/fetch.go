@@ -29,8 +29,8 @@ type Fetcher struct {
 	http *retryablehttp.Client
 }
 
-// A Pace is the least that must arrive: in each Window, as much as BytesPerS would give. In a window in
-// which less comes the mirror is given up.
+// A Pace is the least that must arrive: in each Window, as much as BytesPerS would give. When less comes in a window,
+// the mirror is given up.
 type Pace struct {
 	BytesPerS int64
 	Window    time.Duration
@@ -78,6 +78,8 @@ func (f *Fetcher) Fetch(ctx context.Context, src Source, dst string) (tries []Tr
 	return tries, nothingWorked(src.Package.Name, tries)
 }
 
+// nothingWorked is the error of a Fetch that no mirror satisfied. One mirror that may do better later makes it worth
+// trying again.
 func nothingWorked(name string, tries []Try) error {
 	kind, why := corral.Failed, []string{"no mirror is known"}
 	if len(tries) > 0 {
@@ -118,7 +120,7 @@ func (f *Fetcher) try(ctx context.Context, rawURL string, p packages.Package, ou
 // refusef is a mirror's answer that will be the same tomorrow.
 func refusef(format string, args ...any) error { return corral.Errorf(corral.Failed, format, args...) }
 
-// sink takes the bytes of one archive.
+// A sink takes the bytes of one archive and sums them up as they come, so that the file is not read once more.
 type sink struct {
 	file *os.File
 	sum  hash.Hash
@@ -135,6 +137,7 @@ func (s *sink) restart() error {
 	return s.err
 }
 
+// Write notes an error of the file apart, because it is no mirror's fault.
 func (s *sink) Write(b []byte) (int, error) {
 	n, err := s.file.Write(b)
 	s.n += int64(n)

@@ -28,10 +28,10 @@ func Incoming(root string, p packages.Package) (string, error) {
 	return dir + incomingSuffix, err
 }
 
-// Install makes sure that the package of src is unpacked below root, and returns its directory. A
-// package that is there, and whole, is used as it is and nothing is transferred; a damaged one is
-// replaced. Of several Installs at once one downloads and the others wait for it. The error's kind is
-// that of Fetch or packages.Unpack; then nothing of the package is left.
+// Install makes sure that the package of src is unpacked below root, and returns its directory. A package that is
+// there, and whole, is used as it is and nothing is transferred; a damaged one is replaced. Of several Installs at
+// once, on any machine of the site, one downloads and the others wait for it. The error's kind is that of Fetch or
+// packages.Unpack; then nothing of the package is left.
 func (f *Fetcher) Install(ctx context.Context, root string, src Source) (dir string, tries []Try, err error) {
 	dir, err = Dir(root, src.Package)
 	if err != nil {
@@ -61,6 +61,7 @@ func (f *Fetcher) Install(ctx context.Context, root string, src Source) (dir str
 	return dir, tries, nil
 }
 
+// download fetches the package and unpacks it as dir. The archive is not kept.
 func (f *Fetcher) download(ctx context.Context, dir string, src Source) ([]Try, error) {
 	archive := dir + archiveSuffix
 	defer os.Remove(archive)

@@ -14,10 +14,14 @@ import (
 // lockPoll is how often a held lock is asked for again: downloads take seconds.
 const lockPoll = 50 * time.Millisecond
 
+// A lock file is removed by its last holder, so that the cache does not fill with them. That opens a gap: between
+// opening a file and locking it, its holder may remove it, and another process may lock a new one of the same name.
+// So whoever gets a lock checks that the name still leads to the file, and else begins again.
+
 var errHeld = errors.New("held by another process")
 
 // hold opens the file name, made if need be, under a lock of the kernel's, which frees it when the
-// process dies; how is unix.LOCK_EX or LOCK_SH. Closing the file frees the lock; who holds it alone may
+// process dies; how is unix.LOCK_EX or LOCK_SH. Closing the file frees the lock; a process that holds it alone may
 // remove the file first. The error is errHeld if another process has the lock.
 func hold(name string, how int) (*os.File, error) {
 	for {

@@ -27,8 +27,8 @@ func openFile(_ context.Context, u *url.URL, _ Position) (Stream, error) {
 	return Stream{ReadCloser: f}, nil
 }
 
-// fileError gives an error about a file that will be the same tomorrow the kind that says so: it is not there, is closed
-// to us, or is no regular file.
+// fileError gives an error about a file that will be the same tomorrow the kind that says so: it is not there, is
+// closed to us, or is no regular file.
 func fileError(err error) error {
 	var notFile *input.NotRegularError
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.As(err, &notFile) {
@@ -37,6 +37,8 @@ func fileError(err error) error {
 	return err
 }
 
+// openHTTP reads by GET, with a Range for a transfer that broke off. If-Range has a server that has another version
+// by now send the whole file, so that two versions are not put together.
 func (f *Fetcher) openHTTP(ctx context.Context, u *url.URL, at Position) (Stream, error) {
 	resp, err := f.ask(ctx, http.MethodGet, u, at)
 	if err != nil {
@@ -80,8 +82,8 @@ func (f *Fetcher) ask(ctx context.Context, method string, u *url.URL, at Positio
 	return resp, nil
 }
 
-// validator returns what If-Range takes: a strong entity tag, or else the date. Without one a server
-// that has another file now goes unnoticed until the digest is compared.
+// validator returns what If-Range takes: a strong entity tag, or else the date. Without one it goes unnoticed, until
+// the digest is compared, that a server has another file now.
 func validator(h http.Header) string {
 	if tag := h.Get("ETag"); strings.HasPrefix(tag, `"`) {
 		return tag
@@ -89,8 +91,10 @@ func validator(h http.Header) string {
 	return h.Get("Last-Modified")
 }
 
+// statusError tells answers that may be better tomorrow from those that will not.
 func statusError(resp *http.Response) error {
-	if resp.StatusCode >= 500 || resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusRequestTimeout {
+	switch code := resp.StatusCode; {
+	case code >= 500, code == http.StatusTooManyRequests, code == http.StatusRequestTimeout:
 		return fmt.Errorf("server said %s", resp.Status)
 	}
 	return refusef("server said %s", resp.Status)

@@ -14,9 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Names beside a package's directory root/packages/HEX. The lock is held by who installs or removes
-// the package, the use file, shared, by everybody who runs programs of it; its time is that of the last
-// use.
+// Names beside a package's directory root/packages/HEX. A process that installs or removes the package holds the lock
+// alone. Every process that runs programs of the package holds the use file, shared; the file's time is that of the
+// last use.
 const (
 	lockSuffix     = ".lock"
 	useSuffix      = ".use"
@@ -99,6 +99,7 @@ func cache(root string) ([]cached, error) {
 	return all, nil
 }
 
+// treeSize adds up the files below dir.
 func treeSize(dir string) (total int64, err error) {
 	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -113,7 +114,7 @@ func treeSize(dir string) (total int64, err error) {
 	return total, err
 }
 
-// remove removes the package unless somebody uses it or is about to install it again.
+// remove removes the package unless a process uses it or is about to install it again.
 func (c cached) remove() (removed bool, err error) {
 	for _, name := range []string{c.dir + lockSuffix, c.dir + useSuffix} {
 		f, err := hold(name, unix.LOCK_EX)
@@ -129,8 +130,7 @@ func (c cached) remove() (removed bool, err error) {
 	return true, clearAway(c.dir)
 }
 
-// clearAway renames the directory before it removes it, so that nobody starts from one that is half
-// gone.
+// clearAway renames the directory before it removes it, so that no job starts from a directory that is half gone.
 func clearAway(dir string) error {
 	old := dir + ".old"
 	if err := errors.Join(os.RemoveAll(old), os.Rename(dir, old), os.RemoveAll(old)); err != nil {

@@ -7,6 +7,14 @@
 //
 // Invariant: what stands under a final name is whole and has the right digest. A mirror is never
 // trusted, only its bytes are compared; a failure leaves no partial file.
+//
+// # Where to look
+//
+// A download: fetch.go goes through the mirrors, and transfer.go brings one file, which it takes up again where it
+// broke off, and gives up where it is too slow. How a URL is opened depends on its scheme: open.go has http, https
+// and file, and the packages ftp and sftp have the schemes that only corrald speaks. The site's cache: install.go
+// fills it, prune.go keeps it small, and lock.go has jobs on different machines agree about it. corrald's own mirror:
+// mirror.go.
 package staging
 
 import (
@@ -29,7 +37,7 @@ type Try struct {
 	Bytes     int64         // that were received
 	Took      time.Duration // from the request to its end
 	Resumed   int           // how often it broke off and was taken up again
-	Reached   bool          // somebody answered
+	Reached   bool          // a server answered
 	Reason    string        // why it did not work; "" if it did
 	Transient bool          // the same mirror may do better later
 }

@@ -41,7 +41,7 @@ type transfer struct {
 	size     int64 // of the archive
 	sink     sink
 	received int64 // bytes, those that were of no use too
-	reached  bool  // somebody answered
+	reached  bool  // a server answered
 	resumed  int
 }
 
@@ -83,8 +83,9 @@ func (t *transfer) copy(ctx context.Context, resumes int) error {
 // errSlow is the cause of a transfer that was given up for its pace.
 var errSlow = errors.New("too slow")
 
-// piece copies what is at the URL from a position to its end, or one byte more than it should have. If
-// that breaks off, next is where to take it up again, nil if that is not possible.
+// piece copies what is at the URL from a position to its end, or up to one byte more than the archive has, which
+// shows that there is too much. If the copying breaks off, next is where to take it up again; nil if that is not
+// possible.
 func (t *transfer) piece(ctx context.Context, at Position) (next *Position, err error) {
 	open, ok := t.fetcher.Open[t.url.Scheme]
 	if !ok {
@@ -132,7 +133,8 @@ func (t *transfer) drain(stream Stream, at Position, arrived *atomic.Int64) (*Po
 	return &Position{t.sink.n, stream.Start.Validator}, err
 }
 
-// watch cancels with the reason when in a window less arrives than the pace asks for.
+// watch cancels with the reason when less arrives in a window than the pace asks for, until stop is called. It compares
+// what has arrived at the ends of windows, so that a transfer pays for it once a window and not with every read.
 func (p Pace) watch(arrived *atomic.Int64, cancel context.CancelCauseFunc) (stop func()) {
 	ctx, end := context.WithCancel(context.Background())
 	ended := make(chan struct{})

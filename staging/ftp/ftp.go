@@ -26,9 +26,9 @@ const (
 	shutTimeout = 5 * time.Second
 )
 
-// Open is a staging.Open for ftp URLs: anonymous, or as the user that the URL names. It can begin
-// anywhere; a stream must be closed before ctx ends to end in order. FTP has no word for a file's version, so that only the digest tells whether two pieces
-// belong together.
+// Open is a staging.Open for ftp URLs: anonymous, or as the user that the URL names. It can begin anywhere. A stream
+// that is closed before ctx ends says good-bye to the server. FTP has no word for a file's version, so that only the
+// digest tells whether two pieces belong together.
 func Open(ctx context.Context, u *url.URL, at staging.Position) (staging.Stream, error) {
 	host := u.Host
 	if u.Port() == "" {
@@ -42,7 +42,8 @@ func Open(ctx context.Context, u *url.URL, at staging.Position) (staging.Stream,
 	if err != nil {
 		return staging.Stream{}, errors.Join(answered(err), conn.Quit())
 	}
-	return staging.Stream{ReadCloser: &stream{body, conn}, Start: staging.Position{Offset: at.Offset}, Resumable: true}, nil
+	start := staging.Position{Offset: at.Offset}
+	return staging.Stream{ReadCloser: &stream{body, conn}, Start: start, Resumable: true}, nil
 }
 
 // dialer makes connections, for commands and for data, that the end of ctx closes: the library knows no

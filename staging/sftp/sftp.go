@@ -1,8 +1,8 @@
-// Package sftp reads files from sftp servers for package staging, through the transport of ssh sites: with the keys, the
-// agent, ~/.ssh/config and the known hosts of corrald's user.
+// Package sftp reads files from sftp servers for package staging, through the transport of ssh sites: with the keys,
+// the agent, ~/.ssh/config and the known hosts of corrald's user.
 //
-// It is a package of its own because only corrald speaks ssh: the pilot, which imports staging, does not carry it. Its one
-// invariant: a connection lasts for one file and is closed with its stream.
+// It is a package of its own because only corrald speaks ssh: the pilot, which imports staging, does not carry it.
+// Its one invariant: a connection lasts for one file and is closed with its stream.
 package sftp
 
 import (
@@ -42,6 +42,8 @@ func Opener(options ssh.Options) staging.Open {
 	}
 }
 
+// open opens the file on a connection, which the caller closes after an error. If the file has another version by now
+// than the position says, it begins at the beginning.
 func open(ctx context.Context, conn *ssh.Conn, u *url.URL, at staging.Position) (staging.Stream, error) {
 	channel, err := conn.Subsystem(ctx, "sftp")
 	if err != nil {
@@ -65,15 +67,17 @@ func open(ctx context.Context, conn *ssh.Conn, u *url.URL, at staging.Position) 
 			return staging.Stream{}, err
 		}
 	}
-	return staging.Stream{ReadCloser: &stream{bufio.NewReaderSize(f, ahead), f, client, conn}, Start: start, Resumable: true}, nil
+	body := &stream{bufio.NewReaderSize(f, ahead), f, client, conn}
+	return staging.Stream{ReadCloser: body, Start: start, Resumable: true}, nil
 }
 
-// refused gives a definite no the kind that staging asks for: nobody has to try such a mirror again soon.
+// refused gives a definite no the kind that staging asks for, so that the mirror is not tried again soon.
 func refused(err error) error {
 	var login *gridsite.LoginError
 	var key *gridsite.HostKeyError
-	if errors.As(err, &login) || errors.As(err, &key) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) ||
-		corral.KindOf(err) == corral.Invalid {
+	switch {
+	case errors.As(err, &login), errors.As(err, &key), corral.KindOf(err) == corral.Invalid,
+		errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
 		return corral.Errorf(corral.Failed, "%w", err)
 	}
 	return err
