@@ -20,7 +20,8 @@ func NewHeaded(t testing.TB) (pool, head, node *Host) {
 		link, address string
 	}{{pool, "out", "198.18.1.2"}, {node, "in", "10.82.0.2"}} {
 		h.Addr = netip.MustParseAddr(h.address)
-		head.script(t, "ip link add "+h.link+" type veth peer name eth0 netns "+strconv.Itoa(h.pid)+"\nip link set "+h.link+" up")
+		head.script(t, "ip link add "+h.link+" type veth peer name eth0 netns "+strconv.Itoa(h.pid)+`
+ip link set `+h.link+" up")
 		h.script(t, "ip link set lo up\nip addr add "+h.address+"/24 dev eth0\nip link set eth0 up")
 	}
 	head.Addr = netip.MustParseAddr("198.18.1.1")

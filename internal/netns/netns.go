@@ -5,6 +5,11 @@
 //
 // A namespace has no name: a process holds it, which ends when the test's process does, however that
 // ends. So nothing is left behind. Root is not needed where users may make namespaces.
+//
+// The addresses are those of RFC 2544, which are for tests and are routed nowhere; a side behind NAT has a private
+// net (10.81, 10.82) that the other side has no route to. A test runs a program on a host by Host.Command. The
+// program in testdata/door is for programs that have to be started from outside, without the rights that entering a
+// namespace needs.
 package netns
 
 import (
@@ -41,7 +46,9 @@ type Host struct {
 // New makes a pool and a node, until the test's end.
 func New(t testing.TB, topology Topology) (pool, node *Host) {
 	t.Helper()
-	for tool, pkg := range map[string]string{"ip": "iproute2", "nft": "nftables", "unshare": "util-linux", "nsenter": "util-linux"} {
+	for tool, pkg := range map[string]string{
+		"ip": "iproute2", "nft": "nftables", "unshare": "util-linux", "nsenter": "util-linux",
+	} {
 		_, err := exec.LookPath(tool)
 		if _, sbin := exec.LookPath("/usr/sbin/" + tool); err != nil && sbin != nil {
 			t.Fatalf("network namespaces need %s on PATH (apt-get install %s)", tool, pkg)
@@ -76,20 +83,23 @@ func (h *Host) Command(ctx context.Context, name string, args ...string) *exec.C
 	return exec.CommandContext(ctx, "nsenter", append(append(enter, "--", name), args...)...)
 }
 
-// UserCommand is Command for somebody who is not root on the host: nobody, if the test is root's, or else the user
-// whose test it is.
+// UserCommand is Command for a user who is not root on the host: the user nobody, if the test is root's, or else the
+// user whose test it is.
 func (h *Host) UserCommand(ctx context.Context, name string, args ...string) *exec.Cmd {
 	if h.user != "" {
-		id := []string{"--user", "--map-user=" + strconv.Itoa(os.Getuid()), "--map-group=" + strconv.Itoa(os.Getgid()), "--", name}
-		return h.Command(ctx, "unshare", append(id, args...)...)
+		me, group := strconv.Itoa(os.Getuid()), strconv.Itoa(os.Getgid())
+		as := []string{"--user", "--map-user=" + me, "--map-group=" + group, "--", name}
+		return h.Command(ctx, "unshare", append(as, args...)...)
 	}
-	return h.Command(ctx, "setpriv", append([]string{"--reuid=nobody", "--regid=nogroup", "--clear-groups", "--", name}, args...)...)
+	as := []string{"--reuid=nobody", "--regid=nogroup", "--clear-groups", "--", name}
+	return h.Command(ctx, "setpriv", append(as, args...)...)
 }
 
 // Path is where the kernel shows the namespace.
 func (h *Host) Path() string { return "/proc/" + strconv.Itoa(h.pid) + "/ns/net" }
 
-// hold makes a namespace. All of a test belong to the user namespace of the first, if there is one.
+// hold makes a namespace. If users make them, the first one of a test comes with a user namespace, in which the test is
+// root, and all others belong to it.
 func hold(t testing.TB, first *Host) *Host {
 	t.Helper()
 	const wait = "echo; exec cat" // until its input ends, which is with this process
@@ -100,7 +110,8 @@ func hold(t testing.TB, first *Host) *Host {
 	case first == nil:
 		args = []string{"unshare", "--user", "--map-root-user", "--net", "--", "sh", "-c", wait}
 	default:
-		args = append([]string{"nsenter", "--target", strconv.Itoa(first.pid), "--user", "--preserve-credentials", "--"}, args...)
+		target := strconv.Itoa(first.pid)
+		args = append([]string{"nsenter", "--target", target, "--user", "--preserve-credentials", "--"}, args...)
 	}
 	if os.Geteuid() != 0 {
 		h.user = "--user"
@@ -126,8 +137,8 @@ func hold(t testing.TB, first *Host) *Host {
 	})
 	if _, err := bufio.NewReader(stdout).ReadByte(); err != nil {
 		said, _ := io.ReadAll(&stderr)
-		t.Fatalf("no network namespace can be made here (%s): run this test as root, or where users may make namespaces",
-			strings.TrimSpace(string(said)))
+		t.Fatalf("no network namespace can be made here (%s): run this test as root, "+
+			"or where users may make namespaces", strings.TrimSpace(string(said)))
 	}
 	h.pid = cmd.Process.Pid
 	return h
@@ -179,6 +190,7 @@ ip route add default via `+s.prefix+`.1`)
 	}
 }
 
+// dropIncoming is a node's own firewall: it drops packets of connections that the node did not make.
 const dropIncoming = `nft -f - <<'END'
 table inet corral {
 	chain incoming {
@@ -189,6 +201,7 @@ table inet corral {
 }
 END`
 
+// masquerade makes a router do NAT: connections from its net leave with its own address, and none come in.
 const masquerade = `nft -f - <<'END'
 table ip corral {
 	chain source {

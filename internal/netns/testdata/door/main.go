@@ -1,6 +1,10 @@
 // Command door lets processes elsewhere on this machine start shells on a host of package netns, as a site's login
 // node does for its batch nodes. `door serve SOCKET` runs on the host; `door enter SOCKET ARGS…` runs anywhere: it
 // is /bin/sh ARGS… there, with its own input, output, environment, directory and exit status.
+//
+// It exists because entering a network namespace needs rights in the user namespace that owns it, which a batch
+// system's user does not have. A shell that is started on the other side needs none: the two sides share the file
+// system, and a socket in it passes the caller's open files.
 package main
 
 import (
@@ -39,6 +43,7 @@ func main() {
 	}
 }
 
+// fail ends the program with the status that env and timeout use for errors of their own.
 func fail(err error) {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "door:", err)
@@ -46,7 +51,8 @@ func fail(err error) {
 	}
 }
 
-// serve answers until its input ends. It prints a line once it can be asked.
+// serve answers requests until its input ends, which it does when the test's process ends. It prints a line once it
+// can be asked.
 func serve(at *net.UnixAddr) error {
 	l, err := net.ListenUnix(at.Net, at)
 	if err != nil {
@@ -71,7 +77,8 @@ func serve(at *net.UnixAddr) error {
 	}
 }
 
-// attend runs what is asked for, and kills it if who asked goes away.
+// attend runs what is asked for. If the caller goes away first, which closes the connection, it kills the shell with
+// all that the shell has started: they are a process group.
 func attend(conn *net.UnixConn) error {
 	body, control := make([]byte, maxRequest), make([]byte, syscall.CmsgSpace(3*4))
 	n, nc, _, _, err := conn.ReadMsgUnix(body, control)
@@ -99,7 +106,7 @@ func attend(conn *net.UnixConn) error {
 	}
 	over := make(chan struct{})
 	go func() {
-		_, _ = conn.Read(make([]byte, 1))
+		_, _ = conn.Read(make([]byte, 1)) // the caller sends nothing more: this ends when the connection does
 		select {
 		case <-over:
 		default:
@@ -116,7 +123,8 @@ func attend(conn *net.UnixConn) error {
 	return err
 }
 
-// received returns the files that came with a request.
+// received returns the files that came with a request. They are not to reach other shells, which are started at the
+// same time.
 func received(control []byte) ([]*os.File, error) {
 	messages, err := syscall.ParseSocketControlMessage(control)
 	if err != nil {
