@@ -39,7 +39,7 @@ func Size(bytes int64) string {
 }
 
 // Open opens a regular file. Anything else is refused by name, at once, and left as it was: a device may do something
-// when it is opened, and a pipe wakes who waits to write to it. The error is an *fs.PathError,
+// when it is opened, and to open a pipe wakes a program that waits to write to it. The error is an *fs.PathError,
 // with a *NotRegularError in it for what is none.
 func Open(name string) (*os.File, error) {
 	info, err := os.Stat(name)
@@ -63,6 +63,7 @@ func Open(name string) (*os.File, error) {
 	return f, nil
 }
 
+// regular returns a *NotRegularError for what is not a regular file.
 func regular(name string, info fs.FileInfo) error {
 	if info.Mode().IsRegular() {
 		return nil
@@ -81,8 +82,8 @@ func regular(name string, info fs.FileInfo) error {
 	return &fs.PathError{Op: "open", Path: name, Err: &NotRegularError{what}}
 }
 
-// ReadFile is os.ReadFile of a regular file of at most limit bytes. A longer one is a *TooLongError in an *fs.PathError;
-// one whose size says so is not read at all.
+// ReadFile is os.ReadFile of a regular file of at most limit bytes. A longer one is a *TooLongError in an
+// *fs.PathError; one whose size says so is not read at all.
 func ReadFile(name string, limit int64) ([]byte, error) {
 	f, err := Open(name)
 	if err != nil {
@@ -118,6 +119,7 @@ func Limit(ctx context.Context, r io.Reader, limit int64) io.Reader {
 	return &limited{ctx: ctx, r: r, left: limit, limit: limit}
 }
 
+// A limited reader has read everything that it may when left is 0; left is negative once more came.
 type limited struct {
 	ctx   context.Context
 	r     io.Reader
@@ -142,8 +144,8 @@ func (l *limited) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Await returns what read returns, or ctx's cause if ctx ends first: read is then left to itself. It is for programs that
-// end with ctx, and what may never come, such as the bytes of a pipe or a terminal.
+// Await returns what read returns, or ctx's cause if ctx ends first: read is then left to itself. It is for programs
+// that end with ctx, and what may never come, such as the bytes of a pipe or a terminal.
 func Await[T any](ctx context.Context, read func() (T, error)) (T, error) {
 	type result struct {
 		v   T

@@ -1,8 +1,10 @@
 // Package runas lets a service that root started go on as an unprivileged user, for good.
 //
 // What the service needs as root it does before: it gives the user directories and reads what the user
-// may not. The user is not kept from anything that belongs to the service, so nothing that the user can
-// write is trusted by root afterwards.
+// may not. All that belongs to the service is the user's from then on, so root trusts nothing that the user can write.
+//
+// The order is Find, Make for each directory, Own for files that are open already, then Become. Run is for a program
+// that root starts for the user and does not wait for, as `corral up` starts corrald.
 package runas
 
 import (
@@ -22,7 +24,7 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A User is somebody as whom a service runs. The zero User is whoever started it.
+// A User is the user as whom a service runs. The zero User is the one who started it.
 type User struct {
 	Name     string
 	home     string
@@ -30,8 +32,9 @@ type User struct {
 	groups   []int
 }
 
-// Find returns the user as whom a service has to run that asks for name: the zero User if name is empty or
-// already who runs this process, and else only if that is root.
+// Find returns the user as whom a service has to run that asks for name. It is the zero User if name is empty, or the
+// user of this process. To run as another user only root can ask; the error is Forbidden otherwise, and Invalid for
+// an unknown user or root itself.
 func Find(name string) (User, error) {
 	if name == "" {
 		return User{}, nil
@@ -67,6 +70,7 @@ func Find(name string) (User, error) {
 	return u, nil
 }
 
+// ids returns a user's numbers.
 func ids(u *user.User) (uid, gid int, err error) {
 	uid, err1 := strconv.Atoi(u.Uid)
 	gid, err2 := strconv.Atoi(u.Gid)
@@ -105,10 +109,10 @@ func Name(uid int) string {
 	return "user " + strconv.Itoa(uid)
 }
 
-// Is reports whether u is another user than who runs this process, with this number.
+// Is reports whether u is another user than that of this process, with this number.
 func (u User) Is(uid int) bool { return u.Other() && u.uid == uid }
 
-// Other reports whether u is not who runs this process.
+// Other reports whether u is another user than that of this process.
 func (u User) Other() bool { return u.uid != 0 }
 
 // Make makes the directory for u alone, with those above it; one that is there is u's already, or empty.
@@ -132,7 +136,8 @@ func (u User) Make(dir string) error {
 	return u.take(dir)
 }
 
-// take makes an empty directory u's. It follows no link, which could lead anywhere.
+// take makes an empty directory u's. It works on the open directory, and follows no link: between two looks at a
+// name, the user could put a link to a directory of root's there.
 func (u User) take(dir string) error {
 	fd, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
 	if err != nil {
@@ -149,7 +154,8 @@ func (u User) take(dir string) error {
 	}
 	_, err = fd.Readdirnames(1)
 	if empty := errors.Is(err, io.EOF); owner != os.Geteuid() || !empty {
-		return corral.Errorf(corral.Conflict, "%s is not %s's, and not empty: remove it if it is not used any more, or name another directory by the XDG variables", dir, u.Name)
+		return corral.Errorf(corral.Conflict, "%s is not %s's, and not empty: remove it if it is not used any more, "+
+			"or name another directory by the XDG variables", dir, u.Name)
 	}
 	if err := errors.Join(fd.Chown(u.uid, u.gid), fd.Chmod(0o700)); err != nil {
 		return fmt.Errorf("giving a directory to %s: %w", u.Name, err)
@@ -157,7 +163,8 @@ func (u User) take(dir string) error {
 	return nil
 }
 
-// mayEnter says what keeps u out of a directory, or of the nearest above it that there is.
+// mayEnter says what keeps u out of a directory, or of the nearest above it that exists. A shell that runs as u tries
+// all directories from the top: modes alone do not say it where there are access lists or network file systems.
 func (u User) mayEnter(dir string) error {
 	_, err := os.Stat(dir)
 	for errors.Is(err, fs.ErrNotExist) {
@@ -181,7 +188,8 @@ func (u User) mayEnter(dir string) error {
 	case err != nil:
 		return fmt.Errorf("looking at directories as %s: %w", u.Name, err)
 	case len(closed) > 0:
-		return corral.Errorf(corral.Invalid, "%s may not enter %s: open it (chmod a+x %s), or name directories elsewhere by the XDG variables", u.Name, closed, closed)
+		return corral.Errorf(corral.Invalid, "%s may not enter %s: open it (chmod a+x %s), "+
+			"or name directories elsewhere by the XDG variables", u.Name, closed, closed)
 	}
 	return nil
 }
@@ -226,7 +234,7 @@ func (u User) Become() error {
 		{"setgid", func() error { return syscall.Setgid(u.gid) }},
 		{"setuid", func() error { return syscall.Setuid(u.uid) }},
 		{"going back", stays},
-		// Without this, files of this process in /proc are root's, and nobody can see who it is.
+		// Without this the files of this process in /proc stay root's, and other programs cannot see whose it is.
 		{"prctl", func() error { return unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0) }},
 		{"chdir", func() error { return os.Chdir("/") }},
 	} {
@@ -246,6 +254,7 @@ func stays() error {
 	return nil
 }
 
+// setEnvironment names u as the user, and forgets a folder for temporary files that u cannot write to.
 func (u User) setEnvironment() error {
 	temporary := os.Getenv("TMPDIR")
 	if temporary != "" && unix.Access(temporary, unix.W_OK|unix.X_OK) != nil {

@@ -27,7 +27,8 @@ const MaxSocketPath = 107
 func Find() (Layout, error) {
 	l, err := find(os.Getuid() == 0)
 	if err == nil && len(l.Socket) > MaxSocketPath {
-		err = fmt.Errorf("socket path %q is longer than %d bytes: set XDG_RUNTIME_DIR to a shorter directory", l.Socket, MaxSocketPath)
+		err = fmt.Errorf("socket path %q is longer than %d bytes: set XDG_RUNTIME_DIR to a shorter directory",
+			l.Socket, MaxSocketPath)
 	}
 	return l, err
 }
@@ -35,7 +36,8 @@ func Find() (Layout, error) {
 func find(root bool) (Layout, error) {
 	var l Layout
 	if root {
-		l = Layout{State: "/var/lib/corral/state", Cache: "/var/cache/corral", Data: "/var/lib/corral/data"}.sockets("/run/corral")
+		l = Layout{State: "/var/lib/corral/state", Cache: "/var/cache/corral", Data: "/var/lib/corral/data"}
+		l = l.sockets("/run/corral")
 	} else {
 		home, err := os.UserHomeDir()
 		if err != nil {
@@ -45,7 +47,9 @@ func find(root bool) (Layout, error) {
 		l.Cache = filepath.Join(home, ".cache", "corral")
 		l.Data = filepath.Join(home, ".local", "share", "corral")
 	}
-	l.State, l.Cache, l.Data = dir("XDG_STATE_HOME", l.State), dir("XDG_CACHE_HOME", l.Cache), dir("XDG_DATA_HOME", l.Data)
+	l.State = dir("XDG_STATE_HOME", l.State)
+	l.Cache = dir("XDG_CACHE_HOME", l.Cache)
+	l.Data = dir("XDG_DATA_HOME", l.Data)
 	if !root {
 		l = l.sockets(l.State)
 	}
@@ -56,8 +60,8 @@ func find(root bool) (Layout, error) {
 	return l, nil
 }
 
-// sessionOfRoot is what a login of root has as XDG_RUNTIME_DIR. It goes when root logs out, and a service
-// stays.
+// sessionOfRoot is what a login of root has as XDG_RUNTIME_DIR. It is removed when root logs out, and a service goes
+// on.
 const sessionOfRoot = "/run/user/0"
 
 func (l Layout) sockets(dir string) Layout {
@@ -67,8 +71,8 @@ func (l Layout) sockets(dir string) Layout {
 
 // Below returns a layout that has everything below one directory.
 func Below(dir string) Layout {
-	l := Layout{State: filepath.Join(dir, "state"), Cache: filepath.Join(dir, "cache"), Data: filepath.Join(dir, "data")}
-	return l.sockets(filepath.Join(dir, "run"))
+	in := func(name string) string { return filepath.Join(dir, name) }
+	return Layout{State: in("state"), Cache: in("cache"), Data: in("data")}.sockets(in("run"))
 }
 
 func dir(variable, fallback string) string {
@@ -78,7 +82,7 @@ func dir(variable, fallback string) string {
 	return fallback
 }
 
-// Dirs are the directories that corrald makes, each for nobody else.
+// Dirs are the directories that corrald makes, each for its user alone.
 func (l Layout) Dirs() []string {
 	dirs := []string{l.State, l.Cache, l.Data}
 	for _, socket := range []string{l.Socket, l.Worker} {
@@ -89,8 +93,8 @@ func (l Layout) Dirs() []string {
 	return dirs
 }
 
-// Database, Lock, Key, PackageKey, PID, Whereabouts and Log are corrald's files below State; Certificate is the directory
-// with the worker port's key pair. The lock is the database's, and package store's.
+// Database, Lock, Key, PackageKey, PID, Whereabouts and Log are corrald's files below State; Certificate is the
+// directory with the worker port's key pair. The lock is the database's, and package store's.
 func (l Layout) Database() string    { return filepath.Join(l.State, "corrald.db") }
 func (l Layout) Lock() string        { return l.Database() + ".lock" }
 func (l Layout) Key() string         { return filepath.Join(l.State, "token.key") }
