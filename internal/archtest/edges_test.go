@@ -8,18 +8,17 @@ import (
 
 // layers lists every package, from the centre to the rim. A package imports from lower layers only,
 // never from its own. examples/lambda stands below the demo that shows it.
-
 var layers = [][]string{
-	{"condor/classad", "dag", "embedded", "examples/lambda", "internal/archtest", "internal/descriptor", "internal/disk", "internal/e2e", "internal/input", "internal/matching", "internal/netns", "internal/node", "internal/pause", "internal/programs", "internal/version", "internal/xdg", "resubmit"},
+	{"condor/classad", "dag", "embedded", "internal/descriptor", "internal/disk", "internal/input", "internal/matching", "internal/netns", "internal/node", "internal/pause", "internal/programs", "internal/version", "internal/xdg", "resubmit"},
 	{"condor", "condor/eventlog", root},
 	{"api", "broker", "broker/relay", "gridsite", "internal/execution", "internal/order", "internal/reconcile", "internal/runas", "internal/store", "packages", "workflow"},
 	{"embedded/wire", "gridsite/jobdir", "gridsite/local", "gridsite/ssh", "gridsite/survey", "internal/follow", "internal/login", "internal/personal", "internal/pilot/attempt", "internal/recorded", "internal/request", "internal/store/storetest", "packages/htcondor", "staging", "workflow/wfformat"},
-	{"bench", "embedded/executor", "embedded/link", "gridsite/fork", "gridsite/headnode", "gridsite/slurm", "internal/pilot/process", "internal/pilot/sitejob", "internal/rest", "staging/ftp", "staging/sftp", "workflow/format"},
+	{"embedded/executor", "embedded/link", "examples/lambda", "gridsite/fork", "gridsite/headnode", "gridsite/slurm", "internal/pilot/process", "internal/pilot/sitejob", "internal/rest", "staging/ftp", "staging/sftp", "workflow/format"},
 	{"embedded/parcel", "gridsite/gridsitetest", "internal/demo"},
-	{"cmd/corral", "embedded/dispatch", "embedded/worker", "internal/pilot/condorworker"},
+	{"embedded/dispatch", "embedded/worker", "internal/pilot/condorworker"},
 	{"embedded/port", "internal/pilot", "internal/run", "internal/schedd"},
-	{"cmd/pilot", "internal/condorpool", "internal/engine", "internal/server"},
-	{"cmd/corrald"},
+	{"internal/condorpool", "internal/engine", "internal/server"},
+	{"bench", "cmd/corral", "cmd/corrald", "cmd/pilot", "internal/archtest", "internal/e2e"},
 }
 
 // edges lists, for each package, what it may import of ours and why. What is not here is not allowed.
