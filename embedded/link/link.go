@@ -82,8 +82,8 @@ func (l *Link) By() string { return l.by }
 // link was made.
 func (l *Link) Lease() time.Duration { return l.lease }
 
-// Commands returns what the dispatcher asks of the attempt, each ask once; nothing follows AskCancel, which is also what
-// a pilot hears that the dispatcher refuses later on. The channel is never closed.
+// Commands returns what the dispatcher asks of the attempt, each ask once. Nothing follows AskCancel, which is also
+// what a pilot hears if the dispatcher refuses it later on. The channel is never closed.
 func (l *Link) Commands() <-chan corral.Ask { return l.commands }
 
 // Report tells how the attempt is doing and waits until that is recorded, over a new connection if

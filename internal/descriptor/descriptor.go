@@ -1,5 +1,6 @@
 // Package descriptor keeps what a program was given open from the programs that it starts. Whatever Go opens is kept
-// from them anyway, so what would reach them is what the caller of ours had open: a lock, a pipe that somebody reads to its end.
+// from them anyway; what would reach them is what its caller had open: a lock, or a pipe that somebody reads to its
+// end.
 package descriptor
 
 import (

@@ -35,7 +35,9 @@ func offer(o process.Order, now time.Time) condor.GlideinConfig {
 	return condor.GlideinConfig{
 		Dir: filepath.Join(o.Scratch, "condor"), Release: j.Release,
 		Name: machineName(o.ID), Identity: identity(j.Secret),
-		Network: condor.GlideinNetwork{Collector: j.Way.Collector, Address: j.Way.Address, Ports: j.Ports, CCB: j.Way.Brokers},
+		Network: condor.GlideinNetwork{
+			Collector: j.Way.Collector, Address: j.Way.Address, Ports: j.Ports, CCB: j.Way.Brokers,
+		},
 		Cpus:    o.CPUs, MemoryMiB: int64(o.MemoryMiB), Static: c.Static,
 		Times: condor.GlideinTimes{
 			Retire: end.Add(-min(retireMost, o.EndsIn/10)), End: end,
