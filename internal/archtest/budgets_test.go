@@ -5,7 +5,9 @@ import (
 	"go/ast"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // Budgets of production code. Code that people like to read has a median function of ten lines; what
@@ -19,6 +21,8 @@ const (
 	maxMethods      = 20 // of any other type, those of embedded types of ours included
 	maxFields       = 15 // of a struct; the nouns of the root are records and may have more
 	maxPackageLines = 2500
+	maxColumns      = 120 // a tab is four
+	maxExempt       = 4   // types, and as many packages
 )
 
 // An excess is one thing that is over its budget. Its key names it in exemptions.
@@ -41,6 +45,28 @@ func TestBudgets(t *testing.T) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(unneeded)) {
 		t.Errorf("exemption %q is not needed any longer: remove it", key)
+	}
+}
+
+// Exemptions of types and packages are few, so that they stay exceptions.
+func TestFewAreExempt(t *testing.T) {
+	for _, kind := range []string{"type ", "package "} {
+		exempt := slices.DeleteFunc(slices.Sorted(maps.Keys(exemptions)), func(key string) bool {
+			return !strings.HasPrefix(key, kind)
+		})
+		if len(exempt) > maxExempt {
+			t.Errorf("%d are exempt, at most %d may be: %q", len(exempt), maxExempt, exempt)
+		}
+	}
+}
+
+func TestWidth(t *testing.T) {
+	for _, f := range source(t, production) {
+		for i, line := range strings.Split(string(f.text), "\n") {
+			if n := utf8.RuneCountInString(strings.ReplaceAll(line, "\t", "    ")); n > maxColumns {
+				t.Errorf("%s:%d: %d columns, budget %d", f.name, i+1, n, maxColumns)
+			}
+		}
 	}
 }
 

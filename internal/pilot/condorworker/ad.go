@@ -38,7 +38,7 @@ func offer(o process.Order, now time.Time) condor.GlideinConfig {
 		Network: condor.GlideinNetwork{
 			Collector: j.Way.Collector, Address: j.Way.Address, Ports: j.Ports, CCB: j.Way.Brokers,
 		},
-		Cpus:    o.CPUs, MemoryMiB: int64(o.MemoryMiB), Static: c.Static,
+		Cpus: o.CPUs, MemoryMiB: int64(o.MemoryMiB), Static: c.Static,
 		Times: condor.GlideinTimes{
 			Retire: end.Add(-min(retireMost, o.EndsIn/10)), End: end,
 			Update:  max(updateMin, min(updateMost, o.EndsIn/20)),
