@@ -21,7 +21,10 @@ import (
 	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/gridsite/headnode"
 	"github.com/corral-pilot/corral/gridsite/local"
+	"github.com/corral-pilot/corral/internal/depot"
 	"github.com/corral-pilot/corral/internal/engine"
+	"github.com/corral-pilot/corral/internal/gate"
+	"github.com/corral-pilot/corral/internal/reach"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/packages"
 )
@@ -136,12 +139,8 @@ func inYard(ctx context.Context, dir string, do func(*yard) error) (err error) {
 	if err != nil {
 		return err
 	}
-	depot := engine.OpenDepot(filepath.Join(dir, "cache"), signer)
-	if err := depot.AddPilot([]byte("#!/bin/sh\n"), map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]); err != nil {
-		return err
-	}
-	key, err := engine.LoadKey(filepath.Join(dir, "key"))
-	if err != nil {
+	stock := depot.OpenDepot(filepath.Join(dir, "cache"), signer)
+	if err := stock.AddPilot([]byte("#!/bin/sh\n"), map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]); err != nil {
 		return err
 	}
 	db, err := store.Open(ctx, filepath.Join(dir, "corral.db"))
@@ -151,9 +150,11 @@ func inYard(ctx context.Context, dir string, do func(*yard) error) (err error) {
 	defer func() { err = errors.Join(err, db.Close()) }()
 	y := &yard{db: db, sim: newSimulated(), steps: &steps{Handler: slog.NewTextHandler(os.Stderr, nil)}}
 	lg := slog.New(y.steps)
-	clusters := engine.NewClusters(lg, db, dispatch.Config{})
+	clusters := gate.NewClusters(lg, db, dispatch.Config{})
 	defer clusters.Close()
-	e := engine.New(lg, db, clusters, engine.Config{Key: key, Depot: depot, Address: nowhere{}, Open: y.open})
+	way := reach.New(y.backends(), "bench")
+	e := engine.New(lg, db, clusters, engine.Config{Key: gate.Key("nobody dials"), Address: nowhere{}, Reach: way,
+		Prober: reach.NewProber(lg, db, way, nowhere{}), Catalog: depot.NewCatalog(lg, db, stock, nil)})
 	running, stop := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- e.Run(running) }()
@@ -164,8 +165,15 @@ func inYard(ctx context.Context, dir string, do func(*yard) error) (err error) {
 	return do(y)
 }
 
-func (y *yard) open(_ context.Context, site corral.Site) (gridsite.Access, error) {
-	return gridsite.Access{Head: headnode.New(local.Conn{}, site.Root), Pilots: y.sim, Setup: y.sim}, nil
+// backends are a real head node on this machine, and the simulated batch system.
+func (y *yard) backends() gridsite.Backends {
+	dial := func(string) (gridsite.Conn, error) { return local.Conn{}, nil }
+	batch := func(gridsite.Conn, string) gridsite.Batch { return y.sim }
+	return gridsite.Backends{
+		Transports: map[string]func(string) (gridsite.Conn, error){"local": dial},
+		Dialects:   map[string]func(gridsite.Conn, string) gridsite.Batch{corral.ForkBatch: batch},
+		Head:       func(conn gridsite.Conn, root string) gridsite.Head { return headnode.New(conn, root) },
+	}
 }
 
 func (y *yard) setUp(ctx context.Context, root string) error {

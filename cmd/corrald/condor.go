@@ -10,14 +10,14 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/condor"
 	"github.com/corral-pilot/corral/internal/condorpool"
-	"github.com/corral-pilot/corral/internal/engine"
+	"github.com/corral-pilot/corral/internal/gate"
 	"github.com/corral-pilot/corral/internal/schedd"
 	"github.com/corral-pilot/corral/internal/store"
 )
 
 // openPools makes the clusters of kind condor known to all others.
 func openPools(
-	lg *slog.Logger, db *store.DB, s settings, clusters *engine.Clusters, releases condorpool.Releases,
+	lg *slog.Logger, db *store.DB, s settings, clusters *gate.Clusters, releases condorpool.Releases,
 ) *condorpool.Keepers {
 	p := condorpool.New(lg, db, condorpool.Config{
 		Dir:      s.layout.Pools(),

@@ -22,8 +22,8 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/depot"
 	"github.com/corral-pilot/corral/internal/descriptor"
-	"github.com/corral-pilot/corral/internal/engine"
 	"github.com/corral-pilot/corral/internal/version"
 	"github.com/corral-pilot/corral/internal/xdg"
 )
@@ -93,7 +93,7 @@ func flags(l xdg.Layout) []cli.Flag {
 		text("pool-address", "127.0.0.1", "`IP` on which new HTCondor pools listen, if their cluster names none; "+
 			"workers of other machines must reach it"),
 		text("pilot", "", "pilot binary for this machine's architecture (default: the one beside corrald)"),
-		text("supply", string(engine.WayAuto), "how packages get to sites: local, mirrors, push, "+
+		text("supply", string(depot.WayAuto), "how packages get to sites: local, mirrors, push, "+
 			"or auto for the first of them that is open"),
 		&cli.StringSliceFlag{Name: "trust-key", EnvVars: variables("trust-key"),
 			Usage: "`ed25519:KEY` whose packages sites may run, beside corrald's own; may be repeated"},

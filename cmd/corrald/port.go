@@ -28,7 +28,7 @@ import (
 	"github.com/corral-pilot/corral/embedded/port"
 	"github.com/corral-pilot/corral/embedded/wire"
 	"github.com/corral-pilot/corral/gridsite"
-	"github.com/corral-pilot/corral/internal/engine"
+	"github.com/corral-pilot/corral/internal/gate"
 	"github.com/corral-pilot/corral/internal/personal"
 )
 
@@ -57,10 +57,10 @@ type workerPort struct {
 }
 
 // newWorkerPort makes the port, closed. An address that was kept is opened again by serve.
-func newWorkerPort(lg *slog.Logger, gate port.Gate, s settings) (*workerPort, error) {
+func newWorkerPort(lg *slog.Logger, admits port.Gate, s settings) (*workerPort, error) {
 	w := &workerPort{
 		lg:        lg,
-		port:      port.New(lg, gate, broker.Reach),
+		port:      port.New(lg, admits, broker.Reach),
 		socket:    s.layout.Worker,
 		listen:    s.listen,
 		advertise: s.advertise,
@@ -158,7 +158,7 @@ func (w *workerPort) openAgain(ctx context.Context) {
 	}
 }
 
-// For implements engine.Address.
+// For implements gate.Address.
 func (w *workerPort) For(site corral.Site) (addresses []string, certDigest string, err error) {
 	if site.Name == personal.Site {
 		return []string{"unix:" + w.socket}, "", nil
@@ -180,7 +180,7 @@ func dialable(address string, local func() netip.Addr) string {
 	return netip.AddrPortFrom(local(), a.Port()).String()
 }
 
-// Dial implements engine.Address: it connects with the TCP port where it listens, whatever address sites are told.
+// Dial implements gate.Address: it connects with the TCP port where it listens, whatever address sites are told.
 func (w *workerPort) Dial(ctx context.Context) (net.Conn, error) {
 	w.mu.Lock()
 	bound := w.bound
@@ -191,7 +191,7 @@ func (w *workerPort) Dial(ctx context.Context) (net.Conn, error) {
 	return new(net.Dialer).DialContext(ctx, "tcp", bound)
 }
 
-var _ engine.Address = (*workerPort)(nil)
+var _ gate.Address = (*workerPort)(nil)
 
 // open opens the TCP port unless it is open, and returns the address that sites dial and the digest of
 // the certificate. Without a flag it listens on the address on the way to the first site that needs it.

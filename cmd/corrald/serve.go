@@ -21,8 +21,11 @@ import (
 	"github.com/corral-pilot/corral/embedded/dispatch"
 	"github.com/corral-pilot/corral/embedded/port"
 	"github.com/corral-pilot/corral/internal/condorpool"
+	"github.com/corral-pilot/corral/internal/depot"
 	"github.com/corral-pilot/corral/internal/engine"
+	"github.com/corral-pilot/corral/internal/gate"
 	"github.com/corral-pilot/corral/internal/personal"
+	"github.com/corral-pilot/corral/internal/reach"
 	"github.com/corral-pilot/corral/internal/run"
 	"github.com/corral-pilot/corral/internal/server"
 	"github.com/corral-pilot/corral/internal/store"
@@ -70,11 +73,11 @@ func serve(ctx context.Context, lg *slog.Logger, s settings) error {
 
 // A daemon is corrald's parts.
 type daemon struct {
-	clusters *engine.Clusters
+	clusters *gate.Clusters
 	engine   *engine.Engine
 	runs     *run.Manager
 	port     *workerPort
-	reach    *engine.Reach
+	reach    *reach.Reach
 	mirror   *mirrorPort
 	pools    *condorpool.Keepers
 	api      *server.Server
@@ -82,7 +85,7 @@ type daemon struct {
 
 // assemble makes the parts, and does not start any. The order is that of their need: what a part is given exists.
 func assemble(lg *slog.Logger, db *store.DB, s settings, user string) (*daemon, error) {
-	key, err := engine.LoadKey(s.layout.Key())
+	key, err := gate.LoadKey(s.layout.Key())
 	if err != nil {
 		return nil, err
 	}
@@ -90,47 +93,48 @@ func assemble(lg *slog.Logger, db *store.DB, s settings, user string) (*daemon, 
 	if err != nil {
 		return nil, err
 	}
-	depot := engine.OpenDepot(s.layout.Cache, signer, s.trusted...)
-	if err := depot.Sweep(); err != nil {
+	stock := depot.OpenDepot(s.layout.Cache, signer, s.trusted...)
+	if err := stock.Sweep(); err != nil {
 		return nil, err
 	}
-	if err := depot.AddPilot(s.binary, thisMachine()); err != nil {
+	if err := stock.AddPilot(s.binary, thisMachine()); err != nil {
 		return nil, err
 	}
-	clusters := engine.NewClusters(lg, db, dispatch.Config{Lease: s.lease})
+	clusters := gate.NewClusters(lg, db, dispatch.Config{Lease: s.lease})
 	port, err := newWorkerPort(lg, clusters, s)
 	if err != nil {
 		return nil, err
 	}
-	mirror, err := openMirror(lg, s, depot.Mirror())
+	mirror, err := openMirror(lg, s, stock.Mirror())
 	if err != nil {
 		return nil, err
 	}
 	s.supply.ServedAt = mirror.url(s.mirrorAdvertise)
-	reach := engine.NewReach(backends(lg))
-	port.local = reach.LocalIP
-	eng := engine.New(lg, db, clusters, engine.Config{
-		Key: key, Depot: depot, Address: port, Supply: s.supply, Reach: reach, Schemes: schemes(lg),
-	})
-	condors := openPools(lg, db, s, clusters, eng.Catalog())
+	way := reach.New(backends(lg), key.Owner())
+	port.local = way.LocalIP
+	prober := reach.NewProber(lg, db, way, port)
+	catalog := depot.NewCatalog(lg, db, stock, schemes(lg))
+	condors := openPools(lg, db, s, clusters, catalog)
 	runs := run.NewManager(lg, db, clusters, s.layout.Runs())
 	return &daemon{
 		clusters: clusters,
-		engine:   eng,
-		runs:     runs,
-		port:     port,
-		reach:    reach,
-		mirror:   mirror,
-		pools:    condors,
+		engine: engine.New(lg, db, clusters, engine.Config{
+			Key: key, Address: port, Reach: way, Prober: prober, Catalog: catalog, Supply: s.supply,
+		}),
+		runs:   runs,
+		port:   port,
+		reach:  way,
+		mirror: mirror,
+		pools:  condors,
 		api: server.New(lg, db, runs, clusters, server.Config{
 			Version:       version.String(),
 			User:          user,
 			Machine:       wholeMachine(),
 			Roots:         s.layout.Sites(),
-			Reach:         reach,
-			Sites:         eng,
-			Catalog:       eng.Catalog(),
-			Releases:      eng.Catalog(),
+			Reach:         way,
+			Sites:         prober,
+			Catalog:       catalog,
+			Releases:      catalog,
 			Pools:         condors,
 			CondorRefused: condorRefused(),
 		}),

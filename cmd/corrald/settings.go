@@ -18,7 +18,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/internal/engine"
+	"github.com/corral-pilot/corral/internal/depot"
 	"github.com/corral-pilot/corral/internal/xdg"
 	"github.com/corral-pilot/corral/packages"
 )
@@ -38,7 +38,7 @@ type settings struct {
 
 	mirrorListen, mirrorAdvertise string
 	trusted                       []packages.PublicKey // beside corrald's own key
-	supply                        engine.Supply
+	supply                        depot.Supply
 }
 
 // newSettings reads the flags and refuses what cannot work, before anything is made.
@@ -141,9 +141,9 @@ func (s *settings) findSupply(c *cli.Context) error {
 		}
 		s.trusted = append(s.trusted, key)
 	}
-	s.supply = engine.Supply{Way: engine.Way(c.String("supply")), CacheBytes: siteCache}
-	if !slices.Contains(engine.Ways, s.supply.Way) {
-		return corral.ErrorAt(corral.Invalid, "--supply", "%q is none of %v", s.supply.Way, engine.Ways)
+	s.supply = depot.Supply{Way: depot.Way(c.String("supply")), CacheBytes: siteCache}
+	if !slices.Contains(depot.Ways, s.supply.Way) {
+		return corral.ErrorAt(corral.Invalid, "--supply", "%q is none of %v", s.supply.Way, depot.Ways)
 	}
 	return nil
 }

@@ -13,11 +13,14 @@ var layers = [][]string{
 	{"condor", "condor/eventlog", root},
 	{"api", "broker", "broker/relay", "gridsite", "internal/execution", "internal/order", "internal/reconcile", "internal/runas", "internal/store", "packages", "workflow"},
 	{"embedded/wire", "gridsite/jobdir", "gridsite/local", "gridsite/ssh", "gridsite/survey", "internal/follow", "internal/login", "internal/personal", "internal/pilot/attempt", "internal/recorded", "internal/request", "internal/store/storetest", "packages/htcondor", "staging", "workflow/wfformat"},
-	{"embedded/executor", "embedded/link", "examples/lambda", "gridsite/fork", "gridsite/headnode", "gridsite/slurm", "internal/pilot/process", "internal/pilot/sitejob", "internal/rest", "staging/ftp", "staging/sftp", "workflow/format"},
+	{"embedded/executor", "embedded/link", "examples/lambda", "gridsite/fork", "gridsite/headnode", "gridsite/slurm", "internal/depot", "internal/pilot/process", "internal/pilot/sitejob", "internal/rest", "staging/ftp", "staging/sftp", "workflow/format"},
 	{"embedded/parcel", "gridsite/gridsitetest", "internal/demo"},
 	{"embedded/dispatch", "embedded/worker", "internal/pilot/condorworker"},
 	{"embedded/port", "internal/pilot", "internal/run", "internal/schedd"},
-	{"internal/condorpool", "internal/engine", "internal/server"},
+	{"internal/condorpool", "internal/gate", "internal/server"},
+	{"internal/reach"},
+	{"internal/siterelay"},
+	{"internal/engine"},
 	{"bench", "cmd/corral", "cmd/corrald", "cmd/pilot", "internal/archtest", "internal/e2e"},
 }
 
@@ -124,6 +127,12 @@ var edges = map[string]map[string]string{
 		"internal/order": "reads orders, writes reports", "packages": "checks signatures",
 		"staging": "installs packages", root: "outcomes",
 	},
+	"internal/depot": {
+		"gridsite": "brings packages to sites", "internal/order": "orders of setup jobs, what mirrors did",
+		"internal/reconcile": "what clusters need at a site", "internal/store": "the catalog",
+		"internal/version": "names the worker package", "packages": "builds and checks packages",
+		"packages/htcondor": "finds releases", "staging": "the mirror", root: "packages, mirrors, sites",
+	},
 	"internal/rest": {
 		"api": "problems, lists, waits", "internal/request": "reads bodies and queries",
 		"internal/store": "a change is a transaction", root: "error kinds",
@@ -204,16 +213,34 @@ var edges = map[string]map[string]string{
 		"condor": "runs pools", "condor/classad": "slots, schedds", "internal/run": "queues of clusters",
 		"internal/store": "which pools there are", root: "clusters, workers, tokens",
 	},
-	"internal/engine": {
-		"broker": "attends probes", "broker/relay": "corrald's side", "embedded/dispatch": "counts workers",
+	"internal/gate": {
+		"broker/relay": "requests that come by a relay", "embedded/dispatch": "counts workers",
 		"embedded/port": "decides who is admitted", "embedded/wire": "roles",
-		"embedded/worker": "how long a job of a worker may be", "gridsite": "submits and follows jobs",
-		"internal/execution": "says what a cluster offers", "internal/order": "writes orders, reads reports",
-		"internal/reconcile": "decides", "internal/recorded": "reads what is decided about",
-		"internal/run": "adopts runs", "internal/store": "the world",
-		"internal/version": "names the worker package", "packages": "builds the worker package",
-		"packages/htcondor": "finds releases", "resubmit": "policies", "staging": "the mirror",
-		root: "sites, glideins, jobs",
+		"embedded/worker": "how long a job of a worker may be", "internal/execution": "says what a cluster offers",
+		"internal/order": "how a pilot's walltime is divided, words of pilots", "internal/run": "queues of clusters",
+		"internal/store": "what is recorded of attempts", "resubmit": "whether another attempt follows",
+		root: "attempts, clusters, workers",
+	},
+
+	"internal/reach": {
+		"broker": "attends probes", "gridsite": "the way to sites", "internal/depot": "the program of probes",
+		"internal/gate": "tags, where workers dial in", "internal/order": "asks nodes what they see",
+		"internal/store": "probes, facts of sites", root: "sites, error kinds",
+	},
+
+	"internal/siterelay": {
+		"broker/relay": "corrald's side", "gridsite": "starts the relay at a site",
+		"internal/depot": "the program of relays", "internal/gate": "decides which requests are admitted",
+		"internal/reach": "the way to the site", "internal/reconcile": "the world",
+		"internal/store": "records trouble", root: "sites, glideins",
+	},
+
+	"internal/engine": {
+		"gridsite": "submits and follows jobs", "internal/depot": "brings packages to sites",
+		"internal/gate": "tokens, and the workers that are in", "internal/order": "writes orders, reads reports",
+		"internal/reach": "the way to sites", "internal/reconcile": "decides",
+		"internal/recorded": "reads what is decided about", "internal/siterelay": "a part of each site's loop",
+		"internal/store": "the world", "packages": "compares versions", root: "sites, glideins, jobs",
 	},
 	"internal/server": {
 		"api": "the contract", "condor": "where it can be", "gridsite": "contacts, whom a site does not let in",
@@ -240,10 +267,11 @@ var edges = map[string]map[string]string{
 		"embedded/dispatch": "terms of clusters", "embedded/port": "wires it",
 		"embedded/wire": "the port's certificate", "gridsite": "its own address", "gridsite/fork": "wires it",
 		"gridsite/headnode": "wires it", "gridsite/local": "wires it", "gridsite/slurm": "wires it",
-		"gridsite/ssh": "wires it", "internal/condorpool": "wires it",
+		"gridsite/ssh": "wires it", "internal/condorpool": "wires it", "internal/depot": "wires it",
 		"internal/descriptor": "what its jobs are not to have", "internal/engine": "wires it",
+		"internal/gate":  "wires it",
 		"internal/input": "bounds the pilot binary", "internal/node": "machine", "internal/personal": "state file",
-		"internal/run": "wires it", "internal/runas": "is who it is told to be", "internal/schedd": "wires it",
+		"internal/reach": "wires it", "internal/run": "wires it", "internal/runas": "is who it is told to be", "internal/schedd": "wires it",
 		"internal/server": "wires it", "internal/store": "wires it", "internal/version": "--version",
 		"internal/xdg": "default paths", "packages": "signing key", "staging": "serves the mirror",
 		"staging/ftp": "wires it", "staging/sftp": "wires it", root: "machine",

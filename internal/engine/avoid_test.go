@@ -6,6 +6,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/internal/gate"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/resubmit"
 )
@@ -26,7 +27,7 @@ func TestForgivenNodeIsNotAvoided(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			j, err := tx.CreateJob(corral.Job{Kind: corral.PilotJob, Site: s.ID, Glidein: g.ID, Tag: newTag(corral.PilotJob)})
+			j, err := tx.CreateJob(corral.Job{Kind: corral.PilotJob, Site: s.ID, Glidein: g.ID, Tag: gate.NewTag(corral.PilotJob)})
 			if err != nil {
 				return err
 			}

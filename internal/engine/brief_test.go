@@ -12,6 +12,9 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/embedded/dispatch"
+	"github.com/corral-pilot/corral/internal/depot"
+	"github.com/corral-pilot/corral/internal/gate"
+	"github.com/corral-pilot/corral/internal/reach"
 	"github.com/corral-pilot/corral/internal/reconcile"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/internal/store/storetest"
@@ -42,7 +45,10 @@ func newLongLives(t testing.TB) *longLives {
 		return err
 	})
 	lg := slog.New(slog.DiscardHandler)
-	e := New(lg, l.db, NewClusters(lg, l.db, dispatch.Config{}), Config{Depot: depot})
+	way := reach.New(backends(""), "")
+	e := New(lg, l.db, gate.NewClusters(lg, l.db, dispatch.Config{}), Config{
+		Reach: way, Prober: reach.NewProber(lg, l.db, way, unixSocket("")), Catalog: depot.NewCatalog(lg, l.db, stock, nil),
+	})
 	l.loop = newSiteLoop(e, 1)
 	return l
 }

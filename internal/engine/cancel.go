@@ -10,55 +10,66 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
-	"github.com/corral-pilot/corral/internal/reconcile"
 )
 
-// cancelsAtOnce bounds how many jobs are ended at the same time where each needs a command of its own: a process or a
-// round trip at the site for as long as the job takes to leave.
-const cancelsAtOnce = 8
+const (
+	// cancelsAtOnce bounds how many jobs are ended at the same time where each needs a command of its own: a process or
+	// a round trip at the site for as long as the job takes to leave.
+	cancelsAtOnce = 8
 
-// cancel ends jobs, all at the same time, and returns when the site says that they are gone, or that some must wait for
-// a later step.
-func (l *siteLoop) cancel(ctx context.Context, site corral.Site, cancels []reconcile.Cancel) error {
-	if len(cancels) == 0 {
+	cancelGrace = 5 * time.Second // between asking a job to leave and forcing it
+)
+
+// A retry is when something is asked again that did not do what it was asked.
+type retry struct {
+	at    time.Time
+	pause time.Duration
+	why   string
+}
+
+// The ends of jobs that are to end. Those that do not are asked again later, and less and less often: they are no
+// trouble of the site's, which must go on for the others.
+type ends struct {
+	line  *line
+	stuck map[string]retry // :: tag of a job that does not end → when it is asked to again
+}
+
+// drop forgets what was remembered of a job while it was alive.
+func (e *ends) drop(j corral.Job) { delete(e.stuck, j.Tag) }
+
+// end ends jobs, but for those that it is too early to ask again.
+func (e *ends) end(ctx context.Context, now time.Time, site corral.Site, jobs []corral.Job) error {
+	if len(jobs) == 0 {
 		return nil
 	}
-	for _, c := range cancels {
-		if err := l.ask(ctx, site, c.Job, corral.AskCancel, c); err != nil {
-			return err
-		}
-	}
-	if err := l.open(ctx, site); err != nil {
+	if err := e.line.open(ctx, site); err != nil {
 		return err
 	}
 	var pilots, others []corral.Job
-	for _, c := range cancels {
+	for _, j := range jobs {
 		switch {
-		case time.Now().Before(l.stuck[c.Job.Tag].at):
-		case c.Job.Kind == corral.PilotJob:
-			pilots = append(pilots, c.Job)
+		case now.Before(e.stuck[j.Tag].at):
+		case j.Kind == corral.PilotJob:
+			pilots = append(pilots, j)
 		default:
-			others = append(others, c.Job)
+			others = append(others, j)
 		}
 	}
-	return errors.Join(l.cancelJobs(ctx, site, others), l.cancelJobs(ctx, site, pilots))
+	return errors.Join(e.cancel(ctx, now, site, others), e.cancel(ctx, now, site, pilots))
 }
 
-// cancelJobs ends jobs of one batch system, with one command if it can do that. Those that do not end are no trouble of
-// the site's, which must go on for the others: they are tried again later.
-func (l *siteLoop) cancelJobs(ctx context.Context, site corral.Site, jobs []corral.Job) error {
-	if len(jobs) == 0 || !l.take() {
+// cancel ends jobs of one batch system, with one command if it can do that.
+func (e *ends) cancel(ctx context.Context, now time.Time, site corral.Site, jobs []corral.Job) error {
+	if len(jobs) == 0 || !e.line.take() {
 		return nil
 	}
-	l.busy(time.Now())
-	l.lastPoll = time.Time{} // those that are gone must be seen, or the next step would cancel them again
-	begin := time.Now()
+	e.line.pace.busy(now)
+	e.line.pace.lookAgain() // those that are gone must be seen, or the next step would cancel them again
+	took := e.line.stopwatch()
 	var err error
-	batch := l.access.Batch(jobs[0].Kind)
+	batch := e.line.access.Batch(jobs[0].Kind)
 	if many, ok := batch.(gridsite.Many); ok {
-		if len(jobs) > manyAtOnce {
-			jobs, l.more = jobs[:manyAtOnce], true
-		}
+		jobs = e.line.some(jobs)
 		err = many.CancelMany(ctx, tagsOf(jobs), cancelGrace)
 	} else {
 		err = cancelEach(ctx, batch, jobs)
@@ -66,9 +77,10 @@ func (l *siteLoop) cancelJobs(ctx context.Context, site corral.Site, jobs []corr
 	if err == nil || ctx.Err() != nil || site.State == corral.SiteDeleted { // which is given up
 		return err
 	}
-	l.e.lg.Warn("jobs do not end", "site", site.Name, "err", err)
+	e.line.lg.Warn("jobs do not end", "site", site.Name, "err", err)
+	lost := took()
 	for _, j := range jobs {
-		if err := l.leaveAlone(ctx, j, err, time.Since(begin)); err != nil {
+		if err := e.leaveAlone(ctx, now.Add(lost), j, err, lost); err != nil {
 			return err
 		}
 	}
@@ -77,21 +89,21 @@ func (l *siteLoop) cancelJobs(ctx context.Context, site corral.Site, jobs []corr
 
 // leaveAlone has a job that does not end asked again later, longer each time, and not for most of the time where that
 // takes long; its history says why it does not end, if err knows.
-func (l *siteLoop) leaveAlone(ctx context.Context, j corral.Job, err error, took time.Duration) error {
-	r := l.stuck[j.Tag]
+func (e *ends) leaveAlone(ctx context.Context, now time.Time, j corral.Job, err error, took time.Duration) error {
+	r := e.stuck[j.Tag]
 	r.pause = max(cancelGrace, min(2*r.pause, troubleMax), pollShare*took)
-	r.at = time.Now().Add(r.pause)
+	r.at = now.Add(r.pause)
 	before := r.why
 	for why := range strings.Lines(err.Error()) {
 		if strings.Contains(why, j.Tag) {
 			r.why = strings.TrimSpace(why)
 		}
 	}
-	l.stuck[j.Tag] = r
+	e.stuck[j.Tag] = r
 	if r.why == before {
 		return nil
 	}
-	return l.noteJob(ctx, j, "stuck", r.why)
+	return e.line.noteJob(ctx, j, "stuck", r.why)
 }
 
 // cancelEach ends jobs with a command each.

@@ -18,10 +18,10 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/condor"
-	"github.com/corral-pilot/corral/embedded/port"
-	"github.com/corral-pilot/corral/embedded/wire"
 	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/gridsite/jobdir"
+	"github.com/corral-pilot/corral/internal/depot"
+	"github.com/corral-pilot/corral/internal/gate"
 	"github.com/corral-pilot/corral/internal/order"
 	"github.com/corral-pilot/corral/internal/reconcile"
 	"github.com/corral-pilot/corral/internal/store"
@@ -42,7 +42,7 @@ func TestGlideinOfAPool(t *testing.T) {
 	w.workerPackage("25.14.1", "x86_64")        // joins the pool, and no job ever matches it
 	w.workerPackage(htcondorVersion, "aarch64") // does not run here
 	w.fault = queues(w.dir)
-	w.cfg.Supply = Supply{Way: WayPush, CacheBytes: 1} // no room for what nobody needs
+	w.cfg.Supply = depot.Supply{Way: depot.WayPush, CacheBytes: 1} // no room for what nobody needs
 	w.start()
 	s := w.site("here")
 	w.siteIs(s.ID, corral.SiteReady)
@@ -159,7 +159,7 @@ func TestNoWorkerPackage(t *testing.T) {
 	w.start()
 	s := w.site("here")
 	w.siteIs(s.ID, corral.SiteReady)
-	catalog := New(w.lg, w.db, nil, w.cfg).Catalog()
+	catalog := w.cfg.Catalog
 	check := func() error { return catalog.CheckGlidein(t.Context(), w.siteNow(s.ID), c) }
 	if err := check(); corral.KindOf(err) != corral.Unsatisfiable || !strings.Contains(err.Error(), "corral package build") {
 		t.Errorf("CheckGlidein = %v", err)
@@ -189,10 +189,13 @@ func TestPackageThatCannotBeStaged(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.pool()
-	missing := depot.stock[0]
-	missing.Package.What, missing.Package.Version, missing.Digest = htcondor.Worker, htcondorVersion, "sha256:"+strings.Repeat("7", 64)
-	missing.Package.Name = "htcondor-23.9.6-x86_64-linux-static"
-	w.catalogued(depot.signer.Sign(missing.Package))
+	missing := signer.Sign(packages.Package{Name: "htcondor-23.9.6-x86_64-linux-static", What: htcondor.Worker, Version: htcondorVersion,
+		Platform: corral.Platform{OS: "linux", Arch: "x86_64", Libc: packages.Static}, Digest: "sha256:" + strings.Repeat("7", 64), SizeBytes: 1})
+	w.write(func(tx *store.Tx) error {
+		_, err := tx.CreatePackage(corral.Package{Name: missing.Name, What: missing.What, Version: missing.Version, Platform: missing.Platform,
+			Digest: missing.Digest, SizeBytes: missing.SizeBytes, Key: string(missing.Key), Signature: missing.Signature, Owner: "local"})
+		return err
+	})
 	w.start()
 	s := w.site("here")
 	w.siteIs(s.ID, corral.SiteReady)
@@ -338,14 +341,14 @@ func TestStoppedPoolIsWaitedFor(t *testing.T) {
 }
 
 // silent is what gives no token: no pool of ours is asked.
-type silent struct{ Pools }
+type silent struct{ gate.Pools }
 
 func (silent) Mint(context.Context, corral.ClusterID, corral.JobID, time.Duration) (string, time.Time, error) {
 	return "", time.Time{}, errors.New("the collector does not answer")
 }
 
 // mean has no token that workers may have.
-type mean struct{ Pools }
+type mean struct{ gate.Pools }
 
 func (mean) Mint(context.Context, corral.ClusterID, corral.JobID, time.Duration) (string, time.Time, error) {
 	return "", time.Time{}, corral.Errorf(corral.Forbidden, "the one that was given must not go to a site")
@@ -367,7 +370,7 @@ func TestTokenThatMustNotGo(t *testing.T) {
 }
 
 // short makes tokens that end sooner than was asked for, as a pool of somebody else's may.
-type short struct{ Pools }
+type short struct{ gate.Pools }
 
 func (s short) Mint(ctx context.Context, c corral.ClusterID, a corral.JobID, lifetime time.Duration) (string, time.Time, error) {
 	return s.Pools.Mint(ctx, c, a, min(lifetime, time.Hour))
@@ -418,27 +421,5 @@ func TestPoolWithoutTokens(t *testing.T) {
 	lines := strings.Join(w.history(corral.ObjectJob, int64(a.ID)), "\n")
 	if a.State != corral.JobNew || strings.Count(lines, "token: there is no token for the workers: the collector does not answer") != 1 {
 		t.Errorf("the attempt is %s; its history:\n%s", a.State, lines)
-	}
-}
-
-// Pilots of an HTCondor cluster come in at the worker port; its workers belong to the pool.
-func TestAdmitOfAPool(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.pool()
-	w.workerPackage(htcondorVersion, "x86_64")
-	w.fault = queues(w.dir)
-	w.start()
-	a := w.queued(w.condorGlidein(w.site("here").ID, nil).ID)
-	cred := port.Credentials{Tag: a.Tag, TokenDigest: a.TokenDigest, Role: wire.RolePilot, Holder: "pilot"}
-	if _, err := w.clusters.Admit(t.Context(), cred); err != nil {
-		t.Errorf("the pilot: %v", err)
-	}
-	if err := w.clusters.Lease(t.Context(), a.ID, "pilot"); err != nil {
-		t.Fatal(err)
-	}
-	cred.Role = wire.RoleWorker
-	if _, err := w.clusters.Admit(t.Context(), cred); corral.KindOf(err) != corral.Forbidden || !strings.Contains(err.Error(), "mine") {
-		t.Errorf("a worker: %v, want it forbidden", err)
 	}
 }

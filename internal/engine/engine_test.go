@@ -23,15 +23,21 @@ import (
 	"github.com/corral-pilot/corral/gridsite/slurm"
 	"github.com/corral-pilot/corral/gridsite/ssh"
 	"github.com/corral-pilot/corral/internal/condorpool"
+	"github.com/corral-pilot/corral/internal/depot"
+	"github.com/corral-pilot/corral/internal/gate"
 	"github.com/corral-pilot/corral/internal/programs"
+	"github.com/corral-pilot/corral/internal/reach"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/internal/store/storetest"
 	"github.com/corral-pilot/corral/packages"
 	"github.com/corral-pilot/corral/resubmit"
 )
 
-// depot holds the real pilot, built and packed once.
-var depot *Depot
+// stock holds the real pilot, built and packed once; signer has its key.
+var (
+	stock  *depot.Depot
+	signer packages.Signer
+)
 
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
@@ -40,11 +46,10 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 		defer os.RemoveAll(dir)
-		signer, err := packages.LoadSigner(filepath.Join(dir, "package.key"))
-		if err != nil {
+		if signer, err = packages.LoadSigner(filepath.Join(dir, "package.key")); err != nil {
 			panic(err)
 		}
-		depot = OpenDepot(filepath.Join(dir, "cache"), signer)
+		stock = depot.OpenDepot(filepath.Join(dir, "cache"), signer)
 		built, err := programs.Plain()
 		if err != nil {
 			panic(err)
@@ -53,7 +58,7 @@ func TestMain(m *testing.M) {
 		if err != nil {
 			panic(err)
 		}
-		if err := depot.AddPilot(binary, "x86_64"); err != nil {
+		if err := stock.AddPilot(binary, "x86_64"); err != nil {
 			panic(err)
 		}
 		return m.Run()
@@ -70,8 +75,8 @@ type world struct {
 	lg    *slog.Logger
 	fault func(gridsite.Batch) gridsite.Batch // stands between the engine and the site
 
-	clusters *Clusters // of the engine that was started last
-	current  atomic.Pointer[Clusters]
+	clusters *gate.Clusters // of the engine that was started last
+	current  atomic.Pointer[gate.Clusters]
 	pools    *condorpool.Keepers // nil: there is no cluster of kind condor
 }
 
@@ -82,17 +87,32 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	key, err := LoadKey(filepath.Join(dir, "key"))
+	key, err := gate.LoadKey(filepath.Join(dir, "key"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := &world{t: t, db: storetest.OpenTest(t), dir: dir, lg: slog.New(slog.NewTextHandler(testWriter{t}, nil))}
-	w.cfg = Config{Key: key, Depot: depot, Address: unixSocket(filepath.Join(dir, "w")), Reach: NewReach(backends(""))}
+	w.cfg = Config{Key: key, Address: unixSocket(filepath.Join(dir, "w")), Catalog: depot.NewCatalog(w.lg, w.db, stock, nil)}
+	w.reaches(backends(""))
 	w.write(func(tx *store.Tx) error {
 		_, err := tx.CreateCluster(corral.Cluster{Name: "default", Owner: "local", Kind: corral.Embedded})
 		return err
 	})
 	return w
+}
+
+// reaches makes the world's sites reached with these backends.
+func (w *world) reaches(b gridsite.Backends) {
+	w.cfg.Reach = reach.New(b, w.cfg.Key.Owner())
+	w.cfg.Prober = reach.NewProber(w.lg, w.db, w.cfg.Reach, w.cfg.Address)
+}
+
+// failing are backends whose batch systems have a fault.
+func failing(b gridsite.Backends, fault func(gridsite.Batch) gridsite.Batch) gridsite.Backends {
+	for name, dialect := range b.Dialects {
+		b.Dialects[name] = func(conn gridsite.Conn, root string) gridsite.Batch { return fault(dialect(conn, root)) }
+	}
+	return b
 }
 
 // backends are those of corrald, with the ssh files of a home directory; empty: one's own.
@@ -130,22 +150,16 @@ func (w testWriter) Write(b []byte) (int, error) {
 // start runs an engine, until the returned function is called or the test ends.
 func (w *world) start() (stop func()) {
 	// Workers keep their tasks through whatever a busy machine does.
-	clusters := NewClusters(w.lg, w.db, dispatch.Config{Lease: 5 * time.Minute, Heartbeat: 3 * time.Second})
+	clusters := gate.NewClusters(w.lg, w.db, dispatch.Config{Lease: 5 * time.Minute, Heartbeat: 3 * time.Second})
 	w.clusters = clusters
 	if w.pools != nil {
 		clusters.UsePools(w.pools)
 		w.current.Store(clusters)
 	}
-	engine := New(w.lg, w.db, clusters, w.cfg)
 	if w.fault != nil {
-		engine.open = func(ctx context.Context, s corral.Site) (gridsite.Access, error) {
-			a, err := engine.cfg.Reach.Open(ctx, s)
-			if err == nil {
-				a.Pilots, a.Setup = w.fault(a.Pilots), w.fault(a.Setup)
-			}
-			return a, err
-		}
+		w.reaches(failing(backends(""), w.fault))
 	}
+	engine := New(w.lg, w.db, clusters, w.cfg)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{}, 2)
 	go func() { _ = engine.Run(ctx); done <- struct{}{} }()
@@ -186,10 +200,19 @@ func (w *world) site(name string) (s corral.Site) {
 }
 
 // remove cancels whatever the site still has, so that no test leaves a process.
-func (w *world) remove(id corral.SiteID) { w.removeOver(w.cfg.Reach, id) }
+func (w *world) remove(id corral.SiteID) {
+	if w.fault == nil {
+		w.removeOver(w.cfg.Reach, id)
+	} else {
+		w.removeOver(w.faultless(), id)
+	}
+}
 
-func (w *world) removeOver(reach *Reach, id corral.SiteID) {
-	access, err := reach.Open(context.Background(), w.siteNow(id))
+// faultless reaches sites on this machine whatever the world's fault is.
+func (w *world) faultless() *reach.Reach { return reach.New(backends(""), w.cfg.Key.Owner()) }
+
+func (w *world) removeOver(way *reach.Reach, id corral.SiteID) {
+	access, err := way.Open(context.Background(), w.siteNow(id))
 	if err != nil {
 		w.t.Error(err)
 		return
@@ -456,21 +479,23 @@ func answer(err error) func(context.Context, gridsite.Batch, gridsite.JobSpec) (
 func TestTroubleStaysAtItsSite(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	clusters := NewClusters(w.lg, w.db, dispatch.Config{})
-	t.Cleanup(clusters.Close)
-	e := New(w.lg, w.db, clusters, w.cfg)
+	b := backends("")
 	var back atomic.Bool
-	e.open = func(ctx context.Context, s corral.Site) (gridsite.Access, error) {
-		if s.Name == "dark" && !back.Load() {
-			return gridsite.Access{}, errors.New("no route to host")
+	b.Transports["ssh"] = func(string) (gridsite.Conn, error) {
+		if !back.Load() {
+			return nil, errors.New("no route to host")
 		}
-		return e.cfg.Reach.Open(ctx, s)
+		return local.Conn{}, nil
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() { _ = e.Run(ctx); close(done) }()
-	t.Cleanup(func() { cancel(); <-done })
-	dark, light := w.site("dark"), w.site("light")
+	w.reaches(b)
+	w.runEngine()
+	light := w.site("light")
+	var dark corral.Site
+	w.write(func(tx *store.Tx) (err error) {
+		dark, err = tx.CreateSite(corral.Site{Name: "dark", Owner: "local", Contact: "ssh://dark", Batch: "fork", Root: filepath.Join(w.dir, "dark")})
+		return err
+	})
+	t.Cleanup(func() { w.remove(dark.ID) })
 	w.siteIs(light.ID, corral.SiteReady)
 	w.until("the trouble", func() bool { return w.siteNow(dark.ID).Trouble.Why != "" })
 	got := w.siteNow(dark.ID)
@@ -499,14 +524,11 @@ func (c cable) Run(ctx context.Context, cmd gridsite.Command) (gridsite.Result, 
 func TestGlideinSaysThatItsSiteIsInTrouble(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	clusters := NewClusters(w.lg, w.db, dispatch.Config{})
-	t.Cleanup(clusters.Close)
-	e := New(w.lg, w.db, clusters, w.cfg)
 	var gone atomic.Bool
-	e.open = func(_ context.Context, s corral.Site) (gridsite.Access, error) {
-		return backends("").Access(cable{local.Conn{}, &gone}, s)
-	}
-	runEngine(t, e)
+	b := backends("")
+	b.Transports["local"] = func(string) (gridsite.Conn, error) { return cable{local.Conn{}, &gone}, nil }
+	w.reaches(b)
+	w.runEngine()
 	s := w.site("here")
 	w.siteIs(s.ID, corral.SiteReady)
 	says := func(id corral.GlideinID) {
@@ -532,12 +554,15 @@ func TestGlideinSaysThatItsSiteIsInTrouble(t *testing.T) {
 	w.until("the limit to keep the second again", limited)
 }
 
-// runEngine runs an engine until the returned function is called or the test ends.
-func runEngine(t *testing.T, e *Engine) (stop func()) {
+// runEngine runs an engine without a worker port until the returned function is called or the test ends.
+func (w *world) runEngine() (stop func()) {
+	clusters := gate.NewClusters(w.lg, w.db, dispatch.Config{})
+	w.t.Cleanup(clusters.Close)
+	e := New(w.lg, w.db, clusters, w.cfg)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() { _ = e.Run(ctx); close(done) }()
 	stop = func() { cancel(); <-done }
-	t.Cleanup(stop)
+	w.t.Cleanup(stop)
 	return stop
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/gridsite/fork"
 	"github.com/corral-pilot/corral/gridsite/local"
+	"github.com/corral-pilot/corral/internal/gate"
 	"github.com/corral-pilot/corral/internal/order"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/resubmit"
@@ -52,7 +53,7 @@ func TestLimitOfASite(t *testing.T) {
 func TestWhoWaitsForARelayTakesNoTurn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.cfg.Open = counting(new(atomic.Int32)) // has no streams, and so no relay
+	w.reaches(counting(new(atomic.Int32))) // which have no streams, and so no relay
 	w.start()
 	s := w.site("here")
 	var first corral.Glidein
@@ -84,10 +85,10 @@ func (a asked) Run(ctx context.Context, c gridsite.Command) (gridsite.Result, er
 }
 
 // counting reaches sites on this machine by connections whose commands are counted.
-func counting(commands *atomic.Int32) opener {
-	return func(_ context.Context, s corral.Site) (gridsite.Access, error) {
-		return backends("").Access(asked{local.Conn{}, commands}, s)
-	}
+func counting(commands *atomic.Int32) gridsite.Backends {
+	b := backends("")
+	b.Transports["local"] = func(string) (gridsite.Conn, error) { return asked{local.Conn{}, commands}, nil }
+	return b
 }
 
 // stepLog notes how many commands were run in each step, and how many its log says.
@@ -126,7 +127,7 @@ func TestCommandsOfAStep(t *testing.T) {
 	var commands atomic.Int32
 	log := &stepLog{Handler: w.lg.Handler(), commands: &commands}
 	w.lg = slog.New(log)
-	w.cfg.Open = counting(&commands)
+	w.reaches(counting(&commands))
 	w.start()
 	s := w.site("here")
 	w.siteIs(s.ID, corral.SiteReady)
@@ -300,7 +301,7 @@ func TestBadNodesAreAvoided(t *testing.T) {
 		for range times {
 			g := w.glidein(s.ID, resubmit.Policy{})
 			w.write(func(tx *store.Tx) error {
-				j, err := tx.CreateJob(corral.Job{Kind: corral.PilotJob, Site: s.ID, Glidein: g.ID, Tag: newTag(corral.PilotJob)})
+				j, err := tx.CreateJob(corral.Job{Kind: corral.PilotJob, Site: s.ID, Glidein: g.ID, Tag: gate.NewTag(corral.PilotJob)})
 				if err != nil {
 					return err
 				}
@@ -329,15 +330,5 @@ func TestBadNodesAreAvoided(t *testing.T) {
 	})
 	if !strings.HasPrefix(said, "the batch system is asked for other nodes than n1 (3 attempts in a row failed on it") || strings.Contains(said, "n2") {
 		t.Errorf("history says %q", said)
-	}
-}
-
-func TestNodeName(t *testing.T) {
-	t.Parallel()
-	for said, want := range map[string]string{"": "", "n1": "n1", "gpu-07.hpc.example.org": "gpu-07.hpc.example.org",
-		"-x": "", "n[1-9]": "", "n1,n2": "", "$(id)": "", strings.Repeat("n", 300): ""} {
-		if got := nodeName(said); got != want {
-			t.Errorf("nodeName(%.20q) = %q, want %q", said, got, want)
-		}
 	}
 }

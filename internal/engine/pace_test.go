@@ -15,6 +15,7 @@ import (
 	"github.com/corral-pilot/corral/embedded/dispatch"
 	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/internal/gate"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/resubmit"
 )
@@ -242,7 +243,7 @@ func TestWorkersThatComeAndGoCostNoPolls(t *testing.T) {
 func TestUnansweredSince(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	l := &siteLoop{missing: map[string]time.Time{"looked up": now}}
+	l := &watch{missing: map[string]time.Time{"looked up": now}}
 	for _, tt := range []struct {
 		name, tag     string
 		created, want time.Time
@@ -261,7 +262,7 @@ func TestUnansweredSince(t *testing.T) {
 func TestTroubleThatLastedIsTold(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	e := New(w.lg, w.db, NewClusters(w.lg, w.db, dispatch.Config{}), w.cfg)
+	e := New(w.lg, w.db, gate.NewClusters(w.lg, w.db, dispatch.Config{}), w.cfg)
 	var s corral.Site
 	w.write(func(tx *store.Tx) (err error) {
 		s, err = tx.CreateSite(corral.Site{Name: "hpc", Owner: "local", Contact: "ssh://hpc", Batch: "fork", Root: "/r"})
@@ -274,9 +275,9 @@ func TestTroubleThatLastedIsTold(t *testing.T) {
 			})
 			return err
 		})
-		l := newSiteLoop(e, s.ID)
-		l.lastTrouble = "no route to host"
-		if err := l.outOfTrouble(t.Context()); err != nil || w.siteNow(s.ID).Trouble != (corral.SiteTrouble{}) {
+		l := newSiteLoop(e, s.ID).trouble
+		l.last = "no route to host"
+		if err := l.leave(t.Context()); err != nil || w.siteNow(s.ID).Trouble != (corral.SiteTrouble{}) {
 			t.Errorf("%v, and the site has trouble %+v", err, w.siteNow(s.ID).Trouble)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"sync"
 	"syscall"
+	"testing/fstest"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -19,7 +20,10 @@ import (
 	"github.com/corral-pilot/corral/condor/classad"
 	"github.com/corral-pilot/corral/gridsite/jobdir"
 	"github.com/corral-pilot/corral/internal/condorpool"
+	"github.com/corral-pilot/corral/internal/gate"
 	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/packages"
+	"github.com/corral-pilot/corral/packages/htcondor"
 )
 
 // realHTCondor is the folder of a real HTCondor, which scripts/htcondor has set up.
@@ -185,4 +189,31 @@ func (w *world) workers(c corral.Cluster, j corral.Job, secret string) {
 	})
 }
 
-var _ Pools = (*condorpool.Keepers)(nil)
+var _ gate.Pools = (*condorpool.Keepers)(nil)
+
+// workerPackage puts a worker package of HTCondor into the catalog. Nothing in it can be run: what is staged, and
+// when, does not depend on that.
+func (w *world) workerPackage(version, arch string) (p corral.Package) {
+	w.t.Helper()
+	h := packages.Header{What: htcondor.Worker, Version: version, Platform: corral.Platform{OS: "linux", Arch: arch, Libc: packages.Static}}
+	var b bytes.Buffer
+	_, err := packages.Build(&b, h, fstest.MapFS{"sbin/condor_master": {Data: []byte("a master"), Mode: 0o755}})
+	archive := filepath.Join(w.t.TempDir(), "worker.tar.gz")
+	if err == nil {
+		err = os.WriteFile(archive, b.Bytes(), 0o600)
+	}
+	if err == nil {
+		p, err = w.cfg.Catalog.Import(w.t.Context(), archive, nil, true)
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	p.Owner = "local"
+	w.write(func(tx *store.Tx) (err error) { p, err = tx.CreatePackage(p); return err })
+	return p
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}

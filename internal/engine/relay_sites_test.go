@@ -14,6 +14,8 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite/gridsitetest"
+	"github.com/corral-pilot/corral/internal/depot"
+	"github.com/corral-pilot/corral/internal/reach"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/packages"
 	"github.com/corral-pilot/corral/staging"
@@ -23,7 +25,7 @@ import (
 func (w *world) through(lines ...string) (s corral.Site, dir string) {
 	w.t.Helper()
 	sshd := gridsitetest.StartSSHD(w.t, lines...)
-	w.cfg.Reach = NewReach(backends(sshd.Home))
+	w.reaches(backends(sshd.Home))
 	w.t.Cleanup(w.cfg.Reach.Close)
 	w.start()
 	w.write(func(tx *store.Tx) (err error) {
@@ -31,7 +33,7 @@ func (w *world) through(lines ...string) (s corral.Site, dir string) {
 		return err
 	})
 	w.t.Cleanup(func() {
-		own := NewReach(backends(sshd.Home)) // the engine closes its connection when the site is gone
+		own := reach.New(backends(sshd.Home), w.cfg.Key.Owner()) // the engine closes its connection when the site is gone
 		defer own.Close()
 		w.removeOver(own, s.ID)
 	})
@@ -60,7 +62,7 @@ func TestRelayThatDoesNotStart(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	s, dir := w.through()
-	pilot := filepath.Join(dir, pilotInPackage)
+	pilot := filepath.Join(dir, depot.PilotInPackage)
 	if err := os.Chmod(pilot, 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,9 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/internal/depot"
+	"github.com/corral-pilot/corral/internal/gate"
+	"github.com/corral-pilot/corral/internal/reach"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/resubmit"
 )
@@ -19,32 +22,6 @@ import (
 func (w *world) askRemoval(id corral.SiteID) {
 	w.t.Helper()
 	w.write(func(tx *store.Tx) error { _, err := tx.MoveSite(id, corral.SiteRemove, "test"); return err })
-}
-
-// The removal of a site deletes all that is below its root, so a root must be nobody else's.
-func TestRootIsOursAlone(t *testing.T) {
-	t.Parallel()
-	home := t.TempDir()
-	if err := os.WriteFile(filepath.Join(home, "thesis.tex"), []byte("years of work"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	check := func(root string) error {
-		return NewReach(backends("")).CheckSite(context.Background(), corral.Site{Name: "here", Contact: "local:", Batch: "fork", Root: root}, false)
-	}
-	err := check(home)
-	var e *corral.Error
-	if !errors.As(err, &e) || e.Kind != corral.Invalid || e.Place != "root" || !strings.Contains(err.Error(), "not empty") {
-		t.Errorf("a root with files of others: %v, want Invalid at root", err)
-	}
-	if err := check(filepath.Join(home, "new", "site")); err != nil {
-		t.Errorf("a root that is not there: %v", err)
-	}
-	if err := check(t.TempDir()); err != nil {
-		t.Errorf("an empty root: %v", err)
-	}
-	if entries, err := os.ReadDir(home); err != nil || len(entries) != 1 {
-		t.Errorf("the check left %v (%v)", entries, err)
-	}
 }
 
 // A site that was forgotten by force leaves its root, which may be used again.
@@ -68,8 +45,7 @@ func TestRootOfAnotherCorrald(t *testing.T) {
 	w.start()
 	s := w.site("here")
 	w.siteIs(s.ID, corral.SiteReady)
-	other := NewReach(backends(""))
-	other.owner = Key("of another").owner()
+	other := reach.New(backends(""), gate.Key("of another").Owner())
 	for _, root := range []string{s.Root, filepath.Join(s.Root, "below", "it")} {
 		err := other.CheckSite(t.Context(), corral.Site{Contact: "local:", Batch: "fork", Root: root}, false)
 		if corral.KindOf(err) != corral.Invalid || !strings.Contains(err.Error(), "another corrald, that of ") {
@@ -108,7 +84,7 @@ func TestFailedSiteIsRemoved(t *testing.T) {
 	t.Run("no package for its platform", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t)
-		w.cfg.Depot = OpenDepot(t.TempDir(), depot.signer)
+		w.cfg.Catalog = depot.NewCatalog(w.lg, w.db, depot.OpenDepot(t.TempDir(), signer), nil)
 		w.start()
 		s := w.site("here")
 		w.siteIs(s.ID, corral.SiteFailed)
@@ -185,7 +161,7 @@ func TestForgottenSiteThatIsSilent(t *testing.T) {
 	}
 	stop()
 	w.start() // the pilot must come back to the door
-	access, err := w.cfg.Reach.Open(context.Background(), s)
+	access, err := w.faultless().Open(context.Background(), s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,8 +49,6 @@ type Setup struct {
 	Signature  string          `json:"signature"`
 	Trusted    []string        `json:"trusted"`                     // keys, ed25519:BASE64
 	Sources    []Source        `json:"sources"`                     // in the order to try
-	BytesPerS  int64           `json:"bytes_per_s,omitempty"`       // the least that a mirror must send; 0: the default
-	Window     corral.Seconds  `json:"window_s,omitempty"`          // in each window of this length; 0: the default
 	CacheBytes int64           `json:"cache_limit_bytes,omitempty"` // of the packages at the site; 0: no limit
 	// Keep has the digests of other packages that pilots need, whatever the limit.
 	Keep []string `json:"keep,omitempty"`

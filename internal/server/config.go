@@ -18,7 +18,7 @@ type Workers interface {
 	Changed() <-chan struct{}
 }
 
-// Reach gets to sites, those among them that are about to be created and have no id yet; the engine's Reach is one.
+// Reach gets to sites, those among them that are about to be created and have no id yet; reach.Reach is one.
 type Reach interface {
 	// ExpandRoot returns the site's root with the variable in front of it as a login at the site has it.
 	ExpandRoot(ctx context.Context, site corral.Site, acceptHostKey bool) (string, error)
@@ -29,23 +29,23 @@ type Reach interface {
 
 	// Facts says what the batch system of a site has; facts without a time mean that it tells nothing.
 	Facts(ctx context.Context, site corral.Site) (corral.SiteFacts, error)
-}
 
-// Sites acts for people at sites and records what it finds; the engine is one.
-type Sites interface {
 	// Login logs in at a site, or at a contact if the site has no id yet, with the answers that ask gets, and holds
 	// the connection.
 	Login(ctx context.Context, site corral.Site, ask gridsite.Asker, acceptHostKey bool) error
 
+	// JobFile returns a file of the job's directory at its site, fs.ErrNotExist if there is none.
+	JobFile(ctx context.Context, site corral.Site, job corral.Job, name string) ([]byte, error)
+}
+
+// Sites measures for people what a job at a site can see, and records it; reach.Prober is one.
+type Sites interface {
 	// Survey finds out what a site is like, at a READY one also what its nodes are like, and records it.
 	Survey(ctx context.Context, site corral.Site) (corral.SiteFacts, error)
 
 	// ProbeNetwork measures how workers at a READY site would be reached by the pool of a cluster of kind condor. It
 	// leaves nothing at the site.
 	ProbeNetwork(ctx context.Context, site corral.Site, cluster corral.Cluster) (corral.NetworkProbe, error)
-
-	// JobFile returns a file of the job's directory at its site, fs.ErrNotExist if there is none.
-	JobFile(ctx context.Context, job corral.Job, name string) ([]byte, error)
 }
 
 // A Catalog has the archives of worker packages; the engine's Catalog is one.

@@ -27,11 +27,11 @@ type glideinHandlers struct {
 	workers  Workers
 	machine  corral.SiteQueue
 	releases Releases
-	sites    Sites
+	reach    Reach
 }
 
 func newGlideins(a *rest.Adapter, workers Workers, cfg Config) *glideinHandlers {
-	return &glideinHandlers{workers: workers, machine: cfg.Machine, releases: cfg.Releases, sites: cfg.Sites,
+	return &glideinHandlers{workers: workers, machine: cfg.Machine, releases: cfg.Releases, reach: cfg.Reach,
 		Resource: rest.Resource[corral.Glidein]{
 			Adapter: a,
 			Object:  corral.ObjectGlidein,
@@ -206,7 +206,7 @@ func (h *glideinHandlers) log(c *rest.Call) error {
 	if err := c.Query.Err(); err != nil {
 		return err
 	}
-	// The glidein is read first, and the view closed: reaching the site may take a minute.
+	// What is recorded is read first, and the views closed: reaching the site may take a minute.
 	ctx := c.Context()
 	g, err := h.Load(ctx, c)
 	if err != nil {
@@ -216,7 +216,11 @@ func (h *glideinHandlers) log(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	content, err := h.sites.JobFile(ctx, job, file)
+	site, err := rest.View(ctx, h.DB, func(tx *store.Tx) (corral.Site, error) { return tx.Site(job.Site) })
+	if err != nil {
+		return err
+	}
+	content, err := h.reach.JobFile(ctx, site, job, file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return corral.ErrorAt(corral.NotFound, "file", "%s left no %s", job.Name(), file)
 	}

@@ -16,12 +16,12 @@ import (
 // begins a login and goes on with one, and its answers are the questions.
 type loginHandlers struct {
 	*rest.Adapter
-	sites    Sites
+	reach    Reach
 	sessions *login.Sessions
 }
 
 func newLogins(a *rest.Adapter, cfg Config, sessions *login.Sessions) *loginHandlers {
-	return &loginHandlers{a, cfg.Sites, sessions}
+	return &loginHandlers{a, cfg.Reach, sessions}
 }
 
 func (h *loginHandlers) routes() []rest.Route {
@@ -82,7 +82,7 @@ func (h *loginHandlers) session(ctx context.Context, in api.NewLogin) (s *login.
 		return nil, 0, err
 	}
 	return h.sessions.Begin(h.Life, site, func(ctx context.Context, ask gridsite.Asker) error {
-		return h.sites.Login(ctx, site, ask, in.AcceptHostKey)
+		return h.reach.Login(ctx, site, ask, in.AcceptHostKey)
 	}), 0, nil
 }
 

@@ -14,7 +14,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
-	"github.com/corral-pilot/corral/internal/engine"
+	"github.com/corral-pilot/corral/internal/depot"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/packages"
 	"github.com/corral-pilot/corral/staging"
@@ -24,7 +24,7 @@ import (
 // signed by somebody whom corrald trusts; and corrald's depot.
 type shelf struct {
 	dir     string
-	depot   *engine.Depot
+	depot   *depot.Depot
 	friend  packages.Signer
 	mirror  staging.Mirror
 	offered packages.Package
@@ -35,7 +35,7 @@ func newShelf(t testing.TB) *shelf {
 	s := &shelf{dir: t.TempDir()}
 	own := must(packages.LoadSigner(filepath.Join(s.dir, "own.key")))(t)
 	s.friend = must(packages.LoadSigner(filepath.Join(s.dir, "friend.key")))(t)
-	s.depot = engine.OpenDepot(filepath.Join(s.dir, "cache"), own, s.friend.Public())
+	s.depot = depot.OpenDepot(filepath.Join(s.dir, "cache"), own, s.friend.Public())
 	if err := os.WriteFile(filepath.Join(s.dir, "worker.tar.gz"), archive(t, "1.0"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -47,8 +47,8 @@ func newShelf(t testing.TB) *shelf {
 	return s
 }
 
-func (s *shelf) catalog(db *store.DB) *engine.Catalog {
-	return engine.New(slog.New(slog.DiscardHandler), db, nil, engine.Config{Depot: s.depot}).Catalog()
+func (s *shelf) catalog(db *store.DB) *depot.Catalog {
+	return depot.NewCatalog(slog.New(slog.DiscardHandler), db, s.depot, nil)
 }
 
 var worker = fstest.MapFS{"bin/worker": {Data: []byte("#!/bin/sh\n"), Mode: 0o755}}

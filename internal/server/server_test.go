@@ -150,7 +150,7 @@ func (s sites) Login(ctx context.Context, site corral.Site, ask gridsite.Asker, 
 	return s.login(ctx, site, ask)
 }
 
-func (s sites) JobFile(_ context.Context, job corral.Job, name string) ([]byte, error) {
+func (s sites) JobFile(_ context.Context, _ corral.Site, job corral.Job, name string) ([]byte, error) {
 	content, ok := s.files[job.Tag+"/"+name]
 	if !ok {
 		return nil, fs.ErrNotExist

@@ -1,12 +1,10 @@
 package sitejob
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"log/slog"
 	"path/filepath"
-	"time"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/order"
@@ -37,10 +35,7 @@ func install(ctx context.Context, lg *slog.Logger, o order.Order) order.Report {
 	for _, s := range o.Setup.Sources {
 		src.URLs = append(src.URLs, s.URL)
 	}
-	f := staging.NewFetcher(lg)
-	f.Pace.BytesPerS = cmp.Or(o.Setup.BytesPerS, f.Pace.BytesPerS)
-	f.Pace.Window = cmp.Or(time.Duration(o.Setup.Window), f.Pace.Window)
-	dir, tries, err := f.Install(ctx, o.Root, src)
+	dir, tries, err := staging.NewFetcher(lg).Install(ctx, o.Root, src)
 	r := order.Report{Outcome: corral.OutcomeDone, Tries: told(o.Setup.Sources, tries)}
 	switch {
 	case err != nil:

@@ -1,0 +1,247 @@
+package depot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/internal/order"
+	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/packages"
+	"github.com/corral-pilot/corral/staging"
+)
+
+// Hopeless is why something cannot be done at a site, now or later: no network and no batch system is to blame.
+type Hopeless string
+
+func (h Hopeless) Error() string { return string(h) }
+
+// hopelessly makes what the site refused hopeless.
+func hopelessly(err error) error {
+	if errors.As(err, new(*gridsite.Refused)) {
+		return Hopeless(err.Error())
+	}
+	return err
+}
+
+// A Delivery brings programs and packages to one site. It belongs to the goroutine that serves the site, which reaches
+// it: the Head of each call is the site's, and stays open as long as the call.
+type Delivery struct {
+	catalog *Catalog
+	supply  Supply
+	site    corral.SiteID
+	write   func(context.Context, func(*store.Tx) error) error
+
+	unreached bool // the last setup job got no answer from any mirror
+}
+
+// NewDelivery returns the delivery to a site. What it does there is recorded in transactions of write.
+func NewDelivery(
+	c *Catalog, s Supply, site corral.SiteID, write func(context.Context, func(*store.Tx) error) error,
+) *Delivery {
+	return &Delivery{catalog: c, supply: s, site: site, write: write}
+}
+
+// Choose asks the site what it is and returns it with its platform and the package of its pilots. The error is Hopeless
+// if no package runs there.
+func (d *Delivery) Choose(ctx context.Context, head gridsite.Head, site corral.Site) (corral.Site, error) {
+	platform, err := head.Platform(ctx)
+	if err != nil {
+		return site, fmt.Errorf("finding the platform of site %s: %w", site.Name, err)
+	}
+	p, err := d.catalog.choose(ctx, platform)
+	if err != nil {
+		return site, Hopeless(err.Error())
+	}
+	site.Platform, site.Package, site.PackageDigest = platform, p.Name, p.Digest
+	return site, nil
+}
+
+// Boot puts the pilot binary where the setup and cleanup jobs find it (BootProgram), unless it is there. The error is
+// Hopeless if the site refuses it, or the claim to its root.
+func (d *Delivery) Boot(
+	ctx context.Context, now time.Time, head gridsite.Head, site corral.Site, claim gridsite.Claim,
+) error {
+	open := func() (io.ReadCloser, error) {
+		p, _, err := d.catalog.of(ctx, site.PackageDigest)
+		if err != nil {
+			return nil, err
+		}
+		if missing, err := d.ensure(ctx, now, p); missing != nil || err != nil {
+			return nil, errors.Join(missing, err)
+		}
+		return d.catalog.depot.binary(p.Package)
+	}
+	return hopelessly(head.Boot(ctx, BootProgram(site), claim, open))
+}
+
+// Package does corrald's part of bringing the package with a digest to the site, and returns the order for the setup
+// job that does the rest. While the cache is pruned there, the job spares the packages of keep, which are digests. The
+// error is Hopeless if the package cannot get there.
+func (d *Delivery) Package(
+	ctx context.Context, now time.Time, head gridsite.Head, digest string, keep []string,
+) (*order.Setup, error) {
+	p, mirrors, err := d.catalog.of(ctx, digest)
+	if corral.KindOf(err) == corral.NotFound {
+		return nil, Hopeless("the package was removed from the catalog: " + err.Error())
+	}
+	if err != nil {
+		return nil, err
+	}
+	fetched, err := d.fetchable(p, mirrors, now)
+	if err != nil {
+		return nil, err
+	}
+	sources, err := d.bring(ctx, now, head, p, fetched)
+	if err != nil {
+		return nil, err
+	}
+	o := &order.Setup{
+		Package: p.Name, What: p.What, Version: p.Version, Platform: p.Platform, Digest: p.Digest, SizeBytes: p.SizeBytes,
+		Key: string(p.Key), Signature: p.Signature, Sources: sources, CacheBytes: d.supply.CacheBytes,
+	}
+	slices.Sort(keep)
+	o.Keep = slices.DeleteFunc(slices.Compact(keep), func(k string) bool { return k == "" || k == digest })
+	for _, k := range d.catalog.depot.trusted {
+		o.Trusted = append(o.Trusted, string(k))
+	}
+	return o, nil
+}
+
+// fetchable lists where a setup job can fetch a package, the best first: from mirrors whose schemes it speaks, and last
+// from corrald itself, whose own mirror serves all sites.
+func (d *Delivery) fetchable(p packages.Signed, mirrors []corral.Mirror, now time.Time) ([]order.Source, error) {
+	sources, err := mirrorSources(p, mirrors, now)
+	if err != nil {
+		return nil, err
+	}
+	sources = slices.DeleteFunc(sources, func(s order.Source) bool {
+		u, err := url.Parse(s.URL)
+		return err != nil || u.Scheme == "ftp" || u.Scheme == "sftp"
+	})
+	if d.supply.ServedAt != "" {
+		own, err := staging.URLBelow(d.supply.ServedAt, p.Package)
+		if err != nil {
+			return nil, err
+		}
+		sources = append(sources, order.Source{URL: own})
+	}
+	return sources, nil
+}
+
+// bring chooses the way of a package to the site, which is written to the site's history, and pushes it if that is the
+// way. It returns what the setup job is to try.
+func (d *Delivery) bring(
+	ctx context.Context, now time.Time, head gridsite.Head, p packages.Signed, fetched []order.Source,
+) ([]order.Source, error) {
+	missing, err := d.ensure(ctx, now, p)
+	if err != nil {
+		return nil, err
+	}
+	archive, err := d.catalog.depot.mirror.Path(p.Package)
+	if err != nil {
+		return nil, err
+	}
+	visible, err := head.Sees(ctx, archive)
+	if err != nil {
+		return nil, err
+	}
+	way, why := d.supply.Way.choose(opening{
+		visible: missing == nil && visible, fetchable: len(fetched) > 0, unreached: d.unreached,
+	})
+	err = d.write(ctx, func(tx *store.Tx) error {
+		return tx.Log(corral.ObjectSite, int64(d.site), "supply",
+			fmt.Sprintf("package %s goes by way of %s: %s", p.Name, way, why))
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case way == WayLocal:
+		return []order.Source{{URL: (&url.URL{Scheme: "file", Path: archive}).String()}}, nil
+	case way == WayMirrors:
+		return fetched, nil
+	case missing != nil:
+		return nil, Hopeless("package " + p.Name + " cannot be pushed: " + missing.Error())
+	}
+	return push(ctx, head, p, archive)
+}
+
+// push sends the archive through the transport, to where the setup job takes it from, unless the
+// package is installed there.
+func push(ctx context.Context, head gridsite.Head, p packages.Signed, archive string) ([]order.Source, error) {
+	incoming, err := staging.Incoming("", p.Package)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := staging.Dir("", p.Package)
+	if err != nil {
+		return nil, err
+	}
+	open := func() (io.ReadCloser, error) { return os.Open(archive) }
+	at, err := head.Push(ctx, incoming, path.Join(dir, packages.ManifestName), open)
+	if err != nil {
+		return nil, hopelessly(fmt.Errorf("pushing package %s: %w", p.Name, err))
+	}
+	return []order.Source{{URL: at}}, nil
+}
+
+// ensure fetches the archive if corrald has lost it. What the mirrors did is written down; that none gave it is the
+// first result, since there may be a way without it; what is wrong with ourselves is the error.
+func (d *Delivery) ensure(ctx context.Context, now time.Time, p packages.Signed) (missing, err error) {
+	tries, missing := d.catalog.ensure(ctx, p, now)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return missing, d.write(ctx, func(tx *store.Tx) error { return d.record(tx, "corrald asked ", tries) })
+}
+
+// Bounds of what a site's report may put into the history.
+const (
+	MaxLines     = 64
+	MaxLineBytes = 600
+)
+
+// record writes what mirrors did into the site's history, and adds it to their health.
+func (d *Delivery) record(tx *store.Tx, asked string, tries []order.Try) error {
+	for i, t := range tries[:min(len(tries), MaxLines)] {
+		verdict := "failed"
+		if t.OK {
+			verdict = "worked"
+		}
+		line := strings.ToValidUTF8(t.Line[:min(len(t.Line), MaxLineBytes)], "?")
+		reason := fmt.Sprintf("%ssource %d of %d, which %s: %s", asked, i+1, len(tries), verdict, line)
+		if err := tx.Log(corral.ObjectSite, int64(d.site), "fetch", reason); err != nil {
+			return err
+		}
+		if t.Mirror == 0 {
+			continue
+		}
+		err := tx.MeasureMirror(t.Mirror, t.OK, max(t.Bytes, 0), time.Duration(t.Took))
+		if err != nil && corral.KindOf(err) != corral.NotFound { // the site said so, we never asked it
+			return err
+		}
+	}
+	return nil
+}
+
+// Reported records what a setup job says of the sources that it tried, in the transaction that records its end.
+func (d *Delivery) Reported(tx *store.Tx, tries []order.Try) error {
+	return d.record(tx, "the setup job asked ", tries)
+}
+
+// Learn takes in, once that is recorded, whether any mirror answered at the site: if none did, the next package is
+// pushed. A corrald that ends forgets it, and the next setup job says it again.
+func (d *Delivery) Learn(tries []order.Try) {
+	if len(tries) > 0 {
+		d.unreached = !slices.ContainsFunc(tries, func(t order.Try) bool { return t.Reached })
+	}
+}

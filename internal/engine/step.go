@@ -1,0 +1,229 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/depot"
+	"github.com/corral-pilot/corral/internal/reconcile"
+	"github.com/corral-pilot/corral/internal/recorded"
+	"github.com/corral-pilot/corral/internal/store"
+)
+
+// Stepped is what the debug log says of each step of a site's loop, with commands and took.
+const Stepped = "stepped"
+
+// step observes, decides and acts once and returns how long nothing needs to be looked at. A site that is not reached
+// gets at least what it is not needed for; if it was removed by force, that is the end of its jobs.
+func (l *siteLoop) step(ctx context.Context, now time.Time) (time.Duration, error) {
+	w, err := l.load(ctx)
+	if err != nil {
+		return 0, err
+	}
+	live := liveJobs(w)
+	if w.Site.State == corral.SiteDeleted && len(live) == 0 {
+		return 0, errNothingLeft
+	}
+	l.line.begin()
+	if err = l.trouble.knock(ctx, w.Site); err == nil {
+		err = l.serve(ctx, now, w)
+	}
+	if err == nil {
+		err = l.trouble.leave(ctx)
+	} else {
+		err = errors.Join(err, l.drainFromAfar(ctx, now, w))
+	}
+	l.e.lg.Debug(Stepped, "site", l.line.id, "commands", l.line.commands, "took", time.Since(now))
+	switch {
+	case err != nil && w.Site.State == corral.SiteDeleted && ctx.Err() == nil:
+		return pollSoon, l.giveUp(ctx, now, live, err)
+	case err != nil:
+		return 0, err
+	case l.line.recorded, l.line.more:
+		return pollSoon, nil
+	}
+	return l.sleep(now, w), nil
+}
+
+// serve observes if it is time for that, decides, acts, and tidies up.
+func (l *siteLoop) serve(ctx context.Context, now time.Time, w reconcile.World) error {
+	if live := liveJobs(w); len(live) > 0 && !now.Before(l.line.pace.next()) {
+		if err := l.observe(ctx, now, w, live); err != nil {
+			return err
+		}
+		if l.line.recorded { // else the world is as it was
+			var err error
+			if w, err = l.load(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	if err := errors.Join(l.remains.endProbes(ctx, w.Site), l.stager.look(ctx, w.Site)); err != nil {
+		return err
+	}
+	l.relay.Keep(ctx, w, l.trouble.last != "")
+	if err := l.perform(ctx, now, w, reconcile.Decide(now.UTC(), w)); err != nil {
+		return err
+	}
+	if l.relay.News(w.Site) {
+		if err := l.line.write(ctx, func(tx *store.Tx) error { return l.relay.Note(tx, w) }); err != nil {
+			return err
+		}
+	}
+	return l.remains.forget(ctx, w.Site)
+}
+
+// load reads everything recorded about the site in one transaction, and adds what the parts know.
+func (l *siteLoop) load(ctx context.Context) (reconcile.World, error) {
+	var w reconcile.World
+	err := l.e.db.View(ctx, func(tx *store.Tx) (err error) {
+		if w, err = recorded.World(tx, l.line.id); err != nil {
+			return err
+		}
+		if w.Needs, err = needs(tx, w); err == nil && len(w.Needs) > 0 {
+			w.Tokens, err = l.tokens.waiting(tx)
+		}
+		return err
+	})
+	if err != nil {
+		return w, fmt.Errorf("loading site %d: %w", l.line.id, err)
+	}
+	w.Lifetimes, w.Missed, w.Lost = l.e.cfg.Tokens, l.stager.missed, l.stager.lost
+	w.Hopeless = l.watch.hopeless
+	w.NoRelay = l.relay.Lacks(w)
+	return w, nil
+}
+
+// needs returns what glideins of HTCondor clusters need, by cluster.
+func needs(tx *store.Tx, w reconcile.World) (map[corral.ClusterID]reconcile.Need, error) {
+	all := map[corral.ClusterID]reconcile.Need{}
+	seen := map[corral.ClusterID]bool{}
+	for _, g := range w.Glideins {
+		if seen[g.Cluster] {
+			continue
+		}
+		seen[g.Cluster] = true
+		cluster, err := tx.Cluster(g.Cluster)
+		if err == nil && cluster.Kind == corral.Condor {
+			all[g.Cluster], err = depot.NeedOf(tx, w.Site, cluster)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// liveJobs lists the jobs that the site may still have: its own, and the attempts of its glideins.
+func liveJobs(w reconcile.World) []corral.Job {
+	var live []corral.Job
+	for _, j := range w.Jobs {
+		if j.Live() {
+			live = append(live, j)
+		}
+	}
+	for _, g := range w.Glideins {
+		live = append(live, g.Live()...)
+	}
+	return live
+}
+
+// observe polls the live jobs in one round trip and records what changed.
+func (l *siteLoop) observe(ctx context.Context, now time.Time, w reconcile.World, live []corral.Job) error {
+	if err := l.line.open(ctx, w.Site); err != nil {
+		return err
+	}
+	statuses, err := l.watch.poll(ctx, now, w.Site, live)
+	if err != nil {
+		return fmt.Errorf("polling jobs: %w", err)
+	}
+	if err := l.watch.prune(ctx, now, live, statuses); err != nil {
+		return err
+	}
+	seen, err := l.watch.sightings(ctx, now, live, statuses)
+	if err != nil {
+		return err
+	}
+	for _, j := range live {
+		s, ok := seen[j.Tag]
+		if !ok { // it has ended, and what it said is read in a later step
+			continue
+		}
+		s.Overdue, s.Hopeless = w.Overdue(j)
+		for _, ev := range reconcile.Events(j, s, now.UTC()) { // each is a transaction, with its history row
+			if err := l.moveJob(ctx, now, j, ev); err != nil {
+				return err
+			}
+		}
+	}
+	if err := l.watch.noteWaits(ctx, now, live, statuses); err != nil {
+		return err
+	}
+	return l.watch.noteWorkers(ctx, w.Glideins, live)
+}
+
+// moveJob records a move of a job, and with its end what its report says.
+func (l *siteLoop) moveJob(ctx context.Context, now time.Time, j corral.Job, ev corral.JobEvent) error {
+	report := l.watch.reports[j.Tag]
+	err := l.line.write(ctx, func(tx *store.Tx) error {
+		var err error
+		switch {
+		case ev.Move != corral.JobEnd:
+		case j.Kind == corral.SetupJob:
+			err = l.stager.delivery.Reported(tx, report.Tries)
+		case j.Kind == corral.PilotJob:
+			err = noteLog(tx, j, report.Log)
+		}
+		if err != nil {
+			return err
+		}
+		moved, err := tx.MoveJob(j.ID, ev)
+		j.StartedAt, j.EndedAt = moved.StartedAt, moved.EndedAt
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("recording %s of %s: %w", ev.Move, j.Name(), err)
+	}
+	if ev.Move == corral.JobEnd {
+		l.stager.learn(j, ev, report)
+		l.remains.ended = true
+		l.watch.drop(j)
+		l.ends.drop(j)
+		l.tokens.drop(j)
+		delete(l.told, j.ID)
+	}
+	l.line.pace.busy(now)
+	l.e.lg.Info("job moved",
+		"job", j.Tag, "name", j.Name(), "move", ev.Move, "outcome", ev.Outcome, "reason", ev.Reason)
+	return nil
+}
+
+// giveUp ends the jobs of a site that was removed by force and does not do what it is asked. What it
+// keeps of them cannot come in any more.
+func (l *siteLoop) giveUp(ctx context.Context, now time.Time, live []corral.Job, why error) error {
+	for _, j := range live {
+		err := l.moveJob(ctx, now, j, corral.JobEvent{
+			Move: corral.JobEnd, Outcome: corral.OutcomeLost, Transient: true,
+			Reason: "its site was removed by force, and may keep it: " + why.Error(),
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sleep returns how long the loop may wait: until the next poll, or until something is due.
+func (l *siteLoop) sleep(now time.Time, w reconcile.World) time.Duration {
+	wait := pollNothing
+	if len(liveJobs(w)) > 0 {
+		wait = l.line.pace.next().Sub(now)
+	}
+	if due := reconcile.Due(now.UTC(), w); !due.IsZero() {
+		wait = min(wait, due.Sub(now))
+	}
+	return max(wait, pollSoon)
+}

@@ -1,0 +1,198 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/internal/gate"
+	"github.com/corral-pilot/corral/internal/order"
+	"github.com/corral-pilot/corral/internal/reconcile"
+	"github.com/corral-pilot/corral/internal/store"
+)
+
+// visibility is how long the fork dialect may hide a job it accepted.
+const visibility = 5 * time.Second
+
+// A watch sees what becomes of a site's jobs. It remembers what the store need not know: since when a job has not been
+// seen, and what an ended one said until its end is recorded.
+type watch struct {
+	line     *line
+	clusters *gate.Clusters
+
+	missing  map[string]time.Time       // :: tag → since when the site has not known it
+	pruned   map[string]time.Time       // :: the site's id of a job that came in twice → when it was cancelled last
+	hopeless map[corral.JobID]time.Time // :: job that waits → since when the site has said that it never starts
+	reports  map[string]order.Report    // :: tag → what an ended job said, until that is recorded
+	worked   map[string]time.Time       // :: host → when a worker registered from it last, as is recorded
+}
+
+func newWatch(way *line, clusters *gate.Clusters) *watch {
+	return &watch{
+		line: way, clusters: clusters,
+		missing: map[string]time.Time{},
+		pruned:  map[string]time.Time{},
+		reports: map[string]order.Report{},
+		worked:  map[string]time.Time{},
+	}
+}
+
+// drop forgets what was remembered of a job while it was alive.
+func (h *watch) drop(j corral.Job) {
+	delete(h.missing, j.Tag)
+	delete(h.reports, j.Tag)
+}
+
+// poll asks each of the site's batch systems that has some of the jobs, in one round trip each.
+func (h *watch) poll(
+	ctx context.Context, now time.Time, site corral.Site, live []corral.Job,
+) (map[string]gridsite.JobStatus, error) {
+	var pilots, others []string
+	for _, j := range live {
+		if j.Kind == corral.PilotJob || site.HeadBatch == site.Batch {
+			pilots = append(pilots, j.Tag)
+		} else {
+			others = append(others, j.Tag)
+		}
+	}
+	took := h.line.stopwatch()
+	statuses := map[string]gridsite.JobStatus{}
+	for _, part := range []struct {
+		batch gridsite.Batch
+		tags  []string
+	}{{h.line.access.Pilots, pilots}, {h.line.access.Setup, others}} {
+		if len(part.tags) == 0 {
+			continue
+		}
+		h.line.commands++ // without asking: what is not polled cannot be decided about
+		known, err := part.batch.Poll(ctx, part.tags)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(statuses, known)
+	}
+	h.line.polled = true
+	h.line.pace.polled(now, took())
+	return statuses, nil
+}
+
+// sightings gathers what is known of each live job, by tag. Those that have ended and are not read in this step are
+// absent: they are seen to have ended in a later one.
+func (h *watch) sightings(
+	ctx context.Context, now time.Time, live []corral.Job, statuses map[string]gridsite.JobStatus,
+) (map[string]reconcile.Sighting, error) {
+	left, err := h.lastWords(ctx, live, statuses)
+	if err != nil {
+		return nil, err
+	}
+	seen := map[string]reconcile.Sighting{}
+	for _, j := range live {
+		st, known := statuses[j.Tag]
+		said, read := left[j.Tag]
+		switch {
+		case !known:
+			if h.missing[j.Tag].IsZero() {
+				h.missing[j.Tag] = now.UTC()
+			}
+			seen[j.Tag] = reconcile.Sighting{Missing: h.missing[j.Tag], Visibility: visibility}
+			continue
+		case st.Phase != gridsite.Ended:
+			seen[j.Tag] = sighting(st)
+		case read:
+			s := sighting(st)
+			s.Report, s.Stderr = h.decode(j, said)
+			s.Node = gate.NodeName(string(said.node))
+			seen[j.Tag] = s
+		}
+		delete(h.missing, j.Tag)
+	}
+	return seen, nil
+}
+
+// sighting is what a batch system says of a job, in the words of package reconcile.
+func sighting(st gridsite.JobStatus) reconcile.Sighting {
+	return reconcile.Sighting{
+		Known:     true,
+		ID:        st.ID,
+		Phase:     reconcile.Phase(st.Phase),
+		Exit:      st.Exit,
+		Killed:    reconcile.Killed(st.Killed),
+		StartedAt: st.StartedAt.UTC(),
+		EndedAt:   st.EndedAt.UTC(),
+	}
+}
+
+// unansweredSince is since when the site has had time to show a job.
+func (h *watch) unansweredSince(job corral.Job) time.Time {
+	if missing, ok := h.missing[job.Tag]; ok && missing.Before(job.CreatedAt) { // the clock was set back
+		return missing
+	}
+	return job.CreatedAt
+}
+
+// prune ends jobs that came in under the tag of another one: the answer to their submission was lost, and they were not
+// there yet when the tag was looked up. Of the pilots only one starts workers, but all would be paid for. Those that
+// found that out and ended by themselves are counted too.
+func (h *watch) prune(
+	ctx context.Context, now time.Time, live []corral.Job, statuses map[string]gridsite.JobStatus,
+) error {
+	for _, kind := range []corral.JobKind{corral.PilotJob, corral.SetupJob, corral.CleanupJob} {
+		batch, ok := h.line.access.Batch(kind).(gridsite.Pruner)
+		if !ok {
+			continue
+		}
+		var ids []string
+		var of []corral.Job
+		for _, j := range live {
+			if j.Kind != kind {
+				continue
+			}
+			for _, id := range statuses[j.Tag].Past {
+				if err := h.notePruned(ctx, now, j, id, "ended by itself"); err != nil {
+					return err
+				}
+			}
+			for _, id := range statuses[j.Tag].Extra {
+				if now.Sub(h.pruned[id]) > visibility {
+					ids, of = append(ids, id), append(of, j)
+				}
+			}
+		}
+		if len(ids) == 0 || !h.line.take() {
+			continue
+		}
+		if err := batch.CancelJobs(ctx, ids); err != nil {
+			return fmt.Errorf("cancelling jobs that came in twice: %w", err)
+		}
+		for i, id := range ids {
+			if err := h.notePruned(ctx, now, of[i], id, "was cancelled"); err != nil {
+				return err
+			}
+			h.pruned[id] = now
+		}
+	}
+	return nil
+}
+
+// notePruned counts an extra job once, in the history of the one whose tag it has.
+func (h *watch) notePruned(ctx context.Context, now time.Time, j corral.Job, id, end string) error {
+	if _, again := h.pruned[id]; again {
+		return nil
+	}
+	h.pruned[id] = now
+	what := "its submission came in twice: the site's job " + id + " "
+	return h.line.write(ctx, func(tx *store.Tx) error {
+		history, err := tx.History(corral.ObjectJob, int64(j.ID), store.Page{})
+		counted := func(e corral.Entry) bool { return strings.HasPrefix(e.Reason, what) }
+		if err != nil || slices.ContainsFunc(history, counted) {
+			return err // an earlier corrald counted it
+		}
+		h.line.lg.Warn("a job came in twice", "job", j.Tag, "name", j.Name(), "other", id, "it", end)
+		return tx.Log(corral.ObjectJob, int64(j.ID), "extra", what+end)
+	})
+}

@@ -1,0 +1,130 @@
+package gate
+
+import (
+	"context"
+	"crypto/subtle"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/broker/relay"
+	"github.com/corral-pilot/corral/embedded/port"
+	"github.com/corral-pilot/corral/embedded/wire"
+	"github.com/corral-pilot/corral/internal/store"
+)
+
+// A visitor is the attempt that somebody names at the door, as it is recorded at that moment.
+type visitor struct {
+	job     corral.Job
+	glidein corral.Glidein // in brief: without its other attempts
+	cluster corral.Cluster
+	now     time.Time // of the look
+}
+
+// visitor looks up the attempt with a tag, a NotFound error if there is none.
+func (c *Clusters) visitor(ctx context.Context, tag string) (v visitor, err error) {
+	err = c.db.View(ctx, func(tx *store.Tx) (err error) {
+		v.now = tx.Now()
+		if v.job, err = tx.JobTagged(tag); err != nil {
+			return err
+		}
+		if v.glidein, err = tx.GlideinInBrief(v.job.Glidein); err != nil {
+			return err
+		}
+		v.cluster, err = tx.Cluster(v.glidein.Cluster)
+		return err
+	})
+	return v, err
+}
+
+// place names the attempt in an error.
+func place(tag string) string { return "attempt " + tag }
+
+// Admit implements port.Gate: the token must be that of the attempt that is named, not expired, and
+// the attempt alive; a worker must belong to the pilot that holds the attempt's lease, and to a cluster
+// that is embedded. Pilots of all clusters come in, to be told to drain and to tell what they do.
+func (c *Clusters) Admit(ctx context.Context, cred port.Credentials) (port.Admission, error) {
+	v, err := c.visitor(ctx, cred.Tag)
+	if corral.KindOf(err) == corral.NotFound {
+		err = corral.ErrorAt(corral.Unauthenticated, place(cred.Tag), "is not known here")
+	}
+	if err == nil {
+		err = v.mayEnter(cred)
+	}
+	if err != nil {
+		return port.Admission{}, err
+	}
+	in := port.Admission{Attempt: v.job.ID, Hosts: v.glidein.Hosts, Glidein: v.glidein.ID, Cluster: v.cluster.ID,
+		Links: c.links}
+	if v.cluster.Kind != corral.Condor {
+		in.Dispatcher = c.dispatcher(v.cluster.ID)
+	}
+	return in, nil
+}
+
+// mayEnter is the decision of Admit.
+func (v visitor) mayEnter(cred port.Credentials) error {
+	at, job := place(cred.Tag), v.job
+	switch {
+	case subtle.ConstantTimeCompare([]byte(job.TokenDigest), []byte(cred.TokenDigest)) != 1:
+		return corral.ErrorAt(corral.Unauthenticated, at, "the token is not this attempt's")
+	case v.now.After(job.TokenEndsAt):
+		return corral.ErrorAt(corral.Unauthenticated, at, "the token expired at %s",
+			job.TokenEndsAt.Format(time.RFC3339))
+	case !job.Live():
+		return corral.ErrorAt(corral.Forbidden, at, "ended as %s", job.Outcome)
+	case cred.Role == wire.RolePilot:
+		return nil
+	case job.LeaseHolder == "" || cred.Holder != job.LeaseHolder:
+		return corral.ErrorAt(corral.Forbidden, at, "its lease is not held by this worker's pilot")
+	case v.cluster.Kind == corral.Condor:
+		return corral.ErrorAt(corral.Forbidden, at,
+			"its workers join the HTCondor pool of cluster %s, not corrald", v.cluster.Name)
+	}
+	return nil
+}
+
+// AdmitThrough decides about a request that came by a site's relay: the attempt must be one of the site's, alive, and
+// whoever asks must know its token. It returns the address of the attempt's pool, which may be asked for only if
+// corrald runs it. The errors tell a stranger nothing of what corrald knows.
+func (c *Clusters) AdmitThrough(ctx context.Context, site corral.SiteID, q relay.Request) (pool string, err error) {
+	v, err := c.visitor(ctx, q.Tag)
+	if err != nil && corral.KindOf(err) != corral.NotFound {
+		return "", corral.Errorf(corral.Unavailable, "corrald cannot look it up now")
+	}
+	at := place(q.Tag)
+	switch {
+	case err != nil, v.job.Site != site, !q.Proves(v.job.TokenDigest):
+		return "", corral.ErrorAt(corral.Unauthenticated, at, "is not known here")
+	case !v.job.Live() || v.now.After(v.job.TokenEndsAt):
+		return "", corral.ErrorAt(corral.Forbidden, at, "is over")
+	case q.Target == relay.Pool && (v.cluster.Kind != corral.Condor || v.cluster.Attached):
+		return "", corral.ErrorAt(corral.Forbidden, at,
+			"its cluster %s has no pool that corrald runs", v.cluster.Name)
+	}
+	return v.cluster.Collector, nil
+}
+
+// Lease implements port.Gate: the first holder gets the attempt for good.
+func (c *Clusters) Lease(ctx context.Context, attempt corral.JobID, holder string) error {
+	return c.db.Write(ctx, store.Actor, func(tx *store.Tx) error {
+		_, err := tx.LeaseJob(attempt, holder)
+		return err
+	})
+}
+
+// LoseHost implements port.Gate.
+func (c *Clusters) LoseHost(ctx context.Context, attempt corral.JobID, lost corral.LostHost) error {
+	defer c.Notify()
+	return c.db.Write(ctx, store.Actor, func(tx *store.Tx) error {
+		_, err := tx.LoseHost(attempt, LostHosts([]corral.LostHost{lost})[0])
+		return err
+	})
+}
+
+// Report implements port.Gate: what a pilot says of itself becomes a line of the attempt's history.
+func (c *Clusters) Report(ctx context.Context, attempt corral.JobID, phase, reason string) error {
+	defer c.Notify()
+	return c.db.Write(ctx, store.Actor, func(tx *store.Tx) error {
+		return tx.Log(corral.ObjectJob, int64(attempt), phase, reason)
+	})
+}

@@ -1,0 +1,199 @@
+package gate
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/embedded/dispatch"
+	"github.com/corral-pilot/corral/embedded/port"
+	"github.com/corral-pilot/corral/internal/run"
+	"github.com/corral-pilot/corral/internal/store"
+)
+
+// Pools are the HTCondor pools of clusters of kind condor; corrald's are condorpool.Keepers.
+type Pools interface {
+	// Mint makes a token with which the workers of an attempt may join the cluster's pool, and notes it in the store
+	// before it returns. It may end before lifetime is over, where somebody else decides about that. The error is
+	// Forbidden if there will be none.
+	Mint(
+		ctx context.Context, cluster corral.ClusterID, attempt corral.JobID, lifetime time.Duration,
+	) (secret string, ends time.Time, err error)
+
+	// Workers returns the workers that the cluster's collector knew when it was last asked.
+	Workers(cluster corral.ClusterID) []corral.Worker
+
+	// Queue returns the job queue of a READY cluster.
+	Queue(cluster corral.Cluster) (run.Queue, error)
+}
+
+// An Address says where workers at a site dial in.
+type Address interface {
+	// For returns the addresses to try, in order, and the digest of the certificate that the worker
+	// port shows, if one of them is a TLS address.
+	For(site corral.Site) (addresses []string, certDigest string, err error)
+
+	// Dial connects with the TLS worker port from here, for workers that come through a relay.
+	Dial(ctx context.Context) (net.Conn, error)
+}
+
+// Clusters is what runs and glideins see of the personal clusters, of both kinds. It holds the
+// dispatchers of the embedded clusters and the links of the pilots of all clusters, and is
+// the gate of the worker port. Its methods may be called from several goroutines at once.
+type Clusters struct {
+	lg    *slog.Logger
+	db    *store.DB
+	cfg   dispatch.Config
+	links *port.Links // of the pilots of all clusters
+	pools Pools       // nil: there are none
+
+	mu sync.Mutex // guards following; it is not held while a dispatcher is asked, which may be about to notify
+
+	dispatchers map[corral.ClusterID]*dispatch.Dispatcher
+	changed     chan struct{} // closed and replaced when workers come or go
+}
+
+// NewClusters returns the set of clusters, of which none is a pool of HTCondor's before UsePools;
+// cfg.OnChange is taken over.
+func NewClusters(lg *slog.Logger, db *store.DB, cfg dispatch.Config) *Clusters {
+	c := &Clusters{
+		lg:          lg,
+		db:          db,
+		links:       port.NewLinks(cfg.Terms()),
+		dispatchers: map[corral.ClusterID]*dispatch.Dispatcher{},
+		changed:     make(chan struct{}),
+	}
+	cfg.OnChange, cfg.Asked = c.Notify, c.links.Asked
+	c.cfg = cfg
+	return c
+}
+
+// UsePools says who runs the clusters of kind condor, before anything else is asked of c. Whoever it is calls
+// Notify when workers come or go.
+func (c *Clusters) UsePools(p Pools) { c.pools = p }
+
+// Changed returns a channel that is closed when workers come or go next.
+func (c *Clusters) Changed() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.changed
+}
+
+// Notify wakes whoever waits for workers to come or go.
+func (c *Clusters) Notify() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	close(c.changed)
+	c.changed = make(chan struct{})
+}
+
+// Close ends all dispatchers and links; workers and pilots notice and try to come back. It holds no lock while it
+// waits for them, since they may be about to notify.
+func (c *Clusters) Close() {
+	c.links.Close()
+	c.mu.Lock()
+	all := slices.Collect(maps.Values(c.dispatchers))
+	c.mu.Unlock()
+	for _, d := range all {
+		d.Close()
+	}
+}
+
+// dispatcher returns the dispatcher of a cluster, which it makes if nothing has needed one so far.
+func (c *Clusters) dispatcher(id corral.ClusterID) *dispatch.Dispatcher {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	d := c.dispatchers[id]
+	if d == nil {
+		d = dispatch.New(c.lg.With("cluster", id), c.cfg)
+		c.dispatchers[id] = d
+	}
+	return d
+}
+
+// Queue returns the job queue of a cluster, a NotFound or Conflict error if it may not take jobs.
+func (c *Clusters) Queue(id corral.ClusterID) (run.Queue, error) {
+	var cluster corral.Cluster
+	err := c.db.View(context.Background(), func(tx *store.Tx) (err error) {
+		cluster, err = tx.Cluster(id)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if cluster.State != corral.ClusterReady {
+		return nil, corral.ErrorAt(corral.Conflict, "cluster "+cluster.Name, "%s", cluster.Idle())
+	}
+	if cluster.Kind == corral.Condor {
+		if c.pools == nil {
+			return nil, corral.ErrorAt(corral.Unavailable, "cluster "+cluster.Name,
+				"this corrald runs no HTCondor pools")
+		}
+		return c.pools.Queue(cluster)
+	}
+	return c.dispatcher(id), nil
+}
+
+// Workers returns the workers registered in a cluster, by id.
+func (c *Clusters) Workers(id corral.ClusterID) (workers []corral.Worker) {
+	if d := c.existing(id); d != nil { // else no worker has dialled in yet
+		workers = d.Workers()
+	}
+	if c.pools != nil { // a cluster has workers of one kind
+		workers = append(workers, c.pools.Workers(id)...)
+	}
+	for i := range workers {
+		workers[i].Cluster = id
+	}
+	return workers
+}
+
+// existing returns the dispatcher of a cluster, or nil if nothing has needed one so far.
+func (c *Clusters) existing(id corral.ClusterID) *dispatch.Dispatcher {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.dispatchers[id]
+}
+
+// Registered returns the workers that are connected to the clusters of glideins now, by attempt.
+func (c *Clusters) Registered(glideins []corral.Glidein) map[corral.JobID][]corral.Worker {
+	workers := map[corral.JobID][]corral.Worker{}
+	seen := map[corral.ClusterID]bool{}
+	for _, g := range glideins {
+		if seen[g.Cluster] {
+			continue
+		}
+		seen[g.Cluster] = true
+		for _, w := range c.Workers(g.Cluster) {
+			if w.Connected {
+				workers[w.Attempt] = append(workers[w.Attempt], w)
+			}
+		}
+	}
+	return workers
+}
+
+// Mint makes a token for the workers of an attempt of an HTCondor cluster, as Pools does. Without pools the error is
+// Unavailable.
+func (c *Clusters) Mint(
+	ctx context.Context, cluster corral.ClusterID, attempt corral.JobID, lifetime time.Duration,
+) (secret string, ends time.Time, err error) {
+	if c.pools == nil {
+		return "", time.Time{}, corral.Errorf(corral.Unavailable, "this corrald runs no HTCondor pools")
+	}
+	return c.pools.Mint(ctx, cluster, attempt, lifetime)
+}
+
+// Drain asks the pilot and the workers of an attempt to finish what they run and leave, now or when they
+// dial in next. The workers of an HTCondor pool are told by their pilot.
+func (c *Clusters) Drain(cluster corral.ClusterID, attempt corral.JobID) {
+	c.links.Ask(attempt, corral.AskDrain)
+	if d := c.existing(cluster); d != nil {
+		d.Ask(attempt, corral.AskDrain)
+	}
+}

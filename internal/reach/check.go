@@ -1,0 +1,97 @@
+package reach
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/gridsite"
+)
+
+// CheckSite reports why a site cannot be used: it is not reached, its root is not writable, or has files of others in
+// it, or its batch system takes no job with its options. It leaves nothing there; a host key that is accepted is written
+// into the user's known_hosts.
+func (r *Reach) CheckSite(ctx context.Context, site corral.Site, acceptHostKey bool) error {
+	if !path.IsAbs(site.Root) || strings.ContainsFunc(site.Root, unicode.IsControl) {
+		return corral.ErrorAt(corral.Invalid, "root",
+			"%.80q is no absolute path, or has a control character in it", site.Root)
+	}
+	access, err := r.enter(ctx, site, acceptHostKey)
+	if err != nil {
+		return err
+	}
+	defer access.Head.Close()
+	why, err := r.CheckRoot(ctx, access.Head, site)
+	if err != nil {
+		return corral.ErrorAt(corral.Unavailable, "contact", "reaching %s: %w", site.Contact, err)
+	}
+	if why != "" {
+		return corral.ErrorAt(corral.Invalid, "root", "%s at %s cannot be the root of a site: %s",
+			site.Root, site.Contact, why)
+	}
+	return checkOptions(ctx, site, access.Pilots)
+}
+
+// Claim is how this corrald claims the root of a site.
+func (r *Reach) Claim(site corral.Site) gridsite.Claim {
+	return gridsite.Claim{Owner: r.owner, Before: site.PackageDigest != ""}
+}
+
+// CheckRoot returns why a site cannot have its root, empty if it can.
+func (r *Reach) CheckRoot(ctx context.Context, head gridsite.Head, site corral.Site) (string, error) {
+	err := head.Check(ctx, r.Claim(site))
+	var no *gridsite.Refused
+	if errors.As(err, &no) {
+		return no.Text, nil
+	}
+	return "", err
+}
+
+// ExpandRoot returns the root of a site with the variable that it begins with, as $SCRATCH/corral does, expanded by
+// a login shell there. A variable that is not set, or no absolute path, is an Invalid error.
+func (r *Reach) ExpandRoot(ctx context.Context, site corral.Site, acceptHostKey bool) (string, error) {
+	access, err := r.enter(ctx, site, acceptHostKey)
+	if err != nil {
+		return "", err
+	}
+	defer access.Head.Close()
+	variable, below, _ := strings.Cut(strings.TrimPrefix(site.Root, "$"), "/")
+	var value string
+	if login, ok := access.Head.(gridsite.Expander); ok {
+		if value, err = login.Expand(ctx, variable); err != nil {
+			return "", corral.ErrorAt(corral.Unavailable, "contact", "asking %s for $%s: %w",
+				site.Contact, variable, err)
+		}
+	}
+	root := path.Join(value, below)
+	if !path.IsAbs(value) || root == "/" || strings.ContainsFunc(value, unicode.IsControl) {
+		return "", corral.ErrorAt(corral.Invalid, "root",
+			"$%s is %.80q at %s, which is no absolute path: name the directory itself", variable, value, site.Contact)
+	}
+	return root, nil
+}
+
+// Facts says what the batch system of a site has, which need not be recorded yet. Of one that tells nothing they have a
+// note that says so.
+func (r *Reach) Facts(ctx context.Context, site corral.Site) (corral.SiteFacts, error) {
+	access, err := r.Open(ctx, site)
+	if err != nil {
+		return corral.SiteFacts{}, err
+	}
+	defer access.Head.Close()
+	s, ok := access.Pilots.(gridsite.Surveyor)
+	if !ok {
+		return corral.SiteFacts{At: time.Now().UTC(), Batch: site.Batch,
+			Notes: []string{"the queues are not known: " + site.Batch + " is not asked for them"}}, nil
+	}
+	facts, err := s.Survey(ctx, site.BatchOptions)
+	if err != nil {
+		return facts, fmt.Errorf("site %s: %w", site.Name, err)
+	}
+	return facts, nil
+}
