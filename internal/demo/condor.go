@@ -43,7 +43,6 @@ func (d *demo) fetchPackages(ctx context.Context) error {
 	return nil
 }
 
-// packages is the folder of the archives of HTCondor.
 func (d *demo) packages() string { return filepath.Join(d.dir, "packages") }
 
 // startPool brings the packages into corrald's catalog and makes a cluster of kind condor, which takes the pilots from

@@ -85,7 +85,6 @@ func Run(ctx context.Context, cfg Config) (corral.Run, error) {
 	return d.run, nil
 }
 
-// workflow is the file of the example that the demo runs.
 func (d *demo) workflow() string { return filepath.Join(d.dir, "lambda", lambda.WorkflowFile) }
 
 // up starts the private corrald and unpacks the example.
@@ -182,24 +181,28 @@ func (d *demo) execute(ctx context.Context) error {
 		return fmt.Errorf("reading the workflow: %w", err)
 	}
 	d.run, err = d.cl.CreateRun(ctx, api.NewRun{
-		Cluster: d.cluster, Workflow: document, WorkflowName: lambda.WorkflowFile,
-		SourceDir: filepath.Dir(d.workflow()), Options: d.options(),
+		Cluster: d.cluster, Workflow: document, WorkflowName: lambda.WorkflowFile, SourceDir: filepath.Dir(d.workflow()),
+		Options: d.options(),
 	}, "")
 	if err != nil {
 		return err
 	}
-	if d.run, err = follow.Run(ctx, d.cl, d.run, d.out.view()); err != nil {
+	if d.run, err = follow.Run(ctx, d.cl, d.run, d.out.view(d.cl, d.plan.makespan)); err != nil {
 		return err
 	}
 	if d.run.State != corral.RunSucceeded {
 		return corral.Errorf(corral.Failed, "the run is %s: %s", d.run.State, d.run.Reason)
 	}
-	d.outcome()
+	tasks, err := d.cl.RunTasks(ctx, d.run.ID)
+	if err != nil {
+		return err
+	}
+	d.outcome(tasks)
 	return nil
 }
 
-// outcome puts what happened beside what the plan said.
-func (d *demo) outcome() {
+// outcome shows what the workers did, and puts what happened beside what the plan said.
+func (d *demo) outcome(tasks []api.Task) {
 	r := *d.run.Report
 	s := func(v corral.Seconds) string { return round(time.Duration(v)) }
 	d.out.say("workflow", "%d of %d tasks done in %s; predicted was %s", d.run.Tasks.Done, d.run.Tasks.Total,
@@ -208,9 +211,10 @@ func (d *demo) outcome() {
 		ratio(r.TaskTime, d.plan.work), r.Parallelism, r.CPUs)
 	d.out.more("%.2f × the lower bound, %s = max(critical path, work ÷ cpus)", r.OverBound, s(r.LowerBound))
 	d.out.more("%.2f × the list schedule of the measured times, %s", r.OverList, s(r.ListSchedule))
+	chart := follow.Chart{Tasks: tasks, From: d.run.CreatedAt, To: d.run.EndedAt, Now: d.run.EndedAt}
+	d.out.draw(chart.Draw(d.out.look, indent)...)
 }
 
-// ratio is how many times the estimate it took.
 func ratio(took corral.Seconds, estimate time.Duration) float64 {
 	return float64(took) / float64(max(estimate, 1))
 }

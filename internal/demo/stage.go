@@ -1,12 +1,14 @@
 package demo
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/follow"
 )
 
@@ -19,7 +21,6 @@ type stage struct {
 	region *follow.Region
 }
 
-// newStage returns a stage that writes to out.
 func newStage(out io.Writer, look follow.Look) stage {
 	return stage{out: out, look: look, text: follow.Look{Colour: look.Colour}, region: follow.NewRegion(out)}
 }
@@ -44,14 +45,13 @@ func (s *stage) doing(what string) {
 	}
 }
 
-// say writes the first line of what there is to say of a step.
+// say writes the first line of what there is to say of a step, more the others.
 func (s *stage) say(label, format string, args ...any) {
 	s.draw("", s.text.Line(
 		follow.Span{Colour: follow.Good, Text: fmt.Sprintf("%-*s", indent, label)},
 		follow.Span{Text: fmt.Sprintf(format, args...)}))
 }
 
-// more writes a further line of what there is to say of a step.
 func (s *stage) more(format string, args ...any) {
 	s.draw(s.text.Line(follow.Span{Text: strings.Repeat(" ", indent) + fmt.Sprintf(format, args...)}))
 }
@@ -77,22 +77,44 @@ func (s *stage) draw(lines ...string) {
 	}
 }
 
-// view shows the run while it goes on; off a terminal its lines are indented like the others.
-func (s *stage) view() follow.View {
-	if s.look.Live() {
-		return follow.New(s.out, s.look)
+// view shows the run while it goes on: on a terminal its progress above what its workers do, on a scale
+// that is as long as predicted.
+func (s *stage) view(cl *api.Client, predicted time.Duration) follow.View {
+	if !s.look.Live() {
+		return follow.New(indented{s.out}, s.look)
 	}
-	return follow.New(indented{s.out}, s.look)
+	return &live{stage: s, cl: cl, predicted: predicted}
 }
 
 // indented writes lines after the labels.
 type indented struct{ w io.Writer }
 
-// Write writes a line, of which each call has one.
 func (i indented) Write(line []byte) (int, error) {
 	_, err := fmt.Fprintf(i.w, "%*s%s", indent, "", line)
 	return len(line), err
 }
+
+type live struct {
+	*stage
+	cl        *api.Client
+	predicted time.Duration
+}
+
+func (l *live) Show(ctx context.Context, r corral.Run, now time.Time) {
+	tasks, err := l.cl.RunTasks(ctx, r.ID)
+	if err != nil {
+		return // the next look will tell, or the run's own
+	}
+	end := r.CreatedAt.Add(l.predicted)
+	if now.After(end) {
+		end = now
+	}
+	chart := follow.Chart{Tasks: tasks, From: r.CreatedAt, To: end, Now: now}
+	lines := append([]string{""}, follow.Progress(l.look, fmt.Sprintf("%-*s", indent, "workflow"), r, now)...)
+	l.region.Draw(append(lines, chart.Draw(l.look, indent)...)...)
+}
+
+func (l *live) Close() { l.region.Clear() }
 
 // result shows the beginning of the workflow's report.
 func (s *stage) result(report string) {

@@ -1,6 +1,7 @@
 package follow
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -14,10 +15,10 @@ type bar struct {
 	region *Region
 }
 
-// Show draws the run over what was drawn before.
-func (b *bar) Show(r corral.Run, now time.Time) { b.region.Draw(progress(b.look, r, now)...) }
+func (b *bar) Show(_ context.Context, r corral.Run, now time.Time) {
+	b.region.Draw(Progress(b.look, fmt.Sprintf("run %d ", r.ID), r, now)...)
+}
 
-// Close leaves the last state on the screen.
 func (b *bar) Close() { b.region.Keep() }
 
 // mostBar is how long a bar becomes on a wide terminal, leastBar how short one still says something.
@@ -26,10 +27,10 @@ const (
 	leastBar = 10
 )
 
-// progress draws how far a run is at now: a line with a bar, and one with its reason if it has one. The bar gets the
-// room that the words leave, and where that is too little to say anything there is none.
-func progress(look Look, r corral.Run, now time.Time) []string {
-	head, tail := fmt.Sprintf("run %d ", r.ID), fmt.Sprintf(" %d/%d", r.Tasks.Done, r.Tasks.Total)
+// Progress draws how far a run, called head, is at now: a line with a bar, and one with its reason if it
+// has one.
+func Progress(look Look, head string, r corral.Run, now time.Time) []string {
+	tail := fmt.Sprintf(" %d/%d", r.Tasks.Done, r.Tasks.Total)
 	colour := Good
 	switch {
 	case r.State == corral.RunRunning:
@@ -42,8 +43,8 @@ func progress(look Look, r corral.Run, now time.Time) []string {
 	if r.Tasks.Failed > 0 {
 		tail += fmt.Sprintf(", %d failed", r.Tasks.Failed)
 	}
-	tail += "  " + elapsed(r, now)
-	length := min(look.columns()-len(head)-len(tail), mostBar)
+	tail += "  " + Elapsed(r, now)
+	length := min(look.Columns()-len(head)-len(tail), mostBar)
 	done, todo := "", ""
 	if length >= leastBar {
 		filled := length * r.Tasks.Done / max(r.Tasks.Total, 1)
@@ -56,8 +57,8 @@ func progress(look Look, r corral.Run, now time.Time) []string {
 	return all
 }
 
-// elapsed is for how long a run has gone on, or went on.
-func elapsed(r corral.Run, now time.Time) string {
+// Elapsed is for how long a run has gone on, or went on.
+func Elapsed(r corral.Run, now time.Time) string {
 	if r.State.Over() && !r.EndedAt.IsZero() {
 		return max(r.EndedAt.Sub(r.CreatedAt), 0).Round(100 * time.Millisecond).String()
 	}

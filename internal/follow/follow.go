@@ -1,5 +1,5 @@
-// Package follow shows a run, or a glidein, while it goes on: a line that changes in place on a terminal, plain lines
-// elsewhere.
+// Package follow shows a run while it goes on: a bar that changes in place on a terminal, plain lines
+// elsewhere; and draws, with the same means, what its workers did.
 //
 // A Look says what may be drawn; nothing here asks the terminal by itself. What is drawn on a terminal
 // never fills its last column, so that no line wraps, and ends with a clean line.
@@ -20,7 +20,7 @@ const pace = 200 * time.Millisecond
 // A View shows the states of a run, one after the other.
 type View interface {
 	// Show shows the run as it is at now.
-	Show(r corral.Run, now time.Time)
+	Show(ctx context.Context, r corral.Run, now time.Time)
 	// Close ends the showing; what was shown last stays.
 	Close()
 }
@@ -40,7 +40,7 @@ func Run(ctx context.Context, cl *api.Client, r corral.Run, view View) (corral.R
 	ticker := time.NewTicker(pace)
 	defer ticker.Stop()
 	for {
-		view.Show(r, time.Now())
+		view.Show(ctx, r, time.Now())
 		if r.State.Over() {
 			return r, nil
 		}

@@ -52,7 +52,7 @@ func TestLines(t *testing.T) {
 		{13, moment(corral.RunRunning, 11, 2, 1, "")},
 		{61, moment(corral.RunFailed, 39, 0, 1, "task b: exit status 3")},
 	} {
-		view.Show(m.run, after(m.at))
+		view.Show(t.Context(), m.run, after(m.at))
 	}
 	view.Close()
 	want := `run 7 RUNNING: 0 of 40 done, 0 running, 40 ready
@@ -82,7 +82,7 @@ func TestBar(t *testing.T) {
 		{20, moment(corral.RunRunning, 10, 0, 0, "task a needs 2 cpus"), "run 7 ━━━━────────────── 10/40  0 running, 30 ready  20s\n  task a needs 2 cpus"},
 		{61, moment(corral.RunSucceeded, 40, 0, 0, ""), "run 7 SUCCEEDED ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━ 40/40  1m1.3s"},
 	} {
-		view.Show(step.run, after(step.at))
+		view.Show(t.Context(), step.run, after(step.at))
 		got := strings.TrimRight(s.String(), "\n")
 		if want := "$ corral run\n" + step.want; normal(got) != normal(want) {
 			t.Errorf("after %gs the screen shows\n%s\nwant\n%s", step.at, got, want)
@@ -111,9 +111,7 @@ func TestNoLineWraps(t *testing.T) {
 	for width := 1; width < 130; width++ {
 		look := follow.Look{Width: func() int { return width }}
 		for _, r := range []corral.Run{moment(corral.RunRunning, 10, 2, 3, strings.Repeat("reason ", 40)), moment(corral.RunStalled, 10, 0, 0, "x")} {
-			s := &screen{}
-			follow.New(s, look).Show(r, after(5))
-			for line := range strings.SplitSeq(strings.TrimRight(s.String(), "\n"), "\n") {
+			for _, line := range follow.Progress(look, "run 7 ", r, after(5)) {
 				if n := len([]rune(line)); n >= width && n > 1 {
 					t.Errorf("of %d columns a line takes %d: %s", width, n, line)
 				}
@@ -155,7 +153,7 @@ type recorder struct {
 	show   func(n int)
 }
 
-func (r *recorder) Show(run corral.Run, _ time.Time) {
+func (r *recorder) Show(_ context.Context, run corral.Run, _ time.Time) {
 	if r.seen = append(r.seen, run.State); r.show != nil {
 		r.show(len(r.seen))
 	}

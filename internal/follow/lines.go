@@ -1,6 +1,7 @@
 package follow
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"time"
@@ -18,8 +19,7 @@ type lines struct {
 	wrote time.Time
 }
 
-// Show writes nothing for most looks: a log that is read later needs what changed, and now and then a sign of life.
-func (l *lines) Show(r corral.Run, now time.Time) {
+func (l *lines) Show(_ context.Context, r corral.Run, now time.Time) {
 	news := r.State != l.last.State || r.Reason != l.last.Reason
 	counted := r.Tasks != l.last.Tasks && now.Sub(l.wrote) >= linePace
 	if !news && !counted {
@@ -29,10 +29,8 @@ func (l *lines) Show(r corral.Run, now time.Time) {
 	fmt.Fprintln(l.w, line(r))
 }
 
-// Close has nothing to end.
 func (l *lines) Close() {}
 
-// line is the run in one line.
 func line(r corral.Run) string {
 	t := r.Tasks
 	s := fmt.Sprintf("run %d %s: %d of %d done", r.ID, r.State, t.Done, t.Total)

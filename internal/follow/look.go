@@ -14,13 +14,22 @@ type Look struct {
 // Live reports whether what was drawn may be drawn over.
 func (l Look) Live() bool { return l.Width != nil }
 
-// columns is how many characters fit on a line of a terminal, whose last column makes some of them wrap.
-func (l Look) columns() int { return max(l.Width()-1, 1) }
+// plainWidth is how wide pictures are where there is no terminal.
+const plainWidth = 80
+
+// Columns is how many characters fit on a line: of a terminal one less than it has, because its last column makes some of
+// them wrap.
+func (l Look) Columns() int {
+	if l.Width == nil {
+		return plainWidth
+	}
+	return max(l.Width()-1, 1)
+}
 
 // A Colour is the number of a terminal's SGR colour or weight; the terminal's theme says what it is.
 type Colour string
 
-// The colours that are used.
+// The colours that are used; inks are for telling things of one sort apart.
 const (
 	Plain Colour = ""
 	Bold  Colour = "1"
@@ -29,6 +38,8 @@ const (
 	Bad   Colour = "31"
 	Note  Colour = "33"
 )
+
+var inks = []Colour{"36", "33", "32", "35", "34", "96", "93", "92", "95", "94"}
 
 // A Span is a piece of a line in one colour.
 type Span struct {
@@ -61,8 +72,8 @@ func (l Look) room(spans []Span) (n int, long bool) {
 	for _, s := range spans {
 		n += utf8.RuneCountInString(s.Text)
 	}
-	if l.Live() && n > l.columns() {
-		return l.columns() - 1, true
+	if l.Live() && n > l.Columns() {
+		return l.Columns() - 1, true
 	}
 	return n, false
 }
