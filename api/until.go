@@ -68,7 +68,7 @@ func rounded(d time.Duration) time.Duration {
 // A Progress says where an object is on the way to what is waited for.
 type Progress struct {
 	Met  bool   // it is there
-	Over bool   // it moves no further by itself: waiting longer is in vain
+	Over bool   // it moves no further by itself: waiting longer does not help
 	Is   string // where it is, for people: "glidein 7 is WAITING (site not ready)"
 }
 

@@ -1,6 +1,6 @@
 package main
 
-// The bare loop is the yardstick: what nobody can leave out of a task, done with as little as possible around it. It
+// The bare loop is the yardstick: what no task can do without, done with as little as possible around it. It
 // makes system calls where package os would do more than one, because a yardstick that dawdles flatters what is
 // measured by it.
 //

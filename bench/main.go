@@ -119,7 +119,7 @@ func parse(verb string, args []string, stdout, stderr io.Writer) (plan, error) {
 	f.IntVar(&p.count, "count", defaultCount, "glideins in one pool")
 	f.StringVar(&p.dir, "dir", os.TempDir(), "`directory` to work below; its file system is measured")
 	f.StringVar(&p.bin, "bin", "bin", "`directory` with corrald and pilot")
-	f.StringVar(&p.out, "out", "", "write the report to `file`, too")
+	f.StringVar(&p.out, "out", "", "also write the report to `file`")
 	if err := f.Parse(args); err != nil {
 		return p, err
 	}

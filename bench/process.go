@@ -20,7 +20,7 @@ type usage struct{ self, children time.Duration }
 
 // stat is what /proc/PID/stat says of a process.
 type stat struct {
-	state   string // Z: it has ended and nobody has waited for it
+	state   string // Z: it has ended, and its parent has not waited for it yet
 	parent  int
 	started int64 // with the number, it names the process for good: numbers are used again
 	usage

@@ -109,7 +109,7 @@ func createSite(c *cli.Context, p *printer) error {
 	if asksAPerson(err) {
 		var who person
 		defer who.close()
-		if who.open() != nil { // a login that nobody answers would count as a failed one there
+		if who.open() != nil { // the site would count a login without an answer as a failed one
 			p.say("on a terminal this command asks what the site wants to know")
 		} else if err = cl.Login(c.Context, api.NewLogin{Contact: n.Contact}, who.ask); err == nil {
 			s, err = cl.CreateSite(c.Context, n, c.String("key"))

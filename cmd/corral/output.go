@@ -121,8 +121,8 @@ func (p *printer) problem(err error) {
 	_ = p.encode(problem) // the same words are on stderr
 }
 
-// withFlag is an error for people: where it names a field of a request, the flag that sets it is named, too, unless it
-// has the same name.
+// withFlag is an error for people: where it names a field of a request, it also names the flag that sets the field,
+// unless both have the same name.
 func withFlag(err error, flags []cli.Flag) string {
 	text := err.Error()
 	place, rest, ok := strings.Cut(text, ": ")

@@ -16,7 +16,7 @@ import (
 func probeSiteCommand(p *printer) *cli.Command {
 	return sites.verb("probe",
 		func(c *cli.Context, cl *api.Client, ref string) error { return probeSite(c, p, cl, ref) },
-		&cli.BoolFlag{Name: "network", Usage: "measure the network between the site and a condor cluster, too"},
+		&cli.BoolFlag{Name: "network", Usage: "also measure the network between the site and a condor cluster"},
 		clusterFlag())
 }
 

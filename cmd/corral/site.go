@@ -163,7 +163,7 @@ var waitsTable = listing[corral.WaitStats]{
 		{"90%", func(w corral.WaitStats) any { return quantile(w.P90) }},
 		{"longest", func(w corral.WaitStats) any {
 			if w.Censored == w.Count {
-				return "" // nobody knows
+				return "" // it is not known yet
 			}
 			return span(time.Duration(w.Max))
 		}},

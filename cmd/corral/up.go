@@ -92,7 +92,7 @@ func down(c *cli.Context, p *printer) error {
 	if _, err := corrald.Start(c.Context); err != nil {
 		return err
 	}
-	if corrald, err = corrald.Located(); err != nil { // what it is erased with, too
+	if corrald, err = corrald.Located(); err != nil { // with the sockets that are erased later
 		return err
 	}
 	done, err := takeDown(c, p, corrald)

@@ -130,7 +130,7 @@ func listVerb[T any](
 // A choice is the objects that a command line names: by ids, or by labels.
 type choice[K any] struct {
 	noun   string
-	ids    []K               // of those that labels name, too
+	ids    []K               // also of the objects that labels name
 	labels map[string]string // empty: they were named by ids
 }
 

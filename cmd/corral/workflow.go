@@ -20,7 +20,7 @@ func workflowCommand(p *printer) *cli.Command {
 		Subcommands: []*cli.Command{
 			{Name: "show", Action: func(c *cli.Context) error { return showWorkflow(c, p) }},
 			{
-				Name: "validate", Flags: []cli.Flag{&cli.BoolFlag{Name: "strict", Usage: "refuse unknown fields, too"}},
+				Name: "validate", Flags: []cli.Flag{&cli.BoolFlag{Name: "strict", Usage: "also refuse unknown fields"}},
 				Action: func(c *cli.Context) error { return validateWorkflow(c, p) },
 			},
 			{

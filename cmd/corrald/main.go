@@ -106,7 +106,7 @@ func flags(l xdg.Layout) []cli.Flag {
 	}
 }
 
-// variables are those that set a flag in the environment. The user is corral's to know, too.
+// variables are those that set a flag in the environment. corral reads the one for the user, too, hence its other name.
 func variables(flag string) []string {
 	name := strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 	if flag == "run-as" {

@@ -86,7 +86,7 @@ func newSettings(c *cli.Context) (settings, error) {
 // hostName is what a name in --advertise may consist of.
 var hostName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9.])?$`)
 
-// checkAdvertised checks what sites would be told to dial, before pilots look for it in vain.
+// checkAdvertised checks what sites would be told to dial, before pilots fail to find it.
 func checkAdvertised(flag, address string) error {
 	if address == "" {
 		return nil

@@ -13,7 +13,7 @@ import (
 )
 
 // down removes what is at the site, shows the nine events, and ends corrald. The events are asked for in between: the
-// last of them is the end of the cleanup job, and without corrald there is nobody to ask.
+// last of them is the end of the cleanup job, and only corrald knows when it came.
 func (d *demo) down(ctx context.Context) error {
 	d.out.doing("draining the pilots, and the cleanup job of site " + d.site.Name)
 	done, err := personal.TakeDown(ctx, d.cl, personal.Down{})

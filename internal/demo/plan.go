@@ -21,8 +21,8 @@ type plan struct {
 }
 
 // choose plans for a machine with cpus processors: half of them, but at least two pilots, so that the machine stays
-// usable and the workflow still has something to run side by side. The prediction is a list schedule (Graham 1966) of
-// the workflow's own estimates, in which nothing but tasks takes time.
+// usable and the workflow still has something to run side by side. The prediction is the list schedule of the
+// workflow's own estimates, in which nothing but tasks takes time.
 func choose(ctx context.Context, file string, cpus int) (plan, error) {
 	w, _, err := format.ReadFile(ctx, file, workflow.Options{})
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// A Region is the last lines of a terminal, which change in place. Nobody else may write to the terminal
+// A Region is the last lines of a terminal, which change in place. Nothing else may be written to the terminal
 // between its first Draw and its Keep or Clear.
 type Region struct {
 	w     io.Writer

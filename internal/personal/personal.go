@@ -353,7 +353,7 @@ func (s stateDir) owner() string {
 	return name
 }
 
-// running reports whether the process exists and is not a zombie that nobody has reaped yet.
+// running reports whether the process exists and is not a zombie, which has ended and waits for its parent.
 func running(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 // SetUp makes the cluster and the site that a personal corrald has from the start, where they are missing, and returns
-// once the site is READY. It may be called again, and by several programs at once: who comes second finds what the
+// once the site is READY. It may be called again, and by several programs at once: the second one finds what the
 // first made.
 func SetUp(ctx context.Context, cl *api.Client) (corral.Site, error) {
 	_, err := cl.Cluster(ctx, Cluster)
@@ -42,7 +42,7 @@ func unlessThere(err error) error {
 // A Down says how to take things down.
 type Down struct {
 	Force bool // cancel unfinished runs, and forget queued jobs
-	// Queued names the jobs that somebody else put into the clusters' queues; nil: nobody looks.
+	// Queued names the jobs that people put into the clusters' queues themselves; nil: queues are not looked at.
 	Queued   func(ctx context.Context, cl *api.Client) ([]string, error)
 	Patience time.Duration // how long one run, one site and one cluster may take; 0: a minute
 }

@@ -103,7 +103,7 @@ func knownHosts(home string) Finding {
 	return f
 }
 
-// gssapi says what a user of a site with Kerberos would look for in vain.
+// gssapi tells users of sites with Kerberos that there is no GSSAPI, before they look for it.
 func gssapi() Finding {
 	return Finding{
 		Check: "ssh by GSSAPI", OK: true, Found: "not supported",

@@ -19,8 +19,9 @@ import (
 	"github.com/corral-pilot/corral/internal/xdg"
 )
 
-// Whereabouts are what a running corrald leaves beside its database: which process it is, and where it listens. Who has
-// another XDG_RUNTIME_DIR than the one that it was started with, or none, as in cron or `sudo -u`, finds it by them.
+// Whereabouts are what a running corrald leaves beside its database: which process it is, and where it listens. A
+// program with another XDG_RUNTIME_DIR than corrald was started with, or with none, as in cron or `sudo -u`, finds
+// corrald by them.
 type Whereabouts struct {
 	PID    int    `json:"pid"`
 	Socket string `json:"socket"`
@@ -52,8 +53,8 @@ func (s stateDir) whereabouts() (w Whereabouts, ok bool) {
 	return w, w.PID > 1 && filepath.IsAbs(w.Socket) && filepath.IsAbs(w.Worker)
 }
 
-// readSmall reads a file of the state, which may be another user's: it follows no link, waits for nobody, and reads
-// no more than such a file can have.
+// readSmall reads a file of the state, which may be another user's: it follows no link, waits for no writer, and
+// reads no more than such a file can have.
 func readSmall(name string) ([]byte, error) {
 	f, err := openState(name)
 	if err != nil {
@@ -175,7 +176,8 @@ func unsafe(path string, u runas.User, another string) (found, advice string) {
 		found = fmt.Sprintf("%s belongs to %s; only corrald's own user may own it", path, runas.Name(owner))
 		return found, "remove it, or " + another
 	case open && st.Mode&unix.S_ISVTX != 0: // everybody's, as /tmp is
-		return fmt.Sprintf("%s has mode %04o, and is no place for corrald's socket", path, st.Mode&0o7777), another
+		const before = "%s has mode %04o, so that anybody could put a socket there before corrald"
+		return fmt.Sprintf(before, path, st.Mode&0o7777), another
 	case open:
 		const replaced = "%s has mode %04o, so that others could put a socket of theirs in the place of corrald's"
 		return fmt.Sprintf(replaced, path, st.Mode&0o7777), fmt.Sprintf("chmod 700 %s, or %s", path, another)
@@ -205,7 +207,7 @@ func (c Corrald) Elsewhere(than xdg.Layout) string {
 // things are which is often missing: cron, su and sudo do not set it.
 const runtimeVariable = "XDG_RUNTIME_DIR"
 
-// Lost is an error, Unavailable, if it runs and nobody can reach it.
+// Lost is an error, Unavailable, if it runs and cannot be reached.
 func (c Corrald) Lost() error {
 	if w, lost := stateDir(c.Layout).lost(); lost {
 		return corral.Errorf(corral.Unavailable, "corrald (process %d) runs, but %s: %s", w.PID, w.gone(), w.begin())
@@ -244,7 +246,7 @@ func (s stateDir) holder() int {
 	if err != nil {
 		return 0
 	}
-	pid, _ := strconv.Atoi(strings.TrimSpace(string(b))) // nobody, if it was not written yet
+	pid, _ := strconv.Atoi(strings.TrimSpace(string(b))) // 0 if it was not written yet
 	if pid <= 1 || !running(pid) {                       // then the lock is left to one that may be about to take it
 		return 0
 	}

@@ -62,7 +62,7 @@ func TestCheckSockets(t *testing.T) {
 		{"the user's alone", func(dir, _ string) error { return os.Chmod(dir, 0o755) }, ""},
 		{"others may write", func(dir, _ string) error { return os.Chmod(dir, 0o770) }, "has mode 0770, so that others"},
 		{"everybody's", func(dir, _ string) error { return os.Chmod(dir, 0o777|os.ModeSticky) },
-			"is no place for corrald's socket"},
+			"so that anybody could put a socket there"},
 		{"a link", func(dir, _ string) error { return errors.Join(os.Remove(dir), os.Symlink("/tmp", dir)) },
 			"is a symbolic link"},
 		{"a linked socket", func(_, socket string) error { return os.Symlink("/tmp/x", socket) }, "is a symbolic link"},

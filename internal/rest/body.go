@@ -66,7 +66,7 @@ func part(body []byte, length int64) string {
 // None is the In of a Change whose request has no body.
 type None struct{}
 
-// Decode reads a request's body and decodes it into in, strictly. It returns the body, too.
+// Decode reads a request's body and decodes it into in, strictly. It also returns the body.
 func Decode[In any](c *Call, in *In) ([]byte, error) {
 	body, err := readBody(c)
 	if err != nil {
