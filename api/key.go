@@ -6,8 +6,8 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// CheckKey reports why key, which the user knows as place, cannot be an idempotency key: it goes through a header as it is,
-// and an empty one would be none.
+// CheckKey reports why key, which the user knows as place, cannot be an idempotency key: it goes through a header as it
+// is, and an empty one would be none.
 func CheckKey(place, key string) error {
 	const want = "want 1 to %d printable ASCII characters, without a blank at either end"
 	unprintable := func(c rune) bool { return c < ' ' || c > '~' }

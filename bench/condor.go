@@ -74,7 +74,8 @@ func (s *condorStand) startPool(ctx context.Context, p plan) error {
 	return s.findEnv(ctx)
 }
 
-// openFolders makes folders that another user may enter, and the last one such that it may write there.
+// openFolders makes folders that another user may enter, and the last one such that this user may write there. Root's
+// corrald runs as that user, while the temporary directory is root's alone.
 func openFolders(dir, jobs string) error {
 	for _, d := range []string{filepath.Dir(dir), dir, jobs} {
 		if err := errors.Join(os.MkdirAll(d, 0o755), os.Chmod(d, 0o755)); err != nil {
@@ -84,7 +85,7 @@ func openFolders(dir, jobs string) error {
 	return os.Chmod(jobs, 0o777|os.ModeSticky)
 }
 
-// findEnv asks what HTCondor's commands need.
+// findEnv asks what HTCondor's commands need in their environment, as `corral cluster env` does for people.
 func (s *condorStand) findEnv(ctx context.Context) error {
 	env, err := s.cl.ClusterEnv(ctx, pool)
 	if err != nil {

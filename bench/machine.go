@@ -55,7 +55,8 @@ func modelOf(cpuinfo string) string {
 	return runtime.GOARCH
 }
 
-// fileSystemOf returns the type of the file system that dir is on, by the longest mount point above it.
+// fileSystemOf returns the type of the file system that dir is on, by the longest mount point above it. Figures of a
+// tmpfs and of a disk cannot be compared.
 func fileSystemOf(mounts, dir string) string {
 	found, point := "unknown", ""
 	for line := range strings.Lines(mounts) {

@@ -83,7 +83,8 @@ func (p plan) takeRounds(
 	})
 }
 
-// coldRound measures the setup of a new site, with all that its first glidein needs there.
+// coldRound measures the setup of a new site, with all that its first glidein needs there, and leaves nothing of it for
+// the next round.
 func (o *overheads) coldRound(ctx context.Context, s *condorStand, round int) error {
 	site, g, took, err := s.setUp(ctx, round)
 	if err != nil {
@@ -156,7 +157,8 @@ func (o overheads) markdown() string {
 	return b.String()
 }
 
-// setUp makes a site and waits until all is there that a glidein's pilot needs. took leaves the pilot out.
+// setUp makes a site and waits until all is there that a glidein's pilot needs. took leaves the pilot itself out: it
+// ends with the last setup job, which stages HTCondor's package when the first glidein of the site wants it.
 func (s *condorStand) setUp(
 	ctx context.Context, round int,
 ) (site corral.Site, g corral.Glidein, took time.Duration, err error) {

@@ -59,7 +59,8 @@ const (
 	quietTicks = 3 * clockTick
 )
 
-// quiet returns when corrald became quiet.
+// quiet returns when corrald became quiet: the begin of the first span of quietFor in which it used no more than
+// quietTicks of processor time.
 func (s *stand) quiet(ctx context.Context) (time.Time, error) {
 	tick := time.NewTicker(quietFor / 20)
 	defer tick.Stop()

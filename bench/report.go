@@ -37,7 +37,8 @@ func (p plan) measureTasks(ctx context.Context, dir string) error {
 	return p.publish(m, "\n\n"+r.markdown())
 }
 
-// usePrograms puts corrald and pilot first on the PATH, where a stand looks for them.
+// usePrograms puts corrald and pilot first on the PATH, where a stand looks for them as `corral up` does. They are not
+// built here: what is measured should be what make build makes.
 func usePrograms(bin string) error {
 	bin, err := filepath.Abs(bin)
 	if err == nil {

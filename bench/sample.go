@@ -66,7 +66,7 @@ type spread []float64
 // sorted is a copy in ascending order.
 func (s spread) sorted() spread { return slices.Sorted(slices.Values(s)) }
 
-// median is the middle value, the mean of the two of them if their number is even.
+// median is the middle value, the mean of the two of them if their number is even. There must be at least one.
 func (s spread) median() float64 {
 	v := s.sorted()
 	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2

@@ -78,7 +78,8 @@ func newStand(ctx context.Context, dir string) (*stand, error) {
 	return s, err
 }
 
-// provision asks for one-cpu pilots, waits for their workers and finds out which processes they are.
+// provision asks for pilots of one cpu, waits for their workers and finds out which processes they are. As many pilots
+// as there are bare loops make the two sides alike.
 func (s *stand) provision(ctx context.Context, hosts int) error {
 	g, err := s.cl.CreateGlidein(ctx, api.NewGlidein{
 		Site: personal.Site, Hosts: hosts, CPUs: 1, Walltime: corral.Seconds(walltime),
@@ -115,7 +116,9 @@ func (s *stand) meet(pid int) error {
 	return err
 }
 
-// spent returns the processor time that the stand's processes have used so far.
+// spent returns the processor time that the stand's processes have used so far. /proc adds the time of children that
+// were waited for to their parent's, in figures of their own: those of a worker are its tasks, those of corrald the
+// shells of the site.
 func (s *stand) spent() (c cost, err error) {
 	add := func(processes []process, self, children part) {
 		for _, p := range processes {
@@ -133,8 +136,9 @@ func (s *stand) spent() (c cost, err error) {
 	return c, err
 }
 
-// run runs a workflow of so many tasks and measures from its first task's start to its last one's end,
-// by the workers' clocks.
+// run runs a workflow of so many tasks and measures from its first task's start to its last one's end, by the workers'
+// clocks: what corrald does before and after, reading the document and writing the report, is in the processor time but
+// not in the span. A run that did not do all of its tasks is an error, since its figures would flatter.
 func (s *stand) run(ctx context.Context, document []byte, tasks int, clustering string) (m sample, err error) {
 	before, err := s.spent()
 	if err != nil {
@@ -167,7 +171,8 @@ func request(document []byte, clustering string) api.NewRun {
 	}
 }
 
-// takeDown ends everything that the stand started, with force if it does not go by itself.
+// takeDown ends everything that the stand started, with force if it does not go by itself, which is an error. A number
+// that another process has by now is left alone: processes are named by their start, too.
 func (s *stand) takeDown() error {
 	err := s.end()
 	for _, p := range slices.Concat(s.pilots, s.workers, []process{s.self}) {

@@ -75,7 +75,8 @@ func (r rig) through(ctx context.Context, document []byte, tasks int, clustering
 	return func() (sample, error) { return r.stand.run(ctx, document, tasks, clustering) }
 }
 
-// throughput measures rounds of independent tasks: at least one, and then until roundsSpan is over.
+// throughput measures rounds of independent tasks: at least one, and then until roundsSpan is over. Clustering is
+// chosen so that a clustered job has about perJob tasks.
 func (r rig) throughput(ctx context.Context) (t throughput, err error) {
 	if t.tasks, err = r.warmUp(ctx); err != nil {
 		return t, err
@@ -114,7 +115,8 @@ func lastRound(measured [][]sample) string {
 	return strings.Join(words, ", ")
 }
 
-// warmUp has both sides run some tasks, and returns how many a measurement should have.
+// warmUp has both sides run some tasks, and returns how many a measurement should have: as many as the bare loop does
+// in limitSpan, but no more than the plan says. First runs are slower than all others, for caches are cold.
 func (r rig) warmUp(ctx context.Context) (int, error) {
 	n := min(r.tasks, warmUp)
 	document, err := independent(n)
@@ -167,7 +169,8 @@ func figures(of []sample, figure func(sample) float64) (all spread) {
 // latency is what was measured of a dependent chain.
 type latency struct{ limit, corral []sample }
 
-// latency runs chains of no-op tasks, and as many tasks in one bare loop.
+// latency runs chains of no-op tasks, and as many tasks in one bare loop. In a chain only one task can run at any time,
+// so what it takes beyond the bare loop is the way from one task's end to the next one's start.
 func (r rig) latency(ctx context.Context) (l latency, err error) {
 	document, err := chain(r.hops)
 	if err != nil {

@@ -41,8 +41,8 @@ func (s signalled) Error() string { return syscall.Signal(s).String() }
 // exitCode is what shells report of a program that the signal ended: 130 or 143.
 func (s signalled) exitCode() int { return 128 + int(s) }
 
-// run runs one command line and returns its exit code. A ctx that ends with a signalled cause
-// interrupts it.
+// run runs one command line and returns its exit code. A ctx that ends with a signalled cause interrupts it, and then
+// the exit code is that of the signal, whatever the command made of its end.
 func run(ctx context.Context, args []string, std stdio) int {
 	p := &printer{stdio: std}
 	app := newApp(p)
@@ -164,7 +164,8 @@ func notValue(flags []cli.Flag, name, value string, err error) error {
 	return err
 }
 
-// noCommand answers a command line that names no command, of noun unless that is nil.
+// noCommand answers a command line that names no command, of noun unless that is nil. Help is what was wanted if there
+// is no other word, but of a noun without a verb nothing was done: a script must see that.
 func noCommand(c *cli.Context, app *cli.App, noun *cli.Command) error {
 	var path, among = []*cli.Command(nil), app.Commands
 	if noun != nil {

@@ -104,7 +104,9 @@ func candidates(ctx context.Context, l *line, last string) (found []string) {
 	return argumentsOf(ctx, l)
 }
 
-// argumentsOf returns what the command at the end of the line may take as an argument.
+// argumentsOf returns what the command at the end of the line may take as an argument. What help.txt calls the
+// argument, SITE say, is the kind of object whose names are looked up, so a new verb is completed as soon as it has
+// help.
 func argumentsOf(ctx context.Context, l *line) []string {
 	c := l.path[len(l.path)-1]
 	kind, _, _ := strings.Cut(strings.Trim(c.ArgsUsage, "[…"), " [")

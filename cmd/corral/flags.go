@@ -116,8 +116,8 @@ var sizeUnits = []sizeUnit{
 	{"kB", 1e3 / (1 << 20)}, {"MB", 1e6 / (1 << 20)}, {"GB", 1e9 / (1 << 20)}, {"TB", 1e12 / (1 << 20)},
 }
 
-// parseMiB reads a size such as 4GiB or 512MiB and returns mebibytes, rounded up; an empty s is 0. place
-// names what was read in the error.
+// parseMiB reads a size such as 4GiB or 512MiB and returns mebibytes, rounded up: somebody who asks for 1.5MB gets at
+// least that. An empty s is 0, while 0 with a unit is refused. place names what was read in the error.
 func parseMiB(place, s string) (int, error) {
 	if s == "" {
 		return 0, nil

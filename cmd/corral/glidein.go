@@ -121,8 +121,8 @@ func removeGlideins(c *cli.Context, p *printer, cl *api.Client, which choice[cor
 	return showEach(p, removed, which.alone(), glideinTable)
 }
 
-// awaitGlideins shows one glidein after the other until each has what is waited for; the timeout is for
-// all of them.
+// awaitGlideins shows one glidein after the other until each has what is waited for; the timeout is for all of them.
+// The order does not matter, because the last one decides when the wait is over.
 func awaitGlideins(
 	c *cli.Context, p *printer, cl *api.Client, ids []corral.GlideinID, until string,
 ) (glideins []corral.Glidein, err error) {

@@ -52,7 +52,8 @@ func describe(name string, c *cli.Command) {
 	}
 }
 
-// printHelp explains the command at the end of path, or the program if path is empty.
+// printHelp explains the command at the end of path, or the program if path is empty: how it is called, what it does,
+// its verbs, its flags with their defaults, and the exit codes, which are the same for all commands.
 func printHelp(w io.Writer, app *cli.App, path []*cli.Command) {
 	name, c := app.Name, &cli.Command{Subcommands: app.Commands}
 	describe(name, c)
@@ -93,7 +94,8 @@ func helpFlags(b *strings.Builder, heading string, flags []cli.Flag) {
 	}
 }
 
-// helpEntry writes head, and text in a column of its own from indent on.
+// helpEntry writes head, and text in a column of its own from indent on. A head that is too long for the column before
+// it has a line of its own.
 func helpEntry(b *strings.Builder, head string, indent int, text string) {
 	if len(head)+2 > indent {
 		b.WriteString(head + "\n")

@@ -101,8 +101,9 @@ type shown struct{ error }
 
 func (s shown) Unwrap() error { return s.error }
 
-// problem says what went wrong: on stderr for people, with -o json or yaml also as a problem object on
-// stdout.
+// problem says what went wrong: on stderr for people, with -o json or yaml also as a problem object on stdout, where a
+// script looks for the answer. Of an internal error of corrald only corrald's log has the details; one of this program
+// may be shown, since whoever sees it is its user.
 func (p *printer) problem(err error) {
 	fmt.Fprintln(p.err, "corral: "+withFlag(err, p.flags))
 	var already shown

@@ -77,7 +77,8 @@ func buildPackages(c *cli.Context, p *printer) error {
 	return list(p, imported, packageTable)
 }
 
-// outFolder makes the folder for archives. corrald reads them there, perhaps as another user.
+// outFolder makes the folder for archives, a temporary one if no name is given. Others may read it: corrald reads the
+// archives there, perhaps as another user.
 func outFolder(name string) (string, error) {
 	if name != "" {
 		dir, err := filepath.Abs(name)

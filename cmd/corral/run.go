@@ -65,7 +65,8 @@ func beginRun(c *cli.Context, p *printer, cl *api.Client, r corral.Run) error {
 	return showRun(p, r)
 }
 
-// newRun reads the workflow, says what is odd about it, and makes the request.
+// newRun reads the workflow, says what is odd about it, and makes the request. All that can be wrong with the file is
+// found here, before corrald is asked, and the paths in the request are absolute: corrald works in another directory.
 func newRun(c *cli.Context, p *printer, file string) (api.NewRun, error) {
 	n := api.NewRun{
 		Cluster: c.String("cluster"), WorkflowName: file, Dir: c.String("dir"), Labels: labelsOf(c, "label"),
@@ -98,8 +99,9 @@ func newRun(c *cli.Context, p *printer, file string) (api.NewRun, error) {
 	return n, err
 }
 
-// followRun shows the run's progress until it is over; d (0: none) is how long to follow it. A run that
-// did not succeed is an error; people see its report before that.
+// followRun shows the run's progress until it is over; d (0: none) is how long to follow it. A run that did not succeed
+// is an error; people see its report before that. There are three more ways out: an interrupt, the end of d, and a
+// corrald that does not answer any more, of which only the first may change anything about the run.
 func followRun(c *cli.Context, p *printer, cl *api.Client, r corral.Run, d time.Duration) (corral.Run, error) {
 	ctx := c.Context
 	if d > 0 {

@@ -109,7 +109,8 @@ func down(c *cli.Context, p *printer) error {
 	return nil
 }
 
-// takeDown removes what corrald keeps at sites and in clusters, and with --purge the directories of runs.
+// takeDown removes what corrald keeps at sites and in clusters, and with --purge the directories of runs. It needs a
+// corrald that runs; what is left behind is listed and does not stop it.
 func takeDown(c *cli.Context, p *printer, corrald personal.Corrald) (done personal.TakenDown, err error) {
 	cl, err := corrald.Client()
 	if err != nil {

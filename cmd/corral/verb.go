@@ -173,7 +173,7 @@ func (n noun[K]) several(
 }
 
 // countDown returns a function that says how much of d is left, never 0; it is 0 (no limit) always if d is. The time
-// begins with the first call.
+// begins with the first call. A wait for several objects asks it before each of them, so that one --timeout is for all.
 func countDown(d time.Duration) func() time.Duration {
 	var end time.Time
 	return func() time.Duration {

@@ -122,7 +122,8 @@ func (w *workerPort) serve(ctx context.Context) error {
 	}
 }
 
-// serveTLS serves the TCP port from when it is opened.
+// serveTLS serves the TCP port from when it is opened, which may be never. A listener that came at the very end is
+// closed here, because no other goroutine knows of it.
 func (w *workerPort) serveTLS(ctx context.Context) error {
 	select {
 	case l := <-w.opened:
@@ -137,7 +138,8 @@ func (w *workerPort) serveTLS(ctx context.Context) error {
 	}
 }
 
-// openAgain opens the TCP port at the address that it had before, as soon as that is free.
+// openAgain opens the TCP port at the address that it had before, as soon as that is free. It never gives up: pilots
+// that wait in queues know no other address, and meanwhile everything else works.
 func (w *workerPort) openAgain(ctx context.Context) {
 	const pause = time.Second // a pilot that gets no answer tries again after about two
 	tick := time.NewTicker(pause)
@@ -193,8 +195,10 @@ func (w *workerPort) Dial(ctx context.Context) (net.Conn, error) {
 
 var _ gate.Address = (*workerPort)(nil)
 
-// open opens the TCP port unless it is open, and returns the address that sites dial and the digest of
-// the certificate. Without a flag it listens on the address on the way to the first site that needs it.
+// open opens the TCP port unless it is open, and returns the address that sites dial and the digest of the certificate.
+// Without a flag it listens on the address on the way to the first site that needs it. A laptop may have moved to
+// another network since it last listened: then the kept address is not this machine's any more, and a new one is
+// chosen, under the same port.
 func (w *workerPort) open(site corral.Site) (address, digest string, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -83,7 +83,8 @@ type daemon struct {
 	api      *server.Server
 }
 
-// assemble makes the parts, and does not start any. The order is that of their need: what a part is given exists.
+// assemble makes the parts, and does not start any. The order is that of their need: what a part is given exists. Keys
+// come first, since without them no package can be signed and no pilot let in.
 func assemble(lg *slog.Logger, db *store.DB, s settings, user string) (*daemon, error) {
 	key, err := gate.LoadKey(s.layout.Key())
 	if err != nil {

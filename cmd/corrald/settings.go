@@ -102,7 +102,8 @@ func checkAdvertised(flag, address string) error {
 	return nil
 }
 
-// checkPaths refuses paths that depend on where corrald is started, and sockets that cannot be.
+// checkPaths refuses paths that depend on where corrald is started, and sockets whose path is longer than the kernel
+// takes: that would be found out only when the socket is made.
 func checkPaths(l xdg.Layout) error {
 	for _, p := range []struct{ flag, path string }{
 		{"--state", l.State}, {"--cache", l.Cache}, {"--data", l.Data},

@@ -92,7 +92,8 @@ func hidden(name, text string, do func(context.Context) error) *cli.Command {
 	}
 }
 
-// job is the command of a job: do does what the order in a directory asks, leaves its report there and returns it.
+// job is the command of a job: do does what the order in a directory asks, leaves its report there and returns it. The
+// exit status repeats the report for the batch system, in whose accounting a failed pilot should count as failed.
 func job(
 	name, text string, do func(context.Context, *slog.Logger, string) (order.Report, error), lg *slog.Logger,
 ) *cli.Command {
