@@ -38,7 +38,8 @@ const (
 	OutDir     = "out"
 )
 
-// A sentJob is the description of a job that travels.
+// A sentJob is the description of a job that travels: the job as a worker gets it, and where its inputs are in the
+// folder.
 type sentJob struct {
 	Job    execution.Job `json:"job"`
 	Inputs []item        `json:"inputs,omitempty"`
@@ -50,6 +51,7 @@ type sentResult struct {
 	Tasks  []sentTask `json:"tasks"`
 }
 
+// A sentTask is what became of one task: its result, and where its files are in the folder.
 type sentTask struct {
 	Result execution.Result `json:"result"`
 	Files  []item           `json:"files,omitempty"`
@@ -64,7 +66,8 @@ type item struct {
 }
 
 // Pack makes dir, in place of what is there, and fills it for a job: with links to what the job needs of its run's
-// directory. An input that is missing is left out; the task will say so. It stops when ctx ends.
+// directory, so that no byte is copied before it is sent, and with archives of folders. An input that several tasks of
+// the job share travels once. One that is missing is left out; the task will say so. It stops when ctx ends.
 func Pack(ctx context.Context, dir string, job execution.Job) error {
 	if err := os.RemoveAll(dir); err != nil {
 		return err
@@ -141,7 +144,8 @@ func Execute(ctx context.Context, dir, worker string) error {
 	return writeJSON(filepath.Join(dir, ResultFile), back)
 }
 
-// Unwrap makes a run's directory in dir for the job that travelled there, with its inputs.
+// Unwrap makes a run's directory in dir for the job that travelled there, with its inputs. From then on the executor
+// needs to know nothing of the journey.
 func Unwrap(dir string) (execution.Job, error) {
 	var p sentJob
 	if err := readJSON(filepath.Join(dir, JobFile), &p); err != nil {
@@ -159,7 +163,8 @@ func Unwrap(dir string) (execution.Job, error) {
 	return p.Job, nil
 }
 
-// collect makes the files of a task travel back: what it printed, its record, and what it published.
+// collect makes the files of a task travel back: what it printed, its record, and, if it is done, what it published. n
+// numbers them across the tasks of a job.
 func collect(ctx context.Context, dir string, t *execution.Task, r *execution.Result, n *int) ([]item, error) {
 	run := filepath.Join(dir, "run")
 	var items []item
@@ -222,8 +227,8 @@ func Unpack(dir string, job execution.Job) ([]execution.Result, error) {
 	return results, err
 }
 
-// UnpackWhile is Unpack that publishes for as long as fresh says that it may; trouble is of this side, and has made
-// failures of tasks that are done.
+// UnpackWhile is Unpack that publishes for as long as fresh says that it may. trouble is of this side: a disk that is
+// full, say, which has made failures of tasks that are done; the caller may have the worker deliver again.
 func UnpackWhile(dir string, job execution.Job, fresh func() bool) (results []execution.Result, trouble, err error) {
 	var back sentResult
 	if err := readJSON(filepath.Join(dir, ResultFile), &back); err != nil {
@@ -249,7 +254,8 @@ func UnpackWhile(dir string, job execution.Job, fresh func() bool) (results []ex
 	return results, trouble, nil
 }
 
-// unpackTask makes the attempt's directory as a worker would have left it.
+// unpackTask makes the attempt's directory as a worker would have left it, links of inputs included, and publishes the
+// outputs of a task that is done. Only files that the job asked for are taken.
 func unpackTask(out, run string, t *execution.Task, done sentTask, fresh func() bool) error {
 	d, err := executor.BareTaskDir(run, t)
 	if err != nil {
@@ -278,8 +284,9 @@ func unpackTask(out, run string, t *execution.Task, done sentTask, fresh func() 
 	return d.Publish(fresh)
 }
 
-// put puts what travelled in dir to its place, a name below base that no link leads out of. What travelled stays
-// where it is.
+// put puts what travelled in dir to its place, a name below base that no link leads out of. What travelled stays where
+// it is, so that this can be repeated after a crash. On the same file system a link costs nothing; elsewhere the file
+// is copied.
 func (i *item) put(dir, base, name string) error {
 	if i.At != filepath.Base(i.At) || !filepath.IsLocal(i.At) {
 		return fmt.Errorf("%q is no name of a file that travels", i.At)
@@ -323,6 +330,7 @@ func copyFile(from string, info fs.FileInfo, root *os.Root, name string) error {
 // maxParcelText is how long either description may be: that of a job of 100,000 tasks stays below it.
 const maxParcelText = 256 << 20
 
+// readJSON reads one of the two descriptions, of bounded length.
 func readJSON(name string, v any) error {
 	text, err := input.ReadFile(name, maxParcelText)
 	if err != nil {
@@ -331,6 +339,7 @@ func readJSON(name string, v any) error {
 	return json.Unmarshal(text, v)
 }
 
+// writeJSON writes one of the two descriptions.
 func writeJSON(name string, v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {

@@ -56,7 +56,8 @@ func Unspool(dir string) {
 // no dispatcher.
 func Sweep(run string) error { return os.RemoveAll(filepath.Join(run, SpoolDir)) }
 
-// Readable says of which file of a folder that is not so.
+// Readable returns an error that names the first file of a folder that cannot be read. It is asked before a parcel is
+// promised: in the middle of sending it would be too late to refuse.
 func Readable(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -75,7 +76,8 @@ func Readable(dir string) error {
 	return nil
 }
 
-// Passing reports whether the trouble is this machine's, and may be over soon.
+// Passing reports whether the trouble is this machine's and may be over soon: something has run short. Then the files
+// wait where they are.
 func Passing(err error) bool {
 	short := []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM}
 	return slices.ContainsFunc(short, func(e error) bool { return errors.Is(err, e) })

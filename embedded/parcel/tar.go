@@ -33,6 +33,8 @@ func tarFolder(ctx context.Context, folder, archive string) error {
 	return errors.Join(err, w.Close(), out.Close())
 }
 
+// tarEntry writes one file, folder or link. The names of users and groups stay out: they mean nothing on the other
+// machine.
 func tarEntry(ctx context.Context, w *tar.Writer, folder, at string, d fs.DirEntry) error {
 	info, err := d.Info()
 	if err != nil {
@@ -68,8 +70,8 @@ func tarEntry(ctx context.Context, w *tar.Writer, folder, at string, d fs.DirEnt
 	return err
 }
 
-// untarFolder makes a folder of an archive. Nothing is written where a link leads out of root, nor where one of the
-// archive's own leads out of the folder.
+// untarFolder makes a folder of an archive. The archive may come from a machine that is hostile: os.Root sees to it
+// that nothing is written where a link leads out of root, nor where one of the archive's own leads out of the folder.
 func untarFolder(archive string, root *os.Root, name string) error {
 	in, err := os.Open(archive)
 	if err != nil {

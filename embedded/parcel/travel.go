@@ -11,8 +11,8 @@ import (
 	"github.com/corral-pilot/corral/embedded/wire"
 )
 
-// Send sends a file of the folder of a parcel, and all files of a folder there. What is a link travels as the
-// file that it leads to.
+// Send sends a file of the folder of a parcel, and all files of a folder there, as one tar archive in raw frames. What
+// is a link travels as the file that it leads to.
 func Send(c *wire.Conn, dir, file, folder string) error {
 	entries, err := os.ReadDir(filepath.Join(dir, folder))
 	if err != nil {
@@ -32,6 +32,7 @@ func Send(c *wire.Conn, dir, file, folder string) error {
 	return errors.Join(archive.Close(), to.Close())
 }
 
+// tarFile writes one file as it is now: should it grow meanwhile, no more of it is sent than its header says.
 func tarFile(w *tar.Writer, path, name string) error {
 	in, err := os.Open(path)
 	if err != nil {

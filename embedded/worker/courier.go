@@ -20,7 +20,8 @@ import (
 	"github.com/corral-pilot/corral/internal/execution"
 )
 
-// couriers are the connections over which a worker carries files, one for each job at a time.
+// couriers are the connections over which a worker carries files, one for each job at a time. An idle one is kept for
+// the next job, because to dial, and to be admitted, takes longer than a small file.
 type couriers struct {
 	lg   *slog.Logger
 	dial func(context.Context, wire.Role) (*wire.Greeting, error)
@@ -53,6 +54,7 @@ func (c *couriers) give(g *wire.Greeting) {
 	c.idle = append(c.idle, g)
 }
 
+// close ends the idle ones, and each of the others when its job gives it back.
 func (c *couriers) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -63,8 +65,9 @@ func (c *couriers) close() {
 	c.idle = nil
 }
 
-// carry does something over a courier's connection, again if that breaks, until ctx ends, the dispatcher says no, or
-// a file of this machine makes trouble.
+// carry does something over a courier's connection, again if that breaks, until ctx ends, the dispatcher says no, or a
+// file of this machine makes trouble. The dispatcher hangs up on couriers that are idle, so a connection that was kept
+// may turn out to be dead: then another is tried at once, without a pause.
 func (c *couriers) carry(ctx context.Context, do func(*wire.Conn) error) error {
 	var b wire.Backoff
 	for {
@@ -88,7 +91,8 @@ func unwanted(err error) bool {
 	return errors.Is(err, wire.ErrRefused) || corral.KindOf(err) == corral.Conflict
 }
 
-// tryCarry does it over one connection, which may be one that was used before.
+// tryCarry does it over one connection, which may be one that was used before. A connection over which something failed
+// is closed: the two sides may no longer agree on what comes next.
 func (c *couriers) tryCarry(ctx context.Context, do func(*wire.Conn) error) (reused bool, err error) {
 	g := c.take()
 	if reused = g != nil; !reused {
@@ -128,8 +132,9 @@ type load struct {
 	job execution.Job // in a run's directory below dir
 }
 
-// carry runs a job whose run's directory is not seen here: its inputs are fetched, and what each of its tasks
-// leaves is delivered before its result is.
+// carry runs a job whose run's directory is not seen here: its inputs are fetched, and what each of its tasks leaves is
+// delivered before its result is. The folder goes with the job; nothing is kept for the next one. If the files cannot
+// be brought, all tasks of the job fail with that reason.
 func (k *work) carry() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -155,7 +160,8 @@ func (k *work) carry() {
 	}
 }
 
-// fetch brings the job's inputs, and makes what a run's directory has of them.
+// fetch brings the job's inputs into a folder of the worker's scratch, and makes what a run's directory has of them. A
+// connection that broke may have left half of a parcel there, which goes first.
 func (l *load) fetch() (err error) {
 	if l.dir, err = os.MkdirTemp(l.w.cfg.Scratch, loadPrefix); err != nil {
 		return err
@@ -177,7 +183,9 @@ func (l *load) fetch() (err error) {
 	return err
 }
 
-// deliver brings back what a task left. Without that the task counts as cut.
+// deliver brings back what a task left, and returns the result as the dispatcher has it then: an output that could not
+// be published makes a failure of it. A task whose files could not be delivered, because the worker had to stop, counts
+// as cut, and is done again elsewhere.
 func (l *load) deliver(t *execution.Task, r execution.Result) execution.Result {
 	if r.Status == execution.Cut || r.Status == execution.Cancelled {
 		return r

@@ -61,7 +61,8 @@ func (j *jobs) notStarted(keys []execution.Key) []*work {
 	return found
 }
 
-// giveUp forgets jobs that wait, and returns their keys.
+// giveUp forgets jobs that wait, and returns their keys. The list of what waits is made again, because the caller may be
+// going through the old one.
 func (j *jobs) giveUp(these []*work) []execution.Key {
 	keys := make([]execution.Key, len(these))
 	for i, k := range these {
@@ -72,7 +73,7 @@ func (j *jobs) giveUp(these []*work) []execution.Key {
 	return keys
 }
 
-// held lists the jobs, those that wait in their order.
+// held lists the jobs as the worker tells a dispatcher of them: those that run, then those that wait, in their order.
 func (j *jobs) held() []wire.HeldJob {
 	var held []wire.HeldJob
 	list := func(k *work) {

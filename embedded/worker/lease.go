@@ -31,14 +31,15 @@ func (l *lease) beat(now time.Time) *wire.Message {
 // beatDue reports whether it is time for a heartbeat.
 func (l *lease) beatDue(now time.Time) bool { return now.Sub(l.beatAt) >= l.terms.Heartbeat }
 
-// extend makes the lease last from the heartbeat with number n, which was answered.
+// extend makes the lease last from the heartbeat with number n, which was answered. An answer to an older heartbeat,
+// which was long on its way, changes nothing.
 func (l *lease) extend(n int64) {
 	if from := l.began.Add(time.Duration(n)); from.After(l.from) {
 		l.from = from
 	}
 }
 
-// lasts reports whether the worker may still publish.
+// lasts reports whether the worker may still publish: the dispatcher has not given its jobs back yet.
 func (l *lease) lasts(now time.Time) bool { return now.Sub(l.from) < l.terms.Lease }
 
 // over reports whether there was a lease, and it has ended.

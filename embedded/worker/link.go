@@ -11,7 +11,8 @@ import (
 	"github.com/corral-pilot/corral/internal/execution"
 )
 
-// keepConnected connects again and again until ctx ends or the dispatcher refuses for good.
+// keepConnected connects again and again until ctx ends or the dispatcher refuses for good. A connection that lasted
+// shortens the next pause again.
 func (w *worker) keepConnected(ctx context.Context, refused chan<- error) {
 	var b wire.Backoff
 	for {
@@ -32,7 +33,8 @@ func (w *worker) keepConnected(ctx context.Context, refused chan<- error) {
 	}
 }
 
-// dial says hello, as the worker or as one of its couriers.
+// dial says hello, as the worker or as one of its couriers. The time that is left is told as a duration, because clocks
+// differ.
 func (w *worker) dial(ctx context.Context, role wire.Role) (*wire.Greeting, error) {
 	return wire.Dial(ctx, w.cfg.Addresses, w.cfg.CertDigest, &wire.Hello{
 		Version: wire.Version, Role: role, Tag: w.cfg.Tag, Token: w.cfg.Token, ID: w.cfg.ID,
@@ -65,8 +67,8 @@ func (w *worker) serve(ctx context.Context, g *wire.Greeting) error {
 	}
 }
 
-// attach begins to use a connection: it tells what the worker has, and starts the lease. What began
-// under a lease that is over must not go on under the new one.
+// attach begins to use a connection: it tells what the worker has, and starts the lease. What began under a lease that
+// is over must not go on under the new one: the dispatcher may have given it to another worker by now.
 func (w *worker) attach(g *wire.Greeting) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -86,6 +88,7 @@ func (w *worker) attach(g *wire.Greeting) {
 	w.line.send(w.lease.beat(time.Now()))
 }
 
+// detach ends the use of a connection, unless there is another one already.
 func (w *worker) detach(c *wire.Conn) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -95,8 +98,9 @@ func (w *worker) detach(c *wire.Conn) {
 	}
 }
 
-// obey does what a message says; it reports whether it is the first answer over this connection, which
-// says that the worker is registered.
+// obey does what a message says; it reports whether it is the first answer over this connection, which says that the
+// worker is registered. Jobs that have not started are handed back at once when they are recalled or cancelled; those
+// that run are killed when they are cancelled, and recalling them comes too late.
 func (w *worker) obey(m *wire.Message) (first bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -155,7 +159,7 @@ func (w *worker) takeLocked(jobs []execution.Job) {
 	}
 }
 
-// handBackLocked gives up jobs that have not started.
+// handBackLocked gives up jobs that have not started, and tells the dispatcher.
 func (w *worker) handBackLocked(jobs []*work, reason string) {
 	if len(jobs) == 0 {
 		return

@@ -10,7 +10,8 @@ import (
 )
 
 // results are those that the dispatcher may not have recorded. The worker keeps each until it is acknowledged, and
-// sends it again over a new connection, or if the acknowledgement takes too long. Their numbers tell them apart.
+// sends it again over a new connection, or if the acknowledgement takes too long. Their numbers tell them apart: the
+// dispatcher acknowledges numbers, and a result may arrive twice.
 type results struct {
 	last     int64 // number given
 	unacked  map[int64]*unacked

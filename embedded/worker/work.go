@@ -19,7 +19,8 @@ type work struct {
 	halt      func()            // ends the carrying of its files; nil: they are not carried
 }
 
-// startLocked starts what waits, in order, for as long as it fits.
+// startLocked starts what waits, in order, for as long as it fits. The dispatcher's slot of this worker does the same,
+// so that the two agree on what runs. A job for which the time no longer suffices goes back.
 func (w *worker) startLocked(now time.Time) {
 	for w.phase != leaving {
 		k := w.jobs.next(w.cfg.CPUs, w.cfg.MemoryMiB)
@@ -35,7 +36,8 @@ func (w *worker) startLocked(now time.Time) {
 	}
 }
 
-// stoppedLocked hands back what was left of jobs that were stopped half way.
+// stoppedLocked hands back what was left of jobs that were stopped half way: of their tasks those without a result have
+// not been started.
 func (w *worker) stoppedLocked(keys ...execution.Key) {
 	w.results.stop(keys)
 	w.line.send(&wire.Message{Type: wire.TypeReturned, Keys: keys, Reason: "its worker stopped before its last task"})
@@ -93,8 +95,9 @@ func (k *work) mayPublish() bool {
 	return !k.lapsed && k.w.lease.lasts(time.Now())
 }
 
-// finish books a result; last says that the job is over with it. Without a result the job is over too,
-// and the tasks that it still had were not started. Results wait a little for others, while there is more to run.
+// finish books a result; last says that the job is over with it. Without a result the job is over too, and the tasks
+// that it still had were not started. While there is more to run, results wait for others, at most resultsDelay:
+// thousands of tasks of a millisecond would otherwise cost a message each.
 func (k *work) finish(result *execution.Result, last bool) {
 	w := k.w
 	w.mu.Lock()
@@ -124,7 +127,8 @@ func (k *work) finish(result *execution.Result, last bool) {
 	}
 }
 
-// stopLocked ends a job that runs.
+// stopLocked ends a job that runs: its task is killed, the carrying of its files is broken off, and no other task of it
+// begins.
 func (k *work) stopLocked(cause execution.Status, why string) {
 	k.cancelled = true
 	if k.now != nil {

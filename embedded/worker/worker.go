@@ -132,7 +132,8 @@ func Run(ctx context.Context, lg *slog.Logger, cfg Config) (Reason, error) {
 	return w.run(ctx)
 }
 
-// run is the main loop.
+// run is the main loop. The connection outlives ctx: when the worker is asked to leave there is still something to say.
+// It ends with unlink, after leave has said good-bye.
 func (w *worker) run(ctx context.Context) (Reason, error) {
 	linked, unlink := context.WithCancel(context.WithoutCancel(ctx))
 	refused := make(chan error, 1)
@@ -195,7 +196,9 @@ func (w *worker) step(now time.Time, tick *time.Ticker) (drained bool) {
 	return drained
 }
 
-// expireLocked gives up everything, as the dispatcher soon will: the lease is over.
+// expireLocked gives up everything, as the dispatcher soon will: the lease is over. What waits is forgotten without a
+// word, because no connection is there; what runs is killed and may not publish. The worker itself stays and goes on
+// looking for a dispatcher.
 func (w *worker) expireLocked() {
 	if w.line.conn != nil {
 		_ = w.line.conn.Net.Close() // silent for so long: another connection may work
@@ -228,7 +231,8 @@ func (w *worker) drainLocked(reason string) {
 	w.rouse()
 }
 
-// leave kills what runs, tells the dispatcher, and waits until nothing is left.
+// leave kills what runs, tells the dispatcher, and waits until nothing is left. The last results have lastAcks to be
+// recorded; without that the tasks would be done again. The bye ends the lease at once.
 func (w *worker) leave(reason Reason) Reason {
 	w.lg.Info("leaving", "reason", reason)
 	w.mu.Lock()

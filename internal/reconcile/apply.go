@@ -77,6 +77,8 @@ func (w *World) Apply(c Change, now time.Time) ([]corral.Entry, error) {
 	return entries, err
 }
 
+// The changes. Each looks up what it is about, asks one rule of a noun, and changes the world only if the rule agrees:
+// a change that is refused leaves nothing half done. The order of the entries is the store's.
 func (a Submit) apply(w *World, now time.Time) ([]corral.Entry, error) {
 	site, entries := w.Site, []corral.Entry(nil)
 	if a.Move != "" {
@@ -99,7 +101,8 @@ func (a Submit) apply(w *World, now time.Time) ([]corral.Entry, error) {
 	return append(entries, w.settleOwner(j, now)...), nil
 }
 
-// intend asks the rule for another job.
+// intend asks the rule of the site for another job: for an attempt that of its glidein and the site's load, for a setup
+// or cleanup job that of the jobs that the site has had.
 func (w *World) intend(site corral.Site, j corral.Job, now time.Time) (corral.Job, error) {
 	if j.Kind != corral.PilotJob {
 		return site.NewSiteJob(w.Jobs, j, now)
@@ -119,6 +122,7 @@ func (a Cancel) apply(w *World, now time.Time) ([]corral.Entry, error) {
 	return w.ask(a.Job.ID, corral.AskCancel, a, now)
 }
 
+// ask notes that an attempt is asked to drain or to end; a gives the reason.
 func (w *World) ask(id corral.JobID, ask corral.Ask, a Action, now time.Time) ([]corral.Entry, error) {
 	return w.settled(id, now, func(j corral.Job) (corral.Job, []corral.Entry, error) {
 		return j.Ask(ask, a.Why(), now)
@@ -224,7 +228,8 @@ func (e LoseHost) apply(w *World, now time.Time) ([]corral.Entry, error) {
 	return entries, err
 }
 
-// settled changes a job by a rule; if that has an entry, the glidein of the job is settled, or the site explained.
+// settled changes a job by a rule. If the rule has an entry, something of the job has changed, and what follows from
+// that is brought up to date: the glidein's state, or what the site says of its setup or cleanup job.
 func (w *World) settled(id corral.JobID, now time.Time, rule jobRule) ([]corral.Entry, error) {
 	j, entries, err := w.change(id, rule)
 	if err != nil || len(entries) == 0 {
@@ -247,7 +252,8 @@ func (w *World) settleOwner(j corral.Job, now time.Time) []corral.Entry {
 	return w.settle(g, w.Site.Lack(), now)
 }
 
-// settle is the one place that changes a glidein's state.
+// settle is the one place that changes a glidein's state. A glidein that is over gives its attempts back at once; it
+// itself leaves later, with many others (tidy).
 func (w *World) settle(g *corral.Glidein, lack corral.Lack, now time.Time) []corral.Entry {
 	settled, entries := g.Settle(w.Site.State, w.Held, lack, now)
 	*g = settled
@@ -261,7 +267,8 @@ func (w *World) settle(g *corral.Glidein, lack corral.Lack, now time.Time) []cor
 	return entries
 }
 
-// hold brings Held to now.
+// hold brings Held to now. Held follows from the last attempts that told something of the site, so it is worked out
+// again whenever one of them ends, and when time has passed: at an earlier now fewer of them had ended.
 func (w *World) hold(now time.Time) {
 	if w.index.held.Equal(now) {
 		return

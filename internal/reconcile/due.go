@@ -20,6 +20,7 @@ func Due(now time.Time, w World) time.Time {
 	return next
 }
 
+// siteTimes are the end of the site's hold, and when its setup or cleanup job may be tried again.
 func siteTimes(now time.Time, w World) []time.Time {
 	times := []time.Time{w.Held.Until}
 	for _, kind := range []corral.JobKind{corral.SetupJob, corral.CleanupJob} {
@@ -30,6 +31,8 @@ func siteTimes(now time.Time, w World) []time.Time {
 	return times
 }
 
+// glideinTimes are the times of the glideins that are not over: planned starts, deadlines and back-offs; and of their
+// live attempts the overlap, the patience with the queue, and the renewal of tokens.
 func glideinTimes(now time.Time, w World) []time.Time {
 	var times []time.Time
 	for _, g := range w.Glideins {

@@ -77,6 +77,9 @@ func Events(j corral.Job, s Sighting, now time.Time) []corral.JobEvent {
 	return append(started(j, s, now), ending(j, s, now))
 }
 
+// missing says what becomes of a job that the site does not know. A batch system may show a job late, or be asked at a
+// moment when it has forgotten; so only an absence that lasts for Visibility counts. One that was never accepted may
+// simply not have arrived, and is left to Decide.
 func missing(j corral.Job, s Sighting, now time.Time) []corral.JobEvent {
 	cancelled := j.Asked == corral.AskCancel
 	if j.State == corral.JobNew && !cancelled || s.Missing.IsZero() || now.Sub(s.Missing) < s.Visibility {
@@ -97,6 +100,7 @@ func missing(j corral.Job, s Sighting, now time.Time) []corral.JobEvent {
 	}}
 }
 
+// queued is news of a job only until it has been seen waiting.
 func queued(j corral.Job, s Sighting, now time.Time) []corral.JobEvent {
 	if j.State != corral.JobNew && j.State != corral.JobSubmitted {
 		return nil
@@ -104,6 +108,8 @@ func queued(j corral.Job, s Sighting, now time.Time) []corral.JobEvent {
 	return []corral.JobEvent{{Move: corral.JobQueue, At: now, SiteJobID: s.ID}}
 }
 
+// started is news of a job that was not known to run. One that has ended without a time of its start, as a job that was
+// cancelled in the queue, has not started.
 func started(j corral.Job, s Sighting, now time.Time) []corral.JobEvent {
 	if j.State == corral.JobRunning || s.StartedAt.IsZero() && s.Phase == Ended {
 		return nil
@@ -111,6 +117,8 @@ func started(j corral.Job, s Sighting, now time.Time) []corral.JobEvent {
 	return []corral.JobEvent{{Move: corral.JobStart, At: cmp.Or(s.StartedAt, now), SiteJobID: s.ID}}
 }
 
+// ending says how and when a job ended, and for a pilot which nodes were at fault. A pilot that left a report has named
+// them itself. One that could not even say why it failed blames the node on which it began.
 func ending(j corral.Job, s Sighting, now time.Time) corral.JobEvent {
 	e := corral.JobEvent{Move: corral.JobEnd, At: cmp.Or(s.EndedAt, now), SiteJobID: s.ID, ExitStatus: s.Exit}
 	e.Outcome, e.Transient, e.Reason = outcome(j, s)
@@ -176,6 +184,7 @@ func (s Sighting) removed() (o corral.Outcome, transient bool, reason string) {
 	return corral.OutcomeRemoved, false, "cancelled"
 }
 
+// noReport is the reason of a job that left no report of its own: what is known of its end, in the order of its worth.
 func noReport(s Sighting) string {
 	reason := "it left no report"
 	if s.Exit != nil {

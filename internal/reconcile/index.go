@@ -18,6 +18,8 @@ type index struct {
 	held   time.Time // Held is as of then; zero: what it follows from has changed
 }
 
+// newIndex counts what is in a world as it was loaded. From then on each change keeps the index right, so that no
+// change looks at all glideins.
 func newIndex(w World) *index {
 	x := &index{owners: map[corral.JobID]corral.GlideinID{}}
 	for _, g := range w.Glideins {
@@ -62,7 +64,7 @@ func (w *World) job(id corral.JobID) (*corral.Job, error) {
 	return nil, corral.NoSuch(corral.ObjectJob, id)
 }
 
-// add takes up a job that is new.
+// add takes up a job that is new, with its glidein or among the site's own.
 func (w *World) add(j corral.Job) {
 	g, err := w.glidein(j.Glidein)
 	if err != nil {
@@ -99,8 +101,10 @@ func (w *World) change(id corral.JobID, rule jobRule) (corral.Job, []corral.Entr
 // kept is how many attempts Told and Over have at most. Far fewer matter, but for a clock that is set back.
 const kept = 128
 
-// remember keeps an attempt that has ended for what it says of the site and of the pace, and drops those of its glidein
-// that matter no more.
+// remember keeps an attempt that has ended for what it says of the site (Told) and of the pace of submissions (Over),
+// both in the order in which the store would read them. News of an attempt that had ended before replaces what was kept
+// of it. From its glidein it drops the attempts that matter no more, as the store does when it reads a glidein in
+// brief.
 func (w *World) remember(before, j corral.Job) {
 	if j.Live() {
 		return

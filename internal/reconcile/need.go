@@ -32,7 +32,9 @@ func (w World) lack(g corral.Glidein) corral.Lack {
 	return w.lacksOfCluster(g)
 }
 
-// lacksOfCluster returns what keeps another attempt of g that has to do with its cluster.
+// lacksOfCluster returns what keeps another attempt of g that has to do with its cluster: the pool does not run, no
+// worker package fits it, or the package is not installed at the site yet. The first two end the wait only with a
+// change of the cluster; the last is staged by a setup job (staging), and is final once all tries have failed.
 func (w World) lacksOfCluster(g corral.Glidein) corral.Lack {
 	n, ok := w.Needs[g.Cluster]
 	switch {
@@ -102,7 +104,8 @@ func reasons(tries []corral.Job) string {
 	return strings.Join(all, "; ")
 }
 
-// wantsPackage reports whether g may be about to need its package.
+// wantsPackage reports whether g may be about to need its package. A package is not staged for a glidein whose attempts
+// have what they need: it may never ask for another.
 func wantsPackage(now time.Time, g corral.Glidein) bool {
 	if g.Asked != corral.AskNothing || g.State.Terminal() {
 		return false

@@ -46,7 +46,10 @@ func (l Lifetimes) renewAt(g corral.Glidein, a corral.Job, t Token) time.Time {
 	return at
 }
 
-// waiting decides about an attempt that its site has not started yet.
+// waiting decides about an attempt that its site has not started yet. It is given up when it has waited for too long,
+// or when the site keeps saying that it will never start; another may then be luckier. One whose submission was never
+// answered is taken up again, unless something is lacking that it would fail for. The last case replaces a token that
+// would end before the attempt's workers leave.
 func waiting(now time.Time, w World, g corral.Glidein, a corral.Job) []Action {
 	lack := w.lack(g)
 	never := w.Hopeless[a.ID]
@@ -125,6 +128,8 @@ func (w World) Overdue(a corral.Job) (why string, hopeless bool) {
 	return "", false
 }
 
+// overdue tells the two reasons apart by when the attempt was asked to end: before its time in the queue was over it
+// can only have been that the site never starts it.
 func overdue(a corral.Job, latest time.Time) (why string, hopeless bool) {
 	if a.UpdatedAt.Before(latest) { // when it was asked
 		return neverStarts(a), true

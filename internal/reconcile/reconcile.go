@@ -132,6 +132,8 @@ func Decide(now time.Time, w World) []Action {
 	return slices.Concat(actions, turns.submits, site(now, w))
 }
 
+// site decides about the site itself, by its state. Each state has one thing to bring about: the setup job, the
+// packages that glideins need, an empty site, the cleanup job. In the last two states nothing may live there any more.
 func site(now time.Time, w World) []Action {
 	switch w.Site.State {
 	case corral.SiteNew:
@@ -206,6 +208,7 @@ func lastOf(jobs []corral.Job, kind corral.JobKind) (tries int, last corral.Job)
 	return tries, last
 }
 
+// retryable reports whether another try of a setup or cleanup job may do better.
 func retryable(j corral.Job) bool {
 	return j.Transient || j.Outcome == corral.OutcomeLost || j.Outcome == corral.OutcomePreempted
 }
@@ -232,6 +235,7 @@ func exiting(w World) []Action {
 	return []Action{Submit{Kind: corral.CleanupJob, Move: corral.SiteEmptied, Reason: reason}}
 }
 
+// cancelAll ends the setup and cleanup jobs that are alive.
 func cancelAll(jobs []corral.Job, reason string) []Action {
 	var actions []Action
 	for _, j := range jobs {
@@ -261,7 +265,9 @@ func glidein(now time.Time, w World, g corral.Glidein, turns turns) []Action {
 	return actions
 }
 
-// attempt decides about one live attempt.
+// attempt decides about one live attempt. What is asked of the attempt and what is asked of its glidein count alike. A
+// drain needs a pilot that can be told: one that waits, or that has no link to corrald, is cancelled instead, because
+// nothing of its work would be lost, or there is no other way.
 func attempt(now time.Time, w World, g corral.Glidein, a corral.Job) []Action {
 	asked := func(ask corral.Ask) bool { return g.Asked == ask || a.Asked == ask }
 	switch drain := asked(corral.AskDrain); {

@@ -33,8 +33,10 @@ type candidate struct {
 	since time.Time
 }
 
-// takeTurns shares out what the site has room for. The one that has waited longest comes first: by id, a glidein that
-// is resubmitted forever would keep all later ones from a site with a limit.
+// takeTurns shares out what the site has room for. The glidein that has waited longest comes first: by id, one that is
+// resubmitted forever would keep all later ones from a site with a limit. Three things bound the room: the limits of
+// the site, which count what has just been granted; the trial that a circuit breaker lets through; and the pace. The
+// first two are worth a word to the user, as what the glidein lacks.
 func takeTurns(now time.Time, w World) turns {
 	t := turns{lacks: map[corral.GlideinID]corral.Lack{}}
 	wanting := candidates(now, w)

@@ -21,6 +21,7 @@ func (d *driver) finish(ctx context.Context) (over bool) {
 	return d.end(ctx, corral.RunSucceed, "")
 }
 
+// exists reports whether there is a file of this name.
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
@@ -63,6 +64,7 @@ func (s *state) writeFiles(createdAt time.Time, report *corral.RunReport) error 
 		os.WriteFile(l.path(reportFile), append(text, '\n'), 0o600), writeWorkflow(l.path(executedFile), executed))
 }
 
+// writeWorkflow writes a workflow in place of what is there.
 func writeWorkflow(path string, flow *workflow.Workflow) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {

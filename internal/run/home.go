@@ -28,7 +28,9 @@ type home struct {
 	preparing map[string]bool // directories of runs that are not started yet
 }
 
-// choose returns the directory of a run and reserves it: no other preparation gets it before release.
+// choose returns the directory of a run and reserves it: no other preparation gets it before release. A name of its own
+// has the workflow's name and the time, for people who look for it, and something random, because two runs may begin in
+// one second.
 func (h *home) choose(dir, workflow string) (string, error) {
 	if dir == "" {
 		at := time.Now().UTC().Format("20060102T150405")

@@ -35,7 +35,8 @@ var (
 	errClosed = errors.New("the run's journal is closed")
 )
 
-// journal appends records to an open file. Its methods may be called from any goroutine.
+// journal appends records to an open file. Its methods may be called from any goroutine. Records go to a place that the
+// journal itself remembers, not to the file's end, so that a write that failed half way is overwritten by the next.
 type journal struct {
 	mu   sync.Mutex // guards what follows
 	file *os.File   // nil: closed
@@ -93,7 +94,7 @@ func readJournal(r io.Reader, replay func(execution.Record)) (good int64, err er
 	}
 }
 
-// readLine is ReadBytes('\n') that gives up on a line longer than lineMax.
+// readLine is ReadBytes('\n') that gives up on a line longer than lineMax. The line is valid until the next call.
 func readLine(r *bufio.Reader) ([]byte, error) {
 	var line []byte
 	for {
@@ -111,6 +112,8 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 	}
 }
 
+// decode reads one line, and refuses it unless its checksum is right: a record that was damaged must not change the
+// state.
 func decode(line []byte) (execution.Record, error) {
 	const head = 9 // eight hex digits and a space
 	var rec execution.Record
@@ -128,6 +131,7 @@ func decode(line []byte) (execution.Record, error) {
 	return rec, json.Unmarshal(body, &rec)
 }
 
+// checksum is the CRC-32 of a record's JSON, by Castagnoli's polynomial, which processors compute.
 func checksum(body []byte) uint32 { return crc32.Checksum(body, crcTable) }
 
 // quarantine copies what follows offset good of f to a new file and cuts it off.

@@ -15,8 +15,9 @@ import (
 	"github.com/corral-pilot/corral/internal/disk"
 )
 
-// A layout is a run's directory D. Everything in it is ours or the run's tasks'; what lies there
-// besides is never touched.
+// A layout is a run's directory D. Everything in it is ours or the run's tasks'; what lies there besides is never
+// touched. From before its first file until the run is started a marker stands in it, by which a corrald that was
+// started again knows what another one left half made.
 type layout struct{ dir string }
 
 const (
@@ -66,6 +67,8 @@ func (l layout) claim() error {
 	return nil
 }
 
+// fill makes what a run needs in its directory. The workflow comes last: without it a directory is not taken for a
+// run's.
 func (l layout) fill(workflow []byte, links []link) error {
 	for _, dir := range []string{executor.DataDir, executor.TasksDir} {
 		if err := os.Mkdir(l.path(dir), 0o700); err != nil {

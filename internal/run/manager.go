@@ -120,8 +120,9 @@ func (m *Manager) driver(id corral.RunID) *driver {
 	return m.drivers[id]
 }
 
-// Cancel kills what runs of a run and ends it as CANCELLED; it returns before that is done. A run that
-// is over is a Conflict error.
+// Cancel kills what runs of a run and ends it as CANCELLED; it returns before that is done. A run that is over is a
+// Conflict error. The row is moved first, so that the cancellation survives a crash; the token then only makes the
+// driver look at once.
 func (m *Manager) Cancel(ctx context.Context, actor string, id corral.RunID) (row corral.Run, err error) {
 	m.changing.Lock()
 	defer m.changing.Unlock()

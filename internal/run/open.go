@@ -79,7 +79,8 @@ func openState(ctx context.Context, lg *slog.Logger, row corral.Run, now time.Ti
 	return s, j, nil
 }
 
-// attemptsOnDisk finds the highest attempt of each task that has a directory.
+// attemptsOnDisk finds the highest attempt of each task that has a directory, which is called ID.ATTEMPT. What has
+// another form is none of ours.
 func attemptsOnDisk(p *plan) ([]execution.Part, error) {
 	entries, err := os.ReadDir(layout{p.dir}.path(executor.TasksDir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -28,7 +28,8 @@ type plan struct {
 	spec execution.Spec
 }
 
-// newPlan reads the workflow and works out the plan. Errors are Invalid and name their place, but for the end of ctx.
+// newPlan reads the workflow and works out the plan: what the decisions need of it, with the options of the run for
+// what a task leaves open. Errors are Invalid and name their place, but for the end of ctx.
 func newPlan(ctx context.Context, name string, document []byte, o corral.RunOptions) (*plan, error) {
 	flow, _, err := wfformat.Read(ctx, bytes.NewReader(document), name, workflow.Options{})
 	if err != nil {
@@ -60,7 +61,8 @@ const (
 	clusteringHorizontal = "horizontal="
 )
 
-// parseClustering reads what --clustering takes; 0 groups: each task is a job of its own.
+// parseClustering reads what --clustering takes: none, or horizontal=N for at most N jobs of each level. 0 groups: each
+// task is a job of its own.
 func parseClustering(s string) (groups int, err error) {
 	if s == clusteringNone || s == "" {
 		return 0, nil

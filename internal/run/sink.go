@@ -63,6 +63,7 @@ func (s *sink) Assigned(worker string, jobs []execution.Key) error {
 	return s.keep(records)
 }
 
+// parts lists what a released job consists of, as records have it.
 func (s *sink) parts(seq int64) (parts []execution.Part, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,6 +129,7 @@ type mailbox struct {
 
 func newMailbox() *mailbox { return &mailbox{filled: make(chan struct{}, 1)} }
 
+// put adds records and wakes the driver, without waiting for it.
 func (m *mailbox) put(records []execution.Record) {
 	m.mu.Lock()
 	m.mail = append(m.mail, records...)

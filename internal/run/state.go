@@ -23,7 +23,7 @@ func newState(p *plan) *state { return &state{p, execution.New(p.spec)} }
 // replay applies a record of the past: the jobs that it ended are known to nothing else.
 func (s *state) replay(r execution.Record) { s.x.Apply(r) }
 
-// listing describes all tasks.
+// listing describes all tasks in the order of the workflow. A task that no attempt of has ended has no exit status.
 func (s *state) listing() []api.Task {
 	all := make([]api.Task, len(s.plan.flow.Tasks))
 	for i := range all {
@@ -39,7 +39,8 @@ func (s *state) listing() []api.Task {
 	return all
 }
 
-// executions returns what was measured of each task that is done.
+// executions returns what was measured of each task that is done, and nothing of the others: a file of an executed
+// workflow tells what happened, not what was tried.
 func (s *state) executions() []workflow.Execution {
 	all := make([]workflow.Execution, len(s.plan.flow.Tasks))
 	for i := range all {

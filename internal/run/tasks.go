@@ -32,8 +32,8 @@ func (m *Manager) Tasks(ctx context.Context, id corral.RunID) ([]api.Task, error
 	return tasks, err
 }
 
-// look calls fn with the state of a run, in the driver's goroutine if there is one. fn must not keep
-// the state.
+// look calls fn with the state of a run. A run that is driven answers itself, in the goroutine that owns the state, so
+// fn must be quick and must not keep it. Otherwise the state is read from the run's directory.
 func (m *Manager) look(ctx context.Context, id corral.RunID, fn func(*state)) error {
 	if d := m.driver(id); d != nil {
 		done := make(chan struct{})
