@@ -11,8 +11,9 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// environ returns the task's environment and the PATH in it. The worker's own environment is not
-// passed on; what the task asks for wins over the base, and our names over what it asks for.
+// environ returns the task's environment and the PATH in it. The worker's own environment is not passed on, so that a
+// task behaves alike wherever it runs. What the task asks for wins over the base, and our names over what it asks for,
+// except for TMPDIR, which it may set.
 func (e *Attempt) environ() (env []string, path string) {
 	ours := [...]string{
 		"CORRAL_RUN=" + strconv.FormatInt(int64(e.job.Run), 10),
@@ -60,7 +61,8 @@ func baseEnv() []string {
 	return env
 }
 
-// lookPath finds a command. A name with a slash is one of the task's directory, or absolute.
+// lookPath finds a command. A name with a slash is one of the task's directory, or absolute. What was found is
+// remembered: thousands of tasks run the same few programs, and each directory of PATH costs a system call.
 func (x *Executor) lookPath(name, path string) (string, error) {
 	if strings.Contains(name, "/") {
 		return name, nil
@@ -83,7 +85,7 @@ func (x *Executor) lookPath(name, path string) (string, error) {
 	return "", corral.Errorf(corral.NotFound, "command %q is not found in %s", name, path)
 }
 
-// forget drops what lookPath found.
+// forget drops what lookPath found, after it could not be executed: it may have been removed or replaced.
 func (x *Executor) forget(name, path string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -87,6 +87,8 @@ func (e *Attempt) Run(fresh func() bool) execution.Result {
 	return e.res
 }
 
+// prepareAndWait makes the task's directory, runs its process to the end, and notes what it used. An error is why the
+// task is not done, in words for its user.
 func (e *Attempt) prepareAndWait() error {
 	var err error
 	if e.dir, err = newTaskDir(e.job.Dir, e.task); err != nil {
@@ -124,13 +126,16 @@ func (e *Attempt) prepareAndWait() error {
 // errKilled says that the attempt was stopped; its cause says why.
 var errKilled = errors.New("killed")
 
+// killed reports whether the attempt was stopped. It outweighs the exit status: a task may end well on a signal that
+// was to stop it.
 func (e *Attempt) killed() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.cause != ""
 }
 
-// start starts the process, unless the attempt was stopped already.
+// start starts the process, unless the attempt was stopped already. The lock is held from that question until the
+// process is known, so that a Stop either finds the process or keeps it from starting.
 func (e *Attempt) start() error {
 	if len(e.task.Argv) == 0 {
 		return errors.New("the task has no command")
@@ -172,6 +177,8 @@ func (e *Attempt) Stop(cause execution.Status, why string) {
 	}
 }
 
+// timeOut asks the task to end, and kills it after termGrace: it may have something to clean up. A time-out is the
+// task's own failure.
 func (e *Attempt) timeOut() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -181,7 +188,7 @@ func (e *Attempt) timeOut() {
 	}
 }
 
-// conclude sets the status.
+// conclude sets the status: the reason that stopped the task, a failure, or done.
 func (e *Attempt) conclude(err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -197,7 +204,8 @@ func (e *Attempt) conclude(err error) {
 	}
 }
 
-// record leaves what is known in the attempt's directory, for people.
+// record leaves what is known in the attempt's directory, for people. That it cannot be written is no reason for a task
+// to fail.
 func (e *Attempt) record() {
 	if e.dir.Path == "" {
 		return

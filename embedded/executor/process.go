@@ -22,10 +22,9 @@ type process struct {
 	gone bool       // reaped: its number may be another process's by now
 }
 
-// startProcess starts argv in dir with files as its standard input, output and error. It is meant to be
-// cheap: no goroutine, no pipe but the one that tells whether exec worked. The kernel kills the
-// process should this one die first (strictly: its thread, but Go keeps those); the rest of its group
-// is left to whoever supervises the worker.
+// startProcess starts argv in dir with files as its standard input, output and error. It is meant to be cheap: no
+// goroutine, no pipe but the one that tells whether exec worked. The kernel kills the process should this one die first
+// (strictly: should its thread, but Go keeps those); the rest of its group is left to whoever supervises the worker.
 func startProcess(path string, argv []string, attr *syscall.ProcAttr) (*process, error) {
 	attr.Sys = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	pid, err := syscall.ForkExec(path, argv, attr)
@@ -35,8 +34,8 @@ func startProcess(path string, argv []string, attr *syscall.ProcAttr) (*process,
 	return &process{pid: pid}, nil
 }
 
-// wait waits for the process to end and kills what is left of its group. It does so before it reaps
-// the leader, while no other group can have its number.
+// wait waits for the process to end and kills what is left of its group. It does so before it reaps the leader: until
+// then no other group can have its number.
 func (p *process) wait() (syscall.WaitStatus, syscall.Rusage) {
 	for errors.Is(unix.Waitid(unix.P_PID, p.pid, nil, unix.WEXITED|unix.WNOWAIT, nil), syscall.EINTR) {
 	}

@@ -24,16 +24,17 @@ const (
 // ErrStale says that the worker may not publish any more.
 var ErrStale = errors.New("the worker had no answer from its dispatcher for longer than its lease")
 
-// A taskDir is the directory of one attempt of a task: D/tasks/ID.ATTEMPT. Its methods use plain
-// system calls: they run once for each task of a millisecond.
+// A taskDir is the directory of one attempt of a task: D/tasks/ID.ATTEMPT. Its methods use plain system calls and no
+// path functions of the standard library: they run once for each task of a millisecond, and such functions would be the
+// larger part of it.
 type taskDir struct {
 	run  string // D
 	Path string
 	task *execution.Task
 }
 
-// newTaskDir makes the directory afresh and links the inputs into it. Its errors are sentences about
-// the task.
+// newTaskDir makes the directory afresh, links the inputs into it, and makes the directories that outputs are to be in,
+// so that no task has to. Its errors are sentences about the task.
 func newTaskDir(run string, t *execution.Task) (taskDir, error) {
 	d, err := BareTaskDir(run, t)
 	if err != nil {
@@ -107,7 +108,8 @@ func (d taskDir) make() error {
 	return nil
 }
 
-// Link makes an input visible under its name, by a relative symbolic link.
+// Link makes an input visible under its name, by a relative symbolic link: the run's directory may be mounted elsewhere
+// on another machine. An input that is missing is found out here, and not by the task.
 func (d taskDir) Link(name string) error {
 	if err := d.parents(name); err != nil {
 		return err
@@ -182,8 +184,9 @@ func closeStdio(null, in, out, err int) {
 	}
 }
 
-// Publish renames the outputs into D/data, if all are there and for as long as fresh says that this
-// worker still may: errStale if not. An output that an attempt before left there is replaced.
+// Publish renames the outputs into D/data, if all are there and for as long as fresh says that this worker still may:
+// ErrStale if not. First all are looked at, so that a task which lacks one publishes none. An output that an attempt
+// before left there is replaced. fresh is asked last of all, too: a result that comes too late must not count.
 func (d taskDir) Publish(fresh func() bool) error {
 	var st syscall.Stat_t
 	for _, name := range d.task.Outputs {
@@ -212,7 +215,9 @@ func (d taskDir) Publish(fresh func() bool) error {
 	return nil
 }
 
-// move renames one output to its place in D/data.
+// move renames one output to its place in D/data. What stands in the way is dealt with only when the rename fails,
+// which it hardly ever does: a directory that is missing is made, one that is there is removed, and one that the task
+// made read-only is unlocked for the move.
 func (d taskDir) move(name string) error {
 	from, to := d.Path+"/"+name, d.run+"/"+DataDir+"/"+name
 	err := syscall.Rename(from, to)

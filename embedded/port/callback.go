@@ -17,7 +17,8 @@ const (
 	callInterval = 500 * time.Millisecond // between two calls for one attempt, when each of its hosts has had one
 )
 
-// callBacks bounds the calls that pilots ask for.
+// callBacks bounds the calls that pilots ask for, in two ways: so many at a time, and so many for each attempt. A pilot
+// may name any addresses; without a bound one pilot could have corrald knock at every port of a network.
 type callBacks struct {
 	slots chan struct{} // one for each call
 
@@ -62,6 +63,8 @@ func (p *Port) callBack(ctx context.Context, c *wire.Conn, adm Admission, m *wir
 	return answer
 }
 
+// call dials the addresses for a pilot. A pilot of another machine must not name addresses of this one, at which only
+// local programs are to be reached. It waits for a slot as long as the pilot's connection lasts.
 func (p *Port) call(ctx context.Context, c *wire.Conn, adm Admission, m *wire.Message) (string, error) {
 	if !isLocal(c.Net.RemoteAddr()) {
 		for _, address := range m.Addresses {

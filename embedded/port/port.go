@@ -179,7 +179,9 @@ func (p *Port) Serve(ctx context.Context, ln net.Listener) error {
 // acceptGap is for an error of Accept to pass: no file descriptor is free, or the peer is gone already.
 const acceptGap = 100 * time.Millisecond
 
-// serveConn serves one connection to its end.
+// serveConn serves one connection to its end. Until the hello has been admitted there is AdmitTimeout for everything,
+// so that a peer which says nothing cannot keep a place; from then on silence is judged by whoever the connection is
+// handed to.
 func (p *Port) serveConn(ctx context.Context, nc net.Conn) {
 	stop := context.AfterFunc(ctx, func() { nc.Close() })
 	defer stop()
@@ -220,6 +222,8 @@ func (p *Port) serveConn(ctx context.Context, nc net.Conn) {
 	}
 }
 
+// admit asks the gate. The token itself goes no further: the gate compares digests. A pilot is given its attempt's
+// lease in the same step, which is what it dials in for.
 func (p *Port) admit(ctx context.Context, h *wire.Hello) (Admission, error) {
 	if h.Version != wire.Version {
 		return Admission{}, corral.Errorf(corral.Invalid,

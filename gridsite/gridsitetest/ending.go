@@ -16,6 +16,8 @@ const stubborn = `trap '' TERM HUP INT; touch ready; while :; do sleep 60; done`
 // polite is one that leaves a file when it is asked to go.
 const polite = `trap 'touch asked; exit 9' TERM; touch ready; while :; do sleep 0.1; done`
 
+// cancelQueued: a job that waits leaves the queue, and is not started by a submission that comes late. Where nothing
+// waits, the job runs and is killed.
 func cancelQueued(s *site) {
 	spec := gridsite.JobSpec{Tag: "job", Argv: []string{"/bin/sh", "-c", s.sleep},
 		BatchOptions: corral.BatchOptions{Queue: s.Held}}
@@ -31,6 +33,7 @@ func cancelQueued(s *site) {
 	}
 }
 
+// cancelRunning: a job is asked before it is killed, and has its time to answer.
 func cancelRunning(s *site) {
 	s.submit("job", polite)
 	s.awaitFile("job", "ready")
@@ -39,8 +42,9 @@ func cancelRunning(s *site) {
 	s.expectFile("job", "asked", "")
 }
 
-// cancelDaemons: one process left the session, one daemonised by forking twice, one wiped its
-// environment but stayed in the session, one is only in the background.
+// cancelDaemons: whatever a job has started ends with it. One process left the session, one became a daemon by forking
+// twice, one wiped its environment but stayed in the session, one is only in the background, and the name of one looks
+// like a line of /proc/PID/stat.
 func cancelDaemons(s *site) {
 	s.submit("job", strings.ReplaceAll(`
 		setsid SLEEP &
@@ -54,6 +58,7 @@ func cancelDaemons(s *site) {
 	s.at.expectNone("cancelled", s.sleepers())
 }
 
+// cancelResisting: a job that ignores the request is killed after the grace.
 func cancelResisting(s *site) {
 	s.submit("job", stubborn)
 	s.awaitFile("job", "ready")
@@ -61,6 +66,7 @@ func cancelResisting(s *site) {
 	s.expectCancelled("job")
 }
 
+// cancelEnded: to cancel a job that has ended, or never was, changes nothing, because the caller may repeat it.
 func cancelEnded(s *site) {
 	s.submit("job", "exit 6")
 	s.ended("job")
@@ -72,6 +78,7 @@ func cancelEnded(s *site) {
 	}
 }
 
+// killedByWalltime: the system ends the job, politely at first, and says why.
 func killedByWalltime(s *site) {
 	for walltime := Walltime; ; walltime *= 2 { // on a busy machine a job may need more to be ready
 		tag := "job-" + walltime.String()
@@ -90,6 +97,8 @@ func killedByWalltime(s *site) {
 	}
 }
 
+// leftInBackground: what a job leaves running is ended before the job is reported as ended, or it would go on beside
+// the next attempt.
 func leftInBackground(s *site) {
 	s.submit("job", s.sleep+" & setsid "+s.sleep+" & exit 3")
 	s.expectEnd(s.ended("job"), 3, gridsite.NotKilled)

@@ -70,6 +70,7 @@ func Test(t *testing.T, open func(t testing.TB) Fixture) {
 	}
 }
 
+// finishZero: the status has the id and the tag of the job, and its times by the site's clock.
 func finishZero(s *site) {
 	id := s.submit("job", "exit 0")
 	job := s.ended("job")
@@ -85,6 +86,7 @@ func finishZero(s *site) {
 	}
 }
 
+// finishNonZero: exit statuses come back as a shell tells them, for signals too.
 func finishNonZero(s *site) {
 	s.submit("seven", "exit 7")
 	s.submit("signal", "kill -9 $$")
@@ -92,11 +94,13 @@ func finishNonZero(s *site) {
 	s.expectEnd(s.ended("signal"), 128+9, gridsite.NotKilled)
 }
 
+// commandMissing: what cannot be started ends as a shell would have it.
 func commandMissing(s *site) {
 	s.submitSpec(gridsite.JobSpec{Tag: "job", Argv: []string{"/no/such/command"}})
 	s.expectEnd(s.ended("job"), 127, gridsite.NotKilled)
 }
 
+// outputComesBack: output is bytes, not text.
 func outputComesBack(s *site) {
 	s.submit("job", "printf 'out\\000\\377'; printf 'err' >&2")
 	s.expectEnd(s.ended("job"), 0, gridsite.NotKilled)
@@ -104,6 +108,8 @@ func outputComesBack(s *site) {
 	s.expectFile("job", "stderr", "err")
 }
 
+// namesPassUnharmed: no shell on the way makes anything of arguments, names of files or their content. Files that came
+// with a job are private: tokens are among them.
 func namesPassUnharmed(s *site) {
 	const awkward = " a  'b' \"c\" $HOME `id` $(id) \\ \n -n é * ; & | "
 	spec := gridsite.JobSpec{
@@ -124,6 +130,8 @@ func namesPassUnharmed(s *site) {
 	}
 }
 
+// cleanEnvironment: a job has its mark, by which its processes are found, and nothing of the settings that our scripts
+// need for themselves.
 func cleanEnvironment(s *site) {
 	s.submit("job", "env; touch ready; "+s.at.untilReleased())
 	s.awaitFile("job", "ready")
@@ -137,6 +145,7 @@ func cleanEnvironment(s *site) {
 	}
 }
 
+// findByTag: a tag that is the beginning of another is not mistaken for it.
 func findByTag(s *site) {
 	id := s.submit("wanted", s.at.untilReleased())
 	s.submit("wanted-2", "exit 0")
@@ -149,6 +158,7 @@ func findByTag(s *site) {
 	s.ended("wanted-2")
 }
 
+// pollUnknown: what the site does not know is absent from the answer, and is no error.
 func pollUnknown(s *site) {
 	s.submit("known", "exit 0")
 	s.ended("known")
@@ -161,12 +171,14 @@ func pollUnknown(s *site) {
 	}
 }
 
+// endBetweenPolls: an end that no poll was there for is known later, with its exit status.
 func endBetweenPolls(s *site) {
 	s.submit("job", "exit 5")
 	Until(s, "the job's end, without a poll", func() bool { return len(s.processes("job")) == 0 })
 	s.expectEnd(s.ended("job"), 5, gridsite.NotKilled)
 }
 
+// twentyJobs: one poll tells of many jobs, and confuses none of them.
 func twentyJobs(s *site) {
 	var tags []string
 	for i := range 20 {
@@ -188,6 +200,7 @@ func twentyJobs(s *site) {
 	}
 }
 
+// submitTwice: under one tag a job starts once, however often it is submitted, and also after its end.
 func submitTwice(s *site) {
 	first := s.submit("job", "echo started; "+s.at.untilReleased())
 	s.running("job")
@@ -202,6 +215,8 @@ func submitTwice(s *site) {
 	s.expectFile("job", "stdout", "started\n")
 }
 
+// clientOpenedAnew: all that a client knows is at the site, so a client that was opened later, as after a restart,
+// takes up what another one began.
 func clientOpenedAnew(s *site) {
 	id := s.submit("job", s.at.untilReleased()+"; exit 4")
 	s.running("job")
@@ -215,6 +230,7 @@ func clientOpenedAnew(s *site) {
 	s.expectEnd(s.ended("job"), 4, gridsite.NotKilled)
 }
 
+// read: of a job's directory regular files can be read, and nothing outside it.
 func read(s *site) {
 	s.submit("job", "mkdir d; echo deep >d/f; ln -s f d/l; mkfifo pipe")
 	s.ended("job")
@@ -232,6 +248,8 @@ func read(s *site) {
 	}
 }
 
+// forgetLeavesNothing: a job is forgotten with everything that it left, read-only directories included, but not before
+// its end; and with the last job the root is gone.
 func forgetLeavesNothing(s *site) {
 	s.submit("job", "mkdir -p d/e; chmod 0 d; touch .hidden")
 	s.submit("job2", s.at.untilReleased())

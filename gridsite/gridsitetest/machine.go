@@ -10,7 +10,8 @@ import (
 	"github.com/corral-pilot/corral/gridsite"
 )
 
-// A machine is where the jobs of a test run, looked at beside the batch system.
+// A machine is where the jobs of a test run, looked at beside the batch system: what the dialect says of its jobs is
+// compared with the processes that there are.
 type machine struct {
 	*testing.T
 	conn gridsite.Conn
@@ -45,6 +46,7 @@ func (m machine) find(line string) []string {
 	}
 }
 
+// expectNone fails the test if one of these processes is left.
 func (m machine) expectNone(what string, pids []string) {
 	m.Helper()
 	if len(pids) > 0 {
@@ -57,6 +59,7 @@ func (m machine) untilReleased() string {
 	return "while [ ! -e " + gridsite.Quote(m.flag) + " ]; do sleep 0.05; done"
 }
 
+// release lets the jobs end that wait for it.
 func (m machine) release() {
 	m.Helper()
 	m.Cleanup(func() { m.sh(`rm -f "$1"`, m.flag) })
@@ -83,6 +86,7 @@ func (m machine) cleanupContext() context.Context {
 	return ctx
 }
 
+// now is the time by the site's clock.
 func (m machine) now() time.Time {
 	sec, err := strconv.ParseInt(strings.TrimSpace(string(m.sh("date +%s").Stdout)), 10, 64)
 	if err != nil {

@@ -16,7 +16,9 @@ type Outage struct {
 	Forget func(t testing.TB)
 }
 
-// TestOutage shows that no job is lost, doubled or said to have ended while the server is away.
+// TestOutage shows that no job is lost, doubled or said to have ended while the server is away. One job runs through
+// the outage, one has ended before it, and one is submitted in the middle of it: afterwards it may have arrived or not,
+// but if it is submitted again it has still started once.
 func TestOutage(t *testing.T, f Fixture, o Outage) {
 	s := newSite(t, f)
 	s.submit("job", s.at.untilReleased()+"; exit 4")
@@ -79,6 +81,7 @@ func (s *site) memoryLost(o Outage) {
 	}
 }
 
+// expectNoAnswer: without a server nothing is known. A refusal, or no error, would be taken for the site's word.
 func (s *site) expectNoAnswer(what string, err error) {
 	s.Helper()
 	_, refused := errors.AsType[*gridsite.Refused](err)

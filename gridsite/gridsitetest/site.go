@@ -24,6 +24,8 @@ type site struct {
 	tags    []string // submitted ones, short
 }
 
+// newSite opens a client for one test. The number that the test's processes sleep for is its own, so that they are
+// found among those of all tests.
 func newSite(t *testing.T, f Fixture) *site {
 	seconds := strconv.Itoa(1e9 + rand.IntN(1e9))
 	at := machine{t, f.Conn, f.Root + ".released"}
@@ -51,6 +53,7 @@ func Until(t testing.TB, what string, done func() bool) {
 	}
 }
 
+// submit submits a shell script as a job.
 func (s *site) submit(tag, script string) string {
 	s.Helper()
 	return s.submitSpec(gridsite.JobSpec{Tag: tag, Argv: []string{"/bin/sh", "-c", script}})
@@ -71,6 +74,7 @@ func (s *site) submitSpec(spec gridsite.JobSpec) string {
 	return id
 }
 
+// poll asks for jobs by their short tags.
 func (s *site) poll(tags ...string) map[string]gridsite.JobStatus {
 	s.Helper()
 	var full []string
@@ -88,6 +92,7 @@ func (s *site) poll(tags ...string) map[string]gridsite.JobStatus {
 	return short
 }
 
+// cancel cancels a job, and checks at once that nothing of it is left.
 func (s *site) cancel(tag string, grace time.Duration) {
 	s.Helper()
 	if err := s.batch.Cancel(s.Context(), s.full(tag), grace); err != nil {
@@ -102,6 +107,7 @@ func (s *site) ended(tag string) gridsite.JobStatus { return s.reached(tag, grid
 // running waits until the job runs.
 func (s *site) running(tag string) gridsite.JobStatus { return s.reached(tag, gridsite.Running) }
 
+// reached waits until the job is in this phase.
 func (s *site) reached(tag string, want gridsite.Phase) (job gridsite.JobStatus) {
 	s.Helper()
 	Until(s, tag+" to be "+string(want), func() bool {
@@ -111,6 +117,7 @@ func (s *site) reached(tag string, want gridsite.Phase) (job gridsite.JobStatus)
 	return job
 }
 
+// expectEnd checks how a job ended.
 func (s *site) expectEnd(job gridsite.JobStatus, exit int, killed gridsite.Killed) {
 	s.Helper()
 	if job.Phase != gridsite.Ended || job.Exit == nil || *job.Exit != exit || job.Killed != killed {
@@ -118,6 +125,7 @@ func (s *site) expectEnd(job gridsite.JobStatus, exit int, killed gridsite.Kille
 	}
 }
 
+// expectCancelled waits for the job's end and checks that it is known who ended it.
 func (s *site) expectCancelled(tag string) {
 	s.Helper()
 	if job := s.ended(tag); job.Killed != gridsite.ByCancel {
@@ -134,6 +142,7 @@ func (s *site) expectUnforgotten(tag string) {
 	}
 }
 
+// read returns a file of the job's directory.
 func (s *site) read(tag, name string) string {
 	s.Helper()
 	b, err := s.batch.Read(s.Context(), s.full(tag), name)
@@ -143,6 +152,7 @@ func (s *site) read(tag, name string) string {
 	return string(b)
 }
 
+// expectFile checks the content of a file of the job's directory.
 func (s *site) expectFile(tag, name, want string) {
 	s.Helper()
 	if got := s.read(tag, name); got != want {

@@ -16,7 +16,8 @@ import (
 	"github.com/corral-pilot/corral/internal/programs"
 )
 
-// A Slurm is a real cluster on this machine, made by scripts/slurm.
+// A Slurm is a real cluster on this machine, made by scripts/slurm. All of its daemons and nodes are processes here, so
+// what a test does to them is done to nothing else.
 type Slurm struct {
 	Dir    string
 	script string
@@ -52,6 +53,7 @@ func StartSlurm(environment []string, lines ...string) (*Slurm, error) {
 	return s, nil
 }
 
+// run runs scripts/slurm; an error has what that complained of.
 func (s *Slurm) run(environment []string, args ...string) error {
 	cmd := exec.Command(s.script, args...)
 	cmd.Env = append(os.Environ(), environment...)
@@ -89,6 +91,8 @@ func (s *Slurm) Command(name string, args ...string) *exec.Cmd {
 // On makes a head node of the cluster of what conn reaches.
 func (s *Slurm) On(conn gridsite.Conn) gridsite.Conn { return headNode{conn, s.Environ()} }
 
+// headNode gives each command the environment in which Slurm's commands find the cluster, as a login at a real head
+// node has it.
 type headNode struct {
 	gridsite.Conn
 	environment []string

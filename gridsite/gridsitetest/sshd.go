@@ -66,7 +66,8 @@ func OpenSSH(t testing.TB, name string, args ...string) *exec.Cmd {
 	return exec.Command(filepath.Join(bin, name), args...)
 }
 
-// StartSSHD starts a server with further lines of sshd_config, until the test ends.
+// StartSSHD starts a server with further lines of sshd_config, until the test ends. If the test fails, what the server
+// said is logged.
 func StartSSHD(t testing.TB, lines ...string) *SSHD {
 	t.Helper()
 	d := &SSHD{Dir: t.TempDir(), Home: t.TempDir(), Lines: lines}
@@ -129,7 +130,7 @@ func (d *SSHD) KnownLine(t testing.TB) string {
 	return fmt.Sprintf("[127.0.0.1]:%s %s %s\n", d.Port, key[0], key[1])
 }
 
-// NewKey replaces the user's key and returns its public half.
+// NewKey replaces the user's key and returns its public half. Without a passphrase the key is not encrypted.
 func (d *SSHD) NewKey(t testing.TB, passphrase string) string {
 	t.Helper()
 	return d.NewKeyFile(t, "id_ed25519", passphrase)
@@ -178,7 +179,8 @@ func (d *SSHD) Start(t testing.TB) {
 	}
 }
 
-// start returns once the server says that it listens.
+// start starts the server, and returns once its log says that it listens: a port that is open says less, because
+// somebody else may have it.
 func (d *SSHD) start() error {
 	script, err := sshdScript()
 	if err != nil {
@@ -236,8 +238,8 @@ func (d *SSHD) Logins() []int {
 	return pids
 }
 
-// Stop kills the server and its connections. What runs below them goes on. The server is halted before,
-// so that it lets nobody in meanwhile who is not among its connections yet.
+// Stop kills the server and its connections. What runs below them goes on, as at a machine whose network fails. The
+// server is halted before, so that it lets nobody in meanwhile who is not among its connections yet.
 func (d *SSHD) Stop() {
 	if d.cmd.Process.Signal(syscall.SIGSTOP) == nil { // else it has ended, and its number may be another's
 		d.halted()

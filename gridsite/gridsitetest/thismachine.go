@@ -37,7 +37,7 @@ func Kill(t testing.TB, conn gridsite.Conn, id string) {
 	}
 }
 
-// InPath is a machine with other commands in the front of its PATH.
+// InPath is a machine with other commands in the front of its PATH: by them a test plays what a site may do.
 type InPath struct {
 	gridsite.Conn
 	Bin string // their folder

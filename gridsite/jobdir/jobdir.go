@@ -49,6 +49,8 @@ const (
 var scripts embed.FS
 
 // Script joins the library that every script needs, scripts of this package, and scripts of a dialect's own, by name.
+// The whole text travels with each command: nothing of ours has to be installed at a site, nor be of the right version
+// there.
 func Script(shared []string, own embed.FS, names ...string) string {
 	var b strings.Builder
 	add := func(from embed.FS, names ...string) {
@@ -259,7 +261,7 @@ func Archive(tag string, files map[string][]byte) (archive io.Reader, dir string
 	return &b, dir, w.Close()
 }
 
-// parents lists all directories that files are in, each after the one that it is in.
+// parents lists all directories that files are in, each after the one that it is in, as tar needs them.
 func parents(files map[string][]byte) []string {
 	dirs := map[string]bool{}
 	for name := range files {

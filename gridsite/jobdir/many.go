@@ -52,7 +52,8 @@ func (d Dirs) Each(ctx context.Context, what, script string, tags []string, args
 	return errors.Join(errs...)
 }
 
-// ReadMany asks for all files with one command.
+// ReadMany asks for all files with one command. The ends of longer files come first, each of exactly MaxReadMany bytes
+// behind its name; then the others as one tar archive.
 func (d Dirs) ReadMany(ctx context.Context, tags, names []string) (map[string]map[string][]byte, error) {
 	if err := d.Admits(tags...); err != nil {
 		return nil, err
@@ -99,6 +100,7 @@ func parseMany(out []byte) (map[string]map[string][]byte, error) {
 	}
 }
 
+// untar reads the archive. What is behind its end stays unread.
 func untar(archive []byte, add func(place string, content []byte)) error {
 	r := tar.NewReader(bytes.NewReader(archive))
 	for {

@@ -35,6 +35,7 @@ func ParseEnd(job *gridsite.JobStatus, words []string) (err error) {
 	return err
 }
 
+// parseExit reads an exit status; a dash says that none is known.
 func parseExit(s string) (*int, error) {
 	if s == "-" {
 		return nil, nil
@@ -46,6 +47,8 @@ func parseExit(s string) (*int, error) {
 	return new(int(n)), nil
 }
 
+// parseKilled reads who ended the job; a dash says that it ended by itself. A word that only a later version knows is
+// an error, and not an end by itself.
 func parseKilled(s string) (gridsite.Killed, error) {
 	switch k := gridsite.Killed(s); k {
 	case gridsite.ByWalltime, gridsite.ByCancel, gridsite.ByDisappeared, gridsite.ByPreemption, gridsite.ByNode,

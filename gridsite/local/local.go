@@ -25,7 +25,9 @@ type Conn struct{}
 // Close has nothing to close.
 func (Conn) Close() error { return nil }
 
-// Run runs the command in a process group of its own. The end of ctx, or too much output, kills the group.
+// Run runs the command in a process group of its own. The end of ctx, or too much output, kills the group: a shell that
+// is killed alone would leave what it started. A command that left something in the background which holds its output
+// open is not waited for longer than gridsite.Linger.
 func (Conn) Run(ctx context.Context, c gridsite.Command) (gridsite.Result, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -54,8 +56,8 @@ func command(ctx context.Context, argv []string) *exec.Cmd {
 	return cmd
 }
 
-// notStarted is the result of a command that could not be started: what a shell says of one that is
-// missing or not executable, and otherwise an error that promises that nothing was done.
+// notStarted is the result of a command that could not be started: what a shell says of one that is missing or not
+// executable, so that local and remote sites answer alike; and otherwise an error that promises that nothing was done.
 func notStarted(ctx context.Context, name string, err error) (gridsite.Result, error) {
 	switch {
 	case ctx.Err() != nil:

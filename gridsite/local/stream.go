@@ -12,7 +12,8 @@ import (
 	"github.com/corral-pilot/corral/gridsite"
 )
 
-// stream is a process group on this machine.
+// stream is a process group on this machine. Its output goes through a pipe of our own, and not one of package exec's,
+// because that closes as soon as the command has ended, even if its last words have not been read.
 type stream struct {
 	io.ReadCloser  // stdout
 	io.WriteCloser // stdin
@@ -59,6 +60,7 @@ func (s *stream) outcome(ctx context.Context, name string, err error, said *grid
 	return corral.Errorf(corral.Unknown, "%s: %w", name, err)
 }
 
+// Wait returns how the command ended, once it has.
 func (s *stream) Wait() error {
 	<-s.ended
 	return s.err

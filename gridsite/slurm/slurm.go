@@ -41,7 +41,8 @@ var pathScript string
 //go:embed survey.sh
 var surveyScript string
 
-// onHead is a script for the head node, with the libraries that it needs before it.
+// onHead is a script for the head node, with the libraries that it needs before it: where Slurm's commands are
+// (path.sh), what a job's directory has (lib.sh), and how Slurm is asked (head.sh).
 func onHead(names ...string) string {
 	return jobdir.Script(nil, scripts, append([]string{"path", "lib", "head"}, names...)...)
 }
@@ -70,7 +71,8 @@ func New(conn gridsite.Conn, root string) *Batch {
 	return &Batch{Dirs: jobdir.At(conn, root, answer), conn: conn, grace: usualGrace}
 }
 
-// Submit queues the job, unless one was queued under the tag before: two at once may queue two, of which one runs.
+// Submit queues the job, unless one was queued under the tag before. Two submissions at once may queue two jobs, of
+// which one starts its command: the batch scripts agree on that through the job's directory.
 func (b *Batch) Submit(ctx context.Context, spec gridsite.JobSpec) (string, error) {
 	options, err := b.options(spec)
 	if err != nil {
@@ -95,8 +97,9 @@ func (b *Batch) Submit(ctx context.Context, spec gridsite.JobSpec) (string, erro
 // idPattern is the number that Slurm gave to the job; "unstarted" for one that was cancelled before it had one.
 var idPattern = regexp.MustCompile(`^([0-9]+|unstarted)$`)
 
-// Poll asks squeue once for all jobs. Only for jobs that are gone without having left their status Slurm is asked
-// again, for its own last word, and that is kept.
+// Poll asks squeue once for all jobs, and reads what the jobs themselves have left in their directories. Only for jobs
+// that are in neither, because they were killed together with their script, Slurm is asked again, for its own last
+// word; that is kept in the directory, since Slurm forgets it soon.
 func (b *Batch) Poll(ctx context.Context, tags []string) (map[string]gridsite.JobStatus, error) {
 	if err := b.Admits(tags...); err != nil {
 		return nil, err
@@ -162,7 +165,7 @@ func (b *Batch) ForgetMany(ctx context.Context, tags []string) error {
 	return b.Each(ctx, "forgetting", forgetScript, tags, jobdir.Forget, rand.Text())
 }
 
-// Check asks Slurm whether it would take the job.
+// Check asks Slurm whether it would take the job, with sbatch --test-only, and leaves nothing behind.
 func (b *Batch) Check(ctx context.Context, spec gridsite.JobSpec) error {
 	options, err := b.options(spec)
 	if err != nil {
@@ -175,7 +178,8 @@ func (b *Batch) Check(ctx context.Context, spec gridsite.JobSpec) error {
 	return nil
 }
 
-// answer says what the exit statuses of our scripts mean.
+// answer says what the exit statuses of our scripts mean. Without Slurm on the head node nothing helps but another
+// contact; a controller that does not answer may be back soon.
 func answer(status int, stderr []byte) error {
 	switch status {
 	case jobdir.ExitRefused:

@@ -17,7 +17,9 @@ import (
 // directive begins a line of a batch script that sbatch reads.
 const directive = "#SBATCH"
 
-// options are the arguments of sbatch for a job. Those that not every version has are added at the site.
+// options are the arguments of sbatch for a job. The tag is name and comment of the job: the name is what squeue lists
+// it by, the comment survives where a site changes names. One task for each node is started, in which the pilot starts
+// all else. Options that not every version has are added at the site (offers.sh).
 func (b *Batch) options(spec gridsite.JobSpec) ([]string, error) {
 	if err := errors.Join(b.CheckSpec(spec), check(spec)); err != nil {
 		return nil, err
@@ -54,7 +56,8 @@ func (b *Batch) options(spec gridsite.JobSpec) ([]string, error) {
 	return options, nil
 }
 
-// outputPath is a path for --output, in which Slurm replaces what follows a '%', and drops backslashes.
+// outputPath is a path for --output, in which Slurm replaces what follows a '%'. It drops backslashes, so that a path
+// with one would be another: then the batch script's own output is not kept; the job's is.
 func outputPath(name string) string {
 	if strings.Contains(name, `\`) {
 		return "/dev/null"
@@ -75,7 +78,8 @@ func timeLimit(d time.Duration) string {
 // a line, and be cut short.
 var notOneJob = regexp.MustCompile(`(^|\s)(-a|--ar|-W|--wait(=|\s|$)|--te|-M|--clusters|hetjob|packjob)`)
 
-// check looks at what becomes an argument or a line of a script: nothing in it may begin another one.
+// check looks at what becomes an argument or a line of a script: nothing in it may begin another one. It also refuses
+// options with which sbatch would make something else than one job, which could not be followed.
 func check(spec gridsite.JobSpec) error {
 	var errs []error
 	for _, given := range spec.Given() {
@@ -105,7 +109,8 @@ func check(spec gridsite.JobSpec) error {
 
 var nodeName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
-// files is what stands in the job's directory before the start.
+// files is what stands in the job's directory before the start: what every dialect keeps there, the id that Slurm gave
+// the job, and its batch script.
 func (b *Batch) files(spec gridsite.JobSpec) map[string][]byte {
 	files := b.Files(spec, runScript)
 	files[jobdir.Control+"/id"] = jobdir.Unknown("-")

@@ -13,7 +13,7 @@ import (
 	"github.com/corral-pilot/corral/gridsite/jobdir"
 )
 
-// A queuedJob is a line of squeue.
+// A queuedJob is a line of squeue: Slurm's number of the job, its state, and why it waits.
 type queuedJob struct{ id, state, why string }
 
 // waiting and ended are what squeue calls a job that does not hold its nodes yet, and one that is over. In every other
@@ -43,7 +43,9 @@ type sight struct {
 	jobs  map[string]record      // by tag
 }
 
-// parseSlurm reads what poll.sh and lost.sh print, and takes nothing that is not whole.
+// parseSight reads what poll.sh and lost.sh print, and takes nothing that is not whole: an answer that was cut short
+// must not look like jobs that are gone. Lines of squeue that are not of the expected form are those of other jobs,
+// such as arrays.
 func parseSight(out []byte) (sight, error) {
 	seen := sight{queue: map[string][]queuedJob{}, past: map[string][]string{}, jobs: map[string]record{}}
 	body, ok := bytes.CutSuffix(out, []byte("end\n"))
@@ -74,6 +76,7 @@ func parseSight(out []byte) (sight, error) {
 	return seen, nil
 }
 
+// number is a job's id as Slurm counts, 0 for one that has none.
 func number(id string) int {
 	n, _ := strconv.Atoi(id) // idPattern matched it
 	return n
@@ -105,6 +108,7 @@ func (v sight) read(f []string) (err error) {
 	return nil
 }
 
+// orZero reads a time, or a dash for none.
 func orZero(text string) (time.Time, error) {
 	if text == "-" {
 		return time.Time{}, nil
@@ -113,7 +117,8 @@ func orZero(text string) (time.Time, error) {
 }
 
 // gone lists TAG ID of the jobs that the site had and that neither the queue has nor a status speaks of. One that ran
-// and waits again is among them: it will not run again.
+// and waits again, because Slurm requeued it, is among them: it will not run again, since its batch script finds that
+// it has begun before.
 func (v sight) gone(tags []string) []string {
 	var gone []string
 	for _, tag := range tags {
@@ -131,7 +136,9 @@ func (v sight) gone(tags []string) []string {
 	return gone
 }
 
-// status says what is known of the jobs under a tag.
+// status says what is known of the jobs under a tag. What the job's own directory says comes first: an end, then a
+// beginning. Until then the queue is believed. Several jobs may be queued under one tag; one of them is reported, and
+// the others as Extra, to be cancelled.
 func (v sight) status(tag string) (gridsite.JobStatus, bool) {
 	dir := v.jobs[tag]
 	job := gridsite.JobStatus{Tag: tag, ID: dir.id, Phase: gridsite.Queued}
@@ -209,8 +216,9 @@ var passingWords = []string{
 	"down, drained or reserved", "removed meanwhile", "try again later",
 }
 
-// refusal is Slurm's no, in its words: "sbatch: error: Batch job submission failed: X", and before that often the
-// name of the limit, or a sentence of the site's.
+// refusal is Slurm's no, in its words: "sbatch: error: Batch job submission failed: X", and before that often the name
+// of the limit, or a sentence of the site's. A limit on the number of jobs, and nodes that are down, pass by
+// themselves; an account or a partition that is wrong does not.
 func refusal(stderr []byte) *gridsite.Refused {
 	for _, full := range []string{"No space left", "quota exceeded"} { // of the job's directory: then tar says a lot
 		if line := jobdir.LineWith(stderr, full); line != "" {

@@ -15,6 +15,8 @@ import (
 )
 
 // Survey says what Slurm has of partitions and, where it keeps accounts and enforces their limits, what the user may.
+// Without its version or its partitions there is no Slurm to speak of, which is an error; whatever else cannot be found
+// out is noted, and refuses nothing later.
 func (b *Batch) Survey(ctx context.Context, options corral.BatchOptions) (corral.SiteFacts, error) {
 	said, facts, err := survey.Ask(ctx, b.conn, b.Root(), pathScript, surveyScript)
 	if err != nil {
@@ -81,6 +83,7 @@ func parsePartitions(out string) ([]partition, error) {
 	return all, nil
 }
 
+// parsePartition reads the line of one partition.
 func parsePartition(line string) (partition, error) {
 	values := map[string]string{}
 	for _, word := range strings.Fields(line) {
@@ -149,7 +152,8 @@ func timeOf(s string) (corral.Seconds, error) {
 	return corral.Seconds(span), nil
 }
 
-// addNodes adds to the partitions what their nodes have, from sinfo's PARTITION|CPUS|MEMORY|GRES|NODES.
+// addNodes adds to the partitions what their nodes have, from sinfo's PARTITION|CPUS|MEMORY|GRES|NODES: one line for
+// each sort of node in each partition.
 func addNodes(partitions []partition, out string) error {
 	for line := range strings.Lines(out) {
 		f := strings.Split(strings.TrimSpace(line), "|")
@@ -173,7 +177,9 @@ func addNodes(partitions []partition, out string) error {
 	return nil
 }
 
-// add takes in one sort of node.
+// add takes in one sort of node. The largest node counts, since a job asks for what a single node must have. Of the
+// memory that comes with a cpu the smallest share counts, since a job may get any node; a default that the partition
+// sets holds instead.
 func (p *partition) add(cpus, memoryMiB, gpus int) {
 	p.CPUs = max(p.CPUs, atMost(cpus, p.nodeCPUs))
 	p.MemoryMiB = max(p.MemoryMiB, atMost(memoryMiB, p.nodeMemoryMiB))

@@ -28,7 +28,7 @@ type limit struct {
 	name string // and whose it is
 }
 
-// value is 0 if there is no limit.
+// value is the limit as facts of sites have it: 0 if there is none.
 func (l *limit) value() int64 {
 	if l == nil {
 		return 0
@@ -55,7 +55,8 @@ func (p policy) closed() string {
 	return ""
 }
 
-// An association lets the user submit in the name of an account, to one partition or to all.
+// An association lets the user submit in the name of an account, to one partition or to all. It has limits of its own,
+// and says which QOS may be asked for and which one a job has that asks for none.
 type association struct {
 	account, partition, defaultQOS string
 	qos                            []string
@@ -68,8 +69,10 @@ type qualityOfService struct {
 	beyond []string
 }
 
-// addUser adds to the partitions and the facts what holds for the user with these options. Without accounting that is
-// nothing; where its limits are not enforced, only that there must be the QOS, of which Slurm itself then says nothing.
+// addUser adds to the partitions and the facts what holds for the user with these options. It reads three tables of
+// Slurm's accounting, in the order in which they depend on each other: is anything enforced, which QOS are there, which
+// accounts has the user. Without accounting nothing is known; where its limits are not enforced, only that there must
+// be the QOS, of which Slurm itself then says nothing.
 func addUser(said survey.Sections, options corral.BatchOptions, partitions []partition, facts *corral.SiteFacts) error {
 	enforced, err := limitsEnforced(said)
 	if err != nil {
@@ -141,8 +144,9 @@ func limitsEnforced(said survey.Sections) (bool, error) {
 	return slices.Contains(words, "limits") || slices.Contains(words, "safe"), nil
 }
 
-// allowed returns what holds for a job in the partition, and which of the partition's own limits do not; found is
-// false if the user has no association for it.
+// allowed returns what holds for a job in the partition, and which of the partition's own limits do not; found is false
+// if the user has no association for it. An association with the partition itself goes before one for all partitions.
+// The job's QOS is the one asked for, else the association's default, else its only one, else Slurm's.
 func allowed(p *partition, options corral.BatchOptions, associations []association,
 	qualities map[string]qualityOfService) (held policy, beyond []string, found bool) {
 	of := func(partition string) int {
@@ -172,7 +176,7 @@ func allowed(p *partition, options corral.BatchOptions, associations []associati
 	return qualities[p.qos].over(job.policy).over(a.policy), job.beyond, true
 }
 
-// limit takes in what holds beside the partition's own limits.
+// limit takes in what holds beside the partition's own limits, some of which a QOS may lift.
 func (p *partition) limit(held policy, beyond []string) {
 	if slices.Contains(beyond, "PartitionTimeLimit") {
 		p.MaxWalltime = 0

@@ -54,7 +54,8 @@ type section struct {
 	why  string // the last thing that it complained about
 }
 
-// parseSections skips what was not printed between two marks, and a section whose end is missing.
+// parseSections reads what stands between the marks. A profile may print anything before, between and after; a section
+// whose end is missing was cut short, and counts as missing.
 func parseSections(out []byte, mark string) Sections {
 	all := Sections{}
 	var name string
@@ -102,7 +103,8 @@ func Note(f *corral.SiteFacts, what string, why error) {
 	f.Notes = append(f.Notes, gridsite.OneLine(what+" is not known: "+why.Error()))
 }
 
-// surveySpace reads what is free and what a quota leaves.
+// surveySpace reads what is free and what a quota leaves, whichever is less. quota(1) is missing at most sites, and
+// prints nothing for users without a quota.
 func surveySpace(said Sections, facts *corral.SiteFacts) {
 	out, err := said.Of("space")
 	var device string

@@ -116,8 +116,9 @@ func (h *host) takeOrder(ctx context.Context) (ok bool) {
 	}
 }
 
-// watch returns the host's last word, when the worker is gone or will not be started. A signal of the site outweighs
-// what the worker said: it may have left because of the same signal.
+// watch returns the host's last word, when the worker is gone or will not be started. The worker is started once the
+// node has been checked, and never if the host has been asked to leave by then. A signal of the site outweighs what the
+// worker said: it may have left because of the same signal.
 func (h *host) watch(ctx context.Context, checked <-chan error, lock *os.File) process.Word {
 	children := make(chan os.Signal, 1)
 	signal.Notify(children, syscall.SIGCHLD)
@@ -218,7 +219,8 @@ func (h *host) pass(s process.Said) {
 	}
 }
 
-// unfit is the last word of a host whose node cannot have a worker.
+// unfit is the last word of a host whose node cannot have a worker. It is not started again: the reason would be the
+// same.
 func (h *host) unfit(err error) process.Word {
 	return process.Word{Left: attempt.LeftUnable, Error: err.Error()}
 }

@@ -58,7 +58,8 @@ func checkVisible(dir, holderID string) error {
 }
 
 // checkRoute connects to one of corrald's addresses and hangs up, which tells whether the network lets workers of this
-// node through; the worker itself proves who it is. It tries again until within is over.
+// node through; the worker itself proves who it is. It tries again until within is over: a node's network may come up
+// later than the job.
 func checkRoute(ctx context.Context, addresses []string, within time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()

@@ -31,7 +31,8 @@ type holder struct {
 // declared lost and replaced.
 var errLeased = errors.New("another pilot has the attempt's lease")
 
-// takeLease takes the lease of the job whose directory is dir.
+// takeLease takes the lease of the job whose directory is dir. The directory is made before the file in it says whose
+// it is, so that whoever comes second between the two finds a lease without a name, which counts the same.
 func takeLease(dir string, h holder) error {
 	lease := filepath.Join(dir, leaseDir)
 	err := os.Mkdir(lease, 0o700)

@@ -54,7 +54,9 @@ type supervisor struct {
 }
 
 // serve does the whole pilot job, which began at started. What makes the node unfit ends it before anything was
-// started; what only another attempt may have is reported as transient.
+// started; what only another attempt may have is reported as transient. From the watch on, all that was started is
+// ended before the report is made, in this order: the searches, the processes, the scratch directory, the words to
+// corrald.
 func (s *supervisor) serve(ctx context.Context, started time.Time) order.Report {
 	p := s.order.Pilot
 	fanout, err := process.FindFanout(os.Getenv, p.Hosts, p.CPUs)
@@ -202,7 +204,7 @@ func following(p attempt.Phase) process.Ask {
 }
 
 // hungAfter is how long a worker may say nothing. It is killed before corrald's dispatcher, after a whole lease, gives
-// its tasks to others.
+// its tasks to others: two processes must not do the same task at once.
 func (s *supervisor) hungAfter() time.Duration {
 	if s.joining == nil && s.up.link != nil {
 		return max(hungLeast, 2*s.up.link.Lease()/3)

@@ -65,7 +65,8 @@ func (s *supervisor) workerOrder(w *attempt.Worker, now time.Time) (o process.Or
 	return o, err
 }
 
-// hear takes in what a worker's process said, or the host of one.
+// hear takes in what a worker's process said, or the host of one. Only a host says hello, notes something or asks to be
+// called back.
 func (s *supervisor) hear(c *process.Child, w *attempt.Worker, said process.Word) {
 	now := time.Now()
 	switch {

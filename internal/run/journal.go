@@ -131,10 +131,12 @@ func decode(line []byte) (execution.Record, error) {
 	return rec, json.Unmarshal(body, &rec)
 }
 
-// checksum is the CRC-32 of a record's JSON, by Castagnoli's polynomial, which processors compute.
+// checksum is the CRC-32 of a record's JSON. Castagnoli's polynomial is the one that processors have an instruction
+// for.
 func checksum(body []byte) uint32 { return crc32.Checksum(body, crcTable) }
 
-// quarantine copies what follows offset good of f to a new file and cuts it off.
+// quarantine copies what follows offset good of f to a new file and cuts it off: a person may still learn from it what
+// happened.
 func quarantine(f *os.File, good int64, name string) error {
 	if _, err := f.Seek(good, io.SeekStart); err != nil {
 		return err

@@ -45,6 +45,7 @@ type field func(path string) error
 // fields are those that an object may have, by their keys.
 type fields map[string]field
 
+// newDocument begins to read r; name is what complaints call it.
 func newDocument(r io.Reader, name string, mostOfValue int64) *document {
 	lines := &lineReader{r: r, most: mostOfValue}
 	dec := json.NewDecoder(lines)
@@ -96,6 +97,7 @@ func (d *document) within(left, right json.Delim, path string, next func() error
 	return d.delim(right, path)
 }
 
+// delim reads one delimiter. If something else stands there, the value at path is of another type.
 func (d *document) delim(want json.Delim, path string) error {
 	token, err := d.dec.Token()
 	if err != nil {
@@ -126,6 +128,8 @@ func (d *document) skip(path string) error {
 	return value(d, new(json.RawMessage))(path)
 }
 
+// noteUnknown counts a field that the format does not have. A file with a million tasks may have it a million times; it
+// is told once.
 func (d *document) noteUnknown(path string, at workflow.Place) {
 	i := slices.IndexFunc(d.unknown, func(u unknownField) bool { return u.path == path })
 	switch {
@@ -242,7 +246,7 @@ func fieldTypes(t reflect.Type) map[string]reflect.Type {
 	return known
 }
 
-// jsonKind names what JSON a Go type is read from.
+// jsonKind names what JSON a Go type is read from, in words for people who wrote the file.
 func jsonKind(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.String:
@@ -283,6 +287,8 @@ func (d *document) broken(err error) error {
 	return corral.ErrorAt(corral.Invalid, d.name, "reading: %w", err)
 }
 
+// place is the line and the column of an offset, for a text that is not JSON: there a line alone may be all of the
+// file.
 func (d *document) place(offset int64) string {
 	line, column := d.lines.position(max(0, offset))
 	return fmt.Sprintf("%s:%d:%d", d.name, line, column)
@@ -303,6 +309,7 @@ func (d *document) syntaxOffset(err *json.SyntaxError) int64 {
 	return base
 }
 
+// join is the path of a field.
 func join(path, key string) string {
 	if path == "" || key == "" {
 		return path + key

@@ -13,6 +13,7 @@ import (
 // besides its structure, even of one that never ran: the command and the number of cpus.
 type executions []execution
 
+// An execution is one element of that list, and where it stands.
 type execution struct {
 	execTask
 	at workflow.Place

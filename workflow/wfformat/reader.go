@@ -21,7 +21,8 @@ type reader struct {
 	ofChildren []bool // of each edge: whether a list of children names it, and not one of parents
 }
 
-// read reads the whole document.
+// read reads the whole document, and then joins what the document says in several places. Only at the end is it known
+// which fields are unknown throughout.
 func (r *reader) read() error {
 	if err := r.doc.object(r.format())(""); err != nil {
 		return err
@@ -112,6 +113,7 @@ func (r *reader) task(path string) error {
 	return nil
 }
 
+// file notes the size of a file.
 func (r *reader) file(path string) error {
 	var f dataFile
 	at, err := read(r.doc, path, &f)

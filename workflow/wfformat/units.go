@@ -17,6 +17,7 @@ func (s seconds) MarshalJSON() ([]byte, error) {
 	return strconv.AppendFloat(nil, time.Duration(s).Seconds(), 'f', -1, 64), nil
 }
 
+// UnmarshalJSON reads seconds, to the nanosecond; null is 0.
 func (s *seconds) UnmarshalJSON(b []byte) error {
 	v, err := number(b, math.MaxInt64/float64(time.Second)/2)
 	*s = seconds(math.Round(v * float64(time.Second)))
@@ -26,6 +27,8 @@ func (s *seconds) UnmarshalJSON(b []byte) error {
 // amount is a number of bytes. The format allows any number; fractions are rounded up.
 type amount int64
 
+// UnmarshalJSON reads a whole number as it is, since a float has not digits enough for large files, and any other as a
+// float.
 func (a *amount) UnmarshalJSON(b []byte) error {
 	if n, err := strconv.ParseInt(string(b), 10, 64); err == nil && n >= 0 {
 		*a = amount(n)

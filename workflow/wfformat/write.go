@@ -41,6 +41,7 @@ type printer struct {
 	enc *json.Encoder
 }
 
+// text writes a piece of JSON that is no value: delimiters and names.
 func (p *printer) text(s string) { _, _ = p.w.WriteString(s) }
 
 // value ends with a newline.
@@ -68,6 +69,7 @@ func (p *printer) list(name string, n int, element func(i int) any) {
 	p.text("]")
 }
 
+// header writes what describes the workflow as a whole.
 func (p *printer) header(wf *workflow.Workflow) {
 	p.text("{")
 	p.field("name", wf.Name)
@@ -78,6 +80,8 @@ func (p *printer) header(wf *workflow.Workflow) {
 	p.field("runtimeSystem", wf.System)
 }
 
+// specification writes the structure: tasks with their parents, children and files, and the sizes of files as far as
+// any are known.
 func (p *printer) specification(wf *workflow.Workflow) {
 	p.text(`"workflow": {` + "\n" + `"specification": {` + "\n")
 	p.list("tasks", len(wf.Tasks), func(i int) any {
@@ -100,6 +104,8 @@ func (p *printer) specification(wf *workflow.Workflow) {
 	p.text("},\n")
 }
 
+// execution writes commands, cpus and what was measured. The format demands a makespan and a time even of a workflow
+// that never ran; parseTime knows the time that stands for none.
 func (p *printer) execution(wf *workflow.Workflow) {
 	p.text(`"execution": {`)
 	p.field("makespanInSeconds", (*seconds)(&wf.Makespan)) // a pointer: 0 is written, too
@@ -121,7 +127,8 @@ func ids(w *workflow.Workflow, tasks []int) []string {
 	return ids
 }
 
-// extension is what x-corral must say of the task, or nil.
+// extensionOf is what x-corral must say of the task, or nil. What follows from the measured values is left out; reading
+// it gives the same task.
 func extensionOf(t *workflow.Task) *extension {
 	x := extension{
 		Retries: t.Retries,
@@ -143,6 +150,7 @@ func extensionOf(t *workflow.Task) *extension {
 	return &x
 }
 
+// execTaskOf is what the execution part says of a task, also of one that never ran.
 func execTaskOf(t *workflow.Task) execTask {
 	cores := float64(t.CPUs)
 	e := execTask{
