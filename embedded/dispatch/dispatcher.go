@@ -2,10 +2,26 @@
 //
 // The Dispatcher holds a matching.Matcher under its lock, which decides which worker gets which job. What it adds is
 // bookkeeping on both sides. A member is an instance of a worker with the jobs that it has; a feed calls a run's sink
-// in order, from one goroutine, so that a slow journal holds up neither heartbeats nor other runs. An assignment goes
-// from the matcher to the feed (the intent is recorded), and from there to the worker (dispatch). A result goes from
-// the worker to the feed (it is recorded), and only then is it acknowledged. Either way a crash between two steps
-// leaves something that is repeated, and never something that is lost.
+// in order, from one goroutine, so that a slow journal holds up neither heartbeats nor other runs.
+//
+// The life of a job, with the file where each step is:
+//
+//	Submit    queued in the matcher                               dispatcher.go
+//	match     booked for a member; its feed is told               assign.go
+//	record    the sink notes who will get it                      feed.go
+//	dispatch  sent, or queued again if the member is gone         recorded.go
+//	result    taken in from the session, handed to the feed       session.go, results.go
+//	record    the sink notes the result                           feed.go
+//	ack       the worker forgets the result, the member the job   recorded.go
+//
+// Each step is taken only after the one before has been recorded, so a crash between two of them leaves something that
+// is repeated, and never something that is lost. Whatever goes wrong in between ends in one of three ways: the job is
+// queued again because it has not started, it is returned to its sink as never started, or it is returned as possibly
+// started.
+//
+// After a restart of corrald the dispatcher knows nothing. Runs tell which jobs may be running and where (Expect),
+// workers tell what they hold (reconcileLocked), in either order; for the length of a lease, claims, it waits for both
+// before it concludes that a job has no run, or no worker.
 package dispatch
 
 import (

@@ -1,11 +1,17 @@
 // Package executor runs the tasks of jobs as processes of this machine, each in a directory of its own below its run's.
 //
-// A task sees its inputs as symbolic links, writes where it likes in its directory, and its outputs are renamed into
-// the run's data when it has ended well: so an output is there whole or not at all, whatever kills the task. Each
-// publication asks whether the worker may still publish, since another worker may have the job by then. The task's
-// process leads a process group, which is killed with it: nothing of a task outlives it but what left its group.
+// A run's directory D has D/data, which all its tasks share, and D/tasks, with a directory ID.ATTEMPT for each attempt.
+// A task sees its inputs there as symbolic links into D/data, and writes where it likes in its directory. Its outputs
+// are renamed into D/data when it has ended well: so an output is there whole or not at all, whatever kills the task.
+// Each publication asks whether the worker may still publish, since another worker may have the job by then. What the
+// task printed, and a record of how it ended, stay in its directory.
+//
+// The task's process leads a process group, which is killed with it: nothing of a task outlives it but what left its
+// group, and that is the supervisor's to find.
 //
 // It is meant for tasks of a millisecond: one fork, one wait and plain system calls for each, no goroutine, no pipe.
+// What can be prepared once is: the base of the environment, the paths of commands, the directories for temporary
+// files.
 package executor
 
 import (

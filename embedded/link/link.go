@@ -1,6 +1,9 @@
 // Package link is a pilot's connection to the worker port: by it the pilot takes its attempt's lease, reports, hears
-// that it shall drain or leave, and has its node called back. The connection is made again whenever it breaks; a
-// report waits for that, and is repeated until it is answered.
+// that it shall drain or leave, and has its node called back.
+//
+// The connection is made again whenever it breaks. A report waits for that, and is repeated over each new connection
+// until it is answered; answers are told apart by the numbers of what was asked. Each side finds out by heartbeats that
+// the other is gone.
 package link
 
 import (
@@ -82,8 +85,8 @@ func (l *Link) By() string { return l.by }
 // link was made.
 func (l *Link) Lease() time.Duration { return l.lease }
 
-// Commands returns what the dispatcher asks of the attempt, each ask once. Nothing follows AskCancel, which is also
-// what a pilot hears if the dispatcher refuses it later on. The channel is never closed.
+// Commands returns what the dispatcher asks of the attempt, each ask once; nothing follows AskCancel, which is also
+// what a pilot hears that the dispatcher refuses later on. The channel is never closed.
 func (l *Link) Commands() <-chan corral.Ask { return l.commands }
 
 // Report tells how the attempt is doing and waits until that is recorded, over a new connection if
@@ -117,8 +120,9 @@ func (l *Link) CallBack(ctx context.Context, addresses []string, nonce string) (
 	return answer.Addresses[0], nil
 }
 
-// ask sends m and waits for its answer, over a new connection if must be, for as long as ctx lasts. An
-// answer with a kind is the error.
+// ask sends m and waits for its answer, over a new connection if must be, for as long as ctx lasts. An answer with a
+// kind is the error. What was sent over a connection that broke may have arrived; so it must do no harm to say it
+// twice.
 func (l *Link) ask(ctx context.Context, m *wire.Message) (*wire.Message, error) {
 	l.mu.Lock()
 	l.last++
@@ -149,6 +153,7 @@ func (l *Link) ask(ctx context.Context, m *wire.Message) (*wire.Message, error) 
 	}
 }
 
+// forget no longer expects an answer.
 func (l *Link) forget(n int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -231,6 +236,7 @@ func (l *Link) beat(ctx context.Context, c *wire.Conn, every time.Duration, quit
 	}
 }
 
+// use makes c the connection, nil for none, and wakes those who wait for one.
 func (l *Link) use(c *wire.Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -239,6 +245,7 @@ func (l *Link) use(c *wire.Conn) {
 	l.changed = make(chan struct{})
 }
 
+// answered hands an answer to whoever asked, if that still waits.
 func (l *Link) answered(m *wire.Message) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,13 +1,22 @@
 // Package parcel carries the files of a job to a machine that does not see its run's directory, and back.
 //
-// A parcel is how a job travels to a machine that does not see the run's directory, and what comes back.
-// The sender has [Pack] fill a folder: the job's description, and in/ with its inputs. On the other
-// machine, in a folder with the same two, [Execute] runs the tasks as a worker does, and leaves the
-// description of what became of them, and out/ with their files. Once these two are back in the first folder,
-// [Unpack] puts them where a worker would have.
+// A parcel is a folder. The sender has [Pack] fill it: the job's description, and in/ with its inputs. On the other
+// machine, in a folder with the same two, [Execute] runs the tasks as a worker does, and leaves the description of what
+// became of them, and out/ with their files. Once these two are back in the first folder, [Unpack] puts them where a
+// worker would have.
 //
-// Regular files travel as they are, under a number for a name; directories as tar archives.
-// HTCondor transfers the folders of its jobs itself; couriers of embedded workers use [Send] and [Receive].
+//	job.json     the job, and which file of in/ is which input
+//	in/          0, 1, 2 …: files as they are, folders as tar archives
+//	result.json  the results of the tasks that were begun, and which file of out/ is which
+//	out/         0, 1, 2 …: what the tasks printed, their records, their outputs
+//	run/         on the other machine only: a run's directory of one job
+//
+// Files travel under a number because their names may be anything, and HTCondor makes a flat list of what it transfers.
+// Only the directory of a run is on the sender's side; so the folder is made below it ([Spool]), where a link to an
+// input costs nothing and a file that has come back can be renamed to its place.
+//
+// HTCondor transfers the folders of its jobs itself; couriers of embedded workers use [Send] and [Receive], and bring
+// back what one task left at a time ([Wrap]).
 //
 // What comes back comes from a machine that may be hostile: names are checked against what the job asked for, and
 // nothing is written through a link that leads out of the run's directory.

@@ -3,7 +3,13 @@
 // The port reads one hello, asks its Gate whether the sender may come in, and hands the connection on: to the
 // dispatcher of the cluster if it is a worker's or a courier's, to the links if it is a pilot's. Pilots of HTCondor
 // clusters come here too, for their lease, their reports, and what is asked of them; they need no dispatcher.
-// Before it is admitted, a connection costs a place, one small frame, and some seconds at most.
+//
+// It listens on a Unix socket for this machine, with TLS for others, and takes what a relay brings from a site's
+// network. All three are one to it: what admits a peer is its token. The certificate is known to peers by its digest,
+// so no authority is needed.
+//
+// Before it is admitted, a connection costs a place, one small frame, and some seconds at most. Places are bounded, for
+// couriers apart from the others, so that files on their way do not keep workers out.
 package port
 
 import (

@@ -61,8 +61,8 @@ func (j *jobs) notStarted(keys []execution.Key) []*work {
 	return found
 }
 
-// giveUp forgets jobs that wait, and returns their keys. The list of what waits is made again, because the caller may be
-// going through the old one.
+// giveUp forgets jobs that wait, and returns their keys. The list of what waits becomes a new one, because the caller
+// may be going through the old one.
 func (j *jobs) giveUp(these []*work) []execution.Key {
 	keys := make([]execution.Key, len(these))
 	for i, k := range these {

@@ -1,12 +1,19 @@
 // Package worker is the process on a node that runs the jobs of an embedded cluster.
 //
-// One goroutine, the main loop, watches time: its end, its lease, heartbeats, results that were not acknowledged.
-// Another keeps a connection and does what messages say. Each job that runs has one more. They share what the worker
-// has, under one lock.
+// One goroutine, the main loop (worker.go), watches time: its end, its lease, heartbeats, results that were not
+// acknowledged. Another (link.go) keeps a connection and does what messages say. Each job that runs has one more
+// (work.go). They share what the worker has, under one lock: the jobs (jobs.go), the results (results.go), the lease
+// (lease.go), and the connection. Whoever changes something that the main loop looks at rouses it.
 //
 // The lease counts from when a heartbeat was sent, not from when its answer came: the dispatcher counts from when it
-// arrived, which is later, so the worker always gives up first. A job remembers that the lease under which it began
-// has lapsed; a new lease does not let it publish.
+// arrived, which is later, so the worker always gives up first. A job remembers that the lease under which it began has
+// lapsed; a new lease does not let it publish.
+//
+// A worker comes to its end in phases. Draining, it takes nothing more and lets what runs go on; that ends when no job
+// is left and every result is recorded. Leaving, it kills what runs, because it was asked to, its time is over, or it
+// is not wanted. Jobs that have not started go back at once in either case.
+//
+// Where the run's directory is not seen, the files of a job travel over connections of their own (courier.go).
 package worker
 
 import (

@@ -1,8 +1,17 @@
-// Package gridsitetest is the conformance suite of gridsite.Batch: what Corral relies on, shown on
-// the real batch system behind the real transport. Every combination runs the same tests.
+// Package gridsitetest is the conformance suite of gridsite.Batch: what Corral relies on, shown on the real batch
+// system behind the real transport. Every combination runs the same tests, so that a dialect which passes can be used
+// wherever another is.
 //
-// Its one invariant: each test leaves no process, found by the mark CORRAL_JOB_TAG that every
-// dialect puts into the environment of its jobs.
+// A package that makes a dialect or a transport calls Test with a function that opens a Fixture, and TestOutage if
+// there is a server that can be away. The tests speak in the words of site.go: submit, poll, cancel, ended, expectFile.
+// They look at the machine by means of their own (machine.go), never by the dialect's, so that a dialect that is wrong
+// about its processes is found out.
+//
+// Beside the suite the package has what several tests need: a real Slurm (slurm.go), a real sshd (sshd.go), this
+// machine with other commands in its PATH (thismachine.go).
+//
+// Its one invariant: each test leaves no process, found by the mark CORRAL_JOB_TAG that every dialect puts into the
+// environment of its jobs.
 package gridsitetest
 
 import (

@@ -239,7 +239,7 @@ func (d *SSHD) Logins() []int {
 }
 
 // Stop kills the server and its connections. What runs below them goes on, as at a machine whose network fails. The
-// server is halted before, so that it lets nobody in meanwhile who is not among its connections yet.
+// server is halted first, so that no login comes in that is not among its connections yet.
 func (d *SSHD) Stop() {
 	if d.cmd.Process.Signal(syscall.SIGSTOP) == nil { // else it has ended, and its number may be another's
 		d.halted()

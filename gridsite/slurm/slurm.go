@@ -1,9 +1,20 @@
 // Package slurm is the batch system of that name, asked with its own commands on a head node: sbatch, squeue, scancel,
-// and sacct where it answers. The jobs' directories are below root, on a file system that head and nodes share. There
-// our batch script leaves how a job ended, so nobody else needs to remember it.
+// and sacct where it answers. The jobs' directories are below root, on a file system that head and nodes share.
 //
-// Of several jobs under a tag one at most ever starts its command (lib.sh). Slurm ends what a job leaves running after
-// a SIGKILL of our batch script; it can do that only with cgroups.
+// Slurm forgets a job some minutes after its end, and many sites keep no accounts. So our batch script (run.sh) leaves
+// in the job's directory when the job began and how it ended, and nobody else needs to remember it. What is asked when:
+//
+//	submit.sh  sbatch, with the tag as the job's name; the answer may be lost, and the tag finds the job
+//	poll.sh    squeue for what waits and runs, and the directories for what has begun or ended
+//	lost.sh    sacct or scontrol, only for jobs that are gone without having left their status
+//	cancel.sh  scancel; it waits until nothing of the job is left in the queue
+//	try.sh     sbatch --test-only, before a site is used with new options
+//
+// Of several jobs under a tag one at most ever starts its command (lib.sh): the batch scripts agree on that by making a
+// link. Slurm ends what a job leaves running after a SIGKILL of our batch script; it can do that only with
+// cgroups.
+//
+// The survey (survey.go, user.go) asks what there is: partitions, nodes, and what the user's accounts and QOS allow.
 package slurm
 
 import (

@@ -4,10 +4,17 @@
 //	  └─ link: the connection that stands, and the pause after a login that failed
 //	      └─ dialer: logs in at one host after the other, with the user's keys, agent, known_hosts and ssh_config
 //
+// A login does what the user's own ssh would do: the configuration is read by ssh itself (config.go), keys and
+// certificates are tried in its order (keys.go), hosts are trusted by its files (hostkeys.go). Where a person has to
+// answer, a question goes to whoever has asked for the login; a connection that is lost is made again without one.
+//
 // A command is one line for the user's login shell, whatever that is (line.go), and begins where a random mark is
-// printed: what stands before is the login shell's. A command that was not sent is corral.Unavailable, with a
-// *HostKeyError or *LoginError of package gridsite in its chain if a person must do something; one that was sent and
-// did not report its end is corral.Unknown. ADR 34 has the reasons.
+// printed: what stands before is the login shell's. Run (run.go) collects what the command prints; Stream (stream.go)
+// hands it on while the command runs.
+//
+// A command that was not sent is corral.Unavailable, with a *HostKeyError or *LoginError of package gridsite in its
+// chain if a person must do something; one that was sent and did not report its end is corral.Unknown. ADR 34 has the
+// reasons.
 package ssh
 
 import (

@@ -120,7 +120,8 @@ func (d *driver) read() {
 }
 
 // look asks what the cluster has to offer, attaches the run if that is still to be done, and records what is new. News
-// that the journal refuses is applied all the same: it is found out again after a restart.
+// that the journal refuses is applied all the same: it is found out again after a restart. A cluster that cannot be
+// asked keeps its last offer.
 func (d *driver) look(ctx context.Context, now time.Time) {
 	d.watch.Look(now)
 	d.attach()
@@ -142,7 +143,8 @@ func (d *driver) look(ctx context.Context, now time.Time) {
 	}
 }
 
-// attach takes the cluster's queue and tells it of the jobs that may be running.
+// attach takes the cluster's queue and tells it of the jobs that may be running since before a restart. A cluster that
+// is not ready has no queue; the reason is shown as what the run lacks, and the next look tries again.
 func (d *driver) attach() {
 	if d.queue != nil {
 		return
@@ -161,8 +163,9 @@ func (d *driver) attach() {
 	}
 }
 
-// submit hands the cluster what is ready. The sink must know the jobs first: the cluster may assign one before
-// Submit returns.
+// submit hands the cluster what is ready. The sink must know the jobs first, because the cluster may assign one before
+// Submit returns. A workflow may have 100,000 tasks that are ready at once: they are completed and handed over in
+// parts, so that the first ones start while the others are still being prepared.
 func (d *driver) submit(now time.Time) {
 	if d.queue == nil {
 		return
@@ -176,7 +179,8 @@ func (d *driver) submit(now time.Time) {
 	}
 }
 
-// wait sleeps until there may be something to do.
+// wait sleeps until there may be something to do. A question is answered here, by the goroutine that owns the state,
+// and only after all mail has been read: whoever asks after the end of a task must see it.
 func (d *driver) wait(ctx context.Context, now time.Time) {
 	select {
 	case <-ctx.Done():
@@ -205,6 +209,7 @@ func (d *driver) next() time.Time {
 	return next
 }
 
+// earlier returns the first of two times.
 func earlier(a, b time.Time) time.Time {
 	if b.Before(a) {
 		return b

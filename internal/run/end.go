@@ -49,7 +49,8 @@ func (d *driver) end(ctx context.Context, move corral.RunMove, reason string) (o
 	return false
 }
 
-// writeFiles leaves the report and the workflow as it was executed in the run's directory.
+// writeFiles leaves the report and the workflow as it was executed in the run's directory. A run of which no task ran
+// has neither.
 func (s *state) writeFiles(createdAt time.Time, report *corral.RunReport) error {
 	if report == nil {
 		return nil

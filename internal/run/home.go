@@ -73,8 +73,8 @@ func fileName(workflow string) string {
 	return strings.TrimLeft(name[:min(len(name), 40)], ".-")
 }
 
-// make makes the parent. The directories in it have nothing to do with each other, and the file system should
-// know: what one run deletes must not slow down the next. If anything is wrong with the parent, making the
+// make makes the parent. The directories in it have nothing to do with each other, and the file system should know
+// (disk.Scatter): what one run deletes must not slow down the next. If anything is wrong with the parent, making the
 // run's directory says so.
 func (h *home) make() {
 	err := os.MkdirAll(h.dir, 0o700)

@@ -139,8 +139,8 @@ func (m *Manager) Cancel(ctx context.Context, actor string, id corral.RunID) (ro
 	return row, err
 }
 
-// Resume lets a run that is FAILED, STALLED or CANCELLED go on: finished tasks stay finished, failed
-// ones have all their retries again.
+// Resume lets a run that is FAILED, STALLED or CANCELLED go on: finished tasks stay finished, failed ones have all
+// their retries again. The journal is written before the row is moved (renew).
 func (m *Manager) Resume(ctx context.Context, actor string, id corral.RunID) (row corral.Run, err error) {
 	m.changing.Lock()
 	defer m.changing.Unlock()
@@ -200,7 +200,8 @@ func (m *Manager) Remove(ctx context.Context, actor string, id corral.RunID, pur
 	return row, err
 }
 
-// still returns the row of a run for which move is legal, once nothing drives it any more.
+// still returns the row of a run for which move is legal, once nothing drives it any more: a driver that has just ended
+// its run may still be closing the journal.
 func (m *Manager) still(ctx context.Context, id corral.RunID, move corral.RunMove) (corral.Run, error) {
 	row, err := readRow(ctx, m.db, id)
 	if err != nil {

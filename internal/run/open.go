@@ -18,8 +18,8 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// loadPlan reads the plan of a run from its directory. That may be gone or full of other things: it is
-// the user's, and a Failed error says so.
+// loadPlan reads the plan of a run from its directory. The directory is the user's, and may be gone or full of other
+// things: then a Failed error says so.
 func loadPlan(ctx context.Context, row corral.Run) (*plan, error) {
 	path := layout{row.Dir}.path(workflowFile)
 	document, err := input.ReadFile(path, workflow.DefaultMaxBytes)

@@ -24,7 +24,8 @@ type Queue interface {
 	Expect(run corral.RunID, worker string, jobs []execution.Job)
 }
 
-// Clusters finds queues, and says what could take a task.
+// Clusters finds queues, and says what could take a task. It stands between runs and the two kinds of clusters, of
+// which a run knows neither.
 type Clusters interface {
 	// Queue returns a cluster's queue, NotFound if the cluster is gone.
 	Queue(id corral.ClusterID) (Queue, error)

@@ -57,7 +57,8 @@ func offer(o process.Order, now time.Time) condor.GlideinConfig {
 	}
 }
 
-// identity is the user that a token makes its bearer; "" if it does not say so in a way that we understand.
+// identity is the user that a token makes its bearer, which the pool demands as the end of a slot's name; "" if the
+// token does not say so in a way that we understand.
 func identity(secret string) string {
 	token, err := condor.ParseToken(secret)
 	if err != nil {

@@ -69,6 +69,7 @@ func NewJoining(o order.Order, ports [2]uint16, started time.Time) (*Joining, er
 	}, nil
 }
 
+// hasMaster looks for the one program of the package that is started from here.
 func hasMaster(release string) error {
 	_, err := os.Stat(filepath.Join(release, "sbin", "condor_master"))
 	return err
@@ -174,6 +175,7 @@ const PortsVariable = "GLOBUS_TCP_PORT_RANGE"
 // says what the site should have written, the ports are zero too: a pilot goes on without them.
 func SitePorts() ([2]uint16, error) { return parsePorts(os.Getenv(PortsVariable)) }
 
+// parsePorts reads LOW,HIGH. Ports below 1024 are not for users.
 func parsePorts(text string) (ports [2]uint16, err error) {
 	if text == "" {
 		return ports, nil

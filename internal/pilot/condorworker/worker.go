@@ -159,7 +159,8 @@ func (w *worker) pace() time.Duration {
 }
 
 // step does whatever is due. Faults are looked for only in a worker that means to stay: one that drains ends as soon as
-// nothing runs, and one that leaves is killed when its time to do so in order is over.
+// nothing runs, and one that leaves is killed when its time to do so in order is over. Everything that it knows comes
+// from the daemons' log and from the end of the master.
 func (w *worker) step(now time.Time) {
 	if status, ok := process.Reap()[w.master]; ok {
 		w.ended, w.killed = "condor_master "+process.Ending(status), status.Signaled()
