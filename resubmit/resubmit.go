@@ -177,6 +177,8 @@ func (p Policy) Next(history History, now time.Time, jitter float64) (v Verdict,
 	return Fail, time.Time{}, "failed in a way that a retry does not mend"
 }
 
+// afterExpiry is what follows an attempt that lived out its walltime, the only end that the mode speaks of. expired
+// counts it, too: the first attempt is no resubmission.
 func (p Policy) afterExpiry(expired int, now time.Time) (Verdict, time.Time, string) {
 	switch p.Mode {
 	case Forever:
@@ -195,6 +197,8 @@ func (p Policy) afterExpiry(expired int, now time.Time) (Verdict, time.Time, str
 	return Finish, time.Time{}, "no resubmission asked"
 }
 
+// backoff is the wait after so many transient ends in a row: 2 s, 4 s, 8 s and so on, and a part of that again by
+// chance, so that glideins which failed together do not come back together.
 func backoff(failures int, jitter float64) time.Duration {
 	d := BackoffMax
 	if failures-1 < 16 { // 2 s << 16 is far above the maximum: no overflow below

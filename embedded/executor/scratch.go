@@ -19,7 +19,8 @@ type scratch struct {
 	made int
 }
 
-// take returns an empty directory, "" if none can be had.
+// take returns an empty directory, "" if none can be had; the task then makes its temporary files in its own directory.
+// A directory that was given back is lent again: to make one costs more than to empty one that is mostly empty.
 func (s *scratch) take() string {
 	if s.base == "" {
 		return ""

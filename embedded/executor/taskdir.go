@@ -66,7 +66,8 @@ func BareTaskDir(run string, t *execution.Task) (taskDir, error) {
 	return d, nil
 }
 
-// checkNames refuses names that lead out of the directories that they are meant for.
+// checkNames refuses names that lead out of the directories that they are meant for. The workflow was checked when the
+// run was made; a worker does not rely on that, because its jobs come over the network.
 func checkNames(t *execution.Task) error {
 	if !filepath.IsLocal(t.ID) || strings.Contains(t.ID, "/") {
 		return fmt.Errorf("task id %q cannot be the name of a directory", t.ID)
@@ -87,7 +88,8 @@ func checkNames(t *execution.Task) error {
 	return nil
 }
 
-// make makes the directory itself. One that is there is of an instance that died: it goes.
+// make makes the directory itself. One that is there is of an instance of the worker that died while it ran the same
+// attempt: it goes, with whatever it left.
 func (d taskDir) make() error {
 	err := syscall.Mkdir(d.Path, 0o777)
 	switch err {
@@ -137,7 +139,8 @@ func (d taskDir) parents(name string) error {
 	return nil
 }
 
-// create opens a new file of the task for writing, but not what a link leads to.
+// create opens a new file of the task for writing, but not what a link leads to: an input is a link, and must not be
+// written.
 func (d taskDir) create(name string) (int, error) {
 	if err := d.parents(name); err != nil {
 		return -1, err
@@ -248,7 +251,7 @@ func (d taskDir) move(name string) error {
 }
 
 // unlock makes a directory writable that its task made read-only, and returns the mode that it had: only root can give
-// a read-only directory another parent.
+// a read-only directory another parent, because its entry ".." changes.
 func unlock(dir string) (mode uint32, ok bool) {
 	var st syscall.Stat_t
 	if syscall.Lstat(dir, &st) != nil || st.Mode&syscall.S_IFMT != syscall.S_IFDIR || st.Mode&0o200 != 0 {

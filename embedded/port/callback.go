@@ -50,7 +50,7 @@ func (c *callBacks) admit(attempt corral.JobID, hosts int, now time.Time) bool {
 	return true
 }
 
-// callBack dials the addresses that a pilot names and returns the answer.
+// callBack dials the addresses that a pilot names and returns the answer: the one that was reached, or why none was.
 func (p *Port) callBack(ctx context.Context, c *wire.Conn, adm Admission, m *wire.Message) *wire.Message {
 	answer := &wire.Message{Type: wire.TypeCalled, N: m.N}
 	reached, err := p.call(ctx, c, adm, m)

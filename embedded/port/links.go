@@ -67,6 +67,7 @@ func (l *Links) join(c *wire.Conn, attempt corral.JobID) {
 	}
 }
 
+// part forgets a connection that has ended.
 func (l *Links) part(c *wire.Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

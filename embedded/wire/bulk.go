@@ -31,7 +31,8 @@ func (b BulkWriter) Write(p []byte) (int, error) {
 // Close sends the frame that ends the others.
 func (b BulkWriter) Close() error { return b.Conn.sendBulk(nil) }
 
-// sendBulk queues a raw frame as soon as little waits to be written: memory is for many couriers.
+// sendBulk queues a raw frame as soon as little waits to be written. Messages are never held up by a slow peer, but
+// files may be: memory is for many couriers.
 func (c *Conn) sendBulk(body []byte) error {
 	c.mu.Lock()
 	for len(c.out) > maxChunk && !c.closing {

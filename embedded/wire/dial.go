@@ -41,7 +41,8 @@ type Greeting struct {
 	GotAt  time.Time // of the welcome
 }
 
-// Dial tries the addresses in order until one admits or refuses h.
+// Dial tries the addresses in order until one admits or refuses h. A refusal counts from any of them, because all lead
+// to the same port; an address that cannot be reached says nothing.
 func Dial(ctx context.Context, addresses []string, digest string, h *Hello) (*Greeting, error) {
 	var all []error
 	for _, address := range addresses {
@@ -132,7 +133,8 @@ func Greet(ctx context.Context, nc net.Conn, h *Hello) (*Greeting, error) {
 	return nil, Refusal(h.Role, m)
 }
 
-// Refusal returns the error for an answer that is not a welcome.
+// Refusal returns the error for an answer that is not a welcome. Kinds that may pass are errors to be repeated; all
+// others are an ErrRefused, after which the sender gives up.
 func Refusal(role Role, m *Message) error {
 	if m.Type != TypeRefuse {
 		return fmt.Errorf("%w: %s instead of welcome", ErrProtocol, m.Type)

@@ -107,6 +107,7 @@ func (c *Conn) SendFrame(body []byte) {
 	c.rouse()
 }
 
+// rouse wakes the writing goroutine, unless it has been woken already.
 func (c *Conn) rouse() {
 	select {
 	case c.wake <- struct{}{}:
@@ -184,8 +185,8 @@ func (c *Conn) Finish() {
 	<-c.done
 }
 
-// EncodeAssign returns assign frames for jobs, in order, none larger than it must be, and the jobs
-// that no frame can hold.
+// EncodeAssign returns assign frames for jobs, in order, and the jobs that no frame can hold. Jobs are packed up to
+// maxBatch, so that many small ones cost one frame and a large one does not delay those before it.
 func EncodeAssign(jobs []*execution.Job) (frames [][]byte, tooLarge []*execution.Job) {
 	const head, tail = `{"type":"` + TypeAssign + `","jobs":[`, `]}`
 	var frame []byte

@@ -253,6 +253,8 @@ func (h *Hello) trouble() string {
 // maxLeft bounds the time that a worker may claim to have left.
 const maxLeft = 10 * 365 * 24 * time.Hour
 
+// heldTrouble says what is wrong with the jobs and results of a message. Its words come from a worker, whose machine
+// others share.
 func heldTrouble(m *Message) string {
 	for _, h := range m.Held {
 		if h.CPUs < 1 || h.MemoryMiB < 0 {
@@ -273,6 +275,7 @@ func heldTrouble(m *Message) string {
 	return ""
 }
 
+// jobsTrouble says what is wrong with jobs that a dispatcher assigns.
 func jobsTrouble(jobs []execution.Job) string {
 	for i := range jobs {
 		if jobs[i].CPUs < 1 || jobs[i].MemoryMiB < 0 || len(jobs[i].Tasks) == 0 {

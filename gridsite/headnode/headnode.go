@@ -71,7 +71,8 @@ func (n *Node) Check(ctx context.Context, c gridsite.Claim) error {
 	return n.run(ctx, "check", c.Owner, flag(c.Before))
 }
 
-// Boot needs room for the mark and the program.
+// Boot needs room for the mark and the program. It is asked before any job, so it is where a site that is full, or
+// somebody else's, is found out; then a root that was claimed just now is given back.
 func (n *Node) Boot(ctx context.Context, program string, c gridsite.Claim, open func() (io.ReadCloser, error)) error {
 	if there, err := n.Has(ctx, program, true); there || err != nil {
 		return err
@@ -157,6 +158,7 @@ func (n *Node) Has(ctx context.Context, name string, program bool) (bool, error)
 // Sees is true for a head node that is the machine that we run on, or that shares a file system with it.
 func (n *Node) Sees(ctx context.Context, file string) (bool, error) { return n.test(ctx, "-r", file) }
 
+// test runs test(1) at the site; its status is the answer.
 func (n *Node) test(ctx context.Context, args ...string) (bool, error) {
 	res, err := n.conn.Run(ctx, gridsite.Command{Argv: append([]string{"test"}, args...)})
 	if err != nil {

@@ -76,7 +76,8 @@ var Forget = Script([]string{"forget"}, scripts)
 // Path returns where a job's directory is below a site's root. It is there until the job is forgotten.
 func Path(root, tag string) string { return path.Join(root, "jobs", tag) }
 
-// Dirs are the directories of the jobs below one root.
+// Dirs are the directories of the jobs below one root. A dialect embeds them, and has by that Read, ReadMany and the
+// checks that do not depend on its batch system.
 type Dirs struct {
 	conn   gridsite.Conn
 	root   string
@@ -170,7 +171,8 @@ func (d Dirs) Read(ctx context.Context, tag, name string) ([]byte, error) {
 	return out, nil
 }
 
-// wholeArgv is the argument vector of a job, with the path of its program below the root.
+// wholeArgv is the argument vector of a job, with the path of its program below the root: only here is it known where
+// programs are at the site.
 func wholeArgv(root string, spec gridsite.JobSpec) []string {
 	if spec.Program == "" {
 		return spec.Argv

@@ -19,7 +19,8 @@ import (
 	"github.com/corral-pilot/corral/internal/input"
 )
 
-// Conn runs commands and writes files on this machine.
+// Conn runs commands and writes files on this machine, as the user that this program runs as. It has no connection to
+// lose.
 type Conn struct{}
 
 // Close has nothing to close.
@@ -92,13 +93,13 @@ func (o *output) Write(p []byte) (int, error) {
 	return o.Buffer.Write(p)
 }
 
-// ReadFrom hides the buffer's own, which knows no limit.
+// ReadFrom hides the buffer's own, which io.Copy would prefer and which knows no limit.
 func (o *output) ReadFrom(r io.Reader) (int64, error) {
 	return io.Copy(struct{ io.Writer }{o}, r)
 }
 
-// Put writes through a temporary file in the same directory. After an error path holds what it held
-// before, and the temporary file is gone.
+// Put writes through a temporary file in the same directory, which a rename then puts in its place. After an error path
+// holds what it held before, and the temporary file is gone.
 func (Conn) Put(ctx context.Context, path string, mode fs.FileMode, r io.Reader) error {
 	tmp, err := os.CreateTemp(filepath.Dir(path), ".corral-put-*")
 	if err != nil {

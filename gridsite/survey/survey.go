@@ -45,7 +45,8 @@ func Ask(ctx context.Context, conn gridsite.Conn, root, setup, script string) (S
 	return said, facts, nil
 }
 
-// Sections is what a survey printed: by name, what a command said, and how it ended.
+// Sections is what a survey printed: by name, what a command said, and how it ended. Each stands for itself, so that
+// one command which fails, or hangs, costs only what it would have told.
 type Sections map[string]section
 
 type section struct {
@@ -137,7 +138,8 @@ func surveySpace(said Sections, facts *corral.SiteFacts) {
 // dfLine is POSIX's: device, KiB of it, used, free, percent, where it is mounted.
 var dfLine = regexp.MustCompile(`^(\S.*?) +\d+ +\d+ +(-?\d+) +(?:\d+%|-) +/.*$`)
 
-// parseDF reads the answer of df -P -k for one path. Less than nothing is free where only root may write.
+// parseDF reads the answer of df -P -k for one path. Less than nothing is free where only root may still write; to
+// users that is 0.
 func parseDF(out string) (device string, freeMiB int64, err error) {
 	_, line, _ := strings.Cut(out, "\n")
 	f := dfLine.FindStringSubmatch(line)

@@ -83,6 +83,7 @@ func (a *attempts) need(tasks []int32) need {
 	return n
 }
 
+// estimate is how long task i is believed to run: as the workflow says, or longer if it was cut after a longer time.
 func (a *attempts) estimate(i int32) time.Duration { return max(a.plan.Tasks[i].Estimate, a.longer[i]) }
 
 // job returns what the cluster is given to make the current attempts at tasks, which are those still in e.

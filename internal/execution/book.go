@@ -83,6 +83,7 @@ type worker struct {
 	ended Msec // when it reported the end of an attempt last
 }
 
+// number returns the number of a worker, a new one for a name that was not met before.
 func (r *roster) number(name string) int32 {
 	n, ok := r.index[name]
 	if !ok {

@@ -23,6 +23,7 @@ type frontier struct {
 	latest  Msec           // no back-off ends later
 }
 
+// newFrontier begins with the tasks that wait for no other.
 func newFrontier(p *plan) frontier {
 	f := frontier{
 		plan: p, nodes: dag.NewFrontier(p.Graph), missing: make([]int32, len(p.start)-1), ends: map[int32]Msec{},
@@ -47,6 +48,7 @@ func (f *frontier) gather() {
 	}
 }
 
+// state is where the graph's frontier has task i; that a ready task runs is in the book.
 func (f *frontier) state(i int32) dag.State { return f.nodes.State(int(i)) }
 
 // finish says that task i is done, fail that it failed for good.

@@ -41,6 +41,8 @@ type plan struct {
 	clusterOf []int32 // :: task → its cluster
 }
 
+// newPlan works out what never changes during a run: ranks, and which tasks are released together. Without clustering
+// each task is a cluster of its own, so that there is one rule for both.
 func newPlan(s Spec) *plan {
 	n := len(s.Tasks)
 	p := &plan{

@@ -37,7 +37,7 @@ func Check(scratch string, memoryMiB int) error {
 	return nil
 }
 
-// CheckClock judges a node's clock by how far corrald's is ahead of it.
+// CheckClock judges a node's clock by how far corrald's is ahead of it, which may be negative.
 func CheckClock(offset time.Duration) error {
 	if offset.Abs() > clockTolerance {
 		return fmt.Errorf("clock: corrald's is %s ahead, more than %s", offset.Round(time.Second), clockTolerance)

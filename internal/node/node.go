@@ -43,7 +43,9 @@ func memTotal(meminfo []byte) (int, error) {
 	return 0, errors.New("/proc/meminfo has no MemTotal")
 }
 
-// groupLimit returns the tightest limit, in MiB, from our control group (version 2) up to the top.
+// groupLimit returns the tightest limit, in MiB, from our control group (version 2) up to the top. Every group above
+// limits what is below it, and a batch system may set any of them. Without version 2 there is no limit to be found
+// here.
 func groupLimit(sys fs.FS, group []byte) int {
 	limit := math.MaxInt
 	_, dir, ok := strings.Cut(string(group), "0::/")

@@ -37,7 +37,8 @@ func Speed() float64 {
 	return float64(speedSteps) / float64(best.Nanoseconds()) * 1e3
 }
 
-// Libc names the C library of this machine in the words of a site's platform: glibcX.Y, musl or unknown.
+// Libc names the C library of this machine in the words of a site's platform: glibcX.Y, musl or unknown. Programs are
+// chosen by it, so it is that of the machine and not of this program, which has none.
 func Libc() string {
 	if out, err := exec.Command("getconf", "GNU_LIBC_VERSION").Output(); err == nil {
 		return "glibc" + strings.TrimPrefix(strings.TrimSpace(string(out)), "glibc ")

@@ -52,7 +52,7 @@ func takeLease(dir string, h holder) error {
 	return nil
 }
 
-// describeHolder says for people who has a lease.
+// describeHolder says for people who has a lease: where to look for the process that is in the way.
 func describeHolder(lease string) string {
 	var h holder
 	b, err := os.ReadFile(filepath.Join(lease, holderFile))

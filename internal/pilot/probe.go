@@ -48,8 +48,8 @@ func Probe(ctx context.Context, request io.Reader, out io.Writer) error {
 	return p.Run(ctx, out)
 }
 
-// probeNode looks at this node as a pilot would. It tries all of corrald's addresses at the same time, and names the
-// first in the list that answered.
+// probeNode looks at this node as a pilot would. It tries all of corrald's addresses at the same time, because each
+// that a firewall drops costs its full time, and names the first in the list that answered.
 func probeNode(ctx context.Context, p order.NodeProbe, out io.Writer) error {
 	n := order.Node{Libc: node.Libc()}
 	n.Host, _ = os.Hostname() // for people

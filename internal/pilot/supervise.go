@@ -112,7 +112,8 @@ func (s *supervisor) serve(ctx context.Context, started time.Time) order.Report 
 	return r
 }
 
-// findPackage prepares for workers of an HTCondor pool. A range of ports that cannot be read is noted and not used.
+// findPackage prepares for workers of an HTCondor pool. A range of ports that cannot be read is noted and not used:
+// without it the pilot may still reach the pool through a broker.
 func (s *supervisor) findPackage(started time.Time) error {
 	ports, err := condorworker.SitePorts()
 	if err != nil {
@@ -212,8 +213,9 @@ func (s *supervisor) hungAfter() time.Duration {
 	return hungCondor
 }
 
-// reached takes in the result of dialing. To be admitted is to hold the attempt's lease at corrald, and only then
-// does corrald's own pool get workers: without a route they could not serve anyway.
+// reached takes in the result of dialing. To be admitted is to hold the attempt's lease at corrald, and only then does
+// corrald's own pool get workers: without a route they could not serve anyway. The clocks are compared at once, since
+// both write times into the same records.
 func (s *supervisor) reached(d dialed) {
 	now := time.Now()
 	switch {

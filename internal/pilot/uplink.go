@@ -55,6 +55,7 @@ type answered struct {
 	answer process.CalledBack
 }
 
+// newUplink makes a conversation that has not begun: dial begins it.
 func newUplink(lg *slog.Logger, config link.Config) *uplink {
 	u := &uplink{lg: lg, config: config, dialing: make(chan dialed, 1), answers: make(chan answered)}
 	u.lasting, u.hush = context.WithCancel(context.Background())
@@ -78,7 +79,7 @@ func (u *uplink) dial(ctx context.Context) {
 	}
 }
 
-// use makes a link the way to corrald. The link sees to it itself that it stays, whatever becomes of connections.
+// use makes a link the way to corrald. The link itself sees to it that it lasts, whatever becomes of connections.
 func (u *uplink) use(link *link.Link) {
 	u.link, u.commands, u.callBack, u.ahead = link, link.Commands(), link.CallBack, link.ClockOffset()
 }

@@ -82,7 +82,7 @@ func oneOf[S ~string](k *checker, place string, choice S, legal []S) {
 	k.invalid(choice != "" && !slices.Contains(legal, choice), place, "%.80q is none of %s", choice, words(legal))
 }
 
-// words lists what there is to choose from.
+// words lists what there is to choose from, for a message.
 func words[S ~string](known []S) string {
 	var all []string
 	for _, w := range known {
@@ -128,7 +128,8 @@ func CheckPackage(in api.NewPackage) error {
 	return k.err
 }
 
-// CheckForgiveness checks a request to forgive nodes.
+// CheckForgiveness checks a request to forgive nodes. Which nodes there are only the site knows: a name that it does
+// not have forgives nothing.
 func CheckForgiveness(in api.NewForgiveness) error {
 	var k checker
 	k.invalid(len(in.Nodes) > maxForgiven, "nodes", "%d are more than %d", len(in.Nodes), maxForgiven)

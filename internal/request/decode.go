@@ -67,7 +67,8 @@ func structure(place string, dec *json.Decoder, v reflect.Value) error {
 	return err
 }
 
-// fieldsOf returns the fields of a struct by their names in JSON; those of embedded structs count as its own.
+// fieldsOf returns the fields of a struct by their names in JSON; those of embedded structs count as its own, as
+// encoding/json has it. Fields without a name of their own are not for requests.
 func fieldsOf(t reflect.Type) map[string]reflect.StructField {
 	fields := map[string]reflect.StructField{}
 	for _, f := range reflect.VisibleFields(t) {
@@ -184,7 +185,8 @@ func array(place string, value json.RawMessage, v reflect.Value) error {
 }
 
 // number decodes a whole number, or a number of seconds, and checks it against the range of the field's name. It reads
-// the number as a float first, so that 1e300 is told to be out of range rather than not to be a number.
+// the number as a float first, so that 1e300 is told to be out of range rather than not to be a number; 1.0 in turn is
+// in the range, but not what a field of whole numbers takes.
 func number(place string, value json.RawMessage, v reflect.Value) error {
 	r := ranges[place]
 	n, noNumber := strconv.ParseFloat(string(value), 64)

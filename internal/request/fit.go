@@ -19,7 +19,8 @@ const localContact = "local:"
 // leastFreeMiB is what a site's root must have room for: a worker package, twice, and what jobs write.
 const leastFreeMiB = 64
 
-// CheckRoom reports that the place of a site's root has too little room, as far as the site's facts say.
+// CheckRoom reports that the place of a site's root has too little room, as far as the site's facts say. Without the
+// check the setup job would fail in the middle, with words that say less.
 func CheckRoom(site corral.Site) error {
 	var k checker
 	free := site.Facts.FreeMiB

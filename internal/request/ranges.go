@@ -39,6 +39,7 @@ var ranges = map[string]bounds{
 	"max_running":       {most: 1_000_000},
 }
 
+// has reports whether a number keeps to the bounds.
 func (b bounds) has(n float64) bool { return n >= b.least && n <= b.most || b.orZero && n == 0 }
 
 func (b bounds) String() string {
@@ -67,4 +68,5 @@ func (b bounds) outside(place string, v reflect.Value, value json.RawMessage, er
 	return corral.ErrorAt(corral.Invalid, place, "%.40s is not between %s and %s", got, least, most)
 }
 
+// asSpan is a bound of a field of seconds as a duration.
 func asSpan(s float64) corral.Seconds { return corral.Seconds(s * float64(time.Second)) }
