@@ -17,6 +17,7 @@ import (
 // the times do, whatever text format a driver would choose.
 type stamp struct{ t *time.Time }
 
+// at stands for a column that ends with _at_ms.
 func at(t *time.Time) stamp { return stamp{t} }
 
 func (s stamp) Value() (driver.Value, error) {
@@ -41,6 +42,7 @@ func (s stamp) Scan(src any) error {
 // span keeps a duration as integer milliseconds.
 type span struct{ d *corral.Seconds }
 
+// ms stands for a column that ends with _ms and is not a time.
 func ms(d *corral.Seconds) span { return span{d} }
 
 func (s span) Value() (driver.Value, error) {
@@ -59,6 +61,7 @@ func (s span) Scan(src any) error {
 // optional keeps the zero value as null.
 type optional[T ~string | ~int64] struct{ v *T }
 
+// orNull stands for a column that refers to another row, if there is one, or that only some states have.
 func orNull[T ~string | ~int64](v *T) optional[T] { return optional[T]{v} }
 
 func (o optional[T]) Value() (driver.Value, error) {
@@ -80,6 +83,7 @@ func (o optional[T]) Scan(src any) error {
 // json_each. A nil map or pointer is null.
 type document[T any] struct{ v *T }
 
+// asJSON stands for a column that holds a document.
 func asJSON[T any](v *T) document[T] { return document[T]{v} }
 
 func (d document[T]) Value() (driver.Value, error) {

@@ -89,6 +89,7 @@ func Open(ctx context.Context, path string) (*DB, error) {
 	return d, nil
 }
 
+// open opens the connections. The writer comes first, because it migrates the schema that the readers rely on.
 func (d *DB) open(ctx context.Context, path string) error {
 	if err := private(path); err != nil {
 		return err
@@ -147,6 +148,7 @@ func (d *DB) View(ctx context.Context, fn func(*Tx) error) error {
 	return d.view(ctx, now(), fn)
 }
 
+// view is View at a given time: tests have times of their own.
 func (d *DB) view(ctx context.Context, now time.Time, fn func(*Tx) error) error {
 	tx, err := d.reader.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
@@ -166,6 +168,7 @@ func (d *DB) Write(ctx context.Context, actor string, fn func(*Tx) error) error 
 	return d.write(ctx, now(), actor, fn)
 }
 
+// write is Write at a given time.
 func (d *DB) write(ctx context.Context, now time.Time, actor string, fn func(*Tx) error) error {
 	if actor == "" {
 		return corral.Errorf(corral.Internal, "writing without an actor")

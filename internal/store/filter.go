@@ -25,11 +25,13 @@ type conditions struct {
 	limit int
 }
 
+// add adds a term, which is a condition of SQL with a ? for each of args.
 func (c *conditions) add(term string, args ...any) {
 	c.terms = append(c.terms, term)
 	c.args = append(c.args, args...)
 }
 
+// filter leaves out DELETED objects, unless they are wanted too, and takes the page.
 func (c *conditions) filter(f Filter) {
 	if !f.All {
 		c.add("state <> 'DELETED'")
@@ -37,6 +39,8 @@ func (c *conditions) filter(f Filter) {
 	c.page(f.Page)
 }
 
+// page continues a list where an earlier part of it ended. Ids grow, so what is created meanwhile comes at the end
+// and no object is listed twice.
 func (c *conditions) page(p Page) {
 	if p.After > 0 {
 		c.add("id > ?", p.After)

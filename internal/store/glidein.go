@@ -10,6 +10,9 @@ import (
 // index only for a query that repeats the condition of the index.
 const liveGlidein = "state in ('NEW', 'WAITING', 'ACTIVE', 'REMOVING')"
 
+// A row has what was asked for and, as state and reason, what follows from the glidein's attempts, which are rows of
+// jobs. The state is stored, although it could be computed, so that queries and indexes can select by it; settle keeps
+// the two together.
 var glideins = table[corral.Glidein]{
 	noun: corral.ObjectGlidein,
 	name: "glideins",
@@ -65,6 +68,7 @@ type GlideinFilter struct {
 	InBrief bool              // of their attempts only those that matter for what follows
 }
 
+// conditions are made for each query anew, because a clause adds its limit to the arguments.
 func (f GlideinFilter) conditions() conditions {
 	var c conditions
 	if f.Live {

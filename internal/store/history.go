@@ -59,6 +59,7 @@ var stateful = map[string]string{
 	corral.ObjectMirror:  mirrors.name,
 }
 
+// stateOf returns the state of an object of any kind.
 func (t *Tx) stateOf(object string, id int64) (state string, err error) {
 	table, known := stateful[object]
 	if !known {

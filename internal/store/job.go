@@ -24,6 +24,9 @@ const tells = "(outcome in ('expired', 'lost', 'preempted', 'idle')" +
 // siteJob is true of a setup or cleanup job. The index names it in these very words.
 const siteJob = "kind <> 'pilot'"
 
+// Jobs are what is submitted to sites: the attempts of glideins, of kind pilot, and the setup and cleanup jobs of
+// sites. A job's tag is unique and is shown back by its batch system, so that a job whose submission got no answer is
+// found again.
 var jobs = table[corral.Job]{
 	noun: corral.ObjectJob,
 	name: "jobs",
@@ -215,7 +218,8 @@ func (t *Tx) LeaseJob(id corral.JobID, holder string) (corral.Job, error) {
 	return t.changeJob(id, func(j corral.Job) (corral.Job, []corral.Entry, error) { return j.Lease(holder, t.now) })
 }
 
-// changeJob changes a job by a rule, and settles its glidein after that.
+// changeJob changes a job by a rule, and settles its glidein after that, in the same transaction: no reader ever sees a
+// glidein that does not fit its attempts.
 func (t *Tx) changeJob(id corral.JobID, ask rule[corral.Job]) (corral.Job, error) {
 	j, changed, err := jobs.change(t, id, ask)
 	if err != nil || !changed {
@@ -258,7 +262,8 @@ func (t *Tx) settleOwner(j corral.Job) error {
 	return err
 }
 
-// explainSite has j's site say why it waits: see corral.Site.Explain.
+// explainSite has j's site say why it waits: see corral.Site.Explain. A setup or cleanup job is nothing that users see;
+// what becomes of it is the site's to tell.
 func (t *Tx) explainSite(j corral.Job) error {
 	s, err := t.Site(j.Site)
 	if err != nil {

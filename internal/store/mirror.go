@@ -6,6 +6,8 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
+// Mirrors are servers that hold copies of packages. Their health is kept with them: how many transfers went well, how
+// many did not, and how fast they were.
 var mirrors = table[corral.Mirror]{
 	noun: corral.ObjectMirror,
 	name: "mirrors",

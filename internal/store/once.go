@@ -73,7 +73,7 @@ func (t *Tx) answer(key OnceKey) (Answer, error) {
 	return a, nil
 }
 
-// keep forgets what is too old and stores a.
+// keep stores a, and forgets what is too old: the table needs no other cleaning.
 func (t *Tx) keep(key OnceKey, a Answer) error {
 	_, err := t.exec("delete from answers where at_ms <= ?", t.now.Add(-keepAnswers).UnixMilli())
 	if err != nil {

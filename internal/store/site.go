@@ -4,6 +4,8 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
+// A site's row has what a person said of it, what a survey found there, and what keeps corrald from it at the moment.
+// Its name is free for another site as soon as it is DELETED; everything that refers to a site has its id.
 var sites = table[corral.Site]{
 	noun: corral.ObjectSite,
 	name: "sites",

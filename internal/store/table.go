@@ -36,6 +36,7 @@ func namesOf(columns []column) string {
 	return strings.Join(list, ", ")
 }
 
+// fieldsOf lists the fields of columns, in the same order.
 func fieldsOf(columns []column) []any {
 	list := make([]any, len(columns))
 	for i, c := range columns {
@@ -98,7 +99,8 @@ func (tb table[T]) update(t *Tx, row T) error {
 // Without lines there is nothing to change.
 type rule[T any] func(T) (T, []corral.Entry, error)
 
-// change saves what a rule makes of the row with this id, and reports whether that is anything new.
+// change saves what a rule makes of the row with this id, and reports whether that is anything new. Load, rule, save:
+// the rule is pure, so that reconcile.World.Apply, which needs no database, applies the same one.
 func (tb table[T]) change(t *Tx, id any, ask rule[T]) (row T, changed bool, err error) {
 	var none T
 	before, err := tb.one(t, id, "id = ?", id)
@@ -143,7 +145,8 @@ func (tb table[T]) setFacts(t *Tx, id any, fn func(*T), rest func(T) T, changed 
 	return row, tb.update(t, row)
 }
 
-// free returns what conflict says of the row that matches where; nil if there is none.
+// free returns what conflict says of the row that matches where; nil if there is none. A unique index says the same,
+// but not in words for a person.
 func (tb table[T]) free(t *Tx, conflict func(T) error, where string, args ...any) error {
 	other, err := tb.one(t, "", where, args...)
 	switch {
@@ -184,7 +187,7 @@ func (tb table[T]) filtered(t *Tx, f Filter) ([]T, error) {
 	return tb.list(t, c)
 }
 
-// list returns the rows that c selects.
+// list returns the rows that c selects, in the order that c says.
 func (tb table[T]) list(t *Tx, c conditions) ([]T, error) {
 	var list []T
 	query := "select " + namesOf(tb.columns(new(T))) + " from " + tb.name + c.clause()

@@ -108,6 +108,7 @@ func (t *Tx) after(updated time.Time) time.Time {
 	return latest(t.now, updated)
 }
 
+// latest returns the last of some times.
 func latest(times ...time.Time) time.Time {
 	var last time.Time
 	for _, at := range times {
