@@ -88,6 +88,7 @@ func (f Findings) Decide(mode corral.BrokerMode) (Choice, error) {
 	return choice, nil
 }
 
+// orAuto is the mode, or auto if none is asked for.
 func orAuto(mode corral.BrokerMode) corral.BrokerMode { return cmp.Or(mode, corral.BrokerAuto) }
 
 // Lines says what was measured, for people.
@@ -105,6 +106,7 @@ func (f Findings) Lines() []string {
 	return append(lines, f.Node.String())
 }
 
+// String says whether the address was reached, and how fast or why not.
 func (t Target) String() string {
 	if !t.Reached() {
 		return t.Address + ": " + t.Trouble
@@ -112,6 +114,7 @@ func (t Target) String() string {
 	return fmt.Sprintf("%s: reached from %s in %.1f ms", t.Address, t.Local, t.TookMS)
 }
 
+// String says what the pool's side found.
 func (n Node) String() string {
 	switch {
 	case !n.Asked:

@@ -9,7 +9,8 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// Findings are what was measured, from a node where workers are to run.
+// Findings are what was measured, from a node where workers are to run. They travel as JSON from a probe to corrald,
+// and are all that decide looks at: what it decides can be tested without a network.
 type Findings struct {
 	Collector Target   `json:"collector"`
 	Brokers   []Target `json:"brokers,omitempty"` // none: the collector is the only one
@@ -90,6 +91,7 @@ func decide(mode corral.BrokerMode, f Findings) (Choice, error) {
 	if noBroker != nil {
 		wouldWork = noBroker.Error()
 	}
+	// A mode that is forced is not second-guessed where the measurement leaves a doubt, and refused where it does not.
 	switch mode {
 	case corral.BrokerNone:
 		if notDirect != "" && !f.Node.Asked { // the person who asked for this way may know more than was measured
@@ -152,10 +154,12 @@ func (f Findings) relay() (Choice, error) {
 	return c, nil
 }
 
+// bothPrivate explains to a person why the way that HTCondor is known for does not help.
 const bothPrivate = "CCB alone cannot serve when both sides are private, as it only turns connections round" +
 	" (brokers of HTCondor 25.12 and newer pass streams on, older ones do not)"
 
-// cutOff says why a node that cannot reach the collector gets no worker without a relay.
+// cutOff says why a node that cannot reach the collector gets no worker without a relay: a worker must dial the
+// collector, whatever way jobs take, and no broker changes that.
 func (f Findings) cutOff(noRelay error) error {
 	t := f.Collector
 	if t.Trouble == refused && len(f.Relays) == 0 {

@@ -19,6 +19,8 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
+// A firewall that drops packets says nothing, so the time-outs decide how long a measurement takes in the worst case. A
+// pilot measures once, while its processors wait.
 const (
 	dialTimeout  = 3 * time.Second // to connect; packets that are dropped cost so much
 	totalTimeout = 6 * time.Second // of all probes, which run at the same time
@@ -33,6 +35,7 @@ func Measure(ctx context.Context, c Config) (Findings, error) {
 	if err := c.check(); err != nil {
 		return Findings{}, err
 	}
+	// Each probe writes a field of its own, so they need no lock.
 	within, cancel := context.WithTimeout(ctx, totalTimeout)
 	defer cancel()
 	f := Findings{Brokers: make([]Target, len(c.CCB)), Streams: c.Streams, Relays: make([]Target, len(c.Relays))}
@@ -52,6 +55,7 @@ func Measure(ctx context.Context, c Config) (Findings, error) {
 	return f, ctx.Err()
 }
 
+// check refuses addresses that could not be dialled, before anything is measured.
 func (c Config) check() error {
 	if len(c.CCB) > maxBrokers {
 		return corral.ErrorAt(corral.Invalid, "--ccb", "%d brokers are given; %d are enough", len(c.CCB), maxBrokers)
@@ -214,6 +218,7 @@ func listenIn(addr netip.Addr, ports [2]uint16) (net.Listener, error) {
 	return nil, fmt.Errorf("no port from %d to %d is free at this node", ports[0], ports[1])
 }
 
+// close ends the listeners and waits for the last answer.
 func (inv *invitation) close() {
 	for _, ln := range inv.listeners {
 		ln.Close()
@@ -249,6 +254,7 @@ func candidates(ctx context.Context, collector string) []netip.Addr {
 			found = append(found, a)
 		}
 	}
+	// A machine has addresses that lead nowhere near the pool, so families are taken only from those that do.
 	for _, r := range remote {
 		local := source(ctx, net.JoinHostPort(r.Unmap().String(), port))
 		add(local)

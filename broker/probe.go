@@ -10,6 +10,7 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
+// pollInterval bounds how often a site is asked. A probe is over in seconds, and a person waits for it.
 const pollInterval = 200 * time.Millisecond // of a probe's output, at a site that may be far
 
 // A Probe measures a node on which no glidein runs, so that there is no link to corrald either. It writes what it has
@@ -61,6 +62,7 @@ func (p Probe) Run(ctx context.Context, out io.Writer) error {
 // all findings as soon as there are. output returns what the probe has written so far, of which lines of
 // others are skipped; it is asked every little while until ctx ends. The caller ends the probe.
 func Attend(ctx context.Context, output func(context.Context) ([]byte, error)) (Findings, error) {
+	// The invitation comes before the findings, so that both sides measure at the same time.
 	first, err := await(ctx, output, func(l probeLine) bool { return l.Invitation != nil })
 	if err != nil {
 		return Findings{}, err

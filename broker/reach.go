@@ -13,6 +13,7 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
+// The limits keep a pilot from using corrald as a port scanner or a flood.
 const (
 	lowestPort = 1024                   // no listener of a pilot has a lower one
 	minNonce   = 16                     // bytes
@@ -44,6 +45,8 @@ func Reach(ctx context.Context, addresses []string, nonce string) (string, error
 			}
 		})
 	}
+	// Taken in the order of the list, which is the node's preference: an address that answers a little later than
+	// another one, but comes first, is the one that workers shall use.
 	for i, address := range addresses {
 		trouble := <-ends[i]
 		if trouble == "" {

@@ -30,6 +30,7 @@ func Dial(ctx context.Context, address string, r Request) (net.Conn, error) {
 	if _, err = io.WriteString(nc, r.encode()); err == nil {
 		err = readAnswer(nc)
 	}
+	// If ctx ended in the last moment, the connection is being closed, whatever the answer was.
 	if !stop() && err == nil {
 		err = context.Cause(ctx)
 	}
@@ -82,7 +83,7 @@ func shareable(_, _ string, c syscall.RawConn) error {
 	return errors.Join(err, failed)
 }
 
-// Close ends the forwarder and its connections.
+// Close ends the forwarder and its connections, and returns when none is left.
 func (f *Forwarder) Close() {
 	f.cancel()
 	f.ln.Close()

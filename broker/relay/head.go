@@ -23,7 +23,7 @@ import (
 	"github.com/corral-pilot/corral/internal/disk"
 )
 
-// hello is the first line that the head node writes.
+// hello is the first line that the head node writes: which protocol it speaks, and where its nodes find it.
 type hello struct {
 	Relay     int              `json:"relay"` // version
 	Addresses []netip.AddrPort `json:"addresses"`
@@ -64,6 +64,7 @@ func Run(ctx context.Context, lg *slog.Logger, file string, stdio io.ReadWriteCl
 	stop := context.AfterFunc(ctx, func() { ln.Close() })
 	defer stop()
 	go func() { <-mux.CloseChan(); ln.Close() }() // the ssh connection is gone, and corrald with it
+	// Any program that reaches the head node can connect, which must not fill the relay's memory.
 	slots := make(chan struct{}, maxStreams)
 	for {
 		nc, err := ln.Accept()
@@ -98,7 +99,8 @@ func pass(mux *yamux.Session, nc net.Conn) {
 		return
 	}
 	defer st.Close()
-	within := time.Now().Add(2 * openTime) // corrald itself takes no longer than one
+	// corrald answers within openTime; the rest is for the way there and back.
+	within := time.Now().Add(2 * openTime)
 	_, _ = nc.SetDeadline(within), st.SetDeadline(within)
 	if _, err := io.WriteString(st, request+"\n"); err != nil {
 		return

@@ -73,6 +73,8 @@ func (r Request) Proves(tokenDigest string) bool {
 	return hmac.Equal([]byte(r.Proof), []byte(Proof(tokenDigest, r.Target, r.Tag)))
 }
 
+// Limits of the protocol. They are the same at all three sides, which may be of different versions for as long as a
+// pilot waits in a queue.
 const (
 	maxLine    = 1024             // of a request or an answer, in bytes
 	maxStreams = 4096             // at one relay
@@ -80,7 +82,7 @@ const (
 	goneTime   = 5 * time.Second  // after which an end that sends no more, and reads nothing, is taken for gone
 )
 
-// requestForm is a line of a request: version, target, tag, proof.
+// requestForm is a line of a request: version, target, tag, proof. Anything else is refused before it is looked at.
 var requestForm = regexp.MustCompile(`^corral-relay/1 (workers|pool) ([A-Za-z0-9._-]{1,128}) ([0-9a-f]{64})$`)
 
 // encode returns r's line.
@@ -109,6 +111,7 @@ func answer(err error) string {
 	if err == nil {
 		return admitted + "\n"
 	}
+	// One line, whatever the error has in it: the line's end is where the connection begins.
 	why := strings.Join(strings.Fields(err.Error()), " ")
 	return fmt.Sprintf("no %s %s\n", corral.KindOf(err), why[:min(len(why), maxLine/2)])
 }
@@ -130,6 +133,7 @@ func readAnswer(r io.Reader) error {
 	if word != "no" || why == "" {
 		return corral.Errorf(corral.Failed, "this is no relay")
 	}
+	// A kind that this pilot does not know, of a newer corrald, is taken for one that may pass.
 	switch k := corral.Kind(kind); k {
 	case corral.Unauthenticated, corral.Forbidden, corral.Invalid, corral.Unsatisfiable:
 		return corral.Errorf(k, "%s", why)
@@ -166,7 +170,8 @@ func multiplexing() *yamux.Config {
 	return c
 }
 
-// join copies between a and b, each way until its end, and closes both.
+// join copies between a and b, each way until its end, and closes both. One way may end long before the other: a
+// program that has sent its request and waits for the answer closes its half.
 func join(a, b net.Conn) {
 	var ways sync.WaitGroup
 	way := func(to, from net.Conn) {
@@ -202,6 +207,7 @@ type tube struct {
 	silent atomic.Bool // nothing more comes
 }
 
+// Read notes when the other end sends no more. What is being written at that moment gets a deadline too.
 func (t *tube) Read(p []byte) (int, error) {
 	n, err := t.Stream.Read(p)
 	if err != nil && !t.silent.Swap(true) {
@@ -210,6 +216,7 @@ func (t *tube) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// Write gives an end that sends no more, and may be gone, a limited time to read.
 func (t *tube) Write(p []byte) (int, error) {
 	if t.silent.Load() {
 		_ = t.SetWriteDeadline(time.Now().Add(goneTime))

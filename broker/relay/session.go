@@ -15,6 +15,7 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
+// Limits on how a relay begins: what answers may be a shell that prints a message of the day without end.
 const (
 	maxAddresses = 16       // of a head node
 	maxHello     = 16 << 10 // bytes
@@ -38,6 +39,7 @@ func Open(ctx context.Context, stdio io.ReadWriteCloser) (*Session, error) {
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { stdio.Close() })
 	defer stop()
+	// What follows the greeting in the buffer belongs to the streams, so the same reader goes on with it.
 	in := bufio.NewReaderSize(stdio, maxHello)
 	line, err := in.ReadSlice('\n')
 	if err != nil {
@@ -64,7 +66,8 @@ func Open(ctx context.Context, stdio io.ReadWriteCloser) (*Session, error) {
 	return s, err
 }
 
-// Serve answers requests until the relay is gone or ctx ends; then all its connections are closed.
+// Serve answers requests until the relay is gone or ctx ends; then all its connections are closed. It returns when
+// none of them is left.
 func (s *Session) Serve(ctx context.Context, gate Gate) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
