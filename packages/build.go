@@ -34,6 +34,7 @@ func Build(w io.Writer, h Header, files fs.FS, relocations ...Relocation) (Packa
 // A counter counts the bytes that are written to it.
 type counter int64
 
+// Write only counts.
 func (c *counter) Write(b []byte) (int, error) {
 	*c += counter(len(b))
 	return len(b), nil
@@ -59,6 +60,7 @@ func listFiles(h Header, files fs.FS, relocations []Relocation) (Manifest, error
 	if err := m.validate(); err != nil {
 		return Manifest{}, err
 	}
+	// Before anything is written: a package that could not be unpacked is not built.
 	for file, places := range m.places() {
 		if err := checkPlaceholders(files, file, places); err != nil {
 			return Manifest{}, fmt.Errorf("file %q: %w", file, err)
@@ -136,6 +138,7 @@ func writeArchive(w io.Writer, m Manifest, files fs.FS) error {
 	return z.Close()
 }
 
+// entry is the header of a file in the archive: nothing in it depends on when or by whom the package is built.
 func entry(f File) *tar.Header {
 	return &tar.Header{Typeflag: tar.TypeReg, Name: f.Path, Mode: int64(f.Mode), Size: f.Size}
 }

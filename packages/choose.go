@@ -36,7 +36,8 @@ func Choose(platform corral.Platform, available []Package) (Package, error) {
 		platform.OS, platform.Arch, describeLibc(platform.Libc), strings.Join(why, "; "))
 }
 
-// misfit says why something that needs need does not run on have; "" if it does.
+// misfit says why something that needs need does not run on have; "" if it does. A glibc runs all programs that were
+// made for an older one, and no others do.
 func misfit(have, need corral.Platform) string {
 	if have.OS != need.OS || have.Arch != need.Arch {
 		return fmt.Sprintf("is for %s/%s", need.OS, need.Arch)
@@ -80,6 +81,7 @@ func closeness(libc string) int {
 // glibcVersion returns the version of a platform's glibc; false if the platform has another libc.
 func glibcVersion(libc string) (string, bool) { return strings.CutPrefix(libc, "glibc") }
 
+// describeLibc names a platform's libc in a message.
 func describeLibc(libc string) string {
 	if libc == "" || libc == "none" {
 		return "no known libc"
@@ -104,4 +106,5 @@ func CompareVersions(a, b string) int {
 	return cmp.Compare(len(as), len(bs))
 }
 
+// separator reports whether r ends a field of a version.
 func separator(r rune) bool { return strings.ContainsRune(".+~-", r) }

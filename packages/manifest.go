@@ -55,6 +55,7 @@ var (
 	libcPattern    = regexp.MustCompile(`^(static|musl|glibc[0-9]{1,4}\.[0-9]{1,4})$`)
 )
 
+// validate checks that each part of the name is well formed, so that the name and what is signed are unambiguous.
 func (h Header) validate() error {
 	for _, c := range []struct {
 		field, value string
@@ -144,7 +145,7 @@ func (m Manifest) validate() error {
 	if len(m.Files) == 0 || len(m.Files) > maxFiles {
 		return fmt.Errorf("%d files; want 1 to %d", len(m.Files), maxFiles)
 	}
-	total, seen := int64(0), map[string]bool{ManifestName: true}
+	total, seen := int64(0), map[string]bool{ManifestName: true} // the manifest's own name is taken
 	for _, f := range m.Files {
 		if err := f.validate(); err != nil {
 			return err

@@ -76,6 +76,7 @@ func (m Manifest) validateRelocations() error {
 			return err
 		}
 	}
+	// Two places that overlap could together write what neither may.
 	for file, places := range m.places() {
 		slices.SortFunc(places, func(a, b Relocation) int { return cmp.Compare(a.Offset, b.Offset) })
 		for i := 1; i < len(places); i++ {
@@ -105,6 +106,7 @@ type blanked struct {
 	differs bool // whether something else was in a place
 }
 
+// Read puts the placeholder over the parts of places that lie within what was read: a place may span several reads.
 func (b *blanked) Read(p []byte) (int, error) {
 	n, err := b.Reader.Read(p)
 	for _, place := range b.places {
@@ -120,6 +122,7 @@ func (b *blanked) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// errNoPlaceholder says that a relocation would write over something else.
 var errNoPlaceholder = errors.New("a place to relocate does not hold the placeholder")
 
 // relocate makes the programs of an unpacked package, which are below root now, name each other below

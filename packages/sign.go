@@ -75,6 +75,7 @@ func (s Signed) Check(trusted []PublicKey) error {
 	if err := s.wellFormed(); err != nil {
 		return corral.ErrorAt(corral.Forbidden, place, "%w", err)
 	}
+	// The key is looked for among the trusted ones before it is used: nothing is computed with a stranger's.
 	switch {
 	case s.Signature == "" || s.Key == "":
 		return corral.ErrorAt(corral.Forbidden, place, "it is not signed")
@@ -130,7 +131,8 @@ func (s Signed) Encode() ([]byte, error) {
 	return append(b, '\n'), err
 }
 
-// A Signer vouches for packages with a private key.
+// A Signer vouches for packages with a private key. corrald has one for the packages that it builds; sites trust its
+// public key, and those that its administrator names.
 type Signer struct{ key ed25519.PrivateKey }
 
 // Public returns the key that the signatures are checked with.
@@ -148,7 +150,8 @@ func (s Signer) Sign(p Package) Signed {
 	return Signed{Package: p, Key: s.Public(), Signature: signature}
 }
 
-// seedType is the PEM type of the key file, which holds the key's seed.
+// seedType is the PEM type of the key file, which holds the key's seed. It is our own, so that a key that was made for
+// something else is not used by mistake.
 const seedType = "CORRAL PACKAGE SIGNING KEY"
 
 // LoadSigner reads the private key in the file name, or makes one there that only its owner can read.
@@ -176,7 +179,8 @@ func LoadSigner(name string) (Signer, error) {
 	return Signer{ed25519.NewKeyFromSeed(block.Bytes)}, nil
 }
 
-// newSigner makes a key. Of two that do so at once one wins and the other reads its file.
+// newSigner makes a key. Of two processes that do so at once one wins, and the other reads the winner's file: a link,
+// unlike a rename, fails if the name is taken.
 func newSigner(name string) (Signer, error) {
 	_, key, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {

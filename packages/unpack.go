@@ -32,6 +32,7 @@ func Unpack(archive string, p Package, dir string) error {
 	if err := verify(context.Background(), f, p); err != nil {
 		return err
 	}
+	// A sibling, because a rename is only at once within a file system.
 	tmp, err := os.MkdirTemp(filepath.Dir(dir), ".unpack-")
 	if err != nil {
 		return fmt.Errorf("unpack package %s: %w", p.Name, err)
@@ -47,7 +48,8 @@ func Unpack(archive string, p Package, dir string) error {
 	return settle(tmp, p, dir)
 }
 
-// extract writes the files of the archive below dir, which is empty and will be called final.
+// extract writes the files of the archive below dir, which is empty and will be called final: programs are told where
+// they will be, not where they are.
 func extract(archive io.Reader, p Package, dir, final string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -61,6 +63,7 @@ func extract(archive io.Reader, p Package, dir, final string) error {
 	if got := m.Header.Name(); got != p.Name {
 		return corral.ErrorAt(corral.Failed, "package "+p.Name, "its manifest calls it %s", got)
 	}
+	// Said here, by name, and not by a worker that fails on each node of the site.
 	if missing := m.Header.Missing(exec.LookPath); len(missing) > 0 {
 		return corral.ErrorAt(corral.Unsatisfiable, "package "+p.Name, "it needs %s, which this machine lacks",
 			strings.Join(missing, ", "))

@@ -43,6 +43,7 @@ const (
 	listName = "downloaded"
 )
 
+// suitePattern keeps a suite's name from being anything else in apt's list of sources.
 var suitePattern = regexp.MustCompile(`^[a-z][a-z0-9-]{0,30}$`)
 
 // Unpack brings HTCondor, with all that its programs need, from the suite into dir, which is empty. apt gets
@@ -78,7 +79,7 @@ func (d Debian) say(format string, args ...any) {
 	}
 }
 
-// tools reports what this machine lacks.
+// tools reports what this machine lacks, and what to do about it.
 func tools() error {
 	for _, tool := range []string{"apt-get", "dpkg-deb"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -93,7 +94,8 @@ func tools() error {
 	return nil
 }
 
-// fetch returns the files of all packages that HTCondor depends on, in the cache.
+// fetch returns the files of all packages that HTCondor depends on, in the cache. Several builds at once wait for
+// each other, and the later ones find what the first has downloaded.
 func (d Debian) fetch(ctx context.Context) ([]string, error) {
 	arch := runtime.GOARCH // Debian calls its architectures as Go does
 	a := apt{dir: filepath.Join(d.Cache, d.Suite+"-"+arch), arch: arch}
@@ -146,7 +148,8 @@ func (a apt) remember(debs []string) error {
 	return os.WriteFile(filepath.Join(a.dir, listName), []byte(strings.Join(names, "\n")), 0o644)
 }
 
-// recent returns what was downloaded last, if that is so little ago that nothing newer is expected.
+// recent returns what was downloaded last, if that is so little ago that nothing newer is expected. If a file is
+// missing, it returns nothing, and everything is asked for again.
 func (a apt) recent() []string {
 	list := filepath.Join(a.dir, listName)
 	info, err := os.Stat(list)
@@ -157,6 +160,7 @@ func (a apt) recent() []string {
 	if err != nil {
 		return nil
 	}
+	// The names are ours, but the folder is the user's: only their last parts count.
 	debs := strings.Split(string(b), "\n")
 	for i, name := range debs {
 		deb := filepath.Join(a.dir, "debs", filepath.Base(name))
@@ -238,6 +242,7 @@ func (a apt) run(ctx context.Context, stdout io.Writer, args ...string) error {
 	return nil
 }
 
+// archiveURI is a line that apt-get prints of an archive: its URL, in quotes, and the name that it has in the cache.
 var archiveURI = regexp.MustCompile(`^'[^']*' (\S+\.deb) `)
 
 // downloaded returns the packages of HTCondor and its dependencies, which are all in the cache, and removes those
@@ -320,7 +325,7 @@ func unpack(ctx context.Context, deb string, root *os.Root) error {
 		return err
 	}
 	errTar := extract(out, root)
-	_, errRest := io.Copy(io.Discard, out)
+	_, errRest := io.Copy(io.Discard, out) // the padding of the tar file, or what follows an error: dpkg-deb has to end
 	if err := c.Wait(); err != nil {
 		if ctx.Err() == nil {
 			_ = os.Remove(deb) // it is damaged: the next time fetches it again
@@ -364,6 +369,7 @@ func extract(tarball io.Reader, root *os.Root) error {
 	}
 }
 
+// extractFile writes one file, readable and writable by this user and executable if the package says so.
 func extractFile(content io.Reader, root *os.Root, name string, mode fs.FileMode) error {
 	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode&0o700|0o600)
 	if err != nil {

@@ -22,6 +22,7 @@ type image struct {
 	dynamic  []elf.Dyn64     // for the loader: which libraries it needs, and where it looks
 }
 
+// errDamaged says that a table of the file leads out of it.
 var errDamaged = errors.New("damaged ELF file")
 
 // parse reads the tables of a file. A program without a dynamic section is linked statically.
@@ -107,7 +108,8 @@ func (m *image) entry(tag elf.DynTag) *elf.Dyn64 {
 	return nil
 }
 
-// names returns the table that dynamic entries have their texts in.
+// names returns the table that dynamic entries have their texts in. The entries say where it is in memory; the
+// segment that is loaded there says where in the file.
 func (m *image) names() ([]byte, error) {
 	at, size := m.entry(elf.DT_STRTAB), m.entry(elf.DT_STRSZ)
 	if at == nil || size == nil {
@@ -121,7 +123,8 @@ func (m *image) names() ([]byte, error) {
 	return nil, errDamaged
 }
 
-// dropRunPath removes what the file says of where libraries are.
+// dropRunPath removes what the file says of where libraries are. The entries that follow move up; the section keeps its
+// length.
 func (m *image) dropRunPath() {
 	size := len(m.dynamic)
 	m.dynamic = slices.DeleteFunc(m.dynamic, func(d elf.Dyn64) bool {
@@ -165,6 +168,7 @@ func relink(program, loader []byte, rpath string) (out []byte, at int64, err err
 	if err != nil {
 		return nil, 0, err
 	}
+	// The sections first, which are found by the addresses that the entries below lose.
 	m.moveSection(interpreter.Vaddr, s, 0, len(loader))
 	m.moveSection(m.entry(elf.DT_STRTAB).Val, s, len(loader), len(names)+len(rpath)+1)
 	interpreter.Off, interpreter.Vaddr, interpreter.Paddr = s.Off, s.Vaddr, s.Paddr
@@ -176,7 +180,7 @@ func relink(program, loader []byte, rpath string) (out []byte, at int64, err err
 		return nil, 0, err
 	}
 	m.sortSegments()
-	out, err = m.encode()
+	out, err = m.encode() // the header keeps its place and content: no table has moved or grown
 	return out, int64(s.Off), err
 }
 
@@ -185,6 +189,7 @@ func relink(program, loader []byte, rpath string) (out []byte, at int64, err err
 func (m *image) add(content []byte) (elf.Prog64, error) {
 	m.raw = bytes.Clone(m.raw)
 	place := m.dropAdded()
+	// The new segment is loaded behind all others, at a page of its own.
 	page, end := uint64(4096), uint64(0)
 	for i, s := range m.segments {
 		switch elf.ProgType(s.Type) {
@@ -202,7 +207,7 @@ func (m *image) add(content []byte) (elf.Prog64, error) {
 	if page&(page-1) != 0 || page > 1<<20 || end > 1<<40 {
 		return elf.Prog64{}, errDamaged
 	}
-	m.raw = append(m.raw, make([]byte, -len(m.raw)&7)...)
+	m.raw = append(m.raw, make([]byte, -len(m.raw)&7)...) // up to a multiple of 8
 	at, size := uint64(len(m.raw)), uint64(len(content))
 	address := (end+page-1)&^(page-1) + at&(page-1) // an address and its offset differ by whole pages
 	m.raw = append(m.raw, content...)

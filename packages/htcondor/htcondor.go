@@ -45,7 +45,7 @@ const (
 	Pool   = "htcondor-pool" // what a pool and its users run
 )
 
-// An Installation is an HTCondor on this machine.
+// An Installation is an HTCondor on this machine, of which packages are made.
 type Installation struct {
 	Dir     string // with bin, sbin and libexec/condor; absolute
 	Version string // 23.9.6
@@ -79,6 +79,7 @@ func find(dir string) (Installation, error) {
 		return Installation{}, corral.ErrorAt(corral.Invalid, master, "%w", err)
 	}
 	i := Installation{Dir: dir, Version: v, Arch: arch, loader: filepath.Base(interpreter)}
+	// A release and an unpacked package have lib, Debian has lib/TRIPLET, and others have lib64.
 	for _, lib := range []string{"lib", "lib/" + arch + "-linux-gnu", "lib64"} {
 		i.libraries = append(i.libraries, filepath.Join(dir, lib), filepath.Join(dir, lib, "condor"))
 	}
@@ -91,6 +92,7 @@ func find(dir string) (Installation, error) {
 // maxProgram is how long a program or a library may be; HTCondor's longest, libcondor_utils, has 20 MB.
 const maxProgram = 256 << 20
 
+// versionText is how every program of HTCondor carries its version.
 var versionText = regexp.MustCompile(`\$CondorVersion: ([0-9]+\.[0-9]+\.[0-9]+) `)
 
 // Version returns the version of the HTCondor in dir. It is read from its programs, none of which is run. The
@@ -136,7 +138,8 @@ func platform(program string) (arch, interpreter string, err error) {
 // :: machine of a program → what uname -m calls it
 var architectures = map[elf.Machine]string{elf.EM_X86_64: "x86_64", elf.EM_AARCH64: "aarch64"}
 
-// machineLibraries lists where this machine's programs find libraries.
+// machineLibraries lists where this machine's programs find libraries, as far as ld.so.conf says it, and the folders
+// that loaders know by themselves. The cache that loaders use is in a format of its own and is not read.
 func machineLibraries(arch string) []string {
 	var dirs []string
 	confs, _ := filepath.Glob("/etc/ld.so.conf.d/*.conf") // the pattern is well formed
@@ -172,6 +175,7 @@ func (i Installation) Pack(w io.Writer, what string) (packages.Package, error) {
 	if err != nil {
 		return packages.Package{}, corral.ErrorAt(corral.KindOr(err, corral.Failed), "packing "+what, "%w", err)
 	}
+	// Static: the package brings its own libc, and needs nothing of the site's.
 	h := packages.Header{
 		What: what, Version: i.Version,
 		Platform: corral.Platform{OS: "linux", Arch: i.Arch, Libc: packages.Static},
@@ -192,7 +196,8 @@ var workerPrograms = []string{
 	"sbin/condor_starter",
 }
 
-// programs lists what goes into a package, below Dir.
+// programs lists what goes into a package, below Dir: for workers a fixed list, and for pools all that is HTCondor's,
+// since users of a pool run any of its commands.
 func (i Installation) programs(what string) ([]string, error) {
 	if what == Worker {
 		return workerPrograms, nil

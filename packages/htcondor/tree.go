@@ -121,7 +121,7 @@ func (t *tree) addProgram(name string) (needed []string, err error) {
 	if needed, err = neededBy(b); err != nil {
 		return nil, err
 	}
-	up := strings.Repeat("../", strings.Count(name, "/"))
+	up := strings.Repeat("../", strings.Count(name, "/")) // from the program's folder to the package's
 	b, at, err := relink(b, packages.Placeholder(placeBytes), "$ORIGIN/"+up+"lib")
 	if err != nil {
 		return nil, err
@@ -151,10 +151,11 @@ func (t *tree) addLibrary(name, file, what string) (needed []string, err error) 
 	return needed, t.write("lib/"+name, b)
 }
 
+// libraryName is the name of a library as a text in a program, between the zeros that end texts.
 var libraryName = regexp.MustCompile(`\x00(lib[A-Za-z0-9_+-]+)\.so(\.[0-9.]+)?\x00`)
 
 // opened returns which libraries HTCondor's own opens by name, as far as the package is to have them and they
-// are there.
+// are there. Distributions name their libraries differently, so the names are read from the library that opens them.
 func (t *tree) opened(library []byte, what string) []string {
 	var names []string
 	for _, m := range libraryName.FindAllSubmatch(bytes.ReplaceAll(library, []byte{0}, []byte{0, 0}), -1) {
