@@ -21,7 +21,7 @@ import (
 	"github.com/corral-pilot/corral/packages"
 )
 
-// A Fetcher downloads archives. It may be used by several goroutines at once once its fields are set.
+// A Fetcher downloads archives. Once its fields are set, several goroutines may use it at the same time.
 type Fetcher struct {
 	Pace Pace            // what a mirror must keep up
 	Open map[string]Open // :: scheme of a URL → how to read it; http, https and file are there
@@ -45,6 +45,7 @@ var DefaultPace = Pace{BytesPerS: 16 << 10, Window: 30 * time.Second}
 func NewFetcher(lg *slog.Logger) *Fetcher {
 	c := retryablehttp.NewClient()
 	c.Logger = lg
+	// A mirror has few chances, in quick succession: there may be a better one, and the job's walltime runs.
 	c.RetryMax = 2
 	c.RetryWaitMin = 100 * time.Millisecond
 	c.RetryWaitMax = time.Second
@@ -95,7 +96,7 @@ func nothingWorked(name string, tries []Try) error {
 }
 
 // try asks one mirror. What the mirror did wrong is in the Try; the error is about ourselves: no room
-// on the disk, or ctx is over.
+// on the disk, or ctx is over. Then other mirrors could not help either.
 func (f *Fetcher) try(ctx context.Context, rawURL string, p packages.Package, out *os.File) (Try, error) {
 	start, try := time.Now(), Try{URL: "(not a URL)"}
 	u, err := url.Parse(rawURL)

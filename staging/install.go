@@ -45,7 +45,7 @@ func (f *Fetcher) Install(ctx context.Context, root string, src Source) (dir str
 		return "", nil, fmt.Errorf("install package %s: %w", src.Package.Name, err)
 	}
 	defer unlock()
-	defer os.Remove(dir + incomingSuffix)
+	defer os.Remove(dir + incomingSuffix) // what corrald pushed is not needed twice
 	ready, err := usable(dir, src.Package)
 	if err == nil && !ready {
 		tries, err = f.download(ctx, dir, src)
@@ -53,7 +53,7 @@ func (f *Fetcher) Install(ctx context.Context, root string, src Source) (dir str
 	if err != nil {
 		return "", tries, err
 	}
-	release, err := Use(dir) // notes the time
+	release, err := Use(dir) // notes the time of this use, by which Prune orders packages
 	if err != nil {
 		return "", tries, err
 	}
@@ -72,7 +72,8 @@ func (f *Fetcher) download(ctx context.Context, dir string, src Source) ([]Try, 
 	return tries, packages.Unpack(archive, src.Package, dir)
 }
 
-// usable reports whether dir is the whole package p, and clears it away if it is not.
+// usable reports whether dir is the whole package p, and clears it away if it is not. Every file is read and
+// compared: sites purge old files one by one, and a worker that lacks one of them fails in ways that nobody can read.
 func usable(dir string, p packages.Package) (bool, error) {
 	h, err := packages.Check(dir)
 	if err == nil && h.Name() == p.Name {
@@ -81,5 +82,5 @@ func usable(dir string, p packages.Package) (bool, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
-	return false, clearAway(dir)
+	return false, clearAway(dir) // damaged, or by its name another package
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/corral-pilot/corral/packages"
 )
 
+// archiveSuffix follows the digest in an archive's name. Nothing else in a mirror ends with it.
 const archiveSuffix = ".tar.gz"
 
 // IndexName is the file of a mirror that lists its packages with their signatures.
@@ -180,6 +181,7 @@ func (m Mirror) Index() ([]packages.Signed, error) {
 	return all, nil
 }
 
+// readSignature reads the signature file of one package.
 func readSignature(name string) (packages.Signed, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -234,7 +236,8 @@ func URLBelow(base string, p packages.Package) (string, error) {
 	return joined, nil
 }
 
-// List describes the packages of the mirror in the order of their digests.
+// List describes the packages of the mirror in the order of their digests, signed or not. It reads only the beginning
+// of each archive.
 func (m Mirror) List() ([]packages.Package, error) {
 	names, err := filepath.Glob(filepath.Join(m.Dir, "*"+archiveSuffix))
 	if err != nil {
@@ -282,6 +285,7 @@ func (m Mirror) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "only GET and HEAD", http.StatusMethodNotAllowed)
 		return
 	}
+	// Only names of a known form are looked up, so that a request cannot name any other file.
 	base := path.Base(r.URL.Path)
 	digits, isArchive := strings.CutSuffix(strings.TrimSuffix(base, packages.SignatureSuffix), archiveSuffix)
 	name, err := m.Path(packages.Package{Digest: "sha256:" + digits})
@@ -309,7 +313,8 @@ func (m Mirror) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", info.ModTime(), f)
 }
 
-// Has reports whether the archive of p is in the mirror, by its name and size.
+// Has reports whether the archive of p is in the mirror, by its name and size. What Add has put there was checked; a
+// disk that decays shows when a site compares the digest.
 func (m Mirror) Has(p packages.Package) bool {
 	name, err := m.Path(p)
 	if err != nil {
@@ -325,6 +330,7 @@ func (m Mirror) Remove(p packages.Package) error {
 	if err != nil {
 		return err
 	}
+	// The signature first: without it the package is not in the index, whatever happens next.
 	for _, file := range []string{name + packages.SignatureSuffix, name} {
 		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return corral.ErrorAt(corral.Failed, "package "+p.Name, "removing: %w", err)

@@ -40,7 +40,7 @@ func fileError(err error) error {
 // openHTTP reads by GET, with a Range for a transfer that broke off. If-Range has a server that has another version
 // by now send the whole file, so that two versions are not put together.
 func (f *Fetcher) openHTTP(ctx context.Context, u *url.URL, at Position) (Stream, error) {
-	resp, err := f.ask(ctx, http.MethodGet, u, at)
+	resp, err := f.get(ctx, u, at)
 	if err != nil {
 		return Stream{}, err
 	}
@@ -62,9 +62,9 @@ func (f *Fetcher) openHTTP(ctx context.Context, u *url.URL, at Position) (Stream
 	return Stream{}, errors.Join(err, resp.Body.Close())
 }
 
-// ask sends one request; the caller closes the answer's body.
-func (f *Fetcher) ask(ctx context.Context, method string, u *url.URL, at Position) (*http.Response, error) {
-	req, err := retryablehttp.NewRequestWithContext(ctx, method, u.String(), nil)
+// get sends one request; the caller closes the answer's body.
+func (f *Fetcher) get(ctx context.Context, u *url.URL, at Position) (*http.Response, error) {
+	req, err := retryablehttp.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
 		return nil, refusef("not a URL for http")
 	}

@@ -60,6 +60,7 @@ func Prune(root string, limit int64, keep ...string) (gone []string, err error) 
 		total += c.bytes
 	}
 	slices.SortFunc(all, func(a, b cached) int { return cmp.Or(a.used.Compare(b.used), strings.Compare(a.dir, b.dir)) })
+	// Packages that stay count towards the limit, so others may have to go for them.
 	for _, c := range all {
 		if total <= limit || slices.Contains(keep, c.dir) {
 			continue
@@ -76,7 +77,8 @@ func Prune(root string, limit int64, keep ...string) (gone []string, err error) 
 	return gone, nil
 }
 
-// cache lists what is installed below root.
+// cache lists what is installed below root. Names with a dot are locks, uses, archives, and packages on their way in
+// or out.
 func cache(root string) ([]cached, error) {
 	entries, err := os.ReadDir(filepath.Join(root, cacheDir))
 	if err != nil {
@@ -116,6 +118,7 @@ func treeSize(dir string) (total int64, err error) {
 
 // remove removes the package unless a process uses it or is about to install it again.
 func (c cached) remove() (removed bool, err error) {
+	// First the lock, so that no job installs the package meanwhile, then the use file, which running pilots share.
 	for _, name := range []string{c.dir + lockSuffix, c.dir + useSuffix} {
 		f, err := hold(name, unix.LOCK_EX)
 		if errors.Is(err, errHeld) {

@@ -52,7 +52,7 @@ func (t *transfer) run(ctx context.Context, p packages.Package) error {
 	if err == nil {
 		err = t.sink.compare(p)
 	}
-	if corral.KindOf(err) == corral.Failed && t.resumed > 0 {
+	if corral.KindOf(err) == corral.Failed && t.resumed > 0 { // pieces of two versions have no right digest
 		if err = t.copy(ctx, 0); err == nil {
 			err = t.sink.compare(p)
 		}
@@ -70,6 +70,7 @@ func (t *transfer) copy(ctx context.Context, resumes int) error {
 	for {
 		from, before := at, t.sink.n
 		next, err := t.piece(ctx, from)
+		// A transfer breaks off if neither the mirror said no, nor our own disk, nor the caller's time is the reason.
 		broke := err != nil && corral.KindOf(err) != corral.Failed && t.sink.err == nil && ctx.Err() == nil
 		if !broke || next == nil || t.sink.n <= before || resumes == 0 {
 			return err
@@ -91,6 +92,7 @@ func (t *transfer) piece(ctx context.Context, at Position) (next *Position, err 
 	if !ok {
 		return nil, refusef("scheme %q is none that this program speaks", t.url.Scheme)
 	}
+	// The watch covers the opening too: a server may take a connection and say nothing.
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var arrived atomic.Int64
@@ -159,7 +161,8 @@ func (p Pace) watch(arrived *atomic.Int64, cancel context.CancelCauseFunc) (stop
 	return func() { end(); <-ended }
 }
 
-// check judges what came in one window.
+// check judges what came in one window: nothing at all is named apart, because it points at the network and not at a
+// slow server.
 func (p Pace) check(n int64) error {
 	floor := int64(p.Window.Seconds() * float64(p.BytesPerS))
 	switch {
@@ -177,6 +180,7 @@ type counted struct {
 	n *atomic.Int64
 }
 
+// Read counts what came, for watch, which runs in another goroutine.
 func (r *counted) Read(b []byte) (int, error) {
 	n, err := r.Reader.Read(b)
 	r.n.Add(int64(n))

@@ -59,6 +59,7 @@ func dialer(ctx context.Context) func(network, address string) (net.Conn, error)
 	}
 }
 
+// retrieve logs in and begins to read the file at an offset.
 func retrieve(conn *ftp.ServerConn, u *url.URL, offset int64) (*ftp.Response, error) {
 	user, password := "anonymous", "anonymous"
 	if u.User != nil {
