@@ -165,9 +165,11 @@ func (p *Pool) writeNew(name, text string) error {
 
 func (p *Pool) pidfile() string { return filepath.Join(p.config.Dir, "run", "master.pid") }
 
-// launch returns when the master has gone to the background.
+// launch starts the master, and returns when it has gone to the background. Whether the other daemons come up is for
+// the caller to see.
 func (p *Pool) launch(ctx context.Context) error {
-	// The shared port would never stop trying. Meanwhile the daemons would join the pool that has the port.
+	// Checked first, because the shared port would never stop trying. Meanwhile the daemons would join the pool that
+	// has the port.
 	free, err := net.Listen("tcp", p.config.Address.String())
 	if err != nil {
 		return fmt.Errorf("starting the pool: %w", err)

@@ -24,13 +24,15 @@ type Ad map[string]any
 // An Expr is the text of an expression that has to be evaluated to have a value.
 type Expr string
 
-// The two values that ClassAds have and Go has not.
+// The two values that ClassAds have and Go has not. An expression has the value undefined if it names an attribute
+// that an ad lacks, and error if an operator does not fit its operands.
 const (
 	Undefined Expr = "undefined"
 	Error     Expr = "error"
 )
 
-// Lookup returns the value of an attribute, whatever the case of its name.
+// Lookup returns the value of an attribute, whatever the case of its name. The name as it is written is tried first,
+// which is enough for most.
 func (a Ad) Lookup(name string) (any, bool) {
 	if v, ok := a[name]; ok {
 		return v, true
@@ -136,7 +138,8 @@ func quoteOld(s string) string {
 	return `"` + strings.ReplaceAll(s, `"`, `\"`) + `"`
 }
 
-// quoteNew writes a string of the new syntax, with the escapes of C. It has no NUL.
+// quoteNew writes a string of the new syntax, with the escapes of C. Strings of ClassAds have no NUL: it becomes a
+// space.
 func quoteNew(s string) string {
 	var q strings.Builder
 	q.WriteByte('"')
@@ -183,6 +186,7 @@ func parse(s string, unquote func(string) (string, bool)) any {
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return n
 	}
+	// ParseFloat takes more than numbers: Inf, NaN and hexadecimal floats are expressions to HTCondor.
 	if s != "" && strings.Trim(s, "+-.0123456789eE") == "" {
 		if f, err := strconv.ParseFloat(s, 64); err == nil {
 			return f
@@ -201,7 +205,8 @@ func unquoteOld(s string) (text string, ok bool) {
 	return strings.ReplaceAll(inner, `\"`, `"`), !strings.Contains(plain, `"`) && !strings.HasSuffix(inner, `\`)
 }
 
-// unquoteNew is the inverse of quoteNew; ok is false if s is not one string.
+// unquoteNew is the inverse of quoteNew; ok is false if s is not one string, but an expression that begins and ends
+// with strings.
 func unquoteNew(s string) (text string, ok bool) {
 	inner, ok := within(s)
 	if !ok {

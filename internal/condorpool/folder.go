@@ -21,6 +21,7 @@ type folder struct {
 	runAs string // see Config.RunAs
 }
 
+// in returns the path of something in the folder; of the folder itself for "".
 func (f folder) in(name string) string { return filepath.Join(f.path, name) }
 
 // Names in a cluster's folder.

@@ -114,6 +114,7 @@ func (k *keeper) start(ctx context.Context, c corral.Cluster) error {
 	if err != nil {
 		return err
 	}
+	// The configuration includes this file, so it has to exist before the daemons read it.
 	if err := k.dir.write(liveFile, liveText(live)); err != nil {
 		return err
 	}
@@ -124,7 +125,7 @@ func (k *keeper) start(ctx context.Context, c corral.Cluster) error {
 	took := time.Since(from).Round(time.Millisecond)
 	k.lg.Info("pool started", "collector", c.Collector, "version", c.Version, "took", took)
 	k.shared.found(pool, pool.Tools())
-	k.releases.prune()
+	k.releases.prune() // an upgrade has left one that nothing runs any more
 	line := fmt.Sprintf("HTCondor %s of %s at %s, in %v", c.Version, c.HTCondor, c.Collector, took)
 	return k.row.move(ctx, corral.ClusterStarting, corral.ClusterStarted, "", line)
 }

@@ -91,13 +91,14 @@ func New(lg *slog.Logger, db *store.DB, cfg Config) *Keepers {
 	}
 }
 
-// troublePause is how long a keeper waits after the store did not answer.
+// troublePause is how long a keeper waits after the store did not answer. A disk that is full stays so for a while.
 const troublePause = time.Second
 
 // Run keeps all clusters until ctx ends, and returns when every keeper is gone. The pools go on.
 func (p *Keepers) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
+	// As in keeper.run, the channel is taken before the store is read, so that no change falls between the two.
 	for {
 		changed := p.db.Changed(store.Subject{Object: corral.ObjectCluster})
 		var again <-chan time.Time

@@ -45,6 +45,7 @@ func (r remote) meet(ctx context.Context) (version string, err error) {
 	if version == "" {
 		return "", fmt.Errorf("the collector %s does not say its version", r.c.Collector)
 	}
+	// Each right is tried, because a token that lacks one would show only when the first worker tries to join.
 	for _, right := range workerRights {
 		if _, err := r.tools.Run(ctx, nil, "condor_ping", "-type", "collector", right); err != nil {
 			return "", fmt.Errorf("the pool's token does not let workers join, which need %s: %w",
@@ -135,7 +136,8 @@ func scheddAt(c corral.Cluster, ad classad.Ad) string {
 	return at.String()
 }
 
-// diagnose returns what is wrong with the pool, "" if nothing is.
+// diagnose returns what is wrong with the pool, "" if nothing is. Only what corrald needs is looked at: the
+// collector, and the schedd that takes the cluster's jobs.
 func (r remote) diagnose(ctx context.Context) string {
 	ads, err := r.schedds(ctx, r.c.Schedd)
 	switch {

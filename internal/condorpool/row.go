@@ -95,7 +95,7 @@ type attempt struct {
 	identity string // who its workers are to the pool; "" if they may be anybody
 }
 
-// attempts returns those of the cluster that may have workers.
+// attempts returns those of the cluster that may have workers: the live attempts of glideins that are not over.
 func (r row) attempts(ctx context.Context, c corral.Cluster) (live []attempt, err error) {
 	err = r.db.View(ctx, func(tx *store.Tx) error {
 		glideins, err := tx.Glideins(store.GlideinFilter{Cluster: r.id, Live: true, InBrief: true})

@@ -86,7 +86,7 @@ func (s *shared) forget() {
 	queue := s.queue
 	s.queue = nil
 	s.mu.Unlock()
-	if queue != nil {
+	if queue != nil { // closed without the lock, as it waits for the queue's goroutines
 		queue.Close()
 	}
 }

@@ -50,6 +50,7 @@ func (w *watch) step(ctx context.Context, c corral.Cluster, tools condor.Tools) 
 			w.health.sick = true // it is asked how it is next; then this is tried again
 		}
 	}
+	// Whatever is due first, but never at once: an error could otherwise have the keeper turn without a pause.
 	again = min(again, w.look(ctx, c, tools, live), w.untilCheck())
 	return max(again, time.Millisecond), nil
 }

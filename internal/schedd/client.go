@@ -80,6 +80,7 @@ func (c client) removeAll(ctx context.Context, name string) error {
 	if err := c.rm(ctx, mine(name)); err != nil {
 		return err
 	}
+	// A removed job stays in the queue until its worker has let go of it; that is no longer ours to wait for.
 	left, err := c.queue(ctx, name, "JobStatus")
 	for _, ad := range left {
 		if status, _ := ad.Int("JobStatus"); err == nil && status != statusRemoved {

@@ -55,7 +55,7 @@ func (n *note) keep(dir string) (recalled bool) {
 		}
 	}
 	if n.ID == "" {
-		n.ID = rand.Text()
+		n.ID = rand.Text() // nothing that another corrald, on the same schedd, could choose too
 	}
 	n.Dir = dir
 	n.trouble = n.write()
