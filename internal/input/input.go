@@ -1,6 +1,9 @@
 // Package input reads what others wrote: files that a person or a request names, what a site or a mirror sends. Such a
 // thing may be a device, a pipe that nobody writes to, a terabyte of holes, or a megabyte that unpacks to a terabyte.
 //
+// Memory and time are the two things that a hostile input takes, so there are two kinds of functions: ReadFile,
+// ReadAll and Limit bound bytes, and Open, Limit and Await bound time.
+//
 // Its one invariant: what is read through it ends, after a limit in bytes, with its context, or because it is no
 // regular file, and says so in words that a person can be shown. Whose limit it is decides what it is.
 package input
@@ -127,6 +130,7 @@ type limited struct {
 	limit int64
 }
 
+// Read asks for one byte more than may be read: if that comes too, there is more.
 func (l *limited) Read(p []byte) (int, error) {
 	if l.ctx.Err() != nil {
 		return 0, context.Cause(l.ctx)

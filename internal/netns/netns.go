@@ -28,6 +28,7 @@ import (
 // A Topology says what stands between the pool and the node.
 type Topology string
 
+// What a firewall, or a router with private addresses, on either side does to connections between the two.
 const (
 	OneNet    Topology = "one net"         // each reaches the other
 	NodeDrops Topology = "node drops"      // the node's firewall drops what comes in unasked
@@ -154,7 +155,7 @@ func (h *Host) script(t testing.TB, lines string) {
 	}
 }
 
-// wire connects the two routers.
+// wire connects the two routers by a pair of virtual interfaces, one end in each namespace.
 func wire(t testing.TB, poolRouter, nodeRouter *Host) {
 	t.Helper()
 	poolRouter.script(t, "ip link add out type veth peer name out netns "+strconv.Itoa(nodeRouter.pid)+`
@@ -171,7 +172,7 @@ type side struct {
 	nat    bool
 }
 
-// behind connects h with its router.
+// behind connects h with its router, which passes packets on and knows the way to the other side.
 func behind(t testing.TB, h, router *Host, s side) {
 	t.Helper()
 	h.Addr = netip.MustParseAddr(s.prefix + ".2")

@@ -48,6 +48,7 @@ func Find(name string) (User, error) {
 		return User{}, err
 	}
 	me := os.Geteuid()
+	// Only root can become another user, and a service that stays root's has asked for the wrong name.
 	switch {
 	case me != 0 && u.uid != me:
 		return User{}, corral.Errorf(corral.Forbidden, "only root can run it as %s", name)
@@ -81,7 +82,7 @@ func ids(u *user.User) (uid, gid int, err error) {
 }
 
 // Owner returns the name of the user whose file it is, "" if that is the user of this process or there is
-// no such file.
+// no such file. It follows no link: what counts is who made the name.
 func Owner(file string) (string, error) {
 	info, err := os.Lstat(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -115,8 +116,8 @@ func (u User) Is(uid int) bool { return u.Other() && u.uid == uid }
 // Other reports whether u is another user than that of this process.
 func (u User) Other() bool { return u.uid != 0 }
 
-// Make makes the directory for u alone, with those above it; one that is there is u's already, or empty.
-// An error says in words what keeps u out.
+// Make makes the directory for u alone, with those above it, which everybody may enter. One that is there already is
+// u's, or empty: then it becomes u's. An error says in words what keeps u out, and what to do about it.
 func (u User) Make(dir string) error {
 	if !u.Other() {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -206,7 +207,8 @@ func (u User) Run(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: c}
 }
 
-// Own makes an open file u's. It refuses one that u may have put in its place: a link to another.
+// Own makes an open file u's. It refuses one that u may have put in its place: a second name of another file, which
+// would become u's along with it.
 func (u User) Own(file *os.File) error {
 	if !u.Other() {
 		return nil
@@ -226,6 +228,7 @@ func (u User) Become() error {
 	if !u.Other() {
 		return nil
 	}
+	// The order counts: groups and the group's number can only be changed while the process is still root's.
 	for _, step := range []struct {
 		name string
 		do   func() error
@@ -246,7 +249,7 @@ func (u User) Become() error {
 	return u.setEnvironment()
 }
 
-// stays checks that root's rights are gone.
+// stays checks that root's rights are gone, by trying to get them back: a saved user id would give them.
 func stays() error {
 	if syscall.Setuid(0) == nil || syscall.Setgid(0) == nil {
 		return errors.New("root's rights can be had again")
@@ -257,6 +260,7 @@ func stays() error {
 // setEnvironment names u as the user, and forgets a folder for temporary files that u cannot write to.
 func (u User) setEnvironment() error {
 	temporary := os.Getenv("TMPDIR")
+	// The kernel is asked, as the user that the process has become.
 	if temporary != "" && unix.Access(temporary, unix.W_OK|unix.X_OK) != nil {
 		_ = os.Unsetenv("TMPDIR")
 	}
