@@ -6,7 +6,6 @@
 package recorded
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/corral-pilot/corral"
@@ -31,13 +30,6 @@ func World(tx *store.Tx, id corral.SiteID) (w reconcile.World, err error) {
 	if w.Glideins, err = tx.Glideins(store.GlideinFilter{Site: id, Live: true, InBrief: true}); err != nil {
 		return w, err
 	}
-	for _, kind := range []corral.JobKind{corral.SetupJob, corral.CleanupJob} {
-		jobs, err := tx.Jobs(store.JobFilter{Site: id, Kind: kind})
-		if err != nil {
-			return w, err
-		}
-		w.Jobs = append(w.Jobs, jobs...)
-	}
-	slices.SortFunc(w.Jobs, func(a, b corral.Job) int { return cmp.Compare(a.ID, b.ID) })
-	return w, nil
+	w.Jobs, err = tx.Jobs(store.JobFilter{Site: id, OfSite: true})
+	return w, err
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // Conditions that are written out below have partial indexes in the migrations, which SQLite uses only for a query that
-// repeats them word by word. explain_test.go checks that every query which corrald repeats has its index.
+// repeats them word by word.
 
 // liveJob is true of a job that may still have processes at its site. The index names it in these very
 // words.
@@ -73,6 +73,7 @@ type JobFilter struct {
 	Site    corral.SiteID
 	Glidein corral.GlideinID
 	Kind    corral.JobKind
+	OfSite  bool // only the setup and cleanup jobs
 	Live    bool // only those that have not ENDED
 }
 
@@ -153,7 +154,7 @@ func (t *Tx) Jobs(f JobFilter) ([]corral.Job, error) {
 	if f.Kind != "" {
 		c.add("kind = ?", f.Kind)
 	}
-	if f.Kind != "" && f.Kind != corral.PilotJob {
+	if f.OfSite || f.Kind != "" && f.Kind != corral.PilotJob {
 		c.add(siteJob)
 	}
 	return jobs.list(t, c)
