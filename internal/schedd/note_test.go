@@ -1,5 +1,3 @@
-//go:build sites
-
 package schedd
 
 import (
@@ -7,66 +5,66 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/corral-pilot/corral/internal/execution"
 )
 
-// A full disk, or whatever else is in the way of the note, is waited for.
-func TestJobWaitsUntilItCanBeNoted(t *testing.T) {
+// A run keeps its name in the schedd over restarts, wherever its directory goes.
+func TestNoteKeepsTheName(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
-	s.glidein("g", 1, nil)
-	way := filepath.Join(s.dir, "q")
-	if err := os.WriteFile(way, []byte("in the way"), 0o600); err != nil {
-		t.Fatal(err)
+	path := filepath.Join(t.TempDir(), "queue", "7", "run.json")
+	first := note{path: path}
+	if first.recall() || first.trouble != nil {
+		t.Errorf("recalled from nothing: %+v", first)
 	}
-	r, q := newRecorder(), s.queue()
-	q.Attach(7, r)
-	q.Submit([]execution.Job{sh(s.runDir(), 7, 1, "true")})
-	eventually(t, "a try", func() bool { return strings.Contains(s.said.String(), "jobs cannot be submitted now") })
-	if err := os.Remove(way); err != nil {
-		t.Fatal(err)
+	if first.keep("/d") || first.trouble != nil || first.ID == "" {
+		t.Fatalf("the first note is %+v", first)
 	}
-	if res := s.result(r); res.Status != execution.Done {
-		t.Errorf("result = %+v, want done", res)
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the file is %v, %v, want mode 0600", info, err)
+	}
+	if first.keep("/d") {
+		t.Error("a note that is kept was recalled")
+	}
+	again := note{path: path}
+	if !again.keep("/elsewhere") || again.ID != first.ID || again.trouble != nil {
+		t.Errorf("after a restart the note is %+v, want the name %s", again, first.ID)
+	}
+	third := note{path: path}
+	if !third.recall() || third.ID != first.ID || third.Dir != "/elsewhere" {
+		t.Errorf("recalled %+v, want %s in /elsewhere", third, first.ID)
 	}
 }
 
-func TestJobThatCannotBeNotedForLongHasFailed(t *testing.T) {
+// A note that cannot be read may name jobs that would run twice, so it stays, and nothing is submitted.
+func TestNoteThatCannotBeReadStays(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
-	if err := os.WriteFile(filepath.Join(s.dir, "q"), []byte("in the way"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	r, q := newRecorder(), s.impatient()
-	q.Attach(7, r)
-	q.Submit([]execution.Job{sh(s.runDir(), 7, 1, "true")})
-	res := s.result(r)
-	if res.Status != execution.Failed || !strings.HasPrefix(res.Reason, "its job could not be prepared: ") {
-		t.Errorf("result = %+v, want failure", res)
+	for name, text := range map[string]string{"half": `{"id": "ABC`, "without a name": `{"dir": "/d"}`} {
+		path := filepath.Join(t.TempDir(), "run.json")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		n := note{path: path}
+		if n.keep("/d") || n.trouble == nil || !strings.Contains(n.trouble.Error(), path) {
+			t.Errorf("%s: %+v, want trouble that names the file", name, n)
+		}
+		if got, err := os.ReadFile(path); string(got) != text {
+			t.Errorf("%s: the note was replaced by %q (%v)", name, got, err)
+		}
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		if n.keep("/d") || n.trouble != nil || n.ID == "" {
+			t.Errorf("%s: once it is gone the note is %+v", name, n)
+		}
 	}
 }
 
-// A note that says nothing may have named jobs that are in the schedd: nothing is submitted under another name.
-func TestDamagedNoteIsNotReplaced(t *testing.T) {
+func TestNoteOnADiskThatRefuses(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
-	file := filepath.Join(s.dir, "q", "7", "run.json")
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r, q := newRecorder(), s.impatient()
-	q.Attach(7, r)
-	q.Submit([]execution.Job{sh(s.runDir(), 7, 1, "true")})
-	res := s.result(r)
-	if res.Status != execution.Failed || !strings.Contains(res.Reason, file) {
-		t.Errorf("result = %+v, want failure that names the note", res)
+	if n := (note{path: filepath.Join(file, "run.json")}); n.keep("/d") || n.trouble == nil {
+		t.Errorf("a note below a file: %+v, want trouble", n)
 	}
-	if text := s.read(file); text != "" {
-		t.Errorf("the note was replaced by %s", text)
-	}
-	s.empty()
 }
