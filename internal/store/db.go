@@ -178,6 +178,7 @@ func (d *DB) write(ctx context.Context, now time.Time, actor string, fn func(*Tx
 		return corral.Errorf(corral.Unavailable, "beginning to write the database: %w", err)
 	}
 	defer tx.Rollback() // does nothing after the commit
+	// Every row and every entry of the history gets this one time and this one actor.
 	t := &Tx{ctx: ctx, tx: tx, now: now, actor: actor, touched: map[Subject]bool{}}
 	if err := fn(t); err != nil {
 		return err

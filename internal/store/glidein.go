@@ -68,7 +68,7 @@ type GlideinFilter struct {
 	InBrief bool              // of their attempts only those that matter for what follows
 }
 
-// conditions are made for each query anew, because a clause adds its limit to the arguments.
+// conditions makes a list of its own for each query, because a clause adds its limit to the arguments.
 func (f GlideinFilter) conditions() conditions {
 	var c conditions
 	if f.Live {
@@ -141,7 +141,7 @@ func (t *Tx) addAttempts(list []corral.Glidein, c conditions) error {
 	return nil
 }
 
-// give gives the glideins of list their attempts.
+// give gives the glideins of list their attempts, in the order in which they come.
 func give(list []corral.Glidein, attempts []corral.Job) {
 	place := make(map[corral.GlideinID]int, len(list))
 	for i, g := range list {

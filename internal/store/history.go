@@ -74,6 +74,7 @@ func (t *Tx) stateOf(object string, id int64) (state string, err error) {
 
 // record writes entries at the transaction's time, by its actor.
 func (t *Tx) record(list ...corral.Entry) error {
+	// Whatever the rule has set: all entries of a transaction have its time and its actor.
 	for _, e := range list {
 		e.At, e.Actor = t.now, t.actor
 		if _, err := entries.insert(t, e); err != nil {

@@ -80,6 +80,7 @@ func (t *Tx) CheckMirror(id corral.MirrorID, has []corral.PackageID, problem str
 	if err != nil {
 		return m, err
 	}
+	// A mirror that cannot be read now most likely still has what it had.
 	if problem == "" {
 		if err := t.setReplicas(id, has); err != nil {
 			return m, err

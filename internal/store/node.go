@@ -29,6 +29,7 @@ func (t *Tx) BadNodes(site corral.Site, queue string, hosts int) ([]corral.BadNo
 
 // losingJobs lists a site's attempts that lost hosts and may count still, the last to change first, a thousand at most.
 func (t *Tx) losingJobs(site corral.SiteID) ([]corral.Job, error) {
+	// A job changes when it loses a host, and losses count for AvoidFor, so older jobs have none that count.
 	since := t.now.Add(-corral.AvoidFor)
 	c := conditions{order: "updated_at_ms desc", limit: 1000}
 	c.add("lost is not null")
@@ -100,6 +101,7 @@ func (t *Tx) ForgiveNodes(id corral.SiteID, names ...string) error {
 		if l.At.IsZero() {
 			continue
 		}
+		// The loss may be in the future of a clock that was set back since.
 		if err := t.clearNode(id, short, latest(t.now, l.At)); err != nil {
 			return err
 		}
