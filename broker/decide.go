@@ -195,7 +195,8 @@ func (f Findings) direct() (Choice, string) {
 		return Choice{}, "nobody could say whether the pool's side reaches this node: " + f.Node.Trouble
 	case !reached:
 		return Choice{}, "the pool's side could not connect to this node: " + f.Node.Trouble
-	case addr.Is4() != f.Collector.Local.Is4(): // a worker that is bound to one cannot use the other
+	// A worker is bound to one address, with which it both dials the collector and is dialled.
+	case addr.Is4() != f.Collector.Local.Is4():
 		return Choice{}, fmt.Sprintf("the pool's side reached this node at %s only, "+
 			"which reaches the collector from %s", f.Node.Reached, f.Collector.Local)
 	}

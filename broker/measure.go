@@ -150,6 +150,7 @@ func (c Config) beCalled(ctx context.Context) Node {
 		n.Trouble = inv.Trouble
 		return n
 	}
+	// The listeners stay open for as long as the pool's side dials.
 	reached, err := c.CallBack(ctx, inv.Addresses, inv.Nonce)
 	return n.called(reached, err)
 }
@@ -262,6 +263,7 @@ func candidates(ctx context.Context, collector string) []netip.Addr {
 			four, six = four || local.Is4(), six || local.Is6()
 		}
 	}
+	// The node may have others that the pool's side reaches, such as a second network card.
 	addrs, _ := net.InterfaceAddrs()
 	for _, a := range addrs {
 		p, err := netip.ParsePrefix(a.String())

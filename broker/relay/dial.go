@@ -68,6 +68,7 @@ func Forward(lg *slog.Logger, at netip.AddrPort, relays []string, r Request) (*F
 	if err != nil {
 		return nil, fmt.Errorf("listening for this node's HTCondor: %w", err)
 	}
+	// The context ends all dials and connections when the forwarder is closed.
 	f := &Forwarder{lg: lg, ln: ln, relays: relays, r: r}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	f.open.Go(f.accept)
@@ -115,6 +116,7 @@ func (f *Forwarder) pass(nc net.Conn) {
 		}
 		return
 	}
+	// A copy that waits for bytes ends only when its connection is closed.
 	stop := context.AfterFunc(f.ctx, func() { nc.Close(); to.Close() })
 	defer stop()
 	join(nc, to)

@@ -56,6 +56,7 @@ func Run(ctx context.Context, lg *slog.Logger, file string, stdio io.ReadWriteCl
 	if err := json.NewEncoder(stdio).Encode(hello{Relay: 1, Addresses: addresses}); err != nil {
 		return fmt.Errorf("greeting corrald: %w", err)
 	}
+	// From here on stdio belongs to the streams. Logs go to stderr.
 	mux, err := yamux.Client(stdio, multiplexing())
 	if err != nil {
 		return err // unreachable: the configuration is good
@@ -123,6 +124,8 @@ func listen(ctx context.Context, file string) (net.Listener, error) {
 	if b, err := os.ReadFile(file); err == nil {
 		_ = json.Unmarshal(b, &before) // a note that cannot be read counts as none
 	}
+	// The relay before this one may not know yet that its corrald is gone: ssh notices that late. Only on this host
+	// does its process number mean anything; a site may have several head nodes.
 	if before.Host == host {
 		before.end()
 	}

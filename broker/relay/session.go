@@ -76,6 +76,7 @@ func (s *Session) Serve(ctx context.Context, gate Gate) {
 	var open sync.WaitGroup
 	defer open.Wait()
 	defer s.mux.Close()
+	// The head node bounds its connections too, but corrald does not rely on a program at a site.
 	slots := make(chan struct{}, maxStreams)
 	for {
 		st, err := s.mux.AcceptStream()
