@@ -95,6 +95,7 @@ func CompareVersions(a, b string) int {
 	for i := range min(len(as), len(bs)) {
 		x, errX := strconv.ParseUint(as[i], 10, 64)
 		y, errY := strconv.ParseUint(bs[i], 10, 64)
+		// 0.10 is newer than 0.9, and rc2 than rc1.
 		order := strings.Compare(as[i], bs[i])
 		if errX == nil && errY == nil {
 			order = cmp.Compare(x, y)

@@ -95,6 +95,7 @@ func Inspect(ctx context.Context, archive string) (Package, error) {
 	if err != nil {
 		return Package{}, err
 	}
+	// Read twice, for the digest and for the content: which bytes were summed does not depend on how gzip reads.
 	m, err := readArchive(input.Limit(ctx, f, MaxBytes), func(File, io.Reader) error { return nil })
 	switch cause := context.Cause(ctx); {
 	case err != nil && cause != nil:
@@ -226,6 +227,7 @@ func readArchive(r io.Reader, keep func(File, io.Reader) error) (Manifest, error
 	} else if !errors.Is(err, io.EOF) {
 		return Manifest{}, fmt.Errorf("after the last file: %w", err)
 	}
+	// The manifest is kept last, so that a directory which has one has all else.
 	own := File{Path: ManifestName, Mode: 0o644, Size: int64(len(raw))}
 	return m, keep(own, bytes.NewReader(raw))
 }

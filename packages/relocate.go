@@ -148,6 +148,7 @@ func relocateFile(root *os.Root, file string, places []Relocation, dir string) e
 			return errors.Join(f.Close(), corral.Errorf(corral.Unsatisfiable, "program %q can name a file by at most "+
 				"%d bytes, and %s has %d: unpack it in a folder with a shorter path", file, room, text, len(text)))
 		}
+		// The rest of the place becomes zeros: the path ends at the first.
 		b := make([]byte, place.Length)
 		copy(b, text)
 		if _, err := f.WriteAt(b, place.Offset); err != nil {

@@ -60,6 +60,7 @@ func NewFetcher(lg *slog.Logger) *Fetcher {
 // dst is not there, and the error gives every reason; it is Unavailable if one of them may pass, else
 // Failed.
 func (f *Fetcher) Fetch(ctx context.Context, src Source, dst string) (tries []Try, err error) {
+	// One file for all mirrors, beside dst: it takes the name at once when its content is right.
 	out, err := os.CreateTemp(filepath.Dir(dst), ".fetch-*")
 	if err != nil {
 		return nil, fmt.Errorf("fetch package %s: %w", src.Package.Name, err)

@@ -46,6 +46,7 @@ func (f *Fetcher) Install(ctx context.Context, root string, src Source) (dir str
 	}
 	defer unlock()
 	defer os.Remove(dir + incomingSuffix) // what corrald pushed is not needed twice
+	// Only now: another job may have installed it while this one waited for the lock.
 	ready, err := usable(dir, src.Package)
 	if err == nil && !ready {
 		tries, err = f.download(ctx, dir, src)

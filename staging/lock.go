@@ -58,6 +58,7 @@ func lock(ctx context.Context, name string) (unlock func(), err error) {
 	for {
 		f, err := hold(name, unix.LOCK_EX)
 		if err == nil {
+			// Removed while it is still locked: see above for a process that has opened it meanwhile.
 			return func() { os.Remove(name); f.Close() }, nil
 		}
 		if !errors.Is(err, errHeld) {

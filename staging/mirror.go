@@ -82,6 +82,7 @@ func (m Mirror) put(ctx context.Context, write func(io.Writer) error) (packages.
 	if err != nil {
 		return packages.Package{}, fmt.Errorf("add package: %w", err)
 	}
+	// Inspected where it will stay, and not where it came from: that file could change in between.
 	p, err := packages.Inspect(ctx, tmp.Name())
 	if err != nil {
 		return packages.Package{}, fmt.Errorf("add package: %w", err)

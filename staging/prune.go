@@ -33,6 +33,7 @@ func Use(dir string) (release func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("noting the use of %s: %w", dir, err)
 	}
+	// Locking does not change the file's time.
 	now := time.Now()
 	if err := os.Chtimes(dir+useSuffix, now, now); err != nil {
 		return nil, errors.Join(fmt.Errorf("noting the use of %s: %w", dir, err), f.Close())

@@ -72,6 +72,7 @@ func (t *transfer) copy(ctx context.Context, resumes int) error {
 		next, err := t.piece(ctx, from)
 		// A transfer breaks off if neither the mirror said no, nor our own disk, nor the caller's time is the reason.
 		broke := err != nil && corral.KindOf(err) != corral.Failed && t.sink.err == nil && ctx.Err() == nil
+		// A piece that brought nothing new would not do better the next time.
 		if !broke || next == nil || t.sink.n <= before || resumes == 0 {
 			return err
 		}
@@ -127,6 +128,7 @@ func (t *transfer) drain(stream Stream, at Position, arrived *atomic.Int64) (*Po
 	default:
 		return nil, refusef("server began at byte %d, not at %d", stream.Start.Offset, at.Offset)
 	}
+	// One byte more than the archive has is enough to know that there is too much.
 	n, err := io.Copy(&t.sink, io.LimitReader(&counted{stream, arrived}, t.size+1-t.sink.n))
 	t.received += n
 	if !stream.Resumable {

@@ -119,6 +119,7 @@ func (d Debian) fetch(ctx context.Context) ([]string, error) {
 	}
 	d.say("reading what Debian %s has", d.Suite)
 	if err := a.run(ctx, io.Discard, "update"); err != nil {
+		// apt has no exit status for it, but words: LC_ALL=C keeps them English.
 		if strings.Contains(err.Error(), "does not have a Release file") {
 			err = corral.Errorf(corral.Unsatisfiable,
 				"this machine's mirror of Debian has no suite of that name; trixie is one")
@@ -260,6 +261,7 @@ func (a apt) downloaded(ctx context.Context) ([]string, error) {
 			debs = append(debs, filepath.Join(a.dir, "debs", m[1]))
 		}
 	}
+	// apt itself never removes what is no longer the newest.
 	old, err := filepath.Glob(filepath.Join(a.dir, "debs", "*.deb"))
 	if err != nil {
 		return nil, err

@@ -163,6 +163,7 @@ func relink(program, loader []byte, rpath string) (out []byte, at int64, err err
 	if interpreter == nil {
 		return nil, 0, errors.New("it names no loader")
 	}
+	// Entries name a text by its offset in the table, so the old names keep theirs and rpath gets the one after them.
 	content := slices.Concat(loader, names, []byte(rpath), []byte{0})
 	s, err := m.add(content)
 	if err != nil {
@@ -204,6 +205,7 @@ func (m *image) add(content []byte) (elf.Prog64, error) {
 	if place < 0 {
 		return elf.Prog64{}, errors.New("its table of segments has no room for another one")
 	}
+	// What a damaged file says must not become the length of ours.
 	if page&(page-1) != 0 || page > 1<<20 || end > 1<<40 {
 		return elf.Prog64{}, errDamaged
 	}

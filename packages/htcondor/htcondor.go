@@ -126,6 +126,7 @@ func platform(program string) (arch, interpreter string, err error) {
 	if !ok || f.Class != elf.ELFCLASS64 || f.ByteOrder.String() != "LittleEndian" {
 		return "", "", fmt.Errorf("it is for %s, for which no packages are made", f.Machine)
 	}
+	// The bound is PATH_MAX: a longer path could not be opened.
 	for _, p := range f.Progs {
 		if p.Type == elf.PT_INTERP && p.Filesz < 4096 {
 			text, err := io.ReadAll(p.Open())
@@ -167,6 +168,7 @@ func (i Installation) Pack(w io.Writer, what string) (packages.Package, error) {
 		return packages.Package{}, fmt.Errorf("packing HTCondor: %w", err)
 	}
 	defer os.RemoveAll(dir)
+	// The files are put together in a folder first, because the manifest, which has their digests, begins the archive.
 	t := tree{from: i, dir: dir, have: map[string]bool{}}
 	names, err := i.programs(what)
 	if err == nil {

@@ -69,6 +69,7 @@ func (t *tree) fill(programs []string, what string) error {
 		}
 		needed = append(needed, libraries...)
 	}
+	// Not a range: libraries are added at the end while the list is gone through.
 	for n := 0; n < len(needed); n++ {
 		name := needed[n]
 		if t.have[name] {
@@ -158,6 +159,7 @@ var libraryName = regexp.MustCompile(`\x00(lib[A-Za-z0-9_+-]+)\.so(\.[0-9.]+)?\x
 // are there. Distributions name their libraries differently, so the names are read from the library that opens them.
 func (t *tree) opened(library []byte, what string) []string {
 	var names []string
+	// Two names may have one zero between them, and matches do not overlap: so each zero is doubled first.
 	for _, m := range libraryName.FindAllSubmatch(bytes.ReplaceAll(library, []byte{0}, []byte{0, 0}), -1) {
 		name := strings.Trim(string(m[0]), "\x00")
 		_, worker := openedByWorkers[string(m[1])]
