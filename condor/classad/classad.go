@@ -248,6 +248,7 @@ func unescape(s string) (c byte, size int) {
 	if i := strings.IndexByte(`abfnrtv\"'?`, s[1]); i >= 0 {
 		return "\a\b\f\n\r\t\v\\\"'?"[i], 2
 	}
+	// Up to three octal digits, as in C.
 	size = 1
 	for size < 4 && size < len(s) && s[size] >= '0' && s[size] <= '7' {
 		size++

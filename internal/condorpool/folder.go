@@ -119,6 +119,7 @@ func (r *releases) link(ctx context.Context, ref string, f folder) (found, versi
 func (r *releases) prune() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	// The links on the disk say what is used, also by clusters that this corrald has not looked at yet.
 	links, err := filepath.Glob(filepath.Join(r.dir, "*", releaseLink))
 	var used []string
 	for _, name := range links {

@@ -137,6 +137,7 @@ func (k *keeper) choose(ctx context.Context, c corral.Cluster) (corral.Cluster, 
 	if err != nil {
 		return c, err
 	}
+	// A port that is free now may be taken before the pool starts. Then the start fails and says so.
 	address := c.Collector
 	if address == "" {
 		free, err := condor.FreeAddress(k.cfg.Host)
@@ -282,6 +283,7 @@ func (k *keeper) end(ctx context.Context, c corral.Cluster, move corral.ClusterM
 			return k.fail(ctx, c, err)
 		}
 	}
+	// corrald ends, perhaps in the middle of stopping: the next one begins again.
 	if ctx.Err() != nil {
 		return nil
 	}

@@ -28,6 +28,7 @@ const keepLost = 2 * time.Minute
 // that cannot be the attempt's, or that have shown another attempt's token: in a pool that is shared, attempts of
 // other corralds have the same numbers.
 func workersOf(slots []classad.Ad, live []attempt) []corral.Worker {
+	// A slot counts if it names a live attempt of ours and shows that attempt's token.
 	attempts := map[corral.JobID]attempt{}
 	for _, a := range live {
 		attempts[a.ID] = a
@@ -155,6 +156,7 @@ func merge(before, named []corral.Worker, now time.Time, watched bool) []corral.
 		}
 		after = append(after, w)
 	}
+	// What is left is not named any more. A collector that has just been restarted names nothing for a while.
 	for _, w := range known {
 		w.Connected = false
 		if now.Sub(w.SeenAt) < keepLost {

@@ -59,6 +59,7 @@ func New(t testing.TB, topology Topology) (pool, node *Host) {
 	node = hold(t, pool)
 	poolRouter, nodeRouter := hold(t, pool), hold(t, pool)
 	wire(t, poolRouter, nodeRouter)
+	// Each router knows the way to the other's net. A net behind NAT is not told to the other side.
 	poolSide := side{prefix: "198.18.1", other: "198.18.2.0/24 via 198.18.0.2"}
 	nodeSide := side{prefix: "198.18.2", other: "198.18.1.0/24 via 198.18.0.1"}
 	if topology == PoolNAT || topology == BothNAT {
@@ -136,6 +137,7 @@ func hold(t testing.TB, first *Host) *Host {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
+	// A byte says that the process is in its namespace; without the right to make one it ends before.
 	if _, err := bufio.NewReader(stdout).ReadByte(); err != nil {
 		said, _ := io.ReadAll(&stderr)
 		t.Fatalf("no network namespace can be made here (%s): run this test as root, "+

@@ -149,10 +149,12 @@ func (u User) take(dir string) error {
 	if err != nil {
 		return fmt.Errorf("making directories: %w", err)
 	}
+	// Made by an earlier start, or by the user.
 	owner := int(info.Sys().(*syscall.Stat_t).Uid)
 	if owner == u.uid {
 		return fd.Chmod(0o700)
 	}
+	// What is in a directory of root's may be anything: only an empty one is given away.
 	_, err = fd.Readdirnames(1)
 	if empty := errors.Is(err, io.EOF); owner != os.Geteuid() || !empty {
 		return corral.Errorf(corral.Conflict, "%s is not %s's, and not empty: remove it if it is not used any more, "+
@@ -180,6 +182,7 @@ func (u User) mayEnter(dir string) error {
 		dir = filepath.Dir(dir)
 		above = append([]string{dir}, above...)
 	}
+	// It prints the first directory that the user may not enter, and nothing if there is none.
 	const firstClosed = `for dir; do test -x "$dir" || { printf %s "$dir"; exit; }; done`
 	test := exec.Command("/bin/sh", append([]string{"-c", firstClosed, "sh"}, above...)...)
 	test.Dir = "/"
@@ -245,6 +248,7 @@ func (u User) Become() error {
 			return fmt.Errorf("becoming %s: %s: %w", u.Name, step.name, err)
 		}
 	}
+	// What the service writes is for its user alone, whatever root's umask was.
 	syscall.Umask(0o077)
 	return u.setEnvironment()
 }
