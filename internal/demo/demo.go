@@ -181,8 +181,8 @@ func (d *demo) execute(ctx context.Context) error {
 		return fmt.Errorf("reading the workflow: %w", err)
 	}
 	d.run, err = d.cl.CreateRun(ctx, api.NewRun{
-		Cluster: d.cluster, Workflow: document, WorkflowName: lambda.WorkflowFile, SourceDir: filepath.Dir(d.workflow()),
-		Options: d.options(),
+		Cluster: d.cluster, Workflow: document, WorkflowName: lambda.WorkflowFile,
+		SourceDir: filepath.Dir(d.workflow()), Options: d.options(),
 	}, "")
 	if err != nil {
 		return err

@@ -106,8 +106,9 @@ func (d *Delivery) Package(
 		return nil, err
 	}
 	o := &order.Setup{
-		Package: p.Name, What: p.What, Version: p.Version, Platform: p.Platform, Digest: p.Digest, SizeBytes: p.SizeBytes,
-		Key: string(p.Key), Signature: p.Signature, Sources: sources, CacheBytes: d.supply.CacheBytes,
+		Package: p.Name, What: p.What, Version: p.Version, Platform: p.Platform, Digest: p.Digest,
+		SizeBytes: p.SizeBytes, Key: string(p.Key), Signature: p.Signature, Sources: sources,
+		CacheBytes: d.supply.CacheBytes,
 	}
 	slices.Sort(keep)
 	o.Keep = slices.DeleteFunc(slices.Compact(keep), func(k string) bool { return k == "" || k == digest })

@@ -161,8 +161,8 @@ func (c *Catalog) Prune(keep []string) error {
 	return nil
 }
 
-// setAside removes a release that is damaged or not needed. It is renamed first, so that there is never half of one; the
-// files that a running pool has open stay until it ends.
+// setAside removes a release that is damaged or not needed. It is renamed first, so that there is never half of one;
+// the files that a running pool has open stay until it ends.
 func setAside(dir string) error {
 	old, err := os.MkdirTemp(filepath.Dir(dir), ".damaged-")
 	if err != nil {

@@ -17,8 +17,8 @@ func (l Look) Live() bool { return l.Width != nil }
 // plainWidth is how wide pictures are where there is no terminal.
 const plainWidth = 80
 
-// Columns is how many characters fit on a line: of a terminal one less than it has, because its last column makes some of
-// them wrap.
+// Columns is how many characters fit on a line: of a terminal one less than it has, because its last column makes some
+// of them wrap.
 func (l Look) Columns() int {
 	if l.Width == nil {
 		return plainWidth

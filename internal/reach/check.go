@@ -14,8 +14,8 @@ import (
 )
 
 // CheckSite reports why a site cannot be used: it is not reached, its root is not writable, or has files of others in
-// it, or its batch system takes no job with its options. It leaves nothing there; a host key that is accepted is written
-// into the user's known_hosts.
+// it, or its batch system takes no job with its options. It leaves nothing there; a host key that is accepted is
+// written into the user's known_hosts.
 func (r *Reach) CheckSite(ctx context.Context, site corral.Site, acceptHostKey bool) error {
 	if !path.IsAbs(site.Root) || strings.ContainsFunc(site.Root, unicode.IsControl) {
 		return corral.ErrorAt(corral.Invalid, "root",

@@ -15,7 +15,8 @@ import (
 // the site's do. The job's own lines come after the site's, which they may override.
 func Options(site corral.Site, own corral.BatchOptions) corral.BatchOptions {
 	return corral.BatchOptions{
-		Queue: cmp.Or(own.Queue, site.Queue), Account: cmp.Or(own.Account, site.Account), QOS: cmp.Or(own.QOS, site.QOS),
+		Queue: cmp.Or(own.Queue, site.Queue), Account: cmp.Or(own.Account, site.Account),
+		QOS:         cmp.Or(own.QOS, site.QOS),
 		Constraint:  cmp.Or(own.Constraint, site.Constraint),
 		SiteOptions: slices.Concat(site.SiteOptions, own.SiteOptions),
 	}

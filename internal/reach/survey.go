@@ -85,8 +85,8 @@ func attendNode(ctx context.Context, output probeReader, site corral.Site, facts
 			return corral.Errorf(corral.Failed, "the node does not see %s, where its pilots would be", site.Root)
 		case errors.Is(err, errMute) && !wrote:
 			facts.Shared = new(bool)
-			return corral.Errorf(corral.Failed, "the job ended, and nothing that it wrote to %s is to be seen from here: "+
-				"worker nodes may not see it", site.Root)
+			return corral.Errorf(corral.Failed, "the job ended, and nothing that it wrote to %s is to be seen from "+
+				"here: worker nodes may not see it", site.Root)
 		case err != nil:
 			return err
 		}

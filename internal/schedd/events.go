@@ -73,8 +73,8 @@ func (b *book) adEvent(e eventlog.Event, ad classad.Ad, now time.Time) {
 }
 
 // held records that HTCondor holds the job. To a run that is its end: a task never waits for somebody to release it.
-// The task has failed, unless the schedd was killed while it started the job: then it has forgotten the worker, whose ad
-// names the executor, and the task could not help that.
+// The task has failed, unless the schedd was killed while it started the job: then it has forgotten the worker, whose
+// ad names the executor, and the task could not help that.
 func (j *job) held(at time.Time, why string) {
 	if strings.Contains(why, "Cannot expand $$") {
 		j.over(lost, at, sentence("its worker is lost", why))

@@ -173,9 +173,9 @@ func (r *process) startAlone(ctx context.Context) (gridsite.Stream, error) {
 	stdio, err := r.startOn(ctx, r.own)
 	var login *gridsite.LoginError
 	if errors.As(err, &login) {
-		return nil, corral.Errorf(corral.Unavailable, "the sshd there has one session for each connection, commands and "+
-			"the relay need two (MaxSessions 2 in its sshd_config), and a second connection is not let in without a "+
-			"person's help: %w", login)
+		return nil, corral.Errorf(corral.Unavailable, "the sshd there has one session for each connection, commands "+
+			"and the relay need two (MaxSessions 2 in its sshd_config), and a second connection is not let in "+
+			"without a person's help: %w", login)
 	}
 	return stdio, err
 }
