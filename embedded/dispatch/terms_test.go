@@ -1,0 +1,48 @@
+package dispatch
+
+import (
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral/embedded/wire"
+	"github.com/corral-pilot/corral/internal/execution"
+)
+
+// The terms that workers are told; what is not said follows from the rest.
+func TestTerms(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		config Config
+		want   wire.Terms
+	}{
+		{Config{}, wire.Terms{Lease: 15 * time.Second, Heartbeat: 3 * time.Second}},
+		{Config{Lease: time.Minute}, wire.Terms{Lease: time.Minute, Heartbeat: 12 * time.Second}},
+		{Config{Lease: 9, Heartbeat: time.Second}, wire.Terms{Lease: 9, Heartbeat: time.Second}},
+	} {
+		if got := tt.config.Terms(); got != tt.want {
+			t.Errorf("Terms of %+v = %+v, want %+v", tt.config, got, tt.want)
+		}
+	}
+}
+
+// Jobs of a run that is not attached, or not any more, are not kept.
+func TestJobsAreKeptWhileTheirRunIsAttached(t *testing.T) {
+	t.Parallel()
+	d := New(slog.New(slog.DiscardHandler), Config{})
+	defer d.Close()
+	jobs := []execution.Job{{Run: 1, Seq: 1, CPUs: 1}, {Run: 1, Seq: 2, CPUs: 1}}
+	for _, attached := range []bool{false, true} {
+		if attached {
+			d.Attach(1, nil)
+		}
+		d.Submit(jobs)
+		if queued, held := d.Load(); (queued == 2) != attached || held != 0 {
+			t.Errorf("attached %v: %d jobs queued, %d held", attached, queued, held)
+		}
+	}
+	d.Detach(1)
+	if queued, _ := d.Load(); queued != 0 || len(d.Workers()) != 0 {
+		t.Errorf("after Detach %d jobs are queued", queued)
+	}
+}
