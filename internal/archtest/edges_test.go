@@ -244,7 +244,8 @@ var edges = map[string]map[string]string{
 	},
 	"internal/server": {
 		"api": "the contract", "condor": "where it can be", "gridsite": "contacts, whom a site does not let in",
-		"internal/login": "keeps logins", "internal/request": "judges requests",
+		"internal/depot": "the catalog", "internal/gate": "who is registered", "internal/login": "keeps logins",
+		"internal/reach": "goes to sites", "internal/request": "judges requests",
 		"internal/rest": "answers requests", "internal/run": "starts runs", "internal/store": "everything else",
 		"packages": "orders versions", root: "nouns",
 	},

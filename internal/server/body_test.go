@@ -29,8 +29,8 @@ func (f *fixture) listen(t *testing.T, bodyTimeout time.Duration) (socket string
 	l := must(net.Listen("unix", socket))(t)
 	var log bytes.Buffer
 	config := f.config
-	config.BodyTimeout = bodyTimeout
-	srv := server.New(slog.New(slog.NewTextHandler(&log, nil)), f.db, newRuns(t, f.db, f.bench), f.crowd, config)
+	config.BodyTimeout, config.Runs = bodyTimeout, newRuns(t, f.db, f.bench)
+	srv := server.New(slog.New(slog.NewTextHandler(&log, nil)), f.db, config)
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
 	served := later(func() error { return srv.Serve(ctx, l) })

@@ -23,26 +23,22 @@ import (
 // corrald is attached to. The handlers only move rows; whether a pool has followed shows in the row's state.
 type clusterHandlers struct {
 	rest.Resource[corral.Cluster]
-	workers  Workers
-	pools    Pools
-	releases Releases
-	refused  error // why there are no clusters of kind condor here; nil: there may be
+	cfg Config
 }
 
-func newClusters(a *rest.Adapter, workers Workers, cfg Config) *clusterHandlers {
-	return &clusterHandlers{workers: workers, pools: cfg.Pools, releases: cfg.Releases, refused: cfg.CondorRefused,
-		Resource: rest.Resource[corral.Cluster]{
-			Adapter: a,
-			Object:  corral.ObjectCluster,
-			ID:      func(k corral.Cluster) int64 { return int64(k.ID) },
-			Find: func(c *rest.Call, tx *store.Tx) (corral.Cluster, error) {
-				return clusterNamed(tx, c.Param("cluster"))
-			},
-			Progress: func(list string) (func(corral.Cluster) api.Progress, error) {
-				u, err := api.ParseUntil(list, corral.ClusterStates)
-				return u.Cluster, err
-			},
-		}}
+func newClusters(a *rest.Adapter, cfg Config) *clusterHandlers {
+	return &clusterHandlers{cfg: cfg, Resource: rest.Resource[corral.Cluster]{
+		Adapter: a,
+		Object:  corral.ObjectCluster,
+		ID:      func(k corral.Cluster) int64 { return int64(k.ID) },
+		Find: func(c *rest.Call, tx *store.Tx) (corral.Cluster, error) {
+			return clusterNamed(tx, c.Param("cluster"))
+		},
+		Progress: func(list string) (func(corral.Cluster) api.Progress, error) {
+			u, err := api.ParseUntil(list, corral.ClusterStates)
+			return u.Cluster, err
+		},
+	}}
 }
 
 func (h *clusterHandlers) routes() []rest.Route {
@@ -84,18 +80,18 @@ func (h *clusterHandlers) create(c *rest.Call) error {
 			if err != nil || !created.Attached {
 				return created, rest.Placed(corral.Conflict, "name", err)
 			}
-			return created, h.pools.PutToken(created.ID, in.Token)
+			return created, h.cfg.Pools.PutToken(created.ID, in.Token)
 		})
 	})
 }
 
-// canRun returns the version of the HTCondor that htcondor refers to, as Releases takes it, or why this corrald cannot
+// canRun returns the version of the HTCondor that htcondor refers to, as the catalog takes it, or why this corrald cannot
 // have a pool of it.
 func (h *clusterHandlers) canRun(ctx context.Context, htcondor string) (version string, err error) {
-	if h.refused != nil {
-		return "", h.refused
+	if h.cfg.CondorRefused != nil {
+		return "", h.cfg.CondorRefused
 	}
-	_, version, err = h.releases.Release(ctx, htcondor)
+	_, version, err = h.cfg.Catalog.Release(ctx, htcondor)
 	return version, err
 }
 
@@ -131,7 +127,7 @@ func (h *clusterHandlers) registered(c *rest.Call) error {
 		if err != nil {
 			return api.List[corral.Worker]{}, err
 		}
-		return rest.Whole(h.workers.Workers(cluster.ID), ""), nil
+		return rest.Whole(h.cfg.Clusters.Workers(cluster.ID), ""), nil
 	})
 }
 
@@ -192,7 +188,7 @@ func (h *clusterHandlers) env(c *rest.Call) error {
 	}
 	assignments := []string{"CORRAL_CLUSTER=" + k.Name}
 	if err == nil && k.Kind == corral.Condor {
-		assignments, err = h.pools.Env(ctx, k.ID)
+		assignments, err = h.cfg.Pools.Env(ctx, k.ID)
 	}
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -17,6 +18,8 @@ import (
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/server"
 	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/packages"
+	"github.com/corral-pilot/corral/packages/htcondor"
 )
 
 // token is the text of an IDTOKEN, as far as a server looks at it.
@@ -29,8 +32,39 @@ func condorFixture(t *testing.T) *fixture {
 	t.Helper()
 	f := start(t)
 	f.readySite(t)
-	f.drawer.releases[newest] = "23.9.6"
+	f.release(t, "23.9.6")
 	return f
+}
+
+// condorFiles look like an HTCondor, as far as can be seen without starting it.
+func condorFiles(version string) fstest.MapFS {
+	return fstest.MapFS{
+		"sbin/condor_master": {Data: []byte("a master"), Mode: 0o755},
+		"bin/condor_version": {Data: []byte("\x00$CondorVersion: " + version + " 2026-07-12 $\x00"), Mode: 0o755},
+	}
+}
+
+// release brings an HTCondor for pools into the catalog.
+func (f *fixture) release(t *testing.T, version string) corral.Package {
+	t.Helper()
+	var b bytes.Buffer
+	h := packages.Header{What: htcondor.Pool, Version: version, Platform: corral.Platform{OS: "linux", Arch: htcondor.Arch(), Libc: packages.Static}}
+	must(packages.Build(&b, h, condorFiles(version)))(t)
+	archive := filepath.Join(t.TempDir(), "pool.tar.gz")
+	if err := os.WriteFile(archive, b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return must(f.ImportPackage(t.Context(), api.NewPackage{Source: archive, Sign: true}, ""))(t)
+}
+
+// installed is a folder with an HTCondor of somebody's.
+func installed(t *testing.T, version string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "condor "+version)
+	if err := os.CopyFS(dir, condorFiles(version)); err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 // pool asks for cluster mine.
@@ -87,7 +121,7 @@ func TestBadCondorClusters(t *testing.T) {
 		{"relative folder", api.NewCluster{Kind: condor, HTCondor: "./condor"}, corral.Invalid, "htcondor"},
 		{"all folders", api.NewCluster{Kind: condor, HTCondor: "/."}, corral.Invalid, "htcondor"},
 		{"folder of two lines", api.NewCluster{Kind: condor, HTCondor: "/opt\n/x"}, corral.Invalid, "htcondor"},
-		{"no such package", api.NewCluster{Kind: condor, HTCondor: "htcondor-pool-1.0-linux-x86_64-static"}, corral.Unsatisfiable, "htcondor"},
+		{"no such package", api.NewCluster{Kind: condor, HTCondor: "htcondor-pool-1.0-linux-x86_64-static"}, corral.NotFound, ""},
 		{"name for an address", api.NewCluster{Kind: condor, Address: "localhost"}, corral.Invalid, "address"},
 		{"every address", api.NewCluster{Kind: condor, Address: "0.0.0.0:9618"}, corral.Invalid, "address"},
 		{"port 0", api.NewCluster{Kind: condor, Address: "127.0.0.1:0"}, corral.Invalid, "address"},
@@ -119,7 +153,7 @@ func TestCondorIsRefused(t *testing.T) {
 	t.Parallel()
 	f := condorFixture(t)
 	f.config.CondorRefused = corral.Errorf(corral.Unsatisfiable, "corrald runs as root, whose jobs HTCondor refuses: start it with --run-as USER")
-	f.server = server.New(slog.New(slog.DiscardHandler), f.db, nil, f.crowd, f.config)
+	f.server = server.New(slog.New(slog.DiscardHandler), f.db, f.config)
 	for _, body := range []string{`{"name": "mine", "kind": "condor"}`,
 		`{"name": "mine", "kind": "condor", "collector": "cm.example:9618", "token": "` + token + `"}`} {
 		status, p, _ := f.send(t, "POST", "/v1/clusters", body)
@@ -255,8 +289,7 @@ func TestClusterIsStartedAndStopped(t *testing.T) {
 func TestClusterIsUpgraded(t *testing.T) {
 	t.Parallel()
 	f := condorFixture(t)
-	const old, next = "htcondor-pool-23.9.6-linux-x86_64-static", "/opt/condor 24"
-	f.drawer.releases[old], f.drawer.releases[next] = "23.9.6", "24.0.1"
+	old, next := f.release(t, "23.9.5").Name, installed(t, "24.0.1")
 	k := must(f.CreateCluster(t.Context(), api.NewCluster{Name: "mine", Kind: corral.Condor, HTCondor: old}, ""))(t)
 	for _, tc := range []struct {
 		in   api.StartCluster
@@ -268,7 +301,7 @@ func TestClusterIsUpgraded(t *testing.T) {
 		}
 	}
 	_, err := f.StartCluster(t.Context(), "mine", api.StartCluster{HTCondor: "nothing"})
-	wantKind(t, "no such package", err, corral.Unsatisfiable, "htcondor")
+	wantKind(t, "no such package", err, corral.NotFound, "")
 	_, err = f.StartCluster(t.Context(), "mine", api.StartCluster{HTCondor: "../x"})
 	wantKind(t, "no package", err, corral.Invalid, "htcondor")
 	_, err = f.StartCluster(t.Context(), "mine", api.StartCluster{HTCondor: next, Newest: true})
@@ -279,8 +312,7 @@ func TestClusterIsUpgraded(t *testing.T) {
 func TestPackageOfAClusterStays(t *testing.T) {
 	t.Parallel()
 	f := condorFixture(t)
-	p := must(f.ImportPackage(t.Context(), api.NewPackage{Source: filepath.Join(f.shelf.dir, "worker.tar.gz"), Sign: true}, ""))(t)
-	f.drawer.releases[p.Name] = "23.9.6"
+	p := f.release(t, "23.9.5")
 	k := must(f.CreateCluster(t.Context(), api.NewCluster{Name: "mine", Kind: corral.Condor, HTCondor: p.Name}, ""))(t)
 	_, err := f.RemovePackage(t.Context(), p.Name)
 	wantKind(t, "in use", err, corral.Conflict, "package")
@@ -297,8 +329,7 @@ func TestPackageOfAClusterStays(t *testing.T) {
 func TestClusterIsNotMadeOlderThanItsWorkers(t *testing.T) {
 	t.Parallel()
 	f := condorFixture(t)
-	const old, next = "/opt/condor 23", "/opt/condor 24"
-	f.drawer.releases[old], f.drawer.releases[next] = "23.9.6", "24.0.1"
+	old, next := installed(t, "23.9.6"), installed(t, "24.0.1")
 	k := must(f.CreateCluster(t.Context(), api.NewCluster{Name: "mine", Kind: corral.Condor, HTCondor: next}, ""))(t)
 	f.move(t, k.ID, corral.ClusterStarted)
 	f.write(t, func(tx *store.Tx) error {
@@ -428,9 +459,15 @@ func TestGlideinOfACondorCluster(t *testing.T) {
 		_, err := f.CreateGlidein(t.Context(), bad, "")
 		wantKind(t, tc.name, err, tc.kind, tc.place)
 	}
-	f.drawer.unfit = corral.ErrorAt(corral.Unsatisfiable, "cluster", "no worker package of HTCondor runs on linux x86_64 musl")
+	f.write(t, func(tx *store.Tx) error {
+		_, err := tx.SetCluster(2, func(k *corral.Cluster) { k.Version = "23.9.6" })
+		if err == nil {
+			_, err = tx.SetSite(1, func(s *corral.Site) { s.Platform = corral.Platform{OS: "linux", Arch: "x86_64", Libc: "musl"} })
+		}
+		return err
+	})
 	_, err = f.CreateGlidein(t.Context(), in, "")
-	wantKind(t, "no package for the site", err, corral.Unsatisfiable, "cluster")
+	wantKind(t, "no package for the site", err, corral.Unsatisfiable, "")
 	embedded := small()
 	must(f.CreateGlidein(t.Context(), embedded, ""))(t)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/condor"
+	"github.com/corral-pilot/corral/internal/gate"
 	"github.com/corral-pilot/corral/internal/request"
 	"github.com/corral-pilot/corral/internal/rest"
 	"github.com/corral-pilot/corral/internal/store"
@@ -24,31 +25,23 @@ import (
 // site's queue.
 type glideinHandlers struct {
 	rest.Resource[corral.Glidein]
-	workers  Workers
-	machine  corral.SiteQueue
-	releases Releases
-	reach    Reach
+	cfg Config
 }
 
-func newGlideins(a *rest.Adapter, workers Workers, cfg Config) *glideinHandlers {
-	return &glideinHandlers{workers: workers, machine: cfg.Machine, releases: cfg.Releases, reach: cfg.Reach,
-		Resource: rest.Resource[corral.Glidein]{
-			Adapter: a,
-			Object:  corral.ObjectGlidein,
-			ID:      func(g corral.Glidein) int64 { return int64(g.ID) },
-			Find: func(c *rest.Call, tx *store.Tx) (corral.Glidein, error) {
-				id, err := idParam[corral.GlideinID](c)
-				if err != nil {
-					return corral.Glidein{}, err
-				}
-				g, err := tx.Glidein(id)
-				return present(workers, g)[0], rest.Missing("id", err)
-			},
-			Progress: func(list string) (func(corral.Glidein) api.Progress, error) {
-				u, err := api.ParseUntilGlidein(list)
-				return u.Glidein, err
-			},
-		}}
+func newGlideins(a *rest.Adapter, cfg Config) *glideinHandlers {
+	return &glideinHandlers{cfg: cfg, Resource: rest.Resource[corral.Glidein]{
+		Adapter: a,
+		Object:  corral.ObjectGlidein,
+		ID:      func(g corral.Glidein) int64 { return int64(g.ID) },
+		Find: func(c *rest.Call, tx *store.Tx) (corral.Glidein, error) {
+			g, err := numbered(c, tx.Glidein)
+			return present(cfg.Clusters, g)[0], err
+		},
+		Progress: func(list string) (func(corral.Glidein) api.Progress, error) {
+			u, err := api.ParseUntilGlidein(list)
+			return u.Glidein, err
+		},
+	}}
 }
 
 func (h *glideinHandlers) routes() []rest.Route {
@@ -76,25 +69,19 @@ func (h *glideinHandlers) list(c *rest.Call) error {
 			return nil, err
 		}
 		glideins, err = tx.Glideins(narrow)
-		return present(h.workers, glideins...), err
+		return present(h.cfg.Clusters, glideins...), err
 	})
 }
 
 // present fills in what is registered of the glideins now, which is never stored: it would be wrong after a crash.
 // Each cluster is asked once, however many of its glideins are listed.
-func present(workers Workers, glideins ...corral.Glidein) []corral.Glidein {
+func present(clusters *gate.Clusters, glideins ...corral.Glidein) []corral.Glidein {
 	type sum struct{ workers, cpus int }
-	asked := map[corral.ClusterID]bool{}
 	sums := map[corral.GlideinID]sum{}
-	for _, g := range glideins {
-		if asked[g.Cluster] {
-			continue
-		}
-		asked[g.Cluster] = true
-		for _, w := range workers.Workers(g.Cluster) {
-			if was := sums[w.Glidein]; w.Connected {
-				sums[w.Glidein] = sum{was.workers + 1, was.cpus + w.CPUs}
-			}
+	for _, workers := range clusters.Registered(glideins) {
+		for _, w := range workers {
+			was := sums[w.Glidein]
+			sums[w.Glidein] = sum{was.workers + 1, was.cpus + w.CPUs}
 		}
 	}
 	for i := range glideins {
@@ -122,7 +109,7 @@ func (h *glideinHandlers) create(c *rest.Call) error {
 		return rest.Only(func(tx *store.Tx) (corral.Glidein, error) {
 			site, cluster, err := whereOf(tx, in)
 			if err == nil {
-				err = request.Place(&g, site, cluster, h.machine)
+				err = request.Place(&g, site, cluster, h.cfg.Machine)
 			}
 			if err != nil {
 				return g, err
@@ -160,7 +147,7 @@ func (h *glideinHandlers) canJoin(ctx context.Context, in api.NewGlidein) error 
 		return corral.ErrorAt(corral.Unsatisfiable, "site", "the root of %s cannot have workers of kind %s: %w",
 			site.Name, cluster.Kind, err)
 	}
-	return h.releases.CheckGlidein(ctx, site, cluster)
+	return h.cfg.Catalog.CheckGlidein(ctx, site, cluster)
 }
 
 // remove asks a glidein to go: its workers finish what they run, or with now drop it. An ask only grows: whoever asks
@@ -175,7 +162,7 @@ func (h *glideinHandlers) remove(c *rest.Call) error {
 	}
 	return h.Alter(c, func(tx *store.Tx, g corral.Glidein) (corral.Glidein, error) {
 		g, err := tx.AskGlidein(g.ID, ask, "removal was asked for")
-		return present(h.workers, g)[0], err
+		return present(h.cfg.Clusters, g)[0], err
 	})
 }
 
@@ -220,7 +207,7 @@ func (h *glideinHandlers) log(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	content, err := h.reach.JobFile(ctx, site, job, file)
+	content, err := h.cfg.Reach.JobFile(ctx, site, job, file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return corral.ErrorAt(corral.NotFound, "file", "%s left no %s", job.Name(), file)
 	}

@@ -18,7 +18,7 @@ import (
 )
 
 // asks is a site that wants a passphrase and then a one-time code; a real one, with an sshd, is in internal/e2e.
-func asks(_ context.Context, _ corral.Site, ask gridsite.Asker) error {
+func asks(_ context.Context, ask gridsite.Asker) error {
 	ctx := context.Background()
 	for _, q := range []struct {
 		question gridsite.Question
@@ -139,7 +139,7 @@ func TestLoginEndsWithTheServer(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	ended := make(chan error, 1)
-	f.login = func(ctx context.Context, site corral.Site, ask gridsite.Asker) error {
+	f.login = func(ctx context.Context, ask gridsite.Asker) error {
 		_, err := ask(ctx, gridsite.Question{Prompts: []gridsite.Prompt{{Text: "Code: "}}})
 		ended <- err
 		return err
@@ -156,7 +156,7 @@ func TestLoginEndsWithTheServer(t *testing.T) {
 func TestLoginsEndWithTheServer(t *testing.T) {
 	t.Parallel()
 	f := start(t)
-	f.login = func(ctx context.Context, _ corral.Site, ask gridsite.Asker) error {
+	f.login = func(ctx context.Context, ask gridsite.Asker) error {
 		_, err := ask(ctx, gridsite.Question{Prompts: []gridsite.Prompt{{Text: "Code: "}}})
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/internal/login"
+	"github.com/corral-pilot/corral/internal/reach"
 	"github.com/corral-pilot/corral/internal/rest"
 	"github.com/corral-pilot/corral/internal/store"
 )
@@ -16,7 +17,7 @@ import (
 // begins a login and goes on with one, and its answers are the questions.
 type loginHandlers struct {
 	*rest.Adapter
-	reach    Reach
+	reach    *reach.Reach
 	sessions *login.Sessions
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/depot"
 	"github.com/corral-pilot/corral/internal/request"
 	"github.com/corral-pilot/corral/internal/rest"
 	"github.com/corral-pilot/corral/internal/store"
@@ -14,7 +15,7 @@ import (
 // of the packages in it; those that a trusted key signed come into the catalog and stay there.
 type mirrorHandlers struct {
 	rest.Resource[corral.Mirror]
-	catalog Catalog
+	catalog *depot.Catalog
 }
 
 func newMirrors(a *rest.Adapter, cfg Config) *mirrorHandlers {

@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -33,8 +34,8 @@ func TestSiteThatLetsNobodyIn(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	in := api.NewSite{Name: "hpc", Contact: "ssh://hpc", Batch: "fork"}
-	f.stranger = corral.Errorf(corral.Unavailable, "%w", &gridsite.HostKeyError{Problem: gridsite.HostKeyUnknown, Address: "hpc:22", Type: "ssh-ed25519",
-		Fingerprint: "SHA256:x", Files: []string{"/home/ann/.ssh/known_hosts"}})
+	f.stranger = &gridsite.HostKeyError{Problem: gridsite.HostKeyUnknown, Address: "hpc:22", Type: "ssh-ed25519",
+		Fingerprint: "SHA256:x", Files: []string{"/home/ann/.ssh/known_hosts"}}
 	_, err := f.CreateSite(t.Context(), in, "")
 	wantKind(t, "unknown host key", err, corral.Forbidden, "accept_host_key")
 	in.AcceptHostKey = true
@@ -48,7 +49,7 @@ func TestSiteThatLetsNobodyIn(t *testing.T) {
 		{&gridsite.LoginError{User: "ann", Address: "hpc:22", Err: errors.New("no"), Answerable: true}, "login"},
 		{&gridsite.LoginError{User: "ann", Address: "hpc:22", Err: errors.New("no")}, "contact"},
 	} {
-		f.bad = corral.Errorf(corral.Unavailable, "reaching hpc: %w", tt.says)
+		f.shut = fmt.Errorf("reaching hpc: %w", tt.says)
 		_, err := f.CreateSite(t.Context(), in, "")
 		wantKind(t, tt.place, err, corral.Forbidden, tt.place)
 		if !strings.Contains(err.Error(), tt.says.Error()) {
@@ -61,7 +62,7 @@ func TestSiteThatLetsNobodyIn(t *testing.T) {
 func TestSiteThatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	f := start(t)
-	f.bad = corral.ErrorAt(corral.Unavailable, "contact", "reaching ssh://hpc: connection refused")
+	f.shut = errors.New("reaching ssh://hpc: connection refused")
 	status, p, _ := f.send(t, "POST", "/v1/sites", `{"name": "hpc", "contact": "ssh://hpc", "batch": "fork"}`)
 	if status != 502 || p.Kind != corral.Unavailable || p.Place != "contact" {
 		t.Errorf("%d %+v, want 502, unavailable at contact", status, p)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/depot"
 	"github.com/corral-pilot/corral/internal/request"
 	"github.com/corral-pilot/corral/internal/rest"
 	"github.com/corral-pilot/corral/internal/store"
@@ -15,7 +16,7 @@ import (
 // with one name the newest.
 type packageHandlers struct {
 	rest.Resource[corral.Package]
-	catalog Catalog
+	catalog *depot.Catalog
 }
 
 func newPackages(a *rest.Adapter, cfg Config) *packageHandlers {

@@ -56,6 +56,16 @@ func clusterFilter(tx *store.Tx, q *request.Query) (corral.ClusterID, error) {
 	return cluster.ID, err
 }
 
+// numbered finds the object whose id is in the path.
+func numbered[ID ~int64, T any](c *rest.Call, byID func(ID) (T, error)) (v T, err error) {
+	id, err := idParam[ID](c)
+	if err != nil {
+		return v, err
+	}
+	v, err = byID(id)
+	return v, rest.Missing("id", err)
+}
+
 // idParam reads the number that names an object in the path.
 func idParam[ID ~int64](c *rest.Call) (ID, error) {
 	n, err := strconv.ParseInt(c.Param("id"), 10, 64)

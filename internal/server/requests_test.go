@@ -12,6 +12,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/gridsite"
 )
 
 const glideinBody = `{"site": "local", "hosts": 1, "cpus": 1, "walltime_s": 600}`
@@ -112,7 +113,7 @@ func TestContentType(t *testing.T) {
 func TestInternalErrorsAreLoggedNotShown(t *testing.T) {
 	t.Parallel()
 	f := start(t)
-	f.bad = errors.New("a secret")
+	f.untold = errors.New("a secret")
 	if status, _, body := f.send(t, http.MethodPost, "/v1/sites", `{"name":"a","contact":"local:","batch":"fork"}`); status != 500 || strings.Contains(body, "secret") {
 		t.Errorf("an internal error answered %d %s", status, body)
 	}
@@ -208,7 +209,7 @@ func TestKeptAnswerNeedsNoProbe(t *testing.T) {
 	f := start(t)
 	in := api.NewSite{Name: "a", Contact: "local:", Batch: "fork"}
 	first := must(f.CreateSite(t.Context(), in, "k"))(t)
-	f.bad = corral.ErrorAt(corral.Invalid, "root", "is not writable")
+	f.bad = &gridsite.Refused{Text: "it is not writable"}
 	if again, err := f.CreateSite(t.Context(), in, "k"); err != nil || again.ID != first.ID {
 		t.Errorf("the repetition: %v, %v, want site %d", again, err, first.ID)
 	}

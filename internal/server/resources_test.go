@@ -9,6 +9,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/resubmit"
 )
@@ -90,7 +91,7 @@ func TestBadSites(t *testing.T) {
 		_, err := f.CreateSite(t.Context(), in, "")
 		wantKind(t, tc.name, err, tc.kind, tc.place)
 	}
-	f.bad = corral.ErrorAt(corral.Invalid, "root", "/srv/x/b is not writable")
+	f.bad = &gridsite.Refused{Text: "it is not writable"}
 	good.Name, good.Root = "b", "/srv/x/b"
 	_, err := f.CreateSite(t.Context(), good, "")
 	wantKind(t, "not writable", err, corral.Invalid, "root")

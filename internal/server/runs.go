@@ -23,19 +23,12 @@ type runHandlers struct {
 	runs *run.Manager
 }
 
-func newRuns(a *rest.Adapter, runs *run.Manager) *runHandlers {
-	return &runHandlers{runs: runs, Resource: rest.Resource[corral.Run]{
+func newRuns(a *rest.Adapter, cfg Config) *runHandlers {
+	return &runHandlers{runs: cfg.Runs, Resource: rest.Resource[corral.Run]{
 		Adapter: a,
 		Object:  corral.ObjectRun,
 		ID:      func(r corral.Run) int64 { return int64(r.ID) },
-		Find: func(c *rest.Call, tx *store.Tx) (corral.Run, error) {
-			id, err := idParam[corral.RunID](c)
-			if err != nil {
-				return corral.Run{}, err
-			}
-			r, err := tx.Run(id)
-			return r, rest.Missing("id", err)
-		},
+		Find:    func(c *rest.Call, tx *store.Tx) (corral.Run, error) { return numbered(c, tx.Run) },
 		Progress: func(list string) (func(corral.Run) api.Progress, error) {
 			u, err := api.ParseUntil(list, corral.RunStates)
 			return u.Run, err

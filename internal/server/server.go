@@ -11,7 +11,6 @@ import (
 
 	"github.com/corral-pilot/corral/internal/login"
 	"github.com/corral-pilot/corral/internal/rest"
-	"github.com/corral-pilot/corral/internal/run"
 	"github.com/corral-pilot/corral/internal/store"
 )
 
@@ -32,19 +31,19 @@ var (
 )
 
 // New returns a server that answers from db.
-func New(lg *slog.Logger, db *store.DB, runs *run.Manager, workers Workers, cfg Config) *Server {
+func New(lg *slog.Logger, db *store.DB, cfg Config) *Server {
 	life, stop := context.WithCancelCause(context.Background())
-	a := &rest.Adapter{Log: lg, DB: db, Life: life, Registered: workers.Changed}
+	a := &rest.Adapter{Log: lg, DB: db, Life: life, Registered: cfg.Clusters.Changed}
 	s := &Server{lg: lg, logins: &login.Sessions{}, stop: stop}
 	s.routes = slices.Concat(
 		newHealth(a, cfg).routes(),
 		newSites(a, cfg).routes(),
 		newLogins(a, cfg, s.logins).routes(),
-		newGlideins(a, workers, cfg).routes(),
-		newClusters(a, workers, cfg).routes(),
+		newGlideins(a, cfg).routes(),
+		newClusters(a, cfg).routes(),
 		newPackages(a, cfg).routes(),
 		newMirrors(a, cfg).routes(),
-		newRuns(a, runs).routes(),
+		newRuns(a, cfg).routes(),
 	)
 	s.Router = rest.NewRouter(lg, cfg.BodyTimeout, s.routes)
 	return s

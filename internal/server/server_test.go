@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -21,18 +21,22 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
-	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/embedded/dispatch"
+	"github.com/corral-pilot/corral/internal/gate"
+	"github.com/corral-pilot/corral/internal/reach"
+	"github.com/corral-pilot/corral/internal/run"
 	"github.com/corral-pilot/corral/internal/server"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/internal/store/storetest"
 )
 
-// A crowd is who is registered; a real one takes a worker process each.
+// A crowd is who is registered, as HTCondor's pools would have them: the far end of the real clusters.
 type crowd struct {
+	clusters *gate.Clusters
+
 	mu      sync.Mutex // guards following
 	workers []corral.Worker
 	looks   int // calls of Workers
-	changed chan struct{}
 }
 
 func (c *crowd) Workers(cluster corral.ClusterID) []corral.Worker {
@@ -48,28 +52,24 @@ func (c *crowd) Workers(cluster corral.ClusterID) []corral.Worker {
 	return in
 }
 
-func (c *crowd) Changed() <-chan struct{} {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.changed
+func (c *crowd) Mint(context.Context, corral.ClusterID, corral.JobID, time.Duration) (string, time.Time, error) {
+	return "", time.Time{}, errors.New("no pool is there")
 }
+
+func (c *crowd) Queue(corral.Cluster) (run.Queue, error) { return nil, errors.New("no pool is there") }
 
 func (c *crowd) register(w corral.Worker) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.workers = append(c.workers, w)
-	close(c.changed)
-	c.changed = make(chan struct{})
+	c.mu.Unlock()
+	c.clusters.Notify()
 }
 
-// A drawer is where the server leaves tokens, and who says which HTCondors there are; real pools take
-// seconds each, and are behind a server in internal/e2e.
+// A drawer is where the server leaves tokens; real pools take seconds each, and are behind a server in internal/e2e.
 type drawer struct {
-	mu       sync.Mutex // guards following
-	tokens   map[corral.ClusterID]string
-	full     error             // what PutToken says
-	releases map[string]string // ref → version
-	unfit    error             // what CheckGlidein says
+	mu     sync.Mutex // guards following
+	tokens map[corral.ClusterID]string
+	full   error // what PutToken says
 }
 
 func (d *drawer) PutToken(id corral.ClusterID, secret string) error {
@@ -84,78 +84,6 @@ func (d *drawer) PutToken(id corral.ClusterID, secret string) error {
 func (d *drawer) Env(_ context.Context, id corral.ClusterID) ([]string, error) {
 	dir := fmt.Sprintf("/srv/clusters/%d", id)
 	return []string{"CONDOR_CONFIG=" + dir + "/condor_config", "PATH=" + dir + "/release/bin:" + dir + "/release/sbin", "CORRAL_CLUSTER=mine"}, nil
-}
-
-func (d *drawer) Release(_ context.Context, ref string) (dir, version string, err error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	version, ok := d.releases[ref]
-	if !ok {
-		return "", "", corral.ErrorAt(corral.Unsatisfiable, "htcondor", "no HTCondor here: `corral package build --from-debian trixie` makes one")
-	}
-	return "/srv/htcondor", version, nil
-}
-
-func (d *drawer) CheckGlidein(context.Context, corral.Site, corral.Cluster) error { return d.unfit }
-
-// far is what sites say when corrald goes there; real ones, with an sshd and a Slurm, are in internal/e2e.
-type far struct {
-	files     map[string]string // what attempts left, by TAG/NAME
-	bad       error             // what CheckSite says
-	checked   []corral.Site     // by CheckSite
-	meanwhile func()            // what happens while CheckSite asks; nil: nothing
-	stranger  error             // what CheckSite says of a host key that is not accepted
-	unwell    error             // what ProbeNetwork says
-	ill       error             // what Survey says
-	login     func(context.Context, corral.Site, gridsite.Asker) error
-}
-
-// sites are the way there.
-type sites struct{ *far }
-
-func (s sites) ExpandRoot(_ context.Context, site corral.Site, _ bool) (string, error) {
-	return strings.Replace(site.Root, "$HOME", "/home/ann", 1), nil
-}
-
-func (s sites) CheckSite(_ context.Context, site corral.Site, accept bool) error {
-	s.checked = append(s.checked, site)
-	if s.meanwhile != nil {
-		s.meanwhile()
-	}
-	if s.stranger != nil && !accept {
-		return s.stranger
-	}
-	return s.bad
-}
-
-// Facts tells nothing: what a batch system says of itself is for package request's tests.
-func (s sites) Facts(context.Context, corral.Site) (corral.SiteFacts, error) {
-	return corral.SiteFacts{}, nil
-}
-
-func (s sites) Survey(context.Context, corral.Site) (corral.SiteFacts, error) {
-	yes := true
-	return corral.SiteFacts{At: time.Now().UTC(), Batch: "slurm 22.05.8", Outbound: &yes, Shared: &yes, FreeMiB: 81920, MaxJobs: 2,
-		Queues: []corral.SiteQueue{{Name: "short", Default: true, MaxWalltime: corral.Seconds(time.Hour), Nodes: 8, CPUs: 4, MemoryMiB: 8192}},
-	}, s.ill
-}
-
-func (s sites) ProbeNetwork(_ context.Context, site corral.Site, cluster corral.Cluster) (corral.NetworkProbe, error) {
-	return corral.NetworkProbe{Site: site.Name, Cluster: cluster.Name, Broker: corral.BrokerCCB,
-		Reason:   "the pool's side could not connect to this node: 10.1.4.7:40213: timed out; the collector is its broker",
-		Measured: []string{"collector 192.0.2.1:9618: reached from 10.1.4.7 in 0.4 ms", "this node, from the pool's side: 10.1.4.7:40213: timed out"}}, s.unwell
-}
-
-func (s sites) Login(ctx context.Context, site corral.Site, ask gridsite.Asker, _ bool) error {
-	return s.login(ctx, site, ask)
-}
-
-func (s sites) JobFile(_ context.Context, _ corral.Site, job corral.Job, name string) ([]byte, error) {
-	content, ok := s.files[job.Tag+"/"+name]
-	if !ok {
-		return nil, fs.ErrNotExist
-	}
-	return []byte(content), nil
 }
 
 // A fixture is a server on a real store, behind a Unix socket, with the real client.
@@ -178,25 +106,30 @@ func start(t testing.TB) *fixture {
 	t.Helper()
 	f := &fixture{
 		db:     storetest.OpenTest(t),
-		crowd:  &crowd{changed: make(chan struct{})},
+		crowd:  &crowd{},
 		bench:  newBench(),
 		shelf:  newShelf(t),
 		far:    &far{files: map[string]string{}},
-		drawer: &drawer{tokens: map[corral.ClusterID]string{}, releases: map[string]string{}},
+		drawer: &drawer{tokens: map[corral.ClusterID]string{}},
 		log:    &bytes.Buffer{},
 	}
+	lg := slog.New(slog.NewTextHandler(f.log, nil))
+	f.crowd.clusters = gate.NewClusters(lg, f.db, dispatch.Config{})
+	f.crowd.clusters.UsePools(f.crowd)
+	t.Cleanup(f.crowd.clusters.Close)
 	f.config = server.Config{
 		Version:  "test",
 		User:     "nobody",
 		Machine:  machine,
 		Roots:    "/srv/sites",
-		Reach:    sites{f.far},
-		Sites:    sites{f.far},
+		Runs:     newRuns(t, f.db, f.bench),
+		Clusters: f.crowd.clusters,
 		Catalog:  f.shelf.catalog(f.db),
-		Releases: f.drawer,
+		Reach:    reach.New(f.far.backends(), "0123 me@here"),
+		Prober:   probes{f.far},
 		Pools:    f.drawer,
 	}
-	f.server = server.New(slog.New(slog.NewTextHandler(f.log, nil)), f.db, newRuns(t, f.db, f.bench), f.crowd, f.config)
+	f.server = server.New(lg, f.db, f.config)
 	socket := filepath.Join(t.TempDir(), "s")
 	l, err := net.Listen("unix", socket)
 	if err != nil {

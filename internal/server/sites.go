@@ -42,7 +42,7 @@ func newSites(a *rest.Adapter, cfg Config) *siteHandlers {
 		}
 		return withAvoided(tx, site)
 	}
-	return &siteHandlers{Resource: r, record: record, visitor: visitor{cfg.Reach, cfg.Sites}, roots: cfg.Roots}
+	return &siteHandlers{Resource: r, record: record, visitor: visitor{cfg.Reach, cfg.Prober}, roots: cfg.Roots}
 }
 
 func (h *siteHandlers) routes() []rest.Route {

@@ -11,6 +11,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/internal/reach"
 	"github.com/corral-pilot/corral/internal/request"
 	"github.com/corral-pilot/corral/internal/rest"
 	"github.com/corral-pilot/corral/internal/store"
@@ -20,8 +21,8 @@ import (
 // created, before its options change, and when a probe is asked for. Everything that may take minutes or wants a person
 // is here; no transaction is open meanwhile.
 type visitor struct {
-	reach Reach
-	sites Sites
+	reach  *reach.Reach
+	prober Prober
 }
 
 // create makes a site. The site is visited before there is a row, so that a contact, a root or an option that does not
@@ -192,10 +193,10 @@ func (h *siteHandlers) probe(c *rest.Call) error {
 // none.
 func (v visitor) look(ctx context.Context, site corral.Site, cluster corral.Cluster) (p api.Probe, err error) {
 	p.Site = site.Name
-	if p.Facts, err = v.sites.Survey(ctx, site); err != nil || cluster.ID == 0 {
+	if p.Facts, err = v.prober.Survey(ctx, site); err != nil || cluster.ID == 0 {
 		return p, err
 	}
-	network, err := v.sites.ProbeNetwork(ctx, site, cluster)
+	network, err := v.prober.ProbeNetwork(ctx, site, cluster)
 	p.Network = &network
 	return p, err
 }

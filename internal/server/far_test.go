@@ -1,0 +1,121 @@
+package server_test
+
+import (
+	"context"
+	"io/fs"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/gridsite"
+)
+
+// far is what sites say when corrald goes there: the far end of the real reach. Real sites, with an sshd and a Slurm,
+// are in internal/e2e.
+type far struct {
+	files     map[string]string // what attempts left, by TAG/NAME
+	shut      error             // what a login without a person says
+	stranger  error             // what it says of a host key that is not accepted
+	bad       error             // what the root is refused with
+	checked   []corral.Site     // whose root and options somebody asked about
+	meanwhile func()            // what happens while somebody asks about options; nil: nothing
+	unwell    error             // what ProbeNetwork says
+	ill       error             // what Survey says
+	untold    error             // what the batch system says when it is asked what it has
+	login     func(context.Context, gridsite.Asker) error
+}
+
+// backends reach the same site by every contact.
+func (f *far) backends() gridsite.Backends {
+	dialect := func(gridsite.Conn, string) gridsite.Batch { return queue{far: f} }
+	return gridsite.Backends{
+		Transports: map[string]func(string) (gridsite.Conn, error){
+			"local": func(string) (gridsite.Conn, error) { return machineConn{}, nil },
+			"ssh":   func(string) (gridsite.Conn, error) { return line{far: f}, nil },
+		},
+		Dialects: map[string]func(gridsite.Conn, string) gridsite.Batch{"fork": dialect, "slurm": dialect},
+		Head:     func(_ gridsite.Conn, root string) gridsite.Head { return front{far: f, root: root} },
+	}
+}
+
+// machineConn is the way to this machine.
+type machineConn struct{ gridsite.Conn }
+
+func (machineConn) Close() error { return nil }
+
+// line is a connection with a site.
+type line struct {
+	gridsite.Conn
+	gridsite.Remote
+	gridsite.Streamer
+	far *far
+}
+
+func (l line) Connect(_ context.Context, accept bool) error {
+	if l.far.stranger != nil && !accept {
+		return l.far.stranger
+	}
+	return l.far.shut
+}
+
+func (l line) Login(ctx context.Context, ask gridsite.Asker) error { return l.far.login(ctx, ask) }
+
+func (line) Close() error { return nil }
+
+// front is a head node.
+type front struct {
+	gridsite.Head
+	far  *far
+	root string
+}
+
+func (h front) Check(context.Context, gridsite.Claim) error {
+	h.far.checked = append(h.far.checked, corral.Site{Root: h.root})
+	return h.far.bad
+}
+
+func (front) Expand(context.Context, string) (string, error) { return "/home/ann", nil }
+
+func (front) Close() error { return nil }
+
+// queue is a batch system.
+type queue struct {
+	gridsite.Batch
+	far *far
+}
+
+func (q queue) Check(_ context.Context, spec gridsite.JobSpec) error {
+	q.far.checked[len(q.far.checked)-1].BatchOptions = spec.BatchOptions
+	if q.far.meanwhile != nil {
+		q.far.meanwhile()
+	}
+	return nil
+}
+
+// Survey tells nothing: what a batch system says of itself is for package request's tests.
+func (q queue) Survey(context.Context, corral.BatchOptions) (corral.SiteFacts, error) {
+	return corral.SiteFacts{}, q.far.untold
+}
+
+func (q queue) Read(_ context.Context, tag, name string) ([]byte, error) {
+	content, ok := q.far.files[tag+"/"+name]
+	if !ok {
+		return nil, fs.ErrNotExist
+	}
+	return []byte(content), nil
+}
+
+// probes are what a job at a site would see; real ones take a minute.
+type probes struct{ *far }
+
+func (p probes) Survey(context.Context, corral.Site) (corral.SiteFacts, error) {
+	yes := true
+	return corral.SiteFacts{At: time.Now().UTC(), Batch: "slurm 22.05.8", Outbound: &yes, Shared: &yes, FreeMiB: 81920, MaxJobs: 2,
+		Queues: []corral.SiteQueue{{Name: "short", Default: true, MaxWalltime: corral.Seconds(time.Hour), Nodes: 8, CPUs: 4, MemoryMiB: 8192}},
+	}, p.ill
+}
+
+func (p probes) ProbeNetwork(_ context.Context, site corral.Site, cluster corral.Cluster) (corral.NetworkProbe, error) {
+	return corral.NetworkProbe{Site: site.Name, Cluster: cluster.Name, Broker: corral.BrokerCCB,
+		Reason:   "the pool's side could not connect to this node: 10.1.4.7:40213: timed out; the collector is its broker",
+		Measured: []string{"collector 192.0.2.1:9618: reached from 10.1.4.7 in 0.4 ms", "this node, from the pool's side: 10.1.4.7:40213: timed out"}}, p.unwell
+}
