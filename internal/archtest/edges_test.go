@@ -17,9 +17,9 @@ var layers = [][]string{
 	{"embedded/parcel", "gridsite/gridsitetest", "internal/demo"},
 	{"embedded/dispatch", "embedded/worker", "internal/pilot/condorworker"},
 	{"embedded/port", "internal/pilot", "internal/run", "internal/schedd"},
-	{"internal/condorpool", "internal/gate", "internal/server"},
+	{"internal/condorpool", "internal/gate"},
 	{"internal/reach"},
-	{"internal/siterelay"},
+	{"internal/server", "internal/siterelay"},
 	{"internal/engine"},
 	{"bench", "cmd/corral", "cmd/corrald", "cmd/pilot", "internal/archtest", "internal/e2e"},
 }

@@ -85,8 +85,8 @@ func (h *clusterHandlers) create(c *rest.Call) error {
 	})
 }
 
-// canRun returns the version of the HTCondor that htcondor refers to, as the catalog takes it, or why this corrald cannot
-// have a pool of it.
+// canRun returns the version of the HTCondor that htcondor refers to, as the catalog takes it, or why this corrald
+// cannot have a pool of it.
 func (h *clusterHandlers) canRun(ctx context.Context, htcondor string) (version string, err error) {
 	if h.cfg.CondorRefused != nil {
 		return "", h.cfg.CondorRefused
