@@ -21,7 +21,10 @@ import (
 )
 
 // A Catalog knows all worker packages and where they are: the store's packages, mirrors and replicas,
-// and the archives of corrald's own mirror. Nothing gets into it that no trusted key signed.
+// and the archives of corrald's own mirror. Nothing gets into it that no trusted key signed: a signature is checked
+// before a byte is fetched, and the archive against the signature before it is put into the mirror. So whoever has a
+// mirror can keep a package from us, and not give us another one. Its methods may be called from several goroutines at
+// once.
 type Catalog struct {
 	db    *store.DB
 	depot *Depot
@@ -124,10 +127,9 @@ func (c *Catalog) choose(ctx context.Context, platform corral.Platform) (package
 }
 
 // all returns the packages of the catalog.
-func (c *Catalog) all(ctx context.Context) (all []corral.Package, err error) {
-	err = c.db.View(ctx, func(tx *store.Tx) (err error) {
-		all, err = tx.Packages(store.Filter{})
-		return err
+func (c *Catalog) all(ctx context.Context) ([]corral.Package, error) {
+	all, err := store.Read(ctx, c.db, func(tx *store.Tx) ([]corral.Package, error) {
+		return tx.Packages(store.Filter{})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("listing packages: %w", err)

@@ -177,7 +177,7 @@ func (d *Delivery) bring(
 }
 
 // push sends the archive through the transport, to where the setup job takes it from, unless the
-// package is installed there.
+// package is installed there: its manifest is the last file of an installation, so that it stands for all.
 func push(ctx context.Context, head gridsite.Head, p packages.Signed, archive string) ([]order.Source, error) {
 	incoming, err := staging.Incoming("", p.Package)
 	if err != nil {
@@ -211,7 +211,8 @@ const (
 	MaxLineBytes = 600
 )
 
-// record writes what mirrors did into the site's history, and adds it to their health.
+// record writes what mirrors did into the site's history, and adds it to their health. What a site says of them is
+// bounded, and believed as far as mirrors go that we know: at worst a site makes us ask a good mirror last.
 func (d *Delivery) record(tx *store.Tx, asked string, tries []order.Try) error {
 	for i, t := range tries[:min(len(tries), MaxLines)] {
 		verdict := "failed"
@@ -245,4 +246,93 @@ func (d *Delivery) Learn(tries []order.Try) {
 	if len(tries) > 0 {
 		d.unreached = !slices.ContainsFunc(tries, func(t order.Try) bool { return t.Reached })
 	}
+}
+
+// A Way is how a package gets to a site.
+type Way string
+
+// The ways, of which auto takes the first that is open: the site sees corrald's own mirror as a
+// directory; it fetches from mirrors; corrald pushes the archive through the site's transport.
+const (
+	WayAuto    Way = "auto"
+	WayLocal   Way = "local"
+	WayMirrors Way = "mirrors"
+	WayPush    Way = "push"
+)
+
+// Ways lists what may be asked for.
+var Ways = []Way{WayAuto, WayLocal, WayMirrors, WayPush}
+
+// A Supply says how packages get to sites. The zero value chooses the way, and serves no mirror.
+type Supply struct {
+	Way        Way
+	CacheBytes int64  // of packages at a site; 0: no limit
+	ServedAt   string // URL under which corrald's own mirror is served; "": it is not
+}
+
+// An opening is what is known about the ways to one site.
+type opening struct {
+	visible   bool // the site sees the archive in corrald's mirror
+	fetchable bool // there are mirrors that the setup job can ask
+	unreached bool // it asked some before, and none answered
+}
+
+// choose is the rule: the cheapest way that can work. A file on the same disk costs nothing; a mirror costs corrald
+// nothing; a push goes through corrald's connection for each site. A site to which no mirror answered is taken for one
+// without a way to the web, until a setup job there reaches one. why completes "package NAME: ".
+func (w Way) choose(o opening) (way Way, why string) {
+	switch {
+	case w != WayAuto && w != "":
+		return w, "as corrald was told to"
+	case o.visible:
+		return WayLocal, "the site sees corrald's mirror as a directory"
+	case o.fetchable && !o.unreached:
+		return WayMirrors, "the site does not see corrald's mirror as a directory"
+	case o.unreached:
+		return WayPush, "no mirror answered to the site"
+	}
+	return WayPush, "there is no mirror that the site could ask"
+}
+
+// ensure has the package's archive in corrald's own mirror, and fetches it from any mirror if it is
+// not. The tries are in the order of the mirrors' ranks (corral.RankMirrors): by the useful bytes a second that each
+// promises, from what was measured of it before.
+func (c *Catalog) ensure(ctx context.Context, s packages.Signed, now time.Time) ([]order.Try, error) {
+	if c.depot.mirror.Has(s.Package) {
+		return nil, nil
+	}
+	_, mirrors, err := c.of(ctx, s.Digest)
+	if err != nil {
+		return nil, err
+	}
+	sources, err := mirrorSources(s, mirrors, now)
+	if err != nil {
+		return nil, err
+	}
+	var urls []string
+	for _, src := range sources {
+		urls = append(urls, src.URL)
+	}
+	tries, err := c.download(ctx, s, urls)
+	var told []order.Try
+	for i, t := range tries {
+		told = append(told, order.Try{
+			Mirror: sources[i].Mirror, OK: t.Reason == "", Reached: t.Reached, Bytes: t.Bytes,
+			Took: corral.Seconds(t.Took), Line: t.String(),
+		})
+	}
+	return told, err
+}
+
+// mirrorSources lists where mirrors have a package, the best first.
+func mirrorSources(s packages.Signed, mirrors []corral.Mirror, now time.Time) ([]order.Source, error) {
+	var sources []order.Source
+	for _, m := range corral.RankMirrors(mirrors, now) {
+		at, err := staging.URLBelow(m.URL, s.Package)
+		if err != nil {
+			return nil, err
+		}
+		sources = append(sources, order.Source{Mirror: m.ID, URL: at})
+	}
+	return sources, nil
 }

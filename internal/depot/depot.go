@@ -38,7 +38,8 @@ func BootProgram(site corral.Site) string {
 }
 
 // A Depot has what is brought to sites: the worker packages in corrald's own mirror, and the bare
-// pilot binaries that run the setup job, which must be at a site before any package can be.
+// pilot binaries that run the setup job, which must be at a site before any package can be. It is filled before it is
+// used (AddPilot), and after that only its mirror changes.
 type Depot struct {
 	mirror staging.Mirror
 	dir    string            // corrald's copies of the pilot binaries, by digest
@@ -112,7 +113,8 @@ func (d *Depot) packed(dir string) (p packages.Package, err error) {
 	return p, err
 }
 
-// pack copies the binary below dir, packs it into the mirror, and notes the package beside it.
+// pack copies the binary below dir, packs it into the mirror, and notes the package beside it. The note comes last, so
+// that it is there only if all else is: packed, at the next start, believes it.
 func (d *Depot) pack(dir string, binary []byte, arch string) (p packages.Package, err error) {
 	files := filepath.Join(dir, "files")
 	if err := os.MkdirAll(filepath.Join(files, filepath.Dir(PilotInPackage)), 0o700); err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
@@ -12,10 +11,11 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// perform does what was decided: first the cancellations, all together, then the rest in order. An error
+// perform does what was decided: first the cancellations, all together, then the rest in order. What is to end makes
+// room for what is to begin, and many cancellations are one command. An error
 // means that the site could not be asked or did not answer, or, of kind Conflict, that the world has
 // moved on: the actions are decided again later.
-func (l *siteLoop) perform(ctx context.Context, now time.Time, w reconcile.World, actions []reconcile.Action) error {
+func (l *siteLoop) perform(ctx context.Context, w turn, actions []reconcile.Action) error {
 	var cancels []reconcile.Cancel
 	var rest []reconcile.Action
 	for _, a := range actions {
@@ -25,11 +25,11 @@ func (l *siteLoop) perform(ctx context.Context, now time.Time, w reconcile.World
 			rest = append(rest, a)
 		}
 	}
-	if err := l.cancel(ctx, now, w.Site, cancels); err != nil {
+	if err := l.cancel(ctx, w, cancels); err != nil {
 		return err
 	}
 	for _, a := range rest {
-		if err := l.act(ctx, now, w, a); err != nil {
+		if err := l.act(ctx, w, a); err != nil {
 			return err
 		}
 	}
@@ -38,37 +38,35 @@ func (l *siteLoop) perform(ctx context.Context, now time.Time, w reconcile.World
 
 // act performs one action that is no cancellation. Those of the first switch say themselves what they do, once they do
 // it: they may have to wait for their turn for many steps.
-func (l *siteLoop) act(ctx context.Context, now time.Time, w reconcile.World, a reconcile.Action) error {
+func (l *siteLoop) act(ctx context.Context, w turn, a reconcile.Action) error {
 	switch a := a.(type) {
 	case reconcile.Resume:
-		if l.sender.waits(now, w, a) {
+		if l.sender.waits(w, a) {
 			return nil
 		}
 		l.line.acting(w.Site, a)
-		return l.send(ctx, now, w, a.Job)
+		return l.send(ctx, w, a.Job)
 	case reconcile.Drain:
-		return l.drain(ctx, now, w, a)
+		return l.drain(ctx, w, a)
 	case reconcile.Renew:
-		return l.tokens.renew(ctx, now, w, a)
+		return l.tokens.renew(ctx, w, a)
 	case reconcile.Submit:
-		if g := find(w.Glideins, a.Glidein); a.Kind == corral.PilotJob && g != nil && l.relay.Awaited(ctx, w, *g) {
+		g := find(w.Glideins, a.Glidein)
+		if a.Kind == corral.PilotJob && g != nil && l.relay.Awaited(ctx, w.World, *g) {
 			return nil
 		}
 	}
 	l.line.acting(w.Site, a)
 	switch a := a.(type) {
 	case reconcile.Submit:
-		return l.submit(ctx, now, w, a)
+		return l.submit(ctx, w, a)
 	case reconcile.AskGlidein:
 		return l.line.write(ctx, func(tx *store.Tx) error {
 			_, err := tx.AskGlidein(a.Glidein, a.Ask, a.Reason)
 			return err
 		})
 	case reconcile.Settle:
-		return l.line.write(ctx, func(tx *store.Tx) error {
-			_, err := tx.SettleGlidein(a.Glidein, a.Lack)
-			return err
-		})
+		return l.line.write(ctx, func(tx *store.Tx) error { return store.Done(tx.SettleGlidein(a.Glidein, a.Lack)) })
 	case reconcile.MoveSite:
 		return l.line.moveSite(ctx, a.Move, a.Reason)
 	case reconcile.Sweep:
@@ -77,61 +75,53 @@ func (l *siteLoop) act(ctx context.Context, now time.Time, w reconcile.World, a 
 	return fmt.Errorf("action %T has no effect", a) // unreachable: the switches list every action
 }
 
-// submit records the intent, then asks the site.
-func (l *siteLoop) submit(ctx context.Context, now time.Time, w reconcile.World, a reconcile.Submit) error {
+// submit records the intent, then asks the site. What a site needs before its first job is brought there before the
+// intent is recorded: an intent without an answer is looked up at the site, which must be able to know it.
+func (l *siteLoop) submit(ctx context.Context, w turn, a reconcile.Submit) error {
 	if !l.line.take() {
 		return nil
 	}
-	site, err := l.stager.prepare(ctx, now, w.Site, a)
+	site, err := l.stager.prepare(ctx, w, a)
 	if err != nil {
 		return l.stager.unusable(ctx, err)
 	}
 	w.Site = site
-	job, err := l.sender.intend(ctx, now, w, a)
+	job, err := l.sender.intend(ctx, w, a)
 	if err != nil {
 		return fmt.Errorf("recording the intent of a %s job: %w", a.Kind, err)
 	}
-	return l.send(ctx, now, w, job)
+	return l.send(ctx, w, job)
 }
 
 // send submits a job whose intent is recorded and records the answer. Without an answer the job stays
 // NEW and Decide will have it looked up.
-func (l *siteLoop) send(ctx context.Context, now time.Time, w reconcile.World, job corral.Job) error {
-	ev, err := l.sender.send(ctx, now, w, job)
+func (l *siteLoop) send(ctx context.Context, w turn, job corral.Job) error {
+	ev, err := l.sender.send(ctx, w, job)
 	if err != nil || ev.Move == "" {
 		return err
 	}
-	return l.moveJob(ctx, now, job, ev)
+	return l.moveJob(ctx, w.now, job, ev)
 }
 
 // cancel ends jobs, all at the same time, and returns when the site says that they are gone, or that some must wait for
-// a later step.
-func (l *siteLoop) cancel(
-	ctx context.Context, now time.Time, site corral.Site, cancels []reconcile.Cancel,
-) error {
+// a later step. That they are to end is recorded first: should corrald die now, the next one goes on with it, and a job
+// that ends meanwhile by itself has been removed, and has not failed.
+func (l *siteLoop) cancel(ctx context.Context, w turn, cancels []reconcile.Cancel) error {
 	var jobs []corral.Job
 	for _, c := range cancels {
-		fresh, err := l.line.ask(ctx, now, c.Job, corral.AskCancel, c.Why())
-		if err != nil {
+		if err := l.line.ask(ctx, w, c.Job, corral.AskCancel, c); err != nil {
 			return err
-		}
-		if fresh {
-			l.line.acting(site, c)
 		}
 		jobs = append(jobs, c.Job)
 	}
-	return l.ends.end(ctx, now, site, jobs)
+	return l.ends.end(ctx, w, jobs)
 }
 
 // drain tells the attempt's dispatcher, once in the life of this process: the dispatcher remembers it
 // for workers that come back, but not beyond its own end.
-func (l *siteLoop) drain(ctx context.Context, now time.Time, w reconcile.World, a reconcile.Drain) error {
-	fresh, err := l.line.ask(ctx, now, a.Job, corral.AskDrain, a.Why())
-	if err != nil {
+func (l *siteLoop) drain(ctx context.Context, w turn, a reconcile.Drain) error {
+	if err := l.line.ask(ctx, w, a.Job, corral.AskDrain, a); err != nil {
 		return err
-	}
-	if fresh {
-		l.line.acting(w.Site, a)
 	}
 	if g := find(w.Glideins, a.Job.Glidein); g != nil && !l.told[a.Job.ID] {
 		l.told[a.Job.ID] = true
@@ -141,10 +131,10 @@ func (l *siteLoop) drain(ctx context.Context, now time.Time, w reconcile.World, 
 }
 
 // drainFromAfar drains what is to be drained of a site that is not reached: dispatchers tell their workers without it.
-func (l *siteLoop) drainFromAfar(ctx context.Context, now time.Time, w reconcile.World) error {
-	for _, a := range reconcile.Decide(now.UTC(), w) {
+func (l *siteLoop) drainFromAfar(ctx context.Context, w turn) error {
+	for _, a := range reconcile.Decide(w.now.UTC(), w.World) {
 		if d, ok := a.(reconcile.Drain); ok {
-			if err := l.drain(ctx, now, w, d); err != nil {
+			if err := l.drain(ctx, w, d); err != nil {
 				return err
 			}
 		}

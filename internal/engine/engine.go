@@ -58,23 +58,23 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 	for {
 		changed := e.db.Changed(store.Subject{Object: corral.ObjectSite})
-		ids, err := e.sitesToServe(ctx)
+		sites, err := store.Read(ctx, e.db, (*store.Tx).SitesToServe) // which may still need something
 		again := pollNothing
 		if err != nil && ctx.Err() == nil {
 			e.lg.Error("listing sites failed", "err", err)
 			again = troubleMin
 		}
 		mu.Lock()
-		for _, id := range ids {
-			if serving[id] {
+		for _, s := range sites {
+			if serving[s.ID] {
 				continue
 			}
-			serving[id] = true
+			serving[s.ID] = true
 			wg.Go(func() {
-				newSiteLoop(e, id).run(ctx)
+				newSiteLoop(e, s.ID).run(ctx)
 				mu.Lock()
 				defer mu.Unlock()
-				delete(serving, id)
+				delete(serving, s.ID)
 			})
 		}
 		mu.Unlock()
@@ -87,16 +87,4 @@ func (e *Engine) Run(ctx context.Context) error {
 		}
 		timer.Stop()
 	}
-}
-
-// sitesToServe returns the sites that may still need something.
-func (e *Engine) sitesToServe(ctx context.Context) (ids []corral.SiteID, err error) {
-	err = e.db.View(ctx, func(tx *store.Tx) error {
-		sites, err := tx.SitesToServe()
-		for _, s := range sites {
-			ids = append(ids, s.ID)
-		}
-		return err
-	})
-	return ids, err
 }

@@ -45,7 +45,9 @@ type line struct {
 // begin begins a step.
 func (l *line) begin() { l.commands, l.more, l.recorded, l.polled = 0, false, false, false }
 
-// take takes one of the step's commands. It returns false if none is left: whoever wanted it is served in a later step.
+// take takes one of the step's commands. The bound keeps a site with hundreds of jobs from being pressed, and a step
+// from taking minutes, in which nothing else would be seen. It returns false if none is left: whoever wanted it is
+// served in a later step.
 func (l *line) take() bool {
 	if l.commands >= commandsAStep {
 		l.more = true
@@ -76,7 +78,8 @@ func (l *line) open(ctx context.Context, site corral.Site) error {
 	return err
 }
 
-// close ends what open began. The connection, which others use too, stays.
+// close ends what open began. The connection, which others use too, stays. It is closed after each trouble, so that the
+// next step begins with a look at what is there.
 func (l *line) close() {
 	if l.access.Head != nil {
 		_ = l.access.Head.Close() // nothing was left to be written
@@ -96,8 +99,8 @@ func (l *line) read(ctx context.Context, job corral.Job, name string) ([]byte, e
 	return b, nil
 }
 
-// stopwatch returns a function that says how long ago stopwatch was called. It measures what a site takes; what is
-// decided goes by the time of the step.
+// stopwatch is the only clock of the parts. It returns a function that says how long ago stopwatch was called. It
+// measures what a site takes; what is decided goes by the time of the step.
 func (l *line) stopwatch() (took func() time.Duration) {
 	begin := time.Now()
 	return func() time.Duration { return time.Since(begin) }
@@ -108,7 +111,8 @@ func (l *line) acting(site corral.Site, a reconcile.Action) {
 	l.lg.Info("acting", "site", site.Name, "action", fmt.Sprintf("%T", a), "why", a.Why())
 }
 
-// write changes the store as corrald.
+// write changes the store as corrald. That something was recorded makes the next step come soon: it may be what the
+// next decision waits for.
 func (l *line) write(ctx context.Context, fn func(*store.Tx) error) error {
 	err := l.db.Write(ctx, store.Actor, fn)
 	l.recorded = l.recorded || err == nil
@@ -116,10 +120,7 @@ func (l *line) write(ctx context.Context, fn func(*store.Tx) error) error {
 }
 
 func (l *line) moveSite(ctx context.Context, move corral.SiteMove, reason string) error {
-	return l.write(ctx, func(tx *store.Tx) error {
-		_, err := tx.MoveSite(l.id, move, reason)
-		return err
-	})
+	return l.write(ctx, func(tx *store.Tx) error { return store.Done(tx.MoveSite(l.id, move, reason)) })
 }
 
 // noteJob writes a line into a job's history.
@@ -128,17 +129,13 @@ func (l *line) noteJob(ctx context.Context, job corral.Job, event, reason string
 }
 
 // ask records what a job is asked, if it was not before; it is polled soon then.
-func (l *line) ask(
-	ctx context.Context, now time.Time, job corral.Job, ask corral.Ask, why string,
-) (fresh bool, err error) {
+func (l *line) ask(ctx context.Context, w turn, job corral.Job, ask corral.Ask, a reconcile.Action) error {
 	if job.Asked == ask {
-		return false, nil
+		return nil
 	}
-	l.pace.busy(now)
-	return true, l.write(ctx, func(tx *store.Tx) error {
-		_, err := tx.AskJob(job.ID, ask, why)
-		return err
-	})
+	l.acting(w.Site, a)
+	l.pace.busy(w.now)
+	return l.write(ctx, func(tx *store.Tx) error { return store.Done(tx.AskJob(job.ID, ask, a.Why())) })
 }
 
 // tagsOf lists the tags of jobs.

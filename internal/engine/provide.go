@@ -28,14 +28,12 @@ type provision struct {
 	relays     []string   // HOST:PORT of the site's relay
 }
 
-// provide gets what a job needs. The error is Hopeless if the job can never have it, tokenless if its pool gives no
-// token now.
-func (s *sender) provide(
-	ctx context.Context, now time.Time, w reconcile.World, job corral.Job,
-) (p provision, err error) {
+// provide gets what a job needs, and changes nothing about the job itself. The error is Hopeless if the job can never
+// have it, tokenless if its pool gives no token now.
+func (s *sender) provide(ctx context.Context, w turn, job corral.Job) (p provision, err error) {
 	switch job.Kind {
 	case corral.SetupJob:
-		p.setup, err = s.stager.order(ctx, now, w, job.Package)
+		p.setup, err = s.stager.order(ctx, w, job.Package)
 		return p, err
 	case corral.CleanupJob:
 		return p, nil
@@ -47,7 +45,7 @@ func (s *sender) provide(
 	if p.addresses, p.certDigest, err = s.cfg.Address.For(w.Site); err != nil {
 		return p, fmt.Errorf("finding the way in from site %s: %w", w.Site.Name, err)
 	}
-	p.token, p.relays = s.cfg.Key.Token(job.Tag), s.relay.Addresses(w, *g)
+	p.token, p.relays = s.cfg.Key.Token(job.Tag), s.relay.Addresses(w.World, *g)
 	n, ok := w.Needs[g.Cluster]
 	if !ok {
 		return p, nil
@@ -55,7 +53,7 @@ func (s *sender) provide(
 	if n.Digest == "" {
 		return p, depot.Hopeless(n.Unfit)
 	}
-	p.secret, _, err = s.tokens.mint(ctx, now, *g, job)
+	p.secret, _, err = s.tokens.mint(ctx, w.now, *g, job)
 	return p, err
 }
 
@@ -90,9 +88,7 @@ func describe(w reconcile.World, job corral.Job, p provision) (gridsite.JobSpec,
 
 // describePilot adds what a pilot job has: its shape, and in the order its token and the way in, to corrald
 // and, if its cluster is one of HTCondor's, to the pool.
-func describePilot(
-	w reconcile.World, job corral.Job, p provision, s *gridsite.JobSpec, o *order.Order,
-) (err error) {
+func describePilot(w reconcile.World, job corral.Job, p provision, s *gridsite.JobSpec, o *order.Order) (err error) {
 	g := find(w.Glideins, job.Glidein)
 	if s.Program, err = depot.PilotProgram(w.Site); err != nil {
 		return err
@@ -131,7 +127,8 @@ func wayIn(g corral.Glidein, p provision) (addresses []string) {
 // connected to.
 const streamsSince = "25.12.0"
 
-// condorOrder is what workers must know to join an HTCondor pool, beside their token.
+// condorOrder is what workers must know to join an HTCondor pool, beside their token. The package is the one that was
+// chosen when the attempt was submitted; should the pool be upgraded while the attempt waits, it still may join.
 func condorOrder(site corral.Site, g corral.Glidein, job corral.Job, n reconcile.Need) *order.Condor {
 	return &order.Condor{
 		Package:   n.Package,

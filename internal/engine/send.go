@@ -29,15 +29,13 @@ type sender struct {
 
 // intend records that a job is about to be submitted, and returns its row. The token of an attempt is made of its tag;
 // only its digest is recorded, and until when it is good.
-func (s *sender) intend(
-	ctx context.Context, now time.Time, w reconcile.World, a reconcile.Submit,
-) (job corral.Job, err error) {
+func (s *sender) intend(ctx context.Context, w turn, a reconcile.Submit) (job corral.Job, err error) {
 	job = corral.Job{
 		Kind: a.Kind, Site: s.line.id, Glidein: a.Glidein, Package: a.Package, Tag: gate.NewTag(a.Kind),
 	}
 	if g := find(w.Glideins, a.Glidein); g != nil {
 		job.TokenDigest = s.cfg.Key.Token(job.Tag).Digest()
-		latest := g.LatestStart(corral.Job{CreatedAt: now.UTC()})
+		latest := g.LatestStart(corral.Job{CreatedAt: w.now.UTC()})
 		job.TokenEndsAt = latest.Add(time.Duration(g.Walltime) + s.cfg.Tokens.Margin)
 	}
 	err = s.line.write(ctx, func(tx *store.Tx) (err error) {
@@ -55,10 +53,10 @@ func (s *sender) intend(
 // waits reports whether an unanswered submission is not taken up now. That happens once the site cannot hide it any
 // longer: what the step's poll knew of it was adopted already; what it did not know is submitted again, under the same
 // tag.
-func (s *sender) waits(now time.Time, w reconcile.World, a reconcile.Resume) bool {
+func (s *sender) waits(w turn, a reconcile.Resume) bool {
 	since := s.watch.unansweredSince(a.Job)
 	switch {
-	case now.Sub(since) < visibility || s.tokens.early(now, find(w.Glideins, a.Job.Glidein)):
+	case w.now.Sub(since) < visibility || s.tokens.early(w.now, find(w.Glideins, a.Job.Glidein)):
 		return true // each poll adopts it if it shows up
 	case !s.line.polled: // look first
 		s.line.pace.lookAgain()
@@ -68,18 +66,17 @@ func (s *sender) waits(now time.Time, w reconcile.World, a reconcile.Resume) boo
 	return !s.line.take()
 }
 
-// send submits a job whose intent is recorded, and returns what came of it, to be recorded. No event means that the job
+// send submits a job whose intent is recorded, and returns what came of it, to be recorded. It may be called again for
+// the same job: tag and token stay the same, and what was pushed before is found there. No event means that the job
 // stays NEW, as it does after an error.
-func (s *sender) send(
-	ctx context.Context, now time.Time, w reconcile.World, job corral.Job,
-) (corral.JobEvent, error) {
+func (s *sender) send(ctx context.Context, w turn, job corral.Job) (corral.JobEvent, error) {
 	if err := s.line.open(ctx, w.Site); err != nil {
 		return corral.JobEvent{}, err
 	}
-	p, err := s.provide(ctx, now, w, job)
+	p, err := s.provide(ctx, w, job)
 	var spec gridsite.JobSpec
 	if err == nil {
-		spec, err = describe(w, job, p)
+		spec, err = describe(w.World, job, p)
 	}
 	if err != nil {
 		return s.unsendable(ctx, job, err)
@@ -100,8 +97,8 @@ func (s *sender) send(
 	return corral.JobEvent{Move: corral.JobSubmit, SiteJobID: id}, nil
 }
 
-// submit hands a job to its batch system. One that does not take the names of the nodes to avoid, because it knows
-// the nodes by others, is asked once more without.
+// submit hands a job to its batch system, which answers with its own id, with a definite no, or not at all. One that
+// does not take the names of the nodes to avoid, because it knows the nodes by others, is asked once more without.
 func (s *sender) submit(ctx context.Context, job corral.Job, spec gridsite.JobSpec) (id string, err error) {
 	batch := s.line.access.Batch(job.Kind)
 	id, err = batch.Submit(ctx, spec)
@@ -114,8 +111,8 @@ func (s *sender) submit(ctx context.Context, job corral.Job, spec gridsite.JobSp
 	return batch.Submit(ctx, spec)
 }
 
-// refusal returns the definite no that err is, or nil. What the batch system's rules forbid it refuses
-// for good.
+// refusal returns the definite no that err is, or nil: "it refused" goes to the policy of the glidein, "we do not know"
+// is looked up. What the batch system's rules forbid it refuses for good.
 func refusal(err error) *gridsite.Refused {
 	var refused *gridsite.Refused
 	if !errors.As(err, &refused) && corral.KindOf(err) == corral.Invalid {
@@ -148,10 +145,8 @@ func (s *sender) avoid(ctx context.Context, site corral.Site, job corral.Job, sp
 	if job.Kind != corral.PilotJob {
 		return nil
 	}
-	var bad []corral.BadNode
-	err := s.line.db.View(ctx, func(tx *store.Tx) (err error) {
-		bad, err = tx.BadNodes(site, job.Queue, spec.Hosts)
-		return err
+	bad, err := store.Read(ctx, s.line.db, func(tx *store.Tx) ([]corral.BadNode, error) {
+		return tx.BadNodes(site, job.Queue, spec.Hosts)
 	})
 	if err != nil {
 		return fmt.Errorf("looking for bad nodes of site %s: %w", site.Name, err)

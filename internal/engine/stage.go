@@ -33,12 +33,12 @@ func newStager(way *line, cfg Config) *stager {
 	}
 }
 
-// prepare finds out, before the first job at a site, what runs there, and puts the pilot binary there.
-// It returns the site with what was found. That is recorded only once something of ours can be there,
-// so that a site without a package is one where nothing is left to be cleaned up.
-func (s *stager) prepare(
-	ctx context.Context, now time.Time, site corral.Site, a reconcile.Submit,
-) (corral.Site, error) {
+// prepare finds out, before the first job at a site, what runs there, and puts the pilot binary there. Pilots, and
+// setup jobs for further packages, come to a site that has had its first job. It returns the site with what was found.
+// That is recorded only once something of ours can be there, so that a site without a package is one where nothing is
+// left to be cleaned up.
+func (s *stager) prepare(ctx context.Context, w turn, a reconcile.Submit) (corral.Site, error) {
+	site := w.Site
 	if a.Kind == corral.PilotJob || a.Package != "" {
 		return site, nil
 	}
@@ -46,7 +46,7 @@ func (s *stager) prepare(
 		return site, err
 	}
 	if a.Kind == corral.CleanupJob {
-		return site, s.boot(ctx, now, site, true)
+		return site, s.boot(ctx, w.now, site, true)
 	}
 	why, err := s.line.reach.CheckRoot(ctx, s.line.access.Head, site)
 	if err != nil {
@@ -59,7 +59,7 @@ func (s *stager) prepare(
 	if err != nil {
 		return site, err
 	}
-	if err := s.boot(ctx, now, facts, site.PackageDigest != ""); err != nil {
+	if err := s.boot(ctx, w.now, facts, site.PackageDigest != ""); err != nil {
 		return site, err
 	}
 	err = s.line.write(ctx, func(tx *store.Tx) (err error) {
@@ -78,18 +78,19 @@ func (s *stager) boot(ctx context.Context, now time.Time, site corral.Site, befo
 	return s.delivery.Boot(ctx, now, s.line.access.Head, site, claim)
 }
 
-// order returns the order for a setup job: for a package that glideins need, by its digest, or for the site's own if
-// that is empty. What the site's other pilots need is kept whatever the cache's limit is.
-func (s *stager) order(ctx context.Context, now time.Time, w reconcile.World, digest string) (*order.Setup, error) {
+// order gets a package on its way to the site and returns the order for its setup job: for a package that glideins
+// need, by its digest, or for the site's own if that is empty. What the site's other pilots need is kept whatever the
+// cache's limit is.
+func (s *stager) order(ctx context.Context, w turn, digest string) (*order.Setup, error) {
 	if digest == "" {
 		digest = w.Site.PackageDigest
-	} else if err := s.boot(ctx, now, w.Site, true); err != nil {
+	} else if err := s.boot(ctx, w.now, w.Site, true); err != nil {
 		return nil, err
 	}
 	var keep []string
 	if s.bounded { // else nothing is lost
 		var err error
-		if keep, err = s.ordered(ctx, w); err != nil {
+		if keep, err = s.ordered(ctx, w.World); err != nil {
 			return nil, err
 		}
 		keep = append(keep, w.Site.PackageDigest)
@@ -97,7 +98,7 @@ func (s *stager) order(ctx context.Context, now time.Time, w reconcile.World, di
 			keep = append(keep, n.Digest)
 		}
 	}
-	return s.delivery.Package(ctx, now, s.line.access.Head, digest, keep)
+	return s.delivery.Package(ctx, w.now, s.line.access.Head, digest, keep)
 }
 
 // ordered lists the packages that attempts at the site were told to use. What they need may not be what an attempt

@@ -16,25 +16,31 @@ import (
 // Stepped is what the debug log says of each step of a site's loop, with commands and took.
 const Stepped = "stepped"
 
+// A turn is the world of a site in one step, in which all happens at the same time.
+type turn struct {
+	reconcile.World
+	now time.Time
+}
+
 // step observes, decides and acts once and returns how long nothing needs to be looked at. A site that is not reached
 // gets at least what it is not needed for; if it was removed by force, that is the end of its jobs.
 func (l *siteLoop) step(ctx context.Context, now time.Time) (time.Duration, error) {
-	w, err := l.load(ctx)
+	world, err := l.load(ctx)
 	if err != nil {
 		return 0, err
 	}
-	live := liveJobs(w)
+	w, live := turn{world, now}, liveJobs(world)
 	if w.Site.State == corral.SiteDeleted && len(live) == 0 {
 		return 0, errNothingLeft
 	}
 	l.line.begin()
 	if err = l.trouble.knock(ctx, w.Site); err == nil {
-		err = l.serve(ctx, now, w)
+		err = l.serve(ctx, w)
 	}
 	if err == nil {
 		err = l.trouble.leave(ctx)
 	} else {
-		err = errors.Join(err, l.drainFromAfar(ctx, now, w))
+		err = errors.Join(err, l.drainFromAfar(ctx, w))
 	}
 	l.e.lg.Debug(Stepped, "site", l.line.id, "commands", l.line.commands, "took", time.Since(now))
 	switch {
@@ -45,18 +51,19 @@ func (l *siteLoop) step(ctx context.Context, now time.Time) (time.Duration, erro
 	case l.line.recorded, l.line.more:
 		return pollSoon, nil
 	}
-	return l.sleep(now, w), nil
+	return l.sleep(w), nil
 }
 
-// serve observes if it is time for that, decides, acts, and tidies up.
-func (l *siteLoop) serve(ctx context.Context, now time.Time, w reconcile.World) error {
-	if live := liveJobs(w); len(live) > 0 && !now.Before(l.line.pace.next()) {
-		if err := l.observe(ctx, now, w, live); err != nil {
+// serve observes if it is time for that, decides, acts, and tidies up. The order matters: what is decided about must be
+// what was seen last, and the relay must be kept before an attempt is told of it.
+func (l *siteLoop) serve(ctx context.Context, w turn) error {
+	if live := liveJobs(w.World); len(live) > 0 && !w.now.Before(l.line.pace.next()) {
+		if err := l.observe(ctx, w, live); err != nil {
 			return err
 		}
 		if l.line.recorded { // else the world is as it was
 			var err error
-			if w, err = l.load(ctx); err != nil {
+			if w.World, err = l.load(ctx); err != nil {
 				return err
 			}
 		}
@@ -64,19 +71,20 @@ func (l *siteLoop) serve(ctx context.Context, now time.Time, w reconcile.World) 
 	if err := errors.Join(l.remains.endProbes(ctx, w.Site), l.stager.look(ctx, w.Site)); err != nil {
 		return err
 	}
-	l.relay.Keep(ctx, w, l.trouble.last != "")
-	if err := l.perform(ctx, now, w, reconcile.Decide(now.UTC(), w)); err != nil {
+	l.relay.Keep(ctx, w.World, l.trouble.last != "")
+	if err := l.perform(ctx, w, reconcile.Decide(w.now.UTC(), w.World)); err != nil {
 		return err
 	}
 	if l.relay.News(w.Site) {
-		if err := l.line.write(ctx, func(tx *store.Tx) error { return l.relay.Note(tx, w) }); err != nil {
+		if err := l.line.write(ctx, func(tx *store.Tx) error { return l.relay.Note(tx, w.World) }); err != nil {
 			return err
 		}
 	}
 	return l.remains.forget(ctx, w.Site)
 }
 
-// load reads everything recorded about the site in one transaction, and adds what the parts know.
+// load reads everything recorded about the site in one transaction, and adds what the parts know. What they add is
+// never needed for a right decision, only for a better one: without it a package is looked for once more, say.
 func (l *siteLoop) load(ctx context.Context) (reconcile.World, error) {
 	var w reconcile.World
 	err := l.e.db.View(ctx, func(tx *store.Tx) (err error) {
@@ -131,19 +139,21 @@ func liveJobs(w reconcile.World) []corral.Job {
 	return live
 }
 
-// observe polls the live jobs in one round trip and records what changed.
-func (l *siteLoop) observe(ctx context.Context, now time.Time, w reconcile.World, live []corral.Job) error {
+// observe polls the live jobs in one round trip and records what changed. Of each job there is one sighting, from which
+// reconcile derives its events: what a batch system says, what the job's own report says, and for how long it has not
+// been seen. Nothing is concluded from a poll that failed.
+func (l *siteLoop) observe(ctx context.Context, w turn, live []corral.Job) error {
 	if err := l.line.open(ctx, w.Site); err != nil {
 		return err
 	}
-	statuses, err := l.watch.poll(ctx, now, w.Site, live)
+	known, err := l.watch.poll(ctx, w, live)
 	if err != nil {
 		return fmt.Errorf("polling jobs: %w", err)
 	}
-	if err := l.watch.prune(ctx, now, live, statuses); err != nil {
+	if err := l.watch.prune(ctx, w.now, live, known); err != nil {
 		return err
 	}
-	seen, err := l.watch.sightings(ctx, now, live, statuses)
+	seen, err := l.watch.sightings(ctx, w.now, live, known)
 	if err != nil {
 		return err
 	}
@@ -153,19 +163,21 @@ func (l *siteLoop) observe(ctx context.Context, now time.Time, w reconcile.World
 			continue
 		}
 		s.Overdue, s.Hopeless = w.Overdue(j)
-		for _, ev := range reconcile.Events(j, s, now.UTC()) { // each is a transaction, with its history row
-			if err := l.moveJob(ctx, now, j, ev); err != nil {
+		for _, ev := range reconcile.Events(j, s, w.now.UTC()) { // each is a transaction, with its history row
+			if err := l.moveJob(ctx, w.now, j, ev); err != nil {
 				return err
 			}
 		}
 	}
-	if err := l.watch.noteWaits(ctx, now, live, statuses); err != nil {
+	if err := l.watch.noteWaits(ctx, w.now, live, known); err != nil {
 		return err
 	}
 	return l.watch.noteWorkers(ctx, w.Glideins, live)
 }
 
-// moveJob records a move of a job, and with its end what its report says.
+// moveJob records a move of a job, and with its end what its report says: one transaction, so that a history never has
+// an end without the reasons. Only then do the parts forget the job, or learn from it; if the transaction fails they
+// are as they were, and the same move is found again at the next poll.
 func (l *siteLoop) moveJob(ctx context.Context, now time.Time, j corral.Job, ev corral.JobEvent) error {
 	report := l.watch.reports[j.Tag]
 	err := l.line.write(ctx, func(tx *store.Tx) error {
@@ -216,14 +228,15 @@ func (l *siteLoop) giveUp(ctx context.Context, now time.Time, live []corral.Job,
 	return nil
 }
 
-// sleep returns how long the loop may wait: until the next poll, or until something is due.
-func (l *siteLoop) sleep(now time.Time, w reconcile.World) time.Duration {
+// sleep returns how long the loop may wait: until the next poll, or until something is due. Whatever is recorded in the
+// meantime ends the wait, so that nothing needs to be looked for.
+func (l *siteLoop) sleep(w turn) time.Duration {
 	wait := pollNothing
-	if len(liveJobs(w)) > 0 {
-		wait = l.line.pace.next().Sub(now)
+	if len(liveJobs(w.World)) > 0 {
+		wait = l.line.pace.next().Sub(w.now)
 	}
-	if due := reconcile.Due(now.UTC(), w); !due.IsZero() {
-		wait = min(wait, due.Sub(now))
+	if due := reconcile.Due(w.now.UTC(), w.World); !due.IsZero() {
+		wait = min(wait, due.Sub(w.now))
 	}
 	return max(wait, pollSoon)
 }

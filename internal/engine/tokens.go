@@ -118,8 +118,10 @@ func (t *tokens) early(now time.Time, g *corral.Glidein) bool {
 	return g != nil && now.Before(t.retries[g.Cluster].at)
 }
 
-// renew puts a new token in the place of the one that waits with an attempt.
-func (t *tokens) renew(ctx context.Context, now time.Time, w reconcile.World, a reconcile.Renew) error {
+// renew puts a new token in the place of the one that waits with an attempt. The site may have started the attempt in
+// this very moment: then its workers join with the old token, which is good for a while yet, and the new one ends with
+// the attempt.
+func (t *tokens) renew(ctx context.Context, w turn, a reconcile.Renew) error {
 	g := find(w.Glideins, a.Job.Glidein)
 	if g == nil {
 		return nil // unreachable: that is whose attempt it is
@@ -127,7 +129,7 @@ func (t *tokens) renew(ctx context.Context, now time.Time, w reconcile.World, a 
 	if !t.line.take() {
 		return nil
 	}
-	secret, ends, err := t.mint(ctx, now, *g, a.Job)
+	secret, ends, err := t.mint(ctx, w.now, *g, a.Job)
 	var later tokenless
 	var never depot.Hopeless
 	if errors.As(err, &later) || errors.As(err, &never) { // the one that is there may do
@@ -137,7 +139,7 @@ func (t *tokens) renew(ctx context.Context, now time.Time, w reconcile.World, a 
 		return err
 	}
 	if !ends.After(w.Tokens[a.Job.ID].Ends) { // what is there is as good
-		t.placed[a.Job.ID] = now.UTC()
+		t.placed[a.Job.ID] = w.now.UTC()
 		return nil
 	}
 	t.line.acting(w.Site, a)
@@ -147,6 +149,6 @@ func (t *tokens) renew(ctx context.Context, now time.Time, w reconcile.World, a 
 	if err := t.line.access.Head.Replace(ctx, a.Job.Tag, order.PoolToken, []byte(secret)); err != nil {
 		return fmt.Errorf("replacing the token of %s: %w", a.Job.Name(), err)
 	}
-	t.placed[a.Job.ID] = now.UTC()
+	t.placed[a.Job.ID] = w.now.UTC()
 	return t.line.noteJob(ctx, a.Job, "token", "it was replaced at the site, before it ended")
 }

@@ -65,7 +65,8 @@ func (t *trouble) record(ctx context.Context, fn func(*store.Tx) error) {
 	}
 }
 
-// tellWaiting has the glideins that wait for the site say why, once its trouble is no passing one.
+// tellWaiting has the glideins that wait for the site say why, once its trouble is no passing one: it is called when
+// the same trouble is met for the second time.
 func (t *trouble) tellWaiting(tx *store.Tx) error {
 	waiting, err := tx.Glideins(store.GlideinFilter{Site: t.line.id, Live: true, InBrief: true})
 	for _, g := range waiting {

@@ -19,6 +19,9 @@ import (
 // visibility is how long the fork dialect may hide a job it accepted.
 const visibility = 5 * time.Second
 
+// Statuses are what batch systems say of jobs, by tag.
+type statuses map[string]gridsite.JobStatus
+
 // A watch sees what becomes of a site's jobs. It remembers what the store need not know: since when a job has not been
 // seen, and what an ended one said until its end is recorded.
 type watch struct {
@@ -48,20 +51,19 @@ func (h *watch) drop(j corral.Job) {
 	delete(h.reports, j.Tag)
 }
 
-// poll asks each of the site's batch systems that has some of the jobs, in one round trip each.
-func (h *watch) poll(
-	ctx context.Context, now time.Time, site corral.Site, live []corral.Job,
-) (map[string]gridsite.JobStatus, error) {
+// poll asks each of the site's batch systems that has some of the jobs, in one round trip each. A tag that the answer
+// lacks is one that the batch system does not know, or not yet: it may hide a job for a while after it took it.
+func (h *watch) poll(ctx context.Context, w turn, live []corral.Job) (statuses, error) {
 	var pilots, others []string
 	for _, j := range live {
-		if j.Kind == corral.PilotJob || site.HeadBatch == site.Batch {
+		if j.Kind == corral.PilotJob || w.Site.HeadBatch == w.Site.Batch {
 			pilots = append(pilots, j.Tag)
 		} else {
 			others = append(others, j.Tag)
 		}
 	}
 	took := h.line.stopwatch()
-	statuses := map[string]gridsite.JobStatus{}
+	all := statuses{}
 	for _, part := range []struct {
 		batch gridsite.Batch
 		tags  []string
@@ -74,28 +76,29 @@ func (h *watch) poll(
 		if err != nil {
 			return nil, err
 		}
-		maps.Copy(statuses, known)
+		maps.Copy(all, known)
 	}
 	h.line.polled = true
-	h.line.pace.polled(now, took())
-	return statuses, nil
+	h.line.pace.polled(w.now, took())
+	return all, nil
 }
 
-// sightings gathers what is known of each live job, by tag. Those that have ended and are not read in this step are
+// sightings gathers what is known of each live job, by tag. What a job left behind is read before its end is recorded,
+// since its own report says more than its exit status. Those that have ended and are not read in this step are
 // absent: they are seen to have ended in a later one.
 func (h *watch) sightings(
-	ctx context.Context, now time.Time, live []corral.Job, statuses map[string]gridsite.JobStatus,
+	ctx context.Context, now time.Time, live []corral.Job, known statuses,
 ) (map[string]reconcile.Sighting, error) {
-	left, err := h.lastWords(ctx, live, statuses)
+	left, err := h.lastWords(ctx, live, known)
 	if err != nil {
 		return nil, err
 	}
 	seen := map[string]reconcile.Sighting{}
 	for _, j := range live {
-		st, known := statuses[j.Tag]
+		st, there := known[j.Tag]
 		said, read := left[j.Tag]
 		switch {
-		case !known:
+		case !there:
 			if h.missing[j.Tag].IsZero() {
 				h.missing[j.Tag] = now.UTC()
 			}
@@ -138,9 +141,7 @@ func (h *watch) unansweredSince(job corral.Job) time.Time {
 // prune ends jobs that came in under the tag of another one: the answer to their submission was lost, and they were not
 // there yet when the tag was looked up. Of the pilots only one starts workers, but all would be paid for. Those that
 // found that out and ended by themselves are counted too.
-func (h *watch) prune(
-	ctx context.Context, now time.Time, live []corral.Job, statuses map[string]gridsite.JobStatus,
-) error {
+func (h *watch) prune(ctx context.Context, now time.Time, live []corral.Job, known statuses) error {
 	for _, kind := range []corral.JobKind{corral.PilotJob, corral.SetupJob, corral.CleanupJob} {
 		batch, ok := h.line.access.Batch(kind).(gridsite.Pruner)
 		if !ok {
@@ -152,12 +153,12 @@ func (h *watch) prune(
 			if j.Kind != kind {
 				continue
 			}
-			for _, id := range statuses[j.Tag].Past {
+			for _, id := range known[j.Tag].Past {
 				if err := h.notePruned(ctx, now, j, id, "ended by itself"); err != nil {
 					return err
 				}
 			}
-			for _, id := range statuses[j.Tag].Extra {
+			for _, id := range known[j.Tag].Extra {
 				if now.Sub(h.pruned[id]) > visibility {
 					ids, of = append(ids, id), append(of, j)
 				}

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"maps"
 	"net"
@@ -12,8 +13,12 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/embedded/dispatch"
 	"github.com/corral-pilot/corral/embedded/port"
+	"github.com/corral-pilot/corral/embedded/worker"
+	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/internal/order"
 	"github.com/corral-pilot/corral/internal/run"
 	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/resubmit"
 )
 
 // Pools are the HTCondor pools of clusters of kind condor; corrald's are condorpool.Keepers.
@@ -118,10 +123,8 @@ func (c *Clusters) dispatcher(id corral.ClusterID) *dispatch.Dispatcher {
 
 // Queue returns the job queue of a cluster, a NotFound or Conflict error if it may not take jobs.
 func (c *Clusters) Queue(id corral.ClusterID) (run.Queue, error) {
-	var cluster corral.Cluster
-	err := c.db.View(context.Background(), func(tx *store.Tx) (err error) {
-		cluster, err = tx.Cluster(id)
-		return err
+	cluster, err := store.Read(context.Background(), c.db, func(tx *store.Tx) (corral.Cluster, error) {
+		return tx.Cluster(id)
 	})
 	if err != nil {
 		return nil, err
@@ -196,4 +199,60 @@ func (c *Clusters) Drain(cluster corral.ClusterID, attempt corral.JobID) {
 	if d := c.existing(cluster); d != nil {
 		d.Ask(attempt, corral.AskDrain)
 	}
+}
+
+// Offer says what could take a task: the workers present, and those that glideins will bring.
+func (c *Clusters) Offer(ctx context.Context, id corral.ClusterID) (execution.Offer, error) {
+	now := time.Now() // once: of what is present and of what is to come
+	var offer execution.Offer
+	present := map[corral.JobID]int{} // :: attempt → cpus registered
+	for _, w := range c.Workers(id) {
+		offer.Capacities = append(offer.Capacities, execution.CapacityOf(w, now))
+		if w.Draining || !w.Connected {
+			continue
+		}
+		offer.CPUs += w.CPUs
+		present[w.Attempt] += w.CPUs
+	}
+	glideins, err := store.Read(ctx, c.db, func(tx *store.Tx) ([]corral.Glidein, error) {
+		return tx.Glideins(store.GlideinFilter{Cluster: id, Live: true, InBrief: true})
+	})
+	if err != nil {
+		return offer, fmt.Errorf("listing what is requested for cluster %d: %w", id, err)
+	}
+	for _, g := range glideins {
+		if left, ok := toCome(g, present, now); ok {
+			c := execution.Capacity{CPUs: g.CPUs, MemoryMiB: g.MemoryMiB, Left: left}
+			offer.Capacities = append(offer.Capacities, c)
+		}
+	}
+	return offer, nil
+}
+
+// startUp is how long a pilot may take from its start until its workers may take tasks.
+const startUp = time.Second
+
+// toCome returns the longest estimate that a worker of g may take which is still to come, of an attempt
+// that is alive or of one that may follow; not ok if none is. present says how many cpus of each attempt
+// are registered.
+func toCome(g corral.Glidein, present map[corral.JobID]int, now time.Time) (left time.Duration, ok bool) {
+	if g.State.Terminal() || g.Asked != corral.AskNothing {
+		return 0, false
+	}
+	walltime := time.Duration(g.Walltime)
+	var stays time.Duration // of the worker that stays longest
+	for _, a := range g.Live() {
+		switch {
+		case a.Asked != corral.AskNothing || present[a.ID] >= g.CPUsOf(a):
+		case a.State == corral.JobRunning:
+			stays = max(stays, walltime-now.Sub(a.StartedAt))
+		default:
+			stays = walltime
+		}
+	}
+	if verdict, _, _ := g.NextIfExpired(now); verdict == resubmit.Again {
+		stays = walltime
+	}
+	left = worker.Longest(stays-order.Reserve(walltime)) - startUp
+	return left, left > 0
 }

@@ -1,21 +1,25 @@
 package reach
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/internal/gate"
 )
 
 // CheckSite reports why a site cannot be used: it is not reached, its root is not writable, or has files of others in
 // it, or its batch system takes no job with its options. It leaves nothing there; a host key that is accepted is
-// written into the user's known_hosts.
+// written into the user's known_hosts. The errors name the field of the request that would help: contact, root, batch
+// or an option. Whatever the site did not answer is Unavailable.
 func (r *Reach) CheckSite(ctx context.Context, site corral.Site, acceptHostKey bool) error {
 	if !path.IsAbs(site.Root) || strings.ContainsFunc(site.Root, unicode.IsControl) {
 		return corral.ErrorAt(corral.Invalid, "root",
@@ -42,7 +46,9 @@ func (r *Reach) Claim(site corral.Site) gridsite.Claim {
 	return gridsite.Claim{Owner: r.owner, Before: site.PackageDigest != ""}
 }
 
-// CheckRoot returns why a site cannot have its root, empty if it can.
+// CheckRoot returns why a site cannot have its root, empty if it can. It is asked twice: when the site is created, and
+// before the first file is put there, since somebody may have put files there in between, and a cleanup job removes all
+// that is below a root.
 func (r *Reach) CheckRoot(ctx context.Context, head gridsite.Head, site corral.Site) (string, error) {
 	err := head.Check(ctx, r.Claim(site))
 	var no *gridsite.Refused
@@ -94,4 +100,39 @@ func (r *Reach) Facts(ctx context.Context, site corral.Site) (corral.SiteFacts, 
 		return facts, fmt.Errorf("site %s: %w", site.Name, err)
 	}
 	return facts, nil
+}
+
+// Options returns what the batch system of a site is told about a job with options of its own: what these do not say,
+// the site's do. The job's own lines come after the site's, which they may override.
+func Options(site corral.Site, own corral.BatchOptions) corral.BatchOptions {
+	return corral.BatchOptions{
+		Queue: cmp.Or(own.Queue, site.Queue), Account: cmp.Or(own.Account, site.Account),
+		QOS: cmp.Or(own.QOS, site.QOS), Constraint: cmp.Or(own.Constraint, site.Constraint),
+		SiteOptions: slices.Concat(site.SiteOptions, own.SiteOptions),
+	}
+}
+
+// checkOptions reports why the batch system of a site would take no job with the site's options, if it can be asked.
+func checkOptions(ctx context.Context, site corral.Site, pilots gridsite.Batch) error {
+	c, ok := pilots.(gridsite.Checker)
+	if !ok {
+		return nil
+	}
+	spec := gridsite.JobSpec{
+		Tag: gate.NewTag(probe), Argv: []string{"/bin/true"}, Hosts: 1, CPUs: 1, Walltime: probeWalltime,
+	}
+	spec.BatchOptions = Options(site, corral.BatchOptions{})
+	err := c.Check(ctx, spec)
+	var refused *gridsite.Refused
+	var option *corral.Error
+	switch {
+	case errors.As(err, &refused):
+		return corral.ErrorAt(corral.Unsatisfiable, "batch", "%s at %s takes no job with these options: %s; "+
+			"change --queue, --account, --qos, --constraint or --site-opt", site.Batch, site.Contact, refused.Text)
+	case errors.As(err, &option) && option.Kind == corral.Invalid: // the option is named, and nobody was asked
+		return option
+	case err != nil:
+		return corral.ErrorAt(corral.KindOf(err), "batch", "asking %s at %s: %w", site.Batch, site.Contact, err)
+	}
+	return nil
 }

@@ -8,7 +8,7 @@
 // the contact, the root or the options (check.go). The connection of that visit waits for the site to be created.
 //
 // A Prober measures what only a job at a site can see: it submits a small one, reads what that writes, and leaves
-// nothing (probe.go). It is asked by people, about the nodes of a site (survey.go) or about the network between them
-// and a pool (network.go). A probe's tag is recorded before it is submitted, so that the next corrald ends what this
-// one leaves when it dies.
+// nothing (probe.go). It is asked by people, about the nodes of a site or about the network between them and a pool
+// (survey.go). A probe's tag is recorded before it is submitted, so that the next corrald ends what this one leaves
+// when it dies.
 package reach

@@ -29,7 +29,8 @@ const (
 const ExitNotFound = 127
 
 // A Prober measures, by small jobs, what only a job at a site can see. Its methods may be called from several
-// goroutines at once.
+// goroutines at once. A probe is no attempt: it has no glidein, takes no turn, and counts for no limit. Its tag is all
+// that is recorded of it, so that somebody ends it.
 type Prober struct {
 	lg      *slog.Logger
 	db      *store.DB
@@ -116,7 +117,8 @@ type probeOutput struct {
 	job   gridsite.JobStatus // when it was read last
 }
 
-// read fails once the probe has ended and everybody has seen all that it wrote.
+// read returns what the probe has written so far. Its status is taken before its output: what is read after it was seen
+// to have ended is all there will be. Only the next call fails then, with the probe's own complaint if it left any.
 func (o *probeOutput) read(ctx context.Context) ([]byte, error) {
 	if o.job.Phase == gridsite.Ended {
 		said, err := o.batch.Read(ctx, o.tag, "stderr")
@@ -144,11 +146,7 @@ func (o *probeOutput) read(ctx context.Context) ([]byte, error) {
 // Left returns the tags of the probes at a site that are to be ended: those that an earlier corrald left; and all, once
 // the site itself is to be left.
 func (p *Prober) Left(ctx context.Context, site corral.Site) (left []string, err error) {
-	var all []string
-	err = p.db.View(ctx, func(tx *store.Tx) (err error) {
-		all, err = tx.Probes(site.ID)
-		return err
-	})
+	all, err := store.Read(ctx, p.db, func(tx *store.Tx) ([]string, error) { return tx.Probes(site.ID) })
 	if err != nil {
 		return nil, fmt.Errorf("listing probes: %w", err)
 	}

@@ -97,7 +97,8 @@ func (r *process) run(ctx context.Context) {
 	}
 }
 
-// serve runs one relay until it is lost; the error says why.
+// serve runs one relay until it is lost; the error says why. The program speaks first, with the addresses on which it
+// listens: until then nothing is known to run at the site.
 func (r *process) serve(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -174,13 +175,15 @@ func (r *process) startAlone(ctx context.Context) (gridsite.Stream, error) {
 	var login *gridsite.LoginError
 	if errors.As(err, &login) {
 		return nil, corral.Errorf(corral.Unavailable, "the sshd there has one session for each connection, commands "+
-			"and the relay need two (MaxSessions 2 in its sshd_config), and a second connection is not let in "+
-			"without a person's help: %w", login)
+			"and the relay need two (MaxSessions 2 in its sshd_config), and a second connection is not let in without "+
+			"a person's help: %w", login)
 	}
 	return stdio, err
 }
 
 // connect is the relay's gate: each attempt of the site may be connected with the worker port, and with its own pool.
+// Whoever can reach the relay is on the site's network, and need not be ours: the errors go back to it, so they say no
+// more than that it is not let in, or that corrald cannot do it now.
 func (r *process) connect(ctx context.Context, q relay.Request) (net.Conn, error) {
 	collector, err := r.cfg.Clusters.AdmitThrough(ctx, r.site.ID, q)
 	if err != nil {
