@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/corral-pilot/corral/packages"
@@ -67,7 +68,12 @@ func TestRelinkedProgramRuns(t *testing.T) {
 		t.Errorf("rpath %q, %v", paths, err)
 	}
 	program := filepath.Join(t.TempDir(), "cat")
-	if err := os.WriteFile(program, b, 0o700); err != nil {
+	// A program that another test starts meanwhile would have the file open for a moment, between its fork and its exec,
+	// and what is open for writing cannot be run.
+	syscall.ForkLock.RLock()
+	err = os.WriteFile(program, b, 0o700)
+	syscall.ForkLock.RUnlock()
+	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(program)
