@@ -12,7 +12,7 @@ var layers = [][]string{
 	{"condor/classad", "dag", "embedded", "internal/descriptor", "internal/disk", "internal/input", "internal/matching", "internal/netns", "internal/node", "internal/pause", "internal/programs", "internal/version", "internal/xdg", "resubmit"},
 	{"condor", "condor/eventlog", root},
 	{"api", "broker", "broker/relay", "gridsite", "internal/execution", "internal/order", "internal/reconcile", "internal/runas", "internal/store", "packages", "workflow"},
-	{"embedded/wire", "gridsite/jobdir", "gridsite/local", "gridsite/ssh", "gridsite/survey", "internal/follow", "internal/login", "internal/personal", "internal/pilot/attempt", "internal/recorded", "internal/request", "internal/store/storetest", "packages/htcondor", "staging", "workflow/wfformat"},
+	{"embedded/wire", "gridsite/jobdir", "gridsite/local", "gridsite/ssh", "gridsite/survey", "internal/follow", "internal/login", "internal/personal", "internal/pilot/attempt", "internal/recorded", "internal/request", "internal/store/storetest", "packages/htcondor", "profile", "staging", "workflow/wfformat"},
 	{"embedded/executor", "embedded/link", "examples/lambda", "gridsite/fork", "gridsite/headnode", "gridsite/slurm", "internal/depot", "internal/pilot/process", "internal/pilot/sitejob", "internal/rest", "staging/ftp", "staging/sftp", "workflow/format"},
 	{"embedded/parcel", "gridsite/gridsitetest", "internal/demo"},
 	{"embedded/dispatch", "embedded/worker", "internal/pilot/condorworker"},
@@ -89,10 +89,8 @@ var edges = map[string]map[string]string{
 		root: "nouns, error kinds",
 	},
 	"internal/store/storetest": {"internal/store": "opens a database for a test"},
-	"packages/htcondor": {
-		"internal/disk": "locks its cache", "internal/input": "bounds programs", "packages": "what it builds",
-		root: "error kinds",
-	},
+	"packages/htcondor":        {"internal/input": "bounds programs", "packages": "what it builds", root: "error kinds"},
+	"profile":                  {"workflow": "tasks that were measured", root: "error kinds"},
 	"staging": {
 		"internal/disk": "replaces indexes and signatures", "internal/input": "bounds what mirrors give",
 		"packages": "what it installs", root: "error kinds",

@@ -1,0 +1,105 @@
+package profile
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Metric is one thing that is measured of a task.
+type Metric int
+
+// The metrics. Utilization is computed by Profile.Add from CPU and Runtime unless it is given.
+const (
+	Runtime     Metric = iota // seconds, from the start of the first process to the end of the last
+	CPU                       // seconds, user and system, of all processes
+	Utilization               // CPU ÷ Runtime; above 1 with several cpus
+	Memory                    // bytes, the peak
+	Read                      // bytes
+	Written                   // bytes
+	Input                     // bytes, the sizes of the input files
+	Virtual                   // bytes, the peak of the address space
+	metrics                   // how many there are
+)
+
+var metricNames = [metrics]string{
+	"runtime_s", "cpu_s", "utilization", "memory_bytes", "read_bytes", "written_bytes", "input_bytes", "virtual_bytes",
+}
+
+func (m Metric) String() string { return metricNames[m] }
+
+// parseMetric returns the metric of a name.
+func parseMetric(name string) (Metric, error) {
+	if m := slices.Index(metricNames[:], name); m >= 0 {
+		return Metric(m), nil
+	}
+	return 0, fmt.Errorf("metric %.40q is none of %s", name, strings.Join(metricNames[:], ", "))
+}
+
+// Values are the metrics of one task. The zero Values have none.
+type Values struct {
+	set   uint16 // bit m: metric m was measured
+	value [metrics]float64
+}
+
+// Set says that metric m was measured to be v, in the metric's unit.
+func (x *Values) Set(m Metric, v float64) {
+	x.set |= 1 << m
+	x.value[m] = v
+}
+
+// Get returns metric m; ok is false if it was not measured.
+func (x *Values) Get(m Metric) (v float64, ok bool) {
+	return x.value[m], x.set&(1<<m) != 0
+}
+
+// largest is more than any measured value can be: 300 million years in seconds, 10 exabytes in bytes.
+const largest = 1e19
+
+// checkValue refuses what no measurement gives.
+func checkValue(v float64) error {
+	if !(v >= 0 && v <= largest) { // also NaN
+		return fmt.Errorf("%v is not a number from 0 to %g", v, float64(largest))
+	}
+	return nil
+}
+
+func (x *Values) validate() error {
+	for m := range metrics {
+		if v, ok := x.Get(m); ok {
+			if err := checkValue(v); err != nil {
+				return fmt.Errorf("%s: %w", m, err)
+			}
+		}
+	}
+	return nil
+}
+
+// MarshalJSON writes an object with the metrics that were measured, by name.
+func (x Values) MarshalJSON() ([]byte, error) {
+	object := make(map[string]float64)
+	for m := range metrics {
+		if v, ok := x.Get(m); ok {
+			object[m.String()] = v
+		}
+	}
+	return json.Marshal(object)
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (x *Values) UnmarshalJSON(b []byte) error {
+	var object map[string]float64
+	if err := json.Unmarshal(b, &object); err != nil {
+		return fmt.Errorf("%.40s is not an object of metrics", b)
+	}
+	*x = Values{}
+	for name, v := range object {
+		m, err := parseMetric(name)
+		if err != nil {
+			return err
+		}
+		x.Set(m, v)
+	}
+	return nil
+}

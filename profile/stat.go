@@ -1,0 +1,86 @@
+package profile
+
+import (
+	"fmt"
+	"math"
+)
+
+// A Stat summarises the values of one metric. Its zero value is that of no values.
+type Stat struct {
+	Count int64   `json:"count"`
+	Mean  float64 `json:"mean"`
+	SD    float64 `json:"sd"` // of a sample: divided by count - 1; 0 for a single value
+
+	// The extremes; published tables do not give them (Ranged is false then).
+	Min    float64 `json:"min"`
+	Max    float64 `json:"max"`
+	Ranged bool    `json:"ranged"`
+}
+
+// Sum returns the sum of the values.
+func (s Stat) Sum() float64 { return s.Mean * float64(s.Count) }
+
+// CV is the coefficient of variation: the standard deviation as a part of the mean; 0 if the mean is 0.
+func (s Stat) CV() float64 {
+	if s.Mean == 0 {
+		return 0
+	}
+	return s.SD / s.Mean
+}
+
+// with returns the summary with one more value.
+func (s Stat) with(v float64) Stat {
+	return s.merged(Stat{Count: 1, Mean: v, Min: v, Max: v, Ranged: true})
+}
+
+// merged returns the summary of the values of both. The sums of squares are combined as in Chan, Golub, LeVeque:
+// Updating formulae and a pairwise algorithm for computing sample variances, 1979.
+func (s Stat) merged(o Stat) Stat {
+	if s.Count == 0 {
+		return o
+	}
+	if o.Count == 0 {
+		return s
+	}
+	n, a, b := float64(s.Count+o.Count), float64(s.Count), float64(o.Count)
+	delta := o.Mean - s.Mean
+	squares := s.squares() + o.squares() + delta*delta*a*b/n
+	return Stat{
+		Count: s.Count + o.Count, Mean: s.Mean + delta*b/n, SD: math.Sqrt(squares / (n - 1)),
+		Min: min(s.Min, o.Min), Max: max(s.Max, o.Max), Ranged: s.Ranged && o.Ranged,
+	}
+}
+
+// squares is the sum of the squared distances from the mean.
+func (s Stat) squares() float64 { return s.SD * s.SD * float64(max(s.Count-1, 0)) }
+
+// mostCount keeps sums of counts far from overflow.
+const mostCount = 1e15
+
+// roundoff is how far, as a part of it, a mean may be outside of the extremes, which are exact: it is computed.
+const roundoff = 1e-9
+
+// validate refuses a summary that no values have.
+func (s Stat) validate() error {
+	if s.Count < 1 || s.Count > mostCount {
+		return fmt.Errorf("count %d is not a number from 1 to %g", s.Count, float64(mostCount))
+	}
+	for _, x := range []struct {
+		name  string
+		value float64
+	}{{"mean", s.Mean}, {"sd", s.SD}, {"min", s.Min}, {"max", s.Max}} {
+		if err := checkValue(x.value); err != nil {
+			return fmt.Errorf("%s: %w", x.name, err)
+		}
+	}
+	if s.Ranged && (s.Min > s.Mean*(1+roundoff) || s.Mean > s.Max*(1+roundoff)) {
+		return fmt.Errorf("mean %g is not between min %g and max %g", s.Mean, s.Min, s.Max)
+	}
+	if s.Ranged && s.SD > (s.Max-s.Min)*(1+roundoff) { // the largest sample sd, of one value at each end, is 0.71 of it
+		return fmt.Errorf("sd %g is more than max - min", s.SD)
+	}
+	if !s.Ranged && (s.Min != 0 || s.Max != 0) {
+		return fmt.Errorf("min or max is given, but not ranged")
+	}
+	return nil
+}
