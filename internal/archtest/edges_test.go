@@ -90,7 +90,9 @@ var edges = map[string]map[string]string{
 	},
 	"internal/store/storetest": {"internal/store": "opens a database for a test"},
 	"packages/htcondor":        {"internal/input": "bounds programs", "packages": "what it builds", root: "error kinds"},
-	"profile":                  {"workflow": "tasks that were measured", root: "error kinds"},
+	"profile": {
+		"internal/input": "bounds what it reads", "workflow": "tasks that were measured", root: "error kinds",
+	},
 	"staging": {
 		"internal/disk": "replaces indexes and signatures", "internal/input": "bounds what mirrors give",
 		"packages": "what it installs", root: "error kinds",
