@@ -126,6 +126,14 @@ func writeAndRead(p *profile.Profile, text *bytes.Buffer, write func(*profile.Pr
 }
 
 func FuzzReadCSV(f *testing.F) {
+	for _, name := range profile.Library() {
+		p, _ := profile.FromLibrary(name)
+		var text bytes.Buffer
+		if err := p.WriteCSV(&text); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text.Bytes())
+	}
 	f.Add([]byte(header + "map,0,runtime_s,2,1,3,2,1,4\nmap,3,runtime_s,9,1,3,2,1,18\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		p, err := profile.ReadCSV(bytes.NewReader(text), "p.csv")

@@ -1,0 +1,43 @@
+package profile
+
+import (
+	"embed"
+	"path"
+	"slices"
+	"strings"
+)
+
+//go:embed library/*.csv
+var library embed.FS
+
+// Library returns the names of the profiles that come with Corral, sorted: those of six scientific workflows, as the
+// thesis of 2012 prints them in tables 5.3 to 5.8; library/README.md says how they were converted. They have neither
+// samples nor extremes.
+func Library() []string {
+	entries, err := library.ReadDir("library")
+	if err != nil {
+		panic(err) // unreachable: the folder is part of the program
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, strings.TrimSuffix(e.Name(), path.Ext(e.Name())))
+	}
+	return names
+}
+
+// FromLibrary returns the profile of a name in Library; ok is false for any other name. It is the caller's.
+func FromLibrary(name string) (p *Profile, ok bool) {
+	if !slices.Contains(Library(), name) {
+		return nil, false
+	}
+	file := path.Join("library", name+".csv")
+	f, err := library.Open(file)
+	if err == nil {
+		defer f.Close()
+		p, err = ReadCSV(f, file)
+	}
+	if err != nil {
+		panic(err) // unreachable: a test reads all of them
+	}
+	return p, true
+}
