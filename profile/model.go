@@ -1,0 +1,164 @@
+package profile
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+)
+
+// A Model says how the runtime of a task of a class is estimated.
+type Model string
+
+// The models. Those of the input size take the sizes of the task's input files, summed.
+const (
+	Mean         Model = "mean"         // of the runtimes
+	Median       Model = "median"       // of the runtimes
+	Proportional Model = "proportional" // to the input size
+	Linear       Model = "linear"       // regression on the input size, by least squares
+)
+
+var models = []Model{Mean, Median, Proportional, Linear}
+
+// guard is how much smaller than the mean's the error of a model of the input size must be before it replaces the
+// mean, as a part of it. A regression that is better by chance extrapolates badly; results hardly differ for guards
+// from 3 to 20 %.
+const guard = 0.10
+
+// A point is a task as models see it.
+type point struct {
+	run     string
+	input   float64 // bytes
+	known   bool    // the input size is
+	runtime float64 // seconds, on the reference host
+}
+
+// A line estimates a + b·input, but at least floor: a regression may be negative where nothing was measured, and a
+// runtime is not. The floor of a regression is the shortest runtime; that of the others, a thousandth of the mean,
+// keeps an estimate from 0 unless every runtime was.
+type line struct {
+	model    Model
+	a, b     float64
+	floor    float64
+	fallback float64 // for tasks whose input size is not known: the mean
+}
+
+func (l line) at(input float64, known bool) float64 {
+	if l.b != 0 && !known {
+		return l.fallback
+	}
+	return max(l.floor, l.a+l.b*input)
+}
+
+// fit fits a model to points, of which there is at least one; ok is false if it cannot be fitted to them.
+func fit(m Model, points []point) (l line, ok bool) {
+	n := float64(len(points))
+	var runtime, input float64
+	least, complete := math.Inf(1), true
+	for _, p := range points {
+		runtime += p.runtime / n
+		input += p.input / n
+		least = min(least, p.runtime)
+		complete = complete && p.known
+	}
+	l = line{model: m, a: runtime, floor: runtime / 1000, fallback: runtime}
+	switch m {
+	case Median:
+		runtimes := make([]float64, len(points))
+		for i, p := range points {
+			runtimes[i] = p.runtime
+		}
+		slices.Sort(runtimes)
+		l.a = quantile(runtimes, 0.5)
+	case Proportional:
+		if !complete || input == 0 {
+			return line{}, false
+		}
+		l.a, l.b = 0, runtime/input
+	case Linear:
+		var xx, xy float64
+		for _, p := range points {
+			xx += (p.input - input) * (p.input - input)
+			xy += (p.input - input) * (p.runtime - runtime)
+		}
+		if !complete || len(points) < 3 || xx <= 0 {
+			return line{}, false
+		}
+		l.b = xy / xx
+		l.a = runtime - l.b*input
+		l.floor = max(l.floor, least)
+	}
+	return l, true
+}
+
+// maxFolds bounds the work of a cross-validation: where there are more runs, several are left out together.
+const maxFolds = 32
+
+// folds divides points by run. Runs go round the folds in the order of their names.
+func folds(points []point) [][]point {
+	byRun := make(map[string][]point)
+	for _, p := range points {
+		byRun[p.run] = append(byRun[p.run], p)
+	}
+	all := make([][]point, min(len(byRun), maxFolds))
+	for i, run := range slices.Sorted(maps.Keys(byRun)) {
+		all[i%len(all)] = append(all[i%len(all)], byRun[run]...)
+	}
+	return all
+}
+
+// without returns the points of all folds but one.
+func without(folds [][]point, left int) []point {
+	return slices.Concat(slices.Concat(folds[:left]...), slices.Concat(folds[left+1:]...))
+}
+
+// choose returns the model with the smallest error where each run in turn is estimated from the others. An error is
+// the sum of |actual − estimate| of a run over its sum of runtimes, so that each run counts the same: with plain
+// seconds, one run on a large input would choose for all the others. With fewer than two runs it is the mean.
+func choose(folds [][]point) Model {
+	if len(folds) < 2 {
+		return Mean
+	}
+	errors := make(map[Model]float64)
+	for left, actual := range folds {
+		rest := without(folds, left)
+		mean, _ := fit(Mean, rest)
+		for _, m := range models {
+			l, ok := fit(m, rest)
+			if !ok {
+				l = mean
+			}
+			wrong, sum := misses(l, actual)
+			errors[m] += wrong / cmp.Or(sum, 1)
+		}
+	}
+	best := Mean
+	for _, m := range models {
+		limit := errors[best]
+		if m == Proportional || m == Linear {
+			limit = min(limit, errors[Mean]*(1-guard))
+		}
+		if errors[m] < limit {
+			best = m
+		}
+	}
+	return best
+}
+
+// misses returns the sum of |actual − estimate|, and that of the runtimes, in seconds.
+func misses(l line, points []point) (wrong, sum float64) {
+	for _, p := range points {
+		wrong += math.Abs(p.runtime - l.at(p.input, p.known))
+		sum += p.runtime
+	}
+	return wrong, sum
+}
+
+// learn chooses a model for points, of which there is at least one, and fits it.
+func learn(points []point) line {
+	if l, ok := fit(choose(folds(points)), points); ok {
+		return l
+	}
+	l, _ := fit(Mean, points)
+	return l
+}

@@ -1,0 +1,150 @@
+package profile
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+)
+
+// Speeds say how fast types of hosts are, beside a reference, which has 1: a task that takes t there takes t ÷ speed.
+type Speeds map[string]Speed // :: type of host → speed
+
+// A Speed is how fast a type of host is.
+type Speed struct {
+	Factor float64
+	Shared int // classes that ran there and on another host of the same comparison: what it rests on
+}
+
+// of returns the factor of a type of host; of one that is not known it is 1.
+func (s Speeds) of(host string) float64 {
+	if speed, ok := s[host]; ok {
+		return speed.Factor
+	}
+	return 1
+}
+
+const (
+	minShared    = 3   // samples of a class on a host, before they count
+	sweeps       = 200 // of the fit; each one halves what is left, or better
+	effect       = 1e-9
+	sharedWeight = 100 // samples beyond which more do not make a class weightier
+)
+
+// A cell is what a class took on a type of host: the logarithm of the geometric mean of its runtimes.
+type cell struct {
+	class  int
+	host   string
+	log    float64
+	weight float64
+}
+
+// Speeds compares the types of hosts on which the same classes ran. The logarithm of a runtime is taken as the sum of
+// one effect of the class and one of the host (a two-way model without interaction), fitted by least squares to the
+// geometric means of at least three samples each. The reference is the type of host with most samples. Hosts that
+// cannot be compared with it, not even through others, are missing from the result.
+//
+// It cannot tell a slow host from a host that was given larger inputs: use it on profiles whose hosts did the same
+// work.
+func (p *Profile) Speeds() Speeds {
+	cells, count := p.cells()
+	if len(count) == 0 {
+		return Speeds{}
+	}
+	hosts := slices.SortedFunc(maps.Keys(count), func(a, b string) int {
+		return cmp.Or(count[b]-count[a], cmp.Compare(a, b))
+	})
+	reached := comparable(cells, hosts[0])
+	cells = slices.DeleteFunc(cells, func(c cell) bool { return !reached[c.host] })
+	logs := fitHosts(cells, hosts[0])
+	speeds := make(Speeds)
+	for host := range reached {
+		speeds[host] = Speed{Factor: math.Exp(-logs[host]), Shared: shared(cells, host)}
+	}
+	return speeds
+}
+
+// cells returns what each class took on each known host, and how many samples each host has.
+func (p *Profile) cells() (cells []cell, count map[string]int) {
+	count = make(map[string]int)
+	for k, c := range p.Classes() {
+		logs := make(map[string]Stat)
+		for _, s := range c.kept {
+			if runtime, ok := s.Values.Get(Runtime); ok && runtime > 0 && s.Host != "" {
+				logs[s.Host] = logs[s.Host].with(math.Log(runtime))
+			}
+		}
+		for _, host := range slices.Sorted(maps.Keys(logs)) {
+			if s := logs[host]; s.Count >= minShared {
+				cells = append(cells, cell{k, host, s.Mean, float64(min(s.Count, sharedWeight))})
+				count[host] += int(s.Count)
+			}
+		}
+	}
+	return cells, count
+}
+
+// comparable returns the hosts that share a class with the reference, or with one that does, and so on.
+func comparable(cells []cell, reference string) map[string]bool {
+	reached, classes := map[string]bool{reference: true}, make(map[int]bool)
+	for grown := true; grown; {
+		grown = false
+		for _, c := range cells {
+			if reached[c.host] != classes[c.class] {
+				reached[c.host], classes[c.class], grown = true, true, true
+			}
+		}
+	}
+	return reached
+}
+
+// fitHosts returns the effect of each host, by turns with those of the classes (Gauss–Seidel).
+func fitHosts(cells []cell, reference string) map[string]float64 {
+	hosts, classes := make(map[string]float64), make(map[int]float64)
+	for range sweeps {
+		level(cells, classes, func(c cell) (int, float64) { return c.class, c.log - hosts[c.host] })
+		before := maps.Clone(hosts)
+		level(cells, hosts, func(c cell) (string, float64) { return c.host, c.log - classes[c.class] })
+		zero := hosts[reference]
+		moved := 0.0
+		for host := range hosts {
+			hosts[host] -= zero
+			moved = max(moved, math.Abs(hosts[host]-before[host]))
+		}
+		if moved < effect {
+			break
+		}
+	}
+	return hosts
+}
+
+// level sets each effect to the weighted mean of what is left for it.
+func level[K cmp.Ordered](cells []cell, effects map[K]float64, left func(cell) (K, float64)) {
+	sums, weights := make(map[K]float64), make(map[K]float64)
+	for _, c := range cells {
+		k, v := left(c)
+		sums[k] += c.weight * v
+		weights[k] += c.weight
+	}
+	for k := range sums {
+		effects[k] = sums[k] / weights[k]
+	}
+}
+
+// shared counts the classes that a host has in common with another.
+func shared(cells []cell, host string) int {
+	on := make(map[int]map[string]bool)
+	for _, c := range cells {
+		if on[c.class] == nil {
+			on[c.class] = make(map[string]bool)
+		}
+		on[c.class][c.host] = true
+	}
+	n := 0
+	for _, hosts := range on {
+		if hosts[host] && len(hosts) > 1 {
+			n++
+		}
+	}
+	return n
+}

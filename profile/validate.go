@@ -1,0 +1,43 @@
+package profile
+
+// A Score says how well a class is estimated from runs that are not its own.
+type Score struct {
+	Transformation string
+	Level          int
+	Tasks          int     // that were estimated: of runs that leave at least one other
+	Actual         float64 // seconds, summed over the tasks
+	Wrong          float64 // |actual − estimate|, likewise, by the model that the other runs choose
+	WrongByMean    float64 // likewise, by the mean of the other runs
+}
+
+// Validate scores each class by nested leave-one-run-out: each run in turn is estimated from the others, and the
+// others alone choose the model, by leaving out each of themselves. So the scores are what an estimate for a new run
+// may expect. Classes that only one run has are not in the result.
+func Validate(p *Profile, speeds Speeds) []Score {
+	var all []Score
+	for _, c := range p.Classes() {
+		folds := folds(c.points(speeds))
+		if len(folds) < 2 {
+			continue
+		}
+		s := Score{Transformation: c.Transformation, Level: c.Level}
+		for left, actual := range folds {
+			rest := without(folds, left)
+			mean, _ := fit(Mean, rest)
+			wrong, sum := misses(learn(rest), actual)
+			byMean, _ := misses(mean, actual)
+			s.Tasks += len(actual)
+			s.Actual, s.Wrong, s.WrongByMean = s.Actual+sum, s.Wrong+wrong, s.WrongByMean+byMean
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// Error returns the sum of the misses as a part of the runtimes; 0 if those are 0.
+func (s Score) Error() float64 {
+	if s.Actual == 0 {
+		return 0
+	}
+	return s.Wrong / s.Actual
+}
