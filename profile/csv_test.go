@@ -178,6 +178,7 @@ func checkReadable(t *testing.T, p *profile.Profile) {
 	if _, err := writeAndRead(p, &table, (*profile.Profile).WriteCSV, profile.ReadCSV); err != nil {
 		t.Fatalf("%v\n%s", err, &table)
 	}
+	p.Findings()
 	speeds := p.Speeds()
 	e := profile.NewEstimator(p, speeds)
 	for _, c := range p.Classes() {
