@@ -11,7 +11,7 @@ import (
 var layers = [][]string{
 	{"condor/classad", "dag", "embedded", "internal/descriptor", "internal/disk", "internal/input", "internal/matching", "internal/netns", "internal/node", "internal/pause", "internal/programs", "internal/version", "internal/xdg", "resubmit"},
 	{"condor", "condor/eventlog", root},
-	{"api", "broker", "broker/relay", "gridsite", "internal/execution", "internal/order", "internal/reconcile", "internal/runas", "internal/store", "packages", "workflow"},
+	{"api", "broker", "broker/relay", "cost", "gridsite", "internal/execution", "internal/order", "internal/reconcile", "internal/runas", "internal/store", "packages", "workflow"},
 	{"embedded/wire", "gridsite/jobdir", "gridsite/local", "gridsite/ssh", "gridsite/survey", "internal/follow", "internal/login", "internal/personal", "internal/pilot/attempt", "internal/recorded", "internal/request", "internal/store/storetest", "packages/htcondor", "profile", "staging", "workflow/wfformat"},
 	{"embedded/executor", "embedded/link", "examples/lambda", "gridsite/fork", "gridsite/headnode", "gridsite/slurm", "internal/depot", "internal/pilot/process", "internal/pilot/sitejob", "internal/rest", "staging/ftp", "staging/sftp", "workflow/format"},
 	{"embedded/parcel", "gridsite/gridsitetest", "internal/demo"},
@@ -47,7 +47,8 @@ var edges = map[string]map[string]string{
 
 	"api":                {"internal/input": "bounds answers", root: "the nouns double as wire types"},
 	"broker":             {root: "broker modes, error kinds"},
-	"broker/relay":       {"internal/disk": "replaces the note of its port", root: "error kinds"},
+	"broker/relay":       {root: "error kinds"},
+	"cost":               {"internal/input": "bounds what it reads", root: "error kinds"},
 	"gridsite":           {root: "the nouns, error kinds"},
 	"internal/execution": {"dag": "ranks, frontier", root: "counts and reports of runs, workers"},
 	"internal/order":     {"internal/disk": "replaces reports", root: "outcomes and durations in the two files"},

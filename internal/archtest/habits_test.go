@@ -14,7 +14,7 @@ import (
 
 // purePackages read no clock, no random numbers and nothing outside: time and chance are arguments, so
 // that the same decisions can be tested, replayed and simulated.
-var purePackages = []string{root, "dag", "resubmit", "internal/execution", "internal/matching", "internal/reconcile", "profile", "workflow", "internal/pilot/attempt"}
+var purePackages = []string{root, "cost", "dag", "resubmit", "internal/execution", "internal/matching", "internal/reconcile", "profile", "workflow", "internal/pilot/attempt"}
 
 var (
 	impureImports = []string{"crypto/rand", "log", "log/slog", "math/rand", "math/rand/v2", "net", "net/http", "os", "os/exec", "syscall"}

@@ -1,0 +1,155 @@
+package cost
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"math/bits"
+	"strconv"
+	"strings"
+
+	"github.com/corral-pilot/corral"
+)
+
+// Money is an amount in micro-units: millionths of a dollar, a cpu-hour or whatever the Unit beside it is.
+type Money int64
+
+const (
+	micro  = 1_000_000
+	digits = 6 // of micro
+)
+
+// A Unit is what an amount is of: ch (cpu-hours), SU (service units, as the site counts them) or a currency by its ISO
+// 4217 code of three capitals.
+type Unit string
+
+// The units that are no currencies.
+const (
+	CPUHours     Unit = "ch"
+	ServiceUnits Unit = "SU"
+)
+
+// An Amount is money with its unit, such as a budget.
+type Amount struct {
+	Money Money
+	Unit  Unit
+}
+
+// ParseAmount reads a decimal number and a unit, written together: 40ch, 12USD, 500SU, 0.5EUR. Errors are of kind
+// Invalid and name the units.
+func ParseAmount(s string) (Amount, error) {
+	number, unit := cutUnit(s)
+	m, err := parseMoney(number)
+	if err == nil {
+		err = unit.check()
+	}
+	if err != nil {
+		err = corral.Errorf(corral.Invalid, "%.40q is not an amount such as 40ch, 12USD or 500SU: %w", s, err)
+		return Amount{}, err
+	}
+	return Amount{m, unit}, nil
+}
+
+// cutUnit divides "12USD" before its first letter.
+func cutUnit(s string) (number string, unit Unit) {
+	number = strings.TrimRight(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
+	return number, Unit(s[len(number):])
+}
+
+func (u Unit) check() error {
+	currency := len(u) == 3 && strings.Trim(string(u), "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
+	if currency || u == CPUHours || u == ServiceUnits {
+		return nil
+	}
+	return fmt.Errorf("unit %.40q is none of %s (cpu-hours), %s (service units), or a currency such as USD or EUR",
+		string(u), CPUHours, ServiceUnits)
+}
+
+// parseMoney reads a decimal number that is not negative, exactly: it has at most six digits behind the point.
+func parseMoney(s string) (Money, error) {
+	whole, part, point := strings.Cut(s, ".")
+	if whole == "" || point && part == "" || strings.Trim(whole+part, "0123456789") != "" {
+		return 0, fmt.Errorf("%.40q is not a decimal number", s)
+	}
+	if len(part) > digits {
+		return 0, fmt.Errorf("%.40q has more than %d digits behind the point", s, digits)
+	}
+	n, err := strconv.ParseInt(whole+part+strings.Repeat("0", digits-len(part)), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%.40q is too large", s)
+	}
+	return Money(n), nil
+}
+
+// String writes a as ParseAmount reads it.
+func (a Amount) String() string { return a.Money.String() + string(a.Unit) }
+
+// String writes all digits that m has.
+func (m Money) String() string {
+	s := m.Round(digits)
+	return strings.TrimSuffix(strings.TrimRight(s, "0"), ".")
+}
+
+// Round writes m with so many digits behind the point, from 0 to 6, and rounds half up; the magnitude of negative money.
+func (m Money) Round(places int) string {
+	places = min(max(places, 0), digits)
+	sign, n := "", uint64(m)
+	if m < 0 {
+		sign, n = "-", -n
+	}
+	unit := uint64(1)
+	for range digits - places {
+		unit *= 10
+	}
+	n = (n + unit/2) / unit // no overflow: n is below 2⁶³
+	if places == 0 {
+		return sign + strconv.FormatUint(n, 10)
+	}
+	text := fmt.Sprintf("%0*d", places+1, n)
+	return sign + text[:len(text)-places] + "." + text[len(text)-places:]
+}
+
+// Plus adds money of the same unit. Sums beyond the range stay at its ends.
+func (m Money) Plus(o Money) Money {
+	switch {
+	case o > 0 && m > math.MaxInt64-o:
+		return math.MaxInt64
+	case o < 0 && m < math.MinInt64-o:
+		return math.MinInt64
+	}
+	return m + o
+}
+
+// Units returns m as a number of units, for charts and ratios; it is not exact.
+func (m Money) Units() float64 { return float64(m) / micro }
+
+// scale returns m × times ÷ over, rounded half up once. m and times are not negative, and over is positive. Products
+// beyond the range stay at its maximum.
+func scale(m Money, times, over []int64) Money {
+	product, quick := uint64(m), true
+	for _, n := range times {
+		var high uint64
+		high, product = bits.Mul64(product, uint64(n))
+		quick = quick && high == 0
+	}
+	if quick && len(over) == 1 {
+		q, r := product/uint64(over[0]), product%uint64(over[0])
+		if r >= uint64(over[0])-r {
+			q++
+		}
+		return Money(min(q, math.MaxInt64))
+	}
+	num, den := big.NewInt(int64(m)), big.NewInt(1)
+	for _, n := range times {
+		num.Mul(num, big.NewInt(n))
+	}
+	for _, n := range over {
+		den.Mul(den, big.NewInt(n))
+	}
+	num.Add(num.Lsh(num, 1), den) // (2·num + den) ÷ (2·den) is num ÷ den + ½, whose whole part is wanted
+	num.Quo(num, den.Lsh(den, 1))
+	if !num.IsInt64() {
+		return math.MaxInt64
+	}
+	return Money(num.Int64())
+}
