@@ -244,7 +244,7 @@ func TestReadPricesRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                              "p.csv: the file is empty",
 		"a,b,c,d,e\n":                                   "p.csv:1: the first line is not",
-		pricesHeader + "a,b\n":                          "p.csv:2: wrong number of fields",
+		pricesHeader + "a,b\n":                          "p.csv:2: the number of fields is not 5",
 		pricesHeader + ",vm,1,USD,GB\n":                 "p.csv:2: \"\" is not a name",
 		pricesHeader + "a,vm,-1,USD,GB\n":               "p.csv:2: \"-1\" is not a decimal",
 		pricesHeader + "a,vm,1,usd,GB\n":                "p.csv:2: unit \"usd\"",

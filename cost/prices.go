@@ -1,9 +1,7 @@
 package cost
 
 import (
-	"context"
 	_ "embed"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -98,34 +96,17 @@ const (
 // of each list, below a header; name is what errors call the file. They are of kind Invalid, with the place
 // name:line, for anything else, for an item given twice, and for lists that mix units.
 func ReadPrices(r io.Reader, name string) (map[string]Prices, error) {
-	in := csv.NewReader(input.Limit(context.Background(), r, maxBytes))
-	in.FieldsPerRecord = len(columns)
 	lists := make(map[string]Prices)
-	for n := 0; ; n++ {
-		record, err := in.Read()
-		if err == io.EOF && n > 0 {
-			return lists, nil
-		}
-		at := name
-		var parse *csv.ParseError
-		switch {
-		case errors.As(err, &parse):
-			at, err = name+":"+strconv.Itoa(parse.Line), parse.Err
-		case err == io.EOF:
-			err = errors.New("the file is empty")
-		case err == nil:
-			line, _ := in.FieldPos(0)
-			at = name + ":" + strconv.Itoa(line)
-			if n > 0 {
-				err = addPrice(lists, record)
-			} else if !slices.Equal(record, columns) {
-				err = fmt.Errorf("the first line is not %s", strings.Join(columns, ","))
-			}
-		}
-		if err != nil {
-			return nil, corral.ErrorAt(corral.Invalid, at, "%w", err)
-		}
+	line, err := input.Table(r, maxBytes, columns, func(record []string) error {
+		return addPrice(lists, record)
+	})
+	if err == nil {
+		return lists, nil
 	}
+	if line > 0 {
+		name += ":" + strconv.Itoa(line)
+	}
+	return nil, corral.ErrorAt(corral.Invalid, name, "%w", err)
 }
 
 func addPrice(lists map[string]Prices, record []string) error {

@@ -1,18 +1,16 @@
 package profile
 
 import (
-	"context"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/input"
+	"github.com/corral-pilot/corral/workflow"
 )
 
 // columns of the CSV form. A line is one metric of one class:
@@ -70,55 +68,17 @@ func (p *Profile) WriteCSV(w io.Writer) error {
 // of kind Invalid, with the place name:line, for anything that is not as columns says, for a line that says again
 // what another said, and for more than 32 MiB or 200,000 lines.
 func ReadCSV(r io.Reader, name string) (*Profile, error) {
-	in := csv.NewReader(input.Limit(context.Background(), r, maxCSVBytes))
-	in.FieldsPerRecord = len(columns)
-	in.ReuseRecord = true
-	p := New()
-	for n := 0; ; n++ {
-		record, err := in.Read()
-		if err == io.EOF && n > 0 {
-			return p, nil
+	p, n := New(), 0
+	line, err := input.Table(r, maxCSVBytes, columns, func(record []string) error {
+		if n++; n > maxCSVLines {
+			return fmt.Errorf("the file has more than %d lines", maxCSVLines)
 		}
-		line := 1
-		if err == nil {
-			line, _ = in.FieldPos(0)
-		}
-		switch {
-		case err == io.EOF:
-			err = errors.New("the file is empty")
-		case err != nil:
-			line, err = readError(err)
-		case n == 0 && !slices.Equal(record, columns):
-			err = fmt.Errorf("the first line is not %s", strings.Join(columns, ","))
-		case n > maxCSVLines:
-			err = fmt.Errorf("the file has more than %d lines", maxCSVLines)
-		case n > 0:
-			err = p.addRecord(record)
-		}
-		if err != nil {
-			return nil, corral.ErrorAt(corral.Invalid, place(name, line), "%w", err)
-		}
+		return p.addRecord(record)
+	})
+	if err != nil {
+		return nil, workflow.Place{File: name, Line: line}.Errorf("%w", err)
 	}
-}
-
-// place names a line; 0 is the file as a whole.
-func place(name string, line int) string {
-	if line == 0 {
-		return name
-	}
-	return name + ":" + strconv.Itoa(line)
-}
-
-// readError takes the line out of an error of package csv.
-func readError(err error) (line int, rest error) {
-	var parse *csv.ParseError
-	if !errors.As(err, &parse) {
-		return 0, err
-	}
-	if errors.Is(parse.Err, csv.ErrFieldCount) {
-		return parse.Line, fmt.Errorf("the number of fields is not %d", len(columns))
-	}
-	return parse.Line, parse.Err
+	return p, nil
 }
 
 func (p *Profile) addRecord(record []string) error {

@@ -47,7 +47,7 @@ add,2,runtime_s,5,8,8,8,0,40
 func TestReadCSVRefuses(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ text, want string }{
-		{"", "p.csv:1: the file is empty"},
+		{"", "p.csv: the file is empty"},
 		{"a,b,c,d,e,f,g,h,i\n", "p.csv:1: the first line is not transformation,level"},
 		{header + "map,0,runtime_s,1\n", "p.csv:2: the number of fields is not 9"},
 		{

@@ -31,6 +31,7 @@ type estimates struct {
 //
 // The models are mean, median, and two of the input size. They compete where each run in turn is estimated from the
 // others; a model of the input size must be better than the mean by a tenth. See Validate for the error that remains.
+// Models rest on the samples that were kept; a class that has none, as from CSV, is estimated by its mean.
 func NewEstimator(p *Profile, speeds Speeds) *Estimator {
 	e := &Estimator{classes: make(map[classKey]*estimates), speeds: speeds}
 	for _, c := range p.Classes() {

@@ -1,0 +1,44 @@
+package input
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// Table reads CSV of at most limit bytes whose first line is columns, and calls each with every further record, which is
+// only valid until each returns. It stops at the first error, also one of each, and says which line it is about; line 0
+// is the file as a whole.
+func Table(r io.Reader, limit int64, columns []string, each func(record []string) error) (line int, err error) {
+	in := csv.NewReader(Limit(context.Background(), r, limit))
+	in.FieldsPerRecord = len(columns)
+	in.ReuseRecord = true
+	for first := true; ; first = false {
+		record, err := in.Read()
+		var parse *csv.ParseError
+		switch {
+		case err == io.EOF && first:
+			return 0, errors.New("the file is empty")
+		case err == io.EOF:
+			return 0, nil
+		case errors.As(err, &parse) && errors.Is(err, csv.ErrFieldCount):
+			return parse.Line, fmt.Errorf("the number of fields is not %d", len(columns))
+		case errors.As(err, &parse):
+			return parse.Line, parse.Err
+		case err != nil:
+			return 0, err
+		case !first:
+			err = each(record)
+		case !slices.Equal(record, columns):
+			err = fmt.Errorf("the first line is not %s", strings.Join(columns, ","))
+		}
+		if err != nil {
+			line, _ = in.FieldPos(0)
+			return line, err
+		}
+	}
+}
