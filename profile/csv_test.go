@@ -71,6 +71,7 @@ func TestReadCSVRefuses(t *testing.T) {
 		{header + "map,0,runtime_s,1,1,1e999,1,0,1\n", "p.csv:2: max: \"1e999\" is not"},
 		{header + "map,0,runtime_s,2,1,3,4,0,8\n", "p.csv:2: mean 4 is not between"},
 		{header + "map,0,runtime_s,2,1,3,2,9,4\n", "p.csv:2: sd 9 is more than"},
+		{header + "map,0,runtime_s,1,1,3,2,1,2\n", "p.csv:2: sd 1 is of one value"},
 		{header + "map,0,runtime_s,2,1,,2,0,4\n", "p.csv:2: only one of min and max"},
 		{header + "map,0,runtime_s,2,1,3,2,1,5\n", "p.csv:2: sum 5 is not count × mean, which is 4"},
 		{header + "map,0,runtime_s,2,1,3,2,1,NaN\n", "p.csv:2: sum NaN is not"},

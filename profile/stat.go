@@ -76,8 +76,11 @@ func (s Stat) validate() error {
 	if s.Ranged && (s.Min > s.Mean*(1+roundoff) || s.Mean > s.Max*(1+roundoff)) {
 		return fmt.Errorf("mean %g is not between min %g and max %g", s.Mean, s.Min, s.Max)
 	}
-	if s.Ranged && s.SD > (s.Max-s.Min)*(1+roundoff) { // the largest sample sd, of one value at each end, is 0.71 of it
-		return fmt.Errorf("sd %g is more than max - min", s.SD)
+	if s.Count == 1 && s.SD != 0 {
+		return fmt.Errorf("sd %g is of one value", s.SD)
+	}
+	if most := (s.Max-s.Mean)*(s.Mean-s.Min) + s.Max*s.Max*roundoff; s.Ranged && s.squares()/float64(s.Count) > most {
+		return fmt.Errorf("sd %g is more than values between min and max have", s.SD) // Bhatia and Davis 2000
 	}
 	if !s.Ranged && (s.Min != 0 || s.Max != 0) {
 		return fmt.Errorf("min or max is given, but not ranged")
