@@ -38,6 +38,8 @@ type Class struct {
 	Level          int // AllLevels: whatever the level
 	stats          [metrics]Stat
 	kept           []keptSample
+	full           bool   // MaxSamples were kept at the last trim
+	cutoff         uint64 // if full: the highest key among them, above which no sample will be kept
 }
 
 type keptSample struct {
@@ -70,7 +72,10 @@ func (p *Profile) Add(s Sample) error {
 			c.stats[m] = c.stats[m].with(v)
 		}
 	}
-	if c.kept = append(c.kept, keptSample{s.key(), s}); len(c.kept) >= 2*MaxSamples {
+	if key := s.key(); !c.full || key <= c.cutoff {
+		c.kept = append(c.kept, keptSample{key, s})
+	}
+	if len(c.kept) >= 2*MaxSamples {
 		c.trim()
 	}
 	p.runs[s.Run] = true
@@ -147,7 +152,10 @@ func (c *Class) trim() {
 			cmp.Compare(a.Level, b.Level),
 		)
 	})
-	c.kept = slices.Clip(c.kept[:min(len(c.kept), MaxSamples)])
+	if len(c.kept) >= MaxSamples {
+		c.kept = slices.Clip(c.kept[:MaxSamples])
+		c.full, c.cutoff = true, c.kept[MaxSamples-1].key
+	}
 }
 
 // Classes returns the classes by transformation and level: one for a transformation, or one for each of its levels if
