@@ -2,17 +2,18 @@ package worker
 
 import (
 	"slices"
+	"time"
 
 	"github.com/corral-pilot/corral/embedded/wire"
 	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/internal/matching"
 )
 
 // jobs are those that the worker has: some run, the others wait, in the order in which they came.
 type jobs struct {
-	all       map[execution.Key]*work
-	waiting   []*work
-	cpus      int // of those that run
-	memoryMiB int // likewise
+	all     map[execution.Key]*work
+	waiting []*work
+	room    matching.Room // what those that run leave
 }
 
 // add takes in a job, which waits.
@@ -21,17 +22,12 @@ func (j *jobs) add(k *work) {
 	j.waiting = append(j.waiting, k)
 }
 
-// next returns the job to start next on a machine of this size, or nil: none waits, or the first one has no room. What
-// is larger than the machine starts alone.
-func (j *jobs) next(cpus, memoryMiB int) *work {
+// next returns the job that waits first, and what becomes of it; nil: none waits.
+func (j *jobs) next(now time.Time) (*work, matching.Verdict) {
 	if len(j.waiting) == 0 {
-		return nil
+		return nil, matching.Keep
 	}
-	k := j.waiting[0]
-	if j.cpus > 0 && (j.cpus+k.job.CPUs > cpus || j.memoryMiB+k.job.MemoryMiB > memoryMiB) {
-		return nil
-	}
-	return k
+	return j.waiting[0], j.room.Judge(now, j.waiting[0].needs())
 }
 
 // start books that the job which waits first runs.
@@ -39,15 +35,13 @@ func (j *jobs) start() {
 	k := j.waiting[0]
 	j.waiting = j.waiting[1:]
 	k.running = true
-	j.cpus += k.job.CPUs
-	j.memoryMiB += k.job.MemoryMiB
+	j.room.Take(k.needs())
 }
 
 // over forgets a job that ran.
 func (j *jobs) over(k *work) {
 	delete(j.all, k.job.Key())
-	j.cpus -= k.job.CPUs
-	j.memoryMiB -= k.job.MemoryMiB
+	j.room.Free(k.needs())
 }
 
 // notStarted returns those of the jobs that wait.

@@ -152,7 +152,7 @@ func (w *worker) takeLocked(jobs []execution.Job) {
 	if len(back) > 0 {
 		w.line.send(&wire.Message{Type: wire.TypeReturned, Keys: back, Reason: "its worker leaves"})
 	}
-	idle := w.jobs.cpus == 0
+	idle := w.jobs.room.Empty()
 	w.startLocked(time.Now())
 	if idle {
 		w.rouse() // to say that it is not idle any more

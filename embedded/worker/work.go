@@ -6,6 +6,7 @@ import (
 	"github.com/corral-pilot/corral/embedded/executor"
 	"github.com/corral-pilot/corral/embedded/wire"
 	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/internal/matching"
 )
 
 // work is a job that the worker has. Its worker's lock guards all of it except job, which does not change.
@@ -19,17 +20,22 @@ type work struct {
 	halt      func()            // ends the carrying of its files; nil: they are not carried
 }
 
+// needs is what the job takes of the machine.
+func (k *work) needs() matching.Resources {
+	return matching.Resources{CPUs: k.job.CPUs, MemoryMiB: k.job.MemoryMiB, Time: k.job.Estimate()}
+}
+
 // startLocked starts what waits, in order, for as long as it fits. The dispatcher's slot of this worker does the same,
 // so that the two agree on what runs. A job for which the time no longer suffices goes back.
 func (w *worker) startLocked(now time.Time) {
 	for w.phase != leaving {
-		k := w.jobs.next(w.cfg.CPUs, w.cfg.MemoryMiB)
-		switch {
-		case k == nil:
+		k, verdict := w.jobs.next(now)
+		switch verdict {
+		case matching.Keep:
 			return
-		case w.cutAt.Sub(now) < k.job.Estimate():
+		case matching.Return:
 			w.handBackLocked([]*work{k}, "its worker has too little time left")
-		default:
+		case matching.Start:
 			w.jobs.start()
 			w.runners.Go(k.run)
 		}
@@ -81,7 +87,7 @@ func (k *work) each(job *execution.Job, do func(*executor.Attempt, *execution.Ta
 func (k *work) begin(job *execution.Job, i int) *executor.Attempt {
 	k.w.mu.Lock()
 	defer k.w.mu.Unlock()
-	if k.cancelled || k.w.phase == leaving || i > 0 && time.Until(k.w.cutAt) < job.Tasks[i].Estimate {
+	if k.cancelled || k.w.phase == leaving || i > 0 && k.w.jobs.room.Late(time.Now(), job.Tasks[i].Estimate) {
 		return nil
 	}
 	k.now = k.w.exec.Begin(job, &job.Tasks[i])
@@ -96,8 +102,7 @@ func (k *work) mayPublish() bool {
 }
 
 // finish books a result; last says that the job is over with it. Without a result the job is over too, and the tasks
-// that it still had were not started. While there is more to run, results wait for others, at most resultsDelay:
-// thousands of tasks of a millisecond would otherwise cost a message each.
+// that it still had were not started. While there is more to run, results wait for others.
 func (k *work) finish(result *execution.Result, last bool) {
 	w := k.w
 	w.mu.Lock()
@@ -114,11 +119,11 @@ func (k *work) finish(result *execution.Result, last bool) {
 	case result == nil:
 		w.flushLocked()
 		w.stoppedLocked(k.job.Key())
-	case len(w.jobs.waiting) == 0 || len(w.results.fresh) >= resultsBatch:
+	case matching.SendNow(len(w.jobs.waiting), len(w.results.fresh)):
 		w.flushLocked()
 	case !w.results.flushing:
 		w.results.flushing = true
-		time.AfterFunc(resultsDelay, func() {
+		time.AfterFunc(matching.ResultsDelay, func() {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			w.results.flushing = false

@@ -26,6 +26,7 @@ import (
 	"github.com/corral-pilot/corral/embedded/executor"
 	"github.com/corral-pilot/corral/embedded/wire"
 	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/internal/matching"
 )
 
 // A Config is what a worker needs to know.
@@ -65,12 +66,9 @@ const (
 )
 
 const (
-	killGrace    = 2 * time.Second        // before EndsIn, at most a tenth of it: tasks are killed
-	lastAcks     = time.Second            // how long a worker that leaves waits for its last results to be recorded
-	resultsDelay = 5 * time.Millisecond   // that a result waits for others, while there is more to run
-	resultsBatch = 64                     // or until there are so many
-	workerTick   = 250 * time.Millisecond // at most, between two looks at clock and lease
-	idleTick     = time.Second            // between two calls of Idle
+	lastAcks   = time.Second            // how long a worker that leaves waits for its last results to be recorded
+	workerTick = 250 * time.Millisecond // at most, between two looks at clock and lease
+	idleTick   = time.Second            // between two calls of Idle
 )
 
 // A phase says how a worker comes to its end.
@@ -102,12 +100,6 @@ type worker struct {
 	phase   phase
 }
 
-// cutAfter is how long a worker that has to leave in endsIn lets tasks run.
-func cutAfter(endsIn time.Duration) time.Duration { return endsIn - min(killGrace, endsIn/10) }
-
-// Longest is the longest estimate of a job that a worker with EndsIn takes when it is new.
-func Longest(endsIn time.Duration) time.Duration { return cutAfter(endsIn) - execution.StartMargin }
-
 // Run dials in and runs the tasks that it is given, until its time is over, it is asked to leave,
 // or it is refused. When it returns nothing of it runs any more. The error is not nil only for
 // Refused, and for a machine on which no task can run.
@@ -124,11 +116,15 @@ func Run(ctx context.Context, lg *slog.Logger, cfg Config) (Reason, error) {
 	}
 	defer x.Close()
 	now := time.Now()
+	cutAt := now.Add(matching.CutAfter(cfg.EndsIn))
 	w := &worker{
-		lg: lg.With("worker", cfg.ID), cfg: cfg, exec: x, cutAt: now.Add(cutAfter(cfg.EndsIn)),
+		lg: lg.With("worker", cfg.ID), cfg: cfg, exec: x, cutAt: cutAt,
 		asked: make(chan struct{}, 1), moved: make(chan struct{}, 1),
 		lease: lease{began: now}, idle: idleWatch{since: now},
-		jobs:    jobs{all: map[execution.Key]*work{}},
+		jobs: jobs{
+			all:  map[execution.Key]*work{},
+			room: matching.Room{CPUs: cfg.CPUs, MemoryMiB: cfg.MemoryMiB, CutAt: cutAt},
+		},
 		results: results{unacked: map[int64]*unacked{}},
 	}
 	w.couriers.lg, w.couriers.dial = w.lg, w.dial

@@ -11,6 +11,9 @@ import (
 // could take a job must allow for it, or the job waits for a worker that will never be given it.
 const StartMargin = 500 * time.Millisecond
 
+// SubmitSize bounds the jobs that are completed and submitted at once, so that the first of very many start early.
+const SubmitSize = 1000
+
 // A Task is one process to run, in a fresh directory of its own.
 type Task struct {
 	Index    int           `json:"index"`   // in its workflow: the run's key for it

@@ -41,9 +41,14 @@ func (w *Watch) Stalled(now time.Time) bool {
 	return !w.stuckSince.IsZero() && now.Sub(w.stuckSince) >= w.Patience
 }
 
+// StallAt returns when the run will have stalled, if nothing changes; ok is false while something runs or could.
+func (w *Watch) StallAt() (at time.Time, ok bool) {
+	return w.stuckSince.Add(w.Patience), !w.stuckSince.IsZero()
+}
+
 // Next returns when there is something to do: to look, or to call the run stalled.
 func (w *Watch) Next() time.Time {
-	if stall := w.stuckSince.Add(w.Patience); !w.stuckSince.IsZero() && stall.Before(w.lookAt) {
+	if stall, ok := w.StallAt(); ok && stall.Before(w.lookAt) {
 		return stall
 	}
 	return w.lookAt

@@ -13,12 +13,10 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/embedded/dispatch"
 	"github.com/corral-pilot/corral/embedded/port"
-	"github.com/corral-pilot/corral/embedded/worker"
 	"github.com/corral-pilot/corral/internal/execution"
-	"github.com/corral-pilot/corral/internal/order"
+	"github.com/corral-pilot/corral/internal/pilot/attempt"
 	"github.com/corral-pilot/corral/internal/run"
 	"github.com/corral-pilot/corral/internal/store"
-	"github.com/corral-pilot/corral/resubmit"
 )
 
 // Pools are the HTCondor pools of clusters of kind condor; corrald's are condorpool.Keepers.
@@ -221,38 +219,10 @@ func (c *Clusters) Offer(ctx context.Context, id corral.ClusterID) (execution.Of
 		return offer, fmt.Errorf("listing what is requested for cluster %d: %w", id, err)
 	}
 	for _, g := range glideins {
-		if left, ok := toCome(g, present, now); ok {
+		if left, ok := attempt.ToCome(g, present, now); ok {
 			c := execution.Capacity{CPUs: g.CPUs, MemoryMiB: g.MemoryMiB, Left: left}
 			offer.Capacities = append(offer.Capacities, c)
 		}
 	}
 	return offer, nil
-}
-
-// startUp is how long a pilot may take from its start until its workers may take tasks.
-const startUp = time.Second
-
-// toCome returns the longest estimate that a worker of g may take which is still to come, of an attempt
-// that is alive or of one that may follow; not ok if none is. present says how many cpus of each attempt
-// are registered.
-func toCome(g corral.Glidein, present map[corral.JobID]int, now time.Time) (left time.Duration, ok bool) {
-	if g.State.Terminal() || g.Asked != corral.AskNothing {
-		return 0, false
-	}
-	walltime := time.Duration(g.Walltime)
-	var stays time.Duration // of the worker that stays longest
-	for _, a := range g.Live() {
-		switch {
-		case a.Asked != corral.AskNothing || present[a.ID] >= g.CPUsOf(a):
-		case a.State == corral.JobRunning:
-			stays = max(stays, walltime-now.Sub(a.StartedAt))
-		default:
-			stays = walltime
-		}
-	}
-	if verdict, _, _ := g.NextIfExpired(now); verdict == resubmit.Again {
-		stays = walltime
-	}
-	left = worker.Longest(stays-order.Reserve(walltime)) - startUp
-	return left, left > 0
 }

@@ -101,6 +101,7 @@ func (m *Matcher[T]) share() int { return (m.queue.size + m.cpus - 1) / max(1, m
 // fill takes jobs from the queue for a slot: first those that start at once, then those that wait there.
 func (m *Matcher[T]) fill(s *Slot[T], now time.Time, share int) []T {
 	var taken []T
+	s.unkept = false
 	take := func(j *Job[T]) {
 		m.queue.remove(j)
 		s.add(j, now)

@@ -31,6 +31,7 @@ type Slot[T any] struct {
 	running    []held[T]
 	waiting    []held[T]
 	keptFor    *Job[T] // the only job that it takes; nil: any
+	unkept     bool    // it was kept free when it was filled last, and is no more
 }
 
 // held is a job on a slot.
@@ -53,6 +54,14 @@ func (s *Slot[T]) Overdue(now time.Time) []T {
 		return nil
 	}
 	return values(s.waiting)
+}
+
+// Restless reports whether time alone may change what Match gives the slot, or what Overdue returns: it has jobs that
+// wait, or soon may have, or it is or was kept free. A dispatcher in real time looks at all slots now and then; one in
+// virtual time, for which looks in vain are what costs, looks only while some slot is restless.
+func (s *Slot[T]) Restless() bool {
+	short := func(h held[T]) bool { return h.expected <= prefetchWork }
+	return len(s.waiting) > 0 || s.keptFor != nil || s.unkept || slices.ContainsFunc(s.running, short)
 }
 
 func values[T any](jobs []held[T]) []T {
@@ -137,5 +146,6 @@ func (s *Slot[T]) soon(now time.Time, left time.Duration) Resources {
 func (s *Slot[T]) unkeep() {
 	if s.keptFor != nil {
 		s.keptFor.overtaken.slot, s.keptFor = nil, nil
+		s.unkept = true
 	}
 }

@@ -11,9 +11,6 @@ import (
 	"github.com/corral-pilot/corral/internal/execution"
 )
 
-// submitSize bounds the jobs that are completed and submitted at once, so that the first of very many start early.
-const submitSize = 1000
-
 // A driver drives one run. All its fields belong to the goroutine of drive, except for the channels.
 //
 // It is a loop of step and wait. A step does all that can be done at one instant: it applies what the cluster
@@ -173,7 +170,7 @@ func (d *driver) submit(now time.Time) {
 	jobs := d.state.x.Release(now, d.watch.Offer)
 	d.sink.released(jobs)
 	for len(jobs) > 0 {
-		n := min(len(jobs), submitSize)
+		n := min(len(jobs), execution.SubmitSize)
 		d.queue.Submit(d.state.plan.complete(jobs[:n]))
 		jobs = jobs[n:]
 	}

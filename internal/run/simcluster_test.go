@@ -11,6 +11,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/embedded/dispatch"
 	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/internal/matching"
 )
 
 // A simWorker is a worker of a simCluster.
@@ -20,11 +21,20 @@ type simWorker struct {
 	memoryMiB int
 	endsAt    time.Time // zero: never leaves
 	draining  bool      // takes nothing more
-	free      int
+	slot      matching.Slot[*simHeld]
+}
+
+// leavesAt is when the worker leaves; one that never does leaves long after all else is over.
+func (w *simWorker) leavesAt() time.Time {
+	if w.endsAt.IsZero() {
+		return time.Now().Add(1000 * time.Hour)
+	}
+	return w.endsAt
 }
 
 // A simCluster is a personal cluster in virtual time: a Queue whose workers only pretend to run. It
-// serves one cluster, and as Clusters it knows no other.
+// serves one cluster, and as Clusters it knows no other. Which worker gets which job package matching decides, as in
+// production; what is played here is what else a queue may do to a run: lose workers, forget, and be refused.
 type simCluster struct {
 	run func(execution.Task) (execution.Status, time.Duration) // what a task does and how long; nil: Done after its estimate
 
@@ -32,7 +42,8 @@ type simCluster struct {
 	workers  []*simWorker
 	extra    []execution.Capacity // requested
 	sinks    map[corral.RunID]dispatch.Sink
-	queued   []execution.Job
+	matcher  matching.Matcher[*simHeld]
+	queued   map[corral.RunID]*matching.Run[*simHeld]
 	held     map[execution.Key]*simHeld
 	started  []string // ID.ATTEMPT, in order
 	expected []string // ID.ATTEMPT
@@ -42,14 +53,16 @@ type simCluster struct {
 
 type simHeld struct {
 	job    execution.Job
+	match  matching.Job[*simHeld]
 	worker *simWorker
 	timer  *time.Timer
 	began  time.Time
 }
 
 func newSimCluster(workers ...*simWorker) *simCluster {
-	c := &simCluster{sinks: map[corral.RunID]dispatch.Sink{}, held: map[execution.Key]*simHeld{}, order: make(chan struct{}, 1)}
+	c := &simCluster{held: map[execution.Key]*simHeld{}, order: make(chan struct{}, 1)}
 	c.order <- struct{}{}
+	c.restart()
 	for _, w := range workers {
 		c.join(w)
 	}
@@ -58,8 +71,9 @@ func newSimCluster(workers ...*simWorker) *simCluster {
 
 func (c *simCluster) join(w *simWorker) {
 	c.mu.Lock()
-	w.free = w.cpus
+	w.slot.ID, w.slot.CPUs, w.slot.MemoryMiB, w.slot.EndsAt = w.id, w.cpus, w.memoryMiB, w.leavesAt()
 	c.workers = append(c.workers, w)
+	c.matcher.Open(&w.slot)
 	c.mu.Unlock()
 	c.match()
 }
@@ -67,7 +81,12 @@ func (c *simCluster) join(w *simWorker) {
 // lose takes a worker away with all it has.
 func (c *simCluster) lose(id string) {
 	c.mu.Lock()
-	c.workers = slices.DeleteFunc(c.workers, func(w *simWorker) bool { return w.id == id })
+	c.workers = slices.DeleteFunc(c.workers, func(w *simWorker) bool {
+		if w.id == id {
+			c.matcher.Close(&w.slot)
+		}
+		return w.id == id
+	})
 	var keys []execution.Key
 	for key, h := range c.held {
 		if h.worker.id == id {
@@ -112,7 +131,13 @@ func (nobody) Returned([]execution.Key, bool, string) {}
 func (c *simCluster) restart() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.queued, c.sinks = nil, map[corral.RunID]dispatch.Sink{}
+	c.sinks, c.queued = map[corral.RunID]dispatch.Sink{}, map[corral.RunID]*matching.Run[*simHeld]{}
+	before := c.matcher
+	c.matcher = matching.Matcher[*simHeld]{StartMargin: execution.StartMargin}
+	for _, w := range c.workers {
+		before.Close(&w.slot)
+		c.matcher.Open(&w.slot)
+	}
 }
 
 func (c *simCluster) Queue(corral.ClusterID) (Queue, error) { return c, nil }
@@ -123,11 +148,7 @@ func (c *simCluster) Offer(context.Context, corral.ClusterID) (execution.Offer, 
 	s := execution.Offer{Capacities: slices.Clone(c.extra)}
 	for _, w := range c.workers {
 		s.CPUs += w.cpus
-		endsAt := w.endsAt
-		if endsAt.IsZero() {
-			endsAt = time.Now().Add(1000 * time.Hour)
-		}
-		s.Capacities = append(s.Capacities, execution.CapacityOf(corral.Worker{ID: w.id, CPUs: w.cpus, MemoryMiB: w.memoryMiB, EndsAt: endsAt, Connected: true, Draining: w.draining}, time.Now()))
+		s.Capacities = append(s.Capacities, execution.CapacityOf(corral.Worker{ID: w.id, CPUs: w.cpus, MemoryMiB: w.memoryMiB, EndsAt: w.leavesAt(), Connected: true, Draining: w.draining}, time.Now()))
 	}
 	return s, nil
 }
@@ -142,11 +163,11 @@ func (c *simCluster) Detach(run corral.RunID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.sinks, run)
-	c.queued = slices.DeleteFunc(c.queued, func(j execution.Job) bool { return j.Run == run })
+	c.matcher.Remove(c.runOf(run))
 	for key, h := range c.held {
 		if key.Run == run {
 			h.timer.Stop()
-			h.worker.free += h.job.CPUs
+			h.worker.slot.Release(&h.match, time.Now())
 			delete(c.held, key)
 		}
 	}
@@ -154,8 +175,14 @@ func (c *simCluster) Detach(run corral.RunID) {
 
 func (c *simCluster) Submit(jobs []execution.Job) {
 	c.mu.Lock()
-	c.queued = append(c.queued, jobs...)
-	slices.SortStableFunc(c.queued, func(a, b execution.Job) int { return cmp.Compare(b.Priority, a.Priority) })
+	for _, j := range jobs {
+		h := &simHeld{job: j}
+		h.match = matching.Job[*simHeld]{
+			Value: h, Run: c.runOf(j.Run), Priority: j.Priority,
+			Needs: matching.Resources{CPUs: j.CPUs, MemoryMiB: j.MemoryMiB, Time: j.Estimate()},
+		}
+		c.matcher.Push(&h.match)
+	}
 	c.mu.Unlock()
 	c.calls.Go(c.match)
 }
@@ -163,12 +190,9 @@ func (c *simCluster) Submit(jobs []execution.Job) {
 func (c *simCluster) Cancel(run corral.RunID) {
 	c.mu.Lock()
 	var gone []execution.Key
-	c.queued = slices.DeleteFunc(c.queued, func(j execution.Job) bool {
-		if j.Run == run {
-			gone = append(gone, j.Key())
-		}
-		return j.Run == run
-	})
+	for _, h := range c.matcher.Remove(c.runOf(run)) {
+		gone = append(gone, h.job.Key())
+	}
 	for key, h := range c.held {
 		if key.Run == run && h.timer.Stop() {
 			c.calls.Go(func() { c.end(h, 0, execution.Cancelled) })
@@ -195,13 +219,17 @@ func (c *simCluster) Expect(run corral.RunID, worker string, jobs []execution.Jo
 	}
 }
 
+// runOf returns what the matching knows of a run.
+func (c *simCluster) runOf(id corral.RunID) *matching.Run[*simHeld] {
+	if c.queued[id] == nil {
+		c.queued[id] = &matching.Run[*simHeld]{}
+	}
+	return c.queued[id]
+}
+
 // match starts what fits.
 func (c *simCluster) match() {
-	for {
-		h := c.pick()
-		if h == nil {
-			return
-		}
+	for _, h := range c.take() {
 		c.tell(func() {
 			if c.sink(h.job.Run).Assigned(h.worker.id, []execution.Key{h.job.Key()}) == nil {
 				c.start(h, 0)
@@ -210,22 +238,24 @@ func (c *simCluster) match() {
 	}
 }
 
-func (c *simCluster) pick() *simHeld {
+// take gives jobs to workers.
+func (c *simCluster) take() (all []*simHeld) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for k, j := range c.queued {
-		for _, w := range c.workers {
-			if w.draining || j.CPUs > w.free || j.MemoryMiB > w.memoryMiB || !w.endsAt.IsZero() && time.Until(w.endsAt) < j.Estimate() {
-				continue
-			}
-			w.free -= j.CPUs
-			c.queued = slices.Delete(c.queued, k, k+1)
-			h := &simHeld{job: j, worker: w}
-			c.held[j.Key()] = h
-			return h
+	slots := map[*matching.Slot[*simHeld]]*simWorker{}
+	for _, w := range c.workers {
+		if slots[&w.slot] = w; w.draining {
+			c.matcher.Close(&w.slot)
 		}
 	}
-	return nil
+	for slot, taken := range c.matcher.Match(time.Now()) {
+		for _, h := range taken {
+			h.worker = slots[slot]
+			c.held[h.job.Key()] = h
+			all = append(all, h)
+		}
+	}
+	return all
 }
 
 // start starts task k of a job.
@@ -281,7 +311,7 @@ func (c *simCluster) report(h *simHeld, k int, r execution.Result) {
 	}
 	c.mu.Lock()
 	delete(c.held, h.job.Key())
-	h.worker.free += h.job.CPUs
+	h.worker.slot.Release(&h.match, time.Now())
 	c.mu.Unlock()
 	if k+1 < len(h.job.Tasks) {
 		c.tell(func() { c.sink(h.job.Run).Returned([]execution.Key{h.job.Key()}, false, "cancelled") })

@@ -1,11 +1,10 @@
-package gate
+package attempt
 
 import (
 	"testing"
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/embedded/worker"
 	"github.com/corral-pilot/corral/internal/order"
 	"github.com/corral-pilot/corral/resubmit"
 )
@@ -45,8 +44,8 @@ func TestToCome(t *testing.T) {
 		{"it was lost, a retry is left", resubmit.Policy{Retries: 1}, []corral.Job{over(1, corral.OutcomeLost)}, nil, walltime},
 	} {
 		g := corral.Glidein{ID: 7, State: corral.GlideinWaiting, Hosts: 2, CPUs: 1, Walltime: corral.Seconds(walltime), Resubmit: tt.policy, Attempts: tt.attempts}
-		got, ok := toCome(g, tt.present, now)
-		if want := worker.Longest(tt.want-order.Reserve(walltime)) - startUp; ok != (tt.want > 0) || ok && got != want {
+		got, ok := ToCome(g, tt.present, now)
+		if want := Longest(tt.want-order.Reserve(walltime)) - startUp; ok != (tt.want > 0) || ok && got != want {
 			t.Errorf("%s: %s, %t; want %s", tt.name, got, ok, want)
 		}
 		for _, gone := range []func(*corral.Glidein){
@@ -55,7 +54,7 @@ func TestToCome(t *testing.T) {
 		} {
 			g := g
 			gone(&g)
-			if _, ok := toCome(g, tt.present, now); ok {
+			if _, ok := ToCome(g, tt.present, now); ok {
 				t.Errorf("%s: somebody is to come of a glidein that goes", tt.name)
 			}
 		}

@@ -1,0 +1,99 @@
+package matching
+
+import (
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+func TestRoom(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	needs := func(cpus, memory int, estimate time.Duration) Resources { return Resources{cpus, memory, estimate} }
+	for _, tt := range []struct {
+		name  string
+		runs  Resources
+		first Resources
+		want  Verdict
+	}{
+		{"nothing runs", Resources{}, needs(2, 100, time.Minute), Start},
+		{"there is room beside what runs", needs(1, 50, 0), needs(1, 50, time.Minute), Start},
+		{"cpus are short", needs(2, 10, 0), needs(1, 10, time.Minute), Keep},
+		{"memory is short", needs(1, 90, 0), needs(1, 20, time.Minute), Keep},
+		{"larger than the machine, which is empty", Resources{}, needs(3, 100, time.Minute), Start},
+		{"time just suffices", Resources{}, needs(1, 1, time.Hour), Start},
+		{"time is short", Resources{}, needs(1, 1, time.Hour+1), Return},
+		{"time is short, and so is room", needs(2, 1, 0), needs(1, 1, time.Hour+1), Keep},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := Room{CPUs: 2, MemoryMiB: 100, CutAt: now.Add(time.Hour)}
+			r.Take(tt.runs)
+			if got := r.Judge(now, tt.first); got != tt.want {
+				t.Errorf("Judge(%+v) beside %+v = %v, want %v", tt.first, tt.runs, got, tt.want)
+			}
+			if r.Free(tt.runs); !r.Empty() {
+				t.Error("not empty when all is given back")
+			}
+		})
+	}
+}
+
+// While no slot is restless, time alone brings no job to a worker and takes none back.
+func TestOnlyRestlessSlotsNeedToBeLookedAt(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		now := time.Unix(1e9, 0)
+		m, run := Matcher[int]{StartMargin: time.Second}, &Run[int]{}
+		var slots []*Slot[int]
+		for i := range rapid.IntRange(1, 3).Draw(t, "slots") {
+			s := &Slot[int]{
+				ID: string(rune('a' + i)), CPUs: rapid.IntRange(1, 4).Draw(t, "cpus"), MemoryMiB: 100,
+				EndsAt: now.Add(time.Duration(rapid.IntRange(10, 200).Draw(t, "stays")) * time.Second),
+			}
+			slots = append(slots, s)
+			m.Open(s)
+		}
+		held := map[int]*Slot[int]{}
+		jobs := map[int]*Job[int]{}
+		match := func(only ...*Slot[int]) {
+			for s, taken := range m.Match(now, only...) {
+				for _, j := range taken {
+					held[j] = s
+				}
+			}
+		}
+		for i := range rapid.IntRange(1, 40).Draw(t, "events") {
+			now = now.Add(time.Duration(rapid.IntRange(0, 8000).Draw(t, "later")) * time.Millisecond)
+			if rapid.Bool().Draw(t, "a job comes") || len(held) == 0 {
+				jobs[i] = &Job[int]{Value: i, Run: run, Priority: float64(rapid.IntRange(0, 3).Draw(t, "priority")), Needs: Resources{
+					rapid.IntRange(1, 4).Draw(t, "cpus"), rapid.IntRange(0, 100).Draw(t, "memory"),
+					time.Duration(rapid.SampledFrom([]int{10, 100, 1000, 20_000, 90_000}).Draw(t, "estimate")) * time.Millisecond,
+				}}
+				m.Push(jobs[i])
+				match()
+			} else {
+				j := rapid.SampledFrom(slices.Sorted(maps.Keys(held))).Draw(t, "ends")
+				s := held[j]
+				delete(held, j)
+				run.Observe(time.Duration(rapid.IntRange(1, 20_000).Draw(t, "took"))*time.Millisecond, jobs[j].Needs.Time)
+				s.Release(jobs[j], now)
+				match(s)
+			}
+			if slices.ContainsFunc(slots, (*Slot[int]).Restless) {
+				continue
+			}
+			later := now.Add(time.Duration(rapid.IntRange(0, 300).Draw(t, "look after")) * time.Second)
+			for s, taken := range m.Match(later) {
+				t.Fatalf("slot %s takes %v %s later", s.ID, taken, later.Sub(now))
+			}
+			for _, s := range slots {
+				if back := s.Overdue(later); back != nil {
+					t.Fatalf("slot %s gives %v back %s later", s.ID, back, later.Sub(now))
+				}
+			}
+		}
+	})
+}
