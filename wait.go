@@ -91,14 +91,27 @@ type span struct {
 
 // measure completes s, which is a shape so far, by the waits of that shape.
 func (s WaitStats) measure(waits []Wait, now time.Time) WaitStats {
+	spans := sorted(waits, now)
+	for _, w := range spans {
+		if w.censored {
+			s.Censored++
+		} else {
+			s.Max = max(s.Max, Seconds(w.d))
+		}
+	}
+	s.Count, s.Median, s.P90 = len(waits), quantile(spans, 0.5), quantile(spans, 0.9)
+	return s
+}
+
+// WaitQuantile returns the time within which a share of these attempts started, as WaitQuantiles computes it.
+func WaitQuantile(waits []Wait, share float64, now time.Time) Quantile {
+	return quantile(sorted(slices.DeleteFunc(slices.Clone(waits), Wait.unseen), now), share)
+}
+
+func sorted(waits []Wait, now time.Time) []span {
 	spans := make([]span, len(waits))
 	for i, w := range waits {
 		spans[i].d, spans[i].censored = w.Waited(now)
-		if spans[i].censored {
-			s.Censored++
-		} else {
-			s.Max = max(s.Max, Seconds(spans[i].d))
-		}
 	}
 	slices.SortFunc(spans, func(a, b span) int {
 		if a.d == b.d && a.censored != b.censored {
@@ -106,8 +119,7 @@ func (s WaitStats) measure(waits []Wait, now time.Time) WaitStats {
 		}
 		return cmp.Compare(a.d, b.d)
 	})
-	s.Count, s.Median, s.P90 = len(waits), quantile(spans, 0.5), quantile(spans, 0.9)
-	return s
+	return spans
 }
 
 // quantile returns the shortest wait by which a share of all has started, by the product-limit estimate; spans are

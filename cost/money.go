@@ -31,8 +31,22 @@ const (
 
 // An Amount is money with its unit, such as a budget.
 type Amount struct {
-	Money Money
-	Unit  Unit
+	Money Money `json:"amount"`
+	Unit  Unit  `json:"unit"`
+}
+
+// MarshalJSON writes m as a decimal number, exactly.
+func (m Money) MarshalJSON() ([]byte, error) { return []byte(m.String()), nil }
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (m *Money) UnmarshalJSON(text []byte) (err error) {
+	if number, negative := strings.CutPrefix(string(text), "-"); negative {
+		*m, err = parseMoney(number)
+		*m = -*m
+		return err
+	}
+	*m, err = parseMoney(string(text))
+	return err
 }
 
 // ParseAmount reads a decimal number and a unit, written together: 40ch, 12USD, 500SU, 0.5EUR. Errors are of kind
@@ -90,7 +104,8 @@ func (m Money) String() string {
 	return strings.TrimSuffix(strings.TrimRight(s, "0"), ".")
 }
 
-// Round writes m with so many digits behind the point, from 0 to 6, and rounds half up; the magnitude of negative money.
+// Round writes m with so many digits behind the point, from 0 to 6, and rounds half up; the magnitude of negative
+// money.
 func (m Money) Round(places int) string {
 	places = min(max(places, 0), digits)
 	sign, n := "", uint64(m)

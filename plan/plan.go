@@ -1,0 +1,96 @@
+package plan
+
+import (
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/cost"
+)
+
+// A Plan says which pilots to ask for, and what is expected of them. It is also what corral plan prints, and what is
+// kept of it.
+type Plan struct {
+	Workflow string  `json:"workflow"`
+	Feasible bool    `json:"feasible"`
+	Goal     Goal    `json:"goal"`
+	Pilots   []Pilot `json:"pilots"` // by Submit
+	Point
+	Billed float64 `json:"billed_core_hours"`
+	Waste  float64 `json:"waste"` // 1 − work ÷ core-hours held
+
+	Confidence *Confidence `json:"confidence,omitempty"` // only if one was asked for
+	LowerBound *int        `json:"lower_bound_cpus"`     // no fewer cpus can meet the deadline; null without one
+	Front      []Point     `json:"front"`                // no other candidate is both sooner and cheaper; by makespan
+	Reasons    []string    `json:"reasons"`
+	Limits     []string    `json:"limits,omitempty"`  // that cut what was asked for
+	Nearest    *Plan       `json:"nearest,omitempty"` // of what cannot be done: the closest that can
+	Schedule   []Placement `json:"schedule,omitempty"`
+}
+
+// A Goal is what a plan was asked to reach.
+type Goal struct {
+	Objective  Objective      `json:"objective"`
+	Deadline   corral.Seconds `json:"deadline_s,omitempty"` // 0: none
+	Budget     *cost.Amount   `json:"budget,omitempty"`
+	Tradeoff   float64        `json:"tradeoff"`             // 0: only the makespan counts, 1: only the cost
+	Confidence float64        `json:"confidence,omitempty"` // of meeting the deadline; 0: the estimates are believed
+}
+
+// An Objective is what is made small within the deadline and the budget.
+type Objective string
+
+const (
+	Makespan Objective = "makespan"
+	Cost     Objective = "cost"
+	CPUs     Objective = "cpus" // held at once
+	Tradeoff Objective = "tradeoff"
+)
+
+// Objectives lists what may be asked for.
+var Objectives = []Objective{Makespan, Cost, CPUs, Tradeoff}
+
+// A Pilot is one pilot to ask for.
+type Pilot struct {
+	Site      string         `json:"site"`
+	Queue     string         `json:"queue,omitempty"`
+	Hosts     int            `json:"hosts"`
+	CPUs      int            `json:"cpus"` // of each host
+	MemoryMiB int            `json:"memory_mib,omitempty"`
+	GPUs      int            `json:"gpus,omitempty"`
+	Walltime  corral.Seconds `json:"walltime_s"`
+	Submit    corral.Seconds `json:"submit_s"`
+	Start     corral.Seconds `json:"start_s"`
+	Ready     corral.Seconds `json:"ready_s"`
+	End       corral.Seconds `json:"end_s"`
+}
+
+// Host is what each of its hosts offers.
+func (p Pilot) Host() corral.Resources {
+	return corral.Resources{CPUs: p.CPUs, MemoryMiB: p.MemoryMiB, GPUs: p.GPUs}
+}
+
+// HeldCPUs is how many cpus it holds.
+func (p Pilot) HeldCPUs() int { return p.Hosts * p.CPUs }
+
+// A Point is a plan in short.
+type Point struct {
+	Makespan  corral.Seconds `json:"makespan_s"` // until the last task's end
+	CoreHours float64        `json:"core_hours"` // held, from start to release
+	Cost      cost.Amount    `json:"cost"`
+	PeakCPUs  int            `json:"peak_cpus"` // held at once
+}
+
+// A Confidence says in which share of simulated outcomes the deadline is met.
+type Confidence struct {
+	Asked       float64 `json:"asked"`
+	Reached     float64 `json:"reached"`
+	NextCheaper float64 `json:"next_cheaper_reaches"` // the candidate that costs less, and was not taken therefore
+}
+
+// A Placement says where and when the plan has one task run.
+type Placement struct {
+	Task  int            `json:"-"`
+	ID    string         `json:"task"`
+	Pilot int            `json:"pilot"` // index among the plan's
+	Host  int            `json:"host"`  // of that pilot
+	Start corral.Seconds `json:"start_s"`
+	End   corral.Seconds `json:"end_s"`
+}

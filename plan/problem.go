@@ -1,0 +1,154 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/cost"
+	"github.com/corral-pilot/corral/dag"
+)
+
+// A Problem is what a plan is made for.
+type Problem struct {
+	Work    Work
+	Sites   []Site  // in the order in which equal offers are preferred
+	Cluster Cluster // that runs the tasks
+}
+
+// Site returns what is known of a queue of a site, nil if nothing is.
+func (p Problem) Site(name, queue string) *Site {
+	for i := range p.Sites {
+		if s := &p.Sites[i]; s.Name == name && s.Queue == queue {
+			return s
+		}
+	}
+	return nil
+}
+
+// Unit is what the sites' prices are in, if they agree.
+func (p Problem) Unit() cost.Unit { return p.Sites[0].Tariff.Rate.Unit }
+
+// Work is a workflow as far as a plan depends on it.
+type Work struct {
+	Name  string
+	Graph *dag.Graph // its nodes are the indices of Tasks
+	Tasks []Task
+}
+
+// A Task is what one task is expected to take.
+type Task struct {
+	ID      string
+	Kind    string // its transformation, for reasons and for drawing outcomes
+	Needs   corral.Resources
+	Runtime time.Duration // estimate, a whole number of milliseconds; 0 is valid
+}
+
+// Runtimes returns the tasks' estimates.
+func (w Work) Runtimes() []time.Duration {
+	all := make([]time.Duration, len(w.Tasks))
+	for i, t := range w.Tasks {
+		all[i] = t.Runtime
+	}
+	return all
+}
+
+// CPUTime returns the sum over the tasks of runtime × cpus.
+func (w Work) CPUTime() time.Duration {
+	var sum time.Duration
+	for _, t := range w.Tasks {
+		sum += t.Runtime * time.Duration(t.Needs.CPUs)
+	}
+	return sum
+}
+
+// MostCPUs is how many cpus can be of use at once: what runs side by side at most if every task starts as soon as its
+// parents have ended.
+func (w Work) MostCPUs() int {
+	type change struct {
+		at   time.Duration
+		cpus int
+	}
+	start := make([]time.Duration, len(w.Tasks))
+	changes := make([]change, 0, 2*len(w.Tasks))
+	for _, i := range w.Graph.Order() {
+		t := w.Tasks[i]
+		end := start[i] + t.Runtime
+		changes = append(changes, change{start[i], t.Needs.CPUs}, change{max(end, start[i]+1), -t.Needs.CPUs})
+		for _, c := range w.Graph.Children(i) {
+			start[c] = max(start[c], end)
+		}
+	}
+	slices.SortFunc(changes, func(a, b change) int { return cmp.Or(cmp.Compare(a.at, b.at), a.cpus-b.cpus) })
+	now, most := 0, 1
+	for _, c := range changes {
+		now += c.cpus
+		most = max(most, now)
+	}
+	return most
+}
+
+// A Site is what a plan knows of one queue of one site. A site with several queues is several of these, which share
+// its name and its Pilots.
+type Site struct {
+	Name  string
+	Queue string
+
+	Host     corral.Resources // the largest host that may be asked for; a component that is not known is Unlimited
+	Hosts    int              // most of one pilot
+	Pilots   int              // most that wait or run at once
+	CPUs     int              // most that are held at once
+	Walltime time.Duration    // longest; Unbounded if none is known
+
+	Overhead time.Duration // from the start of a pilot's job to its workers in the cluster
+	Margin   time.Duration // before the end of the walltime, when a pilot takes no task that would not end before it
+	Wait     Wait          // in the queue
+	Closed   []Span        // maintenance: no pilot is held then
+	Tariff   Tariff        // what holding costs
+	Left     *cost.Money   // of the account's allocation; nil: not limited, or not known
+}
+
+// Unlimited stands for a number without a limit that is known, Unbounded for such a time: 30 years.
+const (
+	Unlimited = 1 << 30
+	Unbounded = 1 << 20 * time.Second * 900
+)
+
+// A Span is a time from its beginning to before its end.
+type Span struct{ From, To time.Duration }
+
+// Overlaps reports whether two spans share an instant.
+func (s Span) Overlaps(t Span) bool { return s.From < t.To && t.From < s.To }
+
+// A Wait returns how long a pilot of a shape waits in a site's queue, as a plan assumes it.
+type Wait func(Shape) time.Duration
+
+// A Shape is what a queue sees of a pilot.
+type Shape struct {
+	Hosts    int
+	Host     corral.Resources
+	Walltime time.Duration
+}
+
+// A Cluster is what a plan knows of the cluster that runs the tasks.
+type Cluster struct {
+	Rate float64       // tasks a second that it can start; 0: no limit is known
+	Hop  time.Duration // from a task's end to the start of one that waited for it, or for its place
+}
+
+// A Tariff says what holding cpus costs at a site.
+type Tariff struct {
+	Rate    cost.Rate
+	Billing cost.Billing
+}
+
+// CoreHours is the tariff where nothing has a price: it counts the core-hours that are held.
+var CoreHours = Tariff{Rate: cost.Rate{Price: 1_000_000, Unit: cost.CPUHours, Per: cost.CPUHour}}
+
+// Bill returns for how long a pilot is billed, and what it costs.
+func (t Tariff) Bill(q Pilot) (time.Duration, cost.Money) {
+	held := time.Duration(q.End - q.Start)
+	_, billed := t.Rate.Charge(cost.Holding{Hosts: q.Hosts, CPUs: q.HeldCPUs(), Held: held}, t.Billing)
+	return t.Billing.Billed(held), billed
+}

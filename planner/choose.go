@@ -1,0 +1,178 @@
+package planner
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/plan"
+)
+
+// choose returns the best outcome within the goal's deadline and budget.
+func (p *planning) choose(all []outcome) (best outcome, ok bool) {
+	var within []outcome
+	for _, o := range all {
+		if excess(p.Goal, o) == "" {
+			within = append(within, o)
+		}
+	}
+	if len(within) == 0 {
+		return outcome{}, false
+	}
+	return slices.MinFunc(within, order(p.Goal, within)), true
+}
+
+// excess says which of the goal's bounds, or of the sites' limits, an outcome breaks.
+func excess(goal plan.Goal, o outcome) string {
+	switch {
+	case o.limit != "":
+		return o.limit
+	case goal.Deadline > 0 && o.Makespan > goal.Deadline:
+		return fmt.Sprintf("the deadline of %s: it ends after %s", goal.Deadline, o.Makespan)
+	case goal.Budget != nil && goal.Budget.Money < o.Cost.Money:
+		return fmt.Sprintf("the budget of %s: it costs %s", *goal.Budget, o.Cost)
+	}
+	return ""
+}
+
+// order returns how outcomes are preferred. Among those that are equal in what the goal asks for, the cheaper one is
+// better, then the one with fewer cpus at once, fewer pilots, and an earlier end.
+func order(goal plan.Goal, all []outcome) func(a, b outcome) int {
+	rest := func(a, b outcome) int {
+		return cmp.Or(cmp.Compare(a.Cost.Money, b.Cost.Money), cmp.Compare(a.held, b.held), a.peak-b.peak,
+			a.pilots-b.pilots,
+			cmp.Compare(a.Makespan, b.Makespan))
+	}
+	switch goal.Objective {
+	case plan.Makespan:
+		return func(a, b outcome) int { return cmp.Or(cmp.Compare(a.Makespan, b.Makespan), rest(a, b)) }
+	case plan.CPUs:
+		return func(a, b outcome) int { return cmp.Or(a.peak-b.peak, rest(a, b)) }
+	case plan.Tradeoff:
+		soonest := slices.MinFunc(all, func(a, b outcome) int { return cmp.Compare(a.Makespan, b.Makespan) }).Makespan
+		cheapest := slices.MinFunc(all, func(a, b outcome) int { return cmp.Compare(a.dear(), b.dear()) }).dear()
+		score := func(o outcome) float64 {
+			return goal.Tradeoff*o.dear()/max(cheapest, 1e-9) +
+				(1-goal.Tradeoff)*float64(o.Makespan)/float64(max(soonest, 1))
+		}
+		return func(a, b outcome) int { return cmp.Or(cmp.Compare(score(a), score(b)), rest(a, b)) }
+	}
+	return rest
+}
+
+// dear is what an outcome costs as a number: of money, or of core-hours where nothing has a price.
+func (o outcome) dear() float64 {
+	if m := o.Cost.Money.Units(); m > 0 {
+		return m
+	}
+	return o.held.Hours()
+}
+
+// front returns the candidates that keep every limit and than which no other is both sooner and cheaper, by makespan.
+func front(all []outcome) []plan.Point {
+	sorted := slices.DeleteFunc(slices.Clone(all), func(o outcome) bool { return o.limit != "" })
+	slices.SortFunc(sorted, func(a, b outcome) int {
+		return cmp.Or(cmp.Compare(a.Makespan, b.Makespan), cmp.Compare(a.dear(), b.dear()), a.peak-b.peak)
+	})
+	points := []plan.Point{}
+	var least float64
+	for _, o := range sorted {
+		if d := o.dear(); len(points) == 0 || d < least {
+			least = d
+			points = append(points, o.Point)
+		}
+	}
+	return points
+}
+
+// unreachable is the answer to a goal that no candidate reaches: the nearest plan, and what would make it reachable.
+func (p *planning) unreachable(all []outcome) *plan.Plan {
+	pl := &plan.Plan{Workflow: p.Work.Name, Goal: p.Goal, Front: front(all)}
+	possible := slices.DeleteFunc(slices.Clone(all), func(o outcome) bool { return o.limit != "" })
+	if len(possible) == 0 {
+		for _, o := range all {
+			pl.Limits = append(pl.Limits, o.limit)
+		}
+		slices.Sort(pl.Limits)
+		pl.Limits = slices.Compact(pl.Limits)
+		pl.Reasons = []string{"no plan keeps the sites' limits"}
+		return pl
+	}
+	nearest, reason := p.nearest(possible)
+	pl.Reasons = []string{reason}
+	pl.Nearest = p.finish(nearest)
+	return pl
+}
+
+// nearest returns the plan that comes closest to a goal out of reach, and the one change of the goal that allows it.
+func (p *planning) nearest(possible []outcome) (outcome, string) {
+	sooner := func(a, b outcome) int {
+		return cmp.Or(cmp.Compare(a.Makespan, b.Makespan), cmp.Compare(a.dear(), b.dear()))
+	}
+	cheaper := func(a, b outcome) int {
+		return cmp.Or(cmp.Compare(a.dear(), b.dear()), cmp.Compare(a.Makespan, b.Makespan))
+	}
+	soonest, cheapest := slices.MinFunc(possible, sooner), slices.MinFunc(possible, cheaper)
+	deadline := p.Goal.Deadline
+	switch {
+	case p.Goal.Budget == nil || soonest.Makespan > deadline && deadline > 0:
+		if path := p.Work.Graph.CriticalPath(p.Work.Runtimes()); time.Duration(deadline) < path {
+			return soonest, fmt.Sprintf("the deadline of %s is shorter than the critical path of %s, which no "+
+				"number of cpus shortens; --deadline %s is within reach",
+				deadline, path, ceil(soonest.Makespan))
+		}
+		return soonest, fmt.Sprintf("no plan ends within %s: waits, start-up and limits of the sites included, the "+
+			"soonest ends after %s; --deadline %s is within reach",
+			deadline, ceil(soonest.Makespan), ceil(soonest.Makespan))
+	case p.Goal.Budget.Money < cheapest.Cost.Money:
+		return cheapest, fmt.Sprintf("no plan costs %s or less: the cheapest costs %s; --budget %s is within reach",
+			*p.Goal.Budget, cheapest.Cost, cheapest.Cost)
+	}
+	inTime := slices.DeleteFunc(slices.Clone(possible), func(o outcome) bool { return o.Makespan > deadline })
+	if len(inTime) == 0 {
+		inTime = []outcome{soonest}
+	}
+	least := slices.MinFunc(inTime, cheaper)
+	return least, fmt.Sprintf("no plan ends within %s for %s: the cheapest that does costs %s; --budget %s is "+
+		"within reach",
+		deadline, *p.Goal.Budget, least.Cost, least.Cost)
+}
+
+// cpus is a number of them for people.
+func cpus(n int) string {
+	if n == 1 {
+		return "1 cpu"
+	}
+	return fmt.Sprintf("%d cpus", n)
+}
+
+func round(d time.Duration) time.Duration { return d.Round(time.Second) }
+
+// ceil rounds up to whole seconds, so that what is offered is really within reach.
+func ceil(d corral.Seconds) corral.Seconds {
+	return (d + corral.Seconds(time.Second) - 1) / corral.Seconds(time.Second) * corral.Seconds(time.Second)
+}
+
+// reasons explains the choice: by what it was made, and what its neighbours on the front would have cost.
+func (p *planning) reasons(best outcome, all []outcome) []string {
+	var said []string
+	path := p.Work.Graph.CriticalPath(p.Work.Runtimes())
+	said = append(said, fmt.Sprintf("the critical path takes %s and the work %.4g core-hours: %s at most can be of "+
+		"use at once", round(path), p.Work.CPUTime().Hours(), cpus(p.most)))
+	for _, o := range front(all) {
+		switch {
+		case o.Makespan < best.Makespan && o.CoreHours > best.CoreHours:
+			said = append(said, fmt.Sprintf("%s sooner (%s) would take %s and %.4g core-hours instead of %.4g",
+				round(time.Duration(best.Makespan-o.Makespan)), round(time.Duration(o.Makespan)),
+				cpus(o.PeakCPUs), o.CoreHours, best.CoreHours))
+		case o.Makespan > best.Makespan && o.CoreHours < best.CoreHours:
+			said = append(said, fmt.Sprintf("%.4g core-hours less (%.4g) would take %s longer, with %s",
+				best.CoreHours-o.CoreHours, o.CoreHours, round(time.Duration(o.Makespan-best.Makespan)),
+				cpus(o.PeakCPUs)))
+			return said
+		}
+	}
+	return said
+}

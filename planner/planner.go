@@ -1,0 +1,288 @@
+package planner
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/plan/validator"
+)
+
+// A planning is the making of one plan.
+type planning struct {
+	plan.Problem
+	Goal   plan.Goal
+	tasks  *tasks
+	most   int   // cpus that can be of use at once
+	shapes []int // cpus of a host that are tried; none: as many as are sensible
+	seed   uint64
+}
+
+// Options say how a plan is sought.
+type Options struct {
+	Shape int    // cpus of each host; 0: several are tried
+	Seed  uint64 // of what is tried at random; the same seed makes the same plan
+}
+
+// Make returns the plan that reaches a goal. One that cannot be reached is no error: the plan says so, by Feasible,
+// and names the nearest that can. Errors are of kind Invalid, about the problem.
+//
+// A list of a plan that is empty is so in JSON, too, and never null.
+func Make(problem plan.Problem, goal plan.Goal, opts Options) (*plan.Plan, error) {
+	pl, err := decide(problem, goal, opts)
+	for q := pl; q != nil; q = q.Nearest {
+		q.Pilots, q.Front, q.Reasons = present(q.Pilots), present(q.Front), present(q.Reasons)
+	}
+	return pl, err
+}
+
+// present returns a list that is not nil.
+func present[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+func decide(problem plan.Problem, goal plan.Goal, opts Options) (*plan.Plan, error) {
+	if err := check(problem, goal); err != nil {
+		return nil, err
+	}
+	p := &planning{
+		Problem: problem, Goal: goal, tasks: newTasks(problem.Work), most: problem.Work.MostCPUs(), seed: opts.Seed,
+	}
+	if opts.Shape > 0 {
+		p.shapes = []int{opts.Shape}
+	}
+	if reason := impossible(problem); reason != "" {
+		return &plan.Plan{Workflow: problem.Work.Name, Goal: goal, Reasons: []string{reason}}, nil
+	}
+	all := p.outcomes(p.candidates())
+	bound := p.lowerBound()
+	all = append(all, p.narrow(all, bound)...)
+	best, ok := p.choose(all)
+	if !ok {
+		pl := p.unreachable(all)
+		pl.LowerBound = bound
+		return pl, nil
+	}
+	pl := p.finish(best)
+	pl.LowerBound = bound
+	pl.Front = front(all)
+	pl.Reasons = p.reasons(best, all)
+	return pl, validator.Check(problem, pl)
+}
+
+// outcomes evaluates candidates, as many at once as there are processors; the answer does not depend on how many.
+func (p *planning) outcomes(candidates []candidate) []outcome {
+	all := make([]outcome, len(candidates))
+	var wg sync.WaitGroup
+	turn := make(chan struct{}, runtime.GOMAXPROCS(0))
+	for i, c := range candidates {
+		turn <- struct{}{}
+		wg.Go(func() {
+			all[i], _ = p.evaluate(c)
+			<-turn
+		})
+	}
+	wg.Wait()
+	return all
+}
+
+// finish makes the plan of an outcome, with its witness.
+func (p *planning) finish(o outcome) *plan.Plan {
+	s := o.schedule
+	if s == nil {
+		_, s = p.evaluate(o.candidate)
+	}
+	pl := p.draft(s, o.slack)
+	p.measure(o.candidate, pl)
+	_, at := s.pilots(o.slack)
+	late := time.Duration(pl.Makespan) - s.makespan
+	for i, t := range p.Work.Tasks {
+		where := at[[2]int{int(s.line[i]), int(s.hold[i])}]
+		begin := s.start[i] + late
+		pl.Schedule = append(pl.Schedule, plan.Placement{Task: i, ID: t.ID, Pilot: where[0], Host: where[1],
+			Start: corral.Seconds(begin), End: corral.Seconds(begin + t.Runtime)})
+	}
+	return pl
+}
+
+// candidates are the numbers of hosts, by site and shape, that are tried.
+func (p *planning) candidates() []candidate {
+	var all []candidate
+	for _, cpus := range p.hostSizes() {
+		for _, order := range p.orders(cpus) {
+			limit := 0
+			for _, s := range order {
+				limit += s.count
+			}
+			for _, n := range steps(min(limit, (p.most+cpus-1)/cpus), tries(len(p.Work.Tasks))) {
+				all = append(all, take(order, n))
+			}
+		}
+	}
+	return all
+}
+
+// tries is how many numbers of hosts are tried of each kind: fewer, the more tasks there are.
+func tries(tasks int) int {
+	n := float64(max(tasks, 1))
+	return int(min(40, max(10, 400_000/n)))
+}
+
+// steps returns about so many whole numbers from 1 to most, evenly by their logarithms.
+func steps(most, tries int) []int {
+	var all []int
+	for k := range tries {
+		n := int(math.Round(math.Pow(float64(most), float64(k)/float64(max(1, tries-1)))))
+		if len(all) == 0 || n > all[len(all)-1] {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+// take returns the first n hosts of some shares.
+func take(order []share, n int) []share {
+	var some []share
+	for _, s := range order {
+		if s.count = min(s.count, n); s.count > 0 {
+			some = append(some, s)
+			n -= s.count
+		}
+	}
+	return some
+}
+
+// hostSizes are the numbers of cpus of a host that are tried: powers of two, as many as the widest task needs, and
+// whole hosts.
+func (p *planning) hostSizes() []int {
+	if p.shapes != nil {
+		return p.shapes
+	}
+	need, largest := 1, 0
+	for _, n := range p.tasks.needs {
+		need = max(need, n.CPUs)
+	}
+	for _, s := range p.Sites {
+		largest = max(largest, s.Host.CPUs)
+	}
+	largest = min(largest, max(need, p.most))
+	sizes := []int{need, largest}
+	for c := 1; c < largest; c *= 4 {
+		if c > need {
+			sizes = append(sizes, c)
+		}
+	}
+	slices.Sort(sizes)
+	return slices.Compact(sizes)
+}
+
+// orders returns the sites' hosts of some size in each order in which they may be filled: each site alone, and all
+// of them by price and by wait.
+func (p *planning) orders(cpus int) [][]share {
+	var each []share
+	for i := range p.Sites {
+		if s, ok := p.share(&p.Sites[i], cpus); ok {
+			each = append(each, s)
+		}
+	}
+	var all [][]share
+	for _, s := range each {
+		all = append(all, []share{s})
+	}
+	if len(each) < 2 {
+		return all
+	}
+	byPrice, byWait := slices.Clone(each), slices.Clone(each)
+	slices.SortStableFunc(byPrice, func(a, b share) int { return cmp.Compare(price(a), price(b)) })
+	slices.SortStableFunc(byWait, func(a, b share) int { return cmp.Compare(wait(a), wait(b)) })
+	return append(all, byPrice, byWait)
+}
+
+// price is what an hour of a host's cpu costs.
+func price(s share) float64 {
+	_, money := s.site.Tariff.Bill(plan.Pilot{Hosts: 1, CPUs: s.host.CPUs, End: corral.Seconds(time.Hour)})
+	return money.Units() / float64(s.host.CPUs)
+}
+
+func wait(s share) time.Duration {
+	return s.site.Wait(plan.Shape{Hosts: 1, Host: s.host, Walltime: s.site.Walltime}) + s.site.Overhead
+}
+
+// share returns the hosts of some size that a site may give; ok is false if that is none, or no task fits them.
+func (p *planning) share(s *plan.Site, cpus int) (share, bool) {
+	if cpus > s.Host.CPUs {
+		return share{}, false
+	}
+	host := s.Host
+	host.CPUs = cpus
+	if host.MemoryMiB < plan.Unlimited {
+		host.MemoryMiB = s.Host.MemoryMiB * cpus / s.Host.CPUs
+		for _, n := range p.tasks.needs {
+			host.MemoryMiB = max(host.MemoryMiB, n.MemoryMiB)
+		}
+	}
+	for _, n := range p.tasks.needs {
+		if !n.FitIn(host) {
+			return share{}, false
+		}
+	}
+	count := s.CPUs / cpus
+	if s.Pilots < plan.Unlimited {
+		count = min(count, s.Pilots*s.Hosts)
+	}
+	return share{s, host, count}, count > 0
+}
+
+// impossible says why no plan exists whatever the goal, or nothing.
+func impossible(p plan.Problem) string {
+	for i, t := range p.Work.Tasks {
+		fits := slices.ContainsFunc(p.Sites, func(s plan.Site) bool {
+			return t.Needs.FitIn(s.Host) && t.Runtime+p.Cluster.Hop <= longest(&s)
+		})
+		if !fits {
+			return fmt.Sprintf("task %s (%s, %s) fits no pilot at any site", p.Work.Tasks[i].ID, t.Needs, t.Runtime)
+		}
+	}
+	return ""
+}
+
+// check returns an error about what no planner can plan.
+func check(problem plan.Problem, goal plan.Goal) error {
+	if len(problem.Work.Tasks) == 0 {
+		return corral.Errorf(corral.Invalid, "a plan needs a workflow with at least one task")
+	}
+	for _, t := range problem.Work.Tasks {
+		if t.Runtime < 0 {
+			return corral.Errorf(corral.Invalid, "task %s has the estimate %s; it must not be negative", t.ID,
+				t.Runtime)
+		}
+	}
+	if len(problem.Sites) == 0 {
+		return corral.Errorf(corral.Invalid, "a plan needs at least one site")
+	}
+	unit := problem.Sites[0].Tariff.Rate.Unit
+	for _, s := range problem.Sites {
+		if s.Tariff.Rate.Unit != unit {
+			return corral.Errorf(corral.Invalid, "site %s has its prices in %s, site %s in %s: plan for sites of "+
+				"one unit",
+				problem.Sites[0].Name, unit, s.Name, s.Tariff.Rate.Unit)
+		}
+	}
+	if goal.Budget != nil && goal.Budget.Unit != unit {
+		return corral.ErrorAt(corral.Invalid, "budget", "it is in %s, the sites' prices are in %s",
+			goal.Budget.Unit, unit)
+	}
+	if goal.Deadline < 0 {
+		return corral.Errorf(corral.Invalid, "deadline %s is in the past", goal.Deadline)
+	}
+	return nil
+}

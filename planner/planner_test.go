@@ -1,0 +1,59 @@
+package planner
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/cost"
+	"github.com/corral-pilot/corral/dag"
+	"github.com/corral-pilot/corral/plan"
+)
+
+// stages is a workflow of levels of tasks that each take a time; each task waits for all of the level before.
+func stages(t *testing.T, runtime time.Duration, widths ...int) plan.Work {
+	t.Helper()
+	var w plan.Work
+	var edges [][2]int
+	var before []int
+	for level, width := range widths {
+		var now []int
+		for range width {
+			i := len(w.Tasks)
+			w.Tasks = append(w.Tasks, plan.Task{ID: fmt.Sprintf("t%d.%d", level, i), Needs: corral.Resources{CPUs: 1},
+				Runtime: runtime})
+			for _, parent := range before {
+				edges = append(edges, [2]int{parent, i})
+			}
+			now = append(now, i)
+		}
+		before = now
+	}
+	var err error
+	if w.Graph, err = dag.New(len(w.Tasks), edges); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// cloud is a site without limits, waits and overheads.
+func cloud() plan.Site {
+	const much = plan.Unlimited
+	return plan.Site{Name: "cloud", Host: corral.Resources{CPUs: 1, MemoryMiB: much, GPUs: much, DiskMiB: much},
+		Hosts:  1,
+		Pilots: much, CPUs: much, Walltime: plan.Unbounded, Wait: func(plan.Shape) time.Duration { return 0 },
+		Tariff: plan.Tariff{Rate: plan.CoreHours.Rate, Billing: cost.Billing{Period: time.Hour}}}
+}
+
+// Juve 2012, Figure 6.1: five tasks, one, five, of an hour each.
+func TestStaircaseOfFigure61(t *testing.T) {
+	pl, err := Make(plan.Problem{Work: stages(t, time.Hour, 5, 1, 5), Sites: []plan.Site{cloud()}},
+		plan.Goal{Objective: plan.Makespan}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if pl.CoreHours != 11 || pl.Makespan != corral.Seconds(3*time.Hour) || pl.Waste != 0 || pl.PeakCPUs != 5 {
+		t.Errorf("%+v", pl)
+	}
+}

@@ -1,0 +1,216 @@
+package planner
+
+import (
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/plan"
+)
+
+// A line is one host's worth of a site that pilots hold one after another: each hold is a stretch of time in which
+// something runs there, or in which it is kept for what comes next.
+type line struct {
+	site  *plan.Site
+	host  corral.Resources
+	ready time.Duration // the first of its pilots cannot have its workers earlier
+	keep  time.Duration // an idle host is kept for so long rather than released and asked for again
+
+	running int // tasks on it
+	holds   []hold
+}
+
+// A hold is a time in which a pilot's workers are there: To is the end of the last task.
+type hold struct {
+	plan.Span
+	latest time.Duration // no task may end later: the walltime, or a maintenance
+}
+
+// longest is how long workers can be there within one walltime.
+func longest(s *plan.Site) time.Duration { return s.Walltime - s.Overhead - s.Margin }
+
+// room returns the hold that a task of some runtime would belong to if it began now: the present one, or one that
+// begins now. ok is false if it has to wait.
+func (l *line) room(now, runtime time.Duration) (h hold, fresh, ok bool) {
+	if n := len(l.holds); n > 0 {
+		h = l.holds[n-1]
+		if now+runtime <= h.latest && (l.running > 0 || now-h.To <= l.keep) {
+			return h, false, true
+		}
+	}
+	if l.running > 0 {
+		return hold{}, false, false // until it is empty: two pilots at once would be more than was allowed
+	}
+	h = hold{plan.Span{From: now, To: now}, now + longest(l.site)}
+	for _, c := range l.site.Closed {
+		if c.Overlaps(plan.Span{From: now - l.site.Overhead, To: now + 1}) {
+			return hold{}, false, false
+		}
+		if c.From > now {
+			h.latest = min(h.latest, c.From-l.site.Margin)
+		}
+	}
+	return h, true, now+runtime <= h.latest
+}
+
+// A schedule is a list schedule of all tasks on some lines.
+type schedule struct {
+	start    []time.Duration // of each task
+	line     []int32
+	hold     []int32 // of its line
+	lines    []*line
+	makespan time.Duration
+	placed   int // tasks; fewer than all if some fit no line at any time
+}
+
+// A scheduler makes one schedule. Time moves from one end of a task to the next; whatever is ready is placed by
+// priority on the first line on which it fits. Lines that come first are thereby full, and those behind them empty
+// when the workflow is narrow: that is what makes a staircase.
+type scheduler struct {
+	*tasks
+	cluster plan.Cluster
+	out     schedule
+	missing []int32       // parents that are not done
+	ready   []heap[int32] // for each class: places of tasks that may begin
+	ends    heap[ending]
+	wakes   heap[time.Duration] // when a line comes, or a maintenance is over
+	rooms   *rooms
+	next    time.Duration // when the cluster can start another task
+}
+
+type ending struct {
+	at   time.Duration
+	task int32
+}
+
+// list returns the list schedule of tasks on lines. Each task must fit some line, alone and for its whole runtime.
+func list(t *tasks, cluster plan.Cluster, lines []*line) *schedule {
+	s := newScheduler(t, cluster, lines)
+	s.run()
+	return &s.out
+}
+
+func newScheduler(t *tasks, cluster plan.Cluster, lines []*line) *scheduler {
+	n := len(t.work.Tasks)
+	s := &scheduler{tasks: t, cluster: cluster, missing: make([]int32, n), rooms: newRooms(len(lines)),
+		out: schedule{start: make([]time.Duration, n), line: make([]int32, n), hold: make([]int32, n), lines: lines},
+		ends: heap[ending]{before: func(a, b ending) bool {
+			return a.at < b.at || a.at == b.at && a.task < b.task
+		}}, wakes: ordered[time.Duration]()}
+	for range t.needs {
+		s.ready = append(s.ready, ordered[int32]())
+	}
+	for i := range n {
+		s.missing[i] = int32(len(t.work.Graph.Parents(i)))
+		if s.missing[i] == 0 {
+			s.ready[t.class[i]].push(t.place[i])
+		}
+	}
+	s.arrivals()
+	return s
+}
+
+// arrivals opens the lines that are there from the beginning, and has the others wake the schedule.
+func (s *scheduler) arrivals() {
+	woken := map[time.Duration]bool{0: true}
+	for i, l := range s.out.lines {
+		s.rooms.set(i, l.host)
+		for _, at := range append(ends(l.site.Closed, l.site.Overhead), l.ready) {
+			if !woken[at] {
+				woken[at] = true
+				s.wakes.push(at)
+			}
+		}
+	}
+}
+
+func ends(closed []plan.Span, overhead time.Duration) (all []time.Duration) {
+	for _, c := range closed {
+		all = append(all, c.To+overhead)
+	}
+	return all
+}
+
+func (s *scheduler) run() {
+	for now := time.Duration(0); ; {
+		s.fill(now)
+		switch {
+		case len(s.ends.items) > 0 && (len(s.wakes.items) == 0 || s.ends.items[0].at <= s.wakes.items[0]):
+			now = s.ends.items[0].at
+		case len(s.wakes.items) > 0:
+			now = s.wakes.pop()
+		default:
+			return
+		}
+		for len(s.ends.items) > 0 && s.ends.items[0].at == now {
+			s.finish(s.ends.pop().task, now)
+		}
+	}
+}
+
+// fill starts what is ready and fits, highest priority first.
+func (s *scheduler) fill(now time.Duration) {
+	full := make([]bool, len(s.ready)) // classes whose first task has to wait
+	for {
+		best := -1
+		for c, q := range s.ready {
+			if !full[c] && len(q.items) > 0 && (best < 0 || q.items[0] < s.ready[best].items[0]) {
+				best = c
+			}
+		}
+		if best < 0 {
+			return
+		}
+		if s.begin(s.byPlace[s.ready[best].items[0]], now) {
+			s.ready[best].pop()
+		} else {
+			full[best] = true
+		}
+	}
+}
+
+// begin puts a task on the first line that can take it; ok is false if none can now.
+func (s *scheduler) begin(i int32, now time.Duration) (ok bool) {
+	need := s.needs[s.class[i]]
+	start := max(now+s.cluster.Hop, s.next)
+	end := start + s.runtime(i)
+	var h hold
+	var fresh bool
+	at := s.rooms.first(need, func(k int) bool {
+		l := s.out.lines[k]
+		if l.ready > now {
+			return false
+		}
+		h, fresh, ok = l.room(now, end-now)
+		return ok
+	})
+	if at < 0 {
+		return false
+	}
+	if s.cluster.Rate > 0 {
+		s.next = start + time.Duration(float64(time.Second)/s.cluster.Rate)
+	}
+	l := s.out.lines[at]
+	if fresh {
+		l.holds = append(l.holds, h)
+	}
+	l.running++
+	last := &l.holds[len(l.holds)-1]
+	last.To = max(last.To, end)
+	s.out.start[i], s.out.line[i], s.out.hold[i] = start, int32(at), int32(len(l.holds)-1)
+	s.out.makespan = max(s.out.makespan, end)
+	s.out.placed++
+	s.rooms.set(at, s.rooms.at(at).Minus(need))
+	s.ends.push(ending{end, i})
+	return true
+}
+
+func (s *scheduler) finish(i int32, now time.Duration) {
+	at := int(s.out.line[i])
+	s.out.lines[at].running--
+	s.rooms.set(at, s.rooms.at(at).Plus(s.needs[s.class[i]]))
+	for _, c := range s.work.Graph.Children(int(i)) {
+		if s.missing[c]--; s.missing[c] == 0 {
+			s.ready[s.class[c]].push(s.tasks.place[c])
+		}
+	}
+}

@@ -1,0 +1,105 @@
+package planner
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// A timing is when each task starts.
+type timing []time.Duration
+
+// last returns when the last task ends.
+func (t *tasks) last(start timing) (last time.Duration) {
+	for i, at := range start {
+		last = max(last, at+t.runtime(int32(i)))
+	}
+	return last
+}
+
+// mirrored returns a timing as it is in a time that runs backward from an instant.
+func (t *tasks) mirrored(start timing, from time.Duration) timing {
+	back := make(timing, len(start))
+	for i, at := range start {
+		back[i] = from - at - t.runtime(int32(i))
+	}
+	return back
+}
+
+// inTurn returns the tasks in the order of their starts, parents before children; what takes no time comes before what
+// does.
+func (t *tasks) inTurn(start timing) []int32 {
+	order, topological := slices.Clone(t.byPlace), make([]int32, len(start))
+	for k, i := range t.work.Graph.Order() {
+		topological[i] = int32(k)
+	}
+	slices.SortFunc(order, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(start[a], start[b]), cmp.Compare(start[a]+t.runtime(a), start[b]+t.runtime(b)),
+			cmp.Compare(topological[a], topological[b]))
+	})
+	return order
+}
+
+// Slots are places that take one task at a time, all from the same instant.
+type slots struct {
+	count int
+	ready time.Duration
+	hop   time.Duration // see plan.Cluster
+}
+
+// shift moves the tasks of a schedule to the left: in the order of their starts, each begins as soon as its parents
+// have ended and a slot is free. It takes the slot that has been free for the shortest time, so that the others stay
+// open for tasks that can begin earlier. No task starts later than before: when its turn comes, fewer tasks than slots
+// are under way at its old start, because each of those that came before it was under way then, too.
+func (t *tasks) shift(start timing, s slots) timing {
+	free := make([]time.Duration, s.count) // ascending: from when
+	for i := range free {
+		free[i] = s.ready
+	}
+	moved := make(timing, len(start))
+	for _, i := range t.inTurn(start) {
+		from := s.ready
+		for _, parent := range t.work.Graph.Parents(int(i)) {
+			from = max(from, moved[parent]+t.runtime(int32(parent)))
+		}
+		k, _ := slices.BinarySearch(free, from+1)
+		k = max(0, k-1)
+		moved[i] = max(from, free[k]) + s.hop
+		end := moved[i] + t.runtime(i)
+		for ; k+1 < len(free) && free[k+1] < end; k++ {
+			free[k] = free[k+1]
+		}
+		free[k] = end
+	}
+	return moved
+}
+
+// shorten moves the tasks of a schedule to the right, each as far as it goes without making the schedule longer, then
+// to the left, and again until that does not make it shorter, or until it is as short as wanted. This is the double
+// justification of Valls, Ballestín and Quintanilla (Justification and RCPSP: a technique that pays, European Journal
+// of Operational Research 165, 2005); back are the tasks with every edge turned round. The result is no longer than
+// the schedule.
+func (t *tasks) shorten(start timing, back *tasks, s slots, wanted time.Duration) timing {
+	start = t.shift(start, s)
+	for last := t.last(start); last > wanted; {
+		right := back.shift(t.mirrored(start, last+s.hop), slots{s.count, 0, s.hop})
+		start = t.shift(t.mirrored(right, last+s.hop), s)
+		now := t.last(start)
+		if now >= last {
+			break
+		}
+		last = now
+	}
+	return start
+}
+
+// by returns the tasks with other priorities: least key first, equal keys as before.
+func (t *tasks) by(key []time.Duration) *tasks {
+	other := *t
+	other.byPlace, other.place = slices.Clone(t.byPlace), make([]int32, len(t.place))
+	slices.SortStableFunc(other.byPlace, func(a, b int32) int { return cmp.Compare(key[a], key[b]) })
+	for k, i := range other.byPlace {
+		other.place[i] = int32(k)
+	}
+	return &other
+}

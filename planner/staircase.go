@@ -1,0 +1,90 @@
+package planner
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/plan"
+)
+
+// A stair is a hold on its way to becoming a host of a pilot.
+type stair struct {
+	line, hold int
+	plan.Span  // of the pilot's job: from before its workers are ready to its release
+}
+
+// roundWalltime is what walltimes are rounded up to, and shortestWalltime the least that is asked for: batch systems
+// count in minutes.
+const (
+	roundWalltime    = time.Minute
+	shortestWalltime = 10 * time.Minute
+)
+
+// pilots makes the pilots that hold what a schedule holds, and says for each line and hold which pilot, and which of
+// its hosts, that is. Hosts of one site and shape that come and go together become one pilot, as far as the site takes
+// so many hosts at once. slack is by how much they may differ: it trades held time for fewer pilots.
+func (s *schedule) pilots(slack time.Duration) (all []plan.Pilot, at map[[2]int][2]int) {
+	var stairs []stair
+	for i, l := range s.lines {
+		for k, h := range l.holds {
+			stairs = append(stairs, stair{i, k, plan.Span{From: h.From - l.site.Overhead, To: h.To}})
+		}
+	}
+	slices.SortFunc(stairs, func(a, b stair) int {
+		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To), cmp.Compare(a.line, b.line))
+	})
+	at = make(map[[2]int][2]int, len(stairs))
+	taken := make([]bool, len(stairs))
+	for i, first := range stairs {
+		if taken[i] {
+			continue
+		}
+		l := s.lines[first.line]
+		members, span := []stair{first}, first.Span
+		for j := i + 1; j < len(stairs) && stairs[j].From-first.From <= slack && len(members) < l.site.Hosts; j++ {
+			other := s.lines[stairs[j].line]
+			if taken[j] || other.site != l.site || other.host != l.host {
+				continue
+			}
+			if d := stairs[j].To - first.To; max(d, -d) > slack {
+				continue
+			}
+			wider := plan.Span{From: min(span.From, stairs[j].From), To: max(span.To, stairs[j].To)}
+			if wider.To-wider.From+l.site.Margin > l.site.Walltime || slices.ContainsFunc(l.site.Closed,
+				wider.Overlaps) {
+				continue
+			}
+			taken[j], span = true, wider
+			members = append(members, stairs[j])
+		}
+		for host, m := range members {
+			at[[2]int{m.line, m.hold}] = [2]int{len(all), host}
+		}
+		all = append(all, s.pilot(l, len(members), span))
+	}
+	return all, at
+}
+
+// pilot describes one pilot of a line's site and shape.
+func (s *schedule) pilot(l *line, hosts int, held plan.Span) plan.Pilot {
+	need := held.To - held.From + l.site.Margin
+	walltime := max((need+roundWalltime-1)/roundWalltime*roundWalltime, shortestWalltime)
+	walltime = min(walltime, l.site.Walltime)
+	shape := plan.Shape{Hosts: hosts, Host: l.host, Walltime: walltime}
+	return plan.Pilot{
+		Site: l.site.Name, Queue: l.site.Queue, Hosts: hosts, CPUs: l.host.CPUs, MemoryMiB: known(l.host.MemoryMiB),
+		GPUs: known(l.host.GPUs), Walltime: corral.Seconds(walltime),
+		Submit: corral.Seconds(held.From - l.site.Wait(shape)), Start: corral.Seconds(held.From),
+		Ready: corral.Seconds(held.From + l.site.Overhead), End: corral.Seconds(held.To),
+	}
+}
+
+// known turns what is unlimited because nobody knows it into what JSON leaves out.
+func known(n int) int {
+	if n >= plan.Unlimited {
+		return 0
+	}
+	return n
+}

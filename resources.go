@@ -1,0 +1,57 @@
+package corral
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Resources are what a task needs of one host, or what a host has to offer. It is one vector from the workflow over
+// the matching to the plan, so that nothing is planned that the matching would refuse.
+type Resources struct {
+	CPUs      int `json:"cpus"`
+	MemoryMiB int `json:"memory_mib,omitempty"`
+	GPUs      int `json:"gpus,omitempty"`
+	DiskMiB   int `json:"disk_mib,omitempty"`
+}
+
+// FitIn reports whether a host that has room can take what is needed.
+func (r Resources) FitIn(room Resources) bool {
+	return r.CPUs <= room.CPUs && r.MemoryMiB <= room.MemoryMiB && r.GPUs <= room.GPUs && r.DiskMiB <= room.DiskMiB
+}
+
+// Plus returns the sum, component by component.
+func (r Resources) Plus(s Resources) Resources {
+	return Resources{r.CPUs + s.CPUs, r.MemoryMiB + s.MemoryMiB, r.GPUs + s.GPUs, r.DiskMiB + s.DiskMiB}
+}
+
+// Minus returns the difference, component by component.
+func (r Resources) Minus(s Resources) Resources {
+	return Resources{r.CPUs - s.CPUs, r.MemoryMiB - s.MemoryMiB, r.GPUs - s.GPUs, r.DiskMiB - s.DiskMiB}
+}
+
+// Most returns the larger of each component.
+func (r Resources) Most(s Resources) Resources {
+	return Resources{max(r.CPUs, s.CPUs), max(r.MemoryMiB, s.MemoryMiB), max(r.GPUs, s.GPUs), max(r.DiskMiB, s.DiskMiB)}
+}
+
+// String names what is not zero: "4 cpus, 2048 MiB of memory, 1 gpu".
+func (r Resources) String() string {
+	said := []string{counted(r.CPUs, "cpu")}
+	if r.MemoryMiB != 0 {
+		said = append(said, fmt.Sprintf("%d MiB of memory", r.MemoryMiB))
+	}
+	if r.GPUs != 0 {
+		said = append(said, counted(r.GPUs, "gpu"))
+	}
+	if r.DiskMiB != 0 {
+		said = append(said, fmt.Sprintf("%d MiB of disk", r.DiskMiB))
+	}
+	return strings.Join(said, ", ")
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
