@@ -1,0 +1,76 @@
+package sim
+
+import "time"
+
+// A clock is virtual time: what happens next is what was planned for the earliest instant, and of that the first.
+type clock struct {
+	begin  time.Time
+	now    time.Duration // since begin
+	events []event       // a binary heap
+	last   int64         // number of the event planned last
+}
+
+// An event is something that happens at an instant. Whoever plans one that may be overtaken looks, when it happens,
+// whether it still matters: nothing is taken out of the heap.
+type event struct {
+	at     time.Duration
+	number int64
+	do     func()
+}
+
+func (e event) before(f event) bool { return e.at < f.at || e.at == f.at && e.number < f.number }
+
+// time is the present instant, as production's rules want it.
+func (c *clock) time() time.Time { return c.begin.Add(c.now) }
+
+// since is how long after the beginning an instant is.
+func (c *clock) since(t time.Time) time.Duration { return t.Sub(c.begin) }
+
+// at plans something, not before now. Instants are whole milliseconds, as in records and in the store.
+func (c *clock) at(at time.Duration, do func()) {
+	c.last++
+	c.events = append(c.events, event{max(c.now, wholeUp(at)), c.last, do})
+	for i := len(c.events) - 1; i > 0; {
+		above := (i - 1) / 2
+		if !c.events[i].before(c.events[above]) {
+			return
+		}
+		c.events[i], c.events[above] = c.events[above], c.events[i]
+		i = above
+	}
+}
+
+// after plans something for so long after now.
+func (c *clock) after(wait time.Duration, do func()) { c.at(c.now+wait, do) }
+
+// pop takes the next event out and moves time on to it.
+func (c *clock) pop() event {
+	first, last := c.events[0], len(c.events)-1
+	c.events[0] = c.events[last]
+	c.events[last] = event{}
+	c.events = c.events[:last]
+	for i := 0; ; {
+		least := i
+		for below := 2*i + 1; below <= 2*i+2 && below < last; below++ {
+			if c.events[below].before(c.events[least]) {
+				least = below
+			}
+		}
+		if least == i {
+			break
+		}
+		c.events[i], c.events[least] = c.events[least], c.events[i]
+		i = least
+	}
+	c.now = first.at
+	return first
+}
+
+// wholeUp rounds up to milliseconds.
+func wholeUp(d time.Duration) time.Duration {
+	return (d + time.Millisecond - 1).Truncate(time.Millisecond)
+}
+
+// gridAfter is the next instant after now that is a whole number of steps from the beginning, as those of a ticker are
+// that was started then.
+func (c *clock) gridAfter(step time.Duration) time.Duration { return (c.now/step + 1) * step }

@@ -1,0 +1,10 @@
+package sim
+
+import "github.com/corral-pilot/corral"
+
+// RunNamed is Run with pilots' jobs of given names, because workers take jobs in the order of their names.
+func RunNamed(s Scenario, tag func(corral.JobID) string) *Trace {
+	x := begin(s)
+	x.tag = tag
+	return x.play()
+}
