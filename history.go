@@ -14,6 +14,7 @@ const (
 	ObjectRun     = "run"
 	ObjectPackage = "package"
 	ObjectMirror  = "mirror"
+	ObjectPlan    = "plan"
 )
 
 // An Entry is one line of an object's history: what changed, when, and who asked for it. A rule returns the entries of

@@ -29,6 +29,8 @@ func TestStatesPage(t *testing.T) {
 	drawMoves(&b, corral.JobNew, corral.JobMoves)
 	fmt.Fprint(&b, "\n## Run\n\n")
 	drawMoves(&b, corral.RunRunning, corral.RunMoves)
+	fmt.Fprint(&b, "\n## Plan\n\n")
+	drawMoves(&b, corral.PlanReady, corral.PlanMoves)
 	fmt.Fprint(&b, glideinHead)
 	drawDerivations(&b)
 
@@ -51,9 +53,9 @@ const pageHead = `# States
 
 Written by ` + "`go test -run StatesPage -update .`" + ` from transition.go and Glidein.Derive: do not edit.
 
-Sites, clusters, jobs and runs change their state only by a move of the tables below; every other move is refused,
+Sites, clusters, jobs, runs and plans change their state only by a move of the tables below; every other move is refused,
 and the database has the same lists as a second fence. Each change leaves a row in the object's history.
-What each state means stands beside its constant in site.go, cluster.go, job.go, run.go and glidein.go.
+What each state means stands beside its constant in site.go, cluster.go, job.go, run.go, plan.go and glidein.go.
 `
 
 const glideinHead = `

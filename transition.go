@@ -73,3 +73,11 @@ var RunMoves = Table[RunState, RunMove]{
 	{[]RunState{RunSucceeded, RunFailed, RunStalled, RunCancelled}, RunRemove, RunDeleted,
 		"the record is hidden; its directory was deleted if that was asked"},
 }
+
+// PlanMoves is the life of a plan.
+var PlanMoves = Table[PlanState, PlanMove]{
+	{[]PlanState{PlanReady}, PlanProvision, PlanProvisioned, "its glideins were created"},
+	{[]PlanState{PlanReady, PlanProvisioned}, PlanRelease, PlanReleased,
+		"release was asked for, or its run is over: its glideins are let go"},
+	{[]PlanState{PlanInfeasible, PlanReady, PlanReleased}, PlanRemove, PlanDeleted, "the record is hidden"},
+}

@@ -14,9 +14,10 @@ func TestClockSetBack(t *testing.T) {
 	g := w.createGlidein(w.newGlidein())
 	j := w.attempt(g)
 	r := w.createRun(w.newRun("/runs/1"))
+	p := w.createPlan(w.newPlan())
 	future := j.CreatedAt.AddDate(1, 0, 0)
 	file := raw(t, w.path)
-	for _, table := range []string{"sites", "clusters", "glideins", "jobs", "runs"} {
+	for _, table := range []string{"sites", "clusters", "glideins", "jobs", "runs", "plans"} {
 		_, err := file.Exec("update "+table+" set created_at_ms = ?1, updated_at_ms = ?1", future.UnixMilli())
 		if err != nil {
 			t.Fatal(err)
@@ -29,6 +30,9 @@ func TestClockSetBack(t *testing.T) {
 	w.write(func(tx *store.Tx) (err error) {
 		if r, err = tx.MoveRun(r.ID, corral.RunFail, ""); err != nil || !r.EndedAt.Equal(future) {
 			t.Errorf("run ended at %v, %v, want %v", r.EndedAt, err, future)
+		}
+		if p, err = tx.MovePlan(p.ID, corral.PlanProvision, ""); err != nil || !p.BeganAt.Equal(future) {
+			t.Errorf("plan began at %v, %v, want %v", p.BeganAt, err, future)
 		}
 		if g, err = tx.AskGlidein(g.ID, corral.AskDrain, ""); err != nil || !g.UpdatedAt.Equal(future) {
 			t.Errorf("glidein updated at %v, %v, want %v", g.UpdatedAt, err, future)

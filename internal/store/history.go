@@ -57,6 +57,7 @@ var stateful = map[string]string{
 	corral.ObjectRun:     runs.name,
 	corral.ObjectPackage: catalog.name,
 	corral.ObjectMirror:  mirrors.name,
+	corral.ObjectPlan:    plans.name,
 }
 
 // stateOf returns the state of an object of any kind.

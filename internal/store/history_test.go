@@ -15,6 +15,7 @@ func TestLog(t *testing.T) {
 	g := w.createGlidein(w.newGlidein())
 	j := w.attempt(g)
 	r := w.createRun(w.newRun("/runs/1"))
+	p := w.createPlan(w.newPlan())
 	for _, c := range []struct {
 		object string
 		id     int64
@@ -25,6 +26,7 @@ func TestLog(t *testing.T) {
 		{corral.ObjectJob, int64(j.ID), "NEW"},
 		{corral.ObjectCluster, int64(w.cluster.ID), "READY"},
 		{corral.ObjectRun, int64(r.ID), "RUNNING"},
+		{corral.ObjectPlan, int64(p.ID), "READY"},
 	} {
 		w.write(func(tx *store.Tx) error { return tx.Log(c.object, c.id, "note", "by the way") })
 		w.view(func(tx *store.Tx) error {

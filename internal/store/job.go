@@ -108,15 +108,15 @@ func (t *Tx) intend(site corral.Site, j corral.Job) (corral.Job, error) {
 	if err != nil {
 		return corral.Job{}, err
 	}
-	load, err := t.load(site.ID)
+	load, err := t.Load(site.ID)
 	if err != nil {
 		return corral.Job{}, err
 	}
 	return site.NewAttempt(g, load, j, t.now)
 }
 
-// load counts the attempts of a site that are alive.
-func (t *Tx) load(site corral.SiteID) (l corral.Load, err error) {
+// Load counts the attempts of a site that are alive.
+func (t *Tx) Load(site corral.SiteID) (l corral.Load, err error) {
 	err = t.row(`
 		select
 			count(*) filter (where state <> 'RUNNING'),

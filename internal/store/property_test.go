@@ -38,6 +38,8 @@ func TestAnyOrderOfOperations(t *testing.T) {
 			"workers":       m.workers,
 			"create run":    m.createRun,
 			"move run":      m.moveRun,
+			"create plan":   m.createPlan,
+			"move plan":     m.movePlan,
 		})
 		m.check(rt)
 	})
@@ -53,6 +55,7 @@ type machine struct {
 	glideins []corral.GlideinID
 	jobs     []corral.JobID
 	runs     []corral.RunID
+	plans    []corral.PlanID
 }
 
 // do runs one operation; a refusal must be the caller's fault.
@@ -177,6 +180,20 @@ func (m *machine) moveRun(rt *rapid.T) {
 		_, err := tx.SetRun(id, corral.RunTasks{Total: 2, Ready: 1, Done: 1}, draw(rt, "report", nil, &corral.RunReport{}))
 		return err
 	})
+}
+
+func (m *machine) createPlan(rt *rapid.T) {
+	p := m.w.newPlan()
+	p.State = draw(rt, "state", corral.PlanReady, corral.PlanInfeasible)
+	if m.do(func(tx *store.Tx) (err error) { p, err = tx.CreatePlan(p); return err }) {
+		m.plans = append(m.plans, p.ID)
+	}
+}
+
+func (m *machine) movePlan(rt *rapid.T) {
+	id := pick(rt, m.plans)
+	move := draw(rt, "move", corral.PlanProvision, corral.PlanRelease, corral.PlanRemove)
+	m.do(func(tx *store.Tx) error { _, err := tx.MovePlan(id, move, "drawn"); return err })
 }
 
 // check looks at every glidein of the site.

@@ -65,6 +65,9 @@ func legal(t *testing.T) (*sql.DB, *world) {
 	w.write(func(tx *store.Tx) error { _, err := tx.CheckMirror(mirror.ID, []corral.PackageID{1}, ""); return err })
 	w.createRun(w.newRun("/runs/1"))
 	over := w.createRun(w.newRun("/runs/2"))
+	w.createPlan(w.newPlan())
+	begun := w.createPlan(w.newPlan())
+	w.write(func(tx *store.Tx) error { _, err := tx.MovePlan(begun.ID, corral.PlanProvision, ""); return err })
 	w.write(func(tx *store.Tx) error { _, err := tx.MoveRun(over.ID, corral.RunFail, ""); return err })
 	return raw(t, w.path), w
 }
@@ -77,6 +80,9 @@ const (
 	job4 = "update jobs set %s where id = 4" // a setup job
 	run1 = "update runs set %s where id = 1" // RUNNING
 	run2 = "update runs set %s where id = 2" // FAILED
+
+	plan1 = "update plans set %s where id = 1" // READY
+	plan2 = "update plans set %s where id = 2" // PROVISIONED
 )
 
 // illegal lists updates of the rows of legal; code 0 is any refusal.
@@ -135,6 +141,14 @@ var illegal = []struct {
 	{run1, []string{"dir = '/runs/2'"}, brokenUnique},
 	{run1, []string{"cluster_id = 99"}, brokenForeignKey},
 	{run2, []string{"ended_at_ms = null", "ended_at_ms = created_at_ms - 1", "state = 'RUNNING'", "report = '[]'"}, brokenCheck},
+
+	{plan1, []string{
+		"owner = ''", "digest = 'sha256:00'", "document = '[]'", "state = 'MADE'", "state = 'PROVISIONED'",
+		"updated_at_ms = created_at_ms - 1"}, brokenCheck},
+	{plan1, []string{"document = 'no json'"}, 0},
+	{plan1, []string{"cluster_id = 99"}, brokenForeignKey},
+	{plan1, []string{"document = null", "digest = null", "workflow = null"}, brokenNotNull},
+	{plan2, []string{"began_at_ms = null"}, brokenCheck},
 
 	{"update packages set %s where id = 1", []string{
 		"name = ''", "owner = ''", "what = ''", "version = ''", "os = ''", "arch = ''", "libc = ''", "key = ''", "signature = ''",
@@ -197,7 +211,8 @@ func TestSchemaListsAreThoseOfTheDomain(t *testing.T) {
 		{"runs", "state", words(corral.RunStates)},
 		{"packages", "state", words(corral.PackageStates)},
 		{"mirrors", "state", words(corral.MirrorStates)},
-		{"history", "object", []string{corral.ObjectSite, corral.ObjectGlidein, corral.ObjectJob, corral.ObjectCluster, corral.ObjectRun, corral.ObjectPackage, corral.ObjectMirror}},
+		{"plans", "state", words(corral.PlanStates)},
+		{"history", "object", []string{corral.ObjectSite, corral.ObjectGlidein, corral.ObjectJob, corral.ObjectCluster, corral.ObjectRun, corral.ObjectPackage, corral.ObjectMirror, corral.ObjectPlan}},
 	} {
 		if diff := cmp.Diff(c.want, listed(t, db, c.table, c.column)); diff != "" {
 			t.Errorf("%s.%s: %s", c.table, c.column, diff)

@@ -1,0 +1,65 @@
+package store
+
+import (
+	"time"
+
+	"github.com/corral-pilot/corral"
+)
+
+var plans = table[corral.Plan]{
+	noun: corral.ObjectPlan,
+	name: "plans",
+	columns: func(p *corral.Plan) []column {
+		return []column{
+			{"id", orNull(&p.ID)},
+			{"owner", &p.Owner},
+			{"cluster_id", &p.Cluster},
+			{"workflow", &p.Workflow},
+			{"digest", &p.Digest},
+			{"document", asJSON(&p.Document)},
+			{"state", &p.State},
+			{"reason", &p.Reason},
+			{"created_at_ms", at(&p.CreatedAt)},
+			{"began_at_ms", at(&p.BeganAt)},
+			{"updated_at_ms", at(&p.UpdatedAt)},
+			{"(select name from clusters where clusters.id = cluster_id)", &p.ClusterName},
+		}
+	},
+	about: func(p corral.Plan) []Subject {
+		return []Subject{{corral.ObjectPlan, int64(p.ID)}}
+	},
+}
+
+// CreatePlan stores p in its State, which is INFEASIBLE or READY; its ID and times are set here. A Conflict error if
+// its cluster is DELETED.
+func (t *Tx) CreatePlan(p corral.Plan) (corral.Plan, error) {
+	c, err := t.Cluster(p.Cluster)
+	if err == nil {
+		err = c.Takes()
+	}
+	if err != nil {
+		return corral.Plan{}, err
+	}
+	p.ID, p.BeganAt, p.CreatedAt, p.UpdatedAt = 0, time.Time{}, t.now, t.now
+	return plans.create(t, p, string(p.State))
+}
+
+// Plan returns the plan with this id, DELETED or not.
+func (t *Tx) Plan(id corral.PlanID) (corral.Plan, error) {
+	return plans.one(t, id, "id = ?", id)
+}
+
+// Plans lists plans.
+func (t *Tx) Plans(f Filter) ([]corral.Plan, error) {
+	var c conditions
+	c.filter(f)
+	return plans.list(t, c)
+}
+
+// MovePlan applies move to a plan.
+func (t *Tx) MovePlan(id corral.PlanID, move corral.PlanMove, reason string) (corral.Plan, error) {
+	p, _, err := plans.change(t, id, func(p corral.Plan) (corral.Plan, []corral.Entry, error) {
+		return p.Apply(move, reason, t.now)
+	})
+	return p, err
+}

@@ -1,0 +1,94 @@
+package store_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/store"
+)
+
+func (w *world) newPlan() corral.Plan {
+	return corral.Plan{Owner: actor, Cluster: w.cluster.ID, Workflow: "lambda", Digest: digest, State: corral.PlanReady,
+		Document: json.RawMessage(`{"feasible":true}`)}
+}
+
+func (w *world) createPlan(p corral.Plan) corral.Plan {
+	w.t.Helper()
+	w.write(func(tx *store.Tx) (err error) { p, err = tx.CreatePlan(p); return err })
+	return p
+}
+
+func TestPlanKeepsAllFields(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	in := w.newPlan()
+	in.State, in.Reason = corral.PlanInfeasible, "no plan ends within 1m"
+	p := w.createPlan(in)
+	if p.ID != 1 || p.ClusterName != "default" || p.CreatedAt.IsZero() || !p.BeganAt.IsZero() || p.State != in.State ||
+		p.Reason != in.Reason || p.Digest != digest || string(p.Document) != `{"feasible":true}` {
+		t.Errorf("plan %+v", p)
+	}
+	w.view(func(tx *store.Tx) error {
+		got, err := tx.Plan(p.ID)
+		if diff := cmp.Diff(p, got); diff != "" || err != nil {
+			t.Errorf("Plan: %v %s", err, diff)
+		}
+		return nil
+	})
+}
+
+// TestPlanMoves: a plan begins when it is provisioned, and is removed only while it holds no pilots.
+func TestPlanMoves(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.createPlan(w.newPlan())
+	infeasible := w.newPlan()
+	infeasible.State = corral.PlanInfeasible
+	infeasible = w.createPlan(infeasible)
+	move := func(id corral.PlanID, move corral.PlanMove) func(*store.Tx) error {
+		return func(tx *store.Tx) (err error) { p, err = tx.MovePlan(id, move, "as asked"); return err }
+	}
+	w.refused(corral.Conflict, move(infeasible.ID, corral.PlanProvision))
+	w.refused(corral.NotFound, move(99, corral.PlanProvision))
+	if w.write(move(1, corral.PlanProvision)); p.BeganAt.IsZero() || !p.BeganAt.Equal(p.UpdatedAt) {
+		t.Errorf("provisioned plan %+v", p)
+	}
+	began := p.BeganAt
+	w.refused(corral.Conflict, move(1, corral.PlanProvision))
+	w.refused(corral.Conflict, move(1, corral.PlanRemove))
+	w.write(move(1, corral.PlanRelease))
+	if w.write(move(1, corral.PlanRemove)); p.State != corral.PlanDeleted || !p.BeganAt.Equal(began) {
+		t.Errorf("removed plan %+v, want it to have begun at %v", p, began)
+	}
+	want := "create >READY, provision READY>PROVISIONED, release PROVISIONED>RELEASED, remove RELEASED>DELETED"
+	if got := w.story(corral.ObjectPlan, 1); got != want {
+		t.Errorf("history = %s, want %s", got, want)
+	}
+	w.view(func(tx *store.Tx) error {
+		some, err1 := tx.Plans(store.Filter{})
+		all, err2 := tx.Plans(store.Filter{All: true})
+		page, err3 := tx.Plans(store.Filter{All: true, Page: store.Page{After: 1, Limit: 1}})
+		if len(some) != 1 || some[0].ID != infeasible.ID || len(all) != 2 || len(page) != 1 || page[0].ID != infeasible.ID {
+			t.Errorf("%d plans, %d with those that are DELETED, page %+v: %v %v %v", len(some), len(all), page, err1, err2, err3)
+		}
+		return nil
+	})
+}
+
+// TestPlanNeedsItsCluster: no plan is made for a cluster that is gone; one that is there outlives it.
+func TestPlanNeedsItsCluster(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.createPlan(w.newPlan())
+	w.write(func(tx *store.Tx) error { _, err := tx.RemoveCluster(w.cluster.ID, ""); return err })
+	w.refused(corral.Conflict, func(tx *store.Tx) error { _, err := tx.CreatePlan(w.newPlan()); return err })
+	w.view(func(tx *store.Tx) error {
+		if p, err := tx.Plan(1); err != nil || p.ClusterName != "default" || p.State != corral.PlanReady {
+			t.Errorf("plan %+v, %v", p, err)
+		}
+		return nil
+	})
+}
