@@ -19,22 +19,25 @@ func runPath(id corral.RunID) string { return fmt.Sprintf("/v1/runs/%d", id) }
 // JSON is an Invalid error with its line, found without asking corrald. An empty key is replaced by a
 // random one.
 func (c *Client) CreateRun(ctx context.Context, r NewRun, key string) (corral.Run, error) {
-	body, err := encodeRun(r)
+	document := r.Workflow
+	r.Workflow = placeholder
+	body, err := encodeAround(r, r.WorkflowName, document)
 	if err != nil {
 		return corral.Run{}, err
 	}
 	return change[corral.Run](ctx, c, call{method: http.MethodPost, path: "/v1/runs", key: key, body: body})
 }
 
-// encodeRun writes r with the workflow's bytes as they are: encoding/json would put them on one line,
-// and what corrald has to say about the document names lines.
-func encodeRun(r NewRun) ([]byte, error) {
-	document := r.Workflow
-	if err := checkJSON(r.WorkflowName, document); err != nil {
+// placeholder stands for a workflow in a request until encodeAround.
+var placeholder = json.RawMessage("0")
+
+// encodeAround writes a request whose workflow is the placeholder, with the document's bytes as they are in its place:
+// encoding/json would put them on one line, and what corrald has to say about the document names lines.
+func encodeAround(request any, name string, document []byte) ([]byte, error) {
+	if err := checkJSON(name, document); err != nil {
 		return nil, err
 	}
-	r.Workflow = json.RawMessage("0")
-	body, err := json.Marshal(r)
+	body, err := json.Marshal(request)
 	if err != nil {
 		return nil, fmt.Errorf("encoding the request: %w", err)
 	}

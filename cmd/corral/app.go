@@ -94,7 +94,7 @@ func newApp(p *printer) *cli.App {
 	app.Commands = []*cli.Command{
 		demoCommand(p), upCommand(p), downCommand(p),
 		siteCommand(p), glideinCommand(p), clusterCommand(p), packageCommand(p), mirrorCommand(p),
-		workflowCommand(p), runCommand(p), runsCommand(p),
+		workflowCommand(p), planCommand(p), provisionCommand(p), runCommand(p), runsCommand(p),
 		doctorCommand(p), completionCommand(p), helpCommand(p, app), versionCommand(p),
 	}
 	for _, c := range app.Commands {
@@ -131,7 +131,17 @@ func finish(app *cli.App, c *cli.Command, parent string) {
 		}
 		return
 	}
-	c.Action = func(ctx *cli.Context) error { return noCommand(ctx, app, c) }
+	act := c.Action // of plan, which is a verb as well as a noun
+	c.Action = func(ctx *cli.Context) error {
+		slip := ctx.NArg() > 1 && nearest(c.Subcommands, ctx.Args().First()) != ""
+		if act == nil || ctx.NArg() == 0 || slip {
+			return noCommand(ctx, app, c)
+		}
+		if err := checkLine(ctx); err != nil {
+			return err
+		}
+		return act(ctx)
+	}
 	for _, sub := range c.Subcommands {
 		finish(app, sub, name)
 	}
@@ -179,7 +189,11 @@ func noCommand(c *cli.Context, app *cli.App, noun *cli.Command) error {
 		return nil
 	}
 	printHelp(app.ErrWriter, app, path)
-	return corral.Errorf(corral.Invalid, "`%s` wants one of these verbs", c.Command.HelpName)
+	wants := "one of these verbs"
+	if noun.ArgsUsage != "" {
+		wants = "a " + noun.ArgsUsage + ", or " + wants
+	}
+	return corral.Errorf(corral.Invalid, "`%s` wants %s", c.Command.HelpName, wants)
 }
 
 // unknownCommand is the error about a name that no command has; a likely slip gets the right name as advice.

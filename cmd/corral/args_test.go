@@ -24,7 +24,7 @@ func readLine(args []string) (got reading, err error) {
 	app := newApp(&printer{stdio: stdio{strings.NewReader(""), io.Discard, io.Discard}})
 	var capture func(c *cli.Command)
 	capture = func(c *cli.Command) {
-		if len(c.Subcommands) == 0 {
+		if len(c.Subcommands) == 0 || c.ArgsUsage != "" { // a verb, which may be a noun as well
 			c.Action = func(c *cli.Context) error {
 				got = reading{Command: c.Command.HelpName, Flags: map[string]string{}, Arguments: c.Args().Slice()}
 				for _, name := range []string{"output", "quiet", "server"} {
@@ -62,6 +62,8 @@ func TestParse(t *testing.T) {
 		{"glidein create --wait --site local -q", "-q glidein create --wait --site local"},
 		{"glidein create -l x --site", "glidein create -l --site x"}, // the parser says what is wrong
 		{"run a.json --dir -x", "run --dir -x a.json"},
+		{"plan a.json --deadline 2m -q", "-q plan --deadline 2m a.json"},
+		{"plan show 3 -o json", "-o json plan show 3"},
 		{"run -- -a.json", "run -- -a.json"},
 		{"run -", "run -- -"},
 		{"site create -f -", "site create -f -"},

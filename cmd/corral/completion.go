@@ -16,6 +16,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/plan"
 )
 
 // completeWord is the first argument by which a shell's completion calls this program; the words of
@@ -64,6 +65,14 @@ var choices = map[string][]string{
 	"batch": corral.BatchSystemNames(), "head-batch": corral.BatchSystemNames(),
 	"resubmit": {"never", "forever", "until="}, "broker": {"auto", "none", "ccb", "relay"},
 	"slots": {"partitionable", "static"}, "clustering": {"none", "horizontal="}, "shell": {"bash", "zsh"},
+	"objective": objectives(),
+}
+
+func objectives() (words []string) {
+	for _, o := range plan.Objectives {
+		words = append(words, string(o))
+	}
+	return words
 }
 
 // complete prints what the last of words may become, one a line.
@@ -159,6 +168,8 @@ func namesOf(ctx context.Context, cl *api.Client, kind string) []string {
 		return idsOf(ctx, cl.Clusters, clusterTable.id)
 	case "glidein":
 		return idsOf(ctx, cl.Glideins, glideinTable.id)
+	case "plan":
+		return idsOf(ctx, cl.Plans, planTable.id)
 	case "run":
 		return idsOf(ctx, cl.Runs, runTable.id)
 	case "htcondor":

@@ -60,18 +60,8 @@ func printHelp(w io.Writer, app *cli.App, path []*cli.Command) {
 	for _, c = range path {
 		name += " " + c.Name
 	}
-	synopsis := name
-	if len(c.Subcommands) > 0 {
-		synopsis += " COMMAND"
-	}
-	if c.ArgsUsage != "" {
-		synopsis += " " + c.ArgsUsage
-	}
-	if len(c.Flags) > 0 {
-		synopsis += " [FLAGS]"
-	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s\n\nUSAGE\n  %s\n%s\n", name, c.Usage, synopsis, c.Description)
+	fmt.Fprintf(&b, "%s: %s\n\nUSAGE\n%s%s\n", name, c.Usage, synopsis(name, c), c.Description)
 	for i, sub := range c.Subcommands {
 		if i == 0 || sub.Category != c.Subcommands[i-1].Category {
 			fmt.Fprintf(&b, "\n%s\n", strings.ToUpper(cmp.Or(sub.Category, "commands")))
@@ -81,6 +71,24 @@ func printHelp(w io.Writer, app *cli.App, path []*cli.Command) {
 	helpFlags(&b, "FLAGS", c.Flags)
 	helpFlags(&b, "FLAGS OF EVERY COMMAND, BEFORE OR AFTER IT", append(slices.Clone(app.Flags), cli.HelpFlag))
 	io.WriteString(w, b.String()+exitCodes)
+}
+
+// synopsis returns the lines of how a command is called. One that is a verb as well as a noun has two.
+func synopsis(name string, c *cli.Command) string {
+	line, verbs := "  "+name, ""
+	switch {
+	case len(c.Subcommands) > 0 && c.ArgsUsage != "":
+		verbs = "  " + name + " COMMAND\n"
+	case len(c.Subcommands) > 0:
+		line += " COMMAND"
+	}
+	if c.ArgsUsage != "" {
+		line += " " + c.ArgsUsage
+	}
+	if len(c.Flags) > 0 {
+		line += " [FLAGS]"
+	}
+	return line + "\n" + verbs
 }
 
 // helpFlags writes a heading and an entry for each flag, or nothing if there are none.

@@ -26,7 +26,8 @@ import (
 func runCommand(p *printer) *cli.Command {
 	return &cli.Command{
 		Name: "run", Category: workflows,
-		Flags: []cli.Flag{
+		Flags: append(goalFlags(),
+			&cli.BoolFlag{Name: "auto", Usage: "plan pilots for it, ask for them, and let them go at its end"},
 			clusterFlag(),
 			&cli.BoolFlag{Name: "detach", Aliases: []string{"d"}, Usage: "do not follow it"},
 			&cli.BoolFlag{Name: "cancel-on-interrupt", Usage: "Ctrl-C cancels the run"},
@@ -41,16 +42,22 @@ func runCommand(p *printer) *cli.Command {
 			&cli.StringFlag{Name: "dir", Usage: "run directory `DIR` on corrald's host; must not exist or be empty " +
 				"(default: below the XDG data directory)"},
 			labelFlag(), keyFlag(), timeoutFlag(),
+		),
+		Action: func(c *cli.Context) error {
+			auto := &autoRun{c: c, p: p}
+			create, after := (*api.Client).CreateRun, func(corral.Run) {}
+			if c.Bool("auto") {
+				create, after = auto.create, auto.compare
+			}
+			return creating(func(c *cli.Context) (api.NewRun, error) { return newRun(c, p, c.Args().First()) }, create,
+				func(c *cli.Context, cl *api.Client, r corral.Run) error { return beginRun(c, p, cl, r, after) })(c)
 		},
-		Action: creating(func(c *cli.Context) (api.NewRun, error) { return newRun(c, p, c.Args().First()) },
-			(*api.Client).CreateRun,
-			func(c *cli.Context, cl *api.Client, r corral.Run) error { return beginRun(c, p, cl, r) }),
 	}
 }
 
 // beginRun follows a new run to its end, unless it is to be left alone. Its id goes out first with -q: a script has it,
 // whatever becomes of the run.
-func beginRun(c *cli.Context, p *printer, cl *api.Client, r corral.Run) error {
+func beginRun(c *cli.Context, p *printer, cl *api.Client, r corral.Run, after func(corral.Run)) error {
 	if c.Bool("detach") {
 		p.say("run %d goes on by itself; follow it with `corral runs wait %d`", r.ID, r.ID)
 		return show(p, r, runTable)
@@ -62,6 +69,7 @@ func beginRun(c *cli.Context, p *printer, cl *api.Client, r corral.Run) error {
 	if err != nil || p.quiet {
 		return err
 	}
+	after(r)
 	return showRun(p, r)
 }
 
@@ -79,6 +87,11 @@ func newRun(c *cli.Context, p *printer, file string) (api.NewRun, error) {
 		"--default-runtime": n.Options.DefaultRuntime} {
 		if d <= 0 {
 			return n, corral.ErrorAt(corral.Invalid, flag, "%s is not a positive duration", d)
+		}
+	}
+	for _, flag := range goalFlags() {
+		if name := flag.Names()[0]; c.IsSet(name) && !c.Bool("auto") {
+			return n, corral.ErrorAt(corral.Invalid, "--"+name, "it is a goal for the planner: give --auto, too")
 		}
 	}
 	w, err := readWorkflow(c.Context, p, file, false)

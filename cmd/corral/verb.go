@@ -121,8 +121,15 @@ func listVerb[T any](
 			if err != nil {
 				return err
 			}
-			f := api.Filter{All: c.Bool("all"), Site: c.String("site"), Cluster: c.String("cluster"),
-				Labels: labelsOf(c, "l")}
+			f := api.Filter{All: c.Bool("all"), Labels: labelsOf(c, "l")}
+			for _, flag := range c.Command.Flags { // its own: its noun may have others of these names
+				switch flag.Names()[0] {
+				case "site":
+					f.Site = c.String("site")
+				case "cluster":
+					f.Cluster = c.String("cluster")
+				}
+			}
 			return printing(ask, many(p, l))(c, cl, f)
 		}}
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/corral-pilot/corral/internal/engine"
 	"github.com/corral-pilot/corral/internal/gate"
 	"github.com/corral-pilot/corral/internal/personal"
+	"github.com/corral-pilot/corral/internal/provision"
 	"github.com/corral-pilot/corral/internal/reach"
 	"github.com/corral-pilot/corral/internal/run"
 	"github.com/corral-pilot/corral/internal/server"
@@ -80,6 +81,7 @@ type daemon struct {
 	reach    *reach.Reach
 	mirror   *mirrorPort
 	pools    *condorpool.Keepers
+	plans    func(context.Context) error // releases those whose runs are over
 	api      *server.Server
 }
 
@@ -127,6 +129,7 @@ func assemble(lg *slog.Logger, db *store.DB, s settings, user string) (*daemon, 
 		reach:  way,
 		mirror: mirror,
 		pools:  condors,
+		plans:  func(ctx context.Context) error { return provision.Keep(ctx, lg, db) },
 		api: server.New(lg, db, server.Config{
 			Version:       version.String(),
 			User:          user,
@@ -164,6 +167,7 @@ func (d *daemon) serve(ctx context.Context, api net.Listener) error {
 	part("pools", d.pools.Run)
 	part("engine", d.engine.Run)
 	part("runs", d.runs.Run)
+	part("plans", d.plans)
 	err := d.api.Serve(ctx, api)
 	cancelInner()
 	parts.Wait()

@@ -11,11 +11,11 @@ import (
 var layers = [][]string{
 	{"condor/classad", "dag", "embedded", "internal/descriptor", "internal/disk", "internal/input", "internal/matching", "internal/netns", "internal/node", "internal/pause", "internal/programs", "internal/version", "internal/xdg", "resubmit"},
 	{"condor", "condor/eventlog", root},
-	{"api", "broker", "broker/relay", "cost", "gridsite", "internal/execution", "internal/order", "internal/reconcile", "internal/runas", "internal/store", "packages", "workflow"},
-	{"embedded/wire", "gridsite/jobdir", "gridsite/local", "gridsite/ssh", "gridsite/survey", "internal/follow", "internal/login", "internal/personal", "internal/pilot/attempt", "internal/recorded", "internal/request", "internal/store/storetest", "packages/htcondor", "profile", "staging", "workflow/wfformat"},
-	{"embedded/executor", "embedded/link", "examples/lambda", "gridsite/fork", "gridsite/headnode", "gridsite/slurm", "internal/depot", "internal/pilot/process", "internal/pilot/sitejob", "internal/rest", "staging/ftp", "staging/sftp", "workflow/format"},
-	{"embedded/parcel", "gridsite/gridsitetest", "internal/demo"},
-	{"embedded/dispatch", "embedded/worker", "internal/pilot/condorworker"},
+	{"broker", "broker/relay", "cost", "gridsite", "internal/execution", "internal/order", "internal/reconcile", "internal/runas", "internal/store", "packages", "workflow"},
+	{"embedded/wire", "gridsite/jobdir", "gridsite/local", "gridsite/ssh", "gridsite/survey", "internal/pilot/attempt", "internal/recorded", "internal/store/storetest", "packages/htcondor", "plan", "profile", "staging", "workflow/wfformat"},
+	{"api", "embedded/executor", "embedded/link", "gridsite/fork", "gridsite/headnode", "gridsite/slurm", "internal/depot", "internal/pilot/process", "internal/pilot/sitejob", "plan/validator", "sim", "staging/ftp", "staging/sftp", "workflow/format"},
+	{"embedded/parcel", "examples/lambda", "gridsite/gridsitetest", "internal/follow", "internal/login", "internal/personal", "internal/provision", "internal/request", "planner"},
+	{"embedded/dispatch", "embedded/worker", "internal/demo", "internal/pilot/condorworker", "internal/rest"},
 	{"embedded/port", "internal/pilot", "internal/run", "internal/schedd"},
 	{"internal/condorpool", "internal/gate"},
 	{"internal/reach"},
@@ -45,9 +45,22 @@ var edges = map[string]map[string]string{
 	"condor/eventlog": {"condor/classad": "ads in events"},
 	root:              {"resubmit": "a glidein holds its policy"},
 
-	"api":                {"internal/input": "bounds answers", root: "the nouns double as wire types"},
+	"plan":           {"cost": "tariffs, budgets", "dag": "a workflow is a graph", root: "resources, seconds"},
+	"plan/validator": {"cost": "adds up", "plan": "what it checks", root: "seconds"},
+	"planner": {
+		"cost": "adds up", "dag": "the graph turned round", "plan": "problems and plans",
+		"plan/validator": "checks each plan before it leaves",
+		root:             "error kinds, seconds",
+	},
+	"internal/provision": {
+		"internal/store": "releases plans", "api": "requests for glideins", "internal/order": "what a pilot keeps for leaving",
+		"plan": "problems and plans", "workflow": "what is planned", root: "sites, waits, glideins",
+	},
+	"api": {
+		"internal/input": "bounds answers", "plan": "the goal of a plan", root: "the nouns double as wire types",
+	},
 	"broker":             {root: "broker modes, error kinds"},
-	"broker/relay":       {root: "error kinds"},
+	"broker/relay":       {"internal/disk": "replaces the note of its port", root: "error kinds"},
 	"cost":               {"internal/input": "bounds what it reads", root: "error kinds"},
 	"gridsite":           {root: "the nouns, error kinds"},
 	"internal/execution": {"dag": "ranks, frontier", root: "counts and reports of runs, workers"},
@@ -80,17 +93,23 @@ var edges = map[string]map[string]string{
 		"internal/version": "compares programs", "internal/xdg": "where it lives", root: "error kinds",
 	},
 	"internal/pilot/attempt": {
-		"internal/order": "what was ordered, and what is reported", root: "outcomes, lost hosts",
+		"internal/execution": "what a pilot that is to come offers", "internal/matching": "when workers stop",
+		"internal/order": "what was ordered, and what is reported", "resubmit": "whether another attempt follows",
+		root: "outcomes, lost hosts",
 	},
 	"internal/recorded": {
 		"internal/reconcile": "what it makes of rows", "internal/store": "the rows", root: "kinds of jobs",
 	},
 	"internal/request": {
-		"api": "what a request is", "gridsite": "contacts, batch systems", "resubmit": "reads policies",
+		"api": "what a request is", "cost": "units of budgets", "gridsite": "contacts, batch systems",
+		"plan": "objectives of plans", "resubmit": "reads policies",
 		root: "nouns, error kinds",
 	},
 	"internal/store/storetest": {"internal/store": "opens a database for a test"},
-	"packages/htcondor":        {"internal/input": "bounds programs", "packages": "what it builds", root: "error kinds"},
+	"packages/htcondor": {
+		"internal/disk": "locks its cache", "internal/input": "bounds programs", "packages": "what it builds",
+		root: "error kinds",
+	},
 	"profile": {
 		"internal/input": "bounds what it reads", "workflow": "tasks that were measured", root: "error kinds",
 	},
@@ -102,6 +121,12 @@ var edges = map[string]map[string]string{
 		"internal/input": "bounds what it reads", "workflow": "feeds its builder", root: "error kinds",
 	},
 
+	"sim": {
+		"internal/execution": "decides about tasks", "internal/matching": "decides about workers",
+		"internal/order": "what a pilot is told", "internal/pilot/attempt": "decides about a pilot's stay",
+		"internal/reconcile": "decides about attempts", "plan": "sites, pilots, clusters", "resubmit": "what is asked for",
+		root: "glideins, jobs, outcomes",
+	},
 	"embedded/executor": {
 		"embedded/wire": "reasons that fit into a message", "internal/disk": "removes what tasks leave",
 		"internal/execution": "jobs and their results", root: "error kinds",
@@ -172,7 +197,7 @@ var edges = map[string]map[string]string{
 	"embedded/worker": {
 		"embedded/executor": "runs tasks", "embedded/parcel": "files that travel", "embedded/wire": "dials in",
 		"internal/disk": "removes what parcels leave", "internal/execution": "jobs and their results",
-		root: "error kinds",
+		"internal/matching": "what is started when", root: "error kinds",
 	},
 	"internal/pilot/condorworker": {
 		"broker": "how the pool reaches a node", "broker/relay": "a node's side",
@@ -217,10 +242,11 @@ var edges = map[string]map[string]string{
 	"internal/gate": {
 		"broker/relay": "requests that come by a relay", "embedded/dispatch": "counts workers",
 		"embedded/port": "decides who is admitted", "embedded/wire": "roles",
-		"embedded/worker": "how long a job of a worker may be", "internal/execution": "says what a cluster offers",
-		"internal/order": "how a pilot's walltime is divided, words of pilots", "internal/run": "queues of clusters",
-		"internal/store": "what is recorded of attempts", "resubmit": "whether another attempt follows",
-		root: "attempts, clusters, workers",
+		"internal/execution":     "says what a cluster offers",
+		"internal/order":         "words of pilots",
+		"internal/pilot/attempt": "what pilots that are to come offer", "internal/run": "queues of clusters",
+		"internal/store": "what is recorded of attempts",
+		root:             "attempts, clusters, workers",
 	},
 
 	"internal/reach": {
@@ -246,9 +272,11 @@ var edges = map[string]map[string]string{
 	"internal/server": {
 		"api": "the contract", "condor": "where it can be", "gridsite": "contacts, whom a site does not let in",
 		"internal/depot": "the catalog", "internal/gate": "who is registered", "internal/login": "keeps logins",
-		"internal/reach": "goes to sites", "internal/request": "judges requests",
-		"internal/rest": "answers requests", "internal/run": "starts runs", "internal/store": "everything else",
-		"packages": "orders versions", root: "nouns",
+		"internal/provision": "problems for the planner, glideins of a plan", "internal/reach": "goes to sites",
+		"internal/request": "judges requests", "internal/rest": "answers requests", "internal/run": "starts runs",
+		"internal/store": "everything else", "packages": "orders versions", "plan": "reads and writes plans",
+		"planner": "makes plans", "workflow": "how a document is read", "workflow/wfformat": "reads what is planned",
+		root: "nouns",
 	},
 
 	"bench": {
@@ -257,15 +285,16 @@ var edges = map[string]map[string]string{
 		"workflow": "makes workflows", "workflow/wfformat": "writes them", root: "runs and their reports",
 	},
 	"cmd/corral": {
-		"api": "asks corrald", "internal/demo": "verb demo", "internal/follow": "progress",
+		"api": "asks corrald", "cost": "budgets", "internal/demo": "verb demo", "internal/follow": "progress",
 		"internal/input": "bounds the files that a command names", "internal/personal": "verbs up and down",
 		"internal/version": "--version", "internal/xdg": "default paths", "packages": "describes archives",
-		"packages/htcondor": "verb package build", "workflow": "verb workflow",
+		"packages/htcondor": "verb package build", "plan": "prints plans", "workflow": "verb workflow",
 		"workflow/format": "reads any format", "workflow/wfformat": "writes what it sends",
 		root: "prints the nouns",
 	},
 	"cmd/corrald": {
-		"api": "paths", "broker": "calls pilots back", "condor": "commands of a pool, passed on",
+		"internal/provision": "releases plans",
+		"api":                "paths", "broker": "calls pilots back", "condor": "commands of a pool, passed on",
 		"embedded/dispatch": "terms of clusters", "embedded/port": "wires it",
 		"embedded/wire": "the port's certificate", "gridsite": "its own address", "gridsite/fork": "wires it",
 		"gridsite/headnode": "wires it", "gridsite/local": "wires it", "gridsite/slurm": "wires it",

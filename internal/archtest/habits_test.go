@@ -14,10 +14,12 @@ import (
 
 // purePackages read no clock, no random numbers and nothing outside: time and chance are arguments, so
 // that the same decisions can be tested, replayed and simulated.
-var purePackages = []string{root, "cost", "dag", "resubmit", "internal/execution", "internal/matching", "internal/reconcile", "profile", "workflow", "internal/pilot/attempt"}
+var purePackages = []string{root, "cost", "dag", "internal/execution", "internal/matching", "internal/pilot/attempt",
+	"internal/reconcile", "plan", "plan/validator", "planner", "profile", "resubmit", "sim", "workflow"}
 
 var (
-	impureImports = []string{"crypto/rand", "log", "log/slog", "math/rand", "math/rand/v2", "net", "net/http", "os", "os/exec", "syscall"}
+	impureImports = []string{"crypto/rand", "log", "log/slog", "math/rand", "net", "net/http", "os", "os/exec", "syscall"}
+	seededRandom  = []string{"New", "NewPCG", "Rand", "Source"} // of math/rand/v2: the seed is an argument
 	clockReaders  = []string{"After", "AfterFunc", "NewTicker", "NewTimer", "Now", "Since", "Sleep", "Tick", "Until"}
 )
 
@@ -30,6 +32,14 @@ func TestPurePackages(t *testing.T) {
 				t.Errorf("%s imports %s: package %s is pure", f.name, p, f.pkg)
 			}
 		}
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			if s, ok := n.(*ast.SelectorExpr); ok && !slices.Contains(seededRandom, s.Sel.Name) {
+				if x, ok := s.X.(*ast.Ident); ok && x.Name == "rand" && slices.Contains(others, "math/rand/v2") {
+					t.Errorf("%s: rand.%s: package %s is pure, chance comes from a seed", at(s), s.Sel.Name, f.pkg)
+				}
+			}
+			return true
+		})
 		for _, name := range clockReaders {
 			for _, call := range calls(f.ast, "time", name) {
 				t.Errorf("%s: time.%s: package %s is pure, now is an argument", at(call), name, f.pkg)

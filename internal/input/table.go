@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// Table reads CSV of at most limit bytes whose first line is columns, and calls each with every further record, which is
-// only valid until each returns. It stops at the first error, also one of each, and says which line it is about; line 0
-// is the file as a whole.
+// Table reads CSV of at most limit bytes whose first line is columns, and calls each with every further record, which
+// is only valid until each returns. It stops at the first error, also one of each, and says which line it is about;
+// line 0 is the file as a whole.
 func Table(r io.Reader, limit int64, columns []string, each func(record []string) error) (line int, err error) {
 	in := csv.NewReader(Limit(context.Background(), r, limit))
 	in.FieldsPerRecord = len(columns)

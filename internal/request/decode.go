@@ -139,7 +139,7 @@ func fill(place string, value json.RawMessage, v reflect.Value) error {
 	case v.Type() == reflect.TypeFor[json.RawMessage]():
 		v.SetBytes(value)
 		return nil
-	case kind == reflect.Int, kind == reflect.Int64:
+	case kind == reflect.Int, kind == reflect.Int64, kind == reflect.Uint64, kind == reflect.Float64:
 		return number(place, value, v)
 	case value[0] == '{' && kind == reflect.Struct && !isTime:
 		return structure(place, json.NewDecoder(bytes.NewReader(value)), v)
@@ -184,7 +184,7 @@ func array(place string, value json.RawMessage, v reflect.Value) error {
 	return nil
 }
 
-// number decodes a whole number, or a number of seconds, and checks it against the range of the field's name. It reads
+// number decodes a number and checks it against the range of the field's name. It reads
 // the number as a float first, so that 1e300 is told to be out of range rather than not to be a number; 1.0 in turn is
 // in the range, but not what a field of whole numbers takes.
 func number(place string, value json.RawMessage, v reflect.Value) error {
@@ -225,8 +225,12 @@ func wanted(place string, t reflect.Type) string {
 		return "a number of seconds " + ranges[place].String()
 	}
 	switch t.Kind() {
-	case reflect.Int:
+	case reflect.Int, reflect.Uint64:
 		return "a whole number " + ranges[place].String()
+	case reflect.Float64:
+		return "a number " + ranges[place].String()
+	case reflect.Int64: // of millionths, such as money
+		return "a decimal number " + ranges[place].String() + " with at most six digits behind the point"
 	case reflect.Bool:
 		return "true or false"
 	case reflect.Slice:

@@ -81,10 +81,8 @@ func fitMachine(g *corral.Glidein, site corral.Site, machine corral.SiteQueue) e
 	what := "this machine"
 	if site.Contact != localContact {
 		what = "the machine of site " + site.Name
-		if machine = (corral.SiteQueue{}); site.Facts != nil && len(site.Facts.Queues) > 0 {
-			machine = site.Facts.Queues[0]
-		}
 	}
+	machine = Machine(site, machine)
 	if machine.CPUs == 0 || k.err != nil { // 0: not known
 		return k.err
 	}
@@ -98,6 +96,18 @@ func fitMachine(g *corral.Glidein, site corral.Site, machine corral.SiteQueue) e
 		g.MemoryMiB = max(1, machine.MemoryMiB*g.CPUs/max(machine.CPUs, g.Hosts*g.CPUs))
 	}
 	return k.err
+}
+
+// Machine is the machine that a site without a batch system is, as a queue: this one if the site is here, else the one
+// that was found there; without cpus if it is not known.
+func Machine(site corral.Site, here corral.SiteQueue) corral.SiteQueue {
+	switch {
+	case site.Contact == localContact:
+		return here
+	case site.Facts != nil && len(site.Facts.Queues) > 0:
+		return site.Facts.Queues[0]
+	}
+	return corral.SiteQueue{}
 }
 
 // queuesOf returns the queues that a job with these options may start in, none if the site's are not known: those that

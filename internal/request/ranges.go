@@ -35,6 +35,12 @@ var ranges = map[string]bounds{
 	"queue_timeout_s":   {least: 1, most: maxSpanS, orZero: true},
 	"stall_s":           {most: maxSpanS},
 	"default_runtime_s": {most: maxSpanS},
+	"deadline_s":        {most: maxSpanS},
+	"tradeoff":          {most: 1},
+	"confidence":        {most: 1},
+	"host_cpus":         {most: 1 << 16},
+	"seed":              {most: 1<<53 - 1}, // the largest that every reader of JSON keeps
+	"amount":            {most: 1e12},
 	"max_queued":        {most: 1_000_000},
 	"max_running":       {most: 1_000_000},
 }

@@ -18,6 +18,8 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/cost"
+	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/resubmit"
 )
 
@@ -90,7 +92,11 @@ var schemas = map[string]any{
 	"NewMirror": api.NewMirror{}, "Mirror": corral.Mirror{}, "MirrorHealth": corral.MirrorHealth{}, "MirrorList": api.List[corral.Mirror]{},
 	"Run": corral.Run{}, "RunOptions": corral.RunOptions{}, "RunTasks": corral.RunTasks{}, "RunReport": corral.RunReport{},
 	"RunList": api.List[corral.Run]{},
-	"Task":    api.Task{}, "TaskList": api.List[api.Task]{},
+	"NewPlan": api.NewPlan{}, "NewGoal": plan.Goal{}, "NewAmount": cost.Amount{}, "Plan": corral.Plan{},
+	"PlanDocument": plan.Plan{}, "Goal": plan.Goal{}, "Amount": cost.Amount{}, "PlanPilot": plan.Pilot{},
+	"PlanPoint": plan.Point{}, "PlanConfidence": plan.Confidence{}, "Placement": plan.Placement{},
+	"PlanList": api.List[corral.Plan]{},
+	"Task":     api.Task{}, "TaskList": api.List[api.Task]{},
 	"Entry": corral.Entry{}, "EntryList": api.List[corral.Entry]{},
 	"TimelineEvent": corral.TimelineEvent{}, "TimelineEventList": api.List[corral.TimelineEvent]{},
 	"Health": api.Health{}, "Problem": api.Problem{},
@@ -161,6 +167,8 @@ var enums = map[string][]string{
 	"ClusterState": words(corral.ClusterStates),
 	"PackageState": words(corral.PackageStates),
 	"MirrorState":  words(corral.MirrorStates),
+	"PlanState":    words(corral.PlanStates),
+	"Objective":    words(plan.Objectives),
 	"RunState":     words(corral.RunStates),
 	"TaskState":    words(corral.TaskStates),
 	"Outcome":      words(corral.Outcomes),

@@ -44,6 +44,7 @@ func New(lg *slog.Logger, db *store.DB, cfg Config) *Server {
 		newPackages(a, cfg).routes(),
 		newMirrors(a, cfg).routes(),
 		newRuns(a, cfg).routes(),
+		newPlans(a, cfg).routes(),
 	)
 	s.Router = rest.NewRouter(lg, cfg.BodyTimeout, s.routes)
 	return s

@@ -1,0 +1,66 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/plan"
+)
+
+// NewPlan asks for a plan: which pilots to ask for, so that a workflow reaches a goal on a cluster.
+type NewPlan struct {
+	Cluster        string          `json:"cluster,omitempty"` // name or id; empty: default
+	Workflow       json.RawMessage `json:"workflow"`          // a WfFormat document
+	WorkflowName   string          `json:"workflow_name"`     // its file: messages about the document start with it
+	Sites          []string        `json:"sites,omitempty"`   // names or ids; none: all that take pilots
+	Goal           plan.Goal       `json:"goal"`              // an absent objective has its default
+	DefaultRuntime corral.Seconds  `json:"default_runtime_s,omitempty"`
+	HostCPUs       int             `json:"host_cpus,omitempty"` // of each pilot's hosts; 0: the planner chooses
+	Seed           uint64          `json:"seed,omitempty"`
+}
+
+func planPath(id corral.PlanID) string { return fmt.Sprintf("/v1/plans/%d", id) }
+
+// CreatePlan has corrald make a plan. One whose goal cannot be reached is INFEASIBLE, and says what can be.
+func (c *Client) CreatePlan(ctx context.Context, p NewPlan, key string) (corral.Plan, error) {
+	document := p.Workflow
+	p.Workflow = placeholder
+	body, err := encodeAround(p, p.WorkflowName, document)
+	if err != nil {
+		return corral.Plan{}, err
+	}
+	return change[corral.Plan](ctx, c, call{method: http.MethodPost, path: "/v1/plans", key: key, body: body})
+}
+
+// Plans lists plans, oldest first.
+func (c *Client) Plans(ctx context.Context, f Filter) ([]corral.Plan, error) {
+	return list[corral.Plan](ctx, c, "/v1/plans", f.query())
+}
+
+// Plan returns a plan.
+func (c *Client) Plan(ctx context.Context, id corral.PlanID) (corral.Plan, error) {
+	return get[corral.Plan](ctx, c, planPath(id), nil)
+}
+
+// ProvisionPlan asks for the plan's pilots, each at its time; a plan that is provisioned stays as it is.
+func (c *Client) ProvisionPlan(ctx context.Context, id corral.PlanID) (corral.Plan, error) {
+	return act[corral.Plan](ctx, c, planPath(id)+"/provision")
+}
+
+// ReleasePlan lets the plan's pilots go: those that run finish their tasks, the others are not asked for any more.
+func (c *Client) ReleasePlan(ctx context.Context, id corral.PlanID) (corral.Plan, error) {
+	return act[corral.Plan](ctx, c, planPath(id)+"/release")
+}
+
+// RemovePlan hides the record of a plan that holds no pilots.
+func (c *Client) RemovePlan(ctx context.Context, id corral.PlanID) (corral.Plan, error) {
+	return remove[corral.Plan](ctx, c, planPath(id), nil)
+}
+
+// PlanHistory returns what happened to the plan, oldest first.
+func (c *Client) PlanHistory(ctx context.Context, id corral.PlanID) ([]corral.Entry, error) {
+	return list[corral.Entry](ctx, c, planPath(id)+"/history", nil)
+}

@@ -1,0 +1,246 @@
+package main
+
+// plan has corrald make a plan: which pilots to ask for, so that a workflow ends in time, or for little. provision asks
+// for them. Both are about the plan that corrald keeps; its document is what the planner made, and what -o json has.
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/cost"
+	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/workflow/wfformat"
+)
+
+var plans = noun[corral.PlanID]{name: "plan", key: numbered[corral.PlanID]}
+
+func planCommand(p *printer) *cli.Command {
+	return &cli.Command{
+		Name: "plan", Category: workflows,
+		Flags: append(goalFlags(),
+			clusterFlag(),
+			&cli.StringSliceFlag{Name: "site", Usage: "use only site `S`; may be repeated"},
+			&cli.IntFlag{Name: "shape", Usage: "give each pilot's hosts `C` cpus (default: the planner chooses)"},
+			&cli.DurationFlag{Name: "default-runtime", Usage: "assume `D` for a task without an estimate"},
+			&cli.Uint64Flag{Name: "seed", Usage: "begin what is drawn at random with `N`"},
+			&cli.BoolFlag{Name: "explain", Usage: "print the reasons, and what other plans would cost"},
+			keyFlag()),
+		Action: creating(func(c *cli.Context) (api.NewPlan, error) { return newPlan(c, p) }, (*api.Client).CreatePlan,
+			func(c *cli.Context, _ *api.Client, made corral.Plan) error {
+				return newlyMade(p, made, c.Bool("explain"))
+			}),
+		Subcommands: []*cli.Command{
+			listVerb(p, (*api.Client).Plans, planTable),
+			plans.verb("show", func(c *cli.Context, cl *api.Client, id corral.PlanID) error {
+				row, err := cl.Plan(c.Context, id)
+				if err != nil {
+					return err
+				}
+				return showPlan(p, row, true)
+			}),
+			plans.verb("release", printing((*api.Client).ReleasePlan, one(p, planTable))),
+			plans.verb("remove", printing((*api.Client).RemovePlan, one(p, planTable))),
+			plans.verb("history", printing((*api.Client).PlanHistory, many(p, entryTable))),
+		},
+	}
+}
+
+func provisionCommand(p *printer) *cli.Command {
+	c := plans.verb("provision", printing((*api.Client).ProvisionPlan, one(p, planTable)))
+	c.Category = workflows
+	return c
+}
+
+// goalFlags say what a plan is to reach.
+func goalFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.DurationFlag{Name: "deadline", Usage: "end within `D`"},
+		&cli.StringFlag{Name: "budget", Usage: "cost at most `AMOUNT`, such as 40ch, 12USD or 500SU"},
+		&cli.StringFlag{Name: "objective", Usage: "make `WHAT` small: makespan, cost, cpus or tradeoff (default: " +
+			"cost with a deadline, makespan with a budget, else tradeoff)"},
+		&cli.Float64Flag{Name: "tradeoff", Value: 0.5,
+			Usage: "weigh cost by `A` and makespan by 1 − A: 0 only makespan, 1 only cost"},
+		&cli.Float64Flag{Name: "confidence", Usage: "plan with the wait that a share `P` of pilots does not exceed"},
+	}
+}
+
+// goalOf reads goalFlags.
+func goalOf(c *cli.Context) (plan.Goal, error) {
+	g := plan.Goal{Objective: plan.Objective(c.String("objective")), Tradeoff: c.Float64("tradeoff"),
+		Confidence: c.Float64("confidence")}
+	if c.IsSet("tradeoff") && g.Objective == "" {
+		g.Objective = plan.Tradeoff
+	}
+	if c.IsSet("deadline") {
+		if g.Deadline = corral.Seconds(c.Duration("deadline")); g.Deadline <= 0 {
+			return g, corral.ErrorAt(corral.Invalid, "--deadline", "%s is not a positive duration", g.Deadline)
+		}
+	}
+	if text := c.String("budget"); text != "" {
+		amount, err := cost.ParseAmount(text)
+		if err != nil {
+			return g, corral.ErrorAt(corral.Invalid, "--budget", "%w", err)
+		}
+		g.Budget = &amount
+	}
+	return g, nil
+}
+
+func newPlan(c *cli.Context, p *printer) (api.NewPlan, error) {
+	file := c.Args().First()
+	n := api.NewPlan{Cluster: c.String("cluster"), WorkflowName: file, Sites: c.StringSlice("site"),
+		DefaultRuntime: corral.Seconds(c.Duration("default-runtime")), HostCPUs: c.Int("shape"), Seed: c.Uint64("seed")}
+	var err error
+	if n.Goal, err = goalOf(c); err != nil {
+		return n, err
+	}
+	w, err := readWorkflow(c.Context, p, file, false)
+	if errors.Is(err, fs.ErrNotExist) && nearest(c.Command.Subcommands, file) != "" {
+		err = unknownCommand(c.Command.HelpName, c.Command.Subcommands, file)
+	}
+	if err != nil {
+		return n, err
+	}
+	var document bytes.Buffer
+	err = wfformat.Write(&document, w)
+	n.Workflow = document.Bytes()
+	return n, err
+}
+
+// newlyMade prints the plan that was asked for. One whose goal is out of reach is an error, and is printed all the
+// same: it has the nearest that is within reach.
+func newlyMade(p *printer, row corral.Plan, explain bool) error {
+	if err := showPlan(p, row, explain); err != nil {
+		return err
+	}
+	if row.State == corral.PlanInfeasible {
+		return shown{corral.Errorf(corral.Unsatisfiable, "%s", row.Reason)}
+	}
+	p.say("ask for its pilots with `corral provision %d`", row.ID)
+	return nil
+}
+
+// showPlan prints a plan: what it comes to, its pilots and, if asked, why.
+func showPlan(p *printer, row corral.Plan, explain bool) error {
+	var document plan.Plan
+	if err := json.Unmarshal(row.Document, &document); err != nil {
+		return fmt.Errorf("reading plan %d: %w", row.ID, err)
+	}
+	if err := show(p, row, planTable); err != nil {
+		return err
+	}
+	if p.forPeople() {
+		return showParts(p, document, explain)
+	}
+	return nil
+}
+
+// showParts prints the tables of a plan: its pilots, or those of the nearest, and if asked what speaks for it.
+func showParts(p *printer, document plan.Plan, explain bool) error {
+	fmt.Fprintln(p.out)
+	pilots := document.Pilots
+	if near := document.Nearest; near != nil {
+		fmt.Fprintln(p.out, "the nearest plan that is possible:")
+		if err := show(p, near.Point, pointTable); err != nil {
+			return err
+		}
+		fmt.Fprintln(p.out)
+		pilots = near.Pilots
+	}
+	if err := list(p, pilots, pilotTable); err != nil || !explain {
+		return err
+	}
+	fmt.Fprintln(p.out)
+	for _, reason := range document.Reasons {
+		fmt.Fprintln(p.out, "-", reason)
+	}
+	if len(document.Front) == 0 {
+		return nil
+	}
+	fmt.Fprintln(p.out, "\nplans that were considered; no other is both sooner and cheaper:")
+	return list(p, document.Front, pointTable)
+}
+
+// figures are what a plan comes to, empty for one whose goal is out of reach. A damaged document has none either.
+func figures(cell func(plan.Plan) any) func(corral.Plan) any {
+	return func(row corral.Plan) any {
+		var document plan.Plan
+		if err := json.Unmarshal(row.Document, &document); err != nil || !document.Feasible {
+			return ""
+		}
+		return cell(document)
+	}
+}
+
+func brief(d corral.Seconds) string { return time.Duration(d).Round(100 * time.Millisecond).String() }
+
+var planTable = listing[corral.Plan]{
+	id:   func(r corral.Plan) string { return fmt.Sprint(r.ID) },
+	none: "no plans; make one with `corral plan WORKFLOW`",
+	columns: []column[corral.Plan]{
+		{"id", func(r corral.Plan) any { return r.ID }},
+		{"workflow", func(r corral.Plan) any { return r.Workflow }},
+		{"cluster", func(r corral.Plan) any { return r.ClusterName }},
+		{"pilots", figures(func(d plan.Plan) any { return len(d.Pilots) })},
+		{"peak cpus", figures(func(d plan.Plan) any { return d.PeakCPUs })},
+		{"makespan", figures(func(d plan.Plan) any { return brief(d.Makespan) })},
+		{"cost", figures(func(d plan.Plan) any { return priced(d.Cost) })},
+		{"waste", figures(func(d plan.Plan) any { return fmt.Sprintf("%.0f %%", 100*d.Waste) })},
+		{"state", func(r corral.Plan) any { return r.State }},
+		{"reason", func(r corral.Plan) any { return r.Reason }},
+	},
+	details: []column[corral.Plan]{
+		{"lower bound", figures(func(d plan.Plan) any {
+			if d.LowerBound == nil {
+				return ""
+			}
+			return fmt.Sprintf("%d or more cpus", *d.LowerBound)
+		})},
+		{"began", func(r corral.Plan) any { return when(r.BeganAt) }},
+		{"limits", figures(func(d plan.Plan) any { return strings.Join(d.Limits, "; ") })},
+	},
+}
+
+// priced is an amount for people, written as --budget takes it: three digits behind the point tell plans of minutes
+// apart, those of seconds need all.
+func priced(a cost.Amount) string {
+	if a.Money.Units() < 0.1 {
+		return a.String()
+	}
+	return a.Money.Round(3) + string(a.Unit)
+}
+
+var pilotTable = listing[plan.Pilot]{
+	id:   func(q plan.Pilot) string { return q.Site },
+	none: "the plan has no pilots",
+	columns: []column[plan.Pilot]{
+		{"site", func(q plan.Pilot) any { return q.Site }},
+		{"queue", func(q plan.Pilot) any { return q.Queue }},
+		{"hosts", func(q plan.Pilot) any { return q.Hosts }},
+		{"cpus", func(q plan.Pilot) any { return q.CPUs }},
+		{"walltime", func(q plan.Pilot) any { return time.Duration(q.Walltime).String() }},
+		{"submit", func(q plan.Pilot) any { return "+" + brief(q.Submit) }},
+		{"ready", func(q plan.Pilot) any { return "+" + brief(q.Ready) }},
+		{"end", func(q plan.Pilot) any { return "+" + brief(q.End) }},
+	},
+}
+
+var pointTable = listing[plan.Point]{
+	id:   func(o plan.Point) string { return brief(o.Makespan) },
+	none: "no other plans are possible",
+	columns: []column[plan.Point]{
+		{"makespan", func(o plan.Point) any { return brief(o.Makespan) }},
+		{"cost", func(o plan.Point) any { return priced(o.Cost) }},
+		{"core-hours", func(o plan.Point) any { return fmt.Sprintf("%.4g", o.CoreHours) }},
+		{"peak cpus", func(o plan.Point) any { return o.PeakCPUs }},
+	},
+}

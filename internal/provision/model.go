@@ -1,0 +1,159 @@
+package provision
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/order"
+	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/workflow"
+)
+
+// Facts are what corrald knows of one site when a plan is made.
+type Facts struct {
+	Site    corral.Site
+	Machine corral.SiteQueue // of a site without a batch system: the machine that it is
+	Waits   []corral.Wait
+	Load    corral.Load // attempts that are there already
+}
+
+// startUp is how long a pilot takes from its job's start to its workers in the cluster: a second where a process is all
+// it takes; with a batch system, prologues and slower file systems come before it.
+func startUp(batch string) time.Duration {
+	if batch == corral.ForkBatch {
+		return time.Second
+	}
+	return 10 * time.Second
+}
+
+// Sites returns what a plan knows of each queue that a site's pilots may use, and what it had to assume. share is the
+// quantile of the waits that is planned with. A site that takes no pilots is left out.
+func Sites(facts []Facts, share float64, now time.Time) (all []plan.Site, assumed []string) {
+	for _, f := range facts {
+		switch f.Site.State {
+		case corral.SiteNew, corral.SiteStaging, corral.SiteReady:
+		default:
+			continue
+		}
+		for _, q := range f.queues() {
+			s := f.model(q)
+			s.Wait = f.wait(q.Name, share, now)
+			all = append(all, s)
+		}
+		if f.Site.Batch != corral.ForkBatch && len(f.Waits) == 0 {
+			assumed = append(assumed, fmt.Sprintf("no wait at site %s is known yet: none is assumed", f.Site.Name))
+		}
+	}
+	return all, assumed
+}
+
+// queues are those that the site's own options name, else its default queue; a site without a batch system is one.
+func (f Facts) queues() []corral.SiteQueue {
+	if f.Site.Batch == corral.ForkBatch {
+		return []corral.SiteQueue{f.Machine}
+	}
+	if f.Site.Facts == nil {
+		return nil
+	}
+	asked := strings.Split(f.Site.Queue, ",")
+	var all []corral.SiteQueue
+	for _, q := range f.Site.Facts.Queues {
+		if q.Closed == "" && q.CPUs > 0 && (f.Site.Queue == "" && q.Default || slices.Contains(asked, q.Name)) {
+			all = append(all, q)
+		}
+	}
+	return all
+}
+
+// model is what a plan knows of one queue, without its waits.
+func (f Facts) model(q corral.SiteQueue) plan.Site {
+	s := plan.Site{
+		Name: f.Site.Name, Queue: q.Name,
+		Host: corral.Resources{
+			CPUs: q.CPUs, MemoryMiB: orUnlimited(q.MemoryMiB), GPUs: q.GPUs, DiskMiB: plan.Unlimited,
+		},
+		Hosts:    orUnlimited(q.MaxNodes),
+		Pilots:   plan.Unlimited,
+		CPUs:     orUnlimited(q.Nodes * q.CPUs),
+		Walltime: plan.Unbounded,
+		Overhead: startUp(f.Site.Batch),
+		Tariff:   plan.CoreHours,
+	}
+	if q.MaxWalltime > 0 {
+		s.Walltime = time.Duration(q.MaxWalltime)
+		s.Margin = order.Reserve(s.Walltime)
+	}
+	if f.Site.Batch == corral.ForkBatch { // all hosts are the one machine
+		s.CPUs, s.Hosts = q.CPUs, q.CPUs
+	}
+	limits := []int{f.Site.Limits.MaxRunning, f.Site.Limits.MaxQueued}
+	if f.Site.Facts != nil {
+		limits = append(limits, f.Site.Facts.MaxSubmit, f.Site.Facts.MaxJobs)
+	}
+	for _, limit := range limits {
+		if limit > 0 {
+			s.Pilots = min(s.Pilots, max(0, limit-f.Load.Queued-f.Load.Running))
+		}
+	}
+	return s
+}
+
+func orUnlimited(n int) int {
+	if n == 0 {
+		return plan.Unlimited
+	}
+	return n
+}
+
+// wait answers with the quantile of the waits of like shapes: those of the queue with at least half and at most twice
+// as many cpus, else all of the queue.
+func (f Facts) wait(queue string, share float64, now time.Time) plan.Wait {
+	var here []corral.Wait
+	for _, w := range f.Waits {
+		if w.Queue == "" || w.Queue == queue {
+			here = append(here, w)
+		}
+	}
+	return func(shape plan.Shape) time.Duration {
+		like := slices.DeleteFunc(slices.Clone(here), func(w corral.Wait) bool {
+			cpus := shape.Hosts * shape.Host.CPUs
+			return w.Hosts*w.CPUs > 2*cpus || 2*w.Hosts*w.CPUs < cpus
+		})
+		if len(like) == 0 {
+			like = here
+		}
+		return time.Duration(corral.WaitQuantile(like, share, now).Wait).Round(time.Millisecond)
+	}
+}
+
+// Work returns a workflow as a plan reads it. A task without an estimate takes fallback; with a fallback of 0 it is an
+// Unsatisfiable error. Estimates are rounded to milliseconds.
+func Work(w *workflow.Workflow, fallback time.Duration) (plan.Work, error) {
+	work := plan.Work{Name: w.Name, Graph: w.Graph, Tasks: make([]plan.Task, len(w.Tasks))}
+	for i, t := range w.Tasks {
+		runtime := t.Estimate
+		if runtime == 0 {
+			if fallback == 0 {
+				return work, corral.ErrorAt(corral.Unsatisfiable, "task "+t.ID, "it has no estimate of its runtime: "+
+					"give one for all such tasks by --default-runtime, or a profile of them")
+			}
+			runtime = fallback
+		}
+		work.Tasks[i] = plan.Task{ID: t.ID, Kind: t.Name, Runtime: runtime.Round(time.Millisecond),
+			Needs: corral.Resources{CPUs: t.CPUs, MemoryMiB: t.MemoryMiB}}
+	}
+	return work, nil
+}
+
+// Cluster returns what a plan assumes of a cluster of each kind, above all how long a task takes beyond its runtime:
+// the embedded dispatcher's way is a millisecond or two; HTCondor's schedd reuses a claim within a second or two of a
+// job's end.
+func Cluster(kind corral.ClusterKind) plan.Cluster {
+	if kind == corral.Condor {
+		return plan.Cluster{Rate: 10, Hop: 2 * time.Second}
+	}
+	return plan.Cluster{Rate: 1500, Hop: 2 * time.Millisecond}
+}

@@ -1,0 +1,236 @@
+package provision_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/provision"
+	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/workflow"
+)
+
+const (
+	minute = corral.Seconds(time.Minute)
+	hour   = 60 * minute
+)
+
+var now = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+// hpc is a site with a batch system, whose default queue is normal.
+func hpc() provision.Facts {
+	return provision.Facts{Site: corral.Site{
+		Name: "hpc", Batch: "slurm", State: corral.SiteReady,
+		Facts: &corral.SiteFacts{Queues: []corral.SiteQueue{
+			{Name: "normal", Default: true, MaxWalltime: 24 * hour, MaxNodes: 10, Nodes: 40, CPUs: 64, MemoryMiB: 512_000},
+			{Name: "short", MaxWalltime: 10 * minute, Nodes: 40, CPUs: 64},
+			{Name: "night", Closed: "only at night", Nodes: 40, CPUs: 64},
+			{Name: "dark"}, // nothing is known of it
+		}},
+	}}
+}
+
+// here is the machine that corrald runs on.
+func here() provision.Facts {
+	return provision.Facts{
+		Site:    corral.Site{Name: "local", Batch: corral.ForkBatch, State: corral.SiteReady},
+		Machine: corral.SiteQueue{CPUs: 8, MemoryMiB: 16_000},
+	}
+}
+
+// normal is the default queue of hpc as a plan sees it.
+func normal() plan.Site {
+	return plan.Site{
+		Name: "hpc", Queue: "normal",
+		Host:  corral.Resources{CPUs: 64, MemoryMiB: 512_000, DiskMiB: plan.Unlimited},
+		Hosts: 10, Pilots: plan.Unlimited, CPUs: 40 * 64,
+		Walltime: 24 * time.Hour, Margin: time.Minute, Overhead: 10 * time.Second, Tariff: plan.CoreHours,
+	}
+}
+
+// short is the queue short of hpc as a plan sees it.
+func short() plan.Site {
+	s := normal()
+	s.Queue, s.Walltime, s.Margin, s.Hosts = "short", 10*time.Minute, 30*time.Second, plan.Unlimited
+	s.Host.MemoryMiB = plan.Unlimited
+	return s
+}
+
+func local() plan.Site {
+	return plan.Site{
+		Name: "local", Host: corral.Resources{CPUs: 8, MemoryMiB: 16_000, DiskMiB: plan.Unlimited},
+		Hosts: 8, Pilots: plan.Unlimited, CPUs: 8, Walltime: plan.Unbounded, Overhead: time.Second,
+		Tariff: plan.CoreHours,
+	}
+}
+
+// with is a site whose model differs from the usual one.
+func with(s plan.Site, edit func(*plan.Site)) []plan.Site {
+	edit(&s)
+	return []plan.Site{s}
+}
+
+// TestSites: a plan knows of a site what is known of the queues that its pilots may use, less what is used already.
+func TestSites(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name string
+		of   func() provision.Facts
+		edit func(*provision.Facts)
+		want []plan.Site
+	}{
+		{"the default queue", hpc, func(*provision.Facts) {}, []plan.Site{normal()}},
+		{"the machine", here, func(*provision.Facts) {}, []plan.Site{local()}},
+		{"queues that are named", hpc, func(f *provision.Facts) { f.Site.Queue = "short,normal" },
+			[]plan.Site{normal(), short()}},
+		{"a closed queue", hpc, func(f *provision.Facts) { f.Site.Queue = "night" }, nil},
+		{"a queue of unknown nodes", hpc, func(f *provision.Facts) { f.Site.Queue = "dark" }, nil},
+		{"nothing is known yet", hpc, func(f *provision.Facts) { f.Site.Facts = nil }, nil},
+		{"a site that is being staged", here, func(f *provision.Facts) { f.Site.State = corral.SiteStaging },
+			[]plan.Site{local()}},
+		{"a site that goes", here, func(f *provision.Facts) { f.Site.State = corral.SiteExiting }, nil},
+		{"a site that failed", here, func(f *provision.Facts) { f.Site.State = corral.SiteFailed }, nil},
+		{"a limit of its own", here, func(f *provision.Facts) { f.Site.Limits.MaxRunning = 3 },
+			with(local(), func(s *plan.Site) { s.Pilots = 3 })},
+		{"the least of the limits", hpc, func(f *provision.Facts) {
+			f.Site.Limits.MaxQueued, f.Site.Facts.MaxJobs = 7, 5
+		}, with(normal(), func(s *plan.Site) { s.Pilots = 5 })},
+		{"pilots that are there", here, func(f *provision.Facts) {
+			f.Site.Limits.MaxRunning, f.Load = 5, corral.Load{Queued: 1, Running: 2}
+		}, with(local(), func(s *plan.Site) { s.Pilots = 2 })},
+		{"more of them than are allowed", here, func(f *provision.Facts) {
+			f.Site.Limits.MaxRunning, f.Load = 2, corral.Load{Running: 3}
+		}, with(local(), func(s *plan.Site) { s.Pilots = 0 })},
+	} {
+		f := tc.of()
+		tc.edit(&f)
+		got, _ := provision.Sites([]provision.Facts{f}, 0.5, now)
+		for i := range got {
+			got[i].Wait = nil // see TestWaits
+		}
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
+		}
+	}
+}
+
+// waited is an attempt of so many cpus that waited so long.
+func waited(queue string, cpus int, wait corral.Seconds) corral.Wait {
+	begin := now.Add(-24 * time.Hour)
+	return corral.Wait{Site: "hpc", Queue: queue, Hosts: 1, CPUs: cpus, Walltime: hour, SubmittedAt: begin,
+		StartedAt: begin.Add(time.Duration(wait)), EndedAt: now, Outcome: corral.OutcomeDone}
+}
+
+// TestWaits: a plan waits as attempts of like shape did in the same queue, and if there are none as all of the queue.
+func TestWaits(t *testing.T) {
+	t.Parallel()
+	f := hpc()
+	f.Waits = []corral.Wait{
+		waited("normal", 4, minute), waited("normal", 4, 2*minute), waited("normal", 4, 3*minute),
+		waited("normal", 64, 2*hour), waited("short", 4, 0),
+	}
+	for _, tc := range []struct {
+		cpus  int
+		share float64
+		want  corral.Seconds
+	}{
+		{4, 0.5, 2 * minute},
+		{8, 0.5, 2 * minute}, // at most twice as many
+		{2, 0.5, 2 * minute}, // at least half as many
+		{4, 0.9, 3 * minute},
+		{64, 0.5, 2 * hour},
+		{16, 0.9, 2 * hour}, // nothing is like it
+	} {
+		sites, assumed := provision.Sites([]provision.Facts{f}, tc.share, now)
+		shape := plan.Shape{Hosts: 1, Host: corral.Resources{CPUs: tc.cpus}, Walltime: time.Hour}
+		if got := corral.Seconds(sites[0].Wait(shape)); got != tc.want || len(assumed) != 0 {
+			t.Errorf("%d cpus wait %s with %v (assumed: %q), want %s", tc.cpus, got, tc.share, assumed, tc.want)
+		}
+	}
+}
+
+// TestWaitsThatAreNotKnown: that none is assumed is said, but not of a site where nothing waits.
+func TestWaitsThatAreNotKnown(t *testing.T) {
+	t.Parallel()
+	gone := hpc()
+	gone.Site.Name, gone.Site.State = "gone", corral.SiteExiting
+	sites, assumed := provision.Sites([]provision.Facts{here(), hpc(), gone}, 0.5, now)
+	if len(assumed) != 1 || assumed[0] != "no wait at site hpc is known yet: none is assumed" {
+		t.Errorf("assumed: %q", assumed)
+	}
+	for _, s := range sites {
+		if got := s.Wait(plan.Shape{Hosts: 1, Host: corral.Resources{CPUs: 1}}); got != 0 {
+			t.Errorf("%s waits %s", s.Name, got)
+		}
+	}
+}
+
+// pair is a workflow of two tasks, of which the second may have no estimate.
+func pair(t *testing.T, second time.Duration) *workflow.Workflow {
+	t.Helper()
+	w := &workflow.Workflow{}
+	w.Name = "pair"
+	w.Tasks = []workflow.Task{
+		{ID: "a", Name: "align", Estimate: 90*time.Second + 400*time.Microsecond, CPUs: 2, MemoryMiB: 100},
+		{ID: "b", Name: "merge", Estimate: second, CPUs: 1},
+	}
+	return w
+}
+
+// TestWork: a task is planned with its estimate in whole milliseconds, and one without with the fallback.
+func TestWork(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ estimate, fallback, want time.Duration }{
+		{time.Minute, 0, time.Minute}, {time.Minute, time.Second, time.Minute}, {0, time.Second, time.Second},
+	} {
+		work, err := provision.Work(pair(t, tc.estimate), tc.fallback)
+		want := plan.Work{Name: "pair", Tasks: []plan.Task{
+			{ID: "a", Kind: "align", Runtime: 90 * time.Second, Needs: corral.Resources{CPUs: 2, MemoryMiB: 100}},
+			{ID: "b", Kind: "merge", Runtime: tc.want, Needs: corral.Resources{CPUs: 1}},
+		}}
+		if diff := cmp.Diff(want, work); diff != "" || err != nil {
+			t.Errorf("estimate %s, fallback %s: %v (-want +got):\n%s", tc.estimate, tc.fallback, err, diff)
+		}
+	}
+	_, err := provision.Work(pair(t, 0), 0)
+	if p := api.ProblemOf(err); err == nil || p.Kind != corral.Unsatisfiable || p.Place != "task b" ||
+		!strings.Contains(p.Detail, "--default-runtime") {
+		t.Errorf("without an estimate: %v, want it to name task b and --default-runtime", err)
+	}
+}
+
+// TestCluster: HTCondor takes longer from a task to the next than the embedded dispatcher, and starts fewer a second.
+func TestCluster(t *testing.T) {
+	t.Parallel()
+	embedded, condor := provision.Cluster(corral.Embedded), provision.Cluster(corral.Condor)
+	if embedded.Hop <= 0 || condor.Hop <= embedded.Hop || condor.Rate <= 0 || embedded.Rate <= condor.Rate {
+		t.Errorf("embedded %+v, condor %+v", embedded, condor)
+	}
+}
+
+// TestGlideins: a pilot becomes a request for what it is; one that is not due at once has its time.
+func TestGlideins(t *testing.T) {
+	t.Parallel()
+	p := &plan.Plan{Pilots: []plan.Pilot{
+		{Site: "local", Hosts: 1, CPUs: 2, MemoryMiB: 100, Walltime: hour},
+		{Site: "hpc", Queue: "short", Hosts: 3, CPUs: 8, GPUs: 1, Walltime: 10 * minute, Submit: minute / 2, Start: minute},
+	}}
+	row := corral.Plan{ID: 7, ClusterName: "mine", BeganAt: now}
+	want := []api.NewGlidein{
+		{Site: "local", Cluster: "mine", Hosts: 1, CPUs: 2, MemoryMiB: 100, Walltime: hour, Idle: minute,
+			Labels: map[string]string{"plan": "7", "pilot": "0"}},
+		{Site: "hpc", Cluster: "mine", Hosts: 3, CPUs: 8, GPUs: 1, Walltime: 10 * minute, Idle: minute,
+			BatchOptions: corral.BatchOptions{Queue: "short"}, NotBefore: now.Add(30 * time.Second),
+			Labels: map[string]string{"plan": "7", "pilot": "1"}},
+	}
+	if diff := cmp.Diff(want, provision.Glideins(p, row)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := provision.Glideins(&plan.Plan{}, row); len(got) != 0 {
+		t.Errorf("a plan without pilots asks for %v", got)
+	}
+}
