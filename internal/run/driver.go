@@ -22,6 +22,7 @@ type driver struct {
 	clusters Clusters
 	progress *progress
 
+	prepared   *plan // nil: it is read from the run's directory
 	state      *state
 	journal    *journal
 	sink       *sink
@@ -64,7 +65,7 @@ func (d *driver) open(ctx context.Context) error {
 	if err := parcel.Sweep(row.Dir); err != nil {
 		d.lg.Warn("parcels of a corrald before are left", "error", err)
 	}
-	state, journal, err := openState(ctx, d.lg, row, time.Now())
+	state, journal, err := openState(ctx, d.lg, row, d.prepared, time.Now())
 	if err != nil {
 		return err
 	}

@@ -24,8 +24,8 @@ type home struct {
 	lg  *slog.Logger
 	dir string // absolute
 
-	mu        sync.Mutex      // guards preparing
-	preparing map[string]bool // directories of runs that are not started yet
+	mu        sync.Mutex       // guards preparing
+	preparing map[string]*plan // :: directory of a run that is not started yet → its plan, once that is made
 }
 
 // choose returns the directory of a run and reserves it: no other preparation gets it before release. A name of its own
@@ -40,11 +40,19 @@ func (h *home) choose(dir, workflow string) (string, error) {
 	dir = filepath.Clean(dir)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.preparing[dir] {
+	if _, taken := h.preparing[dir]; taken {
 		return "", corral.ErrorAt(corral.Conflict, "dir", "%s is being prepared for another run", dir)
 	}
-	h.preparing[dir] = true
+	h.preparing[dir] = nil
 	return dir, nil
+}
+
+// keep keeps the plan of a run that is prepared until it is started: to read a large workflow a second time would take
+// as long as the first.
+func (h *home) keep(dir string, p *plan) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.preparing[dir] = p
 }
 
 // release ends the reservation of a directory.
@@ -54,12 +62,14 @@ func (h *home) release(dir string) {
 	delete(h.preparing, dir)
 }
 
-// started ends the reservation of the directory of a run that is known now, and removes its marker.
-func (h *home) started(l layout) error {
+// started ends the reservation of the directory of a run that is known now, and removes its marker. It returns the plan
+// that was kept, nil for none.
+func (h *home) started(l layout) (*plan, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	p := h.preparing[l.dir]
 	delete(h.preparing, l.dir)
-	return l.finish()
+	return p, l.finish()
 }
 
 // fileName makes a directory's name of a workflow's: letters, digits and a few signs, at most 40.
@@ -110,7 +120,7 @@ func (h *home) removeOrphans(rows []corral.Run) {
 func (h *home) removeOrphan(l layout) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.preparing[l.dir] || !l.unfinished() {
+	if _, preparing := h.preparing[l.dir]; preparing || !l.unfinished() {
 		return
 	}
 	if err := l.remove(); err != nil {

@@ -153,7 +153,7 @@ func TestDamagedJournalLeavesGap(t *testing.T) {
 	if err := os.WriteFile(l.path(journalFile), bytes.Join(lines, nil), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s, j, err := openState(t.Context(), quiet(), row, time.Now())
+	s, j, err := openState(t.Context(), quiet(), row, nil, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

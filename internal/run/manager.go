@@ -35,7 +35,7 @@ type Manager struct {
 func NewManager(lg *slog.Logger, db *store.DB, clusters Clusters, dir string) *Manager {
 	return &Manager{
 		lg: lg, db: db, clusters: clusters, drivers: make(map[corral.RunID]*driver),
-		home: home{lg: lg, dir: dir, preparing: make(map[string]bool)},
+		home: home{lg: lg, dir: dir, preparing: make(map[string]*plan)},
 	}
 }
 
@@ -91,7 +91,8 @@ func (m *Manager) Start(id corral.RunID) {
 func (m *Manager) start(row corral.Run) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if err := m.home.started(layout{row.Dir}); err != nil {
+	prepared, err := m.home.started(layout{row.Dir})
+	if err != nil {
 		m.lg.Warn("a run's directory stays marked as unfinished", "run", row.ID, "error", err)
 	}
 	if m.drivers[row.ID] != nil || row.State.Over() || m.life.Err() != nil {
@@ -99,7 +100,7 @@ func (m *Manager) start(row corral.Run) {
 	}
 	lg := m.lg.With("run", row.ID)
 	d := &driver{
-		lg: lg, clusters: m.clusters, progress: &progress{lg: lg, db: m.db, row: row},
+		lg: lg, clusters: m.clusters, progress: &progress{lg: lg, db: m.db, row: row}, prepared: prepared,
 		asks: make(chan func(*state)), cancel: make(chan struct{}, 1), gone: make(chan struct{}),
 	}
 	m.drivers[row.ID] = d
@@ -169,7 +170,7 @@ func (m *Manager) Resume(ctx context.Context, actor string, id corral.RunID) (ro
 // move without it would end again at once, while it alone does nothing.
 func (m *Manager) renew(ctx context.Context, row corral.Run) (corral.RunTasks, error) {
 	now := now()
-	s, j, err := openState(ctx, m.lg, row, now)
+	s, j, err := openState(ctx, m.lg, row, nil, now)
 	if err != nil {
 		return corral.RunTasks{}, err
 	}

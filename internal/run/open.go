@@ -30,8 +30,13 @@ func loadPlan(ctx context.Context, row corral.Run) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	return p.of(row), nil
+}
+
+// of makes p the plan of a run, which has an id and a directory.
+func (p *plan) of(row corral.Run) *plan {
 	p.run, p.dir, p.mark = row.ID, row.Dir, executor.Mark(row.Dir)
-	return p, nil
+	return p
 }
 
 // readState reads what became of a run that is not driven now. It changes nothing on disk.
@@ -55,15 +60,21 @@ func readState(ctx context.Context, row corral.Run) (*state, error) {
 	return s, nil
 }
 
-// openState reads what became of a run and opens its journal for more. Where a piece was cut out of
+// openState reads what became of a run and opens its journal for more. Its plan is prepared, or nil: then it is read
+// from the run's directory. Where a piece was cut out of
 // the journal it leaves a gap, so that no number that may have been used there is used again.
-func openState(ctx context.Context, lg *slog.Logger, row corral.Run, now time.Time) (*state, *journal, error) {
-	p, err := loadPlan(ctx, row)
-	if err != nil {
-		return nil, nil, err
+func openState(ctx context.Context, lg *slog.Logger, row corral.Run, prepared *plan, now time.Time) (
+	*state, *journal, error,
+) {
+	if prepared == nil {
+		var err error
+		if prepared, err = loadPlan(ctx, row); err != nil {
+			return nil, nil, err
+		}
 	}
+	p := prepared.of(row)
 	s := newState(p)
-	j, cut, err := openJournal(lg, layout{row.Dir}.path(journalFile), now, s.replay)
+	j, cut, err := openJournal(lg, layout{p.dir}.path(journalFile), now, s.replay)
 	if err != nil || !cut {
 		return s, j, err
 	}

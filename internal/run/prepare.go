@@ -52,10 +52,12 @@ func (m *Manager) Prepare(ctx context.Context, cluster corral.ClusterID, r api.N
 		m.home.release(dir)
 		return nil, err
 	}
-	return &Prepared{manager: m, layout: l, row: corral.Run{
+	row := corral.Run{
 		Cluster: cluster, Workflow: p.flow.Name, Dir: dir, Options: options, Labels: r.Labels,
 		Tasks: newState(p).x.Counts(),
-	}}, nil
+	}
+	m.home.keep(dir, p)
+	return &Prepared{manager: m, layout: l, row: row}, nil
 }
 
 // layOut makes the run's directory. What an unfinished preparation left there goes first.
