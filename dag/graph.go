@@ -1,7 +1,6 @@
 package dag
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -53,9 +52,7 @@ func New(n int, edges [][2]int) (*Graph, error) {
 			return nil, fmt.Errorf("edge %d -> %d in a graph of %d nodes", e[0], e[1], n)
 		}
 	}
-	edges = slices.Clone(edges)
-	slices.SortFunc(edges, func(a, b [2]int) int { return cmp.Or(a[0]-b[0], a[1]-b[1]) })
-	children := bySource(n, slices.Compact(edges))
+	children := bySource(n, sortedByTarget(n, edges))
 	g := &Graph{children: children, parents: children.reverse()}
 	if rest := g.sort(); rest != nil {
 		return nil, &CycleError{Cycle: g.cycleAmong(rest)}
@@ -63,14 +60,41 @@ func New(n int, edges [][2]int) (*Graph, error) {
 	return g, nil
 }
 
-// bySource collects edges, which are sorted and each there once, under their sources.
+// sortedByTarget is the first of two counting sorts that order edges by both ends in linear time.
+func sortedByTarget(n int, edges [][2]int) [][2]int {
+	next := make([]int, n+1)
+	for _, e := range edges {
+		next[e[1]+1]++
+	}
+	accumulate(next)
+	sorted := make([][2]int, len(edges))
+	for _, e := range edges {
+		sorted[next[e[1]]] = e
+		next[e[1]]++
+	}
+	return sorted
+}
+
+// bySource collects edges that are sorted by target under their sources, without duplicates.
 func bySource(n int, edges [][2]int) adjacency {
-	a := adjacency{start: make([]int, n+1), flat: make([]int, len(edges))}
-	for k, e := range edges {
+	last := make([]int, n) // latest target + 1 of each source: equal targets come in one run
+	a := adjacency{start: make([]int, n+1)}
+	kept := edges[:0]
+	for _, e := range edges {
+		if last[e[0]] == e[1]+1 {
+			continue
+		}
+		last[e[0]] = e[1] + 1
+		kept = append(kept, e)
 		a.start[e[0]+1]++
-		a.flat[k] = e[1]
 	}
 	accumulate(a.start)
+	a.flat = make([]int, len(kept))
+	next := slices.Clone(a.start)
+	for _, e := range kept {
+		a.flat[next[e[0]]] = e[1]
+		next[e[0]]++
+	}
 	return a
 }
 
