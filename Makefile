@@ -69,10 +69,9 @@ demo: build ## the main job, end to end: a workflow on pilots on this machine
 demo-condor: build ## the same on a real HTCondor pool, of packages made from Debian's
 	bin/corral demo --kind condor
 
-# They wait more than they compute, so that more of them at once than there are processors take less time.
 test: ## the tests that need only Go, with the race detector where there is a C compiler, in random order
 	@$(if $(compiler),,echo "There is no C compiler (gcc and libc6-dev): the tests run without the race detector.")
-	$(GO) test $(race) -vet=off -shuffle=on -p 4 -timeout 20m ./...
+	$(GO) test $(race) -vet=off -shuffle=on -timeout 20m ./...
 
 test-sites: htcondor slurm networks ## the tests of real sites: HTCondor, Slurm, OpenSSH, FTP, networks with firewalls
 	$(run_sites) -tags sites -shuffle=on -p 3 -timeout 40m -run '^($(site_tests))$$' $(call packages_of,$(site_files))

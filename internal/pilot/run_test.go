@@ -307,6 +307,9 @@ func (s site) startUnder(name string, args ...string) *run {
 	r := &run{site: s, cmd: cmd, exit: make(chan int, 1)}
 	go func() {
 		_ = cmd.Wait() // a status other than 0 is what some tests want
+		if state := cmd.ProcessState; !state.Exited() {
+			s.t.Logf("the pilot was killed: %s", state)
+		}
 		r.exit <- cmd.ProcessState.ExitCode()
 	}()
 	s.t.Cleanup(func() {
