@@ -13,8 +13,10 @@ import (
 
 // While a node is looked at, which takes up to a minute, its host lets the supervisor hear that it is there: otherwise
 // it would be given up before it can say what is wrong with the node.
+//
+// It does not run beside other tests: a host collects whatever child of its process has ended, and here these are the
+// pilots that other tests wait for.
 func TestHostIsHeardWhileItChecks(t *testing.T) {
-	t.Parallel()
 	in, asks := io.Pipe()
 	words, out := io.Pipe()
 	defer asks.Close()
