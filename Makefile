@@ -71,7 +71,7 @@ demo-condor: build ## the same on a real HTCondor pool, of packages made from De
 
 test: ## the tests that need only Go, with the race detector where there is a C compiler, in random order
 	@$(if $(compiler),,echo "There is no C compiler (gcc and libc6-dev): the tests run without the race detector.")
-	$(GO) test $(race) -vet=off -shuffle=on -timeout 20m ./...
+	$(GO) test $(race) -vet=off -shuffle=on -p 3 -timeout 20m ./...
 
 test-sites: htcondor slurm networks ## the tests of real sites: HTCondor, Slurm, OpenSSH, FTP, networks with firewalls
 	$(run_sites) -tags sites -shuffle=on -p 3 -timeout 40m -run '^($(site_tests))$$' $(call packages_of,$(site_files))

@@ -1,3 +1,5 @@
+//go:build soak
+
 package profile_test
 
 import (
