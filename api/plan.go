@@ -18,7 +18,8 @@ type NewPlan struct {
 	Sites          []string        `json:"sites,omitempty"`   // names or ids; none: all that take pilots
 	Goal           plan.Goal       `json:"goal"`              // an absent objective has its default
 	DefaultRuntime corral.Seconds  `json:"default_runtime_s,omitempty"`
-	HostCPUs       int             `json:"host_cpus,omitempty"` // of each pilot's hosts; 0: the planner chooses
+	HostCPUs       int             `json:"host_cpus,omitempty"`  // of each pilot's hosts; 0: the planner chooses
+	Clustering     string          `json:"clustering,omitempty"` // none, horizontal=N; empty: the planner chooses
 	Seed           uint64          `json:"seed,omitempty"`
 }
 

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"fmt"
+
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/cost"
 )
@@ -8,10 +10,13 @@ import (
 // A Plan says which pilots to ask for, and what is expected of them. It is also what corral plan prints, and what is
 // kept of it.
 type Plan struct {
-	Workflow string  `json:"workflow"`
-	Feasible bool    `json:"feasible"`
-	Goal     Goal    `json:"goal"`
-	Pilots   []Pilot `json:"pilots"` // by Submit
+	Workflow string `json:"workflow"`
+	Feasible bool   `json:"feasible"`
+	Goal     Goal   `json:"goal"`
+
+	Clustering corral.Clustering `json:"clustering"` // how tasks become jobs
+
+	Pilots []Pilot `json:"pilots"` // by Submit
 	Point
 	Billed float64 `json:"billed_core_hours"`
 	Waste  float64 `json:"waste"` // 1 − work ÷ core-hours held
@@ -93,4 +98,15 @@ type Placement struct {
 	Host  int            `json:"host"`  // of that pilot
 	Start corral.Seconds `json:"start_s"`
 	End   corral.Seconds `json:"end_s"`
+}
+
+// CoreTime writes core-hours for people, in the unit in which they are neither tiny nor long.
+func CoreTime(hours float64) string {
+	switch {
+	case hours < 2./60:
+		return fmt.Sprintf("%.3g core-seconds", hours*3600)
+	case hours < 2:
+		return fmt.Sprintf("%.3g core-minutes", hours*60)
+	}
+	return fmt.Sprintf("%.4g core-hours", hours)
 }

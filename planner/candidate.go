@@ -24,6 +24,7 @@ type share struct {
 // An outcome is what a candidate comes to.
 type outcome struct {
 	candidate candidate
+	of        *planning // that made it
 	plan.Point
 	held   time.Duration // cpus × time
 	billed time.Duration
@@ -44,7 +45,7 @@ func (p *planning) evaluate(c candidate) (outcome, *schedule) {
 	for range 5 {
 		s := list(p.tasks, p.Cluster, p.lines(c, begin))
 		if s.placed < len(p.Work.Tasks) {
-			return outcome{candidate: c, limit: "some task fits none of its pilots"}, nil
+			return outcome{candidate: c, of: p, limit: "some task fits none of its pilots"}, nil
 		}
 		o := p.gather(c, s)
 		if o.late == 0 || !c.closed() {
@@ -52,7 +53,7 @@ func (p *planning) evaluate(c candidate) (outcome, *schedule) {
 		}
 		begin += o.late
 	}
-	return outcome{candidate: c, limit: "its pilots wait until a maintenance begins"}, nil
+	return outcome{candidate: c, of: p, limit: "its pilots wait until a maintenance begins"}, nil
 }
 
 // closed reports whether one of the sites has a maintenance.
@@ -106,7 +107,7 @@ func (p *planning) draft(s *schedule, slack time.Duration) *plan.Plan {
 	pilots, _ := s.pilots(slack)
 	late := delay(pilots)
 	shift(pilots, late)
-	return &plan.Plan{Workflow: p.Work.Name, Feasible: true, Goal: p.Goal, Pilots: pilots,
+	return &plan.Plan{Workflow: p.Work.Name, Feasible: true, Goal: p.Goal, Clustering: p.clustering, Pilots: pilots,
 		Point: plan.Point{Makespan: corral.Seconds(s.makespan + late)}}
 }
 
@@ -129,7 +130,7 @@ func shift(pilots []plan.Pilot, by time.Duration) {
 
 // measure computes what a plan's pilots hold and cost, fills that into the plan, and finds the limit that they break.
 func (p *planning) measure(c candidate, pl *plan.Plan) outcome {
-	out := outcome{candidate: c, pilots: len(pl.Pilots)}
+	out := outcome{candidate: c, of: p, pilots: len(pl.Pilots)}
 	spent := map[string]cost.Money{}
 	total := cost.Amount{Unit: p.Unit()}
 	for _, q := range pl.Pilots {

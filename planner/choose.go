@@ -102,7 +102,7 @@ func (p *planning) unreachable(all []outcome) *plan.Plan {
 	}
 	nearest, reason := p.nearest(possible)
 	pl.Reasons = []string{reason}
-	pl.Nearest = p.finish(nearest)
+	pl.Nearest = nearest.of.finish(nearest)
 	return pl
 }
 
@@ -148,7 +148,13 @@ func cpus(n int) string {
 	return fmt.Sprintf("%d cpus", n)
 }
 
-func round(d time.Duration) time.Duration { return d.Round(time.Second) }
+// round leaves what people read of a duration: tenths of seconds of less than a minute.
+func round(d time.Duration) time.Duration {
+	if d < time.Minute {
+		return d.Round(100 * time.Millisecond)
+	}
+	return d.Round(time.Second)
+}
 
 // ceil rounds up to whole seconds, so that what is offered is really within reach.
 func ceil(d corral.Seconds) corral.Seconds {
@@ -159,18 +165,19 @@ func ceil(d corral.Seconds) corral.Seconds {
 func (p *planning) reasons(best outcome, all []outcome) []string {
 	var said []string
 	path := p.Work.Graph.CriticalPath(p.Work.Runtimes())
-	said = append(said, fmt.Sprintf("the critical path takes %s and the work %.4g core-hours: %s at most can be of "+
-		"use at once", round(path), p.Work.CPUTime().Hours(), cpus(p.most)))
+	said = append(said, fmt.Sprintf("the critical path takes %s and the work %s: %s at most can be of use at once",
+		round(path), plan.CoreTime(p.Work.CPUTime().Hours()), cpus(p.most)))
+	said = append(said, best.whyClustered(all)...)
 	for _, o := range front(all) {
 		switch {
 		case o.Makespan < best.Makespan && o.CoreHours > best.CoreHours:
-			said = append(said, fmt.Sprintf("%s sooner (%s) would take %s and %.4g core-hours instead of %.4g",
+			said = append(said, fmt.Sprintf("%s sooner (%s) would take %s and %s instead of %s",
 				round(time.Duration(best.Makespan-o.Makespan)), round(time.Duration(o.Makespan)),
-				cpus(o.PeakCPUs), o.CoreHours, best.CoreHours))
+				cpus(o.PeakCPUs), plan.CoreTime(o.CoreHours), plan.CoreTime(best.CoreHours)))
 		case o.Makespan > best.Makespan && o.CoreHours < best.CoreHours:
-			said = append(said, fmt.Sprintf("%.4g core-hours less (%.4g) would take %s longer, with %s",
-				best.CoreHours-o.CoreHours, o.CoreHours, round(time.Duration(o.Makespan-best.Makespan)),
-				cpus(o.PeakCPUs)))
+			said = append(said, fmt.Sprintf("%s less (%s) would take %s longer, with %s",
+				plan.CoreTime(best.CoreHours-o.CoreHours), plan.CoreTime(o.CoreHours),
+				round(time.Duration(o.Makespan-best.Makespan)), cpus(o.PeakCPUs)))
 			return said
 		}
 	}

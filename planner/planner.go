@@ -18,16 +18,21 @@ import (
 type planning struct {
 	plan.Problem
 	Goal   plan.Goal
+	all    []plan.Task // of the workflow
 	tasks  *tasks
 	most   int   // cpus that can be of use at once
 	shapes []int // cpus of a host that are tried; none: as many as are sensible
 	seed   uint64
+
+	clustering corral.Clustering
+	jobs       [][]int // of each task of Work, the workflow's tasks in it; nil: they are the workflow's own
 }
 
 // Options say how a plan is sought.
 type Options struct {
-	Shape int    // cpus of each host; 0: several are tried
-	Seed  uint64 // of what is tried at random; the same seed makes the same plan
+	Shape      int                // cpus of each host; 0: several are tried
+	Seed       uint64             // of what is tried at random; the same seed makes the same plan
+	Clustering *corral.Clustering // nil: the planner chooses
 }
 
 // Make returns the plan that reaches a goal. One that cannot be reached is no error: the plan says so, by Feasible,
@@ -55,7 +60,8 @@ func decide(problem plan.Problem, goal plan.Goal, opts Options) (*plan.Plan, err
 		return nil, err
 	}
 	p := &planning{
-		Problem: problem, Goal: goal, tasks: newTasks(problem.Work), most: problem.Work.MostCPUs(), seed: opts.Seed,
+		Problem: problem, Goal: goal, all: problem.Work.Tasks, tasks: newTasks(problem.Work),
+		most: problem.Work.MostCPUs(), seed: opts.Seed,
 	}
 	if opts.Shape > 0 {
 		p.shapes = []int{opts.Shape}
@@ -63,7 +69,11 @@ func decide(problem plan.Problem, goal plan.Goal, opts Options) (*plan.Plan, err
 	if reason := impossible(problem); reason != "" {
 		return &plan.Plan{Workflow: problem.Work.Name, Goal: goal, Reasons: []string{reason}}, nil
 	}
-	all := p.outcomes(p.candidates())
+	var all []outcome
+	for _, c := range clusterings(p, opts.Clustering) {
+		q := clustered(p, c)
+		all = append(all, q.outcomes(q.candidates())...)
+	}
 	bound := p.lowerBound()
 	all = append(all, p.narrow(all, bound)...)
 	best, ok := p.choose(all)
@@ -72,7 +82,7 @@ func decide(problem plan.Problem, goal plan.Goal, opts Options) (*plan.Plan, err
 		pl.LowerBound = bound
 		return pl, nil
 	}
-	pl := p.finish(best)
+	pl := best.of.finish(best)
 	pl.LowerBound = bound
 	pl.Front = front(all)
 	pl.Reasons = p.reasons(best, all)
@@ -105,11 +115,19 @@ func (p *planning) finish(o outcome) *plan.Plan {
 	p.measure(o.candidate, pl)
 	_, at := s.pilots(o.slack)
 	late := time.Duration(pl.Makespan) - s.makespan
-	for i, t := range p.Work.Tasks {
+	for i := range p.Work.Tasks {
 		where := at[[2]int{int(s.line[i]), int(s.hold[i])}]
 		begin := s.start[i] + late
-		pl.Schedule = append(pl.Schedule, plan.Placement{Task: i, ID: t.ID, Pilot: where[0], Host: where[1],
-			Start: corral.Seconds(begin), End: corral.Seconds(begin + t.Runtime)})
+		members := []int{i}
+		if p.jobs != nil {
+			members = p.jobs[i]
+		}
+		for _, k := range members {
+			t := p.all[k]
+			pl.Schedule = append(pl.Schedule, plan.Placement{Task: k, ID: t.ID, Pilot: where[0], Host: where[1],
+				Start: corral.Seconds(begin), End: corral.Seconds(begin + t.Runtime)})
+			begin += t.Runtime
+		}
 	}
 	return pl
 }

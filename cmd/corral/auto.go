@@ -1,8 +1,8 @@
 package main
 
 // run --auto is plan, provision and run in one: corrald makes a plan for the workflow, asks for its pilots, and runs
-// the workflow under the plan's label. By that label corrald knows which run's end releases the plan's pilots, so that
-// nothing hangs on this command: it may be killed at any time.
+// the workflow, its tasks put into jobs as the plan says, under the plan's label. By that label corrald knows which
+// run's end releases the plan's pilots, so that nothing hangs on this command: it may be killed at any time.
 
 import (
 	"context"
@@ -38,7 +38,8 @@ func (a *autoRun) create(cl *api.Client, ctx context.Context, in api.NewRun, key
 		planKey += ".plan"
 	}
 	a.planned, err = cl.CreatePlan(ctx, api.NewPlan{Cluster: in.Cluster, Workflow: in.Workflow,
-		WorkflowName: in.WorkflowName, Goal: goal, DefaultRuntime: in.Options.DefaultRuntime}, planKey)
+		WorkflowName: in.WorkflowName, Goal: goal, DefaultRuntime: in.Options.DefaultRuntime,
+		Clustering: clusteringOf(a.c)}, planKey)
 	if err != nil {
 		return corral.Run{}, err
 	}
@@ -59,12 +60,21 @@ func (a *autoRun) create(cl *api.Client, ctx context.Context, in api.NewRun, key
 	labels := map[string]string{"plan": fmt.Sprint(a.planned.ID)}
 	maps.Copy(labels, in.Labels)
 	in.Labels = labels
+	in.Options.Clustering = document.Clustering.String()
 	r, err := cl.CreateRun(ctx, in, key)
 	if err != nil {
 		_, undo := cl.ReleasePlan(context.WithoutCancel(ctx), a.planned.ID)
 		return r, errors.Join(err, undo)
 	}
 	return r, nil
+}
+
+// clusteringOf is the clustering that was asked for, empty if that is left to the planner.
+func clusteringOf(c *cli.Context) string {
+	if c.IsSet("clustering") {
+		return c.String("clustering")
+	}
+	return ""
 }
 
 // compare puts what happened beside what was predicted. Both count from the plan's beginning.

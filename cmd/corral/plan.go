@@ -31,6 +31,8 @@ func planCommand(p *printer) *cli.Command {
 			&cli.StringSliceFlag{Name: "site", Usage: "use only site `S`; may be repeated"},
 			&cli.IntFlag{Name: "shape", Usage: "give each pilot's hosts `C` cpus (default: the planner chooses)"},
 			&cli.DurationFlag{Name: "default-runtime", Usage: "assume `D` for a task without an estimate"},
+			&cli.StringFlag{Name: "clustering",
+				Usage: "`HOW` tasks become jobs: none or horizontal=N (default: the planner chooses)"},
 			&cli.Uint64Flag{Name: "seed", Usage: "begin what is drawn at random with `N`"},
 			&cli.BoolFlag{Name: "explain", Usage: "print the reasons, and what other plans would cost"},
 			keyFlag()),
@@ -98,7 +100,8 @@ func goalOf(c *cli.Context) (plan.Goal, error) {
 func newPlan(c *cli.Context, p *printer) (api.NewPlan, error) {
 	file := c.Args().First()
 	n := api.NewPlan{Cluster: c.String("cluster"), WorkflowName: file, Sites: c.StringSlice("site"),
-		DefaultRuntime: corral.Seconds(c.Duration("default-runtime")), HostCPUs: c.Int("shape"), Seed: c.Uint64("seed")}
+		DefaultRuntime: corral.Seconds(c.Duration("default-runtime")), HostCPUs: c.Int("shape"),
+		Clustering: c.String("clustering"), Seed: c.Uint64("seed")}
 	var err error
 	if n.Goal, err = goalOf(c); err != nil {
 		return n, err
@@ -205,6 +208,7 @@ var planTable = listing[corral.Plan]{
 			}
 			return fmt.Sprintf("%d or more cpus", *d.LowerBound)
 		})},
+		{"clustering", figures(func(d plan.Plan) any { return d.Clustering })},
 		{"began", func(r corral.Plan) any { return when(r.BeganAt) }},
 		{"limits", figures(func(d plan.Plan) any { return strings.Join(d.Limits, "; ") })},
 	},

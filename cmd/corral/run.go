@@ -32,7 +32,8 @@ func runCommand(p *printer) *cli.Command {
 			&cli.BoolFlag{Name: "detach", Aliases: []string{"d"}, Usage: "do not follow it"},
 			&cli.BoolFlag{Name: "cancel-on-interrupt", Usage: "Ctrl-C cancels the run"},
 			&cli.StringFlag{Name: "clustering", Value: "none",
-				Usage: "`HOW` tasks become jobs: none (one each) or horizontal=N (those of a level in at most N)"},
+				Usage: "`HOW` tasks become jobs: none (one each) or horizontal=N (those of a level in at most N); " +
+					"with --auto the planner chooses unless it is given"},
 			&cli.IntFlag{Name: "retries", Value: 2,
 				Usage: "run a task that fails up to `N` times more, unless the task says otherwise"},
 			&cli.DurationFlag{Name: "stall", Value: 5 * time.Minute,

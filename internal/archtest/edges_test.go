@@ -184,9 +184,9 @@ var edges = map[string]map[string]string{
 		root: "kinds of errors tell whether anything was done",
 	},
 	"internal/demo": {
-		"api": "asks corrald", "dag": "predicts", "examples/lambda": "its input", "internal/follow": "progress",
+		"api": "asks corrald", "examples/lambda": "its input", "internal/follow": "progress",
 		"internal/personal": "starts corrald", "internal/xdg": "a layout in a temporary folder",
-		"workflow": "says how to read", "workflow/format": "reads the example", root: "shows what it asked for",
+		"plan": "says what corrald planned", root: "shows what it asked for",
 	},
 
 	"embedded/dispatch": {

@@ -71,15 +71,3 @@ func (d *demo) startPool(ctx context.Context) error {
 		round(time.Since(began)))
 	return nil
 }
-
-// options of the run. HTCondor needs longer for a job than most tasks of the example run, so several tasks
-// become one.
-func (d *demo) options() corral.RunOptions {
-	if d.cfg.Kind != corral.Condor {
-		return corral.RunOptions{}
-	}
-	return corral.RunOptions{Clustering: fmt.Sprintf("horizontal=%d", jobsOfLevel(d.plan))}
-}
-
-// jobsOfLevel leaves each pilot two jobs of a level, so that one that is slow holds up less.
-func jobsOfLevel(p plan) int { return 2 * p.pilots }

@@ -16,8 +16,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -48,16 +48,12 @@ type demo struct {
 	cl      *api.Client
 	site    corral.Site
 	cluster string // that takes the pilots
-	plan    plan
-	glidein corral.Glidein
+	plan    planned
 	run     corral.Run
 }
 
-// walltime of the demo's pilots, and the longest that anything in it may take.
-const (
-	walltime = 10 * time.Minute
-	patience = 2 * time.Minute
-)
+// patience is the longest that anything in it may take.
+const patience = 2 * time.Minute
 
 // Run plays the demo and returns the run of its workflow. Whatever happens, what it started is taken
 // down again; what it wrote stays only if it failed, or if Config.Keep.
@@ -84,8 +80,6 @@ func Run(ctx context.Context, cfg Config) (corral.Run, error) {
 	d.out.title("Done in "+round(time.Since(began))+".", "")
 	return d.run, nil
 }
-
-func (d *demo) workflow() string { return filepath.Join(d.dir, "lambda", lambda.WorkflowFile) }
 
 // up starts the private corrald and unpacks the example.
 func (d *demo) up(ctx context.Context) error {
@@ -131,49 +125,6 @@ func (d *demo) unpackExample() error {
 	})
 }
 
-// decide chooses how many pilots to ask for and predicts what they will do. It is said before anything runs, so that
-// the outcome can be held against it.
-func (d *demo) decide(ctx context.Context) (err error) {
-	d.plan, err = choose(ctx, d.workflow(), runtime.NumCPU())
-	if err != nil {
-		return err
-	}
-	d.out.say("plan", "%d tasks, %s of work by its estimates, critical path %s", d.plan.tasks, round(d.plan.work),
-		round(d.plan.path))
-	d.out.more("%d pilots of one cpu, %s: makespan %s predicted", d.plan.pilots, d.plan.reason, round(d.plan.makespan))
-	if d.cfg.Kind == corral.Condor {
-		d.out.more("without HTCondor's own time, a second or two a job: tasks of a level become %d jobs at most",
-			jobsOfLevel(d.plan))
-	}
-	return nil
-}
-
-// provision asks for the pilots and waits for their workers. They leave by themselves when nothing has come for a
-// while, should the demo be killed.
-func (d *demo) provision(ctx context.Context) (err error) {
-	d.out.doing(fmt.Sprintf("waiting for %d workers", d.plan.pilots))
-	d.glidein, err = d.cl.CreateGlidein(ctx, api.NewGlidein{
-		Site: personal.Site, Cluster: d.cluster, Hosts: d.plan.pilots, CPUs: 1,
-		Walltime: corral.Seconds(walltime), Idle: corral.Seconds(patience),
-	}, "")
-	if err != nil {
-		return err
-	}
-	if d.glidein, err = d.cl.WaitGlidein(ctx, d.glidein.ID, api.UntilWorkers, patience); err != nil {
-		return err
-	}
-	workers, err := d.cl.Workers(ctx, d.cluster)
-	if err != nil {
-		return err
-	}
-	print := d.out.first("pilots")
-	for i, w := range workers {
-		print("worker %d registered after %s: process %d on %s, %d MiB",
-			i, round(w.RegisteredAt.Sub(d.glidein.CreatedAt)), w.PID, w.Host, w.MemoryMiB)
-	}
-	return nil
-}
-
 // execute runs the workflow and follows it.
 func (d *demo) execute(ctx context.Context) error {
 	document, err := os.ReadFile(d.workflow())
@@ -182,12 +133,14 @@ func (d *demo) execute(ctx context.Context) error {
 	}
 	d.run, err = d.cl.CreateRun(ctx, api.NewRun{
 		Cluster: d.cluster, Workflow: document, WorkflowName: lambda.WorkflowFile,
-		SourceDir: filepath.Dir(d.workflow()), Options: d.options(),
+		SourceDir: filepath.Dir(d.workflow()),
+		Options:   corral.RunOptions{Clustering: d.plan.Clustering.String()},
+		Labels:    map[string]string{"plan": strconv.FormatInt(int64(d.plan.row.ID), 10)},
 	}, "")
 	if err != nil {
 		return err
 	}
-	if d.run, err = follow.Run(ctx, d.cl, d.run, d.out.view(d.cl, d.plan.makespan)); err != nil {
+	if d.run, err = follow.Run(ctx, d.cl, d.run, d.out.view(d.cl, time.Duration(d.plan.Makespan))); err != nil {
 		return err
 	}
 	if d.run.State != corral.RunSucceeded {
@@ -205,10 +158,9 @@ func (d *demo) execute(ctx context.Context) error {
 func (d *demo) outcome(tasks []api.Task) {
 	r := *d.run.Report
 	s := func(v corral.Seconds) string { return round(time.Duration(v)) }
-	d.out.say("workflow", "%d of %d tasks done in %s; predicted was %s", d.run.Tasks.Done, d.run.Tasks.Total,
-		s(r.Makespan), round(d.plan.makespan))
-	d.out.more("task time %s, %.2f × the estimates; parallelism %.2f on %d cpus", s(r.TaskTime),
-		ratio(r.TaskTime, d.plan.work), r.Parallelism, r.CPUs)
+	d.out.say("workflow", "%d of %d tasks done, %s", d.run.Tasks.Done, d.run.Tasks.Total, d.plan.compared(d.run))
+	d.out.more("the run alone took %s; task time %s, %.2f × the estimates; parallelism %.2f on %s", s(r.Makespan),
+		s(r.TaskTime), ratio(r.TaskTime, d.plan.work()), r.Parallelism, counted(r.CPUs, "cpu"))
 	d.out.more("%.2f × the lower bound, %s = max(critical path, work ÷ cpus)", r.OverBound, s(r.LowerBound))
 	d.out.more("%.2f × the list schedule of the measured times, %s", r.OverList, s(r.ListSchedule))
 	chart := follow.Chart{Tasks: tasks, From: d.run.CreatedAt, To: d.run.EndedAt, Now: d.run.EndedAt}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -13,37 +12,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/examples/lambda"
 	"github.com/corral-pilot/corral/internal/follow"
 )
 
 // The demo as a whole is played by cmd/corral's scripts, with the real programs.
-
-func TestChoose(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	if err := os.CopyFS(dir, lambda.FS); err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(dir, lambda.WorkflowFile)
-	before := time.Duration(1<<63 - 1)
-	for _, tt := range []struct{ cpus, pilots int }{{1, 2}, {2, 2}, {4, 2}, {5, 2}, {8, 4}, {64, 32}} {
-		p, err := choose(t.Context(), file, tt.cpus)
-		if err != nil || p.pilots != tt.pilots {
-			t.Fatalf("choose for %d cpus = %d pilots, %v, want %d", tt.cpus, p.pilots, err, tt.pilots)
-		}
-		if p.tasks < 60 || p.tasks > 100 || p.path <= 0 || p.path > p.makespan || p.makespan > p.work || p.makespan*time.Duration(p.pilots) < p.work {
-			t.Errorf("for %d cpus: %+v is no plan: want path ≤ makespan ≤ work ≤ makespan × pilots", tt.cpus, p)
-		}
-		if p.makespan > before {
-			t.Errorf("%d pilots need %s, fewer %s", p.pilots, p.makespan, before)
-		}
-		before = p.makespan
-	}
-	if _, err := choose(t.Context(), filepath.Join(dir, "none.json"), 2); corral.KindOf(err) != corral.Invalid {
-		t.Errorf("choose without a workflow: %v", err)
-	}
-}
 
 func plain() (*bytes.Buffer, stage) {
 	var out bytes.Buffer

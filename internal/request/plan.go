@@ -31,6 +31,9 @@ func CheckPlan(in *api.NewPlan) error {
 		"%g is not between 0 and 1", g.Confidence)
 	k.invalid(in.DefaultRuntime < 0, "default_runtime_s", "%s is negative", in.DefaultRuntime)
 	k.invalid(in.HostCPUs < 0, "host_cpus", "%d is negative", in.HostCPUs)
+	if _, err := corral.ParseClustering(in.Clustering); err != nil {
+		k.keep(corral.ErrorAt(corral.Invalid, "clustering", "%w", err))
+	}
 	switch {
 	case g.Objective != "":
 		k.invalid(!slices.Contains(plan.Objectives, g.Objective), "objective", "%.40q is none of %v", g.Objective,

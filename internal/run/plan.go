@@ -4,12 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -38,11 +36,12 @@ func newPlan(ctx context.Context, name string, document []byte, o corral.RunOpti
 	if err := flow.Runnable(); err != nil {
 		return nil, err
 	}
-	groups, err := parseClustering(o.Clustering)
+	clustering, err := corral.ParseClustering(o.Clustering)
 	if err != nil {
 		return nil, err
 	}
-	spec := execution.Spec{Graph: flow.Graph, Groups: groups, Tasks: make([]execution.TaskSpec, len(flow.Tasks))}
+	spec := execution.Spec{Graph: flow.Graph, Groups: clustering.Groups, Tasks: make([]execution.TaskSpec,
+		len(flow.Tasks))}
 	for i, estimate := range flow.Estimates(time.Duration(o.DefaultRuntime)) {
 		t := &flow.Tasks[i]
 		retries := o.Retries
@@ -54,24 +53,6 @@ func newPlan(ctx context.Context, name string, document []byte, o corral.RunOpti
 		}
 	}
 	return &plan{flow: flow, spec: spec}, nil
-}
-
-const (
-	clusteringNone       = "none"
-	clusteringHorizontal = "horizontal="
-)
-
-// parseClustering reads what --clustering takes: none, or horizontal=N for at most N jobs of each level. 0 groups: each
-// task is a job of its own.
-func parseClustering(s string) (groups int, err error) {
-	if s == clusteringNone || s == "" {
-		return 0, nil
-	}
-	n, ok := strings.CutPrefix(s, clusteringHorizontal)
-	if groups, err = strconv.Atoi(n); !ok || err != nil || groups < 1 {
-		return 0, fmt.Errorf("%q is neither %s nor %sN with N at least 1", s, clusteringNone, clusteringHorizontal)
-	}
-	return groups, nil
 }
 
 // index finds a task by its id.

@@ -82,10 +82,10 @@ func (m *Manager) layOut(ctx context.Context, l layout, workflow []byte, links [
 
 // withDefaults fills in what is left out and refuses a clustering that does not exist.
 func withDefaults(o corral.RunOptions) (corral.RunOptions, error) {
-	o.Clustering = cmp.Or(o.Clustering, clusteringNone)
+	o.Clustering = cmp.Or(o.Clustering, corral.NoClustering)
 	o.Stall = cmp.Or(o.Stall, defaultStall)
 	o.DefaultRuntime = cmp.Or(o.DefaultRuntime, defaultRuntime)
-	if _, err := parseClustering(o.Clustering); err != nil {
+	if _, err := corral.ParseClustering(o.Clustering); err != nil {
 		return o, corral.ErrorAt(corral.Invalid, "clustering", "%w", err)
 	}
 	return o, nil

@@ -91,7 +91,15 @@ func (h *planHandlers) make(ctx context.Context, in api.NewPlan, row *corral.Pla
 		return corral.ErrorAt(corral.Unsatisfiable, "sites", "no site takes pilots: corral site create makes one, and "+
 			"corral site list shows what keeps those there are from it")
 	}
-	made, err := planner.Make(problem, in.Goal, planner.Options{Shape: in.HostCPUs, Seed: in.Seed})
+	opts := planner.Options{Shape: in.HostCPUs, Seed: in.Seed}
+	if in.Clustering != "" {
+		asked, err := corral.ParseClustering(in.Clustering)
+		if err != nil {
+			return err
+		}
+		opts.Clustering = &asked
+	}
+	made, err := planner.Make(problem, in.Goal, opts)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,105 @@
+package planner
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/dag"
+	"github.com/corral-pilot/corral/plan"
+)
+
+// Clustering pays where the way to the next job takes long beside the jobs themselves. Below this share of the work it
+// is not tried: what it could save is less than the planner knows of runtimes.
+const hopsThatCount = 0.05
+
+// clusterings are the ways to make jobs of the tasks that are tried: the one that was asked for, else each task for
+// itself and, if hops count, levels of 1, 2, 4, … jobs.
+func clusterings(p *planning, asked *corral.Clustering) []corral.Clustering {
+	if asked != nil {
+		return []corral.Clustering{*asked}
+	}
+	all := []corral.Clustering{{}}
+	hops := p.Cluster.Hop * time.Duration(len(p.Work.Tasks))
+	if float64(hops) < hopsThatCount*float64(p.Work.CPUTime()) {
+		return all
+	}
+	for n := 1; n < p.Work.Graph.Width(); n *= 2 {
+		all = append(all, corral.Clustering{Groups: n})
+	}
+	return all
+}
+
+// clustered returns the planning of a workflow whose tasks are jobs of several tasks each. A job takes as long as its
+// tasks one after another, and only one hop.
+func clustered(p *planning, c corral.Clustering) *planning {
+	if c.Groups == 0 {
+		return p
+	}
+	q := *p
+	q.clustering = c
+	q.jobs = dag.ByLevel(p.Work.Graph, c.Groups, kinds(p.Work.Tasks))
+	q.Work = inJobs(p.Work, q.jobs)
+	q.tasks, q.most = newTasks(q.Work), q.Work.MostCPUs()
+	return &q
+}
+
+// kinds numbers the different needs: only tasks of the same may share a job, as in package execution.
+func kinds(tasks []plan.Task) []int {
+	number := map[corral.Resources]int{}
+	kind := make([]int, len(tasks))
+	for i, t := range tasks {
+		if _, known := number[t.Needs]; !known {
+			number[t.Needs] = len(number)
+		}
+		kind[i] = number[t.Needs]
+	}
+	return kind
+}
+
+// inJobs returns work of which each task is a job of several. A job waits for each job that has a parent of one of its
+// tasks; since the tasks of a job are of one level, no two jobs wait for each other.
+func inJobs(w plan.Work, jobs [][]int) plan.Work {
+	job := make([]int, len(w.Tasks))
+	made := plan.Work{Name: w.Name, Tasks: make([]plan.Task, len(jobs))}
+	for j, members := range jobs {
+		first := w.Tasks[members[0]]
+		made.Tasks[j] = plan.Task{ID: first.ID, Kind: first.Kind, Needs: first.Needs}
+		for _, i := range members {
+			job[i] = j
+			made.Tasks[j].Runtime += w.Tasks[i].Runtime
+		}
+	}
+	edges := make([][2]int, 0, w.Graph.Edges())
+	for i := range w.Tasks {
+		for _, c := range w.Graph.Children(i) {
+			edges = append(edges, [2]int{job[i], job[c]})
+		}
+	}
+	slices.SortFunc(edges, func(a, b [2]int) int { return cmp.Or(a[0]-b[0], a[1]-b[1]) })
+	var err error
+	if made.Graph, err = dag.New(len(jobs), slices.Compact(edges)); err != nil {
+		panic("planner: " + err.Error()) // unreachable: edges lead from a level to a later one
+	}
+	return made
+}
+
+// whyClustered says what the chosen clustering saves, beside the soonest and cheapest without one.
+func (o outcome) whyClustered(all []outcome) []string {
+	if o.of.clustering == (corral.Clustering{}) {
+		return nil
+	}
+	alone := slices.DeleteFunc(slices.Clone(all), func(a outcome) bool {
+		return a.of.clustering != (corral.Clustering{}) || a.limit != ""
+	})
+	said := fmt.Sprintf("%d jobs of several tasks each (%s), because each job's way to a worker takes %s",
+		len(o.of.jobs), o.of.clustering, o.of.Cluster.Hop)
+	if len(alone) == 0 {
+		return []string{said}
+	}
+	other := slices.MinFunc(alone, order(o.of.Goal, alone))
+	return []string{fmt.Sprintf("%s: one by one they would take %s and %s", said,
+		round(time.Duration(other.Makespan)), plan.CoreTime(other.CoreHours))}
+}

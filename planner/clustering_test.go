@@ -1,0 +1,60 @@
+package planner
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/plan"
+)
+
+// Where the next job starts two seconds after the one before, tasks of a second are put together; where it takes two
+// milliseconds, or tasks take a minute, they are not.
+func TestTasksAreClusteredWhereHopsCount(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		runtime, hop time.Duration
+		clustered    bool
+	}{
+		{time.Second, 2 * time.Second, true},
+		{time.Second, 2 * time.Millisecond, false},
+		{time.Minute, 2 * time.Second, false},
+		{time.Second, 0, false},
+	} {
+		s := cloud()
+		s.CPUs = 4
+		problem := plan.Problem{Work: stages(t, tt.runtime, 1, 100, 1), Sites: []plan.Site{s},
+			Cluster: plan.Cluster{Hop: tt.hop}}
+		pl, err := Make(problem, plan.Goal{Objective: plan.Makespan}, Options{})
+		if err != nil || !pl.Feasible {
+			t.Fatal(pl, err)
+		}
+		if got := pl.Clustering.Groups > 0; got != tt.clustered {
+			t.Errorf("tasks of %s, a hop of %s: %s", tt.runtime, tt.hop, pl.Clustering)
+		}
+		said := slices.ContainsFunc(pl.Reasons, func(r string) bool { return strings.Contains(r, "one by one they would") })
+		if said != tt.clustered {
+			t.Errorf("%s, because %q", pl.Clustering, pl.Reasons)
+		}
+		none := corral.Clustering{}
+		alone, err := Make(problem, plan.Goal{Objective: plan.Makespan}, Options{Clustering: &none})
+		if err != nil || alone.Clustering != none || alone.Makespan < pl.Makespan {
+			t.Errorf("without clustering it takes %s, with %s %s; %v", alone.Makespan, pl.Clustering, pl.Makespan, err)
+		}
+	}
+}
+
+// A job of several tasks is not longer than a walltime, though all of a level in one job would be the least trouble.
+func TestJobsFitTheWalltime(t *testing.T) {
+	t.Parallel()
+	s := cloud()
+	s.Walltime = time.Hour
+	problem := plan.Problem{Work: stages(t, 10*time.Minute, 12), Sites: []plan.Site{s},
+		Cluster: plan.Cluster{Hop: 10 * time.Minute}}
+	pl, err := Make(problem, plan.Goal{Objective: plan.Cost}, Options{})
+	if err != nil || !pl.Feasible || pl.Clustering.Groups < 4 && pl.Clustering.Groups > 0 {
+		t.Errorf("%+v, %v", pl, err)
+	}
+}
