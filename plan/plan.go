@@ -19,7 +19,7 @@ type Plan struct {
 	Pilots []Pilot `json:"pilots"` // by Submit
 	Point
 	Billed float64 `json:"billed_core_hours"`
-	Waste  float64 `json:"waste"` // 1 − work ÷ core-hours held
+	Waste  float64 `json:"waste"` // 1 − work ÷ core-hours held, both of the plan's own pilots
 
 	Confidence *Confidence `json:"confidence,omitempty"` // only if one was asked for
 	LowerBound *int        `json:"lower_bound_cpus"`     // no fewer cpus can meet the deadline; null without one
@@ -94,7 +94,7 @@ type Confidence struct {
 type Placement struct {
 	Task  int            `json:"-"`
 	ID    string         `json:"task"`
-	Pilot int            `json:"pilot"` // index among the plan's
+	Pilot int            `json:"pilot"` // index among the plan's, then among those that are present
 	Host  int            `json:"host"`  // of that pilot
 	Start corral.Seconds `json:"start_s"`
 	End   corral.Seconds `json:"end_s"`

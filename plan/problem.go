@@ -13,8 +13,9 @@ import (
 // A Problem is what a plan is made for.
 type Problem struct {
 	Work    Work
-	Sites   []Site  // in the order in which equal offers are preferred
-	Cluster Cluster // that runs the tasks
+	Sites   []Site    // in the order in which equal offers are preferred; what they give beyond what is present
+	Cluster Cluster   // that runs the tasks
+	Present []Present // pilots that are used before others are asked for
 }
 
 // Site returns what is known of a queue of a site, nil if nothing is.

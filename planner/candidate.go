@@ -48,12 +48,12 @@ func (p *planning) evaluate(c candidate) (outcome, *schedule) {
 			return outcome{candidate: c, of: p, limit: "some task fits none of its pilots"}, nil
 		}
 		o := p.gather(c, s)
-		if o.late == 0 || !c.closed() {
-			return o, s
+		if o.late == 0 || !c.closed() && len(p.Present) == 0 {
+			return o, s // what is present cannot be shifted
 		}
 		begin += o.late
 	}
-	return outcome{candidate: c, of: p, limit: "its pilots wait until a maintenance begins"}, nil
+	return outcome{candidate: c, of: p, limit: "its pilots wait for longer and longer, the later they are asked for"}, nil
 }
 
 // closed reports whether one of the sites has a maintenance.
@@ -82,7 +82,7 @@ func (p *planning) gather(c candidate, s *schedule) outcome {
 
 // lines are the hosts of a candidate, of which none is asked for before begin.
 func (p *planning) lines(c candidate, begin time.Duration) []*line {
-	var all []*line
+	all := presentLines(p.Present)
 	for _, share := range c {
 		shape := plan.Shape{Hosts: 1, Host: share.host, Walltime: share.site.Walltime}
 		ready := begin + share.site.Wait(shape) + share.site.Overhead
@@ -149,9 +149,6 @@ func (p *planning) measure(c candidate, pl *plan.Plan) outcome {
 		}
 	}
 	pl.PeakCPUs, pl.CoreHours, pl.Billed, pl.Cost = out.peak, out.held.Hours(), out.billed.Hours(), total
-	if out.held > 0 {
-		pl.Waste = 1 - float64(p.Work.CPUTime())/float64(out.held)
-	}
 	out.Point = pl.Point
 	return out
 }

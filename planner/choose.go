@@ -3,6 +3,7 @@ package planner
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -52,7 +53,12 @@ func order(goal plan.Goal, all []outcome) func(a, b outcome) int {
 		return func(a, b outcome) int { return cmp.Or(a.peak-b.peak, rest(a, b)) }
 	case plan.Tradeoff:
 		soonest := slices.MinFunc(all, func(a, b outcome) int { return cmp.Compare(a.Makespan, b.Makespan) }).Makespan
-		cheapest := slices.MinFunc(all, func(a, b outcome) int { return cmp.Compare(a.dear(), b.dear()) }).dear()
+		cheapest := math.Inf(1) // of those that cost anything: what is present costs nothing
+		for _, o := range all {
+			if d := o.dear(); d > 0 {
+				cheapest = min(cheapest, d)
+			}
+		}
 		score := func(o outcome) float64 {
 			return goal.Tradeoff*o.dear()/max(cheapest, 1e-9) +
 				(1-goal.Tradeoff)*float64(o.Makespan)/float64(max(soonest, 1))
@@ -168,6 +174,9 @@ func (p *planning) reasons(best outcome, all []outcome) []string {
 	said = append(said, fmt.Sprintf("the critical path takes %s and the work %s: %s at most can be of use at once",
 		round(path), plan.CoreTime(p.Work.CPUTime().Hours()), cpus(p.most)))
 	said = append(said, best.whyClustered(all)...)
+	if held := presentCPUs(p.Present); held > 0 {
+		said = append(said, fmt.Sprintf("%s of pilots that are there, or are coming, are used first", cpus(held)))
+	}
 	for _, o := range front(all) {
 		switch {
 		case o.Makespan < best.Makespan && o.CoreHours > best.CoreHours:

@@ -22,6 +22,9 @@ func clusterings(p *planning, asked *corral.Clustering) []corral.Clustering {
 		return []corral.Clustering{*asked}
 	}
 	all := []corral.Clustering{{}}
+	if slices.ContainsFunc(p.Present, func(q plan.Present) bool { return len(q.Running) > 0 }) {
+		return all // what runs is in jobs already
+	}
 	hops := p.Cluster.Hop * time.Duration(len(p.Work.Tasks))
 	if float64(hops) < hopsThatCount*float64(p.Work.CPUTime()) {
 		return all
@@ -43,6 +46,7 @@ func clustered(p *planning, c corral.Clustering) *planning {
 	q.jobs = dag.ByLevel(p.Work.Graph, c.Groups, kinds(p.Work.Tasks))
 	q.Work = inJobs(p.Work, q.jobs)
 	q.tasks, q.most = newTasks(q.Work), q.Work.MostCPUs()
+	q.tasks.begin(p.Present)
 	return &q
 }
 

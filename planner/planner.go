@@ -63,6 +63,7 @@ func decide(problem plan.Problem, goal plan.Goal, opts Options) (*plan.Plan, err
 		Problem: problem, Goal: goal, all: problem.Work.Tasks, tasks: newTasks(problem.Work),
 		most: problem.Work.MostCPUs(), seed: opts.Seed,
 	}
+	p.tasks.begin(problem.Present)
 	if opts.Shape > 0 {
 		p.shapes = []int{opts.Shape}
 	}
@@ -74,8 +75,11 @@ func decide(problem plan.Problem, goal plan.Goal, opts Options) (*plan.Plan, err
 		q := clustered(p, c)
 		all = append(all, q.outcomes(q.candidates())...)
 	}
-	bound := p.lowerBound()
-	all = append(all, p.narrow(all, bound)...)
+	var bound *int
+	if len(p.Present) == 0 { // the bound is one of all cpus, not of those beyond what is present
+		bound = p.lowerBound()
+		all = append(all, p.narrow(all, bound)...)
+	}
 	best, ok := p.choose(all)
 	if !ok {
 		pl := p.unreachable(all)
@@ -112,8 +116,8 @@ func (p *planning) finish(o outcome) *plan.Plan {
 		_, s = p.evaluate(o.candidate)
 	}
 	pl := p.draft(s, o.slack)
-	p.measure(o.candidate, pl)
 	_, at := s.pilots(o.slack)
+	var work time.Duration
 	late := time.Duration(pl.Makespan) - s.makespan
 	for i := range p.Work.Tasks {
 		where := at[[2]int{int(s.line[i]), int(s.hold[i])}]
@@ -128,6 +132,12 @@ func (p *planning) finish(o outcome) *plan.Plan {
 				Start: corral.Seconds(begin), End: corral.Seconds(begin + t.Runtime)})
 			begin += t.Runtime
 		}
+		if where[0] < len(pl.Pilots) {
+			work += p.tasks.runtime(int32(i)) * time.Duration(p.Work.Tasks[i].Needs.CPUs)
+		}
+	}
+	if held := p.measure(o.candidate, pl).held; held > 0 {
+		pl.Waste = 1 - float64(work)/float64(held)
 	}
 	return pl
 }
@@ -135,6 +145,9 @@ func (p *planning) finish(o outcome) *plan.Plan {
 // candidates are the numbers of hosts, by site and shape, that are tried.
 func (p *planning) candidates() []candidate {
 	var all []candidate
+	if len(p.Present) > 0 {
+		all = append(all, candidate{}) // what is present may suffice
+	}
 	for _, cpus := range p.hostSizes() {
 		for _, order := range p.orders(cpus) {
 			limit := 0
@@ -266,7 +279,7 @@ func impossible(p plan.Problem) string {
 		fits := slices.ContainsFunc(p.Sites, func(s plan.Site) bool {
 			return t.Needs.FitIn(s.Host) && t.Runtime+p.Cluster.Hop <= longest(&s)
 		})
-		if !fits {
+		if !fits && !slices.ContainsFunc(p.Present, func(q plan.Present) bool { return t.Needs.FitIn(q.Host) }) {
 			return fmt.Sprintf("task %s (%s, %s) fits no pilot at any site", p.Work.Tasks[i].ID, t.Needs, t.Runtime)
 		}
 	}

@@ -17,6 +17,9 @@ type line struct {
 
 	running int // tasks on it
 	holds   []hold
+
+	present int // 1 + the index of the present pilot that it is a host of; 0: it is to be asked for
+	number  int // of that host
 }
 
 // A hold is a time in which a pilot's workers are there: To is the end of the last task.
@@ -37,7 +40,7 @@ func (l *line) room(now, runtime time.Duration) (h hold, fresh, ok bool) {
 			return h, false, true
 		}
 	}
-	if l.running > 0 {
+	if l.running > 0 || l.present > 0 {
 		return hold{}, false, false // until it is empty: two pilots at once would be more than was allowed
 	}
 	h = hold{plan.Span{From: now, To: now}, now + longest(l.site)}
@@ -56,7 +59,7 @@ func (l *line) room(now, runtime time.Duration) (h hold, fresh, ok bool) {
 type schedule struct {
 	start    []time.Duration // of each task
 	line     []int32
-	hold     []int32 // of its line
+	hold     []int32 // of its line; negative: the task fits none
 	lines    []*line
 	makespan time.Duration
 	placed   int // tasks; fewer than all if some fit no line at any time
@@ -99,9 +102,13 @@ func newScheduler(t *tasks, cluster plan.Cluster, lines []*line) *scheduler {
 	for range t.needs {
 		s.ready = append(s.ready, ordered[int32]())
 	}
+	for i := range s.out.hold {
+		s.out.hold[i] = -1
+	}
+	running := s.resume(t.running)
 	for i := range n {
 		s.missing[i] = int32(len(t.work.Graph.Parents(i)))
-		if s.missing[i] == 0 {
+		if s.missing[i] == 0 && !running[int32(i)] {
 			s.ready[t.class[i]].push(t.place[i])
 		}
 	}
@@ -113,7 +120,9 @@ func newScheduler(t *tasks, cluster plan.Cluster, lines []*line) *scheduler {
 func (s *scheduler) arrivals() {
 	woken := map[time.Duration]bool{0: true}
 	for i, l := range s.out.lines {
-		s.rooms.set(i, l.host)
+		if l.running == 0 {
+			s.rooms.set(i, l.host)
+		}
 		for _, at := range append(ends(l.site.Closed, l.site.Overhead), l.ready) {
 			if !woken[at] {
 				woken[at] = true
@@ -193,15 +202,21 @@ func (s *scheduler) begin(i int32, now time.Duration) (ok bool) {
 	if fresh {
 		l.holds = append(l.holds, h)
 	}
+	s.occupy(at, i, start)
+	return true
+}
+
+// occupy has a task begin on a line, in the line's last hold.
+func (s *scheduler) occupy(at int, i int32, start time.Duration) {
+	l, end := s.out.lines[at], start+s.runtime(i)
 	l.running++
 	last := &l.holds[len(l.holds)-1]
 	last.To = max(last.To, end)
 	s.out.start[i], s.out.line[i], s.out.hold[i] = start, int32(at), int32(len(l.holds)-1)
 	s.out.makespan = max(s.out.makespan, end)
 	s.out.placed++
-	s.rooms.set(at, s.rooms.at(at).Minus(need))
+	s.rooms.set(at, s.rooms.at(at).Minus(s.needs[s.class[i]]))
 	s.ends.push(ending{end, i})
-	return true
 }
 
 func (s *scheduler) finish(i int32, now time.Duration) {

@@ -28,6 +28,9 @@ const (
 func (s *schedule) pilots(slack time.Duration) (all []plan.Pilot, at map[[2]int][2]int) {
 	var stairs []stair
 	for i, l := range s.lines {
+		if l.present > 0 {
+			continue
+		}
 		for k, h := range l.holds {
 			stairs = append(stairs, stair{i, k, plan.Span{From: h.From - l.site.Overhead, To: h.To}})
 		}
@@ -63,6 +66,11 @@ func (s *schedule) pilots(slack time.Duration) (all []plan.Pilot, at map[[2]int]
 			at[[2]int{m.line, m.hold}] = [2]int{len(all), host}
 		}
 		all = append(all, s.pilot(l, len(members), span))
+	}
+	for i, l := range s.lines {
+		if l.present > 0 {
+			at[[2]int{i, 0}] = [2]int{len(all) + l.present - 1, l.number}
+		}
 	}
 	return all, at
 }

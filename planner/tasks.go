@@ -14,8 +14,9 @@ type tasks struct {
 	work    plan.Work
 	place   []int32            // of each task in the order of priority: highest upward rank first, then topological
 	byPlace []int32            // the task at each place
-	needs   []corral.Resources // the different ones
+	needs   []corral.Resources // of each class
 	class   []int32            // of each task: index in needs
+	running []plan.Present     // whose tasks have begun already
 }
 
 func newTasks(w plan.Work) *tasks {

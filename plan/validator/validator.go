@@ -149,7 +149,11 @@ func sites(problem plan.Problem, p *plan.Plan) error {
 
 // schedule checks that each task is placed once, for its whole runtime, within the life of a pilot.
 func schedule(problem plan.Problem, p *plan.Plan) error {
-	seen := make([]bool, len(problem.Work.Tasks))
+	seen, there := make([]bool, len(problem.Work.Tasks)), places(problem, p)
+	begun, err := running(problem, p)
+	if err != nil {
+		return err
+	}
 	for _, at := range p.Schedule {
 		if at.Task < 0 || at.Task >= len(seen) {
 			return breach("task", "the schedule has a task %d, there are %d", at.Task, len(seen))
@@ -158,16 +162,16 @@ func schedule(problem plan.Problem, p *plan.Plan) error {
 		switch {
 		case seen[at.Task]:
 			return breach("once", "task %s is scheduled twice", t.ID)
-		case at.Pilot < 0 || at.Pilot >= len(p.Pilots):
-			return breach("pilot", "task %s is on pilot %d, there are %d", t.ID, at.Pilot, len(p.Pilots))
-		case at.Host < 0 || at.Host >= p.Pilots[at.Pilot].Hosts:
+		case at.Pilot < 0 || at.Pilot >= len(there):
+			return breach("pilot", "task %s is on pilot %d, there are %d", t.ID, at.Pilot, len(there))
+		case at.Host < 0 || at.Host >= there[at.Pilot].hosts:
 			return breach("pilot host", "task %s is on host %d of pilot %d, which has %d", t.ID, at.Host, at.Pilot,
-				p.Pilots[at.Pilot].Hosts)
+				there[at.Pilot].hosts)
 		case time.Duration(at.End-at.Start) != t.Runtime:
 			return breach("runtime", "task %s takes %s, its estimate is %s", t.ID, at.End-at.Start, t.Runtime)
-		case at.Start < p.Pilots[at.Pilot].Ready:
+		case at.Start < there[at.Pilot].ready:
 			return breach("ready", "task %s starts before pilot %d is ready", t.ID, at.Pilot)
-		case at.End > p.Pilots[at.Pilot].End:
+		case at.End > there[at.Pilot].end && !begun[at.Task]:
 			return breach("released", "task %s ends after pilot %d is released", t.ID, at.Pilot)
 		}
 		seen[at.Task] = true
@@ -178,9 +182,50 @@ func schedule(problem plan.Problem, p *plan.Plan) error {
 	return nil
 }
 
+// A place is a pilot as a schedule sees it: one of the plan's, or one that is present.
+type place struct {
+	hosts      int
+	host       corral.Resources
+	ready, end corral.Seconds
+}
+
+// places lists the plan's pilots, and after them those that are present.
+func places(problem plan.Problem, p *plan.Plan) (all []place) {
+	for _, q := range p.Pilots {
+		s := problem.Site(q.Site, q.Queue)
+		has := shapeOf(q, s).Host
+		has.DiskMiB = s.Host.DiskMiB
+		all = append(all, place{q.Hosts, has, q.Ready, q.End})
+	}
+	for _, q := range problem.Present {
+		all = append(all, place{q.Hosts, q.Host, corral.Seconds(q.Ready), corral.Seconds(q.End)})
+	}
+	return all
+}
+
+// running checks that tasks which run already stay where they are, and says which they are.
+func running(problem plan.Problem, p *plan.Plan) (map[int]bool, error) {
+	begun := map[int]bool{}
+	where := map[int]plan.Placement{}
+	for _, at := range p.Schedule {
+		where[at.Task] = at
+	}
+	for i, q := range problem.Present {
+		for _, r := range q.Running {
+			at, ok := where[r.Task]
+			if !ok || at.Start != 0 || at.Pilot != len(p.Pilots)+i || at.Host != r.Host {
+				return nil, breach("running", "task %s runs on host %d of present pilot %d already",
+					problem.Work.Tasks[r.Task].ID, r.Host, i)
+			}
+			begun[r.Task] = true
+		}
+	}
+	return begun, nil
+}
+
 // capacity checks that no host is given more at once than it has.
 func capacity(problem plan.Problem, p *plan.Plan) error {
-	used := map[[2]int][]change{}
+	used, there := map[[2]int][]change{}, places(problem, p)
 	for _, at := range p.Schedule {
 		if at.Start == at.End {
 			continue // it is over as it begins
@@ -189,10 +234,7 @@ func capacity(problem plan.Problem, p *plan.Plan) error {
 		used[key] = append(used[key], change{at.Start, needs, 0}, change{at.End, corral.Resources{}.Minus(needs), 0})
 	}
 	for key, changes := range used {
-		q := p.Pilots[key[0]]
-		s := problem.Site(q.Site, q.Queue)
-		has := shapeOf(q, s).Host
-		has.DiskMiB = s.Host.DiskMiB
+		has := there[key[0]].host
 		err := sweep(changes, func(at corral.Seconds, sum corral.Resources, _ int) error {
 			for _, r := range []struct {
 				rule      string
@@ -256,6 +298,12 @@ func sums(problem plan.Problem, p *plan.Plan) error {
 	for _, at := range p.Schedule {
 		last = max(last, at.End)
 	}
+	var work time.Duration // on the plan's own pilots
+	for _, at := range p.Schedule {
+		if at.Pilot < len(p.Pilots) {
+			work += time.Duration(at.End-at.Start) * time.Duration(problem.Work.Tasks[at.Task].Needs.CPUs)
+		}
+	}
 	differ := func(a, b float64) bool { return math.Abs(a-b) > 1e-9*max(1, math.Abs(a)) }
 	switch {
 	case p.Makespan != last:
@@ -268,7 +316,7 @@ func sums(problem plan.Problem, p *plan.Plan) error {
 		return breach("billed", "the plan says %g core-hours, its pilots are billed %g", p.Billed, billed.Hours())
 	case p.Cost.Money != spent:
 		return breach("cost", "the plan says %s, its pilots cost %s", p.Cost, spent)
-	case held > 0 && differ(p.Waste, 1-float64(problem.Work.CPUTime())/float64(held)):
+	case held > 0 && differ(p.Waste, 1-float64(work)/float64(held)):
 		return breach("waste", "the plan says %g", p.Waste)
 	}
 	return nil
