@@ -116,6 +116,8 @@ type Worker struct {
 	CPUs         int       `json:"cpus"`
 	CPUsFree     int       `json:"cpus_free"`
 	MemoryMiB    int       `json:"memory_mib"`
+	GPUs         int       `json:"gpus,omitempty"`
+	DiskMiB      int       `json:"disk_mib,omitempty"`
 	Draining     bool      `json:"draining"` // takes no new task
 	Connected    bool      `json:"connected"`
 	RunningTasks int       `json:"running_tasks"`
@@ -123,4 +125,9 @@ type Worker struct {
 	RegisteredAt time.Time `json:"registered_at"`
 	SeenAt       time.Time `json:"seen_at"`
 	EndsAt       time.Time `json:"ends_at"` // leaves by itself before this
+}
+
+// Resources is what the worker has for tasks, not only what is free of it now.
+func (w Worker) Resources() Resources {
+	return Resources{CPUs: w.CPUs, MemoryMiB: w.MemoryMiB, GPUs: w.GPUs, DiskMiB: w.DiskMiB}
 }

@@ -134,6 +134,11 @@ func (g Glidein) Losses() string {
 // CPUsOf is how many cpus the workers sum to that an attempt has or will have.
 func (g Glidein) CPUsOf(a Job) int { return max(0, g.Hosts-len(a.Lost)) * g.CPUs }
 
+// Host is what each of its hosts offers. How much disk that is, only the host itself knows.
+func (g Glidein) Host() Resources {
+	return Resources{CPUs: g.CPUs, MemoryMiB: g.MemoryMiB, GPUs: g.GPUs, DiskMiB: Unlimited}
+}
+
 // Complete reports whether all workers are registered that there will be.
 func (g Glidein) Complete() bool {
 	a, _ := g.Furthest()

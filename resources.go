@@ -14,6 +14,10 @@ type Resources struct {
 	DiskMiB   int `json:"disk_mib,omitempty"`
 }
 
+// Unlimited stands for a component of what a host offers whose limit is not known, so that nothing is refused for it:
+// 2³⁰, which is more than any task may ask for.
+const Unlimited = 1 << 30
+
 // FitIn reports whether a host that has room can take what is needed.
 func (r Resources) FitIn(room Resources) bool {
 	return r.CPUs <= room.CPUs && r.MemoryMiB <= room.MemoryMiB && r.GPUs <= room.GPUs && r.DiskMiB <= room.DiskMiB

@@ -29,7 +29,8 @@ type GlideinConfig struct {
 
 	Cpus      int
 	MemoryMiB int64
-	Static    bool // as many slots as Cpus, instead of one that is divided as jobs need
+	GPUs      []string // by the names that CUDA_VISIBLE_DEVICES takes; none: those that HTCondor finds itself
+	Static    bool     // as many slots as Cpus, instead of one that is divided as jobs need
 
 	Times GlideinTimes
 	// RuntimeAttribute names the attribute in which a job says how many seconds it needs. A job that needs longer than
@@ -101,6 +102,11 @@ func (c GlideinConfig) check() error {
 	for _, text := range names {
 		if text != "" && !attributeName.MatchString(text) {
 			return fmt.Errorf("%q cannot be the name of an attribute", text)
+		}
+	}
+	for _, gpu := range c.GPUs {
+		if !machineName.MatchString(gpu) {
+			return fmt.Errorf("%q cannot be the name of a GPU", gpu)
 		}
 	}
 	for _, broker := range c.Network.CCB {
@@ -226,7 +232,11 @@ func (c GlideinConfig) advertise(set setter) {
 	set("MASTER_ATTRS", "%s", strings.Join(names, ", "))
 	// A startd exits when the program that finds GPUs is not there; a starter without plugins crashes when
 	// their list is empty, and is fine when there is to be none.
-	if !isFile(filepath.Join(c.Release, "libexec/condor/condor_gpu_discovery")) {
+	if len(c.GPUs) > 0 {
+		// What the batch system gave to this job is less than what HTCondor would find on the machine.
+		set("MACHINE_RESOURCE_INVENTORY_GPUs", "")
+		set("MACHINE_RESOURCE_GPUs", "%s", strings.Join(c.GPUs, ", "))
+	} else if !isFile(filepath.Join(c.Release, "libexec/condor/condor_gpu_discovery")) {
 		set("MACHINE_RESOURCE_INVENTORY_GPUs", "")
 	}
 	if !isFile(filepath.Join(c.Release, "libexec/condor/curl_plugin")) {

@@ -225,7 +225,7 @@ func workerConfig(id, address string) worker.Config {
 	tag := filepath.Dir(id)
 	return worker.Config{
 		ID: id, Instance: "first", Holder: "pilot", Tag: tag, Token: testToken,
-		Addresses: []string{address}, CPUs: 1, MemoryMiB: 1000, EndsIn: time.Hour,
+		Addresses: []string{address}, Resources: corral.Resources{CPUs: 1, MemoryMiB: 1000}, EndsIn: time.Hour,
 	}
 }
 

@@ -261,6 +261,7 @@ func (p *planning) share(s *plan.Site, cpus int) (share, bool) {
 			host.MemoryMiB = max(host.MemoryMiB, n.MemoryMiB)
 		}
 	}
+	host.GPUs = gpusFor(p.tasks.needs, s.Host, cpus)
 	for _, n := range p.tasks.needs {
 		if !n.FitIn(host) {
 			return share{}, false
@@ -270,6 +271,7 @@ func (p *planning) share(s *plan.Site, cpus int) (share, bool) {
 	if s.Pilots < plan.Unlimited {
 		count = min(count, s.Pilots*s.Hosts)
 	}
+	count = min(count, withGPUs(s, host))
 	return share{s, host, count}, count > 0
 }
 

@@ -58,7 +58,7 @@ func (c *cluster) submit(jobs []execution.Job) {
 		e.job = *j
 		e.match = matching.Job[*entry]{
 			Value: e, Run: &c.jobs, Priority: j.Priority,
-			Needs: matching.Resources{CPUs: j.CPUs, MemoryMiB: j.MemoryMiB, Time: j.Estimate()},
+			Needs: matching.Resources{Resources: j.Needs(), Time: j.Estimate()},
 		}
 		c.matcher.Push(&e.match)
 		c.wanted += j.CPUs

@@ -158,7 +158,7 @@ func (e *engineRun) supervise(j *batchJob, o order.Order, number int) {
 			ended: make(chan *play, 1000), flushes: make(chan bool, 1000),
 		}
 		cut := time.Now().Add(matching.CutAfter(time.Until(stay.End)))
-		w.room = matching.Room{CPUs: o.Pilot.CPUs, MemoryMiB: o.Pilot.MemoryMiB, CutAt: cut}
+		w.room = matching.Room{Host: corral.Resources{CPUs: o.Pilot.CPUs, MemoryMiB: o.Pilot.MemoryMiB}, CutAt: cut}
 		w.dial(o)
 		workers.Go(w.work)
 	}
@@ -204,7 +204,7 @@ type play struct {
 }
 
 func (p *play) needs() matching.Resources {
-	return matching.Resources{CPUs: p.job.CPUs, MemoryMiB: p.job.MemoryMiB, Time: p.job.Estimate()}
+	return matching.Resources{Resources: p.job.Needs(), Time: p.job.Estimate()}
 }
 
 func (w *player) dial(o order.Order) {
@@ -214,7 +214,7 @@ func (w *player) dial(o order.Order) {
 	w.conn.Send(&wire.Message{Type: wire.TypeHello, Hello: &wire.Hello{
 		Version: wire.Version, Role: wire.RoleWorker, Tag: o.Tag, Token: o.Pilot.Token, ID: w.id, Instance: w.id,
 		Holder: "pilot",
-		CPUs:   w.room.CPUs, MemoryMiB: w.room.MemoryMiB, LeftMS: time.Until(w.room.CutAt).Milliseconds(),
+		CPUs:   w.room.Host.CPUs, MemoryMiB: w.room.Host.MemoryMiB, LeftMS: time.Until(w.room.CutAt).Milliseconds(),
 	}})
 	if m, err := w.conn.Recv(wire.MaxFrame); err != nil || m.Type != wire.TypeWelcome {
 		w.e.t.Errorf("worker %s is not welcome: %+v, %v", w.id, m, err)

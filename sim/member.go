@@ -243,7 +243,8 @@ func (m *member) vanish() {
 // worker is what the dispatcher tells of it.
 func (m *member) worker() corral.Worker {
 	return corral.Worker{
-		ID: m.slot.ID, CPUs: m.slot.CPUs, MemoryMiB: m.slot.MemoryMiB, EndsAt: m.slot.EndsAt,
+		ID: m.slot.ID, CPUs: m.slot.Host.CPUs, MemoryMiB: m.slot.Host.MemoryMiB,
+		GPUs: m.slot.Host.GPUs, DiskMiB: m.slot.Host.DiskMiB, EndsAt: m.slot.EndsAt,
 		Connected: !m.silent, Draining: m.phase != taking,
 	}
 }

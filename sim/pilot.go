@@ -72,12 +72,13 @@ func (p *pilot) ready() {
 	if p.over || p.draining || left <= 0 {
 		return
 	}
+	host := p.s.hostOf(p.glidein)
 	cut := p.s.time().Add(matching.CutAfter(left))
 	p.s.sim.trace.Pilots[p.held].Ready = p.s.now
 	for i, w := range p.roster.Workers {
 		m := &member{c: p.s.sim.cluster, pilot: p, host: Host{p.s.Name, p.number, i}, idleSince: p.s.now}
-		m.slot = matching.Slot[*entry]{ID: w.ID, CPUs: p.glidein.CPUs, MemoryMiB: p.glidein.MemoryMiB, EndsAt: cut}
-		m.room = matching.Room{CPUs: p.glidein.CPUs, MemoryMiB: p.glidein.MemoryMiB, CutAt: cut}
+		m.slot = matching.Slot[*entry]{ID: w.ID, Host: host, EndsAt: cut}
+		m.room = matching.Room{Host: host, CutAt: cut}
 		p.members = append(p.members, m)
 	}
 	registered := 0
@@ -275,7 +276,7 @@ func (p *pilot) end(see reconcile.Sighting) {
 func (s *site) offers(present map[corral.JobID]int, at time.Time) (all []execution.Capacity) {
 	for _, g := range s.world.Glideins {
 		if left, ok := attempt.ToCome(g, present, at); ok {
-			all = append(all, execution.Capacity{CPUs: g.CPUs, MemoryMiB: g.MemoryMiB, Left: left})
+			all = append(all, execution.Offering(g.Host(), left))
 		}
 	}
 	return all

@@ -149,7 +149,7 @@ func (x *simulation) view() View {
 			v.BusyCPUs += e.job.CPUs
 		}
 		if m.phase == taking {
-			v.CPUs += m.slot.CPUs
+			v.CPUs += m.slot.Host.CPUs
 		}
 	}
 	v.QueuedCPUs = x.cluster.wanted

@@ -157,7 +157,7 @@ func (s *site) submitted(id corral.JobID, of corral.GlideinID) {
 
 // refuses says why no pilot of this shape can run at the site; empty: it can.
 func (s *site) refuses(g corral.Glidein) string {
-	host := corral.Resources{CPUs: g.CPUs, MemoryMiB: g.MemoryMiB, GPUs: g.GPUs}
+	host := s.hostOf(g)
 	switch {
 	case !host.FitIn(s.Host):
 		return fmt.Sprintf("no host has %s", host)
@@ -169,10 +169,17 @@ func (s *site) refuses(g corral.Glidein) string {
 	return ""
 }
 
+// hostOf is what each host of a glidein has: what was asked for, and all the disk that there is.
+func (s *site) hostOf(g corral.Glidein) corral.Resources {
+	host := g.Host()
+	host.DiskMiB = s.Host.DiskMiB
+	return host
+}
+
 func (s *site) wait(p *pilot) time.Duration {
 	shape := plan.Shape{
 		Hosts: p.glidein.Hosts, Walltime: time.Duration(p.glidein.Walltime),
-		Host: corral.Resources{CPUs: p.glidein.CPUs, MemoryMiB: p.glidein.MemoryMiB, GPUs: p.glidein.GPUs},
+		Host: s.hostOf(p.glidein),
 	}
 	switch {
 	case s.Draw != nil:
@@ -237,5 +244,6 @@ func (s *site) sees(p *pilot, see reconcile.Sighting) {
 
 // orderOf is what a pilot is told.
 func orderOf(g corral.Glidein) order.Pilot {
-	return order.Pilot{Hosts: g.Hosts, CPUs: g.CPUs, MemoryMiB: g.MemoryMiB, Walltime: g.Walltime, Idle: g.Idle}
+	return order.Pilot{Hosts: g.Hosts, CPUs: g.CPUs, MemoryMiB: g.MemoryMiB, GPUs: g.GPUs,
+		Walltime: g.Walltime, Idle: g.Idle}
 }

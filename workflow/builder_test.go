@@ -52,7 +52,7 @@ func TestBuilderCompletes(t *testing.T) {
 	for _, task := range []workflow.Task{
 		{ID: "a", Argv: []string{"true"}, Outputs: []string{"x", "x"}, Estimate: time.Second},
 		{
-			ID: "b", Name: "use", Argv: []string{"true"}, Inputs: []string{"x", "own", "x"}, CPUs: 2,
+			ID: "b", Name: "use", Argv: []string{"true"}, Inputs: []string{"x", "own", "x"}, Resources: corral.Resources{CPUs: 2},
 			Estimate: 2 * time.Second,
 		},
 		{ID: "c", Argv: []string{"true"}},
@@ -68,12 +68,12 @@ func TestBuilderCompletes(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []workflow.Task{
-		{ID: "a", Name: "a", Argv: []string{"true"}, Outputs: []string{"x"}, CPUs: 1, Estimate: time.Second},
+		{ID: "a", Name: "a", Argv: []string{"true"}, Outputs: []string{"x"}, Resources: corral.Resources{CPUs: 1}, Estimate: time.Second},
 		{
-			ID: "b", Name: "use", Argv: []string{"true"}, Inputs: []string{"x", "own"}, CPUs: 2,
+			ID: "b", Name: "use", Argv: []string{"true"}, Inputs: []string{"x", "own"}, Resources: corral.Resources{CPUs: 2},
 			Estimate: 2 * time.Second,
 		},
-		{ID: "c", Name: "c", Argv: []string{"true"}, CPUs: 1},
+		{ID: "c", Name: "c", Argv: []string{"true"}, Resources: corral.Resources{CPUs: 1}},
 	}
 	if diff := cmp.Diff(want, wf.Tasks); diff != "" {
 		t.Errorf("tasks (-want +got):\n%s", diff)

@@ -17,6 +17,8 @@ import (
 const (
 	MaxCPUs      = 1 << 16
 	maxMemoryMiB = 1 << 30 // 1 PiB
+	maxDiskMiB   = 1 << 30 // likewise
+	maxGPUs      = 1 << 10 // of one host
 	maxRetries   = 1 << 16
 	maxIDBytes   = 200 // a directory is named ID.ATTEMPT, and names end at 255 bytes
 )
@@ -80,6 +82,10 @@ func (t *Task) checkNeeds() error {
 		return fmt.Errorf("%d cpus, want 1 to %d", t.CPUs, MaxCPUs)
 	case t.MemoryMiB < 0 || t.MemoryMiB > maxMemoryMiB:
 		return fmt.Errorf("%d MiB of memory, want at most %d", t.MemoryMiB, maxMemoryMiB)
+	case t.GPUs < 0 || t.GPUs > maxGPUs:
+		return fmt.Errorf("%d gpus, want at most %d", t.GPUs, maxGPUs)
+	case t.DiskMiB < 0 || t.DiskMiB > maxDiskMiB:
+		return fmt.Errorf("%d MiB of disk, want at most %d", t.DiskMiB, maxDiskMiB)
 	case t.Retries != nil && (*t.Retries < 0 || *t.Retries > maxRetries):
 		return fmt.Errorf("%d retries, want 0 to %d", *t.Retries, maxRetries)
 	case t.Timeout < 0 || t.Estimate < 0:

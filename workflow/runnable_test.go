@@ -35,7 +35,9 @@ func TestRunnable(t *testing.T) {
 		"it has no command (in WfFormat: command.program of its execution task)": {},
 		`argument "\x00" contains a zero byte`:                                   {Argv: []string{"x", "\x00"}},
 		`environment variable "A=B" cannot be set`:                               {Argv: argv, Env: bad},
-		"99999999999 MiB of memory, want at most 1073741824":                     {Argv: argv, MemoryMiB: 99999999999},
+		"99999999999 MiB of memory, want at most 1073741824":                     {Argv: argv, Resources: corral.Resources{MemoryMiB: 99999999999}},
+		"-1 gpus, want at most 1024":                                             {Argv: argv, Resources: corral.Resources{GPUs: -1}},
+		"-1 MiB of disk, want at most 1073741824":                                {Argv: argv, Resources: corral.Resources{DiskMiB: -1}},
 		"99999 retries, want 0 to 65536":                                         {Argv: argv, Retries: &tooMany},
 		`file "/etc/passwd" is outside the run's directory`:                      in("/etc/passwd"),
 		`file "d/../../x" is outside the run's directory`:                        out("d/../../x"),
@@ -102,13 +104,13 @@ func TestRunnableOfWhatNoBuilderMade(t *testing.T) {
 		func(t *workflow.Task) { t.Estimate = -time.Second },
 		func(t *workflow.Task) { t.ID = "" },
 	} {
-		wf := &workflow.Workflow{Tasks: []workflow.Task{{ID: "a", Argv: []string{"true"}, CPUs: 1}}}
+		wf := &workflow.Workflow{Tasks: []workflow.Task{{ID: "a", Argv: []string{"true"}, Resources: corral.Resources{CPUs: 1}}}}
 		spoil(&wf.Tasks[0])
 		if err := wf.Runnable(); corral.KindOf(err) != corral.Invalid {
 			t.Errorf("%+v: Runnable = %v, want Invalid", wf.Tasks[0], err)
 		}
 	}
-	made := &workflow.Workflow{Name: "m", Tasks: []workflow.Task{{ID: "a", CPUs: 1}}}
+	made := &workflow.Workflow{Name: "m", Tasks: []workflow.Task{{ID: "a", Resources: corral.Resources{CPUs: 1}}}}
 	want := `workflow m: task "a": it has no command (in WfFormat: command.program of its execution task)`
 	if err := made.Runnable(); err == nil || err.Error() != want {
 		t.Errorf("Runnable = %v, want %s", err, want)
@@ -122,7 +124,7 @@ func TestSummary(t *testing.T) {
 	b.FileOrder = true
 	for _, task := range []workflow.Task{
 		{ID: "a", Name: "make", Outputs: []string{"x", "y"}, Estimate: 1500 * time.Millisecond},
-		{ID: "b", Name: "use", Inputs: []string{"x", "own"}, Estimate: 2 * time.Second, CPUs: 4},
+		{ID: "b", Name: "use", Inputs: []string{"x", "own"}, Estimate: 2 * time.Second, Resources: corral.Resources{CPUs: 4}},
 		{ID: "c", Name: "use", Inputs: []string{"y", "own"}},
 	} {
 		if err := b.Add(task, workflow.Place{}); err != nil {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/dag"
 )
 
@@ -44,11 +45,10 @@ type Task struct {
 	Stderr  string
 
 	// What it needs, and how a run treats it.
-	CPUs      int           // at least 1
-	MemoryMiB int           // 0: not known
-	Estimate  time.Duration // of its runtime; 0: not known
-	Retries   *int          // nil: as the run says
-	Timeout   time.Duration // 0: none
+	corral.Resources               // at least 1 cpu; memory and disk that are 0 are not known
+	Estimate         time.Duration // of its runtime; 0: not known
+	Retries          *int          // nil: as the run says
+	Timeout          time.Duration // 0: none
 
 	Execution // what was measured when it ran
 }

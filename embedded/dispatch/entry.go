@@ -39,7 +39,7 @@ func (e *entry) describe(j execution.Job, run *matching.Run[*entry]) {
 	e.job, e.marks = j, nil
 	e.match = matching.Job[*entry]{
 		Value: e, Run: run, Priority: j.Priority,
-		Needs: matching.Resources{CPUs: j.CPUs, MemoryMiB: j.MemoryMiB, Time: j.Estimate()},
+		Needs: matching.Resources{Resources: j.Needs(), Time: j.Estimate()},
 	}
 }
 

@@ -137,7 +137,7 @@ func (d *Dispatcher) register(
 		about.RegisteredAt = now
 	}
 	m.about, m.conn = about, c
-	m.slot.CPUs, m.slot.MemoryMiB, m.slot.EndsAt = about.CPUs, about.MemoryMiB, about.EndsAt
+	m.slot.Host, m.slot.EndsAt = about.Resources(), about.EndsAt
 	s := &session{d, m, c}
 	s.reconcileLocked(held, now)
 	m.instance = instance

@@ -147,7 +147,7 @@ func (s *session) reconcileLocked(held *wire.Message, now time.Time) {
 		if e == nil {
 			e = known[h.Key]
 			if e == nil {
-				e = newEntry(execution.Job{Run: h.Key.Run, Seq: h.Key.Seq, CPUs: h.CPUs, MemoryMiB: h.MemoryMiB}, nil)
+				e = newEntry(h.Job(), nil)
 				e.cancelled = !now.Before(s.d.claims)
 			}
 			m.strangers[h.Key] = e

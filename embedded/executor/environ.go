@@ -15,15 +15,18 @@ import (
 // task behaves alike wherever it runs. What the task asks for wins over the base, and our names over what it asks for,
 // except for TMPDIR, which it may set.
 func (e *Attempt) environ() (env []string, path string) {
-	ours := [...]string{
+	ours := []string{
 		"CORRAL_RUN=" + strconv.FormatInt(int64(e.job.Run), 10),
 		"CORRAL_TASK=" + e.task.ID,
 		"CORRAL_ATTEMPT=" + strconv.Itoa(e.task.Attempt),
 		"CORRAL_CPUS=" + strconv.Itoa(e.job.CPUs),
 		"TMPDIR=" + cmp.Or(e.tmp, e.dir.Path),
 	}
-	env = make([]string, 0, len(ours)+len(e.x.base)+len(e.task.Env))
+	env = make([]string, 0, len(ours)+1+len(e.x.base)+len(e.task.Env))
 	env = append(env, ours[:4]...)
+	if e.gpus != nil {
+		env = append(env, visibleGPUs+"="+*e.gpus)
+	}
 	for _, from := range [][]string{e.task.Env, ours[4:], e.x.base} {
 		for _, kv := range from {
 			if !defines(env, kv) {
@@ -37,6 +40,23 @@ func (e *Attempt) environ() (env []string, path string) {
 		}
 	}
 	return env, path
+}
+
+// visibleGPUs is the variable by which CUDA, and what imitates it, learns which GPUs of the machine a process may use.
+const visibleGPUs = "CUDA_VISIBLE_DEVICES"
+
+// ShowGPUs lets the task see these GPUs of the machine and no other. Without a call it sees all that the batch system
+// lets the worker see. It is called before the attempt runs.
+func (e *Attempt) ShowGPUs(names []string) {
+	list := strings.Join(names, ",")
+	e.gpus = &list
+}
+
+// passGPUs lets the task see the GPUs that this process was given, if its environment says which.
+func (e *Attempt) passGPUs() {
+	if list, ok := os.LookupEnv(visibleGPUs); ok && e.job.GPUs > 0 {
+		e.gpus = &list
+	}
 }
 
 // defines reports whether env has a value for the name of kv.

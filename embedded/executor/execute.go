@@ -46,7 +46,8 @@ type Attempt struct {
 	job  *execution.Job
 	task *execution.Task
 	dir  taskDir
-	tmp  string // for its temporary files; empty: it makes them in dir
+	tmp  string  // for its temporary files; empty: it makes them in dir
+	gpus *string // those that it sees, as a list; nil: nothing is said of them
 	res  execution.Result
 
 	mu    sync.Mutex // guards what follows
@@ -233,6 +234,7 @@ func (e *Attempt) record() {
 // RunUntil runs a task, which is cut off when ctx ends.
 func (x *Executor) RunUntil(ctx context.Context, job *execution.Job, task *execution.Task) execution.Result {
 	e := x.Begin(job, task)
+	e.passGPUs()
 	stop := context.AfterFunc(ctx, func() { e.Stop(execution.Cut, "its worker had to leave: it was asked to") })
 	defer stop()
 	return e.Run(func() bool { return true })

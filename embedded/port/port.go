@@ -251,6 +251,7 @@ func (p *Port) admit(ctx context.Context, h *wire.Hello) (Admission, error) {
 func (a Admission) worker(h *wire.Hello, began time.Time) corral.Worker {
 	return corral.Worker{
 		ID: h.ID, Cluster: a.Cluster, Glidein: a.Glidein, Attempt: a.Attempt, Host: h.Host, PID: h.PID,
-		CPUs: h.CPUs, MemoryMiB: h.MemoryMiB, EndsAt: began.Add(time.Duration(h.LeftMS) * time.Millisecond),
+		CPUs: h.CPUs, MemoryMiB: h.MemoryMiB, GPUs: h.GPUs, DiskMiB: h.DiskMiB,
+		EndsAt: began.Add(time.Duration(h.LeftMS) * time.Millisecond),
 	}
 }

@@ -135,6 +135,8 @@ type Hello struct {
 	PID       int    `json:"pid"`
 	CPUs      int    `json:"cpus,omitempty"`
 	MemoryMiB int    `json:"memory_mib,omitempty"`
+	GPUs      int    `json:"gpus,omitempty"`
+	DiskMiB   int    `json:"disk_mib,omitempty"`
 	LeftMS    int64  `json:"left_ms,omitempty"` // until it stops running tasks
 }
 
@@ -172,6 +174,15 @@ type HeldJob struct {
 	Running   bool          `json:"running"` // else it waits
 	CPUs      int           `json:"cpus"`
 	MemoryMiB int           `json:"memory_mib"`
+	GPUs      int           `json:"gpus,omitempty"`
+	DiskMiB   int           `json:"disk_mib,omitempty"`
+}
+
+// Job returns what is known of the job from that alone.
+func (h HeldJob) Job() execution.Job {
+	return execution.Job{
+		Run: h.Key.Run, Seq: h.Key.Seq, CPUs: h.CPUs, MemoryMiB: h.MemoryMiB, GPUs: h.GPUs, DiskMiB: h.DiskMiB,
+	}
 }
 
 // Report is a result under the number that its worker's instance gave it, 1 for the first.
@@ -244,7 +255,8 @@ func (h *Hello) trouble() string {
 		return ""
 	case !strings.HasPrefix(h.ID, h.Tag+"/") || h.Instance == "":
 		return "a worker whose id does not start with its tag, or without instance"
-	case h.CPUs < 1 || h.CPUs > 1<<16 || h.MemoryMiB < 0 || h.LeftMS < 0 || h.LeftMS > int64(maxLeft/time.Millisecond):
+	case h.CPUs < 1 || h.CPUs > 1<<16 || min(h.MemoryMiB, h.GPUs, h.DiskMiB) < 0 || h.GPUs > 1<<16,
+		h.LeftMS < 0 || h.LeftMS > int64(maxLeft/time.Millisecond):
 		return "a worker of impossible shape"
 	}
 	return ""
@@ -257,7 +269,7 @@ const maxLeft = 10 * 365 * 24 * time.Hour
 // others share.
 func heldTrouble(m *Message) string {
 	for _, h := range m.Held {
-		if h.CPUs < 1 || h.MemoryMiB < 0 {
+		if h.CPUs < 1 || min(h.MemoryMiB, h.GPUs, h.DiskMiB) < 0 {
 			return "a held job of impossible shape"
 		}
 	}
@@ -278,7 +290,8 @@ func heldTrouble(m *Message) string {
 // jobsTrouble says what is wrong with jobs that a dispatcher assigns.
 func jobsTrouble(jobs []execution.Job) string {
 	for i := range jobs {
-		if jobs[i].CPUs < 1 || jobs[i].MemoryMiB < 0 || len(jobs[i].Tasks) == 0 {
+		j := &jobs[i]
+		if j.CPUs < 1 || min(j.MemoryMiB, j.GPUs, j.DiskMiB) < 0 || len(j.Tasks) == 0 {
 			return "a job of impossible shape"
 		}
 	}

@@ -77,7 +77,7 @@ func FuzzFrames(f *testing.F) {
 	for _, m := range []Message{
 		{Type: TypeHello, Hello: goodHello},
 		{Type: TypeWelcome, Welcome: &Welcome{Now: time.Unix(1, 0), LeaseMS: 1, HeartbeatMS: 1}},
-		{Type: TypeHeld, Held: []HeldJob{{execution.Key{Run: 1, Seq: 2}, true, 1, 1}}, Results: []Report{{N: 1, Result: execution.Result{Key: execution.Key{Run: 1, Seq: 2}, Attempt: 1, Status: execution.Done}}}},
+		{Type: TypeHeld, Held: []HeldJob{{execution.Key{Run: 1, Seq: 2}, true, 1, 1, 2, 3}}, Results: []Report{{N: 1, Result: execution.Result{Key: execution.Key{Run: 1, Seq: 2}, Attempt: 1, Status: execution.Done}}}},
 		{Type: TypeAssign, Jobs: []execution.Job{job(1, "x")}},
 		{Type: TypeReturned, Keys: []execution.Key{{Run: 1, Seq: 1}, {Run: 1, Seq: 2}}, Reason: "why"},
 		{Type: TypeRefuse, Kind: corral.Conflict, Reason: "no"},

@@ -14,6 +14,7 @@ type jobs struct {
 	all     map[execution.Key]*work
 	waiting []*work
 	room    matching.Room // what those that run leave
+	gpus    []string      // those that none of them uses
 }
 
 // add takes in a job, which waits.
@@ -36,12 +37,15 @@ func (j *jobs) start() {
 	j.waiting = j.waiting[1:]
 	k.running = true
 	j.room.Take(k.needs())
+	n := min(k.job.GPUs, len(j.gpus))
+	k.gpus, j.gpus = slices.Clone(j.gpus[:n]), j.gpus[n:]
 }
 
 // over forgets a job that ran.
 func (j *jobs) over(k *work) {
 	delete(j.all, k.job.Key())
 	j.room.Free(k.needs())
+	j.gpus = append(slices.Clip(j.gpus), k.gpus...)
 }
 
 // notStarted returns those of the jobs that wait.
@@ -73,6 +77,7 @@ func (j *jobs) held() []wire.HeldJob {
 	list := func(k *work) {
 		held = append(held, wire.HeldJob{
 			Key: k.job.Key(), Running: k.running, CPUs: k.job.CPUs, MemoryMiB: k.job.MemoryMiB,
+			GPUs: k.job.GPUs, DiskMiB: k.job.DiskMiB,
 		})
 	}
 	for _, k := range j.all {

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/embedded/wire"
 	"github.com/corral-pilot/corral/internal/execution"
 )
@@ -15,7 +16,7 @@ import (
 // newWorker returns a worker that nothing drives, with a job that runs.
 func newWorker(t *testing.T) (*worker, *work) {
 	w := &worker{
-		lg: slog.New(slog.DiscardHandler), cfg: Config{ID: "tag/0", CPUs: 1, MemoryMiB: 1000},
+		lg: slog.New(slog.DiscardHandler), cfg: Config{ID: "tag/0", Resources: corral.Resources{CPUs: 1, MemoryMiB: 1000}},
 		lease: lease{began: time.Now()}, moved: make(chan struct{}, 1),
 		jobs: jobs{all: map[execution.Key]*work{}}, results: results{unacked: map[int64]*unacked{}},
 	}

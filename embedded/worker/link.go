@@ -39,7 +39,8 @@ func (w *worker) dial(ctx context.Context, role wire.Role) (*wire.Greeting, erro
 	return wire.Dial(ctx, w.cfg.Addresses, w.cfg.CertDigest, &wire.Hello{
 		Version: wire.Version, Role: role, Tag: w.cfg.Tag, Token: w.cfg.Token, ID: w.cfg.ID,
 		Instance: w.cfg.Instance, Holder: w.cfg.Holder, Host: w.cfg.Host, PID: os.Getpid(),
-		CPUs: w.cfg.CPUs, MemoryMiB: w.cfg.MemoryMiB, LeftMS: max(0, time.Until(w.cutAt).Milliseconds()),
+		CPUs: w.cfg.CPUs, MemoryMiB: w.cfg.MemoryMiB, GPUs: w.cfg.GPUs, DiskMiB: w.cfg.DiskMiB,
+		LeftMS: max(0, time.Until(w.cutAt).Milliseconds()),
 	})
 }
 

@@ -13,7 +13,8 @@ import (
 type work struct {
 	w         *worker
 	job       execution.Job
-	running   bool // else it waits
+	running   bool     // else it waits
+	gpus      []string // that it alone uses while it runs
 	cancelled bool
 	lapsed    bool              // the lease under which it began is over: it may not publish
 	now       *executor.Attempt // of the task that runs
@@ -22,7 +23,7 @@ type work struct {
 
 // needs is what the job takes of the machine.
 func (k *work) needs() matching.Resources {
-	return matching.Resources{CPUs: k.job.CPUs, MemoryMiB: k.job.MemoryMiB, Time: k.job.Estimate()}
+	return matching.Resources{Resources: k.job.Needs(), Time: k.job.Estimate()}
 }
 
 // startLocked starts what waits, in order, for as long as it fits. The dispatcher's slot of this worker does the same,
@@ -91,6 +92,9 @@ func (k *work) begin(job *execution.Job, i int) *executor.Attempt {
 		return nil
 	}
 	k.now = k.w.exec.Begin(job, &job.Tasks[i])
+	if len(k.w.cfg.Devices) > 0 {
+		k.now.ShowGPUs(k.gpus)
+	}
 	return k.now
 }
 

@@ -23,6 +23,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/embedded/executor"
 	"github.com/corral-pilot/corral/embedded/wire"
 	"github.com/corral-pilot/corral/internal/execution"
@@ -38,8 +39,9 @@ type Config struct {
 	Tag, Token string   // of the attempt
 	Addresses  []string // unix:PATH, tls:HOST:PORT or relay:HOST:PORT, in the order to try
 	CertDigest string   // sha256:HEX of the worker port's certificate, for tls addresses
-	CPUs       int      // that its tasks may use at once
-	MemoryMiB  int      // likewise
+
+	corral.Resources          // that its tasks may use at once; the disk is that of Scratch
+	Devices          []string // the GPUs, by the names that CUDA_VISIBLE_DEVICES takes
 
 	EndsIn  time.Duration // it has left by then, counted from the call of Run
 	Scratch string        // a directory of this worker alone, for its tasks' TMPDIRs; empty: their own directories
@@ -123,7 +125,7 @@ func Run(ctx context.Context, lg *slog.Logger, cfg Config) (Reason, error) {
 		lease: lease{began: now}, idle: idleWatch{since: now},
 		jobs: jobs{
 			all:  map[execution.Key]*work{},
-			room: matching.Room{CPUs: cfg.CPUs, MemoryMiB: cfg.MemoryMiB, CutAt: cutAt},
+			room: matching.Room{Host: cfg.Resources, CutAt: cutAt}, gpus: cfg.Devices,
 		},
 		results: results{unacked: map[int64]*unacked{}},
 	}

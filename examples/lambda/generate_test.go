@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/workflow"
 	"github.com/corral-pilot/corral/workflow/wfformat"
 )
@@ -187,7 +188,7 @@ func (s step) task() workflow.Task {
 		Outputs:   outputs,
 		Stdin:     s.stdin,
 		Stdout:    s.stdout,
-		MemoryMiB: 64,
+		Resources: corral.Resources{MemoryMiB: 64},
 		Estimate:  s.estimate,
 	}
 }

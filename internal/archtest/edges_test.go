@@ -9,9 +9,9 @@ import (
 // layers lists every package, from the centre to the rim. A package imports from lower layers only,
 // never from its own. examples/lambda stands below the demo that shows it.
 var layers = [][]string{
-	{"condor/classad", "dag", "embedded", "internal/descriptor", "internal/disk", "internal/input", "internal/matching", "internal/netns", "internal/node", "internal/pause", "internal/programs", "internal/version", "internal/xdg", "resubmit"},
+	{"condor/classad", "dag", "embedded", "internal/descriptor", "internal/disk", "internal/input", "internal/netns", "internal/node", "internal/pause", "internal/programs", "internal/version", "internal/xdg", "resubmit"},
 	{"condor", "condor/eventlog", root},
-	{"broker", "broker/relay", "cost", "gridsite", "internal/execution", "internal/order", "internal/reconcile", "internal/runas", "internal/store", "packages", "workflow"},
+	{"broker", "broker/relay", "cost", "gridsite", "internal/execution", "internal/matching", "internal/order", "internal/reconcile", "internal/runas", "internal/store", "packages", "workflow"},
 	{"embedded/wire", "gridsite/jobdir", "gridsite/local", "gridsite/ssh", "gridsite/survey", "internal/pilot/attempt", "internal/recorded", "internal/store/storetest", "packages/htcondor", "plan", "profile", "staging", "workflow/wfformat"},
 	{"api", "embedded/executor", "embedded/link", "gridsite/fork", "gridsite/headnode", "gridsite/slurm", "internal/depot", "internal/pilot/process", "internal/pilot/sitejob", "plan/validator", "sim", "staging/ftp", "staging/sftp", "workflow/format"},
 	{"embedded/parcel", "examples/lambda", "gridsite/gridsitetest", "internal/follow", "internal/login", "internal/personal", "internal/provision", "internal/request", "planner"},
@@ -32,7 +32,6 @@ var edges = map[string]map[string]string{
 	"internal/descriptor": {},
 	"internal/disk":       {},
 	"internal/input":      {}, // kinds of errors are for who knows whose input it is
-	"internal/matching":   {},
 	"internal/netns":      {},
 	"internal/node":       {},
 	"internal/pause":      {},
@@ -64,6 +63,7 @@ var edges = map[string]map[string]string{
 	"cost":               {"internal/input": "bounds what it reads", root: "error kinds"},
 	"gridsite":           {root: "the nouns, error kinds"},
 	"internal/execution": {"dag": "ranks, frontier", root: "counts and reports of runs, workers"},
+	"internal/matching":  {root: "resources"},
 	"internal/order":     {"internal/disk": "replaces reports", root: "outcomes and durations in the two files"},
 	"internal/reconcile": {"resubmit": "the rule for another attempt", root: "the world"},
 	"internal/runas":     {root: "error kinds"},

@@ -13,8 +13,8 @@ import (
 // slotAttributes are what is asked of each slot.
 var slotAttributes = []string{
 	"CorralAttempt", "CorralWorker", "CorralHost", "CorralPID", "CorralCpus", "CorralMemoryMiB", "CorralEnd",
-	"CorralDraining", "AuthenticatedIdentity", "Cpus", "Memory", "PartitionableSlot", "State", "Activity",
-	"DaemonStartTime", "LastHeardFrom", "Name", "DynamicSlot", "ChildName",
+	"CorralDraining", "AuthenticatedIdentity", "Cpus", "Memory", "GPUs", "Disk", "PartitionableSlot", "State",
+	"Activity", "DaemonStartTime", "LastHeardFrom", "Name", "DynamicSlot", "ChildName",
 }
 
 // keepLost is how long a worker stays listed that the collector no longer names, while its attempt lives. A collector
@@ -108,6 +108,10 @@ func addSlot(w *corral.Worker, slot classad.Ad) {
 	memory, _ := slot.Int("Memory")
 	w.CPUs += int(cpus)
 	w.MemoryMiB += int(memory)
+	gpus, _ := slot.Int("GPUs")
+	disk, _ := slot.Int("Disk") // KiB
+	w.GPUs += int(gpus)
+	w.DiskMiB += int(disk >> 10)
 	divided, _ := slot.Bool("PartitionableSlot")
 	if state, _ := slot.Text("State"); divided || state == "Unclaimed" {
 		w.CPUsFree += int(cpus)

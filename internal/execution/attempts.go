@@ -75,8 +75,7 @@ func (a *attempts) next(i int32) {
 // need returns what a job of these tasks asks of a worker: they run one after another. A task that was cut is
 // known to need longer than its estimate.
 func (a *attempts) need(tasks []int32) need {
-	first := &a.plan.Tasks[tasks[0]]
-	n := need{cpus: first.CPUs, memoryMiB: first.MemoryMiB}
+	n := need{of: a.plan.Tasks[tasks[0]].Needs()}
 	for _, i := range tasks {
 		n.time += a.estimate(i)
 	}
@@ -88,8 +87,9 @@ func (a *attempts) estimate(i int32) time.Duration { return max(a.plan.Tasks[i].
 
 // job returns what the cluster is given to make the current attempts at tasks, which are those still in e.
 func (a *attempts) job(e *entry, tasks []int32) Job {
+	of := e.need.of
 	j := Job{
-		Seq: e.seq, CPUs: e.need.cpus, MemoryMiB: e.need.memoryMiB,
+		Seq: e.seq, CPUs: of.CPUs, MemoryMiB: of.MemoryMiB, GPUs: of.GPUs, DiskMiB: of.DiskMiB,
 		Priority: a.plan.highest(tasks).Seconds(), Tasks: make([]Task, len(tasks)),
 	}
 	for k, i := range tasks {

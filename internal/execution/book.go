@@ -101,7 +101,7 @@ func (r *roster) lostWork(jobs []*entry, at Msec) (lost time.Duration) {
 	used := make(map[int32]int) // :: worker → cpus
 	for _, e := range slices.SortedFunc(slices.Values(jobs), oldest) {
 		w := &r.workers[e.worker]
-		if used[e.worker] += e.need.cpus; e.worker != 0 && used[e.worker] <= max(w.cpus, e.need.cpus) {
+		if used[e.worker] += e.need.of.CPUs; e.worker != 0 && used[e.worker] <= max(w.cpus, e.need.of.CPUs) {
 			lost += at.sub(max(e.busyFrom, w.ended))
 		}
 	}

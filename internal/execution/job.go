@@ -44,6 +44,8 @@ type Job struct {
 	Mark      string       `json:"mark,omitempty"` // of D, see executor.Mark; empty: any directory of its name will do
 	CPUs      int          `json:"cpus"`
 	MemoryMiB int          `json:"memory_mib"`
+	GPUs      int          `json:"gpus,omitempty"`
+	DiskMiB   int          `json:"disk_mib,omitempty"`
 	Priority  float64      `json:"-"` // highest first among ready jobs
 	Tasks     []Task       `json:"tasks"`
 }
@@ -56,6 +58,11 @@ type Key struct {
 
 // Key returns the job's key.
 func (j Job) Key() Key { return Key{j.Run, j.Seq} }
+
+// Needs returns what the job takes of its worker while it runs.
+func (j Job) Needs() corral.Resources {
+	return corral.Resources{CPUs: j.CPUs, MemoryMiB: j.MemoryMiB, GPUs: j.GPUs, DiskMiB: j.DiskMiB}
+}
 
 // Estimate is the sum of the tasks' estimates.
 func (j Job) Estimate() time.Duration {

@@ -19,6 +19,8 @@ type Capacity struct {
 	Worker    string        // the id of the worker, if it is present
 	CPUs      int           // all of the worker's, not only those free now
 	MemoryMiB int           // likewise
+	GPUs      int           // likewise
+	DiskMiB   int           // likewise; corral.Unlimited of one that is requested
 	Left      time.Duration // present: until it leaves; requested: its walltime without the reserve
 }
 
@@ -27,18 +29,27 @@ type Capacity struct {
 func CapacityOf(w corral.Worker, now time.Time) Capacity {
 	c := Capacity{Worker: w.ID}
 	if w.Connected && !w.Draining {
-		c.CPUs, c.MemoryMiB, c.Left = w.CPUs, w.MemoryMiB, w.EndsAt.Sub(now)-StartMargin
+		c = Offering(w.Resources(), w.EndsAt.Sub(now)-StartMargin)
+		c.Worker = w.ID
 	}
 	return c
 }
 
+// Offering returns what a worker on such a host offers that has so much time left.
+func Offering(host corral.Resources, left time.Duration) Capacity {
+	return Capacity{CPUs: host.CPUs, MemoryMiB: host.MemoryMiB, GPUs: host.GPUs, DiskMiB: host.DiskMiB, Left: left}
+}
+
 // fits reports whether a worker of this capacity could take a job that needs n.
 func (c Capacity) fits(n need) bool {
-	return n.cpus <= c.CPUs && n.memoryMiB <= c.MemoryMiB && n.time <= c.Left
+	can := c.need()
+	return n.of.FitIn(can.of) && n.time <= can.time
 }
 
 // need is what a worker of this capacity can just be asked for.
-func (c Capacity) need() need { return need{c.CPUs, c.MemoryMiB, c.Left} }
+func (c Capacity) need() need {
+	return need{corral.Resources{CPUs: c.CPUs, MemoryMiB: c.MemoryMiB, GPUs: c.GPUs, DiskMiB: c.DiskMiB}, c.Left}
+}
 
 // takes reports whether some worker, present or requested, could take a job that needs n.
 func (o Offer) takes(n need) bool {
@@ -76,19 +87,27 @@ func (o Offer) lack(n need) string {
 		return "needs a worker; the cluster has none and none is requested"
 	}
 	most, here := o.most()
-	switch {
-	case most.cpus == 0:
+	if most.of.CPUs == 0 {
 		return "needs a worker; those here take nothing any more and none is requested"
-	case n.cpus > most.cpus:
-		return fmt.Sprintf("needs %d cpus; the largest worker %s has %d", n.cpus, here, most.cpus)
-	case n.memoryMiB > most.memoryMiB:
-		return fmt.Sprintf("needs %d MiB; the largest worker %s has %d MiB", n.memoryMiB, here, most.memoryMiB)
-	case n.time > most.time:
+	}
+	for _, r := range []struct {
+		need, most int
+		unit       string
+	}{
+		{n.of.CPUs, most.of.CPUs, " cpus"},
+		{n.of.MemoryMiB, most.of.MemoryMiB, " MiB"},
+		{n.of.GPUs, most.of.GPUs, " gpus"},
+		{n.of.DiskMiB, most.of.DiskMiB, " MiB of disk"},
+	} {
+		if r.need > r.most {
+			return fmt.Sprintf("needs %d%s; the largest worker %s has %[4]d%[2]s", r.need, r.unit, here, r.most)
+		}
+	}
+	if n.time > most.time {
 		return fmt.Sprintf("needs %s; the worker %s that stays longest has %s left",
 			round(n.time), here, round(most.time))
 	}
-	return fmt.Sprintf("needs %d cpus, %d MiB and %s; no worker %s has all of that together",
-		n.cpus, n.memoryMiB, round(n.time), here)
+	return fmt.Sprintf("needs %s and %s; no worker %s has all of that together", n.of, round(n.time), here)
 }
 
 // most returns the greatest of each quantity that any worker has, and where the workers are: "here", or
@@ -96,9 +115,8 @@ func (o Offer) lack(n need) string {
 func (o Offer) most() (n need, where string) {
 	where = "requested"
 	for _, c := range o.Capacities {
-		n.cpus = max(n.cpus, c.CPUs)
-		n.memoryMiB = max(n.memoryMiB, c.MemoryMiB)
-		n.time = max(n.time, c.Left)
+		can := c.need()
+		n.of, n.time = n.of.Most(can.of), max(n.time, can.time)
 		if c.Worker != "" {
 			where = "here"
 		}

@@ -18,17 +18,21 @@ func TestDistinctTakesTheSame(t *testing.T) {
 		var o Offer
 		for range rapid.IntRange(0, 12).Draw(t, "capacities") {
 			o.Capacities = append(o.Capacities, Capacity{
-				CPUs: number.Draw(t, "cpus"), MemoryMiB: number.Draw(t, "memory"), Left: time.Duration(number.Draw(t, "left")),
+				CPUs: number.Draw(t, "cpus"), MemoryMiB: number.Draw(t, "memory"), GPUs: number.Draw(t, "gpus"),
+				DiskMiB: number.Draw(t, "disk"), Left: time.Duration(number.Draw(t, "left")),
 			})
 		}
-		n := need{number.Draw(t, "cpus"), number.Draw(t, "memory"), time.Duration(number.Draw(t, "time"))}
+		n := need{corral.Resources{
+			CPUs: number.Draw(t, "cpus"), MemoryMiB: number.Draw(t, "memory"), GPUs: number.Draw(t, "gpus"),
+			DiskMiB: number.Draw(t, "disk"),
+		}, time.Duration(number.Draw(t, "time"))}
 		d := o.distinct()
 		if len(d.Capacities) > len(o.Capacities) || d.takes(n) != o.takes(n) {
 			t.Fatalf("%+v takes %+v: %v, distinct %+v: %v", o, n, o.takes(n), d, d.takes(n))
 		}
 		for i, c := range d.Capacities {
 			for k, other := range d.Capacities {
-				if i != k && other.fits(need{c.CPUs, c.MemoryMiB, c.Left}) {
+				if i != k && other.fits(c.need()) {
 					t.Fatalf("%+v covers %+v", other, c)
 				}
 			}
@@ -43,17 +47,25 @@ func TestLack(t *testing.T) {
 	small := CapacityOf(corral.Worker{ID: "s", CPUs: 1, MemoryMiB: 8192, Connected: true, EndsAt: ends}, now)
 	wide := CapacityOf(corral.Worker{ID: "w", CPUs: 8, MemoryMiB: 1024, Connected: true, EndsAt: ends}, now)
 	leaving := CapacityOf(corral.Worker{ID: "l", CPUs: 8, MemoryMiB: 8192, EndsAt: ends, Connected: true, Draining: true}, now)
+	of := func(cpus, memory int, time time.Duration) need {
+		return need{corral.Resources{CPUs: cpus, MemoryMiB: memory}, time}
+	}
+	gpu, disk := of(1, 1, 1), of(1, 1, 1)
+	gpu.of.GPUs, disk.of.DiskMiB = 2, 4096
 	tests := []struct {
 		capacities []Capacity
 		need       need
 		want       string
 	}{
-		{nil, need{1, 1, 1}, "none is requested"},
-		{[]Capacity{leaving}, need{1, 1, 1}, "those here take nothing any more and none is requested"},
-		{[]Capacity{small, leaving}, need{2, 1, 1}, "needs 2 cpus; the largest worker here has 1"},
-		{[]Capacity{small, wide}, need{2, 4096, 90 * time.Second},
-			"needs 2 cpus, 4096 MiB and 1m30s; no worker here has all of that together"},
-		{[]Capacity{small}, need{1, 1, 2 * time.Hour}, "needs 2h0m0s; the worker here that stays longest has 1h0m0s left"},
+		{nil, of(1, 1, 1), "none is requested"},
+		{[]Capacity{leaving}, of(1, 1, 1), "those here take nothing any more and none is requested"},
+		{[]Capacity{small, leaving}, of(2, 1, 1), "needs 2 cpus; the largest worker here has 1"},
+		{[]Capacity{small, wide}, of(2, 4096, 90*time.Second),
+			"needs 2 cpus, 4096 MiB of memory and 1m30s; no worker here has all of that together"},
+		{[]Capacity{small, {CPUs: 1, MemoryMiB: 1, GPUs: 1, Left: time.Hour}}, gpu,
+			"needs 2 gpus; the largest worker here has 1 gpus"},
+		{[]Capacity{small}, disk, "needs 4096 MiB of disk; the largest worker here has 0 MiB of disk"},
+		{[]Capacity{small}, of(1, 1, 2*time.Hour), "needs 2h0m0s; the worker here that stays longest has 1h0m0s left"},
 	}
 	for _, tt := range tests {
 		o := Offer{Capacities: tt.capacities}

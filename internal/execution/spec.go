@@ -3,6 +3,7 @@ package execution
 import (
 	"time"
 
+	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/dag"
 )
 
@@ -19,15 +20,21 @@ type TaskSpec struct {
 	ID        string
 	CPUs      int
 	MemoryMiB int
+	GPUs      int
+	DiskMiB   int
 	Estimate  time.Duration // assumed runtime; never 0
 	Retries   int           // how often it may fail and be tried again
 }
 
+// Needs returns what the task asks of a worker beside time.
+func (t *TaskSpec) Needs() corral.Resources {
+	return corral.Resources{CPUs: t.CPUs, MemoryMiB: t.MemoryMiB, GPUs: t.GPUs, DiskMiB: t.DiskMiB}
+}
+
 // A need is what a job asks of a worker.
 type need struct {
-	cpus      int
-	memoryMiB int
-	time      time.Duration
+	of   corral.Resources
+	time time.Duration
 }
 
 // A plan is a Spec and what follows from it.
@@ -82,12 +89,12 @@ func (p *plan) tasksOf(cluster int) []int32 {
 	return p.members[from:to:to]
 }
 
-// kinds numbers the different needs of cpus and memory: only tasks with the same may share a job.
+// kinds numbers the different needs, those of time aside: only tasks with the same may share a job.
 func (p *plan) kinds() []int {
 	kinds := make([]int, len(p.Tasks))
-	number := make(map[need]int)
-	for i, t := range p.Tasks {
-		n := need{cpus: t.CPUs, memoryMiB: t.MemoryMiB}
+	number := make(map[corral.Resources]int)
+	for i := range p.Tasks {
+		n := p.Tasks[i].Needs()
 		if _, known := number[n]; !known {
 			number[n] = len(number)
 		}

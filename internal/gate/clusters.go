@@ -220,8 +220,7 @@ func (c *Clusters) Offer(ctx context.Context, id corral.ClusterID) (execution.Of
 	}
 	for _, g := range glideins {
 		if left, ok := attempt.ToCome(g, present, now); ok {
-			c := execution.Capacity{CPUs: g.CPUs, MemoryMiB: g.MemoryMiB, Left: left}
-			offer.Capacities = append(offer.Capacities, c)
+			offer.Capacities = append(offer.Capacities, execution.Offering(g.Host(), left))
 		}
 	}
 	return offer, nil

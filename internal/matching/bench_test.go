@@ -7,20 +7,33 @@ import (
 	"testing"
 	"time"
 
+	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/matching"
 )
 
 // oneShape is what all jobs of a run of one step need; manyShapes what those of a mixed load do, where no two
 // are alike.
 func oneShape(*rand.Rand) matching.Resources {
-	return matching.Resources{CPUs: 1, MemoryMiB: 1000, Time: time.Minute}
+	return matching.Resources{Resources: corral.Resources{CPUs: 1, MemoryMiB: 1000}, Time: time.Minute}
 }
 
 func manyShapes(r *rand.Rand) matching.Resources {
 	return matching.Resources{
-		CPUs: 1 + r.IntN(4), MemoryMiB: 100 << r.IntN(6),
-		Time: time.Duration(float64(time.Second) * math.Pow(3600, r.Float64())), // a second to an hour
+		Resources: corral.Resources{CPUs: 1 + r.IntN(4), MemoryMiB: 100 << r.IntN(6)},
+		Time:      time.Duration(float64(time.Second) * math.Pow(3600, r.Float64())), // a second to an hour
 	}
+}
+
+// manyKinds adds to that what GPUs and disk add: one of eight jobs needs GPUs, and every second one says what it writes.
+func manyKinds(r *rand.Rand) matching.Resources {
+	needs := manyShapes(r)
+	if r.IntN(8) == 0 {
+		needs.GPUs = 1 + r.IntN(4)
+	}
+	if r.IntN(2) == 0 {
+		needs.DiskMiB = 100 << r.IntN(10)
+	}
+	return needs
 }
 
 // BenchmarkMatching measures what it costs that a job ends: it is released, its slot is matched, and another
@@ -29,6 +42,7 @@ func BenchmarkMatching(b *testing.B) {
 	for _, queued := range []int{1e3, 1e4, 1e5, 1e6} {
 		b.Run(fmt.Sprint("one-shape/", queued), func(b *testing.B) { benchmark(b, queued, oneShape) })
 		b.Run(fmt.Sprint("many-shapes/", queued), func(b *testing.B) { benchmark(b, queued, manyShapes) })
+		b.Run(fmt.Sprint("many-kinds/", queued), func(b *testing.B) { benchmark(b, queued, manyKinds) })
 	}
 }
 
@@ -39,7 +53,10 @@ func benchmark(b *testing.B, queued int, needs func(*rand.Rand) matching.Resourc
 	var run matching.Run[*job]
 	slots := make([]*matching.Slot[*job], 100)
 	for i := range slots {
-		slots[i] = &matching.Slot[*job]{ID: fmt.Sprint(i), CPUs: 8, MemoryMiB: 16000, EndsAt: now.Add(1000 * time.Hour)}
+		slots[i] = &matching.Slot[*job]{
+			ID: fmt.Sprint(i), Host: corral.Resources{CPUs: 8, MemoryMiB: 16000, GPUs: 4, DiskMiB: 1 << 20},
+			EndsAt: now.Add(1000 * time.Hour),
+		}
 		m.Open(slots[i])
 	}
 	fill := func() {

@@ -3,7 +3,7 @@
 // simulator may call it with virtual time, and both get the same decisions. Nothing here is safe for concurrent
 // use.
 //
-// A Job is what is matched: cpus, memory, an estimate of its time, a priority. A Slot is a worker as the
+// A Job is what is matched: cpus, memory, gpus, disk, an estimate of its time, a priority. A Slot is a worker as the
 // matching sees it: what it has, what is believed to run on it, and what waits there. A Run is the jobs that
 // share a pace, which says how far their estimates can be believed. A Matcher holds the queue and the slots
 // that are open, and joins the two.
@@ -11,7 +11,7 @@
 // # The rule
 //
 // The rule is first fit in the queue's order: highest priority first, then first come, first served. A slot
-// takes the first queued job that fits into its free cpus and memory and whose estimate, plus StartMargin for
+// takes the first queued job that fits into what is free of its resources and whose estimate, plus StartMargin for
 // starting a process, ends before the worker stops. Big jobs and short ones would lose by that alone, so three
 // things are added:
 //
@@ -43,7 +43,7 @@
 // Jobs of nearly one shape share a bucket, which is a heap. With n jobs in s shapes, pushing, taking, restoring
 // and removing a job costs O(log n), and a slot finds its next job by looking at the first jobs of at most s
 // buckets, however many jobs are behind them; it stops at the first bucket that cannot improve on what was
-// found. It looks deeper into a bucket only if the slot's room ends within the step of memory or time that the
+// found. It looks deeper into a bucket only if the slot's room ends within the step of memory, disk or time that the
 // bucket covers: then it passes over the jobs that do not fit before one that does, and does not search a
 // bucket twice in which none does. The number of shapes is bounded whatever n is: a few in practice, some two
 // thousand if no two jobs are alike.

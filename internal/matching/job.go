@@ -1,22 +1,28 @@
 package matching
 
-import "time"
+import (
+	"time"
+
+	"github.com/corral-pilot/corral"
+)
 
 // Resources are what a job needs, or what a slot has to offer.
 type Resources struct {
-	CPUs      int
-	MemoryMiB int
-	Time      time.Duration // of a job: its estimate; of a slot: the longest estimate that it can take
+	corral.Resources
+	Time time.Duration // of a job: its estimate; of a slot: the longest estimate that it can take
 }
 
 // holds reports whether a job with these needs fits into r.
 func (r Resources) holds(needs Resources) bool {
-	return needs.CPUs <= r.CPUs && needs.MemoryMiB <= r.MemoryMiB && needs.Time <= r.Time
+	return needs.FitIn(r.Resources) && needs.Time <= r.Time
 }
 
 // least returns the smaller of each.
 func (r Resources) least(s Resources) Resources {
-	return Resources{min(r.CPUs, s.CPUs), min(r.MemoryMiB, s.MemoryMiB), min(r.Time, s.Time)}
+	return Resources{corral.Resources{
+		CPUs: min(r.CPUs, s.CPUs), MemoryMiB: min(r.MemoryMiB, s.MemoryMiB),
+		GPUs: min(r.GPUs, s.GPUs), DiskMiB: min(r.DiskMiB, s.DiskMiB),
+	}, min(r.Time, s.Time)}
 }
 
 // A Job is what the matching knows of a job. The exported fields are the caller's, which must not change them

@@ -54,7 +54,7 @@ func (m *Matcher[T]) Open(s *Slot[T]) {
 	}
 	i, _ := slices.BinarySearchFunc(m.slots, s, func(a, b *Slot[T]) int { return strings.Compare(a.ID, b.ID) })
 	m.slots = slices.Insert(m.slots, i, s)
-	m.cpus += s.CPUs
+	m.cpus += s.Host.CPUs
 	s.open = true
 }
 
@@ -66,7 +66,7 @@ func (m *Matcher[T]) Close(s *Slot[T]) {
 	}
 	i := slices.Index(m.slots, s)
 	m.slots = slices.Delete(m.slots, i, i+1)
-	m.cpus -= s.CPUs
+	m.cpus -= s.Host.CPUs
 	s.open = false
 	s.unkeep()
 }
@@ -123,7 +123,7 @@ func (m *Matcher[T]) fill(s *Slot[T], now time.Time, share int) []T {
 
 // next returns the job that the slot should start now, still queued, or nil.
 func (m *Matcher[T]) next(s *Slot[T], now time.Time, left time.Duration) *Job[T] {
-	free, whole := s.free(left), Resources{s.CPUs, s.MemoryMiB, left}
+	free, whole := s.free(left), Resources{s.Host, left}
 	if j := s.keptFor; j != nil {
 		switch {
 		case free.holds(j.Needs):

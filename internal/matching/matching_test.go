@@ -5,12 +5,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/matching"
 )
 
 // needs of a job with next to no memory.
 func needs(cpus int, estimate time.Duration) matching.Resources {
-	return matching.Resources{CPUs: cpus, MemoryMiB: 1, Time: estimate}
+	return matching.Resources{Resources: corral.Resources{CPUs: cpus, MemoryMiB: 1}, Time: estimate}
 }
 
 // A job of four cpus comes behind nothing, but small ones that fit keep all four from being free.

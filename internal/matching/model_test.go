@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/matching"
 )
 
@@ -50,8 +51,11 @@ func (c *cluster) push(name string, run int, priority float64, needs matching.Re
 	return j
 }
 
+// open opens a slot on a host with 2 GPUs and 1000 MiB of disk.
 func (c *cluster) open(id string, cpus, memory int, lasts time.Duration) *matching.Slot[*job] {
-	s := &matching.Slot[*job]{ID: id, CPUs: cpus, MemoryMiB: memory, EndsAt: c.now.Add(lasts)}
+	s := &matching.Slot[*job]{
+		ID: id, Host: corral.Resources{CPUs: cpus, MemoryMiB: memory, GPUs: 2, DiskMiB: 1000}, EndsAt: c.now.Add(lasts),
+	}
 	c.slots = append(c.slots, s)
 	c.Open(s)
 	return s
@@ -96,17 +100,17 @@ func (c *cluster) waiting(s *matching.Slot[*job]) []*job {
 
 // rooms returns what the slot has, and what is free of it.
 func (c *cluster) rooms(s *matching.Slot[*job]) (whole, free matching.Resources) {
-	whole = matching.Resources{CPUs: s.CPUs, MemoryMiB: s.MemoryMiB, Time: s.EndsAt.Sub(c.now) - margin}
+	whole = matching.Resources{Resources: s.Host, Time: s.EndsAt.Sub(c.now) - margin}
 	free = whole
 	for _, j := range s.Running() {
-		free.CPUs -= j.Needs.CPUs
-		free.MemoryMiB -= j.Needs.MemoryMiB
+		free.Resources = free.Minus(j.Needs.Resources)
 	}
 	return whole, free
 }
 
 func fits(needs, room matching.Resources) bool {
-	return needs.CPUs <= room.CPUs && needs.MemoryMiB <= room.MemoryMiB && needs.Time <= room.Time
+	return needs.CPUs <= room.CPUs && needs.MemoryMiB <= room.MemoryMiB && needs.GPUs <= room.GPUs &&
+		needs.DiskMiB <= room.DiskMiB && needs.Time <= room.Time
 }
 
 // The moves of the properties, each with arbitrary arguments.
@@ -115,9 +119,13 @@ func (c *cluster) anyPush(t *rapid.T) {
 	ms := rapid.SampledFrom([]int64{1, 3, 40, 900, 1000, 1010, 60e3, 61e3, 500e3}).Draw(t, "ms")
 	run, priority := rapid.IntRange(0, 2).Draw(t, "run"), rapid.IntRange(0, 4).Draw(t, "priority")
 	c.push("", run, float64(priority), matching.Resources{
-		CPUs:      rapid.IntRange(1, 6).Draw(t, "cpus"),
-		MemoryMiB: rapid.SampledFrom([]int{0, 1, 100, 1000, 1001, 1050, 3000}).Draw(t, "memory"),
-		Time:      time.Duration(ms) * time.Millisecond,
+		Resources: corral.Resources{
+			CPUs:      rapid.IntRange(1, 6).Draw(t, "cpus"),
+			MemoryMiB: rapid.SampledFrom([]int{0, 1, 100, 1000, 1001, 1050, 3000}).Draw(t, "memory"),
+			GPUs:      rapid.SampledFrom([]int{0, 0, 0, 1, 2, 3}).Draw(t, "gpus"),
+			DiskMiB:   rapid.SampledFrom([]int{0, 0, 0, 500, 510, 1000, 1001}).Draw(t, "disk"),
+		},
+		Time: time.Duration(ms) * time.Millisecond,
 	})
 }
 
@@ -217,12 +225,12 @@ func (c *cluster) anyMatch(t *rapid.T) {
 			t.Fatalf("job %+v was given to a slot that has %+v", j.Needs, whole)
 		}
 		waiting := c.waiting(s)
-		budget := 150 * time.Millisecond * time.Duration(s.CPUs)
+		budget := 150 * time.Millisecond * time.Duration(s.Host.CPUs)
 		if slices.Contains(waiting, j) && j.Run == &c.runs[0] && j.Needs.Time > budget {
 			t.Fatalf("a job of %v waits at a worker", j.Needs.Time)
 		}
-		if len(waiting) > 64*s.CPUs {
-			t.Fatalf("%d jobs wait at a worker of %d cpus", len(waiting), s.CPUs)
+		if len(waiting) > 64*s.Host.CPUs {
+			t.Fatalf("%d jobs wait at a worker of %d cpus", len(waiting), s.Host.CPUs)
 		}
 	}
 	c.checkNoneIdle(t)
@@ -235,7 +243,7 @@ func (c *cluster) check(t *rapid.T) {
 	}
 	for _, s := range c.slots {
 		whole, free := c.rooms(s)
-		if free.CPUs < 0 || free.MemoryMiB < 0 || s.FreeCPUs() != free.CPUs {
+		if min(free.CPUs, free.MemoryMiB, free.GPUs, free.DiskMiB) < 0 || s.FreeCPUs() != free.CPUs {
 			t.Fatalf("a slot with %+v has %+v free, and says %d cpus", whole, free, s.FreeCPUs())
 		}
 		for _, j := range s.Running() {

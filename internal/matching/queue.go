@@ -16,17 +16,21 @@ type queue[T any] struct {
 	size    int
 }
 
-// A shape is what the jobs of a bucket have in common: cpus exactly, memory and estimate within one step of a
-// ladder whose steps are an eighth of an octave (9 %) apart. Finer steps would make more buckets to compare;
+// A shape is what the jobs of a bucket have in common: cpus and gpus exactly, memory, disk and estimate within one step
+// of a ladder whose steps are an eighth of an octave (9 %) apart. Finer steps would make more buckets to compare;
 // coarser ones would make it more likely that a slot's room ends within a step, where the first job of the
 // bucket does not speak for all.
 type shape struct {
-	cpus         int
-	memory, time int16
+	cpus, gpus         int32
+	memory, disk, time int16
 }
 
 func (r Resources) shape() shape {
-	return shape{r.CPUs, step(float64(r.MemoryMiB)), step(r.Time.Seconds() * 1e3)}
+	s := shape{int32(r.CPUs), int32(r.GPUs), step(float64(r.MemoryMiB)), -1, step(r.Time.Seconds() * 1e3)}
+	if r.DiskMiB > 0 { // a logarithm for the few that say so
+		s.disk = step(float64(r.DiskMiB))
+	}
+	return s
 }
 
 func step(x float64) int16 {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/corral-pilot/corral"
 	"pgregory.net/rapid"
 )
 
@@ -12,9 +13,13 @@ import (
 func anyResources(t *rapid.T) Resources {
 	ms := rapid.SampledFrom([]int{1, 1000, 1010, 1020, 60000}).Draw(t, "ms")
 	return Resources{
-		CPUs:      rapid.IntRange(1, 2).Draw(t, "cpus"),
-		MemoryMiB: rapid.SampledFrom([]int{0, 1, 1000, 1001, 1005, 1010, 1015, 3000}).Draw(t, "memory"),
-		Time:      time.Duration(ms) * time.Millisecond,
+		Resources: corral.Resources{
+			CPUs:      rapid.IntRange(1, 2).Draw(t, "cpus"),
+			MemoryMiB: rapid.SampledFrom([]int{0, 1, 1000, 1001, 1005, 1010, 1015, 3000}).Draw(t, "memory"),
+			GPUs:      rapid.SampledFrom([]int{0, 0, 0, 1, 2}).Draw(t, "gpus"),
+			DiskMiB:   rapid.SampledFrom([]int{0, 0, 0, 1000, 1005, 1010}).Draw(t, "disk"),
+		},
+		Time: time.Duration(ms) * time.Millisecond,
 	}
 }
 
@@ -52,6 +57,8 @@ func TestQueueFindsTheBest(t *testing.T) {
 				free := whole
 				free.CPUs = rapid.IntRange(0, whole.CPUs).Draw(t, "free cpus")
 				free.MemoryMiB = rapid.IntRange(0, whole.MemoryMiB).Draw(t, "free memory")
+				free.GPUs = rapid.IntRange(0, whole.GPUs).Draw(t, "free gpus")
+				free.DiskMiB = rapid.IntRange(0, whole.DiskMiB).Draw(t, "free disk")
 				best, passed := lookAtEvery(all, free, whole)
 				if gotBest, gotPassed := q.best(free, whole); gotBest != best || gotPassed != passed {
 					t.Fatalf("best() = %p, %p, want %p, %p", gotBest, gotPassed, best, passed)
@@ -83,14 +90,14 @@ func TestLongBucketIsSearchedOnce(t *testing.T) {
 	var run Run[int]
 	var small *Job[int]
 	for i := range 1000 {
-		j := &Job[int]{Run: &run, Needs: Resources{1, 1010, time.Second}, arrived: int64(i)}
+		j := &Job[int]{Run: &run, Needs: Resources{corral.Resources{CPUs: 1, MemoryMiB: 1010}, time.Second}, arrived: int64(i)}
 		if i == 500 {
 			j.Needs.MemoryMiB = 1000
 			small = j
 		}
 		q.add(j)
 	}
-	room := Resources{1, 1005, time.Minute}
+	room := Resources{corral.Resources{CPUs: 1, MemoryMiB: 1005}, time.Minute}
 	if found, _ := q.best(room, room); found != small {
 		t.Fatalf("found %v, want the one that fits", found)
 	}

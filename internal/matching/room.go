@@ -1,17 +1,19 @@
 package matching
 
-import "time"
+import (
+	"time"
+
+	"github.com/corral-pilot/corral"
+)
 
 // A Room is a worker's own half of its Slot: what it has for the job that waits there first. The two follow the same
 // rule, in the same order, and so agree without a message; they differ only while one is on its way. A worker knows
 // what really runs, so it has the last word, also on whether the time that is left suffices.
 type Room struct {
-	CPUs      int
-	MemoryMiB int
-	CutAt     time.Time // when what runs is killed
+	Host  corral.Resources // all that there is for jobs
+	CutAt time.Time        // when what runs is killed
 
-	cpus      int // of what runs
-	memoryMiB int // likewise
+	used corral.Resources // by what runs
 }
 
 // A Verdict is what becomes of the job that waits first at a worker.
@@ -26,7 +28,7 @@ const (
 // Judge says what becomes of the job that waits first. What is larger than the machine starts alone.
 func (r *Room) Judge(now time.Time, needs Resources) Verdict {
 	switch {
-	case r.cpus > 0 && (r.cpus+needs.CPUs > r.CPUs || r.memoryMiB+needs.MemoryMiB > r.MemoryMiB):
+	case !r.Empty() && !r.used.Plus(needs.Resources).FitIn(r.Host):
 		return Keep
 	case r.Late(now, needs.Time):
 		return Return
@@ -38,13 +40,13 @@ func (r *Room) Judge(now time.Time, needs Resources) Verdict {
 func (r *Room) Late(now time.Time, estimate time.Duration) bool { return r.CutAt.Sub(now) < estimate }
 
 // Take books that a job runs, Free that it does no more.
-func (r *Room) Take(needs Resources) { r.cpus += needs.CPUs; r.memoryMiB += needs.MemoryMiB }
+func (r *Room) Take(needs Resources) { r.used = r.used.Plus(needs.Resources) }
 
 // Free gives back what Take took.
-func (r *Room) Free(needs Resources) { r.cpus -= needs.CPUs; r.memoryMiB -= needs.MemoryMiB }
+func (r *Room) Free(needs Resources) { r.used = r.used.Minus(needs.Resources) }
 
 // Empty reports whether nothing runs.
-func (r *Room) Empty() bool { return r.cpus == 0 }
+func (r *Room) Empty() bool { return r.used.CPUs == 0 }
 
 const (
 	killGrace    = 2 * time.Second // before a worker's end, at most a tenth of its time: tasks are killed

@@ -6,13 +6,18 @@ import (
 	"testing"
 	"time"
 
+	"github.com/corral-pilot/corral"
 	"pgregory.net/rapid"
 )
 
 func TestRoom(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1e9, 0)
-	needs := func(cpus, memory int, estimate time.Duration) Resources { return Resources{cpus, memory, estimate} }
+	needs := func(cpus, memory int, estimate time.Duration) Resources {
+		return Resources{corral.Resources{CPUs: cpus, MemoryMiB: memory}, estimate}
+	}
+	gpu, disk := needs(1, 1, 0), needs(1, 1, 0)
+	gpu.GPUs, disk.DiskMiB = 1, 60
 	for _, tt := range []struct {
 		name  string
 		runs  Resources
@@ -23,13 +28,16 @@ func TestRoom(t *testing.T) {
 		{"there is room beside what runs", needs(1, 50, 0), needs(1, 50, time.Minute), Start},
 		{"cpus are short", needs(2, 10, 0), needs(1, 10, time.Minute), Keep},
 		{"memory is short", needs(1, 90, 0), needs(1, 20, time.Minute), Keep},
+		{"gpus are short", gpu, gpu, Keep},
+		{"disk is short", disk, disk, Keep},
+		{"there is room beside what needs something else", gpu, disk, Start},
 		{"larger than the machine, which is empty", Resources{}, needs(3, 100, time.Minute), Start},
 		{"time just suffices", Resources{}, needs(1, 1, time.Hour), Start},
 		{"time is short", Resources{}, needs(1, 1, time.Hour+1), Return},
 		{"time is short, and so is room", needs(2, 1, 0), needs(1, 1, time.Hour+1), Keep},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r := Room{CPUs: 2, MemoryMiB: 100, CutAt: now.Add(time.Hour)}
+			r := Room{Host: corral.Resources{CPUs: 2, MemoryMiB: 100, GPUs: 1, DiskMiB: 100}, CutAt: now.Add(time.Hour)}
 			r.Take(tt.runs)
 			if got := r.Judge(now, tt.first); got != tt.want {
 				t.Errorf("Judge(%+v) beside %+v = %v, want %v", tt.first, tt.runs, got, tt.want)
@@ -50,7 +58,7 @@ func TestOnlyRestlessSlotsNeedToBeLookedAt(t *testing.T) {
 		var slots []*Slot[int]
 		for i := range rapid.IntRange(1, 3).Draw(t, "slots") {
 			s := &Slot[int]{
-				ID: string(rune('a' + i)), CPUs: rapid.IntRange(1, 4).Draw(t, "cpus"), MemoryMiB: 100,
+				ID: string(rune('a' + i)), Host: corral.Resources{CPUs: rapid.IntRange(1, 4).Draw(t, "cpus"), MemoryMiB: 100},
 				EndsAt: now.Add(time.Duration(rapid.IntRange(10, 200).Draw(t, "stays")) * time.Second),
 			}
 			slots = append(slots, s)
@@ -69,7 +77,9 @@ func TestOnlyRestlessSlotsNeedToBeLookedAt(t *testing.T) {
 			now = now.Add(time.Duration(rapid.IntRange(0, 8000).Draw(t, "later")) * time.Millisecond)
 			if rapid.Bool().Draw(t, "a job comes") || len(held) == 0 {
 				jobs[i] = &Job[int]{Value: i, Run: run, Priority: float64(rapid.IntRange(0, 3).Draw(t, "priority")), Needs: Resources{
-					rapid.IntRange(1, 4).Draw(t, "cpus"), rapid.IntRange(0, 100).Draw(t, "memory"),
+					corral.Resources{
+						CPUs: rapid.IntRange(1, 4).Draw(t, "cpus"), MemoryMiB: rapid.IntRange(0, 100).Draw(t, "memory"),
+					},
 					time.Duration(rapid.SampledFrom([]int{10, 100, 1000, 20_000, 90_000}).Draw(t, "estimate")) * time.Millisecond,
 				}}
 				m.Push(jobs[i])

@@ -3,6 +3,8 @@ package matching
 import (
 	"slices"
 	"time"
+
+	"github.com/corral-pilot/corral"
 )
 
 // The terms of prefetching. A round trip to a worker takes up to some 100 ms over a wide-area network: 150 ms
@@ -20,18 +22,16 @@ const (
 // A Slot is a worker as the matching sees it. The caller sets the exported fields, and changes them only while
 // the slot is closed. A closed slot takes no jobs, but keeps those that it holds.
 type Slot[T any] struct {
-	ID        string // slots are filled in the order of their ids
-	CPUs      int
-	MemoryMiB int
-	EndsAt    time.Time // when the worker stops running jobs
+	ID     string           // slots are filled in the order of their ids
+	Host   corral.Resources // all that the worker has for jobs
+	EndsAt time.Time        // when the worker stops running jobs
 
-	open       bool
-	usedCPUs   int
-	usedMemory int
-	running    []held[T]
-	waiting    []held[T]
-	keptFor    *Job[T] // the only job that it takes; nil: any
-	unkept     bool    // it was kept free when it was filled last, and is no more
+	open    bool
+	used    corral.Resources
+	running []held[T]
+	waiting []held[T]
+	keptFor *Job[T] // the only job that it takes; nil: any
+	unkept  bool    // it was kept free when it was filled last, and is no more
 }
 
 // held is a job on a slot.
@@ -42,7 +42,7 @@ type held[T any] struct {
 }
 
 // FreeCPUs returns how many cpus no job uses.
-func (s *Slot[T]) FreeCPUs() int { return max(0, s.CPUs-s.usedCPUs) }
+func (s *Slot[T]) FreeCPUs() int { return max(0, s.Host.CPUs-s.used.CPUs) }
 
 // Running returns the jobs that are believed to run, in the order in which they started.
 func (s *Slot[T]) Running() []T { return values(s.running) }
@@ -75,7 +75,7 @@ func values[T any](jobs []held[T]) []T {
 // Reset replaces what is believed about the worker of a closed slot by what it says itself: these jobs run there,
 // even if they do not fit, since it may hold what it took under other terms, and those wait in this order.
 func (s *Slot[T]) Reset(now time.Time, running, waiting []*Job[T]) {
-	s.running, s.waiting, s.usedCPUs, s.usedMemory = nil, nil, 0, 0
+	s.running, s.waiting, s.used = nil, nil, corral.Resources{}
 	for _, j := range running {
 		s.start(held[T]{j, now, j.expect()})
 	}
@@ -90,8 +90,7 @@ func (s *Slot[T]) Release(j *Job[T], now time.Time) {
 	is := func(h held[T]) bool { return h.job == j }
 	if i := slices.IndexFunc(s.running, is); i >= 0 {
 		s.running = slices.Delete(s.running, i, i+1)
-		s.usedCPUs -= j.Needs.CPUs
-		s.usedMemory -= j.Needs.MemoryMiB
+		s.used = s.used.Minus(j.Needs.Resources)
 	} else if i := slices.IndexFunc(s.waiting, is); i >= 0 {
 		s.waiting = slices.Delete(s.waiting, i, i+1)
 	}
@@ -109,7 +108,7 @@ func (s *Slot[T]) add(j *Job[T], now time.Time) {
 func (s *Slot[T]) advance(now time.Time) {
 	for len(s.waiting) > 0 {
 		h := s.waiting[0]
-		if s.usedCPUs+h.job.Needs.CPUs > s.CPUs || s.usedMemory+h.job.Needs.MemoryMiB > s.MemoryMiB {
+		if !s.used.Plus(h.job.Needs.Resources).FitIn(s.Host) {
 			return
 		}
 		s.waiting = slices.Delete(s.waiting, 0, 1)
@@ -120,23 +119,21 @@ func (s *Slot[T]) advance(now time.Time) {
 
 func (s *Slot[T]) start(h held[T]) {
 	s.running = append(s.running, h)
-	s.usedCPUs += h.job.Needs.CPUs
-	s.usedMemory += h.job.Needs.MemoryMiB
+	s.used = s.used.Plus(h.job.Needs.Resources)
 }
 
 // free is the slot's room for a job that starts at once.
 func (s *Slot[T]) free(left time.Duration) Resources {
-	return Resources{s.CPUs - s.usedCPUs, s.MemoryMiB - s.usedMemory, left}
+	return Resources{s.Host.Minus(s.used), left}
 }
 
 // soon is the slot's room for a job that waits there: all of it but what is used by jobs that will not end
 // soon. Those are the jobs that were expected to take long, and those that are taking long.
 func (s *Slot[T]) soon(now time.Time, left time.Duration) Resources {
-	r := Resources{s.CPUs, s.MemoryMiB, left - prefetchWork}
+	r := Resources{s.Host, left - prefetchWork}
 	for _, h := range s.running {
 		if h.expected > prefetchWork || now.Sub(h.begun) > 2*prefetchWork {
-			r.CPUs -= h.job.Needs.CPUs
-			r.MemoryMiB -= h.job.Needs.MemoryMiB
+			r.Resources = r.Minus(h.job.Needs.Resources)
 		}
 	}
 	return r

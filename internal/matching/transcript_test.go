@@ -10,6 +10,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
+	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/matching"
 )
 
@@ -31,8 +32,8 @@ func TestTranscripts(t *testing.T) {
 
 // command does one of:
 //
-//	slot ID [cpus=1] [memory=1000] [lasts=1h]   a worker comes
-//	push NAME [cpus=1] [memory=100] [estimate=1m] [priority=0] [count=1]
+//	slot ID [cpus=1] [memory=1000] [lasts=1h]   a worker comes, with 2 GPUs and 1000 MiB of disk
+//	push NAME [cpus=1] [memory=100] [gpus=0] [disk=0] [estimate=1m] [priority=0] [count=1]
 //	match                                       all slots
 //	release NAME [took=TIME]                    a job ends; with took, its run learns from it
 //	leave ID                                    a worker goes; its jobs are queued again
@@ -40,13 +41,13 @@ func TestTranscripts(t *testing.T) {
 //
 // each with [now=TIME since the start]. The answer is what is queued, runs and waits then.
 func (c *cluster) command(t *testing.T, d *datadriven.TestData) string {
-	cpus, memory, estimate, priority, count := 1, 100, "1m", 0.0, 1
+	cpus, memory, gpus, disk, estimate, priority, count := 1, 100, 0, 0, "1m", 0.0, 1
 	lasts, now, took := "1h", c.now.Sub(start).String(), ""
 	if d.Cmd == "slot" {
 		memory = 1000
 	}
 	for key, to := range map[string]any{
-		"cpus": &cpus, "memory": &memory, "estimate": &estimate, "priority": &priority, "count": &count,
+		"cpus": &cpus, "memory": &memory, "gpus": &gpus, "disk": &disk, "estimate": &estimate, "priority": &priority, "count": &count,
 		"lasts": &lasts, "now": &now, "took": &took,
 	} {
 		d.MaybeScanArgs(t, key, to)
@@ -66,7 +67,10 @@ func (c *cluster) command(t *testing.T, d *datadriven.TestData) string {
 			if count > 1 {
 				full = fmt.Sprint(name, i+1)
 			}
-			c.push(full, 0, priority, matching.Resources{CPUs: cpus, MemoryMiB: memory, Time: duration(t, estimate)})
+			c.push(full, 0, priority, matching.Resources{
+				Resources: corral.Resources{CPUs: cpus, MemoryMiB: memory, GPUs: gpus, DiskMiB: disk},
+				Time:      duration(t, estimate),
+			})
 		}
 		return c.queue()
 	case "match":

@@ -80,6 +80,7 @@ type Pilot struct {
 	Hosts     int            `json:"hosts"`
 	CPUs      int            `json:"cpus"`             // of each worker
 	MemoryMiB int            `json:"memory_mib"`       // of each worker
+	GPUs      int            `json:"gpus,omitempty"`   // of each worker
 	Walltime  corral.Seconds `json:"walltime_s"`       // counted from the pilot's start
 	Idle      corral.Seconds `json:"idle_s,omitempty"` // 0: never leave for want of work
 	Condor    *Condor        `json:"condor,omitempty"` // workers join an HTCondor pool; nil: corrald's own

@@ -3,9 +3,12 @@ package pilot
 import (
 	"context"
 	"log/slog"
+	"os"
 	"time"
 
+	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/embedded/worker"
+	"github.com/corral-pilot/corral/internal/node"
 	"github.com/corral-pilot/corral/internal/pilot/attempt"
 	"github.com/corral-pilot/corral/internal/pilot/condorworker"
 	"github.com/corral-pilot/corral/internal/pilot/process"
@@ -19,10 +22,12 @@ func Worker(ctx context.Context, lg *slog.Logger) error {
 		if o.Join != nil {
 			return condorworker.Serve(ctx, lg, o, drain, out)
 		}
+		gpus, diskMiB := shareOf(o)
 		reason, err := worker.Run(ctx, lg, worker.Config{
 			ID: o.ID, Instance: newHolder().ID, Host: o.Host, Holder: o.Holder, Tag: o.Tag, Token: o.Token,
-			Addresses: o.Addresses, CertDigest: o.CertDigest, CPUs: o.CPUs, MemoryMiB: o.MemoryMiB,
-			EndsIn: o.EndsIn, Scratch: o.Scratch, Drain: drain,
+			Addresses: o.Addresses, CertDigest: o.CertDigest,
+			Resources: corral.Resources{CPUs: o.CPUs, MemoryMiB: o.MemoryMiB, GPUs: len(gpus), DiskMiB: diskMiB},
+			Devices:   gpus, EndsIn: o.EndsIn, Scratch: o.Scratch, Drain: drain,
 			Registered: func() { out.Say(process.Word{Registered: true}) },
 			Idle:       func(idle time.Duration) { out.Say(process.Word{Idle: &idle}) },
 		})
@@ -33,4 +38,12 @@ func Worker(ctx context.Context, lg *slog.Logger) error {
 		return last
 	}
 	return process.Work(ctx, serve)
+}
+
+// shareOf returns the GPUs of this node that are the worker's alone, and its part of the disk that is free. The job was
+// given GPUs for all workers that the node has.
+func shareOf(o process.Order) (gpus []string, diskMiB int) {
+	beside := max(1, o.Beside)
+	gpus = node.Share(node.GPUs(os.Getenv, o.GPUs*beside), o.Place, beside)
+	return gpus, node.FreeMiB(o.Scratch) / beside
 }

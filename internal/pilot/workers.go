@@ -59,6 +59,7 @@ func (s *supervisor) workerOrder(w *attempt.Worker, now time.Time) (o process.Or
 		Pilot: *s.order.Pilot, ID: w.ID, Tag: s.order.Tag, Holder: s.me.ID, Host: cmp.Or(w.Node, s.me.Host),
 		EndsIn: s.stay.End.Sub(now), Scratch: scratchOf(s.dir, w),
 	}
+	o.Place, o.Beside = s.roster.Place(w)
 	if s.joining != nil {
 		o.Join, err = s.joining.Order(s.dir)
 	}

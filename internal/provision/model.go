@@ -143,7 +143,7 @@ func Work(w *workflow.Workflow, fallback time.Duration) (plan.Work, error) {
 			runtime = fallback
 		}
 		work.Tasks[i] = plan.Task{ID: t.ID, Kind: t.Name, Runtime: runtime.Round(time.Millisecond),
-			Needs: corral.Resources{CPUs: t.CPUs, MemoryMiB: t.MemoryMiB}}
+			Needs: t.Resources}
 	}
 	return work, nil
 }

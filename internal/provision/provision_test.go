@@ -175,8 +175,9 @@ func pair(t *testing.T, second time.Duration) *workflow.Workflow {
 	w := &workflow.Workflow{}
 	w.Name = "pair"
 	w.Tasks = []workflow.Task{
-		{ID: "a", Name: "align", Estimate: 90*time.Second + 400*time.Microsecond, CPUs: 2, MemoryMiB: 100},
-		{ID: "b", Name: "merge", Estimate: second, CPUs: 1},
+		{ID: "a", Name: "align", Estimate: 90*time.Second + 400*time.Microsecond,
+			Resources: corral.Resources{CPUs: 2, MemoryMiB: 100, GPUs: 1, DiskMiB: 500}},
+		{ID: "b", Name: "merge", Estimate: second, Resources: corral.Resources{CPUs: 1}},
 	}
 	return w
 }
@@ -189,7 +190,7 @@ func TestWork(t *testing.T) {
 	} {
 		work, err := provision.Work(pair(t, tc.estimate), tc.fallback)
 		want := plan.Work{Name: "pair", Tasks: []plan.Task{
-			{ID: "a", Kind: "align", Runtime: 90 * time.Second, Needs: corral.Resources{CPUs: 2, MemoryMiB: 100}},
+			{ID: "a", Kind: "align", Runtime: 90 * time.Second, Needs: corral.Resources{CPUs: 2, MemoryMiB: 100, GPUs: 1, DiskMiB: 500}},
 			{ID: "b", Kind: "merge", Runtime: tc.want, Needs: corral.Resources{CPUs: 1}},
 		}}
 		if diff := cmp.Diff(want, work); diff != "" || err != nil {

@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 func workerConfig(id, address string) worker.Config {
 	return worker.Config{
 		ID: "tag/" + id, Instance: rand.Text(), Holder: "pilot", Tag: "tag", Token: "secret",
-		Addresses: []string{address}, CPUs: 1, MemoryMiB: 1000, EndsIn: time.Hour,
+		Addresses: []string{address}, Resources: corral.Resources{CPUs: 1, MemoryMiB: 1000}, EndsIn: time.Hour,
 	}
 }
 

@@ -49,7 +49,8 @@ func newPlan(ctx context.Context, name string, document []byte, o corral.RunOpti
 			retries = *t.Retries
 		}
 		spec.Tasks[i] = execution.TaskSpec{
-			ID: t.ID, CPUs: t.CPUs, MemoryMiB: t.MemoryMiB, Estimate: estimate, Retries: retries,
+			ID: t.ID, CPUs: t.CPUs, MemoryMiB: t.MemoryMiB, GPUs: t.GPUs, DiskMiB: t.DiskMiB,
+			Estimate: estimate, Retries: retries,
 		}
 	}
 	return &plan{flow: flow, spec: spec}, nil

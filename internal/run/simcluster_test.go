@@ -71,7 +71,8 @@ func newSimCluster(workers ...*simWorker) *simCluster {
 
 func (c *simCluster) join(w *simWorker) {
 	c.mu.Lock()
-	w.slot.ID, w.slot.CPUs, w.slot.MemoryMiB, w.slot.EndsAt = w.id, w.cpus, w.memoryMiB, w.leavesAt()
+	w.slot.ID, w.slot.EndsAt = w.id, w.leavesAt()
+	w.slot.Host = corral.Resources{CPUs: w.cpus, MemoryMiB: w.memoryMiB}
 	c.workers = append(c.workers, w)
 	c.matcher.Open(&w.slot)
 	c.mu.Unlock()
@@ -179,7 +180,7 @@ func (c *simCluster) Submit(jobs []execution.Job) {
 		h := &simHeld{job: j}
 		h.match = matching.Job[*simHeld]{
 			Value: h, Run: c.runOf(j.Run), Priority: j.Priority,
-			Needs: matching.Resources{CPUs: j.CPUs, MemoryMiB: j.MemoryMiB, Time: j.Estimate()},
+			Needs: matching.Resources{Resources: j.Needs(), Time: j.Estimate()},
 		}
 		c.matcher.Push(&h.match)
 	}

@@ -43,13 +43,20 @@ func (d description) of(jobs []*job) condor.Submit {
 		},
 	}
 	for _, j := range jobs {
+		ad := classad.Ad{
+			keyAttribute: j.key, "CorralSeq": j.Seq, "CorralTask": j.Tasks[0].ID,
+			"CorralRuntime": j.Estimate().Seconds(), "JobPrio": priority(j.Priority),
+			"RequestCpus": int64(max(1, j.CPUs)), "RequestMemory": memory(j.MemoryMiB),
+		}
+		if j.GPUs > 0 { // else HTCondor's matching looks at none
+			ad["RequestGPUs"] = int64(j.GPUs)
+		}
+		if j.DiskMiB > 0 {
+			ad["RequestDisk"] = int64(j.DiskMiB) << 10 // KiB
+		}
 		s.Procs = append(s.Procs, condor.Proc{
 			Arguments: []string{"task"}, Dir: j.dir(), Stderr: stderrFile,
-			Attributes: classad.Ad{
-				keyAttribute: j.key, "CorralSeq": j.Seq, "CorralTask": j.Tasks[0].ID,
-				"CorralRuntime": j.Estimate().Seconds(), "JobPrio": priority(j.Priority),
-				"RequestCpus": int64(max(1, j.CPUs)), "RequestMemory": memory(j.MemoryMiB),
-			},
+			Attributes: ad,
 		})
 	}
 	return s

@@ -92,12 +92,16 @@ func (x *extension) apply(t *workflow.Task) error {
 			return fmt.Errorf("memory_mib: %d is negative", t.MemoryMiB)
 		}
 	}
+	if x.GPUs < 0 || x.DiskMiB < 0 {
+		return fmt.Errorf("gpus: %d or disk_mib: %d is negative", x.GPUs, x.DiskMiB)
+	}
 	if x.Retries != nil && *x.Retries < 0 {
 		return fmt.Errorf("retries: %d is negative", *x.Retries)
 	}
 	if x.Estimate != nil {
 		t.Estimate = time.Duration(*x.Estimate)
 	}
+	t.GPUs, t.DiskMiB = x.GPUs, x.DiskMiB
 	t.Retries, t.Timeout, t.Env = x.Retries, time.Duration(x.Timeout), x.Env
 	t.Stdin, t.Stdout, t.Stderr = x.Stdin, x.Stdout, x.Stderr
 	return nil

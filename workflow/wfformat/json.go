@@ -55,6 +55,8 @@ const (
 // that is given as 0 from one that is not given.
 type extension struct {
 	MemoryMiB *int              `json:"memory_mib,omitempty"`
+	GPUs      int               `json:"gpus,omitempty"`
+	DiskMiB   int               `json:"disk_mib,omitempty"`
 	Estimate  *seconds          `json:"estimate_s,omitempty"`
 	Retries   *int              `json:"retries,omitempty"`
 	Timeout   seconds           `json:"timeout_s,omitempty"`

@@ -53,7 +53,7 @@ func TestReadTakesEverything(t *testing.T) {
    "tasks": [
     {"name": "make", "id": "a", "parents": [], "children": ["b"], "outputFiles": ["x"]},
     {"name": "use", "id": "b", "parents": ["a"], "children": [], "inputFiles": ["x", "own", "x"],
-     "x-corral": {"retries": 0, "timeout_s": 1.5, "memory_mib": 7, "env": {"K": "V"},
+     "x-corral": {"retries": 0, "timeout_s": 1.5, "memory_mib": 7, "gpus": 1, "disk_mib": 9, "env": {"K": "V"},
                   "stdin": "own", "stdout": "o", "stderr": "e", "estimate_s": 2}}],
    "files": [{"id": "x", "sizeInBytes": 12}]},
   "execution": {
@@ -65,12 +65,14 @@ func TestReadTakesEverything(t *testing.T) {
    "machines": [{"nodeName": "n1", "cpu": {"coreCount": 4, "speedInMHz": 2400}}]}}}`)
 	none := 0
 	want := []workflow.Task{
-		{ID: "a", Name: "make", Outputs: []string{"x"}, CPUs: 1, MemoryMiB: 2, Estimate: 250 * time.Millisecond,
+		{ID: "a", Name: "make", Outputs: []string{"x"}, Resources: corral.Resources{CPUs: 1, MemoryMiB: 2},
+			Estimate: 250 * time.Millisecond,
 			Execution: workflow.Execution{Runtime: 250 * time.Millisecond, CPUTime: 500 * time.Millisecond, MemoryBytes: 1<<20 + 1,
 				ReadBytes: 1, WrittenBytes: 2, Worker: "n1", StartedAt: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}},
 		{ID: "b", Name: "use", Argv: []string{"cat", "-n"}, Env: map[string]string{"K": "V"}, Inputs: []string{"x", "own"},
-			Stdin: "own", Stdout: "o", Stderr: "e", CPUs: 2, MemoryMiB: 7, Estimate: 2 * time.Second, Retries: &none,
-			Timeout: 1500 * time.Millisecond, Execution: workflow.Execution{Runtime: 4 * time.Second}},
+			Stdin: "own", Stdout: "o", Stderr: "e", Estimate: 2 * time.Second, Retries: &none,
+			Resources: corral.Resources{CPUs: 2, MemoryMiB: 7, GPUs: 1, DiskMiB: 9},
+			Timeout:   1500 * time.Millisecond, Execution: workflow.Execution{Runtime: 4 * time.Second}},
 	}
 	if diff := cmp.Diff(want, wf.Tasks); diff != "" {
 		t.Errorf("tasks (-want +got):\n%s", diff)

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/workflow"
 	"github.com/corral-pilot/corral/workflow/wfformat"
 )
@@ -26,7 +27,7 @@ func large(t testing.TB, n int) []byte {
 			Argv:      []string{"awk", "-f", "transform.awk", "-v", fmt.Sprintf("n=%d", i), out},
 			Inputs:    []string{"transform.awk"},
 			Outputs:   []string{out},
-			MemoryMiB: 64,
+			Resources: corral.Resources{MemoryMiB: 64},
 		}
 		for _, p := range []int{i - 1000, i - 1001} {
 			if p >= 0 && i%1000 > 0 {

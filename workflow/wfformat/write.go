@@ -131,6 +131,8 @@ func ids(w *workflow.Workflow, tasks []int) []string {
 // it gives the same task.
 func extensionOf(t *workflow.Task) *extension {
 	x := extension{
+		GPUs:    t.GPUs,
+		DiskMiB: t.DiskMiB,
 		Retries: t.Retries,
 		Timeout: seconds(t.Timeout),
 		Env:     t.Env,

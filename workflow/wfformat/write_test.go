@@ -127,16 +127,18 @@ func drawWorkflow(t *rapid.T) *workflow.Workflow {
 func drawTask(t *rapid.T, i int) workflow.Task {
 	text := rapid.StringMatching(`[a-z<&"\\ é]{1,8}`)
 	task := workflow.Task{
-		ID:        fmt.Sprintf("t%d.%s", i, rapid.StringMatching(`[a-z_#-]{0,5}`).Draw(t, "id")),
-		Name:      text.Draw(t, "name"),
-		Outputs:   []string{fmt.Sprintf("f%d", i)},
-		CPUs:      rapid.IntRange(1, 64).Draw(t, "cpus"),
-		MemoryMiB: rapid.IntRange(0, 5000).Draw(t, "memory"),
-		Estimate:  drawDuration(t),
-		Timeout:   drawDuration(t),
-		Stdin:     rapid.SampledFrom([]string{"", "in"}).Draw(t, "stdin"),
-		Stdout:    rapid.SampledFrom([]string{"", "out"}).Draw(t, "stdout"),
-		Stderr:    rapid.SampledFrom([]string{"", "err"}).Draw(t, "stderr"),
+		ID:      fmt.Sprintf("t%d.%s", i, rapid.StringMatching(`[a-z_#-]{0,5}`).Draw(t, "id")),
+		Name:    text.Draw(t, "name"),
+		Outputs: []string{fmt.Sprintf("f%d", i)},
+		Resources: corral.Resources{
+			CPUs: rapid.IntRange(1, 64).Draw(t, "cpus"), MemoryMiB: rapid.IntRange(0, 5000).Draw(t, "memory"),
+			GPUs: rapid.IntRange(0, 2).Draw(t, "gpus"), DiskMiB: rapid.SampledFrom([]int{0, 9000}).Draw(t, "disk"),
+		},
+		Estimate: drawDuration(t),
+		Timeout:  drawDuration(t),
+		Stdin:    rapid.SampledFrom([]string{"", "in"}).Draw(t, "stdin"),
+		Stdout:   rapid.SampledFrom([]string{"", "out"}).Draw(t, "stdout"),
+		Stderr:   rapid.SampledFrom([]string{"", "err"}).Draw(t, "stderr"),
 	}
 	if rapid.Bool().Draw(t, "command") {
 		task.Argv = rapid.SliceOfN(text, 1, 4).Draw(t, "argv")

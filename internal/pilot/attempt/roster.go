@@ -68,6 +68,21 @@ func (r *Roster) count(is func(*Worker) bool) (n int) {
 // Here counts the workers of the supervisor's node.
 func (r *Roster) Here() int { return r.count(func(w *Worker) bool { return w.Node == "" }) }
 
+// Place returns which of the workers of its node a worker is, from 0, and how many those are. They share what the node
+// has.
+func (r *Roster) Place(of *Worker) (i, n int) {
+	for _, w := range r.Workers {
+		if w.Node != of.Node {
+			continue
+		}
+		if w == of {
+			i = n
+		}
+		n++
+	}
+	return i, n
+}
+
 // Serving counts the workers that did not fail.
 func (r *Roster) Serving() int { return r.count(func(w *Worker) bool { return w.trouble == "" }) }
 

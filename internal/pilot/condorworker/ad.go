@@ -38,7 +38,7 @@ func offer(o process.Order, now time.Time) condor.GlideinConfig {
 		Network: condor.GlideinNetwork{
 			Collector: j.Way.Collector, Address: j.Way.Address, Ports: j.Ports, CCB: j.Way.Brokers,
 		},
-		Cpus: o.CPUs, MemoryMiB: int64(o.MemoryMiB), Static: c.Static,
+		Cpus: o.CPUs, MemoryMiB: int64(o.MemoryMiB), GPUs: gpus(o), Static: c.Static,
 		Times: condor.GlideinTimes{
 			Retire: end.Add(-min(retireMost, o.EndsIn/10)), End: end,
 			Update:  max(updateMin, min(updateMost, o.EndsIn/20)),
@@ -55,6 +55,15 @@ func offer(o process.Order, now time.Time) condor.GlideinConfig {
 			"CorralEnd": end.Unix(), "CorralTimeLeft": classad.Expr("CorralEnd - time()"), "CorralDraining": false,
 		},
 	}
+}
+
+// gpus are the worker's share of those of its node, if any were asked for. Otherwise HTCondor looks itself.
+func gpus(o process.Order) []string {
+	if o.GPUs == 0 {
+		return nil
+	}
+	beside := max(1, o.Beside)
+	return node.Share(node.GPUs(os.Getenv, o.GPUs*beside), o.Place, beside)
 }
 
 // identity is the user that a token makes its bearer, which the pool demands as the end of a slot's name; "" if the

@@ -29,7 +29,9 @@ type Order struct {
 	Host    string        `json:"host"`       // the batch system's name of the node, if it has one
 	EndsIn  time.Duration `json:"ends_in_ns"` // a duration, because the two may not agree on the time
 	Scratch string        `json:"scratch"`
-	Join    *Join         `json:"join,omitempty"` // nil: serve corrald's own dispatcher
+	Place   int           `json:"place,omitempty"`  // among the workers on its machine, from 0
+	Beside  int           `json:"beside,omitempty"` // how many those are; 0: it is alone there
+	Join    *Join         `json:"join,omitempty"`   // nil: serve corrald's own dispatcher
 }
 
 // A Join is what a worker of an HTCondor pool needs to know beside what the pilot's order says of the pool.
