@@ -12,9 +12,10 @@ type Resources struct {
 	Time time.Duration // of a job: its estimate; of a slot: the longest estimate that it can take
 }
 
-// holds reports whether a job with these needs fits into r.
-func (r Resources) holds(needs Resources) bool {
-	return needs.FitIn(r.Resources) && needs.Time <= r.Time
+// holds reports whether a job with these needs fits into r. It is asked of each bucket of the queue, so it takes
+// pointers: copies would cost more than the comparison.
+func (r *Resources) holds(needs *Resources) bool {
+	return needs.Time <= r.Time && needs.FitIn(r.Resources)
 }
 
 // least returns the smaller of each.

@@ -126,9 +126,9 @@ func (m *Matcher[T]) next(s *Slot[T], now time.Time, left time.Duration) *Job[T]
 	free, whole := s.free(left), Resources{s.Host, left}
 	if j := s.keptFor; j != nil {
 		switch {
-		case free.holds(j.Needs):
+		case free.holds(&j.Needs):
 			return j
-		case whole.holds(j.Needs):
+		case whole.holds(&j.Needs):
 			return nil
 		}
 		s.unkeep() // not enough time is left

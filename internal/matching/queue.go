@@ -105,14 +105,14 @@ func (q *queue[T]) best(free, whole Resources) (found, passed *Job[T]) {
 		if found != nil && found.before(first) {
 			break // and before all jobs of this bucket and of those after it
 		}
-		j := b.best(free)
+		j := b.best(&free)
 		if j != nil && (found == nil || j.before(found)) {
 			found = j
 		}
 		if j == first || passed != nil && passed.before(first) {
 			continue
 		}
-		if p := b.best(whole); p != nil && p != j && (passed == nil || p.before(passed)) {
+		if p := b.best(&whole); p != nil && p != j && (passed == nil || p.before(passed)) {
 			passed = p
 		}
 	}
@@ -131,11 +131,11 @@ type bucket[T any] struct {
 // best returns the first job that fits r, or nil. Unless r ends within the bucket's step of the ladder, either
 // the first job of all fits or none does. If least fits and yet no job does, because those that needed least
 // have gone, least is corrected: otherwise the whole bucket would be searched again whenever a job ends.
-func (b *bucket[T]) best(r Resources) *Job[T] {
-	if !r.holds(b.least) {
+func (b *bucket[T]) best(r *Resources) *Job[T] {
+	if !r.holds(&b.least) {
 		return nil
 	}
-	if first := b.jobs[0]; r.holds(first.Needs) {
+	if first := b.jobs[0]; r.holds(&first.Needs) {
 		return first
 	}
 	least := b.jobs[0].Needs
@@ -149,15 +149,15 @@ func (b *bucket[T]) best(r Resources) *Job[T] {
 // search returns the first of found and of the jobs at or below node i of the heap that fit r. It does not look
 // below a job that fits, nor below one that comes after found, since what is below comes later still. If
 // nothing is found it has seen every job, and least is what the least of them need.
-func (b *bucket[T]) search(i int, r Resources, found *Job[T], least *Resources) *Job[T] {
+func (b *bucket[T]) search(i int, r *Resources, found *Job[T], least *Resources) *Job[T] {
 	if i >= len(b.jobs) || found != nil && !b.jobs[i].before(found) {
 		return found
 	}
-	needs := b.jobs[i].Needs
+	needs := &b.jobs[i].Needs
 	if r.holds(needs) {
 		return b.jobs[i]
 	}
-	*least = least.least(needs)
+	*least = least.least(*needs)
 	found = b.search(2*i+1, r, found, least)
 	return b.search(2*i+2, r, found, least)
 }

@@ -70,12 +70,12 @@ func TestQueueFindsTheBest(t *testing.T) {
 
 func lookAtEvery(all []*Job[int], free, whole Resources) (best, passed *Job[int]) {
 	for _, j := range all {
-		if free.holds(j.Needs) && (best == nil || j.before(best)) {
+		if free.holds(&j.Needs) && (best == nil || j.before(best)) {
 			best = j
 		}
 	}
 	for _, j := range all {
-		if best != nil && j.before(best) && whole.holds(j.Needs) && (passed == nil || j.before(passed)) {
+		if best != nil && j.before(best) && whole.holds(&j.Needs) && (passed == nil || j.before(passed)) {
 			passed = j
 		}
 	}
@@ -105,7 +105,7 @@ func TestLongBucketIsSearchedOnce(t *testing.T) {
 	if found, _ := q.best(room, room); found != nil {
 		t.Fatalf("found %v, want none", found)
 	}
-	if least := q.sorted[0].least; room.holds(least) {
+	if least := q.sorted[0].least; room.holds(&least) {
 		t.Errorf("the bucket is searched again: its least is %+v", least)
 	}
 }
