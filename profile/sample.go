@@ -79,7 +79,7 @@ func Samples(w *workflow.Workflow, run string) []Sample {
 	var all []Sample
 	for i, task := range Tasks(w) {
 		t := &w.Tasks[i]
-		if t.Execution == (workflow.Execution{}) {
+		if !t.Measured() {
 			continue
 		}
 		s := Sample{Task: task, Run: run, ID: t.ID}

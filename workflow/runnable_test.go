@@ -146,6 +146,25 @@ func TestSummary(t *testing.T) {
 	}
 }
 
+// TestEstimated: 0 is an estimate where it was measured, and no estimate where nothing was.
+func TestEstimated(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		task workflow.Task
+		want time.Duration
+		ok   bool
+	}{
+		{workflow.Task{}, 0, false},
+		{workflow.Task{Estimate: time.Second}, time.Second, true},
+		{workflow.Task{Execution: workflow.Execution{Worker: "n1"}}, 0, true},
+		{workflow.Task{Execution: workflow.Execution{Runtime: time.Second}}, 0, false}, // the file says that it is not known
+	} {
+		if got, ok := tc.task.Estimated(); got != tc.want || ok != tc.ok {
+			t.Errorf("%+v: %s, %v, want %s, %v", tc.task, got, ok, tc.want, tc.ok)
+		}
+	}
+}
+
 func TestWithExecutions(t *testing.T) {
 	t.Parallel()
 	wf := &workflow.Workflow{

@@ -46,7 +46,7 @@ func (w *Workflow) Summary() Summary {
 		}
 		work += milliseconds(t.Estimate)
 		cpuWork += milliseconds(t.Estimate) * float64(t.CPUs)
-		if t.Estimate == 0 {
+		if _, ok := t.Estimated(); !ok {
 			s.Unestimated++
 		}
 	}

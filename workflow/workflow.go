@@ -1,7 +1,6 @@
 package workflow
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -46,7 +45,7 @@ type Task struct {
 
 	// What it needs, and how a run treats it.
 	corral.Resources               // at least 1 cpu; memory and disk that are 0 are not known
-	Estimate         time.Duration // of its runtime; 0: not known
+	Estimate         time.Duration // of its runtime; see Estimated for 0
 	Retries          *int          // nil: as the run says
 	Timeout          time.Duration // 0: none
 
@@ -55,13 +54,23 @@ type Task struct {
 
 // An Execution is what was measured of a task. Its zero value says that nothing is known.
 type Execution struct {
-	Runtime      time.Duration // 0: unknown
+	Runtime      time.Duration // 0: unknown, unless something else is known
 	StartedAt    time.Time
 	CPUTime      time.Duration // user and system, of all its processes; kept only with a Runtime
 	MemoryBytes  int64         // largest resident set
 	ReadBytes    int64
 	WrittenBytes int64
 	Worker       string // the machine it ran on
+}
+
+// Measured reports whether anything is known of the execution. A runtime of 0 is then that of a task which was too fast
+// for the clock.
+func (x *Execution) Measured() bool { return *x != (Execution{}) }
+
+// Estimated returns the estimate of the task's runtime; ok is false if there is none. An estimate of 0 is one only where
+// 0 was measured: in files and in programs it stands for a value that is not known, too.
+func (t *Task) Estimated() (estimate time.Duration, ok bool) {
+	return t.Estimate, t.Estimate != 0 || t.Runtime == 0 && t.Measured()
 }
 
 // A Machine is a node that ran tasks. Unknown values are zero. It and the types below describe a workflow to people;
@@ -126,7 +135,11 @@ func (w *Workflow) OwnInputs() []string {
 func (w *Workflow) Estimates(otherwise time.Duration) []time.Duration {
 	all := make([]time.Duration, len(w.Tasks))
 	for i := range w.Tasks {
-		all[i] = cmp.Or(w.Tasks[i].Estimate, otherwise)
+		estimate, ok := w.Tasks[i].Estimated()
+		if !ok {
+			estimate = otherwise
+		}
+		all[i] = estimate
 	}
 	return all
 }

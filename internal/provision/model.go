@@ -134,8 +134,8 @@ func (f Facts) wait(queue string, share float64, now time.Time) plan.Wait {
 func Work(w *workflow.Workflow, fallback time.Duration) (plan.Work, error) {
 	work := plan.Work{Name: w.Name, Graph: w.Graph, Tasks: make([]plan.Task, len(w.Tasks))}
 	for i, t := range w.Tasks {
-		runtime := t.Estimate
-		if runtime == 0 {
+		runtime, ok := t.Estimated()
+		if !ok {
 			if fallback == 0 {
 				return work, corral.ErrorAt(corral.Unsatisfiable, "task "+t.ID, "it has no estimate of its runtime: "+
 					"give one for all such tasks by --default-runtime, or a profile of them")

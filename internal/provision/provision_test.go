@@ -197,6 +197,11 @@ func TestWork(t *testing.T) {
 			t.Errorf("estimate %s, fallback %s: %v (-want +got):\n%s", tc.estimate, tc.fallback, err, diff)
 		}
 	}
+	fast := pair(t, 0)
+	fast.Tasks[1].Execution = workflow.Execution{Worker: "n1"}
+	if work, err := provision.Work(fast, time.Minute); err != nil || work.Tasks[1].Runtime != 0 {
+		t.Errorf("too fast for the clock: %+v, %v, want a runtime of 0", work.Tasks[1], err)
+	}
 	_, err := provision.Work(pair(t, 0), 0)
 	if p := api.ProblemOf(err); err == nil || p.Kind != corral.Unsatisfiable || p.Place != "task b" ||
 		!strings.Contains(p.Detail, "--default-runtime") {

@@ -26,6 +26,9 @@ type plan struct {
 	spec execution.Spec
 }
 
+// shortest is what a task is assumed to take of which 0 was measured.
+const shortest = time.Millisecond
+
 // newPlan reads the workflow and works out the plan: what the decisions need of it, with the options of the run for
 // what a task leaves open. Errors are Invalid and name their place, but for the end of ctx.
 func newPlan(ctx context.Context, name string, document []byte, o corral.RunOptions) (*plan, error) {
@@ -44,6 +47,7 @@ func newPlan(ctx context.Context, name string, document []byte, o corral.RunOpti
 		len(flow.Tasks))}
 	for i, estimate := range flow.Estimates(time.Duration(o.DefaultRuntime)) {
 		t := &flow.Tasks[i]
+		estimate = max(estimate, shortest)
 		retries := o.Retries
 		if t.Retries != nil {
 			retries = *t.Retries
