@@ -21,6 +21,21 @@ type NewPlan struct {
 	HostCPUs       int             `json:"host_cpus,omitempty"`  // of each pilot's hosts; 0: the planner chooses
 	Clustering     string          `json:"clustering,omitempty"` // none, horizontal=N; empty: the planner chooses
 	Seed           uint64          `json:"seed,omitempty"`
+	Profiles       []PlanProfile   `json:"profiles,omitempty"` // merged: estimates before the workflow's own
+	Learn          bool            `json:"learn,omitempty"`    // earlier runs before the workflow, too
+}
+
+// Names of profiles that begin so need no document.
+const (
+	LibraryProfile = "library:"
+	RunProfile     = "run:"
+)
+
+// PlanProfile names a profile of tasks that a plan's estimates are to come from: library:NAME is one that comes with
+// Corral, run:ID that of a run, and anything else the name of a document.
+type PlanProfile struct {
+	Name     string          `json:"name"`
+	Document json.RawMessage `json:"document,omitempty"` // as package profile writes it; absent for the first two
 }
 
 func planPath(id corral.PlanID) string { return fmt.Sprintf("/v1/plans/%d", id) }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"regexp"
 	"slices"
 
 	"github.com/corral-pilot/corral"
@@ -68,6 +69,12 @@ func ReadJSON(r io.Reader, name string) (*Profile, error) {
 	}
 	return p, nil
 }
+
+// beginning is how WriteJSON begins, whoever has indented it.
+var beginning = regexp.MustCompile(`^\s*\{\s*"version"\s*:`)
+
+// Sniff reports whether a text that begins so may be a profile as WriteJSON writes it.
+func Sniff(begin []byte) bool { return beginning.Match(begin) }
 
 func (d *document) profile() (*Profile, error) {
 	if d.Version != version {

@@ -5,6 +5,7 @@ import (
 	"hash/fnv"
 	"path"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -101,6 +102,15 @@ func Samples(w *workflow.Workflow, run string) []Sample {
 		all = append(all, s)
 	}
 	return all
+}
+
+// Execution names the execution that w tells of, so that samples of it are known again wherever they are read: by the
+// workflow's name and the instant at which it began. otherwise stands for one whose instant is not known.
+func Execution(w *workflow.Workflow, otherwise string) string {
+	if w.ExecutedAt.IsZero() {
+		return otherwise
+	}
+	return w.Name + " " + w.ExecutedAt.UTC().Format(time.RFC3339Nano)
 }
 
 // Tasks says of each task of w what a Profile calls it. The host is that on which it was measured, if it was.

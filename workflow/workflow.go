@@ -67,8 +67,8 @@ type Execution struct {
 // for the clock.
 func (x *Execution) Measured() bool { return *x != (Execution{}) }
 
-// Estimated returns the estimate of the task's runtime; ok is false if there is none. An estimate of 0 is one only where
-// 0 was measured: in files and in programs it stands for a value that is not known, too.
+// Estimated returns the estimate of the task's runtime; ok is false if there is none. An estimate of 0 is one only
+// where 0 was measured: in files and in programs it stands for a value that is not known, too.
 func (t *Task) Estimated() (estimate time.Duration, ok bool) {
 	return t.Estimate, t.Estimate != 0 || t.Runtime == 0 && t.Measured()
 }

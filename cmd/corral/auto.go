@@ -33,13 +33,17 @@ func (a *autoRun) create(cl *api.Client, ctx context.Context, in api.NewRun, key
 	if err != nil {
 		return corral.Run{}, err
 	}
+	profiles, err := profilesOf(a.c, a.p)
+	if err != nil {
+		return corral.Run{}, err
+	}
 	planKey := key
 	if key != "" {
 		planKey += ".plan"
 	}
 	a.planned, err = cl.CreatePlan(ctx, api.NewPlan{Cluster: in.Cluster, Workflow: in.Workflow,
 		WorkflowName: in.WorkflowName, Goal: goal, DefaultRuntime: in.Options.DefaultRuntime,
-		Clustering: clusteringOf(a.c)}, planKey)
+		Clustering: clusteringOf(a.c), Profiles: profiles, Learn: a.c.Bool("learn")}, planKey)
 	if err != nil {
 		return corral.Run{}, err
 	}

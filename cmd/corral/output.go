@@ -143,7 +143,8 @@ func withFlag(err error, flags []cli.Flag) string {
 }
 
 // flagOf are the flags whose names do not follow from those of their fields: field → flag.
-var flagOf = map[string]string{"memory_mib": "memory", "site_options": "site-opt", "labels": "label"}
+var flagOf = map[string]string{"memory_mib": "memory", "site_options": "site-opt", "labels": "label",
+	"profiles": "profile"}
 
 // isTerminal reports whether w is a terminal.
 func isTerminal(w io.Writer) bool {

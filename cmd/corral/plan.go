@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,7 +27,7 @@ var plans = noun[corral.PlanID]{name: "plan", key: numbered[corral.PlanID]}
 func planCommand(p *printer) *cli.Command {
 	return &cli.Command{
 		Name: "plan", Category: workflows,
-		Flags: append(goalFlags(),
+		Flags: append(slices.Concat(goalFlags(), estimateFlags()),
 			clusterFlag(),
 			&cli.StringSliceFlag{Name: "site", Usage: "use only site `S`; may be repeated"},
 			&cli.IntFlag{Name: "shape", Usage: "give each pilot's hosts `C` cpus (default: the planner chooses)"},
@@ -101,8 +102,11 @@ func newPlan(c *cli.Context, p *printer) (api.NewPlan, error) {
 	file := c.Args().First()
 	n := api.NewPlan{Cluster: c.String("cluster"), WorkflowName: file, Sites: c.StringSlice("site"),
 		DefaultRuntime: corral.Seconds(c.Duration("default-runtime")), HostCPUs: c.Int("shape"),
-		Clustering: c.String("clustering"), Seed: c.Uint64("seed")}
+		Clustering: c.String("clustering"), Seed: c.Uint64("seed"), Learn: c.Bool("learn")}
 	var err error
+	if n.Profiles, err = profilesOf(c, p); err != nil {
+		return n, err
+	}
 	if n.Goal, err = goalOf(c); err != nil {
 		return n, err
 	}

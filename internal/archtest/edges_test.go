@@ -53,7 +53,8 @@ var edges = map[string]map[string]string{
 	},
 	"internal/provision": {
 		"internal/store": "releases plans", "api": "requests for glideins", "internal/order": "what a pilot keeps for leaving",
-		"plan": "problems and plans", "workflow": "what is planned", root: "sites, waits, glideins",
+		"plan": "problems and plans", "profile": "estimates of tasks", "workflow": "what is planned",
+		root: "sites, waits, glideins",
 	},
 	"api": {
 		"internal/input": "bounds answers", "plan": "the goal of a plan", root: "the nouns double as wire types",
@@ -275,7 +276,7 @@ var edges = map[string]map[string]string{
 		"internal/provision": "problems for the planner, glideins of a plan", "internal/reach": "goes to sites",
 		"internal/request": "judges requests", "internal/rest": "answers requests", "internal/run": "starts runs",
 		"internal/store": "everything else", "packages": "orders versions", "plan": "reads and writes plans",
-		"planner": "makes plans", "workflow": "how a document is read", "workflow/wfformat": "reads what is planned",
+		"planner": "makes plans", "profile": "what is known of tasks", "workflow": "how a document is read", "workflow/wfformat": "reads what is planned",
 		root: "nouns",
 	},
 
@@ -288,7 +289,8 @@ var edges = map[string]map[string]string{
 		"api": "asks corrald", "cost": "budgets", "internal/demo": "verb demo", "internal/follow": "progress",
 		"internal/input": "bounds the files that a command names", "internal/personal": "verbs up and down",
 		"internal/version": "--version", "internal/xdg": "default paths", "packages": "describes archives",
-		"packages/htcondor": "verb package build", "plan": "prints plans", "workflow": "verb workflow",
+		"packages/htcondor": "verb package build", "plan": "prints plans", "profile": "profiles in files",
+		"workflow": "verb workflow",
 		"workflow/format": "reads any format", "workflow/wfformat": "writes what it sends",
 		root: "prints the nouns",
 	},

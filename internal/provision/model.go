@@ -129,23 +129,23 @@ func (f Facts) wait(queue string, share float64, now time.Time) plan.Wait {
 	}
 }
 
-// Work returns a workflow as a plan reads it. A task without an estimate takes fallback; with a fallback of 0 it is an
-// Unsatisfiable error. Estimates are rounded to milliseconds.
-func Work(w *workflow.Workflow, fallback time.Duration) (plan.Work, error) {
-	work := plan.Work{Name: w.Name, Graph: w.Graph, Tasks: make([]plan.Task, len(w.Tasks))}
-	for i, t := range w.Tasks {
-		runtime, ok := t.Estimated()
-		if !ok {
-			if fallback == 0 {
-				return work, corral.ErrorAt(corral.Unsatisfiable, "task "+t.ID, "it has no estimate of its runtime: "+
-					"give one for all such tasks by --default-runtime, or a profile of them")
-			}
-			runtime = fallback
-		}
-		work.Tasks[i] = plan.Task{ID: t.ID, Kind: t.Name, Runtime: runtime.Round(time.Millisecond),
-			Needs: t.Resources}
+// Work returns a workflow as a plan reads it, and says where the estimates come from unless all are the workflow's own.
+// A task of which nothing is known is an Unsatisfiable error that names it. Estimates are rounded to milliseconds.
+func Work(w *workflow.Workflow, x Experience) (work plan.Work, reasons []string, err error) {
+	o, err := newOutlook(w, x)
+	if err != nil {
+		return plan.Work{}, nil, err
 	}
-	return work, nil
+	work = plan.Work{Name: w.Name, Graph: w.Graph, Tasks: make([]plan.Task, len(w.Tasks))}
+	for i, t := range w.Tasks {
+		task, known := o.task(i)
+		if !known {
+			return work, nil, corral.ErrorAt(corral.Unsatisfiable, "task "+t.ID, "it has no estimate of its runtime: "+
+				"give one for all such tasks by --default-runtime, or a profile of them by --profile")
+		}
+		work.Tasks[i] = task
+	}
+	return work, o.reasons(), nil
 }
 
 // Cluster returns what a plan assumes of a cluster of each kind, above all how long a task takes beyond its runtime:

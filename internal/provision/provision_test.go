@@ -188,7 +188,7 @@ func TestWork(t *testing.T) {
 	for _, tc := range []struct{ estimate, fallback, want time.Duration }{
 		{time.Minute, 0, time.Minute}, {time.Minute, time.Second, time.Minute}, {0, time.Second, time.Second},
 	} {
-		work, err := provision.Work(pair(t, tc.estimate), tc.fallback)
+		work, _, err := provision.Work(pair(t, tc.estimate), provision.Experience{Fallback: tc.fallback})
 		want := plan.Work{Name: "pair", Tasks: []plan.Task{
 			{ID: "a", Kind: "align", Runtime: 90 * time.Second, Needs: corral.Resources{CPUs: 2, MemoryMiB: 100, GPUs: 1, DiskMiB: 500}},
 			{ID: "b", Kind: "merge", Runtime: tc.want, Needs: corral.Resources{CPUs: 1}},
@@ -199,10 +199,10 @@ func TestWork(t *testing.T) {
 	}
 	fast := pair(t, 0)
 	fast.Tasks[1].Execution = workflow.Execution{Worker: "n1"}
-	if work, err := provision.Work(fast, time.Minute); err != nil || work.Tasks[1].Runtime != 0 {
+	if work, _, err := provision.Work(fast, provision.Experience{Fallback: time.Minute}); err != nil || work.Tasks[1].Runtime != 0 {
 		t.Errorf("too fast for the clock: %+v, %v, want a runtime of 0", work.Tasks[1], err)
 	}
-	_, err := provision.Work(pair(t, 0), 0)
+	_, _, err := provision.Work(pair(t, 0), provision.Experience{})
 	if p := api.ProblemOf(err); err == nil || p.Kind != corral.Unsatisfiable || p.Place != "task b" ||
 		!strings.Contains(p.Detail, "--default-runtime") {
 		t.Errorf("without an estimate: %v, want it to name task b and --default-runtime", err)

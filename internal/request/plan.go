@@ -34,6 +34,7 @@ func CheckPlan(in *api.NewPlan) error {
 	if _, err := corral.ParseClustering(in.Clustering); err != nil {
 		k.keep(corral.ErrorAt(corral.Invalid, "clustering", "%w", err))
 	}
+	k.checkProfiles(in.Profiles)
 	switch {
 	case g.Objective != "":
 		k.invalid(!slices.Contains(plan.Objectives, g.Objective), "objective", "%.40q is none of %v", g.Objective,

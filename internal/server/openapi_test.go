@@ -95,7 +95,7 @@ var schemas = map[string]any{
 	"NewPlan": api.NewPlan{}, "NewGoal": plan.Goal{}, "NewAmount": cost.Amount{}, "Plan": corral.Plan{},
 	"PlanDocument": plan.Plan{}, "Goal": plan.Goal{}, "Amount": cost.Amount{}, "PlanPilot": plan.Pilot{},
 	"PlanPoint": plan.Point{}, "PlanConfidence": plan.Confidence{}, "Placement": plan.Placement{},
-	"PlanList": api.List[corral.Plan]{},
+	"PlanList": api.List[corral.Plan]{}, "PlanProfile": api.PlanProfile{},
 	"Task":     api.Task{}, "TaskList": api.List[api.Task]{},
 	"Entry": corral.Entry{}, "EntryList": api.List[corral.Entry]{},
 	"TimelineEvent": corral.TimelineEvent{}, "TimelineEventList": api.List[corral.TimelineEvent]{},

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -75,8 +76,13 @@ func (h *planHandlers) make(ctx context.Context, in api.NewPlan, row *corral.Pla
 	if err != nil {
 		return err
 	}
+	experience, err := h.experience(in)
+	if err != nil {
+		return err
+	}
 	problem := plan.Problem{}
-	if problem.Work, err = provision.Work(flow, time.Duration(in.DefaultRuntime)); err != nil {
+	var sources []string
+	if problem.Work, sources, err = provision.Work(flow, experience); err != nil {
 		return err
 	}
 	cluster, facts, err := h.facts(ctx, in)
@@ -103,7 +109,7 @@ func (h *planHandlers) make(ctx context.Context, in api.NewPlan, row *corral.Pla
 	if err != nil {
 		return err
 	}
-	made.Reasons = append(made.Reasons, assumed...)
+	made.Reasons = slices.Concat(made.Reasons, sources, assumed)
 	return write(row, made, cluster)
 }
 

@@ -1,0 +1,79 @@
+package main
+
+// A profile says what tasks of each kind are like, as they were measured. Profiles are made here, of files of executed
+// workflows and of tables; what a plan needs of them goes to corrald with the request, except for those that corrald
+// has itself: of its library, and of its runs.
+
+import (
+	"bytes"
+	"context"
+	"path/filepath"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/input"
+	"github.com/corral-pilot/corral/profile"
+)
+
+// estimateFlags say where a plan's estimates of tasks come from.
+func estimateFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringSliceFlag{Name: "profile", Usage: "take estimates of tasks from `P`: a file, library:NAME or " +
+			"run:ID; may be repeated"},
+		&cli.BoolFlag{Name: "learn", Usage: "take what earlier runs took before what the workflow says"},
+	}
+}
+
+// profilesOf reads the profiles of --profile.
+func profilesOf(c *cli.Context, p *printer) ([]api.PlanProfile, error) {
+	var all []api.PlanProfile
+	for _, name := range c.StringSlice("profile") {
+		named := api.PlanProfile{Name: name}
+		if !strings.HasPrefix(name, api.LibraryProfile) && !strings.HasPrefix(name, api.RunProfile) {
+			read, err := readProfile(c.Context, p, name)
+			if err != nil {
+				return nil, err
+			}
+			var document bytes.Buffer
+			if err := read.WriteJSON(&document); err != nil {
+				return nil, err
+			}
+			named.Document = document.Bytes()
+		}
+		all = append(all, named)
+	}
+	return all, nil
+}
+
+// maxProfile is the most that a file of a profile may have, in bytes: package profile reads no longer ones.
+const maxProfile = 256 << 20
+
+// readProfile reads a profile from a file: a table if its name ends with .csv, a profile as JSON, or a workflow that
+// was executed.
+func readProfile(ctx context.Context, p *printer, file string) (*profile.Profile, error) {
+	f, err := input.Open(file)
+	if err != nil {
+		return nil, corral.ErrorAt(corral.Invalid, "--profile", "%w", err)
+	}
+	defer f.Close()
+	if strings.EqualFold(filepath.Ext(file), ".csv") {
+		return profile.ReadCSV(f, file)
+	}
+	begin := make([]byte, 512)
+	n, _ := f.ReadAt(begin, 0) // what cannot be read, its reader complains of
+	if profile.Sniff(begin[:n]) {
+		return profile.ReadJSON(input.Limit(ctx, f, maxProfile), file)
+	}
+	w, err := readWorkflow(ctx, p, file, false)
+	if err != nil {
+		return nil, err
+	}
+	samples := profile.Samples(w, profile.Execution(w, file))
+	if len(samples) == 0 {
+		return nil, corral.ErrorAt(corral.Invalid, file, "none of its tasks has a measured runtime")
+	}
+	return profile.Of(samples)
+}

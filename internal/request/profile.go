@@ -1,0 +1,24 @@
+package request
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/corral-pilot/corral/api"
+)
+
+// checkProfiles reports what is wrong with the profiles that a request names. One that is given twice would count each
+// of its tasks twice.
+func (k *checker) checkProfiles(all []api.PlanProfile) {
+	for i, p := range all {
+		place := fmt.Sprintf("profiles[%d]", i)
+		same := func(q api.PlanProfile) bool { return q.Name == p.Name }
+		known := strings.HasPrefix(p.Name, api.LibraryProfile) || strings.HasPrefix(p.Name, api.RunProfile)
+		k.invalid(p.Name == "", place, "it has no name")
+		k.invalid(slices.ContainsFunc(all[:i], same), place, "%.80q is given twice", p.Name)
+		k.invalid(!known && len(p.Document) == 0, place, "%.80q is neither %sNAME nor %sID, and has no document",
+			p.Name, api.LibraryProfile, api.RunProfile)
+		k.invalid(known && len(p.Document) > 0, place, "%.80q has a document, too", p.Name)
+	}
+}

@@ -1,0 +1,74 @@
+package server_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/profile"
+)
+
+// documented is a profile as a request carries it: of tasks called t that took so many seconds.
+func documented(t *testing.T, run string, seconds float64) json.RawMessage {
+	t.Helper()
+	s := profile.Sample{Task: profile.Task{Transformation: "t", Level: profile.AllLevels}, Run: run, ID: "t0"}
+	s.Values.Set(profile.Runtime, seconds)
+	var b bytes.Buffer
+	if err := must(profile.Of([]profile.Sample{s}))(t).WriteJSON(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// TestPlanWithProfiles: profiles of a request say how long tasks take, whatever the workflow says of it.
+func TestPlanWithProfiles(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	f.readySite(t)
+	in := newPlan()
+	in.Goal.Deadline = corral.Seconds(time.Hour)
+	in.Profiles = []api.PlanProfile{{Name: "a.json", Document: documented(t, "a", 10)},
+		{Name: "b.json", Document: documented(t, "b", 20)}}
+	document := documentOf(t, must(f.CreatePlan(t.Context(), in, ""))(t))
+	if took := document.Schedule[0].End - document.Schedule[0].Start; took != corral.Seconds(15*time.Second) {
+		t.Errorf("the first task takes %s, want the mean of the profiles, 15s", took)
+	}
+	if want := "runtimes of 1 of 1 kinds of tasks from the profile"; !slices.Contains(document.Reasons, want) {
+		t.Errorf("reasons %q, want %q among them", document.Reasons, want)
+	}
+}
+
+// TestProfilesThatAreRefused: each mistake is named.
+func TestProfilesThatAreRefused(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	f.readySite(t)
+	one := api.PlanProfile{Name: "a.json", Document: documented(t, "a", 10)}
+	for _, tc := range []struct {
+		name, says string
+		profiles   []api.PlanProfile
+		kind       corral.Kind
+	}{
+		{"unknown library", "it has broadband, cybershake,", []api.PlanProfile{{Name: "library:joy"}}, corral.NotFound},
+		{"of other tasks", "t is one of its kinds", []api.PlanProfile{{Name: "library:sipht"}}, corral.Invalid},
+		{"no document", "neither library:NAME nor run:ID", []api.PlanProfile{{Name: "x"}}, corral.Invalid},
+		{"two sources", "has a document, too", []api.PlanProfile{{Name: "run:1", Document: one.Document}}, corral.Invalid},
+		{"twice", "given twice", []api.PlanProfile{one, one}, corral.Invalid},
+		{"the same run twice", `run "a" is in both`,
+			[]api.PlanProfile{one, {Name: "b.json", Document: one.Document}}, corral.Invalid},
+		{"no name", "no name", []api.PlanProfile{{Document: one.Document}}, corral.Invalid},
+		{"junk", "j.json", []api.PlanProfile{{Name: "j.json", Document: json.RawMessage(`{"joy": 1}`)}}, corral.Invalid},
+	} {
+		in := newPlan()
+		in.Profiles = tc.profiles
+		_, err := f.CreatePlan(t.Context(), in, "")
+		if err == nil || corral.KindOf(err) != tc.kind || !strings.Contains(err.Error(), tc.says) {
+			t.Errorf("%s: %v, want kind %v and %q", tc.name, err, tc.kind, tc.says)
+		}
+	}
+}
