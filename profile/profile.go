@@ -102,6 +102,21 @@ func (p *Profile) Merge(q *Profile) error {
 // Runs returns the names of the runs, sorted. A profile that was read from CSV has none.
 func (p *Profile) Runs() []string { return slices.Sorted(maps.Keys(p.runs)) }
 
+// Transformations returns the names of what the profile knows, sorted.
+func (p *Profile) Transformations() []string { return slices.Sorted(maps.Keys(p.kinds)) }
+
+// Thin keeps at most n of the samples of each class, so that the profile takes little room. Statistics stay exact;
+// quantiles and models rest on what is kept, which is chosen as it is for MaxSamples.
+func (p *Profile) Thin(n int) {
+	for _, levels := range p.kinds {
+		for _, c := range levels {
+			if c.trim(); len(c.kept) > n {
+				c.kept = slices.Clip(c.kept[:n])
+			}
+		}
+	}
+}
+
 // class returns the class that counts a level, and makes it if there is none. Once a transformation has too many
 // levels, or something is known of it whose level is not, it is one class for good.
 func (p *Profile) class(name string, level int) *Class {

@@ -49,7 +49,7 @@ func (d *driver) end(ctx context.Context, move corral.RunMove, reason string) (o
 	return false
 }
 
-// writeFiles leaves the report and the workflow as it was executed in the run's directory. A run of which no task ran
+// writeFiles leaves the report, the workflow as it was executed, and its profile in the run's directory. A run of which no task ran
 // has neither.
 func (s *state) writeFiles(createdAt time.Time, report *corral.RunReport) error {
 	if report == nil {
@@ -62,7 +62,8 @@ func (s *state) writeFiles(createdAt time.Time, report *corral.RunReport) error 
 	}
 	executed := s.plan.flow.WithExecutions(createdAt, time.Duration(report.Makespan), s.executions())
 	return errors.Join(
-		os.WriteFile(l.path(reportFile), append(text, '\n'), 0o600), writeWorkflow(l.path(executedFile), executed))
+		os.WriteFile(l.path(reportFile), append(text, '\n'), 0o600), writeWorkflow(l.path(executedFile), executed),
+		writeProfile(l.path(profileFile), executed))
 }
 
 // writeWorkflow writes a workflow in place of what is there.

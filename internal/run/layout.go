@@ -24,6 +24,7 @@ const (
 	workflowFile = "workflow.json"
 	executedFile = "workflow-executed.json"
 	reportFile   = "report.json"
+	profileFile  = "profile.json"
 	journalFile  = "journal"
 	markerFile   = ".unfinished" // from before the first file until the run is started
 )
@@ -104,7 +105,8 @@ func (l layout) finish() error {
 // remove deletes what is the run's, the workflow and the marker last, and D itself if nothing else is in it. To repeat
 // it is safe; so is a D that is gone.
 func (l layout) remove() error {
-	names := []string{executedFile, reportFile, executor.DataDir, executor.TasksDir, journalFile, parcel.SpoolDir}
+	names := []string{executedFile, reportFile, profileFile, executor.DataDir, executor.TasksDir, journalFile,
+		parcel.SpoolDir}
 	there, err := l.names()
 	if err != nil {
 		return err

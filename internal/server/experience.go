@@ -2,20 +2,34 @@ package server
 
 import (
 	"bytes"
+	"context"
+	"errors"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/provision"
+	"github.com/corral-pilot/corral/internal/rest"
+	"github.com/corral-pilot/corral/internal/run"
+	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/profile"
+	"github.com/corral-pilot/corral/workflow"
 )
 
 // experience gathers what is known of the tasks of a workflow that is to be planned, beside what the workflow says.
-func (h *planHandlers) experience(in api.NewPlan) (provision.Experience, error) {
+func (h *planHandlers) experience(ctx context.Context, in api.NewPlan, owner string, flow *workflow.Workflow) (
+	provision.Experience, error,
+) {
 	x := provision.Experience{Learn: in.Learn, Fallback: time.Duration(in.DefaultRuntime)}
+	var err error
+	if x.Earlier, err = h.earlier(ctx, owner, flow); err != nil {
+		return x, err
+	}
 	for _, named := range in.Profiles {
-		p, err := h.profile(named)
+		p, err := h.profile(ctx, named)
 		switch {
 		case err != nil:
 		case x.Given == nil:
@@ -34,7 +48,18 @@ func (h *planHandlers) experience(in api.NewPlan) (provision.Experience, error) 
 }
 
 // profile finds or reads one profile of a request.
-func (h *planHandlers) profile(named api.PlanProfile) (*profile.Profile, error) {
+func (h *planHandlers) profile(ctx context.Context, named api.PlanProfile) (*profile.Profile, error) {
+	if id, ok := strings.CutPrefix(named.Name, api.RunProfile); ok {
+		n, err := strconv.ParseInt(id, 10, 64)
+		if err != nil {
+			return nil, corral.ErrorAt(corral.Invalid, "profiles", "%.80q is not the id of a run", id)
+		}
+		p, err := h.profileOfRun(ctx, corral.RunID(n))
+		if err != nil {
+			return nil, corral.ErrorAt(corral.KindOf(err), "profiles", "%w", err)
+		}
+		return p, nil
+	}
 	if name, ok := strings.CutPrefix(named.Name, api.LibraryProfile); ok {
 		p, ok := profile.FromLibrary(name)
 		if !ok {
@@ -44,4 +69,44 @@ func (h *planHandlers) profile(named api.PlanProfile) (*profile.Profile, error) 
 		return p, nil
 	}
 	return profile.ReadJSON(bytes.NewReader(named.Document), named.Name)
+}
+
+func (h *planHandlers) profileOfRun(ctx context.Context, id corral.RunID) (*profile.Profile, error) {
+	row, err := rest.View(ctx, h.DB, func(tx *store.Tx) (corral.Run, error) { return tx.Run(id) })
+	if err != nil {
+		return nil, err
+	}
+	return run.Profile(ctx, row)
+}
+
+// A plan looks at the latest runs of its owner, and learns from the latest of those that were alike.
+const (
+	mostLooked  = 50
+	mostLearned = 20
+)
+
+// earlier merges what was measured in earlier runs of workflows alike; nil if there are none. A run whose directory is
+// gone, or damaged, is none to learn from.
+func (h *planHandlers) earlier(ctx context.Context, owner string, flow *workflow.Workflow) (*profile.Profile, error) {
+	rows, err := rest.View(ctx, h.DB, func(tx *store.Tx) ([]corral.Run, error) { return tx.Runs(store.RunFilter{}) })
+	rows = slices.DeleteFunc(rows, func(r corral.Run) bool {
+		return r.Owner != owner || !r.State.Over() || r.Tasks.Done == 0
+	})
+	var merged *profile.Profile
+	learned := 0
+	for _, row := range slices.Backward(rows[max(0, len(rows)-mostLooked):]) {
+		p, unreadable := run.Profile(ctx, row)
+		switch {
+		case unreadable != nil || !provision.Alike(p, flow):
+			continue
+		case merged == nil:
+			merged = p
+		case merged.Merge(p) != nil: // the same run
+			continue
+		}
+		if learned++; learned == mostLearned {
+			break
+		}
+	}
+	return merged, errors.Join(err, ctx.Err())
 }

@@ -3,6 +3,8 @@ package server_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/execution"
 	"github.com/corral-pilot/corral/profile"
 )
 
@@ -71,4 +74,63 @@ func TestProfilesThatAreRefused(t *testing.T) {
 			t.Errorf("%s: %v, want kind %v and %q", tc.name, err, tc.kind, tc.says)
 		}
 	}
+}
+
+// runFan runs a workflow of two tasks, which both take no time.
+func runFan(t *testing.T, f *fixture) corral.Run {
+	t.Helper()
+	r := must(f.CreateRun(t.Context(), api.NewRun{Workflow: fan(1, 0), WorkflowName: "fan.json"}, ""))(t)
+	for range 2 {
+		f.bench.end(t, <-f.bench.submitted, execution.Done)
+	}
+	r = must(f.WaitRun(t.Context(), r.ID, time.Minute))(t)
+	if r.State != corral.RunSucceeded {
+		t.Fatalf("run %+v", r)
+	}
+	return r
+}
+
+// TestPlanLearns: what the workflow does not say, corrald has seen in its owner's earlier runs of such a workflow, for
+// as long as their directories exist. A measured runtime of 0 is an estimate, too.
+func TestPlanLearns(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	f.readySite(t)
+	in := newPlan()
+	in.Workflow = fan(3, 0)
+	_, err := f.CreatePlan(t.Context(), in, "")
+	wantKind(t, "before the first run", err, corral.Unsatisfiable, "task t0")
+
+	r := runFan(t, f)
+	document := documentOf(t, must(f.CreatePlan(t.Context(), in, ""))(t))
+	if want := "runtimes of 1 of 1 kinds of tasks from an earlier run"; !slices.Contains(document.Reasons, want) {
+		t.Errorf("reasons %q, want %q among them", document.Reasons, want)
+	}
+	known := newPlan()
+	document = documentOf(t, must(f.CreatePlan(t.Context(), known, ""))(t))
+	if took := document.Schedule[0].End - document.Schedule[0].Start; took != corral.Seconds(10*time.Minute) {
+		t.Errorf("a task that the workflow says takes 10m takes %s", took)
+	}
+	known.Learn = true
+	document = documentOf(t, must(f.CreatePlan(t.Context(), known, ""))(t))
+	if took := document.Schedule[0].End - document.Schedule[0].Start; took != 0 {
+		t.Errorf("with learn, a task takes %s, want 0 as in the earlier run", took)
+	}
+	known.Learn, known.Profiles = false, []api.PlanProfile{{Name: fmt.Sprintf("run:%d", r.ID)}}
+	document = documentOf(t, must(f.CreatePlan(t.Context(), known, ""))(t))
+	if took := document.Schedule[0].End - document.Schedule[0].Start; took != 0 {
+		t.Errorf("with the run's profile, a task takes %s, want 0", took)
+	}
+	known.Profiles[0].Name = "run:99"
+	_, err = f.CreatePlan(t.Context(), known, "")
+	wantKind(t, "profile of an unknown run", err, corral.NotFound, "profiles")
+	known.Profiles[0].Name = "run:last"
+	_, err = f.CreatePlan(t.Context(), known, "")
+	wantKind(t, "profile of no run", err, corral.Invalid, "profiles")
+
+	if err := os.RemoveAll(r.Dir); err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.CreatePlan(t.Context(), in, "")
+	wantKind(t, "after the run's directory is gone", err, corral.Unsatisfiable, "task t0")
 }

@@ -96,7 +96,7 @@ var schemas = map[string]any{
 	"PlanDocument": plan.Plan{}, "Goal": plan.Goal{}, "Amount": cost.Amount{}, "PlanPilot": plan.Pilot{},
 	"PlanPoint": plan.Point{}, "PlanConfidence": plan.Confidence{}, "Placement": plan.Placement{},
 	"PlanList": api.List[corral.Plan]{}, "PlanProfile": api.PlanProfile{},
-	"Task":     api.Task{}, "TaskList": api.List[api.Task]{},
+	"Task": api.Task{}, "TaskList": api.List[api.Task]{},
 	"Entry": corral.Entry{}, "EntryList": api.List[corral.Entry]{},
 	"TimelineEvent": corral.TimelineEvent{}, "TimelineEventList": api.List[corral.TimelineEvent]{},
 	"Health": api.Health{}, "Problem": api.Problem{},

@@ -76,7 +76,7 @@ func (h *planHandlers) make(ctx context.Context, in api.NewPlan, row *corral.Pla
 	if err != nil {
 		return err
 	}
-	experience, err := h.experience(in)
+	experience, err := h.experience(ctx, in, row.Owner, flow)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,64 @@
+package run
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/input"
+	"github.com/corral-pilot/corral/profile"
+	"github.com/corral-pilot/corral/workflow"
+	"github.com/corral-pilot/corral/workflow/wfformat"
+)
+
+// What a run leaves of the measurements of its tasks is bounded, since plans read those of many runs. With more kinds
+// of tasks than maxKinds, a workflow has names instead of kinds, and nothing is to be learned from it.
+const (
+	keptSamples     = 256 // of each class
+	maxKinds        = 1000
+	maxProfileBytes = 64 << 20
+)
+
+// writeProfile writes what was measured of an executed workflow. It writes nothing where no task is done. A task with a
+// name that no profile takes is left out.
+func writeProfile(path string, executed *workflow.Workflow) error {
+	p := profile.New()
+	for _, s := range profile.Samples(executed, profile.Execution(executed, "")) {
+		_ = p.Add(s)
+	}
+	if n := len(p.Transformations()); n == 0 || n > maxKinds {
+		return nil
+	}
+	p.Thin(keptSamples)
+	var text bytes.Buffer
+	if err := p.WriteJSON(&text); err != nil {
+		return err // unreachable: a profile is numbers and names
+	}
+	return os.WriteFile(path, text.Bytes(), 0o600)
+}
+
+// Profile returns what a run has left of the measurements of its tasks; of one that an earlier corrald ended, what its
+// executed workflow tells. It is a NotFound error if there is neither: no task is done, or the directory is gone.
+func Profile(ctx context.Context, row corral.Run) (*profile.Profile, error) {
+	l := layout{row.Dir}
+	text, err := input.ReadFile(l.path(profileFile), maxProfileBytes)
+	if err == nil {
+		return profile.ReadJSON(bytes.NewReader(text), l.path(profileFile))
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return nil, corral.ErrorAt(corral.Failed, "dir", "reading the run's profile: %w", err)
+	}
+	text, err = input.ReadFile(l.path(executedFile), workflow.DefaultMaxBytes)
+	if err != nil {
+		return nil, corral.Errorf(corral.NotFound, "run %d has no profile: no task of it is done, or its directory is "+
+			"gone (%w)", row.ID, err)
+	}
+	executed, _, err := wfformat.Read(ctx, bytes.NewReader(text), l.path(executedFile), workflow.Options{})
+	if err != nil {
+		return nil, err
+	}
+	return profile.Of(profile.Samples(executed, profile.Execution(executed, row.Dir)))
+}
