@@ -65,7 +65,8 @@ type Site struct {
 	CreatedAt     time.Time `json:"created_at"`
 	UpdatedAt     time.Time `json:"updated_at"`
 
-	BatchOptions             // of each pilot, unless its glidein says otherwise
+	BatchOptions // of each pilot, unless its glidein says otherwise
+	SiteTerms
 	Limits       SiteLimits  `json:"limits"`
 	Facts        *SiteFacts  `json:"facts,omitempty"`         // what a probe found; nil: none was made
 	Trouble      SiteTrouble `json:"trouble,omitzero"`        // what keeps corrald from the site at present
@@ -86,6 +87,15 @@ type BatchOptions struct {
 type SiteLimits struct {
 	MaxQueued  int `json:"max_queued,omitempty"`  // attempts that wait in the batch system
 	MaxRunning int `json:"max_running,omitempty"` // attempts that wait or run: each that waits may start at any time
+}
+
+// SiteTerms are what a site charges, and how much may be spent there, in the words of package cost.
+type SiteTerms struct {
+	Price   string `json:"price,omitempty"`   // AMOUNT/PER, such as 0.04USD/cpu-hour; empty: 1ch/cpu-hour
+	Billing string `json:"billing,omitempty"` // 1h, 1m, 1s, 10m-minimum; empty: the time that is held
+
+	// Allocation is the amount that all pilots there may cost, those of the past included; empty: it is not limited.
+	Allocation string `json:"allocation,omitempty"`
 }
 
 // SiteTrouble is what keeps corrald from a site. Pilots there go on, and nothing fails for it.

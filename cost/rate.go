@@ -35,10 +35,16 @@ type Rate struct {
 	Per   Per
 }
 
-// ParseRate reads what --price takes: AMOUNT/PER, such as 0.68USD/host-hour or 1SU/cpu-hour. Errors are of kind
-// Invalid.
+// short are other words for what a price is of.
+var short = map[string]Per{"cpuh": CPUHour, "hosth": HostHour}
+
+// ParseRate reads what --price takes: AMOUNT/PER, such as 0.68USD/host-hour or 1SU/cpu-hour; cpuh and hosth are short
+// for the two. Errors are of kind Invalid.
 func ParseRate(s string) (Rate, error) {
 	amount, per, found := strings.Cut(s, "/")
+	if long := short[per]; long != "" {
+		per = string(long)
+	}
 	a, err := ParseAmount(amount)
 	if err != nil {
 		return Rate{}, err

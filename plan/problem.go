@@ -139,13 +139,10 @@ type Cluster struct {
 }
 
 // A Tariff says what holding cpus costs at a site.
-type Tariff struct {
-	Rate    cost.Rate
-	Billing cost.Billing
-}
+type Tariff cost.Tariff
 
 // CoreHours is the tariff where nothing has a price: it counts the core-hours that are held.
-var CoreHours = Tariff{Rate: cost.Rate{Price: 1_000_000, Unit: cost.CPUHours, Per: cost.CPUHour}}
+var CoreHours = Tariff(cost.CoreHours)
 
 // Bill returns for how long a pilot is billed, and what it costs.
 func (t Tariff) Bill(q Pilot) (time.Duration, cost.Money) {
