@@ -12,17 +12,33 @@ import (
 
 // NewPlan asks for a plan: which pilots to ask for, so that a workflow reaches a goal on a cluster.
 type NewPlan struct {
-	Cluster        string          `json:"cluster,omitempty"` // name or id; empty: default
-	Workflow       json.RawMessage `json:"workflow"`          // a WfFormat document
-	WorkflowName   string          `json:"workflow_name"`     // its file: messages about the document start with it
-	Sites          []string        `json:"sites,omitempty"`   // names or ids; none: all that take pilots
-	Goal           plan.Goal       `json:"goal"`              // an absent objective has its default
-	DefaultRuntime corral.Seconds  `json:"default_runtime_s,omitempty"`
-	HostCPUs       int             `json:"host_cpus,omitempty"`  // of each pilot's hosts; 0: the planner chooses
-	Clustering     string          `json:"clustering,omitempty"` // none, horizontal=N; empty: the planner chooses
-	Seed           uint64          `json:"seed,omitempty"`
-	Profiles       []PlanProfile   `json:"profiles,omitempty"` // merged: estimates before the workflow's own
-	Learn          bool            `json:"learn,omitempty"`    // earlier runs before the workflow, too
+	Cluster      string          `json:"cluster,omitempty"`    // name or id; empty: default
+	Workflow     json.RawMessage `json:"workflow"`             // a WfFormat document
+	WorkflowName string          `json:"workflow_name"`        // its file: messages about the document start with it
+	Sites        []string        `json:"sites,omitempty"`      // names or ids; none: all that take pilots
+	Goal         plan.Goal       `json:"goal"`                 // an absent objective has its default
+	HostCPUs     int             `json:"host_cpus,omitempty"`  // of each pilot's hosts; 0: the planner chooses
+	Clustering   string          `json:"clustering,omitempty"` // none, horizontal=N; empty: the planner chooses
+	Seed         uint64          `json:"seed,omitempty"`
+	Algorithm    plan.Algorithm  `json:"algorithm,omitempty"` // empty: staircase
+	Marginal     bool            `json:"marginal,omitempty"`  // say what further cpus are worth
+	DryRun       bool            `json:"dry_run,omitempty"`   // make no row: the answer has the id 0
+	Estimates
+	WhatIf
+}
+
+// Estimates say where those of the tasks come from, besides the workflow.
+type Estimates struct {
+	DefaultRuntime corral.Seconds `json:"default_runtime_s,omitempty"` // of a task of which nothing is known
+	Profiles       []PlanProfile  `json:"profiles,omitempty"`          // merged: before the workflow's own
+	Learn          bool           `json:"learn,omitempty"`             // earlier runs before the workflow, too
+}
+
+// WhatIf is planned with instead of what is known of all sites.
+type WhatIf struct {
+	Price    string          `json:"price,omitempty"`
+	Billing  string          `json:"billing,omitempty"`
+	Overhead *corral.Seconds `json:"overhead_s,omitempty"` // wait and start-up together
 }
 
 // Names of profiles that begin so need no document.

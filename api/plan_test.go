@@ -29,7 +29,7 @@ func TestNewPlanArrives(t *testing.T) {
 		Cluster: "mine", Workflow: json.RawMessage(document), WorkflowName: `odd"workflow":0.json`, Sites: []string{"a", "b"},
 		Goal: plan.Goal{Objective: plan.Cost, Deadline: corral.Seconds(90 * time.Second), Tradeoff: 0.5,
 			Budget: &cost.Amount{Money: 40_500_000, Unit: cost.CPUHours}},
-		DefaultRuntime: corral.Seconds(time.Second), HostCPUs: 4, Seed: 7,
+		Estimates: Estimates{DefaultRuntime: corral.Seconds(time.Second)}, HostCPUs: 4, Seed: 7,
 	}
 	p, err := c.CreatePlan(t.Context(), in, "")
 	if err != nil || p.ID != 1 || p.State != corral.PlanReady {

@@ -43,6 +43,7 @@ type NewSite struct {
 	MaxRunning int `json:"max_running,omitempty"`
 
 	AcceptHostKey       bool `json:"accept_host_key,omitempty"` // trust the key that a host shows for the first time
+	corral.SiteTerms    `yaml:",inline"`
 	corral.BatchOptions `yaml:",inline"`
 }
 
@@ -55,6 +56,9 @@ type SetSite struct {
 	SiteOptions *[]string `json:"site_options,omitempty"`
 	MaxQueued   *int      `json:"max_queued,omitempty"` // 0: no limit
 	MaxRunning  *int      `json:"max_running,omitempty"`
+	Price       *string   `json:"price,omitempty"` // empty: 1ch/cpu-hour
+	Billing     *string   `json:"billing,omitempty"`
+	Allocation  *string   `json:"allocation,omitempty"` // empty: not limited
 }
 
 // NewLogin begins a login at a site, or at a contact of which there is no site yet, or goes on with one.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/cost"
 )
 
 func sitePath(ref string) string { return "/v1/sites/" + url.PathEscape(ref) }
@@ -75,6 +76,19 @@ func (c *Client) SiteTimeline(ctx context.Context, ref string) ([]corral.Timelin
 // name before.
 func (c *Client) SiteWaits(ctx context.Context, ref string) ([]corral.WaitStats, error) {
 	return list[corral.WaitStats](ctx, c, sitePath(ref)+"/waits", nil)
+}
+
+// A Ledger is what may be spent at a site, what is promised to plans, and what was spent.
+type Ledger struct {
+	Site    string `json:"site"`
+	Price   string `json:"price"`             // that everything is charged at
+	Billing string `json:"billing,omitempty"` // empty: the time that is held
+	cost.Statement
+}
+
+// SiteLedger returns the ledger of a site.
+func (c *Client) SiteLedger(ctx context.Context, ref string) (Ledger, error) {
+	return get[Ledger](ctx, c, sitePath(ref)+"/ledger", nil)
 }
 
 // flag is a query that has name if set.

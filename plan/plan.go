@@ -23,11 +23,17 @@ type Plan struct {
 
 	Confidence *Confidence `json:"confidence,omitempty"` // only if one was asked for
 	LowerBound *int        `json:"lower_bound_cpus"`     // no fewer cpus can meet the deadline; null without one
-	Front      []Point     `json:"front"`                // no other candidate is both sooner and cheaper; by makespan
 	Reasons    []string    `json:"reasons"`
-	Limits     []string    `json:"limits,omitempty"`  // that cut what was asked for
-	Nearest    *Plan       `json:"nearest,omitempty"` // of what cannot be done: the closest that can
-	Schedule   []Placement `json:"schedule,omitempty"`
+	Limits     []string    `json:"limits,omitempty"` // that cut what was asked for
+	Alternatives
+	Schedule []Placement `json:"schedule,omitempty"`
+}
+
+// Alternatives are what else could be done.
+type Alternatives struct {
+	Front    []Point    `json:"front"` // no other candidate is both sooner and cheaper; by makespan
+	Marginal []Marginal `json:"marginal,omitempty"`
+	Nearest  *Plan      `json:"nearest,omitempty"` // of what cannot be done: the closest that can
 }
 
 // A Goal is what a plan was asked to reach.
@@ -82,6 +88,27 @@ type Point struct {
 	Cost      cost.Amount    `json:"cost"`
 	PeakCPUs  int            `json:"peak_cpus"` // held at once
 }
+
+// A Marginal says what the further cpus of a point of the front are worth, compared with the point before it, which has
+// fewer. Cpus of one price lower the cost only if the speed-up is more than linear.
+type Marginal struct {
+	Point
+	Saved   corral.Seconds `json:"saved_s"`         // of the makespan
+	Extra   cost.Amount    `json:"extra"`           // that it costs
+	Rate    *float64       `json:"saved_s_per_one"` // seconds saved for one unit more; null: nothing more is paid
+	SpeedUp float64        `json:"speed_up"`
+	Linear  float64        `json:"linear"` // the speed-up at which the cost would stay
+	Warning string         `json:"warning,omitempty"`
+}
+
+// An Algorithm names how a plan is sought.
+type Algorithm string
+
+// Staircase lets pilots come and go with the width of the graph.
+const Staircase Algorithm = "staircase"
+
+// Algorithms lists what may be asked for.
+var Algorithms = []Algorithm{Staircase}
 
 // A Confidence says in which share of simulated outcomes the deadline is met.
 type Confidence struct {

@@ -53,7 +53,8 @@ func (p *planning) evaluate(c candidate) (outcome, *schedule) {
 		}
 		begin += o.late
 	}
-	return outcome{candidate: c, of: p, limit: "its pilots wait for longer and longer, the later they are asked for"}, nil
+	return outcome{candidate: c, of: p, limit: "its pilots wait for longer and longer, the later they are asked for"},
+		nil
 }
 
 // closed reports whether one of the sites has a maintenance.

@@ -95,7 +95,7 @@ func front(all []outcome) []plan.Point {
 
 // unreachable is the answer to a goal that no candidate reaches: the nearest plan, and what would make it reachable.
 func (p *planning) unreachable(all []outcome) *plan.Plan {
-	pl := &plan.Plan{Workflow: p.Work.Name, Goal: p.Goal, Front: front(all)}
+	pl := &plan.Plan{Workflow: p.Work.Name, Goal: p.Goal, Alternatives: plan.Alternatives{Front: front(all)}}
 	possible := slices.DeleteFunc(slices.Clone(all), func(o outcome) bool { return o.limit != "" })
 	if len(possible) == 0 {
 		for _, o := range all {

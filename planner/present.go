@@ -30,8 +30,8 @@ func Expect(problem plan.Problem) Forecast {
 	return f
 }
 
-// begin takes note of the pilots that are present, and of what they run. Some leave soon: tasks that take half as long as
-// others are a class of their own then, so that what is too long for them does not keep what is not from them.
+// begin takes note of the pilots that are present, and of what they run. Some leave soon: tasks that take half as long
+// as others are a class of their own then, so that what is too long for them does not keep what is not from them.
 func (t *tasks) begin(present []plan.Present) {
 	t.running = present
 	if len(present) == 0 {

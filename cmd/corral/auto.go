@@ -42,8 +42,9 @@ func (a *autoRun) create(cl *api.Client, ctx context.Context, in api.NewRun, key
 		planKey += ".plan"
 	}
 	a.planned, err = cl.CreatePlan(ctx, api.NewPlan{Cluster: in.Cluster, Workflow: in.Workflow,
-		WorkflowName: in.WorkflowName, Goal: goal, DefaultRuntime: in.Options.DefaultRuntime,
-		Clustering: clusteringOf(a.c), Profiles: profiles, Learn: a.c.Bool("learn")}, planKey)
+		WorkflowName: in.WorkflowName, Goal: goal, Clustering: clusteringOf(a.c),
+		Estimates: api.Estimates{DefaultRuntime: in.Options.DefaultRuntime, Profiles: profiles,
+			Learn: a.c.Bool("learn")}}, planKey)
 	if err != nil {
 		return corral.Run{}, err
 	}

@@ -49,7 +49,14 @@ func siteFlags() []cli.Flag {
 	return append(batchFlags(),
 		&cli.IntFlag{Name: "max-queued",
 			Usage: "let at most `N` attempts wait in its batch system at once (default: 0, no limit)"},
-		&cli.IntFlag{Name: "max-running", Usage: "let at most `N` attempts wait or run (default: 0, no limit)"})
+		&cli.IntFlag{Name: "max-running", Usage: "let at most `N` attempts wait or run (default: 0, no limit)"},
+		&cli.StringFlag{Name: "price",
+			Usage: "what holding costs, `AMOUNT/PER`, such as 0.04USD/cpu-hour or 0.68USD/host-hour " +
+				"(default: 1ch/cpu-hour)"},
+		&cli.StringFlag{Name: "billing",
+			Usage: "bill each begun `PERIOD`, 1h, 1m or 1s, or 10m-minimum (default: the time that is held)"},
+		&cli.StringFlag{Name: "allocation",
+			Usage: "`AMOUNT` that all pilots there may cost, such as 5000ch (default: not limited)"})
 }
 
 // batchFlags are the options of a batch system, which sites and glideins have.
@@ -141,6 +148,8 @@ func newSite(c *cli.Context, stdin io.Reader) (api.NewSite, error) {
 		Contact: c.String("contact"), Batch: c.String("batch"), HeadBatch: c.String("head-batch"),
 		Root:      c.String("root"),
 		MaxQueued: c.Int("max-queued"), MaxRunning: c.Int("max-running"), BatchOptions: batchOptions(c),
+		SiteTerms: corral.SiteTerms{Price: c.String("price"), Billing: c.String("billing"),
+			Allocation: c.String("allocation")},
 	}
 	file, accept := c.String("f"), c.Bool("accept-host-key")
 	if file == "" {
@@ -291,7 +300,7 @@ func setSite(c *cli.Context, p *printer) error {
 // siteChange is what the flags say, of those that were given.
 func siteChange(c *cli.Context) (in api.SetSite) {
 	for name, to := range map[string]**string{"queue": &in.Queue, "account": &in.Account, "qos": &in.QOS,
-		"constraint": &in.Constraint} {
+		"constraint": &in.Constraint, "price": &in.Price, "billing": &in.Billing, "allocation": &in.Allocation} {
 		if c.IsSet(name) {
 			value := c.String(name)
 			*to = &value

@@ -35,7 +35,15 @@ func planCommand(p *printer) *cli.Command {
 			&cli.StringFlag{Name: "clustering",
 				Usage: "`HOW` tasks become jobs: none or horizontal=N (default: the planner chooses)"},
 			&cli.Uint64Flag{Name: "seed", Usage: "begin what is drawn at random with `N`"},
-			&cli.BoolFlag{Name: "explain", Usage: "print the reasons, and what other plans would cost"},
+			&cli.BoolFlag{Name: "explain",
+				Usage: "print the reasons, the limits that cut, and what other plans would cost"},
+			&cli.BoolFlag{Name: "dry-run", Usage: "show the plan, and keep nothing of it"},
+			&cli.BoolFlag{Name: "marginal", Usage: "print how much time further cpus save for what they cost"},
+			&cli.StringFlag{Name: "algorithm", Usage: "seek the plan with `NAME`: " + string(plan.Staircase)},
+			&cli.StringFlag{Name: "price", Usage: "assume `AMOUNT/PER` at all sites, such as 0.04USD/cpu-hour"},
+			&cli.StringFlag{Name: "billing",
+				Usage: "assume that each begun `PERIOD` is billed: 1h, 1m, 1s, 10m-minimum"},
+			&cli.DurationFlag{Name: "overhead", Usage: "assume `D` from asking for a pilot to its workers; may be 0"},
 			keyFlag()),
 		Action: creating(func(c *cli.Context) (api.NewPlan, error) { return newPlan(c, p) }, (*api.Client).CreatePlan,
 			func(c *cli.Context, _ *api.Client, made corral.Plan) error {
@@ -101,8 +109,14 @@ func goalOf(c *cli.Context) (plan.Goal, error) {
 func newPlan(c *cli.Context, p *printer) (api.NewPlan, error) {
 	file := c.Args().First()
 	n := api.NewPlan{Cluster: c.String("cluster"), WorkflowName: file, Sites: c.StringSlice("site"),
-		DefaultRuntime: corral.Seconds(c.Duration("default-runtime")), HostCPUs: c.Int("shape"),
-		Clustering: c.String("clustering"), Seed: c.Uint64("seed"), Learn: c.Bool("learn")}
+		HostCPUs: c.Int("shape"), Clustering: c.String("clustering"), Seed: c.Uint64("seed")}
+	n.DefaultRuntime, n.Learn = corral.Seconds(c.Duration("default-runtime")), c.Bool("learn")
+	n.Algorithm, n.Price, n.Billing = plan.Algorithm(c.String("algorithm")), c.String("price"), c.String("billing")
+	n.Marginal, n.DryRun = c.Bool("marginal"), c.Bool("dry-run")
+	if c.IsSet("overhead") {
+		overhead := corral.Seconds(c.Duration("overhead"))
+		n.Overhead = &overhead
+	}
 	var err error
 	if n.Profiles, err = profilesOf(c, p); err != nil {
 		return n, err
@@ -132,7 +146,9 @@ func newlyMade(p *printer, row corral.Plan, explain bool) error {
 	if row.State == corral.PlanInfeasible {
 		return shown{corral.Errorf(corral.Unsatisfiable, "%s", row.Reason)}
 	}
-	p.say("ask for its pilots with `corral provision %d`", row.ID)
+	if row.ID != 0 { // that of a dry run
+		p.say("ask for its pilots with `corral provision %d`", row.ID)
+	}
 	return nil
 }
 
@@ -163,12 +179,18 @@ func showParts(p *printer, document plan.Plan, explain bool) error {
 		fmt.Fprintln(p.out)
 		pilots = near.Pilots
 	}
-	if err := list(p, pilots, pilotTable); err != nil || !explain {
+	if err := list(p, pilots, pilotTable); err != nil {
+		return err
+	}
+	if err := showMarginal(p, document.Marginal); err != nil || !explain {
 		return err
 	}
 	fmt.Fprintln(p.out)
 	for _, reason := range document.Reasons {
 		fmt.Fprintln(p.out, "-", reason)
+	}
+	for _, limit := range document.Limits {
+		fmt.Fprintln(p.out, "- cut by", limit)
 	}
 	if len(document.Front) == 0 {
 		return nil

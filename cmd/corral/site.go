@@ -28,6 +28,7 @@ func siteCommand(p *printer) *cli.Command {
 			sites.verb("show", printing((*api.Client).Site, func(s corral.Site) error { return showSite(p, s) })),
 			sites.verb("history", printing((*api.Client).SiteHistory, many(p, entryTable))),
 			sites.verb("waits", printing((*api.Client).SiteWaits, many(p, waitsTable))),
+			ledgerCommand(p),
 			probeSiteCommand(p),
 			sites.verb("forgive", func(c *cli.Context, cl *api.Client, ref string) error {
 				s, err := cl.ForgiveNodes(c.Context, ref, c.Args().Tail()...)
@@ -120,6 +121,9 @@ var siteTable = listing[corral.Site]{
 		{"site options", func(s corral.Site) any { return strings.Join(s.SiteOptions, "; ") }},
 		{"max queued", func(s corral.Site) any { return unless(s.Limits.MaxQueued) }},
 		{"max running", func(s corral.Site) any { return unless(s.Limits.MaxRunning) }},
+		{"price", func(s corral.Site) any { return s.Price }},
+		{"billing", func(s corral.Site) any { return s.Billing }},
+		{"allocation", func(s corral.Site) any { return s.Allocation }},
 		{"relay", func(s corral.Site) any { return s.RelayTrouble }},
 		{"probed", func(s corral.Site) any {
 			if s.Facts == nil {

@@ -11,9 +11,9 @@ import (
 var layers = [][]string{
 	{"condor/classad", "dag", "embedded", "internal/descriptor", "internal/disk", "internal/input", "internal/netns", "internal/node", "internal/pause", "internal/programs", "internal/version", "internal/xdg", "resubmit"},
 	{"condor", "condor/eventlog", root},
-	{"broker", "broker/relay", "cost", "gridsite", "internal/execution", "internal/matching", "internal/order", "internal/reconcile", "internal/runas", "internal/store", "packages", "workflow"},
-	{"embedded/wire", "gridsite/jobdir", "gridsite/local", "gridsite/ssh", "gridsite/survey", "internal/pilot/attempt", "internal/recorded", "internal/store/storetest", "packages/htcondor", "plan", "profile", "staging", "workflow/wfformat"},
-	{"api", "embedded/executor", "embedded/link", "gridsite/fork", "gridsite/headnode", "gridsite/slurm", "internal/depot", "internal/pilot/process", "internal/pilot/sitejob", "plan/validator", "sim", "staging/ftp", "staging/sftp", "workflow/format"},
+	{"broker", "broker/relay", "cost", "gridsite", "internal/execution", "internal/matching", "internal/order", "internal/reconcile", "internal/runas", "packages", "workflow"},
+	{"embedded/wire", "gridsite/jobdir", "gridsite/local", "gridsite/ssh", "gridsite/survey", "internal/pilot/attempt", "internal/store", "packages/htcondor", "plan", "profile", "staging", "workflow/wfformat"},
+	{"api", "embedded/executor", "embedded/link", "gridsite/fork", "gridsite/headnode", "gridsite/slurm", "internal/depot", "internal/pilot/process", "internal/pilot/sitejob", "internal/recorded", "internal/store/storetest", "plan/validator", "sim", "staging/ftp", "staging/sftp", "workflow/format"},
 	{"embedded/parcel", "examples/lambda", "gridsite/gridsitetest", "internal/follow", "internal/login", "internal/personal", "internal/provision", "internal/request", "planner"},
 	{"embedded/dispatch", "embedded/worker", "internal/demo", "internal/pilot/condorworker", "internal/rest"},
 	{"embedded/port", "internal/pilot", "internal/run", "internal/schedd"},
@@ -52,12 +52,13 @@ var edges = map[string]map[string]string{
 		root:             "error kinds, seconds",
 	},
 	"internal/provision": {
-		"internal/store": "releases plans", "api": "requests for glideins", "internal/order": "what a pilot keeps for leaving",
+		"api": "requests for glideins", "cost": "tariffs, ledgers",
+		"internal/order": "what a pilot keeps for leaving", "internal/store": "releases plans, reserves",
 		"plan": "problems and plans", "profile": "estimates of tasks", "workflow": "what is planned",
 		root: "sites, waits, glideins",
 	},
 	"api": {
-		"internal/input": "bounds answers", "plan": "the goal of a plan", root: "the nouns double as wire types",
+		"cost": "ledgers", "internal/input": "bounds answers", "plan": "the goal of a plan", root: "the nouns double as wire types",
 	},
 	"broker":             {root: "broker modes, error kinds"},
 	"broker/relay":       {"internal/disk": "replaces the note of its port", root: "error kinds"},
@@ -68,9 +69,11 @@ var edges = map[string]map[string]string{
 	"internal/order":     {"internal/disk": "replaces reports", root: "outcomes and durations in the two files"},
 	"internal/reconcile": {"resubmit": "the rule for another attempt", root: "the world"},
 	"internal/runas":     {root: "error kinds"},
-	"internal/store":     {"internal/disk": "locks the database", root: "what it stores, and the rules by which it changes"},
-	"packages":           {"internal/input": "bounds archives", root: "platforms, error kinds"},
-	"workflow":           {"dag": "a workflow is a graph of tasks", root: "error kinds, seconds"},
+	"internal/store": {
+		"cost": "ledgers", "internal/disk": "locks the database", root: "what it stores, and the rules by which it changes",
+	},
+	"packages": {"internal/input": "bounds archives", root: "platforms, error kinds"},
+	"workflow": {"dag": "a workflow is a graph of tasks", root: "error kinds, seconds"},
 
 	"embedded/wire": {
 		"broker/relay": "one way in", "internal/execution": "jobs and their results",

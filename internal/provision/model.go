@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/cost"
 	"github.com/corral-pilot/corral/internal/order"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/workflow"
@@ -18,6 +19,7 @@ type Facts struct {
 	Machine corral.SiteQueue // of a site without a batch system: the machine that it is
 	Waits   []corral.Wait
 	Load    corral.Load // attempts that are there already
+	Ledger  cost.Ledger // what may still be spent there
 }
 
 // startUp is how long a pilot takes from its job's start to its workers in the cluster: a second where a process is all
@@ -80,8 +82,8 @@ func (f Facts) model(q corral.SiteQueue) plan.Site {
 		CPUs:     orUnlimited(q.Nodes * q.CPUs),
 		Walltime: plan.Unbounded,
 		Overhead: startUp(f.Site.Batch),
-		Tariff:   plan.CoreHours,
 	}
+	f.charge(&s)
 	if q.MaxWalltime > 0 {
 		s.Walltime = time.Duration(q.MaxWalltime)
 		s.Margin = order.Reserve(s.Walltime)

@@ -25,6 +25,9 @@ func Release(tx *store.Tx, p corral.Plan, reason string) (corral.Plan, error) {
 	if err != nil {
 		return p, err
 	}
+	if err = tx.Free(p.ID); err != nil {
+		return p, err
+	}
 	return tx.MovePlan(p.ID, corral.PlanRelease, reason)
 }
 

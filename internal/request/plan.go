@@ -34,7 +34,8 @@ func CheckPlan(in *api.NewPlan) error {
 	if _, err := corral.ParseClustering(in.Clustering); err != nil {
 		k.keep(corral.ErrorAt(corral.Invalid, "clustering", "%w", err))
 	}
-	k.checkProfiles(in.Profiles)
+	checkProfiles(&k, in.Profiles)
+	checkWhatIf(&k, in)
 	switch {
 	case g.Objective != "":
 		k.invalid(!slices.Contains(plan.Objectives, g.Objective), "objective", "%.40q is none of %v", g.Objective,
@@ -48,4 +49,13 @@ func CheckPlan(in *api.NewPlan) error {
 	}
 	k.invalid(g.Objective == plan.CPUs && g.Deadline == 0, "objective", "the fewest cpus need a deadline")
 	return k.err
+}
+
+// checkWhatIf checks what a plan is to be made by and with.
+func checkWhatIf(k *checker, in *api.NewPlan) {
+	k.invalid(in.Algorithm != "" && !slices.Contains(plan.Algorithms, in.Algorithm), "algorithm",
+		"%.40q is none of %v", in.Algorithm, plan.Algorithms)
+	_, err := cost.ParseTariff(in.Price, in.Billing)
+	k.keep(err)
+	k.invalid(in.Overhead != nil && *in.Overhead < 0, "overhead_s", "%s is negative", in.Overhead)
 }

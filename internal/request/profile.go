@@ -10,7 +10,7 @@ import (
 
 // checkProfiles reports what is wrong with the profiles that a request names. One that is given twice would count each
 // of its tasks twice.
-func (k *checker) checkProfiles(all []api.PlanProfile) {
+func checkProfiles(k *checker, all []api.PlanProfile) {
 	for i, p := range all {
 		place := fmt.Sprintf("profiles[%d]", i)
 		same := func(q api.PlanProfile) bool { return q.Name == p.Name }

@@ -36,6 +36,7 @@ var ranges = map[string]bounds{
 	"stall_s":           {most: maxSpanS},
 	"default_runtime_s": {most: maxSpanS},
 	"deadline_s":        {most: maxSpanS},
+	"overhead_s":        {most: maxSpanS},
 	"tradeoff":          {most: 1},
 	"confidence":        {most: 1},
 	"host_cpus":         {most: 1 << 16},

@@ -13,6 +13,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/cost"
 	"github.com/corral-pilot/corral/gridsite"
 )
 
@@ -40,8 +41,29 @@ func Site(in api.NewSite, here string) (corral.Site, error) {
 	k.dialect("batch", site.Batch)
 	k.dialect("head_batch", site.HeadBatch)
 	k.keep(CheckOptions(site))
+	site.SiteTerms, err = Terms(in.SiteTerms)
+	k.keep(err)
 	site.Root = k.root(in, contact, here)
 	return site, k.err
+}
+
+// Terms checks what a site charges, and returns it in the words that are kept: two texts that mean the same are the
+// same then.
+func Terms(in corral.SiteTerms) (corral.SiteTerms, error) {
+	tariff, allocation, err := cost.TermsOf(in)
+	if err != nil {
+		return in, err
+	}
+	if in.Price != "" {
+		in.Price = tariff.Rate.String()
+	}
+	if in.Billing != "" {
+		in.Billing = tariff.Billing.String()
+	}
+	if allocation != nil {
+		in.Allocation = cost.Amount{Money: *allocation, Unit: tariff.Rate.Unit}.String()
+	}
+	return in, nil
 }
 
 // root returns the clean directory that is to be the site's alone: everything below it is removed with the site. That
@@ -125,6 +147,12 @@ func Set(site *corral.Site, in api.SetSite) (said []string) {
 	assign(&said, "site_options", &site.SiteOptions, in.SiteOptions)
 	assign(&said, "max_queued", &site.Limits.MaxQueued, in.MaxQueued)
 	assign(&said, "max_running", &site.Limits.MaxRunning, in.MaxRunning)
+	assign(&said, "price", &site.Price, in.Price)
+	assign(&said, "billing", &site.Billing, in.Billing)
+	assign(&said, "allocation", &site.Allocation, in.Allocation)
+	if terms, err := Terms(site.SiteTerms); err == nil { // what is wrong is refused before
+		site.SiteTerms = terms
+	}
 	return said
 }
 

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -34,6 +35,8 @@ type Step[Out any] struct {
 	Write func(tx *store.Tx) (Out, error) // the change itself; what it returns is the answer
 	Done  func(Out)                       // after the commit; nil: nothing
 	Undo  func()                          // instead of Done, if there is no commit; nil: nothing
+
+	Status int // of the answer; 0: that of all answers of its kind
 }
 
 // Only is a Step that consists of its transaction.
@@ -88,7 +91,7 @@ func perform[In, Out any](a *Adapter, c *Call, status int,
 	if err == nil && !kept {
 		var st Step[Out]
 		if st, err = prepare(c.Context(), in); err == nil {
-			answer, err = commit(c.Context(), a, status, key, st)
+			answer, err = commit(c.Context(), a, cmp.Or(st.Status, status), key, st)
 		}
 	}
 	if err != nil {

@@ -94,11 +94,12 @@ var schemas = map[string]any{
 	"RunList": api.List[corral.Run]{},
 	"NewPlan": api.NewPlan{}, "NewGoal": plan.Goal{}, "NewAmount": cost.Amount{}, "Plan": corral.Plan{},
 	"PlanDocument": plan.Plan{}, "Goal": plan.Goal{}, "Amount": cost.Amount{}, "PlanPilot": plan.Pilot{},
-	"PlanPoint": plan.Point{}, "PlanConfidence": plan.Confidence{}, "Placement": plan.Placement{},
+	"PlanPoint": plan.Point{}, "PlanConfidence": plan.Confidence{}, "PlanMarginal": plan.Marginal{}, "Placement": plan.Placement{},
 	"PlanList": api.List[corral.Plan]{}, "PlanProfile": api.PlanProfile{},
 	"Task": api.Task{}, "TaskList": api.List[api.Task]{},
 	"Entry": corral.Entry{}, "EntryList": api.List[corral.Entry]{},
 	"TimelineEvent": corral.TimelineEvent{}, "TimelineEventList": api.List[corral.TimelineEvent]{},
+	"Ledger": api.Ledger{}, "LedgerLine": cost.Line{},
 	"Health": api.Health{}, "Problem": api.Problem{},
 }
 

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
 	"time"
 
@@ -54,7 +55,7 @@ func (h *planHandlers) routes() []rest.Route {
 
 func (h *planHandlers) list(c *rest.Call) error { return h.Page(c, (*store.Tx).Plans) }
 
-// create makes a plan and keeps it, feasible or not.
+// create makes a plan and keeps it, feasible or not, unless the request is only to see it.
 func (h *planHandlers) create(c *rest.Call) error {
 	return rest.Create(h.Adapter, c, func(ctx context.Context, in api.NewPlan) (rest.Step[corral.Plan], error) {
 		row := corral.Plan{Owner: c.Actor()}
@@ -64,6 +65,12 @@ func (h *planHandlers) create(c *rest.Call) error {
 		}
 		if err != nil {
 			return rest.Step[corral.Plan]{}, err
+		}
+		if in.DryRun {
+			return rest.Step[corral.Plan]{Status: http.StatusOK, Write: func(tx *store.Tx) (corral.Plan, error) {
+				row.CreatedAt, row.UpdatedAt = tx.Now(), tx.Now()
+				return row, nil
+			}}, nil
 		}
 		return rest.Only(func(tx *store.Tx) (corral.Plan, error) { return tx.CreatePlan(row) })
 	})
@@ -97,20 +104,37 @@ func (h *planHandlers) make(ctx context.Context, in api.NewPlan, row *corral.Pla
 		return corral.ErrorAt(corral.Unsatisfiable, "sites", "no site takes pilots: corral site create makes one, and "+
 			"corral site list shows what keeps those there are from it")
 	}
-	opts := planner.Options{Shape: in.HostCPUs, Seed: in.Seed}
-	if in.Clustering != "" {
-		asked, err := corral.ParseClustering(in.Clustering)
-		if err != nil {
-			return err
-		}
-		opts.Clustering = &asked
+	said, err := provision.WhatIf(problem.Sites, in)
+	if err == nil {
+		err = provision.SameUnit(problem.Sites, in.Goal.Budget)
+	}
+	if err != nil {
+		return err
+	}
+	opts, err := options(in)
+	if err != nil {
+		return err
 	}
 	made, err := planner.Make(problem, in.Goal, opts)
 	if err != nil {
 		return err
 	}
-	made.Reasons = slices.Concat(made.Reasons, sources, assumed)
+	made.Reasons = slices.Concat(made.Reasons, sources, assumed, said)
+	if in.Marginal {
+		made.Marginal = plan.Marginals(made.Front)
+	}
 	return write(row, made, cluster)
+}
+
+// options are how a plan is to be sought.
+func options(in api.NewPlan) (planner.Options, error) {
+	opts := planner.Options{Shape: in.HostCPUs, Seed: in.Seed}
+	if in.Clustering == "" {
+		return opts, nil
+	}
+	asked, err := corral.ParseClustering(in.Clustering)
+	opts.Clustering = &asked
+	return opts, err
 }
 
 // write fills the row of a plan.
@@ -145,6 +169,9 @@ func (h *planHandlers) facts(ctx context.Context, in api.NewPlan) (cluster corra
 				return err
 			}
 			if f.Load, err = tx.Load(s.ID); err != nil {
+				return err
+			}
+			if f.Ledger, err = tx.Ledger(s.ID); err != nil {
 				return err
 			}
 			all = append(all, f)
@@ -190,6 +217,9 @@ func (h *planHandlers) provision(c *rest.Call) error {
 				return p, err
 			}
 			if p, err = tx.MovePlan(p.ID, corral.PlanProvision, ""); err != nil {
+				return p, err
+			}
+			if err = provision.Reserve(tx, p); err != nil {
 				return p, err
 			}
 			return p, h.ask(c, tx, p)

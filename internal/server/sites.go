@@ -7,6 +7,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/provision"
 	"github.com/corral-pilot/corral/internal/request"
 	"github.com/corral-pilot/corral/internal/rest"
 	"github.com/corral-pilot/corral/internal/store"
@@ -57,6 +58,7 @@ func (h *siteHandlers) routes() []rest.Route {
 		rest.Get("/v1/sites/:site/history", h.history, paging...),
 		rest.Get("/v1/sites/:site/timeline", h.timeline),
 		rest.Get("/v1/sites/:site/waits", h.waits),
+		rest.Get("/v1/sites/:site/ledger", h.ledger),
 	}
 }
 
@@ -240,6 +242,17 @@ func (h *siteHandlers) waits(c *rest.Call) error {
 		}
 		waits, err := tx.Waits(store.WaitFilter{Name: site.Name, Last: maxWaits})
 		return rest.Whole(corral.WaitQuantiles(waits, time.Now()), ""), err
+	})
+}
+
+// ledger answers with what may be spent at the site, and what was: also of one that is gone.
+func (h *siteHandlers) ledger(c *rest.Call) error {
+	return rest.Read(h.Adapter, c, func(tx *store.Tx) (api.Ledger, error) {
+		site, err := siteOnRecord(c, tx)
+		if err != nil {
+			return api.Ledger{}, err
+		}
+		return provision.Ledger(tx, site)
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/internal/provision"
 	"github.com/corral-pilot/corral/internal/reach"
 	"github.com/corral-pilot/corral/internal/request"
 	"github.com/corral-pilot/corral/internal/rest"
@@ -119,6 +120,9 @@ func (v visitor) checkSet(ctx context.Context, site corral.Site, in api.SetSite)
 	if err := settable(site); err != nil {
 		return nil, err
 	}
+	if _, err := request.Terms(site.SiteTerms); err != nil {
+		return nil, err
+	}
 	if err := request.CheckOptions(site); err != nil || reflect.DeepEqual(before.BatchOptions, site.BatchOptions) {
 		return nil, err
 	}
@@ -147,7 +151,12 @@ func stillAs(tx *store.Tx, checked corral.Site, in api.SetSite) error {
 	if err := settable(now); err != nil {
 		return err
 	}
-	in.MaxQueued, in.MaxRunning = nil, nil
+	after := now
+	request.Set(&after, in)
+	if err := provision.CheckTerms(tx, now, after); err != nil {
+		return err
+	}
+	in.MaxQueued, in.MaxRunning, in.Price, in.Billing, in.Allocation = nil, nil, nil, nil, nil
 	same := reflect.DeepEqual(now.BatchOptions, checked.BatchOptions) && reflect.DeepEqual(now.Facts, checked.Facts)
 	if in != (api.SetSite{}) && !same {
 		return corral.ErrorAt(corral.Unavailable, "site",

@@ -120,6 +120,7 @@ func makeFixture(t *testing.T) string {
 	w.write(func(tx *store.Tx) error {
 		_, err := tx.SetSite(w.site.ID, func(s *corral.Site) {
 			s.Package, s.PackageDigest = "embedded-1.0", "sha256:00"
+			s.SiteTerms = corral.SiteTerms{Price: "0.04USD/cpu-hour", Billing: "1h", Allocation: "50USD"}
 			s.Limits = corral.SiteLimits{MaxQueued: 3, MaxRunning: 10}
 			s.BatchOptions = corral.BatchOptions{Queue: "long", SiteOptions: []string{"--exclusive"}}
 			s.Facts = &corral.SiteFacts{At: s.CreatedAt, Batch: "slurm 22.05.8", Queues: []corral.SiteQueue{{Name: "long", MaxNodes: 4}}}

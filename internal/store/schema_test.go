@@ -68,6 +68,7 @@ func legal(t *testing.T) (*sql.DB, *world) {
 	w.createPlan(w.newPlan())
 	begun := w.createPlan(w.newPlan())
 	w.write(func(tx *store.Tx) error { _, err := tx.MovePlan(begun.ID, corral.PlanProvision, ""); return err })
+	w.write(func(tx *store.Tx) error { return tx.Reserve(begun.ID, w.site.ID, 12_500_000) })
 	w.write(func(tx *store.Tx) error { _, err := tx.MoveRun(over.ID, corral.RunFail, ""); return err })
 	return raw(t, w.path), w
 }
@@ -94,7 +95,7 @@ var illegal = []struct {
 	{"update sites set %s where id = 1", []string{
 		"name = ''", "owner = ''", "contact = ''", "batch = ''", "state = 'BROKEN'", "state = ''", "root = 'relative'", "package = 'p'", "package_digest = 'sha256:00'",
 		"updated_at_ms = created_at_ms - 1", "head_batch = ''", "site_options = '{}'", "facts = '[]'", "max_queued = -1", "max_running = -1",
-		"login_needed = 1", "login_needed = 2", "trouble = 'far away'", "trouble_at_ms = 1"}, brokenCheck},
+		"allocation = 'much'", "login_needed = 1", "login_needed = 2", "trouble = 'far away'", "trouble_at_ms = 1"}, brokenCheck},
 	{"update sites set %s where id = 1", []string{"name = 'other'"}, brokenUnique},
 	{"update sites set %s where id = 1", []string{"name = null", "created_at_ms = null", "state = null", "owner = null"}, brokenNotNull},
 	{"update sites set %s where id = 1", []string{"created_at_ms = 'yesterday'", "name = x'00'"}, brokenType},
@@ -147,6 +148,9 @@ var illegal = []struct {
 		"updated_at_ms = created_at_ms - 1"}, brokenCheck},
 	{plan1, []string{"document = 'no json'"}, 0},
 	{plan1, []string{"cluster_id = 99"}, brokenForeignKey},
+	{"update reservations set %s", []string{"amount = -1"}, brokenCheck},
+	{"update reservations set %s", []string{"plan_id = 99", "site_id = 99"}, brokenForeignKey},
+	{"update reservations set %s", []string{"amount = null"}, brokenNotNull},
 	{plan1, []string{"document = null", "digest = null", "workflow = null"}, brokenNotNull},
 	{plan2, []string{"began_at_ms = null"}, brokenCheck},
 

@@ -197,6 +197,13 @@ CREATE TABLE replicas (
 	primary key (mirror_id, package_id)
 ) strict, without rowid;
 
+CREATE TABLE reservations (
+	plan_id integer not null references plans (id),
+	site_id integer not null references sites (id),
+	amount  integer not null check (amount >= 0),
+	primary key (plan_id, site_id)
+) strict;
+
 CREATE TABLE runs (
 	id             integer primary key autoincrement,
 	owner          text not null check (owner <> ''),
@@ -241,7 +248,7 @@ CREATE TABLE sites (
 	state          text not null check (state in ('NEW', 'STAGING', 'READY', 'EXITING', 'REMOVING', 'DELETED', 'FAILED')),
 	reason         text not null,
 	created_at_ms  integer not null,
-	updated_at_ms  integer not null, head_batch text not null default 'fork' check (head_batch <> ''), queue text not null default '', account text not null default '', qos text not null default '', features text not null default '', site_options text check (json_type(site_options) = 'array'), max_queued integer not null default 0 check (max_queued >= 0), max_running integer not null default 0 check (max_running >= 0), facts text check (json_type(facts) = 'object'), login_needed integer not null default 0 check (login_needed in (0, 1)), trouble text not null default '' check (trouble <> '' or login_needed = 0), trouble_at_ms integer check ((trouble = '') = (trouble_at_ms is null)), relay_trouble text not null default '',
+	updated_at_ms  integer not null, head_batch text not null default 'fork' check (head_batch <> ''), queue text not null default '', account text not null default '', qos text not null default '', features text not null default '', site_options text check (json_type(site_options) = 'array'), max_queued integer not null default 0 check (max_queued >= 0), max_running integer not null default 0 check (max_running >= 0), facts text check (json_type(facts) = 'object'), login_needed integer not null default 0 check (login_needed in (0, 1)), trouble text not null default '' check (trouble <> '' or login_needed = 0), trouble_at_ms integer check ((trouble = '') = (trouble_at_ms is null)), relay_trouble text not null default '', price text not null default '', billing text not null default '', allocation text not null default '' constraint allocation_has_a_unit check (allocation = '' or allocation glob '*[0-9]*[a-zA-Z]'),
 	constraint package_with_digest check ((package = '') = (package_digest = '')),
 	constraint times_in_order check (updated_at_ms >= created_at_ms)
 ) strict;
