@@ -54,8 +54,8 @@ func SameUnit(sites []plan.Site, budget *cost.Amount) error {
 	for _, s := range sites {
 		if first := sites[0]; s.Tariff.Rate.Unit != first.Tariff.Rate.Unit {
 			return corral.ErrorAt(corral.Invalid, "sites", "the price of site %s is in %s, that of site %s in %s: "+
-				"plan for some of them (--site), or with one price (--price)", first.Name, first.Tariff.Rate.Unit, s.Name,
-				s.Tariff.Rate.Unit)
+				"plan for some of them (--site), or with one price (--price)", first.Name, first.Tariff.Rate.Unit,
+				s.Name, s.Tariff.Rate.Unit)
 		}
 		if unit := s.Tariff.Rate.Unit; budget != nil && budget.Unit != unit {
 			return corral.ErrorAt(corral.Invalid, "budget", "%s is in %s, and the price of site %s, %s, in %s", *budget,
