@@ -22,6 +22,11 @@ const (
 	shortestWalltime = 10 * time.Minute
 )
 
+// walltimeReserve is which part of the time that a pilot is to be held its walltime has beyond it: half. Tasks that
+// take longer than estimated are cut at the end of the walltime and have to begin again, and what a pilot does not need
+// of it costs nothing, since it is released. Before a maintenance there may be no room for it: none is kept there.
+const walltimeReserve = 2
+
 // pilots makes the pilots that hold what a schedule holds, and says for each line and hold which pilot, and which of
 // its hosts, that is. Hosts of one site and shape that come and go together become one pilot, as far as the site takes
 // so many hosts at once. slack is by how much they may differ: it trades held time for fewer pilots.
@@ -36,7 +41,7 @@ func (s *schedule) pilots(slack time.Duration) (all []plan.Pilot, at map[[2]int]
 		}
 	}
 	slices.SortFunc(stairs, func(a, b stair) int {
-		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To), cmp.Compare(a.line, b.line))
+		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(b.To, a.To), cmp.Compare(a.line, b.line))
 	})
 	at = make(map[[2]int][2]int, len(stairs))
 	taken := make([]bool, len(stairs))
@@ -78,6 +83,9 @@ func (s *schedule) pilots(slack time.Duration) (all []plan.Pilot, at map[[2]int]
 // pilot describes one pilot of a line's site and shape.
 func (s *schedule) pilot(l *line, hosts int, held plan.Span) plan.Pilot {
 	need := held.To - held.From + l.site.Margin
+	if len(l.site.Closed) == 0 {
+		need += (held.To - held.From) / walltimeReserve
+	}
 	walltime := max((need+roundWalltime-1)/roundWalltime*roundWalltime, shortestWalltime)
 	walltime = min(walltime, l.site.Walltime)
 	shape := plan.Shape{Hosts: hosts, Host: l.host, Walltime: walltime}

@@ -75,7 +75,18 @@ type View struct {
 	QueuedCPUs int    // that released tasks need which no worker has
 	BusyCPUs   int    // of those that workers have
 	CPUs       int    // of the workers registered
-	Pilots     []Held // in the order of their asking; not to be written to
+	Pilots     []Held // in the order of their submission; not to be written to
+
+	// These take a look at each task, and at each worker, when they are called. They are not to be called later.
+	Progress func() []execution.Progress // by task
+	Workers  func() map[string]Place     // :: name of a worker that is there → where it is
+}
+
+// A Place is where a worker is, and what it has to do.
+type Place struct {
+	Pilot int           // index among View.Pilots
+	Host  int           // of that pilot
+	Idle  time.Duration // for how long it has had nothing to do; negative: it has something
 }
 
 // A Cluster is the personal cluster that runs the tasks: how many it can start a second, and how long after an event

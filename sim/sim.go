@@ -143,7 +143,8 @@ func (x *simulation) control() {
 }
 
 func (x *simulation) view() View {
-	v := View{Tasks: x.run.x.Counts(), Pilots: x.trace.Pilots}
+	v := View{Tasks: x.run.x.Counts(), Pilots: x.trace.Pilots, Workers: x.workers}
+	v.Progress = func() []execution.Progress { return execution.ProgressOf(x.run.x) }
 	for _, m := range x.cluster.members {
 		for _, e := range m.running {
 			v.BusyCPUs += e.job.CPUs
@@ -154,6 +155,19 @@ func (x *simulation) view() View {
 	}
 	v.QueuedCPUs = x.cluster.wanted
 	return v
+}
+
+// workers says where each worker is that may run something.
+func (x *simulation) workers() map[string]Place {
+	all := make(map[string]Place, len(x.cluster.members))
+	for _, m := range x.cluster.members {
+		p := Place{Pilot: m.pilot.held, Host: m.host.Number, Idle: -1}
+		if m.empty() {
+			p.Idle = x.now - m.idleSince
+		}
+		all[m.slot.ID] = p
+	}
+	return all
 }
 
 // offer says what could take a task at an instant: the workers present, and those that glideins will bring.

@@ -15,7 +15,7 @@ var layers = [][]string{
 	{"embedded/wire", "gridsite/jobdir", "gridsite/local", "gridsite/ssh", "gridsite/survey", "internal/pilot/attempt", "internal/store", "packages/htcondor", "plan", "profile", "staging", "workflow/wfformat"},
 	{"api", "embedded/executor", "embedded/link", "gridsite/fork", "gridsite/headnode", "gridsite/slurm", "internal/depot", "internal/pilot/process", "internal/pilot/sitejob", "internal/recorded", "internal/store/storetest", "plan/validator", "sim", "staging/ftp", "staging/sftp", "workflow/format"},
 	{"embedded/parcel", "examples/lambda", "gridsite/gridsitetest", "internal/follow", "internal/login", "internal/personal", "internal/provision", "internal/request", "planner"},
-	{"embedded/dispatch", "embedded/worker", "internal/demo", "internal/pilot/condorworker", "internal/rest"},
+	{"embedded/dispatch", "embedded/worker", "internal/demo", "internal/pilot/condorworker", "internal/rest", "planner/revision"},
 	{"embedded/port", "internal/pilot", "internal/run", "internal/schedd"},
 	{"internal/condorpool", "internal/gate"},
 	{"internal/reach"},
@@ -50,6 +50,10 @@ var edges = map[string]map[string]string{
 		"cost": "adds up", "dag": "the graph turned round", "plan": "problems and plans",
 		"plan/validator": "checks each plan before it leaves",
 		root:             "error kinds, seconds",
+	},
+	"planner/revision": {
+		"cost": "adds up", "dag": "the graph of what is left", "plan": "problems and plans",
+		"planner": "looks ahead, and plans what is missing", root: "states of tasks",
 	},
 	"internal/provision": {
 		"api": "requests for glideins", "cost": "tariffs, ledgers",

@@ -1,0 +1,311 @@
+package revision
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/cost"
+	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/planner"
+)
+
+// A Decision says how a plan is revised.
+type Decision struct {
+	Add       []plan.Pilot // their times count from the plan's beginning
+	Drop      []Drop
+	News      News
+	Reasons   []string
+	Limits    []string // that cut what would have been added
+	Predicted Prediction
+}
+
+// A Drop lets a pilot go: it finishes what it runs, unless it is cancelled.
+type Drop struct {
+	Pilot  int // its Number
+	Cancel bool
+	Idle   bool // only if it still has no task
+	Why    Why
+}
+
+// A Why says for what reason a pilot is let go.
+type Why string
+
+const (
+	Unneeded Why = "it is not needed"
+	Budget   Why = "the budget"
+)
+
+// News are what people have to know.
+type News string
+
+const (
+	Nothing News = ""
+	Late    News = "late"    // the deadline will be missed
+	InTime  News = "in time" // it will be met after all
+	Broke   News = "broke"   // the budget does not suffice for what is left
+)
+
+// A Prediction is what is expected after a decision.
+type Prediction struct {
+	End      time.Duration // of the last task that can be run, from the plan's beginning
+	Complete bool          // all tasks can
+	Cost     cost.Money    // of all pilots of the plan
+}
+
+// Empty reports whether nothing is to be done, nor said.
+func (d Decision) Empty() bool { return len(d.Add)+len(d.Drop) == 0 && d.News == Nothing }
+
+// The shortest time between two decisions that change pilots: shortestPause, or a share of what is left.
+const (
+	shortestPause = 5 * time.Second
+	pauseShare    = 50
+)
+
+// Pause is how long no decision follows one that changed pilots, when the end is expected after so long: what it has
+// changed must have shown, and a plan that is revised at each task's end asks for pilots at one and drops them at the
+// next.
+func Pause(left time.Duration) time.Duration { return max(shortestPause, left/pauseShare) }
+
+// Decide decides what is to change now. Its errors are defects.
+func Decide(v View) (Decision, error) {
+	o, err := expect(v)
+	if err != nil || len(o.left.Work.Tasks) == 0 {
+		return Decision{}, err
+	}
+	d := Decision{Predicted: o.prediction()}
+	switch d.Drop = o.cuts(); {
+	case len(d.Drop) > 0:
+		d.say("%d pilot(s) end now: holding them on would cost more than the budget of %s", len(d.Drop),
+			*v.Goal.Budget)
+	case v.Before.At > 0 && v.Now < v.Before.At+Pause(o.End):
+	case o.behind():
+		err = o.add(&d)
+	default:
+		o.release(&d)
+	}
+	if len(d.Drop) == 0 {
+		if d.Drop = o.drains(); len(d.Drop) > 0 {
+			d.say("%d pilot(s) take no more tasks: the budget of %s suffices for what they run", len(d.Drop),
+				*v.Goal.Budget)
+		}
+	}
+	o.announce(&d)
+	return d, err
+}
+
+func (d *Decision) say(format string, args ...any) {
+	d.Reasons = append(d.Reasons, fmt.Sprintf(format, args...))
+}
+
+// prediction is what is expected without a change.
+func (o *outlook) prediction() Prediction {
+	return Prediction{o.Now + o.End, o.Left == 0, o.expected()}
+}
+
+// Of the time until the deadline some is kept for errors of the estimates: pilots are added when less than a seventh is
+// left of it, and then so many that a quarter is. With a smaller one they would be added again and again, and the last
+// time too late: at the end of a workflow there is little that more pilots can do.
+const (
+	leastReserve = 7
+	fullReserve  = 4
+)
+
+// reserve is one part in so many of the time until the deadline.
+func (o *outlook) reserve(part time.Duration) time.Duration {
+	return max(0, time.Duration(o.Goal.Deadline)-o.Now) / part
+}
+
+// target is when the last task shall end: before the deadline, with a reserve unless the plan itself had none, or about
+// when the plan promised where there is no deadline.
+func (o *outlook) target() time.Duration {
+	slack := max(o.Promise*15/100, 5*time.Second)
+	deadline := time.Duration(o.Goal.Deadline)
+	if deadline == 0 {
+		return o.Promise + slack
+	}
+	return max(deadline-o.reserve(leastReserve), min(deadline, o.Promise+slack/5))
+}
+
+// behind reports whether the pilots that there are will not do what is left in time.
+func (o *outlook) behind() bool { return o.Left > 0 || o.Now+o.End > o.target() }
+
+// add has pilots asked for: the cheapest with which the target is met, else those with which the end is soonest, if
+// they help at all.
+func (o *outlook) add(d *Decision) error {
+	if len(o.left.Sites) == 0 {
+		d.Limits = append(d.Limits, "no site takes pilots")
+		return nil
+	}
+	goal := plan.Goal{Objective: plan.Cost, Budget: o.rest()}
+	var cut string
+	for _, end := range o.wanted() {
+		if goal.Deadline = corral.Seconds(end - o.Now); goal.Deadline <= 0 {
+			continue
+		}
+		p, err := planner.Make(o.left, goal, planner.Options{})
+		if err != nil {
+			return err
+		}
+		if p.Feasible {
+			o.ask(d, p)
+			return nil
+		}
+		cut = p.Reasons[0]
+	}
+	if goal.Objective = plan.Makespan; o.Goal.Deadline == 0 {
+		goal.Objective, goal.Tradeoff = plan.Tradeoff, o.Goal.Tradeoff
+	}
+	goal.Deadline = 0
+	p, err := planner.Make(o.left, goal, planner.Options{})
+	if err != nil {
+		return err
+	}
+	if p.Feasible && (o.Left > 0 || o.End-time.Duration(p.Makespan) > max(time.Second, o.End/20)) {
+		o.ask(d, p)
+	} else if !p.Feasible {
+		cut = p.Reasons[0]
+	}
+	if cut != "" {
+		d.Limits = append(d.Limits, cut)
+	}
+	return nil
+}
+
+// wanted lists the ends that pilots are added for, the best one first.
+func (o *outlook) wanted() []time.Duration {
+	if o.Goal.Deadline == 0 {
+		return []time.Duration{o.target()}
+	}
+	deadline := time.Duration(o.Goal.Deadline)
+	return []time.Duration{deadline - o.reserve(fullReserve), o.target(), deadline}
+}
+
+// rest is what of the budget is not spent, nor bound to be; nil if there is no budget.
+func (o *outlook) rest() *cost.Amount {
+	if o.Goal.Budget == nil {
+		return nil
+	}
+	b := *o.Goal.Budget
+	b.Money = max(0, b.Money-max(o.expected(), o.exposed(nil)))
+	return &b
+}
+
+// ask takes over the pilots of a plan for what is left, as far as the budget allows all of them to start at once.
+func (o *outlook) ask(d *Decision, p *plan.Plan) {
+	if len(p.Pilots) == 0 {
+		return
+	}
+	more := make([]Pilot, len(p.Pilots))
+	for i, q := range p.Pilots {
+		more[i] = Pilot{Pilot: q, Phase: Queued, Tariff: o.left.Site(q.Site, q.Queue).Tariff, Began: -1}
+	}
+	if b := o.Goal.Budget; b != nil && o.exposed(nil, more...) > b.Money {
+		d.Limits = append(d.Limits, fmt.Sprintf("the budget of %s: they could not be ended in time", *b))
+		return
+	}
+	for _, q := range p.Pilots {
+		for _, at := range []*corral.Seconds{&q.Submit, &q.Start, &q.Ready, &q.End} {
+			*at += corral.Seconds(o.Now)
+		}
+		d.Add = append(d.Add, q)
+	}
+	before := o.Now + o.End
+	d.Predicted.End, d.Predicted.Complete = o.Now+time.Duration(p.Makespan), true
+	d.Predicted.Cost = d.Predicted.Cost.Plus(p.Cost.Money)
+	switch {
+	case o.Left > 0:
+		d.say("behind: %d task(s) fit no pilot before it leaves; %d pilot(s) of %d cpus more end it after %s", o.Left,
+			len(p.Pilots), p.PeakCPUs, brief(d.Predicted.End))
+	default:
+		d.say("behind: it would end after %s, wanted is %s; with %d pilot(s) of %d cpus more it ends after %s",
+			brief(before), brief(o.target()), len(p.Pilots), p.PeakCPUs, brief(d.Predicted.End))
+	}
+}
+
+func brief(d time.Duration) time.Duration { return d.Round(100 * time.Millisecond) }
+
+// release lets those pilots go that are not needed: that have no task to come, and those not yet submitted without
+// which the end is still in time.
+func (o *outlook) release(d *Decision) {
+	dropped := map[int]bool{}
+	var idle, unasked int
+	for i, q := range o.Pilots {
+		switch {
+		case o.ends[i] > 0 || o.running[i] > 0:
+		case q.Phase == Planned || q.Phase == Queued:
+			dropped[i] = true
+			unasked++
+		case q.Phase == Working && q.Idle > max(time.Second, 2*o.Problem.Cluster.Hop):
+			dropped[i] = true
+			idle++
+		}
+	}
+	unasked += o.spare(dropped)
+	for _, i := range slices.Sorted(keys(dropped)) {
+		q := o.Pilots[i]
+		d.Drop = append(d.Drop, Drop{Pilot: q.Number, Idle: q.Phase == Working, Why: Unneeded})
+	}
+	if len(dropped) > 0 {
+		d.Predicted = o.prediction()
+		d.say("ahead: %d idle pilot(s) have no task to come, %d more are not needed; it ends after %s", idle, unasked,
+			brief(d.Predicted.End))
+	}
+}
+
+func keys(m map[int]bool) func(yield func(int) bool) {
+	return func(yield func(int) bool) {
+		for k := range m {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+// spare adds pilots to dropped that are not submitted, and without which the end is still no later than the plan
+// promised, and cheaper; the last ones first. It says how many. Time that was won is given up for money, but not the
+// slack that the plan had: that is for errors.
+func (o *outlook) spare(dropped map[int]bool) (n int) {
+	if o.Goal.Objective == plan.Makespan {
+		return 0
+	}
+	for tries, i := 0, len(o.Pilots)-1; i >= 0 && tries < 10; i-- {
+		if o.Pilots[i].Phase != Planned || dropped[i] || time.Duration(o.Pilots[i].Submit) <= o.Now {
+			continue
+		}
+		tries++
+		before := o.expected()
+		dropped[i] = true
+		o.look(o.without(dropped))
+		if o.Left > 0 || o.Now+o.End > o.Promise || o.expected() >= before-before/100 {
+			delete(dropped, i)
+			o.look(o.without(dropped))
+			break
+		}
+		n++
+	}
+	return n
+}
+
+// announce says what people have to know, once.
+func (o *outlook) announce(d *Decision) {
+	deadline, before := time.Duration(o.Goal.Deadline), o.Before
+	blur := max(0, d.Predicted.End-o.Now) / 50 // no estimate is exact: nothing is said of less, until it is near
+	late := deadline > 0 && (d.Predicted.End > deadline+blur || !d.Predicted.Complete)
+	broke := !d.Predicted.Complete && o.Goal.Budget != nil || len(d.Drop) > 0 && d.Drop[0].Why == Budget
+	switch {
+	case late && !before.Late:
+		d.News = Late
+		d.say("the deadline of %s will be missed: the end is expected after %s", o.Goal.Deadline,
+			brief(d.Predicted.End))
+	case before.Late && !late && d.Predicted.End <= deadline-o.reserve(50):
+		d.News = InTime
+		d.say("the deadline of %s can be met again: the end is expected after %s", o.Goal.Deadline,
+			brief(d.Predicted.End))
+	case broke && !before.Broke:
+		d.News = Broke
+		d.say("the budget of %s does not suffice: what no pilot takes any more waits", *o.Goal.Budget)
+	}
+}

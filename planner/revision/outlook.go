@@ -1,0 +1,163 @@
+package revision
+
+import (
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/dag"
+	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/planner"
+)
+
+// An outlook is what is left at an instant, as a problem whose time 0 is that instant.
+type outlook struct {
+	View
+	left    plan.Problem
+	pilots  []int // :: present pilot of the problem → its index among View.Pilots; negative: none of the plan's
+	running []int // cpus of the tasks that each of View.Pilots has
+	ends    []time.Duration
+	planner.Forecast
+}
+
+// faith is how many tasks of their mean estimate the estimates of a kind are worth beside those that have ended.
+const faith = 3
+
+// ratios returns by which factor the tasks of each kind take longer than estimated: the sum of what those took that
+// have ended over the sum of their estimates, shrunk towards 1 as if faith more had taken what was estimated.
+func (v View) ratios() map[string]float64 {
+	type sum struct{ took, estimate, count float64 }
+	sums := map[string]sum{}
+	for i, t := range v.Tasks {
+		if t.State == corral.TaskDone {
+			task := v.Problem.Work.Tasks[i]
+			s := sums[task.Kind]
+			sums[task.Kind] = sum{s.took + t.Took.Seconds(), s.estimate + task.Runtime.Seconds(), s.count + 1}
+		}
+	}
+	ratios := map[string]float64{}
+	for kind, s := range sums {
+		if s.estimate > 0 {
+			prior := faith * s.estimate / s.count
+			ratios[kind] = (s.took + prior) / (s.estimate + prior)
+		}
+	}
+	return ratios
+}
+
+// expect works out what is left, and when the pilots that there are will have done it.
+func expect(v View) (*outlook, error) {
+	o := &outlook{View: v, running: make([]int, len(v.Pilots)), ends: make([]time.Duration, len(v.Pilots))}
+	o.left = plan.Problem{Sites: v.Problem.Sites, Cluster: v.Problem.Cluster}
+	index := remaining(o)
+	seat(o, index)
+	var edges [][2]int
+	for i := range v.Problem.Work.Tasks {
+		if index[i] < 0 {
+			continue
+		}
+		for _, c := range v.Problem.Work.Graph.Children(i) {
+			if index[c] >= 0 {
+				edges = append(edges, [2]int{index[i], index[c]})
+			}
+		}
+	}
+	var err error
+	if o.left.Work.Graph, err = dag.New(len(o.left.Work.Tasks), edges); err != nil {
+		return nil, err // unreachable: a part of a graph without cycles has none
+	}
+	o.look(o.left)
+	return o, nil
+}
+
+// look asks when the pilots of a problem will have done what is left.
+func (o *outlook) look(p plan.Problem) {
+	o.Forecast = planner.Expect(p)
+	for k, i := range o.pilots {
+		if i >= 0 {
+			o.ends[i] = 0
+			if until := o.Until[k]; until > 0 {
+				o.ends[i] = o.Now + until
+			}
+		}
+	}
+}
+
+// remaining lists the tasks that are left, with corrected estimates, and returns for each task its index there; -1 for
+// one that is over.
+func remaining(o *outlook) []int {
+	ratios := o.ratios()
+	index := make([]int, len(o.Tasks))
+	o.left.Work.Name = o.Problem.Work.Name
+	for i, t := range o.Tasks {
+		index[i] = -1
+		switch t.State {
+		case corral.TaskDone, corral.TaskFailed, corral.TaskSkipped:
+			continue
+		}
+		task := o.Problem.Work.Tasks[i]
+		if r, ok := ratios[task.Kind]; ok {
+			task.Runtime = time.Duration(float64(task.Runtime) * r).Round(time.Millisecond)
+		}
+		if t.State == corral.TaskRunning {
+			task.Runtime = overdue(task.Runtime, o.Now-t.Since).Round(time.Millisecond)
+		}
+		index[i] = len(o.left.Work.Tasks)
+		o.left.Work.Tasks = append(o.left.Work.Tasks, task)
+	}
+	return index
+}
+
+// seat lists the pilots that take tasks, or will, and what they run. Those whose workers are there come first. A
+// pilot that leaves has its tasks all the same; they end with it, and no other begins there.
+func seat(o *outlook, index []int) {
+	of := map[int]int{} // :: index among View.Pilots → among the present ones
+	for _, phase := range []Phase{Working, Leaving, Booting, Queued, Planned} {
+		for i, q := range o.Pilots {
+			if q.Phase != phase {
+				continue
+			}
+			p, ok := q.present(o.Now)
+			if phase == Leaving {
+				p, ok = plan.Present{Site: q.Site, Hosts: q.Hosts, Host: q.Host}, true
+			}
+			if ok {
+				of[i] = len(o.left.Present)
+				o.left.Present, o.pilots = append(o.left.Present, p), append(o.pilots, i)
+			}
+		}
+	}
+	free := map[[2]int]corral.Resources{}
+	for i, t := range o.Tasks {
+		k, ok := of[t.Pilot]
+		if t.State != corral.TaskRunning || !ok || t.Host >= o.Pilots[t.Pilot].Hosts {
+			continue
+		}
+		at, needs := [2]int{k, t.Host}, o.Problem.Work.Tasks[i].Needs
+		room, known := free[at]
+		if !known {
+			room = o.Pilots[t.Pilot].Host
+		}
+		if !needs.FitIn(room) {
+			continue // it waits at its worker, as if it were ready
+		}
+		free[at] = room.Minus(needs)
+		o.running[t.Pilot] += needs.CPUs
+		o.left.Present[k].Running = append(o.left.Present[k].Running, plan.Running{Task: index[i], Host: t.Host})
+	}
+	for _, p := range o.Problem.Present {
+		o.left.Present, o.pilots = append(o.left.Present, p), append(o.pilots, -1)
+	}
+}
+
+// without returns the problem without some of View.Pilots.
+func (o *outlook) without(dropped map[int]bool) plan.Problem {
+	p := o.left
+	p.Present = nil
+	for k, q := range o.left.Present {
+		if i := o.pilots[k]; i >= 0 && dropped[i] {
+			q.End, q.Ready = -1, 0 // it stays in its place, and takes nothing
+		}
+		p.Present = append(p.Present, q)
+	}
+	return p
+}

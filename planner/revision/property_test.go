@@ -1,0 +1,156 @@
+package revision_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/cost"
+	"github.com/corral-pilot/corral/dag"
+	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/planner/revision"
+	"github.com/corral-pilot/corral/sim"
+)
+
+// anyWork draws a workflow of levels: each task has parents in the level before.
+func anyWork(t *rapid.T) execution.Spec {
+	var s execution.Spec
+	var edges [][2]int
+	var before []int
+	for level := range rapid.IntRange(1, 4).Draw(t, "levels") {
+		var now []int
+		estimate := rapid.IntRange(10, 300).Draw(t, "seconds")
+		for range rapid.IntRange(1, 12).Draw(t, "width") {
+			i := len(s.Tasks)
+			s.Tasks = append(s.Tasks, execution.TaskSpec{ID: fmt.Sprintf("%c%d", 'a'+level, i), CPUs: 1, MemoryMiB: 100,
+				Estimate: time.Duration(estimate) * time.Second, Retries: 3})
+			for _, p := range before {
+				if p == before[0] || rapid.Bool().Draw(t, "edge") {
+					edges = append(edges, [2]int{p, i})
+				}
+			}
+			now = append(now, i)
+		}
+		before = now
+	}
+	var err error
+	if s.Graph, err = dag.New(len(s.Tasks), edges); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// erring has runtimes differ from their estimates by up to 30 % either way.
+func erring(t *rapid.T) func(*sim.Scenario) {
+	seed := uint64(rapid.IntRange(0, 1000).Draw(t, "seed"))
+	return func(s *sim.Scenario) { s.Runtime = sim.Runtimes(s.Work, sim.Uniform(s.Work, 0.3, seed)) }
+}
+
+// TestTheBudgetIsKept: whatever the runtimes are, and whatever is billed, pilots never cost more than the budget. Work
+// for which it does not suffice waits, and that is said.
+func TestTheBudgetIsKept(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(r *rapid.T) {
+		s := anyWork(r)
+		at := hpc(time.Duration(rapid.IntRange(0, 60).Draw(r, "wait")) * time.Second)
+		billing := rapid.SampledFrom([]string{"1s", "1m", "10m-minimum"}).Draw(r, "billing")
+		var err error
+		if at.Tariff.Billing, err = cost.ParseBilling(billing); err != nil {
+			r.Fatal(err)
+		}
+		c, _, ok := play(t, s, at, plan.Goal{Objective: plan.Makespan}, nil)
+		if !ok {
+			r.Fatal("there is a plan without a goal")
+		}
+		budget := c.plan.Cost
+		budget.Money += budget.Money / 100 * cost.Money(rapid.IntRange(0, 20).Draw(r, "percent more"))
+		goal := plan.Goal{Objective: plan.Makespan, Budget: &budget}
+		c, tr, ok := play(t, s, at, goal, erring(r))
+		if !ok {
+			r.Fatalf("%s suffice, and %s do not", c.plan.Cost, budget)
+		}
+		if got := paid(tr, at.Tariff); got > budget.Money {
+			r.Fatalf("%s of %s were spent: %s", got, budget, story(c))
+		}
+		if tr.Ending != sim.Done && !said(c, revision.Broke) {
+			r.Fatalf("%s (%s), and nothing was said of the budget: %s", tr.Ending, tr.Why, story(c))
+		}
+	})
+}
+
+// TestDeadlinesWithSlackAreMet: a plan that ends after three quarters of its time, 30 % before its deadline, meets it.
+func TestDeadlinesWithSlackAreMet(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(r *rapid.T) {
+		s := anyWork(r)
+		at := hpc(time.Duration(rapid.IntRange(0, 10).Draw(r, "wait")) * time.Second)
+		first, _, _ := play(t, s, at, plan.Goal{Objective: plan.Tradeoff, Tradeoff: 0.5}, nil)
+		c := &control{tb: t, every: time.Second, problem: first.problem}
+		p := *first.plan
+		p.Goal = plan.Goal{Objective: plan.Cost, Deadline: p.Makespan + p.Makespan*3/10}
+		c.plan = &p
+		scenario := sim.Scenario{Work: s, Sites: []sim.Site{at}, Cluster: sim.Cluster{Cluster: c.problem.Cluster},
+			Control: c.steer, Every: c.every}
+		for _, q := range p.Pilots {
+			c.pilots = append(c.pilots, asked{Pilot: q})
+			scenario.Asks = append(scenario.Asks, sim.Ask{Pilot: q, Idle: time.Minute})
+		}
+		erring(r)(&scenario)
+		tr := sim.Run(scenario)
+		if tr.Ending != sim.Done || corral.Seconds(tr.Makespan()) > p.Goal.Deadline {
+			r.Fatalf("%s (%s) after %s, planned were %s, the deadline is %s: %s", tr.Ending, tr.Why, tr.Makespan(),
+				p.Makespan, p.Goal.Deadline, story(c))
+		}
+	})
+}
+
+// TestDecisionsComeToRest: decisions that change pilots keep their distance, and where all goes as planned they are
+// few: pilots are added once at most, because tasks go where there is room, not where the plan's witness has them.
+func TestDecisionsComeToRest(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(r *rapid.T) {
+		s := anyWork(r)
+		at := hpc(time.Duration(rapid.IntRange(0, 60).Draw(r, "wait")) * time.Second)
+		c, tr, _ := play(t, s, at, plan.Goal{Objective: plan.Tradeoff, Tradeoff: 0.5}, nil)
+		last, added := time.Duration(-1), 0
+		for i, d := range c.said {
+			if len(d.Add) > 0 {
+				added++
+			}
+			if d.News == revision.Nothing && last >= 0 && c.at[i] < last+5*time.Second {
+				r.Fatalf("two decisions within %s: %s", c.at[i]-last, story(c))
+			}
+			last = c.at[i]
+		}
+		if added > 1 || len(c.said) > 2*len(c.pilots) {
+			r.Fatalf("all goes as planned, and pilots come and go: %s", story(c))
+		}
+		if tr.Ending != sim.Done || float64(tr.Makespan()) > 1.1*float64(c.plan.Makespan)+10e9 {
+			r.Fatalf("%s after %s, planned were %s: %s", tr.Ending, tr.Makespan(), c.plan.Makespan, story(c))
+		}
+	})
+}
+
+func said(c *control, news revision.News) bool {
+	for _, d := range c.said {
+		if d.News == news {
+			return true
+		}
+	}
+	return false
+}
+
+// story tells what was decided, for messages.
+func story(c *control) (text string) {
+	for i, d := range c.said {
+		text += fmt.Sprintf("\n%s: %q, limits %q, drops %+v", c.at[i], d.Reasons, d.Limits, d.Drop)
+		for _, q := range d.Add {
+			text += fmt.Sprintf("\n\tadds %+v", q)
+		}
+	}
+	return text
+}
