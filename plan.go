@@ -32,15 +32,16 @@ const (
 )
 
 // A Plan is a plan as corrald keeps it: which pilots to ask for, for which workflow, as a planner's document says. The
-// document never changes; what is learned later becomes another plan.
+// document never changes; what is learned while its run goes on becomes a Revision.
 type Plan struct {
 	ID          PlanID          `json:"id"`
 	Owner       string          `json:"owner"`
 	Cluster     ClusterID       `json:"cluster_id"` // that the pilots join
 	ClusterName string          `json:"cluster"`
 	Workflow    string          `json:"workflow"`
-	Digest      string          `json:"digest"` // sha256:HEX of the document: the same problem has the same plan
-	Document    json.RawMessage `json:"plan"`   // see package plan
+	Digest      string          `json:"digest"`         // sha256:HEX of the document: the same for the same problem
+	Document    json.RawMessage `json:"plan"`           // see package plan
+	Auto        bool            `json:"auto,omitempty"` // corrald revises it while its run goes on
 	State       PlanState       `json:"state"`
 	Reason      string          `json:"reason,omitempty"`
 	CreatedAt   time.Time       `json:"created_at"`

@@ -23,6 +23,7 @@ type NewPlan struct {
 	Algorithm    plan.Algorithm  `json:"algorithm,omitempty"` // empty: staircase
 	Marginal     bool            `json:"marginal,omitempty"`  // say what further cpus are worth
 	DryRun       bool            `json:"dry_run,omitempty"`   // make no row: the answer has the id 0
+	Auto         bool            `json:"auto,omitempty"`      // revise it while its run goes on
 	Estimates
 	WhatIf
 }
@@ -90,6 +91,11 @@ func (c *Client) ReleasePlan(ctx context.Context, id corral.PlanID) (corral.Plan
 // RemovePlan hides the record of a plan that holds no pilots.
 func (c *Client) RemovePlan(ctx context.Context, id corral.PlanID) (corral.Plan, error) {
 	return remove[corral.Plan](ctx, c, planPath(id), nil)
+}
+
+// PlanRevisions returns what was changed about the plan's pilots while its run went on, oldest first.
+func (c *Client) PlanRevisions(ctx context.Context, id corral.PlanID) ([]corral.Revision, error) {
+	return list[corral.Revision](ctx, c, planPath(id)+"/revisions", nil)
 }
 
 // PlanHistory returns what happened to the plan, oldest first.

@@ -2,7 +2,8 @@ package main
 
 // run --auto is plan, provision and run in one: corrald makes a plan for the workflow, asks for its pilots, and runs
 // the workflow, its tasks put into jobs as the plan says, under the plan's label. By that label corrald knows which
-// run's end releases the plan's pilots, so that nothing hangs on this command: it may be killed at any time.
+// run's end releases the plan's pilots, so that nothing hangs on this command: it may be killed at any time. Meanwhile
+// corrald revises the plan; this command only shows how.
 
 import (
 	"context"
@@ -10,11 +11,14 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/follow"
 	"github.com/corral-pilot/corral/plan"
 )
 
@@ -25,6 +29,7 @@ type autoRun struct {
 	planned corral.Plan // of which the run is the execution
 
 	predicted corral.Seconds // its makespan
+	hours     float64        // its core-hours
 }
 
 // create plans and provisions, and creates the run then. A run that is refused leaves no pilots behind.
@@ -42,7 +47,7 @@ func (a *autoRun) create(cl *api.Client, ctx context.Context, in api.NewRun, key
 		planKey += ".plan"
 	}
 	a.planned, err = cl.CreatePlan(ctx, api.NewPlan{Cluster: in.Cluster, Workflow: in.Workflow,
-		WorkflowName: in.WorkflowName, Goal: goal, Clustering: clusteringOf(a.c),
+		WorkflowName: in.WorkflowName, Goal: goal, Clustering: clusteringOf(a.c), Auto: true,
 		Estimates: api.Estimates{DefaultRuntime: in.Options.DefaultRuntime, Profiles: profiles,
 			Learn: a.c.Bool("learn")}}, planKey)
 	if err != nil {
@@ -58,7 +63,7 @@ func (a *autoRun) create(cl *api.Client, ctx context.Context, in api.NewRun, key
 	if err := json.Unmarshal(a.planned.Document, &document); err != nil {
 		return corral.Run{}, fmt.Errorf("reading plan %d: %w", a.planned.ID, err)
 	}
-	a.predicted = document.Makespan
+	a.predicted, a.hours = document.Makespan, document.CoreHours
 	a.p.say("plan %d: %s, %d cpus at most; %s and %s predicted", a.planned.ID,
 		fmt.Sprintf("%d pilot(s)", len(document.Pilots)), document.PeakCPUs, brief(document.Makespan),
 		priced(document.Cost))
@@ -82,9 +87,83 @@ func clusteringOf(c *cli.Context) string {
 	return ""
 }
 
+// beside returns a view that shows the revisions of the plan, as they come, beside what another shows of the run. Of a
+// run without a plan it is the other.
+func (a *autoRun) beside(cl *api.Client, of follow.View) follow.View {
+	if a.planned.ID == 0 {
+		return of
+	}
+	return &revisionView{View: of, auto: a, cl: cl}
+}
+
+// A revisionView prints a line for each revision. One that cannot be had now is printed later.
+type revisionView struct {
+	follow.View
+	auto *autoRun
+	cl   *api.Client
+	seen int
+}
+
+// Show implements follow.View.
+func (v *revisionView) Show(ctx context.Context, r corral.Run, now time.Time) {
+	all, err := v.cl.PlanRevisions(ctx, v.auto.planned.ID)
+	if err == nil && len(all) > v.seen {
+		v.View.Close() // what it shows stays above
+		for _, rev := range all[v.seen:] {
+			v.auto.p.say("plan %d, revision %d: %s", rev.Plan, rev.Number, told(rev))
+		}
+		v.seen = len(all)
+	}
+	v.View.Show(ctx, r, now)
+}
+
+// told is a revision in one line: what, and why.
+func told(r corral.Revision) string {
+	var what []string
+	if n := len(r.Added); n > 0 {
+		what = append(what, fmt.Sprintf("%d pilot(s) more", n))
+	}
+	if n := len(r.Dropped); n > 0 {
+		what = append(what, fmt.Sprintf("%d pilot(s) less", n))
+	}
+	text := strings.Join(append(what, r.Reasons...), "; ")
+	if len(r.Limits) > 0 {
+		text += fmt.Sprintf(" (cut by: %s)", strings.Join(r.Limits, "; "))
+	}
+	return text
+}
+
 // compare puts what happened beside what was predicted. Both count from the plan's beginning.
-func (a *autoRun) compare(r corral.Run) {
-	predicted, took := a.predicted, corral.Seconds(r.EndedAt.Sub(a.planned.BeganAt))
-	a.p.say("plan %d: %s predicted, %s taken (%+.0f %%)", a.planned.ID, brief(predicted), brief(took),
-		100*(float64(took)/float64(max(predicted, 1))-1))
+func (a *autoRun) compare(cl *api.Client, r corral.Run) {
+	if a.planned.ID == 0 || !r.State.Over() {
+		return
+	}
+	took := corral.Seconds(r.EndedAt.Sub(a.planned.BeganAt))
+	text := fmt.Sprintf("plan %d: %s predicted, %s taken (%+.0f %%)", a.planned.ID, brief(a.predicted), brief(took),
+		100*(float64(took)/float64(max(a.predicted, 1))-1))
+	if held, err := a.held(cl); err == nil {
+		text += fmt.Sprintf("; %.4g core-hours predicted, %.4g held", a.hours, held)
+	}
+	a.p.say("%s", text)
+}
+
+// held is how many core-hours the plan's pilots have held until now.
+func (a *autoRun) held(cl *api.Client) (hours float64, err error) {
+	ctx := context.WithoutCancel(a.c.Context)
+	pilots, err := cl.Glideins(ctx, api.Filter{All: true})
+	for _, g := range pilots {
+		if g.Labels["plan"] != fmt.Sprint(a.planned.ID) {
+			continue
+		}
+		for _, j := range g.Attempts {
+			end := j.EndedAt
+			if j.Live() {
+				end = time.Now()
+			}
+			if !j.StartedAt.IsZero() {
+				hours += float64(g.Hosts*g.CPUs) * max(0, end.Sub(j.StartedAt).Hours())
+			}
+		}
+	}
+	return hours, err
 }

@@ -56,8 +56,12 @@ func planCommand(p *printer) *cli.Command {
 				if err != nil {
 					return err
 				}
-				return showPlan(p, row, true)
+				if err := showPlan(p, row, true); err != nil || !p.forPeople() || !row.Auto {
+					return err
+				}
+				return showRevisions(c, p, cl, id)
 			}),
+			plans.verb("revisions", printing((*api.Client).PlanRevisions, many(p, revisionTable))),
 			plans.verb("release", printing((*api.Client).ReleasePlan, one(p, planTable))),
 			plans.verb("remove", printing((*api.Client).RemovePlan, one(p, planTable))),
 			plans.verb("history", printing((*api.Client).PlanHistory, many(p, entryTable))),
@@ -273,4 +277,28 @@ var pointTable = listing[plan.Point]{
 		{"core-hours", func(o plan.Point) any { return fmt.Sprintf("%.4g", o.CoreHours) }},
 		{"peak cpus", func(o plan.Point) any { return o.PeakCPUs }},
 	},
+}
+
+var revisionTable = listing[corral.Revision]{
+	id:   func(r corral.Revision) string { return fmt.Sprint(r.Number) },
+	none: "the plan was not revised",
+	columns: []column[corral.Revision]{
+		{"revision", func(r corral.Revision) any { return r.Number }},
+		{"at", func(r corral.Revision) any { return when(r.At) }},
+		{"added", func(r corral.Revision) any { return len(r.Added) }},
+		{"dropped", func(r corral.Revision) any { return len(r.Dropped) }},
+		{"end", func(r corral.Revision) any { return "+" + brief(r.End) }},
+		{"cost", func(r corral.Revision) any { return r.Cost }},
+		{"why", func(r corral.Revision) any { return strings.Join(r.Reasons, "; ") }},
+	},
+}
+
+// showRevisions prints how a plan was revised.
+func showRevisions(c *cli.Context, p *printer, cl *api.Client, id corral.PlanID) error {
+	all, err := cl.PlanRevisions(c.Context, id)
+	if err != nil || len(all) == 0 {
+		return err
+	}
+	fmt.Fprintln(p.out)
+	return list(p, all, revisionTable)
 }

@@ -47,19 +47,19 @@ func runCommand(p *printer) *cli.Command {
 		),
 		Action: func(c *cli.Context) error {
 			auto := &autoRun{c: c, p: p}
-			create, after := (*api.Client).CreateRun, func(corral.Run) {}
+			create := (*api.Client).CreateRun
 			if c.Bool("auto") {
-				create, after = auto.create, auto.compare
+				create = auto.create
 			}
 			return creating(func(c *cli.Context) (api.NewRun, error) { return newRun(c, p, c.Args().First()) }, create,
-				func(c *cli.Context, cl *api.Client, r corral.Run) error { return beginRun(c, p, cl, r, after) })(c)
+				func(c *cli.Context, cl *api.Client, r corral.Run) error { return beginRun(c, p, cl, r, auto) })(c)
 		},
 	}
 }
 
 // beginRun follows a new run to its end, unless it is to be left alone. Its id goes out first with -q: a script has it,
 // whatever becomes of the run.
-func beginRun(c *cli.Context, p *printer, cl *api.Client, r corral.Run, after func(corral.Run)) error {
+func beginRun(c *cli.Context, p *printer, cl *api.Client, r corral.Run, auto *autoRun) error {
 	if c.Bool("detach") {
 		p.say("run %d goes on by itself; follow it with `corral runs wait %d`", r.ID, r.ID)
 		return show(p, r, runTable)
@@ -67,11 +67,11 @@ func beginRun(c *cli.Context, p *printer, cl *api.Client, r corral.Run, after fu
 	if p.quiet {
 		fmt.Fprintln(p.out, r.ID) // whatever becomes of it
 	}
-	r, err := followRun(c, p, cl, r, c.Duration("timeout"))
+	r, err := followOn(c, p, cl, r, following{auto.beside(cl, viewFor(p)), c.Duration("timeout")})
+	auto.compare(cl, r)
 	if err != nil || p.quiet {
 		return err
 	}
-	after(r)
 	return showRun(p, r)
 }
 
@@ -118,17 +118,32 @@ func newRun(c *cli.Context, p *printer, file string) (api.NewRun, error) {
 // is an error; people see its report before that. There are three more ways out: an interrupt, the end of d, and a
 // corrald that does not answer any more, of which only the first may change anything about the run.
 func followRun(c *cli.Context, p *printer, cl *api.Client, r corral.Run, d time.Duration) (corral.Run, error) {
+	return followOn(c, p, cl, r, following{viewFor(p), d})
+}
+
+// viewFor shows a run's progress, unless nothing is to be said.
+func viewFor(p *printer) follow.View {
+	if p.quiet {
+		return follow.New(io.Discard, follow.Look{})
+	}
+	return follow.New(p.err, lookOf(p.err))
+}
+
+// A following says where the progress of a run is shown, and for how long it is followed; 0: to its end.
+type following struct {
+	view follow.View
+	d    time.Duration
+}
+
+// followOn is followRun on a view.
+func followOn(c *cli.Context, p *printer, cl *api.Client, r corral.Run, on following) (corral.Run, error) {
 	ctx := c.Context
-	if d > 0 {
+	if on.d > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, d)
+		ctx, cancel = context.WithTimeout(ctx, on.d)
 		defer cancel()
 	}
-	view := follow.New(p.err, lookOf(p.err))
-	if p.quiet {
-		view = follow.New(io.Discard, follow.Look{})
-	}
-	r, err := follow.Run(ctx, cl, r, view)
+	r, err := follow.Run(ctx, cl, r, on.view)
 	switch {
 	case err != nil && c.Context.Err() != nil:
 		return r, interruptRun(c, p, cl, r)

@@ -82,6 +82,7 @@ type daemon struct {
 	mirror   *mirrorPort
 	pools    *condorpool.Keepers
 	plans    func(context.Context) error // releases those whose runs are over
+	revise   func(context.Context) error // revises those whose runs go on
 	api      *server.Server
 }
 
@@ -130,6 +131,7 @@ func assemble(lg *slog.Logger, db *store.DB, s settings, user string) (*daemon, 
 		mirror: mirror,
 		pools:  condors,
 		plans:  func(ctx context.Context) error { return provision.Keep(ctx, lg, db) },
+		revise: provision.NewReviser(lg, db, runs, clusters, wholeMachine()).Run,
 		api: server.New(lg, db, server.Config{
 			Version:       version.String(),
 			User:          user,
@@ -168,6 +170,7 @@ func (d *daemon) serve(ctx context.Context, api net.Listener) error {
 	part("engine", d.engine.Run)
 	part("runs", d.runs.Run)
 	part("plans", d.plans)
+	part("revisions", d.revise)
 	err := d.api.Serve(ctx, api)
 	cancelInner()
 	parts.Wait()

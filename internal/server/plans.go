@@ -50,6 +50,7 @@ func (h *planHandlers) routes() []rest.Route {
 		rest.Post("/v1/plans/:id/provision", h.provision),
 		rest.Post("/v1/plans/:id/release", h.release),
 		rest.Get("/v1/plans/:id/history", h.History, paging...),
+		rest.Get("/v1/plans/:id/revisions", h.revisions),
 	}
 }
 
@@ -58,7 +59,7 @@ func (h *planHandlers) list(c *rest.Call) error { return h.Page(c, (*store.Tx).P
 // create makes a plan and keeps it, feasible or not, unless the request is only to see it.
 func (h *planHandlers) create(c *rest.Call) error {
 	return rest.Create(h.Adapter, c, func(ctx context.Context, in api.NewPlan) (rest.Step[corral.Plan], error) {
-		row := corral.Plan{Owner: c.Actor()}
+		row := corral.Plan{Owner: c.Actor(), Auto: in.Auto}
 		err := request.CheckPlan(&in)
 		if err == nil {
 			err = h.UntilStop(ctx, func(ctx context.Context) error { return h.make(ctx, in, &row) })
@@ -266,6 +267,18 @@ func requests(p corral.Plan) ([]api.NewGlidein, error) {
 func (h *planHandlers) release(c *rest.Call) error {
 	return h.Alter(c, func(tx *store.Tx, p corral.Plan) (corral.Plan, error) {
 		return provision.Release(tx, p, "release was asked for")
+	})
+}
+
+// revisions lists what was changed about a plan's pilots while its run went on.
+func (h *planHandlers) revisions(c *rest.Call) error {
+	return rest.Read(h.Adapter, c, func(tx *store.Tx) (api.List[corral.Revision], error) {
+		p, err := h.Find(c, tx)
+		if err != nil {
+			return api.List[corral.Revision]{}, err
+		}
+		all, err := tx.Revisions(p.ID)
+		return api.List[corral.Revision]{Items: append([]corral.Revision{}, all...)}, err
 	})
 }
 

@@ -19,6 +19,7 @@ var plans = table[corral.Plan]{
 			{"document", asJSON(&p.Document)},
 			{"state", &p.State},
 			{"reason", &p.Reason},
+			{"auto", &p.Auto},
 			{"created_at_ms", at(&p.CreatedAt)},
 			{"began_at_ms", at(&p.BeganAt)},
 			{"updated_at_ms", at(&p.UpdatedAt)},

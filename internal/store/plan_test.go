@@ -92,3 +92,42 @@ func TestPlanNeedsItsCluster(t *testing.T) {
 		return nil
 	})
 }
+
+// revised is what a revision says that let one pilot go and asked for another.
+func revised() corral.RevisionText {
+	return corral.RevisionText{Reasons: []string{"behind", "one is idle"}, News: "late", End: 90e9, Complete: true,
+		Cost:    "0.5ch",
+		Added:   []corral.PilotChange{{Pilot: 1, Glidein: 2, Site: "local", Hosts: 1, CPUs: 2}},
+		Dropped: []corral.PilotChange{{Pilot: 0, Glidein: 1, Site: "local", Hosts: 1, CPUs: 1, Ask: corral.AskDrain}}}
+}
+
+// TestRevisions: revisions of a plan are numbered, leave a line in its history, and are of plans that hold pilots.
+func TestRevisions(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	in := w.newPlan()
+	in.Auto = true
+	p := w.createPlan(in)
+	if !p.Auto {
+		t.Errorf("plan %+v, want it to be revised", p)
+	}
+	revise := func(tx *store.Tx) error { _, err := tx.RevisePlan(p.ID, revised()); return err }
+	w.refused(corral.Conflict, revise)
+	w.write(func(tx *store.Tx) error { _, err := tx.MovePlan(p.ID, corral.PlanProvision, ""); return err })
+	w.write(revise)
+	w.write(revise)
+	w.view(func(tx *store.Tx) error {
+		all, err := tx.Revisions(p.ID)
+		if err != nil || len(all) != 2 || all[1].Number != 2 || all[1].At.IsZero() {
+			t.Errorf("revisions %+v, %v", all, err)
+		} else if diff := cmp.Diff(revised(), all[0].RevisionText); diff != "" {
+			t.Error(diff)
+		}
+		return nil
+	})
+	want := "create >READY, provision READY>PROVISIONED, revise PROVISIONED>PROVISIONED, " +
+		"revise PROVISIONED>PROVISIONED"
+	if got := w.story(corral.ObjectPlan, int64(p.ID)); got != want {
+		t.Errorf("history = %s, want %s", got, want)
+	}
+}

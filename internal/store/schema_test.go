@@ -69,6 +69,7 @@ func legal(t *testing.T) (*sql.DB, *world) {
 	begun := w.createPlan(w.newPlan())
 	w.write(func(tx *store.Tx) error { _, err := tx.MovePlan(begun.ID, corral.PlanProvision, ""); return err })
 	w.write(func(tx *store.Tx) error { return tx.Reserve(begun.ID, w.site.ID, 12_500_000) })
+	w.write(func(tx *store.Tx) error { _, err := tx.RevisePlan(begun.ID, revised()); return err })
 	w.write(func(tx *store.Tx) error { _, err := tx.MoveRun(over.ID, corral.RunFail, ""); return err })
 	return raw(t, w.path), w
 }

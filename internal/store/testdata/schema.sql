@@ -162,6 +162,15 @@ CREATE TABLE packages (
 	constraint times_in_order check (updated_at_ms >= created_at_ms)
 ) strict;
 
+CREATE TABLE plan_revisions (
+	id       integer primary key autoincrement,
+	plan_id  integer not null references plans (id),
+	number   integer not null check (number > 0),
+	at_ms    integer not null,
+	document text not null check (json_type(document) = 'object'),
+	unique (plan_id, number)
+) strict;
+
 CREATE TABLE plans (
 	id            integer primary key autoincrement,
 	owner         text not null check (owner <> ''),
@@ -173,7 +182,7 @@ CREATE TABLE plans (
 	reason        text not null,
 	created_at_ms integer not null,
 	began_at_ms   integer,
-	updated_at_ms integer not null,
+	updated_at_ms integer not null, auto integer not null default 0 check (auto in (0, 1)),
 	constraint began_iff_provisioned check (state <> 'PROVISIONED' or began_at_ms is not null),
 	constraint times_in_order check (updated_at_ms >= created_at_ms)
 ) strict;

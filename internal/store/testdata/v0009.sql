@@ -163,6 +163,15 @@ CREATE TABLE packages (
 	constraint times_in_order check (updated_at_ms >= created_at_ms)
 ) strict;
 
+CREATE TABLE plan_revisions (
+	id       integer primary key autoincrement,
+	plan_id  integer not null references plans (id),
+	number   integer not null check (number > 0),
+	at_ms    integer not null,
+	document text not null check (json_type(document) = 'object'),
+	unique (plan_id, number)
+) strict;
+
 CREATE TABLE plans (
 	id            integer primary key autoincrement,
 	owner         text not null check (owner <> ''),
@@ -174,7 +183,7 @@ CREATE TABLE plans (
 	reason        text not null,
 	created_at_ms integer not null,
 	began_at_ms   integer,
-	updated_at_ms integer not null,
+	updated_at_ms integer not null, auto integer not null default 0 check (auto in (0, 1)),
 	constraint began_iff_provisioned check (state <> 'PROVISIONED' or began_at_ms is not null),
 	constraint times_in_order check (updated_at_ms >= created_at_ms)
 ) strict;
@@ -292,69 +301,78 @@ CREATE INDEX runs_live on runs (cluster_id) where state in ('RUNNING', 'CANCELLI
 CREATE UNIQUE INDEX sites_name on sites (name) where state <> 'DELETED';
 
 pragma user_version = 9;
-insert into answers values ('ada', 'k', 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa', 200, X'', 1795394235533);
-insert into clusters values (1, 'default', 'ada', 'embedded', 0, '', '', '', '', 'READY', '', 1795394235520, 1795394235520, '');
-insert into clusters values (2, 'other', 'ada', 'condor', 0, '', '', '', '', 'STARTING', '', 1795394235533, 1795394235533, '');
-insert into glideins values (1, 'ada', 1, 1, 2, 4, 2048, 3600000, 0, 0, NULL, 'never', 0, NULL, 0, NULL, '', 'FINISHED', 'attempt 1 expired: as the test wants (no resubmission asked)', 1795394235523, 1795394235528, 604800000, '', NULL, '', 0, '', '', '', '', NULL);
-insert into glideins values (2, 'ada', 1, 1, 2, 4, 2048, 3600000, 0, 0, NULL, 'never', 0, NULL, 0, NULL, '', 'ACTIVE', 'attempt 1 RUNNING', 1795394235529, 1795394235532, 604800000, '', NULL, '', 0, '', '', '', '', NULL);
-insert into glideins values (3, 'ada', 1, 1, 2, 4, 2048, 3600000, 0, 0, 1927857906007, 'never', 0, NULL, 0, '{"team":"seismo"}', 'drain', 'DELETED', 'removed', 1795394235536, 1795394235537, 604800000, '', NULL, '', 0, '', '', '', '', NULL);
-insert into history values (1, 1795394235520, 'ada', 'site', 1, 'create', '', 'NEW', '');
-insert into history values (2, 1795394235520, 'ada', 'site', 1, 'stage', 'NEW', 'STAGING', 'first of all');
-insert into history values (3, 1795394235520, 'ada', 'site', 1, 'staged', 'STAGING', 'READY', 'installed');
-insert into history values (4, 1795394235520, 'ada', 'cluster', 1, 'create', '', 'READY', '');
-insert into history values (5, 1795394235523, 'ada', 'glidein', 1, 'create', '', 'NEW', '');
-insert into history values (6, 1795394235523, 'ada', 'glidein', 1, 'derive', 'NEW', 'WAITING', 'to be submitted');
-insert into history values (7, 1795394235524, 'ada', 'job', 1, 'create', '', 'NEW', '');
-insert into history values (8, 1795394235524, 'ada', 'glidein', 1, 'derive', 'WAITING', 'ACTIVE', 'attempt 1 NEW');
-insert into history values (9, 1795394235526, 'ada', 'job', 1, 'submit', 'NEW', 'SUBMITTED', '');
-insert into history values (10, 1795394235526, 'ada', 'glidein', 1, 'derive', 'ACTIVE', 'ACTIVE', 'attempt 1 SUBMITTED');
-insert into history values (11, 1795394235527, 'ada', 'job', 1, 'start', 'SUBMITTED', 'RUNNING', '');
-insert into history values (12, 1795394235527, 'ada', 'glidein', 1, 'derive', 'ACTIVE', 'ACTIVE', 'attempt 1 RUNNING');
-insert into history values (13, 1795394235528, 'ada', 'job', 1, 'end', 'RUNNING', 'ENDED', 'as the test wants');
-insert into history values (14, 1795394235528, 'ada', 'glidein', 1, 'derive', 'ACTIVE', 'FINISHED', 'attempt 1 expired: as the test wants (no resubmission asked)');
-insert into history values (15, 1795394235529, 'ada', 'glidein', 2, 'create', '', 'NEW', '');
-insert into history values (16, 1795394235529, 'ada', 'glidein', 2, 'derive', 'NEW', 'WAITING', 'to be submitted');
-insert into history values (17, 1795394235529, 'ada', 'job', 2, 'create', '', 'NEW', '');
-insert into history values (18, 1795394235529, 'ada', 'glidein', 2, 'derive', 'WAITING', 'ACTIVE', 'attempt 1 NEW');
-insert into history values (19, 1795394235530, 'ada', 'job', 2, 'submit', 'NEW', 'SUBMITTED', '');
-insert into history values (20, 1795394235530, 'ada', 'glidein', 2, 'derive', 'ACTIVE', 'ACTIVE', 'attempt 1 SUBMITTED');
-insert into history values (21, 1795394235532, 'ada', 'job', 2, 'start', 'SUBMITTED', 'RUNNING', '');
-insert into history values (22, 1795394235532, 'ada', 'glidein', 2, 'derive', 'ACTIVE', 'ACTIVE', 'attempt 1 RUNNING');
-insert into history values (23, 1795394235532, 'ada', 'job', 3, 'create', '', 'NEW', '');
-insert into history values (24, 1795394235533, 'ada', 'job', 4, 'create', '', 'NEW', '');
-insert into history values (25, 1795394235533, 'ada', 'site', 2, 'create', '', 'NEW', '');
-insert into history values (26, 1795394235533, 'ada', 'cluster', 2, 'create', '', 'STARTING', '');
-insert into history values (27, 1795394235534, 'ada', 'package', 1, 'create', '', 'READY', '');
-insert into history values (28, 1795394235534, 'ada', 'package', 2, 'create', '', 'READY', '');
-insert into history values (29, 1795394235535, 'ada', 'mirror', 1, 'create', '', 'READY', '');
-insert into history values (30, 1795394235535, 'ada', 'mirror', 2, 'create', '', 'READY', '');
-insert into history values (31, 1795394235535, 'ada', 'mirror', 1, 'check', 'READY', 'READY', '');
-insert into history values (32, 1795394235535, 'ada', 'run', 1, 'create', '', 'RUNNING', '');
-insert into history values (33, 1795394235535, 'ada', 'run', 2, 'create', '', 'RUNNING', '');
-insert into history values (34, 1795394235536, 'ada', 'run', 2, 'fail', 'RUNNING', 'FAILED', '');
-insert into history values (35, 1795394235536, 'ada', 'glidein', 3, 'create', '', 'NEW', '');
-insert into history values (36, 1795394235536, 'ada', 'glidein', 3, 'derive', 'NEW', 'WAITING', 'not before 2031-02-03T04:05:06Z');
-insert into history values (37, 1795394235537, 'ada', 'glidein', 3, 'drain', 'WAITING', 'WAITING', 'not needed');
-insert into history values (38, 1795394235537, 'ada', 'glidein', 3, 'derive', 'WAITING', 'DELETED', 'removed');
-insert into jobs values (1, 'pilot', 1, 1, 1, 'tag-530', '4711', 'ENDED', 'expired', 0, NULL, 'as the test wants', '', 0, '', '', NULL, 1795394235524, 1795394235526, 1795394235527, 1795394235528, 1795394235528, '', '', NULL);
-insert into jobs values (2, 'pilot', 1, 2, 1, 'tag-531', '4711', 'RUNNING', NULL, 0, NULL, '', '', 0, '', '', NULL, 1795394235529, 1795394235530, 1795394235532, NULL, 1795394235532, '', '', NULL);
-insert into jobs values (3, 'pilot', 1, 2, 2, 'tag-532', '', 'NEW', NULL, 0, NULL, '', '', 0, '', '', NULL, 1795394235532, NULL, NULL, NULL, 1795394235532, '', '', NULL);
-insert into jobs values (4, 'setup', 1, NULL, 1, 'setup', '', 'NEW', NULL, 0, NULL, '', '', 0, '', '', NULL, 1795394235533, NULL, NULL, NULL, 1795394235533, '', '', NULL);
-insert into mirrors values (1, 'one', 'ada', 'file:///one', 'READY', '', 0.0, 0.0, 0.0, NULL, 1795394235535, 1795394235535, 1795394235535);
-insert into mirrors values (2, 'other', 'ada', 'file:///other', 'READY', '', 0.0, 0.0, 0.0, NULL, NULL, 1795394235535, 1795394235535);
-insert into nodes values (1, 'n1', 1795394235533);
-insert into packages values (1, 'p-1-x86_64-linux-static', 'ada', 'p', '1', 'linux', 'x86_64', 'static', 'sha256:1111111111111111111111111111111111111111111111111111111111111111', 7, 'ed25519:k', 's', 'READY', '', 1795394235534, 1795394235534);
-insert into packages values (2, 'p-1-x86_64-linux-static', 'ada', 'p', '1', 'linux', 'x86_64', 'static', 'sha256:2222222222222222222222222222222222222222222222222222222222222222', 7, 'ed25519:k', 's', 'READY', '', 1795394235534, 1795394235534);
+insert into answers values ('ada', 'k', 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa', 200, X'', 1795406039340);
+insert into clusters values (1, 'default', 'ada', 'embedded', 0, '', '', '', '', 'READY', '', 1795406039279, 1795406039279, '');
+insert into clusters values (2, 'other', 'ada', 'condor', 0, '', '', '', '', 'STARTING', '', 1795406039340, 1795406039340, '');
+insert into glideins values (1, 'ada', 1, 1, 2, 4, 2048, 3600000, 0, 0, NULL, 'never', 0, NULL, 0, NULL, '', 'FINISHED', 'attempt 1 expired: as the test wants (no resubmission asked)', 1795406039284, 1795406039297, 604800000, '', NULL, '', 0, '', '', '', '', NULL);
+insert into glideins values (2, 'ada', 1, 1, 2, 4, 2048, 3600000, 0, 0, NULL, 'never', 0, NULL, 0, NULL, '', 'ACTIVE', 'attempt 1 RUNNING', 1795406039303, 1795406039325, 604800000, '', NULL, '', 0, '', '', '', '', NULL);
+insert into glideins values (3, 'ada', 1, 1, 2, 4, 2048, 3600000, 0, 0, 1927857906007, 'never', 0, NULL, 0, '{"team":"seismo"}', 'drain', 'DELETED', 'removed', 1795406039345, 1795406039346, 604800000, '', NULL, '', 0, '', '', '', '', NULL);
+insert into history values (1, 1795406039279, 'ada', 'site', 1, 'create', '', 'NEW', '');
+insert into history values (2, 1795406039279, 'ada', 'site', 1, 'stage', 'NEW', 'STAGING', 'first of all');
+insert into history values (3, 1795406039279, 'ada', 'site', 1, 'staged', 'STAGING', 'READY', 'installed');
+insert into history values (4, 1795406039279, 'ada', 'cluster', 1, 'create', '', 'READY', '');
+insert into history values (5, 1795406039284, 'ada', 'glidein', 1, 'create', '', 'NEW', '');
+insert into history values (6, 1795406039284, 'ada', 'glidein', 1, 'derive', 'NEW', 'WAITING', 'to be submitted');
+insert into history values (7, 1795406039285, 'ada', 'job', 1, 'create', '', 'NEW', '');
+insert into history values (8, 1795406039285, 'ada', 'glidein', 1, 'derive', 'WAITING', 'ACTIVE', 'attempt 1 NEW');
+insert into history values (9, 1795406039292, 'ada', 'job', 1, 'submit', 'NEW', 'SUBMITTED', '');
+insert into history values (10, 1795406039292, 'ada', 'glidein', 1, 'derive', 'ACTIVE', 'ACTIVE', 'attempt 1 SUBMITTED');
+insert into history values (11, 1795406039296, 'ada', 'job', 1, 'start', 'SUBMITTED', 'RUNNING', '');
+insert into history values (12, 1795406039296, 'ada', 'glidein', 1, 'derive', 'ACTIVE', 'ACTIVE', 'attempt 1 RUNNING');
+insert into history values (13, 1795406039297, 'ada', 'job', 1, 'end', 'RUNNING', 'ENDED', 'as the test wants');
+insert into history values (14, 1795406039297, 'ada', 'glidein', 1, 'derive', 'ACTIVE', 'FINISHED', 'attempt 1 expired: as the test wants (no resubmission asked)');
+insert into history values (15, 1795406039303, 'ada', 'glidein', 2, 'create', '', 'NEW', '');
+insert into history values (16, 1795406039303, 'ada', 'glidein', 2, 'derive', 'NEW', 'WAITING', 'to be submitted');
+insert into history values (17, 1795406039304, 'ada', 'job', 2, 'create', '', 'NEW', '');
+insert into history values (18, 1795406039304, 'ada', 'glidein', 2, 'derive', 'WAITING', 'ACTIVE', 'attempt 1 NEW');
+insert into history values (19, 1795406039310, 'ada', 'job', 2, 'submit', 'NEW', 'SUBMITTED', '');
+insert into history values (20, 1795406039310, 'ada', 'glidein', 2, 'derive', 'ACTIVE', 'ACTIVE', 'attempt 1 SUBMITTED');
+insert into history values (21, 1795406039325, 'ada', 'job', 2, 'start', 'SUBMITTED', 'RUNNING', '');
+insert into history values (22, 1795406039325, 'ada', 'glidein', 2, 'derive', 'ACTIVE', 'ACTIVE', 'attempt 1 RUNNING');
+insert into history values (23, 1795406039332, 'ada', 'job', 3, 'create', '', 'NEW', '');
+insert into history values (24, 1795406039340, 'ada', 'job', 4, 'create', '', 'NEW', '');
+insert into history values (25, 1795406039340, 'ada', 'site', 2, 'create', '', 'NEW', '');
+insert into history values (26, 1795406039340, 'ada', 'cluster', 2, 'create', '', 'STARTING', '');
+insert into history values (27, 1795406039341, 'ada', 'package', 1, 'create', '', 'READY', '');
+insert into history values (28, 1795406039342, 'ada', 'package', 2, 'create', '', 'READY', '');
+insert into history values (29, 1795406039342, 'ada', 'mirror', 1, 'create', '', 'READY', '');
+insert into history values (30, 1795406039342, 'ada', 'mirror', 2, 'create', '', 'READY', '');
+insert into history values (31, 1795406039342, 'ada', 'mirror', 1, 'check', 'READY', 'READY', '');
+insert into history values (32, 1795406039344, 'ada', 'run', 1, 'create', '', 'RUNNING', '');
+insert into history values (33, 1795406039344, 'ada', 'run', 2, 'create', '', 'RUNNING', '');
+insert into history values (34, 1795406039344, 'ada', 'plan', 1, 'create', '', 'READY', '');
+insert into history values (35, 1795406039344, 'ada', 'plan', 2, 'create', '', 'READY', '');
+insert into history values (36, 1795406039344, 'ada', 'plan', 2, 'provision', 'READY', 'PROVISIONED', '');
+insert into history values (37, 1795406039345, 'ada', 'plan', 2, 'revise', 'PROVISIONED', 'PROVISIONED', 'behind; one is idle');
+insert into history values (38, 1795406039345, 'ada', 'run', 2, 'fail', 'RUNNING', 'FAILED', '');
+insert into history values (39, 1795406039345, 'ada', 'glidein', 3, 'create', '', 'NEW', '');
+insert into history values (40, 1795406039345, 'ada', 'glidein', 3, 'derive', 'NEW', 'WAITING', 'not before 2031-02-03T04:05:06Z');
+insert into history values (41, 1795406039346, 'ada', 'glidein', 3, 'drain', 'WAITING', 'WAITING', 'not needed');
+insert into history values (42, 1795406039346, 'ada', 'glidein', 3, 'derive', 'WAITING', 'DELETED', 'removed');
+insert into jobs values (1, 'pilot', 1, 1, 1, 'tag-1', '4711', 'ENDED', 'expired', 0, NULL, 'as the test wants', '', 0, '', '', NULL, 1795406039285, 1795406039292, 1795406039296, 1795406039297, 1795406039297, '', '', NULL);
+insert into jobs values (2, 'pilot', 1, 2, 1, 'tag-2', '4711', 'RUNNING', NULL, 0, NULL, '', '', 0, '', '', NULL, 1795406039304, 1795406039310, 1795406039325, NULL, 1795406039325, '', '', NULL);
+insert into jobs values (3, 'pilot', 1, 2, 2, 'tag-3', '', 'NEW', NULL, 0, NULL, '', '', 0, '', '', NULL, 1795406039332, NULL, NULL, NULL, 1795406039332, '', '', NULL);
+insert into jobs values (4, 'setup', 1, NULL, 1, 'setup', '', 'NEW', NULL, 0, NULL, '', '', 0, '', '', NULL, 1795406039340, NULL, NULL, NULL, 1795406039340, '', '', NULL);
+insert into mirrors values (1, 'one', 'ada', 'file:///one', 'READY', '', 0.0, 0.0, 0.0, NULL, 1795406039342, 1795406039342, 1795406039342);
+insert into mirrors values (2, 'other', 'ada', 'file:///other', 'READY', '', 0.0, 0.0, 0.0, NULL, NULL, 1795406039342, 1795406039342);
+insert into nodes values (1, 'n1', 1795406039340);
+insert into packages values (1, 'p-1-x86_64-linux-static', 'ada', 'p', '1', 'linux', 'x86_64', 'static', 'sha256:1111111111111111111111111111111111111111111111111111111111111111', 7, 'ed25519:k', 's', 'READY', '', 1795406039341, 1795406039341);
+insert into packages values (2, 'p-1-x86_64-linux-static', 'ada', 'p', '1', 'linux', 'x86_64', 'static', 'sha256:2222222222222222222222222222222222222222222222222222222222222222', 7, 'ed25519:k', 's', 'READY', '', 1795406039342, 1795406039342);
+insert into plan_revisions values (1, 2, 1, 1795406039345, '{"reasons":["behind","one is idle"],"news":"late","added":[{"pilot":1,"glidein_id":2,"site":"local","hosts":1,"cpus":2}],"dropped":[{"pilot":0,"glidein_id":1,"site":"local","hosts":1,"cpus":1,"ask":"drain"}],"predicted_end_s":90,"complete":true,"predicted_cost":"0.5ch"}');
+insert into plans values (1, 'ada', 1, 'lambda', 'sha256:1111111111111111111111111111111111111111111111111111111111111111', '{"feasible":true}', 'READY', '', 1795406039344, NULL, 1795406039344, 0);
+insert into plans values (2, 'ada', 1, 'lambda', 'sha256:1111111111111111111111111111111111111111111111111111111111111111', '{"feasible":true}', 'PROVISIONED', '', 1795406039344, 1795406039344, 1795406039344, 0);
 insert into replicas values (1, 1);
-insert into runs values (1, 'ada', 1, 'lambda', '/runs/1', '{"clustering":"","retries":0,"stall_s":0,"default_runtime_s":0}', NULL, 'RUNNING', '', 0, 0, 0, 0, 0, 0, 0, NULL, 1795394235535, NULL, 1795394235535);
-insert into runs values (2, 'ada', 1, 'lambda', '/runs/2', '{"clustering":"","retries":0,"stall_s":0,"default_runtime_s":0}', NULL, 'FAILED', '', 3, 0, 0, 0, 2, 1, 0, '{"makespan_s":0,"cumulative_task_time_s":0,"cpus":2,"parallelism":0,"critical_path_s":0,"lower_bound_s":0,"list_schedule_s":0,"makespan_over_lower_bound":0,"makespan_over_list_schedule":0,"lost_work_s":0,"requeued":0,"retries_used":0,"wait_for_workers_s":0}', 1795394235535, 1795394235536, 1795394235540);
-insert into sites values (1, 'local', 'ada', 'local:', 'fork', '/srv/corral', '', '', '', 'embedded-1.0', 'sha256:00', 'READY', 'installed', 1795394235520, 1795394235540, 'fork', 'long', '', '', '', '["--exclusive"]', 3, 10, '{"at":"2026-11-23T00:37:15.52Z","batch":"slurm 22.05.8","queues":[{"name":"long","max_nodes":4}],"free_mib":0}', 1, 'no key', 1795394235520, '');
-insert into sites values (2, 'other', 'ada', 'local:', 'fork', '/srv/corral', '', '', '', '', '', 'NEW', '', 1795394235533, 1795394235533, 'fork', '', '', '', '', NULL, 0, 0, NULL, 0, '', NULL, '');
+insert into runs values (1, 'ada', 1, 'lambda', '/runs/1', '{"clustering":"","retries":0,"stall_s":0,"default_runtime_s":0}', NULL, 'RUNNING', '', 0, 0, 0, 0, 0, 0, 0, NULL, 1795406039344, NULL, 1795406039344);
+insert into runs values (2, 'ada', 1, 'lambda', '/runs/2', '{"clustering":"","retries":0,"stall_s":0,"default_runtime_s":0}', NULL, 'FAILED', '', 3, 0, 0, 0, 2, 1, 0, '{"makespan_s":0,"cumulative_task_time_s":0,"cpus":2,"parallelism":0,"critical_path_s":0,"lower_bound_s":0,"list_schedule_s":0,"makespan_over_lower_bound":0,"makespan_over_list_schedule":0,"lost_work_s":0,"requeued":0,"retries_used":0,"wait_for_workers_s":0}', 1795406039344, 1795406039345, 1795406039358);
+insert into sites values (1, 'local', 'ada', 'local:', 'fork', '/srv/corral', '', '', '', 'embedded-1.0', 'sha256:00', 'READY', 'installed', 1795406039279, 1795406039358, 'fork', 'long', '', '', '', '["--exclusive"]', 3, 10, '{"at":"2026-11-23T03:53:59.279Z","batch":"slurm 22.05.8","queues":[{"name":"long","max_nodes":4}],"free_mib":0}', 1, 'no key', 1795406039279, '');
+insert into sites values (2, 'other', 'ada', 'local:', 'fork', '/srv/corral', '', '', '', '', '', 'NEW', '', 1795406039340, 1795406039340, 'fork', '', '', '', '', NULL, 0, 0, NULL, 0, '', NULL, '');
 insert into sqlite_sequence values ('clusters', 2);
-insert into sqlite_sequence values ('history', 38);
+insert into sqlite_sequence values ('history', 42);
 insert into sqlite_sequence values ('sites', 2);
 insert into sqlite_sequence values ('glideins', 3);
 insert into sqlite_sequence values ('jobs', 4);
 insert into sqlite_sequence values ('packages', 2);
 insert into sqlite_sequence values ('mirrors', 2);
 insert into sqlite_sequence values ('runs', 2);
+insert into sqlite_sequence values ('plans', 2);
+insert into sqlite_sequence values ('plan_revisions', 1);

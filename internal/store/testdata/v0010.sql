@@ -163,6 +163,15 @@ CREATE TABLE packages (
 	constraint times_in_order check (updated_at_ms >= created_at_ms)
 ) strict;
 
+CREATE TABLE plan_revisions (
+	id       integer primary key autoincrement,
+	plan_id  integer not null references plans (id),
+	number   integer not null check (number > 0),
+	at_ms    integer not null,
+	document text not null check (json_type(document) = 'object'),
+	unique (plan_id, number)
+) strict;
+
 CREATE TABLE plans (
 	id            integer primary key autoincrement,
 	owner         text not null check (owner <> ''),
@@ -174,7 +183,7 @@ CREATE TABLE plans (
 	reason        text not null,
 	created_at_ms integer not null,
 	began_at_ms   integer,
-	updated_at_ms integer not null,
+	updated_at_ms integer not null, auto integer not null default 0 check (auto in (0, 1)),
 	constraint began_iff_provisioned check (state <> 'PROVISIONED' or began_at_ms is not null),
 	constraint times_in_order check (updated_at_ms >= created_at_ms)
 ) strict;
@@ -299,72 +308,74 @@ CREATE INDEX runs_live on runs (cluster_id) where state in ('RUNNING', 'CANCELLI
 CREATE UNIQUE INDEX sites_name on sites (name) where state <> 'DELETED';
 
 pragma user_version = 10;
-insert into answers values ('ada', 'k', 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa', 200, X'', 1795404742966);
-insert into clusters values (1, 'default', 'ada', 'embedded', 0, '', '', '', '', 'READY', '', 1795404742106, 1795404742106, '');
-insert into clusters values (2, 'other', 'ada', 'condor', 0, '', '', '', '', 'STARTING', '', 1795404742966, 1795404742966, '');
-insert into glideins values (1, 'ada', 1, 1, 2, 4, 2048, 3600000, 0, 0, NULL, 'never', 0, NULL, 0, NULL, '', 'FINISHED', 'attempt 1 expired: as the test wants (no resubmission asked)', 1795404742149, 1795404742238, 604800000, '', NULL, '', 0, '', '', '', '', NULL);
-insert into glideins values (2, 'ada', 1, 1, 2, 4, 2048, 3600000, 0, 0, NULL, 'never', 0, NULL, 0, NULL, '', 'ACTIVE', 'attempt 1 RUNNING', 1795404742290, 1795404742911, 604800000, '', NULL, '', 0, '', '', '', '', NULL);
-insert into glideins values (3, 'ada', 1, 1, 2, 4, 2048, 3600000, 0, 0, 1927857906007, 'never', 0, NULL, 0, '{"team":"seismo"}', 'drain', 'DELETED', 'removed', 1795404743060, 1795404743099, 604800000, '', NULL, '', 0, '', '', '', '', NULL);
-insert into history values (1, 1795404742106, 'ada', 'site', 1, 'create', '', 'NEW', '');
-insert into history values (2, 1795404742106, 'ada', 'site', 1, 'stage', 'NEW', 'STAGING', 'first of all');
-insert into history values (3, 1795404742106, 'ada', 'site', 1, 'staged', 'STAGING', 'READY', 'installed');
-insert into history values (4, 1795404742106, 'ada', 'cluster', 1, 'create', '', 'READY', '');
-insert into history values (5, 1795404742149, 'ada', 'glidein', 1, 'create', '', 'NEW', '');
-insert into history values (6, 1795404742149, 'ada', 'glidein', 1, 'derive', 'NEW', 'WAITING', 'to be submitted');
-insert into history values (7, 1795404742151, 'ada', 'job', 1, 'create', '', 'NEW', '');
-insert into history values (8, 1795404742151, 'ada', 'glidein', 1, 'derive', 'WAITING', 'ACTIVE', 'attempt 1 NEW');
-insert into history values (9, 1795404742193, 'ada', 'job', 1, 'submit', 'NEW', 'SUBMITTED', '');
-insert into history values (10, 1795404742193, 'ada', 'glidein', 1, 'derive', 'ACTIVE', 'ACTIVE', 'attempt 1 SUBMITTED');
-insert into history values (11, 1795404742234, 'ada', 'job', 1, 'start', 'SUBMITTED', 'RUNNING', '');
-insert into history values (12, 1795404742234, 'ada', 'glidein', 1, 'derive', 'ACTIVE', 'ACTIVE', 'attempt 1 RUNNING');
-insert into history values (13, 1795404742238, 'ada', 'job', 1, 'end', 'RUNNING', 'ENDED', 'as the test wants');
-insert into history values (14, 1795404742238, 'ada', 'glidein', 1, 'derive', 'ACTIVE', 'FINISHED', 'attempt 1 expired: as the test wants (no resubmission asked)');
-insert into history values (15, 1795404742290, 'ada', 'glidein', 2, 'create', '', 'NEW', '');
-insert into history values (16, 1795404742290, 'ada', 'glidein', 2, 'derive', 'NEW', 'WAITING', 'to be submitted');
-insert into history values (17, 1795404742688, 'ada', 'job', 2, 'create', '', 'NEW', '');
-insert into history values (18, 1795404742688, 'ada', 'glidein', 2, 'derive', 'WAITING', 'ACTIVE', 'attempt 1 NEW');
-insert into history values (19, 1795404742783, 'ada', 'job', 2, 'submit', 'NEW', 'SUBMITTED', '');
-insert into history values (20, 1795404742783, 'ada', 'glidein', 2, 'derive', 'ACTIVE', 'ACTIVE', 'attempt 1 SUBMITTED');
-insert into history values (21, 1795404742911, 'ada', 'job', 2, 'start', 'SUBMITTED', 'RUNNING', '');
-insert into history values (22, 1795404742911, 'ada', 'glidein', 2, 'derive', 'ACTIVE', 'ACTIVE', 'attempt 1 RUNNING');
-insert into history values (23, 1795404742963, 'ada', 'job', 3, 'create', '', 'NEW', '');
-insert into history values (24, 1795404742966, 'ada', 'job', 4, 'create', '', 'NEW', '');
-insert into history values (25, 1795404742966, 'ada', 'site', 2, 'create', '', 'NEW', '');
-insert into history values (26, 1795404742966, 'ada', 'cluster', 2, 'create', '', 'STARTING', '');
-insert into history values (27, 1795404743009, 'ada', 'package', 1, 'create', '', 'READY', '');
-insert into history values (28, 1795404743010, 'ada', 'package', 2, 'create', '', 'READY', '');
-insert into history values (29, 1795404743010, 'ada', 'mirror', 1, 'create', '', 'READY', '');
-insert into history values (30, 1795404743025, 'ada', 'mirror', 2, 'create', '', 'READY', '');
-insert into history values (31, 1795404743026, 'ada', 'mirror', 1, 'check', 'READY', 'READY', '');
-insert into history values (32, 1795404743037, 'ada', 'run', 1, 'create', '', 'RUNNING', '');
-insert into history values (33, 1795404743038, 'ada', 'run', 2, 'create', '', 'RUNNING', '');
-insert into history values (34, 1795404743041, 'ada', 'plan', 1, 'create', '', 'READY', '');
-insert into history values (35, 1795404743041, 'ada', 'plan', 2, 'create', '', 'READY', '');
-insert into history values (36, 1795404743042, 'ada', 'plan', 2, 'provision', 'READY', 'PROVISIONED', '');
-insert into history values (37, 1795404743059, 'ada', 'run', 2, 'fail', 'RUNNING', 'FAILED', '');
-insert into history values (38, 1795404743060, 'ada', 'glidein', 3, 'create', '', 'NEW', '');
-insert into history values (39, 1795404743060, 'ada', 'glidein', 3, 'derive', 'NEW', 'WAITING', 'not before 2031-02-03T04:05:06Z');
-insert into history values (40, 1795404743099, 'ada', 'glidein', 3, 'drain', 'WAITING', 'WAITING', 'not needed');
-insert into history values (41, 1795404743099, 'ada', 'glidein', 3, 'derive', 'WAITING', 'DELETED', 'removed');
-insert into jobs values (1, 'pilot', 1, 1, 1, 'tag-564', '4711', 'ENDED', 'expired', 0, NULL, 'as the test wants', '', 0, '', '', NULL, 1795404742151, 1795404742193, 1795404742234, 1795404742238, 1795404742238, '', '', NULL);
-insert into jobs values (2, 'pilot', 1, 2, 1, 'tag-566', '4711', 'RUNNING', NULL, 0, NULL, '', '', 0, '', '', NULL, 1795404742688, 1795404742783, 1795404742911, NULL, 1795404742911, '', '', NULL);
-insert into jobs values (3, 'pilot', 1, 2, 2, 'tag-567', '', 'NEW', NULL, 0, NULL, '', '', 0, '', '', NULL, 1795404742963, NULL, NULL, NULL, 1795404742963, '', '', NULL);
-insert into jobs values (4, 'setup', 1, NULL, 1, 'setup', '', 'NEW', NULL, 0, NULL, '', '', 0, '', '', NULL, 1795404742966, NULL, NULL, NULL, 1795404742966, '', '', NULL);
-insert into mirrors values (1, 'one', 'ada', 'file:///one', 'READY', '', 0.0, 0.0, 0.0, NULL, 1795404743026, 1795404743010, 1795404743026);
-insert into mirrors values (2, 'other', 'ada', 'file:///other', 'READY', '', 0.0, 0.0, 0.0, NULL, NULL, 1795404743025, 1795404743025);
-insert into nodes values (1, 'n1', 1795404742966);
-insert into packages values (1, 'p-1-x86_64-linux-static', 'ada', 'p', '1', 'linux', 'x86_64', 'static', 'sha256:1111111111111111111111111111111111111111111111111111111111111111', 7, 'ed25519:k', 's', 'READY', '', 1795404743009, 1795404743009);
-insert into packages values (2, 'p-1-x86_64-linux-static', 'ada', 'p', '1', 'linux', 'x86_64', 'static', 'sha256:2222222222222222222222222222222222222222222222222222222222222222', 7, 'ed25519:k', 's', 'READY', '', 1795404743010, 1795404743010);
-insert into plans values (1, 'ada', 1, 'lambda', 'sha256:1111111111111111111111111111111111111111111111111111111111111111', '{"feasible":true}', 'READY', '', 1795404743041, NULL, 1795404743041);
-insert into plans values (2, 'ada', 1, 'lambda', 'sha256:1111111111111111111111111111111111111111111111111111111111111111', '{"feasible":true}', 'PROVISIONED', '', 1795404743041, 1795404743042, 1795404743042);
+insert into answers values ('ada', 'k', 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa', 200, X'', 1795406983607);
+insert into clusters values (1, 'default', 'ada', 'embedded', 0, '', '', '', '', 'READY', '', 1795406983583, 1795406983583, '');
+insert into clusters values (2, 'other', 'ada', 'condor', 0, '', '', '', '', 'STARTING', '', 1795406983607, 1795406983607, '');
+insert into glideins values (1, 'ada', 1, 1, 2, 4, 2048, 3600000, 0, 0, NULL, 'never', 0, NULL, 0, NULL, '', 'FINISHED', 'attempt 1 expired: as the test wants (no resubmission asked)', 1795406983587, 1795406983595, 604800000, '', NULL, '', 0, '', '', '', '', NULL);
+insert into glideins values (2, 'ada', 1, 1, 2, 4, 2048, 3600000, 0, 0, NULL, 'never', 0, NULL, 0, NULL, '', 'ACTIVE', 'attempt 1 RUNNING', 1795406983598, 1795406983603, 604800000, '', NULL, '', 0, '', '', '', '', NULL);
+insert into glideins values (3, 'ada', 1, 1, 2, 4, 2048, 3600000, 0, 0, 1927857906007, 'never', 0, NULL, 0, '{"team":"seismo"}', 'drain', 'DELETED', 'removed', 1795406983612, 1795406983613, 604800000, '', NULL, '', 0, '', '', '', '', NULL);
+insert into history values (1, 1795406983583, 'ada', 'site', 1, 'create', '', 'NEW', '');
+insert into history values (2, 1795406983583, 'ada', 'site', 1, 'stage', 'NEW', 'STAGING', 'first of all');
+insert into history values (3, 1795406983583, 'ada', 'site', 1, 'staged', 'STAGING', 'READY', 'installed');
+insert into history values (4, 1795406983583, 'ada', 'cluster', 1, 'create', '', 'READY', '');
+insert into history values (5, 1795406983587, 'ada', 'glidein', 1, 'create', '', 'NEW', '');
+insert into history values (6, 1795406983587, 'ada', 'glidein', 1, 'derive', 'NEW', 'WAITING', 'to be submitted');
+insert into history values (7, 1795406983588, 'ada', 'job', 1, 'create', '', 'NEW', '');
+insert into history values (8, 1795406983588, 'ada', 'glidein', 1, 'derive', 'WAITING', 'ACTIVE', 'attempt 1 NEW');
+insert into history values (9, 1795406983591, 'ada', 'job', 1, 'submit', 'NEW', 'SUBMITTED', '');
+insert into history values (10, 1795406983591, 'ada', 'glidein', 1, 'derive', 'ACTIVE', 'ACTIVE', 'attempt 1 SUBMITTED');
+insert into history values (11, 1795406983593, 'ada', 'job', 1, 'start', 'SUBMITTED', 'RUNNING', '');
+insert into history values (12, 1795406983593, 'ada', 'glidein', 1, 'derive', 'ACTIVE', 'ACTIVE', 'attempt 1 RUNNING');
+insert into history values (13, 1795406983595, 'ada', 'job', 1, 'end', 'RUNNING', 'ENDED', 'as the test wants');
+insert into history values (14, 1795406983595, 'ada', 'glidein', 1, 'derive', 'ACTIVE', 'FINISHED', 'attempt 1 expired: as the test wants (no resubmission asked)');
+insert into history values (15, 1795406983598, 'ada', 'glidein', 2, 'create', '', 'NEW', '');
+insert into history values (16, 1795406983598, 'ada', 'glidein', 2, 'derive', 'NEW', 'WAITING', 'to be submitted');
+insert into history values (17, 1795406983599, 'ada', 'job', 2, 'create', '', 'NEW', '');
+insert into history values (18, 1795406983599, 'ada', 'glidein', 2, 'derive', 'WAITING', 'ACTIVE', 'attempt 1 NEW');
+insert into history values (19, 1795406983601, 'ada', 'job', 2, 'submit', 'NEW', 'SUBMITTED', '');
+insert into history values (20, 1795406983601, 'ada', 'glidein', 2, 'derive', 'ACTIVE', 'ACTIVE', 'attempt 1 SUBMITTED');
+insert into history values (21, 1795406983603, 'ada', 'job', 2, 'start', 'SUBMITTED', 'RUNNING', '');
+insert into history values (22, 1795406983603, 'ada', 'glidein', 2, 'derive', 'ACTIVE', 'ACTIVE', 'attempt 1 RUNNING');
+insert into history values (23, 1795406983604, 'ada', 'job', 3, 'create', '', 'NEW', '');
+insert into history values (24, 1795406983607, 'ada', 'job', 4, 'create', '', 'NEW', '');
+insert into history values (25, 1795406983607, 'ada', 'site', 2, 'create', '', 'NEW', '');
+insert into history values (26, 1795406983607, 'ada', 'cluster', 2, 'create', '', 'STARTING', '');
+insert into history values (27, 1795406983608, 'ada', 'package', 1, 'create', '', 'READY', '');
+insert into history values (28, 1795406983609, 'ada', 'package', 2, 'create', '', 'READY', '');
+insert into history values (29, 1795406983609, 'ada', 'mirror', 1, 'create', '', 'READY', '');
+insert into history values (30, 1795406983609, 'ada', 'mirror', 2, 'create', '', 'READY', '');
+insert into history values (31, 1795406983609, 'ada', 'mirror', 1, 'check', 'READY', 'READY', '');
+insert into history values (32, 1795406983610, 'ada', 'run', 1, 'create', '', 'RUNNING', '');
+insert into history values (33, 1795406983610, 'ada', 'run', 2, 'create', '', 'RUNNING', '');
+insert into history values (34, 1795406983610, 'ada', 'plan', 1, 'create', '', 'READY', '');
+insert into history values (35, 1795406983610, 'ada', 'plan', 2, 'create', '', 'READY', '');
+insert into history values (36, 1795406983611, 'ada', 'plan', 2, 'provision', 'READY', 'PROVISIONED', '');
+insert into history values (37, 1795406983611, 'ada', 'plan', 2, 'revise', 'PROVISIONED', 'PROVISIONED', 'behind; one is idle');
+insert into history values (38, 1795406983611, 'ada', 'run', 2, 'fail', 'RUNNING', 'FAILED', '');
+insert into history values (39, 1795406983612, 'ada', 'glidein', 3, 'create', '', 'NEW', '');
+insert into history values (40, 1795406983612, 'ada', 'glidein', 3, 'derive', 'NEW', 'WAITING', 'not before 2031-02-03T04:05:06Z');
+insert into history values (41, 1795406983613, 'ada', 'glidein', 3, 'drain', 'WAITING', 'WAITING', 'not needed');
+insert into history values (42, 1795406983613, 'ada', 'glidein', 3, 'derive', 'WAITING', 'DELETED', 'removed');
+insert into jobs values (1, 'pilot', 1, 1, 1, 'tag-593', '4711', 'ENDED', 'expired', 0, NULL, 'as the test wants', '', 0, '', '', NULL, 1795406983588, 1795406983591, 1795406983593, 1795406983595, 1795406983595, '', '', NULL);
+insert into jobs values (2, 'pilot', 1, 2, 1, 'tag-594', '4711', 'RUNNING', NULL, 0, NULL, '', '', 0, '', '', NULL, 1795406983599, 1795406983601, 1795406983603, NULL, 1795406983603, '', '', NULL);
+insert into jobs values (3, 'pilot', 1, 2, 2, 'tag-595', '', 'NEW', NULL, 0, NULL, '', '', 0, '', '', NULL, 1795406983604, NULL, NULL, NULL, 1795406983604, '', '', NULL);
+insert into jobs values (4, 'setup', 1, NULL, 1, 'setup', '', 'NEW', NULL, 0, NULL, '', '', 0, '', '', NULL, 1795406983607, NULL, NULL, NULL, 1795406983607, '', '', NULL);
+insert into mirrors values (1, 'one', 'ada', 'file:///one', 'READY', '', 0.0, 0.0, 0.0, NULL, 1795406983609, 1795406983609, 1795406983609);
+insert into mirrors values (2, 'other', 'ada', 'file:///other', 'READY', '', 0.0, 0.0, 0.0, NULL, NULL, 1795406983609, 1795406983609);
+insert into nodes values (1, 'n1', 1795406983607);
+insert into packages values (1, 'p-1-x86_64-linux-static', 'ada', 'p', '1', 'linux', 'x86_64', 'static', 'sha256:1111111111111111111111111111111111111111111111111111111111111111', 7, 'ed25519:k', 's', 'READY', '', 1795406983608, 1795406983608);
+insert into packages values (2, 'p-1-x86_64-linux-static', 'ada', 'p', '1', 'linux', 'x86_64', 'static', 'sha256:2222222222222222222222222222222222222222222222222222222222222222', 7, 'ed25519:k', 's', 'READY', '', 1795406983609, 1795406983609);
+insert into plan_revisions values (1, 2, 1, 1795406983611, '{"reasons":["behind","one is idle"],"news":"late","added":[{"pilot":1,"glidein_id":2,"site":"local","hosts":1,"cpus":2}],"dropped":[{"pilot":0,"glidein_id":1,"site":"local","hosts":1,"cpus":1,"ask":"drain"}],"predicted_end_s":90,"complete":true,"predicted_cost":"0.5ch"}');
+insert into plans values (1, 'ada', 1, 'lambda', 'sha256:1111111111111111111111111111111111111111111111111111111111111111', '{"feasible":true}', 'READY', '', 1795406983610, NULL, 1795406983610, 0);
+insert into plans values (2, 'ada', 1, 'lambda', 'sha256:1111111111111111111111111111111111111111111111111111111111111111', '{"feasible":true}', 'PROVISIONED', '', 1795406983610, 1795406983611, 1795406983611, 0);
 insert into replicas values (1, 1);
 insert into reservations values (2, 1, 12500000);
-insert into runs values (1, 'ada', 1, 'lambda', '/runs/1', '{"clustering":"","retries":0,"stall_s":0,"default_runtime_s":0}', NULL, 'RUNNING', '', 0, 0, 0, 0, 0, 0, 0, NULL, 1795404743037, NULL, 1795404743037);
-insert into runs values (2, 'ada', 1, 'lambda', '/runs/2', '{"clustering":"","retries":0,"stall_s":0,"default_runtime_s":0}', NULL, 'FAILED', '', 3, 0, 0, 0, 2, 1, 0, '{"makespan_s":0,"cumulative_task_time_s":0,"cpus":2,"parallelism":0,"critical_path_s":0,"lower_bound_s":0,"list_schedule_s":0,"makespan_over_lower_bound":0,"makespan_over_list_schedule":0,"lost_work_s":0,"requeued":0,"retries_used":0,"wait_for_workers_s":0}', 1795404743038, 1795404743059, 1795404743125);
-insert into sites values (1, 'local', 'ada', 'local:', 'fork', '/srv/corral', '', '', '', 'embedded-1.0', 'sha256:00', 'READY', 'installed', 1795404742106, 1795404743124, 'fork', 'long', '', '', '', '["--exclusive"]', 3, 10, '{"at":"2026-11-23T03:32:22.106Z","batch":"slurm 22.05.8","queues":[{"name":"long","max_nodes":4}],"free_mib":0}', 1, 'no key', 1795404742106, '', '0.04USD/cpu-hour', '1h', '50USD');
-insert into sites values (2, 'other', 'ada', 'local:', 'fork', '/srv/corral', '', '', '', '', '', 'NEW', '', 1795404742966, 1795404742966, 'fork', '', '', '', '', NULL, 0, 0, NULL, 0, '', NULL, '', '', '', '');
+insert into runs values (1, 'ada', 1, 'lambda', '/runs/1', '{"clustering":"","retries":0,"stall_s":0,"default_runtime_s":0}', NULL, 'RUNNING', '', 0, 0, 0, 0, 0, 0, 0, NULL, 1795406983610, NULL, 1795406983610);
+insert into runs values (2, 'ada', 1, 'lambda', '/runs/2', '{"clustering":"","retries":0,"stall_s":0,"default_runtime_s":0}', NULL, 'FAILED', '', 3, 0, 0, 0, 2, 1, 0, '{"makespan_s":0,"cumulative_task_time_s":0,"cpus":2,"parallelism":0,"critical_path_s":0,"lower_bound_s":0,"list_schedule_s":0,"makespan_over_lower_bound":0,"makespan_over_list_schedule":0,"lost_work_s":0,"requeued":0,"retries_used":0,"wait_for_workers_s":0}', 1795406983610, 1795406983611, 1795406983616);
+insert into sites values (1, 'local', 'ada', 'local:', 'fork', '/srv/corral', '', '', '', 'embedded-1.0', 'sha256:00', 'READY', 'installed', 1795406983583, 1795406983616, 'fork', 'long', '', '', '', '["--exclusive"]', 3, 10, '{"at":"2026-11-23T04:09:43.583Z","batch":"slurm 22.05.8","queues":[{"name":"long","max_nodes":4}],"free_mib":0}', 1, 'no key', 1795406983583, '', '0.04USD/cpu-hour', '1h', '50USD');
+insert into sites values (2, 'other', 'ada', 'local:', 'fork', '/srv/corral', '', '', '', '', '', 'NEW', '', 1795406983607, 1795406983607, 'fork', '', '', '', '', NULL, 0, 0, NULL, 0, '', NULL, '', '', '', '');
 insert into sqlite_sequence values ('clusters', 2);
-insert into sqlite_sequence values ('history', 41);
+insert into sqlite_sequence values ('history', 42);
 insert into sqlite_sequence values ('sites', 2);
 insert into sqlite_sequence values ('glideins', 3);
 insert into sqlite_sequence values ('jobs', 4);
@@ -372,3 +383,4 @@ insert into sqlite_sequence values ('packages', 2);
 insert into sqlite_sequence values ('mirrors', 2);
 insert into sqlite_sequence values ('runs', 2);
 insert into sqlite_sequence values ('plans', 2);
+insert into sqlite_sequence values ('plan_revisions', 1);

@@ -1,0 +1,147 @@
+package provision
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/planner/revision"
+	"github.com/corral-pilot/corral/workflow"
+)
+
+// Runs tells what is left of runs: run.Manager does.
+type Runs interface {
+	Left(context.Context, corral.RunID) (*workflow.Workflow, []execution.Progress, error)
+}
+
+// Workers tells of the workers that are there: gate.Clusters does. It does not ask the store, so that it can be asked
+// within a transaction.
+type Workers interface {
+	Workers(corral.ClusterID) []corral.Worker
+}
+
+// A Reviser revises plans while their runs go on. All that it decides by is read again for each decision, from the
+// store and from the run; what it remembers besides is for how long pilots have been seen idle, which it learns again
+// after a restart. So it may be killed at any time.
+type Reviser struct {
+	lg      *slog.Logger
+	db      *store.DB
+	runs    Runs
+	workers Workers
+	machine corral.SiteQueue // this one
+
+	idle map[corral.GlideinID]time.Time // since when it has been seen without a task
+}
+
+// NewReviser returns a reviser. machine is this machine, as the queue that the batch system fork has here.
+func NewReviser(lg *slog.Logger, db *store.DB, runs Runs, workers Workers, machine corral.SiteQueue) *Reviser {
+	return &Reviser{
+		lg: lg, db: db, runs: runs, workers: workers, machine: machine, idle: map[corral.GlideinID]time.Time{},
+	}
+}
+
+// period is how often a plan is looked at while its run goes on; a look that takes long is followed by a pause ten
+// times as long.
+const period = time.Second
+
+// Run revises all PROVISIONED plans that are to be, until ctx ends.
+func (r *Reviser) Run(ctx context.Context) error {
+	pause := period
+	for {
+		changed := r.db.Changed(store.Subject{Object: corral.ObjectRun})
+		began := time.Now()
+		busy, err := r.look(ctx, began, pause)
+		if err != nil && ctx.Err() == nil {
+			r.lg.Error("revising plans: it is tried again", "error", err)
+		}
+		pause = max(period, 10*time.Since(began))
+		var next <-chan time.Time
+		if busy || err != nil {
+			next = time.After(pause)
+			changed = nil // progress is a change, too: looks keep their distance
+		}
+		select {
+		case <-changed:
+		case <-next:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// look looks at all plans once, and reports whether one has a run that goes on.
+func (r *Reviser) look(ctx context.Context, now time.Time, pause time.Duration) (busy bool, err error) {
+	all, err := store.Read(ctx, r.db, under)
+	for _, u := range all {
+		busy = true
+		if err := r.revise(ctx, u, now, pause); err != nil && ctx.Err() == nil {
+			r.lg.Warn("a plan is not revised now", "plan", u.plan.ID, "error", err)
+		}
+	}
+	return busy, err
+}
+
+// underway is a plan with its run.
+type underway struct {
+	plan corral.Plan
+	run  corral.Run
+}
+
+// under lists the plans that are to be revised, each with the run that goes on.
+func under(tx *store.Tx) (all []underway, err error) {
+	plans, err := tx.Plans(store.Filter{})
+	for _, p := range plans {
+		if err != nil || !p.Auto || p.State != corral.PlanProvisioned {
+			continue
+		}
+		var runs []corral.Run
+		runs, err = tx.Runs(store.RunFilter{Labels: labelled(p)})
+		for _, run := range runs {
+			if run.State == corral.RunRunning {
+				all = append(all, underway{p, run})
+				break
+			}
+		}
+	}
+	return all, err
+}
+
+// revise makes one decision about a plan, and carries it out.
+func (r *Reviser) revise(ctx context.Context, u underway, now time.Time, pause time.Duration) error {
+	flow, progress, err := r.runs.Left(ctx, u.run.ID)
+	if err != nil {
+		return err
+	}
+	s := sight{underway: u, now: now, flow: flow, progress: progress, workers: r.workers.Workers(u.plan.Cluster)}
+	if err := r.db.View(ctx, func(tx *store.Tx) error { return s.read(tx, r.machine) }); err != nil {
+		return err
+	}
+	r.note(s)
+	v, err := s.view(r.idle)
+	if err != nil {
+		return err
+	}
+	v.Period = pause + time.Second // the decision, and the next one, take time
+	d, err := revision.Decide(v)
+	if err != nil || d.Empty() {
+		return err
+	}
+	return r.carryOut(ctx, s, v, d)
+}
+
+// note remembers since when pilots have been idle.
+func (r *Reviser) note(s sight) {
+	busy := s.busy()
+	for _, g := range s.glideins {
+		since, known := r.idle[g.ID]
+		switch {
+		case g.State.Terminal() || busy[g.ID]:
+			delete(r.idle, g.ID)
+		case !known || since.IsZero():
+			r.idle[g.ID] = s.now
+		}
+	}
+}

@@ -1,0 +1,151 @@
+package provision
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/cost"
+	"github.com/corral-pilot/corral/internal/request"
+	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/planner/revision"
+)
+
+// carryOut writes a decision down, as a revision, in one transaction with the glideins that it creates and lets go; the
+// engine does the rest. A decision that was made of what is no longer so has no effect: another follows soon.
+func (r *Reviser) carryOut(ctx context.Context, s sight, v revision.View, d revision.Decision) error {
+	var made corral.Revision
+	err := r.db.Write(ctx, store.Actor, func(tx *store.Tx) error {
+		p, err := tx.Plan(s.plan.ID)
+		if err != nil || p.State != corral.PlanProvisioned {
+			return err
+		}
+		revisions, err := tx.Revisions(p.ID)
+		if err != nil || len(revisions) != v.Before.Number {
+			return err
+		}
+		c := change{tx: tx, sight: s, number: len(revisions) + 1}
+		text := corral.RevisionText{Reasons: d.Reasons, Limits: d.Limits, News: string(d.News),
+			End: corral.Seconds(d.Predicted.End), Complete: d.Predicted.Complete, Cost: amount(v, d)}
+		if text.Dropped, err = c.drop(d.Drop, r.workers); err != nil {
+			return err
+		}
+		if text.Added, err = c.add(d.Add, r.machine); err != nil {
+			return err
+		}
+		if len(text.Added)+len(text.Dropped) == 0 && d.News == revision.Nothing {
+			return nil
+		}
+		if d.News != revision.Nothing {
+			if err = tx.NoteNews(s.run.ID, string(d.News), strings.Join(d.Reasons, "; ")); err != nil {
+				return err
+			}
+		}
+		made, err = tx.RevisePlan(p.ID, text)
+		return err
+	})
+	if err == nil && made.Number > 0 {
+		r.lg.Info("plan revised", "plan", made.Plan, "revision", made.Number, "added", len(made.Added),
+			"dropped", len(made.Dropped), "reason", strings.Join(made.Reasons, "; "))
+	}
+	return err
+}
+
+// amount is what the plan is predicted to cost, as --budget takes it.
+func amount(v revision.View, d revision.Decision) string {
+	a := cost.Amount{Money: d.Predicted.Cost, Unit: plan.CoreHours.Rate.Unit}
+	if len(v.Problem.Sites) > 0 {
+		a.Unit = v.Problem.Unit()
+	}
+	return a.String()
+}
+
+// A change is a revision being written.
+type change struct {
+	tx     *store.Tx
+	sight  sight
+	number int // of the revision
+}
+
+// drop lets pilots go. One that is to go because it is idle stays if it has a task by now.
+func (c change) drop(drops []revision.Drop, workers Workers) (all []corral.PilotChange, err error) {
+	for _, d := range drops {
+		i := slices.IndexFunc(c.sight.glideins, func(g corral.Glidein) bool {
+			return g.Labels["pilot"] == strconv.Itoa(d.Pilot)
+		})
+		g := c.sight.glideins[i]
+		now := c.sight
+		if d.Idle {
+			if now.workers = workers.Workers(now.plan.Cluster); now.busy()[g.ID] {
+				continue
+			}
+		}
+		ask := corral.AskDrain
+		if d.Cancel {
+			ask = corral.AskCancel
+		}
+		reason := fmt.Sprintf("revision %d of plan %d: %s", c.number, c.sight.plan.ID, d.Why)
+		if _, err = c.tx.AskGlidein(g.ID, ask, reason); err != nil {
+			return nil, err
+		}
+		all = append(all, corral.PilotChange{Pilot: d.Pilot, Glidein: g.ID, Site: g.SiteName, Hosts: g.Hosts,
+			CPUs: g.CPUs, Ask: ask, Why: string(d.Why)})
+	}
+	return all, nil
+}
+
+// add asks for pilots. Their numbers follow those that the plan has: no number is used twice, so that none is asked for
+// twice.
+func (c change) add(pilots []plan.Pilot, machine corral.SiteQueue) (all []corral.PilotChange, err error) {
+	there, err := c.tx.Glideins(store.GlideinFilter{Filter: store.Filter{All: true}, Labels: labelled(c.sight.plan)})
+	if err != nil {
+		return nil, err
+	}
+	next := 0
+	for _, g := range there {
+		if n, err := strconv.Atoi(g.Labels["pilot"]); err == nil {
+			next = max(next, n+1)
+		}
+	}
+	for i, in := range Glideins(&plan.Plan{Pilots: pilots}, c.sight.plan) {
+		in.Labels["pilot"] = strconv.Itoa(next + i)
+		if !in.NotBefore.After(c.tx.Now()) {
+			in.NotBefore = time.Time{}
+		}
+		g, err := c.create(in, machine)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, corral.PilotChange{Pilot: next + i, Glidein: g.ID, Site: g.SiteName, Hosts: g.Hosts,
+			CPUs: g.CPUs})
+	}
+	return all, nil
+}
+
+// create creates one glidein, on behalf of the plan's owner.
+func (c change) create(in api.NewGlidein, machine corral.SiteQueue) (corral.Glidein, error) {
+	g, err := request.Glidein(in, c.tx.Now())
+	if err != nil {
+		return g, err
+	}
+	i := slices.IndexFunc(c.sight.facts, func(f Facts) bool { return f.Site.Name == in.Site })
+	site, err := c.tx.Site(c.sight.facts[i].Site.ID)
+	if err != nil {
+		return g, err
+	}
+	cluster, err := c.tx.Cluster(c.sight.plan.Cluster)
+	if err != nil {
+		return g, err
+	}
+	g.Owner = c.sight.plan.Owner
+	if err := request.Place(&g, site, cluster, machine); err != nil {
+		return g, err
+	}
+	return c.tx.CreateGlidein(g)
+}

@@ -1,0 +1,252 @@
+package provision
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/internal/request"
+	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/planner/revision"
+	"github.com/corral-pilot/corral/workflow"
+)
+
+// A sight is all that corrald knows of a plan and its run at an instant.
+type sight struct {
+	underway
+	now      time.Time
+	flow     *workflow.Workflow
+	progress []execution.Progress
+	workers  []corral.Worker // of the plan's cluster
+
+	cluster   corral.Cluster
+	facts     []Facts
+	glideins  []corral.Glidein // of the plan, with their attempts; DELETED ones, too
+	revisions []corral.Revision
+}
+
+// read reads what the store knows. Workers of an HTCondor pool may need a package that not every site has: such a plan
+// stays at the sites that it has pilots at.
+func (s *sight) read(tx *store.Tx, machine corral.SiteQueue) (err error) {
+	if s.cluster, err = tx.Cluster(s.plan.Cluster); err != nil {
+		return err
+	}
+	s.glideins, err = tx.Glideins(store.GlideinFilter{Filter: store.Filter{All: true}, Labels: labelled(s.plan)})
+	if err != nil {
+		return err
+	}
+	if s.revisions, err = tx.Revisions(s.plan.ID); err != nil {
+		return err
+	}
+	sites, err := tx.Sites(store.Filter{})
+	for _, site := range sites {
+		if err != nil {
+			return err
+		}
+		at := slices.ContainsFunc(s.glideins, func(g corral.Glidein) bool { return g.Site == site.ID })
+		if s.cluster.Kind == corral.Condor && !at {
+			continue
+		}
+		f := Facts{Site: site, Machine: request.Machine(site, machine)}
+		if f.Waits, err = tx.Waits(store.WaitFilter{Site: site.ID, Last: 1000}); err != nil {
+			return err
+		}
+		if f.Load, err = tx.Load(site.ID); err != nil {
+			return err
+		}
+		s.facts = append(s.facts, f)
+	}
+	return err
+}
+
+// busy says which glideins have a worker with a task.
+func (s sight) busy() map[corral.GlideinID]bool {
+	busy := map[corral.GlideinID]bool{}
+	for _, w := range s.workers {
+		if w.RunningTasks > 0 || w.CPUsFree < w.CPUs {
+			busy[w.Glidein] = true
+		}
+	}
+	return busy
+}
+
+// since is an instant as the plan counts.
+func (s sight) since(at time.Time) time.Duration { return at.Sub(s.plan.BeganAt) }
+
+// The time that a pilot still holds its hosts after it was told to go at once: until the order has reached it, its
+// tasks are killed and its job is gone from the queue.
+const (
+	graceHere  = 2 * time.Second
+	graceThere = 15 * time.Second
+)
+
+// view makes of it what a decision reads.
+func (s sight) view(idle map[corral.GlideinID]time.Time) (revision.View, error) {
+	var document plan.Plan
+	if err := json.Unmarshal(s.plan.Document, &document); err != nil {
+		return revision.View{}, fmt.Errorf("reading plan %d: %w", s.plan.ID, err)
+	}
+	v := revision.View{Now: s.since(s.now).Round(time.Millisecond), Goal: document.Goal,
+		Promise: time.Duration(document.Makespan), Before: s.before(), Grace: graceHere}
+	share := cmp.Or(document.Goal.Confidence, 0.5)
+	v.Problem.Sites, _ = Sites(s.facts, share, s.now)
+	v.Problem.Cluster = Cluster(s.cluster.Kind)
+	work, _, err := Work(s.flow, Experience{Fallback: cmp.Or(time.Duration(s.run.Options.DefaultRuntime), time.Minute)})
+	if err != nil {
+		return v, err
+	}
+	for _, f := range s.facts {
+		if f.Site.Batch != corral.ForkBatch {
+			v.Grace = graceThere
+		}
+	}
+	v.Problem.Work = asPlanned(work, document)
+	v.Problem.Cluster.Hop = hopOfTask(v.Problem, s.run.Options.Clustering)
+	of := map[corral.GlideinID]int{}
+	for _, g := range s.glideins {
+		q, ok := s.pilot(g, v.Problem, idle)
+		if !ok {
+			continue
+		}
+		of[g.ID] = len(v.Pilots)
+		v.Pilots = append(v.Pilots, q)
+		for i := range v.Problem.Sites {
+			if site := &v.Problem.Sites[i]; site.Name == g.SiteName && q.Phase != revision.Gone {
+				site.CPUs = max(0, site.CPUs-q.HeldCPUs()) // its pilots are in the site's load already
+			}
+		}
+	}
+	s.tasks(&v, of)
+	return v, nil
+}
+
+// hopOfTask is the share of a job's hop that each of its tasks has where tasks are clustered: a revision looks at
+// tasks, of which some of a job may be done.
+func hopOfTask(p plan.Problem, clustering string) time.Duration {
+	c, err := corral.ParseClustering(clustering)
+	if err != nil || c.Groups == 0 || len(p.Work.Tasks) == 0 {
+		return p.Cluster.Hop
+	}
+	jobs := 0
+	for _, size := range p.Work.Graph.LevelSizes() {
+		jobs += min(size, c.Groups)
+	}
+	return p.Cluster.Hop * time.Duration(jobs) / time.Duration(len(p.Work.Tasks))
+}
+
+// asPlanned gives tasks the estimates that the plan was made with, as its witness has them.
+func asPlanned(work plan.Work, document plan.Plan) plan.Work {
+	planned := make(map[string]time.Duration, len(document.Schedule))
+	for _, at := range document.Schedule {
+		planned[at.ID] = time.Duration(at.End - at.Start)
+	}
+	for i, t := range work.Tasks {
+		if d, ok := planned[t.ID]; ok {
+			work.Tasks[i].Runtime = d
+		}
+	}
+	return work
+}
+
+// before sums up the revisions that there are.
+func (s sight) before() (b revision.Before) {
+	for _, r := range s.revisions {
+		b.Number = r.Number
+		if len(r.Added)+len(r.Dropped) > 0 {
+			b.At = s.since(r.At)
+		}
+		switch revision.News(r.News) {
+		case revision.Late:
+			b.Late = true
+		case revision.InTime:
+			b.Late = false
+		case revision.Broke:
+			b.Broke = true
+		}
+	}
+	return b
+}
+
+// pilot is a glidein of the plan as a decision sees it; ok is false if it has no number: then a person asked for it.
+func (s sight) pilot(g corral.Glidein, p plan.Problem, idle map[corral.GlideinID]time.Time) (revision.Pilot, bool) {
+	number, err := strconv.Atoi(g.Labels["pilot"])
+	q := revision.Pilot{Number: number, Began: -1, Ended: -1, Keep: plan.Unbounded, Tariff: plan.CoreHours,
+		Cancelled: g.Asked == corral.AskCancel,
+		Pilot: plan.Pilot{Site: g.SiteName, Queue: g.Queue, Hosts: g.Hosts, CPUs: g.CPUs, MemoryMiB: g.MemoryMiB,
+			GPUs: g.GPUs, Walltime: g.Walltime}}
+	q.Host = corral.Resources{CPUs: g.CPUs, MemoryMiB: orUnlimited(g.MemoryMiB), GPUs: orUnlimited(g.GPUs),
+		DiskMiB: plan.Unlimited}
+	if g.Idle > 0 {
+		q.Keep = time.Duration(g.Idle)
+	}
+	if site := p.Site(g.SiteName, g.Queue); site != nil {
+		q.Tariff, q.Overhead, q.Margin = site.Tariff, site.Overhead, site.Margin
+		q.Wait = site.Wait(plan.Shape{Hosts: g.Hosts, Host: q.Host, Walltime: time.Duration(g.Walltime)})
+	}
+	q.Submit = corral.Seconds(max(0, s.since(g.CreatedAt)))
+	if !g.NotBefore.IsZero() {
+		q.Submit = corral.Seconds(max(0, s.since(g.NotBefore)))
+	}
+	s.phase(&q, g)
+	if since, ok := idle[g.ID]; ok && q.Phase == revision.Working {
+		q.Idle = max(0, s.now.Sub(since))
+	}
+	return q, err == nil
+}
+
+// phase says how far a pilot is, by its glidein's last attempt.
+func (s sight) phase(q *revision.Pilot, g corral.Glidein) {
+	if len(g.Attempts) > 0 {
+		a := g.Attempts[len(g.Attempts)-1]
+		if !a.SubmittedAt.IsZero() {
+			q.Submit, q.Phase = corral.Seconds(max(0, s.since(a.SubmittedAt))), revision.Queued
+		}
+		if !a.StartedAt.IsZero() {
+			q.Began, q.Phase = max(0, s.since(a.StartedAt)), revision.Booting
+		}
+		if a.Workers > 0 {
+			q.Phase = revision.Working
+		}
+		if !a.Live() {
+			q.Ended, q.Phase = s.since(a.EndedAt), revision.Gone
+		}
+	}
+	switch {
+	case g.State.Terminal():
+		q.Phase = revision.Gone
+		q.Ended = max(q.Ended, q.Began)
+	case g.Asked != corral.AskNothing && q.Phase < revision.Booting:
+		q.Phase = revision.Gone
+	case g.Asked != corral.AskNothing && q.Phase < revision.Gone:
+		q.Phase = revision.Leaving
+	}
+}
+
+// tasks fills in how far the tasks are.
+func (s sight) tasks(v *revision.View, of map[corral.GlideinID]int) {
+	where := make(map[string]corral.Worker, len(s.workers))
+	hosts := map[corral.GlideinID]int{} // :: glidein → hosts of it that were numbered
+	number := make(map[string]int, len(s.workers))
+	for _, w := range s.workers {
+		where[w.ID] = w
+		number[w.ID] = hosts[w.Glidein]
+		hosts[w.Glidein]++
+	}
+	v.Tasks = make([]revision.Task, len(s.progress))
+	for i, p := range s.progress {
+		t := revision.Task{State: p.State, Pilot: -1, Took: p.Took}
+		if w, ok := where[p.Worker]; ok && p.State == corral.TaskRunning {
+			t.Since = s.since(p.Since)
+			if k, ours := of[w.Glidein]; ours {
+				t.Pilot, t.Host = k, number[w.ID]
+			}
+		}
+		v.Tasks[i] = t
+	}
+}

@@ -1,0 +1,64 @@
+package store
+
+import (
+	"strings"
+
+	"github.com/corral-pilot/corral"
+)
+
+var revisions = table[corral.Revision]{
+	noun: "revision",
+	name: "plan_revisions",
+	columns: func(r *corral.Revision) []column {
+		return []column{
+			{"id", orNull(&r.ID)},
+			{"plan_id", &r.Plan},
+			{"number", &r.Number},
+			{"at_ms", at(&r.At)},
+			{"document", asJSON(&r.RevisionText)},
+		}
+	},
+	about: func(r corral.Revision) []Subject {
+		return []Subject{{corral.ObjectPlan, int64(r.Plan)}}
+	},
+}
+
+// RevisePlan stores the next revision of a plan, with a line in the plan's history. What it says was done belongs into
+// the same transaction. A Conflict error if the plan is not PROVISIONED.
+func (t *Tx) RevisePlan(id corral.PlanID, text corral.RevisionText) (corral.Revision, error) {
+	p, err := t.Plan(id)
+	if err != nil {
+		return corral.Revision{}, err
+	}
+	line, err := p.Revise(strings.Join(text.Reasons, "; "))
+	if err != nil {
+		return corral.Revision{}, err
+	}
+	earlier, err := t.Revisions(id)
+	if err != nil {
+		return corral.Revision{}, err
+	}
+	r := corral.Revision{Plan: id, Number: len(earlier) + 1, At: t.now, RevisionText: text}
+	if r.ID, err = revisions.insert(t, r); err != nil {
+		return corral.Revision{}, err
+	}
+	t.touch(revisions.about(r))
+	return r, t.record(line)
+}
+
+// Revisions lists the revisions of a plan, oldest first.
+func (t *Tx) Revisions(id corral.PlanID) ([]corral.Revision, error) {
+	var c conditions
+	c.add("plan_id = ?", id)
+	return revisions.list(t, c)
+}
+
+// NoteNews puts a line into the history of a run that says what people have to know about its end.
+func (t *Tx) NoteNews(id corral.RunID, event, reason string) error {
+	r, err := t.Run(id)
+	if err != nil {
+		return err
+	}
+	return t.record(corral.Entry{Object: corral.ObjectRun, Of: int64(id), Event: event, From: string(r.State),
+		To: string(r.State), Reason: reason})
+}
