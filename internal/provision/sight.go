@@ -28,6 +28,7 @@ type sight struct {
 	cluster   corral.Cluster
 	facts     []Facts
 	glideins  []corral.Glidein // of the plan, with their attempts; DELETED ones, too
+	others    []corral.Glidein // of the cluster
 	revisions []corral.Revision
 }
 
@@ -38,6 +39,10 @@ func (s *sight) read(tx *store.Tx, machine corral.SiteQueue) (err error) {
 		return err
 	}
 	s.glideins, err = tx.Glideins(store.GlideinFilter{Filter: store.Filter{All: true}, Labels: labelled(s.plan)})
+	if err != nil {
+		return err
+	}
+	s.others, err = tx.Glideins(store.GlideinFilter{Cluster: s.plan.Cluster, Live: true, InBrief: true})
 	if err != nil {
 		return err
 	}
@@ -238,6 +243,8 @@ func (s sight) tasks(v *revision.View, of map[corral.GlideinID]int) {
 		number[w.ID] = hosts[w.Glidein]
 		hosts[w.Glidein]++
 	}
+	others, at := Present(s.others, s.workers, s.now)
+	v.Problem.Present = others
 	v.Tasks = make([]revision.Task, len(s.progress))
 	for i, p := range s.progress {
 		t := revision.Task{State: p.State, Pilot: -1, Took: p.Took}
@@ -245,6 +252,10 @@ func (s sight) tasks(v *revision.View, of map[corral.GlideinID]int) {
 			t.Since = s.since(p.Since)
 			if k, ours := of[w.Glidein]; ours {
 				t.Pilot, t.Host = k, number[w.ID]
+			} else if k, there := at[w.ID]; there {
+				t.Pilot = len(v.Pilots) + k
+				room := &others[k].Host // without what it has of others
+				room.CPUs = min(w.CPUs, room.CPUs+v.Problem.Work.Tasks[i].Needs.CPUs)
 			}
 		}
 		v.Tasks[i] = t

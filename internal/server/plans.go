@@ -101,6 +101,9 @@ func (h *planHandlers) make(ctx context.Context, in api.NewPlan, row *corral.Pla
 	assumed := []string(nil)
 	problem.Sites, assumed = provision.Sites(facts, share, time.Now())
 	problem.Cluster = provision.Cluster(cluster.Kind)
+	if problem.Present, err = h.present(ctx, cluster); err != nil {
+		return err
+	}
 	if len(problem.Sites) == 0 {
 		return corral.ErrorAt(corral.Unsatisfiable, "sites", "no site takes pilots: corral site create makes one, and "+
 			"corral site list shows what keeps those there are from it")
@@ -180,6 +183,15 @@ func (h *planHandlers) facts(ctx context.Context, in api.NewPlan) (cluster corra
 		return err
 	})
 	return cluster, all, err
+}
+
+// present lists the workers that a plan uses before it asks for others.
+func (h *planHandlers) present(ctx context.Context, cluster corral.Cluster) ([]plan.Present, error) {
+	glideins, err := store.Read(ctx, h.DB, func(tx *store.Tx) ([]corral.Glidein, error) {
+		return tx.Glideins(store.GlideinFilter{Cluster: cluster.ID, Live: true, InBrief: true})
+	})
+	all, _ := provision.Present(glideins, h.cfg.Clusters.Workers(cluster.ID), time.Now())
+	return all, err
 }
 
 // sitesNamed finds sites by name or id; none are all that are not DELETED.

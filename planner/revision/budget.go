@@ -86,7 +86,7 @@ func helps(o *outlook, gone map[int]bool, i int) bool {
 func byLoss(o *outlook) (all []int) {
 	behind := make([]time.Duration, len(o.Pilots))
 	for _, t := range o.Tasks {
-		if t.State == corral.TaskRunning && t.Pilot >= 0 {
+		if t.State == corral.TaskRunning && t.Pilot >= 0 && t.Pilot < len(behind) {
 			behind[t.Pilot] += max(0, o.Now-t.Since)
 		}
 	}

@@ -126,26 +126,29 @@ func seat(o *outlook, index []int) {
 			}
 		}
 	}
+	for j, p := range o.Problem.Present {
+		of[len(o.Pilots)+j] = len(o.left.Present)
+		o.left.Present, o.pilots = append(o.left.Present, p), append(o.pilots, -1)
+	}
 	free := map[[2]int]corral.Resources{}
 	for i, t := range o.Tasks {
 		k, ok := of[t.Pilot]
-		if t.State != corral.TaskRunning || !ok || t.Host >= o.Pilots[t.Pilot].Hosts {
+		if t.State != corral.TaskRunning || !ok || t.Host >= o.left.Present[k].Hosts {
 			continue
 		}
 		at, needs := [2]int{k, t.Host}, o.Problem.Work.Tasks[i].Needs
 		room, known := free[at]
 		if !known {
-			room = o.Pilots[t.Pilot].Host
+			room = o.left.Present[k].Host
 		}
 		if !needs.FitIn(room) {
 			continue // it waits at its worker, as if it were ready
 		}
 		free[at] = room.Minus(needs)
-		o.running[t.Pilot] += needs.CPUs
+		if o.pilots[k] >= 0 {
+			o.running[t.Pilot] += needs.CPUs
+		}
 		o.left.Present[k].Running = append(o.left.Present[k].Running, plan.Running{Task: index[i], Host: t.Host})
-	}
-	for _, p := range o.Problem.Present {
-		o.left.Present, o.pilots = append(o.left.Present, p), append(o.pilots, -1)
 	}
 }
 

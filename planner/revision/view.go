@@ -23,7 +23,7 @@ type View struct {
 // A Task says how far one task is.
 type Task struct {
 	State corral.TaskState
-	Pilot int           // that has it: index in View.Pilots; negative: none of them. This and the next if it runs
+	Pilot int           // that has it: index in View.Pilots, then in Problem.Present; negative: neither. If it runs
 	Host  int           // of that pilot
 	Since time.Duration // when it began
 	Took  time.Duration // only if it is done
