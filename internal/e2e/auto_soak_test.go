@@ -1,0 +1,103 @@
+//go:build soak
+
+package e2e
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral"
+)
+
+// kills is how often corrald is killed, as KILLS says.
+func kills(t *testing.T) int {
+	t.Helper()
+	n, err := strconv.Atoi(os.Getenv("KILLS"))
+	if err != nil {
+		return 3
+	}
+	return n
+}
+
+// corrald killed at any instant of a run whose plan it revises: no pilot is asked for twice, the budget is kept, the run
+// is done, and what its revisions come to is what those of a run come to in which nothing was killed.
+func TestCorraldKilledWhileItRevises(t *testing.T) {
+	t.Parallel()
+	u := newUser(t)
+	u.must("up")
+	const seed = 1
+	rng := rand.New(rand.NewPCG(seed, 0))
+	undisturbed := u.revised(0, -1)
+	for i := range kills(t) {
+		at := time.Duration(rng.IntN(9_000)) * time.Millisecond
+		if got := u.revised(i+1, at); got != undisturbed {
+			t.Errorf("killed %s after the beginning: %s, want %s", at, got, undisturbed)
+		}
+	}
+	u.must("down")
+}
+
+// revised runs a workflow with a plan of its own, kills corrald so long after the run's beginning (negative: not at all),
+// and tells what came of it.
+func (u *user) revised(number int, killed time.Duration) string {
+	u.t.Helper()
+	tasks := steps(3, 1300*time.Millisecond) // a third longer than estimated, and then four times as long
+	for i := range tasks {
+		tasks[i].estimate = time.Second
+	}
+	last := task{id: "last", script: "sleep 4", estimate: time.Second}
+	for _, k := range tasks {
+		last.parents = append(last.parents, k.id)
+	}
+	name := fmt.Sprintf("auto%d", number)
+	began := time.Now()
+	run := u.must("run", u.workflow(name, append(tasks, last)...), "--auto", "--deadline", "7s", "--objective",
+		"cost", "--budget", "0.1ch", "--default-runtime", "1s", "--detach", "-q")
+	if killed >= 0 {
+		u.until("the instant", time.Minute, func() bool { return time.Since(began) >= killed })
+		u.kill(u.running())
+		u.must("up")
+	}
+	u.must("runs", "wait", run)
+	plan := u.run(run).Labels["plan"]
+	u.must("plan", "release", plan)
+	return u.outcome(run, plan)
+}
+
+// outcome sums up a run and the pilots of its plan.
+func (u *user) outcome(run, plan string) string {
+	pilots := map[string]bool{}
+	var hours float64
+	for _, g := range read[[]corral.Glidein](u, "glidein", "list", "--all", "-l", "plan="+plan) {
+		if n := g.Labels["pilot"]; pilots[n] || len(g.Attempts) > 1 {
+			u.t.Errorf("pilot %s of plan %s was asked for twice: %+v", n, plan, g)
+		}
+		pilots[g.Labels["pilot"]] = true
+		for _, a := range g.Attempts {
+			if end := a.EndedAt; !a.StartedAt.IsZero() {
+				if end.IsZero() {
+					end = time.Now()
+				}
+				hours += float64(g.Hosts*g.CPUs) * end.Sub(a.StartedAt).Hours()
+			}
+		}
+	}
+	if hours > 0.1 {
+		u.t.Errorf("the pilots of plan %s held %.4f core-hours of 0.1", plan, hours)
+	}
+	late, added := 0, 0
+	for i, r := range read[[]corral.Revision](u, "plan", "revisions", plan) {
+		if r.Number != i+1 {
+			u.t.Errorf("revision %d of plan %s has the number %d", i+1, plan, r.Number)
+		}
+		added += len(r.Added)
+		if r.News == "late" {
+			late++
+		}
+	}
+	return fmt.Sprintf("%s, %d pilots added, said to be late %d times", u.run(run).State, added, late)
+}
