@@ -24,7 +24,8 @@ func kills(t *testing.T) int {
 }
 
 // corrald killed at any instant of a run whose plan it revises: no pilot is asked for twice, the budget is kept, the run
-// is done, and what its revisions come to is what those of a run come to in which nothing was killed.
+// is done, and people are told what they are told of a run in which nothing was killed. How many pilots are added may
+// differ: while corrald is away, time goes by.
 func TestCorraldKilledWhileItRevises(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
@@ -49,13 +50,13 @@ func (u *user) revised(number int, killed time.Duration) string {
 	for i := range tasks {
 		tasks[i].estimate = time.Second
 	}
-	last := task{id: "last", script: "sleep 4", estimate: time.Second}
+	last := task{id: "last", script: "sleep 9", estimate: time.Second}
 	for _, k := range tasks {
 		last.parents = append(last.parents, k.id)
 	}
 	name := fmt.Sprintf("auto%d", number)
 	began := time.Now()
-	run := u.must("run", u.workflow(name, append(tasks, last)...), "--auto", "--deadline", "7s", "--objective",
+	run := u.must("run", u.workflow(name, append(tasks, last)...), "--auto", "--deadline", "8s", "--objective",
 		"cost", "--budget", "0.1ch", "--default-runtime", "1s", "--detach", "-q")
 	if killed >= 0 {
 		u.until("the instant", time.Minute, func() bool { return time.Since(began) >= killed })
@@ -89,15 +90,14 @@ func (u *user) outcome(run, plan string) string {
 	if hours > 0.1 {
 		u.t.Errorf("the pilots of plan %s held %.4f core-hours of 0.1", plan, hours)
 	}
-	late, added := 0, 0
+	late := 0
 	for i, r := range read[[]corral.Revision](u, "plan", "revisions", plan) {
 		if r.Number != i+1 {
 			u.t.Errorf("revision %d of plan %s has the number %d", i+1, plan, r.Number)
 		}
-		added += len(r.Added)
 		if r.News == "late" {
 			late++
 		}
 	}
-	return fmt.Sprintf("%s, %d pilots added, said to be late %d times", u.run(run).State, added, late)
+	return fmt.Sprintf("%s, said to be late %d times", u.run(run).State, late)
 }

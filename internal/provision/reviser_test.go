@@ -1,0 +1,258 @@
+package provision
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/dag"
+	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/store/storetest"
+	"github.com/corral-pilot/corral/workflow"
+)
+
+// A scene is a plan of one pilot of one cpu whose run goes on: two tasks of a minute that could run side by side. It is
+// what the run and the cluster tell of themselves, too.
+type scene struct {
+	t        *testing.T
+	db       *store.DB
+	plan     corral.Plan
+	run      corral.Run
+	glidein  corral.Glidein
+	flow     *workflow.Workflow
+	progress []execution.Progress
+	workers  []corral.Worker
+	asked    func() // before workers are told of
+}
+
+// Left implements Runs.
+func (s *scene) Left(context.Context, corral.RunID) (*workflow.Workflow, []execution.Progress, error) {
+	return s.flow, s.progress, nil
+}
+
+// Workers implements Workers.
+func (s *scene) Workers(corral.ClusterID) []corral.Worker {
+	if s.asked != nil {
+		s.asked()
+	}
+	return s.workers
+}
+
+func newScene(t *testing.T, goal string, auto bool) *scene {
+	t.Helper()
+	s := &scene{t: t, db: storetest.OpenTest(t), flow: &workflow.Workflow{}}
+	graph, err := dag.New(2, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.flow.Graph = graph
+	for _, id := range []string{"a", "b"} {
+		s.flow.Tasks = append(s.flow.Tasks, workflow.Task{ID: id, Name: "step", CPUs: 1, Estimate: time.Minute})
+		s.progress = append(s.progress, execution.Progress{State: corral.TaskReady})
+	}
+	s.write(func(tx *store.Tx) error {
+		site, err := tx.CreateSite(corral.Site{Name: "local", Owner: "ada", Contact: "local:", Batch: corral.ForkBatch,
+			Root: "/srv/corral"})
+		if err == nil {
+			_, err = tx.MoveSite(site.ID, corral.SiteStage, "")
+		}
+		if err == nil {
+			_, err = tx.MoveSite(site.ID, corral.SiteStaged, "")
+		}
+		if err != nil {
+			return err
+		}
+		c, err := tx.CreateCluster(corral.Cluster{Name: "default", Owner: "ada", Kind: corral.Embedded})
+		if err != nil {
+			return err
+		}
+		s.plan, err = tx.CreatePlan(corral.Plan{Owner: "ada", Cluster: c.ID, Workflow: "two", Auto: auto,
+			Digest: "sha256:" + strings.Repeat("0", 64), State: corral.PlanReady, Document: json.RawMessage(
+				`{"feasible":true,"makespan_s":121,"goal":` + goal + `}`)})
+		if err != nil {
+			return err
+		}
+		if s.plan, err = tx.MovePlan(s.plan.ID, corral.PlanProvision, ""); err != nil {
+			return err
+		}
+		s.run, err = tx.CreateRun(corral.Run{Owner: "ada", Cluster: c.ID, Workflow: "two", Dir: "/runs/1",
+			Options: corral.RunOptions{Clustering: "none"}, Labels: labelled(s.plan)})
+		if err != nil {
+			return err
+		}
+		labels := labelled(s.plan)
+		labels["pilot"] = "0"
+		s.glidein, err = tx.CreateGlidein(corral.Glidein{Owner: "ada", Site: site.ID, Cluster: c.ID, Hosts: 1, CPUs: 1,
+			MemoryMiB: 1000, Walltime: corral.Seconds(time.Hour), Idle: leaveAfter, Labels: labels})
+		return err
+	})
+	return s
+}
+
+func (s *scene) write(fn func(*store.Tx) error) {
+	s.t.Helper()
+	if err := s.db.Write(s.t.Context(), "ada", fn); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// works has the plan's pilot come, with a worker that has so many tasks.
+func (s *scene) works(tasks int) {
+	s.t.Helper()
+	s.write(func(tx *store.Tx) error {
+		j, err := tx.CreateJob(corral.Job{Kind: corral.PilotJob, Site: s.glidein.Site, Glidein: s.glidein.ID, Tag: "tag"})
+		if err == nil {
+			_, err = tx.MoveJob(j.ID, corral.JobEvent{Move: corral.JobSubmit, SiteJobID: "1"})
+		}
+		if err == nil {
+			_, err = tx.MoveJob(j.ID, corral.JobEvent{Move: corral.JobStart, SiteJobID: "1"})
+		}
+		if err == nil {
+			_, err = tx.NoteWorkers(j.ID, 1)
+		}
+		return err
+	})
+	s.workers = []corral.Worker{{ID: "tag/0", Glidein: s.glidein.ID, CPUs: 1, CPUsFree: 1 - tasks, MemoryMiB: 1000,
+		RunningTasks: tasks, Connected: true}}
+}
+
+// reviser is one that begins now: each has forgotten what those before it knew.
+func (s *scene) reviser() *Reviser {
+	machine := corral.SiteQueue{CPUs: 4, MemoryMiB: 4000}
+	return NewReviser(slog.New(slog.DiscardHandler), s.db, s, s, machine)
+}
+
+// look has a reviser look once, so long after the plan's beginning.
+func (s *scene) look(r *Reviser, after time.Duration) {
+	s.t.Helper()
+	all, err := store.Read(s.t.Context(), s.db, under)
+	for _, u := range all {
+		if err == nil {
+			err = r.revise(s.t.Context(), u, s.plan.BeganAt.Add(after), time.Second)
+		}
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *scene) revisions() []corral.Revision {
+	s.t.Helper()
+	all, err := store.Read(s.t.Context(), s.db, func(tx *store.Tx) ([]corral.Revision, error) {
+		return tx.Revisions(s.plan.ID)
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return all
+}
+
+func (s *scene) pilots() []corral.Glidein {
+	s.t.Helper()
+	all, err := store.Read(s.t.Context(), s.db, func(tx *store.Tx) ([]corral.Glidein, error) {
+		return tx.Glideins(store.GlideinFilter{Filter: store.Filter{All: true}, Labels: labelled(s.plan)})
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return all
+}
+
+const inTime, tooLate = `{"objective":"cost","tradeoff":0,"deadline_s":600}`, `{"objective":"cost","tradeoff":0,"deadline_s":90}`
+
+// TestBehindAPilotIsAdded: one pilot is too little for the deadline. The other is asked for once, by a label of its own,
+// whoever looks next.
+func TestBehindAPilotIsAdded(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, tooLate, true)
+	s.look(s.reviser(), time.Second)
+	s.look(s.reviser(), 2*time.Second) // after a crash, say
+	s.look(s.reviser(), 10*time.Second)
+	all, pilots := s.revisions(), s.pilots()
+	if len(all) != 1 || len(all[0].Added) != 1 || len(pilots) != 2 || pilots[1].Labels["pilot"] != "1" ||
+		pilots[1].Owner != "ada" || all[0].Added[0].Glidein != pilots[1].ID {
+		t.Errorf("revisions %+v, pilots %+v", all, pilots)
+	}
+}
+
+// TestOnlyPlansThatAreToBeAreRevised: one that a person provisioned is left alone, and one without a run.
+func TestOnlyPlansThatAreToBeAreRevised(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, tooLate, false)
+	s.look(s.reviser(), time.Second)
+	over := newScene(t, tooLate, true)
+	over.write(func(tx *store.Tx) error { _, err := tx.MoveRun(over.run.ID, corral.RunFail, ""); return err })
+	over.look(over.reviser(), time.Second)
+	if len(s.revisions())+len(over.revisions()) != 0 {
+		t.Errorf("revisions %+v, %+v", s.revisions(), over.revisions())
+	}
+}
+
+// TestAnIdlePilotIsDrained: the only task that is left runs elsewhere, and the pilot has nothing to come.
+func TestAnIdlePilotIsDrained(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name    string
+		tasks   int // that it has when it is looked at
+		then    int // that it has when it is drained
+		drained bool
+	}{{"idle", 0, 0, true}, {"busy", 1, 1, false}, {"given a task in between", 0, 1, false}} {
+		s := newScene(t, inTime, true)
+		s.works(tc.tasks)
+		s.workers = append(s.workers, corral.Worker{ID: "other/0", Glidein: 99, CPUs: 1, Connected: true, RunningTasks: 1})
+		s.write(func(tx *store.Tx) error {
+			_, err := tx.CreateGlidein(corral.Glidein{Owner: "ada", Site: s.glidein.Site, Cluster: s.plan.Cluster, Hosts: 1,
+				CPUs: 1, MemoryMiB: 1000, Walltime: corral.Seconds(time.Hour)})
+			return err
+		})
+		s.workers[1].Glidein = s.glidein.ID + 1
+		s.progress[0] = execution.Progress{State: corral.TaskDone, Took: time.Minute}
+		s.progress[1] = execution.Progress{State: corral.TaskRunning, Worker: "other/0", Since: s.plan.BeganAt}
+		r := s.reviser()
+		s.look(r, 10*time.Second)
+		asks := 0
+		s.asked = func() {
+			if asks++; asks == 2 { // the first time it is looked at, the second time drained
+				s.workers[0].RunningTasks = tc.then
+			}
+		}
+		s.look(r, 20*time.Second)
+		if g := s.pilots()[0]; (g.Asked == corral.AskDrain) != tc.drained {
+			t.Errorf("%s: asked %q, want drained: %v; %+v", tc.name, g.Asked, tc.drained, s.revisions())
+		}
+	}
+}
+
+// TestWhatPeopleHaveToKnow: that a deadline will be missed is in the histories of the plan and of the run, once.
+func TestWhatPeopleHaveToKnow(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, `{"objective":"cost","tradeoff":0,"deadline_s":30}`, true)
+	for k := range 4 {
+		s.look(s.reviser(), time.Duration(10*k+1)*time.Second)
+	}
+	err := s.db.View(t.Context(), func(tx *store.Tx) error {
+		plan, err := tx.History(corral.ObjectPlan, int64(s.plan.ID), store.Page{})
+		if err != nil {
+			return err
+		}
+		run, err := tx.History(corral.ObjectRun, int64(s.run.ID), store.Page{})
+		late := 0
+		for _, e := range append(plan, run...) {
+			if strings.Contains(e.Reason, "the deadline of 30s will be missed") {
+				late++
+			}
+		}
+		if late != 2 || run[len(run)-1].Event != "late" {
+			t.Errorf("plan %+v, run %+v", plan, run)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,122 @@
+package revision_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/cost"
+	"github.com/corral-pilot/corral/dag"
+	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/planner/revision"
+)
+
+// scene is four tasks of ten minutes that could run side by side, and a plan with a deadline of an hour whose one pilot
+// of one cpu works on the first of them, a minute after the plan's beginning.
+func scene(t *testing.T) revision.View {
+	t.Helper()
+	g, err := dag.New(4, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := revision.View{Now: time.Minute, Period: time.Second, Grace: time.Second, Promise: 41 * time.Minute,
+		Goal: plan.Goal{Objective: plan.Cost, Deadline: corral.Seconds(time.Hour)}}
+	v.Problem = plan.Problem{Work: plan.Work{Graph: g}, Sites: []plan.Site{hpc(0).Site}}
+	for range 4 {
+		v.Problem.Work.Tasks = append(v.Problem.Work.Tasks, plan.Task{ID: "t", Kind: "t", Runtime: 10 * time.Minute,
+			Needs: corral.Resources{CPUs: 1}})
+		v.Tasks = append(v.Tasks, revision.Task{State: corral.TaskReady, Pilot: -1})
+	}
+	v.Pilots = []revision.Pilot{onePilot(0, revision.Working)}
+	v.Pilots[0].Began = 0
+	v.Tasks[0] = revision.Task{State: corral.TaskRunning, Pilot: 0, Since: time.Minute}
+	return v
+}
+
+// onePilot is one of a cpu, for two hours.
+func onePilot(number int, phase revision.Phase) revision.Pilot {
+	return revision.Pilot{Number: number, Phase: phase, Began: -1, Ended: -1, Keep: time.Minute, Tariff: plan.CoreHours,
+		Overhead: 5 * time.Second, Margin: time.Minute,
+		Host:  corral.Resources{CPUs: 1, MemoryMiB: 1000, GPUs: plan.Unlimited, DiskMiB: plan.Unlimited},
+		Pilot: plan.Pilot{Site: "hpc", Hosts: 1, CPUs: 1, Walltime: corral.Seconds(2 * time.Hour)}}
+}
+
+// TestDecide: what is decided at one instant.
+func TestDecide(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name  string
+		edit  func(*revision.View)
+		add   int // cpus
+		drop  []revision.Drop
+		news  revision.News
+		limit bool
+	}{
+		{name: "as planned", edit: func(*revision.View) {}},
+		{name: "behind", edit: func(v *revision.View) { v.Goal.Deadline = corral.Seconds(31 * time.Minute) }, add: 1},
+		{name: "no worker for what one that is coming will take", edit: func(v *revision.View) {
+			v.Goal.Deadline = corral.Seconds(31 * time.Minute)
+			v.Pilots = append(v.Pilots, onePilot(1, revision.Queued))
+		}},
+		{name: "a wait that is a little longer", edit: func(v *revision.View) {
+			v.Goal.Deadline = corral.Seconds(25 * time.Minute)
+			v.Pilots = append(v.Pilots, onePilot(1, revision.Queued))
+			v.Pilots[1].Wait, v.Pilots[1].Submit = 40*time.Second, 0
+		}},
+		{name: "a moment after another revision", edit: func(v *revision.View) {
+			v.Goal.Deadline, v.Before.At = corral.Seconds(45*time.Minute), v.Now-4*time.Second
+			v.Promise = 20 * time.Minute
+		}},
+		{name: "out of reach", edit: func(v *revision.View) { v.Goal.Deadline = corral.Seconds(8 * time.Minute) }, add: 3,
+			news: revision.Late, limit: true},
+		{name: "that was said", edit: func(v *revision.View) {
+			v.Goal.Deadline, v.Before.Late = corral.Seconds(8*time.Minute), true
+		}, add: 3, limit: true},
+		{name: "within reach again", edit: func(v *revision.View) { v.Before.Late = true }, news: revision.InTime},
+		{name: "nothing to come for one that is idle", edit: func(v *revision.View) {
+			for i := range 3 {
+				v.Tasks[i+1].State, v.Tasks[i+1].Took = corral.TaskDone, 10*time.Minute
+			}
+			v.Pilots = append(v.Pilots, onePilot(1, revision.Working), onePilot(2, revision.Planned))
+			v.Pilots[1].Began, v.Pilots[1].Idle = 0, 10*time.Second
+			v.Pilots[2].Submit = corral.Seconds(10 * time.Minute)
+		}, drop: []revision.Drop{{Pilot: 1, Idle: true, Why: revision.Unneeded}, {Pilot: 2, Why: revision.Unneeded}}},
+		{name: "the budget is used up", edit: func(v *revision.View) {
+			v.Goal.Budget = &cost.Amount{Money: 17_000, Unit: cost.CPUHours} // 61 s of a cpu
+		}, drop: []revision.Drop{{Pilot: 0, Cancel: true, Why: revision.Budget}}, news: revision.Broke},
+		{name: "the budget suffices for one task", edit: func(v *revision.View) {
+			v.Goal.Budget = &cost.Amount{Money: 183_500, Unit: cost.CPUHours} // 11 minutes, and not another task
+		}, drop: []revision.Drop{{Pilot: 0, Why: revision.Budget}}, news: revision.Broke},
+		{name: "no money for what would help", edit: func(v *revision.View) {
+			v.Goal.Deadline = corral.Seconds(31 * time.Minute)
+			v.Goal.Budget = &cost.Amount{Money: 690_000, Unit: cost.CPUHours} // of 41 minutes, a little more
+		}, limit: true, news: revision.Late},
+		{name: "others' workers help", edit: func(v *revision.View) {
+			v.Goal.Deadline = corral.Seconds(31 * time.Minute)
+			v.Problem.Present = []plan.Present{{Hosts: 1, Host: onePilot(1, 0).Host, End: time.Hour, Keep: time.Hour}}
+		}},
+		{name: "the pilot is lost", edit: func(v *revision.View) {
+			v.Pilots[0].Phase, v.Pilots[0].Ended = revision.Gone, 30*time.Second
+			v.Tasks[0] = revision.Task{State: corral.TaskReady, Pilot: -1}
+		}, add: 1},
+	} {
+		v := scene(t)
+		tc.edit(&v)
+		d, err := revision.Decide(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cpus := 0
+		for _, q := range d.Add {
+			cpus += q.HeldCPUs()
+		}
+		same := len(d.Drop) == len(tc.drop)
+		for i := range tc.drop {
+			same = same && d.Drop[i] == tc.drop[i]
+		}
+		if cpus != tc.add || !same || d.News != tc.news || (len(d.Limits) > 0) != tc.limit {
+			t.Errorf("%s: %+v, want %d cpus more, drops %+v, news %q, a limit: %v", tc.name, d, tc.add, tc.drop, tc.news,
+				tc.limit)
+		}
+	}
+}
