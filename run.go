@@ -84,6 +84,11 @@ type RunReport struct {
 	Requeued       int     `json:"requeued"`    // times a task was queued again without using a retry
 	RetriesUsed    int     `json:"retries_used"`
 	WaitForWorkers Seconds `json:"wait_for_workers_s"` // creation of the run to its first task's start
+
+	// What the cluster takes beside the tasks, of tasks that began because another ended; absent for too few of them.
+	Hop      Seconds `json:"hop_s,omitempty"` // from that end to the beginning, typically
+	Hops     int     `json:"hops,omitempty"`  // tasks that it rests on
+	PeakRate float64 `json:"peak_starts_per_s,omitempty"`
 }
 
 // A Run drives one workflow on one cluster.

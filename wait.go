@@ -8,13 +8,20 @@ import (
 
 // A Wait is how long an attempt waited in a site's queue, with its shape. It outlives the attempt's glidein and site.
 type Wait struct {
-	Site        string    `json:"site"` // its name at that time; another site may have it now
-	Queue       string    `json:"queue,omitempty"`
+	Site        string    `json:"site"`                    // its name at that time; another site may have it now
+	Queue       string    `json:"queue,omitempty"`         // that was asked for; empty: the default one
+	Default     string    `json:"default_queue,omitempty"` // the site's, as it is known now
+	Account     string    `json:"account,omitempty"`       // of the glidein, else of the site now; so are the next two
+	QOS         string    `json:"qos,omitempty"`
+	Constraint  string    `json:"constraint,omitempty"`
 	Hosts       int       `json:"hosts"`
-	CPUs        int       `json:"cpus"` // of each host
+	CPUs        int       `json:"cpus"`                 // of each host
+	MemoryMiB   int       `json:"memory_mib,omitempty"` // of each host; 0: as the site gives it
+	GPUs        int       `json:"gpus,omitempty"`       // of each host
 	Walltime    Seconds   `json:"walltime_s"`
 	SubmittedAt time.Time `json:"submitted_at"`
 	StartedAt   time.Time `json:"started_at,omitzero"` // zero: it never has, or not yet
+	WorkersAt   time.Time `json:"workers_at,omitzero"` // its first worker was in the cluster; zero: never, or not yet
 	EndedAt     time.Time `json:"ended_at,omitzero"`   // zero: it has not
 	Outcome     Outcome   `json:"outcome,omitempty"`
 }

@@ -91,6 +91,11 @@ func (c *Client) SiteLedger(ctx context.Context, ref string) (Ledger, error) {
 	return get[Ledger](ctx, c, sitePath(ref)+"/ledger", nil)
 }
 
+// SiteEachWait returns how long each attempt waited there, the latest 10,000 in the order of their submission.
+func (c *Client) SiteEachWait(ctx context.Context, ref string) ([]corral.Wait, error) {
+	return list[corral.Wait](ctx, c, sitePath(ref)+"/waits/each", nil)
+}
+
 // flag is a query that has name if set.
 func flag(name string, set bool) url.Values {
 	if !set {

@@ -4,6 +4,7 @@ package main
 // (login.go), with the tables of what corrald knows of a site.
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -27,8 +28,13 @@ func siteCommand(p *printer) *cli.Command {
 			listVerb(p, (*api.Client).Sites, siteTable),
 			sites.verb("show", printing((*api.Client).Site, func(s corral.Site) error { return showSite(p, s) })),
 			sites.verb("history", printing((*api.Client).SiteHistory, many(p, entryTable))),
-			sites.verb("waits", printing((*api.Client).SiteWaits, many(p, waitsTable))),
 			ledgerCommand(p),
+			sites.verb("waits", func(c *cli.Context, cl *api.Client, ref string) error {
+				if c.Bool("each") {
+					return printing((*api.Client).SiteEachWait, many(p, waitTable))(c, cl, ref)
+				}
+				return printing((*api.Client).SiteWaits, many(p, waitsTable))(c, cl, ref)
+			}, &cli.BoolFlag{Name: "each", Usage: "list the attempts instead of statistics"}),
 			probeSiteCommand(p),
 			sites.verb("forgive", func(c *cli.Context, cl *api.Client, ref string) error {
 				s, err := cl.ForgiveNodes(c.Context, ref, c.Args().Tail()...)
@@ -171,6 +177,34 @@ var waitsTable = listing[corral.WaitStats]{
 			}
 			return span(time.Duration(w.Max))
 		}},
+	},
+}
+
+// waitTable shows each wait, with what was asked of the batch system.
+var waitTable = listing[corral.Wait]{
+	id:   func(w corral.Wait) string { return w.SubmittedAt.Format(time.RFC3339) },
+	none: "no attempt has waited there yet",
+	columns: []column[corral.Wait]{
+		{"submitted", func(w corral.Wait) any { return when(w.SubmittedAt) }},
+		{"queue", func(w corral.Wait) any { return cmp.Or(w.Queue, w.Default) }},
+		{"hosts×cpus", func(w corral.Wait) any { return fmt.Sprintf("%d×%d", w.Hosts, w.CPUs) }},
+		{"memory", func(w corral.Wait) any { return size(w.MemoryMiB) }},
+		{"gpus", func(w corral.Wait) any { return unless(w.GPUs) }},
+		{"account", func(w corral.Wait) any { return w.Account }},
+		{"qos", func(w corral.Wait) any { return w.QOS }},
+		{"constraint", func(w corral.Wait) any { return w.Constraint }},
+		{"walltime", func(w corral.Wait) any { return short(w.Walltime.String()) }},
+		{"waited", func(w corral.Wait) any {
+			d, censored := w.Waited(time.Now())
+			return quantile(corral.Quantile{Wait: corral.Seconds(d), AtLeast: censored})
+		}},
+		{"start-up", func(w corral.Wait) any {
+			if w.StartedAt.IsZero() || w.WorkersAt.IsZero() {
+				return ""
+			}
+			return span(max(0, w.WorkersAt.Sub(w.StartedAt)))
+		}},
+		{"outcome", func(w corral.Wait) any { return w.Outcome }},
 	},
 }
 

@@ -189,6 +189,7 @@ func (x *Execution) Report(createdAt time.Time) *corral.RunReport {
 	if schedule, ok := dag.ListSchedule(x.plan.Graph, took, cpus, r.CPUs); ok {
 		r.ListSchedule = corral.Seconds(schedule)
 	}
+	overheads(x, r)
 	r.Parallelism = ratio(r.TaskTime, r.Makespan)
 	r.OverBound = ratio(r.Makespan, r.LowerBound)
 	r.OverList = ratio(r.Makespan, r.ListSchedule)

@@ -91,16 +91,16 @@ func (o Offer) lack(n need) string {
 		return "needs a worker; those here take nothing any more and none is requested"
 	}
 	for _, r := range []struct {
-		need, most int
-		unit       string
+		need, most  int
+		unit, again string // the unit where it is named first, and after that
 	}{
-		{n.of.CPUs, most.of.CPUs, " cpus"},
-		{n.of.MemoryMiB, most.of.MemoryMiB, " MiB"},
-		{n.of.GPUs, most.of.GPUs, " gpus"},
-		{n.of.DiskMiB, most.of.DiskMiB, " MiB of disk"},
+		{n.of.CPUs, most.of.CPUs, " cpus", ""},
+		{n.of.MemoryMiB, most.of.MemoryMiB, " MiB", " MiB"},
+		{n.of.GPUs, most.of.GPUs, " gpus", ""},
+		{n.of.DiskMiB, most.of.DiskMiB, " MiB of disk", " MiB"},
 	} {
 		if r.need > r.most {
-			return fmt.Sprintf("needs %d%s; the largest worker %s has %[4]d%[2]s", r.need, r.unit, here, r.most)
+			return fmt.Sprintf("needs %d%s; the largest worker %s has %d%s", r.need, r.unit, here, r.most, r.again)
 		}
 	}
 	if n.time > most.time {

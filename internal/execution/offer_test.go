@@ -63,8 +63,8 @@ func TestLack(t *testing.T) {
 		{[]Capacity{small, wide}, of(2, 4096, 90*time.Second),
 			"needs 2 cpus, 4096 MiB of memory and 1m30s; no worker here has all of that together"},
 		{[]Capacity{small, {CPUs: 1, MemoryMiB: 1, GPUs: 1, Left: time.Hour}}, gpu,
-			"needs 2 gpus; the largest worker here has 1 gpus"},
-		{[]Capacity{small}, disk, "needs 4096 MiB of disk; the largest worker here has 0 MiB of disk"},
+			"needs 2 gpus; the largest worker here has 1"},
+		{[]Capacity{small}, disk, "needs 4096 MiB of disk; the largest worker here has 0 MiB"},
 		{[]Capacity{small}, of(1, 1, 2*time.Hour), "needs 2h0m0s; the worker here that stays longest has 1h0m0s left"},
 	}
 	for _, tt := range tests {

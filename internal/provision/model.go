@@ -1,6 +1,7 @@
 package provision
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -31,8 +32,9 @@ func startUp(batch string) time.Duration {
 	return 10 * time.Second
 }
 
-// Sites returns what a plan knows of each queue that a site's pilots may use, and what it had to assume. share is the
-// quantile of the waits that is planned with. A site that takes no pilots is left out.
+// Sites returns what a plan knows of each queue that a site's pilots may use, and what it assumes or has learned. share
+// is the quantile of the waits, and of the times that pilots take to start up, that is planned with. A site that takes
+// no pilots is left out.
 func Sites(facts []Facts, share float64, now time.Time) (all []plan.Site, assumed []string) {
 	for _, f := range facts {
 		switch f.Site.State {
@@ -40,8 +42,15 @@ func Sites(facts []Facts, share float64, now time.Time) (all []plan.Site, assume
 		default:
 			continue
 		}
-		for _, q := range f.queues() {
+		overhead, learned := f.overhead(share)
+		queues := f.queues()
+		if learned > 0 && len(queues) > 0 {
+			assumed = append(assumed, fmt.Sprintf("at site %s workers are there %s after a job's start, as learned "+
+				"from %s", f.Site.Name, overhead, counted(learned, "pilot")))
+		}
+		for _, q := range queues {
 			s := f.model(q)
+			s.Overhead = overhead
 			s.Wait = f.wait(q.Name, share, now)
 			all = append(all, s)
 		}
@@ -81,7 +90,6 @@ func (f Facts) model(q corral.SiteQueue) plan.Site {
 		Pilots:   plan.Unlimited,
 		CPUs:     orUnlimited(q.Nodes * q.CPUs),
 		Walltime: plan.Unbounded,
-		Overhead: startUp(f.Site.Batch),
 	}
 	f.charge(&s)
 	if q.MaxWalltime > 0 {
@@ -115,7 +123,7 @@ func orUnlimited(n int) int {
 func (f Facts) wait(queue string, share float64, now time.Time) plan.Wait {
 	var here []corral.Wait
 	for _, w := range f.Waits {
-		if w.Queue == "" || w.Queue == queue {
+		if asked := cmp.Or(w.Queue, w.Default); asked == "" || queue == "" || asked == queue {
 			here = append(here, w)
 		}
 	}

@@ -52,7 +52,7 @@ func newScene(t *testing.T, goal string, auto bool) *scene {
 	}
 	s.flow.Graph = graph
 	for _, id := range []string{"a", "b"} {
-		s.flow.Tasks = append(s.flow.Tasks, workflow.Task{ID: id, Name: "step", CPUs: 1, Estimate: time.Minute})
+		s.flow.Tasks = append(s.flow.Tasks, workflow.Task{ID: id, Name: "step", Resources: corral.Resources{CPUs: 1}, Estimate: time.Minute})
 		s.progress = append(s.progress, execution.Progress{State: corral.TaskReady})
 	}
 	s.write(func(tx *store.Tx) error {

@@ -49,8 +49,8 @@ func (d *driver) end(ctx context.Context, move corral.RunMove, reason string) (o
 	return false
 }
 
-// writeFiles leaves the report, the workflow as it was executed, and its profile in the run's directory. A run of which
-// no task ran has neither.
+// writeFiles leaves the report, the workflow as it was executed, and its profile in the run's directory. A run of
+// which no task ran has none of them.
 func (s *state) writeFiles(createdAt time.Time, report *corral.RunReport) error {
 	if report == nil {
 		return nil

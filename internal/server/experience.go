@@ -15,6 +15,7 @@ import (
 	"github.com/corral-pilot/corral/internal/rest"
 	"github.com/corral-pilot/corral/internal/run"
 	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/profile"
 	"github.com/corral-pilot/corral/workflow"
 )
@@ -109,4 +110,17 @@ func (h *planHandlers) earlier(ctx context.Context, owner string, flow *workflow
 		}
 	}
 	return merged, errors.Join(err, ctx.Err())
+}
+
+// learned returns what is known of a cluster, by the latest of its runs.
+func (h *planHandlers) learned(ctx context.Context, cluster corral.Cluster) (plan.Cluster, []string, error) {
+	rows, err := rest.View(ctx, h.DB, func(tx *store.Tx) ([]corral.Run, error) {
+		return tx.Runs(store.RunFilter{Filter: store.Filter{All: true}, Cluster: cluster.ID})
+	})
+	var reports []*corral.RunReport
+	for _, row := range rows[max(0, len(rows)-mostLearned):] {
+		reports = append(reports, row.Report)
+	}
+	known, reasons := provision.LearnedCluster(cluster.Kind, reports)
+	return known, reasons, err
 }

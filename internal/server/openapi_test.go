@@ -79,7 +79,7 @@ func TestDocumentHasTheRoutes(t *testing.T) {
 var schemas = map[string]any{
 	"NewSite": api.NewSite{}, "NewGlidein": api.NewGlidein{}, "NewCluster": api.NewCluster{}, "NewRun": api.NewRun{},
 	"NewRunOptions": corral.RunOptions{}, "NewProbe": api.NewProbe{}, "Probe": api.Probe{}, "NetworkProbe": corral.NetworkProbe{},
-	"WaitStats": corral.WaitStats{}, "WaitStatsList": api.List[corral.WaitStats]{}, "Quantile": corral.Quantile{},
+	"Wait": corral.Wait{}, "WaitList": api.List[corral.Wait]{}, "WaitStats": corral.WaitStats{}, "WaitStatsList": api.List[corral.WaitStats]{}, "Quantile": corral.Quantile{},
 	"NewLogin": api.NewLogin{}, "Login": api.Login{}, "LoginQuestion": api.LoginQuestion{}, "LoginPrompt": api.LoginPrompt{},
 	"SetSite": api.SetSite{}, "Site": corral.Site{}, "Platform": corral.Platform{}, "SiteLimits": corral.SiteLimits{},
 	"SiteFacts": corral.SiteFacts{}, "SiteQueue": corral.SiteQueue{}, "SiteTrouble": corral.SiteTrouble{}, "BadNode": corral.BadNode{}, "NewForgiveness": api.NewForgiveness{}, "SiteList": api.List[corral.Site]{},

@@ -100,7 +100,10 @@ func (h *planHandlers) make(ctx context.Context, in api.NewPlan, row *corral.Pla
 	share := cmp.Or(in.Goal.Confidence, 0.5)
 	assumed := []string(nil)
 	problem.Sites, assumed = provision.Sites(facts, share, time.Now())
-	problem.Cluster = provision.Cluster(cluster.Kind)
+	var learned []string
+	if problem.Cluster, learned, err = h.learned(ctx, cluster); err != nil {
+		return err
+	}
 	if problem.Present, err = h.present(ctx, cluster); err != nil {
 		return err
 	}
@@ -123,7 +126,7 @@ func (h *planHandlers) make(ctx context.Context, in api.NewPlan, row *corral.Pla
 	if err != nil {
 		return err
 	}
-	made.Reasons = slices.Concat(made.Reasons, sources, assumed, said)
+	made.Reasons = slices.Concat(made.Reasons, sources, assumed, learned, said)
 	if in.Marginal {
 		made.Marginal = plan.Marginals(made.Front)
 	}

@@ -59,6 +59,7 @@ func (h *siteHandlers) routes() []rest.Route {
 		rest.Get("/v1/sites/:site/timeline", h.timeline),
 		rest.Get("/v1/sites/:site/waits", h.waits),
 		rest.Get("/v1/sites/:site/ledger", h.ledger),
+		rest.Get("/v1/sites/:site/waits/each", h.eachWait),
 	}
 }
 
@@ -236,11 +237,7 @@ const maxWaits = 10_000
 // were most likely the same machine, removed and created again.
 func (h *siteHandlers) waits(c *rest.Call) error {
 	return rest.Read(h.Adapter, c, func(tx *store.Tx) (api.List[corral.WaitStats], error) {
-		site, err := siteOnRecord(c, tx)
-		if err != nil {
-			return api.List[corral.WaitStats]{}, err
-		}
-		waits, err := tx.Waits(store.WaitFilter{Name: site.Name, Last: maxWaits})
+		waits, err := waitsAt(c, tx)
 		return rest.Whole(corral.WaitQuantiles(waits, time.Now()), ""), err
 	})
 }
@@ -254,6 +251,22 @@ func (h *siteHandlers) ledger(c *rest.Call) error {
 		}
 		return provision.Ledger(tx, site)
 	})
+}
+
+// eachWait answers with the waits themselves.
+func (h *siteHandlers) eachWait(c *rest.Call) error {
+	return rest.Read(h.Adapter, c, func(tx *store.Tx) (api.List[corral.Wait], error) {
+		waits, err := waitsAt(c, tx)
+		return rest.Whole(waits, ""), err
+	})
+}
+
+func waitsAt(c *rest.Call, tx *store.Tx) ([]corral.Wait, error) {
+	site, err := siteOnRecord(c, tx)
+	if err != nil {
+		return nil, err
+	}
+	return tx.Waits(store.WaitFilter{Name: site.Name, Last: maxWaits})
 }
 
 // timelines answers with the events that the jobs of find have reached. They come from the times in the jobs' rows: a

@@ -30,29 +30,61 @@ func (t *Tx) Waits(f WaitFilter) ([]corral.Wait, error) {
 		c.add("jobs.site_id in (select id from sites where name = ?)", f.Name)
 	}
 	var list []corral.Wait
+	defaults := map[corral.SiteID]string{}
+	var ofSites []corral.SiteID
 	err := t.rows(`
 		select
+			jobs.site_id,
 			sites.name,
 			jobs.queue,
+			coalesce(nullif(glideins.account, ''), sites.account),
+			coalesce(nullif(glideins.qos, ''), sites.qos),
+			coalesce(nullif(glideins.features, ''), sites.features),
 			hosts,
 			cpus,
+			memory_mib,
+			gpus,
 			walltime_ms,
 			submitted_at_ms,
 			started_at_ms,
+			(select min(at_ms) from history where object = 'job' and object_id = jobs.id and event = 'workers'),
 			ended_at_ms,
 			outcome
 		from jobs
 		join glideins on glideins.id = glidein_id
 		join sites on sites.id = jobs.site_id`+c.clause(), c.args, func(rows *sql.Rows) error {
 		var w corral.Wait
-		err := rows.Scan(&w.Site, &w.Queue, &w.Hosts, &w.CPUs, ms(&w.Walltime),
-			at(&w.SubmittedAt), at(&w.StartedAt), at(&w.EndedAt), orNull(&w.Outcome))
-		list = append(list, w)
+		var site corral.SiteID
+		err := rows.Scan(&site, &w.Site, &w.Queue, &w.Account, &w.QOS, &w.Constraint, &w.Hosts, &w.CPUs, &w.MemoryMiB,
+			&w.GPUs, ms(&w.Walltime), at(&w.SubmittedAt), at(&w.StartedAt), at(&w.WorkersAt), at(&w.EndedAt),
+			orNull(&w.Outcome))
+		list, ofSites, defaults[site] = append(list, w), append(ofSites, site), ""
 		return err
 	})
+	for site := range defaults {
+		if err == nil {
+			defaults[site], err = t.defaultQueue(site)
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("listing waits: %w", err)
 	}
+	for i, site := range ofSites {
+		list[i].Default = defaults[site]
+	}
 	slices.Reverse(list)
 	return list, nil
+}
+
+// defaultQueue returns the name of the queue that a site gives to jobs which name none; empty if that is not known.
+func (t *Tx) defaultQueue(id corral.SiteID) (string, error) {
+	s, err := t.Site(id)
+	if err != nil || s.Facts == nil {
+		return "", err
+	}
+	i := slices.IndexFunc(s.Facts.Queues, func(q corral.SiteQueue) bool { return q.Default })
+	if i < 0 {
+		return "", nil
+	}
+	return s.Facts.Queues[i].Name, nil
 }

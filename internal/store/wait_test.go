@@ -43,7 +43,8 @@ func TestWaits(t *testing.T) {
 	})
 
 	wait := func(queue string, o corral.Outcome) corral.Wait {
-		return corral.Wait{Site: "local", Queue: queue, Hosts: 2, CPUs: 4, Walltime: corral.Seconds(time.Hour), Outcome: o}
+		return corral.Wait{Site: "local", Queue: queue, Hosts: 2, CPUs: 4, MemoryMiB: 2048,
+			Walltime: corral.Seconds(time.Hour), Outcome: o}
 	}
 	all := []corral.Wait{wait("", corral.OutcomeIdle), wait("debug", ""), wait("long", corral.OutcomeRemoved)}
 	for _, tt := range []struct {
@@ -71,4 +72,51 @@ func TestWaits(t *testing.T) {
 			return err
 		})
 	}
+}
+
+// TestWaitsTellOfTheJob: a wait has what else the batch system was asked for, the name of the queue that an unnamed one
+// is, and when the first worker was there.
+func TestWaitsTellOfTheJob(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.write(func(tx *store.Tx) error {
+		_, err := tx.SetSite(w.site.ID, func(s *corral.Site) {
+			s.Account, s.QOS = "physics", "slow"
+			s.Facts = &corral.SiteFacts{Queues: []corral.SiteQueue{{Name: "debug"}, {Name: "long", Default: true}}}
+		})
+		return err
+	})
+	g := w.newGlidein()
+	g.GPUs, g.QOS, g.Constraint = 2, "fast", "ib"
+	job := w.attempt(w.createGlidein(g), submitted, started)
+	for _, n := range []int{1, 2} {
+		w.write(func(tx *store.Tx) error {
+			_, err := tx.NoteWorkers(job.ID, n)
+			return err
+		})
+	}
+	w.view(func(tx *store.Tx) error {
+		entries, err := tx.History(corral.ObjectJob, int64(job.ID), store.Page{})
+		if err != nil {
+			return err
+		}
+		var first time.Time
+		for _, e := range entries {
+			if e.Event == "workers" && first.IsZero() {
+				first = e.At
+			}
+		}
+		waits, err := tx.Waits(store.WaitFilter{})
+		if err != nil || len(waits) != 1 {
+			t.Fatalf("%d waits, %v, want 1", len(waits), err)
+		}
+		got := waits[0]
+		want := corral.Wait{Site: "local", Default: "long", Account: "physics", QOS: "fast", Constraint: "ib", Hosts: g.Hosts,
+			CPUs: g.CPUs, MemoryMiB: g.MemoryMiB, GPUs: 2, Walltime: g.Walltime, SubmittedAt: got.SubmittedAt,
+			StartedAt: got.StartedAt, WorkersAt: first}
+		if diff := cmp.Diff(want, got); diff != "" || first.IsZero() {
+			t.Errorf("workers at %s (-want +got):\n%s", first, diff)
+		}
+		return nil
+	})
 }

@@ -1,0 +1,85 @@
+package execution
+
+import (
+	"slices"
+	"sort"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/dag"
+)
+
+// fewHops is how many tasks must tell of the cluster's overhead before it is worth a number.
+const fewHops = 10
+
+// overheads measures what the cluster takes between tasks. A task begins as soon as its parents have ended and a worker
+// has room for it: what passes from the later of the two, the end of its last parent and the last end at its worker
+// before it began, until it begins is the cluster's, and is called a hop. Of all hops the middle 90 % are averaged: one
+// that a lost connection made long says nothing of the others.
+//
+// Only first attempts count, because others wait on purpose, and none at a worker where no task has ended before: they
+// may have waited for the worker. Of clustered jobs nothing is learned, since their tasks follow each other there.
+func overheads(x *Execution, r *corral.RunReport) {
+	ends := map[int32][]Msec{} // :: worker → ends of tasks there, ascending
+	var starts []Msec
+	for i := range x.attempts.tasks {
+		if t, ok := first(x, i); ok {
+			ends[t.worker] = append(ends[t.worker], t.ended)
+			starts = append(starts, t.started)
+		}
+	}
+	for _, all := range ends {
+		slices.Sort(all)
+	}
+	slices.Sort(starts)
+	var hops []Msec
+	for i := range x.attempts.tasks {
+		if t, ok := first(x, i); ok {
+			if at := possible(x, i, t, ends[t.worker]); at > 0 {
+				hops = append(hops, max(0, t.started-at)) // the clocks of two machines differ
+			}
+		}
+	}
+	if x.plan.Groups > 0 || len(hops) < fewHops {
+		return
+	}
+	slices.Sort(hops)
+	cut := len(hops) / 20
+	var sum Msec
+	for _, hop := range hops[cut : len(hops)-cut] {
+		sum += hop
+	}
+	r.PeakRate = peak(starts)
+	r.Hop, r.Hops = corral.Seconds(sum.sub(0))/corral.Seconds(len(hops)-2*cut), len(hops)
+}
+
+// first returns the state of a task whose first attempt was its last; ok is false for any other.
+func first(x *Execution, i int) (t *taskState, ok bool) {
+	t = &x.attempts.tasks[i]
+	return t, t.attempt == 1 && t.started != 0 && x.frontier.state(int32(i)) == dag.Done
+}
+
+// possible returns when a task could have begun, as far as the ends of other tasks tell; 0 if none ended at its worker
+// before. ends are those there.
+func possible(x *Execution, i int, t *taskState, ends []Msec) (at Msec) {
+	before := sort.Search(len(ends), func(k int) bool { return ends[k] > t.started })
+	if before == 0 {
+		return 0
+	}
+	at = ends[before-1]
+	for _, p := range x.plan.Graph.Parents(i) {
+		at = max(at, x.attempts.tasks[p].ended)
+	}
+	return at
+}
+
+// peak returns the most starts, which are sorted, within a second.
+func peak(starts []Msec) float64 {
+	most, from := 0, 0
+	for to, at := range starts {
+		for starts[from] <= at-1000 {
+			from++
+		}
+		most = max(most, to-from+1)
+	}
+	return float64(most)
+}

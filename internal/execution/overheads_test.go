@@ -1,0 +1,65 @@
+package execution_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/dag"
+	"github.com/corral-pilot/corral/internal/execution"
+)
+
+// chained is the report of a chain of tasks that a worker runs one after the other, each for a second, with hop(i)
+// before task i.
+func chained(t *testing.T, n int, hop func(i int) time.Duration) *corral.RunReport {
+	t.Helper()
+	var edges [][2]int
+	spec := execution.Spec{Tasks: make([]execution.TaskSpec, n)}
+	for i := range spec.Tasks {
+		spec.Tasks[i] = execution.TaskSpec{ID: string(rune('a' + i)), CPUs: 1, Estimate: time.Second}
+		if i > 0 {
+			edges = append(edges, [2]int{i - 1, i})
+		}
+	}
+	var err error
+	if spec.Graph, err = dag.New(n, edges); err != nil {
+		t.Fatal(err)
+	}
+	x, now := execution.New(spec), start
+	for i := range n {
+		jobs := x.Release(now, execution.Offer{})
+		if len(jobs) != 1 {
+			t.Fatalf("%d jobs of task %d, want 1", len(jobs), i)
+		}
+		began := now.Add(hop(i))
+		now = began.Add(time.Second)
+		x.Apply(execution.Record{At: execution.ToMsec(began), Assigned: &execution.Assignment{Seq: jobs[0].Seq, Worker: "w",
+			Parts: []execution.Part{{Task: int32(i), Attempt: 1}}}})
+		x.Apply(execution.Record{At: execution.ToMsec(now), Finished: execution.ToOutcome(execution.Result{
+			Key: jobs[0].Key(), Index: i, Attempt: 1, Status: execution.Done, Worker: "w", StartedAt: began, EndedAt: now})})
+	}
+	return x.Report(start)
+}
+
+// TestOverheads: a report says how long the cluster takes from a task's end to the next start, whatever the first worker
+// had to be waited for and whatever one lost connection cost.
+func TestOverheads(t *testing.T) {
+	t.Parallel()
+	r := chained(t, 21, func(i int) time.Duration {
+		switch i {
+		case 0:
+			return time.Hour
+		case 9:
+			return time.Minute
+		case 12:
+			return 0
+		}
+		return 20 * time.Millisecond
+	})
+	if r.Hop != corral.Seconds(20*time.Millisecond) || r.Hops != 20 || r.PeakRate != 1 {
+		t.Errorf("hop %s of %d, %g starts a second, want 20ms of 20, and 1", r.Hop, r.Hops, r.PeakRate)
+	}
+	if r := chained(t, 5, func(int) time.Duration { return time.Second }); r.Hop != 0 || r.Hops != 0 {
+		t.Errorf("five tasks: hop %s of %d, want none", r.Hop, r.Hops)
+	}
+}

@@ -1,0 +1,69 @@
+package provision
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/plan"
+)
+
+// fewStarts is how many pilots of a site must have brought workers before their start-up is believed.
+const fewStarts = 3
+
+// latestStarts is how many of them count, the latest: packages and file systems change.
+const latestStarts = 50
+
+// overhead is how long a pilot of the site takes from its job's start to its workers in the cluster: what a share of
+// the earlier ones did not exceed. If there were too few, it is assumed, and learned is 0.
+func (f Facts) overhead(share float64) (d time.Duration, learned int) {
+	var took []time.Duration
+	for _, w := range slices.Backward(f.Waits) {
+		if len(took) == latestStarts {
+			break
+		}
+		if !w.StartedAt.IsZero() && !w.WorkersAt.IsZero() {
+			took = append(took, max(0, w.WorkersAt.Sub(w.StartedAt))) // the site's clock may be ahead
+		}
+	}
+	if len(took) < fewStarts {
+		return startUp(f.Site.Batch), 0
+	}
+	slices.Sort(took)
+	return took[min(len(took)-1, int(share*float64(len(took))))].Round(time.Millisecond), len(took)
+}
+
+// LearnedCluster returns what a plan knows of a cluster by the reports of runs there, latest last, and says what it
+// rests on. What the reports do not tell is assumed, as Cluster does. The most starts within a second are no limit of
+// the cluster, but they show that it can do so many.
+func LearnedCluster(kind corral.ClusterKind, reports []*corral.RunReport) (c plan.Cluster, learned []string) {
+	c = Cluster(kind)
+	var sum corral.Seconds
+	var hops, runs int
+	for _, r := range reports {
+		if r == nil {
+			continue
+		}
+		c.Rate = max(c.Rate, r.PeakRate)
+		if n := min(r.Hops, mostHops); n > 0 {
+			sum, hops, runs = sum+r.Hop*corral.Seconds(n), hops+n, runs+1
+		}
+	}
+	if hops == 0 {
+		return c, nil
+	}
+	c.Hop = time.Duration(sum / corral.Seconds(hops)).Round(time.Millisecond)
+	return c, []string{fmt.Sprintf("from a task's end to the next start the cluster takes %s, as learned from %s",
+		c.Hop, counted(runs, "run"))}
+}
+
+// mostHops keeps one large run from speaking for all others.
+const mostHops = 1000
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

@@ -1,0 +1,77 @@
+package provision_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/provision"
+	"github.com/corral-pilot/corral/plan"
+)
+
+// joined is an attempt whose workers were there so long after its job's start; less than 0 is never.
+func joined(after time.Duration) corral.Wait {
+	w := waited("normal", 4, 0)
+	if after >= 0 {
+		w.WorkersAt = w.StartedAt.Add(after)
+	}
+	return w
+}
+
+// TestStartUp: it is what earlier pilots of the site took, once there were a few of them.
+func TestStartUp(t *testing.T) {
+	t.Parallel()
+	few := []corral.Wait{joined(time.Second), joined(-1), joined(3 * time.Second)}
+	enough := append(few, joined(20*time.Second))
+	for _, tc := range []struct {
+		name  string
+		waits []corral.Wait
+		share float64
+		want  time.Duration
+		says  string
+	}{
+		{"too few", few, 0.5, 10 * time.Second, ""},
+		{"typical", enough, 0.5, 3 * time.Second, "workers are there 3s after a job's start, as learned from 3 pilots"},
+		{"with confidence", enough, 0.9, 20 * time.Second, "20s"},
+	} {
+		f := hpc()
+		f.Waits = tc.waits
+		sites, said := provision.Sites([]provision.Facts{f}, tc.share, now)
+		if sites[0].Overhead != tc.want || !strings.Contains(strings.Join(said, "\n"), tc.says) ||
+			tc.says == "" && len(said) > 0 {
+			t.Errorf("%s: %s, said %q, want %s and %q", tc.name, sites[0].Overhead, said, tc.want, tc.says)
+		}
+	}
+}
+
+// TestDefaultQueueWaits: a job that named no queue waited in the site's default one, and says nothing of others.
+func TestDefaultQueueWaits(t *testing.T) {
+	t.Parallel()
+	f := hpc()
+	f.Site.Queue = "normal,short"
+	w := waited("", 4, hour)
+	w.Default = "normal"
+	f.Waits = []corral.Wait{w}
+	sites, _ := provision.Sites([]provision.Facts{f}, 0.5, now)
+	shape := plan.Shape{Hosts: 1, Host: corral.Resources{CPUs: 4}, Walltime: time.Hour}
+	if normal, short := sites[0].Wait(shape), sites[1].Wait(shape); normal != time.Hour || short != 0 {
+		t.Errorf("normal waits %s and short %s, want 1h and 0", normal, short)
+	}
+}
+
+// TestLearnedCluster: hops are averaged over runs by their tasks; starts a second never count as a limit.
+func TestLearnedCluster(t *testing.T) {
+	t.Parallel()
+	ms := corral.Seconds(time.Millisecond)
+	c, learned := provision.LearnedCluster(corral.Condor, []*corral.RunReport{
+		nil, {}, {Hop: 100 * ms, Hops: 30, PeakRate: 40}, {Hop: 500 * ms, Hops: 10, PeakRate: 3}})
+	if c.Hop != 200*time.Millisecond || c.Rate != 40 || len(learned) != 1 ||
+		!strings.Contains(learned[0], "takes 200ms, as learned from 2 runs") {
+		t.Errorf("%+v, %q, want 200ms from 2 runs, and 40 a second", c, learned)
+	}
+	c, learned = provision.LearnedCluster(corral.Embedded, []*corral.RunReport{{PeakRate: 1}})
+	if c != provision.Cluster(corral.Embedded) || len(learned) != 0 {
+		t.Errorf("nothing known: %+v, %q, want what is assumed", c, learned)
+	}
+}
