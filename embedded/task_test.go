@@ -34,6 +34,11 @@ func TestTaskFromInputsToOutputs(t *testing.T) {
 	if res.EndedAt.Before(res.StartedAt) || res.MaxRSSKiB <= 0 || res.UserCPU+res.SysCPU <= 0 {
 		t.Errorf("result = %+v, want times and usage", res)
 	}
+	// The shell has read both files through cat, which it waited for; what programs read of themselves comes to that.
+	if res.MeasuredBy != execution.ByRusageProc || res.ReadBytes < int64(len("alpha\nbeta\nbeta\n")) ||
+		res.WrittenBytes != int64(len("alpha\nbeta\nbeta\nwarned\n")) {
+		t.Errorf("result = %+v, want the bytes that the shell and its children have read and written", res)
+	}
 	if got := read(t, b.dir, executor.DataDir, "out/c.txt"); got != "alpha\nbeta\n" {
 		t.Errorf("out/c.txt = %q", got)
 	}

@@ -110,10 +110,8 @@ func (e *Attempt) prepareAndWait() error {
 		t := time.AfterFunc(e.task.Timeout, e.timeOut)
 		defer t.Stop()
 	}
-	status, usage := e.proc.wait()
-	e.res.UserCPU = time.Duration(usage.Utime.Nano())
-	e.res.SysCPU = time.Duration(usage.Stime.Nano())
-	e.res.MaxRSSKiB = usage.Maxrss
+	var status syscall.WaitStatus
+	status, e.res.Usage = e.proc.wait()
 	if !status.Signaled() {
 		e.res.Exit = status.ExitStatus()
 	} else {

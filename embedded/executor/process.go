@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/corral-pilot/corral/internal/execution"
 )
 
 // termGrace is how long a task that timed out has after SIGTERM.
@@ -36,21 +38,22 @@ func startProcess(path string, argv []string, attr *syscall.ProcAttr) (*process,
 
 // wait waits for the process to end and kills what is left of its group. It does so before it reaps the leader: until
 // then no other group can have its number.
-func (p *process) wait() (syscall.WaitStatus, syscall.Rusage) {
+func (p *process) wait() (syscall.WaitStatus, execution.Usage) {
 	for errors.Is(unix.Waitid(unix.P_PID, p.pid, nil, unix.WEXITED|unix.WNOWAIT, nil), syscall.EINTR) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	_ = syscall.Kill(-p.pid, syscall.SIGKILL)
 	var status syscall.WaitStatus
-	var usage syscall.Rusage
+	var used syscall.Rusage
+	read, written, whole := transferred(p.pid)
 	for {
-		if _, err := syscall.Wait4(p.pid, &status, 0, &usage); err != syscall.EINTR {
+		if _, err := syscall.Wait4(p.pid, &status, 0, &used); err != syscall.EINTR {
 			break
 		}
 	}
 	p.gone = true
-	return status, usage
+	return status, usageOf(used, read, written, whole)
 }
 
 // signal sends sig to the whole group, unless the process is gone.

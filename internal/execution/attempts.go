@@ -35,6 +35,7 @@ type taskState struct {
 	started, ended Msec // of the last attempt that ended
 	cpu            Msec // that it used
 	rssKiB         int64
+	read, written  int64 // bytes
 	attempt        int32
 	worker         int32 // of the last attempt that was assigned; 0 is none
 	exit           int32 // of the last attempt that ended
@@ -105,6 +106,7 @@ func (a *attempts) job(e *entry, tasks []int32) Job {
 func (a *attempts) end(o *Outcome, worker int32) (again bool, wait time.Duration) {
 	t := &a.tasks[o.Task]
 	t.started, t.ended, t.cpu, t.rssKiB = o.Started, o.Ended, o.CPU, o.RSSKiB
+	t.read, t.written = o.Read, o.Written
 	t.exit, t.worker = int32(o.Exit), worker
 	if o.Started != 0 { // it ran
 		a.tally.firstStarted = min(cmp.Or(a.tally.firstStarted, o.Started), o.Started)

@@ -130,6 +130,8 @@ type TaskInfo struct {
 	EndedAt   time.Time
 	CPUTime   time.Duration
 	MaxRSSKiB int64
+
+	ReadBytes, WrittenBytes int64
 }
 
 // Task tells of the task with this index.
@@ -140,6 +142,7 @@ func (x *Execution) Task(index int) TaskInfo {
 		State: corral.TaskState(x.frontier.state(i).String()), Begun: int(t.attempt),
 		Worker: x.roster.workers[t.worker].name, Exit: int(t.exit), Reason: x.attempts.notes[i],
 		StartedAt: t.started.Time(), EndedAt: t.ended.Time(), CPUTime: t.cpu.sub(0), MaxRSSKiB: t.rssKiB,
+		ReadBytes: t.read, WrittenBytes: t.written,
 	}
 	if e := x.book.of[i]; e != nil && e.worker != 0 {
 		info.State = corral.TaskRunning

@@ -85,17 +85,34 @@ const (
 
 // A Result is the record of one execution of a task, as the worker measured it.
 type Result struct {
-	Key       Key           `json:"key"`
-	Index     int           `json:"index"`
-	Attempt   int           `json:"attempt"`
-	Status    Status        `json:"status"`
-	Exit      int           `json:"exit"`             // exit status; -1 if there is none
-	Signal    string        `json:"signal,omitempty"` // that ended it, if one did
-	Reason    string        `json:"reason,omitempty"` // why it is not Done, in one sentence
-	Worker    string        `json:"worker"`
-	StartedAt time.Time     `json:"started_at"`
-	EndedAt   time.Time     `json:"ended_at"`
-	UserCPU   time.Duration `json:"user_cpu_ns"`
-	SysCPU    time.Duration `json:"sys_cpu_ns"`
-	MaxRSSKiB int64         `json:"max_rss_kib"` // of one process; Linux counts its worker's at the start too
+	Key       Key       `json:"key"`
+	Index     int       `json:"index"`
+	Attempt   int       `json:"attempt"`
+	Status    Status    `json:"status"`
+	Exit      int       `json:"exit"`             // exit status; -1 if there is none
+	Signal    string    `json:"signal,omitempty"` // that ended it, if one did
+	Reason    string    `json:"reason,omitempty"` // why it is not Done, in one sentence
+	Worker    string    `json:"worker"`
+	StartedAt time.Time `json:"started_at"`
+	EndedAt   time.Time `json:"ended_at"`
+	Usage
 }
+
+// Usage is what an execution of a task used, as far as it was measured: of its process and of those of its children
+// that were waited for.
+type Usage struct {
+	UserCPU      time.Duration `json:"user_cpu_ns"`
+	SysCPU       time.Duration `json:"sys_cpu_ns"`
+	MaxRSSKiB    int64         `json:"max_rss_kib"`          // of one process; Linux counts its worker's at the start too
+	ReadBytes    int64         `json:"read_bytes,omitempty"` // by system calls: also what never reached a disk
+	WrittenBytes int64         `json:"written_bytes,omitempty"`
+	MeasuredBy   Source        `json:"measured_by,omitempty"` // empty: nothing was measured, or an earlier worker did
+}
+
+// A Source says what told a Usage.
+type Source string
+
+const (
+	ByRusage     Source = "rusage"      // wait4(2); bytes are not known
+	ByRusageProc Source = "rusage+proc" // bytes, too: from /proc/PID/io
+)

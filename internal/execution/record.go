@@ -64,8 +64,11 @@ type Outcome struct {
 	Worker  string `json:"w"`
 	Started Msec   `json:"b"`
 	Ended   Msec   `json:"e"`
-	CPU     Msec   `json:"c,omitempty"` // user and system
-	RSSKiB  int64  `json:"m,omitempty"` // largest
+	CPU     Msec   `json:"c,omitempty"`   // user and system
+	RSSKiB  int64  `json:"m,omitempty"`   // largest
+	Read    int64  `json:"rd,omitempty"`  // bytes
+	Written int64  `json:"wr,omitempty"`  // bytes
+	Source  Source `json:"src,omitempty"` // of what was measured, see Result.MeasuredBy
 }
 
 // ToOutcome returns a result as records have it.
@@ -75,6 +78,7 @@ func ToOutcome(r Result) *Outcome {
 		Status: r.Status, Exit: r.Exit, Signal: r.Signal, Reason: r.Reason,
 		Worker: r.Worker, Started: ToMsec(r.StartedAt), Ended: ToMsec(r.EndedAt),
 		CPU: Msec((r.UserCPU + r.SysCPU).Milliseconds()), RSSKiB: r.MaxRSSKiB,
+		Read: r.ReadBytes, Written: r.WrittenBytes, Source: r.MeasuredBy,
 	}
 }
 

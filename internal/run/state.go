@@ -50,6 +50,7 @@ func (s *state) executions() []workflow.Execution {
 		}
 		all[i] = workflow.Execution{
 			StartedAt: t.StartedAt, CPUTime: t.CPUTime, MemoryBytes: t.MaxRSSKiB << 10, Worker: t.Worker,
+			ReadBytes: t.ReadBytes, WrittenBytes: t.WrittenBytes,
 		}
 		if !t.StartedAt.IsZero() {
 			all[i].Runtime = max(0, t.EndedAt.Sub(t.StartedAt))

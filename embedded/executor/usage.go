@@ -1,0 +1,58 @@
+package executor
+
+import (
+	"bytes"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/corral-pilot/corral/internal/execution"
+)
+
+// usageOf returns what a process used of which wait4 has told usage, and /proc before it the bytes.
+func usageOf(r syscall.Rusage, read, written int64, whole bool) execution.Usage {
+	u := execution.Usage{
+		UserCPU: time.Duration(r.Utime.Nano()), SysCPU: time.Duration(r.Stime.Nano()), MaxRSSKiB: r.Maxrss,
+		ReadBytes: read, WrittenBytes: written, MeasuredBy: execution.ByRusage,
+	}
+	if whole {
+		u.MeasuredBy = execution.ByRusageProc
+	}
+	return u
+}
+
+// transferred reads how many bytes a process of ours has read and written, with those of its children that it has
+// waited for. The process must have ended and must not have been reaped: then the numbers are whole, and the kernel has them
+// still. ok is false where /proc does not tell. It takes some ten microseconds, of a task that takes a thousand at least.
+func transferred(pid int) (read, written int64, ok bool) {
+	var path [32]byte
+	name := append(strconv.AppendInt(append(path[:0], "/proc/"...), int64(pid), 10), "/io"...)
+	fd, err := syscall.Open(string(name), syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return 0, 0, false
+	}
+	defer syscall.Close(fd)
+	var buffer [512]byte
+	n, err := syscall.Read(fd, buffer[:])
+	if err != nil {
+		return 0, 0, false
+	}
+	return counters(buffer[:n])
+}
+
+// counters reads the first two lines of /proc/PID/io: rchar and wchar.
+func counters(text []byte) (read, written int64, ok bool) {
+	for _, c := range []struct {
+		name string
+		to   *int64
+	}{{"rchar: ", &read}, {"wchar: ", &written}} {
+		line, rest, _ := bytes.Cut(text, []byte("\n"))
+		value, found := bytes.CutPrefix(line, []byte(c.name))
+		n, err := strconv.ParseInt(string(value), 10, 64)
+		if !found || err != nil || n < 0 {
+			return 0, 0, false
+		}
+		*c.to, text = n, rest
+	}
+	return read, written, true
+}
