@@ -108,6 +108,11 @@ func (c *Client) RunTasks(ctx context.Context, id corral.RunID, states ...corral
 	return list[Task](ctx, c, runPath(id)+"/tasks", q)
 }
 
+// RunProfile returns what was measured of the run's tasks that are done, as package profile reads it.
+func (c *Client) RunProfile(ctx context.Context, id corral.RunID) ([]byte, error) {
+	return c.do(ctx, call{method: http.MethodGet, path: runPath(id) + "/profile"})
+}
+
 // RunTaskLog returns a file that the last execution of a task left: stdout, stderr or record.json.
 func (c *Client) RunTaskLog(ctx context.Context, id corral.RunID, task, file string) ([]byte, error) {
 	path := runPath(id) + "/tasks/" + url.PathEscape(task) + "/log"

@@ -18,7 +18,8 @@ const (
 	Linear       Model = "linear"       // regression on the input size, by least squares
 )
 
-var models = []Model{Mean, Median, Proportional, Linear}
+// Models lists them, those that win a tie first.
+var Models = [...]Model{Mean, Median, Proportional, Linear}
 
 // guard is how much smaller than the mean's the error of a model of the input size must be before it replaces the
 // mean, as a part of it. A regression that is better by chance extrapolates badly; results hardly differ for guards
@@ -123,7 +124,7 @@ func choose(folds [][]point) Model {
 	for left, actual := range folds {
 		rest := without(folds, left)
 		mean, _ := fit(Mean, rest)
-		for _, m := range models {
+		for _, m := range Models {
 			l, ok := fit(m, rest)
 			if !ok {
 				l = mean
@@ -133,7 +134,7 @@ func choose(folds [][]point) Model {
 		}
 	}
 	best := Mean
-	for _, m := range models {
+	for _, m := range Models {
 		limit := errors[best]
 		if m == Proportional || m == Linear {
 			limit = min(limit, errors[Mean]*(1-guard))

@@ -8,6 +8,8 @@ type Score struct {
 	Actual         float64 // seconds, summed over the tasks
 	Wrong          float64 // |actual − estimate|, likewise, by the model that the other runs choose
 	WrongByMean    float64 // likewise, by the mean of the other runs
+
+	WrongBy [len(Models)]float64 // likewise, by each of Models; by the mean where one cannot be fitted
 }
 
 // Validate scores each class by nested leave-one-run-out: each run in turn is estimated from the others, and the
@@ -26,6 +28,14 @@ func Validate(p *Profile, speeds Speeds) []Score {
 			mean, _ := fit(Mean, rest)
 			wrong, sum := misses(learn(rest), actual)
 			byMean, _ := misses(mean, actual)
+			for k, m := range Models {
+				l, ok := fit(m, rest)
+				if !ok {
+					l = mean
+				}
+				by, _ := misses(l, actual)
+				s.WrongBy[k] += by
+			}
 			s.Tasks += len(actual)
 			s.Actual, s.Wrong, s.WrongByMean = s.Actual+sum, s.Wrong+wrong, s.WrongByMean+byMean
 		}

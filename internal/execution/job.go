@@ -103,7 +103,7 @@ type Result struct {
 type Usage struct {
 	UserCPU      time.Duration `json:"user_cpu_ns"`
 	SysCPU       time.Duration `json:"sys_cpu_ns"`
-	MaxRSSKiB    int64         `json:"max_rss_kib"`          // of one process; Linux counts its worker's at the start too
+	MaxRSSKiB    int64         `json:"max_rss_kib"`          // of one process; Linux counts its worker's at first
 	ReadBytes    int64         `json:"read_bytes,omitempty"` // by system calls: also what never reached a disk
 	WrittenBytes int64         `json:"written_bytes,omitempty"`
 	MeasuredBy   Source        `json:"measured_by,omitempty"` // empty: nothing was measured, or an earlier worker did

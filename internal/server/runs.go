@@ -45,6 +45,7 @@ func (h *runHandlers) routes() []rest.Route {
 		rest.Post("/v1/runs/:id/cancel", h.cancel),
 		rest.Post("/v1/runs/:id/resume", h.resume),
 		rest.Get("/v1/runs/:id/history", h.History, paging...),
+		rest.Get("/v1/runs/:id/profile", h.profile),
 		rest.Get("/v1/runs/:id/tasks", h.tasks, slices.Concat(paging, []string{"state"})...),
 		rest.Get("/v1/runs/:id/tasks/:task/log", h.log, "file"),
 	}
