@@ -23,8 +23,7 @@ func usageOf(r syscall.Rusage, read, written int64, whole bool) execution.Usage 
 
 // transferred reads how many bytes a process of ours has read and written, with those of its children that it has
 // waited for. The process must have ended and must not have been reaped: then the numbers are whole, and the kernel
-// still has them. ok is false where /proc does not tell. It takes some ten microseconds, of a task that takes a thousand
-// at least.
+// still has them. ok is false where /proc does not tell. It takes some ten microseconds of a task's thousand.
 func transferred(pid int) (read, written int64, ok bool) {
 	var path [32]byte
 	name := append(strconv.AppendInt(append(path[:0], "/proc/"...), int64(pid), 10), "/io"...)
