@@ -140,8 +140,31 @@ type SiteFacts struct {
 	FreeMiB   int64       `json:"free_mib"`             // that may be written at the root; -1: not known
 	QuotaMiB  int64       `json:"quota_mib,omitempty"`  // what a quota still allows; 0: none is known
 	Notes     []string    `json:"notes,omitempty"`      // what could not be found out, and why
+
+	Maintenance []Maintenance `json:"maintenance,omitempty"` // that is planned or goes on
+	Allowance   *Allowance    `json:"allowance,omitempty"`   // of the account; nil: not limited, or not known
 }
 
+// A Maintenance is a time at which some nodes of a queue run no jobs.
+type Maintenance struct {
+	Name  string    `json:"name"`
+	Queue string    `json:"queue"`
+	Nodes int       `json:"nodes"` // of the queue
+	From  time.Time `json:"from"`
+	To    time.Time `json:"to"`
+}
+
+// An Allowance is what the batch system lets an account use in all, and what it has used, by whomever.
+type Allowance struct {
+	Account    string `json:"account"`
+	CPUMinutes int64  `json:"cpu_minutes"`
+	Used       int64  `json:"used_cpu_minutes"`
+}
+
+// Left is how many cpu-minutes may still be used.
+func (a Allowance) Left() int64 { return max(0, a.CPUMinutes-a.Used) }
+
+// SiteQueue
 // SiteQueue is one of a batch system's queues, with its limits; 0 is none that is known.
 type SiteQueue struct {
 	Name        string  `json:"name"`

@@ -99,6 +99,15 @@ func (l Ledger) Reserve(plan corral.PlanID, amount Money) (Ledger, error) {
 
 func (l Ledger) amount(m Money) Amount { return Amount{m, l.Unit} }
 
+// Within returns the ledger with a balance of at most what was spent by some time and so much more: what somebody else,
+// who counts all that the account uses, said at that time is left.
+func (l Ledger) Within(left, spent Money) Ledger {
+	if most := spent.Plus(left); l.Balance == nil || most < *l.Balance {
+		l.Balance = &most
+	}
+	return l
+}
+
 // line returns the index of a plan's line, which is added if there is none.
 func (l *Ledger) line(plan corral.PlanID) int {
 	i, found := slices.BinarySearchFunc(l.Plans, plan, func(l Line, p corral.PlanID) int { return int(l.Plan - p) })

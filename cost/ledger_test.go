@@ -163,7 +163,7 @@ func TestChargeCountsHours(t *testing.T) {
 	if want := (cost.Spending{Used: 1_500_001, Billed: 2_000_000, UsedHours: 12, BilledHours: 16}); got != want {
 		t.Errorf("charged %+v, want %+v", got, want)
 	}
-	if per := tariff.PerCPUHour(4); per != 125_000 {
-		t.Errorf("a cpu-hour of hosts with 4 costs %d at least", per)
+	if per := tariff.OfCPUMinutes(120, 4); per != 250_000 {
+		t.Errorf("two cpu-hours of hosts with 4 cost %d at least", per)
 	}
 }

@@ -67,13 +67,14 @@ func (t Tariff) Charge(h Holding, to Spending) Spending {
 	})
 }
 
-// PerCPUHour is the least that the tariff takes for a cpu-hour on hosts of so many cpus: of a price per host-hour, the
-// part of one cpu. It is not exact, and never too much.
-func (t Tariff) PerCPUHour(cpus int) Money {
+// OfCPUMinutes is the least that the tariff takes for so many cpu-minutes on hosts of at most so many cpus: at a price
+// per host-hour, the part of one cpu.
+func (t Tariff) OfCPUMinutes(n int64, cpus int) Money {
+	over := []int64{60}
 	if t.Rate.Per == HostHour {
-		return t.Rate.Price / Money(max(1, cpus))
+		over = append(over, int64(max(1, cpus)))
 	}
-	return t.Rate.Price
+	return scale(t.Rate.Price, []int64{max(0, n)}, over)
 }
 
 // String writes b as ParseBilling reads it; the zero Billing is empty.

@@ -44,6 +44,8 @@ func (b *Batch) Survey(ctx context.Context, options corral.BatchOptions) (corral
 	if err := addUser(said, options, partitions, &facts); err != nil {
 		survey.Note(&facts, "what the user may have", err)
 	}
+	addMaintenance(said, &facts)
+	addAllowance(said, options, &facts)
 	for _, p := range partitions {
 		facts.Queues = append(facts.Queues, p.SiteQueue)
 	}

@@ -51,9 +51,10 @@ func Sites(facts []Facts, share float64, now time.Time) (all []plan.Site, assume
 		for _, q := range queues {
 			s := f.model(q)
 			s.Overhead = overhead
-			s.Wait = f.wait(q.Name, share, now)
+			s.Wait, s.Closed = f.wait(q.Name, share, now), f.closed(q, s.Margin, now)
 			all = append(all, s)
 		}
+		assumed = append(assumed, f.ahead(now)...)
 		if f.Site.Batch != corral.ForkBatch && len(f.Waits) == 0 {
 			assumed = append(assumed, fmt.Sprintf("no wait at site %s is known yet: none is assumed", f.Site.Name))
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/cost"
 	"github.com/corral-pilot/corral/internal/provision"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/workflow"
@@ -102,6 +103,25 @@ func TestSites(t *testing.T) {
 		{"pilots that are there", here, func(f *provision.Facts) {
 			f.Site.Limits.MaxRunning, f.Load = 5, corral.Load{Queued: 1, Running: 2}
 		}, with(local(), func(s *plan.Site) { s.Pilots = 2 })},
+		{"a price and a balance", here, func(f *provision.Facts) {
+			f.Site.SiteTerms = corral.SiteTerms{Price: "0.5USD/host-hour", Billing: "1h"}
+			f.Ledger = cost.Ledger{Unit: "USD", Balance: ptr(cost.Money(7))}
+		}, with(local(), func(s *plan.Site) {
+			s.Tariff.Rate = cost.Rate{Price: 500_000, Unit: "USD", Per: cost.HostHour}
+			s.Tariff.Billing.Period, s.Left = time.Hour, ptr(cost.Money(7))
+		})},
+		{"maintenance of all nodes", hpc, func(f *provision.Facts) {
+			f.Site.Facts.Maintenance = []corral.Maintenance{
+				{Name: "over", Queue: "normal", Nodes: 40, From: now.Add(-2 * time.Hour), To: now.Add(-time.Hour)},
+				{Name: "now", Queue: "normal", Nodes: 40, From: now.Add(-time.Hour), To: now.Add(time.Hour)},
+				{Name: "later", Queue: "normal", Nodes: 40, From: now.Add(5 * time.Hour), To: now.Add(6 * time.Hour)},
+				{Name: "some", Queue: "normal", Nodes: 39, From: now.Add(7 * time.Hour), To: now.Add(8 * time.Hour)},
+				{Name: "other", Queue: "short", Nodes: 40, From: now.Add(7 * time.Hour), To: now.Add(8 * time.Hour)},
+			}
+		}, with(normal(), func(s *plan.Site) { // 12 minutes earlier: the margin, and what a walltime is longer by
+			s.Closed = []plan.Span{{From: 0, To: time.Hour + time.Millisecond},
+				{From: 5*time.Hour - 12*time.Minute, To: 6*time.Hour + time.Millisecond}}
+		})},
 		{"more of them than are allowed", here, func(f *provision.Facts) {
 			f.Site.Limits.MaxRunning, f.Load = 2, corral.Load{Running: 3}
 		}, with(local(), func(s *plan.Site) { s.Pilots = 0 })},
@@ -115,6 +135,34 @@ func TestSites(t *testing.T) {
 		if diff := cmp.Diff(tc.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
 		}
+	}
+}
+
+func ptr[T any](v T) *T { return &v }
+
+// TestWhatIsAhead: a plan's reasons have maintenance and allowance of the queues that it may use, and what the site hides.
+func TestWhatIsAhead(t *testing.T) {
+	t.Parallel()
+	f := hpc()
+	f.Waits = []corral.Wait{waited("normal", 4, minute)}
+	f.Site.Facts.At = now
+	f.Site.Facts.Maintenance = []corral.Maintenance{
+		{Name: "all", Queue: "normal", Nodes: 40, From: now.Add(time.Hour), To: now.Add(2 * time.Hour)},
+		{Name: "some", Queue: "normal", Nodes: 3, From: now.Add(time.Hour), To: now.Add(2 * time.Hour)},
+		{Name: "other", Queue: "short", Nodes: 40, From: now.Add(time.Hour), To: now.Add(2 * time.Hour)},
+	}
+	f.Site.Facts.Allowance = &corral.Allowance{Account: "phys", CPUMinutes: 6000, Used: 600}
+	f.Site.Facts.Notes = []string{"what the account has left is not known: PrivateData hides usage", "the quota is not known"}
+	_, got := provision.Sites([]provision.Facts{f}, 0.5, now)
+	const span = "from 2026-11-20T13:00:00Z to 2026-11-20T14:00:00Z: "
+	want := []string{
+		"queue normal at site hpc has maintenance all " + span + "no pilot is planned across it",
+		"queue normal at site hpc has maintenance some " + span + "3 of 40 nodes; the others are planned with as if they were all",
+		"account phys at site hpc had 90 of 100 cpu-hours left on 2026-11-20T12:00:00Z",
+		"site hpc: what the account has left is not known: PrivateData hides usage; the prediction rests on its waits alone",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

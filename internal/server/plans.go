@@ -235,7 +235,10 @@ func (h *planHandlers) provision(c *rest.Call) error {
 			if p, err = tx.MovePlan(p.ID, corral.PlanProvision, ""); err != nil {
 				return p, err
 			}
-			if err = provision.Reserve(tx, p); err != nil {
+			if err = provision.CheckOpen(tx, p); err == nil {
+				err = provision.Reserve(tx, p)
+			}
+			if err != nil {
 				return p, err
 			}
 			return p, h.ask(c, tx, p)

@@ -35,15 +35,32 @@ func (t *Tx) Ledger(id corral.SiteID) (cost.Ledger, error) {
 	if err != nil {
 		return cost.Ledger{}, fmt.Errorf("reading the reservations at site %d: %w", id, err)
 	}
-	err = t.holdings(id, func(plan corral.PlanID, h cost.Holding) {
+	var known cost.Spending // when the batch system was asked what it has left
+	err = t.holdings(id, func(plan corral.PlanID, started time.Time, h cost.Holding) {
 		l = l.Charge(plan, tariff.Charge(h, cost.Spending{}))
+		if site.Facts != nil {
+			h.Held = min(h.Held, site.Facts.At.Sub(started))
+			known = tariff.Charge(h, known)
+		}
 	})
+	if f := site.Facts; err == nil && f != nil && f.Allowance != nil {
+		l = l.Within(tariff.OfCPUMinutes(f.Allowance.Left(), largest(f.Queues)), known.Billed)
+	}
 	return l, err
 }
 
-// holdings calls each with what every attempt at a site that started has held so far, and with the plan that asked for
-// its glidein, 0 if that is none. What began and ended between two looks at the queue held nothing that was seen.
-func (t *Tx) holdings(site corral.SiteID, each func(corral.PlanID, cost.Holding)) error {
+// largest is how many cpus the largest node has.
+func largest(queues []corral.SiteQueue) (cpus int) {
+	for _, q := range queues {
+		cpus = max(cpus, q.CPUs)
+	}
+	return cpus
+}
+
+// holdings calls each for every attempt at a site that started, with the plan that asked for its glidein, 0 if that is
+// none, with its start, and with what it has held so far. What began and ended between two looks at the queue held
+// nothing that was seen.
+func (t *Tx) holdings(site corral.SiteID, each func(corral.PlanID, time.Time, cost.Holding)) error {
 	err := t.rows(`
 		select
 			coalesce(json_extract(labels, '$.plan'), ''),
@@ -67,7 +84,7 @@ func (t *Tx) holdings(site corral.SiteID, each func(corral.PlanID, cost.Holding)
 			}
 			h.CPUs, h.Held = h.Hosts*cpus, max(0, ended.Sub(started))
 			plan, _ := strconv.ParseInt(label, 10, 64) // a label that people gave may be anything
-			each(corral.PlanID(max(0, plan)), h)
+			each(corral.PlanID(max(0, plan)), started, h)
 			return nil
 		})
 	if err != nil {

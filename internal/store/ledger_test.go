@@ -114,6 +114,33 @@ func TestPilotsAreCharged(t *testing.T) {
 	}
 }
 
+// TestBatchSystemsAllowance: what the batch system said is left bounds the balance, beside what was billed before it said
+// so; an allocation that is less counts instead.
+func TestBatchSystemsAllowance(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	began := time.Now().UTC().Truncate(time.Millisecond).Add(-2 * time.Hour)
+	w.backdate(w.attempt(w.createGlidein(w.newGlidein())), began, time.Hour) // 8 cpu-hours, of which 4 were known
+	set := func(fn func(*corral.Site)) {
+		w.write(func(tx *store.Tx) error { _, err := tx.SetSite(w.site.ID, fn); return err })
+	}
+	set(func(s *corral.Site) {
+		s.Facts = &corral.SiteFacts{At: began.Add(30 * time.Minute), Queues: []corral.SiteQueue{{CPUs: 16}},
+			Allowance: &corral.Allowance{CPUMinutes: 1000, Used: 400}}
+	})
+	if l := w.ledger(w.site); *l.Balance != 14*ch || *l.Left() != 6*ch {
+		t.Errorf("10ch were left when 4ch of 8ch were used: %d of %d is left", *l.Left(), *l.Balance)
+	}
+	set(func(s *corral.Site) { s.Allocation = "9ch" })
+	if l := w.ledger(w.site); *l.Left() != ch {
+		t.Errorf("of an allocation of 9ch %d is left", *l.Left())
+	}
+	set(func(s *corral.Site) { s.SiteTerms = corral.SiteTerms{Price: "16USD/host-hour"} })
+	if l := w.ledger(w.site); *l.Balance != 26*ch || *l.Left() != 0 {
+		t.Errorf("at 16USD for a host of 16: %d of %d is left, want nothing of 10USD and the 16USD before", *l.Left(), *l.Balance)
+	}
+}
+
 // backdate has an attempt begin at a time and hold for so long; 0: it holds still.
 func (w *world) backdate(j corral.Job, began time.Time, length time.Duration) {
 	w.t.Helper()

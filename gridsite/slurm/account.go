@@ -1,0 +1,170 @@
+package slurm
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/gridsite/survey"
+)
+
+// What is known of the time to come: when nodes are under maintenance, and how much the account may still use. Slurm
+// hides either from ordinary users where PrivateData says so, without an error: it only lists less. So whatever is
+// missing is noted, with PrivateData's word if that is the reason.
+
+// addMaintenance adds to the facts which nodes are under maintenance, and when.
+func addMaintenance(said survey.Sections, facts *corral.SiteFacts) {
+	const what = "when nodes are under maintenance"
+	out, err := said.Of("maintenance")
+	if err == nil {
+		facts.Maintenance, err = parseMaintenance(out)
+	}
+	switch {
+	case err != nil:
+		survey.Note(facts, what, fmt.Errorf("scontrol: %w", err))
+	case len(facts.Maintenance) == 0 && hides(said, "reservations") != "":
+		survey.Note(facts, what, fmt.Errorf("PrivateData hides reservations"))
+	}
+}
+
+// hides returns the first of some words of PrivateData that is set.
+func hides(said survey.Sections, words ...string) string {
+	out, _ := said.Of("config")
+	for line := range strings.Lines(out) {
+		if k, v, _ := strings.Cut(line, "="); strings.TrimSpace(k) == "PrivateData" {
+			for set := range strings.SplitSeq(strings.TrimSpace(v), ",") {
+				if slices.Contains(words, set) {
+					return set
+				}
+			}
+		}
+	}
+	return ""
+}
+
+var reservation = regexp.MustCompile(`^ReservationName=(\S+) StartTime=(\d+) EndTime=(\d+) `)
+
+// parseMaintenance reads lines of scontrol -o show reservation, with times in seconds since 1970, each followed by how
+// many of its nodes the partitions have, as PARTITION|NODES.
+func parseMaintenance(out string) ([]corral.Maintenance, error) {
+	var all []corral.Maintenance
+	var now corral.Maintenance
+	for line := range strings.Lines(out) {
+		line = strings.TrimSpace(line)
+		if f := reservation.FindStringSubmatch(line); f != nil {
+			from, err := strconv.ParseInt(f[2], 10, 48)
+			to, err2 := strconv.ParseInt(f[3], 10, 48)
+			if err != nil || err2 != nil || to < from {
+				return nil, fmt.Errorf("it said %q", gridsite.OneLine(line))
+			}
+			now = corral.Maintenance{Name: f[1], From: time.Unix(from, 0).UTC(), To: time.Unix(to, 0).UTC()}
+			continue
+		}
+		queue, nodes, ok := strings.Cut(line, "|")
+		n, err := strconv.ParseUint(nodes, 10, 31)
+		if line != "" && (!ok || err != nil || now.Name == "") {
+			return nil, fmt.Errorf("it said %q", gridsite.OneLine(line))
+		}
+		if n > 0 {
+			now.Queue, now.Nodes = queue, int(n)
+			all = append(all, now)
+		}
+	}
+	return all, nil
+}
+
+// addAllowance adds to the facts what the user's account may still use, where Slurm keeps accounts and enforces their
+// limits. It is the least of what is left to the user in the account, to the account, and to those above it.
+func addAllowance(said survey.Sections, options corral.BatchOptions, facts *corral.SiteFacts) {
+	const what = "what the account has left"
+	if enforced, err := limitsEnforced(said); err != nil || !enforced { // which is noted elsewhere
+		return
+	}
+	account := options.Account
+	if account == "" {
+		account, _ = said.Of("account")
+	}
+	out, err := said.Of("used")
+	var lines []allowance
+	if err == nil {
+		lines, err = parseAllowances(out)
+	}
+	if err != nil {
+		survey.Note(facts, what, fmt.Errorf("scontrol: %w", err))
+		return
+	}
+	left, found := leftTo(account, lines)
+	word := hides(said, "accounts", "usage", "users")
+	switch {
+	case found:
+		facts.Allowance = left
+	case word != "":
+		survey.Note(facts, what, fmt.Errorf("PrivateData hides %s", word))
+	default:
+		survey.Note(facts, what, fmt.Errorf("scontrol says nothing of account %q", account))
+	}
+}
+
+// An allowance is a line about an account, or about the user in it: how many cpu-minutes may be used, and were.
+type allowance struct {
+	user, account, parent string
+	limited               bool
+	minutes, used         int64
+}
+
+var cpuMinutes = regexp.MustCompile(`(?:^|,)cpu=(?:N|(\d{1,15}))\((\d{1,15})\)`)
+
+// parseAllowances reads USER|ACCOUNT|PARTITION|PARENT|GrpTRESMins. Users and parents have their number in brackets.
+func parseAllowances(out string) ([]allowance, error) {
+	var all []allowance
+	for line := range strings.Lines(out) {
+		f := strings.Split(strings.TrimSpace(line), "|")
+		if len(f) == 1 && f[0] == "" {
+			continue
+		}
+		if len(f) != 5 {
+			return nil, fmt.Errorf("it said %q", gridsite.OneLine(line))
+		}
+		n := cpuMinutes.FindStringSubmatch(f[4])
+		if n == nil {
+			return nil, fmt.Errorf("it said %q", gridsite.OneLine(line))
+		}
+		a := allowance{account: f[1], limited: n[1] != ""}
+		a.user, _, _ = strings.Cut(f[0], "(")
+		a.parent, _, _ = strings.Cut(f[3], "(")
+		a.minutes, _ = strconv.ParseInt("0"+n[1], 10, 64) // digits, and few enough
+		a.used, _ = strconv.ParseInt(n[2], 10, 64)
+		all = append(all, a)
+	}
+	return all, nil
+}
+
+// leftTo returns the line of least room on the way from the user in the account to the root of all accounts, nil if
+// none of them is limited; found is false if the account itself is not among the lines.
+func leftTo(account string, lines []allowance) (left *corral.Allowance, found bool) {
+	users := true // the first round looks at the user's own line, too
+	for range lines {
+		parent := ""
+		for _, l := range lines {
+			if !strings.EqualFold(l.account, account) || l.user != "" && !users {
+				continue
+			}
+			if l.user == "" {
+				parent, found = l.parent, true
+			}
+			if l.limited && (left == nil || l.minutes-l.used < left.CPUMinutes-left.Used) {
+				left = &corral.Allowance{Account: l.account, CPUMinutes: l.minutes, Used: l.used}
+			}
+		}
+		if parent == "" {
+			break
+		}
+		account, users = parent, false
+	}
+	return left, found
+}

@@ -1,0 +1,89 @@
+package provision
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/plan"
+)
+
+// closed returns when all nodes of a queue are under maintenance, counted from now. Batch systems start no job whose
+// walltime would reach into a maintenance, and a pilot asks for more time than it is held: so each begins earlier by as
+// much as that may be.
+func (f Facts) closed(q corral.SiteQueue, margin time.Duration, now time.Time) []plan.Span {
+	const shortest = 10*time.Minute + time.Minute // the least walltime that is asked for, and what it is rounded up by
+	if f.Site.Facts == nil {
+		return nil
+	}
+	var all []plan.Span
+	for _, m := range f.Site.Facts.Maintenance {
+		if m.Queue == q.Name && m.Nodes >= q.Nodes && m.To.After(now) {
+			all = append(all, plan.Span{
+				From: max(0, m.From.Sub(now)-shortest-margin).Truncate(time.Millisecond),
+				To:   (m.To.Sub(now) + time.Millisecond).Truncate(time.Millisecond),
+			})
+		}
+	}
+	return all
+}
+
+// ahead says, for the reasons of a plan, what is known of a site's maintenance and allowance, and what it does not
+// tell.
+func (f Facts) ahead(now time.Time) (said []string) {
+	facts := f.Site.Facts
+	if facts == nil {
+		return nil
+	}
+	for _, m := range facts.Maintenance {
+		i := slices.IndexFunc(f.queues(), func(q corral.SiteQueue) bool { return q.Name == m.Queue })
+		if i < 0 || !m.To.After(now) {
+			continue
+		}
+		effect := "no pilot is planned across it"
+		if n := f.queues()[i].Nodes; m.Nodes < n {
+			effect = fmt.Sprintf("%d of %d nodes; the others are planned with as if they were all", m.Nodes, n)
+		}
+		said = append(said, fmt.Sprintf("queue %s at site %s has maintenance %s from %s to %s: %s", m.Queue,
+			f.Site.Name, m.Name, m.From.Format(time.RFC3339), m.To.Format(time.RFC3339), effect))
+	}
+	if a := facts.Allowance; a != nil {
+		said = append(said, fmt.Sprintf("account %s at site %s had %d of %d cpu-hours left on %s", a.Account,
+			f.Site.Name, a.Left()/60, a.CPUMinutes/60, facts.At.Format(time.RFC3339)))
+	}
+	for _, note := range facts.Notes {
+		if strings.Contains(note, "account") || strings.Contains(note, "maintenance") {
+			said = append(said, fmt.Sprintf("site %s: %s; the prediction rests on its waits alone", f.Site.Name, note))
+		}
+	}
+	return said
+}
+
+// CheckOpen refuses, within the transaction that begins a plan, one with a pilot that would be held during maintenance
+// that its site has announced: the plan may have been made before that, or may begin too late for it.
+func CheckOpen(tx *store.Tx, row corral.Plan) error {
+	var p plan.Plan
+	if err := json.Unmarshal(row.Document, &p); err != nil {
+		return fmt.Errorf("reading plan %d: %w", row.ID, err)
+	}
+	for i, q := range p.Pilots {
+		site, err := tx.SiteNamed(q.Site)
+		if err != nil {
+			return err
+		}
+		f, held := Facts{Site: site}, plan.Span{From: time.Duration(q.Start), To: time.Duration(q.End)}
+		for _, queue := range f.queues() {
+			for _, c := range f.closed(queue, 0, row.BeganAt) {
+				if queue.Name == q.Queue && c.Overlaps(held) {
+					return corral.ErrorAt(corral.Conflict, "plan", "pilot %d would be at site %s from +%s to +%s, and "+
+						"its maintenance ends at +%s: make the plan again", i, q.Site, q.Start, q.End, c.To)
+				}
+			}
+		}
+	}
+	return nil
+}
