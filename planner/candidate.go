@@ -145,8 +145,8 @@ func (p *planning) measure(c candidate, pl *plan.Plan) outcome {
 	out.peak, out.limit = peaks(p.Problem, pl.Pilots)
 	for _, s := range p.Sites {
 		if out.limit == "" && s.Left != nil && *s.Left < spent[s.Name] {
-			out.limit = fmt.Sprintf("what is left of the allocation at site %s: %s of %s", s.Name, spent[s.Name],
-				*s.Left)
+			out.limit = fmt.Sprintf("what is left of the allocation at site %s: %s, and it costs %s", s.Name,
+				cost.Amount{Money: *s.Left, Unit: p.Unit()}, cost.Amount{Money: spent[s.Name], Unit: p.Unit()})
 		}
 	}
 	pl.PeakCPUs, pl.CoreHours, pl.Billed, pl.Cost = out.peak, out.held.Hours(), out.billed.Hours(), total

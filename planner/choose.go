@@ -98,12 +98,11 @@ func (p *planning) unreachable(all []outcome) *plan.Plan {
 	pl := &plan.Plan{Workflow: p.Work.Name, Goal: p.Goal, Alternatives: plan.Alternatives{Front: front(all)}}
 	possible := slices.DeleteFunc(slices.Clone(all), func(o outcome) bool { return o.limit != "" })
 	if len(possible) == 0 {
-		for _, o := range all {
-			pl.Limits = append(pl.Limits, o.limit)
-		}
-		slices.Sort(pl.Limits)
-		pl.Limits = slices.Compact(pl.Limits)
+		pl.Limits = p.cuts(all)
 		pl.Reasons = []string{"no plan keeps the sites' limits"}
+		if len(pl.Limits) > 0 {
+			pl.Reasons[0] += ": " + pl.Limits[0]
+		}
 		return pl
 	}
 	nearest, reason := p.nearest(possible)

@@ -89,7 +89,7 @@ func decide(problem plan.Problem, goal plan.Goal, opts Options) (*plan.Plan, err
 	pl := best.of.finish(best)
 	pl.LowerBound = bound
 	pl.Front = front(all)
-	pl.Reasons = p.reasons(best, all)
+	pl.Reasons, pl.Limits = p.reasons(best, all), p.cuts(all)
 	return pl, validator.Check(problem, pl)
 }
 

@@ -74,6 +74,19 @@ var probeTable = listing[api.Probe]{
 			}
 			return size(int(n.Facts.QuotaMiB))
 		}},
+		{"account", func(n api.Probe) any {
+			if a := n.Facts.Allowance; a != nil {
+				return fmt.Sprintf("%s has %d of %d cpu-hours left", a.Account, a.Left()/60, a.CPUMinutes/60)
+			}
+			return ""
+		}},
+		{"maintenance", func(n api.Probe) any {
+			var said []string
+			for _, m := range n.Facts.Maintenance {
+				said = append(said, fmt.Sprintf("%s, %d nodes, from %s to %s", m.Queue, m.Nodes, when(m.From), when(m.To)))
+			}
+			return strings.Join(said, "; ")
+		}},
 		{"nodes see the root", func(n api.Probe) any { return measured(n.Facts.Shared) }},
 		{"nodes reach corrald", func(n api.Probe) any { return measured(n.Facts.Outbound) }},
 		{"a node", func(n api.Probe) any { return n.Facts.Node }},
