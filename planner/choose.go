@@ -98,7 +98,7 @@ func (p *planning) unreachable(all []outcome) *plan.Plan {
 	pl := &plan.Plan{Workflow: p.Work.Name, Goal: p.Goal, Alternatives: plan.Alternatives{Front: front(all)}}
 	possible := slices.DeleteFunc(slices.Clone(all), func(o outcome) bool { return o.limit != "" })
 	if len(possible) == 0 {
-		pl.Limits = p.cuts(all)
+		pl.Limits = cuts(p.Sites, p.most, all)
 		pl.Reasons = []string{"no plan keeps the sites' limits"}
 		if len(pl.Limits) > 0 {
 			pl.Reasons[0] += ": " + pl.Limits[0]

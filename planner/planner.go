@@ -89,7 +89,7 @@ func decide(problem plan.Problem, goal plan.Goal, opts Options) (*plan.Plan, err
 	pl := best.of.finish(best)
 	pl.LowerBound = bound
 	pl.Front = front(all)
-	pl.Reasons, pl.Limits = p.reasons(best, all), p.cuts(all)
+	pl.Reasons, pl.Limits = p.reasons(best, all), cuts(p.Sites, p.most, all)
 	return pl, validator.Check(problem, pl)
 }
 

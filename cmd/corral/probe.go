@@ -83,7 +83,8 @@ var probeTable = listing[api.Probe]{
 		{"maintenance", func(n api.Probe) any {
 			var said []string
 			for _, m := range n.Facts.Maintenance {
-				said = append(said, fmt.Sprintf("%s, %d nodes, from %s to %s", m.Queue, m.Nodes, when(m.From), when(m.To)))
+				said = append(said, fmt.Sprintf("%s, %d nodes, from %s to %s", m.Queue, m.Nodes, when(m.From),
+					when(m.To)))
 			}
 			return strings.Join(said, "; ")
 		}},
