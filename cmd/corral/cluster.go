@@ -23,6 +23,7 @@ func clusterCommand(p *printer) *cli.Command {
 			clusters.verb("show", printing((*api.Client).Cluster, one(p, clusterTable))),
 			clusters.verb("workers", printing((*api.Client).Workers, many(p, workerTable))),
 			clusters.verb("history", printing((*api.Client).ClusterHistory, many(p, entryTable))),
+			scaleClusterCommand(p),
 			envClusterCommand(p),
 			startClusterCommand(p, "start"),
 			startClusterCommand(p, "restart"),

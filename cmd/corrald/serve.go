@@ -28,6 +28,7 @@ import (
 	"github.com/corral-pilot/corral/internal/provision"
 	"github.com/corral-pilot/corral/internal/reach"
 	"github.com/corral-pilot/corral/internal/run"
+	"github.com/corral-pilot/corral/internal/scale"
 	"github.com/corral-pilot/corral/internal/server"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/internal/version"
@@ -83,6 +84,7 @@ type daemon struct {
 	pools    *condorpool.Keepers
 	plans    func(context.Context) error // releases those whose runs are over
 	revise   func(context.Context) error // revises those whose runs go on
+	scales   func(context.Context) error // keeps workers at what queues can use
 	api      *server.Server
 }
 
@@ -132,6 +134,7 @@ func assemble(lg *slog.Logger, db *store.DB, s settings, user string) (*daemon, 
 		pools:  condors,
 		plans:  func(ctx context.Context) error { return provision.Keep(ctx, lg, db) },
 		revise: provision.NewReviser(lg, db, runs, clusters, wholeMachine()).Run,
+		scales: func(ctx context.Context) error { return scale.Keep(ctx, lg, db, clusters, wholeMachine()) },
 		api: server.New(lg, db, server.Config{
 			Version:       version.String(),
 			User:          user,
@@ -171,6 +174,7 @@ func (d *daemon) serve(ctx context.Context, api net.Listener) error {
 	part("runs", d.runs.Run)
 	part("plans", d.plans)
 	part("revisions", d.revise)
+	part("scales", d.scales)
 	err := d.api.Serve(ctx, api)
 	cancelInner()
 	parts.Wait()

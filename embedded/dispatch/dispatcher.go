@@ -211,6 +211,13 @@ func (d *Dispatcher) Load() (queued, held int) {
 	return d.matcher.Queued(), held
 }
 
+// Waiting returns what the jobs need that no worker has.
+func (d *Dispatcher) Waiting() []matching.Class {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.matcher.Waiting()
+}
+
 // Ask has the attempt's workers that are connected drain or leave. Those that come later are told what Config.Asked
 // says, which must know of it by now.
 func (d *Dispatcher) Ask(attempt corral.JobID, ask corral.Ask) {

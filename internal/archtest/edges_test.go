@@ -15,7 +15,7 @@ var layers = [][]string{
 	{"embedded/wire", "gridsite/jobdir", "gridsite/local", "gridsite/ssh", "gridsite/survey", "internal/pilot/attempt", "internal/store", "packages/htcondor", "plan", "profile", "staging", "workflow/wfformat"},
 	{"api", "embedded/executor", "embedded/link", "gridsite/fork", "gridsite/headnode", "gridsite/slurm", "internal/depot", "internal/pilot/process", "internal/pilot/sitejob", "internal/recorded", "internal/store/storetest", "plan/validator", "sim", "staging/ftp", "staging/sftp", "workflow/format"},
 	{"embedded/parcel", "examples/lambda", "gridsite/gridsitetest", "internal/follow", "internal/login", "internal/personal", "internal/request", "planner"},
-	{"embedded/dispatch", "embedded/worker", "internal/demo", "internal/pilot/condorworker", "internal/rest", "planner/revision"},
+	{"embedded/dispatch", "embedded/worker", "internal/demo", "internal/pilot/condorworker", "internal/rest", "internal/scale", "planner/revision"},
 	{"embedded/port", "internal/pilot", "internal/provision", "internal/run", "internal/schedd"},
 	{"internal/condorpool", "internal/gate"},
 	{"internal/reach"},
@@ -238,6 +238,12 @@ var edges = map[string]map[string]string{
 		"internal/store": "keeps runs", "profile": "what was measured",
 		"workflow": "what to run", "workflow/wfformat": "its document", root: "runs",
 	},
+	"internal/scale": {
+		"api": "requests for glideins", "internal/execution": "when workers take no more",
+		"internal/matching": "what jobs need", "internal/order": "what a pilot keeps for leaving",
+		"internal/pilot/attempt": "what pilots that are to come offer", "internal/request": "places glideins",
+		"internal/store": "scales, glideins", root: "scales, glideins, workers",
+	},
 	"internal/schedd": {
 		"condor": "submits jobs", "condor/classad": "jobs in the queue", "condor/eventlog": "what becomes of jobs",
 		"embedded/dispatch": "sinks", "embedded/parcel": "the files of jobs",
@@ -245,11 +251,13 @@ var edges = map[string]map[string]string{
 	},
 
 	"internal/condorpool": {
-		"condor": "runs pools", "condor/classad": "slots, schedds", "internal/run": "queues of clusters",
+		"internal/matching": "what jobs need",
+		"condor":            "runs pools", "condor/classad": "slots, schedds", "internal/run": "queues of clusters",
 		"internal/store": "which pools there are", root: "clusters, workers, tokens",
 	},
 	"internal/gate": {
-		"broker/relay": "requests that come by a relay", "embedded/dispatch": "counts workers",
+		"internal/matching": "what jobs need",
+		"broker/relay":      "requests that come by a relay", "embedded/dispatch": "counts workers",
 		"embedded/port": "decides who is admitted", "embedded/wire": "roles",
 		"internal/execution":     "says what a cluster offers",
 		"internal/order":         "words of pilots",
@@ -279,7 +287,8 @@ var edges = map[string]map[string]string{
 		"internal/store": "the world", "packages": "compares versions", root: "sites, glideins, jobs",
 	},
 	"internal/server": {
-		"api": "the contract", "condor": "where it can be", "gridsite": "contacts, whom a site does not let in",
+		"internal/scale": "ends scales",
+		"api":            "the contract", "condor": "where it can be", "gridsite": "contacts, whom a site does not let in",
 		"internal/depot": "the catalog", "internal/gate": "who is registered", "internal/login": "keeps logins",
 		"internal/provision": "problems for the planner, glideins of a plan", "internal/reach": "goes to sites",
 		"internal/request": "judges requests", "internal/rest": "answers requests", "internal/run": "starts runs",
@@ -303,6 +312,7 @@ var edges = map[string]map[string]string{
 		root: "prints the nouns",
 	},
 	"cmd/corrald": {
+		"internal/scale":     "keeps workers at what queues can use",
 		"internal/provision": "releases plans",
 		"api":                "paths", "broker": "calls pilots back", "condor": "commands of a pool, passed on",
 		"embedded/dispatch": "terms of clusters", "embedded/port": "wires it",

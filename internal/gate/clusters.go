@@ -14,6 +14,7 @@ import (
 	"github.com/corral-pilot/corral/embedded/dispatch"
 	"github.com/corral-pilot/corral/embedded/port"
 	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/internal/matching"
 	"github.com/corral-pilot/corral/internal/pilot/attempt"
 	"github.com/corral-pilot/corral/internal/run"
 	"github.com/corral-pilot/corral/internal/store"
@@ -30,6 +31,9 @@ type Pools interface {
 
 	// Workers returns the workers that the cluster's collector knew when it was last asked.
 	Workers(cluster corral.ClusterID) []corral.Worker
+
+	// Waiting returns what the jobs need that wait in the cluster's queue.
+	Waiting(ctx context.Context, cluster corral.ClusterID) ([]matching.Class, error)
 
 	// Queue returns the job queue of a READY cluster.
 	Queue(cluster corral.Cluster) (run.Queue, error)
@@ -152,6 +156,24 @@ func (c *Clusters) Workers(id corral.ClusterID) (workers []corral.Worker) {
 		workers[i].Cluster = id
 	}
 	return workers
+}
+
+// Waiting returns what the jobs need that wait in a cluster's queue and that no worker has.
+func (c *Clusters) Waiting(ctx context.Context, id corral.ClusterID) ([]matching.Class, error) {
+	cluster, err := store.Read(ctx, c.db, func(tx *store.Tx) (corral.Cluster, error) { return tx.Cluster(id) })
+	if err != nil {
+		return nil, err
+	}
+	if cluster.Kind == corral.Condor {
+		if c.pools == nil {
+			return nil, corral.Errorf(corral.Unavailable, "this corrald runs no HTCondor pools")
+		}
+		return c.pools.Waiting(ctx, id)
+	}
+	if d := c.existing(id); d != nil {
+		return d.Waiting(), nil
+	}
+	return nil, nil
 }
 
 // existing returns the dispatcher of a cluster, or nil if nothing has needed one so far.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/matching"
 	"github.com/corral-pilot/corral/internal/run"
 	"github.com/corral-pilot/corral/internal/store"
 )
@@ -27,6 +28,8 @@ func (f far) Workers(id corral.ClusterID) []corral.Worker {
 	}
 	return f.workers
 }
+
+func (f far) Waiting(context.Context, corral.ClusterID) ([]matching.Class, error) { return nil, nil }
 
 func (f far) Queue(corral.Cluster) (run.Queue, error) { return nil, errors.New("the pool's") }
 

@@ -78,6 +78,9 @@ func TakeDown(ctx context.Context, cl *api.Client, how Down) (t TakenDown, err e
 				strings.Join(jobs, ", "))
 		}
 	}
+	if err := endScales(ctx, cl); err != nil {
+		return t, err
+	}
 	glideins, err := cl.Glideins(ctx, api.Filter{})
 	if err != nil {
 		return t, err
@@ -97,6 +100,20 @@ func TakeDown(ctx context.Context, cl *api.Client, how Down) (t TakenDown, err e
 	left, err := removeClusters(ctx, cl, how.Patience)
 	t.Left = append(t.Left, left...)
 	return t, err
+}
+
+// endScales stops the scaling of all clusters: it would ask for workers in place of those that are removed.
+func endScales(ctx context.Context, cl *api.Client) error {
+	clusters, err := cl.Clusters(ctx, api.Filter{})
+	for _, k := range clusters {
+		if err == nil {
+			_, err = cl.UnscaleCluster(ctx, k.Name)
+		}
+		if corral.KindOf(err) == corral.NotFound { // it is not scaled
+			err = nil
+		}
+	}
+	return err
 }
 
 // endRuns cancels what runs, or refuses to.

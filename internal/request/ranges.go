@@ -40,6 +40,8 @@ var ranges = map[string]bounds{
 	"tradeoff":          {most: 1},
 	"confidence":        {most: 1},
 	"host_cpus":         {most: 1 << 16},
+	"min_cpus":          {most: 1 << 24},
+	"max_cpus":          {least: 1, most: 1 << 24},
 	"seed":              {most: 1<<53 - 1}, // the largest that every reader of JSON keeps
 	"amount":            {most: 1e12},
 	"max_queued":        {most: 1_000_000},

@@ -31,6 +31,11 @@ func Post(path string, answer func(*Call) error) Route {
 	return Route{http.MethodPost, path, nil, answer, api.MaxBody}
 }
 
+// Put is a route that makes what its path names.
+func Put(path string, answer func(*Call) error) Route {
+	return Route{http.MethodPut, path, nil, answer, api.MaxBody}
+}
+
 // Patch is a route that changes fields of an object.
 func Patch(path string, answer func(*Call) error) Route {
 	return Route{http.MethodPatch, path, nil, answer, api.MaxBody}

@@ -163,6 +163,9 @@ func unused(tx *store.Tx, cluster corral.Cluster) error {
 	for _, r := range runs {
 		users = append(users, fmt.Sprintf("run %d", r.ID))
 	}
+	if err := unscaled(tx, cluster.ID); err != nil {
+		return err
+	}
 	if len(users) == 0 {
 		return nil
 	}

@@ -93,6 +93,7 @@ var schemas = map[string]any{
 	"Run": corral.Run{}, "RunOptions": corral.RunOptions{}, "RunTasks": corral.RunTasks{}, "RunReport": corral.RunReport{},
 	"RunList": api.List[corral.Run]{},
 	"NewPlan": api.NewPlan{}, "NewGoal": plan.Goal{}, "NewAmount": cost.Amount{}, "Plan": corral.Plan{},
+	"NewScale": api.NewScale{}, "Scale": corral.Scale{},
 	"PlanDocument": plan.Plan{}, "Goal": plan.Goal{}, "Amount": cost.Amount{}, "PlanPilot": plan.Pilot{},
 	"PlanPoint": plan.Point{}, "PlanConfidence": plan.Confidence{}, "PlanMarginal": plan.Marginal{}, "Placement": plan.Placement{},
 	"PlanList": api.List[corral.Plan]{}, "PlanProfile": api.PlanProfile{}, "Revision": corral.Revision{},

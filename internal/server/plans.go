@@ -232,6 +232,9 @@ func (h *planHandlers) provision(c *rest.Call) error {
 			if p, err = h.Find(c, tx); err != nil || p.State == corral.PlanProvisioned {
 				return p, err
 			}
+			if err = unscaled(tx, p.Cluster); err != nil {
+				return p, err
+			}
 			if p, err = tx.MovePlan(p.ID, corral.PlanProvision, ""); err != nil {
 				return p, err
 			}

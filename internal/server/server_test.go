@@ -23,6 +23,7 @@ import (
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/embedded/dispatch"
 	"github.com/corral-pilot/corral/internal/gate"
+	"github.com/corral-pilot/corral/internal/matching"
 	"github.com/corral-pilot/corral/internal/reach"
 	"github.com/corral-pilot/corral/internal/run"
 	"github.com/corral-pilot/corral/internal/server"
@@ -55,6 +56,8 @@ func (c *crowd) Workers(cluster corral.ClusterID) []corral.Worker {
 func (c *crowd) Mint(context.Context, corral.ClusterID, corral.JobID, time.Duration) (string, time.Time, error) {
 	return "", time.Time{}, errors.New("no pool is there")
 }
+
+func (c *crowd) Waiting(context.Context, corral.ClusterID) ([]matching.Class, error) { return nil, nil }
 
 func (c *crowd) Queue(corral.Cluster) (run.Queue, error) { return nil, errors.New("no pool is there") }
 

@@ -71,6 +71,11 @@ func legal(t *testing.T) (*sql.DB, *world) {
 	w.write(func(tx *store.Tx) error { return tx.Reserve(begun.ID, w.site.ID, 12_500_000) })
 	w.write(func(tx *store.Tx) error { _, err := tx.RevisePlan(begun.ID, revised()); return err })
 	w.write(func(tx *store.Tx) error { _, err := tx.MoveRun(over.ID, corral.RunFail, ""); return err })
+	w.write(func(tx *store.Tx) error {
+		_, err := tx.CreateScale(corral.Scale{Cluster: 1, Owner: "local", Sites: []string{"hpc"}, Min: 1, Max: 8, CPUs: 2,
+			Walltime: corral.Seconds(time.Hour), Idle: corral.Seconds(time.Minute)})
+		return err
+	})
 	return raw(t, w.path), w
 }
 
@@ -105,6 +110,11 @@ var illegal = []struct {
 	{"update nodes set %s", []string{"name = ''", "name = 'n1.hpc'"}, brokenCheck},
 	{"update nodes set %s", []string{"site_id = 99"}, brokenForeignKey},
 	{"update nodes set %s", []string{"cleared_at_ms = null"}, brokenNotNull},
+
+	{"update scales set %s", []string{
+		"owner = ''", "sites = '[]'", "sites = '{}'", "min_cpus = -1", "min_cpus = 9", "max_cpus = 0", "cpus = 0", "cpus = 9",
+		"walltime_ms = 0", "idle_ms = 0", "updated_at_ms = created_at_ms - 1"}, brokenCheck},
+	{"update scales set %s", []string{"id = 99"}, brokenForeignKey},
 
 	{"update clusters set %s where id = 1", []string{
 		"name = ''", "owner = ''", "kind = 'kubernetes'", "state = 'NEW'", "state = 'STARTING'", "attached = 1", "collector = 'h:1'", "version = '1'", "schedd_address = 'h:1'",

@@ -1,0 +1,109 @@
+package server
+
+import (
+	"context"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/provision"
+	"github.com/corral-pilot/corral/internal/request"
+	"github.com/corral-pilot/corral/internal/rest"
+	"github.com/corral-pilot/corral/internal/scale"
+	"github.com/corral-pilot/corral/internal/store"
+)
+
+// scaleHandlers answer requests about the scales of clusters. They only write down what is wanted; package scale does
+// it.
+type scaleHandlers struct {
+	*rest.Adapter
+	glideins *glideinHandlers
+}
+
+func newScales(a *rest.Adapter, cfg Config) *scaleHandlers {
+	return &scaleHandlers{a, newGlideins(a, cfg)}
+}
+
+func (h *scaleHandlers) routes() []rest.Route {
+	const path = "/v1/clusters/:cluster/scale"
+	return []rest.Route{rest.Get(path, h.get), rest.Put(path, h.put), rest.Delete(path, h.remove)}
+}
+
+func (h *scaleHandlers) find(c *rest.Call, tx *store.Tx) (corral.Scale, error) {
+	cluster, err := clusterNamed(tx, c.Param("cluster"))
+	if err != nil {
+		return corral.Scale{}, err
+	}
+	return tx.Scale(cluster.ID)
+}
+
+func (h *scaleHandlers) get(c *rest.Call) error {
+	return rest.Read(h.Adapter, c, func(tx *store.Tx) (corral.Scale, error) { return h.find(c, tx) })
+}
+
+// put begins to scale a cluster. A cluster has one controller: neither a second scale nor a run with a plan of its own
+// may ask for workers there at the same time.
+func (h *scaleHandlers) put(c *rest.Call) error {
+	return rest.Create(h.Adapter, c, func(ctx context.Context, in api.NewScale) (rest.Step[corral.Scale], error) {
+		s, err := request.Scale(in)
+		s.Owner = c.Actor()
+		for _, site := range in.Sites {
+			if err == nil {
+				err = h.glideins.canJoin(ctx, api.NewGlidein{Site: site, Cluster: c.Param("cluster")})
+			}
+		}
+		if err != nil {
+			return rest.Step[corral.Scale]{}, err
+		}
+		return rest.Only(func(tx *store.Tx) (corral.Scale, error) { return begin(tx, c.Param("cluster"), s) })
+	})
+}
+
+func begin(tx *store.Tx, ref string, s corral.Scale) (corral.Scale, error) {
+	cluster, err := clusterNamed(tx, ref)
+	if err != nil {
+		return s, err
+	}
+	s.Cluster = cluster.ID
+	sites, err := sitesNamed(tx, s.Sites)
+	if err != nil {
+		return s, err
+	}
+	for i, site := range sites {
+		s.Sites[i] = site.Name
+	}
+	planned, err := provision.Planned(tx, cluster.ID)
+	if err != nil {
+		return s, err
+	}
+	if planned != 0 {
+		return s, corral.ErrorAt(corral.Conflict, "cluster", "plan %d asks for workers of %s, for a run that is under way",
+			planned, cluster.Name)
+	}
+	return tx.CreateScale(s)
+}
+
+// unscaled refuses a second controller beside a cluster's scale.
+func unscaled(tx *store.Tx, cluster corral.ClusterID) error {
+	s, err := tx.Scale(cluster)
+	switch {
+	case corral.KindOf(err) == corral.NotFound:
+		return nil
+	case err != nil:
+		return err
+	}
+	return corral.ErrorAt(corral.Conflict, "cluster", "%s is scaled: `corral cluster scale %[1]s --off` ends that",
+		s.ClusterName)
+}
+
+// remove ends a scale and lets its pilots go.
+func (h *scaleHandlers) remove(c *rest.Call) error {
+	return rest.Change(h.Adapter, c, func(context.Context, rest.None) (rest.Step[corral.Scale], error) {
+		return rest.Only(func(tx *store.Tx) (corral.Scale, error) {
+			s, err := h.find(c, tx)
+			if err != nil {
+				return s, err
+			}
+			return s, scale.Release(tx, s, "that was asked for")
+		})
+	})
+}

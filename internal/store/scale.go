@@ -1,0 +1,85 @@
+package store
+
+import (
+	"github.com/corral-pilot/corral"
+)
+
+// A cluster's scale is part of its cluster: it has the cluster's id, and its history is the cluster's.
+var scales = table[corral.Scale]{
+	noun: "scale",
+	name: "scales",
+	columns: func(s *corral.Scale) []column {
+		return []column{
+			{"id", &s.Cluster},
+			{"owner", &s.Owner},
+			{"sites", asJSON(&s.Sites)},
+			{"min_cpus", &s.Min},
+			{"max_cpus", &s.Max},
+			{"cpus", &s.CPUs},
+			{"walltime_ms", ms(&s.Walltime)},
+			{"idle_ms", ms(&s.Idle)},
+			{"report", &s.Report},
+			{"created_at_ms", at(&s.CreatedAt)},
+			{"updated_at_ms", at(&s.UpdatedAt)},
+			{"(select name from clusters where clusters.id = scales.id)", &s.ClusterName},
+		}
+	},
+	about: func(s corral.Scale) []Subject { return []Subject{{corral.ObjectCluster, int64(s.Cluster)}} },
+}
+
+// CreateScale begins to scale a cluster. A Conflict error if it is scaled already, or if it is DELETED.
+func (t *Tx) CreateScale(s corral.Scale) (corral.Scale, error) {
+	c, err := t.Cluster(s.Cluster)
+	if err == nil {
+		err = c.Takes()
+	}
+	if err == nil {
+		err = scales.free(t, func(corral.Scale) error {
+			return corral.ErrorAt(corral.Conflict, "cluster", "%s is scaled already; "+
+				"`corral cluster scale %[1]s --off` ends that", c.Name)
+		}, "id = ?", s.Cluster)
+	}
+	if err != nil {
+		return corral.Scale{}, err
+	}
+	s.CreatedAt, s.UpdatedAt = t.now, t.now
+	if _, err := scales.insert(t, s); err != nil {
+		return corral.Scale{}, err
+	}
+	if err := t.Log(corral.ObjectCluster, int64(s.Cluster), "scale", s.Terms()); err != nil {
+		return corral.Scale{}, err
+	}
+	t.touch(scales.about(s))
+	return t.Scale(s.Cluster)
+}
+
+// Scale returns how a cluster is scaled, or a NotFound error.
+func (t *Tx) Scale(cluster corral.ClusterID) (corral.Scale, error) {
+	s, err := scales.one(t, cluster, "id = ?", cluster)
+	if corral.KindOf(err) == corral.NotFound {
+		err = corral.ErrorAt(corral.NotFound, "cluster", "it is not scaled")
+	}
+	return s, err
+}
+
+// Scales lists all clusters that are scaled.
+func (t *Tx) Scales() ([]corral.Scale, error) { return scales.list(t, conditions{}) }
+
+// ReportScale notes what a look at a cluster found, if that is anything new.
+func (t *Tx) ReportScale(cluster corral.ClusterID, report string) error {
+	s, err := t.Scale(cluster)
+	if err != nil || s.Report == report {
+		return err
+	}
+	s.Report, s.UpdatedAt = report, latest(t.now, s.UpdatedAt)
+	return scales.update(t, s)
+}
+
+// EndScale ends the scaling of a cluster; one that is not scaled stays as it is.
+func (t *Tx) EndScale(s corral.Scale, reason string) error {
+	if _, err := t.exec("delete from scales where id = ?", s.Cluster); err != nil {
+		return err
+	}
+	t.touch(scales.about(s))
+	return t.Log(corral.ObjectCluster, int64(s.Cluster), "scale off", reason)
+}

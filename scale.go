@@ -1,0 +1,30 @@
+package corral
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// A Scale has corrald keep a cluster's workers at what its queue can use, between two bounds. A cluster has at most
+// one; it is there until it is removed, whatever happens to corrald.
+type Scale struct {
+	Cluster     ClusterID `json:"cluster_id"`
+	ClusterName string    `json:"cluster"`
+	Owner       string    `json:"owner"`
+	Sites       []string  `json:"sites"`      // names, in the order in which they are asked
+	Min         int       `json:"min_cpus"`   // kept even when nothing waits
+	Max         int       `json:"max_cpus"`   // never more are held, whoever asked for them
+	CPUs        int       `json:"cpus"`       // of each worker
+	Walltime    Seconds   `json:"walltime_s"` // of each worker
+	Idle        Seconds   `json:"idle_s"`     // a worker above the minimum leaves after so long without work
+	Report      string    `json:"report"`     // what the last look found, and what was done about it
+	CreatedAt   time.Time `json:"created_at"`
+	UpdatedAt   time.Time `json:"updated_at"` // of the report
+}
+
+// Terms says what was asked for.
+func (s Scale) Terms() string {
+	return fmt.Sprintf("%d to %d cpus at %s, in workers of %d cpus for %s", s.Min, s.Max, strings.Join(s.Sites, ", "),
+		s.CPUs, s.Walltime)
+}
