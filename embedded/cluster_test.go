@@ -329,7 +329,7 @@ func newBed(t *testing.T, cfg dispatch.Config, adapt func(*worker.Config)) *bed 
 }
 
 // idle reports whether no worker has a job any more.
-func (b *bed) idle() bool { _, held := b.d.Load(); return held == 0 }
+func (b *bed) idle() bool { _, held := load(b.d); return held == 0 }
 
 // runOne runs one task and returns its result and its directory.
 func (b *bed) runOne(t *testing.T, task execution.Task) (execution.Result, string) {
@@ -360,4 +360,13 @@ func absent(t *testing.T, elem ...string) {
 	if _, err := os.Lstat(filepath.Join(elem...)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("%s is there (%v)", filepath.Join(elem...), err)
 	}
+}
+
+// load counts the jobs that no worker has, and those that one has.
+func load(d *dispatch.Dispatcher) (queued, held int) {
+	waiting, held := d.Load()
+	for _, c := range waiting {
+		queued += c.Jobs
+	}
+	return queued, held
 }

@@ -102,7 +102,7 @@ func TestLeavingWorkerHandsBack(t *testing.T) {
 		a.expect(wire.TypeAck)
 		a.Send(&wire.Message{Type: wire.TypeBye})
 		s.returned(returnedJob{2, false, ""}, returnedJob{3, true, ""})
-		if queued, held := s.d.Load(); len(s.d.Workers()) != 0 || queued != 1 || held != 0 {
+		if queued, held := load(s.d); len(s.d.Workers()) != 0 || queued != 1 || held != 0 {
 			t.Errorf("%d jobs are queued, %d held by %+v, want one job queued and no worker", queued, held, s.d.Workers())
 		}
 	})

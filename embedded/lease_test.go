@@ -93,7 +93,7 @@ func TestStaleResultIsAcknowledgedAndDropped(t *testing.T) {
 		b := s.enter("0", "i", &wire.Message{Results: []wire.Report{result(1, 1)}})
 		b.expect(wire.TypeAck)
 		s.finished(0)
-		if queued, held := s.d.Load(); queued+held != 0 {
+		if queued, held := load(s.d); queued+held != 0 {
 			t.Errorf("%d jobs are queued and %d held, want that the stale result brings none back", queued, held)
 		}
 	})

@@ -53,7 +53,7 @@ func (s *stage) open() {
 // empty checks that no job is left, neither queued nor on the one worker of four cpus.
 func (s *stage) empty() {
 	s.t.Helper()
-	queued, held := s.d.Load()
+	queued, held := load(s.d)
 	if w := s.d.Workers(); queued != 0 || held != 0 || len(w) != 1 || w[0].CPUsFree != 4 {
 		s.t.Errorf("%d jobs are queued, %d held, workers %+v: want nothing left", queued, held, w)
 	}

@@ -242,7 +242,7 @@ func TestWorkerDrains(t *testing.T) {
 	// Where the first has taken its time to begin, the other has been asked back before, and waits in the queue.
 	handedBack := func() bool {
 		_, r := b.sink.seen()
-		queued, _ := b.d.Load()
+		queued, _ := load(b.d)
 		return len(r) == 1 || queued == 1
 	}
 	await(t, "job 2 to be handed back", handedBack)

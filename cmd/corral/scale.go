@@ -25,7 +25,8 @@ func scaleClusterCommand(p *printer) *cli.Command {
 		&cli.IntFlag{Name: "max", Usage: "never hold more than `B` cpus"},
 		&cli.IntFlag{Name: "cpus", Value: 1, Usage: "ask for workers of `C` cpus"},
 		&cli.DurationFlag{Name: "walltime", Value: time.Hour, Usage: "ask for workers that stay `D` at most"},
-		&cli.DurationFlag{Name: "idle", Value: time.Minute, Usage: "above the minimum, a worker leaves after `D` without work"},
+		&cli.DurationFlag{Name: "idle", Value: time.Minute,
+			Usage: "above the minimum, a worker leaves after `D` without work"},
 		&cli.BoolFlag{Name: "off", Usage: "stop scaling: workers finish what they run"},
 	)
 }

@@ -201,21 +201,14 @@ func (d *Dispatcher) Workers() []corral.Worker {
 	return workers
 }
 
-// Load returns how many jobs no worker has, and how many one has or is about to get.
-func (d *Dispatcher) Load() (queued, held int) {
+// Load returns what the jobs need that no worker has, and how many jobs one has or is about to get.
+func (d *Dispatcher) Load() (waiting []matching.Class, held int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, m := range d.members {
 		held += len(m.held)
 	}
-	return d.matcher.Queued(), held
-}
-
-// Waiting returns what the jobs need that no worker has.
-func (d *Dispatcher) Waiting() []matching.Class {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.matcher.Waiting()
+	return d.matcher.Waiting(), held
 }
 
 // Ask has the attempt's workers that are connected drain or leave. Those that come later are told what Config.Asked

@@ -37,12 +37,21 @@ func TestJobsAreKeptWhileTheirRunIsAttached(t *testing.T) {
 			d.Attach(1, nil)
 		}
 		d.Submit(jobs)
-		if queued, held := d.Load(); (queued == 2) != attached || held != 0 {
+		if queued, held := load(d); (queued == 2) != attached || held != 0 {
 			t.Errorf("attached %v: %d jobs queued, %d held", attached, queued, held)
 		}
 	}
 	d.Detach(1)
-	if queued, _ := d.Load(); queued != 0 || len(d.Workers()) != 0 {
+	if queued, _ := load(d); queued != 0 || len(d.Workers()) != 0 {
 		t.Errorf("after Detach %d jobs are queued", queued)
 	}
+}
+
+// load counts the jobs that no worker has, and those that one has.
+func load(d *Dispatcher) (queued, held int) {
+	waiting, held := d.Load()
+	for _, c := range waiting {
+		queued += c.Jobs
+	}
+	return queued, held
 }

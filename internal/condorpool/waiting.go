@@ -43,8 +43,8 @@ func classes(jobs []classad.Ad) []matching.Class {
 	var all []matching.Class
 	for _, ad := range jobs {
 		needs := matching.Resources{Resources: corral.Resources{
-			CPUs: max(1, number(ad, "RequestCpus")), MemoryMiB: number(ad, "RequestMemory"), GPUs: number(ad, "RequestGPUs"),
-			DiskMiB: number(ad, "RequestDisk") >> 10, // KiB
+			CPUs: max(1, number(ad, "RequestCpus")), MemoryMiB: number(ad, "RequestMemory"),
+			GPUs: number(ad, "RequestGPUs"), DiskMiB: number(ad, "RequestDisk") >> 10, // KiB
 		}}
 		needs.Time = duration(ad, "CorralRuntime")
 		i, known := index[needs]

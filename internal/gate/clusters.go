@@ -171,7 +171,8 @@ func (c *Clusters) Waiting(ctx context.Context, id corral.ClusterID) ([]matching
 		return c.pools.Waiting(ctx, id)
 	}
 	if d := c.existing(id); d != nil {
-		return d.Waiting(), nil
+		waiting, _ := d.Load()
+		return waiting, nil
 	}
 	return nil, nil
 }

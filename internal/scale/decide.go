@@ -78,8 +78,8 @@ func Decide(now time.Time, s corral.Scale, v View) Decision {
 	p := &purchase{scale: s, view: v, held: v.Held, left: slices.Clone(v.Sites)}
 	p.buy(waiting)
 	d.Asks = p.asks
-	said := []string{fmt.Sprintf("%d jobs wait: %d fit workers that are there, %d workers that are to come", jobs, there,
-		coming)}
+	said := []string{fmt.Sprintf("%d jobs wait: %d fit workers that are there, %d workers that are to come", jobs,
+		there, coming)}
 	if len(d.Asks) > 0 {
 		said = append(said, fmt.Sprintf("%d workers are asked for", len(d.Asks)))
 	}

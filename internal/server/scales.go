@@ -76,8 +76,8 @@ func begin(tx *store.Tx, ref string, s corral.Scale) (corral.Scale, error) {
 		return s, err
 	}
 	if planned != 0 {
-		return s, corral.ErrorAt(corral.Conflict, "cluster", "plan %d asks for workers of %s, for a run that is under way",
-			planned, cluster.Name)
+		return s, corral.ErrorAt(corral.Conflict, "cluster",
+			"plan %d asks for workers of %s, for a run that is under way", planned, cluster.Name)
 	}
 	return tx.CreateScale(s)
 }
