@@ -33,6 +33,7 @@ type Estimates struct {
 	DefaultRuntime corral.Seconds `json:"default_runtime_s,omitempty"` // of a task of which nothing is known
 	Profiles       []PlanProfile  `json:"profiles,omitempty"`          // merged: before the workflow's own
 	Learn          bool           `json:"learn,omitempty"`             // earlier runs before the workflow, too
+	Error          string         `json:"error,omitempty"`             // in simulations, such as lognormal:0.2
 }
 
 // WhatIf is planned with instead of what is known of all sites.

@@ -21,10 +21,10 @@ type Plan struct {
 	Billed float64 `json:"billed_core_hours"`
 	Waste  float64 `json:"waste"` // 1 − work ÷ core-hours held, both of the plan's own pilots
 
-	Confidence *Confidence `json:"confidence,omitempty"` // only if one was asked for
-	LowerBound *int        `json:"lower_bound_cpus"`     // no fewer cpus can meet the deadline; null without one
-	Reasons    []string    `json:"reasons"`
-	Limits     []string    `json:"limits,omitempty"` // that cut what was asked for
+	Evidence
+	LowerBound *int     `json:"lower_bound_cpus"` // no fewer cpus can meet the deadline; null without one
+	Reasons    []string `json:"reasons"`
+	Limits     []string `json:"limits,omitempty"` // that cut what was asked for
 	Alternatives
 	Schedule []Placement `json:"schedule,omitempty"`
 }
@@ -109,13 +109,6 @@ const Staircase Algorithm = "staircase"
 
 // Algorithms lists what may be asked for.
 var Algorithms = []Algorithm{Staircase}
-
-// A Confidence says in which share of simulated outcomes the deadline is met.
-type Confidence struct {
-	Asked       float64 `json:"asked"`
-	Reached     float64 `json:"reached"`
-	NextCheaper float64 `json:"next_cheaper_reaches"` // the candidate that costs less, and was not taken therefore
-}
 
 // A Placement says where and when the plan has one task run.
 type Placement struct {

@@ -104,7 +104,8 @@ type Site struct {
 
 	Overhead time.Duration // from the start of a pilot's job to its workers in the cluster
 	Margin   time.Duration // before the end of the walltime, when a pilot takes no task that would not end before it
-	Wait     Wait          // in the queue
+	Wait     Wait          // in the queue, as it is planned with
+	Waits    Waits         // in the queue, as they are spread; nil: Wait is all that is known
 	Closed   []Span        // maintenance: no pilot is held then
 	Tariff   Tariff        // what holding costs
 	Left     *cost.Money   // of the account's allocation; nil: not limited, or not known
@@ -124,6 +125,22 @@ func (s Span) Overlaps(t Span) bool { return s.From < t.To && t.From < s.To }
 
 // A Wait returns how long a pilot of a shape waits in a site's queue, as a plan assumes it.
 type Wait func(Shape) time.Duration
+
+// Waits returns the wait that a share of a site's pilots of a shape does not exceed; a share of 0 asks for the shortest
+// wait, 1 for the longest.
+type Waits func(shape Shape, share float64) time.Duration
+
+// Quantile returns the wait that a share of a site's pilots of a shape does not exceed.
+func (s *Site) Quantile(shape Shape, share float64) time.Duration {
+	if s.Waits == nil {
+		return s.Wait(shape)
+	}
+	return s.Waits(shape, share)
+}
+
+// LeaveAfter is how long a planned pilot stays without work. A plan counts on its pilots to leave by themselves at a
+// pause that is longer than what it holds them for, and this is that time.
+const LeaveAfter = corral.Seconds(time.Minute)
 
 // A Shape is what a queue sees of a pilot.
 type Shape struct {

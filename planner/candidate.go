@@ -88,7 +88,8 @@ func (p *planning) lines(c candidate, begin time.Duration) []*line {
 		shape := plan.Shape{Hosts: 1, Host: share.host, Walltime: share.site.Walltime}
 		ready := begin + share.site.Wait(shape) + share.site.Overhead
 		for range share.count {
-			all = append(all, &line{site: share.site, host: share.host, ready: ready, keep: keep(share.site)})
+			all = append(all, &line{site: share.site, host: share.host, ready: ready, keep: keep(share.site),
+				reserve: reserve(p)})
 		}
 	}
 	return all

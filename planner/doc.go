@@ -12,6 +12,8 @@
 //	              before it is needed. That is the staircase of Juve 2012, Figure 6.1: capacity follows width
 //	candidate.go  what a candidate comes to: cost, peak, limits that it breaks
 //	choose.go     the choice by objective, the front, the nearest plan where the goal is out of reach, the reasons
+//	sure.go       the choice where the deadline is to be met with a confidence: a judge plays plans, and the best that
+//	              is sure enough is taken
 //	bound.go      a number of cpus that no plan can do without (energy.go, packing.go), and
 //	narrow.go     the search for the fewest cpus that meet a deadline, beginning at the bound
 //

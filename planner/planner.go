@@ -23,6 +23,7 @@ type planning struct {
 	most   int   // cpus that can be of use at once
 	shapes []int // cpus of a host that are tried; none: as many as are sensible
 	seed   uint64
+	judge  Judge // nil: estimates are believed
 
 	clustering corral.Clustering
 	jobs       [][]int // of each task of Work, the workflow's tasks in it; nil: they are the workflow's own
@@ -33,6 +34,7 @@ type Options struct {
 	Shape      int                // cpus of each host; 0: several are tried
 	Seed       uint64             // of what is tried at random; the same seed makes the same plan
 	Clustering *corral.Clustering // nil: the planner chooses
+	Judge      Judge              // of plans that are to meet a deadline with a confidence; nil: estimates are believed
 }
 
 // Make returns the plan that reaches a goal. One that cannot be reached is no error: the plan says so, by Feasible,
@@ -61,7 +63,7 @@ func decide(problem plan.Problem, goal plan.Goal, opts Options) (*plan.Plan, err
 	}
 	p := &planning{
 		Problem: problem, Goal: goal, all: problem.Work.Tasks, tasks: newTasks(problem.Work),
-		most: problem.Work.MostCPUs(), seed: opts.Seed,
+		most: problem.Work.MostCPUs(), seed: opts.Seed, judge: opts.Judge,
 	}
 	p.tasks.begin(problem.Present)
 	if opts.Shape > 0 {
@@ -74,6 +76,7 @@ func decide(problem plan.Problem, goal plan.Goal, opts Options) (*plan.Plan, err
 	for _, c := range clusterings(p, opts.Clustering) {
 		q := clustered(p, c)
 		all = append(all, q.outcomes(q.candidates())...)
+		all = append(all, patient(q)...)
 	}
 	var bound *int
 	if len(p.Present) == 0 { // the bound is one of all cpus, not of those beyond what is present
@@ -86,8 +89,17 @@ func decide(problem plan.Problem, goal plan.Goal, opts Options) (*plan.Plan, err
 		pl.LowerBound = bound
 		return pl, nil
 	}
+	var confidence *plan.Confidence
+	if unsure(p) {
+		l := newLadder(p, all)
+		if best, confidence, ok = l.sure(); !ok {
+			pl := l.unsure(best, confidence, all)
+			pl.LowerBound = bound
+			return pl, nil
+		}
+	}
 	pl := best.of.finish(best)
-	pl.LowerBound = bound
+	pl.LowerBound, pl.Confidence = bound, confidence
 	pl.Front = front(all)
 	pl.Reasons, pl.Limits = p.reasons(best, all), cuts(p.Sites, p.most, all)
 	return pl, validator.Check(problem, pl)

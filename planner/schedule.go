@@ -15,6 +15,8 @@ type line struct {
 	ready time.Duration // the first of its pilots cannot have its workers earlier
 	keep  time.Duration // an idle host is kept for so long rather than released and asked for again
 
+	reserve float64 // what is asked for beyond the time that is needed, as a share of it
+
 	running int // tasks on it
 	holds   []hold
 

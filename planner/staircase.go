@@ -22,11 +22,6 @@ const (
 	shortestWalltime = 10 * time.Minute
 )
 
-// walltimeReserve is which part of the time that a pilot is to be held its walltime has beyond it: half. Tasks that
-// take longer than estimated are cut at the end of the walltime and have to begin again, and what a pilot does not need
-// of it costs nothing, since it is released. Before a maintenance there may be no room for it: none is kept there.
-const walltimeReserve = 2
-
 // pilots makes the pilots that hold what a schedule holds, and says for each line and hold which pilot, and which of
 // its hosts, that is. Hosts of one site and shape that come and go together become one pilot, as far as the site takes
 // so many hosts at once. slack is by how much they may differ: it trades held time for fewer pilots.
@@ -82,10 +77,7 @@ func (s *schedule) pilots(slack time.Duration) (all []plan.Pilot, at map[[2]int]
 
 // pilot describes one pilot of a line's site and shape.
 func (s *schedule) pilot(l *line, hosts int, held plan.Span) plan.Pilot {
-	need := held.To - held.From + l.site.Margin
-	if len(l.site.Closed) == 0 {
-		need += (held.To - held.From) / walltimeReserve
-	}
+	need := held.To - held.From + l.spare(held.To-held.From) + l.site.Margin
 	walltime := max((need+roundWalltime-1)/roundWalltime*roundWalltime, shortestWalltime)
 	walltime = min(walltime, l.site.Walltime)
 	shape := plan.Shape{Hosts: hosts, Host: l.host, Walltime: walltime}
@@ -95,6 +87,15 @@ func (s *schedule) pilot(l *line, hosts int, held plan.Span) plan.Pilot {
 		Submit: corral.Seconds(held.From - l.site.Wait(shape)), Start: corral.Seconds(held.From),
 		Ready: corral.Seconds(held.From + l.site.Overhead), End: corral.Seconds(held.To),
 	}
+}
+
+// spare is how much longer a pilot may stay than a plan needs it. Where the site has a maintenance that is no longer at
+// all: a pilot starts only if its walltime is over by then.
+func (l *line) spare(held time.Duration) time.Duration {
+	if len(l.site.Closed) > 0 {
+		return 0
+	}
+	return time.Duration(l.reserve * float64(held))
 }
 
 // known turns what is unlimited because nobody knows it into what JSON leaves out.

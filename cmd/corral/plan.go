@@ -35,6 +35,7 @@ func planCommand(p *printer) *cli.Command {
 			&cli.StringFlag{Name: "clustering",
 				Usage: "`HOW` tasks become jobs: none or horizontal=N (default: the planner chooses)"},
 			&cli.Uint64Flag{Name: "seed", Usage: "begin what is drawn at random with `N`"},
+			errorFlag(),
 			&cli.BoolFlag{Name: "explain",
 				Usage: "print the reasons, the limits that cut, and what other plans would cost"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "show the plan, and keep nothing of it"},
@@ -84,7 +85,8 @@ func goalFlags() []cli.Flag {
 			"cost with a deadline, makespan with a budget, else tradeoff)"},
 		&cli.Float64Flag{Name: "tradeoff", Value: 0.5,
 			Usage: "weigh cost by `A` and makespan by 1 − A: 0 only makespan, 1 only cost"},
-		&cli.Float64Flag{Name: "confidence", Usage: "plan with the wait that a share `P` of pilots does not exceed"},
+		&cli.Float64Flag{Name: "confidence", Usage: "meet the deadline in a share `P` of " +
+			"simulated outcomes; without a deadline: plan with waits that this share does not exceed"},
 	}
 }
 
@@ -115,6 +117,7 @@ func newPlan(c *cli.Context, p *printer) (api.NewPlan, error) {
 	n := api.NewPlan{Cluster: c.String("cluster"), WorkflowName: file, Sites: c.StringSlice("site"),
 		HostCPUs: c.Int("shape"), Clustering: c.String("clustering"), Seed: c.Uint64("seed")}
 	n.DefaultRuntime, n.Learn = corral.Seconds(c.Duration("default-runtime")), c.Bool("learn")
+	n.Error = c.String("error")
 	n.Algorithm, n.Price, n.Billing = plan.Algorithm(c.String("algorithm")), c.String("price"), c.String("billing")
 	n.Marginal, n.DryRun = c.Bool("marginal"), c.Bool("dry-run")
 	if c.IsSet("overhead") {
@@ -239,9 +242,23 @@ var planTable = listing[corral.Plan]{
 			return fmt.Sprintf("%d or more cpus", *d.LowerBound)
 		})},
 		{"clustering", figures(func(d plan.Plan) any { return d.Clustering })},
+		{"confidence", figures(sureness)},
 		{"began", func(r corral.Plan) any { return when(r.BeganAt) }},
 		{"limits", figures(func(d plan.Plan) any { return strings.Join(d.Limits, "; ") })},
 	},
+}
+
+// sureness says how sure a plan is to meet its deadline, where that was asked for.
+func sureness(d plan.Plan) any {
+	c := d.Confidence
+	switch {
+	case c == nil:
+		return ""
+	case c.NextCheaper == nil:
+		return fmt.Sprintf("%.3f of %g asked for; no candidate is cheaper", c.Reached, c.Asked)
+	}
+	return fmt.Sprintf("%.3f of %g asked for; the next cheaper candidate reaches %.3f", c.Reached, c.Asked,
+		*c.NextCheaper)
 }
 
 // priced is an amount for people, written as --budget takes it: three digits behind the point tell plans of minutes

@@ -15,7 +15,7 @@ var layers = [][]string{
 	{"embedded/wire", "gridsite/jobdir", "gridsite/local", "gridsite/ssh", "gridsite/survey", "internal/pilot/attempt", "internal/store", "packages/htcondor", "plan", "profile", "staging", "workflow/wfformat"},
 	{"api", "embedded/executor", "embedded/link", "gridsite/fork", "gridsite/headnode", "gridsite/slurm", "internal/depot", "internal/pilot/process", "internal/pilot/sitejob", "internal/recorded", "internal/store/storetest", "plan/validator", "sim", "staging/ftp", "staging/sftp", "workflow/format"},
 	{"embedded/parcel", "examples/lambda", "gridsite/gridsitetest", "internal/follow", "internal/login", "internal/personal", "internal/request", "planner"},
-	{"embedded/dispatch", "embedded/worker", "internal/demo", "internal/pilot/condorworker", "internal/rest", "internal/scale", "planner/revision"},
+	{"embedded/dispatch", "embedded/worker", "internal/demo", "internal/pilot/condorworker", "internal/rest", "internal/scale", "planner/montecarlo", "planner/revision"},
 	{"embedded/port", "internal/pilot", "internal/provision", "internal/run", "internal/schedd"},
 	{"internal/condorpool", "internal/gate"},
 	{"internal/reach"},
@@ -54,6 +54,10 @@ var edges = map[string]map[string]string{
 	"planner/revision": {
 		"cost": "adds up", "dag": "the graph of what is left", "plan": "problems and plans",
 		"planner": "looks ahead, and plans what is missing", root: "states of tasks",
+	},
+	"planner/montecarlo": {
+		"cost": "what outcomes cost", "internal/execution": "the work that is played", "plan": "problems and plans",
+		"planner": "judges its plans", "sim": "plays them", root: "seconds",
 	},
 	"internal/provision": {
 		"api": "requests for glideins", "cost": "what a revision is predicted to cost",
@@ -287,16 +291,15 @@ var edges = map[string]map[string]string{
 		"internal/store": "the world", "packages": "compares versions", root: "sites, glideins, jobs",
 	},
 	"internal/server": {
-		"internal/scale": "ends scales",
-		"api":            "the contract", "condor": "where it can be", "gridsite": "contacts, whom a site does not let in",
+		"api": "the contract", "condor": "where it can be", "gridsite": "contacts, whom a site does not let in",
 		"internal/depot": "the catalog", "internal/gate": "who is registered", "internal/login": "keeps logins",
 		"internal/provision": "problems for the planner, glideins of a plan", "internal/reach": "goes to sites",
 		"internal/request": "judges requests", "internal/rest": "answers requests", "internal/run": "starts runs",
-		"internal/store": "everything else", "packages": "orders versions", "plan": "reads and writes plans",
-		"planner": "makes plans", "profile": "what is known of tasks", "workflow": "how a document is read", "workflow/wfformat": "reads what is planned",
-		root: "nouns",
+		"internal/scale": "ends scales", "internal/store": "everything else", "packages": "orders versions",
+		"plan": "reads and writes plans", "planner": "makes plans", "planner/montecarlo": "simulates plans",
+		"profile": "what is known of tasks", "sim": "how runtimes err", "workflow": "how a document is read",
+		"workflow/wfformat": "reads what is planned", root: "nouns",
 	},
-
 	"bench": {
 		"api": "asks corrald", "internal/disk": "where it measures", "internal/personal": "starts corrald",
 		"internal/version": "names what it measured", "internal/xdg": "a layout in a temporary folder",

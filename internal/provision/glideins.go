@@ -12,10 +12,6 @@ import (
 // Label is the label by which a glidein names the plan that asked for it.
 const Label = "plan"
 
-// leaveAfter is how long a planned pilot stays without work. A plan counts on its pilots to leave by themselves at a
-// pause that is longer than what it holds them for, and this is that time.
-const leaveAfter = corral.Seconds(time.Minute)
-
 // Glideins returns the requests that a plan's pilots become. Times count from BeganAt; a pilot that is due at once has
 // none.
 func Glideins(p *plan.Plan, row corral.Plan) []api.NewGlidein {
@@ -23,7 +19,7 @@ func Glideins(p *plan.Plan, row corral.Plan) []api.NewGlidein {
 	for i, q := range p.Pilots {
 		all[i] = api.NewGlidein{
 			Site: q.Site, Cluster: row.ClusterName, Hosts: q.Hosts, CPUs: q.CPUs, MemoryMiB: q.MemoryMiB, GPUs: q.GPUs,
-			Walltime: q.Walltime, Idle: leaveAfter,
+			Walltime: q.Walltime, Idle: plan.LeaveAfter,
 			BatchOptions: corral.BatchOptions{Queue: q.Queue},
 			Labels:       labelled(row),
 		}

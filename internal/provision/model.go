@@ -1,7 +1,6 @@
 package provision
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -35,7 +34,7 @@ func startUp(batch string) time.Duration {
 // Sites returns what a plan knows of each queue that a site's pilots may use, and what it assumes or has learned. share
 // is the quantile of the waits, and of the times that pilots take to start up, that is planned with. A site that takes
 // no pilots is left out.
-func Sites(facts []Facts, share float64, now time.Time) (all []plan.Site, assumed []string) {
+func Sites(facts []Facts, share float64, now time.Time) (all []plan.Site, guessed []string) {
 	for _, f := range facts {
 		switch f.Site.State {
 		case corral.SiteNew, corral.SiteStaging, corral.SiteReady:
@@ -45,21 +44,22 @@ func Sites(facts []Facts, share float64, now time.Time) (all []plan.Site, assume
 		overhead, learned := f.overhead(share)
 		queues := f.queues()
 		if learned > 0 && len(queues) > 0 {
-			assumed = append(assumed, fmt.Sprintf("at site %s workers are there %s after a job's start, as learned "+
+			guessed = append(guessed, fmt.Sprintf("at site %s workers are there %s after a job's start, as learned "+
 				"from %s", f.Site.Name, overhead, counted(learned, "pilot")))
 		}
 		for _, q := range queues {
 			s := f.model(q)
-			s.Overhead = overhead
-			s.Wait, s.Closed = f.wait(q.Name, share, now), f.closed(q, s.Margin, now)
+			s.Overhead, s.Closed = overhead, f.closed(q, s.Margin, now)
+			s.Waits = f.waits(q.Name, now)
+			s.Wait = assumed(s.Waits, share)
 			all = append(all, s)
 		}
-		assumed = append(assumed, f.ahead(now)...)
+		guessed = append(guessed, f.ahead(now)...)
 		if f.Site.Batch != corral.ForkBatch && len(f.Waits) == 0 {
-			assumed = append(assumed, fmt.Sprintf("no wait at site %s is known yet: none is assumed", f.Site.Name))
+			guessed = append(guessed, fmt.Sprintf("no wait at site %s is known yet: none is assumed", f.Site.Name))
 		}
 	}
-	return all, assumed
+	return all, guessed
 }
 
 // queues are those that the site's own options name, else its default queue; a site without a batch system is one.
@@ -117,27 +117,6 @@ func orUnlimited(n int) int {
 		return plan.Unlimited
 	}
 	return n
-}
-
-// wait answers with the quantile of the waits of like shapes: those of the queue with at least half and at most twice
-// as many cpus, else all of the queue.
-func (f Facts) wait(queue string, share float64, now time.Time) plan.Wait {
-	var here []corral.Wait
-	for _, w := range f.Waits {
-		if asked := cmp.Or(w.Queue, w.Default); asked == "" || queue == "" || asked == queue {
-			here = append(here, w)
-		}
-	}
-	return func(shape plan.Shape) time.Duration {
-		like := slices.DeleteFunc(slices.Clone(here), func(w corral.Wait) bool {
-			cpus := shape.Hosts * shape.Host.CPUs
-			return w.Hosts*w.CPUs > 2*cpus || 2*w.Hosts*w.CPUs < cpus
-		})
-		if len(like) == 0 {
-			like = here
-		}
-		return time.Duration(corral.WaitQuantile(like, share, now).Wait).Round(time.Millisecond)
-	}
 }
 
 // Work returns a workflow as a plan reads it, and says where the estimates come from unless all are the workflow's own.

@@ -13,6 +13,7 @@ import (
 	"github.com/corral-pilot/corral/internal/execution"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/internal/store/storetest"
+	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/workflow"
 )
 
@@ -88,7 +89,7 @@ func newScene(t *testing.T, goal string, auto bool) *scene {
 		labels := labelled(s.plan)
 		labels["pilot"] = "0"
 		s.glidein, err = tx.CreateGlidein(corral.Glidein{Owner: "ada", Site: site.ID, Cluster: c.ID, Hosts: 1, CPUs: 1,
-			MemoryMiB: 1000, Walltime: corral.Seconds(time.Hour), Idle: leaveAfter, Labels: labels})
+			MemoryMiB: 1000, Walltime: corral.Seconds(time.Hour), Idle: plan.LeaveAfter, Labels: labels})
 		return err
 	})
 	return s

@@ -34,7 +34,7 @@ func WhatIf(sites []plan.Site, in api.NewPlan) (said []string, err error) {
 		}
 		if in.Overhead != nil {
 			s.Overhead = time.Duration(*in.Overhead).Round(time.Millisecond)
-			s.Wait = func(plan.Shape) time.Duration { return 0 }
+			s.Wait, s.Waits = func(plan.Shape) time.Duration { return 0 }, nil
 		}
 	}
 	for _, given := range []struct{ what, value string }{{"the price", in.Price}, {"billing by", in.Billing}} {

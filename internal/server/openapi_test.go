@@ -95,6 +95,7 @@ var schemas = map[string]any{
 	"NewPlan": api.NewPlan{}, "NewGoal": plan.Goal{}, "NewAmount": cost.Amount{}, "Plan": corral.Plan{},
 	"NewScale": api.NewScale{}, "Scale": corral.Scale{},
 	"PlanDocument": plan.Plan{}, "Goal": plan.Goal{}, "Amount": cost.Amount{}, "PlanPilot": plan.Pilot{},
+	"PlanRival": plan.Rival{}, "PlanAssumed": plan.Assumed{}, "PlanQueue": plan.Queue{}, "PlanWaits": plan.ShapeWaits{},
 	"PlanPoint": plan.Point{}, "PlanConfidence": plan.Confidence{}, "PlanMarginal": plan.Marginal{}, "Placement": plan.Placement{},
 	"PlanList": api.List[corral.Plan]{}, "PlanProfile": api.PlanProfile{}, "Revision": corral.Revision{},
 	"PilotChange": corral.PilotChange{}, "RevisionList": api.List[corral.Revision]{},

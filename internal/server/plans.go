@@ -19,6 +19,7 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/planner"
+	"github.com/corral-pilot/corral/planner/montecarlo"
 	"github.com/corral-pilot/corral/workflow"
 	"github.com/corral-pilot/corral/workflow/wfformat"
 )
@@ -97,7 +98,7 @@ func (h *planHandlers) make(ctx context.Context, in api.NewPlan, row *corral.Pla
 	if err != nil {
 		return err
 	}
-	share := cmp.Or(in.Goal.Confidence, 0.5)
+	share := montecarlo.WaitShare(in.Goal, len(problem.Work.Tasks))
 	assumed := []string(nil)
 	problem.Sites, assumed = provision.Sites(facts, share, time.Now())
 	var learned []string
@@ -122,7 +123,7 @@ func (h *planHandlers) make(ctx context.Context, in api.NewPlan, row *corral.Pla
 	if err != nil {
 		return err
 	}
-	made, err := planner.Make(problem, in.Goal, opts)
+	made, err := simulated(problem, in, opts)
 	if err != nil {
 		return err
 	}

@@ -286,6 +286,7 @@ func TestBadPlans(t *testing.T) {
 		{"cpus", func(p *api.NewPlan) { p.Goal = plan.Goal{Objective: plan.CPUs} }, corral.Invalid, "objective"},
 		{"tradeoff", func(p *api.NewPlan) { p.Goal.Tradeoff = 1.5 }, corral.Invalid, "tradeoff"},
 		{"confidence", func(p *api.NewPlan) { p.Goal.Confidence = 1 }, corral.Invalid, "confidence"},
+		{"error", func(p *api.NewPlan) { p.Error = "normal:1" }, corral.Invalid, "error"},
 		{"other unit", func(p *api.NewPlan) { p.Goal.Budget = dollars }, corral.Invalid, "budget"},
 		{"empty", func(p *api.NewPlan) { p.Goal.Budget = nothing }, corral.Invalid, "budget"},
 		{"no unit", func(p *api.NewPlan) { p.Goal.Budget = &cost.Amount{Money: 1} }, corral.Invalid, "budget"},

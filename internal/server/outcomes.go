@@ -1,0 +1,22 @@
+package server
+
+import (
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/planner"
+	"github.com/corral-pilot/corral/planner/montecarlo"
+	"github.com/corral-pilot/corral/sim"
+)
+
+// simulated has the planner make a plan, with simulated outcomes where the request calls for them.
+func simulated(problem plan.Problem, in api.NewPlan, opts planner.Options) (*plan.Plan, error) {
+	m := montecarlo.Model{Problem: problem, Spread: montecarlo.DefaultSpread}
+	if in.Error != "" {
+		var err error
+		if m.Spread, err = sim.ParseSpread(in.Error); err != nil {
+			return nil, corral.ErrorAt(corral.Invalid, "error", "%w", err)
+		}
+	}
+	return m.Make(in.Goal, opts)
+}

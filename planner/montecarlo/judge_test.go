@@ -1,0 +1,205 @@
+package montecarlo_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/cost"
+	"github.com/corral-pilot/corral/dag"
+	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/planner"
+	"github.com/corral-pilot/corral/planner/montecarlo"
+	"github.com/corral-pilot/corral/sim"
+)
+
+// layers is a workflow of so many tasks in levels of random widths; each task waits for two of the level before.
+func layers(t testing.TB, rng *rand.Rand, tasks int) plan.Work {
+	t.Helper()
+	w := plan.Work{Name: "layers"}
+	var edges [][2]int
+	var before []int
+	for len(w.Tasks) < tasks {
+		var now []int
+		for range 1 + rng.IntN(12) {
+			i := len(w.Tasks)
+			w.Tasks = append(w.Tasks, plan.Task{ID: fmt.Sprintf("t%d", i), Kind: fmt.Sprintf("k%d", rng.IntN(4)),
+				Needs:   corral.Resources{CPUs: 1, MemoryMiB: 100},
+				Runtime: time.Duration(10+rng.IntN(600)) * time.Second})
+			for range min(2, len(before)) {
+				edges = append(edges, [2]int{before[rng.IntN(len(before))], i})
+			}
+			now = append(now, i)
+		}
+		before = now
+	}
+	var err error
+	if w.Graph, err = dag.New(len(w.Tasks), edges); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// queue is a site whose pilots wait mostly minutes, and sometimes hours: lognormal with this median.
+func queue(name string, median time.Duration) plan.Site {
+	s := plan.Site{
+		Name: name, Host: corral.Resources{CPUs: 8, MemoryMiB: 64000, GPUs: plan.Unlimited, DiskMiB: plan.Unlimited},
+		Hosts: 20, Pilots: 50, CPUs: 200, Walltime: 24 * time.Hour, Overhead: 10 * time.Second,
+		Margin: 70 * time.Second, Tariff: plan.CoreHours,
+	}
+	s.Waits = func(_ plan.Shape, share float64) time.Duration {
+		z := math.Sqrt2 * math.Erfinv(2*min(max(share, 1e-4), 1-1e-4)-1)
+		return time.Duration(float64(median) * math.Exp(0.8*z)).Round(time.Millisecond)
+	}
+	s.Wait = func(shape plan.Shape) time.Duration { return s.Waits(shape, 0.5) }
+	return s
+}
+
+func random(t testing.TB, rng *rand.Rand, tasks int) montecarlo.Model {
+	t.Helper()
+	m := montecarlo.Model{Problem: plan.Problem{
+		Work: layers(t, rng, tasks), Cluster: plan.Cluster{Hop: 2 * time.Millisecond, Rate: 1500},
+		Sites: []plan.Site{queue("near", time.Duration(1+rng.IntN(10))*time.Minute)},
+	}}
+	switch rng.IntN(3) {
+	case 0:
+		m.Spread = montecarlo.DefaultSpread
+	case 1:
+		m.Spread = sim.Spread{Law: "transformation", Size: 0.2}
+	default:
+		m.Spread = sim.Spread{Law: "uniform", Size: 0.3}
+	}
+	return m
+}
+
+// confidences makes so many plans with confidences, and returns how many of them say of themselves, within 3 points,
+// what 1,000 fresh outcomes of another seed say.
+func confidences(t *testing.T, plans, tasks int) (agree int) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(11, 83))
+	for made := 0; made < plans; {
+		m := random(t, rng, tasks/2+rng.IntN(tasks))
+		soonest, err := planner.Make(m.Problem, plan.Goal{Objective: plan.Makespan}, planner.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		goal := plan.Goal{Objective: plan.Cost, Confidence: []float64{0.8, 0.9, 0.95}[rng.IntN(3)],
+			Deadline: corral.Seconds(float64(soonest.Makespan) * (1.3 + rng.Float64()))}
+		begun := time.Now()
+		pl, err := m.Make(goal, planner.Options{Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		took := time.Since(begun)
+		if !pl.Feasible {
+			if c := pl.Nearest.Confidence; c == nil || c.Reached >= goal.Confidence {
+				t.Errorf("no plan for %+v, but %+v", goal, c)
+			}
+			continue
+		}
+		made++
+		c := pl.Confidence
+		if c.Asked != goal.Confidence || c.Reached < c.Asked || c.NextCheaper != nil && *c.NextCheaper >= c.Asked {
+			t.Errorf("confidence %+v", c)
+		}
+		fresh := m.Share(pl, time.Duration(goal.Deadline), 1000, 2)
+		t.Logf("%d tasks, asked %g, reached %.3f, fresh %.3f; %s; %s", len(m.Work.Tasks), c.Asked, c.Reached, fresh,
+			took, pl.Reasons[len(pl.Reasons)-1])
+		if math.Abs(fresh-c.Reached) <= 0.03 {
+			agree++
+		}
+	}
+	return agree
+}
+
+func TestConfidencesAreTrue(t *testing.T) {
+	t.Parallel()
+	if agree := confidences(t, 2, 20); agree < 2 {
+		t.Errorf("%d of 2 plans agree with fresh outcomes", agree)
+	}
+}
+
+// A confidence that no plan reaches is answered with the surest.
+func TestNoPlanIsSureEnough(t *testing.T) {
+	t.Parallel()
+	m := random(t, rand.New(rand.NewPCG(1, 2)), 20)
+	m.Sites[0].Waits = func(_ plan.Shape, share float64) time.Duration {
+		if share > 0.7 {
+			return 24 * time.Hour
+		}
+		return time.Minute
+	}
+	goal := plan.Goal{Objective: plan.Cost, Deadline: corral.Seconds(2 * time.Hour), Confidence: 0.9}
+	pl, err := m.Make(goal, planner.Options{})
+	if err != nil || pl.Feasible || pl.Nearest == nil {
+		t.Fatalf("%+v, %v", pl, err)
+	}
+	c := pl.Nearest.Confidence
+	if c.Asked != 0.9 || c.Reached < 0.6 || c.Reached > 0.8 ||
+		!strings.Contains(pl.Reasons[0], fmt.Sprintf("the surest does in %.3f; --confidence 0.", c.Reached)) {
+		t.Errorf("%+v: %v", c, pl.Reasons)
+	}
+	goal.Confidence = 0.6
+	if pl, err = m.Make(goal, planner.Options{}); err != nil || !pl.Feasible || pl.Confidence.Reached < 0.6 {
+		t.Errorf("%+v, %v", pl.Reasons, err)
+	}
+}
+
+// What is not simulated is planned by a share of the waits.
+func TestWaitShare(t *testing.T) {
+	t.Parallel()
+	soon := corral.Seconds(time.Hour)
+	for _, tt := range []struct {
+		goal  plan.Goal
+		tasks int
+		want  float64
+	}{
+		{plan.Goal{}, 10, 0.5},
+		{plan.Goal{Confidence: 0.9}, 10, 0.9},
+		{plan.Goal{Deadline: soon, Confidence: 0.9}, 10, 0.5},
+		{plan.Goal{Deadline: soon, Confidence: 0.9}, 50_001, 0.9},
+		{plan.Goal{Deadline: soon}, 50_001, 0.5},
+	} {
+		if got := montecarlo.WaitShare(tt.goal, tt.tasks); got != tt.want {
+			t.Errorf("WaitShare(%+v, %d) = %g, want %g", tt.goal, tt.tasks, got, tt.want)
+		}
+	}
+	for tasks, want := range map[int]int{1: 1600, 500: 1600, 1000: 800, 16_000: 50, 50_000: 50, 50_001: 0} {
+		if got := montecarlo.Draws(tasks); got != want {
+			t.Errorf("Draws(%d) = %d, want %d", tasks, got, want)
+		}
+	}
+}
+
+// Played from what the plan has written down, the waits are as they are from the sites themselves.
+func TestAPlanStandsForItself(t *testing.T) {
+	t.Parallel()
+	m := random(t, rand.New(rand.NewPCG(5, 6)), 20)
+	pl, err := m.Make(plan.Goal{Objective: plan.Tradeoff, Tradeoff: 0.5}, planner.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(pl)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read plan.Plan
+	if err := json.Unmarshal(text, &read); err != nil {
+		t.Fatal(err)
+	}
+	alone := montecarlo.Model{Problem: read.Assumed.Problem(m.Work)}
+	if alone.Spread, err = sim.ParseSpread(read.Assumed.Spread); err != nil || alone.Spread != m.Spread {
+		t.Fatalf("%v, %v", alone.Spread, err)
+	}
+	a := montecarlo.Summarize(m.Outcomes(pl, 200, 3), plan.Goal{}, cost.CPUHours)
+	b := montecarlo.Summarize(alone.Outcomes(&read, 200, 3), plan.Goal{}, cost.CPUHours)
+	if d := float64(a.Makespan.Median)/float64(b.Makespan.Median) - 1; math.Abs(d) > 0.01 ||
+		math.Abs(a.Finished-b.Finished) > 0.01 {
+		t.Errorf("%+v, %+v", a, b)
+	}
+}

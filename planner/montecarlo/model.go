@@ -1,0 +1,105 @@
+package montecarlo
+
+import (
+	"runtime"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/cost"
+	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/sim"
+)
+
+// A Model is what outcomes are drawn from.
+type Model struct {
+	plan.Problem
+	Spread   sim.Spread    // of runtimes about their estimates
+	Waits    float64       // by which waits are multiplied; 0: 1
+	BreakOff time.Duration // when an outcome is broken off: as late as it is, it counts as not finished; 0: never
+}
+
+// An Outcome is what one simulation of a plan came to.
+type Outcome struct {
+	Makespan time.Duration // until the last task's end
+	Cost     cost.Money    // as it is billed
+	Held     time.Duration // cpus × time
+	Work     time.Duration // of that, spent on tasks that were done
+	Requests int           // jobs submitted to sites
+	Finished bool          // every task is done
+}
+
+// DefaultSpread is how runtimes are assumed to differ from their estimates where nothing else is known: each by about
+// a fifth, more often longer by much than shorter by much.
+var DefaultSpread = sim.Spread{Law: "lognormal", Size: 0.2}
+
+// Spec returns a workflow as the simulator reads it. Estimates of 0 become a millisecond.
+func Spec(w plan.Work) execution.Spec {
+	spec := execution.Spec{Graph: w.Graph, Tasks: make([]execution.TaskSpec, len(w.Tasks))}
+	for i, t := range w.Tasks {
+		spec.Tasks[i] = execution.TaskSpec{ID: t.ID, CPUs: t.Needs.CPUs, MemoryMiB: t.Needs.MemoryMiB,
+			GPUs: t.Needs.GPUs, DiskMiB: t.Needs.DiskMiB, Estimate: max(t.Runtime, time.Millisecond)}
+	}
+	return spec
+}
+
+// Scenario returns the nth outcome of a plan, to be played.
+func (m Model) Scenario(pl *plan.Plan, seed uint64) sim.Scenario {
+	work := Spec(m.Work)
+	work.Groups = pl.Clustering.Groups
+	s := m.chance(work, seed)
+	for _, q := range pl.Pilots {
+		s.Asks = append(s.Asks, sim.Ask{Pilot: q, Idle: time.Duration(plan.LeaveAfter)})
+	}
+	return s
+}
+
+// chance returns a scenario in which no pilot is asked for yet.
+func (m Model) chance(work execution.Spec, seed uint64) sim.Scenario {
+	s := sim.Scenario{Work: work, Cluster: sim.Cluster{Cluster: m.Cluster}, Horizon: m.BreakOff}
+	for _, x := range m.Sites {
+		draw := sim.QuantileWaits(x.Name+"/"+x.Queue, x.Quantile, seed)
+		if by := m.Waits; by > 0 {
+			once := draw
+			draw = func(shape plan.Shape, n int) time.Duration {
+				return time.Duration(by * float64(once(shape, n)))
+			}
+		}
+		s.Sites = append(s.Sites, sim.Site{Site: x, Draw: draw})
+	}
+	m.Spread.Of(&s, func(task int) string { return m.Work.Tasks[task].Kind }, seed)
+	return s
+}
+
+// Outcomes plays a plan n times, with the seeds from seed on, on all processors.
+func (m Model) Outcomes(pl *plan.Plan, n int, seed uint64) []Outcome {
+	return m.outcomes(pl, n, 0, seed)
+}
+
+// outcomes plays n outcomes of a seed, from the one with number first on.
+func (m Model) outcomes(pl *plan.Plan, n, first int, seed uint64) []Outcome {
+	return m.play(n, func(i int) sim.Scenario { return m.Scenario(pl, stream(seed, first+i)) })
+}
+
+func (m Model) play(n int, scenario func(i int) sim.Scenario) []Outcome {
+	return sim.Runs(n, runtime.GOMAXPROCS(0), scenario, func(_ int, t *sim.Trace) Outcome { return m.Of(t) })
+}
+
+// stream is the seed of the nth outcome of a seed: no two seeds share outcomes because they are near each other.
+func stream(seed uint64, n int) uint64 { return seed*0x9e3779b97f4a7c15 + uint64(n)*0xbf58476d1ce4e5b9 }
+
+// Of measures one simulation.
+func (m Model) Of(t *sim.Trace) Outcome {
+	o := Outcome{Makespan: t.Makespan(), Requests: len(t.Pilots), Finished: t.Ending == sim.Done}
+	o.Work = time.Duration(t.Work() * float64(time.Hour))
+	for _, h := range t.Pilots {
+		if h.For() == 0 {
+			continue
+		}
+		q := plan.Pilot{Hosts: h.Hosts, CPUs: h.CPUs, End: corral.Seconds(h.For())}
+		_, money := m.Site(h.Site, h.Queue).Tariff.Bill(q)
+		o.Cost = o.Cost.Plus(money)
+		o.Held += time.Duration(h.Hosts*h.CPUs) * h.For()
+	}
+	return o
+}
