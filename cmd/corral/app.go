@@ -94,7 +94,8 @@ func newApp(p *printer) *cli.App {
 	app.Commands = []*cli.Command{
 		demoCommand(p), upCommand(p), downCommand(p),
 		siteCommand(p), glideinCommand(p), clusterCommand(p), packageCommand(p), mirrorCommand(p),
-		workflowCommand(p), profileCommand(p), planCommand(p), provisionCommand(p), runCommand(p), runsCommand(p),
+		workflowCommand(p), profileCommand(p), planCommand(p), simulateCommand(p), provisionCommand(p),
+		runCommand(p), runsCommand(p),
 		doctorCommand(p), completionCommand(p), helpCommand(p, app), versionCommand(p),
 	}
 	for _, c := range app.Commands {

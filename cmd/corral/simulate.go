@@ -1,9 +1,204 @@
 package main
 
-import "github.com/urfave/cli/v2"
+// simulate plays a plan many times over, here and not in corrald: the plan has written down what its outcomes are drawn
+// from. A plan file is what `corral plan -o json` has printed, or the plan in it alone.
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/urfave/cli/v2"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/input"
+	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/planner/montecarlo"
+	"github.com/corral-pilot/corral/sim"
+	"github.com/corral-pilot/corral/workflow"
+)
 
 // errorFlag says how runtimes differ from estimates where plans are simulated.
 func errorFlag() cli.Flag {
 	return &cli.StringFlag{Name: "error", Usage: "simulate runtimes that differ from their estimates by `LAW`: 0, " +
-		"uniform:30%, lognormal:0.2, transformation:0.2 or host:0.2 (default: lognormal:0.2)"}
+		"uniform:30%, lognormal:0.2, transformation:0.2 or host:0.2 (default: as the plan, else lognormal:0.2)"}
+}
+
+// maxSimulated bounds the number of outcomes: a share is known to a thousandth then.
+const maxSimulated = 1_000_000
+
+func simulateCommand(p *printer) *cli.Command {
+	return &cli.Command{
+		Name: "simulate", Category: workflows,
+		Flags: []cli.Flag{
+			&cli.IntFlag{Name: "runs", Value: 1000, Usage: "play `N` outcomes; of one alone, print its record"},
+			errorFlag(),
+			&cli.Float64Flag{Name: "waits", Value: 1, Usage: "make all waits in queues `X` times as long"},
+			&cli.DurationFlag{Name: "deadline", Usage: "count what ends within `D` (default: the plan's deadline)"},
+			&cli.StringFlag{Name: "budget", Usage: "count what costs at most `AMOUNT` (default: the plan's budget)"},
+			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "begin what is drawn at random with `N`"},
+		},
+		Action: func(c *cli.Context) error { return simulate(c, p) },
+	}
+}
+
+func simulate(c *cli.Context, p *printer) error {
+	runs, waits := c.Int("runs"), c.Float64("waits")
+	switch {
+	case runs < 1 || runs > maxSimulated:
+		return corral.ErrorAt(corral.Invalid, "--runs", "%d is not between 1 and %d", runs, maxSimulated)
+	case !(waits > 0 && waits <= 1000):
+		return corral.ErrorAt(corral.Invalid, "--waits", "%g is not a factor above 0, of at most 1000", waits)
+	}
+	goal, err := goalOf(c)
+	if err != nil {
+		return err
+	}
+	document, err := plannedOf(c, p)
+	if err != nil {
+		return err
+	}
+	w, err := readWorkflow(c.Context, p, c.Args().Get(1), false)
+	if err != nil {
+		return err
+	}
+	m, err := modelOf(document, w, c.String("error"))
+	if err != nil {
+		return err
+	}
+	m.Waits = waits
+	if goal.Deadline == 0 {
+		goal.Deadline = document.Goal.Deadline
+	}
+	if goal.Budget == nil {
+		goal.Budget = document.Goal.Budget
+	}
+	if runs == 1 {
+		return playOnce(p, m.Scenario(document, c.Uint64("seed")))
+	}
+	return showSummary(p, montecarlo.Summarize(m.Outcomes(document, runs, c.Uint64("seed")), goal, m.Unit()), goal)
+}
+
+// plannedOf reads the plan that the first argument names: corrald's if it is an id, else a file. Of a plan whose goal
+// is out of reach the nearest is taken.
+func plannedOf(c *cli.Context, p *printer) (*plan.Plan, error) {
+	name := c.Args().First()
+	var row corral.Plan
+	if id, err := strconv.ParseInt(name, 10, 64); err == nil && id > 0 {
+		cl, err := connect(c)
+		if err == nil {
+			row, err = cl.Plan(c.Context, corral.PlanID(id))
+		}
+		if err != nil {
+			return nil, err
+		}
+	} else {
+		text, err := input.ReadFile(name, api.MaxRunBody)
+		if err != nil {
+			return nil, corral.ErrorAt(corral.Invalid, "plan", "%w", err)
+		}
+		if err := json.Unmarshal(text, &row); err != nil {
+			return nil, corral.ErrorAt(corral.Invalid, name, "it is not what `corral plan -o json` prints: %w", err)
+		}
+		if row.Document == nil {
+			row.Document = text
+		}
+	}
+	var document plan.Plan
+	if err := json.Unmarshal(row.Document, &document); err != nil {
+		return nil, corral.ErrorAt(corral.Invalid, name, "it is not a plan: %w", err)
+	}
+	if document.Nearest != nil {
+		p.say("the plan's goal is out of reach: the nearest that is possible is simulated")
+		document = *document.Nearest
+	}
+	if document.Assumed == nil || len(document.Assumed.Queues) == 0 || len(document.Pilots) == 0 {
+		return nil, corral.ErrorAt(corral.Invalid, name, "it does not say which waits it assumes: make the plan again")
+	}
+	return &document, nil
+}
+
+// modelOf returns what outcomes of a plan are drawn from. Runtimes err as the plan says, unless law says otherwise.
+func modelOf(document *plan.Plan, w *workflow.Workflow, law string) (m montecarlo.Model, err error) {
+	place := "--error"
+	if law == "" {
+		place, law = "plan", document.Assumed.Spread
+	}
+	if m.Spread, err = sim.ParseSpread(law); err != nil {
+		return m, corral.ErrorAt(corral.Invalid, place, "%w", err)
+	}
+	work, err := workOf(document, w)
+	if err != nil {
+		return m, err
+	}
+	m.Problem = document.Assumed.Problem(work)
+	for i, q := range document.Pilots {
+		if m.Site(q.Site, q.Queue) == nil {
+			return m, corral.ErrorAt(corral.Invalid, "plan", "pilot %d is for site %s, of which it says nothing",
+				i, q.Site)
+		}
+	}
+	return m, nil
+}
+
+// workOf is the work that a plan was made for: the workflow, with the runtimes of the plan's schedule.
+func workOf(document *plan.Plan, w *workflow.Workflow) (plan.Work, error) {
+	planned := make(map[string]time.Duration, len(document.Schedule))
+	for _, at := range document.Schedule {
+		planned[at.ID] = time.Duration(at.End - at.Start)
+	}
+	work := plan.Work{Name: w.Name, Graph: w.Graph, Tasks: make([]plan.Task, len(w.Tasks))}
+	for i, t := range w.Tasks {
+		runtime, ok := planned[t.ID]
+		if !ok && len(planned) > 0 || len(w.Tasks) < len(planned) {
+			return work, corral.ErrorAt(corral.Invalid, "plan", "it was made for another workflow: of %d tasks, not "+
+				"%d with task %.80s", len(planned), len(w.Tasks), t.ID)
+		}
+		if !ok {
+			runtime = t.Estimate
+		}
+		work.Tasks[i] = plan.Task{ID: t.ID, Kind: t.Name, Runtime: runtime,
+			Needs: corral.Resources{CPUs: t.CPUs, MemoryMiB: t.MemoryMiB}}
+	}
+	return work, nil
+}
+
+// playOnce prints the record of one outcome, a line of JSON for each entry, as a run's journal has them.
+func playOnce(p *printer, s sim.Scenario) error {
+	t := sim.Run(s)
+	to := json.NewEncoder(p.out)
+	for _, r := range t.Records {
+		if err := to.Encode(r); err != nil {
+			return fmt.Errorf("writing the record: %w", err)
+		}
+	}
+	p.say("%s after %s, with %d pilots and %.4g core-hours", t.Ending, brief(corral.Seconds(t.Makespan())),
+		len(t.Pilots), t.CoreHours())
+	return nil
+}
+
+// showSummary prints what outcomes come to.
+func showSummary(p *printer, s montecarlo.Summary, goal plan.Goal) error {
+	if p.format != formTable {
+		return p.encode(s)
+	}
+	percent := func(x float64) string { return fmt.Sprintf("%.1f %%", 100*x) }
+	fmt.Fprintf(p.out, "%d outcomes; every task was done in %s of them\n", s.Runs, percent(s.Finished))
+	t := newTable(table.Row{"", "LEAST", "10 %", "MEDIAN", "90 %", "MOST"})
+	t.AppendRow(table.Row{"makespan", brief(s.Makespan.Least), brief(s.Makespan.P10), brief(s.Makespan.Median),
+		brief(s.Makespan.P90), brief(s.Makespan.Most)})
+	t.AppendRow(table.Row{"cost", priced(s.Cost.Least), priced(s.Cost.P10), priced(s.Cost.Median), priced(s.Cost.P90),
+		priced(s.Cost.Most)})
+	p.render(t)
+	fmt.Fprintf(p.out, "waste %s\n", percent(s.Waste))
+	if s.InTime != nil {
+		fmt.Fprintf(p.out, "within the deadline of %s: %s\n", goal.Deadline, percent(*s.InTime))
+	}
+	if s.InBudget != nil {
+		fmt.Fprintf(p.out, "within the budget of %s: %s\n", priced(*goal.Budget), percent(*s.InBudget))
+	}
+	return nil
 }

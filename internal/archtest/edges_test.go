@@ -310,6 +310,7 @@ var edges = map[string]map[string]string{
 		"internal/input": "bounds the files that a command names", "internal/personal": "verbs up and down",
 		"internal/version": "--version", "internal/xdg": "default paths", "packages": "describes archives",
 		"packages/htcondor": "verb package build", "plan": "prints plans", "profile": "profiles in files",
+		"planner/montecarlo": "verb simulate", "sim": "verb simulate",
 		"workflow":        "verb workflow",
 		"workflow/format": "reads any format", "workflow/wfformat": "writes what it sends",
 		root: "prints the nouns",
