@@ -22,6 +22,7 @@ type NewPlan struct {
 	Seed         uint64          `json:"seed,omitempty"`
 	Algorithm    plan.Algorithm  `json:"algorithm,omitempty"` // empty: staircase
 	Marginal     bool            `json:"marginal,omitempty"`  // say what further cpus are worth
+	Compare      bool            `json:"compare,omitempty"`   // it with policies that only react to a queue
 	DryRun       bool            `json:"dry_run,omitempty"`   // make no row: the answer has the id 0
 	Auto         bool            `json:"auto,omitempty"`      // revise it while its run goes on
 	Estimates

@@ -36,6 +36,7 @@ func planCommand(p *printer) *cli.Command {
 				Usage: "`HOW` tasks become jobs: none or horizontal=N (default: the planner chooses)"},
 			&cli.Uint64Flag{Name: "seed", Usage: "begin what is drawn at random with `N`"},
 			errorFlag(),
+			&cli.BoolFlag{Name: "compare", Usage: "print what policies come to that only react to a queue"},
 			&cli.BoolFlag{Name: "explain",
 				Usage: "print the reasons, the limits that cut, and what other plans would cost"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "show the plan, and keep nothing of it"},
@@ -117,7 +118,7 @@ func newPlan(c *cli.Context, p *printer) (api.NewPlan, error) {
 	n := api.NewPlan{Cluster: c.String("cluster"), WorkflowName: file, Sites: c.StringSlice("site"),
 		HostCPUs: c.Int("shape"), Clustering: c.String("clustering"), Seed: c.Uint64("seed")}
 	n.DefaultRuntime, n.Learn = corral.Seconds(c.Duration("default-runtime")), c.Bool("learn")
-	n.Error = c.String("error")
+	n.Error, n.Compare = c.String("error"), c.Bool("compare")
 	n.Algorithm, n.Price, n.Billing = plan.Algorithm(c.String("algorithm")), c.String("price"), c.String("billing")
 	n.Marginal, n.DryRun = c.Bool("marginal"), c.Bool("dry-run")
 	if c.IsSet("overhead") {
@@ -186,10 +187,15 @@ func showParts(p *printer, document plan.Plan, explain bool) error {
 		fmt.Fprintln(p.out)
 		pilots = near.Pilots
 	}
-	if err := list(p, pilots, pilotTable); err != nil {
-		return err
+	err := list(p, pilots, pilotTable)
+	if err == nil && len(document.Comparison) > 0 {
+		fmt.Fprintln(p.out, "\nmedians of simulated outcomes; policies ask for pilots of one shape:")
+		err = list(p, document.Comparison, rivalTable)
 	}
-	if err := showMarginal(p, document.Marginal); err != nil || !explain {
+	if err == nil {
+		err = showMarginal(p, document.Marginal)
+	}
+	if err != nil || !explain {
 		return err
 	}
 	fmt.Fprintln(p.out)

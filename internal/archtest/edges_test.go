@@ -14,7 +14,7 @@ var layers = [][]string{
 	{"broker", "broker/relay", "cost", "gridsite", "internal/execution", "internal/matching", "internal/order", "internal/reconcile", "internal/runas", "packages", "workflow"},
 	{"embedded/wire", "gridsite/jobdir", "gridsite/local", "gridsite/ssh", "gridsite/survey", "internal/pilot/attempt", "internal/store", "packages/htcondor", "plan", "profile", "staging", "workflow/wfformat"},
 	{"api", "embedded/executor", "embedded/link", "gridsite/fork", "gridsite/headnode", "gridsite/slurm", "internal/depot", "internal/pilot/process", "internal/pilot/sitejob", "internal/recorded", "internal/store/storetest", "plan/validator", "sim", "staging/ftp", "staging/sftp", "workflow/format"},
-	{"embedded/parcel", "examples/lambda", "gridsite/gridsitetest", "internal/follow", "internal/login", "internal/personal", "internal/request", "planner"},
+	{"embedded/parcel", "examples/lambda", "gridsite/gridsitetest", "internal/follow", "internal/login", "internal/personal", "internal/request", "planner", "planner/baseline"},
 	{"embedded/dispatch", "embedded/worker", "internal/demo", "internal/pilot/condorworker", "internal/rest", "internal/scale", "planner/montecarlo", "planner/revision"},
 	{"embedded/port", "internal/pilot", "internal/provision", "internal/run", "internal/schedd"},
 	{"internal/condorpool", "internal/gate"},
@@ -55,8 +55,10 @@ var edges = map[string]map[string]string{
 		"cost": "adds up", "dag": "the graph of what is left", "plan": "problems and plans",
 		"planner": "looks ahead, and plans what is missing", root: "states of tasks",
 	},
+	"planner/baseline": {"plan": "the shape of a pilot", "sim": "is its control", root: "asks pilots to go"},
 	"planner/montecarlo": {
-		"cost": "what outcomes cost", "internal/execution": "the work that is played", "plan": "problems and plans",
+		"planner/baseline": "what plans are compared with",
+		"cost":             "what outcomes cost", "internal/execution": "the work that is played", "plan": "problems and plans",
 		"planner": "judges its plans", "sim": "plays them", root: "seconds",
 	},
 	"internal/provision": {

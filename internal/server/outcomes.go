@@ -18,5 +18,12 @@ func simulated(problem plan.Problem, in api.NewPlan, opts planner.Options) (*pla
 			return nil, corral.ErrorAt(corral.Invalid, "error", "%w", err)
 		}
 	}
-	return m.Make(in.Goal, opts)
+	made, err := m.Make(in.Goal, opts)
+	if err != nil || !in.Compare || !made.Feasible {
+		return made, err
+	}
+	if made.Comparison = m.Compare(made, in.Seed); made.Comparison == nil {
+		made.Reasons = append(made.Reasons, "the workflow is too large to be compared by simulations")
+	}
+	return made, nil
 }
