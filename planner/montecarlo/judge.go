@@ -3,6 +3,7 @@ package montecarlo
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/corral-pilot/corral/plan"
@@ -31,15 +32,27 @@ func Draws(tasks int) int {
 	return min(mostDraws, max(leastDraws, drawnTasks/max(1, tasks)))
 }
 
+// mostOnce is how many tasks a workflow may have so that it is played once, where one outcome tells all.
+const mostOnce = 200_000
+
+// draws is how many outcomes a share is counted in; one where nothing is left to chance.
+func (m Model) draws() int {
+	if len(m.Work.Tasks) <= mostOnce && m.Spread.Size == 0 &&
+		!slices.ContainsFunc(m.Sites, func(s plan.Site) bool { return s.Waits != nil }) {
+		return 1
+	}
+	return Draws(len(m.Work.Tasks))
+}
+
 // Judge returns a planner's judge of plans for a goal with a deadline and a confidence, nil if the workflow is too
 // large to be simulated often. Every plan meets the same outcomes.
 func (m Model) Judge(goal plan.Goal, seed uint64) planner.Judge {
-	most := Draws(len(m.Work.Tasks))
+	most := m.draws()
 	if most == 0 {
 		return nil
 	}
 	return func(pl *plan.Plan, exact bool) float64 {
-		enough, step := max(leastDraws, most/4), batch
+		enough, step := min(most, max(leastDraws, most/4)), batch
 		if exact {
 			enough, step = most, most
 		}
@@ -102,7 +115,7 @@ func (m Model) Make(goal plan.Goal, opts planner.Options) (*plan.Plan, error) {
 			q.Assumed = plan.Assume(m.Problem, q, m.Spread.String())
 		}
 	}
-	switch n := Draws(len(m.Work.Tasks)); {
+	switch n := m.draws(); {
 	case asked && n == 0:
 		pl.Reasons = append(pl.Reasons, fmt.Sprintf("a workflow of more than %d tasks is not simulated: the "+
 			"confidence counts for waits alone, each of which is planned so long that a share of %g is shorter",
