@@ -29,7 +29,7 @@ func (m Model) Compare(pl *plan.Plan, seed uint64) []plan.Rival {
 	if len(m.Work.Tasks) > mostTasks || len(pl.Pilots) == 0 {
 		return nil
 	}
-	c := comparison{Model: m, goal: pl.Goal, seed: seed, n: min(mostCompared, max(3, comparedTasks/len(m.Work.Tasks)))}
+	c := comparison{m: m, goal: pl.Goal, seed: seed, n: min(mostCompared, max(3, comparedTasks/len(m.Work.Tasks)))}
 	c.shape = usual(pl)
 	c.plan = rival("plan", "", m.Outcomes(pl, c.n, seed))
 	width := c.width()
@@ -50,7 +50,7 @@ func (m Model) Compare(pl *plan.Plan, seed uint64) []plan.Rival {
 
 // A comparison is under way.
 type comparison struct {
-	Model
+	m     Model
 	goal  plan.Goal
 	shape plan.Pilot
 	plan  plan.Rival
@@ -81,20 +81,20 @@ func usual(pl *plan.Plan) plan.Pilot {
 
 // width is how many pilots can be of use at once, within the site's limits.
 func (c *comparison) width() int {
-	s := c.Site(c.shape.Site, c.shape.Queue)
-	n := (c.Work.MostCPUs() + c.shape.CPUs - 1) / c.shape.CPUs
+	s := c.m.Site(c.shape.Site, c.shape.Queue)
+	n := (c.m.Work.MostCPUs() + c.shape.CPUs - 1) / c.shape.CPUs
 	return max(1, min(n, s.Pilots, s.CPUs/c.shape.CPUs))
 }
 
 // walltime is what rivals ask for: a day, or what the site gives; they do not know how long they need a pilot.
 func (c *comparison) walltime() corral.Seconds {
-	return corral.Seconds(min(24*time.Hour, c.Site(c.shape.Site, c.shape.Queue).Walltime))
+	return corral.Seconds(min(24*time.Hour, c.m.Site(c.shape.Site, c.shape.Queue).Walltime))
 }
 
 // chanceAt is the nth outcome at the site of the comparison alone.
 func (c *comparison) chanceAt(n int) sim.Scenario {
-	m := c.Model
-	m.Sites = []plan.Site{*c.Site(c.shape.Site, c.shape.Queue)}
+	m := c.m
+	m.Sites = []plan.Site{*c.m.Site(c.shape.Site, c.shape.Queue)}
 	return m.chance(Spec(m.Work), stream(c.seed, n))
 }
 
@@ -102,7 +102,7 @@ func (c *comparison) chanceAt(n int) sim.Scenario {
 func (c *comparison) method(method baseline.Method, most int) plan.Rival {
 	shape := c.shape
 	shape.Walltime = c.walltime()
-	return rival(method.Name, method.Parameters, c.play(c.n, func(i int) sim.Scenario {
+	return rival(method.Name, method.Parameters, c.m.play(c.n, func(i int) sim.Scenario {
 		s := c.chanceAt(i)
 		s.Control, s.Every = method.Control(baseline.Setting{Pilot: shape, Most: most}), method.Every
 		return s
@@ -111,7 +111,7 @@ func (c *comparison) method(method baseline.Method, most int) plan.Rival {
 
 // single plays pilots of one task each.
 func (c *comparison) single(name, parameters string, placeholders int) plan.Rival {
-	site := c.Site(c.shape.Site, c.shape.Queue)
+	site := c.m.Site(c.shape.Site, c.shape.Queue)
 	all := make([]Outcome, c.n)
 	turn := make(chan int)
 	done := make(chan struct{})

@@ -1,6 +1,7 @@
 package montecarlo
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -41,7 +42,7 @@ func (m Model) draws() int {
 		!slices.ContainsFunc(m.Sites, func(s plan.Site) bool { return s.Waits != nil }) {
 		return 1
 	}
-	return Draws(len(m.Work.Tasks))
+	return cmp.Or(m.Exact, Draws(len(m.Work.Tasks)))
 }
 
 // Judge returns a planner's judge of plans for a goal with a deadline and a confidence, nil if the workflow is too

@@ -16,6 +16,7 @@ type Model struct {
 	plan.Problem
 	Spread   sim.Spread    // of runtimes about their estimates
 	Waits    float64       // by which waits are multiplied; 0: 1
+	Exact    int           // outcomes that an exact share is counted in; 0: as many as Draws says
 	BreakOff time.Duration // when an outcome is broken off: as late as it is, it counts as not finished; 0: never
 }
 
