@@ -72,7 +72,7 @@ func (p *pilot) ready() {
 	if p.over || p.draining || left <= 0 {
 		return
 	}
-	host := p.s.hostOf(p.glidein)
+	host := hostOf(p.s, p.glidein)
 	cut := p.s.time().Add(matching.CutAfter(left))
 	p.s.sim.trace.Pilots[p.held].Ready = p.s.now
 	for i, w := range p.roster.Workers {

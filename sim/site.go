@@ -157,7 +157,7 @@ func (s *site) submitted(id corral.JobID, of corral.GlideinID) {
 
 // refuses says why no pilot of this shape can run at the site; empty: it can.
 func (s *site) refuses(g corral.Glidein) string {
-	host := s.hostOf(g)
+	host := hostOf(s, g)
 	switch {
 	case !host.FitIn(s.Host):
 		return fmt.Sprintf("no host has %s", host)
@@ -170,7 +170,7 @@ func (s *site) refuses(g corral.Glidein) string {
 }
 
 // hostOf is what each host of a glidein has: what was asked for, and all the disk that there is.
-func (s *site) hostOf(g corral.Glidein) corral.Resources {
+func hostOf(s *site, g corral.Glidein) corral.Resources {
 	host := g.Host()
 	host.DiskMiB = s.Host.DiskMiB
 	return host
@@ -179,7 +179,7 @@ func (s *site) hostOf(g corral.Glidein) corral.Resources {
 func (s *site) wait(p *pilot) time.Duration {
 	shape := plan.Shape{
 		Hosts: p.glidein.Hosts, Walltime: time.Duration(p.glidein.Walltime),
-		Host: s.hostOf(p.glidein),
+		Host: hostOf(s, p.glidein),
 	}
 	switch {
 	case s.Draw != nil:

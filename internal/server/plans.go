@@ -1,27 +1,20 @@
 package server
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"slices"
-	"time"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/draft"
 	"github.com/corral-pilot/corral/internal/provision"
 	"github.com/corral-pilot/corral/internal/request"
 	"github.com/corral-pilot/corral/internal/rest"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/plan"
-	"github.com/corral-pilot/corral/planner"
-	"github.com/corral-pilot/corral/planner/montecarlo"
-	"github.com/corral-pilot/corral/workflow"
-	"github.com/corral-pilot/corral/workflow/wfformat"
 )
 
 // planHandlers answer requests about plans. To make one takes a look at the store and then the planner's time, outside
@@ -31,15 +24,17 @@ type planHandlers struct {
 	rest.Resource[corral.Plan]
 	cfg      Config
 	glideins *glideinHandlers
+	desk     *draft.Desk
 }
 
 func newPlans(a *rest.Adapter, cfg Config) *planHandlers {
-	return &planHandlers{cfg: cfg, glideins: newGlideins(a, cfg), Resource: rest.Resource[corral.Plan]{
-		Adapter: a,
-		Object:  corral.ObjectPlan,
-		ID:      func(p corral.Plan) int64 { return int64(p.ID) },
-		Find:    func(c *rest.Call, tx *store.Tx) (corral.Plan, error) { return numbered(c, tx.Plan) },
-	}}
+	return &planHandlers{cfg: cfg, glideins: newGlideins(a, cfg), desk: draft.NewDesk(a.DB, cfg.Clusters, cfg.Machine),
+		Resource: rest.Resource[corral.Plan]{
+			Adapter: a,
+			Object:  corral.ObjectPlan,
+			ID:      func(p corral.Plan) int64 { return int64(p.ID) },
+			Find:    func(c *rest.Call, tx *store.Tx) (corral.Plan, error) { return numbered(c, tx.Plan) },
+		}}
 }
 
 func (h *planHandlers) routes() []rest.Route {
@@ -63,7 +58,13 @@ func (h *planHandlers) create(c *rest.Call) error {
 		row := corral.Plan{Owner: c.Actor(), Auto: in.Auto}
 		err := request.CheckPlan(&in)
 		if err == nil {
-			err = h.UntilStop(ctx, func(ctx context.Context) error { return h.make(ctx, in, &row) })
+			err = h.UntilStop(ctx, func(ctx context.Context) error {
+				cluster, sites, err := h.about(ctx, in)
+				if err != nil {
+					return err
+				}
+				return h.desk.Draft(ctx, in, cluster, sites, &row)
+			})
 		}
 		if err != nil {
 			return rest.Step[corral.Plan]{}, err
@@ -78,90 +79,8 @@ func (h *planHandlers) create(c *rest.Call) error {
 	})
 }
 
-// make has the planner make a plan of what is known now, and writes it down in row.
-func (h *planHandlers) make(ctx context.Context, in api.NewPlan, row *corral.Plan) error {
-	name := cmp.Or(in.WorkflowName, "workflow")
-	flow, _, err := wfformat.Read(ctx, bytes.NewReader(in.Workflow), name, workflow.Options{})
-	if err != nil {
-		return err
-	}
-	experience, err := h.experience(ctx, in, row.Owner, flow)
-	if err != nil {
-		return err
-	}
-	problem := plan.Problem{}
-	var sources []string
-	if problem.Work, sources, err = provision.Work(flow, experience); err != nil {
-		return err
-	}
-	cluster, facts, err := h.facts(ctx, in)
-	if err != nil {
-		return err
-	}
-	share := montecarlo.WaitShare(in.Goal, len(problem.Work.Tasks))
-	assumed := []string(nil)
-	problem.Sites, assumed = provision.Sites(facts, share, time.Now())
-	var learned []string
-	if problem.Cluster, learned, err = h.learned(ctx, cluster); err != nil {
-		return err
-	}
-	if problem.Present, err = h.present(ctx, cluster); err != nil {
-		return err
-	}
-	if len(problem.Sites) == 0 {
-		return corral.ErrorAt(corral.Unsatisfiable, "sites", "no site takes pilots: corral site create makes one, and "+
-			"corral site list shows what keeps those there are from it")
-	}
-	said, err := provision.WhatIf(problem.Sites, in)
-	if err == nil {
-		err = provision.SameUnit(problem.Sites, in.Goal.Budget)
-	}
-	if err != nil {
-		return err
-	}
-	opts, err := options(in)
-	if err != nil {
-		return err
-	}
-	made, err := simulated(problem, in, opts)
-	if err != nil {
-		return err
-	}
-	made.Reasons = slices.Concat(made.Reasons, sources, assumed, learned, said)
-	if in.Marginal {
-		made.Marginal = plan.Marginals(made.Front)
-	}
-	return write(row, made, cluster)
-}
-
-// options are how a plan is to be sought.
-func options(in api.NewPlan) (planner.Options, error) {
-	opts := planner.Options{Shape: in.HostCPUs, Seed: in.Seed}
-	if in.Clustering == "" {
-		return opts, nil
-	}
-	asked, err := corral.ParseClustering(in.Clustering)
-	opts.Clustering = &asked
-	return opts, err
-}
-
-// write fills the row of a plan.
-func write(row *corral.Plan, made *plan.Plan, cluster corral.Cluster) error {
-	document, err := json.Marshal(made)
-	if err != nil {
-		return fmt.Errorf("encoding the plan: %w", err)
-	}
-	row.Cluster, row.ClusterName, row.Workflow, row.Document = cluster.ID, cluster.Name, made.Workflow, document
-	row.Digest = fmt.Sprintf("sha256:%x", sha256.Sum256(document))
-	row.State = corral.PlanReady
-	if !made.Feasible {
-		row.State, row.Reason = corral.PlanInfeasible, made.Reasons[0]
-	}
-	return nil
-}
-
-// facts reads what is known of the cluster and of the sites that the plan may use.
-func (h *planHandlers) facts(ctx context.Context, in api.NewPlan) (cluster corral.Cluster, all []provision.Facts,
+// about finds the cluster and the sites that a plan may use.
+func (h *planHandlers) about(ctx context.Context, in api.NewPlan) (cluster corral.Cluster, sites []corral.Site,
 	err error) {
 	err = h.DB.View(ctx, func(tx *store.Tx) error {
 		if cluster, err = clusterNamed(tx, cmp.Or(in.Cluster, defaultCluster)); err != nil {
@@ -170,32 +89,10 @@ func (h *planHandlers) facts(ctx context.Context, in api.NewPlan) (cluster corra
 		if err = ready(cluster); err != nil {
 			return err
 		}
-		sites, err := sitesNamed(tx, in.Sites)
-		for _, s := range sites {
-			f := provision.Facts{Site: s, Machine: request.Machine(s, h.cfg.Machine)}
-			if f.Waits, err = tx.Waits(store.WaitFilter{Site: s.ID, Last: 1000}); err != nil {
-				return err
-			}
-			if f.Load, err = tx.Load(s.ID); err != nil {
-				return err
-			}
-			if f.Ledger, err = tx.Ledger(s.ID); err != nil {
-				return err
-			}
-			all = append(all, f)
-		}
+		sites, err = sitesNamed(tx, in.Sites)
 		return err
 	})
-	return cluster, all, err
-}
-
-// present lists the workers that a plan uses before it asks for others.
-func (h *planHandlers) present(ctx context.Context, cluster corral.Cluster) ([]plan.Present, error) {
-	glideins, err := store.Read(ctx, h.DB, func(tx *store.Tx) ([]corral.Glidein, error) {
-		return tx.Glideins(store.GlideinFilter{Cluster: cluster.ID, Live: true, InBrief: true})
-	})
-	all, _ := provision.Present(glideins, h.cfg.Clusters.Workers(cluster.ID), time.Now())
-	return all, err
+	return cluster, sites, err
 }
 
 // sitesNamed finds sites by name or id; none are all that are not DELETED.

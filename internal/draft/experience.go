@@ -1,4 +1,4 @@
-package server
+package draft
 
 import (
 	"bytes"
@@ -12,7 +12,6 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/provision"
-	"github.com/corral-pilot/corral/internal/rest"
 	"github.com/corral-pilot/corral/internal/run"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/plan"
@@ -21,16 +20,16 @@ import (
 )
 
 // experience gathers what is known of the tasks of a workflow that is to be planned, beside what the workflow says.
-func (h *planHandlers) experience(ctx context.Context, in api.NewPlan, owner string, flow *workflow.Workflow) (
+func (d *Desk) experience(ctx context.Context, in api.NewPlan, owner string, flow *workflow.Workflow) (
 	provision.Experience, error,
 ) {
 	x := provision.Experience{Learn: in.Learn, Fallback: time.Duration(in.DefaultRuntime)}
 	var err error
-	if x.Earlier, err = h.earlier(ctx, owner, flow); err != nil {
+	if x.Earlier, err = d.earlier(ctx, owner, flow); err != nil {
 		return x, err
 	}
 	for _, named := range in.Profiles {
-		p, err := h.profile(ctx, named)
+		p, err := d.profile(ctx, named)
 		switch {
 		case err != nil:
 		case x.Given == nil:
@@ -49,13 +48,13 @@ func (h *planHandlers) experience(ctx context.Context, in api.NewPlan, owner str
 }
 
 // profile finds or reads one profile of a request.
-func (h *planHandlers) profile(ctx context.Context, named api.PlanProfile) (*profile.Profile, error) {
+func (d *Desk) profile(ctx context.Context, named api.PlanProfile) (*profile.Profile, error) {
 	if id, ok := strings.CutPrefix(named.Name, api.RunProfile); ok {
 		n, err := strconv.ParseInt(id, 10, 64)
 		if err != nil {
 			return nil, corral.ErrorAt(corral.Invalid, "profiles", "%.80q is not the id of a run", id)
 		}
-		p, err := h.profileOfRun(ctx, corral.RunID(n))
+		p, err := d.profileOfRun(ctx, corral.RunID(n))
 		if err != nil {
 			return nil, corral.ErrorAt(corral.KindOf(err), "profiles", "%w", err)
 		}
@@ -72,8 +71,8 @@ func (h *planHandlers) profile(ctx context.Context, named api.PlanProfile) (*pro
 	return profile.ReadJSON(bytes.NewReader(named.Document), named.Name)
 }
 
-func (h *planHandlers) profileOfRun(ctx context.Context, id corral.RunID) (*profile.Profile, error) {
-	row, err := rest.View(ctx, h.DB, func(tx *store.Tx) (corral.Run, error) { return tx.Run(id) })
+func (d *Desk) profileOfRun(ctx context.Context, id corral.RunID) (*profile.Profile, error) {
+	row, err := store.Read(ctx, d.db, func(tx *store.Tx) (corral.Run, error) { return tx.Run(id) })
 	if err != nil {
 		return nil, err
 	}
@@ -88,8 +87,8 @@ const (
 
 // earlier merges what was measured in earlier runs of workflows alike; nil if there are none. A run whose directory is
 // gone, or damaged, is none to learn from.
-func (h *planHandlers) earlier(ctx context.Context, owner string, flow *workflow.Workflow) (*profile.Profile, error) {
-	rows, err := rest.View(ctx, h.DB, func(tx *store.Tx) ([]corral.Run, error) { return tx.Runs(store.RunFilter{}) })
+func (d *Desk) earlier(ctx context.Context, owner string, flow *workflow.Workflow) (*profile.Profile, error) {
+	rows, err := store.Read(ctx, d.db, func(tx *store.Tx) ([]corral.Run, error) { return tx.Runs(store.RunFilter{}) })
 	rows = slices.DeleteFunc(rows, func(r corral.Run) bool {
 		return r.Owner != owner || !r.State.Over() || r.Tasks.Done == 0
 	})
@@ -113,8 +112,8 @@ func (h *planHandlers) earlier(ctx context.Context, owner string, flow *workflow
 }
 
 // learned returns what is known of a cluster, by the latest of its runs.
-func (h *planHandlers) learned(ctx context.Context, cluster corral.Cluster) (plan.Cluster, []string, error) {
-	rows, err := rest.View(ctx, h.DB, func(tx *store.Tx) ([]corral.Run, error) {
+func (d *Desk) learned(ctx context.Context, cluster corral.Cluster) (plan.Cluster, []string, error) {
+	rows, err := store.Read(ctx, d.db, func(tx *store.Tx) ([]corral.Run, error) {
 		return tx.Runs(store.RunFilter{Filter: store.Filter{All: true}, Cluster: cluster.ID})
 	})
 	var reports []*corral.RunReport

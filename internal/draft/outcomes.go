@@ -1,4 +1,4 @@
-package server
+package draft
 
 import (
 	"github.com/corral-pilot/corral"

@@ -1,0 +1,122 @@
+// Package draft makes plans as corrald makes them: it gathers what is known of a workflow's tasks, of sites, of a
+// cluster and of the workers that are there already, turns it into the planner's problem by the rules of package
+// provision, and has the planner decide. It takes the planner's time, outside of any transaction, and changes nothing.
+package draft
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/gate"
+	"github.com/corral-pilot/corral/internal/provision"
+	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/planner"
+	"github.com/corral-pilot/corral/planner/montecarlo"
+	"github.com/corral-pilot/corral/workflow"
+	"github.com/corral-pilot/corral/workflow/wfformat"
+)
+
+// A Desk is where plans are made.
+type Desk struct {
+	db       *store.DB
+	clusters *gate.Clusters   // knows the workers that are there
+	machine  corral.SiteQueue // what this machine is to a site without a batch system
+}
+
+// NewDesk returns a desk.
+func NewDesk(db *store.DB, clusters *gate.Clusters, machine corral.SiteQueue) *Desk {
+	return &Desk{db, clusters, machine}
+}
+
+// Draft has the planner make a plan of what is known now for pilots that join a cluster, and writes it down in row,
+// whose owner stands. Errors are those of the request: Invalid, NotFound or Unsatisfiable, with their place.
+func (d *Desk) Draft(ctx context.Context, in api.NewPlan, cluster corral.Cluster, sites []corral.Site,
+	row *corral.Plan) error {
+	name := cmp.Or(in.WorkflowName, "workflow")
+	flow, _, err := wfformat.Read(ctx, bytes.NewReader(in.Workflow), name, workflow.Options{})
+	if err != nil {
+		return err
+	}
+	experience, err := d.experience(ctx, in, row.Owner, flow)
+	if err != nil {
+		return err
+	}
+	problem := plan.Problem{}
+	var sources []string
+	if problem.Work, sources, err = provision.Work(flow, experience); err != nil {
+		return err
+	}
+	facts, err := d.facts(ctx, sites)
+	if err != nil {
+		return err
+	}
+	share := montecarlo.WaitShare(in.Goal, len(problem.Work.Tasks))
+	assumed := []string(nil)
+	problem.Sites, assumed = provision.Sites(facts, share, time.Now())
+	var learned []string
+	if problem.Cluster, learned, err = d.learned(ctx, cluster); err != nil {
+		return err
+	}
+	if problem.Present, err = d.present(ctx, cluster); err != nil {
+		return err
+	}
+	if len(problem.Sites) == 0 {
+		return corral.ErrorAt(corral.Unsatisfiable, "sites", "no site takes pilots: corral site create makes one, and "+
+			"corral site list shows what keeps those there are from it")
+	}
+	said, err := provision.WhatIf(problem.Sites, in)
+	if err == nil {
+		err = provision.SameUnit(problem.Sites, in.Goal.Budget)
+	}
+	if err != nil {
+		return err
+	}
+	opts, err := options(in)
+	if err != nil {
+		return err
+	}
+	made, err := simulated(problem, in, opts)
+	if err != nil {
+		return err
+	}
+	made.Reasons = slices.Concat(made.Reasons, sources, assumed, learned, said)
+	if in.Marginal {
+		made.Marginal = plan.Marginals(made.Front)
+	}
+	return write(row, made, cluster)
+}
+
+// options are how a plan is to be sought.
+func options(in api.NewPlan) (planner.Options, error) {
+	opts := planner.Options{Shape: in.HostCPUs, Seed: in.Seed}
+	if in.Clustering == "" {
+		return opts, nil
+	}
+	asked, err := corral.ParseClustering(in.Clustering)
+	opts.Clustering = &asked
+	return opts, err
+}
+
+// write fills the row of a plan.
+func write(row *corral.Plan, made *plan.Plan, cluster corral.Cluster) error {
+	document, err := json.Marshal(made)
+	if err != nil {
+		return fmt.Errorf("encoding the plan: %w", err)
+	}
+	row.Cluster, row.ClusterName, row.Workflow, row.Document = cluster.ID, cluster.Name, made.Workflow, document
+	row.Digest = fmt.Sprintf("sha256:%x", sha256.Sum256(document))
+	row.State = corral.PlanReady
+	if !made.Feasible {
+		row.State, row.Reason = corral.PlanInfeasible, made.Reasons[0]
+	}
+	return nil
+}
