@@ -10,6 +10,7 @@ CASES ?= 1000
 ROUNDS ?= 1
 # How often corrald is killed while it revises a plan.
 export KILLS ?= 3
+export PLANS ?= 4
 
 # The race detector needs a C compiler with its headers. Without one, everything is built and tested without both.
 compiler := $(shell set -- $$($(GO) env CC); echo '\#include <stdlib.h>' | "$$@" -x c -E - >/dev/null 2>&1 && echo yes)
@@ -92,7 +93,7 @@ test-more: test-properties test-soak test-fuzz test-arm64 ## the longer checks a
 test-long: ## all rounds of everything that may differ from one to the next; it takes hours
 	$(MAKE) test-properties CASES=10000
 	$(MAKE) test-crashes
-	$(MAKE) test-soak ROUNDS=3 KILLS=20
+	$(MAKE) test-soak ROUNDS=3 KILLS=20 PLANS=100
 	$(MAKE) test-fuzz FUZZTIME=5m
 
 test-properties: ## CASES of each property: a thousand

@@ -177,7 +177,7 @@ func (p *planning) candidates() []candidate {
 // tries is how many numbers of hosts are tried of each kind: fewer, the more tasks there are.
 func tries(tasks int) int {
 	n := float64(max(tasks, 1))
-	return int(min(40, max(10, 400_000/n)))
+	return int(min(40, max(16, 400_000/n)))
 }
 
 // steps returns about so many whole numbers from 1 to most, evenly by their logarithms.
@@ -204,6 +204,9 @@ func take(order []share, n int) []share {
 	return some
 }
 
+// manySizes is how many tasks a workflow may have so that hosts of more than two sizes are tried.
+const manySizes = 50_000
+
 // hostSizes are the numbers of cpus of a host that are tried: powers of two, as many as the widest task needs, and
 // whole hosts.
 func (p *planning) hostSizes() []int {
@@ -225,7 +228,11 @@ func (p *planning) hostSizes() []int {
 		}
 	}
 	slices.Sort(sizes)
-	return slices.Compact(sizes)
+	sizes = slices.Compact(sizes)
+	if len(p.Work.Tasks) > manySizes && len(sizes) > 2 {
+		return []int{sizes[0], sizes[len(sizes)-1]} // each costs seconds
+	}
+	return sizes
 }
 
 // orders returns the sites' hosts of some size in each order in which they may be filled: each site alone, and all

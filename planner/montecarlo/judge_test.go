@@ -178,7 +178,8 @@ func TestWaitShare(t *testing.T) {
 	}
 }
 
-// Played from what the plan has written down, the waits are as they are from the sites themselves.
+// Played from what the plan has written down, the waits are as they are from the sites themselves, but for what lies
+// between the quantiles that it has: a few of the 200 outcomes may end otherwise.
 func TestAPlanStandsForItself(t *testing.T) {
 	t.Parallel()
 	m := random(t, rand.New(rand.NewPCG(5, 6)), 20)
@@ -201,7 +202,7 @@ func TestAPlanStandsForItself(t *testing.T) {
 	a := montecarlo.Summarize(m.Outcomes(pl, 200, 3), plan.Goal{}, cost.CPUHours)
 	b := montecarlo.Summarize(alone.Outcomes(&read, 200, 3), plan.Goal{}, cost.CPUHours)
 	if d := float64(a.Makespan.Median)/float64(b.Makespan.Median) - 1; math.Abs(d) > 0.01 ||
-		math.Abs(a.Finished-b.Finished) > 0.01 {
+		math.Abs(a.Finished-b.Finished) > 0.025 {
 		t.Errorf("%+v, %+v", a, b)
 	}
 }
