@@ -1,9 +1,10 @@
 package main
 
 // What this machine is to the site local: its architecture, for the pilot that runs here, and its size, which the batch
-// system fork hands out whole.
+// system fork hands out whole, unless --machine-cpus says otherwise.
 
 import (
+	"cmp"
 	"os"
 	"runtime"
 	"strings"
@@ -23,9 +24,9 @@ func thisMachine() string {
 	return strings.TrimRight(string(u.Machine[:]), "\x00")
 }
 
-// wholeMachine is this machine as a queue: the batch system fork gives out all of it.
-func wholeMachine() corral.SiteQueue {
-	q := corral.SiteQueue{CPUs: runtime.NumCPU()}
+// machineOf is this machine as a queue: the batch system fork gives out all of its memory, and so many cpus; 0: all.
+func machineOf(cpus int) corral.SiteQueue {
+	q := corral.SiteQueue{CPUs: cmp.Or(cpus, runtime.NumCPU())}
 	if mib, err := node.MemoryMiB(os.DirFS("/")); err == nil {
 		q.MemoryMiB = mib
 	}

@@ -102,6 +102,9 @@ func flags(l xdg.Layout) []cli.Flag {
 			"(default: what it listens on)"),
 		&cli.DurationFlag{Name: "lease", Value: 15 * time.Second, EnvVars: variables("lease"),
 			Usage: "how long a silent worker keeps its tasks"},
+		&cli.IntFlag{Name: "machine-cpus", EnvVars: variables("machine-cpus"),
+			Usage: "how many cpus of this machine the site local gives out: fewer than there are, or more, for tasks " +
+				"that mostly wait (default: all)"},
 		text("log-level", "info", "debug, info, warn or error"),
 	}
 }

@@ -43,6 +43,7 @@ func TestUsage(t *testing.T) {
 		{"a port beyond all", []string{"--mirror-advertise", "login.example:70000"}, 2, "--mirror-advertise"},
 		{"no address", []string{"--pool-address", "0.0.0.0"}, 2, "--pool-address"},
 		{"a short lease", []string{"--lease", "10ms"}, 2, "--lease"},
+		{"less than no cpus", []string{"--machine-cpus", "-1"}, 2, "--machine-cpus"},
 		{"a loud log", []string{"--log-level", "loud"}, 2, "--log-level"},
 		{"no pilot", []string{"--pilot", "/nowhere/pilot"}, 2, "make build"},
 		{"a socket in everybody's directory", []string{"--pilot", pilot, "--socket", everybodys + "/x"}, 5, "corrald: --socket: " + everybodys + " has mode 1777, "},

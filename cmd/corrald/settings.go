@@ -32,6 +32,7 @@ type settings struct {
 	pilot     string
 	binary    []byte // the pilot
 	lease     time.Duration
+	cpus      int // of this machine, for the site local; 0: all
 
 	poolAddress netip.Addr
 	logLevel    slog.Level
@@ -53,6 +54,7 @@ func newSettings(c *cli.Context) (settings, error) {
 		runAs:     c.String("run-as"),
 		pilot:     c.String("pilot"),
 		lease:     c.Duration("lease"),
+		cpus:      c.Int("machine-cpus"),
 	}
 	if c.NArg() > 0 {
 		return s, corral.Errorf(corral.Invalid, "unexpected argument %q", c.Args().First())
@@ -73,6 +75,9 @@ func newSettings(c *cli.Context) (settings, error) {
 	}
 	if s.lease < time.Second {
 		return s, corral.ErrorAt(corral.Invalid, "--lease", "%s is shorter than 1s", s.lease)
+	}
+	if s.cpus < 0 {
+		return s, corral.ErrorAt(corral.Invalid, "--machine-cpus", "%d is negative", s.cpus)
 	}
 	if err := s.logLevel.UnmarshalText([]byte(c.String("log-level"))); err != nil {
 		return s, corral.ErrorAt(corral.Invalid, "--log-level", "%w", err)
