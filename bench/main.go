@@ -8,7 +8,8 @@
 //
 // It uses a private corrald below a temporary directory, through the API that everybody uses, and
 // leaves nothing behind. `bench limit` measures the bare loop alone, `bench overheads` what Corral adds
-// around an HTCondor pool's jobs, and `bench glideins` many glideins in one pool.
+// around an HTCondor pool's jobs, `bench glideins` many glideins in one pool, and `bench plans` how plans of published
+// workflows go when they are executed.
 //
 // What needs no programs is measured by Go's own benchmarks, which are among the tests: many attempts at one site
 // (BenchmarkSites) and connections through a relay and ssh (BenchmarkRelay).
@@ -28,6 +29,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"github.com/corral-pilot/corral/internal/disk"
 )
@@ -40,6 +42,8 @@ const (
 	defaultHops     = 500
 	defaultQueued   = 100_000
 	defaultCount    = 200
+	defaultCPUs     = 64
+	defaultSpan     = 20 * time.Second
 )
 
 // Width is how many tasks run at once: in the bare loop, and as pilots of one cpu.
@@ -52,9 +56,13 @@ type plan struct {
 	hops   int    // tasks in the dependent chain
 	queued int    // tasks in corrald's memory
 	count  int    // of glideins in one pool
+	cpus   int    // that plans may count on
 	dir    string // parent of the temporary directory: its file system is what is measured
 	bin    string // where corral, corrald and pilot are
 	out    string // a file for the report; empty: standard output alone
+
+	instances string        // a directory of published workflows
+	span      time.Duration // that their critical paths stay below
 
 	stdout, stderr io.Writer // the report; what goes on meanwhile
 }
@@ -93,6 +101,7 @@ var verbs = map[string]func(p plan, ctx context.Context, dir string) error{
 	"limit":     plan.measureLimit,
 	"overheads": plan.measureOverheads,
 	"glideins":  plan.measureGlideins,
+	"plans":     plan.measurePlans,
 }
 
 // verbOf returns the verb with which args begin, empty if they begin with none, and the others.
@@ -117,14 +126,18 @@ func parse(verb string, args []string, stdout, stderr io.Writer) (plan, error) {
 	f.IntVar(&p.hops, "hops", defaultHops, "tasks in the dependent chain")
 	f.IntVar(&p.queued, "queued", defaultQueued, "tasks to queue for the measurement of memory")
 	f.IntVar(&p.count, "count", defaultCount, "glideins in one pool")
+	f.IntVar(&p.cpus, "cpus", defaultCPUs, "that plans may count on: their tasks sleep")
+	f.StringVar(&p.instances, "instances", "workflow/wfformat/testdata/wfcommons/instances",
+		"`directory` of published workflows whose plans are executed")
+	f.DurationVar(&p.span, "span", defaultSpan, "which the critical paths of these workflows stay below")
 	f.StringVar(&p.dir, "dir", os.TempDir(), "`directory` to work below; its file system is measured")
 	f.StringVar(&p.bin, "bin", "bin", "`directory` with corrald and pilot")
 	f.StringVar(&p.out, "out", "", "also write the report to `file`")
 	if err := f.Parse(args); err != nil {
 		return p, err
 	}
-	if f.NArg() > 0 || min(p.tasks, p.rounds, p.hops, p.queued, p.count) < 1 {
-		fmt.Fprintln(stderr, "usage: bench [limit|overheads|glideins] [flags]; all numbers are at least 1")
+	if f.NArg() > 0 || min(p.tasks, p.rounds, p.hops, p.queued, p.count, p.cpus) < 1 || p.span <= 0 {
+		fmt.Fprintln(stderr, "usage: bench [limit|overheads|glideins|plans] [flags]; all numbers are at least 1")
 		f.PrintDefaults()
 		return p, flag.ErrHelp
 	}

@@ -311,7 +311,8 @@ var edges = map[string]map[string]string{
 		"packages": "orders versions", "plan": "reads plans", root: "nouns",
 	},
 	"bench": {
-		"api": "asks corrald", "internal/disk": "where it measures", "internal/personal": "starts corrald",
+		"api": "asks corrald", "cost": "budgets", "internal/disk": "where it measures",
+		"internal/personal": "starts corrald", "plan": "reads plans", "planner/revision": "the words of news",
 		"internal/version": "names what it measured", "internal/xdg": "a layout in a temporary folder",
 		"workflow": "makes workflows", "workflow/wfformat": "writes them", root: "runs and their reports",
 	},
