@@ -81,7 +81,7 @@ func TestSleepingTasks(t *testing.T) {
 	wf := &workflow.Workflow{Name: "w"}
 	b := workflow.NewBuilder(wf, workflow.Options{})
 	for _, id := range []string{"a", "b", "c"} {
-		task := workflow.Task{ID: id, Argv: []string{"true"}, Inputs: []string{"in"}}
+		task := workflow.Task{ID: id, Argv: []string{"/bin/true"}, Inputs: []string{"in"}}
 		task.Runtime = 100 * time.Second
 		if err := b.Add(task, workflow.Place{}); err != nil {
 			t.Fatal(err)
@@ -97,6 +97,7 @@ func TestSleepingTasks(t *testing.T) {
 	}
 	exact, err := asleep{scale: scale}.document(wf)
 	if err != nil || !json.Valid(exact) || strings.Count(string(exact), `"0.4000"`) != 3 ||
+		strings.Count(string(exact), `"name":"true"`) != 3 ||
 		strings.Contains(string(exact), `"in"`) {
 		t.Errorf("%v\n%s\nwant three tasks of 0.4 s without files", err, exact)
 	}

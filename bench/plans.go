@@ -189,7 +189,7 @@ func (s *stand) execute(ctx context.Context, name string, document []byte, goal 
 
 // finish waits for the run's end. A run whose budget is used up waits without end: it is cancelled.
 func (s *stand) finish(ctx context.Context, run corral.Run, id corral.PlanID, o *outcome) (corral.Run, error) {
-	patient := time.Now().Add(4*time.Duration(o.predicted.Makespan) + 30*time.Second)
+	patient := time.Now().Add(2*time.Duration(o.predicted.Makespan) + 10*time.Second)
 	for {
 		next, err := s.cl.WaitRun(ctx, run.ID, 2*time.Second)
 		if err == nil && next.State.Over() {
