@@ -120,8 +120,8 @@ func confidences(t *testing.T, plans, tasks, exact, fresh int, within float64) (
 
 func TestConfidencesAreTrue(t *testing.T) {
 	t.Parallel()
-	if agree := confidences(t, 2, 16, 200, 200, 0.1); agree < 2 {
-		t.Errorf("%d of 2 plans agree with fresh outcomes", agree)
+	if agree := confidences(t, 1, 12, 150, 150, 0.12); agree < 1 {
+		t.Error("a plan does not agree with fresh outcomes")
 	}
 }
 
@@ -179,7 +179,7 @@ func TestWaitShare(t *testing.T) {
 }
 
 // Played from what the plan has written down, the waits are as they are from the sites themselves, but for what lies
-// between the quantiles that it has: a few of the 200 outcomes may end otherwise.
+// between the quantiles that it has: a few of the 100 outcomes may end otherwise.
 func TestAPlanStandsForItself(t *testing.T) {
 	t.Parallel()
 	m := random(t, rand.New(rand.NewPCG(5, 6)), 20)
@@ -199,10 +199,10 @@ func TestAPlanStandsForItself(t *testing.T) {
 	if alone.Spread, err = sim.ParseSpread(read.Assumed.Spread); err != nil || alone.Spread != m.Spread {
 		t.Fatalf("%v, %v", alone.Spread, err)
 	}
-	a := montecarlo.Summarize(m.Outcomes(pl, 200, 3), plan.Goal{}, cost.CPUHours)
-	b := montecarlo.Summarize(alone.Outcomes(&read, 200, 3), plan.Goal{}, cost.CPUHours)
-	if d := float64(a.Makespan.Median)/float64(b.Makespan.Median) - 1; math.Abs(d) > 0.01 ||
-		math.Abs(a.Finished-b.Finished) > 0.025 {
+	a := montecarlo.Summarize(m.Outcomes(pl, 100, 3), plan.Goal{}, cost.CPUHours)
+	b := montecarlo.Summarize(alone.Outcomes(&read, 100, 3), plan.Goal{}, cost.CPUHours)
+	if d := float64(a.Makespan.Median)/float64(b.Makespan.Median) - 1; math.Abs(d) > 0.02 ||
+		math.Abs(a.Finished-b.Finished) > 0.045 {
 		t.Errorf("%+v, %+v", a, b)
 	}
 }
