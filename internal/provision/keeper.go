@@ -3,6 +3,7 @@ package provision
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -33,7 +34,8 @@ type Reviser struct {
 	workers Workers
 	machine corral.SiteQueue // this one
 
-	idle map[corral.GlideinID]time.Time // since when it has been seen without a task
+	idle  map[corral.GlideinID]time.Time // since when it has been seen without a task
+	hurry bool                           // a plan is so near its budget that it has to be looked at sooner
 }
 
 // NewReviser returns a reviser. machine is this machine, as the queue that the batch system fork has here.
@@ -46,6 +48,10 @@ func NewReviser(lg *slog.Logger, db *store.DB, runs Runs, workers Workers, machi
 // period is how often a plan is looked at while its run goes on; a look that takes long is followed by a pause ten
 // times as long.
 const period = time.Second
+
+// hurried is how often it is while a pilot would have to end now if the next look came after a period: pilots may be
+// held for longer if it comes sooner, and a workflow that is nearly done gets done.
+const hurried = 250 * time.Millisecond
 
 // Run revises all PROVISIONED plans that are to be, until ctx ends.
 func (r *Reviser) Run(ctx context.Context) error {
@@ -60,7 +66,7 @@ func (r *Reviser) Run(ctx context.Context) error {
 		pause = max(period, 10*time.Since(began))
 		var next <-chan time.Time
 		if busy || err != nil {
-			next = time.After(pause)
+			next = time.After(r.next(pause))
 			changed = nil // progress is a change, too: looks keep their distance
 		}
 		select {
@@ -72,9 +78,18 @@ func (r *Reviser) Run(ctx context.Context) error {
 	}
 }
 
+// next is when plans are looked at again, if none is in a hurry after so long.
+func (r *Reviser) next(pause time.Duration) time.Duration {
+	if r.hurry && pause <= period {
+		return hurried
+	}
+	return pause
+}
+
 // look looks at all plans once, and reports whether one has a run that goes on.
 func (r *Reviser) look(ctx context.Context, now time.Time, pause time.Duration) (busy bool, err error) {
 	all, err := store.Read(ctx, r.db, under)
+	r.hurry = false
 	for _, u := range all {
 		busy = true
 		if err := r.revise(ctx, u, now, pause); err != nil && ctx.Err() == nil {
@@ -124,12 +139,25 @@ func (r *Reviser) revise(ctx context.Context, u underway, now time.Time, pause t
 	if err != nil {
 		return err
 	}
-	v.Period = pause + time.Second // the decision, and the next one, take time
-	d, err := revision.Decide(v)
+	d, err := r.decide(v, pause)
 	if err != nil || d.Empty() {
 		return err
 	}
 	return r.carryOut(ctx, s, v, d)
+}
+
+// decide decides what is to change when the next look comes after a pause. If pilots were to go for the budget's sake,
+// it asks whether they are to even if the next look is hurried. Looks that take long cannot be.
+func (r *Reviser) decide(v revision.View, pause time.Duration) (revision.Decision, error) {
+	v.Period = pause + time.Second // the decision, and the next one, take time
+	d, err := revision.Decide(v)
+	dear := slices.ContainsFunc(d.Drop, func(p revision.Drop) bool { return p.Why == revision.Budget })
+	if err != nil || !dear || pause > period {
+		return d, err
+	}
+	r.hurry = true
+	v.Period = 2 * hurried
+	return revision.Decide(v)
 }
 
 // note remembers since when pilots have been idle.

@@ -181,6 +181,44 @@ func TestBehindAPilotIsAdded(t *testing.T) {
 	}
 }
 
+// TestNearTheBudgetLooksAreHurried: a pilot is not ended as long as the next look can come in time to end it.
+func TestNearTheBudgetLooksAreHurried(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, `{"objective":"makespan","tradeoff":0,"budget":{"amount":0.01,"unit":"ch"}}`, true) // 36 s of its cpu
+	s.works(1)
+	s.progress[0] = execution.Progress{State: corral.TaskDone, Took: time.Minute}
+	s.progress[1] = execution.Progress{State: corral.TaskRunning, Worker: "tag/0", Since: s.plan.BeganAt}
+	s.flow.Tasks[1].Estimate = 34 * time.Second
+	for _, tc := range []struct {
+		after time.Duration
+		next  time.Duration
+		asked corral.Ask
+	}{
+		{20 * time.Second, period, corral.AskNothing},
+		{32500 * time.Millisecond, hurried, corral.AskNothing}, // held until 36.5 s if the next look came 2 s later
+		{33700 * time.Millisecond, hurried, corral.AskCancel},
+	} {
+		r := s.reviser()
+		s.look(r, tc.after)
+		if g := s.pilots()[0]; g.Asked != tc.asked || r.next(period) != tc.next || r.next(2*period) != 2*period {
+			t.Errorf("after %s: asked %q, the next look after %s; want %q, %s", tc.after, g.Asked, r.next(period), tc.asked,
+				tc.next)
+		}
+	}
+}
+
+// TestARevisionAssumesWhatItsPlanDid: what was learned of a cluster counts for both.
+func TestARevisionAssumesWhatItsPlanDid(t *testing.T) {
+	t.Parallel()
+	learned := plan.Plan{Evidence: plan.Evidence{Assumed: &plan.Assumed{Hop: corral.Seconds(time.Second), Rate: 7}}}
+	if got, want := clusterOf(corral.Condor, learned), (plan.Cluster{Rate: 7, Hop: time.Second}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if got, want := clusterOf(corral.Condor, plan.Plan{}), Cluster(corral.Condor); got != want {
+		t.Errorf("a plan that does not say: %+v, want %+v", got, want)
+	}
+}
+
 // TestOnlyPlansThatAreToBeAreRevised: one that a person provisioned is left alone, and one without a run.
 func TestOnlyPlansThatAreToBeAreRevised(t *testing.T) {
 	t.Parallel()

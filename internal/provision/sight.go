@@ -101,7 +101,7 @@ func (s sight) view(idle map[corral.GlideinID]time.Time) (revision.View, error) 
 		Promise: time.Duration(document.Makespan), Before: s.before(), Grace: graceHere}
 	share := cmp.Or(document.Goal.Confidence, 0.5)
 	v.Problem.Sites, _ = Sites(s.facts, share, s.now)
-	v.Problem.Cluster = Cluster(s.cluster.Kind)
+	v.Problem.Cluster = clusterOf(s.cluster.Kind, document)
 	work, _, err := Work(s.flow, Experience{Fallback: cmp.Or(time.Duration(s.run.Options.DefaultRuntime), time.Minute)})
 	if err != nil {
 		return v, err
@@ -129,6 +129,14 @@ func (s sight) view(idle map[corral.GlideinID]time.Time) (revision.View, error) 
 	}
 	s.tasks(&v, of)
 	return v, nil
+}
+
+// clusterOf is what the plan was made with: what was learned of the cluster by then, if its document says so.
+func clusterOf(kind corral.ClusterKind, document plan.Plan) plan.Cluster {
+	if a := document.Assumed; a != nil {
+		return plan.Cluster{Rate: a.Rate, Hop: time.Duration(a.Hop)}
+	}
+	return Cluster(kind)
 }
 
 // hopOfTask is the share of a job's hop that each of its tasks has where tasks are clustered: a revision looks at
