@@ -289,6 +289,14 @@ func (o *outlook) spare(dropped map[int]bool) (n int) {
 	return n
 }
 
+// outcome is what is expected instead of an end in time. The end of what can be run says nothing where tasks remain.
+func (o *outlook) outcome(d *Decision) string {
+	if !d.Predicted.Complete {
+		return fmt.Sprintf("%d task(s) fit no pilot that there is", o.Left)
+	}
+	return fmt.Sprintf("the end is expected after %s", brief(d.Predicted.End))
+}
+
 // announce says what people have to know, once.
 func (o *outlook) announce(d *Decision) {
 	deadline, before := time.Duration(o.Goal.Deadline), o.Before
@@ -298,8 +306,7 @@ func (o *outlook) announce(d *Decision) {
 	switch {
 	case late && !before.Late:
 		d.News = Late
-		d.say("the deadline of %s will be missed: the end is expected after %s", o.Goal.Deadline,
-			brief(d.Predicted.End))
+		d.say("the deadline of %s will be missed: %s", o.Goal.Deadline, o.outcome(d))
 	case before.Late && !late && d.Predicted.End <= deadline-o.reserve(50):
 		d.News = InTime
 		d.say("the deadline of %s can be met again: the end is expected after %s", o.Goal.Deadline,

@@ -1,6 +1,7 @@
 package revision_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -118,5 +119,19 @@ func TestDecide(t *testing.T) {
 			t.Errorf("%s: %+v, want %d cpus more, drops %+v, news %q, a limit: %v", tc.name, d, tc.add, tc.drop, tc.news,
 				tc.limit)
 		}
+	}
+}
+
+// TestTasksWithoutAPilotHaveNoEnd: where no pilot will take what is left, the end of what runs is not said to be late.
+func TestTasksWithoutAPilotHaveNoEnd(t *testing.T) {
+	t.Parallel()
+	v := scene(t)
+	v.Problem.Sites = nil
+	v.Pilots[0].Phase, v.Pilots[0].Ended = revision.Gone, 30*time.Second
+	v.Tasks[0] = revision.Task{State: corral.TaskReady, Pilot: -1}
+	d, err := revision.Decide(v)
+	if want := "the deadline of 1h0m0s will be missed: 4 task(s) fit no pilot that there is"; err != nil ||
+		d.News != revision.Late || !slices.Contains(d.Reasons, want) {
+		t.Errorf("%+v, %v; want %q", d, err, want)
 	}
 }
