@@ -42,8 +42,8 @@ const (
 	defaultHops     = 500
 	defaultQueued   = 100_000
 	defaultCount    = 200
-	defaultCPUs     = 64
-	defaultSpan     = 20 * time.Second
+	defaultCPUs     = 8
+	defaultSpan     = 15 * time.Second
 )
 
 // Width is how many tasks run at once: in the bare loop, and as pilots of one cpu.

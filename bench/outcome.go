@@ -137,8 +137,8 @@ func plansReport(all []outcome) string {
 	}
 	table(&b, rows)
 	fmt.Fprintf(&b, "\nWithin 10 %% of what was predicted, runtimes as estimated: %d of %d.\n", near, exact)
-	fmt.Fprintf(&b, "With errors, the budget was kept: %d of %d; the deadline of plans with 30 %% slack was met: %d of "+
-		"%d; a missed one was announced before: %d of %d.\n", kept, erring, met, slack, said, missed)
+	fmt.Fprintf(&b, "With errors, the budget was kept: %d of %d; the deadline of plans with 30 %% slack was met: "+
+		"%d of %d; a missed one was announced before: %d of %d.\n", kept, erring, met, slack, said, missed)
 	return b.String()
 }
 
