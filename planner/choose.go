@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -101,7 +102,7 @@ func (p *planning) unreachable(all []outcome) *plan.Plan {
 		pl.Limits = cuts(p.Sites, p.most, all)
 		pl.Reasons = []string{"no plan keeps the sites' limits"}
 		if len(pl.Limits) > 0 {
-			pl.Reasons[0] += ": " + pl.Limits[0]
+			pl.Reasons[0] += ": " + strings.Join(pl.Limits, "; ")
 		}
 		return pl
 	}
@@ -111,38 +112,53 @@ func (p *planning) unreachable(all []outcome) *plan.Plan {
 	return pl
 }
 
-// nearest returns the plan that comes closest to a goal out of reach, and the one change of the goal that allows it.
+// nearest returns the plan that comes closest to a goal out of reach, and the change of the goal that allows it: of one
+// bound if the other can be kept, else of both.
 func (p *planning) nearest(possible []outcome) (outcome, string) {
-	sooner := func(a, b outcome) int {
-		return cmp.Or(cmp.Compare(a.Makespan, b.Makespan), cmp.Compare(a.dear(), b.dear()))
-	}
-	cheaper := func(a, b outcome) int {
-		return cmp.Or(cmp.Compare(a.dear(), b.dear()), cmp.Compare(a.Makespan, b.Makespan))
-	}
 	soonest, cheapest := slices.MinFunc(possible, sooner), slices.MinFunc(possible, cheaper)
-	deadline := p.Goal.Deadline
+	deadline, budget := p.Goal.Deadline, p.Goal.Budget
+	late := func(o outcome) bool { return deadline > 0 && o.Makespan > deadline }
+	dear := func(o outcome) bool { return budget != nil && o.Cost.Money > budget.Money }
 	switch {
-	case p.Goal.Budget == nil || soonest.Makespan > deadline && deadline > 0:
-		if path := p.Work.Graph.CriticalPath(p.Work.Runtimes()); time.Duration(deadline) < path {
-			return soonest, fmt.Sprintf("the deadline of %s is shorter than the critical path of %s, which no "+
-				"number of cpus shortens; --deadline %s is within reach",
-				deadline, path, ceil(soonest.Makespan))
-		}
-		return soonest, fmt.Sprintf("no plan ends within %s: waits, start-up and limits of the sites included, the "+
-			"soonest ends after %s; --deadline %s is within reach",
-			deadline, ceil(soonest.Makespan), ceil(soonest.Makespan))
-	case p.Goal.Budget.Money < cheapest.Cost.Money:
+	case late(soonest) && dear(cheapest):
+		return soonest, fmt.Sprintf("no plan ends within %s, and none costs %s or less: the soonest ends after %s and "+
+			"costs %s; --deadline %s --budget %s is within reach",
+			deadline, *budget, round(time.Duration(soonest.Makespan)), soonest.Cost, ceil(soonest.Makespan),
+			soonest.Cost)
+	case budget == nil || late(soonest):
+		return tooLate(p.Work, deadline, slices.MinFunc(without(possible, dear), sooner))
+	case dear(cheapest) && !late(cheapest):
 		return cheapest, fmt.Sprintf("no plan costs %s or less: the cheapest costs %s; --budget %s is within reach",
-			*p.Goal.Budget, cheapest.Cost, cheapest.Cost)
+			*budget, cheapest.Cost, cheapest.Cost)
 	}
-	inTime := slices.DeleteFunc(slices.Clone(possible), func(o outcome) bool { return o.Makespan > deadline })
-	if len(inTime) == 0 {
-		inTime = []outcome{soonest}
-	}
-	least := slices.MinFunc(inTime, cheaper)
+	least := slices.MinFunc(without(possible, late), cheaper)
 	return least, fmt.Sprintf("no plan ends within %s for %s: the cheapest that does costs %s; --budget %s is "+
 		"within reach",
-		deadline, *p.Goal.Budget, least.Cost, least.Cost)
+		deadline, *budget, least.Cost, least.Cost)
+}
+
+// tooLate says that the deadline is out of reach, and that o is the soonest that the budget, if there is one, allows.
+func tooLate(work plan.Work, deadline corral.Seconds, o outcome) (outcome, string) {
+	if path := work.Graph.CriticalPath(work.Runtimes()); time.Duration(deadline) < path {
+		return o, fmt.Sprintf("the deadline of %s is shorter than the critical path of %s, which no "+
+			"number of cpus shortens; --deadline %s is within reach", deadline, path, ceil(o.Makespan))
+	}
+	return o, fmt.Sprintf("no plan ends within %s: waits, start-up and limits of the sites included, the "+
+		"soonest ends after %s; --deadline %s is within reach",
+		deadline, round(time.Duration(o.Makespan)), ceil(o.Makespan))
+}
+
+func sooner(a, b outcome) int {
+	return cmp.Or(cmp.Compare(a.Makespan, b.Makespan), cmp.Compare(a.dear(), b.dear()))
+}
+
+func cheaper(a, b outcome) int {
+	return cmp.Or(cmp.Compare(a.dear(), b.dear()), cmp.Compare(a.Makespan, b.Makespan))
+}
+
+// without returns those outcomes that are not so.
+func without(all []outcome, so func(outcome) bool) []outcome {
+	return slices.DeleteFunc(slices.Clone(all), so)
 }
 
 // cpus is a number of them for people.

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/cost"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/validator"
 )
@@ -76,6 +78,30 @@ func TestTheNearestPlanIsWithinReach(t *testing.T) {
 		again, err := Make(problem, goal, Options{})
 		if err != nil || !again.Feasible {
 			rt.Fatalf("%v, %+v", err, again.Reasons)
+		}
+	})
+}
+
+// What is named as within reach is so with the bound that was not named: neither a budget nor a deadline may be missed.
+func TestWhatIsWithinReachKeepsTheOtherBound(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		problem, pl := feasible(t, seeded(rt), 20)
+		share := func(label string) int64 { return rapid.Int64Range(1, 150).Draw(rt, label) }
+		goal := plan.Goal{Objective: plan.Cost, Deadline: max(1, pl.Makespan*corral.Seconds(share("deadline"))/100)}
+		goal.Budget = &cost.Amount{Money: max(1, pl.Cost.Money*cost.Money(share("budget"))/100), Unit: pl.Cost.Unit}
+		refused, err := Make(problem, goal, Options{})
+		if err != nil {
+			rt.Fatal(err)
+		}
+		if refused.Feasible {
+			return
+		}
+		said := refused.Reasons[0]
+		if late := refused.Nearest.Makespan > goal.Deadline; late != strings.Contains(said, "--deadline") {
+			rt.Fatalf("the nearest ends after %s of %s: %s", refused.Nearest.Makespan, goal.Deadline, said)
+		}
+		if dear := refused.Nearest.Cost.Money > goal.Budget.Money; dear != strings.Contains(said, "--budget") {
+			rt.Fatalf("the nearest costs %s of %s: %s", refused.Nearest.Cost, goal.Budget, said)
 		}
 	})
 }
