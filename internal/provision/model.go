@@ -100,7 +100,10 @@ func (f Facts) model(q corral.SiteQueue) plan.Site {
 	if f.Site.Batch == corral.ForkBatch { // all hosts are the one machine
 		s.CPUs, s.Hosts = q.CPUs, q.CPUs
 	}
-	limits := []int{f.Site.Limits.MaxRunning, f.Site.Limits.MaxQueued}
+	if most := f.Site.Limits.MaxQueued; most > 0 { // of those that wait alone
+		s.Pilots = min(s.Pilots, max(0, most-f.Load.Queued))
+	}
+	limits := []int{f.Site.Limits.MaxRunning}
 	if f.Site.Facts != nil {
 		limits = append(limits, f.Site.Facts.MaxSubmit, f.Site.Facts.MaxJobs)
 	}

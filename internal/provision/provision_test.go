@@ -100,6 +100,9 @@ func TestSites(t *testing.T) {
 		{"the least of the limits", hpc, func(f *provision.Facts) {
 			f.Site.Limits.MaxQueued, f.Site.Facts.MaxJobs = 7, 5
 		}, with(normal(), func(s *plan.Site) { s.Pilots = 5 })},
+		{"pilots that run do not wait", here, func(f *provision.Facts) {
+			f.Site.Limits.MaxQueued, f.Load = 3, corral.Load{Queued: 1, Running: 5}
+		}, with(local(), func(s *plan.Site) { s.Pilots = 2 })},
 		{"pilots that are there", here, func(f *provision.Facts) {
 			f.Site.Limits.MaxRunning, f.Load = 5, corral.Load{Queued: 1, Running: 2}
 		}, with(local(), func(s *plan.Site) { s.Pilots = 2 })},
