@@ -43,6 +43,9 @@ type Line struct {
 // committed is what the plan takes of the balance: what it may spend, or has spent if that is more.
 func (l Line) committed() Money { return max(l.Reserved, l.Billed) }
 
+// Outstanding is what a plan has reserved and has not been billed yet: over all plans a Statement's Reserved.
+func (l Line) Outstanding() Money { return max(0, l.Reserved-l.Billed) }
+
 // Spent is what all pilots cost so far.
 func (l Ledger) Spent() Spending {
 	sum := l.Others

@@ -74,6 +74,9 @@ func TestCharge(t *testing.T) {
 	if s := l.Statement(); *s.Left != 3*ch || s.Reserved != 4*ch || s.Billed != 3*ch {
 		t.Errorf("after 2ch of the plan's 6ch and 1ch of others: %+v", s)
 	}
+	if line := l.Plans[0]; line.Outstanding() != 4*ch {
+		t.Errorf("the plan's line still holds %d", line.Outstanding())
+	}
 	freed := reserve(t, l, 1, 0)
 	if s := freed.Statement(); *s.Left != 7*ch || s.Reserved != 0 || s.Billed != 3*ch {
 		t.Errorf("after the plan's release: %+v", s)
