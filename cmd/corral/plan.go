@@ -95,7 +95,12 @@ func goalFlags() []cli.Flag {
 func goalOf(c *cli.Context) (plan.Goal, error) {
 	g := plan.Goal{Objective: plan.Objective(c.String("objective")), Tradeoff: c.Float64("tradeoff"),
 		Confidence: c.Float64("confidence")}
-	if c.IsSet("tradeoff") && g.Objective == "" {
+	switch {
+	case !(g.Tradeoff >= 0 && g.Tradeoff <= 1): // NaN is not, either
+		return g, corral.ErrorAt(corral.Invalid, "--tradeoff", "%g is not between 0 and 1", g.Tradeoff)
+	case c.IsSet("confidence") && !(g.Confidence > 0 && g.Confidence < 1):
+		return g, corral.ErrorAt(corral.Invalid, "--confidence", "%g is not between 0 and 1", g.Confidence)
+	case c.IsSet("tradeoff") && g.Objective == "":
 		g.Objective = plan.Tradeoff
 	}
 	if c.IsSet("deadline") {
@@ -103,8 +108,8 @@ func goalOf(c *cli.Context) (plan.Goal, error) {
 			return g, corral.ErrorAt(corral.Invalid, "--deadline", "%s is not a positive duration", g.Deadline)
 		}
 	}
-	if text := c.String("budget"); text != "" {
-		amount, err := cost.ParseAmount(text)
+	if c.IsSet("budget") {
+		amount, err := cost.ParseAmount(c.String("budget"))
 		if err != nil {
 			return g, corral.ErrorAt(corral.Invalid, "--budget", "%w", err)
 		}

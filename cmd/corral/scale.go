@@ -44,6 +44,10 @@ func scaleAs(c *cli.Context, cl *api.Client, ref string) (corral.Scale, error) {
 		return cl.UnscaleCluster(c.Context, ref)
 	case !given:
 		return cl.ClusterScale(c.Context, ref)
+	case len(c.StringSlice("site")) == 0:
+		return corral.Scale{}, corral.ErrorAt(corral.Invalid, "--site", "name the site that is asked for workers")
+	case c.Int("max") == 0:
+		return corral.Scale{}, corral.ErrorAt(corral.Invalid, "--max", "say how many cpus are held at most: 1 or more")
 	}
 	return cl.ScaleCluster(c.Context, ref, api.NewScale{
 		Sites: c.StringSlice("site"), Min: c.Int("min"), Max: c.Int("max"), CPUs: c.Int("cpus"),

@@ -76,6 +76,10 @@ func simulate(c *cli.Context, p *printer) error {
 	if goal.Budget == nil {
 		goal.Budget = document.Goal.Budget
 	}
+	if goal.Budget != nil && goal.Budget.Unit != m.Unit() {
+		return corral.ErrorAt(corral.Invalid, "--budget", "%s is in %s, and the plan's cost in %s",
+			*goal.Budget, goal.Budget.Unit, m.Unit())
+	}
 	if runs == 1 {
 		return playOnce(p, m.Scenario(document, c.Uint64("seed")))
 	}
