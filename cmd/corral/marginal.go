@@ -2,7 +2,9 @@ package main
 
 import (
 	"fmt"
+	"time"
 
+	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/plan"
 )
 
@@ -36,8 +38,16 @@ var marginalTable = listing[plan.Marginal]{
 			if m.Rate == nil {
 				return "nothing more is paid"
 			}
-			return fmt.Sprintf("%.4gs/%s", *m.Rate, m.Extra.Unit)
+			return savedForOne(*m.Rate) + "/" + string(m.Extra.Unit)
 		}},
 		{"speed-up", func(m plan.Marginal) any { return fmt.Sprintf("%.2f of %.2f", m.SpeedUp, m.Linear) }},
 	},
+}
+
+// savedForOne is a number of seconds for people, as other durations are; of more than a lifetime it is the number.
+func savedForOne(seconds float64) string {
+	if seconds > 1e9 {
+		return fmt.Sprintf("%.3gs", seconds)
+	}
+	return brief(corral.Seconds(seconds * float64(time.Second)))
 }

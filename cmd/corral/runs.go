@@ -157,11 +157,15 @@ func showRun(p *printer, r corral.Run) error {
 func printReport(p *printer, r corral.RunReport, whole bool) {
 	d := func(s corral.Seconds) string { return span(time.Duration(s)) }
 	t := newTable(nil)
+	parallelism := fmt.Sprintf("parallelism %.2f", r.Parallelism)
+	if r.CPUs > 0 { // a run may be over before its workers were counted
+		parallelism += fmt.Sprintf(" on %d cpu(s)", r.CPUs)
+	}
 	t.AppendRows([]table.Row{
 		{"makespan", d(r.Makespan), fmt.Sprintf("of it %s until the first task began", d(r.WaitForWorkers))},
-		{"task time", d(r.TaskTime), fmt.Sprintf("parallelism %.2f on %d cpu(s)", r.Parallelism, r.CPUs)},
+		{"task time", d(r.TaskTime), parallelism},
 	})
-	if whole {
+	if whole && r.CPUs > 0 {
 		t.AppendRows([]table.Row{
 			{"lower bound", d(r.LowerBound),
 				fmt.Sprintf("makespan is %.2f × max(critical path %s, work ÷ cpus)", r.OverBound, d(r.CriticalPath))},
