@@ -98,6 +98,15 @@ func parseMoney(s string) (Money, error) {
 // String writes a as ParseAmount reads it.
 func (a Amount) String() string { return a.Money.String() + string(a.Unit) }
 
+// Brief is a for people, in the form that ParseAmount reads: three digits behind the point tell plans of minutes apart,
+// those of seconds need all.
+func (a Amount) Brief() string {
+	if a.Money.Units() < 0.1 {
+		return a.String()
+	}
+	return a.Money.Round(3) + string(a.Unit)
+}
+
 // String writes all digits that m has.
 func (m Money) String() string {
 	s := m.Round(digits)

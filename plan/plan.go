@@ -114,11 +114,16 @@ var Algorithms = []Algorithm{Staircase}
 type Placement struct {
 	Task  int            `json:"-"`
 	ID    string         `json:"task"`
-	Pilot int            `json:"pilot"` // index among the plan's, then among those that are present
-	Host  int            `json:"host"`  // of that pilot
+	Kind  string         `json:"kind,omitempty"` // its transformation
+	CPUs  int            `json:"cpus,omitempty"` // that it uses; 0, in older plans: unknown
+	Pilot int            `json:"pilot"`          // index among the plan's, then among those that are present
+	Host  int            `json:"host"`           // of that pilot
 	Start corral.Seconds `json:"start_s"`
 	End   corral.Seconds `json:"end_s"`
 }
+
+// UsedCPUs is how many cpus the task uses, 1 where that is unknown.
+func (p Placement) UsedCPUs() int { return max(1, p.CPUs) }
 
 // CoreTime writes core-hours for people, in the unit in which they are neither tiny nor long.
 func CoreTime(hours float64) string {

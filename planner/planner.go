@@ -140,8 +140,8 @@ func (p *planning) finish(o outcome) *plan.Plan {
 		}
 		for _, k := range members {
 			t := p.all[k]
-			pl.Schedule = append(pl.Schedule, plan.Placement{Task: k, ID: t.ID, Pilot: where[0], Host: where[1],
-				Start: corral.Seconds(begin), End: corral.Seconds(begin + t.Runtime)})
+			pl.Schedule = append(pl.Schedule, plan.Placement{Task: k, ID: t.ID, Kind: t.Kind, CPUs: t.Needs.CPUs,
+				Pilot: where[0], Host: where[1], Start: corral.Seconds(begin), End: corral.Seconds(begin + t.Runtime)})
 			begin += t.Runtime
 		}
 		if where[0] < len(pl.Pilots) {

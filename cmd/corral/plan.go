@@ -46,15 +46,18 @@ func planCommand(p *printer) *cli.Command {
 			&cli.StringFlag{Name: "billing",
 				Usage: "assume that each begun `PERIOD` is billed: 1h, 1m, 1s, 10m-minimum"},
 			&cli.DurationFlag{Name: "overhead", Usage: "assume `D` from asking for a pilot to its workers; may be 0"},
-			keyFlag()),
+			plotFlag(), keyFlag()),
 		Action: creating(func(c *cli.Context) (api.NewPlan, error) { return newPlan(c, p) }, (*api.Client).CreatePlan,
 			func(c *cli.Context, _ *api.Client, made corral.Plan) error {
-				return newlyMade(p, made, c.Bool("explain"))
+				return errors.Join(plotted(c, made), newlyMade(p, made, c.Bool("explain")))
 			}),
 		Subcommands: []*cli.Command{
 			listVerb(p, (*api.Client).Plans, planTable),
 			plans.verb("show", func(c *cli.Context, cl *api.Client, id corral.PlanID) error {
 				row, err := cl.Plan(c.Context, id)
+				if err == nil {
+					err = plotted(c, row)
+				}
 				if err != nil {
 					return err
 				}
@@ -62,7 +65,7 @@ func planCommand(p *printer) *cli.Command {
 					return err
 				}
 				return showRevisions(c, p, cl, id)
-			}),
+			}, plotFlag()),
 			plans.verb("revisions", printing((*api.Client).PlanRevisions, many(p, revisionTable))),
 			plans.verb("release", printing((*api.Client).ReleasePlan, one(p, planTable))),
 			plans.verb("remove", printing((*api.Client).RemovePlan, one(p, planTable))),
@@ -272,14 +275,7 @@ func sureness(d plan.Plan) any {
 		*c.NextCheaper)
 }
 
-// priced is an amount for people, written as --budget takes it: three digits behind the point tell plans of minutes
-// apart, those of seconds need all.
-func priced(a cost.Amount) string {
-	if a.Money.Units() < 0.1 {
-		return a.String()
-	}
-	return a.Money.Round(3) + string(a.Unit)
-}
+func priced(a cost.Amount) string { return a.Brief() }
 
 var pilotTable = listing[plan.Pilot]{
 	id:   func(q plan.Pilot) string { return q.Site },

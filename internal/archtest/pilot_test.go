@@ -22,20 +22,30 @@ var notInPilot = map[string]string{
 	"github.com/pkg/sftp":      "corrald fetches from sftp mirrors",
 	"modernc.org/sqlite":       "it stores nothing",
 	"golang.org/x/crypto/ssh":  "it logs in nowhere",
+	"gonum.org/v1/plot":        "corral draws",
 	module + "/internal/store": "it stores nothing",
 }
 
-func TestPilotCarriesOnlyWhatItNeeds(t *testing.T) {
-	cmd := exec.Command("go", "list", "-deps", "./cmd/pilot")
+// notInCorrald lists what the daemon must not carry.
+var notInCorrald = map[string]string{"gonum.org/v1/plot": "corral draws"}
+
+func TestPilotCarriesOnlyWhatItNeeds(t *testing.T) { carriesNone(t, "pilot", notInPilot) }
+
+func TestCorraldCarriesOnlyWhatItNeeds(t *testing.T) { carriesNone(t, "corrald", notInCorrald) }
+
+// carriesNone checks that a program depends on no package that is banned from it: prefix of its path → why.
+func carriesNone(t *testing.T, program string, banned map[string]string) {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-deps", "./cmd/"+program)
 	cmd.Dir = top
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("go list: %v", err)
 	}
 	for dep := range strings.Lines(string(out)) {
-		for banned, why := range notInPilot {
-			if strings.HasPrefix(dep, banned) {
-				t.Errorf("the pilot depends on %s: %s", strings.TrimSpace(dep), why)
+		for prefix, why := range banned {
+			if strings.HasPrefix(dep, prefix) {
+				t.Errorf("%s depends on %s: %s", program, strings.TrimSpace(dep), why)
 			}
 		}
 	}

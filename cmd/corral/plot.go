@@ -1,0 +1,79 @@
+package main
+
+// A plan is drawn where it was asked for, not by corrald: its document has all that a picture shows.
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/picture"
+	"github.com/corral-pilot/corral/plan"
+)
+
+// plotFlag names the file for a picture. Its ending is checked before anything is asked for.
+func plotFlag() cli.Flag {
+	return &cli.StringFlag{
+		Name:  "plot",
+		Usage: "draw the cpus that it holds over time, and the plans that were considered, into `FILE`.png or .svg",
+		Action: func(_ *cli.Context, file string) error {
+			_, err := formatOf(file)
+			return err
+		},
+	}
+}
+
+func formatOf(file string) (picture.Format, error) {
+	f, err := picture.FormatOf(file)
+	if err != nil {
+		return f, corral.ErrorAt(corral.Invalid, "--plot", "%w", err)
+	}
+	return f, nil
+}
+
+// plotted draws a plan into the file of --plot, if one was named. Of a plan whose goal is out of reach the nearest is
+// drawn.
+func plotted(c *cli.Context, row corral.Plan) error {
+	file := c.String("plot")
+	if file == "" {
+		return nil
+	}
+	format, err := formatOf(file)
+	if err != nil {
+		return err
+	}
+	document, err := drawable(row)
+	if err != nil {
+		return err
+	}
+	figures := []picture.Figure{picture.StaircaseOf(document)}
+	if len(document.Front) > 1 {
+		figures = append(figures, picture.FrontOf(document))
+	}
+	var drawn bytes.Buffer
+	if err := picture.Write(&drawn, format, figures...); err != nil {
+		return err
+	}
+	return os.WriteFile(file, drawn.Bytes(), 0o666)
+}
+
+// drawable reads a plan, or the nearest to it that is possible.
+func drawable(row corral.Plan) (*plan.Plan, error) {
+	var document plan.Plan
+	if err := json.Unmarshal(row.Document, &document); err != nil {
+		return nil, fmt.Errorf("reading plan %d: %w", row.ID, err)
+	}
+	switch near := document.Nearest; {
+	case document.Feasible:
+		return &document, nil
+	case near == nil:
+		return nil, corral.ErrorAt(corral.Conflict, "plan", "its goal is out of reach, and no nearest plan is known")
+	default:
+		near.Workflow, near.Goal = document.Workflow+" (nearest plan)", document.Goal
+		return near, nil
+	}
+}
