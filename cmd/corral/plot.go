@@ -4,15 +4,13 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
-	"fmt"
 	"os"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/picture"
-	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/internal/report"
 )
 
 // plotFlag names the file for a picture. Its ending is checked before anything is asked for.
@@ -46,7 +44,7 @@ func plotted(c *cli.Context, row corral.Plan) error {
 	if err != nil {
 		return err
 	}
-	document, err := drawable(row)
+	document, err := report.Document(row)
 	if err != nil {
 		return err
 	}
@@ -59,21 +57,4 @@ func plotted(c *cli.Context, row corral.Plan) error {
 		return err
 	}
 	return os.WriteFile(file, drawn.Bytes(), 0o666)
-}
-
-// drawable reads a plan, or the nearest to it that is possible.
-func drawable(row corral.Plan) (*plan.Plan, error) {
-	var document plan.Plan
-	if err := json.Unmarshal(row.Document, &document); err != nil {
-		return nil, fmt.Errorf("reading plan %d: %w", row.ID, err)
-	}
-	switch near := document.Nearest; {
-	case document.Feasible:
-		return &document, nil
-	case near == nil:
-		return nil, corral.ErrorAt(corral.Conflict, "plan", "its goal is out of reach, and no nearest plan is known")
-	default:
-		near.Workflow, near.Goal = document.Workflow+" (nearest plan)", document.Goal
-		return near, nil
-	}
 }

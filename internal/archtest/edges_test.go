@@ -14,7 +14,7 @@ var layers = [][]string{
 	{"broker", "broker/relay", "cost", "gridsite", "internal/execution", "internal/matching", "internal/order", "internal/reconcile", "internal/runas", "packages", "workflow"},
 	{"embedded/wire", "gridsite/jobdir", "gridsite/local", "gridsite/ssh", "gridsite/survey", "internal/pilot/attempt", "internal/store", "packages/htcondor", "plan", "profile", "staging", "workflow/wfformat"},
 	{"api", "embedded/executor", "embedded/link", "gridsite/fork", "gridsite/headnode", "gridsite/slurm", "internal/depot", "internal/picture", "internal/pilot/process", "internal/pilot/sitejob", "internal/recorded", "internal/store/storetest", "plan/validator", "planner/bound", "sim", "staging/ftp", "staging/sftp", "workflow/format"},
-	{"embedded/parcel", "examples/lambda", "gridsite/gridsitetest", "internal/follow", "internal/login", "internal/personal", "internal/request", "planner", "planner/baseline"},
+	{"embedded/parcel", "examples/lambda", "gridsite/gridsitetest", "internal/follow", "internal/login", "internal/personal", "internal/report", "internal/request", "planner", "planner/baseline"},
 	{"embedded/dispatch", "embedded/worker", "internal/demo", "internal/pilot/condorworker", "internal/rest", "internal/scale", "planner/montecarlo", "planner/revision"},
 	{"embedded/port", "internal/pilot", "internal/provision", "internal/run", "internal/schedd"},
 	{"internal/condorpool", "internal/gate"},
@@ -58,6 +58,10 @@ var edges = map[string]map[string]string{
 		"planner": "looks ahead, and plans what is missing", root: "states of tasks",
 	},
 	"internal/picture": {"plan": "what it draws", root: "seconds, error kinds"},
+	"internal/report": {
+		"api": "tasks and ledgers", "cost": "what was billed", "internal/picture": "its pictures",
+		"plan": "what was predicted", root: "plans, runs, glideins",
+	},
 	"planner/baseline": {"plan": "the shape of a pilot", "sim": "is its control", root: "asks pilots to go"},
 	"planner/montecarlo": {
 		"planner/baseline": "what plans are compared with",
@@ -320,7 +324,7 @@ var edges = map[string]map[string]string{
 	"cmd/corral": {
 		"api": "asks corrald", "cost": "budgets", "internal/demo": "verb demo", "internal/follow": "progress",
 		"internal/input": "bounds the files that a command names", "internal/personal": "verbs up and down",
-		"internal/picture": "draws plans", "internal/version": "--version", "internal/xdg": "default paths", "packages": "describes archives",
+		"internal/picture": "draws plans", "internal/report": "verb report", "internal/version": "--version", "internal/xdg": "default paths", "packages": "describes archives",
 		"packages/htcondor": "verb package build", "plan": "prints plans", "profile": "profiles in files",
 		"planner/montecarlo": "verb simulate", "sim": "verb simulate",
 		"workflow":        "verb workflow",
