@@ -86,9 +86,9 @@ func (s Staircase) panel() panel {
 	} else {
 		peak = max(peak, s.Actual.Held.Peak(), s.Actual.Busy.Peak())
 		steps("planned: held", s.Held, paleBlue, draw.LineStyle{})
-		steps("used", s.Busy, nil, line(blue, 1))
+		steps("planned: used", s.Busy, nil, line(blue, 1))
 		steps("actual: held", s.Actual.Held, nil, line(black, 1.5))
-		steps("used", s.Actual.Busy, nil, line(orange, 1.5))
+		steps("actual: used", s.Actual.Busy, nil, line(orange, 1.5))
 		for _, m := range s.Actual.Marks {
 			p.Add(upright{unit.of(m.At), m.Text, line(dark, 0.75, 1, 2)})
 		}
