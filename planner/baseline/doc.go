@@ -13,6 +13,6 @@
 //
 // All of them ask for pilots of one shape at one site. What their programs do beyond that decision (validation, data,
 // several users) is not here, so that only decisions are compared; parameters that nothing here corresponds to are left
-// out. The rules are those that the projects' documents and papers describe; where they leave something open, the file says
-// what is assumed.
+// out. The rules are those that the projects' documents and papers describe; where they leave something open, the file
+// says what is assumed.
 package baseline
