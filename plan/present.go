@@ -18,6 +18,7 @@ type Present struct {
 	End   time.Duration    // no task on it may end later
 	Idle  time.Duration    // for how long it has had no task
 	Keep  time.Duration    // it leaves once it has had no task for longer; Unbounded: it stays until End
+	Doubt float64          // tasks begin only where End leaves time for their runtime and this share of it
 
 	Running []Running // what it has; the Runtime of such a task is what is left of it
 }

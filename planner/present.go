@@ -57,19 +57,15 @@ func (t *tasks) begin(present []plan.Present) {
 }
 
 // presentLines are the hosts of pilots that are present. Each is one hold, which has begun, or will begin when its
-// workers come, and which is not followed by another. A pilot of several hosts stays as long as one of them is busy, so
-// that none of its hosts counts as idle.
+// workers come, and which is not followed by another. A pilot of several hosts stays as long as one of them is busy.
 func presentLines(present []plan.Present) (all []*line) {
 	for i, q := range present {
-		keep := q.Keep
-		if q.Hosts > 1 {
-			keep = plan.Unbounded
-		}
+		together := &mates{to: q.Ready - q.Idle}
 		for n := range q.Hosts {
 			span := plan.Span{From: q.Ready, To: q.Ready - q.Idle}
 			all = append(all, &line{
-				site: &plan.Site{Name: q.Site}, host: q.Host, ready: q.Ready, keep: keep,
-				holds: []hold{{span, q.End}}, present: i + 1, number: n,
+				site: &plan.Site{Name: q.Site}, host: q.Host, ready: q.Ready, keep: q.Keep, doubt: q.Doubt,
+				holds: []hold{{span, q.End}}, present: i + 1, number: n, mates: together,
 			})
 		}
 	}

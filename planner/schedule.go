@@ -22,6 +22,14 @@ type line struct {
 
 	present int // 1 + the index of the present pilot that it is a host of; 0: it is to be asked for
 	number  int // of that host
+	mates   *mates
+	doubt   float64 // share of a task's runtime that has to be left after it
+}
+
+// mates are the hosts of one present pilot together: it stays as long as one of them is busy, and is idle when all are.
+type mates struct {
+	running int           // tasks on them
+	to      time.Duration // the end of their last task
 }
 
 // A hold is a time in which a pilot's workers are there: To is the end of the last task.
@@ -38,7 +46,7 @@ func longest(s *plan.Site) time.Duration { return s.Walltime - s.Overhead - s.Ma
 func (l *line) room(now, runtime time.Duration) (h hold, fresh, ok bool) {
 	if n := len(l.holds); n > 0 {
 		h = l.holds[n-1]
-		if now+runtime <= h.latest && (l.running > 0 || now-h.To <= l.keep) {
+		if now+runtime+time.Duration(l.doubt*float64(runtime)) <= h.latest && l.stays(now, h.To) {
 			return h, false, true
 		}
 	}
@@ -55,6 +63,14 @@ func (l *line) room(now, runtime time.Duration) (h hold, fresh, ok bool) {
 		}
 	}
 	return h, true, now+runtime <= h.latest
+}
+
+// stays reports whether the pilot that holds a line, whose last task ends at to, is still there.
+func (l *line) stays(now, to time.Duration) bool {
+	if l.mates != nil {
+		return l.mates.running > 0 || now-l.mates.to <= l.keep
+	}
+	return l.running > 0 || now-to <= l.keep
 }
 
 // A schedule is a list schedule of all tasks on some lines.
@@ -214,6 +230,10 @@ func (s *scheduler) occupy(at int, i int32, start time.Duration) {
 	l.running++
 	last := &l.holds[len(l.holds)-1]
 	last.To = max(last.To, end)
+	if l.mates != nil {
+		l.mates.running++
+		l.mates.to = max(l.mates.to, end)
+	}
 	s.out.start[i], s.out.line[i], s.out.hold[i] = start, int32(at), int32(len(l.holds)-1)
 	s.out.makespan = max(s.out.makespan, end)
 	s.out.placed++
@@ -223,7 +243,11 @@ func (s *scheduler) occupy(at int, i int32, start time.Duration) {
 
 func (s *scheduler) finish(i int32, now time.Duration) {
 	at := int(s.out.line[i])
-	s.out.lines[at].running--
+	l := s.out.lines[at]
+	l.running--
+	if l.mates != nil {
+		l.mates.running--
+	}
 	s.rooms.set(at, s.rooms.at(at).Plus(s.needs[s.class[i]]))
 	for _, c := range s.work.Graph.Children(int(i)) {
 		if s.missing[c]--; s.missing[c] == 0 {

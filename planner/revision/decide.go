@@ -35,6 +35,7 @@ type Why string
 const (
 	Unneeded Why = "it is not needed"
 	Budget   Why = "the budget"
+	Walltime Why = "its walltime ends too soon for the next tasks"
 )
 
 // News are what people have to know.
@@ -80,10 +81,8 @@ func Decide(v View) (Decision, error) {
 		d.say("%d pilot(s) end now: holding them on would cost more than the budget of %s", len(d.Drop),
 			*v.Goal.Budget)
 	case v.Before.At > 0 && v.Now < v.Before.At+Pause(o.End):
-	case o.behind():
-		err = o.add(&d)
 	default:
-		o.release(&d)
+		err = o.change(&d)
 	}
 	if len(d.Drop) == 0 {
 		if d.Drop = o.drains(); len(d.Drop) > 0 {
@@ -93,6 +92,25 @@ func Decide(v View) (Decision, error) {
 	}
 	o.announce(&d)
 	return d, err
+}
+
+// change closes pilots that would cut what they take next, and adds or releases others.
+func (o *outlook) change(d *Decision) error {
+	closed := o.closing()
+	if len(closed) > 0 {
+		o.left = o.without(closed)
+		o.look(o.left)
+		d.Predicted = o.prediction()
+		for _, i := range slices.Sorted(keys(closed)) {
+			d.Drop = append(d.Drop, Drop{Pilot: o.Pilots[i].Number, Why: Walltime})
+		}
+		d.say("%d pilot(s) take no more tasks: their walltime ends too soon for the next ones", len(closed))
+	}
+	if o.behind() {
+		return o.add(d)
+	}
+	o.release(d, closed)
+	return nil
 }
 
 func (d *Decision) say(format string, args ...any) {
@@ -228,12 +246,12 @@ func brief(d time.Duration) time.Duration { return d.Round(100 * time.Millisecon
 
 // release lets those pilots go that are not needed: that have no task to come, and those not yet submitted without
 // which the end is still in time.
-func (o *outlook) release(d *Decision) {
+func (o *outlook) release(d *Decision, closed map[int]bool) {
 	dropped := map[int]bool{}
 	var idle, unasked int
 	for i, q := range o.Pilots {
 		switch {
-		case o.ends[i] > 0 || o.running[i] > 0:
+		case o.ends[i] > 0 || o.running[i] > 0 || closed[i]:
 		case q.Phase == Planned || q.Phase == Queued:
 			dropped[i] = true
 			unasked++

@@ -96,6 +96,10 @@ func TestDecide(t *testing.T) {
 			v.Goal.Deadline = corral.Seconds(31 * time.Minute)
 			v.Problem.Present = []plan.Present{{Hosts: 1, Host: onePilot(1, 0).Host, End: time.Hour, Keep: time.Hour}}
 		}},
+		{name: "its walltime ends soon after the next task", edit: func(v *revision.View) {
+			v.Pilots[0].Walltime = corral.Seconds(23 * time.Minute) // 10 + 10 minutes, and two more until the margin
+			v.Tasks[0].Since, v.Now = time.Minute, 10*time.Minute
+		}, add: 1, drop: []revision.Drop{{Pilot: 0, Why: revision.Walltime}}},
 		{name: "the pilot is lost", edit: func(v *revision.View) {
 			v.Pilots[0].Phase, v.Pilots[0].Ended = revision.Gone, 30*time.Second
 			v.Tasks[0] = revision.Task{State: corral.TaskReady, Pilot: -1}

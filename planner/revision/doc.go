@@ -9,6 +9,7 @@
 //	outlook.go   estimates are corrected by what has ended, what is left becomes a problem of its own with the pilots
 //	             as they are, and planner.Expect says when it will be done
 //	budget.go    what was spent, what is bound to be, and which pilots must end before it is more than the budget
+//	walltime.go  which pilots would cut what they take next, and take no more therefore
 //	decide.go    Decide: behind, pilots are added as planner.Make says; ahead, those that are not needed are let go
 //
 // The invariants: what is spent never exceeds the budget, as long as decisions are no further apart than View.Period

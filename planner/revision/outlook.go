@@ -1,6 +1,8 @@
 package revision
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -107,16 +109,25 @@ func remaining(o *outlook) []int {
 	return index
 }
 
-// seat lists the pilots that take tasks, or will, and what they run. Those whose workers are there come first. A
-// pilot that leaves has its tasks all the same; they end with it, and no other begins there.
+// seat lists the pilots that take tasks, or will, and what they run. Those whose workers are there come first, and of
+// them those that stay longest: when there is work for some of them only, it is not the ones that would cut it that are
+// kept for it. A pilot that leaves has its tasks all the same; they end with it, and no other begins there.
 func seat(o *outlook, index []int) {
 	of := map[int]int{} // :: index among View.Pilots → among the present ones
+	byStay := make([]int, len(o.Pilots))
+	for i := range byStay {
+		byStay[i] = i
+	}
+	slices.SortStableFunc(byStay, func(a, b int) int { return cmp.Compare(o.Pilots[b].leaves(), o.Pilots[a].leaves()) })
+	doubt := o.doubt()
 	for _, phase := range []Phase{Working, Leaving, Booting, Queued, Planned} {
-		for i, q := range o.Pilots {
+		for _, i := range byStay {
+			q := o.Pilots[i]
 			if q.Phase != phase {
 				continue
 			}
 			p, ok := q.present(o.Now)
+			p.Doubt = doubt
 			if phase == Leaving {
 				p, ok = plan.Present{Site: q.Site, Hosts: q.Hosts, Host: q.Host}, true
 			}

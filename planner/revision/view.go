@@ -84,6 +84,14 @@ func (q Pilot) heldFor(d time.Duration) plan.Pilot {
 	return plan.Pilot{Site: q.Site, Hosts: q.Hosts, CPUs: q.CPUs, End: corral.Seconds(d)}
 }
 
+// leaves is when a pilot whose workers are there takes its last task, at the latest; 0 for others.
+func (q Pilot) leaves() time.Duration {
+	if q.Phase != Working {
+		return 0
+	}
+	return q.Began + time.Duration(q.Walltime) - q.Margin
+}
+
 // present is the pilot as a problem has it whose time 0 is now; ok is false if no task will begin there.
 func (q Pilot) present(now time.Duration) (p plan.Present, ok bool) {
 	p = plan.Present{Site: q.Site, Hosts: q.Hosts, Host: q.Host, Keep: q.Keep}
