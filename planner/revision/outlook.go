@@ -119,7 +119,7 @@ func seat(o *outlook, index []int) {
 		byStay[i] = i
 	}
 	slices.SortStableFunc(byStay, func(a, b int) int { return cmp.Compare(o.Pilots[b].leaves(), o.Pilots[a].leaves()) })
-	doubt := o.doubt()
+	share := doubt(o.left)
 	for _, phase := range []Phase{Working, Leaving, Booting, Queued, Planned} {
 		for _, i := range byStay {
 			q := o.Pilots[i]
@@ -127,7 +127,7 @@ func seat(o *outlook, index []int) {
 				continue
 			}
 			p, ok := q.present(o.Now)
-			p.Doubt = doubt
+			p.Doubt = share
 			if phase == Leaving {
 				p, ok = plan.Present{Site: q.Site, Hosts: q.Hosts, Host: q.Host}, true
 			}

@@ -13,12 +13,12 @@ import (
 const doubtful = 1. / 3
 
 // doubt is doubtful, or 0 if some task is so long that no pilot that can be asked for stays for so much more.
-func (o *outlook) doubt() float64 {
+func doubt(p plan.Problem) float64 {
 	var longest, lifetime time.Duration
-	for _, t := range o.left.Work.Tasks {
+	for _, t := range p.Work.Tasks {
 		longest = max(longest, t.Runtime)
 	}
-	for _, s := range o.left.Sites {
+	for _, s := range p.Sites {
 		lifetime = max(lifetime, s.Walltime-s.Overhead-s.Margin)
 	}
 	if withDoubt(longest) > lifetime {
@@ -35,7 +35,7 @@ func withDoubt(runtime time.Duration) time.Duration {
 // a task wherever its estimate fits. They are to take no more tasks.
 func (o *outlook) closing() map[int]bool {
 	all := map[int]bool{}
-	next := o.next()
+	next := next(o.left)
 	for k, p := range o.left.Present {
 		i := o.pilots[k]
 		if i < 0 || o.Pilots[i].Phase != Working || p.Doubt == 0 {
@@ -60,21 +60,21 @@ func (o *outlook) closing() map[int]bool {
 
 // next returns the tasks that are left and may begin soon, and in how long: nothing but running tasks is before them,
 // which will be done within what is in doubt of their own runtime.
-func (o *outlook) next() map[int]time.Duration {
+func next(left plan.Problem) map[int]time.Duration {
 	busy := map[int]bool{}
-	for _, p := range o.left.Present {
+	for _, p := range left.Present {
 		for _, r := range p.Running {
 			busy[r.Task] = true
 		}
 	}
 	all := map[int]time.Duration{}
-	for t, task := range o.left.Work.Tasks {
+	for t, task := range left.Work.Tasks {
 		if busy[t] {
 			continue
 		}
 		var ready time.Duration
-		for _, p := range o.left.Work.Graph.Parents(t) {
-			if ready = max(ready, o.left.Work.Tasks[p].Runtime); !busy[int(p)] {
+		for _, p := range left.Work.Graph.Parents(t) {
+			if ready = max(ready, left.Work.Tasks[p].Runtime); !busy[int(p)] {
 				ready = plan.Unbounded
 			}
 		}
