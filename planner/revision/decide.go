@@ -75,7 +75,7 @@ func Decide(v View) (Decision, error) {
 	if err != nil || len(o.left.Work.Tasks) == 0 {
 		return Decision{}, err
 	}
-	d := Decision{Predicted: o.prediction()}
+	d := Decision{Predicted: prediction(o)}
 	switch d.Drop = o.cuts(); {
 	case len(d.Drop) > 0:
 		d.say("%d pilot(s) end now: holding them on would cost more than the budget of %s", len(d.Drop),
@@ -100,7 +100,7 @@ func (o *outlook) change(d *Decision) error {
 	if len(closed) > 0 {
 		o.left = o.without(closed)
 		o.look(o.left)
-		d.Predicted = o.prediction()
+		d.Predicted = prediction(o)
 		for _, i := range slices.Sorted(keys(closed)) {
 			d.Drop = append(d.Drop, Drop{Pilot: o.Pilots[i].Number, Why: Walltime})
 		}
@@ -118,7 +118,7 @@ func (d *Decision) say(format string, args ...any) {
 }
 
 // prediction is what is expected without a change.
-func (o *outlook) prediction() Prediction {
+func prediction(o *outlook) Prediction {
 	return Prediction{o.Now + o.End, o.Left == 0, o.expected()}
 }
 
@@ -266,7 +266,7 @@ func (o *outlook) release(d *Decision, closed map[int]bool) {
 		d.Drop = append(d.Drop, Drop{Pilot: q.Number, Idle: q.Phase == Working, Why: Unneeded})
 	}
 	if len(dropped) > 0 {
-		d.Predicted = o.prediction()
+		d.Predicted = prediction(o)
 		d.say("ahead: %d idle pilot(s) have no task to come, %d more are not needed; it ends after %s", idle, unasked,
 			brief(d.Predicted.End))
 	}
@@ -308,7 +308,7 @@ func (o *outlook) spare(dropped map[int]bool) (n int) {
 }
 
 // outcome is what is expected instead of an end in time. The end of what can be run says nothing where tasks remain.
-func (o *outlook) outcome(d *Decision) string {
+func outcome(o *outlook, d *Decision) string {
 	if !d.Predicted.Complete {
 		return fmt.Sprintf("%d task(s) fit no pilot that there is", o.Left)
 	}
@@ -324,7 +324,7 @@ func (o *outlook) announce(d *Decision) {
 	switch {
 	case late && !before.Late:
 		d.News = Late
-		d.say("the deadline of %s will be missed: %s", o.Goal.Deadline, o.outcome(d))
+		d.say("the deadline of %s will be missed: %s", o.Goal.Deadline, outcome(o, d))
 	case before.Late && !late && d.Predicted.End <= deadline-o.reserve(50):
 		d.News = InTime
 		d.say("the deadline of %s can be met again: the end is expected after %s", o.Goal.Deadline,
