@@ -19,23 +19,28 @@ func Reserve(tx *store.Tx, row corral.Plan) error {
 	if err := json.Unmarshal(row.Document, &p); err != nil {
 		return fmt.Errorf("reading plan %d: %w", row.ID, err)
 	}
+	return reserveMore(tx, row.ID, p.Pilots)
+}
+
+// reserveMore promises a plan what pilots cost beyond what was promised to it before.
+func reserveMore(tx *store.Tx, id corral.PlanID, pilots []plan.Pilot) error {
 	var names []string
 	at := map[string][]plan.Pilot{} // :: site → its pilots
-	for _, q := range p.Pilots {
+	for _, q := range pilots {
 		if at[q.Site] == nil {
 			names = append(names, q.Site)
 		}
 		at[q.Site] = append(at[q.Site], q)
 	}
 	for _, name := range names {
-		if err := reserveAt(tx, row.ID, name, at[name]); err != nil {
+		if err := reserveAt(tx, id, name, at[name]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// reserveAt promises a plan what its pilots at one site cost.
+// reserveAt promises a plan what pilots at one site cost, on top of what was promised to it there.
 func reserveAt(tx *store.Tx, id corral.PlanID, name string, pilots []plan.Pilot) error {
 	site, err := tx.SiteNamed(name)
 	if err != nil {
@@ -45,7 +50,16 @@ func reserveAt(tx *store.Tx, id corral.PlanID, name string, pilots []plan.Pilot)
 	if err != nil {
 		return err
 	}
+	before, err := tx.Ledger(site.ID)
+	if err != nil {
+		return err
+	}
 	var sum cost.Money
+	for _, line := range before.Plans {
+		if line.Plan == id {
+			sum = line.Reserved
+		}
+	}
 	for _, q := range pilots {
 		_, money := plan.Tariff(tariff).Bill(q)
 		sum = sum.Plus(money)

@@ -100,11 +100,14 @@ func (c change) drop(drops []revision.Drop, workers Workers) (all []corral.Pilot
 	return all, nil
 }
 
-// add asks for pilots. Their numbers follow those that the plan has: no number is used twice, so that none is asked for
-// twice.
+// add asks for pilots, and reserves what they cost. Their numbers follow those that the plan has: no number is used
+// twice, so that none is asked for twice.
 func (c change) add(pilots []plan.Pilot, machine corral.SiteQueue) (all []corral.PilotChange, err error) {
 	there, err := c.tx.Glideins(store.GlideinFilter{Filter: store.Filter{All: true}, Labels: labelled(c.sight.plan)})
 	if err != nil {
+		return nil, err
+	}
+	if err := reserveMore(c.tx, c.sight.plan.ID, pilots); err != nil {
 		return nil, err
 	}
 	next := 0

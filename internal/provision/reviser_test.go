@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/cost"
 	"github.com/corral-pilot/corral/dag"
 	"github.com/corral-pilot/corral/internal/execution"
 	"github.com/corral-pilot/corral/internal/store"
@@ -178,6 +179,29 @@ func TestBehindAPilotIsAdded(t *testing.T) {
 	if len(all) != 1 || len(all[0].Added) != 1 || len(pilots) != 2 || pilots[1].Labels["pilot"] != "1" ||
 		pilots[1].Owner != "ada" || all[0].Added[0].Glidein != pilots[1].ID {
 		t.Errorf("revisions %+v, pilots %+v", all, pilots)
+	}
+}
+
+// TestWhatIsAddedIsReserved: what an added pilot costs is promised to the plan with it.
+func TestWhatIsAddedIsReserved(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, tooLate, true)
+	reserved := func() (sum cost.Money) {
+		l, err := store.Read(t.Context(), s.db, func(tx *store.Tx) (cost.Ledger, error) {
+			return tx.Ledger(s.glidein.Site)
+		})
+		for _, line := range l.Plans {
+			sum = sum.Plus(line.Reserved)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sum
+	}
+	before := reserved()
+	s.look(s.reviser(), time.Second)
+	if after := reserved(); len(s.revisions()) != 1 || after <= before {
+		t.Errorf("%s was reserved, and is %s with a pilot more: %+v", before, after, s.revisions())
 	}
 }
 
