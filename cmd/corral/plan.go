@@ -67,7 +67,13 @@ func planCommand(p *printer) *cli.Command {
 				return showRevisions(c, p, cl, id)
 			}, plotFlag()),
 			plans.verb("revisions", printing((*api.Client).PlanRevisions, many(p, revisionTable))),
-			plans.verb("release", printing((*api.Client).ReleasePlan, one(p, planTable))),
+			plans.verb("release", func(c *cli.Context, cl *api.Client, id corral.PlanID) error {
+				row, err := releasePlan(c, cl, id)
+				if err != nil {
+					return err
+				}
+				return show(p, row, planTable)
+			}, &cli.BoolFlag{Name: "wait", Usage: "return when none of its pilots is left"}, timeoutFlag()),
 			plans.verb("remove", printing((*api.Client).RemovePlan, one(p, planTable))),
 			plans.verb("history", printing((*api.Client).PlanHistory, many(p, entryTable))),
 		},
@@ -78,6 +84,25 @@ func provisionCommand(p *printer) *cli.Command {
 	c := plans.verb("provision", printing((*api.Client).ProvisionPlan, one(p, planTable)))
 	c.Category = workflows
 	return c
+}
+
+// releasedPilots are the states in which a pilot holds nothing any more.
+var releasedPilots = strings.Join([]string{string(corral.GlideinDeleted), string(corral.GlideinFinished),
+	string(corral.GlideinFailed)}, ",")
+
+// releasePlan lets a plan's pilots go and, if asked, waits until none of them is left.
+func releasePlan(c *cli.Context, cl *api.Client, id corral.PlanID) (corral.Plan, error) {
+	row, err := cl.ReleasePlan(c.Context, id)
+	if err != nil || !c.Bool("wait") {
+		return row, err
+	}
+	pilots, err := cl.Glideins(c.Context, api.Filter{})
+	for _, g := range pilots {
+		if err == nil && g.Labels["plan"] == fmt.Sprint(id) && !g.State.Terminal() {
+			_, err = cl.WaitGlidein(c.Context, g.ID, releasedPilots, c.Duration("timeout"))
+		}
+	}
+	return row, err
 }
 
 // goalFlags say what a plan is to reach.
@@ -194,6 +219,9 @@ func showParts(p *printer, document plan.Plan, explain bool) error {
 		}
 		fmt.Fprintln(p.out)
 		pilots = near.Pilots
+	}
+	if !document.Feasible && len(pilots) == 0 {
+		return nil // the reason is said with the exit code
 	}
 	err := list(p, pilots, pilotTable)
 	if err == nil && len(document.Comparison) > 0 {

@@ -18,6 +18,10 @@ func scaleClusterCommand(p *printer) *cli.Command {
 		if err != nil {
 			return err
 		}
+		if c.Bool("off") && p.forPeople() {
+			p.say("cluster %s is not scaled any more; its workers finish what they run", s.ClusterName)
+			return nil
+		}
 		return show(p, s, scaleTable)
 	},
 		&cli.StringSliceFlag{Name: "site", Usage: "ask `SITE` for workers; several are asked in their order"},
@@ -62,7 +66,7 @@ var scaleTable = listing[corral.Scale]{
 		{"sites", func(s corral.Scale) any { return strings.Join(s.Sites, ", ") }},
 		{"cpus", func(s corral.Scale) any { return fmt.Sprintf("%d to %d", s.Min, s.Max) }},
 		{"worker", func(s corral.Scale) any {
-			return fmt.Sprintf("%d cpus for %s, %s idle", s.CPUs, s.Walltime, s.Idle)
+			return fmt.Sprintf("%d cpu(s) for %s, %s idle", s.CPUs, s.Walltime, s.Idle)
 		}},
 		{"since", func(s corral.Scale) any { return when(s.CreatedAt) }},
 		{"report", func(s corral.Scale) any { return s.Report }},
