@@ -97,7 +97,7 @@ test-long: ## all rounds of everything that may differ from one to the next; it 
 	$(MAKE) test-fuzz FUZZTIME=5m
 
 test-properties: ## CASES of each property: a thousand
-	$(GO) test -timeout 20m -run '^($(properties))$$' $(call packages_of,$(property_files)) -rapid.checks=$(CASES)
+	$(GO) test -tags soak -timeout 20m -run '^($(properties))$$' $(call packages_of,$(property_files)) -rapid.checks=$(CASES)
 
 test-crashes: htcondor slurm networks ## what is killed or started again, three times over
 	$(run_sites) -tags sites -count=3 -timeout 60m -run '$(crashes)' $(call packages_of,$(crash_files))

@@ -50,36 +50,54 @@ func erring(t *rapid.T) func(*sim.Scenario) {
 	return func(s *sim.Scenario) { s.Runtime = sim.Runtimes(s.Work, sim.Uniform(s.Work, 0.3, seed)) }
 }
 
+// A spending is a life with a budget: so many percent more than what is planned for it, at some billing.
+type spending struct {
+	life
+	billing string
+	more    int
+}
+
+func anySpending(r *rapid.T) spending {
+	wait := time.Duration(rapid.IntRange(0, 60).Draw(r, "wait")) * time.Second
+	return spending{life{anyWork(r), wait, erring(r)},
+		rapid.SampledFrom([]string{"1s", "1m", "10m-minimum"}).Draw(r, "billing"),
+		rapid.IntRange(0, 20).Draw(r, "percent more")}
+}
+
 // TestTheBudgetIsKept: whatever the runtimes are, and whatever is billed, pilots never cost more than the budget. Work
-// for which it does not suffice waits, and that is said.
+// for which it does not suffice waits, and that is said. The long checks draw other cases each time.
 func TestTheBudgetIsKept(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(r *rapid.T) {
-		s := anyWork(r)
-		at := hpc(time.Duration(rapid.IntRange(0, 60).Draw(r, "wait")) * time.Second)
-		billing := rapid.SampledFrom([]string{"1s", "1m", "10m-minimum"}).Draw(r, "billing")
-		var err error
-		if at.Tariff.Billing, err = cost.ParseBilling(billing); err != nil {
-			r.Fatal(err)
-		}
-		c, _, ok := play(t, s, at, plan.Goal{Objective: plan.Makespan}, nil)
-		if !ok {
-			r.Fatal("there is a plan without a goal")
-		}
-		budget := c.plan.Cost
-		budget.Money += budget.Money / 100 * cost.Money(rapid.IntRange(0, 20).Draw(r, "percent more"))
-		goal := plan.Goal{Objective: plan.Makespan, Budget: &budget}
-		c, tr, ok := play(t, s, at, goal, erring(r))
-		if !ok {
-			r.Fatalf("%s suffice, and %s do not", c.plan.Cost, budget)
-		}
-		if got := paid(tr, at.Tariff); got > budget.Money {
-			r.Fatalf("%s of %s were spent: %s", got, budget, story(c))
-		}
-		if tr.Ending != sim.Done && !said(c, revision.Broke) {
-			r.Fatalf("%s (%s), and nothing was said of the budget: %s", tr.Ending, tr.Why, story(c))
-		}
-	})
+	draw := rapid.Custom(anySpending)
+	for i := range 20 {
+		keepBudget(t, t, draw.Example(i))
+	}
+}
+
+func keepBudget(t *testing.T, r interface{ Fatalf(string, ...any) }, s spending) {
+	t.Helper()
+	at := hpc(s.wait)
+	var err error
+	if at.Tariff.Billing, err = cost.ParseBilling(s.billing); err != nil {
+		r.Fatalf("%v", err)
+	}
+	c, _, ok := play(t, s.work, at, plan.Goal{Objective: plan.Makespan}, nil)
+	if !ok {
+		r.Fatalf("there is no plan without a goal")
+	}
+	budget := c.plan.Cost
+	budget.Money += budget.Money / 100 * cost.Money(s.more)
+	goal := plan.Goal{Objective: plan.Makespan, Budget: &budget}
+	c, tr, ok := play(t, s.work, at, goal, s.err)
+	if !ok {
+		r.Fatalf("%s suffice, and %s do not", c.plan.Cost, budget)
+	}
+	if got := paid(tr, at.Tariff); got > budget.Money {
+		r.Fatalf("%s of %s were spent: %s", got, budget, story(c))
+	}
+	if tr.Ending != sim.Done && !said(c, revision.Broke) {
+		r.Fatalf("%s (%s), and nothing was said of the budget: %s", tr.Ending, tr.Why, story(c))
+	}
 }
 
 // A life is a workflow, the wait of its site, and how its runtimes err.
@@ -104,9 +122,11 @@ func lives(most time.Duration, n int) (all []life) {
 // TestDeadlinesWithSlackAreMet: of plans that have 30 % of slack, 99 in 100 meet their deadlines although runtimes err by
 // up to 30 %. The others are late by little, because what is left when it is seen is one chain of tasks, which no pilot
 // makes shorter; and it is said beforehand.
-func TestDeadlinesWithSlackAreMet(t *testing.T) {
+func TestDeadlinesWithSlackAreMet(t *testing.T) { meetDeadlines(t, 50) }
+
+func meetDeadlines(t *testing.T, cases int) {
+	t.Helper()
 	t.Parallel()
-	const cases = 200
 	missed := 0
 	for _, l := range lives(10*time.Second, cases) {
 		at := hpc(l.wait)
@@ -142,9 +162,12 @@ func TestDeadlinesWithSlackAreMet(t *testing.T) {
 // TestDecisionsComeToRest: decisions that change pilots keep their distance, and where all goes as planned they are
 // few: pilots are added once at most, because tasks go where there is room, not where the plan's witness has them. Those
 // that are let go before they were asked for do not count.
-func TestDecisionsComeToRest(t *testing.T) {
+func TestDecisionsComeToRest(t *testing.T) { comeToRest(t, 50) }
+
+func comeToRest(t *testing.T, cases int) {
+	t.Helper()
 	t.Parallel()
-	for _, l := range lives(time.Minute, 200) {
+	for _, l := range lives(time.Minute, cases) {
 		c, tr, _ := play(t, l.work, hpc(l.wait), plan.Goal{Objective: plan.Tradeoff, Tradeoff: 0.5}, nil)
 		last, added := time.Duration(-1), 0
 		for i, d := range c.said {
