@@ -98,7 +98,7 @@ func addAllowance(said survey.Sections, options corral.BatchOptions, facts *corr
 		survey.Note(facts, what, fmt.Errorf("scontrol: %w", err))
 		return
 	}
-	left, found := leftTo(account, lines)
+	left, found := leftTo(account, options.Queue, lines)
 	word := hides(said, "accounts", "usage", "users")
 	switch {
 	case found:
@@ -113,6 +113,7 @@ func addAllowance(said survey.Sections, options corral.BatchOptions, facts *corr
 // An allowance is a line about an account, or about the user in it: how many cpu-minutes may be used, and were.
 type allowance struct {
 	user, account, parent string
+	queue                 string // the only one that a user's line is about; empty: all
 	limited               bool
 	minutes, used         int64
 }
@@ -134,7 +135,7 @@ func parseAllowances(out string) ([]allowance, error) {
 		if n == nil {
 			return nil, fmt.Errorf("it said %q", gridsite.OneLine(line))
 		}
-		a := allowance{account: f[1], limited: n[1] != ""}
+		a := allowance{account: f[1], queue: f[2], limited: n[1] != ""}
 		a.user, _, _ = strings.Cut(f[0], "(")
 		a.parent, _, _ = strings.Cut(f[3], "(")
 		a.minutes, _ = strconv.ParseInt("0"+n[1], 10, 64) // digits, and few enough
@@ -145,13 +146,17 @@ func parseAllowances(out string) ([]allowance, error) {
 }
 
 // leftTo returns the line of least room on the way from the user in the account to the root of all accounts, nil if
-// none of them is limited; found is false if the account itself is not among the lines.
-func leftTo(account string, lines []allowance) (left *corral.Allowance, found bool) {
+// none of them is limited; found is false if the account itself is not among the lines. Lines about other queues than
+// those that the site uses do not count.
+func leftTo(account, queues string, lines []allowance) (left *corral.Allowance, found bool) {
 	users := true // the first round looks at the user's own line, too
 	for range lines {
 		parent := ""
 		for _, l := range lines {
 			if !strings.EqualFold(l.account, account) || l.user != "" && !users {
+				continue
+			}
+			if l.queue != "" && !slices.Contains(strings.Split(queues, ","), l.queue) {
 				continue
 			}
 			if l.user == "" {

@@ -301,8 +301,7 @@ var edges = map[string]map[string]string{
 	},
 	"internal/draft": {
 		"api": "requests for plans", "internal/gate": "the workers that are there",
-		"internal/provision": "problems for the planner", "internal/request": "what this machine is to a site",
-		"internal/run": "profiles of earlier runs", "internal/store": "what is known of sites and runs",
+		"internal/provision": "problems for the planner", "internal/run": "profiles of earlier runs", "internal/store": "what is known of sites and runs",
 		"plan": "problems and plans", "planner": "decides", "planner/montecarlo": "simulates plans",
 		"profile": "what is known of tasks", "sim": "how runtimes err", "workflow": "how a document is read",
 		"workflow/wfformat": "reads what is planned", root: "nouns",

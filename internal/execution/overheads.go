@@ -16,12 +16,15 @@ const fewHops = 10
 // before it began, until it begins is the cluster's, and is called a hop. Of all hops the middle 90 % are averaged: one
 // that a lost connection made long says nothing of the others.
 //
-// Only first attempts count, because others wait on purpose, and none at a worker where no task has ended before: they
-// may have waited for the worker. Of clustered jobs nothing is learned, since their tasks follow each other there.
+// No task counts at a worker where none has ended before: it may have waited for the worker. Of clustered jobs nothing is
+// learned, since their tasks follow each other there, nor of a run in which a task was tried again: when its earlier
+// attempts made room at their workers is not known any more.
 func overheads(x *Execution, r *corral.RunReport) {
 	ends := map[int32][]Msec{} // :: worker → ends of tasks there, ascending
 	var starts []Msec
+	again := false
 	for i := range x.attempts.tasks {
+		again = again || x.attempts.tasks[i].attempt > 1
 		if t, ok := first(x, i); ok {
 			ends[t.worker] = append(ends[t.worker], t.ended)
 			starts = append(starts, t.started)
@@ -39,7 +42,7 @@ func overheads(x *Execution, r *corral.RunReport) {
 			}
 		}
 	}
-	if x.plan.Groups > 0 || len(hops) < fewHops {
+	if x.plan.Groups > 0 || again || len(hops) < fewHops {
 		return
 	}
 	slices.Sort(hops)
@@ -62,7 +65,10 @@ func first(x *Execution, i int) (t *taskState, ok bool) {
 // before. ends are those there.
 func possible(x *Execution, i int, t *taskState, ends []Msec) (at Msec) {
 	before := sort.Search(len(ends), func(k int) bool { return ends[k] > t.started })
-	if before == 0 {
+	if t.ended <= t.started {
+		before-- // its own end is among them
+	}
+	if before <= 0 {
 		return 0
 	}
 	at = ends[before-1]

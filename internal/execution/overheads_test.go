@@ -63,3 +63,43 @@ func TestOverheads(t *testing.T) {
 		t.Errorf("five tasks: hop %s of %d, want none", r.Hop, r.Hops)
 	}
 }
+
+// TestNothingIsLearnedOfARunWithRetries: where an earlier attempt was, and until when, is not known any more.
+func TestNothingIsLearnedOfARunWithRetries(t *testing.T) {
+	t.Parallel()
+	spec := execution.Spec{Tasks: make([]execution.TaskSpec, 40)}
+	for i := range spec.Tasks {
+		spec.Tasks[i] = execution.TaskSpec{ID: string(rune('a' + i)), CPUs: 1, Estimate: time.Second, Retries: 1}
+	}
+	var err error
+	if spec.Graph, err = dag.New(len(spec.Tasks), nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, again := range []bool{false, true} {
+		x, now := execution.New(spec), start
+		for _, job := range x.Release(now, execution.Offer{}) {
+			i := job.Tasks[0].Index
+			for attempt := 1; attempt <= 2; attempt++ {
+				key, status := job.Key(), execution.Done
+				if again && i == 20 && attempt == 1 {
+					status = execution.Failed
+				}
+				began := now.Add(20 * time.Millisecond)
+				now = began.Add(time.Second)
+				x.Apply(execution.Record{At: execution.ToMsec(began), Assigned: &execution.Assignment{Seq: job.Seq, Worker: "w",
+					Parts: []execution.Part{{Task: int32(i), Attempt: int32(attempt)}}}})
+				x.Apply(execution.Record{At: execution.ToMsec(now), Finished: execution.ToOutcome(execution.Result{Key: key,
+					Index: i, Attempt: attempt, Status: status, Worker: "w", StartedAt: began, EndedAt: now})})
+				if status == execution.Done {
+					break
+				}
+				if next := x.Release(now.Add(time.Hour), execution.Offer{}); len(next) == 1 {
+					job = next[0]
+				}
+			}
+		}
+		if r := x.Report(start); (r.Hops == 0) != again {
+			t.Errorf("retries %t: hop %s of %d", again, r.Hop, r.Hops)
+		}
+	}
+}

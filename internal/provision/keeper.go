@@ -59,11 +59,11 @@ func (r *Reviser) Run(ctx context.Context) error {
 	for {
 		changed := r.db.Changed(store.Subject{Object: corral.ObjectRun})
 		began := time.Now()
-		busy, err := r.look(ctx, began, pause)
+		busy, err := r.look(ctx, pause)
 		if err != nil && ctx.Err() == nil {
 			r.lg.Error("revising plans: it is tried again", "error", err)
 		}
-		pause = max(period, 10*time.Since(began))
+		pause = min(max(period, 10*time.Since(began)), 2*pause) // what the decisions counted with
 		var next <-chan time.Time
 		if busy || err != nil {
 			next = time.After(r.next(pause))
@@ -87,12 +87,12 @@ func (r *Reviser) next(pause time.Duration) time.Duration {
 }
 
 // look looks at all plans once, and reports whether one has a run that goes on.
-func (r *Reviser) look(ctx context.Context, now time.Time, pause time.Duration) (busy bool, err error) {
+func (r *Reviser) look(ctx context.Context, pause time.Duration) (busy bool, err error) {
 	all, err := store.Read(ctx, r.db, under)
 	r.hurry = false
 	for _, u := range all {
 		busy = true
-		if err := r.revise(ctx, u, now, pause); err != nil && ctx.Err() == nil {
+		if err := r.revise(ctx, u, time.Now(), pause); err != nil && ctx.Err() == nil {
 			r.lg.Warn("a plan is not revised now", "plan", u.plan.ID, "error", err)
 		}
 	}
@@ -149,7 +149,7 @@ func (r *Reviser) revise(ctx context.Context, u underway, now time.Time, pause t
 // decide decides what is to change when the next look comes after a pause. If pilots were to go for the budget's sake,
 // it asks whether they are to even if the next look is hurried. Looks that take long cannot be.
 func (r *Reviser) decide(v revision.View, pause time.Duration) (revision.Decision, error) {
-	v.Period = pause + time.Second // the decision, and the next one, take time
+	v.Period = 2*pause + time.Second // the next pause may be twice as long, and decisions take time
 	d, err := revision.Decide(v)
 	dear := slices.ContainsFunc(d.Drop, func(p revision.Drop) bool { return p.Why == revision.Budget })
 	if err != nil || !dear || pause > period {

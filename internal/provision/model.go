@@ -9,6 +9,8 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/cost"
 	"github.com/corral-pilot/corral/internal/order"
+	"github.com/corral-pilot/corral/internal/request"
+	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/workflow"
 )
@@ -20,6 +22,22 @@ type Facts struct {
 	Waits   []corral.Wait
 	Load    corral.Load // attempts that are there already
 	Ledger  cost.Ledger // what may still be spent there
+}
+
+// latestWaits is how many of a site's waits are looked at.
+const latestWaits = 1000
+
+// ReadFacts reads what corrald knows of a site; machine is what this machine is to a site without a batch system.
+func ReadFacts(tx *store.Tx, site corral.Site, machine corral.SiteQueue) (f Facts, err error) {
+	f = Facts{Site: site, Machine: request.Machine(site, machine)}
+	if f.Waits, err = tx.Waits(store.WaitFilter{Site: site.ID, Last: latestWaits}); err != nil {
+		return f, err
+	}
+	if f.Load, err = tx.Load(site.ID); err != nil {
+		return f, err
+	}
+	f.Ledger, err = tx.Ledger(site.ID)
+	return f, err
 }
 
 // startUp is how long a pilot takes from its job's start to its workers in the cluster: a second where a process is all

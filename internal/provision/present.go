@@ -29,7 +29,7 @@ func Present(glideins []corral.Glidein, workers []corral.Worker, now time.Time) 
 			continue
 		}
 		p := plan.Present{Site: g.SiteName, Hosts: 1, End: left, Keep: plan.Unbounded, Host: corral.Resources{
-			CPUs: w.CPUsFree, MemoryMiB: orUnlimited(w.MemoryMiB), GPUs: orUnlimited(g.GPUs), DiskMiB: plan.Unlimited,
+			CPUs: w.CPUsFree, MemoryMiB: orUnlimited(w.MemoryMiB), GPUs: g.GPUs, DiskMiB: plan.Unlimited,
 		}}
 		if g.Idle > 0 && w.RunningTasks == 0 {
 			p.Keep = time.Duration(g.Idle)

@@ -36,7 +36,12 @@ func (r *Reviser) carryOut(ctx context.Context, s sight, v revision.View, d revi
 		if text.Dropped, err = c.drop(d.Drop, r.workers); err != nil {
 			return err
 		}
-		if text.Added, err = c.add(d.Add, r.machine); err != nil {
+		add, refused, err := c.reserve(d.Add)
+		if err != nil {
+			return err
+		}
+		text.Limits = append(text.Limits, refused...)
+		if text.Added, err = c.add(add, r.machine); err != nil {
 			return err
 		}
 		if len(text.Added)+len(text.Dropped) == 0 && d.News == revision.Nothing {
@@ -77,7 +82,8 @@ type change struct {
 func (c change) drop(drops []revision.Drop, workers Workers) (all []corral.PilotChange, err error) {
 	for _, d := range drops {
 		i := slices.IndexFunc(c.sight.glideins, func(g corral.Glidein) bool {
-			return g.Labels["pilot"] == strconv.Itoa(d.Pilot)
+			number, err := strconv.Atoi(g.Labels["pilot"])
+			return err == nil && number == d.Pilot
 		})
 		g := c.sight.glideins[i]
 		now := c.sight
@@ -100,14 +106,22 @@ func (c change) drop(drops []revision.Drop, workers Workers) (all []corral.Pilot
 	return all, nil
 }
 
-// add asks for pilots, and reserves what they cost. Their numbers follow those that the plan has: no number is used
+// reserve promises the plan what pilots cost that are to be added. Where a site's balance does not allow that, none are
+// added, which is said as a limit: the rest of the decision stands.
+func (c change) reserve(pilots []plan.Pilot) (add []plan.Pilot, refused []string, err error) {
+	err = reserveMore(c.tx, c.sight.plan.ID, pilots)
+	switch corral.KindOf(err) {
+	case corral.Conflict, corral.Unsatisfiable:
+		return nil, []string{err.Error()}, nil
+	}
+	return pilots, nil, err
+}
+
+// add asks for pilots. Their numbers follow those that the plan has: no number is used
 // twice, so that none is asked for twice.
 func (c change) add(pilots []plan.Pilot, machine corral.SiteQueue) (all []corral.PilotChange, err error) {
 	there, err := c.tx.Glideins(store.GlideinFilter{Filter: store.Filter{All: true}, Labels: labelled(c.sight.plan)})
 	if err != nil {
-		return nil, err
-	}
-	if err := reserveMore(c.tx, c.sight.plan.ID, pilots); err != nil {
 		return nil, err
 	}
 	next := 0

@@ -54,7 +54,8 @@ func newScene(t *testing.T, goal string, auto bool) *scene {
 	}
 	s.flow.Graph = graph
 	for _, id := range []string{"a", "b"} {
-		s.flow.Tasks = append(s.flow.Tasks, workflow.Task{ID: id, Name: "step", Resources: corral.Resources{CPUs: 1}, Estimate: time.Minute})
+		s.flow.Tasks = append(s.flow.Tasks, workflow.Task{ID: id, Name: "step", Resources: corral.Resources{CPUs: 1},
+			Estimate: time.Minute})
 		s.progress = append(s.progress, execution.Progress{State: corral.TaskReady})
 	}
 	s.write(func(tx *store.Tx) error {
@@ -107,7 +108,8 @@ func (s *scene) write(fn func(*store.Tx) error) {
 func (s *scene) works(tasks int) {
 	s.t.Helper()
 	s.write(func(tx *store.Tx) error {
-		j, err := tx.CreateJob(corral.Job{Kind: corral.PilotJob, Site: s.glidein.Site, Glidein: s.glidein.ID, Tag: "tag"})
+		j, err := tx.CreateJob(corral.Job{Kind: corral.PilotJob, Site: s.glidein.Site, Glidein: s.glidein.ID,
+			Tag: "tag"})
 		if err == nil {
 			_, err = tx.MoveJob(j.ID, corral.JobEvent{Move: corral.JobSubmit, SiteJobID: "1"})
 		}
@@ -165,10 +167,11 @@ func (s *scene) pilots() []corral.Glidein {
 	return all
 }
 
-const inTime, tooLate = `{"objective":"cost","tradeoff":0,"deadline_s":600}`, `{"objective":"cost","tradeoff":0,"deadline_s":90}`
+const inTime, tooLate = `{"objective":"cost","tradeoff":0,"deadline_s":600}`,
+	`{"objective":"cost","tradeoff":0,"deadline_s":90}`
 
-// TestBehindAPilotIsAdded: one pilot is too little for the deadline. The other is asked for once, by a label of its own,
-// whoever looks next.
+// TestBehindAPilotIsAdded: one pilot is too little for the deadline. The other is asked for once, by a label of its
+// own, whoever looks next.
 func TestBehindAPilotIsAdded(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, tooLate, true)
@@ -205,10 +208,27 @@ func TestWhatIsAddedIsReserved(t *testing.T) {
 	}
 }
 
+// TestABalanceThatIsSpentLeavesTheRestOfADecision: that the deadline will be missed is said although no pilot can be
+// added.
+func TestABalanceThatIsSpentLeavesTheRestOfADecision(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, tooLate, true)
+	s.write(func(tx *store.Tx) error {
+		_, err := tx.SetSite(s.glidein.Site, func(site *corral.Site) { site.Allocation = "0.001ch" })
+		return err
+	})
+	s.look(s.reviser(), time.Second)
+	all := s.revisions()
+	if len(all) != 1 || len(all[0].Added) != 0 || all[0].News != "late" || len(s.pilots()) != 1 {
+		t.Errorf("%+v", all)
+	}
+}
+
 // TestNearTheBudgetLooksAreHurried: a pilot is not ended as long as the next look can come in time to end it.
 func TestNearTheBudgetLooksAreHurried(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, `{"objective":"makespan","tradeoff":0,"budget":{"amount":0.01,"unit":"ch"}}`, true) // 36 s of its cpu
+	// 36 s of its cpu
+	s := newScene(t, `{"objective":"makespan","tradeoff":0,"budget":{"amount":0.01,"unit":"ch"}}`, true)
 	s.works(1)
 	s.progress[0] = execution.Progress{State: corral.TaskDone, Took: time.Minute}
 	s.progress[1] = execution.Progress{State: corral.TaskRunning, Worker: "tag/0", Since: s.plan.BeganAt}
@@ -223,9 +243,10 @@ func TestNearTheBudgetLooksAreHurried(t *testing.T) {
 		{33700 * time.Millisecond, hurried, corral.AskCancel},
 	} {
 		r := s.reviser()
-		s.look(r, tc.after)
+		s.look(r, s.pilots()[0].Attempts[0].StartedAt.Sub(s.plan.BeganAt)+tc.after)
 		if g := s.pilots()[0]; g.Asked != tc.asked || r.next(period) != tc.next || r.next(2*period) != 2*period {
-			t.Errorf("after %s: asked %q, the next look after %s; want %q, %s", tc.after, g.Asked, r.next(period), tc.asked,
+			t.Errorf("after %s: asked %q, the next look after %s; want %q, %s", tc.after, g.Asked, r.next(period),
+				tc.asked,
 				tc.next)
 		}
 	}
@@ -267,9 +288,11 @@ func TestAnIdlePilotIsDrained(t *testing.T) {
 	}{{"idle", 0, 0, true}, {"busy", 1, 1, false}, {"given a task in between", 0, 1, false}} {
 		s := newScene(t, inTime, true)
 		s.works(tc.tasks)
-		s.workers = append(s.workers, corral.Worker{ID: "other/0", Glidein: 99, CPUs: 1, Connected: true, RunningTasks: 1})
+		s.workers = append(s.workers, corral.Worker{ID: "other/0", Glidein: 99, CPUs: 1, Connected: true,
+			RunningTasks: 1})
 		s.write(func(tx *store.Tx) error {
-			_, err := tx.CreateGlidein(corral.Glidein{Owner: "ada", Site: s.glidein.Site, Cluster: s.plan.Cluster, Hosts: 1,
+			_, err := tx.CreateGlidein(corral.Glidein{Owner: "ada", Site: s.glidein.Site, Cluster: s.plan.Cluster,
+				Hosts: 1,
 				CPUs: 1, MemoryMiB: 1000, Walltime: corral.Seconds(time.Hour)})
 			return err
 		})

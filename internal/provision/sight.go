@@ -10,7 +10,6 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/execution"
-	"github.com/corral-pilot/corral/internal/request"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/planner/revision"
@@ -58,11 +57,8 @@ func (s *sight) read(tx *store.Tx, machine corral.SiteQueue) (err error) {
 		if s.cluster.Kind == corral.Condor && !at {
 			continue
 		}
-		f := Facts{Site: site, Machine: request.Machine(site, machine)}
-		if f.Waits, err = tx.Waits(store.WaitFilter{Site: site.ID, Last: 1000}); err != nil {
-			return err
-		}
-		if f.Load, err = tx.Load(site.ID); err != nil {
+		f, err := ReadFacts(tx, site, machine)
+		if err != nil {
 			return err
 		}
 		s.facts = append(s.facts, f)
@@ -193,8 +189,7 @@ func (s sight) pilot(g corral.Glidein, p plan.Problem, idle map[corral.GlideinID
 		Cancelled: g.Asked == corral.AskCancel,
 		Pilot: plan.Pilot{Site: g.SiteName, Queue: g.Queue, Hosts: g.Hosts, CPUs: g.CPUs, MemoryMiB: g.MemoryMiB,
 			GPUs: g.GPUs, Walltime: g.Walltime}}
-	q.Host = corral.Resources{CPUs: g.CPUs, MemoryMiB: orUnlimited(g.MemoryMiB), GPUs: orUnlimited(g.GPUs),
-		DiskMiB: plan.Unlimited}
+	q.Host = corral.Resources{CPUs: g.CPUs, MemoryMiB: orUnlimited(g.MemoryMiB), GPUs: g.GPUs, DiskMiB: plan.Unlimited}
 	if g.Idle > 0 {
 		q.Keep = time.Duration(g.Idle)
 	}

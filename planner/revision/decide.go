@@ -149,6 +149,9 @@ func (o *outlook) target() time.Duration {
 // behind reports whether the pilots that there are will not do what is left in time.
 func (o *outlook) behind() bool { return o.Left > 0 || o.Now+o.End > o.target() }
 
+// asItRuns has what is left planned task by task: how tasks became jobs was decided when the run began.
+var asItRuns = planner.Options{Clustering: &corral.Clustering{}}
+
 // add has pilots asked for: the cheapest with which the target is met, else those with which the end is soonest, if
 // they help at all.
 func (o *outlook) add(d *Decision) error {
@@ -162,7 +165,7 @@ func (o *outlook) add(d *Decision) error {
 		if goal.Deadline = corral.Seconds(end - o.Now); goal.Deadline <= 0 {
 			continue
 		}
-		p, err := planner.Make(o.left, goal, planner.Options{})
+		p, err := planner.Make(o.left, goal, asItRuns)
 		if err != nil {
 			return err
 		}
@@ -176,7 +179,7 @@ func (o *outlook) add(d *Decision) error {
 		goal.Objective, goal.Tradeoff = plan.Tradeoff, o.Goal.Tradeoff
 	}
 	goal.Deadline = 0
-	p, err := planner.Make(o.left, goal, planner.Options{})
+	p, err := planner.Make(o.left, goal, asItRuns)
 	if err != nil {
 		return err
 	}
