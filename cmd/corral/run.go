@@ -151,7 +151,8 @@ func followOn(c *cli.Context, p *printer, cl *api.Client, r corral.Run, on follo
 		err = corral.Errorf(corral.Timeout, "run %d is still %s after %s; it goes on", r.ID, r.State,
 			c.Duration("timeout"))
 	case corral.KindOf(err) == corral.Unavailable || corral.KindOf(err) == corral.Unknown:
-		err = fmt.Errorf("run %d goes on, as soon as corrald does; `corral runs wait %d` follows it: %w", r.ID, r.ID, err)
+		err = fmt.Errorf("run %d goes on, as soon as corrald does; `corral runs wait %d` follows it: %w", r.ID, r.ID,
+			err)
 	case err == nil:
 		if err = runError(r); err != nil && p.forPeople() {
 			_ = showRun(p, r) // what is wrong with stdout, stderr will hardly tell

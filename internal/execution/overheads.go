@@ -16,8 +16,8 @@ const fewHops = 10
 // before it began, until it begins is the cluster's, and is called a hop. Of all hops the middle 90 % are averaged: one
 // that a lost connection made long says nothing of the others.
 //
-// No task counts at a worker where none has ended before: it may have waited for the worker. Of clustered jobs nothing is
-// learned, since their tasks follow each other there, nor of a run in which a task was tried again: when its earlier
+// No task counts at a worker where none has ended before: it may have waited for the worker. Of clustered jobs nothing
+// is learned, since their tasks follow each other there, nor of a run in which a task was tried again: when its earlier
 // attempts made room at their workers is not known any more.
 func overheads(x *Execution, r *corral.RunReport) {
 	ends := map[int32][]Msec{} // :: worker → ends of tasks there, ascending
