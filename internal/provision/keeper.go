@@ -25,8 +25,8 @@ type Workers interface {
 }
 
 // A Reviser revises plans while their runs go on. All that it decides by is read again for each decision, from the
-// store and from the run; what it remembers besides is for how long pilots have been seen idle, which it learns again
-// after a restart. So it may be killed at any time.
+// store and from the run, but for the plan's document, which never changes; what it remembers besides is for how long
+// pilots have been seen idle, which it learns again after a restart. So it may be killed at any time.
 type Reviser struct {
 	lg      *slog.Logger
 	db      *store.DB
@@ -35,6 +35,7 @@ type Reviser struct {
 	machine corral.SiteQueue // this one
 
 	idle  map[corral.GlideinID]time.Time // since when it has been seen without a task
+	said  map[corral.PlanID]promise      // of plans that are under way
 	hurry bool                           // a plan is so near its budget that it has to be looked at sooner
 }
 
@@ -42,6 +43,7 @@ type Reviser struct {
 func NewReviser(lg *slog.Logger, db *store.DB, runs Runs, workers Workers, machine corral.SiteQueue) *Reviser {
 	return &Reviser{
 		lg: lg, db: db, runs: runs, workers: workers, machine: machine, idle: map[corral.GlideinID]time.Time{},
+		said: map[corral.PlanID]promise{},
 	}
 }
 
@@ -90,6 +92,7 @@ func (r *Reviser) next(pause time.Duration) time.Duration {
 func (r *Reviser) look(ctx context.Context, pause time.Duration) (busy bool, err error) {
 	all, err := store.Read(ctx, r.db, under)
 	r.hurry = false
+	r.forget(all)
 	for _, u := range all {
 		busy = true
 		if err := r.revise(ctx, u, time.Now(), pause); err != nil && ctx.Err() == nil {
@@ -107,9 +110,9 @@ type underway struct {
 
 // under lists the plans that are to be revised, each with the run that goes on.
 func under(tx *store.Tx) (all []underway, err error) {
-	plans, err := tx.Plans(store.Filter{})
+	plans, err := tx.PlanRows(corral.PlanProvisioned)
 	for _, p := range plans {
-		if err != nil || !p.Auto || p.State != corral.PlanProvisioned {
+		if err != nil || !p.Auto {
 			continue
 		}
 		var runs []corral.Run
@@ -130,7 +133,12 @@ func (r *Reviser) revise(ctx context.Context, u underway, now time.Time, pause t
 	if err != nil {
 		return err
 	}
-	s := sight{underway: u, now: now, flow: flow, progress: progress, workers: r.workers.Workers(u.plan.Cluster)}
+	said, err := r.read(ctx, u.plan.ID)
+	if err != nil {
+		return err
+	}
+	s := sight{underway: u, promise: said, now: now, flow: flow, progress: progress,
+		workers: r.workers.Workers(u.plan.Cluster)}
 	if err := r.db.View(ctx, func(tx *store.Tx) error { return s.read(tx, r.machine) }); err != nil {
 		return err
 	}

@@ -7,9 +7,9 @@ import (
 
 // Planned returns the plan that provisions a cluster for a run that is under way, 0 if there is none.
 func Planned(tx *store.Tx, cluster corral.ClusterID) (corral.PlanID, error) {
-	plans, err := tx.Plans(store.Filter{})
+	plans, err := tx.PlanRows(corral.PlanProvisioned)
 	for _, p := range plans {
-		if err != nil || p.State != corral.PlanProvisioned || p.Cluster != cluster {
+		if err != nil || p.Cluster != cluster {
 			continue
 		}
 		var runs []corral.Run

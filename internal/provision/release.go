@@ -57,13 +57,13 @@ func Keep(ctx context.Context, lg *slog.Logger, db *store.DB) error {
 func releaseEnded(ctx context.Context, db *store.DB) error {
 	var ended []corral.Plan
 	err := db.View(ctx, func(tx *store.Tx) error {
-		plans, err := tx.Plans(store.Filter{})
+		plans, err := tx.PlanRows(corral.PlanProvisioned)
 		for _, p := range plans {
-			if err != nil || p.State != corral.PlanProvisioned {
-				continue
-			}
 			var over bool
-			if over, err = hasEnded(tx, p); over {
+			if err == nil {
+				over, err = hasEnded(tx, p)
+			}
+			if over {
 				ended = append(ended, p)
 			}
 		}

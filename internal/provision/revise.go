@@ -22,7 +22,7 @@ import (
 func (r *Reviser) carryOut(ctx context.Context, s sight, v revision.View, d revision.Decision) error {
 	var made corral.Revision
 	err := r.db.Write(ctx, store.Actor, func(tx *store.Tx) error {
-		p, err := tx.Plan(s.plan.ID)
+		p, err := tx.PlanRow(s.plan.ID)
 		if err != nil || p.State != corral.PlanProvisioned {
 			return err
 		}

@@ -342,3 +342,19 @@ func TestWhatPeopleHaveToKnow(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestPlanIsReadOnce: what a plan promised is read at the first look, and forgotten when its run is over.
+func TestPlanIsReadOnce(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, `{}`, true)
+	r := s.reviser()
+	for range 2 {
+		if _, err := r.look(t.Context(), s.plan.BeganAt, time.Second); err != nil || len(r.said) != 1 {
+			t.Fatalf("%d plans are remembered, %v; want one", len(r.said), err)
+		}
+	}
+	s.write(func(tx *store.Tx) error { _, err := tx.MoveRun(s.run.ID, corral.RunFail, ""); return err })
+	if _, err := r.look(t.Context(), s.plan.BeganAt, time.Second); err != nil || len(r.said) != 0 {
+		t.Errorf("%d plans are remembered, %v; want none", len(r.said), err)
+	}
+}

@@ -2,8 +2,6 @@ package provision
 
 import (
 	"cmp"
-	"encoding/json"
-	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -19,6 +17,7 @@ import (
 // A sight is all that corrald knows of a plan and its run at an instant.
 type sight struct {
 	underway
+	promise
 	now      time.Time
 	flow     *workflow.Workflow
 	progress []execution.Progress
@@ -89,10 +88,7 @@ const (
 
 // view makes of it what a decision reads.
 func (s sight) view(idle map[corral.GlideinID]time.Time) (revision.View, error) {
-	var document plan.Plan
-	if err := json.Unmarshal(s.plan.Document, &document); err != nil {
-		return revision.View{}, fmt.Errorf("reading plan %d: %w", s.plan.ID, err)
-	}
+	document := s.document
 	v := revision.View{Now: s.since(s.now).Round(time.Millisecond), Goal: document.Goal,
 		Promise: time.Duration(document.Makespan), Before: s.before(), Grace: graceHere}
 	share := cmp.Or(document.Goal.Confidence, 0.5)
@@ -107,7 +103,7 @@ func (s sight) view(idle map[corral.GlideinID]time.Time) (revision.View, error) 
 			v.Grace = graceThere
 		}
 	}
-	v.Problem.Work = asPlanned(work, document)
+	v.Problem.Work = s.asPlanned(work)
 	v.Problem.Cluster.Hop = hopOfTask(v.Problem, s.run.Options.Clustering)
 	of := map[corral.GlideinID]int{}
 	for _, g := range s.glideins {
@@ -149,14 +145,10 @@ func hopOfTask(p plan.Problem, clustering string) time.Duration {
 	return p.Cluster.Hop * time.Duration(jobs) / time.Duration(len(p.Work.Tasks))
 }
 
-// asPlanned gives tasks the estimates that the plan was made with, as its witness has them.
-func asPlanned(work plan.Work, document plan.Plan) plan.Work {
-	planned := make(map[string]time.Duration, len(document.Schedule))
-	for _, at := range document.Schedule {
-		planned[at.ID] = time.Duration(at.End - at.Start)
-	}
+// asPlanned gives tasks the estimates that the plan was made with.
+func (p promise) asPlanned(work plan.Work) plan.Work {
 	for i, t := range work.Tasks {
-		if d, ok := planned[t.ID]; ok {
+		if d, ok := p.runtimes[t.ID]; ok {
 			work.Tasks[i].Runtime = d
 		}
 	}

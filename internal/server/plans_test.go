@@ -91,8 +91,12 @@ func TestPlan(t *testing.T) {
 	if again.ID == row.ID || again.Digest != row.Digest {
 		t.Errorf("the same problem has plan %d with %s, and plan %d with %s", row.ID, row.Digest, again.ID, again.Digest)
 	}
-	if all := must(f.Plans(t.Context(), api.Filter{}))(t); len(all) != 2 || all[0].ID != row.ID {
-		t.Errorf("plans %+v, want two", all)
+	all := must(f.Plans(t.Context(), api.Filter{}))(t)
+	if len(all) != 2 || all[0].ID != row.ID {
+		t.Fatalf("plans %+v, want two", all)
+	}
+	if listed := documentOf(t, all[0]); len(listed.Schedule) != 0 || listed.Point != document.Point {
+		t.Errorf("document %s in the list, want it without its schedule", all[0].Document)
 	}
 	if len(must(f.Glideins(t.Context(), api.Filter{All: true}))(t)) != 0 {
 		t.Error("making a plan asked for pilots")

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"slices"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -50,11 +51,36 @@ func (t *Tx) Plan(id corral.PlanID) (corral.Plan, error) {
 	return plans.one(t, id, "id = ?", id)
 }
 
-// Plans lists plans.
+// Plans lists plans, their documents without the place and time of each task: those make up nearly all of a document
+// of many tasks, and Plan has them.
 func (t *Tx) Plans(f Filter) ([]corral.Plan, error) {
 	var c conditions
 	c.filter(f)
-	return plans.list(t, c)
+	return briefPlans("(json_remove(document, '$.schedule', '$.nearest.schedule'))").list(t, c)
+}
+
+// PlanRows lists the plans in a state, without their documents.
+func (t *Tx) PlanRows(state corral.PlanState) ([]corral.Plan, error) {
+	var c conditions
+	c.add("state = ?", state)
+	return briefPlans("(null)").list(t, c)
+}
+
+// PlanRow returns the plan with this id, DELETED or not, without its document.
+func (t *Tx) PlanRow(id corral.PlanID) (corral.Plan, error) {
+	return briefPlans("(null)").one(t, id, "id = ?", id)
+}
+
+// briefPlans is the table for reading plans with an expression in place of their documents.
+func briefPlans(document string) table[corral.Plan] {
+	brief := plans
+	brief.columns = func(p *corral.Plan) []column {
+		all := plans.columns(p)
+		i := slices.IndexFunc(all, func(c column) bool { return c.name == "document" })
+		all[i].name = document
+		return all
+	}
+	return brief
 }
 
 // MovePlan applies move to a plan.

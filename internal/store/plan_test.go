@@ -131,3 +131,33 @@ func TestRevisions(t *testing.T) {
 		t.Errorf("history = %s, want %s", got, want)
 	}
 }
+
+// TestPlansInBrief: a list of plans is without the place and time of each task, and what is read every second without
+// documents.
+func TestPlansInBrief(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	in := w.newPlan()
+	in.Document = json.RawMessage(`{"feasible":false,"makespan_s":1.50,"schedule":[{"task":"a"}],` +
+		`"nearest":{"feasible":true,"schedule":[{"task":"a"}]}}`)
+	first := w.createPlan(in)
+	held := w.createPlan(in)
+	w.write(func(tx *store.Tx) (err error) { held, err = tx.MovePlan(held.ID, corral.PlanProvision, ""); return err })
+	w.view(func(tx *store.Tx) error {
+		all, err := tx.Plans(store.Filter{})
+		first.Document = json.RawMessage(`{"feasible":false,"makespan_s":1.50,"nearest":{"feasible":true}}`)
+		if err != nil || len(all) != 2 || !cmp.Equal(all[0], first) {
+			t.Errorf("Plans: %v %s", err, cmp.Diff(first, all[0]))
+		}
+		rows, err := tx.PlanRows(corral.PlanProvisioned)
+		held.Document = nil
+		if diff := cmp.Diff([]corral.Plan{held}, rows); diff != "" || err != nil {
+			t.Errorf("PlanRows: %v %s", err, diff)
+		}
+		row, err := tx.PlanRow(held.ID)
+		if diff := cmp.Diff(held, row); diff != "" || err != nil {
+			t.Errorf("PlanRow: %v %s", err, diff)
+		}
+		return nil
+	})
+}

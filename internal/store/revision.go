@@ -26,7 +26,7 @@ var revisions = table[corral.Revision]{
 // RevisePlan stores the next revision of a plan, with a line in the plan's history. What it says was done belongs into
 // the same transaction. A Conflict error if the plan is not PROVISIONED.
 func (t *Tx) RevisePlan(id corral.PlanID, text corral.RevisionText) (corral.Revision, error) {
-	p, err := t.Plan(id)
+	p, err := t.PlanRow(id)
 	if err != nil {
 		return corral.Revision{}, err
 	}
