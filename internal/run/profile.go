@@ -22,15 +22,15 @@ const (
 	maxProfileBytes = 64 << 20
 )
 
-// writeProfile writes what was measured of an executed workflow. It writes nothing where no task is done. A task with a
-// name that no profile takes is left out.
+// writeProfile writes what was measured of an executed workflow. A task with a name that no profile takes is left out.
+// Where nothing is to be learned the profile is empty: without a file, Profile would read the executed workflow.
 func writeProfile(path string, executed *workflow.Workflow) error {
 	p := profile.New()
 	for _, s := range profile.Samples(executed, profile.Execution(executed, "")) {
 		_ = p.Add(s)
 	}
-	if n := len(p.Transformations()); n == 0 || n > maxKinds {
-		return nil
+	if len(p.Transformations()) > maxKinds {
+		p = profile.New()
 	}
 	p.Thin(keptSamples)
 	var text bytes.Buffer
