@@ -20,6 +20,8 @@ const (
 	maxLabels   = 64
 	maxText     = 256 // bytes of a label's value and of what is meant for a batch system
 	maxForgiven = 1000
+	maxSites    = 64
+	maxProfiles = 64
 )
 
 // A name is told from an id by its form, so that a route can take either: an id is digits alone, and a name never is.
@@ -98,6 +100,15 @@ func (k *checker) labels(labels map[string]string) {
 		k.invalid(!keyRule.MatchString(key), "labels",
 			"%.80q is not a key: want 1 to 63 letters, digits, '.', '_', '/' and '-', the first a letter or digit", key)
 		k.text("labels."+key, value)
+	}
+}
+
+// sites checks a list of sites, each of which is named once. Whether a name and an id are of one
+// site turns out where they are looked up.
+func (k *checker) sites(refs []string) {
+	k.invalid(len(refs) > maxSites, "sites", "%d are more than %d", len(refs), maxSites)
+	for i, ref := range refs[:min(len(refs), maxSites)] {
+		k.invalid(slices.Contains(refs[:i], ref), "sites", "%.80q is given twice", ref)
 	}
 }
 

@@ -34,6 +34,7 @@ func CheckPlan(in *api.NewPlan) error {
 	if _, err := corral.ParseClustering(in.Clustering); err != nil {
 		k.keep(corral.ErrorAt(corral.Invalid, "clustering", "%w", err))
 	}
+	k.sites(in.Sites)
 	checkProfiles(&k, in.Profiles)
 	checkWhatIf(&k, in)
 	switch {

@@ -11,7 +11,8 @@ import (
 // checkProfiles reports what is wrong with the profiles that a request names. One that is given twice would count each
 // of its tasks twice.
 func checkProfiles(k *checker, all []api.PlanProfile) {
-	for i, p := range all {
+	k.invalid(len(all) > maxProfiles, "profiles", "%d are more than %d", len(all), maxProfiles)
+	for i, p := range all[:min(len(all), maxProfiles)] {
 		place := fmt.Sprintf("profiles[%d]", i)
 		same := func(q api.PlanProfile) bool { return q.Name == p.Name }
 		known := strings.HasPrefix(p.Name, api.LibraryProfile) || strings.HasPrefix(p.Name, api.RunProfile)

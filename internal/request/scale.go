@@ -19,6 +19,7 @@ func Scale(in api.NewScale) (corral.Scale, error) {
 	}
 	var k checker
 	k.invalid(len(s.Sites) == 0, "sites", "missing")
+	k.sites(s.Sites)
 	k.invalid(s.Min > s.Max, "min_cpus", "%d is not between 0 and the maximum, %d", s.Min, s.Max)
 	k.invalid(s.CPUs > s.Max, "cpus", "%d is not between 1 and the maximum, %d", s.CPUs, s.Max)
 	return s, k.err

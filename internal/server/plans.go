@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
@@ -95,7 +96,7 @@ func (h *planHandlers) about(ctx context.Context, in api.NewPlan) (cluster corra
 	return cluster, sites, err
 }
 
-// sitesNamed finds sites by name or id; none are all that are not DELETED.
+// sitesNamed finds sites by name or id, each once; none are all that are not DELETED.
 func sitesNamed(tx *store.Tx, refs []string) (sites []corral.Site, err error) {
 	if len(refs) == 0 {
 		return tx.Sites(store.Filter{})
@@ -104,6 +105,9 @@ func sitesNamed(tx *store.Tx, refs []string) (sites []corral.Site, err error) {
 		s, err := siteNamed(tx, ref)
 		if err != nil {
 			return nil, err
+		}
+		if slices.ContainsFunc(sites, func(other corral.Site) bool { return other.ID == s.ID }) {
+			return nil, corral.ErrorAt(corral.Invalid, "sites", "%s is given twice", s.Name)
 		}
 		sites = append(sites, s)
 	}

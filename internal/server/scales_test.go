@@ -29,6 +29,10 @@ func TestScaleOfACluster(t *testing.T) {
 	must(f.UnscaleCluster(t.Context(), "default"))(t)
 	_, err = f.UnscaleCluster(t.Context(), "default")
 	wantKind(t, "not scaled any more", err, corral.NotFound, "cluster")
+	in := newScale()
+	in.Sites = []string{"local", "1"}
+	_, err = f.ScaleCluster(t.Context(), "default", in)
+	wantKind(t, "a site by its name and its id", err, corral.Invalid, "sites")
 	for place, spoil := range map[string]func(*api.NewScale){
 		"sites":    func(n *api.NewScale) { n.Sites = nil },
 		"min_cpus": func(n *api.NewScale) { n.Min = 9 },
