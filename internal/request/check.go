@@ -103,6 +103,21 @@ func (k *checker) labels(labels map[string]string) {
 	}
 }
 
+// ownLabels are the labels by which corrald knows what it asked for itself: the pilots of a plan, their numbers, and
+// those of a cluster's scale. A glidein with one is charged to the plan, and let go with it.
+var ownLabels = []string{"plan", "pilot", "scale"}
+
+// CheckLabels refuses, on a glidein that a person asks for, labels that say that corrald did.
+func CheckLabels(labels map[string]string) error {
+	var k checker
+	for _, key := range ownLabels {
+		_, given := labels[key]
+		k.invalid(given, "labels."+key, "corrald itself puts the label %s on the glideins of its plans and scales: "+
+			"choose another", key)
+	}
+	return k.err
+}
+
 // sites checks a list of sites, each of which is named once. Whether a name and an id are of one
 // site turns out where they are looked up.
 func (k *checker) sites(refs []string) {

@@ -101,6 +101,9 @@ func (h *glideinHandlers) create(c *rest.Call) error {
 		g, err := request.Glidein(in, time.Now())
 		g.Owner = c.Actor()
 		if err == nil {
+			err = request.CheckLabels(in.Labels)
+		}
+		if err == nil {
 			err = h.canJoin(ctx, in)
 		}
 		if err != nil {
