@@ -99,13 +99,26 @@ func (a *autoRun) beside(cl *api.Client, of follow.View) follow.View {
 // A revisionView prints a line for each revision. One that cannot be had now is printed later.
 type revisionView struct {
 	follow.View
-	auto *autoRun
-	cl   *api.Client
-	seen int
+	auto  *autoRun
+	cl    *api.Client
+	seen  int
+	asked time.Time // when corrald was asked for revisions
 }
+
+// A plan is looked at once a second, so that asking more often tells nothing new.
+const revisionPeriod = time.Second
 
 // Show implements follow.View.
 func (v *revisionView) Show(ctx context.Context, r corral.Run, now time.Time) {
+	if now.Sub(v.asked) >= revisionPeriod || r.State.Over() {
+		v.asked = now
+		v.news(ctx)
+	}
+	v.View.Show(ctx, r, now)
+}
+
+// news prints the revisions that were not printed yet.
+func (v *revisionView) news(ctx context.Context) {
 	all, err := v.cl.PlanRevisions(ctx, v.auto.planned.ID)
 	if err == nil && len(all) > v.seen {
 		v.View.Close() // what it shows stays above
@@ -114,7 +127,6 @@ func (v *revisionView) Show(ctx context.Context, r corral.Run, now time.Time) {
 		}
 		v.seen = len(all)
 	}
-	v.View.Show(ctx, r, now)
 }
 
 // told is a revision in one line: what, and why.

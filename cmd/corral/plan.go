@@ -5,6 +5,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -96,13 +97,30 @@ func releasePlan(c *cli.Context, cl *api.Client, id corral.PlanID) (corral.Plan,
 	if err != nil || !c.Bool("wait") {
 		return row, err
 	}
-	pilots, err := cl.Glideins(c.Context, api.Filter{})
+	return row, awaitReleased(c.Context, cl, id, c.Duration("timeout"))
+}
+
+// awaitReleased waits until none of a plan's pilots is left; the timeout is for all of them together; 0: no limit.
+func awaitReleased(ctx context.Context, cl *api.Client, id corral.PlanID, timeout time.Duration) error {
+	began := time.Now()
+	pilots, err := cl.Glideins(ctx, api.Filter{Labels: map[string]string{"plan": fmt.Sprint(id)}})
 	for _, g := range pilots {
-		if err == nil && g.Labels["plan"] == fmt.Sprint(id) && !g.State.Terminal() {
-			_, err = cl.WaitGlidein(c.Context, g.ID, releasedPilots, c.Duration("timeout"))
+		if err != nil {
+			return err
+		}
+		if !g.State.Terminal() {
+			_, err = cl.WaitGlidein(ctx, g.ID, releasedPilots, unspent(timeout, time.Since(began)))
 		}
 	}
-	return row, err
+	return err
+}
+
+// unspent is what is left of a timeout, at least a millisecond: 0 is no limit.
+func unspent(timeout, spent time.Duration) time.Duration {
+	if timeout == 0 {
+		return 0
+	}
+	return max(time.Millisecond, (timeout - spent).Round(time.Millisecond))
 }
 
 // goalFlags say what a plan is to reach.

@@ -164,8 +164,7 @@ func workOf(document *plan.Plan, w *workflow.Workflow) (plan.Work, error) {
 		if !ok {
 			runtime = t.Estimate
 		}
-		work.Tasks[i] = plan.Task{ID: t.ID, Kind: t.Name, Runtime: runtime,
-			Needs: corral.Resources{CPUs: t.CPUs, MemoryMiB: t.MemoryMiB}}
+		work.Tasks[i] = plan.Task{ID: t.ID, Kind: t.Name, Runtime: runtime, Needs: t.Resources}
 	}
 	return work, nil
 }
