@@ -72,15 +72,15 @@ func order(goal plan.Goal, all []outcome) func(a, b outcome) int {
 // dear is what an outcome costs as a number: of money, or of core-hours where no site has a price. One planning uses
 // one measure for all outcomes, because amounts of money and of hours cannot be compared.
 func (o outcome) dear() float64 {
-	if o.of.priced() {
+	if priced(o.of.Sites) {
 		return o.Cost.Money.Units()
 	}
 	return o.held.Hours()
 }
 
 // priced reports whether some site takes money.
-func (p *planning) priced() bool {
-	return slices.ContainsFunc(p.Sites, func(s plan.Site) bool { return s.Tariff.Rate.Price > 0 })
+func priced(sites []plan.Site) bool {
+	return slices.ContainsFunc(sites, func(s plan.Site) bool { return s.Tariff.Rate.Price > 0 })
 }
 
 // front returns the candidates that keep every limit and than which no other is both sooner and cheaper, by makespan.
