@@ -6,6 +6,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/execution"
 	"github.com/corral-pilot/corral/internal/matching"
+	"github.com/corral-pilot/corral/internal/order"
 	"github.com/corral-pilot/corral/internal/pilot/attempt"
 	"github.com/corral-pilot/corral/internal/reconcile"
 )
@@ -95,6 +96,19 @@ func (p *pilot) ready() {
 	p.s.apply(reconcile.NoteWorkers{Job: p.job.ID, Workers: registered})
 	p.s.at(p.s.since(cut), p.expire)
 	p.idle(nil)
+}
+
+// WalltimeFor returns a walltime in which tasks can run for so long, at a site without overhead: with what a
+// pilot keeps for leaving in order, and what its workers keep for ending tasks.
+func WalltimeFor(tasks time.Duration) time.Duration {
+	walltime := tasks
+	for {
+		left := matching.CutAfter(walltime - order.Reserve(walltime))
+		if left >= tasks {
+			return walltime
+		}
+		walltime += tasks - left
+	}
 }
 
 // lost reports whether a host failed before its worker came.

@@ -146,7 +146,7 @@ func (s *site) submitted(id corral.JobID, of corral.GlideinID) {
 	p.held = len(s.sim.trace.Pilots)
 	s.sim.trace.Pilots = append(s.sim.trace.Pilots, Held{
 		Site: s.Name, Queue: s.Queue, Glidein: g.ID, Attempt: j.Number, Hosts: g.Hosts, CPUs: g.CPUs,
-		Walltime: time.Duration(g.Walltime), Submit: s.now, Start: -1, Ready: -1, End: -1,
+		Walltime: time.Duration(g.Walltime), Submit: s.now, Start: -1, Ready: -1, End: -1, Tag: j.Tag,
 	})
 	s.pilots[id] = p
 	s.count++

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"cmp"
+	"path"
 	"slices"
 	"time"
 
@@ -46,6 +47,8 @@ type Held struct {
 	Submit, Start, Ready, End time.Duration
 	Outcome                   corral.Outcome
 	Reason                    string
+
+	Tag string // of its job: its workers are called Tag/HOST
 }
 
 // For is how long it held its hosts.
@@ -80,10 +83,17 @@ func (t *Trace) CoreHours() float64 {
 }
 
 // Work is the core-hours of the attempts that were done.
-func (t *Trace) Work() float64 {
+func (t *Trace) Work() float64 { return t.WorkOn(func(Held) bool { return true }) }
+
+// WorkOn is the core-hours of the attempts that were done on some of the pilots.
+func (t *Trace) WorkOn(some func(Held) bool) float64 {
+	counts := make(map[string]bool, len(t.Pilots)) // :: tag of a pilot → it is one of them
+	for _, h := range t.Pilots {
+		counts[h.Tag] = some(h)
+	}
 	var sum float64
 	for _, r := range t.Records {
-		if o := r.Finished; o != nil && o.Status == execution.Done {
+		if o := r.Finished; o != nil && o.Status == execution.Done && counts[path.Dir(o.Worker)] {
 			sum += float64(t.work.Tasks[o.Task].CPUs) * o.Ended.Time().Sub(o.Started.Time()).Hours()
 		}
 	}

@@ -22,7 +22,13 @@ func simulated(problem plan.Problem, in api.NewPlan, opts planner.Options) (*pla
 	if err != nil || !in.Compare || !made.Feasible {
 		return made, err
 	}
-	if made.Comparison = m.Compare(made, in.Seed); made.Comparison == nil {
+	made.Comparison = m.Compare(made, in.Seed)
+	switch {
+	case made.Comparison != nil:
+	case len(made.Pilots) == 0:
+		made.Reasons = append(made.Reasons, "it asks for no pilots, because the workers that are there do the work: "+
+			"other policies are not compared")
+	default:
 		made.Reasons = append(made.Reasons, "the workflow is too large to be compared by simulations")
 	}
 	return made, nil

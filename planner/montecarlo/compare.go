@@ -25,6 +25,10 @@ const (
 // the best of a small sweep. The plan is the first; rivals follow in the order of Families. All of them ask for pilots
 // of the plan's most frequent shape, at its site, within the site's limits. Best is what misses the deadline least
 // often, and of these the one whose makespan and core-hours, each in units of the plan's, have the least sum.
+//
+// Pilots that are there are there for the policies that ask for pilots, too; jobs of one task each do not use them.
+// Compare returns nil for a workflow that is too large, and for a plan without pilots, because nothing then says which
+// shape to ask for.
 func (m Model) Compare(pl *plan.Plan, seed uint64) []plan.Rival {
 	if len(m.Work.Tasks) > mostTasks || len(pl.Pilots) == 0 {
 		return nil

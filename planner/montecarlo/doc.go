@@ -3,6 +3,7 @@
 //
 //	model.go    a Model: what outcomes are drawn from; one outcome of one plan
 //	summary.go  what many outcomes come to: quantiles, shares within the deadline and the budget
+//	present.go  the pilots that are there already, as the simulator plays them
 //	judge.go    for the planner: in which share of outcomes a plan meets its deadline, in bounded time
 //	compare.go  the plan beside policies that only react to a queue (package planner/baseline), in the same outcomes
 //

@@ -20,7 +20,8 @@ type Model struct {
 	BreakOff time.Duration // when an outcome is broken off: as late as it is, it counts as not finished; 0: never
 }
 
-// An Outcome is what one simulation of a plan came to.
+// An Outcome is what one simulation of a plan came to. What pilots hold and do that are there anyway does not count:
+// cost, Held, Work and Requests are of those that were asked for.
 type Outcome struct {
 	Makespan time.Duration // until the last task's end
 	Cost     cost.Money    // as it is billed
@@ -55,7 +56,7 @@ func (m Model) Scenario(pl *plan.Plan, seed uint64) sim.Scenario {
 	return s
 }
 
-// chance returns a scenario in which no pilot is asked for yet.
+// chance returns a scenario in which no pilot is asked for yet beyond those that are there.
 func (m Model) chance(work execution.Spec, seed uint64) sim.Scenario {
 	s := sim.Scenario{Work: work, Cluster: sim.Cluster{Cluster: m.Cluster}, Horizon: m.BreakOff}
 	for _, x := range m.Sites {
@@ -68,6 +69,7 @@ func (m Model) chance(work execution.Spec, seed uint64) sim.Scenario {
 		}
 		s.Sites = append(s.Sites, sim.Site{Site: x, Draw: draw})
 	}
+	m.join(&s)
 	m.Spread.Of(&s, func(task int) string { return m.Work.Tasks[task].Kind }, seed)
 	return s
 }
@@ -91,10 +93,13 @@ func stream(seed uint64, n int) uint64 { return seed*0x9e3779b97f4a7c15 + uint64
 
 // Of measures one simulation.
 func (m Model) Of(t *sim.Trace) Outcome {
-	o := Outcome{Makespan: t.Makespan(), Requests: len(t.Pilots), Finished: t.Ending == sim.Done}
-	o.Work = time.Duration(t.Work() * float64(time.Hour))
+	o := Outcome{Makespan: t.Makespan(), Finished: t.Ending == sim.Done}
+	o.Work = time.Duration(t.WorkOn(m.asked) * float64(time.Hour))
 	for _, h := range t.Pilots {
-		if h.For() == 0 {
+		if !m.asked(h) {
+			continue
+		}
+		if o.Requests++; h.For() == 0 {
 			continue
 		}
 		q := plan.Pilot{Hosts: h.Hosts, CPUs: h.CPUs, End: corral.Seconds(h.For())}
