@@ -349,12 +349,12 @@ func TestPlanIsReadOnce(t *testing.T) {
 	s := newScene(t, `{}`, true)
 	r := s.reviser()
 	for range 2 {
-		if _, err := r.look(t.Context(), s.plan.BeganAt, time.Second); err != nil || len(r.said) != 1 {
+		if _, err := r.look(t.Context(), time.Second); err != nil || len(r.said) != 1 {
 			t.Fatalf("%d plans are remembered, %v; want one", len(r.said), err)
 		}
 	}
 	s.write(func(tx *store.Tx) error { _, err := tx.MoveRun(s.run.ID, corral.RunFail, ""); return err })
-	if _, err := r.look(t.Context(), s.plan.BeganAt, time.Second); err != nil || len(r.said) != 0 {
+	if _, err := r.look(t.Context(), time.Second); err != nil || len(r.said) != 0 {
 		t.Errorf("%d plans are remembered, %v; want none", len(r.said), err)
 	}
 }
