@@ -174,7 +174,7 @@ func fewestHosts(least, most int, suffices func(hosts int) bool) int {
 // attempt makes tries for a number of hosts until one succeeds, some at once; of those, the first counts.
 func (n *narrowing) attempt(hosts, tries int) (outcome, bool) {
 	turn := make(chan struct{}, runtime.GOMAXPROCS(0))
-	for first := 0; first < tries && n.left > 0; first += batch {
+	for first := 0; first < tries && n.left > 0 && n.p.ctx.Err() == nil; first += batch {
 		some := min(batch, tries-first)
 		n.left -= some
 		outcomes, found := make([]outcome, some), make([]bool, some)

@@ -2,6 +2,7 @@ package planner
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math"
 	"runtime"
@@ -26,6 +27,7 @@ type planning struct {
 	judge  Judge // nil: estimates are believed
 
 	clustering corral.Clustering
+	ctx        context.Context
 	jobs       [][]int // of each task of Work, the workflow's tasks in it; nil: they are the workflow's own
 }
 
@@ -35,10 +37,12 @@ type Options struct {
 	Seed       uint64             // of what is tried at random; the same seed makes the same plan
 	Clustering *corral.Clustering // nil: the planner chooses
 	Judge      Judge              // of plans that are to meet a deadline with a confidence; nil: estimates are believed
+	Context    context.Context    // ends the search, which then fails with the context's cause; nil: nothing does
 }
 
 // Make returns the plan that reaches a goal. One that cannot be reached is no error: the plan says so, by Feasible,
-// and names the nearest that can. Errors are of kind Invalid, about the problem.
+// and names the nearest that can. Errors are of kind Invalid, about the problem, or the cause with which
+// the options' context has ended.
 //
 // A list of a plan that is empty is so in JSON, too, and never null.
 func Make(problem plan.Problem, goal plan.Goal, opts Options) (*plan.Plan, error) {
@@ -63,7 +67,10 @@ func decide(problem plan.Problem, goal plan.Goal, opts Options) (*plan.Plan, err
 	}
 	p := &planning{
 		Problem: problem, Goal: goal, all: problem.Work.Tasks, tasks: newTasks(problem.Work),
-		most: problem.Work.MostCPUs(), seed: opts.Seed, judge: opts.Judge,
+		most: problem.Work.MostCPUs(), seed: opts.Seed, judge: opts.Judge, ctx: opts.Context,
+	}
+	if p.ctx == nil {
+		p.ctx = context.Background()
 	}
 	p.tasks.begin(problem.Present)
 	if opts.Shape > 0 {
@@ -77,11 +84,17 @@ func decide(problem plan.Problem, goal plan.Goal, opts Options) (*plan.Plan, err
 		q := clustered(p, c)
 		all = append(all, q.outcomes(q.candidates())...)
 		all = append(all, patient(q)...)
+		if p.ctx.Err() != nil {
+			return nil, context.Cause(p.ctx)
+		}
 	}
 	var bound *int
 	if len(p.Present) == 0 { // the bound is one of all cpus, not of those beyond what is present
 		bound = p.lowerBound()
 		all = append(all, p.narrow(all, bound)...)
+	}
+	if p.ctx.Err() != nil {
+		return nil, context.Cause(p.ctx)
 	}
 	best, ok := p.choose(all)
 	if !ok {
@@ -92,7 +105,11 @@ func decide(problem plan.Problem, goal plan.Goal, opts Options) (*plan.Plan, err
 	var confidence *plan.Confidence
 	if unsure(p) {
 		l := newLadder(p, all)
-		if best, confidence, ok = l.sure(); !ok {
+		best, confidence, ok = l.sure()
+		if p.ctx.Err() != nil {
+			return nil, context.Cause(p.ctx)
+		}
+		if !ok {
 			pl := l.unsure(best, confidence, all)
 			pl.LowerBound = bound
 			return pl, nil
@@ -106,11 +123,15 @@ func decide(problem plan.Problem, goal plan.Goal, opts Options) (*plan.Plan, err
 }
 
 // outcomes evaluates candidates, as many at once as there are processors; the answer does not depend on how many.
+// Once the context has ended, what is not evaluated yet stays empty, and must not be used.
 func (p *planning) outcomes(candidates []candidate) []outcome {
 	all := make([]outcome, len(candidates))
 	var wg sync.WaitGroup
 	turn := make(chan struct{}, runtime.GOMAXPROCS(0))
 	for i, c := range candidates {
+		if p.ctx.Err() != nil {
+			break
+		}
 		turn <- struct{}{}
 		wg.Go(func() {
 			all[i], _ = p.evaluate(c)

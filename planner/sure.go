@@ -88,6 +88,9 @@ func (l *ladder) judged(k int, exact bool) float64 {
 	if share, ok := l.share[k]; ok {
 		return share
 	}
+	if l.p.ctx.Err() != nil {
+		return 0 // it does not matter any more
+	}
 	share := l.p.judge(l.sketch(k), exact)
 	if exact {
 		l.share[k] = share

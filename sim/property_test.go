@@ -209,7 +209,7 @@ func TestRunsDoNotDependOnEachOther(t *testing.T) {
 		}
 		return all
 	}
-	one, four := sim.Runs(12, 1, scenario, took), sim.Runs(12, 4, scenario, took)
+	one, four := sim.Runs(t.Context(), 12, 1, scenario, took), sim.Runs(t.Context(), 12, 4, scenario, took)
 	if diff := cmp.Diff(one, four); diff != "" {
 		t.Errorf("with 1 and with 4 processors:\n%s", diff)
 	}

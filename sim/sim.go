@@ -2,6 +2,7 @@ package sim
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"sync"
 	"time"
@@ -239,19 +240,22 @@ func (x *simulation) end(unless Ending) {
 
 // Runs plays n scenarios, which scenario returns by number, on so many processors, and returns what of makes of each
 // trace, by number. The answer does not depend on how many processors there are. Both functions are called from
-// several goroutines at once.
-func Runs[T any](n, processors int, scenario func(i int) Scenario, of func(i int, t *Trace) T) []T {
+// several goroutines at once. None is played any more once ctx has ended: its answer stays the zero T.
+func Runs[T any](ctx context.Context, n, processors int, scenario func(i int) Scenario, of func(i int, t *Trace) T) []T {
 	all := make([]T, n)
 	numbers := make(chan int)
 	var wg sync.WaitGroup
 	for range max(1, min(n, processors)) {
 		wg.Go(func() {
 			for i := range numbers {
+				if ctx.Err() != nil {
+					continue
+				}
 				all[i] = of(i, Run(scenario(i)))
 			}
 		})
 	}
-	for i := range n {
+	for i := 0; i < n && ctx.Err() == nil; i++ {
 		numbers <- i
 	}
 	close(numbers)

@@ -291,7 +291,7 @@ func BenchmarkRun(b *testing.B) {
 // BenchmarkThousandRuns plays 1,000 of them on all processors: 60 s are the budget on two.
 func BenchmarkThousandRuns(b *testing.B) {
 	for b.Loop() {
-		sim.Runs(1000, runtime.GOMAXPROCS(0), thousand(b, 16), func(i int, t *sim.Trace) time.Duration {
+		sim.Runs(b.Context(), 1000, runtime.GOMAXPROCS(0), thousand(b, 16), func(i int, t *sim.Trace) time.Duration {
 			if t.Ending != sim.Done {
 				b.Error(i, t.Ending, t.Why)
 			}

@@ -30,11 +30,28 @@ type Desk struct {
 	db       *store.DB
 	clusters *gate.Clusters   // knows the workers that are there
 	machine  corral.SiteQueue // what this machine is to a site without a batch system
+	seats    chan struct{}    // taken while the planner works
+}
+
+// mostPlanning is how many plans are sought at once: each keeps all processors busy, so that more would only take
+// longer, and corrald's other work with them.
+const mostPlanning = 2
+
+// seek has the planner make a plan, once fewer than mostPlanning are sought. If ctx ends, the error is the cause.
+func (d *Desk) seek(ctx context.Context, problem plan.Problem, in api.NewPlan, opts planner.Options) (*plan.Plan,
+	error) {
+	select {
+	case d.seats <- struct{}{}:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	defer func() { <-d.seats }()
+	return simulated(ctx, problem, in, opts)
 }
 
 // NewDesk returns a desk.
 func NewDesk(db *store.DB, clusters *gate.Clusters, machine corral.SiteQueue) *Desk {
-	return &Desk{db, clusters, machine}
+	return &Desk{db, clusters, machine, make(chan struct{}, mostPlanning)}
 }
 
 // Draft has the planner make a plan of what is known now for pilots that join a cluster, and writes it down in row,
@@ -84,7 +101,7 @@ func (d *Desk) Draft(ctx context.Context, in api.NewPlan, cluster corral.Cluster
 	if err != nil {
 		return err
 	}
-	made, err := simulated(problem, in, opts)
+	made, err := d.seek(ctx, problem, in, opts)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,8 @@
 package draft
 
 import (
+	"context"
+
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/plan"
@@ -10,7 +12,7 @@ import (
 )
 
 // simulated has the planner make a plan, with simulated outcomes where the request calls for them.
-func simulated(problem plan.Problem, in api.NewPlan, opts planner.Options) (*plan.Plan, error) {
+func simulated(ctx context.Context, problem plan.Problem, in api.NewPlan, opts planner.Options) (*plan.Plan, error) {
 	m := montecarlo.Model{Problem: problem, Spread: montecarlo.DefaultSpread}
 	if in.Error != "" {
 		var err error
@@ -18,11 +20,13 @@ func simulated(problem plan.Problem, in api.NewPlan, opts planner.Options) (*pla
 			return nil, corral.ErrorAt(corral.Invalid, "error", "%w", err)
 		}
 	}
-	made, err := m.Make(in.Goal, opts)
+	made, err := m.Make(ctx, in.Goal, opts)
 	if err != nil || !in.Compare || !made.Feasible {
 		return made, err
 	}
-	made.Comparison = m.Compare(made, in.Seed)
+	if made.Comparison, err = m.Compare(ctx, made, in.Seed); err != nil {
+		return nil, err
+	}
 	switch {
 	case made.Comparison != nil:
 	case len(made.Pilots) == 0:

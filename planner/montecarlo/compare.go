@@ -2,6 +2,7 @@ package montecarlo
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math"
 	"runtime"
@@ -29,10 +30,13 @@ const (
 // Pilots that are there are there for the policies that ask for pilots, too; jobs of one task each do not use them.
 // Compare returns nil for a workflow that is too large, and for a plan without pilots, because nothing then says which
 // shape to ask for.
-func (m Model) Compare(pl *plan.Plan, seed uint64) []plan.Rival {
+//
+// It ends with ctx; the error is the cause.
+func (m Model) Compare(ctx context.Context, pl *plan.Plan, seed uint64) ([]plan.Rival, error) {
 	if len(m.Work.Tasks) > mostTasks || len(pl.Pilots) == 0 {
-		return nil
+		return nil, nil
 	}
+	m.ctx = ctx
 	c := comparison{m: m, goal: pl.Goal, seed: seed, n: min(mostCompared, max(3, comparedTasks/len(m.Work.Tasks)))}
 	c.shape = usual(pl)
 	c.plan = rival("plan", "", m.Outcomes(pl, c.n, seed))
@@ -49,7 +53,10 @@ func (m Model) Compare(pl *plan.Plan, seed uint64) []plan.Rival {
 		}
 		all = append(all, c.least(swept)...)
 	}
-	return all
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return all, nil
 }
 
 // A comparison is under way.
@@ -123,6 +130,9 @@ func (c *comparison) single(name, parameters string, placeholders int) plan.Riva
 	for range workers {
 		go func() {
 			for i := range turn {
+				if c.m.context().Err() != nil {
+					continue
+				}
 				r := baseline.Single(c.chanceAt(i), placeholders, site.CPUs)
 				all[i] = Outcome{Makespan: r.Makespan, Held: r.Held, Work: r.Work, Requests: r.Requests, Finished: true}
 			}

@@ -13,11 +13,14 @@ import (
 func TestCompare(t *testing.T) {
 	t.Parallel()
 	m := random(t, rand.New(rand.NewPCG(7, 8)), 40)
-	pl, err := m.Make(plan.Goal{Objective: plan.Tradeoff, Tradeoff: 0.5}, planner.Options{})
+	pl, err := m.Make(t.Context(), plan.Goal{Objective: plan.Tradeoff, Tradeoff: 0.5}, planner.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := m.Compare(pl, 1)
+	all, err := m.Compare(t.Context(), pl, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
 	seen := map[string]int{}
 	for _, r := range all {
 		seen[r.Policy]++

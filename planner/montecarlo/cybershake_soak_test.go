@@ -109,7 +109,7 @@ func TestUtilisationOfCyberShake(t *testing.T) {
 		t.Errorf("static %d: %.2f h at %.1f %%, want 4 h ± 5 %% at 55 ± 2 %%", c.Static, h, 100*used)
 	}
 	begun := time.Now()
-	pl, err := m.Make(plan.Goal{Objective: plan.Cost,
+	pl, err := m.Make(t.Context(), plan.Goal{Objective: plan.Cost,
 		Deadline: corral.Seconds(held.Makespan + held.Makespan/10)}, planner.Options{})
 	if err != nil || !pl.Feasible {
 		t.Fatalf("%v, %v", err, pl.Reasons)

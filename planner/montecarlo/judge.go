@@ -2,6 +2,7 @@ package montecarlo
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -101,8 +102,9 @@ func WaitShare(goal plan.Goal, tasks int) float64 {
 }
 
 // Make has the planner make a plan. One that is to meet a deadline with a confidence is chosen by simulated outcomes,
-// and says of how many. Errors are the planner's.
-func (m Model) Make(goal plan.Goal, opts planner.Options) (*plan.Plan, error) {
+// and says of how many. Errors are the planner's, and the cause with which ctx has ended.
+func (m Model) Make(ctx context.Context, goal plan.Goal, opts planner.Options) (*plan.Plan, error) {
+	m.ctx, opts.Context = ctx, ctx
 	asked := goal.Confidence > 0 && goal.Deadline > 0
 	if asked {
 		opts.Judge = m.Judge(goal, opts.Seed)

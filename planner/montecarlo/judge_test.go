@@ -92,7 +92,7 @@ func confidences(t *testing.T, plans, tasks, exact, fresh int, within float64) (
 		goal := plan.Goal{Objective: plan.Cost, Confidence: []float64{0.8, 0.9, 0.95}[rng.IntN(3)],
 			Deadline: corral.Seconds(float64(soonest.Makespan) * (1.3 + rng.Float64()))}
 		begun := time.Now()
-		pl, err := m.Make(goal, planner.Options{Seed: 1})
+		pl, err := m.Make(t.Context(), goal, planner.Options{Seed: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -137,7 +137,7 @@ func TestNoPlanIsSureEnough(t *testing.T) {
 		return time.Minute
 	}
 	goal := plan.Goal{Objective: plan.Cost, Deadline: corral.Seconds(2 * time.Hour), Confidence: 0.9}
-	pl, err := m.Make(goal, planner.Options{})
+	pl, err := m.Make(t.Context(), goal, planner.Options{})
 	if err != nil || pl.Feasible || pl.Nearest == nil {
 		t.Fatalf("%+v, %v", pl, err)
 	}
@@ -147,7 +147,7 @@ func TestNoPlanIsSureEnough(t *testing.T) {
 		t.Errorf("%+v: %v", c, pl.Reasons)
 	}
 	goal.Confidence = 0.6
-	if pl, err = m.Make(goal, planner.Options{}); err != nil || !pl.Feasible || pl.Confidence.Reached < 0.6 {
+	if pl, err = m.Make(t.Context(), goal, planner.Options{}); err != nil || !pl.Feasible || pl.Confidence.Reached < 0.6 {
 		t.Errorf("%+v, %v", pl.Reasons, err)
 	}
 }
@@ -183,7 +183,7 @@ func TestWaitShare(t *testing.T) {
 func TestAPlanStandsForItself(t *testing.T) {
 	t.Parallel()
 	m := random(t, rand.New(rand.NewPCG(5, 6)), 20)
-	pl, err := m.Make(plan.Goal{Objective: plan.Tradeoff, Tradeoff: 0.5}, planner.Options{})
+	pl, err := m.Make(t.Context(), plan.Goal{Objective: plan.Tradeoff, Tradeoff: 0.5}, planner.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

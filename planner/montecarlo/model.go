@@ -1,6 +1,7 @@
 package montecarlo
 
 import (
+	"context"
 	"runtime"
 	"time"
 
@@ -18,6 +19,8 @@ type Model struct {
 	Waits    float64       // by which waits are multiplied; 0: 1
 	Exact    int           // outcomes that an exact share is counted in; 0: as many as Draws says
 	BreakOff time.Duration // when an outcome is broken off: as late as it is, it counts as not finished; 0: never
+
+	ctx context.Context // of what is under way; nil: it is not ended
 }
 
 // An Outcome is what one simulation of a plan came to. What pilots hold and do that are there anyway does not count:
@@ -85,7 +88,14 @@ func (m Model) outcomes(pl *plan.Plan, n, first int, seed uint64) []Outcome {
 }
 
 func (m Model) play(n int, scenario func(i int) sim.Scenario) []Outcome {
-	return sim.Runs(n, runtime.GOMAXPROCS(0), scenario, func(_ int, t *sim.Trace) Outcome { return m.Of(t) })
+	return sim.Runs(m.context(), n, runtime.GOMAXPROCS(0), scenario, func(_ int, t *sim.Trace) Outcome { return m.Of(t) })
+}
+
+func (m Model) context() context.Context {
+	if m.ctx == nil {
+		return context.Background()
+	}
+	return m.ctx
 }
 
 // stream is the seed of the nth outcome of a seed: no two seeds share outcomes because they are near each other.

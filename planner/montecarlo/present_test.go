@@ -26,7 +26,7 @@ func TestPresentPilotsCountInOutcomes(t *testing.T) {
 	m.Exact = 50
 	m.Present = []plan.Present{present(0, time.Hour), present(8, 48*time.Hour), present(8, 48*time.Hour)}
 	goal := plan.Goal{Objective: plan.Cost, Deadline: corral.Seconds(24 * time.Hour), Confidence: 0.9}
-	pl, err := m.Make(goal, planner.Options{})
+	pl, err := m.Make(t.Context(), goal, planner.Options{})
 	if err != nil || !pl.Feasible || len(pl.Pilots) > 0 || pl.Confidence.Reached != 1 {
 		t.Fatalf("%+v, %v", pl, err)
 	}
@@ -35,7 +35,7 @@ func TestPresentPilotsCountInOutcomes(t *testing.T) {
 			t.Errorf("%+v", o)
 		}
 	}
-	if all := m.Compare(pl, 1); all != nil {
+	if all, err := m.Compare(t.Context(), pl, 1); all != nil || err != nil {
 		t.Errorf("without a pilot of the plan, no policy has a shape to ask for: %+v", all)
 	}
 }
@@ -48,7 +48,7 @@ func TestPresentPilotsLeave(t *testing.T) {
 	m.Spread, m.Sites[0].Waits = sim.Spread{}, nil // nothing is left to chance
 	for _, stay := range []time.Duration{10 * time.Minute, 30 * time.Minute} {
 		m.Present = []plan.Present{present(4, stay)}
-		pl, err := m.Make(plan.Goal{Objective: plan.Makespan}, planner.Options{})
+		pl, err := m.Make(t.Context(), plan.Goal{Objective: plan.Makespan}, planner.Options{})
 		if err != nil || !pl.Feasible || len(pl.Pilots) == 0 {
 			t.Fatalf("%+v, %v", pl, err)
 		}
