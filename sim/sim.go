@@ -241,7 +241,8 @@ func (x *simulation) end(unless Ending) {
 // Runs plays n scenarios, which scenario returns by number, on so many processors, and returns what of makes of each
 // trace, by number. The answer does not depend on how many processors there are. Both functions are called from
 // several goroutines at once. None is played any more once ctx has ended: its answer stays the zero T.
-func Runs[T any](ctx context.Context, n, processors int, scenario func(i int) Scenario, of func(i int, t *Trace) T) []T {
+func Runs[T any](ctx context.Context, n, processors int, scenario func(i int) Scenario,
+	of func(i int, t *Trace) T) []T {
 	all := make([]T, n)
 	numbers := make(chan int)
 	var wg sync.WaitGroup

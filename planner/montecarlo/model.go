@@ -88,7 +88,8 @@ func (m Model) outcomes(pl *plan.Plan, n, first int, seed uint64) []Outcome {
 }
 
 func (m Model) play(n int, scenario func(i int) sim.Scenario) []Outcome {
-	return sim.Runs(m.context(), n, runtime.GOMAXPROCS(0), scenario, func(_ int, t *sim.Trace) Outcome { return m.Of(t) })
+	return sim.Runs(m.context(), n, runtime.GOMAXPROCS(0), scenario,
+		func(_ int, t *sim.Trace) Outcome { return m.Of(t) })
 }
 
 func (m Model) context() context.Context {
