@@ -34,11 +34,14 @@ type keeper struct {
 	clusters Clusters
 	machine  corral.SiteQueue
 
-	next   map[corral.ClusterID]time.Time     // look
-	spare  map[corral.GlideinID]time.Time     // :: own pilot → since when nothing needs it
+	next   map[corral.ClusterID]time.Time // look
+	spare  map[corral.ClusterID]spares
 	own    map[corral.GlideinID]corral.SiteID // live at the last look
 	failed map[corral.SiteID]failures
 }
+
+// spares are a cluster's own pilots that nothing needs, with the time since when.
+type spares map[corral.GlideinID]time.Time
 
 // failures are pilots in a row that failed at a site.
 type failures struct {
@@ -51,7 +54,7 @@ type failures struct {
 func Keep(ctx context.Context, lg *slog.Logger, db *store.DB, clusters Clusters, machine corral.SiteQueue) error {
 	k := &keeper{
 		lg: lg, db: db, clusters: clusters, machine: machine, next: map[corral.ClusterID]time.Time{},
-		spare: map[corral.GlideinID]time.Time{}, own: map[corral.GlideinID]corral.SiteID{},
+		spare: map[corral.ClusterID]spares{}, own: map[corral.GlideinID]corral.SiteID{},
 		failed: map[corral.SiteID]failures{},
 	}
 	for {
@@ -98,7 +101,7 @@ func (k *keeper) due(ctx context.Context, s corral.Scale) error {
 	if o.cluster.Kind == corral.Condor {
 		k.next[s.Cluster] = time.Now().Add(queryEvery)
 	}
-	k.remember(d)
+	k.remember(s.Cluster, d)
 	if err != nil || len(d.Asks)+len(d.Withdraw) == 0 && d.Report == s.Report {
 		return err
 	}
@@ -147,15 +150,15 @@ func (k *keeper) report(ctx context.Context, s corral.Scale, why string) error {
 	})
 }
 
-// remember notes since when pilots are spare.
-func (k *keeper) remember(d Decision) {
-	before := k.spare
-	k.spare = map[corral.GlideinID]time.Time{}
+// remember notes since when pilots of a cluster are spare.
+func (k *keeper) remember(cluster corral.ClusterID, d Decision) {
+	before, after := k.spare[cluster], spares{}
 	for _, id := range d.Spare {
-		if k.spare[id] = before[id]; k.spare[id].IsZero() {
-			k.spare[id] = time.Now()
+		if after[id] = before[id]; after[id].IsZero() {
+			after[id] = time.Now()
 		}
 	}
+	k.spare[cluster] = after
 }
 
 // Release ends a cluster's scale and lets its pilots go, in one transaction: workers finish what they run.

@@ -39,7 +39,7 @@ func (k *keeper) decide(tx *store.Tx, o *outlook) (d Decision, err error) {
 		return d, err
 	}
 	now := time.Now()
-	v := o.view(now, glideins, k.spare)
+	v := o.view(now, glideins, k.spare[o.scale.Cluster])
 	for _, name := range o.scale.Sites {
 		s, err := k.site(tx, now, name)
 		if err != nil {
@@ -51,7 +51,7 @@ func (k *keeper) decide(tx *store.Tx, o *outlook) (d Decision, err error) {
 }
 
 // view says what there is and what is to come.
-func (o *outlook) view(now time.Time, glideins []corral.Glidein, spare map[corral.GlideinID]time.Time) View {
+func (o *outlook) view(now time.Time, glideins []corral.Glidein, spare spares) View {
 	walltime := time.Duration(o.scale.Walltime)
 	v := View{Waiting: o.waiting, Longest: attempt.Longest(walltime-order.Reserve(walltime)) - time.Second}
 	present := map[corral.JobID]int{} // :: attempt → cpus registered
