@@ -2,6 +2,7 @@ package scale
 
 import (
 	"testing"
+	"time"
 
 	"github.com/corral-pilot/corral"
 )
@@ -19,5 +20,24 @@ func TestALookAtOneClusterForgetsNoSparePilotOfAnother(t *testing.T) {
 	k.remember(1, Decision{})
 	if len(k.spare[1]) > 0 {
 		t.Errorf("needed again, and yet spare: %v", k.spare[1])
+	}
+}
+
+func TestPilotsThatOneHiccupEndsCountAsOneFailure(t *testing.T) {
+	t.Parallel()
+	failed := func(asked, ended time.Duration) corral.Glidein {
+		return corral.Glidein{State: corral.GlideinFailed, CreatedAt: now.Add(asked), UpdatedAt: now.Add(ended)}
+	}
+	drained := failed(3*time.Minute, 4*time.Minute)
+	drained.Asked = corral.AskDrain
+	f := failures{}.and(failed(0, time.Minute)).and(failed(time.Second, time.Minute)).and(drained)
+	if f.n != 1 {
+		t.Errorf("%d failures, want 1", f.n)
+	}
+	if f = f.and(failed(2*time.Minute, 3*time.Minute)); f.n != 2 {
+		t.Errorf("%d failures, want 2: the second pilot was asked for after the first failure", f.n)
+	}
+	if f = f.and(corral.Glidein{State: corral.GlideinFinished}); f.n != 0 {
+		t.Errorf("%d failures after a pilot that worked", f.n)
 	}
 }

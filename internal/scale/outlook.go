@@ -165,13 +165,21 @@ func (k *keeper) countFailures(tx *store.Tx, live []corral.Glidein) error {
 			continue // of another cluster
 		}
 		delete(k.own, id)
-		if g.State == corral.GlideinFailed {
-			k.failed[site] = failures{k.failed[site].n + 1, g.UpdatedAt}
-		} else {
-			delete(k.failed, site)
-		}
+		k.failed[site] = k.failed[site].and(g)
 	}
 	return nil
+}
+
+// and takes in how a pilot ended. One that was asked for before the last failure says nothing more by failing: a hiccup of
+// a site ends many at once. One that was asked to end says nothing at all.
+func (f failures) and(g corral.Glidein) failures {
+	switch {
+	case g.Asked != corral.AskNothing, g.State == corral.GlideinFailed && g.CreatedAt.Before(f.last):
+		return f
+	case g.State == corral.GlideinFailed:
+		return failures{f.n + 1, g.UpdatedAt}
+	}
+	return failures{}
 }
 
 // ask creates the glidein of a worker.
