@@ -170,8 +170,8 @@ func (k *keeper) countFailures(tx *store.Tx, live []corral.Glidein) error {
 	return nil
 }
 
-// and takes in how a pilot ended. One that was asked for before the last failure says nothing more by failing: a hiccup of
-// a site ends many at once. One that was asked to end says nothing at all.
+// and takes in how a pilot ended. One that was asked for before the last failure says nothing more by failing: a hiccup
+// of a site ends many at once. One that was asked to end says nothing at all.
 func (f failures) and(g corral.Glidein) failures {
 	switch {
 	case g.Asked != corral.AskNothing, g.State == corral.GlideinFailed && g.CreatedAt.Before(f.last):
