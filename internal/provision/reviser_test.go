@@ -293,7 +293,7 @@ func TestAnIdlePilotIsDrained(t *testing.T) {
 		s.write(func(tx *store.Tx) error {
 			_, err := tx.CreateGlidein(corral.Glidein{Owner: "ada", Site: s.glidein.Site, Cluster: s.plan.Cluster,
 				Hosts: 1,
-				CPUs: 1, MemoryMiB: 1000, Walltime: corral.Seconds(time.Hour)})
+				CPUs:  1, MemoryMiB: 1000, Walltime: corral.Seconds(time.Hour)})
 			return err
 		})
 		s.workers[1].Glidein = s.glidein.ID + 1
