@@ -91,12 +91,9 @@ func (a asleep) factor(id string) float64 {
 	return 1 + a.err*(2*rand.New(rand.NewPCG(a.seed, h.Sum64())).Float64()-1)
 }
 
-// meanTask is how long a sleeping task takes in the mean, at most: an embedded cluster is for short ones.
-const meanTask = 500 * time.Millisecond
-
-// fastest is the largest scale at which tasks are no longer than meanTask in the mean, and the critical path no longer
+// fastest is the largest scale at which tasks take no longer than mean in the mean, and the critical path no longer
 // than a share of the span.
-func fastest(wf *workflow.Workflow, span time.Duration) float64 {
+func fastest(wf *workflow.Workflow, span, mean time.Duration) float64 {
 	var work, critical time.Duration
 	end := make([]time.Duration, len(wf.Tasks))
 	for _, i := range wf.Graph.Order() {
@@ -109,5 +106,5 @@ func fastest(wf *workflow.Workflow, span time.Duration) float64 {
 	if work == 0 {
 		return 1
 	}
-	return min(float64(meanTask)*float64(len(wf.Tasks))/float64(work), 0.8*float64(span)/float64(critical))
+	return min(float64(mean)*float64(len(wf.Tasks))/float64(work), 0.8*float64(span)/float64(critical))
 }

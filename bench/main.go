@@ -31,6 +31,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/disk"
 )
 
@@ -42,7 +43,7 @@ const (
 	defaultHops     = 500
 	defaultQueued   = 100_000
 	defaultCount    = 200
-	defaultCPUs     = 8
+	defaultCPUs     = 4
 	defaultSpan     = 15 * time.Second
 )
 
@@ -63,6 +64,7 @@ type plan struct {
 
 	instances string        // a directory of published workflows
 	span      time.Duration // that their critical paths stay below
+	kind      string        // of the cluster that executes them
 
 	stdout, stderr io.Writer // the report; what goes on meanwhile
 }
@@ -130,14 +132,16 @@ func parse(verb string, args []string, stdout, stderr io.Writer) (plan, error) {
 	f.StringVar(&p.instances, "instances", "workflow/wfformat/testdata/wfcommons/instances",
 		"`directory` of published workflows whose plans are executed")
 	f.DurationVar(&p.span, "span", defaultSpan, "which the critical paths of these workflows stay below")
+	f.StringVar(&p.kind, "kind", string(corral.Embedded), "of the `cluster` that executes them: embedded, or condor")
 	f.StringVar(&p.dir, "dir", os.TempDir(), "`directory` to work below; its file system is measured")
 	f.StringVar(&p.bin, "bin", "bin", "`directory` with corrald and pilot")
 	f.StringVar(&p.out, "out", "", "also write the report to `file`")
 	if err := f.Parse(args); err != nil {
 		return p, err
 	}
-	if f.NArg() > 0 || min(p.tasks, p.rounds, p.hops, p.queued, p.count, p.cpus) < 1 || p.span <= 0 {
-		fmt.Fprintln(stderr, "usage: bench [limit|overheads|glideins|plans] [flags]; all numbers are at least 1")
+	if f.NArg() > 0 || min(p.tasks, p.rounds, p.hops, p.queued, p.count, p.cpus) < 1 || p.span <= 0 ||
+		instances[corral.ClusterKind(p.kind)] == nil {
+		fmt.Fprintln(stderr, "usage: bench [limit|overheads|glideins|plans] [flags]; all numbers are at least 1, a kind is embedded or condor")
 		f.PrintDefaults()
 		return p, flag.ErrHelp
 	}

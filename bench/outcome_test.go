@@ -91,7 +91,7 @@ func TestSleepingTasks(t *testing.T) {
 	if err := b.Build(workflow.Place{}); err != nil {
 		t.Fatal(err)
 	}
-	scale := fastest(wf, time.Second)
+	scale := fastest(wf, time.Second, 500*time.Millisecond)
 	if want := 0.004; scale != want { // of a critical path of 200 s, 0.8 s
 		t.Fatalf("scale %g, want %g", scale, want)
 	}

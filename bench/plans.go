@@ -22,25 +22,47 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// instances are the workflows that are executed, as far as -instances has them, from its top. The last six are in the
-// repository, too.
-var instances = []string{
-	"pegasus/montage/montage-chameleon-2mass-01d-001",
-	"pegasus/montage/montage-chameleon-dss-05d-001",
-	"pegasus/seismology/seismology-chameleon-300p-001",
-	"pegasus/1000genome/1000genome-chameleon-6ch-100k-001",
-	"pegasus/cycles/cycles-chameleon-1l-2c-9p-001",
-	"pegasus/epigenomics/epigenomics-chameleon-hep-2seq-100k-001",
-	"pegasus/soykb/soykb-chameleon-10fastq-10ch-001",
-	"pegasus/srasearch/srasearch-chameleon-50a-001",
-	"makeflow/bwa/bwa-chameleon-small-001",
-	"nextflow/viralrecon-dirt02-001",
+// instances are the workflows that are executed on a cluster of a kind, as far as -instances has them, from its top.
+// Those of an embedded cluster have more tasks, which are shorter. The last five are in the repository, too.
+var instances = map[corral.ClusterKind][]string{
+	corral.Embedded: append([]string{
+		"pegasus/montage/montage-chameleon-2mass-02d-001",
+		"pegasus/montage/montage-chameleon-dss-10d-001",
+		"pegasus/1000genome/1000genome-chameleon-22ch-100k-001",
+		"pegasus/cycles/cycles-chameleon-5l-2c-9p-001",
+		"pegasus/epigenomics/epigenomics-chameleon-hep-6seq-100k-001",
+		"pegasus/seismology/seismology-chameleon-900p-001",
+		"pegasus/soykb/soykb-chameleon-50fastq-10ch-001",
+		"makeflow/bwa/bwa-chameleon-medium-002",
+		"pegasus/epigenomics/epigenomics-chameleon-hep-7seq-100k-001",
+		"pegasus/epigenomics/epigenomics-chameleon-ilmn-5seq-100k-001",
+	}, shipped...),
+	corral.Condor: append([]string{
+		"pegasus/montage/montage-chameleon-2mass-01d-001",
+		"nextflow/smrnaseq-dirt02-001",
+		"pegasus/1000genome/1000genome-chameleon-6ch-100k-001",
+		"pegasus/cycles/cycles-chameleon-1l-2c-9p-001",
+		"pegasus/epigenomics/epigenomics-chameleon-hep-2seq-100k-001",
+		"pegasus/soykb/soykb-chameleon-10fastq-10ch-001",
+		"pegasus/srasearch/srasearch-chameleon-50a-001",
+		"makeflow/bwa/bwa-chameleon-small-001",
+		"makeflow/blast/blast-chameleon-large-001",
+		"nextflow/viralrecon-dirt02-001",
+	}, shipped...),
+}
+
+// shipped are instances in the repository.
+var shipped = []string{
 	"pegasus/epigenomics/epigenomics-chameleon-hep-1seq-100k-001",
 	"pegasus/srasearch/srasearch-chameleon-10a-001",
 	"makeflow/blast/blast-chameleon-small-001",
 	"nextflow/bacass-dirt02-001",
 	"helloworld/helloworld-forkjoin-10-chameleon",
 }
+
+// meanTask is how long a sleeping task takes in the mean: an embedded cluster is for short tasks, and a schedd starts
+// few jobs a second.
+var meanTask = map[corral.ClusterKind]time.Duration{corral.Embedded: 500 * time.Millisecond, corral.Condor: 2 * time.Second}
 
 // mostInstances are executed.
 const mostInstances = 10
@@ -52,6 +74,15 @@ const (
 	budgetOver   = 1.1
 )
 
+// A trial executes plans on one cluster.
+type trial struct {
+	plan
+	cl      *api.Client
+	cluster string
+	kind    corral.ClusterKind
+	dir     string // that the cluster's jobs may read
+}
+
 // measurePlans executes plans of all instances, and publishes how they went.
 func (p plan) measurePlans(ctx context.Context, dir string) (err error) {
 	if err := usePrograms(p.bin); err != nil {
@@ -61,68 +92,90 @@ func (p plan) measurePlans(ctx context.Context, dir string) (err error) {
 	if err := os.Setenv("CORRALD_MACHINE_CPUS", fmt.Sprint(p.cpus)); err != nil {
 		return err
 	}
-	m := thisMachine(dir)
-	s, err := newStand(ctx, filepath.Join(dir, "s"))
-	defer func() { err = errors.Join(err, s.takeDown()) }()
-	if err != nil {
+	m, kind := thisMachine(dir), corral.ClusterKind(p.kind)
+	var all []outcome
+	try := func(cl *api.Client, cluster, jobs string) (err error) {
+		all, err = trial{plan: p, cl: cl, cluster: cluster, kind: kind, dir: jobs}.executeAll(ctx)
 		return err
 	}
-	var all []outcome
-	for _, name := range instances {
-		if len(all) == mostInstances {
-			break
+	if kind == corral.Condor {
+		err = p.onCondor(ctx, filepath.Join(dir, "s"), func(s *condorStand) error {
+			if _, err := personal.SetUp(ctx, s.cl); err != nil {
+				return err
+			}
+			return try(s.cl, pool, s.dir)
+		})
+	} else {
+		s, trouble := newStand(ctx, filepath.Join(dir, "s"))
+		if err = trouble; err == nil {
+			err = try(s.cl, personal.Cluster, os.TempDir())
 		}
-		wf, err := readInstance(ctx, filepath.Join(p.instances, filepath.FromSlash(name)+".json.gz"))
-		if errors.Is(err, os.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		o, err := p.executeInstance(ctx, s, wf)
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		all = append(all, o...)
+		err = errors.Join(err, s.takeDown())
 	}
-	if len(all) == 0 {
-		return fmt.Errorf("none of the instances is in %s", p.instances)
+	if err != nil {
+		return err
 	}
 	return p.publish(m, "\n\n"+plansReport(all))
 }
 
+// executeAll executes the instances of a kind of cluster.
+func (t trial) executeAll(ctx context.Context) (all []outcome, err error) {
+	count := 0
+	for _, name := range instances[t.kind] {
+		if count == mostInstances {
+			break
+		}
+		wf, err := readInstance(ctx, filepath.Join(t.instances, filepath.FromSlash(name)+".json.gz"))
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		o, err := t.executeInstance(ctx, wf)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		all, count = append(all, o...), count+1
+	}
+	if count == 0 {
+		return nil, fmt.Errorf("none of the instances is in %s", t.instances)
+	}
+	return all, nil
+}
+
 // executeInstance executes one instance as estimated, and then with errors, once for each round.
-func (p plan) executeInstance(ctx context.Context, s *stand, wf *workflow.Workflow) (all []outcome, err error) {
-	a := asleep{scale: fastest(wf, p.span)}
+func (t trial) executeInstance(ctx context.Context, wf *workflow.Workflow) (all []outcome, err error) {
+	a := asleep{scale: fastest(wf, t.span, meanTask[t.kind])}
 	document, err := a.document(wf)
 	if err != nil {
 		return nil, err
 	}
-	goal, err := s.goalNear(ctx, document, p.span)
+	goal, err := t.goalNear(ctx, document, t.span)
 	if err != nil {
 		return nil, err
 	}
-	exact, err := s.execute(ctx, wf.Name, document, goal)
+	exact, err := t.execute(ctx, wf.Name, document, goal)
 	if err != nil {
 		return nil, err
 	}
-	p.say("%s", exact)
+	t.say("%s", exact)
 	all = append(all, exact)
 	goal.Deadline = corral.Seconds(deadlineOver * float64(exact.predicted.Makespan))
 	goal.Budget = &money.Amount{Unit: exact.predicted.Cost.Unit,
 		Money: money.Money(budgetOver * float64(exact.predicted.Cost.Money))}
 	a.err = runtimeError
-	for range p.rounds {
+	for range t.rounds {
 		a.seed++
 		if document, err = a.document(wf); err != nil {
 			return nil, err
 		}
-		o, err := s.execute(ctx, wf.Name, document, goal)
+		o, err := t.execute(ctx, wf.Name, document, goal)
 		if err != nil {
 			return nil, err
 		}
 		o.seed = a.seed
-		p.say("%s", o)
+		t.say("%s", o)
 		all = append(all, o)
 	}
 	return all, nil
@@ -133,11 +186,11 @@ var weights = []float64{0, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 1}
 
 // goalNear returns the goal whose plan ends nearest to an end that is wished for. Limits that this plan keeps do not
 // change it, so that a deadline and a budget can be given beside it.
-func (s *stand) goalNear(ctx context.Context, document []byte, wished time.Duration) (best planning.Goal, err error) {
+func (t trial) goalNear(ctx context.Context, document []byte, wished time.Duration) (best planning.Goal, err error) {
 	nearest := math.Inf(1)
 	for _, w := range weights {
 		goal := planning.Goal{Objective: planning.Tradeoff, Tradeoff: w}
-		_, made, err := s.plan(ctx, api.NewPlan{Workflow: document, Goal: goal, DryRun: true})
+		_, made, err := t.makePlan(ctx, api.NewPlan{Workflow: document, Goal: goal, DryRun: true})
 		if err != nil {
 			return goal, err
 		}
@@ -148,18 +201,18 @@ func (s *stand) goalNear(ctx context.Context, document []byte, wished time.Durat
 	return best, nil
 }
 
-// plan has a plan made for the cluster that every new corrald has.
-func (s *stand) plan(ctx context.Context, in api.NewPlan) (row corral.Plan, made planning.Plan, err error) {
-	in.Cluster, in.WorkflowName = personal.Cluster, "asleep.json"
-	if row, err = s.cl.CreatePlan(ctx, in, ""); err == nil {
+// makePlan has a plan made for the cluster.
+func (t trial) makePlan(ctx context.Context, in api.NewPlan) (row corral.Plan, made planning.Plan, err error) {
+	in.Cluster, in.WorkflowName, in.Sites = t.cluster, "asleep.json", []string{personal.Site}
+	if row, err = t.cl.CreatePlan(ctx, in, ""); err == nil {
 		err = json.Unmarshal(row.Document, &made)
 	}
 	return row, made, err
 }
 
 // execute plans and runs a workflow, and lets its pilots go.
-func (s *stand) execute(ctx context.Context, name string, document []byte, goal planning.Goal) (o outcome, err error) {
-	planned, made, err := s.plan(ctx, api.NewPlan{Workflow: document, Goal: goal, Auto: true})
+func (t trial) execute(ctx context.Context, name string, document []byte, goal planning.Goal) (o outcome, err error) {
+	planned, made, err := t.makePlan(ctx, api.NewPlan{Workflow: document, Goal: goal, Auto: true})
 	if err != nil {
 		return o, err
 	}
@@ -168,35 +221,36 @@ func (s *stand) execute(ctx context.Context, name string, document []byte, goal 
 		o.trouble = planned.Reason
 		return o, nil
 	}
-	if planned, err = s.cl.ProvisionPlan(ctx, planned.ID); err != nil {
+	if planned, err = t.cl.ProvisionPlan(ctx, planned.ID); err != nil {
 		return o, err
 	}
 	in := request(document, made.Clustering.String())
+	in.Cluster, in.SourceDir = t.cluster, t.dir
 	in.Labels = map[string]string{"plan": fmt.Sprint(planned.ID)}
-	run, err := s.cl.CreateRun(ctx, in, "")
+	run, err := t.cl.CreateRun(ctx, in, "")
 	if err != nil {
 		return o, err
 	}
-	if run, err = s.finish(ctx, run, planned.ID, &o); err != nil {
+	if run, err = t.finish(ctx, run, planned.ID, &o); err != nil {
 		return o, err
 	}
 	if !run.EndedAt.IsZero() {
 		o.took = run.EndedAt.Sub(planned.BeganAt)
 	}
-	err = s.account(ctx, planned, &o)
+	err = t.account(ctx, planned, &o)
 	return o, err
 }
 
 // finish waits for the run's end. A run whose budget is used up waits without end: it is cancelled.
-func (s *stand) finish(ctx context.Context, run corral.Run, id corral.PlanID, o *outcome) (corral.Run, error) {
+func (t trial) finish(ctx context.Context, run corral.Run, id corral.PlanID, o *outcome) (corral.Run, error) {
 	patient := time.Now().Add(2*time.Duration(o.predicted.Makespan) + 10*time.Second)
 	for {
-		next, err := s.cl.WaitRun(ctx, run.ID, 2*time.Second)
+		next, err := t.cl.WaitRun(ctx, run.ID, 2*time.Second)
 		if err == nil && next.State.Over() {
 			run = next
 			break
 		}
-		if next, err = s.cl.Run(ctx, run.ID); err != nil {
+		if next, err = t.cl.Run(ctx, run.ID); err != nil {
 			return run, err
 		}
 		if next.State.Over() {
@@ -205,7 +259,7 @@ func (s *stand) finish(ctx context.Context, run corral.Run, id corral.PlanID, o 
 		}
 		if time.Now().After(patient) {
 			o.trouble = fmt.Sprintf("%d of %d tasks done", next.Tasks.Done, o.tasks)
-			if run, err = s.cl.CancelRun(ctx, run.ID); err != nil {
+			if run, err = t.cl.CancelRun(ctx, run.ID); err != nil {
 				return run, err
 			}
 			break
@@ -214,15 +268,15 @@ func (s *stand) finish(ctx context.Context, run corral.Run, id corral.PlanID, o 
 	if run.State != corral.RunSucceeded && o.trouble == "" {
 		o.trouble = strings.TrimSpace(fmt.Sprintf("%s %s", run.State, run.Reason))
 	}
-	_, err := s.cl.ReleasePlan(ctx, id)
+	_, err := t.cl.ReleasePlan(ctx, id)
 	return run, err
 }
 
 // account waits until no pilot of the plan is left, and adds up what they held and what the revisions said.
-func (s *stand) account(ctx context.Context, of corral.Plan, o *outcome) error {
+func (t trial) account(ctx context.Context, of corral.Plan, o *outcome) error {
 	deadline := time.Now().Add(patience)
 	for {
-		all, err := s.cl.Glideins(ctx, api.Filter{All: true})
+		all, err := t.cl.Glideins(ctx, api.Filter{All: true})
 		if err != nil {
 			return err
 		}
@@ -239,7 +293,7 @@ func (s *stand) account(ctx context.Context, of corral.Plan, o *outcome) error {
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
-	revisions, err := s.cl.PlanRevisions(ctx, of.ID)
+	revisions, err := t.cl.PlanRevisions(ctx, of.ID)
 	for _, r := range revisions {
 		o.revise(r, of.BeganAt)
 	}
