@@ -85,9 +85,11 @@ type RunReport struct {
 	RetriesUsed    int     `json:"retries_used"`
 	WaitForWorkers Seconds `json:"wait_for_workers_s"` // creation of the run to its first task's start
 
-	// What the cluster takes beside the tasks, of tasks that began because another ended; absent for too few of them.
-	Hop      Seconds `json:"hop_s,omitempty"` // from that end to the beginning, typically
-	Hops     int     `json:"hops,omitempty"`  // tasks that it rests on
+	// What the cluster takes beside the tasks, typically; absent for too few of them.
+	Hop      Seconds `json:"hop_s,omitempty"`   // from the end of the last parent to the start, if a worker was free
+	Hops     int     `json:"hops,omitempty"`    // tasks that it rests on
+	Reuse    Seconds `json:"reuse_s,omitempty"` // from a task's end to the start, there, of one that waited
+	Reuses   int     `json:"reuses,omitempty"`
 	PeakRate float64 `json:"peak_starts_per_s,omitempty"`
 }
 

@@ -141,7 +141,8 @@ func parse(verb string, args []string, stdout, stderr io.Writer) (plan, error) {
 	}
 	if f.NArg() > 0 || min(p.tasks, p.rounds, p.hops, p.queued, p.count, p.cpus) < 1 || p.span <= 0 ||
 		instances[corral.ClusterKind(p.kind)] == nil {
-		fmt.Fprintln(stderr, "usage: bench [limit|overheads|glideins|plans] [flags]; all numbers are at least 1, a kind is embedded or condor")
+		fmt.Fprintln(stderr, "usage: bench [limit|overheads|glideins|plans] [flags]; "+
+			"all numbers are at least 1, a kind is embedded or condor")
 		f.PrintDefaults()
 		return p, flag.ErrHelp
 	}

@@ -62,7 +62,9 @@ var shipped = []string{
 
 // meanTask is how long a sleeping task takes in the mean: an embedded cluster is for short tasks, and a schedd starts
 // few jobs a second.
-var meanTask = map[corral.ClusterKind]time.Duration{corral.Embedded: 500 * time.Millisecond, corral.Condor: 2 * time.Second}
+var meanTask = map[corral.ClusterKind]time.Duration{
+	corral.Embedded: 500 * time.Millisecond, corral.Condor: 2 * time.Second,
+}
 
 // mostInstances are executed.
 const mostInstances = 10

@@ -37,6 +37,7 @@ type Rival struct {
 // Assumed is what a plan's outcomes are drawn from, so that it can be played without the corrald that made it.
 type Assumed struct {
 	Hop    corral.Seconds `json:"hop_s"`
+	Reuse  corral.Seconds `json:"reuse_s,omitempty"`
 	Rate   float64        `json:"tasks_per_s,omitempty"`
 	Spread string         `json:"error"` // of runtimes about their estimates, as --error takes it
 	Queues []Queue        `json:"queues"`
@@ -99,7 +100,8 @@ func (s Spread) At(share float64) time.Duration {
 
 // Assume writes down what a problem says of the queues that a plan uses, and how runtimes are spread.
 func Assume(p Problem, pl *Plan, spread string) *Assumed {
-	a := &Assumed{Hop: corral.Seconds(p.Cluster.Hop), Rate: p.Cluster.Rate, Spread: spread, Queues: []Queue{}}
+	a := &Assumed{Hop: corral.Seconds(p.Cluster.Hop), Reuse: corral.Seconds(p.Cluster.Reuse), Rate: p.Cluster.Rate,
+		Spread: spread, Queues: []Queue{}}
 	for i := range p.Sites {
 		s := &p.Sites[i]
 		shapes := used(s, pl)
@@ -145,9 +147,14 @@ func used(s *Site, pl *Plan) (shapes []Shape) {
 	return slices.CompactFunc(shapes, func(a, b Shape) bool { return size(a) == size(b) })
 }
 
+// Cluster is what was assumed of the cluster.
+func (a Assumed) Cluster() Cluster {
+	return Cluster{Rate: a.Rate, Hop: time.Duration(a.Hop), Reuse: time.Duration(a.Reuse)}
+}
+
 // Problem returns the problem that outcomes of a plan are drawn from. Of limits it has the cpus of each queue.
 func (a Assumed) Problem(w Work) Problem {
-	p := Problem{Work: w, Cluster: Cluster{Rate: a.Rate, Hop: time.Duration(a.Hop)}}
+	p := Problem{Work: w, Cluster: a.Cluster()}
 	for _, q := range a.Queues {
 		s := Site{
 			Name: q.Site, Queue: q.Queue,

@@ -152,7 +152,18 @@ type Shape struct {
 // A Cluster is what a plan knows of the cluster that runs the tasks.
 type Cluster struct {
 	Rate float64       // tasks a second that it can start; 0: no limit is known
-	Hop  time.Duration // from a task's end to the start of one that waited for it, or for its place
+	Hop  time.Duration // from the end of a task's last parent to its start on a worker that is free
+	// Reuse is from a task's end at a worker to the start of another there that waited already, as HTCondor's schedd
+	// uses a claim again; 0: as long as Hop.
+	Reuse time.Duration
+}
+
+// Turn returns from a task's end at a worker until one that waited can start there.
+func (c Cluster) Turn() time.Duration {
+	if c.Reuse > 0 {
+		return min(c.Reuse, c.Hop)
+	}
+	return c.Hop
 }
 
 // A Tariff says what holding cpus costs at a site.

@@ -25,7 +25,7 @@ func clusterings(p *planning, asked *corral.Clustering) []corral.Clustering {
 	if slices.ContainsFunc(p.Present, func(q plan.Present) bool { return len(q.Running) > 0 }) {
 		return all // what runs is in jobs already
 	}
-	hops := p.Cluster.Hop * time.Duration(len(p.Work.Tasks))
+	hops := p.Cluster.Turn() * time.Duration(len(p.Work.Tasks))
 	if float64(hops) < hopsThatCount*float64(p.Work.CPUTime()) {
 		return all
 	}
@@ -99,7 +99,7 @@ func (o outcome) whyClustered(all []outcome) []string {
 		return a.of.clustering != (corral.Clustering{}) || a.limit != ""
 	})
 	said := fmt.Sprintf("%d jobs of several tasks each (%s), because each job's way to a worker takes %s",
-		len(o.of.jobs), o.of.clustering, o.of.Cluster.Hop)
+		len(o.of.jobs), o.of.clustering, o.of.Cluster.Turn())
 	if len(alone) == 0 {
 		return []string{said}
 	}

@@ -46,6 +46,29 @@ func TestTasksAreClusteredWhereHopsCount(t *testing.T) {
 	}
 }
 
+// Where one cpu has all tasks, each follows the one before by the way that a claim is used again; a task whose parent has
+// just ended takes the longer way, though its worker is the same.
+func TestATaskThatWaitedFollowsSooner(t *testing.T) {
+	t.Parallel()
+	s := cloud()
+	s.CPUs, s.Host.CPUs, s.Overhead = 1, 1, 0
+	for _, tt := range []struct {
+		widths []int
+		want   time.Duration
+	}{
+		{[]int{10}, 2*time.Second + 9*500*time.Millisecond + 10*10*time.Second},
+		{[]int{1, 1, 1}, 3 * 12 * time.Second},
+		{[]int{2, 1}, 2*12*time.Second + 10500*time.Millisecond},
+	} {
+		problem := plan.Problem{Work: stages(t, 10*time.Second, tt.widths...), Sites: []plan.Site{s},
+			Cluster: plan.Cluster{Hop: 2 * time.Second, Reuse: 500 * time.Millisecond}}
+		pl, err := Make(problem, plan.Goal{Objective: plan.Makespan}, Options{Clustering: &corral.Clustering{}})
+		if err != nil || !pl.Feasible || time.Duration(pl.Makespan) != tt.want {
+			t.Errorf("%v: %s, %v, want %s", tt.widths, pl.Makespan, err, tt.want)
+		}
+	}
+}
+
 // A job of several tasks is not longer than a walltime, though all of a level in one job would be the least trouble.
 func TestJobsFitTheWalltime(t *testing.T) {
 	t.Parallel()

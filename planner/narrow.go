@@ -224,8 +224,9 @@ func (n *narrowing) schedule(c candidate, k int, wanted time.Duration) *schedule
 		forward, backward = forward.disturbed(rng, k), backward.disturbed(rng, k)
 	}
 	var start timing
+	var s *schedule
 	if k%2 == 0 {
-		s := list(forward, n.p.Cluster, n.p.lines(c, 0))
+		s = list(forward, n.p.Cluster, n.p.lines(c, 0))
 		if s.placed < len(n.p.Work.Tasks) {
 			return nil
 		}
@@ -237,8 +238,12 @@ func (n *narrowing) schedule(c candidate, k int, wanted time.Duration) *schedule
 		start = n.late(backward, c)
 	}
 	if n.alike > 0 {
-		s := slots{n.alike * len(n.p.lines(c, 0)), n.ready, n.p.Cluster.Hop}
-		return n.place(n.p.tasks.shorten(start, n.back, s, wanted), c)
+		room := slots{n.alike * len(n.p.lines(c, 0)), n.ready, n.p.Cluster.Hop}
+		moved := n.place(n.p.tasks.shorten(start, n.back, room, wanted), c)
+		if moved == nil || s != nil && s.makespan < moved.makespan {
+			return s // it knows how soon one task follows another, as slots do not
+		}
+		return moved
 	}
 	return n.iterate(start, c, wanted)
 }

@@ -21,7 +21,8 @@ func randomProblem(t testing.TB, rng *rand.Rand, tasks int) plan.Problem {
 		p.Sites = append(p.Sites, randomSite(rng, fmt.Sprintf("site%d", k)))
 	}
 	if rng.IntN(3) == 0 {
-		p.Cluster = plan.Cluster{Rate: float64(1 + rng.IntN(50)), Hop: time.Duration(rng.IntN(2000)) * time.Millisecond}
+		p.Cluster = plan.Cluster{Rate: float64(1 + rng.IntN(50)), Hop: time.Duration(rng.IntN(2000)) * time.Millisecond,
+			Reuse: time.Duration(rng.IntN(1000)) * time.Millisecond}
 	}
 	return p
 }

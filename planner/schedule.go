@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"math"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -95,8 +96,13 @@ type scheduler struct {
 	ends    heap[ending]
 	wakes   heap[time.Duration] // when a line comes, or a maintenance is over
 	rooms   *rooms
-	next    time.Duration // when the cluster can start another task
+	next    time.Duration   // when the cluster can start another task
+	since   []time.Duration // of each task: when its last parent ended
+	left    []time.Duration // of each line: when a task last ended there
 }
+
+// never is before all times of a schedule.
+const never = math.MinInt64
 
 type ending struct {
 	at   time.Duration
@@ -117,6 +123,10 @@ func newScheduler(t *tasks, cluster plan.Cluster, lines []*line) *scheduler {
 		ends: heap[ending]{before: func(a, b ending) bool {
 			return a.at < b.at || a.at == b.at && a.task < b.task
 		}}, wakes: ordered[time.Duration]()}
+	s.since, s.left = make([]time.Duration, n), make([]time.Duration, len(lines))
+	for i := range s.left {
+		s.left[i] = never
+	}
 	for range t.needs {
 		s.ready = append(s.ready, ordered[int32]())
 	}
@@ -198,8 +208,7 @@ func (s *scheduler) fill(now time.Duration) {
 // begin puts a task on the first line that can take it; ok is false if none can now.
 func (s *scheduler) begin(i int32, now time.Duration) (ok bool) {
 	need := s.needs[s.class[i]]
-	start := max(now+s.cluster.Hop, s.next)
-	end := start + s.runtime(i)
+	var start time.Duration
 	var h hold
 	var fresh bool
 	at := s.rooms.first(need, func(k int) bool {
@@ -207,7 +216,8 @@ func (s *scheduler) begin(i int32, now time.Duration) (ok bool) {
 		if l.ready > now {
 			return false
 		}
-		h, fresh, ok = l.room(now, end-now)
+		start = max(s.arrival(i, k, now), s.next)
+		h, fresh, ok = l.room(now, start+s.runtime(i)-now)
 		return ok
 	})
 	if at < 0 {
@@ -222,6 +232,15 @@ func (s *scheduler) begin(i int32, now time.Duration) (ok bool) {
 	}
 	s.occupy(at, i, start)
 	return true
+}
+
+// arrival is when a task that is placed now comes to a line: where another has just ended, one that waited follows
+// sooner than it would come to a line that was free.
+func (s *scheduler) arrival(i int32, at int, now time.Duration) time.Duration {
+	if s.left[at] == now {
+		return max(s.since[i]+s.cluster.Hop, now+s.cluster.Turn())
+	}
+	return now + s.cluster.Hop
 }
 
 // occupy has a task begin on a line, in the line's last hold.
@@ -244,6 +263,7 @@ func (s *scheduler) occupy(at int, i int32, start time.Duration) {
 func (s *scheduler) finish(i int32, now time.Duration) {
 	at := int(s.out.line[i])
 	l := s.out.lines[at]
+	s.left[at] = now
 	l.running--
 	if l.mates != nil {
 		l.mates.running--
@@ -251,6 +271,7 @@ func (s *scheduler) finish(i int32, now time.Duration) {
 	s.rooms.set(at, s.rooms.at(at).Plus(s.needs[s.class[i]]))
 	for _, c := range s.work.Graph.Children(int(i)) {
 		if s.missing[c]--; s.missing[c] == 0 {
+			s.since[c] = now
 			s.ready[s.class[c]].push(s.tasks.place[c])
 		}
 	}

@@ -28,7 +28,7 @@ func alike(t testing.TB, rng *rand.Rand) plan.Problem {
 		s.Wait = func(shape plan.Shape) time.Duration { return time.Duration(shape.Hosts) * time.Minute }
 	}
 	hop := time.Duration(rng.IntN(3)) * time.Second
-	return plan.Problem{Work: w, Sites: []plan.Site{s}, Cluster: plan.Cluster{Hop: hop}}
+	return plan.Problem{Work: w, Sites: []plan.Site{s}, Cluster: plan.Cluster{Hop: hop, Reuse: hop / 3}}
 }
 
 // Whatever is tried on hosts that are alike is no longer than the list schedule that it begins with, starts no task

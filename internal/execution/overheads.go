@@ -13,8 +13,9 @@ const fewHops = 10
 
 // overheads measures what the cluster takes between tasks. A task begins as soon as its parents have ended and a worker
 // has room for it: what passes from the later of the two, the end of its last parent and the last end at its worker
-// before it began, until it begins is the cluster's, and is called a hop. Of all hops the middle 90 % are averaged: one
-// that a lost connection made long says nothing of the others.
+// before it began, until it begins is the cluster's. It is called a hop if the parent ended last, and reuse if the
+// worker was what it waited for. Of each the middle 90 % are averaged: one that a lost connection made long says
+// nothing of the others.
 //
 // No task counts at a worker where none has ended before: it may have waited for the worker. Of clustered jobs nothing
 // is learned, since their tasks follow each other there, nor of a run in which a task was tried again: when its earlier
@@ -34,25 +35,39 @@ func overheads(x *Execution, r *corral.RunReport) {
 		slices.Sort(all)
 	}
 	slices.Sort(starts)
-	var hops []Msec
+	var hops, reuses []Msec
 	for i := range x.attempts.tasks {
 		if t, ok := first(x, i); ok {
-			if at := possible(x, i, t, ends[t.worker]); at > 0 {
-				hops = append(hops, max(0, t.started-at)) // the clocks of two machines differ
+			switch at, waited := possible(x, i, t, ends[t.worker]); {
+			case at > 0 && waited:
+				reuses = append(reuses, max(0, t.started-at)) // the clocks of two machines differ
+			case at > 0:
+				hops = append(hops, max(0, t.started-at))
 			}
 		}
 	}
-	if x.plan.Groups > 0 || again || len(hops) < fewHops {
+	if x.plan.Groups > 0 || again {
 		return
 	}
-	slices.Sort(hops)
-	cut := len(hops) / 20
-	var sum Msec
-	for _, hop := range hops[cut : len(hops)-cut] {
-		sum += hop
+	if len(hops)+len(reuses) >= fewHops {
+		r.PeakRate = peak(starts)
 	}
-	r.PeakRate = peak(starts)
-	r.Hop, r.Hops = corral.Seconds(sum.sub(0))/corral.Seconds(len(hops)-2*cut), len(hops)
+	r.Hop, r.Hops = typical(hops)
+	r.Reuse, r.Reuses = typical(reuses)
+}
+
+// typical is the mean of the middle 90 %, and of how many it is; nothing of too few.
+func typical(all []Msec) (mean corral.Seconds, of int) {
+	if len(all) < fewHops {
+		return 0, 0
+	}
+	slices.Sort(all)
+	cut := len(all) / 20
+	var sum Msec
+	for _, one := range all[cut : len(all)-cut] {
+		sum += one
+	}
+	return corral.Seconds(sum.sub(0)) / corral.Seconds(len(all)-2*cut), len(all)
 }
 
 // first returns the state of a task whose first attempt was its last; ok is false for any other.
@@ -61,21 +76,23 @@ func first(x *Execution, i int) (t *taskState, ok bool) {
 	return t, t.attempt == 1 && t.started != 0 && x.frontier.state(int32(i)) == dag.Done
 }
 
-// possible returns when a task could have begun, as far as the ends of other tasks tell; 0 if none ended at its worker
-// before. ends are those there.
-func possible(x *Execution, i int, t *taskState, ends []Msec) (at Msec) {
+// possible returns when a task could have begun, as far as the ends of other tasks tell, and whether it waited for its
+// worker; 0 if none ended there before. ends are those there.
+func possible(x *Execution, i int, t *taskState, ends []Msec) (at Msec, waited bool) {
 	before := sort.Search(len(ends), func(k int) bool { return ends[k] > t.started })
 	if t.ended <= t.started {
 		before-- // its own end is among them
 	}
 	if before <= 0 {
-		return 0
+		return 0, false
 	}
-	at = ends[before-1]
+	at, waited = ends[before-1], true
 	for _, p := range x.plan.Graph.Parents(i) {
-		at = max(at, x.attempts.tasks[p].ended)
+		if end := x.attempts.tasks[p].ended; end >= at {
+			at, waited = end, false
+		}
 	}
-	return at
+	return at, waited
 }
 
 // peak returns the most starts, which are sorted, within a second.

@@ -64,7 +64,8 @@ func TestOverheads(t *testing.T) {
 	}
 }
 
-// TestNothingIsLearnedOfARunWithRetries: where an earlier attempt was, and until when, is not known any more.
+// TestNothingIsLearnedOfARunWithRetries: where an earlier attempt was, and until when, is not known any more. Without
+// retries, tasks that wait for one worker tell how soon one follows another.
 func TestNothingIsLearnedOfARunWithRetries(t *testing.T) {
 	t.Parallel()
 	spec := execution.Spec{Tasks: make([]execution.TaskSpec, 40)}
@@ -98,8 +99,9 @@ func TestNothingIsLearnedOfARunWithRetries(t *testing.T) {
 				}
 			}
 		}
-		if r := x.Report(start); (r.Hops == 0) != again {
-			t.Errorf("retries %t: hop %s of %d", again, r.Hop, r.Hops)
+		if r := x.Report(start); r.Hops != 0 || (r.Reuses == 0) != again ||
+			!again && r.Reuse != corral.Seconds(20*time.Millisecond) {
+			t.Errorf("retries %t: hop %s of %d, reuse %s of %d", again, r.Hop, r.Hops, r.Reuse, r.Reuses)
 		}
 	}
 }

@@ -39,27 +39,46 @@ func (f Facts) overhead(share float64) (d time.Duration, learned int) {
 // the cluster, but they show that it can do so many.
 func LearnedCluster(kind corral.ClusterKind, reports []*corral.RunReport) (c plan.Cluster, learned []string) {
 	c = Cluster(kind)
-	var sum corral.Seconds
-	var hops, runs int
+	var hops, turns pace
 	for _, r := range reports {
 		if r == nil {
 			continue
 		}
 		c.Rate = max(c.Rate, r.PeakRate)
-		if n := min(r.Hops, mostHops); n > 0 {
-			sum, hops, runs = sum+r.Hop*corral.Seconds(n), hops+n, runs+1
-		}
+		hops.add(r.Hop, r.Hops)
+		turns.add(r.Reuse, r.Reuses)
 	}
-	if hops == 0 {
-		return c, nil
+	if hops.tasks > 0 {
+		c.Hop = hops.mean()
+		learned = append(learned, fmt.Sprintf("from a task's end to the start of the next on a free worker the "+
+			"cluster takes %s, as learned from %s", c.Hop, counted(hops.runs, "run")))
 	}
-	c.Hop = time.Duration(sum / corral.Seconds(hops)).Round(time.Millisecond)
-	return c, []string{fmt.Sprintf("from a task's end to the next start the cluster takes %s, as learned from %s",
-		c.Hop, counted(runs, "run"))}
+	if turns.tasks > 0 {
+		c.Reuse = max(time.Millisecond, turns.mean())
+		learned = append(learned, fmt.Sprintf("from a task's end to the start of one that waited, in its place, it "+
+			"takes %s, as learned from %s", c.Reuse, counted(turns.runs, "run")))
+	}
+	return c, learned
+}
+
+// A pace is the mean of times that runs tell.
+type pace struct {
+	sum         corral.Seconds
+	tasks, runs int
 }
 
 // mostHops keeps one large run from speaking for all others.
 const mostHops = 1000
+
+func (p *pace) add(took corral.Seconds, tasks int) {
+	if tasks = min(tasks, mostHops); tasks > 0 {
+		p.sum, p.tasks, p.runs = p.sum+took*corral.Seconds(tasks), p.tasks+tasks, p.runs+1
+	}
+}
+
+func (p *pace) mean() time.Duration {
+	return time.Duration(p.sum / corral.Seconds(p.tasks)).Round(time.Millisecond)
+}
 
 func counted(n int, what string) string {
 	if n == 1 {

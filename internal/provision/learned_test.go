@@ -65,10 +65,12 @@ func TestLearnedCluster(t *testing.T) {
 	t.Parallel()
 	ms := corral.Seconds(time.Millisecond)
 	c, learned := provision.LearnedCluster(corral.Condor, []*corral.RunReport{
-		nil, {}, {Hop: 100 * ms, Hops: 30, PeakRate: 40}, {Hop: 500 * ms, Hops: 10, PeakRate: 3}})
-	if c.Hop != 200*time.Millisecond || c.Rate != 40 || len(learned) != 1 ||
-		!strings.Contains(learned[0], "takes 200ms, as learned from 2 runs") {
-		t.Errorf("%+v, %q, want 200ms from 2 runs, and 40 a second", c, learned)
+		nil, {}, {Hop: 100 * ms, Hops: 30, PeakRate: 40}, {Hop: 500 * ms, Hops: 10, PeakRate: 3,
+			Reuse: 50 * ms, Reuses: 7}})
+	if c != (plan.Cluster{Hop: 200 * time.Millisecond, Reuse: 50 * time.Millisecond, Rate: 40}) || len(learned) != 2 ||
+		!strings.Contains(learned[0], "takes 200ms, as learned from 2 runs") ||
+		!strings.Contains(learned[1], "takes 50ms, as learned from 1 run") {
+		t.Errorf("%+v, %q, want 200ms from 2 runs, 50ms from one, and 40 a second", c, learned)
 	}
 	c, learned = provision.LearnedCluster(corral.Embedded, []*corral.RunReport{{PeakRate: 1}})
 	if c != provision.Cluster(corral.Embedded) || len(learned) != 0 {

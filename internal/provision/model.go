@@ -160,11 +160,11 @@ func Work(w *workflow.Workflow, x Experience) (work plan.Work, reasons []string,
 }
 
 // Cluster returns what a plan assumes of a cluster of each kind, above all how long a task takes beyond its runtime:
-// the embedded dispatcher's way is a millisecond or two; HTCondor's schedd reuses a claim within a second or two of a
-// job's end.
+// the embedded dispatcher's way is a millisecond or two; a job of HTCondor's waits for the negotiator, which looks
+// every other second in our pools, unless it waited already when another ended, whose claim it takes over.
 func Cluster(kind corral.ClusterKind) plan.Cluster {
 	if kind == corral.Condor {
-		return plan.Cluster{Rate: 10, Hop: 2 * time.Second}
+		return plan.Cluster{Rate: 10, Hop: 2200 * time.Millisecond, Reuse: 500 * time.Millisecond}
 	}
 	return plan.Cluster{Rate: 1500, Hop: 2 * time.Millisecond}
 }

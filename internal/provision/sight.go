@@ -104,7 +104,7 @@ func (s sight) view(idle map[corral.GlideinID]time.Time) (revision.View, error) 
 		}
 	}
 	v.Problem.Work = s.asPlanned(work)
-	v.Problem.Cluster.Hop = hopOfTask(v.Problem, s.run.Options.Clustering)
+	v.Problem.Cluster = ofTask(v.Problem, s.run.Options.Clustering)
 	of := map[corral.GlideinID]int{}
 	for _, g := range s.glideins {
 		q, ok := s.pilot(g, v.Problem, idle)
@@ -126,23 +126,28 @@ func (s sight) view(idle map[corral.GlideinID]time.Time) (revision.View, error) 
 // clusterOf is what the plan was made with: what was learned of the cluster by then, if its document says so.
 func clusterOf(kind corral.ClusterKind, document plan.Plan) plan.Cluster {
 	if a := document.Assumed; a != nil {
-		return plan.Cluster{Rate: a.Rate, Hop: time.Duration(a.Hop)}
+		return a.Cluster()
 	}
 	return Cluster(kind)
 }
 
-// hopOfTask is the share of a job's hop that each of its tasks has where tasks are clustered: a revision looks at
-// tasks, of which some of a job may be done.
-func hopOfTask(p plan.Problem, clustering string) time.Duration {
+// ofTask is the cluster as it is for each task where tasks are clustered: of a job's hop each has a share. A revision
+// looks at tasks, of which some of a job may be done.
+func ofTask(p plan.Problem, clustering string) plan.Cluster {
 	c, err := corral.ParseClustering(clustering)
 	if err != nil || c.Groups == 0 || len(p.Work.Tasks) == 0 {
-		return p.Cluster.Hop
+		return p.Cluster
 	}
 	jobs := 0
 	for _, size := range p.Work.Graph.LevelSizes() {
 		jobs += min(size, c.Groups)
 	}
-	return p.Cluster.Hop * time.Duration(jobs) / time.Duration(len(p.Work.Tasks))
+	share := func(d time.Duration) time.Duration {
+		return d * time.Duration(jobs) / time.Duration(len(p.Work.Tasks))
+	}
+	of := p.Cluster
+	of.Hop, of.Reuse = share(of.Hop), share(of.Reuse)
+	return of
 }
 
 // asPlanned gives tasks the estimates that the plan was made with.
