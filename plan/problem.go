@@ -153,8 +153,8 @@ type Shape struct {
 type Cluster struct {
 	Rate float64       // tasks a second that it can start; 0: no limit is known
 	Hop  time.Duration // from the end of a task's last parent to its start on a worker that is free
-	// Reuse is from a task's end at a worker to the start of another there that waited already, as HTCondor's schedd
-	// uses a claim again; 0: as long as Hop.
+	// Reuse is from a task's end at a worker to the start of another there that has waited for at least Hop−Reuse, as
+	// HTCondor's schedd uses a claim again; 0: as long as Hop.
 	Reuse time.Duration
 }
 

@@ -46,8 +46,8 @@ func TestTasksAreClusteredWhereHopsCount(t *testing.T) {
 	}
 }
 
-// Where one cpu has all tasks, each follows the one before by the way that a claim is used again; a task whose parent has
-// just ended takes the longer way, though its worker is the same.
+// Where one cpu has all tasks, each follows the one before as soon as a claim can be used again; one whose parent has just
+// ended comes later, though its worker is the same.
 func TestATaskThatWaitedFollowsSooner(t *testing.T) {
 	t.Parallel()
 	s := cloud()
@@ -56,9 +56,9 @@ func TestATaskThatWaitedFollowsSooner(t *testing.T) {
 		widths []int
 		want   time.Duration
 	}{
-		{[]int{10}, 2*time.Second + 9*500*time.Millisecond + 10*10*time.Second},
-		{[]int{1, 1, 1}, 3 * 12 * time.Second},
-		{[]int{2, 1}, 2*12*time.Second + 10500*time.Millisecond},
+		{[]int{10}, 10 * 10500 * time.Millisecond},
+		{[]int{1, 1, 1}, 10500*time.Millisecond + 2*12*time.Second},
+		{[]int{2, 1}, 2*10500*time.Millisecond + 12*time.Second},
 	} {
 		problem := plan.Problem{Work: stages(t, 10*time.Second, tt.widths...), Sites: []plan.Site{s},
 			Cluster: plan.Cluster{Hop: 2 * time.Second, Reuse: 500 * time.Millisecond}}

@@ -287,7 +287,7 @@ func (n *narrowing) iterate(start timing, c candidate, wanted time.Duration) *sc
 func (n *narrowing) place(start timing, c candidate) *schedule {
 	s := newScheduler(n.p.tasks, n.p.Cluster, n.p.lines(c, 0))
 	for _, i := range n.p.tasks.inTurn(start) {
-		now := start[i] - n.p.Cluster.Hop
+		now := start[i] - n.p.Cluster.Turn()
 		for len(s.ends.items) > 0 && s.ends.items[0].at <= now {
 			e := s.ends.pop()
 			s.finish(e.task, e.at)

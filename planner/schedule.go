@@ -96,13 +96,9 @@ type scheduler struct {
 	ends    heap[ending]
 	wakes   heap[time.Duration] // when a line comes, or a maintenance is over
 	rooms   *rooms
-	next    time.Duration   // when the cluster can start another task
-	since   []time.Duration // of each task: when its last parent ended
-	left    []time.Duration // of each line: when a task last ended there
+	next    time.Duration // when the cluster can start another task
+	coming  []ending      // tasks that will be ready, in the order of their times
 }
-
-// never is before all times of a schedule.
-const never = math.MinInt64
 
 type ending struct {
 	at   time.Duration
@@ -123,10 +119,6 @@ func newScheduler(t *tasks, cluster plan.Cluster, lines []*line) *scheduler {
 		ends: heap[ending]{before: func(a, b ending) bool {
 			return a.at < b.at || a.at == b.at && a.task < b.task
 		}}, wakes: ordered[time.Duration]()}
-	s.since, s.left = make([]time.Duration, n), make([]time.Duration, len(lines))
-	for i := range s.left {
-		s.left[i] = never
-	}
 	for range t.needs {
 		s.ready = append(s.ready, ordered[int32]())
 	}
@@ -168,20 +160,35 @@ func ends(closed []plan.Span, overhead time.Duration) (all []time.Duration) {
 }
 
 func (s *scheduler) run() {
-	for now := time.Duration(0); ; {
-		s.fill(now)
-		switch {
-		case len(s.ends.items) > 0 && (len(s.wakes.items) == 0 || s.ends.items[0].at <= s.wakes.items[0]):
-			now = s.ends.items[0].at
-		case len(s.wakes.items) > 0:
-			now = s.wakes.pop()
-		default:
-			return
-		}
+	for now, ok := time.Duration(0), true; ok; now, ok = s.after() {
 		for len(s.ends.items) > 0 && s.ends.items[0].at == now {
 			s.finish(s.ends.pop().task, now)
 		}
+		for len(s.coming) > 0 && s.coming[0].at <= now {
+			i := s.coming[0].task
+			s.ready[s.class[i]].push(s.place[i])
+			s.coming = s.coming[1:]
+		}
+		for len(s.wakes.items) > 0 && s.wakes.items[0] <= now {
+			s.wakes.pop()
+		}
+		s.fill(now)
 	}
+}
+
+// after returns when something happens next; ok is false if nothing does.
+func (s *scheduler) after() (at time.Duration, ok bool) {
+	at = math.MaxInt64
+	if len(s.ends.items) > 0 {
+		at = s.ends.items[0].at
+	}
+	if len(s.coming) > 0 {
+		at = min(at, s.coming[0].at)
+	}
+	if len(s.wakes.items) > 0 {
+		at = min(at, s.wakes.items[0])
+	}
+	return at, at < math.MaxInt64
 }
 
 // fill starts what is ready and fits, highest priority first.
@@ -208,7 +215,8 @@ func (s *scheduler) fill(now time.Duration) {
 // begin puts a task on the first line that can take it; ok is false if none can now.
 func (s *scheduler) begin(i int32, now time.Duration) (ok bool) {
 	need := s.needs[s.class[i]]
-	var start time.Duration
+	start := max(now+s.cluster.Turn(), s.next)
+	end := start + s.runtime(i)
 	var h hold
 	var fresh bool
 	at := s.rooms.first(need, func(k int) bool {
@@ -216,8 +224,7 @@ func (s *scheduler) begin(i int32, now time.Duration) (ok bool) {
 		if l.ready > now {
 			return false
 		}
-		start = max(s.arrival(i, k, now), s.next)
-		h, fresh, ok = l.room(now, start+s.runtime(i)-now)
+		h, fresh, ok = l.room(now, end-now)
 		return ok
 	})
 	if at < 0 {
@@ -232,15 +239,6 @@ func (s *scheduler) begin(i int32, now time.Duration) (ok bool) {
 	}
 	s.occupy(at, i, start)
 	return true
-}
-
-// arrival is when a task that is placed now comes to a line: where another has just ended, one that waited follows
-// sooner than it would come to a line that was free.
-func (s *scheduler) arrival(i int32, at int, now time.Duration) time.Duration {
-	if s.left[at] == now {
-		return max(s.since[i]+s.cluster.Hop, now+s.cluster.Turn())
-	}
-	return now + s.cluster.Hop
 }
 
 // occupy has a task begin on a line, in the line's last hold.
@@ -263,7 +261,6 @@ func (s *scheduler) occupy(at int, i int32, start time.Duration) {
 func (s *scheduler) finish(i int32, now time.Duration) {
 	at := int(s.out.line[i])
 	l := s.out.lines[at]
-	s.left[at] = now
 	l.running--
 	if l.mates != nil {
 		l.mates.running--
@@ -271,7 +268,10 @@ func (s *scheduler) finish(i int32, now time.Duration) {
 	s.rooms.set(at, s.rooms.at(at).Plus(s.needs[s.class[i]]))
 	for _, c := range s.work.Graph.Children(int(i)) {
 		if s.missing[c]--; s.missing[c] == 0 {
-			s.since[c] = now
+			if wait := s.cluster.Hop - s.cluster.Turn(); wait > 0 {
+				s.coming = append(s.coming, ending{now + wait, int32(c)})
+				continue
+			}
 			s.ready[s.class[c]].push(s.tasks.place[c])
 		}
 	}

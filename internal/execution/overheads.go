@@ -17,15 +17,16 @@ const fewHops = 10
 // worker was what it waited for. Of each the middle 90 % are averaged: one that a lost connection made long says
 // nothing of the others.
 //
-// No task counts at a worker where none has ended before: it may have waited for the worker. Of clustered jobs nothing
-// is learned, since their tasks follow each other there, nor of a run in which a task was tried again: when its earlier
-// attempts made room at their workers is not known any more.
+// No task counts at a worker where none has ended before: it may have waited for the worker. Tasks of a clustered job
+// follow each other at the worker; the first tells of the job. Nothing is learned of a run in which a task was tried
+// again: when its earlier attempts made room at their workers is not known any more.
 func overheads(x *Execution, r *corral.RunReport) {
 	ends := map[int32][]Msec{} // :: worker → ends of tasks there, ascending
 	var starts []Msec
-	again := false
 	for i := range x.attempts.tasks {
-		again = again || x.attempts.tasks[i].attempt > 1
+		if x.attempts.tasks[i].attempt > 1 {
+			return
+		}
 		if t, ok := first(x, i); ok {
 			ends[t.worker] = append(ends[t.worker], t.ended)
 			starts = append(starts, t.started)
@@ -36,24 +37,38 @@ func overheads(x *Execution, r *corral.RunReport) {
 	}
 	slices.Sort(starts)
 	var hops, reuses []Msec
-	for i := range x.attempts.tasks {
-		if t, ok := first(x, i); ok {
-			switch at, waited := possible(x, i, t, ends[t.worker]); {
-			case at > 0 && waited:
-				reuses = append(reuses, max(0, t.started-at)) // the clocks of two machines differ
-			case at > 0:
-				hops = append(hops, max(0, t.started-at))
-			}
+	for c := range len(x.plan.start) - 1 {
+		members := x.plan.tasksOf(c)
+		t, ok := foremost(x, members)
+		if !ok {
+			continue
 		}
-	}
-	if x.plan.Groups > 0 || again {
-		return
+		switch at, waited := possible(x, members, t, ends[t.worker]); {
+		case at > 0 && waited:
+			reuses = append(reuses, max(0, t.started-at)) // the clocks of two machines differ
+		case at > 0:
+			hops = append(hops, max(0, t.started-at))
+		}
 	}
 	if len(hops)+len(reuses) >= fewHops {
 		r.PeakRate = peak(starts)
 	}
 	r.Hop, r.Hops = typical(hops)
 	r.Reuse, r.Reuses = typical(reuses)
+}
+
+// foremost returns the task of a job that started first; ok is false if they were not all done by one worker.
+func foremost(x *Execution, members []int32) (t *taskState, ok bool) {
+	for _, i := range members {
+		next, ok := first(x, int(i))
+		if !ok || t != nil && next.worker != t.worker {
+			return nil, false
+		}
+		if t == nil || next.started < t.started {
+			t = next
+		}
+	}
+	return t, true
 }
 
 // typical is the mean of the middle 90 %, and of how many it is; nothing of too few.
@@ -76,9 +91,9 @@ func first(x *Execution, i int) (t *taskState, ok bool) {
 	return t, t.attempt == 1 && t.started != 0 && x.frontier.state(int32(i)) == dag.Done
 }
 
-// possible returns when a task could have begun, as far as the ends of other tasks tell, and whether it waited for its
-// worker; 0 if none ended there before. ends are those there.
-func possible(x *Execution, i int, t *taskState, ends []Msec) (at Msec, waited bool) {
+// possible returns when a job whose first task is t could have begun, as far as the ends of other tasks tell, and if
+// it waited for its worker; 0 if none ended there before. ends are those there.
+func possible(x *Execution, members []int32, t *taskState, ends []Msec) (at Msec, waited bool) {
 	before := sort.Search(len(ends), func(k int) bool { return ends[k] > t.started })
 	if t.ended <= t.started {
 		before-- // its own end is among them
@@ -87,9 +102,11 @@ func possible(x *Execution, i int, t *taskState, ends []Msec) (at Msec, waited b
 		return 0, false
 	}
 	at, waited = ends[before-1], true
-	for _, p := range x.plan.Graph.Parents(i) {
-		if end := x.attempts.tasks[p].ended; end >= at {
-			at, waited = end, false
+	for _, i := range members {
+		for _, p := range x.plan.Graph.Parents(int(i)) {
+			if end := x.attempts.tasks[p].ended; end >= at {
+				at, waited = end, false
+			}
 		}
 	}
 	return at, waited

@@ -105,3 +105,38 @@ func TestNothingIsLearnedOfARunWithRetries(t *testing.T) {
 		}
 	}
 }
+
+// TestOverheadsOfClusteredJobs: of jobs of several tasks the first task of each tells, since the others follow it without
+// the cluster.
+func TestOverheadsOfClusteredJobs(t *testing.T) {
+	t.Parallel()
+	spec := execution.Spec{Tasks: make([]execution.TaskSpec, 40), Groups: 20}
+	for i := range spec.Tasks {
+		spec.Tasks[i] = execution.TaskSpec{ID: string(rune('a' + i)), CPUs: 1, Estimate: time.Second}
+	}
+	var err error
+	if spec.Graph, err = dag.New(len(spec.Tasks), nil); err != nil {
+		t.Fatal(err)
+	}
+	x, now := execution.New(spec), start
+	jobs := x.Release(now, execution.Offer{CPUs: 1})
+	for _, job := range jobs {
+		now = now.Add(500 * time.Millisecond)
+		var parts []execution.Part
+		for _, k := range job.Tasks {
+			parts = append(parts, execution.Part{Task: int32(k.Index), Attempt: 1})
+		}
+		x.Apply(execution.Record{At: execution.ToMsec(now), Assigned: &execution.Assignment{Seq: job.Seq, Worker: "w",
+			Parts: parts}})
+		for _, k := range job.Tasks {
+			began := now
+			now = began.Add(time.Second)
+			x.Apply(execution.Record{At: execution.ToMsec(now), Finished: execution.ToOutcome(execution.Result{
+				Key: job.Key(), Index: k.Index, Attempt: 1, Status: execution.Done, Worker: "w", StartedAt: began, EndedAt: now})})
+		}
+	}
+	r := x.Report(start)
+	if len(jobs) != 20 || r.Hops != 0 || r.Reuses != 19 || r.Reuse != corral.Seconds(500*time.Millisecond) {
+		t.Errorf("%d jobs: hop %s of %d, reuse %s of %d, want 500ms of 19", len(jobs), r.Hop, r.Hops, r.Reuse, r.Reuses)
+	}
+}
