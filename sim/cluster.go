@@ -19,7 +19,8 @@ type cluster struct {
 	jobs    matching.Run[*entry] // the run's pace
 	members []*member            // by the ids of their slots
 	of      map[*matching.Slot[*entry]]*member
-	hop     time.Duration
+	way     time.Duration // of a job into the queue
+	hop     time.Duration // from there to a worker
 	gap     time.Duration // between two starts; 0: any number at once
 	next    time.Duration // no start before
 	lease   time.Duration
@@ -50,7 +51,7 @@ type entry struct {
 func (e *entry) key() int64                { return e.job.Seq }
 func (e *entry) needs() matching.Resources { return e.match.Needs }
 
-// submit queues jobs, and gives workers what they can take.
+// submit queues jobs, once they have come so far.
 func (c *cluster) submit(jobs []execution.Job) {
 	entries := make([]entry, len(jobs))
 	for i := range jobs {
@@ -60,8 +61,19 @@ func (c *cluster) submit(jobs []execution.Job) {
 			Value: e, Run: &c.jobs, Priority: j.Priority,
 			Needs: matching.Resources{Resources: j.Needs(), Time: j.Estimate()},
 		}
-		c.matcher.Push(&e.match)
 		c.wanted += j.CPUs
+	}
+	if c.way == 0 {
+		c.queue(entries)
+		return
+	}
+	c.after(c.way, func() { c.queue(entries) })
+}
+
+// queue gives workers what they can take of jobs that have come.
+func (c *cluster) queue(entries []entry) {
+	for i := range entries {
+		c.matcher.Push(&entries[i].match)
 	}
 	c.matchAll()
 }

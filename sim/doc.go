@@ -16,8 +16,9 @@
 // cpus left and no maintenance is in its walltime. Its workers register after the site's overhead. It stays until its
 // walltime ends, less what production keeps of it; until it has been idle for as long as it may be; until it is asked
 // to go; or until it fails. A task takes what Runtime says, times the speed of its host, and fails where Failures say
-// so. Each start costs the cluster's hop: an assignment takes so long to reach its worker. Starts are no more frequent
-// than the cluster's rate.
+// so. Each start costs the cluster's hop: a job takes so long to reach a worker that is free. If the cluster can use a
+// worker again sooner, the last part of it is that time, and the first is the job's way into the queue. Starts are no
+// more frequent than the cluster's rate.
 //
 // Everything happens at whole milliseconds. What happens at the same instant happens in the order in which it was
 // planned; in reality that is chance.

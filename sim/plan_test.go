@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/execution"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/planner"
 	"github.com/corral-pilot/corral/sim"
@@ -26,7 +27,14 @@ func TestPlansComeAbout(t *testing.T) {
 	hpc.Walltime, hpc.CPUs, hpc.Pilots = 6*time.Hour, 1000, 100
 	hpc.Margin = 70 * time.Second // what production keeps: a minute to leave in, and what a worker needs to stop
 	hpc.Tariff = plan.CoreHours
-	cluster := plan.Cluster{Hop: 100 * time.Millisecond}
+	for _, cluster := range []plan.Cluster{{Hop: 100 * time.Millisecond},
+		{Hop: 2200 * time.Millisecond, Reuse: 500 * time.Millisecond}} {
+		plansComeAbout(t, work, planned, hpc, cluster)
+	}
+}
+
+func plansComeAbout(t *testing.T, work execution.Spec, planned plan.Work, hpc sim.Site, cluster plan.Cluster) {
+	t.Helper()
 	for _, deadline := range []time.Duration{0, 2 * time.Hour, time.Hour} {
 		goal := plan.Goal{Objective: plan.Cost, Deadline: corral.Seconds(deadline)}
 		p, err := planner.Make(plan.Problem{Work: planned, Sites: []plan.Site{hpc.Site}, Cluster: cluster}, goal,

@@ -83,7 +83,8 @@ func begin(s Scenario) *simulation {
 	x.run.watch.Patience = s.Stall
 	x.cluster = &cluster{
 		clock: x.clock, run: x.run, matcher: matching.Matcher[*entry]{StartMargin: execution.StartMargin},
-		of: map[*matching.Slot[*entry]]*member{}, hop: wholeUp(s.Cluster.Hop),
+		of: map[*matching.Slot[*entry]]*member{}, hop: wholeUp(s.Cluster.Turn()),
+		way:   wholeUp(s.Cluster.Hop - s.Cluster.Turn()),
 		lease: cmp.Or(s.Cluster.Lease, defaultLease), takes: x.takes,
 	}
 	if s.Cluster.Rate > 0 {
