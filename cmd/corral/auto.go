@@ -48,6 +48,7 @@ func (a *autoRun) create(cl *api.Client, ctx context.Context, in api.NewRun, key
 	}
 	a.planned, err = cl.CreatePlan(ctx, api.NewPlan{Cluster: in.Cluster, Workflow: in.Workflow,
 		WorkflowName: in.WorkflowName, Goal: goal, Clustering: clusteringOf(a.c), Auto: true,
+		Sites: a.c.StringSlice("site"), HostCPUs: a.c.Int("shape"),
 		Estimates: api.Estimates{DefaultRuntime: in.Options.DefaultRuntime, Profiles: profiles,
 			Learn: a.c.Bool("learn")}}, planKey)
 	if err != nil {

@@ -28,10 +28,8 @@ var plans = noun[corral.PlanID]{name: "plan", key: numbered[corral.PlanID]}
 func planCommand(p *printer) *cli.Command {
 	return &cli.Command{
 		Name: "plan", Category: workflows,
-		Flags: append(slices.Concat(goalFlags(), estimateFlags()),
+		Flags: append(slices.Concat(goalFlags(), estimateFlags(), pilotFlags()),
 			clusterFlag(),
-			&cli.StringSliceFlag{Name: "site", Usage: "use only site `S`; may be repeated"},
-			&cli.IntFlag{Name: "shape", Usage: "give each pilot's hosts `C` cpus (default: the planner chooses)"},
 			&cli.DurationFlag{Name: "default-runtime", Usage: "assume `D` for a task without an estimate"},
 			&cli.StringFlag{Name: "clustering",
 				Usage: "`HOW` tasks become jobs: none or horizontal=N (default: the planner chooses)"},
@@ -121,6 +119,14 @@ func unspent(timeout, spent time.Duration) time.Duration {
 		return 0
 	}
 	return max(time.Millisecond, (timeout - spent).Round(time.Millisecond))
+}
+
+// pilotFlags say what pilots a plan may have.
+func pilotFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringSliceFlag{Name: "site", Usage: "use only site `S`; may be repeated"},
+		&cli.IntFlag{Name: "shape", Usage: "give each pilot's hosts `C` cpus (default: the planner chooses)"},
+	}
 }
 
 // goalFlags say what a plan is to reach.

@@ -27,7 +27,7 @@ import (
 func runCommand(p *printer) *cli.Command {
 	return &cli.Command{
 		Name: "run", Category: workflows,
-		Flags: append(slices.Concat(goalFlags(), estimateFlags()),
+		Flags: append(slices.Concat(goalFlags(), estimateFlags(), pilotFlags()),
 			&cli.BoolFlag{Name: "auto", Usage: "plan pilots for it, ask for them, and let them go at its end"},
 			clusterFlag(),
 			&cli.BoolFlag{Name: "detach", Aliases: []string{"d"}, Usage: "do not follow it"},
@@ -91,7 +91,7 @@ func newRun(c *cli.Context, p *printer, file string) (api.NewRun, error) {
 			return n, corral.ErrorAt(corral.Invalid, flag, "%s is not a positive duration", d)
 		}
 	}
-	for _, flag := range slices.Concat(goalFlags(), estimateFlags()) {
+	for _, flag := range slices.Concat(goalFlags(), estimateFlags(), pilotFlags()) {
 		if name := flag.Names()[0]; c.IsSet(name) && !c.Bool("auto") {
 			return n, corral.ErrorAt(corral.Invalid, "--"+name, "it is for the planner: give --auto, too")
 		}
