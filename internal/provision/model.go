@@ -105,7 +105,7 @@ func (f Facts) model(q corral.SiteQueue) plan.Site {
 		Host: corral.Resources{
 			CPUs: q.CPUs, MemoryMiB: orUnlimited(q.MemoryMiB), GPUs: q.GPUs, DiskMiB: plan.Unlimited,
 		},
-		Hosts:    orUnlimited(q.MaxNodes),
+		Hosts:    min(orUnlimited(q.MaxNodes), orUnlimited(q.Nodes)),
 		Pilots:   plan.Unlimited,
 		CPUs:     orUnlimited(q.Nodes * q.CPUs),
 		Walltime: plan.Unbounded,

@@ -56,7 +56,7 @@ func normal() plan.Site {
 // short is the queue short of hpc as a plan sees it.
 func short() plan.Site {
 	s := normal()
-	s.Queue, s.Walltime, s.Margin, s.Hosts = "short", 10*time.Minute, 30*time.Second, plan.Unlimited
+	s.Queue, s.Walltime, s.Margin, s.Hosts = "short", 10*time.Minute, 30*time.Second, 40
 	s.Host.MemoryMiB = plan.Unlimited
 	return s
 }
