@@ -106,7 +106,7 @@ func keep(s *plan.Site) time.Duration { return max(s.Overhead, shortestRelease) 
 // draft makes a plan of a schedule, without its witness. If a pilot would have to be asked for before the plan begins,
 // because more hosts at once wait longer, the whole plan begins that much later.
 func (p *planning) draft(s *schedule, slack time.Duration) *plan.Plan {
-	pilots, _ := s.pilots(slack)
+	pilots, _ := s.pilots(slack, p.parts)
 	late := delay(pilots)
 	shift(pilots, late)
 	return &plan.Plan{Workflow: p.Work.Name, Feasible: true, Goal: p.Goal, Clustering: p.clustering, Pilots: pilots,

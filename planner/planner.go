@@ -24,6 +24,7 @@ type planning struct {
 	most   int   // cpus that can be of use at once
 	shapes []int // cpus of a host that are tried; none: as many as are sensible
 	seed   uint64
+	parts  int   // of the hosts of a plan a pilot has one at most; 0: as many as a site gives
 	judge  Judge // nil: estimates are believed
 
 	clustering corral.Clustering
@@ -34,6 +35,7 @@ type planning struct {
 // Options say how a plan is sought.
 type Options struct {
 	Shape      int                // cpus of each host; 0: several are tried
+	Parts      int                // pilots are no larger than one part in so many of all hosts; 0: as sites give
 	Seed       uint64             // of what is tried at random; the same seed makes the same plan
 	Clustering *corral.Clustering // nil: the planner chooses
 	Judge      Judge              // of plans that are to meet a deadline with a confidence; nil: estimates are believed
@@ -67,7 +69,7 @@ func decide(problem plan.Problem, goal plan.Goal, opts Options) (*plan.Plan, err
 	}
 	p := &planning{
 		Problem: problem, Goal: goal, all: problem.Work.Tasks, tasks: newTasks(problem.Work),
-		most: problem.Work.MostCPUs(), seed: opts.Seed, judge: opts.Judge, ctx: opts.Context,
+		most: problem.Work.MostCPUs(), seed: opts.Seed, parts: opts.Parts, judge: opts.Judge, ctx: opts.Context,
 	}
 	if p.ctx == nil {
 		p.ctx = context.Background()
@@ -149,7 +151,7 @@ func (p *planning) finish(o outcome) *plan.Plan {
 		_, s = p.evaluate(o.candidate)
 	}
 	pl := p.draft(s, o.slack)
-	_, at := s.pilots(o.slack)
+	_, at := s.pilots(o.slack, p.parts)
 	var work time.Duration
 	late := time.Duration(pl.Makespan) - s.makespan
 	for i := range p.Work.Tasks {

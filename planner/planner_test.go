@@ -57,3 +57,20 @@ func TestStaircaseOfFigure61(t *testing.T) {
 		t.Errorf("%+v", pl)
 	}
 }
+
+// A plan that will be revised has pilots that can be let go: none has more than a part of the hosts, unless the site
+// takes few pilots.
+func TestPilotsThatCanBeLetGo(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ parts, most, want int }{
+		{0, plan.Unlimited, 1}, {4, plan.Unlimited, 4}, {100, plan.Unlimited, 8}, {4, 2, 1},
+	} {
+		s := cloud()
+		s.CPUs, s.Host.CPUs, s.Hosts, s.Pilots = 8, 1, 8, tt.most
+		problem := plan.Problem{Work: stages(t, time.Hour, 8), Sites: []plan.Site{s}}
+		pl, err := Make(problem, plan.Goal{Objective: plan.Makespan}, Options{Parts: tt.parts})
+		if err != nil || !pl.Feasible || len(pl.Pilots) != tt.want || pl.PeakCPUs != 8 {
+			t.Errorf("%d parts, %d pilots at most: %+v, %v, want %d pilots", tt.parts, tt.most, pl.Pilots, err, tt.want)
+		}
+	}
+}

@@ -24,8 +24,9 @@ const (
 
 // pilots makes the pilots that hold what a schedule holds, and says for each line and hold which pilot, and which of
 // its hosts, that is. Hosts of one site and shape that come and go together become one pilot, as far as the site takes
-// so many hosts at once. slack is by how much they may differ: it trades held time for fewer pilots.
-func (s *schedule) pilots(slack time.Duration) (all []plan.Pilot, at map[[2]int][2]int) {
+// so many hosts at once. slack is by how much they may differ: it trades held time for fewer pilots. No pilot has more
+// than one part in so many of the hosts, unless the site counts pilots.
+func (s *schedule) pilots(slack time.Duration, parts int) (all []plan.Pilot, at map[[2]int][2]int) {
 	var stairs []stair
 	for i, l := range s.lines {
 		if l.present > 0 {
@@ -38,6 +39,10 @@ func (s *schedule) pilots(slack time.Duration) (all []plan.Pilot, at map[[2]int]
 	slices.SortFunc(stairs, func(a, b stair) int {
 		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(b.To, a.To), cmp.Compare(a.line, b.line))
 	})
+	most := plan.Unlimited
+	if parts > 0 {
+		most = (len(s.lines) + parts - 1) / parts
+	}
 	at = make(map[[2]int][2]int, len(stairs))
 	taken := make([]bool, len(stairs))
 	for i, first := range stairs {
@@ -46,7 +51,11 @@ func (s *schedule) pilots(slack time.Duration) (all []plan.Pilot, at map[[2]int]
 		}
 		l := s.lines[first.line]
 		members, span := []stair{first}, first.Span
-		for j := i + 1; j < len(stairs) && stairs[j].From-first.From <= slack && len(members) < l.site.Hosts; j++ {
+		hosts := l.site.Hosts
+		if l.site.Pilots >= plan.Unlimited {
+			hosts = min(hosts, most)
+		}
+		for j := i + 1; j < len(stairs) && stairs[j].From-first.From <= slack && len(members) < hosts; j++ {
 			other := s.lines[stairs[j].line]
 			if taken[j] || other.site != l.site || other.host != l.host {
 				continue

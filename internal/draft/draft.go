@@ -112,9 +112,16 @@ func (d *Desk) Draft(ctx context.Context, in api.NewPlan, cluster corral.Cluster
 	return write(row, made, cluster)
 }
 
+// partsToLetGo is in how many pilots at least the hosts are asked for whose plan will be revised: the hosts of one pilot
+// come and go together, and what cannot be let go costs.
+const partsToLetGo = 4
+
 // options are how a plan is to be sought.
 func options(in api.NewPlan) (planner.Options, error) {
 	opts := planner.Options{Shape: in.HostCPUs, Seed: in.Seed}
+	if in.Auto {
+		opts.Parts = partsToLetGo
+	}
 	if in.Clustering == "" {
 		return opts, nil
 	}
