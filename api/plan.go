@@ -26,7 +26,7 @@ type NewPlan struct {
 	DryRun       bool            `json:"dry_run,omitempty"`   // make no row: the answer has the id 0
 	Auto         bool            `json:"auto,omitempty"`      // revise it while its run goes on
 	Estimates
-	WhatIf
+	plan.WhatIf
 }
 
 // Estimates say where those of the tasks come from, besides the workflow.
@@ -35,13 +35,6 @@ type Estimates struct {
 	Profiles       []PlanProfile  `json:"profiles,omitempty"`          // merged: before the workflow's own
 	Learn          bool           `json:"learn,omitempty"`             // earlier runs before the workflow, too
 	Error          string         `json:"error,omitempty"`             // in simulations, such as lognormal:0.2
-}
-
-// WhatIf is planned with instead of what is known of all sites.
-type WhatIf struct {
-	Price    string          `json:"price,omitempty"`
-	Billing  string          `json:"billing,omitempty"`
-	Overhead *corral.Seconds `json:"overhead_s,omitempty"` // wait and start-up together
 }
 
 // Names of profiles that begin so need no document.

@@ -13,6 +13,7 @@ type Plan struct {
 	Workflow string `json:"workflow"`
 	Feasible bool   `json:"feasible"`
 	Goal     Goal   `json:"goal"`
+	Asked    Asked  `json:"asked,omitzero"`
 
 	Clustering corral.Clustering `json:"clustering"` // how tasks become jobs
 
@@ -43,6 +44,21 @@ type Goal struct {
 	Budget     *cost.Amount   `json:"budget,omitempty"`
 	Tradeoff   float64        `json:"tradeoff"`             // 0: only the makespan counts, 1: only the cost
 	Confidence float64        `json:"confidence,omitempty"` // of meeting the deadline; 0: the estimates are believed
+}
+
+// Asked is what a request said of the sites that a plan is for, and of their pilots. What a plan is revised by keeps to
+// it.
+type Asked struct {
+	Sites []string `json:"sites,omitempty"`     // names; none: all that take pilots
+	Shape int      `json:"host_cpus,omitempty"` // of each pilot's hosts; 0: the planner chooses
+	WhatIf
+}
+
+// WhatIf is planned with instead of what is known of all sites.
+type WhatIf struct {
+	Price    string          `json:"price,omitempty"`
+	Billing  string          `json:"billing,omitempty"`
+	Overhead *corral.Seconds `json:"overhead_s,omitempty"` // wait and start-up together
 }
 
 // An Objective is what is made small within the deadline and the budget.

@@ -90,7 +90,7 @@ func (d *Desk) Draft(ctx context.Context, in api.NewPlan, cluster corral.Cluster
 		return corral.ErrorAt(corral.Unsatisfiable, "sites", "no site takes pilots: corral site create makes one, and "+
 			"corral site list shows what keeps those there are from it")
 	}
-	said, err := provision.WhatIf(problem.Sites, in)
+	said, err := provision.WhatIf(problem.Sites, in.WhatIf)
 	if err == nil {
 		err = provision.SameUnit(problem.Sites, in.Goal.Budget)
 	}
@@ -106,6 +106,7 @@ func (d *Desk) Draft(ctx context.Context, in api.NewPlan, cluster corral.Cluster
 		return err
 	}
 	made.Reasons = slices.Concat(made.Reasons, sources, assumed, learned, said)
+	made.Asked = asked(in, sites)
 	if in.Marginal {
 		made.Marginal = plan.Marginals(made.Front)
 	}
@@ -115,6 +116,17 @@ func (d *Desk) Draft(ctx context.Context, in api.NewPlan, cluster corral.Cluster
 // partsToLetGo is in how many pilots at least the hosts are asked for whose plan will be revised: the hosts of one pilot
 // come and go together, and what cannot be let go costs.
 const partsToLetGo = 4
+
+// asked is what a request says that revisions have to keep to. sites are those that it names, if it names any.
+func asked(in api.NewPlan, sites []corral.Site) plan.Asked {
+	a := plan.Asked{Shape: in.HostCPUs, WhatIf: in.WhatIf}
+	if len(in.Sites) > 0 {
+		for _, s := range sites {
+			a.Sites = append(a.Sites, s.Name)
+		}
+	}
+	return a
+}
 
 // options are how a plan is to be sought.
 func options(in api.NewPlan) (planner.Options, error) {

@@ -32,7 +32,7 @@ func (r *Reviser) carryOut(ctx context.Context, s sight, v revision.View, d revi
 		}
 		c := change{tx: tx, sight: s, number: len(revisions) + 1}
 		text := corral.RevisionText{Reasons: d.Reasons, Limits: d.Limits, News: string(d.News),
-			End: corral.Seconds(d.Predicted.End), Complete: d.Predicted.Complete, Cost: amount(v, d)}
+			End: corral.Seconds(d.Predicted.End), Complete: d.Predicted.Complete, Cost: amount(s, d)}
 		if text.Dropped, err = c.drop(d.Drop, r.workers); err != nil {
 			return err
 		}
@@ -63,12 +63,8 @@ func (r *Reviser) carryOut(ctx context.Context, s sight, v revision.View, d revi
 }
 
 // amount is what the plan is predicted to cost, as --budget takes it.
-func amount(v revision.View, d revision.Decision) string {
-	a := cost.Amount{Money: d.Predicted.Cost, Unit: plan.CoreHours.Rate.Unit}
-	if len(v.Problem.Sites) > 0 {
-		a.Unit = v.Problem.Unit()
-	}
-	return a.String()
+func amount(s sight, d revision.Decision) string {
+	return cost.Amount{Money: d.Predicted.Cost, Unit: s.document.Cost.Unit}.String()
 }
 
 // A change is a revision being written.

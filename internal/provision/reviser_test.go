@@ -3,6 +3,7 @@ package provision
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -59,14 +60,7 @@ func newScene(t *testing.T, goal string, auto bool) *scene {
 		s.progress = append(s.progress, execution.Progress{State: corral.TaskReady})
 	}
 	s.write(func(tx *store.Tx) error {
-		site, err := tx.CreateSite(corral.Site{Name: "local", Owner: "ada", Contact: "local:", Batch: corral.ForkBatch,
-			Root: "/srv/corral"})
-		if err == nil {
-			_, err = tx.MoveSite(site.ID, corral.SiteStage, "")
-		}
-		if err == nil {
-			_, err = tx.MoveSite(site.ID, corral.SiteStaged, "")
-		}
+		site, err := ready(tx, "local", "")
 		if err != nil {
 			return err
 		}
@@ -76,7 +70,7 @@ func newScene(t *testing.T, goal string, auto bool) *scene {
 		}
 		s.plan, err = tx.CreatePlan(corral.Plan{Owner: "ada", Cluster: c.ID, Workflow: "two", Auto: auto,
 			Digest: "sha256:" + strings.Repeat("0", 64), State: corral.PlanReady, Document: json.RawMessage(
-				`{"feasible":true,"makespan_s":121,"goal":` + goal + `}`)})
+				`{"feasible":true,"makespan_s":121,"cost":{"amount":0.03,"unit":"ch"},"goal":` + goal + `}`)})
 		if err != nil {
 			return err
 		}
@@ -95,6 +89,19 @@ func newScene(t *testing.T, goal string, auto bool) *scene {
 		return err
 	})
 	return s
+}
+
+// ready is a new site without a batch system that takes pilots.
+func ready(tx *store.Tx, name, price string) (corral.Site, error) {
+	site, err := tx.CreateSite(corral.Site{Name: name, Owner: "ada", Contact: "local:", Batch: corral.ForkBatch,
+		Root: "/srv/" + name, SiteTerms: corral.SiteTerms{Price: price}})
+	if err == nil {
+		_, err = tx.MoveSite(site.ID, corral.SiteStage, "")
+	}
+	if err == nil {
+		site, err = tx.MoveSite(site.ID, corral.SiteStaged, "")
+	}
+	return site, err
 }
 
 func (s *scene) write(fn func(*store.Tx) error) {
@@ -182,6 +189,50 @@ func TestBehindAPilotIsAdded(t *testing.T) {
 	if len(all) != 1 || len(all[0].Added) != 1 || len(pilots) != 2 || pilots[1].Labels["pilot"] != "1" ||
 		pilots[1].Owner != "ada" || all[0].Added[0].Glidein != pilots[1].ID {
 		t.Errorf("revisions %+v, pilots %+v", all, pilots)
+	}
+}
+
+// TestARevisionKeepsToWhatWasAsked: pilots are added at the sites that the plan was asked for, at the price and with the
+// start-up that it was made with. A site whose price is in another unit is left out, which is said where it would help.
+func TestARevisionKeepsToWhatWasAsked(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name, asked string
+		price       string // of the site other
+		at          string // where a pilot is added
+		cost        string // what is predicted ends so
+		limits      string // has this in it
+	}{
+		{"nothing", `{}`, "", "local", "ch", "[]"},
+		{"a site", `{"sites":["other"]}`, "", "other", "ch", "[]"},
+		{"a price", `{"price":"3EUR/cpu-hour"}`, "", "local", "EUR", "[]"},
+		{"one price for several units", `{"price":"3EUR/cpu-hour"}`, "1USD/cpu-hour", "local", "EUR", "[]"},
+		{"a start-up of two minutes", `{"overhead_s":120}`, "", "local", "ch", "the soonest ends after 3m0s"},
+		{"several units", `{}`, "1USD/cpu-hour", "local", "ch", "[]"},
+		{"a site of another unit", `{"sites":["other"]}`, "1USD/cpu-hour", "", "ch",
+			"[no site takes pilots site other: its price is in USD, the plan's in ch]"},
+	} {
+		unit := "ch"
+		if strings.Contains(tc.asked, "EUR") {
+			unit = "EUR"
+		}
+		s := newScene(t, tooLate+`,"asked":`+tc.asked+`,"cost":{"amount":0.03,"unit":"`+unit+`"}`, true)
+		s.write(func(tx *store.Tx) error { _, err := ready(tx, "other", tc.price); return err })
+		s.look(s.reviser(), time.Second)
+		var at []string
+		var limits []string
+		for _, r := range s.revisions() {
+			for _, p := range r.Added {
+				at = append(at, p.Site)
+			}
+			limits = append(limits, r.Limits...)
+			if !strings.HasSuffix(r.Cost, tc.cost) {
+				t.Errorf("%s: %s is predicted, want it in %s", tc.name, r.Cost, tc.cost)
+			}
+		}
+		if strings.Join(at, " ") != tc.at || !strings.Contains(fmt.Sprint(limits), tc.limits) {
+			t.Errorf("%s: added at %q, %q; want %q, %s", tc.name, at, limits, tc.at, tc.limits)
+		}
 	}
 }
 

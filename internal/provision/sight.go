@@ -2,6 +2,7 @@ package provision
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -53,7 +54,7 @@ func (s *sight) read(tx *store.Tx, machine corral.SiteQueue) (err error) {
 			return err
 		}
 		at := slices.ContainsFunc(s.glideins, func(g corral.Glidein) bool { return g.Site == site.ID })
-		if s.cluster.Kind == corral.Condor && !at {
+		if !at && (s.cluster.Kind == corral.Condor || !s.asksFor(site)) {
 			continue
 		}
 		f, err := ReadFacts(tx, site, machine)
@@ -63,6 +64,44 @@ func (s *sight) read(tx *store.Tx, machine corral.SiteQueue) (err error) {
 		s.facts = append(s.facts, f)
 	}
 	return err
+}
+
+// asksFor reports whether the plan is for a site.
+func (s *sight) asksFor(site corral.Site) bool {
+	asked := s.document.Asked.Sites
+	return len(asked) == 0 || slices.Contains(asked, site.Name)
+}
+
+// sites returns the sites that pilots may be asked for at, as the plan was made for them, and why others are left out:
+// what costs something else cannot be added up with the plan.
+func (s *sight) sites() (all []plan.Site, without []string) {
+	share := cmp.Or(s.document.Goal.Confidence, 0.5)
+	facts := slices.DeleteFunc(slices.Clone(s.facts), func(f Facts) bool { return !s.asksFor(f.Site) })
+	all, _ = Sites(facts, share, s.now)
+	_, _ = WhatIf(all, s.document.Asked.WhatIf) // it was read when the plan was made
+	unit := s.document.Cost.Unit
+	all = slices.DeleteFunc(all, func(site plan.Site) bool {
+		other := site.Tariff.Rate.Unit
+		if other == unit {
+			return false
+		}
+		without = append(without, fmt.Sprintf("site %s: its price is in %s, the plan's in %s", site.Name, other, unit))
+		return true
+	})
+	return all, slices.Compact(without) // a site may have several queues
+}
+
+// tariff is what a site charges, as the plan reckons.
+func (s *sight) tariff(name string) plan.Tariff {
+	i := slices.IndexFunc(s.facts, func(f Facts) bool { return f.Site.Name == name })
+	if i < 0 {
+		return plan.CoreHours
+	}
+	var at plan.Site
+	s.facts[i].charge(&at)
+	sites := []plan.Site{at}
+	_, _ = WhatIf(sites, s.document.Asked.WhatIf)
+	return sites[0].Tariff
 }
 
 // busy says which glideins have a worker with a task.
@@ -91,8 +130,8 @@ func (s sight) view(idle map[corral.GlideinID]time.Time) (revision.View, error) 
 	document := s.document
 	v := revision.View{Now: s.since(s.now).Round(time.Millisecond), Goal: document.Goal,
 		Promise: time.Duration(document.Makespan), Before: s.before(), Grace: graceHere}
-	share := cmp.Or(document.Goal.Confidence, 0.5)
-	v.Problem.Sites, _ = Sites(s.facts, share, s.now)
+	v.Shape = document.Asked.Shape
+	v.Problem.Sites, v.Without = s.sites()
 	v.Problem.Cluster = clusterOf(s.cluster.Kind, document)
 	work, _, err := Work(s.flow, Experience{Fallback: cmp.Or(time.Duration(s.run.Options.DefaultRuntime), time.Minute)})
 	if err != nil {
@@ -182,7 +221,7 @@ func (s sight) before() (b revision.Before) {
 // pilot is a glidein of the plan as a decision sees it; ok is false if it has no number: then a person asked for it.
 func (s sight) pilot(g corral.Glidein, p plan.Problem, idle map[corral.GlideinID]time.Time) (revision.Pilot, bool) {
 	number, err := strconv.Atoi(g.Labels["pilot"])
-	q := revision.Pilot{Number: number, Began: -1, Ended: -1, Keep: plan.Unbounded, Tariff: plan.CoreHours,
+	q := revision.Pilot{Number: number, Began: -1, Ended: -1, Keep: plan.Unbounded, Tariff: s.tariff(g.SiteName),
 		Cancelled: g.Asked == corral.AskCancel,
 		Pilot: plan.Pilot{Site: g.SiteName, Queue: g.Queue, Hosts: g.Hosts, CPUs: g.CPUs, MemoryMiB: g.MemoryMiB,
 			GPUs: g.GPUs, Walltime: g.Walltime}}
@@ -191,7 +230,7 @@ func (s sight) pilot(g corral.Glidein, p plan.Problem, idle map[corral.GlideinID
 		q.Keep = time.Duration(g.Idle)
 	}
 	if site := p.Site(g.SiteName, g.Queue); site != nil {
-		q.Tariff, q.Overhead, q.Margin = site.Tariff, site.Overhead, site.Margin
+		q.Overhead, q.Margin = site.Overhead, site.Margin
 		q.Wait = site.Wait(plan.Shape{Hosts: g.Hosts, Host: q.Host, Walltime: time.Duration(g.Walltime)})
 	}
 	q.Submit = corral.Seconds(max(0, s.since(g.CreatedAt)))

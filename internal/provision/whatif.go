@@ -5,32 +5,26 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/cost"
 	"github.com/corral-pilot/corral/plan"
 )
 
-// WhatIf changes sites to what a request wants to plan with instead of what is known of them, and says so. The wait and
+// WhatIf changes sites to what is to be planned with instead of what is known of them, and says so. The wait and
 // the start-up that --overhead stands for are counted as held: what is planned for costs as much at least.
 //
 // What is left of an allocation is in the unit of the site's own price: for a price in another unit it does not count.
-func WhatIf(sites []plan.Site, in api.NewPlan) (said []string, err error) {
+func WhatIf(sites []plan.Site, in plan.WhatIf) (said []string, err error) {
 	asked, err := cost.ParseTariff(in.Price, in.Billing)
 	if err != nil {
 		return nil, err
 	}
 	for i := range sites {
 		s := &sites[i]
-		if in.Price != "" {
-			if s.Tariff.Rate.Unit != asked.Rate.Unit && s.Left != nil {
-				said = append(said, fmt.Sprintf("what is left of the allocation at site %s, %s, does not count at a "+
-					"price in %s", s.Name, cost.Amount{Money: *s.Left, Unit: s.Tariff.Rate.Unit}, asked.Rate.Unit))
-				s.Left = nil
-			}
-			s.Tariff.Rate = asked.Rate
-		}
-		if in.Billing != "" {
-			s.Tariff.Billing = asked.Billing
+		before := s.Tariff
+		if s.Tariff = assume(before, asked, in); s.Tariff.Rate.Unit != before.Rate.Unit && s.Left != nil {
+			said = append(said, fmt.Sprintf("what is left of the allocation at site %s, %s, does not count at a "+
+				"price in %s", s.Name, cost.Amount{Money: *s.Left, Unit: before.Rate.Unit}, asked.Rate.Unit))
+			s.Left = nil
 		}
 		if in.Overhead != nil {
 			s.Overhead = time.Duration(*in.Overhead).Round(time.Millisecond)
@@ -47,6 +41,17 @@ func WhatIf(sites []plan.Site, in api.NewPlan) (said []string, err error) {
 			*in.Overhead))
 	}
 	return said, nil
+}
+
+// assume returns a tariff with those parts of asked that were asked for.
+func assume(t plan.Tariff, asked cost.Tariff, in plan.WhatIf) plan.Tariff {
+	if in.Price != "" {
+		t.Rate = asked.Rate
+	}
+	if in.Billing != "" {
+		t.Billing = asked.Billing
+	}
+	return t
 }
 
 // SameUnit refuses sites whose prices are in several units, which no plan can add up, and a budget in another one.

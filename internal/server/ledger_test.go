@@ -120,6 +120,9 @@ func TestWhatIf(t *testing.T) {
 			t.Errorf("reasons %q lack %q", d.Reasons, said)
 		}
 	}
+	if a := d.Asked; a.Price != in.Price || a.Billing != in.Billing || *a.Overhead != 0 || len(a.Sites) > 0 {
+		t.Errorf("the plan keeps %+v of what was asked", a)
+	}
 	if len(d.Marginal) == 0 || d.Marginal[0].Linear <= 1 || d.Marginal[0].SpeedUp <= 1 {
 		t.Errorf("marginal %+v", d.Marginal)
 	}
@@ -155,6 +158,11 @@ func TestSitesOfSeveralUnits(t *testing.T) {
 	_, err := f.CreatePlan(t.Context(), newPlan(), "")
 	wantKind(t, "two units", err, corral.Invalid, "sites")
 	in := newPlan()
+	in.Sites, in.HostCPUs = []string{"2"}, 1
+	if a := documentOf(t, must(f.CreatePlan(t.Context(), in, ""))(t)).Asked; fmt.Sprint(a.Sites, a.Shape) != "[other] 1" {
+		t.Errorf("the plan keeps %+v of what was asked", a)
+	}
+	in = newPlan()
 	in.Price = "1ch/cpu-hour"
 	if row := must(f.CreatePlan(t.Context(), in, ""))(t); row.State != corral.PlanReady {
 		t.Errorf("with one price the plan is %s", row.State)

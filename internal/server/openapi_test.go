@@ -94,7 +94,7 @@ var schemas = map[string]any{
 	"RunList": api.List[corral.Run]{},
 	"NewPlan": api.NewPlan{}, "NewGoal": plan.Goal{}, "NewAmount": cost.Amount{}, "Plan": corral.Plan{},
 	"NewScale": api.NewScale{}, "Scale": corral.Scale{},
-	"PlanDocument": plan.Plan{}, "Goal": plan.Goal{}, "Amount": cost.Amount{}, "PlanPilot": plan.Pilot{},
+	"PlanDocument": plan.Plan{}, "Goal": plan.Goal{}, "PlanAsked": plan.Asked{}, "Amount": cost.Amount{}, "PlanPilot": plan.Pilot{},
 	"PlanRival": plan.Rival{}, "PlanAssumed": plan.Assumed{}, "PlanQueue": plan.Queue{}, "PlanWaits": plan.ShapeWaits{},
 	"PlanPoint": plan.Point{}, "PlanConfidence": plan.Confidence{}, "PlanMarginal": plan.Marginal{}, "Placement": plan.Placement{},
 	"PlanList": api.List[corral.Plan]{}, "PlanProfile": api.PlanProfile{}, "Revision": corral.Revision{},

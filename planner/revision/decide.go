@@ -149,14 +149,16 @@ func (o *outlook) target() time.Duration {
 // behind reports whether the pilots that there are will not do what is left in time.
 func (o *outlook) behind() bool { return o.Left > 0 || o.Now+o.End > o.target() }
 
-// asItRuns has what is left planned task by task: how tasks became jobs was decided when the run began.
-var asItRuns = planner.Options{Clustering: &corral.Clustering{}}
+// options have what is left planned task by task: how tasks became jobs was decided when the run began.
+func (o *outlook) options() planner.Options {
+	return planner.Options{Clustering: &corral.Clustering{}, Shape: o.Shape}
+}
 
 // add has pilots asked for: the cheapest with which the target is met, else those with which the end is soonest, if
 // they help at all.
 func (o *outlook) add(d *Decision) error {
 	if len(o.left.Sites) == 0 {
-		d.Limits = append(d.Limits, "no site takes pilots")
+		d.Limits = append([]string{"no site takes pilots"}, o.Without...)
 		return nil
 	}
 	goal := plan.Goal{Objective: plan.Cost, Budget: o.rest()}
@@ -165,7 +167,7 @@ func (o *outlook) add(d *Decision) error {
 		if goal.Deadline = corral.Seconds(end - o.Now); goal.Deadline <= 0 {
 			continue
 		}
-		p, err := planner.Make(o.left, goal, asItRuns)
+		p, err := planner.Make(o.left, goal, o.options())
 		if err != nil {
 			return err
 		}
@@ -179,7 +181,7 @@ func (o *outlook) add(d *Decision) error {
 		goal.Objective, goal.Tradeoff = plan.Tradeoff, o.Goal.Tradeoff
 	}
 	goal.Deadline = 0
-	p, err := planner.Make(o.left, goal, asItRuns)
+	p, err := planner.Make(o.left, goal, o.options())
 	if err != nil {
 		return err
 	}
@@ -189,7 +191,7 @@ func (o *outlook) add(d *Decision) error {
 		cut = p.Reasons[0]
 	}
 	if cut != "" {
-		d.Limits = append(d.Limits, cut)
+		d.Limits = append(append(d.Limits, cut), o.Without...)
 	}
 	return nil
 }

@@ -13,6 +13,8 @@ type View struct {
 	Goal    plan.Goal
 	Promise time.Duration // the makespan that the plan predicted
 	Problem plan.Problem  // all work as it was estimated; sites with what they give beyond Pilots; others' pilots
+	Without []string      // why sites are not in it that pilots might have been asked for at
+	Shape   int           // cpus of the hosts of what is asked for; 0: several are tried
 	Tasks   []Task        // by the index of Problem.Work.Tasks
 	Pilots  []Pilot       // that the plan, or a revision, asked for, in the order in which tasks go to them
 	Before  Before
