@@ -23,7 +23,7 @@ func (s Spending) Plus(o Spending) Spending {
 // A Ledger is the account of a site: what its pilots may cost in all, what is promised to plans, and what was spent.
 // Money is in Unit, and what counts of spending is what is billed.
 //
-// The one invariant: Reserve never raises a promise so that what is committed, to plans and by pilots of no plan,
+// The one invariant: Reserve never promises anything so that what is committed, to plans and by pilots of no plan,
 // exceeds the balance. Pilots that stay longer than their plan says, and pilots of no plan, may still exceed it: then
 // nothing is left, and no further promise is made.
 type Ledger struct {
@@ -36,15 +36,12 @@ type Ledger struct {
 // A Line of a ledger is one plan's.
 type Line struct {
 	Plan     corral.PlanID `json:"plan_id"`
-	Reserved Money         `json:"reserved"` // 0 once it is freed
+	Reserved Money         `json:"reserved"` // promised to its pilots that are not over, and not billed yet
 	Spending
 }
 
-// committed is what the plan takes of the balance: what it may spend, or has spent if that is more.
-func (l Line) committed() Money { return max(l.Reserved, l.Billed) }
-
-// Outstanding is what a plan has reserved and has not been billed yet: over all plans a Statement's Reserved.
-func (l Line) Outstanding() Money { return max(0, l.Reserved-l.Billed) }
+// committed is what the plan takes of the balance: what it has spent, and what it still may.
+func (l Line) committed() Money { return l.Billed.Plus(l.Reserved) }
 
 // Spent is what all pilots cost so far.
 func (l Ledger) Spent() Spending {
@@ -73,31 +70,35 @@ func (l Ledger) Left() *Money {
 	return &left
 }
 
-// Reserve returns the ledger with a promise of so much to a plan, instead of what was promised to it before. To lower
-// a promise is always possible. To raise it beyond what is left is an error: Unsatisfiable if the balance less what
-// was spent is too small even if all other plans were released, else Conflict. The ledger stays as it is.
+// Promise returns the ledger with so much more promised to a plan, whatever is left.
+func (l Ledger) Promise(plan corral.PlanID, amount Money) Ledger {
+	l.Plans = slices.Clone(l.Plans)
+	i := l.line(plan)
+	l.Plans[i].Reserved = l.Plans[i].Reserved.Plus(amount)
+	return l
+}
+
+// Reserve is Promise as far as the balance allows. More than what is left is an error: Unsatisfiable if the balance
+// less what was spent is too small even if all other plans were released, else Conflict. The ledger stays as it is.
 func (l Ledger) Reserve(plan corral.PlanID, amount Money) (Ledger, error) {
 	if amount < 0 {
 		return l, corral.Errorf(corral.Invalid, "plan %d cannot reserve %s: it is negative", plan, l.amount(amount))
 	}
-	next := l
-	next.Plans = slices.Clone(l.Plans)
-	i := next.line(plan)
-	before := next.Plans[i].Reserved
-	next.Plans[i].Reserved = amount
-	if l.Balance == nil || amount <= before || next.Committed() <= *l.Balance {
+	next := l.Promise(plan, amount)
+	if l.Balance == nil || amount == 0 || next.Committed() <= *l.Balance {
 		return next, nil
 	}
-	others := next.Committed().Plus(-next.Plans[i].committed())
-	spent := l.Spent().Billed.Plus(-next.Plans[i].Billed)
+	spent := l.Spent().Billed
+	own := next.Plans[next.line(plan)].Reserved
+	others := next.Committed().Plus(-spent).Plus(-own)
 	kind, advice := corral.Conflict, "release a plan that is not needed any more, or raise the allocation"
-	if spent.Plus(amount) > *l.Balance {
+	if spent.Plus(own) > *l.Balance {
 		kind, advice = corral.Unsatisfiable, "raise the allocation, or plan for less"
 	}
 	return l, corral.Errorf(kind,
 		"plan %d needs %s, and %s of %s is left: %s is spent, and %s promised to other plans; %s", plan,
-		l.amount(amount), l.amount(max(0, *l.Balance-others)), l.amount(*l.Balance), l.amount(spent),
-		l.amount(others.Plus(-spent)), advice)
+		l.amount(amount), l.amount(max(0, *l.Balance-l.Committed())), l.amount(*l.Balance), l.amount(spent),
+		l.amount(others), advice)
 }
 
 func (l Ledger) amount(m Money) Amount { return Amount{m, l.Unit} }

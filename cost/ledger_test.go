@@ -30,8 +30,7 @@ func reserve(t *testing.T, l cost.Ledger, plan corral.PlanID, amount cost.Money)
 
 func billed(m cost.Money) cost.Spending { return cost.Spending{Used: m, Billed: m} }
 
-// TestReserve: promises add up to the balance, those to one plan replace one another, and a refusal says what is left
-// and whose the rest is.
+// TestReserve: promises add up to the balance, and a refusal says what is left and whose the rest is.
 func TestReserve(t *testing.T) {
 	t.Parallel()
 	l := reserve(t, limited(10*ch), 1, 6*ch)
@@ -44,8 +43,8 @@ func TestReserve(t *testing.T) {
 		{2, 4 * ch, "", ""},
 		{2, 5 * ch, corral.Conflict, "plan 2 needs 5ch, and 4ch of 10ch is left: 0ch is spent, and 6ch promised to other plans"},
 		{2, 11 * ch, corral.Unsatisfiable, "raise the allocation, or plan for less"},
-		{1, 10 * ch, "", ""},
-		{1, 11 * ch, corral.Unsatisfiable, "10ch of 10ch is left"},
+		{1, 4 * ch, "", ""},
+		{1, 5 * ch, corral.Unsatisfiable, "4ch of 10ch is left: 0ch is spent, and 0ch promised to other plans"},
 		{1, 0, "", ""},
 		{2, -1, corral.Invalid, "-0.000001ch: it is negative"},
 	} {
@@ -65,36 +64,35 @@ func TestReserve(t *testing.T) {
 	}
 }
 
-// TestCharge: what a plan spends is taken from what it reserved first, and what it frees is there for others. Pilots of
-// no plan count, too. Money that is spent comes back to nobody.
+// TestCharge: what pilots spent counts beside what is promised, that of pilots of no plan, too. Money that is spent
+// comes back to nobody.
 func TestCharge(t *testing.T) {
 	t.Parallel()
-	l := reserve(t, limited(10*ch), 1, 6*ch)
+	l := reserve(t, limited(10*ch), 1, 4*ch)
 	l = l.Charge(1, billed(2*ch)).Charge(0, billed(1*ch))
 	if s := l.Statement(); *s.Left != 3*ch || s.Reserved != 4*ch || s.Billed != 3*ch {
 		t.Errorf("after 2ch of the plan's 6ch and 1ch of others: %+v", s)
 	}
-	if line := l.Plans[0]; line.Outstanding() != 4*ch {
-		t.Errorf("the plan's line still holds %d", line.Outstanding())
-	}
-	freed := reserve(t, l, 1, 0)
-	if s := freed.Statement(); *s.Left != 7*ch || s.Reserved != 0 || s.Billed != 3*ch {
-		t.Errorf("after the plan's release: %+v", s)
+	if line := l.Plans[0]; line.Reserved != 4*ch {
+		t.Errorf("%d is promised to the plan", line.Reserved)
 	}
 	over := l.Charge(1, billed(20*ch))
-	if s := over.Statement(); *s.Left != 0 || s.Reserved != 0 || s.Billed != 23*ch {
+	if s := over.Statement(); *s.Left != 0 || s.Reserved != 4*ch || s.Billed != 23*ch {
 		t.Errorf("after more than the balance: %+v", s)
 	}
 	if _, err := over.Reserve(2, 1); corral.KindOf(err) != corral.Unsatisfiable {
 		t.Errorf("a promise of what is not there: %v", err)
 	}
-	if _, err := over.Reserve(1, 5*ch); err != nil {
-		t.Errorf("a promise that is lowered: %v", err)
+	if _, err := over.Reserve(1, 0); err != nil {
+		t.Errorf("a promise of nothing: %v", err)
+	}
+	if s := over.Promise(1, ch).Statement(); *s.Left != 0 || s.Reserved != 5*ch {
+		t.Errorf("a promise that was made before: %+v", s)
 	}
 }
 
-// TestPromisesKeepToTheBalance: whatever is asked for, raised, lowered and spent within what was promised, what is
-// committed stays within the balance.
+// TestPromisesKeepToTheBalance: whatever is asked for, and spent within what was promised, what is committed stays within
+// the balance.
 func TestPromisesKeepToTheBalance(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -106,7 +104,8 @@ func TestPromisesKeepToTheBalance(t *testing.T) {
 			if rapid.Bool().Draw(t, "spends") {
 				for _, line := range l.Plans {
 					if line.Plan == plan {
-						l = l.Charge(plan, billed(min(amount, max(0, line.Reserved-line.Billed))))
+						spent := min(amount, line.Reserved)
+						l = l.Promise(plan, -spent).Charge(plan, billed(spent))
 					}
 				}
 			} else if next, err := l.Reserve(plan, amount); err == nil {

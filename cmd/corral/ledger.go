@@ -40,7 +40,7 @@ func ledgerLines(unit cost.Unit) listing[cost.Line] {
 		id: func(l cost.Line) string { return fmt.Sprint(l.Plan) },
 		columns: []column[cost.Line]{
 			{"plan", func(l cost.Line) any { return l.Plan }},
-			{"reserved", func(l cost.Line) any { return priced(cost.Amount{Money: l.Outstanding(), Unit: unit}) }},
+			{"reserved", func(l cost.Line) any { return priced(cost.Amount{Money: l.Reserved, Unit: unit}) }},
 			{"billed", func(l cost.Line) any { return spent(l.Billed, l.BilledHours, unit) }},
 			{"used", func(l cost.Line) any { return spent(l.Used, l.UsedHours, unit) }},
 		},

@@ -1,32 +1,79 @@
 package provision
 
 import (
+	"encoding/json"
+	"fmt"
 	"strconv"
 	"time"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/request"
+	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/plan"
 )
 
 // Label is the label by which a glidein names the plan that asked for it.
 const Label = "plan"
 
-// Glideins returns the requests that a plan's pilots become. Times count from BeganAt; a pilot that is due at once has
-// none.
-func Glideins(p *plan.Plan, row corral.Plan) []api.NewGlidein {
-	all := make([]api.NewGlidein, len(p.Pilots))
-	for i, q := range p.Pilots {
+// Requests returns what pilots of a plan become: requests for glideins, with numbers from first. Times count from
+// BeganAt; a pilot that is due at once has none.
+func Requests(row corral.Plan, pilots []plan.Pilot, first int) []api.NewGlidein {
+	all := make([]api.NewGlidein, len(pilots))
+	for i, q := range pilots {
 		all[i] = api.NewGlidein{
 			Site: q.Site, Cluster: row.ClusterName, Hosts: q.Hosts, CPUs: q.CPUs, MemoryMiB: q.MemoryMiB, GPUs: q.GPUs,
 			Walltime: q.Walltime, Idle: plan.LeaveAfter,
 			BatchOptions: corral.BatchOptions{Queue: q.Queue},
 			Labels:       labelled(row),
 		}
-		all[i].Labels["pilot"] = strconv.Itoa(i)
+		all[i].Labels["pilot"] = strconv.Itoa(first + i)
 		if q.Submit > 0 {
 			all[i].NotBefore = row.BeganAt.Add(time.Duration(q.Submit))
 		}
 	}
 	return all
+}
+
+// Begin asks for the pilots of a plan, within the transaction that begins it; machine is as ReadFacts has it. If one of
+// them cannot be asked for, or a site's balance does not allow all of them, nothing of the transaction may stay.
+func Begin(tx *store.Tx, row corral.Plan, machine corral.SiteQueue) error {
+	var p plan.Plan
+	if err := json.Unmarshal(row.Document, &p); err != nil {
+		return fmt.Errorf("reading plan %d: %w", row.ID, err)
+	}
+	_, err := ask(tx, row, p.Pilots, 0, machine)
+	return err
+}
+
+// ask creates the glideins of pilots of a plan, on behalf of its owner, and reserves what they cost. Their numbers
+// begin with first.
+func ask(tx *store.Tx, row corral.Plan, pilots []plan.Pilot, first int, machine corral.SiteQueue) (all []corral.Glidein,
+	err error) {
+	cluster, err := tx.Cluster(row.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	for _, in := range Requests(row, pilots, first) {
+		if !in.NotBefore.After(tx.Now()) {
+			in.NotBefore = time.Time{}
+		}
+		g, err := request.Glidein(in, tx.Now())
+		if err != nil {
+			return nil, err
+		}
+		site, err := tx.SiteNamed(in.Site)
+		if err != nil {
+			return nil, err
+		}
+		g.Owner = row.Owner
+		if err = request.Place(&g, site, cluster, machine); err != nil {
+			return nil, err
+		}
+		if g, err = tx.CreateGlidein(g); err != nil {
+			return nil, err
+		}
+		all = append(all, g)
+	}
+	return all, reserve(tx, row.ID, pilots, all)
 }

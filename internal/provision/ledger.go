@@ -1,8 +1,9 @@
 package provision
 
 import (
-	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
@@ -11,64 +12,79 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// Reserve promises a plan, within the transaction that begins it, what its pilots cost by the present terms of their
-// sites: a plan may have been made with another price. What a site's balance does not allow is a Conflict or an
-// Unsatisfiable error, and then nothing of the transaction may stay.
-func Reserve(tx *store.Tx, row corral.Plan) error {
-	var p plan.Plan
-	if err := json.Unmarshal(row.Document, &p); err != nil {
-		return fmt.Errorf("reading plan %d: %w", row.ID, err)
-	}
-	return reserveMore(tx, row.ID, p.Pilots)
+// A bill is what pilots of a plan cost at one site, by the present terms of that: a plan may have been made with
+// another price.
+type bill struct {
+	site corral.Site
+	unit cost.Unit
+	each map[int]cost.Money // :: index among the pilots
+	sum  cost.Money
 }
 
-// reserveMore promises a plan what pilots cost beyond what was promised to it before.
-func reserveMore(tx *store.Tx, id corral.PlanID, pilots []plan.Pilot) error {
-	var names []string
-	at := map[string][]plan.Pilot{} // :: site → its pilots
-	for _, q := range pilots {
-		if at[q.Site] == nil {
-			names = append(names, q.Site)
+// bills says what pilots cost at each site, in the order in which they name the sites.
+func bills(tx *store.Tx, pilots []plan.Pilot) (all []bill, err error) {
+	for i, q := range pilots {
+		k := slices.IndexFunc(all, func(b bill) bool { return b.site.Name == q.Site })
+		if k < 0 {
+			b := bill{each: map[int]cost.Money{}}
+			if b.site, err = tx.SiteNamed(q.Site); err != nil {
+				return nil, err
+			}
+			k, all = len(all), append(all, b)
 		}
-		at[q.Site] = append(at[q.Site], q)
-	}
-	for _, name := range names {
-		if err := reserveAt(tx, id, name, at[name]); err != nil {
-			return err
+		tariff, _, err := cost.TermsOf(all[k].site.SiteTerms)
+		if err != nil {
+			return nil, err
 		}
+		_, all[k].each[i] = plan.Tariff(tariff).Bill(q)
+		all[k].sum, all[k].unit = all[k].sum.Plus(all[k].each[i]), tariff.Rate.Unit
 	}
-	return nil
+	return all, nil
 }
 
-// reserveAt promises a plan what pilots at one site cost, on top of what was promised to it there.
-func reserveAt(tx *store.Tx, id corral.PlanID, name string, pilots []plan.Pilot) error {
-	site, err := tx.SiteNamed(name)
-	if err != nil {
-		return err
-	}
-	tariff, _, err := cost.TermsOf(site.SiteTerms)
-	if err != nil {
-		return err
-	}
-	before, err := tx.Ledger(site.ID)
-	if err != nil {
-		return err
-	}
-	var sum cost.Money
-	for _, line := range before.Plans {
-		if line.Plan == id {
-			sum = line.Reserved
+// afford refuses pilots of a plan that the balance of one of their sites does not allow: a Conflict or an Unsatisfiable
+// error. It changes nothing.
+func afford(tx *store.Tx, id corral.PlanID, pilots []plan.Pilot) error {
+	all, err := bills(tx, pilots)
+	for _, b := range all {
+		var l cost.Ledger
+		if err == nil {
+			l, err = tx.Ledger(b.site.ID)
+		}
+		if err == nil {
+			_, err = l.Reserve(id, b.sum)
+			err = atSite(b.site, err)
 		}
 	}
-	for _, q := range pilots {
-		_, money := plan.Tariff(tariff).Bill(q)
-		sum = sum.Plus(money)
+	return err
+}
+
+// reserve promises pilots of a plan, within the transaction that creates their glideins, what they cost. What a site's
+// balance does not allow is a Conflict or an Unsatisfiable error, and then nothing of the transaction may stay.
+func reserve(tx *store.Tx, id corral.PlanID, pilots []plan.Pilot, glideins []corral.Glidein) error {
+	all, err := bills(tx, pilots)
+	for _, b := range all {
+		amounts := map[corral.GlideinID]cost.Money{}
+		for i, money := range b.each {
+			amounts[glideins[i].ID] = money
+		}
+		if err == nil {
+			err = atSite(b.site, tx.Reserve(id, b.site.ID, amounts))
+		}
+		if err == nil {
+			err = tx.Log(corral.ObjectPlan, int64(id), "reserve", fmt.Sprintf("%s at site %s",
+				cost.Amount{Money: b.sum, Unit: b.unit}, b.site.Name))
+		}
 	}
-	if err := tx.Reserve(id, site.ID, sum); err != nil {
-		return corral.ErrorAt(corral.KindOf(err), "site "+name, "%w", err)
+	return err
+}
+
+// atSite says at which site something was refused.
+func atSite(s corral.Site, err error) error {
+	if err == nil {
+		return nil
 	}
-	amount := cost.Amount{Money: sum, Unit: tariff.Rate.Unit}
-	return tx.Log(corral.ObjectPlan, int64(id), "reserve", fmt.Sprintf("%s at site %s", amount, name))
+	return corral.ErrorAt(corral.KindOf(err), "site "+s.Name, "%w", err)
 }
 
 // Ledger returns the ledger of a site, with the terms that it is charged by.
@@ -92,7 +108,7 @@ func (f Facts) charge(s *plan.Site) {
 }
 
 // CheckTerms refuses, within the transaction that sets them, terms of a site that do not go together, and a price in
-// another unit while plans reserve money in the old one.
+// another unit while pilots of plans have money reserved in the old one.
 func CheckTerms(tx *store.Tx, before, after corral.Site) error {
 	old, _, err := cost.TermsOf(before.SiteTerms)
 	if err != nil {
@@ -102,12 +118,11 @@ func CheckTerms(tx *store.Tx, before, after corral.Site) error {
 	if err != nil || next.Rate.Unit == old.Rate.Unit {
 		return err
 	}
-	l, err := tx.Ledger(before.ID)
-	for _, line := range l.Plans {
-		if err == nil && line.Reserved > 0 {
-			return corral.ErrorAt(corral.Conflict, "price", "plan %d reserves %s: release it before the price is in %s",
-				line.Plan, cost.Amount{Money: line.Reserved, Unit: l.Unit}, next.Rate.Unit)
-		}
+	reserved, err := tx.Reservations(before.ID)
+	if err != nil || len(reserved) == 0 {
+		return err
 	}
-	return err
+	id := slices.Min(slices.Collect(maps.Keys(reserved)))
+	return corral.ErrorAt(corral.Conflict, "price", "plan %d reserves %s: release it before the price is in %s", id,
+		cost.Amount{Money: reserved[id], Unit: old.Rate.Unit}, next.Rate.Unit)
 }

@@ -284,10 +284,10 @@ func TestGlideins(t *testing.T) {
 			BatchOptions: corral.BatchOptions{Queue: "short"}, NotBefore: now.Add(30 * time.Second),
 			Labels: map[string]string{"plan": "7", "pilot": "1"}},
 	}
-	if diff := cmp.Diff(want, provision.Glideins(p, row)); diff != "" {
+	if diff := cmp.Diff(want, provision.Requests(row, p.Pilots, 0)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if got := provision.Glideins(&plan.Plan{}, row); len(got) != 0 {
+	if got := provision.Requests(row, nil, 0); len(got) != 0 {
 		t.Errorf("a plan without pilots asks for %v", got)
 	}
 }

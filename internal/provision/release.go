@@ -11,7 +11,8 @@ import (
 )
 
 // Release lets the glideins of a plan go, within the transaction that moves the plan: workers finish what they run, and
-// pilots that have not been asked for are not. A plan that is released stays as it is.
+// pilots that have not been asked for are not. What each may cost stays reserved until it is over. A plan that is
+// released stays as it is.
 func Release(tx *store.Tx, p corral.Plan, reason string) (corral.Plan, error) {
 	if p.State == corral.PlanReleased {
 		return p, nil
@@ -23,9 +24,6 @@ func Release(tx *store.Tx, p corral.Plan, reason string) (corral.Plan, error) {
 		}
 	}
 	if err != nil {
-		return p, err
-	}
-	if err = tx.Free(p.ID); err != nil {
 		return p, err
 	}
 	return tx.MovePlan(p.ID, corral.PlanRelease, reason)

@@ -6,12 +6,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/cost"
-	"github.com/corral-pilot/corral/internal/request"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/planner/revision"
@@ -36,7 +33,7 @@ func (r *Reviser) carryOut(ctx context.Context, s sight, v revision.View, d revi
 		if text.Dropped, err = c.drop(d.Drop, r.workers); err != nil {
 			return err
 		}
-		add, refused, err := c.reserve(d.Add)
+		add, refused, err := c.affordable(d.Add)
 		if err != nil {
 			return err
 		}
@@ -102,10 +99,10 @@ func (c change) drop(drops []revision.Drop, workers Workers) (all []corral.Pilot
 	return all, nil
 }
 
-// reserve promises the plan what pilots cost that are to be added. Where a site's balance does not allow that, none are
+// affordable returns pilots that are to be added, if the balances of their sites allow all of them. Else none are
 // added, which is said as a limit: the rest of the decision stands.
-func (c change) reserve(pilots []plan.Pilot) (add []plan.Pilot, refused []string, err error) {
-	err = reserveMore(c.tx, c.sight.plan.ID, pilots)
+func (c change) affordable(pilots []plan.Pilot) (add []plan.Pilot, refused []string, err error) {
+	err = afford(c.tx, c.sight.plan.ID, pilots)
 	switch corral.KindOf(err) {
 	case corral.Conflict, corral.Unsatisfiable:
 		return nil, []string{err.Error()}, nil
@@ -126,39 +123,10 @@ func (c change) add(pilots []plan.Pilot, machine corral.SiteQueue) (all []corral
 			next = max(next, n+1)
 		}
 	}
-	for i, in := range Glideins(&plan.Plan{Pilots: pilots}, c.sight.plan) {
-		in.Labels["pilot"] = strconv.Itoa(next + i)
-		if !in.NotBefore.After(c.tx.Now()) {
-			in.NotBefore = time.Time{}
-		}
-		g, err := c.create(in, machine)
-		if err != nil {
-			return nil, err
-		}
+	made, err := ask(c.tx, c.sight.plan, pilots, next, machine)
+	for i, g := range made {
 		all = append(all, corral.PilotChange{Pilot: next + i, Glidein: g.ID, Site: g.SiteName, Hosts: g.Hosts,
 			CPUs: g.CPUs})
 	}
-	return all, nil
-}
-
-// create creates one glidein, on behalf of the plan's owner.
-func (c change) create(in api.NewGlidein, machine corral.SiteQueue) (corral.Glidein, error) {
-	g, err := request.Glidein(in, c.tx.Now())
-	if err != nil {
-		return g, err
-	}
-	i := slices.IndexFunc(c.sight.facts, func(f Facts) bool { return f.Site.Name == in.Site })
-	site, err := c.tx.Site(c.sight.facts[i].Site.ID)
-	if err != nil {
-		return g, err
-	}
-	cluster, err := c.tx.Cluster(c.sight.plan.Cluster)
-	if err != nil {
-		return g, err
-	}
-	g.Owner = c.sight.plan.Owner
-	if err := request.Place(&g, site, cluster, machine); err != nil {
-		return g, err
-	}
-	return c.tx.CreateGlidein(g)
+	return all, err
 }

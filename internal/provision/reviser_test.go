@@ -16,6 +16,7 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/internal/store/storetest"
 	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/planner/revision"
 	"github.com/corral-pilot/corral/workflow"
 )
 
@@ -256,6 +257,37 @@ func TestWhatIsAddedIsReserved(t *testing.T) {
 	s.look(s.reviser(), time.Second)
 	if after := reserved(); len(s.revisions()) != 1 || after <= before {
 		t.Errorf("%s was reserved, and is %s with a pilot more: %+v", before, after, s.revisions())
+	}
+}
+
+// TestPilotsAreReservedAtAllSitesOrNone: where the balance of one site does not allow what is to be added, nothing is
+// reserved at the others.
+func TestPilotsAreReservedAtAllSitesOrNone(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, tooLate, true)
+	s.write(func(tx *store.Tx) error {
+		other, err := ready(tx, "other", "")
+		if err == nil {
+			_, err = tx.SetSite(other.ID, func(site *corral.Site) { site.Allocation = "0.001ch" })
+		}
+		return err
+	})
+	add := []plan.Pilot{
+		{Site: "local", Hosts: 1, CPUs: 1, Walltime: corral.Seconds(time.Hour), End: corral.Seconds(time.Minute)},
+		{Site: "other", Hosts: 1, CPUs: 1, Walltime: corral.Seconds(time.Hour), End: corral.Seconds(time.Minute)},
+	}
+	err := s.reviser().carryOut(t.Context(), sight{underway: underway{plan: s.plan, run: s.run}}, revision.View{},
+		revision.Decision{Add: add, News: revision.Late})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := s.revisions()
+	if len(all) != 1 || len(all[0].Added) > 0 || !strings.Contains(fmt.Sprint(all[0].Limits), "site other: plan 1 needs") {
+		t.Errorf("revisions %+v", all)
+	}
+	l, err := store.Read(t.Context(), s.db, func(tx *store.Tx) (cost.Ledger, error) { return tx.Ledger(s.glidein.Site) })
+	if err != nil || l.Committed() != 0 {
+		t.Errorf("ledger %+v, %v", l, err)
 	}
 }
 

@@ -141,40 +141,11 @@ func (h *planHandlers) provision(c *rest.Call) error {
 				return p, err
 			}
 			if err = provision.CheckOpen(tx, p); err == nil {
-				err = provision.Reserve(tx, p)
+				err = provision.Begin(tx, p, h.cfg.Machine)
 			}
-			if err != nil {
-				return p, err
-			}
-			return p, h.ask(c, tx, p)
+			return p, err
 		})
 	})
-}
-
-// ask creates the glideins of a plan that has just begun.
-func (h *planHandlers) ask(c *rest.Call, tx *store.Tx, p corral.Plan) error {
-	asked, err := requests(p)
-	if err != nil {
-		return err
-	}
-	for _, in := range asked {
-		g, err := request.Glidein(in, p.BeganAt)
-		if err != nil {
-			return err
-		}
-		g.Owner = c.Actor()
-		site, cluster, err := whereOf(tx, in)
-		if err == nil {
-			err = request.Place(&g, site, cluster, h.cfg.Machine)
-		}
-		if err == nil {
-			_, err = tx.CreateGlidein(g)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // requests are what a plan's pilots become: requests for glideins, labelled with the plan.
@@ -183,7 +154,7 @@ func requests(p corral.Plan) ([]api.NewGlidein, error) {
 	if err := json.Unmarshal(p.Document, &document); err != nil {
 		return nil, fmt.Errorf("reading plan %d: %w", p.ID, err)
 	}
-	return provision.Glideins(&document, p), nil
+	return provision.Requests(p, document.Pilots, 0), nil
 }
 
 // release lets the glideins of a plan go.

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"database/sql"
 	"fmt"
 	"strconv"
@@ -10,9 +11,10 @@ import (
 	"github.com/corral-pilot/corral/cost"
 )
 
-// The ledger of a site is not stored as such. What is stored are the promises to plans, in reservations, and the
-// attempts, whose times say what was held; the site's terms say what that costs. So a pilot is charged while it holds,
-// and no charge can be lost or made twice. What was held before a price was changed is charged at the new one.
+// The ledger of a site is not stored as such. What is stored are the promises to the pilots of plans, in reservations,
+// and the attempts, whose times say what was held; the site's terms say what that costs. So a pilot is charged while it
+// holds, and no charge can be lost or made twice; and what it did not use of its promise is free as soon as it is over.
+// What was held before a price was changed is charged at the new one.
 
 // Ledger returns the ledger of a site, up to now.
 func (t *Tx) Ledger(id corral.SiteID) (cost.Ledger, error) {
@@ -25,23 +27,22 @@ func (t *Tx) Ledger(id corral.SiteID) (cost.Ledger, error) {
 		return cost.Ledger{}, corral.Errorf(corral.Internal, "terms of site %s: %w", site.Name, err)
 	}
 	l := cost.Ledger{Unit: tariff.Rate.Unit, Balance: allocation}
-	err = t.rows("select plan_id, amount from reservations where site_id = ? order by plan_id", []any{id},
-		func(rows *sql.Rows) error {
-			var line cost.Line
-			err := rows.Scan(&line.Plan, &line.Reserved)
-			l.Plans = append(l.Plans, line)
-			return err
-		})
-	if err != nil {
-		return cost.Ledger{}, fmt.Errorf("reading the reservations at site %d: %w", id, err)
-	}
 	var known cost.Spending // when the batch system was asked what it has left
-	err = t.holdings(id, func(plan corral.PlanID, started time.Time, h cost.Holding) {
-		l = l.Charge(plan, tariff.Charge(h, cost.Spending{}))
+	billed := map[corral.GlideinID]cost.Money{}
+	err = t.holdings(id, func(g corral.GlideinID, plan corral.PlanID, started time.Time, h cost.Holding) {
+		spent := tariff.Charge(h, cost.Spending{})
+		l = l.Charge(plan, spent)
+		billed[g] = billed[g].Plus(spent.Billed)
 		if site.Facts != nil {
 			h.Held = min(h.Held, site.Facts.At.Sub(started))
 			known = tariff.Charge(h, known)
 		}
+	})
+	if err != nil {
+		return cost.Ledger{}, err
+	}
+	err = t.reservations(id, func(g corral.GlideinID, plan corral.PlanID, amount cost.Money) {
+		l = l.Promise(plan, max(0, amount-billed[g]))
 	})
 	if f := site.Facts; err == nil && f != nil && f.Allowance != nil {
 		l = l.Within(tariff.OfCPUMinutes(f.Allowance.Left(), largest(f.Queues)), known.Billed)
@@ -57,12 +58,48 @@ func largest(queues []corral.SiteQueue) (cpus int) {
 	return cpus
 }
 
-// holdings calls each for every attempt at a site that started, with the plan that asked for its glidein, 0 if that is
-// none, with its start, and with what it has held so far. What began and ended between two looks at the queue held
-// nothing that was seen.
-func (t *Tx) holdings(site corral.SiteID, each func(corral.PlanID, time.Time, cost.Holding)) error {
+// reservations calls each for every pilot at a site that is not over and that something was promised to, with its plan.
+func (t *Tx) reservations(site corral.SiteID, each func(corral.GlideinID, corral.PlanID, cost.Money)) error {
+	err := t.rows(`
+		select id, coalesce(json_extract(labels, '$.plan'), ''), amount
+		from glideins
+		join reservations on glidein_id = id
+		where site_id = ? and `+liveGlidein, []any{site},
+		func(rows *sql.Rows) error {
+			var g corral.GlideinID
+			var label string
+			var amount cost.Money
+			err := rows.Scan(&g, &label, &amount)
+			each(g, planOf(label), amount)
+			return err
+		})
+	if err != nil {
+		return fmt.Errorf("reading the reservations at site %d: %w", site, err)
+	}
+	return nil
+}
+
+// Reservations returns what is promised at a site to the pilots of each plan that are not over, billed or not.
+func (t *Tx) Reservations(site corral.SiteID) (map[corral.PlanID]cost.Money, error) {
+	all := map[corral.PlanID]cost.Money{}
+	return all, t.reservations(site, func(_ corral.GlideinID, plan corral.PlanID, amount cost.Money) {
+		all[plan] = all[plan].Plus(amount)
+	})
+}
+
+// planOf is the plan that a glidein's label names, 0 if that is none: a label that people gave may be anything.
+func planOf(label string) corral.PlanID {
+	plan, _ := strconv.ParseInt(label, 10, 64)
+	return corral.PlanID(max(0, plan))
+}
+
+// holdings calls each for every attempt at a site that started, with its glidein, the plan that asked for that, 0 if
+// that is none, with its start, and with what it has held so far. What began and ended between two looks at the queue
+// held nothing that was seen.
+func (t *Tx) holdings(site corral.SiteID, each func(corral.GlideinID, corral.PlanID, time.Time, cost.Holding)) error {
 	err := t.rows(`
 		select
+			glidein_id,
 			coalesce(json_extract(labels, '$.plan'), ''),
 			hosts,
 			cpus,
@@ -72,19 +109,19 @@ func (t *Tx) holdings(site corral.SiteID, each func(corral.PlanID, time.Time, co
 		join glideins on glideins.id = glidein_id
 		where jobs.site_id = ? and jobs.kind = 'pilot' and started_at_ms is not null`, []any{site},
 		func(rows *sql.Rows) error {
+			var g corral.GlideinID
 			var label string
 			var h cost.Holding
 			var cpus int
 			var started, ended time.Time
-			if err := rows.Scan(&label, &h.Hosts, &cpus, at(&started), at(&ended)); err != nil {
+			if err := rows.Scan(&g, &label, &h.Hosts, &cpus, at(&started), at(&ended)); err != nil {
 				return err
 			}
 			if ended.IsZero() {
 				ended = t.now
 			}
 			h.CPUs, h.Held = h.Hosts*cpus, max(0, ended.Sub(started))
-			plan, _ := strconv.ParseInt(label, 10, 64) // a label that people gave may be anything
-			each(corral.PlanID(max(0, plan)), started, h)
+			each(g, planOf(label), started, h)
 			return nil
 		})
 	if err != nil {
@@ -93,40 +130,47 @@ func (t *Tx) holdings(site corral.SiteID, each func(corral.PlanID, time.Time, co
 	return nil
 }
 
-// Reserve promises a plan so much of a site's balance, in the unit of the site's price, instead of what was promised to
-// it there before; while the plan's pilots hold, that may be more or less than at first. It is for plans that are
-// PROVISIONED, a Conflict error for others. What the balance does not allow is refused as cost.Ledger.Reserve says.
-func (t *Tx) Reserve(plan corral.PlanID, site corral.SiteID, amount cost.Money) error {
-	p, err := t.Plan(plan)
+// Reserve promises so much of a site's balance, in the unit of the site's price, to each of some pilots of a plan
+// there; once for each. It is for plans that are PROVISIONED, a Conflict error for others. What the balance does not
+// allow for all of them is refused as cost.Ledger.Reserve says.
+func (t *Tx) Reserve(plan corral.PlanID, site corral.SiteID, amounts map[corral.GlideinID]cost.Money) error {
+	p, err := t.PlanRow(plan)
 	if err != nil {
 		return err
 	}
 	if p.State != corral.PlanProvisioned {
 		return corral.ErrorAt(corral.Conflict, "plan", "plan %d is %s, and reserves nothing", plan, p.State)
 	}
+	var sum cost.Money
+	for _, amount := range amounts {
+		sum = sum.Plus(amount)
+	}
 	l, err := t.Ledger(site)
 	if err == nil {
-		_, err = l.Reserve(plan, amount)
+		_, err = l.Reserve(plan, sum)
 	}
-	if err != nil {
-		return err
-	}
-	_, err = t.exec(`
-		insert into reservations (plan_id, site_id, amount) values (?, ?, ?)
-		on conflict do update set amount = excluded.amount`, plan, site, amount)
-	if err != nil {
-		return fmt.Errorf("reserving for plan %d: %w", plan, err)
+	for pilot, amount := range amounts {
+		if err == nil {
+			err = t.reserve(plan, site, pilot, amount)
+		}
 	}
 	t.touch([]Subject{{corral.ObjectPlan, int64(plan)}, {corral.ObjectSite, int64(site)}})
-	return nil
+	return err
 }
 
-// Free takes back what is promised to a plan at all sites. What its pilots have cost stays charged, and so does what
-// they still will, if they stay.
-func (t *Tx) Free(plan corral.PlanID) error {
-	if _, err := t.exec("delete from reservations where plan_id = ?", plan); err != nil {
-		return fmt.Errorf("freeing what plan %d reserves: %w", plan, err)
+// reserve stores one promise.
+func (t *Tx) reserve(plan corral.PlanID, site corral.SiteID, pilot corral.GlideinID, amount cost.Money) error {
+	result, err := t.exec(`
+		insert into reservations (glidein_id, amount)
+		select id, ?
+		from glideins
+		where id = ? and site_id = ? and json_extract(labels, '$.plan') = ?`,
+		amount, pilot, site, strconv.FormatInt(int64(plan), 10))
+	if err != nil {
+		return fmt.Errorf("reserving for glidein %d: %w", pilot, err)
 	}
-	t.touch([]Subject{{corral.ObjectPlan, int64(plan)}})
+	if n, err := result.RowsAffected(); err != nil || n == 0 {
+		return cmp.Or(err, corral.Errorf(corral.NotFound, "plan %d has no glidein %d at site %d", plan, pilot, site))
+	}
 	return nil
 }

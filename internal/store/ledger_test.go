@@ -35,8 +35,35 @@ func (w *world) begun() corral.PlanID {
 	return p.ID
 }
 
-func (w *world) reserve(plan corral.PlanID, site corral.Site, amount cost.Money) func(*store.Tx) error {
-	return func(tx *store.Tx) error { return tx.Reserve(plan, site.ID, amount) }
+// reserve creates pilots of a plan, and promises each an amount.
+func (w *world) reserve(plan corral.PlanID, site corral.Site, amounts ...cost.Money) func(*store.Tx) error {
+	return func(tx *store.Tx) error {
+		_, err := w.pilots(tx, plan, site, amounts...)
+		return err
+	}
+}
+
+func (w *world) pilots(tx *store.Tx, plan corral.PlanID, site corral.Site, amounts ...cost.Money) (
+	all []corral.Glidein, err error) {
+	promises := map[corral.GlideinID]cost.Money{}
+	for _, amount := range amounts {
+		g := w.newGlidein()
+		g.Site, g.Hosts, g.CPUs, g.Labels = site.ID, 1, 1, map[string]string{"plan": fmt.Sprint(plan)}
+		if g, err = tx.CreateGlidein(g); err != nil {
+			return nil, err
+		}
+		all = append(all, g)
+		promises[g.ID] = amount
+	}
+	return all, tx.Reserve(plan, site.ID, promises)
+}
+
+// drop has a pilot go that was not submitted.
+func (w *world) drop(g corral.Glidein) func(*store.Tx) error {
+	return func(tx *store.Tx) error {
+		_, err := tx.AskGlidein(g.ID, corral.AskDrain, "not needed")
+		return err
+	}
 }
 
 func (w *world) ledger(site corral.Site) (l cost.Ledger) {
@@ -45,33 +72,75 @@ func (w *world) ledger(site corral.Site) (l cost.Ledger) {
 	return l
 }
 
-// TestReserve: a plan's promise at a site is raised, lowered, refused and freed, at each site by itself.
+// TestReserve: what is promised to pilots of plans is added up, refused and free again, at each site by itself.
 func TestReserve(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	site, other := w.priced(corral.SiteTerms{Allocation: "10ch"}), w.priced(corral.SiteTerms{Price: "2USD/cpu-hour"})
 	one, two := w.begun(), w.begun()
-	w.write(w.reserve(one, site, 6*ch))
+	var pilots []corral.Glidein
+	w.write(func(tx *store.Tx) (err error) { pilots, err = w.pilots(tx, one, site, 4*ch, ch); return err })
 	w.write(w.reserve(one, other, 100*ch))
-	w.refused(corral.Conflict, w.reserve(two, site, 5*ch))
+	w.refused(corral.Conflict, w.reserve(two, site, 5*ch, ch))
 	w.refused(corral.Unsatisfiable, w.reserve(two, site, 11*ch))
-	w.write(w.reserve(one, site, 5*ch))
-	w.write(w.reserve(two, site, 5*ch))
+	w.write(w.reserve(two, site, 3*ch, 2*ch))
 	if l := w.ledger(site); *l.Left() != 0 || len(l.Plans) != 2 || l.Plans[0].Reserved != 5*ch {
 		t.Errorf("ledger %+v", l)
 	}
 	if l := w.ledger(other); l.Left() != nil || l.Committed() != 100*ch || l.Unit != "USD" {
 		t.Errorf("ledger of the other site %+v", l)
 	}
-	w.write(func(tx *store.Tx) error { return tx.Free(one) })
-	if l := w.ledger(site); *l.Left() != 5*ch || w.ledger(other).Committed() != 0 {
-		t.Errorf("ledger after the release %+v", l)
+	w.write(w.drop(pilots[0]))
+	if l := w.ledger(site); *l.Left() != 4*ch || w.ledger(other).Committed() != 100*ch {
+		t.Errorf("ledger with a pilot less %+v", l)
 	}
+	w.write(w.reserve(one, site, 4*ch))
+	w.refused(corral.Conflict, w.reserve(one, site, 1))
+	not := func(pilot corral.GlideinID, at corral.SiteID) {
+		w.refused(corral.NotFound, func(tx *store.Tx) error {
+			return tx.Reserve(two, at, map[corral.GlideinID]cost.Money{pilot: 0})
+		})
+	}
+	not(99, site.ID)
+	not(1, 99)
+	not(pilots[1].ID, site.ID) // it is the other plan's
 	w.refused(corral.NotFound, w.reserve(99, site, ch))
-	w.refused(corral.NotFound, w.reserve(one, corral.Site{ID: 99}, ch))
 	w.refused(corral.Conflict, w.reserve(w.createPlan(w.newPlan()).ID, site, ch))
 	w.write(func(tx *store.Tx) error { _, err := tx.MovePlan(two, corral.PlanRelease, ""); return err })
-	w.refused(corral.Conflict, w.reserve(two, site, ch))
+	w.refused(corral.Conflict, w.reserve(two, site, 0))
+}
+
+// TestWhatAPilotDoesNotUseIsFree: of what was promised to a pilot, what it was billed stays taken when it ends, and the
+// rest comes free; one that leaves keeps its promise until it has left, whatever became of its plan.
+func TestWhatAPilotDoesNotUseIsFree(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	site := w.priced(corral.SiteTerms{Billing: "1h", Allocation: "10ch"})
+	plan := w.begun()
+	var pilots []corral.Glidein
+	w.write(func(tx *store.Tx) (err error) { pilots, err = w.pilots(tx, plan, site, 3*ch, 4*ch); return err })
+	holds := func(when string, reserved, billed cost.Money) {
+		t.Helper()
+		if s := w.ledger(site).Statement(); s.Reserved != reserved || s.Billed != billed ||
+			*s.Left != 10*ch-reserved-billed || s.Plans[0].Reserved != reserved {
+			t.Errorf("%s: %+v, want %d reserved and %d billed", when, s, reserved, billed)
+		}
+	}
+	job := w.attempt(pilots[0])
+	holds("asked for", 7*ch, 0)
+	job = w.move(job, submitted, started)
+	w.write(w.drop(pilots[1]))
+	w.write(func(tx *store.Tx) error {
+		_, err := tx.MovePlan(plan, corral.PlanRelease, "")
+		if err == nil {
+			_, err = tx.AskGlidein(pilots[0].ID, corral.AskDrain, "the plan was released")
+		}
+		return err
+	})
+	w.backdate(job, time.Now().Add(-time.Minute), 0)
+	holds("released", 2*ch, ch)
+	w.move(job, ended(corral.OutcomeDone))
+	holds("over", 0, ch)
 }
 
 // TestPilotsAreCharged: an attempt is charged from its start to its end, or as long as it holds, with its plan or with
@@ -157,75 +226,119 @@ func (w *world) backdate(j corral.Job, began time.Time, length time.Duration) {
 	}
 }
 
-// TestPlansAtOnceKeepToTheBalance: however many plans begin, grow and end at once, what they reserve together never
-// exceeds the balance; and what was refused left nothing behind.
+// TestPlansAtOnceKeepToTheBalance: however many plans begin, get pilots and lose them at once, what is reserved for them
+// and what they spent never exceeds the balance; and when all are over, what they take of it is what they were billed.
 func TestPlansAtOnceKeepToTheBalance(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	rapid.Check(t, func(rt *rapid.T) {
-		balance := rapid.Int64Range(1, 100).Draw(rt, "balance")
-		site := w.priced(corral.SiteTerms{Allocation: fmt.Sprintf("%dch", balance)})
+		balance := cost.Money(rapid.Int64Range(1, 40).Draw(rt, "balance")) * ch
+		site := w.priced(corral.SiteTerms{Billing: "1h", Allocation: fmt.Sprintf("%dch", balance/ch)})
+		lives := make([]*planned, rapid.IntRange(2, 6).Draw(rt, "plans"))
 		var all sync.WaitGroup
-		for range rapid.IntRange(2, 8).Draw(rt, "plans") {
-			amounts := rapid.SliceOfN(rapid.Int64Range(0, 60), 1, 3).Draw(rt, "amounts")
-			ends := rapid.Bool().Draw(rt, "ends")
-			p := w.createPlan(w.newPlan())
-			all.Go(func() { w.live(rt, p.ID, site, amounts, ends) })
+		for i := range lives {
+			l := &planned{world: w, site: site, plan: w.begun()}
+			lives[i] = l
+			steps := rapid.SliceOfN(rapid.IntRange(0, 5), 1, 8).Draw(rt, "steps")
+			all.Go(func() {
+				for _, kind := range steps {
+					l.step(rt, kind)
+				}
+			})
 		}
 		all.Wait()
-		l := w.ledger(site)
-		if l.Committed() > cost.Money(balance)*ch {
-			rt.Errorf("%d of %d is promised: %+v", l.Committed(), cost.Money(balance)*ch, l)
+		for _, l := range lives {
+			l.release(rt)
 		}
+		l := w.ledger(site)
+		var spent cost.Money
 		for _, line := range l.Plans {
-			w.view(func(tx *store.Tx) error {
-				if p, err := tx.Plan(line.Plan); err != nil || p.State != corral.PlanProvisioned {
-					rt.Errorf("plan %d is %s and reserves %d: %v", p.ID, p.State, line.Reserved, err)
-				}
-				return nil
-			})
+			spent = spent.Plus(line.Billed)
+		}
+		if s := l.Statement(); s.Reserved != 0 || l.Committed() != spent || *s.Left != balance-spent {
+			rt.Errorf("after all is over: %+v", s)
 		}
 	})
 }
 
-// live begins a plan with the first amount, changes it to the others, and ends it. Each look at the ledger on the way
-// finds the balance kept.
-func (w *world) live(rt *rapid.T, plan corral.PlanID, site corral.Site, amounts []int64, ends bool) {
-	step := func(fn func(*store.Tx) error) bool {
-		err := w.db.Write(w.t.Context(), actor, func(tx *store.Tx) error {
-			if err := fn(tx); err != nil {
-				return err
-			}
-			if l, err := tx.Ledger(site.ID); err != nil || l.Committed() > *l.Balance {
-				rt.Errorf("%+v: %v", l, err)
-			}
-			return nil
-		})
-		if kind := corral.KindOf(err); kind != "" && kind != corral.Conflict && kind != corral.Unsatisfiable {
-			rt.Errorf("refused for another reason: %v", err)
+// planned is a plan whose pilots come and go.
+type planned struct {
+	*world
+	site   corral.Site
+	plan   corral.PlanID
+	pilots []corral.Glidein
+	jobs   map[corral.GlideinID]corral.Job
+}
+
+// step asks for up to three pilots of at least an hour each, has one begin, or has one end. The balance is kept at the
+// end of each transaction.
+func (p *planned) step(rt *rapid.T, kind int) {
+	var made []corral.Glidein
+	act := func(tx *store.Tx) (err error) {
+		switch {
+		case kind < 3:
+			promises := []cost.Money{ch, 3 * ch, 2 * ch}[:kind+1]
+			made, err = p.world.pilots(tx, p.plan, p.site, promises...)
+		case len(p.pilots) == 0:
+		case kind == 3:
+			err = p.begin(tx, p.pilots[0])
+		default:
+			err = p.end(tx, p.pilots[0])
 		}
-		return err == nil
+		return err
 	}
-	for i, amount := range amounts {
-		done := step(func(tx *store.Tx) error {
-			if i == 0 {
-				if _, err := tx.MovePlan(plan, corral.PlanProvision, ""); err != nil {
-					return err
-				}
-			}
-			return tx.Reserve(plan, site.ID, cost.Money(amount)*ch)
-		})
-		if i == 0 && !done {
-			return
-		}
-	}
-	if ends {
-		step(func(tx *store.Tx) error {
-			if err := tx.Free(plan); err != nil {
-				return err
-			}
-			_, err := tx.MovePlan(plan, corral.PlanRelease, "")
+	err := p.db.Write(p.t.Context(), actor, func(tx *store.Tx) error {
+		if err := act(tx); err != nil {
 			return err
-		})
+		}
+		if l, err := tx.Ledger(p.site.ID); err != nil || l.Committed() > *l.Balance {
+			rt.Errorf("%+v: %v", l, err)
+		}
+		return nil
+	})
+	switch corral.KindOf(err) {
+	case "":
+		p.pilots = append(p.pilots, made...)
+		if kind > 3 && len(p.pilots) > 0 {
+			p.pilots = p.pilots[1:]
+		}
+	case corral.Conflict, corral.Unsatisfiable:
+	default:
+		rt.Errorf("refused for another reason: %v", err)
 	}
+}
+
+// begin has a pilot hold, once.
+func (p *planned) begin(tx *store.Tx, g corral.Glidein) error {
+	if _, ok := p.jobs[g.ID]; ok {
+		return nil
+	}
+	j, err := tx.CreateJob(newPilot(g))
+	for _, e := range []corral.JobEvent{submitted, started} {
+		if err == nil {
+			j, err = tx.MoveJob(j.ID, e)
+		}
+	}
+	if p.jobs == nil {
+		p.jobs = map[corral.GlideinID]corral.Job{}
+	}
+	p.jobs[g.ID] = j
+	return err
+}
+
+// end has a pilot go, and its job end if it has one.
+func (p *planned) end(tx *store.Tx, g corral.Glidein) error {
+	_, err := tx.AskGlidein(g.ID, corral.AskDrain, "not needed")
+	if j, ok := p.jobs[g.ID]; ok && err == nil {
+		_, err = tx.MoveJob(j.ID, ended(corral.OutcomeDone))
+	}
+	return err
+}
+
+// release ends all pilots, and the plan.
+func (p *planned) release(rt *rapid.T) {
+	for len(p.pilots) > 0 {
+		p.step(rt, 4)
+	}
+	p.write(func(tx *store.Tx) error { _, err := tx.MovePlan(p.plan, corral.PlanRelease, ""); return err })
 }

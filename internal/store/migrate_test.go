@@ -74,6 +74,23 @@ func TestMigrateKeepsTheBadNode(t *testing.T) {
 	}
 }
 
+// What a plan reserved at a site, before each of its pilots did.
+func TestMigrateDividesReservations(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "corral.db")
+	restore(t, path, readFixture(t, 11))
+	if _, err := raw(t, path).Exec(`update glideins set labels = '{"plan":"2"}' where id <= 2`); err != nil {
+		t.Fatal(err)
+	}
+	if db := open(t, path); db == nil {
+		t.Fatal("it is not opened")
+	}
+	got := column(t, raw(t, path), "select glidein_id || ': ' || amount from reservations order by glidein_id")
+	if want := []string{"1: 6250000", "2: 6250000"}; !slices.Equal(got, want) {
+		t.Errorf("reservations %q, want %q", got, want)
+	}
+}
+
 // A migration that was released is never edited: the schema that each fixture has is the one that the
 // migrations up to its version make.
 func TestMigrationsAreNotEdited(t *testing.T) {

@@ -68,7 +68,7 @@ func legal(t *testing.T) (*sql.DB, *world) {
 	w.createPlan(w.newPlan())
 	begun := w.createPlan(w.newPlan())
 	w.write(func(tx *store.Tx) error { _, err := tx.MovePlan(begun.ID, corral.PlanProvision, ""); return err })
-	w.write(func(tx *store.Tx) error { return tx.Reserve(begun.ID, w.site.ID, 12_500_000) })
+	w.write(w.reserve(begun.ID, w.site, 12_500_000))
 	w.write(func(tx *store.Tx) error { _, err := tx.RevisePlan(begun.ID, revised()); return err })
 	w.write(func(tx *store.Tx) error { _, err := tx.MoveRun(over.ID, corral.RunFail, ""); return err })
 	w.write(func(tx *store.Tx) error {
@@ -160,7 +160,7 @@ var illegal = []struct {
 	{plan1, []string{"document = 'no json'"}, 0},
 	{plan1, []string{"cluster_id = 99"}, brokenForeignKey},
 	{"update reservations set %s", []string{"amount = -1"}, brokenCheck},
-	{"update reservations set %s", []string{"plan_id = 99", "site_id = 99"}, brokenForeignKey},
+	{"update reservations set %s", []string{"glidein_id = 99"}, brokenForeignKey},
 	{"update reservations set %s", []string{"amount = null"}, brokenNotNull},
 	{plan1, []string{"document = null", "digest = null", "workflow = null"}, brokenNotNull},
 	{plan2, []string{"began_at_ms = null"}, brokenCheck},

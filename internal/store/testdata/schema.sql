@@ -206,11 +206,9 @@ CREATE TABLE replicas (
 	primary key (mirror_id, package_id)
 ) strict, without rowid;
 
-CREATE TABLE reservations (
-	plan_id integer not null references plans (id),
-	site_id integer not null references sites (id),
-	amount  integer not null check (amount >= 0),
-	primary key (plan_id, site_id)
+CREATE TABLE "reservations" (
+	glidein_id integer primary key references glideins (id),
+	amount     integer not null check (amount >= 0) -- millionths of the unit of the site's price
 ) strict;
 
 CREATE TABLE runs (
