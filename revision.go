@@ -1,6 +1,10 @@
 package corral
 
-import "time"
+import (
+	"slices"
+	"strings"
+	"time"
+)
 
 // A Revision says what was changed about the pilots of a plan while its run went on, and why. Revisions of a plan are
 // numbered from 1; none changes once it is made.
@@ -16,13 +20,21 @@ type Revision struct {
 type RevisionText struct {
 	Reasons []string      `json:"reasons"`
 	Limits  []string      `json:"limits,omitempty"` // that cut what would have been added
-	News    string        `json:"news,omitempty"`   // late, in time, broke: what people have to know
+	News    string        `json:"news,omitempty"`   // late, in time, broke, limited: what people have to know
 	Added   []PilotChange `json:"added,omitempty"`
 	Dropped []PilotChange `json:"dropped,omitempty"`
 
 	End      Seconds `json:"predicted_end_s"` // of the last task, from the plan's beginning
 	Complete bool    `json:"complete"`        // the pilots can take all tasks that are left
 	Cost     string  `json:"predicted_cost"`  // of all pilots of the plan
+}
+
+// Why is what the revision was made for, and what cut it, for people.
+func (r RevisionText) Why() []string {
+	if len(r.Limits) == 0 {
+		return r.Reasons
+	}
+	return append(slices.Clip(r.Reasons), "cut by: "+strings.Join(r.Limits, "; "))
 }
 
 // A PilotChange names a pilot that was added to a plan's, or let go.

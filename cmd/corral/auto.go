@@ -139,11 +139,7 @@ func told(r corral.Revision) string {
 	if n := len(r.Dropped); n > 0 {
 		what = append(what, fmt.Sprintf("%d pilot(s) less", n))
 	}
-	text := strings.Join(append(what, r.Reasons...), "; ")
-	if len(r.Limits) > 0 {
-		text += fmt.Sprintf(" (cut by: %s)", strings.Join(r.Limits, "; "))
-	}
-	return text
+	return strings.Join(append(what, r.Why()...), "; ")
 }
 
 // compare puts what happened beside what was predicted. Both count from the plan's beginning.

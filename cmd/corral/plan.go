@@ -365,7 +365,7 @@ var revisionTable = listing[corral.Revision]{
 		{"dropped", func(r corral.Revision) any { return len(r.Dropped) }},
 		{"end", func(r corral.Revision) any { return "+" + brief(r.End) }},
 		{"cost", func(r corral.Revision) any { return r.Cost }},
-		{"why", func(r corral.Revision) any { return strings.Join(r.Reasons, "; ") }},
+		{"why", func(r corral.Revision) any { return strings.Join(r.Why(), "; ") }},
 	},
 }
 

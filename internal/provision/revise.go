@@ -37,15 +37,21 @@ func (r *Reviser) carryOut(ctx context.Context, s sight, v revision.View, d revi
 		if err != nil {
 			return err
 		}
-		text.Limits = append(text.Limits, refused...)
+		if len(refused) > 0 {
+			text.Limits = append(text.Limits, refused...)
+			text.Reasons = append(text.Reasons, fmt.Sprintf("%d pilot(s) may not be asked for", len(d.Add)))
+			if d.News == revision.Nothing && !v.Before.Limited {
+				text.News = string(revision.Limited)
+			}
+		}
 		if text.Added, err = c.add(add, r.machine); err != nil {
 			return err
 		}
-		if len(text.Added)+len(text.Dropped) == 0 && d.News == revision.Nothing {
+		if len(text.Added)+len(text.Dropped) == 0 && text.News == "" {
 			return nil
 		}
-		if d.News != revision.Nothing {
-			if err = tx.NoteNews(s.run.ID, string(d.News), strings.Join(d.Reasons, "; ")); err != nil {
+		if text.News != "" {
+			if err = tx.NoteNews(s.run.ID, text.News, strings.Join(text.Why(), "; ")); err != nil {
 				return err
 			}
 		}

@@ -307,6 +307,54 @@ func TestABalanceThatIsSpentLeavesTheRestOfADecision(t *testing.T) {
 	}
 }
 
+// TestAFullSiteIsNamedOnce: a run that is behind while its site takes no more pilots says so, in a revision and in the
+// histories of the plan and of the run, once; and again when the site is full after pilots were added.
+func TestAFullSiteIsNamedOnce(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, `{"objective":"makespan","tradeoff":0}`, true)
+	limit := func(most int) {
+		s.write(func(tx *store.Tx) error {
+			_, err := tx.SetSite(s.glidein.Site, func(site *corral.Site) { site.Limits.MaxRunning = most })
+			return err
+		})
+	}
+	r := s.reviser()
+	limit(1)
+	s.works(1)
+	s.flow.Tasks[1].Estimate = 10 * time.Minute
+	s.flow.Tasks[0].Estimate = 10 * time.Minute
+	for k := range 3 {
+		s.look(r, time.Duration(10*k+1)*time.Second)
+	}
+	all := s.revisions()
+	if len(all) != 1 || all[0].News != "limited" || fmt.Sprint(all[0].Limits) != "[site local takes 0 pilots more]" {
+		t.Fatalf("%+v", all)
+	}
+	why := strings.Join(all[0].Why(), "; ")
+	err := s.db.View(t.Context(), func(tx *store.Tx) error {
+		plan, err := tx.History(corral.ObjectPlan, int64(s.plan.ID), store.Page{})
+		if err != nil {
+			return err
+		}
+		run, err := tx.History(corral.ObjectRun, int64(s.run.ID), store.Page{})
+		if plan[len(plan)-1].Reason != why || run[len(run)-1].Reason != why || run[len(run)-1].Event != "limited" {
+			t.Errorf("plan %+v, run %+v; want %q", plan, run, why)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	limit(2)
+	s.look(r, 40*time.Second)
+	s.flow.Tasks[1].Estimate = time.Hour // longer than its pilots stay
+	s.look(r, 80*time.Second)
+	s.look(r, 120*time.Second)
+	if all = s.revisions(); len(all) != 3 || len(all[1].Added) != 1 || all[2].News != "limited" {
+		t.Errorf("%+v", all)
+	}
+}
+
 // TestNearTheBudgetLooksAreHurried: a pilot is not ended as long as the next look can come in time to end it.
 func TestNearTheBudgetLooksAreHurried(t *testing.T) {
 	t.Parallel()

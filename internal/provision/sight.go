@@ -153,13 +153,24 @@ func (s sight) view(idle map[corral.GlideinID]time.Time) (revision.View, error) 
 		of[g.ID] = len(v.Pilots)
 		v.Pilots = append(v.Pilots, q)
 		for i := range v.Problem.Sites {
-			if site := &v.Problem.Sites[i]; site.Name == g.SiteName && q.Phase != revision.Gone {
-				site.CPUs = max(0, site.CPUs-q.HeldCPUs()) // its pilots are in the site's load already
+			if v.Problem.Sites[i].Name == g.SiteName {
+				take(&v.Problem.Sites[i], q)
 			}
 		}
 	}
 	s.tasks(&v, of)
 	return v, nil
+}
+
+// take leaves of what a site gives what it does beyond a pilot. One that was submitted is in the site's load already,
+// which counts pilots, not cpus.
+func take(site *plan.Site, q revision.Pilot) {
+	if q.Phase != revision.Gone {
+		site.CPUs = max(0, site.CPUs-q.HeldCPUs())
+	}
+	if q.Phase == revision.Planned && site.Pilots < plan.Unlimited {
+		site.Pilots = max(0, site.Pilots-1)
+	}
 }
 
 // clusterOf is what the plan was made with: what was learned of the cluster by then, if its document says so.
@@ -206,6 +217,7 @@ func (s sight) before() (b revision.Before) {
 		if len(r.Added)+len(r.Dropped) > 0 {
 			b.At = s.since(r.At)
 		}
+		b.Limited = len(r.Added) == 0 && (b.Limited || r.News == string(revision.Limited) || late(r))
 		switch revision.News(r.News) {
 		case revision.Late:
 			b.Late = true
@@ -217,6 +229,9 @@ func (s sight) before() (b revision.Before) {
 	}
 	return b
 }
+
+// late reports whether a revision says that the deadline will be missed because of limits: it has one piece of news.
+func late(r corral.Revision) bool { return r.News == string(revision.Late) && len(r.Limits) > 0 }
 
 // pilot is a glidein of the plan as a decision sees it; ok is false if it has no number: then a person asked for it.
 func (s sight) pilot(g corral.Glidein, p plan.Problem, idle map[corral.GlideinID]time.Time) (revision.Pilot, bool) {

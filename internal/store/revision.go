@@ -30,7 +30,7 @@ func (t *Tx) RevisePlan(id corral.PlanID, text corral.RevisionText) (corral.Revi
 	if err != nil {
 		return corral.Revision{}, err
 	}
-	line, err := p.Revise(strings.Join(text.Reasons, "; "))
+	line, err := p.Revise(strings.Join(text.Why(), "; "))
 	if err != nil {
 		return corral.Revision{}, err
 	}

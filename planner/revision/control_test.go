@@ -50,6 +50,8 @@ func (c *control) steer(now time.Duration, seen sim.View) (asks []sim.Ask) {
 	}
 	c.before.Late = d.News == revision.Late || c.before.Late && d.News != revision.InTime
 	c.before.Broke = c.before.Broke || d.News == revision.Broke
+	c.before.Limited = len(d.Add) == 0 && (c.before.Limited || d.News == revision.Limited ||
+		d.News == revision.Late && len(d.Limits) > 0)
 	for _, drop := range d.Drop {
 		ask := corral.AskDrain
 		if drop.Cancel {

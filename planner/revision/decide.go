@@ -46,6 +46,7 @@ const (
 	Late    News = "late"    // the deadline will be missed
 	InTime  News = "in time" // it will be met after all
 	Broke   News = "broke"   // the budget does not suffice for what is left
+	Limited News = "limited" // pilots would help that may not be asked for
 )
 
 // A Prediction is what is expected after a decision.
@@ -150,7 +151,7 @@ func (o *outlook) target() time.Duration {
 func (o *outlook) behind() bool { return o.Left > 0 || o.Now+o.End > o.target() }
 
 // options have what is left planned task by task: how tasks became jobs was decided when the run began.
-func (o *outlook) options() planner.Options {
+func options(o *outlook) planner.Options {
 	return planner.Options{Clustering: &corral.Clustering{}, Shape: o.Shape}
 }
 
@@ -158,7 +159,7 @@ func (o *outlook) options() planner.Options {
 // they help at all.
 func (o *outlook) add(d *Decision) error {
 	if len(o.left.Sites) == 0 {
-		d.Limits = append([]string{"no site takes pilots"}, o.Without...)
+		limit(o, d, append([]string{"no site takes pilots"}, o.Without...))
 		return nil
 	}
 	goal := plan.Goal{Objective: plan.Cost, Budget: o.rest()}
@@ -167,7 +168,7 @@ func (o *outlook) add(d *Decision) error {
 		if goal.Deadline = corral.Seconds(end - o.Now); goal.Deadline <= 0 {
 			continue
 		}
-		p, err := planner.Make(o.left, goal, o.options())
+		p, err := planner.Make(o.left, goal, options(o))
 		if err != nil {
 			return err
 		}
@@ -181,19 +182,29 @@ func (o *outlook) add(d *Decision) error {
 		goal.Objective, goal.Tradeoff = plan.Tradeoff, o.Goal.Tradeoff
 	}
 	goal.Deadline = 0
-	p, err := planner.Make(o.left, goal, o.options())
+	p, err := planner.Make(o.left, goal, options(o))
 	if err != nil {
 		return err
 	}
-	if p.Feasible && (o.Left > 0 || o.End-time.Duration(p.Makespan) > max(time.Second, o.End/20)) {
+	switch {
+	case !p.Feasible:
+		limit(o, d, append(p.Reasons[:1:1], o.Without...))
+		return nil
+	case sooner(o, p):
 		o.ask(d, p)
-	} else if !p.Feasible {
-		cut = p.Reasons[0]
 	}
 	if cut != "" {
 		d.Limits = append(append(d.Limits, cut), o.Without...)
 	}
-	return nil
+	if len(d.Add) > 0 || o.Before.Limited {
+		return nil
+	}
+	return full(o, d, goal)
+}
+
+// sooner reports whether a plan for what is left ends it so much sooner that its pilots are worth asking for.
+func sooner(o *outlook, p *plan.Plan) bool {
+	return o.Left > 0 || o.End-time.Duration(p.Makespan) > max(time.Second, o.End/20)
 }
 
 // wanted lists the ends that pilots are added for, the best one first.

@@ -92,6 +92,29 @@ func TestDecide(t *testing.T) {
 			v.Goal.Deadline = corral.Seconds(31 * time.Minute)
 			v.Goal.Budget = &cost.Amount{Money: 690_000, Unit: cost.CPUHours} // of 41 minutes, a little more
 		}, limit: true, news: revision.Late},
+		{name: "behind where nothing more may be asked for", edit: func(v *revision.View) {
+			v.Goal, v.Promise = plan.Goal{Objective: plan.Makespan}, 20*time.Minute
+			v.Problem.Sites[0].CPUs = 0
+		}, limit: true, news: revision.Limited},
+		{name: "that it may not was said", edit: func(v *revision.View) {
+			v.Goal, v.Promise = plan.Goal{Objective: plan.Makespan}, 20*time.Minute
+			v.Problem.Sites[0].Pilots, v.Before.Limited = 0, true
+		}, limit: true},
+		{name: "behind, where more than may be asked for would not help", edit: func(v *revision.View) {
+			v.Goal, v.Promise = plan.Goal{Objective: plan.Makespan}, 5*time.Minute
+			v.Problem.Sites[0].CPUs = 0
+			for i := range 3 {
+				v.Tasks[i+1].State, v.Tasks[i+1].Took = corral.TaskDone, 10*time.Minute
+			}
+		}, limit: true},
+		{name: "no site", edit: func(v *revision.View) {
+			v.Goal, v.Promise = plan.Goal{Objective: plan.Makespan}, 20*time.Minute
+			v.Problem.Sites, v.Without = nil, []string{"site far: its price is in USD, the plan's in ch"}
+		}, limit: true, news: revision.Limited},
+		{name: "no pilot is large enough", edit: func(v *revision.View) {
+			v.Goal = plan.Goal{Objective: plan.Makespan}
+			v.Problem.Work.Tasks[3].Needs.CPUs = 9
+		}, limit: true, news: revision.Limited},
 		{name: "others' workers help", edit: func(v *revision.View) {
 			v.Goal.Deadline = corral.Seconds(31 * time.Minute)
 			v.Problem.Present = []plan.Present{{Hosts: 1, Host: onePilot(1, 0).Host, End: time.Hour, Keep: time.Hour}}
@@ -122,6 +145,24 @@ func TestDecide(t *testing.T) {
 		if cpus != tc.add || !same || d.News != tc.news || (len(d.Limits) > 0) != tc.limit {
 			t.Errorf("%s: %+v, want %d cpus more, drops %+v, news %q, a limit: %v", tc.name, d, tc.add, tc.drop, tc.news,
 				tc.limit)
+		}
+	}
+}
+
+// TestALimitIsNamed: what keeps pilots from being asked for that would help is said in a decision's reasons.
+func TestALimitIsNamed(t *testing.T) {
+	t.Parallel()
+	for want, edit := range map[string]func(*plan.Site){
+		"site hpc gives 0 cpus more":                     func(s *plan.Site) { s.CPUs = 0 },
+		"site hpc takes 0 pilots more":                   func(s *plan.Site) { s.Pilots = 0 },
+		"of the allocation at site hpc 0.001ch are left": func(s *plan.Site) { s.Left = new(cost.Money); *s.Left = 1000 },
+	} {
+		v := scene(t)
+		v.Goal, v.Promise = plan.Goal{Objective: plan.Makespan}, 20*time.Minute
+		edit(&v.Problem.Sites[0])
+		d, err := revision.Decide(v)
+		if err != nil || !slices.Equal(d.Limits, []string{want}) || d.News != revision.Limited || len(d.Reasons) != 1 {
+			t.Errorf("%+v, %v; want the limit %q", d, err, want)
 		}
 	}
 }

@@ -10,6 +10,7 @@
 //	             as they are, and planner.Expect says when it will be done
 //	budget.go    what was spent, what is bound to be, and which pilots must end before it is more than the budget
 //	walltime.go  which pilots would cut what they take next, and take no more therefore
+//	limits.go    which limits of sites keep pilots from being asked for that would help
 //	decide.go    Decide: behind, pilots are added as planner.Make says; ahead, those that are not needed are let go
 //
 // The invariants: what is spent never exceeds the budget, as long as decisions are no further apart than View.Period

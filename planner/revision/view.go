@@ -62,10 +62,11 @@ type Pilot struct {
 
 // Before is what the revision before this one said.
 type Before struct {
-	Number int           // 0: there is none
-	At     time.Duration // of the last one that changed pilots; 0: none did
-	Late   bool          // it said that the deadline will be missed
-	Broke  bool          // it said that the budget does not suffice for what is left
+	Number  int           // 0: there is none
+	At      time.Duration // of the last one that changed pilots; 0: none did
+	Late    bool          // it said that the deadline will be missed
+	Broke   bool          // it said that the budget does not suffice for what is left
+	Limited bool          // it said that pilots would help that may not be asked for, and none were added since
 }
 
 // started reports whether a pilot holds its hosts, or has held them.
