@@ -91,6 +91,9 @@ func withDefaults(o corral.RunOptions) (corral.RunOptions, error) {
 	return o, nil
 }
 
+// Cluster is the one that the run is prepared for.
+func (p *Prepared) Cluster() corral.ClusterID { return p.row.Cluster }
+
 // Insert makes the run known: its row is written in tx, with tx's actor as the owner.
 func (p *Prepared) Insert(tx *store.Tx) (corral.Run, error) {
 	row := p.row

@@ -134,7 +134,10 @@ func (h *planHandlers) provision(c *rest.Call) error {
 			if p, err = h.Find(c, tx); err != nil || p.State == corral.PlanProvisioned {
 				return p, err
 			}
-			if err = unscaled(tx, p.Cluster); err != nil {
+			if err = unscaled(tx, p.Cluster); err == nil {
+				err = provision.CheckAlone(tx, p)
+			}
+			if err != nil {
 				return p, err
 			}
 			if p, err = tx.MovePlan(p.ID, corral.PlanProvision, ""); err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/provision"
 	"github.com/corral-pilot/corral/internal/request"
 	"github.com/corral-pilot/corral/internal/rest"
 	"github.com/corral-pilot/corral/internal/run"
@@ -75,8 +76,13 @@ func (h *runHandlers) create(c *rest.Call) error {
 			return rest.Step[corral.Run]{}, err
 		}
 		return rest.Step[corral.Run]{
-			Write: p.Insert,
-			Done:  func(r corral.Run) { h.runs.Start(r.ID) },
+			Write: func(tx *store.Tx) (corral.Run, error) {
+				if err := provision.CheckRun(tx, in.Labels, p.Cluster(), tx.Actor()); err != nil {
+					return corral.Run{}, err
+				}
+				return p.Insert(tx)
+			},
+			Done: func(r corral.Run) { h.runs.Start(r.ID) },
 			Undo: func() {
 				if err := p.Discard(); err != nil {
 					h.Log.Error("removing what was prepared for a run failed", "error", err)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/store"
 )
 
 func newScale() api.NewScale {
@@ -64,4 +65,76 @@ func TestOneControllerOfACluster(t *testing.T) {
 	must(f.CreateRun(t.Context(), in, ""))(t)
 	_, err = f.ScaleCluster(t.Context(), "default", newScale())
 	wantKind(t, "a scale where a planned run is", err, corral.Conflict, "cluster")
+}
+
+// A plan that is revised has its cluster for itself while its run is under way: tasks go to any worker of a cluster. Two
+// that begin at once are told apart when their runs begin.
+func TestOnePlanOfAClusterIsRevised(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	f.readySite(t)
+	plan := func(auto bool, cluster string) corral.Plan {
+		in := newPlan()
+		in.Auto, in.Cluster = auto, cluster
+		return must(f.CreatePlan(t.Context(), in, ""))(t)
+	}
+	run := func(p corral.Plan, cluster string) (corral.Run, error) {
+		in := newRun()
+		in.Cluster, in.Labels = cluster, map[string]string{"plan": fmt.Sprint(p.ID)}
+		return f.CreateRun(t.Context(), in, "")
+	}
+	must(f.CreateCluster(t.Context(), api.NewCluster{Name: "other", Kind: corral.Embedded}, ""))(t)
+	one, two, three := plan(true, "default"), plan(true, "default"), plan(true, "default")
+	elsewhere, still := plan(true, "other"), plan(false, "default")
+	must(f.ProvisionPlan(t.Context(), one.ID))(t)
+	must(f.ProvisionPlan(t.Context(), two.ID))(t)
+	first := must(run(one, "default"))(t)
+	_, err := run(two, "default")
+	wantKind(t, "the run of a second plan", err, corral.Conflict, "cluster")
+	_, err = f.ProvisionPlan(t.Context(), three.ID)
+	wantKind(t, "the pilots of a third plan", err, corral.Conflict, "cluster")
+	must(run(one, "default"))(t)
+	must(f.ProvisionPlan(t.Context(), still.ID))(t) // nobody revises it
+	must(run(still, "default"))(t)
+	must(f.ProvisionPlan(t.Context(), elsewhere.ID))(t)
+	must(run(elsewhere, "other"))(t)
+	f.write(t, func(tx *store.Tx) error {
+		for _, id := range []corral.RunID{first.ID, first.ID + 1} {
+			if _, err := tx.MoveRun(id, corral.RunFail, ""); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	must(run(two, "default"))(t)
+}
+
+// A run is for a plan of its owner, on the plan's cluster, that has pilots.
+func TestTheLabelOfARunNamesItsPlan(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	f.readySite(t)
+	must(f.CreateCluster(t.Context(), api.NewCluster{Name: "other", Kind: corral.Embedded}, ""))(t)
+	ours := must(f.CreatePlan(t.Context(), newPlan(), ""))(t)
+	theirs := ours
+	theirs.Owner = "ada"
+	f.write(t, func(tx *store.Tx) (err error) { theirs, err = tx.CreatePlan(theirs); return err })
+	for _, tc := range []struct {
+		label, cluster string
+		kind           corral.Kind
+	}{
+		{"soon", "default", corral.Invalid},
+		{"99", "default", corral.NotFound},
+		{fmt.Sprint(theirs.ID), "default", corral.Forbidden},
+		{fmt.Sprint(ours.ID), "other", corral.Invalid},
+		{fmt.Sprint(ours.ID), "default", corral.Conflict}, // it is READY
+	} {
+		in := newRun()
+		in.Cluster, in.Labels = tc.cluster, map[string]string{"plan": tc.label}
+		_, err := f.CreateRun(t.Context(), in, "")
+		wantKind(t, tc.label, err, tc.kind, "labels")
+	}
+	if all := must(f.Runs(t.Context(), api.Filter{All: true}))(t); len(all) > 0 {
+		t.Errorf("refused, and there are %d runs", len(all))
+	}
 }
