@@ -83,6 +83,7 @@ func (d *Desk) Draft(ctx context.Context, in api.NewPlan, cluster corral.Cluster
 	if problem.Cluster, learned, err = d.learned(ctx, cluster); err != nil {
 		return err
 	}
+	provision.Join(problem.Sites, problem.Cluster)
 	if problem.Present, err = d.present(ctx, cluster); err != nil {
 		return err
 	}
@@ -113,8 +114,8 @@ func (d *Desk) Draft(ctx context.Context, in api.NewPlan, cluster corral.Cluster
 	return write(row, made, cluster)
 }
 
-// partsToLetGo is in how many pilots at least the hosts are asked for whose plan will be revised: the hosts of one pilot
-// come and go together, and what cannot be let go costs.
+// partsToLetGo is in how many pilots at least the hosts are asked for whose plan will be revised: the hosts of one
+// pilot come and go together, and what cannot be let go costs.
 const partsToLetGo = 4
 
 // asked is what a request says that revisions have to keep to. sites are those that it names, if it names any.

@@ -9,7 +9,7 @@ import (
 )
 
 // fewHops is how many tasks must tell of the cluster's overhead before it is worth a number.
-const fewHops = 10
+const fewHops = 5
 
 // overheads measures what the cluster takes between tasks. A task begins as soon as its parents have ended and a worker
 // has room for it: what passes from the later of the two, the end of its last parent and the last end at its worker

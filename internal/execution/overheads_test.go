@@ -60,7 +60,7 @@ func TestOverheads(t *testing.T) {
 		t.Errorf("hop %s of %d, %g starts a second, want 20ms of 20, and 1", r.Hop, r.Hops, r.PeakRate)
 	}
 	if r := chained(t, 5, func(int) time.Duration { return time.Second }); r.Hop != 0 || r.Hops != 0 {
-		t.Errorf("five tasks: hop %s of %d, want none", r.Hop, r.Hops)
+		t.Errorf("four hops: hop %s of %d, want none", r.Hop, r.Hops)
 	}
 }
 

@@ -61,6 +61,14 @@ func LearnedCluster(kind corral.ClusterKind, reports []*corral.RunReport) (c pla
 	return c, learned
 }
 
+// Join adds to the overhead of sites what a cluster takes until a worker that has come has its first task: as long as
+// for any worker that is free and did not just end another.
+func Join(sites []plan.Site, c plan.Cluster) {
+	for i := range sites {
+		sites[i].Overhead += c.Hop - c.Turn()
+	}
+}
+
 // A pace is the mean of times that runs tell.
 type pace struct {
 	sum         corral.Seconds

@@ -77,3 +77,20 @@ func TestLearnedCluster(t *testing.T) {
 		t.Errorf("nothing known: %+v, %q, want what is assumed", c, learned)
 	}
 }
+
+// TestJoin: a pilot's first task waits for the cluster, where one that follows another need not.
+func TestJoin(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		c    plan.Cluster
+		want time.Duration
+	}{
+		{plan.Cluster{Hop: 3 * time.Second, Reuse: time.Second}, 7 * time.Second},
+		{plan.Cluster{Hop: 3 * time.Second}, 5 * time.Second},
+	} {
+		sites := []plan.Site{{Overhead: 5 * time.Second}}
+		if provision.Join(sites, tt.c); sites[0].Overhead != tt.want {
+			t.Errorf("%+v: %s, want %s", tt.c, sites[0].Overhead, tt.want)
+		}
+	}
+}

@@ -164,7 +164,7 @@ func Work(w *workflow.Workflow, x Experience) (work plan.Work, reasons []string,
 // every other second in our pools, unless it waited already when another ended, whose claim it takes over.
 func Cluster(kind corral.ClusterKind) plan.Cluster {
 	if kind == corral.Condor {
-		return plan.Cluster{Rate: 10, Hop: 2200 * time.Millisecond, Reuse: 500 * time.Millisecond}
+		return plan.Cluster{Rate: 10, Hop: 2500 * time.Millisecond, Reuse: 500 * time.Millisecond}
 	}
 	return plan.Cluster{Rate: 1500, Hop: 2 * time.Millisecond}
 }

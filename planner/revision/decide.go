@@ -35,6 +35,7 @@ type Why string
 const (
 	Unneeded Why = "it is not needed"
 	Budget   Why = "the budget"
+	Thrift   Why = "what is left costs less without it"
 	Walltime Why = "its walltime ends too soon for the next tasks"
 )
 
@@ -110,6 +111,7 @@ func (o *outlook) change(d *Decision) error {
 	if o.behind() {
 		return o.add(d)
 	}
+	save(o, d, closed)
 	o.release(d, closed)
 	return nil
 }

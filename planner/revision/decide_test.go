@@ -42,6 +42,24 @@ func onePilot(number int, phase revision.Phase) revision.Pilot {
 		Pilot: plan.Pilot{Site: "hpc", Hosts: 1, CPUs: 1, Walltime: corral.Seconds(2 * time.Hour)}}
 }
 
+// wait has two more pilots wait for the end of the first task, for which all others wait.
+func wait(t *testing.T, v *revision.View) {
+	t.Helper()
+	var err error
+	if v.Problem.Work.Graph, err = dag.New(4, [][2]int{{0, 1}, {0, 2}, {0, 3}}); err != nil {
+		t.Fatal(err)
+	}
+	v.Pilots = append(v.Pilots, onePilot(1, revision.Working), onePilot(2, revision.Working))
+	for i := range v.Pilots {
+		v.Pilots[i].Began, v.Pilots[i].Keep = 0, time.Hour
+	}
+	for i := range v.Tasks {
+		if i > 0 {
+			v.Tasks[i].State = corral.TaskWaiting
+		}
+	}
+}
+
 // TestDecide: what is decided at one instant.
 func TestDecide(t *testing.T) {
 	t.Parallel()
@@ -92,6 +110,19 @@ func TestDecide(t *testing.T) {
 			v.Goal.Deadline = corral.Seconds(31 * time.Minute)
 			v.Goal.Budget = &cost.Amount{Money: 690_000, Unit: cost.CPUHours} // of 41 minutes, a little more
 		}, limit: true, news: revision.Late},
+		{name: "waiting for tasks costs more than the budget", edit: func(v *revision.View) {
+			wait(t, v)
+			v.Goal.Budget = &cost.Amount{Money: 950_000, Unit: cost.CPUHours} // 61 minutes of a cpu are 1.02
+		}, drop: []revision.Drop{{Pilot: 2, Why: revision.Thrift}}},
+		{name: "waiting for tasks is within the budget", edit: func(v *revision.View) {
+			wait(t, v)
+			v.Goal.Budget = &cost.Amount{Money: 1_200_000, Unit: cost.CPUHours}
+		}},
+		{name: "waiting for tasks costs too much, but there is no time", edit: func(v *revision.View) {
+			wait(t, v)
+			v.Goal.Deadline, v.Promise = corral.Seconds(25*time.Minute), 21*time.Minute
+			v.Goal.Budget = &cost.Amount{Money: 950_000, Unit: cost.CPUHours}
+		}},
 		{name: "behind where nothing more may be asked for", edit: func(v *revision.View) {
 			v.Goal, v.Promise = plan.Goal{Objective: plan.Makespan}, 20*time.Minute
 			v.Problem.Sites[0].CPUs = 0

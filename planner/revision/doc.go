@@ -9,6 +9,7 @@
 //	outlook.go   estimates are corrected by what has ended, what is left becomes a problem of its own with the pilots
 //	             as they are, and planner.Expect says when it will be done
 //	budget.go    what was spent, what is bound to be, and which pilots must end before it is more than the budget
+//	thrift.go    which pilots to let go so that the budget suffices for what is left
 //	walltime.go  which pilots would cut what they take next, and take no more therefore
 //	limits.go    which limits of sites keep pilots from being asked for that would help
 //	decide.go    Decide: behind, pilots are added as planner.Make says; ahead, those that are not needed are let go
