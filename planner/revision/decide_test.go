@@ -123,6 +123,13 @@ func TestDecide(t *testing.T) {
 			v.Goal.Deadline, v.Promise = corral.Seconds(25*time.Minute), 21*time.Minute
 			v.Goal.Budget = &cost.Amount{Money: 950_000, Unit: cost.CPUHours}
 		}},
+		{name: "all that is left waits at a worker", edit: func(v *revision.View) {
+			for i := range 3 {
+				v.Tasks[i+1] = v.Tasks[0]
+			}
+			v.Pilots = append(v.Pilots, onePilot(1, revision.Working))
+			v.Pilots[1].Began, v.Pilots[1].Idle = 0, 10*time.Second
+		}, drop: []revision.Drop{{Pilot: 1, Idle: true, Why: revision.Unneeded}}},
 		{name: "behind where nothing more may be asked for", edit: func(v *revision.View) {
 			v.Goal, v.Promise = plan.Goal{Objective: plan.Makespan}, 20*time.Minute
 			v.Problem.Sites[0].CPUs = 0

@@ -50,8 +50,9 @@ func (v View) ratios() map[string]float64 {
 func expect(v View) (*outlook, error) {
 	o := &outlook{View: v, running: make([]int, len(v.Pilots)), ends: make([]time.Duration, len(v.Pilots))}
 	o.left = plan.Problem{Sites: v.Problem.Sites, Cluster: v.Problem.Cluster}
-	index := remaining(o)
-	seat(o, index)
+	behind := waiting(o)
+	index := remaining(o, behind)
+	seat(o, index, behind)
 	var edges [][2]int
 	for i := range v.Problem.Work.Tasks {
 		if index[i] < 0 {
@@ -63,8 +64,9 @@ func expect(v View) (*outlook, error) {
 			}
 		}
 	}
+	slices.SortFunc(edges, func(a, b [2]int) int { return cmp.Or(a[0]-b[0], a[1]-b[1]) })
 	var err error
-	if o.left.Work.Graph, err = dag.New(len(o.left.Work.Tasks), edges); err != nil {
+	if o.left.Work.Graph, err = dag.New(len(o.left.Work.Tasks), slices.Compact(edges)); err != nil {
 		return nil, err // unreachable: a part of a graph without cycles has none
 	}
 	o.look(o.left)
@@ -84,9 +86,45 @@ func (o *outlook) look(p plan.Problem) {
 	}
 }
 
+// waiting returns for each task that a worker has, and does not run yet, a task that it runs: tasks of a clustered job
+// follow each other there. For others it is -1.
+func waiting(o *outlook) []int {
+	type place struct{ pilot, host int }
+	free, runner := map[place]corral.Resources{}, map[place]int{}
+	behind := make([]int, len(o.Tasks))
+	for i, t := range o.Tasks {
+		behind[i] = -1
+		if t.State != corral.TaskRunning || t.Pilot < 0 {
+			continue
+		}
+		at, needs := place{t.Pilot, t.Host}, o.Problem.Work.Tasks[i].Needs
+		room, known := free[at]
+		if !known {
+			room = o.host(t.Pilot)
+		}
+		if needs.FitIn(room) {
+			free[at] = room.Minus(needs)
+			if _, known := runner[at]; !known {
+				runner[at] = i
+			}
+		} else if first, known := runner[at]; known {
+			behind[i] = first
+		}
+	}
+	return behind
+}
+
+// host is each host of a pilot, by its index among View.Pilots and then Problem.Present.
+func (o *outlook) host(pilot int) corral.Resources {
+	if pilot < len(o.Pilots) {
+		return o.Pilots[pilot].Host
+	}
+	return o.Problem.Present[pilot-len(o.Pilots)].Host
+}
+
 // remaining lists the tasks that are left, with corrected estimates, and returns for each task its index there; -1 for
-// one that is over.
-func remaining(o *outlook) []int {
+// one that is over. What waits at a worker is a part of what it runs.
+func remaining(o *outlook, behind []int) []int {
 	ratios := o.ratios()
 	index := make([]int, len(o.Tasks))
 	o.left.Work.Name = o.Problem.Work.Name
@@ -100,6 +138,11 @@ func remaining(o *outlook) []int {
 		if r, ok := ratios[task.Kind]; ok {
 			task.Runtime = time.Duration(float64(task.Runtime) * r).Round(time.Millisecond)
 		}
+		if k := behind[i]; k >= 0 {
+			index[i] = index[k]
+			o.left.Work.Tasks[index[k]].Runtime += task.Runtime
+			continue
+		}
 		if t.State == corral.TaskRunning {
 			task.Runtime = overdue(task.Runtime, o.Now-t.Since).Round(time.Millisecond)
 		}
@@ -112,7 +155,7 @@ func remaining(o *outlook) []int {
 // seat lists the pilots that take tasks, or will, and what they run. Those whose workers are there come first, and of
 // them those that stay longest: when there is work for some of them only, it is not the ones that would cut it that are
 // kept for it. A pilot that leaves has its tasks all the same; they end with it, and no other begins there.
-func seat(o *outlook, index []int) {
+func seat(o *outlook, index, behind []int) {
 	of := map[int]int{} // :: index among View.Pilots → among the present ones
 	byStay := make([]int, len(o.Pilots))
 	for i := range byStay {
@@ -144,7 +187,7 @@ func seat(o *outlook, index []int) {
 	free := map[[2]int]corral.Resources{}
 	for i, t := range o.Tasks {
 		k, ok := of[t.Pilot]
-		if t.State != corral.TaskRunning || !ok || t.Host >= o.left.Present[k].Hosts {
+		if t.State != corral.TaskRunning || !ok || t.Host >= o.left.Present[k].Hosts || behind[i] >= 0 {
 			continue
 		}
 		at, needs := [2]int{k, t.Host}, o.Problem.Work.Tasks[i].Needs
@@ -153,7 +196,7 @@ func seat(o *outlook, index []int) {
 			room = o.left.Present[k].Host
 		}
 		if !needs.FitIn(room) {
-			continue // it waits at its worker, as if it were ready
+			continue // it is as if it were ready
 		}
 		free[at] = room.Minus(needs)
 		if o.pilots[k] >= 0 {
