@@ -110,7 +110,7 @@ type underway struct {
 
 // under lists the plans that are to be revised, each with the run that goes on.
 func under(tx *store.Tx) (all []underway, err error) {
-	plans, err := tx.PlanRows(corral.PlanProvisioned)
+	plans, err := tx.Provisioned()
 	for _, p := range plans {
 		if err != nil || !p.Auto {
 			continue

@@ -15,7 +15,7 @@ func Planned(tx *store.Tx, cluster corral.ClusterID) (corral.PlanID, error) {
 
 // planned returns the first plan that a run is under way for, of those that wanted picks; none has the id 0.
 func planned(tx *store.Tx, wanted func(corral.Plan) bool) (corral.Plan, error) {
-	plans, err := tx.PlanRows(corral.PlanProvisioned)
+	plans, err := tx.Provisioned()
 	for _, p := range plans {
 		if err != nil || !wanted(p) {
 			continue

@@ -55,7 +55,7 @@ func Keep(ctx context.Context, lg *slog.Logger, db *store.DB) error {
 func releaseEnded(ctx context.Context, db *store.DB) error {
 	var ended []corral.Plan
 	err := db.View(ctx, func(tx *store.Tx) error {
-		plans, err := tx.PlanRows(corral.PlanProvisioned)
+		plans, err := tx.Provisioned()
 		for _, p := range plans {
 			var over bool
 			if err == nil {

@@ -48,9 +48,14 @@ func (c *conditions) page(p Page) {
 	c.limit = p.Limit
 }
 
-// labels asks for every pair of wanted: the column labels is a JSON object.
+// labels asks for every pair of wanted: the column labels is a JSON object. That which names a plan is looked for at
+// each look at a plan that is under way, and has indexes, which name it in these very words.
 func (c *conditions) labels(wanted map[string]string) {
 	for key, value := range wanted {
+		if key == "plan" {
+			c.add("json_extract(labels, '$.plan') = ?", value)
+			continue
+		}
 		c.add("exists (select 1 from json_each(labels) as pair where pair.key = ? and pair.value = ?)", key, value)
 	}
 }

@@ -99,7 +99,7 @@ func planOf(label string) corral.PlanID {
 func (t *Tx) holdings(site corral.SiteID, each func(corral.GlideinID, corral.PlanID, time.Time, cost.Holding)) error {
 	err := t.rows(`
 		select
-			glidein_id,
+			glidein_id, -- the index has all that is asked of an attempt
 			coalesce(json_extract(labels, '$.plan'), ''),
 			hosts,
 			cpus,

@@ -59,10 +59,11 @@ func (t *Tx) Plans(f Filter) ([]corral.Plan, error) {
 	return briefPlans("(json_remove(document, '$.schedule', '$.nearest.schedule'))").list(t, c)
 }
 
-// PlanRows lists the plans in a state, without their documents.
-func (t *Tx) PlanRows(state corral.PlanState) ([]corral.Plan, error) {
+// Provisioned lists the plans that are PROVISIONED, without their documents. The index names the state in these very
+// words.
+func (t *Tx) Provisioned() ([]corral.Plan, error) {
 	var c conditions
-	c.add("state = ?", state)
+	c.add("state = 'PROVISIONED'")
 	return briefPlans("(null)").list(t, c)
 }
 

@@ -149,10 +149,10 @@ func TestPlansInBrief(t *testing.T) {
 		if err != nil || len(all) != 2 || !cmp.Equal(all[0], first) {
 			t.Errorf("Plans: %v %s", err, cmp.Diff(first, all[0]))
 		}
-		rows, err := tx.PlanRows(corral.PlanProvisioned)
+		rows, err := tx.Provisioned()
 		held.Document = nil
 		if diff := cmp.Diff([]corral.Plan{held}, rows); diff != "" || err != nil {
-			t.Errorf("PlanRows: %v %s", err, diff)
+			t.Errorf("Provisioned: %v %s", err, diff)
 		}
 		row, err := tx.PlanRow(held.ID)
 		if diff := cmp.Diff(held, row); diff != "" || err != nil {

@@ -316,6 +316,12 @@ func TestLiveListsUseAnIndex(t *testing.T) {
 		{"select site_id from jobs where state <> 'ENDED'", "jobs_live"},
 		{"select * from jobs where tag = 'x'", "sqlite_autoindex_jobs"},
 		{"select * from history where object = 'job' and object_id = 1 order by id", "history_object"},
+		{"select * from plans where state = 'PROVISIONED' order by id", "plans_provisioned"},
+		{"select * from glideins where json_extract(labels, '$.plan') = '1' order by id", "glideins_plan"},
+		{"select * from glideins where json_extract(labels, '$.plan') = '1' and state <> 'DELETED' order by id", "glideins_plan"},
+		{"select * from runs where json_extract(labels, '$.plan') = '1' and state <> 'DELETED' order by id", "runs_plan"},
+		{"select glidein_id, started_at_ms, ended_at_ms, hosts, labels from jobs join glideins on glideins.id = glidein_id where jobs.site_id = 1 and jobs.kind = 'pilot' and started_at_ms is not null", "COVERING INDEX jobs_holdings"},
+		{"select id, amount from glideins join reservations on glidein_id = id where site_id = 1 and state in ('NEW', 'WAITING', 'ACTIVE', 'REMOVING')", "glideins_live"},
 	} {
 		var id, parent, unused int
 		var detail string

@@ -283,11 +283,15 @@ CREATE INDEX glideins_cluster on glideins (cluster_id) where state in ('NEW', 'W
 
 CREATE INDEX glideins_live on glideins (site_id) where state in ('NEW', 'WAITING', 'ACTIVE', 'REMOVING');
 
+CREATE INDEX glideins_plan on glideins (json_extract(labels, '$.plan')) where json_extract(labels, '$.plan') is not null;
+
 CREATE INDEX history_object on history (object, object_id);
 
 CREATE UNIQUE INDEX jobs_attempt on jobs (glidein_id, number);
 
 CREATE INDEX jobs_attempts_over on jobs (site_id, ended_at_ms) where kind = 'pilot' and state = 'ENDED';
+
+CREATE INDEX jobs_holdings on jobs (site_id, glidein_id, started_at_ms, ended_at_ms) where kind = 'pilot' and started_at_ms is not null;
 
 CREATE INDEX jobs_live on jobs (site_id) where state <> 'ENDED';
 
@@ -305,6 +309,8 @@ CREATE UNIQUE INDEX mirrors_url on mirrors (url) where state <> 'DELETED';
 
 CREATE UNIQUE INDEX packages_digest on packages (digest) where state <> 'DELETED';
 
+CREATE INDEX plans_provisioned on plans (id) where state = 'PROVISIONED';
+
 CREATE INDEX pool_tokens_job on pool_tokens (job_id);
 
 CREATE INDEX pool_tokens_valid on pool_tokens (cluster_id) where revoked_at_ms is null;
@@ -316,5 +322,7 @@ CREATE INDEX replicas_package on replicas (package_id);
 CREATE UNIQUE INDEX runs_dir on runs (dir) where state <> 'DELETED';
 
 CREATE INDEX runs_live on runs (cluster_id) where state in ('RUNNING', 'CANCELLING');
+
+CREATE INDEX runs_plan on runs (json_extract(labels, '$.plan')) where json_extract(labels, '$.plan') is not null;
 
 CREATE UNIQUE INDEX sites_name on sites (name) where state <> 'DELETED';

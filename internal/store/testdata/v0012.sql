@@ -284,11 +284,15 @@ CREATE INDEX glideins_cluster on glideins (cluster_id) where state in ('NEW', 'W
 
 CREATE INDEX glideins_live on glideins (site_id) where state in ('NEW', 'WAITING', 'ACTIVE', 'REMOVING');
 
+CREATE INDEX glideins_plan on glideins (json_extract(labels, '$.plan')) where json_extract(labels, '$.plan') is not null;
+
 CREATE INDEX history_object on history (object, object_id);
 
 CREATE UNIQUE INDEX jobs_attempt on jobs (glidein_id, number);
 
 CREATE INDEX jobs_attempts_over on jobs (site_id, ended_at_ms) where kind = 'pilot' and state = 'ENDED';
+
+CREATE INDEX jobs_holdings on jobs (site_id, glidein_id, started_at_ms, ended_at_ms) where kind = 'pilot' and started_at_ms is not null;
 
 CREATE INDEX jobs_live on jobs (site_id) where state <> 'ENDED';
 
@@ -306,6 +310,8 @@ CREATE UNIQUE INDEX mirrors_url on mirrors (url) where state <> 'DELETED';
 
 CREATE UNIQUE INDEX packages_digest on packages (digest) where state <> 'DELETED';
 
+CREATE INDEX plans_provisioned on plans (id) where state = 'PROVISIONED';
+
 CREATE INDEX pool_tokens_job on pool_tokens (job_id);
 
 CREATE INDEX pool_tokens_valid on pool_tokens (cluster_id) where revoked_at_ms is null;
@@ -318,80 +324,82 @@ CREATE UNIQUE INDEX runs_dir on runs (dir) where state <> 'DELETED';
 
 CREATE INDEX runs_live on runs (cluster_id) where state in ('RUNNING', 'CANCELLING');
 
+CREATE INDEX runs_plan on runs (json_extract(labels, '$.plan')) where json_extract(labels, '$.plan') is not null;
+
 CREATE UNIQUE INDEX sites_name on sites (name) where state <> 'DELETED';
 
 pragma user_version = 12;
-insert into answers values ('ada', 'k', 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa', 200, X'', 1795417423479);
-insert into clusters values (1, 'default', 'ada', 'embedded', 0, '', '', '', '', 'READY', '', 1795417423466, 1795417423466, '');
-insert into clusters values (2, 'other', 'ada', 'condor', 0, '', '', '', '', 'STARTING', '', 1795417423479, 1795417423479, '');
-insert into glideins values (1, 'ada', 1, 1, 2, 4, 2048, 3600000, 0, 0, NULL, 'never', 0, NULL, 0, NULL, '', 'FINISHED', 'attempt 1 expired: as the test wants (no resubmission asked)', 1795417423468, 1795417423472, 604800000, '', NULL, '', 0, '', '', '', '', NULL);
-insert into glideins values (2, 'ada', 1, 1, 2, 4, 2048, 3600000, 0, 0, NULL, 'never', 0, NULL, 0, NULL, '', 'ACTIVE', 'attempt 1 RUNNING', 1795417423473, 1795417423477, 604800000, '', NULL, '', 0, '', '', '', '', NULL);
-insert into glideins values (3, 'ada', 1, 1, 1, 1, 2048, 3600000, 0, 0, NULL, 'never', 0, NULL, 0, '{"plan":"2"}', '', 'WAITING', 'to be submitted', 1795417423483, 1795417423483, 604800000, '', NULL, '', 0, '', '', '', '', NULL);
-insert into glideins values (4, 'ada', 1, 1, 2, 4, 2048, 3600000, 0, 0, 1927857906007, 'never', 0, NULL, 0, '{"team":"seismo"}', 'drain', 'DELETED', 'removed', 1795417423485, 1795417423486, 604800000, '', NULL, '', 0, '', '', '', '', NULL);
-insert into history values (1, 1795417423466, 'ada', 'site', 1, 'create', '', 'NEW', '');
-insert into history values (2, 1795417423466, 'ada', 'site', 1, 'stage', 'NEW', 'STAGING', 'first of all');
-insert into history values (3, 1795417423466, 'ada', 'site', 1, 'staged', 'STAGING', 'READY', 'installed');
-insert into history values (4, 1795417423466, 'ada', 'cluster', 1, 'create', '', 'READY', '');
-insert into history values (5, 1795417423468, 'ada', 'glidein', 1, 'create', '', 'NEW', '');
-insert into history values (6, 1795417423468, 'ada', 'glidein', 1, 'derive', 'NEW', 'WAITING', 'to be submitted');
-insert into history values (7, 1795417423468, 'ada', 'job', 1, 'create', '', 'NEW', '');
-insert into history values (8, 1795417423468, 'ada', 'glidein', 1, 'derive', 'WAITING', 'ACTIVE', 'attempt 1 NEW');
-insert into history values (9, 1795417423470, 'ada', 'job', 1, 'submit', 'NEW', 'SUBMITTED', '');
-insert into history values (10, 1795417423470, 'ada', 'glidein', 1, 'derive', 'ACTIVE', 'ACTIVE', 'attempt 1 SUBMITTED');
-insert into history values (11, 1795417423471, 'ada', 'job', 1, 'start', 'SUBMITTED', 'RUNNING', '');
-insert into history values (12, 1795417423471, 'ada', 'glidein', 1, 'derive', 'ACTIVE', 'ACTIVE', 'attempt 1 RUNNING');
-insert into history values (13, 1795417423472, 'ada', 'job', 1, 'end', 'RUNNING', 'ENDED', 'as the test wants');
-insert into history values (14, 1795417423472, 'ada', 'glidein', 1, 'derive', 'ACTIVE', 'FINISHED', 'attempt 1 expired: as the test wants (no resubmission asked)');
-insert into history values (15, 1795417423473, 'ada', 'glidein', 2, 'create', '', 'NEW', '');
-insert into history values (16, 1795417423473, 'ada', 'glidein', 2, 'derive', 'NEW', 'WAITING', 'to be submitted');
-insert into history values (17, 1795417423474, 'ada', 'job', 2, 'create', '', 'NEW', '');
-insert into history values (18, 1795417423474, 'ada', 'glidein', 2, 'derive', 'WAITING', 'ACTIVE', 'attempt 1 NEW');
-insert into history values (19, 1795417423476, 'ada', 'job', 2, 'submit', 'NEW', 'SUBMITTED', '');
-insert into history values (20, 1795417423476, 'ada', 'glidein', 2, 'derive', 'ACTIVE', 'ACTIVE', 'attempt 1 SUBMITTED');
-insert into history values (21, 1795417423477, 'ada', 'job', 2, 'start', 'SUBMITTED', 'RUNNING', '');
-insert into history values (22, 1795417423477, 'ada', 'glidein', 2, 'derive', 'ACTIVE', 'ACTIVE', 'attempt 1 RUNNING');
-insert into history values (23, 1795417423478, 'ada', 'job', 3, 'create', '', 'NEW', '');
-insert into history values (24, 1795417423479, 'ada', 'job', 4, 'create', '', 'NEW', '');
-insert into history values (25, 1795417423479, 'ada', 'site', 2, 'create', '', 'NEW', '');
-insert into history values (26, 1795417423479, 'ada', 'cluster', 2, 'create', '', 'STARTING', '');
-insert into history values (27, 1795417423481, 'ada', 'package', 1, 'create', '', 'READY', '');
-insert into history values (28, 1795417423481, 'ada', 'package', 2, 'create', '', 'READY', '');
-insert into history values (29, 1795417423481, 'ada', 'mirror', 1, 'create', '', 'READY', '');
-insert into history values (30, 1795417423482, 'ada', 'mirror', 2, 'create', '', 'READY', '');
-insert into history values (31, 1795417423482, 'ada', 'mirror', 1, 'check', 'READY', 'READY', '');
-insert into history values (32, 1795417423482, 'ada', 'run', 1, 'create', '', 'RUNNING', '');
-insert into history values (33, 1795417423482, 'ada', 'run', 2, 'create', '', 'RUNNING', '');
-insert into history values (34, 1795417423483, 'ada', 'plan', 1, 'create', '', 'READY', '');
-insert into history values (35, 1795417423483, 'ada', 'plan', 2, 'create', '', 'READY', '');
-insert into history values (36, 1795417423483, 'ada', 'plan', 2, 'provision', 'READY', 'PROVISIONED', '');
-insert into history values (37, 1795417423483, 'ada', 'glidein', 3, 'create', '', 'NEW', '');
-insert into history values (38, 1795417423483, 'ada', 'glidein', 3, 'derive', 'NEW', 'WAITING', 'to be submitted');
-insert into history values (39, 1795417423484, 'ada', 'plan', 2, 'revise', 'PROVISIONED', 'PROVISIONED', 'behind; one is idle');
-insert into history values (40, 1795417423485, 'ada', 'run', 2, 'fail', 'RUNNING', 'FAILED', '');
-insert into history values (41, 1795417423485, 'ada', 'cluster', 1, 'scale', 'READY', 'READY', '1 to 8 cpus at hpc, in workers of 2 cpus for 1h0m0s');
-insert into history values (42, 1795417423485, 'ada', 'glidein', 4, 'create', '', 'NEW', '');
-insert into history values (43, 1795417423485, 'ada', 'glidein', 4, 'derive', 'NEW', 'WAITING', 'not before 2031-02-03T04:05:06Z');
-insert into history values (44, 1795417423486, 'ada', 'glidein', 4, 'drain', 'WAITING', 'WAITING', 'not needed');
-insert into history values (45, 1795417423486, 'ada', 'glidein', 4, 'derive', 'WAITING', 'DELETED', 'removed');
-insert into jobs values (1, 'pilot', 1, 1, 1, 'tag-621', '4711', 'ENDED', 'expired', 0, NULL, 'as the test wants', '', 0, '', '', NULL, 1795417423468, 1795417423470, 1795417423471, 1795417423472, 1795417423472, '', '', NULL);
-insert into jobs values (2, 'pilot', 1, 2, 1, 'tag-622', '4711', 'RUNNING', NULL, 0, NULL, '', '', 0, '', '', NULL, 1795417423474, 1795417423476, 1795417423477, NULL, 1795417423477, '', '', NULL);
-insert into jobs values (3, 'pilot', 1, 2, 2, 'tag-623', '', 'NEW', NULL, 0, NULL, '', '', 0, '', '', NULL, 1795417423478, NULL, NULL, NULL, 1795417423478, '', '', NULL);
-insert into jobs values (4, 'setup', 1, NULL, 1, 'setup', '', 'NEW', NULL, 0, NULL, '', '', 0, '', '', NULL, 1795417423479, NULL, NULL, NULL, 1795417423479, '', '', NULL);
-insert into mirrors values (1, 'one', 'ada', 'file:///one', 'READY', '', 0.0, 0.0, 0.0, NULL, 1795417423482, 1795417423481, 1795417423482);
-insert into mirrors values (2, 'other', 'ada', 'file:///other', 'READY', '', 0.0, 0.0, 0.0, NULL, NULL, 1795417423482, 1795417423482);
-insert into nodes values (1, 'n1', 1795417423479);
-insert into packages values (1, 'p-1-x86_64-linux-static', 'ada', 'p', '1', 'linux', 'x86_64', 'static', 'sha256:1111111111111111111111111111111111111111111111111111111111111111', 7, 'ed25519:k', 's', 'READY', '', 1795417423481, 1795417423481);
-insert into packages values (2, 'p-1-x86_64-linux-static', 'ada', 'p', '1', 'linux', 'x86_64', 'static', 'sha256:2222222222222222222222222222222222222222222222222222222222222222', 7, 'ed25519:k', 's', 'READY', '', 1795417423481, 1795417423481);
-insert into plan_revisions values (1, 2, 1, 1795417423484, '{"reasons":["behind","one is idle"],"news":"late","added":[{"pilot":1,"glidein_id":2,"site":"local","hosts":1,"cpus":2}],"dropped":[{"pilot":0,"glidein_id":1,"site":"local","hosts":1,"cpus":1,"ask":"drain"}],"predicted_end_s":90,"complete":true,"predicted_cost":"0.5ch"}');
-insert into plans values (1, 'ada', 1, 'lambda', 'sha256:1111111111111111111111111111111111111111111111111111111111111111', '{"feasible":true}', 'READY', '', 1795417423483, NULL, 1795417423483, 0);
-insert into plans values (2, 'ada', 1, 'lambda', 'sha256:1111111111111111111111111111111111111111111111111111111111111111', '{"feasible":true}', 'PROVISIONED', '', 1795417423483, 1795417423483, 1795417423483, 0);
+insert into answers values ('ada', 'k', 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa', 200, X'', 1795418341226);
+insert into clusters values (1, 'default', 'ada', 'embedded', 0, '', '', '', '', 'READY', '', 1795418341192, 1795418341192, '');
+insert into clusters values (2, 'other', 'ada', 'condor', 0, '', '', '', '', 'STARTING', '', 1795418341226, 1795418341226, '');
+insert into glideins values (1, 'ada', 1, 1, 2, 4, 2048, 3600000, 0, 0, NULL, 'never', 0, NULL, 0, NULL, '', 'FINISHED', 'attempt 1 expired: as the test wants (no resubmission asked)', 1795418341197, 1795418341206, 604800000, '', NULL, '', 0, '', '', '', '', NULL);
+insert into glideins values (2, 'ada', 1, 1, 2, 4, 2048, 3600000, 0, 0, NULL, 'never', 0, NULL, 0, NULL, '', 'ACTIVE', 'attempt 1 RUNNING', 1795418341209, 1795418341215, 604800000, '', NULL, '', 0, '', '', '', '', NULL);
+insert into glideins values (3, 'ada', 1, 1, 1, 1, 2048, 3600000, 0, 0, NULL, 'never', 0, NULL, 0, '{"plan":"2"}', '', 'WAITING', 'to be submitted', 1795418341232, 1795418341232, 604800000, '', NULL, '', 0, '', '', '', '', NULL);
+insert into glideins values (4, 'ada', 1, 1, 2, 4, 2048, 3600000, 0, 0, 1927857906007, 'never', 0, NULL, 0, '{"team":"seismo"}', 'drain', 'DELETED', 'removed', 1795418341235, 1795418341237, 604800000, '', NULL, '', 0, '', '', '', '', NULL);
+insert into history values (1, 1795418341192, 'ada', 'site', 1, 'create', '', 'NEW', '');
+insert into history values (2, 1795418341192, 'ada', 'site', 1, 'stage', 'NEW', 'STAGING', 'first of all');
+insert into history values (3, 1795418341192, 'ada', 'site', 1, 'staged', 'STAGING', 'READY', 'installed');
+insert into history values (4, 1795418341192, 'ada', 'cluster', 1, 'create', '', 'READY', '');
+insert into history values (5, 1795418341197, 'ada', 'glidein', 1, 'create', '', 'NEW', '');
+insert into history values (6, 1795418341197, 'ada', 'glidein', 1, 'derive', 'NEW', 'WAITING', 'to be submitted');
+insert into history values (7, 1795418341200, 'ada', 'job', 1, 'create', '', 'NEW', '');
+insert into history values (8, 1795418341200, 'ada', 'glidein', 1, 'derive', 'WAITING', 'ACTIVE', 'attempt 1 NEW');
+insert into history values (9, 1795418341202, 'ada', 'job', 1, 'submit', 'NEW', 'SUBMITTED', '');
+insert into history values (10, 1795418341202, 'ada', 'glidein', 1, 'derive', 'ACTIVE', 'ACTIVE', 'attempt 1 SUBMITTED');
+insert into history values (11, 1795418341204, 'ada', 'job', 1, 'start', 'SUBMITTED', 'RUNNING', '');
+insert into history values (12, 1795418341204, 'ada', 'glidein', 1, 'derive', 'ACTIVE', 'ACTIVE', 'attempt 1 RUNNING');
+insert into history values (13, 1795418341206, 'ada', 'job', 1, 'end', 'RUNNING', 'ENDED', 'as the test wants');
+insert into history values (14, 1795418341206, 'ada', 'glidein', 1, 'derive', 'ACTIVE', 'FINISHED', 'attempt 1 expired: as the test wants (no resubmission asked)');
+insert into history values (15, 1795418341209, 'ada', 'glidein', 2, 'create', '', 'NEW', '');
+insert into history values (16, 1795418341209, 'ada', 'glidein', 2, 'derive', 'NEW', 'WAITING', 'to be submitted');
+insert into history values (17, 1795418341211, 'ada', 'job', 2, 'create', '', 'NEW', '');
+insert into history values (18, 1795418341211, 'ada', 'glidein', 2, 'derive', 'WAITING', 'ACTIVE', 'attempt 1 NEW');
+insert into history values (19, 1795418341213, 'ada', 'job', 2, 'submit', 'NEW', 'SUBMITTED', '');
+insert into history values (20, 1795418341213, 'ada', 'glidein', 2, 'derive', 'ACTIVE', 'ACTIVE', 'attempt 1 SUBMITTED');
+insert into history values (21, 1795418341215, 'ada', 'job', 2, 'start', 'SUBMITTED', 'RUNNING', '');
+insert into history values (22, 1795418341215, 'ada', 'glidein', 2, 'derive', 'ACTIVE', 'ACTIVE', 'attempt 1 RUNNING');
+insert into history values (23, 1795418341224, 'ada', 'job', 3, 'create', '', 'NEW', '');
+insert into history values (24, 1795418341226, 'ada', 'job', 4, 'create', '', 'NEW', '');
+insert into history values (25, 1795418341226, 'ada', 'site', 2, 'create', '', 'NEW', '');
+insert into history values (26, 1795418341226, 'ada', 'cluster', 2, 'create', '', 'STARTING', '');
+insert into history values (27, 1795418341228, 'ada', 'package', 1, 'create', '', 'READY', '');
+insert into history values (28, 1795418341228, 'ada', 'package', 2, 'create', '', 'READY', '');
+insert into history values (29, 1795418341229, 'ada', 'mirror', 1, 'create', '', 'READY', '');
+insert into history values (30, 1795418341229, 'ada', 'mirror', 2, 'create', '', 'READY', '');
+insert into history values (31, 1795418341230, 'ada', 'mirror', 1, 'check', 'READY', 'READY', '');
+insert into history values (32, 1795418341230, 'ada', 'run', 1, 'create', '', 'RUNNING', '');
+insert into history values (33, 1795418341231, 'ada', 'run', 2, 'create', '', 'RUNNING', '');
+insert into history values (34, 1795418341231, 'ada', 'plan', 1, 'create', '', 'READY', '');
+insert into history values (35, 1795418341231, 'ada', 'plan', 2, 'create', '', 'READY', '');
+insert into history values (36, 1795418341232, 'ada', 'plan', 2, 'provision', 'READY', 'PROVISIONED', '');
+insert into history values (37, 1795418341232, 'ada', 'glidein', 3, 'create', '', 'NEW', '');
+insert into history values (38, 1795418341232, 'ada', 'glidein', 3, 'derive', 'NEW', 'WAITING', 'to be submitted');
+insert into history values (39, 1795418341234, 'ada', 'plan', 2, 'revise', 'PROVISIONED', 'PROVISIONED', 'behind; one is idle');
+insert into history values (40, 1795418341234, 'ada', 'run', 2, 'fail', 'RUNNING', 'FAILED', '');
+insert into history values (41, 1795418341235, 'ada', 'cluster', 1, 'scale', 'READY', 'READY', '1 to 8 cpus at hpc, in workers of 2 cpus for 1h0m0s');
+insert into history values (42, 1795418341235, 'ada', 'glidein', 4, 'create', '', 'NEW', '');
+insert into history values (43, 1795418341235, 'ada', 'glidein', 4, 'derive', 'NEW', 'WAITING', 'not before 2031-02-03T04:05:06Z');
+insert into history values (44, 1795418341237, 'ada', 'glidein', 4, 'drain', 'WAITING', 'WAITING', 'not needed');
+insert into history values (45, 1795418341237, 'ada', 'glidein', 4, 'derive', 'WAITING', 'DELETED', 'removed');
+insert into jobs values (1, 'pilot', 1, 1, 1, 'tag-1', '4711', 'ENDED', 'expired', 0, NULL, 'as the test wants', '', 0, '', '', NULL, 1795418341200, 1795418341202, 1795418341204, 1795418341206, 1795418341206, '', '', NULL);
+insert into jobs values (2, 'pilot', 1, 2, 1, 'tag-2', '4711', 'RUNNING', NULL, 0, NULL, '', '', 0, '', '', NULL, 1795418341211, 1795418341213, 1795418341215, NULL, 1795418341215, '', '', NULL);
+insert into jobs values (3, 'pilot', 1, 2, 2, 'tag-3', '', 'NEW', NULL, 0, NULL, '', '', 0, '', '', NULL, 1795418341224, NULL, NULL, NULL, 1795418341224, '', '', NULL);
+insert into jobs values (4, 'setup', 1, NULL, 1, 'setup', '', 'NEW', NULL, 0, NULL, '', '', 0, '', '', NULL, 1795418341226, NULL, NULL, NULL, 1795418341226, '', '', NULL);
+insert into mirrors values (1, 'one', 'ada', 'file:///one', 'READY', '', 0.0, 0.0, 0.0, NULL, 1795418341230, 1795418341229, 1795418341230);
+insert into mirrors values (2, 'other', 'ada', 'file:///other', 'READY', '', 0.0, 0.0, 0.0, NULL, NULL, 1795418341229, 1795418341229);
+insert into nodes values (1, 'n1', 1795418341226);
+insert into packages values (1, 'p-1-x86_64-linux-static', 'ada', 'p', '1', 'linux', 'x86_64', 'static', 'sha256:1111111111111111111111111111111111111111111111111111111111111111', 7, 'ed25519:k', 's', 'READY', '', 1795418341228, 1795418341228);
+insert into packages values (2, 'p-1-x86_64-linux-static', 'ada', 'p', '1', 'linux', 'x86_64', 'static', 'sha256:2222222222222222222222222222222222222222222222222222222222222222', 7, 'ed25519:k', 's', 'READY', '', 1795418341228, 1795418341228);
+insert into plan_revisions values (1, 2, 1, 1795418341234, '{"reasons":["behind","one is idle"],"news":"late","added":[{"pilot":1,"glidein_id":2,"site":"local","hosts":1,"cpus":2}],"dropped":[{"pilot":0,"glidein_id":1,"site":"local","hosts":1,"cpus":1,"ask":"drain"}],"predicted_end_s":90,"complete":true,"predicted_cost":"0.5ch"}');
+insert into plans values (1, 'ada', 1, 'lambda', 'sha256:1111111111111111111111111111111111111111111111111111111111111111', '{"feasible":true}', 'READY', '', 1795418341231, NULL, 1795418341231, 0);
+insert into plans values (2, 'ada', 1, 'lambda', 'sha256:1111111111111111111111111111111111111111111111111111111111111111', '{"feasible":true}', 'PROVISIONED', '', 1795418341231, 1795418341232, 1795418341232, 0);
 insert into replicas values (1, 1);
 insert into reservations values (3, 12500000);
-insert into runs values (1, 'ada', 1, 'lambda', '/runs/1', '{"clustering":"","retries":0,"stall_s":0,"default_runtime_s":0}', NULL, 'RUNNING', '', 0, 0, 0, 0, 0, 0, 0, NULL, 1795417423482, NULL, 1795417423482);
-insert into runs values (2, 'ada', 1, 'lambda', '/runs/2', '{"clustering":"","retries":0,"stall_s":0,"default_runtime_s":0}', NULL, 'FAILED', '', 3, 0, 0, 0, 2, 1, 0, '{"makespan_s":0,"cumulative_task_time_s":0,"cpus":2,"parallelism":0,"critical_path_s":0,"lower_bound_s":0,"list_schedule_s":0,"makespan_over_lower_bound":0,"makespan_over_list_schedule":0,"lost_work_s":0,"requeued":0,"retries_used":0,"wait_for_workers_s":0}', 1795417423482, 1795417423485, 1795417423489);
-insert into scales values (1, 'local', '["hpc"]', 1, 8, 2, 3600000, 60000, '', 1795417423485, 1795417423485);
-insert into sites values (1, 'local', 'ada', 'local:', 'fork', '/srv/corral', '', '', '', 'embedded-1.0', 'sha256:00', 'READY', 'installed', 1795417423466, 1795417423487, 'fork', 'long', '', '', '', '["--exclusive"]', 3, 10, '{"at":"2026-11-23T07:03:43.466Z","batch":"slurm 22.05.8","queues":[{"name":"long","max_nodes":4}],"free_mib":0}', 1, 'no key', 1795417423466, '', '0.04USD/cpu-hour', '1h', '50USD');
-insert into sites values (2, 'other', 'ada', 'local:', 'fork', '/srv/corral', '', '', '', '', '', 'NEW', '', 1795417423479, 1795417423479, 'fork', '', '', '', '', NULL, 0, 0, NULL, 0, '', NULL, '', '', '', '');
+insert into runs values (1, 'ada', 1, 'lambda', '/runs/1', '{"clustering":"","retries":0,"stall_s":0,"default_runtime_s":0}', NULL, 'RUNNING', '', 0, 0, 0, 0, 0, 0, 0, NULL, 1795418341230, NULL, 1795418341230);
+insert into runs values (2, 'ada', 1, 'lambda', '/runs/2', '{"clustering":"","retries":0,"stall_s":0,"default_runtime_s":0}', NULL, 'FAILED', '', 3, 0, 0, 0, 2, 1, 0, '{"makespan_s":0,"cumulative_task_time_s":0,"cpus":2,"parallelism":0,"critical_path_s":0,"lower_bound_s":0,"list_schedule_s":0,"makespan_over_lower_bound":0,"makespan_over_list_schedule":0,"lost_work_s":0,"requeued":0,"retries_used":0,"wait_for_workers_s":0}', 1795418341231, 1795418341234, 1795418341239);
+insert into scales values (1, 'local', '["hpc"]', 1, 8, 2, 3600000, 60000, '', 1795418341235, 1795418341235);
+insert into sites values (1, 'local', 'ada', 'local:', 'fork', '/srv/corral', '', '', '', 'embedded-1.0', 'sha256:00', 'READY', 'installed', 1795418341192, 1795418341239, 'fork', 'long', '', '', '', '["--exclusive"]', 3, 10, '{"at":"2026-11-23T07:19:01.192Z","batch":"slurm 22.05.8","queues":[{"name":"long","max_nodes":4}],"free_mib":0}', 1, 'no key', 1795418341192, '', '0.04USD/cpu-hour', '1h', '50USD');
+insert into sites values (2, 'other', 'ada', 'local:', 'fork', '/srv/corral', '', '', '', '', '', 'NEW', '', 1795418341226, 1795418341226, 'fork', '', '', '', '', NULL, 0, 0, NULL, 0, '', NULL, '', '', '', '');
 insert into sqlite_sequence values ('clusters', 2);
 insert into sqlite_sequence values ('history', 45);
 insert into sqlite_sequence values ('sites', 2);

@@ -12,3 +12,10 @@ join glideins on glideins.site_id = reservations.site_id and json_extract(labels
 
 drop table reservations;
 alter table reservations_2 rename to reservations;
+
+-- Plans that are under way are looked at once a second, each with its glideins and runs, and with what its sites' pilots
+-- have cost: however much there is of the past.
+create index plans_provisioned on plans (id) where state = 'PROVISIONED';
+create index glideins_plan on glideins (json_extract(labels, '$.plan')) where json_extract(labels, '$.plan') is not null;
+create index runs_plan on runs (json_extract(labels, '$.plan')) where json_extract(labels, '$.plan') is not null;
+create index jobs_holdings on jobs (site_id, glidein_id, started_at_ms, ended_at_ms) where kind = 'pilot' and started_at_ms is not null;
