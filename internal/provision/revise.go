@@ -23,11 +23,11 @@ func (r *Reviser) carryOut(ctx context.Context, s sight, v revision.View, d revi
 		if err != nil || p.State != corral.PlanProvisioned {
 			return err
 		}
-		revisions, err := tx.Revisions(p.ID)
-		if err != nil || len(revisions) != v.Before.Number {
+		latest, err := tx.LatestRevision(p.ID)
+		if err != nil || latest != v.Before.Number {
 			return err
 		}
-		c := change{tx: tx, sight: s, number: len(revisions) + 1}
+		c := change{tx: tx, sight: s, number: latest + 1}
 		text := corral.RevisionText{Reasons: d.Reasons, Limits: d.Limits, News: string(d.News),
 			End: corral.Seconds(d.Predicted.End), Complete: d.Predicted.Complete, Cost: amount(s, d)}
 		if text.Dropped, err = c.drop(d.Drop, r.workers); err != nil {

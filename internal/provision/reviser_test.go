@@ -156,7 +156,7 @@ func (s *scene) look(r *Reviser, after time.Duration) {
 func (s *scene) revisions() []corral.Revision {
 	s.t.Helper()
 	all, err := store.Read(s.t.Context(), s.db, func(tx *store.Tx) ([]corral.Revision, error) {
-		return tx.Revisions(s.plan.ID)
+		return tx.Revisions(s.plan.ID, store.Page{})
 	})
 	if err != nil {
 		s.t.Fatal(err)

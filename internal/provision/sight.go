@@ -45,7 +45,7 @@ func (s *sight) read(tx *store.Tx, machine corral.SiteQueue) (err error) {
 	if err != nil {
 		return err
 	}
-	if s.revisions, err = tx.Revisions(s.plan.ID); err != nil {
+	if s.revisions, err = tx.Revisions(s.plan.ID, store.Page{}); err != nil {
 		return err
 	}
 	sites, err := tx.Sites(store.Filter{})

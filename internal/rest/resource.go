@@ -48,13 +48,21 @@ func (r Resource[T]) Alter(c *Call, write func(*store.Tx, T) (T, error)) error {
 // Page answers with a page of what find returns. It asks for one object more than the page has, which shows whether
 // there is a next page.
 func (r Resource[T]) Page(c *Call, find func(*store.Tx, store.Filter) ([]T, error)) error {
-	f := store.Filter{All: c.Query.Flag("all"), Page: pageOf(c.Query)}
+	all := c.Query.Flag("all")
+	return Part(r.Adapter, c, func(tx *store.Tx, page store.Page) ([]T, error) {
+		return find(tx, store.Filter{All: all, Page: page})
+	}, r.ID)
+}
+
+// Part answers with a page of what find finds, by a number that grows from item to item.
+func Part[T any](a *Adapter, c *Call, find func(*store.Tx, store.Page) ([]T, error), number func(T) int64) error {
+	page := pageOf(c.Query)
 	if err := c.Query.Err(); err != nil {
 		return err
 	}
-	return Read(r.Adapter, c, func(tx *store.Tx) (api.List[T], error) {
-		items, err := find(tx, store.Filter{All: f.All, Page: oneMore(f.Page)})
-		return listOf(items, f.Limit, r.ID), err
+	return Read(a, c, func(tx *store.Tx) (api.List[T], error) {
+		items, err := find(tx, oneMore(page))
+		return listOf(items, page.Limit, number), err
 	})
 }
 
@@ -146,24 +154,16 @@ func (r Resource[T]) History(c *Call) error {
 
 // Histories answers with a page of the histories of what find returns, in the order of time.
 func (a *Adapter) Histories(c *Call, find func(*store.Tx) ([]store.Subject, error)) error {
-	page := pageOf(c.Query)
-	if err := c.Query.Err(); err != nil {
-		return err
-	}
-	return Read(a, c, func(tx *store.Tx) (api.List[corral.Entry], error) {
+	return Part(a, c, func(tx *store.Tx, page store.Page) (entries []corral.Entry, err error) {
 		subjects, err := find(tx)
-		if err != nil {
-			return api.List[corral.Entry]{}, err
-		}
-		var entries []corral.Entry
 		for _, s := range subjects {
-			some, err := tx.History(s.Object, s.ID, oneMore(page))
-			if err != nil {
-				return api.List[corral.Entry]{}, err
+			var some []corral.Entry
+			if err == nil {
+				some, err = tx.History(s.Object, s.ID, page)
 			}
 			entries = append(entries, some...)
 		}
 		slices.SortFunc(entries, func(a, b corral.Entry) int { return cmp.Compare(a.ID, b.ID) })
-		return listOf(entries, page.Limit, func(e corral.Entry) int64 { return e.ID }), nil
-	})
+		return entries, err
+	}, func(e corral.Entry) int64 { return e.ID })
 }

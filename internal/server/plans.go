@@ -47,7 +47,7 @@ func (h *planHandlers) routes() []rest.Route {
 		rest.Post("/v1/plans/:id/provision", h.provision),
 		rest.Post("/v1/plans/:id/release", h.release),
 		rest.Get("/v1/plans/:id/history", h.History, paging...),
-		rest.Get("/v1/plans/:id/revisions", h.revisions),
+		rest.Get("/v1/plans/:id/revisions", h.revisions, paging...),
 	}
 }
 
@@ -169,14 +169,13 @@ func (h *planHandlers) release(c *rest.Call) error {
 
 // revisions lists what was changed about a plan's pilots while its run went on.
 func (h *planHandlers) revisions(c *rest.Call) error {
-	return rest.Read(h.Adapter, c, func(tx *store.Tx) (api.List[corral.Revision], error) {
+	return rest.Part(h.Adapter, c, func(tx *store.Tx, page store.Page) ([]corral.Revision, error) {
 		p, err := h.Find(c, tx)
 		if err != nil {
-			return api.List[corral.Revision]{}, err
+			return nil, err
 		}
-		all, err := tx.Revisions(p.ID)
-		return api.List[corral.Revision]{Items: append([]corral.Revision{}, all...)}, err
-	})
+		return tx.Revisions(p.ID, page)
+	}, func(r corral.Revision) int64 { return int64(r.Number) })
 }
 
 // remove hides the record of a plan.

@@ -326,3 +326,47 @@ func TestBadPlans(t *testing.T) {
 
 // long is more than a message should repeat.
 var long = strings.Repeat("U", 5000)
+
+// Revisions of a plan come in pages, and the client reads all of them.
+func TestRevisionsComeInPages(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	f.readySite(t)
+	p := must(f.CreatePlan(t.Context(), newPlan(), ""))(t)
+	must(f.ProvisionPlan(t.Context(), p.ID))(t)
+	f.write(t, func(tx *store.Tx) error {
+		for range api.MaxPage + 5 {
+			if _, err := tx.RevisePlan(p.ID, corral.RevisionText{Reasons: []string{"behind"}}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	all := must(f.PlanRevisions(t.Context(), p.ID))(t)
+	if n := len(all); n != api.MaxPage+5 || all[n-1].Number != n {
+		t.Errorf("%d revisions", n)
+	}
+	target := fmt.Sprintf("/v1/plans/%d/revisions", p.ID)
+	for query, want := range map[string]string{
+		"?limit=2":                               "[1 2] 2",
+		"?limit=2&after=2":                       "[3 4] 4",
+		fmt.Sprintf("?after=%d", api.MaxPage+4):  "[1005] ",
+		fmt.Sprintf("?after=%d", api.MaxPage+99): "[] ",
+	} {
+		var page api.List[corral.Revision]
+		_, _, text := f.send(t, http.MethodGet, target+query, "")
+		if err := json.Unmarshal([]byte(text), &page); err != nil {
+			t.Errorf("%s: %v", query, err)
+		}
+		numbers := []int{}
+		for _, r := range page.Items {
+			numbers = append(numbers, r.Number)
+		}
+		if got := fmt.Sprint(numbers, " ", page.Next); got != want {
+			t.Errorf("%s: %s, want %s", query, got, want)
+		}
+	}
+	if status, p, _ := f.send(t, http.MethodGet, target+"?limit=1001", ""); status != http.StatusBadRequest {
+		t.Errorf("more than a page: %d %+v", status, p)
+	}
+}

@@ -117,7 +117,7 @@ func TestRevisions(t *testing.T) {
 	w.write(revise)
 	w.write(revise)
 	w.view(func(tx *store.Tx) error {
-		all, err := tx.Revisions(p.ID)
+		all, err := tx.Revisions(p.ID, store.Page{})
 		if err != nil || len(all) != 2 || all[1].Number != 2 || all[1].At.IsZero() {
 			t.Errorf("revisions %+v, %v", all, err)
 		} else if diff := cmp.Diff(revised(), all[0].RevisionText); diff != "" {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/corral-pilot/corral"
@@ -34,11 +35,11 @@ func (t *Tx) RevisePlan(id corral.PlanID, text corral.RevisionText) (corral.Revi
 	if err != nil {
 		return corral.Revision{}, err
 	}
-	earlier, err := t.Revisions(id)
+	latest, err := t.LatestRevision(id)
 	if err != nil {
 		return corral.Revision{}, err
 	}
-	r := corral.Revision{Plan: id, Number: len(earlier) + 1, At: t.now, RevisionText: text}
+	r := corral.Revision{Plan: id, Number: latest + 1, At: t.now, RevisionText: text}
 	if r.ID, err = revisions.insert(t, r); err != nil {
 		return corral.Revision{}, err
 	}
@@ -46,11 +47,21 @@ func (t *Tx) RevisePlan(id corral.PlanID, text corral.RevisionText) (corral.Revi
 	return r, t.record(line)
 }
 
-// Revisions lists the revisions of a plan, oldest first.
-func (t *Tx) Revisions(id corral.PlanID) ([]corral.Revision, error) {
-	var c conditions
+// Revisions lists the revisions of a plan, oldest first. A page continues after a number.
+func (t *Tx) Revisions(id corral.PlanID, p Page) ([]corral.Revision, error) {
+	c := conditions{order: "number", limit: p.Limit}
 	c.add("plan_id = ?", id)
+	c.add("number > ?", p.After)
 	return revisions.list(t, c)
+}
+
+// LatestRevision returns the number of the latest revision of a plan; 0: it has none.
+func (t *Tx) LatestRevision(id corral.PlanID) (number int, err error) {
+	const query = "select coalesce(max(number), 0) from plan_revisions where plan_id = ?"
+	if err := t.row(query, []any{id}, &number); err != nil {
+		return 0, fmt.Errorf("counting the revisions of plan %d: %w", id, err)
+	}
+	return number, nil
 }
 
 // NoteNews puts a line into the history of a run that says what people have to know about its end.
