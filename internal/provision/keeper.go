@@ -37,6 +37,7 @@ type Reviser struct {
 	idle  map[corral.GlideinID]time.Time // since when it has been seen without a task
 	said  map[corral.PlanID]promise      // of plans that are under way
 	hurry bool                           // a plan is so near its budget that it has to be looked at sooner
+	took  time.Duration                  // the look before
 }
 
 // NewReviser returns a reviser. machine is this machine, as the queue that the batch system fork has here.
@@ -65,7 +66,8 @@ func (r *Reviser) Run(ctx context.Context) error {
 		if err != nil && ctx.Err() == nil {
 			r.lg.Error("revising plans: it is tried again", "error", err)
 		}
-		pause = min(max(period, 10*time.Since(began)), 2*pause) // what the decisions counted with
+		r.took = time.Since(began)
+		pause = after(r.took, pause)
 		var next <-chan time.Time
 		if busy || err != nil {
 			next = time.After(r.next(pause))
@@ -88,18 +90,48 @@ func (r *Reviser) next(pause time.Duration) time.Duration {
 	return pause
 }
 
+// after is the pause after a look that took so long, when the one before it was so long. The decisions of a look are
+// made before its length is known, and reckon with a pause that is twice the one before.
+func after(took, before time.Duration) time.Duration { return min(max(period, 10*took), 2*before) }
+
+// search is how long pilots to add may be sought in all plans of a look, if one has a budget. A search that needs more
+// finds none; but the pause after it, and with it the next search, may be twice as long.
+func search(pause time.Duration) time.Duration { return pause / 3 }
+
+// horizon is when the decisions of the next look take hold at the latest, after a look that began after a pause, when
+// the look before it took so long: this look, the next pause and the next look, each of twice the length at most.
+func horizon(pause, took time.Duration) time.Duration { return 2*pause + max(pause, 2*took) }
+
 // look looks at all plans once, and reports whether one has a run that goes on.
 func (r *Reviser) look(ctx context.Context, pause time.Duration) (busy bool, err error) {
 	all, err := store.Read(ctx, r.db, under)
-	r.hurry = false
 	r.forget(all)
+	limit := r.limit(ctx, all, pause)
+	r.hurry = false
 	for _, u := range all {
 		busy = true
-		if err := r.revise(ctx, u, time.Now(), pause); err != nil && ctx.Err() == nil {
+		if err := r.revise(ctx, u, time.Now(), pause, limit); err != nil && ctx.Err() == nil {
 			r.lg.Warn("a plan is not revised now", "plan", u.plan.ID, "error", err)
 		}
 	}
 	return busy, err
+}
+
+// limit is how long pilots may be sought for each plan of a look; 0: as long as it takes, because no plan has a budget
+// that the next look would come too late for.
+func (r *Reviser) limit(ctx context.Context, all []underway, pause time.Duration) time.Duration {
+	budget := slices.ContainsFunc(all, func(u underway) bool {
+		said, err := r.read(ctx, u.plan.ID)
+		return err == nil && said.document.Goal.Budget != nil
+	})
+	each := search(pause) / time.Duration(max(1, len(all)))
+	switch {
+	case !budget:
+		return 0
+	case r.hurry:
+		return min(each, hurried/2)
+	}
+	return each
 }
 
 // underway is a plan with its run.
@@ -127,8 +159,8 @@ func under(tx *store.Tx) (all []underway, err error) {
 	return all, err
 }
 
-// revise makes one decision about a plan, and carries it out.
-func (r *Reviser) revise(ctx context.Context, u underway, now time.Time, pause time.Duration) error {
+// revise makes one decision about a plan, for which it seeks pilots no longer than limit, and carries it out.
+func (r *Reviser) revise(ctx context.Context, u underway, now time.Time, pause, limit time.Duration) error {
 	flow, progress, err := r.runs.Left(ctx, u.run.ID)
 	if err != nil {
 		return err
@@ -147,7 +179,7 @@ func (r *Reviser) revise(ctx context.Context, u underway, now time.Time, pause t
 	if err != nil {
 		return err
 	}
-	d, err := r.decide(v, pause)
+	d, err := r.decide(ctx, v, pause, limit)
 	if err != nil || d.Empty() {
 		return err
 	}
@@ -156,15 +188,26 @@ func (r *Reviser) revise(ctx context.Context, u underway, now time.Time, pause t
 
 // decide decides what is to change when the next look comes after a pause. If pilots were to go for the budget's sake,
 // it asks whether they are to even if the next look is hurried. Looks that take long cannot be.
-func (r *Reviser) decide(v revision.View, pause time.Duration) (revision.Decision, error) {
-	v.Period = 2*pause + time.Second // the next pause may be twice as long, and decisions take time
-	d, err := revision.Decide(v)
+func (r *Reviser) decide(ctx context.Context, v revision.View, pause, limit time.Duration) (revision.Decision, error) {
+	v.Period = horizon(pause, r.took)
+	d, err := within(ctx, limit, v)
 	dear := slices.ContainsFunc(d.Drop, func(p revision.Drop) bool { return p.Why == revision.Budget })
-	if err != nil || !dear || pause > period {
+	if err != nil || !dear || pause > period || r.took > hurried/2 {
 		return d, err
 	}
 	r.hurry = true
 	v.Period = 2 * hurried
+	return within(ctx, hurried/2, v)
+}
+
+// within decides, and seeks pilots no longer than limit, if there is one.
+func within(ctx context.Context, limit time.Duration, v revision.View) (revision.Decision, error) {
+	v.Context = ctx
+	if limit > 0 {
+		var cancel context.CancelFunc
+		v.Context, cancel = context.WithTimeout(ctx, limit)
+		defer cancel()
+	}
 	return revision.Decide(v)
 }
 

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/cost"
 	"github.com/corral-pilot/corral/dag"
@@ -145,7 +147,7 @@ func (s *scene) look(r *Reviser, after time.Duration) {
 	all, err := store.Read(s.t.Context(), s.db, under)
 	for _, u := range all {
 		if err == nil {
-			err = r.revise(s.t.Context(), u, s.plan.BeganAt.Add(after), time.Second)
+			err = r.revise(s.t.Context(), u, s.plan.BeganAt.Add(after), time.Second, 0)
 		}
 	}
 	if err != nil {
@@ -379,6 +381,47 @@ func TestNearTheBudgetLooksAreHurried(t *testing.T) {
 			t.Errorf("after %s: asked %q, the next look after %s; want %q, %s", tc.after, g.Asked, r.next(period),
 				tc.asked,
 				tc.next)
+		}
+	}
+}
+
+// TestDecisionsReckonWithTheNextLook: however long looks take, what a look decides counts with the end of the next one,
+// as long as looks take no longer than their searches may, or than the one before them.
+func TestDecisionsReckonWithTheNextLook(t *testing.T) {
+	t.Parallel()
+	if got := horizon(period, 0); got != 3*time.Second {
+		t.Errorf("short looks count with %s", got)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		pause, took := period, time.Duration(0)
+		for range rapid.IntRange(1, 20).Draw(t, "looks") {
+			share := func() time.Duration { return time.Duration(rapid.IntRange(0, 100).Draw(t, "percent")) }
+			this := max(search(pause), took) * share() / 100
+			next := after(this, pause)
+			longest := max(search(next), this)
+			if gap, counted := this+next+longest, horizon(pause, took); gap > counted {
+				t.Fatalf("after %s a look of %s: the next one is over after %s, %s are counted", pause, this, gap,
+					counted)
+			}
+			pause, took = next, this
+		}
+	})
+}
+
+// TestSearchesAreBoundedForABudget: for the sake of one plan's budget those for all plans are.
+func TestSearchesAreBoundedForABudget(t *testing.T) {
+	t.Parallel()
+	for goal, want := range map[string]time.Duration{
+		`{}`: 0, `{"budget":{"amount":1,"unit":"ch"}}`: 500 * time.Millisecond,
+	} {
+		s := newScene(t, goal, true)
+		all, err := store.Read(t.Context(), s.db, under)
+		r := s.reviser()
+		if got := r.limit(t.Context(), append(all, all...), 3*time.Second); err != nil || got != want {
+			t.Errorf("%s: %s, %v; want %s", goal, got, err, want)
+		}
+		if r.hurry = true; r.limit(t.Context(), all, 3*time.Second) != min(want, hurried/2) {
+			t.Errorf("%s: in a hurry %s", goal, r.limit(t.Context(), all, 3*time.Second))
 		}
 	}
 }

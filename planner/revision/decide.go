@@ -84,7 +84,9 @@ func Decide(v View) (Decision, error) {
 			*v.Goal.Budget)
 	case v.Before.At > 0 && v.Now < v.Before.At+Pause(o.End):
 	default:
-		err = o.change(&d)
+		if err = o.change(&d); v.Context != nil && v.Context.Err() != nil {
+			err = nil // the search took too long: the rest of the decision stands
+		}
 	}
 	if len(d.Drop) == 0 {
 		if d.Drop = o.drains(); len(d.Drop) > 0 {
@@ -154,7 +156,7 @@ func (o *outlook) behind() bool { return o.Left > 0 || o.Now+o.End > o.target() 
 
 // options have what is left planned task by task: how tasks became jobs was decided when the run began.
 func options(o *outlook) planner.Options {
-	return planner.Options{Clustering: &corral.Clustering{}, Shape: o.Shape}
+	return planner.Options{Clustering: &corral.Clustering{}, Shape: o.Shape, Context: o.Context}
 }
 
 // add has pilots asked for: the cheapest with which the target is met, else those with which the end is soonest, if

@@ -1,6 +1,7 @@
 package revision_test
 
 import (
+	"context"
 	"slices"
 	"testing"
 	"time"
@@ -202,6 +203,24 @@ func TestALimitIsNamed(t *testing.T) {
 		if err != nil || !slices.Equal(d.Limits, []string{want}) || d.News != revision.Limited || len(d.Reasons) != 1 {
 			t.Errorf("%+v, %v; want the limit %q", d, err, want)
 		}
+	}
+}
+
+// TestASearchThatTakesTooLong: what ends the search for pilots keeps them from being added, and nothing else from being
+// decided.
+func TestASearchThatTakesTooLong(t *testing.T) {
+	t.Parallel()
+	v := scene(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	v.Context, v.Goal.Deadline = ctx, corral.Seconds(31*time.Minute)
+	d, err := revision.Decide(v)
+	if err != nil || len(d.Add) > 0 || d.News != revision.Late {
+		t.Errorf("behind: %+v, %v; want that it is late, and nothing added", d, err)
+	}
+	v.Goal.Budget = &cost.Amount{Money: 17_000, Unit: cost.CPUHours} // 61 s of a cpu
+	if d, err = revision.Decide(v); err != nil || len(d.Drop) != 1 || !d.Drop[0].Cancel {
+		t.Errorf("the budget is used up: %+v, %v; want the pilot dropped", d, err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package revision
 
 import (
+	"context"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -20,6 +21,9 @@ type View struct {
 	Before  Before
 	Period  time.Duration // the next decision is made no later than so much after Now
 	Grace   time.Duration // a pilot that is told to go is gone no later than so much after it
+
+	// Context ends the search for pilots to add, of which there are none then; nil: nothing does.
+	Context context.Context
 }
 
 // A Task says how far one task is.
