@@ -116,8 +116,11 @@ type Worker struct {
 	CPUs         int       `json:"cpus"`
 	CPUsFree     int       `json:"cpus_free"`
 	MemoryMiB    int       `json:"memory_mib"`
+	MemoryFree   int       `json:"memory_free_mib"`
 	GPUs         int       `json:"gpus,omitempty"`
+	GPUsFree     int       `json:"gpus_free,omitempty"`
 	DiskMiB      int       `json:"disk_mib,omitempty"`
+	DiskFree     int       `json:"disk_free_mib,omitempty"`
 	Draining     bool      `json:"draining"` // takes no new task
 	Connected    bool      `json:"connected"`
 	RunningTasks int       `json:"running_tasks"`
@@ -130,4 +133,14 @@ type Worker struct {
 // Resources is what the worker has for tasks, not only what is free of it now.
 func (w Worker) Resources() Resources {
 	return Resources{CPUs: w.CPUs, MemoryMiB: w.MemoryMiB, GPUs: w.GPUs, DiskMiB: w.DiskMiB}
+}
+
+// Free is what no task of the worker uses; a component that is not known is Unlimited.
+func (w Worker) Free() Resources {
+	return Resources{CPUs: w.CPUsFree, MemoryMiB: w.MemoryFree, GPUs: w.GPUsFree, DiskMiB: w.DiskFree}
+}
+
+// SetFree notes what no task of the worker uses.
+func (w *Worker) SetFree(r Resources) {
+	w.CPUsFree, w.MemoryFree, w.GPUsFree, w.DiskFree = r.CPUs, r.MemoryMiB, r.GPUs, r.DiskMiB
 }

@@ -133,8 +133,8 @@ func TestJobsMayBeExpectedAfterTheirWorkerRegistered(t *testing.T) {
 		s.finished(2)
 		pass(10 * time.Second)
 		a.beat(9 * time.Second)
-		if w := s.d.Workers(); w[0].CPUsFree != 3 {
-			t.Errorf("free cpus = %d, want 3: the job that nobody claimed still runs", w[0].CPUsFree)
+		if free := s.d.Workers()[0].Free(); free.CPUs != 3 || free.MemoryMiB != 3900 {
+			t.Errorf("free: %s, want 3 cpus and 3900 MiB: the job that nobody claimed still runs", free)
 		}
 		pass(3 * time.Second)
 		if m := a.expect(wire.TypeCancel); !cmp.Equal(m.Keys, keys(3)) {

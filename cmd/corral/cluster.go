@@ -121,6 +121,18 @@ var workerTable = listing[corral.Worker]{
 		{"host", func(w corral.Worker) any { return w.Host }},
 		{"free cpus", func(w corral.Worker) any { return fmt.Sprintf("%d of %d", w.CPUsFree, w.CPUs) }},
 		{"memory", func(w corral.Worker) any { return size(w.MemoryMiB) }},
+		{"free gpus", func(w corral.Worker) any {
+			if w.GPUs == 0 {
+				return ""
+			}
+			return fmt.Sprintf("%d of %d", w.GPUsFree, w.GPUs)
+		}},
+		{"disk", func(w corral.Worker) any {
+			if w.DiskMiB == 0 {
+				return ""
+			}
+			return size(w.DiskMiB)
+		}},
 		{"state", func(w corral.Worker) any { return workerState(w) }},
 		{"ends", func(w corral.Worker) any { return when(w.EndsAt) }},
 	},

@@ -99,7 +99,8 @@ func (m *member) worker() corral.Worker {
 		}
 	}
 	w := m.about
-	w.CPUsFree, w.RunningTasks, w.Connected = m.slot.FreeCPUs(), running, m.conn != nil
+	w.RunningTasks, w.Connected = running, m.conn != nil
+	w.SetFree(m.slot.Free())
 	w.RegisteredAt, w.SeenAt, w.EndsAt = w.RegisteredAt.UTC(), w.SeenAt.UTC(), w.EndsAt.UTC()
 	return w
 }

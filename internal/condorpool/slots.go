@@ -104,17 +104,14 @@ func workerOf(slot classad.Ad, id string, a attempt) corral.Worker {
 // addSlot adds what one slot has. A slot that is divided says what is left of it; its parts say what they took. A part
 // that is claimed and idle waits for the next job of its schedd: it is neither free nor busy.
 func addSlot(w *corral.Worker, slot classad.Ad) {
-	cpus, _ := slot.Int("Cpus")
-	memory, _ := slot.Int("Memory")
-	w.CPUs += int(cpus)
-	w.MemoryMiB += int(memory)
-	gpus, _ := slot.Int("GPUs")
-	disk, _ := slot.Int("Disk") // KiB
-	w.GPUs += int(gpus)
-	w.DiskMiB += int(disk >> 10)
+	has := resourcesOf(slot)
+	w.CPUs += has.CPUs
+	w.MemoryMiB += has.MemoryMiB
+	w.GPUs += has.GPUs
+	w.DiskMiB += has.DiskMiB
 	divided, _ := slot.Bool("PartitionableSlot")
 	if state, _ := slot.Text("State"); divided || state == "Unclaimed" {
-		w.CPUsFree += int(cpus)
+		w.SetFree(w.Free().Plus(unsaid(slot, has)))
 	}
 	if activity, _ := slot.Text("Activity"); activity == "Busy" && !divided {
 		w.RunningTasks++
@@ -127,7 +124,30 @@ func addSlot(w *corral.Worker, slot classad.Ad) {
 	}
 	if all, ok := slot.Int("CorralMemoryMiB"); ok {
 		w.MemoryMiB = int(all)
+		if w.MemoryFree < corral.Unlimited {
+			w.MemoryFree = min(w.MemoryFree, w.MemoryMiB)
+		}
 	}
+}
+
+// resourcesOf is what a slot says that it has.
+func resourcesOf(slot classad.Ad) corral.Resources {
+	return corral.Resources{
+		CPUs: number(slot, "Cpus"), MemoryMiB: number(slot, "Memory"), GPUs: number(slot, "GPUs"),
+		DiskMiB: number(slot, "Disk") >> 10, // KiB
+	}
+}
+
+// unsaid is what a slot has free, of which memory and disk are Unlimited where it does not say them. A slot without
+// GPUs says nothing of them.
+func unsaid(slot classad.Ad, has corral.Resources) corral.Resources {
+	if _, said := slot.Int("Memory"); !said {
+		has.MemoryMiB = corral.Unlimited
+	}
+	if _, said := slot.Int("Disk"); !said {
+		has.DiskMiB = corral.Unlimited
+	}
+	return has
 }
 
 // seconds reads a Unix time; the zero time if the ad has none.

@@ -21,7 +21,7 @@ func someAttempt(id corral.JobID, tag string, hosts int) attempt {
 // slot is an ad of a worker's slot, with changes.
 func slot(worker string, changes classad.Ad) classad.Ad {
 	ad := classad.Ad{"CorralAttempt": int64(7), "CorralWorker": worker, "CorralHost": "n1", "CorralPID": int64(42), "CorralEnd": at(3600),
-		"CorralDraining": false, "State": "Unclaimed", "Activity": "Idle", "Cpus": int64(1), "Memory": int64(100),
+		"CorralDraining": false, "State": "Unclaimed", "Activity": "Idle", "Cpus": int64(1), "Memory": int64(100), "Disk": int64(3 << 10),
 		"AuthenticatedIdentity": "me", "DaemonStartTime": at(10), "LastHeardFrom": at(20)}
 	for name, value := range changes {
 		ad[name] = value
@@ -32,7 +32,7 @@ func slot(worker string, changes classad.Ad) classad.Ad {
 func TestWorkersOfSlots(t *testing.T) {
 	live := []attempt{someAttempt(7, "tag", 2)}
 	base := corral.Worker{ID: "tag/0", Cluster: 1, Glidein: 77, Attempt: 7, Host: "n1", PID: 42, CPUs: 1, CPUsFree: 1, MemoryMiB: 100,
-		Connected: true, RegisteredAt: noon.Add(10 * time.Second), EndsAt: noon.Add(time.Hour)}
+		MemoryFree: 100, DiskMiB: 3, DiskFree: 3, Connected: true, RegisteredAt: noon.Add(10 * time.Second), EndsAt: noon.Add(time.Hour)}
 	worker := func(change func(w *corral.Worker)) corral.Worker {
 		w := base
 		change(&w)
@@ -50,7 +50,7 @@ func TestWorkersOfSlots(t *testing.T) {
 		},
 		"two static slots, one busy": {
 			[]classad.Ad{slot("tag/0", nil), slot("tag/0", busy)},
-			[]corral.Worker{worker(func(w *corral.Worker) { w.CPUs, w.MemoryMiB, w.RunningTasks = 2, 200, 1 })},
+			[]corral.Worker{worker(func(w *corral.Worker) { w.CPUs, w.MemoryMiB, w.DiskMiB, w.RunningTasks = 2, 200, 6, 1 })},
 		},
 		"divided, two parts, one of them claimed and idle": {
 			[]classad.Ad{
@@ -58,7 +58,18 @@ func TestWorkersOfSlots(t *testing.T) {
 				slot("tag/0", classad.Ad{"State": "Claimed", "Activity": "Busy", "Cpus": int64(2), "Memory": int64(200)}),
 				slot("tag/0", classad.Ad{"State": "Claimed"}),
 			},
-			[]corral.Worker{worker(func(w *corral.Worker) { w.CPUs, w.MemoryMiB, w.CPUsFree, w.RunningTasks = 4, 1000, 1, 1 })},
+			[]corral.Worker{worker(func(w *corral.Worker) {
+				w.CPUs, w.MemoryMiB, w.CPUsFree, w.MemoryFree, w.DiskMiB, w.RunningTasks = 4, 1000, 1, 700, 9, 1
+			})},
+		},
+		"divided, with a GPU that is left, and a disk of which nothing is said": {
+			[]classad.Ad{
+				slot("tag/0", classad.Ad{"PartitionableSlot": true, "GPUs": int64(1), "Disk": classad.Expr("undefined")}),
+				slot("tag/0", classad.Ad{"State": "Claimed", "Activity": "Busy", "GPUs": int64(2)}),
+			},
+			[]corral.Worker{worker(func(w *corral.Worker) {
+				w.CPUs, w.MemoryMiB, w.GPUs, w.GPUsFree, w.DiskFree, w.RunningTasks = 2, 200, 3, 1, corral.Unlimited, 1
+			})},
 		},
 		"a part that is no more": {
 			[]classad.Ad{
@@ -66,16 +77,18 @@ func TestWorkersOfSlots(t *testing.T) {
 				slot("tag/0", classad.Ad{"Name": "slot1_1@x", "DynamicSlot": true, "State": "Claimed", "Activity": "Busy"}),
 				slot("tag/0", classad.Ad{"Name": "slot1_2@x", "DynamicSlot": true, "State": "Claimed", "Activity": "Busy"}),
 			},
-			[]corral.Worker{worker(func(w *corral.Worker) { w.CPUs, w.MemoryMiB, w.RunningTasks = 2, 200, 1 })},
+			[]corral.Worker{worker(func(w *corral.Worker) { w.CPUs, w.MemoryMiB, w.DiskMiB, w.RunningTasks = 2, 200, 6, 1 })},
 		},
 		"all in use": {
 			[]classad.Ad{slot("tag/0", classad.Ad{"PartitionableSlot": true, "Cpus": int64(0), "Memory": int64(0)}), slot("tag/0", busy)},
-			[]corral.Worker{worker(func(w *corral.Worker) { w.CPUsFree, w.RunningTasks = 0, 1 })},
+			[]corral.Worker{worker(func(w *corral.Worker) { w.CPUsFree, w.MemoryFree, w.DiskMiB, w.RunningTasks = 0, 0, 6, 1 })},
 		},
 		"what is left was updated later than what was taken": {
 			[]classad.Ad{slot("tag/0", classad.Ad{"PartitionableSlot": true, "Cpus": int64(2), "CorralCpus": int64(2)}),
 				slot("tag/0", classad.Ad{"State": "Claimed", "Activity": "Busy", "CorralCpus": int64(2), "CorralMemoryMiB": int64(150)})},
-			[]corral.Worker{worker(func(w *corral.Worker) { w.CPUs, w.CPUsFree, w.MemoryMiB, w.RunningTasks = 2, 2, 150, 1 })},
+			[]corral.Worker{worker(func(w *corral.Worker) {
+				w.CPUs, w.CPUsFree, w.MemoryMiB, w.DiskMiB, w.RunningTasks = 2, 2, 150, 6, 1
+			})},
 		},
 		"two hosts, of which one drains": {
 			[]classad.Ad{slot("tag/1", classad.Ad{"CorralDraining": true, "CorralHost": "n2"}), slot("tag/0", nil)},

@@ -129,12 +129,12 @@ func TestResetBelievesTheWorker(t *testing.T) {
 	w := c.push("w", 0, 0, needs(1, time.Second))
 	c.Remove(&c.runs[0])
 	s.Reset(c.now, []*matching.Job[*job]{&a.Job, &b.Job}, []*matching.Job[*job]{&w.Job})
-	if got := s.Running(); !slices.Equal(got, []*job{a, b}) || s.FreeCPUs() != 0 {
-		t.Errorf("%d jobs run and %d cpus are free, want both and none", len(got), s.FreeCPUs())
+	if got := s.Running(); !slices.Equal(got, []*job{a, b}) || s.Free().CPUs != 0 {
+		t.Errorf("%d jobs run and %d cpus are free, want both and none", len(got), s.Free().CPUs)
 	}
 	s.Release(&a.Job, c.now)
-	if got := s.Running(); !slices.Equal(got, []*job{b, w}) || s.FreeCPUs() != 0 {
-		t.Errorf("%d jobs run and %d cpus are free, want the one that waited too", len(got), s.FreeCPUs())
+	if got := s.Running(); !slices.Equal(got, []*job{b, w}) || s.Free().CPUs != 0 {
+		t.Errorf("%d jobs run and %d cpus are free, want the one that waited too", len(got), s.Free().CPUs)
 	}
 }
 

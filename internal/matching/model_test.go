@@ -243,8 +243,8 @@ func (c *cluster) check(t *rapid.T) {
 	}
 	for _, s := range c.slots {
 		whole, free := c.rooms(s)
-		if min(free.CPUs, free.MemoryMiB, free.GPUs, free.DiskMiB) < 0 || s.FreeCPUs() != free.CPUs {
-			t.Fatalf("a slot with %+v has %+v free, and says %d cpus", whole, free, s.FreeCPUs())
+		if min(free.CPUs, free.MemoryMiB, free.GPUs, free.DiskMiB) < 0 || s.Free() != free.Resources {
+			t.Fatalf("a slot with %+v has %+v free, and says %+v", whole, free, s.Free())
 		}
 		for _, j := range s.Running() {
 			if !slices.Contains(c.held[s], j) {

@@ -41,8 +41,8 @@ type held[T any] struct {
 	expected time.Duration // how long it would probably take, when the slot got it
 }
 
-// FreeCPUs returns how many cpus no job uses.
-func (s *Slot[T]) FreeCPUs() int { return max(0, s.Host.CPUs-s.used.CPUs) }
+// Free returns what no job uses.
+func (s *Slot[T]) Free() corral.Resources { return s.Host.Minus(s.used).Most(corral.Resources{}) }
 
 // Running returns the jobs that are believed to run, in the order in which they started.
 func (s *Slot[T]) Running() []T { return values(s.running) }

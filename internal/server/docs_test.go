@@ -153,7 +153,8 @@ func startWorkers(t *testing.T, f *fixture) {
 	now := time.Now().UTC()
 	for host := range 2 {
 		f.crowd.register(corral.Worker{ID: fmt.Sprintf("%s/%d", job.Tag, host), Cluster: 1, Glidein: 1, Attempt: job.ID,
-			Host: "node7", PID: 4711 + host, CPUs: 1, CPUsFree: 1, MemoryMiB: g.MemoryMiB, Connected: true,
+			Host: "node7", PID: 4711 + host, CPUs: 1, CPUsFree: 1, MemoryMiB: g.MemoryMiB,
+			MemoryFree: g.MemoryMiB, DiskMiB: 40960, DiskFree: 40960, Connected: true,
 			RegisteredAt: now, SeenAt: now, EndsAt: now})
 	}
 }
