@@ -206,3 +206,38 @@ func overLimit(site corral.Site, q corral.SiteQueue, g corral.Glidein) error {
 	}
 	return k.err
 }
+
+// Hosts returns what the hosts of pilots like g may have at most at a site that Place has put it to: of each queue that
+// takes it, the largest node. A component that is not known is Unlimited.
+func Hosts(g corral.Glidein, site corral.Site, machine corral.SiteQueue) (all []corral.Resources) {
+	if site.Batch == corral.ForkBatch {
+		m := Machine(site, machine)
+		return []corral.Resources{{CPUs: orUnlimited(m.CPUs), MemoryMiB: orUnlimited(m.MemoryMiB),
+			DiskMiB: corral.Unlimited}}
+	}
+	queues, err := queuesOf(site, g.BatchOptions)
+	if err != nil || len(queues) == 0 {
+		const any = corral.Unlimited
+		return []corral.Resources{{CPUs: any, MemoryMiB: any, GPUs: any, DiskMiB: any}}
+	}
+	for _, q := range queues {
+		if overLimit(site, q, g) != nil {
+			continue
+		}
+		host := corral.Resources{CPUs: orUnlimited(q.CPUs), MemoryMiB: orUnlimited(q.MemoryMiB), GPUs: q.GPUs,
+			DiskMiB: corral.Unlimited}
+		if q.CPUs == 0 { // where nodes are known, so are their gpus
+			host.GPUs = corral.Unlimited
+		}
+		all = append(all, host)
+	}
+	return all
+}
+
+// orUnlimited is what a queue says that it has, where 0 is not known.
+func orUnlimited(n int) int {
+	if n == 0 {
+		return corral.Unlimited
+	}
+	return n
+}

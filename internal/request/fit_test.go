@@ -1,6 +1,7 @@
 package request
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -145,5 +146,27 @@ func TestSiteIsOpen(t *testing.T) {
 	site.Queue = "normal,gpu"
 	if err := CheckQueues(site); err != nil {
 		t.Errorf("one of two queues is open: %v", err)
+	}
+}
+
+func TestHostsOfAPilot(t *testing.T) {
+	t.Parallel()
+	const hour, any = corral.Seconds(time.Hour), corral.Unlimited
+	fork := corral.Site{Contact: "local:", Batch: corral.ForkBatch}
+	for name, test := range map[string]struct {
+		site  corral.Site
+		queue string
+		want  []corral.Resources
+	}{
+		"the default queue":     {surveyed(), "", []corral.Resources{{CPUs: 64, MemoryMiB: 512_000, DiskMiB: any}}},
+		"queues that take it":   {surveyed(), "short,gpu", []corral.Resources{{CPUs: 32, MemoryMiB: 128_000, GPUs: 4, DiskMiB: any}}},
+		"nothing is known":      {corral.Site{Batch: "slurm"}, "", []corral.Resources{{CPUs: any, MemoryMiB: any, GPUs: any, DiskMiB: any}}},
+		"a machine":             {fork, "", []corral.Resources{{CPUs: 8, MemoryMiB: 16_000, DiskMiB: any}}},
+		"a machine not yet met": {corral.Site{Contact: "ssh://x", Batch: corral.ForkBatch}, "", []corral.Resources{{CPUs: any, MemoryMiB: any, DiskMiB: any}}},
+	} {
+		g := corral.Glidein{Hosts: 1, CPUs: 2, Walltime: hour, BatchOptions: corral.BatchOptions{Queue: test.queue}}
+		if got := Hosts(g, test.site, corral.SiteQueue{CPUs: 8, MemoryMiB: 16_000}); !slices.Equal(got, test.want) {
+			t.Errorf("%s: %+v, want %+v", name, got, test.want)
+		}
 	}
 }
