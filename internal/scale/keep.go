@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -26,47 +27,38 @@ type Clusters interface {
 	Workers(cluster corral.ClusterID) []corral.Worker
 }
 
-// A keeper carries out the scales of all clusters. What it remembers beside the store only delays: a corrald that was
-// started again keeps spare pilots, and leaves sites alone whose pilots fail, from then on.
+// A keeper has what all clusters share.
 type keeper struct {
 	lg       *slog.Logger
 	db       *store.DB
 	clusters Clusters
 	machine  corral.SiteQueue
-
-	next   map[corral.ClusterID]time.Time // look
-	spare  map[corral.ClusterID]spares
-	own    map[corral.GlideinID]corral.SiteID // live at the last look
-	failed map[corral.SiteID]failures
-}
-
-// spares are a cluster's own pilots that nothing needs, with the time since when.
-type spares map[corral.GlideinID]time.Time
-
-// failures are pilots in a row that failed at a site.
-type failures struct {
-	n    int
-	last time.Time
 }
 
 // Keep carries out the scales of all clusters until ctx ends. machine is this machine, as the queue that the batch
-// system fork has here.
+// system fork has here. Each cluster that is scaled has a goroutine, so that one whose pool does not answer keeps no
+// other waiting.
 func Keep(ctx context.Context, lg *slog.Logger, db *store.DB, clusters Clusters, machine corral.SiteQueue) error {
-	k := &keeper{
-		lg: lg, db: db, clusters: clusters, machine: machine, next: map[corral.ClusterID]time.Time{},
-		spare: map[corral.ClusterID]spares{}, own: map[corral.GlideinID]corral.SiteID{},
-		failed: map[corral.SiteID]failures{},
-	}
+	k := &keeper{lg, db, clusters, machine}
+	var all sync.WaitGroup
+	defer all.Wait()
+	ended := map[corral.ClusterID]chan struct{}{} // :: cluster → closed when its goroutine ends
 	for {
 		changed := db.Changed(store.Subject{Object: corral.ObjectCluster})
 		scales, err := store.Read(ctx, db, (*store.Tx).Scales)
-		for _, s := range scales {
-			if err == nil {
-				err = k.due(ctx, s)
-			}
-		}
 		if err != nil && ctx.Err() == nil {
-			lg.Error("scaling clusters: it is tried again", "error", err)
+			lg.Error("looking for clusters that are scaled: it is tried again", "error", err)
+		}
+		for _, s := range scales {
+			if running(ended[s.Cluster]) {
+				continue
+			}
+			done := make(chan struct{})
+			ended[s.Cluster] = done
+			all.Go(func() {
+				defer close(done)
+				k.scaler(s.Cluster).run(ctx)
+			})
 		}
 		var tick <-chan time.Time
 		if len(scales) > 0 || err != nil {
@@ -81,84 +73,147 @@ func Keep(ctx context.Context, lg *slog.Logger, db *store.DB, clusters Clusters,
 	}
 }
 
-// due looks at a cluster if it is time to. A look that leads to nothing new only reads.
-func (k *keeper) due(ctx context.Context, s corral.Scale) error {
-	if time.Now().Before(k.next[s.Cluster]) {
-		return nil
+func running(ended chan struct{}) bool {
+	select {
+	case <-ended:
+		return false
+	default:
+		return ended != nil
 	}
-	waiting, err := k.clusters.Waiting(ctx, s.Cluster)
+}
+
+// A scaler carries out the scale of one cluster. What it remembers beside the store only delays: after a new start of
+// corrald spare pilots are kept, and sites left alone whose pilots fail, from then on.
+type scaler struct {
+	*keeper
+	cluster corral.ClusterID
+	spare   map[corral.GlideinID]time.Time     // own pilots that nothing needs :: since when
+	own     map[corral.GlideinID]corral.SiteID // live at the last look
+	failed  map[corral.SiteID]failures
+	disk    map[corral.SiteID]int // MiB that own workers there had, at most
+}
+
+// failures are pilots in a row that failed at a site.
+type failures struct {
+	n    int
+	last time.Time
+}
+
+func (k *keeper) scaler(cluster corral.ClusterID) *scaler {
+	return &scaler{
+		keeper: k, cluster: cluster, spare: map[corral.GlideinID]time.Time{},
+		own: map[corral.GlideinID]corral.SiteID{}, failed: map[corral.SiteID]failures{}, disk: map[corral.SiteID]int{},
+	}
+}
+
+// run looks at the cluster until its scale or ctx ends.
+func (k *scaler) run(ctx context.Context) {
+	for {
+		pause, err := k.look(ctx)
+		switch {
+		case ctx.Err() != nil, corral.KindOf(err) == corral.NotFound:
+			return
+		case err != nil:
+			k.lg.Error("scaling a cluster: it is tried again", "cluster", k.cluster, "error", err)
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// look compares once what waits with what is there, and does what follows. One that leads to nothing new only reads. It
+// returns when to look next, or a NotFound error if the cluster is not scaled any more.
+func (k *scaler) look(ctx context.Context) (next time.Duration, err error) {
+	var o outlook
+	err = k.db.View(ctx, func(tx *store.Tx) error { return o.read(tx, k.cluster) })
 	if err != nil {
-		k.next[s.Cluster] = time.Now().Add(queryEvery)
-		return k.report(ctx, s, fmt.Sprintf("what waits is not known: %v", err))
+		return queryEvery, err
 	}
-	o := outlook{scale: s, waiting: waiting, workers: k.clusters.Workers(s.Cluster)}
+	next = lookEvery
+	if o.cluster.Kind == corral.Condor {
+		next = queryEvery
+	}
+	// The workers come first: a job that one of them has taken meanwhile does not wait any more, and counts nowhere.
+	o.workers = k.clusters.Workers(k.cluster)
+	if o.waiting, err = k.clusters.Waiting(ctx, k.cluster); err != nil {
+		return queryEvery, k.report(ctx, o.scale, fmt.Sprintf("what waits is not known: %v", err))
+	}
 	var d Decision
 	err = k.db.View(ctx, func(tx *store.Tx) (err error) {
 		d, err = k.decide(tx, &o)
 		return err
 	})
-	k.next[s.Cluster] = time.Now().Add(lookEvery)
-	if o.cluster.Kind == corral.Condor {
-		k.next[s.Cluster] = time.Now().Add(queryEvery)
+	if err != nil {
+		return next, err
 	}
-	k.remember(s.Cluster, d)
-	if err != nil || len(d.Asks)+len(d.Withdraw) == 0 && d.Report == s.Report {
-		return err
+	k.remember(d)
+	if len(d.Asks)+len(d.Withdraw) == 0 && d.Report == o.scale.Report {
+		return next, nil
 	}
-	return k.carryOut(ctx, o)
+	return next, k.carryOut(ctx, o)
 }
 
 // carryOut decides once more, in the transaction that asks: glideins that were made meanwhile count.
-func (k *keeper) carryOut(ctx context.Context, o outlook) error {
+func (k *scaler) carryOut(ctx context.Context, o outlook) error {
 	return k.db.Write(ctx, store.Actor, func(tx *store.Tx) error {
-		if _, err := tx.Scale(o.scale.Cluster); corral.KindOf(err) == corral.NotFound {
-			return nil // it was ended meanwhile
+		d, err := k.ask(tx, &o)
+		for _, id := range d.Withdraw {
+			if err == nil {
+				_, err = tx.AskGlidein(id, corral.AskDrain, "no job needs it")
+			}
 		}
-		d, err := k.decide(tx, &o)
 		if err != nil {
 			return err
 		}
-		for _, a := range d.Asks {
-			if err := k.ask(tx, o, a); err != nil {
-				if corral.KindOf(err) == corral.Internal {
-					return err
-				}
-				d.Report += fmt.Sprintf("; site %s refuses: %v", a.Site, err)
-				break
-			}
-		}
-		for _, id := range d.Withdraw {
-			if _, err := tx.AskGlidein(id, corral.AskDrain, "no job needs it"); err != nil {
-				return err
-			}
-		}
-		return tx.ReportScale(o.scale.Cluster, d.Report)
+		return tx.ReportScale(k.cluster, d.Report)
 	})
+}
+
+// ask decides, and creates the glideins of the workers that are asked for. A site that refuses one is out of the
+// question for this look; what it was asked for is decided again.
+func (k *scaler) ask(tx *store.Tx, o *outlook) (d Decision, err error) {
+	for again := true; again; {
+		if d, err = k.decide(tx, o); err != nil {
+			return d, err
+		}
+		again = false
+		for _, a := range d.Asks {
+			if o.refused[a.Site] != "" {
+				continue
+			}
+			err := k.create(tx, *o, a)
+			if err != nil && corral.KindOf(err) == corral.Internal {
+				return d, err
+			}
+			if err != nil {
+				o.refuse(a.Site, err)
+				again = true
+			}
+		}
+	}
+	return d, nil
 }
 
 // report notes why nothing can be decided.
-func (k *keeper) report(ctx context.Context, s corral.Scale, why string) error {
+func (k *scaler) report(ctx context.Context, s corral.Scale, why string) error {
 	if s.Report == why {
 		return nil
 	}
-	return k.db.Write(ctx, store.Actor, func(tx *store.Tx) error {
-		err := tx.ReportScale(s.Cluster, why)
-		if corral.KindOf(err) == corral.NotFound {
-			return nil
-		}
-		return err
-	})
+	return k.db.Write(ctx, store.Actor, func(tx *store.Tx) error { return tx.ReportScale(s.Cluster, why) })
 }
 
-// remember notes since when pilots of a cluster are spare.
-func (k *keeper) remember(cluster corral.ClusterID, d Decision) {
-	before, after := k.spare[cluster], spares{}
+// remember notes since when pilots are spare.
+func (k *scaler) remember(d Decision) {
+	before := k.spare
+	k.spare = map[corral.GlideinID]time.Time{}
 	for _, id := range d.Spare {
-		if after[id] = before[id]; after[id].IsZero() {
-			after[id] = time.Now()
+		if k.spare[id] = before[id]; before[id].IsZero() {
+			k.spare[id] = time.Now()
 		}
 	}
-	k.spare[cluster] = after
 }
 
 // Release ends a cluster's scale and lets its pilots go, in one transaction: workers finish what they run.
@@ -175,6 +230,7 @@ func Release(tx *store.Tx, s corral.Scale, reason string) error {
 	return tx.EndScale(s, reason)
 }
 
-func labels(s corral.Scale) map[string]string {
-	return map[string]string{Label: strconv.FormatInt(int64(s.Cluster), 10)}
-}
+// labels are those of the glideins of a scale.
+func labels(s corral.Scale) map[string]string { return map[string]string{Label: label(s.Cluster)} }
+
+func label(cluster corral.ClusterID) string { return strconv.FormatInt(int64(cluster), 10) }

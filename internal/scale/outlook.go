@@ -1,8 +1,10 @@
 package scale
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -15,33 +17,51 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// An outlook is what a decision needs that is not in the store.
+// An outlook is what one look at a cluster has found so far.
 type outlook struct {
 	scale   corral.Scale
-	cluster corral.Cluster // read with the glideins
+	cluster corral.Cluster
 	waiting []matching.Class
 	workers []corral.Worker
+	refused map[string]string // :: site → why it took no worker, against what was known of it
+}
+
+// read reads the scale and its cluster; a NotFound error if there is none.
+func (o *outlook) read(tx *store.Tx, cluster corral.ClusterID) (err error) {
+	if o.scale, err = tx.Scale(cluster); err == nil {
+		o.cluster, err = tx.Cluster(cluster)
+	}
+	return err
+}
+
+// refuse notes that a site is out of the question for this look.
+func (o *outlook) refuse(site string, why error) {
+	if o.refused == nil {
+		o.refused = map[string]string{}
+	}
+	o.refused[site] = fmt.Sprintf("refuses a worker: %v", why)
 }
 
 // decide makes a view of an outlook and of the store as it is now, and decides.
-func (k *keeper) decide(tx *store.Tx, o *outlook) (d Decision, err error) {
-	if o.cluster, err = tx.Cluster(o.scale.Cluster); err != nil {
+func (k *scaler) decide(tx *store.Tx, o *outlook) (d Decision, err error) {
+	if err := o.read(tx, k.cluster); err != nil {
 		return d, err
 	}
 	if o.cluster.State != corral.ClusterReady {
 		return Decision{Report: "nothing is asked for: the cluster is " + string(o.cluster.State)}, nil
 	}
-	glideins, err := tx.Glideins(store.GlideinFilter{Cluster: o.scale.Cluster, Live: true, InBrief: true})
+	glideins, err := tx.Glideins(store.GlideinFilter{Cluster: k.cluster, Live: true, InBrief: true})
 	if err != nil {
 		return d, err
 	}
 	if err := k.countFailures(tx, glideins); err != nil {
 		return d, err
 	}
+	k.measure(glideins, o.workers)
 	now := time.Now()
-	v := o.view(now, glideins, k.spare[o.scale.Cluster])
+	v := k.view(now, o, glideins)
 	for _, name := range o.scale.Sites {
-		s, err := k.site(tx, now, name)
+		s, err := k.site(tx, now, o, name)
 		if err != nil {
 			return d, err
 		}
@@ -51,26 +71,29 @@ func (k *keeper) decide(tx *store.Tx, o *outlook) (d Decision, err error) {
 }
 
 // view says what there is and what is to come.
-func (o *outlook) view(now time.Time, glideins []corral.Glidein, spare spares) View {
+func (k *scaler) view(now time.Time, o *outlook, glideins []corral.Glidein) View {
 	walltime := time.Duration(o.scale.Walltime)
 	v := View{Waiting: o.waiting, Longest: attempt.Longest(walltime-order.Reserve(walltime)) - time.Second}
+	static := map[corral.GlideinID]bool{}
+	for _, g := range glideins {
+		static[g.ID] = g.Slots == corral.SlotsStatic
+	}
 	present := map[corral.JobID]int{} // :: attempt → cpus registered
 	for _, w := range o.workers {
 		if w.Connected && !w.Draining {
 			present[w.Attempt] += w.CPUs
-			v.Room = append(v.Room, Room{free(w), w.EndsAt.Sub(now) - execution.StartMargin})
+			v.Room = append(v.Room, rooms(w.Free(), w.EndsAt.Sub(now)-execution.StartMargin, static[w.Glidein])...)
 		}
 	}
-	label := labels(o.scale)[Label]
 	for _, g := range glideins {
 		v.Held += g.Hosts * g.CPUs
 		left, ok := attempt.ToCome(g, present, now)
 		if !ok || g.NotBefore.After(now.Add(time.Minute)) {
 			continue
 		}
-		c := Coming{Room: Room{g.Host(), left}}
-		if g.Labels[Label] == label && !begun(g) {
-			c.Own, c.SpareAt = g.ID, spare[g.ID]
+		c := Coming{Room: Room{k.host(g), left}}
+		if isOwn(g) && !begun(g) {
+			c.Own, c.SpareAt = g.ID, k.spare[g.ID]
 		}
 		for range toCome(g, present) {
 			v.Coming = append(v.Coming, c)
@@ -79,14 +102,58 @@ func (o *outlook) view(now time.Time, glideins []corral.Glidein, spare spares) V
 	return v
 }
 
-// free estimates what is free of a worker: it tells its free cpus, and of what else it has the same part is taken to be
-// free.
-func free(w corral.Worker) corral.Resources {
-	r := w.Resources()
-	part := func(n int) int { return n * w.CPUsFree / max(1, w.CPUs) }
-	return corral.Resources{
-		CPUs: w.CPUsFree, MemoryMiB: part(r.MemoryMiB), GPUs: part(r.GPUs), DiskMiB: part(r.DiskMiB),
+// isOwn reports whether a glidein was asked for by its cluster's scale.
+func isOwn(g corral.Glidein) bool { return g.Labels[Label] == label(g.Cluster) }
+
+// rooms are the rooms of a worker. One whose slots are static has one for each cpu that is free, with a share of the
+// rest: no job gets parts of two.
+func rooms(free corral.Resources, left time.Duration, static bool) []Room {
+	if !static || free.CPUs < 2 {
+		return []Room{{free, left}}
 	}
+	all := make([]Room, free.CPUs)
+	for i := range all {
+		all[i] = Room{share(free), left}
+	}
+	return all
+}
+
+// share is one cpu's part of what is free.
+func share(free corral.Resources) corral.Resources {
+	c := components(free)
+	for i := range c {
+		if c[i] != corral.Unlimited {
+			c[i] /= free.CPUs
+		}
+	}
+	return resources(c)
+}
+
+// host is what a worker that is to come will have. Disk is not asked for: it will have what those before it had.
+func (k *scaler) host(g corral.Glidein) corral.Resources {
+	host := g.Host()
+	host.MemoryMiB = cmp.Or(host.MemoryMiB, corral.Unlimited) // 0: its site decides
+	if disk, known := k.disk[g.Site]; known && isOwn(g) {
+		host.DiskMiB = disk
+	}
+	return host
+}
+
+// measure notes how much disk the scale's workers have at each site. Those that are there tell it; what is known from
+// earlier ones stays until others come, or the same worker would be asked for again for a job that it has no disk for.
+func (k *scaler) measure(glideins []corral.Glidein, workers []corral.Worker) {
+	of, now := map[corral.GlideinID]corral.SiteID{}, map[corral.SiteID]int{}
+	for _, g := range glideins {
+		if isOwn(g) {
+			of[g.ID] = g.Site
+		}
+	}
+	for _, w := range workers {
+		if site, own := of[w.Glidein]; own && w.Connected && w.DiskFree != corral.Unlimited {
+			now[site] = max(now[site], w.DiskMiB)
+		}
+	}
+	maps.Copy(k.disk, now)
 }
 
 // toCome is how many workers of a glidein are not there.
@@ -112,31 +179,45 @@ func begun(g corral.Glidein) bool {
 const mostPilots = 1000
 
 // site says what a site takes now.
-func (k *keeper) site(tx *store.Tx, now time.Time, name string) (Site, error) {
+func (k *scaler) site(tx *store.Tx, now time.Time, o *outlook, name string) (Site, error) {
+	closed := Site{Name: name, Closed: o.refused[name]}
 	s, err := tx.SiteNamed(name)
-	if corral.KindOf(err) == corral.NotFound {
-		return Site{Name: name, Closed: "is gone"}, nil
-	}
-	if err != nil {
+	switch {
+	case corral.KindOf(err) == corral.NotFound:
+		closed.Closed = "is gone"
+		return closed, nil
+	case err != nil:
 		return Site{}, err
 	}
-	f := k.failed[s.ID]
-	switch {
-	case s.State != corral.SiteReady:
-		return Site{Name: name, Closed: "is " + string(s.State)}, nil
-	case now.Before(RetryAt(f.n, f.last)):
-		return Site{Name: name, Closed: fmt.Sprintf("is asked again at %s: %d pilots in a row failed there",
-			RetryAt(f.n, f.last).UTC().Format(time.TimeOnly), f.n)}, nil
+	g, err := k.placed(worker(o.scale, Ask{Site: name, Keep: true}), s, o.cluster)
+	if err != nil {
+		closed.Closed = fmt.Sprintf("has no such workers: %v", err)
+		return closed, nil
+	}
+	open := closed
+	for _, h := range request.Hosts(g, s, k.machine) {
+		if disk, known := k.disk[s.ID]; known {
+			h.DiskMiB = disk
+		}
+		open.Hosts = append(open.Hosts, h)
+	}
+	if f := k.failed[s.ID]; open.Closed == "" {
+		switch {
+		case s.State != corral.SiteReady:
+			open.Closed = "is " + string(s.State)
+		case now.Before(RetryAt(f.n, f.last)):
+			open.Closed = fmt.Sprintf("is asked again at %s: %d pilots in a row failed there",
+				RetryAt(f.n, f.last).UTC().Format(time.TimeOnly), f.n)
+		}
 	}
 	load, err := tx.Load(s.ID)
 	if err != nil {
 		return Site{}, err
 	}
-	open := Site{Name: name}
 	for ; open.Pilots < mostPilots; open.Pilots++ {
 		if full := s.Full(load); full != "" {
 			if open.Pilots == 0 {
-				open.Closed = "takes none: " + full
+				open.Closed = cmp.Or(open.Closed, "takes none: "+full)
 			}
 			break
 		}
@@ -145,27 +226,27 @@ func (k *keeper) site(tx *store.Tx, now time.Time, name string) (Site, error) {
 	return open, nil
 }
 
-// countFailures takes in how pilots of scales ended that were alive at the last look.
-func (k *keeper) countFailures(tx *store.Tx, live []corral.Glidein) error {
-	seen := map[corral.GlideinID]bool{}
+// countFailures takes in how pilots of the scale ended that were alive at the last look.
+func (k *scaler) countFailures(tx *store.Tx, live []corral.Glidein) error {
+	before := maps.Clone(k.own)
+	clear(k.own)
 	for _, g := range live {
-		if seen[g.ID] = true; g.Labels[Label] != "" {
+		delete(before, g.ID)
+		if isOwn(g) {
 			k.own[g.ID] = g.Site
 		}
 	}
-	for id, site := range maps.Clone(k.own) {
-		if seen[id] {
-			continue
-		}
+	var ended []corral.Glidein
+	for id := range before {
 		g, err := tx.Glidein(id)
 		if err != nil {
 			return err
 		}
-		if !g.State.Terminal() {
-			continue // of another cluster
-		}
-		delete(k.own, id)
-		k.failed[site] = k.failed[site].and(g)
+		ended = append(ended, g)
+	}
+	slices.SortFunc(ended, func(a, b corral.Glidein) int { return a.UpdatedAt.Compare(b.UpdatedAt) })
+	for _, g := range ended {
+		k.failed[g.Site] = k.failed[g.Site].and(g)
 	}
 	return nil
 }
@@ -182,18 +263,23 @@ func (f failures) and(g corral.Glidein) failures {
 	return failures{}
 }
 
-// ask creates the glidein of a worker.
-func (k *keeper) ask(tx *store.Tx, o outlook, a Ask) error {
-	s := o.scale
+// worker is the request for a worker.
+func worker(s corral.Scale, a Ask) api.NewGlidein {
 	in := api.NewGlidein{Site: a.Site, Cluster: s.ClusterName, Hosts: 1, CPUs: s.CPUs, GPUs: a.Needs.GPUs,
 		Walltime: s.Walltime, Labels: labels(s)}
 	if !a.Keep {
 		in.Idle = s.Idle
 	}
+	return in
+}
+
+// create creates the glidein of a worker.
+func (k *scaler) create(tx *store.Tx, o outlook, a Ask) error {
 	site, err := tx.SiteNamed(a.Site)
 	if err != nil {
 		return err
 	}
+	in := worker(o.scale, a)
 	g, err := k.placed(in, site, o.cluster)
 	if err == nil && g.MemoryMiB < a.Needs.MemoryMiB { // than the share of its cpus
 		in.MemoryMiB = a.Needs.MemoryMiB
@@ -202,12 +288,12 @@ func (k *keeper) ask(tx *store.Tx, o outlook, a Ask) error {
 	if err != nil {
 		return err
 	}
-	g.Owner = s.Owner
+	g.Owner = o.scale.Owner
 	_, err = tx.CreateGlidein(g)
 	return err
 }
 
-func (k *keeper) placed(in api.NewGlidein, at corral.Site, to corral.Cluster) (corral.Glidein, error) {
+func (k *scaler) placed(in api.NewGlidein, at corral.Site, to corral.Cluster) (corral.Glidein, error) {
 	g, err := request.Glidein(in, time.Now())
 	if err == nil {
 		err = request.Place(&g, at, to, k.machine)
