@@ -20,7 +20,7 @@ type NewScale struct {
 func scalePath(cluster string) string { return clusterPath(cluster) + "/scale" }
 
 // ScaleCluster begins to scale a cluster, which is named by its name or id. A Conflict error if it is scaled already,
-// or if a run that has a plan of its own (corral run --auto) is under way there.
+// or if a plan is provisioned there (corral run --auto, corral provision) whose run is not over.
 func (c *Client) ScaleCluster(ctx context.Context, cluster string, s NewScale) (corral.Scale, error) {
 	return send[corral.Scale](ctx, c, call{method: http.MethodPut, path: scalePath(cluster)}, s)
 }

@@ -7,10 +7,24 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// Planned returns the plan that provisions a cluster for a run that is under way, 0 if there is none.
+// Planned returns a plan that asks for workers of a cluster, 0 if there is none: it is provisioned, and either its run
+// goes on or it has none yet, as between the two requests of corral run --auto. Plans whose runs are over are released,
+// so that none of them comes to life again beside what the caller is about to begin.
 func Planned(tx *store.Tx, cluster corral.ClusterID) (corral.PlanID, error) {
-	p, err := planned(tx, func(p corral.Plan) bool { return p.Cluster == cluster })
-	return p.ID, err
+	plans, err := tx.Provisioned()
+	for _, p := range plans {
+		if err != nil || p.Cluster != cluster {
+			continue
+		}
+		var over bool
+		if over, err = hasEnded(tx, p); err == nil && !over {
+			return p.ID, nil
+		}
+		if err == nil {
+			_, err = Release(tx, p, overReason)
+		}
+	}
+	return 0, err
 }
 
 // planned returns the first plan that a run is under way for, of those that wanted picks; none has the id 0.

@@ -29,6 +29,9 @@ func Release(tx *store.Tx, p corral.Plan, reason string) (corral.Plan, error) {
 	return tx.MovePlan(p.ID, corral.PlanRelease, reason)
 }
 
+// overReason is why a plan is released that nobody asked to release.
+const overReason = "its run is over"
+
 // labelled is the label of what belongs to a plan: its glideins, and the run that it was made for.
 func labelled(p corral.Plan) map[string]string {
 	return map[string]string{Label: strconv.FormatInt(int64(p.ID), 10)}
@@ -74,7 +77,7 @@ func releaseEnded(ctx context.Context, db *store.DB) error {
 		for _, p := range ended {
 			over, err := hasEnded(tx, p) // it may have been resumed meanwhile
 			if err == nil && over {
-				_, err = Release(tx, p, "its run is over")
+				_, err = Release(tx, p, overReason)
 			}
 			if err != nil {
 				return err

@@ -87,7 +87,10 @@ func (h *planHandlers) about(ctx context.Context, in api.NewPlan) (cluster corra
 		if cluster, err = clusterNamed(tx, cmp.Or(in.Cluster, defaultCluster)); err != nil {
 			return err
 		}
-		if err = ready(cluster); err != nil {
+		if err = ready(cluster); err == nil && in.Auto { // it could not be provisioned, and may take long to make
+			err = unscaled(tx, cluster.ID)
+		}
+		if err != nil {
 			return err
 		}
 		sites, err = sitesNamed(tx, in.Sites)

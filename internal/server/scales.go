@@ -40,8 +40,8 @@ func (h *scaleHandlers) get(c *rest.Call) error {
 	return rest.Read(h.Adapter, c, func(tx *store.Tx) (corral.Scale, error) { return h.find(c, tx) })
 }
 
-// put begins to scale a cluster. A cluster has one controller: neither a second scale nor a run with a plan of its own
-// may ask for workers there at the same time.
+// put begins to scale a cluster. A cluster has one controller: neither a second scale nor a plan that is provisioned may
+// ask for workers there at the same time. That is decided in the transaction that begins.
 func (h *scaleHandlers) put(c *rest.Call) error {
 	return rest.Create(h.Adapter, c, func(ctx context.Context, in api.NewScale) (rest.Step[corral.Scale], error) {
 		s, err := request.Scale(in)
@@ -77,7 +77,8 @@ func begin(tx *store.Tx, ref string, s corral.Scale) (corral.Scale, error) {
 	}
 	if planned != 0 {
 		return s, corral.ErrorAt(corral.Conflict, "cluster",
-			"plan %d asks for workers of %s, for a run that is under way", planned, cluster.Name)
+			"plan %d asks for workers of %s until its run is over; `corral plan release %[1]d` ends that", planned,
+			cluster.Name)
 	}
 	return tx.CreateScale(s)
 }

@@ -47,24 +47,64 @@ func TestScaleOfACluster(t *testing.T) {
 	}
 }
 
-// A cluster has one controller: one scale, or a plan for a run that is under way.
+// A cluster has one controller: one scale, or a plan that is provisioned, with a run or before it has one.
 func TestOneControllerOfACluster(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	f.readySite(t)
-	must(f.ScaleCluster(t.Context(), "default", newScale()))(t)
+	auto := newPlan()
+	auto.Auto = true
+	row := must(f.CreatePlan(t.Context(), newPlan(), ""))(t)
+	s := must(f.ScaleCluster(t.Context(), "default", newScale()))(t)
 	_, err := f.ScaleCluster(t.Context(), "default", newScale())
 	wantKind(t, "a second scale", err, corral.Conflict, "cluster")
-	row := must(f.CreatePlan(t.Context(), newPlan(), ""))(t)
+	_, err = f.CreatePlan(t.Context(), auto, "")
+	wantKind(t, "a plan that is to be revised where a scale is", err, corral.Conflict, "cluster")
 	_, err = f.ProvisionPlan(t.Context(), row.ID)
 	wantKind(t, "a plan where a scale is", err, corral.Conflict, "cluster")
+	if again := must(f.ClusterScale(t.Context(), "default"))(t); again.Terms() != s.Terms() {
+		t.Errorf("%+v, want %+v", again, s)
+	}
 	must(f.UnscaleCluster(t.Context(), "default"))(t)
+
 	must(f.ProvisionPlan(t.Context(), row.ID))(t)
+	_, err = f.ScaleCluster(t.Context(), "default", newScale())
+	wantKind(t, "a scale where a plan awaits its run", err, corral.Conflict, "cluster")
 	in := newRun()
 	in.Labels = map[string]string{"plan": fmt.Sprint(row.ID)}
-	must(f.CreateRun(t.Context(), in, ""))(t)
+	run := must(f.CreateRun(t.Context(), in, ""))(t)
 	_, err = f.ScaleCluster(t.Context(), "default", newScale())
 	wantKind(t, "a scale where a planned run is", err, corral.Conflict, "cluster")
+	must(f.CancelRun(t.Context(), run.ID))(t)
+	must(f.WaitRun(t.Context(), run.ID, time.Minute))(t)
+	must(f.ScaleCluster(t.Context(), "default", newScale()))(t)
+	if p := must(f.Plan(t.Context(), row.ID))(t); p.State != corral.PlanReleased {
+		t.Errorf("the plan is %s beside a scale, want %s", p.State, corral.PlanReleased)
+	}
+}
+
+// Of a scale and a plan that are asked for at once, one is refused.
+func TestOneOfTwoControllersAtOnce(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	f.readySite(t)
+	for range 10 {
+		row := must(f.CreatePlan(t.Context(), newPlan(), ""))(t)
+		planned := later(func() error {
+			_, err := f.ProvisionPlan(t.Context(), row.ID)
+			return err
+		})
+		_, scaled := f.ScaleCluster(t.Context(), "default", newScale())
+		if err := <-planned; (err == nil) == (scaled == nil) {
+			t.Fatalf("plan: %v; scale: %v; want one of them", err, scaled)
+		} else if err == nil {
+			wantKind(t, "a scale beside a plan", scaled, corral.Conflict, "cluster")
+			must(f.ReleasePlan(t.Context(), row.ID))(t)
+		} else {
+			wantKind(t, "a plan beside a scale", err, corral.Conflict, "cluster")
+			must(f.UnscaleCluster(t.Context(), "default"))(t)
+		}
+	}
 }
 
 // A plan that is revised has its cluster for itself while its run is under way: tasks go to any worker of a cluster. Two
