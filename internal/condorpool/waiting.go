@@ -33,8 +33,8 @@ func (p *Keepers) Waiting(ctx context.Context, id corral.ClusterID) ([]matching.
 	return classes(jobs), nil
 }
 
-// classes counts jobs by what they need, in classes that are merged where they are too many. What a job asks for by an expression, as memory by what it used before, is not
-// known until it is matched.
+// classes counts jobs by what they need, in classes that are merged where they are too many. What a job asks for by an
+// expression, as memory by what it used before, is not known until it is matched.
 func classes(jobs []classad.Ad) []matching.Class {
 	slices.SortStableFunc(jobs, func(a, b classad.Ad) int {
 		return cmp.Compare(number(b, "JobPrio"), number(a, "JobPrio"))

@@ -54,14 +54,13 @@ type Ask struct {
 // Decide compares what waits with what is there and to come.
 func Decide(now time.Time, s corral.Scale, v View) Decision {
 	waiting := slices.Clone(v.Waiting)
-	jobs := count(waiting)
-	var there, coming filled
-	for i := range v.Room {
-		there.add(v.Room[i].fill(waiting))
+	f := found{jobs: count(waiting)}
+	for _, r := range v.Room {
+		f.there.add(r.fill(waiting))
 	}
 	var d Decision
+	spare := v.fillComing(waiting, &f.coming)
 	spareCPUs := v.Held - s.Min
-	spare := v.fillComing(waiting, &coming)
 	for _, c := range slices.Backward(spare) { // the newest go first
 		d.Spare = append(d.Spare, c.Own)
 		cpus := c.Free.CPUs
@@ -73,19 +72,44 @@ func Decide(now time.Time, s corral.Scale, v View) Decision {
 	p := &purchase{scale: s, longest: v.Longest, held: v.Held, sites: slices.Clone(v.Sites)}
 	p.buy(waiting)
 	d.Asks = p.asks
-	said := []string{fmt.Sprintf("%d jobs wait: %d fit workers that are there, %d workers that are to come", jobs,
-		there.jobs, coming.jobs)}
-	if guessed := there.guessed + coming.guessed; guessed > 0 {
-		said = append(said, fmt.Sprintf("%d of these are taken to fit though not all is known of the workers", guessed))
-	}
-	if len(d.Asks) > 0 {
-		said = append(said, fmt.Sprintf("%d workers are asked for", len(d.Asks)))
-	}
-	if len(d.Withdraw) > 0 {
-		said = append(said, fmt.Sprintf("%d pilots that nothing needs are withdrawn", len(d.Withdraw)))
-	}
-	d.Report = strings.Join(append(said, p.reasons()...), "; ")
+	d.Report = strings.Join(append(f.report(d), p.reasons()...), "; ")
 	return d
+}
+
+// found is how many jobs wait, and what they fit.
+type found struct {
+	jobs          int
+	there, coming filled
+}
+
+// report says what was found, and what follows.
+func (f found) report(d Decision) []string {
+	said := []string{"no job waits"}
+	if f.jobs > 0 {
+		said[0] = fmt.Sprintf("%s: %d fit workers that are there, %d workers that are to come",
+			counted(f.jobs, "job waits", "jobs wait"), f.there.jobs, f.coming.jobs)
+	}
+	for _, c := range []struct {
+		n         int
+		one, many string
+	}{
+		{f.there.guessed + f.coming.guessed, "of these is taken to fit though not all is known of the workers",
+			"of these are taken to fit though not all is known of the workers"},
+		{len(d.Asks), "worker is asked for", "workers are asked for"},
+		{len(d.Withdraw), "pilot that nothing needs is withdrawn", "pilots that nothing needs are withdrawn"},
+	} {
+		if c.n > 0 {
+			said = append(said, counted(c.n, c.one, c.many))
+		}
+	}
+	return said
+}
+
+func counted(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
 }
 
 func (f *filled) add(g filled) { f.jobs, f.guessed = f.jobs+g.jobs, f.guessed+g.guessed }

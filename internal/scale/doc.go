@@ -2,8 +2,8 @@
 // worker has room for, and takes pilots back that still wait at their site when nothing needs them any more.
 //
 // Decide is pure: from what waits and what is there or to come follow asks and withdrawals, with what cut them. Keep is
-// the loops around it, one for each cluster. What was asked for is in the store before a site hears of it, as for every glidein, and a label
-// says which glideins are a scale's own: so nothing is lost when corrald ends.
+// the loops around it, one for each cluster. What was asked for is in the store before a site hears of it, as for every
+// glidein, and a label says which glideins are a scale's own: so nothing is lost when corrald ends.
 //
 // A job counts only when it waits in the queue: one whose parents have not ended is in none. What waits is first given,
 // on paper, to the room of workers that are there, then to workers that are to come, and only what is left over becomes

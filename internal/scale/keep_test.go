@@ -130,9 +130,9 @@ func TestAWorkerIsAskedForWhereAHostCanHaveIt(t *testing.T) {
 		"cpus of a worker that only the second has": {4, 1, corral.Resources{CPUs: 1},
 			"4 cpus, 4000 MiB of memory at large", ""},
 		"memory that none has": {2, 1, corral.Resources{CPUs: 1, MemoryMiB: 65000}, "",
-			"1 jobs need 1 cpu, 65000 MiB of memory each: the largest host of site small has 2 cpus and 8000 MiB of memory, " +
+			"1 job needs 1 cpu, 65000 MiB of memory: the largest host of site small has 2 cpus and 8000 MiB of memory, " +
 				"the largest host of site large has 16 cpus and 64000 MiB of memory"},
-		"gpus that none has": {2, 7, corral.Resources{CPUs: 1, GPUs: 3}, "", "7 jobs need 1 cpu, 3 gpus each: " +
+		"gpus that none has": {2, 7, corral.Resources{CPUs: 1, GPUs: 3}, "", "7 jobs need 1 cpu, 3 gpus: " +
 			"the largest host of site small has 2 cpus and 0 gpus, the largest host of site large has 16 cpus and 2 gpus"},
 		"cpus of a worker that none has": {17, 1, corral.Resources{CPUs: 1}, "",
 			"site large has no such workers: cpus: 17 is over cpus of queue normal at site large, which is 16"},
@@ -188,7 +188,7 @@ func TestWhatIsFreeOfAWorkerIsWhatItSays(t *testing.T) {
 		"no gpu":     {corral.Resources{CPUs: 1, GPUs: 1}, corral.Resources{CPUs: 1, MemoryMiB: 1000}, 2, ""},
 		"memory of which nothing is said": {corral.Resources{CPUs: 1, MemoryMiB: 1900},
 			corral.Resources{CPUs: 1, MemoryMiB: corral.Unlimited}, 1,
-			"1 of these are taken to fit though not all is known of the workers"},
+			"1 of these is taken to fit though not all is known of the workers"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -224,7 +224,7 @@ func TestNoWorkerIsAskedForDiskThatWorkersDoNotHave(t *testing.T) {
 	s.works(k, second[1:], host, host)
 	for range 3 {
 		got, report := s.look(k)
-		const want = "1 jobs need 1 cpu, 500 MiB of disk each: the largest host of site small has 2 cpus and 400 MiB of " +
+		const want = "1 job needs 1 cpu, 500 MiB of disk: the largest host of site small has 2 cpus and 400 MiB of " +
 			"disk, the largest host of site large has 16 cpus and 400 MiB of disk"
 		if len(got) != 2 || !strings.Contains(report, want) {
 			t.Fatalf("asked for %s: %s", brief(got), report)

@@ -24,16 +24,12 @@ type purchase struct {
 // buy asks for workers for what waits and fits one, then for what the minimum lacks. A class that no site can serve
 // now stands back for those after it.
 func (p *purchase) buy(waiting []matching.Class) {
-	for i := range waiting {
-		if w := &waiting[i]; w.Jobs > 0 && !p.possible(*w) {
-			w.Jobs = 0
-		}
-	}
+	p.leaveOut(waiting)
 	wait, of := 0, []Site{} // jobs that no site can serve now, and the sites that could at another time
 	for i := range waiting {
 		for w := &waiting[i]; w.Jobs > 0; {
 			if p.full() {
-				p.limit("%d jobs wait on", wait+count(waiting[i:]))
+				p.limitJobs(wait + count(waiting[i:]))
 				return
 			}
 			if p.serve(waiting[i:]) {
@@ -44,37 +40,53 @@ func (p *purchase) buy(waiting []matching.Class) {
 	}
 	if wait > 0 {
 		p.limitSites(of)
-		p.limit("%d jobs wait on", wait)
+		p.limitJobs(wait)
 	}
 	p.keepMinimum()
 }
 
+// keepMinimum asks for workers that need no work to stay.
 func (p *purchase) keepMinimum() {
 	for p.held < p.scale.Min && !p.full() {
-		if !p.ask(Ask{Keep: true}, func(*Site) bool { return true }) {
+		if _, ok := p.order(Ask{Keep: true}, corral.Resources{}); !ok {
 			p.limitSites(p.sites)
 			return
 		}
 	}
 }
 
-// possible reports whether a worker of these terms at one of the sites could take such a job, and says why if none
-// could.
-func (p *purchase) possible(w matching.Class) bool {
-	var why string
+// leaveOut takes the jobs out that no worker of these terms at any of the sites could take, and says why.
+func (p *purchase) leaveOut(waiting []matching.Class) {
+	jobs := map[string]int{} // :: why → so many
+	var reasons []string
+	for i := range waiting {
+		w := &waiting[i]
+		why := p.impossible(w.Needs)
+		if w.Jobs == 0 || why == "" {
+			continue
+		}
+		if jobs[why] == 0 {
+			reasons = append(reasons, why)
+		}
+		jobs[why] += w.Jobs
+		w.Jobs = 0
+	}
+	for _, why := range reasons {
+		p.limit("%s %s", counted(jobs[why], "job needs", "jobs need"), why)
+	}
+}
+
+// impossible says what such jobs need that no worker has; empty: some worker may have it.
+func (p *purchase) impossible(needs matching.Resources) string {
 	switch {
-	case w.Needs.CPUs > p.scale.CPUs:
-		why = fmt.Sprintf("need %d cpus: workers have %d (--cpus)", w.Needs.CPUs, p.scale.CPUs)
-	case w.Needs.Time > p.longest:
-		why = fmt.Sprintf("take %s: workers of %s take none above %s (--walltime)", w.Needs.Time, p.scale.Walltime,
-			p.longest)
-	case len(p.fitting(w.Needs.Resources)) == 0:
-		why = fmt.Sprintf("need %s each: %s", w.Needs.Resources, p.largest(w.Needs.Resources))
+	case needs.CPUs > p.scale.CPUs:
+		return fmt.Sprintf("%d cpus: workers have %d (--cpus)", needs.CPUs, p.scale.CPUs)
+	case needs.Time > p.longest:
+		return fmt.Sprintf("%s: workers of %s take none above %s (--walltime)", needs.Time, p.scale.Walltime, p.longest)
+	case len(p.fitting(needs.Resources)) == 0:
+		return fmt.Sprintf("%s: %s", needs.Resources, p.largest(needs.Resources))
 	}
-	if why != "" {
-		p.limit("%d jobs %s", w.Jobs, why)
-	}
-	return why == ""
+	return ""
 }
 
 // fitting are the sites at which a worker may have what a job needs.
@@ -87,15 +99,12 @@ func (p *purchase) fitting(needs corral.Resources) (all []Site) {
 	return all
 }
 
-// serve asks for a worker for the first of the classes that wait, with as many others as it has room for, at the first
-// site that takes one. It takes out what the worker is for. The worker's memory, gpus and disk are what that needs.
+// serve asks for a worker for the first of the classes that wait, with as many others as it has room for. It takes out
+// what the worker is for. The worker's memory, gpus and disk are what that needs.
 func (p *purchase) serve(waiting []matching.Class) bool {
-	room := Room{Left: p.longest}
-	ok := p.ask(Ask{}, func(s *Site) (fits bool) {
-		room.Free, fits = s.room(p.scale.CPUs, waiting[0].Needs.Resources)
-		return fits
-	})
+	host, ok := p.order(Ask{}, waiting[0].Needs.Resources)
 	if ok {
+		room := Room{host, p.longest}
 		p.asks[len(p.asks)-1].Needs = room.fill(waiting).used
 	}
 	return ok
@@ -127,22 +136,25 @@ func (p *purchase) full() bool {
 	return true
 }
 
-// ask asks the first site that takes another pilot, of those that will do.
-func (p *purchase) ask(a Ask, willDo func(*Site) bool) bool {
+// order asks the first site that takes another pilot, and has a host for such a job, for a worker. It returns the host.
+func (p *purchase) order(a Ask, job corral.Resources) (host corral.Resources, ok bool) {
 	for i := range p.sites {
-		if s := &p.sites[i]; s.Closed == "" && s.Pilots > 0 && willDo(s) {
+		s := &p.sites[i]
+		if host, ok = s.room(p.scale.CPUs, job); ok && s.Closed == "" && s.Pilots > 0 {
 			s.Pilots--
 			a.Site, p.held = s.Name, p.held+p.scale.CPUs
 			p.asks = append(p.asks, a)
-			return true
+			return host, true
 		}
 	}
-	return false
+	return corral.Resources{}, false
 }
 
 func (p *purchase) limit(format string, args ...any) {
 	p.limits = append(p.limits, fmt.Sprintf(format, args...))
 }
+
+func (p *purchase) limitJobs(n int) { p.limit("%s on", counted(n, "job waits", "jobs wait")) }
 
 // limitSites says why sites take nothing more, each once.
 func (p *purchase) limitSites(sites []Site) {
@@ -184,15 +196,11 @@ func (p *purchase) largest(needs corral.Resources) string {
 // hasOf names what a host has of each component that is needed, as far as it is known.
 func hasOf(host, needs corral.Resources) string {
 	var said []string
-	for _, c := range []struct {
-		needs, has int
-		of         string
-	}{
-		{needs.CPUs, host.CPUs, "cpus"}, {needs.MemoryMiB, host.MemoryMiB, "MiB of memory"},
-		{needs.GPUs, host.GPUs, "gpus"}, {needs.DiskMiB, host.DiskMiB, "MiB of disk"},
-	} {
-		if c.needs > 0 && c.has != corral.Unlimited {
-			said = append(said, fmt.Sprintf("%d %s", c.has, c.of))
+	words, has := [4][2]string{{"cpu", "cpus"}, {"MiB of memory", "MiB of memory"}, {"gpu", "gpus"},
+		{"MiB of disk", "MiB of disk"}}, components(host)
+	for i, need := range components(needs) {
+		if need > 0 && has[i] != corral.Unlimited {
+			said = append(said, counted(has[i], words[i][0], words[i][1]))
 		}
 	}
 	return strings.Join(said, " and ")

@@ -40,8 +40,8 @@ func (h *scaleHandlers) get(c *rest.Call) error {
 	return rest.Read(h.Adapter, c, func(tx *store.Tx) (corral.Scale, error) { return h.find(c, tx) })
 }
 
-// put begins to scale a cluster. A cluster has one controller: neither a second scale nor a plan that is provisioned may
-// ask for workers there at the same time. That is decided in the transaction that begins.
+// put begins to scale a cluster. A cluster has one controller: neither a second scale nor a plan that is provisioned
+// may ask for workers there at the same time. That is decided in the transaction that begins.
 func (h *scaleHandlers) put(c *rest.Call) error {
 	return rest.Create(h.Adapter, c, func(ctx context.Context, in api.NewScale) (rest.Step[corral.Scale], error) {
 		s, err := request.Scale(in)
