@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -189,7 +190,7 @@ func (k *scaler) site(tx *store.Tx, now time.Time, o *outlook, name string) (Sit
 	case err != nil:
 		return Site{}, err
 	}
-	g, err := k.placed(worker(o.scale, Ask{Site: name, Keep: true}), s, o.cluster)
+	g, err := placed(worker(o.scale, Ask{Site: name, Keep: true}), s, o.cluster, k.machine)
 	if err != nil {
 		closed.Closed = fmt.Sprintf("has no such workers: %v", err)
 		return closed, nil
@@ -273,6 +274,26 @@ func worker(s corral.Scale, a Ask) api.NewGlidein {
 	return in
 }
 
+// Check reports why none of the sites can give the workers of a scale, whatever waits; nil if one of them may.
+func Check(s corral.Scale, sites []corral.Site, cluster corral.Cluster, machine corral.SiteQueue) error {
+	var reasons []error
+	for _, site := range sites {
+		_, err := placed(worker(s, Ask{Site: site.Name, Keep: true}), site, cluster, machine)
+		if err == nil {
+			return nil
+		}
+		reasons = append(reasons, err)
+	}
+	if len(reasons) == 1 {
+		return reasons[0]
+	}
+	var said []string
+	for i, err := range reasons {
+		said = append(said, fmt.Sprintf("%s: %v", sites[i].Name, err))
+	}
+	return corral.ErrorAt(corral.Unsatisfiable, "sites", "none can give such workers: %s", strings.Join(said, "; "))
+}
+
 // create creates the glidein of a worker.
 func (k *scaler) create(tx *store.Tx, o outlook, a Ask) error {
 	site, err := tx.SiteNamed(a.Site)
@@ -280,10 +301,10 @@ func (k *scaler) create(tx *store.Tx, o outlook, a Ask) error {
 		return err
 	}
 	in := worker(o.scale, a)
-	g, err := k.placed(in, site, o.cluster)
+	g, err := placed(in, site, o.cluster, k.machine)
 	if err == nil && g.MemoryMiB < a.Needs.MemoryMiB { // than the share of its cpus
 		in.MemoryMiB = a.Needs.MemoryMiB
-		g, err = k.placed(in, site, o.cluster)
+		g, err = placed(in, site, o.cluster, k.machine)
 	}
 	if err != nil {
 		return err
@@ -293,10 +314,11 @@ func (k *scaler) create(tx *store.Tx, o outlook, a Ask) error {
 	return err
 }
 
-func (k *scaler) placed(in api.NewGlidein, at corral.Site, to corral.Cluster) (corral.Glidein, error) {
+// placed is the glidein of a request, with what its site adds; an error if the site cannot give it.
+func placed(in api.NewGlidein, at corral.Site, to corral.Cluster, machine corral.SiteQueue) (corral.Glidein, error) {
 	g, err := request.Glidein(in, time.Now())
 	if err == nil {
-		err = request.Place(&g, at, to, k.machine)
+		err = request.Place(&g, at, to, machine)
 	}
 	return g, err
 }

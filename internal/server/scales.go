@@ -54,11 +54,14 @@ func (h *scaleHandlers) put(c *rest.Call) error {
 		if err != nil {
 			return rest.Step[corral.Scale]{}, err
 		}
-		return rest.Only(func(tx *store.Tx) (corral.Scale, error) { return begin(tx, c.Param("cluster"), s) })
+		return rest.Only(func(tx *store.Tx) (corral.Scale, error) {
+			return begin(tx, c.Param("cluster"), s, h.glideins.cfg.Machine)
+		})
 	})
 }
 
-func begin(tx *store.Tx, ref string, s corral.Scale) (corral.Scale, error) {
+// begin begins to scale a cluster with terms that are in order but for what the store knows.
+func begin(tx *store.Tx, ref string, s corral.Scale, machine corral.SiteQueue) (corral.Scale, error) {
 	cluster, err := clusterNamed(tx, ref)
 	if err != nil {
 		return s, err
@@ -70,6 +73,9 @@ func begin(tx *store.Tx, ref string, s corral.Scale) (corral.Scale, error) {
 	}
 	for i, site := range sites {
 		s.Sites[i] = site.Name
+	}
+	if err := scale.Check(s, sites, cluster, machine); err != nil {
+		return s, err
 	}
 	planned, err := provision.Planned(tx, cluster.ID)
 	if err != nil {

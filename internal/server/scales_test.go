@@ -45,6 +45,10 @@ func TestScaleOfACluster(t *testing.T) {
 		_, err := f.ScaleCluster(t.Context(), "default", in)
 		wantKind(t, place, err, corral.Invalid, place)
 	}
+	in = newScale()
+	in.CPUs, in.Max = 4000, 4000
+	_, err = f.ScaleCluster(t.Context(), "default", in)
+	wantKind(t, "workers that no site can give", err, corral.Unsatisfiable, "cpus")
 }
 
 // A cluster has one controller: one scale, or a plan that is provisioned, with a run or before it has one.
