@@ -25,6 +25,6 @@ type Scale struct {
 
 // Terms says what was asked for.
 func (s Scale) Terms() string {
-	return fmt.Sprintf("%d to %d cpus at %s, in workers of %d cpus for %s", s.Min, s.Max, strings.Join(s.Sites, ", "),
-		s.CPUs, s.Walltime)
+	return fmt.Sprintf("%d to %s at %s, in workers of %s for %s", s.Min, counted(s.Max, "cpu"),
+		strings.Join(s.Sites, ", "), counted(s.CPUs, "cpu"), s.Walltime)
 }

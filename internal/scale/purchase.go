@@ -132,7 +132,7 @@ func (p *purchase) full() bool {
 	if p.held+p.scale.CPUs <= p.scale.Max {
 		return false
 	}
-	p.limit("the maximum of %d cpus is reached: %d are held", p.scale.Max, p.held)
+	p.limit("the maximum of %s is reached: %s held", counted(p.scale.Max, "cpu", "cpus"), counted(p.held, "is", "are"))
 	return true
 }
 
