@@ -15,8 +15,9 @@ import (
 var jobAttributes = []string{"RequestCpus", "RequestMemory", "RequestGPUs", "RequestDisk", "CorralRuntime", "JobPrio"}
 
 // idleJobs are those that wait for a worker: idle, and of the universe whose jobs run on workers. Those of other
-// universes, DAGMan's say, run beside the schedd.
-const idleJobs = "JobStatus == 1 && JobUniverse == 5"
+// universes, DAGMan's say, run beside the schedd. A job that is new counts after a moment: a worker whose last job has
+// just ended is still claimed, and so not free, but the schedd gives it the next job at once.
+const idleJobs = "JobStatus == 1 && JobUniverse == 5 && time() - EnteredCurrentStatus >= 3"
 
 // Waiting returns what the idle jobs in the queue of a READY cluster need, the most urgent first. It asks the schedd.
 func (p *Keepers) Waiting(ctx context.Context, id corral.ClusterID) ([]matching.Class, error) {
