@@ -15,6 +15,7 @@ const (
 	ObjectPackage = "package"
 	ObjectMirror  = "mirror"
 	ObjectPlan    = "plan"
+	ObjectProfile = "profile"
 )
 
 // An Entry is one line of an object's history: what changed, when, and who asked for it. A rule returns the entries of

@@ -1,0 +1,37 @@
+package corral
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// ProfileID identifies a profile that corrald keeps.
+type ProfileID int64
+
+// A ProfileState says whether plans may use a profile.
+type ProfileState string
+
+const (
+	ProfileReady   ProfileState = "READY"
+	ProfileDeleted ProfileState = "DELETED" // tombstone, without its document
+)
+
+// ProfileStates lists all states in their order of life.
+var ProfileStates = []ProfileState{ProfileReady, ProfileDeleted}
+
+// A Profile is what tasks of each kind took, as it was measured, under a name that is one of its owner's. It was made
+// of its Sources, and grows with what is merged into it.
+type Profile struct {
+	ID        ProfileID       `json:"id"`
+	Name      string          `json:"name"`
+	Owner     string          `json:"owner"`
+	Sources   []string        `json:"sources"` // as they were named: files, library:NAME, run:ID, other profiles
+	Runs      int             `json:"runs"`    // that were measured; a table has none
+	Kinds     int             `json:"kinds"`   // of tasks
+	Tasks     int64           `json:"tasks"`
+	Digest    string          `json:"digest"`            // sha256:HEX of the document
+	Document  json.RawMessage `json:"profile,omitempty"` // see package profile; a list leaves it out
+	State     ProfileState    `json:"state"`
+	CreatedAt time.Time       `json:"created_at"`
+	UpdatedAt time.Time       `json:"updated_at"`
+}
