@@ -227,7 +227,7 @@ func TestSchemaListsAreThoseOfTheDomain(t *testing.T) {
 		{"packages", "state", words(corral.PackageStates)},
 		{"mirrors", "state", words(corral.MirrorStates)},
 		{"plans", "state", words(corral.PlanStates)},
-		{"history", "object", []string{corral.ObjectSite, corral.ObjectGlidein, corral.ObjectJob, corral.ObjectCluster, corral.ObjectRun, corral.ObjectPackage, corral.ObjectMirror, corral.ObjectPlan}},
+		{"history", "object", []string{corral.ObjectSite, corral.ObjectGlidein, corral.ObjectJob, corral.ObjectCluster, corral.ObjectRun, corral.ObjectPackage, corral.ObjectMirror, corral.ObjectPlan, corral.ObjectProfile}},
 	} {
 		if diff := cmp.Diff(c.want, listed(t, db, c.table, c.column)); diff != "" {
 			t.Errorf("%s.%s: %s", c.table, c.column, diff)

@@ -61,7 +61,7 @@ CREATE TABLE "history" (
 	id         integer primary key autoincrement,
 	at_ms      integer not null,
 	actor      text not null check (actor <> ''),
-	object     text not null check (object in ('site', 'glidein', 'job', 'cluster', 'run', 'package', 'mirror', 'plan')),
+	object     text not null check (object in ('site', 'glidein', 'job', 'cluster', 'run', 'package', 'mirror', 'plan', 'profile')),
 	object_id  integer not null check (object_id > 0),
 	event      text not null check (event <> ''),
 	from_state text not null, -- empty for the first entry
@@ -200,6 +200,23 @@ CREATE TABLE probes (
 	site_id integer not null references sites (id)
 ) strict, without rowid;
 
+CREATE TABLE profiles (
+	id            integer primary key autoincrement,
+	name          text not null check (name <> ''),
+	owner         text not null check (owner <> ''),
+	sources       text not null check (json_type(sources) = 'array' and json_array_length(sources) > 0),
+	runs          integer not null check (runs >= 0),
+	kinds         integer not null check (kinds > 0),
+	tasks         integer not null check (tasks > 0),
+	digest        text not null check (length(digest) = 71 and digest glob 'sha256:*' and substr(digest, 8) not glob '*[^0-9a-f]*'),
+	document      text check (json_type(document) = 'object'),
+	state         text not null check (state in ('READY', 'DELETED')),
+	created_at_ms integer not null,
+	updated_at_ms integer not null,
+	constraint document_until_deleted check ((document is null) = (state = 'DELETED')),
+	constraint times_in_order check (updated_at_ms >= created_at_ms)
+) strict;
+
 CREATE TABLE replicas (
 	mirror_id  integer not null references mirrors (id),
 	package_id integer not null references packages (id),
@@ -316,6 +333,8 @@ CREATE INDEX pool_tokens_job on pool_tokens (job_id);
 CREATE INDEX pool_tokens_valid on pool_tokens (cluster_id) where revoked_at_ms is null;
 
 CREATE INDEX probes_site on probes (site_id);
+
+CREATE UNIQUE INDEX profiles_name on profiles (owner, name) where state <> 'DELETED';
 
 CREATE INDEX replicas_package on replicas (package_id);
 
