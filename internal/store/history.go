@@ -58,6 +58,7 @@ var stateful = map[string]string{
 	corral.ObjectPackage: catalog.name,
 	corral.ObjectMirror:  mirrors.name,
 	corral.ObjectPlan:    plans.name,
+	corral.ObjectProfile: profiles.name,
 }
 
 // stateOf returns the state of an object of any kind.

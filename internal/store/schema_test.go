@@ -65,6 +65,8 @@ func legal(t *testing.T) (*sql.DB, *world) {
 	w.write(func(tx *store.Tx) error { _, err := tx.CheckMirror(mirror.ID, []corral.PackageID{1}, ""); return err })
 	w.createRun(w.newRun("/runs/1"))
 	over := w.createRun(w.newRun("/runs/2"))
+	w.createProfile(actor, "seismic")
+	w.createProfile(actor, "other")
 	w.createPlan(w.newPlan())
 	begun := w.createPlan(w.newPlan())
 	w.write(func(tx *store.Tx) error { _, err := tx.MovePlan(begun.ID, corral.PlanProvision, ""); return err })
@@ -165,6 +167,12 @@ var illegal = []struct {
 	{plan1, []string{"document = null", "digest = null", "workflow = null"}, brokenNotNull},
 	{plan2, []string{"began_at_ms = null"}, brokenCheck},
 
+	{"update profiles set %s where id = 1", []string{
+		"name = ''", "owner = ''", "sources = '[]'", "sources = '{}'", "runs = -1", "kinds = 0", "tasks = 0",
+		"digest = 'sha256:00'", "document = '[]'", "document = null", "state = 'NEW'", "state = 'DELETED'",
+		"updated_at_ms = created_at_ms - 1"}, brokenCheck},
+	{"update profiles set %s where id = 1", []string{"name = 'other'"}, brokenUnique},
+
 	{"update packages set %s where id = 1", []string{
 		"name = ''", "owner = ''", "what = ''", "version = ''", "os = ''", "arch = ''", "libc = ''", "key = ''", "signature = ''",
 		"digest = 'sha256:00'", "digest = 'sha256:" + strings.Repeat("0G", 32) + "'", "digest = 'md5:000" + strings.Repeat("0", 64) + "'",
@@ -227,6 +235,7 @@ func TestSchemaListsAreThoseOfTheDomain(t *testing.T) {
 		{"packages", "state", words(corral.PackageStates)},
 		{"mirrors", "state", words(corral.MirrorStates)},
 		{"plans", "state", words(corral.PlanStates)},
+		{"profiles", "state", words(corral.ProfileStates)},
 		{"history", "object", []string{corral.ObjectSite, corral.ObjectGlidein, corral.ObjectJob, corral.ObjectCluster, corral.ObjectRun, corral.ObjectPackage, corral.ObjectMirror, corral.ObjectPlan, corral.ObjectProfile}},
 	} {
 		if diff := cmp.Diff(c.want, listed(t, db, c.table, c.column)); diff != "" {
