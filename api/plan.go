@@ -31,23 +31,10 @@ type NewPlan struct {
 
 // Estimates say where those of the tasks come from, besides the workflow.
 type Estimates struct {
-	DefaultRuntime corral.Seconds `json:"default_runtime_s,omitempty"` // of a task of which nothing is known
-	Profiles       []PlanProfile  `json:"profiles,omitempty"`          // merged: before the workflow's own
-	Learn          bool           `json:"learn,omitempty"`             // earlier runs before the workflow, too
-	Error          string         `json:"error,omitempty"`             // in simulations, such as lognormal:0.2
-}
-
-// Names of profiles that begin so need no document.
-const (
-	LibraryProfile = "library:"
-	RunProfile     = "run:"
-)
-
-// PlanProfile names a profile of tasks that a plan's estimates are to come from: library:NAME is one that comes with
-// Corral, run:ID that of a run, and anything else the name of a document.
-type PlanProfile struct {
-	Name     string          `json:"name"`
-	Document json.RawMessage `json:"document,omitempty"` // as package profile writes it; absent for the first two
+	DefaultRuntime corral.Seconds  `json:"default_runtime_s,omitempty"` // of a task of which nothing is known
+	Profiles       []ProfileSource `json:"profiles,omitempty"`          // merged: before the workflow's own
+	Learn          bool            `json:"learn,omitempty"`             // earlier runs before the workflow, too
+	Error          string          `json:"error,omitempty"`             // in simulations, such as lognormal:0.2
 }
 
 func planPath(id corral.PlanID) string { return fmt.Sprintf("/v1/plans/%d", id) }

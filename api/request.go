@@ -13,12 +13,13 @@ const KeyHeader = "Idempotency-Key"
 
 // Limits of the contract.
 const (
-	MaxBody    = 1 << 20   // bytes of a request's body
-	MaxRunBody = 256 << 20 // bytes of a request that creates a run: the workflow is in it
-	MaxKey     = 200       // bytes of an idempotency key
-	MaxPage    = 1000      // items on a page, and what ?limit= may ask for at most
-	MaxTasks   = 10_000    // the same for tasks of a run: each page has the whole journal read
-	MaxWait    = time.Minute
+	MaxBody        = 1 << 20   // bytes of a request's body
+	MaxRunBody     = 256 << 20 // bytes of a request that creates a run: the workflow is in it
+	MaxProfileBody = 64 << 20  // the same for one that saves a profile: its sources are in it
+	MaxKey         = 200       // bytes of an idempotency key
+	MaxPage        = 1000      // items on a page, and what ?limit= may ask for at most
+	MaxTasks       = 10_000    // the same for tasks of a run: each page has the whole journal read
+	MaxWait        = time.Minute
 )
 
 // A List is one page of a list. Next, unless empty, is the value of ?after= for the next page.

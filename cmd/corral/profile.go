@@ -28,10 +28,10 @@ func estimateFlags() []cli.Flag {
 }
 
 // profilesOf reads the profiles of --profile.
-func profilesOf(c *cli.Context, p *printer) ([]api.PlanProfile, error) {
-	var all []api.PlanProfile
+func profilesOf(c *cli.Context, p *printer) ([]api.ProfileSource, error) {
+	var all []api.ProfileSource
 	for _, name := range c.StringSlice("profile") {
-		named := api.PlanProfile{Name: name}
+		named := api.ProfileSource{Name: name}
 		if !strings.HasPrefix(name, api.LibraryProfile) && !strings.HasPrefix(name, api.RunProfile) {
 			read, err := readProfile(c.Context, p, name)
 			if err != nil {

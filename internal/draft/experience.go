@@ -1,12 +1,9 @@
 package draft
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -28,55 +25,10 @@ func (d *Desk) experience(ctx context.Context, in api.NewPlan, owner string, flo
 	if x.Earlier, err = d.earlier(ctx, owner, flow); err != nil {
 		return x, err
 	}
-	for _, named := range in.Profiles {
-		p, err := d.profile(ctx, named)
-		switch {
-		case err != nil:
-		case x.Given == nil:
-			x.Given = p
-		default:
-			err = x.Given.Merge(p)
-		}
-		if corral.KindOf(err) == corral.Conflict {
-			err = corral.ErrorAt(corral.Invalid, "profiles", "%w", err)
-		}
-		if err != nil {
-			return x, err
-		}
+	if len(in.Profiles) > 0 {
+		x.Given, err = Shelf{d.db}.merged(ctx, owner, "profiles", in.Profiles)
 	}
-	return x, nil
-}
-
-// profile finds or reads one profile of a request.
-func (d *Desk) profile(ctx context.Context, named api.PlanProfile) (*profile.Profile, error) {
-	if id, ok := strings.CutPrefix(named.Name, api.RunProfile); ok {
-		n, err := strconv.ParseInt(id, 10, 64)
-		if err != nil {
-			return nil, corral.ErrorAt(corral.Invalid, "profiles", "%.80q is not the id of a run", id)
-		}
-		p, err := d.profileOfRun(ctx, corral.RunID(n))
-		if err != nil {
-			return nil, corral.ErrorAt(corral.KindOf(err), "profiles", "%w", err)
-		}
-		return p, nil
-	}
-	if name, ok := strings.CutPrefix(named.Name, api.LibraryProfile); ok {
-		p, ok := profile.FromLibrary(name)
-		if !ok {
-			return nil, corral.ErrorAt(corral.NotFound, "profiles", "the library has no profile %.80q: it has %s", name,
-				strings.Join(profile.Library(), ", "))
-		}
-		return p, nil
-	}
-	return profile.ReadJSON(bytes.NewReader(named.Document), named.Name)
-}
-
-func (d *Desk) profileOfRun(ctx context.Context, id corral.RunID) (*profile.Profile, error) {
-	row, err := store.Read(ctx, d.db, func(tx *store.Tx) (corral.Run, error) { return tx.Run(id) })
-	if err != nil {
-		return nil, err
-	}
-	return run.Profile(ctx, row)
+	return x, err
 }
 
 // A plan looks at the latest runs of its owner, and learns from the latest of those that were alike.

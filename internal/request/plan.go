@@ -35,7 +35,7 @@ func CheckPlan(in *api.NewPlan) error {
 		k.keep(corral.ErrorAt(corral.Invalid, "clustering", "%w", err))
 	}
 	k.sites(in.Sites)
-	checkProfiles(&k, in.Profiles)
+	checkSources(&k, "profiles", in.Profiles)
 	checkWhatIf(&k, in)
 	switch {
 	case g.Objective != "":

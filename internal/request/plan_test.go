@@ -57,7 +57,7 @@ func TestCheckPlanRefuses(t *testing.T) {
 		{"workflow", func(p *api.NewPlan) { p.Workflow = nil }, "missing"},
 		{"sites", func(p *api.NewPlan) { p.Sites = []string{"a", "b", "a"} }, "given twice"},
 		{"sites", func(p *api.NewPlan) { p.Sites = make([]string, 65) }, "65 are more than 64"},
-		{"profiles", func(p *api.NewPlan) { p.Profiles = make([]api.PlanProfile, 65) }, "65 are more than 64"},
+		{"profiles", func(p *api.NewPlan) { p.Profiles = make([]api.ProfileSource, 65) }, "65 are more than 64"},
 		{"deadline_s", func(p *api.NewPlan) { p.Goal.Deadline = -hour }, "-1h0m0s is not a positive duration"},
 		{"budget", func(p *api.NewPlan) { p.Goal.Budget = &cost.Amount{Unit: "ch"} }, "more than nothing"},
 		{"budget", func(p *api.NewPlan) { p.Goal.Budget = &cost.Amount{Money: -1, Unit: "ch"} }, "more than nothing"},

@@ -35,7 +35,7 @@ func TestPlanWithProfiles(t *testing.T) {
 	f.readySite(t)
 	in := newPlan()
 	in.Goal.Deadline = corral.Seconds(time.Hour)
-	in.Profiles = []api.PlanProfile{{Name: "a.json", Document: documented(t, "a", 10)},
+	in.Profiles = []api.ProfileSource{{Name: "a.json", Document: documented(t, "a", 10)},
 		{Name: "b.json", Document: documented(t, "b", 20)}}
 	document := documentOf(t, must(f.CreatePlan(t.Context(), in, ""))(t))
 	if took := document.Schedule[0].End - document.Schedule[0].Start; took != corral.Seconds(15*time.Second) {
@@ -51,21 +51,21 @@ func TestProfilesThatAreRefused(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	f.readySite(t)
-	one := api.PlanProfile{Name: "a.json", Document: documented(t, "a", 10)}
+	one := api.ProfileSource{Name: "a.json", Document: documented(t, "a", 10)}
 	for _, tc := range []struct {
 		name, says string
-		profiles   []api.PlanProfile
+		profiles   []api.ProfileSource
 		kind       corral.Kind
 	}{
-		{"unknown library", "it has broadband, cybershake,", []api.PlanProfile{{Name: "library:joy"}}, corral.NotFound},
-		{"of other tasks", "t is one of its kinds", []api.PlanProfile{{Name: "library:sipht"}}, corral.Invalid},
-		{"no document", "neither library:NAME nor run:ID", []api.PlanProfile{{Name: "x"}}, corral.Invalid},
-		{"two sources", "has a document, too", []api.PlanProfile{{Name: "run:1", Document: one.Document}}, corral.Invalid},
-		{"twice", "given twice", []api.PlanProfile{one, one}, corral.Invalid},
+		{"unknown library", "it has broadband, cybershake,", []api.ProfileSource{{Name: "library:joy"}}, corral.NotFound},
+		{"of other tasks", "t is one of its kinds", []api.ProfileSource{{Name: "library:sipht"}}, corral.Invalid},
+		{"nor one that is kept", "no profile x", []api.ProfileSource{{Name: "x"}}, corral.NotFound},
+		{"two sources", "has a document, too", []api.ProfileSource{{Name: "run:1", Document: one.Document}}, corral.Invalid},
+		{"twice", "given twice", []api.ProfileSource{one, one}, corral.Invalid},
 		{"the same run twice", `run "a" is in both`,
-			[]api.PlanProfile{one, {Name: "b.json", Document: one.Document}}, corral.Invalid},
-		{"no name", "no name", []api.PlanProfile{{Document: one.Document}}, corral.Invalid},
-		{"junk", "j.json", []api.PlanProfile{{Name: "j.json", Document: json.RawMessage(`{"joy": 1}`)}}, corral.Invalid},
+			[]api.ProfileSource{one, {Name: "b.json", Document: one.Document}}, corral.Invalid},
+		{"no name", "no name", []api.ProfileSource{{Document: one.Document}}, corral.Invalid},
+		{"junk", "j.json", []api.ProfileSource{{Name: "j.json", Document: json.RawMessage(`{"joy": 1}`)}}, corral.Invalid},
 	} {
 		in := newPlan()
 		in.Profiles = tc.profiles
@@ -116,7 +116,7 @@ func TestPlanLearns(t *testing.T) {
 	if took := document.Schedule[0].End - document.Schedule[0].Start; took != 0 {
 		t.Errorf("with learn, a task takes %s, want 0 as in the earlier run", took)
 	}
-	known.Learn, known.Profiles = false, []api.PlanProfile{{Name: fmt.Sprintf("run:%d", r.ID)}}
+	known.Learn, known.Profiles = false, []api.ProfileSource{{Name: fmt.Sprintf("run:%d", r.ID)}}
 	document = documentOf(t, must(f.CreatePlan(t.Context(), known, ""))(t))
 	if took := document.Schedule[0].End - document.Schedule[0].Start; took != 0 {
 		t.Errorf("with the run's profile, a task takes %s, want 0", took)

@@ -45,6 +45,7 @@ func New(lg *slog.Logger, db *store.DB, cfg Config) *Server {
 		newMirrors(a, cfg).routes(),
 		newRuns(a, cfg).routes(),
 		newPlans(a, cfg).routes(),
+		newProfiles(a).routes(),
 		newScales(a, cfg).routes(),
 	)
 	s.Router = rest.NewRouter(lg, cfg.BodyTimeout, s.routes)

@@ -35,7 +35,8 @@ var profiles = table[corral.Profile]{
 // that name that is not DELETED.
 func (t *Tx) CreateProfile(p corral.Profile) (corral.Profile, error) {
 	err := profiles.free(t, func(other corral.Profile) error {
-		return corral.Errorf(corral.Conflict, "profile %q is there already, with id %d", other.Name, other.ID)
+		return corral.Errorf(corral.Conflict, "profile %q is there already, with id %d: merge into it, or remove it",
+			other.Name, other.ID)
 	}, "owner = ? and name = ? and state <> 'DELETED'", p.Owner, p.Name)
 	if err != nil {
 		return corral.Profile{}, err
