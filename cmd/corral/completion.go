@@ -170,6 +170,8 @@ func namesOf(ctx context.Context, cl *api.Client, kind string) []string {
 		return idsOf(ctx, cl.Glideins, glideinTable.id)
 	case "plan":
 		return idsOf(ctx, cl.Plans, planTable.id)
+	case "profile":
+		return idsOf(ctx, cl.Profiles, keptTable.id)
 	case "run":
 		return idsOf(ctx, cl.Runs, runTable.id)
 	case "htcondor":

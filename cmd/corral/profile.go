@@ -2,11 +2,12 @@ package main
 
 // A profile says what tasks of each kind are like, as they were measured. Profiles are made here, of files of executed
 // workflows and of tables; what a plan needs of them goes to corrald with the request, except for those that corrald
-// has itself: of its library, and of its runs.
+// has itself: of its library, of its runs, and those that it keeps.
 
 import (
 	"bytes"
 	"context"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -21,19 +22,24 @@ import (
 // estimateFlags say where a plan's estimates of tasks come from.
 func estimateFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringSliceFlag{Name: "profile", Usage: "take estimates of tasks from `P`: a file, library:NAME or " +
-			"run:ID; may be repeated"},
+		&cli.StringSliceFlag{Name: "profile", Usage: "take estimates of tasks from `P`: a file, library:NAME, " +
+			"run:ID or the name of a profile that is kept; may be repeated"},
 		&cli.BoolFlag{Name: "learn", Usage: "take what earlier runs took before what the workflow says"},
 	}
 }
 
 // profilesOf reads the profiles of --profile.
 func profilesOf(c *cli.Context, p *printer) ([]api.ProfileSource, error) {
+	return sourcesOf(c.Context, p, c.StringSlice("profile"))
+}
+
+// sourcesOf makes what corrald is sent of names of profiles. What is a file is read here.
+func sourcesOf(ctx context.Context, p *printer, names []string) ([]api.ProfileSource, error) {
 	var all []api.ProfileSource
-	for _, name := range c.StringSlice("profile") {
-		named := api.ProfileSource{Name: name}
-		if !strings.HasPrefix(name, api.LibraryProfile) && !strings.HasPrefix(name, api.RunProfile) {
-			read, err := readProfile(c.Context, p, name)
+	for _, name := range names {
+		source := api.ProfileSource{Name: name}
+		if isFile(name) {
+			read, err := readProfile(ctx, p, name)
 			if err != nil {
 				return nil, err
 			}
@@ -41,11 +47,26 @@ func profilesOf(c *cli.Context, p *printer) ([]api.ProfileSource, error) {
 			if err := read.WriteJSON(&document); err != nil {
 				return nil, err
 			}
-			named.Document = document.Bytes()
+			source.Document = document.Bytes()
 		}
-		all = append(all, named)
+		all = append(all, source)
 	}
 	return all, nil
+}
+
+// isFile reports whether a name of a profile is that of a file, and not of a profile that corrald has: it is one if it
+// looks like one, whether or not it is there, or if there is one.
+func isFile(name string) bool {
+	switch {
+	case strings.HasPrefix(name, api.LibraryProfile), strings.HasPrefix(name, api.RunProfile):
+		return false
+	case strings.ContainsRune(name, filepath.Separator),
+		strings.EqualFold(filepath.Ext(name), ".csv"),
+		strings.EqualFold(filepath.Ext(name), ".json"):
+		return true
+	}
+	found, err := os.Stat(name)
+	return err == nil && !found.IsDir()
 }
 
 // maxProfile is the most that a file of a profile may have, in bytes: package profile reads no longer ones.

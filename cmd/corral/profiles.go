@@ -22,9 +22,9 @@ func profileCommand(p *printer) *cli.Command {
 			&cli.BoolFlag{Name: "model", Usage: "print how far off estimates of runs are that they do not know"},
 		},
 		Action: func(c *cli.Context) error { return profileTasks(c, p) },
-		Subcommands: []*cli.Command{
-			{Name: "list", Action: func(*cli.Context) error { return list(p, profile.Library(), libraryTable) }},
-		},
+		Subcommands: append(keptProfileVerbs(p), &cli.Command{
+			Name: "library", Action: func(*cli.Context) error { return list(p, profile.Library(), libraryTable) },
+		}),
 	}
 }
 
@@ -52,6 +52,11 @@ func profileTasks(c *cli.Context, p *printer) error {
 		}
 		return p.encode(json.RawMessage(text.Bytes()))
 	}
+	return showClasses(p, merged)
+}
+
+// showClasses prints a line for each kind of task, and what is odd about some.
+func showClasses(p *printer, merged *profile.Profile) error {
 	if err := list(p, merged.Classes(), classTable); err != nil || p.quiet {
 		return err
 	}
@@ -64,13 +69,13 @@ func profileTasks(c *cli.Context, p *printer) error {
 	return nil
 }
 
-// profileNamed finds one profile: of the library, of a run that corrald knows, or in a file.
+// profileNamed finds one profile: of the library, of a run that corrald knows, one that it keeps, or in a file.
 func profileNamed(c *cli.Context, p *printer, name string) (*profile.Profile, error) {
 	if of, ok := strings.CutPrefix(name, api.LibraryProfile); ok {
 		if found, ok := profile.FromLibrary(of); ok {
 			return found, nil
 		}
-		return nil, corral.Errorf(corral.NotFound, "the library has no profile %q: `corral profile list` shows those "+
+		return nil, corral.Errorf(corral.NotFound, "the library has no profile %q: `corral profile library` shows those "+
 			"it has", of)
 	}
 	if of, ok := strings.CutPrefix(name, api.RunProfile); ok {
@@ -78,21 +83,25 @@ func profileNamed(c *cli.Context, p *printer, name string) (*profile.Profile, er
 		if err != nil {
 			return nil, err
 		}
-		return profileOfRun(c, id)
+		return askedFor(c, name, func(cl *api.Client) ([]byte, error) { return cl.RunProfile(c.Context, id) })
 	}
-	return readProfile(c.Context, p, name)
+	if isFile(name) {
+		return readProfile(c.Context, p, name)
+	}
+	return askedFor(c, name, func(cl *api.Client) ([]byte, error) { return documentOf(c.Context, cl, name) })
 }
 
-func profileOfRun(c *cli.Context, id corral.RunID) (*profile.Profile, error) {
+// askedFor reads a profile that corrald answers with.
+func askedFor(c *cli.Context, name string, ask func(*api.Client) ([]byte, error)) (*profile.Profile, error) {
 	cl, err := connect(c)
 	if err != nil {
 		return nil, err
 	}
-	text, err := cl.RunProfile(c.Context, id)
+	text, err := ask(cl)
 	if err != nil {
 		return nil, err
 	}
-	return profile.ReadJSON(bytes.NewReader(text), fmt.Sprintf("run %d", id))
+	return profile.ReadJSON(bytes.NewReader(text), name)
 }
 
 // leveled is a class for people.
