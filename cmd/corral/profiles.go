@@ -75,8 +75,8 @@ func profileNamed(c *cli.Context, p *printer, name string) (*profile.Profile, er
 		if found, ok := profile.FromLibrary(of); ok {
 			return found, nil
 		}
-		return nil, corral.Errorf(corral.NotFound, "the library has no profile %q: `corral profile library` shows those "+
-			"it has", of)
+		return nil, corral.Errorf(corral.NotFound, "the library has no profile %q: `corral profile library` shows "+
+			"those it has", of)
 	}
 	if of, ok := strings.CutPrefix(name, api.RunProfile); ok {
 		id, err := numbered[corral.RunID]("run", of)
