@@ -50,6 +50,7 @@ type Queue struct {
 	Overhead  corral.Seconds `json:"overhead_s"`
 	CPUs      int            `json:"cpus,omitempty"` // held at once at most; 0: no limit is known
 	MemoryMiB int            `json:"memory_mib,omitempty"`
+	Speed     Speed          `json:"speed,omitempty"` // by which the tasks' runtimes are divided; 0: 1
 	Price     cost.Money     `json:"price"`
 	Unit      cost.Unit      `json:"unit"`
 	Per       cost.Per       `json:"per"`
@@ -110,7 +111,7 @@ func Assume(p Problem, pl *Plan, spread string) *Assumed {
 		}
 		r, b := s.Tariff.Rate, s.Tariff.Billing
 		q := Queue{Site: s.Name, Queue: s.Queue, Overhead: corral.Seconds(s.Overhead), CPUs: known(s.CPUs),
-			MemoryMiB: known(s.Host.MemoryMiB), Price: r.Price, Unit: r.Unit, Per: r.Per,
+			MemoryMiB: known(s.Host.MemoryMiB), Speed: s.Speed, Price: r.Price, Unit: r.Unit, Per: r.Per,
 			Minimum: corral.Seconds(b.Minimum), Period: corral.Seconds(b.Period)}
 		for _, shape := range shapes {
 			w := ShapeWaits{CPUs: shape.Hosts * shape.Host.CPUs, Waits: NewSpread(func(share float64) time.Duration {
@@ -161,7 +162,7 @@ func (a Assumed) Problem(w Work) Problem {
 			Host: corral.Resources{CPUs: Unlimited, MemoryMiB: cmp.Or(q.MemoryMiB, Unlimited), GPUs: Unlimited,
 				DiskMiB: Unlimited},
 			Hosts: Unlimited, Pilots: Unlimited, CPUs: cmp.Or(q.CPUs, Unlimited), Walltime: Unbounded,
-			Overhead: time.Duration(q.Overhead),
+			Overhead: time.Duration(q.Overhead), Speed: q.Speed,
 			Tariff: Tariff{Rate: cost.Rate{Price: q.Price, Unit: q.Unit, Per: q.Per},
 				Billing: cost.Billing{Minimum: time.Duration(q.Minimum), Period: time.Duration(q.Period)}},
 			Waits: q.quantile,

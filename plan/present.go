@@ -14,6 +14,7 @@ type Present struct {
 	Site  string
 	Hosts int
 	Host  corral.Resources // what each host offers
+	Speed Speed            // of its hosts
 	Ready time.Duration    // when its workers are expected; 0: they are there
 	End   time.Duration    // no task on it may end later
 	Idle  time.Duration    // for how long it has had no task

@@ -92,8 +92,8 @@ func (t *tasks) reversed() *tasks {
 }
 
 // uniform says how many tasks a host takes at a time, and when hosts are ready, if tasks need not care which host takes
-// them: all come at one time and stay, and either tasks have equal needs, or no host has room for two. Else it returns
-// 0.
+// them: all come at one time and stay, all are equally fast, and either tasks have equal needs, or no host has room for
+// two. Else it returns 0.
 func (n *narrowing) uniform() (alike int, ready time.Duration) {
 	deadline := time.Duration(n.p.Goal.Deadline)
 	if n.p.Cluster.Rate > 0 {
@@ -109,7 +109,7 @@ func (n *narrowing) uniform() (alike int, ready time.Duration) {
 		if i == 0 {
 			alike, ready = at, l.ready
 		}
-		if at != alike || l.ready != ready || closed || longest(l.site) < deadline-ready {
+		if at != alike || l.ready != ready || closed || l.site.Speed != 0 || longest(l.site) < deadline-ready {
 			return 0, 0
 		}
 	}

@@ -156,19 +156,21 @@ func (p *planning) finish(o outcome) *plan.Plan {
 	late := time.Duration(pl.Makespan) - s.makespan
 	for i := range p.Work.Tasks {
 		where := at[[2]int{int(s.line[i]), int(s.hold[i])}]
-		begin := s.start[i] + late
+		begin, speed := s.start[i]+late, s.lines[s.line[i]].site.Speed
+		var done time.Duration // of the job's runtime
 		members := []int{i}
 		if p.jobs != nil {
 			members = p.jobs[i]
 		}
 		for _, k := range members {
 			t := p.all[k]
+			from, to := begin+speed.Takes(done), begin+speed.Takes(done+t.Runtime)
 			pl.Schedule = append(pl.Schedule, plan.Placement{Task: k, ID: t.ID, Kind: t.Kind, CPUs: t.Needs.CPUs,
-				Pilot: where[0], Host: where[1], Start: corral.Seconds(begin), End: corral.Seconds(begin + t.Runtime)})
-			begin += t.Runtime
+				Pilot: where[0], Host: where[1], Start: corral.Seconds(from), End: corral.Seconds(to)})
+			done += t.Runtime
 		}
 		if where[0] < len(pl.Pilots) {
-			work += p.tasks.runtime(int32(i)) * time.Duration(p.Work.Tasks[i].Needs.CPUs)
+			work += speed.Takes(done) * time.Duration(p.Work.Tasks[i].Needs.CPUs)
 		}
 	}
 	if held := p.measure(o.candidate, pl).held; held > 0 {
@@ -321,7 +323,7 @@ func (p *planning) share(s *plan.Site, cpus int) (share, bool) {
 func impossible(p plan.Problem) string {
 	for i, t := range p.Work.Tasks {
 		fits := slices.ContainsFunc(p.Sites, func(s plan.Site) bool {
-			return t.Needs.FitIn(s.Host) && t.Runtime+p.Cluster.Hop <= longest(&s)
+			return t.Needs.FitIn(s.Host) && s.Speed.Takes(t.Runtime)+p.Cluster.Hop <= longest(&s)
 		})
 		if !fits && !slices.ContainsFunc(p.Present, func(q plan.Present) bool { return t.Needs.FitIn(q.Host) }) {
 			return fmt.Sprintf("task %s (%s, %s) fits no pilot at any site", p.Work.Tasks[i].ID, t.Needs, t.Runtime)

@@ -24,7 +24,7 @@ func Expect(problem plan.Problem) Forecast {
 	for i, at := range s.start {
 		if l := s.lines; len(l) > 0 && s.hold[i] >= 0 {
 			k := l[s.line[i]].present - 1
-			f.Until[k] = max(f.Until[k], at+problem.Work.Tasks[i].Runtime)
+			f.Until[k] = max(f.Until[k], at+problem.Present[k].Speed.Takes(problem.Work.Tasks[i].Runtime))
 		}
 	}
 	return f
@@ -64,8 +64,8 @@ func presentLines(present []plan.Present) (all []*line) {
 		for n := range q.Hosts {
 			span := plan.Span{From: q.Ready, To: q.Ready - q.Idle}
 			all = append(all, &line{
-				site: &plan.Site{Name: q.Site}, host: q.Host, ready: q.Ready, keep: q.Keep, doubt: q.Doubt,
-				holds: []hold{{span, q.End}}, present: i + 1, number: n, mates: together,
+				site: &plan.Site{Name: q.Site, Speed: q.Speed}, host: q.Host, ready: q.Ready, keep: q.Keep,
+				doubt: q.Doubt, holds: []hold{{span, q.End}}, present: i + 1, number: n, mates: together,
 			})
 		}
 	}

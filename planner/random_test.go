@@ -66,6 +66,9 @@ func randomSite(rng *rand.Rand, name string) plan.Site {
 		from := time.Duration(rng.IntN(7200)) * time.Second
 		s.Closed = []plan.Span{{From: from, To: from + time.Hour}}
 	}
+	if rng.IntN(3) == 0 {
+		s.Speed = plan.Speed(0.2 + 0.8*rng.Float64())
+	}
 	return s
 }
 

@@ -216,7 +216,6 @@ func (s *scheduler) fill(now time.Duration) {
 func (s *scheduler) begin(i int32, now time.Duration) (ok bool) {
 	need := s.needs[s.class[i]]
 	start := max(now+s.cluster.Turn(), s.next)
-	end := start + s.runtime(i)
 	var h hold
 	var fresh bool
 	at := s.rooms.first(need, func(k int) bool {
@@ -224,7 +223,7 @@ func (s *scheduler) begin(i int32, now time.Duration) (ok bool) {
 		if l.ready > now {
 			return false
 		}
-		h, fresh, ok = l.room(now, end-now)
+		h, fresh, ok = l.room(now, start+l.site.Speed.Takes(s.runtime(i))-now)
 		return ok
 	})
 	if at < 0 {
@@ -243,7 +242,8 @@ func (s *scheduler) begin(i int32, now time.Duration) (ok bool) {
 
 // occupy has a task begin on a line, in the line's last hold.
 func (s *scheduler) occupy(at int, i int32, start time.Duration) {
-	l, end := s.out.lines[at], start+s.runtime(i)
+	l := s.out.lines[at]
+	end := start + l.site.Speed.Takes(s.runtime(i))
 	l.running++
 	last := &l.holds[len(l.holds)-1]
 	last.To = max(last.To, end)

@@ -167,8 +167,9 @@ func schedule(problem plan.Problem, p *plan.Plan) error {
 		case at.Host < 0 || at.Host >= there[at.Pilot].hosts:
 			return breach("pilot host", "task %s is on host %d of pilot %d, which has %d", t.ID, at.Host, at.Pilot,
 				there[at.Pilot].hosts)
-		case time.Duration(at.End-at.Start) != t.Runtime:
-			return breach("runtime", "task %s takes %s, its estimate is %s", t.ID, at.End-at.Start, t.Runtime)
+		case !there[at.Pilot].lasts(time.Duration(at.End-at.Start), t.Runtime, p.Clustering.Groups > 0):
+			return breach("runtime", "task %s takes %s, its estimate is %s", t.ID, at.End-at.Start,
+				there[at.Pilot].speed.Takes(t.Runtime))
 		case at.Start < there[at.Pilot].ready:
 			return breach("ready", "task %s starts before pilot %d is ready", t.ID, at.Pilot)
 		case at.End > there[at.Pilot].end && !begun[at.Task]:
@@ -187,6 +188,14 @@ type place struct {
 	hosts      int
 	host       corral.Resources
 	ready, end corral.Seconds
+	speed      plan.Speed
+}
+
+// lasts reports whether a task lasts as long as its estimate says. Where that is divided it is rounded, and a task that
+// follows others in a job begins at the rounded end of what comes before it.
+func (p place) lasts(lasts, runtime time.Duration, clustered bool) bool {
+	off := (lasts - p.speed.Takes(runtime)).Abs()
+	return off == 0 || clustered && p.speed != 0 && off <= time.Millisecond
 }
 
 // places lists the plan's pilots, and after them those that are present.
@@ -195,10 +204,10 @@ func places(problem plan.Problem, p *plan.Plan) (all []place) {
 		s := problem.Site(q.Site, q.Queue)
 		has := shapeOf(q, s).Host
 		has.DiskMiB = s.Host.DiskMiB
-		all = append(all, place{q.Hosts, has, q.Ready, q.End})
+		all = append(all, place{q.Hosts, has, q.Ready, q.End, s.Speed})
 	}
 	for _, q := range problem.Present {
-		all = append(all, place{q.Hosts, q.Host, corral.Seconds(q.Ready), corral.Seconds(q.End)})
+		all = append(all, place{q.Hosts, q.Host, corral.Seconds(q.Ready), corral.Seconds(q.End), q.Speed})
 	}
 	return all
 }

@@ -103,6 +103,9 @@ func (x *single) start(now time.Duration) {
 		if x.Runtime != nil {
 			took = x.Runtime(i, 1)
 		}
+		if x.Speed != nil {
+			took = time.Duration(float64(took) * x.Speed(sim.Host{Site: x.Sites[0].Name}))
+		}
 		held := x.Sites[0].Overhead + took
 		x.out.Held += held * time.Duration(need)
 		x.out.Work += took * time.Duration(need)

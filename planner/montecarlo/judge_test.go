@@ -206,3 +206,21 @@ func TestAPlanStandsForItself(t *testing.T) {
 		t.Errorf("%+v, %+v", a, b)
 	}
 }
+
+// TestSlowHostsInOutcomes: in an outcome, tasks at hosts of half the speed take twice as long.
+func TestSlowHostsInOutcomes(t *testing.T) {
+	t.Parallel()
+	m := random(t, rand.New(rand.NewPCG(3, 4)), 30)
+	m.Exact, m.Spread = 1, sim.Spread{}
+	for i := range m.Sites {
+		m.Sites[i].Speed = 0.5
+	}
+	pl, err := m.Make(t.Context(), plan.Goal{Objective: plan.Makespan}, planner.Options{})
+	if err != nil || !pl.Feasible {
+		t.Fatalf("%+v, %v", pl, err)
+	}
+	want := 2 * m.Work.CPUTime()
+	if o := m.Outcomes(pl, 1, 1)[0]; !o.Finished || (o.Work-want).Abs() > time.Second {
+		t.Errorf("%+v, want %s of work", o, want)
+	}
+}

@@ -1,6 +1,7 @@
 package montecarlo
 
 import (
+	"cmp"
 	"context"
 	"runtime"
 	"time"
@@ -73,8 +74,23 @@ func (m Model) chance(work execution.Spec, seed uint64) sim.Scenario {
 		s.Sites = append(s.Sites, sim.Site{Site: x, Draw: draw})
 	}
 	m.join(&s)
+	s.Speed = slowdown(s.Sites)
 	m.Spread.Of(&s, func(task int) string { return m.Work.Tasks[task].Kind }, seed)
 	return s
+}
+
+// slowdown returns by which runtimes on hosts of sites are multiplied; nil: all are equally fast.
+func slowdown(sites []sim.Site) func(sim.Host) float64 {
+	by := map[string]float64{}
+	for _, s := range sites {
+		if s.Speed != 0 {
+			by[s.Name] = 1 / float64(s.Speed)
+		}
+	}
+	if len(by) == 0 {
+		return nil
+	}
+	return func(h sim.Host) float64 { return cmp.Or(by[h.Site], 1) }
 }
 
 // Outcomes plays a plan n times, with the seeds from seed on, on all processors.
