@@ -148,6 +148,9 @@ func HostType(m workflow.Machine) string {
 	return strings.Join(strings.Fields(fmt.Sprintf("%s %s %d cores", m.Arch, m.CPU.Vendor, m.CPU.Cores)), " ")
 }
 
+// SiteHosts names the hosts of a site as one type: what a run tells of its tasks is at which site they ran.
+func SiteHosts(site string) string { return "site " + site }
+
 // transformation returns the task's name. Some traces have none: there the name is the id, in which a number tells the
 // tasks of a transformation apart. The program's name stands for it then, or else the id without that number.
 func transformation(t *workflow.Task) string {

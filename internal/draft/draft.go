@@ -67,13 +67,14 @@ func (d *Desk) Draft(ctx context.Context, in api.NewPlan, cluster corral.Cluster
 	if err != nil {
 		return err
 	}
-	problem := plan.Problem{}
-	var sources []string
-	if problem.Work, sources, err = provision.Work(flow, experience); err != nil {
-		return err
-	}
 	facts, err := d.facts(ctx, sites)
 	if err != nil {
+		return err
+	}
+	problem := plan.Problem{}
+	var sources []string
+	experience.Speeds = provision.Speeds(experience, names(sites))
+	if problem.Work, sources, err = provision.Work(flow, experience); err != nil {
 		return err
 	}
 	share := montecarlo.WaitShare(in.Goal, len(problem.Work.Tasks))
@@ -91,6 +92,7 @@ func (d *Desk) Draft(ctx context.Context, in api.NewPlan, cluster corral.Cluster
 		return corral.ErrorAt(corral.Unsatisfiable, "sites", "no site takes pilots: corral site create makes one, and "+
 			"corral site list shows what keeps those there are from it")
 	}
+	sources = append(sources, provision.Pace(&problem, experience.Speeds)...)
 	said, err := provision.WhatIf(problem.Sites, in.WhatIf)
 	if err == nil {
 		err = provision.SameUnit(problem.Sites, in.Goal.Budget)
@@ -122,11 +124,16 @@ const partsToLetGo = 4
 func asked(in api.NewPlan, sites []corral.Site) plan.Asked {
 	a := plan.Asked{Shape: in.HostCPUs, WhatIf: in.WhatIf}
 	if len(in.Sites) > 0 {
-		for _, s := range sites {
-			a.Sites = append(a.Sites, s.Name)
-		}
+		a.Sites = names(sites)
 	}
 	return a
+}
+
+func names(sites []corral.Site) (all []string) {
+	for _, s := range sites {
+		all = append(all, s.Name)
+	}
+	return all
 }
 
 // options are how a plan is to be sought.

@@ -20,6 +20,9 @@ type Experience struct {
 	Earlier  *profile.Profile // of earlier runs; nil: none
 	Learn    bool
 	Fallback time.Duration // for every task of which nothing else is known; 0: none
+
+	// Speeds are those of the hosts that profiles tell of; estimates are for their reference. Nil: all are as fast.
+	Speeds profile.Speeds
 }
 
 // A guess is what a source expects of a task.
@@ -76,7 +79,7 @@ func newOutlook(w *workflow.Workflow, x Experience) (*outlook, error) {
 	})
 	o.sources = []*source{file}
 	if x.Earlier != nil {
-		earlier := learned(earlierRuns(x.Earlier), w, known, x.Earlier)
+		earlier := learned(earlierRuns(x.Earlier), w, known, x.Earlier, x.Speeds)
 		o.compare(file, earlier, x.Learn)
 		o.sources = append(o.sources, earlier)
 		if x.Learn {
@@ -84,7 +87,7 @@ func newOutlook(w *workflow.Workflow, x Experience) (*outlook, error) {
 		}
 	}
 	if x.Given != nil {
-		given := learned("the profile", w, known, x.Given)
+		given := learned("the profile", w, known, x.Given, x.Speeds)
 		if !slices.ContainsFunc(given.guesses, func(g guess) bool { return g.known }) {
 			return nil, corral.ErrorAt(corral.Invalid, "profiles", "no kind of task of the workflow has a runtime "+
 				"there; %s is one of its kinds", o.kinds[0])
@@ -109,8 +112,9 @@ func earlierRuns(p *profile.Profile) string {
 
 // learned is a source that estimates by a profile: the runtime that the model of a task's class gives for the size of
 // its input, and the most memory that a task of the class took.
-func learned(name string, w *workflow.Workflow, tasks []profile.Task, p *profile.Profile) *source {
-	estimator := profile.NewEstimator(p, nil)
+func learned(name string, w *workflow.Workflow, tasks []profile.Task, p *profile.Profile,
+	speeds profile.Speeds) *source {
+	estimator := profile.NewEstimator(p, speeds)
 	return newSource(name, len(tasks), func(i int) guess {
 		size, known := profile.InputBytes(w, i)
 		if !known {

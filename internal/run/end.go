@@ -9,6 +9,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/pause"
+	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/workflow"
 	"github.com/corral-pilot/corral/workflow/wfformat"
 )
@@ -32,7 +33,7 @@ func exists(path string) bool {
 func (d *driver) end(ctx context.Context, move corral.RunMove, reason string) (over bool) {
 	created := d.progress.row.CreatedAt
 	report := d.state.x.Report(created)
-	if err := d.state.writeFiles(created, report); err != nil {
+	if err := d.state.writeFiles(ctx, d.progress.db, created, report); err != nil {
 		d.lg.Warn("writing the run's report", "error", err)
 	}
 	err := d.progress.end(ctx, move, reason, d.state.x.Counts(), report)
@@ -51,7 +52,7 @@ func (d *driver) end(ctx context.Context, move corral.RunMove, reason string) (o
 
 // writeFiles leaves the report, the workflow as it was executed, and its profile in the run's directory. A run of
 // which no task ran has none of them.
-func (s *state) writeFiles(createdAt time.Time, report *corral.RunReport) error {
+func (s *state) writeFiles(ctx context.Context, db *store.DB, createdAt time.Time, report *corral.RunReport) error {
 	if report == nil {
 		return nil
 	}
@@ -61,9 +62,10 @@ func (s *state) writeFiles(createdAt time.Time, report *corral.RunReport) error 
 		return err // unreachable: a report is numbers
 	}
 	executed := s.plan.flow.WithExecutions(createdAt, time.Duration(report.Makespan), s.executions())
-	return errors.Join(
+	sites, err := store.Read(ctx, db, func(tx *store.Tx) (map[string]string, error) { return sitesOf(tx, executed) })
+	return errors.Join(err,
 		os.WriteFile(l.path(reportFile), append(text, '\n'), 0o600), writeWorkflow(l.path(executedFile), executed),
-		writeProfile(l.path(profileFile), executed))
+		writeProfile(l.path(profileFile), executed, sites))
 }
 
 // writeWorkflow writes a workflow in place of what is there.

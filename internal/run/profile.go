@@ -2,13 +2,16 @@ package run
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
 	"os"
+	"strings"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/input"
+	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/profile"
 	"github.com/corral-pilot/corral/workflow"
 	"github.com/corral-pilot/corral/workflow/wfformat"
@@ -22,11 +25,19 @@ const (
 	maxProfileBytes = 64 << 20
 )
 
-// writeProfile writes what was measured of an executed workflow. A task with a name that no profile takes is left out.
-// Where nothing is to be learned the profile is empty: without a file, Profile would read the executed workflow.
-func writeProfile(path string, executed *workflow.Workflow) error {
+// writeProfile writes what was measured of an executed workflow, and on whose hosts. A task with a name that no profile
+// takes is left out. Where nothing is to be learned the profile is empty: without a file, Profile would read the
+// executed workflow.
+func writeProfile(path string, executed *workflow.Workflow, sites map[string]string) error {
 	p := profile.New()
+	hosts := make(map[string]string, len(executed.Tasks)) // :: task → its type of host
+	for _, t := range executed.Tasks {
+		if site := sites[t.Worker]; site != "" {
+			hosts[t.ID] = profile.SiteHosts(site)
+		}
+	}
 	for _, s := range profile.Samples(executed, profile.Execution(executed, "")) {
+		s.Host = cmp.Or(hosts[s.ID], s.Host)
 		_ = p.Add(s)
 	}
 	if len(p.Transformations()) > maxKinds {
@@ -38,6 +49,38 @@ func writeProfile(path string, executed *workflow.Workflow) error {
 		return err // unreachable: a profile is numbers and names
 	}
 	return os.WriteFile(path, text.Bytes(), 0o600)
+}
+
+// sitesOf returns the names of the sites whose pilots had the workers of an executed workflow, by worker: its id begins
+// with the tag of its pilot's attempt. Of other workers nothing is known.
+func sitesOf(tx *store.Tx, executed *workflow.Workflow) (map[string]string, error) {
+	sites, byTag := make(map[string]string), make(map[string]string)
+	for _, m := range executed.Machines {
+		tag, _, _ := strings.Cut(m.Name, "/")
+		name, known := byTag[tag]
+		if !known {
+			var err error
+			if name, err = siteOf(tx, tag); err != nil {
+				return nil, err
+			}
+			byTag[tag] = name
+		}
+		sites[m.Name] = name
+	}
+	return sites, nil
+}
+
+// siteOf returns the name of the site of an attempt, empty if there is no such attempt.
+func siteOf(tx *store.Tx, tag string) (string, error) {
+	job, err := tx.JobTagged(tag)
+	if corral.KindOf(err) == corral.NotFound {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	site, err := tx.Site(job.Site)
+	return site.Name, err
 }
 
 // Profile returns what a run has left of the measurements of its tasks; of one that an earlier corrald ended, what its

@@ -12,9 +12,41 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/profile"
 	"github.com/corral-pilot/corral/workflow"
 )
+
+// TestProfileSaysWhoseHosts: what was measured is told apart by the sites whose pilots had the workers.
+func TestProfileSaysWhoseHosts(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := newSimCluster(&simWorker{id: "corral-pilot-1/0", cpus: 1, memoryMiB: 2048},
+			&simWorker{id: "stray", cpus: 1, memoryMiB: 2048})
+		w := newWorld(t, c)
+		defer w.stop()
+		w.write(func(tx *store.Tx) error {
+			site, err := tx.CreateSite(corral.Site{Name: "hpc", Owner: "local", Contact: "local:", Batch: "fork",
+				HeadBatch: "fork", Root: "/srv/corral"})
+			if err != nil {
+				return err
+			}
+			_, err = tx.CreateJob(corral.Job{Kind: corral.SetupJob, Site: site.ID, Tag: "corral-pilot-1"})
+			return err
+		})
+		row := w.awaitOver(w.create(api.NewRun{Workflow: document(fan(4, 10)...)}).ID)
+		p, err := Profile(t.Context(), row)
+		if err != nil {
+			t.Fatal(err)
+		}
+		hosts := map[string]int{}
+		for _, s := range p.Classes()[0].Samples() {
+			hosts[s.Host]++
+		}
+		if len(hosts) != 2 || hosts["site hpc"] == 0 || hosts[""] == 0 {
+			t.Errorf("hosts %v, want some at site hpc and others nowhere that is known", hosts)
+		}
+	})
+}
 
 // TestRunLeavesAProfile: what was measured of the tasks that are done can be read after the run's end; where an earlier
 // corrald left none, it follows from the executed workflow and has the same runs.
@@ -79,20 +111,20 @@ func TestProfileIsBounded(t *testing.T) {
 	}
 	row := corral.Run{Dir: t.TempDir()}
 	path := layout{row.Dir}.path(profileFile)
-	if err := writeProfile(path, made(1000, maxKinds+1)); err != nil {
+	if err := writeProfile(path, made(1000, maxKinds+1), nil); err != nil {
 		t.Fatal(err)
 	}
 	p, err := Profile(t.Context(), row)
 	if err != nil || len(p.Transformations()) != 1000 {
 		t.Errorf("1000 kinds: %v", err)
 	}
-	if err := writeProfile(path, made(maxKinds+1, maxKinds+1)); err != nil {
+	if err := writeProfile(path, made(maxKinds+1, maxKinds+1), nil); err != nil {
 		t.Fatal(err)
 	}
 	if p, err = Profile(t.Context(), row); err != nil || len(p.Transformations()) != 0 {
 		t.Errorf("too many kinds: %v, and a profile of some", err)
 	}
-	if err := writeProfile(path, made(3*keptSamples, 1)); err != nil {
+	if err := writeProfile(path, made(3*keptSamples, 1), nil); err != nil {
 		t.Fatal(err)
 	}
 	if p, err = Profile(t.Context(), row); err != nil {

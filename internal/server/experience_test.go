@@ -46,6 +46,42 @@ func TestPlanWithProfiles(t *testing.T) {
 	}
 }
 
+// TestPlanAtASlowSite: a site whose hosts took 1.5 times as long for the same kind of tasks is planned with so much
+// time, and the plan says why.
+func TestPlanAtASlowSite(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	site := f.readySite(t)
+	p := profile.New()
+	for i := range 9 {
+		s := profile.Sample{Task: profile.Task{Transformation: "t", Level: profile.AllLevels, Host: profile.SiteHosts("hpc")},
+			Run: "a", ID: fmt.Sprint(i)}
+		s.Values.Set(profile.Runtime, 10)
+		if i >= 6 {
+			s.Host = profile.SiteHosts(site.Name)
+			s.Values.Set(profile.Runtime, 15)
+		}
+		if err := p.Add(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var text bytes.Buffer
+	if err := p.WriteJSON(&text); err != nil {
+		t.Fatal(err)
+	}
+	in := newPlan()
+	in.Goal.Deadline = corral.Seconds(time.Hour)
+	in.Profiles = []api.ProfileSource{{Name: "a.json", Document: text.Bytes()}}
+	document := documentOf(t, must(f.CreatePlan(t.Context(), in, ""))(t))
+	if took := document.Schedule[0].End - document.Schedule[0].Start; took != corral.Seconds(15*time.Second) {
+		t.Errorf("the first task takes %s, want 1.5 × the 10s of the other hosts", took)
+	}
+	want := "at site " + site.Name + " tasks are taken to need 1.50 × their estimates, as learned from 1 kind that ran elsewhere, too"
+	if !slices.Contains(document.Reasons, want) {
+		t.Errorf("reasons %q, want %q among them", document.Reasons, want)
+	}
+}
+
 // TestProfilesThatAreRefused: each mistake is named.
 func TestProfilesThatAreRefused(t *testing.T) {
 	t.Parallel()
