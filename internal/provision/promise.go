@@ -36,6 +36,12 @@ func (r *Reviser) read(ctx context.Context, id corral.PlanID) (promise, error) {
 	return said, err
 }
 
+// Runtimes returns the estimates of tasks, by their ids, that a plan was made with.
+func Runtimes(row corral.Plan) (map[string]time.Duration, error) {
+	said, err := promised(row)
+	return said.runtimes, err
+}
+
 // promised reads a plan's document.
 func promised(row corral.Plan) (said promise, err error) {
 	if err := json.Unmarshal(row.Document, &said.document); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/profile"
 )
 
@@ -169,4 +170,34 @@ func TestPlanLearns(t *testing.T) {
 	}
 	_, err = f.CreatePlan(t.Context(), in, "")
 	wantKind(t, "after the run's directory is gone", err, corral.Unsatisfiable, "task t0")
+}
+
+// TestRunAsPlanned: the tasks of a run with a plan's label have the estimates that the plan was made with, so that
+// workers, reports and revisions see the same; a plan of other tasks says nothing of them.
+func TestRunAsPlanned(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	f.readySite(t)
+	in := newPlan()
+	in.Workflow, in.Goal = fan(1, 0), plan.Goal{}
+	in.Profiles = []api.ProfileSource{{Name: "a.json", Document: documented(t, "a", 20)}}
+	made := must(f.CreatePlan(t.Context(), in, ""))(t)
+	for _, c := range []struct {
+		name     string
+		workflow json.RawMessage
+		labels   map[string]string
+		want     time.Duration
+	}{
+		{"of the plan", fan(1, 0), map[string]string{"plan": fmt.Sprint(made.ID)}, 20 * time.Second},
+		{"with estimates of its own", fan(1, 7), map[string]string{"plan": fmt.Sprint(made.ID)}, 20 * time.Second},
+		{"of other tasks", fan(2, 7), map[string]string{"plan": fmt.Sprint(made.ID)}, 7 * time.Second},
+		{"of no plan", fan(1, 0), nil, time.Minute},
+		{"of a plan that is not there", fan(1, 7), map[string]string{"plan": "99"}, 7 * time.Second},
+		{"with a label of its own", fan(1, 7), map[string]string{"plan": "b"}, 7 * time.Second},
+	} {
+		must(f.CreateRun(t.Context(), api.NewRun{Workflow: c.workflow, WorkflowName: "fan.json", Labels: c.labels}, ""))(t)
+		if job := <-f.bench.submitted; job.Estimate() != c.want {
+			t.Errorf("a run %s: its first task is estimated to take %s, want %s", c.name, job.Estimate(), c.want)
+		}
+	}
 }
