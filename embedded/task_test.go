@@ -2,6 +2,7 @@ package embedded_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/corral-pilot/corral/embedded/dispatch"
 	"github.com/corral-pilot/corral/embedded/executor"
 	"github.com/corral-pilot/corral/embedded/worker"
+	"github.com/corral-pilot/corral/internal/cgroup"
 	"github.com/corral-pilot/corral/internal/execution"
 )
 
@@ -35,7 +37,7 @@ func TestTaskFromInputsToOutputs(t *testing.T) {
 		t.Errorf("result = %+v, want times and usage", res)
 	}
 	// The shell has read both files through cat, which it waited for; what programs read of themselves comes to that.
-	if res.MeasuredBy != execution.ByRusageProc || res.ReadBytes < int64(len("alpha\nbeta\nbeta\n")) ||
+	if !strings.HasPrefix(string(res.MeasuredBy), string(execution.ByRusageProc)) || res.ReadBytes < int64(len("alpha\nbeta\nbeta\n")) ||
 		res.WrittenBytes != int64(len("alpha\nbeta\nbeta\nwarned\n")) {
 		t.Errorf("result = %+v, want the bytes that the shell and its children have read and written", res)
 	}
@@ -230,6 +232,36 @@ func TestRecordDoesNotOverwriteAnInput(t *testing.T) {
 	for _, name := range []string{executor.RecordFile, "stdout"} {
 		if got := read(t, b.dir, executor.DataDir, name); got != "precious\n" {
 			t.Errorf("%s = %q after the task", name, got)
+		}
+	}
+}
+
+// TestTaskInAGroup: where the worker may make control groups, a task that runs for long is in one, which is gone with
+// it; elsewhere it runs as well, and the record says by what each was measured.
+func TestTaskInAGroup(t *testing.T) {
+	t.Parallel()
+	x, err := executor.New("tag/0", "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	script, want := "echo none", string(execution.ByRusageProc)
+	if parent := cgroup.Open("/"); parent != nil {
+		x.MeasureBy(parent)
+		script = "until grep -q corral- /proc/self/cgroup; do sleep 0.01; done; grep corral- /proc/self/cgroup"
+		want += fmt.Sprintf("+cgroup%d", parent.Version())
+	}
+	j := execution.Job{Run: 1, Seq: 1, Dir: runDir(t), CPUs: 1, Tasks: []execution.Task{{ID: "t", Attempt: 1,
+		Estimate: time.Minute, Timeout: time.Minute, Stdout: "groups", Outputs: []string{"groups"},
+		Argv: []string{"sh", "-c", script}}}}
+	res := x.Begin(&j, &j.Tasks[0]).Run(func() bool { return true })
+	if res.Status != execution.Done || string(res.MeasuredBy) != want {
+		t.Errorf("%+v, want it to be measured by %s", res, want)
+	}
+	for line := range strings.Lines(read(t, j.Dir, executor.DataDir, "groups")) {
+		group := filepath.Base(strings.TrimSpace(line))
+		if left, _ := filepath.Glob("/sys/fs/cgroup/*/" + group); len(left) > 0 {
+			t.Errorf("%q are left", left)
 		}
 	}
 }

@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral/embedded/wire"
+	"github.com/corral-pilot/corral/internal/cgroup"
 	"github.com/corral-pilot/corral/internal/execution"
 )
 
@@ -35,6 +36,7 @@ type Executor struct {
 	base    []string // environment of every task
 	null    int      // /dev/null
 	scratch scratch
+	groups  *cgroup.Parent // nil: tasks are in no groups of their own
 
 	mu    sync.Mutex        // guards paths
 	paths map[string]string // of commands, by PATH and name
@@ -70,7 +72,12 @@ func New(worker, host, scratchDir string) (*Executor, error) {
 }
 
 // Close frees what New opened.
-func (x *Executor) Close() { _ = syscall.Close(x.null) }
+func (x *Executor) Close() {
+	_ = syscall.Close(x.null)
+	if x.groups != nil {
+		x.groups.Close()
+	}
+}
 
 // Begin prepares the record of an attempt.
 func (x *Executor) Begin(job *execution.Job, task *execution.Task) *Attempt {
@@ -110,8 +117,9 @@ func (e *Attempt) prepareAndWait() error {
 		t := time.AfterFunc(e.task.Timeout, e.timeOut)
 		defer t.Stop()
 	}
-	var status syscall.WaitStatus
-	status, e.res.Usage = e.proc.wait()
+	end := e.x.grouped(e.proc)
+	status := end.status
+	e.res.Usage = end.used
 	if !status.Signaled() {
 		e.res.Exit = status.ExitStatus()
 	} else {

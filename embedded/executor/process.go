@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/corral-pilot/corral/internal/cgroup"
 	"github.com/corral-pilot/corral/internal/execution"
 )
 
@@ -20,8 +21,15 @@ const termGrace = 2 * time.Second
 type process struct {
 	pid int
 
-	mu   sync.Mutex // guards gone
-	gone bool       // reaped: its number may be another process's by now
+	mu    sync.Mutex    // guards what follows
+	gone  bool          // reaped: its number may be another process's by now
+	group *cgroup.Group // that it is in; nil: none of its own
+}
+
+// An ending is how a process ended, and what it used.
+type ending struct {
+	status syscall.WaitStatus
+	used   execution.Usage
 }
 
 // startProcess starts argv in dir with files as its standard input, output and error. It is meant to be cheap: no
@@ -38,7 +46,7 @@ func startProcess(path string, argv []string, attr *syscall.ProcAttr) (*process,
 
 // wait waits for the process to end and kills what is left of its group. It does so before it reaps the leader: until
 // then no other group can have its number.
-func (p *process) wait() (syscall.WaitStatus, execution.Usage) {
+func (p *process) wait() ending {
 	for errors.Is(unix.Waitid(unix.P_PID, p.pid, nil, unix.WEXITED|unix.WNOWAIT, nil), syscall.EINTR) {
 	}
 	p.mu.Lock()
@@ -53,7 +61,7 @@ func (p *process) wait() (syscall.WaitStatus, execution.Usage) {
 		}
 	}
 	p.gone = true
-	return status, usageOf(used, read, written, whole)
+	return ending{status, usageOf(used, read, written, whole)}
 }
 
 // signal sends sig to the whole group, unless the process is gone.

@@ -26,6 +26,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/embedded/executor"
 	"github.com/corral-pilot/corral/embedded/wire"
+	"github.com/corral-pilot/corral/internal/cgroup"
 	"github.com/corral-pilot/corral/internal/execution"
 	"github.com/corral-pilot/corral/internal/matching"
 )
@@ -116,6 +117,7 @@ func Run(ctx context.Context, lg *slog.Logger, cfg Config) (Reason, error) {
 	if err != nil {
 		return Expired, err
 	}
+	x.MeasureBy(cgroup.Open("/"))
 	defer x.Close()
 	now := time.Now()
 	cutAt := now.Add(matching.CutAfter(cfg.EndsIn))

@@ -9,7 +9,7 @@ import (
 // layers lists every package, from the centre to the rim. A package imports from lower layers only,
 // never from its own. examples/lambda stands below the demo that shows it.
 var layers = [][]string{
-	{"condor/classad", "dag", "embedded", "internal/descriptor", "internal/disk", "internal/input", "internal/netns", "internal/node", "internal/pause", "internal/programs", "internal/version", "internal/xdg", "resubmit"},
+	{"condor/classad", "dag", "embedded", "internal/cgroup", "internal/descriptor", "internal/disk", "internal/input", "internal/netns", "internal/node", "internal/pause", "internal/programs", "internal/version", "internal/xdg", "resubmit"},
 	{"condor", "condor/eventlog", root},
 	{"broker", "broker/relay", "cost", "gridsite", "internal/execution", "internal/matching", "internal/order", "internal/reconcile", "internal/runas", "packages", "workflow"},
 	{"embedded/wire", "gridsite/jobdir", "gridsite/local", "gridsite/ssh", "gridsite/survey", "internal/pilot/attempt", "internal/store", "packages/htcondor", "plan", "profile", "staging", "workflow/wfformat"},
@@ -29,6 +29,7 @@ var edges = map[string]map[string]string{
 	"condor/classad":      {},
 	"dag":                 {},
 	"embedded":            {}, // its tests are of all its rooms together
+	"internal/cgroup":     {},
 	"internal/descriptor": {},
 	"internal/disk":       {},
 	"internal/input":      {}, // kinds of errors are for who knows whose input it is
@@ -150,7 +151,8 @@ var edges = map[string]map[string]string{
 		root: "glideins, jobs, outcomes",
 	},
 	"embedded/executor": {
-		"embedded/wire": "reasons that fit into a message", "internal/disk": "removes what tasks leave",
+		"embedded/wire": "reasons that fit into a message", "internal/cgroup": "measures tasks that run for long",
+		"internal/disk":      "removes what tasks leave",
 		"internal/execution": "jobs and their results", root: "error kinds",
 	},
 	"embedded/link":   {"embedded/wire": "dials in", root: "lost hosts, error kinds"},
@@ -218,8 +220,8 @@ var edges = map[string]map[string]string{
 	},
 	"embedded/worker": {
 		"embedded/executor": "runs tasks", "embedded/parcel": "files that travel", "embedded/wire": "dials in",
-		"internal/disk": "removes what parcels leave", "internal/execution": "jobs and their results",
-		"internal/matching": "what is started when", root: "error kinds",
+		"internal/cgroup": "where its tasks' groups are", "internal/disk": "removes what parcels leave",
+		"internal/execution": "jobs and their results", "internal/matching": "what is started when", root: "error kinds",
 	},
 	"internal/pilot/condorworker": {
 		"broker": "how the pool reaches a node", "broker/relay": "a node's side",

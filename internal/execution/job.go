@@ -103,13 +103,14 @@ type Result struct {
 type Usage struct {
 	UserCPU      time.Duration `json:"user_cpu_ns"`
 	SysCPU       time.Duration `json:"sys_cpu_ns"`
-	MaxRSSKiB    int64         `json:"max_rss_kib"`          // of one process; Linux counts its worker's at first
+	MaxRSSKiB    int64         `json:"max_rss_kib"`          // of one process, at first its worker's; +cgroup: of all
 	ReadBytes    int64         `json:"read_bytes,omitempty"` // by system calls: also what never reached a disk
 	WrittenBytes int64         `json:"written_bytes,omitempty"`
 	MeasuredBy   Source        `json:"measured_by,omitempty"` // empty: nothing was measured, or an earlier worker did
 }
 
-// A Source says what told a Usage.
+// A Source says what told a Usage. A task that ran for long may have been in a control group of its own: then +cgroup1
+// or +cgroup2 follows, for memory of all its processes at once and cpu time also of those that were not waited for.
 type Source string
 
 const (

@@ -1,0 +1,112 @@
+package cgroup
+
+import (
+	"math"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A hierarchy is a tree of groups that is mounted, seen from this process.
+type hierarchy struct {
+	dir         string // of our own group
+	version     int
+	memory, cpu bool // what its groups may tell
+}
+
+// hierarchies finds our groups in those of /proc/self/cgroup that /proc/self/mountinfo says are mounted; version 1
+// first, because a machine that has both has its controllers there.
+func hierarchies(memberships, mounts string) (all []hierarchy) {
+	var unified []hierarchy
+	for line := range strings.Lines(memberships) {
+		f := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)
+		if len(f) != 3 {
+			continue
+		}
+		if f[0] == "0" && f[1] == "" {
+			if dir, ok := mounted(mounts, "cgroup2", "", f[2]); ok {
+				unified = append(unified, hierarchy{dir, 2, true, true})
+			}
+			continue
+		}
+		for controller := range strings.SplitSeq(f[1], ",") {
+			if controller != "memory" && controller != "cpuacct" {
+				continue
+			}
+			if dir, ok := mounted(mounts, "cgroup", controller, f[2]); ok {
+				all = append(all, hierarchy{dir, 1, controller == "memory", controller == "cpuacct"})
+			}
+		}
+	}
+	return append(all, unified...)
+}
+
+// mounted returns the directory of a group where its hierarchy is mounted; ok is false if it is mounted nowhere, or
+// only a part of it that lacks the group.
+func mounted(mounts, kind, controller, group string) (dir string, ok bool) {
+	for line := range strings.Lines(mounts) {
+		before, after, _ := strings.Cut(line, " - ")
+		at, of := strings.Fields(before), strings.Fields(after)
+		if len(at) < 5 || len(of) < 3 || of[0] != kind {
+			continue
+		}
+		if options := "," + of[2] + ","; controller != "" && !strings.Contains(options, ","+controller+",") {
+			continue
+		}
+		below, within := strings.CutPrefix(path.Clean(group), strings.TrimSuffix(at[3], "/"))
+		if !within || below != "" && !strings.HasPrefix(below, "/") || strings.Contains(group, "..") {
+			continue
+		}
+		return path.Join(at[4], below), true
+	}
+	return "", false
+}
+
+// cpuTime reads the cpu time of a group.
+func (p place) cpuTime(dir string) time.Duration {
+	if p.version == 1 {
+		text, _ := os.ReadFile(filepath.Join(dir, "cpuacct.usage"))
+		return time.Duration(number(string(text)))
+	}
+	text, _ := os.ReadFile(filepath.Join(dir, "cpu.stat"))
+	usec := field(string(text), "usage_usec")
+	return time.Duration(min(usec, math.MaxInt64/1000)) * time.Microsecond
+}
+
+// peak reads the most memory that a group had at once, less what it has of files now that its processes have ended.
+// The kernel counts pages of files that are read and written as memory, up to all that there is; tasks do not need
+// them. If those have only grown, the processes had at least the rest at the instant of the peak.
+func (p place) peak(dir string) int64 {
+	name, files := "memory.peak", "file"
+	if p.version == 1 {
+		name, files = "memory.max_usage_in_bytes", "total_cache"
+	}
+	text, _ := os.ReadFile(filepath.Join(dir, name))
+	stat, err := os.ReadFile(filepath.Join(dir, "memory.stat"))
+	if err != nil {
+		return 0
+	}
+	return max(0, number(string(text))-field(string(stat), files))
+}
+
+// number reads a number alone on its line, 0 if it is none.
+func number(text string) int64 {
+	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+	if err != nil || n < 0 {
+		return 0
+	}
+	return n
+}
+
+// field reads the number after a name, one such pair on each line; 0 if there is none.
+func field(text, name string) int64 {
+	for line := range strings.Lines(text) {
+		if value, ok := strings.CutPrefix(line, name+" "); ok {
+			return number(value)
+		}
+	}
+	return 0
+}
