@@ -2,14 +2,15 @@ package profile
 
 // A Score says how well a class is estimated from runs that are not its own.
 type Score struct {
-	Transformation string
-	Level          int
-	Tasks          int     // that were estimated: of runs that leave at least one other
-	Actual         float64 // seconds, summed over the tasks
-	Wrong          float64 // |actual − estimate|, likewise, by the model that the other runs choose
-	WrongByMean    float64 // likewise, by the mean of the other runs
+	Transformation string  `json:"transformation"`
+	Level          int     `json:"level"`
+	Tasks          int     `json:"tasks"`           // estimated: of runs that leave at least one other
+	Actual         float64 `json:"actual_s"`        // summed over the tasks
+	Wrong          float64 `json:"wrong_s"`         // |actual − estimate|, by the model that the other runs choose
+	WrongByMean    float64 `json:"wrong_by_mean_s"` // the same by the mean of the other runs
 
-	WrongBy [len(Models)]float64 // likewise, by each of Models; by the mean where one cannot be fitted
+	// WrongBy is the same by each of Models; by the mean where one cannot be fitted.
+	WrongBy [len(Models)]float64 `json:"wrong_by_s"`
 }
 
 // Validate scores each class by nested leave-one-run-out: each run in turn is estimated from the others, and the

@@ -77,7 +77,7 @@ const maxProfile = 256 << 20
 func readProfile(ctx context.Context, p *printer, file string) (*profile.Profile, error) {
 	f, err := input.Open(file)
 	if err != nil {
-		return nil, corral.ErrorAt(corral.Invalid, "--profile", "%w", err)
+		return nil, corral.ErrorAt(corral.Invalid, "profile", "%w", err)
 	}
 	defer f.Close()
 	if strings.EqualFold(filepath.Ext(file), ".csv") {

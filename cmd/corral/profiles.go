@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -60,13 +62,34 @@ func showClasses(p *printer, merged *profile.Profile) error {
 	if err := list(p, merged.Classes(), classTable); err != nil || p.quiet {
 		return err
 	}
-	for i, f := range merged.Findings() {
+	var said []string
+	for _, f := range merged.Findings() {
+		said = append(said, leveled(f.Transformation, f.Level)+" "+f.Sentence)
+	}
+	for i, line := range append(said, compared(merged.Speeds())...) {
 		if i == 0 {
 			fmt.Fprintln(p.out)
 		}
-		fmt.Fprintln(p.out, "-", leveled(f.Transformation, f.Level), f.Sentence)
+		fmt.Fprintln(p.out, "-", line)
 	}
 	return nil
+}
+
+// compared says how long tasks take on types of hosts, beside the one on which most of them ran.
+func compared(speeds profile.Speeds) (said []string) {
+	reference := ""
+	for host, s := range speeds {
+		if s.Factor == 1 && (reference == "" || host < reference) {
+			reference = host
+		}
+	}
+	for _, host := range slices.Sorted(maps.Keys(speeds)) {
+		if s := speeds[host]; host != reference {
+			said = append(said, fmt.Sprintf("tasks take %.2f × as long at %s as at %s, by %d kind(s) that ran at both",
+				1/s.Factor, host, reference, s.Shared))
+		}
+	}
+	return said
 }
 
 // profileNamed finds one profile: of the library, of a run that corrald knows, one that it keeps, or in a file.
@@ -124,8 +147,14 @@ func statOf(m profile.Metric, of func(profile.Stat) any) func(*profile.Class) an
 
 func inSeconds(s float64) string { return span(time.Duration(s * float64(time.Second))) }
 
-// inBytes prints bytes for people.
-func inBytes(b float64) string { return fmt.Sprintf("%.4g MiB", b/(1<<20)) }
+// inBytes prints bytes for people, to four digits.
+func inBytes(b float64) string {
+	unit, units := 0, []string{"B", "KiB", "MiB", "GiB"}
+	for ; b >= 1<<10 && unit+1 < len(units); unit++ {
+		b /= 1 << 10
+	}
+	return fmt.Sprintf("%.4g %s", b, units[unit])
+}
 
 var classTable = listing[*profile.Class]{
 	id:   func(c *profile.Class) string { return leveled(c.Transformation, c.Level) },
@@ -134,7 +163,12 @@ var classTable = listing[*profile.Class]{
 		{"tasks", func(c *profile.Class) any { return leveled(c.Transformation, c.Level) }},
 		{"count", func(c *profile.Class) any { return c.Count() }},
 		{"runtime", statOf(profile.Runtime, func(s profile.Stat) any { return inSeconds(s.Mean) })},
-		{"sd", statOf(profile.Runtime, func(s profile.Stat) any { return inSeconds(s.SD) })},
+		{"sd", statOf(profile.Runtime, func(s profile.Stat) any {
+			if s.Count < 2 {
+				return ""
+			}
+			return inSeconds(s.SD)
+		})},
 		{"cpu", statOf(profile.Utilization, func(s profile.Stat) any { return fmt.Sprintf("%.0f %%", 100*s.Mean) })},
 		{"memory", statOf(profile.Memory, func(s profile.Stat) any { return inBytes(s.Mean) })},
 		{"at most", statOf(profile.Memory, func(s profile.Stat) any {
@@ -181,5 +215,18 @@ func showModels(p *printer, merged *profile.Profile) error {
 		models.columns = append(models.columns, column[profile.Score]{"by " + string(m),
 			share(func(s profile.Score) float64 { return s.WrongBy[k] })})
 	}
-	return list(p, profile.Validate(merged, nil), models)
+	scores := profile.Validate(merged, nil)
+	if err := list(p, scores, models); err != nil || !p.forPeople() || len(scores) == 0 {
+		return err
+	}
+	var all profile.Score
+	for _, s := range scores {
+		all.Tasks, all.Actual = all.Tasks+s.Tasks, all.Actual+s.Actual
+		all.Wrong, all.WrongByMean = all.Wrong+s.Wrong, all.WrongByMean+s.WrongByMean
+	}
+	missed := share(func(s profile.Score) float64 { return s.Wrong })(all)
+	byMean := share(func(s profile.Score) float64 { return s.WrongByMean })(all)
+	fmt.Fprintf(p.out, "\n- of %d tasks in %d runs, each estimated from the other runs: %v of their runtime is "+
+		"missed, by the mean alone %v\n", all.Tasks, len(merged.Runs()), missed, byMean)
+	return nil
 }
