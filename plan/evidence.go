@@ -153,6 +153,21 @@ func (a Assumed) Cluster() Cluster {
 	return Cluster{Rate: a.Rate, Hop: time.Duration(a.Hop), Reuse: time.Duration(a.Reuse)}
 }
 
+// Runtime returns the Runtime of a task that is placed so: what it would take on the fastest hosts.
+func (p *Plan) Runtime(at Placement) time.Duration {
+	placed := time.Duration(at.End - at.Start)
+	if p.Assumed == nil || at.Pilot >= len(p.Pilots) {
+		return placed
+	}
+	pilot := p.Pilots[at.Pilot]
+	for _, q := range p.Assumed.Queues {
+		if q.Site == pilot.Site && q.Queue == pilot.Queue && q.Speed != 0 {
+			return time.Duration(float64(placed) * float64(q.Speed)).Round(time.Millisecond)
+		}
+	}
+	return placed
+}
+
 // Problem returns the problem that outcomes of a plan are drawn from. Of limits it has the cpus of each queue.
 func (a Assumed) Problem(w Work) Problem {
 	p := Problem{Work: w, Cluster: a.Cluster()}

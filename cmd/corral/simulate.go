@@ -152,7 +152,7 @@ func modelOf(document *plan.Plan, w *workflow.Workflow, law string) (m montecarl
 func workOf(document *plan.Plan, w *workflow.Workflow) (plan.Work, error) {
 	planned := make(map[string]time.Duration, len(document.Schedule))
 	for _, at := range document.Schedule {
-		planned[at.ID] = time.Duration(at.End - at.Start)
+		planned[at.ID] = document.Runtime(at)
 	}
 	work := plan.Work{Name: w.Name, Graph: w.Graph, Tasks: make([]plan.Task, len(w.Tasks))}
 	for i, t := range w.Tasks {

@@ -1,0 +1,29 @@
+package plan
+
+import (
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral"
+)
+
+// TestRuntimeOfAPlacement: what is written down of a plan tells a task's runtime apart from what it takes at slow hosts,
+// so that playing the plan makes it longer once.
+func TestRuntimeOfAPlacement(t *testing.T) {
+	t.Parallel()
+	problem := Problem{Sites: []Site{
+		{Name: "slow", Speed: 0.5, Wait: func(Shape) time.Duration { return 0 }},
+		{Name: "fast", Wait: func(Shape) time.Duration { return 0 }},
+	}}
+	p := &Plan{Pilots: []Pilot{{Site: "slow", Hosts: 1, CPUs: 1}, {Site: "fast", Hosts: 1, CPUs: 1}}}
+	p.Assumed = Assume(problem, p, "none")
+	took := corral.Seconds(20 * time.Second)
+	for pilot, want := range []time.Duration{10 * time.Second, 20 * time.Second, 20 * time.Second} { // the last is present
+		if got := p.Runtime(Placement{Pilot: pilot, Start: took, End: 2 * took}); got != want {
+			t.Errorf("on pilot %d: %s, want %s", pilot, got, want)
+		}
+	}
+	if again := p.Assumed.Problem(Work{}); again.Sites[0].Speed != 0.5 || again.Sites[1].Speed != 0 {
+		t.Errorf("sites %+v, want the speeds that were assumed", again.Sites)
+	}
+}
