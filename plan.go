@@ -39,9 +39,10 @@ type Plan struct {
 	Cluster     ClusterID       `json:"cluster_id"` // that the pilots join
 	ClusterName string          `json:"cluster"`
 	Workflow    string          `json:"workflow"`
-	Digest      string          `json:"digest"`         // sha256:HEX of the document: the same for the same problem
-	Document    json.RawMessage `json:"plan"`           // see package plan
-	Auto        bool            `json:"auto,omitempty"` // corrald revises it while its run goes on
+	Digest      string          `json:"digest"`            // sha256:HEX of the document: the same for the same problem
+	Document    json.RawMessage `json:"plan,omitempty"`    // see package plan; not in lists
+	Summary     json.RawMessage `json:"summary,omitempty"` // of the document, in its place in lists
+	Auto        bool            `json:"auto,omitempty"`    // corrald revises it while its run goes on
 	State       PlanState       `json:"state"`
 	Reason      string          `json:"reason,omitempty"`
 	CreatedAt   time.Time       `json:"created_at"`

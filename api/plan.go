@@ -37,6 +37,9 @@ type Estimates struct {
 	Error          string          `json:"error,omitempty"`             // in simulations, such as lognormal:0.2
 }
 
+// LinesMediaType is the content type of lines of JSON.
+const LinesMediaType = "application/jsonl"
+
 func planPath(id corral.PlanID) string { return fmt.Sprintf("/v1/plans/%d", id) }
 
 // CreatePlan has corrald make a plan. One whose goal cannot be reached is INFEASIBLE, and says what can be.
@@ -78,6 +81,12 @@ func (c *Client) RemovePlan(ctx context.Context, id corral.PlanID) (corral.Plan,
 // PlanRevisions returns what was changed about the plan's pilots while its run went on, oldest first.
 func (c *Client) PlanRevisions(ctx context.Context, id corral.PlanID) ([]corral.Revision, error) {
 	return list[corral.Revision](ctx, c, planPath(id)+"/revisions", nil)
+}
+
+// PlanSchedule returns the place and the time of each task of the plan, as plan.ReadSchedule reads them; of a plan
+// whose goal is out of reach those of the nearest.
+func (c *Client) PlanSchedule(ctx context.Context, id corral.PlanID) ([]byte, error) {
+	return c.do(ctx, call{method: http.MethodGet, path: planPath(id) + "/schedule"})
 }
 
 // PlanHistory returns what happened to the plan, oldest first.

@@ -28,7 +28,19 @@ type Plan struct {
 	Limits     []string `json:"limits,omitempty"` // that cut what was asked for
 	Alternatives
 	Schedule []Placement `json:"schedule,omitempty"`
+	Apart    *Apart      `json:"schedule_apart,omitempty"` // instead of a schedule of more than MostWithin tasks
 }
+
+// A Summary is what lists of plans have instead of their documents.
+type Summary struct {
+	Feasible bool `json:"feasible"`
+	Pilots   int  `json:"pilots"`
+	Point
+	Waste float64 `json:"waste"`
+}
+
+// Summary sums the plan up.
+func (p *Plan) Summary() Summary { return Summary{p.Feasible, len(p.Pilots), p.Point, p.Waste} }
 
 // Alternatives are what else could be done.
 type Alternatives struct {

@@ -45,26 +45,20 @@ func planCommand(p *printer) *cli.Command {
 			&cli.StringFlag{Name: "billing",
 				Usage: "assume that each begun `PERIOD` is billed: 1h, 1m, 1s, 10m-minimum"},
 			&cli.DurationFlag{Name: "overhead", Usage: "assume `D` from asking for a pilot to its workers; may be 0"},
-			plotFlag(), keyFlag()),
+			plotFlag(), scheduleOutFlag(), keyFlag()),
 		Action: creating(func(c *cli.Context) (api.NewPlan, error) { return newPlan(c, p) }, (*api.Client).CreatePlan,
-			func(c *cli.Context, _ *api.Client, made corral.Plan) error {
-				return errors.Join(plotted(c, made), newlyMade(p, made, c.Bool("explain")))
+			func(c *cli.Context, cl *api.Client, made corral.Plan) error {
+				all, err := scheduled(c, cl, made)
+				if all {
+					return errors.Join(err, plotted(c, cl, made), outOfReach(made))
+				}
+				return errors.Join(err, plotted(c, cl, made), newlyMade(p, made, c.Bool("explain")))
 			}),
 		Subcommands: []*cli.Command{
 			listVerb(p, (*api.Client).Plans, planTable),
 			plans.verb("show", func(c *cli.Context, cl *api.Client, id corral.PlanID) error {
-				row, err := cl.Plan(c.Context, id)
-				if err == nil {
-					err = plotted(c, row)
-				}
-				if err != nil {
-					return err
-				}
-				if err := showPlan(p, row, true); err != nil || !p.forPeople() || !row.Auto {
-					return err
-				}
-				return showRevisions(c, p, cl, id)
-			}, plotFlag()),
+				return showKept(c, p, cl, id)
+			}, plotFlag(), scheduleOutFlag()),
 			plans.verb("revisions", printing((*api.Client).PlanRevisions, many(p, revisionTable))),
 			plans.verb("release", func(c *cli.Context, cl *api.Client, id corral.PlanID) error {
 				row, err := releasePlan(c, cl, id)
@@ -77,6 +71,22 @@ func planCommand(p *printer) *cli.Command {
 			plans.verb("history", printing((*api.Client).PlanHistory, many(p, entryTable))),
 		},
 	}
+}
+
+// showKept prints a plan that corrald has, with its pictures and its schedule where they are asked for.
+func showKept(c *cli.Context, p *printer, cl *api.Client, id corral.PlanID) error {
+	row, err := cl.Plan(c.Context, id)
+	if err != nil {
+		return err
+	}
+	all, err := scheduled(c, cl, row)
+	if err = errors.Join(err, plotted(c, cl, row)); err != nil || all {
+		return err
+	}
+	if err := showPlan(p, row, true); err != nil || !p.forPeople() || !row.Auto {
+		return err
+	}
+	return showRevisions(c, p, cl, id)
 }
 
 func provisionCommand(p *printer) *cli.Command {
@@ -208,13 +218,18 @@ func newlyMade(p *printer, row corral.Plan, explain bool) error {
 	if err := showPlan(p, row, explain); err != nil {
 		return err
 	}
-	if row.State == corral.PlanInfeasible {
-		return shown{corral.Errorf(corral.Unsatisfiable, "%s", row.Reason)}
-	}
-	if row.ID != 0 { // that of a dry run
+	if row.State != corral.PlanInfeasible && row.ID != 0 { // that of a dry run
 		p.say("ask for its pilots with `corral provision %d`", row.ID)
 	}
-	return nil
+	return outOfReach(row)
+}
+
+// outOfReach is the error of a plan that cannot be.
+func outOfReach(row corral.Plan) error {
+	if row.State != corral.PlanInfeasible {
+		return nil
+	}
+	return shown{corral.Errorf(corral.Unsatisfiable, "%s", row.Reason)}
 }
 
 // showPlan prints a plan: what it comes to, its pilots and, if asked, why.
@@ -283,6 +298,20 @@ func figures(cell func(plan.Plan) any) func(corral.Plan) any {
 	}
 }
 
+// inShort are those of figures that lists have, too.
+func inShort(cell func(plan.Summary) any) func(corral.Plan) any {
+	return func(row corral.Plan) any {
+		var sum plan.Summary
+		if row.Summary == nil {
+			return figures(func(d plan.Plan) any { return cell(d.Summary()) })(row)
+		}
+		if err := json.Unmarshal(row.Summary, &sum); err != nil || !sum.Feasible {
+			return ""
+		}
+		return cell(sum)
+	}
+}
+
 func brief(d corral.Seconds) string { return time.Duration(d).Round(100 * time.Millisecond).String() }
 
 var planTable = listing[corral.Plan]{
@@ -292,11 +321,11 @@ var planTable = listing[corral.Plan]{
 		{"id", func(r corral.Plan) any { return r.ID }},
 		{"workflow", func(r corral.Plan) any { return r.Workflow }},
 		{"cluster", func(r corral.Plan) any { return r.ClusterName }},
-		{"pilots", figures(func(d plan.Plan) any { return len(d.Pilots) })},
-		{"peak cpus", figures(func(d plan.Plan) any { return d.PeakCPUs })},
-		{"makespan", figures(func(d plan.Plan) any { return brief(d.Makespan) })},
-		{"cost", figures(func(d plan.Plan) any { return priced(d.Cost) })},
-		{"waste", figures(func(d plan.Plan) any { return fmt.Sprintf("%.0f %%", 100*d.Waste) })},
+		{"pilots", inShort(func(d plan.Summary) any { return d.Pilots })},
+		{"peak cpus", inShort(func(d plan.Summary) any { return d.PeakCPUs })},
+		{"makespan", inShort(func(d plan.Summary) any { return brief(d.Makespan) })},
+		{"cost", inShort(func(d plan.Summary) any { return priced(d.Cost) })},
+		{"waste", inShort(func(d plan.Summary) any { return fmt.Sprintf("%.0f %%", 100*d.Waste) })},
 		{"state", func(r corral.Plan) any { return r.State }},
 		{"reason", func(r corral.Plan) any { return r.Reason }},
 	},

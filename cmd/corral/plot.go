@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/picture"
 	"github.com/corral-pilot/corral/internal/report"
 )
@@ -35,7 +36,7 @@ func formatOf(file string) (picture.Format, error) {
 
 // plotted draws a plan into the file of --plot, if one was named. Of a plan whose goal is out of reach the nearest is
 // drawn.
-func plotted(c *cli.Context, row corral.Plan) error {
+func plotted(c *cli.Context, cl *api.Client, row corral.Plan) error {
 	file := c.String("plot")
 	if file == "" {
 		return nil
@@ -47,6 +48,11 @@ func plotted(c *cli.Context, row corral.Plan) error {
 	document, err := report.Document(row)
 	if err != nil {
 		return err
+	}
+	if !document.Whole() {
+		if document.Schedule, err = scheduleApart(c.Context, cl, row); err != nil {
+			return err
+		}
 	}
 	figures := []picture.Figure{picture.StaircaseOf(document)}
 	if len(document.Front) > 1 {

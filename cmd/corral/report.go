@@ -74,6 +74,9 @@ func factsOf(ctx context.Context, cl *api.Client, id corral.PlanID) (f report.Fa
 	if f.Plan, err = cl.Plan(ctx, id); err != nil {
 		return f, err
 	}
+	if f.Schedule, err = scheduleApart(ctx, cl, f.Plan); err != nil {
+		return f, err
+	}
 	if f.Revisions, err = cl.PlanRevisions(ctx, id); err != nil {
 		return f, err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/provision"
+	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/workflow"
 	"github.com/corral-pilot/corral/workflow/wfformat"
 )
@@ -14,8 +15,8 @@ import (
 // AsPlanned returns a workflow whose tasks have the estimates that a plan was made with, wherever those came from: what
 // a worker starts before its pilot leaves, and what becomes of the plan, is then judged by what its pilots were asked
 // for. If the plan is of other tasks, the document stays as it is. name is what errors call it.
-func AsPlanned(ctx context.Context, name string, document []byte, row corral.Plan) ([]byte, error) {
-	runtimes, err := provision.Runtimes(row)
+func AsPlanned(ctx context.Context, db *store.DB, name string, document []byte, row corral.Plan) ([]byte, error) {
+	runtimes, err := provision.Runtimes(db, row)
 	if err != nil {
 		return nil, err
 	}
@@ -26,6 +27,7 @@ func AsPlanned(ctx context.Context, name string, document []byte, row corral.Pla
 	if len(runtimes) != len(flow.Tasks) {
 		return document, nil
 	}
+	same := true
 	for i := range flow.Tasks {
 		t := &flow.Tasks[i]
 		d, planned := runtimes[t.ID]
@@ -33,8 +35,11 @@ func AsPlanned(ctx context.Context, name string, document []byte, row corral.Pla
 			return document, nil
 		}
 		if known, ok := t.Estimated(); !ok || known != d {
-			t.Estimate = max(d, time.Millisecond) // 0 is none
+			t.Estimate, same = max(d, time.Millisecond), false // 0 is none
 		}
+	}
+	if same {
+		return document, nil
 	}
 	var text bytes.Buffer
 	err = wfformat.Write(&text, flow)

@@ -10,6 +10,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"io"
 	"slices"
 	"time"
 
@@ -55,42 +56,71 @@ func NewDesk(db *store.DB, clusters *gate.Clusters, machine corral.SiteQueue) *D
 }
 
 // Draft has the planner make a plan of what is known now for pilots that join a cluster, and writes it down in row,
-// whose owner stands. Errors are those of the request: Invalid, NotFound or Unsatisfiable, with their place.
+// whose owner stands; a schedule that is too long for it is returned beside it, unless none is to be kept. Errors are
+// those of the request: Invalid, NotFound or Unsatisfiable, with their place.
 func (d *Desk) Draft(ctx context.Context, in api.NewPlan, cluster corral.Cluster, sites []corral.Site,
-	row *corral.Plan) error {
+	row *corral.Plan) (*store.Schedule, error) {
+	made, err := d.make(ctx, in, cluster, sites, row.Owner)
+	if err != nil {
+		return nil, err
+	}
+	schedule, err := d.detach(made, in.DryRun)
+	if err != nil {
+		return nil, err
+	}
+	return schedule, write(row, made, cluster)
+}
+
+// detach takes a plan's schedule out of it, or that of the nearest plan, if it is too long to stay.
+func (d *Desk) detach(made *plan.Plan, dryRun bool) (*store.Schedule, error) {
+	if made.Nearest != nil {
+		made = made.Nearest
+	}
+	switch {
+	case len(made.Schedule) <= plan.MostWithin:
+		return nil, nil
+	case dryRun:
+		return nil, made.Detach(io.Discard)
+	}
+	return d.db.NewSchedule(made.Detach)
+}
+
+// make has the planner make a plan for an owner.
+func (d *Desk) make(ctx context.Context, in api.NewPlan, cluster corral.Cluster, sites []corral.Site,
+	owner string) (*plan.Plan, error) {
 	name := cmp.Or(in.WorkflowName, "workflow")
 	flow, _, err := wfformat.Read(ctx, bytes.NewReader(in.Workflow), name, workflow.Options{})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	experience, err := d.experience(ctx, in, row.Owner, flow)
+	experience, err := d.experience(ctx, in, owner, flow)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	facts, err := d.facts(ctx, sites)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	problem := plan.Problem{}
 	var sources []string
 	experience.Speeds = provision.Speeds(experience, names(sites))
 	if problem.Work, sources, err = provision.Work(flow, experience); err != nil {
-		return err
+		return nil, err
 	}
 	share := montecarlo.WaitShare(in.Goal, len(problem.Work.Tasks))
 	assumed := []string(nil)
 	problem.Sites, assumed = provision.Sites(facts, share, time.Now())
 	var learned []string
 	if problem.Cluster, learned, err = d.learned(ctx, cluster); err != nil {
-		return err
+		return nil, err
 	}
 	provision.Join(problem.Sites, problem.Cluster)
 	if problem.Present, err = d.present(ctx, cluster); err != nil {
-		return err
+		return nil, err
 	}
 	if len(problem.Sites) == 0 {
-		return corral.ErrorAt(corral.Unsatisfiable, "sites", "no site takes pilots: corral site create makes one, and "+
-			"corral site list shows what keeps those there are from it")
+		return nil, corral.ErrorAt(corral.Unsatisfiable, "sites", "no site takes pilots: corral site create makes "+
+			"one, and corral site list shows what keeps those there are from it")
 	}
 	sources = append(sources, provision.Pace(&problem, experience.Speeds)...)
 	said, err := provision.WhatIf(problem.Sites, in.WhatIf)
@@ -98,22 +128,22 @@ func (d *Desk) Draft(ctx context.Context, in api.NewPlan, cluster corral.Cluster
 		err = provision.SameUnit(problem.Sites, in.Goal.Budget)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	opts, err := options(in)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	made, err := d.seek(ctx, problem, in, opts)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	made.Reasons = slices.Concat(made.Reasons, sources, assumed, learned, said)
 	made.Asked = asked(in, sites)
 	if in.Marginal {
 		made.Marginal = plan.Marginals(made.Front)
 	}
-	return write(row, made, cluster)
+	return made, nil
 }
 
 // partsToLetGo is in how many pilots at least the hosts are asked for whose plan will be revised: the hosts of one

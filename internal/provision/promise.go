@@ -29,7 +29,7 @@ func (r *Reviser) read(ctx context.Context, id corral.PlanID) (promise, error) {
 	if err != nil {
 		return promise{}, err
 	}
-	said, err := promised(row)
+	said, err := promised(r.db, row)
 	if err == nil {
 		r.said[id] = said
 	}
@@ -37,15 +37,25 @@ func (r *Reviser) read(ctx context.Context, id corral.PlanID) (promise, error) {
 }
 
 // Runtimes returns the estimates of tasks, by their ids, that a plan was made with.
-func Runtimes(row corral.Plan) (map[string]time.Duration, error) {
-	said, err := promised(row)
+func Runtimes(db *store.DB, row corral.Plan) (map[string]time.Duration, error) {
+	said, err := promised(db, row)
 	return said.runtimes, err
 }
 
-// promised reads a plan's document.
-func promised(row corral.Plan) (said promise, err error) {
+// promised reads a plan's document, and its schedule where that lies apart.
+func promised(db *store.DB, row corral.Plan) (said promise, err error) {
 	if err := json.Unmarshal(row.Document, &said.document); err != nil {
 		return said, fmt.Errorf("reading plan %d: %w", row.ID, err)
+	}
+	if !said.document.Whole() {
+		lines, err := db.Schedule(row)
+		if err == nil {
+			defer lines.Close()
+			err = said.document.Attach(lines)
+		}
+		if err != nil {
+			return said, fmt.Errorf("reading plan %d: %w", row.ID, err)
+		}
 	}
 	said.runtimes = make(map[string]time.Duration, len(said.document.Schedule))
 	for _, at := range said.document.Schedule {

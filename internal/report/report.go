@@ -22,6 +22,7 @@ import (
 // Facts are what corrald knows of a plan.
 type Facts struct {
 	Plan      corral.Plan
+	Schedule  []plan.Placement // only if it lies apart from the plan's document
 	Revisions []corral.Revision
 	Glideins  []corral.Glidein // with the plan's label, deleted ones too
 	Run       *corral.Run      // the latest with the plan's label; nil: none
@@ -67,6 +68,9 @@ func Of(f Facts) (*Report, error) {
 	document, err := Document(f.Plan)
 	if err != nil {
 		return nil, err
+	}
+	if !document.Whole() {
+		document.Schedule = f.Schedule
 	}
 	r := &Report{Plan: f.Plan.ID, Document: document, State: f.Plan.State, Made: f.Plan.CreatedAt,
 		Revisions: f.Revisions}

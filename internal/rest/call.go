@@ -95,3 +95,8 @@ func (c *Call) File(content io.Reader) error {
 	c.echo.Response().Header().Set("X-Content-Type-Options", "nosniff")
 	return c.echo.Stream(http.StatusOK, echo.MIMETextPlainCharsetUTF8, content)
 }
+
+// Lines answers with lines of JSON.
+func (c *Call) Lines(content io.Reader) error {
+	return c.echo.Stream(http.StatusOK, api.LinesMediaType, content)
+}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/getkin/kin-openapi/routers"
 	"github.com/getkin/kin-openapi/routers/legacy"
 	"github.com/google/go-cmp/cmp"
@@ -42,6 +43,7 @@ func openAPIDoc(t testing.TB) *openapi3.T {
 }
 
 var makeRouter = sync.OnceValues(func() (routers.Router, error) {
+	openapi3filter.RegisterBodyDecoder(api.LinesMediaType, openapi3filter.PlainBodyDecoder)
 	doc, err := loadDoc()
 	if err != nil {
 		return nil, err
@@ -95,6 +97,7 @@ var schemas = map[string]any{
 	"NewPlan": api.NewPlan{}, "NewGoal": plan.Goal{}, "NewAmount": cost.Amount{}, "Plan": corral.Plan{},
 	"NewScale": api.NewScale{}, "Scale": corral.Scale{},
 	"PlanDocument": plan.Plan{}, "Goal": plan.Goal{}, "PlanAsked": plan.Asked{}, "Amount": cost.Amount{}, "PlanPilot": plan.Pilot{},
+	"PlanSummary": plan.Summary{}, "PlanApart": plan.Apart{},
 	"PlanRival": plan.Rival{}, "PlanAssumed": plan.Assumed{}, "PlanQueue": plan.Queue{}, "PlanWaits": plan.ShapeWaits{},
 	"PlanPoint": plan.Point{}, "PlanConfidence": plan.Confidence{}, "PlanMarginal": plan.Marginal{}, "Placement": plan.Placement{},
 	"PlanList": api.List[corral.Plan]{}, "ProfileSource": api.ProfileSource{},

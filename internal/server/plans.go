@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -48,6 +49,7 @@ func (h *planHandlers) routes() []rest.Route {
 		rest.Post("/v1/plans/:id/release", h.release),
 		rest.Get("/v1/plans/:id/history", h.History, paging...),
 		rest.Get("/v1/plans/:id/revisions", h.revisions, paging...),
+		rest.Get("/v1/plans/:id/schedule", h.schedule),
 	}
 }
 
@@ -57,14 +59,15 @@ func (h *planHandlers) list(c *rest.Call) error { return h.Page(c, (*store.Tx).P
 func (h *planHandlers) create(c *rest.Call) error {
 	return rest.Create(h.Adapter, c, func(ctx context.Context, in api.NewPlan) (rest.Step[corral.Plan], error) {
 		row := corral.Plan{Owner: c.Actor(), Auto: in.Auto}
+		var schedule *store.Schedule
 		err := request.CheckPlan(&in)
 		if err == nil {
 			err = h.UntilStop(ctx, func(ctx context.Context) error {
 				cluster, sites, err := h.about(ctx, in)
-				if err != nil {
-					return err
+				if err == nil {
+					schedule, err = h.desk.Draft(ctx, in, cluster, sites, &row)
 				}
-				return h.desk.Draft(ctx, in, cluster, sites, &row)
+				return err
 			})
 		}
 		if err != nil {
@@ -76,8 +79,26 @@ func (h *planHandlers) create(c *rest.Call) error {
 				return row, nil
 			}}, nil
 		}
-		return rest.Only(func(tx *store.Tx) (corral.Plan, error) { return tx.CreatePlan(row) })
+		return h.keep(row, schedule), nil
 	})
+}
+
+// keep is how a plan is kept, with the schedule that lies apart from it.
+func (h *planHandlers) keep(row corral.Plan, schedule *store.Schedule) rest.Step[corral.Plan] {
+	return rest.Step[corral.Plan]{
+		Write: func(tx *store.Tx) (corral.Plan, error) {
+			made, err := tx.CreatePlan(row)
+			if err == nil {
+				err = schedule.Keep(tx, made)
+			}
+			return made, err
+		},
+		Undo: func() {
+			if err := schedule.Discard(); err != nil {
+				h.Log.Error("removing the schedule of a plan that was not made failed", "error", err)
+			}
+		},
+	}
 }
 
 // about finds the cluster and the sites that a plan may use.
@@ -181,12 +202,51 @@ func (h *planHandlers) revisions(c *rest.Call) error {
 	}, func(r corral.Revision) int64 { return int64(r.Number) })
 }
 
-// remove hides the record of a plan.
-func (h *planHandlers) remove(c *rest.Call) error {
-	return h.Alter(c, func(tx *store.Tx, p corral.Plan) (corral.Plan, error) {
-		if p.State == corral.PlanDeleted {
-			return p, nil
+// schedule answers with the place and the time of each task of a plan, or of the nearest to one that is out of reach,
+// as lines of JSON.
+func (h *planHandlers) schedule(c *rest.Call) error {
+	row, err := h.Load(c.Context(), c)
+	if err != nil {
+		return err
+	}
+	var document plan.Plan
+	if err := json.Unmarshal(row.Document, &document); err != nil {
+		return fmt.Errorf("reading plan %d: %w", row.ID, err)
+	}
+	if document.Nearest != nil {
+		document = *document.Nearest
+	}
+	if document.Apart == nil {
+		var lines bytes.Buffer
+		if _, err := plan.WriteSchedule(&lines, document.Schedule); err != nil {
+			return err
 		}
-		return tx.MovePlan(p.ID, corral.PlanRemove, "removal was asked for")
+		return c.Lines(&lines)
+	}
+	lines, err := h.DB.Schedule(row)
+	if err != nil {
+		return err
+	}
+	defer lines.Close()
+	return c.Lines(lines)
+}
+
+// remove hides the record of a plan. Its schedule goes, if it lies apart.
+func (h *planHandlers) remove(c *rest.Call) error {
+	return rest.Change(h.Adapter, c, func(context.Context, rest.None) (rest.Step[corral.Plan], error) {
+		return rest.Step[corral.Plan]{
+			Write: func(tx *store.Tx) (corral.Plan, error) {
+				p, err := h.Find(c, tx)
+				if err != nil || p.State == corral.PlanDeleted {
+					return p, err
+				}
+				return tx.MovePlan(p.ID, corral.PlanRemove, "removal was asked for")
+			},
+			Done: func(corral.Plan) {
+				if err := h.DB.SweepSchedules(h.Life); err != nil {
+					h.Log.Error("removing the schedule of a plan failed: the next start tries again", "error", err)
+				}
+			},
+		}, nil
 	})
 }

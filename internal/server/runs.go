@@ -125,7 +125,7 @@ func (h *runHandlers) asPlanned(ctx context.Context, in *api.NewRun) error {
 	if err != nil {
 		return err
 	}
-	in.Workflow, err = draft.AsPlanned(ctx, in.WorkflowName, in.Workflow, row)
+	in.Workflow, err = draft.AsPlanned(ctx, h.DB, in.WorkflowName, in.Workflow, row)
 	return err
 }
 

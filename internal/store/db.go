@@ -26,7 +26,8 @@
 //
 // The file and its connections: db.go, lock.go (one process at a time) and migrate.go (schema versions). Transactions:
 // tx.go. Rows: table.go, column.go (how a Go value becomes a column) and filter.go (what a list selects). Glideins with
-// endless attempts are read in brief: brief.go. Requests that may come twice: once.go.
+// endless attempts are read in brief: brief.go. Requests that may come twice: once.go. What is too long for a row is a
+// file beside the database: schedule.go.
 package store
 
 import (
@@ -48,6 +49,8 @@ type DB struct {
 	lock   *os.File
 	writer *sql.DB // exactly one connection: SQLite has one writer, so queue for it here, not by busy errors
 	reader *sql.DB
+
+	schedules string // folder of those that are too long for a row
 
 	mu      sync.Mutex
 	waiting map[Subject]chan struct{} // guarded by mu; closed and removed by a Write that changes the subject
@@ -82,7 +85,7 @@ func Open(ctx context.Context, path string) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &DB{lock: lock, waiting: map[Subject]chan struct{}{}}
+	d := &DB{lock: lock, waiting: map[Subject]chan struct{}{}, schedules: path + "-schedules"}
 	if err := d.open(ctx, path); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
@@ -101,8 +104,10 @@ func (d *DB) open(ctx context.Context, path string) error {
 	if err := migrate(ctx, d.writer, path); err != nil {
 		return err
 	}
-	d.reader, err = pool(path, readers, "_pragma=query_only(1)")
-	return err
+	if d.reader, err = pool(path, readers, "_pragma=query_only(1)"); err != nil {
+		return err
+	}
+	return errors.Join(d.sweepNew(), d.SweepSchedules(ctx))
 }
 
 // private makes sure that there is a file at path that only this user may read: it holds digests of

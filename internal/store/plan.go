@@ -25,6 +25,7 @@ var plans = table[corral.Plan]{
 			{"began_at_ms", at(&p.BeganAt)},
 			{"updated_at_ms", at(&p.UpdatedAt)},
 			{"(select name from clusters where clusters.id = cluster_id)", &p.ClusterName},
+			{"(null)", asJSON(&p.Summary)},
 		}
 	},
 	about: func(p corral.Plan) []Subject {
@@ -51,12 +52,17 @@ func (t *Tx) Plan(id corral.PlanID) (corral.Plan, error) {
 	return plans.one(t, id, "id = ?", id)
 }
 
-// Plans lists plans, their documents without the place and time of each task: those make up nearly all of a document
-// of many tasks, and Plan has them.
+// summary sums up a document, as plan.Summary does.
+const summary = `(select json_object('feasible', json(document -> '$.feasible'),
+	'pilots', coalesce(json_array_length(document, '$.pilots'), 0), 'makespan_s', json(document -> '$.makespan_s'),
+	'core_hours', json(document -> '$.core_hours'), 'cost', json(document -> '$.cost'),
+	'peak_cpus', json(document -> '$.peak_cpus'), 'waste', json(document -> '$.waste')))`
+
+// Plans lists plans, with a Summary in place of the document, which Plan has: that of a workflow of many tasks is long.
 func (t *Tx) Plans(f Filter) ([]corral.Plan, error) {
 	var c conditions
 	c.filter(f)
-	return briefPlans("(json_remove(document, '$.schedule', '$.nearest.schedule'))").list(t, c)
+	return briefPlans(summary).list(t, c)
 }
 
 // Provisioned lists the plans that are PROVISIONED, without their documents. The index names the state in these very
@@ -72,13 +78,14 @@ func (t *Tx) PlanRow(id corral.PlanID) (corral.Plan, error) {
 	return briefPlans("(null)").one(t, id, "id = ?", id)
 }
 
-// briefPlans is the table for reading plans with an expression in place of their documents.
-func briefPlans(document string) table[corral.Plan] {
+// briefPlans is the table for reading plans without their documents, with an expression as their Summary.
+func briefPlans(summary string) table[corral.Plan] {
 	brief := plans
 	brief.columns = func(p *corral.Plan) []column {
 		all := plans.columns(p)
 		i := slices.IndexFunc(all, func(c column) bool { return c.name == "document" })
-		all[i].name = document
+		all[i].name = "(null)"
+		all[len(all)-1].name = summary
 		return all
 	}
 	return brief
