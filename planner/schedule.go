@@ -215,7 +215,8 @@ func (s *scheduler) fill(now time.Duration) {
 // begin puts a task on the first line that can take it; ok is false if none can now.
 func (s *scheduler) begin(i int32, now time.Duration) (ok bool) {
 	need := s.needs[s.class[i]]
-	start := max(now+s.cluster.Turn(), s.next)
+	due := max(now+s.cluster.Turn(), s.next)
+	start := (due + time.Millisecond - 1).Truncate(time.Millisecond) // several may begin within one
 	var h hold
 	var fresh bool
 	at := s.rooms.first(need, func(k int) bool {
@@ -230,7 +231,7 @@ func (s *scheduler) begin(i int32, now time.Duration) (ok bool) {
 		return false
 	}
 	if s.cluster.Rate > 0 {
-		s.next = start + time.Duration(float64(time.Second)/s.cluster.Rate)
+		s.next = due + time.Duration(float64(time.Second)/s.cluster.Rate)
 	}
 	l := s.out.lines[at]
 	if fresh {
