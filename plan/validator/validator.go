@@ -8,6 +8,8 @@ package validator
 import (
 	"cmp"
 	"fmt"
+	"io"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -17,68 +19,110 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// A Breach says which rule a plan breaks, and where.
+// A Breach says which rule a plan breaks, and where it does so first.
 type Breach struct {
 	Rule  string
 	Where string
+	More  int // further places
 }
 
 func (b *Breach) Error() string {
 	return fmt.Sprintf("the plan breaks the rule %q: %s", b.Rule, b.Where)
 }
 
-func breach(rule, format string, args ...any) error {
-	return &Breach{rule, fmt.Sprintf(format, args...)}
-}
-
 // Check returns the first rule that a feasible plan breaks, as a *Breach, or nil.
 func Check(problem plan.Problem, p *plan.Plan) error {
-	for _, check := range []func(plan.Problem, *plan.Plan) error{pilots, sites, schedule, capacity, precedence, sums,
-		goal} {
-		if err := check(problem, p); err != nil {
-			return err
-		}
+	if all := All(problem, p); len(all) > 0 {
+		return all[0]
 	}
 	return nil
+}
+
+// All returns the rules that a feasible plan breaks. What cannot be told of a plan whose pilots are for unknown sites,
+// or whose schedule names tasks or pilots that are not there, is not checked.
+func All(problem plan.Problem, p *plan.Plan) []*Breach {
+	c := &checker{problem: problem, plan: p}
+	c.pilots()
+	if c.broken("site") {
+		return c.all
+	}
+	c.sites()
+	c.witness()
+	c.schedule()
+	if !c.broken("task", "pilot", "pilot host") {
+		c.capacity()
+		c.precedence()
+		c.sums()
+	}
+	c.goal()
+	return c.all
+}
+
+// A checker collects what is wrong with a plan.
+type checker struct {
+	problem plan.Problem
+	plan    *plan.Plan
+	all     []*Breach
+}
+
+// breach notes that a rule is broken; of each the first place is kept.
+func (c *checker) breach(rule, format string, args ...any) {
+	if i := slices.IndexFunc(c.all, func(b *Breach) bool { return b.Rule == rule }); i >= 0 {
+		c.all[i].More++
+		return
+	}
+	c.all = append(c.all, &Breach{Rule: rule, Where: fmt.Sprintf(format, args...)})
+}
+
+// unless notes that a rule is broken, unless ok.
+func (c *checker) unless(ok bool, rule, format string, args ...any) {
+	if !ok {
+		c.breach(rule, format, args...)
+	}
+}
+
+// broken reports whether one of some rules is broken.
+func (c *checker) broken(rules ...string) bool {
+	return slices.ContainsFunc(c.all, func(b *Breach) bool { return slices.Contains(rules, b.Rule) })
 }
 
 // pilots checks each pilot against what its site gives.
-func pilots(problem plan.Problem, p *plan.Plan) error {
-	for i, q := range p.Pilots {
-		s := problem.Site(q.Site, q.Queue)
-		if s == nil {
-			return breach("site", "pilot %d is for site %s, queue %q, which is not there", i, q.Site, q.Queue)
+func (c *checker) pilots() {
+	for i, q := range c.plan.Pilots {
+		if s := c.problem.Site(q.Site, q.Queue); s != nil {
+			c.shape(i, q, s)
+			c.life(i, q, s)
+			continue
 		}
-		switch held, shape := time.Duration(q.End-q.Start), shapeOf(q, s); {
-		case q.Hosts < 1 || q.CPUs < 1:
-			return breach("shape", "pilot %d has %d hosts of %d cpus", i, q.Hosts, q.CPUs)
-		case q.Hosts > s.Hosts:
-			return breach("hosts", "pilot %d has %d hosts, site %s gives %d", i, q.Hosts, q.Site, s.Hosts)
-		case !q.Host().FitIn(s.Host):
-			return breach("host", "pilot %d asks for hosts of %s, site %s has %s", i, q.Host(), q.Site, s.Host)
-		case q.Submit < 0:
-			return breach("submit", "pilot %d is asked for %s before the plan begins", i, -q.Submit)
-		case time.Duration(q.Start-q.Submit) < s.Wait(shape):
-			return breach("wait", "pilot %d starts %s after it is asked for; the wait is %s", i, q.Start-q.Submit,
-				s.Wait(shape))
-		case time.Duration(q.Ready-q.Start) < s.Overhead:
-			return breach("overhead", "pilot %d is ready %s after its start; it takes %s", i, q.Ready-q.Start,
-				s.Overhead)
-		case q.End < q.Ready:
-			return breach("end", "pilot %d ends before it is ready", i)
-		case time.Duration(q.Walltime) > s.Walltime:
-			return breach("site walltime", "pilot %d asks for %s, site %s gives %s", i, q.Walltime, q.Site, s.Walltime)
-		case held+s.Margin > time.Duration(q.Walltime):
-			return breach("walltime", "pilot %d is held for %s of a walltime of %s", i, held, q.Walltime)
-		}
-		for _, c := range s.Closed {
-			if c.Overlaps(plan.Span{From: time.Duration(q.Start), To: time.Duration(q.End)}) {
-				return breach("maintenance", "pilot %d is held while site %s is closed, from %s to %s", i, q.Site,
-					c.From, c.To)
-			}
-		}
+		c.breach("site", "pilot %d is for site %s, queue %q, which is not there", i, q.Site, q.Queue)
 	}
-	return nil
+}
+
+// shape checks what a pilot asks for.
+func (c *checker) shape(i int, q plan.Pilot, s *plan.Site) {
+	c.unless(q.Hosts >= 1 && q.CPUs >= 1, "shape", "pilot %d has %d hosts of %d cpus", i, q.Hosts, q.CPUs)
+	c.unless(q.Hosts <= s.Hosts, "hosts", "pilot %d has %d hosts, site %s gives %d", i, q.Hosts, q.Site, s.Hosts)
+	c.unless(q.Host().FitIn(s.Host), "host", "pilot %d asks for hosts of %s, site %s has %s", i, q.Host(), q.Site,
+		s.Host)
+	c.unless(time.Duration(q.Walltime) <= s.Walltime, "site walltime", "pilot %d asks for %s, site %s gives %s", i,
+		q.Walltime, q.Site, s.Walltime)
+}
+
+// life checks when a pilot is what.
+func (c *checker) life(i int, q plan.Pilot, s *plan.Site) {
+	held, wait := time.Duration(q.End-q.Start), s.Wait(shapeOf(q, s))
+	c.unless(q.Submit >= 0, "submit", "pilot %d is asked for %s before the plan begins", i, -q.Submit)
+	c.unless(time.Duration(q.Start-q.Submit) >= wait, "wait",
+		"pilot %d starts %s after it is asked for; the wait is %s", i, q.Start-q.Submit, wait)
+	c.unless(time.Duration(q.Ready-q.Start) >= s.Overhead, "overhead",
+		"pilot %d is ready %s after its start; it takes %s", i, q.Ready-q.Start, s.Overhead)
+	c.unless(q.End >= q.Ready, "end", "pilot %d ends before it is ready", i)
+	c.unless(held+s.Margin <= time.Duration(q.Walltime), "walltime", "pilot %d is held for %s of a walltime of %s", i,
+		held, q.Walltime)
+	for _, closed := range s.Closed {
+		c.unless(!closed.Overlaps(plan.Span{From: time.Duration(q.Start), To: time.Duration(q.End)}), "maintenance",
+			"pilot %d is held while site %s is closed, from %s to %s", i, q.Site, closed.From, closed.To)
+	}
 }
 
 func shapeOf(q plan.Pilot, s *plan.Site) plan.Shape {
@@ -97,28 +141,24 @@ type change struct {
 }
 
 // sweep calls check after all the changes of each instant; what ends at an instant is gone before what begins there.
-func sweep(changes []change, check func(at corral.Seconds, sum corral.Resources, jobs int) error) error {
+func sweep(changes []change, check func(at corral.Seconds, sum corral.Resources, jobs int)) {
 	slices.SortFunc(changes, func(a, b change) int { return cmp.Compare(a.at, b.at) })
 	var sum corral.Resources
 	jobs := 0
 	for i, c := range changes {
 		sum, jobs = sum.Plus(c.by), jobs+c.jobs
-		if i+1 < len(changes) && changes[i+1].at == c.at {
-			continue
-		}
-		if err := check(c.at, sum, jobs); err != nil {
-			return err
+		if i+1 == len(changes) || changes[i+1].at != c.at {
+			check(c.at, sum, jobs)
 		}
 	}
-	return nil
 }
 
 // sites checks what a site gives to all pilots together, its queues taken as one.
-func sites(problem plan.Problem, p *plan.Plan) error {
-	for _, s := range problem.Sites {
+func (c *checker) sites() {
+	for _, s := range c.problem.Sites {
 		var changes []change
 		var spent cost.Money
-		for _, q := range p.Pilots {
+		for _, q := range c.plan.Pilots {
 			if q.Site != s.Name {
 				continue
 			}
@@ -128,59 +168,61 @@ func sites(problem plan.Problem, p *plan.Plan) error {
 			_, billed := s.Tariff.Bill(q)
 			spent = spent.Plus(billed)
 		}
-		if s.Left != nil && *s.Left < spent {
-			return breach("allocation", "site %s has %s left, the plan takes %s", s.Name, *s.Left, spent)
-		}
-		err := sweep(changes, func(at corral.Seconds, sum corral.Resources, jobs int) error {
-			switch {
-			case sum.CPUs > s.CPUs:
-				return breach("site cpus", "site %s gives %d cpus, %d are held at %s", s.Name, s.CPUs, sum.CPUs, at)
-			case jobs > s.Pilots:
-				return breach("site pilots", "site %s takes %d pilots, there are %d at %s", s.Name, s.Pilots, jobs, at)
-			}
-			return nil
+		c.unless(s.Left == nil || *s.Left >= spent, "allocation", "site %s has %s left, the plan takes %s", s.Name,
+			s.Left, spent)
+		sweep(changes, func(at corral.Seconds, sum corral.Resources, jobs int) {
+			c.unless(sum.CPUs <= s.CPUs, "site cpus", "site %s gives %d cpus, %d are held at %s", s.Name, s.CPUs,
+				sum.CPUs, at)
+			c.unless(jobs <= s.Pilots, "site pilots", "site %s takes %d pilots, there are %d at %s", s.Name, s.Pilots,
+				jobs, at)
 		})
-		if err != nil {
-			return err
-		}
 	}
-	return nil
+}
+
+// witness checks that a schedule that lies apart from the plan is the plan's.
+func (c *checker) witness() {
+	if c.plan.Apart == nil {
+		return
+	}
+	found, err := plan.WriteSchedule(io.Discard, c.plan.Schedule)
+	c.unless(err == nil && found == *c.plan.Apart, "schedule digest", "the schedule has %d tasks and the digest %s, "+
+		"that of the plan %d and %s", found.Tasks, found.Digest, c.plan.Apart.Tasks, c.plan.Apart.Digest)
 }
 
 // schedule checks that each task is placed once, for its whole runtime, within the life of a pilot.
-func schedule(problem plan.Problem, p *plan.Plan) error {
-	seen, there := make([]bool, len(problem.Work.Tasks)), places(problem, p)
-	begun, err := running(problem, p)
-	if err != nil {
-		return err
-	}
-	for _, at := range p.Schedule {
+func (c *checker) schedule() {
+	seen, there := make([]bool, len(c.problem.Work.Tasks)), c.places()
+	begun := c.running()
+	for _, at := range c.plan.Schedule {
 		if at.Task < 0 || at.Task >= len(seen) {
-			return breach("task", "the schedule has a task %d, there are %d", at.Task, len(seen))
+			c.breach("task", "the schedule has task %s, which is none of the %d of the workflow", at.ID, len(seen))
+			continue
 		}
-		t := problem.Work.Tasks[at.Task]
-		switch {
-		case seen[at.Task]:
-			return breach("once", "task %s is scheduled twice", t.ID)
-		case at.Pilot < 0 || at.Pilot >= len(there):
-			return breach("pilot", "task %s is on pilot %d, there are %d", t.ID, at.Pilot, len(there))
-		case at.Host < 0 || at.Host >= there[at.Pilot].hosts:
-			return breach("pilot host", "task %s is on host %d of pilot %d, which has %d", t.ID, at.Host, at.Pilot,
-				there[at.Pilot].hosts)
-		case !there[at.Pilot].lasts(time.Duration(at.End-at.Start), t.Runtime, p.Clustering.Groups > 0):
-			return breach("runtime", "task %s takes %s, its estimate is %s", t.ID, at.End-at.Start,
-				there[at.Pilot].speed.Takes(t.Runtime))
-		case at.Start < there[at.Pilot].ready:
-			return breach("ready", "task %s starts before pilot %d is ready", t.ID, at.Pilot)
-		case at.End > there[at.Pilot].end && !begun[at.Task]:
-			return breach("released", "task %s ends after pilot %d is released", t.ID, at.Pilot)
+		t := &c.problem.Work.Tasks[at.Task]
+		if seen[at.Task] {
+			c.breach("once", "task %s is scheduled twice", t.ID)
 		}
 		seen[at.Task] = true
+		if at.Pilot < 0 || at.Pilot >= len(there) {
+			c.breach("pilot", "task %s is on pilot %d, there are %d", t.ID, at.Pilot, len(there))
+			continue
+		}
+		on := there[at.Pilot]
+		c.unless(on.lasts(time.Duration(at.End-at.Start), t.Runtime, c.plan.Clustering.Groups > 0), "runtime",
+			"task %s takes %s, its estimate is %s", t.ID, at.End-at.Start, on.speed.Takes(t.Runtime))
+		if at.Host < 0 || at.Host >= on.hosts {
+			c.breach("pilot host", "task %s is on host %d of pilot %d, which has %d", t.ID, at.Host, at.Pilot, on.hosts)
+		} else if at.Start < on.ready {
+			c.breach("ready", "task %s starts before pilot %d is ready", t.ID, at.Pilot)
+		} else if at.End > on.end && !begun[at.Task] {
+			c.breach("released", "task %s ends after pilot %d is released", t.ID, at.Pilot)
+		}
 	}
-	if i := slices.Index(seen, false); i >= 0 {
-		return breach("all", "task %s is not scheduled", problem.Work.Tasks[i].ID)
+	for i, placed := range seen {
+		if !placed {
+			c.breach("all", "task %s is not scheduled", c.problem.Work.Tasks[i].ID)
+		}
 	}
-	return nil
 }
 
 // A place is a pilot as a schedule sees it: one of the plan's, or one that is present.
@@ -199,52 +241,51 @@ func (p place) lasts(lasts, runtime time.Duration, clustered bool) bool {
 }
 
 // places lists the plan's pilots, and after them those that are present.
-func places(problem plan.Problem, p *plan.Plan) (all []place) {
-	for _, q := range p.Pilots {
-		s := problem.Site(q.Site, q.Queue)
+func (c *checker) places() (all []place) {
+	for _, q := range c.plan.Pilots {
+		s := c.problem.Site(q.Site, q.Queue)
 		has := shapeOf(q, s).Host
 		has.DiskMiB = s.Host.DiskMiB
 		all = append(all, place{q.Hosts, has, q.Ready, q.End, s.Speed})
 	}
-	for _, q := range problem.Present {
+	for _, q := range c.problem.Present {
 		all = append(all, place{q.Hosts, q.Host, corral.Seconds(q.Ready), corral.Seconds(q.End), q.Speed})
 	}
 	return all
 }
 
 // running checks that tasks which run already stay where they are, and says which they are.
-func running(problem plan.Problem, p *plan.Plan) (map[int]bool, error) {
+func (c *checker) running() map[int]bool {
 	begun := map[int]bool{}
 	where := map[int]plan.Placement{}
-	for _, at := range p.Schedule {
+	for _, at := range c.plan.Schedule {
 		where[at.Task] = at
 	}
-	for i, q := range problem.Present {
+	for i, q := range c.problem.Present {
 		for _, r := range q.Running {
 			at, ok := where[r.Task]
-			if !ok || at.Start != 0 || at.Pilot != len(p.Pilots)+i || at.Host != r.Host {
-				return nil, breach("running", "task %s runs on host %d of present pilot %d already",
-					problem.Work.Tasks[r.Task].ID, r.Host, i)
-			}
+			c.unless(ok && at.Start == 0 && at.Pilot == len(c.plan.Pilots)+i && at.Host == r.Host, "running",
+				"task %s runs on host %d of present pilot %d already", c.problem.Work.Tasks[r.Task].ID, r.Host, i)
 			begun[r.Task] = true
 		}
 	}
-	return begun, nil
+	return begun
 }
 
 // capacity checks that no host is given more at once than it has.
-func capacity(problem plan.Problem, p *plan.Plan) error {
-	used, there := map[[2]int][]change{}, places(problem, p)
-	for _, at := range p.Schedule {
+func (c *checker) capacity() {
+	used, there := map[[2]int][]change{}, c.places()
+	for _, at := range c.plan.Schedule {
 		if at.Start == at.End {
 			continue // it is over as it begins
 		}
-		key, needs := [2]int{at.Pilot, at.Host}, problem.Work.Tasks[at.Task].Needs
+		key, needs := [2]int{at.Pilot, at.Host}, c.problem.Work.Tasks[at.Task].Needs
 		used[key] = append(used[key], change{at.Start, needs, 0}, change{at.End, corral.Resources{}.Minus(needs), 0})
 	}
-	for key, changes := range used {
+	order := func(a, b [2]int) int { return slices.Compare(a[:], b[:]) }
+	for _, key := range slices.SortedFunc(maps.Keys(used), order) {
 		has := there[key[0]].host
-		err := sweep(changes, func(at corral.Seconds, sum corral.Resources, _ int) error {
+		sweep(used[key], func(at corral.Seconds, sum corral.Resources, _ int) {
 			for _, r := range []struct {
 				rule      string
 				used, has int
@@ -253,91 +294,72 @@ func capacity(problem plan.Problem, p *plan.Plan) error {
 				{"gpus", sum.GPUs, has.GPUs}, {"disk", sum.DiskMiB, has.DiskMiB},
 			} {
 				if r.used > r.has {
-					return breach(r.rule, "host %d of pilot %d is given %d at %s, it has %d", key[1], key[0], r.used,
-						at, r.has)
+					c.breach(r.rule, "host %d of pilot %d is given %d at %s, it has %d", key[1], key[0], r.used, at,
+						r.has)
 				}
 			}
-			return nil
 		})
-		if err != nil {
-			return err
-		}
 	}
-	return nil
 }
 
 // precedence checks that no task starts before its parents have ended.
-func precedence(problem plan.Problem, p *plan.Plan) error {
-	when := make([]plan.Placement, len(problem.Work.Tasks))
-	for _, at := range p.Schedule {
+func (c *checker) precedence() {
+	tasks := c.problem.Work.Tasks
+	when := make([]plan.Placement, len(tasks))
+	for _, at := range c.plan.Schedule {
 		when[at.Task] = at
 	}
 	for i := range when {
-		for _, parent := range problem.Work.Graph.Parents(i) {
-			if when[i].Start < when[parent].End+corral.Seconds(problem.Cluster.Hop) {
-				return breach("precedence", "task %s starts at %s, its parent %s ends at %s", problem.Work.Tasks[i].ID,
-					when[i].Start, problem.Work.Tasks[parent].ID, when[parent].End)
+		for _, parent := range c.problem.Work.Graph.Parents(i) {
+			if when[i].Start < when[parent].End+corral.Seconds(c.problem.Cluster.Hop) {
+				c.breach("precedence", "task %s starts at %s, its parent %s ends at %s", tasks[i].ID, when[i].Start,
+					tasks[parent].ID, when[parent].End)
 			}
 		}
 	}
-	return nil
 }
 
 // sums checks what the plan says of itself as a whole.
-func sums(problem plan.Problem, p *plan.Plan) error {
+func (c *checker) sums() {
+	p := c.plan
 	var held, billed time.Duration
 	var spent cost.Money
 	var changes []change
 	for _, q := range p.Pilots {
-		s := problem.Site(q.Site, q.Queue)
-		length, money := s.Tariff.Bill(q)
+		length, money := c.problem.Site(q.Site, q.Queue).Tariff.Bill(q)
 		cpus := corral.Resources{CPUs: q.HeldCPUs()}
 		held += time.Duration(q.End-q.Start) * time.Duration(cpus.CPUs)
 		billed += length * time.Duration(cpus.CPUs)
 		spent = spent.Plus(money)
 		changes = append(changes, change{q.Start, cpus, 0}, change{q.End, corral.Resources{}.Minus(cpus), 0})
 	}
-	peak, last := 0, corral.Seconds(0)
-	if err := sweep(changes, func(_ corral.Seconds, sum corral.Resources, _ int) error {
-		peak = max(peak, sum.CPUs)
-		return nil
-	}); err != nil {
-		return err
-	}
-	for _, at := range p.Schedule {
-		last = max(last, at.End)
-	}
+	peak := 0
+	sweep(changes, func(_ corral.Seconds, sum corral.Resources, _ int) { peak = max(peak, sum.CPUs) })
+	var last corral.Seconds
 	var work time.Duration // on the plan's own pilots
 	for _, at := range p.Schedule {
+		last = max(last, at.End)
 		if at.Pilot < len(p.Pilots) {
-			work += time.Duration(at.End-at.Start) * time.Duration(problem.Work.Tasks[at.Task].Needs.CPUs)
+			work += time.Duration(at.End-at.Start) * time.Duration(c.problem.Work.Tasks[at.Task].Needs.CPUs)
 		}
 	}
-	differ := func(a, b float64) bool { return math.Abs(a-b) > 1e-9*max(1, math.Abs(a)) }
-	switch {
-	case p.Makespan != last:
-		return breach("makespan", "the plan says %s, its schedule ends at %s", p.Makespan, last)
-	case p.PeakCPUs != peak:
-		return breach("peak", "the plan says %d cpus, its pilots hold %d", p.PeakCPUs, peak)
-	case differ(p.CoreHours, held.Hours()):
-		return breach("core-hours", "the plan says %g, its pilots hold %g", p.CoreHours, held.Hours())
-	case differ(p.Billed, billed.Hours()):
-		return breach("billed", "the plan says %g core-hours, its pilots are billed %g", p.Billed, billed.Hours())
-	case p.Cost.Money != spent:
-		return breach("cost", "the plan says %s, its pilots cost %s", p.Cost, spent)
-	case held > 0 && differ(p.Waste, 1-float64(work)/float64(held)):
-		return breach("waste", "the plan says %g", p.Waste)
-	}
-	return nil
+	same := func(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(1, math.Abs(a)) }
+	c.unless(p.Makespan == last, "makespan", "the plan says %s, its schedule ends at %s", p.Makespan, last)
+	c.unless(p.PeakCPUs == peak, "peak", "the plan says %d cpus, its pilots hold %d", p.PeakCPUs, peak)
+	c.unless(same(p.CoreHours, held.Hours()), "core-hours", "the plan says %g, its pilots hold %g", p.CoreHours,
+		held.Hours())
+	c.unless(same(p.Billed, billed.Hours()), "billed", "the plan says %g core-hours, its pilots are billed %g",
+		p.Billed, billed.Hours())
+	c.unless(p.Cost.Money == spent, "cost", "the plan says %s, its pilots cost %s", p.Cost, spent)
+	c.unless(held <= 0 || same(p.Waste, 1-float64(work)/float64(held)), "waste", "the plan says %g, it is %g", p.Waste,
+		1-float64(work)/float64(max(held, 1)))
 }
 
 // goal checks that the plan reaches what it was asked to.
-func goal(_ plan.Problem, p *plan.Plan) error {
-	switch {
-	case p.Goal.Deadline > 0 && p.Makespan > p.Goal.Deadline:
-		return breach("deadline", "the plan ends after %s, the deadline is %s", p.Makespan, p.Goal.Deadline)
-	case p.Goal.Budget != nil && p.Goal.Budget.Money < p.Cost.Money:
-		return breach("budget", "the plan costs %s, the budget is %s", p.Cost, *p.Goal.Budget)
-	}
-	return nil
+func (c *checker) goal() {
+	p, goal := c.plan, c.plan.Goal
+	c.unless(goal.Deadline <= 0 || p.Makespan <= goal.Deadline, "deadline",
+		"the plan ends after %s, the deadline is %s", p.Makespan, goal.Deadline)
+	c.unless(goal.Budget == nil || p.Cost.Money <= goal.Budget.Money, "budget", "the plan costs %s, the budget is %s",
+		p.Cost, goal.Budget)
 }
