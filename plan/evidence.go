@@ -34,36 +34,57 @@ type Rival struct {
 	Finished   float64        `json:"finished"` // share of outcomes in which the workflow was completed
 }
 
-// Assumed is what a plan's outcomes are drawn from, so that it can be played without the corrald that made it.
+// Assumed is what a plan was made with, so that it can be played, and checked, without the corrald that made it.
 type Assumed struct {
-	Hop    corral.Seconds `json:"hop_s"`
-	Reuse  corral.Seconds `json:"reuse_s,omitempty"`
-	Rate   float64        `json:"tasks_per_s,omitempty"`
-	Spread string         `json:"error"` // of runtimes about their estimates, as --error takes it
-	Queues []Queue        `json:"queues"`
+	Hop     corral.Seconds `json:"hop_s"`
+	Reuse   corral.Seconds `json:"reuse_s,omitempty"`
+	Rate    float64        `json:"tasks_per_s,omitempty"`
+	Spread  string         `json:"error"` // of runtimes about their estimates, as --error takes it
+	Queues  []Queue        `json:"queues"`
+	Present []There        `json:"present,omitempty"` // pilots that are used before others are asked for
 }
 
 // A Queue is what was assumed of one queue of a site, as far as the plan's pilots use it.
 type Queue struct {
-	Site      string         `json:"site"`
-	Queue     string         `json:"queue,omitempty"`
-	Overhead  corral.Seconds `json:"overhead_s"`
-	CPUs      int            `json:"cpus,omitempty"` // held at once at most; 0: no limit is known
-	MemoryMiB int            `json:"memory_mib,omitempty"`
-	Speed     Speed          `json:"speed,omitempty"` // by which the tasks' runtimes are divided; 0: 1
-	Price     cost.Money     `json:"price"`
-	Unit      cost.Unit      `json:"unit"`
-	Per       cost.Per       `json:"per"`
-	Minimum   corral.Seconds `json:"billed_minimum_s,omitempty"`
-	Period    corral.Seconds `json:"billed_period_s,omitempty"`
-	Waits     []ShapeWaits   `json:"waits"` // the first whose cpus are no fewer counts, else the last
+	Site     string         `json:"site"`
+	Queue    string         `json:"queue,omitempty"`
+	Overhead corral.Seconds `json:"overhead_s"`
+	Speed    Speed          `json:"speed,omitempty"` // by which the tasks' runtimes are divided; 0: 1
+	Limits
+	Price   cost.Money     `json:"price"`
+	Unit    cost.Unit      `json:"unit"`
+	Per     cost.Per       `json:"per"`
+	Minimum corral.Seconds `json:"billed_minimum_s,omitempty"`
+	Period  corral.Seconds `json:"billed_period_s,omitempty"`
+	Left    *cost.Money    `json:"left,omitempty"` // of the account's allocation
+	Waits   []ShapeWaits   `json:"waits"`          // the first whose cpus are no fewer counts, else the last
+}
+
+// Limits are what a queue gives at most; what is 0 has no limit that is known, but for GPUs.
+type Limits struct {
+	CPUs      int            `json:"cpus,omitempty"`   // held at once
+	Pilots    int            `json:"pilots,omitempty"` // that wait or run at once
+	Hosts     int            `json:"hosts,omitempty"`  // of a pilot
+	HostCPUs  int            `json:"host_cpus,omitempty"`
+	MemoryMiB int            `json:"memory_mib,omitempty"` // of a host
+	GPUs      int            `json:"gpus,omitempty"`       // of a host
+	Walltime  corral.Seconds `json:"walltime_s,omitempty"`
+	Margin    corral.Seconds `json:"margin_s,omitempty"` // before the end of a walltime, in which nothing is begun
+	Closed    []Closure      `json:"closed,omitempty"`
+}
+
+// A Closure is a time in which a queue has no pilots.
+type Closure struct {
+	From corral.Seconds `json:"from_s"`
+	To   corral.Seconds `json:"to_s"`
 }
 
 // ShapeWaits is how long pilots of so many cpus, or of fewer, wait: the shortest wait, the longest, and between them
 // quantiles at equal distances.
 type ShapeWaits struct {
-	CPUs  int    `json:"cpus"`
-	Waits Spread `json:"waits_s"`
+	CPUs    int            `json:"cpus"`
+	Planned corral.Seconds `json:"planned_s"` // what the plan counts on
+	Waits   Spread         `json:"waits_s"`
 }
 
 // A Spread is a distribution of times by its quantiles: the least, the largest, and between them others at equal
@@ -99,33 +120,52 @@ func (s Spread) At(share float64) time.Duration {
 	return (time.Duration(s[k]) + time.Duration(part)).Round(time.Millisecond)
 }
 
-// Assume writes down what a problem says of the queues that a plan uses, and how runtimes are spread.
+// Assume writes down what a problem says of the queues that a plan uses and of the pilots that are there, and how
+// runtimes are spread.
 func Assume(p Problem, pl *Plan, spread string) *Assumed {
 	a := &Assumed{Hop: corral.Seconds(p.Cluster.Hop), Reuse: corral.Seconds(p.Cluster.Reuse), Rate: p.Cluster.Rate,
 		Spread: spread, Queues: []Queue{}}
 	for i := range p.Sites {
 		s := &p.Sites[i]
-		shapes := used(s, pl)
-		if len(shapes) == 0 {
-			continue
+		if shapes := used(s, pl); len(shapes) > 0 {
+			a.Queues = append(a.Queues, queueOf(s, shapes))
 		}
-		r, b := s.Tariff.Rate, s.Tariff.Billing
-		q := Queue{Site: s.Name, Queue: s.Queue, Overhead: corral.Seconds(s.Overhead), CPUs: known(s.CPUs),
-			MemoryMiB: known(s.Host.MemoryMiB), Speed: s.Speed, Price: r.Price, Unit: r.Unit, Per: r.Per,
-			Minimum: corral.Seconds(b.Minimum), Period: corral.Seconds(b.Period)}
-		for _, shape := range shapes {
-			w := ShapeWaits{CPUs: shape.Hosts * shape.Host.CPUs, Waits: NewSpread(func(share float64) time.Duration {
-				return s.Quantile(shape, share)
-			})}
-			if n := len(q.Waits); n > 0 && slices.Equal(q.Waits[n-1].Waits, w.Waits) {
-				q.Waits[n-1].CPUs = w.CPUs
-				continue
-			}
-			q.Waits = append(q.Waits, w)
-		}
-		a.Queues = append(a.Queues, q)
+	}
+	for _, q := range p.Present {
+		a.Present = append(a.Present, thereOf(q, p.Work))
 	}
 	return a
+}
+
+// queueOf writes down what is known of a queue, for pilots of some shapes.
+func queueOf(s *Site, shapes []Shape) Queue {
+	r, b := s.Tariff.Rate, s.Tariff.Billing
+	q := Queue{Site: s.Name, Queue: s.Queue, Overhead: corral.Seconds(s.Overhead), Speed: s.Speed, Limits: limitsOf(s),
+		Price: r.Price,
+		Unit:  r.Unit, Per: r.Per, Minimum: corral.Seconds(b.Minimum), Period: corral.Seconds(b.Period), Left: s.Left}
+	for _, shape := range shapes {
+		w := ShapeWaits{CPUs: shape.Hosts * shape.Host.CPUs, Planned: corral.Seconds(s.Wait(shape)),
+			Waits: NewSpread(func(share float64) time.Duration { return s.Quantile(shape, share) })}
+		n := len(q.Waits)
+		if n > 0 && q.Waits[n-1].Planned == w.Planned && slices.Equal(q.Waits[n-1].Waits, w.Waits) {
+			q.Waits[n-1].CPUs = w.CPUs
+			continue
+		}
+		q.Waits = append(q.Waits, w)
+	}
+	return q
+}
+
+func limitsOf(s *Site) Limits {
+	l := Limits{CPUs: known(s.CPUs), Pilots: known(s.Pilots), Hosts: known(s.Hosts), HostCPUs: known(s.Host.CPUs),
+		MemoryMiB: known(s.Host.MemoryMiB), GPUs: s.Host.GPUs, Margin: corral.Seconds(s.Margin)}
+	if s.Walltime < Unbounded {
+		l.Walltime = corral.Seconds(s.Walltime)
+	}
+	for _, c := range s.Closed {
+		l.Closed = append(l.Closed, Closure{corral.Seconds(c.From), corral.Seconds(c.To)})
+	}
+	return l
 }
 
 // known turns what is unlimited because nobody knows it into what JSON leaves out.
@@ -168,33 +208,51 @@ func (p *Plan) Runtime(at Placement) time.Duration {
 	return placed
 }
 
-// Problem returns the problem that outcomes of a plan are drawn from. Of limits it has the cpus of each queue.
+// Problem returns the problem that a plan was made for, as far as the plan depends on it.
 func (a Assumed) Problem(w Work) Problem {
 	p := Problem{Work: w, Cluster: a.Cluster()}
 	for _, q := range a.Queues {
-		s := Site{
-			Name: q.Site, Queue: q.Queue,
-			Host: corral.Resources{CPUs: Unlimited, MemoryMiB: cmp.Or(q.MemoryMiB, Unlimited), GPUs: Unlimited,
-				DiskMiB: Unlimited},
-			Hosts: Unlimited, Pilots: Unlimited, CPUs: cmp.Or(q.CPUs, Unlimited), Walltime: Unbounded,
-			Overhead: time.Duration(q.Overhead), Speed: q.Speed,
-			Tariff: Tariff{Rate: cost.Rate{Price: q.Price, Unit: q.Unit, Per: q.Per},
-				Billing: cost.Billing{Minimum: time.Duration(q.Minimum), Period: time.Duration(q.Period)}},
-			Waits: q.quantile,
+		p.Sites = append(p.Sites, q.site())
+	}
+	number := map[string]int{} // :: task → index
+	if slices.ContainsFunc(a.Present, func(t There) bool { return len(t.Running) > 0 }) {
+		for i, t := range w.Tasks {
+			number[t.ID] = i
 		}
-		s.Wait = func(shape Shape) time.Duration { return q.quantile(shape, 0.5) }
-		p.Sites = append(p.Sites, s)
+	}
+	for _, t := range a.Present {
+		p.Present = append(p.Present, t.present(number))
 	}
 	return p
 }
 
-// quantile is Waits as they were written down.
-func (q Queue) quantile(shape Shape, share float64) time.Duration {
+func (q Queue) site() Site {
+	s := Site{
+		Name: q.Site, Queue: q.Queue,
+		Host: corral.Resources{CPUs: cmp.Or(q.HostCPUs, Unlimited), MemoryMiB: cmp.Or(q.MemoryMiB, Unlimited),
+			GPUs: q.GPUs, DiskMiB: Unlimited},
+		Hosts: cmp.Or(q.Hosts, Unlimited), Pilots: cmp.Or(q.Pilots, Unlimited), CPUs: cmp.Or(q.CPUs, Unlimited),
+		Walltime: cmp.Or(time.Duration(q.Walltime), Unbounded), Margin: time.Duration(q.Margin),
+		Overhead: time.Duration(q.Overhead), Speed: q.Speed,
+		Tariff: Tariff{Rate: cost.Rate{Price: q.Price, Unit: q.Unit, Per: q.Per},
+			Billing: cost.Billing{Minimum: time.Duration(q.Minimum), Period: time.Duration(q.Period)}},
+		Left:  q.Left,
+		Wait:  func(shape Shape) time.Duration { return time.Duration(q.of(shape).Planned) },
+		Waits: func(shape Shape, share float64) time.Duration { return q.of(shape).Waits.At(share) },
+	}
+	for _, c := range q.Closed {
+		s.Closed = append(s.Closed, Span{time.Duration(c.From), time.Duration(c.To)})
+	}
+	return s
+}
+
+// of returns the waits of pilots of a shape, as they were written down.
+func (q Queue) of(shape Shape) ShapeWaits {
 	if len(q.Waits) == 0 {
-		return 0
+		return ShapeWaits{}
 	}
 	i, _ := slices.BinarySearchFunc(q.Waits, shape.Hosts*shape.Host.CPUs, func(w ShapeWaits, cpus int) int {
 		return cmp.Compare(w.CPUs, cpus)
 	})
-	return q.Waits[min(i, len(q.Waits)-1)].Waits.At(share)
+	return q.Waits[min(i, len(q.Waits)-1)]
 }

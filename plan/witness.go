@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/dag"
 )
 
 // MostWithin is how many tasks a schedule may have that stands in its plan's document. A longer one lies apart: lists
@@ -80,4 +82,43 @@ func ReadSchedule(lines io.Reader) (schedule []Placement, found Apart, err error
 		}
 		schedule = append(schedule, at)
 	}
+}
+
+// Runtimes returns the Runtime that each task of the schedule was planned with.
+func (p *Plan) Runtimes() map[string]time.Duration {
+	all := make(map[string]time.Duration, len(p.Schedule))
+	for _, at := range p.Schedule {
+		all[at.ID] = p.Runtime(at)
+	}
+	return all
+}
+
+// Number sets the index of each task of the schedule in the work; -1 for one that is not there.
+func (p *Plan) Number(w Work) {
+	number := make(map[string]int, len(w.Tasks))
+	for i, t := range w.Tasks {
+		number[t.ID] = i
+	}
+	for i := range p.Schedule {
+		at := &p.Schedule[i]
+		at.Task = -1
+		if n, ok := number[at.ID]; ok {
+			at.Task = n
+		}
+	}
+}
+
+// Scheduled is the work of a schedule as far as it tells: tasks that wait for none, and need cpus alone.
+func Scheduled(name string, schedule []Placement) Work {
+	w := Work{Name: name}
+	seen := make(map[string]bool, len(schedule))
+	for _, at := range schedule {
+		if !seen[at.ID] {
+			seen[at.ID] = true
+			w.Tasks = append(w.Tasks, Task{ID: at.ID, Kind: at.Kind, Needs: corral.Resources{CPUs: at.UsedCPUs()},
+				Runtime: max(0, time.Duration(at.End-at.Start))})
+		}
+	}
+	w.Graph, _ = dag.New(len(w.Tasks), nil) // fails for edges only
+	return w
 }

@@ -56,8 +56,8 @@ func showKept(p *printer, kept corral.Profile) error {
 	return showClasses(p, read)
 }
 
-// documentOf returns the document of a profile that corrald keeps.
-func documentOf(ctx context.Context, cl *api.Client, name string) ([]byte, error) {
+// keptDocument returns the document of a profile that corrald keeps.
+func keptDocument(ctx context.Context, cl *api.Client, name string) ([]byte, error) {
 	kept, err := cl.Profile(ctx, name)
 	return kept.Document, err
 }

@@ -57,8 +57,9 @@ func planCommand(p *printer) *cli.Command {
 		Subcommands: []*cli.Command{
 			listVerb(p, (*api.Client).Plans, planTable),
 			plans.verb("show", func(c *cli.Context, cl *api.Client, id corral.PlanID) error {
-				return showKept(c, p, cl, id)
+				return showKeptPlan(c, p, cl, id)
 			}, plotFlag(), scheduleOutFlag()),
+			validateVerb(p),
 			plans.verb("revisions", printing((*api.Client).PlanRevisions, many(p, revisionTable))),
 			plans.verb("release", func(c *cli.Context, cl *api.Client, id corral.PlanID) error {
 				row, err := releasePlan(c, cl, id)
@@ -71,22 +72,6 @@ func planCommand(p *printer) *cli.Command {
 			plans.verb("history", printing((*api.Client).PlanHistory, many(p, entryTable))),
 		},
 	}
-}
-
-// showKept prints a plan that corrald has, with its pictures and its schedule where they are asked for.
-func showKept(c *cli.Context, p *printer, cl *api.Client, id corral.PlanID) error {
-	row, err := cl.Plan(c.Context, id)
-	if err != nil {
-		return err
-	}
-	all, err := scheduled(c, cl, row)
-	if err = errors.Join(err, plotted(c, cl, row)); err != nil || all {
-		return err
-	}
-	if err := showPlan(p, row, true); err != nil || !p.forPeople() || !row.Auto {
-		return err
-	}
-	return showRevisions(c, p, cl, id)
 }
 
 func provisionCommand(p *printer) *cli.Command {

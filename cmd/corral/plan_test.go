@@ -1,10 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -90,5 +94,49 @@ func TestSimulatedTasksNeedWhatTheWorkflowSays(t *testing.T) {
 	work, err := workOf(&plan.Plan{}, w)
 	if err != nil || work.Tasks[0].Needs != needs {
 		t.Errorf("%+v, %v; want %+v", work.Tasks, err, needs)
+	}
+}
+
+// TestScheduleThatLiesApart: a plan file without its schedule wants the schedule's file, and tells another one.
+func TestScheduleThatLiesApart(t *testing.T) {
+	t.Parallel()
+	document := plan.Plan{Feasible: true, Evidence: plan.Evidence{Assumed: &plan.Assumed{Spread: "0"}}}
+	for i := range plan.MostWithin + 1 {
+		document.Schedule = append(document.Schedule, plan.Placement{ID: fmt.Sprint("t", i), End: 1e9})
+	}
+	var lines bytes.Buffer
+	if err := document.Detach(&lines); err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	write := func(name string, content []byte) string {
+		name = filepath.Join(dir, name)
+		if err := os.WriteFile(name, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	file, whole := write("plan.json", text), write("tasks.jsonl", lines.Bytes())
+	other := write("other.jsonl", bytes.Replace(lines.Bytes(), []byte(`"end_s":1}`), []byte(`"end_s":2}`), 1))
+	for _, c := range []struct {
+		args   []string
+		stdout string
+		stderr string
+	}{
+		{[]string{"plan", "validate", file}, "", "corral: --schedule: the schedule of the plan lies apart: name its file"},
+		{[]string{"plan", "validate", file, "--schedule", other}, "schedule digest: the schedule has 10001 tasks", "rules"},
+		{[]string{"plan", "validate", file, "--schedule", whole}, "pilot: task t0 is on pilot 0, there are 0 (and 10000 more)",
+			"rules"},
+		{[]string{"simulate", file, "no.json", "--schedule", other}, "", "it is the schedule of another plan"},
+	} {
+		var out, said bytes.Buffer
+		code := run(t.Context(), append([]string{"corral"}, c.args...), stdio{strings.NewReader(""), &out, &said})
+		if code != 2 || !strings.Contains(out.String(), c.stdout) || !strings.Contains(said.String(), c.stderr) {
+			t.Errorf("%q: exit code %d\n%s\n%s", c.args, code, out.String(), said.String())
+		}
 	}
 }

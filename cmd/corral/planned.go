@@ -7,19 +7,32 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
+	"strconv"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/input"
 	"github.com/corral-pilot/corral/plan"
 )
 
-// scheduleOutFlag names the file for a plan's schedule.
-func scheduleOutFlag() cli.Flag {
-	return &cli.StringFlag{Name: "schedule",
-		Usage: "write the place and time of each task, as lines of JSON, to `FILE`; - is stdout, and all of it"}
+// showKeptPlan prints a plan that corrald has, with its pictures and its schedule where they are asked for.
+func showKeptPlan(c *cli.Context, p *printer, cl *api.Client, id corral.PlanID) error {
+	row, err := cl.Plan(c.Context, id)
+	if err != nil {
+		return err
+	}
+	all, err := scheduled(c, cl, row)
+	if err = errors.Join(err, plotted(c, cl, row)); err != nil || all {
+		return err
+	}
+	if err := showPlan(p, row, true); err != nil || !p.forPeople() || !row.Auto {
+		return err
+	}
+	return showRevisions(c, p, cl, id)
 }
 
 // scheduled writes a plan's schedule to the file of --schedule, if one was named, and reports whether that is all that
@@ -45,7 +58,7 @@ func scheduleLines(ctx context.Context, cl *api.Client, row corral.Plan) ([]byte
 	if row.ID != 0 {
 		return cl.PlanSchedule(ctx, row.ID)
 	}
-	document, err := documentOf(row)
+	document, _, err := documentOf(row)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +73,7 @@ func scheduleLines(ctx context.Context, cl *api.Client, row corral.Plan) ([]byte
 
 // scheduleApart returns the schedule that lies apart from a plan's document; nil if none does.
 func scheduleApart(ctx context.Context, cl *api.Client, row corral.Plan) ([]plan.Placement, error) {
-	document, err := documentOf(row)
+	document, _, err := documentOf(row)
 	if err != nil || document.Whole() {
 		return nil, err
 	}
@@ -72,13 +85,101 @@ func scheduleApart(ctx context.Context, cl *api.Client, row corral.Plan) ([]plan
 }
 
 // documentOf reads a plan's document; of one whose goal is out of reach it is the nearest that is possible.
-func documentOf(row corral.Plan) (*plan.Plan, error) {
-	var document plan.Plan
-	if err := json.Unmarshal(row.Document, &document); err != nil {
-		return nil, corral.ErrorAt(corral.Invalid, "plan", "it is not a plan: %w", err)
+func documentOf(row corral.Plan) (document *plan.Plan, nearest bool, err error) {
+	document = new(plan.Plan)
+	if err := json.Unmarshal(row.Document, document); err != nil {
+		return nil, false, corral.ErrorAt(corral.Invalid, "plan", "it is not a plan: %w", err)
 	}
 	if document.Nearest != nil {
-		return document.Nearest, nil
+		return document.Nearest, true, nil
 	}
-	return &document, nil
+	return document, false, nil
 }
+
+// scheduleInFlag names the file that has a plan's schedule.
+func scheduleInFlag() cli.Flag {
+	return &cli.StringFlag{Name: "schedule",
+		Usage: "read the schedule from `FILE`, where the plan's file has only its digest"}
+}
+
+// scheduleOutFlag names the file for a plan's schedule.
+func scheduleOutFlag() cli.Flag {
+	return &cli.StringFlag{Name: "schedule",
+		Usage: "write the place and time of each task, as lines of JSON, to `FILE`; - is stdout, and all of it"}
+}
+
+// A planRead is the plan that the first argument of a command names.
+type planRead struct {
+	row      corral.Plan // of a file that has the document alone, nothing else is known
+	document *plan.Plan  // with its schedule
+	foreign  bool        // the schedule is that of another plan
+	nearest  bool        // its goal is out of reach, and the document is the nearest plan that is possible
+}
+
+// readPlan reads the plan that the first argument names: corrald's if it is an id, else a file.
+func readPlan(c *cli.Context) (r planRead, err error) {
+	name := c.Args().First()
+	lines := fromFile(c.String("schedule"))
+	if id, notOne := strconv.ParseInt(name, 10, 64); notOne == nil && id > 0 {
+		cl, err := connect(c)
+		if err == nil {
+			r.row, err = cl.Plan(c.Context, corral.PlanID(id))
+		}
+		if err != nil {
+			return r, err
+		}
+		lines = func() ([]byte, error) { return cl.PlanSchedule(c.Context, r.row.ID) }
+	} else if r.row, err = planFile(name); err != nil {
+		return r, err
+	}
+	if r.document, r.nearest, err = documentOf(r.row); err != nil {
+		return r, corral.ErrorAt(corral.Invalid, name, "%w", errors.Unwrap(err))
+	}
+	if r.document.Assumed == nil {
+		return r, corral.ErrorAt(corral.Invalid, name, "it does not say what it assumes: make the plan again")
+	}
+	if r.document.Whole() {
+		return r, nil
+	}
+	text, err := lines()
+	if err != nil {
+		return r, err
+	}
+	var found plan.Apart
+	r.document.Schedule, found, err = plan.ReadSchedule(bytes.NewReader(text))
+	r.foreign = found != *r.document.Apart
+	return r, err
+}
+
+// planFile reads a plan from a file: what `corral plan -o json` has printed, or the document in it alone.
+func planFile(name string) (row corral.Plan, err error) {
+	text, err := input.ReadFile(name, api.MaxRunBody)
+	if err != nil {
+		return row, corral.ErrorAt(corral.Invalid, "plan", "%w", err)
+	}
+	if err := json.Unmarshal(text, &row); err != nil {
+		return row, corral.ErrorAt(corral.Invalid, name, "it is not what `corral plan -o json` prints: %w", err)
+	}
+	if row.Document == nil {
+		row.Document = text
+	}
+	return row, nil
+}
+
+// fromFile reads the file of a schedule once it is needed.
+func fromFile(name string) func() ([]byte, error) {
+	return func() ([]byte, error) {
+		if name == "" {
+			return nil, corral.ErrorAt(corral.Invalid, "--schedule", "the schedule of the plan lies apart: name its "+
+				"file, which `corral plan show ID --schedule FILE` writes")
+		}
+		text, err := input.ReadFile(name, maxSchedule)
+		if err != nil {
+			return nil, corral.ErrorAt(corral.Invalid, "--schedule", "%w", err)
+		}
+		return text, nil
+	}
+}
+
+// maxSchedule is how long the file of a schedule may be: some ten million tasks.
+const maxSchedule = 1 << 30

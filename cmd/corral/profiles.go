@@ -111,7 +111,7 @@ func profileNamed(c *cli.Context, p *printer, name string) (*profile.Profile, er
 	if isFile(name) {
 		return readProfile(c.Context, p, name)
 	}
-	return askedFor(c, name, func(cl *api.Client) ([]byte, error) { return documentOf(c.Context, cl, name) })
+	return askedFor(c, name, func(cl *api.Client) ([]byte, error) { return keptDocument(c.Context, cl, name) })
 }
 
 // askedFor reads a profile that corrald answers with.

@@ -6,15 +6,12 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/urfave/cli/v2"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/api"
-	"github.com/corral-pilot/corral/internal/input"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/planner/montecarlo"
 	"github.com/corral-pilot/corral/sim"
@@ -40,6 +37,7 @@ func simulateCommand(p *printer) *cli.Command {
 			&cli.DurationFlag{Name: "deadline", Usage: "count what ends within `D` (default: the plan's deadline)"},
 			&cli.StringFlag{Name: "budget", Usage: "count what costs at most `AMOUNT` (default: the plan's budget)"},
 			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "begin what is drawn at random with `N`"},
+			scheduleInFlag(),
 		},
 		Action: func(c *cli.Context) error { return simulate(c, p) },
 	}
@@ -57,9 +55,16 @@ func simulate(c *cli.Context, p *printer) error {
 	if err != nil {
 		return err
 	}
-	document, err := plannedOf(c, p)
+	read, err := readPlan(c)
 	if err != nil {
 		return err
+	}
+	if read.foreign {
+		return corral.ErrorAt(corral.Invalid, "--schedule", "it is the schedule of another plan")
+	}
+	document := read.document
+	if read.nearest {
+		p.say("the plan's goal is out of reach: the nearest that is possible is simulated")
 	}
 	w, err := readWorkflow(c.Context, p, c.Args().Get(1), false)
 	if err != nil {
@@ -76,53 +81,15 @@ func simulate(c *cli.Context, p *printer) error {
 	if goal.Budget == nil {
 		goal.Budget = document.Goal.Budget
 	}
-	if goal.Budget != nil && goal.Budget.Unit != m.Unit() {
+	if goal.Budget != nil && goal.Budget.Unit != document.Cost.Unit {
 		return corral.ErrorAt(corral.Invalid, "--budget", "%s is in %s, and the plan's cost in %s",
-			*goal.Budget, goal.Budget.Unit, m.Unit())
+			*goal.Budget, goal.Budget.Unit, document.Cost.Unit)
 	}
 	if runs == 1 {
 		return playOnce(p, m.Scenario(document, c.Uint64("seed")))
 	}
-	return showSummary(p, montecarlo.Summarize(m.Outcomes(document, runs, c.Uint64("seed")), goal, m.Unit()), goal)
-}
-
-// plannedOf reads the plan that the first argument names: corrald's if it is an id, else a file. Of a plan whose goal
-// is out of reach the nearest is taken.
-func plannedOf(c *cli.Context, p *printer) (*plan.Plan, error) {
-	name := c.Args().First()
-	var row corral.Plan
-	if id, err := strconv.ParseInt(name, 10, 64); err == nil && id > 0 {
-		cl, err := connect(c)
-		if err == nil {
-			row, err = cl.Plan(c.Context, corral.PlanID(id))
-		}
-		if err != nil {
-			return nil, err
-		}
-	} else {
-		text, err := input.ReadFile(name, api.MaxRunBody)
-		if err != nil {
-			return nil, corral.ErrorAt(corral.Invalid, "plan", "%w", err)
-		}
-		if err := json.Unmarshal(text, &row); err != nil {
-			return nil, corral.ErrorAt(corral.Invalid, name, "it is not what `corral plan -o json` prints: %w", err)
-		}
-		if row.Document == nil {
-			row.Document = text
-		}
-	}
-	var document plan.Plan
-	if err := json.Unmarshal(row.Document, &document); err != nil {
-		return nil, corral.ErrorAt(corral.Invalid, name, "it is not a plan: %w", err)
-	}
-	if document.Nearest != nil {
-		p.say("the plan's goal is out of reach: the nearest that is possible is simulated")
-		document = *document.Nearest
-	}
-	if document.Assumed == nil || len(document.Assumed.Queues) == 0 || len(document.Pilots) == 0 {
-		return nil, corral.ErrorAt(corral.Invalid, name, "it does not say which waits it assumes: make the plan again")
-	}
-	return &document, nil
+	return showSummary(p, montecarlo.Summarize(m.Outcomes(document, runs, c.Uint64("seed")), goal,
+		document.Cost.Unit), goal)
 }
 
 // modelOf returns what outcomes of a plan are drawn from. Runtimes err as the plan says, unless law says otherwise.
@@ -150,23 +117,27 @@ func modelOf(document *plan.Plan, w *workflow.Workflow, law string) (m montecarl
 
 // workOf is the work that a plan was made for: the workflow, with the runtimes of the plan's schedule.
 func workOf(document *plan.Plan, w *workflow.Workflow) (plan.Work, error) {
-	planned := make(map[string]time.Duration, len(document.Schedule))
-	for _, at := range document.Schedule {
-		planned[at.ID] = document.Runtime(at)
+	planned := document.Runtimes()
+	for _, t := range w.Tasks {
+		if _, ok := planned[t.ID]; len(planned) > 0 && !ok || len(w.Tasks) < len(planned) {
+			return plan.Work{}, corral.ErrorAt(corral.Invalid, "plan", "it was made for another workflow: of %d "+
+				"tasks, not %d with task %.80s", len(planned), len(w.Tasks), t.ID)
+		}
 	}
+	return workWith(planned, w), nil
+}
+
+// workWith is a workflow whose tasks take as long as planned, or else as it says.
+func workWith(planned map[string]time.Duration, w *workflow.Workflow) plan.Work {
 	work := plan.Work{Name: w.Name, Graph: w.Graph, Tasks: make([]plan.Task, len(w.Tasks))}
 	for i, t := range w.Tasks {
 		runtime, ok := planned[t.ID]
-		if !ok && len(planned) > 0 || len(w.Tasks) < len(planned) {
-			return work, corral.ErrorAt(corral.Invalid, "plan", "it was made for another workflow: of %d tasks, not "+
-				"%d with task %.80s", len(planned), len(w.Tasks), t.ID)
-		}
 		if !ok {
-			runtime = t.Estimate
+			runtime, _ = t.Estimated()
 		}
-		work.Tasks[i] = plan.Task{ID: t.ID, Kind: t.Name, Runtime: runtime, Needs: t.Resources}
+		work.Tasks[i] = plan.Task{ID: t.ID, Kind: t.Name, Runtime: max(0, runtime), Needs: t.Resources}
 	}
-	return work, nil
+	return work
 }
 
 // playOnce prints the record of one outcome, a line of JSON for each entry, as a run's journal has them.

@@ -326,7 +326,7 @@ var edges = map[string]map[string]string{
 		"api": "asks corrald", "cost": "budgets", "internal/demo": "verb demo", "internal/follow": "progress",
 		"internal/input": "bounds the files that a command names", "internal/personal": "verbs up and down",
 		"internal/picture": "draws plans", "internal/report": "verb report", "internal/version": "--version", "internal/xdg": "default paths", "packages": "describes archives",
-		"packages/htcondor": "verb package build", "plan": "prints plans", "profile": "profiles in files",
+		"packages/htcondor": "verb package build", "plan": "prints plans", "plan/validator": "verb plan validate", "profile": "profiles in files",
 		"planner/montecarlo": "verb simulate", "sim": "verb simulate",
 		"workflow":        "verb workflow",
 		"workflow/format": "reads any format", "workflow/wfformat": "writes what it sends",

@@ -57,10 +57,7 @@ func promised(db *store.DB, row corral.Plan) (said promise, err error) {
 			return said, fmt.Errorf("reading plan %d: %w", row.ID, err)
 		}
 	}
-	said.runtimes = make(map[string]time.Duration, len(said.document.Schedule))
-	for _, at := range said.document.Schedule {
-		said.runtimes[at.ID] = time.Duration(at.End - at.Start)
-	}
+	said.runtimes = said.document.Runtimes()
 	said.document.Schedule = nil
 	return said, nil
 }

@@ -114,7 +114,7 @@ func (m Model) Make(ctx context.Context, goal plan.Goal, opts planner.Options) (
 		return nil, err
 	}
 	for q := pl; q != nil; q = q.Nearest {
-		if len(q.Pilots) > 0 {
+		if q.Feasible {
 			q.Assumed = plan.Assume(m.Problem, q, m.Spread.String())
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/corral-pilot/corral/cost"
 	"github.com/corral-pilot/corral/dag"
 	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/plan/validator"
 	"github.com/corral-pilot/corral/planner"
 	"github.com/corral-pilot/corral/planner/montecarlo"
 	"github.com/corral-pilot/corral/sim"
@@ -174,6 +175,50 @@ func TestWaitShare(t *testing.T) {
 	for tasks, want := range map[int]int{1: 1600, 500: 1600, 1000: 800, 16_000: 50, 50_000: 50, 50_001: 0} {
 		if got := montecarlo.Draws(tasks); got != want {
 			t.Errorf("Draws(%d) = %d, want %d", tasks, got, want)
+		}
+	}
+}
+
+// A plan is checked, and played, by what it has written down, with or without pilots that are there already. That a task
+// takes a second longer is found.
+func TestAPlanIsCheckedByItself(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(20) {
+		m := random(t, rand.New(rand.NewPCG(seed, 7)), 30)
+		for i, drawn := range m.Sites { // times of plans are whole milliseconds
+			m.Sites[i].Wait = func(s plan.Shape) time.Duration { return drawn.Wait(s).Round(time.Millisecond) }
+		}
+		for i, task := range m.Work.Tasks {
+			m.Work.Tasks[i].Runtime = task.Runtime.Round(time.Millisecond)
+		}
+		if seed%2 == 0 {
+			m.Present = []plan.Present{present(2, time.Hour), present(1, plan.Unbounded)}
+			m.Present[0].Running = []plan.Running{{Task: m.Work.Graph.Order()[0]}}
+		}
+		pl, err := m.Make(t.Context(), plan.Goal{Objective: plan.Tradeoff, Tradeoff: 0.5}, planner.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := json.Marshal(pl)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var read plan.Plan
+		if err := json.Unmarshal(text, &read); err != nil {
+			t.Fatal(err)
+		}
+		read.Number(m.Work)
+		problem := read.Assumed.Problem(m.Work)
+		if all := validator.All(problem, &read); len(all) != 0 {
+			t.Errorf("seed %d: %v", seed, all[0])
+		}
+		alone := montecarlo.Model{Problem: problem}
+		if len(m.Present) > 0 && !alone.Outcomes(&read, 1, 3)[0].Finished {
+			t.Errorf("seed %d: played with the pilots that it says are there, its work is not done", seed)
+		}
+		read.Schedule[len(read.Schedule)/2].End += corral.Seconds(time.Second)
+		if all := validator.All(problem, &read); len(all) == 0 || all[0].Rule != "runtime" {
+			t.Errorf("seed %d: a task that takes a second longer: %v", seed, all)
 		}
 	}
 }
