@@ -12,21 +12,27 @@ import (
 
 // NewPlan asks for a plan: which pilots to ask for, so that a workflow reaches a goal on a cluster.
 type NewPlan struct {
-	Cluster      string          `json:"cluster,omitempty"`    // name or id; empty: default
-	Workflow     json.RawMessage `json:"workflow"`             // a WfFormat document
-	WorkflowName string          `json:"workflow_name"`        // its file: messages about the document start with it
-	Sites        []string        `json:"sites,omitempty"`      // names or ids; none: all that take pilots
-	Goal         plan.Goal       `json:"goal"`                 // an absent objective has its default
-	HostCPUs     int             `json:"host_cpus,omitempty"`  // of each pilot's hosts; 0: the planner chooses
-	Clustering   string          `json:"clustering,omitempty"` // none, horizontal=N; empty: the planner chooses
+	Cluster      string          `json:"cluster,omitempty"`       // name or id; empty: that of the run, else default
+	Workflow     json.RawMessage `json:"workflow,omitempty"`      // a WfFormat document
+	WorkflowName string          `json:"workflow_name,omitempty"` // its file: messages about it start with this
+	Run          corral.RunID    `json:"run_id,omitempty"`        // of which what is left is planned, not a workflow
+	Sites        []string        `json:"sites,omitempty"`         // names or ids; none: all that take pilots
+	Goal         plan.Goal       `json:"goal"`                    // an absent objective has its default
+	HostCPUs     int             `json:"host_cpus,omitempty"`     // of each pilot's hosts; 0: the planner chooses
+	Clustering   string          `json:"clustering,omitempty"`    // none, horizontal=N; empty: the planner chooses
 	Seed         uint64          `json:"seed,omitempty"`
 	Algorithm    plan.Algorithm  `json:"algorithm,omitempty"` // empty: staircase
-	Marginal     bool            `json:"marginal,omitempty"`  // say what further cpus are worth
-	Compare      bool            `json:"compare,omitempty"`   // it with policies that only react to a queue
 	DryRun       bool            `json:"dry_run,omitempty"`   // make no row: the answer has the id 0
 	Auto         bool            `json:"auto,omitempty"`      // revise it while its run goes on
 	Estimates
 	plan.WhatIf
+	Aside
+}
+
+// Aside is what a plan is to say beside its pilots.
+type Aside struct {
+	Marginal bool `json:"marginal,omitempty"` // what further cpus are worth
+	Compare  bool `json:"compare,omitempty"`  // what policies come to that only react to a queue
 }
 
 // Estimates say where those of the tasks come from, besides the workflow.
@@ -44,6 +50,9 @@ func planPath(id corral.PlanID) string { return fmt.Sprintf("/v1/plans/%d", id) 
 
 // CreatePlan has corrald make a plan. One whose goal cannot be reached is INFEASIBLE, and says what can be.
 func (c *Client) CreatePlan(ctx context.Context, p NewPlan, key string) (corral.Plan, error) {
+	if len(p.Workflow) == 0 {
+		return create[corral.Plan](ctx, c, "/v1/plans", key, p)
+	}
 	document := p.Workflow
 	p.Workflow = placeholder
 	body, err := encodeAround(p, p.WorkflowName, document)

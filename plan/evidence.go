@@ -42,6 +42,7 @@ type Assumed struct {
 	Spread  string         `json:"error"` // of runtimes about their estimates, as --error takes it
 	Queues  []Queue        `json:"queues"`
 	Present []There        `json:"present,omitempty"` // pilots that are used before others are asked for
+	Run     corral.RunID   `json:"run_id,omitempty"`  // of which what was left is planned; 0: a whole workflow is
 }
 
 // A Queue is what was assumed of one queue of a site, as far as the plan's pilots use it.

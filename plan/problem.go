@@ -55,6 +55,35 @@ func (w Work) Runtimes() []time.Duration {
 	return all
 }
 
+// Part returns the tasks that are to be kept, with what they have to wait for among them, and for each task its index
+// there; -1 for one that is not kept.
+func (w Work) Part(keep func(task int) bool) (part Work, index []int) {
+	part, index = Work{Name: w.Name}, make([]int, len(w.Tasks))
+	for i, t := range w.Tasks {
+		index[i] = -1
+		if keep(i) {
+			index[i] = len(part.Tasks)
+			part.Tasks = append(part.Tasks, t)
+		}
+	}
+	var edges [][2]int
+	for i := range w.Tasks {
+		if index[i] < 0 {
+			continue
+		}
+		for _, c := range w.Graph.Children(i) {
+			if index[c] >= 0 {
+				edges = append(edges, [2]int{index[i], index[c]})
+			}
+		}
+	}
+	var err error
+	if part.Graph, err = dag.New(len(part.Tasks), edges); err != nil {
+		panic("plan: " + err.Error()) // unreachable: a part of a graph without cycles has none
+	}
+	return part, index
+}
+
 // CPUTime returns the sum over the tasks of runtime × cpus.
 func (w Work) CPUTime() time.Duration {
 	var sum time.Duration

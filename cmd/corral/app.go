@@ -135,7 +135,7 @@ func finish(app *cli.App, c *cli.Command, parent string) {
 	act := c.Action // of plan, which is a verb as well as a noun
 	c.Action = func(ctx *cli.Context) error {
 		slip := ctx.NArg() > 1 && nearest(c.Subcommands, ctx.Args().First()) != ""
-		if act == nil || ctx.NArg() == 0 || slip {
+		if act == nil || ctx.NArg() == 0 && ctx.NumFlags() == 0 || slip {
 			return noCommand(ctx, app, c)
 		}
 		if err := checkLine(ctx); err != nil {
@@ -192,7 +192,7 @@ func noCommand(c *cli.Context, app *cli.App, noun *cli.Command) error {
 	printHelp(app.ErrWriter, app, path)
 	wants := "one of these verbs"
 	if noun.ArgsUsage != "" {
-		wants = "a " + noun.ArgsUsage + ", or " + wants
+		wants = "a " + strings.Trim(noun.ArgsUsage, "[]") + ", or " + wants
 	}
 	return corral.Errorf(corral.Invalid, "`%s` wants %s", c.Command.HelpName, wants)
 }

@@ -30,6 +30,7 @@ func planCommand(p *printer) *cli.Command {
 		Name: "plan", Category: workflows,
 		Flags: append(slices.Concat(goalFlags(), estimateFlags(), pilotFlags()),
 			clusterFlag(),
+			&cli.StringFlag{Name: "run", Usage: "plan what is left of run `RUN`, in place of a workflow"},
 			&cli.DurationFlag{Name: "default-runtime", Usage: "assume `D` for a task without an estimate"},
 			&cli.StringFlag{Name: "clustering",
 				Usage: "`HOW` tasks become jobs: none or horizontal=N (default: the planner chooses)"},
@@ -184,17 +185,30 @@ func newPlan(c *cli.Context, p *printer) (api.NewPlan, error) {
 	if n.Goal, err = goalOf(c); err != nil {
 		return n, err
 	}
+	if (file == "") != c.IsSet("run") {
+		return n, corral.Errorf(corral.Invalid, "want either a WORKFLOW or --run RUN; see `%s --help`",
+			c.Command.HelpName)
+	}
+	if file == "" {
+		n.Run, err = numbered[corral.RunID]("--run", c.String("run"))
+		return n, err
+	}
+	n.Workflow, err = workflowFor(c, p, file)
+	return n, err
+}
+
+// workflowFor reads the workflow that is to be planned.
+func workflowFor(c *cli.Context, p *printer, file string) ([]byte, error) {
 	w, err := readWorkflow(c.Context, p, file, false)
 	if errors.Is(err, fs.ErrNotExist) && nearest(c.Command.Subcommands, file) != "" {
 		err = unknownCommand(c.Command.HelpName, c.Command.Subcommands, file)
 	}
 	if err != nil {
-		return n, err
+		return nil, err
 	}
 	var document bytes.Buffer
 	err = wfformat.Write(&document, w)
-	n.Workflow = document.Bytes()
-	return n, err
+	return document.Bytes(), err
 }
 
 // newlyMade prints the plan that was asked for. One whose goal is out of reach is an error, and is printed all the

@@ -118,17 +118,18 @@ func modelOf(document *plan.Plan, w *workflow.Workflow, law string) (m montecarl
 // workOf is the work that a plan was made for: the workflow, with the runtimes of the plan's schedule.
 func workOf(document *plan.Plan, w *workflow.Workflow) (plan.Work, error) {
 	planned := document.Runtimes()
+	part := document.Assumed != nil && document.Assumed.Run != 0
 	for _, t := range w.Tasks {
-		if _, ok := planned[t.ID]; len(planned) > 0 && !ok || len(w.Tasks) < len(planned) {
+		if _, ok := planned[t.ID]; len(planned) > 0 && !ok && !part || len(w.Tasks) < len(planned) {
 			return plan.Work{}, corral.ErrorAt(corral.Invalid, "plan", "it was made for another workflow: of %d "+
 				"tasks, not %d with task %.80s", len(planned), len(w.Tasks), t.ID)
 		}
 	}
-	return workWith(planned, w), nil
+	return workWith(planned, w, part), nil
 }
 
-// workWith is a workflow whose tasks take as long as planned, or else as it says.
-func workWith(planned map[string]time.Duration, w *workflow.Workflow) plan.Work {
+// workWith is a workflow whose tasks take as long as planned, or else as it says; of a part those that are planned.
+func workWith(planned map[string]time.Duration, w *workflow.Workflow, part bool) plan.Work {
 	work := plan.Work{Name: w.Name, Graph: w.Graph, Tasks: make([]plan.Task, len(w.Tasks))}
 	for i, t := range w.Tasks {
 		runtime, ok := planned[t.ID]
@@ -136,6 +137,9 @@ func workWith(planned map[string]time.Duration, w *workflow.Workflow) plan.Work 
 			runtime, _ = t.Estimated()
 		}
 		work.Tasks[i] = plan.Task{ID: t.ID, Kind: t.Name, Runtime: max(0, runtime), Needs: t.Resources}
+	}
+	if part {
+		work, _ = work.Part(func(i int) bool { _, ok := planned[work.Tasks[i].ID]; return ok })
 	}
 	return work
 }

@@ -49,7 +49,7 @@ func validate(c *cli.Context, p *printer) error {
 		if err != nil {
 			return err
 		}
-		work = workWith(read.document.Runtimes(), w)
+		work = workWith(read.document.Runtimes(), w, read.document.Assumed.Run != 0)
 	} else {
 		v.Unchecked = []string{"precedence", "memory", "gpus", "disk"}
 	}

@@ -55,7 +55,7 @@ var edges = map[string]map[string]string{
 		root:             "error kinds, seconds",
 	},
 	"planner/revision": {
-		"cost": "adds up", "dag": "the graph of what is left", "plan": "problems and plans",
+		"cost": "adds up", "plan": "problems and plans",
 		"planner": "looks ahead, and plans what is missing", root: "states of tasks",
 	},
 	"internal/picture": {"plan": "what it draws", root: "seconds, error kinds"},
@@ -302,7 +302,7 @@ var edges = map[string]map[string]string{
 		"internal/store": "the world", "packages": "compares versions", root: "sites, glideins, jobs",
 	},
 	"internal/draft": {
-		"api": "requests for plans", "internal/gate": "the workers that are there",
+		"api": "requests for plans", "internal/execution": "how far a run is", "internal/gate": "the workers that are there",
 		"internal/provision": "problems for the planner", "internal/run": "profiles of earlier runs", "internal/store": "what is known of sites and runs",
 		"plan": "problems and plans", "planner": "decides", "planner/montecarlo": "simulates plans",
 		"profile": "what is known of tasks", "sim": "how runtimes err", "workflow": "how a document is read",

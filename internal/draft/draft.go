@@ -4,7 +4,6 @@
 package draft
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -22,14 +21,13 @@ import (
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/planner"
 	"github.com/corral-pilot/corral/planner/montecarlo"
-	"github.com/corral-pilot/corral/workflow"
-	"github.com/corral-pilot/corral/workflow/wfformat"
 )
 
 // A Desk is where plans are made.
 type Desk struct {
 	db       *store.DB
 	clusters *gate.Clusters   // knows the workers that are there
+	runs     provision.Runs   // tells what is left of them
 	machine  corral.SiteQueue // what this machine is to a site without a batch system
 	seats    chan struct{}    // taken while the planner works
 }
@@ -51,8 +49,8 @@ func (d *Desk) seek(ctx context.Context, problem plan.Problem, in api.NewPlan, o
 }
 
 // NewDesk returns a desk.
-func NewDesk(db *store.DB, clusters *gate.Clusters, machine corral.SiteQueue) *Desk {
-	return &Desk{db, clusters, machine, make(chan struct{}, mostPlanning)}
+func NewDesk(db *store.DB, clusters *gate.Clusters, runs provision.Runs, machine corral.SiteQueue) *Desk {
+	return &Desk{db, clusters, runs, machine, make(chan struct{}, mostPlanning)}
 }
 
 // Draft has the planner make a plan of what is known now for pilots that join a cluster, and writes it down in row,
@@ -88,12 +86,16 @@ func (d *Desk) detach(made *plan.Plan, dryRun bool) (*store.Schedule, error) {
 // make has the planner make a plan for an owner.
 func (d *Desk) make(ctx context.Context, in api.NewPlan, cluster corral.Cluster, sites []corral.Site,
 	owner string) (*plan.Plan, error) {
-	name := cmp.Or(in.WorkflowName, "workflow")
-	flow, _, err := wfformat.Read(ctx, bytes.NewReader(in.Workflow), name, workflow.Options{})
+	subject, err := d.subject(ctx, in)
 	if err != nil {
 		return nil, err
 	}
-	experience, err := d.experience(ctx, in, owner, flow)
+	experience, err := d.experience(ctx, in, owner, subject.flow)
+	if err != nil {
+		return nil, err
+	}
+	experience.Speeds = provision.Speeds(experience, names(sites))
+	problem, reasons, err := d.problem(ctx, subject, experience, cluster)
 	if err != nil {
 		return nil, err
 	}
@@ -101,28 +103,14 @@ func (d *Desk) make(ctx context.Context, in api.NewPlan, cluster corral.Cluster,
 	if err != nil {
 		return nil, err
 	}
-	problem := plan.Problem{}
-	var sources []string
-	experience.Speeds = provision.Speeds(experience, names(sites))
-	if problem.Work, sources, err = provision.Work(flow, experience); err != nil {
-		return nil, err
-	}
 	share := montecarlo.WaitShare(in.Goal, len(problem.Work.Tasks))
-	assumed := []string(nil)
-	problem.Sites, assumed = provision.Sites(facts, share, time.Now())
-	var learned []string
-	if problem.Cluster, learned, err = d.learned(ctx, cluster); err != nil {
-		return nil, err
-	}
-	provision.Join(problem.Sites, problem.Cluster)
-	if problem.Present, err = d.present(ctx, cluster); err != nil {
-		return nil, err
-	}
-	if len(problem.Sites) == 0 {
+	var assumed []string
+	if problem.Sites, assumed = provision.Sites(facts, share, time.Now()); len(problem.Sites) == 0 {
 		return nil, corral.ErrorAt(corral.Unsatisfiable, "sites", "no site takes pilots: corral site create makes "+
 			"one, and corral site list shows what keeps those there are from it")
 	}
-	sources = append(sources, provision.Pace(&problem, experience.Speeds)...)
+	provision.Join(problem.Sites, problem.Cluster)
+	reasons = append(reasons, provision.Pace(&problem, experience.Speeds)...)
 	said, err := provision.WhatIf(problem.Sites, in.WhatIf)
 	if err == nil {
 		err = provision.SameUnit(problem.Sites, in.Goal.Budget)
@@ -138,8 +126,13 @@ func (d *Desk) make(ctx context.Context, in api.NewPlan, cluster corral.Cluster,
 	if err != nil {
 		return nil, err
 	}
-	made.Reasons = slices.Concat(made.Reasons, sources, assumed, learned, said)
+	made.Reasons = slices.Concat(made.Reasons, reasons, assumed, said)
 	made.Asked = asked(in, sites)
+	for q := made; q != nil; q = q.Nearest {
+		if q.Assumed != nil {
+			q.Assumed.Run = in.Run
+		}
+	}
 	if in.Marginal {
 		made.Marginal = plan.Marginals(made.Front)
 	}
@@ -166,11 +159,40 @@ func names(sites []corral.Site) (all []string) {
 	return all
 }
 
+// problem is what a plan is made for, but for its sites, and what is to be said of it.
+func (d *Desk) problem(ctx context.Context, s subject, experience provision.Experience,
+	cluster corral.Cluster) (problem plan.Problem, reasons []string, err error) {
+	if s.run.ID != 0 {
+		experience.Fallback = cmp.Or(experience.Fallback, time.Duration(s.run.Options.DefaultRuntime))
+	}
+	var learned []string
+	if problem.Work, reasons, err = provision.Work(s.flow, experience); err == nil {
+		problem.Cluster, learned, err = d.learned(ctx, cluster)
+	}
+	if err != nil {
+		return problem, nil, err
+	}
+	reasons = append(reasons, learned...)
+	if s.run.ID == 0 {
+		problem.Present, err = d.present(ctx, cluster)
+		return problem, reasons, err
+	}
+	left, err := d.left(ctx, s, problem)
+	if err != nil {
+		return left, nil, err
+	}
+	return left, append(reasons, fmt.Sprintf("it is for what is left of run %d: %d of %d tasks", s.run.ID,
+		len(left.Work.Tasks), len(problem.Work.Tasks))), nil
+}
+
 // options are how a plan is to be sought.
 func options(in api.NewPlan) (planner.Options, error) {
 	opts := planner.Options{Shape: in.HostCPUs, Seed: in.Seed}
 	if in.Auto {
 		opts.Parts = partsToLetGo
+	}
+	if in.Run != 0 { // its tasks are in jobs already
+		opts.Clustering = &corral.Clustering{}
 	}
 	if in.Clustering == "" {
 		return opts, nil

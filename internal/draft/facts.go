@@ -27,9 +27,14 @@ func (d *Desk) facts(ctx context.Context, sites []corral.Site) (all []provision.
 
 // present lists the workers that a plan uses before it asks for others.
 func (d *Desk) present(ctx context.Context, cluster corral.Cluster) ([]plan.Present, error) {
-	glideins, err := store.Read(ctx, d.db, func(tx *store.Tx) ([]corral.Glidein, error) {
-		return tx.Glideins(store.GlideinFilter{Cluster: cluster.ID, Live: true, InBrief: true})
-	})
+	glideins, err := d.glideins(ctx, cluster.ID)
 	all, _ := provision.Present(glideins, d.clusters.Workers(cluster.ID), time.Now())
 	return all, err
+}
+
+// glideins lists those of a cluster that are live.
+func (d *Desk) glideins(ctx context.Context, cluster corral.ClusterID) ([]corral.Glidein, error) {
+	return store.Read(ctx, d.db, func(tx *store.Tx) ([]corral.Glidein, error) {
+		return tx.Glideins(store.GlideinFilter{Cluster: cluster, Live: true, InBrief: true})
+	})
 }

@@ -12,9 +12,15 @@ import (
 // its id, where it is in the list.
 func Present(glideins []corral.Glidein, workers []corral.Worker, now time.Time) (all []plan.Present,
 	at map[string]int) {
+	return present(glideins, workers, "", now)
+}
+
+// present is Present, with the workers that one plan has asked for.
+func present(glideins []corral.Glidein, workers []corral.Worker, ours string, now time.Time) (all []plan.Present,
+	at map[string]int) {
 	free := map[corral.GlideinID]corral.Glidein{}
 	for _, g := range glideins {
-		if g.Labels[Label] == "" && g.Asked == corral.AskNothing {
+		if label := g.Labels[Label]; (label == "" || label == ours) && g.Asked == corral.AskNothing {
 			free[g.ID] = g
 		}
 	}

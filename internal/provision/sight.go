@@ -28,6 +28,7 @@ type sight struct {
 	facts     []Facts
 	glideins  []corral.Glidein // of the plan, with their attempts; DELETED ones, too
 	others    []corral.Glidein // of the cluster
+	ours      string           // id of a plan whose workers are among the others; empty: those of none are
 	revisions []corral.Revision
 }
 
@@ -298,7 +299,7 @@ func (s sight) tasks(v *revision.View, of map[corral.GlideinID]int) {
 		number[w.ID] = hosts[w.Glidein]
 		hosts[w.Glidein]++
 	}
-	others, at := Present(s.others, s.workers, s.now)
+	others, at := present(s.others, s.workers, s.ours, s.now)
 	v.Problem.Present = others
 	v.Tasks = make([]revision.Task, len(s.progress))
 	for i, p := range s.progress {

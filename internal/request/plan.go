@@ -17,7 +17,10 @@ import (
 func CheckPlan(in *api.NewPlan) error {
 	var k checker
 	g := &in.Goal
-	k.invalid(len(in.Workflow) == 0, "workflow", "missing")
+	k.invalid(len(in.Workflow) == 0 && in.Run == 0, "workflow", "missing")
+	k.invalid(len(in.Workflow) > 0 && in.Run != 0, "run_id", "what is left of a run is planned for the run's own "+
+		"workflow: leave out the workflow")
+	k.invalid(in.Clustering != "" && in.Run != 0, "clustering", "the run has chosen already how its tasks become jobs")
 	k.invalid(g.Deadline < 0, "deadline_s", "%s is not a positive duration", g.Deadline)
 	if g.Budget != nil {
 		k.invalid(g.Budget.Money <= 0, "budget", "a plan costs more than nothing")

@@ -43,6 +43,7 @@ var ranges = map[string]bounds{
 	"min_cpus":          {most: 1 << 24},
 	"max_cpus":          {least: 1, most: 1 << 24},
 	"seed":              {most: 1<<53 - 1}, // the largest that every reader of JSON keeps
+	"run_id":            {most: 1<<53 - 1},
 	"amount":            {most: 1e12},
 	"max_queued":        {most: 1_000_000},
 	"max_running":       {most: 1_000_000},

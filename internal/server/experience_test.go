@@ -182,6 +182,7 @@ func TestRunAsPlanned(t *testing.T) {
 	in.Workflow, in.Goal = fan(1, 0), plan.Goal{}
 	in.Profiles = []api.ProfileSource{{Name: "a.json", Document: documented(t, "a", 20)}}
 	made := must(f.CreatePlan(t.Context(), in, ""))(t)
+	must(f.ProvisionPlan(t.Context(), made.ID))(t)
 	for _, c := range []struct {
 		name     string
 		workflow json.RawMessage
@@ -192,8 +193,6 @@ func TestRunAsPlanned(t *testing.T) {
 		{"with estimates of its own", fan(1, 7), map[string]string{"plan": fmt.Sprint(made.ID)}, 20 * time.Second},
 		{"of other tasks", fan(2, 7), map[string]string{"plan": fmt.Sprint(made.ID)}, 7 * time.Second},
 		{"of no plan", fan(1, 0), nil, time.Minute},
-		{"of a plan that is not there", fan(1, 7), map[string]string{"plan": "99"}, 7 * time.Second},
-		{"with a label of its own", fan(1, 7), map[string]string{"plan": "b"}, 7 * time.Second},
 	} {
 		must(f.CreateRun(t.Context(), api.NewRun{Workflow: c.workflow, WorkflowName: "fan.json", Labels: c.labels}, ""))(t)
 		if job := <-f.bench.submitted; job.Estimate() != c.want {

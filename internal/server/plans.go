@@ -30,7 +30,7 @@ type planHandlers struct {
 }
 
 func newPlans(a *rest.Adapter, cfg Config) *planHandlers {
-	return &planHandlers{cfg: cfg, glideins: newGlideins(a, cfg), desk: draft.NewDesk(a.DB, cfg.Clusters, cfg.Machine),
+	return &planHandlers{cfg: cfg, glideins: newGlideins(a, cfg), desk: draft.NewDesk(a.DB, cfg.Clusters, cfg.Runs, cfg.Machine),
 		Resource: rest.Resource[corral.Plan]{
 			Adapter: a,
 			Object:  corral.ObjectPlan,
@@ -105,7 +105,7 @@ func (h *planHandlers) keep(row corral.Plan, schedule *store.Schedule) rest.Step
 func (h *planHandlers) about(ctx context.Context, in api.NewPlan) (cluster corral.Cluster, sites []corral.Site,
 	err error) {
 	err = h.DB.View(ctx, func(tx *store.Tx) error {
-		if cluster, err = clusterNamed(tx, cmp.Or(in.Cluster, defaultCluster)); err != nil {
+		if cluster, err = clusterFor(tx, in); err != nil {
 			return err
 		}
 		if err = ready(cluster); err == nil && in.Auto { // it could not be provisioned, and may take long to make
@@ -118,6 +118,25 @@ func (h *planHandlers) about(ctx context.Context, in api.NewPlan) (cluster corra
 		return err
 	})
 	return cluster, sites, err
+}
+
+// clusterFor finds the cluster that a plan's pilots are to join; for what is left of a run it is the run's.
+func clusterFor(tx *store.Tx, in api.NewPlan) (corral.Cluster, error) {
+	if in.Run == 0 {
+		return clusterNamed(tx, cmp.Or(in.Cluster, defaultCluster))
+	}
+	run, err := tx.Run(in.Run)
+	if err != nil {
+		return corral.Cluster{}, rest.Missing("run_id", err)
+	}
+	cluster, err := tx.Cluster(run.Cluster)
+	if err == nil && in.Cluster != "" {
+		var named corral.Cluster
+		if named, err = clusterNamed(tx, in.Cluster); err == nil && named.ID != cluster.ID {
+			err = corral.ErrorAt(corral.Invalid, "cluster", "run %d is on cluster %s", run.ID, cluster.Name)
+		}
+	}
+	return cluster, err
 }
 
 // sitesNamed finds sites by name or id, each once; none are all that are not DELETED.

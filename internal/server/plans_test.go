@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/cost"
+	"github.com/corral-pilot/corral/internal/execution"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/plan"
 )
@@ -416,4 +418,48 @@ func TestRevisionsComeInPages(t *testing.T) {
 	if status, p, _ := f.send(t, http.MethodGet, target+"?limit=1001", ""); status != http.StatusBadRequest {
 		t.Errorf("more than a page: %d %+v", status, p)
 	}
+}
+
+// TestPlanOfARun: what is left of a run is planned, with what its tasks took; of one that failed what a resumption would
+// run again.
+func TestPlanOfARun(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	f.readySite(t)
+	r := must(f.CreateRun(t.Context(), api.NewRun{Workflow: fan(2, 600), WorkflowName: "fan.json"}, ""))(t)
+	of := func() plan.Plan {
+		t.Helper()
+		return documentOf(t, must(f.CreatePlan(t.Context(), api.NewPlan{Run: r.ID}, ""))(t))
+	}
+	if whole := of(); len(whole.Schedule) != 3 || whole.Workflow != "fan" || whole.Assumed.Run != r.ID {
+		t.Errorf("of a run that has begun %d tasks are planned, want all 3 of run %d", len(whole.Schedule), r.ID)
+	}
+	f.bench.end(t, <-f.bench.submitted, execution.Done)
+	last := <-f.bench.submitted
+	part := of()
+	if len(part.Schedule) != 2 {
+		t.Errorf("%d tasks are planned, want the 2 that are left", len(part.Schedule))
+	}
+	want := fmt.Sprintf("it is for what is left of run %d: 2 of 3 tasks", r.ID)
+	if !slices.Contains(part.Reasons, want) {
+		t.Errorf("reasons %q, want %q", part.Reasons, want)
+	}
+	if took := part.Schedule[0].End - part.Schedule[0].Start; took >= corral.Seconds(10*time.Minute) {
+		t.Errorf("a task takes %s, as if the first had not been so much faster than estimated", took)
+	}
+	f.bench.end(t, last, execution.Failed)
+	f.bench.end(t, <-f.bench.submitted, execution.Done)
+	r = must(f.WaitRun(t.Context(), r.ID, time.Minute))(t)
+	if failed := of(); r.State != corral.RunFailed || len(failed.Schedule) != 1 {
+		t.Errorf("of a run that is %s %d tasks are planned, want the one that failed", r.State, len(failed.Schedule))
+	}
+	done := runFan(t, f)
+	_, err := f.CreatePlan(t.Context(), api.NewPlan{Run: done.ID}, "")
+	wantKind(t, "a run of which nothing is left", err, corral.Conflict, "run_id")
+	_, err = f.CreatePlan(t.Context(), api.NewPlan{Run: 99}, "")
+	wantKind(t, "a run that is not there", err, corral.NotFound, "run_id")
+	_, err = f.CreatePlan(t.Context(), api.NewPlan{Run: r.ID, Cluster: "other"}, "")
+	wantKind(t, "a cluster that is not there", err, corral.NotFound, "cluster")
+	_, err = f.CreatePlan(t.Context(), api.NewPlan{}, "")
+	wantKind(t, "neither a workflow nor a run", err, corral.Invalid, "workflow")
 }

@@ -73,10 +73,11 @@ func Pause(left time.Duration) time.Duration { return max(shortestPause, left/pa
 
 // Decide decides what is to change now. Its errors are defects.
 func Decide(v View) (Decision, error) {
-	o, err := expect(v)
-	if err != nil || len(o.left.Work.Tasks) == 0 {
-		return Decision{}, err
+	o := expect(v)
+	if len(o.left.Work.Tasks) == 0 {
+		return Decision{}, nil
 	}
+	var err error
 	d := Decision{Predicted: prediction(o)}
 	switch d.Drop = o.cuts(); {
 	case len(d.Drop) > 0:

@@ -46,31 +46,28 @@ func (v View) ratios() map[string]float64 {
 	return ratios
 }
 
+// Left is what is left at an instant, as a problem whose time 0 is that instant: the tasks that are not over, with
+// corrected estimates, and the pilots that there are, with what they run.
+func Left(v View) plan.Problem { return outlookOf(v, false).left }
+
 // expect works out what is left, and when the pilots that there are will have done it.
-func expect(v View) (*outlook, error) {
+func expect(v View) *outlook {
+	o := outlookOf(v, true)
+	o.look(o.left)
+	return o
+}
+
+// outlookOf works out what is left; joined, what waits at a worker is a part of what runs there.
+func outlookOf(v View, joined bool) *outlook {
 	o := &outlook{View: v, running: make([]int, len(v.Pilots)), ends: make([]time.Duration, len(v.Pilots))}
 	o.left = plan.Problem{Sites: v.Problem.Sites, Cluster: v.Problem.Cluster}
 	behind := waiting(o)
 	index := remaining(o, behind)
+	if joined {
+		o.left.Work, index = join(o.left.Work, index, behind)
+	}
 	seat(o, index, behind)
-	var edges [][2]int
-	for i := range v.Problem.Work.Tasks {
-		if index[i] < 0 {
-			continue
-		}
-		for _, c := range v.Problem.Work.Graph.Children(i) {
-			if index[c] >= 0 {
-				edges = append(edges, [2]int{index[i], index[c]})
-			}
-		}
-	}
-	slices.SortFunc(edges, func(a, b [2]int) int { return cmp.Or(a[0]-b[0], a[1]-b[1]) })
-	var err error
-	if o.left.Work.Graph, err = dag.New(len(o.left.Work.Tasks), slices.Compact(edges)); err != nil {
-		return nil, err // unreachable: a part of a graph without cycles has none
-	}
-	o.look(o.left)
-	return o, nil
+	return o
 }
 
 // look asks when the pilots of a problem will have done what is left.
@@ -114,6 +111,37 @@ func waiting(o *outlook) []int {
 	return behind
 }
 
+// join returns the work that is left with what waits at a worker as a part of what runs there, and the index of each
+// task in it.
+func join(left plan.Work, index, behind []int) (joined plan.Work, at []int) {
+	number := make([]int, len(left.Tasks)) // :: index in left → in joined
+	joined.Name, at = left.Name, make([]int, len(index))
+	for i, k := range index {
+		at[i] = -1
+		switch {
+		case k >= 0 && behind[i] < 0:
+			at[i], number[k] = len(joined.Tasks), len(joined.Tasks)
+			joined.Tasks = append(joined.Tasks, left.Tasks[k])
+		case k >= 0: // what it waits for comes first
+			at[i] = at[behind[i]]
+			number[k] = at[i]
+			joined.Tasks[at[i]].Runtime += left.Tasks[k].Runtime
+		}
+	}
+	var edges [][2]int
+	for k := range left.Tasks {
+		for _, c := range left.Graph.Children(k) {
+			edges = append(edges, [2]int{number[k], number[c]})
+		}
+	}
+	slices.SortFunc(edges, func(a, b [2]int) int { return cmp.Or(a[0]-b[0], a[1]-b[1]) })
+	var err error
+	if joined.Graph, err = dag.New(len(joined.Tasks), slices.Compact(edges)); err != nil {
+		panic("revision: " + err.Error()) // unreachable: what waits at workers waits for no other task
+	}
+	return joined, at
+}
+
 // host is each host of a pilot, by its index among View.Pilots and then Problem.Present.
 func (o *outlook) host(pilot int) corral.Resources {
 	if pilot < len(o.Pilots) {
@@ -123,31 +151,25 @@ func (o *outlook) host(pilot int) corral.Resources {
 }
 
 // remaining lists the tasks that are left, with corrected estimates, and returns for each task its index there; -1 for
-// one that is over. What waits at a worker is a part of what it runs.
+// one that is over.
 func remaining(o *outlook, behind []int) []int {
 	ratios := o.ratios()
-	index := make([]int, len(o.Tasks))
-	o.left.Work.Name = o.Problem.Work.Name
+	var index []int
+	o.left.Work, index = o.Problem.Work.Part(func(i int) bool {
+		s := o.Tasks[i].State
+		return s != corral.TaskDone && s != corral.TaskFailed && s != corral.TaskSkipped
+	})
 	for i, t := range o.Tasks {
-		index[i] = -1
-		switch t.State {
-		case corral.TaskDone, corral.TaskFailed, corral.TaskSkipped:
+		if index[i] < 0 {
 			continue
 		}
-		task := o.Problem.Work.Tasks[i]
+		task := &o.left.Work.Tasks[index[i]]
 		if r, ok := ratios[task.Kind]; ok {
 			task.Runtime = time.Duration(float64(task.Runtime) * r).Round(time.Millisecond)
 		}
-		if k := behind[i]; k >= 0 {
-			index[i] = index[k]
-			o.left.Work.Tasks[index[k]].Runtime += task.Runtime
-			continue
-		}
-		if t.State == corral.TaskRunning {
+		if t.State == corral.TaskRunning && behind[i] < 0 {
 			task.Runtime = overdue(task.Runtime, o.Now-t.Since).Round(time.Millisecond)
 		}
-		index[i] = len(o.left.Work.Tasks)
-		o.left.Work.Tasks = append(o.left.Work.Tasks, task)
 	}
 	return index
 }
