@@ -157,6 +157,7 @@ func TestEstimated(t *testing.T) {
 		{workflow.Task{}, 0, false},
 		{workflow.Task{Estimate: time.Second}, time.Second, true},
 		{workflow.Task{Execution: workflow.Execution{Worker: "n1"}}, 0, true},
+		{workflow.Task{Instant: true}, 0, true},
 		{workflow.Task{Execution: workflow.Execution{Runtime: time.Second}}, 0, false}, // the file says that it is not known
 	} {
 		if got, ok := tc.task.Estimated(); got != tc.want || ok != tc.ok {

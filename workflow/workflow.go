@@ -46,6 +46,7 @@ type Task struct {
 	// What it needs, and how a run treats it.
 	corral.Resources               // at least 1 cpu; memory and disk that are 0 are not known
 	Estimate         time.Duration // of its runtime; see Estimated for 0
+	Instant          bool          // an Estimate of 0 is one: a trace says that the task took no time
 	Retries          *int          // nil: as the run says
 	Timeout          time.Duration // 0: none
 
@@ -68,9 +69,9 @@ type Execution struct {
 func (x *Execution) Measured() bool { return *x != (Execution{}) }
 
 // Estimated returns the estimate of the task's runtime; ok is false if there is none. An estimate of 0 is one only
-// where 0 was measured: in files and in programs it stands for a value that is not known, too.
+// where 0 was measured, or a trace says so: in files and in programs it stands for a value that is not known, too.
 func (t *Task) Estimated() (estimate time.Duration, ok bool) {
-	return t.Estimate, t.Estimate != 0 || t.Runtime == 0 && t.Measured()
+	return t.Estimate, t.Estimate != 0 || t.Instant || t.Runtime == 0 && t.Measured()
 }
 
 // A Machine is a node that ran tasks. Unknown values are zero. It and the types below describe a workflow to people;

@@ -30,7 +30,8 @@ type planHandlers struct {
 }
 
 func newPlans(a *rest.Adapter, cfg Config) *planHandlers {
-	return &planHandlers{cfg: cfg, glideins: newGlideins(a, cfg), desk: draft.NewDesk(a.DB, cfg.Clusters, cfg.Runs, cfg.Machine),
+	return &planHandlers{cfg: cfg, glideins: newGlideins(a, cfg),
+		desk: draft.NewDesk(a.DB, cfg.Clusters, cfg.Runs, cfg.Machine),
 		Resource: rest.Resource[corral.Plan]{
 			Adapter: a,
 			Object:  corral.ObjectPlan,

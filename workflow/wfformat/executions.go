@@ -21,7 +21,7 @@ type execution struct {
 
 // join completes the tasks, which all have been added, with what their executions say.
 func (x executions) join(b *workflow.Builder, wf *workflow.Workflow) error {
-	joined := make([]bool, len(wf.Tasks))
+	joined, timed := make([]bool, len(wf.Tasks)), make([]bool, len(wf.Tasks))
 	for k := range x {
 		e := &x[k]
 		i, ok := b.Index(e.ID)
@@ -31,7 +31,7 @@ func (x executions) join(b *workflow.Builder, wf *workflow.Workflow) error {
 		if joined[i] {
 			return e.at.Errorf("task %q has two executions", e.ID)
 		}
-		joined[i] = true
+		joined[i], timed[i] = true, e.Runtime != nil
 		if err := e.apply(&wf.Tasks[i]); err != nil {
 			return e.at.Errorf("execution of task %q: %w", e.ID, err)
 		}
@@ -46,8 +46,8 @@ func (x executions) join(b *workflow.Builder, wf *workflow.Workflow) error {
 		if t.MemoryMiB == notGiven {
 			t.MemoryMiB = mebibytes(t.MemoryBytes)
 		}
-		if t.Estimate == notGiven {
-			t.Estimate = t.Runtime
+		if t.Estimate == notGiven { // a workflow that never ran has runtimes of 0, too
+			t.Estimate, t.Instant = t.Runtime, timed[i] && !t.Measured() && wf.Makespan > 0
 		}
 	}
 	return nil
@@ -65,11 +65,14 @@ func (e *execTask) apply(t *workflow.Task) error {
 		}
 		t.CPUs = int(math.Ceil(*e.Cores))
 	}
-	cpu := e.AvgCPU / 100 * float64(e.Runtime)
+	if e.Runtime != nil {
+		t.Runtime = time.Duration(*e.Runtime)
+	}
+	cpu := e.AvgCPU / 100 * float64(t.Runtime)
 	if cpu < 0 || cpu > math.MaxInt64/2 {
 		return fmt.Errorf("avgCPU: %v is negative or too large", e.AvgCPU)
 	}
-	t.Runtime, t.CPUTime = time.Duration(e.Runtime), time.Duration(math.Round(cpu))
+	t.CPUTime = time.Duration(math.Round(cpu))
 	t.MemoryBytes, t.ReadBytes, t.WrittenBytes = int64(e.Memory), int64(e.Read), int64(e.Written)
 	if len(e.Machines) > 0 {
 		t.Worker = e.Machines[0]

@@ -24,7 +24,7 @@ type (
 
 	execTask struct {
 		ID         string   `json:"id"`
-		Runtime    seconds  `json:"runtimeInSeconds"`
+		Runtime    *seconds `json:"runtimeInSeconds"` // nil: not given
 		ExecutedAt string   `json:"executedAt,omitempty"`
 		Command    *command `json:"command,omitempty"`
 		Cores      *float64 `json:"coreCount,omitempty"`

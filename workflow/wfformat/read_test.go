@@ -247,3 +247,28 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// TestRuntimesOfZero: in a trace a runtime of 0 is one, however little else is known of the task. It is none in a workflow
+// that never ran, where x-corral says so, and where the trace has no runtime of the task.
+func TestRuntimesOfZero(t *testing.T) {
+	t.Parallel()
+	const trace = `{"name": "w", "schemaVersion": "1.5", "workflow": {"specification": {"tasks": [
+ {"name": "t", "id": "bare", "parents": [], "children": []}, {"name": "t", "id": "known", "parents": [], "children": []},
+ {"name": "t", "id": "unknown", "parents": [], "children": [], "x-corral": {"estimate_s": 0}},
+ {"name": "t", "id": "silent", "parents": [], "children": []}, {"name": "t", "id": "none", "parents": [], "children": []}]},
+"execution": {"makespanInSeconds": %d, "executedAt": "2026-01-01T00:00:00Z", "tasks": [
+ {"id": "bare", "runtimeInSeconds": 0}, {"id": "known", "runtimeInSeconds": 0, "machines": ["m"]},
+ {"id": "unknown", "runtimeInSeconds": 0}, {"id": "silent"}]}}}`
+	for makespan, want := range map[int]string{7: "bare known", 0: "known"} {
+		w := mustRead(t, fmt.Sprintf(trace, makespan))
+		var estimated []string
+		for i := range w.Tasks {
+			if d, ok := w.Tasks[i].Estimated(); ok && d == 0 {
+				estimated = append(estimated, w.Tasks[i].ID)
+			}
+		}
+		if got := strings.Join(estimated, " "); got != want {
+			t.Errorf("makespan %d: tasks %q have an estimate of 0, want %q", makespan, got, want)
+		}
+	}
+}

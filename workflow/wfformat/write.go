@@ -93,7 +93,7 @@ func (p *printer) specification(wf *workflow.Workflow) {
 			Children: ids(wf, wf.Graph.Children(i)),
 			Inputs:   t.Inputs,
 			Outputs:  t.Outputs,
-			Corral:   extensionOf(t),
+			Corral:   extensionOf(wf, t),
 		}
 	})
 	if wf.FileSizes != nil {
@@ -128,8 +128,8 @@ func ids(w *workflow.Workflow, tasks []int) []string {
 }
 
 // extensionOf is what x-corral must say of the task, or nil. What follows from the measured values is left out; reading
-// it gives the same task.
-func extensionOf(t *workflow.Task) *extension {
+// it gives the same task. That nothing was measured is said where a runtime of 0 would pass for one.
+func extensionOf(wf *workflow.Workflow, t *workflow.Task) *extension {
 	x := extension{
 		GPUs:    t.GPUs,
 		DiskMiB: t.DiskMiB,
@@ -143,7 +143,7 @@ func extensionOf(t *workflow.Task) *extension {
 	if t.MemoryMiB != mebibytes(t.MemoryBytes) {
 		x.MemoryMiB = &t.MemoryMiB
 	}
-	if t.Estimate != t.Runtime {
+	if _, known := t.Estimated(); t.Estimate != t.Runtime || !known && wf.Makespan > 0 {
 		x.Estimate = (*seconds)(&t.Estimate)
 	}
 	if reflect.ValueOf(x).IsZero() {
@@ -157,7 +157,7 @@ func execTaskOf(t *workflow.Task) execTask {
 	cores := float64(t.CPUs)
 	e := execTask{
 		ID:         t.ID,
-		Runtime:    seconds(t.Runtime),
+		Runtime:    (*seconds)(&t.Runtime),
 		ExecutedAt: formatTime(t.StartedAt),
 		Cores:      &cores,
 		Read:       amount(t.ReadBytes),

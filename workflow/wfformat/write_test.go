@@ -109,7 +109,11 @@ func drawWorkflow(t *rapid.T) *workflow.Workflow {
 	}
 	var edges [][2]int
 	for i := range n {
-		wf.Tasks = append(wf.Tasks, drawTask(t, i))
+		task := drawTask(t, i)
+		if wf.Makespan > 0 && task.Estimate == 0 && !task.Measured() {
+			task.Instant = rapid.Bool().Draw(t, "instant")
+		}
+		wf.Tasks = append(wf.Tasks, task)
 		if i > 0 && rapid.Bool().Draw(t, "edge") {
 			p := rapid.IntRange(0, i-1).Draw(t, "parent")
 			edges = append(edges, [2]int{p, i})
