@@ -98,20 +98,22 @@ func parseMoney(s string) (Money, error) {
 // String writes a as ParseAmount reads it.
 func (a Amount) String() string { return a.Money.String() + string(a.Unit) }
 
-// Brief is a for people, in the form that ParseAmount reads: three digits behind the point tell plans of minutes apart,
-// those of seconds need all.
+// Brief is a for people, in the form of String: three digits behind the point tell plans of minutes apart, those of
+// seconds need all.
 func (a Amount) Brief() string {
 	if a.Money.Units() < 0.1 {
 		return a.String()
 	}
-	return a.Money.Round(3) + string(a.Unit)
+	return trimmed(a.Money.Round(3)) + string(a.Unit)
 }
 
 // String writes all digits that m has.
 func (m Money) String() string {
-	s := m.Round(digits)
-	return strings.TrimSuffix(strings.TrimRight(s, "0"), ".")
+	return trimmed(m.Round(digits))
 }
+
+// trimmed leaves out the zeros at the end of a decimal fraction.
+func trimmed(s string) string { return strings.TrimSuffix(strings.TrimRight(s, "0"), ".") }
 
 // Round writes m with so many digits behind the point, from 0 to 6, and rounds half up; the magnitude of negative
 // money.

@@ -46,7 +46,7 @@ func TestStaircaseFollowsThePlan(t *testing.T) {
 	t.Parallel()
 	got := picture.StaircaseOf(figure61())
 	want := picture.Staircase{
-		Title: "figure 6.1", Subtitle: "makespan 3h0m0s, cost 11.000ch, waste 0 %",
+		Title: "figure 6.1", Subtitle: "makespan 3h0m0s, cost 11ch, waste 0 %",
 		Held: picture.Levels{{0, 5}, {at(time.Hour), 1}, {at(2 * time.Hour), 5}, {at(3 * time.Hour), 0}},
 		Busy: picture.Levels{{0, 5}, {at(time.Hour), 1}, {at(2 * time.Hour), 4}, {at(150 * time.Minute), 0}},
 
