@@ -3,7 +3,6 @@ package planner
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"math"
 	"runtime"
 	"slices"
@@ -80,6 +79,11 @@ func decide(problem plan.Problem, goal plan.Goal, opts Options) (*plan.Plan, err
 	}
 	if reason := impossible(problem); reason != "" {
 		return &plan.Plan{Workflow: problem.Work.Name, Goal: goal, Reasons: []string{reason}}, nil
+	}
+	if opts.Shape > 0 {
+		if pl, err := otherShape(problem, goal, opts); pl != nil || err != nil {
+			return pl, err
+		}
 	}
 	var all []outcome
 	for _, c := range clusterings(p, opts.Clustering) {
@@ -317,49 +321,4 @@ func (p *planning) share(s *plan.Site, cpus int) (share, bool) {
 	}
 	count = min(count, withGPUs(s, host))
 	return share{s, host, count}, count > 0
-}
-
-// impossible says why no plan exists whatever the goal, or nothing.
-func impossible(p plan.Problem) string {
-	for i, t := range p.Work.Tasks {
-		fits := slices.ContainsFunc(p.Sites, func(s plan.Site) bool {
-			return t.Needs.FitIn(s.Host) && s.Speed.Takes(t.Runtime)+p.Cluster.Hop <= longest(&s)
-		})
-		if !fits && !slices.ContainsFunc(p.Present, func(q plan.Present) bool { return t.Needs.FitIn(q.Host) }) {
-			return fmt.Sprintf("task %s (%s, %s) fits no pilot at any site", p.Work.Tasks[i].ID, t.Needs, t.Runtime)
-		}
-	}
-	return ""
-}
-
-// check returns an error about what no planner can plan.
-func check(problem plan.Problem, goal plan.Goal) error {
-	if len(problem.Work.Tasks) == 0 {
-		return corral.Errorf(corral.Invalid, "a plan needs a workflow with at least one task")
-	}
-	for _, t := range problem.Work.Tasks {
-		if t.Runtime < 0 {
-			return corral.Errorf(corral.Invalid, "task %s has the estimate %s; it must not be negative", t.ID,
-				t.Runtime)
-		}
-	}
-	if len(problem.Sites) == 0 {
-		return corral.Errorf(corral.Invalid, "a plan needs at least one site")
-	}
-	unit := problem.Sites[0].Tariff.Rate.Unit
-	for _, s := range problem.Sites {
-		if s.Tariff.Rate.Unit != unit {
-			return corral.Errorf(corral.Invalid, "site %s has its prices in %s, site %s in %s: plan for sites of "+
-				"one unit",
-				problem.Sites[0].Name, unit, s.Name, s.Tariff.Rate.Unit)
-		}
-	}
-	if goal.Budget != nil && goal.Budget.Unit != unit {
-		return corral.ErrorAt(corral.Invalid, "budget", "it is in %s, the sites' prices are in %s",
-			goal.Budget.Unit, unit)
-	}
-	if goal.Deadline < 0 {
-		return corral.Errorf(corral.Invalid, "deadline %s is in the past", goal.Deadline)
-	}
-	return nil
 }

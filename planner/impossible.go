@@ -1,0 +1,133 @@
+package planner
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/plan"
+)
+
+// mostSites is how many sites a sentence names.
+const mostSites = 3
+
+// impossible says why no plan exists whatever the goal, or nothing.
+func impossible(p plan.Problem) string {
+	for _, t := range p.Work.Tasks {
+		if slices.ContainsFunc(p.Present, func(q plan.Present) bool { return t.Needs.FitIn(q.Host) }) {
+			continue
+		}
+		large := func(s plan.Site) bool { return t.Needs.FitIn(s.Host) }
+		long := func(s plan.Site) bool { return large(s) && s.Speed.Takes(t.Runtime)+p.Cluster.Hop <= longest(&s) }
+		switch {
+		case !slices.ContainsFunc(p.Sites, large):
+			return fmt.Sprintf("task %s needs %s, and no host has that: %s", t.ID, t.Needs, each(p.Sites, hostOf))
+		case !slices.ContainsFunc(p.Sites, long):
+			return fmt.Sprintf("task %s takes %s, and no pilot stays so long: %s", t.ID, t.Runtime,
+				each(slices.DeleteFunc(slices.Clone(p.Sites), func(s plan.Site) bool { return !large(s) }), stayOf))
+		}
+	}
+	if len(p.Present) == 0 && !slices.ContainsFunc(p.Sites, func(s plan.Site) bool { return s.Pilots > 0 && s.CPUs > 0 }) {
+		return "no site takes a pilot now: " + each(p.Sites, fullness)
+	}
+	return ""
+}
+
+// each says something of each site, of a few if they are many.
+func each(sites []plan.Site, of func(plan.Site) string) string {
+	var said []string
+	for _, s := range sites[:min(len(sites), mostSites)] {
+		said = append(said, "site "+s.Name+of(s))
+	}
+	if n := len(sites) - mostSites; n > 0 {
+		said = append(said, fmt.Sprintf("and %d others", n))
+	}
+	return strings.Join(said, "; ")
+}
+
+// hostOf says what a site's largest host has, as far as that is known.
+func hostOf(s plan.Site) string {
+	h := s.Host
+	for _, n := range []*int{&h.CPUs, &h.MemoryMiB, &h.GPUs, &h.DiskMiB} {
+		if *n >= plan.Unlimited {
+			*n = 0
+		}
+	}
+	return " has hosts of " + h.String() + " at most"
+}
+
+func stayOf(s plan.Site) string {
+	return fmt.Sprintf(" has a longest walltime of %s, of which %s are for tasks", s.Walltime, max(0, longest(&s)))
+}
+
+func fullness(s plan.Site) string {
+	if s.CPUs <= 0 {
+		return " has no cpus that are free for one"
+	}
+	return " has as many as its limits and those of the account allow"
+}
+
+// otherShape is the answer to a shape of hosts that no site has, or that a task does not fit in: the shape that is
+// nearest to it, and the plan with that. It is nil if the shape is possible.
+func otherShape(problem plan.Problem, goal plan.Goal, opts Options) (*plan.Plan, error) {
+	largest := slices.MaxFunc(problem.Sites, func(a, b plan.Site) int { return a.Host.CPUs - b.Host.CPUs })
+	task := slices.MaxFunc(problem.Work.Tasks, func(a, b plan.Task) int { return a.Needs.CPUs - b.Needs.CPUs })
+	var reason string
+	shape := opts.Shape
+	switch {
+	case shape > largest.Host.CPUs:
+		opts.Shape = largest.Host.CPUs
+		reason = fmt.Sprintf("no site has hosts of %d cpus: the largest, at site %s, has %s", shape, largest.Name,
+			cpus(opts.Shape))
+	case shape < task.Needs.CPUs && len(problem.Present) == 0:
+		opts.Shape = task.Needs.CPUs
+		reason = fmt.Sprintf("task %s needs %s, and hosts of %s have too few", task.ID, cpus(opts.Shape), cpus(shape))
+	default:
+		return nil, nil
+	}
+	near, err := decide(problem, goal, opts)
+	if err != nil {
+		return nil, err
+	}
+	pl := &plan.Plan{Workflow: problem.Work.Name, Goal: goal, LowerBound: near.LowerBound}
+	reason += fmt.Sprintf("; --shape %d is within reach", opts.Shape)
+	if pl.Nearest = near; !near.Feasible {
+		pl.Nearest = near.Nearest
+		reason += ", but " + near.Reasons[0]
+	}
+	pl.Reasons = []string{reason}
+	return pl, nil
+}
+
+// check returns an error about what no planner can plan.
+func check(problem plan.Problem, goal plan.Goal) error {
+	if len(problem.Work.Tasks) == 0 {
+		return corral.Errorf(corral.Invalid, "a plan needs a workflow with at least one task")
+	}
+	for _, t := range problem.Work.Tasks {
+		if t.Runtime < 0 {
+			return corral.Errorf(corral.Invalid, "task %s has the estimate %s; it must not be negative", t.ID,
+				t.Runtime)
+		}
+	}
+	if len(problem.Sites) == 0 {
+		return corral.Errorf(corral.Invalid, "a plan needs at least one site")
+	}
+	unit := problem.Sites[0].Tariff.Rate.Unit
+	for _, s := range problem.Sites {
+		if s.Tariff.Rate.Unit != unit {
+			return corral.Errorf(corral.Invalid, "site %s has its prices in %s, site %s in %s: plan for sites of "+
+				"one unit",
+				problem.Sites[0].Name, unit, s.Name, s.Tariff.Rate.Unit)
+		}
+	}
+	if goal.Budget != nil && goal.Budget.Unit != unit {
+		return corral.ErrorAt(corral.Invalid, "budget", "it is in %s, the sites' prices are in %s",
+			goal.Budget.Unit, unit)
+	}
+	if goal.Deadline < 0 {
+		return corral.Errorf(corral.Invalid, "deadline %s is in the past", goal.Deadline)
+	}
+	return nil
+}
