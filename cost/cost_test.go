@@ -246,7 +246,7 @@ func TestReadPricesRefuses(t *testing.T) {
 		"a,b,c,d,e\n":                                   "p.csv:1: the first line is not",
 		pricesHeader + "a,b\n":                          "p.csv:2: the number of fields is not 5",
 		pricesHeader + ",vm,1,USD,GB\n":                 "p.csv:2: \"\" is not a name",
-		pricesHeader + "a,vm,-1,USD,GB\n":               "p.csv:2: \"-1\" is not a decimal",
+		pricesHeader + "a,vm,-1,USD,GB\n":               "p.csv:2: \"-1\" is negative",
 		pricesHeader + "a,vm,1,usd,GB\n":                "p.csv:2: unit \"usd\"",
 		pricesHeader + "a,vm,1,USD,kB\n":                "p.csv:2: \"kB\" is none of",
 		pricesHeader + "a,s3-put,1,USD,GB\n":            "p.csv:2: the price of s3-put is per GB, want 1000-requests",

@@ -1,6 +1,7 @@
 package cost
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/big"
@@ -82,6 +83,12 @@ func (u Unit) check() error {
 // parseMoney reads a decimal number that is not negative, exactly: it has at most six digits behind the point.
 func parseMoney(s string) (Money, error) {
 	whole, part, point := strings.Cut(s, ".")
+	if s == "" {
+		return 0, errors.New("it does not begin with a decimal number")
+	}
+	if s[0] == '-' {
+		return 0, fmt.Errorf("%.40q is negative", s)
+	}
 	if whole == "" || point && part == "" || strings.Trim(whole+part, "0123456789") != "" {
 		return 0, fmt.Errorf("%.40q is not a decimal number", s)
 	}

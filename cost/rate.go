@@ -57,6 +57,9 @@ func ParseRate(s string) (Rate, error) {
 }
 
 func errPer(per string) error {
+	if per == "" {
+		return fmt.Errorf("it does not say per what, such as /%s or /%s", CPUHour, HostHour)
+	}
 	return fmt.Errorf("%.40q is none of %s", per, strings.Trim(fmt.Sprint(pers), "[]"))
 }
 

@@ -171,6 +171,10 @@ func notValue(flags []cli.Flag, name, value string, err error) error {
 		return fmt.Errorf("%s: %s is not a duration: want one such as 90s, 5m or 2h30m", dashed(name), value)
 	case *cli.IntFlag:
 		return fmt.Errorf("%s: %s is not a whole number", dashed(name), value)
+	case *cli.Uint64Flag:
+		return fmt.Errorf("%s: %s is not a whole number, 0 or more", dashed(name), value)
+	case *cli.Float64Flag:
+		return fmt.Errorf("%s: %s is not a number", dashed(name), value)
 	}
 	return err
 }

@@ -122,8 +122,8 @@ func (p *printer) problem(err error) {
 	_ = p.encode(problem) // the same words are on stderr
 }
 
-// withFlag is an error for people: where it names a field of a request, it also names the flag that sets the field,
-// unless both have the same name.
+// withFlag is an error for people: where it names a field of a request, it names the flag that sets the field instead,
+// unless both have the same name. Of a field of several values, which one it is stays.
 func withFlag(err error, flags []cli.Flag) string {
 	text := err.Error()
 	place, rest, ok := strings.Cut(text, ": ")
@@ -139,12 +139,15 @@ func withFlag(err error, flags []cli.Flag) string {
 	if name == place || lookup(flags, name) == nil {
 		return text
 	}
-	return place + " (--" + name + "): " + rest
+	if place != field {
+		return place + " (--" + name + "): " + rest
+	}
+	return "--" + name + ": " + rest
 }
 
 // flagOf are the flags whose names do not follow from those of their fields: field → flag.
 var flagOf = map[string]string{"memory_mib": "memory", "site_options": "site-opt", "labels": "label",
-	"profiles": "profile"}
+	"profiles": "profile", "host_cpus": "shape", "run_id": "run", "min_cpus": "min", "max_cpus": "max"}
 
 // isTerminal reports whether w is a terminal.
 func isTerminal(w io.Writer) bool {

@@ -221,13 +221,13 @@ func TestFieldsAreNamedByTheirFlags(t *testing.T) {
 	p := &printer{}
 	flags := append(createGlideinCommand(p).Flags, runCommand(p).Flags...)
 	for _, tt := range []struct{ says, want string }{
-		{"walltime_s: 1s is short", "walltime_s (--walltime): 1s is short"},
-		{"not_before: it is late", "not_before (--not-before): it is late"},
-		{"default_runtime_s: -1s is too short", "default_runtime_s (--default-runtime): -1s is too short"},
-		{"memory_mib: 0", "memory_mib (--memory): 0"},
+		{"walltime_s: 1s is short", "--walltime: 1s is short"},
+		{"not_before: it is late", "--not-before: it is late"},
+		{"default_runtime_s: -1s is too short", "--default-runtime: -1s is too short"},
+		{"memory_mib: 0", "--memory: 0"},
 		{"labels.colour: too long", "labels.colour (--label): too long"},
 		{"site_options[1]: no option", "site_options[1] (--site-opt): no option"},
-		{"site_options: a line is empty", "site_options (--site-opt): a line is empty"},
+		{"site_options: a line is empty", "--site-opt: a line is empty"},
 		{"cpus: 0 is too few", "cpus: 0 is too few"},
 		{"body: it is empty", "body: it is empty"},
 		{"no place", "no place"},

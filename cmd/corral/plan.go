@@ -185,6 +185,12 @@ func newPlan(c *cli.Context, p *printer) (api.NewPlan, error) {
 	if n.Goal, err = goalOf(c); err != nil {
 		return n, err
 	}
+	switch {
+	case c.IsSet("shape") && n.HostCPUs < 1:
+		return n, corral.ErrorAt(corral.Invalid, "--shape", "%d is not a number of cpus: a host has 1 or more", n.HostCPUs)
+	case c.IsSet("default-runtime") && n.DefaultRuntime <= 0:
+		return n, corral.ErrorAt(corral.Invalid, "--default-runtime", "%s is not a positive duration", n.DefaultRuntime)
+	}
 	if (file == "") != c.IsSet("run") {
 		return n, corral.Errorf(corral.Invalid, "want either a WORKFLOW or --run RUN; see `%s --help`",
 			c.Command.HelpName)
@@ -236,6 +242,9 @@ func showPlan(p *printer, row corral.Plan, explain bool) error {
 	var document plan.Plan
 	if err := json.Unmarshal(row.Document, &document); err != nil {
 		return fmt.Errorf("reading plan %d: %w", row.ID, err)
+	}
+	if row.ID == 0 && p.quiet { // a dry run, which has no id
+		return nil
 	}
 	if err := show(p, row, planTable); err != nil {
 		return err

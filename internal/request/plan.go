@@ -59,7 +59,10 @@ func CheckPlan(in *api.NewPlan) error {
 func checkWhatIf(k *checker, in *api.NewPlan) {
 	k.invalid(in.Algorithm != "" && !slices.Contains(plan.Algorithms, in.Algorithm), "algorithm",
 		"%.40q is none of %v", in.Algorithm, plan.Algorithms)
-	_, err := cost.ParseTariff(in.Price, in.Billing)
+	tariff, err := cost.ParseTariff(in.Price, in.Billing)
+	if err == nil {
+		err = checkPeriod(tariff.Billing)
+	}
 	k.keep(err)
 	k.invalid(in.Overhead != nil && *in.Overhead < 0, "overhead_s", "%s is negative", in.Overhead)
 }

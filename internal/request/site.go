@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -58,12 +59,25 @@ func Terms(in corral.SiteTerms) (corral.SiteTerms, error) {
 		in.Price = tariff.Rate.String()
 	}
 	if in.Billing != "" {
+		if err := checkPeriod(tariff.Billing); err != nil {
+			return in, err
+		}
 		in.Billing = tariff.Billing.String()
 	}
 	if allocation != nil {
 		in.Allocation = cost.Amount{Money: *allocation, Unit: tariff.Rate.Unit}.String()
 	}
 	return in, nil
+}
+
+// checkPeriod refuses periods by which no site bills: a slip would make plans that are far too dear.
+func checkPeriod(b cost.Billing) error {
+	switch b.Period {
+	case time.Hour, time.Minute, time.Second, 0:
+		return nil
+	}
+	return corral.ErrorAt(corral.Invalid, "billing", "%s is not a period by which sites bill: 1h, 1m or 1s, after a "+
+		"minimum also, such as 10m-minimum", b.Period)
 }
 
 // root returns the clean directory that is to be the site's alone: everything below it is removed with the site. That
