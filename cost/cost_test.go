@@ -41,7 +41,7 @@ func TestParseAmount(t *testing.T) {
 		"":       "decimal",
 		"ch":     "decimal",
 		"12 USD": "decimal",
-		"-1USD":  "decimal",
+		"-1USD":  "negative",
 		"+1USD":  "decimal",
 		"1e3USD": "decimal",
 		"0x1USD": "decimal",

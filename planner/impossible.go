@@ -12,6 +12,17 @@ import (
 // mostSites is how many sites a sentence names.
 const mostSites = 3
 
+// hopeless is the answer to what no plan can reach, whatever is tried; nil if there may be one.
+func hopeless(problem plan.Problem, goal plan.Goal, opts Options) (*plan.Plan, error) {
+	if reason := impossible(problem); reason != "" {
+		return &plan.Plan{Workflow: problem.Work.Name, Goal: goal, Reasons: []string{reason}}, nil
+	}
+	if opts.Shape == 0 {
+		return nil, nil
+	}
+	return otherShape(problem, goal, opts)
+}
+
 // impossible says why no plan exists whatever the goal, or nothing.
 func impossible(p plan.Problem) string {
 	for _, t := range p.Work.Tasks {
@@ -28,7 +39,8 @@ func impossible(p plan.Problem) string {
 				each(slices.DeleteFunc(slices.Clone(p.Sites), func(s plan.Site) bool { return !large(s) }), stayOf))
 		}
 	}
-	if len(p.Present) == 0 && !slices.ContainsFunc(p.Sites, func(s plan.Site) bool { return s.Pilots > 0 && s.CPUs > 0 }) {
+	open := func(s plan.Site) bool { return s.Pilots > 0 && s.CPUs > 0 }
+	if len(p.Present) == 0 && !slices.ContainsFunc(p.Sites, open) {
 		return "no site takes a pilot now: " + each(p.Sites, fullness)
 	}
 	return ""

@@ -62,10 +62,7 @@ func present[T any](list []T) []T {
 	return list
 }
 
-func decide(problem plan.Problem, goal plan.Goal, opts Options) (*plan.Plan, error) {
-	if err := check(problem, goal); err != nil {
-		return nil, err
-	}
+func newPlanning(problem plan.Problem, goal plan.Goal, opts Options) *planning {
 	p := &planning{
 		Problem: problem, Goal: goal, all: problem.Work.Tasks, tasks: newTasks(problem.Work),
 		most: problem.Work.MostCPUs(), seed: opts.Seed, parts: opts.Parts, judge: opts.Judge, ctx: opts.Context,
@@ -77,14 +74,17 @@ func decide(problem plan.Problem, goal plan.Goal, opts Options) (*plan.Plan, err
 	if opts.Shape > 0 {
 		p.shapes = []int{opts.Shape}
 	}
-	if reason := impossible(problem); reason != "" {
-		return &plan.Plan{Workflow: problem.Work.Name, Goal: goal, Reasons: []string{reason}}, nil
+	return p
+}
+
+func decide(problem plan.Problem, goal plan.Goal, opts Options) (*plan.Plan, error) {
+	if err := check(problem, goal); err != nil {
+		return nil, err
 	}
-	if opts.Shape > 0 {
-		if pl, err := otherShape(problem, goal, opts); pl != nil || err != nil {
-			return pl, err
-		}
+	if pl, err := hopeless(problem, goal, opts); pl != nil || err != nil {
+		return pl, err
 	}
+	p := newPlanning(problem, goal, opts)
 	var all []outcome
 	for _, c := range clusterings(p, opts.Clustering) {
 		q := clustered(p, c)

@@ -5,7 +5,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -81,42 +80,6 @@ func provisionCommand(p *printer) *cli.Command {
 	return c
 }
 
-// releasedPilots are the states in which a pilot holds nothing any more.
-var releasedPilots = strings.Join([]string{string(corral.GlideinDeleted), string(corral.GlideinFinished),
-	string(corral.GlideinFailed)}, ",")
-
-// releasePlan lets a plan's pilots go and, if asked, waits until none of them is left.
-func releasePlan(c *cli.Context, cl *api.Client, id corral.PlanID) (corral.Plan, error) {
-	row, err := cl.ReleasePlan(c.Context, id)
-	if err != nil || !c.Bool("wait") {
-		return row, err
-	}
-	return row, awaitReleased(c.Context, cl, id, c.Duration("timeout"))
-}
-
-// awaitReleased waits until none of a plan's pilots is left; the timeout is for all of them together; 0: no limit.
-func awaitReleased(ctx context.Context, cl *api.Client, id corral.PlanID, timeout time.Duration) error {
-	began := time.Now()
-	pilots, err := cl.Glideins(ctx, api.Filter{Labels: map[string]string{"plan": fmt.Sprint(id)}})
-	for _, g := range pilots {
-		if err != nil {
-			return err
-		}
-		if !g.State.Terminal() {
-			_, err = cl.WaitGlidein(ctx, g.ID, releasedPilots, unspent(timeout, time.Since(began)))
-		}
-	}
-	return err
-}
-
-// unspent is what is left of a timeout, at least a millisecond: 0 is no limit.
-func unspent(timeout, spent time.Duration) time.Duration {
-	if timeout == 0 {
-		return 0
-	}
-	return max(time.Millisecond, (timeout - spent).Round(time.Millisecond))
-}
-
 // pilotFlags say what pilots a plan may have.
 func pilotFlags() []cli.Flag {
 	return []cli.Flag{
@@ -187,7 +150,8 @@ func newPlan(c *cli.Context, p *printer) (api.NewPlan, error) {
 	}
 	switch {
 	case c.IsSet("shape") && n.HostCPUs < 1:
-		return n, corral.ErrorAt(corral.Invalid, "--shape", "%d is not a number of cpus: a host has 1 or more", n.HostCPUs)
+		return n, corral.ErrorAt(corral.Invalid, "--shape", "%d is not a number of cpus: a host has 1 or more",
+			n.HostCPUs)
 	case c.IsSet("default-runtime") && n.DefaultRuntime <= 0:
 		return n, corral.ErrorAt(corral.Invalid, "--default-runtime", "%s is not a positive duration", n.DefaultRuntime)
 	}

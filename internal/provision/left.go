@@ -18,10 +18,10 @@ type Unfinished struct {
 	Now      time.Time
 }
 
-// Left is what is left of the run's problem, as a revision of its plan would see it now: estimates are corrected by what
-// has ended, and tasks that run stay where they are. Workers that a plan of the run has asked for are there, as others
-// are. A run that is over is planned as if it were resumed: what failed is tried again. It is a Conflict error if nothing
-// is left.
+// Left is what is left of the run's problem, as a revision of its plan would see it now: estimates are corrected by
+// what has ended, and tasks that run stay where they are. Workers that a plan of the run has asked for are there, as
+// others are. A run that is over is planned as if it were resumed: what failed is tried again. It is a Conflict error
+// if nothing is left.
 func (u Unfinished) Left(whole plan.Problem) (plan.Problem, error) {
 	s := sight{underway: underway{run: u.Run, plan: corral.Plan{BeganAt: u.Now}}, now: u.Now, workers: u.Workers,
 		progress: u.progress(), others: u.Glideins, ours: u.Run.Labels[Label]}
