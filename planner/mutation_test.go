@@ -146,6 +146,9 @@ var mutations = []mutation{
 		p.Schedule = append(p.Schedule, *at)
 		return true
 	})},
+	{"the schedule of another plan", []string{"schedule digest"}, always(func(_ *plan.Problem, p *plan.Plan) {
+		p.Apart = &plan.Apart{Tasks: len(p.Schedule), Digest: "sha256:0"}
+	})},
 	{"a task missing", []string{"all"}, always(func(_ *plan.Problem, p *plan.Plan) { p.Schedule = p.Schedule[1:] })},
 	{"a pilot that is not there", []string{"pilot"}, onTask(func(_ *plan.Problem, p *plan.Plan,
 		at *plan.Placement) bool {

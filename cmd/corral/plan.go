@@ -187,10 +187,14 @@ func newlyMade(p *printer, row corral.Plan, explain bool) error {
 	if err := showPlan(p, row, explain); err != nil {
 		return err
 	}
-	if row.State != corral.PlanInfeasible && row.ID != 0 { // that of a dry run
+	if row.State == corral.PlanInfeasible {
+		return outOfReach(row)
+	}
+	document, _, err := documentOf(row)
+	if err == nil && row.ID != 0 && len(document.Pilots) > 0 { // not of a dry run, which has the id 0
 		p.say("ask for its pilots with `corral provision %d`", row.ID)
 	}
-	return outOfReach(row)
+	return err
 }
 
 // outOfReach is the error of a plan that cannot be.
