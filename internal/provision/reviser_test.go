@@ -329,7 +329,7 @@ func TestAFullSiteIsNamedOnce(t *testing.T) {
 		s.look(r, time.Duration(10*k+1)*time.Second)
 	}
 	all := s.revisions()
-	if len(all) != 1 || all[0].News != "limited" || fmt.Sprint(all[0].Limits) != "[site local takes 0 pilots more]" {
+	if len(all) != 1 || all[0].News != "limited" || fmt.Sprint(all[0].Limits) != "[site local takes 0 pilot(s) more]" {
 		t.Fatalf("%+v", all)
 	}
 	why := strings.Join(all[0].Why(), "; ")

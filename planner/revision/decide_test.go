@@ -192,8 +192,8 @@ func TestDecide(t *testing.T) {
 func TestALimitIsNamed(t *testing.T) {
 	t.Parallel()
 	for want, edit := range map[string]func(*plan.Site){
-		"site hpc gives 0 cpus more":                     func(s *plan.Site) { s.CPUs = 0 },
-		"site hpc takes 0 pilots more":                   func(s *plan.Site) { s.Pilots = 0 },
+		"site hpc gives 0 cpu(s) more":                   func(s *plan.Site) { s.CPUs = 0 },
+		"site hpc takes 0 pilot(s) more":                 func(s *plan.Site) { s.CPUs, s.Pilots = 1, 0 },
 		"of the allocation at site hpc 0.001ch are left": func(s *plan.Site) { s.Left = new(cost.Money); *s.Left = 1000 },
 	} {
 		v := scene(t)

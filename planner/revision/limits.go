@@ -29,10 +29,10 @@ func full(o *outlook, d *Decision, goal plan.Goal) error {
 func limits(sites []plan.Site, cpus int) (all []string) {
 	for _, s := range sites {
 		switch {
+		case s.Pilots*s.Host.CPUs < min(s.CPUs, cpus):
+			all = append(all, fmt.Sprintf("site %s takes %d pilot(s) more", s.Name, s.Pilots))
 		case s.CPUs < cpus:
-			all = append(all, fmt.Sprintf("site %s gives %d cpus more", s.Name, s.CPUs))
-		case s.Pilots*s.Host.CPUs < cpus:
-			all = append(all, fmt.Sprintf("site %s takes %d pilots more", s.Name, s.Pilots))
+			all = append(all, fmt.Sprintf("site %s gives %d cpu(s) more", s.Name, s.CPUs))
 		case s.Left != nil:
 			all = append(all, fmt.Sprintf("of the allocation at site %s %s are left", s.Name,
 				cost.Amount{Money: *s.Left, Unit: s.Tariff.Rate.Unit}))
