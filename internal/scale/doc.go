@@ -13,7 +13,8 @@
 //
 // A worker is given no more jobs, on paper, than the largest host of a queue has room for, and only at a site that has
 // such a host. A job that no site has a host for is said, and nothing is asked for it. Disk cannot be asked for: how
-// much of it a site's workers have is known when the first of them is there.
+// much of it a site's workers have is known when the first of them is there. What a site did not give, though it was
+// asked for, is not asked of it again.
 //
 // A worker above the minimum leaves by itself when it has been idle for the scale's time. None that runs a task is ever
 // taken away, so a look at stale facts costs nothing but patience. A site whose pilots fail is left alone for a while,

@@ -90,7 +90,7 @@ type scaler struct {
 	spare   map[corral.GlideinID]time.Time     // own pilots that nothing needs :: since when
 	own     map[corral.GlideinID]corral.SiteID // live at the last look
 	failed  map[corral.SiteID]failures
-	disk    map[corral.SiteID]int // MiB that own workers there had, at most
+	had     map[corral.SiteID]corral.Resources // the most that own workers turned out to have there
 }
 
 // failures are pilots in a row that failed at a site.
@@ -102,7 +102,8 @@ type failures struct {
 func (k *keeper) scaler(cluster corral.ClusterID) *scaler {
 	return &scaler{
 		keeper: k, cluster: cluster, spare: map[corral.GlideinID]time.Time{},
-		own: map[corral.GlideinID]corral.SiteID{}, failed: map[corral.SiteID]failures{}, disk: map[corral.SiteID]int{},
+		own: map[corral.GlideinID]corral.SiteID{}, failed: map[corral.SiteID]failures{},
+		had: map[corral.SiteID]corral.Resources{},
 	}
 }
 

@@ -241,6 +241,80 @@ func TestNoWorkerIsAskedForDiskThatWorkersDoNotHave(t *testing.T) {
 	}
 }
 
+// A site may give less than it was asked for. It is not asked for that again.
+func TestNoWorkerIsAskedForWhatASiteDidNotGive(t *testing.T) {
+	t.Parallel()
+	for name, needs := range map[string]corral.Resources{
+		"2 gpus": {CPUs: 1, GPUs: 2}, "9000 MiB of memory": {CPUs: 1, MemoryMiB: 9000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t)
+			k := s.scaled("mine", 2)
+			s.wait(k, 1, needs)
+			first, _ := s.look(k)
+			host := corral.Resources{CPUs: 2, MemoryMiB: 8000, GPUs: 1, DiskMiB: 100}
+			s.works(k, first, host, host)
+			for range 3 {
+				got, report := s.look(k)
+				if len(got) != 1 || !strings.Contains(report, "1 job needs 1 cpu, "+name) {
+					t.Fatalf("asked for %s: %s", brief(got), report)
+				}
+			}
+			s.wait(k, 3, corral.Resources{CPUs: 1, MemoryMiB: 8000})
+			if got, report := s.look(k); len(got) != 3 {
+				t.Fatalf("asked for %s: %s", brief(got), report)
+			}
+		})
+	}
+}
+
+// Scales begin and end while corrald runs, and one that comes back is kept again.
+func TestScalesThatComeAndGoAreKept(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	a, b := s.scaled("a", 2), s.scaled("b", 2)
+	ctx, end := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- Keep(ctx, s.keeper.lg, s.db, s, corral.SiteQueue{}) }()
+	report := func(k *scaler) (said string) {
+		_ = s.db.View(t.Context(), func(tx *store.Tx) error {
+			scale, err := tx.Scale(k.cluster)
+			said = scale.Report
+			return err
+		})
+		return said
+	}
+	until := func(k *scaler, want string) {
+		for {
+			changed := s.db.Changed(store.Subject{Object: corral.ObjectCluster, ID: int64(k.cluster)})
+			if report(k) == want {
+				return
+			}
+			<-changed
+		}
+	}
+	until(a, "no job waits")
+	until(b, "no job waits")
+	var before corral.Scale
+	s.write(func(tx *store.Tx) (err error) {
+		if before, err = tx.Scale(a.cluster); err == nil {
+			err = Release(tx, before, "")
+		}
+		return err
+	})
+	s.write(func(tx *store.Tx) error {
+		before.Report = ""
+		_, err := tx.CreateScale(before)
+		return err
+	})
+	until(a, "no job waits")
+	end()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
 func TestTwoScalesDoNotMix(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)

@@ -130,31 +130,60 @@ func share(free corral.Resources) corral.Resources {
 	return resources(c)
 }
 
-// host is what a worker that is to come will have. Disk is not asked for: it will have what those before it had.
+// host is what a worker that is to come will have, as far as those before it tell.
 func (k *scaler) host(g corral.Glidein) corral.Resources {
 	host := g.Host()
 	host.MemoryMiB = cmp.Or(host.MemoryMiB, corral.Unlimited) // 0: its site decides
-	if disk, known := k.disk[g.Site]; known && isOwn(g) {
-		host.DiskMiB = disk
+	if isOwn(g) {
+		host = least(host, k.most(g.Site))
 	}
 	return host
 }
 
-// measure notes how much disk the scale's workers have at each site. Those that are there tell it; what is known from
-// earlier ones stays until others come, or the same worker would be asked for again for a job that it has no disk for.
+// most is the most that workers of the scale have at a site, Unlimited where nothing says so.
+func (k *scaler) most(site corral.SiteID) corral.Resources {
+	if most, known := k.had[site]; known {
+		return most
+	}
+	const any = corral.Unlimited
+	return corral.Resources{CPUs: any, MemoryMiB: any, GPUs: any, DiskMiB: any}
+}
+
+// measure notes what the scale's workers have at each site: how much disk, which cannot be asked for, and how much
+// memory and how many GPUs if that is less than was asked for. What is known from earlier ones stays until others come,
+// or the same worker would be asked for again and again.
 func (k *scaler) measure(glideins []corral.Glidein, workers []corral.Worker) {
-	of, now := map[corral.GlideinID]corral.SiteID{}, map[corral.SiteID]int{}
+	own, disk := map[corral.GlideinID]corral.Glidein{}, map[corral.SiteID]int{}
 	for _, g := range glideins {
 		if isOwn(g) {
-			of[g.ID] = g.Site
+			own[g.ID] = g
 		}
 	}
 	for _, w := range workers {
-		if site, own := of[w.Glidein]; own && w.Connected && w.DiskFree != corral.Unlimited {
-			now[site] = max(now[site], w.DiskMiB)
+		g, ok := own[w.Glidein]
+		if !ok || !w.Connected {
+			continue
 		}
+		most := k.most(g.Site)
+		most.MemoryMiB = given(most.MemoryMiB, g.MemoryMiB, w.MemoryMiB)
+		most.GPUs = given(most.GPUs, g.GPUs, w.GPUs)
+		if w.DiskFree != corral.Unlimited {
+			disk[g.Site] = max(disk[g.Site], w.DiskMiB)
+			most.DiskMiB = disk[g.Site]
+		}
+		k.had[g.Site] = most
 	}
-	maps.Copy(k.disk, now)
+}
+
+// given is the most that a site gives of something after a worker got so much of it.
+func given(most, asked, got int) int {
+	switch {
+	case got < asked:
+		return min(most, got)
+	case asked > most: // it gives more after all
+		return corral.Unlimited
+	}
+	return most
 }
 
 // toCome is how many workers of a glidein are not there.
@@ -197,10 +226,9 @@ func (k *scaler) site(tx *store.Tx, now time.Time, o *outlook, name string) (Sit
 	}
 	open := closed
 	for _, h := range request.Hosts(g, s, k.machine) {
-		if disk, known := k.disk[s.ID]; known {
-			h.DiskMiB = disk
-		}
-		open.Hosts = append(open.Hosts, h)
+		most := k.most(s.ID)
+		most.CPUs = h.CPUs // of the host, not of the worker
+		open.Hosts = append(open.Hosts, least(h, most))
 	}
 	if f := k.failed[s.ID]; open.Closed == "" {
 		switch {
