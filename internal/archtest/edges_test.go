@@ -254,8 +254,9 @@ var edges = map[string]map[string]string{
 		"workflow": "what to run", "workflow/wfformat": "its document", root: "runs",
 	},
 	"internal/scale": {
-		"api": "requests for glideins", "internal/execution": "when workers take no more",
-		"internal/matching": "what jobs need", "internal/order": "what a pilot keeps for leaving",
+		"api": "requests for glideins", "cost": "how far an allocation goes",
+		"internal/execution": "when workers take no more",
+		"internal/matching":  "what jobs need", "internal/order": "what a pilot keeps for leaving",
 		"internal/pilot/attempt": "what pilots that are to come offer", "internal/request": "places glideins",
 		"internal/store": "scales, glideins", root: "scales, glideins, workers",
 	},

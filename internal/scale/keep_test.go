@@ -269,6 +269,40 @@ func TestNoWorkerIsAskedForWhatASiteDidNotGive(t *testing.T) {
 	}
 }
 
+// An allocation is what all pilots of a site may cost: workers are asked for as far as it goes, whoever spends it.
+func TestWorkersAreAskedForAsFarAsTheAllocationGoes(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	k := s.scaled("mine", 2)
+	s.write(func(tx *store.Tx) error {
+		for _, name := range []string{"small", "large"} {
+			site, err := tx.SiteNamed(name)
+			if err == nil {
+				_, err = tx.SetSite(site.ID, func(c *corral.Site) { c.Allocation = "5ch" })
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	s.wait(k, 20, corral.Resources{CPUs: 1})
+	const each = "2 cpus, 2000 MiB of memory at "
+	const want = each + "small; " + each + "small; " + each + "large; " + each + "large"
+	says := "site small takes no more pilots"
+	for range 3 {
+		got, report := s.look(k)
+		if brief(got) != want {
+			t.Fatalf("asked for %s", brief(got))
+		}
+		if !strings.Contains(report, says) {
+			t.Fatal(report)
+		}
+		says = "site small has 1ch of its allocation left, beside what pilots there may cost, and a worker for 1h0m0s may " +
+			"cost 2ch; site large has 1ch of its allocation left"
+	}
+}
+
 // Scales begin and end while corrald runs, and one that comes back is kept again.
 func TestScalesThatComeAndGoAreKept(t *testing.T) {
 	t.Parallel()

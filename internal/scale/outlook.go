@@ -61,6 +61,9 @@ func (k *scaler) decide(tx *store.Tx, o *outlook) (d Decision, err error) {
 	k.measure(glideins, o.workers)
 	now := time.Now()
 	v := k.view(now, o, glideins)
+	if count(v.Waiting) == 0 && v.Held >= o.scale.Min { // then no site is asked, and none has to be looked at
+		return Decide(now, o.scale, v), nil
+	}
 	for _, name := range o.scale.Sites {
 		s, err := k.site(tx, now, o, name)
 		if err != nil {
@@ -239,20 +242,30 @@ func (k *scaler) site(tx *store.Tx, now time.Time, o *outlook, name string) (Sit
 				RetryAt(f.n, f.last).UTC().Format(time.TimeOnly), f.n)
 		}
 	}
+	pilots, full, err := pilotsAt(tx, s, o.scale)
+	open.Pilots, open.Closed = pilots, cmp.Or(open.Closed, full)
+	return open, err
+}
+
+// pilotsAt is how many further workers a site takes by its limits and its allocation, or why none.
+func pilotsAt(tx *store.Tx, s corral.Site, of corral.Scale) (pilots int, why string, err error) {
 	load, err := tx.Load(s.ID)
 	if err != nil {
-		return Site{}, err
+		return 0, "", err
 	}
-	for ; open.Pilots < mostPilots; open.Pilots++ {
-		if full := s.Full(load); full != "" {
-			if open.Pilots == 0 {
-				open.Closed = cmp.Or(open.Closed, "takes none: "+full)
-			}
+	for ; pilots < mostPilots; pilots++ {
+		if full := s.Full(load); full != "" && pilots == 0 {
+			return 0, "takes none: " + full, nil
+		} else if full != "" {
 			break
 		}
 		load.Queued++
 	}
-	return open, nil
+	if s.Allocation == "" && (s.Facts == nil || s.Facts.Allowance == nil) {
+		return pilots, "", nil
+	}
+	paid, why, err := affordable(tx, s, of)
+	return min(pilots, paid), why, err
 }
 
 // countFailures takes in how pilots of the scale ended that were alive at the last look.
