@@ -14,28 +14,34 @@ import (
 const alikeSpeed = 0.9
 
 // Speeds says how fast the hosts of sites are, as profiles tell that have tasks of the same kinds at several of them:
-// the profile that was asked for, or else the earlier runs. Nil: nothing is known, or they are all as fast.
+// the profile that was asked for, or else the earlier runs. Nil: nothing is known of these sites, or all hosts are as
+// fast. Hosts of other sites count as well: what was measured there is normalised, whichever site is planned for.
 func Speeds(x Experience, sites []string) profile.Speeds {
 	for _, p := range []*profile.Profile{x.Given, x.Earlier} {
 		if p == nil {
 			continue
 		}
 		speeds := p.Speeds()
-		var known []float64
-		for _, name := range sites {
-			if s, ok := speeds[profile.SiteHosts(name)]; ok {
-				known = append(known, s.Factor)
-			}
-		}
-		if len(known) > 0 {
-			known = append(known, 1) // the reference
-			if slices.Min(known) >= alikeSpeed*slices.Max(known) {
-				return nil
-			}
+		known := slices.ContainsFunc(sites, func(site string) bool {
+			return speeds[profile.SiteHosts(site)].Shared > 0
+		})
+		switch {
+		case known && differ(speeds):
 			return speeds
+		case known:
+			return nil
 		}
 	}
 	return nil
+}
+
+// differ reports whether hosts differ by more than chance does.
+func differ(speeds profile.Speeds) bool {
+	low, high := 1.0, 1.0 // the reference
+	for _, s := range speeds {
+		low, high = min(low, s.Factor), max(high, s.Factor)
+	}
+	return low < alikeSpeed*high
 }
 
 // Pace puts the speeds of sites into a problem, whose runtimes are for the reference of the speeds, and says what they

@@ -59,6 +59,8 @@ func TestPace(t *testing.T) {
 		{"a site of which nothing is known", map[string]float64{"fast": 10, "slow": 20}, "slow", []string{"new", "fast"},
 			reference / 2, []plan.Speed{0.5, 0}, []string{"at site fast tasks are taken to need 0.50 × their estimates, " +
 				"as learned from 1 kind that ran elsewhere, too"}},
+		{"the fast one alone", map[string]float64{"fast": 10, "slow": 15}, "fast", []string{"fast"}, reference,
+			[]plan.Speed{0}, nil},
 		{"as fast as chance has it", map[string]float64{"a": 10, "b": 10.5}, "a", []string{"a", "b"}, reference,
 			[]plan.Speed{0, 0}, nil},
 		{"other sites", map[string]float64{"a": 10, "b": 20}, "a", []string{"c"}, reference, []plan.Speed{0}, nil},
@@ -93,5 +95,16 @@ func TestPaceOfWhatIsThere(t *testing.T) {
 	slow := problem.Sites[0].Speed.Takes(problem.Work.Tasks[0].Runtime)
 	if slow != time.Minute || problem.Present[0].Speed != 0 || problem.Work.Tasks[0].Runtime != 30*time.Second {
 		t.Errorf("%+v, want the site at half the speed of what is there", problem)
+	}
+}
+
+// TestEstimatesAtTheReference: what was measured at slow hosts does not make the fast ones slower.
+func TestEstimatesAtTheReference(t *testing.T) {
+	t.Parallel()
+	x := provision.Experience{Given: ranAt(t, map[string]float64{"fast": 10, "slow": 20}, "fast"), Fallback: time.Second}
+	x.Speeds = provision.Speeds(x, []string{"fast"})
+	work, _, err := provision.Work(diamond(t), x)
+	if err != nil || work.Tasks[0].Kind != "split" || work.Tasks[0].Runtime != 10*time.Second {
+		t.Errorf("%+v, %v; want split to take 10s", work.Tasks, err)
 	}
 }
