@@ -78,7 +78,7 @@ func (s Shelf) kept(ctx context.Context, owner, name string) (corral.Profile, er
 // describe puts a profile into its row.
 func describe(row *corral.Profile, p *profile.Profile) error {
 	var text bytes.Buffer
-	for most := mostSamples; ; most /= 2 {
+	for most := mostSamples; ; most /= 4 {
 		p.Thin(most)
 		text.Reset()
 		if err := p.WriteJSON(&text); err != nil {
