@@ -2,6 +2,7 @@ package corral
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 )
@@ -113,6 +114,64 @@ func (s WaitStats) measure(waits []Wait, now time.Time) WaitStats {
 // WaitQuantile returns the time within which a share of these attempts started, as WaitQuantiles computes it.
 func WaitQuantile(waits []Wait, share float64, now time.Time) Quantile {
 	return quantile(sorted(slices.DeleteFunc(slices.Clone(waits), Wait.unseen), now), share)
+}
+
+// Of a bound: the share of cases in which it must hold, how many of the latest waits count as one, and on how many times
+// as many waits as it needs it rests. Pilots that are submitted soon after each other meet the same queue and wait
+// alike, so that many of them tell no more than one does. The latter two were chosen on the first half of a trace;
+// bench/evidence checks them on its second half.
+const (
+	boundCertainty = 0.95
+	boundAlike     = 20
+	boundWindow    = 2
+)
+
+// WaitBound returns a time that a share of attempts does not exceed even if those seen so far were lucky: the true
+// quantile lies below it in 95 % of cases. waits are in the order of their submission; the latest of them count.
+//
+// It is the binomial method of Brevik, Nurmi and Wolski (Predicting bounds on queuing delay for batch-scheduled parallel
+// machines, PPoPP 2006): of n waits the kth shortest is above the quantile if fewer than k of them are below it, of which
+// the binomial distribution gives the probability. Where so few waits were seen that not even the longest is certain
+// enough, that one is returned, with AtLeast.
+func WaitBound(waits []Wait, share float64, now time.Time) Quantile {
+	waits = slices.DeleteFunc(slices.Clone(waits), Wait.unseen)
+	spans := sorted(waits[max(0, len(waits)-boundWindow*BoundNeeds(share)):], now)
+	started := 0
+	for _, s := range spans {
+		if !s.censored {
+			started++
+		}
+	}
+	n := started / boundAlike
+	k, ok := boundRank(n, share)
+	if !ok {
+		longest := quantile(spans, 1)
+		longest.AtLeast = true
+		return longest
+	}
+	return quantile(spans, float64(k)/float64(n))
+}
+
+// BoundNeeds returns how many waits a bound of a share takes to be certain; a share near 1 is counted as 0.999.
+func BoundNeeds(share float64) int {
+	share = min(max(share, 0.05), 0.999)
+	return int(math.Ceil(math.Log(1-boundCertainty)/math.Log(share))) * boundAlike
+}
+
+// boundRank returns the least k for which the kth shortest of n independent waits is no shorter than the quantile of a
+// share, certainly enough; ok is false if that is none of them.
+func boundRank(n int, share float64) (k int, ok bool) {
+	if share >= 1 {
+		return 0, false
+	}
+	chance, below := math.Pow(1-share, float64(n)), 0.0 // that exactly, and at most, so many are below the quantile
+	for k = range n {
+		if below += chance; below >= boundCertainty {
+			return k + 1, true
+		}
+		chance *= float64(n-k) / float64(k+1) * share / (1 - share)
+	}
+	return 0, false
 }
 
 func sorted(waits []Wait, now time.Time) []span {

@@ -1,6 +1,7 @@
 package corral_test
 
 import (
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -106,5 +107,73 @@ func TestWaitQuantilesByShape(t *testing.T) {
 	}
 	if got := corral.WaitQuantiles(nil, noon); got != nil {
 		t.Errorf("of no waits: %v", got)
+	}
+}
+
+// A bound is the wait of a rank that the binomial distribution gives: of 100 waits, which count as 5, the longest bounds
+// the median. What has not started counts as longer than until now.
+func TestWaitBound(t *testing.T) {
+	t.Parallel()
+	many := func(n int) (all []corral.Wait) {
+		for i := range n {
+			all = append(all, waitOf(1+i))
+		}
+		return all
+	}
+	for _, tt := range []struct {
+		name    string
+		waits   []corral.Wait
+		share   float64
+		want    int
+		atLeast bool
+	}{
+		{"none", nil, 0.5, 0, true},
+		{"too few for any bound: the longest", many(99), 0.5, 99, true},
+		{"just enough: the longest", many(100), 0.5, 100, false},
+		{"9 of 10", many(200), 0.5, 180, false},
+		{"no more than twice as many as it takes: 9 of 10 of the latest 200", many(300), 0.5, 280, false},
+		{"too few for the tail", many(200), 0.9, 200, true},
+		{"57 of 58", many(1160), 0.9, 1140, false},
+		{"the longest of all", many(200), 1, 200, true},
+		{"one waits for longer than all", append(many(198), gaveUp(500), gaveUp(600)), 0.9, 600, true},
+	} {
+		got := corral.WaitBound(tt.waits, tt.share, noon.Add(time.Hour))
+		want := corral.Quantile{Wait: corral.Seconds(time.Duration(tt.want) * time.Minute), AtLeast: tt.atLeast}
+		if got != want {
+			t.Errorf("%s: %+v, want %+v", tt.name, got, want)
+		}
+	}
+	for share, want := range map[float64]int{0.5: 100, 0.75: 220, 0.9: 580, 0.95: 1180} {
+		if got := corral.BoundNeeds(share); got != want {
+			t.Errorf("BoundNeeds(%g) = %d, want %d", share, got, want)
+		}
+	}
+}
+
+// Of independent waits the bound is above the true quantile in at least 95 % of cases, whatever their number.
+func TestWaitBoundIsAboveTheTrueQuantile(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(95, 5))
+	for _, share := range []float64{0.5, 0.75, 0.9} {
+		for _, n := range []int{corral.BoundNeeds(share), 2 * corral.BoundNeeds(share)} {
+			above := 0
+			const cases = 400
+			for range cases {
+				waits := make([]corral.Wait, n)
+				for i := range waits { // the true quantile is share × 1000 minutes
+					if i%20 == 0 {
+						waits[i] = waitOf(rng.IntN(1000))
+					} else { // neighbours wait alike
+						waits[i] = waits[i-1]
+					}
+				}
+				if corral.WaitBound(waits, share, noon).Wait >= corral.Seconds(share*float64(1000*time.Minute)) {
+					above++
+				}
+			}
+			if above < cases*93/100 { // 95 %, less two standard deviations
+				t.Errorf("share %g, %d waits: above in %d of %d cases", share, n, above, cases)
+			}
+		}
 	}
 }

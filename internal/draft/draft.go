@@ -105,7 +105,8 @@ func (d *Desk) make(ctx context.Context, in api.NewPlan, cluster corral.Cluster,
 	}
 	share := montecarlo.WaitShare(in.Goal, len(problem.Work.Tasks))
 	var assumed []string
-	if problem.Sites, assumed = provision.Sites(facts, share, time.Now()); len(problem.Sites) == 0 {
+	if problem.Sites, assumed = provision.Sites(facts, provision.CautionOf(in.Goal, share),
+		time.Now()); len(problem.Sites) == 0 {
 		return nil, corral.ErrorAt(corral.Unsatisfiable, "sites", "no site takes pilots: corral site create makes "+
 			"one, and corral site list shows what keeps those there are from it")
 	}

@@ -37,7 +37,7 @@ func TestStartUp(t *testing.T) {
 	} {
 		f := hpc()
 		f.Waits = tc.waits
-		sites, said := provision.Sites([]provision.Facts{f}, tc.share, now)
+		sites, said := provision.Sites([]provision.Facts{f}, provision.Caution{Share: tc.share}, now)
 		if sites[0].Overhead != tc.want || !strings.Contains(strings.Join(said, "\n"), tc.says) ||
 			tc.says == "" && len(said) > 0 {
 			t.Errorf("%s: %s, said %q, want %s and %q", tc.name, sites[0].Overhead, said, tc.want, tc.says)
@@ -53,7 +53,7 @@ func TestDefaultQueueWaits(t *testing.T) {
 	w := waited("", 4, hour)
 	w.Default = "normal"
 	f.Waits = []corral.Wait{w}
-	sites, _ := provision.Sites([]provision.Facts{f}, 0.5, now)
+	sites, _ := provision.Sites([]provision.Facts{f}, provision.Caution{Share: 0.5}, now)
 	shape := plan.Shape{Hosts: 1, Host: corral.Resources{CPUs: 4}, Walltime: time.Hour}
 	if normal, short := sites[0].Wait(shape), sites[1].Wait(shape); normal != time.Hour || short != 0 {
 		t.Errorf("normal waits %s and short %s, want 1h and 0", normal, short)

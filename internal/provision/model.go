@@ -25,7 +25,7 @@ type Facts struct {
 }
 
 // latestWaits is how many of a site's waits are looked at.
-const latestWaits = 1000
+const latestWaits = 4000
 
 // ReadFacts reads what corrald knows of a site; machine is what this machine is to a site without a batch system.
 func ReadFacts(tx *store.Tx, site corral.Site, machine corral.SiteQueue) (f Facts, err error) {
@@ -49,17 +49,16 @@ func startUp(batch string) time.Duration {
 	return 10 * time.Second
 }
 
-// Sites returns what a plan knows of each queue that a site's pilots may use, and what it assumes or has learned. share
-// is the quantile of the waits, and of the times that pilots take to start up, that is planned with. A site that takes
-// no pilots is left out.
-func Sites(facts []Facts, share float64, now time.Time) (all []plan.Site, guessed []string) {
+// Sites returns what a plan knows of each queue that a site's pilots may use, and what it assumes or has learned. A site
+// that takes no pilots is left out.
+func Sites(facts []Facts, c Caution, now time.Time) (all []plan.Site, guessed []string) {
 	for _, f := range facts {
 		switch f.Site.State {
 		case corral.SiteNew, corral.SiteStaging, corral.SiteReady:
 		default:
 			continue
 		}
-		overhead, learned := f.overhead(share)
+		overhead, learned := f.overhead(c.Share)
 		queues := f.queues()
 		if learned > 0 && len(queues) > 0 {
 			guessed = append(guessed, fmt.Sprintf("at site %s workers are there %s after a job's start, as learned "+
@@ -68,11 +67,11 @@ func Sites(facts []Facts, share float64, now time.Time) (all []plan.Site, guesse
 		for _, q := range queues {
 			s := f.model(q)
 			s.Overhead, s.Closed = overhead, f.closed(q, s.Margin, now)
-			s.Waits = f.waits(q.Name, now)
-			s.Wait = assumed(s.Waits, share)
+			s.Waits = f.waits(q.Name, c, now)
+			s.Wait = assumed(s.Waits, c.Share)
 			all = append(all, s)
 		}
-		guessed = append(guessed, f.ahead(now)...)
+		guessed = slices.Concat(guessed, f.ahead(now), f.fewWaits(c))
 		if f.Site.Batch != corral.ForkBatch && len(f.Waits) == 0 {
 			guessed = append(guessed, fmt.Sprintf("no wait at site %s is known yet: none is assumed", f.Site.Name))
 		}

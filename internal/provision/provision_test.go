@@ -131,7 +131,7 @@ func TestSites(t *testing.T) {
 	} {
 		f := tc.of()
 		tc.edit(&f)
-		got, _ := provision.Sites([]provision.Facts{f}, 0.5, now)
+		got, _ := provision.Sites([]provision.Facts{f}, provision.Caution{Share: 0.5}, now)
 		for i := range got {
 			got[i].Wait = nil // see TestWaits
 		}
@@ -156,7 +156,7 @@ func TestWhatIsAhead(t *testing.T) {
 	}
 	f.Site.Facts.Allowance = &corral.Allowance{Account: "phys", CPUMinutes: 6000, Used: 600}
 	f.Site.Facts.Notes = []string{"what the account has left is not known: PrivateData hides usage", "the quota is not known"}
-	_, got := provision.Sites([]provision.Facts{f}, 0.5, now)
+	_, got := provision.Sites([]provision.Facts{f}, provision.Caution{Share: 0.5}, now)
 	const span = "from 2026-11-20T13:00:00Z to 2026-11-20T14:00:00Z: "
 	want := []string{
 		"queue normal at site hpc has maintenance all " + span + "no pilot is planned across it",
@@ -196,7 +196,7 @@ func TestWaits(t *testing.T) {
 		{64, 0.5, 2 * hour},
 		{16, 0.9, 2 * hour}, // nothing is like it
 	} {
-		sites, assumed := provision.Sites([]provision.Facts{f}, tc.share, now)
+		sites, assumed := provision.Sites([]provision.Facts{f}, provision.Caution{Share: tc.share}, now)
 		shape := plan.Shape{Hosts: 1, Host: corral.Resources{CPUs: tc.cpus}, Walltime: time.Hour}
 		if got := corral.Seconds(sites[0].Wait(shape)); got != tc.want || len(assumed) != 0 {
 			t.Errorf("%d cpus wait %s with %v (assumed: %q), want %s", tc.cpus, got, tc.share, assumed, tc.want)
@@ -209,7 +209,7 @@ func TestWaitsThatAreNotKnown(t *testing.T) {
 	t.Parallel()
 	gone := hpc()
 	gone.Site.Name, gone.Site.State = "gone", corral.SiteExiting
-	sites, assumed := provision.Sites([]provision.Facts{here(), hpc(), gone}, 0.5, now)
+	sites, assumed := provision.Sites([]provision.Facts{here(), hpc(), gone}, provision.Caution{Share: 0.5}, now)
 	if len(assumed) != 1 || assumed[0] != "no wait at site hpc is known yet: none is assumed" {
 		t.Errorf("assumed: %q", assumed)
 	}

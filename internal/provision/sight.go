@@ -78,7 +78,7 @@ func (s *sight) asksFor(site corral.Site) bool {
 func (s *sight) sites() (all []plan.Site, without []string) {
 	share := cmp.Or(s.document.Goal.Confidence, 0.5)
 	facts := slices.DeleteFunc(slices.Clone(s.facts), func(f Facts) bool { return !s.asksFor(f.Site) })
-	all, _ = Sites(facts, share, s.now)
+	all, _ = Sites(facts, CautionOf(s.document.Goal, share), s.now)
 	Join(all, clusterOf(s.cluster.Kind, s.document))
 	_, _ = WhatIf(all, s.document.Asked.WhatIf) // it was read when the plan was made
 	unit := s.document.Cost.Unit
