@@ -116,9 +116,9 @@ func WaitQuantile(waits []Wait, share float64, now time.Time) Quantile {
 	return quantile(sorted(slices.DeleteFunc(slices.Clone(waits), Wait.unseen), now), share)
 }
 
-// Of a bound: the share of cases in which it must hold, how many of the latest waits count as one, and on how many times
-// as many waits as it needs it rests. Pilots that are submitted soon after each other meet the same queue and wait
-// alike, so that many of them tell no more than one does. The latter two were chosen on the first half of a trace;
+// Of a bound: the share of cases in which it must hold, how many of the latest waits count as one, and on how many
+// times as many waits as it needs it rests. Pilots that are submitted soon after each other meet the same queue and
+// wait alike, so that many of them tell no more than one does. The latter two were chosen on the first half of a trace;
 // bench/evidence checks them on its second half.
 const (
 	boundCertainty = 0.95
@@ -129,10 +129,10 @@ const (
 // WaitBound returns a time that a share of attempts does not exceed even if those seen so far were lucky: the true
 // quantile lies below it in 95 % of cases. waits are in the order of their submission; the latest of them count.
 //
-// It is the binomial method of Brevik, Nurmi and Wolski (Predicting bounds on queuing delay for batch-scheduled parallel
-// machines, PPoPP 2006): of n waits the kth shortest is above the quantile if fewer than k of them are below it, of which
-// the binomial distribution gives the probability. Where so few waits were seen that not even the longest is certain
-// enough, that one is returned, with AtLeast.
+// It is the binomial method of Brevik, Nurmi and Wolski (Predicting bounds on queuing delay for batch-scheduled
+// parallel machines, PPoPP 2006): of n waits the kth shortest is above the quantile if fewer than k of them are below
+// it, of which the binomial distribution gives the probability. Where so few waits were seen that not even the longest
+// is certain enough, that one is returned, with AtLeast.
 func WaitBound(waits []Wait, share float64, now time.Time) Quantile {
 	waits = slices.DeleteFunc(slices.Clone(waits), Wait.unseen)
 	spans := sorted(waits[max(0, len(waits)-boundWindow*BoundNeeds(share)):], now)

@@ -14,6 +14,7 @@ type Evidence struct {
 	Confidence *Confidence `json:"confidence,omitempty"` // only if one was asked for, with a deadline
 	Comparison []Rival     `json:"comparison,omitempty"` // only if it was asked for; the plan itself is the first
 	Assumed    *Assumed    `json:"assumed,omitempty"`    // nil: it was not written down
+	Asked      Asked       `json:"asked,omitzero"`
 }
 
 // A Confidence says in which share of simulated outcomes the deadline is met.

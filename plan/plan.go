@@ -13,7 +13,6 @@ type Plan struct {
 	Workflow string `json:"workflow"`
 	Feasible bool   `json:"feasible"`
 	Goal     Goal   `json:"goal"`
-	Asked    Asked  `json:"asked,omitzero"`
 
 	Clustering corral.Clustering `json:"clustering"` // how tasks become jobs
 

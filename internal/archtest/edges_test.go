@@ -55,7 +55,7 @@ var edges = map[string]map[string]string{
 		root:             "error kinds, seconds",
 	},
 	"planner/revision": {
-		"cost": "adds up", "plan": "problems and plans",
+		"cost": "adds up", "dag": "what waits at a worker is joined to what runs there", "plan": "problems and plans",
 		"planner": "looks ahead, and plans what is missing", root: "states of tasks",
 	},
 	"internal/picture": {"plan": "what it draws", root: "seconds, error kinds"},

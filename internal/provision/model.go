@@ -49,8 +49,8 @@ func startUp(batch string) time.Duration {
 	return 10 * time.Second
 }
 
-// Sites returns what a plan knows of each queue that a site's pilots may use, and what it assumes or has learned. A site
-// that takes no pilots is left out.
+// Sites returns what a plan knows of each queue that a site's pilots may use, and what it assumes or has learned. A
+// site that takes no pilots is left out.
 func Sites(facts []Facts, c Caution, now time.Time) (all []plan.Site, guessed []string) {
 	for _, f := range facts {
 		switch f.Site.State {

@@ -106,27 +106,10 @@ func (h *runHandlers) prepare(ctx context.Context, in api.NewRun) (*run.Prepared
 		return nil, err
 	}
 	in.WorkflowName = cmp.Or(in.WorkflowName, "workflow")
-	if err := h.asPlanned(ctx, &in); err != nil {
+	if err := draft.AsPlanned(ctx, h.DB, &in); err != nil {
 		return nil, err
 	}
 	return h.runs.Prepare(ctx, cluster.ID, in)
-}
-
-// asPlanned gives the tasks of a run with the label of a plan the estimates of that plan.
-func (h *runHandlers) asPlanned(ctx context.Context, in *api.NewRun) error {
-	id, err := strconv.ParseInt(in.Labels[provision.Label], 10, 64)
-	if err != nil {
-		return nil // it names none
-	}
-	row, err := rest.View(ctx, h.DB, func(tx *store.Tx) (corral.Plan, error) { return tx.Plan(corral.PlanID(id)) })
-	if corral.KindOf(err) == corral.NotFound {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	in.Workflow, err = draft.AsPlanned(ctx, h.DB, in.WorkflowName, in.Workflow, row)
-	return err
 }
 
 // move is a change that internal/run commits by itself, because it touches the run's journal or directory too; the
