@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
+	"runtime/debug"
+	"strings"
 	"testing"
 	"time"
 
@@ -92,11 +95,15 @@ func grid() plan.Site {
 	return s
 }
 
-// BenchmarkMake makes plans with their fronts: seconds for each, and the points of the front.
+// fewestPoints is how many a front has at least, of workflows of any size.
+const fewestPoints = 8
+
+// BenchmarkMake makes plans with their fronts, from a thousand tasks to a million: seconds for each, the points of the
+// front, and the most memory that the process had, the workflow included, while it was planned.
 func BenchmarkMake(b *testing.B) {
 	of := map[string]func(*testing.B) plan.Work{"montage/6000": func(b *testing.B) plan.Work { return montage(b, 1190) }}
 	names := []string{"montage/6000"}
-	for _, n := range []int{1_000, 10_000, 100_000, 840_000} {
+	for _, n := range []int{1_000, 10_000, 100_000, 840_000, 1_000_000} {
 		name := fmt.Sprintf("cybershake/%d", n)
 		names = append(names, name)
 		of[name] = func(b *testing.B) plan.Work { return cyberShake(b, n) }
@@ -106,6 +113,7 @@ func BenchmarkMake(b *testing.B) {
 			problem := plan.Problem{Work: of[name](b), Sites: []plan.Site{grid()},
 				Cluster: plan.Cluster{Hop: 2 * time.Millisecond, Rate: 1500}}
 			points := 0
+			forgetPeak(b)
 			for b.Loop() {
 				pl, err := Make(problem, plan.Goal{Objective: plan.Tradeoff, Tradeoff: 0.5}, Options{})
 				if err != nil || !pl.Feasible {
@@ -115,6 +123,35 @@ func BenchmarkMake(b *testing.B) {
 			}
 			b.ReportMetric(float64(len(problem.Work.Tasks)), "tasks")
 			b.ReportMetric(float64(points), "points")
+			b.ReportMetric(peak(b), "peak-MiB")
+			if points < fewestPoints {
+				b.Errorf("a front of %d points, want %d at least", points, fewestPoints)
+			}
 		})
 	}
+}
+
+// forgetPeak makes the most memory that the process has had what it has now.
+func forgetPeak(b *testing.B) {
+	debug.FreeOSMemory()
+	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil {
+		b.Log("the peak counts from the process's beginning: ", err)
+	}
+}
+
+// peak is the most resident memory that the process has had, in MiB.
+func peak(b *testing.B) float64 {
+	text, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		b.Fatal(err)
+	}
+	var kib float64
+	for line := range strings.Lines(string(text)) {
+		if n, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			if _, err := fmt.Sscanf(n, "%f kB", &kib); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	return kib / 1024
 }

@@ -50,6 +50,44 @@ func clustered(p *planning, c corral.Clustering) *planning {
 	return &q
 }
 
+// tooLong says why no pilot could run the jobs of a clustering that was asked for, and names the nearest that can be
+// run; it returns nothing where all jobs fit. Single tasks must fit.
+func tooLong(p *planning, asked *corral.Clustering) string {
+	if asked == nil || asked.Groups == 0 {
+		return ""
+	}
+	fit := func(groups int) bool {
+		q := p.Problem
+		q.Work = inJobs(q.Work, dag.ByLevel(q.Work.Graph, groups, kinds(q.Work.Tasks)))
+		return impossible(q) == ""
+	}
+	if fit(asked.Groups) {
+		return ""
+	}
+	few, enough := asked.Groups, len(p.Work.Tasks)
+	for enough-few > 1 {
+		if middle := (few + enough) / 2; fit(middle) {
+			enough = middle
+		} else {
+			few = middle
+		}
+	}
+	var most time.Duration
+	for _, s := range p.Sites {
+		most = max(most, longest(&s))
+	}
+	jobs := dag.ByLevel(p.Work.Graph, asked.Groups, kinds(p.Work.Tasks))
+	j, longest := 0, time.Duration(0)
+	for k, t := range inJobs(p.Work, jobs).Tasks {
+		if t.Runtime > longest {
+			j, longest = k, t.Runtime
+		}
+	}
+	return fmt.Sprintf("with --clustering %s a job of %d tasks takes %s, and no pilot has more than %s for it; "+
+		"--clustering %s is within reach", asked, len(jobs[j]), round(longest), round(most),
+		corral.Clustering{Groups: enough})
+}
+
 // kinds numbers the different needs: only tasks of the same may share a job, as in package execution.
 func kinds(tasks []plan.Task) []int {
 	number := map[corral.Resources]int{}

@@ -81,3 +81,51 @@ func TestJobsFitTheWalltime(t *testing.T) {
 		t.Errorf("%+v, %v", pl, err)
 	}
 }
+
+// F84: Epigenome's wide level (E2.5 of Juve 2012), 512 tasks of 2 h 38 min beside pilots of 24 hours. In 30 groups a
+// job would take 47 hours: that is refused, with what is within reach. In 60 it takes 23 h 42 min, and they run two
+// after one another on 30 cpus. Groups are of one level, and no job waits for others than those that its tasks wait
+// for.
+func TestGroupsThatNoWalltimeHoldsAreRefused(t *testing.T) {
+	t.Parallel()
+	s := cloud()
+	s.Walltime, s.CPUs = 24*time.Hour, 30
+	w := stages(t, 158*time.Minute, 1, 512, 1)
+	problem := plan.Problem{Work: w, Sites: []plan.Site{s}, Cluster: plan.Cluster{Hop: 2 * time.Second}}
+	for _, tt := range []struct {
+		groups int
+		want   string // reason of a refusal; empty: it is accepted
+	}{
+		{30, "with --clustering horizontal=30 a job of 18 tasks takes 47h24m0s, and no pilot has more than " +
+			"24h0m0s for it; --clustering horizontal=57 is within reach"},
+		{56, "with --clustering horizontal=56 a job of 10 tasks takes 26h20m0s, and no pilot has more than " +
+			"24h0m0s for it; --clustering horizontal=57 is within reach"},
+		{57, ""}, {60, ""}, {512, ""},
+	} {
+		pl, err := Make(problem, plan.Goal{Objective: plan.Makespan},
+			Options{Clustering: &corral.Clustering{Groups: tt.groups}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tt.want != "" {
+			if pl.Feasible || len(pl.Pilots) > 0 || pl.Reasons[0] != tt.want {
+				t.Errorf("%d groups: %q, want %q", tt.groups, pl.Reasons, tt.want)
+			}
+			continue
+		}
+		if !pl.Feasible || pl.Clustering.Groups != tt.groups {
+			t.Errorf("%d groups: %v, %s", tt.groups, pl.Reasons, pl.Clustering)
+		}
+		for _, q := range pl.Pilots {
+			if time.Duration(q.Walltime) > s.Walltime {
+				t.Errorf("%d groups: a walltime of %s", tt.groups, q.Walltime)
+			}
+		}
+	}
+	// Where the planner chooses, it keeps to what the walltimes hold, though one job would be the least trouble.
+	problem.Cluster.Hop = time.Hour
+	pl, err := Make(problem, plan.Goal{Objective: plan.Cost}, Options{})
+	if err != nil || !pl.Feasible || pl.Clustering.Groups > 0 && pl.Clustering.Groups < 57 {
+		t.Errorf("of its own choice: %s, %v, %v", pl.Clustering, pl.Reasons, err)
+	}
+}

@@ -9,8 +9,8 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// TestLimitsAreNamed: a plan says which limits of its sites cut it, once each and with their numbers; one that is cut by
-// what is left of an allocation keeps within it, and one that cannot says how little is left.
+// TestLimitsAreNamed: a plan says which limits of its sites cut it, once each and with their numbers; one that is cut
+// by what is left of an allocation keeps within it, and one that cannot says how little is left.
 func TestLimitsAreNamed(t *testing.T) {
 	t.Parallel()
 	problem := plan.Problem{Work: stages(t, time.Hour, 40), Sites: []plan.Site{cloud()}}

@@ -85,9 +85,15 @@ func decide(problem plan.Problem, goal plan.Goal, opts Options) (*plan.Plan, err
 		return pl, err
 	}
 	p := newPlanning(problem, goal, opts)
+	if reason := tooLong(p, opts.Clustering); reason != "" {
+		return &plan.Plan{Workflow: problem.Work.Name, Goal: goal, Reasons: []string{reason}}, nil
+	}
 	var all []outcome
 	for _, c := range clusterings(p, opts.Clustering) {
 		q := clustered(p, c)
+		if impossible(q.Problem) != "" {
+			continue // a job that no walltime holds; single tasks are always tried
+		}
 		all = append(all, q.outcomes(q.candidates())...)
 		all = append(all, patient(q)...)
 		if p.ctx.Err() != nil {
@@ -195,7 +201,7 @@ func (p *planning) candidates() []candidate {
 			for _, s := range order {
 				limit += s.count
 			}
-			for _, n := range steps(min(limit, (p.most+cpus-1)/cpus), tries(len(p.Work.Tasks))) {
+			for _, n := range counts(min(limit, (p.most+cpus-1)/cpus), len(p.Work.Tasks)) {
 				all = append(all, take(order, n))
 			}
 		}
@@ -203,17 +209,29 @@ func (p *planning) candidates() []candidate {
 	return all
 }
 
-// tries is how many numbers of hosts are tried of each kind: fewer, the more tasks there are.
-func tries(tasks int) int {
-	n := float64(max(tasks, 1))
-	return int(min(40, max(16, 400_000/n)))
+// Of a workflow of more than manySizes tasks each candidate costs a second or more. What few hosts hold differs little;
+// it rises with the number near the most that can be of use. So coarse numbers suffice for the lower half, and the
+// upper one has fine ones: those are the front.
+const (
+	coarseTries = 8
+	fineTries   = 9
+)
+
+// counts returns the numbers of hosts that are tried of each kind, up to most: fewer, the more tasks there are.
+func counts(most, tasks int) []int {
+	if tasks <= manySizes {
+		return steps(1, most, min(40, max(16, 400_000/max(tasks, 1))))
+	}
+	half := max(1, most/2)
+	return slices.Compact(append(steps(1, half, coarseTries), steps(half, most, fineTries)...))
 }
 
-// steps returns about so many whole numbers from 1 to most, evenly by their logarithms.
-func steps(most, tries int) []int {
+// steps returns about so many whole numbers from least to most, evenly by their logarithms.
+func steps(least, most, tries int) []int {
 	var all []int
 	for k := range tries {
-		n := int(math.Round(math.Pow(float64(most), float64(k)/float64(max(1, tries-1)))))
+		part := float64(k) / float64(max(1, tries-1))
+		n := int(math.Round(float64(least) * math.Pow(float64(most)/float64(least), part)))
 		if len(all) == 0 || n > all[len(all)-1] {
 			all = append(all, n)
 		}

@@ -46,7 +46,7 @@ func cloud() plan.Site {
 		Tariff: plan.Tariff{Rate: plan.CoreHours.Rate, Billing: cost.Billing{Period: time.Hour}}}
 }
 
-// Juve 2012, Figure 6.1: five tasks, one, five, of an hour each.
+// F70, Juve 2012, Figure 6.1: five tasks, one, five, of an hour each.
 func TestStaircaseOfFigure61(t *testing.T) {
 	pl, err := Make(plan.Problem{Work: stages(t, time.Hour, 5, 1, 5), Sites: []plan.Site{cloud()}},
 		plan.Goal{Objective: plan.Makespan}, Options{})
@@ -55,6 +55,17 @@ func TestStaircaseOfFigure61(t *testing.T) {
 	}
 	if pl.CoreHours != 11 || pl.Makespan != corral.Seconds(3*time.Hour) || pl.Waste != 0 || pl.PeakCPUs != 5 {
 		t.Errorf("%+v", pl)
+	}
+	for hour, want := range []int{5, 1, 5} {
+		slots := 0
+		for _, q := range pl.Pilots {
+			if at := corral.Seconds(time.Duration(hour) * time.Hour); q.Start <= at && at < q.End {
+				slots += q.HeldCPUs()
+			}
+		}
+		if slots != want {
+			t.Errorf("in hour %d %d slots, want %d", hour+1, slots, want)
+		}
 	}
 }
 
