@@ -143,7 +143,8 @@ func TestSites(t *testing.T) {
 
 func ptr[T any](v T) *T { return &v }
 
-// TestWhatIsAhead: a plan's reasons have maintenance and allowance of the queues that it may use, and what the site hides.
+// TestWhatIsAhead: a plan's reasons have maintenance and allowance of the queues that it may use, and what the site
+// hides.
 func TestWhatIsAhead(t *testing.T) {
 	t.Parallel()
 	f := hpc()
