@@ -21,7 +21,7 @@ var layers = [][]string{
 	{"internal/draft", "internal/reach"},
 	{"internal/server", "internal/siterelay"},
 	{"internal/engine"},
-	{"bench", "cmd/corral", "cmd/corrald", "cmd/pilot", "internal/archtest", "internal/e2e"},
+	{"bench", "bench/evidence", "cmd/corral", "cmd/corrald", "cmd/pilot", "internal/archtest", "internal/e2e"},
 }
 
 // edges lists, for each package, what it may import of ours and why. What is not here is not allowed.
@@ -322,6 +322,12 @@ var edges = map[string]map[string]string{
 		"internal/personal": "starts corrald", "plan": "reads plans", "planner/revision": "the words of news",
 		"internal/version": "names what it measured", "internal/xdg": "a layout in a temporary folder",
 		"workflow": "makes workflows", "workflow/wfformat": "writes them", root: "runs and their reports",
+	},
+	"bench/evidence": {
+		"cost": "a tariff", "dag": "draws workflows", "internal/picture": "its plots", "internal/provision": "what is known of waits",
+		"plan": "problems and plans", "planner": "makes plans", "planner/bound": "beside plans",
+		"planner/montecarlo": "judges and compares them", "profile": "estimates of tasks", "sim": "how runtimes differ",
+		"workflow": "published ones", "workflow/format": "reads them", root: "waits, resources, seconds",
 	},
 	"cmd/corral": {
 		"api": "asks corrald", "cost": "budgets", "internal/demo": "verb demo", "internal/follow": "progress",

@@ -35,7 +35,7 @@ func FormatOf(file string) (Format, error) {
 	return f, nil
 }
 
-// A Figure is what can be drawn: a Staircase or a Front.
+// A Figure is what can be drawn: a Staircase, a Front or a Chart.
 type Figure interface{ panel() panel }
 
 // The size of a figure, in points of 1/72 inch, and the resolution of PNG: 1350 × 675 dots.

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/picture"
+	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/planner"
+)
+
+// fresh is how many outcomes of another seed a confidence is held against, agreement how near it has to be.
+const (
+	fresh     = 1000
+	agreement = 0.03
+)
+
+// confidence makes plans that meet a deadline with a confidence, and holds what they say of themselves against fresh
+// outcomes.
+func (d desk) confidence(ctx context.Context) error {
+	d.say("## Confidence\n\n| tasks | asked | reached | in %d fresh outcomes | next cheaper | error |\n"+
+		"|---|---|---|---|---|---|", fresh)
+	rng := rand.New(rand.NewPCG(11, 83))
+	var differences []float64
+	drawn := picture.Series{Name: "plans", Dots: true}
+	agree, kept, made := 0, 0, 0
+	for made < d.cases {
+		w, err := layers(rng, 15+rng.IntN(30))
+		if err != nil {
+			return err
+		}
+		m := around(rng, w)
+		soonest, err := planner.Make(m.Problem, plan.Goal{Objective: plan.Makespan}, planner.Options{Context: ctx})
+		if err != nil {
+			return err
+		}
+		goal := plan.Goal{Objective: plan.Cost, Confidence: []float64{0.8, 0.9, 0.95}[rng.IntN(3)],
+			Deadline: corral.Seconds(float64(soonest.Makespan) * (1.3 + rng.Float64()))}
+		pl, err := m.Make(ctx, goal, planner.Options{Seed: 1})
+		if err != nil {
+			return err
+		}
+		if !pl.Feasible {
+			continue
+		}
+		made++
+		c, next := pl.Confidence, "–"
+		again := m.Share(pl, time.Duration(goal.Deadline), fresh, 2)
+		if c.NextCheaper != nil {
+			next = number(*c.NextCheaper)
+		}
+		d.say("| %d | %g | %.3f | %.3f | %s | %s |", len(w.Tasks), c.Asked, c.Reached, again, next, m.Spread)
+		differences = append(differences, again-c.Reached)
+		drawn.At = append(drawn.At, picture.XY{X: c.Reached, Y: again})
+		if math.Abs(again-c.Reached) <= agreement {
+			agree++
+		}
+		if c.Reached >= c.Asked && (c.NextCheaper == nil || *c.NextCheaper < c.Asked) {
+			kept++
+		}
+	}
+	x := intervalOf(differences)
+	d.say("\n%d of %d plans say of themselves within 3 points what fresh outcomes say; %d reach what was asked where "+
+		"the next cheaper does not. Difference: mean %+.4f ± %.4f (95 %%), standard deviation %.4f.", agree, made, kept,
+		x.mean, x.half, x.sd)
+	return d.draw("confidence", picture.Chart{Title: "Confidences beside fresh outcomes",
+		X: "share that the plan says", Y: "share in 1,000 fresh outcomes", Series: []picture.Series{drawn,
+			diagonal("equal", 0), diagonal("3 points more", agreement), diagonal("3 points less", -agreement)}})
+}
+
+// diagonal is a line of slope 1 through the shares that are of interest.
+func diagonal(name string, above float64) picture.Series {
+	return picture.Series{Name: name, Line: true, At: []picture.XY{{X: 0.8, Y: 0.8 + above}, {X: 1, Y: 1 + above}}}
+}

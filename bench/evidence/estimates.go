@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/corral-pilot/corral/internal/picture"
+	"github.com/corral-pilot/corral/profile"
+)
+
+// fewestRuns is how many runs an application must have so that one may be estimated from the others.
+const fewestRuns = 5
+
+// number is a share as tables have it.
+func number(x float64) string { return strconv.FormatFloat(x, 'f', 3, 64) }
+
+// estimates has runs of applications estimated from the others of each: by the mean of a kind of tasks, which is the
+// usual baseline, and by the model that those others choose.
+func (d desk) estimates(ctx context.Context) error {
+	all, err := readPublished(ctx, d.instances)
+	if err != nil {
+		return err
+	}
+	runs := map[string]*profile.Profile{}
+	count := map[string]int{}
+	for _, p := range all {
+		app := p.application()
+		if runs[app] == nil {
+			runs[app] = profile.New()
+		}
+		run, err := profile.Of(profile.Samples(p.flow, p.name()))
+		if err == nil {
+			err = runs[app].Merge(run)
+		}
+		if err != nil {
+			return err
+		}
+		count[app]++
+	}
+	d.say("## Estimates\n\n| application | runs | error by the mean | error | change |\n|---|---|---|---|---|")
+	var changes []float64
+	before := picture.Series{Name: "by the mean", Dots: true}
+	after := picture.Series{Name: "by the model that is chosen", Dots: true}
+	for _, app := range slices.Sorted(maps.Keys(runs)) {
+		if count[app] < fewestRuns {
+			continue
+		}
+		var wrong, byMean, actual float64
+		for _, s := range profile.Validate(runs[app], nil) {
+			wrong, byMean, actual = wrong+s.Wrong, byMean+s.WrongByMean, actual+s.Actual
+		}
+		if byMean == 0 {
+			continue // nothing was measured
+		}
+		changes = append(changes, wrong/byMean-1)
+		d.say("| %s | %d | %.1f %% | %.1f %% | %+.1f %% |", app, count[app], 100*byMean/actual, 100*wrong/actual,
+			100*(wrong/byMean-1))
+		x := float64(len(changes))
+		before.At = append(before.At, picture.XY{X: x, Y: 100 * byMean / actual})
+		after.At = append(after.At, picture.XY{X: x, Y: 100 * wrong / actual})
+	}
+	if len(changes) == 0 {
+		d.say("\nNo application in %s has %d runs: name a directory of more by -instances.", d.instances, fewestRuns)
+		return nil
+	}
+	x := intervalOf(changes)
+	d.say("\nThe error is the sum of misses as a part of the runtimes, each run being estimated from the others of "+
+		"its application. Change, of %d applications: mean %+.1f %%, standard deviation %.1f points, at worst "+
+		"%+.1f %%.",
+		len(changes), 100*x.mean, 100*x.sd, 100*slices.Max(changes))
+	return d.draw("estimates", picture.Chart{Title: "Runs that are estimated from others",
+		X: "application, in the table's order", Y: "misses, % of the runtimes",
+		Series: []picture.Series{before, after}})
+}

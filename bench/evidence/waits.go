@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/corral-pilot/corral/internal/picture"
+)
+
+// shares are those of which quantiles are checked.
+var shares = []float64{0.5, 0.75, 0.9, 0.95}
+
+// following is how many jobs the quantile is of that a prediction is held against.
+const following = 200
+
+// stride is how many jobs there are from one that is looked at to the next.
+const stride = 61
+
+// A coverage says how good predictions of one quantile were, as shares of the cases.
+type coverage struct {
+	cases      int
+	within     float64 // the job itself waited no longer than the estimate, by which a good one is the share
+	withinSafe float64 // the same of the bound
+	above      float64 // the true quantile was no longer than the bound
+	aboveEst   float64 // the same of the estimate
+	mean       time.Duration
+}
+
+// covered replays part of a trace: at each of its jobs that are looked at, quantiles are predicted of what was known.
+func covered(t trace, from, to int) map[float64]coverage {
+	all := map[float64]coverage{}
+	for i := from; i < to; i += stride {
+		estimate, bound := t.known(i, false), t.known(i, true)
+		for _, share := range shares {
+			c, waited, truth := all[share], t[i].waited, t.truth(i, following, share)
+			guess, safe := estimate(share), bound(share)
+			c.cases++
+			c.mean += safe
+			for _, x := range []struct {
+				so  bool
+				sum *float64
+			}{{waited <= guess, &c.within}, {waited <= safe, &c.withinSafe}, {truth <= safe, &c.above},
+				{truth <= guess, &c.aboveEst}} {
+				if x.so {
+					*x.sum++
+				}
+			}
+			all[share] = c
+		}
+	}
+	for share, c := range all {
+		n := float64(c.cases)
+		all[share] = coverage{c.cases, c.within / n, c.withinSafe / n, c.above / n, c.aboveEst / n,
+			c.mean / time.Duration(c.cases)}
+	}
+	return all
+}
+
+// A tradeoff is how one way to choose when to ask for pilots does: how many come too late, and how long the others are
+// held before they are wanted.
+type tradeoff struct {
+	parameter float64
+	missed    float64 // share of the cases
+	idle      float64 // core-hours a case
+}
+
+// A prediction is what is made of what was known when job i was submitted: the time to ask ahead by, for a parameter.
+type prediction func(i int) func(parameter float64) time.Duration
+
+// ahead replays pilots of a trace's second half that are wanted at an instant and asked for earlier by what a
+// prediction says: each waits as the next job of its class did.
+func ahead(t trace, parameters []float64, predict prediction) (all []tradeoff) {
+	cases := 0
+	all = make([]tradeoff, len(parameters))
+	for i := len(t) / 2; i < len(t); i += stride {
+		waited, ok := t.next(i, t[i].submitted)
+		if !ok {
+			continue
+		}
+		cases++
+		by := predict(i)
+		for k, parameter := range parameters {
+			if early := by(parameter) - waited; early < 0 {
+				all[k].missed++
+			} else {
+				all[k].idle += early.Hours() * float64(t[i].cpus)
+			}
+		}
+	}
+	for k := range all {
+		all[k] = tradeoff{parameters[k], all[k].missed / float64(cases), all[k].idle / float64(cases)}
+	}
+	slices.SortFunc(all, func(a, b tradeoff) int {
+		if a.missed < b.missed {
+			return -1
+		}
+		return 1
+	})
+	return all
+}
+
+// idleAt is what a way holds idle at a share of misses, between what was measured; ok is false beyond that.
+func idleAt(curve []tradeoff, missed float64) (idle float64, ok bool) {
+	for k := 1; k < len(curve); k++ {
+		if a, b := curve[k-1], curve[k]; a.missed <= missed && missed <= b.missed {
+			if a.missed == b.missed {
+				return min(a.idle, b.idle), true
+			}
+			return a.idle + (b.idle-a.idle)*(missed-a.missed)/(b.missed-a.missed), true
+		}
+	}
+	return 0, false
+}
+
+// steps are the quantiles that are tried, multiples of the mean those of it.
+var (
+	steps     = []float64{0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.975}
+	multiples = []float64{0.01, 0.03, 0.1, 0.25, 0.5, 0.75, 1, 1.5, 2, 3, 4, 6, 8, 12}
+)
+
+// byQuantile asks for pilots by a quantile of the waits that were seen, or by its bound.
+func byQuantile(t trace, bound bool) []tradeoff {
+	return ahead(t, steps, func(i int) func(float64) time.Duration { return t.known(i, bound) })
+}
+
+// byMean asks for them by a multiple of the mean of these waits.
+func byMean(t trace) []tradeoff {
+	return ahead(t, multiples, func(i int) func(float64) time.Duration {
+		m := t.mean(i)
+		return func(times float64) time.Duration { return time.Duration(times * float64(m)) }
+	})
+}
+
+// waits shows what is known of waits on a trace's second half.
+func (d desk) waits(context.Context) error {
+	t, err := readTrace(d.trace)
+	if err != nil {
+		return err
+	}
+	half := len(t) / 2
+	d.say("## Waits\n\n%d jobs; predictions are made at every %dth of the second half, of what had ended by then.\n",
+		len(t), stride)
+	d.say("| share | waited no longer than the estimate | than the bound | the true quantile was below the estimate " +
+		"| below the bound | mean bound |\n|---|---|---|---|---|---|")
+	all := covered(t, half, len(t))
+	for _, share := range shares {
+		c := all[share]
+		d.say("| %g | %.3f | %.3f | %.3f | %.3f | %s |", share, c.within, c.withinSafe, c.aboveEst, c.above,
+			c.mean.Round(time.Minute))
+	}
+	quantile, bound, mean := byQuantile(t, false), byQuantile(t, true), byMean(t)
+	d.say("\nThe true quantile is that of the next %d jobs of like size; %d cases.\n", following, all[0.5].cases)
+	d.say("| quantile | missed | idle core-hours | bound | missed | idle core-hours | mean × | missed " +
+		"| idle core-hours |\n|---|---|---|---|---|---|---|---|---|")
+	for k := range max(len(quantile), len(mean)) {
+		d.say("%s%s%s", row(quantile, k), row(bound, k)[1:], row(mean, k)[1:])
+	}
+	d.say("\nAt equal misses:\n\n| missed | by the quantile | by the mean |\n|---|---|---|")
+	for _, q := range quantile {
+		if other, ok := idleAt(mean, q.missed); ok {
+			d.say("| %.3f | %.1f | %.1f |", q.missed, q.idle, other)
+		}
+	}
+	return d.draw("waits", picture.Chart{Title: "Pilots that are asked for ahead of time",
+		Subtitle: "each waits as the next job of its class on KTH-SP2 did",
+		X:        "share of pilots that come too late", Y: "idle core-hours a pilot",
+		Series: []picture.Series{line("by a quantile of waits", quantile), line("by its bound", bound),
+			line("by a multiple of the mean", mean)}},
+		coverageChart(all))
+}
+
+// row is a line of a table, of an empty width beyond its end.
+func row(curve []tradeoff, k int) string {
+	if k >= len(curve) {
+		return "| | | |"
+	}
+	return fmt.Sprintf("| %g | %.3f | %.1f |", curve[k].parameter, curve[k].missed, curve[k].idle)
+}
+
+func line(name string, curve []tradeoff) picture.Series {
+	s := picture.Series{Name: name, Line: true, Dots: true}
+	for _, c := range curve {
+		s.At = append(s.At, picture.XY{X: c.missed, Y: c.idle})
+	}
+	return s
+}
+
+// coverageChart draws which share waited no longer than what was predicted for a share.
+func coverageChart(all map[float64]coverage) picture.Chart {
+	exact := picture.Series{Name: "as asked", Line: true, At: []picture.XY{{X: 0.45, Y: 0.45}, {X: 1, Y: 1}}}
+	estimate := picture.Series{Name: "no longer than the estimate", Line: true, Dots: true}
+	bound := picture.Series{Name: "no longer than the bound", Line: true, Dots: true}
+	truth := picture.Series{Name: "true quantile below the bound", Line: true, Dots: true}
+	for _, share := range shares {
+		c := all[share]
+		estimate.At = append(estimate.At, picture.XY{X: share, Y: c.within})
+		bound.At = append(bound.At, picture.XY{X: share, Y: c.withinSafe})
+		truth.At = append(truth.At, picture.XY{X: share, Y: c.above})
+	}
+	return picture.Chart{Title: "What predictions cover", X: "share that was asked for", Y: "share of cases",
+		Series: []picture.Series{estimate, bound, exact, truth}}
+}
