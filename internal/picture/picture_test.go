@@ -113,6 +113,9 @@ func TestPicturesAreWellFormed(t *testing.T) {
 		{picture.StaircaseOf(odd)},
 		{picture.StaircaseOf(&plan.Plan{}), picture.FrontOf(&plan.Plan{})},
 		{over},
+		{picture.Chart{Title: "<b>", X: "x", Y: "y", Series: []picture.Series{
+			{Name: "a", Line: true, At: []picture.XY{{X: 1, Y: 1}, {X: 2, Y: 3}}}, {Name: "b", Dots: true, At: []picture.XY{{}}},
+			{Name: "none"}}}, picture.Chart{}},
 	} {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()

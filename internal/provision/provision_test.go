@@ -205,6 +205,38 @@ func TestWaits(t *testing.T) {
 	}
 }
 
+// TestWaitsOfAConfidence (F7C): a plan that promises a confidence waits as the bound of a quantile says, any other as its
+// estimate. Of waits that are too few for a bound the longest is planned with, and that is said.
+func TestWaitsOfAConfidence(t *testing.T) {
+	t.Parallel()
+	sure := plan.Goal{Objective: plan.Cost, Deadline: 24 * hour, Confidence: 0.5}
+	for _, tc := range []struct {
+		name string
+		n    int
+		goal plan.Goal
+		want corral.Seconds
+		said string
+	}{
+		{"an estimate", 200, plan.Goal{}, 100 * minute, ""},
+		{"a bound", 200, sure, 180 * minute, ""},
+		{"too few for a bound", 99, sure, 99 * minute, "99 waits at site hpc: for a bound that a share of 0.5 does not " +
+			"exceed it takes 100; the longest wait that was seen stands for it"},
+	} {
+		f := hpc()
+		for i := range tc.n {
+			f.Waits = append(f.Waits, waited("normal", 4, corral.Seconds(1+i)*minute))
+		}
+		sites, said := provision.Sites([]provision.Facts{f}, provision.CautionOf(tc.goal, 0.5), now)
+		shape := plan.Shape{Hosts: 1, Host: corral.Resources{CPUs: 4}, Walltime: time.Hour}
+		if got := corral.Seconds(sites[0].Wait(shape)); got != tc.want || strings.Join(said, "\n") != tc.said {
+			t.Errorf("%s: %s and %q, want %s and %q", tc.name, got, said, tc.want, tc.said)
+		}
+		if got := corral.Seconds(sites[0].Quantile(shape, 0.5)); got != tc.want {
+			t.Errorf("%s: outcomes have a median of %s, want %s", tc.name, got, tc.want)
+		}
+	}
+}
+
 // TestWaitsThatAreNotKnown: that none is assumed is said, but not of a site where nothing waits.
 func TestWaitsThatAreNotKnown(t *testing.T) {
 	t.Parallel()
