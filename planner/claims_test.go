@@ -130,3 +130,24 @@ func TestTheFrontIsNotDominated(t *testing.T) {
 		t.Errorf("of %+v, %v are not dominated", pl.Front, front)
 	}
 }
+
+// No plan asks for more cpus than the cluster can feed: with ten starts a second and tasks of two seconds that is 20,
+// whatever the site has and whatever the goal; and a fifth more at most, since not every number is tried.
+func TestNoPlanAsksForMoreCPUsThanCanBeFed(t *testing.T) {
+	t.Parallel()
+	problem := plan.Problem{Work: stages(t, 2*time.Second, 1, 600), Sites: []plan.Site{cloud()},
+		Cluster: plan.Cluster{Rate: 10}}
+	none := corral.Clustering{}
+	for _, objective := range []plan.Objective{plan.Makespan, plan.Cost, plan.Tradeoff} {
+		pl, err := Make(problem, plan.Goal{Objective: objective, Tradeoff: 0.5}, Options{Shape: 1, Clustering: &none})
+		if err != nil || !pl.Feasible {
+			t.Fatal(err, pl.Reasons)
+		}
+		if pl.PeakCPUs > 24 {
+			t.Errorf("%s: %d cpus at once", objective, pl.PeakCPUs)
+		}
+		if objective == plan.Makespan && pl.PeakCPUs < 19 {
+			t.Errorf("%d cpus, and 20 can be fed", pl.PeakCPUs)
+		}
+	}
+}

@@ -13,9 +13,9 @@ import (
 )
 
 // mostCompared is how many tasks a published workflow may have that is compared: policies are played event by event.
-const mostCompared = 500
+const mostCompared = 125
 
-// sure is the confidence that the plans are to meet their deadlines with: half as long again as the soonest plan takes.
+// sure is the confidence that the plans are to meet their deadlines with, twice as late as the soonest plan ends.
 const sure = 0.9
 
 // A pairing is what one policy came to, each time divided by what the plan came to on the same workflow in the same
@@ -95,7 +95,7 @@ func compare(ctx context.Context, m montecarlo.Model, seed uint64) (corral.Secon
 	if err != nil {
 		return 0, nil, err
 	}
-	goal := plan.Goal{Objective: plan.Cost, Deadline: soonest.Makespan * 3 / 2, Confidence: sure}
+	goal := plan.Goal{Objective: plan.Cost, Deadline: soonest.Makespan * 2, Confidence: sure}
 	pl, err := m.Make(ctx, goal, planner.Options{Seed: seed})
 	if err != nil || !pl.Feasible {
 		return 0, nil, err
