@@ -51,7 +51,7 @@ func clustered(p *planning, c corral.Clustering) *planning {
 }
 
 // tooLong says why no pilot could run the jobs of a clustering that was asked for, and names the nearest that can be
-// run; it returns nothing where all jobs fit. Single tasks must fit.
+// run; it returns nothing where all jobs fit, or not even each task does.
 func tooLong(p *planning, asked *corral.Clustering) string {
 	if asked == nil || asked.Groups == 0 {
 		return ""
@@ -61,7 +61,7 @@ func tooLong(p *planning, asked *corral.Clustering) string {
 		q.Work = inJobs(q.Work, dag.ByLevel(q.Work.Graph, groups, kinds(q.Work.Tasks)))
 		return impossible(q) == ""
 	}
-	if fit(asked.Groups) {
+	if fit(asked.Groups) || impossible(p.Problem) != "" {
 		return ""
 	}
 	few, enough := asked.Groups, len(p.Work.Tasks)

@@ -88,17 +88,9 @@ func decide(problem plan.Problem, goal plan.Goal, opts Options) (*plan.Plan, err
 	if reason := tooLong(p, opts.Clustering); reason != "" {
 		return &plan.Plan{Workflow: problem.Work.Name, Goal: goal, Reasons: []string{reason}}, nil
 	}
-	var all []outcome
-	for _, c := range clusterings(p, opts.Clustering) {
-		q := clustered(p, c)
-		if impossible(q.Problem) != "" {
-			continue // a job that no walltime holds; single tasks are always tried
-		}
-		all = append(all, q.outcomes(q.candidates())...)
-		all = append(all, patient(q)...)
-		if p.ctx.Err() != nil {
-			return nil, context.Cause(p.ctx)
-		}
+	all := explore(p, opts.Clustering)
+	if p.ctx.Err() != nil {
+		return nil, context.Cause(p.ctx)
 	}
 	var bound *int
 	if len(p.Present) == 0 { // the bound is one of all cpus, not of those beyond what is present
@@ -132,6 +124,22 @@ func decide(problem plan.Problem, goal plan.Goal, opts Options) (*plan.Plan, err
 	pl.Front = front(all)
 	pl.Reasons, pl.Limits = p.reasons(best, all), cuts(p.Sites, p.most, all)
 	return pl, validator.Check(problem, pl)
+}
+
+// explore evaluates the candidates of each clustering that is tried.
+func explore(p *planning, asked *corral.Clustering) (all []outcome) {
+	for _, c := range clusterings(p, asked) {
+		q := clustered(p, c)
+		if impossible(q.Problem) != "" {
+			continue // a job that no walltime holds; single tasks are always tried
+		}
+		all = append(all, q.outcomes(q.candidates())...)
+		all = append(all, patient(q)...)
+		if p.ctx.Err() != nil {
+			return nil
+		}
+	}
+	return all
 }
 
 // outcomes evaluates candidates, as many at once as there are processors; the answer does not depend on how many.
