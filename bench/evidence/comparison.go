@@ -18,6 +18,9 @@ const mostCompared = 125
 // sure is the confidence that the plans are to meet their deadlines with, twice as late as the soonest plan ends.
 const sure = 0.9
 
+// judged is in how many outcomes that is counted: fewer than for users, because there are many plans.
+const judged = 200
+
 // A pairing is what one policy came to, each time divided by what the plan came to on the same workflow in the same
 // outcomes.
 type pairing struct {
@@ -91,6 +94,7 @@ func (d desk) comparison(ctx context.Context) error {
 
 // compare makes one plan and plays it beside the policies. No plan is sure enough where it returns no rivals.
 func compare(ctx context.Context, m montecarlo.Model, seed uint64) (corral.Seconds, []plan.Rival, error) {
+	m.Exact = judged
 	soonest, err := planner.Make(m.Problem, plan.Goal{Objective: plan.Makespan}, planner.Options{Context: ctx})
 	if err != nil {
 		return 0, nil, err
