@@ -3,6 +3,7 @@ package revision
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -181,7 +182,7 @@ func (o *outlook) add(d *Decision) error {
 			o.ask(d, p)
 			return nil
 		}
-		cut = p.Reasons[0]
+		cut = forRest(p.Reasons[0])
 	}
 	if goal.Objective = plan.Makespan; o.Goal.Deadline == 0 {
 		goal.Objective, goal.Tradeoff = plan.Tradeoff, o.Goal.Tradeoff
@@ -193,7 +194,7 @@ func (o *outlook) add(d *Decision) error {
 	}
 	switch {
 	case !p.Feasible:
-		limit(o, d, append(p.Reasons[:1:1], o.Without...))
+		limit(o, d, append([]string{forRest(p.Reasons[0])}, o.Without...))
 		return nil
 	case sooner(o, p):
 		o.ask(d, p)
@@ -205,6 +206,12 @@ func (o *outlook) add(d *Decision) error {
 		return nil
 	}
 	return full(o, d, goal)
+}
+
+// forRest is why there is no plan for what is left, without the flag that would change it: times count from now there.
+func forRest(reason string) string {
+	reason, _, _ = strings.Cut(reason, "; --")
+	return "for what is left " + reason
 }
 
 // sooner reports whether a plan for what is left ends it so much sooner that its pilots are worth asking for.
