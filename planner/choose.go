@@ -198,18 +198,41 @@ func (p *planning) reasons(best outcome, all []outcome) []string {
 	if held := presentCPUs(p.Present); held > 0 {
 		said = append(said, fmt.Sprintf("%s of pilots that are there, or are coming, are used first", cpus(held)))
 	}
-	for _, o := range front(all) {
-		switch {
-		case o.Makespan < best.Makespan && o.CoreHours > best.CoreHours:
-			said = append(said, fmt.Sprintf("%s sooner (%s) would take %s and %s instead of %s",
-				round(time.Duration(best.Makespan-o.Makespan)), round(time.Duration(o.Makespan)),
-				cpus(o.PeakCPUs), plan.CoreTime(o.CoreHours), plan.CoreTime(best.CoreHours)))
-		case o.Makespan > best.Makespan && o.CoreHours < best.CoreHours:
-			said = append(said, fmt.Sprintf("%s less (%s) would take %s longer, with %s",
-				plan.CoreTime(best.CoreHours-o.CoreHours), plan.CoreTime(o.CoreHours),
-				round(time.Duration(o.Makespan-best.Makespan)), cpus(o.PeakCPUs)))
-			return said
-		}
+	sooner, later := neighbours(best.Point, front(all))
+	for _, o := range sooner {
+		said = append(said, fmt.Sprintf("%s sooner (%s) would take %s and %s instead of %s",
+			round(time.Duration(best.Makespan-o.Makespan)), round(time.Duration(o.Makespan)),
+			cpus(o.PeakCPUs), plan.CoreTime(o.CoreHours), plan.CoreTime(best.CoreHours)))
+	}
+	for _, o := range later {
+		said = append(said, fmt.Sprintf("%s less (%s) would take %s longer, with %s",
+			plan.CoreTime(best.CoreHours-o.CoreHours), plan.CoreTime(o.CoreHours),
+			round(time.Duration(o.Makespan-best.Makespan)), cpus(o.PeakCPUs)))
 	}
 	return said
+}
+
+// worthSaying is by what share the makespans of two plans differ for whom it matters.
+const worthSaying = 0.01
+
+// neighbours returns, of a front, the points that are worth comparing a plan with: the soonest and the next that is
+// sooner, each the cheapest of those that take about as long, and the next that is cheaper.
+func neighbours(of plan.Point, front []plan.Point) (sooner, later []plan.Point) {
+	for _, o := range front {
+		much := corral.Seconds(worthSaying * float64(o.Makespan))
+		switch n := len(sooner); {
+		case o.CoreHours > of.CoreHours && of.Makespan-o.Makespan > much:
+			if n > 0 && o.Makespan-sooner[n-1].Makespan <= much {
+				sooner[n-1] = o
+			} else {
+				sooner = append(sooner, o)
+			}
+		case o.CoreHours < of.CoreHours && o.Makespan > of.Makespan && len(later) == 0:
+			later = append(later, o)
+		}
+	}
+	if n := len(sooner); n > 2 {
+		sooner = []plan.Point{sooner[0], sooner[n-1]}
+	}
+	return sooner, later
 }
