@@ -11,6 +11,9 @@ import (
 // fewHops is how many tasks must tell of the cluster's overhead before it is worth a number.
 const fewHops = 5
 
+// fewStarts is how many must tell how many starts the cluster manages within a second.
+const fewStarts = 10
+
 // overheads measures what the cluster takes between tasks. A task begins as soon as its parents have ended and a worker
 // has room for it: what passes from the later of the two, the end of its last parent and the last end at its worker
 // before it began, until it begins is the cluster's. It is called a hop if the parent ended last, and reuse if the
@@ -50,7 +53,7 @@ func overheads(x *Execution, r *corral.RunReport) {
 			hops = append(hops, max(0, t.started-at))
 		}
 	}
-	if len(hops)+len(reuses) >= fewHops {
+	if len(hops)+len(reuses) >= fewStarts {
 		r.PeakRate = peak(starts)
 	}
 	r.Hop, r.Hops = typical(hops)
