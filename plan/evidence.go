@@ -198,16 +198,29 @@ func (a Assumed) Cluster() Cluster {
 // Runtime returns the Runtime of a task that is placed so: what it would take on the fastest hosts.
 func (p *Plan) Runtime(at Placement) time.Duration {
 	placed := time.Duration(at.End - at.Start)
-	if p.Assumed == nil || at.Pilot >= len(p.Pilots) {
+	if p.Assumed == nil {
 		return placed
 	}
-	pilot := p.Pilots[at.Pilot]
-	for _, q := range p.Assumed.Queues {
-		if q.Site == pilot.Site && q.Queue == pilot.Queue && q.Speed != 0 {
-			return time.Duration(float64(placed) * float64(q.Speed)).Round(time.Millisecond)
-		}
+	if speed := p.Assumed.speed(p.Pilots, at.Pilot); speed != 0 {
+		return time.Duration(float64(placed) * float64(speed)).Round(time.Millisecond)
 	}
 	return placed
+}
+
+// speed is that of the hosts of a pilot: one of the plan's, or after those one that is present.
+func (a *Assumed) speed(pilots []Pilot, at int) Speed {
+	if k := at - len(pilots); k >= 0 {
+		if k < len(a.Present) {
+			return a.Present[k].Speed
+		}
+		return 0
+	}
+	for _, q := range a.Queues {
+		if q.Site == pilots[at].Site && q.Queue == pilots[at].Queue {
+			return q.Speed
+		}
+	}
+	return 0
 }
 
 // Problem returns the problem that a plan was made for, as far as the plan depends on it.

@@ -16,9 +16,10 @@ func TestRuntimeOfAPlacement(t *testing.T) {
 		{Name: "fast", Wait: func(Shape) time.Duration { return 0 }},
 	}}
 	p := &Plan{Pilots: []Pilot{{Site: "slow", Hosts: 1, CPUs: 1}, {Site: "fast", Hosts: 1, CPUs: 1}}}
+	problem.Present = []Present{{Site: "fast", Hosts: 1}, {Site: "slow", Hosts: 1, Speed: 0.25}}
 	p.Assumed = Assume(problem, p, "none")
 	took := corral.Seconds(20 * time.Second)
-	for pilot, want := range []time.Duration{10 * time.Second, 20 * time.Second, 20 * time.Second} { // the last is present
+	for pilot, want := range []time.Duration{10 * time.Second, 20 * time.Second, 20 * time.Second, 5 * time.Second} {
 		if got := p.Runtime(Placement{Pilot: pilot, Start: took, End: 2 * took}); got != want {
 			t.Errorf("on pilot %d: %s, want %s", pilot, got, want)
 		}

@@ -84,7 +84,16 @@ func ReadSchedule(lines io.Reader) (schedule []Placement, found Apart, err error
 	}
 }
 
-// Runtimes returns the Runtime that each task of the schedule was planned with.
+// Durations returns how long the schedule has each task take where it is placed.
+func (p *Plan) Durations() map[string]time.Duration {
+	all := make(map[string]time.Duration, len(p.Schedule))
+	for _, at := range p.Schedule {
+		all[at.ID] = time.Duration(at.End - at.Start)
+	}
+	return all
+}
+
+// Runtimes returns the Runtime that each task of the schedule was planned with: what it takes on the fastest hosts.
 func (p *Plan) Runtimes() map[string]time.Duration {
 	all := make(map[string]time.Duration, len(p.Schedule))
 	for _, at := range p.Schedule {

@@ -94,7 +94,9 @@ func (d *Desk) make(ctx context.Context, in api.NewPlan, cluster corral.Cluster,
 	if err != nil {
 		return nil, err
 	}
-	experience.Speeds = provision.Speeds(experience, names(sites))
+	if in.Run == 0 { // of what is left of a run, estimates are corrected by what its tasks took where they ran
+		experience.Speeds = provision.Speeds(experience, names(sites))
+	}
 	problem, reasons, err := d.problem(ctx, subject, experience, cluster)
 	if err != nil {
 		return nil, err

@@ -36,7 +36,7 @@ func (r *Reviser) read(ctx context.Context, id corral.PlanID) (promise, error) {
 	return said, err
 }
 
-// Runtimes returns the estimates of tasks, by their ids, that a plan was made with.
+// Runtimes returns how long tasks take, by their ids, where a plan has placed them.
 func Runtimes(db *store.DB, row corral.Plan) (map[string]time.Duration, error) {
 	said, err := promised(db, row)
 	return said.runtimes, err
@@ -57,7 +57,7 @@ func promised(db *store.DB, row corral.Plan) (said promise, err error) {
 			return said, fmt.Errorf("reading plan %d: %w", row.ID, err)
 		}
 	}
-	said.runtimes = said.document.Runtimes()
+	said.runtimes = said.document.Durations()
 	said.document.Schedule = nil
 	return said, nil
 }

@@ -1,6 +1,8 @@
 package revision
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -86,18 +88,32 @@ func Decide(v View) (Decision, error) {
 			*v.Goal.Budget)
 	case v.Before.At > 0 && v.Now < v.Before.At+Pause(o.End):
 	default:
-		if err = o.change(&d); v.Context != nil && v.Context.Err() != nil {
+		if err = o.change(&d); err != nil && hurried(v) && errors.Is(err, context.Cause(v.Context)) {
 			err = nil // the search took too long: the rest of the decision stands
 		}
 	}
 	if len(d.Drop) == 0 {
 		if d.Drop = o.drains(); len(d.Drop) > 0 {
+			o.look(o.without(dropped(o, d.Drop)))
+			d.Predicted = prediction(o)
 			d.say("%d pilot(s) take no more tasks: the budget of %s suffices for what they run", len(d.Drop),
 				*v.Goal.Budget)
 		}
 	}
 	o.announce(&d)
 	return d, err
+}
+
+// hurried reports whether there is no more time to seek anything.
+func hurried(v View) bool { return v.Context != nil && v.Context.Err() != nil }
+
+// dropped are the pilots that drops name, by their index among View.Pilots.
+func dropped(o *outlook, drops []Drop) map[int]bool {
+	all := map[int]bool{}
+	for i, q := range o.Pilots {
+		all[i] = slices.ContainsFunc(drops, func(d Drop) bool { return d.Pilot == q.Number })
+	}
+	return all
 }
 
 // change closes pilots that would cut what they take next, and adds or releases others.
@@ -199,10 +215,11 @@ func (o *outlook) add(d *Decision) error {
 	case sooner(o, p):
 		o.ask(d, p)
 	}
+	refused := len(d.Limits) > 0
 	if cut != "" {
 		d.Limits = append(append(d.Limits, cut), o.Without...)
 	}
-	if len(d.Add) > 0 || o.Before.Limited {
+	if len(d.Add) > 0 || refused || o.Before.Limited {
 		return nil
 	}
 	return full(o, d, goal)
@@ -317,7 +334,7 @@ func (o *outlook) spare(dropped map[int]bool) (n int) {
 	if o.Goal.Objective == plan.Makespan {
 		return 0
 	}
-	for tries, i := 0, len(o.Pilots)-1; i >= 0 && tries < 10; i-- {
+	for tries, i := 0, len(o.Pilots)-1; i >= 0 && tries < 10 && !hurried(o.View); i-- {
 		if o.Pilots[i].Phase != Planned || dropped[i] || time.Duration(o.Pilots[i].Submit) <= o.Now {
 			continue
 		}
@@ -335,6 +352,10 @@ func (o *outlook) spare(dropped map[int]bool) (n int) {
 	return n
 }
 
+// patientLooks is how many looks before a deadline it is said that it will be missed, though what might help was not
+// sought to its end.
+const patientLooks = 10
+
 // outcome is what is expected instead of an end in time. The end of what can be run says nothing where tasks remain.
 func outcome(o *outlook, d *Decision) string {
 	if !d.Predicted.Complete {
@@ -343,12 +364,16 @@ func outcome(o *outlook, d *Decision) string {
 	return fmt.Sprintf("the end is expected after %s", brief(d.Predicted.End))
 }
 
-// announce says what people have to know, once.
+// announce says what people have to know, once. A search that was ended has not found out whether more pilots would
+// help: lateness is said when the next one has, or when the deadline is near.
 func (o *outlook) announce(d *Decision) {
 	deadline, before := time.Duration(o.Goal.Deadline), o.Before
 	blur := max(0, d.Predicted.End-o.Now) / 50 // no estimate is exact: nothing is said of less, until it is near
 	late := deadline > 0 && (d.Predicted.End > deadline+blur || !d.Predicted.Complete)
-	broke := !d.Predicted.Complete && o.Goal.Budget != nil || len(d.Drop) > 0 && d.Drop[0].Why == Budget
+	if hurried(o.View) && o.Now+patientLooks*o.Period < deadline {
+		late = late && before.Late
+	}
+	broke := !d.Predicted.Complete && o.Goal.Budget != nil || len(d.Drop) > 0 && d.Drop[0].Cancel
 	switch {
 	case late && !before.Late:
 		d.News = Late

@@ -106,7 +106,13 @@ func TestDecide(t *testing.T) {
 		}, drop: []revision.Drop{{Pilot: 0, Cancel: true, Why: revision.Budget}}, news: revision.Broke},
 		{name: "the budget suffices for one task", edit: func(v *revision.View) {
 			v.Goal.Budget = &cost.Amount{Money: 183_500, Unit: cost.CPUHours} // 11 minutes, and not another task
-		}, drop: []revision.Drop{{Pilot: 0, Why: revision.Budget}}, news: revision.Broke},
+		}, drop: []revision.Drop{{Pilot: 0, Why: revision.Budget}}, news: revision.Late},
+		{name: "the budget suffices for all that is left", edit: func(v *revision.View) {
+			v.Goal.Budget = &cost.Amount{Money: 183_500, Unit: cost.CPUHours}
+			for i := range 3 {
+				v.Tasks[i+1].State, v.Tasks[i+1].Took = corral.TaskDone, 10*time.Minute
+			}
+		}},
 		{name: "no money for what would help", edit: func(v *revision.View) {
 			v.Goal.Deadline = corral.Seconds(31 * time.Minute)
 			v.Goal.Budget = &cost.Amount{Money: 690_000, Unit: cost.CPUHours} // of 41 minutes, a little more
@@ -215,8 +221,13 @@ func TestASearchThatTakesTooLong(t *testing.T) {
 	cancel()
 	v.Context, v.Goal.Deadline = ctx, corral.Seconds(31*time.Minute)
 	d, err := revision.Decide(v)
-	if err != nil || len(d.Add) > 0 || d.News != revision.Late {
-		t.Errorf("behind: %+v, %v; want that it is late, and nothing added", d, err)
+	if err != nil || len(d.Add) > 0 || d.News != revision.Nothing {
+		t.Errorf("behind: %+v, %v; want that nothing is added, nor said before the search has ended by itself", d, err)
+	}
+	near := v
+	near.Now = 31*time.Minute - 5*time.Second
+	if d, err = revision.Decide(near); err != nil || len(d.Add) > 0 || d.News != revision.Late {
+		t.Errorf("just before the deadline: %+v, %v; want that it is late", d, err)
 	}
 	v.Goal.Budget = &cost.Amount{Money: 17_000, Unit: cost.CPUHours} // 61 s of a cpu
 	if d, err = revision.Decide(v); err != nil || len(d.Drop) != 1 || !d.Drop[0].Cancel {

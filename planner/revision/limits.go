@@ -29,7 +29,7 @@ func full(o *outlook, d *Decision, goal plan.Goal) error {
 func limits(sites []plan.Site, cpus int) (all []string) {
 	for _, s := range sites {
 		switch {
-		case s.Pilots*s.Host.CPUs < min(s.CPUs, cpus):
+		case s.Pilots < plan.Unlimited && s.Pilots*min(s.Hosts, cpus)*s.Host.CPUs < min(s.CPUs, cpus):
 			all = append(all, fmt.Sprintf("site %s takes %d pilot(s) more", s.Name, s.Pilots))
 		case s.CPUs < cpus:
 			all = append(all, fmt.Sprintf("site %s gives %d cpu(s) more", s.Name, s.CPUs))
@@ -43,7 +43,9 @@ func limits(sites []plan.Site, cpus int) (all []string) {
 
 // limit notes what keeps pilots from being asked for, and says so, once.
 func limit(o *outlook, d *Decision, limits []string) {
-	d.Limits = limits
+	if len(limits) > 0 {
+		d.Limits = limits // the cause, instead of what follows from it
+	}
 	switch {
 	case o.Before.Limited:
 		return

@@ -63,7 +63,7 @@ func outlookOf(v View, joined bool) *outlook {
 	o.left = plan.Problem{Sites: v.Problem.Sites, Cluster: v.Problem.Cluster}
 	behind := waiting(o)
 	index := remaining(o, behind)
-	if joined {
+	if joined && slices.ContainsFunc(behind, func(k int) bool { return k >= 0 }) {
 		o.left.Work, index = join(o.left.Work, index, behind)
 	}
 	seat(o, index, behind)

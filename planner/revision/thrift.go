@@ -23,8 +23,8 @@ func save(o *outlook, d *Decision, gone map[int]bool) {
 	}
 	limit := o.Goal.Budget.Money - o.Goal.Budget.Money/budgetReserve
 	before, tries, saved := o.expected(), 0, 0
-	for o.expected() > limit && tries < mostSparing {
-		best, tried := cheapest(o, gone)
+	for o.expected() > limit && tries < mostSparing && !hurried(o.View) {
+		best, tried := cheapest(o, gone, mostSparing-tries)
 		if tries += tried; best < 0 {
 			break
 		}
@@ -42,15 +42,15 @@ func save(o *outlook, d *Decision, gone map[int]bool) {
 }
 
 // cheapest returns the pilot without which what is left costs least, of those without which it is cheaper by more than
-// a hundredth and still done in time; negative: there is none. Of pilots that are alike one is tried. It says how many
-// were.
-func cheapest(o *outlook, gone map[int]bool) (best, tried int) {
+// a hundredth and still done in time; negative: there is none. Of pilots that are alike one is tried, so many at most.
+// It says how many were.
+func cheapest(o *outlook, gone map[int]bool, most int) (best, tried int) {
 	best, least := -1, o.expected()
 	least -= least / 100
 	seen := map[kin]bool{}
 	for i := range slices.Backward(o.Pilots) {
 		k, ok := kinOf(o, i)
-		if !ok || gone[i] || seen[k] || tried == mostSparing {
+		if !ok || gone[i] || seen[k] || tried == most || hurried(o.View) {
 			continue
 		}
 		seen[k] = true
