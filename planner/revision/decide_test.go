@@ -117,6 +117,12 @@ func TestDecide(t *testing.T) {
 			v.Goal.Deadline = corral.Seconds(31 * time.Minute)
 			v.Goal.Budget = &cost.Amount{Money: 690_000, Unit: cost.CPUHours} // of 41 minutes, a little more
 		}, limit: true, news: revision.Late},
+		{name: "a job of several tasks, none of which has been told to be done", edit: func(v *revision.View) {
+			for i := range v.Tasks {
+				v.Tasks[i] = v.Tasks[0]
+			}
+			v.Now, v.Goal.Deadline = 36*time.Minute, corral.Seconds(45*time.Minute)
+		}},
 		{name: "waiting for tasks costs more than the budget", edit: func(v *revision.View) {
 			wait(t, v)
 			v.Goal.Budget = &cost.Amount{Money: 950_000, Unit: cost.CPUHours} // 61 minutes of a cpu are 1.02

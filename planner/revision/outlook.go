@@ -62,10 +62,11 @@ func outlookOf(v View, joined bool) *outlook {
 	o := &outlook{View: v, running: make([]int, len(v.Pilots)), ends: make([]time.Duration, len(v.Pilots))}
 	o.left = plan.Problem{Sites: v.Problem.Sites, Cluster: v.Problem.Cluster}
 	behind := waiting(o)
-	index := remaining(o, behind)
+	index := remaining(o)
 	if joined && slices.ContainsFunc(behind, func(k int) bool { return k >= 0 }) {
 		o.left.Work, index = join(o.left.Work, index, behind)
 	}
+	begun(o, index, behind)
 	seat(o, index, behind)
 	return o
 }
@@ -152,26 +153,34 @@ func (o *outlook) host(pilot int) corral.Resources {
 
 // remaining lists the tasks that are left, with corrected estimates, and returns for each task its index there; -1 for
 // one that is over.
-func remaining(o *outlook, behind []int) []int {
+func remaining(o *outlook) []int {
 	ratios := o.ratios()
 	var index []int
 	o.left.Work, index = o.Problem.Work.Part(func(i int) bool {
 		s := o.Tasks[i].State
 		return s != corral.TaskDone && s != corral.TaskFailed && s != corral.TaskSkipped
 	})
-	for i, t := range o.Tasks {
-		if index[i] < 0 {
+	for _, k := range index {
+		if k < 0 {
 			continue
 		}
-		task := &o.left.Work.Tasks[index[i]]
+		task := &o.left.Work.Tasks[k]
 		if r, ok := ratios[task.Kind]; ok {
 			task.Runtime = time.Duration(float64(task.Runtime) * r).Round(time.Millisecond)
 		}
+	}
+	return index
+}
+
+// begun leaves of what runs what is to come. A cluster may tell of a job's tasks only when the job ends, as HTCondor does:
+// what has passed since it began counts for all of them.
+func begun(o *outlook, index, behind []int) {
+	for i, t := range o.Tasks {
 		if t.State == corral.TaskRunning && behind[i] < 0 {
+			task := &o.left.Work.Tasks[index[i]]
 			task.Runtime = overdue(task.Runtime, o.Now-t.Since).Round(time.Millisecond)
 		}
 	}
-	return index
 }
 
 // seat lists the pilots that take tasks, or will, and what they run. Those whose workers are there come first, and of
