@@ -29,9 +29,13 @@ type Schedule struct {
 	file string
 }
 
-// NewSchedule keeps what write writes, for a plan that is about to be created.
+// NewSchedule keeps what write writes, for a plan that is about to be created. It is on the disk before the plan's row
+// is, so that no plan is without its schedule after a power failure.
 func (d *DB) NewSchedule(write func(io.Writer) error) (s *Schedule, err error) {
 	if err := os.MkdirAll(d.schedules, 0o700); err != nil {
+		return nil, err
+	}
+	if err := syncFolder(filepath.Dir(d.schedules)); err != nil {
 		return nil, err
 	}
 	f, err := os.CreateTemp(d.schedules, "*"+newSuffix) // mode 0600
@@ -39,7 +43,7 @@ func (d *DB) NewSchedule(write func(io.Writer) error) (s *Schedule, err error) {
 		return nil, err
 	}
 	s = &Schedule{d, f.Name()}
-	if err = errors.Join(write(f), f.Close()); err != nil {
+	if err = errors.Join(write(f), f.Sync(), f.Close()); err != nil {
 		return nil, errors.Join(err, s.Discard())
 	}
 	return s, nil
@@ -50,7 +54,19 @@ func (s *Schedule) Keep(_ *Tx, p corral.Plan) error {
 	if s == nil {
 		return nil
 	}
-	return os.Rename(s.file, s.db.scheduleFile(p.Digest))
+	if err := os.Rename(s.file, s.db.scheduleFile(p.Digest)); err != nil {
+		return err
+	}
+	return syncFolder(s.db.schedules)
+}
+
+// syncFolder puts a folder's list of names on the disk: a file that was renamed is not there without it.
+func syncFolder(name string) error {
+	dir, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
 }
 
 // Discard removes it.
