@@ -95,8 +95,9 @@ func (h *planHandlers) keep(row corral.Plan, schedule *store.Schedule) rest.Step
 			return made, err
 		},
 		Undo: func() {
-			if err := schedule.Discard(); err != nil {
-				h.Log.Error("removing the schedule of a plan that was not made failed", "error", err)
+			if err := schedule.Discard(h.Life); err != nil {
+				h.Log.Error("removing the schedule of a plan that was not made failed: the next start tries again",
+					"error", err)
 			}
 		},
 	}

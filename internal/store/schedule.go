@@ -44,7 +44,7 @@ func (d *DB) NewSchedule(write func(io.Writer) error) (s *Schedule, err error) {
 	}
 	s = &Schedule{d, f.Name()}
 	if err = errors.Join(write(f), f.Sync(), f.Close()); err != nil {
-		return nil, errors.Join(err, s.Discard())
+		return nil, errors.Join(err, os.Remove(s.file))
 	}
 	return s, nil
 }
@@ -69,12 +69,17 @@ func syncFolder(name string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// Discard removes it.
-func (s *Schedule) Discard() error {
+// Discard removes it. One that a transaction kept that did not commit has the name of its plan by now, which another
+// plan of the same digest may have, too: a sweep tells.
+func (s *Schedule) Discard(ctx context.Context) error {
 	if s == nil {
 		return nil
 	}
-	return os.Remove(s.file)
+	err := os.Remove(s.file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return s.db.SweepSchedules(ctx)
+	}
+	return err
 }
 
 // scheduleFile is where the schedule of plans with a digest is.

@@ -70,9 +70,19 @@ func TestSchedules(t *testing.T) {
 		t.Errorf("a schedule that cannot be written: %v", err)
 	}
 	abandoned, err := w.db.NewSchedule(func(io.Writer) error { return nil })
-	if err != nil || abandoned.Discard() != nil {
+	if err != nil || abandoned.Discard(t.Context()) != nil {
 		t.Error(err)
 	}
+	for _, digit := range []string{"b", "c"} { // "b" is another plan's schedule, too
+		uncommitted, err := w.db.NewSchedule(func(to io.Writer) error { _, err := io.WriteString(to, digit); return err })
+		err2 := w.db.Write(t.Context(), "ada", func(tx *store.Tx) error {
+			return errors.Join(uncommitted.Keep(tx, corral.Plan{Digest: digestOf(digit)}), failure)
+		})
+		if err != nil || !errors.Is(err2, failure) || uncommitted.Discard(t.Context()) != nil {
+			t.Errorf("a schedule that was kept by a transaction that did not commit: %v, %v", err, err2)
+		}
+	}
+	want(other, "b")
 	if files, _ := filepath.Glob(w.path + "-schedules/*"); len(files) != 1 {
 		t.Errorf("files %q, want that of one plan", files)
 	}
