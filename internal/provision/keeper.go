@@ -25,8 +25,9 @@ type Workers interface {
 }
 
 // A Reviser revises plans while their runs go on. All that it decides by is read again for each decision, from the
-// store and from the run, but for the plan's document, which never changes; what it remembers besides is for how long
-// pilots have been seen idle, which it learns again after a restart. So it may be killed at any time.
+// store and from the run, but for the plan's document, which never changes; what it remembers besides, which documents
+// cannot be read and for how long pilots have been seen idle, it learns again after a restart. So it may be killed at
+// any time.
 type Reviser struct {
 	lg      *slog.Logger
 	db      *store.DB
@@ -34,17 +35,18 @@ type Reviser struct {
 	workers Workers
 	machine corral.SiteQueue // this one
 
-	idle  map[corral.GlideinID]time.Time // since when it has been seen without a task
-	said  map[corral.PlanID]promise      // of plans that are under way
-	hurry bool                           // a plan is so near its budget that it has to be looked at sooner
-	took  time.Duration                  // the look before
+	idle   map[corral.GlideinID]time.Time // since when it has been seen without a task
+	said   map[corral.PlanID]promise      // of plans that are under way
+	unread map[corral.PlanID]time.Time    // when reading what it promised failed
+	hurry  bool                           // a plan is so near its budget that it has to be looked at sooner
+	took   time.Duration                  // the look before
 }
 
 // NewReviser returns a reviser. machine is this machine, as the queue that the batch system fork has here.
 func NewReviser(lg *slog.Logger, db *store.DB, runs Runs, workers Workers, machine corral.SiteQueue) *Reviser {
 	return &Reviser{
 		lg: lg, db: db, runs: runs, workers: workers, machine: machine, idle: map[corral.GlideinID]time.Time{},
-		said: map[corral.PlanID]promise{},
+		said: map[corral.PlanID]promise{}, unread: map[corral.PlanID]time.Time{},
 	}
 }
 
@@ -121,8 +123,8 @@ func (r *Reviser) look(ctx context.Context, pause time.Duration) (busy bool, err
 // that the next look would come too late for.
 func (r *Reviser) limit(ctx context.Context, all []underway, pause time.Duration) time.Duration {
 	budget := slices.ContainsFunc(all, func(u underway) bool {
-		said, err := r.read(ctx, u.plan.ID)
-		return err == nil && said.document.Goal.Budget != nil
+		said, ok := r.read(ctx, u.plan.ID, time.Now())
+		return ok && said.document.Goal.Budget != nil
 	})
 	each := search(pause) / time.Duration(max(1, len(all)))
 	switch {
@@ -161,11 +163,11 @@ func under(tx *store.Tx) (all []underway, err error) {
 
 // revise makes one decision about a plan, for which it seeks pilots no longer than limit, and carries it out.
 func (r *Reviser) revise(ctx context.Context, u underway, now time.Time, pause, limit time.Duration) error {
-	flow, progress, err := r.runs.Left(ctx, u.run.ID)
-	if err != nil {
-		return err
+	said, ok := r.read(ctx, u.plan.ID, now)
+	if !ok {
+		return ctx.Err()
 	}
-	said, err := r.read(ctx, u.plan.ID)
+	flow, progress, err := r.runs.Left(ctx, u.run.ID)
 	if err != nil {
 		return err
 	}

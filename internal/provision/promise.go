@@ -19,21 +19,34 @@ type promise struct {
 	runtimes map[string]time.Duration // :: task → estimate that the plan was made with
 }
 
+// readAgain is after how long a plan is read again that could not be read.
+const readAgain = time.Minute
+
 // read returns what a plan promised. A document of many tasks is large, and takes longer to read than all else that a
-// look reads; but it never changes. So it is read once.
-func (r *Reviser) read(ctx context.Context, id corral.PlanID) (promise, error) {
+// look reads; but it never changes. So it is read once. If it cannot be read, that is said once, and it is not ok.
+func (r *Reviser) read(ctx context.Context, id corral.PlanID, now time.Time) (said promise, ok bool) {
 	if said, ok := r.said[id]; ok {
-		return said, nil
+		return said, true
+	}
+	failed, again := r.unread[id]
+	if again && now.Sub(failed) < readAgain {
+		return promise{}, false
 	}
 	row, err := store.Read(ctx, r.db, func(tx *store.Tx) (corral.Plan, error) { return tx.Plan(id) })
-	if err != nil {
-		return promise{}, err
-	}
-	said, err := promised(r.db, row)
 	if err == nil {
-		r.said[id] = said
+		said, err = promised(r.db, row)
 	}
-	return said, err
+	switch {
+	case err == nil:
+		r.said[id] = said
+	case ctx.Err() == nil:
+		r.unread[id] = now
+		if !again {
+			r.lg.Error("a plan cannot be read, and is not revised: it is tried again each minute", "plan", id,
+				"error", err)
+		}
+	}
+	return said, err == nil
 }
 
 // Runtimes returns how long tasks take, by their ids, where a plan has placed them.
@@ -62,9 +75,11 @@ func promised(db *store.DB, row corral.Plan) (said promise, err error) {
 	return said, nil
 }
 
-// forget drops the promises of plans that are no longer under way.
+// forget drops what is known of the promises of plans that are no longer under way.
 func (r *Reviser) forget(all []underway) {
-	maps.DeleteFunc(r.said, func(id corral.PlanID, _ promise) bool {
+	over := func(id corral.PlanID) bool {
 		return !slices.ContainsFunc(all, func(u underway) bool { return u.plan.ID == id })
-	})
+	}
+	maps.DeleteFunc(r.said, func(id corral.PlanID, _ promise) bool { return over(id) })
+	maps.DeleteFunc(r.unread, func(id corral.PlanID, _ time.Time) bool { return over(id) })
 }

@@ -1,9 +1,11 @@
 package provision
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
 	"strings"
 	"testing"
@@ -530,5 +532,39 @@ func TestPlanIsReadOnce(t *testing.T) {
 	s.write(func(tx *store.Tx) error { _, err := tx.MoveRun(s.run.ID, corral.RunFail, ""); return err })
 	if _, err := r.look(t.Context(), time.Second); err != nil || len(r.said) != 0 {
 		t.Errorf("%d plans are remembered, %v; want none", len(r.said), err)
+	}
+}
+
+// TestAPlanThatCannotBeRead: that is said once, not at every look; a minute later the plan is read again, and revised
+// if it can be.
+func TestAPlanThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	var lines bytes.Buffer
+	apart, err := plan.WriteSchedule(&lines, []plan.Placement{{ID: "a", End: 60e9}, {ID: "b", End: 60e9}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newScene(t, fmt.Sprintf(`%s,"schedule_apart":{"tasks":2,"digest":%q}`, tooLate, apart.Digest), true)
+	var log bytes.Buffer
+	r := NewReviser(slog.New(slog.NewTextHandler(&log, nil)), s.db, s, s, corral.SiteQueue{CPUs: 4, MemoryMiB: 4000})
+	s.look(r, time.Second)
+	s.look(r, 2*time.Second)
+
+	schedule, err := s.db.NewSchedule(func(to io.Writer) error { _, err := lines.WriteTo(to); return err })
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.write(func(tx *store.Tx) error { return schedule.Keep(tx, s.plan) })
+	for _, c := range []struct {
+		after   time.Duration
+		revised bool
+	}{{time.Minute, false}, {62 * time.Second, true}} {
+		s.look(r, c.after)
+		if revised := len(s.revisions()) > 0; revised != c.revised {
+			t.Errorf("after %s: revised %t, want %t", c.after, revised, c.revised)
+		}
+	}
+	if n := strings.Count(log.String(), "cannot be read"); n != 1 {
+		t.Errorf("it is said %d times, want once:\n%s", n, log.String())
 	}
 }
