@@ -17,7 +17,8 @@ import (
 
 // AsPlanned gives the tasks of a run that has the label of a plan the estimates that the plan was made with, wherever
 // those came from: what a worker starts before its pilot leaves, and what becomes of the plan, is then judged by what
-// its pilots were asked for. If there is no such plan, or it is of other tasks, the run stays as it is.
+// its pilots were asked for. If there is no such plan, its schedule went with it, or it is of other tasks, the run
+// stays as it is.
 func AsPlanned(ctx context.Context, db *store.DB, in *api.NewRun) error {
 	id, err := strconv.ParseInt(in.Labels[provision.Label], 10, 64)
 	if err != nil {
@@ -31,6 +32,9 @@ func AsPlanned(ctx context.Context, db *store.DB, in *api.NewRun) error {
 		return err
 	}
 	runtimes, err := provision.Runtimes(db, row)
+	if corral.KindOf(err) == corral.NotFound {
+		return nil
+	}
 	if err != nil {
 		return err
 	}

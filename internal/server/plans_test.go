@@ -144,6 +144,9 @@ func TestPlanOfManyTasks(t *testing.T) {
 		must(f.RemovePlan(t.Context(), row.ID))(t)
 		_, err = f.PlanSchedule(t.Context(), row.ID)
 		wantKind(t, "the schedule of a plan that was removed", err, corral.NotFound, "plan")
+		_, err = f.CreateRun(t.Context(), api.NewRun{Workflow: in.Workflow, WorkflowName: "fan.json",
+			Labels: map[string]string{"plan": fmt.Sprint(row.ID)}}, "")
+		wantKind(t, "a run for a plan that was removed", err, corral.Conflict, "labels")
 	}
 	in.Goal.Deadline, in.DryRun = corral.Seconds(time.Second), false
 	row := must(f.CreatePlan(t.Context(), in, ""))(t)
