@@ -8,6 +8,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -62,15 +63,25 @@ func (d *Desk) Draft(ctx context.Context, in api.NewPlan, cluster corral.Cluster
 	if err != nil {
 		return nil, err
 	}
-	schedule, err := d.detach(made, in.DryRun)
+	row.Cluster, row.ClusterName = cluster.ID, cluster.Name
+	return write(ctx, d.db, row, made, in.DryRun)
+}
+
+// write fills the row of a plan, and writes its schedule apart if it is too long for the row.
+func write(ctx context.Context, db *store.DB, row *corral.Plan, made *plan.Plan, dryRun bool) (*store.Schedule,
+	error) {
+	schedule, err := detach(db, made, dryRun)
 	if err != nil {
 		return nil, err
 	}
-	return schedule, write(row, made, cluster)
+	if err := fill(row, made); err != nil {
+		return nil, errors.Join(err, schedule.Discard(ctx))
+	}
+	return schedule, nil
 }
 
 // detach takes a plan's schedule out of it, or that of the nearest plan, if it is too long to stay.
-func (d *Desk) detach(made *plan.Plan, dryRun bool) (*store.Schedule, error) {
+func detach(db *store.DB, made *plan.Plan, dryRun bool) (*store.Schedule, error) {
 	if made.Nearest != nil {
 		made = made.Nearest
 	}
@@ -80,7 +91,7 @@ func (d *Desk) detach(made *plan.Plan, dryRun bool) (*store.Schedule, error) {
 	case dryRun:
 		return nil, made.Detach(io.Discard)
 	}
-	return d.db.NewSchedule(made.Detach)
+	return db.NewSchedule(made.Detach)
 }
 
 // make has the planner make a plan for an owner.
@@ -205,13 +216,13 @@ func options(in api.NewPlan) (planner.Options, error) {
 	return opts, err
 }
 
-// write fills the row of a plan.
-func write(row *corral.Plan, made *plan.Plan, cluster corral.Cluster) error {
+// fill fills the row of a plan with what was made.
+func fill(row *corral.Plan, made *plan.Plan) error {
 	document, err := json.Marshal(made)
 	if err != nil {
 		return fmt.Errorf("encoding the plan: %w", err)
 	}
-	row.Cluster, row.ClusterName, row.Workflow, row.Document = cluster.ID, cluster.Name, made.Workflow, document
+	row.Workflow, row.Document = made.Workflow, document
 	row.Digest = fmt.Sprintf("sha256:%x", sha256.Sum256(document))
 	row.State = corral.PlanReady
 	if !made.Feasible {
