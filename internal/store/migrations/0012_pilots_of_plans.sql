@@ -13,8 +13,8 @@ join glideins on glideins.site_id = reservations.site_id and json_extract(labels
 drop table reservations;
 alter table reservations_2 rename to reservations;
 
--- Plans that are under way are looked at once a second, each with its glideins and runs, and with what its sites' pilots
--- have cost: however much there is of the past.
+-- Plans that are under way are looked at once a second, each with its glideins and runs, however much there is of the
+-- past, and with what its sites' pilots have cost: of that every past attempt is read, from the last index.
 create index plans_provisioned on plans (id) where state = 'PROVISIONED';
 create index glideins_plan on glideins (json_extract(labels, '$.plan')) where json_extract(labels, '$.plan') is not null;
 create index runs_plan on runs (json_extract(labels, '$.plan')) where json_extract(labels, '$.plan') is not null;
