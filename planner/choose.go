@@ -113,7 +113,7 @@ func (p *planning) unreachable(all []outcome) *plan.Plan {
 		return pl
 	}
 	nearest, reason := p.nearest(possible)
-	pl.Reasons = []string{reason}
+	pl.Reasons, pl.Limits = []string{reason}, cuts(p.Sites, p.most, all)
 	pl.Nearest = nearest.of.finish(nearest)
 	return pl
 }

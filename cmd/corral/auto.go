@@ -34,50 +34,86 @@ type autoRun struct {
 
 // create plans and provisions, and creates the run then. A run that is refused leaves no pilots behind.
 func (a *autoRun) create(cl *api.Client, ctx context.Context, in api.NewRun, key string) (corral.Run, error) {
-	goal, err := goalOf(a.c)
+	ask, err := a.ask(in)
 	if err != nil {
 		return corral.Run{}, err
 	}
-	profiles, err := profilesOf(a.c, a.p)
-	if err != nil {
-		return corral.Run{}, err
+	if key == "" {
+		return a.begin(cl, ctx, ask, in, "", "")
 	}
-	planKey := key
-	if key != "" {
-		planKey += ".plan"
+	r, err := a.begin(cl, ctx, ask, in, key+".plan", key)
+	if corral.KindOf(err) == corral.Conflict && a.planned.ID != 0 { // a try with this key failed, and its plan is gone
+		return a.begin(cl, ctx, ask, in, "", key)
 	}
-	a.planned, err = cl.CreatePlan(ctx, api.NewPlan{Cluster: in.Cluster, Workflow: in.Workflow,
-		WorkflowName: in.WorkflowName, Goal: goal, Clustering: clusteringOf(a.c), Auto: true,
-		Sites: a.c.StringSlice("site"), HostCPUs: a.c.Int("shape"),
-		Estimates: api.Estimates{DefaultRuntime: in.Options.DefaultRuntime, Profiles: profiles,
-			Learn: a.c.Bool("learn")}}, planKey)
-	if err != nil {
-		return corral.Run{}, err
+	return r, err
+}
+
+// ask is the request for the plan of a run. A task without an estimate has one only if it was given.
+func (a *autoRun) ask(in api.NewRun) (n api.NewPlan, err error) {
+	n = api.NewPlan{Cluster: in.Cluster, Workflow: in.Workflow, WorkflowName: in.WorkflowName,
+		Clustering: clusteringOf(a.c), Auto: true, Sites: a.c.StringSlice("site"), HostCPUs: a.c.Int("shape")}
+	n.Learn = a.c.Bool("learn")
+	if a.c.IsSet("default-runtime") {
+		n.DefaultRuntime = in.Options.DefaultRuntime
+	}
+	if _, given := in.Labels["plan"]; given {
+		return n, corral.ErrorAt(corral.Invalid, "--label", "plan is for the plan that --auto makes")
+	}
+	if n.Goal, err = goalOf(a.c); err == nil {
+		n.Profiles, err = profilesOf(a.c, a.p)
+	}
+	return n, err
+}
+
+// begin makes the plan, has its pilots asked for, and creates the run. If a command with these keys has done that before,
+// the run is the one that it made.
+func (a *autoRun) begin(cl *api.Client, ctx context.Context, ask api.NewPlan, in api.NewRun, planKey,
+	key string) (r corral.Run, err error) {
+	if a.planned, err = cl.CreatePlan(ctx, ask, planKey); err != nil {
+		return r, err
 	}
 	if a.planned.State == corral.PlanInfeasible {
-		return corral.Run{}, corral.Errorf(corral.Unsatisfiable, "%s", a.planned.Reason)
+		return r, corral.Errorf(corral.Unsatisfiable, "%s", a.planned.Reason)
 	}
-	if a.planned, err = cl.ProvisionPlan(ctx, a.planned.ID); err != nil {
-		return corral.Run{}, err
+	if err := a.predict(&in); err != nil {
+		return r, err
 	}
+	provisioned, err := cl.ProvisionPlan(ctx, a.planned.ID)
+	if err != nil {
+		if planKey != "" && corral.KindOf(err) == corral.Conflict {
+			if r, again := cl.CreateRun(ctx, in, key); again == nil {
+				a.planned, err = cl.Plan(ctx, a.planned.ID)
+				return r, err
+			}
+		}
+		_, _ = cl.RemovePlan(context.WithoutCancel(ctx), a.planned.ID) // it holds nothing, and nobody asked for it
+		return r, err
+	}
+	a.planned = provisioned
+	if r, err = cl.CreateRun(ctx, in, key); err != nil {
+		_, undo := cl.ReleasePlan(context.WithoutCancel(ctx), a.planned.ID)
+		return r, errors.Join(err, undo)
+	}
+	return r, nil
+}
+
+// predict says what the plan predicts, and makes the run one of it.
+func (a *autoRun) predict(in *api.NewRun) error {
 	var document plan.Plan
 	if err := json.Unmarshal(a.planned.Document, &document); err != nil {
-		return corral.Run{}, fmt.Errorf("reading plan %d: %w", a.planned.ID, err)
+		return fmt.Errorf("reading plan %d: %w", a.planned.ID, err)
 	}
 	a.predicted, a.hours = document.Makespan, document.CoreHours
 	a.p.say("plan %d: %s, %d cpus at most; %s and %s predicted", a.planned.ID,
 		fmt.Sprintf("%d pilot(s)", len(document.Pilots)), document.PeakCPUs, brief(document.Makespan),
 		priced(document.Cost))
-	labels := map[string]string{"plan": fmt.Sprint(a.planned.ID)}
-	maps.Copy(labels, in.Labels)
-	in.Labels = labels
-	in.Options.Clustering = document.Clustering.String()
-	r, err := cl.CreateRun(ctx, in, key)
-	if err != nil {
-		_, undo := cl.ReleasePlan(context.WithoutCancel(ctx), a.planned.ID)
-		return r, errors.Join(err, undo)
+	labels := maps.Clone(in.Labels)
+	if labels == nil {
+		labels = map[string]string{}
 	}
-	return r, nil
+	labels["plan"] = fmt.Sprint(a.planned.ID)
+	in.Labels, in.Options.Clustering = labels, document.Clustering.String()
+	return nil
 }
 
 // clusteringOf is the clustering that was asked for, empty if that is left to the planner.

@@ -115,9 +115,10 @@ func goalOf(c *cli.Context) (plan.Goal, error) {
 		g.Objective = plan.Tradeoff
 	}
 	if c.IsSet("deadline") {
-		if g.Deadline = corral.Seconds(c.Duration("deadline")); g.Deadline <= 0 {
-			return g, corral.ErrorAt(corral.Invalid, "--deadline", "%s is not a positive duration", g.Deadline)
+		if d := c.Duration("deadline"); d < time.Millisecond {
+			return g, corral.ErrorAt(corral.Invalid, "--deadline", "%s is shorter than a millisecond", d)
 		}
+		g.Deadline = corral.Seconds(c.Duration("deadline"))
 	}
 	if c.IsSet("budget") {
 		amount, err := cost.ParseAmount(c.String("budget"))

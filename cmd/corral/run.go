@@ -40,7 +40,7 @@ func runCommand(p *printer) *cli.Command {
 			&cli.DurationFlag{Name: "stall", Value: 5 * time.Minute,
 				Usage: "end with exit code 3 when nothing could take what is ready for `D`"},
 			&cli.DurationFlag{Name: "default-runtime", Value: time.Minute,
-				Usage: "assume `D` for a task without an estimate"},
+				Usage: "assume `D` for a task without an estimate; with --auto only if it is given"},
 			&cli.StringFlag{Name: "dir", Usage: "run directory `DIR` on corrald's host; must not exist or be empty " +
 				"(default: below the XDG data directory)"},
 			labelFlag(), keyFlag(), timeoutFlag(),

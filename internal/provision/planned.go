@@ -16,12 +16,12 @@ func Planned(tx *store.Tx, cluster corral.ClusterID) (corral.PlanID, error) {
 		if err != nil || p.Cluster != cluster {
 			continue
 		}
-		var over bool
-		if over, err = hasEnded(tx, p); err == nil && !over {
+		var reason string
+		if reason, err = outlived(tx, p); err == nil && reason == "" {
 			return p.ID, nil
 		}
 		if err == nil {
-			_, err = Release(tx, p, overReason)
+			_, err = Release(tx, p, reason)
 		}
 	}
 	return 0, err

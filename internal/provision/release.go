@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
+	"time"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/store"
@@ -29,8 +30,15 @@ func Release(tx *store.Tx, p corral.Plan, reason string) (corral.Plan, error) {
 	return tx.MovePlan(p.ID, corral.PlanRelease, reason)
 }
 
-// overReason is why a plan is released that nobody asked to release.
-const overReason = "its run is over"
+// Why a plan is released that nobody asked to release.
+const (
+	overReason   = "its run is over"
+	orphanReason = "no run of it was made"
+)
+
+// orphanAge is after what time a plan that is for one run, and has none, is released: whoever was to make the run is
+// gone.
+const orphanAge = 2 * time.Minute
 
 // labelled is the label of what belongs to a plan: its glideins, and the run that it was made for.
 func labelled(p corral.Plan) map[string]string {
@@ -38,8 +46,9 @@ func labelled(p corral.Plan) map[string]string {
 }
 
 // Keep releases each plan when the runs that were made for it are over, until ctx ends. A plan without a run is left
-// alone: it was provisioned by a person, who releases it. Keep looks at the store whenever a run changes, and first at
-// its start, so that what ended while no corrald ran is released as well.
+// alone: it was provisioned by a person, who releases it, unless it is one of corral run --auto, whose run follows at
+// once. Keep looks at the store whenever a run changes, each minute, and first at its start, so that what ended while
+// no corrald ran is released as well.
 func Keep(ctx context.Context, lg *slog.Logger, db *store.DB) error {
 	for {
 		changed := db.Changed(store.Subject{Object: corral.ObjectRun})
@@ -48,6 +57,7 @@ func Keep(ctx context.Context, lg *slog.Logger, db *store.DB) error {
 		}
 		select {
 		case <-changed:
+		case <-time.After(time.Minute):
 		case <-ctx.Done():
 			return nil
 		}
@@ -60,11 +70,11 @@ func releaseEnded(ctx context.Context, db *store.DB) error {
 	err := db.View(ctx, func(tx *store.Tx) error {
 		plans, err := tx.Provisioned()
 		for _, p := range plans {
-			var over bool
+			var reason string
 			if err == nil {
-				over, err = hasEnded(tx, p)
+				reason, err = outlived(tx, p)
 			}
-			if over {
+			if reason != "" {
 				ended = append(ended, p)
 			}
 		}
@@ -75,9 +85,9 @@ func releaseEnded(ctx context.Context, db *store.DB) error {
 	}
 	return db.Write(ctx, store.Actor, func(tx *store.Tx) error {
 		for _, p := range ended {
-			over, err := hasEnded(tx, p) // it may have been resumed meanwhile
-			if err == nil && over {
-				_, err = Release(tx, p, overReason)
+			reason, err := outlived(tx, p) // it may have been resumed meanwhile
+			if err == nil && reason != "" {
+				_, err = Release(tx, p, reason)
 			}
 			if err != nil {
 				return err
@@ -87,13 +97,22 @@ func releaseEnded(ctx context.Context, db *store.DB) error {
 	})
 }
 
-// hasEnded reports whether a plan has runs, and all of them are over.
-func hasEnded(tx *store.Tx, p corral.Plan) (bool, error) {
+// outlived says why a plan's pilots are not needed any more, or nothing: it has runs, and all of them are over, or none
+// came.
+func outlived(tx *store.Tx, p corral.Plan) (reason string, err error) {
 	runs, err := tx.Runs(store.RunFilter{Filter: store.Filter{All: true}, Labels: labelled(p)})
 	for _, r := range runs {
 		if !r.State.Over() {
-			return false, err
+			return "", err
 		}
 	}
-	return len(runs) > 0, err
+	switch {
+	case err != nil:
+		return "", err
+	case len(runs) > 0:
+		return overReason, nil
+	case p.Auto && time.Since(p.BeganAt) > orphanAge:
+		return orphanReason, nil
+	}
+	return "", nil
 }

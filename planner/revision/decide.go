@@ -198,7 +198,9 @@ func (o *outlook) add(d *Decision) error {
 			o.ask(d, p)
 			return nil
 		}
-		cut = forRest(p.Reasons[0])
+		if o.Goal.Deadline > 0 {
+			cut = forRest(p.Reasons[0])
+		}
 	}
 	if goal.Objective = plan.Makespan; o.Goal.Deadline == 0 {
 		goal.Objective, goal.Tradeoff = plan.Tradeoff, o.Goal.Tradeoff
