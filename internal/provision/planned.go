@@ -7,10 +7,10 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// Planned returns a plan that asks for workers of a cluster, 0 if there is none: it is provisioned, and either its run
-// goes on or it has none yet, as between the two requests of corral run --auto. Plans whose runs are over are released,
-// so that none of them comes to life again beside what the caller is about to begin.
-func Planned(tx *store.Tx, cluster corral.ClusterID) (corral.PlanID, error) {
+// ReleaseOver releases the plans of a cluster whose runs are over, so that none of them comes to life again beside what
+// the caller is about to begin. It ends at the first plan that still asks for workers, which it returns: its run goes
+// on, or it has none yet, as between the two requests of corral run --auto. 0 if there is none.
+func ReleaseOver(tx *store.Tx, cluster corral.ClusterID) (corral.PlanID, error) {
 	plans, err := tx.Provisioned()
 	for _, p := range plans {
 		if err != nil || p.Cluster != cluster {
@@ -60,8 +60,8 @@ func CheckAlone(tx *store.Tx, p corral.Plan) error {
 		"its end, or give this run a cluster of its own (corral cluster create)", other.ID, p.ClusterName)
 }
 
-// CheckRun refuses a run whose label names a plan that is not its owner's, is for another cluster or, for one that is
-// revised, has no pilots or is not alone. A run without the label is not refused.
+// CheckRun refuses a run whose label names a plan that is not its owner's, is for another cluster, is not PROVISIONED
+// or, if it is to be revised, is not alone. A run without the label is not refused.
 func CheckRun(tx *store.Tx, labels map[string]string, cluster corral.ClusterID, owner string) error {
 	name, ok := labels[Label]
 	if !ok {

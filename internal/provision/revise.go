@@ -116,8 +116,8 @@ func (c change) affordable(pilots []plan.Pilot) (add []plan.Pilot, refused []str
 	return pilots, nil, err
 }
 
-// add asks for pilots. Their numbers follow those that the plan has: no number is used
-// twice, so that none is asked for twice.
+// add asks for pilots. Their numbers follow those that the plan has: no number is used twice, so that none is asked for
+// twice.
 func (c change) add(pilots []plan.Pilot, machine corral.SiteQueue) (all []corral.PilotChange, err error) {
 	there, err := c.tx.Glideins(store.GlideinFilter{Filter: store.Filter{All: true}, Labels: labelled(c.sight.plan)})
 	if err != nil {

@@ -77,7 +77,7 @@ func begin(tx *store.Tx, ref string, s corral.Scale, machine corral.SiteQueue) (
 	if err := scale.Check(s, sites, cluster, machine); err != nil {
 		return s, err
 	}
-	planned, err := provision.Planned(tx, cluster.ID)
+	planned, err := provision.ReleaseOver(tx, cluster.ID)
 	if err != nil {
 		return s, err
 	}
