@@ -115,7 +115,10 @@ func goalOf(c *cli.Context) (plan.Goal, error) {
 		g.Objective = plan.Tradeoff
 	}
 	if c.IsSet("deadline") {
-		if d := c.Duration("deadline"); d < time.Millisecond {
+		switch d := c.Duration("deadline"); {
+		case d <= 0:
+			return g, corral.ErrorAt(corral.Invalid, "--deadline", "%s is not a positive duration", d)
+		case d < time.Millisecond:
 			return g, corral.ErrorAt(corral.Invalid, "--deadline", "%s is shorter than a millisecond", d)
 		}
 		g.Deadline = corral.Seconds(c.Duration("deadline"))
