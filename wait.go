@@ -134,15 +134,8 @@ const (
 // it, of which the binomial distribution gives the probability. Where so few waits were seen that not even the longest
 // is certain enough, that one is returned, with AtLeast.
 func WaitBound(waits []Wait, share float64, now time.Time) Quantile {
-	waits = slices.DeleteFunc(slices.Clone(waits), Wait.unseen)
-	spans := sorted(waits[max(0, len(waits)-boundWindow*BoundNeeds(share)):], now)
-	started := 0
-	for _, s := range spans {
-		if !s.censored {
-			started++
-		}
-	}
-	n := started / boundAlike
+	spans := sorted(boundBy(waits, share), now)
+	n := BoundRests(waits, share) / boundAlike
 	k, ok := boundRank(n, share)
 	if !ok {
 		longest := quantile(spans, 1)
@@ -152,7 +145,23 @@ func WaitBound(waits []Wait, share float64, now time.Time) Quantile {
 	return quantile(spans, float64(k)/float64(n))
 }
 
-// BoundNeeds returns how many waits a bound of a share takes to be certain; a share near 1 is counted as 0.999.
+// boundBy returns the latest waits, which a bound of a share is made of.
+func boundBy(waits []Wait, share float64) []Wait {
+	waits = slices.DeleteFunc(slices.Clone(waits), Wait.unseen)
+	return waits[max(0, len(waits)-boundWindow*BoundNeeds(share)):]
+}
+
+// BoundRests returns on how many waits WaitBound rests: of the latest, those that ended with a start.
+func BoundRests(waits []Wait, share float64) (started int) {
+	for _, w := range boundBy(waits, share) {
+		if !w.StartedAt.IsZero() {
+			started++
+		}
+	}
+	return started
+}
+
+// BoundNeeds returns on how many waits a bound of a share must rest to be certain; a share near 1 is counted as 0.999.
 func BoundNeeds(share float64) int {
 	share = min(max(share, 0.05), 0.999)
 	return int(math.Ceil(math.Log(1-boundCertainty)/math.Log(share))) * boundAlike

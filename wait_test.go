@@ -150,6 +150,21 @@ func TestWaitBound(t *testing.T) {
 	}
 }
 
+// A bound rests on the starts among the latest waits: of a median, among the latest 200 of which it is known how long
+// they were.
+func TestBoundRests(t *testing.T) {
+	t.Parallel()
+	all := []corral.Wait{waitOf(1), waitOf(2)}
+	for range 199 {
+		all = append(all, gaveUp(5))
+	}
+	lost := waitOf(3)
+	lost.StartedAt, lost.Outcome = time.Time{}, corral.OutcomeLost
+	if got := corral.BoundRests(append(all, lost), 0.5); got != 1 {
+		t.Errorf("on %d, want the second alone", got)
+	}
+}
+
 // Of independent waits the bound is above the true quantile in at least 95 % of cases, whatever their number.
 func TestWaitBoundIsAboveTheTrueQuantile(t *testing.T) {
 	t.Parallel()

@@ -102,7 +102,7 @@ func NewSpread(quantile func(share float64) time.Duration) Spread {
 	for i := range all {
 		all[i] = corral.Seconds(quantile(float64(i) / parts))
 	}
-	if all[0] == all[parts] {
+	if !slices.ContainsFunc(all, func(d corral.Seconds) bool { return d != all[0] }) {
 		return all[:1]
 	}
 	return all

@@ -28,3 +28,18 @@ func TestRuntimeOfAPlacement(t *testing.T) {
 		t.Errorf("sites %+v, want the speeds that were assumed", again.Sites)
 	}
 }
+
+// TestSpreadOfOneTime: a distribution is one time only if all of its quantiles are, not if the least and the largest are.
+func TestSpreadOfOneTime(t *testing.T) {
+	t.Parallel()
+	same := func(float64) time.Duration { return time.Hour }
+	dip := func(share float64) time.Duration {
+		if share == 0.5 {
+			return time.Minute
+		}
+		return time.Hour
+	}
+	if one, all := NewSpread(same), NewSpread(dip); len(one) != 1 || all.At(0.5) != time.Minute {
+		t.Errorf("%d times of one, and a median of %s, want 1 and 1m", len(one), all.At(0.5))
+	}
+}

@@ -64,14 +64,16 @@ func Sites(facts []Facts, c Caution, now time.Time) (all []plan.Site, guessed []
 			guessed = append(guessed, fmt.Sprintf("at site %s workers are there %s after a job's start, as learned "+
 				"from %s", f.Site.Name, overhead, counted(learned, "pilot")))
 		}
+		var few []string
 		for _, q := range queues {
+			few = append(few, f.fewWaits(c, q.Name)...)
 			s := f.model(q)
 			s.Overhead, s.Closed = overhead, f.closed(q, s.Margin, now)
 			s.Waits = f.waits(q.Name, c, now)
 			s.Wait = assumed(s.Waits, c.Share)
 			all = append(all, s)
 		}
-		guessed = slices.Concat(guessed, f.ahead(now), f.fewWaits(c))
+		guessed = slices.Concat(guessed, f.ahead(now), few)
 		if f.Site.Batch != corral.ForkBatch && len(f.Waits) == 0 {
 			guessed = append(guessed, fmt.Sprintf("no wait at site %s is known yet: none is assumed", f.Site.Name))
 		}

@@ -206,34 +206,83 @@ func TestWaits(t *testing.T) {
 }
 
 // TestWaitsOfAConfidence (F7C): a plan that promises a confidence waits as the bound of a quantile says, any other as its
-// estimate. Of waits that are too few for a bound the longest is planned with, and that is said.
+// estimate. Waits of like shape that are too few for a bound give way to all of the queue. Where those are too few as
+// well, the longest is planned with, and that is said.
 func TestWaitsOfAConfidence(t *testing.T) {
 	t.Parallel()
 	sure := plan.Goal{Objective: plan.Cost, Deadline: 24 * hour, Confidence: 0.5}
+	many := func(queue string, cpus, n int) (all []corral.Wait) {
+		for i := range n {
+			all = append(all, waited(queue, cpus, corral.Seconds(1+i)*minute))
+		}
+		return all
+	}
+	half := many("normal", 4, 120) // every other one never started
+	for i := range half {
+		if i%2 == 1 {
+			half[i].EndedAt, half[i].StartedAt, half[i].Outcome = half[i].StartedAt, time.Time{}, corral.OutcomeRemoved
+		}
+	}
+	few := func(what string) string {
+		return what + " at site hpc: for a bound that a share of 0.5 does not exceed it takes 100; " +
+			"the longest wait that was seen stands for it"
+	}
 	for _, tc := range []struct {
-		name string
-		n    int
-		goal plan.Goal
-		want corral.Seconds
-		said string
+		name  string
+		waits []corral.Wait
+		goal  plan.Goal
+		want  corral.Seconds
+		said  string
 	}{
-		{"an estimate", 200, plan.Goal{}, 100 * minute, ""},
-		{"a bound", 200, sure, 180 * minute, ""},
-		{"too few for a bound", 99, sure, 99 * minute, "99 waits at site hpc: for a bound that a share of 0.5 does not " +
-			"exceed it takes 100; the longest wait that was seen stands for it"},
+		{"an estimate", many("normal", 4, 200), plan.Goal{}, 100 * minute, ""},
+		{"a bound", many("normal", 4, 200), sure, 180 * minute, ""},
+		{"too few for a bound", many("normal", 4, 99), sure, 99 * minute, few("99 waits ended with a start in queue normal")},
+		{"an estimate of the only one of like shape", append(many("normal", 64, 200), waited("normal", 4, minute)),
+			plan.Goal{}, minute, ""},
+		{"too few of like shape", append(many("normal", 64, 199), waited("normal", 4, minute)), sure, 179 * minute, ""},
+		{"enough in another queue", append(many("short", 4, 200), many("normal", 4, 7)...), sure, 7 * minute,
+			few("7 waits ended with a start in queue normal")},
+		{"none in this queue", many("short", 4, 200), sure, 0,
+			"no wait in queue normal at site hpc is known yet: none is assumed"},
+		{"enough if all had started", half, sure, 120 * minute, few("60 waits ended with a start in queue normal")},
 	} {
 		f := hpc()
-		for i := range tc.n {
-			f.Waits = append(f.Waits, waited("normal", 4, corral.Seconds(1+i)*minute))
-		}
+		f.Waits = tc.waits
 		sites, said := provision.Sites([]provision.Facts{f}, provision.CautionOf(tc.goal, 0.5), now)
 		shape := plan.Shape{Hosts: 1, Host: corral.Resources{CPUs: 4}, Walltime: time.Hour}
 		if got := corral.Seconds(sites[0].Wait(shape)); got != tc.want || strings.Join(said, "\n") != tc.said {
 			t.Errorf("%s: %s and %q, want %s and %q", tc.name, got, said, tc.want, tc.said)
 		}
-		if got := corral.Seconds(sites[0].Quantile(shape, 0.5)); got != tc.want {
-			t.Errorf("%s: outcomes have a median of %s, want %s", tc.name, got, tc.want)
+		if tc.want > 0 && corral.Seconds(sites[0].Quantile(shape, 0.5)) != tc.want {
+			t.Errorf("%s: outcomes have a median of %s, want %s", tc.name, sites[0].Quantile(shape, 0.5), tc.want)
 		}
+	}
+}
+
+// TestBoundsAscend: the bound of a larger quantile rests on more waits, which may be shorter ones. It is no shorter for
+// that, and what is planned with is the bound of its own quantile.
+func TestBoundsAscend(t *testing.T) {
+	t.Parallel()
+	f := hpc()
+	f.Waits = []corral.Wait{waited("normal", 4, 2*hour)}
+	for range 2000 {
+		f.Waits = append(f.Waits, waited("normal", 4, minute))
+	}
+	for range 20 {
+		f.Waits = append(f.Waits, waited("normal", 4, hour))
+	}
+	sites, _ := provision.Sites([]provision.Facts{f}, provision.Caution{Share: 0.5, Bound: true}, now)
+	shape := plan.Shape{Hosts: 1, Host: corral.Resources{CPUs: 4}, Walltime: time.Hour}
+	if got := sites[0].Wait(shape); got != time.Minute {
+		t.Errorf("planned with %s, want the 9th of 10 among the latest 200: a minute", got)
+	}
+	shorter := time.Duration(0)
+	for share := 0.0; share <= 1; share += 1. / 64 {
+		got := sites[0].Quantile(shape, share)
+		if got < shorter {
+			t.Errorf("a share of %g does not exceed %s, and a smaller one %s", share, got, shorter)
+		}
+		shorter = got
 	}
 }
 

@@ -15,12 +15,7 @@ import (
 // else all of the queue; none are known without records. What was asked for once is kept, because simulations ask for
 // each pilot of each outcome, from several goroutines.
 func (f Facts) waits(queue string, c Caution, now time.Time) plan.Waits {
-	var here []corral.Wait
-	for _, w := range f.Waits {
-		if asked := cmp.Or(w.Queue, w.Default); asked == "" || queue == "" || asked == queue {
-			here = append(here, w)
-		}
-	}
+	here := f.waitsIn(queue)
 	if len(here) == 0 {
 		return nil
 	}
@@ -32,11 +27,21 @@ func (f Facts) waits(queue string, c Caution, now time.Time) plan.Waits {
 		cpus := shape.Hosts * shape.Host.CPUs
 		spread, ok := known[cpus]
 		if !ok {
-			spread = spreadOf(like(here, cpus), c, now)
+			spread = spreadOf(c.like(here, cpus), c, now)
 			known[cpus] = spread
 		}
 		return spread.At(share)
 	}
+}
+
+// waitsIn are those of a queue, and those of which the queue is not known.
+func (f Facts) waitsIn(queue string) (here []corral.Wait) {
+	for _, w := range f.Waits {
+		if asked := cmp.Or(w.Queue, w.Default); asked == "" || queue == "" || asked == queue {
+			here = append(here, w)
+		}
+	}
+	return here
 }
 
 // assumed is the wait that a share does not exceed; none where nothing is known.
@@ -49,15 +54,21 @@ func assumed(of plan.Waits, share float64) plan.Wait {
 	}
 }
 
-// like returns the waits of pilots with at least half and at most twice so many cpus, all if there are none.
-func like(waits []corral.Wait, cpus int) []corral.Wait {
+// like returns the waits of pilots with at least half and at most twice so many cpus; all if there are none, or too few
+// for a bound where one is asked for.
+func (c Caution) like(waits []corral.Wait, cpus int) []corral.Wait {
 	near := slices.DeleteFunc(slices.Clone(waits), func(w corral.Wait) bool {
 		return w.Hosts*w.CPUs > 2*cpus || 2*w.Hosts*w.CPUs < cpus
 	})
-	if len(near) == 0 {
+	if len(near) == 0 || c.Bound && !c.bounds(near) {
 		return waits
 	}
 	return near
+}
+
+// bounds reports whether the waits are enough for a bound.
+func (c Caution) bounds(waits []corral.Wait) bool {
+	return corral.BoundRests(waits, c.Share) >= corral.BoundNeeds(c.Share)
 }
 
 // A Caution is what is assumed of waits, and of the times that pilots take to start up.
@@ -77,17 +88,39 @@ func spreadOf(waits []corral.Wait, c Caution, now time.Time) plan.Spread {
 	if c.Bound {
 		quantile = corral.WaitBound
 	}
-	return plan.NewSpread(func(share float64) time.Duration {
+	return c.ascending(plan.NewSpread(func(share float64) time.Duration {
 		return time.Duration(quantile(waits, share, now).Wait).Round(time.Millisecond)
-	})
+	}))
 }
 
-// fewWaits says, for the reasons of a plan that rests on bounds, that the site has seen too few waits for one.
-func (f Facts) fewWaits(c Caution) []string {
-	need := corral.BoundNeeds(c.Share)
-	if !c.Bound || len(f.Waits) == 0 || len(f.Waits) >= need {
+// ascending has quantiles ascend, as estimates do. Bounds need not: that of a larger share rests on more waits, and
+// those may be shorter. What is planned with stays; of a larger share the longest bound so far counts, and of a smaller
+// one the shortest from there, because what bounds a quantile bounds those below it.
+func (c Caution) ascending(s plan.Spread) plan.Spread {
+	planned := int(c.Share * float64(len(s)-1))
+	for i := planned + 1; i < len(s); i++ {
+		s[i] = max(s[i], s[i-1])
+	}
+	for i := planned - 1; i >= 0; i-- {
+		s[i] = min(s[i], s[i+1])
+	}
+	return s
+}
+
+// fewWaits says, for the reasons of a plan that rests on bounds, that a queue has seen too few waits for one.
+func (f Facts) fewWaits(c Caution, queue string) []string {
+	here := f.waitsIn(queue)
+	if !c.Bound || len(f.Waits) == 0 || c.bounds(here) {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s at site %s: for a bound that a share of %g does not exceed it takes %d; "+
-		"the longest wait that was seen stands for it", counted(len(f.Waits), "wait"), f.Site.Name, c.Share, need)}
+	where := "at site " + f.Site.Name
+	if queue != "" {
+		where = "in queue " + queue + " " + where
+	}
+	if len(here) == 0 {
+		return []string{fmt.Sprintf("no wait %s is known yet: none is assumed", where)}
+	}
+	return []string{fmt.Sprintf("%s ended with a start %s: for a bound that a share of %g does not exceed it takes %d; "+
+		"the longest wait that was seen stands for it",
+		counted(corral.BoundRests(here, c.Share), "wait"), where, c.Share, corral.BoundNeeds(c.Share))}
 }
