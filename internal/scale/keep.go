@@ -91,6 +91,7 @@ type scaler struct {
 	own     map[corral.GlideinID]corral.SiteID // live at the last look
 	failed  map[corral.SiteID]failures
 	had     map[corral.SiteID]corral.Resources // the most that own workers turned out to have there
+	less    map[corral.SiteID]corral.Resources // what was less than was asked for, and than had, at the last look
 }
 
 // failures are pilots in a row that failed at a site.
@@ -103,7 +104,7 @@ func (k *keeper) scaler(cluster corral.ClusterID) *scaler {
 	return &scaler{
 		keeper: k, cluster: cluster, spare: map[corral.GlideinID]time.Time{},
 		own: map[corral.GlideinID]corral.SiteID{}, failed: map[corral.SiteID]failures{},
-		had: map[corral.SiteID]corral.Resources{},
+		had: map[corral.SiteID]corral.Resources{}, less: map[corral.SiteID]corral.Resources{},
 	}
 }
 

@@ -269,6 +269,49 @@ func TestNoWorkerIsAskedForWhatASiteDidNotGive(t *testing.T) {
 	}
 }
 
+// What one look alone saw of a worker that has left since may be a hiccup: it is asked for again. What two looks in a row
+// saw is what the site gives: the more of the two.
+func TestWhatASiteGivesIsWhatTwoLooksSaw(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		seen    []int // MiB of memory, at one look after the other; 9000 were asked for
+		needs   int   // of a job then
+		workers int   // in the end
+	}{
+		"once":                   {[]int{100}, 9000, 2},
+		"twice":                  {[]int{8000, 8000}, 9000, 1},
+		"twice, and differently": {[]int{100, 8500}, 8500, 2},
+		"once, and all of it":    {[]int{100, 9000}, 9000, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t)
+			k := s.scaled("mine", 2)
+			s.wait(k, 1, corral.Resources{CPUs: 1, MemoryMiB: 9000})
+			first, _ := s.look(k)
+			host := corral.Resources{CPUs: 2, DiskMiB: 100}
+			s.works(k, first, host, corral.Resources{}) // all of it is in use
+			for _, memory := range test.seen {
+				s.workers[k.cluster][0].MemoryMiB = memory
+				if got, report := s.look(k); len(got) != 1 && memory < 9000 {
+					t.Fatalf("%d workers when %d MiB are seen: %s", len(got), memory, report)
+				}
+			}
+			s.workers[k.cluster] = nil // it has left
+			s.write(func(tx *store.Tx) error {
+				_, err := tx.AskGlidein(first[0].ID, corral.AskDrain, "")
+				return err
+			})
+			s.wait(k, 1, corral.Resources{CPUs: 1, MemoryMiB: test.needs})
+			for range 3 {
+				if got, report := s.look(k); len(got) != test.workers {
+					t.Fatalf("%d workers, want %d: %s", len(got), test.workers, report)
+				}
+			}
+		})
+	}
+}
+
 // An allocation is what all pilots of a site may cost: workers are asked for as far as it goes, whoever spends it.
 func TestWorkersAreAskedForAsFarAsTheAllocationGoes(t *testing.T) {
 	t.Parallel()

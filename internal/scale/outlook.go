@@ -25,6 +25,8 @@ type outlook struct {
 	waiting []matching.Class
 	workers []corral.Worker
 	refused map[string]string // :: site → why it took no worker, against what was known of it
+
+	measured bool // what the workers have is noted
 }
 
 // read reads the scale and its cluster; a NotFound error if there is none.
@@ -58,7 +60,10 @@ func (k *scaler) decide(tx *store.Tx, o *outlook) (d Decision, err error) {
 	if err := k.countFailures(tx, glideins); err != nil {
 		return d, err
 	}
-	k.measure(glideins, o.workers)
+	if !o.measured {
+		k.measure(glideins, o.workers)
+		o.measured = true
+	}
 	now := time.Now()
 	v := k.view(now, o, glideins)
 	if count(v.Waiting) == 0 && v.Held >= o.scale.Min { // then no site is asked, and none has to be looked at
@@ -143,18 +148,26 @@ func (k *scaler) host(g corral.Glidein) corral.Resources {
 	return host
 }
 
-// most is the most that workers of the scale have at a site, Unlimited where nothing says so.
-func (k *scaler) most(site corral.SiteID) corral.Resources {
-	if most, known := k.had[site]; known {
-		return most
+// anything is resources of which nothing is known.
+var anything = resources([4]int{corral.Unlimited, corral.Unlimited, corral.Unlimited, corral.Unlimited})
+
+// known is what is kept of a site, else anything.
+func known(of map[corral.SiteID]corral.Resources, site corral.SiteID) corral.Resources {
+	if r, ok := of[site]; ok {
+		return r
 	}
-	const any = corral.Unlimited
-	return corral.Resources{CPUs: any, MemoryMiB: any, GPUs: any, DiskMiB: any}
+	return anything
 }
 
-// measure notes what the scale's workers have at each site: how much disk, which cannot be asked for, and how much
-// memory and how many GPUs if that is less than was asked for. What is known from earlier ones stays until others come,
-// or the same worker would be asked for again and again.
+// most is the most that workers of the scale have at a site, Unlimited where nothing says so.
+func (k *scaler) most(site corral.SiteID) corral.Resources {
+	return least(known(k.had, site), known(k.less, site))
+}
+
+// measure notes, once a look, what the scale's workers have at each site: how much disk, which cannot be asked for, and
+// how much memory and how many GPUs if that is less than was asked for. What is known from earlier ones stays until
+// others come, or the same worker would be asked for again and again. Less than was asked for counts at this look; it
+// stays if the look before saw that, too, since one alone may be a hiccup.
 func (k *scaler) measure(glideins []corral.Glidein, workers []corral.Worker) {
 	own, disk := map[corral.GlideinID]corral.Glidein{}, map[corral.SiteID]int{}
 	for _, g := range glideins {
@@ -162,31 +175,35 @@ func (k *scaler) measure(glideins []corral.Glidein, workers []corral.Worker) {
 			own[g.ID] = g
 		}
 	}
+	before := k.less
+	k.less = map[corral.SiteID]corral.Resources{}
 	for _, w := range workers {
 		g, ok := own[w.Glidein]
 		if !ok || !w.Connected {
 			continue
 		}
-		most := k.most(g.Site)
-		most.MemoryMiB = given(most.MemoryMiB, g.MemoryMiB, w.MemoryMiB)
-		most.GPUs = given(most.GPUs, g.GPUs, w.GPUs)
+		most, less := known(k.had, g.Site), known(k.less, g.Site)
+		given(&most.MemoryMiB, &less.MemoryMiB, g.MemoryMiB, w.MemoryMiB)
+		given(&most.GPUs, &less.GPUs, g.GPUs, w.GPUs)
 		if w.DiskFree != corral.Unlimited {
 			disk[g.Site] = max(disk[g.Site], w.DiskMiB)
 			most.DiskMiB = disk[g.Site]
 		}
-		k.had[g.Site] = most
+		k.had[g.Site], k.less[g.Site] = most, less
+	}
+	for site, less := range k.less {
+		k.had[site] = least(k.had[site], less.Most(known(before, site)))
 	}
 }
 
-// given is the most that a site gives of something after a worker got so much of it.
-func given(most, asked, got int) int {
-	switch {
-	case got < asked:
-		return min(most, got)
-	case asked > most: // it gives more after all
-		return corral.Unlimited
+// given notes that a worker got so much of something: less than was asked for, or all though that was more than the
+// most that the site gave so far.
+func given(most, less *int, asked, got int) {
+	if got < asked {
+		*less = min(*less, got)
+	} else if asked > min(*most, *less) { // it gives more after all
+		*most, *less = corral.Unlimited, corral.Unlimited
 	}
-	return most
 }
 
 // toCome is how many workers of a glidein are not there.
