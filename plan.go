@@ -8,6 +8,9 @@ import (
 // PlanID identifies a plan that corrald made.
 type PlanID int64
 
+// PlanLabel is the label by which glideins and runs name the plan that they are of.
+const PlanLabel = "plan"
+
 // A PlanState says what became of a plan.
 type PlanState string
 

@@ -20,7 +20,7 @@ import (
 // its pilots were asked for. If there is no such plan, its schedule went with it, or it is of other tasks, the run
 // stays as it is.
 func AsPlanned(ctx context.Context, db *store.DB, in *api.NewRun) error {
-	id, err := strconv.ParseInt(in.Labels[provision.Label], 10, 64)
+	id, err := strconv.ParseInt(in.Labels[corral.PlanLabel], 10, 64)
 	if err != nil {
 		return nil // it names none
 	}

@@ -13,9 +13,6 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// Label is the label by which a glidein names the plan that asked for it.
-const Label = "plan"
-
 // Requests returns what pilots of a plan become: requests for glideins, with numbers from first. Times count from
 // BeganAt; a pilot that is due at once has none.
 func Requests(row corral.Plan, pilots []plan.Pilot, first int) []api.NewGlidein {

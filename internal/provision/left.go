@@ -24,7 +24,7 @@ type Unfinished struct {
 // if nothing is left.
 func (u Unfinished) Left(whole plan.Problem) (plan.Problem, error) {
 	s := sight{underway: underway{run: u.Run, plan: corral.Plan{BeganAt: u.Now}}, now: u.Now, workers: u.Workers,
-		progress: u.progress(), others: u.Glideins, ours: u.Run.Labels[Label]}
+		progress: u.progress(), others: u.Glideins, ours: u.Run.Labels[corral.PlanLabel]}
 	whole.Cluster = ofTask(whole, u.Run.Options.Clustering)
 	v := revision.View{Problem: whole}
 	s.tasks(&v, nil)

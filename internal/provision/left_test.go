@@ -29,13 +29,13 @@ func TestLeftOfARun(t *testing.T) {
 		return corral.Worker{ID: id, Glidein: glidein, CPUs: 1, Connected: true, EndsAt: now.Add(time.Hour)}
 	}
 	u := Unfinished{
-		Run: corral.Run{ID: 7, State: corral.RunRunning, Labels: map[string]string{Label: "3"}},
+		Run: corral.Run{ID: 7, State: corral.RunRunning, Labels: map[string]string{corral.PlanLabel: "3"}},
 		Progress: []execution.Progress{
 			{State: corral.TaskDone, Took: time.Minute}, {State: corral.TaskRunning, Worker: "a", Since: now.Add(-20 * time.Second)},
 			{State: corral.TaskWaiting}, {State: corral.TaskFailed}, {State: corral.TaskSkipped},
 		},
-		Glideins: []corral.Glidein{{ID: 1, SiteName: "hpc", Labels: map[string]string{Label: "3"}},
-			{ID: 2, SiteName: "hpc", Labels: map[string]string{Label: "4"}}},
+		Glideins: []corral.Glidein{{ID: 1, SiteName: "hpc", Labels: map[string]string{corral.PlanLabel: "3"}},
+			{ID: 2, SiteName: "hpc", Labels: map[string]string{corral.PlanLabel: "4"}}},
 		Workers: []corral.Worker{worker("b", 2), worker("a", 1)},
 		Now:     now,
 	}

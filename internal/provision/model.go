@@ -104,11 +104,11 @@ func (f Facts) model(q corral.SiteQueue) plan.Site {
 	s := plan.Site{
 		Name: f.Site.Name, Queue: q.Name,
 		Host: corral.Resources{
-			CPUs: q.CPUs, MemoryMiB: orUnlimited(q.MemoryMiB), GPUs: q.GPUs, DiskMiB: plan.Unlimited,
+			CPUs: q.CPUs, MemoryMiB: request.OrUnlimited(q.MemoryMiB), GPUs: q.GPUs, DiskMiB: plan.Unlimited,
 		},
-		Hosts:    min(orUnlimited(q.MaxNodes), orUnlimited(q.Nodes)),
+		Hosts:    min(request.OrUnlimited(q.MaxNodes), request.OrUnlimited(q.Nodes)),
 		Pilots:   plan.Unlimited,
-		CPUs:     orUnlimited(q.Nodes * q.CPUs),
+		CPUs:     request.OrUnlimited(q.Nodes * q.CPUs),
 		Walltime: plan.Unbounded,
 	}
 	f.charge(&s)
@@ -132,13 +132,6 @@ func (f Facts) model(q corral.SiteQueue) plan.Site {
 		}
 	}
 	return s
-}
-
-func orUnlimited(n int) int {
-	if n == 0 {
-		return plan.Unlimited
-	}
-	return n
 }
 
 // Work returns a workflow as a plan reads it, and says where the estimates come from unless all are the workflow's own.

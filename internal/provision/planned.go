@@ -63,7 +63,7 @@ func CheckAlone(tx *store.Tx, p corral.Plan) error {
 // CheckRun refuses a run whose label names a plan that is not its owner's, is for another cluster, is not PROVISIONED
 // or, if it is to be revised, is not alone. A run without the label is not refused.
 func CheckRun(tx *store.Tx, labels map[string]string, cluster corral.ClusterID, owner string) error {
-	name, ok := labels[Label]
+	name, ok := labels[corral.PlanLabel]
 	if !ok {
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/request"
 	"github.com/corral-pilot/corral/plan"
 )
 
@@ -20,7 +21,7 @@ func present(glideins []corral.Glidein, workers []corral.Worker, ours string, no
 	at map[string]int) {
 	free := map[corral.GlideinID]corral.Glidein{}
 	for _, g := range glideins {
-		if label := g.Labels[Label]; (label == "" || label == ours) && g.Asked == corral.AskNothing {
+		if label := g.Labels[corral.PlanLabel]; (label == "" || label == ours) && g.Asked == corral.AskNothing {
 			free[g.ID] = g
 		}
 	}
@@ -35,7 +36,7 @@ func present(glideins []corral.Glidein, workers []corral.Worker, ours string, no
 			continue
 		}
 		p := plan.Present{Site: g.SiteName, Hosts: 1, End: left, Keep: plan.Unbounded, Host: corral.Resources{
-			CPUs: w.CPUsFree, MemoryMiB: orUnlimited(w.MemoryMiB), GPUs: g.GPUs, DiskMiB: plan.Unlimited,
+			CPUs: w.CPUsFree, MemoryMiB: request.OrUnlimited(w.MemoryMiB), GPUs: g.GPUs, DiskMiB: plan.Unlimited,
 		}}
 		if g.Idle > 0 && w.RunningTasks == 0 {
 			p.Keep = time.Duration(g.Idle)

@@ -42,7 +42,7 @@ const orphanAge = 2 * time.Minute
 
 // labelled is the label of what belongs to a plan: its glideins, and the run that it was made for.
 func labelled(p corral.Plan) map[string]string {
-	return map[string]string{Label: strconv.FormatInt(int64(p.ID), 10)}
+	return map[string]string{corral.PlanLabel: strconv.FormatInt(int64(p.ID), 10)}
 }
 
 // Keep releases each plan when the runs that were made for it are over, until ctx ends. A plan without a run is left

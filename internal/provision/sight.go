@@ -9,6 +9,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/internal/request"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/planner/revision"
@@ -242,7 +243,9 @@ func (s sight) pilot(g corral.Glidein, p plan.Problem, idle map[corral.GlideinID
 		Cancelled: g.Asked == corral.AskCancel,
 		Pilot: plan.Pilot{Site: g.SiteName, Queue: g.Queue, Hosts: g.Hosts, CPUs: g.CPUs, MemoryMiB: g.MemoryMiB,
 			GPUs: g.GPUs, Walltime: g.Walltime}}
-	q.Host = corral.Resources{CPUs: g.CPUs, MemoryMiB: orUnlimited(g.MemoryMiB), GPUs: g.GPUs, DiskMiB: plan.Unlimited}
+	q.Host = corral.Resources{
+		CPUs: g.CPUs, MemoryMiB: request.OrUnlimited(g.MemoryMiB), GPUs: g.GPUs, DiskMiB: plan.Unlimited,
+	}
 	if g.Idle > 0 {
 		q.Keep = time.Duration(g.Idle)
 	}

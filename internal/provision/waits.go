@@ -120,7 +120,7 @@ func (f Facts) fewWaits(c Caution, queue string) []string {
 	if len(here) == 0 {
 		return []string{fmt.Sprintf("no wait %s is known yet: none is assumed", where)}
 	}
-	return []string{fmt.Sprintf("%s ended with a start %s: for a bound that a share of %g does not exceed it takes %d; "+
-		"the longest wait that was seen stands for it",
+	return []string{fmt.Sprintf("%s ended with a start %s: "+
+		"for a bound that a share of %g does not exceed it takes %d; the longest wait that was seen stands for it",
 		counted(corral.BoundRests(here, c.Share), "wait"), where, c.Share, corral.BoundNeeds(c.Share))}
 }

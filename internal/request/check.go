@@ -105,7 +105,7 @@ func (k *checker) labels(labels map[string]string) {
 
 // ownLabels are the labels by which corrald knows what it asked for itself: the pilots of a plan, their numbers, and
 // those of a cluster's scale. A glidein with one is charged to the plan, and let go with it.
-var ownLabels = []string{"plan", "pilot", "scale"}
+var ownLabels = []string{corral.PlanLabel, "pilot", "scale"}
 
 // CheckLabels refuses, on a glidein that a person asks for, labels that say that corrald did.
 func CheckLabels(labels map[string]string) error {

@@ -212,7 +212,7 @@ func overLimit(site corral.Site, q corral.SiteQueue, g corral.Glidein) error {
 func Hosts(g corral.Glidein, site corral.Site, machine corral.SiteQueue) (all []corral.Resources) {
 	if site.Batch == corral.ForkBatch {
 		m := Machine(site, machine)
-		return []corral.Resources{{CPUs: orUnlimited(m.CPUs), MemoryMiB: orUnlimited(m.MemoryMiB),
+		return []corral.Resources{{CPUs: OrUnlimited(m.CPUs), MemoryMiB: OrUnlimited(m.MemoryMiB),
 			DiskMiB: corral.Unlimited}}
 	}
 	queues, err := queuesOf(site, g.BatchOptions)
@@ -224,7 +224,7 @@ func Hosts(g corral.Glidein, site corral.Site, machine corral.SiteQueue) (all []
 		if overLimit(site, q, g) != nil {
 			continue
 		}
-		host := corral.Resources{CPUs: orUnlimited(q.CPUs), MemoryMiB: orUnlimited(q.MemoryMiB), GPUs: q.GPUs,
+		host := corral.Resources{CPUs: OrUnlimited(q.CPUs), MemoryMiB: OrUnlimited(q.MemoryMiB), GPUs: q.GPUs,
 			DiskMiB: corral.Unlimited}
 		if q.CPUs == 0 { // where nodes are known, so are their gpus
 			host.GPUs = corral.Unlimited
@@ -234,8 +234,8 @@ func Hosts(g corral.Glidein, site corral.Site, machine corral.SiteQueue) (all []
 	return all
 }
 
-// orUnlimited is what a queue says that it has, where 0 is not known.
-func orUnlimited(n int) int {
+// OrUnlimited returns what a queue says that it has, where 0 is not known.
+func OrUnlimited(n int) int {
 	if n == 0 {
 		return corral.Unlimited
 	}

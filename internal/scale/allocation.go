@@ -9,9 +9,6 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// planLabel is on the pilots of plans, whose cost is reserved: the ledger counts it.
-const planLabel = "plan"
-
 // affordable is for how many workers, each for its whole walltime, a site's allocation has enough left, or why for
 // none. Pilots of no plan, for which nothing is reserved, count with what they may still cost.
 func affordable(tx *store.Tx, site corral.Site, s corral.Scale) (workers int, why string, err error) {
@@ -29,7 +26,7 @@ func affordable(tx *store.Tx, site corral.Site, s corral.Scale) (workers int, wh
 	}
 	left := *l.Left()
 	for _, g := range glideins {
-		if g.Labels[planLabel] == "" {
+		if g.Labels[corral.PlanLabel] == "" {
 			left = left.Plus(-owed(tariff, g, tx.Now()))
 		}
 	}

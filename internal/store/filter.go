@@ -2,6 +2,8 @@ package store
 
 import (
 	"strings"
+
+	"github.com/corral-pilot/corral"
 )
 
 // A Page selects a part of a list, which is always in ascending order of ids.
@@ -48,12 +50,15 @@ func (c *conditions) page(p Page) {
 	c.limit = p.Limit
 }
 
+// labelledPlan is the label of a row, in the very words of the indexes glideins_plan and runs_plan.
+const labelledPlan = "json_extract(labels, '$." + corral.PlanLabel + "')"
+
 // labels asks for every pair of wanted: the column labels is a JSON object. That which names a plan is looked for at
-// each look at a plan that is under way, and has indexes, which name it in these very words.
+// each look at a plan that is under way, and has indexes.
 func (c *conditions) labels(wanted map[string]string) {
 	for key, value := range wanted {
-		if key == "plan" {
-			c.add("json_extract(labels, '$.plan') = ?", value)
+		if key == corral.PlanLabel {
+			c.add(labelledPlan+" = ?", value)
 			continue
 		}
 		c.add("exists (select 1 from json_each(labels) as pair where pair.key = ? and pair.value = ?)", key, value)

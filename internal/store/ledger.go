@@ -61,7 +61,7 @@ func largest(queues []corral.SiteQueue) (cpus int) {
 // reservations calls each for every pilot at a site that is not over and that something was promised to, with its plan.
 func (t *Tx) reservations(site corral.SiteID, each func(corral.GlideinID, corral.PlanID, cost.Money)) error {
 	err := t.rows(`
-		select id, coalesce(json_extract(labels, '$.plan'), ''), amount
+		select id, coalesce(`+labelledPlan+`, ''), amount
 		from glideins
 		join reservations on glidein_id = id
 		where site_id = ? and `+liveGlidein, []any{site},
@@ -100,7 +100,7 @@ func (t *Tx) holdings(site corral.SiteID, each func(corral.GlideinID, corral.Pla
 	err := t.rows(`
 		select
 			glidein_id, -- the index has all that is asked of an attempt
-			coalesce(json_extract(labels, '$.plan'), ''),
+			coalesce(`+labelledPlan+`, ''),
 			hosts,
 			cpus,
 			started_at_ms,
@@ -164,7 +164,7 @@ func (t *Tx) reserve(plan corral.PlanID, site corral.SiteID, pilot corral.Glidei
 		insert into reservations (glidein_id, amount)
 		select id, ?
 		from glideins
-		where id = ? and site_id = ? and json_extract(labels, '$.plan') = ?`,
+		where id = ? and site_id = ? and `+labelledPlan+` = ?`,
 		amount, pilot, site, strconv.FormatInt(int64(plan), 10))
 	if err != nil {
 		return fmt.Errorf("reserving for glidein %d: %w", pilot, err)
