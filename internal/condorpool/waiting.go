@@ -34,7 +34,7 @@ func (p *Keepers) Waiting(ctx context.Context, id corral.ClusterID) ([]matching.
 	return classes(jobs), nil
 }
 
-// classes counts jobs by what they need, in classes that are merged where they are too many. What a job asks for by an
+// classes counts jobs by what they need. What a job asks for by an
 // expression, as memory by what it used before, is not known until it is matched.
 func classes(jobs []classad.Ad) []matching.Class {
 	slices.SortStableFunc(jobs, func(a, b classad.Ad) int {
@@ -56,7 +56,7 @@ func classes(jobs []classad.Ad) []matching.Class {
 		}
 		all[i].Jobs++
 	}
-	return matching.Merge(all)
+	return all
 }
 
 // duration reads a number of seconds; 0 if the ad has none.

@@ -27,19 +27,3 @@ func TestIdleJobsAreCountedByWhatTheyNeed(t *testing.T) {
 		t.Error(diff)
 	}
 }
-
-// Each job may ask for another amount of memory. What a look at them costs does not grow with that.
-func TestIdleJobsAreOfFewClasses(t *testing.T) {
-	t.Parallel()
-	var jobs []classad.Ad
-	for i := range int64(100_000) {
-		jobs = append(jobs, classad.Ad{"RequestCpus": 1 + i%8, "RequestMemory": i})
-	}
-	got, counted := classes(jobs), 0
-	for _, c := range got {
-		counted += c.Jobs
-	}
-	if len(got) > matching.MostClasses || counted != len(jobs) {
-		t.Errorf("%d jobs in %d classes, want %d in %d at most", counted, len(got), len(jobs), matching.MostClasses)
-	}
-}

@@ -158,8 +158,7 @@ func (c *Clusters) Workers(id corral.ClusterID) (workers []corral.Worker) {
 	return workers
 }
 
-// Waiting returns what the jobs need that wait in a cluster's queue and that no worker has, in matching.MostClasses at
-// most.
+// Waiting returns what the jobs need that wait in a cluster's queue and that no worker has.
 func (c *Clusters) Waiting(ctx context.Context, id corral.ClusterID) ([]matching.Class, error) {
 	cluster, err := store.Read(ctx, c.db, func(tx *store.Tx) (corral.Cluster, error) { return tx.Cluster(id) })
 	if err != nil {
@@ -173,7 +172,7 @@ func (c *Clusters) Waiting(ctx context.Context, id corral.ClusterID) ([]matching
 	}
 	if d := c.existing(id); d != nil {
 		waiting, _ := d.Load()
-		return matching.Merge(waiting), nil
+		return waiting, nil
 	}
 	return nil, nil
 }

@@ -2,27 +2,37 @@ package matching
 
 import (
 	"math/bits"
+	"slices"
 	"time"
 )
 
-// MostClasses is in how many classes a queue is told at most, however much its jobs differ.
+// MostClasses is in how many classes jobs are counted, however much they differ, but for those that no merging joins.
 const MostClasses = 256
 
-// Merge returns at most MostClasses classes of the same jobs, each in the place of its first. If there are more, those
-// are counted together whose needs are within a factor of 2 of each other, or of 4, 16 and so on until they are few
-// enough, with the most that any of them needs. What needs none of something stays apart from what needs some.
-func Merge(all []Class) []Class {
-	for octaves := 1; len(all) > MostClasses; octaves *= 2 {
-		all = merged(all, octaves)
+// Merge returns about MostClasses classes of the same jobs at most, each in the place of its first. If there are more,
+// those are counted together whose needs are within a factor of 2 of each other, or of 4, 16 and so on until they are
+// few enough, with the most that any of them needs. What needs none of something stays apart from what needs some, and
+// so do needs of which takers, which names the hosts that take them, says different things: a host that takes two jobs,
+// one at a time, takes one that needs the most of each, so that merged classes find what each of their jobs finds.
+func Merge(all []Class, takers func(Resources) string) []Class {
+	all = slices.Clone(all)
+	for octaves := 1; len(all) > MostClasses && octaves <= bits.UintSize; octaves *= 2 {
+		all = merged(all, octaves, takers)
 	}
 	return all
 }
 
-func merged(all []Class, octaves int) []Class {
+// A kind is what classes have in common that are merged.
+type kind struct {
+	needs  [5]int // coarse
+	takers string
+}
+
+func merged(all []Class, octaves int, takers func(Resources) string) []Class {
 	var few []Class
-	index := map[[5]int]int{} // :: coarse needs → place in few
+	index := map[kind]int{} // :: kind → place in few
 	for _, c := range all {
-		key := c.Needs.coarse(octaves)
+		key := kind{c.Needs.coarse(octaves), takers(c.Needs)}
 		i, known := index[key]
 		if !known {
 			index[key] = len(few)

@@ -1,6 +1,7 @@
 package matching_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -17,13 +18,13 @@ func TestFewClassesStayAsTheyAre(t *testing.T) {
 	for i := range matching.MostClasses {
 		all = append(all, matching.Class{Needs: matching.Resources{Resources: corral.Resources{CPUs: 1, MemoryMiB: i}}, Jobs: 1})
 	}
-	if got := matching.Merge(all); !slices.Equal(got, all) {
+	if got := matching.Merge(all, takers); !slices.Equal(got, all) {
 		t.Errorf("%d classes, want the %d that there were", len(got), len(all))
 	}
 }
 
 // However many classes there are, few are left; no job is lost, and none is counted among jobs that need less or, if it
-// needs none of something, among jobs that need some.
+// needs none of something, among jobs that need some, nor among those that other hosts take.
 func TestManyClassesAreMerged(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -37,7 +38,7 @@ func TestManyClassesAreMerged(t *testing.T) {
 			all, jobs = append(all, c), jobs+c.Jobs
 			most = matching.Resources{Resources: most.Most(c.Needs.Resources), Time: max(most.Time, c.Needs.Time)}
 		}
-		got := matching.Merge(all)
+		got := matching.Merge(all, takers)
 		if len(got) > matching.MostClasses {
 			t.Fatalf("%d classes", len(got))
 		}
@@ -57,7 +58,15 @@ func TestManyClassesAreMerged(t *testing.T) {
 	})
 }
 
+// takers says which of two hosts take what is needed: one has more cpus, the other more memory.
+func takers(needs matching.Resources) string {
+	const most = 1 << 30
+	wide := corral.Resources{CPUs: most, MemoryMiB: most / 3, GPUs: most, DiskMiB: most}
+	deep := corral.Resources{CPUs: most / 3, MemoryMiB: most, GPUs: most, DiskMiB: most}
+	return fmt.Sprint(needs.FitIn(wide), needs.FitIn(deep))
+}
+
 func holds(g, c matching.Class) bool {
-	return c.Needs.FitIn(g.Needs.Resources) && c.Needs.Time <= g.Needs.Time && c.Jobs <= g.Jobs &&
+	return takers(c.Needs) == takers(g.Needs) && c.Needs.FitIn(g.Needs.Resources) && c.Needs.Time <= g.Needs.Time && c.Jobs <= g.Jobs &&
 		(c.Needs.GPUs == 0) == (g.Needs.GPUs == 0) && (c.Needs.DiskMiB == 0) == (g.Needs.DiskMiB == 0)
 }

@@ -53,7 +53,8 @@ type Ask struct {
 
 // Decide compares what waits with what is there and to come.
 func Decide(now time.Time, s corral.Scale, v View) Decision {
-	waiting := slices.Clone(v.Waiting)
+	p := &purchase{scale: s, longest: v.Longest, held: v.Held, sites: slices.Clone(v.Sites)}
+	waiting := matching.Merge(v.Waiting, p.takers)
 	f := found{jobs: count(waiting)}
 	for _, r := range v.Room {
 		f.there.add(r.fill(waiting))
@@ -69,7 +70,6 @@ func Decide(now time.Time, s corral.Scale, v View) Decision {
 			spareCPUs -= cpus
 		}
 	}
-	p := &purchase{scale: s, longest: v.Longest, held: v.Held, sites: slices.Clone(v.Sites)}
 	p.buy(waiting)
 	d.Asks = p.asks
 	d.Report = strings.Join(append(f.report(d), p.reasons()...), "; ")

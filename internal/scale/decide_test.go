@@ -109,6 +109,24 @@ func TestTheLimitThatCutIsNamed(t *testing.T) {
 	}
 }
 
+// However many classes are counted together, none is taken for one that no host can have while its jobs each find one.
+func TestManyClassesAreAskedForWhereHostsCanHaveThem(t *testing.T) {
+	t.Parallel()
+	s, v := scaled(), view(0)
+	v.Sites = []Site{{Name: "near", Pilots: 100, Hosts: []corral.Resources{
+		{CPUs: 2, MemoryMiB: 1300, GPUs: 3}, {CPUs: 2, MemoryMiB: 2000, GPUs: 2}}}}
+	for i := range matching.MostClasses {
+		for _, needs := range []corral.Resources{{CPUs: 1, MemoryMiB: 1030 + i, GPUs: 3},
+			{CPUs: 1, MemoryMiB: 1700 + i, GPUs: 2}, {CPUs: 1, MemoryMiB: 1700 + i, GPUs: 3}} {
+			v.Waiting = append(v.Waiting, matching.Class{Needs: matching.Resources{Resources: needs}, Jobs: 1})
+		}
+	}
+	d := Decide(now, s, v)
+	if len(d.Asks) != 4 || !strings.Contains(d.Report, "256 jobs need 1 cpu, 1955 MiB of memory, 3 gpus") {
+		t.Errorf("%d workers, want the 4 of the maximum: %s", len(d.Asks), d.Report)
+	}
+}
+
 func TestTheMinimumIsKeptWithoutWork(t *testing.T) {
 	t.Parallel()
 	s := scaled()

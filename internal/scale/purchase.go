@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -87,6 +88,24 @@ func (p *purchase) impossible(needs matching.Resources) string {
 		return fmt.Sprintf("%s: %s", needs.Resources, p.largest(needs.Resources))
 	}
 	return ""
+}
+
+// takers names the hosts at which a worker may have what a job needs; without one, what it has too much of. Two jobs of
+// which it says the same find the same hosts, and so does one that needs the most of each.
+func (p *purchase) takers(needs matching.Resources) string {
+	switch {
+	case needs.CPUs > p.scale.CPUs:
+		return "cpus"
+	case needs.Time > p.longest:
+		return "time"
+	}
+	var fit []byte // of each host whether it does
+	for _, s := range p.sites {
+		for _, h := range s.Hosts {
+			fit = strconv.AppendBool(fit, h.CPUs >= p.scale.CPUs && needs.FitIn(h))
+		}
+	}
+	return string(fit)
 }
 
 // fitting are the sites at which a worker may have what a job needs.
