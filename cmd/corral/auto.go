@@ -26,6 +26,7 @@ import (
 type autoRun struct {
 	c       *cli.Context
 	p       *printer
+	ask     api.NewPlan // what the plan is to be
 	planned corral.Plan // of which the run is the execution
 
 	predicted corral.Seconds // its makespan
@@ -34,22 +35,22 @@ type autoRun struct {
 
 // create plans and provisions, and creates the run then. A run that is refused leaves no pilots behind.
 func (a *autoRun) create(cl *api.Client, ctx context.Context, in api.NewRun, key string) (corral.Run, error) {
-	ask, err := a.ask(in)
-	if err != nil {
+	var err error
+	if a.ask, err = a.request(in); err != nil {
 		return corral.Run{}, err
 	}
 	if key == "" {
-		return a.begin(cl, ctx, ask, in, "", "")
+		return a.begin(cl, ctx, in, "", "")
 	}
-	r, err := a.begin(cl, ctx, ask, in, key+".plan", key)
+	r, err := a.begin(cl, ctx, in, key+".plan", key)
 	if corral.KindOf(err) == corral.Conflict && a.planned.ID != 0 { // a try with this key failed, and its plan is gone
-		return a.begin(cl, ctx, ask, in, "", key)
+		return a.begin(cl, ctx, in, "", key)
 	}
 	return r, err
 }
 
-// ask is the request for the plan of a run. A task without an estimate has one only if it was given.
-func (a *autoRun) ask(in api.NewRun) (n api.NewPlan, err error) {
+// request is that for the plan of a run. A task without an estimate has one only if it was given.
+func (a *autoRun) request(in api.NewRun) (n api.NewPlan, err error) {
 	n = api.NewPlan{Cluster: in.Cluster, Workflow: in.Workflow, WorkflowName: in.WorkflowName,
 		Clustering: clusteringOf(a.c), Auto: true, Sites: a.c.StringSlice("site"), HostCPUs: a.c.Int("shape")}
 	n.Learn = a.c.Bool("learn")
@@ -65,11 +66,11 @@ func (a *autoRun) ask(in api.NewRun) (n api.NewPlan, err error) {
 	return n, err
 }
 
-// begin makes the plan, has its pilots asked for, and creates the run. If a command with these keys has done that before,
-// the run is the one that it made.
-func (a *autoRun) begin(cl *api.Client, ctx context.Context, ask api.NewPlan, in api.NewRun, planKey,
+// begin makes the plan, has its pilots asked for, and creates the run. If a command with these keys has done that
+// before, the run is the one that it made.
+func (a *autoRun) begin(cl *api.Client, ctx context.Context, in api.NewRun, planKey,
 	key string) (r corral.Run, err error) {
-	if a.planned, err = cl.CreatePlan(ctx, ask, planKey); err != nil {
+	if a.planned, err = cl.CreatePlan(ctx, a.ask, planKey); err != nil {
 		return r, err
 	}
 	if a.planned.State == corral.PlanInfeasible {

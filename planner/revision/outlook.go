@@ -172,8 +172,8 @@ func remaining(o *outlook) []int {
 	return index
 }
 
-// begun leaves of what runs what is to come. A cluster may tell of a job's tasks only when the job ends, as HTCondor does:
-// what has passed since it began counts for all of them.
+// begun leaves of what runs what is to come. A cluster may tell of a job's tasks only when the job ends, as HTCondor
+// does: what has passed since it began counts for all of them.
 func begun(o *outlook, index, behind []int) {
 	for i, t := range o.Tasks {
 		if t.State == corral.TaskRunning && behind[i] < 0 {
