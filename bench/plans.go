@@ -163,16 +163,17 @@ func (t trial) executeInstance(ctx context.Context, wf *workflow.Workflow) (all 
 	}
 	t.say("%s", exact)
 	all = append(all, exact)
-	goal.Deadline = corral.Seconds(deadlineOver * float64(exact.predicted.Makespan))
-	goal.Budget = &money.Amount{Unit: exact.predicted.Cost.Unit,
-		Money: money.Money(budgetOver * float64(exact.predicted.Cost.Money))}
 	a.err = runtimeError
 	for range t.rounds {
 		a.seed++
 		if document, err = a.document(wf); err != nil {
 			return nil, err
 		}
-		o, err := t.execute(ctx, wf.Name, document, goal)
+		limits, err := t.limited(ctx, document, goal)
+		if err != nil {
+			return nil, err
+		}
+		o, err := t.execute(ctx, wf.Name, document, limits)
 		if err != nil {
 			return nil, err
 		}
@@ -181,6 +182,14 @@ func (t trial) executeInstance(ctx context.Context, wf *workflow.Workflow) (all 
 		all = append(all, o)
 	}
 	return all, nil
+}
+
+// limited is a goal with a deadline and a budget beside what a plan for it predicts now: each run teaches something.
+func (t trial) limited(ctx context.Context, document []byte, goal planning.Goal) (planning.Goal, error) {
+	_, made, err := t.makePlan(ctx, api.NewPlan{Workflow: document, Goal: goal, DryRun: true})
+	goal.Deadline = corral.Seconds(deadlineOver * float64(made.Makespan))
+	goal.Budget = &money.Amount{Unit: made.Cost.Unit, Money: money.Money(budgetOver * float64(made.Cost.Money))}
+	return goal, err
 }
 
 // weights of money beside time, from which the goal is chosen.

@@ -198,8 +198,8 @@ func (o *outlook) add(d *Decision) error {
 			o.ask(d, p)
 			return nil
 		}
-		if o.Goal.Deadline > 0 {
-			cut = forRest(p.Reasons[0])
+		if cut = forRest(p.Reasons[0]); o.Goal.Deadline == 0 { // the end is what was promised
+			cut = fmt.Sprintf("no plan for what is left ends after %s", brief(end))
 		}
 	}
 	if goal.Objective = plan.Makespan; o.Goal.Deadline == 0 {
