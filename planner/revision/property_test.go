@@ -69,7 +69,7 @@ func anySpending(r *rapid.T) spending {
 func TestTheBudgetIsKept(t *testing.T) {
 	t.Parallel()
 	draw := rapid.Custom(anySpending)
-	for i := range 20 {
+	for i := range 8 {
 		keepBudget(t, t, draw.Example(i))
 	}
 }
@@ -122,7 +122,7 @@ func lives(most time.Duration, n int) (all []life) {
 // TestDeadlinesWithSlackAreMet: of plans that have 30 % of slack, 99 in 100 meet their deadlines although runtimes err by
 // up to 30 %. The others are late by little, because what is left when it is seen is one chain of tasks, which no pilot
 // makes shorter; and it is said beforehand.
-func TestDeadlinesWithSlackAreMet(t *testing.T) { meetDeadlines(t, 50) }
+func TestDeadlinesWithSlackAreMet(t *testing.T) { meetDeadlines(t, 20) }
 
 func meetDeadlines(t *testing.T, cases int) {
 	t.Helper()
@@ -162,7 +162,7 @@ func meetDeadlines(t *testing.T, cases int) {
 // TestDecisionsComeToRest: decisions that change pilots keep their distance, and where all goes as planned they are
 // few: pilots are added once at most, because tasks go where there is room, not where the plan's witness has them. Those
 // that are let go before they were asked for do not count.
-func TestDecisionsComeToRest(t *testing.T) { comeToRest(t, 50) }
+func TestDecisionsComeToRest(t *testing.T) { comeToRest(t, 20) }
 
 func comeToRest(t *testing.T, cases int) {
 	t.Helper()
