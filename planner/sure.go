@@ -115,11 +115,11 @@ func (l *ladder) climb(first int) int {
 	low, high := first-1, len(l.rungs)-1
 	for high >= first && !l.reaches(high) { // the soonest is not always the surest: it may need the most pilots
 		if high--; len(l.rungs)-high > topRungs {
-			return -1
+			high = first - 1
 		}
 	}
-	if high < first {
-		return -1
+	if high < first { // at a glance none is; of those that are nearly, one may be
+		return l.settle(l.surest(first), first)
 	}
 	for high-low > 1 {
 		if mid := (low + high) / 2; l.reaches(mid) {
@@ -128,6 +128,12 @@ func (l *ladder) climb(first int) int {
 			low = mid
 		}
 	}
+	return l.settle(high, first)
+}
+
+// settle returns the first rung from high on that is sure enough when it is judged exactly, or one before it of which
+// that is true, too, and of the one before not; -1 if there is none.
+func (l *ladder) settle(high, first int) int {
 	for high < len(l.rungs) && l.judged(high, true) < l.p.Goal.Confidence {
 		high++
 	}
