@@ -39,7 +39,7 @@ func (f Facts) overhead(share float64) (d time.Duration, learned int) {
 // the cluster, but they show that it can do so many.
 func LearnedCluster(kind corral.ClusterKind, reports []*corral.RunReport) (c plan.Cluster, learned []string) {
 	c = Cluster(kind)
-	var hops, turns pace
+	hops, turns := pace{assumed: c.Hop}, pace{assumed: c.Turn()}
 	for _, r := range reports {
 		if r == nil {
 			continue
@@ -69,11 +69,16 @@ func Join(sites []plan.Site, c plan.Cluster) {
 	}
 }
 
-// A pace is the mean of times that runs tell.
+// A pace is the mean of times that runs tell and of what was assumed before.
 type pace struct {
+	assumed     time.Duration
 	sum         corral.Seconds
 	tasks, runs int
 }
+
+// believed is how many tasks what is assumed counts for: the few hops of a single run may have met a moment when the
+// cluster was quick, or slow.
+const believed = 10
 
 // mostHops keeps one large run from speaking for all others.
 const mostHops = 1000
@@ -85,7 +90,8 @@ func (p *pace) add(took corral.Seconds, tasks int) {
 }
 
 func (p *pace) mean() time.Duration {
-	return time.Duration(p.sum / corral.Seconds(p.tasks)).Round(time.Millisecond)
+	sum := p.sum + corral.Seconds(p.assumed)*believed
+	return time.Duration(sum / corral.Seconds(p.tasks+believed)).Round(time.Millisecond)
 }
 
 func counted(n int, what string) string {

@@ -101,6 +101,14 @@ func TestDecide(t *testing.T) {
 			v.Pilots[1].Began, v.Pilots[1].Idle = 0, 10*time.Second
 			v.Pilots[2].Submit = corral.Seconds(10 * time.Minute)
 		}, drop: []revision.Drop{{Pilot: 1, Idle: true, Why: revision.Unneeded}, {Pilot: 2, Why: revision.Unneeded}}},
+		{name: "idle, a moment after another revision", edit: func(v *revision.View) {
+			for i := range 3 {
+				v.Tasks[i+1].State, v.Tasks[i+1].Took = corral.TaskDone, 10*time.Minute
+			}
+			v.Pilots = append(v.Pilots, onePilot(1, revision.Working), onePilot(2, revision.Planned))
+			v.Pilots[1].Began, v.Pilots[1].Idle, v.Before.At = 0, 10*time.Second, v.Now-4*time.Second
+			v.Pilots[2].Submit = corral.Seconds(10 * time.Minute)
+		}, drop: []revision.Drop{{Pilot: 1, Idle: true, Why: revision.Unneeded}}},
 		{name: "the budget is used up", edit: func(v *revision.View) {
 			v.Goal.Budget = &cost.Amount{Money: 17_000, Unit: cost.CPUHours} // 61 s of a cpu
 		}, drop: []revision.Drop{{Pilot: 0, Cancel: true, Why: revision.Budget}}, news: revision.Broke},
@@ -127,6 +135,10 @@ func TestDecide(t *testing.T) {
 			wait(t, v)
 			v.Goal.Budget = &cost.Amount{Money: 950_000, Unit: cost.CPUHours} // 61 minutes of a cpu are 1.02
 		}, drop: []revision.Drop{{Pilot: 2, Why: revision.Thrift}}},
+		{name: "waiting costs more, but less than to pass on what is meant for a pilot", edit: func(v *revision.View) {
+			wait(t, v)
+			v.Goal.Budget, v.Problem.Cluster.Hop = &cost.Amount{Money: 950_000, Unit: cost.CPUHours}, 5*time.Minute
+		}},
 		{name: "waiting for tasks is within the budget", edit: func(v *revision.View) {
 			wait(t, v)
 			v.Goal.Budget = &cost.Amount{Money: 1_200_000, Unit: cost.CPUHours}

@@ -42,11 +42,12 @@ func save(o *outlook, d *Decision, gone map[int]bool) {
 }
 
 // cheapest returns the pilot without which what is left costs least, of those without which it is cheaper by more than
-// a hundredth and still done in time; negative: there is none. Of pilots that are alike one is tried, so many at most.
-// It says how many were.
+// a hundredth, and by more than a hop of all pilots costs, and still done in time; negative: there is none. What the
+// cluster has meant for the pilot needs another hop, while others may wait for it. Of pilots that are alike one is
+// tried, so many at most. It says how many were.
 func cheapest(o *outlook, gone map[int]bool, most int) (best, tried int) {
 	best, least := -1, o.expected()
-	least -= least / 100
+	least -= max(least/100, o.hop())
 	seen := map[kin]bool{}
 	for i := range slices.Backward(o.Pilots) {
 		k, ok := kinOf(o, i)
@@ -64,6 +65,16 @@ func cheapest(o *outlook, gone map[int]bool, most int) (best, tried int) {
 	}
 	o.look(o.without(gone))
 	return best, tried
+}
+
+// hop is what the pilots that have started cost during one.
+func (o *outlook) hop() (sum cost.Money) {
+	for _, q := range o.Pilots {
+		if q.started() {
+			sum = sum.Plus(price(q.Tariff, q.spent(o.Now+o.Problem.Cluster.Hop)) - price(q.Tariff, q.spent(o.Now)))
+		}
+	}
+	return sum
 }
 
 // A kin is what pilots have in common of which it does not matter which one goes.
