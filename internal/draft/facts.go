@@ -14,7 +14,7 @@ import (
 func (d *Desk) facts(ctx context.Context, sites []corral.Site) (all []provision.Facts, err error) {
 	err = d.db.View(ctx, func(tx *store.Tx) error {
 		for _, s := range sites {
-			f, err := provision.ReadFacts(tx, s, d.machine)
+			f, err := provision.ReadFacts(tx, s, d.machine, 0)
 			if err != nil {
 				return err
 			}

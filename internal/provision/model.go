@@ -21,15 +21,20 @@ type Facts struct {
 	Machine corral.SiteQueue // of a site without a batch system: the machine that it is
 	Waits   []corral.Wait
 	Load    corral.Load // attempts that are there already
+	Held    int         // cpus that glideins have there, or will have, that are not about to go
 	Ledger  cost.Ledger // what may still be spent there
 }
 
 // latestWaits is how many of a site's waits are looked at.
 const latestWaits = 4000
 
-// ReadFacts reads what corrald knows of a site; machine is what this machine is to a site without a batch system.
-func ReadFacts(tx *store.Tx, site corral.Site, machine corral.SiteQueue) (f Facts, err error) {
+// ReadFacts reads what corrald knows of a site; machine is what this machine is to a site without a batch system. The
+// pilots of one plan, whose revisions count them by themselves, are not among those that hold cpus; 0: of none.
+func ReadFacts(tx *store.Tx, site corral.Site, machine corral.SiteQueue, but corral.PlanID) (f Facts, err error) {
 	f = Facts{Site: site, Machine: request.Machine(site, machine)}
+	if f.Held, err = held(tx, site, but); err != nil {
+		return f, err
+	}
 	if f.Waits, err = tx.Waits(store.WaitFilter{Site: site.ID, Last: latestWaits}); err != nil {
 		return f, err
 	}
@@ -38,6 +43,28 @@ func ReadFacts(tx *store.Tx, site corral.Site, machine corral.SiteQueue) (f Fact
 	}
 	f.Ledger, err = tx.Ledger(site.ID)
 	return f, err
+}
+
+// held is how many cpus of a site glideins have that stay, but for those of one plan. Those of a plan whose run is over
+// are about to be let go.
+func held(tx *store.Tx, site corral.Site, but corral.PlanID) (cpus int, err error) {
+	all, err := tx.HeldCPUs(site.ID)
+	for id, n := range all {
+		if err != nil || id == but && but != 0 {
+			continue
+		}
+		var over string
+		if id != 0 {
+			var p corral.Plan
+			if p, err = tx.PlanRow(id); err == nil {
+				over, err = outlived(tx, p)
+			}
+		}
+		if over == "" {
+			cpus += n
+		}
+	}
+	return cpus, err
 }
 
 // startUp is how long a pilot takes from its job's start to its workers in the cluster: a second where a process is all
@@ -72,6 +99,10 @@ func Sites(facts []Facts, c Caution, now time.Time) (all []plan.Site, guessed []
 			s.Waits = f.waits(q.Name, c, now)
 			s.Wait = assumed(s.Waits, c.Share)
 			all = append(all, s)
+		}
+		if f.Site.Batch == corral.ForkBatch && f.Held > 0 {
+			guessed = append(guessed, fmt.Sprintf("of the %d cpus at site %s other pilots have %d", f.Machine.CPUs,
+				f.Site.Name, f.Held))
 		}
 		guessed = slices.Concat(guessed, f.ahead(now), few)
 		if f.Site.Batch != corral.ForkBatch && len(f.Waits) == 0 {
@@ -116,8 +147,8 @@ func (f Facts) model(q corral.SiteQueue) plan.Site {
 		s.Walltime = time.Duration(q.MaxWalltime)
 		s.Margin = order.Reserve(s.Walltime)
 	}
-	if f.Site.Batch == corral.ForkBatch { // all hosts are the one machine
-		s.CPUs, s.Hosts = q.CPUs, q.CPUs
+	if f.Site.Batch == corral.ForkBatch { // all hosts are the one machine, which has no queue to wait in
+		s.CPUs, s.Hosts = max(0, q.CPUs-f.Held), q.CPUs
 	}
 	if most := f.Site.Limits.MaxQueued; most > 0 { // of those that wait alone
 		s.Pilots = min(s.Pilots, max(0, most-f.Load.Queued))

@@ -106,6 +106,12 @@ func TestSites(t *testing.T) {
 		{"pilots that are there", here, func(f *provision.Facts) {
 			f.Site.Limits.MaxRunning, f.Load = 5, corral.Load{Queued: 1, Running: 2}
 		}, with(local(), func(s *plan.Site) { s.Pilots = 2 })},
+		{"cpus of the machine that others have", here, func(f *provision.Facts) { f.Held = 6 },
+			with(local(), func(s *plan.Site) { s.CPUs = 2 })},
+		{"more of them than there are", here, func(f *provision.Facts) { f.Held = 9 },
+			with(local(), func(s *plan.Site) { s.CPUs = 0 })},
+		{"a batch system says itself what is free", hpc, func(f *provision.Facts) { f.Held = 6 },
+			[]plan.Site{normal()}},
 		{"a price and a balance", here, func(f *provision.Facts) {
 			f.Site.SiteTerms = corral.SiteTerms{Price: "0.5USD/host-hour", Billing: "1h"}
 			f.Ledger = cost.Ledger{Unit: "USD", Balance: ptr(cost.Money(7))}

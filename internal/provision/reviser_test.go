@@ -359,6 +359,63 @@ func TestAFullSiteIsNamedOnce(t *testing.T) {
 	}
 }
 
+// TestAMachineIsSharedWithOthers: what others hold of a machine is not there for a revision, and its own pilots count
+// once. Those that were told to go, or are about to be because their run is over, count no longer.
+func TestAMachineIsSharedWithOthers(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ stay, leave, over, added int }{ // cpus; the machine has 4, the plan's pilot 1
+		"room":                     {stay: 2, added: 1},
+		"none is left":             {stay: 3, added: 0},
+		"some were told to go":     {stay: 2, leave: 2, added: 1},
+		"some are of a run's past": {stay: 2, over: 2, added: 1},
+	} {
+		s := newScene(t, tooLate, true)
+		s.write(func(tx *store.Tx) error { return besides(tx, s, c.stay, c.leave, c.over) })
+		s.look(s.reviser(), time.Second)
+		if n := len(s.pilots()) - 1; n != c.added {
+			t.Errorf("%s: %d pilot(s) added, want %d; %+v", name, n, c.added, s.revisions())
+		}
+	}
+}
+
+// besides makes glideins of another cluster at the scene's site: of so many cpus that stay, that were told to go, and
+// that a plan has asked for whose run is over.
+func besides(tx *store.Tx, s *scene, stay, leave, over int) error {
+	k, err := tx.CreateCluster(corral.Cluster{Name: "other", Owner: "ada", Kind: corral.Embedded})
+	if err != nil {
+		return err
+	}
+	p := s.plan
+	p.ID, p.Cluster, p.State, p.Auto = 0, k.ID, corral.PlanReady, false
+	if p, err = tx.CreatePlan(p); err != nil {
+		return err
+	}
+	r, err := tx.CreateRun(corral.Run{Owner: "ada", Cluster: k.ID, Workflow: "two", Dir: "/runs/2",
+		Options: s.run.Options, Labels: labelled(p)})
+	if err == nil {
+		_, err = tx.MovePlan(p.ID, corral.PlanProvision, "")
+	}
+	if err == nil {
+		_, err = tx.MoveRun(r.ID, corral.RunFail, "a task failed")
+	}
+	for i, cpus := range []int{stay, leave, over} {
+		if err != nil || cpus == 0 {
+			continue
+		}
+		g := corral.Glidein{Owner: "ada", Site: s.glidein.Site, Cluster: k.ID, Hosts: 1, CPUs: cpus, MemoryMiB: 1000,
+			Walltime: corral.Seconds(time.Hour)}
+		if i == 2 {
+			g.Labels = labelled(p)
+		}
+		if g, err = tx.CreateGlidein(g); err == nil && i == 1 {
+			if _, err = tx.CreateJob(corral.Job{Kind: corral.PilotJob, Site: g.Site, Glidein: g.ID, Tag: "other"}); err == nil {
+				_, err = tx.AskGlidein(g.ID, corral.AskDrain, "")
+			}
+		}
+	}
+	return err
+}
+
 // TestNearTheBudgetLooksAreHurried: a pilot is not ended as long as the next look can come in time to end it.
 func TestNearTheBudgetLooksAreHurried(t *testing.T) {
 	t.Parallel()

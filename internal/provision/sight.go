@@ -59,7 +59,7 @@ func (s *sight) read(tx *store.Tx, machine corral.SiteQueue) (err error) {
 		if !at && (s.cluster.Kind == corral.Condor || !s.asksFor(site)) {
 			continue
 		}
-		f, err := ReadFacts(tx, site, machine)
+		f, err := ReadFacts(tx, site, machine, s.plan.ID)
 		if err != nil {
 			return err
 		}

@@ -57,7 +57,8 @@ func TestPlansReserve(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	f.charging(t, "2USD/cpu-hour", "1h", "20USD")
-	in := newPlan() // two steps of up to 4 pilots of a cpu, each for a begun hour
+	in := newPlan() // two steps of up to 2 pilots of a cpu, each for a begun hour; the machine has cpus for two such plans
+	in.Workflow = fan(2, 600)
 	first := must(f.CreatePlan(t.Context(), in, ""))(t)
 	second := must(f.CreatePlan(t.Context(), in, ""))(t)
 	spends := documentOf(t, first).Cost
@@ -84,8 +85,8 @@ func TestPlansReserve(t *testing.T) {
 	}
 	in.Goal.Deadline = 0
 	in.Goal.Budget = &cost.Amount{Money: 100_000_000, Unit: "USD"}
-	if d := documentOf(t, must(f.CreatePlan(t.Context(), in, ""))(t)); d.Cost.Money >= spends.Money {
-		t.Errorf("a plan of %s is made of what is left", d.Cost)
+	if d := documentOf(t, must(f.CreatePlan(t.Context(), in, ""))(t)); !d.Feasible || d.Cost.Money >= spends.Money {
+		t.Errorf("a plan of %s is made of what is left: %q", d.Cost, d.Reasons)
 	}
 	_, err = f.SetSite(t.Context(), "local", api.SetSite{Price: ptr("1ch/cpu-hour"), Allocation: ptr("")})
 	wantKind(t, "another unit while a plan reserves", err, corral.Conflict, "price")
@@ -96,7 +97,8 @@ func TestPlansReserve(t *testing.T) {
 		t.Errorf("ledger after the release %+v", l)
 	}
 	must(f.SetSite(t.Context(), "local", api.SetSite{Allocation: ptr("1USD")}))(t)
-	row := must(f.CreatePlan(t.Context(), newPlan(), ""))(t)
+	in.Goal = newPlan().Goal
+	row := must(f.CreatePlan(t.Context(), in, ""))(t)
 	if row.State != corral.PlanInfeasible || !strings.Contains(string(row.Document), "what is left of the allocation at site local") {
 		t.Errorf("without anything left: %s %s", row.State, row.Document)
 	}

@@ -2,6 +2,8 @@ package store
 
 import (
 	"cmp"
+	"database/sql"
+	"fmt"
 
 	"github.com/corral-pilot/corral"
 )
@@ -126,6 +128,30 @@ func (t *Tx) Glideins(f GlideinFilter) ([]corral.Glidein, error) {
 		return list, t.addInBrief(list, f.conditions())
 	}
 	return list, t.addAttempts(list, f.conditions())
+}
+
+// HeldCPUs returns how many cpus the glideins at a site have, or will have, that were not asked to go, by the plan that
+// asked for them; 0: none did.
+func (t *Tx) HeldCPUs(site corral.SiteID) (map[corral.PlanID]int, error) {
+	held := map[corral.PlanID]int{}
+	err := t.rows(`
+		select
+			coalesce(`+labelledPlan+`, '') as plan,
+			sum(hosts * cpus)
+		from glideins
+		where site_id = ? and asked = '' and `+liveGlidein+`
+		group by plan`, []any{site},
+		func(rows *sql.Rows) error {
+			var label string
+			var cpus int
+			err := rows.Scan(&label, &cpus)
+			held[planOf(label)] += cpus
+			return err
+		})
+	if err != nil {
+		return nil, fmt.Errorf("counting the cpus that are held at site %d: %w", site, err)
+	}
+	return held, nil
 }
 
 // addAttempts reads the attempts of list, which is what c selects, in one query.

@@ -1,6 +1,8 @@
 package store_test
 
 import (
+	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -243,4 +245,32 @@ func TestGlideinsFilter(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestHeldCPUs: those of the glideins at a site that are live and stay, by their plans.
+func TestHeldCPUs(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.createPlan(w.newPlan())
+	of := func(hosts, cpus int, labels map[string]string) corral.Glidein {
+		g := w.newGlidein()
+		g.Hosts, g.CPUs, g.Labels = hosts, cpus, labels
+		return w.createGlidein(g)
+	}
+	of(1, 1, nil)
+	of(1, 4, map[string]string{"team": "seismo"})
+	of(2, 10, map[string]string{corral.PlanLabel: fmt.Sprint(p.ID)})
+	goes := of(1, 1000, nil)
+	w.attempt(goes)
+	w.write(func(tx *store.Tx) error { _, err := tx.AskGlidein(goes.ID, corral.AskDrain, ""); return err })
+	gone := of(1, 10_000, nil)
+	w.write(func(tx *store.Tx) error { _, err := tx.AskGlidein(gone.ID, corral.AskCancel, ""); return err })
+	w.view(func(tx *store.Tx) error {
+		for site, want := range map[corral.SiteID]map[corral.PlanID]int{w.site.ID: {0: 5, p.ID: 20}, w.site.ID + 1: {}} {
+			if got, err := tx.HeldCPUs(site); !maps.Equal(got, want) || err != nil {
+				t.Errorf("HeldCPUs(%d) = %v, %v; want %v", site, got, err, want)
+			}
+		}
+		return nil
+	})
 }
