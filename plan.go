@@ -18,7 +18,7 @@ const (
 	PlanInfeasible  PlanState = "INFEASIBLE"  // its goal cannot be reached; it says what can
 	PlanReady       PlanState = "READY"       // its pilots may be asked for
 	PlanProvisioned PlanState = "PROVISIONED" // its pilots are asked for, each at its time
-	PlanReleased    PlanState = "RELEASED"    // its pilots were let go, and none will follow
+	PlanReleased    PlanState = "RELEASED"    // its pilots were let go or have ended, and none will follow
 	PlanDeleted     PlanState = "DELETED"     // tombstone
 )
 

@@ -78,6 +78,6 @@ var RunMoves = Table[RunState, RunMove]{
 var PlanMoves = Table[PlanState, PlanMove]{
 	{[]PlanState{PlanReady}, PlanProvision, PlanProvisioned, "its glideins were created"},
 	{[]PlanState{PlanReady, PlanProvisioned}, PlanRelease, PlanReleased,
-		"release was asked for, or its run is over: its glideins are let go"},
+		"release was asked for, or its run is over: its glideins are let go; or all of them have ended"},
 	{[]PlanState{PlanInfeasible, PlanReady, PlanReleased}, PlanRemove, PlanDeleted, "the record is hidden"},
 }

@@ -34,6 +34,7 @@ func Release(tx *store.Tx, p corral.Plan, reason string) (corral.Plan, error) {
 const (
 	overReason   = "its run is over"
 	orphanReason = "no run of it was made"
+	goneReason   = "all of its pilots have ended"
 )
 
 // orphanAge is after what time a plan that is for one run, and has none, is released: whoever was to make the run is
@@ -45,18 +46,21 @@ func labelled(p corral.Plan) map[string]string {
 	return map[string]string{corral.PlanLabel: strconv.FormatInt(int64(p.ID), 10)}
 }
 
-// Keep releases each plan when the runs that were made for it are over, until ctx ends. A plan without a run is left
-// alone: it was provisioned by a person, who releases it, unless it is one of corral run --auto, whose run follows at
-// once. Keep looks at the store whenever a run changes, each minute, and first at its start, so that what ended while
-// no corrald ran is released as well.
+// Keep releases each plan when the runs that were made for it are over, or when all of its pilots have ended and no
+// revision will ask for others, until ctx ends. Else a plan without a run is left alone: it was provisioned by a
+// person, who releases it, unless it is one of corral run --auto, whose run follows at once. Keep looks at the store
+// whenever a run or a glidein changes, each minute, and first at its start, so that what ended while no corrald ran is
+// released as well.
 func Keep(ctx context.Context, lg *slog.Logger, db *store.DB) error {
 	for {
 		changed := db.Changed(store.Subject{Object: corral.ObjectRun})
+		left := db.Changed(store.Subject{Object: corral.ObjectGlidein})
 		if err := releaseEnded(ctx, db); err != nil && ctx.Err() == nil {
 			lg.Error("releasing plans: it is tried again at the next change of a run", "error", err)
 		}
 		select {
 		case <-changed:
+		case <-left:
 		case <-time.After(time.Minute):
 		case <-ctx.Done():
 			return nil
@@ -97,9 +101,18 @@ func releaseEnded(ctx context.Context, db *store.DB) error {
 	})
 }
 
-// outlived says why a plan's pilots are not needed any more, or nothing: it has runs, and all of them are over, or none
-// came.
+// outlived says why a plan's pilots are not needed any more, or nothing: none is left, and none will follow; it has
+// runs, and all of them are over; or none came.
 func outlived(tx *store.Tx, p corral.Plan) (reason string, err error) {
+	if !p.Auto {
+		all, live, err := tx.PilotsOf(p.ID)
+		if err != nil {
+			return "", err
+		}
+		if all > 0 && live == 0 {
+			return goneReason, nil
+		}
+	}
 	runs, err := tx.Runs(store.RunFilter{Filter: store.Filter{All: true}, Labels: labelled(p)})
 	for _, r := range runs {
 		if !r.State.Over() {

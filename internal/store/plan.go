@@ -1,7 +1,9 @@
 package store
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -89,6 +91,20 @@ func briefPlans(summary string) table[corral.Plan] {
 		return all
 	}
 	return brief
+}
+
+// PilotsOf counts the glideins that a plan has asked for, and those of them that are live.
+func (t *Tx) PilotsOf(plan corral.PlanID) (all, live int, err error) {
+	err = t.row(`
+		select
+			count(*),
+			count(*) filter (where `+liveGlidein+`)
+		from glideins
+		where `+labelledPlan+` = ?`, []any{strconv.FormatInt(int64(plan), 10)}, &all, &live)
+	if err != nil {
+		return 0, 0, fmt.Errorf("counting the pilots of plan %d: %w", plan, err)
+	}
+	return all, live, nil
 }
 
 // MovePlan applies move to a plan.
