@@ -10,6 +10,7 @@ import (
 	"errors"
 	"os"
 	"strconv"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -118,27 +119,34 @@ type planRead struct {
 
 // readPlan reads the plan that the first argument names: corrald's if it is an id, else a file.
 func readPlan(c *cli.Context) (r planRead, err error) {
-	name := c.Args().First()
-	lines := fromFile(c.String("schedule"))
-	if id, notOne := strconv.ParseInt(name, 10, 64); notOne == nil && id > 0 {
-		cl, err := connect(c)
-		if err == nil {
-			r.row, err = cl.Plan(c.Context, corral.PlanID(id))
-		}
-		if err != nil {
-			return r, err
-		}
-		lines = func() ([]byte, error) { return cl.PlanSchedule(c.Context, r.row.ID) }
-	} else if r.row, err = planFile(name); err != nil {
+	name, lines := c.Args().First(), fromFile(c.String("schedule"))
+	id, notOne := strconv.ParseInt(name, 10, 64)
+	isFile := notOne != nil || id <= 0
+	if isFile {
+		r.row, err = planFile(name)
+	} else {
+		r.row, lines, err = planKept(c, corral.PlanID(id))
+	}
+	if err != nil {
 		return r, err
 	}
 	if r.document, r.nearest, err = documentOf(r.row); err != nil {
 		return r, corral.ErrorAt(corral.Invalid, name, "%w", errors.Unwrap(err))
 	}
+	if !r.document.Feasible {
+		return r, corral.ErrorAt(corral.Invalid, name, "it has no pilots, not even those of a nearest plan: %s",
+			strings.Join(r.document.Reasons, "; "))
+	}
 	if r.document.Assumed == nil {
 		return r, corral.ErrorAt(corral.Invalid, name, "it does not say what it assumes: make the plan again")
 	}
-	if r.document.Whole() {
+	switch given := c.IsSet("schedule"); {
+	case given && !isFile:
+		return r, corral.ErrorAt(corral.Invalid, "--schedule", "corrald has the schedule of plan %d itself: leave "+
+			"--schedule out, or name the plan's file", r.row.ID)
+	case given && r.document.Whole():
+		return r, corral.ErrorAt(corral.Invalid, "--schedule", "%s has its schedule in it: leave --schedule out", name)
+	case r.document.Whole():
 		return r, nil
 	}
 	text, err := lines()
@@ -149,6 +157,15 @@ func readPlan(c *cli.Context) (r planRead, err error) {
 	r.document.Schedule, found, err = plan.ReadSchedule(bytes.NewReader(text))
 	r.foreign = found != *r.document.Apart
 	return r, err
+}
+
+// planKept reads a plan that corrald has, and how its schedule is to be had.
+func planKept(c *cli.Context, id corral.PlanID) (row corral.Plan, lines func() ([]byte, error), err error) {
+	cl, err := connect(c)
+	if err == nil {
+		row, err = cl.Plan(c.Context, id)
+	}
+	return row, func() ([]byte, error) { return cl.PlanSchedule(c.Context, id) }, err
 }
 
 // planFile reads a plan from a file: what `corral plan -o json` has printed, or the document in it alone.

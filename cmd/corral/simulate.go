@@ -74,6 +74,9 @@ func simulate(c *cli.Context, p *printer) error {
 	if err != nil {
 		return err
 	}
+	if err := playable(read, m.Problem, c.Args().First()); err != nil {
+		return err
+	}
 	m.Waits = waits
 	if goal.Deadline == 0 {
 		goal.Deadline = document.Goal.Deadline
@@ -90,6 +93,20 @@ func simulate(c *cli.Context, p *printer) error {
 	}
 	return showSummary(p, montecarlo.Summarize(m.Outcomes(document, runs, c.Uint64("seed")), goal,
 		document.Cost.Unit), goal)
+}
+
+// playable refuses a plan that is not what it claims to be, as one that was changed by hand: what is made of it would
+// be wrong. name is what the user calls it.
+func playable(read planRead, problem plan.Problem, name string) error {
+	all := breachesOf(read, problem)
+	if len(all) == 0 {
+		return nil
+	}
+	first := all[min(1, len(all)-1)]
+	if all[0].Rule != digestRule { // which says least
+		first = all[0]
+	}
+	return corral.ErrorAt(corral.Invalid, name, "it breaks the rule %q: %s", first.Rule, first.Where)
 }
 
 // modelOf returns what outcomes of a plan are drawn from. Runtimes err as the plan says, unless law says otherwise.

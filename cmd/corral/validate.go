@@ -53,19 +53,29 @@ func validate(c *cli.Context, p *printer) error {
 	} else {
 		v.Unchecked = []string{"precedence", "memory", "gpus", "disk"}
 	}
-	if !sameDigest(read.row) {
-		v.Breaches = append(v.Breaches, breach{Rule: "digest", Where: "the plan is not the one that has the digest " +
-			read.row.Digest})
-	}
-	read.document.Number(work)
-	if read.nearest {
-		read.document.Goal = plan.Goal{} // which it misses
-	}
-	for _, b := range validator.All(read.document.Assumed.Problem(work), read.document) {
-		v.Breaches = append(v.Breaches, breach{b.Rule, b.Where, b.More})
-	}
+	v.Breaches = breachesOf(read, read.document.Assumed.Problem(work))
 	v.Valid = len(v.Breaches) == 0
 	return showVerdict(p, v, c.Args().First())
+}
+
+// digestRule is the rule that a plan's document is the one that its digest is of.
+const digestRule = "digest"
+
+// breachesOf lists the rules that a plan breaks in its problem.
+func breachesOf(read planRead, problem plan.Problem) (all []breach) {
+	if !sameDigest(read.row) {
+		all = append(all, breach{Rule: digestRule, Where: "the plan is not the one that has the digest " +
+			read.row.Digest})
+	}
+	document := *read.document
+	document.Number(problem.Work)
+	if read.nearest {
+		document.Goal = plan.Goal{} // which it misses
+	}
+	for _, b := range validator.All(problem, &document) {
+		all = append(all, breach{b.Rule, b.Where, b.More})
+	}
+	return all
 }
 
 // sameDigest reports whether a plan's document is the one that its row was made with. Of a document alone that is not
