@@ -43,6 +43,10 @@ func (a *autoRun) create(cl *api.Client, ctx context.Context, in api.NewRun, key
 		return a.begin(cl, ctx, in, "", "")
 	}
 	r, err := a.begin(cl, ctx, in, key+".plan", key)
+	if corral.KindOf(err) == corral.KeyReused { // of the plan's key nobody knows but this command
+		return r, corral.ErrorAt(corral.KeyReused, "--key", "%q was used before for another run: with another "+
+			"workflow, goal or other flags a run needs another key", key)
+	}
 	if corral.KindOf(err) == corral.Conflict && a.planned.ID != 0 { // a try with this key failed, and its plan is gone
 		return a.begin(cl, ctx, in, "", key)
 	}

@@ -111,7 +111,10 @@ func goalOf(c *cli.Context) (plan.Goal, error) {
 		return g, corral.ErrorAt(corral.Invalid, "--tradeoff", "%g is not between 0 and 1", g.Tradeoff)
 	case c.IsSet("confidence") && !(g.Confidence > 0 && g.Confidence < 1):
 		return g, corral.ErrorAt(corral.Invalid, "--confidence", "%g is not between 0 and 1", g.Confidence)
-	case c.IsSet("tradeoff") && g.Objective == "":
+	case c.IsSet("tradeoff") && g.Objective != "" && g.Objective != plan.Tradeoff:
+		return g, corral.ErrorAt(corral.Invalid, "--tradeoff", "it weighs cost against makespan for --objective "+
+			"tradeoff, not for %s: leave one of the two out", g.Objective)
+	case c.IsSet("tradeoff"):
 		g.Objective = plan.Tradeoff
 	}
 	if c.IsSet("deadline") {
