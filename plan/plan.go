@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/cost"
@@ -151,6 +152,19 @@ type Placement struct {
 
 // UsedCPUs is how many cpus the task uses, 1 where that is unknown.
 func (p Placement) UsedCPUs() int { return max(1, p.CPUs) }
+
+// LongestDeadline is the longest that a plan may be asked for: a leap year.
+const LongestDeadline = corral.Seconds(366 * 24 * time.Hour)
+
+// Beyond rounds a time for people to tenths of a second, or to as many digits as tell it from a bound that it exceeds.
+func Beyond(d, bound time.Duration) time.Duration {
+	for unit := 100 * time.Millisecond; unit > time.Millisecond; unit /= 10 {
+		if r := d.Round(unit); r > bound || d <= bound {
+			return r
+		}
+	}
+	return d
+}
 
 // CoreTime writes core-hours for people, in the unit in which they are neither tiny nor long.
 func CoreTime(hours float64) string {

@@ -128,9 +128,8 @@ func (p *planning) nearest(possible []outcome) (outcome, string) {
 	switch {
 	case late(soonest) && dear(cheapest):
 		return soonest, fmt.Sprintf("no plan ends within %s, and none costs %s or less: the soonest ends after %s and "+
-			"costs %s; --deadline %s --budget %s is within reach",
-			deadline, *budget, round(time.Duration(soonest.Makespan)), soonest.Cost, ceil(soonest.Makespan),
-			soonest.Cost)
+			"costs %s; %s", deadline, *budget, beyond(soonest.Makespan, deadline), soonest.Cost,
+			within(soonest, fmt.Sprintf("--budget %s", soonest.Cost)))
 	case budget == nil || late(soonest):
 		return tooLate(p.Work, deadline, slices.MinFunc(without(possible, dear), sooner))
 	case dear(cheapest) && !late(cheapest):
@@ -147,11 +146,34 @@ func (p *planning) nearest(possible []outcome) (outcome, string) {
 func tooLate(work plan.Work, deadline corral.Seconds, o outcome) (outcome, string) {
 	if path := work.Graph.CriticalPath(work.Runtimes()); time.Duration(deadline) < path {
 		return o, fmt.Sprintf("the deadline of %s is shorter than the critical path of %s, which no "+
-			"number of cpus shortens; --deadline %s is within reach", deadline, path, ceil(o.Makespan))
+			"number of cpus shortens; %s", deadline, path, within(o, ""))
 	}
 	return o, fmt.Sprintf("no plan ends within %s: waits, start-up and limits of the sites included, the "+
-		"soonest ends after %s; --deadline %s is within reach",
-		deadline, round(time.Duration(o.Makespan)), ceil(o.Makespan))
+		"soonest ends after %s; %s", deadline, beyond(o.Makespan, deadline), within(o, ""))
+}
+
+// within says with which deadline, and further flags, an outcome is within reach. No deadline may be asked for that is
+// longer than plan.LongestDeadline.
+func within(o outcome, flags string) string {
+	at := ceil(o.Makespan)
+	switch {
+	case at <= plan.LongestDeadline && flags != "":
+		return fmt.Sprintf("--deadline %s %s is within reach", at, flags)
+	case at <= plan.LongestDeadline:
+		return fmt.Sprintf("--deadline %s is within reach", at)
+	case flags != "":
+		return flags + " without --deadline is within reach"
+	}
+	return "a plan without --deadline is within reach"
+}
+
+// beyond is round for an end that is later than the deadline, from which it can be told.
+func beyond(end, deadline corral.Seconds) time.Duration {
+	d, bound := time.Duration(end), time.Duration(deadline)
+	if r := round(d); r > bound {
+		return r
+	}
+	return plan.Beyond(d, bound)
 }
 
 func sooner(a, b outcome) int {

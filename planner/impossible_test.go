@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/cost"
 	"github.com/corral-pilot/corral/dag"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/planner"
@@ -62,6 +63,50 @@ func TestImpossible(t *testing.T) {
 		}
 		if near != c.near {
 			t.Errorf("%s: the nearest plan has hosts of %d cpus, want %d", c.name, near, c.near)
+		}
+	}
+}
+
+// TestDeadlineOutOfReach: what is within reach is later than what was asked for, as it is written, and may be asked for.
+func TestDeadlineOutOfReach(t *testing.T) {
+	t.Parallel()
+	const year = 366 * 24 * time.Hour
+	for _, c := range []struct {
+		takes, overhead, deadline time.Duration
+		budget                    cost.Money // 0: none
+		want                      string
+	}{
+		{takes: time.Minute, overhead: 2 * time.Second, deadline: 30 * time.Second,
+			want: "the critical path of 1m0s, which no number of cpus shortens; --deadline 1m2s is within reach"},
+		{takes: 10 * time.Second, overhead: 5*time.Second + 20*time.Millisecond, deadline: 15 * time.Second,
+			want: "the soonest ends after 15.02s; --deadline 16s is within reach"},
+		{takes: 10 * time.Second, overhead: 5*time.Second + time.Millisecond, deadline: 15 * time.Second,
+			want: "the soonest ends after 15.001s; --deadline 16s is within reach"},
+		{takes: time.Hour, overhead: 300 * time.Millisecond, deadline: time.Hour,
+			want: "the soonest ends after 1h0m0.3s; --deadline 1h0m1s is within reach"},
+		{takes: year, overhead: time.Second, deadline: year,
+			want: "the soonest ends after 8784h0m1s; a plan without --deadline is within reach"},
+		{takes: year, overhead: time.Second, deadline: time.Hour,
+			want: "the critical path of 8784h0m0s, which no number of cpus shortens; a plan without --deadline is within reach"},
+		{takes: year, overhead: time.Hour, deadline: year, budget: 1,
+			want: "costs 8785ch; --budget 8785ch without --deadline is within reach"},
+	} {
+		graph, err := dag.New(1, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		task := plan.Task{ID: "a", Needs: corral.Resources{CPUs: 1}, Runtime: c.takes}
+		site := plan.Site{Name: "hpc", Host: corral.Resources{CPUs: 1, MemoryMiB: 1000, DiskMiB: plan.Unlimited}, Hosts: 1,
+			Pilots: 1, CPUs: 1, Walltime: plan.Unbounded, Overhead: c.overhead, Tariff: plan.CoreHours,
+			Wait: func(plan.Shape) time.Duration { return 0 }}
+		goal := plan.Goal{Objective: plan.Cost, Deadline: corral.Seconds(c.deadline)}
+		if c.budget > 0 {
+			goal.Budget = &cost.Amount{Money: c.budget, Unit: cost.CPUHours}
+		}
+		made, err := planner.Make(plan.Problem{Work: plan.Work{Graph: graph, Tasks: []plan.Task{task}},
+			Sites: []plan.Site{site}}, goal, planner.Options{})
+		if err != nil || made.Feasible || !strings.HasSuffix(made.Reasons[0], c.want) {
+			t.Errorf("a deadline of %s: %v, %q; want %q", c.deadline, err, made.Reasons, c.want)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/openapi3filter"
@@ -229,5 +230,15 @@ func TestDocumentIsServed(t *testing.T) {
 	}
 	if code, _, body := start(t).send(t, http.MethodGet, "/openapi.yaml", ""); code != http.StatusOK || body != string(file) {
 		t.Errorf("/openapi.yaml answered %d with %d bytes, want the file's %d", code, len(body), len(file))
+	}
+}
+
+// TestLongestDeadline: what plans offer as a deadline within reach is one that REST takes.
+func TestLongestDeadline(t *testing.T) {
+	t.Parallel()
+	goal := openAPIDoc(t).Components.Schemas["NewGoal"].Value
+	most := goal.Properties["deadline_s"].Value.Max
+	if want := time.Duration(plan.LongestDeadline).Seconds(); most == nil || *most != want {
+		t.Errorf("the longest deadline is %v s, want %v s", most, want)
 	}
 }

@@ -235,6 +235,7 @@ func (o *outlook) add(d *Decision) error {
 // forRest is why there is no plan for what is left, without the flag that would change it: times count from now there.
 func forRest(reason string) string {
 	reason, _, _ = strings.Cut(reason, "; --")
+	reason, _, _ = strings.Cut(reason, "; a plan without --")
 	return "for what is left " + reason
 }
 
@@ -290,7 +291,8 @@ func (o *outlook) ask(d *Decision, p *plan.Plan) {
 			len(p.Pilots), p.PeakCPUs, brief(d.Predicted.End))
 	default:
 		d.say("behind: it would end after %s, wanted is %s; with %d pilot(s) of %d cpus more it ends after %s",
-			brief(before), brief(o.target()), len(p.Pilots), p.PeakCPUs, brief(d.Predicted.End))
+			plan.Beyond(before, brief(o.target())), brief(o.target()), len(p.Pilots), p.PeakCPUs,
+			brief(d.Predicted.End))
 	}
 }
 
@@ -387,7 +389,7 @@ func outcome(o *outlook, d *Decision) string {
 	if !d.Predicted.Complete {
 		return fmt.Sprintf("%d task(s) fit no pilot that there is", o.Left)
 	}
-	return fmt.Sprintf("the end is expected after %s", brief(d.Predicted.End))
+	return fmt.Sprintf("the end is expected after %s", plan.Beyond(d.Predicted.End, time.Duration(o.Goal.Deadline)))
 }
 
 // announce says what people have to know, once. A search that was ended has not found out whether more pilots would

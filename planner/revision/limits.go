@@ -52,8 +52,8 @@ func limit(o *outlook, d *Decision, limits []string) {
 	case o.Left > 0:
 		d.say("behind: %d task(s) fit no pilot before it leaves, and more pilots may not be asked for", o.Left)
 	default:
-		d.say("behind: it would end after %s, wanted is %s, and more pilots may not be asked for", brief(o.Now+o.End),
-			brief(o.target()))
+		d.say("behind: it would end after %s, wanted is %s, and more pilots may not be asked for",
+			plan.Beyond(o.Now+o.End, brief(o.target())), brief(o.target()))
 	}
 	d.News = Limited
 }
