@@ -23,10 +23,30 @@ type NewPlan struct {
 	Seed         uint64          `json:"seed,omitempty"`
 	Algorithm    plan.Algorithm  `json:"algorithm,omitempty"` // empty: staircase
 	DryRun       bool            `json:"dry_run,omitempty"`   // make no row: the answer has the id 0
-	Auto         bool            `json:"auto,omitempty"`      // revise it while its run goes on
+	ForRun
 	Estimates
 	plan.WhatIf
 	Aside
+}
+
+// ForRun says that a plan is made for one run, which is to follow.
+type ForRun struct {
+	Auto    bool     `json:"auto,omitempty"`     // revise it while its run goes on
+	NextRun *NextRun `json:"next_run,omitempty"` // what would refuse this run refuses the plan; nil: nothing does
+}
+
+// NextRun is what a request for the run of a plan will say besides its workflow and its cluster.
+type NextRun struct {
+	SourceDir string            `json:"source_dir,omitempty"` // the workflow's own inputs are in it
+	Dir       string            `json:"dir,omitempty"`        // of the run; empty: corrald chooses
+	Options   corral.RunOptions `json:"options,omitzero"`
+	Labels    map[string]string `json:"labels,omitempty"`
+}
+
+// Request is the request for the run.
+func (n NextRun) Request(p NewPlan) NewRun {
+	return NewRun{Cluster: p.Cluster, Workflow: p.Workflow, WorkflowName: p.WorkflowName, SourceDir: n.SourceDir,
+		Dir: n.Dir, Options: n.Options, Labels: n.Labels}
 }
 
 // Aside is what a plan is to say beside its pilots.

@@ -223,7 +223,7 @@ func (t trial) makePlan(ctx context.Context, in api.NewPlan) (row corral.Plan, m
 
 // execute plans and runs a workflow, and lets its pilots go.
 func (t trial) execute(ctx context.Context, name string, document []byte, goal planning.Goal) (o outcome, err error) {
-	planned, made, err := t.makePlan(ctx, api.NewPlan{Workflow: document, Goal: goal, Auto: true})
+	planned, made, err := t.makePlan(ctx, api.NewPlan{Workflow: document, Goal: goal, ForRun: api.ForRun{Auto: true}})
 	if err != nil {
 		return o, err
 	}

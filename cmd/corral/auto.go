@@ -33,7 +33,8 @@ type autoRun struct {
 	hours     float64        // its core-hours
 }
 
-// create plans and provisions, and creates the run then. A run that is refused leaves no pilots behind.
+// create plans and provisions, and creates the run then. A run that would be refused is not planned, and one that is
+// refused nevertheless leaves no pilots behind.
 func (a *autoRun) create(cl *api.Client, ctx context.Context, in api.NewRun, key string) (corral.Run, error) {
 	var err error
 	if a.ask, err = a.request(in); err != nil {
@@ -56,7 +57,9 @@ func (a *autoRun) create(cl *api.Client, ctx context.Context, in api.NewRun, key
 // request is that for the plan of a run. A task without an estimate has one only if it was given.
 func (a *autoRun) request(in api.NewRun) (n api.NewPlan, err error) {
 	n = api.NewPlan{Cluster: in.Cluster, Workflow: in.Workflow, WorkflowName: in.WorkflowName,
-		Clustering: clusteringOf(a.c), Auto: true, Sites: a.c.StringSlice("site"), HostCPUs: a.c.Int("shape")}
+		Clustering: clusteringOf(a.c), Sites: a.c.StringSlice("site"), HostCPUs: a.c.Int("shape")}
+	n.ForRun = api.ForRun{Auto: true, NextRun: &api.NextRun{SourceDir: in.SourceDir, Dir: in.Dir, Options: in.Options,
+		Labels: in.Labels}}
 	n.Learn = a.c.Bool("learn")
 	if a.c.IsSet("default-runtime") {
 		n.DefaultRuntime = in.Options.DefaultRuntime

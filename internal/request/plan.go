@@ -32,6 +32,9 @@ func CheckPlan(in *api.NewPlan) error {
 		"%g is not between 0 (only the makespan counts) and 1 (only the cost)", g.Tradeoff)
 	k.invalid(math.IsNaN(g.Confidence) || g.Confidence < 0 || g.Confidence >= 1, "confidence",
 		"%g is not between 0 and 1", g.Confidence)
+	if in.NextRun != nil {
+		k.keep(CheckRun(in.NextRun.Request(*in)))
+	}
 	k.invalid(in.DefaultRuntime < 0, "default_runtime_s", "%s is negative", in.DefaultRuntime)
 	k.invalid(in.HostCPUs < 0, "host_cpus", "%d is negative", in.HostCPUs)
 	if _, err := corral.ParseClustering(in.Clustering); err != nil {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/embedded/executor"
@@ -54,7 +55,23 @@ func (l layout) claim() error {
 	if err != nil {
 		return corral.ErrorAt(corral.Invalid, "dir", "making the run's directory: %w", err)
 	}
-	entries, err := os.ReadDir(l.dir)
+	if err := l.free(); err != nil {
+		return err
+	}
+	if err := os.WriteFile(l.path(markerFile), nil, 0o600); err != nil {
+		return corral.ErrorAt(corral.Invalid, "dir", "%w", err)
+	}
+	return nil
+}
+
+// free reports why D cannot be a run's: it is not empty, or cannot be made or written to. It makes nothing.
+func (l layout) free() error {
+	at := l.dir
+	entries, err := os.ReadDir(at)
+	for errors.Is(err, fs.ErrNotExist) && at != filepath.Dir(at) { // it will be made, in the nearest that there is
+		at = filepath.Dir(at)
+		_, err = os.Stat(at)
+	}
 	if err != nil {
 		return corral.ErrorAt(corral.Invalid, "dir", "%w", err)
 	}
@@ -62,8 +79,9 @@ func (l layout) claim() error {
 		const why = "%s is not empty: it has %s; a run needs a directory of its own"
 		return corral.ErrorAt(corral.Invalid, "dir", why, l.dir, entries[0].Name())
 	}
-	if err := os.WriteFile(l.path(markerFile), nil, 0o600); err != nil {
-		return corral.ErrorAt(corral.Invalid, "dir", "%w", err)
+	const writeAndSearch = 0o3 // W_OK and X_OK of access(2)
+	if err := syscall.Access(at, writeAndSearch); err != nil {
+		return corral.ErrorAt(corral.Invalid, "dir", "%s: nothing can be made in it: %w", at, err)
 	}
 	return nil
 }

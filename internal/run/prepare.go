@@ -35,11 +35,8 @@ func (m *Manager) Prepare(ctx context.Context, cluster corral.ClusterID, r api.N
 	if err != nil {
 		return nil, err
 	}
-	p, err := newPlan(ctx, r.WorkflowName, r.Workflow, options)
-	if err != nil {
-		return nil, err
-	}
-	links, err := ownInputs(p.flow, r.SourceDir)
+	r.Options = options
+	p, links, err := checked(ctx, r)
 	if err != nil {
 		return nil, err
 	}
@@ -58,6 +55,32 @@ func (m *Manager) Prepare(ctx context.Context, cluster corral.ClusterID, r api.N
 	}
 	m.home.keep(dir, p)
 	return &Prepared{manager: m, layout: l, row: row}, nil
+}
+
+// Check reports why Prepare would refuse a request, as far as that can be seen without making anything.
+func (m *Manager) Check(ctx context.Context, r api.NewRun) error {
+	var err error
+	if r.Options, err = withDefaults(r.Options); err == nil {
+		_, _, err = checked(ctx, r)
+	}
+	if err != nil || r.Dir == "" {
+		return err
+	}
+	l := layout{filepath.Clean(r.Dir)}
+	if l.unfinished() { // Prepare removes what is left there, or says whose it is
+		return nil
+	}
+	return l.free()
+}
+
+// checked reads the workflow of a request, and finds its own inputs.
+func checked(ctx context.Context, r api.NewRun) (*plan, []link, error) {
+	p, err := newPlan(ctx, r.WorkflowName, r.Workflow, r.Options)
+	if err != nil {
+		return nil, nil, err
+	}
+	links, err := ownInputs(p.flow, r.SourceDir)
+	return p, links, err
 }
 
 // layOut makes the run's directory. What an unfinished preparation left there goes first.

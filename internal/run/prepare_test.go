@@ -48,12 +48,32 @@ func TestPrepareRefuses(t *testing.T) {
 			if corral.KindOf(err) != corral.Invalid || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("Prepare: %v (%s), want invalid with %q", err, corral.KindOf(err), tt.want)
 			}
+			err = w.manager.Check(t.Context(), tt.req)
+			if corral.KindOf(err) != corral.Invalid || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("Check: %v (%s), want invalid with %q", err, corral.KindOf(err), tt.want)
+			}
 		})
 	}
 	for dir, want := range map[string]int{w.dir: 0, full: 1} {
 		if left, err := os.ReadDir(dir); err != nil || len(left) != want {
 			t.Errorf("%d entries in %s, %v; want %d: something was made", len(left), dir, err, want)
 		}
+	}
+}
+
+// TestCheckMakesNothing: a directory that can be a run's is found to be so, and is not made.
+func TestCheckMakesNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, newSimCluster())
+	defer w.stop()
+	empty := t.TempDir()
+	for _, dir := range []string{"", empty, filepath.Join(empty, "new", "deep")} {
+		if err := w.manager.Check(t.Context(), api.NewRun{Workflow: document(spec{ID: "one"}), Dir: dir}); err != nil {
+			t.Errorf("%q: %v", dir, err)
+		}
+	}
+	if left, err := os.ReadDir(empty); err != nil || len(left) != 0 {
+		t.Errorf("%d entries, %v; want none", len(left), err)
 	}
 }
 

@@ -65,6 +65,9 @@ func (h *planHandlers) create(c *rest.Call) error {
 		if err == nil {
 			err = h.UntilStop(ctx, func(ctx context.Context) error {
 				cluster, sites, err := h.about(ctx, in)
+				if err == nil && in.NextRun != nil { // its pilots would be asked for in vain
+					err = h.cfg.Runs.Check(ctx, in.NextRun.Request(in))
+				}
 				if err == nil {
 					schedule, err = h.desk.Draft(ctx, in, cluster, sites, &row)
 				}

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -183,6 +185,38 @@ func TestPlanOutOfReach(t *testing.T) {
 	if row := must(f.CreatePlan(t.Context(), in, ""))(t); row.State != corral.PlanInfeasible ||
 		!strings.Contains(row.Reason, "no plan costs 0.001ch or less") {
 		t.Errorf("a budget out of reach is %s: %q", row.State, row.Reason)
+	}
+}
+
+// TestAPlanForARunThatWouldBeRefused: it is refused as the run would be, and nothing is made.
+func TestAPlanForARunThatWouldBeRefused(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	f.readySite(t)
+	full := t.TempDir()
+	if err := os.Mkdir(filepath.Join(full, "x"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for place, next := range map[string]api.NextRun{
+		"dir":     {Dir: full},
+		"labels":  {Labels: map[string]string{"": "x"}},
+		"retries": {Options: corral.RunOptions{Retries: 5000}},
+	} {
+		in := newPlan()
+		in.ForRun = api.ForRun{Auto: true, NextRun: &next}
+		_, err := f.CreatePlan(t.Context(), in, "")
+		wantKind(t, place, err, corral.Invalid, place)
+	}
+	if all := must(f.Plans(t.Context(), api.Filter{All: true}))(t); len(all) != 0 {
+		t.Errorf("%d plans were created", len(all))
+	}
+	in := newPlan()
+	in.ForRun = api.ForRun{Auto: true, NextRun: &api.NextRun{Dir: filepath.Join(full, "new")}}
+	if row := must(f.CreatePlan(t.Context(), in, ""))(t); row.State != corral.PlanReady {
+		t.Errorf("a plan for a run that may be is %s: %s", row.State, row.Reason)
+	}
+	if left, err := os.ReadDir(full); err != nil || len(left) != 1 {
+		t.Errorf("%d entries in the directory, %v; want the one before", len(left), err)
 	}
 }
 
