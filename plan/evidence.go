@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -37,6 +38,9 @@ type Rival struct {
 
 // Assumed is what a plan was made with, so that it can be played, and checked, without the corrald that made it.
 type Assumed struct {
+	// Of sites that pilots might be asked for at, and of those of present pilots, where it is not 1.
+	Speeds map[string]Speed `json:"speeds,omitempty"`
+
 	Hop     corral.Seconds `json:"hop_s"`
 	Reuse   corral.Seconds `json:"reuse_s,omitempty"`
 	Rate    float64        `json:"tasks_per_s,omitempty"`
@@ -126,7 +130,7 @@ func (s Spread) At(share float64) time.Duration {
 // runtimes are spread.
 func Assume(p Problem, pl *Plan, spread string) *Assumed {
 	a := &Assumed{Hop: corral.Seconds(p.Cluster.Hop), Reuse: corral.Seconds(p.Cluster.Reuse), Rate: p.Cluster.Rate,
-		Spread: spread, Queues: []Queue{}}
+		Spread: spread, Speeds: speedsOf(p), Queues: []Queue{}}
 	for i := range p.Sites {
 		s := &p.Sites[i]
 		if shapes := used(s, pl); len(shapes) > 0 {
@@ -270,4 +274,34 @@ func (q Queue) of(shape Shape) ShapeWaits {
 		return cmp.Compare(w.CPUs, cpus)
 	})
 	return q.Waits[min(i, len(q.Waits)-1)]
+}
+
+// speedsOf lists the speeds of a problem's sites, by name.
+func speedsOf(p Problem) map[string]Speed {
+	all := map[string]Speed{}
+	for i := range p.Sites {
+		all[p.Sites[i].Name] = p.Sites[i].Speed
+	}
+	for _, q := range p.Present {
+		all[q.Site] = q.Speed
+	}
+	maps.DeleteFunc(all, func(_ string, s Speed) bool { return s == 0 || s == 1 })
+	return all
+}
+
+// SpeedAt is the speed of a site's hosts that the plan was made with; of a site that was not known it is 0, as if it
+// had the fastest. The plan need not have pilots there.
+func (p *Plan) SpeedAt(site string) Speed {
+	if p.Assumed == nil {
+		return 0
+	}
+	return p.Assumed.Speeds[site]
+}
+
+// Runtime is the Runtime of what took so long at hosts of this speed, in whole milliseconds.
+func (s Speed) Runtime(took time.Duration) time.Duration {
+	if s == 0 {
+		return took
+	}
+	return time.Duration(float64(took) * float64(s)).Round(time.Millisecond)
 }

@@ -29,6 +29,23 @@ func TestRuntimeOfAPlacement(t *testing.T) {
 	}
 }
 
+// TestSpeedsOfAllSites: a plan keeps how fast its sites are, also those that it asks for nothing at.
+func TestSpeedsOfAllSites(t *testing.T) {
+	t.Parallel()
+	problem := Problem{Sites: []Site{{Name: "slow"}, {Name: "fast"}}, Present: []Present{{Site: "there", Hosts: 1}}}
+	problem.Sites[0].Speed, problem.Present[0].Speed = 0.5, 0.25
+	p := &Plan{}
+	if got := p.SpeedAt("slow"); got != 0 {
+		t.Errorf("a plan that says nothing has the speed %g", got)
+	}
+	p.Assumed = Assume(problem, p, "0")
+	for site, want := range map[string]Speed{"slow": 0.5, "fast": 0, "there": 0.25, "new": 0} {
+		if got := p.SpeedAt(site); got != want {
+			t.Errorf("at site %s the speed is %g, want %g", site, got, want)
+		}
+	}
+}
+
 // TestSpreadOfOneTime: a distribution is one time only if all of its quantiles are, not if the least and the largest are.
 func TestSpreadOfOneTime(t *testing.T) {
 	t.Parallel()

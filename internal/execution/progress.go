@@ -9,8 +9,8 @@ import (
 // A Progress says how far one task is, for those that plan what is left of a run.
 type Progress struct {
 	State  corral.TaskState
-	Worker string    // that has it; only while it runs, as the next
-	Since  time.Time // when its worker was given it; of a clustered job when the task before it ended
+	Worker string    // that has it, or had it when it was done; else empty
+	Since  time.Time // when its worker was given it, of a clustered job when the task before it ended; only if it runs
 	Took   time.Duration
 }
 
@@ -26,6 +26,9 @@ func ProgressOf(x *Execution) []Progress {
 		}
 		if p.State == corral.TaskDone && t.started != 0 {
 			p.Took = max(0, t.ended.sub(t.started))
+			if t.worker != 0 {
+				p.Worker = x.roster.workers[t.worker].name
+			}
 		}
 	}
 	return all

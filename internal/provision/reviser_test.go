@@ -378,6 +378,41 @@ func TestAMachineIsSharedWithOthers(t *testing.T) {
 	}
 }
 
+// TestRevisionsKnowSlowSites: at a site that its plan knows to be slow, a revision expects tasks to take longer.
+func TestRevisionsKnowSlowSites(t *testing.T) {
+	t.Parallel()
+	const goal = `{"objective":"cost","tradeoff":0,"deadline_s":200},"assumed":{"hop_s":0,"error":"0","queues":[]%s}`
+	for speeds, added := range map[string]int{"": 0, `,"speeds":{"local":0.5}`: 1} { // one pilot: two minutes, or four
+		s := newScene(t, fmt.Sprintf(goal, speeds), true)
+		s.look(s.reviser(), time.Second)
+		if n := len(s.pilots()) - 1; n != added {
+			t.Errorf("with %q %d pilot(s) are added, want %d; %+v", speeds, n, added, s.revisions())
+		}
+	}
+}
+
+// TestWhatSlowHostsTook: of what a task took, also on a pilot that is gone, a decision sees what it would have taken on
+// the fastest hosts. So slow hosts are no reason to expect more of the other tasks.
+func TestWhatSlowHostsTook(t *testing.T) {
+	t.Parallel()
+	at := func(site, tag string) corral.Glidein {
+		return corral.Glidein{SiteName: site, Attempts: []corral.Job{{Tag: tag}}}
+	}
+	s := sight{glideins: []corral.Glidein{at("slow", "a"), at("fast", "b")}, others: []corral.Glidein{at("slow", "c")}}
+	s.document.Assumed = &plan.Assumed{Speeds: map[string]plan.Speed{"slow": 0.5}}
+	workers := []string{"a/0", "b/3", "c/0", "gone/0", ""}
+	for _, worker := range workers {
+		s.progress = append(s.progress, execution.Progress{State: corral.TaskDone, Worker: worker, Took: time.Minute})
+	}
+	var v revision.View
+	s.tasks(&v, nil)
+	for i, want := range []time.Duration{30 * time.Second, time.Minute, 30 * time.Second, time.Minute, time.Minute} {
+		if got := v.Tasks[i].Took; got != want {
+			t.Errorf("on worker %q it took %s, want %s", workers[i], got, want)
+		}
+	}
+}
+
 // besides makes glideins of another cluster at the scene's site: of so many cpus that stay, that were told to go, and
 // that a plan has asked for whose run is over.
 func besides(tx *store.Tx, s *scene, stay, leave, over int) error {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -82,6 +83,9 @@ func (s *sight) sites() (all []plan.Site, without []string) {
 	all, _ = Sites(facts, CautionOf(s.document.Goal, share), s.now)
 	Join(all, clusterOf(s.cluster.Kind, s.document))
 	_, _ = WhatIf(all, s.document.Asked.WhatIf) // it was read when the plan was made
+	for i := range all {
+		all[i].Speed = s.document.SpeedAt(all[i].Name)
+	}
 	unit := s.document.Cost.Unit
 	all = slices.DeleteFunc(all, func(site plan.Site) bool {
 		other := site.Tariff.Rate.Unit
@@ -246,6 +250,7 @@ func (s sight) pilot(g corral.Glidein, p plan.Problem, idle map[corral.GlideinID
 	q.Host = corral.Resources{
 		CPUs: g.CPUs, MemoryMiB: request.OrUnlimited(g.MemoryMiB), GPUs: g.GPUs, DiskMiB: plan.Unlimited,
 	}
+	q.Speed = s.document.SpeedAt(g.SiteName)
 	if g.Idle > 0 {
 		q.Keep = time.Duration(g.Idle)
 	}
@@ -303,10 +308,15 @@ func (s sight) tasks(v *revision.View, of map[corral.GlideinID]int) {
 		hosts[w.Glidein]++
 	}
 	others, at := present(s.others, s.workers, s.ours, s.now)
+	for k := range others {
+		others[k].Speed = s.document.SpeedAt(others[k].Site)
+	}
+	sites := s.whereabouts()
 	v.Problem.Present = others
 	v.Tasks = make([]revision.Task, len(s.progress))
 	for i, p := range s.progress {
-		t := revision.Task{State: p.State, Pilot: -1, Took: p.Took}
+		t := revision.Task{State: p.State, Pilot: -1,
+			Took: s.document.SpeedAt(sites[attemptOf(p.Worker)]).Runtime(p.Took)}
 		if w, ok := where[p.Worker]; ok && p.State == corral.TaskRunning {
 			t.Since = s.since(p.Since)
 			if k, ours := of[w.Glidein]; ours {
@@ -319,4 +329,26 @@ func (s sight) tasks(v *revision.View, of map[corral.GlideinID]int) {
 		}
 		v.Tasks[i] = t
 	}
+}
+
+// whereabouts says at which site each attempt is, or was, that tasks of the run may have run on, by its tag.
+func (s sight) whereabouts() map[string]string {
+	sites := map[string]string{}
+	if s.document.Assumed == nil || len(s.document.Assumed.Speeds) == 0 {
+		return sites // it does not matter
+	}
+	for _, list := range [][]corral.Glidein{s.glideins, s.others} {
+		for _, g := range list {
+			for _, a := range g.Attempts {
+				sites[a.Tag] = g.SiteName
+			}
+		}
+	}
+	return sites
+}
+
+// attemptOf is the tag of the attempt that a worker is of.
+func attemptOf(worker string) string {
+	tag, _, _ := strings.Cut(worker, "/")
+	return tag
 }

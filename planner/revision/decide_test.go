@@ -43,6 +43,30 @@ func onePilot(number int, phase revision.Phase) revision.Pilot {
 		Pilot: plan.Pilot{Site: "hpc", Hosts: 1, CPUs: 1, Walltime: corral.Seconds(2 * time.Hour)}}
 }
 
+// TestSlowHostsInARevision: what a task on a slow host has behind it, and has left, is reckoned at that host's speed.
+func TestSlowHostsInARevision(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		speed plan.Speed
+		left  time.Duration // of the first task's ten minutes, five minutes after its beginning, on the fastest hosts
+		end   time.Duration // of all four, one after the other
+	}{
+		{0, 5 * time.Minute, 41 * time.Minute},
+		{0.5, 7*time.Minute + 30*time.Second, 81 * time.Minute},
+	} {
+		v := scene(t)
+		v.Now, v.Pilots[0].Speed, v.Problem.Sites = 6*time.Minute, c.speed, nil
+		if left := revision.Left(v); left.Work.Tasks[0].Runtime != c.left || left.Present[0].Speed != c.speed {
+			t.Errorf("at speed %g %s are left at %g, want %s", c.speed, left.Work.Tasks[0].Runtime, left.Present[0].Speed,
+				c.left)
+		}
+		d, err := revision.Decide(v)
+		if err != nil || d.Predicted.End != c.end {
+			t.Errorf("at speed %g the end is expected after %s, %v; want %s", c.speed, d.Predicted.End, err, c.end)
+		}
+	}
+}
+
 // wait has two more pilots wait for the end of the first task, for which all others wait.
 func wait(t *testing.T, v *revision.View) {
 	t.Helper()

@@ -151,6 +151,17 @@ func (o *outlook) host(pilot int) corral.Resources {
 	return o.Problem.Present[pilot-len(o.Pilots)].Host
 }
 
+// speedOf is that of a pilot's hosts, by the pilot's index as for host; of none it is that of the fastest.
+func speedOf(v View, pilot int) plan.Speed {
+	switch {
+	case pilot < 0:
+		return 0
+	case pilot < len(v.Pilots):
+		return v.Pilots[pilot].Speed
+	}
+	return v.Problem.Present[pilot-len(v.Pilots)].Speed
+}
+
 // remaining lists the tasks that are left, with corrected estimates, and returns for each task its index there; -1 for
 // one that is over.
 func remaining(o *outlook) []int {
@@ -178,7 +189,8 @@ func begun(o *outlook, index, behind []int) {
 	for i, t := range o.Tasks {
 		if t.State == corral.TaskRunning && behind[i] < 0 {
 			task := &o.left.Work.Tasks[index[i]]
-			task.Runtime = overdue(task.Runtime, o.Now-t.Since).Round(time.Millisecond)
+			gone := speedOf(o.View, t.Pilot).Runtime(o.Now - t.Since)
+			task.Runtime = overdue(task.Runtime, gone).Round(time.Millisecond)
 		}
 	}
 }
@@ -204,6 +216,7 @@ func seat(o *outlook, index, behind []int) {
 			p.Doubt = share
 			if phase == Leaving {
 				p, ok = plan.Present{Site: q.Site, Hosts: q.Hosts, Host: q.Host}, true
+				p.Speed = q.Speed
 			}
 			if ok {
 				of[i] = len(o.left.Present)

@@ -32,7 +32,7 @@ type Task struct {
 	Pilot int           // that has it: index in View.Pilots, then in Problem.Present; negative: neither. If it runs
 	Host  int           // of that pilot
 	Since time.Duration // when it began
-	Took  time.Duration // only if it is done
+	Took  time.Duration // only if it is done: what it would have taken on the fastest hosts, as estimates do
 }
 
 // A Phase says how far a pilot is.
@@ -52,6 +52,7 @@ type Pilot struct {
 	plan.Pilot                  // what was asked for, where; of its times only Submit counts
 	Number     int              // the index that it has in its plan, for life
 	Host       corral.Resources // of each host
+	Speed      plan.Speed       // of its hosts
 	Phase      Phase
 	Tariff     plan.Tariff
 	Wait       time.Duration // in the queue, as expected
@@ -102,6 +103,7 @@ func (q Pilot) leaves() time.Duration {
 // present is the pilot as a problem has it whose time 0 is now; ok is false if no task will begin there.
 func (q Pilot) present(now time.Duration) (p plan.Present, ok bool) {
 	p = plan.Present{Site: q.Site, Hosts: q.Hosts, Host: q.Host, Keep: q.Keep}
+	p.Speed = q.Speed
 	lifetime := time.Duration(q.Walltime) - q.Margin
 	var began time.Duration
 	switch q.Phase {
