@@ -1,6 +1,7 @@
 package cost
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/corral-pilot/corral"
@@ -31,6 +32,17 @@ type Ledger struct {
 	Balance *Money // what all pilots may cost, those of the past included; nil: not limited
 	Plans   []Line // by plan
 	Others  Spending
+}
+
+// NewLedger returns the ledger with what plans spent, and what pilots of no plan did, as plan 0; nothing is promised.
+func NewLedger(unit Unit, balance *Money, spent map[corral.PlanID]Spending) Ledger {
+	l := Ledger{Unit: unit, Balance: balance, Others: spent[0]}
+	for _, plan := range slices.Sorted(maps.Keys(spent)) {
+		if plan != 0 {
+			l.Plans = append(l.Plans, Line{Plan: plan, Spending: spent[plan]})
+		}
+	}
+	return l
 }
 
 // A Line of a ledger is one plan's.
@@ -119,18 +131,6 @@ func (l *Ledger) line(plan corral.PlanID) int {
 		l.Plans = slices.Insert(l.Plans, i, Line{Plan: plan})
 	}
 	return i
-}
-
-// Charge returns the ledger with spending of a plan, or of pilots of no plan if it is 0.
-func (l Ledger) Charge(plan corral.PlanID, s Spending) Ledger {
-	if plan == 0 {
-		l.Others = l.Others.Plus(s)
-		return l
-	}
-	l.Plans = slices.Clone(l.Plans)
-	i := l.line(plan)
-	l.Plans[i].Spending = l.Plans[i].Plus(s)
-	return l
 }
 
 // A Statement is a ledger for people and programs to read.

@@ -13,6 +13,20 @@ import (
 
 const ch = cost.Money(1_000_000)
 
+// charge is a ledger in which a plan, or pilots of no plan if it is 0, spent more.
+func charge(l cost.Ledger, plan corral.PlanID, more cost.Spending) cost.Ledger {
+	spent := map[corral.PlanID]cost.Spending{0: l.Others}
+	for _, line := range l.Plans {
+		spent[line.Plan] = line.Spending
+	}
+	spent[plan] = spent[plan].Plus(more)
+	next := cost.NewLedger(l.Unit, l.Balance, spent)
+	for _, line := range l.Plans {
+		next = next.Promise(line.Plan, line.Reserved)
+	}
+	return next
+}
+
 // limited is a ledger of so many cpu-hours.
 func limited(balance cost.Money) cost.Ledger {
 	return cost.Ledger{Unit: cost.CPUHours, Balance: &balance}
@@ -69,14 +83,14 @@ func TestReserve(t *testing.T) {
 func TestCharge(t *testing.T) {
 	t.Parallel()
 	l := reserve(t, limited(10*ch), 1, 4*ch)
-	l = l.Charge(1, billed(2*ch)).Charge(0, billed(1*ch))
+	l = charge(charge(l, 1, billed(2*ch)), 0, billed(1*ch))
 	if s := l.Statement(); *s.Left != 3*ch || s.Reserved != 4*ch || s.Billed != 3*ch {
 		t.Errorf("after 2ch of the plan's 6ch and 1ch of others: %+v", s)
 	}
 	if line := l.Plans[0]; line.Reserved != 4*ch {
 		t.Errorf("%d is promised to the plan", line.Reserved)
 	}
-	over := l.Charge(1, billed(20*ch))
+	over := charge(l, 1, billed(20*ch))
 	if s := over.Statement(); *s.Left != 0 || s.Reserved != 4*ch || s.Billed != 23*ch {
 		t.Errorf("after more than the balance: %+v", s)
 	}
@@ -105,7 +119,7 @@ func TestPromisesKeepToTheBalance(t *testing.T) {
 				for _, line := range l.Plans {
 					if line.Plan == plan {
 						spent := min(amount, line.Reserved)
-						l = l.Promise(plan, -spent).Charge(plan, billed(spent))
+						l = charge(l.Promise(plan, -spent), plan, billed(spent))
 					}
 				}
 			} else if next, err := l.Reserve(plan, amount); err == nil {

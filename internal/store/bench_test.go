@@ -1,8 +1,11 @@
 package store_test
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/store"
@@ -67,6 +70,58 @@ func BenchmarkGlideins(b *testing.B) {
 				b.Fatal(len(js), err)
 			}
 			return nil
+		})
+	}
+}
+
+// past gives the world's site so many attempts that are over, each of a glidein of its own, which one of some plans has
+// asked for.
+func (w *world) past(attempts, plans int) {
+	w.t.Helper()
+	g := w.createGlidein(w.newGlidein())
+	j := w.attempt(g)
+	w.backdate(j, time.Now().Add(-2*time.Hour), time.Hour)
+	w.copies("glideins", int64(g.ID), attempts, map[string]string{"state": "'FINISHED'", "not_before_at_ms": "null",
+		"labels": fmt.Sprintf("json_object('plan', cast(1 + i %% %d as text))", plans)})
+	w.copies("jobs", int64(j.ID), attempts, map[string]string{"glidein_id": "glidein_id + i", "tag": "tag || '-' || i",
+		"ended_at_ms": "ended_at_ms - i"})
+}
+
+// copies adds copies of a row, of which the i-th has the id of the row and i more, and differs in some columns.
+func (w *world) copies(table string, id int64, count int, but map[string]string) {
+	w.t.Helper()
+	db := raw(w.t, w.path)
+	rows, err := db.Query("select name from pragma_table_info(?) where name <> 'id'", table)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var columns, values []string
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			w.t.Fatal(err)
+		}
+		columns, values = append(columns, name), append(values, cmp.Or(but[name], name))
+	}
+	_, err = db.Exec(fmt.Sprintf(`with recursive n(i) as (select 1 union all select i + 1 from n where i < ?)
+		insert into %[1]s (id, %[2]s) select id + i, %[3]s from n, %[1]s where id = ?`, table,
+		strings.Join(columns, ", "), strings.Join(values, ", ")), count, id)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// BenchmarkLedger measures what each look at a plan, and each reservation, asks of a site with a past.
+func BenchmarkLedger(b *testing.B) {
+	for _, attempts := range []int{1000, 10_000, 100_000} {
+		b.Run(fmt.Sprint(attempts), func(b *testing.B) {
+			w := newWorld(b)
+			w.past(attempts, 100)
+			plan := w.begun()
+			w.write(w.reserve(plan, w.site, ch))
+			for b.Loop() {
+				w.ledger(w.site)
+			}
 		})
 	}
 }

@@ -14,7 +14,8 @@ import (
 // The ledger of a site is not stored as such. What is stored are the promises to the pilots of plans, in reservations,
 // and the attempts, whose times say what was held; the site's terms say what that costs. So a pilot is charged while it
 // holds, and no charge can be lost or made twice; and what it did not use of its promise is free as soon as it is over.
-// What was held before a price was changed is charged at the new one.
+// What was held before a price was changed is charged at the new one. Of attempts that are over there may be very many:
+// their charges are added up once, see spendings.go.
 
 // Ledger returns the ledger of a site, up to now.
 func (t *Tx) Ledger(id corral.SiteID) (cost.Ledger, error) {
@@ -26,28 +27,60 @@ func (t *Tx) Ledger(id corral.SiteID) (cost.Ledger, error) {
 	if err != nil {
 		return cost.Ledger{}, corral.Errorf(corral.Internal, "terms of site %s: %w", site.Name, err)
 	}
-	l := cost.Ledger{Unit: tariff.Rate.Unit, Balance: allocation}
-	var known cost.Spending // when the batch system was asked what it has left
-	billed := map[corral.GlideinID]cost.Money{}
-	err = t.holdings(id, func(g corral.GlideinID, plan corral.PlanID, started time.Time, h cost.Holding) {
-		spent := tariff.Charge(h, cost.Spending{})
-		l = l.Charge(plan, spent)
-		billed[g] = billed[g].Plus(spent.Billed)
-		if site.Facts != nil {
-			h.Held = min(h.Held, site.Facts.At.Sub(started))
-			known = tariff.Charge(h, known)
-		}
-	})
+	spent, known, err := t.spent(site, tariff)
 	if err != nil {
 		return cost.Ledger{}, err
 	}
-	err = t.reservations(id, func(g corral.GlideinID, plan corral.PlanID, amount cost.Money) {
-		l = l.Promise(plan, max(0, amount-billed[g]))
-	})
+	l := cost.NewLedger(tariff.Rate.Unit, allocation, spent)
+	billed, err := t.promised(id, tariff)
+	if err == nil {
+		err = t.reservations(id, func(g corral.GlideinID, plan corral.PlanID, amount cost.Money) {
+			l = l.Promise(plan, max(0, amount-billed[g]))
+		})
+	}
 	if f := site.Facts; err == nil && f != nil && f.Allowance != nil {
-		l = l.Within(tariff.OfCPUMinutes(f.Allowance.Left(), largest(f.Queues)), known.Billed)
+		l = l.Within(tariff.OfCPUMinutes(f.Allowance.Left(), largest(f.Queues)), known)
 	}
 	return l, err
+}
+
+// spent is what attempts at a site have cost so far, by plan, and what of it was billed when the batch system was asked
+// what it has left: 0 if it was not.
+func (t *Tx) spent(site corral.Site, tariff cost.Tariff) (spent map[corral.PlanID]cost.Spending, known cost.Money,
+	err error) {
+	of := attemptsOf{site: site.ID}
+	if spent, of.unsummed, err = t.sums(site); err != nil {
+		return nil, 0, err
+	}
+	for _, s := range spent {
+		known = known.Plus(s.Billed)
+	}
+	asked := site.Facts != nil && site.Facts.Allowance != nil
+	until := func(h held) cost.Money {
+		h.Held = min(h.Held, site.Facts.At.Sub(h.started))
+		return tariff.Charge(h.Holding, cost.Spending{}).Billed
+	}
+	err = t.holdings(of, func(h held) {
+		spent[h.plan] = tariff.Charge(h.Holding, spent[h.plan])
+		if asked {
+			known = known.Plus(until(h))
+		}
+	})
+	if err != nil || !asked || !of.unsummed {
+		return spent, known, err
+	}
+	err = t.holdings(attemptsOf{site: site.ID, overSince: site.Facts.At}, func(h held) {
+		known = known.Plus(until(h)).Plus(-tariff.Charge(h.Holding, cost.Spending{}).Billed)
+	})
+	return spent, known, err
+}
+
+// promised is what was billed so far for each pilot at a site that something is reserved for.
+func (t *Tx) promised(site corral.SiteID, tariff cost.Tariff) (map[corral.GlideinID]cost.Money, error) {
+	billed := map[corral.GlideinID]cost.Money{}
+	return billed, t.holdings(attemptsOf{site: site, promised: true}, func(h held) {
+		billed[h.glidein] = billed[h.glidein].Plus(tariff.Charge(h.Holding, cost.Spending{}).Billed)
+	})
 }
 
 // largest is how many cpus the largest node has.
@@ -93,13 +126,51 @@ func planOf(label string) corral.PlanID {
 	return corral.PlanID(max(0, plan))
 }
 
-// holdings calls each for every attempt at a site that started, with its glidein, the plan that asked for that, 0 if
-// that is none, with its start, and with what it has held so far. What began and ended between two looks at the queue
-// held nothing that was seen.
-func (t *Tx) holdings(site corral.SiteID, each func(corral.GlideinID, corral.PlanID, time.Time, cost.Holding)) error {
+// held is what an attempt has held so far.
+type held struct {
+	cost.Holding
+	glidein corral.GlideinID
+	plan    corral.PlanID // that asked for it; 0: none did
+	started time.Time
+	over    bool
+}
+
+// attemptsOf selects attempts of a site that started; every field that is set narrows the selection.
+type attemptsOf struct {
+	site      corral.SiteID
+	unsummed  bool      // those that are in no sum
+	overSince time.Time // those that are in a sum, and ended after this
+	promised  bool      // those of live glideins that something is reserved for
+}
+
+// conditions name those of the indexes in their very words.
+func (f attemptsOf) conditions() (terms string, args []any) {
+	terms, args = "jobs.site_id = ? and kind = 'pilot' and started_at_ms is not null", []any{f.site}
+	if f.unsummed {
+		terms += " and summed = 0"
+	}
+	if !f.overSince.IsZero() {
+		terms += " and summed = 1 and jobs.state = 'ENDED' and ended_at_ms > ?"
+		args = append(args, f.overSince.UnixMilli())
+	}
+	if f.promised {
+		terms += ` and glidein_id in (
+			select id
+			from glideins
+			join reservations on glidein_id = id
+			where site_id = ? and ` + liveGlidein + ")"
+		args = append(args, f.site)
+	}
+	return terms, args
+}
+
+// holdings calls each for attempts of a site. What began and ended between two looks at the queue held nothing that was
+// seen.
+func (t *Tx) holdings(of attemptsOf, each func(held)) error {
+	terms, args := of.conditions()
 	err := t.rows(`
 		select
-			glidein_id, -- the index has all that is asked of an attempt
+			glidein_id, -- an index has all that is asked of an attempt
 			coalesce(`+labelledPlan+`, ''),
 			hosts,
 			cpus,
@@ -107,25 +178,24 @@ func (t *Tx) holdings(site corral.SiteID, each func(corral.GlideinID, corral.Pla
 			ended_at_ms
 		from jobs
 		join glideins on glideins.id = glidein_id
-		where jobs.site_id = ? and jobs.kind = 'pilot' and started_at_ms is not null`, []any{site},
+		where `+terms, args,
 		func(rows *sql.Rows) error {
-			var g corral.GlideinID
+			var h held
 			var label string
-			var h cost.Holding
 			var cpus int
-			var started, ended time.Time
-			if err := rows.Scan(&g, &label, &h.Hosts, &cpus, at(&started), at(&ended)); err != nil {
+			var ended time.Time
+			if err := rows.Scan(&h.glidein, &label, &h.Hosts, &cpus, at(&h.started), at(&ended)); err != nil {
 				return err
 			}
-			if ended.IsZero() {
+			if h.over = !ended.IsZero(); !h.over {
 				ended = t.now
 			}
-			h.CPUs, h.Held = h.Hosts*cpus, max(0, ended.Sub(started))
-			each(g, planOf(label), started, h)
+			h.plan, h.CPUs, h.Held = planOf(label), h.Hosts*cpus, max(0, ended.Sub(h.started))
+			each(h)
 			return nil
 		})
 	if err != nil {
-		return fmt.Errorf("reading what was held at site %d: %w", site, err)
+		return fmt.Errorf("reading what was held at site %d: %w", of.site, err)
 	}
 	return nil
 }
@@ -145,7 +215,11 @@ func (t *Tx) Reserve(plan corral.PlanID, site corral.SiteID, amounts map[corral.
 	for _, amount := range amounts {
 		sum = sum.Plus(amount)
 	}
-	l, err := t.Ledger(site)
+	err = t.sumUp(site)
+	var l cost.Ledger
+	if err == nil {
+		l, err = t.Ledger(site)
+	}
 	if err == nil {
 		_, err = l.Reserve(plan, sum)
 	}

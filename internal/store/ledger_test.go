@@ -2,10 +2,13 @@ package store_test
 
 import (
 	"fmt"
+	"math"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
 	"github.com/corral-pilot/corral"
@@ -181,6 +184,68 @@ func TestPilotsAreCharged(t *testing.T) {
 	if s := l.Plans[1]; s.Plan != 8 || s.UsedHours < 12 || s.UsedHours > 16 || s.Billed != 8*ch {
 		t.Errorf("plan 8, which holds since an hour and a half, was charged %+v", s)
 	}
+}
+
+// TestSumsAreWhatAttemptsCost: what is added up of attempts that are over, at any time and at any terms, is what it comes
+// to if each attempt is read.
+func TestSumsAreWhatAttemptsCost(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	now := time.Now().UTC().Truncate(time.Millisecond)
+	rapid.Check(t, func(rt *rapid.T) {
+		site := w.priced(corral.SiteTerms{Billing: "1h"})
+		plans := []corral.PlanID{0, w.begun(), w.begun()}
+		for range rapid.IntRange(1, 12).Draw(rt, "steps") {
+			switch rapid.SampledFrom([]string{"hold", "hold", "reserve", "price", "ask"}).Draw(rt, "step") {
+			case "hold":
+				plan := rapid.SampledFrom(plans).Draw(rt, "plan")
+				ago := rapid.IntRange(1, 300).Draw(rt, "ago")
+				lasts := rapid.IntRange(0, min(90, ago)).Draw(rt, "minutes")
+				w.hold(site, plan, now.Add(-time.Duration(ago)*time.Minute), time.Duration(lasts)*time.Minute)
+			case "reserve":
+				w.write(w.reserve(plans[1], site, ch))
+			case "price":
+				price := rapid.SampledFrom([]string{"2ch/cpu-hour", "3ch/host-hour"}).Draw(rt, "price")
+				w.write(func(tx *store.Tx) error {
+					_, err := tx.SetSite(site.ID, func(s *corral.Site) { s.Price = price })
+					return err
+				})
+			case "ask":
+				at := now.Add(-time.Duration(rapid.IntRange(1, 300).Draw(rt, "asked")) * time.Minute)
+				w.write(func(tx *store.Tx) error {
+					_, err := tx.SetSite(site.ID, func(s *corral.Site) {
+						s.Facts = &corral.SiteFacts{At: at, Allowance: &corral.Allowance{CPUMinutes: 100_000}}
+					})
+					return err
+				})
+			}
+		}
+		sums := w.ledger(site)
+		if _, err := raw(t, w.path).Exec("delete from spending_terms"); err != nil {
+			rt.Fatal(err)
+		}
+		each := w.ledger(site)
+		for _, l := range []*cost.Ledger{&sums, &each} { // live ones hold on from one to the other
+			for i := range l.Plans {
+				l.Plans[i].Used, l.Plans[i].UsedHours = 0, math.Round(l.Plans[i].UsedHours*100)
+			}
+			l.Others.Used, l.Others.UsedHours = 0, math.Round(l.Others.UsedHours*100)
+		}
+		if diff := cmp.Diff(each, sums, cmpopts.EquateEmpty(), cmpopts.EquateApprox(0, 1.5)); diff != "" {
+			rt.Errorf("(-each attempt +sums):\n%s", diff)
+		}
+	})
+}
+
+// hold is an attempt at a site that began at some time and lasted so long; 0: it lasts on.
+func (w *world) hold(site corral.Site, plan corral.PlanID, began time.Time, length time.Duration) {
+	w.t.Helper()
+	g := w.newGlidein()
+	g.Site, g.Hosts, g.CPUs = site.ID, 2, 4
+	if plan != 0 {
+		g.Labels = map[string]string{"plan": fmt.Sprint(plan)}
+	}
+	w.backdate(w.attempt(w.createGlidein(g)), began, length)
 }
 
 // TestBatchSystemsAllowance: what the batch system said is left bounds the balance, beside what was billed before it said

@@ -204,7 +204,7 @@ func TestSchemaRefusesIllegalRows(t *testing.T) {
 		}
 	}
 	for _, insert := range []string{
-		"insert into jobs select null, kind, site_id, glidein_id, 2, 'second', site_job_id, state, outcome, transient, exit_status, reason, asked, workers, lease_holder, token_digest, token_ends_at_ms, created_at_ms, submitted_at_ms, started_at_ms, ended_at_ms, updated_at_ms, package_digest, queue, lost from jobs where id = 4",
+		"insert into jobs select null, kind, site_id, glidein_id, 2, 'second', site_job_id, state, outcome, transient, exit_status, reason, asked, workers, lease_holder, token_digest, token_ends_at_ms, created_at_ms, submitted_at_ms, started_at_ms, ended_at_ms, updated_at_ms, package_digest, queue, lost, summed from jobs where id = 4",
 		"insert into answers select * from answers",
 	} {
 		if _, err := db.ExecContext(ctx, insert); code(err) != brokenUnique && code(err) != 1555 {
@@ -326,6 +326,8 @@ func TestLiveListsUseAnIndex(t *testing.T) {
 		{"select * from jobs where tag = 'x'", "sqlite_autoindex_jobs"},
 		{"select * from history where object = 'job' and object_id = 1 order by id", "history_object"},
 		{"select * from plans where state = 'PROVISIONED' order by id", "plans_provisioned"},
+		{"select * from jobs join glideins on glideins.id = glidein_id where jobs.site_id = 1 and kind = 'pilot' and started_at_ms is not null and summed = 0", "jobs_unsummed"},
+		{"select * from jobs join glideins on glideins.id = glidein_id where jobs.site_id = 1 and kind = 'pilot' and started_at_ms is not null and summed = 1 and jobs.state = 'ENDED' and ended_at_ms > 1", "jobs_attempts_over"},
 		{"select * from glideins where json_extract(labels, '$.plan') = '1' order by id", "glideins_plan"},
 		{"select * from glideins where json_extract(labels, '$.plan') = '1' and state <> 'DELETED' order by id", "glideins_plan"},
 		{"select * from runs where json_extract(labels, '$.plan') = '1' and state <> 'DELETED' order by id", "runs_plan"},

@@ -92,7 +92,7 @@ CREATE TABLE jobs (
 	started_at_ms    integer,
 	ended_at_ms      integer,
 	updated_at_ms    integer not null, package_digest text not null default ''
-	check (package_digest = '' or (kind = 'setup' and length(package_digest) = 71 and package_digest glob 'sha256:*')), queue text not null default '' check (queue = '' or kind = 'pilot'), lost text check (lost is null or json_type(lost) = 'array' and kind = 'pilot'),
+	check (package_digest = '' or (kind = 'setup' and length(package_digest) = 71 and package_digest glob 'sha256:*')), queue text not null default '' check (queue = '' or kind = 'pilot'), lost text check (lost is null or json_type(lost) = 'array' and kind = 'pilot'), summed integer not null default 0 check (summed = 0 or summed = 1 and kind = 'pilot' and state = 'ENDED'),
 	foreign key (glidein_id, site_id) references glideins (id, site_id),
 	constraint pilot_iff_glidein check ((kind = 'pilot') = (glidein_id is not null)),
 	constraint ended_iff_outcome check ((state = 'ENDED') = (outcome is not null)),
@@ -292,6 +292,22 @@ CREATE TABLE sites (
 	constraint times_in_order check (updated_at_ms >= created_at_ms)
 ) strict;
 
+CREATE TABLE spending_terms (
+	site_id integer primary key references sites (id),
+	price   text not null,
+	billing text not null
+) strict;
+
+CREATE TABLE spendings (
+	site_id   integer not null references sites (id),
+	plan_id   integer not null check (plan_id >= 0), -- 0: of pilots that no plan has asked for
+	used      integer not null check (used >= 0), -- millionths of the unit of the site's price
+	billed    integer not null check (billed >= 0),
+	used_ms   integer not null check (used_ms >= 0), -- of a cpu
+	billed_ms integer not null check (billed_ms >= 0),
+	primary key (site_id, plan_id)
+) strict, without rowid;
+
 CREATE INDEX answers_age on answers (at_ms);
 
 CREATE UNIQUE INDEX clusters_name on clusters (name) where state <> 'DELETED';
@@ -317,6 +333,8 @@ CREATE INDEX jobs_lost on jobs (site_id, updated_at_ms) where lost is not null;
 CREATE UNIQUE INDEX jobs_number on jobs (site_id, kind, number) where kind <> 'pilot';
 
 CREATE UNIQUE INDEX jobs_one_of_site on jobs (site_id, kind) where kind <> 'pilot' and state <> 'ENDED';
+
+CREATE INDEX jobs_unsummed on jobs (site_id) where kind = 'pilot' and started_at_ms is not null and summed = 0;
 
 CREATE INDEX jobs_waits on jobs (site_id, submitted_at_ms) where kind = 'pilot' and submitted_at_ms is not null;
 
