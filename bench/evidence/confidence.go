@@ -10,6 +10,7 @@ import (
 	"github.com/corral-pilot/corral/internal/picture"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/planner"
+	"github.com/corral-pilot/corral/planner/drawn"
 )
 
 // fresh is how many outcomes of another seed a confidence is held against, agreement how near it has to be.
@@ -25,14 +26,10 @@ func (d desk) confidence(ctx context.Context) error {
 		"|---|---|---|---|---|---|", fresh)
 	rng := rand.New(rand.NewPCG(11, 83))
 	var differences []float64
-	drawn := picture.Series{Name: "plans", Dots: true}
+	dots := picture.Series{Name: "plans", Dots: true}
 	agree, kept, made := 0, 0, 0
 	for made < d.cases {
-		w, err := layers(rng, 15+rng.IntN(30))
-		if err != nil {
-			return err
-		}
-		m := around(rng, w)
+		m := around(rng, drawn.Layers(rng, 15+rng.IntN(30)))
 		soonest, err := planner.Make(m.Problem, plan.Goal{Objective: plan.Makespan}, planner.Options{Context: ctx})
 		if err != nil {
 			return err
@@ -52,9 +49,9 @@ func (d desk) confidence(ctx context.Context) error {
 		if c.NextCheaper != nil {
 			next = number(*c.NextCheaper)
 		}
-		d.say("| %d | %g | %.3f | %.3f | %s | %s |", len(w.Tasks), c.Asked, c.Reached, again, next, m.Spread)
+		d.say("| %d | %g | %.3f | %.3f | %s | %s |", len(m.Work.Tasks), c.Asked, c.Reached, again, next, m.Spread)
 		differences = append(differences, again-c.Reached)
-		drawn.At = append(drawn.At, picture.XY{X: c.Reached, Y: again})
+		dots.At = append(dots.At, picture.XY{X: c.Reached, Y: again})
 		if math.Abs(again-c.Reached) <= agreement {
 			agree++
 		}
@@ -67,7 +64,7 @@ func (d desk) confidence(ctx context.Context) error {
 		"the next cheaper does not. Difference: mean %+.4f ± %.4f (95 %%), standard deviation %.4f.", agree, made, kept,
 		x.mean, x.half, x.sd)
 	return d.draw("confidence", picture.Chart{Title: "Confidences beside fresh outcomes",
-		X: "share that the plan says", Y: "share in 1,000 fresh outcomes", Series: []picture.Series{drawn,
+		X: "share that the plan says", Y: "share in 1,000 fresh outcomes", Series: []picture.Series{dots,
 			diagonal("equal", 0), diagonal("3 points more", agreement), diagonal("3 points less", -agreement)}})
 }
 

@@ -13,7 +13,7 @@ var layers = [][]string{
 	{"condor", "condor/eventlog", root},
 	{"broker", "broker/relay", "cost", "gridsite", "internal/execution", "internal/matching", "internal/order", "internal/reconcile", "internal/runas", "packages", "workflow"},
 	{"embedded/wire", "gridsite/jobdir", "gridsite/local", "gridsite/ssh", "gridsite/survey", "internal/pilot/attempt", "internal/store", "packages/htcondor", "plan", "profile", "staging", "workflow/wfformat"},
-	{"api", "embedded/executor", "embedded/link", "gridsite/fork", "gridsite/headnode", "gridsite/slurm", "internal/depot", "internal/picture", "internal/pilot/process", "internal/pilot/sitejob", "internal/recorded", "internal/store/storetest", "plan/validator", "planner/bound", "sim", "staging/ftp", "staging/sftp", "workflow/format"},
+	{"api", "embedded/executor", "embedded/link", "gridsite/fork", "gridsite/headnode", "gridsite/slurm", "internal/depot", "internal/picture", "internal/pilot/process", "internal/pilot/sitejob", "internal/recorded", "internal/store/storetest", "plan/validator", "planner/bound", "planner/drawn", "sim", "staging/ftp", "staging/sftp", "workflow/format"},
 	{"embedded/parcel", "examples/lambda", "gridsite/gridsitetest", "internal/follow", "internal/login", "internal/personal", "internal/report", "internal/request", "planner", "planner/baseline"},
 	{"embedded/dispatch", "embedded/worker", "internal/demo", "internal/pilot/condorworker", "internal/rest", "internal/scale", "planner/montecarlo", "planner/revision"},
 	{"embedded/port", "internal/pilot", "internal/provision", "internal/run", "internal/schedd"},
@@ -48,6 +48,7 @@ var edges = map[string]map[string]string{
 	"plan":           {"cost": "tariffs, budgets", "dag": "a workflow is a graph", root: "resources, seconds"},
 	"plan/validator": {"cost": "adds up", "plan": "what it checks", root: "seconds"},
 	"planner/bound":  {"plan": "problems"},
+	"planner/drawn":  {"dag": "workflows", "plan": "problems", root: "resources"},
 	"planner": {
 		"planner/bound": "how few cpus would do",
 		"cost":          "adds up", "dag": "the graph turned round", "plan": "problems and plans",
@@ -324,8 +325,9 @@ var edges = map[string]map[string]string{
 		"workflow": "makes workflows", "workflow/wfformat": "writes them", root: "runs and their reports",
 	},
 	"bench/evidence": {
-		"cost": "a tariff", "dag": "draws workflows", "internal/picture": "its plots", "internal/provision": "what is known of waits",
+		"cost": "a tariff", "internal/picture": "its plots", "internal/provision": "what is known of waits",
 		"plan": "problems and plans", "planner": "makes plans", "planner/bound": "beside plans",
+		"planner/drawn":      "problems for its cases",
 		"planner/montecarlo": "judges and compares them", "profile": "estimates of tasks", "sim": "how runtimes differ",
 		"workflow": "published ones", "workflow/format": "reads them", root: "waits, resources, seconds",
 	},

@@ -11,61 +11,19 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/cost"
-	"github.com/corral-pilot/corral/dag"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/validator"
 	"github.com/corral-pilot/corral/planner"
+	"github.com/corral-pilot/corral/planner/drawn"
 	"github.com/corral-pilot/corral/planner/montecarlo"
 	"github.com/corral-pilot/corral/sim"
 )
 
-// layers is a workflow of so many tasks in levels of random widths; each task waits for two of the level before.
-func layers(t testing.TB, rng *rand.Rand, tasks int) plan.Work {
-	t.Helper()
-	w := plan.Work{Name: "layers"}
-	var edges [][2]int
-	var before []int
-	for len(w.Tasks) < tasks {
-		var now []int
-		for range 1 + rng.IntN(12) {
-			i := len(w.Tasks)
-			w.Tasks = append(w.Tasks, plan.Task{ID: fmt.Sprintf("t%d", i), Kind: fmt.Sprintf("k%d", rng.IntN(4)),
-				Needs:   corral.Resources{CPUs: 1, MemoryMiB: 100},
-				Runtime: time.Duration(10+rng.IntN(600)) * time.Second})
-			for range min(2, len(before)) {
-				edges = append(edges, [2]int{before[rng.IntN(len(before))], i})
-			}
-			now = append(now, i)
-		}
-		before = now
-	}
-	var err error
-	if w.Graph, err = dag.New(len(w.Tasks), edges); err != nil {
-		t.Fatal(err)
-	}
-	return w
-}
-
-// queue is a site whose pilots wait mostly minutes, and sometimes hours: lognormal with this median.
-func queue(name string, median time.Duration) plan.Site {
-	s := plan.Site{
-		Name: name, Host: corral.Resources{CPUs: 8, MemoryMiB: 64000, GPUs: plan.Unlimited, DiskMiB: plan.Unlimited},
-		Hosts: 20, Pilots: 50, CPUs: 200, Walltime: 24 * time.Hour, Overhead: 10 * time.Second,
-		Margin: 70 * time.Second, Tariff: plan.CoreHours,
-	}
-	s.Waits = func(_ plan.Shape, share float64) time.Duration {
-		z := math.Sqrt2 * math.Erfinv(2*min(max(share, 1e-4), 1-1e-4)-1)
-		return time.Duration(float64(median) * math.Exp(0.8*z)).Round(time.Millisecond)
-	}
-	s.Wait = func(shape plan.Shape) time.Duration { return s.Waits(shape, 0.5) }
-	return s
-}
-
 func random(t testing.TB, rng *rand.Rand, tasks int) montecarlo.Model {
 	t.Helper()
 	m := montecarlo.Model{Problem: plan.Problem{
-		Work: layers(t, rng, tasks), Cluster: plan.Cluster{Hop: 2 * time.Millisecond, Rate: 1500},
-		Sites: []plan.Site{queue("near", time.Duration(1+rng.IntN(10))*time.Minute)},
+		Work: drawn.Layers(rng, tasks), Cluster: plan.Cluster{Hop: 2 * time.Millisecond, Rate: 1500},
+		Sites: []plan.Site{drawn.Queue("near", time.Duration(1+rng.IntN(10))*time.Minute)},
 	}}
 	switch rng.IntN(3) {
 	case 0:
@@ -179,6 +137,19 @@ func TestWaitShare(t *testing.T) {
 	}
 }
 
+// reread is a plan as it is read again from what is written of it.
+func reread(t *testing.T, pl *plan.Plan) (read plan.Plan) {
+	t.Helper()
+	text, err := json.Marshal(pl)
+	if err == nil {
+		err = json.Unmarshal(text, &read)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return read
+}
+
 // A plan is checked, and played, by what it has written down, with or without pilots that are there already. That a task
 // takes a second longer is found.
 func TestAPlanIsCheckedByItself(t *testing.T) {
@@ -199,14 +170,7 @@ func TestAPlanIsCheckedByItself(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, err := json.Marshal(pl)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var read plan.Plan
-		if err := json.Unmarshal(text, &read); err != nil {
-			t.Fatal(err)
-		}
+		read := reread(t, pl)
 		read.Number(m.Work)
 		problem := read.Assumed.Problem(m.Work)
 		if all := validator.All(problem, &read); len(all) != 0 {
@@ -232,14 +196,7 @@ func TestAPlanStandsForItself(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := json.Marshal(pl)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var read plan.Plan
-	if err := json.Unmarshal(text, &read); err != nil {
-		t.Fatal(err)
-	}
+	read := reread(t, pl)
 	alone := montecarlo.Model{Problem: read.Assumed.Problem(m.Work)}
 	if alone.Spread, err = sim.ParseSpread(read.Assumed.Spread); err != nil || alone.Spread != m.Spread {
 		t.Fatalf("%v, %v", alone.Spread, err)
