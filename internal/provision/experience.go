@@ -48,8 +48,8 @@ func newSource(name string, tasks int, of func(task int) guess) *source {
 	return s
 }
 
-// outlook is what is expected of the tasks of one workflow.
-type outlook struct {
+// expectation is what is expected of the tasks of one workflow.
+type expectation struct {
 	tasks   []workflow.Task
 	kinds   []string  // of the tasks
 	sources []*source // in the order in which they are asked
@@ -59,10 +59,10 @@ type outlook struct {
 // workflowItself is the name of the source that needs no mention where it is the only one.
 const workflowItself = "the workflow"
 
-// newOutlook asks the sources and puts them in their order. It fails if Given has a runtime of none of the tasks: to
-// plan without what was asked for would be a surprise.
-func newOutlook(w *workflow.Workflow, x Experience) (*outlook, error) {
-	o := &outlook{tasks: w.Tasks, kinds: make([]string, len(w.Tasks))}
+// newExpectation asks the sources and puts them in their order. It fails if Given has a runtime of none of the tasks:
+// to plan without what was asked for would be a surprise.
+func newExpectation(w *workflow.Workflow, x Experience) (*expectation, error) {
+	o := &expectation{tasks: w.Tasks, kinds: make([]string, len(w.Tasks))}
 	var known []profile.Task
 	if x.Given != nil || x.Earlier != nil {
 		known = profile.Tasks(w)
@@ -131,7 +131,7 @@ func learned(name string, w *workflow.Workflow, tasks []profile.Task, p *profile
 const noteworthy = 1.25
 
 // compare mentions it if earlier runs contradict the workflow, and which of the two is believed.
-func (o *outlook) compare(file, earlier *source, learn bool) {
+func (o *expectation) compare(file, earlier *source, learn bool) {
 	var says, took float64
 	for i, g := range file.guesses {
 		if e := earlier.guesses[i]; g.known && e.known {
@@ -152,7 +152,7 @@ func (o *outlook) compare(file, earlier *source, learn bool) {
 // task returns what a plan reads of a task; ok is false if nothing is known of its runtime. Memory is planned on the
 // most that a source before the runtime's, or that one, knows of. It is never less than the workflow says, because that
 // is what the task will ask for.
-func (o *outlook) task(i int) (planned plan.Task, ok bool) {
+func (o *expectation) task(i int) (planned plan.Task, ok bool) {
 	t := &o.tasks[i]
 	planned = plan.Task{ID: t.ID, Kind: o.kinds[i], Needs: t.Resources}
 	for _, s := range o.sources {
@@ -169,7 +169,7 @@ func (o *outlook) task(i int) (planned plan.Task, ok bool) {
 }
 
 // reasons says where the runtimes come from, unless all are the workflow's own.
-func (o *outlook) reasons() []string {
+func (o *expectation) reasons() []string {
 	var parts []string
 	own := true
 	for _, s := range o.sources {

@@ -108,20 +108,20 @@ func horizon(pause, took time.Duration) time.Duration { return 2*pause + max(pau
 func (r *Reviser) look(ctx context.Context, pause time.Duration) (busy bool, err error) {
 	all, err := store.Read(ctx, r.db, under)
 	r.forget(all)
-	limit := r.limit(ctx, all, pause)
+	allotted := r.allotted(ctx, all, pause)
 	r.hurry = false
 	for _, u := range all {
 		busy = true
-		if err := r.revise(ctx, u, time.Now(), pause, limit); err != nil && ctx.Err() == nil {
+		if err := r.revise(ctx, u, time.Now(), pause, allotted); err != nil && ctx.Err() == nil {
 			r.lg.Warn("a plan is not revised now", "plan", u.plan.ID, "error", err)
 		}
 	}
 	return busy, err
 }
 
-// limit is how long pilots may be sought for each plan of a look; 0: as long as it takes, because no plan has a budget
+// allotted is how long pilots may be sought for each plan of a look; 0: as long as it takes, as no plan has a budget
 // that the next look would come too late for.
-func (r *Reviser) limit(ctx context.Context, all []underway, pause time.Duration) time.Duration {
+func (r *Reviser) allotted(ctx context.Context, all []underway, pause time.Duration) time.Duration {
 	budget := slices.ContainsFunc(all, func(u underway) bool {
 		said, ok := r.read(ctx, u.plan.ID, time.Now())
 		return ok && said.document.Goal.Budget != nil
@@ -161,8 +161,8 @@ func under(tx *store.Tx) (all []underway, err error) {
 	return all, err
 }
 
-// revise makes one decision about a plan, for which it seeks pilots no longer than limit, and carries it out.
-func (r *Reviser) revise(ctx context.Context, u underway, now time.Time, pause, limit time.Duration) error {
+// revise makes one decision about a plan, for which it seeks pilots no longer than allotted, and carries it out.
+func (r *Reviser) revise(ctx context.Context, u underway, now time.Time, pause, allotted time.Duration) error {
 	said, ok := r.read(ctx, u.plan.ID, now)
 	if !ok {
 		return ctx.Err()
@@ -181,7 +181,7 @@ func (r *Reviser) revise(ctx context.Context, u underway, now time.Time, pause, 
 	if err != nil {
 		return err
 	}
-	d, err := r.decide(ctx, v, pause, limit)
+	d, err := r.decide(ctx, v, pause, allotted)
 	if err != nil || d.Empty() {
 		return err
 	}
@@ -190,9 +190,10 @@ func (r *Reviser) revise(ctx context.Context, u underway, now time.Time, pause, 
 
 // decide decides what is to change when the next look comes after a pause. If pilots were to go for the budget's sake,
 // it asks whether they are to even if the next look is hurried. Looks that take long cannot be.
-func (r *Reviser) decide(ctx context.Context, v revision.View, pause, limit time.Duration) (revision.Decision, error) {
+func (r *Reviser) decide(ctx context.Context, v revision.View, pause, allotted time.Duration) (revision.Decision,
+	error) {
 	v.Period = horizon(pause, r.took)
-	d, err := within(ctx, limit, v)
+	d, err := within(ctx, allotted, v)
 	dear := slices.ContainsFunc(d.Drop, func(p revision.Drop) bool { return p.Why == revision.Budget })
 	if err != nil || !dear || pause > period || r.took > hurried/2 {
 		return d, err
@@ -202,12 +203,12 @@ func (r *Reviser) decide(ctx context.Context, v revision.View, pause, limit time
 	return within(ctx, hurried/2, v)
 }
 
-// within decides, and seeks pilots no longer than limit, if there is one.
-func within(ctx context.Context, limit time.Duration, v revision.View) (revision.Decision, error) {
+// within decides, and seeks pilots no longer than allotted, if there is one.
+func within(ctx context.Context, allotted time.Duration, v revision.View) (revision.Decision, error) {
 	v.Context = ctx
-	if limit > 0 {
+	if allotted > 0 {
 		var cancel context.CancelFunc
-		v.Context, cancel = context.WithTimeout(ctx, limit)
+		v.Context, cancel = context.WithTimeout(ctx, allotted)
 		defer cancel()
 	}
 	return revision.Decide(v)

@@ -39,7 +39,7 @@ func (f Facts) overhead(share float64) (d time.Duration, learned int) {
 // the cluster, but they show that it can do so many.
 func LearnedCluster(kind corral.ClusterKind, reports []*corral.RunReport) (c plan.Cluster, learned []string) {
 	c = Cluster(kind)
-	hops, turns := pace{assumed: c.Hop}, pace{assumed: c.Turn()}
+	hops, turns := average{assumed: c.Hop}, average{assumed: c.Turn()}
 	for _, r := range reports {
 		if r == nil {
 			continue
@@ -69,8 +69,8 @@ func Join(sites []plan.Site, c plan.Cluster) {
 	}
 }
 
-// A pace is the mean of times that runs tell and of what was assumed before.
-type pace struct {
+// An average is the mean of times that runs tell and of what was assumed before.
+type average struct {
 	assumed     time.Duration
 	sum         corral.Seconds
 	tasks, runs int
@@ -83,13 +83,13 @@ const believed = 10
 // mostHops keeps one large run from speaking for all others.
 const mostHops = 1000
 
-func (p *pace) add(took corral.Seconds, tasks int) {
+func (p *average) add(took corral.Seconds, tasks int) {
 	if tasks = min(tasks, mostHops); tasks > 0 {
 		p.sum, p.tasks, p.runs = p.sum+took*corral.Seconds(tasks), p.tasks+tasks, p.runs+1
 	}
 }
 
-func (p *pace) mean() time.Duration {
+func (p *average) mean() time.Duration {
 	sum := p.sum + corral.Seconds(p.assumed)*believed
 	return time.Duration(sum / corral.Seconds(p.tasks+believed)).Round(time.Millisecond)
 }

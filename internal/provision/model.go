@@ -168,20 +168,20 @@ func (f Facts) model(q corral.SiteQueue) plan.Site {
 // Work returns a workflow as a plan reads it, and says where the estimates come from unless all are the workflow's own.
 // A task of which nothing is known is an Unsatisfiable error that names it. Estimates are rounded to milliseconds.
 func Work(w *workflow.Workflow, x Experience) (work plan.Work, reasons []string, err error) {
-	o, err := newOutlook(w, x)
+	e, err := newExpectation(w, x)
 	if err != nil {
 		return plan.Work{}, nil, err
 	}
 	work = plan.Work{Name: w.Name, Graph: w.Graph, Tasks: make([]plan.Task, len(w.Tasks))}
 	for i, t := range w.Tasks {
-		task, known := o.task(i)
+		task, known := e.task(i)
 		if !known {
 			return work, nil, corral.ErrorAt(corral.Unsatisfiable, "task "+t.ID, "it has no estimate of its runtime: "+
 				"give one for all such tasks by --default-runtime, or a profile of them by --profile")
 		}
 		work.Tasks[i] = task
 	}
-	return work, o.reasons(), nil
+	return work, e.reasons(), nil
 }
 
 // Cluster returns what a plan assumes of a cluster of each kind, above all how long a task takes beyond its runtime:

@@ -511,11 +511,11 @@ func TestSearchesAreBoundedForABudget(t *testing.T) {
 		s := newScene(t, goal, true)
 		all, err := store.Read(t.Context(), s.db, under)
 		r := s.reviser()
-		if got := r.limit(t.Context(), append(all, all...), 3*time.Second); err != nil || got != want {
+		if got := r.allotted(t.Context(), append(all, all...), 3*time.Second); err != nil || got != want {
 			t.Errorf("%s: %s, %v; want %s", goal, got, err, want)
 		}
-		if r.hurry = true; r.limit(t.Context(), all, 3*time.Second) != min(want, hurried/2) {
-			t.Errorf("%s: in a hurry %s", goal, r.limit(t.Context(), all, 3*time.Second))
+		if r.hurry = true; r.allotted(t.Context(), all, 3*time.Second) != min(want, hurried/2) {
+			t.Errorf("%s: in a hurry %s", goal, r.allotted(t.Context(), all, 3*time.Second))
 		}
 	}
 }

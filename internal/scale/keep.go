@@ -129,7 +129,7 @@ func (k *scaler) run(ctx context.Context) {
 // look compares once what waits with what is there, and does what follows. One that leads to nothing new only reads. It
 // returns when to look next, or a NotFound error if the cluster is not scaled any more.
 func (k *scaler) look(ctx context.Context) (next time.Duration, err error) {
-	var o outlook
+	var o look
 	err = k.db.View(ctx, func(tx *store.Tx) error { return o.read(tx, k.cluster) })
 	if err != nil {
 		return queryEvery, err
@@ -159,7 +159,7 @@ func (k *scaler) look(ctx context.Context) (next time.Duration, err error) {
 }
 
 // carryOut decides once more, in the transaction that asks: glideins that were made meanwhile count.
-func (k *scaler) carryOut(ctx context.Context, o outlook) error {
+func (k *scaler) carryOut(ctx context.Context, o look) error {
 	return k.db.Write(ctx, store.Actor, func(tx *store.Tx) error {
 		d, err := k.ask(tx, &o)
 		for _, id := range d.Withdraw {
@@ -176,7 +176,7 @@ func (k *scaler) carryOut(ctx context.Context, o outlook) error {
 
 // ask decides, and creates the glideins of the workers that are asked for. A site that refuses one is out of the
 // question for this look; what it was asked for is decided again.
-func (k *scaler) ask(tx *store.Tx, o *outlook) (d Decision, err error) {
+func (k *scaler) ask(tx *store.Tx, o *look) (d Decision, err error) {
 	for again := true; again; {
 		if d, err = k.decide(tx, o); err != nil {
 			return d, err

@@ -18,8 +18,8 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// An outlook is what one look at a cluster has found so far.
-type outlook struct {
+// A look is what one look at a cluster has found so far.
+type look struct {
 	scale   corral.Scale
 	cluster corral.Cluster
 	waiting []matching.Class
@@ -30,28 +30,28 @@ type outlook struct {
 }
 
 // read reads the scale and its cluster; a NotFound error if there is none.
-func (o *outlook) read(tx *store.Tx, cluster corral.ClusterID) (err error) {
-	if o.scale, err = tx.Scale(cluster); err == nil {
-		o.cluster, err = tx.Cluster(cluster)
+func (l *look) read(tx *store.Tx, cluster corral.ClusterID) (err error) {
+	if l.scale, err = tx.Scale(cluster); err == nil {
+		l.cluster, err = tx.Cluster(cluster)
 	}
 	return err
 }
 
 // refuse notes that a site is out of the question for this look.
-func (o *outlook) refuse(site string, why error) {
-	if o.refused == nil {
-		o.refused = map[string]string{}
+func (l *look) refuse(site string, why error) {
+	if l.refused == nil {
+		l.refused = map[string]string{}
 	}
-	o.refused[site] = fmt.Sprintf("refuses a worker: %v", why)
+	l.refused[site] = fmt.Sprintf("refuses a worker: %v", why)
 }
 
-// decide makes a view of an outlook and of the store as it is now, and decides.
-func (k *scaler) decide(tx *store.Tx, o *outlook) (d Decision, err error) {
-	if err := o.read(tx, k.cluster); err != nil {
+// decide makes a view of a look and of the store as it is now, and decides.
+func (k *scaler) decide(tx *store.Tx, l *look) (d Decision, err error) {
+	if err := l.read(tx, k.cluster); err != nil {
 		return d, err
 	}
-	if o.cluster.State != corral.ClusterReady {
-		return Decision{Report: "nothing is asked for: the cluster is " + string(o.cluster.State)}, nil
+	if l.cluster.State != corral.ClusterReady {
+		return Decision{Report: "nothing is asked for: the cluster is " + string(l.cluster.State)}, nil
 	}
 	glideins, err := tx.Glideins(store.GlideinFilter{Cluster: k.cluster, Live: true, InBrief: true})
 	if err != nil {
@@ -60,35 +60,35 @@ func (k *scaler) decide(tx *store.Tx, o *outlook) (d Decision, err error) {
 	if err := k.countFailures(tx, glideins); err != nil {
 		return d, err
 	}
-	if !o.measured {
-		k.measure(glideins, o.workers)
-		o.measured = true
+	if !l.measured {
+		k.measure(glideins, l.workers)
+		l.measured = true
 	}
 	now := time.Now()
-	v := k.view(now, o, glideins)
-	if count(v.Waiting) == 0 && v.Held >= o.scale.Min { // then no site is asked, and none has to be looked at
-		return Decide(now, o.scale, v), nil
+	v := k.view(now, l, glideins)
+	if count(v.Waiting) == 0 && v.Held >= l.scale.Min { // then no site is asked, and none has to be looked at
+		return Decide(now, l.scale, v), nil
 	}
-	for _, name := range o.scale.Sites {
-		s, err := k.site(tx, now, o, name)
+	for _, name := range l.scale.Sites {
+		s, err := k.site(tx, now, l, name)
 		if err != nil {
 			return d, err
 		}
 		v.Sites = append(v.Sites, s)
 	}
-	return Decide(now, o.scale, v), nil
+	return Decide(now, l.scale, v), nil
 }
 
 // view says what there is and what is to come.
-func (k *scaler) view(now time.Time, o *outlook, glideins []corral.Glidein) View {
-	walltime := time.Duration(o.scale.Walltime)
-	v := View{Waiting: o.waiting, Longest: attempt.Longest(walltime-order.Reserve(walltime)) - time.Second}
+func (k *scaler) view(now time.Time, l *look, glideins []corral.Glidein) View {
+	walltime := time.Duration(l.scale.Walltime)
+	v := View{Waiting: l.waiting, Longest: attempt.Longest(walltime-order.Reserve(walltime)) - time.Second}
 	static := map[corral.GlideinID]bool{}
 	for _, g := range glideins {
 		static[g.ID] = g.Slots == corral.SlotsStatic
 	}
 	present := map[corral.JobID]int{} // :: attempt → cpus registered
-	for _, w := range o.workers {
+	for _, w := range l.workers {
 		if w.Connected && !w.Draining {
 			present[w.Attempt] += w.CPUs
 			v.Room = append(v.Room, rooms(w.Free(), w.EndsAt.Sub(now)-execution.StartMargin, static[w.Glidein])...)
@@ -122,13 +122,13 @@ func rooms(free corral.Resources, left time.Duration, static bool) []Room {
 	}
 	all := make([]Room, free.CPUs)
 	for i := range all {
-		all[i] = Room{share(free), left}
+		all[i] = Room{ofEachCPU(free), left}
 	}
 	return all
 }
 
-// share is one cpu's part of what is free.
-func share(free corral.Resources) corral.Resources {
+// ofEachCPU is one cpu's part of what is free.
+func ofEachCPU(free corral.Resources) corral.Resources {
 	c := components(free)
 	for i := range c {
 		if c[i] != corral.Unlimited {
@@ -229,8 +229,8 @@ func begun(g corral.Glidein) bool {
 const mostPilots = 1000
 
 // site says what a site takes now.
-func (k *scaler) site(tx *store.Tx, now time.Time, o *outlook, name string) (Site, error) {
-	closed := Site{Name: name, Closed: o.refused[name]}
+func (k *scaler) site(tx *store.Tx, now time.Time, l *look, name string) (Site, error) {
+	closed := Site{Name: name, Closed: l.refused[name]}
 	s, err := tx.SiteNamed(name)
 	switch {
 	case corral.KindOf(err) == corral.NotFound:
@@ -239,7 +239,7 @@ func (k *scaler) site(tx *store.Tx, now time.Time, o *outlook, name string) (Sit
 	case err != nil:
 		return Site{}, err
 	}
-	g, err := placed(worker(o.scale, Ask{Site: name, Keep: true}), s, o.cluster, k.machine)
+	g, err := placed(worker(l.scale, Ask{Site: name, Keep: true}), s, l.cluster, k.machine)
 	if err != nil {
 		closed.Closed = fmt.Sprintf("has no such workers: %v", err)
 		return closed, nil
@@ -259,7 +259,7 @@ func (k *scaler) site(tx *store.Tx, now time.Time, o *outlook, name string) (Sit
 				RetryAt(f.n, f.last).UTC().Format(time.TimeOnly), f.n)
 		}
 	}
-	pilots, full, err := pilotsAt(tx, s, o.scale)
+	pilots, full, err := pilotsAt(tx, s, l.scale)
 	open.Pilots, open.Closed = pilots, cmp.Or(open.Closed, full)
 	return open, err
 }
@@ -353,21 +353,21 @@ func Check(s corral.Scale, sites []corral.Site, cluster corral.Cluster, machine 
 }
 
 // create creates the glidein of a worker.
-func (k *scaler) create(tx *store.Tx, o outlook, a Ask) error {
+func (k *scaler) create(tx *store.Tx, l look, a Ask) error {
 	site, err := tx.SiteNamed(a.Site)
 	if err != nil {
 		return err
 	}
-	in := worker(o.scale, a)
-	g, err := placed(in, site, o.cluster, k.machine)
+	in := worker(l.scale, a)
+	g, err := placed(in, site, l.cluster, k.machine)
 	if err == nil && g.MemoryMiB < a.Needs.MemoryMiB { // than the share of its cpus
 		in.MemoryMiB = a.Needs.MemoryMiB
-		g, err = placed(in, site, o.cluster, k.machine)
+		g, err = placed(in, site, l.cluster, k.machine)
 	}
 	if err != nil {
 		return err
 	}
-	g.Owner = o.scale.Owner
+	g.Owner = l.scale.Owner
 	_, err = tx.CreateGlidein(g)
 	return err
 }
