@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -89,7 +88,7 @@ func Decide(v View) (Decision, error) {
 			*v.Goal.Budget)
 	case v.Before.At > 0 && v.Now < v.Before.At+Pause(o.End):
 		if !o.behind() {
-			o.release(&d, o.idle(nil), nil)
+			release(o, &d, idle(o, nil), nil)
 		}
 	default:
 		if err = o.change(&d); err != nil && hurried(v) && errors.Is(err, context.Cause(v.Context)) {
@@ -136,8 +135,8 @@ func (o *outlook) change(d *Decision) error {
 		return o.add(d)
 	}
 	save(o, d, closed)
-	idle := o.idle(closed)
-	o.release(d, idle, o.unneeded(idle, closed))
+	without := idle(o, closed)
+	release(o, d, without, unneeded(o, without, closed))
 	return nil
 }
 
@@ -297,88 +296,6 @@ func (o *outlook) ask(d *Decision, p *plan.Plan) {
 }
 
 func brief(d time.Duration) time.Duration { return d.Round(100 * time.Millisecond) }
-
-// idle are the pilots that have been idle for a while and have no task to come. They are paid for nothing, so they do not
-// have to wait for what earlier decisions have changed to show.
-func (o *outlook) idle(closed map[int]bool) map[int]bool {
-	all := map[int]bool{}
-	for i, q := range o.Pilots {
-		if o.workless(i, closed) && q.Phase == Working && q.Idle > max(time.Second, 2*o.Problem.Cluster.Hop) {
-			all[i] = true
-		}
-	}
-	return all
-}
-
-// unneeded are the pilots that have not started and without which, and without the idle ones, the end is still in time.
-func (o *outlook) unneeded(idle, closed map[int]bool) map[int]bool {
-	all := map[int]bool{}
-	for i, q := range o.Pilots {
-		if o.workless(i, closed) && (q.Phase == Planned || q.Phase == Queued) {
-			all[i] = true
-		}
-	}
-	gone := maps.Clone(all)
-	maps.Copy(gone, idle)
-	o.spare(gone)
-	for i := range idle {
-		delete(gone, i)
-	}
-	return gone
-}
-
-// workless reports whether a pilot has no task and none is expected to come.
-func (o *outlook) workless(i int, closed map[int]bool) bool {
-	return o.ends[i] == 0 && o.running[i] == 0 && !closed[i]
-}
-
-// release lets pilots go that are not needed.
-func (o *outlook) release(d *Decision, idle, unneeded map[int]bool) {
-	all := maps.Clone(idle)
-	maps.Copy(all, unneeded)
-	if len(all) == 0 {
-		return
-	}
-	for _, i := range slices.Sorted(keys(all)) {
-		d.Drop = append(d.Drop, Drop{Pilot: o.Pilots[i].Number, Idle: idle[i], Why: Unneeded})
-	}
-	d.Predicted = prediction(o)
-	d.say("ahead: %d idle pilot(s) have no task to come, %d more are not needed; it ends after %s", len(idle), len(unneeded),
-		brief(d.Predicted.End))
-}
-
-func keys(m map[int]bool) func(yield func(int) bool) {
-	return func(yield func(int) bool) {
-		for k := range m {
-			if !yield(k) {
-				return
-			}
-		}
-	}
-}
-
-// spare adds pilots to dropped that are not submitted, and without which the end is still no later than the plan
-// promised, and cheaper; the last ones first. It says how many. Time that was won is given up for money, but not the
-// slack that the plan had: that is for errors.
-func (o *outlook) spare(dropped map[int]bool) {
-	if o.Goal.Objective == plan.Makespan {
-		return
-	}
-	for tries, i := 0, len(o.Pilots)-1; i >= 0 && tries < 10 && !hurried(o.View); i-- {
-		if o.Pilots[i].Phase != Planned || dropped[i] || time.Duration(o.Pilots[i].Submit) <= o.Now {
-			continue
-		}
-		tries++
-		before := o.expected()
-		dropped[i] = true
-		o.look(o.without(dropped))
-		if o.Left > 0 || o.Now+o.End > o.Promise || o.expected() >= before-before/100 {
-			delete(dropped, i)
-			o.look(o.without(dropped))
-			break
-		}
-	}
-}
 
 // patientLooks is how many looks before a deadline it is said that it will be missed, though what might help was not
 // sought to its end.

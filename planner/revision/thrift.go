@@ -47,7 +47,7 @@ func save(o *outlook, d *Decision, gone map[int]bool) {
 // tried, so many at most. It says how many were.
 func cheapest(o *outlook, gone map[int]bool, most int) (best, tried int) {
 	best, least := -1, o.expected()
-	least -= max(least/100, o.hop())
+	least -= max(least/100, hop(o))
 	seen := map[kin]bool{}
 	for i := range slices.Backward(o.Pilots) {
 		k, ok := kinOf(o, i)
@@ -68,7 +68,7 @@ func cheapest(o *outlook, gone map[int]bool, most int) (best, tried int) {
 }
 
 // hop is what the pilots that have started cost during one.
-func (o *outlook) hop() (sum cost.Money) {
+func hop(o *outlook) (sum cost.Money) {
 	for _, q := range o.Pilots {
 		if q.started() {
 			sum = sum.Plus(price(q.Tariff, q.spent(o.Now+o.Problem.Cluster.Hop)) - price(q.Tariff, q.spent(o.Now)))

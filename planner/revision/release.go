@@ -1,0 +1,91 @@
+package revision
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/corral-pilot/corral/plan"
+)
+
+// idle are the pilots that have been idle for a while and have no task to come. They are paid for nothing, so they do
+// not have to wait for what earlier decisions have changed to show.
+func idle(o *outlook, closed map[int]bool) map[int]bool {
+	all := map[int]bool{}
+	for i, q := range o.Pilots {
+		if workless(o, i, closed) && q.Phase == Working && q.Idle > max(time.Second, 2*o.Problem.Cluster.Hop) {
+			all[i] = true
+		}
+	}
+	return all
+}
+
+// unneeded are the pilots that have not started and without which, and without the idle ones, the end is still in time.
+func unneeded(o *outlook, idle, closed map[int]bool) map[int]bool {
+	all := map[int]bool{}
+	for i, q := range o.Pilots {
+		if workless(o, i, closed) && (q.Phase == Planned || q.Phase == Queued) {
+			all[i] = true
+		}
+	}
+	gone := maps.Clone(all)
+	maps.Copy(gone, idle)
+	spare(o, gone)
+	for i := range idle {
+		delete(gone, i)
+	}
+	return gone
+}
+
+// workless reports whether a pilot has no task and none is expected to come.
+func workless(o *outlook, i int, closed map[int]bool) bool {
+	return o.ends[i] == 0 && o.running[i] == 0 && !closed[i]
+}
+
+// release lets pilots go that are not needed.
+func release(o *outlook, d *Decision, idle, unneeded map[int]bool) {
+	all := maps.Clone(idle)
+	maps.Copy(all, unneeded)
+	if len(all) == 0 {
+		return
+	}
+	for _, i := range slices.Sorted(keys(all)) {
+		d.Drop = append(d.Drop, Drop{Pilot: o.Pilots[i].Number, Idle: idle[i], Why: Unneeded})
+	}
+	d.Predicted = prediction(o)
+	d.say("ahead: %d idle pilot(s) have no task to come, %d more are not needed; it ends after %s", len(idle),
+		len(unneeded), brief(d.Predicted.End))
+}
+
+func keys(m map[int]bool) func(yield func(int) bool) {
+	return func(yield func(int) bool) {
+		for k := range m {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+// spare adds pilots to dropped that are not submitted, and without which the end is still no later than the plan
+// promised, and cheaper; the last ones first. Time that was won is given up for money, but not the
+// slack that the plan had: that is for errors.
+func spare(o *outlook, dropped map[int]bool) {
+	if o.Goal.Objective == plan.Makespan {
+		return
+	}
+	for tries, i := 0, len(o.Pilots)-1; i >= 0 && tries < 10 && !hurried(o.View); i-- {
+		if o.Pilots[i].Phase != Planned || dropped[i] || time.Duration(o.Pilots[i].Submit) <= o.Now {
+			continue
+		}
+		tries++
+		before := o.expected()
+		dropped[i] = true
+		o.look(o.without(dropped))
+		if o.Left > 0 || o.Now+o.End > o.Promise || o.expected() >= before-before/100 {
+			delete(dropped, i)
+			o.look(o.without(dropped))
+			break
+		}
+	}
+}
