@@ -115,7 +115,9 @@ func Sites(facts []Facts, c Caution, now time.Time) (all []plan.Site, guessed []
 // queues are those that the site's own options name, else its default queue; a site without a batch system is one.
 func (f Facts) queues() []corral.SiteQueue {
 	if f.Site.Batch == corral.ForkBatch {
-		return []corral.SiteQueue{f.Machine}
+		machine := f.Machine
+		machine.Name = "" // no pilot can ask for it by the name under which it was found
+		return []corral.SiteQueue{machine}
 	}
 	if f.Site.Facts == nil {
 		return nil

@@ -379,3 +379,14 @@ func TestGlideins(t *testing.T) {
 		t.Errorf("a plan without pilots asks for %v", got)
 	}
 }
+
+// TestMachineBehindSSHIsNoQueue: pilots of a site without a batch system name no queue, whatever its machine is called.
+func TestMachineBehindSSHIsNoQueue(t *testing.T) {
+	t.Parallel()
+	f := provision.Facts{Site: corral.Site{Name: "far", Batch: corral.ForkBatch, State: corral.SiteReady},
+		Machine: corral.SiteQueue{Name: "node7", CPUs: 4}}
+	sites, _ := provision.Sites([]provision.Facts{f}, provision.Caution{Share: 0.5}, now)
+	if len(sites) != 1 || sites[0].Queue != "" || sites[0].CPUs != 4 {
+		t.Errorf("%+v, want one machine of 4 cpus, and no queue that a pilot could name", sites)
+	}
+}
