@@ -245,13 +245,7 @@ func (j Job) result() resubmit.Result {
 
 // Live returns the attempts that may still have processes at the site.
 func (g Glidein) Live() []Job {
-	var live []Job
-	for _, a := range g.Attempts {
-		if a.Live() {
-			live = append(live, a)
-		}
-	}
-	return live
+	return slices.DeleteFunc(slices.Clone(g.Attempts), func(a Job) bool { return !a.Live() })
 }
 
 // Derive returns the glidein's state and its reason from what was asked, its attempts, the state of

@@ -86,11 +86,22 @@ type RunReport struct {
 	WaitForWorkers Seconds `json:"wait_for_workers_s"` // creation of the run to its first task's start
 
 	// What the cluster takes beside the tasks, typically; absent for too few of them.
-	Hop      Seconds `json:"hop_s,omitempty"`   // from the end of the last parent to the start, if a worker was free
-	Hops     int     `json:"hops,omitempty"`    // tasks that it rests on
-	Reuse    Seconds `json:"reuse_s,omitempty"` // from a task's end to the start, there, of one that waited
-	Reuses   int     `json:"reuses,omitempty"`
-	PeakRate float64 `json:"peak_starts_per_s,omitempty"`
+	Hop       Seconds        `json:"hop_s,omitempty"`   // from the last parent's end to the start on a free worker
+	Hops      int            `json:"hops,omitempty"`    // tasks that it rests on
+	Reuse     Seconds        `json:"reuse_s,omitempty"` // from a task's end to the start, there, of one that waited
+	Reuses    int            `json:"reuses,omitempty"`
+	PeakRate  float64        `json:"peak_starts_per_s,omitempty"`
+	Transfers []SiteTransfer `json:"transfers,omitempty"` // where workers do not see the run's directory
+}
+
+// A SiteTransfer says what the way of files to a site's workers and back took, once for each job.
+type SiteTransfer struct {
+	Site      string  `json:"site"`
+	Jobs      int     `json:"jobs"`
+	Bytes     int64   `json:"bytes"`
+	Took      Seconds `json:"took_s"`                // sum over jobs, which travel side by side
+	Latency   Seconds `json:"latency_s"`             // of a job, however small its files are
+	Bandwidth float64 `json:"bytes_per_s,omitempty"` // that a job had; absent: its files were too small to tell
 }
 
 // A Run drives one workflow on one cluster.

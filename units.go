@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -11,13 +12,7 @@ import (
 // latest returns the last of some times. Rules use it for the time of a change: a clock that was set back must not
 // put an object's times out of order.
 func latest(times ...time.Time) time.Time {
-	var last time.Time
-	for _, at := range times {
-		if at.After(last) {
-			last = at
-		}
-	}
-	return last
+	return slices.MaxFunc(times, time.Time.Compare)
 }
 
 // Seconds is a duration that JSON shows as a number of seconds. Fields of this type end in _s.

@@ -90,6 +90,11 @@ func TestFilesTravelToAWorkerThatDoesNotSeeTheRun(t *testing.T) {
 	if why := results[2].Reason; !strings.Contains(why, `input "nowhere" is missing`) {
 		t.Errorf("the third failed as it %s", why)
 	}
+	for i, r := range results { // the inputs of all came with the first
+		if way := r.Travel; (way.In > 0) != (i == 0) || way.Out <= 0 || way.Bytes <= 0 {
+			t.Errorf("files of task %d travelled for %+v", r.Index, way)
+		}
+	}
 	of := func(i int) string { return filepath.Join(b.dir, executor.TasksDir, j.Tasks[i].ID+".1") }
 	for path, want := range map[string]string{
 		filepath.Join(b.dir, executor.DataDir, "out/sum"):      "sum\n",

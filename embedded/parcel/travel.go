@@ -32,6 +32,21 @@ func Send(c *wire.Conn, dir, file, folder string) error {
 	return errors.Join(archive.Close(), to.Close())
 }
 
+// Bytes is how many bytes Send sends, without the archive's headers.
+func Bytes(dir, file, folder string) (sum int64) {
+	names := []string{file}
+	entries, _ := os.ReadDir(filepath.Join(dir, folder)) // what cannot be read is not sent
+	for _, e := range entries {
+		names = append(names, filepath.Join(folder, e.Name()))
+	}
+	for _, name := range names {
+		if info, err := os.Stat(filepath.Join(dir, name)); err == nil {
+			sum += info.Size()
+		}
+	}
+	return sum
+}
+
 // tarFile writes one file as it is now: should it grow meanwhile, no more of it is sent than its header says.
 func tarFile(w *tar.Writer, path, name string) error {
 	in, err := os.Open(path)

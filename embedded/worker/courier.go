@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/embedded/executor"
@@ -129,7 +130,8 @@ type load struct {
 	ctx context.Context // ends when the job must
 	key execution.Key
 	dir string
-	job execution.Job // in a run's directory below dir
+	job execution.Job    // in a run's directory below dir
+	in  execution.Travel // of its inputs, until a task's result tells of it
 }
 
 // carry runs a job whose run's directory is not seen here: its inputs are fetched, and what each of its tasks leaves is
@@ -145,7 +147,9 @@ func (k *work) carry() {
 	}
 	k.w.mu.Unlock()
 	l := &load{w: k.w, ctx: ctx, key: k.job.Key()}
+	began := time.Now()
 	err := l.fetch()
+	l.in = execution.Travel{In: time.Since(began), Bytes: parcel.Bytes(l.dir, parcel.JobFile, parcel.InDir)}
 	defer func() { _ = disk.RemoveAll(l.dir) }() // what stays goes with the scratch
 	switch {
 	case err == nil:
@@ -190,8 +194,12 @@ func (l *load) deliver(t *execution.Task, r execution.Result) execution.Result {
 	if r.Status == execution.Cut || r.Status == execution.Cancelled {
 		return r
 	}
+	began := time.Now()
+	travel := l.in
+	l.in = execution.Travel{}
 	err := parcel.Wrap(l.ctx, l.dir, l.w.cfg.ID, t, r)
 	if err == nil {
+		travel.Bytes += parcel.Bytes(l.dir, parcel.ResultFile, parcel.OutDir)
 		err = l.w.couriers.carry(l.ctx, func(c *wire.Conn) error {
 			c.Send(&wire.Message{Type: wire.TypeDeliver, Keys: []execution.Key{l.key}})
 			if err := parcel.Send(c, l.dir, parcel.ResultFile, parcel.OutDir); err != nil {
@@ -202,6 +210,8 @@ func (l *load) deliver(t *execution.Task, r execution.Result) execution.Result {
 	}
 	switch {
 	case err == nil:
+		travel.Out = time.Since(began)
+		r.Travel = travel
 	case l.ctx.Err() != nil || unwanted(err):
 		r.Status, r.Reason = execution.Cut, wire.Clip("its worker stopped before its files were delivered")
 	default:

@@ -27,6 +27,7 @@ type attempts struct {
 	notes  map[int32]string        // why the last attempt did not finish; only of tasks that failed or were lost
 	longer map[int32]time.Duration // estimates raised by a cut
 	floors map[int32]int32         // attempts that a gap in the journal may have used
+	ways   map[int32]Way           // of the files of the last attempt that ended, where they travelled
 	tally  tally
 }
 
@@ -56,6 +57,7 @@ func newAttempts(p *plan) attempts {
 	a := attempts{
 		plan: p, tasks: make([]taskState, len(p.Tasks)),
 		notes: map[int32]string{}, longer: map[int32]time.Duration{}, floors: map[int32]int32{},
+		ways: map[int32]Way{},
 	}
 	for i := range a.tasks {
 		a.tasks[i].attempt = 1
@@ -108,9 +110,14 @@ func (a *attempts) end(o *Outcome, worker int32) (again bool, wait time.Duration
 	t.started, t.ended, t.cpu, t.rssKiB = o.Started, o.Ended, o.CPU, o.RSSKiB
 	t.read, t.written = o.Read, o.Written
 	t.exit, t.worker = int32(o.Exit), worker
+	delete(a.ways, o.Task)
+	if o.Way != nil {
+		a.ways[o.Task] = *o.Way
+	}
 	if o.Started != 0 { // it ran
-		a.tally.firstStarted = min(cmp.Or(a.tally.firstStarted, o.Started), o.Started)
-		a.tally.lastEnded = max(a.tally.lastEnded, o.Ended)
+		from, to := a.span(int(o.Task))
+		a.tally.firstStarted = min(cmp.Or(a.tally.firstStarted, from), from)
+		a.tally.lastEnded = max(a.tally.lastEnded, to)
 	}
 	switch o.Status {
 	case Done:
@@ -124,6 +131,12 @@ func (a *attempts) end(o *Outcome, worker int32) (again bool, wait time.Duration
 		a.next(o.Task)
 	}
 	return true, 0
+}
+
+// span returns from when until when the last attempt at task i that ended had its worker: with the way of its files.
+func (a *attempts) span(i int) (from, to Msec) {
+	t, way := &a.tasks[i], a.ways[int32(i)]
+	return t.started - way.In, t.ended + way.Out
 }
 
 // fail counts a failure of task i.

@@ -96,6 +96,15 @@ type Result struct {
 	StartedAt time.Time `json:"started_at"`
 	EndedAt   time.Time `json:"ended_at"`
 	Usage
+	Travel Travel `json:"travel,omitzero"`
+}
+
+// A Travel says how long the files of a task were on their way to a worker that does not see its run's directory, and
+// back. What tasks of one job read comes together: it counts for the first of them.
+type Travel struct {
+	In    time.Duration `json:"in_ns,omitempty"`  // until it could be begun
+	Out   time.Duration `json:"out_ns,omitempty"` // from its end until its outputs were where they belong
+	Bytes int64         `json:"bytes,omitempty"`  // both ways
 }
 
 // Usage is what an execution of a task used, as far as it was measured: of its process and of those of its children

@@ -18,7 +18,8 @@ const fewStarts = 10
 // has room for it: what passes from the later of the two, the end of its last parent and the last end at its worker
 // before it began, until it begins is the cluster's. It is called a hop if the parent ended last, and reuse if the
 // worker was what it waited for. Of each the middle 90 % are averaged: one that a lost connection made long says
-// nothing of the others.
+// nothing of the others. A task begins with the way of its inputs, and ends with that of its outputs, where these
+// travel: see transfers.
 //
 // No task counts at a worker where none has ended before: it may have waited for the worker. Tasks of a clustered job
 // follow each other at the worker; the first tells of the job. Nothing is learned of a run in which a task was tried
@@ -31,8 +32,8 @@ func overheads(x *Execution, r *corral.RunReport) {
 			return
 		}
 		if t, ok := first(x, i); ok {
-			ends[t.worker] = append(ends[t.worker], t.ended)
-			starts = append(starts, t.started)
+			ends[t.worker] = append(ends[t.worker], t.to)
+			starts = append(starts, t.from)
 		}
 	}
 	for _, all := range ends {
@@ -48,9 +49,9 @@ func overheads(x *Execution, r *corral.RunReport) {
 		}
 		switch at, waited := possible(x, members, t, ends[t.worker]); {
 		case at > 0 && waited:
-			reuses = append(reuses, max(0, t.started-at)) // the clocks of two machines differ
+			reuses = append(reuses, max(0, t.from-at)) // the clocks of two machines differ
 		case at > 0:
-			hops = append(hops, max(0, t.started-at))
+			hops = append(hops, max(0, t.from-at))
 		}
 	}
 	if len(hops)+len(reuses) >= fewStarts {
@@ -60,18 +61,25 @@ func overheads(x *Execution, r *corral.RunReport) {
 	r.Reuse, r.Reuses = typical(reuses)
 }
 
-// foremost returns the task of a job that started first; ok is false if they were not all done by one worker.
-func foremost(x *Execution, members []int32) (t *taskState, ok bool) {
+// A stay is the time that a task had its worker.
+type stay struct {
+	worker   int32
+	from, to Msec
+}
+
+// foremost returns the stay of the task of a job that started first; ok is false if they were not all done by one
+// worker.
+func foremost(x *Execution, members []int32) (t stay, ok bool) {
 	for _, i := range members {
-		next, ok := first(x, int(i))
-		if !ok || t != nil && next.worker != t.worker {
-			return nil, false
+		next, once := first(x, int(i))
+		if !once || ok && next.worker != t.worker {
+			return t, false
 		}
-		if t == nil || next.started < t.started {
-			t = next
+		if !ok || next.from < t.from {
+			t, ok = next, true
 		}
 	}
-	return t, true
+	return t, ok
 }
 
 // typical is the mean of the middle 90 %, and of how many it is; nothing of too few.
@@ -88,17 +96,19 @@ func typical(all []Msec) (mean corral.Seconds, of int) {
 	return corral.Seconds(sum.sub(0)) / corral.Seconds(len(all)-2*cut), len(all)
 }
 
-// first returns the state of a task whose first attempt was its last; ok is false for any other.
-func first(x *Execution, i int) (t *taskState, ok bool) {
-	t = &x.attempts.tasks[i]
-	return t, t.attempt == 1 && t.started != 0 && x.frontier.state(int32(i)) == dag.Done
+// first returns the stay of a task whose first attempt was its last; ok is false for any other.
+func first(x *Execution, i int) (at stay, ok bool) {
+	t := &x.attempts.tasks[i]
+	at.worker = t.worker
+	at.from, at.to = x.attempts.span(i)
+	return at, t.attempt == 1 && t.started != 0 && x.frontier.state(int32(i)) == dag.Done
 }
 
 // possible returns when a job whose first task is t could have begun, as far as the ends of other tasks tell, and if
 // it waited for its worker; 0 if none ended there before. ends are those there.
-func possible(x *Execution, members []int32, t *taskState, ends []Msec) (at Msec, waited bool) {
-	before := sort.Search(len(ends), func(k int) bool { return ends[k] > t.started })
-	if t.ended <= t.started {
+func possible(x *Execution, members []int32, t stay, ends []Msec) (at Msec, waited bool) {
+	before := sort.Search(len(ends), func(k int) bool { return ends[k] > t.from })
+	if t.to <= t.from {
 		before-- // its own end is among them
 	}
 	if before <= 0 {
@@ -107,7 +117,7 @@ func possible(x *Execution, members []int32, t *taskState, ends []Msec) (at Msec
 	at, waited = ends[before-1], true
 	for _, i := range members {
 		for _, p := range x.plan.Graph.Parents(int(i)) {
-			if end := x.attempts.tasks[p].ended; end >= at {
+			if _, end := x.attempts.span(p); end >= at {
 				at, waited = end, false
 			}
 		}

@@ -64,11 +64,36 @@ type Outcome struct {
 	Worker  string `json:"w"`
 	Started Msec   `json:"b"`
 	Ended   Msec   `json:"e"`
+	Used
+	Way *Way `json:"way,omitempty"` // of its files; nil: they did not travel
+}
+
+// Used is what an attempt used, as far as it was measured.
+type Used struct {
 	CPU     Msec   `json:"c,omitempty"`   // user and system
 	RSSKiB  int64  `json:"m,omitempty"`   // largest
 	Read    int64  `json:"rd,omitempty"`  // bytes
 	Written int64  `json:"wr,omitempty"`  // bytes
 	Source  Source `json:"src,omitempty"` // of what was measured, see Result.MeasuredBy
+}
+
+// A Way is a Travel as records have it: In lies before Started, Out after Ended.
+type Way struct {
+	In    Msec  `json:"in,omitempty"`
+	Out   Msec  `json:"out,omitempty"`
+	Bytes int64 `json:"n,omitempty"`
+}
+
+// mostBytes is more than any task has, and so little that those of all tasks can be added up.
+const mostBytes = 1 << 42
+
+// way is a Travel as records have it, nil for none. A worker tells of it, whose machine others share.
+func (t Travel) way() *Way {
+	if t == (Travel{}) {
+		return nil
+	}
+	ms := func(d time.Duration) Msec { return Msec(max(0, d).Round(time.Millisecond).Milliseconds()) }
+	return &Way{In: ms(t.In), Out: ms(t.Out), Bytes: min(max(0, t.Bytes), mostBytes)}
 }
 
 // ToOutcome returns a result as records have it.
@@ -77,8 +102,9 @@ func ToOutcome(r Result) *Outcome {
 		Seq: r.Key.Seq, Task: int32(r.Index), Attempt: int32(r.Attempt),
 		Status: r.Status, Exit: r.Exit, Signal: r.Signal, Reason: r.Reason,
 		Worker: r.Worker, Started: ToMsec(r.StartedAt), Ended: ToMsec(r.EndedAt),
-		CPU: Msec((r.UserCPU + r.SysCPU).Milliseconds()), RSSKiB: r.MaxRSSKiB,
-		Read: r.ReadBytes, Written: r.WrittenBytes, Source: r.MeasuredBy,
+		Used: Used{CPU: Msec((r.UserCPU + r.SysCPU).Milliseconds()), RSSKiB: r.MaxRSSKiB, Read: r.ReadBytes,
+			Written: r.WrittenBytes, Source: r.MeasuredBy},
+		Way: r.Travel.way(),
 	}
 }
 

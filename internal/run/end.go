@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/execution"
 	"github.com/corral-pilot/corral/internal/pause"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/workflow"
@@ -50,19 +51,20 @@ func (d *driver) end(ctx context.Context, move corral.RunMove, reason string) (o
 	return false
 }
 
-// writeFiles leaves the report, the workflow as it was executed, and its profile in the run's directory. A run of
-// which no task ran has none of them.
+// writeFiles adds to the report what only the store knows, the sites to which files travelled, and leaves it, the
+// workflow as it was executed, and its profile in the run's directory. A run of which no task ran has none of them.
 func (s *state) writeFiles(ctx context.Context, db *store.DB, createdAt time.Time, report *corral.RunReport) error {
 	if report == nil {
 		return nil
 	}
 	l := layout{s.plan.dir}
-	text, err := json.MarshalIndent(report, "", "  ")
-	if err != nil {
-		return err // unreachable: a report is numbers
-	}
 	executed := s.plan.flow.WithExecutions(createdAt, time.Duration(report.Makespan), s.executions())
 	sites, err := store.Read(ctx, db, func(tx *store.Tx) (map[string]string, error) { return sitesOf(tx, executed) })
+	report.Transfers = execution.Transfers(s.x, func(worker string) string { return sites[worker] })
+	text, unwritten := json.MarshalIndent(report, "", "  ")
+	if unwritten != nil {
+		return unwritten // unreachable: a report is numbers
+	}
 	return errors.Join(err,
 		os.WriteFile(l.path(reportFile), append(text, '\n'), 0o600), writeWorkflow(l.path(executedFile), executed),
 		writeProfile(l.path(profileFile), executed, sites))

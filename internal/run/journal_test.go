@@ -21,7 +21,7 @@ var sampleRecords = []execution.Record{
 	{At: 1000, CPUs: 2},
 	{At: 1001, Met: &execution.Meeting{Worker: "w1", CPUs: 2}},
 	{At: 1002, Assigned: &execution.Assignment{Seq: 1, Worker: "w1", Parts: []execution.Part{{Task: 0, Attempt: 1}, {Task: 1, Attempt: 1}}}},
-	{At: 1003, Finished: &execution.Outcome{Seq: 1, Task: 0, Attempt: 1, Status: execution.Failed, Exit: 1, Signal: "SEGV", Reason: "a\nb \"c\"", Worker: "w1", Started: 1002, Ended: 1003, CPU: 4, RSSKiB: 5}},
+	{At: 1003, Finished: &execution.Outcome{Seq: 1, Task: 0, Attempt: 1, Status: execution.Failed, Exit: 1, Signal: "SEGV", Reason: "a\nb \"c\"", Worker: "w1", Started: 1002, Ended: 1003, Used: execution.Used{CPU: 4, RSSKiB: 5}}},
 	{At: 1004, Returned: &execution.Giveback{Seqs: []int64{1}, Started: true, Reason: "lost"}},
 	{At: 1005, Gap: &execution.Gap{Seq: 99, Floors: []execution.Part{{Task: 1, Attempt: 3}}}},
 	{At: 1006, Resumed: true},

@@ -38,7 +38,7 @@ func TestRunKeepsAllFields(t *testing.T) {
 		r, err = tx.SetRun(r.ID, tasks, &report)
 		return err
 	})
-	if r.State != corral.RunSucceeded || r.ClusterName != "default" || r.EndedAt.IsZero() || r.Tasks != tasks || *r.Report != report {
+	if r.State != corral.RunSucceeded || r.ClusterName != "default" || r.EndedAt.IsZero() || r.Tasks != tasks || !cmp.Equal(*r.Report, report) {
 		t.Errorf("run %+v", r)
 	}
 	w.view(func(tx *store.Tx) error {
