@@ -48,6 +48,15 @@ type Assumed struct {
 	Queues  []Queue        `json:"queues"`
 	Present []There        `json:"present,omitempty"` // pilots that are used before others are asked for
 	Run     corral.RunID   `json:"run_id,omitempty"`  // of which what was left is planned; 0: a whole workflow is
+
+	Transfers []SiteTransfer `json:"transfers,omitempty"` // of sites to which files travel, used or not
+}
+
+// A SiteTransfer is what was assumed of the way of files to a site and back.
+type SiteTransfer struct {
+	Site      string         `json:"site"`
+	Latency   corral.Seconds `json:"latency_s"`
+	Bandwidth float64        `json:"bytes_per_s,omitempty"` // absent: bytes take no time
 }
 
 // A Queue is what was assumed of one queue of a site, as far as the plan's pilots use it.
@@ -133,14 +142,33 @@ func Assume(p Problem, pl *Plan, spread string) *Assumed {
 		Spread: spread, Speeds: speedsOf(p), Queues: []Queue{}}
 	for i := range p.Sites {
 		s := &p.Sites[i]
+		a.assume(s.Name, s.Transfer)
 		if shapes := used(s, pl); len(shapes) > 0 {
 			a.Queues = append(a.Queues, queueOf(s, shapes))
 		}
 	}
 	for _, q := range p.Present {
 		a.Present = append(a.Present, thereOf(q, p.Work))
+		a.assume(q.Site, q.Transfer)
 	}
 	return a
+}
+
+// assume writes down what is known of the way of files to a site, once.
+func (a *Assumed) assume(site string, t Transfer) {
+	if t != (Transfer{}) && a.Transfer(site) == (Transfer{}) {
+		a.Transfers = append(a.Transfers, SiteTransfer{site, corral.Seconds(t.Latency), t.Bandwidth})
+	}
+}
+
+// Transfer is what was assumed of the way of files to a site.
+func (a *Assumed) Transfer(site string) Transfer {
+	for _, t := range a.Transfers {
+		if t.Site == site {
+			return Transfer{time.Duration(t.Latency), t.Bandwidth}
+		}
+	}
+	return Transfer{}
 }
 
 // queueOf writes down what is known of a queue, for pilots of some shapes.
@@ -201,7 +229,7 @@ func (a Assumed) Cluster() Cluster {
 
 // Runtime returns the Runtime of a task that is placed so: what it would take on the fastest hosts.
 func (p *Plan) Runtime(at Placement) time.Duration {
-	placed := time.Duration(at.End - at.Start)
+	placed := at.Computes()
 	if p.Assumed == nil {
 		return placed
 	}
@@ -231,16 +259,24 @@ func (a *Assumed) speed(pilots []Pilot, at int) Speed {
 func (a Assumed) Problem(w Work) Problem {
 	p := Problem{Work: w, Cluster: a.Cluster()}
 	for _, q := range a.Queues {
-		p.Sites = append(p.Sites, q.site())
+		s := q.site()
+		s.Transfer = a.Transfer(q.Site)
+		p.Sites = append(p.Sites, s)
 	}
 	number := map[string]int{} // :: task → index
 	if slices.ContainsFunc(a.Present, func(t There) bool { return len(t.Running) > 0 }) {
+		p.Work.Tasks = slices.Clone(w.Tasks)
 		for i, t := range w.Tasks {
 			number[t.ID] = i
 		}
 	}
 	for _, t := range a.Present {
-		p.Present = append(p.Present, t.present(number))
+		q := t.present(number)
+		q.Transfer = a.Transfer(q.Site)
+		for _, r := range q.Running {
+			p.Work.Tasks[r.Task].Bytes = Here
+		}
+		p.Present = append(p.Present, q)
 	}
 	return p
 }
@@ -252,7 +288,7 @@ func (q Queue) site() Site {
 			GPUs: q.GPUs, DiskMiB: Unlimited},
 		Hosts: cmp.Or(q.Hosts, Unlimited), Pilots: cmp.Or(q.Pilots, Unlimited), CPUs: cmp.Or(q.CPUs, Unlimited),
 		Walltime: cmp.Or(time.Duration(q.Walltime), Unbounded), Margin: time.Duration(q.Margin),
-		Overhead: time.Duration(q.Overhead), Speed: q.Speed,
+		Overhead: time.Duration(q.Overhead), Pace: Pace{Speed: q.Speed},
 		Tariff: Tariff{Rate: cost.Rate{Price: q.Price, Unit: q.Unit, Per: q.Per},
 			Billing: cost.Billing{Minimum: time.Duration(q.Minimum), Period: time.Duration(q.Period)}},
 		Left:  q.Left,

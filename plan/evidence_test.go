@@ -12,11 +12,11 @@ import (
 func TestRuntimeOfAPlacement(t *testing.T) {
 	t.Parallel()
 	problem := Problem{Sites: []Site{
-		{Name: "slow", Speed: 0.5, Wait: func(Shape) time.Duration { return 0 }},
+		{Name: "slow", Pace: Pace{Speed: 0.5}, Wait: func(Shape) time.Duration { return 0 }},
 		{Name: "fast", Wait: func(Shape) time.Duration { return 0 }},
 	}}
 	p := &Plan{Pilots: []Pilot{{Site: "slow", Hosts: 1, CPUs: 1}, {Site: "fast", Hosts: 1, CPUs: 1}}}
-	problem.Present = []Present{{Site: "fast", Hosts: 1}, {Site: "slow", Hosts: 1, Speed: 0.25}}
+	problem.Present = []Present{{Site: "fast", Hosts: 1}, {Site: "slow", Hosts: 1, Pace: Pace{Speed: 0.25}}}
 	p.Assumed = Assume(problem, p, "none")
 	took := corral.Seconds(20 * time.Second)
 	for pilot, want := range []time.Duration{10 * time.Second, 20 * time.Second, 20 * time.Second, 5 * time.Second} {

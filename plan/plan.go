@@ -148,7 +148,13 @@ type Placement struct {
 	Host  int            `json:"host"`           // of that pilot
 	Start corral.Seconds `json:"start_s"`
 	End   corral.Seconds `json:"end_s"`
+
+	// Of the time from Start to End: how long its files are on their way. The task itself takes the rest.
+	Transfer corral.Seconds `json:"transfer_s,omitempty"`
 }
+
+// Computes is how long the task itself takes there.
+func (p Placement) Computes() time.Duration { return time.Duration(p.End - p.Start - p.Transfer) }
 
 // UsedCPUs is how many cpus the task uses, 1 where that is unknown.
 func (p Placement) UsedCPUs() int { return max(1, p.CPUs) }
@@ -164,6 +170,15 @@ func Beyond(d, bound time.Duration) time.Duration {
 		}
 	}
 	return d
+}
+
+// Bytes writes a number of bytes for people, to four digits.
+func Bytes(b float64) string {
+	unit, units := 0, []string{"B", "KiB", "MiB", "GiB"}
+	for ; b >= 1<<10 && unit+1 < len(units); unit++ {
+		b /= 1 << 10
+	}
+	return fmt.Sprintf("%.4g %s", b, units[unit])
 }
 
 // CoreTime writes core-hours for people, in the unit in which they are neither tiny nor long.

@@ -15,14 +15,14 @@ type Present struct {
 	Site  string
 	Hosts int
 	Host  corral.Resources // what each host offers
-	Speed Speed            // of its hosts
+	Pace                   // of its hosts
 	Ready time.Duration    // when its workers are expected; 0: they are there
 	End   time.Duration    // no task on it may end later
 	Idle  time.Duration    // for how long it has had no task
 	Keep  time.Duration    // it leaves once it has had no task for longer; Unbounded: it stays until End
 	Doubt float64          // tasks begin only where End leaves time for their runtime and this share of it
 
-	Running []Running // what it has; the Runtime of such a task is what is left of it
+	Running []Running // what it has; the Runtime of such a task is what is left of it, its Bytes are Here
 }
 
 // A Running says which task a host of a present pilot has.
@@ -69,7 +69,7 @@ func thereOf(q Present, w Work) There {
 func (t There) present(number map[string]int) Present {
 	q := Present{Site: t.Site, Hosts: t.Hosts, Ready: time.Duration(t.Ready),
 		End: cmp.Or(time.Duration(t.End), Unbounded), Idle: time.Duration(t.Idle),
-		Keep: cmp.Or(time.Duration(t.Keep), Unbounded), Doubt: t.Doubt, Speed: t.Speed,
+		Keep: cmp.Or(time.Duration(t.Keep), Unbounded), Doubt: t.Doubt, Pace: Pace{Speed: t.Speed},
 		Host: corral.Resources{CPUs: t.CPUs, MemoryMiB: cmp.Or(t.MemoryMiB, Unlimited), GPUs: t.GPUs,
 			DiskMiB: Unlimited}}
 	for _, r := range t.Running {

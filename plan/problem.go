@@ -44,6 +44,7 @@ type Task struct {
 	Kind    string // its transformation, for reasons and for drawing outcomes
 	Needs   corral.Resources
 	Runtime time.Duration // estimate, a whole number of milliseconds; 0 is valid
+	Bytes   int64         // of its inputs and outputs, which travel where a site has a Transfer; those not known are 0
 }
 
 // Runtimes returns the tasks' estimates.
@@ -130,7 +131,7 @@ type Site struct {
 	Pilots   int              // most that wait or run at once
 	CPUs     int              // most that are held at once
 	Walltime time.Duration    // longest; Unbounded if none is known
-	Speed    Speed            // of its hosts
+	Pace                      // of its hosts
 
 	Overhead time.Duration // from the start of a pilot's job to its workers in the cluster
 	Margin   time.Duration // before the end of the walltime, when a pilot takes no task that would not end before it
@@ -139,18 +140,6 @@ type Site struct {
 	Closed   []Span        // maintenance: no pilot is held then
 	Tariff   Tariff        // what holding costs
 	Left     *cost.Money   // of the account's allocation; nil: not limited, or not known
-}
-
-// A Speed says how fast hosts are beside those that the tasks' Runtimes are for, which are the fastest of a problem: a
-// task takes its Runtime ÷ Speed. It is at most 1; 0 stands for 1.
-type Speed float64
-
-// Takes returns how long a task of some Runtime takes, in whole milliseconds.
-func (s Speed) Takes(runtime time.Duration) time.Duration {
-	if s == 0 {
-		return runtime
-	}
-	return time.Duration(float64(runtime) / float64(s)).Round(time.Millisecond)
 }
 
 // Unlimited stands for a number without a limit that is known, Unbounded for such a time: 30 years.

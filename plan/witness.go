@@ -84,11 +84,11 @@ func ReadSchedule(lines io.Reader) (schedule []Placement, found Apart, err error
 	}
 }
 
-// Durations returns how long the schedule has each task take where it is placed.
+// Durations returns how long the schedule has each task compute where it is placed.
 func (p *Plan) Durations() map[string]time.Duration {
 	all := make(map[string]time.Duration, len(p.Schedule))
 	for _, at := range p.Schedule {
-		all[at.ID] = time.Duration(at.End - at.Start)
+		all[at.ID] = at.Computes()
 	}
 	return all
 }
@@ -125,7 +125,7 @@ func Scheduled(name string, schedule []Placement) Work {
 		if !seen[at.ID] {
 			seen[at.ID] = true
 			w.Tasks = append(w.Tasks, Task{ID: at.ID, Kind: at.Kind, Needs: corral.Resources{CPUs: at.UsedCPUs()},
-				Runtime: max(0, time.Duration(at.End-at.Start))})
+				Runtime: max(0, at.Computes())})
 		}
 	}
 	w.Graph, _ = dag.New(len(w.Tasks), nil) // fails for edges only

@@ -131,7 +131,7 @@ func (p *planning) nearest(possible []outcome) (outcome, string) {
 			"costs %s; %s", deadline, *budget, beyond(soonest.Makespan, deadline), soonest.Cost,
 			within(soonest, fmt.Sprintf("--budget %s", soonest.Cost)))
 	case budget == nil || late(soonest):
-		return tooLate(p.Work, deadline, slices.MinFunc(without(possible, dear), sooner))
+		return tooLate(p.tasks.quick, deadline, slices.MinFunc(without(possible, dear), sooner))
 	case dear(cheapest) && !late(cheapest):
 		return cheapest, fmt.Sprintf("no plan costs %s or less: the cheapest costs %s; --budget %s is within reach",
 			*budget, cheapest.Cost, cheapest.Cost)
@@ -213,7 +213,7 @@ func ceil(d corral.Seconds) corral.Seconds {
 // reasons explains the choice: by what it was made, and what its neighbours on the front would have cost.
 func (p *planning) reasons(best outcome, all []outcome) []string {
 	var said []string
-	path := p.Work.Graph.CriticalPath(p.Work.Runtimes())
+	path := p.Work.Graph.CriticalPath(p.tasks.quick.Runtimes())
 	said = append(said, fmt.Sprintf("the critical path takes %s and the work %s: %s at most can be of use at once",
 		round(path), plan.CoreTime(p.Work.CPUTime().Hours()), cpus(p.most)))
 	said = append(said, best.whyClustered(all)...)

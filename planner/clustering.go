@@ -3,6 +3,7 @@ package planner
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -25,7 +26,7 @@ func clusterings(p *planning, asked *corral.Clustering) []corral.Clustering {
 	if slices.ContainsFunc(p.Present, func(q plan.Present) bool { return len(q.Running) > 0 }) {
 		return all // what runs is in jobs already
 	}
-	hops := p.Cluster.Turn() * time.Duration(len(p.Work.Tasks))
+	hops := wayOfJob(p) * time.Duration(len(p.Work.Tasks))
 	if float64(hops) < hopsThatCount*float64(p.Work.CPUTime()) {
 		return all
 	}
@@ -35,8 +36,18 @@ func clusterings(p *planning, asked *corral.Clustering) []corral.Clustering {
 	return all
 }
 
+// wayOfJob is what each job takes beside its tasks and their bytes: the way to a worker, and at the site where that is
+// least the latency of its files.
+func wayOfJob(p *planning) time.Duration {
+	least := time.Duration(math.MaxInt64)
+	for i := range p.Sites {
+		least = min(least, p.Sites[i].Transfer.Latency)
+	}
+	return p.Cluster.Turn() + least
+}
+
 // clustered returns the planning of a workflow whose tasks are jobs of several tasks each. A job takes as long as its
-// tasks one after another, and only one hop.
+// tasks one after another, and only one hop and one latency of its files.
 func clustered(p *planning, c corral.Clustering) *planning {
 	if c.Groups == 0 {
 		return p
@@ -45,8 +56,7 @@ func clustered(p *planning, c corral.Clustering) *planning {
 	q.clustering = c
 	q.jobs = dag.ByLevel(p.Work.Graph, c.Groups, kinds(p.Work.Tasks))
 	q.Work = inJobs(p.Work, q.jobs)
-	q.tasks, q.most = newTasks(q.Work), q.Work.MostCPUs()
-	q.tasks.begin(p.Present)
+	hasten(&q)
 	return &q
 }
 
@@ -102,7 +112,8 @@ func kinds(tasks []plan.Task) []int {
 }
 
 // inJobs returns work of which each task is a job of several. A job waits for each job that has a parent of one of its
-// tasks; since the tasks of a job are of one level, no two jobs wait for each other.
+// tasks; since the tasks of a job are of one level, no two jobs wait for each other. A file that several of them read
+// travels once in truth; what is known of a task is a sum of bytes, so that each is taken to have its own.
 func inJobs(w plan.Work, jobs [][]int) plan.Work {
 	job := make([]int, len(w.Tasks))
 	made := plan.Work{Name: w.Name, Tasks: make([]plan.Task, len(jobs))}
@@ -112,6 +123,7 @@ func inJobs(w plan.Work, jobs [][]int) plan.Work {
 		for _, i := range members {
 			job[i] = j
 			made.Tasks[j].Runtime += w.Tasks[i].Runtime
+			made.Tasks[j].Bytes += w.Tasks[i].Bytes
 		}
 	}
 	edges := make([][2]int, 0, w.Graph.Edges())
@@ -137,7 +149,7 @@ func (o outcome) whyClustered(all []outcome) []string {
 		return a.of.clustering != (corral.Clustering{}) || a.limit != ""
 	})
 	said := fmt.Sprintf("%d jobs of several tasks each (%s), because each job's way to a worker takes %s",
-		len(o.of.jobs), o.of.clustering, o.of.Cluster.Turn())
+		len(o.of.jobs), o.of.clustering, wayOfJob(o.of))
 	if len(alone) == 0 {
 		return []string{said}
 	}

@@ -30,7 +30,7 @@ func impossible(p plan.Problem) string {
 			continue
 		}
 		large := func(s plan.Site) bool { return t.Needs.FitIn(s.Host) }
-		long := func(s plan.Site) bool { return large(s) && s.Speed.Takes(t.Runtime)+p.Cluster.Hop <= longest(&s) }
+		long := func(s plan.Site) bool { return large(s) && s.Takes(t)+p.Cluster.Hop <= longest(&s) }
 		switch {
 		case !slices.ContainsFunc(p.Sites, large):
 			return fmt.Sprintf("task %s needs %s, and no host has that: %s", t.ID, t.Needs, each(p.Sites, hostOf))

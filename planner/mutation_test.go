@@ -165,6 +165,25 @@ var mutations = []mutation{
 		at.End -= tick
 		return true
 	})},
+	{"files that travel too fast", []string{"transfer"}, onTask(func(_ *plan.Problem, _ *plan.Plan,
+		at *plan.Placement) bool {
+		at.End, at.Transfer = at.End-tick, at.Transfer-tick
+		return at.Transfer >= 0
+	})},
+	{"files that travel and are computed on", []string{"runtime"}, onTask(func(_ *plan.Problem, _ *plan.Plan,
+		at *plan.Placement) bool {
+		at.Transfer += tick
+		return true
+	})},
+	{"files larger than planned", []string{"transfer"}, onTask(func(problem *plan.Problem, p *plan.Plan,
+		at *plan.Placement) bool {
+		problem.Work.Tasks = slices.Clone(problem.Work.Tasks)
+		t := &problem.Work.Tasks[at.Task]
+		q := p.Pilots[at.Pilot]
+		i := slices.IndexFunc(problem.Sites, func(s plan.Site) bool { return s.Name == q.Site })
+		t.Bytes += int64(problem.Sites[i].Transfer.Bandwidth)
+		return problem.Sites[i].Transfer.Bandwidth >= 1
+	})},
 	{"a task before its pilot is ready", []string{"ready"}, onTask(func(_ *plan.Problem, p *plan.Plan,
 		at *plan.Placement) bool {
 		d := at.Start - p.Pilots[at.Pilot].Ready + tick

@@ -83,17 +83,18 @@ func (t *tasks) reversed() *tasks {
 			edges = append(edges, [2]int{child, i})
 		}
 	}
-	work := t.work
+	work, quick := t.work, t.quick
 	var err error
 	if work.Graph, err = dag.New(len(work.Tasks), edges); err != nil {
 		panic(err) // unreachable: without cycles either way
 	}
-	return newTasks(work)
+	quick.Graph = work.Graph
+	return newTasks(work, quick)
 }
 
 // uniform says how many tasks a host takes at a time, and when hosts are ready, if tasks need not care which host takes
-// them: all come at one time and stay, all are equally fast, and either tasks have equal needs, or no host has room for
-// two. Else it returns 0.
+// them: all come at one time and stay, all sites have one pace, and either tasks have equal needs, or no host has room
+// for two. Else it returns 0.
 func (n *narrowing) uniform() (alike int, ready time.Duration) {
 	deadline := time.Duration(n.p.Goal.Deadline)
 	if n.p.Cluster.Rate > 0 {
@@ -109,7 +110,9 @@ func (n *narrowing) uniform() (alike int, ready time.Duration) {
 		if i == 0 {
 			alike, ready = at, l.ready
 		}
-		if at != alike || l.ready != ready || closed || l.site.Speed != 0 || longest(l.site) < deadline-ready {
+		other := slices.ContainsFunc(n.p.Sites, func(s plan.Site) bool { return s.Pace != l.site.Pace })
+		if at != alike || l.ready != ready || closed || other || l.site.Speed != 0 ||
+			longest(l.site) < deadline-ready {
 			return 0, 0
 		}
 	}
@@ -254,14 +257,11 @@ func (n *narrowing) late(back *tasks, c candidate) timing {
 	return back.mirrored(start, back.last(start)+n.p.Cluster.Hop)
 }
 
-// endless is the site of hosts that are there at any time.
-var endless = &plan.Site{Walltime: plan.Unbounded}
-
 // ideal returns the hosts of a candidate as if they were there at any time.
 func (n *narrowing) ideal(c candidate) []*line {
 	lines := n.p.lines(c, 0)
 	for _, l := range lines {
-		l.site, l.ready, l.keep = endless, 0, plan.Unbounded
+		l.site, l.ready, l.keep = &plan.Site{Walltime: plan.Unbounded, Pace: l.site.Pace}, 0, plan.Unbounded
 	}
 	return lines
 }
@@ -302,7 +302,7 @@ func (n *narrowing) place(start timing, c candidate) *schedule {
 // disturbed returns the tasks by ranks that are each changed at random, by up to 5 % in some tries and up to 80 % in
 // others.
 func (t *tasks) disturbed(rng *rand.Rand, k int) *tasks {
-	key := t.work.Graph.UpwardRanks(t.work.Runtimes())
+	key := t.work.Graph.UpwardRanks(t.quick.Runtimes())
 	most := 0.05 * math.Pow(2, float64(k/2%5))
 	for i, rank := range key {
 		key[i] = -time.Duration(float64(rank) * (1 + most*(2*rng.Float64()-1)))

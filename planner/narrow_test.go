@@ -70,7 +70,7 @@ func nearBounds(t *testing.T, dir string) (n, energy, larger int) {
 		if err != nil || !pl.Feasible {
 			t.Fatalf("%s: %v, %v", w.Name, err, pl.Reasons)
 		}
-		p := &planning{Problem: problem, Goal: pl.Goal, tasks: newTasks(w)}
+		p := &planning{Problem: problem, Goal: pl.Goal, tasks: newTasks(w, w)}
 		hosts := share{&p.Sites[0], p.Sites[0].Host, *pl.LowerBound}
 		for list(p.tasks, p.Cluster, p.lines(candidate{hosts}, 0)).makespan > 2*path {
 			hosts.count++

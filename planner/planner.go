@@ -64,17 +64,24 @@ func present[T any](list []T) []T {
 
 func newPlanning(problem plan.Problem, goal plan.Goal, opts Options) *planning {
 	p := &planning{
-		Problem: problem, Goal: goal, all: problem.Work.Tasks, tasks: newTasks(problem.Work),
-		most: problem.Work.MostCPUs(), seed: opts.Seed, parts: opts.Parts, judge: opts.Judge, ctx: opts.Context,
+		Problem: problem, Goal: goal, all: problem.Work.Tasks, seed: opts.Seed, parts: opts.Parts, judge: opts.Judge,
+		ctx: opts.Context,
 	}
 	if p.ctx == nil {
 		p.ctx = context.Background()
 	}
-	p.tasks.begin(problem.Present)
+	hasten(p)
 	if opts.Shape > 0 {
 		p.shapes = []int{opts.Shape}
 	}
 	return p
+}
+
+// hasten works out what the list schedule reads of the work, from what its tasks take where they take the least time.
+func hasten(p *planning) {
+	quick := plan.Quickest(p.Problem)
+	p.tasks, p.most = newTasks(p.Work, quick), quick.MostCPUs()
+	p.tasks.begin(p.Present)
 }
 
 func decide(problem plan.Problem, goal plan.Goal, opts Options) (*plan.Plan, error) {
@@ -174,21 +181,25 @@ func (p *planning) finish(o outcome) *plan.Plan {
 	late := time.Duration(pl.Makespan) - s.makespan
 	for i := range p.Work.Tasks {
 		where := at[[2]int{int(s.line[i]), int(s.hold[i])}]
-		begin, speed := s.start[i]+late, s.lines[s.line[i]].site.Speed
-		var done time.Duration // of the job's runtime
+		begin, pace := s.start[i]+late, s.lines[s.line[i]].site.Pace
+		var done plan.Task // of the job
+		var travelled time.Duration
 		members := []int{i}
 		if p.jobs != nil {
 			members = p.jobs[i]
 		}
 		for _, k := range members {
 			t := p.all[k]
-			from, to := begin+speed.Takes(done), begin+speed.Takes(done+t.Runtime)
+			from := begin + pace.Speed.Takes(done.Runtime) + travelled
+			done.Runtime, done.Bytes = done.Runtime+t.Runtime, done.Bytes+t.Bytes
+			way := pace.Transfer.Takes(done.Bytes) - travelled
+			travelled += way
 			pl.Schedule = append(pl.Schedule, plan.Placement{Task: k, ID: t.ID, Kind: t.Kind, CPUs: t.Needs.CPUs,
-				Pilot: where[0], Host: where[1], Start: corral.Seconds(from), End: corral.Seconds(to)})
-			done += t.Runtime
+				Pilot: where[0], Host: where[1], Start: corral.Seconds(from),
+				End: corral.Seconds(begin + pace.Takes(done)), Transfer: corral.Seconds(way)})
 		}
 		if where[0] < len(pl.Pilots) {
-			work += speed.Takes(done) * time.Duration(p.Work.Tasks[i].Needs.CPUs)
+			work += pace.Speed.Takes(done.Runtime) * time.Duration(p.Work.Tasks[i].Needs.CPUs)
 		}
 	}
 	if held := p.measure(o.candidate, pl).held; held > 0 {

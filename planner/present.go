@@ -16,7 +16,7 @@ type Forecast struct {
 
 // Expect returns the list schedule of a workflow on the pilots that are present. The problem's sites do not count.
 func Expect(problem plan.Problem) Forecast {
-	t := newTasks(problem.Work)
+	t := newTasks(problem.Work, plan.Quickest(problem))
 	t.begin(problem.Present)
 	s := list(t, problem.Cluster, presentLines(problem.Present))
 	f := Forecast{End: s.makespan, Left: len(problem.Work.Tasks) - s.placed,
@@ -24,7 +24,7 @@ func Expect(problem plan.Problem) Forecast {
 	for i, at := range s.start {
 		if l := s.lines; len(l) > 0 && s.hold[i] >= 0 {
 			k := l[s.line[i]].present - 1
-			f.Until[k] = max(f.Until[k], at+problem.Present[k].Speed.Takes(problem.Work.Tasks[i].Runtime))
+			f.Until[k] = max(f.Until[k], at+problem.Present[k].Takes(problem.Work.Tasks[i]))
 		}
 	}
 	return f
@@ -44,8 +44,8 @@ func (t *tasks) begin(present []plan.Present) {
 	known := map[class]int32{}
 	needs := t.needs
 	t.needs = nil
-	for i, task := range t.work.Tasks {
-		key := class{t.class[i], bits.Len64(uint64(task.Runtime.Milliseconds()))}
+	for i := range t.work.Tasks {
+		key := class{t.class[i], bits.Len64(uint64(t.takes(int32(i)).Milliseconds()))}
 		c, ok := known[key]
 		if !ok {
 			c = int32(len(t.needs))
@@ -64,7 +64,7 @@ func presentLines(present []plan.Present) (all []*line) {
 		for n := range q.Hosts {
 			span := plan.Span{From: q.Ready, To: q.Ready - q.Idle}
 			all = append(all, &line{
-				site: &plan.Site{Name: q.Site, Speed: q.Speed}, host: q.Host, ready: q.Ready, keep: q.Keep,
+				site: &plan.Site{Name: q.Site, Pace: q.Pace}, host: q.Host, ready: q.Ready, keep: q.Keep,
 				doubt: q.Doubt, holds: []hold{{span, q.End}}, present: i + 1, number: n, mates: together,
 			})
 		}

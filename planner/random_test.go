@@ -38,6 +38,7 @@ func randomWork(t testing.TB, rng *rand.Rand, tasks int) plan.Work {
 			Needs: corral.Resources{CPUs: 1 + rng.IntN(3), MemoryMiB: 100 * rng.IntN(4), GPUs: rng.IntN(8) / 7,
 				DiskMiB: rng.IntN(50)},
 			Runtime: time.Duration(rng.IntN(3_600_000)) * time.Millisecond,
+			Bytes:   int64(rng.IntN(2_000_000_000) / (1 + 99*rng.IntN(2))),
 		})
 		for range min(i, rng.IntN(3)) {
 			edges = append(edges, [2]int{rng.IntN(i), i})
@@ -68,6 +69,10 @@ func randomSite(rng *rand.Rand, name string) plan.Site {
 	}
 	if rng.IntN(3) == 0 {
 		s.Speed = plan.Speed(0.2 + 0.8*rng.Float64())
+	}
+	if rng.IntN(3) == 0 {
+		s.Transfer = plan.Transfer{Latency: time.Duration(rng.IntN(20_000)) * time.Millisecond,
+			Bandwidth: 1e6 * rng.Float64()}
 	}
 	return s
 }

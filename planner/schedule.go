@@ -224,7 +224,7 @@ func (s *scheduler) begin(i int32, now time.Duration) (ok bool) {
 		if l.ready > now {
 			return false
 		}
-		h, fresh, ok = l.room(now, start+l.site.Speed.Takes(s.runtime(i))-now)
+		h, fresh, ok = l.room(now, start+l.site.Takes(s.work.Tasks[i])-now)
 		return ok
 	})
 	if at < 0 {
@@ -244,7 +244,7 @@ func (s *scheduler) begin(i int32, now time.Duration) (ok bool) {
 // occupy has a task begin on a line, in the line's last hold.
 func (s *scheduler) occupy(at int, i int32, start time.Duration) {
 	l := s.out.lines[at]
-	end := start + l.site.Speed.Takes(s.runtime(i))
+	end := start + l.site.Takes(s.work.Tasks[i])
 	l.running++
 	last := &l.holds[len(l.holds)-1]
 	last.To = max(last.To, end)

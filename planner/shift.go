@@ -12,7 +12,7 @@ type timing []time.Duration
 // last returns when the last task ends.
 func (t *tasks) last(start timing) (last time.Duration) {
 	for i, at := range start {
-		last = max(last, at+t.runtime(int32(i)))
+		last = max(last, at+t.takes(int32(i)))
 	}
 	return last
 }
@@ -21,7 +21,7 @@ func (t *tasks) last(start timing) (last time.Duration) {
 func (t *tasks) mirrored(start timing, from time.Duration) timing {
 	back := make(timing, len(start))
 	for i, at := range start {
-		back[i] = from - at - t.runtime(int32(i))
+		back[i] = from - at - t.takes(int32(i))
 	}
 	return back
 }
@@ -34,7 +34,7 @@ func (t *tasks) inTurn(start timing) []int32 {
 		topological[i] = int32(k)
 	}
 	slices.SortFunc(order, func(a, b int32) int {
-		return cmp.Or(cmp.Compare(start[a], start[b]), cmp.Compare(start[a]+t.runtime(a), start[b]+t.runtime(b)),
+		return cmp.Or(cmp.Compare(start[a], start[b]), cmp.Compare(start[a]+t.takes(a), start[b]+t.takes(b)),
 			cmp.Compare(topological[a], topological[b]))
 	})
 	return order
@@ -60,12 +60,12 @@ func (t *tasks) shift(start timing, s slots) timing {
 	for _, i := range t.inTurn(start) {
 		from := s.ready
 		for _, parent := range t.work.Graph.Parents(int(i)) {
-			from = max(from, moved[parent]+t.runtime(int32(parent)))
+			from = max(from, moved[parent]+t.takes(int32(parent)))
 		}
 		k, _ := slices.BinarySearch(free, from+1)
 		k = max(0, k-1)
 		moved[i] = max(from, free[k]) + s.hop
-		end := moved[i] + t.runtime(i)
+		end := moved[i] + t.takes(i)
 		for ; k+1 < len(free) && free[k+1] < end; k++ {
 			free[k] = free[k+1]
 		}

@@ -38,7 +38,7 @@ func TestTasksMoveOnlyToMakeASchedulesShorter(t *testing.T) {
 		rng := seeded(rt)
 		problem := alike(t, rng)
 		goal := plan.Goal{Deadline: corral.Seconds(1000 * time.Hour)}
-		p := &planning{Problem: problem, Goal: goal, tasks: newTasks(problem.Work)}
+		p := &planning{Problem: problem, Goal: goal, tasks: newTasks(problem.Work, problem.Work)}
 		site := &p.Sites[0]
 		n := &narrowing{p: p, order: []share{{site, site.Host, 1 + rng.IntN(5)}}, back: p.tasks.reversed()}
 		n.alike, n.ready = n.uniform()
@@ -57,7 +57,7 @@ func TestTasksMoveOnlyToMakeASchedulesShorter(t *testing.T) {
 			}
 			for i := range p.Work.Tasks {
 				for _, parent := range p.Work.Graph.Parents(i) {
-					if s.start[i] < s.start[parent]+p.tasks.runtime(int32(parent))+p.Cluster.Hop {
+					if s.start[i] < s.start[parent]+p.tasks.takes(int32(parent))+p.Cluster.Hop {
 						rt.Fatalf("try %d: task %d starts at %s, its parent at %s", k, i, s.start[i], s.start[parent])
 					}
 				}
@@ -70,7 +70,7 @@ func TestNoTaskMovesToTheRightWhenAllMoveToTheLeft(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		rng := seeded(rt)
 		problem := alike(t, rng)
-		tasks := newTasks(problem.Work)
+		tasks := newTasks(problem.Work, problem.Work)
 		count := 1 + rng.IntN(6)
 		site := cloud()
 		site.Host = problem.Work.Tasks[0].Needs

@@ -66,7 +66,7 @@ func TestTooSlowForTheWalltime(t *testing.T) {
 // TestSlowWorkersThatAreThere: those that are present are as slow as they are, too.
 func TestSlowWorkersThatAreThere(t *testing.T) {
 	t.Parallel()
-	there := plan.Present{Site: "slow", Hosts: 1, Host: cloud().Host, Speed: 0.5, End: 10 * time.Hour, Keep: plan.Unbounded}
+	there := plan.Present{Site: "slow", Hosts: 1, Host: cloud().Host, Pace: plan.Pace{Speed: 0.5}, End: 10 * time.Hour, Keep: plan.Unbounded}
 	f := Expect(plan.Problem{Work: stages(t, time.Hour, 1, 1), Present: []plan.Present{there}})
 	if f.End != 4*time.Hour || f.Until[0] != 4*time.Hour {
 		t.Errorf("%+v, want the end after 4h", f)

@@ -12,6 +12,7 @@ import (
 // Tasks are a workflow as the list schedule reads it: computed once, used by each candidate.
 type tasks struct {
 	work    plan.Work
+	quick   plan.Work          // with each task as it is where it takes the least time, see plan.Quickest
 	place   []int32            // of each task in the order of priority: highest upward rank first, then topological
 	byPlace []int32            // the task at each place
 	needs   []corral.Resources // of each class
@@ -19,15 +20,15 @@ type tasks struct {
 	running []plan.Present     // whose tasks have begun already
 }
 
-func newTasks(w plan.Work) *tasks {
+func newTasks(w, quick plan.Work) *tasks {
 	n := len(w.Tasks)
-	t := &tasks{work: w, place: make([]int32, n), byPlace: make([]int32, n), class: make([]int32, n)}
+	t := &tasks{work: w, quick: quick, place: make([]int32, n), byPlace: make([]int32, n), class: make([]int32, n)}
 	topological := make([]int32, n)
 	for k, i := range w.Graph.Order() {
 		topological[i] = int32(k)
 		t.byPlace[k] = int32(i)
 	}
-	rank := w.Graph.UpwardRanks(w.Runtimes())
+	rank := w.Graph.UpwardRanks(quick.Runtimes())
 	slices.SortFunc(t.byPlace, func(a, b int32) int {
 		return cmp.Or(cmp.Compare(rank[b], rank[a]), cmp.Compare(topological[a], topological[b]))
 	})
@@ -47,4 +48,5 @@ func newTasks(w plan.Work) *tasks {
 	return t
 }
 
-func (t *tasks) runtime(i int32) time.Duration { return t.work.Tasks[i].Runtime }
+// takes is what a task takes at least, the way of its files included.
+func (t *tasks) takes(i int32) time.Duration { return t.quick.Tasks[i].Runtime }

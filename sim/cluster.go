@@ -24,9 +24,10 @@ type cluster struct {
 	gap     time.Duration // between two starts; 0: any number at once
 	next    time.Duration // no start before
 	lease   time.Duration
-	wanted  int           // cpus that queued jobs need
-	tickAt  time.Duration // when a tick is planned; 0: none is
-	takes   func(t *execution.Task, h *member) (took time.Duration, status execution.Status)
+	wanted  int                           // cpus that queued jobs need
+	tickAt  time.Duration                 // when a tick is planned; 0: none is
+	bytes   func(t *execution.Task) int64 // that travel with a task
+	takes   func(t *execution.Task, h *member) (way, took time.Duration, status execution.Status)
 }
 
 // defaultLease is a worker's lease and the margin beyond it, heartbeat is between its signs of life, as in production.
@@ -46,6 +47,7 @@ type entry struct {
 	results  int // of its tasks, that the dispatcher has
 	life     int // changes when what the job does on its worker is void
 	begun    time.Time
+	way      time.Duration // that files of its task have, from begun on
 }
 
 func (e *entry) key() int64                { return e.job.Seq }

@@ -31,8 +31,10 @@
 //
 // The journal takes no time, nor does the way to a site, nor does corrald poll: it sees a pilot's end as long after it
 // as Site.Seen says, a constant unless it is given. Each host has all the disk of its site's largest, and tasks fill
-// none of it. No file travels. The matching is that of the embedded cluster: of an HTCondor pool it has the rate and
-// the delay only. A site's other users appear as the waits that are drawn, which do not depend on what is held there.
+// none of it. Where files travel, all of a task's do so before it begins, and those of several tasks do not slow each
+// other; as in production, nobody who gives tasks to workers reckons with it. The matching is that of the embedded
+// cluster: of an HTCondor pool it has the rate and the delay only. A site's other users appear as the waits that are
+// drawn, which do not depend on what is held there.
 //
 // The one invariant: the same scenario gives the same trace. There is no clock and no random number here that is not
 // drawn by name from a seed, and no map is ranged over where order matters.

@@ -99,8 +99,12 @@ func (m *member) begin(e *entry, number int) {
 	e.life++
 	e.begun = m.c.time()
 	life := e.life
-	took, status := m.c.takes(t, m)
-	m.c.after(took, func() {
+	way, took, status := m.c.takes(t, m)
+	e.way = wholeUp(way)
+	if number > 0 { // it came with the job's first task
+		e.way = max(0, e.way-m.pilot.s.Transfer.Latency)
+	}
+	m.c.after(e.way+took, func() {
 		if e.life == life {
 			m.end(e, number, status, "")
 		}
@@ -137,10 +141,15 @@ func (m *member) ended() {
 // end books the result of a task.
 func (m *member) end(e *entry, number int, status execution.Status, reason string) {
 	t := &e.job.Tasks[number]
+	now := m.c.time()
+	way := min(e.way, now.Sub(e.begun))
 	o := &execution.Outcome{
 		Seq: e.key(), Task: int32(t.Index), Attempt: int32(t.Attempt), Status: status,
 		Worker: m.slot.ID, Reason: reason,
-		Started: execution.ToMsec(e.begun), Ended: execution.ToMsec(m.c.time()),
+		Started: execution.ToMsec(e.begun.Add(way)), Ended: execution.ToMsec(now),
+	}
+	if way > 0 {
+		o.Way = &execution.Way{In: execution.Msec(way.Milliseconds()), Bytes: m.c.bytes(t)}
 	}
 	switch status {
 	case execution.Failed:

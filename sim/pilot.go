@@ -279,7 +279,7 @@ func (p *pilot) end(see reconcile.Sighting) {
 	see.Phase, see.EndedAt = reconcile.Ended, p.s.time()
 	p.s.sim.run.changed = true
 	p.s.after(0, p.s.unblock)
-	p.s.after(p.s.seen(p), func() {
+	p.s.after(p.seen(), func() {
 		delete(p.s.pilots, p.job.ID)
 		p.s.sees(p, see)
 	})

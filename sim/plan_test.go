@@ -21,6 +21,7 @@ func TestPlansComeAbout(t *testing.T) {
 	for _, x := range work.Tasks {
 		planned.Tasks = append(planned.Tasks, plan.Task{
 			ID: x.ID, Needs: corral.Resources{CPUs: x.CPUs, MemoryMiB: x.MemoryMiB}, Runtime: x.Estimate,
+			Bytes: 300e6,
 		})
 	}
 	hpc := site(100 * time.Second)
@@ -30,6 +31,9 @@ func TestPlansComeAbout(t *testing.T) {
 	for _, cluster := range []plan.Cluster{{Hop: 100 * time.Millisecond},
 		{Hop: 2200 * time.Millisecond, Reuse: 500 * time.Millisecond}} {
 		plansComeAbout(t, work, planned, hpc, cluster)
+		far := hpc
+		far.Transfer = plan.Transfer{Latency: 500 * time.Millisecond, Bandwidth: 10e6}
+		plansComeAbout(t, work, planned, far, cluster)
 	}
 }
 
@@ -42,7 +46,9 @@ func plansComeAbout(t *testing.T, work execution.Spec, planned plan.Work, hpc si
 		if err != nil || !p.Feasible {
 			t.Fatalf("deadline %s: no plan: %v, %v", deadline, p, err)
 		}
-		s := sim.Scenario{Work: work, Sites: []sim.Site{hpc}, Cluster: sim.Cluster{Cluster: cluster}}
+		s := sim.Scenario{Work: work, Sites: []sim.Site{hpc}, Cluster: sim.Cluster{Cluster: cluster},
+			Bytes: func(task int) int64 { return planned.Tasks[task].Bytes }}
+		s.Work.Groups = p.Clustering.Groups
 		for _, q := range p.Pilots {
 			s.Asks = append(s.Asks, sim.Ask{Pilot: q, Idle: time.Minute})
 		}

@@ -18,8 +18,9 @@ type Scenario struct {
 	Sites []Site
 	Asks  []Ask // recorded at the beginning, to be submitted at their Submit
 
-	Runtime  Runtime            // nil: each task takes its estimate
-	Speed    func(Host) float64 // by which runtimes on a host are multiplied; nil: 1
+	Runtime  Runtime              // nil: each task takes its estimate
+	Speed    func(Host) float64   // by which runtimes on a host are multiplied; nil: 1
+	Bytes    func(task int) int64 // that travel with a task where its site has a plan.Transfer; nil: 0
 	Failures Failures
 	Cluster  Cluster
 

@@ -85,7 +85,7 @@ func begin(s Scenario) *simulation {
 		clock: x.clock, run: x.run, matcher: matching.Matcher[*entry]{StartMargin: execution.StartMargin},
 		of: map[*matching.Slot[*entry]]*member{}, hop: wholeUp(s.Cluster.Turn()),
 		way:   wholeUp(s.Cluster.Hop - s.Cluster.Turn()),
-		lease: cmp.Or(s.Cluster.Lease, defaultLease), takes: x.takes,
+		lease: cmp.Or(s.Cluster.Lease, defaultLease), takes: x.takes, bytes: x.bytes,
 	}
 	if s.Cluster.Rate > 0 {
 		x.cluster.gap = time.Duration(float64(time.Second) / s.Cluster.Rate)
@@ -190,9 +190,18 @@ func (x *simulation) offer(at time.Time) execution.Offer {
 	return offer
 }
 
-// takes says how long an attempt runs, and how it ends.
-func (x *simulation) takes(t *execution.Task, m *member) (time.Duration, execution.Status) {
-	took := x.Work.Tasks[t.Index].Estimate
+// bytes says how many travel with a task where its site has a way for files.
+func (x *simulation) bytes(t *execution.Task) int64 {
+	if x.Bytes == nil {
+		return 0
+	}
+	return x.Bytes(t.Index)
+}
+
+// takes says how long the files of an attempt travel, how long it runs then, and how it ends.
+func (x *simulation) takes(t *execution.Task, m *member) (way, took time.Duration, status execution.Status) {
+	way = m.pilot.s.Transfer.Takes(x.bytes(t))
+	took = x.Work.Tasks[t.Index].Estimate
 	if x.Runtime != nil {
 		took = x.Runtime(t.Index, t.Attempt)
 	}
@@ -201,10 +210,10 @@ func (x *simulation) takes(t *execution.Task, m *member) (time.Duration, executi
 	}
 	if f := x.Failures.Task; f != nil {
 		if share := f(t.Index, t.Attempt); share < 1 {
-			return scaled(took, share), execution.Failed
+			return way, scaled(took, share), execution.Failed
 		}
 	}
-	return took, execution.Done
+	return way, took, execution.Done
 }
 
 func scaled(d time.Duration, by float64) time.Duration { return time.Duration(float64(d) * by) }

@@ -82,6 +82,8 @@ func TestLives(t *testing.T) {
 	t.Parallel()
 	const m = time.Minute
 	hpc := site(100 * time.Second)
+	far := hpc
+	far.Transfer = plan.Transfer{Latency: time.Second, Bandwidth: 1e6}
 	chain := work(t, task{m, nil}, task{m, []int{0}}, task{30 * time.Second, []int{1}})
 	fork := work(t, task{m, nil}, task{m, []int{0}}, task{30 * time.Second, []int{0}}, task{m, []int{1, 2}})
 	single := work(t, task{m, nil})
@@ -115,6 +117,26 @@ func TestLives(t *testing.T) {
 		}, []string{
 			"t0.1 host 0 112-172 done", "t1.1 host 0 174-234 done", "t2.1 host 0 236-266 done",
 			"pilot 1.1 asked 0 start 100 ready 110 end 266 removed", "done",
+		}},
+		{"a chain whose files travel", sim.Scenario{
+			Work: chain, Asks: []sim.Ask{pilot(1, 2, time.Hour)}, Sites: []sim.Site{far},
+			Bytes: func(task int) int64 { return int64(task) * 2e6 },
+		}, []string{
+			"t0.1 host 0 111-171 done", "t1.1 host 0 174-234 done", "t2.1 host 0 239-269 done",
+			"pilot 1.1 asked 0 start 100 ready 110 end 269 removed", "done",
+		}},
+		{"files of two tasks of a job, with one latency", sim.Scenario{
+			Work: grouped, Asks: []sim.Ask{pilot(1, 1, time.Hour)}, Sites: []sim.Site{far},
+			Bytes: func(int) int64 { return 2e6 },
+		}, []string{
+			"t0.1 host 0 113-173.5 done", "t1.1 host 0 176.5-266.5 done", "t2.1 host 0 268.5-358.5 done",
+			"pilot 1.1 asked 0 start 100 ready 110 end 358.5 removed", "done",
+		}},
+		{"files that are there already", sim.Scenario{
+			Work: single, Asks: []sim.Ask{pilot(1, 1, time.Hour)}, Sites: []sim.Site{far},
+			Bytes: func(int) int64 { return plan.Here },
+		}, []string{
+			"t0.1 host 0 110-170 done", "pilot 1.1 asked 0 start 100 ready 110 end 170 removed", "done",
 		}},
 		{"a fork", sim.Scenario{Work: fork, Asks: []sim.Ask{pilot(1, 2, time.Hour)}}, []string{
 			"t0.1 host 0 110-170 done", "t2.1 host 0 170-200 done", "t1.1 host 0 170-230 done", "t3.1 host 0 " +

@@ -194,11 +194,11 @@ func (s *site) wait(p *pilot) time.Duration {
 const usualPoll = 50 * time.Millisecond
 
 // seen is how long after its end corrald sees that a pilot has ended.
-func (s *site) seen(p *pilot) time.Duration {
-	if s.Seen == nil {
+func (p *pilot) seen() time.Duration {
+	if p.s.Seen == nil {
 		return usualPoll
 	}
-	return s.Seen(p.number)
+	return p.s.Seen(p.number)
 }
 
 // room reports whether the site can hold a pilot now; if only a maintenance is in its way, from when on.

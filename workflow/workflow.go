@@ -115,6 +115,14 @@ func (w *Workflow) Place(i int) Place {
 	return Place{File: "workflow " + w.Name}
 }
 
+// Bytes returns the size of what task i reads and writes, as far as it is known.
+func (w *Workflow) Bytes(i int) (sum int64) {
+	for _, file := range slices.Concat(w.Tasks[i].Inputs, w.Tasks[i].Outputs) {
+		sum += w.FileSizes[file]
+	}
+	return sum
+}
+
 // OwnInputs returns the ids of the files that tasks read and none writes, sorted.
 func (w *Workflow) OwnInputs() []string {
 	own := make(map[string]bool)

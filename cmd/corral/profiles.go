@@ -13,6 +13,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/profile"
 )
 
@@ -147,15 +148,6 @@ func statOf(m profile.Metric, of func(profile.Stat) any) func(*profile.Class) an
 
 func inSeconds(s float64) string { return span(time.Duration(s * float64(time.Second))) }
 
-// inBytes prints bytes for people, to four digits.
-func inBytes(b float64) string {
-	unit, units := 0, []string{"B", "KiB", "MiB", "GiB"}
-	for ; b >= 1<<10 && unit+1 < len(units); unit++ {
-		b /= 1 << 10
-	}
-	return fmt.Sprintf("%.4g %s", b, units[unit])
-}
-
 var classTable = listing[*profile.Class]{
 	id:   func(c *profile.Class) string { return leveled(c.Transformation, c.Level) },
 	none: "nothing was measured",
@@ -170,15 +162,15 @@ var classTable = listing[*profile.Class]{
 			return inSeconds(s.SD)
 		})},
 		{"cpu", statOf(profile.Utilization, func(s profile.Stat) any { return fmt.Sprintf("%.0f %%", 100*s.Mean) })},
-		{"memory", statOf(profile.Memory, func(s profile.Stat) any { return inBytes(s.Mean) })},
+		{"memory", statOf(profile.Memory, func(s profile.Stat) any { return plan.Bytes(s.Mean) })},
 		{"at most", statOf(profile.Memory, func(s profile.Stat) any {
 			if !s.Ranged {
 				return ""
 			}
-			return inBytes(s.Max)
+			return plan.Bytes(s.Max)
 		})},
-		{"read", statOf(profile.Read, func(s profile.Stat) any { return inBytes(s.Mean) })},
-		{"written", statOf(profile.Written, func(s profile.Stat) any { return inBytes(s.Mean) })},
+		{"read", statOf(profile.Read, func(s profile.Stat) any { return plan.Bytes(s.Mean) })},
+		{"written", statOf(profile.Written, func(s profile.Stat) any { return plan.Bytes(s.Mean) })},
 	},
 }
 

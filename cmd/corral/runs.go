@@ -14,6 +14,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/plan"
 )
 
 var runs = noun[corral.RunID]{"run", numbered[corral.RunID], idsOfAll((*api.Client).Runs,
@@ -176,6 +177,14 @@ func printReport(p *printer, r corral.RunReport, whole bool) {
 	if r.LostWork > 0 || r.Requeued > 0 || r.RetriesUsed > 0 {
 		t.AppendRow(table.Row{"lost work", d(r.LostWork),
 			fmt.Sprintf("%d requeued, %d retries used", r.Requeued, r.RetriesUsed)})
+	}
+	for _, way := range r.Transfers {
+		said := fmt.Sprintf("%s of %d job(s) to site %s and back: %s", plan.Bytes(float64(way.Bytes)), way.Jobs,
+			way.Site, d(way.Latency))
+		if way.Bandwidth > 0 {
+			said += fmt.Sprintf(" each, and %s a second", plan.Bytes(way.Bandwidth))
+		}
+		t.AppendRow(table.Row{"files", d(way.Took), said})
 	}
 	p.render(t)
 }

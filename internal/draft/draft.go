@@ -108,7 +108,7 @@ func (d *Desk) make(ctx context.Context, in api.NewPlan, cluster corral.Cluster,
 	if in.Run == 0 { // of what is left of a run, estimates are corrected by what its tasks took where they ran
 		experience.Speeds = provision.Speeds(experience, names(sites))
 	}
-	problem, reasons, err := d.problem(ctx, subject, experience, cluster)
+	problem, transfers, reasons, err := d.problem(ctx, subject, experience, cluster)
 	if err != nil {
 		return nil, err
 	}
@@ -124,6 +124,7 @@ func (d *Desk) make(ctx context.Context, in api.NewPlan, cluster corral.Cluster,
 			"one, and corral site list shows what keeps those there are from it")
 	}
 	provision.Join(problem.Sites, problem.Cluster)
+	transfers.Carry(&problem)
 	reasons = append(reasons, provision.Pace(&problem, experience.Speeds)...)
 	said, err := provision.WhatIf(problem.Sites, in.WhatIf)
 	if err == nil {
@@ -140,7 +141,7 @@ func (d *Desk) make(ctx context.Context, in api.NewPlan, cluster corral.Cluster,
 	if err != nil {
 		return nil, err
 	}
-	made.Reasons = slices.Concat(made.Reasons, reasons, assumed, said)
+	made.Reasons = slices.Concat(made.Reasons, provision.Travelling(problem.Work, made), reasons, assumed, said)
 	made.Asked = asked(in, sites)
 	for q := made; q != nil; q = q.Nearest {
 		if q.Assumed != nil {
@@ -173,29 +174,29 @@ func names(sites []corral.Site) (all []string) {
 	return all
 }
 
-// problem is what a plan is made for, but for its sites, and what is to be said of it.
+// problem is what a plan is made for, but for its sites, with the way of files to any, and what is to be said of it.
 func (d *Desk) problem(ctx context.Context, s subject, experience provision.Experience,
-	cluster corral.Cluster) (problem plan.Problem, reasons []string, err error) {
+	cluster corral.Cluster) (problem plan.Problem, transfers provision.Transfers, reasons []string, err error) {
 	if s.run.ID != 0 {
 		experience.Fallback = cmp.Or(experience.Fallback, time.Duration(s.run.Options.DefaultRuntime))
 	}
 	var learned []string
 	if problem.Work, reasons, err = provision.Work(s.flow, experience); err == nil {
-		problem.Cluster, learned, err = d.learned(ctx, cluster)
+		problem.Cluster, transfers, learned, err = d.learned(ctx, cluster)
 	}
 	if err != nil {
-		return problem, nil, err
+		return problem, nil, nil, err
 	}
 	reasons = append(reasons, learned...)
 	if s.run.ID == 0 {
 		problem.Present, err = d.present(ctx, cluster)
-		return problem, reasons, err
+		return problem, transfers, reasons, err
 	}
-	left, err := d.left(ctx, s, problem)
+	left, err := d.left(ctx, s, problem, transfers)
 	if err != nil {
-		return left, nil, err
+		return left, nil, nil, err
 	}
-	return left, append(reasons, fmt.Sprintf("it is for what is left of run %d: %d of %d tasks", s.run.ID,
+	return left, transfers, append(reasons, fmt.Sprintf("it is for what is left of run %d: %d of %d tasks", s.run.ID,
 		len(left.Work.Tasks), len(problem.Work.Tasks))), nil
 }
 

@@ -63,8 +63,9 @@ func (d *Desk) earlier(ctx context.Context, owner string, flow *workflow.Workflo
 	return merged, errors.Join(err, ctx.Err())
 }
 
-// learned returns what is known of a cluster, by the latest of its runs.
-func (d *Desk) learned(ctx context.Context, cluster corral.Cluster) (plan.Cluster, []string, error) {
+// learned returns what is known of a cluster, and of the way of files to its workers, by the latest of its runs.
+func (d *Desk) learned(ctx context.Context, cluster corral.Cluster) (plan.Cluster, provision.Transfers, []string,
+	error) {
 	rows, err := store.Read(ctx, d.db, func(tx *store.Tx) ([]corral.Run, error) {
 		return tx.Runs(store.RunFilter{Filter: store.Filter{All: true}, Cluster: cluster.ID})
 	})
@@ -73,5 +74,6 @@ func (d *Desk) learned(ctx context.Context, cluster corral.Cluster) (plan.Cluste
 		reports = append(reports, row.Report)
 	}
 	known, reasons := provision.LearnedCluster(cluster.Kind, reports)
-	return known, reasons, err
+	transfers, also := provision.LearnedTransfers(reports)
+	return known, transfers, append(reasons, also...), err
 }

@@ -38,11 +38,12 @@ func (d *Desk) subject(ctx context.Context, in api.NewPlan) (s subject, err erro
 }
 
 // left is what is left of a problem whose run has begun.
-func (d *Desk) left(ctx context.Context, s subject, whole plan.Problem) (plan.Problem, error) {
+func (d *Desk) left(ctx context.Context, s subject, whole plan.Problem, transfers provision.Transfers) (plan.Problem,
+	error) {
 	glideins, err := d.glideins(ctx, s.run.Cluster)
 	if err != nil {
 		return plan.Problem{}, err
 	}
 	return provision.Unfinished{Run: s.run, Progress: s.progress, Glideins: glideins,
-		Workers: d.clusters.Workers(s.run.Cluster), Now: time.Now()}.Left(whole)
+		Workers: d.clusters.Workers(s.run.Cluster), Now: time.Now(), Transfers: transfers}.Left(whole)
 }

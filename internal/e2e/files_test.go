@@ -14,27 +14,34 @@ import (
 	"github.com/corral-pilot/corral/gridsite/gridsitetest"
 )
 
-// Workers of a site that shares no file system with corrald do a run's tasks beside a worker that does: their files
-// travel with them.
-func TestSiteWithoutSharedFiles(t *testing.T) {
-	t.Parallel()
-	u := newUser(t)
+// far starts corrald, with a site "far" that does not see runs' directories, and returns the site's root.
+func (u *user) far() (root string) {
+	u.t.Helper()
 	runs := u.dir + "/data/corral/runs"
 	if err := os.MkdirAll(runs, 0o700); err != nil {
-		t.Fatal(err)
+		u.t.Fatal(err)
 	}
 	unshare := "unshare -m"
 	if os.Getuid() != 0 {
 		unshare = "unshare -rm"
 	}
-	sshd := gridsitetest.StartSSHD(t,
+	sshd := gridsitetest.StartSSHD(u.t,
 		fmt.Sprintf(`ForceCommand exec %s sh -c 'mount -t tmpfs none "%s" && exec sh -c "$SSH_ORIGINAL_COMMAND"'`, unshare, runs))
 	if err := os.Symlink(sshd.SSH(""), u.dir+"/.ssh"); err != nil {
-		t.Fatal(err)
+		u.t.Fatal(err)
 	}
-	root := u.dir + "/far"
+	root = u.dir + "/far"
 	u.must("up")
 	u.must("site", "create", "far", "--contact", sshd.Contact(), "--batch", "fork", "--root", root, "--wait", "--timeout", "5m")
+	return root
+}
+
+// Workers of a site that shares no file system with corrald do a run's tasks beside a worker that does: their files
+// travel with them.
+func TestSiteWithoutSharedFiles(t *testing.T) {
+	t.Parallel()
+	u := newUser(t)
+	root := u.far()
 	u.must("glidein", "create", "--site", "far", "--hosts", "2", "--walltime", "20m", "--wait", "--timeout", "5m")
 	u.must("glidein", "create", "--site", "local", "--wait", "--timeout", "5m")
 	first := steps(30, 200*time.Millisecond)

@@ -222,7 +222,13 @@ func (u *user) workflow(name string, tasks ...task) string {
 	u.t.Helper()
 	type m = map[string]any
 	var spec, exec []m
+	files := []m{}
 	for _, k := range tasks {
+		for _, name := range k.out {
+			if k.bytes > 0 {
+				files = append(files, m{"id": name, "sizeInBytes": k.bytes})
+			}
+		}
 		x := m{}
 		if k.estimate != 0 {
 			x["estimate_s"] = k.estimate.Seconds()
@@ -235,7 +241,7 @@ func (u *user) workflow(name string, tasks ...task) string {
 		exec = append(exec, m{"id": k.id, "runtimeInSeconds": 0, "coreCount": 1, "command": m{"program": "sh", "arguments": []string{"-c", k.script}}})
 	}
 	doc := m{"name": name, "schemaVersion": "1.5", "workflow": m{
-		"specification": m{"tasks": spec}, "execution": m{"makespanInSeconds": 0, "executedAt": "2026-01-01T00:00:00Z", "tasks": exec}}}
+		"specification": m{"tasks": spec, "files": files}, "execution": m{"makespanInSeconds": 0, "executedAt": "2026-01-01T00:00:00Z", "tasks": exec}}}
 	b, err := json.MarshalIndent(doc, "", " ")
 	if err != nil {
 		u.t.Fatal(err)
@@ -253,6 +259,7 @@ type task struct {
 	parents, in, out []string
 	estimate         time.Duration
 	memory           int
+	bytes            int // of each output; 0: not known
 }
 
 // steps makes n independent tasks of about d each, each with one output that names it.

@@ -90,8 +90,12 @@ func (p *average) add(took corral.Seconds, tasks int) {
 }
 
 func (p *average) mean() time.Duration {
-	sum := p.sum + corral.Seconds(p.assumed)*believed
-	return time.Duration(sum / corral.Seconds(p.tasks+believed)).Round(time.Millisecond)
+	before := believed
+	if p.assumed == 0 {
+		before = 0 // nothing was
+	}
+	sum := p.sum + corral.Seconds(p.assumed)*corral.Seconds(before)
+	return time.Duration(sum / corral.Seconds(p.tasks+before)).Round(time.Millisecond)
 }
 
 func counted(n int, what string) string {

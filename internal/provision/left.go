@@ -16,6 +16,8 @@ type Unfinished struct {
 	Glideins []corral.Glidein     // of its cluster
 	Workers  []corral.Worker      // of its cluster
 	Now      time.Time
+
+	Transfers Transfers // to the sites of its workers
 }
 
 // Left is what is left of the run's problem, as a revision of its plan would see it now: estimates are corrected by
@@ -28,6 +30,7 @@ func (u Unfinished) Left(whole plan.Problem) (plan.Problem, error) {
 	whole.Cluster = ofTask(whole, u.Run.Options.Clustering)
 	v := revision.View{Problem: whole}
 	s.tasks(&v, nil)
+	u.Transfers.Carry(&v.Problem)
 	left := revision.Left(v)
 	if len(left.Work.Tasks) == 0 {
 		return left, corral.ErrorAt(corral.Conflict, "run_id", "nothing is left of run %d: it is %s", u.Run.ID,

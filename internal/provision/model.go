@@ -181,6 +181,7 @@ func Work(w *workflow.Workflow, x Experience) (work plan.Work, reasons []string,
 			return work, nil, corral.ErrorAt(corral.Unsatisfiable, "task "+t.ID, "it has no estimate of its runtime: "+
 				"give one for all such tasks by --default-runtime, or a profile of them by --profile")
 		}
+		task.Bytes = w.Bytes(i)
 		work.Tasks[i] = task
 	}
 	return work, e.reasons(), nil

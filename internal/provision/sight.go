@@ -30,6 +30,7 @@ type sight struct {
 	facts     []Facts
 	glideins  []corral.Glidein // of the plan, with their attempts; DELETED ones, too
 	others    []corral.Glidein // of the cluster
+	transfers Transfers        // by which the plan was made
 	ours      string           // id of a plan whose workers are among the others; empty: those of none are
 	revisions []corral.Revision
 }
@@ -140,6 +141,7 @@ func (s sight) view(idle map[corral.GlideinID]time.Time) (revision.View, error) 
 	v.Shape = document.Asked.Shape
 	v.Problem.Sites, v.Without = s.sites()
 	v.Problem.Cluster = clusterOf(s.cluster.Kind, document)
+	s.transfers = assumedTransfers(document)
 	work, _, err := Work(s.flow, Experience{Fallback: cmp.Or(time.Duration(s.run.Options.DefaultRuntime), time.Minute)})
 	if err != nil {
 		return v, err
@@ -166,6 +168,7 @@ func (s sight) view(idle map[corral.GlideinID]time.Time) (revision.View, error) 
 		}
 	}
 	s.tasks(&v, of)
+	s.transfers.Carry(&v.Problem)
 	return v, nil
 }
 
@@ -244,13 +247,13 @@ func late(r corral.Revision) bool { return r.News == string(revision.Late) && le
 func (s sight) pilot(g corral.Glidein, p plan.Problem, idle map[corral.GlideinID]time.Time) (revision.Pilot, bool) {
 	number, err := strconv.Atoi(g.Labels["pilot"])
 	q := revision.Pilot{Number: number, Began: -1, Ended: -1, Keep: plan.Unbounded, Tariff: s.tariff(g.SiteName),
+		Pace:      plan.Pace{Speed: s.document.SpeedAt(g.SiteName), Transfer: s.transfers[g.SiteName]},
 		Cancelled: g.Asked == corral.AskCancel,
 		Pilot: plan.Pilot{Site: g.SiteName, Queue: g.Queue, Hosts: g.Hosts, CPUs: g.CPUs, MemoryMiB: g.MemoryMiB,
 			GPUs: g.GPUs, Walltime: g.Walltime}}
 	q.Host = corral.Resources{
 		CPUs: g.CPUs, MemoryMiB: request.OrUnlimited(g.MemoryMiB), GPUs: g.GPUs, DiskMiB: plan.Unlimited,
 	}
-	q.Speed = s.document.SpeedAt(g.SiteName)
 	if g.Idle > 0 {
 		q.Keep = time.Duration(g.Idle)
 	}

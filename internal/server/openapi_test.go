@@ -100,7 +100,7 @@ var schemas = map[string]any{
 	"PlanDocument": plan.Plan{}, "Goal": plan.Goal{}, "PlanAsked": plan.Asked{}, "Amount": cost.Amount{}, "PlanPilot": plan.Pilot{},
 	"PlanSummary": plan.Summary{}, "PlanApart": plan.Apart{},
 	"PlanRival": plan.Rival{}, "PlanAssumed": plan.Assumed{}, "PlanQueue": plan.Queue{}, "PlanClosure": plan.Closure{},
-	"PlanPresent": plan.There{}, "SiteTransfer": corral.SiteTransfer{}, "PlanRunning": plan.ThereRunning{}, "PlanWaits": plan.ShapeWaits{},
+	"PlanPresent": plan.There{}, "PlanTransfer": plan.SiteTransfer{}, "SiteTransfer": corral.SiteTransfer{}, "PlanRunning": plan.ThereRunning{}, "PlanWaits": plan.ShapeWaits{},
 	"PlanPoint": plan.Point{}, "PlanConfidence": plan.Confidence{}, "PlanMarginal": plan.Marginal{}, "Placement": plan.Placement{},
 	"PlanList": api.List[corral.Plan]{}, "ProfileSource": api.ProfileSource{},
 	"NewProfile": api.NewProfile{}, "Profile": corral.Profile{}, "ProfileList": api.List[corral.Profile]{}, "Revision": corral.Revision{},

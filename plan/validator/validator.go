@@ -192,7 +192,7 @@ func (c *checker) witness() {
 // schedule checks that each task is placed once, for its whole runtime, within the life of a pilot.
 func (c *checker) schedule() {
 	seen, there := make([]bool, len(c.problem.Work.Tasks)), c.places()
-	begun := c.running()
+	begun, follows := c.running(), c.ends()
 	for _, at := range c.plan.Schedule {
 		if at.Task < 0 || at.Task >= len(seen) {
 			c.breach("task", "the schedule has task %s, which is none of the %d of the workflow", at.ID, len(seen))
@@ -208,8 +208,11 @@ func (c *checker) schedule() {
 			continue
 		}
 		on := there[at.Pilot]
-		c.unless(on.lasts(time.Duration(at.End-at.Start), t.Runtime, c.plan.Clustering.Groups > 0), "runtime",
-			"task %s takes %s, its estimate is %s", t.ID, at.End-at.Start, on.speed.Takes(t.Runtime))
+		c.unless(on.lasts(at.Computes(), t.Runtime, c.plan.Clustering.Groups > 0), "runtime",
+			"task %s takes %s, its estimate is %s", t.ID, at.Computes(), on.pace.Speed.Takes(t.Runtime))
+		c.unless(on.travels(at, t.Bytes, follows[begin{at.Pilot, at.Host, at.Start}]), "transfer",
+			"files of task %s are on their way for %s, %d bytes take %s", t.ID, at.Transfer, t.Bytes,
+			on.pace.Transfer.Takes(t.Bytes))
 		if at.Host < 0 || at.Host >= on.hosts {
 			c.breach("pilot host", "task %s is on host %d of pilot %d, which has %d", t.ID, at.Host, at.Pilot, on.hosts)
 		} else if at.Start < on.ready {
@@ -230,14 +233,42 @@ type place struct {
 	hosts      int
 	host       corral.Resources
 	ready, end corral.Seconds
-	speed      plan.Speed
+	pace       plan.Pace
 }
 
 // lasts reports whether a task lasts as long as its estimate says. Where that is divided it is rounded, and a task that
 // follows others in a job begins at the rounded end of what comes before it.
 func (p place) lasts(lasts, runtime time.Duration, clustered bool) bool {
-	off := (lasts - p.speed.Takes(runtime)).Abs()
-	return off == 0 || clustered && p.speed != 0 && off <= time.Millisecond
+	off := (lasts - p.pace.Speed.Takes(runtime)).Abs()
+	return off == 0 || clustered && p.pace.Speed != 0 && off <= time.Millisecond
+}
+
+// travels reports whether the files of a task are on their way for as long as the site's model says. In a job of
+// several tasks their sum is rounded, and the latency is that of the first: what follows another may do without.
+func (p place) travels(at plan.Placement, bytes int64, follows bool) bool {
+	way, t := time.Duration(at.Transfer), p.pace.Transfer
+	if !follows {
+		return way == t.Takes(bytes)
+	}
+	return way == t.Takes(bytes) || (way-t.Goes(bytes)).Abs() <= time.Millisecond
+}
+
+// A begin is where and when a task begins.
+type begin struct {
+	pilot, host int
+	at          corral.Seconds
+}
+
+// ends says where and when tasks end that others may follow in one job; nil if no job has several tasks.
+func (c *checker) ends() map[begin]bool {
+	if c.plan.Clustering.Groups == 0 {
+		return nil
+	}
+	all := make(map[begin]bool, len(c.plan.Schedule))
+	for _, at := range c.plan.Schedule {
+		all[begin{at.Pilot, at.Host, at.End}] = true
+	}
+	return all
 }
 
 // places lists the plan's pilots, and after them those that are present.
@@ -246,10 +277,10 @@ func (c *checker) places() (all []place) {
 		s := c.problem.Site(q.Site, q.Queue)
 		has := shapeOf(q, s).Host
 		has.DiskMiB = s.Host.DiskMiB
-		all = append(all, place{q.Hosts, has, q.Ready, q.End, s.Speed})
+		all = append(all, place{q.Hosts, has, q.Ready, q.End, s.Pace})
 	}
 	for _, q := range c.problem.Present {
-		all = append(all, place{q.Hosts, q.Host, corral.Seconds(q.Ready), corral.Seconds(q.End), q.Speed})
+		all = append(all, place{q.Hosts, q.Host, corral.Seconds(q.Ready), corral.Seconds(q.End), q.Pace})
 	}
 	return all
 }
@@ -340,7 +371,7 @@ func (c *checker) sums() {
 	for _, at := range p.Schedule {
 		last = max(last, at.End)
 		if at.Pilot < len(p.Pilots) {
-			work += time.Duration(at.End-at.Start) * time.Duration(c.problem.Work.Tasks[at.Task].Needs.CPUs)
+			work += at.Computes() * time.Duration(c.problem.Work.Tasks[at.Task].Needs.CPUs)
 		}
 	}
 	same := func(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(1, math.Abs(a)) }

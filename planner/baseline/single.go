@@ -107,6 +107,9 @@ func (x *single) start(now time.Duration) {
 			took = time.Duration(float64(took) * x.Speed(sim.Host{Site: x.Sites[0].Name}))
 		}
 		held := x.Sites[0].Overhead + took
+		if x.Bytes != nil {
+			held += x.Sites[0].Transfer.Takes(x.Bytes(i))
+		}
 		x.out.Held += held * time.Duration(need)
 		x.out.Work += took * time.Duration(need)
 		heap.Push(x, event{now + held, i})

@@ -50,8 +50,9 @@ func Energetic(p plan.Problem, first, deadline time.Duration) int {
 // jobsOf returns the tasks that take time, with the windows in which each must run; ok is false if one has too little
 // time.
 func jobsOf(p plan.Problem, first, deadline time.Duration) (all []job, ok bool) {
-	tasks, graph := p.Work.Tasks, p.Work.Graph
-	unit := unitOf(p.Work)
+	work := quickest(p)
+	tasks, graph := work.Tasks, work.Graph
+	unit := unitOf(work)
 	hop, begin := int64(p.Cluster.Hop/unit), int64(first/unit)
 	end := int64((deadline + unit - 1) / unit)
 	length := make([]int64, len(tasks))
@@ -78,6 +79,16 @@ func jobsOf(p plan.Problem, first, deadline time.Duration) (all []job, ok bool) 
 		}
 	}
 	return all, true
+}
+
+// quickest is the work with each task as it is where it takes the least time, but for the latency of its files: tasks
+// that share a job have that once, and which do is not known.
+func quickest(p plan.Problem) plan.Work {
+	p.Sites = slices.Clone(p.Sites)
+	for i := range p.Sites {
+		p.Sites[i].Transfer.Latency = 0
+	}
+	return plan.Quickest(p)
 }
 
 // unitOf is the unit of time of a bound: a millisecond, or more if the work would otherwise be too large a number.

@@ -93,7 +93,7 @@ func usual(pl *plan.Plan) plan.Pilot {
 // width is how many pilots can be of use at once, within the site's limits.
 func (c *comparison) width() int {
 	s := c.m.Site(c.shape.Site, c.shape.Queue)
-	n := (c.m.Work.MostCPUs() + c.shape.CPUs - 1) / c.shape.CPUs
+	n := (plan.Quickest(c.m.Problem).MostCPUs() + c.shape.CPUs - 1) / c.shape.CPUs
 	return max(1, min(n, s.Pilots, s.CPUs/c.shape.CPUs))
 }
 

@@ -24,7 +24,7 @@ func (m Model) join(s *sim.Scenario) {
 		name := fmt.Sprintf("present %d", i)
 		s.Sites = append(s.Sites, sim.Site{
 			Site: plan.Site{Name: name, Host: q.Host, Hosts: q.Hosts, Pilots: 1, Walltime: plan.Unbounded,
-				Speed: q.Speed},
+				Pace: q.Pace},
 			Draw: func(plan.Shape, int) time.Duration { return q.Ready },
 		})
 		ask := sim.Ask{Pilot: plan.Pilot{Site: name, Hosts: q.Hosts, CPUs: q.Host.CPUs, MemoryMiB: q.Host.MemoryMiB,

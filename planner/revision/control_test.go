@@ -82,7 +82,7 @@ func (c *control) view(now time.Duration, seen sim.View) revision.View {
 			Cancelled: a.told == corral.AskCancel}
 		s := &v.Problem.Sites[0]
 		q.Host = corral.Resources{CPUs: q.CPUs, MemoryMiB: s.Host.MemoryMiB, GPUs: s.Host.GPUs, DiskMiB: s.Host.DiskMiB}
-		q.Tariff, q.Overhead, q.Margin = s.Tariff, s.Overhead, s.Margin
+		q.Tariff, q.Overhead, q.Margin, q.Transfer = s.Tariff, s.Overhead, s.Margin, s.Transfer
 		q.Wait = s.Wait(plan.Shape{Hosts: q.Hosts, Host: q.Host, Walltime: time.Duration(q.Walltime)})
 		if k, ok := latest[corral.GlideinID(i+1)]; ok {
 			of[k] = i

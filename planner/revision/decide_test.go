@@ -85,6 +85,39 @@ func wait(t *testing.T, v *revision.View) {
 	}
 }
 
+// travel has files of 300 s travel with each task.
+func travel(v *revision.View) {
+	way := plan.Transfer{Bandwidth: 1e6}
+	for i := range v.Problem.Work.Tasks {
+		v.Problem.Work.Tasks[i].Bytes = 300e6
+	}
+	for i := range v.Problem.Sites {
+		v.Problem.Sites[i].Transfer = way
+	}
+	for i := range v.Pilots {
+		v.Pilots[i].Transfer = way
+	}
+}
+
+// TestFilesOfWhatRuns: of a task that runs what is left is a part of the way of its files, too, which does not count
+// again; of others it is to come.
+func TestFilesOfWhatRuns(t *testing.T) {
+	t.Parallel()
+	v := scene(t)
+	travel(&v)
+	v.Now = 3 * time.Minute
+	left := revision.Left(v)
+	if first := left.Work.Tasks[0]; first.Runtime != 13*time.Minute || first.Bytes != plan.Here {
+		t.Errorf("%+v, want 13m left of 15m, and no bytes", first)
+	}
+	if next := left.Work.Tasks[1]; next.Runtime != 10*time.Minute || next.Bytes != 300e6 {
+		t.Errorf("%+v, want 10m and 300 MB", next)
+	}
+	if on := left.Present[0]; on.Transfer.Takes(300e6) != 5*time.Minute {
+		t.Errorf("%+v, want a way of 5m", on)
+	}
+}
+
 // TestDecide: what is decided at one instant.
 func TestDecide(t *testing.T) {
 	t.Parallel()
@@ -98,6 +131,10 @@ func TestDecide(t *testing.T) {
 	}{
 		{name: "as planned", edit: func(*revision.View) {}},
 		{name: "behind", edit: func(v *revision.View) { v.Goal.Deadline = corral.Seconds(31 * time.Minute) }, add: 1},
+		{name: "behind for the way of files", edit: func(v *revision.View) {
+			v.Goal.Deadline = corral.Seconds(50 * time.Minute)
+			travel(v)
+		}, add: 1},
 		{name: "no worker for what one that is coming will take", edit: func(v *revision.View) {
 			v.Goal.Deadline = corral.Seconds(31 * time.Minute)
 			v.Pilots = append(v.Pilots, onePilot(1, revision.Queued))

@@ -127,6 +127,7 @@ func join(left plan.Work, index, behind []int) (joined plan.Work, at []int) {
 			at[i] = at[behind[i]]
 			number[k] = at[i]
 			joined.Tasks[at[i]].Runtime += left.Tasks[k].Runtime
+			joined.Tasks[at[i]].Bytes += left.Tasks[k].Bytes
 		}
 	}
 	var edges [][2]int
@@ -151,15 +152,16 @@ func (o *outlook) host(pilot int) corral.Resources {
 	return o.Problem.Present[pilot-len(o.Pilots)].Host
 }
 
-// speedOf is that of a pilot's hosts, by the pilot's index as for host; of none it is that of the fastest.
-func speedOf(v View, pilot int) plan.Speed {
+// paceOf is that of a pilot's hosts, by the pilot's index as for host; of none it is that of the fastest, which see the
+// run's directory.
+func paceOf(v View, pilot int) plan.Pace {
 	switch {
 	case pilot < 0:
-		return 0
+		return plan.Pace{}
 	case pilot < len(v.Pilots):
-		return v.Pilots[pilot].Speed
+		return v.Pilots[pilot].Pace
 	}
-	return v.Problem.Present[pilot-len(v.Pilots)].Speed
+	return v.Problem.Present[pilot-len(v.Pilots)].Pace
 }
 
 // remaining lists the tasks that are left, with corrected estimates, and returns for each task its index there; -1 for
@@ -183,14 +185,16 @@ func remaining(o *outlook) []int {
 	return index
 }
 
-// begun leaves of what runs what is to come. A cluster may tell of a job's tasks only when the job ends, as HTCondor
-// does: what has passed since it began counts for all of them.
+// begun leaves of what runs what is to come, of the way of its files as well. A cluster may tell of a job's tasks only
+// when the job ends, as HTCondor does: what has passed since it began counts for all of them.
 func begun(o *outlook, index, behind []int) {
 	for i, t := range o.Tasks {
 		if t.State == corral.TaskRunning && behind[i] < 0 {
 			task := &o.left.Work.Tasks[index[i]]
-			gone := speedOf(o.View, t.Pilot).Runtime(o.Now - t.Since)
-			task.Runtime = overdue(task.Runtime, gone).Round(time.Millisecond)
+			pace := paceOf(o.View, t.Pilot)
+			all := task.Runtime + pace.Speed.Runtime(pace.Transfer.Takes(task.Bytes))
+			task.Runtime = overdue(all, pace.Speed.Runtime(o.Now-t.Since)).Round(time.Millisecond)
+			task.Bytes = plan.Here
 		}
 	}
 }
@@ -215,8 +219,7 @@ func seat(o *outlook, index, behind []int) {
 			p, ok := q.present(o.Now)
 			p.Doubt = share
 			if phase == Leaving {
-				p, ok = plan.Present{Site: q.Site, Hosts: q.Hosts, Host: q.Host}, true
-				p.Speed = q.Speed
+				p, ok = plan.Present{Site: q.Site, Hosts: q.Hosts, Host: q.Host, Pace: p.Pace}, true
 			}
 			if ok {
 				of[i] = len(o.left.Present)

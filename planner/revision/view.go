@@ -50,9 +50,9 @@ const (
 // A Pilot is one of the plan's. Instants that have not come do not count.
 type Pilot struct {
 	plan.Pilot                  // what was asked for, where; of its times only Submit counts
+	plan.Pace                   // of its hosts
 	Number     int              // the index that it has in its plan, for life
 	Host       corral.Resources // of each host
-	Speed      plan.Speed       // of its hosts
 	Phase      Phase
 	Tariff     plan.Tariff
 	Wait       time.Duration // in the queue, as expected
@@ -102,8 +102,7 @@ func (q Pilot) leaves() time.Duration {
 
 // present is the pilot as a problem has it whose time 0 is now; ok is false if no task will begin there.
 func (q Pilot) present(now time.Duration) (p plan.Present, ok bool) {
-	p = plan.Present{Site: q.Site, Hosts: q.Hosts, Host: q.Host, Keep: q.Keep}
-	p.Speed = q.Speed
+	p = plan.Present{Site: q.Site, Hosts: q.Hosts, Host: q.Host, Keep: q.Keep, Pace: q.Pace}
 	lifetime := time.Duration(q.Walltime) - q.Margin
 	var began time.Duration
 	switch q.Phase {

@@ -15,7 +15,7 @@ const doubtful = 1. / 3
 // doubt is doubtful, or 0 if some task is so long that no pilot that can be asked for stays for so much more.
 func doubt(p plan.Problem) float64 {
 	var longest, lifetime time.Duration
-	for _, t := range p.Work.Tasks {
+	for _, t := range plan.Quickest(p).Tasks {
 		longest = max(longest, t.Runtime)
 	}
 	for _, s := range p.Sites {
@@ -44,8 +44,8 @@ func (o *outlook) closing() map[int]bool {
 		unsure, sure := 0, 0
 		for t, ready := range next {
 			switch task := o.left.Work.Tasks[t]; {
-			case !task.Needs.FitIn(p.Host) || task.Runtime > p.End:
-			case ready+withDoubt(task.Runtime) > p.End:
+			case !task.Needs.FitIn(p.Host) || p.Takes(task) > p.End:
+			case ready+withDoubt(p.Takes(task)) > p.End:
 				unsure++
 			default:
 				sure++

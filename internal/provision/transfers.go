@@ -1,0 +1,103 @@
+package provision
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/plan"
+)
+
+// Transfers is how files get to the sites of a cluster, by their names. Workers of others see runs' directories, or
+// nothing is known of them.
+type Transfers map[string]plan.Transfer
+
+// LearnedTransfers returns what the reports of a cluster's runs tell of the way of files to sites, and says what it
+// rests on. Latencies are averaged by jobs, bandwidths by bytes.
+func LearnedTransfers(reports []*corral.RunReport) (known Transfers, learned []string) {
+	type sum struct {
+		latency     average
+		bytes, took float64 // of runs that tell of a bandwidth
+	}
+	sums := map[string]*sum{}
+	for _, r := range reports {
+		if r == nil {
+			continue
+		}
+		for _, t := range r.Transfers {
+			s := sums[t.Site]
+			if s == nil {
+				s = &sum{}
+				sums[t.Site] = s
+			}
+			s.latency.add(t.Latency, t.Jobs)
+			if t.Bandwidth > 0 {
+				s.bytes, s.took = s.bytes+float64(t.Bytes), s.took+float64(t.Bytes)/t.Bandwidth
+			}
+		}
+	}
+	known = Transfers{}
+	for _, site := range slices.Sorted(maps.Keys(sums)) {
+		s := sums[site]
+		if s.latency.tasks == 0 {
+			continue
+		}
+		t := plan.Transfer{Latency: s.latency.mean()}
+		rest := fmt.Sprintf("%s for each job", t.Latency)
+		if s.took > 0 {
+			t.Bandwidth = s.bytes / s.took
+			rest += fmt.Sprintf(", and %s a second", plan.Bytes(t.Bandwidth))
+		}
+		known[site] = t
+		learned = append(learned, fmt.Sprintf("files travel to site %s and back: %s, as learned from %s", site, rest,
+			counted(s.latency.runs, "run")))
+	}
+	return known, learned
+}
+
+// Carry puts the ways of files into a problem.
+func (t Transfers) Carry(p *plan.Problem) {
+	for i := range p.Sites {
+		p.Sites[i].Transfer = t[p.Sites[i].Name]
+	}
+	for i := range p.Present {
+		p.Present[i].Transfer = t[p.Present[i].Site]
+	}
+}
+
+// assumedTransfers is what a plan was made with.
+func assumedTransfers(document plan.Plan) Transfers {
+	t := Transfers{}
+	if a := document.Assumed; a != nil {
+		for _, s := range a.Transfers {
+			t[s.Site] = a.Transfer(s.Site)
+		}
+	}
+	return t
+}
+
+// mattering is which share of the time that tasks have workers the way of their files must be to be worth a sentence.
+const mattering = 0.01
+
+// Travelling says how much of the time that a plan's tasks have workers the way of their files takes, if it matters.
+func Travelling(work plan.Work, pl *plan.Plan) (said []string) {
+	var bytes int64
+	var took, all time.Duration
+	bytesOf := make(map[string]int64, len(work.Tasks))
+	for _, t := range work.Tasks {
+		bytesOf[t.ID] = max(0, t.Bytes)
+	}
+	for _, at := range pl.Schedule {
+		all += time.Duration(at.End - at.Start)
+		if at.Transfer > 0 {
+			took, bytes = took+time.Duration(at.Transfer), bytes+bytesOf[at.ID]
+		}
+	}
+	if float64(took) < mattering*float64(all) || took == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("files of %s travel to workers and back: %.0f %% of the time that tasks have workers",
+		plan.Bytes(float64(bytes)), 100*took.Seconds()/all.Seconds())}
+}
