@@ -2,6 +2,7 @@ package eventlog
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/corral-pilot/corral/condor/classad"
@@ -22,6 +23,7 @@ var details = map[int]func(b body) any{
 	12: held,
 	24: reconnectFailed,
 	28: jobAd,
+	40: transferring,
 }
 
 // A body is the lines of an event without the indentation.
@@ -70,14 +72,40 @@ func (b body) scanLine(format string, values ...any) bool {
 	return false
 }
 
-// terminated reads the return value or the signal; nil if the body has neither.
+// amount returns the number of the first line that says of what it is; 0 if there is none.
+func (b body) amount(what string) (n int64) {
+	for _, l := range b {
+		if number, ok := strings.CutSuffix(l, "  -  "+what); ok {
+			n, _ = strconv.ParseInt(strings.TrimSpace(number), 10, 64)
+			return max(0, n)
+		}
+	}
+	return 0
+}
+
+// terminated reads the return value or the signal, and what was transferred; nil if the body has neither of the first.
 func terminated(b body) any {
-	var t Terminated
+	t := Terminated{Sent: b.amount("Run Bytes Sent By Job"), Received: b.amount("Run Bytes Received By Job")}
 	if b.scanLine("(1) Normal termination (return value %d)", &t.ReturnValue) ||
 		b.scanLine("(0) Abnormal termination (signal %d)", &t.Signal) {
 		return t
 	}
 	return nil // it ended, but the record does not say how
+}
+
+// transferring reads which files are on their way; nil for those that wait for their turn, and for other words.
+func transferring(b body) any {
+	switch b.line(0) {
+	case "Started transferring input files":
+		return Transferring{}
+	case "Finished transferring input files":
+		return Transferring{Done: true}
+	case "Started transferring output files":
+		return Transferring{Output: true}
+	case "Finished transferring output files":
+		return Transferring{Output: true, Done: true}
+	}
+	return nil
 }
 
 // held reads why a job waits. Old versions leave out the code, and some holds have a code alone.

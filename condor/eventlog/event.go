@@ -41,9 +41,11 @@ type (
 	Executing struct{ Host, Slot string }
 	// Evicted: the job left its worker before it ended, and is idle again (4).
 	Evicted struct{ Reason string }
-	// Terminated: the job ended by itself (5): with a return value, or by a signal if Signal is not 0.
+	// Terminated: the job ended by itself (5): with a return value, or by a signal if Signal is not 0. Received and
+	// Sent are the bytes of its files, seen from the worker.
 	Terminated struct {
 		ReturnValue, Signal int
+		Received, Sent      int64
 	}
 	// ShadowException: the schedd's side of a running job failed (7); the job is idle again.
 	ShadowException struct{ Message string }
@@ -57,6 +59,8 @@ type (
 	}
 	// ReconnectFailed: the schedd lost the worker and did not reach it again (24); the job is idle again.
 	ReconnectFailed struct{ Reason, Worker string }
+	// Transferring: the job's input files, or its output files, begin their way, or have come (40).
+	Transferring struct{ Output, Done bool }
 	// JobAd: attributes of the job at the time of the event before (28).
 	JobAd struct{ Ad classad.Ad }
 )

@@ -115,6 +115,9 @@ func (u *condorUser) tasks() {
 		u.t.Fatalf("run: %+v", r)
 	}
 	wantOutputs(u.t, r.Dir, len(all))
+	if way := r.Report.Transfers; len(way) != 1 || way[0].Site != "here" || way[0].Jobs != 5 || way[0].Bytes <= 0 {
+		u.t.Errorf("the report says %+v of the way of files, want that of five jobs", way)
+	}
 	if b, err := os.ReadFile(filepath.Join(r.Dir, "data", "last.txt")); err != nil || strings.Count(string(b), "\n") != len(all) {
 		u.t.Errorf("the last task's output is %q (%v)", b, err)
 	}

@@ -26,19 +26,19 @@ func Transfers(x *Execution, site func(worker string) string) (all []corral.Site
 	return all
 }
 
-// wayOfJob sums up the ways of the tasks that were planned as one job; ok is false if files of one did not travel, or
-// if they were not all done by one worker.
+// wayOfJob sums up the ways of the tasks that were planned as one job; ok is false if no file travelled, or if they
+// were not all done by one worker.
 func wayOfJob(x *Execution, members []int32) (sum Way, worker int32, ok bool) {
 	for k, i := range members {
 		way, travelled := x.attempts.ways[i]
 		t := &x.attempts.tasks[i]
-		if !travelled || x.frontier.state(i) != dag.Done || k > 0 && t.worker != worker {
+		if x.frontier.state(i) != dag.Done || k > 0 && t.worker != worker {
 			return sum, worker, false
 		}
-		worker = t.worker
+		worker, ok = t.worker, ok || travelled
 		sum.In, sum.Bytes = sum.In+way.In+way.Out, sum.Bytes+way.Bytes
 	}
-	return sum, worker, len(members) > 0
+	return sum, worker, ok
 }
 
 // transferOf says what the ways of a site's jobs come to.

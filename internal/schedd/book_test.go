@@ -348,3 +348,39 @@ func TestKeyNamesTasksAndAttempts(t *testing.T) {
 		t.Errorf("keys %q, of the first %q", got, keyOf(task(1)))
 	}
 }
+
+// TestWaysOfFiles: the log tells how long a job's files were on their way, which its first and its last task have.
+func TestWaysOfFiles(t *testing.T) {
+	t.Parallel()
+	steps := []eventlog.Event{event(1, 10, eventlog.Transferring{}), event(1, 13, eventlog.Transferring{Done: true}),
+		event(1, 20, eventlog.Transferring{Output: true}), event(1, 25, eventlog.Transferring{Output: true, Done: true}),
+		event(1, 26, eventlog.Terminated{Received: 1000, Sent: 500})}
+	for missing := range len(steps) {
+		b := bookOf(1)
+		for k, e := range steps {
+			if k != missing || k == len(steps)-1 {
+				b.event(e, at(30))
+			}
+		}
+		j := b.byID[id(1)]
+		results, _ := j.settle(delivery{results: make([]execution.Result, 1)})
+		want := execution.Travel{}
+		if missing == len(steps)-1 { // nothing is
+			want = execution.Travel{In: 3 * time.Second, Out: 5 * time.Second, Bytes: 1500}
+		}
+		if len(results) != 1 || results[0].Travel != want {
+			t.Errorf("without event %d: %+v, want %+v", missing, results, want)
+		}
+	}
+	b := bookOf(1)
+	j := b.byID[id(1)]
+	for _, e := range steps {
+		b.event(e, at(30))
+	}
+	j.Tasks = make([]execution.Task, 3)
+	results, _ := j.settle(delivery{results: make([]execution.Result, 3)})
+	if results[0].Travel.In != 3*time.Second || results[1].Travel != (execution.Travel{}) ||
+		results[2].Travel.Out != 5*time.Second {
+		t.Errorf("of three tasks: %+v, want the inputs with the first and the outputs with the last", results)
+	}
+}

@@ -36,7 +36,10 @@ func (b *book) event(e eventlog.Event, now time.Time) {
 	}
 	b.touched[j] = true
 	switch d := e.Detail.(type) {
+	case eventlog.Transferring:
+		j.way.note(d, e.Time)
 	case eventlog.Terminated:
+		j.way.bytes = d.Received + d.Sent
 		j.over(terminated, e.Time, terminatedReason(d))
 	case eventlog.Evicted:
 		j.away(cut, e.Time, sentence("its worker had to leave", d.Reason), now)

@@ -30,6 +30,7 @@ type job struct {
 	worker  string         // that started it; "": none did
 	host    string         // the worker that it was sent to last, whether or not that started it
 	started time.Time
+	way     way
 	told    string // the worker that the run was told
 	end     *ending
 }
@@ -62,6 +63,38 @@ const (
 
 // left reports whether the job has left the schedd's queue; after the other endings it may still be there.
 func (h how) left() bool { return h == terminated || h == removed || h == vanished }
+
+// A way is when the job's files began to travel, and when they had come; zero: that is not known. bytes are those of
+// both directions.
+type way struct {
+	in, out struct{ from, to time.Time }
+	bytes   int64
+}
+
+// note takes in a step of the way. A job is started once, so that each has one.
+func (w *way) note(step eventlog.Transferring, at time.Time) {
+	part := &w.in
+	if step.Output {
+		part = &w.out
+	}
+	if step.Done {
+		part.to = at
+	} else {
+		part.from = at
+	}
+}
+
+// tell adds the way to the results of a job's tasks: that of the inputs to the first, that of the outputs to the last.
+// Of a job of which not all is known it tells nothing.
+func (w *way) tell(results []execution.Result) {
+	for _, at := range []time.Time{w.in.from, w.in.to, w.out.from, w.out.to} {
+		if at.IsZero() || len(results) == 0 {
+			return
+		}
+	}
+	results[0].Travel = execution.Travel{In: w.in.to.Sub(w.in.from), Bytes: w.bytes}
+	results[len(results)-1].Travel.Out = w.out.to.Sub(w.out.from)
+}
 
 // keyOf names a job by what it is: its tasks and their attempts.
 func keyOf(j execution.Job) string {
@@ -131,7 +164,9 @@ func (j *job) settle(back delivery) (results []execution.Result, why string) {
 		return j.all(execution.Failed, j.end.reason), ""
 	case back.err != nil:
 		return j.all(execution.Failed, sentence(j.end.reason+" without a result", back.complaint)), ""
-	case len(back.results) < len(j.Tasks):
+	}
+	j.way.tell(back.results)
+	if len(back.results) < len(j.Tasks) {
 		return back.results, "its executor stopped before its last task"
 	}
 	return back.results, ""
