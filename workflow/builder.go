@@ -16,9 +16,12 @@ import (
 // makes the graph and completes the workflow.
 //
 // The Builder does all the checks that do not depend on the format, so every format is refused for the same reasons in
-// the same words: an id missing or given twice, a parent or child that does not exist, a file with two writers or two
-// sizes, a cycle, no task, no name. The caller says where it found each thing, and the errors name that place. After an
-// error the Builder is spent.
+// the same words: an id missing or given twice, a parent or child that does not exist, a file with two sizes, a cycle,
+// no task, no name. The caller says where it found each thing, and the errors name that place. After an error the
+// Builder is spent.
+//
+// A file with two writers is a warning: published traces have such files, and their structure and runtimes are good for
+// planning. Only a run must know whose file it is; see Runnable.
 type Builder struct {
 	Warnings []Warning // in the order in which they were found
 
@@ -33,7 +36,8 @@ type Builder struct {
 	texts    map[string]string // the one copy of each text, for many tasks say the same
 	numbers  map[string]int32  // :: task id → index in mentions
 	mentions []mention
-	writers  map[string]int // :: file id → task that writes it
+	writers  map[string]int   // :: file id → the first task that writes it
+	also     map[string][]int // :: file id → the further tasks that write it
 	edges    []edge
 }
 
@@ -57,6 +61,7 @@ func NewBuilder(wf *Workflow, opts Options) *Builder {
 	return &Builder{
 		wf: wf, strict: opts.Strict, maxTasks: cmp.Or(opts.MaxTasks, DefaultMaxTasks),
 		texts: make(map[string]string), numbers: make(map[string]int32), writers: make(map[string]int),
+		also: make(map[string][]int),
 	}
 }
 
@@ -78,8 +83,9 @@ func (b *Builder) Add(t Task, at Place) error {
 	t.ID, t.Name, t.CPUs = m.id, cmp.Or(b.Intern(t.Name), m.id), cmp.Or(t.CPUs, 1)
 	t.Inputs, t.Outputs = b.set(t.Inputs), b.set(t.Outputs)
 	for _, f := range t.Outputs {
-		if other, ok := b.writers[f]; ok {
-			return at.Errorf("file %q is written by two tasks: %s and %s", f, b.wf.Tasks[other].ID, t.ID)
+		if _, ok := b.writers[f]; ok {
+			b.also[f] = append(b.also[f], i)
+			continue
 		}
 		b.writers[f] = i
 	}
@@ -187,6 +193,7 @@ func (b *Builder) Build(end Place) error {
 	if b.wf.Graph, err = b.graph(edges); err != nil {
 		return err
 	}
+	b.warnOfWriters()
 	if err := b.orderByFiles(edges); err != nil {
 		return err
 	}
@@ -220,30 +227,60 @@ func (b *Builder) showCycle(cycle []int) string {
 	return text.String() + b.wf.Tasks[cycle[0]].ID
 }
 
+// warnOfWriters warns of the first file that a second task writes.
+func (b *Builder) warnOfWriters() {
+	if len(b.also) == 0 {
+		return
+	}
+	var first string
+	for f, tasks := range b.also {
+		if first == "" || tasks[0] < b.also[first][0] || tasks[0] == b.also[first][0] && f < first {
+			first = f
+		}
+	}
+	i, j := b.writers[first], b.also[first][0]
+	b.Warn(b.wf.places[j], "file %q is written by two tasks, %s and %s; the workflow can be planned, but not run%s",
+		first, b.wf.Tasks[i].ID, b.wf.Tasks[j].ID, AndMore(len(b.also)-1))
+}
+
+// A handover is a file that a task reads and others write, none of them a parent of the reader.
+type handover struct {
+	file    string
+	reader  int32
+	writers int32 // their number
+}
+
 // orderByFiles makes a task that reads a file a child of the task that writes it, unless it comes after that task
-// already. Without this edge, chance would decide whether the file is there when the task starts.
+// already. Without this edge, chance would decide whether the file is there when the task starts. A file with several
+// writers is there once one of them has ended; its reader needs edges only if it is known to come after none.
 func (b *Builder) orderByFiles(edges [][2]int) error {
-	pairs, files := b.readers()
-	var made [][2]int    // the edges to add to those that were given
-	var first, apart int // of the pairs that lack an order: the first one, and their number
-	for k, reach := range b.wf.Graph.Reaches(pairs, maxWalks*(len(b.wf.Tasks)+b.wf.Graph.Edges())) {
-		if reach == dag.Apart {
-			if apart == 0 {
-				first = k
-			}
+	handovers, pairs := b.handovers()
+	reaches := b.wf.Graph.Reaches(pairs, maxWalks*(len(b.wf.Tasks)+b.wf.Graph.Edges()))
+	made := pairs[:0]    // the edges to add to those that were given
+	var first string     // what is said of the first handover that lacks an order
+	var apart, place int // how many do, and which task the first is about
+	for _, h := range handovers {
+		found, among := reaches[:h.writers], pairs[:h.writers]
+		reaches, pairs = reaches[h.writers:], pairs[h.writers:]
+		known := !slices.Contains(found, dag.Unknown)
+		if slices.Contains(found, dag.Reached) || !known && h.writers > 1 {
+			continue
+		}
+		if known && apart == 0 {
+			place = int(h.reader)
+			first = fmt.Sprintf("task %q reads %q, which task %q writes, but does not come after it; it is made its child",
+				b.wf.Tasks[h.reader].ID, h.file, b.wf.Tasks[among[0][0]].ID)
+		}
+		if known {
 			apart++
 		}
-		if reach != dag.Reached {
-			made = append(made, pairs[k])
-		}
+		made = append(made, among...)
 	}
 	if len(made) == 0 {
 		return nil
 	}
 	if apart > 0 && !b.FileOrder {
-		w, r := pairs[first][0], pairs[first][1]
-		b.Warn(b.wf.places[r], "task %q reads %q, which task %q writes, but does not come after it; "+
-			"it is made its child%s", b.wf.Tasks[r].ID, files[first], b.wf.Tasks[w].ID, AndMore(apart-1))
+		b.Warn(b.wf.places[place], "%s%s", first, AndMore(apart-1))
 	}
 	var err error
 	b.wf.Graph, err = b.graph(append(edges, made...))
@@ -255,19 +292,37 @@ func (b *Builder) orderByFiles(edges [][2]int) error {
 // edge changes nothing.
 const maxWalks = 256
 
-// readers returns a pair {writer, reader} with its file for each file that one task hands to another, except where the
-// one is a parent of the other.
-func (b *Builder) readers() (pairs [][2]int, files []string) {
+// maxWriters bounds, for each reader, the writers of a file that are looked at. A file with more of them orders nothing.
+const maxWriters = 64
+
+// handovers returns each file that a task reads and others write, except where a parent of the reader writes it, or the
+// reader itself. The pairs are {writer, reader}, those of the first handover first.
+func (b *Builder) handovers() (all []handover, pairs [][2]int) {
 	for i := range b.wf.Tasks {
 		for _, f := range b.wf.Tasks[i].Inputs {
 			w, ok := b.writers[f]
-			_, direct := slices.BinarySearch(b.wf.Graph.Parents(i), w)
-			if ok && w != i && !direct {
-				pairs, files = append(pairs, [2]int{w, i}), append(files, f)
+			if !ok || len(b.also[f]) >= maxWriters {
+				continue
 			}
+			before := len(pairs)
+			pairs = append(pairs, [2]int{w, i})
+			for _, w := range b.also[f] {
+				pairs = append(pairs, [2]int{w, i})
+			}
+			if slices.ContainsFunc(pairs[before:], b.ordered) {
+				pairs = pairs[:before]
+				continue
+			}
+			all = append(all, handover{f, int32(i), int32(len(pairs) - before)})
 		}
 	}
-	return pairs, files
+	return all, pairs
+}
+
+// ordered reports whether the pair {writer, reader} is a parent and its child, or one task.
+func (b *Builder) ordered(pair [2]int) bool {
+	_, direct := slices.BinarySearch(b.wf.Graph.Parents(pair[1]), pair[0])
+	return direct || pair[0] == pair[1]
 }
 
 // AndMore ends a warning that speaks for n more of its kind.

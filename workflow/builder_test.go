@@ -113,8 +113,8 @@ func TestBuilderRefuses(t *testing.T) {
 		"g:1: the workflow has more than 3 tasks": {
 			a, b, task("c", at("f", 3)), task("d", at("g", 1)),
 		},
-		`g:1: file "x" is written by two tasks: a and c`: {
-			a, task("c", at("g", 1), "y", "x"),
+		`g:1: file "x" is written by two tasks, a and c; the workflow can be planned, but not run (and 1 more like it)`: {
+			a, task("c", at("g", 1), "y", "x"), task("d", at("g", 2), "y"),
 		},
 		"f:7: the file has no id": {
 			a, file("", 1, at("f", 7)),
@@ -154,6 +154,51 @@ func TestBuilderRefuses(t *testing.T) {
 	_, err = build(&workflow.Workflow{Name: "made"}, workflow.Options{}, task("a", nowhere), task("a", nowhere))
 	if want := `task "a": another task has the same id (workflow made)`; err == nil || err.Error() != want {
 		t.Errorf("Add = %v, want %s", err, want)
+	}
+}
+
+// TestBuilderOrdersSeveralWriters: a reader comes after one of the tasks that write its file. If the edges do not say so,
+// it is made to come after all of them.
+func TestBuilderOrdersSeveralWriters(t *testing.T) {
+	t.Parallel()
+	two := []step{task("a", at("f", 1), "x"), task("b", at("f", 2), "x"), reads("c", "x", at("f", 3))}
+	middle := []step{task("m", at("f", 4)), edge("b", "m", at("f", 4)), edge("m", "c", at("f", 4))}
+	back := edge("c", "b", at("f", 4)) // the second writer comes after the reader
+	for _, tc := range []struct {
+		name            string
+		more            []step
+		edges, warnings int
+	}{
+		{"no edge", nil, 2, 2},
+		{"child of one", []step{edge("b", "c", at("f", 4))}, 1, 1},
+		{"after one", middle, 2, 1},
+		{"between them", []step{edge("a", "c", at("f", 4)), back}, 2, 1},
+	} {
+		wf := &workflow.Workflow{Name: "w"}
+		b := workflow.NewBuilder(wf, workflow.Options{})
+		for _, s := range slices.Concat(two, tc.more) {
+			if err := s(b); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err := b.Build(at("end", 9))
+		if err != nil || wf.Graph.Edges() != tc.edges || len(b.Warnings) != tc.warnings {
+			t.Errorf("%s: %v, %v, %d edges, want %d and %d warnings", tc.name, err, b.Warnings, wf.Graph.Edges(), tc.edges,
+				tc.warnings)
+		}
+	}
+}
+
+// TestBuilderBoundsWriters: a hostile file has a hundred thousand tasks that write and read the same file.
+func TestBuilderBoundsWriters(t *testing.T) {
+	t.Parallel()
+	var steps []step
+	for i := range 100_000 {
+		steps = append(steps, add(workflow.Task{ID: fmt.Sprint(i), Inputs: []string{"x"}, Outputs: []string{"x"}}, at("f", 1)))
+	}
+	wf := &workflow.Workflow{Name: "w"}
+	if _, err := build(wf, workflow.Options{}, steps...); err != nil || wf.Graph.Edges() != 0 {
+		t.Errorf("Build = %v, want no edges", err)
 	}
 }
 

@@ -18,4 +18,8 @@ type Options struct {
 	MaxBytes int64 // size limit before and after decompression; 0: DefaultMaxBytes
 	MaxValue int64 // size limit of a value; 0: DefaultMaxValue
 	MaxTasks int   // 0: DefaultMaxTasks
+
+	// Env looks up a variable of the environment, as os.LookupEnv does, for formats whose files may refer to them.
+	// nil: there are none.
+	Env func(name string) (value string, ok bool)
 }

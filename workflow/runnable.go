@@ -41,7 +41,7 @@ func (w *Workflow) Runnable() error {
 			return w.taskError(i, err)
 		}
 	}
-	return w.checkNesting()
+	return cmp.Or(w.checkWriters(), w.checkNesting())
 }
 
 func (w *Workflow) taskError(i int, err error) error {
@@ -138,6 +138,20 @@ func checkPath(f string) error {
 		return fmt.Errorf("file %q is not written in its shortest form, %q", f, path.Clean(f))
 	case f == recordFile:
 		return fmt.Errorf("file %q has the name of the record that a worker leaves", f)
+	}
+	return nil
+}
+
+// checkWriters refuses a file that two tasks write: the one would replace what the other's readers are meant to read.
+func (w *Workflow) checkWriters() error {
+	writers := make(map[string]int)
+	for i := range w.Tasks {
+		for _, f := range w.Tasks[i].Outputs {
+			if other, ok := writers[f]; ok {
+				return w.taskError(i, fmt.Errorf("file %q is written by task %q, too", f, w.Tasks[other].ID))
+			}
+			writers[f] = i
+		}
 	}
 	return nil
 }

@@ -71,6 +71,22 @@ func TestRunnable(t *testing.T) {
 	}
 }
 
+// TestRunnableRefusesTwoWriters: what is a warning of a workflow is an error of a run.
+func TestRunnableRefusesTwoWriters(t *testing.T) {
+	t.Parallel()
+	wf := &workflow.Workflow{Name: "w"}
+	argv, x := []string{"true"}, []string{"x"}
+	warnings, err := build(wf, workflow.Options{}, add(workflow.Task{ID: "a", Argv: argv, Outputs: x}, at("f", 1)),
+		add(workflow.Task{ID: "b", Argv: argv, Outputs: x}, at("f", 2)))
+	if err != nil {
+		t.Fatal(err, warnings)
+	}
+	const want = `f:2: task "b": file "x" is written by task "a", too`
+	if err := wf.Runnable(); corral.KindOf(err) != corral.Invalid || err.Error() != want {
+		t.Errorf("Runnable = %v, want %s", err, want)
+	}
+}
+
 func TestRunnableLooksAtIDs(t *testing.T) {
 	t.Parallel()
 	for id, ok := range map[string]bool{
