@@ -1,7 +1,10 @@
 package workflow
 
 import (
+	"cmp"
 	"fmt"
+	"path"
+	"strings"
 
 	"github.com/corral-pilot/corral"
 )
@@ -32,3 +35,10 @@ type Warning struct {
 }
 
 func (w Warning) String() string { return w.Place.String() + ": " + w.Message }
+
+// NameOf is what a workflow is called whose file gives it no name: as its file, without folders and endings.
+func NameOf(file string) string {
+	base := path.Base(strings.ReplaceAll(file, "\\", "/"))
+	name := strings.TrimSuffix(strings.TrimSuffix(base, ".gz"), path.Ext(strings.TrimSuffix(base, ".gz")))
+	return cmp.Or(strings.Trim(name, "./"), "workflow")
+}

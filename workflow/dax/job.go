@@ -1,0 +1,279 @@
+package dax
+
+import (
+	"encoding/xml"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/corral-pilot/corral/workflow"
+)
+
+// A job is a task that is being read.
+type job struct {
+	workflow.Task
+	at        workflow.Place
+	runs      executable
+	arguments words
+	given     bool // an argument, maybe an empty one
+	measured  bool // a runtime was given
+}
+
+// job reads a job: its attributes, then the elements in it.
+func (r *reader) job(e xml.StartElement) error {
+	j := &job{at: r.doc.here(), runs: executableOf(e)}
+	j.ID, j.Name = attribute(e, "id"), j.runs.name
+	err := j.attributes(e)
+	if err == nil {
+		err = r.doc.children(func(e xml.StartElement) error { return r.inJob(j, e) })
+	}
+	if err != nil {
+		return err
+	}
+	if err := j.complete(r); err != nil {
+		return err
+	}
+	return r.builder.Add(j.Task, j.at)
+}
+
+// attributes reads the runtime and the cores of the generator's dialect. A runtime of 0 is one.
+func (j *job) attributes(e xml.StartElement) error {
+	if text := attribute(e, "runtime"); text != "" {
+		d, err := seconds(text)
+		if err != nil {
+			return j.at.Errorf("task %q: runtime: %w", j.ID, err)
+		}
+		j.Runtime, j.Estimate, j.measured = d, d, true
+	}
+	if text := attribute(e, "cores"); text != "" {
+		n, err := number(text, workflow.MaxCPUs)
+		if err == nil && n < 1 {
+			err = fmt.Errorf("%s, want 1 to %d", text, workflow.MaxCPUs)
+		}
+		if err != nil {
+			return j.at.Errorf("task %q: cores: %w", j.ID, err)
+		}
+		j.CPUs = int(math.Ceil(n))
+	}
+	return nil
+}
+
+// inJob reads one element of a job.
+func (r *reader) inJob(j *job, e xml.StartElement) error {
+	file := fileOf(e)
+	switch e.Name.Local {
+	case "uses":
+		return r.uses(j, e)
+	case "argument":
+		j.given = true
+		return r.argument(j)
+	case "profile":
+		return r.profile(j, e)
+	case "stdin":
+		j.Stdin = file
+		j.Inputs = append(j.Inputs, file)
+	case "stdout":
+		j.Stdout = file
+		j.Outputs = append(j.Outputs, file)
+	case "stderr":
+		j.Stderr = file
+		j.Outputs = append(j.Outputs, file)
+	case "metadata":
+	default:
+		r.ignore("element <" + e.Name.Local + "> of a job")
+	}
+	return r.doc.skip()
+}
+
+// fileOf returns the file that an element names: as version 3 does, or as version 2.
+func fileOf(e xml.StartElement) string {
+	if name := attribute(e, "name"); name != "" {
+		return name
+	}
+	return attribute(e, "file")
+}
+
+// uses reads how a job uses a file. One without a direction, such as a program that is brought along, orders nothing.
+func (r *reader) uses(j *job, e xml.StartElement) error {
+	at, file, link := r.doc.here(), fileOf(e), attribute(e, "link")
+	if file == "" {
+		return at.Errorf("task %q: <uses> names no file", j.ID)
+	}
+	reads, writes := false, false
+	switch strings.ToLower(link) {
+	case "input":
+		reads = true
+	case "output":
+		writes = true
+	case "inout", "checkpoint":
+		reads, writes = true, true
+	case "", "none":
+	default:
+		return at.Errorf("task %q: file %q: link is %q, want input, output, inout or none", j.ID, file, link)
+	}
+	if reads {
+		j.Inputs = append(j.Inputs, file)
+	}
+	if writes {
+		j.Outputs = append(j.Outputs, file)
+	}
+	if text := attribute(e, "size"); text != "" {
+		n, err := bytesOf(text)
+		if err != nil {
+			return at.Errorf("task %q: file %q: size: %w", j.ID, file, err)
+		}
+		if reads {
+			j.ReadBytes = sum(j.ReadBytes, n)
+		}
+		if writes {
+			j.WrittenBytes = sum(j.WrittenBytes, n)
+		}
+		r.use(j.ID, r.builder.Intern(file), n, writes, at)
+	}
+	return r.doc.skip()
+}
+
+// sum adds sizes; what is beyond any store stays there.
+func sum(a, b int64) int64 { return min(a, math.MaxInt64-b) + b }
+
+// argument reads the arguments of a job: words, and names of files among them.
+func (r *reader) argument(j *job) error {
+	return r.doc.element(func(token xml.Token) error {
+		switch t := token.(type) {
+		case xml.CharData:
+			j.arguments.text(string(t))
+		case xml.StartElement:
+			j.arguments.name(fileOf(t))
+			return r.doc.skip()
+		}
+		return nil
+	})
+}
+
+// profile reads a setting of a job, and notes one that means nothing here.
+func (r *reader) profile(j *job, e xml.StartElement) error {
+	at := r.doc.here()
+	space, key := strings.ToLower(attribute(e, "namespace")), attribute(e, "key")
+	var text strings.Builder
+	err := r.doc.element(func(token xml.Token) error {
+		switch t := token.(type) {
+		case xml.CharData:
+			text.Write(t)
+		case xml.StartElement: // the name of a file, in version 2
+			text.WriteString(fileOf(t))
+			return r.doc.skip()
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	known, err := j.set(space, key, strings.TrimSpace(text.String()))
+	if err != nil {
+		return at.Errorf("task %q: profile %s.%s: %w", j.ID, space, key, err)
+	}
+	if !known {
+		r.ignore(fmt.Sprintf("profile %.40s.%.40s", space, key))
+	}
+	return nil
+}
+
+// set applies a profile; known is false if it means nothing here.
+func (j *job) set(space, key, value string) (known bool, err error) {
+	if space == "env" {
+		if j.Env == nil {
+			j.Env = make(map[string]string)
+		}
+		j.Env[key] = value
+		return true, nil
+	}
+	n := 0
+	switch space + "." + strings.ToLower(key) {
+	case "pegasus.runtime":
+		if d, err := seconds(value); err != nil || !j.measured {
+			j.Estimate = d
+			return true, err
+		}
+		return true, nil
+	case "pegasus.cores", "condor.request_cpus":
+		n, err = whole(value)
+		j.CPUs = n
+	case "pegasus.memory", "condor.request_memory":
+		n, err = whole(value)
+		j.MemoryMiB = n
+	case "pegasus.diskspace":
+		n, err = whole(value)
+		j.DiskMiB = n
+	case "condor.request_disk": // in KiB
+		n, err = whole(value)
+		j.DiskMiB = (n + 1<<10 - 1) >> 10
+	case "pegasus.gpus", "condor.request_gpus":
+		n, err = whole(value)
+		j.GPUs = n
+	case "dagman.retry":
+		n, err = whole(value)
+		j.Retries = &n
+	default:
+		return false, nil
+	}
+	return true, err
+}
+
+// complete works out the command, and keeps what was measured only of a job that ran: sizes of files alone are no
+// execution.
+func (j *job) complete(r *reader) error {
+	words, err := j.arguments.all()
+	if err != nil {
+		return j.at.Errorf("task %q: argument: %w", j.ID, err)
+	}
+	program := r.programs[j.runs]
+	if program != "" || j.given {
+		if program == "" {
+			program = j.runs.name
+		}
+		j.Argv = append([]string{r.builder.Intern(program)}, words...)
+	}
+	if !j.measured {
+		j.Execution = workflow.Execution{}
+	}
+	j.Instant = j.measured && !j.Measured()
+	return nil
+}
+
+// seconds reads a duration of at most 146 years.
+func seconds(text string) (time.Duration, error) {
+	v, err := number(text, math.MaxInt64/float64(time.Second)/2)
+	return time.Duration(math.Round(v * float64(time.Second))), err
+}
+
+// bytesOf reads a size. The format allows any number; fractions are rounded up.
+func bytesOf(text string) (int64, error) {
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil && n >= 0 {
+		return n, nil
+	}
+	v, err := number(text, 1<<62)
+	return int64(math.Ceil(v)), err
+}
+
+// whole reads a whole number that a need or a limit may be.
+func whole(text string) (int, error) {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 || n > math.MaxInt32 {
+		return 0, fmt.Errorf("%.40q is not a whole number in range", text)
+	}
+	return n, nil
+}
+
+// number reads a number from 0 to most.
+func number(text string, most float64) (float64, error) {
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsNaN(v) {
+		return 0, fmt.Errorf("%.40q is not a number in range", text)
+	}
+	if v < 0 || v > most {
+		return 0, fmt.Errorf("%.40s is negative or too large", text)
+	}
+	return v, nil
+}

@@ -1,0 +1,196 @@
+package dax
+
+import (
+	"cmp"
+	"encoding/xml"
+	"fmt"
+	"maps"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/corral-pilot/corral/workflow"
+)
+
+// A reader walks through one document and gives its builder what it finds.
+type reader struct {
+	doc     *document
+	wf      *workflow.Workflow
+	builder *workflow.Builder
+
+	programs map[executable]string // :: what the document says of executables → path
+	sizes    map[string]size       // :: file → its size
+	unequal  int                   // files whose uses differ in size
+	firstOdd workflow.Warning      // about the first of those
+
+	ignored   map[string]int // :: what was left out, in words → how often
+	ignoredAt []workflow.Warning
+}
+
+// An executable is what a job runs, by the names that Pegasus gives it.
+type executable struct{ namespace, name, version string }
+
+// A size is that of a file, in bytes, and whether a task that writes the file gave it.
+type size struct {
+	bytes   int64
+	written bool
+	odd     bool // a use gave another one
+}
+
+// read reads the whole document. Only at its end is it known what every use of a file says, and what was left out.
+func (r *reader) read() error {
+	root, err := r.doc.root()
+	if err != nil {
+		return err
+	}
+	if root.Name.Local != "adag" {
+		return r.doc.here().Errorf("the document is <%s>, not <adag>: it is no DAX", root.Name.Local)
+	}
+	at := r.doc.here()
+	r.wf.Name = cmp.Or(attribute(root, "name"), r.wf.Name)
+	if version := attribute(root, "version"); !readable(version) {
+		return at.Errorf("version is %q; only DAX 2 and 3 are read", version)
+	}
+	if err := r.doc.children(r.part); err != nil {
+		return err
+	}
+	if err := r.doc.end(); err != nil {
+		return err
+	}
+	jobs := attribute(root, "jobCount")
+	if n, err := strconv.Atoi(jobs); jobs != "" && (err != nil || n != len(r.wf.Tasks)) {
+		r.builder.Warn(at, "jobCount is %q, but there are %d jobs", jobs, len(r.wf.Tasks))
+	}
+	return r.finish()
+}
+
+// readable reports whether a version is 2 or 3, with or without more behind it. Files of the gallery have none.
+func readable(version string) bool {
+	major, _, _ := strings.Cut(version, ".")
+	return version == "" || major == "2" || major == "3"
+}
+
+// part reads one element of the adag.
+func (r *reader) part(e xml.StartElement) error {
+	switch e.Name.Local {
+	case "job":
+		return r.job(e)
+	case "child":
+		return r.child(e)
+	case "executable":
+		return r.executable(e)
+	case "dag", "dax":
+		return r.doc.here().Errorf("job %q is a workflow of its own (<%s>); convert each workflow by itself",
+			attribute(e, "id"), e.Name.Local)
+	case "filename", "metadata": // a list of all files, which the jobs name again; words for people
+		return r.doc.skip()
+	}
+	r.ignore("element <" + e.Name.Local + ">")
+	return r.doc.skip()
+}
+
+// child reads the parents of a job.
+func (r *reader) child(e xml.StartElement) error {
+	child := attribute(e, "ref")
+	if child == "" {
+		return r.doc.here().Errorf("<child> has no ref")
+	}
+	return r.doc.children(func(e xml.StartElement) error {
+		parent := attribute(e, "ref")
+		if e.Name.Local != "parent" || parent == "" {
+			return r.doc.here().Errorf("<%s> in the list of parents of %q, want <parent> with a ref", e.Name.Local, child)
+		}
+		r.builder.Edge(parent, child, r.doc.here())
+		return r.doc.skip()
+	})
+}
+
+// executable notes the first path of an executable. It stands before the jobs that run it.
+func (r *reader) executable(e xml.StartElement) error {
+	key := executableOf(e)
+	return r.doc.children(func(e xml.StartElement) error {
+		if path, ok := pathOf(attribute(e, "url")); e.Name.Local == "pfn" && ok && r.programs[key] == "" {
+			r.programs[key] = path
+		}
+		return r.doc.skip()
+	})
+}
+
+func executableOf(e xml.StartElement) executable {
+	return executable{attribute(e, "namespace"), attribute(e, "name"), attribute(e, "version")}
+}
+
+// pathOf returns the path on a worker that a URL means; ok is false for what must be fetched from elsewhere.
+func pathOf(text string) (path string, ok bool) {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "" && u.Scheme != "file" || u.Host != "" && u.Host != "localhost" {
+		return "", false
+	}
+	return u.Path, filepath.IsAbs(u.Path)
+}
+
+// use notes the size of a file, as one of its uses gives it.
+func (r *reader) use(task, file string, bytes int64, writes bool, at workflow.Place) {
+	s, known := r.sizes[file]
+	if known && s.bytes != bytes && !s.odd {
+		s.odd = true
+		if r.unequal++; r.unequal == 1 {
+			r.firstOdd = workflow.Warning{Place: at, Message: fmt.Sprintf("task %q gives file %q %d bytes, and another use %d; "+
+				"what its writer says counts, or else the most", task, file, bytes, s.bytes)}
+		}
+	}
+	switch {
+	case writes && !s.written, !known:
+		s.bytes = bytes
+	case writes == s.written:
+		s.bytes = max(s.bytes, bytes)
+	}
+	s.written = s.written || writes
+	r.sizes[file] = s
+}
+
+// ignore notes something that is left out, at the line of its first occurrence.
+func (r *reader) ignore(what string) {
+	if r.ignored[what] == 0 {
+		if len(r.ignoredAt) == maxIgnored {
+			return
+		}
+		r.ignoredAt = append(r.ignoredAt, workflow.Warning{Place: r.doc.here(), Message: what})
+	}
+	r.ignored[what]++
+}
+
+// maxIgnored bounds how many things that are left out are told apart.
+const maxIgnored = 100
+
+// finish gives the builder what only the end of the document shows.
+func (r *reader) finish() error {
+	for _, w := range r.ignoredAt {
+		times := ""
+		if n := r.ignored[w.Message]; n > 1 {
+			times = fmt.Sprintf(" (%d times)", n)
+		}
+		r.builder.Warn(w.Place, "%s is ignored%s", w.Message, times)
+	}
+	if r.unequal > 0 {
+		r.builder.Warn(r.firstOdd.Place, "%s%s", r.firstOdd.Message, workflow.AndMore(r.unequal-1))
+	}
+	for _, file := range slices.Sorted(maps.Keys(r.sizes)) {
+		if err := r.builder.File(file, r.sizes[file].bytes, r.doc.here()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// attribute returns the value of an attribute, or "".
+func attribute(e xml.StartElement, name string) string {
+	for _, a := range e.Attr {
+		if a.Name.Local == name && a.Name.Space == "" {
+			return a.Value
+		}
+	}
+	return ""
+}

@@ -1,0 +1,64 @@
+package dax
+
+import (
+	"errors"
+	"strings"
+)
+
+// words takes arguments apart as a shell does: blanks end a word, except between quotes, and a backslash outside of
+// single quotes takes what follows as it is. Names of files are put in as they are.
+type words struct {
+	done    []string
+	word    strings.Builder
+	open    bool // a word has begun, which may be empty
+	quote   rune // that is open; 0: none
+	escaped bool
+}
+
+// text takes a piece of text.
+func (w *words) text(s string) {
+	for _, c := range s {
+		switch {
+		case w.escaped:
+			if w.quote == '"' && c != '"' && c != '\\' {
+				w.word.WriteByte('\\')
+			}
+			w.word.WriteRune(c)
+			w.escaped = false
+		case c == '\\' && w.quote != '\'':
+			w.escaped, w.open = true, true
+		case w.quote != 0 && c == w.quote:
+			w.quote = 0
+		case w.quote == 0 && (c == '"' || c == '\''):
+			w.quote, w.open = c, true
+		case w.quote == 0 && strings.ContainsRune(" \t\r\n", c):
+			w.end()
+		default:
+			w.word.WriteRune(c)
+			w.open = true
+		}
+	}
+}
+
+// name takes the name of a file.
+func (w *words) name(s string) {
+	w.word.WriteString(s)
+	w.open, w.escaped = true, false
+}
+
+func (w *words) end() {
+	if w.open {
+		w.done = append(w.done, w.word.String())
+	}
+	w.word.Reset()
+	w.open = false
+}
+
+// all returns the words.
+func (w *words) all() ([]string, error) {
+	if w.quote != 0 || w.escaped {
+		return nil, errors.New("a quote is not closed, or a backslash ends it")
+	}
+	w.end()
+	return w.done, nil
+}
