@@ -37,7 +37,7 @@ func Read(ctx context.Context, text io.Reader, name string, opts workflow.Option
 	doc := newDocument(limited, name, cmp.Or(opts.MaxValue, workflow.DefaultMaxValue))
 	r := &reader{
 		doc: doc, wf: wf, builder: workflow.NewBuilder(wf, opts),
-		programs: make(map[executable]string), sizes: make(map[string]size), ignored: make(map[string]int),
+		programs: make(map[executable]string), ignored: make(map[string]int),
 	}
 	err := r.read()
 	if err == nil {

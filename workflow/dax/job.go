@@ -130,7 +130,7 @@ func (r *reader) uses(j *job, e xml.StartElement) error {
 		if writes {
 			j.WrittenBytes = sum(j.WrittenBytes, n)
 		}
-		r.use(j.ID, r.builder.Intern(file), n, writes, at)
+		r.sizes.Use(r.builder.Intern(file), n, writes, at)
 	}
 	return r.doc.skip()
 }

@@ -134,8 +134,8 @@ func TestReadTheGeneratorsDialect(t *testing.T) {
 	if diff := cmp.Diff(map[string]int64{"x": 100, "y": 6}, wf.FileSizes); diff != "" {
 		t.Errorf("sizes (-want +got):\n%s", diff)
 	}
-	const warning = `w.dax:3: task "b" gives file "x" 70 bytes, and another use 100; what its writer says counts, or else the ` +
-		`most (and 1 more like it)`
+	const warning = `w.dax:3: file "x" has 70 bytes here, and 100 elsewhere; what its writer says counts, or else the most ` +
+		`(and 1 more like it)`
 	if len(warnings) != 1 || warnings[0].String() != warning {
 		t.Errorf("warnings %v, want %s", warnings, warning)
 	}
@@ -367,6 +367,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(document(job("a", `<argument>-i <file name="x"/> 'y z'</argument><profile namespace="env" key="K">v</profile><stdout name="o"/>`))), false)
 	f.Add([]byte(document(`<executable name="make"><pfn url="file:///bin/true"/></executable>`, job("a", ""))), false)
 	f.Add([]byte(document(job("a", ""), after("a", "a"))), false)
+	f.Add([]byte(document(`<job id="a" runtime="0"/>`)), true)
 	f.Add([]byte(`<!DOCTYPE adag [<!ENTITY a "b">]><adag/>`), false)
 	f.Fuzz(func(t *testing.T, b []byte, strict bool) {
 		wf, _, err := dax.Read(t.Context(), bytes.NewReader(b), "w.dax", workflow.Options{Strict: strict, MaxBytes: 1 << 20})

@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"encoding/xml"
 	"fmt"
-	"maps"
 	"net/url"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -21,9 +19,7 @@ type reader struct {
 	builder *workflow.Builder
 
 	programs map[executable]string // :: what the document says of executables → path
-	sizes    map[string]size       // :: file → its size
-	unequal  int                   // files whose uses differ in size
-	firstOdd workflow.Warning      // about the first of those
+	sizes    workflow.Sizes
 
 	ignored   map[string]int // :: what was left out, in words → how often
 	ignoredAt []workflow.Warning
@@ -31,13 +27,6 @@ type reader struct {
 
 // An executable is what a job runs, by the names that Pegasus gives it.
 type executable struct{ namespace, name, version string }
-
-// A size is that of a file, in bytes, and whether a task that writes the file gave it.
-type size struct {
-	bytes   int64
-	written bool
-	odd     bool // a use gave another one
-}
 
 // read reads the whole document. Only at its end is it known what every use of a file says, and what was left out.
 func (r *reader) read() error {
@@ -131,26 +120,6 @@ func pathOf(text string) (path string, ok bool) {
 	return u.Path, filepath.IsAbs(u.Path)
 }
 
-// use notes the size of a file, as one of its uses gives it.
-func (r *reader) use(task, file string, bytes int64, writes bool, at workflow.Place) {
-	s, known := r.sizes[file]
-	if known && s.bytes != bytes && !s.odd {
-		s.odd = true
-		if r.unequal++; r.unequal == 1 {
-			r.firstOdd = workflow.Warning{Place: at, Message: fmt.Sprintf("task %q gives file %q %d bytes, and another use %d; "+
-				"what its writer says counts, or else the most", task, file, bytes, s.bytes)}
-		}
-	}
-	switch {
-	case writes && !s.written, !known:
-		s.bytes = bytes
-	case writes == s.written:
-		s.bytes = max(s.bytes, bytes)
-	}
-	s.written = s.written || writes
-	r.sizes[file] = s
-}
-
 // ignore notes something that is left out, at the line of its first occurrence.
 func (r *reader) ignore(what string) {
 	if r.ignored[what] == 0 {
@@ -174,15 +143,7 @@ func (r *reader) finish() error {
 		}
 		r.builder.Warn(w.Place, "%s is ignored%s", w.Message, times)
 	}
-	if r.unequal > 0 {
-		r.builder.Warn(r.firstOdd.Place, "%s%s", r.firstOdd.Message, workflow.AndMore(r.unequal-1))
-	}
-	for _, file := range slices.Sorted(maps.Keys(r.sizes)) {
-		if err := r.builder.File(file, r.sizes[file].bytes, r.doc.here()); err != nil {
-			return err
-		}
-	}
-	return nil
+	return r.sizes.Give(r.builder, r.doc.here())
 }
 
 // attribute returns the value of an attribute, or "".

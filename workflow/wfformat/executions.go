@@ -47,7 +47,8 @@ func (x executions) join(b *workflow.Builder, wf *workflow.Workflow) error {
 			t.MemoryMiB = mebibytes(t.MemoryBytes)
 		}
 		if t.Estimate == notGiven { // a workflow that never ran has runtimes of 0, too
-			t.Estimate, t.Instant = t.Runtime, timed[i] && !t.Measured() && wf.Makespan > 0
+			t.Estimate = t.Runtime
+			t.Instant = (t.Instant || timed[i] && wf.Makespan > 0) && t.Runtime == 0 && !t.Measured()
 		}
 	}
 	return nil
@@ -104,7 +105,7 @@ func (x *extension) apply(t *workflow.Task) error {
 	if x.Estimate != nil {
 		t.Estimate = time.Duration(*x.Estimate)
 	}
-	t.GPUs, t.DiskMiB = x.GPUs, x.DiskMiB
+	t.GPUs, t.DiskMiB, t.Instant = x.GPUs, x.DiskMiB, x.Instant
 	t.Retries, t.Timeout, t.Env = x.Retries, time.Duration(x.Timeout), x.Env
 	t.Stdin, t.Stdout, t.Stderr = x.Stdin, x.Stdout, x.Stderr
 	return nil

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 )
 
-// The parts of a WfFormat 1.5 file as they are read and written.
+// The parts of a WfFormat 1.5 file as they are read and written; version14.go has those of 1.4.
 type (
 	specTask struct {
 		Name     string     `json:"name"`
@@ -47,7 +47,8 @@ type (
 )
 
 const (
-	version      = "1.5" // of WfFormat
+	version      = "1.5" // of WfFormat, as it is written
+	version14    = "1.4" // which is read, too
 	extensionKey = "x-corral"
 )
 
@@ -58,6 +59,7 @@ type extension struct {
 	GPUs      int               `json:"gpus,omitempty"`
 	DiskMiB   int               `json:"disk_mib,omitempty"`
 	Estimate  *seconds          `json:"estimate_s,omitempty"`
+	Instant   bool              `json:"instant,omitempty"`
 	Retries   *int              `json:"retries,omitempty"`
 	Timeout   seconds           `json:"timeout_s,omitempty"`
 	Env       map[string]string `json:"env,omitempty"`

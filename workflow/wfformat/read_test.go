@@ -102,8 +102,8 @@ func TestReadRefuses(t *testing.T) {
 		{"nested in place", strings.Repeat("[", 10<<20), "w.json:1: the document is not an object"},
 		{"two documents", document(one, "") + "{}", "w.json:6: there is something after the end of the document"},
 		{"key twice", "{\"name\": \"w\",\n\"name\": \"v\"}", "w.json:2: name is given twice"},
-		{"version 1.4", "{\"name\": \"w\",\n\"schemaVersion\": \"1.4\"}", `w.json:2: schemaVersion is "1.4"; only WfFormat 1.5 is read`},
-		{"no version", `{"name": "w"}`, `w.json:1: schemaVersion is ""; only WfFormat 1.5 is read`},
+		{"version 1.3", "{\"name\": \"w\",\n\"schemaVersion\": \"1.3\"}", `w.json:2: schemaVersion is "1.3"; only WfFormat 1.4 and 1.5 are read`},
+		{"no version", `{"name": "w"}`, `w.json:1: schemaVersion is ""; only WfFormat 1.4 and 1.5 are read`},
 		{"no name", `{"schemaVersion": "1.5", "workflow": {"specification": {"tasks": [` + one + `]}}}`, "w.json:1: the workflow has no name"},
 		{"no tasks", document("", ""), "w.json:5: the workflow has no tasks"},
 		{"tasks of another type", strings.Replace(document(one, ""), "[", "7, [", 1), "w.json:1: workflow.specification.tasks is not an array"},
@@ -224,6 +224,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(document(task("a", "", `, "outputFiles": ["x"]`)+","+task("b", `"a"`, `, "inputFiles": ["x"], "x-corral": {"retries": 1, "env": {"a": "b"}}`), "")), true)
 	f.Add([]byte(document(task("a", `"b"`, "")+","+task("b", `"a"`, ""), "")), false)
 	f.Add([]byte(document(`{"id": "a", "children": ["b"]}, {"id": "b", "more": [{}]}`, `{"id": "a", "avgCPU": 3, "coreCount": 2}`)), false)
+	f.Add([]byte(document14(`{"name": "a", "files": [{"name": "x", "link": "output", "sizeInBytes": 1}]}`, `{"name": "b", "parents": ["a"]}`)), false)
 	f.Add([]byte("{"), false)
 	f.Fuzz(func(t *testing.T, b []byte, strict bool) {
 		wf, _, err := wfformat.Read(t.Context(), bytes.NewReader(b), "w.json", workflow.Options{Strict: strict, MaxBytes: 1 << 20})

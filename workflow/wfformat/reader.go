@@ -1,6 +1,7 @@
 package wfformat
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -17,7 +18,9 @@ type reader struct {
 	maxExecutions int
 
 	version    string
+	layout     string // the version whose fields the workflow has; "": not known yet
 	executions executions
+	tasks      tasks14
 	ofChildren []bool // of each edge: whether a list of children names it, and not one of parents
 }
 
@@ -40,6 +43,9 @@ func (r *reader) read() error {
 	if err := r.checkVersion(); err != nil {
 		return err
 	}
+	if err := r.tasks.finish(r); err != nil {
+		return err
+	}
 	if err := r.executions.join(r.builder, r.wf); err != nil {
 		return err
 	}
@@ -56,22 +62,39 @@ func (r *reader) format() fields {
 		"schemaVersion": r.schemaVersion,
 		"author":        value(doc, &wf.Author),
 		"runtimeSystem": value(doc, &wf.System),
+		"wms":           value(doc, &wf.System), // its name in 1.4
 		"workflow": doc.object(fields{
-			"specification": doc.object(fields{
+			"specification": r.of(version, doc.object(fields{
 				"tasks": doc.array(r.task),
 				"files": doc.array(r.file),
-			}),
-			"execution": doc.object(fields{
+			})),
+			"execution": r.of(version, doc.object(fields{
 				"makespanInSeconds": value(doc, (*seconds)(&wf.Makespan)),
 				"executedAt":        r.time(&wf.ExecutedAt),
 				"tasks":             doc.array(r.execution),
 				"machines":          value(doc, &wf.Machines),
-			}),
+			})),
+			"makespanInSeconds": r.of(version14, value(doc, (*seconds)(&wf.Makespan))),
+			"executedAt":        r.of(version14, r.time(&wf.ExecutedAt)),
+			"tasks":             r.of(version14, doc.array(r.task14)),
+			"machines":          r.of(version14, r.machines14),
 		}),
 	}
 }
 
-// schemaVersion refuses another version as soon as it is known, because such a file makes no sense as 1.5.
+// of reads a field that only one version has. In a document of the other one it is unknown; in a document whose version
+// is not known yet it tells the version.
+func (r *reader) of(version string, read field) field {
+	return func(path string) error {
+		if cmp.Or(r.version, r.layout, version) != version {
+			return r.doc.skip(path)
+		}
+		r.layout = version
+		return read(path)
+	}
+}
+
+// schemaVersion refuses another version as soon as it is known, because such a file makes no sense as one of these.
 func (r *reader) schemaVersion(path string) error {
 	if err := value(r.doc, &r.version)(path); err != nil {
 		return err
@@ -81,8 +104,11 @@ func (r *reader) schemaVersion(path string) error {
 
 // checkVersion is called at the end, too, in case there was no version.
 func (r *reader) checkVersion() error {
-	if r.version != version {
-		return r.doc.here().Errorf("schemaVersion is %q; only WfFormat %s is read", r.version, version)
+	if r.version != version && r.version != version14 {
+		return r.doc.here().Errorf("schemaVersion is %q; only WfFormat %s and %s are read", r.version, version14, version)
+	}
+	if r.layout != "" && r.layout != r.version {
+		return r.doc.here().Errorf("schemaVersion is %q, but the fields are those of %s", r.version, r.layout)
 	}
 	return nil
 }
@@ -134,6 +160,12 @@ func (r *reader) execution(path string) error {
 	if len(r.executions) == r.maxExecutions {
 		return at.Errorf("the workflow has executions of more than %d tasks", r.maxExecutions)
 	}
+	r.keep(e, at)
+	return nil
+}
+
+// keep keeps an execution, with one copy of what many say.
+func (r *reader) keep(e execTask, at workflow.Place) {
 	if e.Command != nil {
 		e.Command.Program = r.builder.Intern(e.Command.Program)
 		for i, a := range e.Command.Arguments {
@@ -141,7 +173,6 @@ func (r *reader) execution(path string) error {
 		}
 	}
 	r.executions = append(r.executions, execution{e, at})
-	return nil
 }
 
 // time reads a timestamp into t. One that is not understood leaves t at zero, with a warning.

@@ -146,6 +146,7 @@ func extensionOf(wf *workflow.Workflow, t *workflow.Task) *extension {
 	if _, known := t.Estimated(); t.Estimate != t.Runtime || !known && wf.Makespan > 0 {
 		x.Estimate = (*seconds)(&t.Estimate)
 	}
+	x.Instant = t.Instant && x.Estimate == nil && wf.Makespan == 0 // with a makespan, a runtime of 0 says it
 	if reflect.ValueOf(x).IsZero() {
 		return nil
 	}
