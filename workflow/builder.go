@@ -219,12 +219,12 @@ func (b *Builder) showCycle(cycle []int) string {
 	var text strings.Builder
 	text.WriteString("the tasks form a cycle: ")
 	for _, i := range cycle[:min(maxShown, len(cycle))] {
-		text.WriteString(b.wf.Tasks[i].ID + " -> ")
+		text.WriteString(Printable(b.wf.Tasks[i].ID) + " -> ")
 	}
 	if len(cycle) > maxShown {
 		fmt.Fprintf(&text, "%d more -> ", len(cycle)-maxShown)
 	}
-	return text.String() + b.wf.Tasks[cycle[0]].ID
+	return text.String() + Printable(b.wf.Tasks[cycle[0]].ID)
 }
 
 // warnOfWriters warns of the first file that a second task writes.
@@ -268,8 +268,8 @@ func (b *Builder) orderByFiles(edges [][2]int) error {
 		}
 		if known && apart == 0 {
 			place = int(h.reader)
-			first = fmt.Sprintf("task %q reads %q, which task %q writes, but does not come after it; it is made its child",
-				b.wf.Tasks[h.reader].ID, h.file, b.wf.Tasks[among[0][0]].ID)
+			first = fmt.Sprintf("task %q reads %q, which task %q writes, but does not come after it; "+
+				"it is made its child", b.wf.Tasks[h.reader].ID, h.file, b.wf.Tasks[among[0][0]].ID)
 		}
 		if known {
 			apart++
@@ -292,7 +292,8 @@ func (b *Builder) orderByFiles(edges [][2]int) error {
 // edge changes nothing.
 const maxWalks = 256
 
-// maxWriters bounds, for each reader, the writers of a file that are looked at. A file with more of them orders nothing.
+// maxWriters bounds, for each reader, the writers of a file that are looked at. A file with more of them orders
+// nothing.
 const maxWriters = 64
 
 // handovers returns each file that a task reads and others write, except where a parent of the reader writes it, or the

@@ -157,8 +157,8 @@ func TestBuilderRefuses(t *testing.T) {
 	}
 }
 
-// TestBuilderOrdersSeveralWriters: a reader comes after one of the tasks that write its file. If the edges do not say so,
-// it is made to come after all of them.
+// TestBuilderOrdersSeveralWriters: a reader comes after one of the tasks that write its file. If the edges do not say
+// so, it is made to come after all of them.
 func TestBuilderOrdersSeveralWriters(t *testing.T) {
 	t.Parallel()
 	two := []step{task("a", at("f", 1), "x"), task("b", at("f", 2), "x"), reads("c", "x", at("f", 3))}

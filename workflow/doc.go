@@ -8,8 +8,8 @@
 //
 // Every reader feeds a Builder, which checks what all formats have in common. It refuses what would run something
 // wrong: a cycle, a missing parent, an id given twice. It warns where the meaning is clear: a task that reads what a
-// task that is not its ancestor writes becomes that task's child, because otherwise the order would be chance. With Options.Strict a warning is an error, too. Every error is a *corral.Error of kind
-// Invalid whose place is file:line.
+// task that is not its ancestor writes becomes that task's child, because otherwise the order would be chance. With
+// Options.Strict a warning is an error, too. Every error is a *corral.Error of kind Invalid whose place is file:line.
 //
 // The one invariant: Graph has exactly one node for each task, with the task's index. Whether a workflow is sound as a
 // graph says nothing about whether it can be run; that is what Runnable is for. Traces of past runs often cannot: they

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"path"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/corral-pilot/corral"
 )
@@ -42,3 +44,18 @@ func NameOf(file string) string {
 	name := strings.TrimSuffix(strings.TrimSuffix(base, ".gz"), path.Ext(strings.TrimSuffix(base, ".gz")))
 	return cmp.Or(strings.Trim(name, "./"), "workflow")
 }
+
+// Printable is a text from a file as people may see it: in quotes, with escapes, if it would steer a terminal, and
+// cut if it is long.
+func Printable(text string) string {
+	if r := []rune(text); len(r) > maxPrinted {
+		text = string(r[:maxPrinted-1]) + "…"
+	}
+	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return strconv.Quote(text)
+	}
+	return text
+}
+
+// maxPrinted is how many characters of a name people are shown.
+const maxPrinted = 100

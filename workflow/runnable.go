@@ -61,7 +61,7 @@ func (t *Task) checkID() error {
 
 func (t *Task) checkCommand() error {
 	if len(t.Argv) == 0 || t.Argv[0] == "" {
-		return errors.New("it has no command (in WfFormat: command.program of its execution task)")
+		return errors.New("it has no command (in WfFormat: command.program of its execution task; in DAX: an argument)")
 	}
 	for _, arg := range t.Argv {
 		if strings.ContainsRune(arg, 0) {

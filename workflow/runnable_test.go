@@ -32,19 +32,19 @@ func TestRunnable(t *testing.T) {
 		"": {
 			Argv: argv, Inputs: []string{"d/own"}, Outputs: []string{"stdout", "d/x"}, Stdin: "d/own", Stderr: "e",
 		},
-		"it has no command (in WfFormat: command.program of its execution task)": {},
-		`argument "\x00" contains a zero byte`:                                   {Argv: []string{"x", "\x00"}},
-		`environment variable "A=B" cannot be set`:                               {Argv: argv, Env: bad},
-		"99999999999 MiB of memory, want at most 1073741824":                     {Argv: argv, Resources: corral.Resources{MemoryMiB: 99999999999}},
-		"-1 gpus, want at most 1024":                                             {Argv: argv, Resources: corral.Resources{GPUs: -1}},
-		"-1 MiB of disk, want at most 1073741824":                                {Argv: argv, Resources: corral.Resources{DiskMiB: -1}},
-		"99999 retries, want 0 to 65536":                                         {Argv: argv, Retries: &tooMany},
-		`file "/etc/passwd" is outside the run's directory`:                      in("/etc/passwd"),
-		`file "d/../../x" is outside the run's directory`:                        out("d/../../x"),
-		`file "" is outside the run's directory`:                                 out(""),
-		`file "." is not written in its shortest form, "."`:                      out("."),
-		`file "./x" is not written in its shortest form, "x"`:                    out("./x"),
-		`file "record.json" has the name of the record that a worker leaves`:     out("record.json"),
+		"it has no command (in WfFormat: command.program of its execution task; in DAX: an argument)": {},
+		`argument "\x00" contains a zero byte`:                                                        {Argv: []string{"x", "\x00"}},
+		`environment variable "A=B" cannot be set`:                                                    {Argv: argv, Env: bad},
+		"99999999999 MiB of memory, want at most 1073741824":                                          {Argv: argv, Resources: corral.Resources{MemoryMiB: 99999999999}},
+		"-1 gpus, want at most 1024":                                                                  {Argv: argv, Resources: corral.Resources{GPUs: -1}},
+		"-1 MiB of disk, want at most 1073741824":                                                     {Argv: argv, Resources: corral.Resources{DiskMiB: -1}},
+		"99999 retries, want 0 to 65536":                                                              {Argv: argv, Retries: &tooMany},
+		`file "/etc/passwd" is outside the run's directory`:                                           in("/etc/passwd"),
+		`file "d/../../x" is outside the run's directory`:                                             out("d/../../x"),
+		`file "" is outside the run's directory`:                                                      out(""),
+		`file "." is not written in its shortest form, "."`:                                           out("."),
+		`file "./x" is not written in its shortest form, "x"`:                                         out("./x"),
+		`file "record.json" has the name of the record that a worker leaves`:                          out("record.json"),
 		`file "x" is both its input and its output: a retry would read what the failed try wrote`: {
 			Argv: argv, Inputs: x, Outputs: x,
 		},
@@ -127,7 +127,7 @@ func TestRunnableOfWhatNoBuilderMade(t *testing.T) {
 		}
 	}
 	made := &workflow.Workflow{Name: "m", Tasks: []workflow.Task{{ID: "a", Resources: corral.Resources{CPUs: 1}}}}
-	want := `workflow m: task "a": it has no command (in WfFormat: command.program of its execution task)`
+	want := `workflow m: task "a": it has no command (in WfFormat: command.program of its execution task; in DAX: an argument)`
 	if err := made.Runnable(); err == nil || err.Error() != want {
 		t.Errorf("Runnable = %v, want %s", err, want)
 	}
@@ -147,14 +147,25 @@ func TestSummary(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := b.Build(workflow.Place{}); err != nil {
+	if err := errors.Join(b.File("own", 5, workflow.Place{}), b.File("x", 2, workflow.Place{}), b.File("unused", 9, workflow.Place{}),
+		b.Build(workflow.Place{})); err != nil {
 		t.Fatal(err)
 	}
 	want := workflow.Summary{
 		Name: "w", Tasks: 3, Edges: 2, Levels: 2, Width: 2, Transformations: 2, Files: 3, Inputs: 1,
+		Bytes: 7, InputBytes: 5, Unsized: 1,
 		CriticalPath: corral.Seconds(3500 * time.Millisecond), TotalWork: 3.5, CPUWork: 9.5, Unestimated: 1}
 	if diff := cmp.Diff(want, wf.Summary()); diff != "" {
 		t.Errorf("Summary (-want +got):\n%s", diff)
+	}
+	kinds := []workflow.Transformation{
+		{Name: "use", Tasks: 2, FirstLevel: 1, LastLevel: 1, Estimated: 1, Mean: corral.Seconds(2 * time.Second),
+			Least: corral.Seconds(2 * time.Second), Most: corral.Seconds(2 * time.Second), Total: 2, Share: 0.571429, MostCPUs: 4},
+		{Name: "make", Tasks: 1, Estimated: 1, Mean: corral.Seconds(1500 * time.Millisecond), Least: corral.Seconds(1500 * time.Millisecond),
+			Most: corral.Seconds(1500 * time.Millisecond), Total: 1.5, Share: 0.428571, MostCPUs: 1},
+	}
+	if diff := cmp.Diff(kinds, wf.Transformations()); diff != "" {
+		t.Errorf("Transformations (-want +got):\n%s", diff)
 	}
 	estimates := []time.Duration{1500 * time.Millisecond, 2 * time.Second, time.Minute}
 	if diff := cmp.Diff(estimates, wf.Estimates(time.Minute)); diff != "" {

@@ -7,8 +7,8 @@ import (
 )
 
 // Sizes are the sizes of files in a format that gives them with each use of a file, where uses may disagree: some
-// formats mean what the task read, and some generators draw each by itself. A file has the size that a task which writes
-// it gives, or else the largest. The zero value is ready for use.
+// formats mean what the task read, and some generators draw each by itself. A file has the size that a task which
+// writes it gives, or else the largest. The zero value is ready for use.
 type Sizes struct {
 	files   map[string]fileSize
 	unequal int // files whose uses differ
@@ -28,8 +28,8 @@ func (s *Sizes) Use(file string, bytes int64, writes bool, at Place) {
 	if known && f.bytes != bytes && !f.unequal {
 		f.unequal = true
 		if s.unequal++; s.unequal == 1 {
-			s.first = Warning{at, fmt.Sprintf("file %q has %d bytes here, and %d elsewhere; what its writer says counts, "+
-				"or else the most", file, bytes, f.bytes)}
+			s.first = Warning{at, fmt.Sprintf("file %q has %d bytes here, and %d elsewhere; "+
+				"what its writer says counts, or else the most", file, bytes, f.bytes)}
 		}
 	}
 	switch {

@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -19,6 +20,9 @@ type Summary struct {
 	Transformations int            `json:"transformations"` // different task names
 	Files           int            `json:"files"`           // read or written by tasks
 	Inputs          int            `json:"inputs"`          // files that no task writes
+	Bytes           int64          `json:"bytes"`           // of the files whose size is known
+	InputBytes      int64          `json:"input_bytes"`     // of those that no task writes
+	Unsized         int            `json:"files_without_size"`
 	CriticalPath    corral.Seconds `json:"critical_path_s"`
 	TotalWork       float64        `json:"total_work_s"`           // sum of the tasks' times
 	CPUWork         float64        `json:"cpu_work_s"`             // the same, each times its cpus
@@ -33,7 +37,6 @@ func (w *Workflow) Summary() Summary {
 		Edges:        w.Graph.Edges(),
 		Levels:       len(w.Graph.LevelSizes()),
 		Width:        w.Graph.Width(),
-		Inputs:       len(w.OwnInputs()),
 		CriticalPath: corral.Seconds(w.Graph.CriticalPath(w.Estimates(0))),
 	}
 	names, files := make(map[string]bool), make(map[string]bool)
@@ -51,8 +54,91 @@ func (w *Workflow) Summary() Summary {
 		}
 	}
 	s.Transformations, s.Files = len(names), len(files)
+	own := w.OwnInputs()
+	s.Inputs = len(own)
+	for _, f := range own {
+		s.InputBytes = addBytes(s.InputBytes, w.FileSizes[f])
+	}
+	for f := range files {
+		bytes, known := w.FileSizes[f]
+		if s.Bytes = addBytes(s.Bytes, bytes); !known {
+			s.Unsized++
+		}
+	}
 	s.TotalWork, s.CPUWork = inSeconds(work), inSeconds(cpuWork)
 	return s
+}
+
+// addBytes adds sizes; a sum beyond any store stays there.
+func addBytes(a, b int64) int64 { return min(a, math.MaxInt64-b) + b }
+
+// A Transformation is what can be said of the tasks of one name. Times are of estimates, of those tasks that have one.
+type Transformation struct {
+	Name         string         `json:"name"`
+	Tasks        int            `json:"tasks"`
+	FirstLevel   int            `json:"first_level"` // from 0
+	LastLevel    int            `json:"last_level"`
+	Estimated    int            `json:"estimated"` // tasks with an estimate
+	Mean         corral.Seconds `json:"mean_s"`
+	Least        corral.Seconds `json:"least_s"`
+	Most         corral.Seconds `json:"most_s"`
+	Total        float64        `json:"total_s"`
+	Share        float64        `json:"share"`           // of the work of all tasks
+	MostCPUs     int            `json:"most_cpus"`       // that a task needs
+	MostMemory   int            `json:"most_memory_mib"` // likewise; 0: not known
+	ReadBytes    int64          `json:"read_bytes"`      // measured, of all its tasks
+	WrittenBytes int64          `json:"written_bytes"`
+}
+
+// Transformations says of each name of tasks how many there are and what they take, those with the most work first.
+func (w *Workflow) Transformations() []Transformation {
+	var all []Transformation
+	numbers := make(map[string]int) // :: name → index in all
+	levels := w.Graph.Levels()
+	var work float64 // in milliseconds
+	for i := range w.Tasks {
+		t := &w.Tasks[i]
+		k, known := numbers[t.Name]
+		if !known {
+			k = len(all)
+			numbers[t.Name] = k
+			all = append(all, Transformation{Name: t.Name, FirstLevel: levels[i]})
+		}
+		all[k].add(t, levels[i])
+		work += milliseconds(t.Estimate)
+	}
+	for k := range all {
+		x := &all[k]
+		if x.Estimated > 0 {
+			x.Mean = corral.Seconds(x.Total / float64(x.Estimated) * float64(time.Millisecond))
+		}
+		if work > 0 {
+			x.Share = math.Round(x.Total/work*1e6) / 1e6
+		}
+		x.Total = inSeconds(x.Total)
+	}
+	slices.SortStableFunc(all, func(x, y Transformation) int {
+		return cmp.Or(cmp.Compare(y.Total, x.Total), cmp.Compare(y.Tasks, x.Tasks), cmp.Compare(x.Name, y.Name))
+	})
+	return all
+}
+
+// add counts a task; Total is in milliseconds until all are counted.
+func (x *Transformation) add(t *Task, level int) {
+	x.Tasks++
+	x.FirstLevel, x.LastLevel = min(x.FirstLevel, level), max(x.LastLevel, level)
+	x.MostCPUs, x.MostMemory = max(x.MostCPUs, t.CPUs), max(x.MostMemory, t.MemoryMiB)
+	x.ReadBytes, x.WrittenBytes = addBytes(x.ReadBytes, t.ReadBytes), addBytes(x.WrittenBytes, t.WrittenBytes)
+	estimate, ok := t.Estimated()
+	if !ok {
+		return
+	}
+	if x.Estimated == 0 {
+		x.Least = corral.Seconds(estimate)
+	}
+	x.Estimated++
+	x.Least, x.Most = min(x.Least, corral.Seconds(estimate)), max(x.Most, corral.Seconds(estimate))
+	x.Total += milliseconds(estimate)
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

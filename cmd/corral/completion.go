@@ -17,6 +17,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/workflow/format"
 )
 
 // completeWord is the first argument by which a shell's completion calls this program; the words of
@@ -65,7 +66,7 @@ var choices = map[string][]string{
 	"batch": corral.BatchSystemNames(), "head-batch": corral.BatchSystemNames(),
 	"resubmit": {"never", "forever", "until="}, "broker": {"auto", "none", "ccb", "relay"},
 	"slots": {"partitionable", "static"}, "clustering": {"none", "horizontal="}, "shell": {"bash", "zsh"},
-	"objective": objectives(),
+	"objective": objectives(), "to": format.Written(),
 }
 
 func objectives() (words []string) {

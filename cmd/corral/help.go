@@ -48,7 +48,8 @@ func describe(name string, c *cli.Command) {
 		}
 		c.ArgsUsage = strings.TrimSpace(arguments)
 		c.Usage, c.Description, _ = strings.Cut(rest, "\n")
-		c.Description = strings.Replace(strings.TrimRight(c.Description, "\n"), "FORMATS", format.Names(), 1)
+		formats := strings.Join(format.Names(), "\n  ")
+		c.Description = strings.Replace(strings.TrimRight(c.Description, "\n"), "FORMATS", formats, 1)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/input"
 	"github.com/corral-pilot/corral/profile"
+	"github.com/corral-pilot/corral/workflow/format"
 )
 
 // estimateFlags say where a plan's estimates of tasks come from.
@@ -60,9 +61,10 @@ func isFile(name string) bool {
 	switch {
 	case strings.HasPrefix(name, api.LibraryProfile), strings.HasPrefix(name, api.RunProfile):
 		return false
-	case strings.ContainsRune(name, filepath.Separator),
-		strings.EqualFold(filepath.Ext(name), ".csv"),
-		strings.EqualFold(filepath.Ext(name), ".json"):
+	case strings.ContainsRune(name, filepath.Separator), strings.EqualFold(filepath.Ext(name), ".csv"):
+		return true
+	}
+	if _, ok := format.Of(name); ok {
 		return true
 	}
 	found, err := os.Stat(name)

@@ -19,8 +19,6 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/follow"
-	"github.com/corral-pilot/corral/workflow"
-	"github.com/corral-pilot/corral/workflow/format"
 	"github.com/corral-pilot/corral/workflow/wfformat"
 )
 
@@ -201,13 +199,4 @@ func runError(r corral.Run) error {
 		reason = "no reason was recorded"
 	}
 	return corral.Errorf(corral.Failed, "run %d is %s: %s", r.ID, r.State, reason)
-}
-
-// readWorkflow reads a workflow file and prints its warnings.
-func readWorkflow(ctx context.Context, p *printer, file string, strict bool) (*workflow.Workflow, error) {
-	w, warnings, err := format.ReadFile(ctx, file, workflow.Options{Strict: strict})
-	for _, warning := range warnings {
-		p.say("corral: warning: %s", warning)
-	}
-	return w, err
 }

@@ -3,86 +3,242 @@ package main
 // The verbs on workflow files need no corrald: the formats are read here, as `corral run` reads them.
 
 import (
+	"cmp"
+	"compress/gzip"
+	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/urfave/cli/v2"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/workflow/wfformat"
+	"github.com/corral-pilot/corral/workflow"
+	"github.com/corral-pilot/corral/workflow/format"
 )
 
 func workflowCommand(p *printer) *cli.Command {
+	strict := func() cli.Flag { return &cli.BoolFlag{Name: "strict", Usage: "refuse what is otherwise a warning"} }
 	return &cli.Command{
 		Name: "workflow", Category: workflows,
 		Subcommands: []*cli.Command{
-			{Name: "show", Action: func(c *cli.Context) error { return showWorkflow(c, p) }},
 			{
-				Name: "validate", Flags: []cli.Flag{&cli.BoolFlag{Name: "strict", Usage: "also refuse unknown fields"}},
+				Name: "show", Flags: []cli.Flag{strict()},
+				Action: func(c *cli.Context) error { return showWorkflow(c, p) },
+			},
+			{
+				Name: "validate", Flags: []cli.Flag{strict()},
 				Action: func(c *cli.Context) error { return validateWorkflow(c, p) },
 			},
 			{
-				Name: "convert", Flags: []cli.Flag{&cli.StringFlag{Name: "out",
-					Usage: "`FILE` to write (default: stdout)"}},
+				Name: "convert", Flags: []cli.Flag{strict(), &cli.StringFlag{Name: "to", Usage: "`FORMAT` to write: " +
+					strings.Join(format.Written(), ", ") + " (default: as OUT's name says)"}},
 				Action: func(c *cli.Context) error { return convertWorkflow(c, p) },
 			},
 		},
 	}
 }
 
-// showWorkflow prints how large a workflow is, how wide, and how long at the least.
+// readWorkflow reads a workflow file and prints its warnings.
+func readWorkflow(ctx context.Context, p *printer, file string, strict bool) (*workflow.Workflow, error) {
+	w, warnings, err := readWithWarnings(ctx, file, strict)
+	p.warn(warnings)
+	return w, err
+}
+
+// readWithWarnings reads a workflow file. Files of some formats refer to the environment.
+func readWithWarnings(ctx context.Context, file string, strict bool) (
+	*workflow.Workflow, []workflow.Warning, error,
+) {
+	return format.ReadFile(ctx, file, workflow.Options{Strict: strict, Env: os.LookupEnv})
+}
+
+func (p *printer) warn(warnings []workflow.Warning) {
+	for _, warning := range warnings {
+		p.say("corral: warning: %s", warning)
+	}
+}
+
+// A shownWorkflow is what is said of a workflow.
+type shownWorkflow struct {
+	workflow.Summary
+	ByTransformation []workflow.Transformation `json:"by_transformation"`
+	Warnings         []shownWarning            `json:"warnings"`
+}
+
+// A shownWarning is a warning of its file.
+type shownWarning struct {
+	Place   string `json:"place"`
+	Message string `json:"message"`
+}
+
+func shownWarnings(warnings []workflow.Warning) []shownWarning {
+	all := make([]shownWarning, len(warnings))
+	for i, w := range warnings {
+		all[i] = shownWarning{w.Place.String(), w.Message}
+	}
+	return all
+}
+
+// showWorkflow prints how large a workflow is, how wide, how long at the least, and what its tasks are.
 func showWorkflow(c *cli.Context, p *printer) error {
-	w, err := readWorkflow(c.Context, p, c.Args().First(), false)
+	w, warnings, err := readWithWarnings(c.Context, c.Args().First(), c.Bool("strict"))
+	p.warn(warnings)
 	if err != nil {
 		return err
 	}
-	s := w.Summary()
-	if p.format != "table" {
-		return p.encode(s)
-	}
-	seconds := func(s float64) string { return span(time.Duration(s * float64(time.Second))) }
+	s := shownWorkflow{w.Summary(), w.Transformations(), shownWarnings(warnings)}
+	return p.print(s, workflow.Printable(w.Name), func() { p.summary(s) })
+}
+
+// summary prints a table of the whole workflow and one of its transformations.
+func (p *printer) summary(s shownWorkflow) {
 	t := newTable(nil)
 	t.AppendRows([]table.Row{
-		{"name", w.Name},
+		{"name", workflow.Printable(s.Name)},
 		{"tasks", fmt.Sprintf("%d, %d edges, %d levels, at most %d side by side", s.Tasks, s.Edges, s.Levels, s.Width)},
-		{"total work", seconds(s.TotalWork)},
+		{"files", filesOf(s.Summary)},
+		{"total work", totalWork(s.Summary)},
 		{"critical path", span(time.Duration(s.CriticalPath))},
 	})
 	p.render(t)
-	return nil
+	fmt.Fprintln(p.out)
+	_ = list(p, s.ByTransformation, transformationTable) // a table for people does not fail
+}
+
+// filesOf says how many files there are, and how large.
+func filesOf(s workflow.Summary) string {
+	text := fmt.Sprintf("%d, %d of them inputs of the workflow", s.Files, s.Inputs)
+	if s.Unsized < s.Files {
+		text += fmt.Sprintf("; %s, %s of inputs", inBytes(float64(s.Bytes)), inBytes(float64(s.InputBytes)))
+	}
+	if s.Unsized > 0 {
+		text += fmt.Sprintf("; %d of unknown size", s.Unsized)
+	}
+	return text
+}
+
+// totalWork says how long the tasks take, and for how many that is not known.
+func totalWork(s workflow.Summary) string {
+	text := inSeconds(s.TotalWork)
+	if s.Unestimated > 0 {
+		text += fmt.Sprintf("; %d tasks without an estimate", s.Unestimated)
+	}
+	return text
+}
+
+var transformationTable = listing[workflow.Transformation]{
+	id: func(x workflow.Transformation) string { return workflow.Printable(x.Name) },
+	columns: []column[workflow.Transformation]{
+		{"transformation", func(x workflow.Transformation) any { return workflow.Printable(x.Name) }},
+		{"tasks", func(x workflow.Transformation) any { return x.Tasks }},
+		{"levels", func(x workflow.Transformation) any {
+			if x.FirstLevel == x.LastLevel {
+				return fmt.Sprint(x.FirstLevel)
+			}
+			return fmt.Sprintf("%d-%d", x.FirstLevel, x.LastLevel)
+		}},
+		{"mean", estimateOf(func(x workflow.Transformation) any { return span(time.Duration(x.Mean)) })},
+		{"least", estimateOf(func(x workflow.Transformation) any { return span(time.Duration(x.Least)) })},
+		{"most", estimateOf(func(x workflow.Transformation) any { return span(time.Duration(x.Most)) })},
+		{"total", estimateOf(func(x workflow.Transformation) any { return inSeconds(x.Total) })},
+		{"share", estimateOf(func(x workflow.Transformation) any { return fmt.Sprintf("%.1f %%", 100*x.Share) })},
+		{"cpus", func(x workflow.Transformation) any { return x.MostCPUs }},
+		{"memory", func(x workflow.Transformation) any {
+			if x.MostMemory == 0 {
+				return ""
+			}
+			return size(x.MostMemory)
+		}},
+	},
+}
+
+// estimateOf prints what is made of estimates, nothing where there is none.
+func estimateOf(of func(workflow.Transformation) any) func(workflow.Transformation) any {
+	return func(x workflow.Transformation) any {
+		if x.Estimated == 0 {
+			return ""
+		}
+		return of(x)
+	}
+}
+
+// A soundWorkflow is what is said of a workflow that can be run.
+type soundWorkflow struct {
+	File     string         `json:"file"`
+	Tasks    int            `json:"tasks"`
+	Runnable bool           `json:"runnable"`
+	Warnings []shownWarning `json:"warnings"`
 }
 
 // validateWorkflow fails for a file that cannot be read and for a workflow that cannot be run.
 func validateWorkflow(c *cli.Context, p *printer) error {
-	w, err := readWorkflow(c.Context, p, c.Args().First(), c.Bool("strict"))
+	file := c.Args().First()
+	w, warnings, err := readWithWarnings(c.Context, file, c.Bool("strict"))
+	p.warn(warnings)
 	if err != nil {
 		return err
 	}
 	if err := w.Runnable(); err != nil {
 		return err
 	}
-	p.say("%s: %d tasks, can be run", c.Args().First(), len(w.Tasks))
+	if p.format != formTable {
+		return p.encode(soundWorkflow{file, len(w.Tasks), true, shownWarnings(warnings)})
+	}
+	p.say("%s: %d tasks, can be run", file, len(w.Tasks))
 	return nil
 }
 
-// convertWorkflow writes WfFormat. It replaces no file: --out must name a new one.
-func convertWorkflow(c *cli.Context, p *printer) (err error) {
-	w, err := readWorkflow(c.Context, p, c.Args().First(), false)
+// convertWorkflow writes a workflow in another format. It replaces no file: OUT must be a new one.
+func convertWorkflow(c *cli.Context, p *printer) error {
+	out := c.Args().Get(1)
+	word, err := formatFor(c.String("to"), out)
 	if err != nil {
 		return err
 	}
-	out := c.String("out")
+	w, err := readWorkflow(c.Context, p, c.Args().First(), c.Bool("strict"))
+	if err != nil {
+		return err
+	}
 	if out == "" {
-		return wfformat.Write(p.out, w)
+		return format.Write(p.out, w, word)
 	}
-	f, err := os.OpenFile(out, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	return writeNew(out, func(f io.Writer) error { return format.Write(f, w, word) })
+}
+
+// formatFor returns the word for the format to write: as asked, as the name of the file says, or else WfFormat.
+func formatFor(asked, out string) (word string, err error) {
+	named, known := format.Of(out)
+	switch {
+	case asked != "":
+		word = asked
+	case out != "" && !known:
+		return "", corral.ErrorAt(corral.Invalid, out, "its name does not tell the format to write: give --to (%s)",
+			strings.Join(format.Written(), ", "))
+	default:
+		word = cmp.Or(named, format.Written()[0])
+	}
+	return word, format.CanWrite(word)
+}
+
+// writeNew makes a new file and has it written, compressed if its name says so. What was written in vain is removed.
+func writeNew(name string, write func(io.Writer) error) (err error) {
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if err != nil {
-		return corral.ErrorAt(corral.Invalid, "--out", "%w", err)
+		return corral.ErrorAt(corral.Invalid, "OUT", "%w", err)
 	}
-	if err := wfformat.Write(f, w); err != nil {
-		return err
+	defer func() {
+		if err = errors.Join(err, f.Close()); err != nil {
+			_ = os.Remove(name)
+		}
+	}()
+	if !strings.HasSuffix(strings.ToLower(name), ".gz") {
+		return write(f)
 	}
-	return f.Close()
+	packed := gzip.NewWriter(f)
+	return errors.Join(write(packed), packed.Close())
 }

@@ -12,7 +12,7 @@ var layers = [][]string{
 	{"condor/classad", "dag", "embedded", "internal/cgroup", "internal/descriptor", "internal/disk", "internal/input", "internal/netns", "internal/node", "internal/pause", "internal/programs", "internal/version", "internal/xdg", "resubmit"},
 	{"condor", "condor/eventlog", root},
 	{"broker", "broker/relay", "cost", "gridsite", "internal/execution", "internal/matching", "internal/order", "internal/reconcile", "internal/runas", "packages", "workflow"},
-	{"embedded/wire", "gridsite/jobdir", "gridsite/local", "gridsite/ssh", "gridsite/survey", "internal/pilot/attempt", "internal/store", "packages/htcondor", "plan", "profile", "staging", "workflow/wfformat"},
+	{"embedded/wire", "gridsite/jobdir", "gridsite/local", "gridsite/ssh", "gridsite/survey", "internal/pilot/attempt", "internal/store", "packages/htcondor", "plan", "profile", "staging", "workflow/dax", "workflow/makeflow", "workflow/wfformat"},
 	{"api", "embedded/executor", "embedded/link", "gridsite/fork", "gridsite/headnode", "gridsite/slurm", "internal/depot", "internal/picture", "internal/pilot/process", "internal/pilot/sitejob", "internal/recorded", "internal/store/storetest", "plan/validator", "planner/bound", "planner/drawn", "sim", "staging/ftp", "staging/sftp", "workflow/format"},
 	{"embedded/parcel", "examples/lambda", "gridsite/gridsitetest", "internal/follow", "internal/login", "internal/personal", "internal/report", "internal/request", "planner", "planner/baseline"},
 	{"embedded/dispatch", "embedded/worker", "internal/demo", "internal/pilot/condorworker", "internal/rest", "internal/scale", "planner/montecarlo", "planner/revision"},
@@ -141,6 +141,12 @@ var edges = map[string]map[string]string{
 		"internal/disk": "replaces indexes and signatures", "internal/input": "bounds what mirrors give",
 		"packages": "what it installs", root: "error kinds",
 	},
+	"workflow/dax": {
+		"internal/input": "bounds what it reads", "workflow": "feeds its builder", root: "error kinds",
+	},
+	"workflow/makeflow": {
+		"internal/input": "bounds what it reads", "workflow": "feeds its builder", root: "error kinds",
+	},
 	"workflow/wfformat": {
 		"internal/input": "bounds what it reads", "workflow": "feeds its builder", root: "error kinds",
 	},
@@ -195,7 +201,8 @@ var edges = map[string]map[string]string{
 	},
 	"workflow/format": {
 		"internal/input": "opens and bounds files", "workflow": "what a reader returns",
-		"workflow/wfformat": "one of its formats",
+		"workflow/dax": "one of its formats", "workflow/makeflow": "another", "workflow/wfformat": "another",
+		root: "error kinds",
 	},
 
 	"embedded/parcel": {

@@ -21,6 +21,7 @@ type document struct {
 	dec   *xml.Decoder
 	text  *source
 	depth int // of the element that is being read; that of the root is 1
+	began int // the line where the token began that was read last
 }
 
 // newDocument begins to read r; name is what complaints call it, and most bounds an element below the root, in bytes.
@@ -39,8 +40,8 @@ func newDocument(r io.Reader, name string, most int64) *document {
 // maxDepth bounds how deep elements nest. DAX nests them four deep.
 const maxDepth = 100
 
-// element calls inside for each element and text within the element that was begun last, up to its end. Whoever is given
-// an element reads it to its end, by element or skip.
+// element calls inside for each element and text within the element that was begun last, up to its end. Whoever is
+// given an element reads it to its end, by element or skip.
 func (d *document) element(inside func(xml.Token) error) error {
 	if d.depth++; d.depth > maxDepth {
 		return d.here().Errorf("elements are nested more than %d deep", maxDepth)
@@ -81,7 +82,7 @@ func (d *document) children(each func(e xml.StartElement) error) error {
 			return each(t)
 		case xml.CharData:
 			if text := bytes.TrimSpace(t); len(text) > 0 {
-				return d.here().Errorf("there is text between the elements: %.40q", text)
+				return d.of(t).Errorf("there is text between the elements: %.40q", text)
 			}
 		}
 		return nil
@@ -100,7 +101,7 @@ func (d *document) root() (e xml.StartElement, err error) {
 			return t, nil
 		case xml.CharData:
 			if text := bytes.TrimSpace(t); len(text) > 0 {
-				return e, d.here().Errorf("not XML: it begins with %.40q", text)
+				return e, d.of(t).Errorf("not XML: it begins with %.40q", text)
 			}
 		}
 	}
@@ -126,6 +127,7 @@ func (d *document) end() error {
 
 // next returns the next token, which is valid up to the next call.
 func (d *document) next() (xml.Token, error) {
+	d.began, _ = d.dec.InputPos()
 	token, err := d.dec.Token()
 	if err != nil {
 		return nil, d.broken(err)
@@ -140,6 +142,12 @@ func (d *document) next() (xml.Token, error) {
 func (d *document) here() workflow.Place {
 	line, _ := d.dec.InputPos()
 	return workflow.Place{File: d.name, Line: line}
+}
+
+// of is the line where the words of a text begin that was just read.
+func (d *document) of(text xml.CharData) workflow.Place {
+	blanks := text[:len(text)-len(bytes.TrimLeft(text, " \t\r\n"))]
+	return workflow.Place{File: d.name, Line: d.began + bytes.Count(blanks, []byte{'\n'})}
 }
 
 // broken is the error for a text that is not XML, is too long, or cannot be read.

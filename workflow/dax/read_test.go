@@ -190,7 +190,7 @@ func TestReadRefuses(t *testing.T) {
 		{"unquoted", document("<job id=a/>"), "w.dax:2:10: not XML: unquoted or missing attribute value in element"},
 		{"two roots", document(a) + "<adag/>", "w.dax:4: there is something after the end of the document"},
 		{"junk behind", document(a) + "x", "w.dax:4: there is something after the end of the document"},
-		{"text inside", document(a, "oops", a), `w.dax:4: there is text between the elements: "oops"`},
+		{"text inside", document(a, "oops", a), `w.dax:3: there is text between the elements: "oops"`},
 		{"another root", "<workflow/>", "w.dax:1: the document is <workflow>, not <adag>: it is no DAX"},
 		{"version 4", `<adag name="w" version="4.0"/>`, `w.dax:1: version is "4.0"; only DAX 2 and 3 are read`},
 		{"latin", `<?xml version="1.0" encoding="ISO-8859-1"?>` + document(a),

@@ -89,7 +89,8 @@ func (r *reader) child(e xml.StartElement) error {
 	return r.doc.children(func(e xml.StartElement) error {
 		parent := attribute(e, "ref")
 		if e.Name.Local != "parent" || parent == "" {
-			return r.doc.here().Errorf("<%s> in the list of parents of %q, want <parent> with a ref", e.Name.Local, child)
+			return r.doc.here().Errorf("<%s> in the list of parents of %q, want <parent> with a ref",
+				e.Name.Local, child)
 		}
 		r.builder.Edge(parent, child, r.doc.here())
 		return r.doc.skip()

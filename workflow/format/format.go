@@ -1,8 +1,8 @@
-// Package format reads a workflow file without being told its format. It knows each format by one line in a table:
+// Package format reads and writes workflow files without being told how. It knows each format by one line in a table:
 // another format is a package beside workflow/wfformat whose Read feeds a workflow.Builder, and one more line here.
 //
-// The extension of the file's name decides; a file with an unknown extension is known by its first bytes. Any file
-// may be gzip-compressed. The limit in bytes holds before and after decompression, so that a small file cannot become a
+// The ending of the file's name decides; a file with an unknown ending is known by its first bytes. Any file may be
+// gzip-compressed. The limit in bytes holds before and after decompression, so that a small file cannot become a
 // large one unnoticed.
 //
 // Only what people name goes through here. corrald receives every workflow as WfFormat, under the name that the user's
@@ -16,37 +16,88 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/input"
 	"github.com/corral-pilot/corral/workflow"
+	"github.com/corral-pilot/corral/workflow/dax"
+	"github.com/corral-pilot/corral/workflow/makeflow"
 	"github.com/corral-pilot/corral/workflow/wfformat"
 )
 
 // A format is one way to write a workflow down.
 type format struct {
-	name       string
-	extensions []string                // of file names, in lower case
-	sniff      func(begin []byte) bool // reports whether a text that begins so may be in this format
-	read       func(ctx context.Context, text io.Reader, name string, opts workflow.Options) (
+	word    string   // by which people choose it
+	name    string   // that people read
+	endings []string // of names of files, or whole names, in lower case
+	sniff   func(begin []byte) bool
+	read    func(ctx context.Context, text io.Reader, name string, opts workflow.Options) (
 		*workflow.Workflow, []workflow.Warning, error)
+	write func(w io.Writer, wf *workflow.Workflow) error // nil: it is only read
 }
 
-// formats lists every format. The reader of the first one says what is wrong with a text that looks like none of them.
+// formats lists every format, those whose beginning is known best first.
 var formats = []format{
-	{"WfFormat 1.5 JSON", []string{".json"}, wfformat.Sniff, wfformat.Read},
+	{"wfformat", "WfFormat 1.4 and 1.5", []string{".json"}, wfformat.Sniff, wfformat.Read, wfformat.Write},
+	{"dax", "DAX 2 and 3", []string{".dax", ".xml"}, dax.Sniff, dax.Read, nil},
+	{"makeflow", "classic Makeflow", []string{".makeflow", ".mf", "makeflow"}, makeflow.Sniff, makeflow.Read, nil},
 }
 
-// Names lists the formats for people.
-func Names() string {
+// Names lists the formats for people, each with the endings of its files.
+func Names() []string {
 	var names []string
 	for _, f := range formats {
-		names = append(names, f.name)
+		names = append(names, fmt.Sprintf("%s (%s)", f.name, strings.Join(f.endings, ", ")))
 	}
-	return strings.Join(names, ", ")
+	return names
+}
+
+// Written lists the words for the formats that Write knows.
+func Written() []string {
+	var words []string
+	for _, f := range formats {
+		if f.write != nil {
+			words = append(words, f.word)
+		}
+	}
+	return words
+}
+
+// Of returns the word for the format that the name of a file tells.
+func Of(name string) (word string, ok bool) {
+	if f := byName(name); f != nil {
+		return f.word, true
+	}
+	return "", false
+}
+
+// CanWrite returns nil if Write knows the format of a word, and otherwise an error of kind Invalid.
+func CanWrite(word string) error {
+	for _, f := range formats {
+		if f.word == word && f.write == nil {
+			return corral.Errorf(corral.Invalid, "%s is read, but not written; want %s",
+				f.name, strings.Join(Written(), " or "))
+		}
+		if f.word == word {
+			return nil
+		}
+	}
+	return corral.Errorf(corral.Invalid, "no format is called %q; want %s", word, strings.Join(Written(), " or "))
+}
+
+// Write writes a workflow in the format of a word. The error is that of CanWrite, has kind Invalid if the format cannot
+// hold the workflow, or is that of the writer.
+func Write(w io.Writer, wf *workflow.Workflow, word string) error {
+	if err := CanWrite(word); err != nil {
+		return err
+	}
+	i := slices.IndexFunc(formats, func(f format) bool { return f.word == word })
+	return formats[i].write(w, wf)
 }
 
 // ReadFile reads the workflow in a regular file. Its Dir is the directory of the file, absolute. Errors are as of Read;
@@ -80,9 +131,20 @@ func Read(ctx context.Context, r io.Reader, name string, opts workflow.Options) 
 	if err != nil {
 		return nil, nil, workflow.Place{File: name}.Errorf("decompressing: %w", err)
 	}
+	if mark, err := text.Peek(len(byteOrderMark)); err == nil && string(mark) == byteOrderMark {
+		_, _ = text.Discard(len(byteOrderMark))
+	}
 	begin, _ := text.Peek(sniffed) // an error shows again when the text is read
-	return choose(name, begin).read(ctx, text, name, opts)
+	f := choose(name, begin)
+	if f == nil {
+		return nil, nil, workflow.Place{File: name}.Errorf(
+			"neither its name nor its beginning tells its format; Corral reads %s", strings.Join(Names(), "; "))
+	}
+	return f.read(ctx, text, name, opts)
 }
+
+// byteOrderMark is what some editors put before a text in UTF-8. It means nothing.
+const byteOrderMark = "\uFEFF"
 
 // sniffed is how many bytes show the format of a text: enough to pass a comment that precedes it.
 const sniffed = 1 << 10
@@ -99,18 +161,30 @@ func decompressed(r io.Reader) (*bufio.Reader, error) {
 	return bufio.NewReaderSize(unpacked, bufferBytes), err
 }
 
-// choose returns the format of a file by its name or else by its first bytes.
-func choose(name string, begin []byte) format {
-	extension := strings.ToLower(filepath.Ext(strings.TrimSuffix(name, ".gz")))
-	for _, f := range formats {
-		if slices.Contains(f.extensions, extension) {
-			return f
+// byName returns the format that the name of a file tells, or nil.
+func byName(name string) *format {
+	base := strings.TrimSuffix(strings.ToLower(filepath.Base(name)), ".gz")
+	for i := range formats {
+		if slices.Contains(formats[i].endings, filepath.Ext(base)) || slices.Contains(formats[i].endings, base) {
+			return &formats[i]
 		}
 	}
-	for _, f := range formats {
-		if f.sniff(begin) {
-			return f
+	return nil
+}
+
+// choose returns the format of a file by its name or else by its first bytes, or nil. A file in which nothing is left
+// is for the first format to complain about.
+func choose(name string, begin []byte) *format {
+	if f := byName(name); f != nil {
+		return f
+	}
+	for i := range formats {
+		if formats[i].sniff(begin) {
+			return &formats[i]
 		}
 	}
-	return formats[0]
+	if len(begin) == 0 {
+		return &formats[0]
+	}
+	return nil
 }

@@ -35,7 +35,7 @@ func TestReadKnowsTheFormat(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"w.json", "W.JSON", "w.json.gz", "w.gz", "w", "w.txt", ""} {
-		for _, text := range []string{small, "\n " + small, packed.String()} {
+		for _, text := range []string{small, "\n " + small, packed.String(), "\uFEFF" + small} {
 			wf, warnings, err := format.Read(t.Context(), strings.NewReader(text), name, workflow.Options{Strict: true})
 			if err != nil || len(warnings) > 0 || len(wf.Tasks) != 1 {
 				t.Errorf("Read of %q = %v, warnings %v", name, err, warnings)
@@ -43,8 +43,9 @@ func TestReadKnowsTheFormat(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"":                               "w.txt: the file is empty",
-		"x":                              "w.txt:1:1: not JSON: invalid character 'x' looking for beginning of value",
+		"": "w.txt: the file is empty",
+		"x": "w.txt: neither its name nor its beginning tells its format; Corral reads WfFormat 1.4 and 1.5 (.json); " +
+			"DAX 2 and 3 (.dax, .xml); classic Makeflow (.makeflow, .mf, makeflow)",
 		"\x1f\x8b junk of ten":           "w.txt: decompressing: gzip: invalid header",
 		"\x1f\x8b":                       "w.txt: decompressing: unexpected EOF",
 		packed.String()[:packed.Len()-9]: "w.txt:2:60: the file ends in the middle of the document",
@@ -53,6 +54,50 @@ func TestReadKnowsTheFormat(t *testing.T) {
 		if corral.KindOf(err) != corral.Invalid || err.Error() != want {
 			t.Errorf("Read of %q = %v, want %s", text, err, want)
 		}
+	}
+}
+
+// TestReadKnowsEveryFormat: by the name of the file, and by how its text begins.
+func TestReadKnowsEveryFormat(t *testing.T) {
+	t.Parallel()
+	const xml, rule = "<?xml version='1.0'?>\n<adag name='w'><job id='a' name='n'/></adag>\n", "A=1\n\na: b\n\ttrue\n"
+	for _, c := range []struct{ name, text, id, word string }{
+		{"w.dax", xml, "a", "dax"}, {"w.XML.gz", xml, "a", "dax"}, {"w", xml, "a", ""}, {"w.makeflow", rule, "a", "makeflow"},
+		{"d/Makeflow", rule, "a", "makeflow"}, {"w.mf", rule, "a", "makeflow"}, {"w.txt", rule, "a", ""}, {"w.json", small, "a", "wfformat"},
+	} {
+		wf, _, err := format.Read(t.Context(), strings.NewReader(c.text), c.name, workflow.Options{})
+		if err != nil || len(wf.Tasks) != 1 || wf.Tasks[0].ID != c.id {
+			t.Errorf("Read of %s = %v, %v", c.name, wf, err)
+		}
+		if word, ok := format.Of(c.name); word != c.word || ok != (c.word != "") {
+			t.Errorf("Of(%s) = %q, %v, want %q", c.name, word, ok, c.word)
+		}
+	}
+	_, _, err := format.Read(t.Context(), strings.NewReader(small), "w.dax", workflow.Options{})
+	if want := `w.dax:1: not XML: it begins with "{\"name\": \"w\", \"schemaVersion\": \"1.5\", \"w"`; err == nil || err.Error() != want {
+		t.Errorf("Read of JSON as DAX = %v, want %s", err, want)
+	}
+}
+
+func TestWrite(t *testing.T) {
+	t.Parallel()
+	wf, _, err := format.Read(t.Context(), strings.NewReader(small), "w.json", workflow.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := format.Write(&out, wf, "wfformat"); err != nil || !strings.Contains(out.String(), `"schemaVersion": "1.5"`) {
+		t.Errorf("Write = %v, %s", err, out.String())
+	}
+	for word, want := range map[string]string{
+		"dax": "DAX 2 and 3 is read, but not written; want wfformat", "pdf": `no format is called "pdf"; want wfformat`,
+	} {
+		if err := format.Write(&out, wf, word); corral.KindOf(err) != corral.Invalid || err.Error() != want {
+			t.Errorf("Write = %v, want %s", err, want)
+		}
+	}
+	if got := strings.Join(format.Written(), " "); got != "wfformat" {
+		t.Errorf("Written = %s", got)
 	}
 }
 

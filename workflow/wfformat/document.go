@@ -240,6 +240,10 @@ func fieldTypes(t reflect.Type) map[string]reflect.Type {
 	}
 	known := make(map[string]reflect.Type)
 	for f := range t.Fields() {
+		if f.Anonymous {
+			maps.Copy(known, fieldTypes(f.Type))
+			continue
+		}
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		known[strings.ToLower(name)] = f.Type
 	}

@@ -29,5 +29,5 @@ func ExampleRead() {
 	// Output:
 	// hello.json:8: workflow.specification.tasks[].x-corral: unknown field "retires"
 	// hello 2 1 <nil>
-	// hello.json:5: task "say": it has no command (in WfFormat: command.program of its execution task)
+	// hello.json:5: task "say": it has no command (in WfFormat: command.program of its execution task; in DAX: an argument)
 }

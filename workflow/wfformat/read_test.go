@@ -249,8 +249,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// TestRuntimesOfZero: in a trace a runtime of 0 is one, however little else is known of the task. It is none in a workflow
-// that never ran, where x-corral says so, and where the trace has no runtime of the task.
+// TestRuntimesOfZero: in a trace a runtime of 0 is one, however little else is known of the task. It is none in a
+// workflow that never ran, where x-corral says so, and where the trace has no runtime of the task.
 func TestRuntimesOfZero(t *testing.T) {
 	t.Parallel()
 	const trace = `{"name": "w", "schemaVersion": "1.5", "workflow": {"specification": {"tasks": [

@@ -105,7 +105,8 @@ func (r *reader) schemaVersion(path string) error {
 // checkVersion is called at the end, too, in case there was no version.
 func (r *reader) checkVersion() error {
 	if r.version != version && r.version != version14 {
-		return r.doc.here().Errorf("schemaVersion is %q; only WfFormat %s and %s are read", r.version, version14, version)
+		return r.doc.here().Errorf("schemaVersion is %q; only WfFormat %s and %s are read",
+			r.version, version14, version)
 	}
 	if r.layout != "" && r.layout != r.version {
 		return r.doc.here().Errorf("schemaVersion is %q, but the fields are those of %s", r.version, r.layout)

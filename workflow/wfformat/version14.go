@@ -16,22 +16,27 @@ type (
 		Name     string   `json:"name"`
 		ID       string   `json:"id"`       // may be missing
 		Category string   `json:"category"` // the transformation; may be missing
-		Type     string   `json:"type"`     // compute, transfer or auxiliary: not kept
 		Command  *command `json:"command"`
 		Parents  []string `json:"parents"`
 		Children []string `json:"children"`
 		Files    []file14 `json:"files"`
 
-		Runtime  *seconds    `json:"runtimeInSeconds"`
-		Cores    *float64    `json:"cores"`
-		AvgCPU   float64     `json:"avgCPU"`
-		Read     amount      `json:"readBytes"`
-		Written  amount      `json:"writtenBytes"`
-		Memory   amount      `json:"memoryInBytes"`
-		Energy   json.Number `json:"energy"`   // not kept
-		Power    json.Number `json:"avgPower"` // not kept
-		Priority json.Number `json:"priority"` // not kept
-		Machine  string      `json:"machine"`
+		Runtime *seconds `json:"runtimeInSeconds"`
+		Cores   *float64 `json:"cores"`
+		AvgCPU  float64  `json:"avgCPU"`
+		Read    amount   `json:"readBytes"`
+		Written amount   `json:"writtenBytes"`
+		Memory  amount   `json:"memoryInBytes"`
+		Machine string   `json:"machine"`
+		notKept14
+	}
+
+	// notKept14 is known, so that it is no surprise.
+	notKept14 struct {
+		Type     string      `json:"type"` // compute, transfer or auxiliary
+		Energy   json.Number `json:"energy"`
+		Power    json.Number `json:"avgPower"`
+		Priority json.Number `json:"priority"`
 	}
 
 	file14 struct {

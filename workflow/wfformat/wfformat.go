@@ -1,7 +1,7 @@
-// Package wfformat reads WfFormat 1.4 and 1.5, the JSON format of WfCommons, and writes 1.5. One file holds a workflow's
-// structure (workflow.specification), and its commands, cpus and measured runtimes (workflow.execution); in 1.4 each task
-// has all of its own. Published traces come in it, Corral keeps its runs in it, and corrald accepts no other format: the
-// client converts the rest.
+// Package wfformat reads WfFormat 1.4 and 1.5, the JSON format of WfCommons, and writes 1.5. One file holds a
+// workflow's structure (workflow.specification), and its commands, cpus and measured runtimes (workflow.execution);
+// in 1.4 each task has all of its own. Published traces come in it, Corral keeps its runs in it, and corrald accepts
+// no other format: the client converts the rest.
 //
 // A document is read value by value and never held as a whole. What may be large is bounded: the text, each value in
 // it, whitespace, and the number of tasks. So a file of two gigabytes takes the memory of its tasks, and a hostile
@@ -29,9 +29,9 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// Read reads a workflow in WfFormat 1.4 or 1.5; name is what errors and warnings call it. Every error has kind Invalid and
-// the place name:line, as far as there is a line, except after the end of ctx, which ends the reading: then it is
-// ctx's cause. Warnings come with the workflow and with an error.
+// Read reads a workflow in WfFormat 1.4 or 1.5; name is what errors and warnings call it. Every error has kind
+// Invalid and the place name:line, as far as there is a line, except after the end of ctx, which ends the reading:
+// then it is ctx's cause. Warnings come with the workflow and with an error.
 func Read(ctx context.Context, text io.Reader, name string, opts workflow.Options) (
 	*workflow.Workflow, []workflow.Warning, error,
 ) {
