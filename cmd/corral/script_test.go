@@ -86,7 +86,7 @@ func setUpScript(e *testscript.Env, bin string) error {
 		return err
 	}
 	for name, value := range map[string]string{
-		"EXAMPLE": example, "LATER": time.Now().Add(24 * time.Hour).UTC().Format(time.RFC3339),
+		"EXAMPLE": example, "EXAMPLES": filepath.Dir(filepath.Dir(example)), "LATER": time.Now().Add(24 * time.Hour).UTC().Format(time.RFC3339),
 		"PATH": bin + ":" + os.Getenv("PATH"), "HOME": dir, "DIR": dir, "TERM": "dumb",
 		"CORRALD_LEASE":  "5m", // workers keep their tasks through whatever a busy machine does
 		"XDG_STATE_HOME": dir + "/state", "XDG_CACHE_HOME": dir + "/cache", "XDG_DATA_HOME": dir + "/data", "XDG_RUNTIME_DIR": dir + "/run",

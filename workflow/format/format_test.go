@@ -171,3 +171,24 @@ func TestReadFile(t *testing.T) {
 		t.Errorf("ReadFile of a missing file = %v, want %q", err, want)
 	}
 }
+
+// TestExamples: every example that is not the demo's reads without a warning, and can be run.
+func TestExamples(t *testing.T) {
+	t.Parallel()
+	for file, tasks := range map[string]int{"makeflow/Makeflow": 3, "dax/diamond.dax": 4} {
+		path := filepath.Join("../../examples", file)
+		wf, _, err := format.ReadFile(t.Context(), path, workflow.Options{Strict: true})
+		if err != nil || len(wf.Tasks) != tasks {
+			t.Errorf("%s: %v, want %d tasks", file, err, tasks)
+			continue
+		}
+		if err := wf.Runnable(); err != nil {
+			t.Error(err)
+		}
+		for _, f := range wf.OwnInputs() {
+			if _, err := os.Stat(filepath.Join(wf.Dir, f)); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}

@@ -167,7 +167,7 @@ func TestExport(t *testing.T) {
 	t.Parallel()
 	wf := mustRead(t, "export A=5 B\nexport USER NONE\nB=7\none:\n\ttrue\nB=\"8 8\"\ntwo:\n@A=6\n\ttrue\nB+=9\nexport B\nthree:\n\ttrue\n")
 	want := []map[string]string{
-		{"A": "5 B", "B": "7", "USER": "ann"}, {"A": "6", "B": "8 8", "USER": "ann"}, {"A": "5 B", "B": `"8 8" 9`, "USER": "ann"},
+		{"A": "5 B", "B": "7", "USER": "ann"}, {"A": "6", "B": `"8 8"`, "USER": "ann"}, {"A": "5 B", "B": `"8 8" 9`, "USER": "ann"},
 	}
 	for i := range wf.Tasks {
 		if diff := cmp.Diff(want[i], wf.Tasks[i].Env); diff != "" {

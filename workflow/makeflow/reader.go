@@ -287,7 +287,7 @@ func (r *reader) environment() error {
 				v, ok = r.vars.at(i, r.under[i], name)
 			}
 			if ok {
-				env[name] = unquote(v)
+				env[name] = v
 			}
 		}
 		if last == nil || !maps.Equal(env, last) {
