@@ -52,12 +52,17 @@ func Read(ctx context.Context, text io.Reader, name string, opts workflow.Option
 	return wf, r.builder.Warnings, nil
 }
 
-// Sniff reports whether a text that begins with these bytes may be in this format: whether a line begins with a tab, as
-// commands do, or with a directive.
+// Sniff reports whether a text that begins with these bytes may be in this format: whether a line begins with a
+// directive, or with a tab as commands do, or with another blank behind a line with a colon.
 func Sniff(begin []byte) bool {
+	rule := false
 	for line := range bytes.Lines(begin) {
-		if bytes.HasPrefix(line, []byte{'\t'}) || bytes.HasPrefix(line, []byte(".MAKEFLOW")) {
+		switch {
+		case len(bytes.TrimSpace(line)) == 0:
+		case line[0] == '\t', line[0] == ' ' && rule, bytes.HasPrefix(line, []byte(".MAKEFLOW")):
 			return true
+		case line[0] != '#':
+			rule = bytes.IndexByte(line, ':') > 0
 		}
 	}
 	return false

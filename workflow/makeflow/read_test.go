@@ -42,6 +42,15 @@ func mustRead(t testing.TB, s string) *workflow.Workflow {
 // shell is what runs a command.
 func shell(command string) []string { return []string{"/bin/sh", "-c", command} }
 
+// env is an environment of names and values.
+func env(all ...string) map[string]string {
+	m := make(map[string]string)
+	for i := 0; i < len(all); i += 2 {
+		m[all[i]] = all[i+1]
+	}
+	return m
+}
+
 // The example of the manual, with categories and sizes: rules in any order, ordered by files.
 func TestRead(t *testing.T) {
 	t.Parallel()
@@ -77,15 +86,19 @@ out/capitol.jpg:
 	want := []workflow.Task{
 		{ID: "capitol.gif", Name: "merge", Inputs: []string{"out/capitol.jpg", "capitol.90.jpg", "capitol.180.jpg"},
 			Argv:    shell(`"convert" -delay 10 http://example.org/capitol.jpg out/capitol.jpg capitol.gif`),
+			Env:     env("CATEGORY", "merge", "MEMORY", "50"),
 			Outputs: []string{"capitol.gif"}, Resources: corral.Resources{CPUs: 1, MemoryMiB: 50}},
 		{ID: "capitol.90.jpg", Name: "turn", Inputs: []string{"out/capitol.jpg"}, Outputs: []string{"capitol.90.jpg"},
 			Argv: shell(`"convert" -swirl 90 out/capitol.jpg capitol.90.jpg`), Timeout: turn,
+			Env:       env("CATEGORY", "turn", "CORES", "2", "DISK", "1G", "MEMORY", "800", "WALL_TIME", "90"),
 			Resources: corral.Resources{CPUs: 2, MemoryMiB: 800, DiskMiB: 1024}},
 		{ID: "capitol.180.jpg", Name: "turn", Inputs: []string{"out/capitol.jpg"}, Outputs: []string{"capitol.180.jpg", "second"},
 			Argv: shell(`"convert" -swirl 180 out/capitol.jpg capitol.180.jpg && touch second`), Timeout: turn,
+			Env:       env("CATEGORY", "turn", "CORES", "4", "DISK", "1G", "MEMORY", "800", "WALL_TIME", "90"),
 			Resources: corral.Resources{CPUs: 4, MemoryMiB: 800, DiskMiB: 1024}},
 		{ID: "out:capitol.jpg", Name: "curl", Outputs: []string{"out/capitol.jpg"},
 			Argv:      shell(`A=1 /usr/bin/curl -o out/capitol.jpg http://example.org/capitol.jpg`),
+			Env:       env("CATEGORY", "", "MEMORY", "800"),
 			Resources: corral.Resources{CPUs: 1, MemoryMiB: 800}},
 	}
 	if diff := cmp.Diff(want, wf.Tasks); diff != "" {
@@ -120,6 +133,7 @@ func TestCommands(t *testing.T) {
 		{"out:\n\techo \"it's\" > out", `echo "it's" > out`},
 		{"A=\"a # b\"\nout:\n\techo $A > out", `echo "a # b" > out`},
 		{"out:\n\techo $USER > out", "echo ann > out"},
+		{"A=1\nout:\n\t@A=2\n\techo $A > out", "echo 2 > out"},
 		{"A=1\nout:\nA=2\n\techo $A > out", "echo 2 > out"},
 		{"out:\n\n# comment\n\t# comment\n\techo 1 > out\n\t\n", "echo 1 > out"},
 		{"CATEGORY=x\nA=1\nA+=2\nout:\n\techo $A $CATEGORY > out", "echo 1 2 x > out"},
@@ -338,6 +352,18 @@ func TestTheEndOfAContextEndsReading(t *testing.T) {
 	_, _, err := makeflow.Read(ctx, strings.NewReader("a:\n\ttrue\n"), "w.makeflow", workflow.Options{})
 	if !errors.Is(err, errStop) || corral.KindOf(err) != corral.Internal {
 		t.Errorf("Read = %v (%s), want the end of the context", err, corral.KindOf(err))
+	}
+}
+
+func TestSniff(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"a: b\n\ttrue\n": true, "a:\n\n# c\n  true\n": true, "A=1\n.MAKEFLOW CATEGORY x\n": true,
+		"JOB a a.sub\nPARENT a CHILD b\n": false, "once upon a time\n there was\n": false, "": false,
+	} {
+		if got := makeflow.Sniff([]byte(text)); got != want {
+			t.Errorf("Sniff(%q) = %v", text, got)
+		}
 	}
 }
 

@@ -18,10 +18,10 @@ type reader struct {
 	builder *workflow.Builder
 
 	vars     *variables
-	maxKept  int64 // bytes of values of variables
-	maxUsed  int64 // bytes that variables put into the text, as often as they do
-	exported []string
-	rule     *rule // that has begun and has no command yet
+	maxKept  int64           // bytes of values of variables
+	maxUsed  int64           // bytes that variables put into the text, as often as they do
+	exported map[string]bool // :: variable that tasks have in their environment
+	rule     *rule           // that has begun and has no command yet
 
 	targets  map[string]target
 	absolute []source                  // that are absolute paths
@@ -53,10 +53,11 @@ func newReader(l *lines, wf *workflow.Workflow, opts workflow.Options) *reader {
 	b.FileOrder = true
 	return &reader{
 		lines: l, wf: wf, builder: b,
-		maxKept: cmp.Or(opts.MaxValue, workflow.DefaultMaxValue),
-		maxUsed: cmp.Or(opts.MaxBytes, workflow.DefaultMaxBytes),
-		vars:    &variables{given: make(map[scoped][]assignment), env: opts.Env},
-		targets: make(map[string]target), own: make(map[int]map[string]string), noted: make(map[string]*note),
+		maxKept:  cmp.Or(opts.MaxValue, workflow.DefaultMaxValue),
+		maxUsed:  cmp.Or(opts.MaxBytes, workflow.DefaultMaxBytes),
+		vars:     &variables{given: make(map[scoped][]assignment), env: opts.Env},
+		exported: make(map[string]bool), targets: make(map[string]target),
+		own: make(map[int]map[string]string), noted: make(map[string]*note),
 	}
 }
 
@@ -107,10 +108,10 @@ func (r *reader) take(l line) error {
 	var err error
 	switch {
 	case strings.TrimSpace(text) == "":
+	case text[0] == '@' && equals >= 0: // behind a tab, too, as in older versions: no command begins so
+		err = r.variable(text[1:], l)
 	case l.text[0] == '\t':
 		err = r.command(l)
-	case text[0] == '@':
-		err = r.variable(text[1:], l)
 	case isDirective(word):
 		err = r.directive(word, text[len(word):], l)
 	case colon >= 0 && (equals < 0 || colon < equals):
@@ -167,14 +168,20 @@ func (r *reader) assign(name, text string, adds bool, l line) error {
 		return nil
 	}
 	r.vars.set(name, v)
+	if slices.Contains(resources, name) || name == "CATEGORY" {
+		r.exported[name] = true // as Makeflow does, if the file gives a value
+	}
 	switch name {
 	case "CATEGORY", "SYMBOL":
 		r.categorize(unquote(v))
-	case "BATCH_OPTIONS", "BATCH_QUEUE":
+	case "BATCH_OPTIONS", "BATCH_QUEUE", "BATCH_LOCAL":
 		r.note(l.at, name+" is ignored: it is for a batch system")
 	}
 	return nil
 }
+
+// resources are what tasks of a category need, by the names of their variables.
+var resources = []string{"CORES", "MEMORY", "DISK", "GPUS", "WALL_TIME"}
 
 // categorize puts the rule that has begun into a category, or all that follow.
 func (r *reader) categorize(category string) {
@@ -188,14 +195,16 @@ func (r *reader) categorize(category string) {
 func (r *reader) export(text string, l line) error {
 	if equals := unquotedIndex(text, "="); equals >= 0 {
 		name := strings.Trim(strings.TrimRight(text[:equals], "+ \t"), " \t")
-		r.exported = append(r.exported, name)
+		r.exported[name] = true
 		return r.variable(text, l)
 	}
 	names := strings.Fields(text)
 	if len(names) == 0 {
 		return l.at.Errorf("export names no variable")
 	}
-	r.exported = append(r.exported, names...)
+	for _, name := range names {
+		r.exported[name] = true
+	}
 	return nil
 }
 
@@ -217,11 +226,12 @@ func (r *reader) directive(word, text string, l line) error {
 		return r.builder.File(path.Clean(name), n, l.at)
 	}
 	switch name {
-	case "CATEGORY", "CORES", "MEMORY", "DISK", "GPUS", "WALL_TIME":
-		return r.assign(name, text, false, l)
 	case "MODE", "MPI_PROCESSES":
 		r.note(l.at, word+" "+name+" is ignored")
 		return nil
+	}
+	if name == "CATEGORY" || slices.Contains(resources, name) {
+		return r.assign(name, text, false, l)
 	}
 	return l.at.Errorf("%s %.40s is not supported; want CATEGORY, CORES, MEMORY, DISK, GPUS or WALL_TIME", word, name)
 }
@@ -276,12 +286,10 @@ const entryBytes = 64
 
 // environment gives each task the exported variables, as they were at its rule.
 func (r *reader) environment() error {
-	slices.Sort(r.exported)
-	r.exported = slices.Compact(r.exported)
 	var last map[string]string // most tasks have the same
 	for i := range r.wf.Tasks {
 		env := make(map[string]string)
-		for _, name := range r.exported {
+		for name := range r.exported {
 			v, ok := r.own[i][name]
 			if !ok {
 				v, ok = r.vars.at(i, r.under[i], name)
