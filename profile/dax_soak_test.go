@@ -4,8 +4,9 @@ package profile_test
 
 import "testing"
 
-// The table of CyberShake has 815,823 tasks.
-func TestCyberShakeFromDAX(t *testing.T) {
+// The tables of Montage and CyberShake have 10,429 and 815,823 tasks.
+func TestLargeTablesFromDAX(t *testing.T) {
 	t.Parallel()
+	checkTableFromDAX(t, "montage")
 	checkTableFromDAX(t, "cybershake")
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -63,6 +64,9 @@ func (j *job) attributes(e xml.StartElement) error {
 // inJob reads one element of a job.
 func (r *reader) inJob(j *job, e xml.StartElement) error {
 	file := fileOf(e)
+	if slices.Contains([]string{"stdin", "stdout", "stderr"}, e.Name.Local) && file == "" {
+		return r.doc.here().Errorf("task %q: <%s> names no file", j.ID, e.Name.Local)
+	}
 	switch e.Name.Local {
 	case "uses":
 		return r.uses(j, e)

@@ -210,6 +210,7 @@ func TestReadRefuses(t *testing.T) {
 			"w.dax:2: the tasks form a cycle: a -> b -> c -> a"},
 		{"own parent", document(a, after("a", "a")), "w.dax:2: the tasks form a cycle: a -> a"},
 		{"use of nothing", document(job("a", `<uses link="input"/>`)), `w.dax:2: task "a": <uses> names no file`},
+		{"stream of nothing", document(job("a", `<stdout/>`)), `w.dax:2: task "a": <stdout> names no file`},
 		{"unknown link", document(job("a", "\n"+`<uses file="x" link="in"/>`)),
 			`w.dax:3: task "a": file "x": link is "in", want input, output, inout or none`},
 		{"negative size", document(job("a", `<uses file="x" link="input" size="-1"/>`)),
