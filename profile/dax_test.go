@@ -12,8 +12,8 @@ import (
 )
 
 // F68, on DAX: workflows in the generator's dialect that have the tasks of the thesis's tables, with their means and
-// standard deviations, make profiles that are those tables, and recompute the lines of table 5.2. Montage's 10,429 tasks
-// and CyberShake's 815,823 are for the long tests.
+// standard deviations, make profiles that are those tables, and recompute the lines of table 5.2. Montage's 10,429
+// tasks and CyberShake's 815,823 are for the long tests.
 func TestThesisTablesFromDAX(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"broadband", "epigenomics", "ligo", "sipht"} {

@@ -3,12 +3,8 @@ package main
 // The verbs on workflow files need no corrald: the formats are read here, as `corral run` reads them.
 
 import (
-	"cmp"
-	"compress/gzip"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"time"
@@ -16,7 +12,6 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/urfave/cli/v2"
 
-	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/workflow"
 	"github.com/corral-pilot/corral/workflow/format"
 )
@@ -191,54 +186,4 @@ func validateWorkflow(c *cli.Context, p *printer) error {
 	}
 	p.say("%s: %d tasks, can be run", file, len(w.Tasks))
 	return nil
-}
-
-// convertWorkflow writes a workflow in another format. It replaces no file: OUT must be a new one.
-func convertWorkflow(c *cli.Context, p *printer) error {
-	out := c.Args().Get(1)
-	word, err := formatFor(c.String("to"), out)
-	if err != nil {
-		return err
-	}
-	w, err := readWorkflow(c.Context, p, c.Args().First(), c.Bool("strict"))
-	if err != nil {
-		return err
-	}
-	if out == "" {
-		return format.Write(p.out, w, word)
-	}
-	return writeNew(out, func(f io.Writer) error { return format.Write(f, w, word) })
-}
-
-// formatFor returns the word for the format to write: as asked, as the name of the file says, or else WfFormat.
-func formatFor(asked, out string) (word string, err error) {
-	named, known := format.Of(out)
-	switch {
-	case asked != "":
-		word = asked
-	case out != "" && !known:
-		return "", corral.ErrorAt(corral.Invalid, out, "its name does not tell the format to write: give --to (%s)",
-			strings.Join(format.Written(), ", "))
-	default:
-		word = cmp.Or(named, format.Written()[0])
-	}
-	return word, format.CanWrite(word)
-}
-
-// writeNew makes a new file and has it written, compressed if its name says so. What was written in vain is removed.
-func writeNew(name string, write func(io.Writer) error) (err error) {
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
-	if err != nil {
-		return corral.ErrorAt(corral.Invalid, "OUT", "%w", err)
-	}
-	defer func() {
-		if err = errors.Join(err, f.Close()); err != nil {
-			_ = os.Remove(name)
-		}
-	}()
-	if !strings.HasSuffix(strings.ToLower(name), ".gz") {
-		return write(f)
-	}
-	packed := gzip.NewWriter(f)
-	return errors.Join(write(packed), packed.Close())
 }

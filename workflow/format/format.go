@@ -38,12 +38,17 @@ type format struct {
 	sniff   func(begin []byte) bool
 	read    func(ctx context.Context, text io.Reader, name string, opts workflow.Options) (
 		*workflow.Workflow, []workflow.Warning, error)
-	write func(w io.Writer, wf *workflow.Workflow) error // nil: it is only read
+	write func(wf *workflow.Workflow, create Create) error // nil: it is only read
 }
+
+// A Create makes a new file of a name without folders, for a format to write. A format may take several files; what its
+// first one is called, its ending tells (see Of).
+type Create func(name string) (io.WriteCloser, error)
 
 // formats lists every format, those whose beginning is known best first.
 var formats = []format{
-	{"wfformat", "WfFormat 1.4 and 1.5", []string{".json"}, wfformat.Sniff, wfformat.Read, wfformat.Write},
+	{"wfformat", "WfFormat 1.4 and 1.5", []string{".json"}, wfformat.Sniff, wfformat.Read,
+		alone(wfformat.Write, ".json")},
 	{"dax", "DAX 2 and 3", []string{".dax", ".xml"}, dax.Sniff, dax.Read, nil},
 	{"makeflow", "classic Makeflow", []string{".makeflow", ".mf", "makeflow"}, makeflow.Sniff, makeflow.Read, nil},
 }
@@ -90,14 +95,25 @@ func CanWrite(word string) error {
 	return corral.Errorf(corral.Invalid, "no format is called %q; want %s", word, strings.Join(Written(), " or "))
 }
 
-// Write writes a workflow in the format of a word. The error is that of CanWrite, has kind Invalid if the format cannot
-// hold the workflow, or is that of the writer.
-func Write(w io.Writer, wf *workflow.Workflow, word string) error {
+// Write writes a workflow in the format of a word, into the files that create makes. The error is that of CanWrite,
+// says with another kind that the format cannot hold the workflow, or is that of create or of a file.
+func Write(wf *workflow.Workflow, word string, create Create) error {
 	if err := CanWrite(word); err != nil {
 		return err
 	}
 	i := slices.IndexFunc(formats, func(f format) bool { return f.word == word })
-	return formats[i].write(w, wf)
+	return formats[i].write(wf, create)
+}
+
+// alone makes a writer of a format out of one that writes a single file.
+func alone(write func(io.Writer, *workflow.Workflow) error, ending string) func(*workflow.Workflow, Create) error {
+	return func(wf *workflow.Workflow, create Create) error {
+		f, err := create("workflow" + ending)
+		if err != nil {
+			return err
+		}
+		return errors.Join(write(f, wf), f.Close())
+	}
 }
 
 // ReadFile reads the workflow in a regular file. Its Dir is the directory of the file, absolute. Errors are as of Read;

@@ -79,6 +79,10 @@ func TestReadKnowsEveryFormat(t *testing.T) {
 	}
 }
 
+type closing struct{ io.Writer }
+
+func (closing) Close() error { return nil }
+
 func TestWrite(t *testing.T) {
 	t.Parallel()
 	wf, _, err := format.Read(t.Context(), strings.NewReader(small), "w.json", workflow.Options{})
@@ -86,13 +90,22 @@ func TestWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if err := format.Write(&out, wf, "wfformat"); err != nil || !strings.Contains(out.String(), `"schemaVersion": "1.5"`) {
+	var name string
+	create := func(n string) (io.WriteCloser, error) { name = n; return closing{&out}, nil }
+	if err := format.Write(wf, "wfformat", create); err != nil || !strings.Contains(out.String(), `"schemaVersion": "1.5"`) {
 		t.Errorf("Write = %v, %s", err, out.String())
+	}
+	if word, ok := format.Of(name); word != "wfformat" || !ok {
+		t.Errorf("its file is %s", name)
+	}
+	refuse := func(string) (io.WriteCloser, error) { return nil, io.ErrClosedPipe }
+	if err := format.Write(wf, "wfformat", refuse); !errors.Is(err, io.ErrClosedPipe) {
+		t.Errorf("Write = %v, want the error of the file", err)
 	}
 	for word, want := range map[string]string{
 		"dax": "DAX 2 and 3 is read, but not written; want wfformat", "pdf": `no format is called "pdf"; want wfformat`,
 	} {
-		if err := format.Write(&out, wf, word); corral.KindOf(err) != corral.Invalid || err.Error() != want {
+		if err := format.Write(wf, word, create); corral.KindOf(err) != corral.Invalid || err.Error() != want {
 			t.Errorf("Write = %v, want %s", err, want)
 		}
 	}

@@ -1,0 +1,101 @@
+package main
+
+// Files that are written replace no file, and what was written in vain is removed.
+
+import (
+	"cmp"
+	"compress/gzip"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/workflow/format"
+)
+
+// convertWorkflow writes a workflow in another format: to OUT, and what else the format needs beside it.
+func convertWorkflow(c *cli.Context, p *printer) error {
+	out := &outputs{name: c.Args().Get(1), stdout: p.out}
+	var err error
+	if out.word, err = formatFor(c.String("to"), out.name); err != nil {
+		return err
+	}
+	w, err := readWorkflow(c.Context, p, c.Args().First(), c.Bool("strict"))
+	if err != nil {
+		return err
+	}
+	if err := format.Write(w, out.word, out.create); err != nil {
+		out.undo()
+		return err
+	}
+	return nil
+}
+
+// formatFor returns the word for the format to write: as asked, as the name of the file says, or else WfFormat.
+func formatFor(asked, out string) (word string, err error) {
+	named, known := format.Of(out)
+	if asked == "" && out != "" && !known {
+		return "", corral.ErrorAt(corral.Invalid, out, "its name does not tell the format to write: give --to (%s)",
+			strings.Join(format.Written(), ", "))
+	}
+	word = cmp.Or(asked, named, format.Written()[0])
+	return word, format.CanWrite(word)
+}
+
+// outputs are the files that a workflow is written to.
+type outputs struct {
+	word   string // of the format
+	name   string // of its first file; empty: stdout
+	stdout io.Writer
+	made   []string
+}
+
+// create makes a new file. The one whose ending is the format's has the name that was asked for, the others their own
+// in the same folder. The first is compressed if its name says so.
+func (o *outputs) create(name string) (io.WriteCloser, error) {
+	word, _ := format.Of(name)
+	first := word == o.word
+	switch {
+	case o.name == "" && first:
+		return keptOpen{o.stdout}, nil
+	case o.name == "":
+		return nil, corral.ErrorAt(corral.Invalid, "OUT", "the format takes several files: say where, with OUT")
+	}
+	path := o.name
+	if !first {
+		path = filepath.Join(filepath.Dir(o.name), filepath.Base(name))
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, corral.ErrorAt(corral.Invalid, "OUT", "%w", err)
+	}
+	o.made = append(o.made, path)
+	if first && strings.HasSuffix(strings.ToLower(path), ".gz") {
+		return &packedFile{gzip.NewWriter(f), f}, nil
+	}
+	return f, nil
+}
+
+// undo removes what was made.
+func (o *outputs) undo() {
+	for _, path := range o.made {
+		_ = os.Remove(path)
+	}
+}
+
+// keptOpen is a stream that outlives the file which is written to it.
+type keptOpen struct{ io.Writer }
+
+func (keptOpen) Close() error { return nil }
+
+// A packedFile is a file that is compressed as it is written.
+type packedFile struct {
+	*gzip.Writer
+	file *os.File
+}
+
+func (f *packedFile) Close() error { return errors.Join(f.Writer.Close(), f.file.Close()) }
