@@ -12,6 +12,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/urfave/cli/v2"
 
+	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/workflow"
 	"github.com/corral-pilot/corral/workflow/format"
 )
@@ -109,7 +110,7 @@ func (p *printer) summary(s shownWorkflow) {
 func filesOf(s workflow.Summary) string {
 	text := fmt.Sprintf("%d, %d of them inputs of the workflow", s.Files, s.Inputs)
 	if s.Unsized < s.Files {
-		text += fmt.Sprintf("; %s, %s of inputs", inBytes(float64(s.Bytes)), inBytes(float64(s.InputBytes)))
+		text += fmt.Sprintf("; %s, %s of inputs", plan.Bytes(float64(s.Bytes)), plan.Bytes(float64(s.InputBytes)))
 	}
 	if s.Unsized > 0 {
 		text += fmt.Sprintf("; %d of unknown size", s.Unsized)
