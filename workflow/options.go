@@ -1,5 +1,7 @@
 package workflow
 
+import "io"
+
 // DefaultMaxBytes is the size limit of a workflow file, before and after decompression. A task takes 500 bytes as
 // Corral writes it, and 2300 in the published instances, which are indented: so 800,000 tasks fit either way.
 const DefaultMaxBytes = 2 << 30
@@ -22,4 +24,9 @@ type Options struct {
 	// Env looks up a variable of the environment, as os.LookupEnv does, for formats whose files may refer to them.
 	// nil: there are none.
 	Env func(name string) (value string, ok bool)
+
+	// Open opens a file that the workflow file names, by an absolute path or one relative to the workflow file's
+	// folder. What it opens counts against MaxBytes. Where there is nothing its error is fs.ErrNotExist. nil: there is
+	// nothing.
+	Open func(path string) (io.ReadCloser, error)
 }

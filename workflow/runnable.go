@@ -100,6 +100,11 @@ func (t *Task) checkFiles() error {
 			return err
 		}
 	}
+	for _, f := range slices.Sorted(maps.Keys(t.Names)) {
+		if err := checkPath(t.Names[f]); err != nil {
+			return err
+		}
+	}
 	for _, f := range t.Outputs {
 		if slices.Contains(t.Inputs, f) {
 			return fmt.Errorf("file %q is both its input and its output: "+

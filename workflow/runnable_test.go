@@ -30,7 +30,7 @@ func TestRunnable(t *testing.T) {
 	out := func(file string) task { return task{Argv: argv, Outputs: []string{file}} }
 	for want, task := range map[string]task{
 		"": {
-			Argv: argv, Inputs: []string{"d/own"}, Outputs: []string{"stdout", "d/x"}, Stdin: "d/own", Stderr: "e",
+			Argv: argv, Inputs: []string{"d/own"}, Outputs: []string{"stdout", "d/x"}, Streams: workflow.Streams{Stdin: "d/own", Stderr: "e"},
 		},
 		"it has no command (in WfFormat: command.program of its execution task; in DAX: an argument)": {},
 		`argument "\x00" contains a zero byte`:                                                        {Argv: []string{"x", "\x00"}},
@@ -49,10 +49,10 @@ func TestRunnable(t *testing.T) {
 			Argv: argv, Inputs: x, Outputs: x,
 		},
 		`file "x/y/z" is below "x", which is a file too`:            {Argv: argv, Inputs: []string{"x/y/z"}, Outputs: x},
-		`its stdin "x" is not among its input files`:                {Argv: argv, Stdin: "x"},
-		`its output stream would overwrite its input file "x"`:      {Argv: argv, Inputs: x, Stdout: "x"},
+		`its stdin "x" is not among its input files`:                {Argv: argv, Streams: workflow.Streams{Stdin: "x"}},
+		`its output stream would overwrite its input file "x"`:      {Argv: argv, Inputs: x, Streams: workflow.Streams{Stdout: "x"}},
 		`its output stream would overwrite its input file "stderr"`: in("stderr"),
-		`file "../x" is outside the run's directory`:                {Argv: argv, Stdout: "../x"},
+		`file "../x" is outside the run's directory`:                {Argv: argv, Streams: workflow.Streams{Stdout: "../x"}},
 	} {
 		task.ID = "a"
 		err := runnable(t, task)

@@ -26,6 +26,10 @@ type Workflow struct {
 	ExecutedAt time.Time     // its beginning; zero: unknown
 	Machines   []Machine
 
+	// What its tasks' Controls leave to say.
+	Categories   map[string]int // :: category → how many of its members may run at a time; missing: any number
+	Subworkflows []Subworkflow  // an inner one follows the one that it is in
+
 	places []Place // of the tasks; shorter if the workflow was made without a Builder
 }
 
@@ -39,9 +43,8 @@ type Task struct {
 	Env     map[string]string
 	Inputs  []string // file ids, each once
 	Outputs []string
-	Stdin   string // file in the task's directory; "": none
-	Stdout  string // file in the task's directory; "": kept with the attempt
-	Stderr  string
+	Names   map[string]string // :: file id → its path in the task's directory, where that is not the id
+	Streams
 
 	// What it needs, and how a run treats it.
 	corral.Resources               // at least 1 cpu; memory and disk that are 0 are not known
@@ -49,8 +52,16 @@ type Task struct {
 	Instant          bool          // an Estimate of 0 is one: a trace says that the task took no time
 	Retries          *int          // nil: as the run says
 	Timeout          time.Duration // 0: none
+	Control          *Control      // nil: nothing beyond that
 
 	Execution // what was measured when it ran
+}
+
+// Streams are the files of a process's standard streams, in the task's directory.
+type Streams struct {
+	Stdin  string // "": none
+	Stdout string // "": kept with the attempt
+	Stderr string
 }
 
 // An Execution is what was measured of a task. Its zero value says that nothing is known.

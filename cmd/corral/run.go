@@ -6,6 +6,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -98,7 +99,7 @@ func newRun(c *cli.Context, p *printer, file string) (api.NewRun, error) {
 	if err != nil {
 		return n, err
 	}
-	if err := w.Runnable(); err != nil {
+	if err := cmp.Or(w.Runnable(), w.Schedulable()); err != nil {
 		return n, err
 	}
 	var document bytes.Buffer // whatever format it was read from, corrald gets WfFormat

@@ -186,8 +186,7 @@ func (s step) task() workflow.Task {
 		Env:       map[string]string{"LC_ALL": "C"}, // sort and awk compare bytes
 		Inputs:    s.reads,
 		Outputs:   outputs,
-		Stdin:     s.stdin,
-		Stdout:    s.stdout,
+		Streams:   workflow.Streams{Stdin: s.stdin, Stdout: s.stdout},
 		Resources: corral.Resources{MemoryMiB: 64},
 		Estimate:  s.estimate,
 	}

@@ -2,6 +2,7 @@ package run
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -36,7 +37,7 @@ func newPlan(ctx context.Context, name string, document []byte, o corral.RunOpti
 	if err != nil {
 		return nil, err
 	}
-	if err := flow.Runnable(); err != nil {
+	if err := cmp.Or(flow.Runnable(), flow.Schedulable()); err != nil {
 		return nil, err
 	}
 	clustering, err := corral.ParseClustering(o.Clustering)

@@ -70,7 +70,7 @@ func TestReadTakesEverything(t *testing.T) {
 			Execution: workflow.Execution{Runtime: 250 * time.Millisecond, CPUTime: 500 * time.Millisecond, MemoryBytes: 1<<20 + 1,
 				ReadBytes: 1, WrittenBytes: 2, Worker: "n1", StartedAt: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}},
 		{ID: "b", Name: "use", Argv: []string{"cat", "-n"}, Env: map[string]string{"K": "V"}, Inputs: []string{"x", "own"},
-			Stdin: "own", Stdout: "o", Stderr: "e", Estimate: 2 * time.Second, Retries: &none,
+			Streams: workflow.Streams{Stdin: "own", Stdout: "o", Stderr: "e"}, Estimate: 2 * time.Second, Retries: &none,
 			Resources: corral.Resources{CPUs: 2, MemoryMiB: 7, GPUs: 1, DiskMiB: 9},
 			Timeout:   1500 * time.Millisecond, Execution: workflow.Execution{Runtime: 4 * time.Second}},
 	}

@@ -167,9 +167,11 @@ func drawTask(t *rapid.T, i int) workflow.Task {
 		},
 		Estimate: drawDuration(t),
 		Timeout:  drawDuration(t),
-		Stdin:    rapid.SampledFrom([]string{"", "in"}).Draw(t, "stdin"),
-		Stdout:   rapid.SampledFrom([]string{"", "out"}).Draw(t, "stdout"),
-		Stderr:   rapid.SampledFrom([]string{"", "err"}).Draw(t, "stderr"),
+		Streams: workflow.Streams{
+			Stdin:  rapid.SampledFrom([]string{"", "in"}).Draw(t, "stdin"),
+			Stdout: rapid.SampledFrom([]string{"", "out"}).Draw(t, "stdout"),
+			Stderr: rapid.SampledFrom([]string{"", "err"}).Draw(t, "stderr"),
+		},
 	}
 	if rapid.Bool().Draw(t, "command") {
 		task.Argv = rapid.SliceOfN(text, 1, 4).Draw(t, "argv")
