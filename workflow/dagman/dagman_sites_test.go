@@ -1,0 +1,294 @@
+//go:build sites
+
+package dagman_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/corral-pilot/corral/condor/classad"
+	"github.com/corral-pilot/corral/workflow"
+	"github.com/corral-pilot/corral/workflow/dagman/submit"
+)
+
+// A condor is a real HTCondor without daemons: its tools, and a folder of DAGs that they may write into.
+type condor struct{ release, folder string }
+
+// newCondor copies the published DAGs into a folder of the tools' user, which is not root.
+func newCondor(t *testing.T) condor {
+	t.Helper()
+	cmd := exec.Command("../../scripts/htcondor")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal("scripts/htcondor:", err)
+	}
+	c := condor{release: string(bytes.TrimSpace(out))}
+	if c.folder, err = os.MkdirTemp("/var/tmp", "dagman-test-"); err != nil { // its user cannot enter t.TempDir
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(c.folder); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := os.CopyFS(c.folder, os.DirFS(published)); err != nil {
+		t.Fatal(err)
+	}
+	config := fmt.Sprintf("RELEASE_DIR = %s\nLOCAL_DIR = %s\nLOG = %[2]s\nDAGMAN_USE_JOIN_NODES = False\n", c.release, c.folder)
+	c.write(t, "condor_config", config)
+	c.give(t)
+	return c
+}
+
+// write writes a file that the tools' user owns.
+func (c condor) write(t *testing.T, name, text string) {
+	t.Helper()
+	path := filepath.Join(c.folder, name)
+	err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644))
+	if err == nil && os.Getuid() == 0 {
+		err = os.Lchown(path, nobody, nobody)
+	}
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// give makes all that is there the tools' user's.
+func (c condor) give(t *testing.T) {
+	t.Helper()
+	if os.Getuid() != 0 {
+		return
+	}
+	err := filepath.WalkDir(c.folder, func(path string, _ os.DirEntry, err error) error {
+		return errors.Join(err, os.Lchown(path, nobody, nobody))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+const nobody = 65534
+
+// run runs a tool, and returns what it prints.
+func (c condor) run(t *testing.T, dir, tool string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), filepath.Join(c.release, "bin", tool), args...)
+	cmd.Dir = dir
+	cmd.Env = []string{
+		"CONDOR_CONFIG=" + filepath.Join(c.folder, "condor_config"),
+		"_CONDOR_DAGMAN_LOG=" + filepath.Join(dir, logOf(args)), "PATH=" + os.Getenv("PATH"),
+	}
+	if os.Getuid() == 0 {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	}
+	out, _ := cmd.CombinedOutput() // its exit status says how the jobs ended, which did not run
+	return string(out)
+}
+
+// logOf is where condor_dagman writes its log: beside the DAG that the arguments name.
+func logOf(args []string) string {
+	if i := slices.Index(args, "-Dag"); i >= 0 {
+		return args[i+1] + ".out"
+	}
+	return "dagman.out"
+}
+
+// A graph is what DAGMan makes of a file; taken is false if it refuses it.
+type graph struct {
+	nodes, edges []string
+	taken        bool
+}
+
+// graph has the real DAGMan read a DAG.
+func (c condor) graph(t *testing.T, name, version string) graph {
+	t.Helper()
+	dir, base := filepath.Split(filepath.Join(c.folder, name))
+	text, err := os.ReadFile(dir + base)
+	if err != nil {
+		t.Error(err)
+		return graph{}
+	}
+	drawn := base + ".drawn"
+	c.write(t, filepath.Join(filepath.Dir(name), drawn), string(text)+"\nDOT "+drawn+".dot DONT-UPDATE OVERWRITE\n")
+	c.run(t, dir, "condor_dagman", "-p", "0", "-f", "-l", ".", "-Lockfile", drawn+".lock", "-AutoRescue", "0",
+		"-DoRescueFrom", "0", "-Dag", drawn, "-CsdVersion", version, "-Debug", "3", "-DryRun")
+	said, err := os.ReadFile(dir + drawn + ".out")
+	if err != nil || !bytes.Contains(said, []byte("Parsing 1 dagfiles")) {
+		t.Errorf("%s: condor_dagman did not begin: %v\n%s", name, err, said)
+		return graph{}
+	}
+	picture, err := os.ReadFile(dir + drawn + ".dot")
+	if err != nil || bytes.Contains(said, []byte("a cycle exists")) {
+		return graph{}
+	}
+	g := graph{taken: true}
+	for _, line := range strings.Split(string(picture), "\n") {
+		line = strings.TrimSpace(line)
+		if from, to, edge := strings.Cut(line, `" -> "`); edge {
+			g.edges = append(g.edges, strings.TrimPrefix(from, `"`)+" -> "+strings.TrimSuffix(to, `";`))
+		} else if node, _, ok := strings.Cut(line, `" [`); ok {
+			g.nodes = append(g.nodes, strings.TrimPrefix(node, `"`))
+		}
+	}
+	g.nodes, g.edges = sorted(g.nodes), sorted(g.edges)
+	return g
+}
+
+func sorted(list []string) []string {
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// asDAGMan is a workflow's graph as DAGMan sees it: a sub-DAG is one node, and no edge leads to a FINAL node.
+func asDAGMan(wf *workflow.Workflow) graph {
+	names := make([]string, len(wf.Tasks))
+	for i := range wf.Tasks {
+		names[i] = wf.Tasks[i].ID
+	}
+	for _, s := range slices.Backward(wf.Subworkflows) { // the outer ones last
+		for i := s.First; i < s.End; i++ {
+			names[i] = s.Name
+		}
+	}
+	g := graph{taken: true}
+	for i := range wf.Tasks {
+		g.nodes = append(g.nodes, names[i])
+		for _, p := range wf.Graph.Parents(i) {
+			c := wf.Tasks[i].Control
+			if names[p] != names[i] && (c == nil || !c.Final) {
+				g.edges = append(g.edges, names[p]+" -> "+names[i])
+			}
+		}
+	}
+	g.nodes, g.edges = sorted(g.nodes), sorted(g.edges)
+	return g
+}
+
+// TestAsTheRealDAGMan reads each published DAG with the real condor_dagman: it refuses what Read refuses, and sees
+// the same graph.
+func TestAsTheRealDAGMan(t *testing.T) {
+	t.Parallel()
+	c := newCondor(t)
+	version, _, _ := strings.Cut(c.run(t, c.folder, "condor_version"), "\n")
+	for _, dir := range []string{"default_log", "node_dir", "noop_node"} { // of nodes; DAGMan goes there
+		c.write(t, "job_dagman_"+dir+"-subdir/folder", "")
+	}
+	names, err := filepath.Glob(published + "/*.dag")
+	more, err2 := filepath.Glob(published + "/*/*.dag")
+	if err := errors.Join(err, err2); err != nil {
+		t.Fatal(err)
+	}
+	limit := make(chan struct{}, 16) // it spends its time waiting for itself
+	var all sync.WaitGroup
+	for _, name := range append(names, more...) {
+		name = strings.TrimPrefix(name, published+"/")
+		all.Go(func() {
+			limit <- struct{}{}
+			defer func() { <-limit }()
+			theirs, ours := c.graph(t, name, version), graph{}
+			wf, _, err := readPublished(name)
+			if err == nil {
+				ours = asDAGMan(wf)
+			}
+			if name == "job_dagman_noop_node-dummy.dag" { // it has no nodes, and nothing to run is an error of ours
+				ours.taken = true
+			}
+			if diff := cmp.Diff(theirs, ours, cmp.AllowUnexported(graph{})); diff != "" {
+				t.Errorf("%s: %v (-condor_dagman +Read):\n%s", name, err, diff)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// TestAsTheRealCondorSubmit has the real condor_submit make jobs of each description.
+func TestAsTheRealCondorSubmit(t *testing.T) {
+	t.Parallel()
+	c := newCondor(t)
+	for name, text := range beside {
+		c.write(t, name, text)
+	}
+	for name, d := range descriptions {
+		text := whole(d.text)
+		if !strings.Contains(text, "queue") { // which DAGMan adds
+			text += "queue\n"
+		}
+		c.write(t, "x", text)
+		out := c.run(t, c.folder, "condor_submit", "JOB=N", "given=it's", "-dry-run", "-", "x")
+		if diff := cmp.Diff(d.want, dryJobs(out)); diff != "" {
+			t.Errorf("%s (-want +condor_submit):\n%s\n%s", name, diff, out)
+		}
+	}
+}
+
+// dryJobs reads what condor_submit -dry-run prints: what all jobs have in common, and then of each what it has of its
+// own.
+func dryJobs(out string) []job {
+	common := classad.Ad{}
+	var own []classad.Ad
+	for line := range strings.Lines(out) {
+		name, value, ok := strings.Cut(strings.TrimSpace(line), "=")
+		switch {
+		case !ok:
+		case name == "ProcId":
+			own = append(own, classad.Ad{})
+		case len(own) == 0:
+			common[name] = classad.ParseOld(value)
+		default:
+			own[len(own)-1][name] = classad.ParseOld(value)
+		}
+	}
+	var all []job
+	for _, ad := range own {
+		text := func(name string) string {
+			if s, ok := ad.Text(name); ok {
+				return s
+			}
+			s, _ := common.Text(name)
+			return s
+		}
+		number := func(name string) int {
+			n, _ := common.Int(name)
+			return int(n)
+		}
+		stream := func(name string) string {
+			if text(name) == os.DevNull {
+				return ""
+			}
+			return strings.TrimPrefix(filepath.Join(text("Iwd"), text(name)), filepath.Join("/var/tmp", base(text("Iwd")))+"/")
+		}
+		j := job{In: stream("In"), Out: stream("Out"), Err: stream("Err"), CPUs: number("RequestCpus"),
+			MemoryMiB: number("RequestMemory"), DiskMiB: (number("RequestDisk") + 1023) / 1024}
+		if args := text("Args"); args != "" {
+			j.Args = strings.Fields(args)
+		} else if args, err := submit.Arguments(`"` + strings.ReplaceAll(text("Arguments"), `"`, `""`) + `"`); err == nil {
+			j.Args = args
+		}
+		if env, err := submit.Environment(`"` + strings.ReplaceAll(text("Environment"), `"`, `""`) + `"`); err == nil {
+			for _, name := range slices.Sorted(maps.Keys(env)) {
+				j.Env = append(j.Env, name+"="+env[name])
+			}
+		}
+		all = append(all, j)
+	}
+	return all
+}
+
+// base is the first folder below /var/tmp of a path.
+func base(path string) string {
+	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/var/tmp/"), "/")
+	return first
+}

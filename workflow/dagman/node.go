@@ -1,0 +1,96 @@
+package dagman
+
+import (
+	"strings"
+
+	"github.com/corral-pilot/corral/workflow"
+	"github.com/corral-pilot/corral/workflow/dagman/submit"
+)
+
+// A node is one that a JOB, FINAL or SUBDAG statement defines.
+type node struct {
+	name        string // with those of the splices that it is in
+	file        string // its submit description, or its sub-DAG's file; that of an inline description is ""
+	description *submit.Description
+	dir         string // where it is submitted from, relative to the .dag's folder
+	at          workflow.Place
+	scope       *scope
+	sub         *scope // the sub-DAG; nil: it is a job
+
+	vars, append []submit.Var
+	retries      *int
+	control      *workflow.Control
+
+	hasParent, hasChild bool
+	first, end          int // its tasks
+}
+
+// controls returns what is said of when and whether the node runs, to say more.
+func (n *node) controls() *workflow.Control {
+	if n.control == nil {
+		n.control = &workflow.Control{}
+	}
+	return n.control
+}
+
+// isFinal reports whether the node is a FINAL one.
+func (n *node) isFinal() bool { return n.control != nil && n.control.Final }
+
+// skipped reports whether the node's file is of no interest, because nothing of it would run.
+func (n *node) skipped() bool { return n.control != nil && n.control.Noop }
+
+// define adds a node to the scope.
+func (s *scope) define(n node, name string) error {
+	switch {
+	case strings.Contains(name, "+"):
+		return wrong("the name %q has a plus sign, which stands between the names of splices and nodes", name)
+	case strings.EqualFold(name, "PARENT"), strings.EqualFold(name, "CHILD"), strings.EqualFold(name, allNodes):
+		return wrong("%q is a word of DAGMan, and no name", name)
+	}
+	if err := s.unused(name); err != nil {
+		return err
+	}
+	if len(s.r.nodes) == s.r.maxTasks {
+		return n.at.Errorf("the workflow has more than %d tasks", s.r.maxTasks)
+	}
+	n.name, n.scope = s.prefix+name, s
+	s.nodes[name] = len(s.r.nodes)
+	s.r.nodes = append(s.r.nodes, n)
+	return nil
+}
+
+// unused refuses a name that the scope has given already.
+func (s *scope) unused(name string) error {
+	if i, ok := s.nodes[name]; ok {
+		return wrong("there is another node %q (%s)", name, s.r.nodes[i].at)
+	}
+	if s.inner[name] != nil {
+		return wrong("there is a splice %q", name)
+	}
+	return nil
+}
+
+// allNodes stands for all nodes of a file but its FINAL one, those of splices and sub-DAGs excepted.
+const allNodes = "ALL_NODES"
+
+// named calls do for the node that a statement names, or for all of them.
+func (s *scope) named(name string, do func(*node) error) error {
+	if !strings.EqualFold(name, allNodes) {
+		i, err := s.node(name)
+		if err != nil {
+			return err
+		}
+		return do(&s.r.nodes[i])
+	}
+	if !s.over {
+		return &unknownError{"node", allNodes}
+	}
+	for i := s.first; i < s.end; i++ {
+		if n := &s.r.nodes[i]; n.scope == s && !n.isFinal() {
+			if err := do(n); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,178 @@
+package dagman
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/input"
+	"github.com/corral-pilot/corral/workflow"
+	"github.com/corral-pilot/corral/workflow/dagman/submit"
+)
+
+// Read reads the workflow of a .dag; name is what errors and warnings call it. The other files that it needs are opened
+// by opts.Open. Every error has kind Invalid and the place FILE:LINE, except after the end of ctx, which ends the
+// reading: then it is ctx's cause. Warnings come with the workflow and with an error.
+func Read(ctx context.Context, text io.Reader, name string, opts workflow.Options) (
+	*workflow.Workflow, []workflow.Warning, error,
+) {
+	base := path.Base(name)
+	wf := &workflow.Workflow{Name: strings.TrimSuffix(strings.TrimSuffix(base, ".gz"), ".dag")}
+	most := cmp.Or(opts.MaxBytes, workflow.DefaultMaxBytes)
+	r := &reader{
+		files: &files{ctx: ctx, folder: path.Dir(name), opener: opts.Open,
+			line: cmp.Or(opts.MaxValue, workflow.DefaultMaxValue), most: most, left: most},
+		wf:       wf,
+		builder:  workflow.NewBuilder(wf, opts),
+		maxTasks: cmp.Or(opts.MaxTasks, workflow.DefaultMaxTasks),
+
+		statements: statements(),
+		parsed:     make(map[string]*submit.Description),
+		streams:    make(map[string]bool),
+		warned:     make(map[string]bool),
+	}
+	r.files.stack = []string{base}
+	lines := submit.NewLines(&counted{r.files, text}, name, r.files.line)
+	err := r.read(lines)
+	if err == nil {
+		err = context.Cause(ctx) // nobody waits for the graph any longer
+	}
+	if err == nil {
+		err = r.builder.Build(lines.Here())
+	}
+	if err != nil {
+		return nil, r.builder.Warnings, complete(ctx, err, name, lines.Here())
+	}
+	return wf, r.builder.Warnings, nil
+}
+
+// complete gives an error its place and its kind, unless it has them. here is how far the file has been read.
+func complete(ctx context.Context, err error, name string, here workflow.Place) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return fmt.Errorf("reading %s: %w", name, cause)
+	}
+	var known *corral.Error
+	var tooLong *input.TooLongError
+	switch {
+	case errors.As(err, &known):
+		return err
+	case errors.As(err, &tooLong):
+		return workflow.Place{File: name}.Errorf("the workflow is %w", tooLong)
+	}
+	return here.Errorf("%w", err)
+}
+
+// Sniff reports whether a text that begins with these bytes may be a .dag: whether its first line that is no comment
+// begins with one of DAGMan's words.
+func Sniff(begin []byte) bool {
+	for line := range strings.Lines(string(begin)) {
+		if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		words := fields{text: line}
+		_, ok := statements()[keyword(words.next())]
+		return ok && words.next() != ""
+	}
+	return false
+}
+
+// A reader makes a workflow of a .dag and the files that it names.
+type reader struct {
+	files   *files
+	wf      *workflow.Workflow
+	builder *workflow.Builder
+
+	nodes    []node
+	edges    [][2]int32 // between nodes
+	scopes   int        // files that nodes were read from, each time that they were
+	maxTasks int
+
+	statements map[string]obeyer
+	parsed     map[string]*submit.Description // :: folder and file → what was read; nil: there is none
+	streams    map[string]bool                // files that standard streams are written to
+	warned     map[string]bool                // of what a warning was given already
+}
+
+// read reads everything, and then makes the tasks and their order.
+func (r *reader) read(lines *submit.Lines) error {
+	s := r.newScope(nil, "", "")
+	if err := s.read(lines); err != nil {
+		return err
+	}
+	if err := r.addTasks(); err != nil {
+		return err
+	}
+	return r.addEdges()
+}
+
+// warnOnce warns, unless it was warned of the same thing already.
+func (r *reader) warnOnce(thing string, at workflow.Place, format string, args ...any) {
+	if !r.warned[thing] && len(r.warned) < maxWarnings {
+		r.warned[thing] = true
+		r.builder.Warn(at, format, args...)
+	}
+}
+
+// Limits of what a small file could make large.
+const (
+	maxEdges    = 16 << 20 // as many take a gigabyte
+	maxNested   = 64       // files that are read within each other
+	maxScopes   = 1 << 20  // times that a file of nodes is read
+	maxWarnings = 1000     // of different things; nobody reads more
+)
+
+// files are those that a .dag names. All of them together have as many bytes as one workflow may have.
+type files struct {
+	ctx    context.Context
+	folder string // that of the .dag, as the user named it
+	opener func(path string) (io.ReadCloser, error)
+	line   int64 // how long a line may be
+	most   int64
+	left   int64    // of most
+	stack  []string // the files of nodes that are being read, each within the one before
+}
+
+// open opens a file; name is relative to the folder of the .dag.
+func (f *files) open(name string) (*submit.Lines, io.Closer, error) {
+	if f.opener == nil {
+		return nil, nil, errAbsent
+	}
+	c, err := f.opener(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	return submit.NewLines(&counted{f, c}, f.called(name), f.line), c, nil
+}
+
+// called is what people call a file: by a name from where they are, as they named the .dag.
+func (f *files) called(name string) string { return join(f.folder, name) }
+
+// join is a path that is relative to a folder; an absolute one stays.
+func join(folder, name string) string {
+	if path.IsAbs(name) {
+		return path.Clean(name)
+	}
+	return path.Join(folder, name)
+}
+
+// A counted reader counts what it reads of all that may be read.
+type counted struct {
+	files *files
+	r     io.Reader
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	if c.files.ctx.Err() != nil {
+		return 0, context.Cause(c.files.ctx)
+	}
+	n, err := c.r.Read(p)
+	if c.files.left -= int64(n); c.files.left < 0 {
+		return 0, &input.TooLongError{Limit: c.files.most}
+	}
+	return n, err
+}

@@ -1,0 +1,14 @@
+// Package submit reads HTCondor's submit descriptions: what condor_submit makes jobs of.
+//
+// A description is a list of commands, `name = value`, that are obeyed from top to bottom. A command sets a macro; the
+// names of commands and macros differ in nothing, and not in their case. A queue statement makes jobs of the macros
+// as they are then, each job with macros of its own (Process, and the items of a list). Only there are the macros
+// in the values expanded: $(name), $(name:default), some functions.
+//
+// Parse reads a description once; Each obeys it, for a node of a DAG with the node's macros, and calls for each job.
+// What the commands mean is left to the caller, but for the quoting of arguments (Arguments) and of environments
+// (Environment).
+//
+// The one invariant: whatever a description says, the memory and time that it takes are bounded, by the limits of this
+// package and those of the caller. It opens nothing itself.
+package submit

@@ -1,0 +1,374 @@
+package submit
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/corral-pilot/corral/workflow"
+)
+
+// A Var is a macro that is given to a description from outside.
+type Var struct{ Name, Value string }
+
+// Given is what a description is told of the node that it is obeyed for.
+type Given struct {
+	Vars    []Var // before the description
+	Append  []Var // before each queue statement, over what the description says
+	Cluster int   // the number of the cluster of jobs
+	Most    int   // how many jobs there may be at most; 0: any number
+
+	// Open opens the file that queue … from FILE names.
+	Open Source
+}
+
+// A Job is one job of a description. It is valid until the function that got it returns.
+type Job struct {
+	macros macros
+	at     workflow.Place
+	Step   int // which job of the description it is, from 0
+}
+
+// At is the place of the job's queue statement.
+func (j *Job) At() workflow.Place { return j.at }
+
+// Value returns the value of the first of several commands that is given; names are in lower case. matched says
+// that the value holds a $$(…), which would be replaced when the job meets a machine.
+func (j *Job) Value(names ...string) (value string, matched bool, err error) {
+	for _, name := range names {
+		if text, ok := j.macros[name]; ok {
+			value, matched, err = j.macros.expand(text)
+			if err != nil {
+				return "", false, j.at.Errorf("%s: %w", name, err)
+			}
+			return strings.TrimSpace(value), matched, nil
+		}
+	}
+	return "", false, nil
+}
+
+// Names returns the names of the commands and macros that are set, in no order.
+func (j *Job) Names() []string {
+	names := make([]string, 0, len(j.macros))
+	for name := range j.macros {
+		names = append(names, name)
+	}
+	return names
+}
+
+// An obedience is one pass through a description.
+type obedience struct {
+	d     *Description
+	given *Given
+	job   Job
+	each  func(*Job) error
+	skips []skip // of the if statements that are open
+}
+
+// A skip says how far the statements of an if statement are obeyed.
+type skip int
+
+const (
+	obeyed skip = iota // this branch is
+	undecided
+	decided // a branch before this was
+)
+
+// Each obeys the description and calls each for each of its jobs. A description without a queue statement has one job.
+// Errors have kind Invalid and name the line, but for those of each, which end it.
+func (d *Description) Each(given Given, each func(*Job) error) error {
+	o := &obedience{d: d, given: &given, each: each, job: Job{macros: make(macros, len(d.statements)+len(given.Vars))}}
+	o.set(given.Vars)
+	cluster := strconv.Itoa(given.Cluster)
+	o.job.macros["cluster"], o.job.macros["clusterid"] = cluster, cluster
+	queued := false
+	for i := range d.statements {
+		s := &d.statements[i]
+		queued = queued || s.kind == queueStatement
+		if err := o.statement(s); err != nil {
+			return err
+		}
+	}
+	if !queued {
+		end := statement{kind: queueStatement}
+		if len(d.statements) > 0 {
+			end.at = d.statements[len(d.statements)-1].at
+		}
+		return o.queue(&end)
+	}
+	return nil
+}
+
+func (o *obedience) set(vars []Var) {
+	for _, v := range vars {
+		o.job.macros[strings.ToLower(v.Name)] = v.Value
+	}
+}
+
+func (o *obedience) statement(s *statement) error {
+	last := len(o.skips) - 1
+	switch s.kind {
+	case ifStatement:
+		return o.branch(s, append(o.skips, undecided))
+	case elifStatement, elseStatement:
+		if o.skips[last] == obeyed {
+			o.skips[last] = decided
+		}
+		return o.branch(s, o.skips)
+	case endifStatement:
+		o.skips = o.skips[:last]
+		return nil
+	}
+	if last >= 0 && o.skips[last] != obeyed {
+		return nil
+	}
+	if s.kind == queueStatement {
+		return o.queue(s)
+	}
+	value, err := withOwn(s.name, s.value, o.job.macros[s.name])
+	if err != nil {
+		return s.at.Errorf("%s: %w", s.name, err)
+	}
+	o.job.macros[s.name] = value
+	return nil
+}
+
+// branch decides whether the statements that follow s are obeyed. skips is the state with s; all ifs around it count.
+func (o *obedience) branch(s *statement, skips []skip) error {
+	o.skips = skips
+	last := len(skips) - 1
+	if last > 0 && skips[last-1] != obeyed {
+		skips[last] = decided
+	}
+	if skips[last] != undecided {
+		return nil
+	}
+	if s.kind != elseStatement {
+		holds, err := o.holds(s)
+		if err != nil || !holds {
+			return err
+		}
+	}
+	skips[last] = obeyed
+	return nil
+}
+
+// holds evaluates the condition of an if.
+func (o *obedience) holds(s *statement) (bool, error) {
+	text := strings.TrimSpace(s.value)
+	not := false
+	for strings.HasPrefix(text, "!") {
+		text, not = strings.TrimSpace(text[1:]), !not
+	}
+	if word, rest := cutWord(text); strings.EqualFold(word, "defined") {
+		name, _, err := o.job.macros.expand(rest)
+		if err != nil {
+			return false, s.at.Errorf("%w", err)
+		}
+		return (o.job.macros[strings.ToLower(name)] != "") != not, nil
+	}
+	value, _, err := o.job.macros.expand(text)
+	if err != nil {
+		return false, s.at.Errorf("%w", err)
+	}
+	if word, rest := cutWord(value); strings.EqualFold(word, "version") {
+		at, err := atVersion(rest)
+		if err != nil {
+			return false, s.at.Errorf("%w", err)
+		}
+		return at != not, nil
+	}
+	value = strings.TrimSpace(value)
+	switch number, err := strconv.ParseFloat(value, 64); {
+	case strings.EqualFold(value, "true"), strings.EqualFold(value, "yes"):
+		return !not, nil
+	case strings.EqualFold(value, "false"), strings.EqualFold(value, "no"), value == "":
+		return not, nil
+	case err == nil:
+		return (number != 0) != not, nil
+	}
+	return false, s.at.Errorf("the condition %.40q is not read: true, false, a number or defined NAME", s.value)
+}
+
+// version is the one of HTCondor that descriptions are read as by.
+var version = []int{23, 9, 6}
+
+// atVersion compares version with what follows the word version in a condition, >= 8.1.6 say.
+func atVersion(comparison string) (bool, error) {
+	end := strings.IndexFunc(comparison, func(r rune) bool { return !strings.ContainsRune("<>=!", r) })
+	if end <= 0 {
+		return false, fmt.Errorf("the condition version %.40s is not read: version >= 8.1.6", comparison)
+	}
+	var than []int
+	for _, part := range strings.Split(strings.TrimSpace(comparison[end:]), ".") {
+		n, err := strconv.Atoi(part)
+		if err != nil {
+			return false, fmt.Errorf("%.40q is no version", comparison[end:])
+		}
+		than = append(than, n)
+	}
+	order := slices.Compare(version[:min(len(than), len(version))], than)
+	switch comparison[:end] {
+	case "<":
+		return order < 0, nil
+	case "<=":
+		return order <= 0, nil
+	case ">":
+		return order > 0, nil
+	case ">=":
+		return order >= 0, nil
+	case "!=":
+		return order != 0, nil
+	}
+	return order == 0, nil
+}
+
+// queue makes the jobs of a queue statement.
+func (o *obedience) queue(s *statement) error {
+	q, err := o.parseQueue(s)
+	if err != nil {
+		return err
+	}
+	saved := maps.Clone(o.job.macros)
+	o.set(o.given.Append)
+	o.job.at = s.at
+	for row, item := range q.items {
+		q.assign(o.job.macros, item)
+		for step := range q.count {
+			if o.given.Most > 0 && o.job.Step == o.given.Most {
+				return s.at.Errorf("the submit description has more than %d jobs", o.given.Most)
+			}
+			process := strconv.Itoa(o.job.Step)
+			o.job.macros["process"], o.job.macros["procid"] = process, process
+			o.job.macros["step"] = strconv.Itoa(step)
+			o.job.macros["row"] = strconv.Itoa(row)
+			o.job.macros["itemindex"] = o.job.macros["row"]
+			if err := o.each(&o.job); err != nil {
+				return err
+			}
+			o.job.Step++
+		}
+	}
+	o.job.macros = saved
+	return nil
+}
+
+// A queue is what a queue statement asks for: count jobs for each item.
+type queue struct {
+	count int
+	vars  []string // to which the parts of an item are assigned
+	items []string
+}
+
+// parseQueue reads [COUNT] [VAR[,VAR]…] [in LIST | from LIST | from FILE].
+func (o *obedience) parseQueue(s *statement) (queue, error) {
+	q := queue{count: 1, items: []string{""}}
+	text, _, err := o.job.macros.expand(s.value)
+	if err != nil {
+		return q, s.at.Errorf("queue: %w", err)
+	}
+	words := strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' })
+	if len(words) > 0 {
+		if n, err := strconv.Atoi(words[0]); err == nil {
+			q.count, words = n, words[1:]
+		}
+	}
+	if q.count < 0 || q.count > workflow.DefaultMaxTasks {
+		return q, s.at.Errorf("queue %d: want 0 to %d jobs", q.count, workflow.DefaultMaxTasks)
+	}
+	for i, word := range words {
+		switch strings.ToLower(word) {
+		case "in":
+			q.vars, q.items = words[:i], words[i+1:]
+			if s.rows != nil {
+				q.items, err = o.words(s)
+			}
+			return q.named(s, err)
+		case "from":
+			q.vars = words[:i]
+			q.items, err = o.rows(s, strings.Join(words[i+1:], " "))
+			return q.named(s, err)
+		case "matching":
+			return q, s.at.Errorf("queue … matching is not read, because it depends on what is in the folder: " +
+				"name the files with queue … in or queue … from")
+		}
+	}
+	if len(words) > 0 || s.rows != nil {
+		return q, s.at.Errorf("queue %.40q is not understood: queue [COUNT] [VARS in LIST | VARS from LIST]", text)
+	}
+	return q, nil
+}
+
+// named completes the names that the items' parts get.
+func (q queue) named(s *statement, err error) (queue, error) {
+	for i, name := range q.vars {
+		if !IsName(name) {
+			return q, s.at.Errorf("queue: %.40q is no name of a macro", name)
+		}
+		q.vars[i] = strings.ToLower(name)
+	}
+	if len(q.vars) == 0 {
+		q.vars = []string{"item"}
+	}
+	return q, err
+}
+
+// words returns the items of a list, which are separated by blanks or commas.
+func (o *obedience) words(s *statement) ([]string, error) {
+	list, _, err := o.job.macros.expand(strings.Join(s.rows, " "))
+	if err != nil {
+		return nil, s.at.Errorf("queue: %w", err)
+	}
+	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' }), nil
+}
+
+// rows returns the items of a list with an item a line: that of the statement, or of a file.
+func (o *obedience) rows(s *statement, file string) ([]string, error) {
+	if s.rows != nil {
+		return s.rows, nil
+	}
+	if file == "" || strings.HasSuffix(file, "|") {
+		return nil, s.at.Errorf("queue … from %s is not read: it wants a file, or a list in parentheses", file)
+	}
+	lines, closer, err := o.given.Open(file, s.at)
+	if err != nil {
+		return nil, err
+	}
+	defer closer.Close()
+	var rows []string
+	for {
+		row, err := lines.physical()
+		if errors.Is(err, io.EOF) {
+			return rows, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(rows) == workflow.DefaultMaxTasks {
+			return nil, lines.Here().Errorf("the list has more than %d items", workflow.DefaultMaxTasks)
+		}
+		if row != "" {
+			rows = append(rows, row)
+		}
+	}
+}
+
+// assign gives the macros of q their parts of an item: a word each, and the last one all that is left.
+func (q *queue) assign(m macros, item string) {
+	for i, name := range q.vars {
+		part := item
+		if i < len(q.vars)-1 {
+			part = item
+			if end := strings.IndexAny(item, ", \t"); end >= 0 {
+				part = item[:end]
+			}
+			item = strings.TrimLeft(item[len(part):], " \t")
+			item = strings.TrimLeft(strings.TrimPrefix(item, ","), " \t")
+		}
+		m[name] = strings.TrimSpace(part)
+	}
+}

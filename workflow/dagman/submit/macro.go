@@ -1,0 +1,236 @@
+package submit
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+)
+
+// Limits of what the expansion of one value may take. A value of macros that name each other could grow without end.
+const (
+	maxValueBytes = 1 << 20
+	maxExpansions = 50_000
+	maxDepth      = 50
+	maxReference  = 16 << 10 // bytes of one reference to a macro, its default included
+)
+
+var errLongValue = errors.New("a value is longer than 1 MiB when its macros are expanded")
+
+// macros are values by names in lower case.
+type macros map[string]string
+
+// An expander replaces the macros in one value.
+type expander struct {
+	macros  macros
+	left    int  // expansions that it may still make
+	matched bool // it met a $$(…), which only a match with a machine replaces
+}
+
+// expand returns text with its macros replaced; matched says that it holds a $$(…).
+func (m macros) expand(text string) (value string, matched bool, err error) {
+	if len(text) > maxValueBytes {
+		return "", false, errLongValue
+	}
+	if !strings.Contains(text, "$") {
+		return text, false, nil
+	}
+	x := expander{macros: m, left: maxExpansions}
+	value, err = x.expand(text, 0)
+	return value, x.matched, err
+}
+
+// expand replaces the macros of text, which stands in the value of depth macros.
+func (x *expander) expand(text string, depth int) (string, error) {
+	if depth > maxDepth {
+		return "", fmt.Errorf("a macro refers to itself, or to others more than %d deep", maxDepth)
+	}
+	var out strings.Builder
+	for {
+		before, rest, found := strings.Cut(text, "$")
+		out.WriteString(before)
+		if out.Len() > maxValueBytes {
+			return "", errLongValue
+		}
+		if !found {
+			return out.String(), nil
+		}
+		if x.left--; x.left < 0 {
+			return "", fmt.Errorf("a value takes more than %d expansions of macros", maxExpansions)
+		}
+		value, size, err := x.reference(rest, depth)
+		if err != nil {
+			return "", err
+		}
+		out.WriteString(value)
+		text = rest[size:]
+	}
+}
+
+// reference returns what stands for the reference that text, which follows a dollar, begins with, and the reference's
+// size in bytes. Without a reference it is the dollar.
+func (x *expander) reference(text string, depth int) (value string, size int, err error) {
+	if strings.HasPrefix(text, "$(") {
+		return x.whenMatched(text)
+	}
+	open := 0
+	for open < len(text) && inName(text[open]) {
+		open++
+	}
+	length := closing(text[open:])
+	if length == 0 {
+		return "$", 0, nil
+	}
+	function, body := text[:open], text[open+1:open+length-1]
+	size = open + length
+	name, otherwise, defaulted := strings.Cut(body, ":")
+	switch {
+	case function != "":
+		value, err = x.call(function, body, depth)
+		return value, size, err
+	case !IsName(name):
+		return "$", 0, nil
+	case strings.EqualFold(name, "DOLLAR"):
+		return "$", size, nil
+	}
+	set, ok := x.macros[strings.ToLower(name)]
+	if (!ok || set == "") && defaulted {
+		set = otherwise
+	}
+	value, err = x.expand(set, depth+1)
+	return value, size, err
+}
+
+// whenMatched passes on $$(…), but for the one of which condor_submit knows the value.
+func (x *expander) whenMatched(text string) (value string, size int, err error) {
+	length := closing(text[1:])
+	if length == 0 {
+		return "$", 0, nil
+	}
+	if strings.EqualFold(text[2:length], "DOLLARDOLLAR") {
+		return "$$", length + 1, nil
+	}
+	x.matched = true
+	return "$" + text[:length+1], length + 1, nil
+}
+
+// call returns the value of a function of macros.
+func (x *expander) call(function, body string, depth int) (string, error) {
+	argument, more, _ := strings.Cut(body, ",")
+	name := strings.TrimSpace(argument)
+	text, err := x.expand(x.macros[strings.ToLower(name)], depth+1)
+	if err != nil {
+		return "", err
+	}
+	switch upper := strings.ToUpper(function); {
+	case upper == "BASENAME":
+		if cut := strings.TrimSpace(more); cut != "" {
+			return strings.TrimSuffix(path.Base(text), cut), nil
+		}
+		return path.Base(text), nil
+	case upper == "DIRNAME":
+		dir, _ := path.Split(text)
+		return dir, nil
+	case upper == "INT" && more == "":
+		f, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+		if err != nil || f < -1<<62 || f > 1<<62 {
+			return "", fmt.Errorf("$INT(%s): %.40q is not a number", body, text)
+		}
+		return strconv.FormatInt(int64(f), 10), nil
+	case upper[0] == 'F' && strings.Trim(function[1:], "pdnxqb") == "":
+		return filePart(text, function[1:]), nil
+	}
+	return "", fmt.Errorf("the macro function $%s is not read", function)
+}
+
+// filePart returns the parts of a path that the letters name: p its folder, d the last part of that, n its name without
+// the extension, x the extension; q puts the result in quotes, and b leaves out the slash of a folder and the dot of
+// an extension.
+func filePart(name, letters string) string {
+	dir, base := path.Split(name)
+	extension := path.Ext(base)
+	bare := strings.Contains(letters, "b")
+	var parts string
+	if strings.Contains(letters, "p") {
+		parts += dir
+	} else if strings.Contains(letters, "d") && dir != "" {
+		parts += path.Base(dir) + "/"
+	}
+	if bare {
+		parts = strings.TrimSuffix(parts, "/")
+	}
+	if strings.Contains(letters, "n") {
+		parts += strings.TrimSuffix(base, extension)
+	}
+	if strings.Contains(letters, "x") {
+		if bare && !strings.Contains(letters, "n") {
+			extension = strings.TrimPrefix(extension, ".")
+		}
+		parts += extension
+	}
+	if strings.Trim(letters, "qb") == "" {
+		parts = name
+	}
+	if strings.Contains(letters, "q") {
+		return `"` + parts + `"`
+	}
+	return parts
+}
+
+// closing returns the size of the parenthesis that text begins with, both ends included; 0: it begins with none, or
+// that has no end.
+func closing(text string) int {
+	if !strings.HasPrefix(text, "(") {
+		return 0
+	}
+	depth := 0
+	for i := range min(len(text), maxReference) {
+		switch text[i] {
+		case '(':
+			depth++
+		case ')':
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		}
+	}
+	return 0
+}
+
+// IsName reports whether s can be the name of a macro or an attribute.
+func IsName(s string) bool {
+	for i := range len(s) {
+		if !inName(s[i]) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+func inName(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '.'
+}
+
+// withOwn replaces the references to a macro in its own new value by the value that it had.
+func withOwn(name, value, had string) (string, error) {
+	var out strings.Builder
+	for {
+		if out.Len()+len(value) > maxValueBytes {
+			return "", errLongValue
+		}
+		i := strings.Index(value, "$(")
+		if i < 0 {
+			out.WriteString(value)
+			return out.String(), nil
+		}
+		length := closing(value[i+1:])
+		if length > 0 && (i == 0 || value[i-1] != '$') && strings.EqualFold(value[i+2:i+length], name) {
+			out.WriteString(value[:i] + had)
+			value = value[i+1+length:]
+			continue
+		}
+		out.WriteString(value[:i+2])
+		value = value[i+2:]
+	}
+}

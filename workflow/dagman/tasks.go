@@ -1,0 +1,191 @@
+package dagman
+
+import (
+	"errors"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/corral-pilot/corral/workflow"
+	"github.com/corral-pilot/corral/workflow/dagman/submit"
+)
+
+// addTasks makes the tasks of all nodes, in the order of the nodes.
+func (r *reader) addTasks() error {
+	for i := range r.nodes {
+		n := &r.nodes[i]
+		n.first = len(r.wf.Tasks)
+		if n.sub == nil {
+			if err := r.addTasksOf(n, i+1); err != nil {
+				return err
+			}
+		}
+		n.end = len(r.wf.Tasks)
+	}
+	for i := range r.nodes {
+		n := &r.nodes[i]
+		if n.sub != nil {
+			n.end = r.nodes[n.sub.end-1].end
+		}
+		if n.sub == nil && n.end == n.first+1 {
+			continue
+		}
+		r.wf.Subworkflows = append(r.wf.Subworkflows, workflow.Subworkflow{
+			Name: n.name, First: n.first, End: n.end, Retries: n.retries, Control: n.whole(),
+		})
+	}
+	return nil
+}
+
+// addTasksOf makes the tasks of a job; number is its node's, from 1.
+func (r *reader) addTasksOf(n *node, number int) error {
+	d, err := r.describe(n)
+	if err != nil {
+		return err
+	}
+	if n.skipped() || d == nil {
+		return r.addPlain(n)
+	}
+	given := submit.Given{
+		Vars: append([]submit.Var{
+			{Name: "JOB", Value: n.name}, {Name: "RETRY", Value: "0"},
+			{Name: "DAG_STATUS", Value: "0"}, {Name: "FAILED_COUNT", Value: "0"},
+		}, n.vars...),
+		Append:  n.append,
+		Cluster: number,
+		Most:    r.maxTasks - len(r.wf.Tasks),
+		Open:    r.sourceIn(n.dir),
+	}
+	var tasks []workflow.Task
+	err = d.Each(given, func(j *submit.Job) error {
+		m := maker{r: r, n: n, job: j}
+		t, err := m.task()
+		tasks = append(tasks, t)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for step := range tasks {
+		t := &tasks[step]
+		if len(tasks) > 1 {
+			t.ID += "." + strconv.Itoa(step)
+		}
+		n.controlTask(t, len(tasks) > 1)
+		if err := r.builder.Add(*t, n.at); err != nil {
+			return err
+		}
+	}
+	if len(tasks) == 0 {
+		return n.at.Errorf("node %q: its submit description queues no jobs", n.name)
+	}
+	return nil
+}
+
+// addPlain adds the task of a node without a submit description: it does nothing, or what it does is not known.
+func (r *reader) addPlain(n *node) error {
+	t := workflow.Task{ID: n.name, Name: strings.TrimSuffix(path.Base(n.file), path.Ext(n.file))}
+	if n.skipped() {
+		t.Name, t.Argv, t.Instant = "noop", []string{"true"}, true
+	}
+	n.controlTask(&t, false)
+	return r.builder.Add(t, n.at)
+}
+
+// describe returns the submit description of a node; nil: it is of no interest, or is not there.
+func (r *reader) describe(n *node) (*submit.Description, error) {
+	if n.skipped() || n.description != nil {
+		return n.description, nil
+	}
+	if d := n.scope.descriptions[n.file]; d != nil {
+		return d, nil
+	}
+	name := join(n.dir, n.file)
+	key := n.dir + "\x00" + name
+	d, ok := r.parsed[key]
+	if ok {
+		return d, nil
+	}
+	lines, closer, err := r.files.open(name)
+	switch {
+	case err == nil:
+		defer closer.Close()
+		if d, err = submit.Parse(lines, r.sourceIn(n.dir)); err != nil {
+			return nil, err
+		}
+		r.builder.Warnings = append(r.builder.Warnings, d.Warnings...)
+	case errors.Is(reason(err), errNoFile):
+		r.warnOnce(key, n.at, "submit description %s: no such file; node %q has no command, nor has any other of it",
+			r.files.called(name), n.name)
+	default:
+		return nil, n.at.Errorf("submit description %s: %w", r.files.called(name), reason(err))
+	}
+	r.parsed[key] = d
+	return d, nil
+}
+
+// whole is what is said of the node as one, if it is several tasks: what single ones have is left out.
+func (n *node) whole() *workflow.Control {
+	if n.control == nil {
+		return nil
+	}
+	c := *n.control
+	c.Noop, c.Done, c.Final, c.Priority, c.UnlessExit = false, false, false, 0, 0
+	if n.sub != nil {
+		c.UnlessExit = n.control.UnlessExit
+	}
+	if c == (workflow.Control{}) {
+		return nil
+	}
+	return &c
+}
+
+// controlTask tells a task of the node what is said of it: of one that is not the only one, whatever holds for each.
+func (n *node) controlTask(t *workflow.Task, several bool) {
+	if t.Retries == nil || n.retries != nil {
+		t.Retries = n.retries
+	}
+	var c workflow.Control
+	if n.control != nil {
+		c = *n.control
+	}
+	if several {
+		c.Category, c.Pre, c.PreSkip, c.Post, c.Hold, c.Abort = "", nil, 0, nil, nil, nil
+	}
+	if t.Control != nil {
+		c.Noop = c.Noop || t.Control.Noop
+		if c.Priority == 0 {
+			c.Priority = t.Control.Priority
+		}
+	}
+	for s := n.scope; s != nil; s = s.outer {
+		if s.holder == none {
+			continue
+		}
+		if around := n.scope.r.nodes[s.holder].control; around != nil {
+			c.Priority += around.Priority
+			c.Done = c.Done || around.Done
+		}
+	}
+	t.Control = nil
+	if c != (workflow.Control{}) {
+		t.Control = &c
+	}
+}
+
+// addEdges makes the order of nodes one of tasks.
+func (r *reader) addEdges() error {
+	edges := 0
+	for _, e := range r.edges {
+		parent, child := &r.nodes[e[0]], &r.nodes[e[1]]
+		if edges += (parent.end - parent.first) * (child.end - child.first); edges > maxEdges {
+			return child.at.Errorf("the DAG has more than %d edges", maxEdges)
+		}
+		for p := parent.first; p < parent.end; p++ {
+			for c := child.first; c < child.end; c++ {
+				r.builder.Edge(r.wf.Tasks[p].ID, r.wf.Tasks[c].ID, child.at)
+			}
+		}
+	}
+	return nil
+}
