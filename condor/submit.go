@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/corral-pilot/corral/condor/classad"
+	"github.com/corral-pilot/corral/condor/quote"
 )
 
 // condor_submit reads a language of macros, in which dollar signs, quotes, commas, white space at the ends of lines
@@ -147,8 +148,8 @@ type line struct{ key, value string }
 // describe returns every line of a job, also the empty ones: all jobs have the same keys, in the same order.
 func (p Proc) describe(d *description) []line {
 	lines := []line{
-		{"arguments", doubleQuote(d.args(p.Arguments))},
-		{"My.Environment", literal(classad.FormatOld(d.env(p.Environment)))},
+		{"arguments", quote.Words(d.args(p.Arguments))},
+		{"My.Environment", quote.Literal(classad.FormatOld(d.env(p.Environment)))},
 	}
 	if p.Dir != "" {
 		lines = append(lines, line{"initialdir", d.plain("initialdir", p.Dir)})
@@ -284,7 +285,7 @@ func (d *description) own(ad classad.Ad) (lines []line) {
 		if text, ok := ad[name].(string); ok {
 			value = classad.FormatOld(d.oneLine(name, text))
 		}
-		lines = append(lines, line{"My." + name, literal(value)})
+		lines = append(lines, line{"My." + name, quote.Literal(value)})
 	}
 	return lines
 }
@@ -295,7 +296,7 @@ func (d *description) plain(key, value string) string {
 	if strings.TrimSpace(value) != value || strings.HasSuffix(value, `\`) {
 		d.refuse(key, value)
 	}
-	return literal(d.oneLine(key, value))
+	return quote.Literal(d.oneLine(key, value))
 }
 
 func (d *description) oneLine(key, value string) string {
@@ -321,7 +322,7 @@ func (d *description) file(key, name string) string {
 func (d *description) args(args []string) string {
 	quoted := make([]string, len(args))
 	for i, a := range args {
-		quoted[i] = singleQuote(d.oneLine("arguments", a))
+		quoted[i] = quote.Word(d.oneLine("arguments", a))
 	}
 	return strings.Join(quoted, " ")
 }
@@ -334,26 +335,7 @@ func (d *description) env(env map[string]string) string {
 			d.refuse("environment", name)
 			continue
 		}
-		quoted = append(quoted, name+"="+singleQuote(d.oneLine("environment", env[name])))
+		quoted = append(quoted, name+"="+quote.Word(d.oneLine("environment", env[name])))
 	}
 	return strings.Join(quoted, " ")
-}
-
-// singleQuote writes one argument: in quotes only where a blank or a quote would otherwise end it.
-func singleQuote(s string) string {
-	if s != "" && !strings.ContainsAny(s, " \t'") {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", "''") + "'"
-}
-
-// doubleQuote is what tells condor_submit that arguments are in the new syntax.
-func doubleQuote(s string) string {
-	return `"` + literal(strings.ReplaceAll(s, `"`, `""`)) + `"`
-}
-
-// literal makes dollar signs mean nothing: one to condor_submit, and two, which would become a lookup in
-// the worker's ad, to the schedd.
-func literal(s string) string {
-	return strings.NewReplacer("$$", "$$(DOLLARDOLLAR)", "$", "$(DOLLAR)").Replace(s)
 }

@@ -9,7 +9,7 @@ import (
 // layers lists every package, from the centre to the rim. A package imports from lower layers only,
 // never from its own. examples/lambda stands below the demo that shows it.
 var layers = [][]string{
-	{"condor/classad", "dag", "embedded", "internal/cgroup", "internal/descriptor", "internal/disk", "internal/input", "internal/netns", "internal/node", "internal/pause", "internal/programs", "internal/version", "internal/xdg", "resubmit"},
+	{"condor/classad", "condor/quote", "dag", "embedded", "internal/cgroup", "internal/descriptor", "internal/disk", "internal/input", "internal/netns", "internal/node", "internal/pause", "internal/programs", "internal/version", "internal/xdg", "resubmit"},
 	{"condor", "condor/eventlog", root},
 	{"broker", "broker/relay", "cost", "gridsite", "internal/execution", "internal/matching", "internal/order", "internal/reconcile", "internal/runas", "packages", "workflow"},
 	{"embedded/wire", "gridsite/jobdir", "gridsite/local", "gridsite/ssh", "gridsite/survey", "internal/pilot/attempt", "internal/store", "packages/htcondor", "plan", "profile", "staging", "workflow/dagman/submit", "workflow/dax", "workflow/makeflow", "workflow/wfformat"},
@@ -27,6 +27,7 @@ var layers = [][]string{
 // edges lists, for each package, what it may import of ours and why. What is not here is not allowed.
 var edges = map[string]map[string]string{
 	"condor/classad":      {},
+	"condor/quote":        {},
 	"dag":                 {},
 	"embedded":            {}, // its tests are of all its rooms together
 	"internal/cgroup":     {},
@@ -41,7 +42,9 @@ var edges = map[string]map[string]string{
 	"internal/xdg":        {}, // HTCondor, and nothing of ours.
 	"resubmit":            {},
 
-	"condor":          {"condor/classad": "ads of jobs and daemons"}, // HTCondor, and nothing of ours
+	"condor": {
+		"condor/classad": "ads of jobs and daemons", "condor/quote": "values of submit descriptions",
+	}, // HTCondor, and nothing of ours
 	"condor/eventlog": {"condor/classad": "ads in events"},
 	root:              {"resubmit": "a glidein holds its policy"},
 
@@ -148,7 +151,8 @@ var edges = map[string]map[string]string{
 		"internal/input": "bounds what it reads", "workflow": "feeds its builder", root: "error kinds",
 	},
 	"workflow/dagman": {
-		"condor/classad": "attributes of jobs", "internal/input": "bounds what it reads", "workflow": "feeds its builder",
+		"condor/classad": "attributes of jobs", "condor/quote": "arguments, environments",
+		"internal/input": "bounds what it reads", "workflow": "feeds its builder",
 		"workflow/dagman/submit": "reads submit descriptions", root: "error kinds",
 	},
 	"workflow/dagman/submit": {"internal/input": "bounds what it reads", "workflow": "places of errors"},

@@ -19,8 +19,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/corral-pilot/corral/condor/classad"
+	"github.com/corral-pilot/corral/condor/quote"
 	"github.com/corral-pilot/corral/workflow"
-	"github.com/corral-pilot/corral/workflow/dagman/submit"
 )
 
 // A condor is a real HTCondor without daemons: its tools, and a folder of DAGs that they may write into.
@@ -274,10 +274,10 @@ func dryJobs(out string) []job {
 			MemoryMiB: number("RequestMemory"), DiskMiB: (number("RequestDisk") + 1023) / 1024}
 		if args := text("Args"); args != "" {
 			j.Args = strings.Fields(args)
-		} else if args, err := submit.Arguments(`"` + strings.ReplaceAll(text("Arguments"), `"`, `""`) + `"`); err == nil {
+		} else if args, err := quote.Arguments(`"` + strings.ReplaceAll(text("Arguments"), `"`, `""`) + `"`); err == nil {
 			j.Args = args
 		}
-		if env, err := submit.Environment(`"` + strings.ReplaceAll(text("Environment"), `"`, `""`) + `"`); err == nil {
+		if env, err := quote.Environment(`"` + strings.ReplaceAll(text("Environment"), `"`, `""`) + `"`); err == nil {
 			for _, name := range slices.Sorted(maps.Keys(env)) {
 				j.Env = append(j.Env, name+"="+env[name])
 			}

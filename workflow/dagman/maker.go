@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral/condor/classad"
+	"github.com/corral-pilot/corral/condor/quote"
 	"github.com/corral-pilot/corral/workflow"
 	"github.com/corral-pilot/corral/workflow/dagman/submit"
 )
@@ -109,7 +110,7 @@ func (m *maker) command() {
 		m.t.Inputs = append(m.t.Inputs, file)
 		program = "./" + file
 	}
-	arguments, err := submit.Arguments(m.value("arguments", "args"))
+	arguments, err := quote.Arguments(m.value("arguments", "args"))
 	if err != nil {
 		m.wrong("%w", err)
 	}
@@ -117,7 +118,7 @@ func (m *maker) command() {
 }
 
 func (m *maker) environment() {
-	env, err := submit.Environment(m.value("environment", "env"))
+	env, err := quote.Environment(m.value("environment", "env"))
 	if err != nil {
 		m.wrong("%w", err)
 	}

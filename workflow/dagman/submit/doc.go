@@ -6,8 +6,7 @@
 // in the values expanded: $(name), $(name:default), some functions.
 //
 // Parse reads a description once; Each obeys it, for a node of a DAG with the node's macros, and calls for each job.
-// What the commands mean is left to the caller, but for the quoting of arguments (Arguments) and of environments
-// (Environment).
+// What the commands mean is left to the caller.
 //
 // The one invariant: whatever a description says, the memory and time that it takes are bounded, by the limits of this
 // package and those of the caller. It opens nothing itself.

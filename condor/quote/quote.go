@@ -1,4 +1,9 @@
-package submit
+// Package quote writes and reads the values of HTCondor's submit descriptions that have a syntax of their own: those of
+// arguments and of environment, and dollar signs in any value.
+//
+// Both have an old syntax, which is only read, and a new one between double quotes: words separated by blanks; single
+// quotes keep blanks together; either quote is doubled to stand for itself.
+package quote
 
 import (
 	"errors"
@@ -6,16 +11,38 @@ import (
 	"strings"
 )
 
-// Arguments splits the value of the command arguments. One that begins with a double quote is in HTCondor's new syntax:
-// the arguments stand between double quotes and are separated by blanks; single quotes keep blanks together; either
-// quote is doubled to stand for itself. Otherwise it is in the old one, in which only \" stands for something else.
+// Word writes a word of the new syntax: in single quotes only where a blank or a quote would otherwise end it. No word
+// can hold the end of a line.
+func Word(s string) string {
+	if s != "" && !strings.ContainsAny(s, " \t'") {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", "''") + "'"
+}
+
+// Words puts words between the double quotes of the new syntax, and makes their dollar signs literal.
+func Words(words string) string {
+	return `"` + Literal(strings.ReplaceAll(words, `"`, `""`)) + `"`
+}
+
+// Literal makes the dollar signs of a value mean nothing: one to condor_submit, and two, which would become a lookup in
+// the worker's ad, to the schedd.
+func Literal(s string) string {
+	return strings.NewReplacer("$$", "$$(DOLLARDOLLAR)", "$", "$(DOLLAR)").Replace(s)
+}
+
+// Arguments splits the value of arguments. In the old syntax only \" stands for something else.
 func Arguments(value string) ([]string, error) {
 	if strings.HasPrefix(value, `"`) {
 		inside, err := unquote(value)
+		var args []string
+		if err == nil {
+			args, err = words(inside)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("arguments: %w", err)
 		}
-		return words(inside)
+		return args, nil
 	}
 	if strings.Contains(strings.ReplaceAll(value, `\"`, ""), `"`) {
 		return nil, errors.New(`arguments: a double quote without a backslash stands in the middle`)
@@ -23,8 +50,7 @@ func Arguments(value string) ([]string, error) {
 	return strings.Fields(strings.ReplaceAll(value, `\"`, `"`)), nil
 }
 
-// Environment splits the value of the command environment: NAME=VALUE separated by blanks between double quotes, quoted
-// as arguments are; or, without quotes, by semicolons.
+// Environment splits the value of environment: NAME=VALUE, separated by semicolons in the old syntax.
 func Environment(value string) (map[string]string, error) {
 	var pairs []string
 	if strings.HasPrefix(value, `"`) {
