@@ -10,7 +10,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -18,9 +20,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/condor/classad"
 	"github.com/corral-pilot/corral/condor/quote"
+	"github.com/corral-pilot/corral/dag"
 	"github.com/corral-pilot/corral/workflow"
+	"github.com/corral-pilot/corral/workflow/dagman"
 )
 
 // A condor is a real HTCondor without daemons: its tools, and a folder of DAGs that they may write into.
@@ -232,6 +237,74 @@ func TestAsTheRealCondorSubmit(t *testing.T) {
 			t.Errorf("%s (-want +condor_submit):\n%s\n%s", name, diff, out)
 		}
 	}
+}
+
+// TestWhatTheRealOnesRead has condor_dagman and condor_submit read what Write wrote: the same graph, and jobs that are
+// what the tasks are.
+func TestWhatTheRealOnesRead(t *testing.T) {
+	t.Parallel()
+	c := newCondor(t)
+	odd := []string{"", "a b", "it's", `"q"`, `\`, `\"`, "$(JOB)", "$$(Memory)", "$", "a;b=c", "é", "#", "'"}
+	wf := &workflow.Workflow{Name: "it's $odd"}
+	for i := range 4 {
+		wf.Tasks = append(wf.Tasks, workflow.Task{
+			ID: fmt.Sprintf("t %d", i), Name: "odd", Argv: append([]string{"/bin/echo", fmt.Sprint(i)}, odd[i*3:i*3+3]...),
+			Env: map[string]string{"A": odd[i*3+1], "B": fmt.Sprint(i)}, Outputs: []string{fmt.Sprintf("out $%d", i)},
+			Streams:   workflow.Streams{Stdout: fmt.Sprintf("out $%d", i), Stderr: "err"},
+			Resources: corral.Resources{CPUs: 2, MemoryMiB: 100 + i, DiskMiB: 2048},
+			Control:   &workflow.Control{Priority: i, Final: i == 3},
+		})
+	}
+	wf.Tasks[3].Control.Priority = 0
+	g, err := dag.New(4, [][2]int{{0, 1}, {0, 2}, {1, 3}, {2, 3}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wf.Graph = g
+	files := folder{}
+	if err := dagman.Write(wf, files.create); err != nil {
+		t.Fatal(err)
+	}
+	name := files.dag()
+	for file, text := range files {
+		c.write(t, file, text)
+	}
+	version, _, _ := strings.Cut(c.run(t, c.folder, "condor_version"), "\n")
+	want := graph{[]string{"t_0", "t_1", "t_2", "t_3"}, []string{"t_0 -> t_1", "t_0 -> t_2"}, true}
+	if diff := cmp.Diff(want, c.graph(t, name, version), cmp.AllowUnexported(graph{})); diff != "" {
+		t.Errorf("the graph (-want +condor_dagman):\n%s", diff)
+	}
+	pair := regexp.MustCompile(`(\w+)=("(?:\\.|[^"])*")`)
+	for i, want := range jobs(wf) {
+		args := []string{fmt.Sprintf("JOB=t_%d", i)}
+		_, vars, _ := strings.Cut(files[name], fmt.Sprintf("VARS t_%d ", i))
+		vars, _, _ = strings.Cut(vars, "\n")
+		for _, v := range pair.FindAllStringSubmatch(vars, -1) {
+			value, err := strconv.Unquote(v[2])
+			if err != nil {
+				t.Fatal(err)
+			}
+			args = append(args, v[1]+"="+value)
+		}
+		out := c.run(t, c.folder, "condor_submit", append(args, "-dry-run", "-", "odd.sub")...)
+		if diff := cmp.Diff(want, onlyJob(out)); diff != "" {
+			t.Errorf("task %d (-want +condor_submit):\n%s\n%s", i, diff, out)
+		}
+	}
+}
+
+// onlyJob is the job of dryJobs, if there is just one; its dollar signs are as the schedd leaves them.
+func onlyJob(out string) job {
+	all := dryJobs(out)
+	if len(all) != 1 {
+		return job{}
+	}
+	for _, list := range [][]string{all[0].Args, all[0].Env} {
+		for i := range list {
+			list[i] = strings.ReplaceAll(list[i], "$$(DOLLARDOLLAR)", "$$")
+		}
+	}
+	return all[0]
 }
 
 // dryJobs reads what condor_submit -dry-run prints: what all jobs have in common, and then of each what it has of its

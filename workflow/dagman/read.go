@@ -12,6 +12,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/input"
 	"github.com/corral-pilot/corral/workflow"
+	"github.com/corral-pilot/corral/workflow/dagman/job"
 	"github.com/corral-pilot/corral/workflow/dagman/submit"
 )
 
@@ -21,8 +22,7 @@ import (
 func Read(ctx context.Context, text io.Reader, name string, opts workflow.Options) (
 	*workflow.Workflow, []workflow.Warning, error,
 ) {
-	base := path.Base(name)
-	wf := &workflow.Workflow{Name: strings.TrimSuffix(strings.TrimSuffix(base, ".gz"), ".dag")}
+	wf := &workflow.Workflow{Name: workflow.NameOf(name)}
 	most := cmp.Or(opts.MaxBytes, workflow.DefaultMaxBytes)
 	r := &reader{
 		files: &files{ctx: ctx, folder: path.Dir(name), opener: opts.Open,
@@ -33,10 +33,10 @@ func Read(ctx context.Context, text io.Reader, name string, opts workflow.Option
 
 		statements: statements(),
 		parsed:     make(map[string]*submit.Description),
-		streams:    make(map[string]bool),
 		warned:     make(map[string]bool),
 	}
-	r.files.stack = []string{base}
+	r.jobs = job.NewRecord(r.warnOnce)
+	r.files.stack = []string{path.Base(name)}
 	lines := submit.NewLines(&counted{r.files, text}, name, r.files.line)
 	err := r.read(lines)
 	if err == nil {
@@ -86,6 +86,7 @@ type reader struct {
 	files   *files
 	wf      *workflow.Workflow
 	builder *workflow.Builder
+	jobs    *job.Record // of the whole workflow
 
 	nodes    []node
 	edges    [][2]int32 // between nodes
@@ -94,7 +95,6 @@ type reader struct {
 
 	statements map[string]obeyer
 	parsed     map[string]*submit.Description // :: folder and file → what was read; nil: there is none
-	streams    map[string]bool                // files that standard streams are written to
 	warned     map[string]bool                // of what a warning was given already
 }
 
@@ -150,15 +150,7 @@ func (f *files) open(name string) (*submit.Lines, io.Closer, error) {
 }
 
 // called is what people call a file: by a name from where they are, as they named the .dag.
-func (f *files) called(name string) string { return join(f.folder, name) }
-
-// join is a path that is relative to a folder; an absolute one stays.
-func join(folder, name string) string {
-	if path.IsAbs(name) {
-		return path.Clean(name)
-	}
-	return path.Join(folder, name)
-}
+func (f *files) called(name string) string { return submit.Join(f.folder, name) }
 
 // A counted reader counts what it reads of all that may be read.
 type counted struct {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/corral-pilot/corral/condor/classad"
 	"github.com/corral-pilot/corral/workflow"
 	"github.com/corral-pilot/corral/workflow/dagman/submit"
 )
@@ -57,8 +58,20 @@ func statements() map[string]obeyer {
 		"JOBSTATE_LOG":     {obey: ignore},
 		"NODE_STATUS_FILE": {obey: ignore},
 		"SAVE_POINT_FILE":  {obey: ignore},
-		"SET_JOB_ATTR":     {obey: ignore},
+		"SET_JOB_ATTR":     {obey: obeySetJobAttr},
 	}
+}
+
+// obeySetJobAttr takes the workflow's name, which Write writes so; the rest is ignored.
+func obeySetJobAttr(s *scope, st *statement) error {
+	name, value, _ := strings.Cut(st.words.text, "=")
+	if strings.EqualFold(strings.TrimSpace(name), attributeWorkflow) && s.outer == nil {
+		if text, ok := classad.ParseOld(strings.TrimSpace(value)).(string); ok {
+			s.r.wf.Name = text
+			return nil
+		}
+	}
+	return ignore(s, st)
 }
 
 // ignore passes over what is about DAGMan itself and its files. It is warned of once for each of the statements.

@@ -63,7 +63,7 @@ func (st *statement) newNode(s *scope, what string) (n node, name string, err er
 			if folder == "" {
 				return n, "", wrong("the folder behind DIR is missing")
 			}
-			n.dir = join(s.dir, folder)
+			n.dir = submit.Join(s.dir, folder)
 		case "NOOP":
 			n.controls().Noop = true
 		case "DONE":
@@ -134,10 +134,10 @@ func obeySubdag(s *scope, st *statement) error {
 	i := s.nodes[name]
 	inner := s.r.newScope(s, name, n.dir)
 	inner.holder = i
-	lines, closer, err := s.enter(join(n.dir, n.file), st.At)
+	lines, closer, err := s.enter(submit.Join(n.dir, n.file), st.At)
 	if errors.Is(err, errNoFile) {
 		s.r.builder.Warn(st.At, "SUBDAG: %s: no such file; node %q has no command",
-			s.r.files.called(join(n.dir, n.file)), name)
+			s.r.files.called(submit.Join(n.dir, n.file)), name)
 		return nil
 	}
 	if err != nil {
@@ -148,7 +148,7 @@ func obeySubdag(s *scope, st *statement) error {
 		return err
 	}
 	if inner.first == inner.end {
-		return wrong("%s has no nodes", s.r.files.called(join(n.dir, n.file)))
+		return wrong("%s has no nodes", s.r.files.called(submit.Join(n.dir, n.file)))
 	}
 	s.r.nodes[i].sub = inner
 	return nil
@@ -169,7 +169,7 @@ func obeySplice(s *scope, st *statement) error {
 	}
 	dir := s.dir
 	if word := st.words.next(); strings.EqualFold(word, "DIR") {
-		dir = join(dir, st.words.file())
+		dir = submit.Join(dir, st.words.file())
 	} else if word != "" {
 		return wrong("%.40q is not DIR", word)
 	}
@@ -178,7 +178,7 @@ func obeySplice(s *scope, st *statement) error {
 	}
 	inner := s.r.newScope(s, name, dir)
 	s.inner[name] = inner
-	lines, closer, err := s.enter(join(dir, file), st.At)
+	lines, closer, err := s.enter(submit.Join(dir, file), st.At)
 	if err != nil {
 		return err
 	}
@@ -195,7 +195,7 @@ func obeyInclude(s *scope, st *statement) error {
 	if err := st.words.end(); err != nil {
 		return err
 	}
-	lines, closer, err := s.enter(join(s.dir, file), st.At)
+	lines, closer, err := s.enter(submit.Join(s.dir, file), st.At)
 	if err != nil {
 		return err
 	}
@@ -324,9 +324,9 @@ func (s *scope) pinned(out bool) int {
 // sourceIn opens files that a submit description names, for nodes that are submitted from a folder.
 func (r *reader) sourceIn(dir string) submit.Source {
 	return func(name string, at workflow.Place) (*submit.Lines, io.Closer, error) {
-		lines, closer, err := r.files.open(join(dir, name))
+		lines, closer, err := r.files.open(submit.Join(dir, name))
 		if err != nil {
-			return nil, nil, at.Errorf("%s: %w", r.files.called(join(dir, name)), reason(err))
+			return nil, nil, at.Errorf("%s: %w", r.files.called(submit.Join(dir, name)), reason(err))
 		}
 		return lines, closer, nil
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/corral-pilot/corral/workflow"
+	"github.com/corral-pilot/corral/workflow/dagman/job"
 	"github.com/corral-pilot/corral/workflow/dagman/submit"
 )
 
@@ -58,8 +59,7 @@ func (r *reader) addTasksOf(n *node, number int) error {
 	}
 	var tasks []workflow.Task
 	err = d.Each(given, func(j *submit.Job) error {
-		m := maker{r: r, n: n, job: j}
-		t, err := m.task()
+		t, err := r.jobs.Task(job.Node{Name: n.name, Dir: n.dir}, j)
 		tasks = append(tasks, t)
 		return err
 	})
@@ -100,7 +100,7 @@ func (r *reader) describe(n *node) (*submit.Description, error) {
 	if d := n.scope.descriptions[n.file]; d != nil {
 		return d, nil
 	}
-	name := join(n.dir, n.file)
+	name := submit.Join(n.dir, n.file)
 	key := n.dir + "\x00" + name
 	d, ok := r.parsed[key]
 	if ok {

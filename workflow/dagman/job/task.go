@@ -1,4 +1,4 @@
-package dagman
+package job
 
 import (
 	"errors"
@@ -17,36 +17,56 @@ import (
 	"github.com/corral-pilot/corral/workflow/dagman/submit"
 )
 
-// A maker makes the task of one job of a node.
-type maker struct {
-	r   *reader
-	n   *node
-	job *submit.Job
-
-	t       workflow.Task
-	unknown string // why what it runs is not known; "": it is
-	err     error  // the first one; everything after it is for nothing
+// A Record is kept for all jobs of a workflow.
+type Record struct {
+	warn    func(thing string, at workflow.Place, format string, args ...any)
+	streams map[string]bool // files that standard streams are written to
+	looked  map[string]bool // queue statements whose commands were looked at for warnings
 }
 
-// task returns the task. An error has kind Invalid and names the line of the submit description.
-func (m *maker) task() (workflow.Task, error) {
-	m.t.ID = m.n.name
+// NewRecord returns the record of a workflow without jobs. warn is told of a thing for each job that has it.
+func NewRecord(warn func(thing string, at workflow.Place, format string, args ...any)) *Record {
+	return &Record{warn, make(map[string]bool), make(map[string]bool)}
+}
+
+// A Node is the node that a job is of.
+type Node struct {
+	Name string
+	Dir  string // where it is submitted from, relative to the .dag's folder
+}
+
+// Task returns a job's task, whose id is the name of the node. The error has kind Invalid and names the line of the
+// submit description.
+func (r *Record) Task(n Node, j *submit.Job) (workflow.Task, error) {
+	m := maker{record: r, n: n, job: j}
+	m.t.ID = n.Name
 	m.command()
 	m.environment()
 	m.files()
 	m.needs()
 	m.conduct()
 	m.ours()
-	m.warn()
+	m.warnOfUnheeded()
 	if m.unknown != "" {
 		m.t.Argv = nil
-		m.r.warnOnce(m.job.At().String()+m.unknown, m.job.At(), "%s: node %q has no command", m.unknown, m.n.name)
+		r.warn(j.At().String()+m.unknown, j.At(), "%s: node %q has no command", m.unknown, n.Name)
 	}
 	var quoted *quotingError
 	if errors.As(m.err, &quoted) {
-		m.err = m.job.At().Errorf("node %q: %w", m.n.name, quoted)
+		m.err = j.At().Errorf("node %q: %w", n.Name, quoted)
 	}
 	return m.t, m.err
+}
+
+// A maker makes one task.
+type maker struct {
+	record *Record
+	n      Node
+	job    *submit.Job
+
+	t       workflow.Task
+	unknown string // why what it runs is not known; "": it is
+	err     error  // the first one; everything after it is for nothing
 }
 
 // value is that of the first of several commands that is given.
@@ -103,16 +123,22 @@ func (m *maker) command() {
 	case executable == "":
 		m.unknown = "the submit description names no executable"
 	}
-	m.t.Name = path.Base(executable)
+	if executable != "" {
+		m.t.Name = path.Base(executable)
+	}
 	program := executable
 	if m.flag(true, "transfer_executable") && !path.IsAbs(executable) && executable != "" {
-		file := join(m.n.dir, executable)
+		file := submit.Join(m.n.Dir, executable)
 		m.t.Inputs = append(m.t.Inputs, file)
 		program = "./" + file
 	}
 	arguments, err := quote.Arguments(m.value("arguments", "args"))
 	if err != nil {
 		m.wrong("%w", err)
+	}
+	if m.flag(false, strings.ToLower(attributeSearched)) && executable == searcher && len(arguments) > 0 {
+		program, arguments = arguments[0], arguments[1:]
+		m.t.Name = path.Base(program)
 	}
 	m.t.Argv = append([]string{program}, arguments...)
 }
@@ -133,35 +159,37 @@ func (m *maker) environment() {
 // note warns once for each description of something that its jobs do without.
 func (m *maker) note(name, format string, args ...any) {
 	at := m.job.At()
-	m.r.warnOnce(at.File+"\x00"+name, at, "%s: %s", name, fmt.Sprintf(format, args...))
+	m.record.warn(at.File+"\x00"+name, at, "%s: %s", name, fmt.Sprintf(format, args...))
 }
 
 // files finds the files that the job reads and writes. Their ids are paths from the .dag's folder.
 func (m *maker) files() {
-	dir := join(m.n.dir, m.value("initialdir", "initial_dir", "iwd"))
+	dir := submit.Join(m.n.Dir, m.value("initialdir", "initial_dir", "iwd"))
 	preserved := m.flag(false, "preserve_relative_paths")
 	if m.t.Stdin = m.stream(dir, "input", "stdin"); m.t.Stdin != "" {
 		m.t.Inputs = append(m.t.Inputs, m.t.Stdin)
 	}
-	for _, file := range list(m.value("transfer_input_files", "transferinputfiles")) {
+	for _, file := range submit.List(m.value("transfer_input_files", "transferinputfiles")) {
 		switch {
 		case strings.Contains(file, "://"):
 			m.note("transfer_input_files", "%s is not fetched", file)
 		case strings.HasSuffix(file, "/"):
 			m.note("transfer_input_files", "folder %s is not handed on: name its files", file)
 		default:
-			m.input(join(dir, file), file, preserved)
+			m.t.Inputs = append(m.t.Inputs, submit.Join(dir, file))
+			m.name(submit.Join(dir, file), file, preserved)
 		}
 	}
-	remaps, err := readRemaps(m.value("transfer_output_remaps"))
+	remaps, err := submit.Remaps(m.value("transfer_output_remaps"))
 	if err != nil {
 		m.wrong("%w", err)
 	}
-	for _, file := range list(m.value("transfer_output_files", "transferoutputfiles")) {
+	for _, file := range submit.List(m.value("transfer_output_files", "transferoutputfiles")) {
 		m.output(dir, file, preserved, remaps)
 	}
-	m.t.Stdout = m.written(m.stream(dir, "output", "stdout"), "output")
-	m.t.Stderr = m.written(m.stream(dir, "error", "stderr"), "error")
+	kept, _ := m.attribute(attributeKept)
+	m.t.Stdout = m.written(m.stream(dir, "output", "stdout"), "output", kept)
+	m.t.Stderr = m.written(m.stream(dir, "error", "stderr"), "error", kept)
 	if strings.EqualFold(m.value("should_transfer_files"), "no") {
 		m.note("should_transfer_files", "a job finds no files but those of transfer_input_files")
 	}
@@ -173,12 +201,7 @@ func (m *maker) stream(dir string, names ...string) string {
 	if file == "" || file == "/dev/null" {
 		return ""
 	}
-	return join(dir, file)
-}
-
-func (m *maker) input(id, file string, preserved bool) {
-	m.t.Inputs = append(m.t.Inputs, id)
-	m.name(id, file, preserved)
+	return submit.Join(dir, file)
 }
 
 // name notes what a file is called where the job runs: its bare name, unless paths are preserved.
@@ -210,50 +233,24 @@ func (m *maker) output(dir, file string, preserved bool, remaps map[string]strin
 			break
 		}
 	}
-	id := join(dir, to)
+	id := submit.Join(dir, to)
 	m.t.Outputs = append(m.t.Outputs, id)
 	m.name(id, file, true)
 }
 
-// readRemaps reads transfer_output_remaps, "NAME = PATH; …".
-func readRemaps(text string) (map[string]string, error) {
-	all := make(map[string]string)
-	text = strings.Trim(text, `"`)
-	for _, pair := range strings.Split(text, ";") {
-		name, to, ok := strings.Cut(pair, "=")
-		if name, to = strings.TrimSpace(name), strings.TrimSpace(to); ok && name != "" && to != "" {
-			all[path.Clean(name)] = to
-		} else if strings.TrimSpace(pair) != "" {
-			return nil, fmt.Errorf("transfer_output_remaps: %.40q is not NAME = PATH", pair)
-		}
-	}
-	return all, nil
-}
-
 // written makes an output of a standard stream's file. Of several jobs with the same one the first has it: where they
 // may run side by side, HTCondor leaves it to chance who does.
-func (m *maker) written(file, command string) string {
-	if file == "" || slices.Contains(m.t.Outputs, file) {
+func (m *maker) written(file, command, kept string) string {
+	if file == "" || slices.Contains(m.t.Outputs, file) || slices.Contains(strings.Fields(kept), command) {
 		return file
 	}
-	if m.r.streams[file] {
-		m.note(command, "file %s belongs to another job, too; that of node %q stays with its attempt", file, m.n.name)
+	if m.record.streams[file] {
+		m.note(command, "file %s belongs to another job, too; that of node %q stays with its attempt", file, m.n.Name)
 		return ""
 	}
-	m.r.streams[file] = true
+	m.record.streams[file] = true
 	m.t.Outputs = append(m.t.Outputs, file)
 	return file
-}
-
-// list splits a list at commas.
-func list(text string) []string {
-	var all []string
-	for _, item := range strings.Split(strings.Trim(text, `"`), ",") {
-		if item = strings.TrimSpace(item); item != "" {
-			all = append(all, item)
-		}
-	}
-	return all
 }
 
 // conduct reads how the job is treated; what is said of the node outweighs it.
@@ -288,39 +285,41 @@ func (m *maker) seconds(name, value string) time.Duration {
 	return time.Duration(math.Round(s * float64(time.Second)))
 }
 
-// Attributes of jobs in which Write keeps what HTCondor has no command for.
-const (
-	attributeTask     = "my.corraltask"           // the id, where the node has another name
-	attributeName     = "my.corraltransformation" // where the executable does not say it
-	attributeEstimate = "my.corralestimate"       // in seconds
-	attributeTimeout  = "my.corraltimeout"        // likewise, where it is not a whole number
-)
-
 // ours reads what Write wrote.
 func (m *maker) ours() {
-	for name, field := range map[string]*string{attributeTask: &m.t.ID, attributeName: &m.t.Name} {
-		if value := m.value(name); value != "" {
-			if text, ok := classad.ParseOld(value).(string); ok {
-				*field = text
-			}
-		}
+	if id, ok := m.attribute(attributeTask); ok {
+		m.t.ID = id
 	}
-	if value := m.value(attributeEstimate); value != "" {
+	if name, ok := m.attribute(attributeName); ok {
+		m.t.Name = name
+	}
+	if value := m.value(strings.ToLower(attributeEstimate)); value != "" {
 		m.t.Estimate = m.seconds(attributeEstimate, value)
 		m.t.Instant = m.t.Estimate == 0
 	}
-	if value := m.value(attributeTimeout); value != "" {
+	if value := m.value(strings.ToLower(attributeTimeout)); value != "" {
 		m.t.Timeout = m.seconds(attributeTimeout, value)
 	}
 }
 
-// warn tells of commands that nothing is made of although they may change what the job does.
-func (m *maker) warn() {
-	at := m.job.At()
-	if m.r.warned[at.String()+"\x00commands"] {
+// attribute returns the value of an attribute that is a text.
+func (m *maker) attribute(name string) (text string, ok bool) {
+	value := m.value(strings.ToLower(name))
+	if value == "" {
+		return "", false
+	}
+	text, ok = classad.ParseOld(value).(string)
+	return text, ok
+}
+
+// warnOfUnheeded tells of commands that nothing is made of although they may change what the job does: once for each
+// queue statement.
+func (m *maker) warnOfUnheeded() {
+	at := m.job.At().String()
+	if m.record.looked[at] {
 		return
 	}
-	m.r.warned[at.String()+"\x00commands"] = true
+	m.record.looked[at] = true
 	for _, name := range slices.Sorted(maps.Keys(unheeded)) {
 		if value, _, _ := m.job.Value(name); value != "" {
 			m.note(name, "it is ignored: %s", unheeded[name])

@@ -1,4 +1,4 @@
-package dagman
+package job
 
 import (
 	"math"
@@ -6,14 +6,15 @@ import (
 	"strings"
 
 	"github.com/corral-pilot/corral/workflow"
+	"github.com/corral-pilot/corral/workflow/dagman/submit"
 )
 
 // needs reads what the job requests.
 func (m *maker) needs() {
 	m.t.CPUs = m.count("request_cpus", 1, workflow.MaxCPUs)
 	m.t.GPUs = m.count("request_gpus", 0, math.MaxInt32)
-	m.t.MemoryMiB = m.size("request_memory", mib)
-	m.t.DiskMiB = m.size("request_disk", kib)
+	m.t.MemoryMiB = m.size("request_memory", submit.MiB)
+	m.t.DiskMiB = m.size("request_disk", submit.KiB)
 }
 
 // count is a request of a number; an expression is passed over.
@@ -32,49 +33,21 @@ func (m *maker) count(name string, least, most int) int {
 	return n
 }
 
-const (
-	kib = 1 << 10
-	mib = 1 << 20
-)
-
 // size is a request in MiB, rounded up; without a letter behind it the number counts units.
 func (m *maker) size(name string, unit float64) int {
 	value := m.value(name)
 	if value == "" || strings.EqualFold(value, "undefined") {
 		return 0
 	}
-	bytes, ok := sizeOf(value, unit)
+	bytes, ok := submit.Bytes(value, unit)
 	if !ok {
 		m.note(name, "the expression %.60s is not evaluated", value)
 		return 0
 	}
-	n := math.Ceil(bytes / mib)
+	n := math.Ceil(bytes / submit.MiB)
 	if n < 0 || n > math.MaxInt32 {
 		m.wrong("%s is %.40s, which is negative or too large", name, value)
 		return 0
 	}
 	return int(n)
-}
-
-// sizeOf reads a number and the letter of its unit: B, K, M, G or T, with or without another B.
-func sizeOf(text string, unit float64) (bytes float64, ok bool) {
-	end := strings.LastIndexAny(text, "0123456789.") + 1
-	switch strings.TrimSuffix(strings.ToUpper(strings.TrimSpace(text[end:])), "B") {
-	case "":
-		if strings.EqualFold(strings.TrimSpace(text[end:]), "B") {
-			unit = 1
-		}
-	case "K":
-		unit = kib
-	case "M":
-		unit = mib
-	case "G":
-		unit = mib * kib
-	case "T":
-		unit = mib * mib
-	default:
-		return 0, false
-	}
-	n, err := strconv.ParseFloat(strings.TrimSpace(text[:end]), 64)
-	return n * unit, err == nil
 }
