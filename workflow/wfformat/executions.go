@@ -108,6 +108,7 @@ func (x *extension) apply(t *workflow.Task) error {
 	t.GPUs, t.DiskMiB, t.Instant = x.GPUs, x.DiskMiB, x.Instant
 	t.Retries, t.Timeout, t.Env = x.Retries, time.Duration(x.Timeout), x.Env
 	t.Stdin, t.Stdout, t.Stderr = x.Stdin, x.Stdout, x.Stderr
+	t.Names, t.Control = x.Names, x.Control.read()
 	return nil
 }
 

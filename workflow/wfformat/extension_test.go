@@ -31,7 +31,7 @@ func TestExtensionMatchesItsSchema(t *testing.T) {
 	if schema.Open {
 		t.Error("the schema allows additional properties")
 	}
-	samples := map[string]string{"integer": "1", "number": "1.5", "string": `"s"`, "boolean": "true", "object": `{"k": "v"}`}
+	samples := map[string]string{"integer": "1", "number": "1.5", "string": `"s"`, "boolean": "true", "object": `{}`}
 	var names []string
 	for field := range reflect.TypeFor[extension]().Fields() {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")

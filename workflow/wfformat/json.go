@@ -66,6 +66,8 @@ type extension struct {
 	Stdin     string            `json:"stdin,omitempty"`
 	Stdout    string            `json:"stdout,omitempty"`
 	Stderr    string            `json:"stderr,omitempty"`
+	Names     map[string]string `json:"names,omitempty"`
+	Control   *control          `json:"control,omitempty"`
 }
 
 // UnmarshalJSON refuses unknown fields, whatever the decoder around it does: the extension is ours, so a field that it

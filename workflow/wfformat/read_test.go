@@ -133,6 +133,11 @@ func TestReadRefuses(t *testing.T) {
 		{"wrong type in x-corral", document(task("a", "", ",\n"+`"x-corral": {"retries":`+"\n"+`"3"}`), ""), "w.json:4: workflow.specification.tasks[].x-corral.retries: found string, want a number in range"},
 		{"negative retries", document(task("a", "", `, "x-corral": {"retries": -1}`), ""), `w.json:2: task "a": x-corral: retries: -1 is negative`},
 		{"negative memory_mib", document(task("a", "", `, "x-corral": {"memory_mib": -1}`), ""), `w.json:2: task "a": x-corral: memory_mib: -1 is negative`},
+		{"unknown in control", document(task("a", "", `, "x-corral": {"control": {"prio": 3}}`), ""), `w.json:2: workflow.specification.tasks[].x-corral: unknown field "prio"`},
+		{"subworkflow of no tasks", strings.Replace(document(one, ""), `"tasks": [`, `"x-corral": {"subworkflows": [{"name": "s", "first": 1, "end": 2}]}, "tasks": [`, 1),
+			`w.json:5: x-corral: subworkflow "s": tasks 1 to 2 of 1`},
+		{"negative limit", strings.Replace(document(one, ""), `"tasks": [`, `"x-corral": {"categories": {"c": -1}}, "tasks": [`, 1),
+			`w.json:5: x-corral: category "c": -1 is negative`},
 		{"negative timeout", document(task("a", "", `, "x-corral": {"timeout_s": -1}`), ""), "w.json:2: workflow.specification.tasks[].x-corral.timeout_s: -1 is negative or too large"},
 	} {
 		wf, _, err := readString(c.text, workflow.Options{})

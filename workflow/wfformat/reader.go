@@ -18,7 +18,8 @@ type reader struct {
 	maxExecutions int
 
 	version    string
-	layout     string // the version whose fields the workflow has; "": not known yet
+	layout     string             // the version whose fields the workflow has; "": not known yet
+	extension  *workflowExtension // nil: there is none
 	executions executions
 	tasks      tasks14
 	ofChildren []bool // of each edge: whether a list of children names it, and not one of parents
@@ -49,6 +50,9 @@ func (r *reader) read() error {
 	if err := r.executions.join(r.builder, r.wf); err != nil {
 		return err
 	}
+	if err := r.extension.apply(r.wf); err != nil {
+		return r.doc.here().Errorf("%w", err)
+	}
 	return r.compareLists()
 }
 
@@ -65,8 +69,9 @@ func (r *reader) format() fields {
 		"wms":           value(doc, &wf.System), // its name in 1.4
 		"workflow": doc.object(fields{
 			"specification": r.of(version, doc.object(fields{
-				"tasks": doc.array(r.task),
-				"files": doc.array(r.file),
+				"tasks":      doc.array(r.task),
+				"files":      doc.array(r.file),
+				extensionKey: value(doc, &r.extension),
 			})),
 			"execution": r.of(version, doc.object(fields{
 				"makespanInSeconds": value(doc, (*seconds)(&wf.Makespan)),

@@ -84,6 +84,7 @@ func (p *printer) header(wf *workflow.Workflow) {
 // any are known.
 func (p *printer) specification(wf *workflow.Workflow) {
 	p.text(`"workflow": {` + "\n" + `"specification": {` + "\n")
+	p.field(extensionKey, workflowExtensionOf(wf))
 	p.list("tasks", len(wf.Tasks), func(i int) any {
 		t := &wf.Tasks[i]
 		return specTask{
@@ -139,6 +140,8 @@ func extensionOf(wf *workflow.Workflow, t *workflow.Task) *extension {
 		Stdin:   t.Stdin,
 		Stdout:  t.Stdout,
 		Stderr:  t.Stderr,
+		Names:   t.Names,
+		Control: controlOf(t.Control),
 	}
 	if t.MemoryMiB != mebibytes(t.MemoryBytes) {
 		x.MemoryMiB = &t.MemoryMiB

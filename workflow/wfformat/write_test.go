@@ -134,6 +134,11 @@ func drawWorkflow(t *rapid.T) *workflow.Workflow {
 		wf.System = &workflow.RuntimeSystem{Name: "s", Version: "v"}
 		wf.Machines = []workflow.Machine{{Name: "m", System: "linux", CPU: workflow.CPU{Cores: 2}}, {Name: "k"}}
 	}
+	if rapid.Bool().Draw(t, "grouped") {
+		two := 2
+		wf.Categories = map[string]int{"c": 0, "d": 7}
+		wf.Subworkflows = []workflow.Subworkflow{{Name: "s", End: n, Retries: &two, Control: drawControl(t)}, {Name: "u", End: 1}}
+	}
 	var edges [][2]int
 	for i := range n {
 		task := drawTask(t, i)
@@ -186,6 +191,10 @@ func drawTask(t *rapid.T, i int) workflow.Task {
 		n := rapid.IntRange(0, 9).Draw(t, "retries")
 		task.Retries = &n
 	}
+	if rapid.Bool().Draw(t, "controlled") {
+		task.Control = drawControl(t)
+		task.Names = map[string]string{task.Outputs[0]: "name"}
+	}
 	if rapid.Bool().Draw(t, "executed") {
 		task.Execution = drawExecution(t)
 	}
@@ -193,6 +202,24 @@ func drawTask(t *rapid.T, i int) workflow.Task {
 		task.Estimate, task.MemoryMiB = task.Runtime, int((task.MemoryBytes+1<<20-1)>>20)
 	}
 	return task
+}
+
+func drawControl(t *rapid.T) *workflow.Control {
+	number := rapid.IntRange(-2, 300)
+	c := &workflow.Control{
+		Noop: rapid.Bool().Draw(t, "noop"), Done: rapid.Bool().Draw(t, "done"), Final: rapid.Bool().Draw(t, "final"),
+		Priority: number.Draw(t, "priority"), Category: rapid.SampledFrom([]string{"", "c"}).Draw(t, "category"),
+		PreSkip: number.Draw(t, "skip"), UnlessExit: number.Draw(t, "unless"),
+	}
+	if rapid.Bool().Draw(t, "scripts") {
+		c.Pre = &workflow.Script{Argv: []string{"pre", "$JOB"}, Dir: "d", DeferStatus: 1, DeferAfter: time.Minute}
+		c.Post, c.Hold = &workflow.Script{Argv: []string{"post"}}, &workflow.Script{Argv: []string{"hold"}}
+	}
+	if rapid.Bool().Draw(t, "aborts") {
+		status := number.Draw(t, "status")
+		c.Abort = &workflow.Abort{Exit: number.Draw(t, "exit"), Return: &status}
+	}
+	return c
 }
 
 func drawExecution(t *rapid.T) workflow.Execution {

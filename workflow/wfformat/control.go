@@ -1,0 +1,134 @@
+package wfformat
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/corral-pilot/corral/workflow"
+)
+
+// What x-corral says of when and whether a task runs; the types have the fields of those in package workflow.
+type (
+	control struct {
+		Noop       bool    `json:"noop,omitempty"`
+		Done       bool    `json:"done,omitempty"`
+		Final      bool    `json:"final,omitempty"`
+		Priority   int     `json:"priority,omitempty"`
+		Category   string  `json:"category,omitempty"`
+		Pre        *script `json:"pre,omitempty"`
+		PreSkip    int     `json:"pre_skip,omitempty"`
+		Post       *script `json:"post,omitempty"`
+		Hold       *script `json:"hold,omitempty"`
+		UnlessExit int     `json:"unless_exit,omitempty"`
+		Abort      *abort  `json:"abort,omitempty"`
+	}
+
+	script struct {
+		Argv        []string `json:"argv"`
+		Dir         string   `json:"dir,omitempty"`
+		DeferStatus int      `json:"defer_status,omitempty"`
+		DeferAfter  seconds  `json:"defer_s,omitempty"`
+	}
+
+	abort struct {
+		Exit   int  `json:"exit"`
+		Return *int `json:"return,omitempty"`
+	}
+
+	subworkflow struct {
+		Name    string   `json:"name"`
+		First   int      `json:"first"` // among the tasks, from 0
+		End     int      `json:"end"`
+		Retries *int     `json:"retries,omitempty"`
+		Control *control `json:"control,omitempty"`
+	}
+)
+
+// workflowExtension is the object x-corral of the specification itself.
+type workflowExtension struct {
+	Categories   map[string]int `json:"categories,omitempty"`
+	Subworkflows []subworkflow  `json:"subworkflows,omitempty"`
+}
+
+// UnmarshalJSON refuses unknown fields, as that of extension.
+func (x *workflowExtension) UnmarshalJSON(b []byte) error {
+	type plain workflowExtension // without this method
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.DisallowUnknownFields()
+	return dec.Decode((*plain)(x))
+}
+
+// apply gives the workflow, whose tasks are known, what x says; a nil extension says nothing.
+func (x *workflowExtension) apply(wf *workflow.Workflow) error {
+	if x == nil {
+		return nil
+	}
+	for category, limit := range x.Categories {
+		if limit < 0 {
+			return fmt.Errorf("%s: category %q: %d is negative", extensionKey, category, limit)
+		}
+	}
+	wf.Categories = x.Categories
+	for _, s := range x.Subworkflows {
+		if s.First < 0 || s.First >= s.End || s.End > len(wf.Tasks) {
+			return fmt.Errorf("%s: subworkflow %q: tasks %d to %d of %d",
+				extensionKey, s.Name, s.First, s.End, len(wf.Tasks))
+		}
+		wf.Subworkflows = append(wf.Subworkflows, workflow.Subworkflow{
+			Name: s.Name, First: s.First, End: s.End, Retries: s.Retries, Control: s.Control.read(),
+		})
+	}
+	return nil
+}
+
+// workflowExtensionOf is what the specification must say of the workflow, or nil.
+func workflowExtensionOf(wf *workflow.Workflow) *workflowExtension {
+	if len(wf.Categories) == 0 && len(wf.Subworkflows) == 0 {
+		return nil
+	}
+	x := &workflowExtension{Categories: wf.Categories}
+	for _, s := range wf.Subworkflows {
+		x.Subworkflows = append(x.Subworkflows, subworkflow{s.Name, s.First, s.End, s.Retries, controlOf(s.Control)})
+	}
+	return x
+}
+
+func (c *control) read() *workflow.Control {
+	if c == nil {
+		return nil
+	}
+	return &workflow.Control{
+		Noop: c.Noop, Done: c.Done, Final: c.Final, Priority: c.Priority, Category: c.Category, Pre: c.Pre.read(),
+		PreSkip: c.PreSkip, Post: c.Post.read(), Hold: c.Hold.read(), UnlessExit: c.UnlessExit,
+		Abort: (*workflow.Abort)(c.Abort),
+	}
+}
+
+func controlOf(c *workflow.Control) *control {
+	if c == nil {
+		return nil
+	}
+	return &control{
+		Noop: c.Noop, Done: c.Done, Final: c.Final, Priority: c.Priority, Category: c.Category, Pre: scriptOf(c.Pre),
+		PreSkip: c.PreSkip, Post: scriptOf(c.Post), Hold: scriptOf(c.Hold), UnlessExit: c.UnlessExit,
+		Abort: (*abort)(c.Abort),
+	}
+}
+
+func (s *script) read() *workflow.Script {
+	if s == nil {
+		return nil
+	}
+	return &workflow.Script{
+		Argv: s.Argv, Dir: s.Dir, DeferStatus: s.DeferStatus, DeferAfter: time.Duration(s.DeferAfter),
+	}
+}
+
+func scriptOf(s *workflow.Script) *script {
+	if s == nil {
+		return nil
+	}
+	return &script{Argv: s.Argv, Dir: s.Dir, DeferStatus: s.DeferStatus, DeferAfter: seconds(s.DeferAfter)}
+}
