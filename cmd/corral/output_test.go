@@ -258,7 +258,7 @@ func TestComplete(t *testing.T) {
 	for _, tt := range []struct{ words, want string }{
 		{"gl", "glidein"}, {"run", "run runs"}, {"glidein re", "remove"}, {"glidein create --wa", "--walltime --wait"},
 		{"glidein create --resubmit ", "never forever until="}, {"-o ", "table json yaml"}, {"site list -o j", "json"},
-		{"completion ", "bash zsh"}, {"nothing ", ""}, {"workflow show ", ""}, {"workflow convert w.dax --to ", "wfformat"}, {"workflow con", "convert"}, {"--server unix:/nowhere site show ", ""},
+		{"completion ", "bash zsh"}, {"nothing ", ""}, {"workflow show ", ""}, {"workflow convert w.dax --to ", "wfformat dagman"}, {"workflow con", "convert"}, {"--server unix:/nowhere site show ", ""},
 		{"--server=unix:/nowhere run --cluster ", ""}, {"site list -", "-a -o -q -h"},
 	} {
 		var out bytes.Buffer

@@ -214,8 +214,9 @@ var edges = map[string]map[string]string{
 	},
 	"workflow/format": {
 		"internal/input": "opens and bounds files", "workflow": "what a reader returns",
-		"workflow/dax": "one of its formats", "workflow/makeflow": "another", "workflow/wfformat": "another",
-		root: "error kinds",
+		"workflow/dagman": "one of its formats", "workflow/dax": "another", "workflow/makeflow": "another",
+		"workflow/wfformat": "another",
+		root:                "error kinds",
 	},
 
 	"embedded/parcel": {

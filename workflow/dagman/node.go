@@ -10,12 +10,12 @@ import (
 // A node is one that a JOB, FINAL or SUBDAG statement defines.
 type node struct {
 	name        string // with those of the splices that it is in
-	file        string // its submit description, or its sub-DAG's file; that of an inline description is ""
+	file        string // its submit description, or its sub-DAG's file; "": it is inline, or a sub-DAG is not there
 	description *submit.Description
 	dir         string // where it is submitted from, relative to the .dag's folder
 	at          workflow.Place
 	scope       *scope
-	sub         *scope // the sub-DAG; nil: it is a job
+	sub         *scope // the sub-DAG; nil: it is a job, or the sub-DAG is not there
 
 	vars, append []submit.Var
 	retries      *int
@@ -38,6 +38,9 @@ func (n *node) isFinal() bool { return n.control != nil && n.control.Final }
 
 // skipped reports whether the node's file is of no interest, because nothing of it would run.
 func (n *node) skipped() bool { return n.control != nil && n.control.Noop }
+
+// plain reports whether the node has no submit description: it is skipped, or a sub-DAG that is not there.
+func (n *node) plain() bool { return n.skipped() || n.file == "" && n.description == nil }
 
 // define adds a node to the scope.
 func (s *scope) define(n node, name string) error {

@@ -93,6 +93,10 @@ type reader struct {
 	scopes   int        // files that nodes were read from, each time that they were
 	maxTasks int
 
+	absent     int            // submit descriptions that are not there
+	absentAt   workflow.Place // the first of them
+	absentFile string
+
 	statements map[string]obeyer
 	parsed     map[string]*submit.Description // :: folder and file → what was read; nil: there is none
 	warned     map[string]bool                // of what a warning was given already

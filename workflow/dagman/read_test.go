@@ -220,10 +220,11 @@ func TestReadWarns(t *testing.T) {
 		want  []string
 	}{
 		{"JOB A gone\nJOB B gone\n", nil,
-			[]string{`d/w.dag:1: submit description d/gone: no such file; node "A" has no command, nor has any other of it`}},
+			[]string{`d/w.dag:1: submit description d/gone: no such file; its nodes have no command`}},
+		{"JOB A x\nJOB B gone\nJOB C lost\nJOB D gone\n", folder{"x": noop},
+			[]string{`d/w.dag:2: submit description d/gone: no such file; its nodes have no command (and 1 more like it)`}},
 		{"SUBDAG EXTERNAL S gone.dag DIR sub\n", nil, []string{
-			`d/w.dag:1: SUBDAG: d/sub/gone.dag: no such file; node "S" has no command`,
-			`d/w.dag:1: submit description d/sub/gone.dag: no such file; node "S" has no command, nor has any other of it`}},
+			`d/w.dag:1: SUBDAG: d/sub/gone.dag: no such file; node "S" has no command`}},
 		{"JOB A x\nDOT f\nDot g\nCONFIG f\nSET_JOB_ATTR a = b\n", folder{"x": noop}, []string{
 			"d/w.dag:2: DOT is ignored: it is about DAGMan itself", "d/w.dag:4: CONFIG is ignored: it is about DAGMan itself",
 			"d/w.dag:5: SET_JOB_ATTR is ignored: it is about DAGMan itself"}},

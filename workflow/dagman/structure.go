@@ -138,6 +138,7 @@ func obeySubdag(s *scope, st *statement) error {
 	if errors.Is(err, errNoFile) {
 		s.r.builder.Warn(st.At, "SUBDAG: %s: no such file; node %q has no command",
 			s.r.files.called(submit.Join(n.dir, n.file)), name)
+		s.r.nodes[i].file = ""
 		return nil
 	}
 	if err != nil {

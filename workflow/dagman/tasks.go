@@ -23,6 +23,10 @@ func (r *reader) addTasks() error {
 		}
 		n.end = len(r.wf.Tasks)
 	}
+	if r.absent > 0 {
+		r.builder.Warn(r.absentAt, "submit description %s: no such file; its nodes have no command%s",
+			r.absentFile, workflow.AndMore(r.absent-1))
+	}
 	for i := range r.nodes {
 		n := &r.nodes[i]
 		if n.sub != nil {
@@ -44,7 +48,7 @@ func (r *reader) addTasksOf(n *node, number int) error {
 	if err != nil {
 		return err
 	}
-	if n.skipped() || d == nil {
+	if n.plain() || d == nil {
 		return r.addPlain(n)
 	}
 	given := submit.Given{
@@ -84,7 +88,10 @@ func (r *reader) addTasksOf(n *node, number int) error {
 
 // addPlain adds the task of a node without a submit description: it does nothing, or what it does is not known.
 func (r *reader) addPlain(n *node) error {
-	t := workflow.Task{ID: n.name, Name: strings.TrimSuffix(path.Base(n.file), path.Ext(n.file))}
+	t := workflow.Task{ID: n.name}
+	if n.file != "" {
+		t.Name = strings.TrimSuffix(path.Base(n.file), path.Ext(n.file))
+	}
 	if n.skipped() {
 		t.Name, t.Argv, t.Instant = "noop", []string{"true"}, true
 	}
@@ -94,7 +101,7 @@ func (r *reader) addPlain(n *node) error {
 
 // describe returns the submit description of a node; nil: it is of no interest, or is not there.
 func (r *reader) describe(n *node) (*submit.Description, error) {
-	if n.skipped() || n.description != nil {
+	if n.plain() || n.description != nil {
 		return n.description, nil
 	}
 	if d := n.scope.descriptions[n.file]; d != nil {
@@ -115,8 +122,10 @@ func (r *reader) describe(n *node) (*submit.Description, error) {
 		}
 		r.builder.Warnings = append(r.builder.Warnings, d.Warnings...)
 	case errors.Is(reason(err), errNoFile):
-		r.warnOnce(key, n.at, "submit description %s: no such file; node %q has no command, nor has any other of it",
-			r.files.called(name), n.name)
+		if r.absent == 0 {
+			r.absentAt, r.absentFile = n.at, r.files.called(name)
+		}
+		r.absent++
 	default:
 		return nil, n.at.Errorf("submit description %s: %w", r.files.called(name), reason(err))
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/input"
 	"github.com/corral-pilot/corral/workflow"
+	"github.com/corral-pilot/corral/workflow/dagman"
 	"github.com/corral-pilot/corral/workflow/dax"
 	"github.com/corral-pilot/corral/workflow/makeflow"
 	"github.com/corral-pilot/corral/workflow/wfformat"
@@ -51,6 +52,8 @@ var formats = []format{
 		alone(wfformat.Write, ".json")},
 	{"dax", "DAX 2 and 3", []string{".dax", ".xml"}, dax.Sniff, dax.Read, nil},
 	{"makeflow", "classic Makeflow", []string{".makeflow", ".mf", "makeflow"}, makeflow.Sniff, makeflow.Read, nil},
+	{"dagman", "DAGMan with submit descriptions", []string{".dag"}, dagman.Sniff, dagman.Read,
+		func(wf *workflow.Workflow, create Create) error { return dagman.Write(wf, create) }},
 }
 
 // Names lists the formats for people, each with the endings of its files.
@@ -116,8 +119,8 @@ func alone(write func(io.Writer, *workflow.Workflow) error, ending string) func(
 	}
 }
 
-// ReadFile reads the workflow in a regular file. Its Dir is the directory of the file, absolute. Errors are as of Read;
-// that includes a file that cannot be opened.
+// ReadFile reads the workflow in a regular file, and the files that it names, which must be regular, too. Its Dir is
+// the directory of the file, absolute. Errors are as of Read; that includes a file that cannot be opened.
 func ReadFile(ctx context.Context, path string, opts workflow.Options) (*workflow.Workflow, []workflow.Warning, error) {
 	place := workflow.Place{File: path}
 	f, err := input.Open(path)
@@ -125,6 +128,9 @@ func ReadFile(ctx context.Context, path string, opts workflow.Options) (*workflo
 		return nil, nil, place.Errorf("%w", errors.Unwrap(err)) // without the path, which is the place
 	}
 	defer f.Close()
+	if opts.Open == nil {
+		opts.Open = openFrom(filepath.Dir(path))
+	}
 	wf, warnings, err := Read(ctx, f, path, opts)
 	if err != nil {
 		return nil, warnings, err
@@ -135,6 +141,20 @@ func ReadFile(ctx context.Context, path string, opts workflow.Options) (*workflo
 	}
 	wf.Dir = filepath.Dir(abs)
 	return wf, warnings, nil
+}
+
+// openFrom opens files by names from a folder.
+func openFrom(folder string) func(name string) (io.ReadCloser, error) {
+	return func(name string) (io.ReadCloser, error) {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(folder, name)
+		}
+		f, err := input.Open(name)
+		if err != nil {
+			return nil, err // and not a reader that is a nil pointer
+		}
+		return f, nil
+	}
 }
 
 // Read reads a workflow; name tells its format and is what errors and warnings call it. Every error has kind Invalid

@@ -45,7 +45,7 @@ func TestReadKnowsTheFormat(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "w.txt: the file is empty",
 		"x": "w.txt: neither its name nor its beginning tells its format; Corral reads WfFormat 1.4 and 1.5 (.json); " +
-			"DAX 2 and 3 (.dax, .xml); classic Makeflow (.makeflow, .mf, makeflow)",
+			"DAX 2 and 3 (.dax, .xml); classic Makeflow (.makeflow, .mf, makeflow); DAGMan with submit descriptions (.dag)",
 		"\x1f\x8b junk of ten":           "w.txt: decompressing: gzip: invalid header",
 		"\x1f\x8b":                       "w.txt: decompressing: unexpected EOF",
 		packed.String()[:packed.Len()-9]: "w.txt:2:60: the file ends in the middle of the document",
@@ -103,13 +103,13 @@ func TestWrite(t *testing.T) {
 		t.Errorf("Write = %v, want the error of the file", err)
 	}
 	for word, want := range map[string]string{
-		"dax": "DAX 2 and 3 is read, but not written; want wfformat", "pdf": `no format is called "pdf"; want wfformat`,
+		"dax": "DAX 2 and 3 is read, but not written; want wfformat or dagman", "pdf": `no format is called "pdf"; want wfformat or dagman`,
 	} {
 		if err := format.Write(wf, word, create); corral.KindOf(err) != corral.Invalid || err.Error() != want {
 			t.Errorf("Write = %v, want %s", err, want)
 		}
 	}
-	if got := strings.Join(format.Written(), " "); got != "wfformat" {
+	if got := strings.Join(format.Written(), " "); got != "wfformat dagman" {
 		t.Errorf("Written = %s", got)
 	}
 }
@@ -161,6 +161,31 @@ func TestReadLimitsTheSize(t *testing.T) {
 	_, _, err := format.Read(t.Context(), &packed, "w.json.gz", workflow.Options{MaxBytes: 1 << 20})
 	if want := "w.json.gz: the workflow is longer than 1 MiB"; err == nil || err.Error() != want {
 		t.Errorf("Read = %v, want %q", err, want)
+	}
+}
+
+// A file names others by their paths from its folder.
+func TestReadFileOpensWhatItNames(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"w.dag": "JOB A sub/a.sub\nSPLICE S s\n", "s": "JOB B sub/a.sub\n", "sub/a.sub": "executable = /bin/true\nqueue\n",
+		"bad.dag": "JOB A sub\n",
+	} {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wf, warnings, err := format.ReadFile(t.Context(), filepath.Join(dir, "w.dag"), workflow.Options{Strict: true})
+	if err != nil || len(warnings) > 0 || len(wf.Tasks) != 2 || wf.Tasks[1].Argv[0] != "/bin/true" {
+		t.Errorf("ReadFile = %v, warnings %v", err, warnings)
+	}
+	bad := filepath.Join(dir, "bad.dag")
+	_, _, err = format.ReadFile(t.Context(), bad, workflow.Options{})
+	want := fmt.Sprintf("%s:1: submit description %s/sub: it is a directory, not a regular file", bad, dir)
+	if corral.KindOf(err) != corral.Invalid || err.Error() != want {
+		t.Errorf("ReadFile = %v, want %s", err, want)
 	}
 }
 
