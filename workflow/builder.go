@@ -94,6 +94,12 @@ func (b *Builder) Add(t Task, at Place) error {
 	return nil
 }
 
+// Grow makes room for n more tasks, for callers who know how many there will be.
+func (b *Builder) Grow(n int) {
+	b.wf.Tasks = slices.Grow(b.wf.Tasks, n)
+	b.wf.places = slices.Grow(b.wf.places, n)
+}
+
 // Index returns the index of the task with an id, among those that were added.
 func (b *Builder) Index(id string) (i int, ok bool) {
 	n, ok := b.numbers[id]

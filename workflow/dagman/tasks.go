@@ -13,6 +13,7 @@ import (
 
 // addTasks makes the tasks of all nodes, in the order of the nodes.
 func (r *reader) addTasks() error {
+	r.builder.Grow(len(r.nodes))
 	for i := range r.nodes {
 		n := &r.nodes[i]
 		n.first = len(r.wf.Tasks)
@@ -22,6 +23,7 @@ func (r *reader) addTasks() error {
 			}
 		}
 		n.end = len(r.wf.Tasks)
+		n.vars, n.append = nil, nil // a large part of what the nodes take
 	}
 	if r.absent > 0 {
 		r.builder.Warn(r.absentAt, "submit description %s: no such file; its nodes have no command%s",
@@ -196,5 +198,6 @@ func (r *reader) addEdges() error {
 			}
 		}
 	}
+	r.nodes, r.edges, r.jobs = nil, nil, nil // the graph takes as much
 	return nil
 }
