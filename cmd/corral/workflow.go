@@ -182,8 +182,13 @@ func validateWorkflow(c *cli.Context, p *printer) error {
 	if err := w.Runnable(); err != nil {
 		return err
 	}
+	unheeded := w.Schedulable()
 	if p.format != formTable {
-		return p.encode(soundWorkflow{file, len(w.Tasks), true, shownWarnings(warnings)})
+		return p.encode(soundWorkflow{file, len(w.Tasks), unheeded == nil, shownWarnings(warnings)})
+	}
+	if unheeded != nil {
+		p.say("%s: %d tasks, sound; corral run does not take it: %v", file, len(w.Tasks), unheeded)
+		return nil
 	}
 	p.say("%s: %d tasks, can be run", file, len(w.Tasks))
 	return nil
