@@ -5,6 +5,7 @@ package condor
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,15 +17,7 @@ import (
 func TestDAGManRuns(t *testing.T) {
 	t.Parallel()
 	p := common(t)
-	dir, err := os.MkdirTemp("/var/tmp", "condor-test-") // DAGMan wants no logs in /tmp
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
-	})
+	dir := dagFolder(t)
 	var node strings.Builder
 	job := sh(p, "node", "echo $0 >>order")
 	job.Dir, job.Log, job.BatchName = dir, "nodes.log", ""
@@ -37,15 +30,58 @@ func TestDAGManRuns(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	runDAG(t, p, dir, "two.dag")
+	if out, err := os.ReadFile(filepath.Join(dir, "order")); err != nil || strings.Count(string(out), "\n") != 2 {
+		t.Errorf("order = %q, %v, want two lines", out, err)
+	}
+}
+
+// TestDAGManRunsTheExample has DAGMan run the example that corral run runs.
+func TestDAGManRunsTheExample(t *testing.T) {
+	t.Parallel()
+	p := common(t)
+	dir := dagFolder(t)
+	if err := os.CopyFS(dir, os.DirFS("../examples/dagman")); err != nil {
+		t.Fatal(err)
+	}
+	runDAG(t, p, dir, "words.dag")
+	words, err := os.ReadFile(filepath.Join(dir, "words.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := strings.Join(slices.Compact(slices.Sorted(slices.Values(strings.Fields(string(words))))), "\n") + "\n"
+	if got, err := os.ReadFile(filepath.Join(dir, "merged.txt")); err != nil || string(got) != want {
+		t.Errorf("merged.txt = %q, %v, want %q", got, err, want)
+	}
+}
+
+// dagFolder makes a folder for a DAG: DAGMan wants no logs in /tmp.
+func dagFolder(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/var/tmp", "condor-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+// runDAG has DAGMan run a DAG of a folder, to its good end.
+func runDAG(t *testing.T, p *Pool, dir, dag string) {
+	t.Helper()
 	if err := p.owner.give(dir); err != nil {
 		t.Fatal(err)
 	}
-	cmd := p.Tools().command(soon(t), "condor_submit_dag", "two.dag")
+	cmd := p.Tools().command(soon(t), "condor_submit_dag", dag)
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("condor_submit_dag: %v\n%s", err, out)
 	}
-	log := eventlog.File{Path: filepath.Join(dir, "two.dag.dagman.log")}
+	log := eventlog.File{Path: filepath.Join(dir, dag+".dagman.log")}
 	eventually(t, "end of the DAG", func() (bool, error) {
 		for event := range log.New(time.Now()) {
 			if end, ok := event.Detail.(eventlog.Terminated); ok {
@@ -57,7 +93,4 @@ func TestDAGManRuns(t *testing.T) {
 		}
 		return false, nil
 	})
-	if out, err := os.ReadFile(filepath.Join(dir, "order")); err != nil || strings.Count(string(out), "\n") != 2 {
-		t.Errorf("order = %q, %v, want two lines", out, err)
-	}
 }
