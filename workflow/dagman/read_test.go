@@ -193,14 +193,17 @@ func TestReadSubworkflows(t *testing.T) {
 		"s.dag": "JOB A two\nCATEGORY A c\nRETRY A 1 UNLESS-EXIT 2\nPRIORITY A 5\nJOB B two\n",
 		"two":   "executable = /bin/true\nqueue 2\n",
 	})
-	three, one := 3, 1
+	three := 3
 	want := []workflow.Subworkflow{
 		{Name: "S", End: 4, Retries: &three, Control: &workflow.Control{Pre: &workflow.Script{Argv: []string{"pre"}}}},
-		{Name: "S+A", End: 2, Retries: &one, Control: &workflow.Control{Category: "S+c"}},
+		{Name: "S+A", End: 2, Control: &workflow.Control{Category: "S+c"}},
 		{Name: "S+B", First: 2, End: 4},
 	}
 	if diff := cmp.Diff(want, wf.Subworkflows); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if retries := wf.Tasks[1].Retries; retries == nil || *retries != 1 {
+		t.Errorf("S+A.1 has retries %v", retries)
 	}
 	control := workflow.Control{Done: true, Priority: 15, UnlessExit: 2}
 	if diff := cmp.Diff(&control, wf.Tasks[1].Control); diff != "" {
@@ -235,6 +238,9 @@ func TestReadWarns(t *testing.T) {
 				`d/x:5: arguments holds a $$(…), which is known when a machine is: node "A" has no command`}},
 		{"JOB A x\nJOB B x\n", folder{"x": "executable = /bin/a\noutput = log\nqueue"},
 			[]string{`d/x:3: output: file log belongs to another job, too; that of node "B" stays with its attempt`}},
+		{"JOB A x\nJOB B y\n", folder{"x": "executable = /bin/a\nshould_transfer_files = YES\n", "y": "executable = /bin/a\n" +
+			"should_transfer_files = YES\ntransfer_output_files = \"\"\n"},
+			[]string{"d/x:2: transfer_output_files: it is missing; of what a job makes, its output and error alone are kept"}},
 		{"JOB A x\n", folder{"x": "universe = java\nqueue"}, []string{`d/x:2: universe java is not supported: node "A" has no command`}},
 	} {
 		_, warnings, err := read(c.dag, c.files)

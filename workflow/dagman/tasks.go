@@ -31,15 +31,14 @@ func (r *reader) addTasks() error {
 	}
 	for i := range r.nodes {
 		n := &r.nodes[i]
-		if n.sub != nil {
+		s := workflow.Subworkflow{Name: n.name, First: n.first, End: n.end, Control: n.whole()}
+		if n.sub != nil { // of several jobs each has the retries, so that one that failed does not repeat the others
 			n.end = r.nodes[n.sub.end-1].end
+			s.End, s.Retries = n.end, n.retries
 		}
-		if n.sub == nil && n.end == n.first+1 {
-			continue
+		if n.sub != nil || n.end > n.first+1 {
+			r.wf.Subworkflows = append(r.wf.Subworkflows, s)
 		}
-		r.wf.Subworkflows = append(r.wf.Subworkflows, workflow.Subworkflow{
-			Name: n.name, First: n.first, End: n.end, Retries: n.retries, Control: n.whole(),
-		})
 	}
 	return nil
 }

@@ -190,8 +190,11 @@ func (m *maker) files() {
 	kept, _ := m.attribute(attributeKept)
 	m.t.Stdout = m.written(m.stream(dir, "output", "stdout"), "output", kept)
 	m.t.Stderr = m.written(m.stream(dir, "error", "stderr"), "error", kept)
-	if strings.EqualFold(m.value("should_transfer_files"), "no") {
+	switch transfers := m.value("should_transfer_files"); {
+	case strings.EqualFold(transfers, "no"):
 		m.note("should_transfer_files", "a job finds no files but those of transfer_input_files")
+	case transfers != "" && m.value("transfer_output_files", "transferoutputfiles") == "":
+		m.note("transfer_output_files", "it is missing; of what a job makes, its output and error alone are kept")
 	}
 }
 
