@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -63,53 +64,67 @@ func shown(wf *workflow.Workflow) string {
 
 const noop = "executable = /bin/true\nqueue\n"
 
+// structures are DAGs, with what is beside them, and their tasks with their parents. The test with a real DAGMan has
+// the same.
+var structures = []struct {
+	name, dag string
+	files     folder
+	want      []string
+}{
+	{"a diamond, its order first", "parent A child B C\nPARENT B C CHILD D\nJob A x\nJob B x\nJob C x\nJob D x\n", nil,
+		[]string{"A <- ", "B <- A", "C <- A", "D <- B C"}},
+	{"joined lines, and a comment between them",
+		"JOB \\\n  A x\n# no \\\nJOB B \\\n# no \\\n\tx\nPARENT A \\\n CHILD \\\n B", nil, []string{"A <- ", "B <- A"}},
+	{"a byte order mark, and ends of lines of two bytes", "\ufeffJOB A x\r\nJOB B x\r\nPARENT A CHILD B\r\n", nil,
+		[]string{"A <- ", "B <- A"}},
+	{"an edge twice", "JOB A x\nJOB B x\nPARENT A A CHILD B\nPARENT A CHILD B B\n", nil, []string{"A <- ", "B <- A"}},
+	{"a file with a blank in its name", "JOB A \"a b\" DIR \"c d\"\n", folder{"c d/a b": noop}, []string{"A <- "}},
+	{"a splice in a splice", "SPLICE S s.dag\nJOB A x\nJOB Z x\nPARENT A CHILD S\nPARENT S CHILD Z\n", folder{
+		"s.dag": "JOB B x\nJOB C x\nSPLICE T t.dag\nPARENT B CHILD T\n",
+		"t.dag": "JOB D x\n",
+	}, []string{"S+B <- A", "S+C <- A", "S+T+D <- S+B", "A <- ", "Z <- S+C S+T+D"}},
+	{"a splice of a splice only", "SPLICE S s.dag\nJOB Z x\nPARENT S CHILD Z\n",
+		folder{"s.dag": "SPLICE T t.dag\n", "t.dag": "JOB D x\n"}, []string{"S+T+D <- ", "Z <- S+T+D"}},
+	{"splices in folders", "SPLICE S s.dag DIR sub\n",
+		folder{"sub/s.dag": "SPLICE T t.dag DIR deep\n", "sub/deep/t.dag": "JOB D x\n"}, []string{"S+T+D <- "}},
+	{"a sub-DAG, its FINAL node last", "JOB A x\nSUBDAG EXTERNAL S s.dag DIR sub\nJOB Z x\nPARENT A CHILD S\nPARENT S CHILD Z\n",
+		folder{"sub/s.dag": "JOB B x\nJOB C x\nFINAL F x\n"},
+		[]string{"A <- ", "S+B <- A", "S+C <- A", "S+F <- S+B S+C", "Z <- S+F"}},
+	{"a splice between several nodes", "JOB A x\nJOB B x\nJOB C x\nJOB D x\nSPLICE S s.dag\nPARENT A CHILD S\nPARENT B CHILD S\n" +
+		"PARENT S CHILD C\nPARENT S CHILD D\n", folder{"s.dag": "JOB E x\nJOB F x\nPARENT E CHILD F\n"},
+		[]string{"A <- ", "B <- ", "C <- S+F", "D <- S+F", "S+E <- A B", "S+F <- S+E"}},
+	{"a splice with edges of its own from outside", "SPLICE S s.dag\nSPLICE T t.dag\nCONNECT S T\nJOB A x\nPARENT A CHILD T\n", folder{
+		"s.dag": "JOB B x\nPIN_OUT B 1\n", "t.dag": "JOB C x\nPIN_IN C 1\n",
+	}, []string{"S+B <- ", "T+C <- S+B A", "A <- "}},
+	{"a sub-DAG between several nodes", "JOB A x\nJOB B x\nSUBDAG EXTERNAL S s.dag\nJOB C x\nPARENT A CHILD S\nPARENT B CHILD S\nPARENT S CHILD C\n",
+		folder{"s.dag": "JOB D x\n"}, []string{"A <- ", "B <- ", "S+D <- A B", "C <- S+D"}},
+	{"FINAL", "FINAL F x\nJOB A x\nJOB B x\nJOB C x\nPARENT A CHILD B\n", nil,
+		[]string{"F <- B C", "A <- ", "B <- A", "C <- "}},
+	{"INCLUDE", "INCLUDE jobs\nPARENT A CHILD B\n", folder{"jobs": "JOB A x\nINCLUDE more\n", "more": "JOB B x\n"},
+		[]string{"A <- ", "B <- A"}},
+	{"pins", "SPLICE S s.dag\nSPLICE T t.dag\nCONNECT S T\n", folder{
+		"s.dag": "JOB A x\nJOB B x\nPIN_OUT A 1\nPIN_OUT B 2\n",
+		"t.dag": "PIN_IN C 1\nPIN_IN C 2\nPIN_IN D 2\nJOB C x\nJOB D x\n",
+	}, []string{"S+A <- ", "S+B <- ", "T+C <- S+A S+B", "T+D <- S+B"}},
+	{"several jobs of a node", "JOB A a\nJOB B x\nPARENT A CHILD B\n", folder{"a": "executable = /bin/true\nqueue 3\n"},
+		[]string{"A.0 <- ", "A.1 <- ", "A.2 <- ", "B <- A.0 A.1 A.2"}},
+	{"inline descriptions", "JOB A {\n executable = /bin/true\n}\nJOB C D\n" +
+		"SUBMIT-DESCRIPTION D {\n executable = /bin/true\n}\n", nil, []string{"A <- ", "C <- "}},
+	{"inline descriptions, newer", "JOB A {\n executable = /bin/true\n} DIR sub\nJOB B @=end\nqueue 2\n@end\n", nil,
+		[]string{"A <- ", "B.0 <- ", "B.1 <- "}},
+}
+
+// withJobs adds what all structures name: a submit description in each folder.
+func withJobs(files folder) folder {
+	all := folder{"x": noop, "sub/x": noop, "sub/deep/x": noop}
+	maps.Copy(all, files)
+	return all
+}
+
 func TestReadStructure(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		name, dag string
-		files     folder
-		want      []string
-	}{
-		{"a diamond, its order first", "parent A child B C\nPARENT B C CHILD D\nJob A x\nJob B x\nJob C x\nJob D x\n", nil,
-			[]string{"A <- ", "B <- A", "C <- A", "D <- B C"}},
-		{"joined lines, and a comment between them",
-			"JOB \\\n  A x\n# no \\\nJOB B \\\n# no \\\n\tx\nPARENT A \\\n CHILD \\\n B", nil, []string{"A <- ", "B <- A"}},
-		{"a byte order mark, and ends of lines of two bytes", "\ufeffJOB A x\r\nJOB B x\r\nPARENT A CHILD B\r\n", nil,
-			[]string{"A <- ", "B <- A"}},
-		{"an edge twice", "JOB A x\nJOB B x\nPARENT A A CHILD B\nPARENT A CHILD B B\n", nil, []string{"A <- ", "B <- A"}},
-		{"a file with a blank in its name", "JOB A \"a b\" DIR \"c d\"\n", folder{"c d/a b": noop}, []string{"A <- "}},
-		{"a splice in a splice", "SPLICE S s.dag\nJOB A x\nJOB Z x\nPARENT A CHILD S\nPARENT S CHILD Z\n", folder{
-			"s.dag": "JOB B x\nJOB C x\nSPLICE T t.dag\nPARENT B CHILD T\n",
-			"t.dag": "JOB D x\n",
-		}, []string{"S+B <- A", "S+C <- A", "S+T+D <- S+B", "A <- ", "Z <- S+C S+T+D"}},
-		{"a splice of a splice only", "SPLICE S s.dag\nJOB Z x\nPARENT S CHILD Z\n",
-			folder{"s.dag": "SPLICE T t.dag\n", "t.dag": "JOB D x\n"}, []string{"S+T+D <- ", "Z <- S+T+D"}},
-		{"splices in folders", "SPLICE S s.dag DIR sub\n",
-			folder{"sub/s.dag": "SPLICE T t.dag DIR deep\n", "sub/deep/t.dag": "JOB D x\n"}, []string{"S+T+D <- "}},
-		{"a sub-DAG, its FINAL node last", "JOB A x\nSUBDAG EXTERNAL S s.dag DIR sub\nJOB Z x\nPARENT A CHILD S\nPARENT S CHILD Z\n",
-			folder{"sub/s.dag": "JOB B x\nJOB C x\nFINAL F x\n"},
-			[]string{"A <- ", "S+B <- A", "S+C <- A", "S+F <- S+B S+C", "Z <- S+F"}},
-		{"FINAL", "FINAL F x\nJOB A x\nJOB B x\nJOB C x\nPARENT A CHILD B\n", nil,
-			[]string{"F <- B C", "A <- ", "B <- A", "C <- "}},
-		{"INCLUDE", "INCLUDE jobs\nPARENT A CHILD B\n", folder{"jobs": "JOB A x\nINCLUDE more\n", "more": "JOB B x\n"},
-			[]string{"A <- ", "B <- A"}},
-		{"pins", "SPLICE S s.dag\nSPLICE T t.dag\nCONNECT S T\n", folder{
-			"s.dag": "JOB A x\nJOB B x\nPIN_OUT A 1\nPIN_OUT B 2\n",
-			"t.dag": "PIN_IN C 1\nPIN_IN C 2\nPIN_IN D 2\nJOB C x\nJOB D x\n",
-		}, []string{"S+A <- ", "S+B <- ", "T+C <- S+A S+B", "T+D <- S+B"}},
-		{"several jobs of a node", "JOB A a\nJOB B x\nPARENT A CHILD B\n", folder{"a": "executable = /bin/true\nqueue 3\n"},
-			[]string{"A.0 <- ", "A.1 <- ", "A.2 <- ", "B <- A.0 A.1 A.2"}},
-		{"inline descriptions", "JOB A {\n executable = /bin/true\n} DIR sub\nJOB B @=end\nqueue 2\n@end\nJOB C D\n" +
-			"SUBMIT-DESCRIPTION D {\n executable = /bin/true\n}\n", nil, []string{"A <- ", "B.0 <- ", "B.1 <- ", "C <- "}},
-	} {
-		if c.files == nil {
-			c.files = folder{}
-		}
-		c.files["x"] = noop
-		for _, dir := range []string{"sub", "sub/deep"} {
-			c.files[dir+"/x"] = noop
-		}
-		wf, _, err := read(c.dag, c.files)
+	for _, c := range structures {
+		wf, _, err := read(c.dag, withJobs(c.files))
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue

@@ -28,6 +28,7 @@ type scope struct {
 	final        int           // its FINAL node; none: it has none
 	pins         map[pin][]int // the nodes at each pin
 	waiting      []submit.Line // statements that name what may follow
+	ends         [2][]int      // the jobs without parents in it, and those without children
 	over         bool          // all of its file has been read
 	outer        *scope        // of which it is a part; nil: it is the .dag's
 }
@@ -65,7 +66,12 @@ func (s *scope) read(lines *submit.Lines) error {
 		}
 	}
 	s.waiting = nil
-	return s.endWithFinal()
+	if err := s.endWithFinal(); err != nil {
+		return err
+	}
+	s.ends[firsts] = s.those(func(n *node) bool { return !n.hasParent })
+	s.ends[lasts] = s.those(func(n *node) bool { return !n.hasChild })
+	return nil
 }
 
 // lines obeys a file, the scope's own or one that it includes.
@@ -176,16 +182,14 @@ func (s *scope) fullNode(name string) (int, error) {
 	return s.node(name)
 }
 
-// firsts are the nodes that the parents of the scope become parents of: those without any.
-func (s *scope) firsts() []int {
-	return s.those(func(n *node) bool { return !n.hasParent })
-}
+// The two ends of a scope: what its parents become parents of, and what become parents of its children. They are known
+// when its file has been read, and no edge from outside changes them.
+const (
+	firsts = iota
+	lasts
+)
 
-// lasts are the nodes that become parents of the scope's children: those that have none.
-func (s *scope) lasts() []int {
-	return s.those(func(n *node) bool { return !n.hasChild })
-}
-
+// those are the jobs of the scope, those of inner scopes among them, that are so.
 func (s *scope) those(is func(*node) bool) []int {
 	var all []int
 	for i := s.first; i < s.end; i++ {

@@ -207,14 +207,14 @@ func obeyInclude(s *scope, st *statement) error {
 // obeyParent obeys PARENT NODE… CHILD NODE…; a node may be a splice.
 func obeyParent(s *scope, st *statement) error {
 	var parents, children []int
-	list, at := &parents, (*scope).lasts
+	list, at := &parents, lasts
 	behind := false // CHILD
 	for word := st.words.next(); word != ""; word = st.words.next() {
 		if strings.EqualFold(word, "CHILD") && !behind {
-			list, at, behind = &children, (*scope).firsts, true
+			list, at, behind = &children, firsts, true
 			continue
 		}
-		nodes, err := s.ends(word, at)
+		nodes, err := s.endsOf(word, at)
 		if err != nil {
 			return err
 		}
@@ -231,14 +231,13 @@ func unique(nodes []int) []int {
 	return slices.Compact(nodes)
 }
 
-// ends are the nodes that a name in an order stands for: itself, or the first or last ones of a splice or sub-DAG.
-func (s *scope) ends(name string, at func(*scope) []int) ([]int, error) {
+// endsOf are the nodes that a name in an order stands for: itself, or one end of a splice or sub-DAG.
+func (s *scope) endsOf(name string, at int) ([]int, error) {
 	if inner := s.inner[name]; inner != nil {
-		nodes := at(inner)
-		if len(nodes) == 0 && inner.first == inner.end {
+		if inner.first == inner.end {
 			return nil, wrong("splice %q has no nodes", name)
 		}
-		return nodes, nil // none: its nodes form a cycle, which is refused later
+		return inner.ends[at], nil // none: its nodes form a cycle, which is refused later
 	}
 	i, err := s.node(name)
 	if err != nil {
@@ -249,7 +248,7 @@ func (s *scope) ends(name string, at func(*scope) []int) ([]int, error) {
 		return nil, wrong("FINAL node %q has no parents and no children", name)
 	}
 	if n.sub != nil {
-		return at(n.sub), nil
+		return n.sub.ends[at], nil
 	}
 	return []int{i}, nil
 }
@@ -301,8 +300,10 @@ func obeyConnect(s *scope, st *statement) error {
 			return err
 		}
 	}
-	if loose := pair[1].firsts(); len(loose) > 0 {
-		return wrong("node %q has neither a parent nor a pin into its splice", s.r.nodes[loose[0]].name)
+	for _, i := range pair[1].ends[firsts] {
+		if n := &s.r.nodes[i]; !n.hasParent {
+			return wrong("node %q has neither a parent nor a pin into its splice", n.name)
+		}
 	}
 	return st.words.end()
 }

@@ -59,7 +59,7 @@ func (r *reader) addTasksOf(n *node, number int) error {
 		}, n.vars...),
 		Append:  n.append,
 		Cluster: number,
-		Most:    r.maxTasks - len(r.wf.Tasks),
+		Most:    max(1, r.maxTasks-len(r.wf.Tasks)),
 		Open:    r.sourceIn(n.dir),
 	}
 	var tasks []workflow.Task
