@@ -89,11 +89,22 @@ func (s *scope) named(name string, do func(*node) error) error {
 		return &unknownError{"node", allNodes}
 	}
 	for i := s.first; i < s.end; i++ {
+		if err := s.r.say(1); err != nil {
+			return err
+		}
 		if n := &s.r.nodes[i]; n.scope == s && !n.isFinal() {
 			if err := do(n); err != nil {
 				return err
 			}
 		}
+	}
+	return nil
+}
+
+// say counts what is said of a node by a statement that may be about all of them.
+func (r *reader) say(things int) error {
+	if r.said += things; r.said > maxSaid*r.maxTasks {
+		return wrong("more than %d things are said of single nodes by ALL_NODES", maxSaid*r.maxTasks)
 	}
 	return nil
 }

@@ -91,6 +91,7 @@ type reader struct {
 	nodes    []node
 	edges    [][2]int32 // between nodes
 	scopes   int        // files that nodes were read from, each time that they were
+	said     int        // things that were said of single nodes by ALL_NODES
 	maxTasks int
 
 	absent     int            // submit descriptions that are not there
@@ -127,6 +128,7 @@ const (
 	maxEdges    = 16 << 20 // as many take a gigabyte
 	maxNested   = 64       // files that are read within each other
 	maxScopes   = 1 << 20  // times that a file of nodes is read
+	maxSaid     = 8        // things that ALL_NODES says of nodes, for each task that there may be
 	maxWarnings = 1000     // of different things; nobody reads more
 )
 

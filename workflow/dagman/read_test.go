@@ -395,6 +395,8 @@ func TestReadIsBounded(t *testing.T) {
 			"x:1: the submit description has more than 100 jobs"},
 		{"macros of macros", "JOB A x\n", workflow.Options{Open: folder{"x": laughs + "queue\n"}.open},
 			"x:43: executable: a value takes more than 50000 expansions of macros"},
+		{"what is said of all nodes", many + strings.Repeat("VARS ALL_NODES a=b\n", 9), workflow.Options{MaxTasks: 5001},
+			"w.dag:5010: VARS: more than 40008 things are said of single nodes by ALL_NODES"},
 		{"edges", many + "PARENT" + parents.String() + " CHILD N0\nPARENT" + parents.String() + " CHILD" + parents.String() + "\n",
 			workflow.Options{}, "w.dag:5003: the DAG has more than 16777216 edges"},
 	} {

@@ -127,12 +127,18 @@ func obeyVars(s *scope, st *statement) error {
 			*st.words, appended = mode, true
 		}
 		pairs, err := st.words.pairs()
+		if err == nil && len(pairs) > 1 {
+			err = s.r.say(len(pairs) - 1)
+		}
+		if err != nil {
+			return err
+		}
 		if appended {
 			n.append = append(n.append, pairs...)
 		} else {
 			n.vars = append(n.vars, pairs...)
 		}
-		return err
+		return nil
 	})
 }
 
