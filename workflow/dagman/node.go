@@ -45,6 +45,8 @@ func (n *node) plain() bool { return n.skipped() || n.file == "" && n.descriptio
 // define adds a node to the scope.
 func (s *scope) define(n node, name string) error {
 	switch {
+	case len(s.prefix)+len(name) > maxPath || len(n.dir) > maxPath:
+		return wrong("the name or the folder of the node has more than %d bytes", maxPath)
 	case strings.Contains(name, "+"):
 		return wrong("the name %q has a plus sign, which stands between the names of splices and nodes", name)
 	case strings.EqualFold(name, "PARENT"), strings.EqualFold(name, "CHILD"), strings.EqualFold(name, allNodes):

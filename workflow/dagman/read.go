@@ -26,7 +26,7 @@ func Read(ctx context.Context, text io.Reader, name string, opts workflow.Option
 	most := cmp.Or(opts.MaxBytes, workflow.DefaultMaxBytes)
 	r := &reader{
 		files: &files{ctx: ctx, folder: path.Dir(name), opener: opts.Open,
-			line: cmp.Or(opts.MaxValue, workflow.DefaultMaxValue), most: most, left: most},
+			line: cmp.Or(opts.MaxValue, workflow.DefaultMaxValue), most: most, left: most, values: most},
 		wf:       wf,
 		builder:  workflow.NewBuilder(wf, opts),
 		maxTasks: cmp.Or(opts.MaxTasks, workflow.DefaultMaxTasks),
@@ -127,6 +127,7 @@ func (r *reader) warnOnce(thing string, at workflow.Place, format string, args .
 const (
 	maxEdges    = 16 << 20 // as many take a gigabyte
 	maxNested   = 64       // files that are read within each other
+	maxPath     = 4096     // bytes of a folder's path, or of a name with those of its splices
 	maxScopes   = 1 << 20  // times that a file of nodes is read
 	maxSaid     = 8        // things that ALL_NODES says of nodes, for each task that there may be
 	maxWarnings = 1000     // of different things; nobody reads more
@@ -140,6 +141,7 @@ type files struct {
 	line   int64 // how long a line may be
 	most   int64
 	left   int64    // of most
+	values int64    // how many bytes the values of jobs may have, in which macros are expanded
 	stack  []string // the files of nodes that are being read, each within the one before
 }
 

@@ -238,8 +238,10 @@ func obeyScript(s *scope, st *statement) error {
 		}
 	}
 	return st.target(s, func(n *node) error {
+		if rest := st.words.rest(); made.Argv == nil { // of one of all nodes: they have the same
+			made.Argv = strings.Fields(rest)
+		}
 		script := made
-		script.Argv = strings.Fields(st.words.rest())
 		if len(script.Argv) == 0 {
 			return wrong("the script's name is missing")
 		}

@@ -60,6 +60,7 @@ func (r *reader) addTasksOf(n *node, number int) error {
 		Append:  n.append,
 		Cluster: number,
 		Most:    max(1, r.maxTasks-len(r.wf.Tasks)),
+		Left:    &r.files.values,
 		Open:    r.sourceIn(n.dir),
 	}
 	var tasks []workflow.Task

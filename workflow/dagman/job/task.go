@@ -162,9 +162,23 @@ func (m *maker) note(name, format string, args ...any) {
 	m.record.warn(at.File+"\x00"+name, at, "%s: %s", name, fmt.Sprintf(format, args...))
 }
 
+// maxPath bounds what each of many files has before its name.
+const maxPath = 4096
+
+// charge counts bytes that are kept beside the job's values.
+func (m *maker) charge(bytes int) {
+	if err := m.job.Charge(bytes); err != nil && m.err == nil {
+		m.err = &quotingError{err}
+	}
+}
+
 // files finds the files that the job reads and writes. Their ids are paths from the .dag's folder.
 func (m *maker) files() {
 	dir := submit.Join(m.n.Dir, m.value("initialdir", "initial_dir", "iwd"))
+	if len(dir) > maxPath {
+		m.wrong("initialdir has more than %d bytes", maxPath)
+		return
+	}
 	preserved := m.flag(false, "preserve_relative_paths")
 	if m.t.Stdin = m.stream(dir, "input", "stdin"); m.t.Stdin != "" {
 		m.t.Inputs = append(m.t.Inputs, m.t.Stdin)
@@ -178,6 +192,7 @@ func (m *maker) files() {
 		default:
 			m.t.Inputs = append(m.t.Inputs, submit.Join(dir, file))
 			m.name(submit.Join(dir, file), file, preserved)
+			m.charge(len(dir))
 		}
 	}
 	remaps, err := submit.Remaps(m.value("transfer_output_remaps"))
@@ -186,6 +201,7 @@ func (m *maker) files() {
 	}
 	for _, file := range submit.List(m.value("transfer_output_files", "transferoutputfiles")) {
 		m.output(dir, file, preserved, remaps)
+		m.charge(len(dir))
 	}
 	kept, _ := m.attribute(attributeKept)
 	m.t.Stdout = m.written(m.stream(dir, "output", "stdout"), "output", kept)

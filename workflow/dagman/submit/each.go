@@ -17,10 +17,11 @@ type Var struct{ Name, Value string }
 
 // Given is what a description is told of the node that it is obeyed for.
 type Given struct {
-	Vars    []Var // before the description
-	Append  []Var // before each queue statement, over what the description says
-	Cluster int   // the number of the cluster of jobs
-	Most    int   // how many jobs there may be at most; 0: any number
+	Vars    []Var  // before the description
+	Append  []Var  // before each queue statement, over what the description says
+	Cluster int    // the number of the cluster of jobs
+	Most    int    // how many jobs there may be at most; 0: any number
+	Left    *int64 // how many bytes the values of jobs may still have, of this description and others
 
 	// Open opens the file that queue … from FILE names.
 	Open Source
@@ -30,6 +31,7 @@ type Given struct {
 type Job struct {
 	macros macros
 	at     workflow.Place
+	left   *int64
 	Step   int // which job of the description it is, from 0
 }
 
@@ -42,6 +44,9 @@ func (j *Job) Value(names ...string) (value string, matched bool, err error) {
 	for _, name := range names {
 		if text, ok := j.macros[name]; ok {
 			value, matched, err = j.macros.expand(text)
+			if err == nil {
+				err = j.Charge(len(value))
+			}
 			if err != nil {
 				return "", false, j.at.Errorf("%s: %w", name, err)
 			}
@@ -51,13 +56,12 @@ func (j *Job) Value(names ...string) (value string, matched bool, err error) {
 	return "", false, nil
 }
 
-// Names returns the names of the commands and macros that are set, in no order.
-func (j *Job) Names() []string {
-	names := make([]string, 0, len(j.macros))
-	for name := range j.macros {
-		names = append(names, name)
+// Charge counts bytes that are kept of a job. A description of a megabyte may be that of a million nodes.
+func (j *Job) Charge(bytes int) error {
+	if *j.left -= int64(bytes); *j.left < 0 {
+		return errors.New("the values of all jobs together are longer than the workflow may be")
 	}
-	return names
+	return nil
 }
 
 // An obedience is one pass through a description.
@@ -81,7 +85,9 @@ const (
 // Each obeys the description and calls each for each of its jobs. A description without a queue statement has one job.
 // Errors have kind Invalid and name the line, but for those of each, which end it.
 func (d *Description) Each(given Given, each func(*Job) error) error {
-	o := &obedience{d: d, given: &given, each: each, job: Job{macros: make(macros, len(d.statements)+len(given.Vars))}}
+	o := &obedience{d: d, given: &given, each: each, job: Job{
+		macros: make(macros, len(d.statements)+len(given.Vars)), left: given.Left,
+	}}
 	o.set(given.Vars)
 	cluster := strconv.Itoa(given.Cluster)
 	o.job.macros["cluster"], o.job.macros["clusterid"] = cluster, cluster
