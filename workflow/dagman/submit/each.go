@@ -82,6 +82,10 @@ const (
 	decided // a branch before this was
 )
 
+// statementBytes is what obeying a statement, or keeping a macro, is charged as, so that time is bounded, too: half a
+// billion of them take a minute or two.
+const statementBytes = 4
+
 // Each obeys the description and calls each for each of its jobs. A description without a queue statement has one job.
 // Errors have kind Invalid and name the line, but for those of each, which end it.
 func (d *Description) Each(given Given, each func(*Job) error) error {
@@ -95,6 +99,9 @@ func (d *Description) Each(given Given, each func(*Job) error) error {
 	for i := range d.statements {
 		s := &d.statements[i]
 		queued = queued || s.kind == queueStatement
+		if err := o.job.Charge(statementBytes); err != nil {
+			return s.at.Errorf("%w", err)
+		}
 		if err := o.statement(s); err != nil {
 			return err
 		}
@@ -238,6 +245,9 @@ func (o *obedience) queue(s *statement) error {
 	q, err := o.parseQueue(s)
 	if err != nil {
 		return err
+	}
+	if err := o.job.Charge(statementBytes * len(o.job.macros)); err != nil {
+		return s.at.Errorf("%w", err)
 	}
 	saved := maps.Clone(o.job.macros)
 	o.set(o.given.Append)
