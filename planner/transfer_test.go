@@ -141,22 +141,3 @@ func TestWaysOfFilesAreCounted(t *testing.T) {
 		rt.Fatal("a plan that reckons with a shorter way of files is valid")
 	})
 }
-
-// The lower bound is no more than a plan needs, where files travel as well.
-func TestBoundWithFilesThatTravel(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 0))
-		problem, pl := feasible(t, rng, 30)
-		if len(pl.Front) == 0 {
-			return
-		}
-		goal := plan.Goal{Objective: plan.CPUs, Deadline: pl.Makespan + pl.Makespan/10}
-		least, err := Make(problem, goal, Options{})
-		if err != nil {
-			rt.Fatal(err)
-		}
-		if least.Feasible && least.LowerBound != nil && *least.LowerBound > least.PeakCPUs {
-			rt.Fatalf("the bound is %d cpus, the plan has %d", *least.LowerBound, least.PeakCPUs)
-		}
-	})
-}
