@@ -224,14 +224,17 @@ func TestStructuresAsTheRealDAGMan(t *testing.T) {
 	t.Parallel()
 	c := newCondor(t)
 	version, _, _ := strings.Cut(c.run(t, c.folder, "condor_version"), "\n")
+	dir := func(i int) string { return fmt.Sprintf("structure%d", i) }
+	for i, s := range structures {
+		for name, text := range withJobs(s.files) {
+			c.write(t, filepath.Join(dir(i), name), text)
+		}
+		c.write(t, filepath.Join(dir(i), "w.dag"), s.dag)
+	}
+	c.give(t) // before any of them makes and removes files there
 	var all sync.WaitGroup
 	for i, s := range structures {
-		dir := fmt.Sprintf("structure%d", i)
-		for name, text := range withJobs(s.files) {
-			c.write(t, filepath.Join(dir, name), text)
-		}
-		c.write(t, filepath.Join(dir, "w.dag"), s.dag)
-		c.give(t)
+		dir := dir(i)
 		all.Go(func() {
 			wf, _, err := readIn(c.folder, filepath.Join(dir, "w.dag"))
 			if err != nil {
