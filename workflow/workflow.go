@@ -126,10 +126,13 @@ func (w *Workflow) Place(i int) Place {
 	return Place{File: "workflow " + w.Name}
 }
 
-// Bytes returns the size of what task i reads and writes, as far as it is known.
+// MostBytes is more than any task reads and writes, and so little that those of all tasks can be added up.
+const MostBytes = 1 << 42
+
+// Bytes returns the size of what task i reads and writes, as far as it is known; at most MostBytes.
 func (w *Workflow) Bytes(i int) (sum int64) {
 	for _, file := range slices.Concat(w.Tasks[i].Inputs, w.Tasks[i].Outputs) {
-		sum += w.FileSizes[file]
+		sum = min(addBytes(sum, w.FileSizes[file]), MostBytes)
 	}
 	return sum
 }

@@ -49,7 +49,7 @@ var edges = map[string]map[string]string{
 	root:              {"resubmit": "a glidein holds its policy"},
 
 	"plan":           {"cost": "tariffs, budgets", "dag": "a workflow is a graph", root: "resources, seconds"},
-	"plan/validator": {"cost": "adds up", "plan": "what it checks", root: "seconds"},
+	"plan/validator": {"cost": "adds up", "dag": "which tasks are a job", "plan": "what it checks", root: "seconds"},
 	"planner/bound":  {"plan": "problems"},
 	"planner/drawn":  {"dag": "workflows", "plan": "problems", root: "resources"},
 	"planner": {

@@ -87,12 +87,15 @@ type Way struct {
 // mostBytes is more than any task has, and so little that those of all tasks can be added up.
 const mostBytes = 1 << 42
 
+// mostTime is longer than the way of any file, and so short that two fit beside each other.
+const mostTime = 366 * 24 * time.Hour
+
 // way is a Travel as records have it, nil for none. A worker tells of it, whose machine others share.
 func (t Travel) way() *Way {
 	if t == (Travel{}) {
 		return nil
 	}
-	ms := func(d time.Duration) Msec { return Msec(max(0, d).Round(time.Millisecond).Milliseconds()) }
+	ms := func(d time.Duration) Msec { return Msec(min(max(0, d), mostTime).Round(time.Millisecond).Milliseconds()) }
 	return &Way{In: ms(t.In), Out: ms(t.Out), Bytes: min(max(0, t.Bytes), mostBytes)}
 }
 

@@ -32,7 +32,10 @@ const latestWaits = 4000
 // pilots of one plan, whose revisions count them by themselves, are not among those that hold cpus; 0: of none.
 func ReadFacts(tx *store.Tx, site corral.Site, machine corral.SiteQueue, but corral.PlanID) (f Facts, err error) {
 	f = Facts{Site: site, Machine: request.Machine(site, machine)}
-	if f.Held, err = held(tx, site, but); err != nil {
+	if site.Batch == corral.ForkBatch { // batch systems tell themselves what is free
+		f.Held, err = held(tx, site, but)
+	}
+	if err != nil {
 		return f, err
 	}
 	if f.Waits, err = tx.Waits(store.WaitFilter{Site: site.ID, Last: latestWaits}); err != nil {

@@ -224,7 +224,9 @@ func (p promise) asPlanned(work plan.Work) plan.Work {
 func (s sight) before() (b revision.Before) {
 	for _, r := range s.revisions {
 		b.Number = r.Number
-		if len(r.Added)+len(r.Dropped) > 0 {
+		if len(r.Added) > 0 || slices.ContainsFunc(r.Dropped, func(c corral.PilotChange) bool {
+			return c.Why != string(revision.Workless) // no decision has to wait until that shows
+		}) {
 			b.At = s.since(r.At)
 		}
 		b.Limited = len(r.Added) == 0 && (b.Limited || r.News == string(revision.Limited) || late(r))

@@ -15,6 +15,8 @@ import (
 // by plan, when something is reserved at the site, and each attempt is marked as summed in the same transaction.
 // Whoever reads a ledger adds those that are not: the live ones, and those that ended since.
 
+const msPerHour = float64(time.Hour / time.Millisecond)
+
 // sums returns what is added up for a site, by plan; ok is false if nothing was for its present terms, and then no mark
 // counts.
 func (t *Tx) sums(site corral.Site) (spent map[corral.PlanID]cost.Spending, ok bool, err error) {
@@ -39,9 +41,9 @@ func (t *Tx) sums(site corral.Site) (spent map[corral.PlanID]cost.Spending, ok b
 		func(rows *sql.Rows) error {
 			var plan corral.PlanID
 			var s cost.Spending
-			var used, billed time.Duration
+			var used, billed int64 // of all pilots of years: as a time.Duration it would not fit
 			err := rows.Scan(&plan, &s.Used, &s.Billed, &used, &billed)
-			s.UsedHours, s.BilledHours = (used * time.Millisecond).Hours(), (billed * time.Millisecond).Hours()
+			s.UsedHours, s.BilledHours = float64(used)/msPerHour, float64(billed)/msPerHour
 			spent[plan] = s
 			return err
 		})

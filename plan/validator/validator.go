@@ -192,7 +192,7 @@ func (c *checker) witness() {
 // schedule checks that each task is placed once, for its whole runtime, within the life of a pilot.
 func (c *checker) schedule() {
 	seen, there := make([]bool, len(c.problem.Work.Tasks)), c.places()
-	begun, follows := c.running(), c.ends()
+	begun, follows := c.running(), c.follows()
 	for _, at := range c.plan.Schedule {
 		if at.Task < 0 || at.Task >= len(seen) {
 			c.breach("task", "the schedule has task %s, which is none of the %d of the workflow", at.ID, len(seen))
@@ -210,7 +210,7 @@ func (c *checker) schedule() {
 		on := there[at.Pilot]
 		c.unless(on.lasts(at.Computes(), t.Runtime, c.plan.Clustering.Groups > 0), "runtime",
 			"task %s takes %s, its estimate is %s", t.ID, at.Computes(), on.pace.Speed.Takes(t.Runtime))
-		c.unless(on.travels(at, t.Bytes, follows[begin{at.Pilot, at.Host, at.Start}]), "transfer",
+		c.unless(on.travels(at, t.Bytes, follows != nil && follows[at.Task]), "transfer",
 			"files of task %s are on their way for %s, %d bytes take %s", t.ID, at.Transfer, t.Bytes,
 			on.pace.Transfer.Takes(t.Bytes))
 		if at.Host < 0 || at.Host >= on.hosts {
@@ -251,24 +251,6 @@ func (p place) travels(at plan.Placement, bytes int64, follows bool) bool {
 		return way == t.Takes(bytes)
 	}
 	return way == t.Takes(bytes) || (way-t.Goes(bytes)).Abs() <= time.Millisecond
-}
-
-// A begin is where and when a task begins.
-type begin struct {
-	pilot, host int
-	at          corral.Seconds
-}
-
-// ends says where and when tasks end that others may follow in one job; nil if no job has several tasks.
-func (c *checker) ends() map[begin]bool {
-	if c.plan.Clustering.Groups == 0 {
-		return nil
-	}
-	all := make(map[begin]bool, len(c.plan.Schedule))
-	for _, at := range c.plan.Schedule {
-		all[begin{at.Pilot, at.Host, at.End}] = true
-	}
-	return all
 }
 
 // places lists the plan's pilots, and after them those that are present.

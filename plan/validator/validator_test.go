@@ -82,3 +82,23 @@ func TestWitnessOfAnotherPlan(t *testing.T) {
 		t.Errorf("%v, want the schedule's digest", all)
 	}
 }
+
+// TestLatencyOfEachJob: a task does without the latency of its files only if it follows another of its job.
+func TestLatencyOfEachJob(t *testing.T) {
+	t.Parallel()
+	const late = corral.Seconds(5 * time.Second)
+	for groups, want := range map[int]bool{1: false, 2: true} {
+		problem, p := two()
+		problem.Sites[0].Transfer.Latency = time.Duration(late)
+		p.Clustering.Groups = groups
+		p.Schedule[0].End, p.Schedule[0].Transfer = hour+late, late
+		p.Schedule[1].Start, p.Schedule[1].End = hour+late, 2*hour+late
+		broken := false
+		for _, b := range validator.All(problem, p) {
+			broken = broken || b.Rule == "transfer"
+		}
+		if broken != want {
+			t.Errorf("two tasks in %d job(s), one latency: broken %v, want %v", groups, broken, want)
+		}
+	}
+}

@@ -84,9 +84,12 @@ func jobsOf(p plan.Problem, first, deadline time.Duration) (all []job, ok bool) 
 // quickest is the work with each task as it is where it takes the least time, but for the latency of its files: tasks
 // that share a job have that once, and which do is not known.
 func quickest(p plan.Problem) plan.Work {
-	p.Sites = slices.Clone(p.Sites)
+	p.Sites, p.Present = slices.Clone(p.Sites), slices.Clone(p.Present)
 	for i := range p.Sites {
 		p.Sites[i].Transfer.Latency = 0
+	}
+	for i := range p.Present {
+		p.Present[i].Transfer.Latency = 0
 	}
 	return plan.Quickest(p)
 }

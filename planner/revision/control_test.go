@@ -45,7 +45,7 @@ func (c *control) steer(now time.Duration, seen sim.View) (asks []sim.Ask) {
 	}
 	c.said, c.at = append(c.said, d), append(c.at, now)
 	c.before.Number++
-	if len(d.Add)+len(d.Drop) > 0 {
+	if len(d.Add)+len(d.Drop) > 0 && !onlyIdle(d) {
 		c.before.At = now
 	}
 	c.before.Late = d.News == revision.Late || c.before.Late && d.News != revision.InTime

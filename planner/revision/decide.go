@@ -37,6 +37,7 @@ type Why string
 
 const (
 	Unneeded Why = "it is not needed"
+	Workless Why = "it is idle, and no task is to come"
 	Budget   Why = "the budget"
 	Thrift   Why = "what is left costs less without it"
 	Walltime Why = "its walltime ends too soon for the next tasks"

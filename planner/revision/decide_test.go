@@ -161,7 +161,7 @@ func TestDecide(t *testing.T) {
 			v.Pilots = append(v.Pilots, onePilot(1, revision.Working), onePilot(2, revision.Planned))
 			v.Pilots[1].Began, v.Pilots[1].Idle = 0, 10*time.Second
 			v.Pilots[2].Submit = corral.Seconds(10 * time.Minute)
-		}, drop: []revision.Drop{{Pilot: 1, Idle: true, Why: revision.Unneeded}, {Pilot: 2, Why: revision.Unneeded}}},
+		}, drop: []revision.Drop{{Pilot: 1, Idle: true, Why: revision.Workless}, {Pilot: 2, Why: revision.Unneeded}}},
 		{name: "idle, a moment after another revision", edit: func(v *revision.View) {
 			for i := range 3 {
 				v.Tasks[i+1].State, v.Tasks[i+1].Took = corral.TaskDone, 10*time.Minute
@@ -169,7 +169,7 @@ func TestDecide(t *testing.T) {
 			v.Pilots = append(v.Pilots, onePilot(1, revision.Working), onePilot(2, revision.Planned))
 			v.Pilots[1].Began, v.Pilots[1].Idle, v.Before.At = 0, 10*time.Second, v.Now-4*time.Second
 			v.Pilots[2].Submit = corral.Seconds(10 * time.Minute)
-		}, drop: []revision.Drop{{Pilot: 1, Idle: true, Why: revision.Unneeded}}},
+		}, drop: []revision.Drop{{Pilot: 1, Idle: true, Why: revision.Workless}}},
 		{name: "the budget is used up", edit: func(v *revision.View) {
 			v.Goal.Budget = &cost.Amount{Money: 17_000, Unit: cost.CPUHours} // 61 s of a cpu
 		}, drop: []revision.Drop{{Pilot: 0, Cancel: true, Why: revision.Budget}}, news: revision.Broke},
@@ -215,7 +215,7 @@ func TestDecide(t *testing.T) {
 			}
 			v.Pilots = append(v.Pilots, onePilot(1, revision.Working))
 			v.Pilots[1].Began, v.Pilots[1].Idle = 0, 10*time.Second
-		}, drop: []revision.Drop{{Pilot: 1, Idle: true, Why: revision.Unneeded}}},
+		}, drop: []revision.Drop{{Pilot: 1, Idle: true, Why: revision.Workless}}},
 		{name: "behind where nothing more may be asked for", edit: func(v *revision.View) {
 			v.Goal, v.Promise = plan.Goal{Objective: plan.Makespan}, 20*time.Minute
 			v.Problem.Sites[0].CPUs = 0

@@ -50,7 +50,11 @@ func release(o *outlook, d *Decision, idle, unneeded map[int]bool) {
 		return
 	}
 	for _, i := range slices.Sorted(keys(all)) {
-		d.Drop = append(d.Drop, Drop{Pilot: o.Pilots[i].Number, Idle: idle[i], Why: Unneeded})
+		why := Unneeded
+		if idle[i] {
+			why = Workless
+		}
+		d.Drop = append(d.Drop, Drop{Pilot: o.Pilots[i].Number, Idle: idle[i], Why: why})
 	}
 	d.Predicted = prediction(o)
 	d.say("ahead: %d idle pilot(s) have no task to come, %d more are not needed; it ends after %s", len(idle),
