@@ -95,7 +95,9 @@ func (t Travel) way() *Way {
 	if t == (Travel{}) {
 		return nil
 	}
-	ms := func(d time.Duration) Msec { return Msec(min(max(0, d), mostTime).Round(time.Millisecond).Milliseconds()) }
+	ms := func(d time.Duration) Msec {
+		return Msec(min(max(0, d), mostTime).Round(time.Millisecond).Milliseconds())
+	}
 	return &Way{In: ms(t.In), Out: ms(t.Out), Bytes: min(max(0, t.Bytes), mostBytes)}
 }
 
