@@ -106,7 +106,8 @@ func scheduleInFlag() cli.Flag {
 // scheduleOutFlag names the file for a plan's schedule.
 func scheduleOutFlag() cli.Flag {
 	return &cli.StringFlag{Name: "schedule",
-		Usage: "write the place and time of each task, as lines of JSON, to `FILE`; - is stdout, and all of it"}
+		Usage:  "write the place and time of each task, as lines of JSON, to `FILE`; - is stdout, and all of it",
+		Action: func(_ *cli.Context, file string) error { return canWrite("--schedule", file) }}
 }
 
 // A planRead is the plan that the first argument of a command names.

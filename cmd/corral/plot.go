@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"os"
+	"path/filepath"
 
 	"github.com/urfave/cli/v2"
 
@@ -20,10 +21,23 @@ func plotFlag() cli.Flag {
 		Name:  "plot",
 		Usage: "draw the cpus that it holds over time, and the plans that were considered, into `FILE`.png or .svg",
 		Action: func(_ *cli.Context, file string) error {
-			_, err := formatOf(file)
-			return err
+			if _, err := formatOf(file); err != nil {
+				return err
+			}
+			return canWrite("--plot", file)
 		},
 	}
+}
+
+// canWrite refuses a file that cannot be written because of where it is, before anything is made of which it tells.
+func canWrite(flag, file string) error {
+	if dir, err := os.Stat(filepath.Dir(file)); err != nil || !dir.IsDir() {
+		return corral.ErrorAt(corral.Invalid, flag, "there is no folder %s", filepath.Dir(file))
+	}
+	if there, err := os.Stat(file); err == nil && there.IsDir() {
+		return corral.ErrorAt(corral.Invalid, flag, "%s is a folder", file)
+	}
+	return nil
 }
 
 func formatOf(file string) (picture.Format, error) {
