@@ -37,9 +37,11 @@ func (l *Lines) Here() workflow.Place { return l.at }
 // Next returns the next line; its error is io.EOF at the end.
 func (l *Lines) Next() (Line, error) {
 	var joined Line
+	var all strings.Builder
 	for {
 		text, err := l.physical()
 		if errors.Is(err, io.EOF) && joined.At.Line > 0 {
+			joined.Text = strings.TrimSpace(all.String())
 			return joined, nil
 		}
 		if err != nil {
@@ -58,11 +60,11 @@ func (l *Lines) Next() (Line, error) {
 			joined.At = l.at
 		}
 		head, on := strings.CutSuffix(text, `\`)
-		if int64(len(joined.Text)+len(head)) > l.most {
+		if int64(all.Len()+len(head)) > l.most {
 			return joined, l.at.Errorf("a line is %w", &input.TooLongError{Limit: l.most})
 		}
-		if joined.Text += head; !on {
-			joined.Text = strings.TrimSpace(joined.Text)
+		if all.WriteString(head); !on {
+			joined.Text = strings.TrimSpace(all.String())
 			return joined, nil
 		}
 	}
