@@ -177,6 +177,9 @@ func obeySplice(s *scope, st *statement) error {
 	if err := st.words.end(); err != nil {
 		return err
 	}
+	if len(s.prefix)+len(name) > maxPath || len(dir) > maxPath { // also of one that has no nodes: each scope has a copy
+		return wrong("the name or the folder of the splice has more than %d bytes", maxPath)
+	}
 	inner := s.r.newScope(s, name, dir)
 	s.inner[name] = inner
 	lines, closer, err := s.enter(submit.Join(dir, file), st.At)
