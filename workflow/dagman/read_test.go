@@ -414,7 +414,7 @@ func TestReadIsBounded(t *testing.T) {
 			`/x:1: node "A": the values of all jobs together are longer than the workflow may be`},
 		{"many statements of many nodes", strings.ReplaceAll(many, "NOOP", ""), workflow.Options{MaxBytes: 1 << 20,
 			Open: folder{"x": strings.Repeat("a = b\n", 5000) + "queue\n"}.open},
-			"x:1729: the values of all jobs together are longer than the workflow may be"},
+			"x:1677: the values of all jobs together are longer than the workflow may be"},
 		{"edges", many + "PARENT" + parents.String() + " CHILD N0\nPARENT" + parents.String() + " CHILD" + parents.String() + "\n",
 			workflow.Options{}, "w.dag:5003: the DAG has more than 16777216 edges"},
 	} {

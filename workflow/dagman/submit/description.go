@@ -30,6 +30,7 @@ type statement struct {
 	kind  kind
 	name  string   // of assign, in lower case; that of an attribute begins with "my."
 	value string   // of assign; the condition of if and elif; what stands behind queue
+	own   bool     // of assign: the value refers to the macro itself
 	rows  []string // of queue: the list in parentheses; nil: there is none
 	at    workflow.Place
 }
@@ -163,7 +164,8 @@ func (d *Description) assignment(line Line, lines *Lines) error {
 			return err
 		}
 	}
-	d.statements = append(d.statements, statement{name: strings.ToLower(name), value: value, at: line.At})
+	s := statement{name: strings.ToLower(name), value: value, own: ownIndex(name, value) >= 0, at: line.At}
+	d.statements = append(d.statements, s)
 	return nil
 }
 

@@ -9,5 +9,6 @@
 // What the commands mean is left to the caller.
 //
 // The one invariant: whatever a description says, the memory and time that it takes are bounded, by the limits of this
-// package and those of the caller. It opens nothing itself.
+// package and those of the caller. What obeying it takes is charged to the caller's Given.Left: the bytes of values and
+// of what they are made of, and a few for each statement, macro and item. It opens nothing itself.
 package submit

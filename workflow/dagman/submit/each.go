@@ -21,7 +21,7 @@ type Given struct {
 	Append  []Var  // before each queue statement, over what the description says
 	Cluster int    // the number of the cluster of jobs
 	Most    int    // how many jobs there may be at most; 0: any number
-	Left    *int64 // how many bytes the values of jobs may still have, of this description and others
+	Left    *int64 // how many bytes may still be charged, for this description and others
 
 	// Open opens the file that queue … from FILE names.
 	Open Source
@@ -43,10 +43,7 @@ func (j *Job) At() workflow.Place { return j.at }
 func (j *Job) Value(names ...string) (value string, matched bool, err error) {
 	for _, name := range names {
 		if text, ok := j.macros[name]; ok {
-			value, matched, err = j.macros.expand(text)
-			if err == nil {
-				err = j.Charge(len(value))
-			}
+			value, matched, err = j.expand(text)
 			if err != nil {
 				return "", false, j.at.Errorf("%s: %w", name, err)
 			}
@@ -56,7 +53,8 @@ func (j *Job) Value(names ...string) (value string, matched bool, err error) {
 	return "", false, nil
 }
 
-// Charge counts bytes that are kept of a job. A description of a megabyte may be that of a million nodes.
+// Charge counts bytes that are kept of a job, or were looked at for it. A description of a megabyte may be that of a
+// million nodes.
 func (j *Job) Charge(bytes int) error {
 	if *j.left -= int64(bytes); *j.left < 0 {
 		return errors.New("the values of all jobs together are longer than the workflow may be")
@@ -82,8 +80,8 @@ const (
 	decided // a branch before this was
 )
 
-// statementBytes is what obeying a statement, or keeping a macro, is charged as, so that time is bounded, too: half a
-// billion of them take a minute or two.
+// statementBytes is what obeying a statement, keeping or replacing a macro, or taking an item of a list is charged as,
+// so that time is bounded, too: half a billion of them take a minute or two.
 const statementBytes = 4
 
 // Each obeys the description and calls each for each of its jobs. A description without a queue statement has one job.
@@ -142,7 +140,16 @@ func (o *obedience) statement(s *statement) error {
 	if s.kind == queueStatement {
 		return o.queue(s)
 	}
-	value, err := withOwn(s.name, s.value, o.job.macros[s.name])
+	value, err := s.value, error(nil)
+	if s.own {
+		value, err = withOwn(s.name, s.value, o.job.macros[s.name])
+	}
+	switch {
+	case len(value) > maxValueBytes:
+		err = errLongValue
+	case err == nil && s.own:
+		err = o.job.Charge(len(s.value) + len(value))
+	}
 	if err != nil {
 		return s.at.Errorf("%s: %w", s.name, err)
 	}
@@ -177,14 +184,17 @@ func (o *obedience) holds(s *statement) (bool, error) {
 	for strings.HasPrefix(text, "!") {
 		text, not = strings.TrimSpace(text[1:]), !not
 	}
+	if err := o.job.Charge(len(s.value) - len(text)); err != nil {
+		return false, s.at.Errorf("%w", err)
+	}
 	if word, rest := cutWord(text); strings.EqualFold(word, "defined") {
-		name, _, err := o.job.macros.expand(rest)
+		name, _, err := o.job.expand(rest)
 		if err != nil {
 			return false, s.at.Errorf("%w", err)
 		}
 		return (o.job.macros[strings.ToLower(name)] != "") != not, nil
 	}
-	value, _, err := o.job.macros.expand(text)
+	value, _, err := o.job.expand(text)
 	if err != nil {
 		return false, s.at.Errorf("%w", err)
 	}
@@ -246,13 +256,16 @@ func (o *obedience) queue(s *statement) error {
 	if err != nil {
 		return err
 	}
-	if err := o.job.Charge(statementBytes * len(o.job.macros)); err != nil {
+	if err := o.job.Charge(statementBytes * (len(o.job.macros) + len(o.given.Append))); err != nil {
 		return s.at.Errorf("%w", err)
 	}
 	saved := maps.Clone(o.job.macros)
 	o.set(o.given.Append)
 	o.job.at = s.at
 	for row, item := range q.items {
+		if err := o.job.Charge(statementBytes*(1+len(q.vars)) + len(item)); err != nil {
+			return s.at.Errorf("%w", err)
+		}
 		q.assign(o.job.macros, item)
 		for step := range q.count {
 			if o.given.Most > 0 && o.job.Step == o.given.Most {
@@ -283,7 +296,7 @@ type queue struct {
 // parseQueue reads [COUNT] [VAR[,VAR]…] [in LIST | from LIST | from FILE].
 func (o *obedience) parseQueue(s *statement) (queue, error) {
 	q := queue{count: 1, items: []string{""}}
-	text, _, err := o.job.macros.expand(s.value)
+	text, _, err := o.job.expand(s.value)
 	if err != nil {
 		return q, s.at.Errorf("queue: %w", err)
 	}
@@ -335,7 +348,7 @@ func (q queue) named(s *statement, err error) (queue, error) {
 
 // words returns the items of a list, which are separated by blanks or commas.
 func (o *obedience) words(s *statement) ([]string, error) {
-	list, _, err := o.job.macros.expand(strings.Join(s.rows, " "))
+	list, _, err := o.job.expand(strings.Join(s.rows, " "))
 	if err != nil {
 		return nil, s.at.Errorf("queue: %w", err)
 	}

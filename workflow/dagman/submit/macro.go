@@ -23,21 +23,24 @@ type macros map[string]string
 
 // An expander replaces the macros in one value.
 type expander struct {
-	macros  macros
+	job     *Job // whose macros they are, and which pays
 	left    int  // expansions that it may still make
 	matched bool // it met a $$(…), which only a match with a machine replaces
 }
 
-// expand returns text with its macros replaced; matched says that it holds a $$(…).
-func (m macros) expand(text string) (value string, matched bool, err error) {
+// expand returns text with its macros replaced; matched says that it holds a $$(…). It charges the bytes of the value,
+// and those of all texts in which macros were looked for.
+func (j *Job) expand(text string) (value string, matched bool, err error) {
 	if len(text) > maxValueBytes {
 		return "", false, errLongValue
 	}
 	if !strings.Contains(text, "$") {
-		return text, false, nil
+		return text, false, j.Charge(len(text))
 	}
-	x := expander{macros: m, left: maxExpansions}
-	value, err = x.expand(text, 0)
+	x := expander{job: j, left: maxExpansions}
+	if value, err = x.expand(text, 0); err == nil {
+		err = j.Charge(len(value))
+	}
 	return value, x.matched, err
 }
 
@@ -45,6 +48,9 @@ func (m macros) expand(text string) (value string, matched bool, err error) {
 func (x *expander) expand(text string, depth int) (string, error) {
 	if depth > maxDepth {
 		return "", fmt.Errorf("a macro refers to itself, or to others more than %d deep", maxDepth)
+	}
+	if err := x.job.Charge(statementBytes + len(text)); err != nil {
+		return "", err
 	}
 	var out strings.Builder
 	for {
@@ -80,7 +86,7 @@ func (x *expander) reference(text string, depth int) (value string, size int, er
 	}
 	length := closing(text[open:])
 	if length == 0 {
-		return "$", 0, nil
+		return "$", 0, x.chargeSearch(text[open:])
 	}
 	function, body := text[:open], text[open+1:open+length-1]
 	size = open + length
@@ -94,7 +100,7 @@ func (x *expander) reference(text string, depth int) (value string, size int, er
 	case strings.EqualFold(name, "DOLLAR"):
 		return "$", size, nil
 	}
-	set, ok := x.macros[strings.ToLower(name)]
+	set, ok := x.job.macros[strings.ToLower(name)]
 	if (!ok || set == "") && defaulted {
 		set = otherwise
 	}
@@ -102,11 +108,20 @@ func (x *expander) reference(text string, depth int) (value string, size int, er
 	return value, size, err
 }
 
+// chargeSearch charges that text was searched in vain for the end of the parenthesis that it begins with, if it does:
+// the next reference may search the same bytes again.
+func (x *expander) chargeSearch(text string) error {
+	if !strings.HasPrefix(text, "(") {
+		return nil
+	}
+	return x.job.Charge(min(len(text), maxReference))
+}
+
 // whenMatched passes on $$(…), but for the one of which condor_submit knows the value.
 func (x *expander) whenMatched(text string) (value string, size int, err error) {
 	length := closing(text[1:])
 	if length == 0 {
-		return "$", 0, nil
+		return "$", 0, x.chargeSearch(text[1:])
 	}
 	if strings.EqualFold(text[2:length], "DOLLARDOLLAR") {
 		return "$$", length + 1, nil
@@ -119,7 +134,7 @@ func (x *expander) whenMatched(text string) (value string, size int, err error) 
 func (x *expander) call(function, body string, depth int) (string, error) {
 	argument, more, _ := strings.Cut(body, ",")
 	name := strings.TrimSpace(argument)
-	text, err := x.expand(x.macros[strings.ToLower(name)], depth+1)
+	text, err := x.expand(x.job.macros[strings.ToLower(name)], depth+1)
 	if err != nil {
 		return "", err
 	}
@@ -219,18 +234,30 @@ func withOwn(name, value, had string) (string, error) {
 		if out.Len()+len(value) > maxValueBytes {
 			return "", errLongValue
 		}
-		i := strings.Index(value, "$(")
+		i := ownIndex(name, value)
 		if i < 0 {
 			out.WriteString(value)
 			return out.String(), nil
 		}
-		length := closing(value[i+1:])
-		if length > 0 && (i == 0 || value[i-1] != '$') && strings.EqualFold(value[i+2:i+length], name) {
-			out.WriteString(value[:i] + had)
-			value = value[i+1+length:]
-			continue
+		out.WriteString(value[:i])
+		out.WriteString(had)
+		value = value[i+len("$()")+len(name):]
+	}
+}
+
+// ownIndex returns where value refers to a macro of a name for the first time; -1: nowhere.
+func ownIndex(name, value string) int {
+	for at := 0; ; {
+		i := strings.Index(value[at:], "$(")
+		if i < 0 {
+			return -1
 		}
-		out.WriteString(value[:i+2])
-		value = value[i+2:]
+		i += at
+		at = i + len("$(")
+		end := at + len(name)
+		if end < len(value) && value[end] == ')' && strings.EqualFold(value[at:end], name) &&
+			(i == 0 || value[i-1] != '$') {
+			return i
+		}
 	}
 }
