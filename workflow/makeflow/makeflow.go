@@ -36,7 +36,7 @@ func Read(ctx context.Context, text io.Reader, name string, opts workflow.Option
 	limited := input.Limit(ctx, text, cmp.Or(opts.MaxBytes, workflow.DefaultMaxBytes))
 	lines := newLines(limited, name, cmp.Or(opts.MaxValue, workflow.DefaultMaxValue))
 	r := newReader(lines, wf, opts)
-	err := r.read()
+	err := r.read(ctx)
 	if err == nil {
 		err = context.Cause(ctx) // nobody waits for the graph any longer
 	}

@@ -355,6 +355,43 @@ func TestTheEndOfAContextEndsReading(t *testing.T) {
 	}
 }
 
+// What is exported is looked up for each rule: a file of both many rules and many exported variables is refused, or ends
+// with its context.
+func TestTheWorkOfExportsIsBounded(t *testing.T) {
+	t.Parallel()
+	const n = 100
+	var text strings.Builder
+	for i := range n {
+		fmt.Fprintf(&text, "export v%d\nt%[1]d:\n\ttrue\n", i)
+	}
+	looked := 0 // for an exported variable
+	ctx, cancel := context.WithCancelCause(t.Context())
+	opts := workflow.Options{MaxBytes: 10_000, Env: func(name string) (string, bool) {
+		if name[0] == 'v' {
+			looked++
+		}
+		return "", false
+	}}
+	_, _, err := makeflow.Read(ctx, strings.NewReader(text.String()), "w.makeflow", opts)
+	want := "w.makeflow:35: with its variables put in, the workflow is longer than 10000 bytes"
+	if corral.KindOf(err) != corral.Invalid || err.Error() != want || looked > 20*n {
+		t.Errorf("Read = %v after %d look-ups, want %s", err, looked, want)
+	}
+
+	looked = 0
+	opts = workflow.Options{Env: func(name string) (string, bool) {
+		if name[0] == 'v' {
+			looked++
+			cancel(errStop)
+		}
+		return "", false
+	}}
+	_, _, err = makeflow.Read(ctx, strings.NewReader(text.String()), "w.makeflow", opts)
+	if !errors.Is(err, errStop) || looked > n {
+		t.Errorf("Read = %v after %d look-ups, want the cause after those of one rule", err, looked)
+	}
+}
+
 func TestSniff(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]bool{

@@ -2,6 +2,7 @@ package makeflow
 
 import (
 	"cmp"
+	"context"
 	"maps"
 	"path"
 	"slices"
@@ -61,8 +62,8 @@ func newReader(l *lines, wf *workflow.Workflow, opts workflow.Options) *reader {
 	}
 }
 
-// read reads the whole file.
-func (r *reader) read() error {
+// read reads the whole file. After the end of ctx its error means nothing.
+func (r *reader) read(ctx context.Context) error {
 	for {
 		l, more, err := r.lines.next()
 		if err != nil {
@@ -81,7 +82,7 @@ func (r *reader) read() error {
 	if r.rule != nil {
 		return r.rule.at.Errorf("the rule has no command")
 	}
-	return r.finish()
+	return r.finish(ctx)
 }
 
 // bound refuses a file that variables make large: a short one may stand for any number of files and commands, or have a
@@ -267,9 +268,9 @@ func (r *reader) absent() {
 
 // finish gives the tasks what only the end of the file shows: the variables that are exported, and which absolute paths
 // are made by rules.
-func (r *reader) finish() error {
+func (r *reader) finish(ctx context.Context) error {
 	r.absent()
-	if err := r.environment(); err != nil {
+	if err := r.environment(ctx); err != nil {
 		return err
 	}
 	all := slices.SortedFunc(maps.Values(r.noted), func(a, b *note) int {
@@ -284,10 +285,18 @@ func (r *reader) finish() error {
 // entryBytes is about what a variable takes in the environment of a task.
 const entryBytes = 64
 
+// lookBytes is what looking up a variable for a task is charged as, so that time is bounded, too: a quarter of a billion
+// of them take a minute or two.
+const lookBytes = 8
+
 // environment gives each task the exported variables, as they were at its rule.
-func (r *reader) environment() error {
+func (r *reader) environment(ctx context.Context) error {
 	var last map[string]string // most tasks have the same
 	for i := range r.wf.Tasks {
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		r.vars.used += int64(len(r.exported)) * lookBytes
 		env := make(map[string]string)
 		for name := range r.exported {
 			v, ok := r.own[i][name]
@@ -301,9 +310,9 @@ func (r *reader) environment() error {
 		if last == nil || !maps.Equal(env, last) {
 			last = env
 			r.vars.kept += int64(len(env)) * entryBytes
-			if err := r.bound(r.wf.Place(i)); err != nil {
-				return err
-			}
+		}
+		if err := r.bound(r.wf.Place(i)); err != nil {
+			return err
 		}
 		if len(last) > 0 {
 			r.wf.Tasks[i].Env = last
