@@ -285,6 +285,7 @@ func TestReadRefuses(t *testing.T) {
 	for dag, want := range map[string]string{
 		"":                                     "d/w.dag: the workflow has no tasks",
 		"JOBS A x":                             `d/w.dag:1: "JOBS" is no statement of DAGMan`,
+		"JOB A x\nJOB \xff x":                  "d/w.dag:2: the line is not in UTF-8",
 		"JOB":                                  "d/w.dag:1: JOB: the node's name is missing",
 		"JOB A":                                "d/w.dag:1: JOB: the submit description is missing",
 		"JOB A x\n\njob A x":                   `d/w.dag:3: JOB: there is another node "A" (d/w.dag:1)`,

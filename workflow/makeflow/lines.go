@@ -51,7 +51,7 @@ func (l *lines) logical() (_ line, ok bool, err error) {
 	var quote byte // that is open; 0: none
 	before := l.read
 	for {
-		c, err := l.r.ReadByte()
+		c, err := l.one()
 		if errors.Is(err, io.EOF) {
 			switch {
 			case quote != 0:
@@ -78,7 +78,7 @@ func (l *lines) logical() (_ line, ok bool, err error) {
 			continue
 		case c == '\\':
 			text.WriteByte(c)
-			if c, err = l.r.ReadByte(); err != nil {
+			if c, err = l.one(); err != nil {
 				continue // the next turn meets it again
 			}
 			l.read++
@@ -96,6 +96,18 @@ func (l *lines) logical() (_ line, ok bool, err error) {
 		}
 		text.WriteByte(c)
 	}
+}
+
+// one returns the next byte; an end of line of two bytes is one.
+func (l *lines) one() (byte, error) {
+	c, err := l.r.ReadByte()
+	if c != '\r' || err != nil {
+		return c, err
+	}
+	if next, err := l.r.Peek(1); err == nil && next[0] == '\n' {
+		return l.r.ReadByte()
+	}
+	return c, nil
 }
 
 // broken is the error for a text that is too long or cannot be read.

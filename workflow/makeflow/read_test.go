@@ -51,6 +51,16 @@ func env(all ...string) map[string]string {
 	return m
 }
 
+// TestEndsOfLinesOfTwoBytes: a file from a machine whose lines end so says what it says elsewhere.
+func TestEndsOfLinesOfTwoBytes(t *testing.T) {
+	t.Parallel()
+	const text = "A=x\na: b \\\n c\n\tcp b $A\n"
+	want, got := mustRead(t, text), mustRead(t, strings.ReplaceAll(text, "\n", "\r\n"))
+	if diff := cmp.Diff(want.Tasks, got.Tasks); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // The example of the manual, with categories and sizes: rules in any order, ordered by files.
 func TestRead(t *testing.T) {
 	t.Parallel()

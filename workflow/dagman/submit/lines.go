@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/corral-pilot/corral/internal/input"
 	"github.com/corral-pilot/corral/workflow"
@@ -92,6 +93,9 @@ func (l *Lines) physical() (string, error) {
 	line := string(text)
 	if l.at.Line == 1 {
 		line = strings.TrimPrefix(line, "\ufeff")
+	}
+	if !utf8.ValidString(line) { // no other format could hold it, and a task would get something else
+		return "", l.at.Errorf("the line is not in UTF-8")
 	}
 	return strings.TrimSpace(line), nil
 }
