@@ -258,9 +258,10 @@ type handover struct {
 
 // orderByFiles makes a task that reads a file a child of the task that writes it, unless it comes after that task
 // already. Without this edge, chance would decide whether the file is there when the task starts. A file with several
-// writers is there once one of them has ended; its reader needs edges only if it is known to come after none.
+// writers is there once one of them has ended; its reader needs edges only if it is known to come after none, and not
+// from those that come after the reader and write the file anew.
 func (b *Builder) orderByFiles(edges [][2]int) error {
-	handovers, pairs := b.handovers()
+	handovers, pairs := b.withoutLater(b.handovers())
 	reaches := b.wf.Graph.Reaches(pairs, maxWalks*(len(b.wf.Tasks)+b.wf.Graph.Edges()))
 	made := pairs[:0]    // the edges to add to those that were given
 	var first string     // what is said of the first handover that lacks an order
@@ -293,9 +294,50 @@ func (b *Builder) orderByFiles(edges [][2]int) error {
 	return err
 }
 
+// withoutLater leaves out of handovers with several writers those that come after the reader, and those of which this is
+// not found out. Where all of them come after the reader it leaves out none: the edges form a cycle, which is refused.
+func (b *Builder) withoutLater(all []handover, pairs [][2]int) ([]handover, [][2]int) {
+	var back [][2]int // {reader, writer}
+	rest := pairs
+	for _, h := range all {
+		if h.writers > 1 {
+			for _, p := range rest[:h.writers] {
+				back = append(back, [2]int{p[1], p[0]})
+			}
+		}
+		rest = rest[h.writers:]
+	}
+	if len(back) == 0 {
+		return all, pairs
+	}
+	later := b.wf.Graph.Reaches(back, maxWalks*(len(b.wf.Tasks)+b.wf.Graph.Edges()))
+	rest, pairs = pairs, pairs[:0]
+	kept := all[:0]
+	for _, h := range all {
+		before, among := len(pairs), rest[:h.writers]
+		rest = rest[h.writers:]
+		if h.writers == 1 {
+			pairs, kept = append(pairs, among...), append(kept, h)
+			continue
+		}
+		found := later[:h.writers]
+		later = later[h.writers:]
+		every := !slices.ContainsFunc(found, func(r dag.Reach) bool { return r != dag.Reached })
+		for i, p := range among {
+			if every || found[i] == dag.Apart {
+				pairs = append(pairs, p)
+			}
+		}
+		if h.writers = int32(len(pairs) - before); h.writers > 0 {
+			kept = append(kept, h)
+		}
+	}
+	return kept, pairs
+}
+
 // maxWalks bounds, in walks through the whole graph, the time to find out which tasks come after those whose files they
-// read. What is not known by then becomes an edge without a warning: where the order exists already in other words, the
-// edge changes nothing.
+// read, and in as many again, which writers come after the readers. What is not known by then of the one writer of a
+// file becomes an edge without a warning: where the order exists already in other words, the edge changes nothing.
 const maxWalks = 256
 
 // maxWriters bounds, for each reader, the writers of a file that are looked at. A file with more of them orders

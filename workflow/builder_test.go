@@ -158,7 +158,7 @@ func TestBuilderRefuses(t *testing.T) {
 }
 
 // TestBuilderOrdersSeveralWriters: a reader comes after one of the tasks that write its file. If the edges do not say
-// so, it is made to come after all of them.
+// so, it is made to come after all of them, but for those that come after it.
 func TestBuilderOrdersSeveralWriters(t *testing.T) {
 	t.Parallel()
 	two := []step{task("a", at("f", 1), "x"), task("b", at("f", 2), "x"), reads("c", "x", at("f", 3))}
@@ -173,6 +173,8 @@ func TestBuilderOrdersSeveralWriters(t *testing.T) {
 		{"child of one", []step{edge("b", "c", at("f", 4))}, 1, 1},
 		{"after one", middle, 2, 1},
 		{"between them", []step{edge("a", "c", at("f", 4)), back}, 2, 1},
+		{"before the second", []step{back}, 2, 2}, // a child of the first
+		{"before the first", []step{edge("c", "a", at("f", 4))}, 2, 2},
 	} {
 		wf := &workflow.Workflow{Name: "w"}
 		b := workflow.NewBuilder(wf, workflow.Options{})
@@ -183,9 +185,23 @@ func TestBuilderOrdersSeveralWriters(t *testing.T) {
 		}
 		err := b.Build(at("end", 9))
 		if err != nil || wf.Graph.Edges() != tc.edges || len(b.Warnings) != tc.warnings {
-			t.Errorf("%s: %v, %v, %d edges, want %d and %d warnings", tc.name, err, b.Warnings, wf.Graph.Edges(), tc.edges,
-				tc.warnings)
+			t.Errorf("%s: %v, %v, want %d edges and %d warnings", tc.name, err, b.Warnings, tc.edges, tc.warnings)
 		}
+		says := `task "c" reads "x", which task "b" writes, but does not come after it; it is made its child`
+		if tc.name == "before the first" && (len(b.Warnings) < 2 || b.Warnings[1].Message != says) {
+			t.Errorf("%s: %v, want: %s", tc.name, b.Warnings, says)
+		}
+	}
+}
+
+// TestBuilderRefusesAReaderBeforeItsWriters: if all writers of a file come after a task that reads it, the file is of
+// none of them.
+func TestBuilderRefusesAReaderBeforeItsWriters(t *testing.T) {
+	t.Parallel()
+	_, err := build(&workflow.Workflow{Name: "w"}, workflow.Options{}, task("a", at("f", 1), "x"),
+		task("b", at("f", 2), "x"), reads("c", "x", at("f", 3)), edge("c", "a", at("f", 4)), edge("c", "b", at("f", 4)))
+	if want := "f:1: the tasks form a cycle: a -> c -> a"; err == nil || err.Error() != want {
+		t.Errorf("Build = %v, want %s", err, want)
 	}
 }
 

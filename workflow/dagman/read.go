@@ -141,7 +141,7 @@ type files struct {
 	line   int64 // how long a line may be
 	most   int64
 	left   int64    // of most
-	values int64    // how many bytes the values of jobs may have, in which macros are expanded
+	values int64    // how many bytes may still be charged for the values of jobs
 	stack  []string // the files of nodes that are being read, each within the one before
 }
 
