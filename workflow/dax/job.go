@@ -197,7 +197,7 @@ func (j *job) set(space, key, value string) (known bool, err error) {
 	switch space + "." + strings.ToLower(key) {
 	case "pegasus.runtime":
 		if d, err := seconds(value); err != nil || !j.measured {
-			j.Estimate = d
+			j.Estimate, j.Instant = d, d == 0
 			return true, err
 		}
 		return true, nil
@@ -239,10 +239,11 @@ func (j *job) complete(r *reader) error {
 		}
 		j.Argv = append([]string{r.builder.Intern(program)}, words...)
 	}
-	if !j.measured {
+	if j.measured {
+		j.Instant = !j.Measured()
+	} else {
 		j.Execution = workflow.Execution{}
 	}
-	j.Instant = j.measured && !j.Measured()
 	return nil
 }
 

@@ -281,6 +281,38 @@ func TestReadWarns(t *testing.T) {
 	}
 }
 
+// A profile with a runtime of 0 is an estimate, too; a runtime that was measured counts instead of one.
+func TestRuntimesOfZero(t *testing.T) {
+	t.Parallel()
+	profile := func(seconds string) string {
+		return `<profile namespace="pegasus" key="runtime">` + seconds + `</profile>`
+	}
+	for inside, want := range map[string]struct {
+		estimate time.Duration
+		known    bool
+	}{
+		"":                          {0, false},
+		profile("0"):                {0, true},
+		profile("0.0"):              {0, true},
+		profile("5"):                {5 * time.Second, true},
+		profile("0") + profile("5"): {5 * time.Second, true},
+		profile("5") + profile("0"): {0, true},
+		profile("0") + `<uses file="x" link="output" size="3"/>`: {0, true},
+	} {
+		task := &mustRead(t, document(job("a", inside))).Tasks[0]
+		if got, known := task.Estimated(); got != want.estimate || known != want.known || task.Measured() {
+			t.Errorf("%s: estimate %v, %v, measured %v, want %v, %v", inside, got, known, task.Measured(), want.estimate, want.known)
+		}
+		if task.Instant != (want.known && want.estimate == 0) {
+			t.Errorf("%s: instant is %v", inside, task.Instant)
+		}
+	}
+	measured := `<job id="a" name="make" runtime="2">` + profile("0") + `</job>`
+	if task := mustRead(t, document(measured)).Tasks[0]; task.Estimate != 2*time.Second || task.Instant {
+		t.Errorf("%s: estimate %v, instant %v", measured, task.Estimate, task.Instant)
+	}
+}
+
 func TestANamelessWorkflowIsCalledAsItsFile(t *testing.T) {
 	t.Parallel()
 	wf, _, err := dax.Read(t.Context(), strings.NewReader("<adag>"+job("a", "")+"</adag>"), "dir/m.51.dax.gz", workflow.Options{})
@@ -370,6 +402,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(document(`<executable name="make"><pfn url="file:///bin/true"/></executable>`, job("a", ""))), false)
 	f.Add([]byte(document(job("a", ""), after("a", "a"))), false)
 	f.Add([]byte(document(`<job id="a" runtime="0"/>`)), true)
+	f.Add([]byte(document(job("a", `<profile namespace="pegasus" key="runtime">0</profile>`))), false)
 	f.Add([]byte(`<!DOCTYPE adag [<!ENTITY a "b">]><adag/>`), false)
 	f.Fuzz(func(t *testing.T, b []byte, strict bool) {
 		wf, _, err := dax.Read(t.Context(), bytes.NewReader(b), "w.dax", workflow.Options{Strict: strict, MaxBytes: 1 << 20})
