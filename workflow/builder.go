@@ -294,8 +294,9 @@ func (b *Builder) orderByFiles(edges [][2]int) error {
 	return err
 }
 
-// withoutLater leaves out of handovers with several writers those that come after the reader, and those of which this is
-// not found out. Where all of them come after the reader it leaves out none: the edges form a cycle, which is refused.
+// withoutLater leaves out of handovers with several writers those that come after the reader, and those of which this
+// is not found out. Where all of them come after the reader it leaves out none: the edges form a cycle, which is
+// refused.
 func (b *Builder) withoutLater(all []handover, pairs [][2]int) ([]handover, [][2]int) {
 	var back [][2]int // {reader, writer}
 	rest := pairs

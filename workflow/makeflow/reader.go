@@ -285,8 +285,8 @@ func (r *reader) finish(ctx context.Context) error {
 // entryBytes is about what a variable takes in the environment of a task.
 const entryBytes = 64
 
-// lookBytes is what looking up a variable for a task is charged as, so that time is bounded, too: a quarter of a billion
-// of them take a minute or two.
+// lookBytes is what looking up a variable for a task is charged as, so that time is bounded, too: a quarter of a
+// billion of them take a minute or two.
 const lookBytes = 8
 
 // environment gives each task the exported variables, as they were at its rule.

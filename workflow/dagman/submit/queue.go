@@ -1,0 +1,163 @@
+package submit
+
+import (
+	"errors"
+	"io"
+	"maps"
+	"strconv"
+	"strings"
+
+	"github.com/corral-pilot/corral/workflow"
+)
+
+// queue makes the jobs of a queue statement.
+func (o *obedience) queue(s *statement) error {
+	q, err := o.parseQueue(s)
+	if err != nil {
+		return err
+	}
+	if err := o.job.Charge(statementBytes * (len(o.job.macros) + len(o.given.Append))); err != nil {
+		return s.at.Errorf("%w", err)
+	}
+	saved := maps.Clone(o.job.macros)
+	o.set(o.given.Append)
+	o.job.at = s.at
+	for row, item := range q.items {
+		if err := o.job.Charge(statementBytes*(1+len(q.vars)) + len(item)); err != nil {
+			return s.at.Errorf("%w", err)
+		}
+		q.assign(o.job.macros, item)
+		for step := range q.count {
+			if o.given.Most > 0 && o.job.Step == o.given.Most {
+				return s.at.Errorf("the submit description has more than %d jobs", o.given.Most)
+			}
+			process := strconv.Itoa(o.job.Step)
+			o.job.macros["process"], o.job.macros["procid"] = process, process
+			o.job.macros["step"] = strconv.Itoa(step)
+			o.job.macros["row"] = strconv.Itoa(row)
+			o.job.macros["itemindex"] = o.job.macros["row"]
+			if err := o.each(&o.job); err != nil {
+				return err
+			}
+			o.job.Step++
+		}
+	}
+	o.job.macros = saved
+	return nil
+}
+
+// A queue is what a queue statement asks for: count jobs for each item.
+type queue struct {
+	count int
+	vars  []string // to which the parts of an item are assigned
+	items []string
+}
+
+// parseQueue reads [COUNT] [VAR[,VAR]…] [in LIST | from LIST | from FILE].
+func (o *obedience) parseQueue(s *statement) (queue, error) {
+	q := queue{count: 1, items: []string{""}}
+	text, _, err := o.job.expand(s.value)
+	if err != nil {
+		return q, s.at.Errorf("queue: %w", err)
+	}
+	words := strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' })
+	if len(words) > 0 {
+		if n, err := strconv.Atoi(words[0]); err == nil {
+			q.count, words = n, words[1:]
+		}
+	}
+	if q.count < 0 || q.count > workflow.DefaultMaxTasks {
+		return q, s.at.Errorf("queue %d: want 0 to %d jobs", q.count, workflow.DefaultMaxTasks)
+	}
+	for i, word := range words {
+		switch strings.ToLower(word) {
+		case "in":
+			q.vars, q.items = words[:i], words[i+1:]
+			if s.rows != nil {
+				q.items, err = o.words(s)
+			}
+			return q.named(s, err)
+		case "from":
+			q.vars = words[:i]
+			q.items, err = o.rows(s, strings.Join(words[i+1:], " "))
+			return q.named(s, err)
+		case "matching":
+			return q, s.at.Errorf("queue … matching is not read, because it depends on what is in the folder: " +
+				"name the files with queue … in or queue … from")
+		}
+	}
+	if len(words) > 0 || s.rows != nil {
+		return q, s.at.Errorf("queue %.40q is not understood: queue [COUNT] [VARS in LIST | VARS from LIST]", text)
+	}
+	return q, nil
+}
+
+// named completes the names that the items' parts get.
+func (q queue) named(s *statement, err error) (queue, error) {
+	for i, name := range q.vars {
+		if !IsName(name) {
+			return q, s.at.Errorf("queue: %.40q is no name of a macro", name)
+		}
+		q.vars[i] = strings.ToLower(name)
+	}
+	if len(q.vars) == 0 {
+		q.vars = []string{"item"}
+	}
+	return q, err
+}
+
+// words returns the items of a list, which are separated by blanks or commas.
+func (o *obedience) words(s *statement) ([]string, error) {
+	list, _, err := o.job.expand(strings.Join(s.rows, " "))
+	if err != nil {
+		return nil, s.at.Errorf("queue: %w", err)
+	}
+	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' }), nil
+}
+
+// rows returns the items of a list with an item a line: that of the statement, or of a file.
+func (o *obedience) rows(s *statement, file string) ([]string, error) {
+	if s.rows != nil {
+		return s.rows, nil
+	}
+	if file == "" || strings.HasSuffix(file, "|") {
+		return nil, s.at.Errorf("queue … from %s is not read: it wants a file, or a list in parentheses", file)
+	}
+	lines, closer, err := o.given.Open(file, s.at)
+	if err != nil {
+		return nil, err
+	}
+	defer closer.Close()
+	var rows []string
+	for {
+		row, err := lines.physical()
+		if errors.Is(err, io.EOF) {
+			return rows, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(rows) == workflow.DefaultMaxTasks {
+			return nil, lines.Here().Errorf("the list has more than %d items", workflow.DefaultMaxTasks)
+		}
+		if row != "" {
+			rows = append(rows, row)
+		}
+	}
+}
+
+// assign gives the macros of q their parts of an item: a word each, and the last one all that is left.
+func (q *queue) assign(m macros, item string) {
+	for i, name := range q.vars {
+		part := item
+		if i < len(q.vars)-1 {
+			part = item
+			if end := strings.IndexAny(item, ", \t"); end >= 0 {
+				part = item[:end]
+			}
+			item = strings.TrimLeft(item[len(part):], " \t")
+			item = strings.TrimLeft(strings.TrimPrefix(item, ","), " \t")
+		}
+		m[name] = strings.TrimSpace(part)
+	}
+}
