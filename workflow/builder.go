@@ -33,34 +33,28 @@ type Builder struct {
 	strict   bool
 	maxTasks int
 
-	texts    map[string]string // the one copy of each text, for many tasks say the same
-	numbers  map[string]int32  // :: task id → index in mentions
-	mentions []mention
-	writers  map[string]int   // :: file id → the first task that writes it
-	also     map[string][]int // :: file id → the further tasks that write it
-	edges    []edge
+	texts   symbols          // all ids and words: many tasks say the same
+	tasks   []int32          // :: number of an id → the task that has it, plus 1; 0, or shorter: none was added
+	writers []int32          // :: number of a file → the first task that writes it, plus 1; likewise
+	also    map[string][]int // :: file id → the further tasks that write it
+	edges   [][]edge         // in pieces, for a list that grows is in memory twice
+	given   int              // edges
+	files   []string         // in which edges were found
 }
 
-// A mention is the id of a task that was added, or that an edge has named.
-type mention struct {
-	id   string
-	task int32 // its index; missing: not added yet
-}
-
-const missing = -1
-
-// An edge keeps numbers instead of ids: a task may have as many edges as there are tasks, and a number takes a
-// quarter of a string.
+// An edge keeps numbers instead of ids and a place: a task may have as many edges as there are tasks.
 type edge struct {
-	parent, child int32 // indices in mentions
-	at            Place
+	parent, child int32 // numbers of their ids
+	file, line    int32 // where it was found
 }
+
+// edgesPiece is how many edges a piece of the list has.
+const edgesPiece = 1 << 12
 
 // NewBuilder returns a Builder that completes wf. Of the options it heeds Strict and MaxTasks.
 func NewBuilder(wf *Workflow, opts Options) *Builder {
 	return &Builder{
 		wf: wf, strict: opts.Strict, maxTasks: cmp.Or(opts.MaxTasks, DefaultMaxTasks),
-		texts: make(map[string]string), numbers: make(map[string]int32), writers: make(map[string]int),
 		also: make(map[string][]int),
 	}
 }
@@ -75,19 +69,20 @@ func (b *Builder) Add(t Task, at Place) error {
 	if i == b.maxTasks {
 		return at.Errorf("the workflow has more than %d tasks", b.maxTasks)
 	}
-	m := &b.mentions[b.mention(t.ID)]
-	if m.task != missing {
-		return at.Errorf("task %q: another task has the same id (%s)", t.ID, b.wf.Place(int(m.task)))
+	n := b.texts.number(t.ID)
+	if other := at32(b.tasks, n); other != 0 {
+		return at.Errorf("task %q: another task has the same id (%s)", t.ID, b.wf.Place(int(other-1)))
 	}
-	m.task = int32(i)
-	t.ID, t.Name, t.CPUs = m.id, cmp.Or(b.Intern(t.Name), m.id), cmp.Or(t.CPUs, 1)
+	b.tasks = with(b.tasks, n, int32(i)+1)
+	t.ID = b.texts.of(n)
+	t.Name, t.CPUs = cmp.Or(b.Intern(t.Name), t.ID), cmp.Or(t.CPUs, 1)
 	t.Inputs, t.Outputs = b.set(t.Inputs), b.set(t.Outputs)
 	for _, f := range t.Outputs {
-		if _, ok := b.writers[f]; ok {
+		if _, ok := b.writer(f); ok {
 			b.also[f] = append(b.also[f], i)
 			continue
 		}
-		b.writers[f] = i
+		b.writers = with(b.writers, b.texts.number(f), int32(i)+1)
 	}
 	b.wf.Tasks = append(b.wf.Tasks, t)
 	b.wf.places = append(b.wf.places, at)
@@ -102,16 +97,25 @@ func (b *Builder) Grow(n int) {
 
 // Index returns the index of the task with an id, among those that were added.
 func (b *Builder) Index(id string) (i int, ok bool) {
-	n, ok := b.numbers[id]
-	if !ok || b.mentions[n].task == missing {
-		return 0, false
-	}
-	return int(b.mentions[n].task), true
+	return b.texts.task(b.tasks, id)
 }
+
+// writer returns the first task that writes a file.
+func (b *Builder) writer(file string) (i int, ok bool) { return b.texts.task(b.writers, file) }
 
 // Edge says that child starts after parent. An edge given twice counts once.
 func (b *Builder) Edge(parent, child string, at Place) {
-	b.edges = append(b.edges, edge{b.mention(parent), b.mention(child), at})
+	if n := len(b.files); n == 0 || b.files[n-1] != at.File {
+		b.files = append(b.files, at.File)
+	}
+	if b.given%edgesPiece == 0 {
+		b.edges = append(b.edges, make([]edge, 0, edgesPiece))
+	}
+	last := &b.edges[b.given/edgesPiece]
+	*last = append(*last, edge{
+		b.texts.number(parent), b.texts.number(child), int32(len(b.files) - 1), int32(at.Line),
+	})
+	b.given++
 }
 
 // File gives the size of a file.
@@ -129,57 +133,61 @@ func (b *Builder) File(id string, bytes int64, at Place) error {
 	return nil
 }
 
-// Warn notes something odd. With Options.Strict, Build makes an error of the first warning.
+// Warn notes something odd. With Options.Strict, Build makes an error of the first warning. Texts among args are cut as
+// by Short.
 func (b *Builder) Warn(at Place, format string, args ...any) {
+	shorten(args)
 	b.Warnings = append(b.Warnings, Warning{at, fmt.Sprintf(format, args...)})
+}
+
+// WarnFor is Warn for a warning that speaks for more of its kind, as many as more.
+func (b *Builder) WarnFor(w Warning, more int) {
+	w.Message += AndMore(more)
+	b.Warnings = append(b.Warnings, w)
 }
 
 // Intern returns the one copy of s. Add and File intern names and files themselves.
 func (b *Builder) Intern(s string) string {
-	if one, ok := b.texts[s]; ok {
-		return one
-	}
-	b.texts[s] = s
-	return s
+	return b.texts.of(b.texts.number(s))
 }
 
 // set is list without repetitions, which say nothing in the lists of files.
 func (b *Builder) set(list []string) []string {
 	set := slices.Grow([]string(nil), len(list))
-	seen := make(map[string]bool, len(list))
+	var seen map[string]bool
+	if len(list) > fewFiles {
+		seen = make(map[string]bool, len(list))
+	}
 	for _, s := range list {
-		if !seen[s] {
-			seen[s] = true
-			set = append(set, b.Intern(s))
+		if seen[s] || seen == nil && slices.Contains(set, s) {
+			continue
 		}
+		if seen != nil {
+			seen[s] = true
+		}
+		set = append(set, b.Intern(s))
 	}
 	return set
 }
 
-// mention returns the number of an id.
-func (b *Builder) mention(id string) int32 {
-	n, ok := b.numbers[id]
-	if !ok {
-		n = int32(len(b.mentions))
-		b.numbers[id] = n
-		b.mentions = append(b.mentions, mention{id, missing})
-	}
-	return n
-}
+// fewFiles are so few that to compare each with each is faster than a map.
+const fewFiles = 16
 
 // Edges returns the edges as pairs of task indices {parent, child}, in the order in which they were given. It fails if
 // one of them names a task that was not added, and is therefore for the time when all have been.
 func (b *Builder) Edges() ([][2]int, error) {
-	pairs := make([][2]int, len(b.edges))
-	for k, e := range b.edges {
-		parent, child := b.mentions[e.parent], b.mentions[e.child]
-		if parent.task == missing {
-			return nil, e.at.Errorf("task %q: its parent %q does not exist", child.id, parent.id)
+	pairs := make([][2]int, b.given)
+	for k := range pairs {
+		e := &b.edges[k/edgesPiece][k%edgesPiece]
+		parent, child := at32(b.tasks, e.parent), at32(b.tasks, e.child)
+		at := Place{b.files[e.file], int(e.line)}
+		if parent == 0 {
+			return nil, at.Errorf("task %q: its parent %q does not exist", b.texts.of(e.child), b.texts.of(e.parent))
 		}
-		if child.task == missing {
-			return nil, e.at.Errorf("task %q: its child %q does not exist", parent.id, child.id)
+		if child == 0 {
+			return nil, at.Errorf("task %q: its child %q does not exist", b.texts.of(e.parent), b.texts.of(e.child))
 		}
-		pairs[k] = [2]int{int(parent.task), int(child.task)}
+		pairs[k] = [2]int{int(parent) - 1, int(child) - 1}
 	}
 	return pairs, nil
 }
@@ -192,10 +200,16 @@ func (b *Builder) Build(end Place) error {
 	if b.wf.Name == "" {
 		return end.Errorf("the workflow has no name")
 	}
+	if name := []rune(b.wf.Name); len(name) > maxName {
+		b.Warn(Place{File: end.File}, "the name of the workflow has %d characters; it is cut after %d",
+			len(name), maxName)
+		b.wf.Name = string(name[:maxName])
+	}
 	edges, err := b.Edges()
 	if err != nil {
 		return err
 	}
+	b.edges, b.given = nil, 0 // a large workflow takes much memory now
 	if b.wf.Graph, err = b.graph(edges); err != nil {
 		return err
 	}
@@ -204,16 +218,19 @@ func (b *Builder) Build(end Place) error {
 		return err
 	}
 	if b.strict && len(b.Warnings) > 0 {
-		return b.Warnings[0].Place.Errorf("%s", b.Warnings[0].Message)
+		return b.Warnings[0].Place.Errorf("%w", errors.New(b.Warnings[0].Message))
 	}
 	return nil
 }
+
+// maxName is how many characters the name of a workflow may have. Lists and directories show it.
+const maxName = 200
 
 // graph makes the graph, or an error that shows the cycle.
 func (b *Builder) graph(edges [][2]int) (*dag.Graph, error) {
 	g, err := dag.New(len(b.wf.Tasks), edges)
 	if cycle, ok := errors.AsType[*dag.CycleError](err); ok {
-		return nil, b.wf.places[cycle.Cycle[0]].Errorf("%s", b.showCycle(cycle.Cycle))
+		return nil, b.wf.places[cycle.Cycle[0]].Errorf("%w", b.showCycle(cycle.Cycle))
 	}
 	return g, err
 }
@@ -221,7 +238,7 @@ func (b *Builder) graph(edges [][2]int) (*dag.Graph, error) {
 // maxShown is how many tasks of a cycle are shown: a message of a megabyte helps nobody.
 const maxShown = 100
 
-func (b *Builder) showCycle(cycle []int) string {
+func (b *Builder) showCycle(cycle []int) error {
 	var text strings.Builder
 	text.WriteString("the tasks form a cycle: ")
 	for _, i := range cycle[:min(maxShown, len(cycle))] {
@@ -230,7 +247,8 @@ func (b *Builder) showCycle(cycle []int) string {
 	if len(cycle) > maxShown {
 		fmt.Fprintf(&text, "%d more -> ", len(cycle)-maxShown)
 	}
-	return text.String() + Printable(b.wf.Tasks[cycle[0]].ID)
+	text.WriteString(Printable(b.wf.Tasks[cycle[0]].ID))
+	return errors.New(text.String())
 }
 
 // warnOfWriters warns of the first file that a second task writes.
@@ -244,135 +262,10 @@ func (b *Builder) warnOfWriters() {
 			first = f
 		}
 	}
-	i, j := b.writers[first], b.also[first][0]
+	i, _ := b.writer(first)
+	j := b.also[first][0]
 	b.Warn(b.wf.places[j], "file %q is written by two tasks, %s and %s; the workflow can be planned, but not run%s",
 		first, b.wf.Tasks[i].ID, b.wf.Tasks[j].ID, AndMore(len(b.also)-1))
-}
-
-// A handover is a file that a task reads and others write, none of them a parent of the reader.
-type handover struct {
-	file    string
-	reader  int32
-	writers int32 // their number
-}
-
-// orderByFiles makes a task that reads a file a child of the task that writes it, unless it comes after that task
-// already. Without this edge, chance would decide whether the file is there when the task starts. A file with several
-// writers is there once one of them has ended; its reader needs edges only if it is known to come after none, and not
-// from those that come after the reader and write the file anew.
-func (b *Builder) orderByFiles(edges [][2]int) error {
-	handovers, pairs := b.withoutLater(b.handovers())
-	reaches := b.wf.Graph.Reaches(pairs, maxWalks*(len(b.wf.Tasks)+b.wf.Graph.Edges()))
-	made := pairs[:0]    // the edges to add to those that were given
-	var first string     // what is said of the first handover that lacks an order
-	var apart, place int // how many do, and which task the first is about
-	for _, h := range handovers {
-		found, among := reaches[:h.writers], pairs[:h.writers]
-		reaches, pairs = reaches[h.writers:], pairs[h.writers:]
-		known := !slices.Contains(found, dag.Unknown)
-		if slices.Contains(found, dag.Reached) || !known && h.writers > 1 {
-			continue
-		}
-		if known && apart == 0 {
-			place = int(h.reader)
-			first = fmt.Sprintf("task %q reads %q, which task %q writes, but does not come after it; "+
-				"it is made its child", b.wf.Tasks[h.reader].ID, h.file, b.wf.Tasks[among[0][0]].ID)
-		}
-		if known {
-			apart++
-		}
-		made = append(made, among...)
-	}
-	if len(made) == 0 {
-		return nil
-	}
-	if apart > 0 && !b.FileOrder {
-		b.Warn(b.wf.places[place], "%s%s", first, AndMore(apart-1))
-	}
-	var err error
-	b.wf.Graph, err = b.graph(append(edges, made...))
-	return err
-}
-
-// withoutLater leaves out of handovers with several writers those that come after the reader, and those of which this
-// is not found out. Where all of them come after the reader it leaves out none: the edges form a cycle, which is
-// refused.
-func (b *Builder) withoutLater(all []handover, pairs [][2]int) ([]handover, [][2]int) {
-	var back [][2]int // {reader, writer}
-	rest := pairs
-	for _, h := range all {
-		if h.writers > 1 {
-			for _, p := range rest[:h.writers] {
-				back = append(back, [2]int{p[1], p[0]})
-			}
-		}
-		rest = rest[h.writers:]
-	}
-	if len(back) == 0 {
-		return all, pairs
-	}
-	later := b.wf.Graph.Reaches(back, maxWalks*(len(b.wf.Tasks)+b.wf.Graph.Edges()))
-	rest, pairs = pairs, pairs[:0]
-	kept := all[:0]
-	for _, h := range all {
-		before, among := len(pairs), rest[:h.writers]
-		rest = rest[h.writers:]
-		if h.writers == 1 {
-			pairs, kept = append(pairs, among...), append(kept, h)
-			continue
-		}
-		found := later[:h.writers]
-		later = later[h.writers:]
-		every := !slices.ContainsFunc(found, func(r dag.Reach) bool { return r != dag.Reached })
-		for i, p := range among {
-			if every || found[i] == dag.Apart {
-				pairs = append(pairs, p)
-			}
-		}
-		if h.writers = int32(len(pairs) - before); h.writers > 0 {
-			kept = append(kept, h)
-		}
-	}
-	return kept, pairs
-}
-
-// maxWalks bounds, in walks through the whole graph, the time to find out which tasks come after those whose files they
-// read, and in as many again, which writers come after the readers. What is not known by then of the one writer of a
-// file becomes an edge without a warning: where the order exists already in other words, the edge changes nothing.
-const maxWalks = 256
-
-// maxWriters bounds, for each reader, the writers of a file that are looked at. A file with more of them orders
-// nothing.
-const maxWriters = 64
-
-// handovers returns each file that a task reads and others write, except where a parent of the reader writes it, or the
-// reader itself. The pairs are {writer, reader}, those of the first handover first.
-func (b *Builder) handovers() (all []handover, pairs [][2]int) {
-	for i := range b.wf.Tasks {
-		for _, f := range b.wf.Tasks[i].Inputs {
-			w, ok := b.writers[f]
-			if !ok || len(b.also[f]) >= maxWriters {
-				continue
-			}
-			before := len(pairs)
-			pairs = append(pairs, [2]int{w, i})
-			for _, w := range b.also[f] {
-				pairs = append(pairs, [2]int{w, i})
-			}
-			if slices.ContainsFunc(pairs[before:], b.ordered) {
-				pairs = pairs[:before]
-				continue
-			}
-			all = append(all, handover{f, int32(i), int32(len(pairs) - before)})
-		}
-	}
-	return all, pairs
-}
-
-// ordered reports whether the pair {writer, reader} is a parent and its child, or one task.
-func (b *Builder) ordered(pair [2]int) bool {
-	_, direct := slices.BinarySearch(b.wf.Graph.Parents(pair[1]), pair[0])
-	return direct || pair[0] == pair[1]
 }
 
 // AndMore ends a warning that speaks for n more of its kind.

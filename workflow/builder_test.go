@@ -39,7 +39,8 @@ func build(wf *workflow.Workflow, opts workflow.Options, steps ...step) ([]workf
 			return b.Warnings, err
 		}
 	}
-	return b.Warnings, b.Build(at("end", 9))
+	err := b.Build(at("end", 9))
+	return b.Warnings, err
 }
 
 // A workflow that no document ever described has all that ranks and a run need.
@@ -134,7 +135,8 @@ func TestBuilderRefuses(t *testing.T) {
 		"f:2: the tasks form a cycle: b -> b": {
 			a, b, edge("b", "b", at("f", 8)),
 		},
-		"g: the tasks form a cycle: c -> d -> c": { // the files alone say that d comes after c
+		`g:2: task "d" reads "y", which is written only by a task that comes after it, task "c"; ` +
+			`the workflow can be planned, but not run`: {
 			edge("d", "c", at("g", 1)), task("c", at("g", 0), "y"), reads("d", "y", at("g", 2)),
 		},
 		`g:2: task "c" reads "x", which task "a" writes, but does not come after it; it is made its child`: {
@@ -194,14 +196,70 @@ func TestBuilderOrdersSeveralWriters(t *testing.T) {
 	}
 }
 
-// TestBuilderRefusesAReaderBeforeItsWriters: if all writers of a file come after a task that reads it, the file is of
-// none of them.
-func TestBuilderRefusesAReaderBeforeItsWriters(t *testing.T) {
+// If all writers of a file come after a task that reads it, the order that was given counts: such a workflow has a
+// structure, but it cannot be run.
+func TestBuilderKeepsTheOrderThatFilesContradict(t *testing.T) {
 	t.Parallel()
-	_, err := build(&workflow.Workflow{Name: "w"}, workflow.Options{}, task("a", at("f", 1), "x"),
-		task("b", at("f", 2), "x"), reads("c", "x", at("f", 3)), edge("c", "a", at("f", 4)), edge("c", "b", at("f", 4)))
-	if want := "f:1: the tasks form a cycle: a -> c -> a"; err == nil || err.Error() != want {
-		t.Errorf("Build = %v, want %s", err, want)
+	for _, c := range []struct {
+		name  string
+		steps []step
+		edges int
+		says  string
+	}{
+		{"one writer", []step{task("a", at("f", 1), "x"), reads("c", "x", at("f", 3)), edge("c", "b", at("f", 4)),
+			task("b", at("f", 2)), edge("b", "a", at("f", 4))}, 2, `f:3: task "c" reads "x", which is written only by a task that comes after it, task "a"`},
+		{"two writers", []step{task("a", at("f", 1), "x"), task("b", at("f", 2), "x"), reads("c", "x", at("f", 3)),
+			edge("c", "a", at("f", 4)), edge("c", "b", at("f", 4))}, 2, `f:3: task "c" reads "x", which is written only by a task that comes after it, task "a"`},
+		{"and one that lacks an order", []step{task("a", at("f", 1), "x"), task("d", at("f", 2), "y"),
+			add(workflow.Task{ID: "c", Inputs: []string{"x", "y"}}, at("f", 3)), edge("c", "a", at("f", 4))}, 2,
+			`f:3: task "c" reads "x", which is written only by a task that comes after it, task "a"`},
+	} {
+		wf := &workflow.Workflow{Name: "w"}
+		warnings, err := build(wf, workflow.Options{}, c.steps...)
+		if err != nil || wf.Graph.Edges() != c.edges {
+			t.Errorf("%s: Build = %v, want %d edges", c.name, err, c.edges)
+			continue
+		}
+		said := c.says + "; the workflow can be planned, but not run"
+		if !slices.ContainsFunc(warnings, func(w workflow.Warning) bool { return w.String() == said }) {
+			t.Errorf("%s: warnings %v, want %s", c.name, warnings, said)
+		}
+		for i := range wf.Tasks {
+			wf.Tasks[i].Argv = []string{"true"}
+		}
+		if c.name == "two writers" { // which are refused by themselves
+			wf.Tasks[1].Outputs = nil
+		}
+		if err := wf.Runnable(); err == nil || err.Error() != c.says {
+			t.Errorf("%s: Runnable = %v, want %s", c.name, err, c.says)
+		}
+	}
+	_, err := build(&workflow.Workflow{Name: "w"}, workflow.Options{},
+		add(workflow.Task{ID: "a", Inputs: []string{"x"}, Outputs: []string{"y"}}, at("f", 1)),
+		add(workflow.Task{ID: "b", Inputs: []string{"y"}, Outputs: []string{"x"}}, at("f", 2)))
+	if want := "f:1: the tasks form a cycle: a -> b -> a"; err == nil || err.Error() != want {
+		t.Errorf("files of two tasks that wait for each other: Build = %v, want %s", err, want)
+	}
+}
+
+// A name is as long as lists and directories can show it, and ids in sentences are cut.
+func TestBuilderCutsWhatIsLong(t *testing.T) {
+	t.Parallel()
+	wf := &workflow.Workflow{Name: strings.Repeat("ä", 100_000)}
+	warnings, err := build(wf, workflow.Options{}, task("a", at("f", 1)))
+	if err != nil || wf.Name != strings.Repeat("ä", 200) || len(warnings) != 1 ||
+		warnings[0].String() != "end: the name of the workflow has 100000 characters; it is cut after 200" {
+		t.Errorf("Build = %v, a name of %d bytes, warnings %v", err, len(wf.Name), warnings)
+	}
+	long := strings.Repeat("ä", 100_000)
+	_, err = build(&workflow.Workflow{Name: "w"}, workflow.Options{}, task("a", at("f", 1)), edge(long, "a", at("f", 2)))
+	if want := `f:2: task "a": its parent "` + strings.Repeat("ä", 99) + `…" does not exist`; err == nil || err.Error() != want {
+		t.Errorf("Build = %.500v, want %s", err, want)
+	}
+	warnings, err = build(&workflow.Workflow{Name: "w"}, workflow.Options{}, task(long, at("f", 1), "x"), reads("b", "x", at("f", 2)),
+		task("c", at("f", 3), long), task("d", at("f", 4), long))
+	if err != nil || len(warnings) != 2 || len(warnings[0].Message)+len(warnings[1].Message) > 2000 {
+		t.Errorf("Build = %v, %d warnings of %.3000v", err, len(warnings), warnings)
 	}
 }
 

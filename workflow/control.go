@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -17,6 +18,7 @@ type Control struct {
 	Done     bool   // it was done before: neither it nor its scripts run, and its children may start
 	Final    bool   // it runs after all others, whatever became of them, and decides whether the workflow succeeded
 	Priority int    // of the tasks that could start, those with the largest do
+	Label    string // see Task.Label
 	Category string // Workflow.Categories says how many of its members run at a time; "": it is of none
 
 	Pre     *Script // runs before the process, where the scheduler is; the task fails if it does
@@ -48,38 +50,32 @@ type Abort struct {
 type Subworkflow struct {
 	Name       string
 	First, End int
-	Retries    *int     // of it as a whole; nil: none
+	Job        bool     // it is the processes of one job, and fails with the exit status of the first one that fails
+	Retries    *int     // of it as a whole, which repeats what of it is not done; nil: none
 	Control    *Control // of it as a whole: its scripts run once, for instance; nil: nothing
 }
 
 // Schedulable returns nil if a run heeds all that the workflow says. Otherwise the error has kind Unsatisfiable and
-// names the first task for which a run would do something else. What would change nothing is passed over: a priority
-// that all tasks share, a limit that cannot be reached.
+// names the first task for which a run would do something else. A HOLD script is passed over: nothing holds the tasks
+// of a run.
 func (w *Workflow) Schedulable() error {
-	if err := w.heedsCategories(); err != nil {
-		return err
-	}
 	for i := range w.Tasks {
 		t := &w.Tasks[i]
-		err := t.Control.heeded(t.Retries)
-		if err == nil && t.Control.priority() != w.Tasks[0].Control.priority() {
-			err = errors.New("its priority is not that of other tasks, and a run has no priorities")
-		}
+		err := w.heeded(t.Control)
 		if err == nil && len(t.Names) > 0 {
 			file := slices.Sorted(maps.Keys(t.Names))[0]
 			err = fmt.Errorf("it knows file %q as %q, and a run gives it files under their own names only",
 				file, t.Names[file])
+		}
+		if err == nil && t.Control != nil && t.Control.Final && len(w.Graph.Children(i)) > 0 {
+			err = errors.New("it is a final task, to run after all others, and has children")
 		}
 		if err != nil {
 			return w.unsatisfiable(i, "task", t.ID, err)
 		}
 	}
 	for _, s := range w.Subworkflows {
-		err := s.Control.heeded(s.Retries)
-		if err == nil && s.Retries != nil && *s.Retries > 0 {
-			err = errors.New("it has retries as a whole, and a run tries single tasks again")
-		}
-		if err != nil {
+		if err := w.heeded(s.Control); err != nil {
 			return w.unsatisfiable(s.First, "subworkflow", s.Name, err)
 		}
 	}
@@ -90,56 +86,90 @@ func (w *Workflow) unsatisfiable(i int, what, name string, err error) error {
 	return corral.ErrorAt(corral.Unsatisfiable, w.Place(i).String(), "%s %q: %w", what, name, err)
 }
 
-// heeded says what a run would not do of c; retries are those of the same task.
-func (c *Control) heeded(retries *int) error {
-	switch {
-	case c == nil:
+// heeded says what a run could not do of c.
+func (w *Workflow) heeded(c *Control) error {
+	if c == nil {
 		return nil
-	case c.Done:
-		return errors.New("it is marked as done, and a run starts all tasks")
-	case c.Final:
-		return errors.New("it is the final task, to run even after failures, and a run skips it then")
-	case c.Pre != nil || c.Post != nil || c.Hold != nil:
-		return errors.New("it has a script (PRE, POST or HOLD), and a run starts none")
-	case c.Abort != nil:
-		return fmt.Errorf("its exit status %d is to abort the workflow, and a run goes on", c.Abort.Exit)
-	case c.UnlessExit != 0 && (retries == nil || *retries > 0):
-		return fmt.Errorf("it is not to be tried again after exit status %d, and a run heeds no exit status",
-			c.UnlessExit)
+	}
+	if most, limited := w.Categories[c.Category]; limited && most == 0 && c.Category != "" {
+		return fmt.Errorf("of its category %q none may run: give the category a limit of at least 1", c.Category)
+	}
+	for kind, s := range map[string]*Script{"PRE": c.Pre, "POST": c.Post} {
+		if s == nil {
+			continue
+		}
+		if len(s.Argv) == 0 || s.Argv[0] == "" {
+			return fmt.Errorf("its %s script has no name", kind)
+		}
+		if s.Dir != "" && !filepath.IsLocal(s.Dir) {
+			return fmt.Errorf("its %s script is to run in %q, which is outside the run's directory", kind, s.Dir)
+		}
 	}
 	return nil
 }
 
-func (c *Control) priority() int {
-	if c == nil {
-		return 0
+// Scripts reports whether the workflow has scripts that a run starts.
+func (w *Workflow) Scripts() bool {
+	for i := range w.Tasks {
+		if w.Tasks[i].Control.scripts() {
+			return true
+		}
 	}
-	return c.Priority
+	return slices.ContainsFunc(w.Subworkflows, func(s Subworkflow) bool { return s.Control.scripts() })
 }
 
-// heedsCategories fails if a category has more members than may run at a time.
-func (w *Workflow) heedsCategories() error {
-	sizes := make(map[string]int)
-	heeded := func(c *Control) error {
-		if c == nil || c.Category == "" {
-			return nil
+func (c *Control) scripts() bool { return c != nil && (c.Pre != nil || c.Post != nil) }
+
+// ScriptFiles returns the paths below the workflow's directory that the scripts' commands may name, each once.
+func (w *Workflow) ScriptFiles() []string {
+	names := make(map[string]bool)
+	add := func(c *Control) {
+		if !c.scripts() {
+			return
 		}
-		sizes[c.Category]++
-		if most, ok := w.Categories[c.Category]; ok && sizes[c.Category] > most {
-			return fmt.Errorf("of its category %q at most %d may run at a time, and a run has no such limits",
-				c.Category, most)
+		for _, s := range []*Script{c.Pre, c.Post} {
+			for k := 0; s != nil && k < len(s.Argv); k++ {
+				name := filepath.Join(s.Dir, s.Argv[k])
+				names[name] = !filepath.IsAbs(s.Argv[k]) && filepath.IsLocal(name) && name != "."
+			}
 		}
-		return nil
 	}
 	for i := range w.Tasks {
-		if err := heeded(w.Tasks[i].Control); err != nil {
-			return w.unsatisfiable(i, "task", w.Tasks[i].ID, err)
-		}
+		add(w.Tasks[i].Control)
 	}
 	for _, s := range w.Subworkflows {
-		if err := heeded(s.Control); err != nil {
-			return w.unsatisfiable(s.First, "subworkflow", s.Name, err)
+		add(s.Control)
+	}
+	maps.DeleteFunc(names, func(_ string, usable bool) bool { return !usable })
+	return slices.Sorted(maps.Keys(names))
+}
+
+// MadeByScripts returns which of its own inputs need not be there before the workflow is run, because a script may make
+// them: a task that reads the file has a PRE script, or is behind a task with a script.
+func (w *Workflow) MadeByScripts() map[string]bool {
+	made := make(map[string]bool)
+	if !w.Scripts() {
+		return made
+	}
+	pre, post := make([]bool, len(w.Tasks)), make([]bool, len(w.Tasks))
+	note := func(c *Control, first, end int) {
+		for i := first; c != nil && i < end; i++ {
+			pre[i], post[i] = pre[i] || c.Pre != nil, post[i] || c.Post != nil
 		}
 	}
-	return nil
+	for i := range w.Tasks {
+		note(w.Tasks[i].Control, i, i+1)
+	}
+	for _, s := range w.Subworkflows {
+		note(s.Control, s.First, s.End)
+	}
+	for _, i := range w.Graph.Order() {
+		for _, p := range w.Graph.Parents(i) {
+			pre[i] = pre[i] || pre[p] || post[p]
+		}
+		for _, f := range w.Tasks[i].Inputs {
+			made[f] = made[f] || pre[i]
+		}
+	}
+	return made
 }

@@ -1,34 +1,35 @@
 package workflow_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/dag"
 	"github.com/corral-pilot/corral/workflow"
 )
 
 // A run takes what it heeds, and what changes nothing; the rest is refused in words that name the task.
 func TestSchedulable(t *testing.T) {
 	t.Parallel()
-	none, some := 0, 2
 	controls := func(a, b *workflow.Control) *workflow.Workflow {
-		return &workflow.Workflow{Name: "w", Tasks: []workflow.Task{{ID: "a", Control: a}, {ID: "b", Control: b}}}
+		g, err := dag.New(2, [][2]int{{0, 1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &workflow.Workflow{Name: "w", Graph: g, Tasks: []workflow.Task{{ID: "a", Control: a}, {ID: "b", Control: b}}}
 	}
 	limited := func(most int) *workflow.Workflow {
 		wf := controls(&workflow.Control{Category: "c"}, &workflow.Control{Category: "c"})
 		wf.Categories = map[string]int{"c": most}
 		return wf
 	}
-	within := func(s workflow.Subworkflow) *workflow.Workflow {
+	within := func(c workflow.Control) *workflow.Workflow {
 		wf := controls(nil, nil)
-		wf.Subworkflows = []workflow.Subworkflow{s}
+		wf.Subworkflows = []workflow.Subworkflow{{Name: "s", End: 2, Retries: new(2), Control: &c}}
 		return wf
 	}
-	spared := func(retries *int) *workflow.Workflow {
-		wf := controls(nil, &workflow.Control{UnlessExit: 3})
-		wf.Tasks[1].Retries = retries
-		return wf
-	}
+	script := func(dir string, argv ...string) *workflow.Script { return &workflow.Script{Argv: argv, Dir: dir} }
 	named := controls(nil, nil)
 	named.Tasks[0].Names = map[string]string{"d/x": "x"}
 	for _, c := range []struct {
@@ -36,33 +37,21 @@ func TestSchedulable(t *testing.T) {
 		wf   *workflow.Workflow
 		want string // after the place; "": it is taken
 	}{
-		{"nothing is said", controls(nil, &workflow.Control{}), ""},
-		{"a process that does nothing", controls(&workflow.Control{Noop: true}, nil), ""},
-		{"one priority", controls(&workflow.Control{Priority: 3}, &workflow.Control{Priority: 3}), ""},
-		{"an exit status and no retries", spared(&none), ""},
-		{"a limit out of reach", limited(2), ""},
+		{"all that is heeded", controls(&workflow.Control{Noop: true, Done: true, Priority: 3, UnlessExit: 3},
+			&workflow.Control{Final: true, Pre: script("d", "x"), Post: script("", "/y"), Abort: &workflow.Abort{}}), ""},
+		{"a script that never runs", controls(&workflow.Control{Hold: script("")}, nil), ""},
+		{"a limit", limited(1), ""},
 		{"a category without a limit", controls(&workflow.Control{Category: "c"}, nil), ""},
-		{"a subworkflow", within(workflow.Subworkflow{Name: "s", End: 2, Retries: &none}), ""},
-		{"done", controls(nil, &workflow.Control{Done: true}), `task "b": it is marked as done, and a run starts all tasks`},
-		{"final", controls(nil, &workflow.Control{Final: true}),
-			`task "b": it is the final task, to run even after failures, and a run skips it then`},
-		{"a script", controls(&workflow.Control{Post: &workflow.Script{}}, nil),
-			`task "a": it has a script (PRE, POST or HOLD), and a run starts none`},
-		{"an abort", controls(&workflow.Control{Abort: &workflow.Abort{Exit: 4}}, nil),
-			`task "a": its exit status 4 is to abort the workflow, and a run goes on`},
-		{"an exit status and retries", spared(&some),
-			`task "b": it is not to be tried again after exit status 3, and a run heeds no exit status`},
-		{"an exit status and the run's retries", spared(nil),
-			`task "b": it is not to be tried again after exit status 3, and a run heeds no exit status`},
-		{"priorities", controls(nil, &workflow.Control{Priority: -1}),
-			`task "b": its priority is not that of other tasks, and a run has no priorities`},
-		{"a limit", limited(1),
-			`task "b": of its category "c" at most 1 may run at a time, and a run has no such limits`},
+		{"a subworkflow", within(workflow.Control{Pre: script("", "x"), Priority: 1}), ""},
+		{"a limit of 0", limited(0), `task "a": of its category "c" none may run: give the category a limit of at least 1`},
+		{"a final task with a child", controls(&workflow.Control{Final: true}, nil),
+			`task "a": it is a final task, to run after all others, and has children`},
+		{"a script without a name", controls(nil, &workflow.Control{Post: script("")}), `task "b": its POST script has no name`},
+		{"a script elsewhere", controls(nil, &workflow.Control{Pre: script("../up", "x")}),
+			`task "b": its PRE script is to run in "../up", which is outside the run's directory`},
+		{"a subworkflow's script", within(workflow.Control{Pre: script("/", "x")}),
+			`subworkflow "s": its PRE script is to run in "/", which is outside the run's directory`},
 		{"other names", named, `task "a": it knows file "d/x" as "x", and a run gives it files under their own names only`},
-		{"a subworkflow's retries", within(workflow.Subworkflow{Name: "s", First: 1, End: 2, Retries: &some}),
-			`subworkflow "s": it has retries as a whole, and a run tries single tasks again`},
-		{"a subworkflow's script", within(workflow.Subworkflow{Name: "s", End: 2, Control: &workflow.Control{Pre: &workflow.Script{}}}),
-			`subworkflow "s": it has a script (PRE, POST or HOLD), and a run starts none`},
 	} {
 		err := c.wf.Schedulable()
 		if c.want == "" {
@@ -72,5 +61,31 @@ func TestSchedulable(t *testing.T) {
 		} else if corral.KindOf(err) != corral.Unsatisfiable || err.Error() != "workflow w: "+c.want {
 			t.Errorf("%s:\n got %v\nwant workflow w: %s", c.name, err, c.want)
 		}
+	}
+}
+
+// Files that a script may make before they are read need not be there; what was done before neither reads nor writes.
+func TestFilesOfScriptsAndDone(t *testing.T) {
+	t.Parallel()
+	g, err := dag.New(4, [][2]int{{0, 1}, {1, 2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wf := &workflow.Workflow{Graph: g, Tasks: []workflow.Task{
+		{ID: "a", Inputs: []string{"first"}, Outputs: []string{"from a"}},
+		{ID: "b", Inputs: []string{"from a", "staged"}, Control: &workflow.Control{Post: &workflow.Script{Argv: []string{"x"}}}},
+		{ID: "c", Inputs: []string{"behind"}},
+		{ID: "d", Inputs: []string{"beside"}},
+	}}
+	if got := wf.MadeByScripts(); got["staged"] || !got["behind"] || got["beside"] {
+		t.Errorf("made by scripts: %v", got)
+	}
+	wf.Tasks[1].Control.Pre = &workflow.Script{Argv: []string{"x"}}
+	if got := wf.MadeByScripts(); !got["staged"] || got["first"] {
+		t.Errorf("with a PRE script made by scripts: %v", got)
+	}
+	wf.Tasks[0].Control = &workflow.Control{Done: true}
+	if got := wf.Needed(); !slices.Equal(got, []string{"behind", "beside", "from a", "staged"}) {
+		t.Errorf("needed: %v", got)
 	}
 }

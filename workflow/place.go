@@ -25,8 +25,9 @@ func (p Place) String() string {
 	return fmt.Sprintf("%s:%d", p.File, p.Line)
 }
 
-// Errorf returns an error of kind Invalid about what stands at p.
+// Errorf returns an error of kind Invalid about what stands at p. Texts among args are cut as by Short.
 func (p Place) Errorf(format string, args ...any) error {
+	shorten(args)
 	return corral.ErrorAt(corral.Invalid, p.String(), format, args...)
 }
 
@@ -55,6 +56,29 @@ func Printable(text string) string {
 		return strconv.Quote(text)
 	}
 	return text
+}
+
+// Short is a text from a file as a sentence about it may hold it: cut if it is long.
+func Short(text string) string {
+	if len(text) <= maxShort { // bytes, which are not fewer
+		return text
+	}
+	if r := []rune(text[:maxShort]); len(r) > maxPrinted {
+		return string(r[:maxPrinted-1]) + "…"
+	}
+	return text[:maxPrinted-1] + "…" // not UTF-8
+}
+
+// maxShort is how long a text in a sentence may be in bytes. Whole names of files are below it.
+const maxShort = 500
+
+// shorten cuts the texts among the arguments of a sentence.
+func shorten(args []any) {
+	for i, arg := range args {
+		if text, ok := arg.(string); ok && len(text) > maxShort {
+			args[i] = Short(text)
+		}
+	}
 }
 
 // maxPrinted is how many characters of a name people are shown.

@@ -32,7 +32,7 @@ const recordFile = "record.json"
 //
 // The checks are those of a run, not of a format: a task's directory is named by its id; its inputs are linked into
 // that directory before it starts and its outputs taken from there when it has succeeded, each under its file id; and
-// a task that fails is tried again on the same inputs.
+// a task that fails is tried again on the same inputs, of which it gets copies if they are among its outputs, too.
 func (w *Workflow) Runnable() error {
 	for i := range w.Tasks {
 		t := &w.Tasks[i]
@@ -41,7 +41,7 @@ func (w *Workflow) Runnable() error {
 			return w.taskError(i, err)
 		}
 	}
-	return cmp.Or(w.checkWriters(), w.checkNesting())
+	return cmp.Or(w.checkWriters(), w.checkNesting(), w.checkOrder())
 }
 
 func (w *Workflow) taskError(i int, err error) error {
@@ -105,12 +105,6 @@ func (t *Task) checkFiles() error {
 			return err
 		}
 	}
-	for _, f := range t.Outputs {
-		if slices.Contains(t.Inputs, f) {
-			return fmt.Errorf("file %q is both its input and its output: "+
-				"a retry would read what the failed try wrote", f)
-		}
-	}
 	return nil
 }
 
@@ -159,6 +153,15 @@ func (w *Workflow) checkWriters() error {
 		}
 	}
 	return nil
+}
+
+// checkOrder refuses a task that reads what another writes after it.
+func (w *Workflow) checkOrder() error {
+	if w.against == nil {
+		return nil
+	}
+	return w.Place(w.against.reader).Errorf("task %q %w, task %q", w.Tasks[w.against.reader].ID, w.against,
+		w.Tasks[w.against.writer].ID)
 }
 
 // checkNesting refuses a file whose name another file needs for a directory. Only the whole workflow shows it: the two

@@ -29,7 +29,7 @@ func (s *Sizes) Use(file string, bytes int64, writes bool, at Place) {
 		f.unequal = true
 		if s.unequal++; s.unequal == 1 {
 			s.first = Warning{at, fmt.Sprintf("file %q has %d bytes here, and %d elsewhere; "+
-				"what its writer says counts, or else the most", file, bytes, f.bytes)}
+				"what its writer says counts, or else the most", Short(file), bytes, f.bytes)}
 		}
 	}
 	switch {
@@ -48,7 +48,7 @@ func (s *Sizes) Use(file string, bytes int64, writes bool, at Place) {
 // Give gives the sizes to a builder, with one warning if uses differ. Errors are those of Builder.File, at end.
 func (s *Sizes) Give(b *Builder, end Place) error {
 	if s.unequal > 0 {
-		b.Warn(s.first.Place, "%s%s", s.first.Message, AndMore(s.unequal-1))
+		b.WarnFor(s.first, s.unequal-1)
 	}
 	for _, file := range slices.Sorted(maps.Keys(s.files)) {
 		if err := b.File(file, s.files[file].bytes, end); err != nil {

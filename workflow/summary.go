@@ -57,11 +57,11 @@ func (w *Workflow) Summary() Summary {
 	own := w.OwnInputs()
 	s.Inputs = len(own)
 	for _, f := range own {
-		s.InputBytes = addBytes(s.InputBytes, w.FileSizes[f])
+		s.InputBytes = AddBytes(s.InputBytes, w.FileSizes[f])
 	}
 	for f := range files {
 		bytes, known := w.FileSizes[f]
-		if s.Bytes = addBytes(s.Bytes, bytes); !known {
+		if s.Bytes = AddBytes(s.Bytes, bytes); !known {
 			s.Unsized++
 		}
 	}
@@ -69,8 +69,8 @@ func (w *Workflow) Summary() Summary {
 	return s
 }
 
-// addBytes adds sizes; a sum beyond any store stays there.
-func addBytes(a, b int64) int64 { return min(a, math.MaxInt64-b) + b }
+// AddBytes adds sizes; a sum beyond any store stays there.
+func AddBytes(a, b int64) int64 { return min(a, math.MaxInt64-b) + b }
 
 // A Transformation is what can be said of the tasks of one name. Times are of estimates, of those tasks that have one.
 type Transformation struct {
@@ -128,7 +128,7 @@ func (x *Transformation) add(t *Task, level int) {
 	x.Tasks++
 	x.FirstLevel, x.LastLevel = min(x.FirstLevel, level), max(x.LastLevel, level)
 	x.MostCPUs, x.MostMemory = max(x.MostCPUs, t.CPUs), max(x.MostMemory, t.MemoryMiB)
-	x.ReadBytes, x.WrittenBytes = addBytes(x.ReadBytes, t.ReadBytes), addBytes(x.WrittenBytes, t.WrittenBytes)
+	x.ReadBytes, x.WrittenBytes = AddBytes(x.ReadBytes, t.ReadBytes), AddBytes(x.WrittenBytes, t.WrittenBytes)
 	estimate, ok := t.Estimated()
 	if !ok {
 		return

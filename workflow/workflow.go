@@ -30,7 +30,13 @@ type Workflow struct {
 	Categories   map[string]int // :: category → how many of its members may run at a time; missing: any number
 	Subworkflows []Subworkflow  // an inner one follows the one that it is in
 
-	places []Place // of the tasks; shorter if the workflow was made without a Builder
+	origin
+}
+
+// An origin is what a Builder knows of a workflow besides; of one that was made without it, nothing.
+type origin struct {
+	places  []Place   // of the tasks
+	against *misorder // the first file that is read before it is written; nil: there is none
 }
 
 // A Task is one vertex of a workflow: a process to run.
@@ -118,6 +124,14 @@ type RuntimeSystem struct {
 	URL     string `json:"url,omitempty"`
 }
 
+// Label is that of the task; tasks of the same share a job if a run is asked to cluster by label. "": none.
+func (t *Task) Label() string {
+	if t.Control == nil {
+		return ""
+	}
+	return t.Control.Label
+}
+
 // Place says where task i stands: in a file if it was read from one, otherwise in the workflow that a program made.
 func (w *Workflow) Place(i int) Place {
 	if i < len(w.places) && w.places[i] != (Place{}) {
@@ -126,18 +140,33 @@ func (w *Workflow) Place(i int) Place {
 	return Place{File: "workflow " + w.Name}
 }
 
+// DoneBefore says of each task whether it was done before: it is marked, or belongs to a subworkflow that is.
+func (w *Workflow) DoneBefore() []bool {
+	done := make([]bool, len(w.Tasks))
+	for i := range w.Tasks {
+		done[i] = w.Tasks[i].Control != nil && w.Tasks[i].Control.Done
+	}
+	for _, s := range w.Subworkflows {
+		for i := s.First; i < s.End && s.Control != nil && s.Control.Done; i++ {
+			done[i] = true
+		}
+	}
+	return done
+}
+
 // MostBytes is more than any task reads and writes, and so little that those of all tasks can be added up.
 const MostBytes = 1 << 42
 
 // Bytes returns the size of what task i reads and writes, as far as it is known; at most MostBytes.
 func (w *Workflow) Bytes(i int) (sum int64) {
 	for _, file := range slices.Concat(w.Tasks[i].Inputs, w.Tasks[i].Outputs) {
-		sum = min(addBytes(sum, w.FileSizes[file]), MostBytes)
+		sum = min(AddBytes(sum, w.FileSizes[file]), MostBytes)
 	}
 	return sum
 }
 
-// OwnInputs returns the ids of the files that tasks read and none writes, sorted.
+// OwnInputs returns the ids of the files that tasks read and none writes, sorted. A file of which its only writer reads
+// the version before is among them: the first version comes from elsewhere.
 func (w *Workflow) OwnInputs() []string {
 	own := make(map[string]bool)
 	for i := range w.Tasks {
@@ -147,10 +176,35 @@ func (w *Workflow) OwnInputs() []string {
 	}
 	for i := range w.Tasks {
 		for _, f := range w.Tasks[i].Outputs {
-			delete(own, f)
+			if !slices.Contains(w.Tasks[i].Inputs, f) {
+				delete(own, f)
+			}
 		}
 	}
 	return slices.Sorted(maps.Keys(own))
+}
+
+// Needed returns the ids of the files that must be there before a run: those that tasks read which are to run, and none
+// of those tasks writes, unless it reads the version before. They are the own inputs of the workflow, unless some tasks
+// were done before. Sorted.
+func (w *Workflow) Needed() []string {
+	done := w.DoneBefore()
+	needed := make(map[string]bool)
+	for i := range w.Tasks {
+		for _, f := range w.Tasks[i].Inputs {
+			if !done[i] {
+				needed[f] = true
+			}
+		}
+	}
+	for i := range w.Tasks {
+		for _, f := range w.Tasks[i].Outputs {
+			if !done[i] && !slices.Contains(w.Tasks[i].Inputs, f) {
+				delete(needed, f)
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(needed))
 }
 
 // Estimates returns the estimated runtime of each task, as the functions of package dag take it. A task

@@ -36,6 +36,20 @@ func (n *node) controls() *workflow.Control {
 // isFinal reports whether the node is a FINAL one.
 func (n *node) isFinal() bool { return n.control != nil && n.control.Final }
 
+// local is the node's name in its own DAG: with those of the splices that it is in, and not of sub-DAGs.
+func (n *node) local() string {
+	s := n.scope
+	for s.isSplice() {
+		s = s.outer
+	}
+	return strings.TrimPrefix(n.name, s.prefix)
+}
+
+// scripted reports whether the node has scripts: then it is tried again with them, as a whole.
+func (n *node) scripted() bool {
+	return n.control != nil && (n.control.Pre != nil || n.control.Post != nil)
+}
+
 // skipped reports whether the node's file is of no interest, because nothing of it would run.
 func (n *node) skipped() bool { return n.control != nil && n.control.Noop }
 
@@ -57,6 +71,9 @@ func (s *scope) define(n node, name string) error {
 	}
 	if len(s.r.nodes) == s.r.maxTasks {
 		return n.at.Errorf("the workflow has more than %d tasks", s.r.maxTasks)
+	}
+	if err := s.r.files.repeat(n.at); err != nil {
+		return err
 	}
 	n.name, n.scope = s.prefix+name, s
 	s.nodes[name] = len(s.r.nodes)

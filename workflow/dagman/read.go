@@ -26,7 +26,8 @@ func Read(ctx context.Context, text io.Reader, name string, opts workflow.Option
 	most := cmp.Or(opts.MaxBytes, workflow.DefaultMaxBytes)
 	r := &reader{
 		files: &files{ctx: ctx, folder: path.Dir(name), opener: opts.Open,
-			line: cmp.Or(opts.MaxValue, workflow.DefaultMaxValue), most: most, left: most, values: most},
+			line: cmp.Or(opts.MaxValue, workflow.DefaultMaxValue), most: most, left: most,
+			seen: make(map[string]bool)},
 		wf:       wf,
 		builder:  workflow.NewBuilder(wf, opts),
 		maxTasks: cmp.Or(opts.MaxTasks, workflow.DefaultMaxTasks),
@@ -129,8 +130,11 @@ const (
 	maxNested   = 64       // files that are read within each other
 	maxPath     = 4096     // bytes of a folder's path, or of a name with those of its splices
 	maxScopes   = 1 << 20  // times that a file of nodes is read
-	maxSaid     = 8        // things that ALL_NODES says of nodes, for each task that there may be
-	maxWarnings = 1000     // of different things; nobody reads more
+	maxRepeated = 200_000  // nodes, splices and sub-DAGs that come of files which were read before
+	freeBytes   = 256 << 20
+	maxPerByte  = 64   // bytes of the values of jobs, beyond freeBytes, for each byte of text
+	maxSaid     = 8    // things that ALL_NODES says of nodes, for each task that there may be
+	maxWarnings = 1000 // of different things; nobody reads more
 )
 
 // files are those that a .dag names. All of them together have as many bytes as one workflow may have.
@@ -143,6 +147,21 @@ type files struct {
 	left   int64    // of most
 	values int64    // how many bytes may still be charged for the values of jobs
 	stack  []string // the files of nodes that are being read, each within the one before
+
+	seen     map[string]bool // the files that were on the stack
+	repeats  int             // how high the stack was with the first of them that was there before; 0: none was
+	repeated int             // things that came of them
+}
+
+// repeat counts a thing that a file says again. A few lines can say the same as often as they like, file within file.
+func (f *files) repeat(at workflow.Place) error {
+	if f.repeats == 0 {
+		return nil
+	}
+	if f.repeated++; f.repeated > maxRepeated {
+		return at.Errorf("more than %d nodes, splices and sub-DAGs come of files that are read again", maxRepeated)
+	}
+	return nil
 }
 
 // open opens a file; name is relative to the folder of the .dag.

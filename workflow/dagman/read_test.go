@@ -210,9 +210,9 @@ func TestReadSubworkflows(t *testing.T) {
 	})
 	three := 3
 	want := []workflow.Subworkflow{
-		{Name: "S", End: 4, Retries: &three, Control: &workflow.Control{Pre: &workflow.Script{Argv: []string{"pre"}}}},
-		{Name: "S+A", End: 2, Control: &workflow.Control{Category: "S+c"}},
-		{Name: "S+B", First: 2, End: 4},
+		{Name: "S", End: 4, Retries: &three, Control: &workflow.Control{Done: true, Pre: &workflow.Script{Argv: []string{"pre"}}}},
+		{Name: "S+A", End: 2, Job: true, Control: &workflow.Control{Category: "S+c"}},
+		{Name: "S+B", First: 2, End: 4, Job: true},
 	}
 	if diff := cmp.Diff(want, wf.Subworkflows); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -56,6 +56,9 @@ func (s *scope) read(lines *submit.Lines) error {
 	if s.r.scopes++; s.r.scopes > maxScopes {
 		return lines.Here().Errorf("more than %d splices and sub-DAGs", maxScopes)
 	}
+	if err := s.r.files.repeat(lines.Here()); err != nil {
+		return err
+	}
 	if err := s.lines(lines); err != nil {
 		return err
 	}
@@ -139,12 +142,19 @@ func (s *scope) enter(name string, at workflow.Place) (*submit.Lines, io.Closer,
 		return nil, nil, at.Errorf("%s: %w", f.called(name), reason(err))
 	}
 	f.stack = append(f.stack, name)
+	if f.seen[name] && f.repeats == 0 {
+		f.repeats = len(f.stack)
+	}
+	f.seen[name] = true
 	return lines, closer, nil
 }
 
 func (s *scope) leave(closer io.Closer) {
 	_ = closer.Close()
-	s.r.files.stack = s.r.files.stack[:len(s.r.files.stack)-1]
+	f := s.r.files
+	if f.stack = f.stack[:len(f.stack)-1]; len(f.stack) < f.repeats {
+		f.repeats = 0
+	}
 }
 
 var errNoFile = errors.New("no such file")

@@ -13,6 +13,7 @@ import (
 
 // addTasks makes the tasks of all nodes, in the order of the nodes.
 func (r *reader) addTasks() error {
+	r.files.values = min(r.files.most, freeBytes+maxPerByte*(r.files.most-r.files.left))
 	r.builder.Grow(len(r.nodes))
 	for i := range r.nodes {
 		n := &r.nodes[i]
@@ -31,10 +32,13 @@ func (r *reader) addTasks() error {
 	}
 	for i := range r.nodes {
 		n := &r.nodes[i]
-		s := workflow.Subworkflow{Name: n.name, First: n.first, End: n.end, Control: n.whole()}
-		if n.sub != nil { // of several jobs each has the retries, so that one that failed does not repeat the others
+		s := workflow.Subworkflow{Name: n.name, First: n.first, End: n.end, Job: n.sub == nil, Control: n.whole()}
+		if n.sub != nil {
 			n.end = r.nodes[n.sub.end-1].end
-			s.End, s.Retries = n.end, n.retries
+		}
+		s.End = n.end
+		if n.sub != nil || n.scripted() { // else each of several jobs has them: one that failed repeats no other
+			s.Retries = n.retries
 		}
 		if n.sub != nil || n.end > n.first+1 {
 			r.wf.Subworkflows = append(r.wf.Subworkflows, s)
@@ -54,7 +58,7 @@ func (r *reader) addTasksOf(n *node, number int) error {
 	}
 	given := submit.Given{
 		Vars: append([]submit.Var{
-			{Name: "JOB", Value: n.name}, {Name: "RETRY", Value: "0"},
+			{Name: "JOB", Value: n.local()}, {Name: "RETRY", Value: "0"},
 			{Name: "DAG_STATUS", Value: "0"}, {Name: "FAILED_COUNT", Value: "0"},
 		}, n.vars...),
 		Append:  n.append,
@@ -141,8 +145,8 @@ func (n *node) whole() *workflow.Control {
 		return nil
 	}
 	c := *n.control
-	c.Noop, c.Done, c.Final, c.Priority, c.UnlessExit = false, false, false, 0, 0
-	if n.sub != nil {
+	c.Noop, c.Final, c.Priority, c.UnlessExit = false, false, 0, 0
+	if n.sub != nil || n.scripted() {
 		c.UnlessExit = n.control.UnlessExit
 	}
 	if c == (workflow.Control{}) {
@@ -156,6 +160,9 @@ func (n *node) controlTask(t *workflow.Task, several bool) {
 	if t.Retries == nil || n.retries != nil {
 		t.Retries = n.retries
 	}
+	if several && n.scripted() {
+		t.Retries = new(0)
+	}
 	var c workflow.Control
 	if n.control != nil {
 		c = *n.control
@@ -163,7 +170,7 @@ func (n *node) controlTask(t *workflow.Task, several bool) {
 	if several {
 		c.Category, c.Pre, c.PreSkip, c.Post, c.Hold, c.Abort = "", nil, 0, nil, nil, nil
 	}
-	if t.Control != nil {
+	if c.Label = t.Label(); t.Control != nil {
 		c.Noop = c.Noop || t.Control.Noop
 		if c.Priority == 0 {
 			c.Priority = t.Control.Priority

@@ -203,6 +203,7 @@ func drawControl(t *rapid.T) *workflow.Control {
 		Noop: rapid.Bool().Draw(t, "noop"), Done: rapid.Bool().Draw(t, "done"),
 		Priority:   rapid.IntRange(-3, 3).Draw(t, "priority"),
 		Category:   rapid.SampledFrom([]string{"", "c", "+all", "q\"$é"}).Draw(t, "category"),
+		Label:      rapid.SampledFrom([]string{"", "x", "q\"$é ,"}).Draw(t, "label"),
 		PreSkip:    rapid.IntRange(-1, 1).Draw(t, "skip"),
 		UnlessExit: rapid.IntRange(-1, 1).Draw(t, "unless"),
 	}

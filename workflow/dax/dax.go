@@ -39,7 +39,7 @@ func Read(ctx context.Context, text io.Reader, name string, opts workflow.Option
 	doc := newDocument(limited, name, cmp.Or(opts.MaxValue, workflow.DefaultMaxValue))
 	r := &reader{
 		doc: doc, wf: wf, builder: workflow.NewBuilder(wf, opts),
-		programs: make(map[executable]string), ignored: make(map[string]int),
+		programs: make(map[executable]string), without: make(map[executable][]int32), ignored: make(map[string]int),
 	}
 	err := r.read()
 	if err == nil {

@@ -132,10 +132,30 @@ func (d *document) next() (xml.Token, error) {
 	if err != nil {
 		return nil, d.broken(err)
 	}
+	if e, ok := token.(xml.StartElement); ok {
+		if name := twice(e.Attr); name != "" {
+			return nil, d.here().Errorf("not XML: attribute %q is given twice", name)
+		}
+	}
 	if directive, ok := token.(xml.Directive); ok && bytes.ContainsAny(directive, "[<") {
 		return nil, d.here().Errorf("the document type declares entities or elements, and none are expanded; remove it")
 	}
 	return token, nil
+}
+
+// twice returns the name of an attribute that is given twice, which the decoder does not mind; "" if there is none.
+func twice(all []xml.Attr) string {
+	if len(all) < 2 {
+		return ""
+	}
+	seen := make(map[xml.Name]bool, len(all))
+	for _, a := range all {
+		if seen[a.Name] {
+			return a.Name.Local
+		}
+		seen[a.Name] = true
+	}
+	return ""
 }
 
 // here is the line of what was just read.

@@ -20,13 +20,20 @@ type job struct {
 	arguments words
 	given     bool // an argument, maybe an empty one
 	measured  bool // a runtime was given
+	sized     map[sizedUse]bool
+}
+
+// A sizedUse is a use of a file whose size counts to what the job reads or writes. A use that is given twice is one.
+type sizedUse struct {
+	file   string
+	writes bool
 }
 
 // job reads a job: its attributes, then the elements in it.
 func (r *reader) job(e xml.StartElement) error {
 	j := &job{at: r.doc.here(), runs: executableOf(e)}
 	j.ID, j.Name = attribute(e, "id"), j.runs.name
-	err := j.attributes(e)
+	err := r.attributes(j, e)
 	if err == nil {
 		err = r.doc.children(func(e xml.StartElement) error { return r.inJob(j, e) })
 	}
@@ -36,12 +43,15 @@ func (r *reader) job(e xml.StartElement) error {
 	if err := j.complete(r); err != nil {
 		return err
 	}
+	if r.programs[j.runs] == "" {
+		r.without[j.runs] = append(r.without[j.runs], int32(len(r.wf.Tasks)))
+	}
 	return r.builder.Add(j.Task, j.at)
 }
 
 // attributes reads the runtime and the cores of the generator's dialect. A runtime of 0 is one.
-func (j *job) attributes(e xml.StartElement) error {
-	if text := attribute(e, "runtime"); text != "" {
+func (r *reader) attributes(j *job, e xml.StartElement) error {
+	if text := attribute(e, "runtime"); text != "" && !r.negative("a runtime", text) {
 		d, err := seconds(text)
 		if err != nil {
 			return j.at.Errorf("task %q: runtime: %w", j.ID, err)
@@ -59,6 +69,17 @@ func (j *job) attributes(e xml.StartElement) error {
 		j.CPUs = int(math.Ceil(n))
 	}
 	return nil
+}
+
+// negative reports whether a number is below 0, as a few are in published files: what drew them had a distribution
+// without an end. Such a number says nothing.
+func (r *reader) negative(what, text string) bool {
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(v < 0) || math.IsInf(v, 0) || !decimal(text) {
+		return false
+	}
+	r.ignore(what + " below 0")
+	return true
 }
 
 // inJob reads one element of a job.
@@ -113,7 +134,14 @@ func (r *reader) uses(j *job, e xml.StartElement) error {
 		writes = true
 	case "inout", "checkpoint":
 		reads, writes = true, true
-	case "", "none":
+	case "none":
+	case "":
+		if given(e, "link") {
+			return at.Errorf("task %q: file %q: link is empty, want input, output, inout or none", j.ID, file)
+		}
+		if attribute(e, "executable") != "true" { // a program that is brought along has none
+			r.ignore("<uses> without a link")
+		}
 	default:
 		return at.Errorf("task %q: file %q: link is %q, want input, output, inout or none", j.ID, file, link)
 	}
@@ -123,24 +151,34 @@ func (r *reader) uses(j *job, e xml.StartElement) error {
 	if writes {
 		j.Outputs = append(j.Outputs, file)
 	}
-	if text := attribute(e, "size"); text != "" {
+	if text := attribute(e, "size"); text != "" && !r.negative("a size", text) {
 		n, err := bytesOf(text)
 		if err != nil {
 			return at.Errorf("task %q: file %q: size: %w", j.ID, file, err)
 		}
-		if reads {
-			j.ReadBytes = sum(j.ReadBytes, n)
+		if reads && j.counts(file, false) {
+			j.ReadBytes = workflow.AddBytes(j.ReadBytes, n)
 		}
-		if writes {
-			j.WrittenBytes = sum(j.WrittenBytes, n)
+		if writes && j.counts(file, true) {
+			j.WrittenBytes = workflow.AddBytes(j.WrittenBytes, n)
 		}
 		r.sizes.Use(r.builder.Intern(file), n, writes, at)
 	}
 	return r.doc.skip()
 }
 
-// sum adds sizes; what is beyond any store stays there.
-func sum(a, b int64) int64 { return min(a, math.MaxInt64-b) + b }
+// counts reports whether the size of a file is the first that the job gives it in that direction.
+func (j *job) counts(file string, writes bool) bool {
+	use := sizedUse{file, writes}
+	if j.sized[use] {
+		return false
+	}
+	if j.sized == nil {
+		j.sized = make(map[sizedUse]bool)
+	}
+	j.sized[use] = true
+	return true
+}
 
 // argument reads the arguments of a job: words, and names of files among them.
 func (r *reader) argument(j *job) error {
@@ -216,6 +254,10 @@ func (j *job) set(space, key, value string) (known bool, err error) {
 	case "pegasus.gpus", "condor.request_gpus":
 		n, err = whole(value)
 		j.GPUs = n
+	case "pegasus.label":
+		if value != "" {
+			j.Control = &workflow.Control{Label: value}
+		}
 	case "dagman.retry":
 		n, err = whole(value)
 		j.Retries = &n
@@ -271,10 +313,13 @@ func whole(text string) (int, error) {
 	return n, nil
 }
 
+// decimal reports whether a number is written as XML's are, and not as only Go reads it: 0x1p3, 1_000.
+func decimal(text string) bool { return !strings.ContainsAny(text, "xX_") }
+
 // number reads a number from 0 to most.
 func number(text string, most float64) (float64, error) {
 	v, err := strconv.ParseFloat(text, 64)
-	if err != nil || math.IsNaN(v) {
+	if err != nil || math.IsNaN(v) || !decimal(text) {
 		return 0, fmt.Errorf("%.40q is not a number in range", text)
 	}
 	if v < 0 || v > most {

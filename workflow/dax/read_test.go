@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -73,6 +74,7 @@ func TestReadVersion3(t *testing.T) {
   <profile namespace="condor" key="request_memory">2048</profile>
   <profile namespace="condor" key="request_disk">1025</profile>
   <profile namespace="pegasus" key="gpus">1</profile>
+  <profile namespace="pegasus" key="label"> p1 </profile>
   <profile namespace="dagman" key="RETRY">3</profile>
   <stdin name="f.in" link="input"/>
   <stdout name="f.out" link="output"/>
@@ -93,7 +95,7 @@ func TestReadVersion3(t *testing.T) {
 			Outputs:   []string{"f.out", "f.err", "f b1"},
 			Streams:   workflow.Streams{Stdin: "f.in", Stdout: "f.out", Stderr: "f.err"},
 			Resources: corral.Resources{CPUs: 4, MemoryMiB: 2048, DiskMiB: 2, GPUs: 1},
-			Estimate:  90 * time.Second, Retries: &three,
+			Estimate:  90 * time.Second, Retries: &three, Control: &workflow.Control{Label: "p1"},
 		},
 		{ID: "B", Name: "analyze", Argv: []string{"analyze"}, Inputs: []string{"f b1"}, Resources: corral.Resources{CPUs: 1}},
 	}
@@ -214,9 +216,13 @@ func TestReadRefuses(t *testing.T) {
 		{"stream of nothing", document(job("a", `<stdout/>`)), `w.dax:2: task "a": <stdout> names no file`},
 		{"unknown link", document(job("a", "\n"+`<uses file="x" link="in"/>`)),
 			`w.dax:3: task "a": file "x": link is "in", want input, output, inout or none`},
-		{"negative size", document(job("a", `<uses file="x" link="input" size="-1"/>`)),
-			`w.dax:2: task "a": file "x": size: -1 is negative or too large`},
-		{"negative runtime", document(`<job id="a" runtime="-1.03"/>`), `w.dax:2: task "a": runtime: -1.03 is negative or too large`},
+		{"link without a value", document(job("a", "\n"+`<uses file="x" link=""/>`)),
+			`w.dax:3: task "a": file "x": link is empty, want input, output, inout or none`},
+		{"attribute twice", document(`<job id="a" name="n" id="b"/>`), `w.dax:2: not XML: attribute "id" is given twice`},
+		{"no size", document(job("a", `<uses file="x" link="input" size="-1KB"/>`)),
+			`w.dax:2: task "a": file "x": size: "-1KB" is not a number in range`},
+		{"hexadecimal runtime", document(`<job id="a" runtime="0x1p-2"/>`), `w.dax:2: task "a": runtime: "0x1p-2" is not a number in range`},
+		{"below any runtime", document(`<job id="a" runtime="-Inf"/>`), `w.dax:2: task "a": runtime: -Inf is negative or too large`},
 		{"infinite runtime", document(`<job id="a" runtime="Inf"/>`), `w.dax:2: task "a": runtime: Inf is negative or too large`},
 		{"runtime that is none", document(`<job id="a" runtime="NaN"/>`), `w.dax:2: task "a": runtime: "NaN" is not a number in range`},
 		{"runtime in words", document(`<job id="a" runtime="long"/>`), `w.dax:2: task "a": runtime: "long" is not a number in range`},
@@ -255,6 +261,9 @@ func TestReadWarns(t *testing.T) {
 			"w.dax:2: element <invoke> of a job is ignored\nw.dax:3: element <transformation> is ignored (2 times)"},
 		{"unknown profile", document(job("a", `<profile namespace="globus" key="queue">q</profile>`)), 0, "w.dax:2: profile globus.queue is ignored"},
 		{"count of jobs", strings.Replace(document(writer), "2.1", `2.1" jobCount="7`, 1), 0, `w.dax:1: jobCount is "7", but there are 1 jobs`},
+		{"numbers below 0", document(`<job id="a" runtime="-1.03"><uses file="x" link="input" size="-7"/><uses file="y" link="input" size="-8.5"/></job>`), 0,
+			"w.dax:2: a runtime below 0 is ignored\nw.dax:2: a size below 0 is ignored (2 times)"},
+		{"no link", document(job("a", `<uses file="x" size="7"/><uses file="p" executable="true"/>`)), 0, "w.dax:2: <uses> without a link is ignored"},
 		{"two writers", document(writer, strings.Replace(writer, `"a"`, `"c"`, 1)), 0,
 			`w.dax:3: file "x" is written by two tasks, a and c; the workflow can be planned, but not run`},
 		{"reads without being a child", document(writer, other), 1,
@@ -278,6 +287,28 @@ func TestReadWarns(t *testing.T) {
 		if _, _, err := readString(c.text, workflow.Options{Strict: true}); err == nil || err.Error() != got[0] {
 			t.Errorf("%s: strict: %v, want %q", c.name, err, got[0])
 		}
+	}
+}
+
+// An executable counts wherever it stands, and a use that is given twice counts once.
+func TestWhatStandsElsewhere(t *testing.T) {
+	t.Parallel()
+	catalogue := `<executable namespace="n" name="make"><pfn url="file:///bin/made"/></executable>`
+	jobs := []string{`<job id="a" namespace="n" name="make"><argument>-x y</argument></job>`, `<job id="b" namespace="n" name="make"/>`,
+		`<job id="c" name="make"><argument>z</argument></job>`}
+	for _, parts := range [][]string{append([]string{catalogue}, jobs...), append(slices.Clone(jobs), catalogue)} {
+		var got []string
+		for _, task := range mustRead(t, document(parts...)).Tasks {
+			got = append(got, strings.Join(task.Argv, " "))
+		}
+		if diff := cmp.Diff([]string{"/bin/made -x y", "/bin/made", "make z"}, got); diff != "" {
+			t.Errorf("commands (-want +got):\n%s", diff)
+		}
+	}
+	use, inout := `<uses file="x" link="input" size="7"/>`, `<uses file="y" link="inout" size="5"/>`
+	task := mustRead(t, document(`<job id="a" runtime="1">`+use+inout+use+inout+`<uses file="y" link="output" size="5"/></job>`)).Tasks[0]
+	if task.ReadBytes != 12 || task.WrittenBytes != 5 || len(task.Inputs) != 2 || len(task.Outputs) != 1 {
+		t.Errorf("%d bytes of %v, %d of %v; want 12 of x and y, 5 of y", task.ReadBytes, task.Inputs, task.WrittenBytes, task.Outputs)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,7 +19,8 @@ type reader struct {
 	wf      *workflow.Workflow
 	builder *workflow.Builder
 
-	programs map[executable]string // :: what the document says of executables → path
+	programs map[executable]string  // :: what the document says of executables → path
+	without  map[executable][]int32 // :: what jobs run that no executable before them has → the indices of their tasks
 	sizes    workflow.Sizes
 
 	ignored   map[string]int // :: what was left out, in words → how often
@@ -97,7 +99,7 @@ func (r *reader) child(e xml.StartElement) error {
 	})
 }
 
-// executable notes the first path of an executable. It stands before the jobs that run it.
+// executable notes the first path of an executable. It may stand before or after the jobs that run it.
 func (r *reader) executable(e xml.StartElement) error {
 	key := executableOf(e)
 	return r.doc.children(func(e xml.StartElement) error {
@@ -144,7 +146,20 @@ func (r *reader) finish() error {
 		}
 		r.builder.Warn(w.Place, "%s is ignored%s", w.Message, times)
 	}
+	for key, tasks := range r.without {
+		if program := r.programs[key]; program != "" {
+			for _, i := range tasks {
+				t := &r.wf.Tasks[i]
+				t.Argv = append([]string{r.builder.Intern(program)}, t.Argv[min(1, len(t.Argv)):]...)
+			}
+		}
+	}
 	return r.sizes.Give(r.builder, r.doc.here())
+}
+
+// given reports whether an element has an attribute, maybe an empty one.
+func given(e xml.StartElement, name string) bool {
+	return slices.ContainsFunc(e.Attr, func(a xml.Attr) bool { return a.Name.Local == name && a.Name.Space == "" })
 }
 
 // attribute returns the value of an attribute, or "".

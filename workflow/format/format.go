@@ -40,6 +40,7 @@ type format struct {
 	read    func(ctx context.Context, text io.Reader, name string, opts workflow.Options) (
 		*workflow.Workflow, []workflow.Warning, error)
 	write func(wf *workflow.Workflow, create Create) error // nil: it is only read
+	lost  func(wf *workflow.Workflow) []string             // by write, in parts of a sentence; nil: nothing is
 }
 
 // A Create makes a new file of a name without folders, for a format to write. A format may take several files; what its
@@ -49,11 +50,11 @@ type Create func(name string) (io.WriteCloser, error)
 // formats lists every format, those whose beginning is known best first.
 var formats = []format{
 	{"wfformat", "WfFormat 1.4 and 1.5", []string{".json"}, wfformat.Sniff, wfformat.Read,
-		alone(wfformat.Write, ".json")},
-	{"dax", "DAX 2 and 3", []string{".dax", ".xml"}, dax.Sniff, dax.Read, nil},
-	{"makeflow", "classic Makeflow", []string{".makeflow", ".mf", "makeflow"}, makeflow.Sniff, makeflow.Read, nil},
+		alone(wfformat.Write, ".json"), nil},
+	{"dax", "DAX 2 and 3", []string{".dax", ".xml"}, dax.Sniff, dax.Read, nil, nil},
+	{"makeflow", "classic Makeflow", []string{".makeflow", ".mf", "makeflow"}, makeflow.Sniff, makeflow.Read, nil, nil},
 	{"dagman", "DAGMan with submit descriptions", []string{".dag"}, dagman.Sniff, dagman.Read,
-		func(wf *workflow.Workflow, create Create) error { return dagman.Write(wf, create) }},
+		func(wf *workflow.Workflow, create Create) error { return dagman.Write(wf, create) }, dagman.Lost},
 }
 
 // Names lists the formats for people, each with the endings of its files.
@@ -108,6 +109,16 @@ func Write(wf *workflow.Workflow, word string, create Create) error {
 	return formats[i].write(wf, create)
 }
 
+// Lost says, in parts of a sentence, what of a workflow the format of a word has no place for, so that Write leaves it
+// out.
+func Lost(wf *workflow.Workflow, word string) []string {
+	i := slices.IndexFunc(formats, func(f format) bool { return f.word == word })
+	if i < 0 || formats[i].lost == nil {
+		return nil
+	}
+	return formats[i].lost(wf)
+}
+
 // alone makes a writer of a format out of one that writes a single file.
 func alone(write func(io.Writer, *workflow.Workflow) error, ending string) func(*workflow.Workflow, Create) error {
 	return func(wf *workflow.Workflow, create Create) error {
@@ -153,8 +164,19 @@ func openFrom(folder string) func(name string) (io.ReadCloser, error) {
 		if err != nil {
 			return nil, err // and not a reader that is a nil pointer
 		}
-		return f, nil
+		text, err := plain(f, innerBytes)
+		if err != nil {
+			_ = f.Close()
+			return nil, fmt.Errorf("decompressing: %w", err)
+		}
+		return &unpackedFile{text, f}, nil
 	}
+}
+
+// An unpackedFile is the text of a file that may be compressed.
+type unpackedFile struct {
+	io.Reader
+	io.Closer
 }
 
 // Read reads a workflow; name tells its format and is what errors and warnings call it. Every error has kind Invalid
@@ -163,12 +185,9 @@ func openFrom(folder string) func(name string) (io.ReadCloser, error) {
 func Read(ctx context.Context, r io.Reader, name string, opts workflow.Options) (
 	*workflow.Workflow, []workflow.Warning, error,
 ) {
-	text, err := decompressed(input.Limit(ctx, r, cmp.Or(opts.MaxBytes, workflow.DefaultMaxBytes)))
+	text, err := plain(input.Limit(ctx, r, cmp.Or(opts.MaxBytes, workflow.DefaultMaxBytes)), bufferBytes)
 	if err != nil {
 		return nil, nil, workflow.Place{File: name}.Errorf("decompressing: %w", err)
-	}
-	if mark, err := text.Peek(len(byteOrderMark)); err == nil && string(mark) == byteOrderMark {
-		_, _ = text.Discard(len(byteOrderMark))
 	}
 	begin, _ := text.Peek(sniffed) // an error shows again when the text is read
 	f := choose(name, begin)
@@ -185,16 +204,32 @@ const byteOrderMark = "\uFEFF"
 // sniffed is how many bytes show the format of a text: enough to pass a comment that precedes it.
 const sniffed = 1 << 10
 
-const bufferBytes = 64 << 10
+// How much is read of a file at once. Those that others name are small and many.
+const (
+	bufferBytes = 64 << 10
+	innerBytes  = 4 << 10
+)
 
-func decompressed(r io.Reader) (*bufio.Reader, error) {
-	text := bufio.NewReaderSize(r, bufferBytes)
+// plain is a text, decompressed if it is compressed, without a byte order mark.
+func plain(r io.Reader, buffer int) (*bufio.Reader, error) {
+	text, err := decompressed(r, buffer)
+	if err != nil {
+		return nil, err
+	}
+	if mark, err := text.Peek(len(byteOrderMark)); err == nil && string(mark) == byteOrderMark {
+		_, _ = text.Discard(len(byteOrderMark))
+	}
+	return text, nil
+}
+
+func decompressed(r io.Reader, buffer int) (*bufio.Reader, error) {
+	text := bufio.NewReaderSize(r, buffer)
 	magic, err := text.Peek(2)
 	if err != nil || !bytes.Equal(magic, []byte{0x1f, 0x8b}) {
 		return text, nil // a file of one byte, or a reader's error, shows when it is read
 	}
 	unpacked, err := gzip.NewReader(text)
-	return bufio.NewReaderSize(unpacked, bufferBytes), err
+	return bufio.NewReaderSize(unpacked, buffer), err
 }
 
 // byName returns the format that the name of a file tells, or nil.

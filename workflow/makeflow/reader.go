@@ -91,11 +91,21 @@ func (r *reader) bound(at workflow.Place) error {
 	switch {
 	case r.vars.kept > r.maxKept:
 		return at.Errorf("the values of variables are together %w", &input.TooLongError{Limit: r.maxKept})
-	case r.vars.used > r.maxUsed:
-		return at.Errorf("with its variables put in, the workflow is %w", &input.TooLongError{Limit: r.maxUsed})
+	case r.vars.used > r.mayUse():
+		return at.Errorf("with its variables put in, the workflow is %w", &input.TooLongError{Limit: r.mayUse()})
 	}
 	return nil
 }
+
+// What variables may put into a text: so much, and more the longer the text is. Otherwise a short file would take as
+// much memory as the longest.
+const (
+	freeBytes   = 128 << 20
+	usedPerByte = 64
+)
+
+// mayUse is how many bytes variables may have put into the text that was read so far.
+func (r *reader) mayUse() int64 { return min(r.maxUsed, freeBytes+usedPerByte*r.lines.read) }
 
 // take reads one logical line. Which kind it is, its first character says, or else whether a colon or an equals sign
 // comes first outside of quotes.
@@ -277,7 +287,7 @@ func (r *reader) finish(ctx context.Context) error {
 		return cmp.Or(cmp.Compare(a.Place.Line, b.Place.Line), cmp.Compare(a.Message, b.Message))
 	})
 	for _, n := range all {
-		r.builder.Warn(n.Place, "%s%s", n.Message, workflow.AndMore(n.times-1))
+		r.builder.WarnFor(n.Warning, n.times-1)
 	}
 	return nil
 }

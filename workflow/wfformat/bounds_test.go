@@ -128,3 +128,25 @@ func TestTheEndOfAContextEndsReading(t *testing.T) {
 type stopping struct{ cancel context.CancelCauseFunc }
 
 func (s stopping) Read([]byte) (int, error) { s.cancel(errStop); return 0, io.EOF }
+
+// A text that is not UTF-8 is refused where it is not: the decoder would read other ids than the file has. Where the
+// text is cut into pieces does not matter.
+func TestReadRefusesWhatIsNotUTF8(t *testing.T) {
+	t.Parallel()
+	text := document(task("a", "", "")+",\n"+task("b\xffc", "", ""), "")
+	_, _, err := readString(text, workflow.Options{})
+	if corral.KindOf(err) != corral.Invalid || !strings.HasPrefix(err.Error(), "w.json:3:") ||
+		!strings.HasSuffix(err.Error(), ": the text is not UTF-8; convert the file") {
+		t.Errorf("Read = %v", err)
+	}
+	for n := range 9 {
+		wide := document(task("a", "", "")+",\n"+strings.Repeat(" ", n)+task(strings.Repeat("ä€😀", 20_000), "", ""), "")
+		if _, _, err := readString(wide, workflow.Options{}); err != nil {
+			t.Errorf("Read, with characters of several bytes behind %d blanks: %.300v", n, err)
+		}
+		short := wide[:strings.LastIndex(wide, "😀")+n%3+1]
+		if _, _, err := readString(short, workflow.Options{}); corral.KindOf(err) != corral.Invalid {
+			t.Errorf("Read of the beginning of a character = %.300v", err)
+		}
+	}
+}

@@ -16,6 +16,7 @@ type (
 		Done       bool    `json:"done,omitempty"`
 		Final      bool    `json:"final,omitempty"`
 		Priority   int     `json:"priority,omitempty"`
+		Label      string  `json:"label,omitempty"`
 		Category   string  `json:"category,omitempty"`
 		Pre        *script `json:"pre,omitempty"`
 		PreSkip    int     `json:"pre_skip,omitempty"`
@@ -41,6 +42,7 @@ type (
 		Name    string   `json:"name"`
 		First   int      `json:"first"` // among the tasks, from 0
 		End     int      `json:"end"`
+		Job     bool     `json:"job,omitempty"`
 		Retries *int     `json:"retries,omitempty"`
 		Control *control `json:"control,omitempty"`
 	}
@@ -77,7 +79,7 @@ func (x *workflowExtension) apply(wf *workflow.Workflow) error {
 				extensionKey, s.Name, s.First, s.End, len(wf.Tasks))
 		}
 		wf.Subworkflows = append(wf.Subworkflows, workflow.Subworkflow{
-			Name: s.Name, First: s.First, End: s.End, Retries: s.Retries, Control: s.Control.read(),
+			Name: s.Name, First: s.First, End: s.End, Job: s.Job, Retries: s.Retries, Control: s.Control.read(),
 		})
 	}
 	return nil
@@ -90,7 +92,8 @@ func workflowExtensionOf(wf *workflow.Workflow) *workflowExtension {
 	}
 	x := &workflowExtension{Categories: wf.Categories}
 	for _, s := range wf.Subworkflows {
-		x.Subworkflows = append(x.Subworkflows, subworkflow{s.Name, s.First, s.End, s.Retries, controlOf(s.Control)})
+		sub := subworkflow{s.Name, s.First, s.End, s.Job, s.Retries, controlOf(s.Control)}
+		x.Subworkflows = append(x.Subworkflows, sub)
 	}
 	return x
 }
@@ -101,7 +104,7 @@ func (c *control) read() *workflow.Control {
 	}
 	return &workflow.Control{
 		Noop: c.Noop, Done: c.Done, Final: c.Final, Priority: c.Priority, Category: c.Category, Pre: c.Pre.read(),
-		PreSkip: c.PreSkip, Post: c.Post.read(), Hold: c.Hold.read(), UnlessExit: c.UnlessExit,
+		Label: c.Label, PreSkip: c.PreSkip, Post: c.Post.read(), Hold: c.Hold.read(), UnlessExit: c.UnlessExit,
 		Abort: (*workflow.Abort)(c.Abort),
 	}
 }
@@ -112,7 +115,7 @@ func controlOf(c *workflow.Control) *control {
 	}
 	return &control{
 		Noop: c.Noop, Done: c.Done, Final: c.Final, Priority: c.Priority, Category: c.Category, Pre: scriptOf(c.Pre),
-		PreSkip: c.PreSkip, Post: scriptOf(c.Post), Hold: scriptOf(c.Hold), UnlessExit: c.UnlessExit,
+		Label: c.Label, PreSkip: c.PreSkip, Post: scriptOf(c.Post), Hold: scriptOf(c.Hold), UnlessExit: c.UnlessExit,
 		Abort: (*abort)(c.Abort),
 	}
 }

@@ -277,6 +277,8 @@ func (d *document) broken(err error) error {
 	syntax, isSyntax := errors.AsType[*json.SyntaxError](err)
 	_, isTooLong := errors.AsType[*input.TooLongError](err)
 	switch {
+	case errors.Is(err, errNotUTF8):
+		return corral.ErrorAt(corral.Invalid, d.place(d.lines.bad), "%w", err)
 	case errors.Is(err, errLongValue), errors.Is(err, errBlanks):
 		return corral.ErrorAt(corral.Invalid, d.place(d.dec.InputOffset()), "%w", err)
 	case isTooLong:

@@ -10,8 +10,14 @@ import (
 )
 
 // executions are the tasks of workflow.execution as the document lists them. They carry what the format says of a task
-// besides its structure, even of one that never ran: the command and the number of cpus.
-type executions []execution
+// besides its structure, even of one that never ran: the command and the number of cpus. One whose task is known, as in
+// every file that has the specification first, is joined with it at once; the others wait.
+type executions struct {
+	count   int
+	joined  []bool // :: task → its execution was found; shorter: not yet
+	timed   []bool // :: task → that has a runtime; likewise
+	waiting []execution
+}
 
 // An execution is one element of that list, and where it stands.
 type execution struct {
@@ -19,28 +25,51 @@ type execution struct {
 	at workflow.Place
 }
 
+// add takes an execution in.
+func (x *executions) add(b *workflow.Builder, wf *workflow.Workflow, e execution) error {
+	x.count++
+	i, ok := b.Index(e.ID)
+	if !ok || i < len(x.joined) && x.joined[i] { // a second one is told of when it is known that there are not too many
+		x.waiting = append(x.waiting, e)
+		return nil
+	}
+	return x.joinOne(b, wf, i, &e)
+}
+
+// joinOne completes a task with what its execution says.
+func (x *executions) joinOne(b *workflow.Builder, wf *workflow.Workflow, i int, e *execution) error {
+	if more := i + 1 - len(x.joined); more > 0 {
+		x.joined = append(x.joined, make([]bool, more)...)
+		x.timed = append(x.timed, make([]bool, more)...)
+	}
+	if x.joined[i] {
+		return e.at.Errorf("task %q has two executions", e.ID)
+	}
+	x.joined[i], x.timed[i] = true, e.Runtime != nil
+	if err := e.apply(&wf.Tasks[i]); err != nil {
+		return e.at.Errorf("execution of task %q: %w", e.ID, err)
+	}
+	started, ok := parseTime(e.ExecutedAt)
+	if !ok {
+		b.Warn(e.at, "execution of task %q: executedAt %q is not a time that is understood", e.ID, e.ExecutedAt)
+	}
+	wf.Tasks[i].StartedAt = started
+	return nil
+}
+
 // join completes the tasks, which all have been added, with what their executions say.
-func (x executions) join(b *workflow.Builder, wf *workflow.Workflow) error {
-	joined, timed := make([]bool, len(wf.Tasks)), make([]bool, len(wf.Tasks))
-	for k := range x {
-		e := &x[k]
+func (x *executions) join(b *workflow.Builder, wf *workflow.Workflow) error {
+	for k := range x.waiting {
+		e := &x.waiting[k]
 		i, ok := b.Index(e.ID)
 		if !ok {
 			return e.at.Errorf("execution of task %q, which the specification does not have", e.ID)
 		}
-		if joined[i] {
-			return e.at.Errorf("task %q has two executions", e.ID)
+		if err := x.joinOne(b, wf, i, e); err != nil {
+			return err
 		}
-		joined[i], timed[i] = true, e.Runtime != nil
-		if err := e.apply(&wf.Tasks[i]); err != nil {
-			return e.at.Errorf("execution of task %q: %w", e.ID, err)
-		}
-		started, ok := parseTime(e.ExecutedAt)
-		if !ok {
-			b.Warn(e.at, "execution of task %q: executedAt %q is not a time that is understood", e.ID, e.ExecutedAt)
-		}
-		wf.Tasks[i].StartedAt = started
 	}
+	x.waiting = nil
 	for i := range wf.Tasks { // what x-corral did not give follows from what was measured
 		t := &wf.Tasks[i]
 		if t.MemoryMiB == notGiven {
@@ -48,7 +77,8 @@ func (x executions) join(b *workflow.Builder, wf *workflow.Workflow) error {
 		}
 		if t.Estimate == notGiven { // a workflow that never ran has runtimes of 0, too
 			t.Estimate = t.Runtime
-			t.Instant = (t.Instant || timed[i] && wf.Makespan > 0) && t.Runtime == 0 && !t.Measured()
+			timed := i < len(x.timed) && x.timed[i]
+			t.Instant = (t.Instant || timed && wf.Makespan > 0) && t.Runtime == 0 && !t.Measured()
 		}
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"unicode/utf8"
 
 	"github.com/corral-pilot/corral/internal/input"
 )
@@ -14,6 +15,7 @@ const maxBlanks = 1 << 20
 
 var (
 	errLongValue = errors.New("a value is")
+	errNotUTF8   = errors.New("the text is not UTF-8; convert the file")
 	errBlanks    = errors.New("more than " + input.Size(maxBlanks) + " of whitespace")
 )
 
@@ -31,8 +33,10 @@ type lineReader struct {
 	kept   []byte // kept[drop:] is the text from offset to read
 	drop   int
 	offset int64
-	passed int   // newlines before offset
-	begin  int64 // where the line of offset begins
+	passed int    // newlines before offset
+	begin  int64  // where the line of offset begins
+	cut    []byte // the beginning of a character at the end of what was read
+	bad    int64  // the offset of what is not UTF-8
 }
 
 // Read fills p as far as the text goes. After each Read the decoder looks through all the blanks before a value
@@ -52,6 +56,9 @@ func (l *lineReader) Read(p []byte) (int, error) {
 	}
 	l.kept = append(l.kept, p[:n]...)
 	l.read += int64(n)
+	if !l.inUTF8(p[:n], err != nil) {
+		return 0, errNotUTF8
+	}
 	for _, c := range p[:n] {
 		if c != ' ' && c != '\n' && c != '\r' && c != '\t' {
 			l.blanks = 0
@@ -60,6 +67,32 @@ func (l *lineReader) Read(p []byte) (int, error) {
 		}
 	}
 	return n, err
+}
+
+// inUTF8 reports whether the text goes on in UTF-8 with these bytes; last, that no more follow. The decoder would put
+// another character in the place of what is not. It notes where that is.
+func (l *lineReader) inUTF8(b []byte, last bool) bool {
+	at := l.read - int64(len(b)) - int64(len(l.cut))
+	if len(l.cut) > 0 {
+		b = append(l.cut, b...)
+	}
+	l.cut = nil
+	if utf8.Valid(b) {
+		return true
+	}
+	for len(b) > 0 {
+		r, n := utf8.DecodeRune(b)
+		if r == utf8.RuneError && n == 1 {
+			if !last && !utf8.FullRune(b) {
+				l.cut = bytes.Clone(b)
+				return true
+			}
+			l.bad = at
+			return false
+		}
+		b, at = b[n:], at+int64(n)
+	}
+	return true
 }
 
 // position returns line and column of offset, both from 1, and forgets the text before it.

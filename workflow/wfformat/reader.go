@@ -155,30 +155,29 @@ func (r *reader) file(path string) error {
 	return r.builder.File(f.ID, int64(f.Size), at)
 }
 
-// execution keeps an execution until its task is known. Programs and arguments are interned: thousands of tasks run the
-// same program, and most arguments are names of files.
+// execution gives a task its execution, once the task is known. Programs and arguments are interned: thousands of tasks
+// run the same program, and most arguments are names of files.
 func (r *reader) execution(path string) error {
 	var e execTask
 	at, err := read(r.doc, path, &e)
 	if err != nil {
 		return err
 	}
-	if len(r.executions) == r.maxExecutions {
+	if r.executions.count == r.maxExecutions {
 		return at.Errorf("the workflow has executions of more than %d tasks", r.maxExecutions)
 	}
-	r.keep(e, at)
-	return nil
+	return r.keep(e, at)
 }
 
 // keep keeps an execution, with one copy of what many say.
-func (r *reader) keep(e execTask, at workflow.Place) {
+func (r *reader) keep(e execTask, at workflow.Place) error {
 	if e.Command != nil {
 		e.Command.Program = r.builder.Intern(e.Command.Program)
 		for i, a := range e.Command.Arguments {
 			e.Command.Arguments[i] = r.builder.Intern(a)
 		}
 	}
-	r.executions = append(r.executions, execution{e, at})
+	return r.executions.add(r.builder, r.wf, execution{e, at})
 }
 
 // time reads a timestamp into t. One that is not understood leaves t at zero, with a warning.
@@ -202,14 +201,14 @@ func (r *reader) compareLists() error {
 	if err != nil {
 		return err
 	}
-	var up, down [][2]int
+	ups := 0 // those in lists of parents come to the front
 	for k, e := range edges {
-		if r.ofChildren[k] {
-			down = append(down, e)
-		} else {
-			up = append(up, e)
+		if !r.ofChildren[k] {
+			edges[k], edges[ups] = edges[ups], e
+			ups++
 		}
 	}
+	up, down := edges[:ups], edges[ups:]
 	if len(up) > 0 && len(down) > 0 {
 		up, down = sorted(up), sorted(down)
 		r.warnOfMissing(up, down, "parents", "children")
@@ -224,14 +223,16 @@ func sorted(edges [][2]int) [][2]int {
 	return slices.Compact(edges)
 }
 
-func byEnds(x, y [2]int) int { return slices.Compare(x[:], y[:]) }
+func byEnds(x, y [2]int) int { return cmp.Or(cmp.Compare(x[0], y[0]), cmp.Compare(x[1], y[1])) }
 
 // warnOfMissing warns of the first edge of one kind of list that the other kind lacks. Both are sorted.
 func (r *reader) warnOfMissing(edges, other [][2]int, in, lack string) {
-	only := slices.DeleteFunc(slices.Clone(edges), func(e [2]int) bool {
-		_, ok := slices.BinarySearchFunc(other, e, byEnds)
-		return ok
-	})
+	var only [][2]int
+	for _, e := range edges {
+		if _, ok := slices.BinarySearchFunc(other, e, byEnds); !ok {
+			only = append(only, e)
+		}
+	}
 	if len(only) == 0 {
 		return
 	}

@@ -111,8 +111,7 @@ func (r *reader) task14(path string) error {
 	for _, child := range s.Children {
 		r.tasks.refs = append(r.tasks.refs, ref14{id, r.builder.Intern(child), true, at})
 	}
-	r.keep(s.execution(id), at)
-	return nil
+	return r.keep(s.execution(id), at)
 }
 
 // files14 gives a task its files, and notes their sizes.

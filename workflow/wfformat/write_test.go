@@ -209,6 +209,7 @@ func drawControl(t *rapid.T) *workflow.Control {
 	c := &workflow.Control{
 		Noop: rapid.Bool().Draw(t, "noop"), Done: rapid.Bool().Draw(t, "done"), Final: rapid.Bool().Draw(t, "final"),
 		Priority: number.Draw(t, "priority"), Category: rapid.SampledFrom([]string{"", "c"}).Draw(t, "category"),
+		Label:   rapid.SampledFrom([]string{"", "x", "y\n"}).Draw(t, "label"),
 		PreSkip: number.Draw(t, "skip"), UnlessExit: number.Draw(t, "unless"),
 	}
 	if rapid.Bool().Draw(t, "scripts") {

@@ -22,6 +22,7 @@ const (
 	attributeSearched = "My.CorralSearched"       // the program is the first argument, which /usr/bin/env looks for
 	attributeKept     = "My.CorralKept"           // those of the streams output and error that are no output files
 	attributeEstimate = "My.CorralEstimate"       // in seconds
+	attributeLabel    = "My.CorralLabel"          // tasks of the same may share a job
 	attributeTimeout  = "My.CorralTimeout"        // likewise, where it is not a whole number of them
 )
 
@@ -256,6 +257,9 @@ func (d *describer) needs() {
 	}
 	if t.GPUs != 0 {
 		d.set("request_gpus", strconv.Itoa(t.GPUs))
+	}
+	if label := t.Label(); label != "" {
+		d.attribute(attributeLabel, label)
 	}
 	if whole := t.Timeout / time.Second; t.Timeout > 0 {
 		if t.Timeout != whole*time.Second {

@@ -276,10 +276,7 @@ func (m *maker) written(file, command, kept string) string {
 func (m *maker) conduct() {
 	if value := m.value("priority", "prio"); value != "" {
 		if n, err := strconv.Atoi(value); err == nil && n != 0 {
-			if m.t.Control == nil {
-				m.t.Control = &workflow.Control{}
-			}
-			m.t.Control.Priority = n
+			controlOf(m).Priority = n
 		}
 	}
 	if value := m.value("max_retries"); value != "" {
@@ -312,6 +309,9 @@ func (m *maker) ours() {
 	if name, ok := m.attribute(attributeName); ok {
 		m.t.Name = name
 	}
+	if label, ok := m.attribute(attributeLabel); ok {
+		controlOf(m).Label = label
+	}
 	if value := m.value(strings.ToLower(attributeEstimate)); value != "" {
 		m.t.Estimate = m.seconds(attributeEstimate, value)
 		m.t.Instant = m.t.Estimate == 0
@@ -319,6 +319,14 @@ func (m *maker) ours() {
 	if value := m.value(strings.ToLower(attributeTimeout)); value != "" {
 		m.t.Timeout = m.seconds(attributeTimeout, value)
 	}
+}
+
+// controlOf is what is said of when the task runs.
+func controlOf(m *maker) *workflow.Control {
+	if m.t.Control == nil {
+		m.t.Control = &workflow.Control{}
+	}
+	return m.t.Control
 }
 
 // attribute returns the value of an attribute that is a text.

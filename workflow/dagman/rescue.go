@@ -1,0 +1,224 @@
+package dagman
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/corral-pilot/corral/workflow"
+)
+
+// A Rescue is what a rescue file says: which nodes of a .dag were done when it stopped. DAGMan reads the file behind
+// the .dag and submits the other nodes only.
+//
+// The file is a partial one, as DAGMan writes them today. What DAGMan has no words for is in comments: where the files
+// are that the nodes made, since a run has a directory of its own, and which nodes of a sub-DAG were done that is not;
+// DAGMan runs such a sub-DAG by itself and keeps its own account of it.
+type Rescue struct {
+	DAG       string // the file's name
+	CreatedAt time.Time
+	Nodes     int
+	Done      []string
+	Failed    []string
+	Inner     []string // done nodes of sub-DAGs that are not done as a whole, with their full names
+	Data      string   // the folder with what was made; "": beside the .dag
+}
+
+// MaxRescue is the highest number of a rescue file.
+const MaxRescue = 999
+
+// RescueName is what the rescue file with a number is called.
+func RescueName(dag string, number int) string { return fmt.Sprintf("%s.rescue%03d", dag, number) }
+
+// RescueNumber is the number of a rescue file of a .dag, both by names without folders; 0: it is none.
+func RescueNumber(dag, name string) int {
+	digits, ok := strings.CutPrefix(name, dag+".rescue")
+	n, err := strconv.Atoi(digits)
+	if !ok || err != nil || len(digits) != 3 || n < 1 {
+		return 0
+	}
+	return n
+}
+
+// The words of the comments that only Corral reads.
+const (
+	dataComment  = "# Corral data: "
+	innerComment = "# Corral done: "
+)
+
+// RescueOf says what of a workflow that was read from a .dag is done, and what failed. A node with several jobs is done
+// once all of them are; a FINAL node never is.
+func RescueOf(wf *workflow.Workflow, done, failed func(task int) bool) Rescue {
+	r := Rescue{}
+	all := func(first, end int, is func(int) bool) bool {
+		for i := first; i < end; i++ {
+			if !is(i) {
+				return false
+			}
+		}
+		return true
+	}
+	eachNode(wf, 0, len(wf.Tasks), 0, func(n unit) bool {
+		outer := n.depth == 0
+		switch isDone := all(n.first, n.end, done) && !n.final; {
+		case isDone && outer:
+			r.Done = append(r.Done, n.name)
+		case isDone:
+			r.Inner = append(r.Inner, n.name)
+		case outer && !all(n.first, n.end, func(i int) bool { return !failed(i) }):
+			r.Failed = append(r.Failed, n.name)
+		}
+		if outer {
+			r.Nodes++
+		}
+		return !all(n.first, n.end, done) // look into it
+	})
+	return r
+}
+
+// A unit is the tasks of one node.
+type unit struct {
+	name       string
+	first, end int
+	depth      int // sub-DAGs that it is in
+	final      bool
+}
+
+// eachNode calls fn for the nodes that tasks belong to, and for those within a sub-DAG if fn returns true.
+func eachNode(wf *workflow.Workflow, first, end, depth int, fn func(unit) bool) {
+	groups := make(map[int][]workflow.Subworkflow) // by their first tasks, outer ones first
+	for _, s := range wf.Subworkflows {
+		groups[s.First] = append(groups[s.First], s)
+	}
+	var walk func(first, end, depth int, outer string)
+	walk = func(first, end, depth int, outer string) {
+		for i := first; i < end; {
+			n := unit{wf.Tasks[i].ID, i, i + 1, depth, isFinal(&wf.Tasks[i])}
+			for _, s := range groups[i] {
+				if s.End <= end && s.Name != outer && (outer == "" || strings.HasPrefix(s.Name, outer+"+")) {
+					n.name, n.end = s.Name, s.End
+					break
+				}
+			}
+			if fn(n) && strings.HasPrefix(wf.Tasks[i].ID, n.name+"+") {
+				walk(n.first, n.end, depth+1, n.name)
+			}
+			i = n.end
+		}
+	}
+	walk(first, end, depth, "")
+}
+
+func isFinal(t *workflow.Task) bool { return t.Control != nil && t.Control.Final }
+
+// Write writes the file. What is in comments is for people, but for Corral's own.
+func (r Rescue) Write(w io.Writer) error {
+	b := bufio.NewWriter(w)
+	fmt.Fprintf(b, "# Rescue DAG file, created after running\n#   the %s DAG file\n", comment(r.DAG))
+	fmt.Fprintf(b, "# Created %s UTC\n# Rescue DAG version: 2.0.1 (partial)\n#\n",
+		r.CreatedAt.UTC().Format("1/2/2006 15:04:05"))
+	fmt.Fprintf(b, "# Total number of Nodes: %d\n# Nodes premarked DONE: %d\n# Nodes that failed: %d\n#   ",
+		r.Nodes, len(r.Done), len(r.Failed))
+	for _, name := range r.Failed {
+		fmt.Fprintf(b, "%s,", comment(name))
+	}
+	fmt.Fprint(b, "<ENDLIST>\n")
+	if r.Data != "" {
+		fmt.Fprintf(b, "%s%s\n", dataComment, comment(r.Data))
+	}
+	for _, name := range r.Inner {
+		fmt.Fprintf(b, "%s%s\n", innerComment, name)
+	}
+	fmt.Fprint(b, "\n")
+	for _, name := range r.Done {
+		fmt.Fprintf(b, "DONE %s\n", name)
+	}
+	return b.Flush()
+}
+
+// comment is a text on one line.
+func comment(text string) string {
+	if strings.ContainsAny(text, "\r\n") {
+		return strconv.Quote(text)
+	}
+	return text
+}
+
+// ReadRescue reads a rescue file, by the name that errors call it. Errors have kind Invalid and the place FILE:LINE. A
+// file that holds a whole DAG, as DAGMan can be told to write, is refused: it is a workflow by itself.
+func ReadRescue(text io.Reader, name string) (Rescue, error) {
+	var r Rescue
+	scanner := bufio.NewScanner(text)
+	for line := 1; scanner.Scan(); line++ {
+		at := workflow.Place{File: name, Line: line}
+		data, isData := strings.CutPrefix(scanner.Text(), dataComment)
+		inner, isInner := strings.CutPrefix(scanner.Text(), innerComment)
+		words := fields{text: scanner.Text()}
+		word := words.next()
+		switch {
+		case isData && !filepath.IsAbs(data):
+			return r, at.Errorf("%.100q is not an absolute path", data)
+		case isData:
+			r.Data = data
+		case isInner:
+			r.Inner = append(r.Inner, strings.TrimSpace(inner))
+		case word == "", strings.HasPrefix(word, "#"):
+		case strings.EqualFold(word, "DONE"):
+			node := words.next()
+			if node == "" || words.next() != "" {
+				return r, at.Errorf("DONE wants the name of one node")
+			}
+			r.Done = append(r.Done, node)
+		case strings.EqualFold(word, "RETRY"): // how many were left; a run gives all of them again
+		case strings.EqualFold(word, "JOB"):
+			return r, at.Errorf("this rescue file holds a whole DAG: run it instead of the .dag")
+		default:
+			return r, at.Errorf("%.40q is no statement of a rescue file", word)
+		}
+	}
+	if err := scanner.Err(); err != nil {
+		if errors.Is(err, bufio.ErrTooLong) {
+			err = errors.New("a line is too long")
+		}
+		return r, workflow.Place{File: name}.Errorf("%w", err)
+	}
+	return r, nil
+}
+
+// Mark marks the tasks of the nodes that were done, and returns the names that mean none of them: DAGMan only warns of
+// these, because a .dag may change after its rescue file was written.
+func (r Rescue) Mark(wf *workflow.Workflow) (unknown []string) {
+	nodes := make(map[string]unit)
+	eachNode(wf, 0, len(wf.Tasks), 0, func(n unit) bool {
+		nodes[n.name] = n
+		return true
+	})
+	for _, names := range [][]string{r.Done, r.Inner} {
+		for _, name := range names {
+			n, ok := nodes[name]
+			if !ok || n.final {
+				unknown = append(unknown, name)
+				continue
+			}
+			for i := n.first; i < n.end; i++ {
+				mark(&wf.Tasks[i])
+			}
+		}
+	}
+	return unknown
+}
+
+// mark marks a task as done. Tasks of one node may share a Control.
+func mark(t *workflow.Task) {
+	c := workflow.Control{}
+	if t.Control != nil {
+		c = *t.Control
+	}
+	c.Done = true
+	t.Control = &c
+}

@@ -1,0 +1,196 @@
+package workflow
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/corral-pilot/corral/dag"
+)
+
+// A handover is a file that a task reads and others write, none of them a parent of the reader.
+type handover struct {
+	file    string
+	reader  int32
+	writers int32 // their number
+	known   bool  // that it lacks an order, and not only that none was found
+}
+
+// A misorder is a file that a task reads and others write, all of them after the reader, as the workflow orders its
+// tasks.
+type misorder struct {
+	file           string
+	reader, writer int
+}
+
+func (m *misorder) Error() string {
+	return fmt.Sprintf("reads %q, which is written only by a task that comes after it", Short(m.file))
+}
+
+// orderByFiles makes a task that reads a file a child of the task that writes it, unless it comes after that task
+// already. Without this edge, chance would decide whether the file is there when the task starts. A file with several
+// writers is there once one of them has ended; its reader needs edges only if it is known to come after none, and not
+// from those that come after the reader and write the file anew.
+//
+// Where all writers of a file come after its reader, the order that was given counts: published traces have such files,
+// and their structure and runtimes are good for planning. No run can have the file; see Runnable.
+func (b *Builder) orderByFiles(edges [][2]int) error {
+	all, pairs := b.withoutLater(b.handovers())
+	all, pairs = b.forward(unordered(b.wf.Graph, all, pairs))
+	if len(pairs) == 0 {
+		return nil
+	}
+	var first Warning // about the first handover that is known to lack an order
+	apart := 0        // how many are
+	rest := pairs
+	for _, h := range all {
+		if h.known && apart == 0 {
+			reader, writer := Short(b.wf.Tasks[h.reader].ID), Short(b.wf.Tasks[rest[0][0]].ID)
+			first = Warning{b.wf.places[h.reader], fmt.Sprintf("task %q reads %q, which task %q writes, but does not "+
+				"come after it; it is made its child", reader, Short(h.file), writer)}
+		}
+		if h.known {
+			apart++
+		}
+		rest = rest[h.writers:]
+	}
+	if apart > 0 && !b.FileOrder {
+		b.WarnFor(first, apart-1)
+	}
+	var err error
+	b.wf.Graph, err = b.graph(append(edges, pairs...))
+	return err
+}
+
+// reaches finds out for each pair whether the second task comes after the first, within maxWalks.
+func reaches(g *dag.Graph, pairs [][2]int) []dag.Reach {
+	return g.Reaches(pairs, maxWalks*(g.Len()+g.Edges()))
+}
+
+// unordered leaves out the handovers whose reader comes after a writer; of a file with several writers also those of
+// which that is not found out.
+func unordered(g *dag.Graph, all []handover, pairs [][2]int) ([]handover, [][2]int) {
+	every := reaches(g, pairs)
+	kept, made := all[:0], pairs[:0]
+	for _, h := range all {
+		found, among := every[:h.writers], pairs[:h.writers]
+		every, pairs = every[h.writers:], pairs[h.writers:]
+		h.known = !slices.Contains(found, dag.Unknown)
+		if slices.Contains(found, dag.Reached) || !h.known && h.writers > 1 {
+			continue
+		}
+		kept, made = append(kept, h), append(made, among...)
+	}
+	return kept, made
+}
+
+// forward leaves out the handovers all of whose writers come after the reader. It notes the first of them, with a
+// warning.
+func (b *Builder) forward(all []handover, pairs [][2]int) ([]handover, [][2]int) {
+	if len(pairs) == 0 {
+		return all, pairs
+	}
+	back := make([][2]int, len(pairs)) // {reader, writer}
+	for k, p := range pairs {
+		back[k] = [2]int{p[1], p[0]}
+	}
+	every := reaches(b.wf.Graph, back)
+	kept, made := all[:0], pairs[:0]
+	against := 0
+	for _, h := range all {
+		found, among := every[:h.writers], pairs[:h.writers]
+		every, pairs = every[h.writers:], pairs[h.writers:]
+		if slices.ContainsFunc(found, func(r dag.Reach) bool { return r != dag.Reached }) {
+			kept, made = append(kept, h), append(made, among...)
+			continue
+		}
+		if against++; against == 1 {
+			b.wf.against = &misorder{h.file, int(h.reader), among[0][0]}
+		}
+	}
+	if m := b.wf.against; m != nil {
+		reader, writer := Short(b.wf.Tasks[m.reader].ID), Short(b.wf.Tasks[m.writer].ID)
+		const noRun = "task %q %s, task %q; the workflow can be planned, but not run"
+		b.WarnFor(Warning{b.wf.places[m.reader], fmt.Sprintf(noRun, reader, m, writer)}, against-1)
+	}
+	return kept, made
+}
+
+// withoutLater leaves out of handovers with several writers those that come after the reader, and those of which this
+// is not found out. Where all of them come after the reader it leaves out none: see forward.
+func (b *Builder) withoutLater(all []handover, pairs [][2]int) ([]handover, [][2]int) {
+	var back [][2]int // {reader, writer}
+	rest := pairs
+	for _, h := range all {
+		if h.writers > 1 {
+			for _, p := range rest[:h.writers] {
+				back = append(back, [2]int{p[1], p[0]})
+			}
+		}
+		rest = rest[h.writers:]
+	}
+	if len(back) == 0 {
+		return all, pairs
+	}
+	later := reaches(b.wf.Graph, back)
+	rest, pairs = pairs, pairs[:0]
+	kept := all[:0]
+	for _, h := range all {
+		before, among := len(pairs), rest[:h.writers]
+		rest = rest[h.writers:]
+		if h.writers == 1 {
+			pairs, kept = append(pairs, among...), append(kept, h)
+			continue
+		}
+		found := later[:h.writers]
+		later = later[h.writers:]
+		every := !slices.ContainsFunc(found, func(r dag.Reach) bool { return r != dag.Reached })
+		for i, p := range among {
+			if every || found[i] == dag.Apart {
+				pairs = append(pairs, p)
+			}
+		}
+		if h.writers = int32(len(pairs) - before); h.writers > 0 {
+			kept = append(kept, h)
+		}
+	}
+	return kept, pairs
+}
+
+// maxWalks bounds, in walks through the whole graph, the time to find out which tasks come after those whose files they
+// read, and in as many again, which writers come after the readers. What is not known by then of the one writer of a
+// file becomes an edge without a warning: where the order exists already in other words, the edge changes nothing.
+const maxWalks = 256
+
+// maxWriters bounds, for each reader, the writers of a file that are looked at. A file with more of them orders
+// nothing.
+const maxWriters = 64
+
+// handovers returns each file that a task reads and others write, except where a parent of the reader writes it, or the
+// reader itself. The pairs are {writer, reader}, those of the first handover first.
+func (b *Builder) handovers() (all []handover, pairs [][2]int) {
+	for i := range b.wf.Tasks {
+		for _, f := range b.wf.Tasks[i].Inputs {
+			w, ok := b.writer(f)
+			if !ok || len(b.also[f]) >= maxWriters {
+				continue
+			}
+			before := len(pairs)
+			pairs = append(pairs, [2]int{w, i})
+			for _, w := range b.also[f] {
+				pairs = append(pairs, [2]int{w, i})
+			}
+			if slices.ContainsFunc(pairs[before:], b.ordered) {
+				pairs = pairs[:before]
+				continue
+			}
+			all = append(all, handover{file: f, reader: int32(i), writers: int32(len(pairs) - before)})
+		}
+	}
+	return all, pairs
+}
+
+// ordered reports whether the pair {writer, reader} is a parent and its child, or one task.
+func (b *Builder) ordered(pair [2]int) bool {
+	_, direct := slices.BinarySearch(b.wf.Graph.Parents(pair[1]), pair[0])
+	return direct || pair[0] == pair[1]
+}
