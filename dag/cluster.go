@@ -1,5 +1,12 @@
 package dag
 
+import (
+	"cmp"
+	"container/heap"
+	"slices"
+	"time"
+)
+
 // ByLevel is level clustering (Juve 2012, §2.8): the nodes of each level are split into min(n, size of
 // the level) groups, each of which becomes one job that runs its nodes one after another. Nodes of one
 // level never depend on each other, so any split is legal; with n = the number of cpus the overhead is
@@ -71,4 +78,216 @@ func split(nodes []int, n int) [][]int {
 		runs[k] = nodes[from:to:to]
 	}
 	return runs
+}
+
+// ByRuntime splits the nodes of each level into as few groups as it finds that take no longer than target, one node
+// after another, and that take about the same. A node that takes longer by itself is a group of its own. Nodes share a
+// group only if they are of equal kind; without kinds all do.
+//
+// Every node is in exactly one group. Groups come by level, within it by their first node; nodes within a group ascend.
+func ByRuntime(g *Graph, cost []time.Duration, target time.Duration, kind []int) [][]int {
+	var groups [][]int
+	rest := g.Order()
+	for _, size := range g.LevelSizes() {
+		level := len(groups)
+		for _, class := range byKind(rest[:size], kind) {
+			groups = append(groups, balanced(class, cost, target)...)
+		}
+		slices.SortFunc(groups[level:], func(a, b []int) int { return a[0] - b[0] })
+		rest = rest[size:]
+	}
+	return groups
+}
+
+// balanced splits nodes into groups that take no longer than target: with the fewest that their sum allows, and if that
+// does not work out with some more, until it does. With as many groups as nodes it does. What is too long to share a
+// group does not count.
+func balanced(nodes []int, cost []time.Duration, target time.Duration) (groups [][]int) {
+	longest := slices.Clone(nodes)
+	slices.SortStableFunc(longest, func(a, b int) int { return cmp.Compare(cost[b], cost[a]) })
+	for len(longest) > 0 && cost[longest[0]] >= target {
+		groups = append(groups, longest[:1:1])
+		longest = longest[1:]
+	}
+	if len(longest) == 0 {
+		return groups
+	}
+	var work float64
+	for _, i := range longest {
+		work += float64(cost[i])
+	}
+	for n := max(1, int(min(work/float64(target), float64(len(longest))))); ; n = min(n+1+n/50, len(longest)) {
+		shared, ok := longestFirst(longest, cost, target, n)
+		if ok || n == len(longest) {
+			return append(groups, shared...)
+		}
+	}
+}
+
+// longestFirst gives nodes, which come by their costs, to n groups, each to the one that takes the least so far (Graham
+// 1969). ok is false if a group of several takes longer than target.
+func longestFirst(nodes []int, cost []time.Duration, target time.Duration, n int) (groups [][]int, ok bool) {
+	groups, ok = make([][]int, n), true
+	loads := make(endQueue, n) // when each group has ended; their numbers are a heap already
+	for k := range loads {
+		loads[k].node = k
+	}
+	for _, i := range nodes {
+		l := &loads[0]
+		l.at = add(l.at, cost[i])
+		groups[l.node] = append(groups[l.node], i)
+		ok = ok && (l.at <= target || len(groups[l.node]) == 1)
+		heap.Fix(&loads, 0)
+	}
+	groups = slices.DeleteFunc(groups, func(group []int) bool { return len(group) == 0 }) // where nodes cost nothing
+	for _, group := range groups {
+		slices.Sort(group)
+	}
+	return groups, ok
+}
+
+// Chains is vertical clustering: a node and its only child share a group if it is the only parent of that child, and
+// so on along the chain, if they are of equal kind. No node waits for more than without it.
+//
+// Every node is in exactly one group. Groups come by the level of their first node, then by its number; within a group
+// parents come before children.
+func Chains(g *Graph, kind []int) [][]int {
+	var groups [][]int
+	group := make([]int, g.Len()) // :: node → its group
+	for _, i := range g.Order() {
+		if parents := g.Parents(i); len(parents) == 1 {
+			p := parents[0]
+			if len(g.Children(p)) == 1 && (kind == nil || kind[p] == kind[i]) {
+				group[i] = group[p]
+				groups[group[i]] = append(groups[group[i]], i)
+				continue
+			}
+		}
+		group[i] = len(groups)
+		groups = append(groups, []int{i})
+	}
+	return groups
+}
+
+// ByLabel puts nodes of one label into one group; a node with a negative label is a group of its own. Where groups
+// would wait for each other, so that none could begin, they are parted: a node is then with those of its label that
+// come after as many changes of the label.
+//
+// Every node is in exactly one group. Groups come by the level of their first node, then by its number; within a group
+// parents come before children.
+func ByLabel(g *Graph, label []int) [][]int {
+	l := newLabels(g, label)
+	l.peel(g.Children, g.Parents)
+	l.peel(g.Parents, g.Children)
+	part := make([]int, g.Len()) // :: node in the tangle → how many changes of the label come before it
+	groups, known := [][]int{}, map[[2]int]int{}
+	for _, i := range g.Order() {
+		if l.tangled(i) {
+			for _, p := range g.Parents(i) {
+				if changes := part[p]; l.tangled(p) {
+					if l.of[p] != l.of[i] {
+						changes++
+					}
+					part[i] = max(part[i], changes)
+				}
+			}
+		}
+		key := [2]int{l.of[i], part[i]}
+		k, ok := known[key]
+		if !ok {
+			k = len(groups)
+			known[key] = k
+			groups = append(groups, nil)
+		}
+		groups[k] = append(groups[k], i)
+	}
+	return groups
+}
+
+// labels are those of the nodes of a graph, as a graph of their own, which may have cycles.
+type labels struct {
+	of     []int   // :: node → its label
+	nodes  [][]int // :: label → its nodes
+	peeled []bool  // :: label → it is on no cycle, nor between two of them
+}
+
+// newLabels numbers the labels. A node without one has one of its own.
+func newLabels(g *Graph, label []int) *labels {
+	l := &labels{of: make([]int, g.Len())}
+	known := map[int]int{}
+	for i := range l.of {
+		k, ok := known[label[i]]
+		if label[i] < 0 || !ok {
+			k = len(l.nodes)
+			known[label[i]] = k
+			l.nodes = append(l.nodes, nil)
+		}
+		l.of[i] = k
+		l.nodes[k] = append(l.nodes[k], i)
+	}
+	l.peeled = make([]bool, len(l.nodes))
+	return l
+}
+
+// tangled reports whether the group of node i might wait for itself.
+func (l *labels) tangled(i int) bool { return !l.peeled[l.of[i]] }
+
+// peel takes labels away that wait for no other, again and again; which way edges lead the caller says.
+func (l *labels) peel(next, before func(int) []int) {
+	missing := make([]int, len(l.nodes)) // edges from labels that are not peeled
+	var free []int
+	for k, nodes := range l.nodes {
+		for _, i := range nodes {
+			for _, p := range before(i) {
+				if l.of[p] != k && l.tangled(p) {
+					missing[k]++
+				}
+			}
+		}
+		if missing[k] == 0 && !l.peeled[k] {
+			free = append(free, k)
+		}
+	}
+	for len(free) > 0 {
+		k := free[len(free)-1]
+		free = free[:len(free)-1]
+		l.peeled[k] = true
+		for _, i := range l.nodes[k] {
+			for _, c := range next(i) {
+				to := l.of[c]
+				if to == k || l.peeled[to] {
+					continue
+				}
+				if missing[to]--; missing[to] == 0 {
+					free = append(free, to)
+				}
+			}
+		}
+	}
+}
+
+// Quotient returns the graph whose nodes are groups of the nodes of g: an edge leads from one group to another if one
+// leads from a node of the one to a node of the other. Every node must be in one group, and none may wait for itself:
+// no clustering of this package makes such a one.
+func Quotient(g *Graph, groups [][]int) *Graph {
+	of := make([]int, g.Len())
+	for k, nodes := range groups {
+		for _, i := range nodes {
+			of[i] = k
+		}
+	}
+	edges := make([][2]int, 0, g.Edges())
+	for i := range of {
+		for _, c := range g.Children(i) {
+			if of[i] != of[c] {
+				edges = append(edges, [2]int{of[i], of[c]})
+			}
+		}
+	}
+	slices.SortFunc(edges, func(a, b [2]int) int { return cmp.Or(a[0]-b[0], a[1]-b[1]) })
+	q, err := New(len(groups), slices.Compact(edges))
+	if err != nil {
+		panic("dag: groups wait for themselves: " + err.Error())
+	}
+	return q
 }

@@ -106,7 +106,7 @@ func (f *Frontier) Finish(i int) (newlyReady []int) {
 		return nil
 	}
 	for _, c := range f.g.Children(i) {
-		if f.missing[c]--; f.missing[c] == 0 {
+		if f.missing[c]--; f.missing[c] == 0 && f.state[c] == Waiting {
 			f.set(c, Ready)
 			newlyReady = append(newlyReady, c)
 		}
@@ -115,7 +115,8 @@ func (f *Frontier) Finish(i int) (newlyReady []int) {
 }
 
 // Fail says that node i failed for good and returns its descendants that can now never run and were
-// not skipped before, ascending. Repeated and impossible calls are treated as by Finish.
+// not skipped before, ascending. A node that waits may fail as well, if it is not to run any more. Repeated calls are
+// treated as by Finish.
 func (f *Frontier) Fail(i int) (skipped []int) {
 	if !f.end(i, Failed) {
 		return nil
@@ -135,16 +136,46 @@ func (f *Frontier) Fail(i int) (skipped []int) {
 	return skipped
 }
 
-// end moves a ready node to its last state and reports whether it was ready.
+// end moves a node to its last state and reports whether it was not there.
 func (f *Frontier) end(i int, s State) bool {
-	switch f.state[i] {
-	case Ready:
+	switch was := f.state[i]; {
+	case was == Ready, was == Waiting && s == Failed:
 		f.set(i, s)
 		return true
-	case Done, Failed:
+	case was == Done, was == Failed:
 		return false
 	}
 	panic(fmt.Sprintf("dag: node %d ended while %s", i, f.state[i]))
+}
+
+// Drop says that node i is not to run, whatever its parents do; ok is false if it is over. Its descendants are the
+// caller's business: they wait for it.
+func (f *Frontier) Drop(i int) (ok bool) {
+	if f.state[i] != Waiting && f.state[i] != Ready {
+		return false
+	}
+	f.set(i, Skipped)
+	return true
+}
+
+// Reopen takes the end of node i back, so that it may run again; one that is not over stays as it is. Its children wait
+// for it again, which must not be done or be reopened as well; those that were skipped stay so until they are reopened.
+func (f *Frontier) Reopen(i int) {
+	switch f.state[i] {
+	case Waiting, Ready:
+		return
+	case Done:
+		for _, c := range f.g.Children(i) {
+			if f.missing[c]++; f.state[c] == Ready {
+				f.set(c, Waiting)
+			}
+		}
+	}
+	next := Waiting
+	if f.missing[i] == 0 {
+		next = Ready
+	}
+	f.set(i, next)
 }
 
 // State returns the state of node i.

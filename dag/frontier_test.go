@@ -67,6 +67,32 @@ func TestFrontierPanicsOnAnEndBeforeRelease(t *testing.T) {
 	f.Finish(3)
 }
 
+// A node that waits may fail, be skipped, and be reopened; what its parents do meanwhile counts afterwards.
+func TestFrontierTakesEndsBack(t *testing.T) {
+	t.Parallel()
+	f := dag.NewFrontier(diamond(t))
+	if got := f.Fail(1); !slices.Equal(got, []int{3}) || !f.Drop(2) || f.Drop(3) {
+		t.Fatalf("Fail(1) = %v, states %v, %v, %v", got, f.State(1), f.State(2), f.State(3))
+	}
+	if got := f.Finish(0); got != nil {
+		t.Errorf("Finish(0) = %v, want none: both children are over", got)
+	}
+	f.Reopen(1)
+	f.Reopen(2)
+	f.Reopen(3)
+	f.Reopen(4)
+	if got, want := f.Counts(), (dag.Counts{Waiting: 1, Ready: 3, Done: 1}); got != want {
+		t.Errorf("Counts = %+v, want %+v", got, want)
+	}
+	f.Reopen(0)
+	if got, want := f.Counts(), (dag.Counts{Waiting: 3, Ready: 2}); got != want {
+		t.Errorf("with the source reopened Counts = %+v, want %+v", got, want)
+	}
+	if got := f.Finish(0); !slices.Equal(got, []int{1, 2}) {
+		t.Errorf("Finish(0) again = %v, want [1 2]", got)
+	}
+}
+
 func TestResumeRefusesWhatCannotHaveHappened(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
